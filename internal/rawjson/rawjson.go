@@ -1,0 +1,374 @@
+// Package rawjson takes raw JSON apart by one level and puts it together again
+// without touching the bytes it was not asked to touch: the order of members,
+// the spelling of numbers and strings, and everything unknown survive.
+//
+// [Check] judges a document strictly, once, at the door. The other functions
+// are for documents that passed it (or that encoding/json made): on anything
+// else they return an error or a nonsensical part, but never panic and never
+// read past the end.
+package rawjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// MaxDepth is the nesting that [Check] accepts: arrays and objects inside one
+// another. Real requests stay below 40; decoders of other programs on the way
+// give up at 1,000 and more.
+const MaxDepth = 512
+
+// Check reports whether b is exactly one JSON value (RFC 8259) as strictly as
+// RFC 7493 (I-JSON) reads it: valid UTF-8 without lone surrogates, no duplicate
+// member names, nothing after the value, and no more than [MaxDepth] levels.
+// The error says what is wrong and at which byte.
+func Check(b []byte) error {
+	if at, ok := tooDeep(b); ok {
+		return fmt.Errorf("nested deeper than %d levels at byte %d", MaxDepth, at)
+	}
+	d := jsontext.NewDecoder(bytes.NewBuffer(b))
+	if err := d.SkipValue(); err != nil {
+		return readable(err)
+	}
+	if rest := b[d.InputOffset():]; len(skipSpace(rest)) > 0 {
+		return fmt.Errorf("unexpected data after the JSON value, at byte %d", len(b)-len(skipSpace(rest)))
+	}
+	return nil
+}
+
+// readable drops the library's name from its syntax errors.
+func readable(err error) error {
+	if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok && !errors.Is(err, io.ErrUnexpectedEOF) {
+		where := fmt.Sprintf("at byte %d", e.ByteOffset)
+		if e.JSONPointer != "" {
+			where = fmt.Sprintf("at %s, byte %d", e.JSONPointer, e.ByteOffset)
+		}
+		return fmt.Errorf("%w %s", e.Err, where)
+	}
+	return errors.New("the JSON ends before it is complete")
+}
+
+func tooDeep(b []byte) (at int, deep bool) {
+	depth := 0
+	for i := 0; i < len(b); i++ {
+		switch b[i] {
+		case '"':
+			for i++; i < len(b) && b[i] != '"'; i++ {
+				if b[i] == '\\' {
+					i++
+				}
+			}
+		case '{', '[':
+			if depth++; depth > MaxDepth {
+				return i, true
+			}
+		case '}', ']':
+			depth--
+		}
+	}
+	return 0, false
+}
+
+// A Member is one member of an object.
+type Member struct {
+	// Name is the decoded name.
+	Name string
+	// Value is the raw value, without surrounding space.
+	Value json.RawMessage
+
+	raw []byte // the name as it was spelled, quotes included; nil for a new one
+}
+
+// An Object is a JSON object taken apart by one level. The zero value is an
+// empty object. Values are slices of the bytes that were parsed.
+type Object struct {
+	Members []Member
+}
+
+// ParseObject takes an object apart.
+func ParseObject(b []byte) (*Object, error) {
+	o := &Object{}
+	err := eachPart(b, '{', '}', func(name, value []byte) error {
+		decoded, err := Unquote(name)
+		if err != nil {
+			return err
+		}
+		o.Members = append(o.Members, Member{Name: decoded, Value: value, raw: name})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// Get returns the raw value of a member; nil when there is none. A member that
+// is null is the four bytes null.
+func (o *Object) Get(name string) json.RawMessage {
+	for i := range o.Members {
+		if o.Members[i].Name == name {
+			return o.Members[i].Value
+		}
+	}
+	return nil
+}
+
+// Set replaces the value of a member in its place, or adds one at the end.
+func (o *Object) Set(name string, value json.RawMessage) {
+	for i := range o.Members {
+		if o.Members[i].Name == name {
+			o.Members[i].Value = value
+			return
+		}
+	}
+	o.Members = append(o.Members, Member{Name: name, Value: value})
+}
+
+// Delete removes a member, and reports whether it was there.
+func (o *Object) Delete(name string) bool {
+	for i := range o.Members {
+		if o.Members[i].Name == name {
+			o.Members = append(o.Members[:i:i], o.Members[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// Clone returns a copy whose members can be changed apart from o's.
+func (o *Object) Clone() *Object {
+	return &Object{Members: append([]Member(nil), o.Members...)}
+}
+
+// Append appends the object to dst, without space between its members.
+func (o *Object) Append(dst []byte) []byte {
+	dst = append(dst, '{')
+	for i, m := range o.Members {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if m.raw != nil {
+			dst = append(dst, m.raw...)
+		} else {
+			dst = AppendQuote(dst, m.Name)
+		}
+		dst = append(dst, ':')
+		dst = append(dst, m.Value...)
+	}
+	return append(dst, '}')
+}
+
+// Bytes returns the object as a new slice.
+func (o *Object) Bytes() json.RawMessage {
+	n := 2
+	for _, m := range o.Members {
+		n += len(m.Name) + len(m.Value) + 4
+	}
+	return o.Append(make([]byte, 0, n))
+}
+
+// Elements takes an array apart.
+func Elements(b []byte) ([]json.RawMessage, error) {
+	var elements []json.RawMessage
+	err := eachPart(b, '[', ']', func(_, value []byte) error {
+		elements = append(elements, value)
+		return nil
+	})
+	return elements, err
+}
+
+// AppendArray appends an array of raw values to dst.
+func AppendArray(dst []byte, elements []json.RawMessage) []byte {
+	dst = append(dst, '[')
+	for i, e := range elements {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, e...)
+	}
+	return append(dst, ']')
+}
+
+// Kind returns what b begins with: '{', '[', '"', '0' for a number, 't', 'f' or
+// 'n'; 0 for nothing or nonsense.
+func Kind(b []byte) byte {
+	b = skipSpace(b)
+	if len(b) == 0 {
+		return 0
+	}
+	switch c := b[0]; {
+	case c == '{', c == '[', c == '"', c == 't', c == 'f', c == 'n':
+		return c
+	case c == '-', c >= '0' && c <= '9':
+		return '0'
+	}
+	return 0
+}
+
+// IsNull reports whether b is absent or null.
+func IsNull(b []byte) bool {
+	return len(b) == 0 || bytes.Equal(bytes.TrimSpace(b), []byte("null"))
+}
+
+// String returns the text of a JSON string, or "" and false for anything else.
+func String(b []byte) (string, bool) {
+	if Kind(b) != '"' {
+		return "", false
+	}
+	s, err := Unquote(bytes.TrimSpace(b))
+	return s, err == nil
+}
+
+// Unquote decodes a JSON string literal.
+func Unquote(b []byte) (string, error) {
+	if n := len(b); n >= 2 && b[0] == '"' && b[n-1] == '"' && bytes.IndexByte(b, '\\') < 0 {
+		return string(b[1 : n-1]), nil
+	}
+	s, err := jsontext.AppendUnquote(nil, b)
+	if err != nil {
+		return "", fmt.Errorf("decoding a JSON string: %w", err)
+	}
+	return string(s), nil
+}
+
+// Quote returns s as a JSON string literal, with no more escapes than JSON asks
+// for. Invalid UTF-8 becomes U+FFFD.
+func Quote(s string) json.RawMessage { return AppendQuote(nil, s) }
+
+// AppendQuote appends s to dst as a JSON string literal.
+func AppendQuote(dst []byte, s string) []byte {
+	out, _ := jsontext.AppendQuote(dst, s) // invalid UTF-8 is replaced and reported
+	return out
+}
+
+// Int returns a JSON integer, or 0 and false for anything else.
+func Int(b []byte) (int, bool) {
+	n, err := strconv.Atoi(string(bytes.TrimSpace(b)))
+	return n, err == nil
+}
+
+var errSyntax = errors.New("malformed JSON")
+
+// eachPart calls part for each element of the array, or member of the object,
+// that b is. name is nil in arrays.
+func eachPart(b []byte, open, close byte, part func(name, value []byte) error) error {
+	b = skipSpace(b)
+	if len(b) == 0 || b[0] != open {
+		return fmt.Errorf("%w: want %q", errSyntax, open)
+	}
+	b = skipSpace(b[1:])
+	if len(b) > 0 && b[0] == close {
+		return trailing(b[1:])
+	}
+	for {
+		var name []byte
+		if open == '{' {
+			n := stringEnd(b)
+			if n == 0 {
+				return fmt.Errorf("%w: want a member name", errSyntax)
+			}
+			name, b = b[:n:n], skipSpace(b[n:])
+			if len(b) == 0 || b[0] != ':' {
+				return fmt.Errorf("%w: want ':'", errSyntax)
+			}
+			b = skipSpace(b[1:])
+		}
+		n := valueEnd(b)
+		if n == 0 {
+			return fmt.Errorf("%w: want a value", errSyntax)
+		}
+		if err := part(name, b[:n:n]); err != nil {
+			return err
+		}
+		b = skipSpace(b[n:])
+		if len(b) == 0 {
+			return fmt.Errorf("%w: unexpected end", errSyntax)
+		}
+		if b[0] == close {
+			return trailing(b[1:])
+		}
+		if b[0] != ',' {
+			return fmt.Errorf("%w: want ',' or %q", errSyntax, close)
+		}
+		b = skipSpace(b[1:])
+	}
+}
+
+func trailing(b []byte) error {
+	if len(skipSpace(b)) > 0 {
+		return fmt.Errorf("%w: unexpected data after the value", errSyntax)
+	}
+	return nil
+}
+
+func skipSpace(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\n' || b[0] == '\t' || b[0] == '\r') {
+		b = b[1:]
+	}
+	return b
+}
+
+// stringEnd returns the length of the string literal that b begins with; 0 when
+// there is none.
+func stringEnd(b []byte) int {
+	if len(b) == 0 || b[0] != '"' {
+		return 0
+	}
+	for i := 1; ; i++ {
+		// IndexByte is the fast path: most strings hold no escape.
+		n := bytes.IndexByte(b[i:], '"')
+		if n < 0 {
+			return 0
+		}
+		escape := bytes.IndexByte(b[i:i+n], '\\')
+		if escape < 0 {
+			return i + n + 1
+		}
+		i += escape + 1
+		if i >= len(b) {
+			return 0
+		}
+	}
+}
+
+// valueEnd returns the length of the value that b begins with; 0 when there is
+// none.
+func valueEnd(b []byte) int {
+	if len(b) == 0 {
+		return 0
+	}
+	switch b[0] {
+	case '"':
+		return stringEnd(b)
+	case '{', '[':
+		depth := 0
+		for i := 0; i < len(b); i++ {
+			switch b[i] {
+			case '"':
+				n := stringEnd(b[i:])
+				if n == 0 {
+					return 0
+				}
+				i += n - 1
+			case '{', '[':
+				depth++
+			case '}', ']':
+				if depth--; depth == 0 {
+					return i + 1
+				}
+			}
+		}
+		return 0
+	}
+	n := bytes.IndexAny(b, ",]} \n\t\r")
+	if n < 0 {
+		return len(b)
+	}
+	return n
+}

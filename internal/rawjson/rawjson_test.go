@@ -1,0 +1,79 @@
+package rawjson
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestCheck(t *testing.T) {
+	for _, tc := range []struct{ in, want string }{
+		{`{"a":[1,2.50,"x\"y",null,true]}`, ""},
+		{` 1e400 `, ""},
+		{`{"a":1,"a":2}`, "duplicate"},
+		{`{"a":{"b":1,"\u0062":2}}`, "duplicate"},
+		{`{} {}`, "unexpected data after the JSON value, at byte 3"},
+		{`{"a":`, "ends before"},
+		{"", "ends before"},
+		{"{\"a\":\"\xff\"}", "UTF-8"},
+		{`{"a":"\ud800"}`, "surrogate"},
+		{`{a:1}`, "at byte 1"},
+		{strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth), ""},
+		{strings.Repeat("[", MaxDepth+1) + strings.Repeat("]", MaxDepth+1), "nested deeper"},
+		{`["` + strings.Repeat("[", 2*MaxDepth) + `\""]`, ""},
+	} {
+		got := ""
+		if err := Check([]byte(tc.in)); err != nil {
+			got = err.Error()
+		}
+		if tc.want == "" && got != "" || !strings.Contains(got, tc.want) {
+			t.Errorf("Check(%.40q) = %q, want it to hold %q", tc.in, got, tc.want)
+		}
+	}
+}
+
+func TestObjectKeepsBytes(t *testing.T) {
+	o, err := ParseObject([]byte(` { "z" : 1.0 , "\u0061":  {"x": [ 1 ]} ,"n":9007199254740993,"s":"a\\\"" } `))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Set("n", json.RawMessage(`null`))
+	o.Set("new", Quote("<\u2028\">"))
+	if !o.Delete("s") || o.Delete("s") {
+		t.Error("Delete reports wrong")
+	}
+	want := `{"z":1.0,"\u0061":{"x": [ 1 ]},"n":null,"new":"<` + "\u2028" + `\">"}`
+	if got := string(o.Bytes()); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got := string(o.Get("a")); got != `{"x": [ 1 ]}` {
+		t.Errorf("Get(a) = %s", got)
+	}
+	if !IsNull(o.Get("n")) || o.Get("n") == nil || o.Get("none") != nil {
+		t.Error("null and absent are told apart wrongly")
+	}
+}
+
+func FuzzParts(f *testing.F) {
+	for _, s := range []string{`{"a":1}`, `[1,[2,{"b":"]"}],"\\"]`, `{}`, `[`, `{"a"`, `"\"`, `[1,]`, `{"a":}`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		b := []byte(in)
+		valid := Check(b) == nil
+		if o, err := ParseObject(b); err == nil && valid {
+			if out := o.Bytes(); Check(out) != nil {
+				t.Errorf("valid %q became invalid %q", in, out)
+			}
+		} else if valid && Kind(b) == '{' {
+			t.Errorf("valid object %q refused: %v", in, err)
+		}
+		if e, err := Elements(b); err == nil && valid {
+			if out := AppendArray(nil, e); Check(out) != nil {
+				t.Errorf("valid %q became invalid %q", in, out)
+			}
+		} else if valid && Kind(b) == '[' {
+			t.Errorf("valid array %q refused: %v", in, err)
+		}
+	})
+}

@@ -1,0 +1,325 @@
+package dragoman
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Loop runs conversations: decide, execute, summarise. The zero value of each
+// limit means its default; the fields must not change while Run is running. A
+// Loop holds no state of its own, so one Loop serves any number of
+// conversations at once.
+type Loop struct {
+	// Tools lists and runs the tools.
+	Tools Toolset
+
+	// Rounds is the number of model messages that may call tools; 16 if zero.
+	// After them the model gets one more message, without tools.
+	Rounds int
+	// Calls is the number of calls that run in one conversation; 64 if zero.
+	// Calls beyond it are answered with CodeBudget.
+	Calls int
+	// Parallel is the number of calls of one round that run at a time; 8 if
+	// zero.
+	Parallel int
+	// Bytes is the total size of all results of one conversation; 64 MiB if
+	// zero. The result that crosses it still counts; no call runs after it.
+	Bytes int64
+	// Timeout is the time after which no further call starts and running ones
+	// are ended; 10 minutes if zero. The model is then asked for its answer, so
+	// a conversation may last longer by one message.
+	Timeout time.Duration
+	// CallTimeout is the time that one call may take; 2 minutes if zero.
+	CallTimeout time.Duration
+
+	// Observe is told what happens as it happens. It may be nil. It is called
+	// from one goroutine at a time and holds the loop up while it runs.
+	Observe func(Event)
+}
+
+// Phase is a phase of a conversation.
+type Phase string
+
+// The phases, by the names that logs, traces and people use.
+const (
+	Decide    Phase = "decide"
+	Execute   Phase = "execute"
+	Summarise Phase = "summarise"
+)
+
+// An Event tells what happened in a conversation: a model message is complete
+// (Decide when it calls tools, Summarise when it does not), a call starts
+// (Execute without a Result) or a call has ended (Execute with one).
+type Event struct {
+	Phase Phase
+	// Round counts model messages from 1.
+	Round int
+	// Duration is the time that the message or the call took; zero at a start.
+	Duration time.Duration
+	// Calls are the calls of a Decide event.
+	Calls []Call
+	// Call is the call of an Execute event, and Result its result.
+	Call   *Call
+	Result *Result
+}
+
+// repeatNote is told to a model that makes the same read again and again.
+const repeatNote = "This exact call was made before in this conversation; if its result does not change, use what you have."
+
+// Run drives conv to its end and closes it. It returns the error that ended the
+// conversation early, such as the end of ctx or a failure of the upstream; conv
+// has then told the client.
+func (l *Loop) Run(ctx context.Context, conv Conversation) error {
+	err := l.run(ctx, conv)
+	if closeErr := conv.Close(err); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+func (l *Loop) run(ctx context.Context, conv Conversation) error {
+	tools, err := l.offered(ctx)
+	if err != nil {
+		return err
+	}
+	if err := conv.Offer(tools); err != nil {
+		return err
+	}
+	r := run{
+		Loop: l, calls: or(l.Calls, 64), bytes: or(l.Bytes, 64<<20),
+		deadline: time.Now().Add(or(l.Timeout, 10*time.Minute)),
+		reads:    map[string]int{},
+	}
+	for round := 1; ; round++ {
+		last := round > or(l.Rounds, 16) || r.spent()
+		start := time.Now()
+		calls, err := conv.Next(ctx, last)
+		if err != nil {
+			return err
+		}
+		phase := Decide
+		if len(calls) == 0 {
+			phase = Summarise
+		}
+		r.observe(Event{Phase: phase, Round: round, Duration: time.Since(start), Calls: calls})
+		if len(calls) == 0 {
+			return nil
+		}
+		if last {
+			return errors.New("conversation called tools in its last round")
+		}
+		results, err := r.execute(ctx, round, calls)
+		if err != nil {
+			return err
+		}
+		if err := conv.Answer(ctx, results); err != nil {
+			return err
+		}
+	}
+}
+
+// offered lists the tools that may be offered: all but the quarantined ones.
+func (l *Loop) offered(ctx context.Context) ([]Tool, error) {
+	tools, err := l.Tools.Tools(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("listing tools: %w", err)
+	}
+	for i := range tools {
+		if tools[i].Quarantined == nil {
+			continue
+		}
+		kept := append([]Tool(nil), tools[:i]...)
+		for _, t := range tools[i:] {
+			if t.Quarantined == nil {
+				kept = append(kept, t)
+			}
+		}
+		return kept, nil
+	}
+	return tools, nil
+}
+
+// run is the state of one conversation.
+type run struct {
+	*Loop
+	calls    int       // calls left
+	bytes    int64     // bytes left
+	deadline time.Time // no call runs after it
+
+	reads     map[string]int // how often each call that changes nothing ran
+	lastKey   string         // the call before, by key
+	lastWrote bool           // it may have changed something
+
+	observing sync.Mutex
+}
+
+func (r *run) spent() bool {
+	return r.calls <= 0 || r.bytes <= 0 || !time.Now().Before(r.deadline)
+}
+
+func (r *run) observe(e Event) {
+	if r.Observe == nil {
+		return
+	}
+	r.observing.Lock()
+	defer r.observing.Unlock()
+	r.Observe(e)
+}
+
+// execute runs the calls of one round. Calls that change nothing run side by
+// side; calls that may change something run one after the other, in order,
+// beside them. The results are in the order of the calls.
+func (r *run) execute(ctx context.Context, round int, calls []Call) ([]Result, error) {
+	ctx, cancel := context.WithDeadlineCause(ctx, r.deadline, errBudget)
+	defer cancel()
+
+	results := make([]Result, len(calls))
+	failures := make([]error, len(calls))
+	slots := make(chan struct{}, or(r.Parallel, 8))
+	var wg sync.WaitGroup
+	work := func(i int) {
+		slots <- struct{}{}
+		defer func() { <-slots }()
+		note := results[i].Meta.Note
+		results[i], failures[i] = r.call(ctx, round, calls[i])
+		if note != "" && results[i].Meta.Note == "" {
+			results[i].Meta.Note = note
+		}
+	}
+	var inOrder []int
+	for i, c := range calls {
+		refused, note := r.admit(c)
+		switch {
+		case refused != nil:
+			results[i] = Result{Problem: refused}
+			r.observe(Event{Phase: Execute, Round: round, Call: &calls[i], Result: &results[i]})
+		case c.Tool != nil && c.Tool.ordered():
+			inOrder = append(inOrder, i)
+		default:
+			results[i].Meta.Note = note
+			wg.Go(func() { work(i) })
+		}
+	}
+	wg.Go(func() {
+		for _, i := range inOrder {
+			work(i)
+		}
+	})
+	wg.Wait()
+
+	for i := range results {
+		if failures[i] != nil {
+			return nil, failures[i]
+		}
+		r.bytes -= int64(len(results[i].Content))
+	}
+	r.settle(calls, results)
+	return results, nil
+}
+
+// admit decides whether c runs: not when it is no valid call, when the budget
+// is used up, or when it repeats a call that may have changed something. The
+// note goes with the result of a call that does run.
+func (r *run) admit(c Call) (refused *Problem, note string) {
+	if c.Problem != nil {
+		return c.Problem, ""
+	}
+	if r.spent() {
+		return &Problem{Code: CodeBudget, Message: "This conversation has used up its tool calls. Answer with what you have."}, ""
+	}
+	key := callKey(c)
+	if c.Tool != nil && c.Tool.ordered() {
+		if r.lastWrote && key == r.lastKey {
+			return &Problem{Code: CodeRepeated, Message: "This exact call has just been made and may have changed something, so it was not made again. Use its result, or look at the state before you repeat it."}, ""
+		}
+		r.lastKey, r.lastWrote = key, true
+	} else {
+		r.lastKey, r.lastWrote = key, false
+		if r.reads[key]++; r.reads[key] > 3 {
+			note = repeatNote
+		}
+	}
+	r.calls--
+	return nil, note
+}
+
+// settle lets the last call be repeated when it provably changed nothing.
+func (r *run) settle(calls []Call, results []Result) {
+	for i := len(calls) - 1; i >= 0; i-- {
+		if calls[i].Problem != nil || callKey(calls[i]) != r.lastKey {
+			continue
+		}
+		p := results[i].Problem
+		if results[i].Failed || p != nil && p.Code != CodeUnknownOutcome && p.Code != CodeRepeated {
+			r.lastWrote = false
+		}
+		return
+	}
+}
+
+var errBudget = errors.New("the conversation's time is used up")
+
+// call runs one call and turns the end of its time into a result.
+func (r *run) call(ctx context.Context, round int, c Call) (Result, error) {
+	timeout := or(r.CallTimeout, 2*time.Minute)
+	callCtx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+
+	r.observe(Event{Phase: Execute, Round: round, Call: &c})
+	start := time.Now()
+	res, err := r.Tools.Call(callCtx, c)
+	took := time.Since(start)
+	if err != nil {
+		if callCtx.Err() == nil || ctx.Err() != nil && context.Cause(ctx) != errBudget {
+			return Result{}, err
+		}
+		res = Result{Problem: timedOut(c, took)}
+	}
+	if res.Meta.Duration == 0 {
+		res.Meta.Duration = took
+	}
+	r.observe(Event{Phase: Execute, Round: round, Duration: res.Meta.Duration, Call: &c, Result: &res})
+	return res, nil
+}
+
+// timedOut is the problem of a call that was still running when its time ended.
+func timedOut(c Call, took time.Duration) *Problem {
+	took = took.Round(100 * time.Millisecond)
+	if c.Tool != nil && c.Tool.ordered() {
+		return &Problem{
+			Code:    CodeUnknownOutcome,
+			Message: fmt.Sprintf("No answer within %s. The call may or may not have taken effect: check before you repeat it.", took),
+		}
+	}
+	return &Problem{
+		Code:       CodeTimeout,
+		Message:    fmt.Sprintf("No answer within %s. Try again later, or ask for less.", took),
+		RetryAfter: 5 * time.Second,
+	}
+}
+
+// callKey names a call by what it would do.
+func callKey(c Call) string {
+	name := ""
+	if c.Tool != nil {
+		name = c.Tool.Name
+	}
+	var args bytes.Buffer
+	if len(c.Arguments) > 0 && json.Compact(&args, c.Arguments) != nil {
+		args.Write(c.Arguments)
+	}
+	return c.Method + "\x00" + name + "\x00" + args.String()
+}
+
+// or returns value, or def where value is not positive.
+func or[T int | int64 | time.Duration](value, def T) T {
+	if value <= 0 {
+		return def
+	}
+	return value
+}
