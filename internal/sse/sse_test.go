@@ -1,0 +1,58 @@
+package sse
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+func read(r *Reader) (out []string, err error) {
+	for {
+		e, err := r.Next()
+		if err != nil {
+			return out, err
+		}
+		if e.Comment {
+			out = append(out, "comment")
+			continue
+		}
+		out = append(out, fmt.Sprintf("%s|%s|%s|%s", e.Name, e.ID, e.Data, e.Retry))
+	}
+}
+
+func TestReader(t *testing.T) {
+	for _, tc := range []struct{ name, in, want string }{
+		{"plain", "data: a\n\ndata: b\n\n", "||a|0s ||b|0s"},
+		{"crlf", "data: a\r\n\r\ndata:b\r\n\r\n", "||a|0s ||b|0s"},
+		{"cr", "data: a\r\rdata: b\r\r", "||a|0s ||b|0s"},
+		{"no last blank line", "data: a\n\ndata: [DONE]", "||a|0s ||[DONE]|0s"},
+		{"no last blank line, crlf", "data: [DONE]\r", "||[DONE]|0s"},
+		{"fields", ":hi\nevent: x\nid: 7\nretry: 20\ndata: {\ndata: }\n\ndata: n\n\n", "comment x|7|{\n}|20ms |7|n|0s"},
+		{"priming", "id: 1\ndata:\n\n", "|1||0s"},
+		{"bom, unknown field", "\xef\xbb\xbfdata: a\nfoo: bar\n\n\n\n", "||a|0s"},
+		{"long", "data: " + strings.Repeat("x", 9000) + "\n\n", "||" + strings.Repeat("x", 9000) + "|0s"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			for _, r := range []io.Reader{strings.NewReader(tc.in), iotest.OneByteReader(strings.NewReader(tc.in))} {
+				got, err := read(NewReader(r, 1<<20))
+				if err != io.EOF || strings.Join(got, " ") != tc.want {
+					t.Errorf("got %q, %v; want %q", got, err, tc.want)
+				}
+			}
+		})
+	}
+}
+
+func TestReaderBounds(t *testing.T) {
+	for _, in := range []string{
+		"data: " + strings.Repeat("x", 20000),
+		strings.Repeat("data: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n", 1000),
+	} {
+		if _, err := read(NewReader(strings.NewReader(in), 10000)); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("got %v, want ErrTooLarge", err)
+		}
+	}
+}
