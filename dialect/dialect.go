@@ -1,0 +1,111 @@
+package dialect
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	dragoman "github.com/dragoman-mcp/dragoman"
+)
+
+// Conservative is the name of the dialect of an API that nobody recognised: the
+// least that all others accept.
+const Conservative = "conservative"
+
+// A Dialect is what one provider or engine accepts. It is immutable, safe for
+// concurrent use, and keeps the plans that it made.
+type Dialect struct {
+	spec  Spec
+	cache planCache
+}
+
+// Spec is the data of a dialect.
+type Spec struct {
+	// Name is the name by which [For] finds it.
+	Name string `json:"name" yaml:"name"`
+	// Title says for people which API or engine it is.
+	Title string `json:"title,omitempty" yaml:"title,omitempty"`
+	// Hosts are the host names by which [ForHost] recognises it. A leading dot
+	// stands for any subdomain; a path may follow.
+	Hosts []string `json:"hosts,omitempty" yaml:"hosts,omitempty"`
+	// Wire is what it wants beside schemas.
+	Wire Wire `json:"wire,omitempty" yaml:"wire,omitempty"`
+}
+
+// For returns the dialect of a name; [Names] lists them.
+func For(name string) (*Dialect, error) {
+	if d := dialects[name]; d != nil {
+		return d, nil
+	}
+	return nil, fmt.Errorf("unknown dialect %q; known are %s", name, strings.Join(Names(), ", "))
+}
+
+// Names returns the names of all dialects, sorted.
+func Names() []string {
+	names := make([]string, 0, len(dialects))
+	for name := range dialects {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// ForHost recognises the dialect of an API by its base URL. It returns the
+// [Conservative] one when it knows neither the host nor the path.
+func ForHost(baseURL string) *Dialect {
+	best, length := dialects[Conservative], 0
+	u, err := url.Parse(baseURL)
+	if err != nil {
+		return best
+	}
+	host, path := strings.ToLower(u.Host), strings.ToLower(u.Path)
+	for _, name := range Names() {
+		for _, pattern := range dialects[name].spec.Hosts {
+			if matchesHost(pattern, host, path) && len(pattern) > length {
+				best, length = dialects[name], len(pattern)
+			}
+		}
+	}
+	return best
+}
+
+func matchesHost(pattern, host, path string) bool {
+	pattern, prefix, _ := strings.Cut(pattern, "/")
+	if !strings.Contains(pattern, ":") {
+		host, _, _ = strings.Cut(host, ":")
+	}
+	if strings.HasPrefix(pattern, ".") {
+		return strings.HasSuffix(host, pattern) && within(path, prefix)
+	}
+	if strings.HasPrefix(pattern, "*:") {
+		return strings.HasSuffix(host, pattern[1:]) && within(path, prefix)
+	}
+	return host == pattern && within(path, prefix)
+}
+
+// within reports whether a path lies below a prefix, on whole segments.
+func within(path, prefix string) bool {
+	rest, ok := strings.CutPrefix(strings.TrimPrefix(path, "/"), prefix)
+	return ok && (prefix == "" || rest == "" || rest[0] == '/')
+}
+
+// Name returns the dialect's name.
+func (d *Dialect) Name() string { return d.spec.Name }
+
+// Wire returns what the dialect wants beside schemas. It is shared and must not
+// be changed.
+func (d *Dialect) Wire() *Wire { return &d.spec.Wire }
+
+// Plan converts a tool. The Problem, of code [dragoman.CodeInvalidTool], says
+// that the tool can not be used and where in its schema the reason is. Plans
+// are cached by the tool's Digest.
+func (d *Dialect) Plan(tool dragoman.Tool) (*Plan, *dragoman.Problem) {
+	key := cacheKey(tool)
+	if e, ok := d.cache.get(key); ok {
+		return e.plan, e.problem
+	}
+	plan, problem := d.convert(tool)
+	d.cache.put(key, cached{plan, problem})
+	return plan, problem
+}

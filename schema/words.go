@@ -1,0 +1,122 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Pointer returns the JSON pointer (RFC 6901) of a path of member names and
+// indexes: "" for none, "/a~1b/0" for "a/b", "0".
+func Pointer(path ...string) string {
+	var b strings.Builder
+	for _, p := range path {
+		b.WriteByte('/')
+		b.WriteString(pointerEscape.Replace(p))
+	}
+	return b.String()
+}
+
+var (
+	pointerEscape   = strings.NewReplacer("~", "~0", "/", "~1")
+	pointerUnescape = strings.NewReplacer("~1", "/", "~0", "~")
+)
+
+// At returns the value at a JSON pointer in URI fragment form, with or without
+// the percent encoding, or nil.
+func (n *Node) At(pointer string) *Node {
+	if plain, err := url.PathUnescape(pointer); err == nil {
+		pointer = plain
+	}
+	if pointer == "" {
+		return n
+	}
+	for _, token := range strings.Split(pointer, "/")[1:] {
+		token = pointerUnescape.Replace(token)
+		if n.Kind() == Array {
+			i, err := strconv.Atoi(token)
+			if err != nil || i < 0 || i >= len(n.items) {
+				return nil
+			}
+			n = n.items[i]
+			continue
+		}
+		n = n.Get(token)
+	}
+	return n
+}
+
+// Words says in a few words what values a schema asks for, as far as its type,
+// enum or const tells.
+func (n *Node) Words() string {
+	if c := n.Get("const"); c != nil {
+		return list([]any{c.plain()})
+	}
+	if enum := n.Get("enum"); enum.Kind() == Array {
+		return "one of " + list(enum.plain().([]any))
+	}
+	switch t := n.Get("type"); t.Kind() {
+	case String:
+		return t.text
+	case Array:
+		var names []string
+		for _, item := range t.items {
+			names = append(names, item.text)
+		}
+		return types(names)
+	}
+	return "a value"
+}
+
+// types names alternatives, null last.
+func types(names []string) string {
+	names = slices.Clone(names)
+	slices.SortStableFunc(names, func(a, b string) int {
+		switch {
+		case a == "null" && b != "null":
+			return 1
+		case b == "null" && a != "null":
+			return -1
+		}
+		return 0
+	})
+	return strings.Join(names, " or ")
+}
+
+// maxListed is the number of values that a text names before it gives up.
+const maxListed = 20
+
+// list names values: strings in single quotes, everything else as JSON.
+func list(values []any) string {
+	var b strings.Builder
+	for i, v := range values {
+		if i == maxListed {
+			fmt.Fprintf(&b, " and %d more", len(values)-i)
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if s, ok := v.(string); ok {
+			b.WriteString("'" + s + "'")
+		} else if text, err := json.Marshal(v); err == nil {
+			b.Write(text)
+		}
+	}
+	return b.String()
+}
+
+// decimal writes a number without a fraction where it has none.
+func decimal(r *big.Rat) string {
+	if r.IsInt() {
+		return r.Num().String()
+	}
+	if n, exact := r.FloatPrec(); exact {
+		return r.FloatString(n)
+	}
+	return r.FloatString(10)
+}
