@@ -1,0 +1,248 @@
+package servers
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/glob"
+)
+
+// Config is one MCP server: an entry of mcpServers in the configuration. Either
+// Command or URL is set. Other fields may be zero, which stands for the default
+// that [Config.SetDefaults] gives them.
+type Config struct {
+	Command string            `yaml:"command" secret:"filled" doc:"Program to run as a server over stdio. Exactly one of command and url is needed."`
+	Args    []string          `yaml:"args" secret:"filled" doc:"Arguments of the program, passed as they are; there is no shell."`
+	Env     map[string]string `yaml:"env" secret:"always" doc:"Environment of the program. It inherits nothing but a short list such as PATH and HOME."`
+	Dir     string            `yaml:"cwd" secret:"filled" doc:"Working directory of the program; a relative one starts at the folder of the configuration file. Default: where dragoman was started."`
+
+	URL       string            `yaml:"url" secret:"filled" doc:"Address of a server over HTTP. Exactly one of command and url is needed."`
+	Headers   map[string]string `yaml:"headers" secret:"always" doc:"HTTP headers sent with each request to the server."`
+	Transport Transport         `yaml:"transport" enum:"auto,stdio,streamable-http,sse" doc:"How to talk to the server. auto: stdio for a command; for a url streamable-http, then sse if the server does not know it."`
+
+	Disabled       bool          `yaml:"disabled" doc:"Keeps the entry but does not start the server."`
+	Timeout        time.Duration `yaml:"timeout" doc:"Longest time of one call."`
+	StartupTimeout time.Duration `yaml:"startup_timeout" doc:"Longest time from starting the program, or connecting, to the list of tools."`
+	MaxInFlight    int           `yaml:"max_in_flight" max:"10000" doc:"Number of calls that the server gets at a time; further calls wait."`
+
+	Tools   Filter  `yaml:"tools" doc:"Which tools of the server exist for models."`
+	Effects Effects `yaml:"effects" doc:"What calls can do to the world, in your word. Tools not named here may change something."`
+}
+
+// Transport names a way to talk to a server.
+type Transport string
+
+// The transports. Auto, which the empty Transport means too, is stdio for a
+// command; for a URL it is streamable HTTP, and HTTP+SSE where a server does
+// not know that.
+const (
+	Auto           Transport = "auto"
+	Stdio          Transport = "stdio"
+	StreamableHTTP Transport = "streamable-http"
+	SSE            Transport = "sse"
+)
+
+// Filter chooses tools by patterns (* and ?) for their original names.
+type Filter struct {
+	Include []string `yaml:"include" doc:"Patterns (* and ?) for original tool names. Without any, all tools are included."`
+	Exclude []string `yaml:"exclude" doc:"Patterns for tools to leave out. They win over include."`
+}
+
+// Allows reports whether the tool that the server calls name passes f.
+func (f Filter) Allows(name string) bool {
+	return (len(f.Include) == 0 || glob.MatchAny(f.Include, name)) && !glob.MatchAny(f.Exclude, name)
+}
+
+// Effects is the operator's word on tools, by patterns (* and ?) for their
+// original names.
+type Effects struct {
+	ReadOnly   []string `yaml:"read_only" doc:"Patterns for tools that change nothing. Their calls may be repeated and run side by side."`
+	Idempotent []string `yaml:"idempotent" doc:"Patterns for tools that change nothing more when called again with the same arguments. They win over read_only."`
+}
+
+// Of returns the effect of the tool that the server calls name. Where both
+// lists match, the more careful word holds.
+func (e Effects) Of(name string) dragoman.Effect {
+	switch {
+	case glob.MatchAny(e.Idempotent, name):
+		return dragoman.Idempotent
+	case glob.MatchAny(e.ReadOnly, name):
+		return dragoman.ReadOnly
+	}
+	return dragoman.MayChange
+}
+
+// The defaults of the limits in [Config].
+const (
+	DefaultTimeout        = 2 * time.Minute
+	DefaultStartupTimeout = 30 * time.Second
+	DefaultMaxInFlight    = 16
+)
+
+// SetDefaults gives every field that is zero and has a default its default.
+func (c *Config) SetDefaults() {
+	if c.Transport == "" {
+		c.Transport = Auto
+	}
+	if c.Timeout == 0 {
+		c.Timeout = DefaultTimeout
+	}
+	if c.StartupTimeout == 0 {
+		c.StartupTimeout = DefaultStartupTimeout
+	}
+	if c.MaxInFlight == 0 {
+		c.MaxInFlight = DefaultMaxInFlight
+	}
+}
+
+// A ConfigError says which key of a [Config] is wrong and why.
+type ConfigError struct {
+	// Field is the key as the configuration spells it; empty for the whole
+	// entry.
+	Field string
+	// Message says what is wrong.
+	Message string
+}
+
+// Error returns the message, with the key in front of it.
+func (e *ConfigError) Error() string {
+	if e.Field == "" {
+		return e.Message
+	}
+	return e.Field + ": " + e.Message
+}
+
+// Key returns Field; configuration reading finds the line with it.
+func (e *ConfigError) Key() string { return e.Field }
+
+// Reason returns Message, without the key.
+func (e *ConfigError) Reason() string { return e.Message }
+
+// Validate reports the first thing in c that can not work, as a [*ConfigError].
+// It looks at c alone: whether the command exists, or anybody answers at the
+// URL, shows when the server starts.
+func (c *Config) Validate() error {
+	switch {
+	case c.Command == "" && c.URL == "":
+		return &ConfigError{Message: "a server needs a command or a url"}
+	case c.Command != "" && c.URL != "":
+		return &ConfigError{Field: "url", Message: "a server has a command or a url, not both"}
+	case c.Command != "":
+		return c.validateCommand()
+	}
+	return c.validateURL()
+}
+
+func (c *Config) validateCommand() error {
+	if c.Transport != "" && c.Transport != Auto && c.Transport != Stdio {
+		return &ConfigError{"transport", fmt.Sprintf("a command speaks stdio, not %s", c.Transport)}
+	}
+	if len(c.Headers) > 0 {
+		return &ConfigError{"headers", "headers are for servers with a url"}
+	}
+	if strings.ContainsRune(c.Command, 0) || strings.ContainsRune(c.Dir, 0) {
+		return &ConfigError{"command", "a NUL character can not be passed to a program"}
+	}
+	for _, arg := range c.Args {
+		if strings.ContainsRune(arg, 0) {
+			return &ConfigError{"args", "a NUL character can not be passed to a program"}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(c.Env[name], 0) {
+			return &ConfigError{"env", fmt.Sprintf("%q can not be an environment variable", name)}
+		}
+	}
+	return nil
+}
+
+func (c *Config) validateURL() error {
+	if c.Transport == Stdio {
+		return &ConfigError{"transport", "a url speaks streamable-http or sse, not stdio"}
+	}
+	const onlyCommand = "this is for servers with a command"
+	switch {
+	case len(c.Args) > 0:
+		return &ConfigError{"args", onlyCommand}
+	case len(c.Env) > 0:
+		return &ConfigError{"env", onlyCommand}
+	case c.Dir != "":
+		return &ConfigError{"cwd", onlyCommand}
+	}
+	u, err := url.Parse(c.URL)
+	switch {
+	case err != nil:
+		// The parse error repeats the URL, which may hold a secret.
+		return &ConfigError{"url", "not a valid URL"}
+	case u.Scheme != "http" && u.Scheme != "https":
+		return &ConfigError{"url", "a URL here begins with http:// or https://"}
+	case u.Hostname() == "":
+		return &ConfigError{"url", "the URL has no host"}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Headers)) {
+		if !headerName(name) {
+			return &ConfigError{"headers", fmt.Sprintf("%q can not be the name of a header", name)}
+		}
+		if strings.ContainsAny(c.Headers[name], "\r\n\x00") {
+			return &ConfigError{"headers", fmt.Sprintf("the value of %s has a line break", name)}
+		}
+	}
+	return nil
+}
+
+// headerName reports whether name is a token of RFC 9110, section 5.6.2.
+func headerName(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		letter := c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// String names the server by its command or host, without anything that may be
+// a secret, so that a Config can be logged.
+func (c Config) String() string {
+	if c.Command != "" {
+		return c.Command
+	}
+	if u, err := url.Parse(c.URL); err == nil && u.Host != "" {
+		return u.Scheme + "://" + u.Host
+	}
+	return "server"
+}
+
+// GoString is String, so that %#v does not show secrets either.
+func (c Config) GoString() string { return "servers.Config(" + c.String() + ")" }
+
+// MaxLabel is the longest label, in characters.
+const MaxLabel = 32
+
+// CheckLabel reports why label can not be the label of a server; nil when it
+// can. Labels stand in front of tool names, joined by two underscores, so they
+// are short, plain, and have no two underscores themselves.
+func CheckLabel(label string) error {
+	switch {
+	case label == "":
+		return &ConfigError{Message: "a server label can not be empty"}
+	case len(label) > MaxLabel:
+		return &ConfigError{Message: fmt.Sprintf("the server label %q has %d characters; %d are allowed", label, len(label), MaxLabel)}
+	case strings.Contains(label, "__"):
+		return &ConfigError{Message: fmt.Sprintf("the server label %q has two underscores in a row, which separate a label from a tool name", label)}
+	}
+	for i := range len(label) {
+		c := label[i]
+		letter := c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (i == 0 || c != '_' && c != '.' && c != '-') {
+			return &ConfigError{Message: fmt.Sprintf("the server label %q is not allowed: a label has the letters a-z and A-Z, digits, and after the first character also _ . -", label)}
+		}
+	}
+	return nil
+}
