@@ -1,0 +1,150 @@
+package rehearsal
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// How much a match counts, by where in the tool the word stands. A tool is
+// called from threshold on: a word of its name, or two of its description.
+const (
+	inName        = 3.0
+	inArgument    = 1.5 // the name of a parameter, one of its allowed values
+	inDescription = 1.5
+	inDetail      = 0.5 // the description of a parameter
+	threshold     = 3.0
+)
+
+// choose picks the tool that fits the text best and fills its arguments. It
+// returns a question for the user where a required one cannot be found, and
+// nothing where no tool fits. A forced choice always ends in a call.
+func (r *request) choose(text string, forced bool) (picked *call, question string) {
+	tools := r.offered()
+	if len(tools) == 0 {
+		return nil, ""
+	}
+	best, score := rank(text, tools)
+	if score < threshold && !forced {
+		return nil, ""
+	}
+	arguments, missing := fill(text, tools[best], forced)
+	if len(missing) > 0 {
+		return nil, ask(tools[best], missing, isChinese(text))
+	}
+	return &call{name: tools[best].name, arguments: arguments}, ""
+}
+
+// profile is what a tool is known by: the terms and what each counts.
+type profile map[string]float64
+
+func (p profile) add(list []term, weight float64) {
+	for _, t := range list {
+		p[t.text] = max(p[t.text], weight)
+	}
+}
+
+func (t tool) profile() profile {
+	p := make(profile)
+	name := t.name
+	if _, after, found := strings.Cut(name, "__"); found && after != "" {
+		p.add(nameTerms(name), inDescription) // the server's label is a hint, no more
+		name = after
+	}
+	p.add(nameTerms(name), inName)
+	p.add(terms(t.description), inDescription)
+	for _, m := range t.parameters.get("properties").members {
+		p.add(nameTerms(m.name), inArgument)
+		p.add(terms(m.value.get("description").text), inDetail)
+		for _, e := range m.value.get("enum").items {
+			p.add(terms(e.text), inArgument)
+		}
+	}
+	return p
+}
+
+// rank returns the tool that fits best. Among tools that reach the threshold
+// the rarity of the words they share with the text decides; the first wins a
+// tie.
+func rank(text string, tools []tool) (best int, score float64) {
+	profiles := make([]profile, len(tools))
+	usedBy := make(map[string]int)
+	for i, t := range tools {
+		profiles[i] = t.profile()
+		for w := range profiles[i] {
+			usedBy[w]++
+		}
+	}
+	asked := terms(text)
+	slices.SortFunc(asked, func(a, b term) int { return strings.Compare(a.text, b.text) })
+	asked = slices.CompactFunc(asked, func(a, b term) bool { return a.text == b.text })
+	var bestRare float64
+	for i, p := range profiles {
+		var plain, rare float64
+		for _, w := range asked {
+			weight := p[w.text]
+			plain += weight
+			if weight > 0 {
+				rare += weight * math.Log(1+float64(len(tools))/float64(usedBy[w.text]))
+			}
+		}
+		// A tool of few words that match is meant rather than one of many.
+		rare *= 1 + 1/float64(8+len(p))
+		if passes := plain >= threshold; i == 0 || (passes || score < threshold) && rare > bestRare || passes && score < threshold {
+			best, score, bestRare = i, plain, rare
+		}
+	}
+	return best, score
+}
+
+// ask asks for the arguments that the message does not hold.
+func ask(t tool, missing []string, chinese bool) string {
+	var b strings.Builder
+	if chinese {
+		fmt.Fprintf(&b, "要使用 %s，还需要：", t.name)
+	} else {
+		fmt.Fprintf(&b, "To use %s I still need: ", t.name)
+	}
+	separator, end := ", ", "."
+	if chinese {
+		separator, end = "、", "。"
+	}
+	for i, name := range missing {
+		if i > 0 {
+			b.WriteString(separator)
+		}
+		b.WriteString(name)
+		schema := t.parameters.get("properties").get(name)
+		if d := schema.get("description").text; d != "" {
+			fmt.Fprintf(&b, " (%s)", strings.TrimRight(clip(d, 120), ".。 "))
+		}
+		var allowed []string
+		for _, e := range schema.get("enum").items {
+			allowed = append(allowed, string(e.raw))
+		}
+		if len(allowed) > 0 {
+			fmt.Fprintf(&b, " [%s]", strings.Join(allowed, ", "))
+		}
+	}
+	return b.String() + end
+}
+
+// introduce says what the model is and what it sees, where it can do nothing
+// else.
+func introduce(text string, tools []tool, chinese bool) string {
+	var all []*tool
+	for i := range tools {
+		all = append(all, &tools[i])
+	}
+	said := clip(strings.TrimSpace(text), 200)
+	switch {
+	case chinese && len(tools) == 0:
+		return "我是 rehearsal，一个确定性的替身，不是语言模型；这次请求没有提供工具。您说的是：" + said
+	case chinese:
+		return fmt.Sprintf("我是 rehearsal，一个确定性的替身，不是语言模型。在 %d 个工具中没有一个与您的话相符：%s。", len(tools), names(all))
+	case len(tools) == 0:
+		return "I am rehearsal, a deterministic stand-in, not a language model, and this request offers no tools. You wrote: " + said
+	}
+	return fmt.Sprintf("I am rehearsal, a deterministic stand-in, not a language model. None of the %d tools I see fits what you wrote: %s.", len(tools), names(all))
+}
