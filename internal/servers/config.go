@@ -10,6 +10,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/glob"
+	"github.com/dragoman-mcp/dragoman/internal/safehttp"
 )
 
 // Config is one MCP server: an entry of mcpServers in the configuration. Either
@@ -185,26 +186,14 @@ func (c *Config) validateURL() error {
 		return &ConfigError{"url", "the URL has no host"}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Headers)) {
-		if !headerName(name) {
+		if !safehttp.ValidHeaderName(name) {
 			return &ConfigError{"headers", fmt.Sprintf("%q can not be the name of a header", name)}
 		}
-		if strings.ContainsAny(c.Headers[name], "\r\n\x00") {
-			return &ConfigError{"headers", fmt.Sprintf("the value of %s has a line break", name)}
+		if !safehttp.ValidHeaderValue(c.Headers[name]) {
+			return &ConfigError{"headers", fmt.Sprintf("the value of %s has a line break or a control character", name)}
 		}
 	}
 	return nil
-}
-
-// headerName reports whether name is a token of RFC 9110, section 5.6.2.
-func headerName(name string) bool {
-	for i := range len(name) {
-		c := name[i]
-		letter := c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		if !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
-			return false
-		}
-	}
-	return name != ""
 }
 
 // String names the server by its command or host, without anything that may be

@@ -31,7 +31,7 @@ func TestConfigValidate(t *testing.T) {
 		{"no scheme", Config{URL: "example.com/mcp"}, "url: a URL here begins with http:// or https://"},
 		{"no host", Config{URL: "http:///mcp"}, "url: the URL has no host"},
 		{"bad header", Config{URL: "http://a", Headers: map[string]string{"A B": "c"}}, `headers: "A B" can not be the name of a header`},
-		{"header injection", Config{URL: "http://a", Headers: map[string]string{"A": "secret\r\nB: d"}}, "headers: the value of A has a line break"},
+		{"header injection", Config{URL: "http://a", Headers: map[string]string{"A": "secret\r\nB: d"}}, "headers: the value of A has a line break or a control character"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,0 +1,286 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Request is what [Upstream.NewRequest] makes a request to the upstream from.
+type Request struct {
+	// Method is the HTTP method.
+	Method string
+	// Path is the path below the base URL, escaped, such as /chat/completions:
+	// what follows /v1 in the client's own request.
+	Path string
+	// RawQuery is the client's query, without the question mark.
+	RawQuery string
+	// Header is the client's header. What belongs to the connection, to us, or
+	// to the client's credentials is left out; the rest is copied.
+	Header http.Header
+	// Body is the body to send; nil for none. With a [*bytes.Reader] the request
+	// has a length and can be sent again on a connection that broke at once.
+	Body io.Reader
+	// Length is the length of Body where that is no *bytes.Reader; 0 means that
+	// it is not known.
+	Length int64
+	// ClientCredentials lets the client's own Authorization or api-key header
+	// go to the upstream, where the configuration has none for it. Set it only
+	// when the gateway does not use these headers to recognise its callers.
+	ClientCredentials bool
+	// Relay asks for an answer that can be handed to the client as it is: the
+	// client's Accept-Encoding and a wish to switch protocols (WebSocket) are
+	// kept. Without it the answer comes uncompressed.
+	Relay bool
+}
+
+// ErrPath is what [Upstream.NewRequest] returns, wrapped, for a path that would
+// leave the base URL.
+var ErrPath = errors.New("not a path below the API's base")
+
+// NewRequest makes a request to the upstream.
+func (u *Upstream) NewRequest(ctx context.Context, r Request) (*http.Request, error) {
+	target, err := u.join(r.Path, r.RawQuery)
+	if err != nil {
+		return nil, err
+	}
+	req := (&http.Request{
+		Method:     r.Method,
+		URL:        target,
+		Host:       target.Host,
+		Proto:      "HTTP/1.1",
+		ProtoMajor: 1,
+		ProtoMinor: 1,
+		Header:     make(http.Header, len(r.Header)+len(u.header)+1),
+	}).WithContext(ctx)
+	copyHeader(req.Header, r, r.ClientCredentials && !u.HasKey)
+	for name, values := range u.header {
+		req.Header[name] = values
+	}
+	if req.Header.Get("User-Agent") == "" {
+		req.Header.Set("User-Agent", "dragoman")
+	}
+	setBody(req, r)
+	return req, nil
+}
+
+func setBody(req *http.Request, r Request) {
+	if r.Body == http.NoBody {
+		return
+	}
+	switch body := r.Body.(type) {
+	case nil:
+	case *bytes.Reader:
+		req.ContentLength = int64(body.Len())
+		if body.Len() == 0 {
+			req.Body = http.NoBody
+			req.GetBody = func() (io.ReadCloser, error) { return http.NoBody, nil }
+			return
+		}
+		snapshot := *body
+		req.Body = io.NopCloser(body)
+		req.GetBody = func() (io.ReadCloser, error) {
+			again := snapshot
+			return io.NopCloser(&again), nil
+		}
+	case io.ReadCloser:
+		req.Body, req.ContentLength = body, length(r.Length)
+	default:
+		req.Body, req.ContentLength = io.NopCloser(body), length(r.Length)
+	}
+}
+
+// length says unknown the way [http.Request] wants it.
+func length(n int64) int64 {
+	if n <= 0 {
+		return -1
+	}
+	return n
+}
+
+// join returns the address of path below the base URL.
+func (u *Upstream) join(path, rawQuery string) (*url.URL, error) {
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	plain, err := url.PathUnescape(path)
+	if err != nil || strings.ContainsAny(plain, "\\\x00") {
+		return nil, ErrPath
+	}
+	for segment := range strings.SplitSeq(plain, "/") {
+		if segment == "." || segment == ".." {
+			return nil, ErrPath
+		}
+	}
+	target := *u.BaseURL
+	if plain != path || target.RawPath != "" {
+		target.RawPath = target.EscapedPath() + path
+	}
+	target.Path += plain
+	switch {
+	case target.RawQuery == "":
+		target.RawQuery = rawQuery
+	case rawQuery != "":
+		target.RawQuery += "&" + rawQuery
+	}
+	return &target, nil
+}
+
+// Do sends a request that [Upstream.NewRequest] made and returns the answer
+// once its header is there, whatever its status. It follows no redirect. The
+// caller closes the body. Errors are [*Error]s.
+func (u *Upstream) Do(req *http.Request) (*http.Response, error) {
+	start := time.Now()
+	res, err := u.transport.RoundTrip(req)
+	if err != nil {
+		return nil, &Error{Host: u.Host(), Err: err, Waited: time.Since(start)}
+	}
+	return res, nil
+}
+
+// An Error is a request to an upstream that got no answer.
+type Error struct {
+	// Host is the upstream's host and port.
+	Host string
+	// Err is what the transport says, such as a refused connection or the end of
+	// the request's context.
+	Err error
+	// Waited is how long it took.
+	Waited time.Duration
+}
+
+// Error says which upstream did not answer, and why.
+func (e *Error) Error() string {
+	if e.Timeout() {
+		return fmt.Sprintf("the upstream %s did not answer within %s", e.Host, e.Waited.Round(100*time.Millisecond))
+	}
+	return fmt.Sprintf("the upstream %s can not be reached: %v", e.Host, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Timeout reports that the upstream was too slow to connect or to answer, as
+// opposed to a caller that gave up.
+func (e *Error) Timeout() bool {
+	if errors.Is(e.Err, context.Canceled) {
+		return false
+	}
+	n, ok := errors.AsType[net.Error](e.Err)
+	return ok && n.Timeout()
+}
+
+// credentialHeaders are the headers that carry credentials to one API or
+// another, or choose on whose account a key is used.
+var credentialHeaders = map[string]bool{
+	"Authorization":       true,
+	"Api-Key":             true,
+	"X-Api-Key":           true,
+	"X-Goog-Api-Key":      true,
+	"Openai-Organization": true,
+	"Openai-Project":      true,
+}
+
+// droppedHeaders are the headers that end here: those of the connection
+// (RFC 9110, section 7.6.1), those that say who the client is or where a
+// browser came from, and those that the transport sets.
+var droppedHeaders = map[string]bool{
+	"Connection":          true,
+	"Keep-Alive":          true,
+	"Proxy-Authenticate":  true,
+	"Proxy-Authorization": true,
+	"Proxy-Connection":    true,
+	"Te":                  true,
+	"Trailer":             true,
+	"Transfer-Encoding":   true,
+	"Upgrade":             true,
+
+	"Host":           true,
+	"Content-Length": true,
+	"Expect":         true,
+	"Cookie":         true,
+	"Origin":         true,
+	"Referer":        true,
+	"Forwarded":      true,
+	"Via":            true,
+	"X-Real-Ip":      true,
+}
+
+// droppedPrefixes are beginnings of further such headers, and of our own.
+var droppedPrefixes = []string{"X-Forwarded-", "Sec-Fetch-", "Sec-Ch-", "X-Dragoman-"}
+
+// wsProtocols is the header in which browsers send the key of a realtime
+// session, since they can set no other.
+const (
+	wsProtocols   = "Sec-Websocket-Protocol"
+	wsKeyProtocol = "openai-insecure-api-key."
+)
+
+// copyHeader copies to dst what may travel of a client's header.
+func copyHeader(dst http.Header, r Request, credentials bool) {
+	var listed []string // headers that Connection names
+	for _, value := range r.Header["Connection"] {
+		for name := range strings.SplitSeq(value, ",") {
+			listed = append(listed, fold(strings.TrimSpace(name)))
+		}
+	}
+	for name, values := range r.Header {
+		folded := fold(name)
+		switch {
+		case droppedHeaders[folded], hasDroppedPrefix(folded), slices.Contains(listed, folded):
+		case credentialHeaders[folded] && !credentials:
+		case folded == "Accept-Encoding" && !r.Relay:
+		case folded == wsProtocols && !credentials:
+			if kept := withoutKeys(values); len(kept) > 0 {
+				dst[name] = kept
+			}
+		default:
+			dst[name] = slices.Clip(values)
+		}
+	}
+	if upgrade := r.Header.Get("Upgrade"); r.Relay && upgrade != "" && slices.Contains(listed, "Upgrade") {
+		dst.Set("Connection", "Upgrade")
+		dst.Set("Upgrade", upgrade)
+	}
+}
+
+func hasDroppedPrefix(folded string) bool {
+	for _, prefix := range droppedPrefixes {
+		if strings.HasPrefix(folded, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+func withoutKeys(values []string) []string {
+	var kept []string
+	for _, value := range values {
+		for protocol := range strings.SplitSeq(value, ",") {
+			if protocol = strings.TrimSpace(protocol); !strings.HasPrefix(protocol, wsKeyProtocol) {
+				kept = append(kept, protocol)
+			}
+		}
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	return []string{strings.Join(kept, ", ")}
+}
+
+// fold makes names equal that some server on the way may take for the same:
+// case does not count, and an underscore counts as a dash.
+func fold(name string) string {
+	if strings.IndexByte(name, '_') >= 0 {
+		name = strings.ReplaceAll(name, "_", "-")
+	}
+	return http.CanonicalHeaderKey(name)
+}

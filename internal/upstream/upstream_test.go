@@ -1,0 +1,159 @@
+package upstream_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-mcp/dragoman/internal/upstream"
+)
+
+// rehearsal answers every request with its own path.
+type rehearsal struct{}
+
+func (rehearsal) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	fmt.Fprint(w, r.URL.Path)
+	return w.Result(), nil
+}
+
+func env(pairs ...string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return pairs[i+1], true
+			}
+		}
+		return "", false
+	}
+}
+
+func TestForFirstMatchWins(t *testing.T) {
+	set, err := upstream.New([]upstream.Model{
+		{Match: "gpt-5", BaseURL: "http://one.test/v1", Dialect: "openai"},
+		{Match: "gpt-*", BaseURL: "http://two.test/v1/", APIKey: "k"},
+		{Match: "fast", BaseURL: "http://three.test/v1", Name: "meta/llama-3"},
+		{Match: "meta/*", BaseURL: "http://three.test/v1", Headers: map[string]string{"api_key": "k"}},
+		{Match: "practice", BaseURL: upstream.RehearsalURL},
+	}, upstream.Options{Rehearsal: rehearsal{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		model, address, sent string
+		key, rehearsal       bool
+	}{
+		{"gpt-5", "http://one.test/v1", "gpt-5", false, false},
+		{"gpt-5-mini", "http://two.test/v1", "gpt-5-mini", true, false},
+		{"fast", "http://three.test/v1", "meta/llama-3", false, false},
+		{"meta/llama-3", "http://three.test/v1", "meta/llama-3", true, false},
+		{"practice", "http://rehearsal.invalid/v1", "practice", false, true},
+	}
+	for _, tt := range tests {
+		u, err := set.For(tt.model)
+		if err != nil {
+			t.Errorf("For(%q): %v", tt.model, err)
+			continue
+		}
+		if u.String() != tt.address || u.ModelName(tt.model) != tt.sent || u.HasKey != tt.key || u.Rehearsal != tt.rehearsal {
+			t.Errorf("For(%q) = %s, sent as %q, key %v, rehearsal %v; want %+v", tt.model, u, u.ModelName(tt.model), u.HasKey, u.Rehearsal, tt)
+		}
+	}
+	if got := set.DefaultModel(); got != "gpt-5" {
+		t.Errorf("DefaultModel() = %q", got)
+	}
+}
+
+func TestForUnknownModel(t *testing.T) {
+	set, err := upstream.New([]upstream.Model{{Match: "gpt-*", BaseURL: "http://one.test/v1"}}, upstream.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = set.For("claude")
+	if !errors.Is(err, upstream.ErrUnknownModel) || err.Error() != `no upstream serves this model: "claude"` {
+		t.Errorf("got %v", err)
+	}
+	if _, err = set.For(strings.Repeat("语", 10_000)); len(err.Error()) > 300 {
+		t.Errorf("the error of a long name has %d bytes", len(err.Error()))
+	}
+}
+
+func TestWithoutModelsTheEnvironmentDecides(t *testing.T) {
+	tests := []struct {
+		name         string
+		env          func(string) (string, bool)
+		address      string
+		key          bool
+		defaultModel string
+	}{
+		{"nil", nil, upstream.RehearsalURL, false, "rehearsal"},
+		{"empty", env(), upstream.RehearsalURL, false, "rehearsal"},
+		{"blank key", env("OPENAI_API_KEY", " "), upstream.RehearsalURL, false, "rehearsal"},
+		{"only a model", env("OPENAI_MODEL", "gpt-5"), upstream.RehearsalURL, false, "rehearsal"},
+		{"key", env("OPENAI_API_KEY", "k"), "https://api.openai.com/v1", true, ""},
+		{"base URL", env("OPENAI_BASE_URL", "http://localhost:11434/v1", "OPENAI_MODEL", "qwen3"), "http://localhost:11434/v1", false, "qwen3"},
+		{"both", env("OPENAI_BASE_URL", "http://a.test/", "OPENAI_API_KEY", "k\n"), "http://a.test", true, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			set, err := upstream.New(nil, upstream.Options{Rehearsal: rehearsal{}, Getenv: tt.env})
+			if err != nil {
+				t.Fatal(err)
+			}
+			u, err := set.For("any/name")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if u.String() != tt.address || u.HasKey != tt.key || set.DefaultModel() != tt.defaultModel {
+				t.Errorf("got %s, key %v, default %q; want %s, %v, %q", u, u.HasKey, set.DefaultModel(), tt.address, tt.key, tt.defaultModel)
+			}
+			if set.First() != u {
+				t.Error("First is another upstream")
+			}
+		})
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	tests := []struct {
+		name  string
+		model upstream.Model
+		want  string
+	}{
+		{"no base URL", upstream.Model{Match: "a"}, "models[0]: base_url: a model needs a base_url, such as https://api.openai.com/v1"},
+		{"not a URL", upstream.Model{BaseURL: "http://a b/canary"}, "models[0]: base_url: not a valid URL"},
+		{"scheme", upstream.Model{BaseURL: "ftp://a.test"}, "models[0]: base_url: a URL here begins with http:// or https://"},
+		{"host", upstream.Model{BaseURL: "http://:80/v1"}, "models[0]: base_url: the URL has no host"},
+		{"password", upstream.Model{BaseURL: "http://me:canary@a.test/v1"}, "models[0]: base_url: a user name or password in the URL is not sent; use api_key or headers"},
+		{"fragment", upstream.Model{BaseURL: "http://a.test/v1#canary"}, "models[0]: base_url: a URL with # can not be a base"},
+		{"too long a path", upstream.Model{BaseURL: "http://a.test/v1/chat/completions"}, "models[0]: base_url: give the address where the API begins, without /chat/completions"},
+		{"key", upstream.Model{BaseURL: "http://a.test", APIKey: "canary\n"}, "models[0]: api_key: the key has a line break or a control character"},
+		{"header name", upstream.Model{BaseURL: "http://a.test", Headers: map[string]string{"a b": "canary"}}, `models[0]: headers: "a b" can not be the name of a header`},
+		{"header value", upstream.Model{BaseURL: "http://a.test", Headers: map[string]string{"a": "canary\r\nb: c"}}, "models[0]: headers: the value of a has a line break or a control character"},
+		{"no rehearsal", upstream.Model{BaseURL: upstream.RehearsalURL}, "models[0]: there is no rehearsal model in this program"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := upstream.New([]upstream.Model{tt.model}, upstream.Options{})
+			if err == nil || err.Error() != tt.want {
+				t.Errorf("got  %v\nwant %s", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestNothingPrintsTheKey(t *testing.T) {
+	m := upstream.Model{Match: "*", BaseURL: "https://a.test/v1?code=canary", APIKey: "canary", Headers: map[string]string{"X": "canary"}}
+	set, err := upstream.New([]upstream.Model{m}, upstream.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range []string{"%v", "%+v", "%#v", "%s"} {
+		if got := fmt.Sprintf(format+format, m, set.First()); strings.Contains(got, "canary") {
+			t.Errorf("%s shows a secret: %s", format, got)
+		}
+	}
+}
