@@ -1,0 +1,303 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+)
+
+// The versions that we speak, the preferred one first.
+var (
+	modernVersions = []string{"2026-07-28"}
+	legacyVersions = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
+)
+
+const (
+	metaVersion      = "io.modelcontextprotocol/protocolVersion"
+	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	metaClient       = "io.modelcontextprotocol/clientInfo"
+	metaServer       = "io.modelcontextprotocol/serverInfo"
+	metaLogLevel     = "io.modelcontextprotocol/logLevel"
+	metaSubscription = "io.modelcontextprotocol/subscriptionId"
+)
+
+// declared is what a server says it can do, as far as we ask before we use it.
+type declared struct {
+	tools, prompts, resources, logging          bool
+	toolsChange, promptsChange, resourcesChange bool
+	toolTasks, cancelTasks                      bool
+}
+
+func readDeclared(capabilities json.RawMessage) declared {
+	o := object(capabilities)
+	changes := func(what string) bool { return string(object(o.Get(what)).Get("listChanged")) == "true" }
+	has := func(what string) bool { return rawjson.Kind(o.Get(what)) == '{' }
+	tasks := object(o.Get("tasks"))
+	return declared{
+		tools: has("tools"), prompts: has("prompts"), resources: has("resources"), logging: has("logging"),
+		toolsChange: changes("tools"), promptsChange: changes("prompts"), resourcesChange: changes("resources"),
+		toolTasks:   rawjson.Kind(object(object(tasks.Get("requests")).Get("tools")).Get("call")) == '{',
+		cancelTasks: rawjson.Kind(tasks.Get("cancel")) == '{',
+	}
+}
+
+// object takes b apart; what is no object is an empty one.
+func object(b []byte) *rawjson.Object {
+	if o, err := rawjson.ParseObject(b); err == nil {
+		return o
+	}
+	return &rawjson.Object{}
+}
+
+// connect opens t and settles the era and the version.
+func (c *Client) connect(ctx context.Context, t Transport) error {
+	var err error
+	if c.link, err = t.open(ctx, c); err != nil {
+		return err
+	}
+	if _, only := t.(*SSE); !only && c.o.Era != Legacy {
+		s, err := c.discover(ctx)
+		if s != nil || err != nil {
+			return c.settle(s, err)
+		}
+	}
+	select {
+	case <-c.link.down():
+		// The probe was too much for it. A new process, without a probe.
+		if _, ok := t.(*Command); !ok {
+			break
+		}
+		_ = c.link.close()
+		if c.link, err = t.open(ctx, c); err != nil {
+			return err
+		}
+	default:
+	}
+	s, err := c.initialize(ctx)
+	if h, ok := t.(*HTTP); ok && legacyHTTP(err) {
+		if l, sseErr := (*SSE)(h).open(ctx, c); sseErr == nil {
+			_ = c.link.close()
+			c.link = l
+			s, err = c.initialize(ctx)
+		}
+	}
+	if isModern(err) && c.o.Era == Legacy {
+		// What was remembered is no longer true.
+		if s, probed := c.discover(ctx); s != nil || probed != nil {
+			return c.settle(s, probed)
+		}
+	}
+	return c.settle(s, err)
+}
+
+func (c *Client) settle(s *session, err error) error {
+	if err != nil {
+		return err
+	}
+	c.session.Store(s)
+	c.link.established(s)
+	if s.era == Legacy {
+		return c.greet(c.ctx, s)
+	}
+	return nil
+}
+
+func isModern(err error) bool {
+	e, ok := errors.AsType[*RPCError](err)
+	return ok && e.modern()
+}
+
+// legacyHTTP reports whether an initialize that failed with err leaves the
+// possibility of a server of 2024-11-05 (MCP 2026-07-28, "Streamable HTTP",
+// Backward Compatibility).
+func legacyHTTP(err error) bool {
+	if isModern(err) {
+		return false
+	}
+	status := 0
+	if e, ok := errors.AsType[*StatusError](err); ok {
+		status = e.Status
+	}
+	if e, ok := errors.AsType[*rejected](err); ok {
+		status = e.status
+	}
+	return status == http.StatusBadRequest || status == http.StatusNotFound || status == http.StatusMethodNotAllowed
+}
+
+// discover asks the server for its era. A nil session without an error means:
+// not modern.
+func (c *Client) discover(ctx context.Context) (*session, error) {
+	version := modernVersions[0]
+	for range 2 {
+		s := c.modernSession(version)
+		probe, cancel := context.WithTimeout(ctx, c.o.ProbeTimeout)
+		a, err := c.attempt(probe, s, &request{method: "server/discover"})
+		cancel()
+		if err == nil {
+			return c.discovered(s, a)
+		}
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("asking the server for its era: %w", ctx.Err())
+		}
+		e, ok := errors.AsType[*RPCError](err)
+		if !ok || !e.modern() {
+			return nil, undecided(err)
+		}
+		if e.Code != codeUnsupportedVersion {
+			return nil, fmt.Errorf("asking the server for its era: %w", err)
+		}
+		supported := stringList(object(e.Data).Get("supported"))
+		if version = mutual(modernVersions, supported); version != "" {
+			continue
+		}
+		if mutual(legacyVersions, supported) != "" {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("%w: it speaks %q", ErrVersion, supported)
+	}
+	return nil, fmt.Errorf("%w: it refuses the version %s that it offers", ErrVersion, version)
+}
+
+// undecided returns err where the failed probe says nothing about the era.
+func undecided(err error) error {
+	if _, ok := errors.AsType[*AuthorizationError](err); ok {
+		return err
+	}
+	if e, ok := errors.AsType[*StatusError](err); ok {
+		if e.Status == http.StatusForbidden || e.Status == http.StatusTooManyRequests || e.Status >= 500 && e.Status != http.StatusNotImplemented {
+			return err
+		}
+	}
+	if e, ok := errors.AsType[*TransportError](err); ok && !e.Sent {
+		return err
+	}
+	return nil
+}
+
+// discovered reads the answer to server/discover.
+func (c *Client) discovered(s *session, a *answer) (*session, error) {
+	versions := a.object.Get("supportedVersions")
+	if rawjson.Kind(versions) != '[' {
+		return nil, nil // it answers, but not like a modern server
+	}
+	if supported := stringList(versions); !slices.Contains(supported, s.version) {
+		if s.version = mutual(modernVersions, supported); s.version == "" {
+			if mutual(legacyVersions, supported) != "" {
+				return nil, nil
+			}
+			return nil, fmt.Errorf("%w: it speaks %q", ErrVersion, supported)
+		}
+	}
+	s.capabilities = a.object.Get("capabilities")
+	s.declared = readDeclared(s.capabilities)
+	s.instructions, _ = rawjson.String(a.object.Get("instructions"))
+	if s.server = object(a.object.Get("_meta")).Get(metaServer); s.server == nil {
+		s.server = a.object.Get("serverInfo")
+	}
+	return s, nil
+}
+
+// mutual returns the first of ours that is among theirs.
+func mutual(ours, theirs []string) string {
+	for _, v := range ours {
+		if slices.Contains(theirs, v) {
+			return v
+		}
+	}
+	return ""
+}
+
+func stringList(b json.RawMessage) []string {
+	elements, _ := rawjson.Elements(b)
+	var list []string
+	for _, e := range elements {
+		if s, ok := rawjson.String(e); ok {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// modernSession returns the session with a modern server, before anything is
+// known of it.
+func (c *Client) modernSession(version string) *session {
+	members := func(ask bool) []byte {
+		b := append([]byte(`"`+metaVersion+`":`), rawjson.Quote(version)...)
+		b = append(append(b, `,"`+metaClient+`":`...), c.info()...)
+		b = append(append(b, `,"`+metaCapabilities+`":`...), c.capabilities(ask)...)
+		if c.o.LogLevel != "" {
+			b = append(append(b, `,"`+metaLogLevel+`":`...), rawjson.Quote(c.o.LogLevel)...)
+		}
+		return b
+	}
+	return &session{era: Modern, version: version, meta: members(false), askMeta: members(true)}
+}
+
+func (c *Client) info() json.RawMessage {
+	o := rawjson.Object{}
+	o.Set("name", rawjson.Quote(c.o.Name))
+	o.Set("version", rawjson.Quote(c.o.Version))
+	return o.Bytes()
+}
+
+// capabilities returns what we declare; ask adds what a call's own Ask serves.
+func (c *Client) capabilities(ask bool) json.RawMessage {
+	o := rawjson.Object{}
+	if c.o.Roots != nil {
+		o.Set("roots", json.RawMessage(`{}`))
+	}
+	if c.o.Sampling != nil {
+		o.Set("sampling", json.RawMessage(`{}`))
+	}
+	if c.o.Elicit != nil || ask {
+		o.Set("elicitation", json.RawMessage(`{"form":{},"url":{}}`))
+	}
+	if c.o.Extensions != nil {
+		o.Set("extensions", c.o.Extensions)
+	}
+	return o.Bytes()
+}
+
+// initialize greets a legacy server.
+func (c *Client) initialize(ctx context.Context) (*session, error) {
+	params := rawjson.Object{}
+	params.Set("protocolVersion", rawjson.Quote(legacyVersions[0]))
+	params.Set("capabilities", c.capabilities(false))
+	params.Set("clientInfo", c.info())
+	s := &session{era: Legacy}
+	a, err := c.attempt(ctx, s, &request{method: "initialize", params: params.Bytes()})
+	if err != nil {
+		return nil, fmt.Errorf("initializing: %w", err)
+	}
+	s.version, _ = rawjson.String(a.object.Get("protocolVersion"))
+	if !slices.Contains(legacyVersions, s.version) {
+		return nil, fmt.Errorf("%w: it answers with %q", ErrVersion, bounded(s.version, 40))
+	}
+	s.server = a.object.Get("serverInfo")
+	s.capabilities = a.object.Get("capabilities")
+	s.declared = readDeclared(s.capabilities)
+	s.instructions, _ = rawjson.String(a.object.Get("instructions"))
+	return s, nil
+}
+
+// greet completes the handshake with a legacy server. initialized goes before
+// any request.
+func (c *Client) greet(ctx context.Context, s *session) error {
+	if err := c.link.send(ctx, notification("notifications/initialized", nil)); err != nil {
+		return fmt.Errorf("initializing: %w", err)
+	}
+	if c.o.LogLevel != "" && s.declared.logging {
+		params := append(append([]byte(`{"level":`), rawjson.Quote(c.o.LogLevel)...), '}')
+		c.work.Go(func() {
+			if _, err := c.Request(c.ctx, "logging/setLevel", params); err != nil && c.ctx.Err() == nil {
+				c.log.Warn("MCP server refused a log level", "server", c.o.Label, "error", err)
+			}
+		})
+	}
+	return nil
+}
