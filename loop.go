@@ -83,9 +83,9 @@ func (l *Loop) Run(ctx context.Context, conv Conversation) error {
 }
 
 func (l *Loop) run(ctx context.Context, conv Conversation) error {
-	tools, err := l.offered(ctx)
+	tools, err := l.Tools.Tools(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("listing tools: %w", err)
 	}
 	if err := conv.Offer(tools); err != nil {
 		return err
@@ -114,34 +114,10 @@ func (l *Loop) run(ctx context.Context, conv Conversation) error {
 			return errors.New("conversation called tools in its last round")
 		}
 		results, err := r.execute(ctx, round, calls)
-		if err != nil {
-			return err
-		}
-		if err := conv.Answer(ctx, results); err != nil {
+		if err := errors.Join(err, conv.Answer(ctx, results)); err != nil {
 			return err
 		}
 	}
-}
-
-// offered lists the tools that may be offered: all but the quarantined ones.
-func (l *Loop) offered(ctx context.Context) ([]Tool, error) {
-	tools, err := l.Tools.Tools(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("listing tools: %w", err)
-	}
-	for i := range tools {
-		if tools[i].Quarantined == nil {
-			continue
-		}
-		kept := append([]Tool(nil), tools[:i]...)
-		for _, t := range tools[i:] {
-			if t.Quarantined == nil {
-				kept = append(kept, t)
-			}
-		}
-		return kept, nil
-	}
-	return tools, nil
 }
 
 // run is the state of one conversation.
@@ -173,7 +149,8 @@ func (r *run) observe(e Event) {
 
 // execute runs the calls of one round. Calls that change nothing run side by
 // side; calls that may change something run one after the other, in order,
-// beside them. The results are in the order of the calls.
+// beside them. The results are in the order of the calls, and complete even when
+// there is an error, so that the conversation can remember what was done.
 func (r *run) execute(ctx context.Context, round int, calls []Call) ([]Result, error) {
 	ctx, cancel := context.WithDeadlineCause(ctx, r.deadline, errBudget)
 	defer cancel()
@@ -213,12 +190,14 @@ func (r *run) execute(ctx context.Context, round int, calls []Call) ([]Result, e
 	wg.Wait()
 
 	for i := range results {
-		if failures[i] != nil {
-			return nil, failures[i]
-		}
 		r.bytes -= int64(len(results[i].Content))
 	}
 	r.settle(calls, results)
+	for _, err := range failures {
+		if err != nil {
+			return results, err
+		}
+	}
 	return results, nil
 }
 
@@ -228,6 +207,9 @@ func (r *run) execute(ctx context.Context, round int, calls []Call) ([]Result, e
 func (r *run) admit(c Call) (refused *Problem, note string) {
 	if c.Problem != nil {
 		return c.Problem, ""
+	}
+	if c.Tool != nil && c.Tool.Quarantined != nil {
+		return c.Tool.Quarantined, ""
 	}
 	if r.spent() {
 		return &Problem{Code: CodeBudget, Message: "This conversation has used up its tool calls. Answer with what you have."}, ""
@@ -276,7 +258,7 @@ func (r *run) call(ctx context.Context, round int, c Call) (Result, error) {
 	took := time.Since(start)
 	if err != nil {
 		if callCtx.Err() == nil || ctx.Err() != nil && context.Cause(ctx) != errBudget {
-			return Result{}, err
+			return Result{Problem: stopped(c)}, err
 		}
 		res = Result{Problem: timedOut(c, took)}
 	}
@@ -301,6 +283,17 @@ func timedOut(c Call, took time.Duration) *Problem {
 		Message:    fmt.Sprintf("No answer within %s. Try again later, or ask for less.", took),
 		RetryAfter: 5 * time.Second,
 	}
+}
+
+// stopped is the problem of a call that was running when the conversation ended.
+func stopped(c Call) *Problem {
+	if c.Tool != nil && c.Tool.ordered() {
+		return &Problem{
+			Code:    CodeUnknownOutcome,
+			Message: "The call was interrupted and may or may not have taken effect: check before you repeat it.",
+		}
+	}
+	return &Problem{Code: CodeCanceled, Message: "The call was interrupted. It can be made again."}
 }
 
 // callKey names a call by what it would do.

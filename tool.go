@@ -2,6 +2,7 @@ package dragoman
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"time"
 )
@@ -206,4 +207,13 @@ type Meta struct {
 	Cached bool
 	// Note is a short remark for the model; empty for none.
 	Note string
+}
+
+// Digest returns the digest of a tool with that definition and public name.
+func Digest(definition json.RawMessage, name string) [32]byte {
+	h := sha256.New()
+	h.Write(definition)
+	h.Write([]byte{0})
+	h.Write([]byte(name))
+	return [32]byte(h.Sum(nil))
 }

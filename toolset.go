@@ -23,8 +23,8 @@ type Toolset interface {
 // speaks, from the moment it was read to its last byte. [Loop.Run] drives it
 // from one goroutine.
 type Conversation interface {
-	// Offer sets the tools that the model may use from now on. It is called
-	// once, before Next, and holds no quarantined tool.
+	// Offer sets the tools that the model may use from now on, once, before
+	// Next. Quarantined tools are among them, to be left out.
 	Offer([]Tool) error
 
 	// Next asks the model for its next message and forwards to the client what
@@ -35,7 +35,8 @@ type Conversation interface {
 	Next(ctx context.Context, last bool) ([]Call, error)
 
 	// Answer hands the model the results of the calls that Next returned, in the
-	// same order.
+	// same order. It is called even when ctx has ended, so that a conversation
+	// can remember what was done, and does not wait for anything.
 	Answer(context.Context, []Result) error
 
 	// Close ends the conversation, once. With a nil error it completes the

@@ -1,0 +1,437 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	dragoman "github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+)
+
+// ChatOptions are what a [Chat] needs beside the request. Post and Message are
+// required.
+type ChatOptions struct {
+	// Post sends a body to the upstream's chat/completions and returns its
+	// response, of any status.
+	Post func(ctx context.Context, body []byte) (*http.Response, error)
+	// Message renders the result of a call as the model shall read it.
+	Message func(dragoman.Call, dragoman.Result) Message
+	// Dialect is what the upstream accepts; nil means the conservative one.
+	Dialect *dialect.Dialect
+	// Offers keeps converted lists of tools between requests; nil converts anew.
+	Offers *Offers
+	// Turns keeps what the client does not see of a conversation; nil forgets it,
+	// so that mixed calls can not be continued.
+	Turns *Turns
+	// Caller is who asks. What one caller left in Turns no other can reach.
+	Caller string
+	// Retried reports that the client says it sends this request again.
+	Retried bool
+	// Heartbeat is the time between signs of life in a stream; 15 s if zero.
+	Heartbeat time.Duration
+	// MaxMessage is the size of one answer of the upstream, and of one event of
+	// its streams, in bytes; 16 MiB if zero.
+	MaxMessage int64
+	// Log receives what went wrong and was survived; nil discards it.
+	Log *slog.Logger
+	// Ask puts a question of a server to the person behind the conversation; nil
+	// where there is none.
+	Ask func(context.Context, dragoman.Question) (dragoman.Reply, error)
+}
+
+func (o *ChatOptions) maxMessage() int64 {
+	if o.MaxMessage <= 0 {
+		return 16 << 20
+	}
+	return o.MaxMessage
+}
+
+// A Message is a result as a chat model reads it.
+type Message struct {
+	// Text is the content of the tool message.
+	Text string
+	// Images are data: URLs of pictures that the model shall see.
+	Images []string
+}
+
+// Chat is one request to POST /v1/chat/completions as a conversation. Make it
+// with [NewChat] and drive it with a [dragoman.Loop].
+type Chat struct {
+	request *ChatRequest
+	options ChatOptions
+	out     *output
+
+	ours     *offer
+	choice   toolChoice
+	history  []json.RawMessage // what the upstream was told, ours included
+	from     int               // history[from:] is what this request added
+	visible  []string          // text that the client got, a string a round
+	rounds   []roundInfo
+	usage    json.RawMessage
+	logprobs json.RawMessage // of everything that the client got
+	wrote    bool            // a call ran that is not known to be read-only
+
+	id, created, model json.RawMessage // of the one completion
+	role, separate     bool            // the role was sent; a blank line is due
+	pending            *exchange       // the message whose calls are being answered
+	last               *reply          // the message that ends the answer
+	finished           func()          // lets a retry of this request go on
+}
+
+// An exchange is a model's message with calls, while they are answered.
+type exchange struct {
+	reply   *reply
+	message *rawjson.Object // as it goes into the history, without tool_calls
+	calls   []exchangeCall
+	run     []dragoman.Call // ours, in order
+
+	tools, after []json.RawMessage // our results, once they are there
+}
+
+type exchangeCall struct {
+	id     string          // towards the upstream
+	raw    json.RawMessage // as it goes into the history
+	call   *toolCall
+	run    int    // index in run; -1 for a call of the client's
+	client string // the id that the client knows it by
+}
+
+type roundInfo struct {
+	id, model, usage json.RawMessage
+	calls            int
+}
+
+var errClientGone = errors.New("the client is gone")
+
+// NewChat returns the conversation of a request that is answered on w. The error
+// is an [*Error], such as for a turn that has expired.
+func NewChat(request *ChatRequest, w http.ResponseWriter, options ChatOptions) (*Chat, error) {
+	if options.Dialect == nil {
+		d, err := dialect.For(dialect.Conservative)
+		if err != nil {
+			return nil, fmt.Errorf("default dialect: %w", err)
+		}
+		options.Dialect = d
+	}
+	if options.Offers == nil {
+		options.Offers = &Offers{}
+	}
+	if options.Heartbeat <= 0 {
+		options.Heartbeat = 15 * time.Second
+	}
+	if options.Log == nil {
+		options.Log = slog.New(slog.DiscardHandler)
+	}
+	c := &Chat{
+		request: request, options: options, choice: request.choice,
+		out: &output{w: w, control: http.NewResponseController(w), stream: request.Stream, every: options.Heartbeat},
+	}
+	return c, nil
+}
+
+// Offer implements [dragoman.Conversation].
+func (c *Chat) Offer(tools []dragoman.Tool) error {
+	c.ours = c.options.Offers.get(avoid(tools, c.request.names), c.options.Dialect)
+	if len(c.ours.left) > 0 {
+		c.options.Log.Warn("tools left out of a request", "dialect", c.options.Dialect.Name(), "count", len(c.ours.left), "first", c.ours.left[0])
+	}
+	return nil
+}
+
+// Next implements [dragoman.Conversation].
+func (c *Chat) Next(ctx context.Context, last bool) ([]dragoman.Call, error) {
+	if c.history == nil {
+		if err := c.restore(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if c.pending != nil { // ours are answered, now it is the client's turn
+		return nil, c.finish()
+	}
+	resp, err := c.ask(ctx, c.body(last))
+	if err != nil {
+		return nil, err
+	}
+	defer drain(resp.Body)
+	c.out.begin(resp.Header)
+	r, err := c.readReply(resp)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, err
+	}
+	c.account(r)
+	x := c.sort(r, last)
+	if x == nil || len(x.run) == 0 {
+		c.last, c.pending = r, x
+		return nil, c.finish()
+	}
+	c.choice = c.choice.relaxed()
+	c.pending = x
+	if !c.request.jsonFormat {
+		c.see(r)
+	}
+	return x.run, nil
+}
+
+// body returns the next request to the upstream: the client's own, with our
+// tools and the history put in.
+func (c *Chat) body(last bool) []byte {
+	o := c.request.object.Clone()
+	o.Set("messages", rawjson.AppendArray(nil, c.history))
+	wire := c.options.Dialect.Wire()
+	choice := c.choice
+	ours := [][]byte{c.ours.functions}
+	if last {
+		// The user gets an answer: our tools are gone, as far as the history
+		// allows that.
+		switch {
+		case len(c.request.tools) > 0:
+			ours, choice = nil, toolChoice{}
+		case wire.Accepts("none"):
+			choice = toolChoice{mode: "none", raw: json.RawMessage(`"none"`)}
+		case !wire.ToolsWithHistory:
+			ours = nil
+		}
+	}
+	tools := []byte{'['}
+	for _, part := range append(rawParts(c.request.tools), ours...) {
+		if len(part) == 0 {
+			continue
+		}
+		if len(tools) > 1 {
+			tools = append(tools, ',')
+		}
+		tools = append(tools, part...)
+	}
+	if len(tools) == 1 {
+		c.request.setTools(o)
+		return o.Bytes()
+	}
+	o.Set("tools", append(tools, ']'))
+	if raw := c.ours.choose(choice, wire); raw != nil {
+		o.Set("tool_choice", raw)
+	} else {
+		o.Delete("tool_choice")
+	}
+	return o.Bytes()
+}
+
+func rawParts(messages []json.RawMessage) [][]byte {
+	parts := make([][]byte, len(messages))
+	for i, m := range messages {
+		parts[i] = m
+	}
+	return parts
+}
+
+// ask sends a request to the upstream. The first round's failure goes to the
+// client, which knows best whether to try again; later ones are tried again
+// here, where no tool has to run twice for it.
+func (c *Chat) ask(ctx context.Context, body []byte) (*http.Response, error) {
+	for attempt := 0; ; attempt++ {
+		resp, err := c.options.Post(ctx, body)
+		if err == nil && resp.StatusCode == http.StatusOK {
+			return resp, nil
+		}
+		if ctx.Err() != nil {
+			closeBody(resp)
+			return nil, context.Cause(ctx)
+		}
+		failure := c.failure(resp, err)
+		wait, again := retryAfter(failure, attempt)
+		if !again || len(c.rounds) == 0 || attempt == 2 {
+			return nil, failure
+		}
+		c.options.Log.Warn("asking the model again", "round", len(c.rounds)+1, "attempt", attempt+2, "after", wait, "error", failure)
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(wait):
+		}
+	}
+}
+
+// drain reads an answer to its very end, which should be there already, so that
+// the connection can be used again, and closes it.
+func drain(body io.ReadCloser) {
+	timer := time.AfterFunc(100*time.Millisecond, func() { body.Close() })
+	defer timer.Stop()
+	_, _ = io.CopyN(io.Discard, body, 64<<10)
+	body.Close()
+}
+
+func closeBody(resp *http.Response) {
+	if resp != nil {
+		resp.Body.Close()
+	}
+}
+
+func (c *Chat) failure(resp *http.Response, err error) *Error {
+	if err == nil {
+		defer resp.Body.Close()
+		return statusError(resp)
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	e := &Error{
+		Status: http.StatusBadGateway, Type: TypeServer, Code: CodeUpstreamUnreachable,
+		Message: "The model's API can not be reached.", Err: err,
+	}
+	if timeout, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err); ok && timeout.Timeout() {
+		e.Status, e.Code, e.Message = http.StatusGatewayTimeout, CodeUpstreamTimeout, "The model's API did not answer in time."
+	}
+	return e
+}
+
+// retryAfter says whether and when a failed model request is worth another try.
+func retryAfter(e *Error, attempt int) (time.Duration, bool) {
+	switch e.Status {
+	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError,
+		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	default:
+		return 0, false
+	}
+	wait := 500 * time.Millisecond << attempt
+	if s := e.Header.Get("Retry-After"); s != "" {
+		asked, err := time.ParseDuration(s + "s")
+		if err != nil || asked > 20*time.Second || asked < 0 {
+			return 0, false
+		}
+		wait = asked
+	}
+	return wait, true
+}
+
+// account adds a reply to the sums of the completion.
+func (c *Chat) account(r *reply) {
+	if len(c.rounds) == 0 && c.id == nil {
+		c.adopt(r.envelope)
+	}
+	c.usage = addUsage(c.usage, r.usage)
+	if c.request.jsonFormat || rawjson.IsNull(c.logprobs) {
+		c.logprobs = r.logprobs
+	} else if !rawjson.IsNull(r.logprobs) {
+		c.logprobs = mergeLogprobs(c.logprobs, r.logprobs)
+	}
+	c.rounds = append(c.rounds, roundInfo{
+		id: r.envelope.Get("id"), model: r.envelope.Get("model"), usage: r.usage, calls: len(r.calls),
+	})
+}
+
+// see remembers a reply's text as seen by the client.
+func (c *Chat) see(r *reply) {
+	if text := r.text(); text != "" {
+		c.visible = append(c.visible, text)
+		c.separate = true
+	}
+}
+
+func (c *Chat) seen() string { return strings.Join(c.visible, "\n\n") }
+
+// Answer implements [dragoman.Conversation].
+func (c *Chat) Answer(_ context.Context, results []dragoman.Result) error {
+	x := c.pending
+	tools, after := c.render(x, results)
+	message := x.message.Clone()
+	calls := make([]json.RawMessage, len(x.calls))
+	mixed := false
+	for i, call := range x.calls {
+		calls[i] = call.raw
+		mixed = mixed || call.run < 0
+	}
+	for i, call := range x.run {
+		p := results[i].Problem
+		ran := call.Problem == nil && (p == nil || p.Code == dragoman.CodeUnknownOutcome)
+		c.wrote = c.wrote || ran && call.Tool.EffectiveClass() != dragoman.ReadOnly
+	}
+	if mixed {
+		x.tools, x.after = tools, after // it stays open until the client returns
+		return nil
+	}
+	message.Set("tool_calls", rawjson.AppendArray(nil, calls))
+	c.history = append(append(append(c.history, message.Bytes()), tools...), after...)
+	c.pending = nil
+	return nil
+}
+
+// render makes the messages that answer our calls: tool messages in call order,
+// and what must follow behind all tool messages.
+func (c *Chat) render(x *exchange, results []dragoman.Result) (tools, after []json.RawMessage) {
+	var images []json.RawMessage
+	for _, call := range x.calls {
+		if call.run < 0 {
+			continue
+		}
+		rendered := c.options.Message(x.run[call.run], results[call.run])
+		var m rawjson.Object
+		m.Set("role", rawjson.Quote("tool"))
+		m.Set("tool_call_id", rawjson.Quote(call.id))
+		m.Set("content", rawjson.Quote(rendered.Text))
+		tools = append(tools, m.Bytes())
+		for _, url := range rendered.Images {
+			images = append(images, json.RawMessage(`{"type":"image_url","image_url":{"url":`+string(rawjson.Quote(url))+`}}`))
+		}
+	}
+	if len(images) == 0 {
+		return tools, nil
+	}
+	if c.options.Dialect.Wire().NoUserAfterTool {
+		after = append(after, json.RawMessage(`{"role":"assistant","content":"The pictures follow."}`))
+	}
+	parts := append([]json.RawMessage{json.RawMessage(`{"type":"text","text":"The pictures that the tools returned, in order:"}`)}, images...)
+	after = append(after, append(rawjson.AppendArray([]byte(`{"role":"user","content":`), parts), '}'))
+	return tools, after
+}
+
+// Close implements [dragoman.Conversation].
+func (c *Chat) Close(err error) error {
+	defer c.out.close()
+	c.remember(err)
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, errClientGone) {
+		return nil
+	}
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		e = &Error{
+			Status: http.StatusInternalServerError, Type: TypeServer, Code: CodeInternal,
+			Message: "The request failed here. The log tells more.", Err: err,
+		}
+	}
+	e = c.noRetry(e)
+	return c.out.fail(e)
+}
+
+// noRetry keeps a client from sending a request again whose tools have already
+// changed something: official clients repeat 408, 409, 429 and 5xx by
+// themselves.
+func (c *Chat) noRetry(e *Error) *Error {
+	if !c.wrote {
+		return e
+	}
+	changed := *e
+	changed.Header = e.Header.Clone()
+	if changed.Header == nil {
+		changed.Header = http.Header{}
+	}
+	changed.Header.Set("X-Should-Retry", "false")
+	if e.Status >= 500 || e.Status == 408 || e.Status == 409 || e.Status == 429 {
+		changed.Status = http.StatusFailedDependency
+	}
+	return &changed
+}
+
+var _ dragoman.Conversation = (*Chat)(nil)

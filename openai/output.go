@@ -1,0 +1,183 @@
+package openai
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+)
+
+// output is what the client sees of a conversation: one completion. Heartbeats
+// and progress are written from other goroutines than answers, so each method
+// locks.
+type output struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	stream  bool
+	every   time.Duration // between heartbeats
+
+	mu       sync.Mutex
+	begun    bool        // the headers are out
+	timer    *time.Timer // the next heartbeat; nil where there is none
+	progress time.Time   // of the last progress comment
+	closed   bool
+	err      error // the first failure to write: the client is gone
+}
+
+// begin makes ready to answer with the upstream's headers. In a stream they go
+// out with the first event or heartbeat.
+func (o *output) begin(upstream http.Header) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.begun || o.timer != nil {
+		return
+	}
+	copyHeader(o.w.Header(), upstream)
+	if o.stream {
+		h := o.w.Header()
+		h.Set("Content-Type", "text/event-stream; charset=utf-8")
+		h.Set("Cache-Control", "no-cache")
+		h.Set("X-Accel-Buffering", "no")
+		o.timer = time.AfterFunc(o.every, func() { o.comment("keep-alive") })
+	}
+}
+
+// hidden are the headers of an upstream's response that say something about its
+// connection or its body, and not about the answer.
+var hidden = map[string]bool{
+	"Connection": true, "Keep-Alive": true, "Proxy-Authenticate": true, "Proxy-Connection": true,
+	"Te": true, "Trailer": true, "Transfer-Encoding": true, "Upgrade": true,
+	"Content-Length": true, "Content-Encoding": true, "Content-Type": true, "Etag": true,
+	"Set-Cookie": true, "Alt-Svc": true, "Strict-Transport-Security": true, "Server": true, "Date": true,
+}
+
+func copyHeader(to, from http.Header) {
+	for name, values := range from {
+		if !hidden[name] && !strings.HasPrefix(name, "Access-Control-") {
+			to[name] = values
+		}
+	}
+}
+
+// started reports whether the client has seen the beginning of an answer, so
+// that an error can no longer be an HTTP status.
+func (o *output) started() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.begun
+}
+
+// event sends one event of a stream.
+func (o *output) event(payload []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.write("data: ", payload, "\n\n")
+}
+
+// comment sends a comment line. It has no blank line of its own: the official
+// Go client takes that for an empty event.
+func (o *output) comment(text string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.timer == nil {
+		return // not a stream, or nothing is known of the upstream yet
+	}
+	o.write(": ", []byte(text), "\n")
+	o.flushLocked()
+}
+
+// note sends a comment about progress, at most one a second.
+func (o *output) note(text string) {
+	o.mu.Lock()
+	due := time.Since(o.progress) >= time.Second
+	if due {
+		o.progress = time.Now()
+	}
+	o.mu.Unlock()
+	if due {
+		o.comment(strings.Map(func(r rune) rune {
+			if r < ' ' || r == 0x7f || r == 0x2028 || r == 0x2029 || r == 0x85 {
+				return ' '
+			}
+			return r
+		}, clip(text, 300)))
+	}
+}
+
+func (o *output) write(before string, payload []byte, after string) {
+	if o.closed || o.err != nil {
+		return
+	}
+	if !o.begun {
+		o.begun = true
+		o.w.WriteHeader(http.StatusOK)
+	}
+	if o.timer != nil {
+		o.timer.Reset(o.every)
+	}
+	// One Write: the response's buffer is small.
+	buf := make([]byte, 0, len(before)+len(payload)+len(after))
+	buf = append(append(append(buf, before...), payload...), after...)
+	_, o.err = o.w.Write(buf)
+}
+
+// flush sends what was written on its way.
+func (o *output) flush() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.flushLocked()
+	return o.err
+}
+
+func (o *output) flushLocked() {
+	if o.begun && !o.closed && o.err == nil {
+		o.err = o.control.Flush()
+	}
+}
+
+// body sends a whole answer that is no stream.
+func (o *output) body(document []byte) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.w.Header().Set("Content-Type", "application/json")
+	o.begun = true
+	_, o.err = o.w.Write(document)
+	return o.err
+}
+
+// fail tells the client about an error, in the form that is still possible.
+func (o *output) fail(e *Error) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.begun {
+		// No finish_reason and no [DONE] after an error.
+		document := e.JSON()
+		o.write("data: ", singleLine(document), "\n\n")
+		o.flushLocked()
+		return o.err
+	}
+	e.Write(o.w)
+	o.begun = true
+	return nil
+}
+
+// close stops heartbeats. Nothing is written afterwards.
+func (o *output) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+	if o.timer != nil {
+		o.timer.Stop()
+	}
+}
+
+// singleLine returns a document that fits one data line.
+func singleLine(document json.RawMessage) []byte {
+	if o, err := rawjson.ParseObject(document); err == nil {
+		return []byte(strings.NewReplacer("\r", "", "\n", "").Replace(string(o.Bytes())))
+	}
+	return document
+}

@@ -1,0 +1,309 @@
+package openai
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/sse"
+)
+
+// A reply is one message of the model, put together from whatever the upstream
+// sent.
+type reply struct {
+	envelope *rawjson.Object // the body, or the last chunk that had a choice
+	choice   *rawjson.Object // the choice, or that of the last chunk
+	message  *rawjson.Object // the message, or all deltas merged; no tool_calls
+	calls    []*toolCall
+	finish   string
+	usage    json.RawMessage
+	logprobs json.RawMessage // all of a stream's, merged
+	note     json.RawMessage // the upstream's own dragoman member
+	held     [][]byte        // chunks that wait until it is known whether tools follow
+}
+
+// text returns the message's content, when that is text.
+func (r *reply) text() string {
+	s, _ := rawjson.String(r.message.Get("content"))
+	return s
+}
+
+// readReply reads the answer to one model request. In a stream, everything that
+// the client may see already is forwarded to it.
+func (c *Chat) readReply(resp *http.Response) (*reply, error) {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	r := &reply{message: &rawjson.Object{}, choice: &rawjson.Object{}}
+	// Some upstreams answer a request for a stream with JSON, and the other way
+	// round: what arrives decides.
+	if kind == "text/event-stream" {
+		return r, c.readStream(resp.Body, r)
+	}
+	body, err := readAll(resp.Body, c.options.maxMessage())
+	if err != nil {
+		return nil, err
+	}
+	if err := r.readBody(body); err != nil {
+		return nil, err
+	}
+	if c.request.Stream {
+		return r, c.replay(r)
+	}
+	return r, nil
+}
+
+func readAll(body io.Reader, limit int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(body, limit+1))
+	switch {
+	case err != nil:
+		return nil, cut(err)
+	case int64(len(b)) > limit:
+		return nil, invalidReply(fmt.Sprintf("is larger than %d bytes", limit), nil)
+	}
+	return b, nil
+}
+
+// readBody takes a whole chat.completion apart.
+func (r *reply) readBody(body []byte) error {
+	var err error
+	if err = rawjson.Check(body); err != nil {
+		return invalidReply("is not JSON", err)
+	}
+	if r.envelope, err = rawjson.ParseObject(body); err != nil {
+		return invalidReply("is not a JSON object", err)
+	}
+	if failure := r.envelope.Get("error"); !rawjson.IsNull(failure) {
+		return &Error{Status: http.StatusBadGateway, Body: body, Code: CodeUpstreamInvalid, Message: "error with status 200"}
+	}
+	choices, err := rawjson.Elements(r.envelope.Get("choices"))
+	if err != nil || len(choices) == 0 {
+		return invalidReply("has no choices", err)
+	}
+	if r.choice, err = rawjson.ParseObject(choices[0]); err != nil {
+		return invalidReply("has a choice that is no object", err)
+	}
+	if r.message, err = rawjson.ParseObject(r.choice.Get("message")); err != nil {
+		return invalidReply("has a choice without a message", err)
+	}
+	r.finish, _ = rawjson.String(r.choice.Get("finish_reason"))
+	r.usage, r.note = r.envelope.Get("usage"), r.envelope.Get("dragoman")
+	r.logprobs = r.choice.Get("logprobs")
+	var a assembler
+	if err := a.addAll(r.message.Get("tool_calls"), true); err != nil {
+		return invalidReply("has a malformed tool call", err)
+	}
+	r.calls = a.calls
+	r.message.Delete("tool_calls")
+	return nil
+}
+
+// addAll takes the tool_calls of a delta, or of a whole message, where each
+// entry is a call of its own.
+func (a *assembler) addAll(raw json.RawMessage, whole bool) error {
+	if rawjson.IsNull(raw) {
+		return nil
+	}
+	entries, err := rawjson.Elements(raw)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		part := a
+		if whole {
+			part = &assembler{}
+		}
+		if err := part.add(entry); err != nil {
+			return err
+		}
+		if whole {
+			a.calls = append(a.calls, part.calls...)
+		}
+	}
+	return nil
+}
+
+// readStream takes a stream of chunks apart. It reads on behind finish_reason,
+// for the usage, until [DONE] or the end.
+func (c *Chat) readStream(body io.Reader, r *reply) error {
+	events := sse.NewReader(body, int(c.options.maxMessage()))
+	var a assembler
+	for done := false; !done; {
+		e, err := events.Next()
+		switch {
+		case err == io.EOF:
+			if r.finish == "" {
+				return cut(io.ErrUnexpectedEOF)
+			}
+			done = true
+		case err != nil:
+			// What came behind finish_reason is not worth an error.
+			if r.finish == "" || errors.Is(err, sse.ErrTooLarge) {
+				return cut(err)
+			}
+			done = true
+		case e.Comment || len(e.Data) == 0:
+		case string(e.Data) == "[DONE]":
+			done = true
+		default:
+			if err := c.readChunk(e.Data, r, &a); err != nil {
+				return err
+			}
+		}
+		if done || !events.Pending() {
+			if err := c.out.flush(); err != nil {
+				return fmt.Errorf("%w: %w", errClientGone, err)
+			}
+		}
+	}
+	r.calls = a.calls
+	if r.envelope == nil {
+		return invalidReply("is an empty stream", nil)
+	}
+	return nil
+}
+
+// readChunk takes one chunk: what belongs to calls, and what ends the round, is
+// kept; the rest goes to the client.
+func (c *Chat) readChunk(data []byte, r *reply, a *assembler) error {
+	chunk, err := rawjson.ParseObject(data)
+	if err != nil {
+		return invalidReply("has a chunk that is not a JSON object", err)
+	}
+	if failure := chunk.Get("error"); !rawjson.IsNull(failure) {
+		return &Error{Status: http.StatusBadGateway, Body: append(json.RawMessage(nil), data...), Code: CodeUpstreamInvalid, Message: "error in the stream"}
+	}
+	if usage := chunk.Get("usage"); !rawjson.IsNull(usage) {
+		r.usage = append(json.RawMessage(nil), usage...)
+	}
+	if note := chunk.Get("dragoman"); note != nil {
+		r.note = append(json.RawMessage(nil), note...)
+	}
+	choices, err := rawjson.Elements(chunk.Get("choices"))
+	if err != nil || len(choices) == 0 {
+		if len(c.rounds) == 0 && r.envelope == nil && rawjson.IsNull(chunk.Get("usage")) {
+			c.out.event(data) // Azure's first chunk, with the prompt's filter results
+		}
+		return nil
+	}
+	choice, err := rawjson.ParseObject(choices[0])
+	if err != nil {
+		return invalidReply("has a choice that is no object", err)
+	}
+	delta, err := rawjson.ParseObject(choice.Get("delta"))
+	if err != nil {
+		delta = &rawjson.Object{}
+	}
+	if err := a.addAll(delta.Get("tool_calls"), false); err != nil {
+		return invalidReply("has a malformed tool call", err)
+	}
+	finish, _ := rawjson.String(choice.Get("finish_reason"))
+	first := r.envelope == nil
+	if first || finish != "" {
+		// These two outlive the read buffer: the last one ends the answer.
+		kept, _ := rawjson.ParseObject(append([]byte(nil), data...))
+		keptChoices, _ := rawjson.Elements(kept.Get("choices"))
+		r.envelope = kept
+		r.choice, _ = rawjson.ParseObject(keptChoices[0])
+	}
+	if finish != "" {
+		r.finish = finish
+	}
+	hasCalls := delta.Delete("tool_calls")
+	merge(r.message, deltaCopy(delta))
+	if lp := choice.Get("logprobs"); !rawjson.IsNull(lp) {
+		r.logprobs = mergeLogprobs(r.logprobs, append(json.RawMessage(nil), lp...))
+	}
+	if first && len(c.rounds) == 0 {
+		c.adopt(r.envelope)
+	}
+	if !hasCalls && finish == "" && c.asItIs(chunk, delta) {
+		c.out.event(data)
+		return nil
+	}
+	return c.forward(r, chunk, choice, delta)
+}
+
+// deltaCopy copies a delta out of the read buffer.
+func deltaCopy(delta *rawjson.Object) *rawjson.Object {
+	o := &rawjson.Object{Members: append([]rawjson.Member(nil), delta.Members...)}
+	for i := range o.Members {
+		o.Members[i].Value = append(json.RawMessage(nil), o.Members[i].Value...)
+	}
+	return o
+}
+
+func mergeLogprobs(old, more json.RawMessage) json.RawMessage {
+	if rawjson.IsNull(old) {
+		return more
+	}
+	return mergeValue("logprobs", old, more)
+}
+
+// replay sends a reply that came as a whole as if it had been streamed.
+func (c *Chat) replay(r *reply) error {
+	if len(c.rounds) == 0 {
+		c.adopt(r.envelope)
+	}
+	chunk := r.envelope.Clone()
+	chunk.Set("object", rawjson.Quote("chat.completion.chunk"))
+	choice := r.choice.Clone()
+	choice.Delete("message")
+	choice.Set("finish_reason", json.RawMessage("null"))
+	if err := c.forward(r, chunk, choice, r.message.Clone()); err != nil {
+		return err
+	}
+	r.envelope.Set("object", rawjson.Quote("chat.completion.chunk"))
+	r.choice.Delete("message")
+	r.choice.Delete("logprobs")
+	return c.out.flush()
+}
+
+// cut is the error for an answer that ended before its end.
+func cut(err error) *Error {
+	return &Error{
+		Status: http.StatusBadGateway, Type: TypeServer, Code: CodeUpstreamCut,
+		Message: "The model's answer broke off before its end.", Err: err,
+	}
+}
+
+// invalidReply is the error for an answer that is none.
+func invalidReply(what string, err error) *Error {
+	return &Error{
+		Status: http.StatusBadGateway, Type: TypeServer, Code: CodeUpstreamInvalid,
+		Message: "The upstream's answer " + what + ".", Err: err,
+	}
+}
+
+// statusError is the error for an upstream that answered with an error status:
+// its own document where it is one, ours where it is not, such as the HTML page
+// of a proxy.
+func statusError(resp *http.Response) *Error {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	e := &Error{
+		Status: resp.StatusCode, Type: TypeServer, Code: CodeUpstreamInvalid, Err: err,
+		Message: fmt.Sprintf("The upstream answered with status %d.", resp.StatusCode), Header: http.Header{},
+	}
+	copyHeader(e.Header, resp.Header)
+	if resp.StatusCode < 400 {
+		e.Status = http.StatusBadGateway
+	}
+	if o, err := rawjson.ParseObject(body); err == nil && rawjson.Check(body) == nil && len(o.Members) > 0 {
+		e.Body = body
+		if inner, err := rawjson.ParseObject(o.Get("error")); err == nil {
+			message, _ := rawjson.String(inner.Get("message"))
+			e.Message = strings.TrimSpace(fmt.Sprintf("The upstream answered with status %d: %s", resp.StatusCode, clip(message, 300)))
+		}
+		return e
+	}
+	switch resp.StatusCode {
+	case http.StatusUnauthorized:
+		e.Type = TypeAuthentication
+	case http.StatusForbidden:
+		e.Type = TypePermission
+	}
+	return e
+}

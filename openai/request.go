@@ -1,0 +1,329 @@
+package openai
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+)
+
+// A ChatRequest is a request to POST /v1/chat/completions, taken apart by one
+// level. Parse it with [ParseChat].
+type ChatRequest struct {
+	// Model is the model's name in the request.
+	Model string
+	// Stream reports whether the client asked for an event stream.
+	Stream bool
+	// Servers are the tools entries of type "mcp": the MCP servers, and tools of
+	// theirs, that the request chooses. Empty means that it does not choose.
+	Servers []ServerChoice
+
+	object       *rawjson.Object // without what is ours alone
+	messages     []json.RawMessage
+	tools        []json.RawMessage // the client's own, without the mcp entries
+	names        map[string]bool   // of the client's own tools
+	choice       toolChoice
+	legacy       bool // functions and function_call instead of tools
+	oneCall      bool // parallel_tool_calls is false
+	includeUsage bool
+	jsonFormat   bool // response_format asks for JSON
+	wantMessages bool // "dragoman":{"messages":true}
+}
+
+// A ServerChoice chooses tools of one MCP server for a request. It has the form
+// of the Responses API's "mcp" tool.
+type ServerChoice struct {
+	// Label is the server's label in our configuration (server_label).
+	Label string
+	// URL names a server that is not in our configuration (server_url).
+	URL string
+	// AllowedTools are the original names of the tools to offer; nil means all.
+	AllowedTools []string
+	// ReadOnly offers only tools that say they change nothing
+	// (allowed_tools.read_only).
+	ReadOnly bool
+	// RequireApproval is the raw require_approval member; nil when absent.
+	RequireApproval json.RawMessage
+}
+
+// toolChoice is the tool_choice of a request.
+type toolChoice struct {
+	raw  json.RawMessage // as it came, or as it became; nil when absent
+	mode string          // "", auto, none, required, named, allowed
+	name string          // of a named choice
+	// server and tool name one of our tools by label and original name.
+	server string
+}
+
+// ParseChat reads a request body strictly: one JSON object, valid UTF-8, no
+// duplicate names. The error is an [*Error] with status 400.
+func ParseChat(body []byte) (*ChatRequest, error) {
+	if err := rawjson.Check(body); err != nil {
+		return nil, &Error{
+			Status: http.StatusBadRequest, Type: TypeInvalidRequest, Code: CodeInvalidJSON,
+			Message: "The request body is not valid JSON: " + err.Error() + ".", Err: err,
+		}
+	}
+	o, err := rawjson.ParseObject(body)
+	if err != nil {
+		return nil, Invalid("", "The request body must be a JSON object.")
+	}
+	r := &ChatRequest{object: o}
+	if err := errors.Join(r.readBasics(), r.readMessages()); err != nil {
+		return nil, firstError(err)
+	}
+	if err := errors.Join(r.readFunctions(), r.readTools(), r.readChoice()); err != nil {
+		return nil, firstError(err)
+	}
+	return r, nil
+}
+
+// firstError returns the first of joined errors: one message is enough.
+func firstError(err error) error {
+	if all, ok := err.(interface{ Unwrap() []error }); ok {
+		return all.Unwrap()[0]
+	}
+	return err
+}
+
+func (r *ChatRequest) readBasics() error {
+	model, ok := rawjson.String(r.object.Get("model"))
+	if !ok || model == "" {
+		return Invalid("model", "The request must name a model: \"model\" is missing or not a string.")
+	}
+	r.Model = model
+	var err error
+	if r.Stream, err = boolean(r.object, "stream"); err != nil {
+		return err
+	}
+	parallel := r.object.Get("parallel_tool_calls")
+	r.oneCall = string(parallel) == "false"
+	if options := r.object.Get("stream_options"); !rawjson.IsNull(options) {
+		o, err := rawjson.ParseObject(options)
+		if err != nil {
+			return Invalid("stream_options", "\"stream_options\" must be an object.")
+		}
+		if r.includeUsage, err = boolean(o, "include_usage"); err != nil {
+			return err
+		}
+	}
+	if format := r.object.Get("response_format"); !rawjson.IsNull(format) {
+		o, err := rawjson.ParseObject(format)
+		if err != nil {
+			return Invalid("response_format", "\"response_format\" must be an object.")
+		}
+		kind, _ := rawjson.String(o.Get("type"))
+		r.jsonFormat = kind == "json_schema" || kind == "json_object"
+	}
+	// Our own member never reaches the upstream.
+	if ours := r.object.Get("dragoman"); ours != nil {
+		o, err := rawjson.ParseObject(ours)
+		if err != nil {
+			return Invalid("dragoman", "\"dragoman\" must be an object.")
+		}
+		if r.wantMessages, err = boolean(o, "messages"); err != nil {
+			return err
+		}
+		r.object.Delete("dragoman")
+	}
+	return nil
+}
+
+func boolean(o *rawjson.Object, name string) (bool, error) {
+	switch v := o.Get(name); {
+	case string(v) == "true":
+		return true, nil
+	case rawjson.IsNull(v), string(v) == "false":
+		return false, nil
+	}
+	return false, Invalid(name, fmt.Sprintf("%q must be true or false.", name))
+}
+
+func (r *ChatRequest) readMessages() error {
+	messages, err := rawjson.Elements(r.object.Get("messages"))
+	if err != nil || len(messages) == 0 {
+		return Invalid("messages", "The request needs at least one message: \"messages\" is missing, empty or not an array.")
+	}
+	for i, m := range messages {
+		if rawjson.Kind(m) != '{' {
+			return Invalid(fmt.Sprintf("messages.%d", i), "Each message must be an object.")
+		}
+	}
+	r.messages = messages
+	return nil
+}
+
+// readTools parts the client's own tools from the mcp entries, which choose
+// among ours.
+func (r *ChatRequest) readTools() error {
+	raw := r.object.Get("tools")
+	if rawjson.IsNull(raw) {
+		return nil
+	}
+	tools, err := rawjson.Elements(raw)
+	if err != nil {
+		return Invalid("tools", "\"tools\" must be an array.")
+	}
+	for i, raw := range tools {
+		param := fmt.Sprintf("tools.%d", i)
+		o, err := rawjson.ParseObject(raw)
+		if err != nil {
+			return Invalid(param, "Each tool must be an object.")
+		}
+		kind, _ := rawjson.String(o.Get("type"))
+		if kind == "mcp" {
+			choice, err := readServerChoice(o, param)
+			if err != nil {
+				return err
+			}
+			r.Servers = append(r.Servers, choice)
+			continue
+		}
+		r.tools = append(r.tools, raw)
+		if name := toolName(o, kind); name != "" {
+			if r.names == nil {
+				r.names = map[string]bool{}
+			}
+			r.names[name] = true
+		}
+	}
+	return nil
+}
+
+// toolName returns the name of a client's own tool, such as a function or a
+// custom tool; "" for tools that have none.
+func toolName(o *rawjson.Object, kind string) string {
+	if kind == "" {
+		kind = "function"
+	}
+	if inner, err := rawjson.ParseObject(o.Get(kind)); err == nil {
+		name, _ := rawjson.String(inner.Get("name"))
+		return name
+	}
+	return ""
+}
+
+func readServerChoice(o *rawjson.Object, param string) (ServerChoice, error) {
+	var c ServerChoice
+	c.Label, _ = rawjson.String(o.Get("server_label"))
+	c.URL, _ = rawjson.String(o.Get("server_url"))
+	c.RequireApproval = o.Get("require_approval")
+	if c.Label == "" {
+		return c, Invalid(param+".server_label", "An mcp tool needs a server_label.")
+	}
+	allowed := o.Get("allowed_tools")
+	if rawjson.IsNull(allowed) {
+		return c, nil
+	}
+	wrong := Invalid(param+".allowed_tools", "\"allowed_tools\" must be an array of tool names, or an object with tool_names or read_only.")
+	if rawjson.Kind(allowed) == '{' {
+		filter, err := rawjson.ParseObject(allowed)
+		if err != nil {
+			return c, wrong
+		}
+		if c.ReadOnly, err = boolean(filter, "read_only"); err != nil {
+			return c, err
+		}
+		if allowed = filter.Get("tool_names"); rawjson.IsNull(allowed) {
+			return c, nil
+		}
+	}
+	names, err := rawjson.Elements(allowed)
+	if err != nil {
+		return c, wrong
+	}
+	c.AllowedTools = []string{}
+	for _, raw := range names {
+		name, ok := rawjson.String(raw)
+		if !ok {
+			return c, wrong
+		}
+		c.AllowedTools = append(c.AllowedTools, name)
+	}
+	return c, nil
+}
+
+func (r *ChatRequest) readChoice() error {
+	raw := r.object.Get("tool_choice")
+	if rawjson.IsNull(raw) {
+		return nil
+	}
+	r.choice.raw = raw
+	if mode, ok := rawjson.String(raw); ok {
+		r.choice.mode = mode
+		return nil
+	}
+	o, err := rawjson.ParseObject(raw)
+	if err != nil {
+		return Invalid("tool_choice", "\"tool_choice\" must be a string or an object.")
+	}
+	kind, _ := rawjson.String(o.Get("type"))
+	switch kind {
+	case "function", "custom":
+		r.choice.mode, r.choice.name = "named", toolName(o, kind)
+	case "mcp":
+		r.choice.mode = "named"
+		r.choice.server, _ = rawjson.String(o.Get("server_label"))
+		r.choice.name, _ = rawjson.String(o.Get("name"))
+		if r.choice.name == "" {
+			r.choice = toolChoice{mode: "required", raw: json.RawMessage(`"required"`)}
+		}
+	case "allowed_tools":
+		r.choice.mode = "allowed"
+	default:
+		r.choice.mode = kind
+	}
+	return nil
+}
+
+// Withhold says why tools that nobody asked for would break the request; "" when
+// they would not. Such requests go through without our tools.
+func (r *ChatRequest) Withhold() string {
+	if n, ok := rawjson.Int(r.object.Get("n")); ok && n > 1 {
+		return "n is greater than 1"
+	}
+	if r.choice.mode == "none" {
+		return "tool_choice is none"
+	}
+	for _, name := range []string{"prediction", "web_search_options", "audio"} {
+		if !rawjson.IsNull(r.object.Get(name)) {
+			return name + " is set"
+		}
+	}
+	if modalities, err := rawjson.Elements(r.object.Get("modalities")); err == nil {
+		for _, m := range modalities {
+			if s, _ := rawjson.String(m); s != "text" {
+				return "modalities has " + s
+			}
+		}
+	}
+	return ""
+}
+
+// Plain returns the request's body without what is meant for us alone: the
+// dragoman member and tools entries of type mcp. It is what goes upstream when
+// none of our tools is offered.
+func (r *ChatRequest) Plain() json.RawMessage {
+	if len(r.Servers) > 0 {
+		o := r.object.Clone()
+		r.setTools(o, r.tools)
+		return o.Bytes()
+	}
+	return r.object.Bytes()
+}
+
+// setTools puts tools in their place, or removes everything that makes no sense
+// without tools: providers refuse an empty list, and a tool_choice beside none.
+func (r *ChatRequest) setTools(o *rawjson.Object, tools ...[]json.RawMessage) {
+	all := slices.Concat(tools...)
+	if len(all) == 0 {
+		o.Delete("tools")
+		o.Delete("tool_choice")
+		o.Delete("parallel_tool_calls")
+		return
+	}
+	o.Set("tools", rawjson.AppendArray(nil, all))
+}
