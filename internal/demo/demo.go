@@ -17,6 +17,10 @@ type Options struct {
 	// Nil logs nothing.
 	Logger *slog.Logger
 
+	// Hosts are names, without port, under which [Demo.Handler] may be reached
+	// besides loopback. Nil: loopback only.
+	Hosts []string
+
 	// Version is announced to clients as the server's version. Empty: "dev".
 	Version string
 }
@@ -26,6 +30,10 @@ type Options struct {
 type Demo struct {
 	log    *slog.Logger
 	server *sdk.Server
+	hosts  []string
+
+	records records
+	scratch scratch
 
 	ctx  context.Context // ends with Close, and with it every connection
 	stop context.CancelFunc
@@ -44,7 +52,7 @@ const instructions = "Demo server on bundled data; nothing here reaches the netw
 // New makes a demo server. It does no I/O and starts nothing, so it costs
 // next to nothing until something connects.
 func New(opts Options) *Demo {
-	d := &Demo{log: opts.Logger}
+	d := &Demo{log: opts.Logger, hosts: opts.Hosts}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
@@ -59,12 +67,19 @@ func New(opts Options) *Demo {
 			Instructions: instructions,
 			Logger:       opts.Logger,
 			// The SDK announces logging unless told otherwise; we never log to clients.
-			Capabilities: &sdk.ServerCapabilities{},
+			Capabilities:      &sdk.ServerCapabilities{},
+			CompletionHandler: complete,
 		},
 	)
 	add(d, weatherTool, getWeather)
 	add(d, restaurantTool, findRestaurant)
+	add(d, employeeTool, queryEmployeeTree)
 	add(d, sumTool, calculateSum)
+	add(d, csvTool, d.analyzeCSV)
+	add(d, recordTool, d.records.create)
+	add(d, deleteTool, d.deleteFile)
+	d.addResources()
+	d.addPrompt()
 	return d
 }
 
@@ -92,7 +107,7 @@ func (d *Demo) Close() error {
 		}
 	}
 	d.pipes.Wait()
-	return nil
+	return d.scratch.close()
 }
 
 // bound is ctx, ended by Close too.
