@@ -130,7 +130,8 @@ func (d *Demo) enter() error {
 
 // ServeStdio speaks newline-delimited JSON-RPC, in both eras, on in and out
 // until in ends, ctx is cancelled or d is closed. The end of in is no error,
-// nor is Close; a cancelled ctx answers with its cause.
+// nor is Close; a cancelled ctx answers with its cause. Calls under way when in
+// ends are still answered, if that takes no longer than five seconds.
 //
 // Neither stream is closed. A read of in that is under way at the end stays
 // blocked until in delivers, as a read of a terminal does, and a write to out
@@ -145,7 +146,7 @@ func (d *Demo) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) erro
 }
 
 func (d *Demo) serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-	err := d.server.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out})
+	err := d.server.Run(ctx, draining{&sdk.IOTransport{Reader: in, Writer: out}})
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errClosed), err == nil, errors.Is(err, io.EOF):
 		return nil
@@ -164,9 +165,10 @@ func (unclosed) Close() error { return nil }
 // server, what is read from r are lines from it, exactly as with a child
 // process's standard input and output.
 //
-// Closing w ends the session, and r then ends with [io.EOF]; so does the end of
-// ctx, and [Demo.Close]. Closing r ends the session too and drops what was not
-// read yet. Pipes have no buffer: a caller that stops reading stops the server.
+// Closing w ends the session as the end of in does in [Demo.ServeStdio], and r
+// then ends with [io.EOF]. Closing r, the end of ctx and [Demo.Close] end it at
+// once and drop what was not read yet. Pipes have no buffer: a caller that stops
+// reading stops the server.
 func (d *Demo) Pipe(ctx context.Context) (r io.ReadCloser, w io.WriteCloser) {
 	in, w := io.Pipe()
 	r, out := io.Pipe()

@@ -1,0 +1,164 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+func TestServeStdio(t *testing.T) {
+	d := newDemo(t)
+	in := strings.NewReader(strings.Join([]string{
+		initialize,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		`{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"get_weather","arguments":{"city":"北京"}}}`,
+		`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"analyze_csv","arguments":{"filepath":"reports/expenses.csv"}}}`,
+	}, "\n") + "\n")
+	var out bytes.Buffer
+	if err := d.ServeStdio(t.Context(), in, &out); err != nil {
+		t.Errorf("ServeStdio at the end of input: %v", err)
+	}
+	// What was asked before the end is answered after it.
+	for _, want := range []string{`"id":7`, `"id":8`, `"condition":"多云"`, `"id":9`, `"average":21.333333`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s is missing in\n%s", want, out.String())
+		}
+	}
+	if got := strings.Count(out.String(), "\n"); got != 3 {
+		t.Errorf("%d lines, want 3:\n%s", got, out.String())
+	}
+}
+
+func TestServeStdioEnds(t *testing.T) {
+	gone := errors.New("the user left")
+	for _, tt := range []struct {
+		name string
+		end  func(*Demo, context.CancelCauseFunc)
+		want error
+	}{
+		{"cancelled", func(_ *Demo, cancel context.CancelCauseFunc) { cancel(gone) }, gone},
+		{"closed", func(d *Demo, _ context.CancelCauseFunc) { d.Close() }, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := newDemo(t)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			in, w := io.Pipe()
+			defer w.Close()
+			ended := make(chan error)
+			go func() { ended <- d.ServeStdio(ctx, in, io.Discard) }()
+			if _, err := io.WriteString(w, initialize+"\n"); err != nil {
+				t.Fatal(err)
+			}
+			tt.end(d, cancel)
+			if err := <-ended; !errors.Is(err, tt.want) {
+				t.Errorf("got %v, want %v", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestServeStdioGarbage(t *testing.T) {
+	d := newDemo(t)
+	err := d.ServeStdio(t.Context(), strings.NewReader("hello\n"), io.Discard)
+	if err == nil || !strings.HasPrefix(err.Error(), "demo: serve: ") {
+		t.Errorf("got %v, want an error that says what was done", err)
+	}
+}
+
+func TestAfterClose(t *testing.T) {
+	d := New(Options{})
+	for range 2 {
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.ServeStdio(t.Context(), strings.NewReader(""), io.Discard); !errors.Is(err, errClosed) {
+		t.Errorf("ServeStdio: %v", err)
+	}
+	r, w := d.Pipe(t.Context())
+	if _, err := r.Read(make([]byte, 1)); !errors.Is(err, errClosed) {
+		t.Errorf("Pipe read: %v", err)
+	}
+	if _, err := io.WriteString(w, "x"); !errors.Is(err, errClosed) {
+		t.Errorf("Pipe write: %v", err)
+	}
+}
+
+// BenchmarkNew keeps the constructor cheap: commands build a Demo before they
+// know whether anybody will use it.
+func BenchmarkNew(b *testing.B) {
+	for b.Loop() {
+		if err := New(Options{}).Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// silent never answers; its input ends after one call.
+type silent struct {
+	sdk.Connection
+	calls []*jsonrpc.Request
+}
+
+func (s *silent) Connect(context.Context) (sdk.Connection, error) { return s, nil }
+func (s *silent) Close() error                                    { return nil }
+func (s *silent) Read(context.Context) (jsonrpc.Message, error) {
+	if len(s.calls) == 0 {
+		return nil, io.EOF
+	}
+	next := s.calls[0]
+	s.calls = s.calls[1:]
+	return next, nil
+}
+
+func TestDrainIsBounded(t *testing.T) {
+	one, err := jsonrpc.MakeID("one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		call *jsonrpc.Request
+		end  func(sdk.Connection, context.CancelFunc)
+		want time.Duration
+	}{
+		{"never answered", &jsonrpc.Request{ID: one, Method: "tools/call"}, nil, drainTime},
+		{"a notification", &jsonrpc.Request{Method: "notifications/initialized"}, nil, 0},
+		{"a subscription", &jsonrpc.Request{ID: one, Method: "subscriptions/listen"}, nil, 0},
+		{"closed", &jsonrpc.Request{ID: one, Method: "tools/call"}, func(c sdk.Connection, _ context.CancelFunc) { c.Close() }, time.Second},
+		{"cancelled", &jsonrpc.Request{ID: one, Method: "tools/call"}, func(_ sdk.Connection, cancel context.CancelFunc) { cancel() }, time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				c, err := draining{&silent{calls: []*jsonrpc.Request{tt.call}}}.Connect(ctx)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if tt.end != nil {
+					time.AfterFunc(time.Second, func() { tt.end(c, cancel) })
+				}
+				start := time.Now()
+				if m, err := c.Read(ctx); m != tt.call || err != nil {
+					t.Fatalf("first read: %v, %v", m, err)
+				}
+				if _, err := c.Read(ctx); !errors.Is(err, io.EOF) {
+					t.Errorf("second read: %v, want %v", err, io.EOF)
+				}
+				if took := time.Since(start); took != tt.want {
+					t.Errorf("the end of input was reported after %v, want %v", took, tt.want)
+				}
+			})
+		})
+	}
+}
