@@ -14,16 +14,17 @@ import (
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/result"
 )
 
-// ChatOptions are what a [Chat] needs beside the request. Post and Message are
-// required.
+// ChatOptions are what a [Chat] needs beside the request. Post is required.
 type ChatOptions struct {
 	// Post sends a body to the upstream's chat/completions and returns its
 	// response, of any status.
 	Post func(ctx context.Context, body []byte) (*http.Response, error)
-	// Message renders the result of a call as the model shall read it.
-	Message func(dragoman.Call, dragoman.Result) Message
+	// Shape renders the results of calls as the model shall read them; nil means
+	// the envelope with its defaults.
+	Shape *result.Shape
 	// Dialect is what the upstream accepts; nil means the conservative one.
 	Dialect *dialect.Dialect
 	// Offers keeps converted lists of tools between requests; nil converts anew.
@@ -52,14 +53,6 @@ func (o *ChatOptions) maxMessage() int64 {
 		return 16 << 20
 	}
 	return o.MaxMessage
-}
-
-// A Message is a result as a chat model reads it.
-type Message struct {
-	// Text is the content of the tool message.
-	Text string
-	// Images are data: URLs of pictures that the model shall see.
-	Images []string
 }
 
 // Chat is one request to POST /v1/chat/completions as a conversation. Make it
@@ -120,6 +113,9 @@ func NewChat(request *ChatRequest, w http.ResponseWriter, options ChatOptions) (
 			return nil, fmt.Errorf("default dialect: %w", err)
 		}
 		options.Dialect = d
+	}
+	if options.Shape == nil {
+		options.Shape = &result.Shape{}
 	}
 	if options.Offers == nil {
 		options.Offers = &Offers{}
@@ -376,14 +372,14 @@ func (c *Chat) render(x *exchange, results []dragoman.Result) (tools, after []js
 		if call.run < 0 {
 			continue
 		}
-		rendered := c.options.Message(x.run[call.run], results[call.run])
+		rendered := c.options.Shape.Message(x.run[call.run], results[call.run])
 		var m rawjson.Object
 		m.Set("role", rawjson.Quote("tool"))
 		m.Set("tool_call_id", rawjson.Quote(call.id))
 		m.Set("content", rawjson.Quote(rendered.Text))
 		tools = append(tools, m.Bytes())
-		for _, url := range rendered.Images {
-			images = append(images, json.RawMessage(`{"type":"image_url","image_url":{"url":`+string(rawjson.Quote(url))+`}}`))
+		for _, image := range rendered.Images {
+			images = append(images, json.RawMessage(`{"type":"image_url","image_url":{"url":`+string(rawjson.Quote(image.URL()))+`}}`))
 		}
 	}
 	if len(images) == 0 {

@@ -1,0 +1,192 @@
+// Package catalog gives tools their public names: the names under which models,
+// people and MCP clients know the tools of all servers.
+//
+// A public name is made from the server's label and the tool's own name there,
+// `<label>__<original>`, and from nothing else, so that it stays the same when
+// servers come and go. It matches ^[a-zA-Z][a-zA-Z0-9_-]{0,63}$, which every
+// provider takes. Names are looked up in a table, never split.
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/dragoman-mcp/dragoman"
+)
+
+// Strategy says what stands in front of a tool's own name.
+type Strategy string
+
+// The strategies. The zero Strategy means Label.
+const (
+	// Label is the server's label in the configuration.
+	Label Strategy = "label"
+	// Random is six letters and digits that look random and follow from where
+	// the server is, so that they are the same after a restart.
+	Random Strategy = "random"
+	// Host is the host of the server's URL; the label where it has none.
+	Host Strategy = "host"
+	// None is nothing: for a single server.
+	None Strategy = "none"
+)
+
+// Reserved are names that belong to tools of our own.
+var Reserved = map[string]bool{"read_more": true, "find_tools": true, "call_tool": true}
+
+// MaxName is the length of a public name.
+const MaxName = 64
+
+// Config says how names are made.
+type Config struct {
+	Strategy Strategy
+	// Identity returns where a server is: its URL or its command. It must say the
+	// same after a restart. Nil means that the label is all that is known.
+	Identity func(label string) string
+}
+
+// Catalog is the toolset that names. It is safe for concurrent use.
+type Catalog struct {
+	inner  dragoman.Toolset
+	config Config
+
+	mu    sync.Mutex
+	first *dragoman.Tool // with n, the identity of the list that was named
+	n     int
+	named []dragoman.Tool
+}
+
+// New returns a Catalog of the tools of inner, whose Server and Original are
+// set.
+func New(inner dragoman.Toolset, config Config) *Catalog {
+	return &Catalog{inner: inner, config: config}
+}
+
+// Tools returns the tools of the inner toolset, named and sorted by server and
+// original name. While the inner list stays the same, so does the slice.
+func (c *Catalog) Tools(ctx context.Context) ([]dragoman.Tool, error) {
+	tools, err := c.inner.Tools(ctx)
+	if err != nil || len(tools) == 0 {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.first != &tools[0] || c.n != len(tools) {
+		c.named = Name(tools, c.config)
+		c.first, c.n = &tools[0], len(tools)
+	}
+	return c.named, nil
+}
+
+// Call passes a call on.
+func (c *Catalog) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
+	return c.inner.Call(ctx, call)
+}
+
+// Pattern returns what patterns in the configuration are matched against,
+// whatever the strategy.
+func Pattern(t *dragoman.Tool) string { return t.Server + "__" + t.Original }
+
+// Name returns a copy of tools with public names and digests, sorted by server
+// and original name. A second tool of the same name on the same server is
+// quarantined: nobody could call it.
+func Name(tools []dragoman.Tool, config Config) []dragoman.Tool {
+	named := slices.Clone(tools)
+	slices.SortStableFunc(named, func(a, b dragoman.Tool) int {
+		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.Original, b.Original))
+	})
+	prefixes := map[string]string{}
+	altered := make([]bool, len(named))
+	count, plain := map[string]int{}, map[string]int{} // plain: not altered
+	for i := range named {
+		t := &named[i]
+		prefix, ok := prefixes[t.Server]
+		if !ok {
+			prefix = config.prefix(t.Server)
+			prefixes[t.Server] = prefix
+		}
+		t.Name, altered[i] = mint(prefix, t)
+		if i > 0 && named[i-1].Server == t.Server && named[i-1].Original == t.Original {
+			if t.Quarantined == nil {
+				t.Quarantined = &dragoman.Problem{
+					Code:    dragoman.CodeInvalidTool,
+					Message: fmt.Sprintf("The server %q lists two tools named %q; only the first can be called.", t.Server, t.Original),
+				}
+			}
+			t.Name, altered[i] = hashed(t.Name, t), false
+			continue
+		}
+		count[t.Name]++
+		if !altered[i] {
+			plain[t.Name]++
+		}
+	}
+	for i := range named {
+		t := &named[i]
+		// Where several tools map to one name, the one that has it by itself
+		// keeps it; two servers of one host both have it by themselves.
+		if count[t.Name] > 1 && (altered[i] || plain[t.Name] > 1) || Reserved[t.Name] {
+			t.Name = hashed(t.Name, t)
+		}
+		t.Digest = dragoman.Digest(t.Definition, t.Name)
+	}
+	return named
+}
+
+// prefix returns what stands in front of the names of a server's tools.
+func (c Config) prefix(label string) string {
+	identity := ""
+	if c.Identity != nil {
+		identity = c.Identity(label)
+	}
+	switch c.Strategy {
+	case None:
+		return ""
+	case Random:
+		sum := sha256.Sum256([]byte(cmp.Or(identity, label)))
+		return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:6] + "__"
+	case Host:
+		if u, err := url.Parse(identity); err == nil && u.Hostname() != "" {
+			return u.Hostname() + "__"
+		}
+	}
+	return label + "__"
+}
+
+// mint makes a tool's name from its prefix and its own name. altered reports
+// that another tool could get the same one.
+func mint(prefix string, t *dragoman.Tool) (name string, altered bool) {
+	want := prefix + t.Original
+	b := make([]byte, 0, len(want)+1)
+	for _, r := range want {
+		if r < 0x80 && (r == '_' || r == '-' || r >= '0' && r <= '9' || isLetter(byte(r))) {
+			b = append(b, byte(r))
+		} else {
+			b = append(b, '_')
+		}
+	}
+	if len(b) == 0 || !isLetter(b[0]) {
+		b = append([]byte{'t'}, b...)
+	}
+	name = string(b)
+	if len(name) > MaxName || strings.Trim(name, "_") == "" {
+		return hashed(name, t), false
+	}
+	return name, !strings.HasSuffix(name, t.Original) || len(t.Original) == 0
+}
+
+func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+
+// hashed returns name cut so that a digest of the tool's identity fits behind it.
+func hashed(name string, t *dragoman.Tool) string {
+	sum := sha256.Sum256([]byte(t.Server + "\x00" + t.Original))
+	suffix := "_" + hex.EncodeToString(sum[:4])
+	return name[:min(len(name), MaxName-len(suffix))] + suffix
+}
