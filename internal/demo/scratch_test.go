@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -92,10 +93,13 @@ func TestDeleteFile(t *testing.T) {
 
 	for _, refused := range []string{
 		`../precious.txt`, `reports/../../precious.txt`, outside, `out/precious.txt`,
-		`reports`, `reports/`, `.`, `..`, `/`, `nothing.txt`, `notes.txt/x`, "a\x00b", `C:\\Windows`, `..\\precious.txt`,
+		`reports`, `reports/`, `.`, `..`, `/`, `nothing.txt`, `notes.txt/x`, "a\x00b", `C:\Windows`, `..\precious.txt`,
 	} {
-		arguments := `{"path":"` + strings.ReplaceAll(refused, "\x00", `\u0000`) + `"}`
-		text, _, failed := call(t, s, "delete_file", arguments)
+		arguments, err := json.Marshal(map[string]string{"path": refused})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _, failed := call(t, s, "delete_file", string(arguments))
 		if !failed || !strings.Contains(text, "Cannot delete") || !strings.Contains(text, "notes.txt") {
 			t.Errorf("%s: isError %v, %s", arguments, failed, text)
 		}
