@@ -1,0 +1,480 @@
+package result
+
+import (
+	"errors"
+	"fmt"
+	"unicode/utf8"
+)
+
+// maxDepth is how many arrays and objects inside one another a message shows.
+// Real results stay below 40; parsers on the way to the model give up at 1,000
+// (Python) and 10,000 (Go) levels.
+const maxDepth = 128
+
+// bigValue is the length in bytes from which a value gets an entry on the tape.
+// Shorter values are cheap enough to be measured again where that is needed.
+const bigValue = 512
+
+// longName is the length in bytes from which a member name makes its object
+// opaque: too unwieldy for JSON pointers, so such an object is shown whole or
+// paged as text.
+const longName = 160
+
+// A doc is one JSON value that scan has read once from end to end. Everything
+// else works on its bytes and on the tape, without reading the whole again.
+type doc struct {
+	b    []byte
+	root node
+	tape []node // the big values, in the order in which they begin
+}
+
+// A node is one value of a doc.
+type node struct {
+	start, end int  // its bytes in doc.b
+	chars      int  // code points of the value as appendClean writes it
+	count      int  // elements, members, or decoded characters of a string
+	at         int  // its place on the tape, -1 for a small value
+	next       int  // where the tape goes on behind the value and all in it
+	kind       byte // '{' '[' '"' '0' 't' 'f' 'n'
+	plain      bool // appendClean would copy it unchanged
+	deep       bool // something in it lies deeper than maxDepth
+	opaque     bool // an object with a member name of longName or more
+}
+
+var errNotJSON = errors.New("not valid JSON")
+
+// scan reads b, which must be valid UTF-8, as exactly one JSON value (RFC 8259).
+func scan(b []byte) (*doc, error) {
+	s := scanner{b: b, lastDirty: -1, lastDeep: -1}
+	s.space()
+	s.lastDirty = -1
+	if err := s.value(); err != nil {
+		return nil, err
+	}
+	root := s.last
+	s.space()
+	if s.i != len(b) {
+		return nil, s.fail("something follows the value")
+	}
+	return &doc{b: b, root: root, tape: s.tape}, nil
+}
+
+// measure returns the node of the small value at b[i:]. The bytes have been
+// scanned before, as a part of their doc.
+func measure(b []byte, i int) node {
+	s := scanner{b: b, i: i, lastDirty: -1, lastDeep: -1}
+	_ = s.value()
+	s.last.at = -1
+	return s.last
+}
+
+// A scanner makes the tape. Running totals that only grow (chars, the last
+// place of something) let it describe each value by two readings, at its start
+// and at its end.
+type scanner struct {
+	b         []byte
+	i         int
+	chars     int
+	lastDirty int // the last byte that appendClean would change
+	lastDeep  int // the last byte deeper than maxDepth
+
+	tape   []node
+	frames []frame // the open arrays and objects, down to maxDepth
+	deep   []byte  // and those below, by their first byte
+	last   node    // the value that ended last
+}
+
+type frame struct {
+	node
+	startChars int
+}
+
+func (s *scanner) fail(what string) error {
+	return fmt.Errorf("%w: %s at byte %d", errNotJSON, what, s.i)
+}
+
+func (s *scanner) space() {
+	for s.i < len(s.b) {
+		switch s.b[s.i] {
+		case ' ', '\n', '\t', '\r':
+			s.lastDirty = s.i
+			s.i++
+		default:
+			return
+		}
+	}
+}
+
+// value reads one value with all that is in it, without recursion.
+func (s *scanner) value() error {
+	for {
+		if s.i >= len(s.b) {
+			return s.fail("the end")
+		}
+		switch c := s.b[s.i]; c {
+		case '{', '[':
+			s.open(c)
+			s.space()
+			if s.i < len(s.b) && s.b[s.i] == c+2 { // '}' is '{'+2, ']' is '['+2
+				s.close()
+				break
+			}
+			if err := s.begin(c); err != nil {
+				return err
+			}
+			continue
+		default:
+			if err := s.scalar(c); err != nil {
+				return err
+			}
+		}
+		done, err := s.after()
+		if done || err != nil {
+			return err
+		}
+	}
+}
+
+// begin reads what stands before a value in the innermost array or object.
+func (s *scanner) begin(kind byte) error {
+	if n := len(s.frames); len(s.deep) == 0 {
+		s.frames[n-1].count++
+	}
+	s.space()
+	if kind == '[' {
+		return nil
+	}
+	start := s.i
+	if s.i >= len(s.b) || s.b[s.i] != '"' {
+		return s.fail("a member without a name")
+	}
+	if _, err := s.str(); err != nil {
+		return err
+	}
+	if s.i-start >= longName && len(s.deep) == 0 {
+		s.frames[len(s.frames)-1].opaque = true
+	}
+	s.space()
+	if s.i >= len(s.b) || s.b[s.i] != ':' {
+		return s.fail("a member without a value")
+	}
+	s.i++
+	s.chars++
+	s.space()
+	return nil
+}
+
+// after goes on behind a value: to the next one, or out of arrays and objects
+// that end. It reports whether the outermost value has ended.
+func (s *scanner) after() (done bool, err error) {
+	for {
+		kind := s.inside()
+		if kind == 0 {
+			return true, nil
+		}
+		s.space()
+		if s.i >= len(s.b) {
+			return false, s.fail("the end")
+		}
+		switch s.b[s.i] {
+		case ',':
+			s.i++
+			s.chars++
+			return false, s.begin(kind)
+		case kind + 2:
+			s.close()
+		default:
+			return false, s.fail("neither a comma nor an end")
+		}
+	}
+}
+
+// inside returns the kind of the innermost open array or object, or 0.
+func (s *scanner) inside() byte {
+	if n := len(s.deep); n > 0 {
+		return s.deep[n-1]
+	}
+	if n := len(s.frames); n > 0 {
+		return s.frames[n-1].kind
+	}
+	return 0
+}
+
+func (s *scanner) open(kind byte) {
+	if len(s.frames) > maxDepth {
+		s.deep = append(s.deep, kind)
+		s.lastDeep = s.i
+	} else {
+		s.frames = append(s.frames, frame{
+			node:       node{start: s.i, kind: kind, at: len(s.tape)},
+			startChars: s.chars,
+		})
+		s.tape = append(s.tape, node{})
+	}
+	s.i++
+	s.chars++
+}
+
+func (s *scanner) close() {
+	s.i++
+	s.chars++
+	if n := len(s.deep); n > 0 {
+		s.deep = s.deep[:n-1]
+		return
+	}
+	f := s.frames[len(s.frames)-1]
+	s.frames = s.frames[:len(s.frames)-1]
+	f.end = s.i
+	f.chars = s.chars - f.startChars
+	s.finish(f.node, f.at)
+}
+
+// finish completes a value and keeps it on the tape if it is big. Everything
+// behind a small value's place on the tape is smaller still, so the tape is cut
+// there.
+func (s *scanner) finish(n node, at int) {
+	n.plain = s.lastDirty < n.start
+	n.deep = s.lastDeep >= n.start
+	s.last = n
+	if n.end-n.start < bigValue {
+		s.tape = s.tape[:at]
+		s.last.at = -1
+		return
+	}
+	if at == len(s.tape) {
+		s.tape = append(s.tape, node{})
+	}
+	n.at, n.next = at, len(s.tape)
+	s.tape[at] = n
+	s.last = n
+}
+
+func (s *scanner) scalar(c byte) error {
+	n := node{start: s.i, kind: c}
+	chars := s.chars
+	switch c {
+	case '"':
+		count, err := s.str()
+		if err != nil {
+			return err
+		}
+		n.count = count
+	case 't':
+		return s.literal("true")
+	case 'f':
+		return s.literal("false")
+	case 'n':
+		return s.literal("null")
+	default:
+		n.kind = '0'
+		if err := s.number(); err != nil {
+			return err
+		}
+	}
+	n.end, n.chars = s.i, s.chars-chars
+	if len(s.deep) > 0 {
+		return nil
+	}
+	s.finish(n, len(s.tape))
+	return nil
+}
+
+func (s *scanner) literal(word string) error {
+	end := s.i + len(word)
+	if end > len(s.b) || string(s.b[s.i:end]) != word {
+		return s.fail("an unknown word")
+	}
+	n := node{start: s.i, end: end, chars: len(word), kind: word[0], plain: true, at: -1}
+	s.i = end
+	s.chars += len(word)
+	if len(s.deep) == 0 {
+		s.last = n
+	}
+	return nil
+}
+
+func (s *scanner) number() error {
+	start := s.i
+	digits := func() bool {
+		from := s.i
+		for s.i < len(s.b) && s.b[s.i]-'0' <= 9 {
+			s.i++
+		}
+		return s.i > from
+	}
+	at := func(c byte) bool { return s.i < len(s.b) && s.b[s.i] == c }
+	if at('-') {
+		s.i++
+	}
+	if at('0') {
+		s.i++
+	} else if !digits() {
+		return s.fail("no value")
+	}
+	if at('.') {
+		s.i++
+		if !digits() {
+			return s.fail("a broken number")
+		}
+	}
+	if at('e') || at('E') {
+		s.i++
+		if at('+') || at('-') {
+			s.i++
+		}
+		if !digits() {
+			return s.fail("a broken number")
+		}
+	}
+	s.chars += s.i - start
+	return nil
+}
+
+// str reads a string literal and returns the number of its decoded characters.
+func (s *scanner) str() (count int, err error) {
+	b, i := s.b, s.i+1
+	out := 2 // quotes
+	for {
+		run := i
+		for i < len(b) && class[b[i]] == 0 {
+			i++
+		}
+		count += i - run
+		out += i - run
+		if i >= len(b) {
+			s.i = i
+			return 0, s.fail("the end inside a string")
+		}
+		switch class[b[i]] {
+		case isQuote:
+			s.i = i + 1
+			s.chars += out
+			return count, nil
+		case isControl:
+			s.i = i
+			return 0, s.fail("a raw control character in a string")
+		}
+		size, width, clean := unit(b[i:])
+		if size == 0 {
+			s.i = i
+			return 0, s.fail("a broken escape")
+		}
+		if !clean {
+			s.lastDirty = i
+		}
+		i += size
+		out += width
+		count++
+	}
+}
+
+const (
+	isQuote   = 1 + iota
+	isControl // below space: not allowed in a string
+	isOther   // needs a closer look: unit
+)
+
+// class sorts the bytes in strings: 0 is ASCII that stands for itself.
+var class = func() (t [256]byte) {
+	for c := range 256 {
+		switch {
+		case c == '"':
+			t[c] = isQuote
+		case c < ' ':
+			t[c] = isControl
+		case c == '\\', c >= 0x7f:
+			t[c] = isOther
+		}
+	}
+	return t
+}()
+
+// unit looks at the one decoded character that b, the inside of a string
+// literal, begins with: its size in bytes, and its width in characters as
+// appendClean writes it. clean reports that it is written as it stands. A size
+// of 0 means a broken escape.
+func unit(b []byte) (size, width int, clean bool) {
+	if b[0] == '\\' {
+		return escape(b)
+	}
+	if b[0] < utf8.RuneSelf {
+		if b[0] == 0x7f {
+			return 1, 6, false
+		}
+		return 1, 1, true
+	}
+	r, size := utf8.DecodeRune(b)
+	switch {
+	case !hidden(r):
+		return size, 1, true
+	case r > 0xffff:
+		return size, 12, false
+	default:
+		return size, 6, false
+	}
+}
+
+// escape is unit for what begins with a backslash.
+func escape(b []byte) (size, width int, clean bool) {
+	if len(b) < 2 {
+		return 0, 0, false
+	}
+	switch b[1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 2, 2, true
+	case 'u':
+		r := hex4(b)
+		switch {
+		case r < 0:
+			return 0, 0, false
+		case r >= 0xd800 && r < 0xdc00:
+			if low := hex4(b[6:]); low >= 0xdc00 && low < 0xe000 {
+				return 12, 12, true
+			}
+			return 6, 6, false // a lone surrogate becomes \ufffd
+		case r >= 0xdc00 && r < 0xe000:
+			return 6, 6, false
+		}
+		return 6, 6, true
+	}
+	return 0, 0, false
+}
+
+// hex4 returns the number of a \uXXXX escape that b begins with, or -1.
+func hex4(b []byte) rune {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return -1
+	}
+	var r rune
+	for _, c := range b[2:6] {
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c >= 'a' && c <= 'f':
+			c -= 'a' - 10
+		case c >= 'A' && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return -1
+		}
+		r = r<<4 | rune(c)
+	}
+	return r
+}
+
+// hidden reports whether people do not see r, or do not see what it does to its
+// neighbours: control characters, overrides of the writing direction, invisible
+// operators, and the tag and variation characters that carry smuggled text.
+// Joiners and direction marks are left alone, because real scripts and emoji
+// need them.
+func hidden(r rune) bool {
+	switch {
+	case r < 0x20, r >= 0x7f && r < 0xa0,
+		r == 0x200b, r >= 0x202a && r <= 0x202e,
+		r >= 0x2060 && r <= 0x206f,
+		r == 0xfeff, r >= 0xfff9 && r <= 0xfffb,
+		r >= 0xe0000 && r <= 0xe0fff:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,4 @@
+package result
+
+// A Shelf keeps results that were cut.
+type Shelf struct{}
