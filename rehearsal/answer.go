@@ -173,6 +173,9 @@ func (w renderer) list(v value, depth int) string {
 		return w.pick("none", "无")
 	}
 	if depth >= mostLevels {
+		if known := nameList(v); known != "" {
+			return known
+		}
 		return fmt.Sprintf(w.pick("%d items", "%d 项"), len(v.items))
 	}
 	lines := depth == 0 || depth == 1 && slices.ContainsFunc(v.items, func(i value) bool { return i.kind == isObject })
@@ -197,6 +200,24 @@ func (w renderer) list(v value, depth int) string {
 	return strings.Join(list, w.pick(", ", "、"))
 }
 
+// nameList names the objects of a list that is too deep to be written out. It
+// is empty where one has no name.
+func nameList(v value) string {
+	var list []string
+	for _, item := range v.items {
+		name := item.get("name").text
+		if name == "" {
+			return ""
+		}
+		if len(list) == mostItems {
+			list = append(list, "…")
+			break
+		}
+		list = append(list, name)
+	}
+	return "(" + strings.Join(list, ", ") + ")"
+}
+
 func (w renderer) object(v value, depth int) string {
 	if len(v.members) == 0 {
 		return w.pick("nothing", "空")
@@ -204,29 +225,34 @@ func (w renderer) object(v value, depth int) string {
 	if depth >= mostLevels {
 		return fmt.Sprintf(w.pick("%d fields", "%d 个字段"), len(v.members))
 	}
-	var list []string
+	var short, long []string
 	for i, m := range v.members {
 		if i == 2*mostItems {
-			list = append(list, fmt.Sprintf(w.pick("… and %d more", "……另有 %d 项"), len(v.members)-i))
+			short = append(short, fmt.Sprintf(w.pick("… and %d more", "……另有 %d 项"), len(v.members)-i))
 			break
 		}
 		if m.value.kind == isString && isUnit(v, m) {
 			continue
 		}
 		text := w.flat(m.value, depth+1)
-		if m.value.kind == isObject {
+		switch m.value.kind {
+		case isObject:
 			text = "(" + text + ")"
-		}
-		if m.value.kind == isNumber {
+		case isNumber:
 			text += unitOf(v, m)
 		}
+		label := strings.ReplaceAll(m.name, "_", " ") + ":"
 		if w.chinese {
-			list = append(list, chineseLabel(m.name)+" "+text)
+			label = chineseLabel(m.name)
+		}
+		if strings.HasPrefix(text, "\n") { // a list stands below the rest
+			long = append(long, label+text)
 		} else {
-			list = append(list, strings.ReplaceAll(m.name, "_", " ")+": "+text)
+			short = append(short, label+" "+text)
 		}
 	}
-	return strings.Join(list, w.pick(", ", "，"))
+	line := strings.Join(short, w.pick(", ", "，"))
+	return strings.TrimPrefix(strings.Join(append([]string{line}, long...), "\n"), "\n")
 }
 
 // units spells the units that tools write out.
@@ -289,6 +315,8 @@ var chineseLabels = map[string]string{
 	"name": "名称", "address": "地址", "rating": "评分", "price": "价格", "cuisine": "菜系", "phone": "电话", "total": "总数", "count": "数量",
 	"sum": "和", "result": "结果", "message": "消息", "title": "职位", "department": "部门", "error": "错误", "status": "状态",
 	"path": "路径", "size": "大小", "id": "编号", "description": "说明", "restaurants": "餐厅", "employee": "员工", "subordinates": "下属",
+	"rows": "行数", "columns": "列", "average": "平均值", "file": "文件", "table": "表", "deleted": "已删除", "remaining": "剩余",
+	"reports": "下属人数", "tree": "组织", "truncated": "已截断", "skipped": "已跳过", "empId": "员工编号",
 }
 
 func chineseLabel(name string) string {

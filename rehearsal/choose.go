@@ -14,6 +14,7 @@ const (
 	inArgument    = 1.5 // the name of a parameter, one of its allowed values
 	inDescription = 1.5
 	inDetail      = 0.5 // the description of a parameter
+	inForm        = 1.5 // numbers, or a path, where the tool requires such
 	threshold     = 3.0
 )
 
@@ -57,6 +58,9 @@ func (t tool) profile() profile {
 	for _, m := range t.parameters.get("properties").members {
 		p.add(nameTerms(m.name), inArgument)
 		p.add(terms(m.value.get("description").text), inDetail)
+		for _, e := range examples(m.value) {
+			p.add(terms(e), inArgument)
+		}
 		for _, e := range m.value.get("enum").items {
 			p.add(terms(e.text), inArgument)
 		}
@@ -89,13 +93,66 @@ func rank(text string, tools []tool) (best int, score float64) {
 				rare += weight * math.Log(1+float64(len(tools))/float64(usedBy[w.text]))
 			}
 		}
-		// A tool of few words that match is meant rather than one of many.
-		rare *= 1 + 1/float64(8+len(p))
+		if plain > 0 {
+			form := formFits(text, tools[i])
+			plain, rare = plain+form, rare+form
+		}
+		rare *= 1 + tools[i].named(asked)
 		if passes := plain >= threshold; i == 0 || (passes || score < threshold) && rare > bestRare || passes && score < threshold {
 			best, score, bestRare = i, plain, rare
 		}
 	}
 	return best, score
+}
+
+// named is the part of the tool's own name that the message says, up to 1.
+func (t tool) named(asked []term) float64 {
+	name := t.name
+	if _, after, found := strings.Cut(name, "__"); found {
+		name = after
+	}
+	list := nameTerms(name)
+	said := 0
+	for _, n := range list {
+		if slices.ContainsFunc(asked, func(a term) bool { return a.text == n.text }) {
+			said++
+		}
+	}
+	return float64(said) / float64(max(1, len(list)))
+}
+
+// formFits adds to a tool that requires numbers or a path where the message
+// holds them.
+func formFits(text string, t tool) float64 {
+	f := &filler{text: text, words: words(text), root: t.parameters}
+	numbers, lists, paths := 0, 0, 0
+	for _, p := range f.properties(t.parameters) {
+		if !p.required {
+			continue
+		}
+		form := typeOf(p.schema)
+		if form == "array" {
+			form = typeOf(settle(f.root, p.schema.get("items")))
+			if form == "number" || form == "integer" {
+				lists++
+				continue
+			}
+		}
+		switch {
+		case form == "number" || form == "integer":
+			numbers++
+		case pathLike(p):
+			paths++
+		}
+	}
+	given := len(f.numbers())
+	switch {
+	case numbers > 0 && given == numbers, lists > 0 && given > 1, paths > 0 && len(f.fields(pathPattern)) >= paths:
+		return inForm
+	case numbers > 0 && given > numbers:
+		return inForm / 2 // one is left over
+	}
+	return 0
 }
 
 // ask asks for the arguments that the message does not hold.

@@ -2,8 +2,10 @@ package rehearsal
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // span is a stretch of bytes in the message.
@@ -29,12 +31,19 @@ func fill(text string, t tool, forced bool) (arguments string, missing []string)
 }
 
 // cover marks the words of the message that stand in the tool's name or
-// description: they said which tool, so they are no arguments. A capital
-// letter within a sentence makes a name of a word and exempts it.
+// description: they said which tool, so they are no arguments. What is a name
+// on either side, or only an example in the description, stays free.
 func (f *filler) cover(t tool) {
 	known := make(map[string]bool)
-	for _, w := range append(nameTerms(t.name), terms(t.description)...) {
+	for _, w := range nameTerms(t.name) {
 		known[w.text] = true
+	}
+	said := &filler{text: subject(t.description)}
+	said.words = words(said.text)
+	for _, w := range terms(said.text) {
+		if !said.properNoun(w.start) && !strings.ContainsAny(w.text, "0123456789") {
+			known[w.text] = true
+		}
 	}
 	for _, w := range terms(f.text) {
 		if known[w.text] && !f.properNoun(w.start) {
@@ -42,6 +51,33 @@ func (f *filler) cover(t tool) {
 		}
 	}
 }
+
+// subject is a description without what it quotes and gives as examples.
+func subject(description string) string {
+	var b strings.Builder
+	for i := 0; i < len(description); {
+		if q, ok := quotedAt(description, i); ok {
+			b.WriteByte(' ')
+			i = q.end
+			continue
+		}
+		if at := exampleMark.FindStringIndex(description[i:]); at != nil && at[0] == 0 {
+			end := strings.IndexAny(description[i+at[1]:], ".;)。；）")
+			if end < 0 {
+				break
+			}
+			i += at[1] + end
+			continue
+		}
+		_, size := utf8.DecodeRuneInString(description[i:])
+		b.WriteString(description[i : i+size])
+		i += size
+	}
+	return b.String()
+}
+
+// exampleMark leads to examples in a description.
+var exampleMark = regexp.MustCompile(`(?i)e\.g\.,?|\bexamples?:|for example|such as|\blike\b|例如|比如|示例|例：|如`)
 
 type property struct {
 	name     string
@@ -68,6 +104,9 @@ func (f *filler) object(schema value, forced bool) (text string, missing []strin
 	pass(func(property) bool { return true }, f.assigned)
 	pass(func(property) bool { return true }, f.mentioned)
 	pass(func(p property) bool { return !p.required }, f.counted)
+	pass(func(p property) bool { return !p.required }, f.switched)
+	literal := func(p property) bool { typ := typeOf(p.schema); return typ == "object" || typ == "array" }
+	pass(func(p property) bool { return p.required && literal(p) && strings.ContainsAny(f.text, "{[") }, f.guess)
 	pass(func(p property) bool { return p.required && !p.loose }, f.guess)
 	pass(func(p property) bool { return p.required && p.loose }, f.guess)
 	pass(func(p property) bool { return p.required }, f.standard)
@@ -283,19 +322,17 @@ func examples(schema value) []string {
 			list = append(list, q.text)
 		}
 	}
-	for _, mark := range []string{"e.g.", "e.g", "such as", "for example", "例如", "比如", "如"} {
-		_, after, found := strings.Cut(description, mark)
-		if !found {
-			continue
-		}
+	if at := exampleMark.FindStringIndex(description); at != nil {
+		after := description[at[1]:]
 		if end := strings.IndexAny(after, ").;。；）"); end >= 0 {
 			after = after[:end]
 		}
-		for _, e := range strings.FieldsFunc(after, func(c rune) bool { return strings.ContainsRune(",、，:：/", c) }) {
-			e = strings.TrimPrefix(strings.TrimSpace(e), "or ")
+		for e := range strings.SplitSeq(separators.Replace(after), ",") {
 			list = append(list, strings.Trim(e, "'\"‘’“” "))
 		}
-		break
 	}
 	return slices.DeleteFunc(list, func(e string) bool { return len(e) < 2 })
 }
+
+// separators stand between the examples in a description.
+var separators = strings.NewReplacer("、", ",", "，", ",", "/", ",", " or ", ",", " and ", ",", "或", ",", "和", ",")

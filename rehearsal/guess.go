@@ -119,6 +119,36 @@ func (f *filler) flag() (string, bool) {
 	return "", false
 }
 
+// switched sets an optional flag that the message names: "with subordinates"
+// for includeSubordinates, "without" for its opposite.
+func (f *filler) switched(p property) (string, bool) {
+	if typeOf(p.schema) != "boolean" {
+		return "", false
+	}
+	said, at := 0, 0
+	called := slices.DeleteFunc(nameTerms(p.name), func(t term) bool { return flagVerbs[t.text] })
+	for _, c := range called {
+		for _, t := range terms(f.text) {
+			if t.text == c.text {
+				said, at = said+1, t.start
+				break
+			}
+		}
+	}
+	if said == 0 || said < len(called) {
+		return "", false
+	}
+	for _, not := range []string{"without ", "no ", "not ", "不", "无"} {
+		if before := strings.ToLower(f.text[:at]); strings.HasSuffix(before, not) {
+			return "false", true
+		}
+	}
+	return "true", true
+}
+
+// flagVerbs are the words in a flag's name that the message need not say.
+var flagVerbs = set("include show return enable add list")
+
 // array takes a JSON array, or all numbers, quoted strings, paths or names.
 func (f *filler) array(p property) (string, bool) {
 	if s, ok := f.literal('['); ok {
@@ -195,27 +225,44 @@ func (f *filler) literal(opening byte) (string, bool) {
 	return "", false
 }
 
+// form is what the words of a property's name or format promise of its value.
+type form struct {
+	words   string
+	pattern *regexp.Regexp
+}
+
+var forms = []form{
+	{"url uri link", urlPattern}, {"mail", mailPattern}, {"date day", datePattern},
+	{"path file dir folder csv uri source destination", pathPattern}, {"id number code key", idPattern},
+}
+
+func (o form) wanted(p property) bool {
+	for _, t := range nameTerms(p.name + " " + p.schema.get("format").text) {
+		for w := range strings.FieldsSeq(o.words) {
+			if t.text == w || len(w) > 3 && strings.Contains(t.text, stem(w)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func pathLike(p property) bool {
+	return typeOf(p.schema) != "object" && slices.ContainsFunc(forms, func(o form) bool { return o.pattern == pathPattern && o.wanted(p) })
+}
+
 // phrase finds the text for a string property: a quoted one, one that looks
 // as the property's name or format says, what follows the name or a
 // preposition, a name, or what is left.
 func (f *filler) phrase(p property) span {
+	name := strings.ToLower(p.name)
+	for _, form := range forms {
+		if found := f.fields(form.pattern); form.wanted(p) && len(found) > 0 {
+			return found[0]
+		}
+	}
 	if q := f.quotes(); len(q) > 0 {
 		return q[0]
-	}
-	name := strings.ToLower(p.name)
-	format := p.schema.get("format").text
-	for _, form := range []struct {
-		words   string
-		pattern *regexp.Regexp
-	}{
-		{"url uri link", urlPattern}, {"mail", mailPattern}, {"date day", datePattern},
-		{"path file dir folder csv uri", pathPattern}, {"id number code key", idPattern},
-	} {
-		for w := range strings.FieldsSeq(form.words) {
-			if found := f.fields(form.pattern); (strings.Contains(name, w) || strings.Contains(format, w)) && len(found) > 0 {
-				return found[0]
-			}
-		}
 	}
 	rest := f.leftover()
 	if p.loose && len(rest) > 0 {

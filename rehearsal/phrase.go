@@ -1,6 +1,7 @@
 package rehearsal
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -35,10 +36,21 @@ func (f *filler) properNoun(at int) bool {
 	return before != "" && !strings.ContainsAny(before[len(before)-1:], ".!?\n:") && !strings.HasSuffix(before, "。")
 }
 
+// wholePattern is what is more than its words: a path, an address, a date.
+var wholePattern = regexp.MustCompile(strings.Join([]string{pathPattern.String(), mailPattern.String(), datePattern.String(), `^[a-z][a-z+.-]*://\S+$`}, "|"))
+
 // run is the phrase that begins with word i: words side by side that are
-// free, all with capitals if the first has one.
+// free, all with capitals if the first has one. A path or an address is one.
 func (f *filler) run(i int) span {
-	if i >= len(f.words) || f.words[i].cjk || !f.free(f.words[i]) {
+	if i >= len(f.words) || f.words[i].cjk {
+		return span{}
+	}
+	for _, s := range f.fields(wholePattern) {
+		if s.start <= f.words[i].start && f.words[i].end <= s.end {
+			return s
+		}
+	}
+	if !f.free(f.words[i]) {
 		return span{}
 	}
 	s := span{f.words[i].start, f.words[i].end}
@@ -89,9 +101,9 @@ func (f *filler) afterPreposition(name string) span {
 	order := prepositions
 	switch {
 	case strings.Contains(name, "source"), strings.Contains(name, "from"), strings.Contains(name, "origin"):
-		order = append([]string{"from"}, order...)
+		order = []string{"from", "of", "in", "at"}
 	case strings.Contains(name, "target"), strings.Contains(name, "dest"), name == "to":
-		order = append([]string{"to", "into"}, order...)
+		order = []string{"to", "into", "as", "in", "at"}
 	}
 	for _, capitals := range []bool{true, false} {
 		for _, preposition := range order {

@@ -3,6 +3,7 @@ package rehearsal
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // deepest is how far a schema is followed; recursive ones have no end.
@@ -141,8 +142,8 @@ func (b *builder) value(schema value, depth int) string {
 	}
 	text := b.text
 	b.text = "" // the answer stands in one place
-	if least, _ := s.get("minLength").integer(); len(text) < least {
-		text += strings.Repeat("-", min(least-len(text), largest))
+	if least, _ := s.get("minLength").integer(); utf8.RuneCountInString(text) < least {
+		text += strings.Repeat("-", min(least-utf8.RuneCountInString(text), largest))
 	}
 	return quote(text)
 }

@@ -1,6 +1,7 @@
 package rehearsal
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -69,8 +70,12 @@ func terms(s string) []term {
 	var list []term
 	for _, w := range words(s) {
 		if !w.cjk {
-			if text := stem(w.text); !stopWords[text] && !stopWords[strings.ToLower(w.text)] {
+			text := stem(w.text)
+			if !stopWords[text] && !stopWords[strings.ToLower(w.text)] {
 				list = append(list, term{text, w.start, w.end})
+			}
+			for other := range strings.FieldsSeq(synonyms[text]) {
+				list = append(list, term{stem(other), w.start, w.end})
 			}
 			continue
 		}
@@ -89,6 +94,9 @@ func terms(s string) []term {
 		for _, part := range content(w) {
 			list = append(list, pairs(part)...)
 		}
+	}
+	if at := plusSign.FindStringIndex(s); at != nil {
+		list = append(list, term{"sum", at[0], at[0]}, term{"add", at[0], at[0]})
 	}
 	slices.SortFunc(list, func(a, b term) int {
 		if a.start != b.start {
@@ -203,24 +211,34 @@ func set(words string) map[string]bool {
 var stopWords = set(`a an the is are was were be been am do does did done has have had of in on at to for from with by and or not no
 	i me my you your yours we us our it its this that these those there here what which who whom whose how when where why can could would
 	should will shall may might must please tell show give get got let want need know like any some all as into than then so if about
-	s t re m ve ll d e g eg etc ie today now right currently hi hello hey thanks thank ok okay yes very much many out up just also me one
-	use used using tool tools function functions call calls called calling named value values given specified such be via new`)
+	s t re m ve ll d e g eg etc ie today now right currently thanks thank ok okay yes very much many out up just also me one
+	use used using tool tools function functions call calls called calling named value values given specified such via`)
 
 // stopPhrases are the same for Chinese, Japanese and Korean, longest first.
 var stopPhrases = []string{
 	"教えてください", "알려주세요", "怎么样", "怎麼樣", "告诉我", "告訴我", "教えて", "ください", "てください", "알려줘", "보여줘",
 	"请帮我", "请问", "請問", "帮我", "幫我", "什么", "什麼", "怎么", "怎麼", "如何", "今天", "今日", "明天", "现在", "現在", "当前", "目前",
-	"一下", "一个", "多少", "哪些", "哪里", "可以", "我想", "我要", "想要", "知道", "这个", "那个", "指定", "ですか", "です", "ます", "어때", "오늘",
+	"查询", "查看", "获取", "看看", "一下", "一个", "多少", "哪些", "哪里", "可以", "我想", "我要", "想要", "知道", "这个", "那个", "指定", "ですか", "です", "ます", "어때", "오늘",
 	"は", "の", "を", "が", "に", "で", "と", "へ",
 }
 
 // particles are stripped from the ends of what stands between stop phrases.
-const particles = "的了吗嗎呢吧啊呀是在和与與请請我你您有里裡把给給会會要也都很"
+const particles = "有的了吗嗎呢吧啊呀是在和与與请請我你您有里裡把给給会會要也都很"
+
+// plusSign is a sum in figures.
+var plusSign = regexp.MustCompile(`\d\s*[+＋]\s*\d`)
+
+// synonyms are other words for what everyday tools are called, by their stem.
+var synonyms = map[string]string{
+	"plus": "sum add", "total": "sum", "rain": "weather", "raining": "weather", "sunny": "weather", "hot": "weather", "cold": "weather", "warm": "weather", "forecast": "weather",
+	"temperatur": "weather", "eat": "restaurant", "dinner": "restaurant", "lunch": "restaurant", "remov": "delete", "eras": "delete",
+	"report": "subordinate", "boss": "employee", "staff": "employee",
+}
 
 // glossary holds what people who do not write English call the things that
 // tools with English descriptions do. It is a crutch: a language model knows.
 var glossary = map[string]string{
-	"天气": "weather", "天氣": "weather", "天気": "weather", "날씨": "weather", "气温": "weather temperature", "温度": "temperature",
+	"天气": "weather", "天氣": "weather", "天気": "weather", "날씨": "weather", "气温": "weather temperature", "温度": "temperature", "下雨": "weather", "冷": "weather", "热": "weather",
 	"餐厅": "restaurant", "餐廳": "restaurant", "餐馆": "restaurant", "饭店": "restaurant", "レストラン": "restaurant", "식당": "restaurant",
 	"文件": "file", "档案": "file", "ファイル": "file", "파일": "file", "目录": "directory", "文件夹": "directory folder",
 	"求和": "sum", "总和": "sum", "之和": "sum", "相加": "sum add", "加起来": "sum add", "计算": "calculate", "合計": "sum", "計算": "calculate",
