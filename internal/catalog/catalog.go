@@ -103,6 +103,7 @@ func Name(tools []dragoman.Tool, config Config) []dragoman.Tool {
 		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.Original, b.Original))
 	})
 	prefixes := map[string]string{}
+	same := 0 // tools in a row that share server and original name
 	altered := make([]bool, len(named))
 	count, plain := map[string]int{}, map[string]int{} // plain: not altered
 	for i := range named {
@@ -120,9 +121,11 @@ func Name(tools []dragoman.Tool, config Config) []dragoman.Tool {
 					Message: fmt.Sprintf("The server %q lists two tools named %q; only the first can be called.", t.Server, t.Original),
 				}
 			}
-			t.Name, altered[i] = hashed(t.Name, t), false
+			same++
+			t.Name, altered[i] = hashed(t.Name, t, same), false
 			continue
 		}
+		same = 0
 		count[t.Name]++
 		if !altered[i] {
 			plain[t.Name]++
@@ -133,7 +136,7 @@ func Name(tools []dragoman.Tool, config Config) []dragoman.Tool {
 		// Where several tools map to one name, the one that has it by itself
 		// keeps it; two servers of one host both have it by themselves.
 		if count[t.Name] > 1 && (altered[i] || plain[t.Name] > 1) || Reserved[t.Name] {
-			t.Name = hashed(t.Name, t)
+			t.Name = hashed(t.Name, t, 0)
 		}
 		t.Digest = dragoman.Digest(t.Definition, t.Name)
 	}
@@ -177,16 +180,21 @@ func mint(prefix string, t *dragoman.Tool) (name string, altered bool) {
 	}
 	name = string(b)
 	if len(name) > MaxName || strings.Trim(name, "_") == "" {
-		return hashed(name, t), false
+		return hashed(name, t, 0), false
 	}
 	return name, !strings.HasSuffix(name, t.Original) || len(t.Original) == 0
 }
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// hashed returns name cut so that a digest of the tool's identity fits behind it.
-func hashed(name string, t *dragoman.Tool) string {
-	sum := sha256.Sum256([]byte(t.Server + "\x00" + t.Original))
+// hashed returns name cut so that a digest of the tool's identity fits behind
+// it. same tells tools apart that share their identity.
+func hashed(name string, t *dragoman.Tool, same int) string {
+	identity := t.Server + "\x00" + t.Original
+	if same > 0 {
+		identity += fmt.Sprintf("\x00%d", same)
+	}
+	sum := sha256.Sum256([]byte(identity))
 	suffix := "_" + hex.EncodeToString(sum[:4])
 	return name[:min(len(name), MaxName-len(suffix))] + suffix
 }

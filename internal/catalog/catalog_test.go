@@ -42,7 +42,7 @@ func TestName(t *testing.T) {
 		{"the legal one keeps the name", Config{}, []dragoman.Tool{tool("a", "x.y"), tool("a", "x_y"), tool("a", "x/y")},
 			[]string{"a__x_y_7ace4eaa", "a__x_y_f723596c", "a__x_y"}},
 		{"equal names on one server", Config{}, []dragoman.Tool{tool("a", "x"), tool("a", "x")},
-			[]string{"a__x", "(a__x_8b86bced)"}},
+			[]string{"a__x", "(a__x_d4b2af79)"}},
 		{"long", Config{}, []dragoman.Tool{tool("a", long), tool("a", long+"y")},
 			[]string{"a__" + long[:52] + "_087b1220", "a__" + long[:52] + "_1fd500b5"}},
 		{"not a letter first", Config{Strategy: None}, []dragoman.Tool{tool("a", "2fa"), tool("a", "-"), tool("a", "日本")},
