@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -24,6 +24,12 @@ type Violation struct {
 	// Missing reports that a required member is absent; Path then ends with its
 	// name.
 	Missing bool
+	// Keyword is the keyword that is not met, such as "type".
+	Keyword string
+	// Types are the types that would do, where Keyword is "type".
+	Types []string
+	// Texts are the strings that would do, where Keyword is "enum" or "const".
+	Texts []string
 }
 
 func (v Violation) String() string {
@@ -37,31 +43,50 @@ func (v Violation) String() string {
 	return fmt.Sprintf("%s: expected %s", path, v.Expected)
 }
 
-// A Validator judges values by one schema. The zero value is of no use; see
-// [NewValidator]. It is safe for concurrent use.
+// A Validator judges values by one schema. It is safe for concurrent use.
 type Validator struct {
-	compile func() *compiled
-}
+	document func() (*Document, *Refusal)
+	nullable bool // nullable: true means what OpenAPI 3.0 says
 
-type compiled struct {
-	schema *jsonschema.Schema
-	tree   *Node
-	// unchecked says what of the schema can not be checked.
+	once     sync.Once
+	tree     *Node
+	compiler *jsonschema.Compiler
+	steps    int  // left in the running validation
+	bounded  bool // steps are counted, so one validation runs at a time
+
+	mu        sync.Mutex
+	compiled  map[string]*jsonschema.Schema // by JSON pointer; nil: can not be
 	unchecked []string
 }
 
-// NewValidator returns a validator for a schema of JSON Schema draft 4 to
-// 2020-12; without $schema it is read as 2020-12. Nothing is compiled until the
-// first use, and nothing is ever fetched: a reference that leaves the document
-// makes the schema uncheckable.
+// NewValidator returns a validator for a schema that [Admit] takes. Nothing is
+// read or compiled before the first use, and nothing is ever fetched. A schema
+// that can not be used accepts every value; Unchecked says so.
 func NewValidator(raw json.RawMessage) *Validator {
-	return &Validator{compile: sync.OnceValue(func() *compiled { return compile(raw) })}
+	return &Validator{document: func() (*Document, *Refusal) { return Admit(raw) }}
+}
+
+// Validator returns a validator of d. Root must not change any more.
+func (d *Document) Validator() *Validator {
+	return &Validator{document: func() (*Document, *Refusal) { return d, nil }}
+}
+
+// NewOpenAPIValidator is NewValidator for the dialect of JSON Schema in OpenAPI
+// 3.0, where nullable: true beside a type, or beside anyOf, allows null.
+func NewOpenAPIValidator(raw json.RawMessage) *Validator {
+	v := NewValidator(raw)
+	v.nullable = true
+	return v
 }
 
 // Unchecked says in words which part of the schema can not be checked, such as
-// a pattern that RE2 does not know; empty when all of it is. A schema that can
-// not be compiled at all accepts every value.
-func (v *Validator) Unchecked() []string { return v.compile().unchecked }
+// a pattern that RE2 does not know; empty when all of it is.
+func (v *Validator) Unchecked() []string {
+	v.at("")
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Clone(v.unchecked)
+}
 
 // Validate returns how value does not fit, in the order of paths; empty when it
 // fits. A value that is not JSON is one violation of the whole.
@@ -74,12 +99,35 @@ func (v *Validator) Validate(value json.RawMessage) []Violation {
 }
 
 // ValidateNode is Validate for a value that was parsed already.
-func (v *Validator) ValidateNode(value *Node) []Violation {
-	c := v.compile()
-	if c.schema == nil {
+func (v *Validator) ValidateNode(value *Node) []Violation { return v.ValidateAt("", value) }
+
+// maxSteps is the number of schemas that may judge a part of one value. Real
+// calls need some hundreds; a recursive schema can ask for any number.
+const maxSteps = 1_000_000
+
+var errSteps = errors.New("too many steps")
+
+// ValidateAt judges a value by the schema at a JSON pointer of the document's
+// Root. Where there is no schema every value fits.
+func (v *Validator) ValidateAt(pointer string, value *Node) (found []Violation) {
+	s := v.at(pointer)
+	if s == nil {
 		return nil
 	}
-	err := c.schema.Validate(value.plain())
+	if v.bounded {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.steps = maxSteps
+		defer func() {
+			if r := recover(); r != nil {
+				if r != errSteps {
+					panic(r)
+				}
+				found = []Violation{{Expected: "a smaller value: this one takes too long to judge"}}
+			}
+		}()
+	}
+	err := s.Validate(value.plain())
 	if err == nil {
 		return nil
 	}
@@ -87,12 +135,33 @@ func (v *Validator) ValidateNode(value *Node) []Violation {
 	if !ok {
 		return []Violation{{Expected: "a value that fits the schema: " + err.Error()}}
 	}
-	var found []Violation
-	c.collect(failure, &found)
+	v.collect(failure, &found)
 	slices.SortStableFunc(found, func(a, b Violation) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Expected, b.Expected))
 	})
-	return slices.Compact(found)
+	return slices.CompactFunc(found, func(a, b Violation) bool { return a.Path == b.Path && a.Expected == b.Expected })
+}
+
+// at returns the compiled schema at a pointer; nil when it can not be compiled.
+func (v *Validator) at(pointer string) *jsonschema.Schema {
+	v.once.Do(v.prepare)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	s, known := v.compiled[pointer]
+	if known || v.compiler == nil {
+		return s
+	}
+	if v.tree.At(fragment(pointer)[1:]) != nil {
+		var err error
+		if s, err = v.compiler.Compile(location + fragment(pointer)); err != nil {
+			s = nil
+			if pointer == "" {
+				v.unchecked = append(v.unchecked, fmt.Sprintf("the schema can not be compiled: %v", err))
+			}
+		}
+	}
+	v.compiled[pointer] = s
+	return s
 }
 
 // refuse is a loader that loads nothing.
@@ -102,39 +171,110 @@ func (refuse) Load(url string) (any, error) {
 	return nil, fmt.Errorf("%s is outside the schema, and nothing is fetched", url)
 }
 
-const location = "schema:/"
+const location = "https://schema.invalid/"
 
-func compile(raw []byte) *compiled {
-	c := &compiled{}
-	n, err := Parse(raw)
-	if err != nil {
-		c.unchecked = append(c.unchecked, "the schema: "+err.Error())
-		return c
+// stepFormat is a format that every value has; it counts steps.
+const stepFormat = "dragoman-step"
+
+// prepare reads the schema and makes the compiler ready.
+func (v *Validator) prepare() {
+	v.compiled = map[string]*jsonschema.Schema{}
+	d, refusal := v.document()
+	if refusal != nil {
+		v.unchecked = []string{"the schema " + refusal.Error()}
+		return
 	}
-	c.tree = n
-	compiler := jsonschema.NewCompiler()
-	compiler.DefaultDraft(jsonschema.Draft2020)
-	compiler.UseLoader(refuse{})
-	compiler.UseRegexpEngine(func(pattern string) (jsonschema.Regexp, error) {
-		re, err := regexp.Compile(pattern)
+	v.tree = d.Root
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.UseLoader(refuse{})
+	budget := maxPatternCost
+	known := map[string]jsonschema.Regexp{}
+	c.UseRegexpEngine(func(pattern string) (jsonschema.Regexp, error) {
+		if re := known[pattern]; re != nil {
+			return re, nil
+		}
+		re, err := compilePattern(pattern, &budget)
 		if err != nil {
-			note := fmt.Sprintf("the pattern %.100q is not checked: %v", pattern, err)
-			if !slices.Contains(c.unchecked, note) {
-				c.unchecked = append(c.unchecked, note)
-			}
-			return anything(pattern), nil
+			v.unchecked = append(v.unchecked, fmt.Sprintf("the pattern %q is not checked: %v", clip(pattern), err))
+			known[pattern] = anything(pattern)
+		} else {
+			known[pattern] = re
 		}
-		return re, nil
+		return known[pattern], nil
 	})
-	if err := compiler.AddResource(location, n.plain()); err == nil {
-		c.schema, err = compiler.Compile(location)
-		if err == nil {
-			return c
+	if v.bounded = d.costly(); v.bounded {
+		c.AssertFormat()
+		c.RegisterFormat(&jsonschema.Format{Name: stepFormat, Validate: func(any) error {
+			if v.steps--; v.steps < 0 {
+				panic(errSteps)
+			}
+			return nil
+		}})
+	}
+	if err := c.AddResource(location, v.judged(d.Root)); err != nil {
+		v.unchecked = []string{fmt.Sprintf("the schema can not be compiled: %v", err)}
+		return
+	}
+	v.compiler = c
+}
+
+// costly reports whether judging a small value can take many steps.
+func (d *Document) costly() bool {
+	for _, cyclic := range d.cyclic {
+		if cyclic {
+			return true
 		}
 	}
-	c.schema = nil
-	c.unchecked = append(c.unchecked, fmt.Sprintf("the schema can not be compiled: %v", err))
-	return c
+	return len(d.path) > 200
+}
+
+// judged is the schema as the validator gets it: format, which 2020-12 does not
+// judge, gives way to the step counter, and unknown keywords stay.
+func (v *Validator) judged(n *Node) any {
+	if n.Kind() != Object {
+		return n.plain()
+	}
+	m := make(map[string]any, len(n.members)+1)
+	for _, member := range n.members {
+		m[member.Name] = member.Value.plain()
+	}
+	for sub := range n.Subschemas() {
+		inner := v.judged(sub.Node)
+		switch holder := m[sub.Keyword].(type) {
+		case map[string]any:
+			if schemaMaps[sub.Keyword] {
+				holder[sub.Name] = inner
+			} else {
+				m[sub.Keyword] = inner
+			}
+		case []any:
+			i, _ := strconv.Atoi(sub.Name)
+			holder[i] = inner
+		default:
+			m[sub.Keyword] = inner
+		}
+	}
+	if v.bounded {
+		m["format"] = stepFormat
+	}
+	if v.nullable && n.Get("nullable").IsBool(true) {
+		allowNull(m)
+	}
+	return m
+}
+
+// allowNull makes a schema accept null without moving what is inside it.
+func allowNull(m map[string]any) {
+	if t, ok := m["type"].(string); ok {
+		m["type"] = []any{t, "null"}
+	}
+	if enum, ok := m["enum"].([]any); ok {
+		m["enum"] = append(enum, nil)
+	}
+	if anyOf, ok := m["anyOf"].([]any); ok {
+		m["anyOf"] = append(anyOf, map[string]any{"type": "null"})
+	}
 }
 
 // anything stands for a pattern that can not be compiled: it matches all.
@@ -168,41 +308,66 @@ func (n *Node) plain() any {
 	return nil
 }
 
-// collect writes the leaves of a failure into found. A union that no branch of
-// fits is one violation, unless the branches agree on where the trouble is.
-func (c *compiled) collect(e *jsonschema.ValidationError, found *[]Violation) {
+// collect writes the leaves of a failure into found.
+func (v *Validator) collect(e *jsonschema.ValidationError, found *[]Violation) {
 	path := Pointer(e.InstanceLocation...)
+	keyword := ""
+	if k := e.ErrorKind.KeywordPath(); len(k) > 0 {
+		keyword = k[0]
+	}
+	missing := func(name, expected string) {
+		*found = append(*found, Violation{Path: path + Pointer(name), Expected: expected, Missing: true, Keyword: keyword})
+	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.Required:
 		for _, name := range k.Missing {
-			*found = append(*found, Violation{Path: path + Pointer(name), Expected: c.property(e.SchemaURL, name), Missing: true})
+			missing(name, v.property(e.SchemaURL, name))
 		}
 		return
 	case *kind.DependentRequired:
 		for _, name := range k.Missing {
-			*found = append(*found, Violation{Path: path + Pointer(name), Expected: "a value, because " + k.Prop + " is present", Missing: true})
+			missing(name, "a value, because "+k.Prop+" is present")
 		}
 		return
 	case *kind.AdditionalProperties:
 		for _, name := range k.Properties {
-			*found = append(*found, Violation{Path: path + Pointer(name), Expected: "no member of this name"})
+			*found = append(*found, Violation{Path: path + Pointer(name), Expected: "no member of this name", Keyword: keyword})
 		}
 		return
 	}
 	if len(e.Causes) > 0 {
 		for _, cause := range e.Causes {
-			c.collect(cause, found)
+			v.collect(cause, found)
 		}
 		return
 	}
-	*found = append(*found, Violation{Path: path, Expected: expected(e.ErrorKind)})
+	violation := Violation{Path: path, Expected: expected(e.ErrorKind), Keyword: keyword}
+	switch k := e.ErrorKind.(type) {
+	case *kind.Type:
+		violation.Types = k.Want
+	case *kind.Enum:
+		violation.Texts = texts(k.Want...)
+	case *kind.Const:
+		violation.Texts = texts(k.Want)
+	}
+	*found = append(*found, violation)
+}
+
+func texts(values ...any) []string {
+	var found []string
+	for _, v := range values {
+		if s, ok := v.(string); ok {
+			found = append(found, s)
+		}
+	}
+	return found
 }
 
 // property says in words what the member of that name is to be, by the object
 // schema at url.
-func (c *compiled) property(url, name string) string {
+func (v *Validator) property(url, name string) string {
 	_, pointer, _ := strings.Cut(url, "#")
-	return c.tree.At(pointer).Get("properties").Get(name).Words()
+	return v.tree.At(pointer).Get("properties").Get(name).Words()
 }
 
 // expected says in words what a keyword asks for.
