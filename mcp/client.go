@@ -104,6 +104,7 @@ type Client struct {
 
 	mu       sync.Mutex
 	err      error
+	shutting bool
 	progress map[int64]*progress
 	asking   map[*exchange]struct{}        // exchanges that a question on a shared channel may belong to
 	serving  map[string]context.CancelFunc // requests of the server that we work on, by raw id
@@ -161,7 +162,7 @@ func Connect(ctx context.Context, t Transport, o *ClientOptions) (*Client, error
 		c.shut(err)
 		return nil, err
 	}
-	c.work.Go(func() {
+	c.start(func() {
 		select {
 		case <-c.link.down():
 			c.end(c.link.cause())
@@ -183,6 +184,18 @@ func (c *Client) end(err error) {
 	}
 }
 
+// start runs f in a goroutine that Close waits for, and reports whether it does:
+// not when Close waits already.
+func (c *Client) start(f func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.shutting {
+		return false
+	}
+	c.work.Go(f)
+	return true
+}
+
 // shut ends everything that the client has started, and waits for it.
 func (c *Client) shut(err error) {
 	c.end(err)
@@ -190,7 +203,13 @@ func (c *Client) shut(err error) {
 		if c.link != nil {
 			_ = c.link.close()
 		}
+		c.mu.Lock()
+		c.shutting = true
+		c.mu.Unlock()
 		c.work.Wait()
+		if c.link != nil {
+			c.link.tidy()
+		}
 	})
 }
 

@@ -78,11 +78,11 @@ func (t *Command) start(c *Client) (*process, error) {
 		closeAll(p.stdin, p.stdout, p.stderr)
 		return nil, err
 	}
-	c.work.Go(func() {
+	c.start(func() {
 		defer close(p.output)
 		readLog(p.stderr, t.Stderr)
 	})
-	c.work.Go(func() {
+	c.start(func() {
 		p.err = cmd.Wait()
 		// What it wrote last is still in the pipes. A grandchild may hold them
 		// open for ever, so reading ends a little later whatever happens.

@@ -63,7 +63,7 @@ func (c *Client) connect(ctx context.Context, t Transport) error {
 	if _, only := t.(*SSE); !only && c.o.Era != Legacy {
 		s, err := c.discover(ctx)
 		if s != nil || err != nil {
-			return c.settle(s, err)
+			return c.settle(ctx, s, err)
 		}
 	}
 	select {
@@ -82,6 +82,7 @@ func (c *Client) connect(ctx context.Context, t Transport) error {
 	if h, ok := t.(*HTTP); ok && legacyHTTP(err) {
 		if l, sseErr := (*SSE)(h).open(ctx, c); sseErr == nil {
 			_ = c.link.close()
+			c.link.tidy()
 			c.link = l
 			s, err = c.initialize(ctx)
 		}
@@ -89,22 +90,22 @@ func (c *Client) connect(ctx context.Context, t Transport) error {
 	if isModern(err) && c.o.Era == Legacy {
 		// What was remembered is no longer true.
 		if s, probed := c.discover(ctx); s != nil || probed != nil {
-			return c.settle(s, probed)
+			return c.settle(ctx, s, probed)
 		}
 	}
-	return c.settle(s, err)
+	return c.settle(ctx, s, err)
 }
 
-func (c *Client) settle(s *session, err error) error {
+func (c *Client) settle(ctx context.Context, s *session, err error) error {
 	if err != nil {
 		return err
 	}
 	c.session.Store(s)
-	c.link.established(s)
 	if s.era == Legacy {
-		return c.greet(c.ctx, s)
+		err = c.greet(ctx, s)
 	}
-	return nil
+	c.link.established(s)
+	return err
 }
 
 func isModern(err error) bool {
@@ -293,7 +294,7 @@ func (c *Client) greet(ctx context.Context, s *session) error {
 	}
 	if c.o.LogLevel != "" && s.declared.logging {
 		params := append(append([]byte(`{"level":`), rawjson.Quote(c.o.LogLevel)...), '}')
-		c.work.Go(func() {
+		c.start(func() {
 			if _, err := c.Request(c.ctx, "logging/setLevel", params); err != nil && c.ctx.Err() == nil {
 				c.log.Warn("MCP server refused a log level", "server", c.o.Label, "error", err)
 			}

@@ -1,19 +1,391 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"sync/atomic"
+	"time"
 )
 
-type HTTP struct{}
-type SSE HTTP
-type httpLink struct{}
+// HTTP is a [Transport] over Streamable HTTP: MCP 2026-07-28, and 2025-03-26 to
+// 2025-11-25 with sessions, a listening stream and resumption. A server that
+// knows neither is tried with HTTP+SSE (2024-11-05), see [SSE].
+type HTTP struct {
+	// URL is the MCP endpoint.
+	URL string
+	// Client makes the requests. Its Timeout must be zero, since streams last.
+	// Where it has no CheckRedirect, redirects are followed within the same
+	// origin only. If nil, a client of our own is used.
+	Client *http.Client
+	// Header holds headers to send with each request, such as Authorization.
+	// Headers of the protocol win over them.
+	Header http.Header
+}
 
-func (*HTTP) open(context.Context, *Client) (link, error)                     { return nil, errors.New("not yet") }
-func (*SSE) open(context.Context, *Client) (link, error)                      { return nil, errors.New("not yet") }
-func (*httpLink) roundTrip(ctx context.Context, x *exchange) (message, error) { return message{}, nil }
-func (*httpLink) send(ctx context.Context, body []byte) error                 { return nil }
-func (*httpLink) established(*session)                                        {}
-func (*httpLink) down() <-chan struct{}                                       { return nil }
-func (*httpLink) cause() error                                                { return nil }
-func (*httpLink) close() error                                                { return nil }
+const (
+	headerSession  = "Mcp-Session-Id"
+	headerVersion  = "Mcp-Protocol-Version"
+	headerLast     = "Last-Event-Id"
+	typeJSON       = "application/json"
+	typeStream     = "text/event-stream"
+	smallBody      = 64 << 10        // of answers that hold no message
+	cancelPatience = 5 * time.Second // for a cancellation to be delivered
+	deletePatience = 2 * time.Second // for a session to be deleted
+)
+
+// httpLink is a link over Streamable HTTP. Each request has its own answer or
+// stream, so nothing is shared but the session.
+type httpLink struct {
+	requester
+	session atomic.Pointer[string] // Mcp-Session-Id
+	ears    atomic.Pointer[context.CancelFunc]
+}
+
+// A requester makes HTTP requests to one server.
+type requester struct {
+	c      *Client
+	http   http.Client
+	url    *url.URL
+	header http.Header
+	own    *http.Transport // to be tidied up; nil when the http.Client is somebody else's
+}
+
+func newRequester(c *Client, t *HTTP) (requester, error) {
+	u, err := url.Parse(t.URL)
+	if err == nil && (u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+		err = errors.New("not an absolute http or https URL")
+	}
+	if err != nil {
+		return requester{}, fmt.Errorf("address of the MCP server: %w", err)
+	}
+	r := requester{c: c, url: u, header: t.Header}
+	if t.Client != nil {
+		r.http = *t.Client
+	} else {
+		r.own = http.DefaultTransport.(*http.Transport).Clone()
+		r.own.MaxIdleConnsPerHost = 32
+		r.http.Transport = r.own
+	}
+	if r.http.CheckRedirect == nil {
+		r.http.CheckRedirect = sameOrigin
+	}
+	return r, nil
+}
+
+// sameOrigin follows redirects within one origin: sessions, arguments and
+// credentials are for one server.
+func sameOrigin(req *http.Request, via []*http.Request) error {
+	if len(via) > 5 || req.URL.Scheme != via[0].URL.Scheme || req.URL.Host != via[0].URL.Host {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+func (t *HTTP) open(_ context.Context, c *Client) (link, error) {
+	r, err := newRequester(c, t)
+	if err != nil {
+		return nil, err
+	}
+	return &httpLink{requester: r}, nil
+}
+
+// down never is: the next request may reach the server again.
+func (h *httpLink) down() <-chan struct{} { return nil }
+func (h *httpLink) cause() error          { return nil }
+
+// request makes a request with the headers that all have.
+func (r *requester) request(ctx context.Context, method string, u *url.URL, body []byte) *http.Request {
+	req := &http.Request{
+		Method: method, URL: u, Host: u.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: make(http.Header, len(r.header)+10),
+	}
+	for name, values := range r.header {
+		req.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	if body != nil {
+		req.ContentLength = int64(len(body))
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+		req.Body, _ = req.GetBody()
+		req.Header["Content-Type"] = []string{typeJSON}
+		req.Header["Accept"] = []string{typeJSON + ", " + typeStream}
+	} else {
+		req.Header["Accept"] = []string{typeStream}
+	}
+	// Said by ourselves, the transport does not undo it without a limit.
+	req.Header["Accept-Encoding"] = []string{"gzip"}
+	return req.WithContext(ctx)
+}
+
+// do makes req. Its errors are TransportErrors that know whether anything was
+// sent.
+func (r *requester) do(req *http.Request) (*http.Response, error) {
+	var sent atomic.Bool
+	trace := &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }}
+	resp, err := r.http.Do(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
+	if err != nil {
+		if e, ok := errors.AsType[*url.Error](err); ok {
+			err = e.Err // without the address, which may hold a secret
+		}
+		return nil, &TransportError{Sent: sent.Load(), Err: err}
+	}
+	return resp, nil
+}
+
+// sessionHeaders sets what each request of a session carries.
+func (h *httpLink) sessionHeaders(req *http.Request, version string) {
+	if version != "" {
+		req.Header[headerVersion] = []string{version}
+	}
+	if id := h.session.Load(); id != nil {
+		req.Header[headerSession] = []string{*id}
+	}
+}
+
+// readMethods may be repeated by the HTTP client when a connection that was kept
+// open turns out to be closed: they change nothing.
+var readMethods = map[string]bool{
+	"server/discover": true, "ping": true, "initialize": true, "tools/list": true, "prompts/list": true,
+	"prompts/get": true, "resources/list": true, "resources/templates/list": true, "resources/read": true,
+	"completion/complete": true, "tasks/get": true, "tasks/list": true, "tasks/result": true,
+}
+
+func (h *httpLink) roundTrip(ctx context.Context, x *exchange) (message, error) {
+	// The request ends with the client too, and outlives ctx by the time that
+	// it takes to tell a legacy server.
+	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		if !x.modern && x.cancelable() {
+			h.tell(x)
+		}
+		cancel()
+	})
+	stopToo := context.AfterFunc(h.c.ctx, cancel)
+	end := func() { stop(); stopToo(); cancel() }
+
+	req := h.request(lasting, http.MethodPost, h.url, x.body)
+	if x.method != "initialize" {
+		h.sessionHeaders(req, x.version)
+	}
+	if x.modern {
+		req.Header["Mcp-Method"] = []string{x.method}
+		if x.name != "" {
+			req.Header["Mcp-Name"] = []string{headerValue(x.name)}
+		}
+		for _, p := range x.headers {
+			req.Header[p.name] = []string{p.value}
+		}
+	}
+	if readMethods[x.method] {
+		req.Header["X-Idempotency-Key"] = nil // never sent; see http.Transport
+	}
+	resp, err := h.do(req)
+	if err != nil {
+		end()
+		return message{}, h.ended(ctx, err)
+	}
+	m, rest, err := h.answer(lasting, x, resp)
+	if rest == nil {
+		end()
+	} else {
+		// The answer is here. What follows is the end of the stream, and reading
+		// it keeps the connection for the next request.
+		stop()
+		h.drain(rest, end)
+	}
+	if err != nil {
+		return message{}, h.ended(ctx, err)
+	}
+	return m, nil
+}
+
+// ended returns the error of a request, and the end of the context or of the
+// client in place of what that did to it.
+func (h *httpLink) ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if h.c.ctx.Err() != nil {
+		return &TransportError{Sent: true, Err: h.c.Err()}
+	}
+	return err
+}
+
+// drain reads a stream to its end in the background, for a little while.
+func (h *httpLink) drain(rest io.ReadCloser, end func()) {
+	ok := h.c.start(func() {
+		timer := time.AfterFunc(time.Second, end)
+		_, _ = io.CopyN(io.Discard, rest, smallBody)
+		timer.Stop()
+		_ = rest.Close()
+		end()
+	})
+	if !ok {
+		_ = rest.Close()
+		end()
+	}
+}
+
+// tell tells a legacy server that nobody waits for x. It returns when the server
+// knows, or a moment later.
+func (h *httpLink) tell(x *exchange) {
+	told := make(chan struct{})
+	if h.c.start(func() {
+		defer close(told)
+		ctx, cancel := context.WithTimeout(h.c.ctx, cancelPatience)
+		defer cancel()
+		_ = h.send(ctx, cancelled(x.id))
+	}) {
+		within(told, 100*time.Millisecond)
+	}
+}
+
+// answer reads the answer to x. rest is what is left of its stream, if anything;
+// otherwise the body is closed.
+func (h *httpLink) answer(ctx context.Context, x *exchange, resp *http.Response) (m message, rest io.ReadCloser, err error) {
+	stream := resp.StatusCode == http.StatusOK && mediaType(resp.Header) == typeStream
+	if !stream {
+		defer resp.Body.Close()
+	}
+	if x.method == "initialize" && resp.StatusCode == http.StatusOK {
+		h.session.Store(nil)
+		if id := resp.Header.Get(headerSession); id != "" && len(id) <= 4<<10 {
+			h.session.Store(&id)
+		}
+	}
+	switch {
+	case stream:
+		return h.follow(ctx, x, resp)
+	case resp.StatusCode/100 == 2:
+		limit := h.c.o.Limits
+		body, err := readBody(resp, limit.Message, limit.Ratio)
+		if err != nil {
+			return m, nil, asSent(err)
+		}
+		m, err := h.find(x, bytes.TrimSpace(body))
+		return m, nil, err
+	}
+	return m, nil, h.refused(x, resp)
+}
+
+// asSent makes a TransportError of an error of a body.
+func asSent(err error) error {
+	if errors.Is(err, ErrTooLarge) || errors.Is(err, ErrAnswer) {
+		return err
+	}
+	return &TransportError{Sent: true, Err: err}
+}
+
+// find takes the answer to x out of a body, and receives what else is there.
+func (h *httpLink) find(x *exchange, body []byte) (found message, err error) {
+	if len(body) == 0 {
+		return found, fmt.Errorf("%w: it took the request and said nothing", ErrAnswer)
+	}
+	ok := false
+	err = readMessages(body, func(m message) {
+		switch {
+		case !m.answer():
+			h.c.receive(h, x, m)
+		case !ok && x.answeredBy(m):
+			found, ok = m, true
+		}
+	})
+	if err == nil && !ok {
+		err = fmt.Errorf("%w: it is for another request", ErrAnswer)
+	}
+	return found, err
+}
+
+// answeredBy reports whether m answers x: by its id, or as an error of a server
+// that could not even read the id.
+func (x *exchange) answeredBy(m message) bool {
+	if m.id == nil {
+		return m.err != nil
+	}
+	id, ok := m.number()
+	return ok && id == x.id
+}
+
+// refused makes an error of an answer with a status other than 2xx.
+func (h *httpLink) refused(x *exchange, resp *http.Response) error {
+	body, err := readBody(resp, smallBody, h.c.o.Limits.Ratio)
+	if err != nil {
+		body = nil
+	}
+	refused := statusError(resp, body)
+	status, ok := errors.AsType[*StatusError](refused)
+	if !ok {
+		return refused
+	}
+	m, err := h.find(x, bytes.TrimSpace(body))
+	isError := err == nil && m.err != nil
+	inSession := !x.modern && x.method != "initialize" && h.session.Load() != nil
+	switch {
+	case inSession && resp.StatusCode == http.StatusNotFound,
+		// Many servers answer a session that they do not know with 400, without a
+		// code that JSON-RPC or MCP knows. A bad request was not acted on either.
+		inSession && resp.StatusCode == http.StatusBadRequest && (!isError || m.err.Code > codeInvalidRequest && !m.err.modern()):
+		if isError {
+			refused = m.err
+		}
+		return &sessionGone{refused}
+	case isError && status.Status < 500 && status.Status != http.StatusTooManyRequests && status.Status != http.StatusForbidden:
+		return &rejected{status.Status, m.err}
+	}
+	return refused
+}
+
+// send posts a notification, or an answer to the server. Any 2xx is fine.
+func (h *httpLink) send(ctx context.Context, body []byte) error {
+	version := ""
+	if s := h.c.session.Load(); s != nil {
+		version = s.version
+	}
+	req := h.request(ctx, http.MethodPost, h.url, body)
+	h.sessionHeaders(req, version)
+	resp, err := h.do(req)
+	if err != nil {
+		return h.ended(ctx, err)
+	}
+	return delivered(resp)
+}
+
+// delivered closes resp, and returns an error unless it is 2xx.
+func delivered(resp *http.Response) error {
+	defer resp.Body.Close()
+	b, _ := io.ReadAll(io.LimitReader(resp.Body, smallBody))
+	if resp.StatusCode/100 != 2 {
+		return statusError(resp, b)
+	}
+	return nil
+}
+
+// close deletes the session, if there is one.
+func (h *httpLink) close() error {
+	if h.session.Load() != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), deletePatience)
+		defer cancel()
+		req := h.request(ctx, http.MethodDelete, h.url, nil)
+		version := ""
+		if s := h.c.session.Load(); s != nil {
+			version = s.version
+		}
+		h.sessionHeaders(req, version)
+		if resp, err := h.do(req); err == nil {
+			_ = delivered(resp)
+		}
+	}
+	return nil
+}
+
+// tidy closes the connections that are kept open, once nobody uses them.
+func (r *requester) tidy() {
+	if r.own != nil {
+		r.own.CloseIdleConnections()
+	}
+}

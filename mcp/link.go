@@ -31,6 +31,8 @@ type link interface {
 	cause() error
 	// close ends the link in order.
 	close() error
+	// tidy frees what is left when nothing uses the link any more.
+	tidy()
 }
 
 // An exchange is one request on its way, and what has to be known of it while

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"testing"
@@ -74,6 +76,52 @@ func self() *exec.Cmd {
 	return cmd
 }
 
+// sdkHTTP serves over HTTP. A stateless server of the SDK is modern too.
+func sdkHTTP(t *testing.T, o *sdk.StreamableHTTPOptions) string {
+	t.Helper()
+	s := newSDKServer()
+	srv := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, o))
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+func sdkSSE(t *testing.T) string {
+	t.Helper()
+	s := newSDKServer()
+	srv := httptest.NewServer(sdk.NewSSEHandler(func(*http.Request) *sdk.Server { return s }, nil))
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+func TestHTTPPeers(t *testing.T) {
+	stateless := &sdk.StreamableHTTPOptions{Stateless: true}
+	for name, tc := range map[string]struct {
+		transport Transport
+		era, want Era
+	}{
+		"stateful":            {&HTTP{URL: sdkHTTP(t, nil)}, UnknownEra, Legacy},
+		"stateful legacy":     {&HTTP{URL: sdkHTTP(t, nil)}, Legacy, Legacy},
+		"stateful JSON":       {&HTTP{URL: sdkHTTP(t, &sdk.StreamableHTTPOptions{JSONResponse: true})}, UnknownEra, Legacy},
+		"stateless":           {&HTTP{URL: sdkHTTP(t, stateless)}, UnknownEra, Modern},
+		"stateless legacy":    {&HTTP{URL: sdkHTTP(t, stateless)}, Legacy, Legacy},
+		"HTTP+SSE":            {&SSE{URL: sdkSSE(t)}, UnknownEra, Legacy},
+		"HTTP+SSE found out":  {&HTTP{URL: sdkSSE(t)}, UnknownEra, Legacy},
+		"HTTP+SSE remembered": {&HTTP{URL: sdkSSE(t)}, Legacy, Legacy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := Connect(t.Context(), tc.transport, &ClientOptions{Label: "peer", Era: tc.era})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if c.Era() != tc.want {
+				t.Fatalf("era %s, want %s", c.Era(), tc.want)
+			}
+			testPeer(t, c, name != "stateful JSON")
+		})
+	}
+}
+
 func TestPeers(t *testing.T) {
 	for _, era := range []Era{UnknownEra, Legacy} {
 		for name, transport := range map[string]func(*testing.T) Transport{
@@ -86,16 +134,22 @@ func TestPeers(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer c.Close()
-				testPeer(t, c, era)
+				want := Modern
+				if era == Legacy {
+					want = Legacy
+				}
+				if c.Era() != want {
+					t.Fatalf("era %s, want %s", c.Era(), want)
+				}
+				testPeer(t, c, true)
 			})
 		}
 	}
 }
 
-func testPeer(t *testing.T, c *Client, era Era) {
-	if era == Legacy && (c.Era() != Legacy || c.ProtocolVersion() != "2025-11-25") ||
-		era == UnknownEra && (c.Era() != Modern || c.ProtocolVersion() != "2026-07-28") {
-		t.Errorf("connected with %s in the %s era", c.ProtocolVersion(), c.Era())
+func testPeer(t *testing.T, c *Client, progress bool) {
+	if want := map[Era]string{Legacy: "2025-11-25", Modern: "2026-07-28"}[c.Era()]; c.ProtocolVersion() != want && c.ProtocolVersion() != "2024-11-05" {
+		t.Errorf("version %s in the %s era", c.ProtocolVersion(), c.Era())
 	}
 	if c.Instructions() != "Be brief." {
 		t.Errorf("instructions %q", c.Instructions())
@@ -125,7 +179,7 @@ func testPeer(t *testing.T, c *Client, era Era) {
 	}
 	var got []dragoman.Progress
 	_, err = c.Call(t.Context(), dragoman.Call{Tool: byName["count"], Progress: func(p dragoman.Progress) { got = append(got, p) }})
-	if err != nil || len(got) != 3 || got[2] != (dragoman.Progress{Progress: 3, Total: 3, Message: "step"}) {
+	if err != nil || progress && (len(got) != 3 || got[2] != (dragoman.Progress{Progress: 3, Total: 3, Message: "step"})) {
 		t.Errorf("progress %v, %v", got, err)
 	}
 	res, err = c.Call(t.Context(), dragoman.Call{Tool: &dragoman.Tool{Original: "none"}})

@@ -46,7 +46,7 @@ func (c *Client) receive(l link, x *exchange, m message) {
 		c.answer(l, m.id, nil, &RPCError{Code: codeInternal, Message: "too many requests at a time"})
 		return
 	}
-	c.work.Go(func() {
+	c.start(func() {
 		var ask func(context.Context, dragoman.Question) (dragoman.Reply, error)
 		if x != nil {
 			ask = x.ask
@@ -69,7 +69,7 @@ func (c *Client) receive(l link, x *exchange, m message) {
 // answer sends the answer to a request of the server.
 func (c *Client) answer(l link, id, result json.RawMessage, err error) {
 	body := reply(id, result, err)
-	c.work.Go(func() {
+	c.start(func() {
 		if err := l.send(c.ctx, body); err != nil && c.ctx.Err() == nil {
 			c.log.Warn("answering a request of the MCP server", "server", c.o.Label, "error", err)
 		}

@@ -42,13 +42,13 @@ func (c *Client) renew(ctx context.Context, old *session) error {
 		return err
 	}
 	c.session.Store(s)
-	c.link.established(s)
 	if err := c.greet(ctx, s); err != nil {
 		return err
 	}
+	c.link.established(s)
 	c.log.Info("MCP session renewed", "server", c.o.Label)
 	for _, r := range c.replay.all() {
-		c.work.Go(func() {
+		c.start(func() {
 			if _, err := c.attempt(c.ctx, s, r); err != nil && c.ctx.Err() == nil {
 				c.log.Warn("MCP server refused on a renewed session", "server", c.o.Label, "method", r.method, "error", err)
 			}
@@ -123,7 +123,7 @@ func (c *Client) watchLists() {
 	if c.o.OnListChanged == nil {
 		return
 	}
-	c.work.Go(func() {
+	c.start(func() {
 		for {
 			select {
 			case w := <-c.changed:
@@ -150,7 +150,7 @@ func (c *Client) watchLists() {
 			}
 		}
 		if names != nil {
-			c.work.Go(func() { c.listen(names, filter.Bytes()) })
+			c.start(func() { c.listen(names, filter.Bytes()) })
 		}
 	}
 }

@@ -49,12 +49,13 @@ type line struct {
 // closed, and must make reads and writes return.
 func newStream(c *Client, r io.Reader, w io.Writer, end func(error) error) *stream {
 	s := &stream{mux: newMux(), c: c, r: r, w: w, writes: make(chan line), end: end, ended: make(chan struct{})}
-	c.work.Go(s.read)
-	c.work.Go(s.write)
+	c.start(s.read)
+	c.start(s.write)
 	return s
 }
 
 func (s *stream) established(*session) {}
+func (s *stream) tidy()                {}
 
 func (s *stream) roundTrip(ctx context.Context, x *exchange) (message, error) {
 	return s.mux.roundTrip(ctx, x, s.put, s.cancel)

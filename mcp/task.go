@@ -46,7 +46,7 @@ func (c *Client) runTask(ctx context.Context, r *request) (*answer, error) {
 	}
 	a, err = c.waitTask(ctx, task, ask)
 	if ctx.Err() != nil && s.declared.cancelTasks {
-		c.work.Go(func() {
+		c.start(func() {
 			stop, cancel := context.WithTimeout(c.ctx, 5*time.Second)
 			defer cancel()
 			_, _ = c.do(stop, ask("tasks/cancel"))

@@ -1,0 +1,187 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// An event is one event of a text/event-stream (HTML, "Server-sent events").
+type event struct {
+	name string // empty means message
+	data []byte // in memory of its own; nil when there was none
+}
+
+// An eventReader reads events of bounded size, and remembers where to resume.
+type eventReader struct {
+	r     *bufio.Reader
+	limit int64
+	at    *position
+}
+
+// A position is where a stream can be resumed, and when.
+type position struct {
+	last  string        // id of the last event
+	retry time.Duration // what the server asked for; zero when it did not
+}
+
+func newEventReader(r io.Reader, limit int64, at *position) *eventReader {
+	return &eventReader{r: bufio.NewReader(r), limit: limit, at: at}
+}
+
+// next returns the next event, with data or without. An event that the stream
+// ends in is dropped, as the standard wants.
+func (e *eventReader) next() (event, error) {
+	var ev event
+	for some := false; ; {
+		line, err := e.line(int64(len(ev.data)))
+		if err != nil {
+			return event{}, err
+		}
+		if len(line) == 0 {
+			if some {
+				return ev, nil
+			}
+			continue
+		}
+		field, value, _ := bytes.Cut(line, []byte{':'})
+		value = bytes.TrimPrefix(value, []byte{' '})
+		switch string(field) {
+		case "data":
+			if ev.data == nil {
+				ev.data = bytes.Clone(value)
+				if ev.data == nil {
+					ev.data = []byte{}
+				}
+			} else {
+				ev.data = append(append(ev.data, '\n'), value...)
+			}
+		case "event":
+			ev.name = string(value)
+		case "id":
+			if bytes.IndexByte(value, 0) < 0 && len(value) <= 4<<10 {
+				e.at.last = string(value)
+			}
+		case "retry":
+			if ms, err := strconv.ParseUint(string(value), 10, 31); err == nil {
+				e.at.retry = min(time.Duration(ms)*time.Millisecond, 10*time.Minute)
+			}
+		default: // a comment, or a field that nobody knows
+			continue
+		}
+		some = true
+	}
+}
+
+// line returns the next line without its end; it is valid until the next call.
+func (e *eventReader) line(used int64) ([]byte, error) {
+	line, err := e.r.ReadSlice('\n')
+	if err == bufio.ErrBufferFull {
+		long := bytes.Clone(line)
+		for err == bufio.ErrBufferFull {
+			line, err = e.r.ReadSlice('\n')
+			if long = append(long, line...); used+int64(len(long)) > e.limit+16 {
+				return nil, fmt.Errorf("%w: an event of over %d bytes", ErrTooLarge, e.limit)
+			}
+		}
+		line = long
+	}
+	if err != nil {
+		return nil, err
+	}
+	if used+int64(len(line)) > e.limit+16 {
+		return nil, fmt.Errorf("%w: an event of over %d bytes", ErrTooLarge, e.limit)
+	}
+	line = line[:len(line)-1]
+	return bytes.TrimSuffix(line, []byte{'\r'}), nil
+}
+
+// mediaType returns the media type of an HTTP answer, without its parameters.
+func mediaType(h http.Header) string {
+	t, _, _ := strings.Cut(h.Get("Content-Type"), ";")
+	return strings.ToLower(strings.TrimSpace(t))
+}
+
+// An inflater undoes the content encoding of an HTTP answer, and ends one that
+// grows too much.
+type inflater struct {
+	io.Reader // gzip, once it has begun
+	body      io.Reader
+	in, out   int64
+	ratio     int64
+}
+
+// content returns the body of resp as the server meant it.
+func content(resp *http.Response, ratio int64) (io.Reader, error) {
+	switch encoding := strings.ToLower(resp.Header.Get("Content-Encoding")); encoding {
+	case "", "identity":
+		return resp.Body, nil
+	case "gzip", "x-gzip":
+		return &inflater{body: resp.Body, ratio: ratio}, nil
+	default:
+		return nil, fmt.Errorf("%w: content encoding %q", ErrAnswer, bounded(encoding, 40))
+	}
+}
+
+func (i *inflater) Read(p []byte) (int, error) {
+	if i.Reader == nil {
+		// Not before somebody reads: the header of a stream may come late.
+		z, err := gzip.NewReader(counter{i})
+		if err != nil {
+			return 0, err
+		}
+		i.Reader = z
+	}
+	n, err := i.Reader.Read(p)
+	if i.out += int64(n); i.out > 64<<10 && i.out/i.ratio > i.in {
+		return 0, fmt.Errorf("%w: compressed more than %d times", ErrTooLarge, i.ratio)
+	}
+	return n, err
+}
+
+// counter counts the compressed bytes.
+type counter struct{ i *inflater }
+
+func (c counter) Read(p []byte) (int, error) {
+	n, err := c.i.body.Read(p)
+	c.i.in += int64(n)
+	return n, err
+}
+
+// readBody reads the body of resp, at most limit bytes.
+func readBody(resp *http.Response, limit, ratio int64) ([]byte, error) {
+	r, err := content(resp, ratio)
+	if err != nil {
+		return nil, err
+	}
+	size := int64(512)
+	if r == resp.Body && resp.ContentLength > 0 {
+		if resp.ContentLength > limit {
+			return nil, fmt.Errorf("%w: a body of %d bytes", ErrTooLarge, resp.ContentLength)
+		}
+		size = min(resp.ContentLength, 1<<20) + 1 // one more byte, to see the end
+	}
+	b := make([]byte, 0, size)
+	for {
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+		n, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if int64(len(b)) > limit {
+			return nil, fmt.Errorf("%w: a body of over %d bytes", ErrTooLarge, limit)
+		}
+		if err == io.EOF {
+			return b, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}

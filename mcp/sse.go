@@ -1,0 +1,158 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// SSE is a [Transport] over HTTP+SSE, the transport of MCP 2024-11-05, for
+// servers that are known to speak nothing newer. [HTTP] finds out by itself.
+type SSE HTTP
+
+// sseLink is a link over HTTP+SSE: one stream with all that the server sends,
+// and an address to post to.
+type sseLink struct {
+	mux
+	requester
+	endpoint *url.URL
+	cancel   context.CancelFunc
+	events   *eventReader
+	body     io.Closer
+}
+
+func (t *SSE) open(ctx context.Context, c *Client) (link, error) {
+	r, err := newRequester(c, (*HTTP)(t))
+	if err != nil {
+		return nil, err
+	}
+	lasting, cancel := context.WithCancel(c.ctx)
+	defer context.AfterFunc(ctx, cancel)()
+	l := &sseLink{mux: newMux(), requester: r, cancel: cancel}
+	if err := l.begin(lasting); err != nil {
+		cancel()
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return nil, err
+	}
+	c.start(l.read)
+	return l, nil
+}
+
+// begin opens the stream and waits for the address.
+func (l *sseLink) begin(ctx context.Context) error {
+	resp, err := l.do(l.request(ctx, http.MethodGet, l.url, nil))
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK || mediaType(resp.Header) != typeStream {
+		if err := delivered(resp); err != nil {
+			return err
+		}
+		return fmt.Errorf("%w: not an event stream", ErrAnswer)
+	}
+	l.body = resp.Body
+	body, err := content(resp, l.c.o.Limits.Ratio)
+	if err != nil {
+		_ = l.body.Close()
+		return err
+	}
+	l.events = newEventReader(body, l.c.o.Limits.Message, &position{})
+	for range 16 { // other events may come first, though none should
+		ev, err := l.events.next()
+		if err != nil {
+			_ = l.body.Close()
+			return &TransportError{Err: fmt.Errorf("waiting for the address to post to: %w", err)}
+		}
+		if ev.name != "endpoint" {
+			continue
+		}
+		ref, err := url.Parse(string(bytes.TrimSpace(ev.data)))
+		if err == nil {
+			if l.endpoint = l.url.ResolveReference(ref); l.endpoint.Scheme == l.url.Scheme && l.endpoint.Host == l.url.Host {
+				return nil
+			}
+		}
+		break
+	}
+	_ = l.body.Close()
+	return fmt.Errorf("%w: no address of its own to post to", ErrAnswer)
+}
+
+func (l *sseLink) read() {
+	defer l.body.Close()
+	for {
+		ev, err := l.events.next()
+		if err != nil {
+			if err == io.EOF {
+				err = errors.New("the MCP server closed the stream")
+			}
+			l.fail(err)
+			return
+		}
+		data := bytes.TrimSpace(ev.data)
+		if len(data) == 0 || ev.name != "" && ev.name != "message" {
+			continue
+		}
+		err = readMessages(data, func(m message) {
+			if !m.answer() {
+				l.c.receive(l, nil, m)
+			} else {
+				l.deliver(m)
+			}
+		})
+		if err != nil {
+			l.c.log.Warn("MCP server sent an event that is no message", "server", l.c.o.Label, "error", err)
+		}
+	}
+}
+
+func (l *sseLink) established(*session) {}
+
+func (l *sseLink) roundTrip(ctx context.Context, x *exchange) (message, error) {
+	return l.mux.roundTrip(ctx, x, l.post, func(x *exchange) {
+		told := make(chan struct{})
+		if l.c.start(func() {
+			defer close(told)
+			ctx, cancel := context.WithTimeout(l.c.ctx, cancelPatience)
+			defer cancel()
+			_ = l.send(ctx, cancelled(x.id))
+		}) {
+			within(told, 100*time.Millisecond)
+		}
+	})
+}
+
+func (l *sseLink) send(ctx context.Context, body []byte) error { return l.post(ctx, body, nil) }
+
+// post posts a message. Any 2xx means that the server has it; the answer comes
+// on the stream.
+func (l *sseLink) post(ctx context.Context, body []byte, w *wait) error {
+	req := l.request(ctx, http.MethodPost, l.endpoint, body)
+	if s := l.c.session.Load(); s != nil {
+		req.Header[headerVersion] = []string{s.version}
+	}
+	if w != nil {
+		w.state.Store(writing)
+	}
+	resp, err := l.do(req)
+	if err == nil {
+		err = delivered(resp)
+	}
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+func (l *sseLink) close() error {
+	l.fail(ErrClosed)
+	l.cancel()
+	return nil
+}
