@@ -1,0 +1,150 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// What other clients write in the entries of mcpServers, so that a block that
+// works for one of them works here as it is.
+var (
+	// renamedKeys are their names for keys of ours.
+	renamedKeys = map[string]string{
+		"type":             "transport",
+		"serverUrl":        "url",
+		"httpUrl":          "url",
+		"environment":      "env",
+		"workingDirectory": "cwd",
+	}
+	// filterKeys say which tools there are.
+	filterKeys = map[string]string{
+		"disabledTools": "exclude",
+		"excludeTools":  "exclude",
+		"enabledTools":  "include",
+		"includeTools":  "include",
+		"allowedTools":  "include",
+	}
+	// switchKeys are the opposite of disabled.
+	switchKeys = []string{"enabled", "isActive"}
+	// ignoredKeys have no meaning for a gateway, or give permissions that are
+	// given elsewhere here.
+	ignoredKeys = []string{
+		"alwaysAllow", "autoAllow", "autoApprove", "autoStart", "description", "dev", "displayName", "gallery", "icon",
+		"iconPath", "id", "installUrl", "logoUrl", "longRunning", "metadata", "name", "note", "provider", "providerUrl",
+		"registryUrl", "source", "tags", "title", "trust", "trusted", "version", "watchPaths",
+	}
+	// transportNames are their names for transports.
+	transportNames = map[string]string{
+		"http":            "streamable-http",
+		"streamableHttp":  "streamable-http",
+		"streamable_http": "streamable-http",
+		"local":           "stdio",
+		"remote":          "auto",
+	}
+)
+
+// ForeignKeys returns the keys of other clients that entries of mcpServers may
+// have, sorted.
+func ForeignKeys() []string {
+	keys := slices.Concat(ignoredKeys, switchKeys)
+	for key := range renamedKeys {
+		keys = append(keys, key)
+	}
+	for key := range filterKeys {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// adapt returns an entry of mcpServers with what other clients write replaced
+// by what we would.
+func (d *decoder) adapt(n *node, path string) *node {
+	if n.kind != mapKind {
+		return n
+	}
+	out := &node{kind: mapKind, line: n.line, column: n.column}
+	add := func(e entry, name string, value *node) {
+		out.entries = append(out.entries, entry{name, e.line, e.column, value})
+	}
+	filter := &node{kind: mapKind, line: n.line, column: n.column}
+	for _, e := range n.entries {
+		at := join(path, e.name)
+		switch value := e.value; {
+		case slices.Contains(ignoredKeys, e.name) || strings.HasPrefix(e.name, "_") || strings.HasPrefix(e.name, "x-"):
+			d.warn(e.line, e.column, at, fmt.Sprintf("%s is a key of other clients and is ignored", at), "")
+		case filterKeys[e.name] != "":
+			filter.entries = append(filter.entries, entry{filterKeys[e.name], e.line, e.column, value})
+		case e.name == "tools" && value.kind == listKind:
+			filter.entries = append(filter.entries, entry{"include", e.line, e.column, value})
+		case slices.Contains(switchKeys, e.name) && value.kind == boolKind:
+			add(e, "disabled", &node{kind: boolKind, text: strconv.FormatBool(!isTrue(value)), line: value.line, column: value.column})
+		case e.name == "command" && value.kind == listKind && len(value.items) > 0:
+			add(e, "command", value.items[0])
+			if n.get("args") == nil {
+				add(e, "args", &node{kind: listKind, items: value.items[1:], line: value.line, column: value.column})
+			}
+		case e.name == "envFile":
+			d.fail(&node{line: e.line, column: e.column}, at, at+": files of variables are not read", "Put the variables into env.")
+		case e.name == "httpUrl":
+			add(e, "url", value)
+			if n.get("transport") == nil && n.get("type") == nil {
+				add(e, "transport", &node{kind: stringKind, text: "streamable-http", line: value.line, column: value.column})
+			}
+		case e.name == "transport" || e.name == "type":
+			add(e, "transport", adaptTransport(value))
+		case e.name == "timeout" && value.kind == numberKind:
+			add(e, "timeout", d.adaptTimeout(e, at))
+		case e.name == "env" && value.kind == mapKind:
+			add(e, "env", withoutNulls(value))
+		case renamedKeys[e.name] != "":
+			add(e, renamedKeys[e.name], value)
+		default:
+			out.entries = append(out.entries, e)
+		}
+	}
+	if len(filter.entries) > 0 {
+		if tools := out.entry("tools"); tools != nil && tools.value.kind == mapKind {
+			both := *tools.value
+			both.entries = slices.Concat(both.entries, filter.entries)
+			tools.value = &both
+		} else {
+			out.entries = append(out.entries, entry{"tools", filter.entries[0].line, filter.entries[0].column, filter})
+		}
+	}
+	return out
+}
+
+func adaptTransport(value *node) *node {
+	name, ok := transportNames[value.text]
+	if value.kind != stringKind || !ok {
+		return value
+	}
+	return &node{kind: stringKind, text: name, line: value.line, column: value.column}
+}
+
+// adaptTimeout gives a bare number its unit. Some clients mean seconds and some
+// milliseconds; nobody waits an hour for a call, or less than 4 seconds in
+// milliseconds.
+func (d *decoder) adaptTimeout(e entry, path string) *node {
+	number, err := strconv.ParseFloat(e.value.text, 64)
+	if err != nil || number <= 0 {
+		return e.value
+	}
+	text := e.value.text + "s"
+	if number > 3600 {
+		text = e.value.text + "ms"
+	}
+	d.warn(e.line, e.column, path, fmt.Sprintf("%s has no unit and is taken for %s", path, text), "Write "+text+".")
+	return &node{kind: stringKind, text: text, line: e.value.line, column: e.value.column}
+}
+
+// withoutNulls drops variables that are null, which some clients write for
+// those that are not to be set.
+func withoutNulls(n *node) *node {
+	out := *n
+	out.entries = slices.DeleteFunc(slices.Clone(n.entries), func(e entry) bool { return e.value.kind == nullKind })
+	return &out
+}

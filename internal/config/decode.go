@@ -1,0 +1,420 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/servers"
+)
+
+// A field is a key of the configuration, described by the tags of a struct
+// field:
+//
+//	yaml    its name
+//	doc     what it is, in a sentence; for the JSON Schema
+//	enum    the values that a string can have, separated by commas
+//	unit    "bytes" for an int64 that is a size
+//	min     the least a number can be; 1 without the tag
+//	max     the most a number can be
+//	secret  "always": values are never shown; "filled": values that came from
+//	        the environment are shown as the reference to it
+//	keys    "label" for a map whose keys are labels of servers
+type field struct {
+	name, doc, unit, secret, keys string
+	enum                          []string
+	min, max                      int64
+	index                         int
+}
+
+// fieldsOf returns the keys of a struct type, in order.
+func fieldsOf(t reflect.Type) []field {
+	var fields []field
+	for i := range t.NumField() {
+		tag := t.Field(i).Tag
+		f := field{name: tag.Get("yaml"), doc: tag.Get("doc"), unit: tag.Get("unit"), secret: tag.Get("secret"), keys: tag.Get("keys"), index: i}
+		if f.name == "" {
+			continue
+		}
+		if enum := tag.Get("enum"); enum != "" {
+			f.enum = strings.Split(enum, ",")
+		}
+		f.min = 1
+		if text := tag.Get("min"); text != "" {
+			f.min, _ = strconv.ParseInt(text, 10, 64)
+		}
+		f.max, _ = strconv.ParseInt(tag.Get("max"), 10, 64)
+		fields = append(fields, f)
+	}
+	return fields
+}
+
+var durationType = reflect.TypeFor[time.Duration]()
+
+// A decoder fills a struct from a tree and collects what is wrong.
+type decoder struct {
+	src    *source
+	expand expander
+	// lenient turns unknown keys into warnings: other clients have keys of their
+	// own.
+	lenient bool
+
+	errs, warnings Errors
+	refs           map[string]reference
+	nodes, text    int
+	unsetOK        bool // inside a server that is disabled
+}
+
+// A reference is a value that was filled in from the environment.
+type reference struct{ written, value string }
+
+func (d *decoder) fail(n *node, path, message, hint string) {
+	if len(d.errs) < maxErrors {
+		d.errs = append(d.errs, d.src.errorAt(n.line, n.column, path, message, hint))
+	}
+}
+
+func (d *decoder) warn(line, column int, path, message, hint string) {
+	if len(d.warnings) < maxErrors {
+		d.warnings = append(d.warnings, d.src.errorAt(line, column, path, message, hint))
+	}
+}
+
+// affordable counts n, and reports whether the document is still of a size that
+// a configuration can have. Aliases make small documents large.
+func (d *decoder) affordable(n *node) bool {
+	d.nodes++
+	d.text += len(n.text)
+	if d.nodes <= maxNodes && d.text <= maxText {
+		return true
+	}
+	if d.nodes < 2*maxNodes { // say it once
+		d.nodes = 2 * maxNodes
+		d.fail(n, "", "the document is too large once its aliases and variables are filled in", "")
+	}
+	return false
+}
+
+// value fills v from n. path names the place; f describes it.
+func (d *decoder) value(n *node, v reflect.Value, path string, f field) {
+	if !d.affordable(n) {
+		return
+	}
+	switch {
+	case v.Type() == durationType:
+		d.duration(n, v, path)
+	case v.Kind() == reflect.Struct:
+		d.structure(n, v, path)
+	case v.Kind() == reflect.Map:
+		d.mapping(n, v, path, f)
+	case v.Kind() == reflect.Slice:
+		d.list(n, v, path, f)
+	case v.Kind() == reflect.String:
+		d.str(n, v, path, f)
+	case v.Kind() == reflect.Bool:
+		d.boolean(n, v, path)
+	case v.CanInt():
+		d.number(n, v, path, f)
+	default:
+		panic("config: no way to read a " + v.Type().String())
+	}
+}
+
+// wrong reports a value of the wrong kind.
+func (d *decoder) wrong(n *node, path, want string) {
+	hint := ""
+	if n.kind == nullKind {
+		hint = "Leave the key out for its default."
+	}
+	d.fail(n, path, fmt.Sprintf("%s must be %s, not %s", path, want, n.kind), hint)
+}
+
+func (d *decoder) structure(n *node, v reflect.Value, path string) {
+	before := len(d.errs)
+	if defaults, ok := v.Addr().Interface().(interface{ SetDefaults() }); ok {
+		defaults.SetDefaults()
+	}
+	switch n.kind {
+	case mapKind:
+	case nullKind: // a section whose keys are all commented out
+	default:
+		d.wrong(n, orFile(path), "a mapping")
+		return
+	}
+	fields := fieldsOf(v.Type())
+	seen := make(map[string]int)
+	for _, e := range n.entries {
+		at := join(path, e.name)
+		if d.duplicate(e, seen, path) {
+			continue
+		}
+		if f, ok := find(fields, e.name); ok {
+			d.value(e.value, v.Field(f.index), at, f)
+			continue
+		}
+		if path == "" && strings.HasPrefix(e.name, "x-") {
+			continue // a place for YAML anchors
+		}
+		message := fmt.Sprintf("unknown key %q in %s", e.name, orFile(path))
+		if d.lenient {
+			d.warn(e.line, e.column, at, message+"; it is ignored", "")
+			continue
+		}
+		d.fail(&node{line: e.line, column: e.column}, at, message, suggest(e.name, fields))
+	}
+	if valid, ok := v.Addr().Interface().(interface{ Validate() error }); ok && len(d.errs) == before {
+		d.invalid(n, path, valid.Validate())
+	}
+}
+
+// invalid reports what a struct says about itself.
+func (d *decoder) invalid(n *node, path string, err error) {
+	if err == nil {
+		return
+	}
+	at, message := n, orFile(path)+": "+err.Error()
+	if keyed, ok := err.(interface{ Key() string }); ok && keyed.Key() != "" {
+		path = join(path, keyed.Key())
+		if value := n.get(keyed.Key()); value != nil {
+			at = value
+		}
+		message = path
+		if reasoned, ok := err.(interface{ Reason() string }); ok {
+			message += ": " + reasoned.Reason()
+		}
+	}
+	d.fail(at, path, message, "")
+}
+
+// duplicate reports a key that stands there twice.
+func (d *decoder) duplicate(e entry, seen map[string]int, path string) bool {
+	first, ok := seen[e.name]
+	if !ok {
+		seen[e.name] = e.line
+		return false
+	}
+	d.fail(&node{line: e.line, column: e.column}, join(path, e.name),
+		fmt.Sprintf("%q stands twice in %s: here and in line %d", e.name, orFile(path), first), "")
+	return true
+}
+
+func (d *decoder) mapping(n *node, v reflect.Value, path string, f field) {
+	if n.kind == nullKind {
+		return
+	}
+	if n.kind != mapKind {
+		d.wrong(n, path, "a mapping")
+		return
+	}
+	out := reflect.MakeMapWithSize(v.Type(), len(n.entries))
+	seen := make(map[string]int)
+	for _, e := range n.entries {
+		at := join(path, e.name)
+		if d.duplicate(e, seen, path) {
+			continue
+		}
+		item := reflect.New(v.Type().Elem()).Elem()
+		if f.keys == "label" {
+			d.server(e, item, path)
+		} else {
+			d.value(e.value, item, at, field{unit: "text"})
+		}
+		out.SetMapIndex(reflect.ValueOf(e.name), item)
+	}
+	v.Set(out)
+}
+
+func (d *decoder) list(n *node, v reflect.Value, path string, f field) {
+	if n.kind == nullKind {
+		return
+	}
+	if n.kind != listKind {
+		hint := ""
+		if n.kind <= stringKind {
+			hint = "Write it as a list: [a, b]."
+		}
+		d.fail(n, path, fmt.Sprintf("%s must be a list, not %s", path, n.kind), hint)
+		return
+	}
+	out := reflect.MakeSlice(v.Type(), len(n.items), len(n.items))
+	for i, item := range n.items {
+		d.value(item, out.Index(i), fmt.Sprintf("%s[%d]", path, i), field{unit: "text"})
+	}
+	v.Set(out)
+}
+
+// server fills v from an entry of mcpServers.
+func (d *decoder) server(e entry, v reflect.Value, path string) {
+	at := join(path, e.name)
+	if err := servers.CheckLabel(e.name); err != nil {
+		d.fail(&node{line: e.line, column: e.column}, at, err.Error(), "")
+		return
+	}
+	n := d.adapt(e.value, at)
+	// A server that is switched off needs no variables.
+	d.unsetOK = isTrue(n.get("disabled"))
+	d.value(n, v, at, field{})
+	d.unsetOK = false
+}
+
+// scalar returns the text of a scalar with its variables filled in. Filled
+// reports that there were some.
+func (d *decoder) scalar(n *node, path string) (text string, filled, ok bool) {
+	if n.kind != stringKind {
+		return n.text, false, true
+	}
+	text, filled, failed := d.expand.expand(n.text, 0)
+	if failed != nil {
+		if d.unsetOK {
+			return n.text, false, true
+		}
+		d.fail(n, path, path+": "+failed.message, failed.hint)
+		return "", true, false
+	}
+	if filled {
+		d.refs[path] = reference{n.text, text}
+		d.text += len(text)
+	}
+	return text, filled, true
+}
+
+func (d *decoder) str(n *node, v reflect.Value, path string, f field) {
+	switch {
+	case n.kind == stringKind:
+	case f.unit == "text" && (n.kind == numberKind || n.kind == boolKind):
+		// Arguments, variables and headers are text in the end: 3000 is "3000".
+	default:
+		d.wrong(n, path, "text")
+		return
+	}
+	text, filled, ok := d.scalar(n, path)
+	if !ok {
+		return
+	}
+	if len(f.enum) > 0 && !slices.Contains(f.enum, text) {
+		shown := strconv.Quote(text)
+		if filled {
+			shown = strconv.Quote(n.text)
+		}
+		d.fail(n, path, fmt.Sprintf("%s must be one of %s, not %s", path, strings.Join(f.enum, ", "), shown), nearest(text, f.enum))
+		return
+	}
+	v.SetString(text)
+}
+
+func (d *decoder) boolean(n *node, v reflect.Value, path string) {
+	text, filled, ok := d.scalar(n, path)
+	if !ok || d.unsetOK && n.kind == stringKind && !filled {
+		return
+	}
+	if n.kind == boolKind || filled {
+		if text == "true" || text == "false" {
+			v.SetBool(text == "true")
+			return
+		}
+	}
+	hint := ""
+	switch strings.ToLower(n.text) {
+	case "yes", "on":
+		hint = "Write true."
+	case "no", "off":
+		hint = "Write false."
+	}
+	d.fail(n, path, fmt.Sprintf("%s must be true or false, not %s", path, d.shown(n)), hint)
+}
+
+func (d *decoder) duration(n *node, v reflect.Value, path string) {
+	text, filled, ok := d.scalar(n, path)
+	if !ok || d.unsetOK && n.kind == stringKind && !filled {
+		return
+	}
+	value, err := time.ParseDuration(text)
+	if n.kind != stringKind || err != nil {
+		hint := ""
+		if n.kind == numberKind {
+			hint = fmt.Sprintf("Write %ss if you mean seconds.", n.text)
+		}
+		d.fail(n, path, fmt.Sprintf("%s must be a time such as 30s or 5m, not %s", path, d.shown(n)), hint)
+		return
+	}
+	if value <= 0 {
+		d.fail(n, path, path+" must be more than 0", "Leave the key out for its default.")
+		return
+	}
+	v.SetInt(int64(value))
+}
+
+func (d *decoder) number(n *node, v reflect.Value, path string, f field) {
+	text, filled, ok := d.scalar(n, path)
+	if !ok || d.unsetOK && n.kind == stringKind && !filled {
+		return
+	}
+	want := "a whole number"
+	value, err := strconv.ParseInt(text, 10, 64)
+	ok = err == nil && (n.kind == numberKind || filled)
+	if f.unit == "bytes" {
+		want = "a size such as 65536, 64KiB or 16MiB"
+		value, ok = parseSize(text)
+		ok = ok && n.kind >= numberKind && n.kind <= stringKind
+	}
+	switch {
+	case !ok:
+		d.fail(n, path, fmt.Sprintf("%s must be %s, not %s", path, want, d.shown(n)), "")
+	case value < f.min:
+		d.fail(n, path, fmt.Sprintf("%s must be at least %d", path, f.min), "Leave the key out for its default.")
+	case f.max > 0 && value > f.max || v.OverflowInt(value):
+		d.fail(n, path, fmt.Sprintf("%s must be at most %d", path, f.max), "")
+	default:
+		v.SetInt(value)
+	}
+}
+
+// shown describes a value of a wrong kind as it stands in the file, so that
+// nothing from the environment gets into an error.
+func (d *decoder) shown(n *node) string {
+	if (n.kind == stringKind || n.kind == numberKind) && len(n.text) <= 40 {
+		return strconv.Quote(n.text)
+	}
+	return n.kind.String()
+}
+
+func isTrue(n *node) bool { return n != nil && n.kind == boolKind && n.text == "true" }
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// orFile names a place for a person.
+func orFile(path string) string {
+	if path == "" {
+		return "the file"
+	}
+	return path
+}
+
+func find(fields []field, name string) (field, bool) {
+	for _, f := range fields {
+		if f.name == name {
+			return f, true
+		}
+	}
+	return field{}, false
+}
+
+// file fills a File from the root of a document.
+func (d *decoder) file(root *node) (*File, error) {
+	f := &File{Path: d.src.name}
+	d.value(root, reflect.ValueOf(f).Elem(), "", field{})
+	if len(d.errs) > 0 {
+		slices.SortStableFunc(d.errs, func(a, b *Error) int { return a.Line - b.Line })
+		return nil, d.errs
+	}
+	f.Warnings, f.refs = d.warnings, d.refs
+	return f, nil
+}

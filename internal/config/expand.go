@@ -1,0 +1,142 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// expander fills in references to environment variables in values. It works on
+// strings that were parsed, so what a variable holds can not become YAML.
+//
+//	${NAME}            the variable; it is an error if it is not set
+//	${env:NAME}        the same, as some editors write it
+//	${NAME:-default}   default where the variable is not set or empty
+//	$$                 one $, in a file of ours
+//
+// A $ before anything else is itself.
+type expander struct {
+	lookup func(string) (string, bool)
+	// plainDollars leaves $$ as it is: other clients' files have no escape.
+	plainDollars bool
+}
+
+// A referenceError is a reference that can not be filled in.
+type referenceError struct{ message, hint string }
+
+// maxNesting is how deep defaults can hold further references.
+const maxNesting = 8
+
+// expand returns text with its references filled in, and whether it had any.
+func (e expander) expand(text string, nesting int) (expanded string, filled bool, failed *referenceError) {
+	if strings.IndexByte(text, '$') < 0 {
+		return text, false, nil
+	}
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(text, '$')
+		if i < 0 || i == len(text)-1 {
+			b.WriteString(text)
+			return b.String(), filled, nil
+		}
+		b.WriteString(text[:i])
+		switch text = text[i:]; {
+		case text[1] == '$' && !e.plainDollars:
+			b.WriteByte('$')
+			text = text[2:]
+		case text[1] == '{':
+			length := closingBrace(text)
+			if length < 0 {
+				return "", true, &referenceError{"a ${ without its }", e.dollarHint()}
+			}
+			value, failed := e.reference(text[2:length], nesting)
+			if failed != nil {
+				return "", true, failed
+			}
+			b.WriteString(value)
+			text, filled = text[length+1:], true
+		default:
+			b.WriteByte('$')
+			text = text[1:]
+		}
+	}
+}
+
+func (e expander) dollarHint() string {
+	if e.plainDollars {
+		return ""
+	}
+	return "Write $$ for a plain $."
+}
+
+// closingBrace returns the index of the brace that closes the one at text[1].
+func closingBrace(text string) int {
+	depth := 0
+	for i := 1; i < len(text); i++ {
+		switch text[i] {
+		case '{':
+			depth++
+		case '}':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// reference returns the value of what stands between ${ and }.
+func (e expander) reference(text string, nesting int) (string, *referenceError) {
+	name, fallback, hasFallback := strings.Cut(text, ":-")
+	name = strings.TrimPrefix(name, "env:")
+	if !variableName(name) {
+		if failed := editorVariable(name); failed != nil {
+			return "", failed
+		}
+		return "", &referenceError{fmt.Sprintf("${%s} is not a reference to a variable", text), e.dollarHint()}
+	}
+	value, ok := e.lookup(name)
+	switch {
+	case ok && (value != "" || !hasFallback):
+		return value, nil
+	case hasFallback:
+		if nesting >= maxNesting {
+			return "", &referenceError{message: "defaults are nested too deep"}
+		}
+		value, _, failed := e.expand(fallback, nesting+1)
+		return value, failed
+	}
+	if failed := editorVariable(name); failed != nil {
+		return "", failed
+	}
+	return "", &referenceError{
+		fmt.Sprintf("the environment variable %s is not set", name),
+		fmt.Sprintf("Set it, or give a default: ${%s:-default}.", name),
+	}
+}
+
+func variableName(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// editorVariable explains variables that only an editor can fill in; nil for
+// other names.
+func editorVariable(name string) *referenceError {
+	prefix, _, _ := strings.Cut(name, ":")
+	switch prefix {
+	case "input":
+		return &referenceError{fmt.Sprintf("${%s} asks a person for a value, which only an editor can do", name), "Put the value into an environment variable and write ${NAME}."}
+	case "workspaceFolder", "workspaceRoot", "workspaceFolderBasename", "cwd", "file", "fileDirname", "relativeFile":
+		return &referenceError{fmt.Sprintf("${%s} is known to an editor only: there is no workspace here", name), "Write the path."}
+	case "userHome":
+		return &referenceError{"${userHome} is known to an editor only", "Write ${HOME}."}
+	case "command", "config", "pathSeparator", "/":
+		return &referenceError{fmt.Sprintf("${%s} is known to an editor only", name), "Write the value."}
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package config
+
+import (
+	"maps"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/servers"
+	"github.com/dragoman-mcp/dragoman/internal/upstream"
+)
+
+// File is a configuration file. Every key has a default; [Default] has them
+// all. The struct tags are described at the decoder.
+type File struct {
+	Listen         string   `yaml:"listen" doc:"Address and port to listen on. Beyond loopback, keys in auth are needed."`
+	AllowedHosts   []string `yaml:"allowed_hosts" doc:"Host names that clients may call the gateway by, beside those of loopback and the address in listen."`
+	AllowedOrigins []string `yaml:"allowed_origins" doc:"Origins of web pages, such as https://example.com, that may call the gateway, beside its own."`
+	Auth           Auth     `yaml:"auth" doc:"Who may call the gateway."`
+
+	Models     []upstream.Model          `yaml:"models" doc:"Model APIs; the first entry that matches a model's name serves it. Without any, OPENAI_BASE_URL and OPENAI_API_KEY are used, else every name is served by the built-in rehearsal model."`
+	MCPServers map[string]servers.Config `yaml:"mcpServers" keys:"label" doc:"MCP servers by their labels, as other clients have them. Without any, the built-in demo server runs."`
+	Names      Names                     `yaml:"names" doc:"What tools are called."`
+
+	Loop    Loop    `yaml:"loop" doc:"Limits of one conversation."`
+	Results Results `yaml:"results" doc:"How results of tools look to a model."`
+	HTTP    HTTP    `yaml:"http" doc:"Limits of the gateway's HTTP server."`
+	Log     Log     `yaml:"log" doc:"What the gateway writes to standard error."`
+
+	// Path is the file that this was read from; empty for none.
+	Path string
+	// Warnings are places that deserve a look but are no errors.
+	Warnings Errors
+
+	refs map[string]reference // values from the environment, by path
+}
+
+// Auth says who may call the gateway.
+type Auth struct {
+	APIKeys []string `yaml:"api_keys" secret:"always" doc:"Keys that programs present as Authorization: Bearer, in addition to the one in DRAGOMAN_API_KEY. Each has 16 characters or more."`
+}
+
+// Names says what tools are called.
+type Names struct {
+	Strategy string `yaml:"strategy" enum:"label,random,host,none" doc:"What stands in front of a tool's own name: the server's label, a prefix derived from the server's identity, the host of its address, or nothing."`
+}
+
+// Loop limits one conversation; see the fields of the same names in
+// dragoman.Loop.
+type Loop struct {
+	Rounds      int           `yaml:"rounds" max:"1000" doc:"Model messages that may call tools."`
+	Calls       int           `yaml:"calls" max:"100000" doc:"Calls in one conversation."`
+	Parallel    int           `yaml:"parallel" max:"1000" doc:"Calls of one round that run at a time."`
+	Bytes       int64         `yaml:"bytes" unit:"bytes" doc:"Total size of all results of one conversation."`
+	Timeout     time.Duration `yaml:"timeout" doc:"Time after which no further call starts."`
+	CallTimeout time.Duration `yaml:"call_timeout" doc:"Time that one call may take; a server's own timeout may be shorter."`
+}
+
+// Results says how results look to a model.
+type Results struct {
+	Limit      int   `yaml:"limit" min:"1000" max:"100000000" doc:"Longest result, in characters, as the model sees it; what is longer is cut by structure."`
+	MaxMessage int64 `yaml:"max_message" unit:"bytes" min:"65536" doc:"Largest message that is accepted from a server."`
+}
+
+// HTTP limits the gateway's server.
+type HTTP struct {
+	MaxBody       int64         `yaml:"max_body" unit:"bytes" min:"1024" doc:"Largest request body."`
+	HeaderTimeout time.Duration `yaml:"header_timeout" doc:"Time in which a client must have sent its request header."`
+	DrainTimeout  time.Duration `yaml:"drain_timeout" doc:"Time that running requests have to finish when the gateway stops."`
+}
+
+// Log says what is written to standard error.
+type Log struct {
+	Level  string `yaml:"level" enum:"debug,info,warn,error" doc:"Least level that is written."`
+	Format string `yaml:"format" enum:"text,json" doc:"text for people, json for programs."`
+}
+
+// Default returns the configuration of an empty file.
+func Default() *File {
+	f := &File{}
+	f.SetDefaults()
+	return f
+}
+
+// SetDefaults gives every key its default.
+func (f *File) SetDefaults() {
+	f.Listen = "127.0.0.1:8787"
+	f.Names.Strategy = "label"
+	f.Loop = Loop{Rounds: 16, Calls: 64, Parallel: 8, Bytes: 64 << 20, Timeout: 10 * time.Minute, CallTimeout: 2 * time.Minute}
+	f.Results = Results{Limit: 25_000, MaxMessage: 16 << 20}
+	f.HTTP = HTTP{MaxBody: 32 << 20, HeaderTimeout: 10 * time.Second, DrainTimeout: 30 * time.Second}
+	f.Log = Log{Level: "info", Format: "text"}
+}
+
+// A keyError says which key of a section is wrong and why.
+type keyError struct{ key, reason string }
+
+func (e *keyError) Error() string  { return e.key + ": " + e.reason }
+func (e *keyError) Key() string    { return e.key }
+func (e *keyError) Reason() string { return e.reason }
+
+// Validate reports the first top-level key that can not work.
+func (f *File) Validate() error {
+	_, port, err := net.SplitHostPort(f.Listen)
+	if n, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil || n > 65535 {
+		return &keyError{"listen", "an address here is a host and a port, such as 127.0.0.1:8787"}
+	}
+	for _, host := range f.AllowedHosts {
+		if host == "" || strings.ContainsAny(host, "/ @?#*") {
+			return &keyError{"allowed_hosts", strconv.Quote(host) + " is not a host name; write it without http:// and path"}
+		}
+	}
+	for _, origin := range f.AllowedOrigins {
+		if !isOrigin(origin) {
+			return &keyError{"allowed_origins", strconv.Quote(origin) + " is not an origin; one is a scheme, a host and maybe a port, such as https://example.com"}
+		}
+	}
+	return nil
+}
+
+// isOrigin reports whether text is a serialized origin (RFC 6454, section 6.2).
+func isOrigin(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && text == u.Scheme+"://"+u.Host
+}
+
+// minAPIKey is the length of the shortest key: 16 characters of base64 are 96
+// bits.
+const minAPIKey = 16
+
+// Validate reports keys that are too easy to guess.
+func (a *Auth) Validate() error {
+	for _, key := range a.APIKeys {
+		switch {
+		case key == "":
+			return &keyError{"api_keys", "an empty key would let everybody in"}
+		case len(key) < minAPIKey:
+			return &keyError{"api_keys", "a key with fewer than 16 characters can be guessed"}
+		}
+	}
+	return nil
+}
+
+// UseServers replaces the MCP servers of f by those of other, such as one that
+// [ReadMCP] returned, and takes over its warnings.
+func (f *File) UseServers(other *File) {
+	f.MCPServers = maps.Clone(other.MCPServers)
+	const section = "mcpServers."
+	refs := make(map[string]reference)
+	for path, ref := range f.refs {
+		if !strings.HasPrefix(path, section) {
+			refs[path] = ref
+		}
+	}
+	for path, ref := range other.refs {
+		if strings.HasPrefix(path, section) {
+			refs[path] = ref
+		}
+	}
+	f.refs = refs
+	f.Warnings = append(f.Warnings[:len(f.Warnings):len(f.Warnings)], other.Warnings...)
+}

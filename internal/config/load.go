@@ -1,0 +1,196 @@
+// Package config reads the one configuration file.
+//
+// [Find] says where the file is, [Load] reads it into a [File], [Default] is
+// what holds without one. The file is YAML, and so JSON, too. Reading is
+// strict: a key that does not exist, a value of the wrong kind, a key that
+// stands twice are errors that name the line and show it; all of them are
+// reported at once, as [Errors].
+//
+// File is made of the Config structs of the packages that use them. They carry
+// their keys, descriptions and limits as struct tags, from which the reader,
+// [Schema] and [Effective] are all derived, so that the three can not differ.
+//
+// # Variables
+//
+// ${NAME}, ${env:NAME} and ${NAME:-default} in values are filled in from the
+// environment, after parsing, so that a variable can not become configuration.
+// A variable that is not set is an error that names it, the key and the line.
+// $$ writes a plain $.
+//
+// # Secrets
+//
+// Values of api_key, api_keys, headers and env are never shown, wherever they
+// come from; other values from the environment in models and mcpServers are
+// shown as the reference that they were filled in from. That holds for
+// Effective, for errors, and for the lines of the file that errors show.
+//
+// # Trust
+//
+// The file can start programs. So it is never looked for in the working
+// directory, where a cloned repository could have put it, and a file that
+// everybody may write is refused.
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxFile is the largest configuration, in bytes; other clients keep more than
+// servers in their files.
+const (
+	maxFile        = 1 << 20
+	maxForeignFile = 16 << 20
+)
+
+// Find returns the path of the configuration file: flag if it is not empty,
+// else $DRAGOMAN_CONFIG, else dragoman/config.yaml in the user's configuration
+// directory if that exists (see [os.UserConfigDir]). It returns "" where there
+// is none. The working directory is never searched.
+func Find(flag string, lookup func(string) (string, bool)) (string, error) {
+	if flag != "" {
+		return flag, nil
+	}
+	if path, _ := lookup("DRAGOMAN_CONFIG"); path != "" {
+		return path, nil
+	}
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", nil // no home: nothing can be there
+	}
+	path := filepath.Join(dir, "dragoman", "config.yaml")
+	switch _, err := os.Stat(path); {
+	case err == nil:
+		return path, nil
+	case os.IsNotExist(err):
+		return "", nil
+	default:
+		return "", fmt.Errorf("looking for the configuration: %w", err)
+	}
+}
+
+// Load reads the file at path. lookup finds environment variables, like
+// [os.LookupEnv]. What is wrong in the file is returned as [Errors].
+func Load(path string, lookup func(string) (string, bool)) (*File, error) {
+	data, warnings, err := readFile(path, maxFile)
+	if err != nil {
+		return nil, err
+	}
+	f, err := Parse(path, data, lookup)
+	if err != nil {
+		return nil, err
+	}
+	f.Warnings = append(warnings, f.Warnings...)
+	f.resolve(filepath.Dir(path))
+	return f, nil
+}
+
+// Parse reads the text of a configuration. name stands in errors. Unlike
+// [Load] it leaves relative working directories of servers as they are.
+func Parse(name string, data []byte, lookup func(string) (string, bool)) (*File, error) {
+	src, root, failed := tree(name, data)
+	if failed != nil {
+		return nil, Errors{failed}
+	}
+	d := &decoder{src: src, expand: expander{lookup: lookup}, refs: make(map[string]reference)}
+	return d.file(root)
+}
+
+// tree parses data as JSON if it is JSON, else as YAML.
+func tree(name string, data []byte) (*source, *node, *Error) {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	src := newSource(name, string(data))
+	if !utf8.Valid(data) {
+		return nil, nil, badText(src)
+	}
+	// JSON is YAML, but the YAML library takes tabs for a part of keys, and
+	// editors' JSON has comments.
+	if strings.HasPrefix(strings.TrimSpace(string(data)), "{") || filepath.Ext(name) == ".json" {
+		root, failed := parseJSON(src, blankComments(data))
+		if failed == nil || strings.HasPrefix(filepath.Ext(name), ".json") {
+			return src, root, failed
+		}
+	}
+	root, failed := parseYAML(src, data)
+	return src, root, failed
+}
+
+// badText names the first line that is not UTF-8.
+func badText(src *source) *Error {
+	for i, line := range src.lines {
+		if !utf8.ValidString(line) {
+			return src.errorAt(i+1, 1, "", "this line is not UTF-8 text", "")
+		}
+	}
+	return &Error{File: src.name, Message: "the file is not UTF-8 text"}
+}
+
+// readFile reads a file that may start programs.
+func readFile(path string, limit int64) (data []byte, warnings Errors, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		if reason, ok := err.(*fs.PathError); ok {
+			err = reason.Err
+		}
+		return nil, nil, &Error{File: path, Message: fmt.Sprintf("the file can not be read: %v", err)}
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return nil, nil, &Error{File: path, Message: fmt.Sprintf("the file can not be read: %v", err)}
+	case info.IsDir():
+		return nil, nil, &Error{File: path, Message: "this is a directory, not a configuration file"}
+	}
+	if runtime.GOOS != "windows" && info.Mode().IsRegular() {
+		switch mode := info.Mode().Perm(); {
+		case mode&0o002 != 0:
+			return nil, nil, &Error{File: path, Message: "everybody on this machine may write this file, and it can start programs", Hint: "Run: chmod o-w " + quoteShell(path)}
+		case mode&0o020 != 0:
+			warnings = Errors{{File: path, Message: "a group may write this file, and it can start programs", Hint: "Run: chmod g-w " + quoteShell(path)}}
+		}
+	}
+	data, err = io.ReadAll(io.LimitReader(file, limit+1))
+	switch {
+	case err != nil:
+		return nil, nil, &Error{File: path, Message: fmt.Sprintf("the file can not be read: %v", err)}
+	case int64(len(data)) > limit:
+		return nil, nil, &Error{File: path, Message: "the file is larger than " + formatSize(limit)}
+	}
+	return data, warnings, nil
+}
+
+// quoteShell quotes a path for a line that a person may copy.
+func quoteShell(path string) string {
+	if strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-") == "" {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
+
+// resolve makes working directories of servers absolute: relative ones start at
+// dir, and ~/ at the user's home.
+func (f *File) resolve(dir string) {
+	for label, server := range f.MCPServers {
+		switch {
+		case server.Dir == "":
+			continue
+		case server.Dir == "~" || strings.HasPrefix(server.Dir, "~/"):
+			if home, err := os.UserHomeDir(); err == nil {
+				server.Dir = filepath.Join(home, server.Dir[1:])
+			}
+		case !filepath.IsAbs(server.Dir):
+			if dir, err := filepath.Abs(dir); err == nil {
+				server.Dir = filepath.Join(dir, server.Dir)
+			}
+		}
+		f.MCPServers[label] = server
+	}
+}

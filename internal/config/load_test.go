@@ -1,0 +1,254 @@
+package config_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/servers"
+	"github.com/dragoman-mcp/dragoman/internal/upstream"
+)
+
+func env(pairs ...string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return pairs[i+1], true
+			}
+		}
+		return "", false
+	}
+}
+
+// ignoreRead leaves out of comparisons what is about the file and not in it.
+var ignoreRead = cmp.Options{
+	cmpopts.IgnoreUnexported(config.File{}),
+	cmpopts.IgnoreFields(config.File{}, "Path", "Warnings"),
+}
+
+func parse(t *testing.T, text string, pairs ...string) *config.File {
+	t.Helper()
+	f, err := config.Parse("test.yaml", []byte(text), env(pairs...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestParseEverything(t *testing.T) {
+	const text = `
+listen: 0.0.0.0:${PORT:-9000}
+allowed_hosts: [gateway.example.com]
+allowed_origins: ["https://app.example.com", http://localhost:3000]
+auth:
+  api_keys: ["${KEY}"]
+x-common: &common
+  timeout: 90s
+  headers: {X-Team: "7", Authorization: "Bearer ${env:TOKEN}"}
+models:
+  - match: "gpt-*"
+    base_url: https://api.example.com/v1
+    api_key: ${KEY}
+    dialect: openai
+    timeout: 5m
+  - base_url: "http://localhost:11434/v1"
+    name: qwen3
+    headers: {X-Number: 7}
+mcpServers:
+  files:
+    command: npx
+    args: [-y, files-server, --port, 3000, --verbose, true, "a$$b", $c, '${NOPE:-${KEY}}']
+    env: {DEBUG: 1, EMPTY: ""}
+    cwd: /srv
+    max_in_flight: ${N}
+    startup_timeout: 1m30s
+    tools: {include: ["read_*"], exclude: ["*_all"]}
+    effects: {read_only: ["read_*"], idempotent: [write_file]}
+  web:
+    <<: *common
+    url: https://example.com/mcp
+    transport: sse
+  off: {command: "${UNSET}", args: ["${UNSET}"], max_in_flight: "${UNSET}", timeout: "${UNSET}", disabled: true}
+names: {strategy: host}
+loop: {rounds: 3, calls: 4, parallel: 5, bytes: 1.txt, timeout: 6s, call_timeout: 7s}
+results: {limit: 1000, max_message: 1MiB}
+http:
+  max_body: 65536
+  header_timeout: 1s
+  drain_timeout: 2m
+log: {level: debug, format: json}
+`
+	f := parse(t, strings.Replace(text, "1.txt", "8 KiB", 1), "KEY", "0123456789abcdef: {x}", "TOKEN", "t", "N", "8")
+	want := &config.File{
+		Listen:         "0.0.0.0:9000",
+		AllowedHosts:   []string{"gateway.example.com"},
+		AllowedOrigins: []string{"https://app.example.com", "http://localhost:3000"},
+		Auth:           config.Auth{APIKeys: []string{"0123456789abcdef: {x}"}},
+		Models: []upstream.Model{
+			{Match: "gpt-*", BaseURL: "https://api.example.com/v1", APIKey: "0123456789abcdef: {x}", Dialect: "openai", Timeout: 5 * time.Minute},
+			{Match: "*", BaseURL: "http://localhost:11434/v1", Name: "qwen3", Headers: map[string]string{"X-Number": "7"}, Timeout: 10 * time.Minute},
+		},
+		MCPServers: map[string]servers.Config{
+			"files": {
+				Command: "npx", Args: []string{"-y", "files-server", "--port", "3000", "--verbose", "true", "a$b", "$c", "0123456789abcdef: {x}"},
+				Env: map[string]string{"DEBUG": "1", "EMPTY": ""}, Dir: "/srv", Transport: servers.Auto,
+				Timeout: 2 * time.Minute, StartupTimeout: 90 * time.Second, MaxInFlight: 8,
+				Tools:   servers.Filter{Include: []string{"read_*"}, Exclude: []string{"*_all"}},
+				Effects: servers.Effects{ReadOnly: []string{"read_*"}, Idempotent: []string{"write_file"}},
+			},
+			"web": {
+				URL: "https://example.com/mcp", Transport: servers.SSE, Headers: map[string]string{"X-Team": "7", "Authorization": "Bearer t"},
+				Timeout: 90 * time.Second, StartupTimeout: 30 * time.Second, MaxInFlight: 16,
+			},
+			"off": {
+				Command: "${UNSET}", Args: []string{"${UNSET}"}, Disabled: true, Transport: servers.Auto,
+				Timeout: 2 * time.Minute, StartupTimeout: 30 * time.Second, MaxInFlight: 16,
+			},
+		},
+		Names:   config.Names{Strategy: "host"},
+		Loop:    config.Loop{Rounds: 3, Calls: 4, Parallel: 5, Bytes: 8192, Timeout: 6 * time.Second, CallTimeout: 7 * time.Second},
+		Results: config.Results{Limit: 1000, MaxMessage: 1 << 20},
+		HTTP:    config.HTTP{MaxBody: 65536, HeaderTimeout: time.Second, DrainTimeout: 2 * time.Minute},
+		Log:     config.Log{Level: "debug", Format: "json"},
+	}
+	if diff := cmp.Diff(want, f, ignoreRead); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if len(f.Warnings) > 0 {
+		t.Errorf("warnings: %v", f.Warnings)
+	}
+}
+
+func TestEmptyFilesAreTheDefault(t *testing.T) {
+	for _, text := range []string{"", "\n", "# nothing\n", "---\n", "{}", "mcpServers:\nmodels:\nloop:\n", "\ufefflisten: 127.0.0.1:8787\r\n", `{"mcpServers": {}, "models": []}`} {
+		f := parse(t, text)
+		if diff := cmp.Diff(config.Default(), f, ignoreRead, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%q (-default +got):\n%s", text, diff)
+		}
+	}
+}
+
+func TestJSONIsRead(t *testing.T) {
+	const text = "{\n\t// a comment\n\t\"listen\": \"127.0.0.1:1\", /* another, */\n\t\"mcpServers\": {\"a\": {\"command\": \"\\ud83d\\ude00\\/x\", \"args\": [\"//\", \"/*,]\", ],},},\n}\n"
+	f := parse(t, text)
+	if got := f.MCPServers["a"]; got.Command != "😀/x" || len(got.Args) != 2 || got.Args[1] != "/*,]" || f.Listen != "127.0.0.1:1" {
+		t.Errorf("got %s %q, listening on %s", got.Command, got.Args, f.Listen)
+	}
+}
+
+func TestFind(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("XDG_CONFIG_HOME", home)
+	t.Setenv("HOME", home)
+	t.Setenv("AppData", home)
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	find := func(flag string, pairs ...string) string {
+		t.Helper()
+		path, err := config.Find(flag, env(pairs...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	t.Chdir(t.TempDir())
+	for _, trap := range []string{"config.yaml", "dragoman.yaml", ".dragoman.yaml", "dragoman/config.yaml"} {
+		os.MkdirAll(filepath.Dir(trap), 0o755)
+		if err := os.WriteFile(trap, []byte("listen: 127.0.0.1:1"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := find(""); got != "" {
+		t.Errorf("with no file: %q", got)
+	}
+	path := filepath.Join(dir, "dragoman", "config.yaml")
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := find(""); got != path {
+		t.Errorf("in the user's directory: %q, want %q", got, path)
+	}
+	if got := find("", "DRAGOMAN_CONFIG", "b"); got != "b" {
+		t.Errorf("by environment: %q", got)
+	}
+	if got := find("a", "DRAGOMAN_CONFIG", "b"); got != "a" {
+		t.Errorf("by flag: %q", got)
+	}
+}
+
+func write(t *testing.T, name, text string, mode os.FileMode) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, mode); err != nil { // past the umask
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestLoadResolvesDirectories(t *testing.T) {
+	t.Setenv("HOME", "/home/me")
+	path := write(t, "config.yaml", "mcpServers:\n  a: {command: x, cwd: work}\n  b: {command: x, cwd: ~/work}\n  c: {command: x}\n  d: {command: x, cwd: /work}\n", 0o600)
+	f, err := config.Load(path, env())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"a": filepath.Join(filepath.Dir(path), "work"), "b": "/home/me/work", "c": "", "d": "/work"}
+	if runtime.GOOS == "windows" {
+		t.Skip("the paths above are Unix paths")
+	}
+	for label, dir := range want {
+		if got := f.MCPServers[label].Dir; got != dir {
+			t.Errorf("%s: %q, want %q", label, got, dir)
+		}
+	}
+}
+
+func TestLoadRefusesFiles(t *testing.T) {
+	unix := runtime.GOOS != "windows"
+	tests := []struct {
+		name, path, want string
+	}{
+		{"missing", filepath.Join(t.TempDir(), "none.yaml"), "PATH: the file can not be read: no such file or directory"},
+		{"directory", t.TempDir(), "PATH: this is a directory, not a configuration file"},
+		{"too large", write(t, "a.yaml", strings.Repeat("# comment\n", 200_000), 0o600), "PATH: the file is larger than 1MiB"},
+	}
+	if unix {
+		tests = append(tests, struct{ name, path, want string }{"everybody may write", write(t, "it's.yaml", "", 0o602),
+			"PATH: everybody on this machine may write this file, and it can start programs\n  Run: chmod o-w '" + `QUOTED`})
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := config.Load(tt.path, env())
+			want := strings.ReplaceAll(tt.want, "PATH", tt.path)
+			want = strings.ReplaceAll(want, "QUOTED", strings.ReplaceAll(tt.path, "'", `'\''`)+"'")
+			if err == nil || (unix && err.Error() != want) {
+				t.Errorf("got  %v\nwant %s", err, want)
+			}
+			if _, ok := errors.AsType[*config.Error](err); !ok {
+				t.Errorf("got a %T", err)
+			}
+		})
+	}
+	if unix {
+		f, err := config.Load(write(t, "a.yaml", "", 0o620), env())
+		if err != nil || len(f.Warnings) != 1 || f.Warnings[0].Message != "a group may write this file, and it can start programs" {
+			t.Errorf("group writable: %v, %v", f, err)
+		}
+	}
+}

@@ -1,0 +1,233 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// parseYAML reads the one YAML document of a file; an empty file is an empty
+// mapping.
+func parseYAML(src *source, data []byte) (root *node, failed *Error) {
+	// The library is quadratic in the depth of nesting.
+	if line := nestedAt(data); line > 0 {
+		return nil, src.errorAt(line, 1, "", fmt.Sprintf("the document is nested more than %d levels deep", maxDepth), "")
+	}
+	// It is fuzzed by its authors and by us; should it panic all the same, a
+	// file that can not be read is what the user sees.
+	defer func() {
+		if r := recover(); r != nil {
+			root, failed = nil, &Error{File: src.name, Message: "this is not YAML that can be read"}
+		}
+	}()
+	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		return nil, syntaxError(src, err)
+	}
+	var body ast.Node
+	for _, doc := range file.Docs {
+		if doc.Body == nil || doc.Body.Type() == ast.DirectiveType {
+			continue
+		}
+		if body != nil {
+			line, column := place(doc.Body)
+			return nil, src.errorAt(line, column, "", "a second YAML document begins here; a configuration is one document", "")
+		}
+		body = doc.Body
+	}
+	if body == nil {
+		return &node{kind: mapKind, line: 1, column: 1}, nil
+	}
+	c := &converter{src: src, anchors: make(map[string]*node)}
+	return c.convert(body, 0)
+}
+
+// syntaxError turns the library's error into ours, without its excerpt.
+func syntaxError(src *source, err error) *Error {
+	if e, ok := errors.AsType[yaml.Error](err); ok && e.GetToken() != nil {
+		at := e.GetToken().Position
+		message, hint := e.GetMessage(), ""
+		if strings.Contains(message, "tab character") {
+			hint = "Indent with spaces: YAML does not allow tabs there."
+		}
+		if strings.Contains(message, "mapping value is not allowed") {
+			hint = "Text with a colon and a space in it needs quotes; and the lines of one mapping begin in the same column."
+		}
+		return src.errorAt(at.Line, at.Column, "", message, hint)
+	}
+	return &Error{File: src.name, Message: "this is not valid YAML"}
+}
+
+// nestedAt returns the first line that opens so many brackets, or so many list
+// items, that it can not belong to a configuration; 0 when there is none. It
+// does not look for quotes, so its bound is far above maxDepth.
+func nestedAt(data []byte) (line int) {
+	const bound = 1000
+	depth := 0
+	for i, text := range bytes.Split(data, []byte("\n")) {
+		depth = max(0, depth+bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{"))-
+			bytes.Count(text, []byte("]"))-bytes.Count(text, []byte("}")))
+		items := bytes.Count(text, []byte("- ")) + bytes.Count(text, []byte("? ")) + bytes.Count(text, []byte("["))
+		if depth > bound || items > 10*bound || len(text)-len(bytes.TrimLeft(text, " -?")) > bound {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+type converter struct {
+	src     *source
+	anchors map[string]*node
+	count   int
+}
+
+func place(n ast.Node) (line, column int) {
+	tok := n.GetToken()
+	if m, ok := n.(*ast.MappingNode); ok && len(m.Values) > 0 && m.Start != nil && m.Start.Type != token.MappingStartType {
+		tok = m.Values[0].Key.GetToken() // else it is the colon
+	}
+	if m, ok := n.(*ast.MappingValueNode); ok {
+		tok = m.Key.GetToken()
+	}
+	if tok == nil || tok.Position == nil {
+		return 0, 0
+	}
+	return tok.Position.Line, tok.Position.Column
+}
+
+func (c *converter) fail(n ast.Node, message, hint string) *Error {
+	line, column := place(n)
+	return c.src.errorAt(line, column, "", message, hint)
+}
+
+func (c *converter) convert(n ast.Node, depth int) (*node, *Error) {
+	if depth > maxDepth {
+		return nil, c.fail(n, fmt.Sprintf("the document is nested more than %d levels deep", maxDepth), "")
+	}
+	if c.count++; c.count > maxNodes {
+		return nil, c.fail(n, fmt.Sprintf("the document has more than %d values", maxNodes), "")
+	}
+	out := &node{}
+	out.line, out.column = place(n)
+	switch n := n.(type) {
+	case *ast.NullNode:
+	case *ast.BoolNode:
+		out.kind, out.text = boolKind, fmt.Sprint(n.Value)
+	case *ast.IntegerNode:
+		out.kind, out.text = numberKind, n.Token.Value
+	case *ast.FloatNode:
+		out.kind, out.text = numberKind, n.Token.Value
+	case *ast.InfinityNode:
+		out.kind, out.text = numberKind, n.Token.Value
+	case *ast.NanNode:
+		out.kind, out.text = numberKind, n.Token.Value
+	case *ast.StringNode:
+		out.kind, out.text = stringKind, n.Value
+	case *ast.LiteralNode:
+		out.kind, out.text = stringKind, n.Value.Value
+	case *ast.SequenceNode:
+		out.kind = listKind
+		for _, item := range n.Values {
+			value, err := c.convert(item, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			out.items = append(out.items, value)
+		}
+	case *ast.MappingNode:
+		return c.mapping(out, n.Values, depth)
+	case *ast.MappingValueNode:
+		return c.mapping(out, []*ast.MappingValueNode{n}, depth)
+	case *ast.AnchorNode:
+		value, err := c.convert(n.Value, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		c.anchors[n.Name.GetToken().Value] = value
+		return value, nil
+	case *ast.AliasNode:
+		name := n.Value.GetToken().Value
+		value, ok := c.anchors[name]
+		if !ok {
+			return nil, c.fail(n, fmt.Sprintf("there is no anchor &%s before this alias", name), "Text that begins with * needs quotes.")
+		}
+		return value, nil
+	case *ast.TagNode:
+		return c.tagged(n, depth)
+	default:
+		return nil, c.fail(n, "this kind of YAML is not used in a configuration", "")
+	}
+	return out, nil
+}
+
+// tagged converts a value with one of YAML's own tags. Other tags would make
+// types that a configuration does not have.
+func (c *converter) tagged(n *ast.TagNode, depth int) (*node, *Error) {
+	tag := n.Start.Value
+	switch tag {
+	case "!!str", "!!int", "!!bool", "!!null", "!!float", "!!map", "!!seq":
+	default:
+		return nil, c.fail(n, fmt.Sprintf("the tag %s is not used in a configuration", tag), "Text that begins with ! needs quotes.")
+	}
+	if n.Value == nil {
+		line, column := place(n)
+		return &node{kind: stringKind, line: line, column: column}, nil
+	}
+	value, err := c.convert(n.Value, depth+1)
+	if err != nil || tag != "!!str" || value.kind > stringKind {
+		return value, err
+	}
+	text := *value
+	text.kind = stringKind
+	return &text, nil
+}
+
+func (c *converter) mapping(out *node, values []*ast.MappingValueNode, depth int) (*node, *Error) {
+	out.kind = mapKind
+	var merged []*node
+	for _, pair := range values {
+		value, err := c.convert(pair.Value, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := pair.Key.(*ast.MergeKeyNode); ok {
+			if value.kind == listKind {
+				merged = append(merged, value.items...)
+			} else {
+				merged = append(merged, value)
+			}
+			continue
+		}
+		key := pair.Key.GetToken()
+		if s, ok := pair.Key.(*ast.StringNode); ok {
+			out.entries = append(out.entries, entry{s.Value, key.Position.Line, key.Position.Column, value})
+			continue
+		}
+		switch pair.Key.(type) {
+		case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.NullNode: // such as a server with the label 7
+			out.entries = append(out.entries, entry{key.Value, key.Position.Line, key.Position.Column, value})
+		default:
+			return nil, c.src.errorAt(key.Position.Line, key.Position.Column, "", "a key here is plain text", "")
+		}
+	}
+	for _, from := range merged {
+		if from.kind != mapKind {
+			return nil, c.src.errorAt(from.line, from.column, "", "<< merges mappings, and this is "+from.kind.String(), "")
+		}
+		for _, e := range from.entries {
+			if out.entry(e.name) == nil {
+				out.entries = append(out.entries, e)
+			}
+		}
+		if c.count += len(from.entries); c.count > maxNodes {
+			return nil, c.src.errorAt(out.line, out.column, "", fmt.Sprintf("the document has more than %d values", maxNodes), "")
+		}
+	}
+	return out, nil
+}
