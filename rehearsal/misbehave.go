@@ -152,9 +152,7 @@ func (m *Model) refuse(w http.ResponseWriter, r *request, bad traits) bool {
 	case bad[ServerError], bad[ErrorInStream] && !r.stream:
 		p = serverError()
 	case bad[HTML]:
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.WriteHeader(http.StatusBadGateway)
-		_, _ = w.Write([]byte("<!DOCTYPE html>\n<title>502 Bad Gateway</title>\n<h1>502 Bad Gateway</h1>\n<p>rehearsal was asked to say so.</p>\n"))
+		write(w, http.StatusBadGateway, "text/html; charset=utf-8", []byte(webPage))
 		return true
 	default:
 		return false
@@ -162,6 +160,12 @@ func (m *Model) refuse(w http.ResponseWriter, r *request, bad traits) bool {
 	writeProblem(w, p)
 	return true
 }
+
+const webPage = `<!DOCTYPE html>
+<title>502 Bad Gateway</title>
+<h1>502 Bad Gateway</h1>
+<p>rehearsal was asked to say so.</p>
+`
 
 func serverError() *problem {
 	return &problem{500, "The server had an error while processing your request. rehearsal was asked to say so.", "server_error", "", "server_error"}

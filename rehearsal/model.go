@@ -167,13 +167,13 @@ func (m *Model) complete(w http.ResponseWriter, req *http.Request) {
 		m.stream(w, req, r, bad, c, replies)
 		return
 	}
-	data := encode(c)
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	if bad[CutStream] {
+		data := encode(c)
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 		abortAfter(w, data[:len(data)/2])
 	}
-	_, _ = w.Write(data) // a client that left needs no answer
+	writeJSON(w, http.StatusOK, c)
 }
 
 func (m *Model) delay(normally time.Duration) time.Duration {
@@ -228,8 +228,11 @@ func (p *problem) body() errorBody {
 func writeProblem(w http.ResponseWriter, p *problem) { writeJSON(w, p.status, p.body()) }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {
-	data := encode(v)
-	w.Header().Set("Content-Type", "application/json")
+	write(w, status, "application/json", encode(v))
+}
+
+func write(w http.ResponseWriter, status int, contentType string, data []byte) {
+	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	w.WriteHeader(status)
 	_, _ = w.Write(data) // a client that left needs no answer

@@ -28,7 +28,11 @@ func (m *Model) RoundTrip(req *http.Request) (*http.Response, error) {
 		defer cancel()
 		defer release()
 		defer inner.Body.Close()
-		pw.CloseWithError(w.serve(m, inner))
+		err := w.serve(m, inner)
+		if err == nil {
+			err = context.Cause(ctx) // what was cut short must not look complete
+		}
+		pw.CloseWithError(err)
 		w.begin(0)
 	}()
 
