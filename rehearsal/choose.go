@@ -26,6 +26,7 @@ func (r *request) choose(text string, forced bool) (picked *call, question strin
 	if len(tools) == 0 {
 		return nil, ""
 	}
+	text = head(text)
 	best, score := rank(text, tools)
 	if score < threshold && !forced {
 		return nil, ""
@@ -35,6 +36,15 @@ func (r *request) choose(text string, forced bool) (picked *call, question strin
 		return nil, ask(tools[best], missing, isChinese(text))
 	}
 	return &call{name: tools[best].name, arguments: arguments}, ""
+}
+
+// head is as much of a text as is compared with another.
+func head(s string) string {
+	const most = 8000 // bytes
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "")
 }
 
 // profile is what a tool is known by: the terms and what each counts.
@@ -54,10 +64,10 @@ func (t tool) profile() profile {
 		name = after
 	}
 	p.add(nameTerms(name), inName)
-	p.add(terms(t.description), inDescription)
+	p.add(terms(head(t.description)), inDescription)
 	for _, m := range t.parameters.get("properties").members {
 		p.add(nameTerms(m.name), inArgument)
-		p.add(terms(m.value.get("description").text), inDetail)
+		p.add(terms(head(m.value.get("description").text)), inDetail)
 		for _, e := range examples(m.value) {
 			p.add(terms(e), inArgument)
 		}
@@ -124,7 +134,7 @@ func (t tool) named(asked []term) float64 {
 // formFits adds to a tool that requires numbers or a path where the message
 // holds them.
 func formFits(text string, t tool) float64 {
-	f := &filler{text: text, words: words(text), root: t.parameters}
+	f := &filler{text: text, root: t.parameters}
 	numbers, lists, paths := 0, 0, 0
 	for _, p := range f.properties(t.parameters) {
 		if !p.required {

@@ -141,3 +141,66 @@ func TestWords(t *testing.T) {
 		}
 	}
 }
+
+// FuzzChoose reads any message: the arguments are always a JSON object whose
+// members the schema declares, and always the same.
+func FuzzChoose(f *testing.F) {
+	for _, seed := range []string{
+		`weather "in' Rome, city=, 'x' “北京”の天気`, "move ./a b\\c to https://x.y/z?q=[1,{}]", "sum -1.5e3 + 2.. 3-4 E5",
+		`record {"a":{"b":[}} table: users, data={"x":1} name=“y`, "employee  no depth 3 without subordinates \xff\xfe",
+	} {
+		f.Add(seed)
+	}
+	tools := office(f)
+	f.Fuzz(func(t *testing.T, text string) {
+		for i := range tools {
+			for _, forced := range []bool{false, true} {
+				r := &request{tools: tools[i : i+1], choice: "auto"}
+				picked, question := r.choose(text, forced)
+				again, _ := r.choose(text, forced)
+				if picked == nil {
+					if forced {
+						t.Fatalf("%s was not called: %s", tools[i].name, question)
+					}
+					continue
+				}
+				if again == nil || *again != *picked {
+					t.Fatalf("%+v, then %+v", picked, again)
+				}
+				v, err := parse([]byte(picked.arguments))
+				if err != nil || v.kind != isObject {
+					t.Fatalf("%s: %v", picked.arguments, err)
+				}
+				for _, m := range v.members {
+					if tools[i].parameters.get("properties").get(m.name).kind == absent {
+						t.Fatalf("%s: %s is not declared", picked.arguments, m.name)
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestChooseLong reads messages whose cost could grow with the square of
+// their length.
+func TestChooseLong(t *testing.T) {
+	for _, piece := range []string{"[", "{\"a\":", "'x ", "weather ", "北京", "a/b ", "1 ", "x=", "“"} {
+		r := &request{tools: office(t), choice: "required"}
+		if picked, question := r.choose(strings.Repeat(piece, 1<<20/len(piece)), true); picked == nil {
+			t.Errorf("%q: %s", piece, question)
+		}
+	}
+}
+
+func BenchmarkChoose(b *testing.B) {
+	var tools []tool
+	for range 8 {
+		tools = append(tools, office(b)...)
+	}
+	r := &request{tools: tools, choice: "auto"}
+	for b.Loop() {
+		if picked, _ := r.choose("What is the weather in Beijing today?", false); picked == nil {
+			b.Fatal("nothing chosen")
+		}
+	}
+}

@@ -16,6 +16,8 @@ type span struct{ start, end int }
 type filler struct {
 	text    string
 	words   []word
+	terms   []term
+	whole   []span // paths, addresses, dates: more than their words
 	root    value  // the schema that $refs point into
 	used    []span // taken by arguments
 	covered []span // the words that chose the tool
@@ -25,9 +27,15 @@ type filler struct {
 // schema's properties, and names the required ones that the message does not
 // hold. Forced, it makes those up, as small as the schema allows.
 func fill(text string, t tool, forced bool) (arguments string, missing []string) {
-	f := &filler{text: text, words: words(text), root: t.parameters}
+	f := newFiller(text, t)
 	f.cover(t)
 	return f.object(t.parameters, forced)
+}
+
+func newFiller(text string, t tool) *filler {
+	f := &filler{text: text, words: words(text), terms: terms(text), root: t.parameters}
+	f.whole = f.fields(wholePattern)
+	return f
 }
 
 // cover marks the words of the message that stand in the tool's name or
@@ -38,14 +46,13 @@ func (f *filler) cover(t tool) {
 	for _, w := range nameTerms(t.name) {
 		known[w.text] = true
 	}
-	said := &filler{text: subject(t.description)}
-	said.words = words(said.text)
-	for _, w := range terms(said.text) {
+	said := newFiller(subject(head(t.description)), tool{})
+	for _, w := range said.terms {
 		if !said.properNoun(w.start) && !strings.ContainsAny(w.text, "0123456789") {
 			known[w.text] = true
 		}
 	}
-	for _, w := range terms(f.text) {
+	for _, w := range f.terms {
 		if known[w.text] && !f.properNoun(w.start) {
 			f.covered = append(f.covered, span{w.start, w.end})
 		}
@@ -54,6 +61,7 @@ func (f *filler) cover(t tool) {
 
 // subject is a description without what it quotes and gives as examples.
 func subject(description string) string {
+	marks := exampleMark.FindAllStringIndex(description, -1)
 	var b strings.Builder
 	for i := 0; i < len(description); {
 		if q, ok := quotedAt(description, i); ok {
@@ -61,12 +69,16 @@ func subject(description string) string {
 			i = q.end
 			continue
 		}
-		if at := exampleMark.FindStringIndex(description[i:]); at != nil && at[0] == 0 {
-			end := strings.IndexAny(description[i+at[1]:], ".;)。；）")
+		for len(marks) > 0 && marks[0][0] < i {
+			marks = marks[1:]
+		}
+		if len(marks) > 0 && marks[0][0] == i {
+			i = marks[0][1]
+			end := strings.IndexAny(description[i:], ".;)。；）")
 			if end < 0 {
 				break
 			}
-			i += at[1] + end
+			i += end
 			continue
 		}
 		_, size := utf8.DecodeRuneInString(description[i:])
@@ -316,7 +328,7 @@ func examples(schema value) []string {
 	for _, e := range schema.get("examples").items {
 		list = append(list, e.text)
 	}
-	description := schema.get("description").text
+	description := head(schema.get("description").text)
 	for i := range description {
 		if q, ok := quotedAt(description, i); ok {
 			list = append(list, q.text)

@@ -128,7 +128,7 @@ func (f *filler) switched(p property) (string, bool) {
 	said, at := 0, 0
 	called := slices.DeleteFunc(nameTerms(p.name), func(t term) bool { return flagVerbs[t.text] })
 	for _, c := range called {
-		for _, t := range terms(f.text) {
+		for _, t := range f.terms {
 			if t.text == c.text {
 				said, at = said+1, t.start
 				break

@@ -45,8 +45,8 @@ func (f *filler) run(i int) span {
 	if i >= len(f.words) || f.words[i].cjk {
 		return span{}
 	}
-	for _, s := range f.fields(wholePattern) {
-		if s.start <= f.words[i].start && f.words[i].end <= s.end {
+	for _, s := range f.whole {
+		if s.start <= f.words[i].start && f.words[i].end <= s.end && !f.overlaps(f.used, s.start, s.end) {
 			return s
 		}
 	}
