@@ -1,6 +1,7 @@
 package rehearsal
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -79,18 +80,7 @@ func terms(s string) []term {
 			}
 			continue
 		}
-		for foreign, english := range glossary {
-			for at := strings.Index(w.text, foreign); at >= 0; {
-				for _, e := range strings.Fields(english) {
-					list = append(list, term{stem(e), w.start + at, w.start + at + len(foreign)})
-				}
-				next := strings.Index(w.text[at+1:], foreign)
-				if next < 0 {
-					break
-				}
-				at += 1 + next
-			}
-		}
+		list = append(list, translated(w)...)
 		for _, part := range content(w) {
 			list = append(list, pairs(part)...)
 		}
@@ -104,6 +94,24 @@ func terms(s string) []term {
 		}
 		return strings.Compare(a.text, b.text)
 	})
+	return list
+}
+
+// translated are the terms of the glossary's words in a CJK word.
+func translated(w word) []term {
+	var list []term
+	for _, foreign := range glossaryWords {
+		for at := strings.Index(w.text, foreign); at >= 0; {
+			for english := range strings.FieldsSeq(glossary[foreign]) {
+				list = append(list, term{stem(english), w.start + at, w.start + at + len(foreign)})
+			}
+			next := strings.Index(w.text[at+1:], foreign)
+			if next < 0 {
+				break
+			}
+			at += 1 + next
+		}
+	}
 	return list
 }
 
@@ -247,3 +255,5 @@ var glossary = map[string]string{
 	"分析": "analyze", "列出": "list", "读取": "read", "写入": "write", "搜索": "search", "查找": "find search", "検索": "search",
 	"时间": "time", "数据": "data", "城市": "city", "新闻": "news", "翻译": "translate", "邮件": "mail email",
 }
+
+var glossaryWords = slices.Sorted(maps.Keys(glossary))
