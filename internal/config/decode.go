@@ -23,8 +23,10 @@ import (
 //	secret  "always": values are never shown; "filled": values that came from
 //	        the environment are shown as the reference to it
 //	keys    "label" for a map whose keys are labels of servers
+//	need    "true" for a key that has no default
 type field struct {
 	name, doc, unit, secret, keys string
+	need                          bool
 	enum                          []string
 	min, max                      int64
 	index                         int
@@ -35,7 +37,7 @@ func fieldsOf(t reflect.Type) []field {
 	var fields []field
 	for i := range t.NumField() {
 		tag := t.Field(i).Tag
-		f := field{name: tag.Get("yaml"), doc: tag.Get("doc"), unit: tag.Get("unit"), secret: tag.Get("secret"), keys: tag.Get("keys"), index: i}
+		f := field{name: tag.Get("yaml"), doc: tag.Get("doc"), unit: tag.Get("unit"), secret: tag.Get("secret"), keys: tag.Get("keys"), need: tag.Get("need") == "true", index: i}
 		if f.name == "" {
 			continue
 		}
@@ -375,7 +377,10 @@ func (d *decoder) number(n *node, v reflect.Value, path string, f field) {
 // shown describes a value of a wrong kind as it stands in the file, so that
 // nothing from the environment gets into an error.
 func (d *decoder) shown(n *node) string {
-	if (n.kind == stringKind || n.kind == numberKind) && len(n.text) <= 40 {
+	switch {
+	case n.kind == numberKind && len(n.text) <= 40:
+		return n.text
+	case n.kind == stringKind && len(n.text) <= 40:
 		return strconv.Quote(n.text)
 	}
 	return n.kind.String()

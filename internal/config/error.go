@@ -114,13 +114,21 @@ func newSource(name, text string) *source {
 	return &source{name, lines}
 }
 
+// line returns a line by its number, which begins at 1.
+func (s *source) line(number int) string {
+	if number < 1 || number > len(s.lines) {
+		return ""
+	}
+	return s.lines[number-1]
+}
+
 // maxExcerpt is the width of an excerpt, in characters.
 const maxExcerpt = 120
 
 // errorAt makes an error with the line it is about.
 func (s *source) errorAt(line, column int, path, message, hint string) *Error {
 	e := &Error{File: s.name, Line: line, Column: column, Path: path, Message: message, Hint: hint}
-	if line < 1 || line > len(s.lines) || !utf8.ValidString(s.lines[line-1]) {
+	if text := s.line(line); text == "" || !utf8.ValidString(text) {
 		return e
 	}
 	text, intact := s.withoutSecrets(line - 1)

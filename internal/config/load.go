@@ -179,6 +179,7 @@ func quoteShell(path string) string {
 // dir, and ~/ at the user's home.
 func (f *File) resolve(dir string) {
 	for label, server := range f.MCPServers {
+		path, was := join(join("mcpServers", label), "cwd"), server.Dir
 		switch {
 		case server.Dir == "":
 			continue
@@ -192,5 +193,8 @@ func (f *File) resolve(dir string) {
 			}
 		}
 		f.MCPServers[label] = server
+		if ref, ok := f.refs[path]; ok && ref.value == was {
+			f.refs[path] = reference{ref.written, server.Dir}
+		}
 	}
 }

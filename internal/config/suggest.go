@@ -21,7 +21,7 @@ func suggest(name string, fields []field) string {
 // nearest returns a hint with the name that looks most like text; nothing when
 // none does.
 func nearest(text string, names []string) string {
-	best, bestDistance := "", 1+max(2, len(text)/3)
+	best, bestDistance := "", 1+max(1, len(text)/3)
 	for _, name := range names {
 		if d := distance(fold(text), fold(name)); d < bestDistance && d < len(name) {
 			best, bestDistance = name, d

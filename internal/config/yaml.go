@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -53,8 +54,8 @@ func syntaxError(src *source, err error) *Error {
 	if e, ok := errors.AsType[yaml.Error](err); ok && e.GetToken() != nil {
 		at := e.GetToken().Position
 		message, hint := e.GetMessage(), ""
-		if strings.Contains(message, "tab character") {
-			hint = "Indent with spaces: YAML does not allow tabs there."
+		if strings.Contains(message, "tab character") || strings.Contains(message, "found character '\t'") {
+			return src.errorAt(at.Line, 1, "", "a tab stands where YAML needs spaces", "Indent with spaces.")
 		}
 		if strings.Contains(message, "mapping value is not allowed") {
 			hint = "Text with a colon and a space in it needs quotes; and the lines of one mapping begin in the same column."
@@ -117,6 +118,9 @@ func (c *converter) convert(n ast.Node, depth int) (*node, *Error) {
 	out.line, out.column = place(n)
 	switch n := n.(type) {
 	case *ast.NullNode:
+		if line := c.src.line(out.line); out.column > len(line) { // nothing stands there
+			out.column = utf8.RuneCountInString(strings.TrimRight(line, " "))
+		}
 	case *ast.BoolNode:
 		out.kind, out.text = boolKind, fmt.Sprint(n.Value)
 	case *ast.IntegerNode:

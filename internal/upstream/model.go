@@ -15,7 +15,7 @@ import (
 // where.
 type Model struct {
 	Match   string            `yaml:"match" doc:"Model names that this entry serves: a name, or a pattern with * and ?. The first entry that matches wins."`
-	BaseURL string            `yaml:"base_url" secret:"filled" doc:"Where the OpenAI-compatible API begins, such as https://api.openai.com/v1. Needed."`
+	BaseURL string            `yaml:"base_url" need:"true" secret:"filled" doc:"Where the OpenAI-compatible API begins, such as https://api.openai.com/v1. Needed."`
 	APIKey  string            `yaml:"api_key" secret:"always" doc:"Sent as Authorization: Bearer. Without one the upstream gets no key."`
 	Dialect string            `yaml:"dialect" doc:"What the upstream accepts. Default: recognised from its host, else conservative."`
 	Name    string            `yaml:"name" doc:"Model name to send upstream instead of the one in the request."`

@@ -1,0 +1,218 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"net/url"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+)
+
+// Effective returns f as YAML, with defaults filled in and secrets hidden.
+// Apart from what is hidden it can be read again and means the same. In entries
+// of models and mcpServers, keys that are empty are left out.
+func Effective(f *File) []byte {
+	p := &printer{refs: f.refs}
+	p.structure(reflect.ValueOf(f).Elem(), "", 0, false)
+	return p.out.Bytes()
+}
+
+type printer struct {
+	out  bytes.Buffer
+	refs map[string]reference
+}
+
+func (p *printer) indent(depth int) { p.out.WriteString(strings.Repeat("  ", depth)) }
+
+// structure prints the keys of a struct, each on lines of its own. compact
+// leaves out those that are empty.
+func (p *printer) structure(v reflect.Value, path string, depth int, compact bool) {
+	first := true
+	for _, f := range fieldsOf(v.Type()) {
+		value := v.Field(f.index)
+		if compact && empty(value) {
+			continue
+		}
+		// The first key of a list item follows its dash.
+		if !first || !bytes.HasSuffix(p.out.Bytes(), []byte("- ")) {
+			p.indent(depth)
+		}
+		first = false
+		p.out.WriteString(f.name + ":")
+		p.value(value, join(path, f.name), f, depth+1, compact)
+	}
+	if first {
+		p.out.WriteString("{}\n")
+	}
+}
+
+// empty reports whether a value is nothing at all; a struct is when all its
+// fields are.
+func empty(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Slice, reflect.Map:
+		return v.Len() == 0
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if !empty(v.Field(i)) {
+				return false
+			}
+		}
+		return true
+	default:
+		return v.IsZero()
+	}
+}
+
+// value prints what follows a key.
+func (p *printer) value(v reflect.Value, path string, f field, depth int, compact bool) {
+	switch {
+	case (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.Len() == 0:
+		p.out.WriteString(map[reflect.Kind]string{reflect.Slice: " []\n", reflect.Map: " {}\n"}[v.Kind()])
+	case v.Kind() == reflect.Struct:
+		p.out.WriteByte('\n')
+		p.structure(v, path, depth, compact)
+	case v.Kind() == reflect.Slice:
+		p.out.WriteByte('\n')
+		for i := range v.Len() {
+			p.indent(depth)
+			p.out.WriteString("-")
+			at := fmt.Sprintf("%s[%d]", path, i)
+			if v.Index(i).Kind() == reflect.Struct {
+				p.out.WriteByte(' ')
+				p.structure(v.Index(i), at, depth+1, true)
+				continue
+			}
+			text := p.text(v.Index(i), at, f)
+			if f.secret != "" && i > 0 && text == v.Index(i).String() && secretFlagName.MatchString(v.Index(i-1).String()) {
+				text = hidden
+			}
+			p.out.WriteString(" " + quote(text) + "\n")
+		}
+	case v.Kind() == reflect.Map:
+		p.out.WriteByte('\n')
+		keys := v.MapKeys()
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+		for _, key := range keys {
+			p.indent(depth)
+			p.out.WriteString(quote(key.String()) + ":")
+			at := join(path, key.String())
+			if f.keys == "label" {
+				p.out.WriteByte('\n')
+				p.structure(v.MapIndex(key), at, depth+1, true)
+				continue
+			}
+			p.out.WriteString(" " + quote(p.text(v.MapIndex(key), at, f)) + "\n")
+		}
+	default:
+		p.out.WriteString(" " + p.scalar(v, path, f) + "\n")
+	}
+}
+
+func (p *printer) scalar(v reflect.Value, path string, f field) string {
+	switch {
+	case v.Type() == durationType:
+		return formatDuration(time.Duration(v.Int()))
+	case f.unit == "bytes":
+		return formatSize(v.Int())
+	case v.CanInt():
+		return strconv.FormatInt(v.Int(), 10)
+	case v.Kind() == reflect.Bool:
+		return strconv.FormatBool(v.Bool())
+	}
+	return quote(p.text(v, path, f))
+}
+
+// text returns what to show of a string: itself, with dollars escaped, the
+// reference that it came from, or ***.
+func (p *printer) text(v reflect.Value, path string, f field) string {
+	text := v.String()
+	if f.secret == "always" && text != "" {
+		return hidden
+	}
+	if f.secret == "filled" {
+		if ref, ok := p.refs[path]; ok && ref.value == text {
+			return ref.written
+		}
+		text = hideInText(text)
+	}
+	return escapeDollars(text)
+}
+
+// escapeDollars doubles the dollars that reading would otherwise take for the
+// beginning of something.
+func escapeDollars(text string) string {
+	var b strings.Builder
+	for i := range len(text) {
+		b.WriteByte(text[i])
+		if text[i] == '$' && i+1 < len(text) && (text[i+1] == '$' || text[i+1] == '{') {
+			b.WriteByte('$')
+		}
+	}
+	return b.String()
+}
+
+var (
+	secretFlagName   = regexp.MustCompile(`(?i)^--?[\w-]*(key|token|secret|passw|auth|credential|pwd)[\w-]*$`)
+	secretAssignment = regexp.MustCompile(`(?i)^([\w-]*(?:key|token|secret|passw|auth|credential|pwd)[\w-]*=).+`)
+	secretHeader     = regexp.MustCompile(`(?i)^([\w-]*(?:key|token|secret|auth)[\w-]*:\s*(?:(?:bearer|basic)\s+)?).+`)
+	secretParameter  = regexp.MustCompile(`(?i)^([\w-]*(?:key|token|secret|passw|auth|credential|pwd|sig|code)[\w-]*=).+`)
+)
+
+// hideInText hides secrets that were written out where secrets do not belong:
+// in a URL, and in an argument such as --token=x or Authorization: x.
+func hideInText(text string) string {
+	if u, err := url.Parse(text); err == nil && u.Host != "" {
+		return hideInURL(text)
+	}
+	for _, expr := range []*regexp.Regexp{secretAssignment, secretHeader} {
+		if m := expr.FindStringSubmatch(text); m != nil {
+			return m[1] + hidden
+		}
+	}
+	return text
+}
+
+func hideInURL(text string) string {
+	address, query, hasQuery := strings.Cut(text, "?")
+	address = userInfo.ReplaceAllLiteralString(address, "://"+hidden+"@")
+	if !hasQuery {
+		return address
+	}
+	pairs := strings.Split(query, "&")
+	for i, pair := range pairs {
+		if m := secretParameter.FindStringSubmatch(pair); m != nil {
+			pairs[i] = m[1] + hidden
+		}
+	}
+	return address + "?" + strings.Join(pairs, "&")
+}
+
+var (
+	plain     = regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9_./@+=-]*(:[A-Za-z0-9_./@+=-]+)*$|^\d{1,3}(\.\d{1,3}){3}:\d+$`)
+	yamlWords = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
+)
+
+// quote returns text as a YAML scalar that every YAML reader takes for this
+// text.
+func quote(text string) string {
+	if plain.MatchString(text) && !slices.Contains(yamlWords, strings.ToLower(text)) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range string(rawjson.Quote(text)) {
+		if visible(string(r)) != string(r) && r != utf8.RuneError {
+			fmt.Fprintf(&b, `\u%04x`, r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}

@@ -1,0 +1,183 @@
+package config_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/servers"
+)
+
+func TestEffectiveOfDefault(t *testing.T) {
+	const want = `listen: 127.0.0.1:8787
+allowed_hosts: []
+allowed_origins: []
+auth:
+  api_keys: []
+models: []
+mcpServers: {}
+names:
+  strategy: label
+loop:
+  rounds: 16
+  calls: 64
+  parallel: 8
+  bytes: 64MiB
+  timeout: 10m
+  call_timeout: 2m
+results:
+  limit: 25000
+  max_message: 16MiB
+http:
+  max_body: 32MiB
+  header_timeout: 10s
+  drain_timeout: 30s
+log:
+  level: info
+  format: text
+`
+	if diff := cmp.Diff(want, string(config.Effective(config.Default()))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestEffectiveHidesSecrets(t *testing.T) {
+	f := parse(t, `
+listen: 127.0.0.1:${PORT}
+auth: {api_keys: [canary-canary-canary]}
+models:
+  - base_url: ${CANARY_URL}
+    api_key: canary
+    headers: {X-Anything: canary, X-Filled: "${CANARY}"}
+mcpServers:
+  a:
+    command: x
+    args: [--token, canary, --port, 80, "--api-key=canary", "${CANARY}", "-H", "Authorization: Bearer canary", "https://u:canary@a.test/p?token=canary&v=1", "cost: $5", "$$$${HOME}"]
+    env: {A: canary, B: "${CANARY}"}
+  b:
+    url: https://a.test/mcp?apiKey=canary&profile=me
+    headers: {X-Y: "${CANARY}"}
+    timeout: 1h
+`, "PORT", "1234", "CANARY", "canary", "CANARY_URL", "http://a.test/canary")
+	got := string(config.Effective(f))
+	if strings.Contains(got, "canary") {
+		t.Errorf("a secret shows")
+	}
+	want := `listen: 127.0.0.1:1234
+allowed_hosts: []
+allowed_origins: []
+auth:
+  api_keys:
+    - "***"
+models:
+  - match: "*"
+    base_url: "${CANARY_URL}"
+    api_key: "***"
+    headers:
+      X-Anything: "***"
+      X-Filled: "***"
+    timeout: 10m
+mcpServers:
+  a:
+    command: x
+    args:
+      - "--token"
+      - "***"
+      - "--port"
+      - "80"
+      - "--api-key=***"
+      - "${CANARY}"
+      - "-H"
+      - "Authorization: Bearer ***"
+      - "https://***@a.test/p?token=***&v=1"
+      - "cost: $5"
+      - "$$$${HOME}"
+    env:
+      A: "***"
+      B: "***"
+    transport: auto
+    timeout: 2m
+    startup_timeout: 30s
+    max_in_flight: 16
+  b:
+    url: "https://a.test/mcp?apiKey=***&profile=me"
+    headers:
+      X-Y: "***"
+    transport: auto
+    timeout: 1h
+    startup_timeout: 30s
+    max_in_flight: 16
+`
+	if diff := cmp.Diff(want, got[:strings.Index(got, "names:")]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestEffectiveReadsBack(t *testing.T) {
+	odd := []string{
+		"", " ", "true", "No", "null", "~", "1", "1.5", "0x1F", "1_000", ".inf", "2020-01-01", "a: b", "a #b", "#", "- x", "? x", "*a", "&a", "!a", "%a", "@a", "`a",
+		"'", `"`, `\`, "\\n", "a\nb\n", "\t", "\r\n", "\x00", "\x1b[31m", "\u0085", "\u2028", "\u202e", "\ufeff", "日本 語", "😀", "{a}", "[a]", "a,b", "$", "$$", "${A}", "$${A}", "$$$", "a$b", "$(x)",
+		"http://a.test/x", "C:\\x", "127.0.0.1:80", "<<", "=", "|", ">", "---", "...", "é", "a:b", "a:", ":a", "-", "--", "y",
+	}
+	f := config.Default()
+	f.MCPServers = map[string]servers.Config{"a": {Command: "x", Args: odd, Tools: servers.Filter{Include: odd}, Effects: servers.Effects{ReadOnly: odd}}}
+	for label, server := range f.MCPServers {
+		server.SetDefaults()
+		f.MCPServers[label] = server
+	}
+	// NUL can not be passed to a program, so it is in patterns only.
+	for i, arg := range odd {
+		if arg == "\x00" {
+			f.MCPServers["a"].Args[i] = "nul"
+		}
+	}
+	text := config.Effective(f)
+	again, err := config.Parse("again.yaml", text, env())
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if diff := cmp.Diff(f, again, ignoreRead, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("(-printed +read):\n%s", diff)
+	}
+}
+
+func TestUseServers(t *testing.T) {
+	f := parse(t, "log: {level: \"${L}\"}\nmcpServers: {a: {command: \"${C}\"}, b: {command: x, autoApprove: []}}", "L", "warn", "C", "own-command")
+	path := write(t, "other.json", `{"mcpServers": {"a": {"command": "${C}", "icon": "i"}}}`, 0o600)
+	other, err := config.ReadMCP(path, env("C", "canary"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.UseServers(other)
+	if len(f.MCPServers) != 1 || f.MCPServers["a"].Command != "canary" || f.Log.Level != "warn" {
+		t.Errorf("got %v, level %s", f.MCPServers, f.Log.Level)
+	}
+	if len(f.Warnings) != 2 {
+		t.Errorf("warnings: %v", f.Warnings)
+	}
+	if text := string(config.Effective(f)); strings.Contains(text, "canary") || !strings.Contains(text, `command: "${C}"`) {
+		t.Errorf("what came from the environment shows:\n%s", text)
+	}
+	f.MCPServers["b"] = servers.Config{}
+	if _, ok := other.MCPServers["b"]; ok {
+		t.Error("the two files share their servers")
+	}
+}
+
+func TestEffectiveShowsReferenceOfDirectory(t *testing.T) {
+	path := write(t, "c.yaml", "mcpServers: {a: {command: x, cwd: \"${D}\"}}", 0o600)
+	f, err := config.Load(path, env("D", "work"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(config.Effective(f)); !strings.Contains(text, `cwd: "${D}"`) {
+		t.Errorf("got\n%s", text)
+	}
+	if dir := f.MCPServers["a"].Dir; !strings.HasSuffix(dir, string(os.PathSeparator)+"work") {
+		t.Errorf("directory %q", dir)
+	}
+}
