@@ -75,8 +75,8 @@ func oneByOne(script []round) []round {
 
 // find resolves the name in a directive: the name itself, the name without
 // the prefix that a gateway put before it, either in any case, or a part of
-// one name only. The error names the candidates.
-func find(name string, tools []tool) (*tool, error) {
+// one name only. The complaint is a sentence that names the candidates.
+func find(name string, tools []tool) (found *tool, complaint string) {
 	lower := strings.ToLower(name)
 	for _, fits := range []func(string) bool{
 		func(t string) bool { return t == name },
@@ -87,27 +87,27 @@ func find(name string, tools []tool) (*tool, error) {
 		},
 		func(t string) bool { return strings.Contains(strings.ToLower(t), lower) },
 	} {
-		var found []*tool
+		var all []*tool
 		for i := range tools {
 			if fits(tools[i].name) {
-				found = append(found, &tools[i])
+				all = append(all, &tools[i])
 			}
 		}
-		if len(found) == 1 {
-			return found[0], nil
+		if len(all) == 1 {
+			return all[0], ""
 		}
-		if len(found) > 1 {
-			return nil, fmt.Errorf("CALL %s fits several tools: %s. Write more of the name.", name, names(found))
+		if len(all) > 1 {
+			return nil, fmt.Sprintf("CALL %s fits several tools: %s. Write more of the name.", name, names(all))
 		}
 	}
 	if len(tools) == 0 {
-		return nil, fmt.Errorf("CALL %s fits no tool: the request offers none.", name)
+		return nil, fmt.Sprintf("CALL %s fits no tool: the request offers none.", name)
 	}
 	var all []*tool
 	for i := range tools {
 		all = append(all, &tools[i])
 	}
-	return nil, fmt.Errorf("CALL %s fits no tool. The request offers: %s.", name, names(all))
+	return nil, fmt.Sprintf("CALL %s fits no tool. The request offers: %s.", name, names(all))
 }
 
 // names lists tools for people, the first twenty of them.

@@ -69,19 +69,16 @@ func TestFind(t *testing.T) {
 		{"weather", "several tools: demo__get_weather, home__get_weather, get_weather_history."},
 		{"mail", "no tool. The request offers: demo__get_weather, "},
 	} {
-		found, err := find(tt.name, tools)
-		got := ""
-		if err != nil {
-			got = err.Error()
-		} else {
+		found, got := find(tt.name, tools)
+		if found != nil {
 			got = found.name
 		}
-		if !strings.Contains(got, tt.want) || err == nil && got != tt.want {
+		if !strings.Contains(got, tt.want) || found != nil && got != tt.want {
 			t.Errorf("find %s: got %s, want %s", tt.name, got, tt.want)
 		}
 	}
-	if _, err := find("x", nil); err == nil || !strings.Contains(err.Error(), "offers none") {
-		t.Errorf("find without tools: %v", err)
+	if _, complaint := find("x", nil); !strings.Contains(complaint, "offers none") {
+		t.Errorf("find without tools: %s", complaint)
 	}
 }
 

@@ -128,7 +128,7 @@ func (bad traits) objections(r *request) *problem {
 		if bad[Reasoning] && m.raw.get("reasoning_content").text != reasoning(i) {
 			return invalid("messages", "", "In thinking mode the `reasoning_content` of a message with tool calls must be passed back unchanged; round %d has %s.", i+1, quote(m.raw.get("reasoning_content").text))
 		}
-		if first := m.calls[0]; bad[Signature] && first.signature != signature(first.name) {
+		if first := m.calls[0]; bad[Signature] && !r.legacy && first.signature != signature(first.name) {
 			return invalid("messages", "", "The call of '%s' in round %d lacks its thought_signature.", first.name, i+1)
 		}
 	}

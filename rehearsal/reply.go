@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"math"
 	"strconv"
 	"strings"
 	"unicode"
@@ -114,9 +115,9 @@ func (r *request) play(script []round, at int, t turn, forced bool) (reply, bool
 	}
 	out := reply{content: text}
 	for _, d := range now.calls {
-		found, err := find(d.tool, tools)
-		if err != nil {
-			return reply{content: r.shape(strings.TrimSpace(text+"\n"+err.Error()), t)}, true
+		found, complaint := find(d.tool, tools)
+		if found == nil {
+			return reply{content: r.shape(strings.TrimSpace(text+"\n"+complaint), t)}, true
 		}
 		out.calls = append(out.calls, call{name: found.name, arguments: d.arguments})
 	}
@@ -143,10 +144,10 @@ func (r *request) finish(out reply, choice int) reply {
 	}
 	left := r.limit
 	if left == 0 {
-		left = int(^uint(0) >> 1)
+		left = math.MaxInt
 	}
 	cut := func(s string) string {
-		kept, n := "", 0
+		n := 0
 		for _, piece := range pieces(s) {
 			if left == 0 {
 				out.finish = "length"
@@ -156,8 +157,7 @@ func (r *request) finish(out reply, choice int) reply {
 			out.tokens++
 			n += len(piece)
 		}
-		kept = s[:n]
-		return kept
+		return s[:n]
 	}
 	out.reasoning, out.content = cut(out.reasoning), cut(out.content)
 	calls := out.calls

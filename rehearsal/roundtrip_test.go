@@ -197,7 +197,7 @@ type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, errors.New("broken") }
 
-// TestTooLarge sends more than the limit without holding it in memory.
+// TestTooLarge sends one byte more than the limit.
 func TestTooLarge(t *testing.T) {
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://rehearsal/v1/chat/completions", io.LimitReader(spaces{}, rehearsal.MaxBody+1))
 	if err != nil {
