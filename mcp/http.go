@@ -44,7 +44,13 @@ const (
 type httpLink struct {
 	requester
 	session atomic.Pointer[string] // Mcp-Session-Id
-	ears    atomic.Pointer[context.CancelFunc]
+	ears    atomic.Pointer[ears]
+}
+
+// ears are the listening stream of a legacy session.
+type ears struct {
+	stop context.CancelFunc
+	open context.Context // ends when the stream is open, or will not be soon
 }
 
 // A requester makes HTTP requests to one server.
@@ -156,6 +162,17 @@ var readMethods = map[string]bool{
 }
 
 func (h *httpLink) roundTrip(ctx context.Context, x *exchange) (message, error) {
+	if !x.modern && takesInput(x.method) {
+		// A server may ask something on the listening stream while it works. What
+		// it sends before it has the stream is lost.
+		if e := h.ears.Load(); e != nil {
+			select {
+			case <-e.open.Done():
+			case <-ctx.Done():
+				return message{}, ctx.Err()
+			}
+		}
+	}
 	// The request ends with the client too, and outlives ctx by the time that
 	// it takes to tell a legacy server.
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))

@@ -114,24 +114,33 @@ func (h *httpLink) events(x *exchange, resp *http.Response, at *position) (answe
 	}
 }
 
+// patience is how long calls wait for the listening stream of a new session.
+const patience = time.Second
+
 // established starts to listen to what a legacy server sends by itself.
 func (h *httpLink) established(s *session) {
-	ctx, cancel := context.WithCancel(h.c.ctx)
-	if old := h.ears.Swap(&cancel); old != nil {
-		(*old)()
+	if s.era == Modern {
+		return
 	}
-	if s.era == Modern || !h.c.start(func() { h.listen(ctx, s.version); cancel() }) {
-		cancel()
+	ctx, stop := context.WithCancel(h.c.ctx)
+	open, opened := context.WithTimeout(ctx, patience)
+	if old := h.ears.Swap(&ears{stop: stop, open: open}); old != nil {
+		old.stop()
+	}
+	if !h.c.start(func() { h.listen(ctx, s.version, opened); stop() }) {
+		stop()
 	}
 }
 
 // listen keeps a GET stream open, as long as the server offers one (MCP
 // 2025-11-25, "Listening for Messages from the Server").
-func (h *httpLink) listen(ctx context.Context, version string) {
+func (h *httpLink) listen(ctx context.Context, version string, opened func()) {
+	defer opened()
 	var at position
 	for failures := 0; ; failures++ {
 		start := time.Now()
 		resp, err := h.listenAgain(ctx, version, at)
+		opened()
 		if err == nil {
 			switch status := resp.StatusCode; {
 			case status == http.StatusOK && mediaType(resp.Header) == typeStream:
