@@ -246,27 +246,41 @@ func (r *run) settle(calls []Call, results []Result) {
 
 var errBudget = errors.New("the conversation's time is used up")
 
-// call runs one call and turns the end of its time into a result.
+// call runs one call of a round.
 func (r *run) call(ctx context.Context, round int, c Call) (Result, error) {
-	timeout := or(r.CallTimeout, 2*time.Minute)
-	callCtx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-
 	r.observe(Event{Phase: Execute, Round: round, Call: &c})
+	res, err := r.Call(ctx, c)
+	r.observe(Event{Phase: Execute, Round: round, Duration: res.Meta.Duration, Call: &c, Result: &res})
+	return res, err
+}
+
+// Call runs one call outside any conversation: a call that is no valid one is
+// answered with its problem, and the end of CallTimeout is a result too. It
+// returns an error, beside a result that says what is known, when ctx ends or
+// when the trouble is our own.
+func (l *Loop) Call(ctx context.Context, c Call) (Result, error) {
+	if c.Problem == nil && c.Tool != nil {
+		c.Problem = c.Tool.Quarantined
+	}
+	if c.Problem != nil {
+		return Result{Problem: c.Problem}, nil
+	}
+	callCtx, cancel := context.WithTimeout(ctx, or(l.CallTimeout, 2*time.Minute))
+	defer cancel()
 	start := time.Now()
-	res, err := r.Tools.Call(callCtx, c)
+	res, err := l.Tools.Call(callCtx, c)
 	took := time.Since(start)
-	if err != nil {
-		if callCtx.Err() == nil || ctx.Err() != nil && context.Cause(ctx) != errBudget {
-			return Result{Problem: stopped(c)}, err
-		}
-		res = Result{Problem: timedOut(c, took)}
+	switch {
+	case err == nil:
+	case callCtx.Err() != nil && (ctx.Err() == nil || context.Cause(ctx) == errBudget):
+		res, err = Result{Problem: timedOut(c, took)}, nil
+	default:
+		res = Result{Problem: stopped(c)}
 	}
 	if res.Meta.Duration == 0 {
 		res.Meta.Duration = took
 	}
-	r.observe(Event{Phase: Execute, Round: round, Duration: res.Meta.Duration, Call: &c, Result: &res})
-	return res, nil
+	return res, err
 }
 
 // timedOut is the problem of a call that was still running when its time ended.

@@ -41,6 +41,8 @@ type ChatOptions struct {
 	// MaxMessage is the size of one answer of the upstream, and of one event of
 	// its streams, in bytes; 16 MiB if zero.
 	MaxMessage int64
+	// ID is given to clients with errors that are ours, and stands in the log.
+	ID string
 	// Log receives what went wrong and was survived; nil discards it.
 	Log *slog.Logger
 	// Ask puts a question of a server to the person behind the conversation; nil
@@ -277,6 +279,12 @@ func (c *Chat) failure(resp *http.Response, err error) *Error {
 		defer resp.Body.Close()
 		return statusError(resp)
 	}
+	return Unreachable(err)
+}
+
+// Unreachable returns the error for an upstream that gave no answer, or err if it
+// is an [*Error] already.
+func Unreachable(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
@@ -407,27 +415,29 @@ func (c *Chat) Close(err error) error {
 			Message: "The request failed here. The log tells more.", Err: err,
 		}
 	}
-	e = c.noRetry(e)
-	return c.out.fail(e)
+	told := c.noRetry(*e)
+	if told.Body == nil {
+		told.ID = c.options.ID
+	}
+	return c.out.fail(&told)
 }
 
 // noRetry keeps a client from sending a request again whose tools have already
 // changed something: official clients repeat 408, 409, 429 and 5xx by
 // themselves.
-func (c *Chat) noRetry(e *Error) *Error {
+func (c *Chat) noRetry(e Error) Error {
 	if !c.wrote {
 		return e
 	}
-	changed := *e
-	changed.Header = e.Header.Clone()
-	if changed.Header == nil {
-		changed.Header = http.Header{}
+	e.Header = e.Header.Clone()
+	if e.Header == nil {
+		e.Header = http.Header{}
 	}
-	changed.Header.Set("X-Should-Retry", "false")
+	e.Header.Set("X-Should-Retry", "false")
 	if e.Status >= 500 || e.Status == 408 || e.Status == 409 || e.Status == 429 {
-		changed.Status = http.StatusFailedDependency
+		e.Status = http.StatusFailedDependency
 	}
-	return &changed
+	return e
 }
 
 var _ dragoman.Conversation = (*Chat)(nil)

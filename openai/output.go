@@ -107,6 +107,10 @@ func (o *output) note(text string) {
 	}
 }
 
+// writeTimeout is how long a client may take to make room for more of its
+// answer.
+const writeTimeout = time.Minute
+
 func (o *output) write(before string, payload []byte, after string) {
 	if o.closed || o.err != nil {
 		return
@@ -118,6 +122,7 @@ func (o *output) write(before string, payload []byte, after string) {
 	if o.timer != nil {
 		o.timer.Reset(o.every)
 	}
+	_ = o.control.SetWriteDeadline(time.Now().Add(writeTimeout))
 	// One Write: the response's buffer is small.
 	buf := make([]byte, 0, len(before)+len(payload)+len(after))
 	buf = append(append(append(buf, before...), payload...), after...)
@@ -169,6 +174,7 @@ func (o *output) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
+	_ = o.control.SetWriteDeadline(time.Time{}) // the connection may live on
 	if o.timer != nil {
 		o.timer.Stop()
 	}

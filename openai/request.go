@@ -279,6 +279,14 @@ func (r *ChatRequest) readChoice() error {
 	return nil
 }
 
+// Rename gives the request the name by which the upstream knows its model.
+// Model keeps the client's.
+func (r *ChatRequest) Rename(model string) {
+	if model != r.Model {
+		r.object.Set("model", rawjson.Quote(model))
+	}
+}
+
 // Withhold says why tools that nobody asked for would break the request; "" when
 // they would not. Such requests go through without our tools.
 func (r *ChatRequest) Withhold() string {

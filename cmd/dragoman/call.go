@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/caller"
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/terminal"
+	"github.com/dragoman-mcp/dragoman/result"
+)
+
+func callCommand() *cobra.Command {
+	var s selection
+	var raw bool
+	cmd := &cobra.Command{
+		Use:   "call TOOL [JSON | NAME=VALUE …] [-- SERVER-COMMAND …]",
+		Short: "Call one tool and print the result as a model gets it",
+		Long: `Calls a tool through the same stack as a model's call and prints the envelope.
+
+Arguments are one JSON object, or one NAME=VALUE each: a string where the tool
+takes one, otherwise JSON. NAME:=JSON is always JSON.
+
+  dragoman call get_weather city=Beijing
+  dragoman call calculate_sum '{"a": 1, "b": 2.5}'`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			args, err := s.args(cmd, args)
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return &usageError{errors.New("which tool?"), "dragoman tools lists them"}
+			}
+			arguments, err := parseArguments(args[1:])
+			if err != nil {
+				return &usageError{err, "arguments are one JSON object, or NAME=VALUE"}
+			}
+			g, file, err := s.open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer g.Close()
+			toolset, err := g.For(caller.Local, nil)
+			if err != nil {
+				return err
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
+			defer stop()
+			call, err := makeCall(ctx, toolset, args[0], arguments)
+			if err != nil {
+				return err
+			}
+			shape := &result.Shape{Limit: file.Results.Limit}
+			if raw {
+				shape.Profile = result.Raw
+			}
+			loop := &dragoman.Loop{Tools: toolset, CallTimeout: file.Loop.CallTimeout}
+			return runCall(ctx, loop, call, shape)
+		},
+	}
+	s.flags(cmd)
+	cmd.Flags().BoolVar(&raw, "raw", false, "print the MCP result instead of the envelope")
+	return cmd
+}
+
+// parseArguments makes one JSON object of the arguments on the command line.
+func parseArguments(args []string) (string, error) {
+	if len(args) == 0 {
+		return "{}", nil
+	}
+	if len(args) == 1 && strings.HasPrefix(strings.TrimSpace(args[0]), "{") {
+		if err := rawjson.Check([]byte(args[0])); err != nil {
+			return "", fmt.Errorf("the arguments are not valid JSON: %w", err)
+		}
+		return args[0], nil
+	}
+	var o rawjson.Object
+	for _, arg := range args {
+		name, value, ok := strings.Cut(arg, "=")
+		if !ok || name == "" {
+			return "", fmt.Errorf("%q is neither a JSON object nor NAME=VALUE", arg)
+		}
+		if o.Get(strings.TrimSuffix(name, ":")) != nil {
+			return "", fmt.Errorf("%q is given twice", strings.TrimSuffix(name, ":"))
+		}
+		if name, forced := strings.CutSuffix(name, ":"); forced {
+			if err := rawjson.Check([]byte(value)); err != nil {
+				return "", fmt.Errorf("the value of %q is not valid JSON: %w", name, err)
+			}
+			o.Set(name, json.RawMessage(value))
+			continue
+		}
+		// A string that the schema does not admit is read as JSON when it is
+		// decoded.
+		o.Set(name, rawjson.Quote(value))
+	}
+	return string(o.Bytes()), nil
+}
+
+// makeCall resolves a tool and fits the arguments to it.
+func makeCall(ctx context.Context, toolset dragoman.Toolset, name, arguments string) (dragoman.Call, error) {
+	tools, err := toolset.Tools(ctx)
+	if err != nil {
+		return dragoman.Call{}, err
+	}
+	call := dragoman.Call{ID: "call", Tool: dragoman.NewIndex(tools).Find(name)}
+	if call.Tool == nil {
+		return call, &usageError{fmt.Errorf("there is no tool %q", name), "dragoman tools lists them"}
+	}
+	d, err := dialect.For("openai")
+	if err != nil {
+		return call, err
+	}
+	plan, problem := d.Plan(*call.Tool)
+	if problem != nil {
+		call.Problem = problem
+		return call, nil
+	}
+	call.Arguments, _, call.Problem = plan.Decode(arguments, "")
+	return call, nil
+}
+
+// runCall runs the call, shows its progress, and prints what came of it.
+func runCall(ctx context.Context, loop *dragoman.Loop, call dragoman.Call, shape *result.Shape) error {
+	stderr := terminal.NewScreen(os.Stderr)
+	bar := terminal.NewBar(stderr, call.Tool.Name)
+	call.Progress = bar.Show
+	started := time.Now()
+	res, err := loop.Call(ctx, call)
+	bar.Clear()
+	if ctx.Err() != nil {
+		stderr.Printf("%s after %s\n", stderr.Warn("cancelled"), time.Since(started).Round(time.Millisecond))
+		return errFailed
+	}
+	if err != nil {
+		return err
+	}
+	message := shape.Message(call, res)
+	var pretty bytes.Buffer
+	if json.Indent(&pretty, []byte(message.Text), "", "  ") == nil {
+		message.Text = pretty.String()
+	}
+	fmt.Fprintln(os.Stdout, message.Text)
+	if res.Problem != nil || res.Failed {
+		return errFailed
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dragoman-mcp/dragoman/internal/caller"
+	"github.com/dragoman-mcp/dragoman/internal/gateway"
+	"github.com/dragoman-mcp/dragoman/internal/servers"
+	"github.com/dragoman-mcp/dragoman/internal/terminal"
+)
+
+func checkCommand() *cobra.Command {
+	var s selection
+	cmd := &cobra.Command{
+		Use:   "check [-- SERVER-COMMAND …]",
+		Short: "Connect to everything and say what models will see",
+		Long: `Reads the configuration, connects to each server and each model API, and reports.
+It exits with 1 when something does not work, and with 2 when the configuration
+can not be used.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			args, err := s.args(cmd, args)
+			if err != nil {
+				return err
+			}
+			if len(args) > 0 {
+				return &usageError{errors.New("check takes no arguments"), "a server's command comes after \"--\""}
+			}
+			g, file, err := s.open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer g.Close()
+			out := terminal.NewScreen(os.Stdout)
+			path := file.Path
+			if path == "" {
+				path = "none; defaults"
+			}
+			out.Printf("configuration  %s\n", path)
+			fine := checkServers(out, g)
+			fine = checkModels(cmd.Context(), out, g) && fine
+			fine = checkTools(cmd.Context(), out, g) && fine
+			if !fine {
+				return errFailed
+			}
+			return nil
+		},
+	}
+	s.flags(cmd)
+	return cmd
+}
+
+func checkServers(out *terminal.Screen, g *gateway.Gateway) bool {
+	fine := true
+	for _, state := range g.Servers().States() {
+		if state.Phase == servers.Connected {
+			out.Printf("server  %s %s: %d tools, %s era (%s)\n", out.Good("✓"), state.Label, state.Tools, state.Era, state.Version)
+			continue
+		}
+		fine = false
+		reason := string(state.Phase)
+		if state.Problem != nil {
+			reason = state.Problem.Message
+		}
+		out.Printf("server  %s %s: %s\n", out.Bad("✗"), state.Label, terminal.OneLine(reason, 400))
+	}
+	return fine
+}
+
+// checkModels asks each model API for its models. An API that has no list may
+// still answer chats, so that alone is a warning.
+func checkModels(ctx context.Context, out *terminal.Screen, g *gateway.Gateway) bool {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	document, failures := g.Upstreams().Models(ctx, nil, false)
+	failed := map[string]bool{}
+	for _, f := range failures {
+		failed[f.Host] = true
+		out.Printf("models  %s %s: no list of models: %s\n", out.Warn("!"), f.Host, terminal.OneLine(f.Err.Error(), 200))
+	}
+	first := g.Upstreams().First()
+	if !failed[first.Host()] {
+		name := first.Host()
+		if first.Rehearsal {
+			name = "rehearsal, the built-in stand-in: set OPENAI_BASE_URL or models for a real one"
+		}
+		out.Printf("models  %s %s: %d models\n", out.Good("✓"), name, countModels(document))
+	}
+	return len(failures) == 0
+}
+
+func checkTools(ctx context.Context, out *terminal.Screen, g *gateway.Gateway) bool {
+	toolset, err := g.For(caller.Local, nil)
+	if err != nil {
+		out.Printf("tools   %s %v\n", out.Bad("✗"), err)
+		return false
+	}
+	tools, err := toolset.Tools(ctx)
+	if err != nil {
+		out.Printf("tools   %s %v\n", out.Bad("✗"), err)
+		return false
+	}
+	d, err := chosenDialect(g, "")
+	if err != nil {
+		return false
+	}
+	plans, offered, rest := split(d, tools)
+	size := 0
+	for _, p := range plans {
+		size += len(p.Function())
+	}
+	for _, q := range rest {
+		out.Printf("tools   %s %s/%s is quarantined: %s\n", out.Warn("!"), q.Server, terminal.OneLine(q.Tool, 60), terminal.OneLine(q.Reason, 300))
+	}
+	out.Printf("tools   %s %d offered in dialect %s, %s per request\n", out.Good("✓"), len(offered), d.Name(), fmt.Sprintf("%.1f KB", float64(size)/1000))
+	if limit := d.Wire().MaxTools; limit > 0 && len(offered) > limit {
+		out.Printf("tools   %s the upstream takes %d tools in a request; the rest is left out\n", out.Warn("!"), limit)
+	}
+	return true
+}
+
+func countModels(document []byte) int {
+	var list struct{ Data []struct{} }
+	if json.Unmarshal(document, &list) != nil {
+		return 0
+	}
+	return len(list.Data)
+}

@@ -1,0 +1,98 @@
+// Command dragoman makes any OpenAI-compatible model use any MCP server: as a
+// gateway for programs and by hand for people. "dragoman help" tells more.
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/servers"
+	"github.com/dragoman-mcp/dragoman/internal/terminal"
+)
+
+func main() {
+	servers.Guard()
+	os.Exit(run(os.Args[1:]))
+}
+
+// Exit codes.
+const (
+	exitFailed = 1 // the tool or the check failed
+	exitUsage  = 2 // wrong usage or configuration
+)
+
+// errFailed ends a command that has already said what failed.
+var errFailed = errors.New("failed")
+
+// A usageError is a command line that makes no sense, or a configuration that
+// can not be used.
+type usageError struct {
+	err  error
+	hint string
+}
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func run(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	root := command()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errFailed), errors.Is(err, terminal.ErrAnswer):
+		return exitFailed
+	}
+	stderr := terminal.NewScreen(os.Stderr)
+	if usage, ok := errors.AsType[*usageError](err); ok {
+		stderr.Error(usage.err, usage.hint)
+		return exitUsage
+	}
+	stderr.Error(err, "")
+	if _, ok := errors.AsType[*config.Error](err); ok {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+func command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "dragoman",
+		Short: "Let any OpenAI-compatible model use any MCP server",
+		Long: `Dragoman stands between OpenAI-compatible models and MCP servers.
+
+Without any configuration it talks to a built-in stand-in model and a built-in
+demo server, so that everything can be tried:
+
+  dragoman chat "What is the weather in Beijing?"
+
+With OPENAI_BASE_URL and OPENAI_API_KEY set it talks to that model, and with a
+command after "--" to that server:
+
+  dragoman chat "What is in this folder?" -- npx -y @modelcontextprotocol/server-filesystem .
+
+For programs, start the gateway and point any OpenAI client's base_url to it:
+
+  dragoman serve`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &usageError{err, "see: " + cmd.CommandPath() + " --help"}
+	})
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(
+		chatCommand(), serveCommand(), toolsCommand(), callCommand(),
+		checkCommand(), configCommand(), demoServerCommand(), versionCommand(),
+	)
+	return root
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/gateway"
+)
+
+var errNoModel = errors.New("the configuration names no single model")
+
+func serveCommand() *cobra.Command {
+	var s selection
+	var listen string
+	cmd := &cobra.Command{
+		Use:   "serve [-- SERVER-COMMAND …]",
+		Short: "Run the gateway: an OpenAI API whose models have tools",
+		Long: `Serves the OpenAI API at http://127.0.0.1:8787/v1. Any OpenAI client that has this
+as its base_url gets models that use the tools of all configured MCP servers.
+
+Beyond this machine it listens only with a key: set DRAGOMAN_API_KEY. SIGTERM and
+Ctrl-C let running requests finish.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			args, err := s.args(cmd, args)
+			if err != nil {
+				return err
+			}
+			if len(args) > 0 {
+				return &usageError{errors.New("serve takes no arguments; a server's command comes after \"--\""), ""}
+			}
+			file, err := s.load()
+			if err != nil {
+				return err
+			}
+			if listen != "" {
+				file.Listen = listen
+				if err := file.Validate(); err != nil {
+					return &usageError{err, ""}
+				}
+			}
+			log := newLogger(file)
+			for _, w := range file.Warnings {
+				log.Warn("configuration", "warning", w)
+			}
+			g, err := gateway.New(file, gateway.Options{Log: log, Version: version()})
+			if err != nil {
+				return &usageError{err, ""}
+			}
+			defer g.Close()
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
+			defer stop()
+			err = g.Serve(ctx, func(at net.Addr) {
+				log.Info("serving", "base_url", "http://"+at.String()+"/v1", "version", version())
+			})
+			if errors.Is(err, gateway.ErrOpen) {
+				return &usageError{err, "or listen on 127.0.0.1 only"}
+			}
+			return err
+		},
+	}
+	s.flags(cmd)
+	cmd.Flags().StringVar(&listen, "listen", "", "`ADDRESS` to listen on (default 127.0.0.1:8787)")
+	return cmd
+}
+
+func newLogger(file *config.File) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(file.Log.Level)) // checked when it was read
+	options := &slog.HandlerOptions{Level: level}
+	if file.Log.Format == "json" {
+		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, options))
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/caller"
+	"github.com/dragoman-mcp/dragoman/internal/gateway"
+	"github.com/dragoman-mcp/dragoman/internal/servers"
+	"github.com/dragoman-mcp/dragoman/internal/terminal"
+)
+
+func toolsCommand() *cobra.Command {
+	var s selection
+	var asJSON bool
+	var name string
+	cmd := &cobra.Command{
+		Use:   "tools [-- SERVER-COMMAND …]",
+		Short: "List the tools that models will see",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			args, err := s.args(cmd, args)
+			if err != nil {
+				return err
+			}
+			if len(args) > 0 {
+				return &usageError{fmt.Errorf("tools takes no arguments, got %q", args[0]), "a server's command comes after \"--\""}
+			}
+			g, _, err := s.open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer g.Close()
+			d, err := chosenDialect(g, name)
+			if err != nil {
+				return err
+			}
+			toolset, err := g.For(caller.Local, nil)
+			if err != nil {
+				return err
+			}
+			tools, err := toolset.Tools(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if asJSON || name != "" {
+				err = printFunctions(d, tools)
+			} else {
+				printTools(d, tools)
+			}
+			if err == nil && !anyConnected(g) {
+				err = errFailed
+			}
+			return err
+		},
+	}
+	s.flags(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the function tools as a request carries them")
+	cmd.Flags().StringVar(&name, "dialect", "", "print them as JSON in this `DIALECT` (default: that of the first model)")
+	return cmd
+}
+
+// chosenDialect returns the dialect of a name, or that of the default model.
+func chosenDialect(g *gateway.Gateway, name string) (*dialect.Dialect, error) {
+	if name == "" {
+		if d, err := g.Dialect(g.Upstreams().DefaultModel()); err == nil {
+			return d, nil
+		}
+		name = dialect.Conservative
+	}
+	d, err := dialect.For(name)
+	if err != nil {
+		return nil, &usageError{err, ""}
+	}
+	return d, nil
+}
+
+func anyConnected(g *gateway.Gateway) bool {
+	for _, state := range g.Servers().States() {
+		if state.Phase == servers.Connected {
+			return true
+		}
+	}
+	return false
+}
+
+// quarantined is a tool that no model gets to see, as the command prints it.
+type quarantined struct {
+	Server string `json:"server"`
+	Tool   string `json:"tool"`
+	Reason string `json:"reason"`
+}
+
+// split plans the tools: those that models get, and those that they do not.
+func split(d *dialect.Dialect, tools []dragoman.Tool) (plans []*dialect.Plan, offered []dragoman.Tool, rest []quarantined) {
+	for _, t := range tools {
+		problem := t.Quarantined
+		var plan *dialect.Plan
+		if problem == nil {
+			plan, problem = d.Plan(t)
+		}
+		if problem != nil {
+			rest = append(rest, quarantined{t.Server, t.Original, problem.Message})
+			continue
+		}
+		plans, offered = append(plans, plan), append(offered, t)
+	}
+	return plans, offered, rest
+}
+
+func printFunctions(d *dialect.Dialect, tools []dragoman.Tool) error {
+	plans, _, rest := split(d, tools)
+	document := struct {
+		Dialect     string            `json:"dialect"`
+		Tools       []json.RawMessage `json:"tools"`
+		Quarantined []quarantined     `json:"quarantined"`
+	}{d.Name(), []json.RawMessage{}, []quarantined{}}
+	for _, p := range plans {
+		document.Tools = append(document.Tools, p.Function())
+	}
+	document.Quarantined = append(document.Quarantined, rest...)
+	return printJSON(document)
+}
+
+// printJSON prints a document for programs: indented, and with no character
+// escaped that need not be.
+func printJSON(document any) error {
+	e := json.NewEncoder(os.Stdout)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(document)
+}
+
+func printTools(d *dialect.Dialect, tools []dragoman.Tool) {
+	out := terminal.NewScreen(os.Stdout)
+	_, offered, rest := split(d, tools)
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	for _, t := range offered {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", t.Name, hints(t), terminal.OneLine(t.Description, 90))
+	}
+	w.Flush()
+	for _, q := range rest {
+		out.Printf("%s %s/%s: %s\n", out.Bad("quarantined"), q.Server, terminal.OneLine(q.Tool, 60), terminal.OneLine(q.Reason, 200))
+	}
+	stderr := terminal.NewScreen(os.Stderr)
+	stderr.Printf("%s\n", stderr.Faint(fmt.Sprintf("%d tools, %d quarantined, dialect %s", len(offered), len(rest), d.Name())))
+}
+
+// hints says what a server says of a tool, and what the operator does.
+func hints(t dragoman.Tool) string {
+	switch {
+	case t.Effect != dragoman.MayChange:
+		return t.Effect.String()
+	case t.Hints.ReadOnly != nil && *t.Hints.ReadOnly:
+		return "reads"
+	case t.Hints.Destructive != nil && *t.Hints.Destructive:
+		return "destructive"
+	case t.Hints.ReadOnly != nil:
+		return "writes"
+	}
+	return "-"
+}

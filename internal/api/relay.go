@@ -1,0 +1,171 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/upstream"
+	"github.com/dragoman-mcp/dragoman/openai"
+)
+
+// relay passes a request to the upstream and its answer back, both untouched.
+func (a *API) relay(w http.ResponseWriter, r *http.Request) {
+	up, err := a.relayTarget(w, r)
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	a.relayTo(w, r, up, nil)
+}
+
+// relayTarget finds the upstream that a request is for: by the model that it
+// names, in its path, its JSON body, or the beginning of its form; the first one
+// when it names none.
+func (a *API) relayTarget(w http.ResponseWriter, r *http.Request) (*upstream.Upstream, error) {
+	if name, ok := strings.CutPrefix(r.URL.Path, "/v1/models/"); ok && name != "" {
+		return a.upstream(name)
+	}
+	kind, params, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case r.Body == nil || r.Body == http.NoBody:
+	case kind == "application/json":
+		body, err := a.readBody(w, r)
+		if err != nil {
+			return nil, err
+		}
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		if o, err := rawjson.ParseObject(body); err == nil {
+			if name, ok := rawjson.String(o.Get("model")); ok {
+				return a.upstream(name)
+			}
+		}
+	case kind == "multipart/form-data":
+		if name := peekModel(r, params["boundary"]); name != "" {
+			return a.upstream(name)
+		}
+	}
+	if name := r.URL.Query().Get("model"); name != "" { // Realtime
+		return a.upstream(name)
+	}
+	return a.Upstreams.First(), nil
+}
+
+// peekModel looks for a field named model in the first 64 KiB of a form, which
+// the request's body still begins with afterwards.
+func peekModel(r *http.Request, boundary string) string {
+	head, err := io.ReadAll(io.LimitReader(r.Body, 64<<10))
+	if err != nil && len(head) == 0 {
+		return ""
+	}
+	rest := r.Body
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(head), rest), rest}
+	form := multipart.NewReader(bytes.NewReader(head), boundary)
+	for {
+		part, err := form.NextPart()
+		if err != nil {
+			return ""
+		}
+		if part.FormName() == "model" {
+			name, _ := io.ReadAll(io.LimitReader(part, 256))
+			return string(name)
+		}
+	}
+}
+
+// relayTo passes a request to an upstream; with a body, in place of its own.
+func (a *API) relayTo(w http.ResponseWriter, r *http.Request, up *upstream.Upstream, body []byte) {
+	proxy := &httputil.ReverseProxy{
+		Rewrite:       func(p *httputil.ProxyRequest) { p.Out.URL = &url.URL{Scheme: "http", Host: "upstream"} },
+		Transport:     relayTransport{a, up, r, body},
+		FlushInterval: -1,
+		BufferPool:    buffers,
+		ErrorLog:      log.New(io.Discard, "", 0),
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			if r.Context().Err() == nil {
+				a.fail(w, r, openai.Unreachable(err))
+			}
+		},
+	}
+	defer func() {
+		// The proxy panics when an answer breaks off in the middle: the server
+		// then breaks off ours.
+		if p := recover(); p != nil {
+			if err, ok := p.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
+				panic(p)
+			}
+			a.Log.Warn("an upstream's answer broke off", "upstream", up.Host(), "path", r.URL.Path)
+			panic(p)
+		}
+	}()
+	proxy.ServeHTTP(w, r)
+}
+
+// relayTransport sends the proxy's request with the upstream's address and
+// credentials.
+type relayTransport struct {
+	a    *API
+	up   *upstream.Upstream
+	in   *http.Request
+	body []byte
+}
+
+func (t relayTransport) RoundTrip(out *http.Request) (*http.Response, error) {
+	request := upstream.Request{
+		Method: out.Method, Path: strings.TrimPrefix(t.in.URL.EscapedPath(), "/v1"), RawQuery: t.in.URL.RawQuery,
+		Header: out.Header, Body: out.Body, Length: out.ContentLength,
+		ClientCredentials: t.a.ClientCredentials, Relay: true,
+	}
+	if t.body != nil {
+		request.Body, request.Length = bytes.NewReader(t.body), 0
+	} else if out.Body == nil || out.Body == http.NoBody {
+		request.Body = nil
+	}
+	req, err := t.up.NewRequest(out.Context(), request)
+	if err != nil {
+		return nil, err
+	}
+	return t.up.Do(req)
+}
+
+// buffers are smaller than the proxy's own of 32 KiB: most of what passes is
+// events, and many streams are open at a time.
+var buffers = &bufferPool{}
+
+type bufferPool struct{ pool sync.Pool }
+
+func (p *bufferPool) Get() []byte {
+	if b, ok := p.pool.Get().(*[]byte); ok {
+		return *b
+	}
+	return make([]byte, 8<<10)
+}
+
+func (p *bufferPool) Put(b []byte) { p.pool.Put(&b) }
+
+// post returns what sends the requests of a conversation to an upstream.
+func (a *API) post(up *upstream.Upstream, r *http.Request) func(context.Context, []byte) (*http.Response, error) {
+	return func(ctx context.Context, body []byte) (*http.Response, error) {
+		req, err := up.NewRequest(ctx, upstream.Request{
+			Method: http.MethodPost, Path: "/chat/completions", RawQuery: r.URL.RawQuery, Header: r.Header,
+			Body: bytes.NewReader(body), ClientCredentials: a.ClientCredentials,
+		})
+		if err != nil {
+			return nil, err
+		}
+		return up.Do(req)
+	}
+}

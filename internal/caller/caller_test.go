@@ -1,0 +1,31 @@
+package caller
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+)
+
+func TestKeys(t *testing.T) {
+	keys := NewKeys("s3cret", "", "other")
+	for _, tc := range []struct {
+		name, value string
+		want        error
+	}{
+		{"Authorization", "Bearer s3cret", nil},
+		{"Authorization", "bearer  s3cret ", nil},
+		{"Api-Key", "s3cret", nil},
+		{"Authorization", "Bearer s3cre", ErrWrongKey},
+		{"Authorization", "Basic s3cret", ErrNoKey},
+		{"X-Other", "s3cret", ErrNoKey},
+	} {
+		r := &http.Request{Header: http.Header{tc.name: {tc.value}}}
+		c, err := keys.Recognise(r)
+		if !errors.Is(err, tc.want) || err == nil && c.ID != "key-79ee5a8b" {
+			t.Errorf("%s: %q: got %v, %v; want error %v", tc.name, tc.value, c, err, tc.want)
+		}
+	}
+	if c, err := NewKeys("").Recognise(&http.Request{}); err != nil || c != Local {
+		t.Errorf("without keys: %v, %v", c, err)
+	}
+}

@@ -1,0 +1,182 @@
+// Package gateway builds everything from a configuration, starts it, and stops
+// it in order.
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"sync/atomic"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/api"
+	"github.com/dragoman-mcp/dragoman/internal/caller"
+	"github.com/dragoman-mcp/dragoman/internal/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/demo"
+	"github.com/dragoman-mcp/dragoman/internal/servers"
+	"github.com/dragoman-mcp/dragoman/internal/upstream"
+	"github.com/dragoman-mcp/dragoman/mcp"
+	"github.com/dragoman-mcp/dragoman/rehearsal"
+)
+
+// DemoLabel is the label of the built-in demo server, which runs only when
+// nothing names a server.
+const DemoLabel = "demo"
+
+// Options are what a Gateway needs beside its configuration.
+type Options struct {
+	// Lookup finds environment variables; nil means those of the process.
+	Lookup func(string) (string, bool)
+	// Log gets everything worth knowing; nil discards it.
+	Log *slog.Logger
+	// Version is our version.
+	Version string
+}
+
+// Gateway is everything, wired. Make it with [New].
+type Gateway struct {
+	file      *config.File
+	log       *slog.Logger
+	keys      *caller.Keys
+	upstreams *upstream.Set
+	demo      *demo.Demo
+	servers   *servers.Set
+	catalog   *catalog.Catalog
+	labels    map[string]bool
+	api       *api.API
+	draining  atomic.Bool
+}
+
+// New builds a gateway and starts its MCP servers, without waiting for them.
+func New(file *config.File, o Options) (*Gateway, error) {
+	if o.Lookup == nil {
+		o.Lookup = os.LookupEnv
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	g := &Gateway{file: file, log: o.Log, labels: map[string]bool{}}
+	key, _ := o.Lookup("DRAGOMAN_API_KEY")
+	g.keys = caller.NewKeys(append(file.Auth.APIKeys, key)...)
+	var err error
+	g.upstreams, err = upstream.New(file.Models, upstream.Options{Rehearsal: &rehearsal.Model{}, Getenv: o.Lookup})
+	if err != nil {
+		return nil, err
+	}
+	for i, m := range file.Models {
+		if m.Dialect == "" {
+			continue
+		}
+		if _, err := dialect.For(m.Dialect); err != nil {
+			return nil, fmt.Errorf("models[%d].dialect: %w", i, err)
+		}
+	}
+	g.startServers(o)
+	g.api = api.New(api.Options{
+		Upstreams: g.upstreams,
+		Tools:     g.For,
+		Caller:    g.caller,
+		Loop: dragoman.Loop{
+			Rounds: file.Loop.Rounds, Calls: file.Loop.Calls, Parallel: file.Loop.Parallel, Bytes: file.Loop.Bytes,
+			Timeout: file.Loop.Timeout, CallTimeout: file.Loop.CallTimeout,
+		},
+		Dialect:           dialectOf,
+		ResultLimit:       file.Results.Limit,
+		MaxMessage:        file.Results.MaxMessage,
+		MaxBody:           file.HTTP.MaxBody,
+		ClientCredentials: !g.keys.Required(),
+		Log:               o.Log,
+	})
+	return g, nil
+}
+
+// startServers starts the configured servers; the demo where there are none.
+func (g *Gateway) startServers(o Options) {
+	so := servers.Options{
+		Name: "dragoman", Version: o.Version, Logger: o.Log, MaxMessage: g.file.Results.MaxMessage,
+	}
+	if len(g.file.MCPServers) == 0 {
+		g.demo = demo.New(demo.Options{Version: o.Version})
+		so.Builtin = map[string]func(context.Context) mcp.Transport{DemoLabel: g.connectDemo}
+		g.labels[DemoLabel] = true
+	}
+	for label := range g.file.MCPServers {
+		g.labels[label] = true
+	}
+	names := catalog.Config{
+		Strategy: catalog.Strategy(g.file.Names.Strategy),
+		Identity: func(label string) string {
+			c := g.file.MCPServers[label]
+			return c.Identity()
+		},
+	}
+	// A single server needs no prefix: nothing can clash.
+	if len(g.labels) == 1 && cmp.Or(names.Strategy, catalog.Label) == catalog.Label {
+		names.Strategy = catalog.None
+	}
+	g.servers = servers.New(g.file.MCPServers, so)
+	g.catalog = catalog.New(g.servers, names)
+}
+
+// connectDemo connects to the demo server in this process.
+func (g *Gateway) connectDemo(ctx context.Context) mcp.Transport {
+	r, w := g.demo.Pipe(ctx)
+	return &mcp.Pipe{Reader: r, Writer: w}
+}
+
+// dialectOf returns the dialect that an upstream speaks.
+func dialectOf(up *upstream.Upstream) *dialect.Dialect {
+	name := up.Dialect
+	if name == "" && up.Rehearsal {
+		name = "openai" // what the rehearsal model checks
+	}
+	if name != "" {
+		if d, err := dialect.For(name); err == nil {
+			return d
+		}
+	}
+	return dialect.ForHost(up.BaseURL.String())
+}
+
+// caller returns who makes a request that has passed the front.
+func (g *Gateway) caller(r *http.Request) caller.Caller {
+	who, _ := g.keys.Recognise(r)
+	return who
+}
+
+// Servers returns the MCP servers.
+func (g *Gateway) Servers() *servers.Set { return g.servers }
+
+// Upstreams returns the model APIs.
+func (g *Gateway) Upstreams() *upstream.Set { return g.upstreams }
+
+// Dialect returns the dialect that requests for a model are made in.
+func (g *Gateway) Dialect(model string) (*dialect.Dialect, error) {
+	up, err := g.upstreams.For(model)
+	if err != nil {
+		return nil, err
+	}
+	return dialectOf(up), nil
+}
+
+// Chat answers a chat request of a person at this machine.
+func (g *Gateway) Chat(w http.ResponseWriter, r *http.Request, observe func(dragoman.Event)) {
+	g.api.Chat(w, r, caller.Local, observe)
+}
+
+// Wait waits until each server has listed its tools or failed once, or ctx ends.
+func (g *Gateway) Wait(ctx context.Context) error { return g.servers.Wait(ctx) }
+
+// Close ends the servers and everything else.
+func (g *Gateway) Close() {
+	g.servers.Close()
+	if g.demo != nil {
+		g.demo.Close()
+	}
+	g.upstreams.Close()
+}

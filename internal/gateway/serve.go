@@ -1,0 +1,68 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+)
+
+// ErrOpen means that the gateway would listen beyond this machine without
+// knowing its callers.
+var ErrOpen = errors.New("listening beyond this machine needs a key: set DRAGOMAN_API_KEY, or auth.api_keys in the configuration")
+
+// Serve listens and serves until ctx ends, then lets running requests finish.
+// started is told the address; it may be nil.
+func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
+	if !loopback(g.file.Listen) && !g.keys.Required() {
+		return fmt.Errorf("listen is %s: %w", g.file.Listen, ErrOpen)
+	}
+	listener, err := net.Listen("tcp", g.file.Listen)
+	if err != nil {
+		return fmt.Errorf("listening: %w", err)
+	}
+	server := &http.Server{
+		Handler:           g.Handler(),
+		ReadHeaderTimeout: g.file.HTTP.HeaderTimeout,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
+	}
+	if started != nil {
+		started(listener.Addr())
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serving: %w", err)
+	case <-ctx.Done():
+	}
+	g.draining.Store(true)
+	g.log.Info("stopping", "drain", g.file.HTTP.DrainTimeout)
+	drain, cancel := context.WithTimeout(context.Background(), g.file.HTTP.DrainTimeout)
+	defer cancel()
+	if err := server.Shutdown(drain); err != nil {
+		server.Close()
+		return fmt.Errorf("some requests were still running after %s and were cut off", g.file.HTTP.DrainTimeout)
+	}
+	return nil
+}
+
+// loopback reports whether an address to listen on can be reached from this
+// machine only.
+func loopback(listen string) bool {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return false
+	}
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}

@@ -1,0 +1,22 @@
+package gateway
+
+import (
+	"fmt"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/api"
+	"github.com/dragoman-mcp/dragoman/internal/caller"
+	"github.com/dragoman-mcp/dragoman/internal/catalog"
+)
+
+// For returns the stack of toolsets for a request: who asks, and what of all
+// tools it wants. Every door gets its tools here, so a rule can not hold at one
+// door and not at another.
+func (g *Gateway) For(_ caller.Caller, selection catalog.Selection) (dragoman.Toolset, error) {
+	for _, choice := range selection {
+		if !g.labels[choice.Server] {
+			return nil, fmt.Errorf("%w: no MCP server is labelled %q", api.ErrUnknownServer, choice.Server)
+		}
+	}
+	return catalog.Select(g.catalog, selection), nil // around g.servers
+}

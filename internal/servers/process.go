@@ -1,0 +1,90 @@
+package servers
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/dragoman-mcp/dragoman/mcp"
+)
+
+// connect returns the transport that the configuration asks for.
+func (c *Config) connect(log *slog.Logger) mcp.Transport {
+	if c.Command == "" {
+		header := http.Header{}
+		for name, value := range c.Headers {
+			header.Set(name, value)
+		}
+		transport := &mcp.HTTP{URL: c.URL, Header: header}
+		if c.Transport == SSE {
+			return (*mcp.SSE)(transport)
+		}
+		return transport
+	}
+	return &mcp.Command{
+		New: func() *exec.Cmd {
+			cmd := c.command()
+			cmd.Env = c.environment(os.LookupEnv)
+			return cmd
+		},
+		Stderr: func(line string) { log.Info("stderr", "line", line) },
+	}
+}
+
+// program returns the path of the program to start. A relative path starts at
+// the server's working directory, not at ours.
+func (c *Config) program() string {
+	if c.Dir != "" && !filepath.IsAbs(c.Command) && strings.ContainsAny(c.Command, `/\`) {
+		return filepath.Join(c.Dir, c.Command)
+	}
+	return c.Command
+}
+
+// inherited are the variables that a local server gets from our environment:
+// what programs need to find themselves, and nothing that may be a secret of
+// ours. The first six are the list of the specification's own SDKs.
+var inherited = []string{
+	"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER",
+	"LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
+	"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
+	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
+}
+
+var inheritedWindows = []string{
+	"APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROCESSOR_ARCHITECTURE",
+	"PROGRAMDATA", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR",
+}
+
+func (c *Config) environment(lookup func(string) (string, bool)) []string {
+	names := inherited
+	if runtime.GOOS == "windows" {
+		names = append(names[:len(names):len(names)], inheritedWindows...)
+	}
+	var env []string
+	for _, name := range names {
+		if _, own := c.Env[name]; own {
+			continue
+		}
+		// A shell function in a variable is code, not a value.
+		if value, ok := lookup(name); ok && !strings.HasPrefix(value, "()") {
+			env = append(env, name+"="+value)
+		}
+	}
+	for name, value := range c.Env {
+		env = append(env, name+"="+value)
+	}
+	return env
+}
+
+// Identity says where a server is: its URL, or its command with arguments.
+func (c *Config) Identity() string {
+	if c.URL != "" {
+		return c.URL
+	}
+	return fmt.Sprintf("%s %q", c.Command, c.Args)
+}

@@ -1,0 +1,119 @@
+// Package terminal is the door for a person at a terminal.
+//
+// Rules of this interface:
+//
+//   - What programs may want to read goes to standard output, and nothing else
+//     does: answers, lists, envelopes. Everything said about the work goes to
+//     standard error: the trace, warnings, prompts.
+//   - Colours and progress are for terminals. In a pipe there are none, and
+//     NO_COLOR (no-color.org) turns colours off everywhere.
+//   - An error says what went wrong, where, and what to do about it; the last in
+//     a line of its own that begins with "hint:".
+//   - What a server or a model wrote is shown with its control characters made
+//     visible, so that it can not take over the terminal.
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode"
+
+	"golang.org/x/term"
+)
+
+// A Screen is where text for people goes.
+type Screen struct {
+	io.Writer
+	// Colours and Live say whether colours may be used, and whether a line may be
+	// written again, as a progress bar is.
+	Colours, Live bool
+}
+
+// NewScreen returns the screen that f is.
+func NewScreen(f *os.File) *Screen {
+	live := term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
+	return &Screen{Writer: f, Live: live, Colours: live && os.Getenv("NO_COLOR") == ""}
+}
+
+// Printf writes formatted text.
+func (s *Screen) Printf(format string, args ...any) { fmt.Fprintf(s, format, args...) }
+
+// Styles of text.
+const (
+	bold   = "1"
+	faint  = "2"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	cyan   = "36"
+)
+
+func (s *Screen) style(code, text string) string {
+	if !s.Colours || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// Bold, Faint, Good, Bad and Warn style text where the screen has colours.
+func (s *Screen) Bold(text string) string  { return s.style(bold, text) }
+func (s *Screen) Faint(text string) string { return s.style(faint, text) }
+func (s *Screen) Good(text string) string  { return s.style(green, text) }
+func (s *Screen) Bad(text string) string   { return s.style(red, text) }
+func (s *Screen) Warn(text string) string  { return s.style(yellow, text) }
+
+// Error prints an error, with a hint if there is one.
+func (s *Screen) Error(err error, hint string) {
+	s.Printf("%s %s\n", s.Bad("dragoman:"), Visible(err.Error()))
+	if hint != "" {
+		s.Printf("hint: %s\n", hint)
+	}
+}
+
+// Visible returns text from elsewhere so that it can be printed: control
+// characters, which could rewrite the screen, and characters that change the
+// direction of text or can not be seen, are spelled out.
+func Visible(text string) string {
+	clean := true
+	for _, r := range text {
+		if hidden(r) {
+			clean = false
+			break
+		}
+	}
+	if clean {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if hidden(r) {
+			fmt.Fprintf(&b, "\\u{%x}", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func hidden(r rune) bool {
+	switch {
+	case r == '\n' || r == '\t' || r == '\u200d': // emoji are joined by U+200D
+		return false
+	case r == '\u200e' || r == '\u200f', r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069':
+		return true
+	case r >= 0xe0000 && r <= 0xe007f:
+		return true
+	}
+	return unicode.IsControl(r)
+}
+
+// OneLine returns text in one line of at most n characters.
+func OneLine(text string, n int) string {
+	text = strings.Join(strings.Fields(Visible(text)), " ")
+	if runes := []rune(text); len(runes) > n {
+		return string(runes[:n-1]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,132 @@
+package terminal
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman"
+)
+
+// trace prints what happens in a conversation while it happens: the model
+// decides, we execute, the model summarises.
+type trace struct {
+	chat    *Chat
+	started time.Time
+
+	mu      sync.Mutex
+	live    bool // a line is there that will be written again
+	text    bool // the answer has begun
+	summary time.Duration
+	rounds  int
+	calls   int
+}
+
+// observe is told each event.
+func (t *trace) observe(e dragoman.Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case e.Phase == dragoman.Decide:
+		t.rounds++
+		names := make([]string, len(e.Calls))
+		for i, c := range e.Calls {
+			names[i] = describe(&c)
+		}
+		t.line("decide", e.Duration, strings.Join(names, ", "))
+	case e.Phase == dragoman.Summarise:
+		t.rounds++
+		t.summary = e.Duration
+	case e.Result == nil:
+		t.waiting("execute", describe(e.Call))
+	default:
+		t.calls++
+		t.line("execute", e.Duration, describe(e.Call)+" "+t.outcome(e.Result))
+	}
+}
+
+// describe says what a call is, in short.
+func describe(c *dragoman.Call) string {
+	if c.Tool == nil {
+		return "(unknown tool)"
+	}
+	args := string(c.Arguments)
+	if args == "{}" {
+		args = ""
+	}
+	return OneLine(c.Tool.Name+" "+args, 100)
+}
+
+func (t *trace) outcome(r *dragoman.Result) string {
+	s := t.chat.Trace
+	switch {
+	case r.Problem != nil:
+		return s.Bad("✗ " + OneLine(r.Problem.Error(), 160))
+	case r.Failed:
+		return s.Bad("✗ the tool reports an error")
+	}
+	return s.Good("✓") + s.Faint(fmt.Sprintf(" %d bytes", len(r.Content)))
+}
+
+// line prints one step.
+func (t *trace) line(phase string, took time.Duration, what string) {
+	if t.chat.Quiet {
+		return
+	}
+	s := t.chat.Trace
+	t.clear()
+	if t.text {
+		s.Printf("\n")
+		t.text = false
+	}
+	s.Printf("%s %s %s\n", s.style(cyan, fmt.Sprintf("%-9s", phase)), s.Faint(fmt.Sprintf("%7s", short(took))), what)
+}
+
+// waiting shows a step that has begun, on a screen where it can be replaced.
+func (t *trace) waiting(phase, what string) {
+	if s := t.chat.Trace; s.Live && !t.chat.Quiet && !t.text {
+		t.clear()
+		s.Printf("%s %s %s", s.style(cyan, fmt.Sprintf("%-9s", phase)), s.Faint("      …"), what)
+		t.live = true
+	}
+}
+
+// clear removes the line that is there to be replaced.
+func (t *trace) clear() {
+	if t.live {
+		t.chat.Trace.Printf("\r\x1b[2K")
+		t.live = false
+	}
+}
+
+// pause makes room for the answer's text.
+func (t *trace) pause() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.clear()
+	t.text = true
+}
+
+// end prints the last line.
+func (t *trace) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.clear()
+	t.text = false
+	if t.rounds > 0 {
+		t.line("summarise", t.summary, t.chat.Trace.Faint(fmt.Sprintf("%d calls, %s in all", t.calls, short(time.Since(t.started)))))
+	}
+}
+
+// short prints a duration with two or three digits.
+func short(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return fmt.Sprintf("%dµs", d.Microseconds())
+	case d < time.Second:
+		return fmt.Sprintf("%dms", d.Milliseconds())
+	default:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	}
+}
