@@ -55,7 +55,11 @@ func (e *ModelError) Key() string { return e.Field }
 func (e *ModelError) Reason() string { return e.Message }
 
 // Validate reports the first thing in m that can not work, as a [*ModelError].
+// It wants defaults to be set.
 func (m *Model) Validate() error {
+	if m.Match == "" {
+		return &ModelError{"match", "an empty pattern matches no name"}
+	}
 	if m.BaseURL == "" {
 		return &ModelError{"base_url", "a model needs a base_url, such as " + openAIURL}
 	}
