@@ -67,7 +67,7 @@ func TestAnswerSeveral(t *testing.T) {
 // TestAnswerBounds gives results of every shape that could run away.
 func TestAnswerBounds(t *testing.T) {
 	var rows, wide []string
-	for i := range 5000 {
+	for i := range 500 {
 		rows = append(rows, fmt.Sprintf(`{"n":%d,"s":%q}`, i, strings.Repeat("字", 1000)))
 		wide = append(wide, fmt.Sprintf(`"k%d":[%d]`, i, i))
 	}

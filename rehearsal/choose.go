@@ -3,8 +3,11 @@ package rehearsal
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // How much a match counts, by where in the tool the word stands. A tool is
@@ -21,7 +24,7 @@ const (
 // choose picks the tool that fits the text best and fills its arguments. It
 // returns a question for the user where a required one cannot be found, and
 // nothing where no tool fits. A forced choice always ends in a call.
-func (r *request) choose(text string, forced bool) (picked *call, question string) {
+func (r *request) choose(text string, forced bool) (calls []call, question string) {
 	tools := r.offered()
 	if len(tools) == 0 {
 		return nil, ""
@@ -35,7 +38,66 @@ func (r *request) choose(text string, forced bool) (picked *call, question strin
 	if len(missing) > 0 {
 		return nil, ask(tools[best], missing, isChinese(text))
 	}
-	return &call{name: tools[best].name, arguments: arguments}, ""
+	every := []string{arguments}
+	if r.parallel {
+		every = spread(text, tools[best], arguments)
+	}
+	for _, one := range every {
+		calls = append(calls, call{name: tools[best].name, arguments: one})
+	}
+	return calls, ""
+}
+
+// listed stands between the names of a list.
+var listed = regexp.MustCompile(`^(?:\s*[,，、&]\s*(?:and\s+)?|\s+and\s+|[和与與])$`)
+
+// spread makes a call for each name of a list, "Oslo, Rome and Paris", where
+// the tool's only required argument took the first.
+func spread(text string, t tool, arguments string) []string {
+	f := newFiller(text, t)
+	f.cover(t)
+	var only property
+	for _, p := range f.properties(t.parameters) {
+		if p.required && only.name != "" {
+			return []string{arguments}
+		}
+		if p.required {
+			only = p
+		}
+	}
+	filled, err := parse([]byte(arguments))
+	first := filled.get(only.name)
+	if err != nil || first.kind != isString || only.loose {
+		return []string{arguments}
+	}
+	var names []span
+	for _, s := range f.singly() {
+		name := f.text[s.start:s.end]
+		switch c, _ := utf8.DecodeRuneInString(name); {
+		case len(names) == 0:
+			if strings.HasPrefix(first.text, name) {
+				names = append(names, s)
+			}
+		case listed.MatchString(f.text[names[len(names)-1].end:s.start]) && (isCJK(c) || unicode.IsUpper(c)):
+			names = append(names, s)
+		}
+	}
+	if len(names) < 2 {
+		return []string{arguments}
+	}
+	var every []string
+	for _, s := range names {
+		var members []string
+		for _, m := range filled.members {
+			raw := string(m.value.raw)
+			if m.name == only.name {
+				raw = quote(f.text[s.start:s.end])
+			}
+			members = append(members, quote(m.name)+":"+raw)
+		}
+		every = append(every, "{"+strings.Join(members, ",")+"}")
+	}
+	return every
 }
 
 // head is as much of a text as is compared with another.

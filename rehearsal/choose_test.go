@@ -1,6 +1,7 @@
 package rehearsal
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -42,6 +43,7 @@ func TestChoose(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{"What is the weather in Beijing?", `get_weather {"city":"Beijing"}`},
 		{"北京今天天气怎么样?", `get_weather {"city":"北京"}`},
+		{"和田的天气", `get_weather {"city":"和田"}`},
 		{"查询一下广州的天气", `get_weather {"city":"广州"}`},
 		{"明天上海会下雨吗？", `get_weather {"city":"上海"}`},
 		{"東京の天気は？", `get_weather {"city":"東京"}`},
@@ -71,6 +73,10 @@ func TestChoose(t *testing.T) {
 		{"echo hello to the world", `echo {"message":"hello to the world"}`},
 		{"send mail to ann@example.com on 2026-01-31", `send_mail {"to":"ann@example.com","urgent":false,"day":"2026-01-31"}`},
 		{"choose the level Debug", `set_level {"level":"debug"}`},
+		{"Compare the weather in Oslo, New York and Rome in celsius.", "get_weather {\"city\":\"Oslo\",\"units\":\"celsius\"}\nget_weather {\"city\":\"New York\",\"units\":\"celsius\"}\nget_weather {\"city\":\"Rome\",\"units\":\"celsius\"}"},
+		{"北京和上海的天气", "get_weather {\"city\":\"北京\"}\nget_weather {\"city\":\"上海\"}"},
+		{"北京、上海和深圳今天天气怎么样？", "get_weather {\"city\":\"北京\"}\nget_weather {\"city\":\"上海\"}\nget_weather {\"city\":\"深圳\"}"},
+		{"weather in Oslo and good advice", `get_weather {"city":"Oslo"}`},
 		{"What's the weather like?", "To use get_weather I still need: city (Name of the city, e.g. Lisbon or 广州)."},
 		{"天气怎么样", "要使用 get_weather，还需要：city (Name of the city, e.g. Lisbon or 广州)。"},
 		{"choose the level", `To use set_level I still need: level.`},
@@ -79,10 +85,10 @@ func TestChoose(t *testing.T) {
 		{"", ""},
 	} {
 		t.Run(tt.text, func(t *testing.T) {
-			r := &request{tools: office(t), choice: "auto"}
-			picked, got := r.choose(tt.text, false)
-			if picked != nil {
-				got = picked.name + " " + picked.arguments
+			r := &request{tools: office(t), choice: "auto", parallel: true}
+			calls, got := r.choose(tt.text, false)
+			for _, c := range calls {
+				got = strings.TrimPrefix(got+"\n"+c.name+" "+c.arguments, "\n")
 			}
 			if got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
@@ -95,12 +101,12 @@ func TestChoose(t *testing.T) {
 func TestChooseForced(t *testing.T) {
 	strange := toolOf(t, `strange | | {"type":"object","properties":{"a":{"type":"array","items":{"$ref":"#/$defs/n"},"minItems":2},"s":{"type":"string","minLength":3},"o":{"type":"object","properties":{"x":{"const":null},"y":{"type":"boolean"}},"required":["x","y"]}},"required":["a","s","o"],"$defs":{"n":{"type":"integer","minimum":4}}}`)
 	r := &request{tools: []tool{strange}, choice: "required"}
-	picked, question := r.choose("", true)
+	calls, question := r.choose("", true)
 	if question != "" {
 		t.Fatal(question)
 	}
-	if want := `{"a":[4,4],"s":"---","o":{"x":null,"y":false}}`; picked.arguments != want {
-		t.Errorf("got  %s\nwant %s", picked.arguments, want)
+	if want := `{"a":[4,4],"s":"---","o":{"x":null,"y":false}}`; calls[0].arguments != want {
+		t.Errorf("got  %s\nwant %s", calls[0].arguments, want)
 	}
 }
 
@@ -148,37 +154,42 @@ func FuzzChoose(f *testing.F) {
 	for _, seed := range []string{
 		`weather "in' Rome, city=, 'x' “北京”の天気`, "move ./a b\\c to https://x.y/z?q=[1,{}]", "sum -1.5e3 + 2.. 3-4 E5",
 		`record {"a":{"b":[}} table: users, data={"x":1} name=“y`, "employee  no depth 3 without subordinates \xff\xfe",
+		`ma s\\CCCCCCc to httpb tZ/z?xE[1,{}]`, "weather 北京@x、y和 z/北, Oslo and Rome-Ostia and x@y",
 	} {
-		f.Add(seed)
+		for which := range 13 {
+			f.Add(seed, which)
+		}
 	}
 	tools := office(f)
-	f.Fuzz(func(t *testing.T, text string) {
-		for i := range tools {
-			for _, forced := range []bool{false, true} {
-				r := &request{tools: tools[i : i+1], choice: "auto"}
-				picked, question := r.choose(text, forced)
-				again, _ := r.choose(text, forced)
-				if picked == nil {
-					if forced {
-						t.Fatalf("%s was not called: %s", tools[i].name, question)
-					}
-					continue
-				}
-				if again == nil || *again != *picked {
-					t.Fatalf("%+v, then %+v", picked, again)
-				}
-				v, err := parse([]byte(picked.arguments))
-				if err != nil || v.kind != isObject {
-					t.Fatalf("%s: %v", picked.arguments, err)
-				}
-				for _, m := range v.members {
-					if tools[i].parameters.get("properties").get(m.name).kind == absent {
-						t.Fatalf("%s: %s is not declared", picked.arguments, m.name)
-					}
-				}
+	f.Fuzz(func(t *testing.T, text string, which int) {
+		one := tools[uint(which)%uint(len(tools))]
+		for _, forced := range []bool{false, true} {
+			r := &request{tools: []tool{one}, choice: "auto", parallel: true}
+			calls, question := r.choose(text, forced)
+			if again, _ := r.choose(text, forced); !slices.Equal(again, calls) {
+				t.Fatalf("%+v, then %+v", calls, again)
+			}
+			if calls == nil && forced {
+				t.Fatalf("%s was not called: %s", one.name, question)
+			}
+			for _, c := range calls {
+				checkDeclared(t, one, c.arguments)
 			}
 		}
 	})
+}
+
+func checkDeclared(t *testing.T, to tool, arguments string) {
+	t.Helper()
+	v, err := parse([]byte(arguments))
+	if err != nil || v.kind != isObject {
+		t.Fatalf("%s: %v", arguments, err)
+	}
+	for _, m := range v.members {
+		if to.parameters.get("properties").get(m.name).kind == absent {
+			t.Fatalf("%s: %s is not declared", arguments, m.name)
+		}
+	}
 }
 
 // TestChooseLong reads messages whose cost could grow with the square of

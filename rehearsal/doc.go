@@ -30,9 +30,9 @@
 // otherwise the answer is a text that names the candidates. Arguments may be
 // missing, which is {}, or be no JSON at all: they are passed on as they
 // stand. SAY before a CALL is text beside the calls, after it the text of the
-// next message. A script that ends in calls is followed by an answer that
-// tells what the results were. This one makes two calls, then one, then says
-// its line:
+// next message; several in a row are its lines. A script that ends in calls is
+// followed by an answer that tells what the results were. This one makes two
+// calls, then one, then says its line:
 //
 //	SAY Let me look.
 //	CALL get_weather {"city": "Beijing"}
@@ -53,8 +53,9 @@
 // Japanese and Korean), calls the one that fits best, and fills its required
 // arguments from what is left of the message: name=value, allowed values and
 // examples, quoted strings, numbers, paths, names. Optional arguments are
-// filled only where the message names them. What it cannot fill it asks for;
-// where no tool fits it says so. After one round of calls it answers with
+// filled only where the message names them. A list of names for the only
+// required argument ("Oslo, Rome and Paris") makes a call for each. What it
+// cannot fill it asks for; where no tool fits it says so. After one round of calls it answers with
 // what the results say, in Chinese if the question is, else in English.
 //
 // It honours tool_choice (a named or required tool is called in the first

@@ -45,10 +45,8 @@ func (f *filler) run(i int) span {
 	if i >= len(f.words) || f.words[i].cjk {
 		return span{}
 	}
-	for _, s := range f.whole {
-		if s.start <= f.words[i].start && f.words[i].end <= s.end && !f.overlaps(f.used, s.start, s.end) {
-			return s
-		}
+	if s := f.wholeAt(f.words[i]); s.end > 0 && !f.overlaps(f.used, s.start, s.end) {
+		return s
 	}
 	if !f.free(f.words[i]) {
 		return span{}
@@ -57,12 +55,22 @@ func (f *filler) run(i int) span {
 	capital := f.capital(s.start)
 	for _, w := range f.words[i+1:] {
 		between := f.text[s.end:w.start]
-		if strings.Trim(between, " -'’") != "" || w.cjk || !f.free(w) || capital && !f.capital(w.start) && between == " " {
+		if strings.Trim(between, " -'’") != "" || w.cjk || f.wholeAt(w).end > 0 || !f.free(w) || capital && !f.capital(w.start) && between == " " {
 			break
 		}
 		s.end = w.end
 	}
 	return s
+}
+
+// wholeAt is the path, address or date that the word is a part of.
+func (f *filler) wholeAt(w word) span {
+	for _, s := range f.whole {
+		if s.start <= w.start && w.end <= s.end {
+			return s
+		}
+	}
+	return span{}
 }
 
 // afterName finds what follows the property's name: "table users".
@@ -133,7 +141,7 @@ func (f *filler) nouns() []span {
 		if w.start < end || !f.properNoun(w.start) {
 			continue
 		}
-		if s := f.run(i); s.end > 0 {
+		if s := f.run(i); s.end > 0 && s.start >= end {
 			list = append(list, s)
 			end = s.end
 		}
@@ -150,7 +158,7 @@ func (f *filler) leftover() []span {
 			continue
 		}
 		if !w.cjk {
-			if s := f.run(i); s.end > 0 {
+			if s := f.run(i); s.end > 0 && s.start >= end {
 				list = append(list, s)
 				end = s.end
 			}
@@ -160,8 +168,28 @@ func (f *filler) leftover() []span {
 			for _, kept := range content(part) {
 				if f.free(kept) {
 					list = append(list, span{kept.start, kept.end})
+					end = kept.end
 				}
 			}
+		}
+	}
+	return list
+}
+
+// singly is leftover with the CJK stretches cut at their "and".
+func (f *filler) singly() []span {
+	var list []span
+	for _, s := range f.leftover() {
+		for {
+			at := strings.IndexAny(f.text[s.start:s.end], "和与與")
+			if at <= 0 {
+				break
+			}
+			list = append(list, span{s.start, s.start + at})
+			s.start += at + len("和")
+		}
+		if s.start < s.end {
+			list = append(list, s)
 		}
 	}
 	return list

@@ -87,8 +87,8 @@ func (r *request) decide() reply {
 	if len(t.results) > 0 {
 		return reply{content: r.shape(answer(t.results, chinese), t)}
 	}
-	if picked, question := r.choose(t.text, forced); picked != nil {
-		return reply{calls: []call{*picked}}
+	if calls, question := r.choose(t.text, forced); calls != nil {
+		return reply{calls: calls}
 	} else if question != "" {
 		return reply{content: r.shape(question, t)}
 	}
