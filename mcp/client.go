@@ -66,7 +66,8 @@ type ClientOptions struct {
 
 	// OnListChanged is told that "tools", "prompts" or "resources" changed, from
 	// a goroutine of its own; changes that come faster than it returns are told
-	// once. In the modern era it makes the client subscribe to these changes.
+	// once. In the modern era it makes the client subscribe to these changes. It
+	// must not close the client.
 	OnListChanged func(what string)
 	// OnNotification sees every notification of the server except progress, in
 	// the order in which they arrive, log messages (notifications/message)
@@ -81,6 +82,11 @@ type ClientOptions struct {
 	Logger *slog.Logger
 
 	Limits Limits
+}
+
+// answers reports whether the client answers requests of the server.
+func (o *ClientOptions) answers() bool {
+	return o.Roots != nil || o.Sampling != nil || o.Elicit != nil
 }
 
 // A Client is a connection to one MCP server. It is a [dragoman.Toolset], and

@@ -60,9 +60,10 @@ func (c *Client) connect(ctx context.Context, t Transport) error {
 	if c.link, err = t.open(ctx, c); err != nil {
 		return err
 	}
+	silent := false
 	if _, only := t.(*SSE); !only && c.o.Era != Legacy {
 		s, err := c.discover(ctx)
-		if s != nil || err != nil {
+		if silent = errors.Is(err, errSilent); !silent && (s != nil || err != nil) {
 			return c.settle(ctx, s, err)
 		}
 	}
@@ -87,14 +88,18 @@ func (c *Client) connect(ctx context.Context, t Transport) error {
 			s, err = c.initialize(ctx)
 		}
 	}
-	if isModern(err) && c.o.Era == Legacy {
-		// What was remembered is no longer true.
-		if s, probed := c.discover(ctx); s != nil || probed != nil {
+	if err != nil && ctx.Err() == nil && (silent || c.o.Era == Legacy) && undecided(err) == nil {
+		// What was remembered is no longer true, or a modern server was slow to
+		// start.
+		if s, probed := c.discover(ctx); s != nil {
 			return c.settle(ctx, s, probed)
 		}
 	}
 	return c.settle(ctx, s, err)
 }
+
+// errSilent: the server did not answer the probe in time.
+var errSilent = errors.New("no answer to server/discover")
 
 func (c *Client) settle(ctx context.Context, s *session, err error) error {
 	if err != nil {
@@ -131,7 +136,7 @@ func legacyHTTP(err error) bool {
 }
 
 // discover asks the server for its era. A nil session without an error means:
-// not modern.
+// not modern; errSilent: probably not.
 func (c *Client) discover(ctx context.Context) (*session, error) {
 	version := modernVersions[0]
 	for range 2 {
@@ -142,8 +147,11 @@ func (c *Client) discover(ctx context.Context) (*session, error) {
 		if err == nil {
 			return c.discovered(s, a)
 		}
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return nil, fmt.Errorf("asking the server for its era: %w", ctx.Err())
+		case errors.Is(err, context.DeadlineExceeded):
+			return nil, errSilent
 		}
 		e, ok := errors.AsType[*RPCError](err)
 		if !ok || !e.modern() {

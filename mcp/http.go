@@ -84,10 +84,10 @@ func newRequester(c *Client, t *HTTP) (requester, error) {
 	return r, nil
 }
 
-// sameOrigin follows redirects within one origin: sessions, arguments and
-// credentials are for one server.
+// sameOrigin follows redirects within one origin, since sessions, arguments and
+// credentials are for one server; and not those that turn a POST into a GET.
 func sameOrigin(req *http.Request, via []*http.Request) error {
-	if len(via) > 5 || req.URL.Scheme != via[0].URL.Scheme || req.URL.Host != via[0].URL.Host {
+	if len(via) > 5 || req.Method != via[0].Method || req.URL.Scheme != via[0].URL.Scheme || req.URL.Host != via[0].URL.Host {
 		return http.ErrUseLastResponse
 	}
 	return nil
@@ -375,7 +375,10 @@ func (h *httpLink) send(ctx context.Context, body []byte) error {
 // delivered closes resp, and returns an error unless it is 2xx.
 func delivered(resp *http.Response) error {
 	defer resp.Body.Close()
-	b, _ := io.ReadAll(io.LimitReader(resp.Body, smallBody))
+	var b []byte
+	if mediaType(resp.Header) != typeStream { // which may never end
+		b, _ = io.ReadAll(io.LimitReader(resp.Body, smallBody))
+	}
 	if resp.StatusCode/100 != 2 {
 		return statusError(resp, b)
 	}

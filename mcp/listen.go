@@ -12,16 +12,10 @@ var errUnsubscribed = errors.New("the server ended the subscription")
 // "Subscriptions"), until the client ends or the server refuses.
 func (c *Client) listen(names []string, filter []byte) {
 	r := &request{method: "subscriptions/listen", inner: append([]byte(`"notifications":`), filter...)}
-	for failures, again := 0, false; ; again = true {
-		if again {
-			if sleep(c.ctx, backOff(failures)) != nil {
-				return
-			}
-			// What changed meanwhile was not told.
-			c.listChanged(names...)
-		}
+	for failures := 0; ; {
 		start := time.Now()
 		_, err := c.do(c.ctx, r)
+		lasted := time.Since(start)
 		if c.ctx.Err() != nil {
 			return
 		}
@@ -29,10 +23,16 @@ func (c *Client) listen(names []string, filter []byte) {
 			c.log.Info("MCP server takes no subscriptions", "server", c.o.Label, "error", e)
 			return
 		}
-		if failures++; time.Since(start) > time.Minute {
+		if failures++; lasted > time.Minute {
 			failures = 1
 		}
 		c.log.Debug("MCP subscription ended", "server", c.o.Label, "error", err)
+		if sleep(c.ctx, backOff(failures)) != nil {
+			return
+		}
+		if lasted > 5*time.Second {
+			c.listChanged(names...) // what changed meanwhile was not told
+		}
 	}
 }
 

@@ -45,23 +45,24 @@ func number(b []byte) (int64, bool) {
 }
 
 // readMessages calls f for each message in b: one, or those of a batch (MCP
-// 2025-03-26). The messages are slices of b. An error means that b holds
-// nothing that could be told apart; a message that f was not called for is not
-// lost silently.
+// 2025-03-26). The messages are slices of b. An error says that something in b
+// is no message.
 func readMessages(b []byte, f func(message)) error {
 	if len(b) > 0 && b[0] == '[' {
 		parts, err := rawjson.Elements(b)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrAnswer, err)
 		}
+		var first error
 		for _, part := range parts {
 			m, err := readMessage(part)
-			if err != nil {
-				return err
+			if err == nil {
+				f(m)
+			} else if first == nil {
+				first = err
 			}
-			f(m)
 		}
-		return nil
+		return first
 	}
 	m, err := readMessage(b)
 	if err != nil {

@@ -73,7 +73,8 @@ func (c *Client) do(ctx context.Context, r *request) (*answer, error) {
 			}
 			renewed = true
 			if err := c.renew(ctx, s); err != nil {
-				return nil, fmt.Errorf("renewing the session: %w", err)
+				// Whatever became of that, the request itself was not handled.
+				return nil, &TransportError{Err: fmt.Errorf("renewing the session: %w", err)}
 			}
 			continue
 		}
@@ -129,9 +130,18 @@ func (c *Client) attempt(ctx context.Context, s *session, r *request) (*answer, 
 	if err := r.prepare(); err != nil {
 		return nil, err
 	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	x := &exchange{
 		ctx: ctx, id: c.ids.Add(1), method: r.method, name: r.name, headers: r.headers,
 		version: s.version, modern: s.era == Modern, ask: r.ask,
+	}
+	if !x.modern && c.o.answers() {
+		// What the server asks during the request is not to outlive it.
+		var end context.CancelFunc
+		x.ctx, end = context.WithCancel(ctx)
+		defer end()
 	}
 	if c.o.Elicit != nil && r.ask != nil && !x.modern {
 		c.mu.Lock()
@@ -249,6 +259,9 @@ func (c *Client) provide(ctx context.Context, r *request, asked *rawjson.Object,
 			if err != nil {
 				if ctx.Err() != nil {
 					return nil, ctx.Err()
+				}
+				if e, ok := errors.AsType[*RPCError](err); ok && e.Code == codeMethodNotFound {
+					return nil, fmt.Errorf("%w: it asks for %s, which was not declared", ErrAnswer, bounded(method, 60))
 				}
 				return nil, fmt.Errorf("answering %s of the server: %w", bounded(method, 60), err)
 			}

@@ -139,7 +139,11 @@ func (c *Client) elicit(ctx context.Context, params json.RawMessage, ask func(co
 	}
 	r, err := ask(ctx, q)
 	if err != nil {
-		return nil, err
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		c.log.Warn("asking a person for the MCP server", "server", c.o.Label, "error", err)
+		r = dragoman.Reply{Action: "cancel"}
 	}
 	res := rawjson.Object{}
 	res.Set("action", rawjson.Quote(r.Action))

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strconv"
 	"time"
 )
@@ -124,7 +125,7 @@ func (s *stream) write() {
 
 func (s *stream) read() {
 	lines := lineReader{r: bufio.NewReaderSize(s.r, 64<<10), limit: s.c.o.Limits.Message}
-	for {
+	for garbage := 0; ; {
 		b, err := lines.next()
 		if long, ok := errors.AsType[*longLine](err); ok {
 			m := message{id: flatID(long.head, long.tail), bad: fmt.Errorf("%w: a message of over %d bytes", ErrTooLarge, lines.limit)}
@@ -151,7 +152,11 @@ func (s *stream) read() {
 			}
 		})
 		if err != nil {
-			s.c.log.Warn("MCP server wrote a line that is no message", "server", s.c.o.Label, "line", bounded(string(b), 200))
+			level := slog.LevelWarn
+			if garbage++; garbage > 10 {
+				level = slog.LevelDebug
+			}
+			s.c.log.Log(s.c.ctx, level, "MCP server wrote a line that is no message", "server", s.c.o.Label, "line", bounded(string(b), 200))
 		}
 	}
 }
