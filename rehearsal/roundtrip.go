@@ -3,8 +3,10 @@ package rehearsal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"runtime/debug"
 	"strconv"
 	"sync"
 )
@@ -32,6 +34,7 @@ func (m *Model) RoundTrip(req *http.Request) (*http.Response, error) {
 		if err == nil {
 			err = context.Cause(ctx) // what was cut short must not look complete
 		}
+		w.err = err
 		pw.CloseWithError(err)
 		w.begin(0)
 	}()
@@ -42,8 +45,8 @@ func (m *Model) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, context.Cause(req.Context())
 	}
 	if w.status == 0 { // nothing was written
-		if req.Context().Err() != nil {
-			return nil, context.Cause(req.Context())
+		if w.err != nil {
+			return nil, w.err
 		}
 		return nil, errors.New("rehearsal: the body of the request could not be read")
 	}
@@ -63,18 +66,21 @@ type pipeWriter struct {
 	header, sent http.Header
 	pipe         *io.PipeWriter
 	status       int
-	head         bool // nothing follows the headers
+	err          error // with which serve ended, set before ready is closed without a status
+	head         bool  // nothing follows the headers
 	once         sync.Once
 	ready        chan struct{} // closed when status and sent are set
 }
 
-// serve returns the error with which the body ends, nil for its regular end.
+// serve returns the error with which the body ends, nil for its regular end. A
+// panic is an error too: it would not end the process in net/http's server
+// either.
 func (w *pipeWriter) serve(m *Model, req *http.Request) (err error) {
 	defer func() {
 		if r := recover(); r == http.ErrAbortHandler {
 			err = io.ErrUnexpectedEOF
 		} else if r != nil {
-			panic(r)
+			err = fmt.Errorf("rehearsal: panic: %v\n%s", r, debug.Stack())
 		}
 	}()
 	m.ServeHTTP(w, req)

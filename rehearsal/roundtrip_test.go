@@ -193,6 +193,16 @@ func TestRoundTripBadBody(t *testing.T) {
 	}
 }
 
+// TestRoundTripPanic has a clock that panics.
+func TestRoundTripPanic(t *testing.T) {
+	m := &rehearsal.Model{Now: func() time.Time { panic("the clock fell off the wall") }}
+	req, body := post(t.Context(), twoCalls("rehearsal", true))
+	if _, err := m.RoundTrip(req); err == nil || !strings.Contains(err.Error(), "the clock fell off the wall") {
+		t.Error(err)
+	}
+	<-body.closed
+}
+
 type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, errors.New("broken") }
