@@ -10,7 +10,7 @@ import (
 // Schema returns the JSON Schema (2020-12) of a configuration file, for editors
 // and for checking. It is a little stricter than reading: what only works for
 // the sake of other clients' files, such as a timeout without a unit, is not in
-// it, but their keys are.
+// it, but their keys are. It has no newline at its end.
 func Schema() []byte {
 	root := append(object{
 		{"$schema", "https://json-schema.org/draft/2020-12/schema"},
@@ -32,7 +32,7 @@ func Schema() []byte {
 	if err := encoder.Encode(root); err != nil {
 		panic(err) // only strings, numbers and booleans are in it
 	}
-	return out.Bytes()
+	return bytes.TrimSpace(out.Bytes())
 }
 
 // An object is a JSON object whose members keep their order.
