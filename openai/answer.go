@@ -58,7 +58,7 @@ func (c *Chat) forward(r *reply, chunk, choice, delta *rawjson.Object) error {
 			delta.Set("content", append([]byte(`"\n\n`), content[1:]...))
 		}
 	}
-	if c.role && len(delta.Members) == 0 {
+	if c.role && saysNothing(delta) {
 		return nil
 	}
 	if !c.role {
@@ -81,6 +81,16 @@ func (c *Chat) forward(r *reply, chunk, choice, delta *rawjson.Object) error {
 	}
 	c.out.event(payload)
 	return nil
+}
+
+// saysNothing reports whether a delta has no member that is not null.
+func saysNothing(delta *rawjson.Object) bool {
+	for _, m := range delta.Members {
+		if !rawjson.IsNull(m.Value) {
+			return false
+		}
+	}
+	return true
 }
 
 // setUsage puts usage into a chunk as the client asked for it: a number only in

@@ -85,30 +85,48 @@ func (s *selection) load() (*config.File, error) {
 	return file, nil
 }
 
-// label makes a label for a server from its command: the last part of the
-// package or program that it names.
+// label makes a label for a server from its command: the name of the package or
+// program that it starts.
 func label(command []string) string {
-	name := filepath.Base(command[0])
-	for _, arg := range command[1:] {
-		if !strings.HasPrefix(arg, "-") {
-			if name == "npx" || name == "bunx" || name == "uvx" || name == "node" || name == "python" || name == "python3" || name == "go" {
-				name = filepath.Base(arg)
+	name := command[0]
+	if starters[filepath.Base(name)] {
+		for _, arg := range command[1:] {
+			if !strings.HasPrefix(arg, "-") && arg != "run" {
+				name = arg
+				break
 			}
-			break
 		}
 	}
-	name, _, _ = strings.Cut(name, "@")
-	var b strings.Builder
-	for _, r := range strings.TrimSuffix(name, filepath.Ext(name)) {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' && b.Len() > 0 {
-			b.WriteRune(r)
+	// Of a path, the last part that says something.
+	parts := strings.FieldsFunc(name, func(r rune) bool { return r == '/' || r == '\\' })
+	for i := len(parts) - 1; i >= 0; i-- {
+		part, _, _ := strings.Cut(parts[i], "@")
+		part = strings.TrimSuffix(part, filepath.Ext(part))
+		var b strings.Builder
+		for _, r := range part {
+			if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' && b.Len() > 0 {
+				b.WriteRune(r)
+			}
 		}
-	}
-	if s := b.String(); s != "" && servers.CheckLabel(s) == nil {
-		return s
+		if label := b.String(); !wrappers[label] && servers.CheckLabel(label) == nil {
+			return label
+		}
 	}
 	return "server"
 }
+
+// starters start a program that the next argument names, and wrappers are names
+// of folders and files that say nothing about what is in them.
+var (
+	starters = map[string]bool{
+		"npx": true, "bunx": true, "uvx": true, "uv": true, "node": true, "bun": true, "deno": true,
+		"python": true, "python3": true, "go": true, "java": true,
+	}
+	wrappers = map[string]bool{
+		"index": true, "main": true, "server": true, "cli": true, "dist": true, "build": true,
+		"src": true, "bin": true, "lib": true, "out": true, "cmd": true,
+	}
+)
 
 // open builds the gateway and waits for its servers, at most 30 s.
 func (s *selection) open(ctx context.Context) (*gateway.Gateway, *config.File, error) {

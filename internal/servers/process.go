@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/dragoman-mcp/dragoman/internal/safehttp"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
@@ -20,7 +21,7 @@ func (c *Config) connect(log *slog.Logger) mcp.Transport {
 		for name, value := range c.Headers {
 			header.Set(name, value)
 		}
-		transport := &mcp.HTTP{URL: c.URL, Header: header}
+		transport := &mcp.HTTP{URL: c.URL, Header: header, Client: safehttp.NewClient(safehttp.Options{})}
 		if c.Transport == SSE {
 			return (*mcp.SSE)(transport)
 		}

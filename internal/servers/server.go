@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/safehttp"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
@@ -85,7 +86,7 @@ func (s *server) supervise(ctx context.Context) {
 	defer s.settle()
 	for failures := 0; ; {
 		began := time.Now()
-		err := s.session(ctx)
+		err := safehttp.Redact(s.session(ctx))
 		if ctx.Err() != nil {
 			s.enter(State{Phase: Stopped}, nil, nil)
 			return
