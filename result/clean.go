@@ -4,7 +4,7 @@ import (
 	"unicode/utf8"
 )
 
-// appendClean appends scanned JSON without the space between tokens, with
+// appendClean appends JSON that scan has read without the space between tokens, with
 // hidden characters spelled as escapes, and with U+FFFD for lone surrogates.
 // Parsed again it is the same value, so nothing is lost that JSON can carry
 // from one program to another.
@@ -135,6 +135,11 @@ func appendDecoded(dst, literal []byte) []byte {
 		if i == len(b) {
 			return dst
 		}
+		if c := short[b[i+1]]; c != 0 {
+			dst = append(dst, c)
+			i += 2
+			continue
+		}
 		size, _, _ := unit(b[i:])
 		dst = utf8.AppendRune(dst, decoded(b[i:], size))
 		i += size
@@ -153,18 +158,5 @@ func decoded(b []byte, size int) rune {
 		}
 		return utf8.RuneError
 	}
-	switch c := b[1]; c {
-	case 'b':
-		return '\b'
-	case 'f':
-		return '\f'
-	case 'n':
-		return '\n'
-	case 'r':
-		return '\r'
-	case 't':
-		return '\t'
-	default:
-		return rune(c)
-	}
+	return rune(short[b[1]])
 }

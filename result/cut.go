@@ -9,8 +9,7 @@ import (
 
 // A cut is one place where something was left out.
 type cut struct {
-	pointer string // from the root of the message, or from handle's value
-	sub     int    // where the value begins in the doc, for a pointer too long to show; -1
+	pointer string // from the root of the message
 	unit    Unit
 	total   int
 	shown   int
@@ -29,9 +28,9 @@ const (
 	Bytes      Unit = "bytes"      // bytes of binary data, given as base64
 )
 
-// longPointer is the width in characters from which a cut names its value by a
-// handle of its own instead of a pointer.
-const longPointer = 120
+// longPointer is the width of a pointer in characters up to which values are cut
+// into: what lies behind longer ones is left out together and read as JSON text.
+const longPointer = 160
 
 // floor is what a member of an object keeps of its value at least, in
 // characters, before members are left out altogether.
@@ -44,9 +43,8 @@ type cutter struct {
 	*doc
 	out  []byte
 	cuts []cut
+	used int    // of the budget
 	ptr  []byte // the JSON pointer of the value at hand
-
-	subs bool // handles of their own are possible
 
 	// What the tool's output schema does not stand.
 	keepMembers bool
@@ -64,28 +62,46 @@ type child struct {
 	node
 }
 
-// children goes through the parts of an array or object.
+// A cursor goes through the parts of an array or object.
+type cursor struct {
+	d     *doc
+	n     node
+	k     int // parts gone through
+	i, at int
+}
+
+func (d *doc) cursor(n node) cursor { return cursor{d: d, n: n, i: n.start + 1, at: n.at + 1} }
+
+func (c *cursor) next() (ch child, ok bool) {
+	if c.k == c.n.count {
+		return child{}, false
+	}
+	b := c.d.b
+	i := skip(b, c.i)
+	if c.n.kind == '{' {
+		end := i + literalEnd(b[i:])
+		ch.name = b[i:end]
+		i = skip(b, skip(b, end)+1)
+	}
+	if c.n.at >= 0 && c.at < c.n.next && c.d.tape[c.at].start == i {
+		ch.node = c.d.tape[c.at]
+		c.at = ch.node.next
+	} else {
+		ch.node = measure(b, i)
+	}
+	c.i = skip(b, ch.end) + 1
+	c.k++
+	return ch, true
+}
+
+// children is cursor as a sequence.
 func (d *doc) children(n node) iter.Seq2[int, child] {
 	return func(yield func(int, child) bool) {
-		b, i, at := d.b, n.start+1, n.at+1
+		c := d.cursor(n)
 		for k := range n.count {
-			var c child
-			i = skip(b, i)
-			if n.kind == '{' {
-				end := i + literalEnd(b[i:])
-				c.name = b[i:end]
-				i = skip(b, skip(b, end)+1)
-			}
-			if n.at >= 0 && at < n.next && d.tape[at].start == i {
-				c.node = d.tape[at]
-				at = c.next
-			} else {
-				c.node = measure(b, i)
-			}
-			if !yield(k, c) {
+			if ch, _ := c.next(); !yield(k, ch) {
 				return
 			}
-			i = skip(b, c.end) + 1
 		}
 	}
 }
@@ -97,7 +113,12 @@ func skip(b []byte, i int) int {
 	return i
 }
 
-func (n *node) fits(budget int) bool { return n.chars <= budget && !n.deep }
+// fits reports whether the whole of n can stand at a depth, within budget.
+func (n *node) fits(depth, budget int) bool {
+	return n.chars <= budget && !n.deep(depth)
+}
+
+func (n *node) deep(depth int) bool { return depth+n.height > maxDepth }
 
 // appendNode appends a value, whole.
 func (d *doc) appendNode(dst []byte, n node) []byte {
@@ -136,12 +157,7 @@ func appendToken(dst, literal []byte) []byte {
 
 // cost is what it takes at most to tell about a cut at the value at hand.
 func (c *cutter) cost() int {
-	const rest = len(`{"pointer":,"unit":"characters","total":1234567890,"shown":1234567890},`)
-	const handle = len(`"handle":"1234567890123456.1234567890",`)
-	if width := quotedWidth(c.ptr); width <= longPointer {
-		return rest + width
-	}
-	return rest + max(handle+2, longPointer)
+	return len(`{"pointer":,"unit":"characters","total":1234567890,"shown":1234567890},`) + quotedWidth(c.ptr)
 }
 
 func quotedWidth(s []byte) int {
@@ -149,46 +165,37 @@ func quotedWidth(s []byte) int {
 }
 
 // tell records a cut of the value at hand.
-func (c *cutter) tell(n node, unit Unit, total, shown int) {
-	t := cut{pointer: string(c.ptr), sub: -1, unit: unit, total: total, shown: shown}
-	if quotedWidth(c.ptr) > longPointer {
-		if c.subs {
-			t.pointer, t.sub = "", n.start
-		} else {
-			t.pointer = string(ancestor(c.ptr))
-		}
-	}
-	c.cuts = append(c.cuts, t)
+func (c *cutter) tell(unit Unit, total, shown int) {
+	c.cuts = append(c.cuts, cut{string(c.ptr), unit, total, shown})
 }
 
-// ancestor shortens a pointer to its nearest ancestor that can be shown.
-func ancestor(ptr []byte) []byte {
-	for quotedWidth(ptr) > longPointer {
-		i := len(ptr) - 1
-		for i > 0 && ptr[i] != '/' {
-			i--
-		}
-		ptr = ptr[:i]
+// pageable reports whether pointers can name the parts of an array or object
+// that pointer leads to.
+func (n *node) pageable(pointer []byte) bool {
+	widest := n.widest
+	if n.kind == '[' {
+		widest = len(strconv.Itoa(n.count))
 	}
-	return ptr
+	return quotedWidth(pointer)+1+widest <= longPointer
 }
 
 // put writes the value at hand within budget and returns what it took of it.
 // If that can not be done, ok is false and nothing is written.
 func (c *cutter) put(n node, depth, budget int) (used int, ok bool) {
-	if n.fits(budget) {
+	if n.fits(depth, budget) {
 		c.out = c.appendNode(c.out, n)
 		return n.chars, true
 	}
+	open := depth < maxDepth && n.pageable(c.ptr)
 	switch {
 	case n.kind == '"' && !c.keepStrings:
 		return c.text(n, budget)
-	case n.kind == '[' && depth < maxDepth:
+	case n.kind == '[' && open:
 		if c.spread == n.start && len(c.priority) == n.count {
 			return c.share(n, depth, budget)
 		}
 		return c.array(n, depth, budget)
-	case n.kind == '{' && depth < maxDepth && !n.opaque:
+	case n.kind == '{' && open:
 		return c.share(n, depth, budget)
 	case c.keepMembers || c.keepStrings:
 		return 0, false
@@ -199,19 +206,20 @@ func (c *cutter) put(n node, depth, budget int) (used int, ok bool) {
 // husk leaves nothing but the kind of the value.
 func (c *cutter) husk(n node, budget int) (used int, ok bool) {
 	text, unit, total := "null", JSONText, n.chars
-	switch {
-	case n.kind == '[':
+	switch n.kind {
+	case '[':
 		text, unit, total = "[]", Items, n.count
-	case n.kind == '{' && n.opaque:
-		text = "{}"
-	case n.kind == '{':
+	case '{':
 		text, unit, total = "{}", Members, n.count
+	}
+	if !n.pageable(c.ptr) {
+		unit, total = JSONText, n.chars
 	}
 	if used = len(text) + c.cost(); used > budget {
 		return 0, false
 	}
 	c.out = append(c.out, text...)
-	c.tell(n, unit, total, 0)
+	c.tell(unit, total, 0)
 	return used, true
 }
 
@@ -225,7 +233,7 @@ func (c *cutter) text(n node, budget int) (used int, ok bool) {
 	c.out = append(c.out, '"')
 	c.out = appendInside(c.out, inside[:size])
 	c.out = append(c.out, '"')
-	c.tell(n, Characters, n.count, count)
+	c.tell(Characters, n.count, count)
 	return used + width, true
 }
 
@@ -258,7 +266,7 @@ func (c *cutter) array(n node, depth, budget int) (used int, ok bool) {
 		if left < comma {
 			break
 		}
-		if !ch.fits(left-comma) && k > 0 && left < room/2 {
+		if !ch.fits(depth+1, left-comma) && k > 0 && left < room/2 {
 			break
 		}
 		c.out = append(c.out, ","[:comma]...)
@@ -280,7 +288,7 @@ func (c *cutter) array(n node, depth, budget int) (used int, ok bool) {
 	if shown == n.count {
 		return 2 + room - left, true
 	}
-	c.tell(n, Items, n.count, shown)
+	c.tell(Items, n.count, shown)
 	return budget - left, true
 }
 
@@ -292,7 +300,7 @@ func (c *cutter) share(n node, depth, budget int) (used int, ok bool) {
 	if room < 0 {
 		return 0, false
 	}
-	parts, shares, left := c.divide(n, room)
+	parts, shares, left := c.divide(n, depth+1, room)
 	if len(parts) < n.count && n.kind == '{' && c.keepMembers {
 		return 0, false
 	}
@@ -326,7 +334,7 @@ func (c *cutter) share(n node, depth, budget int) (used int, ok bool) {
 		if n.kind == '[' {
 			unit = Items
 		}
-		c.tell(n, unit, n.count, shown)
+		c.tell(unit, n.count, shown)
 		return budget - left, true
 	}
 	return budget - left - c.cost(), true
@@ -334,18 +342,18 @@ func (c *cutter) share(n node, depth, budget int) (used int, ok bool) {
 
 // divide finds how many of n's parts can be shown, and the room for the value
 // of each.
-func (c *cutter) divide(n node, room int) (parts []child, shares []int, left int) {
+func (c *cutter) divide(n node, depth, room int) (parts []child, shares []int, left int) {
 	for k, ch := range c.children(n) {
 		about := min(k, 1)
 		if ch.name != nil {
 			about += utf8.RuneCount(appendClean(nil, ch.name)) + 1
 		}
 		least := ch.chars
-		if least > floor || ch.deep {
+		if least > floor || ch.deep(depth) {
 			back := c.push(k, ch)
 			least = floor + c.cost()
 			c.ptr = c.ptr[:back]
-			if !ch.deep {
+			if !ch.deep(depth) {
 				least = min(least, ch.chars)
 			}
 		}

@@ -42,7 +42,7 @@ func jsonValue(depth int) *rapid.Generator[string] {
 			return `"` + strings.Repeat(rapid.SampledFrom([]string{"x", "语", `\n`, `\ud83d\ude00`, "\u202e", "🏴\U000e0067"}).Draw(t, "unit"), rapid.IntRange(1, 3000).Draw(t, "n")) + `"`
 		case "list":
 			one := jsonValue(depth-1).Draw(t, "one")
-			return "[" + strings.Repeat(one+",", rapid.IntRange(0, 300).Draw(t, "n")) + one + "]"
+			return "[" + strings.Repeat(one+",", min(rapid.IntRange(0, 300).Draw(t, "n"), 60_000/len(one))) + one + "]"
 		default:
 			n := rapid.IntRange(1, 400).Draw(t, "n")
 			open, close := "[", "]"
@@ -98,7 +98,15 @@ func mcpResult() *rapid.Generator[dragoman.Result] {
 
 func TestMessageFitsAndIsJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		shape := Shape{Limit: rapid.SampledFrom([]int{1000, 1001, 1500, 4000, 25000}).Draw(t, "limit")}
+		shape := Shape{
+			Profile: rapid.SampledFrom([]Profile{"", Text, Structured, Raw}).Draw(t, "profile"),
+			Limit:   rapid.SampledFrom([]int{1000, 1001, 1500, 4000, 25000}).Draw(t, "limit"),
+			Tokens:  rapid.SampledFrom([]int{0, 400, 2000}).Draw(t, "tokens"),
+			Images:  rapid.Bool().Draw(t, "images"),
+		}
+		if rapid.Bool().Draw(t, "shelf") {
+			shape.Shelf = &Shelf{}
+		}
 		res := mcpResult().Draw(t, "result")
 		if !json.Valid(res.Content) {
 			t.Fatalf("the test made invalid JSON: %s", res.Content)
@@ -107,11 +115,25 @@ func TestMessageFitsAndIsJSON(t *testing.T) {
 		if n := utf8.RuneCountInString(m.Text); n > shape.Limit {
 			t.Fatalf("%d characters, limit %d: %s", n, shape.Limit, m.Text)
 		}
-		if !json.Valid([]byte(m.Text)) {
+		if n := EstimateTokens(m.Text); shape.Tokens > 0 && n > max(shape.Tokens, MinLimit) {
+			t.Fatalf("about %d tokens, limit %d", n, shape.Tokens)
+		}
+		text := m.Text
+		if shape.Profile == Text {
+			_, fenced, _ := strings.Cut(text, "\n```json\n")
+			text = strings.TrimSuffix(fenced, "\n```")
+		}
+		if !json.Valid([]byte(text)) {
 			t.Fatalf("not JSON: %s", m.Text)
 		}
+		if shape.Profile == "" || shape.Profile == Text {
+			members := memberNames(t, text)
+			if strings.Join(members, " ") != "status data meta" {
+				t.Fatalf("members %q: %s", members, text)
+			}
+		}
 		for _, r := range m.Text {
-			if hidden(r) {
+			if hidden(r) && r != '\n' && r != '\t' {
 				t.Fatalf("%U is in the message: %q", r, m.Text)
 			}
 		}
@@ -119,3 +141,14 @@ func TestMessageFitsAndIsJSON(t *testing.T) {
 }
 
 var call = dragoman.Call{ID: "c1", Tool: &dragoman.Tool{Name: "weather__get_weather", Original: "get_weather", Server: "weather"}}
+
+func memberNames(t interface{ Fatalf(string, ...any) }, text string) (names []string) {
+	d, err := scan([]byte(text))
+	if err != nil {
+		t.Fatalf("scanning %s: %v", text, err)
+	}
+	for _, m := range d.children(d.root) {
+		names = append(names, string(appendDecoded(nil, m.name)))
+	}
+	return names
+}

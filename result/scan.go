@@ -11,14 +11,10 @@ import (
 // (Python) and 10,000 (Go) levels.
 const maxDepth = 128
 
-// bigValue is the length in bytes from which a value gets an entry on the tape.
-// Shorter values are cheap enough to be measured again where that is needed.
+// bigValue is the length in bytes from which a value gets an entry on the tape,
+// for each level of its depth: so a tape stays small even for towers of nested
+// values. Shorter values are cheap enough to be measured again where needed.
 const bigValue = 512
-
-// longName is the length in bytes from which a member name makes its object
-// opaque: too unwieldy for JSON pointers, so such an object is shown whole or
-// paged as text.
-const longName = 160
 
 // A doc is one JSON value that scan has read once from end to end. Everything
 // else works on its bytes and on the tape, without reading the whole again.
@@ -37,15 +33,15 @@ type node struct {
 	next       int  // where the tape goes on behind the value and all in it
 	kind       byte // '{' '[' '"' '0' 't' 'f' 'n'
 	plain      bool // appendClean would copy it unchanged
-	deep       bool // something in it lies deeper than maxDepth
-	opaque     bool // an object with a member name of longName or more
+	height     int  // levels of arrays and objects in it, itself included
+	widest     int  // characters of the longest name in it, as a pointer spells it
 }
 
 var errNotJSON = errors.New("not valid JSON")
 
 // scan reads b, which must be valid UTF-8, as exactly one JSON value (RFC 8259).
 func scan(b []byte) (*doc, error) {
-	s := scanner{b: b, lastDirty: -1, lastDeep: -1}
+	s := scanner{b: b, lastDirty: -1}
 	s.space()
 	s.lastDirty = -1
 	if err := s.value(); err != nil {
@@ -62,7 +58,7 @@ func scan(b []byte) (*doc, error) {
 // measure returns the node of the small value at b[i:]. The bytes have been
 // scanned before, as a part of their doc.
 func measure(b []byte, i int) node {
-	s := scanner{b: b, i: i, lastDirty: -1, lastDeep: -1}
+	s := scanner{b: b, i: i, lastDirty: -1}
 	_ = s.value()
 	s.last.at = -1
 	return s.last
@@ -76,7 +72,6 @@ type scanner struct {
 	i         int
 	chars     int
 	lastDirty int // the last byte that appendClean would change
-	lastDeep  int // the last byte deeper than maxDepth
 
 	tape   []node
 	frames []frame // the open arrays and objects, down to maxDepth
@@ -144,15 +139,22 @@ func (s *scanner) begin(kind byte) error {
 	if kind == '[' {
 		return nil
 	}
-	start := s.i
+	start, chars := s.i, s.chars
 	if s.i >= len(s.b) || s.b[s.i] != '"' {
 		return s.fail("a member without a name")
 	}
 	if _, err := s.str(); err != nil {
 		return err
 	}
-	if s.i-start >= longName && len(s.deep) == 0 {
-		s.frames[len(s.frames)-1].opaque = true
+	if len(s.deep) == 0 {
+		width := s.chars - chars - 2
+		for _, c := range s.b[start:s.i] {
+			if c == '~' || c == '/' {
+				width++
+			}
+		}
+		f := &s.frames[len(s.frames)-1]
+		f.widest = max(f.widest, width)
 	}
 	s.space()
 	if s.i >= len(s.b) || s.b[s.i] != ':' {
@@ -203,7 +205,7 @@ func (s *scanner) inside() byte {
 func (s *scanner) open(kind byte) {
 	if len(s.frames) > maxDepth {
 		s.deep = append(s.deep, kind)
-		s.lastDeep = s.i
+		s.frames[len(s.frames)-1].height = 1 << 30
 	} else {
 		s.frames = append(s.frames, frame{
 			node:       node{start: s.i, kind: kind, at: len(s.tape)},
@@ -226,6 +228,10 @@ func (s *scanner) close() {
 	s.frames = s.frames[:len(s.frames)-1]
 	f.end = s.i
 	f.chars = s.chars - f.startChars
+	f.height++
+	if n := len(s.frames); n > 0 {
+		s.frames[n-1].height = max(s.frames[n-1].height, f.height)
+	}
 	s.finish(f.node, f.at)
 }
 
@@ -234,9 +240,8 @@ func (s *scanner) close() {
 // there.
 func (s *scanner) finish(n node, at int) {
 	n.plain = s.lastDirty < n.start
-	n.deep = s.lastDeep >= n.start
 	s.last = n
-	if n.end-n.start < bigValue {
+	if n.end-n.start < bigValue*(1+len(s.frames)) {
 		s.tape = s.tape[:at]
 		s.last.at = -1
 		return
@@ -354,6 +359,12 @@ func (s *scanner) str() (count int, err error) {
 			s.i = i
 			return 0, s.fail("a raw control character in a string")
 		}
+		if b[i] == '\\' && i+1 < len(b) && short[b[i+1]] != 0 {
+			i += 2
+			out += 2
+			count++
+			continue
+		}
 		size, width, clean := unit(b[i:])
 		if size == 0 {
 			s.i = i
@@ -389,6 +400,9 @@ var class = func() (t [256]byte) {
 	return t
 }()
 
+// short maps the letter of each escape of two characters to what it stands for.
+var short = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
 // unit looks at the one decoded character that b, the inside of a string
 // literal, begins with: its size in bytes, and its width in characters as
 // appendClean writes it. clean reports that it is written as it stands. A size
@@ -419,25 +433,22 @@ func escape(b []byte) (size, width int, clean bool) {
 	if len(b) < 2 {
 		return 0, 0, false
 	}
-	switch b[1] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+	if short[b[1]] != 0 {
 		return 2, 2, true
-	case 'u':
-		r := hex4(b)
-		switch {
-		case r < 0:
-			return 0, 0, false
-		case r >= 0xd800 && r < 0xdc00:
-			if low := hex4(b[6:]); low >= 0xdc00 && low < 0xe000 {
-				return 12, 12, true
-			}
-			return 6, 6, false // a lone surrogate becomes \ufffd
-		case r >= 0xdc00 && r < 0xe000:
-			return 6, 6, false
-		}
-		return 6, 6, true
 	}
-	return 0, 0, false
+	r := hex4(b)
+	switch {
+	case r < 0:
+		return 0, 0, false
+	case r >= 0xd800 && r < 0xdc00:
+		if low := hex4(b[6:]); low >= 0xdc00 && low < 0xe000 {
+			return 12, 12, true
+		}
+		return 6, 6, false // a lone surrogate becomes \ufffd
+	case r >= 0xdc00 && r < 0xe000:
+		return 6, 6, false
+	}
+	return 6, 6, true
 }
 
 // hex4 returns the number of a \uXXXX escape that b begins with, or -1.

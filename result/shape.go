@@ -2,27 +2,9 @@ package result
 
 import (
 	"encoding/json"
-	"strconv"
 	"unicode/utf8"
 
 	"github.com/dragoman-mcp/dragoman"
-)
-
-// A Profile is a form in which a result is put before a model.
-type Profile string
-
-// The profiles. The zero Profile means Envelope.
-const (
-	// Envelope is one JSON object {"status","data","meta"}.
-	Envelope Profile = "envelope"
-	// Text is a readable rendering followed by the envelope in a fenced json
-	// block, for models that were trained on text more than on tool results.
-	Text Profile = "text"
-	// Structured is the data alone; the envelope where there is more to say: an
-	// error, a note, something cut.
-	Structured Profile = "structured"
-	// Raw is the MCP result: content, structuredContent and isError.
-	Raw Profile = "raw"
 )
 
 // Limits of a message in characters, that is, Unicode code points.
@@ -49,7 +31,7 @@ type Shape struct {
 
 	// Inline is the largest number of base64 characters of binary data that
 	// stands in the message itself; 4,096 if zero, none if negative, and never
-	// more than a quarter of the limit.
+	// more than a quarter of the limit. What is longer gets a handle.
 	Inline int
 
 	// Images says that the model sees images: those of the result leave the
@@ -57,7 +39,8 @@ type Shape struct {
 	Images bool
 
 	// Check validates a structuredContent against the output schema of the
-	// tool. Nil means no check.
+	// tool; it is called with what the server sent and with what is left of it
+	// after a cut. Nil means no check.
 	Check func(tool *dragoman.Tool, structured json.RawMessage) error
 
 	// Shelf keeps what was cut, for read_more, and Caller is who may read it.
@@ -81,13 +64,15 @@ type Message struct {
 	// they came. The model has a stub of each.
 	People []json.RawMessage
 
-	// Cut reports that something was left out, and Handle is the name under
-	// which read_more finds the whole; empty when it was not kept.
+	// Cut reports that something was left out. Handle is the name under which
+	// read_more finds the whole; it is empty when nothing was kept. A message
+	// with a handle is the reason to offer read_more.
 	Cut    bool
 	Handle string
 
 	// Mismatch is what Shape.Check said about the structuredContent as the
-	// server sent it. The model is told in meta.note.
+	// server sent it; nil for the content of an error, which is not checked. The
+	// model is told in meta.note.
 	Mismatch error
 }
 
@@ -98,152 +83,70 @@ func (s *Shape) limit() int {
 	return max(s.Limit, MinLimit)
 }
 
+func (s *Shape) inline() int {
+	if s.Inline < 0 {
+		return -1
+	}
+	n := s.Inline
+	if n == 0 {
+		n = 4096
+	}
+	return min(n, s.limit()/4)
+}
+
 // Message shapes the result of a call. It never fails: what can not be read
 // becomes an error that the model can act on.
 func (s *Shape) Message(call dragoman.Call, res dragoman.Result) Message {
-	return s.envelope(s.view(call, res))
-}
-
-// A view is what a message says, before its form and size are decided.
-type view struct {
-	tool, server string
-	failed       bool
-	meta         dragoman.Meta
-	note         string
-	data         piece
-	parts        piece // absent when its doc is nil
-}
-
-// A piece is a value in a scanned document.
-type piece struct {
-	doc      *doc
-	node     node
-	priority []float64 // of the elements, for typed parts
-}
-
-func whole(b []byte) piece {
-	d, err := scan(b)
-	if err != nil {
-		d, _ = scan([]byte("null"))
-	}
-	return piece{doc: d, node: d.root}
-}
-
-const cutHint = "Call read_more with this handle and a pointer, and offset = shown, for the rest."
-const lostHint = "The rest was not kept. Ask the tool for less: narrower filters, smaller pages."
-
-// envelope writes the view as one JSON object.
-func (s *Shape) envelope(v view) Message {
+	v := s.view(call, res)
 	limit := s.limit()
-	head := append([]byte(nil), `{"status":"success","data":`...)
-	if v.failed {
-		head = append(head[:0], `{"status":"error","data":`...)
-	}
-	meta := append([]byte(nil), `,"meta":{"tool":`...)
-	meta = appendClipped(meta, v.tool, 100)
-	meta = append(meta, `,"server":`...)
-	meta = appendClipped(meta, v.server, 60)
-	meta = append(meta, `,"duration_ms":`...)
-	meta = strconv.AppendInt(meta, v.meta.Duration.Milliseconds(), 10)
-	meta = append(meta, `,"cached":`...)
-	meta = strconv.AppendBool(meta, v.meta.Cached)
-	if v.note != "" {
-		meta = append(meta, `,"note":`...)
-		meta = appendClipped(meta, v.note, min(500, limit/5))
-	}
-	budget := limit - len(head) - utf8.RuneCount(meta) - len("}}")
-	if v.parts.doc != nil {
-		budget -= len(`,"parts":`)
-	}
-	size := v.data.node.chars
-	if v.parts.doc != nil {
-		size += v.parts.node.chars
-	}
-	out := head
-	if size <= budget && !v.data.node.deep && !v.parts.node.deep {
-		out = v.data.doc.appendNode(out, v.data.node)
-		out = append(out, meta...)
-		if v.parts.doc != nil {
-			out = append(out, `,"parts":`...)
-			out = v.parts.doc.appendNode(out, v.parts.node)
+	text, cut := s.render(v, limit)
+	for range 8 {
+		tokens := EstimateTokens(text)
+		if s.Tokens <= 0 || tokens <= s.Tokens || limit == MinLimit {
+			break
 		}
-		return Message{Text: string(append(out, "}}"...))}
+		limit = max(MinLimit, min(limit, utf8.RuneCountInString(text))*s.Tokens/tokens*19/20)
+		text, cut = s.render(v, limit)
 	}
-	t := truncated{size: size, hint: lostHint}
-	budget -= utf8.RuneCount(t.append(nil))
-	data, parts := shareOut(v, budget)
-	t.cuts = append(data.cuts, parts.cuts...)
-	out = append(out, data.out...)
-	out = append(out, meta...)
-	out = t.append(out)
-	if v.parts.doc != nil {
-		out = append(out, `,"parts":`...)
-		out = append(out, parts.out...)
+	m := v.message
+	m.Text, m.Cut = text, cut || len(v.blobs) > 0
+	if v.handle != "" && m.Cut {
+		m.Handle = v.handle
+		s.Shelf.keep(s.Caller, v.handle, v.kept(s.Profile == Raw, limit))
 	}
-	return Message{Text: string(append(out, "}}"...)), Cut: true}
+	return m
 }
 
-// shareOut writes data and parts in at most budget characters, cuts included.
-func shareOut(v view, budget int) (data, parts *cutter) {
-	parts = &cutter{}
-	if v.parts.doc != nil {
-		room := min(v.parts.node.chars, max(budget/4, budget-v.data.node.chars))
-		parts = v.parts.write("/meta/parts", room)
-		budget -= room
-	}
-	return v.data.write("/data", budget), parts
-}
-
-func (p piece) write(pointer string, budget int) *cutter {
-	c := &cutter{doc: p.doc, ptr: []byte(pointer), spread: p.node.start, priority: p.priority}
-	c.put(p.node, 0, budget)
-	return c
-}
-
-// truncated is meta.truncated.
-type truncated struct {
-	handle string
-	size   int
-	cuts   []cut
-	hint   string
-}
-
-func (t *truncated) append(dst []byte) []byte {
-	dst = append(dst, `,"truncated":{`...)
-	if t.handle != "" {
-		dst = append(dst, `"handle":`...)
-		dst = appendQuoted(dst, t.handle)
-		dst = append(dst, ',')
-	}
-	dst = append(dst, `"characters":`...)
-	dst = strconv.AppendInt(dst, int64(t.size), 10)
-	dst = append(dst, `,"cut":[`...)
-	dst = appendCuts(dst, t.cuts, t.handle)
-	dst = append(dst, `],"hint":`...)
-	dst = appendQuoted(dst, t.hint)
-	return append(dst, '}')
-}
-
-func appendCuts(dst []byte, cuts []cut, handle string) []byte {
-	for i, c := range cuts {
-		if i > 0 {
-			dst = append(dst, ',')
+func (s *Shape) render(v *view, limit int) (text string, cut bool) {
+	var out []byte
+	switch s.Profile {
+	case Raw:
+		out, cut = s.renderRaw(v, limit)
+	case Text:
+		out, cut = s.renderText(v, limit)
+	case Structured:
+		if n := v.data.node; !v.failed && v.note == "" && v.parts.doc == nil && n.fits(0, limit) {
+			return string(v.data.doc.appendNode(nil, n)), false
 		}
-		dst = append(dst, '{')
-		if c.sub >= 0 {
-			dst = append(dst, `"handle":`...)
-			dst = appendQuoted(dst, handle+"."+strconv.FormatInt(int64(c.sub), 36))
-			dst = append(dst, ',')
-		}
-		dst = append(dst, `"pointer":`...)
-		dst = appendQuoted(dst, c.pointer)
-		dst = append(dst, `,"unit":"`...)
-		dst = append(dst, c.unit...)
-		dst = append(dst, `","total":`...)
-		dst = strconv.AppendInt(dst, int64(c.total), 10)
-		dst = append(dst, `,"shown":`...)
-		dst = strconv.AppendInt(dst, int64(c.shown), 10)
-		dst = append(dst, '}')
+		fallthrough
+	default:
+		out, cut = s.renderEnvelope(v, limit)
 	}
-	return dst
+	return string(out), cut
+}
+
+// EstimateTokens estimates how many tokens a model makes of text: a third of its
+// ASCII characters and every other character. No tokenizer is at hand here, and
+// each model has its own; JSON in English comes out somewhat high, most other
+// scripts high.
+func EstimateTokens(text string) int {
+	ascii, other := 0, 0
+	for _, r := range text {
+		if r < utf8.RuneSelf {
+			ascii++
+		} else {
+			other++
+		}
+	}
+	return (ascii+2)/3 + other
 }

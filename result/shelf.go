@@ -1,4 +1,180 @@
 package result
 
-// A Shelf keeps results that were cut.
-type Shelf struct{}
+import (
+	"crypto/rand"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Bounds of a Shelf.
+const (
+	DefaultShelfBytes = 64 << 20
+	DefaultShelfAge   = 15 * time.Minute
+)
+
+// A Shelf keeps the whole of results that were cut, so that read_more can give
+// the rest. It holds them in memory, bounded in bytes and in time, and gives
+// each only to the caller whose result it was. The zero value is ready; a Shelf
+// is safe for concurrent use and needs no closing.
+//
+// A Shelf lives in one process. Where several processes serve one caller, a
+// handle of another process is like an expired one: the model is told to make
+// the call again.
+type Shelf struct {
+	// Bytes is the size of all results together; DefaultShelfBytes if zero. When
+	// it is reached the caller who holds most loses the oldest result.
+	Bytes int64
+	// Age is how long a result is kept after it was last used; DefaultShelfAge
+	// if zero.
+	Age time.Duration
+
+	mu      sync.Mutex
+	results map[string]*kept // by handle
+	held    map[string]int64 // bytes by caller
+	bytes   int64
+}
+
+// kept is one result on a shelf. Its documents never change.
+type kept struct {
+	roots []root
+	blobs []binary
+	limit int // characters of a message that shows a page
+
+	caller string
+	size   int64
+	used   time.Time
+}
+
+// A root is a document in a kept result and the pointer that leads to it from
+// the message.
+type root struct {
+	pointer string
+	piece
+}
+
+// kept returns what a shelf has to keep of v.
+func (v *view) kept(raw bool, limit int) *kept {
+	k := &kept{blobs: v.blobs, limit: limit}
+	k.roots = append(k.roots, root{"/data", v.data})
+	if raw {
+		k.roots[0].pointer = ""
+	}
+	if v.parts.doc != nil {
+		k.roots = append(k.roots, root{"/meta/parts", v.parts})
+	}
+	const nodeSize = 88
+	if v.reading != nil {
+		k.size += int64(len(v.reading.doc.b) + nodeSize*len(v.reading.doc.tape))
+	}
+	for _, r := range k.roots {
+		if r.owned > 0 {
+			k.size += int64(r.owned + nodeSize*len(r.doc.tape))
+		}
+	}
+	for _, bin := range k.blobs {
+		k.size += int64(len(bin.base64)) // perhaps a second time
+	}
+	return k
+}
+
+// newHandle returns a name that nobody can guess: 80 random bits.
+func newHandle() string { return strings.ToLower(rand.Text()[:16]) }
+
+func (s *Shelf) limits() (bytes int64, age time.Duration) {
+	bytes, age = s.Bytes, s.Age
+	if bytes <= 0 {
+		bytes = DefaultShelfBytes
+	}
+	if age <= 0 {
+		age = DefaultShelfAge
+	}
+	return bytes, age
+}
+
+// takes reports whether a result of that many bytes can be kept at all: there
+// must be room for what we make of it as well.
+func (s *Shelf) takes(size int) bool {
+	bytes, _ := s.limits()
+	return int64(size)*3 <= bytes
+}
+
+func (s *Shelf) keep(caller, handle string, k *kept) {
+	bytes, _ := s.limits()
+	k.caller, k.used = caller, time.Now()
+	k.size += 1 << 10 // so that many small ones are bounded too
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expire()
+	if s.results == nil {
+		s.results, s.held = map[string]*kept{}, map[string]int64{}
+	}
+	s.results[handle] = k
+	s.held[caller] += k.size
+	s.bytes += k.size
+	for s.bytes > bytes && len(s.results) > 1 {
+		s.drop(s.victim(handle))
+	}
+}
+
+// victim chooses what goes next: the result that was used longest ago of the
+// caller who holds most. The newest one stays.
+func (s *Shelf) victim(newest string) (handle string) {
+	most := ""
+	for caller, n := range s.held {
+		if n > s.held[most] || n == s.held[most] && caller < most {
+			most = caller
+		}
+	}
+	find := func(all bool) {
+		for h, k := range s.results {
+			if h != newest && (all || k.caller == most) && (handle == "" || k.used.Before(s.results[handle].used)) {
+				handle = h
+			}
+		}
+	}
+	if find(false); handle == "" {
+		find(true)
+	}
+	return handle
+}
+
+func (s *Shelf) drop(handle string) {
+	k := s.results[handle]
+	delete(s.results, handle)
+	s.bytes -= k.size
+	if s.held[k.caller] -= k.size; s.held[k.caller] == 0 {
+		delete(s.held, k.caller)
+	}
+}
+
+func (s *Shelf) expire() {
+	_, age := s.limits()
+	for h, k := range s.results {
+		if time.Since(k.used) >= age {
+			s.drop(h)
+		}
+	}
+}
+
+// get returns a result of the caller's, and nothing of anybody else's.
+func (s *Shelf) get(caller, handle string) *kept {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expire()
+	k := s.results[handle]
+	if k == nil || k.caller != caller {
+		return nil
+	}
+	k.used = time.Now()
+	return k
+}
+
+// Held returns how many results are kept, and their size in bytes.
+func (s *Shelf) Held() (results int, bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expire()
+	return len(s.results), s.bytes
+}

@@ -1,0 +1,170 @@
+package result
+
+import (
+	"bytes"
+	"encoding/base64"
+	"strings"
+)
+
+// A binary is the data of an image, audio or blob block.
+type binary struct {
+	base64   []byte // standard alphabet, with padding
+	size     int    // bytes that it stands for
+	mime     string // what it is
+	declared string // what the server said, where that is not so
+}
+
+// readBinary reads base64 in the text of a block. Line breaks, the URL alphabet
+// and missing padding are forgiven; anything else is not base64.
+func readBinary(literal []byte, declared string) (binary, bool) {
+	b := literal[1 : len(literal)-1]
+	if bytes.IndexByte(b, '\\') >= 0 {
+		b = appendDecoded(nil, literal)
+	}
+	b, ok := canonicalBase64(b)
+	if !ok {
+		return binary{}, false
+	}
+	bin := binary{base64: b, size: base64.StdEncoding.DecodedLen(len(b)) - padding(b)}
+	var head [48]byte
+	n, _ := base64.StdEncoding.Decode(head[:], b[:min(len(b), 64)])
+	bin.mime = mediaType(declared)
+	if found := sniff(head[:n]); found != "" && found != bin.mime && !contains(found, bin.mime) {
+		bin.mime, bin.declared = found, declared
+	} else if found == "" && seen[bin.mime] {
+		bin.mime, bin.declared = "application/octet-stream", declared
+	}
+	return bin, true
+}
+
+func padding(b []byte) int {
+	return len(b) - len(bytes.TrimRight(b, "="))
+}
+
+// canonicalBase64 returns b in the standard alphabet with padding: b itself
+// where it is so already.
+func canonicalBase64(b []byte) ([]byte, bool) {
+	clean, canonical := 0, true
+	for i, c := range b {
+		switch {
+		case base64Class[c] == 1:
+			clean++
+		case c == '-', c == '_', c == ' ', c == '\n', c == '\r', c == '\t':
+			canonical = false
+		case c == '=' && i >= len(b)-2:
+		default:
+			if rest := bytes.TrimRight(b[i:], "= \r\n\t"); len(rest) > 0 {
+				return nil, false
+			}
+			canonical = false
+		}
+	}
+	if canonical && len(b)%4 == 0 && clean >= len(b)-2 && strings.Trim(string(b[clean:]), "=") == "" {
+		return b, true
+	}
+	out := make([]byte, 0, len(b)+3)
+	for _, c := range b {
+		switch c {
+		case '-':
+			out = append(out, '+')
+		case '_':
+			out = append(out, '/')
+		case ' ', '\n', '\r', '\t', '=':
+		default:
+			out = append(out, c)
+		}
+	}
+	if len(out)%4 == 1 {
+		return nil, false
+	}
+	for len(out)%4 != 0 {
+		out = append(out, '=')
+	}
+	return out, true
+}
+
+var base64Class = func() (t [256]byte) {
+	for _, c := range "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/" {
+		t[c] = 1
+	}
+	return t
+}()
+
+// seen are the image types that models take (OpenAI's guide on vision, 2026-11;
+// the other providers take no more).
+var seen = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true}
+
+// magic are the first bytes of the formats that tools return.
+var magic = []struct{ prefix, at8, mime string }{
+	{"\x89PNG\r\n\x1a\n", "", "image/png"},
+	{"\xff\xd8\xff", "", "image/jpeg"},
+	{"GIF87a", "", "image/gif"},
+	{"GIF89a", "", "image/gif"},
+	{"RIFF", "WEBP", "image/webp"},
+	{"RIFF", "WAVE", "audio/wav"},
+	{"OggS", "", "audio/ogg"},
+	{"ID3", "", "audio/mpeg"},
+	{"fLaC", "", "audio/flac"},
+	{"%PDF-", "", "application/pdf"},
+	{"PK\x03\x04", "", "application/zip"},
+	{"\x1f\x8b\x08", "", "application/gzip"},
+}
+
+// sniff returns the type that the first bytes tell, or "".
+func sniff(head []byte) string {
+	for _, m := range magic {
+		if bytes.HasPrefix(head, []byte(m.prefix)) &&
+			(m.at8 == "" || len(head) >= 12 && string(head[8:12]) == m.at8) {
+			return m.mime
+		}
+	}
+	return ""
+}
+
+// contains reports whether files of the declared type are files of the found
+// one inside, as an office document is a zip archive.
+func contains(found, declared string) bool {
+	switch found {
+	case "application/zip", "application/gzip", "audio/ogg":
+		return declared != "" && !seen[declared] && declared != "application/pdf"
+	}
+	return false
+}
+
+// mediaType brings a MIME type into its usual spelling.
+func mediaType(s string) string {
+	s, _, _ = strings.Cut(s, ";")
+	switch s = strings.ToLower(strings.TrimSpace(s)); s {
+	case "image/jpg", "image/pjpeg":
+		return "image/jpeg"
+	case "image/x-png":
+		return "image/png"
+	case "audio/x-wav", "audio/wave", "audio/vnd.wave":
+		return "audio/wav"
+	case "audio/mp3", "audio/x-mp3", "audio/x-mpeg":
+		return "audio/mpeg"
+	case "audio/x-flac":
+		return "audio/flac"
+	case "application/x-gzip":
+		return "application/gzip"
+	case "":
+		return "application/octet-stream"
+	}
+	return s
+}
+
+// format is the word that names a MIME type in {format}_base64.
+func format(mime string) string {
+	_, s, _ := strings.Cut(mime, "/")
+	s, _, _ = strings.Cut(strings.TrimPrefix(s, "x-"), "+")
+	word := []byte(s)
+	for i, c := range word {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') {
+			word[i] = '_'
+		}
+	}
+	if len(word) == 0 || mime == "application/octet-stream" {
+		return "data"
+	}
+	return string(word[:min(len(word), 40)])
+}

@@ -1,0 +1,492 @@
+package result
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dragoman-mcp/dragoman"
+)
+
+// ReadMore is the name of the tool that gives the rest of what was cut.
+const ReadMore = "read_more"
+
+const readMoreDefinition = `{"name":"read_more","title":"Read more of a result",` +
+	`"description":"Returns more of an earlier tool result that was cut. Take handle, pointer and unit from meta.truncated.cut of that result, and give its shown as offset. ` +
+	`The answer holds total, count, offset, items, has_more and next_offset; go on with next_offset while has_more is true.",` +
+	`"inputSchema":{"type":"object","properties":{` +
+	`"handle":{"type":"string","description":"The handle in meta.truncated, or that of binary data."},` +
+	`"pointer":{"type":"string","description":"JSON pointer of the value in the message that was cut, such as /data/items. Without it all of the data."},` +
+	`"offset":{"type":"integer","minimum":0,"description":"How many units to skip. Without it none."},` +
+	`"limit":{"type":"integer","minimum":1,"description":"How many units to return at most. Without it as many as fit."},` +
+	`"unit":{"type":"string","enum":["items","members","characters","lines","json","bytes"],"description":"What to count. Without it what suits the value: items of a list, members of an object, characters of a text. lines reads a text by lines, json any value as its JSON text."}` +
+	`},"required":["handle"],"additionalProperties":false},` +
+	`"annotations":{"readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}}`
+
+// ReadMoreTool returns the definition of read_more.
+func ReadMoreTool() dragoman.Tool {
+	var entry struct {
+		Title, Description string
+		InputSchema        json.RawMessage
+	}
+	definition := []byte(readMoreDefinition)
+	if err := json.Unmarshal(definition, &entry); err != nil {
+		panic("result: the definition of read_more: " + err.Error())
+	}
+	yes, no := true, false
+	return dragoman.Tool{
+		Definition: definition, Name: ReadMore, Original: ReadMore,
+		Title: entry.Title, Description: entry.Description, InputSchema: entry.InputSchema,
+		Hints:  dragoman.Hints{ReadOnly: &yes, Destructive: &no, Idempotent: &yes, OpenWorld: &no},
+		Effect: dragoman.ReadOnly,
+		Digest: sha256.Sum256([]byte(readMoreDefinition + "\x00" + ReadMore)),
+	}
+}
+
+// For returns the toolset of one caller: read_more on that caller's results.
+func (s *Shelf) For(caller string) dragoman.Toolset { return shelfTools{s, caller} }
+
+type shelfTools struct {
+	shelf  *Shelf
+	caller string
+}
+
+var _ dragoman.Toolset = shelfTools{}
+
+func (t shelfTools) Tools(context.Context) ([]dragoman.Tool, error) {
+	return []dragoman.Tool{ReadMoreTool()}, nil
+}
+
+func (t shelfTools) Call(ctx context.Context, c dragoman.Call) (dragoman.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return dragoman.Result{}, err
+	}
+	if c.Problem != nil {
+		return dragoman.Result{Problem: c.Problem}, nil
+	}
+	if c.Tool != nil && c.Tool.Original != ReadMore && c.Tool.Name != ReadMore {
+		return dragoman.Failure(dragoman.CodeUnknownTool, "Nobody offers a tool of that name here."), nil
+	}
+	return t.shelf.Read(t.caller, c.Arguments), nil
+}
+
+// A request is the arguments of read_more.
+type request struct {
+	Handle  string `json:"handle"`
+	Pointer string `json:"pointer"`
+	Offset  int    `json:"offset"`
+	Limit   *int   `json:"limit"`
+	Unit    Unit   `json:"unit"`
+}
+
+// Read runs read_more with its JSON arguments for a caller. The result is the
+// page as structuredContent, small enough for a message of the limit under
+// which the result was cut; what is wrong with the arguments is a Problem that
+// says how to go on.
+//
+// A page holds total, count, offset, items, has_more, next_offset (null at the
+// end) and unit. items is an array for items and lines, an object for members,
+// a string for characters, json and bytes (base64). The pages of a value put
+// together are that value. When the first item of a page is too big for it, the
+// page holds what fits and says in cut, as meta.truncated does, where the rest
+// is.
+func (s *Shelf) Read(caller string, arguments json.RawMessage) dragoman.Result {
+	var req request
+	if err := json.Unmarshal(arguments, &req); err != nil {
+		field := dragoman.Field{Expected: "an object with a handle"}
+		if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && e.Field != "" {
+			field = dragoman.Field{Path: "/" + e.Field, Expected: "a value of type " + e.Type.String()}
+		}
+		return wrong("The arguments can not be read.", field)
+	}
+	base, part, _ := strings.Cut(req.Handle, ".")
+	k := s.get(caller, base)
+	if k == nil {
+		return wrong("The handle is unknown or has expired. Call the tool again that gave the result.",
+			dragoman.Field{Path: "/handle", Expected: "a handle from meta.truncated of a recent result", Missing: req.Handle == ""})
+	}
+	if req.Offset < 0 {
+		return wrong("The offset is negative.", dragoman.Field{Path: "/offset", Expected: "0 or more"})
+	}
+	if req.Limit != nil && *req.Limit < 1 {
+		return wrong("The limit is below 1.", dragoman.Field{Path: "/limit", Expected: "1 or more, or no limit"})
+	}
+	p, problem := k.find(&req, part)
+	if problem != nil {
+		return dragoman.Result{Problem: problem}
+	}
+	return p.result()
+}
+
+func wrong(message string, field dragoman.Field) dragoman.Result {
+	return dragoman.Result{Problem: badArgument(message, field)}
+}
+
+func badArgument(message string, field dragoman.Field) *dragoman.Problem {
+	return &dragoman.Problem{Code: dragoman.CodeInvalidArguments, Message: message, Fields: []dragoman.Field{field}}
+}
+
+// pageOverhead is what stands around items in the message of a page: the
+// envelope or, in the Text profile, heading and fence, and the page's own
+// members.
+const pageOverhead = 480
+
+// pageDepth is more than the levels that a page puts around its items.
+const pageDepth = 4
+
+// A page is the answer of read_more in the making.
+type page struct {
+	*request
+	pointer []byte // from the root of the message
+	unit    Unit
+	room    int // characters for items and cuts
+	most    int // units
+	total   int
+
+	count int
+	items []byte
+	cuts  []cut
+}
+
+// find resolves what is asked for and reads it.
+func (k *kept) find(req *request, part string) (*page, *dragoman.Problem) {
+	p := &page{request: req, room: k.limit - pageOverhead, most: math.MaxInt}
+	if req.Limit != nil {
+		p.most = *req.Limit
+	}
+	if number, ok := strings.CutPrefix(part, "b"); ok {
+		i, err := strconv.Atoi(number)
+		if err != nil || i < 0 || i >= len(k.blobs) {
+			return nil, badHandle()
+		}
+		return p.bytes(k.blobs[i])
+	}
+	if part != "" {
+		return nil, badHandle()
+	}
+	d, n, pointer, problem := k.locate(req.Pointer)
+	if problem != nil {
+		return nil, problem
+	}
+	p.pointer = []byte(pointer)
+	// A tape of its own goes as deep again as a page can show.
+	fresh, err := scan(d.b[n.start:n.end])
+	if err != nil {
+		return nil, badPointer(pointer, "another value")
+	}
+	return p.read(fresh)
+}
+
+func badHandle() *dragoman.Problem {
+	return badArgument("The handle names no part of that result.",
+		dragoman.Field{Path: "/handle", Expected: "a handle exactly as a cut gives it"})
+}
+
+// locate finds a value by its pointer from the root of the message. A pointer
+// from the data is understood too, and made one from the root.
+func (k *kept) locate(pointer string) (d *doc, n node, full string, problem *dragoman.Problem) {
+	first := k.roots[0]
+	for _, r := range k.roots {
+		rest, ok := strings.CutPrefix(pointer, r.pointer)
+		if !ok || rest != "" && rest[0] != '/' {
+			continue
+		}
+		if n, problem = r.doc.resolve(r.node, rest); problem == nil || r.pointer != first.pointer {
+			return r.doc, n, pointer, problem
+		}
+	}
+	if n, other := first.doc.resolve(first.node, pointer); other == nil || problem == nil {
+		return first.doc, n, first.pointer + pointer, other
+	}
+	return nil, n, "", problem
+}
+
+// resolve follows a JSON pointer (RFC 6901) from n. Of several members of one
+// name the last counts.
+func (d *doc) resolve(n node, pointer string) (node, *dragoman.Problem) {
+	at := ""
+	for tokens := pointer; tokens != ""; {
+		if tokens[0] != '/' {
+			return n, badPointer(at, "a pointer that begins with /")
+		}
+		token, rest, more := strings.Cut(tokens[1:], "/")
+		if tokens = ""; more {
+			tokens = "/" + rest
+		}
+		child, ok := d.part(n, token)
+		if !ok {
+			return n, badPointer(at, d.partsOf(n))
+		}
+		n = child
+		at += "/" + token
+		if strings.Count(at, "/") > maxDepth {
+			return n, badPointer(at, "a shorter pointer; a cut that lies deeper has a handle of its own")
+		}
+	}
+	return n, nil
+}
+
+func (d *doc) part(n node, token string) (found node, ok bool) {
+	switch n.kind {
+	case '[':
+		i, err := strconv.Atoi(token)
+		if err != nil || i < 0 || i >= n.count || strconv.Itoa(i) != token {
+			return node{}, false
+		}
+		c := d.cursor(n)
+		for range i {
+			c.next()
+		}
+		ch, ok := c.next()
+		return ch.node, ok
+	case '{':
+		for _, m := range d.children(n) {
+			if string(appendToken(nil, m.name)) == token {
+				found, ok = m.node, true
+			}
+		}
+	}
+	return found, ok
+}
+
+// partsOf says what a pointer could name in n.
+func (d *doc) partsOf(n node) string {
+	switch n.kind {
+	case '[':
+		return fmt.Sprintf("an index below %d there", n.count)
+	case '{':
+		var names []string
+		for _, m := range d.children(n) {
+			if len(names) == 10 {
+				names = append(names, "…")
+				break
+			}
+			names = append(names, visible(string(appendDecoded(nil, m.name)), 40))
+		}
+		return "one of the members there: " + strings.Join(names, ", ")
+	}
+	return "no further step: there is a plain value"
+}
+
+func badPointer(at, expected string) *dragoman.Problem {
+	return badArgument(fmt.Sprintf("The pointer names nothing below %q.", visible(at, 200)),
+		dragoman.Field{Path: "/pointer", Expected: expected})
+}
+
+// read makes the page of the value that d is.
+func (p *page) read(d *doc) (*page, *dragoman.Problem) {
+	n := d.root
+	own := map[byte]Unit{'[': Items, '{': Members, '"': Characters}[n.kind]
+	if own == "" || own != Characters && !n.pageable(p.pointer) {
+		own = JSONText
+	}
+	p.unit = p.Unit
+	if p.unit == "" {
+		p.unit = own
+	}
+	switch {
+	case p.unit == JSONText:
+		return p.jsonText(d)
+	case p.unit == Lines && n.kind == '"':
+		return p.lines(d)
+	case p.unit == own && own == Characters:
+		return p.characters(d.b[n.start+1:n.end-1], n.count)
+	case p.unit == own:
+		return p.elements(d)
+	}
+	return nil, badArgument(fmt.Sprintf("This value has no %s.", visible(string(p.unit), 20)),
+		dragoman.Field{Path: "/unit", Expected: "'" + string(own) + "' or 'json'"})
+}
+
+// begin checks the offset against the total.
+func (p *page) begin(total int) *dragoman.Problem {
+	p.total = total
+	if p.Offset > total {
+		return badArgument(fmt.Sprintf("The offset is beyond the end: there are %d %s.", total, p.unit),
+			dragoman.Field{Path: "/offset", Expected: fmt.Sprintf("at most %d", total)})
+	}
+	return nil
+}
+
+// elements reads items or members.
+func (p *page) elements(d *doc) (*page, *dragoman.Problem) {
+	n := d.root
+	if problem := p.begin(n.count); problem != nil {
+		return nil, problem
+	}
+	c := &cutter{doc: d, ptr: p.pointer, spread: -1}
+	left := p.room
+	c.out = append(c.out, n.kind)
+	cur := d.cursor(n)
+	for k := range n.count {
+		ch, _ := cur.next()
+		if k < p.Offset {
+			continue
+		}
+		if p.count == p.most {
+			break
+		}
+		mark := len(c.out)
+		if p.count > 0 {
+			c.out = append(c.out, ',')
+		}
+		if ch.name != nil {
+			c.out = append(appendClean(c.out, ch.name), ':')
+		}
+		width := utf8.RuneCount(c.out[mark:])
+		if p.count > 0 && !ch.fits(pageDepth, left-width) {
+			c.out = c.out[:mark]
+			break
+		}
+		back := c.push(k, ch)
+		took, ok := c.put(ch.node, pageDepth, left-width)
+		c.ptr = c.ptr[:back]
+		if !ok {
+			c.out = c.out[:mark]
+			break
+		}
+		left -= took + width
+		p.count++
+	}
+	p.items = append(c.out, n.kind+2)
+	p.cuts = c.cuts
+	return p, nil
+}
+
+// characters reads the inside of a string literal.
+func (p *page) characters(inside []byte, total int) (*page, *dragoman.Problem) {
+	if problem := p.begin(total); problem != nil {
+		return nil, problem
+	}
+	from := offsetOf(inside, p.Offset)
+	inside = inside[from:]
+	size, _, count := prefix(inside, p.room)
+	if count > p.most {
+		size, count = offsetOf(inside, p.most), p.most
+	}
+	p.count = count
+	p.items = append(p.items, '"')
+	p.items = appendInside(p.items, inside[:size])
+	p.items = append(p.items, '"')
+	return p, nil
+}
+
+// offsetOf returns where the n-th character inside a literal begins.
+func offsetOf(b []byte, n int) int {
+	i := 0
+	for ; n > 0 && i < len(b); n-- {
+		if class[b[i]] == 0 {
+			i++
+			continue
+		}
+		size, _, _ := unit(b[i:])
+		i += size
+	}
+	return i
+}
+
+// jsonText reads any value as the characters of its JSON text.
+func (p *page) jsonText(d *doc) (*page, *dragoman.Problem) {
+	literal := appendQuoted(nil, string(d.appendNode(nil, d.root)))
+	return p.characters(literal[1:len(literal)-1], d.root.chars)
+}
+
+// lines reads a string by lines.
+func (p *page) lines(d *doc) (*page, *dragoman.Problem) {
+	text := string(appendDecoded(nil, d.b[d.root.start:d.root.end]))
+	if problem := p.begin(strings.Count(text, "\n") + 1); problem != nil {
+		return nil, problem
+	}
+	left, start, k := p.room, 0, 0
+	p.items = append(p.items, '[')
+	for line := range strings.SplitSeq(text, "\n") {
+		if k < p.Offset {
+			start += utf8.RuneCountInString(line) + 1
+			k++
+			continue
+		}
+		if p.count == p.most {
+			break
+		}
+		mark := len(p.items)
+		if p.count > 0 {
+			p.items = append(p.items, ',')
+		}
+		p.items = appendQuoted(p.items, line)
+		width := utf8.RuneCount(p.items[mark:])
+		if width > left {
+			p.items = p.items[:mark]
+			if p.count == 0 {
+				return nil, badArgument(
+					fmt.Sprintf("Line %d is too long for one answer: it has %d characters and begins at character %d. Read it with unit characters.", p.Offset, utf8.RuneCountInString(line), start),
+					dragoman.Field{Path: "/unit", Expected: fmt.Sprintf("'characters', with offset %d", start)})
+			}
+			break
+		}
+		left -= width
+		p.count++
+		start += utf8.RuneCountInString(line) + 1
+	}
+	p.items = append(p.items, ']')
+	return p, nil
+}
+
+// bytes reads binary data.
+func (p *page) bytes(bin binary) (*page, *dragoman.Problem) {
+	p.unit = Bytes
+	if p.Unit != "" && p.Unit != Bytes || p.Pointer != "" {
+		return nil, badArgument("This handle names binary data: it is read in bytes and has no parts.",
+			dragoman.Field{Path: "/unit", Expected: "'bytes', and no pointer"})
+	}
+	if problem := p.begin(bin.size); problem != nil {
+		return nil, problem
+	}
+	p.count = min(bin.size-p.Offset, p.most, (p.room-2)/4*3)
+	from, skip := p.Offset/3*4, p.Offset%3
+	end := min(len(bin.base64), from+(skip+p.count+2)/3*4)
+	raw := make([]byte, base64.StdEncoding.DecodedLen(end-from))
+	n, err := base64.StdEncoding.Decode(raw, bin.base64[from:end])
+	if err != nil || n < skip+p.count {
+		return nil, badHandle()
+	}
+	p.items = append(p.items, '"')
+	p.items = base64.StdEncoding.AppendEncode(p.items, raw[skip:skip+p.count])
+	p.items = append(p.items, '"')
+	return p, nil
+}
+
+// result writes the page as an MCP result.
+func (p *page) result() dragoman.Result {
+	next := p.Offset + p.count
+	out := append([]byte(nil), `{"content":[],"structuredContent":{"total":`...)
+	number := func(name string, n int) {
+		out = append(out, name...)
+		out = strconv.AppendInt(out, int64(n), 10)
+	}
+	out = strconv.AppendInt(out, int64(p.total), 10)
+	number(`,"count":`, p.count)
+	number(`,"offset":`, p.Offset)
+	out = append(out, `,"unit":"`...)
+	out = append(out, p.unit...)
+	out = append(out, `","items":`...)
+	out = append(out, p.items...)
+	if next < p.total {
+		out = append(out, `,"has_more":true`...)
+		number(`,"next_offset":`, next)
+	} else {
+		out = append(out, `,"has_more":false,"next_offset":null`...)
+	}
+	if len(p.cuts) > 0 {
+		out = append(out, `,"cut":[`...)
+		out = appendCuts(out, p.cuts)
+		out = append(out, ']')
+	}
+	return dragoman.Result{Content: append(out, "}}"...)}
+}
