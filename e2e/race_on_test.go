@@ -1,0 +1,6 @@
+//go:build race
+
+package e2e
+
+// raceEnabled: the tests run with the race detector, and so does what they build.
+const raceEnabled = true
