@@ -140,18 +140,26 @@ func problemOf(err error) *dragoman.Problem {
 		p.Message = "The tool's result is too large to be read. The call may have taken effect."
 		return p
 	}
-	if e, ok := errors.AsType[*RPCError](err); ok {
-		p.Message = "The tool's server answered: " + bounded(e.Message, 1000)
-		if e.Code == codeInvalidParams {
-			p.Code = dragoman.CodeInvalidArguments
-		}
-		return p
-	}
 	if e, ok := errors.AsType[*AuthorizationError](err); ok {
 		p.Code = dragoman.CodeNeedsAuthorization
 		p.Message = "The tool's server asks for credentials that are not configured."
 		if e.Status == http.StatusForbidden {
 			p.Message = "The tool's server asks for more rights than the configured credentials have."
+		}
+		return p
+	}
+	if e, ok := errors.AsType[*TransportError](err); ok {
+		if e.Sent {
+			return unknownOutcome()
+		}
+		p.Code = dragoman.CodeServerUnavailable
+		p.Message = "The tool's server can not be reached; the call was not made."
+		return p
+	}
+	if e, ok := errors.AsType[*RPCError](err); ok {
+		p.Message = "The tool's server answered: " + bounded(e.Message, 1000)
+		if e.Code == codeInvalidParams {
+			p.Code = dragoman.CodeInvalidArguments
 		}
 		return p
 	}
@@ -170,14 +178,6 @@ func problemOf(err error) *dragoman.Problem {
 				return unknownOutcome()
 			}
 		}
-		return p
-	}
-	if e, ok := errors.AsType[*TransportError](err); ok {
-		if e.Sent {
-			return unknownOutcome()
-		}
-		p.Code = dragoman.CodeServerUnavailable
-		p.Message = "The tool's server can not be reached; the call was not made."
 		return p
 	}
 	if errors.Is(err, ErrAnswer) {

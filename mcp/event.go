@@ -133,6 +133,9 @@ func (i *inflater) Read(p []byte) (int, error) {
 	if i.Reader == nil {
 		// Not before somebody reads: the header of a stream may come late.
 		z, err := gzip.NewReader(counter{i})
+		if err == gzip.ErrHeader {
+			return 0, fmt.Errorf("%w: not gzip", ErrAnswer)
+		}
 		if err != nil {
 			return 0, err
 		}

@@ -107,9 +107,12 @@ func (c *Client) settle(ctx context.Context, s *session, err error) error {
 	}
 	c.session.Store(s)
 	if s.era == Legacy {
-		err = c.greet(ctx, s)
+		err = c.greet(ctx)
 	}
 	c.link.established(s)
+	if err == nil && c.o.LogLevel != "" && s.declared.logging && s.era == Legacy {
+		c.start(c.setLevel)
+	}
 	return err
 }
 
@@ -296,17 +299,17 @@ func (c *Client) initialize(ctx context.Context) (*session, error) {
 
 // greet completes the handshake with a legacy server. initialized goes before
 // any request.
-func (c *Client) greet(ctx context.Context, s *session) error {
+func (c *Client) greet(ctx context.Context) error {
 	if err := c.link.send(ctx, notification("notifications/initialized", nil)); err != nil {
 		return fmt.Errorf("initializing: %w", err)
 	}
-	if c.o.LogLevel != "" && s.declared.logging {
-		params := append(append([]byte(`{"level":`), rawjson.Quote(c.o.LogLevel)...), '}')
-		c.start(func() {
-			if _, err := c.Request(c.ctx, "logging/setLevel", params); err != nil && c.ctx.Err() == nil {
-				c.log.Warn("MCP server refused a log level", "server", c.o.Label, "error", err)
-			}
-		})
-	}
 	return nil
+}
+
+// setLevel sets the level of log messages of a legacy server.
+func (c *Client) setLevel() {
+	params := append(append([]byte(`{"level":`), rawjson.Quote(c.o.LogLevel)...), '}')
+	if _, err := c.Request(c.ctx, "logging/setLevel", params); err != nil && c.ctx.Err() == nil {
+		c.log.Warn("MCP server refused a log level", "server", c.o.Label, "error", err)
+	}
 }

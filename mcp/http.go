@@ -162,6 +162,9 @@ var readMethods = map[string]bool{
 }
 
 func (h *httpLink) roundTrip(ctx context.Context, x *exchange) (message, error) {
+	if h.c.ctx.Err() != nil {
+		return message{}, &TransportError{Err: h.c.Err()}
+	}
 	if !x.modern && takesInput(x.method) {
 		// A server may ask something on the listening stream while it works. What
 		// it sends before it has the stream is lost.
@@ -228,7 +231,8 @@ func (h *httpLink) ended(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	if h.c.ctx.Err() != nil {
-		return &TransportError{Sent: true, Err: h.c.Err()}
+		e, ok := errors.AsType[*TransportError](err)
+		return &TransportError{Sent: !ok || e.Sent, Err: h.c.Err()}
 	}
 	return err
 }

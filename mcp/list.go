@@ -67,7 +67,7 @@ func (c *Client) list(ctx context.Context, method string) (*List, error) {
 			return nil, err
 		}
 		items, err := rawjson.Elements(a.object.Get(key))
-		if err != nil {
+		if err != nil && string(a.object.Get(key)) != "null" { // how some languages write an empty list
 			return nil, fmt.Errorf("%w: %s is not an array", ErrAnswer, key)
 		}
 		switch {

@@ -158,19 +158,20 @@ func (c *Client) attempt(ctx context.Context, s *session, r *request) (*answer, 
 	}
 	x.body = r.body(x.id, s)
 	m, err := c.link.roundTrip(ctx, x)
+	switch {
+	case err != nil:
+	case m.bad != nil && (!r.split || m.result == nil):
+		err = m.bad
+	case m.err != nil:
+		err = m.err
+	}
+	if e, ok := errors.AsType[*RPCError](err); ok && e.Code == codeUnsupportedVersion && s == c.session.Load() {
+		// It spoke this version before. Whoever looks after the server has to
+		// connect anew.
+		c.end(fmt.Errorf("%w: %w", ErrVersion, e))
+	}
 	if err != nil {
 		return nil, err
-	}
-	if m.bad != nil && (!r.split || m.result == nil) {
-		return nil, m.bad
-	}
-	if m.err != nil {
-		if m.err.Code == codeUnsupportedVersion && s == c.session.Load() {
-			// It spoke this version before. Whoever looks after the server has to
-			// connect anew.
-			c.end(fmt.Errorf("%w: %w", ErrVersion, m.err))
-		}
-		return nil, m.err
 	}
 	if rawjson.Kind(m.result) != '{' {
 		return nil, fmt.Errorf("%w: the result is not an object", ErrAnswer)

@@ -42,7 +42,7 @@ func (c *Client) renew(ctx context.Context, old *session) error {
 		return err
 	}
 	c.session.Store(s)
-	if err := c.greet(ctx, s); err != nil {
+	if err := c.greet(ctx); err != nil {
 		return err
 	}
 	c.link.established(s)

@@ -1,0 +1,464 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+)
+
+// sessions makes a legacy server give out sessions s1, s2, …; forget makes it
+// forget the present one, and answer with status for it.
+func sessions(f *fake, status int) (forget func()) {
+	n, known := 0, ""
+	var mu sync.Mutex
+	f.era = Legacy
+	f.on["initialize"] = func(w http.ResponseWriter, _ *http.Request, id, _ json.RawMessage) {
+		mu.Lock()
+		defer mu.Unlock()
+		n++
+		known = "s" + string(rune('0'+n))
+		w.Header().Set(headerSession, known)
+		result(w, id, `{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"logging":{},"resources":{"subscribe":true}}}`)
+	}
+	for _, method := range []string{"tools/call", "tools/list", "resources/subscribe", "resources/unsubscribe", "logging/setLevel"} {
+		f.on[method] = func(w http.ResponseWriter, r *http.Request, id, _ json.RawMessage) {
+			mu.Lock()
+			defer mu.Unlock()
+			if r.Header.Get(headerSession) != known {
+				refuse(w, []byte("null"), status, -32000)
+				return
+			}
+			result(w, id, `{"content":[],"tools":[]}`)
+		}
+	}
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		known = "none"
+	}
+}
+
+func TestSessionRenewed(t *testing.T) {
+	for _, status := range []int{404, 400} {
+		srv := &fake{on: on{}}
+		forget := sessions(srv, status)
+		var mu sync.Mutex
+		var changed []string
+		o := &ClientOptions{LogLevel: "error", OnListChanged: func(what string) {
+			mu.Lock()
+			defer mu.Unlock()
+			changed = append(changed, what)
+		}}
+		connected(t, srv, o, func(t *testing.T, c *Client) {
+			for _, uri := range []string{"a:", "b:"} {
+				if _, err := c.Request(t.Context(), "resources/subscribe", json.RawMessage(`{"uri":"`+uri+`"}`)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := c.Request(t.Context(), "resources/unsubscribe", json.RawMessage(`{"uri":"b:"}`)); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			srv.log = nil
+			forget()
+			var calls sync.WaitGroup
+			for range 2 {
+				calls.Go(func() {
+					if res, err := c.Call(t.Context(), dragoman.Call{Tool: echo}); err != nil || res.Problem != nil {
+						t.Errorf("status %d: %+v, %v", status, res.Problem, err)
+					}
+				})
+			}
+			calls.Wait()
+			synctest.Wait()
+			_ = c.Close()
+			got := srv.seen()
+			slices.Sort(got)
+			want := []string{
+				"DELETE s2 2025-06-18",
+				"GET s2 2025-06-18",
+				"initialize",
+				"logging/setLevel s2 2025-06-18",
+				"notifications/initialized s2 2025-06-18",
+				"resources/subscribe s2 2025-06-18",
+				"tools/call s1 2025-06-18", "tools/call s1 2025-06-18",
+				"tools/call s2 2025-06-18", "tools/call s2 2025-06-18",
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("status %d (-want +got):\n%s", status, diff)
+			}
+			slices.Sort(changed)
+			if !slices.Equal(changed, []string{"prompts", "resources", "tools"}) {
+				t.Errorf("changed %v", changed)
+			}
+		})
+	}
+}
+
+// TestSessionLost: a server that forgets every session at once is given up, and
+// the call was not made.
+func TestSessionLost(t *testing.T) {
+	srv := &fake{on: on{}}
+	forget := sessions(srv, 404)
+	var mode atomic.Value
+	mode.Store("")
+	inner := srv.on["initialize"]
+	srv.on["initialize"] = func(w http.ResponseWriter, r *http.Request, id, params json.RawMessage) {
+		switch mode.Load() {
+		case "broken":
+			w.WriteHeader(500)
+			return
+		case "forgetful":
+			defer forget()
+		}
+		inner(w, r, id, params)
+	}
+	connected(t, srv, nil, func(t *testing.T, c *Client) {
+		mode.Store("forgetful")
+		forget()
+		res, err := c.Call(t.Context(), dragoman.Call{Tool: echo})
+		if err != nil || res.Problem == nil || res.Problem.Code != dragoman.CodeProtocol {
+			t.Errorf("got %+v, %v", res, err)
+		}
+		mode.Store("broken")
+		res, err = c.Call(t.Context(), dragoman.Call{Tool: echo})
+		if err != nil || res.Problem == nil || res.Problem.Code != dragoman.CodeServerUnavailable {
+			t.Errorf("got %+v, %v", res, err)
+		}
+	})
+}
+
+func TestResumption(t *testing.T) {
+	for name, tc := range map[string]struct {
+		first string                                                  // what the POST stream brings before it breaks
+		get   func(w http.ResponseWriter, r *http.Request, tries int) // the GET that resumes
+		want  string                                                  // the result, or the code of the problem
+		took  time.Duration
+	}{
+		"resumed": {"id: 7\nretry: 3000\ndata:\n\n", func(w http.ResponseWriter, r *http.Request, _ int) {
+			if r.Header.Get(headerLast) == "7" {
+				events(w, "id: 8\nevent: message\ndata: {\"jsonrpc\":\"2.0\",\ndata: \"id\":ID,\"result\":{\"ok\":1}}\n\n")
+			}
+		}, `{"ok":1}`, 3 * time.Second},
+		"resumed twice": {"id:a\r\nretry:1000\r\ndata:\r\n\r\n", func(w http.ResponseWriter, r *http.Request, _ int) {
+			if r.Header.Get(headerLast) == "a" {
+				events(w, "id: b\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n\n")
+			} else {
+				events(w, "data: {\"jsonrpc\":\"2.0\",\"id\":ID,\"result\":{\"ok\":2}}\n\n")
+			}
+		}, `{"ok":2}`, 2 * time.Second},
+		"not numbered": {": hi\n\n", nil, dragoman.CodeUnknownOutcome, 0},
+		"no GET":       {"id: 7\nretry: 10\ndata:\n\n", func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(405) }, dragoman.CodeUnknownOutcome, 10 * time.Millisecond},
+		"in vain":      {"id: 7\nretry: 10\ndata:\n\n", func(w http.ResponseWriter, _ *http.Request, _ int) { events(w, ":\n\n") }, dragoman.CodeUnknownOutcome, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var id string
+			tries := 0
+			srv := &fake{era: Legacy, on: on{}}
+			srv.on["tools/call"] = func(w http.ResponseWriter, _ *http.Request, raw, _ json.RawMessage) {
+				id = string(raw)
+				events(w, tc.first)
+			}
+			srv.on["GET"] = func(w http.ResponseWriter, r *http.Request, _, _ json.RawMessage) {
+				if r.Header.Get(headerLast) == "" {
+					w.WriteHeader(405)
+					return
+				}
+				tries++
+				tc.get(&filling{w, id}, r, tries)
+			}
+			connected(t, srv, nil, func(t *testing.T, c *Client) {
+				start := time.Now()
+				res, err := c.Call(t.Context(), dragoman.Call{Tool: echo})
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := string(res.Content)
+				if res.Problem != nil {
+					got = res.Problem.Code
+				}
+				if took := time.Since(start); got != tc.want || tc.took >= 0 && took != tc.took || took > time.Minute {
+					t.Errorf("got %s after %s", got, took)
+				}
+			})
+		})
+	}
+}
+
+// filling writes the id of the call in place of ID.
+type filling struct {
+	http.ResponseWriter
+	id string
+}
+
+func (f *filling) Write(b []byte) (int, error) {
+	_, err := f.ResponseWriter.Write([]byte(strings.ReplaceAll(string(b), "ID", f.id)))
+	return len(b), err
+}
+func (f *filling) Flush() { f.ResponseWriter.(http.Flusher).Flush() }
+
+// TestCancellation: the server hears at once that nobody waits any more, in the
+// way of its era.
+func TestCancellation(t *testing.T) {
+	for _, era := range []Era{Legacy, Modern} {
+		for _, streaming := range []bool{false, true} {
+			var id, cancelledID string
+			gone := false
+			srv := &fake{era: era, on: on{}}
+			srv.on["tools/call"] = func(w http.ResponseWriter, r *http.Request, raw, _ json.RawMessage) {
+				id = string(raw)
+				if streaming {
+					events(w, ": working\n\n")
+				}
+				<-r.Context().Done()
+				gone = true
+			}
+			srv.on["notifications/cancelled"] = func(w http.ResponseWriter, _ *http.Request, _, params json.RawMessage) {
+				cancelledID = string(object(params).Get("requestId"))
+				w.WriteHeader(202)
+			}
+			connected(t, srv, nil, func(t *testing.T, c *Client) {
+				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+				defer cancel()
+				start := time.Now()
+				_, err := c.Call(ctx, dragoman.Call{Tool: echo})
+				if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 3*time.Second+200*time.Millisecond {
+					t.Errorf("%s: %v after %s", era, err, time.Since(start))
+				}
+				synctest.Wait()
+				if era == Legacy && (cancelledID == "" || cancelledID != id) {
+					t.Errorf("cancelled %q, the call was %q", cancelledID, id)
+				}
+				if !gone || era == Modern && cancelledID != "" {
+					t.Errorf("%s: the request goes on: %t; cancelled %q", era, !gone, cancelledID)
+				}
+			})
+		}
+	}
+}
+
+// TestCloseEndsCalls: calls that run when the client is closed end at once.
+func TestCloseEndsCalls(t *testing.T) {
+	for _, era := range []Era{Legacy, Modern} {
+		srv := &fake{era: era, on: on{"tools/call": func(_ http.ResponseWriter, r *http.Request, _, _ json.RawMessage) { <-r.Context().Done() }}}
+		connected(t, srv, nil, func(t *testing.T, c *Client) {
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				res, err := c.Call(t.Context(), dragoman.Call{Tool: echo})
+				if err != nil || res.Problem == nil || res.Problem.Code != dragoman.CodeUnknownOutcome {
+					t.Errorf("%s: %+v, %v", era, res, err)
+				}
+			}()
+			synctest.Wait()
+			_ = c.Close()
+			<-ended
+			if !errors.Is(c.Err(), ErrClosed) {
+				t.Errorf("Err: %v", c.Err())
+			}
+			<-c.Done()
+			if res, _ := c.Call(t.Context(), dragoman.Call{Tool: echo}); res.Problem == nil || res.Problem.Code != dragoman.CodeServerUnavailable {
+				t.Errorf("a call after Close: %+v", res)
+			}
+		})
+	}
+}
+
+// TestListening: the server's own stream brings changes and requests, and is
+// opened again when it ends.
+func TestListening(t *testing.T) {
+	var mu sync.Mutex
+	var changed, opened []string
+	srv := &fake{era: Legacy, on: on{}}
+	srv.on["GET"] = func(w http.ResponseWriter, r *http.Request, _, _ json.RawMessage) {
+		mu.Lock()
+		opened = append(opened, r.Header.Get(headerLast))
+		n := len(opened)
+		mu.Unlock()
+		switch n {
+		case 1:
+			events(w, "id: 1\nretry: 20000\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n")
+		case 2:
+			w.WriteHeader(503)
+		case 3:
+			events(w, "data: garbage\n\nevent: other\ndata: {}\n\ndata: {\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"ping\"}\n\n")
+			<-r.Context().Done()
+		}
+	}
+	answers := 0
+	srv.on[""] = func(w http.ResponseWriter, _ *http.Request, id, _ json.RawMessage) {
+		if string(id) == "5" {
+			answers++
+		}
+		w.WriteHeader(202)
+	}
+	o := &ClientOptions{OnListChanged: func(what string) {
+		mu.Lock()
+		defer mu.Unlock()
+		changed = append(changed, what)
+	}}
+	connected(t, srv, o, func(t *testing.T, c *Client) {
+		<-time.After(2 * time.Minute)
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		if !slices.Equal(changed, []string{"tools"}) || !slices.Equal(opened, []string{"", "1", "1"}) || answers != 1 {
+			t.Errorf("changed %v, opened %q, answers %d", changed, opened, answers)
+		}
+	})
+}
+
+// TestSubscription: a modern server tells about changes on the stream of a
+// subscription, which is opened again when it breaks, until it is refused.
+func TestSubscription(t *testing.T) {
+	var mu sync.Mutex
+	var changed []string
+	n := 0
+	srv := &fake{era: Modern, caps: `{"tools":{"listChanged":true},"resources":{"listChanged":true}}`, on: on{}}
+	srv.on["subscriptions/listen"] = func(w http.ResponseWriter, r *http.Request, id, params json.RawMessage) {
+		if got := string(object(params).Get("notifications")); got != `{"toolsListChanged":true,"resourcesListChanged":true}` {
+			t.Errorf("filter %s", got)
+		}
+		mu.Lock()
+		n++
+		try := n
+		mu.Unlock()
+		switch try {
+		case 1:
+			events(w, ":\n\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/list_changed\"}\n\n")
+			<-time.After(10 * time.Second)
+		case 2:
+			events(w, ":\n\n")
+			<-time.After(10 * time.Second)
+			events(w, "data: {\"jsonrpc\":\"2.0\",\"id\":"+string(id)+",\"result\":{}}\n\n")
+		default:
+			refuse(w, id, 404, -32601)
+		}
+	}
+	o := &ClientOptions{OnListChanged: func(what string) {
+		mu.Lock()
+		defer mu.Unlock()
+		changed = append(changed, what)
+	}}
+	connected(t, srv, o, func(t *testing.T, c *Client) {
+		<-time.After(5 * time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		if n != 3 || !slices.Equal(changed, []string{"resources", "tools", "resources", "tools", "resources"}) {
+			t.Errorf("%d subscriptions, changed %v", n, changed)
+		}
+	})
+}
+
+// TestRelabel: a call whose headers do not match the tool's present definition
+// is made again with those that do.
+func TestRelabel(t *testing.T) {
+	srv := &fake{era: Modern, on: on{}}
+	var got []string
+	srv.on["tools/call"] = func(w http.ResponseWriter, r *http.Request, id, _ json.RawMessage) {
+		got = append(got, r.Header.Get("Mcp-Param-Region"))
+		if r.Header.Get("Mcp-Param-Region") != "=?base64?w7xiZXI=?=" {
+			refuse(w, id, 400, codeHeaderMismatch)
+			return
+		}
+		result(w, id, `{"content":[]}`)
+	}
+	srv.on["tools/list"] = func(w http.ResponseWriter, _ *http.Request, id, _ json.RawMessage) {
+		result(w, id, `{"tools":[{"name":"echo","inputSchema":{"properties":{"a":{"properties":{"r":{"type":"string","x-mcp-header":"Region"}}}}}}]}`)
+	}
+	connected(t, srv, nil, func(t *testing.T, c *Client) {
+		res, err := c.Call(t.Context(), dragoman.Call{Tool: echo, Arguments: json.RawMessage(`{"a":{"r":"\u00fcber"}}`)})
+		if err != nil || res.Problem != nil || len(got) != 2 || got[0] != "" {
+			t.Errorf("%+v, %v, headers %q", res.Problem, err, got)
+		}
+		tools, err := c.Tools(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err = c.Call(t.Context(), dragoman.Call{Tool: &tools[0], Arguments: json.RawMessage(`{"a":{"r":"über"}}`)})
+		if err != nil || res.Problem != nil || len(got) != 3 {
+			t.Errorf("%+v, %v, headers %q", res.Problem, err, got)
+		}
+	})
+}
+
+// TestVersionWithdrawn: a server that does not speak the version any more that
+// it spoke ends the client, so that somebody connects anew.
+func TestVersionWithdrawn(t *testing.T) {
+	srv := &fake{era: Modern, on: on{"tools/call": func(w http.ResponseWriter, _ *http.Request, id, _ json.RawMessage) {
+		refuse(w, id, 400, codeUnsupportedVersion)
+	}}}
+	connected(t, srv, nil, func(t *testing.T, c *Client) {
+		if res, err := c.Call(t.Context(), dragoman.Call{Tool: echo}); err != nil || res.Problem == nil {
+			t.Errorf("%+v, %v", res, err)
+		}
+		<-c.Done()
+		if !errors.Is(c.Err(), ErrVersion) {
+			t.Errorf("Err: %v", c.Err())
+		}
+	})
+}
+
+// TestSSEAddress: HTTP+SSE posts to addresses of its own origin alone.
+func TestSSEAddress(t *testing.T) {
+	for address, ok := range map[string]bool{
+		"/post?s=1": true, "post": true, "http://server.test/x": true,
+		"http://evil.test/x": false, "//evil.test/x": false, "https://server.test/x": false, "": true,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			answers := make(chan string, 10)
+			tr := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodGet {
+					events(w, "event: endpoint\ndata: "+address+"\n\n")
+					for {
+						select {
+						case a := <-answers:
+							events(w, "event: message\ndata: "+a+"\n\n")
+						case <-r.Context().Done():
+							return
+						}
+					}
+				}
+				var b strings.Builder
+				_, _ = io.Copy(&b, r.Body)
+				o := object([]byte(b.String()))
+				if id := o.Get("id"); id != nil {
+					method, _ := rawjson.String(o.Get("method"))
+					res := `{"content":[]}`
+					if method == "initialize" {
+						res = `{"protocolVersion":"2024-11-05","capabilities":{"tools":{}}}`
+					}
+					answers <- `{"jsonrpc":"2.0","id":` + string(id) + `,"result":` + res + `}`
+				}
+				w.WriteHeader(202)
+			}))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			c, err := Connect(ctx, (*SSE)(tr), nil)
+			if (err == nil) != ok {
+				t.Fatalf("%q: %v", address, err)
+			}
+			if err != nil {
+				return
+			}
+			defer c.Close()
+			if res, err := c.Call(t.Context(), dragoman.Call{Tool: echo}); err != nil || res.Problem != nil {
+				t.Errorf("%q: %+v, %v", address, res, err)
+			}
+		})
+	}
+}
