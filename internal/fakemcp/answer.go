@@ -33,11 +33,11 @@ func (s *Server) answer(ctx context.Context, p peer, c *connection, m *message) 
 		return
 	}
 	if s.faults != nil {
-		if f, ok := s.faults.strike(DieOnCall, m.Method); ok {
+		if f, ok := s.faults.strike(DieOnCall, m); ok {
 			s.die(f, c)
 			return
 		}
-		if _, ok := s.faults.strike(Hang, m.Method); ok {
+		if _, ok := s.faults.strike(Hang, m); ok {
 			<-ctx.Done()
 			return
 		}
@@ -165,7 +165,7 @@ func (s *Server) call(ctx context.Context, p peer, m *message) {
 		return
 	}
 	if s.faults != nil {
-		if f, ok := s.faults.strike(Deep, m.Method); ok {
+		if f, ok := s.faults.strike(Deep, m); ok {
 			n := f.Size
 			if n == 0 {
 				n = 10_000
@@ -173,7 +173,7 @@ func (s *Server) call(ctx context.Context, p peer, m *message) {
 			p.respond(0, m.result([]byte(`"content":[],"structuredContent":`+strings.Repeat(`{"a":`, n)+`1`+strings.Repeat(`}`, n))))
 			return
 		}
-		if _, ok := s.faults.strike(BadUTF8, m.Method); ok {
+		if _, ok := s.faults.strike(BadUTF8, m); ok {
 			p.respond(0, m.result([]byte("\"content\":[{\"type\":\"text\",\"text\":\"\xff\xfe and \xc3(\"}]")))
 			return
 		}
@@ -186,7 +186,7 @@ func (s *Server) call(ctx context.Context, p peer, m *message) {
 		buffers.Put(buf)
 	}
 	if s.faults != nil {
-		if _, ok := s.faults.strike(ListChanged, m.Method); ok {
+		if _, ok := s.faults.strike(ListChanged, m); ok {
 			s.change()
 		}
 	}

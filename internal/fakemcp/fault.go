@@ -13,6 +13,8 @@ type Fault struct {
 	// Method restricts the fault to requests of this JSON-RPC method. Empty means
 	// what Kind documents.
 	Method string `json:",omitempty"`
+	// Tool restricts the fault further to calls of this tool.
+	Tool string `json:",omitempty"`
 	// After lets that many requests through before the fault strikes.
 	After int `json:",omitempty"`
 	// Times is how often the fault strikes at most; zero means always.
@@ -144,7 +146,7 @@ func newFaults(list []Fault) *faults {
 
 // strike reports whether a fault of that kind strikes at this request, and which
 // one. Each request asks at most once for each kind.
-func (f *faults) strike(kind Kind, method string) (Fault, bool) {
+func (f *faults) strike(kind Kind, m *message) (Fault, bool) {
 	if f == nil {
 		return Fault{}, false
 	}
@@ -152,7 +154,7 @@ func (f *faults) strike(kind Kind, method string) (Fault, bool) {
 	defer f.mu.Unlock()
 	for i := range f.armed {
 		a := &f.armed[i]
-		if a.Kind != kind || a.Method != "" && a.Method != method {
+		if a.Kind != kind || a.Method != "" && a.Method != m.Method || a.Tool != "" && a.Tool != m.Params.Name {
 			continue
 		}
 		a.seen++
@@ -187,10 +189,10 @@ type spoiled struct {
 // spoil wraps p in the faults that strike at the answer to m.
 func (s *Server) spoil(p peer, m *message) peer {
 	sp := spoiled{peer: p, id: string(m.ID)}
-	_, sp.wrong = s.faults.strike(WrongID, m.Method)
-	_, sp.twice = s.faults.strike(Twice, m.Method)
-	_, sp.garbled = s.faults.strike(Garbage, m.Method)
-	if f, ok := s.faults.strike(HugeLine, m.Method); ok {
+	_, sp.wrong = s.faults.strike(WrongID, m)
+	_, sp.twice = s.faults.strike(Twice, m)
+	_, sp.garbled = s.faults.strike(Garbage, m)
+	if f, ok := s.faults.strike(HugeLine, m); ok {
 		sp.huge = f.Size
 		if sp.huge == 0 {
 			sp.huge = 64 << 20

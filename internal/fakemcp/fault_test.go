@@ -121,6 +121,15 @@ func TestAnswerFaults(t *testing.T) {
 			t.Error("the tool ran")
 		}
 	})
+	t.Run("one tool only", func(t *testing.T) {
+		c := pipe(t, faulty(fakemcp.Fault{Kind: fakemcp.WrongID, Tool: "other"}))
+		if got := c.ask(call(1, "echo", `{}`)); !strings.Contains(got, `"id":1`) {
+			t.Errorf("echo: %s", got)
+		}
+		if got := c.ask(call(2, "other", `{}`)); strings.Contains(got, `"id":2`) {
+			t.Errorf("other: %s", got)
+		}
+	})
 	t.Run("die", func(t *testing.T) {
 		c := pipe(t, faulty(fakemcp.Fault{Kind: fakemcp.DieOnCall}))
 		c.ask(ping)

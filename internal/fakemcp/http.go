@@ -75,7 +75,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 	}
 	p.modern = c == nil
 	p.stream = s.cfg.SSE
-	if f, ok := s.faults.strike(BrokenStream, m.Method); ok {
+	if f, ok := s.faults.strike(BrokenStream, m); ok {
 		p.breaks(s, f)
 	}
 	defer p.close()
@@ -130,7 +130,7 @@ func (s *Server) admit(p *httpPeer, r *http.Request, m *message) (*connection, b
 		p.respond(m.fail(-32000, "no session id", ""))
 		return nil, false
 	}
-	if _, drop := s.faults.strike(DropSession, m.Method); drop {
+	if _, drop := s.faults.strike(DropSession, m); drop {
 		delete(s.sessions, id)
 	}
 	c := s.sessions[id]
@@ -191,7 +191,7 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 
 // misbehave answers with the HTTP fault that strikes, if one does.
 func (s *Server) misbehave(w http.ResponseWriter, r *http.Request, m *message) bool {
-	if f, ok := s.faults.strike(Status, m.Method); ok {
+	if f, ok := s.faults.strike(Status, m); ok {
 		if f.Status == http.StatusUnauthorized {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="fake"`)
 		}
@@ -201,12 +201,12 @@ func (s *Server) misbehave(w http.ResponseWriter, r *http.Request, m *message) b
 		http.Error(w, "the fake server answers "+strconv.Itoa(f.Status), f.Status)
 		return true
 	}
-	if _, ok := s.faults.strike(HTML, m.Method); ok {
+	if _, ok := s.faults.strike(HTML, m); ok {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		io.WriteString(w, "<!doctype html><title>Sign in</title><p>Please sign in to go on.</p>")
 		return true
 	}
-	if f, ok := s.faults.strike(Bomb, m.Method); ok {
+	if f, ok := s.faults.strike(Bomb, m); ok {
 		size := f.Size
 		if size == 0 {
 			size = 256 << 20
@@ -220,7 +220,7 @@ func (s *Server) misbehave(w http.ResponseWriter, r *http.Request, m *message) b
 		z.Close()
 		return true
 	}
-	if f, ok := s.faults.strike(SlowLoris, m.Method); ok {
+	if f, ok := s.faults.strike(SlowLoris, m); ok {
 		s.dribble(w, r, m, f.Every)
 		return true
 	}

@@ -131,20 +131,20 @@ func (s *Server) listTools(m *message) []byte {
 	for i := range list.tools {
 		entries = append(entries, string(list.tools[i].define()))
 	}
-	if _, ok := s.faults.strike(RepeatCursor, m.Method); ok {
+	if _, ok := s.faults.strike(RepeatCursor, m); ok {
 		return page(entries, "again")
 	}
-	if _, ok := s.faults.strike(EndlessCursors, m.Method); ok {
+	if _, ok := s.faults.strike(EndlessCursors, m); ok {
 		n := s.cursors.Add(1)
 		more := Tool{Name: fmt.Sprintf("endless_%d", n)}
 		return page([]string{string(more.define())}, fmt.Sprintf("more-%d", n))
 	}
-	if _, ok := s.faults.strike(EqualNames, m.Method); ok && len(list.tools) > 0 {
+	if _, ok := s.faults.strike(EqualNames, m); ok && len(list.tools) > 0 {
 		double := list.tools[0]
 		double.Definition, double.Description = nil, "Another tool with the name of the first"
 		return page(append(entries, string(double.define())), "")
 	}
-	if _, ok := s.faults.strike(InvalidEntries, m.Method); ok {
+	if _, ok := s.faults.strike(InvalidEntries, m); ok {
 		var mixed []string
 		for i := range max(len(entries), len(invalidEntries)) {
 			if i < len(invalidEntries) {
