@@ -28,7 +28,11 @@ func NewIndex(tools []Tool) *Index {
 }
 
 func (x *Index) fold(name string, t *Tool) {
-	if other, taken := x.folded[name]; taken && other != t {
+	other, taken := x.folded[name]
+	switch {
+	case taken && (other == t || t.Quarantined != nil):
+		return // nobody means a tool in quarantine who can mean another
+	case other != nil && other.Quarantined == nil, taken && other == nil:
 		t = nil
 	}
 	x.folded[name] = t

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -91,10 +92,11 @@ func (l *Loop) run(ctx context.Context, conv Conversation) error {
 		return err
 	}
 	r := run{
-		Loop: l, calls: or(l.Calls, 64), bytes: or(l.Bytes, 64<<20),
+		Loop: l, calls: or(l.Calls, 64),
 		deadline: time.Now().Add(or(l.Timeout, 10*time.Minute)),
 		reads:    map[string]int{},
 	}
+	r.bytes.Store(or(l.Bytes, 64<<20))
 	for round := 1; ; round++ {
 		last := round > or(l.Rounds, 16) || r.spent()
 		start := time.Now()
@@ -123,9 +125,10 @@ func (l *Loop) run(ctx context.Context, conv Conversation) error {
 // run is the state of one conversation.
 type run struct {
 	*Loop
-	calls    int       // calls left
-	bytes    int64     // bytes left
-	deadline time.Time // no call runs after it
+	calls    int          // calls left
+	bytes    atomic.Int64 // bytes left
+	deadline time.Time    // no call runs after it
+	broken   atomic.Bool  // a call ended with an error: no further one starts
 
 	reads     map[string]int // how often each call that changes nothing ran
 	lastKey   string         // the call before, by key
@@ -135,7 +138,7 @@ type run struct {
 }
 
 func (r *run) spent() bool {
-	return r.calls <= 0 || r.bytes <= 0 || !time.Now().Before(r.deadline)
+	return r.calls <= 0 || r.bytes.Load() <= 0 || !time.Now().Before(r.deadline)
 }
 
 func (r *run) observe(e Event) {
@@ -162,8 +165,17 @@ func (r *run) execute(ctx context.Context, round int, calls []Call) ([]Result, e
 	work := func(i int) {
 		slots <- struct{}{}
 		defer func() { <-slots }()
+		if p, err := r.late(ctx); p != nil {
+			results[i], failures[i] = Result{Problem: p}, err
+			r.observe(Event{Phase: Execute, Round: round, Call: &calls[i], Result: &results[i]})
+			return
+		}
 		note := results[i].Meta.Note
 		results[i], failures[i] = r.call(ctx, round, calls[i])
+		r.bytes.Add(-int64(len(results[i].Content)))
+		if failures[i] != nil {
+			r.broken.Store(true)
+		}
 		if note != "" && results[i].Meta.Note == "" {
 			results[i].Meta.Note = note
 		}
@@ -189,9 +201,6 @@ func (r *run) execute(ctx context.Context, round int, calls []Call) ([]Result, e
 	})
 	wg.Wait()
 
-	for i := range results {
-		r.bytes -= int64(len(results[i].Content))
-	}
 	r.settle(calls, results)
 	for _, err := range failures {
 		if err != nil {
@@ -212,7 +221,7 @@ func (r *run) admit(c Call) (refused *Problem, note string) {
 		return c.Tool.Quarantined, ""
 	}
 	if r.spent() {
-		return &Problem{Code: CodeBudget, Message: "This conversation has used up its tool calls. Answer with what you have."}, ""
+		return usedUp(), ""
 	}
 	key := callKey(c)
 	if c.Tool != nil && c.Tool.ordered() {
@@ -230,15 +239,40 @@ func (r *run) admit(c Call) (refused *Problem, note string) {
 	return nil, note
 }
 
-// settle lets the last call be repeated when it provably changed nothing.
+func usedUp() *Problem {
+	return &Problem{Code: CodeBudget, Message: "This conversation has used up its tool calls. Answer with what you have."}
+}
+
+// late says why a call that waited for its turn is not made any more; nil when
+// it is. The error is the one that ends the conversation, if any.
+func (r *run) late(ctx context.Context) (*Problem, error) {
+	const ended = "The conversation ended before this call was made."
+	switch cause := context.Cause(ctx); {
+	case cause == errBudget || cause == nil && r.bytes.Load() <= 0:
+		return usedUp(), nil
+	case cause != nil:
+		return &Problem{Code: CodeCanceled, Message: ended}, cause
+	case r.broken.Load():
+		return &Problem{Code: CodeCanceled, Message: ended}, nil
+	}
+	return nil, nil
+}
+
+// settle lets the last call be repeated when it failed, unless it may have
+// changed something all the same.
 func (r *run) settle(calls []Call, results []Result) {
 	for i := len(calls) - 1; i >= 0; i-- {
 		if calls[i].Problem != nil || callKey(calls[i]) != r.lastKey {
 			continue
 		}
 		p := results[i].Problem
-		if results[i].Failed || p != nil && p.Code != CodeUnknownOutcome && p.Code != CodeRepeated {
-			r.lastWrote = false
+		switch {
+		case p == nil:
+			r.lastWrote = r.lastWrote && !results[i].Failed
+		case p.Code == CodeRepeated:
+			continue // how the call went that this one repeats is what counts
+		default:
+			r.lastWrote = r.lastWrote && (p.Code == CodeUnknownOutcome || p.Code == CodeTooLarge)
 		}
 		return
 	}
