@@ -21,7 +21,9 @@ import (
 type ChatOptions struct {
 	// Post sends a body to the upstream's chat/completions and returns its
 	// response, of any status.
-	Post func(ctx context.Context, body []byte) (*http.Response, error)
+	// The body comes in parts, which must not be changed, so that large ones are
+	// not copied.
+	Post func(ctx context.Context, body [][]byte) (*http.Response, error)
 	// Shape renders the results of calls as the model shall read them; nil means
 	// the envelope with its defaults.
 	Shape *result.Shape
@@ -79,6 +81,11 @@ type Chat struct {
 	pending            *exchange       // the message whose calls are being answered
 	last               *reply          // the message that ends the answer
 	finished           func()          // lets a retry of this request go on
+
+	scratch struct { // room for taking chunks apart
+		chunk, choice, delta rawjson.Object
+		choices              []json.RawMessage
+	}
 }
 
 // An exchange is a model's message with calls, while they are answered.
@@ -183,12 +190,11 @@ func (c *Chat) Next(ctx context.Context, last bool) ([]dragoman.Call, error) {
 
 // body returns the next request to the upstream: the client's own, with our
 // tools and the history put in.
-func (c *Chat) body(last bool) []byte {
+func (c *Chat) body(last bool) [][]byte {
 	o := c.request.object.Clone()
 	o.Set("messages", rawjson.AppendArray(nil, c.history))
 	wire := c.options.Dialect.Wire()
-	choice := c.choice
-	ours := [][]byte{c.ours.functions}
+	choice, ours := c.choice, c.ours.functions
 	if last {
 		// The user gets an answer: our tools are gone, as far as the history
 		// allows that.
@@ -201,41 +207,29 @@ func (c *Chat) body(last bool) []byte {
 			ours = nil
 		}
 	}
-	tools := []byte{'['}
-	for _, part := range append(rawParts(c.request.tools), ours...) {
-		if len(part) == 0 {
-			continue
-		}
-		if len(tools) > 1 {
-			tools = append(tools, ',')
-		}
-		tools = append(tools, part...)
-	}
-	if len(tools) == 1 {
+	if len(c.request.tools) == 0 && len(ours) == 0 {
 		c.request.setTools(o)
-		return o.Bytes()
+		return [][]byte{o.Bytes()}
 	}
-	o.Set("tools", append(tools, ']'))
 	if raw := c.ours.choose(choice, wire); raw != nil {
 		o.Set("tool_choice", raw)
 	} else {
 		o.Delete("tool_choice")
 	}
-	return o.Bytes()
-}
-
-func rawParts(messages []json.RawMessage) [][]byte {
-	parts := make([][]byte, len(messages))
-	for i, m := range messages {
-		parts[i] = m
+	o.Set("tools", nil) // put in below
+	head, tail, _ := o.Split("tools")
+	own := rawjson.AppendArray(head, c.request.tools)
+	own = own[:len(own)-1] // the bracket
+	if len(c.request.tools) > 0 && len(ours) > 0 {
+		own = append(own, ',')
 	}
-	return parts
+	return [][]byte{own, ours, append([]byte{']'}, tail...)}
 }
 
 // ask sends a request to the upstream. The first round's failure goes to the
 // client, which knows best whether to try again; later ones are tried again
 // here, where no tool has to run twice for it.
-func (c *Chat) ask(ctx context.Context, body []byte) (*http.Response, error) {
+func (c *Chat) ask(ctx context.Context, body [][]byte) (*http.Response, error) {
 	for attempt := 0; ; attempt++ {
 		resp, err := c.options.Post(ctx, body)
 		if err == nil && resp.StatusCode == http.StatusOK {

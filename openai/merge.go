@@ -12,15 +12,17 @@ import (
 // arrays append, objects merge, and everything else is replaced by the last.
 // Unknown members are merged by the same rules, since providers want some of
 // them back: DeepSeek its reasoning_content, OpenRouter its reasoning_details,
-// Gemini its extra_content.
+// Gemini its extra_content. into keeps no part of delta.
 func merge(into, delta *rawjson.Object) {
 	for _, m := range delta.Members {
 		old := into.Get(m.Name)
 		switch {
-		case rawjson.IsNull(old):
-			into.Set(m.Name, m.Value)
-		case rawjson.IsNull(m.Value):
+		case old != nil && rawjson.IsNull(m.Value):
 			// null says nothing new
+		case rawjson.IsNull(old), len(m.Value) == len(old) && m.Name == "role":
+			if string(old) != string(m.Value) {
+				into.Set(m.Name, append(json.RawMessage(nil), m.Value...))
+			}
 		default:
 			into.Set(m.Name, mergeValue(m.Name, old, m.Value))
 		}
@@ -30,7 +32,7 @@ func merge(into, delta *rawjson.Object) {
 func mergeValue(name string, old, delta json.RawMessage) json.RawMessage {
 	kind := rawjson.Kind(delta)
 	if rawjson.Kind(old) != kind {
-		return delta
+		return append(json.RawMessage(nil), delta...)
 	}
 	switch kind {
 	case '"':
@@ -49,7 +51,7 @@ func mergeValue(name string, old, delta json.RawMessage) json.RawMessage {
 			return a.Bytes()
 		}
 	}
-	return delta
+	return append(json.RawMessage(nil), delta...)
 }
 
 // appends reports whether a string member comes in pieces.
@@ -65,7 +67,7 @@ func mergeArrays(old, delta json.RawMessage) json.RawMessage {
 	elements, err := rawjson.Elements(old)
 	added, errAdded := rawjson.Elements(delta)
 	if err != nil || errAdded != nil {
-		return delta
+		return append(json.RawMessage(nil), delta...)
 	}
 	for _, raw := range added {
 		o, err := rawjson.ParseObject(raw)

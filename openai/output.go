@@ -21,6 +21,8 @@ type output struct {
 
 	mu       sync.Mutex
 	begun    bool        // the headers are out
+	dirty    bool        // something was written and not flushed
+	buf      []byte      // of the last event
 	timer    *time.Timer // the next heartbeat; nil where there is none
 	progress time.Time   // of the last progress comment
 	closed   bool
@@ -119,14 +121,16 @@ func (o *output) write(before string, payload []byte, after string) {
 		o.begun = true
 		o.w.WriteHeader(http.StatusOK)
 	}
-	if o.timer != nil {
-		o.timer.Reset(o.every)
+	if !o.dirty {
+		o.dirty = true
+		if o.timer != nil {
+			o.timer.Reset(o.every)
+		}
+		_ = o.control.SetWriteDeadline(time.Now().Add(writeTimeout))
 	}
-	_ = o.control.SetWriteDeadline(time.Now().Add(writeTimeout))
 	// One Write: the response's buffer is small.
-	buf := make([]byte, 0, len(before)+len(payload)+len(after))
-	buf = append(append(append(buf, before...), payload...), after...)
-	_, o.err = o.w.Write(buf)
+	o.buf = append(append(append(o.buf[:0], before...), payload...), after...)
+	_, o.err = o.w.Write(o.buf)
 }
 
 // flush sends what was written on its way.
@@ -138,7 +142,8 @@ func (o *output) flush() error {
 }
 
 func (o *output) flushLocked() {
-	if o.begun && !o.closed && o.err == nil {
+	if o.dirty && !o.closed && o.err == nil {
+		o.dirty = false
 		o.err = o.control.Flush()
 	}
 }

@@ -169,8 +169,8 @@ func (c *Chat) readStream(body io.Reader, r *reply) error {
 // readChunk takes one chunk: what belongs to calls, and what ends the round, is
 // kept; the rest goes to the client.
 func (c *Chat) readChunk(data []byte, r *reply, a *assembler) error {
-	chunk, err := rawjson.ParseObject(data)
-	if err != nil {
+	chunk, choice, delta := &c.scratch.chunk, &c.scratch.choice, &c.scratch.delta
+	if err := chunk.Parse(data); err != nil {
 		return invalidReply("has a chunk that is not a JSON object", err)
 	}
 	if failure := chunk.Get("error"); !rawjson.IsNull(failure) {
@@ -182,20 +182,19 @@ func (c *Chat) readChunk(data []byte, r *reply, a *assembler) error {
 	if note := chunk.Get("dragoman"); note != nil {
 		r.note = append(json.RawMessage(nil), note...)
 	}
-	choices, err := rawjson.Elements(chunk.Get("choices"))
+	choices, err := rawjson.AppendElements(c.scratch.choices[:0], chunk.Get("choices"))
+	c.scratch.choices = choices
 	if err != nil || len(choices) == 0 {
 		if len(c.rounds) == 0 && r.envelope == nil && rawjson.IsNull(chunk.Get("usage")) {
 			c.out.event(data) // Azure's first chunk, with the prompt's filter results
 		}
 		return nil
 	}
-	choice, err := rawjson.ParseObject(choices[0])
-	if err != nil {
+	if err := choice.Parse(choices[0]); err != nil {
 		return invalidReply("has a choice that is no object", err)
 	}
-	delta, err := rawjson.ParseObject(choice.Get("delta"))
-	if err != nil {
-		delta = &rawjson.Object{}
+	if delta.Parse(choice.Get("delta")) != nil {
+		delta.Members = delta.Members[:0]
 	}
 	if err := a.addAll(delta.Get("tool_calls"), false); err != nil {
 		return invalidReply("has a malformed tool call", err)
@@ -213,9 +212,9 @@ func (c *Chat) readChunk(data []byte, r *reply, a *assembler) error {
 		r.finish = finish
 	}
 	hasCalls := delta.Delete("tool_calls")
-	merge(r.message, deltaCopy(delta))
+	merge(r.message, delta)
 	if lp := choice.Get("logprobs"); !rawjson.IsNull(lp) {
-		r.logprobs = mergeLogprobs(r.logprobs, append(json.RawMessage(nil), lp...))
+		r.logprobs = mergeLogprobs(r.logprobs, lp)
 	}
 	if first && len(c.rounds) == 0 {
 		c.adopt(r.envelope)
@@ -227,18 +226,9 @@ func (c *Chat) readChunk(data []byte, r *reply, a *assembler) error {
 	return c.forward(r, chunk, choice, delta)
 }
 
-// deltaCopy copies a delta out of the read buffer.
-func deltaCopy(delta *rawjson.Object) *rawjson.Object {
-	o := &rawjson.Object{Members: append([]rawjson.Member(nil), delta.Members...)}
-	for i := range o.Members {
-		o.Members[i].Value = append(json.RawMessage(nil), o.Members[i].Value...)
-	}
-	return o
-}
-
 func mergeLogprobs(old, more json.RawMessage) json.RawMessage {
 	if rawjson.IsNull(old) {
-		return more
+		return append(json.RawMessage(nil), more...)
 	}
 	return mergeValue("logprobs", old, more)
 }

@@ -8,9 +8,11 @@ import (
 	"log"
 	"mime"
 	"mime/multipart"
+	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -157,15 +159,25 @@ func (p *bufferPool) Get() []byte {
 func (p *bufferPool) Put(b []byte) { p.pool.Put(&b) }
 
 // post returns what sends the requests of a conversation to an upstream.
-func (a *API) post(up *upstream.Upstream, r *http.Request) func(context.Context, []byte) (*http.Response, error) {
-	return func(ctx context.Context, body []byte) (*http.Response, error) {
+func (a *API) post(up *upstream.Upstream, r *http.Request) func(context.Context, [][]byte) (*http.Response, error) {
+	return func(ctx context.Context, parts [][]byte) (*http.Response, error) {
+		length := 0
+		for _, p := range parts {
+			length += len(p)
+		}
+		body := func() io.ReadCloser {
+			buffers := slices.Clone(net.Buffers(parts))
+			return io.NopCloser(&buffers)
+		}
 		req, err := up.NewRequest(ctx, upstream.Request{
 			Method: http.MethodPost, Path: "/chat/completions", RawQuery: r.URL.RawQuery, Header: r.Header,
-			Body: bytes.NewReader(body), ClientCredentials: a.ClientCredentials,
+			Body: body(), Length: int64(length), ClientCredentials: a.ClientCredentials,
 		})
 		if err != nil {
 			return nil, err
 		}
+		// A connection that broke before anything was sent can be replaced.
+		req.GetBody = func() (io.ReadCloser, error) { return body(), nil }
 		return up.Do(req)
 	}
 }

@@ -94,19 +94,44 @@ type Object struct {
 // ParseObject takes an object apart.
 func ParseObject(b []byte) (*Object, error) {
 	o := &Object{}
-	err := eachPart(b, '{', '}', func(name, value []byte) error {
-		decoded, err := Unquote(name)
-		if err != nil {
-			return err
-		}
-		o.Members = append(o.Members, Member{Name: decoded, Value: value, raw: name})
-		return nil
-	})
-	if err != nil {
+	if err := o.Parse(b); err != nil {
 		return nil, err
 	}
 	return o, nil
 }
+
+// Parse makes o the object that b is, in the room that o has already.
+func (o *Object) Parse(b []byte) error {
+	if o.Members == nil {
+		o.Members = make([]Member, 0, 8)
+	}
+	o.Members = o.Members[:0]
+	return eachPart(b, '{', '}', func(name, value []byte) error {
+		decoded, ok := known[string(name)] // costs no allocation
+		if !ok {
+			var err error
+			if decoded, err = Unquote(name); err != nil {
+				return err
+			}
+		}
+		o.Members = append(o.Members, Member{Name: decoded, Value: value, raw: name})
+		return nil
+	})
+}
+
+// known are the names that occur most, as they are spelled.
+var known = func() map[string]string {
+	names := map[string]string{}
+	for _, name := range []string{
+		"id", "object", "created", "model", "choices", "usage", "system_fingerprint", "service_tier", "obfuscation",
+		"index", "delta", "logprobs", "finish_reason", "role", "content", "refusal", "reasoning_content", "tool_calls",
+		"type", "function", "name", "arguments", "messages", "message", "tools", "stream", "tool_call_id",
+		"jsonrpc", "method", "params", "result", "error", "_meta", "structuredContent", "isError", "text",
+	} {
+		names[string(Quote(name))] = name
+	}
+	return names
+}()
 
 // Get returns the raw value of a member; nil when there is none. A member that
 // is null is the four bytes null.
@@ -173,14 +198,35 @@ func (o *Object) Bytes() json.RawMessage {
 	return o.Append(make([]byte, 0, n))
 }
 
+// Split returns what [Object.Append] would append before and behind the value of
+// a member, so that a large value need not be copied. It is ok only where the
+// object has the member.
+func (o *Object) Split(name string) (head, tail []byte, ok bool) {
+	for i := range o.Members {
+		if o.Members[i].Name != name {
+			continue
+		}
+		before := Object{Members: append(append([]Member(nil), o.Members[:i]...), Member{Name: name, raw: o.Members[i].raw})}
+		head = before.Bytes()
+		head = head[:len(head)-1] // the brace
+		if behind := (&Object{Members: o.Members[i+1:]}).Bytes(); len(behind) > 2 {
+			return head, append([]byte{','}, behind[1:]...), true
+		}
+		return head, []byte{'}'}, true
+	}
+	return nil, nil, false
+}
+
 // Elements takes an array apart.
-func Elements(b []byte) ([]json.RawMessage, error) {
-	var elements []json.RawMessage
+func Elements(b []byte) ([]json.RawMessage, error) { return AppendElements(nil, b) }
+
+// AppendElements takes an array apart and appends its elements to dst.
+func AppendElements(dst []json.RawMessage, b []byte) ([]json.RawMessage, error) {
 	err := eachPart(b, '[', ']', func(_, value []byte) error {
-		elements = append(elements, value)
+		dst = append(dst, value)
 		return nil
 	})
-	return elements, err
+	return dst, err
 }
 
 // AppendArray appends an array of raw values to dst.
@@ -213,7 +259,7 @@ func Kind(b []byte) byte {
 
 // IsNull reports whether b is absent or null.
 func IsNull(b []byte) bool {
-	return len(b) == 0 || bytes.Equal(bytes.TrimSpace(b), []byte("null"))
+	return len(b) == 0 || string(b) == "null" || string(bytes.TrimSpace(b)) == "null"
 }
 
 // String returns the text of a JSON string, or "" and false for anything else.

@@ -54,6 +54,22 @@ func TestObjectKeepsBytes(t *testing.T) {
 	}
 }
 
+func TestSplit(t *testing.T) {
+	for _, in := range []string{`{"a":1,"t":[2],"b":3}`, `{"t":[2]}`, `{"t":[2],"b":3}`, `{"a":1,"t":[2]}`} {
+		o, err := ParseObject([]byte(in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		head, tail, ok := o.Split("t")
+		if got := string(head) + "[2]" + string(tail); !ok || got != in {
+			t.Errorf("Split(%s) = %q, %q", in, head, tail)
+		}
+	}
+	if _, _, ok := (&Object{}).Split("t"); ok {
+		t.Error("split at a member that is not there")
+	}
+}
+
 func FuzzParts(f *testing.F) {
 	for _, s := range []string{`{"a":1}`, `[1,[2,{"b":"]"}],"\\"]`, `{}`, `[`, `{"a"`, `"\"`, `[1,]`, `{"a":}`} {
 		f.Add(s)
