@@ -102,7 +102,7 @@ func (s *Shelf) Read(caller string, arguments json.RawMessage) dragoman.Result {
 	if err := json.Unmarshal(arguments, &req); err != nil {
 		field := dragoman.Field{Expected: "an object with a handle"}
 		if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && e.Field != "" {
-			field = dragoman.Field{Path: "/" + e.Field, Expected: "a value of type " + e.Type.String()}
+			field = dragoman.Field{Path: "/" + e.Field, Expected: map[bool]string{true: "an integer", false: "a string"}[e.Field == "offset" || e.Field == "limit"]}
 		}
 		return wrong("The arguments can not be read.", field)
 	}
@@ -198,20 +198,19 @@ func (k *kept) locate(pointer string) (d *doc, n node, full string, problem *dra
 		if !ok || rest != "" && rest[0] != '/' {
 			continue
 		}
-		if n, problem = r.doc.resolve(r.node, rest); problem == nil || r.pointer != first.pointer {
+		if n, problem = r.doc.resolve(r.node, r.pointer, rest); problem == nil || r.pointer != first.pointer {
 			return r.doc, n, pointer, problem
 		}
 	}
-	if n, other := first.doc.resolve(first.node, pointer); other == nil || problem == nil {
+	if n, other := first.doc.resolve(first.node, first.pointer, pointer); other == nil || problem == nil {
 		return first.doc, n, first.pointer + pointer, other
 	}
 	return nil, n, "", problem
 }
 
-// resolve follows a JSON pointer (RFC 6901) from n. Of several members of one
-// name the last counts.
-func (d *doc) resolve(n node, pointer string) (node, *dragoman.Problem) {
-	at := ""
+// resolve follows a JSON pointer (RFC 6901) from n, which lies at another one.
+// Of several members of one name the last counts.
+func (d *doc) resolve(n node, at, pointer string) (node, *dragoman.Problem) {
 	for tokens := pointer; tokens != ""; {
 		if tokens[0] != '/' {
 			return n, badPointer(at, "a pointer that begins with /")
@@ -227,7 +226,7 @@ func (d *doc) resolve(n node, pointer string) (node, *dragoman.Problem) {
 		n = child
 		at += "/" + token
 		if strings.Count(at, "/") > maxDepth {
-			return n, badPointer(at, "a shorter pointer; a cut that lies deeper has a handle of its own")
+			return n, badPointer(at, "a shorter pointer, and unit json for what lies deeper")
 		}
 	}
 	return n, nil
@@ -302,7 +301,17 @@ func (p *page) read(d *doc) (*page, *dragoman.Problem) {
 		return p.elements(d)
 	}
 	return nil, badArgument(fmt.Sprintf("This value has no %s.", visible(string(p.unit), 20)),
-		dragoman.Field{Path: "/unit", Expected: "'" + string(own) + "' or 'json'"})
+		dragoman.Field{Path: "/unit", Expected: expectedUnits(own)})
+}
+
+func expectedUnits(own Unit) string {
+	switch own {
+	case Characters:
+		return "'characters', 'lines' or 'json'"
+	case JSONText:
+		return "'json'"
+	}
+	return "'" + string(own) + "' or 'json'"
 }
 
 // begin checks the offset against the total.
