@@ -46,7 +46,9 @@ func (t *Command) open(_ context.Context, c *Client) (link, error) {
 	if err != nil {
 		return nil, &TransportError{Err: fmt.Errorf("starting the MCP server: %w", err)}
 	}
-	return newStream(c, p.stdout, p.stdin, p.end), nil
+	s := newStream(c, p.stdout, p.stdin, p.end)
+	s.process = p
+	return s, nil
 }
 
 func (t *Command) start(c *Client) (*process, error) {

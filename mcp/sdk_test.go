@@ -19,8 +19,13 @@ import (
 
 // The official SDK is the peer of these tests, in both eras.
 
+// misbehave makes the test binary a server that behaves like how, if there is
+// such a thing on this system.
+var misbehave = func(how string) {}
+
 func TestMain(m *testing.M) {
-	if os.Getenv("MCP_TEST_SERVER") != "" {
+	if how := os.Getenv("MCP_TEST_SERVER"); how != "" {
+		misbehave(how)
 		_ = newSDKServer().Run(context.Background(), &sdk.StdioTransport{})
 		return
 	}

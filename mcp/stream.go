@@ -39,6 +39,8 @@ type stream struct {
 	writes chan line
 	end    func(error) error // closes what is under the stream; the error is why it ended
 	ended  chan struct{}     // closed when end has returned
+
+	process *process // nil without one
 }
 
 type line struct {

@@ -1,0 +1,177 @@
+package mcp
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+)
+
+// piped runs f with a legacy client whose server is serve, called with each line
+// after the handshake.
+func piped(t *testing.T, serve func(line []byte, out io.Writer), f func(*testing.T, *Client)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		theirIn, ourOut := io.Pipe()
+		ourIn, theirOut := io.Pipe()
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			defer theirOut.Close()
+			in := newLines(theirIn)
+			for {
+				line, err := in.next()
+				if err != nil {
+					return
+				}
+				switch o := object(line); string(o.Get("method")) {
+				case `"initialize"`:
+					_, _ = fmt.Fprintf(theirOut, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-03-26","capabilities":{"tools":{}}}}`+"\n", o.Get("id"))
+				case `"notifications/initialized"`:
+				default:
+					serve(line, theirOut)
+				}
+			}
+		}()
+		c, err := Connect(t.Context(), &Pipe{Reader: ourIn, Writer: ourOut}, &ClientOptions{Era: Legacy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f(t, c)
+		_ = c.Close()
+		<-ended
+	})
+}
+
+// TestMultiplexed: calls run side by side, and each gets its own answer, in
+// whatever order they come.
+func TestMultiplexed(t *testing.T) {
+	const n = 50
+	var held []string
+	serve := func(line []byte, out io.Writer) {
+		o := object(line)
+		held = append(held, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"echo":%s}}`, o.Get("id"), object(o.Get("params")).Get("arguments")))
+		if len(held) == n {
+			for i := range held {
+				_, _ = io.WriteString(out, held[n-1-i]+"\n")
+			}
+		}
+	}
+	piped(t, serve, func(t *testing.T, c *Client) {
+		var calls sync.WaitGroup
+		for i := range n {
+			calls.Go(func() {
+				args := fmt.Sprintf(`{"n":%d}`, i)
+				res, err := c.Call(t.Context(), dragoman.Call{Tool: echo, Arguments: json.RawMessage(args)})
+				if got := string(object(res.Content).Get("echo")); err != nil || got != args {
+					t.Errorf("call %d got %s, %v", i, got, err)
+				}
+			})
+		}
+		calls.Wait()
+	})
+}
+
+// TestCancelledOverPipe: the server hears of the end of a call, and the late
+// answer does no harm.
+func TestCancelledOverPipe(t *testing.T) {
+	var mu sync.Mutex
+	var call, cancelled, late string
+	serve := func(line []byte, out io.Writer) {
+		mu.Lock()
+		defer mu.Unlock()
+		o := object(line)
+		switch method, _ := rawjson.String(o.Get("method")); method {
+		case "tools/call":
+			call = string(o.Get("id"))
+		case "notifications/cancelled":
+			cancelled = string(object(o.Get("params")).Get("requestId"))
+			late = fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`+"\n", cancelled)
+			_, _ = io.WriteString(out, late)
+		default:
+			_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{}}`+"\n", o.Get("id"))
+		}
+	}
+	piped(t, serve, func(t *testing.T, c *Client) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		why := errors.New("the client went away")
+		time.AfterFunc(time.Second, func() { cancel(why) })
+		start := time.Now()
+		if _, err := c.Call(ctx, dragoman.Call{Tool: echo}); !errors.Is(err, why) || time.Since(start) != time.Second {
+			t.Errorf("%v after %s", err, time.Since(start))
+		}
+		if _, err := c.Call(ctx, dragoman.Call{Tool: echo}); !errors.Is(err, why) {
+			t.Errorf("a call whose context has ended: %v", err)
+		}
+		if err := c.Ping(t.Context()); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		if cancelled == "" || cancelled != call || late == "" {
+			t.Errorf("call %q, cancelled %q", call, cancelled)
+		}
+	})
+}
+
+// TestArgumentsStayOneLine: arguments that were written over several lines are
+// one line on stdio, and mean the same.
+func TestArgumentsStayOneLine(t *testing.T) {
+	var got string
+	serve := func(line []byte, out io.Writer) {
+		o := object(line)
+		got = string(object(o.Get("params")).Get("arguments"))
+		_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{}}`+"\n", o.Get("id"))
+	}
+	piped(t, serve, func(t *testing.T, c *Client) {
+		res, err := c.Call(t.Context(), dragoman.Call{Tool: echo, Arguments: json.RawMessage("{\n  \"a\": \"x\\ny\",\r\n  \"é\": [\n1]\n}")})
+		if err != nil || res.Problem != nil || got != `{   "a": "x\ny",    "é": [ 1] }` {
+			t.Errorf("sent %q; %+v, %v", got, res, err)
+		}
+	})
+}
+
+func TestLines(t *testing.T) {
+	long := strings.Repeat("x", 200)
+	r := lineReader{r: bufio.NewReaderSize(strings.NewReader("a\r\n\n "+long[:90]+" \n"+long+"\nb\nhalf"), 16), limit: 100}
+	var got []string
+	for {
+		line, err := r.next()
+		if _, ok := errors.AsType[*longLine](err); ok {
+			got = append(got, "long")
+			continue
+		}
+		if err != nil {
+			got = append(got, err.Error())
+			break
+		}
+		got = append(got, string(line))
+	}
+	if want := fmt.Sprint([]string{"a", "", long[:90], "long", "b", "EOF"}); fmt.Sprint(got) != want {
+		t.Errorf("got %q", got)
+	}
+	r = lineReader{r: bufio.NewReaderSize(endless{}, 16), limit: 100}
+	if _, err := r.next(); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("an endless line: %v", err)
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	return len(p), nil
+}
