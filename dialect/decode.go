@@ -12,52 +12,158 @@ import (
 
 // A Repair is one thing that was put right in a model's arguments.
 type Repair struct {
-	// Rule names it: "emptyArguments".
+	// Rule names it: "numberFromString".
 	Rule string `json:"rule"`
 	// Path is a JSON pointer into the arguments; empty for the whole.
 	Path string `json:"path"`
 }
+
+// MaxArguments is the length of the arguments, in bytes, that Decode reads.
+const MaxArguments = 4 << 20
 
 // Decode brings the arguments that a model wrote back into the form that the
 // MCP server asked for. finish is the finish_reason of the model's message, or
 // empty. Either there are arguments, valid for the server, with the repairs
 // that they needed, or a Problem to tell the model: [dragoman.CodeTruncated] or
 // [dragoman.CodeInvalidArguments].
+//
+// Arguments that end too early are never completed, whatever finish says: the
+// call would run with a part of what the model meant.
 func (p *Plan) Decode(raw, finish string) (json.RawMessage, []Repair, *dragoman.Problem) {
+	if len(raw) > MaxArguments {
+		return nil, nil, &dragoman.Problem{
+			Code:    dragoman.CodeInvalidArguments,
+			Message: fmt.Sprintf("The arguments are longer than %d bytes.", MaxArguments),
+		}
+	}
+	value, repairs, problem := readArguments(raw, finish)
+	if problem != nil {
+		return nil, nil, problem
+	}
+	x, more, problem := p.restore(value)
+	if problem != nil {
+		return nil, nil, problem
+	}
+	x, plain := p.plainIntegers(x)
+	return x.Bytes(), append(append(repairs, more...), plain...), nil
+}
+
+// readArguments reads the text of arguments as an object.
+func readArguments(raw, finish string) (*schema.Node, []Repair, *dragoman.Problem) {
 	text := strings.TrimSpace(raw)
-	cut := finish == "length" || finish == "model_length"
-	var repairs []Repair
-	if text == "" || text == "null" {
-		if cut {
+	if text == "" || text == "null" || text == `""` {
+		if finish == "length" || finish == "model_length" {
 			return nil, nil, truncated()
 		}
-		text, repairs = "{}", append(repairs, Repair{Rule: "emptyArguments"})
+		return schema.NewObject(), []Repair{{Rule: "emptyArguments"}}, nil
 	}
+	value, repairs, problem := readValue(text)
+	if problem != nil {
+		return nil, nil, problem
+	}
+	if value.Kind() == schema.String {
+		inner, more, problem := readValue(strings.TrimSpace(value.Text()))
+		if problem == nil && inner.Kind() == schema.Object {
+			return inner, append(append(repairs, Repair{Rule: "doubleEncoding"}), more...), nil
+		}
+		if problem != nil && problem.Code == dragoman.CodeTruncated {
+			return nil, nil, problem
+		}
+	}
+	if value.Kind() != schema.Object {
+		return nil, nil, invalidArguments([]schema.Violation{{Expected: "object"}})
+	}
+	return value, repairs, nil
+}
+
+// readValue reads strictly, and tolerantly where that fails.
+func readValue(text string) (*schema.Node, []Repair, *dragoman.Problem) {
 	value, err := schema.Parse([]byte(text))
-	if err != nil {
-		if e, ok := errors.AsType[*schema.SyntaxError](err); ok && e.Incomplete {
-			return nil, nil, truncated()
+	if err == nil {
+		return value, nil, nil
+	}
+	if e, ok := errors.AsType[*schema.SyntaxError](err); ok && e.Incomplete {
+		return nil, nil, truncated()
+	}
+	value, rules, tolerantErr := readTolerantly(text)
+	switch {
+	case tolerantErr == errCut:
+		return nil, nil, truncated()
+	case tolerantErr != nil:
+		if tolerantErr == errGlued {
+			err = tolerantErr
 		}
 		return nil, nil, &dragoman.Problem{
 			Code:    dragoman.CodeInvalidArguments,
 			Message: fmt.Sprintf("The arguments are not valid JSON: %v. Send one JSON object.", err),
 		}
 	}
-	if value.Kind() != schema.Object {
-		return nil, nil, invalidArguments([]schema.Violation{{Expected: "object"}})
+	var repairs []Repair
+	for _, rule := range rules {
+		repairs = append(repairs, Repair{Rule: rule})
 	}
-	if violations := p.validator.ValidateNode(value); len(violations) > 0 {
+	return value, repairs, nil
+}
+
+// restore maps a value back and coerces it until the server's schema takes it.
+func (p *Plan) restore(value *schema.Node) (*schema.Node, []Repair, *dragoman.Problem) {
+	if p.record == nil {
+		x, repairs, violations := coerce(value, p.judge.ValidateNode)
+		if len(violations) > 0 {
+			return nil, nil, invalidArguments(violations)
+		}
+		return x, repairs, nil
+	}
+	direct, err := p.record.decode(value.Clone())
+	if err == nil && len(p.judge.ValidateNode(direct)) == 0 {
+		return direct, nil, nil
+	}
+	// First into the form that was asked for, then back.
+	asked, repairs, _ := coerce(value.Clone(), p.record.sent.ValidateNode)
+	if mapped, mapErr := p.record.decode(asked); mapErr == nil {
+		x, more, violations := coerce(mapped, p.judge.ValidateNode)
+		if len(violations) == 0 {
+			return x, append(repairs, more...), nil
+		}
+	}
+	if err == nil {
+		x, repairs, violations := coerce(direct, p.judge.ValidateNode)
+		if len(violations) == 0 {
+			return x, repairs, nil
+		}
+		if len(p.judge.ValidateNode(value)) == 0 {
+			return value, []Repair{{Rule: "originalForm"}}, nil
+		}
 		return nil, nil, invalidArguments(violations)
 	}
-	return value.Bytes(), repairs, nil
+	if len(p.judge.ValidateNode(value)) == 0 {
+		return value, []Repair{{Rule: "originalForm"}}, nil
+	}
+	return nil, nil, &dragoman.Problem{
+		Code:    dragoman.CodeInvalidArguments,
+		Message: "The arguments can not be understood: " + err.Error() + ".",
+	}
+}
+
+func (r *record) decode(value *schema.Node) (*schema.Node, error) {
+	return r.walk(r.root, value, 0)
 }
 
 // Encode is the way that a model would write arguments that are in the server's
-// form. It is the inverse of Decode, for replaying and for tests.
+// form. It is the inverse of Decode, for replaying and for tests. The error
+// says why these arguments can not be written in this dialect; the report says
+// where that can be.
 func (p *Plan) Encode(arguments json.RawMessage) (json.RawMessage, error) {
 	value, err := schema.Parse(arguments)
 	if err != nil {
 		return nil, fmt.Errorf("encoding arguments: %w", err)
+	}
+	if p.record != nil {
+		forward := *p.record
+		forward.forward = true
+		if value, err = forward.walk(forward.root, value.Clone(), 0); err != nil {
+			return nil, fmt.Errorf("encoding arguments: %w", err)
+		}
 	}
 	return value.Bytes(), nil
 }

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
 )
@@ -16,8 +17,57 @@ const Conservative = "conservative"
 // A Dialect is what one provider or engine accepts. It is immutable, safe for
 // concurrent use, and keeps the plans that it made.
 type Dialect struct {
-	spec  Spec
-	cache planCache
+	spec    Spec
+	options Options
+	cache   planCache
+
+	mu       sync.Mutex
+	variants map[Options]*Dialect
+}
+
+// Options change how a dialect converts. The zero value is what is best for
+// most.
+type Options struct {
+	// Loose keeps tools from being strict.
+	Loose bool
+	// ForceStrict makes tools strict also where optional and nullable
+	// properties lose a difference by it: null then means absent.
+	ForceStrict bool
+	// Depth limits the nesting of objects and arrays, by flattening where that
+	// is possible; 0 means what the dialect takes.
+	Depth int
+}
+
+// With returns the dialect with options. The same options give the same
+// dialect, so that its plans stay cached.
+func (d *Dialect) With(o Options) *Dialect {
+	if o == d.options {
+		return d
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if v := d.variants[o]; v != nil {
+		return v
+	}
+	if d.variants == nil || len(d.variants) >= maxVariants {
+		d.variants = map[Options]*Dialect{}
+	}
+	v := &Dialect{spec: d.spec, options: o}
+	d.variants[o] = v
+	return v
+}
+
+// maxVariants is the number of sets of options that are remembered.
+const maxVariants = 16
+
+// adjusted are rules with the options in them.
+func (d *Dialect) adjusted(rules *Rules) *Rules {
+	if d.options.Depth <= 0 || rules.Depth > 0 && rules.Depth <= d.options.Depth {
+		return rules
+	}
+	adjusted := *rules
+	adjusted.Depth = d.options.Depth
+	return &adjusted
 }
 
 // Spec is the data of a dialect.
@@ -29,6 +79,11 @@ type Spec struct {
 	// Hosts are the host names by which [ForHost] recognises it. A leading dot
 	// stands for any subdomain; a path may follow.
 	Hosts []string `json:"hosts,omitempty" yaml:"hosts,omitempty"`
+	// Rules are what it takes in schemas.
+	Rules Rules `json:"rules,omitempty" yaml:"rules,omitempty"`
+	// Strict are the rules for strict tools; nil where there are none, or none
+	// that are worth it.
+	Strict *Rules `json:"strict,omitempty" yaml:"strict,omitempty"`
 	// Wire is what it wants beside schemas.
 	Wire Wire `json:"wire,omitempty" yaml:"wire,omitempty"`
 }

@@ -39,6 +39,12 @@ type Wire struct {
 	NoStrictField bool `json:"no_strict_field,omitempty" yaml:"no_strict_field,omitempty"`
 	// AllStrict reports that either all tools of a request are strict or none.
 	AllStrict bool `json:"all_strict,omitempty" yaml:"all_strict,omitempty"`
+	// MaxStrictTools, MaxStrictOptionals and MaxStrictUnions are the numbers of
+	// strict tools, of their optional properties and of their unions that one
+	// request may have; 0 for any.
+	MaxStrictTools     int `json:"max_strict_tools,omitempty" yaml:"max_strict_tools,omitempty"`
+	MaxStrictOptionals int `json:"max_strict_optionals,omitempty" yaml:"max_strict_optionals,omitempty"`
+	MaxStrictUnions    int `json:"max_strict_unions,omitempty" yaml:"max_strict_unions,omitempty"`
 	// NoParallelWithStrict reports that parallel_tool_calls must be false where
 	// a tool is strict.
 	NoParallelWithStrict bool `json:"no_parallel_with_strict,omitempty" yaml:"no_parallel_with_strict,omitempty"`
@@ -52,6 +58,8 @@ type Wire struct {
 	// StringContent reports that the content of a tool message must be a
 	// string, not a list of parts.
 	StringContent bool `json:"string_content,omitempty" yaml:"string_content,omitempty"`
+	// DescriptionNeeded reports that a tool must have a description.
+	DescriptionNeeded bool `json:"description_needed,omitempty" yaml:"description_needed,omitempty"`
 	// DefinitionsShared reports that the definitions of all tools of a request
 	// share one space of names.
 	DefinitionsShared bool `json:"definitions_shared,omitempty" yaml:"definitions_shared,omitempty"`

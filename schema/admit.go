@@ -106,6 +106,16 @@ func (d *Document) Target(n *Node) *Node { return d.targets[n] }
 // Cyclic reports whether a schema contains or reaches itself.
 func (d *Document) Cyclic(n *Node) bool { return d.cyclic[n] }
 
+// Recursive reports whether any schema of d is Cyclic.
+func (d *Document) Recursive() bool {
+	for _, cyclic := range d.cyclic {
+		if cyclic {
+			return true
+		}
+	}
+	return false
+}
+
 // Origin returns the JSON pointer to a schema in the text as it came.
 func (d *Document) Origin(n *Node) string { return d.origin[n] }
 

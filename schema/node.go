@@ -41,6 +41,7 @@ const maxExponent = 1000
 type Node struct {
 	kind    Kind
 	raw     []byte // what it was read from; nil for a new or changed node
+	foreign bool   // raw is not what stands in its parent's raw
 	text    string // decoded string, literal number, "true", "false" or "null"
 	members []Member
 	items   []*Node
@@ -344,7 +345,10 @@ func (n *Node) Rename(from, to string) bool {
 func (n *Node) SetItems(items []*Node) { n.items, n.raw = items, nil }
 
 // Become makes n the value that other is. The two share what is below them.
-func (n *Node) Become(other *Node) { *n = *other }
+func (n *Node) Become(other *Node) {
+	*n = *other
+	n.foreign = true
+}
 
 // Clone returns a deep copy that still remembers the bytes it was read from.
 func (n *Node) Clone() *Node {
@@ -418,5 +422,5 @@ func (n *Node) append(dst []byte) (_ []byte, same bool) {
 	if same {
 		dst = append(dst[:start], n.raw...)
 	}
-	return dst, same
+	return dst, same && !n.foreign
 }

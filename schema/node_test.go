@@ -23,7 +23,7 @@ func TestParseWritesBackWhatItRead(t *testing.T) {
 }
 
 func TestChangesLeaveTheRestAlone(t *testing.T) {
-	n, err := Parse([]byte(`{"z": {"k" : [1.0, 2] }, "y":{ "n": 1e2, "d" :1}, "\u0078": "\u0061"}`))
+	n, err := Parse([]byte(`{"z": {"k" : [1.0, 2] }, "same": { "a" : 1 }, "y":{ "n": 1e2, "d" :1}, "\u0078": "\u0061"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,8 @@ func TestChangesLeaveTheRestAlone(t *testing.T) {
 	c.Get("y").Delete("d")
 	c.Get("y").Set("e", NewArray(NewString("\"<"), NewBool(true), NewNull(), NewNumber("7")))
 	c.Rename("x", "w")
-	want := `{"z":{"k" : [1.0, 2] },"y":{"n":1e2,"e":["\"<",true,null,7]},"w":"\u0061"}`
+	c.Get("z").Get("k").Items()[1].Become(n.Get("y").Get("d"))
+	want := `{"z":{"k":[1.0,1]},"same":{ "a" : 1 },"y":{"n":1e2,"e":["\"<",true,null,7]},"w":"\u0061"}`
 	if got := string(c.Bytes()); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -220,14 +220,7 @@ func (v *Validator) prepare() {
 }
 
 // costly reports whether judging a small value can take many steps.
-func (d *Document) costly() bool {
-	for _, cyclic := range d.cyclic {
-		if cyclic {
-			return true
-		}
-	}
-	return len(d.path) > 200
-}
+func (d *Document) costly() bool { return d.Recursive() || len(d.path) > 200 }
 
 // judged is the schema as the validator gets it: format, which 2020-12 does not
 // judge, gives way to the step counter, and unknown keywords stay.

@@ -1,0 +1,386 @@
+package dialect
+
+import (
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/dragoman-mcp/dragoman/schema"
+)
+
+// maxRounds bounds how often a value is changed and judged again.
+const maxRounds = 24
+
+// coerce changes a value where it does not fit, and only so that it fits there:
+// a number that was written as text becomes a number only where a number is
+// asked for and no text would do. It returns the value, what was done, and what
+// is still wrong; then nothing that it did counts. It may change the value that
+// it got.
+func coerce(value *schema.Node, judge func(*schema.Node) []schema.Violation) (*schema.Node, []Repair, []schema.Violation) {
+	before := judge(value)
+	if len(before) == 0 {
+		return value, nil, nil
+	}
+	first := before
+	var repairs []Repair
+	tried := map[string]int{}
+	for range maxRounds {
+		attempts := attemptsFor(value, before, tried)
+		if len(attempts) == 0 {
+			break
+		}
+		for _, a := range attempts {
+			a.place.put(a.to)
+		}
+		after := judge(value)
+		wrong := map[string]bool{}
+		for _, v := range after {
+			wrong[v.Path] = true
+		}
+		reverted := false
+		for _, a := range attempts {
+			if wrong[a.path] {
+				a.place.put(a.place.was)
+				reverted = true
+				continue
+			}
+			repairs = append(repairs, Repair{Rule: a.rule, Path: a.path})
+		}
+		if reverted {
+			after = judge(value)
+		}
+		if before = after; len(before) == 0 {
+			return value, repairs, nil
+		}
+	}
+	if len(repairs) == 0 {
+		return value, nil, first
+	}
+	return value, repairs, before
+}
+
+// An attempt is one change that may make a value fit.
+type attempt struct {
+	path  string
+	rule  string
+	place place
+	to    *schema.Node // nil: take the member away
+}
+
+// attemptsFor chooses, for every path that is wrong, the next change that was
+// not tried there; of two paths of which one leads to the other, the deeper.
+func attemptsFor(root *schema.Node, violations []schema.Violation, tried map[string]int) []attempt {
+	byPath := map[string][]schema.Violation{}
+	var paths []string
+	for _, v := range violations {
+		if len(byPath[v.Path]) == 0 {
+			paths = append(paths, v.Path)
+		}
+		byPath[v.Path] = append(byPath[v.Path], v)
+	}
+	sort.Slice(paths, func(i, j int) bool {
+		if a, b := strings.Count(paths[i], "/"), strings.Count(paths[j], "/"); a != b {
+			return a > b
+		}
+		return paths[i] < paths[j]
+	})
+	var attempts []attempt
+	above := map[string]bool{}
+	for _, path := range paths {
+		if above[path] {
+			continue
+		}
+		at, ok := placeOf(root, path)
+		if !ok {
+			continue
+		}
+		candidates := candidatesFor(at, byPath[path])
+		key := path + "\x00" + strconv.Itoa(int(at.was.Kind()))
+		n := tried[key]
+		if n >= len(candidates) {
+			continue
+		}
+		tried[key] = n + 1
+		a := candidates[n]
+		a.path, a.place = path, at
+		attempts = append(attempts, a)
+		for up := path; up != ""; {
+			up = up[:strings.LastIndexByte(up, '/')]
+			above[up] = true
+		}
+	}
+	return attempts
+}
+
+// A place is where a value stands in another.
+type place struct {
+	parent *schema.Node
+	name   string
+	index  int
+	was    *schema.Node
+}
+
+func placeOf(root *schema.Node, path string) (place, bool) {
+	if path == "" {
+		return place{was: root}, true
+	}
+	n := root
+	var at place
+	for _, token := range strings.Split(path, "/")[1:] {
+		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+		at = place{parent: n, name: token}
+		switch n.Kind() {
+		case schema.Object:
+			at.was = n.Get(token)
+		case schema.Array:
+			i, err := strconv.Atoi(token)
+			if err != nil || i < 0 || i >= len(n.Items()) {
+				return place{}, false
+			}
+			at.index, at.was = i, n.Items()[i]
+		}
+		if at.was == nil {
+			return place{}, false
+		}
+		n = at.was
+	}
+	return at, true
+}
+
+// put puts a value in its place; nil takes a member away.
+func (p place) put(v *schema.Node) {
+	switch {
+	case p.parent == nil:
+	case p.parent.Kind() == schema.Array:
+		items := append([]*schema.Node(nil), p.parent.Items()...)
+		items[p.index] = v
+		p.parent.SetItems(items)
+	case v == nil:
+		p.parent.Delete(p.name)
+	default:
+		p.parent.Set(p.name, v)
+	}
+}
+
+// candidatesFor lists what a value may have meant, the surest first.
+func candidatesFor(at place, violations []schema.Violation) []attempt {
+	if at.parent == nil {
+		return nil
+	}
+	var types, texts []string
+	text := false // the schema would take some other string
+	for _, v := range violations {
+		if v.Missing {
+			return nil
+		}
+		types = append(types, v.Types...)
+		texts = append(texts, v.Texts...)
+		switch v.Keyword {
+		case "minLength", "maxLength", "pattern", "format", "contentEncoding":
+			text = true
+		}
+	}
+	text = text || contains(types, "string")
+	var out []attempt
+	add := func(rule string, to *schema.Node) { out = append(out, attempt{rule: rule, to: to}) }
+	v := at.was
+	switch v.Kind() {
+	case schema.Null:
+		if at.parent.Kind() == schema.Object {
+			add("dropNull", nil)
+		}
+		return out
+	case schema.String:
+		s := strings.TrimSpace(v.Text())
+		if match := foldMatch(s, texts); match != "" {
+			add("enumCase", schema.NewString(match))
+		}
+		if !text && len(texts) == 0 {
+			out = append(out, fromText(s, types)...)
+		}
+	case schema.Number:
+		if contains(types, "string") {
+			add("stringFromNumber", schema.NewString(v.Text()))
+		} else if contains(texts, v.Text()) {
+			add("stringFromNumber", schema.NewString(v.Text()))
+		}
+	case schema.Bool:
+		if contains(types, "string") || contains(texts, v.Text()) {
+			add("stringFromBoolean", schema.NewString(v.Text()))
+		}
+	}
+	if contains(types, "array") && v.Kind() != schema.Array {
+		add("wrapInArray", schema.NewArray(v))
+	}
+	return out
+}
+
+// foldMatch returns the one text that differs from s in case alone.
+func foldMatch(s string, texts []string) string {
+	match := ""
+	for _, t := range texts {
+		if strings.EqualFold(t, s) && t != match {
+			if match != "" {
+				return ""
+			}
+			match = t
+		}
+	}
+	return match
+}
+
+// fromText reads what a text may stand for, of the types that are asked for.
+// Without any type the text is read as what it is.
+func fromText(s string, types []string) []attempt {
+	wants := func(t string) bool { return len(types) == 0 || contains(types, t) }
+	value, err := schema.Parse([]byte(s))
+	if err != nil {
+		switch {
+		case wants("boolean") && strings.EqualFold(s, "true"), wants("boolean") && strings.EqualFold(s, "false"):
+			return []attempt{{rule: "booleanFromString", to: schema.NewBool(strings.EqualFold(s, "true"))}}
+		case contains(types, "null") && s == "None":
+			return []attempt{{rule: "nullFromString", to: schema.NewNull()}}
+		}
+		if len(s) > 1 && (s[0] == '{' || s[0] == '[') {
+			if value, _, err = readTolerantly(s); err != nil {
+				return nil
+			}
+		} else {
+			return nil
+		}
+	}
+	switch value.Kind() {
+	case schema.Object:
+		if wants("object") {
+			return []attempt{{rule: "objectFromString", to: value}}
+		}
+	case schema.Array:
+		if wants("array") {
+			return []attempt{{rule: "arrayFromString", to: value}}
+		}
+	case schema.Number:
+		if wants("number") || wants("integer") {
+			return []attempt{{rule: "numberFromString", to: value}}
+		}
+	case schema.Bool:
+		if wants("boolean") {
+			return []attempt{{rule: "booleanFromString", to: value}}
+		}
+	case schema.Null:
+		if contains(types, "null") {
+			return []attempt{{rule: "nullFromString", to: value}}
+		}
+	}
+	return nil
+}
+
+// plainIntegers writes integers as integers: many programs refuse 1.0 for one.
+// The values themselves do not change.
+func (p *Plan) plainIntegers(value *schema.Node) (*schema.Node, []Repair) {
+	if !hasFraction(value) {
+		return value, nil
+	}
+	w := integers{doc: p.admitted}
+	w.walk(value, []*schema.Node{p.admitted.Root}, "", func(*schema.Node) {})
+	return value, w.repairs
+}
+
+// hasFraction reports whether a number in v is an integer in the spelling of a
+// fraction.
+func hasFraction(v *schema.Node) bool {
+	if v.Kind() == schema.Number {
+		_, integer := v.Integer()
+		return integer && strings.ContainsAny(v.Text(), ".eE")
+	}
+	for _, m := range v.Members() {
+		if hasFraction(m.Value) {
+			return true
+		}
+	}
+	for _, item := range v.Items() {
+		if hasFraction(item) {
+			return true
+		}
+	}
+	return false
+}
+
+type integers struct {
+	doc     *schema.Document
+	repairs []Repair
+}
+
+func (w *integers) walk(v *schema.Node, schemas []*schema.Node, path string, put func(*schema.Node)) {
+	all := w.inPlace(schemas)
+	switch v.Kind() {
+	case schema.Number:
+		plain, ok := v.Integer()
+		if !ok || !strings.ContainsAny(v.Text(), ".eE") {
+			return
+		}
+		integer := false
+		for _, n := range all {
+			t := typesOf(n)
+			if contains(t, "number") {
+				return
+			}
+			integer = integer || contains(t, "integer")
+		}
+		if integer {
+			put(schema.NewNumber(plain))
+			w.repairs = append(w.repairs, Repair{Rule: "plainInteger", Path: path})
+		}
+	case schema.Object:
+		for _, m := range v.Members() {
+			var inner []*schema.Node
+			for _, n := range all {
+				if s := n.Get("properties").Get(m.Name); s != nil {
+					inner = append(inner, s)
+				} else if s := n.Get("additionalProperties"); s != nil {
+					inner = append(inner, s)
+				}
+			}
+			w.walk(m.Value, inner, path+schema.Pointer(m.Name), func(to *schema.Node) { v.Set(m.Name, to) })
+		}
+	case schema.Array:
+		for i, item := range v.Items() {
+			var inner []*schema.Node
+			for _, n := range all {
+				if prefix := n.Get("prefixItems").Items(); i < len(prefix) {
+					inner = append(inner, prefix[i])
+				} else if s := n.Get("items"); s != nil {
+					inner = append(inner, s)
+				}
+			}
+			w.walk(item, inner, path+"/"+strconv.Itoa(i), func(to *schema.Node) {
+				items := append([]*schema.Node(nil), v.Items()...)
+				items[i] = to
+				v.SetItems(items)
+			})
+		}
+	}
+}
+
+// inPlace adds to schemas those that judge the same value.
+func (w *integers) inPlace(schemas []*schema.Node) []*schema.Node {
+	seen := map[*schema.Node]bool{}
+	var all []*schema.Node
+	var add func(n *schema.Node)
+	add = func(n *schema.Node) {
+		if n == nil || seen[n] {
+			return
+		}
+		seen[n] = true
+		all = append(all, n)
+		add(w.doc.Target(n))
+		for sub := range n.Subschemas() {
+			if sub.InPlace() && sub.Keyword != "not" && sub.Keyword != "if" {
+				add(sub.Node)
+			}
+		}
+	}
+	for _, n := range schemas {
+		add(n)
+	}
+	return all
+}

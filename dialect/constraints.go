@@ -1,0 +1,305 @@
+package dialect
+
+import (
+	"regexp"
+	"regexp/syntax"
+	"strings"
+
+	"github.com/dragoman-mcp/dragoman/schema"
+)
+
+// rewriteConstraints says constraints in another way that the dialect takes,
+// where there is one that means the same.
+func (c *conversion) rewriteConstraints() {
+	c.each(func(n *schema.Node) {
+		if contains(typesOf(n), "integer") && len(typesOf(n)) == 1 && c.rules.bad(ExclusiveMinMax) && !c.rules.bad(MinMax) {
+			c.includeBound(n, "exclusiveMinimum", "minimum", 1)
+			c.includeBound(n, "exclusiveMaximum", "maximum", -1)
+		}
+		if pattern := n.Get("pattern"); pattern != nil && !c.rules.bad(Pattern) {
+			if spelled, ok := c.spellPattern(pattern.Text()); ok && spelled != pattern.Text() {
+				n.Set("pattern", schema.NewString(spelled))
+				c.say("rewriteConstraints", n, "the pattern is spelled in the way that the engine understands")
+			}
+		}
+	})
+}
+
+// includeBound writes an exclusive bound of an integer as an inclusive one.
+func (c *conversion) includeBound(n *schema.Node, exclusive, inclusive string, step int64) {
+	bound, ok := n.Get(exclusive).Integer()
+	if !ok {
+		return
+	}
+	value := schema.NewNumber(addInteger(bound, step))
+	if old := n.Get(inclusive); old != nil {
+		if order, ok := schema.Compare(old, value); !ok || order == int(step) {
+			value = old // the inclusive bound was the tighter one
+		}
+	}
+	n.Delete(exclusive)
+	n.Set(inclusive, value)
+	c.say("rewriteConstraints", n, exclusive+" of an integer is "+inclusive+" of its neighbour")
+}
+
+// lookaround finds what RE2, and every grammar engine, can not do.
+var lookaround = regexp.MustCompile(`\(\?(=|!|<=|<!)|\\[1-9]|\\k<`)
+
+// anchored reports whether a pattern has to match the whole string.
+func anchored(p string) bool {
+	return strings.HasPrefix(p, "^") && strings.HasSuffix(p, "$") && !strings.HasSuffix(p, `\$`) &&
+		!strings.Contains(topLevel(p), "|")
+}
+
+// topLevel is a pattern without what stands in groups, classes and escapes.
+func topLevel(p string) string {
+	var b strings.Builder
+	depth, class := 0, false
+	for i := 0; i < len(p); i++ {
+		switch ch := p[i]; {
+		case ch == '\\':
+			i++
+		case class:
+			class = ch != ']'
+		case ch == '[':
+			class = true
+		case ch == '(':
+			depth++
+		case ch == ')':
+			depth--
+		case depth == 0:
+			b.WriteByte(ch)
+		}
+	}
+	return b.String()
+}
+
+var escapes = regexp.MustCompile(`\\[dDwWsS]`)
+
+// spellPattern writes a pattern with anchors, and without shorthand classes,
+// where the dialect wants that.
+func (c *conversion) spellPattern(p string) (string, bool) {
+	if lookaround.MatchString(p) {
+		return p, false
+	}
+	if c.rules.bad(PatternUnanchored) && !anchored(p) {
+		p = "^(?:.*)(?:" + p + ")(?:.*)$"
+		if strings.Contains(p, "(?:^") || strings.Contains(p, "$)") {
+			return p, false // anchors inside can not be said so
+		}
+		p = strings.ReplaceAll(p, "(?:", "(")
+	}
+	if c.rules.bad(PatternEscapes) && escapes.MatchString(p) {
+		p = expandEscapes(p)
+		if p == "" {
+			return "", false
+		}
+	}
+	if _, err := syntax.Parse(p, syntax.Perl); err != nil {
+		return p, false
+	}
+	return p, true
+}
+
+// expandEscapes replaces shorthand classes; "" where one that is negated stands
+// in a class.
+func expandEscapes(p string) string {
+	inside := map[byte]string{'d': "0-9", 'w': "A-Za-z0-9_", 's': ` \t\n\r`}
+	var b strings.Builder
+	class := false
+	for i := 0; i < len(p); i++ {
+		ch := p[i]
+		if ch != '\\' || i+1 == len(p) {
+			class = ch == '[' || class && ch != ']'
+			b.WriteByte(ch)
+			continue
+		}
+		i++
+		lower := p[i] | 0x20
+		set, shorthand := inside[lower]
+		switch {
+		case !shorthand || p[i] != lower && p[i]|0x20 != lower:
+			b.WriteByte('\\')
+			b.WriteByte(p[i])
+		case class && p[i] != lower:
+			return ""
+		case class:
+			b.WriteString(set)
+		case p[i] != lower:
+			b.WriteString("[^" + set + "]")
+		default:
+			b.WriteString("[" + set + "]")
+		}
+	}
+	return b.String()
+}
+
+func addInteger(literal string, step int64) string {
+	r, _ := schema.NewNumber(literal).Integer()
+	return addDecimal(r, step)
+}
+
+// A constraint is a keyword that the description can carry instead.
+type constraint struct {
+	keyword string
+	feature Feature
+	words   string // what the description says before the value
+}
+
+var constraints = []constraint{
+	{"minimum", MinMax, "minimum "},
+	{"maximum", MinMax, "maximum "},
+	{"exclusiveMinimum", ExclusiveMinMax, "greater than "},
+	{"exclusiveMaximum", ExclusiveMinMax, "less than "},
+	{"multipleOf", MultipleOf, "multiple of "},
+	{"minLength", MinMaxLength, "minimum length "},
+	{"maxLength", MinMaxLength, "maximum length "},
+	{"minItems", MinMaxItems, "minimum items "},
+	{"maxItems", MinMaxItems, "maximum items "},
+	{"uniqueItems", UniqueItems, "no item twice"},
+	{"contains", Contains, "contains "},
+	{"minContains", Contains, "at least so many times "},
+	{"maxContains", Contains, "at most so many times "},
+	{"minProperties", MinMaxProperties, "minimum members "},
+	{"maxProperties", MinMaxProperties, "maximum members "},
+	{"propertyNames", PropertyNames, "member names "},
+	{"dependentRequired", Dependent, "members that need others "},
+	{"dependentSchemas", Dependent, "if a member is there "},
+	{"unevaluatedProperties", Unevaluated, ""},
+	{"unevaluatedItems", Unevaluated, ""},
+	{"not", Not, "not "},
+}
+
+// spillConstraints moves constraints that the dialect does not take to the
+// description. The validation of arguments still knows them.
+func (c *conversion) spillConstraints() {
+	c.each(func(n *schema.Node) {
+		for _, k := range constraints {
+			if v := n.Get(k.keyword); v != nil && c.rules.bad(k.feature) {
+				c.spillOne(n, k, v)
+			}
+		}
+		if v := n.Get("minItems"); v != nil && c.rules.MinItems > 0 {
+			if order, ok := schema.Compare(v, schema.NewNumber(itoa(c.rules.MinItems))); !ok || order > 0 {
+				c.spillOne(n, constraint{"minItems", MinMaxItems, "minimum items "}, v)
+			}
+		}
+		if v := n.Get("maxItems"); v != nil && c.rules.MinItems > 0 {
+			c.spillOne(n, constraint{"maxItems", MinMaxItems, "maximum items "}, v)
+		}
+		c.spillPattern(n)
+		c.spillFormat(n)
+		if n.Has("if") && c.rules.bad(IfThenElse) {
+			var parts []string
+			for _, keyword := range []string{"if", "then", "else"} {
+				if v := n.Get(keyword); v != nil {
+					parts = append(parts, keyword+" "+snippet(v, 200))
+					n.Delete(keyword)
+				}
+			}
+			c.spill(n, strings.Join(parts, " "))
+			c.widen("spillConstraints", n, "if, then and else are not taken")
+		}
+		if c.rules.bad(IfThenElse) {
+			n.Delete("then")
+			n.Delete("else")
+		}
+	})
+}
+
+func (c *conversion) spillOne(n *schema.Node, k constraint, v *schema.Node) {
+	n.Delete(k.keyword)
+	switch {
+	case k.keyword == "uniqueItems":
+		if v.IsBool(true) {
+			c.spill(n, k.words)
+		}
+	case k.words != "":
+		c.spill(n, k.words+snippet(v, 200))
+	}
+	c.widen("spillConstraints", n, k.keyword+" is not taken; the description says it")
+}
+
+func (c *conversion) spillPattern(n *schema.Node) {
+	pattern := n.Get("pattern")
+	if pattern == nil {
+		return
+	}
+	p := pattern.Text()
+	why := ""
+	switch {
+	case c.rules.bad(Pattern):
+		why = "pattern is not taken; the description says it"
+	case c.rules.bad(PatternLookaround) && lookaround.MatchString(p):
+		why = "the pattern looks around or back, which is not taken; the description says it"
+	case c.rules.bad(PatternUnanchored) && !anchored(p),
+		c.rules.bad(PatternEscapes) && escapes.MatchString(p),
+		c.rules.bad(PatternLookaround) && !parses(p):
+		why = "the engine does not understand the pattern; the description says it"
+	case c.rules.bad(PatternWithLength) && (n.Has("minLength") || n.Has("maxLength")):
+		why = "pattern is not taken beside a length; the description says it"
+	default:
+		return
+	}
+	n.Delete("pattern")
+	c.spill(n, "pattern "+cut(p, 200))
+	c.widen("spillConstraints", n, why)
+}
+
+// maxPattern is the length of a pattern that is parsed only to know whether an
+// engine could.
+const maxPattern = 2000
+
+func parses(p string) bool {
+	if len(p) > maxPattern {
+		return false
+	}
+	_, err := syntax.Parse(p, syntax.Perl)
+	return err == nil
+}
+
+func (c *conversion) spillFormat(n *schema.Node) {
+	format := n.Get("format")
+	if format == nil {
+		return
+	}
+	known := contains(c.rules.Formats, format.Text())
+	if known && c.rules.bad(FormatKnown) || !known && c.rules.bad(FormatOther) ||
+		c.rules.bad(PatternWithLength) && (n.Has("minLength") || n.Has("maxLength")) {
+		n.Delete("format")
+		c.spill(n, "format "+cut(format.Text(), 60))
+		c.widen("spillConstraints", n, "the format is not taken; the description says it")
+	}
+}
+
+// stripAnnotations takes away what judges nothing and is refused, or never
+// seen by the model.
+func (c *conversion) stripAnnotations() {
+	c.each(func(n *schema.Node) {
+		for _, m := range append([]schema.Member(nil), n.Members()...) {
+			strip := false
+			switch m.Name {
+			case "$schema", "$id", "$comment", "$anchor", "$vocabulary":
+				strip = true // no dialect shows them to a model to any use
+			case "title":
+				strip = c.rules.bad(Title)
+			case "nullable":
+				strip = c.rules.bad(NullableKeyword)
+			case "examples", "example", "deprecated", "readOnly", "writeOnly", "contentEncoding", "contentMediaType",
+				"contentSchema", "discriminator", "xml", "externalDocs":
+				strip = c.rules.bad(Examples)
+			case "default":
+				if c.rules.bad(Default) {
+					c.spillDefault(n, m.Value)
+					strip = true
+				}
+			case "description", "type", "enum", "const", "$ref", "$defs", "definitions", "nullables":
+			default:
+				strip = !judges(m.Name) && c.rules.bad(Examples)
+			}
+			if strip && n.Delete(m.Name) && m.Name != "default" {
+				c.say("stripAnnotations", n, m.Name+" is not taken, and restricts nothing")
+			}
+		}
+	})
+}

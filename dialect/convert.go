@@ -1,0 +1,110 @@
+package dialect
+
+import (
+	"encoding/json"
+	"fmt"
+
+	dragoman "github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/schema"
+)
+
+// A Document is a list of tools after conversion. Its JSON form is what
+// `dragoman convert` prints: tools, report and quarantined, of which the first
+// and the last together are as many as the tools that came in.
+type Document struct {
+	// Tools are the function tools, in the order in which they came.
+	Tools []json.RawMessage `json:"tools"`
+	// Report is what was done to them.
+	Report []Reported `json:"report"`
+	// Quarantined are the tools that can not be used, and why.
+	Quarantined []Quarantined `json:"quarantined"`
+
+	// Plans are the plans behind Tools, in the same order.
+	Plans []*Plan `json:"-"`
+}
+
+// Reported is one change to one tool.
+type Reported struct {
+	// Tool is the tool's name as it came.
+	Tool string `json:"tool"`
+	Change
+}
+
+// Quarantined is one tool that can not be used.
+type Quarantined struct {
+	// Tool is the tool's name as it came; empty where it had none.
+	Tool string `json:"tool"`
+	// Reason says why, and where in its schema.
+	Reason string `json:"reason"`
+}
+
+// Convert converts a list of tools as MCP's tools/list sends it: an object with
+// a member tools, whatever else it holds. One bad tool never keeps another from
+// being converted; an error means that there is no list at all.
+func (d *Dialect) Convert(list json.RawMessage) (*Document, error) {
+	entries, err := toolEntries(list)
+	if err != nil {
+		return nil, fmt.Errorf("reading a list of tools: %w", err)
+	}
+	doc := &Document{Tools: []json.RawMessage{}, Report: []Reported{}, Quarantined: []Quarantined{}}
+	taken := map[string]string{}
+	for _, entry := range entries {
+		tool, problem := readTool(entry)
+		var plan *Plan
+		if problem == nil {
+			plan, problem = d.Plan(tool)
+		}
+		if problem == nil {
+			if other, ok := taken[plan.Name()]; ok {
+				problem = invalidTool(fmt.Sprintf("The name %q is already that of the tool %q.", plan.Name(), other))
+			}
+		}
+		if problem != nil {
+			doc.Quarantined = append(doc.Quarantined, Quarantined{Tool: tool.Name, Reason: problem.Message})
+			continue
+		}
+		taken[plan.Name()] = tool.Name
+		doc.Plans = append(doc.Plans, plan)
+		doc.Tools = append(doc.Tools, plan.Function())
+		for _, c := range plan.Report() {
+			doc.Report = append(doc.Report, Reported{Tool: tool.Name, Change: c})
+		}
+	}
+	return doc, nil
+}
+
+// toolEntries takes the list apart. Only its frame has to be well-formed: what
+// is inside an entry is judged for that entry alone.
+func toolEntries(list json.RawMessage) ([]json.RawMessage, error) {
+	if rawjson.Kind(list) == '[' {
+		return rawjson.Elements(list)
+	}
+	frame, err := rawjson.ParseObject(list)
+	if err != nil {
+		return nil, err
+	}
+	tools := frame.Get("tools")
+	if tools == nil {
+		return nil, fmt.Errorf("there is no member tools")
+	}
+	return rawjson.Elements(tools)
+}
+
+// readTool reads one entry of a list of tools.
+func readTool(entry json.RawMessage) (dragoman.Tool, *dragoman.Problem) {
+	tool := dragoman.Tool{Definition: entry}
+	members, err := rawjson.ParseObject(entry)
+	if err != nil {
+		return tool, invalidTool("The tool is not a JSON object: " + err.Error() + ".")
+	}
+	tool.Name, _ = rawjson.String(members.Get("name"))
+	tool.Original = tool.Name
+	tool.Title, _ = rawjson.String(members.Get("title"))
+	tool.Description, _ = rawjson.String(members.Get("description"))
+	tool.InputSchema, tool.OutputSchema = members.Get("inputSchema"), members.Get("outputSchema")
+	if _, err := schema.Parse(entry); err != nil {
+		return tool, invalidTool("The tool is not valid JSON: " + err.Error() + ".")
+	}
+	return tool, nil
+}

@@ -1,0 +1,156 @@
+package dialect
+
+// A Feature is something that a schema may hold and a dialect may not take.
+type Feature string
+
+// The features that dialects differ in.
+const (
+	TypeList          Feature = "type_list"           // a list in type
+	NullableKeyword   Feature = "nullable_kw"         // nullable, of OpenAPI 3.0
+	EnumNumber        Feature = "enum_number"         // numbers or booleans in enum
+	EnumMixed         Feature = "enum_mixed"          // members of several types in enum
+	Const             Feature = "const"               //
+	Default           Feature = "default"             //
+	Title             Feature = "title"               //
+	Examples          Feature = "examples"            //
+	SchemaKeyword     Feature = "$schema"             //
+	IDKeyword         Feature = "$id"                 //
+	RefDefs           Feature = "$ref_defs"           // $ref to #/$defs/Name
+	RefPointer        Feature = "$ref_other_pointer"  // $ref to any other pointer
+	RefRoot           Feature = "$ref_root"           // $ref to #
+	RefSiblings       Feature = "$ref_siblings"       // keywords beside $ref
+	Recursion         Feature = "recursion"           //
+	Definitions       Feature = "definitions_draft07" // definitions instead of $defs
+	ExternalRef       Feature = "external_ref"        //
+	AnyOf             Feature = "anyOf"               //
+	OneOf             Feature = "oneOf"               //
+	AllOfSingle       Feature = "allOf_single"        // allOf with one member
+	AllOfMulti        Feature = "allOf_multi"         // allOf with more
+	Not               Feature = "not"                 //
+	IfThenElse        Feature = "if_then_else"        //
+	RootCombinator    Feature = "root_combinator"     // anyOf, oneOf, allOf, not, if, enum or const at the root
+	UnionSiblings     Feature = "union_siblings"      // keywords that judge beside anyOf
+	NestedUnion       Feature = "nested_union"        // anyOf directly in anyOf
+	ItemUnion         Feature = "item_union"          // items that are a union with arrays in it
+	PropertiesMissing Feature = "properties_missing"  // an object without properties
+	RequiredUndefined Feature = "required_undefined"  // required names that properties does not have
+	Closed            Feature = "additionalProperties_false"
+	Open              Feature = "additionalProperties_true"
+	Map               Feature = "additionalProperties_schema"
+	PatternProperties Feature = "patternProperties"
+	PropertyNames     Feature = "propertyNames"
+	MinMaxProperties  Feature = "minmaxProperties"
+	Dependent         Feature = "dependentRequired" // and dependentSchemas
+	Unevaluated       Feature = "unevaluatedProperties"
+	ItemsMissing      Feature = "items_missing"
+	ItemsList         Feature = "items_tuple_draft07"
+	PrefixItems       Feature = "prefixItems"
+	MinMaxItems       Feature = "minmaxItems"
+	UniqueItems       Feature = "uniqueItems"
+	Contains          Feature = "contains"
+	MinMaxLength      Feature = "minmaxLength"
+	Pattern           Feature = "pattern"
+	PatternUnanchored Feature = "pattern_unanchored"  // not ^…$
+	PatternLookaround Feature = "pattern_lookaround"  // and back references
+	PatternEscapes    Feature = "pattern_escapes"     // \d \w \s
+	PatternWithLength Feature = "pattern_with_length" // pattern or format beside minLength, maxLength
+	FormatKnown       Feature = "format_known"        // one of the formats listed in Limits
+	FormatOther       Feature = "format_other"
+	MinMax            Feature = "minmax"
+	ExclusiveMinMax   Feature = "exclusiveMinMax"
+	MultipleOf        Feature = "multipleOf"
+	BooleanSchema     Feature = "boolean_schema"
+	EmptySchema       Feature = "empty_schema"   // {}, or nothing but words
+	UntypedSchema     Feature = "untyped_schema" // keywords that judge, and no type
+)
+
+// Features lists all of them, in the order of the documentation.
+var Features = []Feature{
+	TypeList, NullableKeyword, EnumNumber, EnumMixed, Const, Default, Title, Examples, SchemaKeyword, IDKeyword,
+	RefDefs, RefPointer, RefRoot, RefSiblings, Recursion, Definitions, ExternalRef, AnyOf, OneOf, AllOfSingle,
+	AllOfMulti, Not, IfThenElse, RootCombinator, UnionSiblings, NestedUnion, ItemUnion, PropertiesMissing,
+	RequiredUndefined, Closed, Open, Map, PatternProperties, PropertyNames, MinMaxProperties, Dependent, Unevaluated,
+	ItemsMissing, ItemsList, PrefixItems, MinMaxItems, UniqueItems, Contains, MinMaxLength, Pattern,
+	PatternUnanchored, PatternLookaround, PatternEscapes, PatternWithLength, FormatKnown, FormatOther, MinMax,
+	ExclusiveMinMax, MultipleOf, BooleanSchema, EmptySchema, UntypedSchema,
+}
+
+// Support says what becomes of a feature that is sent to a provider.
+type Support string
+
+const (
+	// Taken is the zero Support: the provider takes it, or nobody has seen it
+	// refuse it.
+	Taken Support = ""
+	// Ignored features are shown to the model and not enforced.
+	Ignored Support = "ignored"
+	// Hidden features are taken away before the model sees them.
+	Hidden Support = "hidden"
+	// Rejected features fail the request, or there is reason to fear so.
+	Rejected Support = "rejected"
+)
+
+// A Cell is what a dialect does with one feature, and how we know.
+type Cell struct {
+	Support Support `json:"support" yaml:"support"`
+	// Source names a document, repository, issue or measurement, or says that
+	// it is our decision.
+	Source string `json:"source,omitempty" yaml:"source,omitempty"`
+}
+
+// Rules are what a dialect takes in schemas.
+type Rules struct {
+	// Cells are the features that are not simply taken.
+	Cells map[Feature]Cell `json:"cells,omitempty" yaml:"cells,omitempty"`
+
+	// Any is how a value without any restriction is written: empty for {}, or
+	// "union" for an anyOf of all types.
+	Any string `json:"any,omitempty" yaml:"any,omitempty"`
+	// Form is the form of strict tools: "closed" for objects that are closed,
+	// "all_required" for objects whose properties are all required as well,
+	// optional ones by way of null; empty for tools that are not strict.
+	Form string `json:"form,omitempty" yaml:"form,omitempty"`
+	// MapsAsPairs reports that an object with arbitrary names is written as an
+	// array of key and value, and one with arbitrary values as JSON text,
+	// because such objects arrive empty.
+	MapsAsPairs bool `json:"maps_as_pairs,omitempty" yaml:"maps_as_pairs,omitempty"`
+	// ClosedBySilence reports that objects without additionalProperties are
+	// closed by the engine.
+	ClosedBySilence bool `json:"closed_by_silence,omitempty" yaml:"closed_by_silence,omitempty"`
+	// NullForOptional reports that a null for an optional property must be
+	// expected, and is refused where the schema does not allow it.
+	NullForOptional bool `json:"null_for_optional,omitempty" yaml:"null_for_optional,omitempty"`
+	// OmitEmpty reports that a tool without parameters must have none, not an
+	// empty object.
+	OmitEmpty bool `json:"omit_empty,omitempty" yaml:"omit_empty,omitempty"`
+	// Formats are the formats that count as format_known.
+	Formats []string `json:"formats,omitempty" yaml:"formats,omitempty"`
+	// PropertyName is a regular expression for the names of properties; empty
+	// for no rule.
+	PropertyName string `json:"property_name,omitempty" yaml:"property_name,omitempty"`
+	// ReservedNames are property names that break the engine.
+	ReservedNames []string `json:"reserved_names,omitempty" yaml:"reserved_names,omitempty"`
+
+	// Depth is the number of objects and arrays inside one another; 0 for any.
+	Depth int `json:"depth,omitempty" yaml:"depth,omitempty"`
+	// Properties is the number of properties of a tool in all; 0 for any.
+	Properties int `json:"properties,omitempty" yaml:"properties,omitempty"`
+	// EnumValues is the number of values of all enums of a tool; 0 for any.
+	EnumValues int `json:"enum_values,omitempty" yaml:"enum_values,omitempty"`
+	// StringBytes is the length of all names, enum values and consts; 0 for
+	// any.
+	StringBytes int `json:"string_bytes,omitempty" yaml:"string_bytes,omitempty"`
+	// Optionals and Unions are the numbers of optional properties and of
+	// unions in one tool; 0 for any.
+	Optionals int `json:"optionals,omitempty" yaml:"optionals,omitempty"`
+	Unions    int `json:"unions,omitempty" yaml:"unions,omitempty"`
+	// MinItems is the largest minItems; 0 for any. Only where minmaxItems is
+	// taken.
+	MinItems int `json:"min_items,omitempty" yaml:"min_items,omitempty"`
+}
+
+// bad reports whether a feature had better not be sent.
+func (r *Rules) bad(f Feature) bool {
+	s := r.Cells[f].Support
+	return s == Rejected || s == Hidden
+}

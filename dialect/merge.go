@@ -1,0 +1,245 @@
+package dialect
+
+import (
+	"github.com/dragoman-mcp/dragoman/schema"
+)
+
+// mergeAllOf replaces allOf by one schema that says the same. What can not be
+// merged goes to the description.
+func (c *conversion) mergeAllOf() {
+	c.each(func(n *schema.Node) {
+		branches := n.Get("allOf").Items()
+		if len(branches) == 0 ||
+			len(branches) == 1 && !c.rules.bad(AllOfSingle) || len(branches) > 1 && !c.rules.bad(AllOfMulti) {
+			return
+		}
+		c.foldAllOf(n)
+	})
+}
+
+// foldAllOf merges the branches of one allOf into the schema that holds it.
+func (c *conversion) foldAllOf(n *schema.Node) {
+	branches := n.Get("allOf").Items()
+	n.Delete("allOf")
+	whole := true
+	for _, branch := range branches {
+		merged, ok := c.merge(n, branch)
+		if !ok {
+			whole = false
+			c.spill(n, "also "+snippet(branch, 200))
+			continue
+		}
+		n.Become(merged)
+	}
+	if whole {
+		c.say("mergeAllOf", n, "allOf is not taken")
+	} else {
+		c.widen("mergeAllOf", n, "allOf is not taken, and not all of it can be merged")
+	}
+}
+
+// merge returns a schema that takes what both a and b take; ok is false where
+// that can not be written without allOf. a's words win.
+func (c *conversion) merge(a, b *schema.Node) (_ *schema.Node, ok bool) {
+	switch {
+	case a.IsBool(true):
+		return c.clone(b), true
+	case b.IsBool(true):
+		return c.clone(a), true
+	case a.IsBool(false), b.IsBool(false):
+		return schema.NewBool(false), true
+	}
+	m := merging{c: c, out: c.clone(a)}
+	if !m.additional(a, b) {
+		return nil, false
+	}
+	for _, member := range b.Members() {
+		mine := m.out.Get(member.Name)
+		if mine == nil {
+			if member.Name == "additionalProperties" {
+				continue // dealt with above
+			}
+			value := member.Value.Clone()
+			m.out.Set(member.Name, value)
+			continue
+		}
+		if !m.keyword(member.Name, mine, member.Value) {
+			return nil, false
+		}
+	}
+	// The values inside came over without their marks.
+	c.carryMarks(b, m.out)
+	return m.out, true
+}
+
+// carryMarks gives the schemas that were copied from one tree to another the
+// marks that they had, by their place.
+func (c *conversion) carryMarks(from, to *schema.Node) {
+	twins := map[string]*schema.Node{}
+	for sub := range to.Subschemas() {
+		twins[sub.Pointer()] = sub.Node
+	}
+	for sub := range from.Subschemas() {
+		if twin := twins[sub.Pointer()]; twin != nil && c.marks[twin] == nil {
+			c.cloneMarks(sub.Node, twin)
+		}
+	}
+}
+
+type merging struct {
+	c   *conversion
+	out *schema.Node
+}
+
+// additional deals with additionalProperties, which speaks of the properties
+// beside it alone.
+func (m *merging) additional(a, b *schema.Node) bool {
+	extraA, extraB := a.Get("additionalProperties"), b.Get("additionalProperties")
+	restrictsA := extraA != nil && !extraA.IsBool(true)
+	restrictsB := extraB != nil && !extraB.IsBool(true)
+	if !restrictsA && !restrictsB {
+		return true
+	}
+	if a.Has("patternProperties") || b.Has("patternProperties") {
+		return false
+	}
+	if restrictsA && !m.confine(b, a, extraA) || restrictsB && !m.confine(a, b, extraB) {
+		return false
+	}
+	switch {
+	case !restrictsA:
+		m.out.Set("additionalProperties", extraB.Clone())
+	case restrictsB:
+		both, ok := m.c.merge(extraA, extraB)
+		if !ok {
+			return false
+		}
+		m.out.Set("additionalProperties", both)
+	}
+	return true
+}
+
+// confine judges the properties that only other has by the extra of one.
+func (m *merging) confine(other, one, extra *schema.Node) bool {
+	for _, p := range other.Get("properties").Members() {
+		if one.Get("properties").Has(p.Name) {
+			continue
+		}
+		if !extra.IsBool(false) {
+			return false
+		}
+		for _, name := range append(required(one), required(other)...) {
+			if name == p.Name {
+				return false // nothing would ever fit; better left to the validation
+			}
+		}
+		return false
+	}
+	return true
+}
+
+// keyword merges one keyword that both have.
+func (m *merging) keyword(name string, mine, theirs *schema.Node) bool {
+	if schema.Equal(mine, theirs) {
+		return true
+	}
+	if words[name] || !judges(name) && name != "$defs" {
+		return true
+	}
+	switch name {
+	case "type":
+		return m.types(mine, theirs)
+	case "properties", "$defs":
+		return m.properties(name, mine, theirs)
+	case "required":
+		names := required(m.out)
+		for _, item := range theirs.Items() {
+			if !contains(names, item.Text()) {
+				names = append(names, item.Text())
+			}
+		}
+		setRequired(m.out, names)
+		return true
+	case "enum":
+		return m.enum(mine, theirs)
+	case "minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties", "minContains":
+		return m.bound(name, mine, theirs, 1)
+	case "maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties", "maxContains":
+		return m.bound(name, mine, theirs, -1)
+	case "uniqueItems":
+		m.out.Set(name, schema.NewBool(true)) // they differ, so one is true
+		return true
+	case "items", "propertyNames":
+		both, ok := m.c.merge(mine, theirs)
+		if ok {
+			m.out.Set(name, both)
+		}
+		return ok && !m.out.Has("prefixItems")
+	case "additionalProperties":
+		return true
+	}
+	return false
+}
+
+func (m *merging) types(mine, theirs *schema.Node) bool {
+	a := typesOf(schema.NewObject(schema.Member{Name: "type", Value: mine}))
+	b := typesOf(schema.NewObject(schema.Member{Name: "type", Value: theirs}))
+	var both []string
+	for _, t := range a {
+		switch {
+		case contains(b, t), t == "integer" && contains(b, "number"):
+			both = append(both, t)
+		case t == "number" && contains(b, "integer"):
+			both = append(both, "integer")
+		}
+	}
+	if len(both) == 0 {
+		return false
+	}
+	setTypes(m.out, both)
+	return true
+}
+
+func (m *merging) properties(keyword string, mine, theirs *schema.Node) bool {
+	holder := m.out.Get(keyword)
+	for _, p := range theirs.Members() {
+		old := holder.Get(p.Name)
+		if old == nil {
+			value := m.c.clone(p.Value)
+			holder.Set(p.Name, value)
+			continue
+		}
+		both, ok := m.c.merge(old, p.Value)
+		if !ok {
+			return false
+		}
+		holder.Set(p.Name, both)
+	}
+	return true
+}
+
+func (m *merging) enum(mine, theirs *schema.Node) bool {
+	var both []*schema.Node
+	for _, a := range mine.Items() {
+		for _, b := range theirs.Items() {
+			if schema.Equal(a, b) {
+				both = append(both, a)
+				break
+			}
+		}
+	}
+	if len(both) == 0 {
+		return false
+	}
+	m.out.Set("enum", schema.NewArray(both...))
+	return true
+}
+
+// bound keeps the larger of two numbers where sign is 1, else the smaller.
+func (m *merging) bound(name string, mine, theirs *schema.Node, sign int) bool {
+	order, ok := schema.Compare(theirs, mine)
+	if ok && order == sign {
+		m.out.Set(name, theirs)
+	}
+	return ok
+}
