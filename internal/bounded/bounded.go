@@ -1,0 +1,148 @@
+// Package bounded keeps values in memory for a while: no more than so many bytes
+// of them, no longer than so long after their last use, and each for its owner
+// alone. When room is needed the owner who holds most gives up what it used
+// longest ago, so that nobody can push out what others keep.
+package bounded
+
+import (
+	"container/list"
+	"sync"
+	"time"
+)
+
+// Overhead is what an entry counts beside its own size, so that many small ones
+// are bounded too.
+const Overhead = 512
+
+// A Map keeps values by owner and key. The fields must be set before the first
+// use; a zero Map keeps nothing. It is safe for concurrent use and needs no
+// closing.
+type Map[V any] struct {
+	// Bytes bounds the size of all values together.
+	Bytes int64
+	// Age is how long a value is kept after its last use.
+	Age time.Duration
+
+	mu     sync.Mutex
+	owners map[string]*owner
+	size   int64
+}
+
+type owner struct {
+	entries map[string]*list.Element // of *entry[V]
+	order   list.List                // the longest unused first
+	size    int64
+}
+
+type entry[V any] struct {
+	key   string
+	value V
+	size  int64
+	used  time.Time
+}
+
+// Put keeps a value of about size bytes in place of an older one of the same
+// owner and key. It reports whether there is room for it at all.
+func (m *Map[V]) Put(of, key string, value V, size int64) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	size += Overhead
+	m.remove(of, key)
+	m.expire()
+	if size > m.Bytes {
+		return false
+	}
+	for m.size+size > m.Bytes {
+		m.evict()
+	}
+	if m.owners == nil {
+		m.owners = map[string]*owner{}
+	}
+	o := m.owners[of]
+	if o == nil {
+		o = &owner{entries: map[string]*list.Element{}}
+		m.owners[of] = o
+	}
+	o.entries[key] = o.order.PushBack(&entry[V]{key, value, size, time.Now()})
+	o.size += size
+	m.size += size
+	return true
+}
+
+// Get returns a value of an owner and counts as its use.
+func (m *Map[V]) Get(of, key string) (value V, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o := m.owners[of]
+	if o == nil || o.entries[key] == nil {
+		return value, false
+	}
+	element := o.entries[key]
+	e := element.Value.(*entry[V])
+	if time.Since(e.used) >= m.Age {
+		m.remove(of, key)
+		return value, false
+	}
+	e.used = time.Now()
+	o.order.MoveToBack(element)
+	return e.value, true
+}
+
+// Delete removes a value.
+func (m *Map[V]) Delete(of, key string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.remove(of, key)
+}
+
+// Has reports whether anything is kept for an owner.
+func (m *Map[V]) Has(of string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.owners[of] != nil
+}
+
+// Size returns the size of everything that is kept, in bytes.
+func (m *Map[V]) Size() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.size
+}
+
+func (m *Map[V]) remove(of, key string) {
+	o := m.owners[of]
+	if o == nil || o.entries[key] == nil {
+		return
+	}
+	e := o.order.Remove(o.entries[key]).(*entry[V])
+	delete(o.entries, key)
+	o.size -= e.size
+	m.size -= e.size
+	if len(o.entries) == 0 {
+		delete(m.owners, of)
+	}
+}
+
+// expire removes what is too old.
+func (m *Map[V]) expire() {
+	for name, o := range m.owners {
+		for front := o.order.Front(); front != nil; front = o.order.Front() {
+			e := front.Value.(*entry[V])
+			if time.Since(e.used) < m.Age {
+				break
+			}
+			m.remove(name, e.key)
+		}
+	}
+}
+
+// evict removes what the owner who holds most used longest ago.
+func (m *Map[V]) evict() {
+	most, size := "", int64(-1)
+	for name, o := range m.owners {
+		if o.size > size || o.size == size && name < most {
+			most, size = name, o.size
+		}
+	}
+	m.remove(most, m.owners[most].order.Front().Value.(*entry[V]).key)
+}

@@ -1,0 +1,100 @@
+package bounded
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestOwnersAreApart(t *testing.T) {
+	m := &Map[int]{Bytes: 1 << 20, Age: time.Hour}
+	m.Put("a", "k", 1, 10)
+	m.Put("b", "k", 2, 10)
+	if v, ok := m.Get("a", "k"); v != 1 || !ok {
+		t.Errorf("a's value is %d, %t", v, ok)
+	}
+	if _, ok := m.Get("c", "k"); ok || m.Has("c") {
+		t.Error("c has a value of somebody else")
+	}
+	m.Delete("a", "k")
+	if _, ok := m.Get("a", "k"); ok || m.Has("a") {
+		t.Error("a's value is still there")
+	}
+	if v, _ := m.Get("b", "k"); v != 2 {
+		t.Error("b's value went with a's")
+	}
+}
+
+func TestAge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &Map[string]{Bytes: 1 << 20, Age: time.Minute}
+		m.Put("a", "used", "x", 1)
+		m.Put("a", "unused", "y", 1)
+		time.Sleep(40 * time.Second)
+		m.Get("a", "used")
+		time.Sleep(40 * time.Second)
+		if _, ok := m.Get("a", "used"); !ok {
+			t.Error("a value that was used is gone")
+		}
+		if _, ok := m.Get("a", "unused"); ok {
+			t.Error("a value that nobody used is still there")
+		}
+		time.Sleep(time.Hour)
+		m.Put("b", "new", "z", 1)
+		if m.Size() != 1+Overhead {
+			t.Errorf("what is too old still takes %d bytes", m.Size())
+		}
+	})
+}
+
+// The owner who holds most pays for the room that others need.
+func TestBytes(t *testing.T) {
+	const each = 1000 - Overhead
+	m := &Map[int]{Bytes: 10_000, Age: time.Hour}
+	m.Put("small", "k", 1, each)
+	for i := range 100 {
+		m.Put("large", fmt.Sprint(i), i, each)
+		if m.Size() > m.Bytes {
+			t.Fatalf("%d bytes are kept", m.Size())
+		}
+	}
+	if _, ok := m.Get("small", "k"); !ok {
+		t.Error("one owner pushed out another")
+	}
+	if _, ok := m.Get("large", "90"); ok {
+		t.Error("the oldest value stayed")
+	}
+	if _, ok := m.Get("large", "99"); !ok {
+		t.Error("the newest value is gone")
+	}
+	if m.Put("small", "k", 2, 20_000) {
+		t.Error("a value larger than all was kept")
+	}
+	if _, ok := m.Get("small", "k"); ok {
+		t.Error("a value that was to be replaced is still there")
+	}
+}
+
+func TestTogether(t *testing.T) {
+	m := &Map[int]{Bytes: 50_000, Age: time.Hour}
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for j := range 500 {
+				owner, key := fmt.Sprint(i%3), fmt.Sprint(j%40)
+				m.Put(owner, key, j, int64(j))
+				m.Get(owner, key)
+				m.Has(owner)
+				if j%7 == 0 {
+					m.Delete(owner, key)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := m.Size(); n < 0 || n > m.Bytes {
+		t.Errorf("%d bytes are kept", n)
+	}
+}
