@@ -3,11 +3,13 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,6 +54,15 @@ func newSDKServer() *sdk.Server {
 			}
 			return &sdk.CallToolResult{Content: []sdk.Content{}}, nil
 		})
+	s.AddTool(&sdk.Tool{Name: "ask", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			if a, ok := r.Params.InputResponses["q"].(*sdk.ElicitResult); ok {
+				return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: fmt.Sprint(a.Action, a.Content)}}}, nil
+			}
+			return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"q": &sdk.ElicitParams{
+				Message: "How many?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}}}`),
+			}}}, nil
+		})
 	s.AddTool(&sdk.Tool{Name: "fail", InputSchema: json.RawMessage(`{"type":"object"}`)},
 		func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: "no"}}}, nil
@@ -82,39 +93,63 @@ func self() *exec.Cmd {
 }
 
 // sdkHTTP serves over HTTP. A stateless server of the SDK is modern too.
-func sdkHTTP(t *testing.T, o *sdk.StreamableHTTPOptions) string {
+func sdkHTTP(t *testing.T, s *sdk.Server, o *sdk.StreamableHTTPOptions) string {
 	t.Helper()
-	s := newSDKServer()
 	srv := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, o))
 	t.Cleanup(srv.Close)
 	return srv.URL
 }
 
-func sdkSSE(t *testing.T) string {
+func sdkSSE(t *testing.T, s *sdk.Server) string {
 	t.Helper()
-	s := newSDKServer()
 	srv := httptest.NewServer(sdk.NewSSEHandler(func(*http.Request) *sdk.Server { return s }, nil))
 	t.Cleanup(srv.Close)
 	return srv.URL
 }
 
-func TestHTTPPeers(t *testing.T) {
+// TestPeers does the same things with the SDK's server over every transport, in
+// each era that the SDK offers there.
+func TestPeers(t *testing.T) {
 	stateless := &sdk.StreamableHTTPOptions{Stateless: true}
-	for name, tc := range map[string]struct {
-		transport Transport
+	jsonOnly := &sdk.StreamableHTTPOptions{JSONResponse: true}
+	overHTTP := func(o *sdk.StreamableHTTPOptions) func(*testing.T, *sdk.Server) Transport {
+		return func(t *testing.T, s *sdk.Server) Transport { return &HTTP{URL: sdkHTTP(t, s, o)} }
+	}
+	pipe := func(t *testing.T, s *sdk.Server) Transport { return sdkPipe(t, s) }
+	command := func(t *testing.T, _ *sdk.Server) Transport {
+		return &Command{New: self, Stderr: func(l string) { t.Log(l) }}
+	}
+	sse := func(t *testing.T, s *sdk.Server) Transport { return &SSE{URL: sdkSSE(t, s)} }
+	sseFound := func(t *testing.T, s *sdk.Server) Transport { return &HTTP{URL: sdkSSE(t, s)} }
+	for _, tc := range []struct {
+		name      string
+		transport func(*testing.T, *sdk.Server) Transport
 		era, want Era
+		can       abilities
 	}{
-		"stateful":            {&HTTP{URL: sdkHTTP(t, nil)}, UnknownEra, Legacy},
-		"stateful legacy":     {&HTTP{URL: sdkHTTP(t, nil)}, Legacy, Legacy},
-		"stateful JSON":       {&HTTP{URL: sdkHTTP(t, &sdk.StreamableHTTPOptions{JSONResponse: true})}, UnknownEra, Legacy},
-		"stateless":           {&HTTP{URL: sdkHTTP(t, stateless)}, UnknownEra, Modern},
-		"stateless legacy":    {&HTTP{URL: sdkHTTP(t, stateless)}, Legacy, Legacy},
-		"HTTP+SSE":            {&SSE{URL: sdkSSE(t)}, UnknownEra, Legacy},
-		"HTTP+SSE found out":  {&HTTP{URL: sdkSSE(t)}, UnknownEra, Legacy},
-		"HTTP+SSE remembered": {&HTTP{URL: sdkSSE(t)}, Legacy, Legacy},
+		{"pipe", pipe, UnknownEra, Modern, abilities{true, true, true}},
+		{"pipe legacy", pipe, Legacy, Legacy, abilities{true, true, true}},
+		{"command", command, UnknownEra, Modern, abilities{true, true, false}},
+		{"command legacy", command, Legacy, Legacy, abilities{true, true, false}},
+		{"HTTP stateful", overHTTP(nil), UnknownEra, Legacy, abilities{true, true, true}},
+		{"HTTP stateful legacy", overHTTP(nil), Legacy, Legacy, abilities{true, true, true}},
+		{"HTTP stateful JSON", overHTTP(jsonOnly), UnknownEra, Legacy, abilities{false, true, true}},
+		{"HTTP stateless", overHTTP(stateless), UnknownEra, Modern, abilities{true, true, true}},
+		{"HTTP stateless legacy", overHTTP(stateless), Legacy, Legacy, abilities{true, false, false}},
+		{"HTTP+SSE", sse, UnknownEra, Legacy, abilities{true, true, true}},
+		{"HTTP+SSE found out", sseFound, UnknownEra, Legacy, abilities{true, true, true}},
+		{"HTTP+SSE remembered", sseFound, Legacy, Legacy, abilities{true, true, true}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			c, err := Connect(t.Context(), tc.transport, &ClientOptions{Label: "peer", Era: tc.era})
+		t.Run(tc.name, func(t *testing.T) {
+			s := newSDKServer()
+			changed := make(chan string, 10)
+			c, err := Connect(t.Context(), tc.transport(t, s), &ClientOptions{
+				Label: "peer", Era: tc.era,
+				Elicit: func(context.Context, dragoman.Question) (dragoman.Reply, error) {
+					return dragoman.Reply{Action: "cancel"}, nil
+				},
+				OnListChanged: func(what string) { changed <- what },
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,37 +157,32 @@ func TestHTTPPeers(t *testing.T) {
 			if c.Era() != tc.want {
 				t.Fatalf("era %s, want %s", c.Era(), tc.want)
 			}
-			testPeer(t, c, name != "stateful JSON")
+			testPeer(t, c, tc.can)
+			if !tc.can.tell {
+				return
+			}
+			// A subscription of the modern era may only just have begun.
+			for i := range 100 {
+				s.AddTool(&sdk.Tool{Name: fmt.Sprint("new", i), InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
+				select {
+				case what := <-changed:
+					if what != "tools" {
+						t.Errorf("changed: %s", what)
+					}
+					return
+				case <-time.After(100 * time.Millisecond):
+				}
+			}
+			t.Error("nobody told that the tools changed")
 		})
 	}
 }
 
-func TestPeers(t *testing.T) {
-	for _, era := range []Era{UnknownEra, Legacy} {
-		for name, transport := range map[string]func(*testing.T) Transport{
-			"pipe":    func(t *testing.T) Transport { return sdkPipe(t, newSDKServer()) },
-			"command": func(*testing.T) Transport { return &Command{New: self, Stderr: func(l string) { t.Log(l) }} },
-		} {
-			t.Run(name+"/"+era.String(), func(t *testing.T) {
-				c, err := Connect(t.Context(), transport(t), &ClientOptions{Label: "peer", Era: era})
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer c.Close()
-				want := Modern
-				if era == Legacy {
-					want = Legacy
-				}
-				if c.Era() != want {
-					t.Fatalf("era %s, want %s", c.Era(), want)
-				}
-				testPeer(t, c, true)
-			})
-		}
-	}
-}
+// abilities are what the SDK can do over a transport: report progress, ask, and
+// tell about changes.
+type abilities struct{ progress, ask, tell bool }
 
-func testPeer(t *testing.T, c *Client, progress bool) {
+func testPeer(t *testing.T, c *Client, can abilities) {
 	if want := map[Era]string{Legacy: "2025-11-25", Modern: "2026-07-28"}[c.Era()]; c.ProtocolVersion() != want && c.ProtocolVersion() != "2024-11-05" {
 		t.Errorf("version %s in the %s era", c.ProtocolVersion(), c.Era())
 	}
@@ -184,8 +214,19 @@ func testPeer(t *testing.T, c *Client, progress bool) {
 	}
 	var got []dragoman.Progress
 	_, err = c.Call(t.Context(), dragoman.Call{Tool: byName["count"], Progress: func(p dragoman.Progress) { got = append(got, p) }})
-	if err != nil || progress && (len(got) != 3 || got[2] != (dragoman.Progress{Progress: 3, Total: 3, Message: "step"})) {
+	if err != nil || can.progress && (len(got) != 3 || got[2] != (dragoman.Progress{Progress: 3, Total: 3, Message: "step"})) {
 		t.Errorf("progress %v, %v", got, err)
+	}
+	if can.ask {
+		res, err = c.Call(t.Context(), dragoman.Call{Tool: byName["ask"], Ask: func(_ context.Context, q dragoman.Question) (dragoman.Reply, error) {
+			if q.Server != "peer" || q.Message != "How many?" || string(object(q.Schema).Get("type")) != `"object"` {
+				t.Errorf("question %+v", q)
+			}
+			return dragoman.Reply{Action: "accept", Content: json.RawMessage(`{"n":3}`)}, nil
+		}})
+		if err != nil || !strings.Contains(string(res.Content), "acceptmap[n:3]") {
+			t.Errorf("ask: %s, %+v, %v", res.Content, res.Problem, err)
+		}
 	}
 	res, err = c.Call(t.Context(), dragoman.Call{Tool: &dragoman.Tool{Original: "none"}})
 	if err != nil || res.Problem == nil || res.Problem.Code != dragoman.CodeInvalidArguments {
