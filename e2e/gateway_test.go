@@ -44,15 +44,28 @@ type server map[string]any
 // servers are entries of mcpServers by label.
 type servers map[string]server
 
-// config is what a test says about the gateway, beside its servers; it becomes
-// the configuration file.
-type config map[string]any
+// An option is what a test says about the gateway, beside its servers: a change
+// of its configuration file or of its environment.
+type option func(file map[string]any, cmd *exec.Cmd)
+
+// with sets a key of the configuration file.
+func with(key string, value any) option {
+	return func(file map[string]any, _ *exec.Cmd) { file[key] = value }
+}
+
+// environment adds variables to the gateway's environment.
+func environment(vars ...string) option {
+	return func(_ map[string]any, cmd *exec.Cmd) { cmd.Env = append(cmd.Env, vars...) }
+}
 
 // start runs the gateway with these servers in front of that upstream, until the
 // test is over. Nil means the model that is built in.
-func start(t *testing.T, up *upstream, mcp servers, more ...config) *gateway {
+func start(t *testing.T, up *upstream, mcp servers, options ...option) *gateway {
 	t.Helper()
-	file := config{
+	path := filepath.Join(t.TempDir(), "dragoman.yaml")
+	cmd := exec.Command(binary(t), "serve", "--config", path)
+	cmd.Env = cleanEnv(t)
+	file := map[string]any{
 		"listen":     "127.0.0.1:0",
 		"log":        map[string]any{"format": "json", "level": "debug"},
 		"mcpServers": mcp,
@@ -60,21 +73,15 @@ func start(t *testing.T, up *upstream, mcp servers, more ...config) *gateway {
 	if up != nil {
 		file["models"] = []any{map[string]any{"match": "*", "base_url": up.URL + "/v1"}}
 	}
-	for _, m := range more {
-		for key, value := range m {
-			file[key] = value
-		}
+	for _, o := range options {
+		o(file, cmd)
 	}
 	data, err := yaml.Marshal(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "dragoman.yaml")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	g := &gateway{t: t, cmd: exec.Command(binary(t), "serve", "--config", path), exited: make(chan struct{})}
-	g.cmd.Env = cleanEnv(t)
+	writeFile(t, path, string(data))
+	g := &gateway{t: t, cmd: cmd, exited: make(chan struct{})}
 	stderr, err := g.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -397,4 +404,11 @@ func fake(t *testing.T, cfg fakemcp.Config) (server, string) {
 func idle(t *testing.T) server {
 	entry, _ := fake(t, fakemcp.Config{Tools: []fakemcp.Tool{{Name: "noop"}}})
 	return entry
+}
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
