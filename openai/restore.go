@@ -22,13 +22,11 @@ const (
 	wroteID = "dragoman1"
 )
 
-func (c *Chat) key(kind, what string) string { return c.options.Caller + "\x00" + kind + "\x00" + what }
-
 // restore makes the history of the request whole.
 func (c *Chat) restore(ctx context.Context) error {
 	turns := c.options.Turns
-	retry := c.key("request", c.requestDigest())
-	running, end := turns.begin(retry)
+	retry := "request " + c.requestDigest()
+	running, end := turns.begin(c.options.Caller, retry)
 	if running != nil && c.options.Retried {
 		// The client gave up on the first run of this request: let it end.
 		select {
@@ -36,14 +34,14 @@ func (c *Chat) restore(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		_, end = turns.begin(retry)
+		_, end = turns.begin(c.options.Caller, retry)
 	}
 	c.finished = end
 
 	messages := c.request.messages
 	c.history = make([]json.RawMessage, 0, len(messages)+8)
 	prefix := sha256.New()
-	digests := !turns.empty()
+	digests := !turns.empty(c.options.Caller)
 	for i := 0; i < len(messages); i++ {
 		o, err := rawjson.ParseObject(messages[i])
 		if err != nil {
@@ -83,7 +81,7 @@ func (c *Chat) restore(ctx context.Context) error {
 	}
 	c.from = len(c.history)
 	if c.options.Retried {
-		if t := turns.find(retry); t != nil {
+		if t := turns.find(c.options.Caller, retry); t != nil {
 			c.history = append(c.history, t.hidden...)
 			c.wrote = t.wrote
 		}
@@ -104,7 +102,7 @@ func (c *Chat) findTurn(o *rawjson.Object, prefix hash.Hash, digests bool) (*tur
 		if !strings.HasPrefix(id, readID) && !strings.HasPrefix(id, wroteID) {
 			continue
 		}
-		if t := c.options.Turns.find(c.key("call", id)); t != nil {
+		if t := c.options.Turns.find(c.options.Caller, "call "+id); t != nil {
 			return t, nil
 		}
 		lost = lost || strings.HasPrefix(id, wroteID)
@@ -118,7 +116,7 @@ func (c *Chat) findTurn(o *rawjson.Object, prefix hash.Hash, digests bool) (*tur
 	if !digests {
 		return nil, nil
 	}
-	return c.options.Turns.find(c.key("prefix", string(prefix.Sum(nil)))), nil
+	return c.options.Turns.find(c.options.Caller, "prefix "+string(prefix.Sum(nil))), nil
 }
 
 func callIDs(o *rawjson.Object) []string {
@@ -260,7 +258,7 @@ func (c *Chat) keepExchange(x *exchange) {
 				call.client = fmt.Sprintf("call_legacy_%d", len(c.request.messages))
 			}
 			kept.client = call.client
-			t.keys = append(t.keys, c.key("call", call.client))
+			t.keys = append(t.keys, "call "+call.client)
 		} else {
 			open.tools[call.id] = x.tools[n]
 			n++
@@ -269,9 +267,9 @@ func (c *Chat) keepExchange(x *exchange) {
 	}
 	if c.request.legacy {
 		// Legacy clients send no ids back: the visible history has to do.
-		t.keys = []string{c.key("prefix", c.visibleDigest(x))}
+		t.keys = []string{"prefix " + c.visibleDigest(x)}
 	}
-	c.options.Turns.keep(t)
+	c.options.Turns.keep(c.options.Caller, t)
 }
 
 // remember records a turn that has ended: for the next one, or, when it ended
@@ -286,12 +284,12 @@ func (c *Chat) remember(err error) {
 	}
 	hidden := append([]json.RawMessage(nil), c.history[c.from:]...)
 	if c.wrote {
-		turns.keep(&turn{keys: []string{c.key("request", c.requestDigest())}, hidden: hidden, wrote: true})
+		turns.keep(c.options.Caller, &turn{keys: []string{"request " + c.requestDigest()}, hidden: hidden, wrote: true})
 	}
 	if err == nil && c.last != nil && (c.pending == nil || len(c.pending.calls) == 0) {
 		final := c.forHistory(c.last.message)
-		turns.keep(&turn{
-			keys: []string{c.key("prefix", c.visibleDigest(nil))}, hidden: hidden, final: final.Bytes(), wrote: c.wrote,
+		turns.keep(c.options.Caller, &turn{
+			keys: []string{"prefix " + c.visibleDigest(nil)}, hidden: hidden, final: final.Bytes(), wrote: c.wrote,
 		})
 	}
 }

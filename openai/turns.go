@@ -1,10 +1,11 @@
 package openai
 
 import (
-	"container/list"
 	"encoding/json"
 	"sync"
 	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/bounded"
 )
 
 // Turns keeps what clients do not see of their conversations: calls that we
@@ -22,11 +23,10 @@ type Turns struct {
 	// TTL is the time after its last use that a turn is kept; 1 hour if zero.
 	TTL time.Duration
 
+	once   sync.Once
+	turns  bounded.Map[*turn] // by caller and key
 	mu     sync.Mutex
-	turns  map[string]*list.Element // by key; the values are *turn
-	order  list.List                // the least recently used first
-	size   int64
-	active map[string]chan struct{} // requests that are being answered, by key
+	active map[string]chan struct{} // requests that are being answered, by caller and key
 }
 
 // A turn is what happened behind one visible assistant message.
@@ -41,9 +41,6 @@ type turn struct {
 	open *openExchange
 	// wrote reports that a call ran that may have changed something.
 	wrote bool
-
-	size int64
-	used time.Time
 }
 
 // An openExchange is a message with calls of ours, answered, and calls of the
@@ -62,114 +59,68 @@ type openCall struct {
 	raw        json.RawMessage
 }
 
-func (s *Turns) limits() (int64, time.Duration) {
-	bytes, ttl := s.Bytes, s.TTL
-	if bytes <= 0 {
-		bytes = 64 << 20
-	}
-	if ttl <= 0 {
-		ttl = time.Hour
-	}
-	return bytes, ttl
+// kept returns the map, with its limits set.
+func (s *Turns) kept() *bounded.Map[*turn] {
+	s.once.Do(func() {
+		s.turns.Bytes, s.turns.Age = s.Bytes, s.TTL
+		if s.Bytes <= 0 {
+			s.turns.Bytes = 64 << 20
+		}
+		if s.TTL <= 0 {
+			s.turns.Age = time.Hour
+		}
+	})
+	return &s.turns
 }
 
-// keep stores a turn under its keys, in place of older ones.
-func (s *Turns) keep(t *turn) {
-	if s == nil || len(t.keys) == 0 {
+// keep stores a caller's turn under its keys, in place of older ones.
+func (s *Turns) keep(caller string, t *turn) {
+	if s == nil {
 		return
 	}
-	t.size = 512
-	for _, part := range [][]json.RawMessage{t.hidden, {t.final}} {
-		for _, m := range part {
-			t.size += int64(len(m))
-		}
+	for _, key := range t.keys {
+		s.kept().Put(caller, key, t, t.size()/int64(len(t.keys)))
+	}
+}
+
+func (t *turn) size() int64 {
+	n := len(t.final)
+	for _, m := range t.hidden {
+		n += len(m)
 	}
 	if t.open != nil {
-		t.size += int64(2*len(t.open.message) + len(t.open.text))
+		n += 2*len(t.open.message) + len(t.open.text)
 		for _, m := range t.open.tools {
-			t.size += int64(len(m))
+			n += len(m)
 		}
 		for _, m := range t.open.after {
-			t.size += int64(len(m))
+			n += len(m)
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	limit, ttl := s.limits()
-	if t.size > limit {
-		return
-	}
-	if s.turns == nil {
-		s.turns = map[string]*list.Element{}
-	}
-	for _, key := range t.keys {
-		if e := s.turns[key]; e != nil {
-			s.drop(e)
-		}
-	}
-	t.used = time.Now()
-	e := s.order.PushBack(t)
-	for _, key := range t.keys {
-		s.turns[key] = e
-	}
-	s.size += t.size
-	for front := s.order.Front(); front != nil; front = s.order.Front() {
-		if s.size <= limit && time.Since(front.Value.(*turn).used) < ttl {
-			break
-		}
-		s.drop(front)
-	}
+	return int64(n)
 }
 
-func (s *Turns) drop(e *list.Element) {
-	t := s.order.Remove(e).(*turn)
-	s.size -= t.size
-	for _, key := range t.keys {
-		if s.turns[key] == e {
-			delete(s.turns, key)
-		}
-	}
-}
-
-// find returns the turn of a key; nil for none. A turn may be used again: a
-// conversation can branch.
-func (s *Turns) find(key string) *turn {
+// find returns the turn of a caller and key; nil for none. A turn may be used
+// again: a conversation can branch.
+func (s *Turns) find(caller, key string) *turn {
 	if s == nil {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e := s.turns[key]
-	if e == nil {
-		return nil
-	}
-	t := e.Value.(*turn)
-	if _, ttl := s.limits(); time.Since(t.used) >= ttl {
-		s.drop(e)
-		return nil
-	}
-	t.used = time.Now()
-	s.order.MoveToBack(e)
+	t, _ := s.kept().Get(caller, key)
 	return t
 }
 
-// empty reports whether nothing at all is kept.
-func (s *Turns) empty() bool {
-	if s == nil {
-		return true
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.turns) == 0
-}
+// empty reports whether nothing is kept for a caller.
+func (s *Turns) empty(caller string) bool { return s == nil || !s.kept().Has(caller) }
 
 // begin marks a request as being answered and returns what to call when it is
 // not any more. Where the same request is being answered already, running is
 // closed when that has ended.
-func (s *Turns) begin(key string) (running <-chan struct{}, end func()) {
+func (s *Turns) begin(caller, key string) (running <-chan struct{}, end func()) {
 	if s == nil {
 		return nil, func() {}
 	}
+	key = caller + "\x00" + key
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if other := s.active[key]; other != nil {

@@ -32,6 +32,10 @@ loop:
 results:
   limit: 25000
   max_message: 16MiB
+cache:
+  tools: []
+  ttl: 1m
+  bytes: 64MiB
 http:
   max_body: 32MiB
   header_timeout: 10s

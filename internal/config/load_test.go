@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/dragoman-mcp/dragoman/internal/cache"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
@@ -80,6 +81,7 @@ mcpServers:
 names: {strategy: host}
 loop: {rounds: 3, calls: 4, parallel: 5, bytes: 1.txt, timeout: 6s, call_timeout: 7s}
 results: {limit: 1000, max_message: 1MiB}
+cache: {tools: ["files__read_*"], ttl: 30s, bytes: 1MiB}
 http:
   max_body: 65536
   header_timeout: 1s
@@ -116,6 +118,7 @@ log: {level: debug, format: json}
 		Names:   config.Names{Strategy: "host"},
 		Loop:    config.Loop{Rounds: 3, Calls: 4, Parallel: 5, Bytes: 8192, Timeout: 6 * time.Second, CallTimeout: 7 * time.Second},
 		Results: config.Results{Limit: 1000, MaxMessage: 1 << 20},
+		Cache:   cache.Config{Tools: []string{"files__read_*"}, TTL: 30 * time.Second, Bytes: 1 << 20},
 		HTTP:    config.HTTP{MaxBody: 65536, HeaderTimeout: time.Second, DrainTimeout: 2 * time.Minute},
 		Log:     config.Log{Level: "debug", Format: "json"},
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/api"
+	"github.com/dragoman-mcp/dragoman/internal/cache"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/config"
@@ -47,6 +48,7 @@ type Gateway struct {
 	demo      *demo.Demo
 	servers   *servers.Set
 	catalog   *catalog.Catalog
+	cache     *cache.Cache
 	labels    map[string]bool
 	api       *api.API
 	draining  atomic.Bool
@@ -60,7 +62,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	g := &Gateway{file: file, log: o.Log, labels: map[string]bool{}}
+	g := &Gateway{file: file, log: o.Log, labels: map[string]bool{}, cache: cache.New(file.Cache)}
 	key, _ := o.Lookup("DRAGOMAN_API_KEY")
 	g.keys = caller.NewKeys(append(file.Auth.APIKeys, key)...)
 	var err error

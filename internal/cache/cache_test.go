@@ -1,0 +1,153 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman"
+)
+
+// slow answers after a second with the number of the run.
+type slow struct {
+	runs      atomic.Int64
+	cancelled atomic.Int64
+	failed    bool
+}
+
+func (s *slow) Tools(context.Context) ([]dragoman.Tool, error) { return nil, nil }
+
+func (s *slow) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
+	n := s.runs.Add(1)
+	if call.Progress != nil {
+		call.Progress(dragoman.Progress{Progress: 1})
+	}
+	select {
+	case <-time.After(time.Second):
+	case <-ctx.Done():
+		s.cancelled.Add(1)
+		return dragoman.Result{}, ctx.Err()
+	}
+	return dragoman.Result{Content: fmt.Appendf(nil, "%d", n), Failed: s.failed}, nil
+}
+
+func call(name, arguments string, effect dragoman.Effect) dragoman.Call {
+	return dragoman.Call{
+		Tool:      &dragoman.Tool{Server: "s", Original: name, Effect: effect, Digest: dragoman.Digest([]byte(name), name)},
+		Arguments: []byte(arguments),
+	}
+}
+
+func TestRemembers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := &slow{}
+		c := New(Config{Tools: []string{"s__get_*"}, TTL: time.Minute})
+		ask := func(caller string, call dragoman.Call) (string, bool) {
+			t.Helper()
+			r, err := c.For(caller, inner).Call(t.Context(), call)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(r.Content), r.Meta.Cached
+		}
+		for i, tc := range []struct {
+			caller string
+			call   dragoman.Call
+			want   string
+			cached bool
+		}{
+			{"a", call("get_x", `{"a":1,"b":[2]}`, dragoman.ReadOnly), "1", false},
+			{"a", call("get_x", `{"b": [2], "a":1}`, dragoman.ReadOnly), "1", true},
+			{"a", call("get_x", `{"a":9007199254740993}`, dragoman.ReadOnly), "2", false},
+			{"a", call("get_x", `{"a":9007199254740992}`, dragoman.ReadOnly), "3", false},
+			{"b", call("get_x", `{"a":1,"b":[2]}`, dragoman.ReadOnly), "4", false},
+			{"a", call("get_y", `{"a":1,"b":[2]}`, dragoman.ReadOnly), "5", false},
+			// Not by the operator's word, or not by the patterns.
+			{"a", call("get_z", `{}`, dragoman.MayChange), "6", false},
+			{"a", call("get_z", `{}`, dragoman.MayChange), "7", false},
+			{"a", call("get_z", `{}`, dragoman.Idempotent), "8", false},
+			{"a", call("set_z", `{}`, dragoman.ReadOnly), "9", false},
+			{"a", call("set_z", `{}`, dragoman.ReadOnly), "10", false},
+		} {
+			if got, cached := ask(tc.caller, tc.call); got != tc.want || cached != tc.cached {
+				t.Errorf("%d: got run %s, cached %t; want %s, %t", i, got, cached, tc.want, tc.cached)
+			}
+		}
+		// A hint against the operator's word wins.
+		no := false
+		doubted := call("get_x", `{"a":1,"b":[2]}`, dragoman.ReadOnly)
+		doubted.Tool.Hints.ReadOnly = &no
+		if _, cached := ask("a", doubted); cached {
+			t.Error("a tool that says it changes something was answered from the cache")
+		}
+		// However often it is used, a result does not outlive its time.
+		for range 3 {
+			time.Sleep(20 * time.Second)
+			ask("a", call("get_x", `{"a":1,"b":[2]}`, dragoman.ReadOnly))
+		}
+		if got, cached := ask("a", call("get_x", `{"a":1,"b":[2]}`, dragoman.ReadOnly)); cached && got == "1" {
+			t.Error("a result outlived its time")
+		}
+	})
+}
+
+func TestFailuresAreNotRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := &slow{failed: true}
+		toolset := New(Config{Tools: []string{"*"}}).For("a", inner)
+		for range 2 {
+			if r, _ := toolset.Call(t.Context(), call("x", `{}`, dragoman.ReadOnly)); r.Meta.Cached {
+				t.Error("a failure was remembered")
+			}
+		}
+	})
+}
+
+// Equal calls at the same time run once; who leaves does not end the call for
+// the others, and when all have left it is cancelled.
+func TestSingleFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := &slow{}
+		toolset := New(Config{Tools: []string{"*"}}).For("a", inner)
+		var progress atomic.Int64
+		first, leave := context.WithCancel(t.Context())
+		results := make(chan string, 3)
+		ask := func(ctx context.Context) {
+			c := call("x", `{}`, dragoman.ReadOnly)
+			c.Progress = func(dragoman.Progress) { progress.Add(1) }
+			r, err := toolset.Call(ctx, c)
+			if err != nil {
+				results <- err.Error()
+				return
+			}
+			results <- string(r.Content)
+		}
+		go ask(first)
+		synctest.Wait()
+		go ask(t.Context())
+		go ask(t.Context())
+		synctest.Wait()
+		leave()
+		if got := <-results; got != "context canceled" {
+			t.Errorf("who left got %s", got)
+		}
+		if a, b := <-results, <-results; a != "1" || b != "1" || inner.runs.Load() != 1 {
+			t.Errorf("who stayed got %s and %s, in %d runs", a, b, inner.runs.Load())
+		}
+
+		second, leave := context.WithCancel(t.Context())
+		inner2 := &slow{}
+		toolset = New(Config{Tools: []string{"*"}}).For("a", inner2)
+		go ask(second)
+		synctest.Wait()
+		leave()
+		<-results
+		synctest.Wait()
+		if inner2.cancelled.Load() != 1 {
+			t.Error("a call that nobody waits for goes on")
+		}
+	})
+}
