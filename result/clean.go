@@ -1,6 +1,7 @@
 package result
 
 import (
+	"bytes"
 	"unicode/utf8"
 )
 
@@ -128,13 +129,14 @@ func appendDecoded(dst, literal []byte) []byte {
 	b := literal[1 : len(literal)-1]
 	for i := 0; i < len(b); {
 		from := i
-		for i < len(b) && b[i] != '\\' {
-			i++
+		if n := bytes.IndexByte(b[i:min(len(b), i+32)], '\\'); n >= 0 {
+			i += n
+		} else if n = bytes.IndexByte(b[i:], '\\'); n >= 0 {
+			i += n
+		} else {
+			return append(dst, b[from:]...)
 		}
 		dst = append(dst, b[from:i]...)
-		if i == len(b) {
-			return dst
-		}
 		if c := short[b[i+1]]; c != 0 {
 			dst = append(dst, c)
 			i += 2

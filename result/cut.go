@@ -64,10 +64,11 @@ type child struct {
 
 // A cursor goes through the parts of an array or object.
 type cursor struct {
-	d     *doc
-	n     node
-	k     int // parts gone through
-	i, at int
+	d  *doc
+	n  node
+	k  int // parts gone through
+	i  int
+	at int32
 }
 
 func (d *doc) cursor(n node) cursor { return cursor{d: d, n: n, i: n.start + 1, at: n.at + 1} }
@@ -118,7 +119,7 @@ func (n *node) fits(depth, budget int) bool {
 	return n.chars <= budget && !n.deep(depth)
 }
 
-func (n *node) deep(depth int) bool { return depth+n.height > maxDepth }
+func (n *node) deep(depth int) bool { return depth+int(n.height) > maxDepth }
 
 // appendNode appends a value, whole.
 func (d *doc) appendNode(dst []byte, n node) []byte {
@@ -172,7 +173,7 @@ func (c *cutter) tell(unit Unit, total, shown int) {
 // pageable reports whether pointers can name the parts of an array or object
 // that pointer leads to.
 func (n *node) pageable(pointer []byte) bool {
-	widest := n.widest
+	widest := int(n.widest)
 	if n.kind == '[' {
 		widest = len(strconv.Itoa(n.count))
 	}

@@ -18,20 +18,22 @@ const leastPiece = 110
 // renderEnvelope writes the view as one JSON object of at most limit
 // characters.
 func (s *Shape) renderEnvelope(v *view, limit int) (out []byte, cut bool) {
+	n := v.data.node
+	out = make([]byte, 0, min(n.end-n.start, 4*limit)+512)
 	out = append(out, `{"status":"success","data":`...)
 	if v.failed {
 		out = append(out[:0], `{"status":"error","data":`...)
 	}
-	meta := v.appendMeta(nil, limit)
+	meta := v.appendMeta(make([]byte, 0, 256), limit)
 	budget := limit - len(out) - utf8.RuneCount(meta) - len("}}")
-	size, deep := v.data.node.chars, v.data.node.deep(0)
+	size, deep := n.chars, n.deep(0)
 	if v.parts.doc != nil {
 		budget -= len(`,"parts":`)
 		size += v.parts.node.chars
 		deep = deep || v.parts.node.deep(0)
 	}
 	if size <= budget && !deep {
-		out = v.data.doc.appendNode(out, v.data.node)
+		out = v.data.doc.appendNode(out, n)
 		out = append(out, meta...)
 		if v.parts.doc != nil {
 			out = append(out, `,"parts":`...)
@@ -43,7 +45,7 @@ func (s *Shape) renderEnvelope(v *view, limit int) (out []byte, cut bool) {
 	budget -= t.width()
 	parts := &cutter{}
 	if v.parts.doc != nil {
-		room := max(leastPiece, min(v.parts.node.chars, max(budget/4, budget-v.data.node.chars)))
+		room := max(leastPiece, min(v.parts.node.chars, max(budget/4, budget-n.chars)))
 		parts = v.parts.write("/meta/parts", room)
 		budget -= parts.used
 	}

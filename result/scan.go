@@ -26,22 +26,23 @@ type doc struct {
 
 // A node is one value of a doc.
 type node struct {
-	start, end int  // its bytes in doc.b
-	chars      int  // code points of the value as appendClean writes it
-	count      int  // elements, members, or decoded characters of a string
-	at         int  // its place on the tape, -1 for a small value
-	next       int  // where the tape goes on behind the value and all in it
-	kind       byte // '{' '[' '"' '0' 't' 'f' 'n'
-	plain      bool // appendClean would copy it unchanged
-	height     int  // levels of arrays and objects in it, itself included
-	widest     int  // characters of the longest name in it, as a pointer spells it
+	start, end int   // its bytes in doc.b
+	chars      int   // code points of the value as appendClean writes it
+	count      int   // elements, members, or decoded characters of a string
+	at         int32 // its place on the tape, -1 for a small value
+	next       int32 // where the tape goes on behind the value and all in it
+	height     int32 // levels of arrays and objects in it, itself included
+	widest     int32 // characters of the longest name in it, as a pointer spells it
+	kind       byte  // '{' '[' '"' '0' 't' 'f' 'n'
+	plain      bool  // appendClean would copy it unchanged
 }
 
 var errNotJSON = errors.New("not valid JSON")
 
 // scan reads b, which must be valid UTF-8, as exactly one JSON value (RFC 8259).
 func scan(b []byte) (*doc, error) {
-	s := scanner{b: b, lastDirty: -1}
+	s := scanner{b: b, lastDirty: -1, tape: make([]node, 0, 8)}
+	s.frames = s.few[:0]
 	s.space()
 	s.lastDirty = -1
 	if err := s.value(); err != nil {
@@ -58,9 +59,9 @@ func scan(b []byte) (*doc, error) {
 // measure returns the node of the small value at b[i:]. The bytes have been
 // scanned before, as a part of their doc.
 func measure(b []byte, i int) node {
-	s := scanner{b: b, i: i, lastDirty: -1}
+	s := scanner{b: b, i: i, lastDirty: -1, noTape: true}
+	s.frames = s.few[:0]
 	_ = s.value()
-	s.last.at = -1
 	return s.last
 }
 
@@ -74,9 +75,11 @@ type scanner struct {
 	lastDirty int // the last byte that appendClean would change
 
 	tape   []node
-	frames []frame // the open arrays and objects, down to maxDepth
-	deep   []byte  // and those below, by their first byte
-	last   node    // the value that ended last
+	noTape bool
+	few    [6]frame // room for frames, enough for most
+	frames []frame  // the open arrays and objects, down to maxDepth
+	deep   []byte   // and those below, by their first byte
+	last   node     // the value that ended last
 }
 
 type frame struct {
@@ -147,7 +150,7 @@ func (s *scanner) begin(kind byte) error {
 		return err
 	}
 	if len(s.deep) == 0 {
-		width := s.chars - chars - 2
+		width := int32(s.chars - chars - 2)
 		for _, c := range s.b[start:s.i] {
 			if c == '~' || c == '/' {
 				width++
@@ -208,10 +211,12 @@ func (s *scanner) open(kind byte) {
 		s.frames[len(s.frames)-1].height = 1 << 30
 	} else {
 		s.frames = append(s.frames, frame{
-			node:       node{start: s.i, kind: kind, at: len(s.tape)},
+			node:       node{start: s.i, kind: kind, at: int32(len(s.tape))},
 			startChars: s.chars,
 		})
-		s.tape = append(s.tape, node{})
+		if !s.noTape {
+			s.tape = append(s.tape, node{})
+		}
 	}
 	s.i++
 	s.chars++
@@ -232,7 +237,7 @@ func (s *scanner) close() {
 	if n := len(s.frames); n > 0 {
 		s.frames[n-1].height = max(s.frames[n-1].height, f.height)
 	}
-	s.finish(f.node, f.at)
+	s.finish(f.node, int(f.at))
 }
 
 // finish completes a value and keeps it on the tape if it is big. Everything
@@ -241,7 +246,7 @@ func (s *scanner) close() {
 func (s *scanner) finish(n node, at int) {
 	n.plain = s.lastDirty < n.start
 	s.last = n
-	if n.end-n.start < bigValue*(1+len(s.frames)) {
+	if s.noTape || n.end-n.start < bigValue*(1+len(s.frames)) {
 		s.tape = s.tape[:at]
 		s.last.at = -1
 		return
@@ -249,38 +254,34 @@ func (s *scanner) finish(n node, at int) {
 	if at == len(s.tape) {
 		s.tape = append(s.tape, node{})
 	}
-	n.at, n.next = at, len(s.tape)
+	n.at, n.next = int32(at), int32(len(s.tape))
 	s.tape[at] = n
 	s.last = n
 }
 
 func (s *scanner) scalar(c byte) error {
-	n := node{start: s.i, kind: c}
-	chars := s.chars
+	start, chars, count := s.i, s.chars, 0
+	var err error
 	switch c {
 	case '"':
-		count, err := s.str()
-		if err != nil {
-			return err
-		}
-		n.count = count
+		count, err = s.str()
 	case 't':
-		return s.literal("true")
+		err = s.literal("true")
 	case 'f':
-		return s.literal("false")
+		err = s.literal("false")
 	case 'n':
-		return s.literal("null")
+		err = s.literal("null")
 	default:
-		n.kind = '0'
-		if err := s.number(); err != nil {
-			return err
-		}
+		c = '0'
+		err = s.number()
 	}
-	n.end, n.chars = s.i, s.chars-chars
-	if len(s.deep) > 0 {
-		return nil
+	if err != nil {
+		return err
 	}
-	s.finish(n, len(s.tape))
+	if len(s.frames) > 0 && (s.i-start < bigValue || len(s.deep) > 0) {
+		return nil // nobody asks for it
+	}
+	s.finish(node{start: start, end: s.i, chars: s.chars - chars, count: count, kind: c}, len(s.tape))
 	return nil
 }
 
@@ -289,12 +290,8 @@ func (s *scanner) literal(word string) error {
 	if end > len(s.b) || string(s.b[s.i:end]) != word {
 		return s.fail("an unknown word")
 	}
-	n := node{start: s.i, end: end, chars: len(word), kind: word[0], plain: true, at: -1}
 	s.i = end
 	s.chars += len(word)
-	if len(s.deep) == 0 {
-		s.last = n
-	}
 	return nil
 }
 

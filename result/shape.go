@@ -101,8 +101,11 @@ func (s *Shape) Message(call dragoman.Call, res dragoman.Result) Message {
 	limit := s.limit()
 	text, cut := s.render(v, limit)
 	for range 8 {
+		if s.Tokens <= 0 || limit == MinLimit {
+			break
+		}
 		tokens := EstimateTokens(text)
-		if s.Tokens <= 0 || tokens <= s.Tokens || limit == MinLimit {
+		if tokens <= s.Tokens {
 			break
 		}
 		limit = max(MinLimit, min(limit, utf8.RuneCountInString(text))*s.Tokens/tokens*19/20)

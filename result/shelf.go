@@ -63,7 +63,7 @@ func (v *view) kept(raw bool, limit int) *kept {
 	if v.parts.doc != nil {
 		k.roots = append(k.roots, root{"/meta/parts", v.parts})
 	}
-	const nodeSize = 88
+	const nodeSize = 56
 	if v.reading != nil {
 		k.size += int64(len(v.reading.doc.b) + nodeSize*len(v.reading.doc.tape))
 	}
