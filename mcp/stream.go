@@ -67,6 +67,9 @@ func (s *stream) roundTrip(ctx context.Context, x *exchange) (message, error) {
 // cancel tells the server that nobody waits for x. It hands the message to the
 // writer before it returns, unless the server has stopped reading.
 func (s *stream) cancel(x *exchange) {
+	if s.c.ctx.Err() != nil {
+		return // the end of the connection says so
+	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(x.ctx), 100*time.Millisecond)
 	defer stop()
 	_ = s.put(ctx, cancelled(x.id), nil)
