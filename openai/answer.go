@@ -34,8 +34,11 @@ func (c *Chat) identify(o *rawjson.Object) {
 // asItIs reports whether a chunk can go to the client byte for byte.
 func (c *Chat) asItIs(chunk, delta *rawjson.Object) bool {
 	if len(c.rounds) > 0 || c.request.jsonFormat || (delta.Get("role") == nil) != c.role ||
-		chunk.Get("error") != nil || chunk.Get("dragoman") != nil || !rawjson.IsNull(chunk.Get("usage")) ||
-		!bytes.Equal(chunk.Get("id"), c.id) {
+		chunk.Get("error") != nil || chunk.Get("dragoman") != nil ||
+		!bytes.Equal(chunk.Get("id"), c.id) || !bytes.Equal(chunk.Get("created"), c.created) || !bytes.Equal(chunk.Get("model"), c.model) {
+		return false
+	}
+	if usage := chunk.Get("usage"); !rawjson.IsNull(usage) || usage == nil && c.request.includeUsage {
 		return false
 	}
 	c.role = true
@@ -79,6 +82,7 @@ func (c *Chat) forward(r *reply, chunk, choice, delta *rawjson.Object) error {
 		r.held = append(r.held, payload)
 		return nil
 	}
+	r.sent = true
 	c.out.event(payload)
 	return nil
 }
@@ -120,7 +124,7 @@ func (c *Chat) sort(r *reply, last bool) *exchange {
 	used := map[string]bool{}
 	for _, call := range r.calls {
 		mine, name := c.owner(call)
-		if !mine && c.request.names[name] || call.custom {
+		if !mine {
 			e := exchangeCall{call: call, run: -1, id: c.callID(call, used)}
 			e.raw = call.raw(e.id, name, string(call.args))
 			e.client = e.id
@@ -314,6 +318,9 @@ func (c *Chat) finishStream(r *reply, calls []json.RawMessage, finish string) er
 	}
 	final := r.choice.Clone()
 	final.Delete("delta")
+	if r.sent {
+		final.Delete("logprobs")
+	}
 	if !c.request.includeUsage && rideUsage(r) {
 		c.setUsage(base, c.usage)
 	}
@@ -366,6 +373,7 @@ func (c *Chat) finishBody(r *reply, calls []json.RawMessage, finish string) erro
 	if !rawjson.IsNull(c.usage) {
 		body.Set("usage", c.usage)
 	}
+	body.Delete("error")
 	body.Delete("dragoman")
 	if extra := c.extra(r); extra != nil {
 		body.Set("dragoman", extra)
@@ -383,12 +391,15 @@ func (c *Chat) extra(r *reply) json.RawMessage {
 	var rounds []json.RawMessage
 	for _, info := range c.rounds {
 		var round rawjson.Object
-		for _, m := range []rawjson.Member{
-			{Name: "id", Value: info.id}, {Name: "model", Value: info.model}, {Name: "usage", Value: info.usage},
-		} {
+		for _, m := range []rawjson.Member{{Name: "id", Value: info.id}, {Name: "model", Value: info.model}} {
 			if !rawjson.IsNull(m.Value) {
 				round.Set(m.Name, m.Value)
 			}
+		}
+		// null says that the sum has no figures of this round.
+		round.Set("usage", json.RawMessage("null"))
+		if info.usage != nil {
+			round.Set("usage", info.usage)
 		}
 		round.Set("calls", strconv.AppendInt(nil, int64(info.calls), 10))
 		rounds = append(rounds, round.Bytes())

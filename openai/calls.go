@@ -75,12 +75,12 @@ func (a *assembler) add(raw json.RawMessage) error {
 			c.index = len(a.calls)
 		}
 		if id == "" {
+			c.id, c.minted = mintID("call_"), true
+		}
+		if name == "" && len(a.calls) > 0 {
 			// A call that continues no other and has no name of its own repeats
 			// the name of the one before.
-			c.id, c.minted = mintID("call_"), true
-			if name == "" && len(a.calls) > 0 {
-				c.name = a.calls[len(a.calls)-1].name
-			}
+			c.name = a.calls[len(a.calls)-1].name
 		}
 		a.calls = append(a.calls, c)
 	} else {
@@ -111,13 +111,21 @@ func (a *assembler) find(index int, hasIndex bool, id, name string, fragment []b
 		case id != "" && have.id == id:
 			// The id says it, whatever the index says.
 			c = have
-		case hasIndex && have.index == index && (id == "" || have.minted):
+		case hasIndex && have.index == index && (id == "" || have.minted || name == ""):
+			// An id that nobody has seen is no new call without a name: some
+			// engines make up another id for each piece.
 			c = have
 		case !hasIndex && id == "" && (name == "" || name == have.name):
 			c = have
 		}
 	}
-	if c == nil || len(fragment) == 0 {
+	if c == nil {
+		return nil
+	}
+	if len(c.args) > 0 && name != "" && name != c.name && c.id != id {
+		return nil // names do not go on behind arguments
+	}
+	if len(fragment) == 0 {
 		return c
 	}
 	// Some gateways put the next call's arguments behind the complete arguments

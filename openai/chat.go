@@ -211,7 +211,7 @@ func (c *Chat) body(last bool) [][]byte {
 		c.request.setTools(o)
 		return [][]byte{o.Bytes()}
 	}
-	if raw := c.ours.choose(choice, wire); raw != nil {
+	if raw := c.ours.choose(choice, wire, c.request.names); raw != nil {
 		o.Set("tool_choice", raw)
 	} else {
 		o.Delete("tool_choice")
@@ -352,8 +352,7 @@ func (c *Chat) Answer(_ context.Context, results []dragoman.Result) error {
 		mixed = mixed || call.run < 0
 	}
 	for i, call := range x.run {
-		p := results[i].Problem
-		ran := call.Problem == nil && (p == nil || p.Code == dragoman.CodeUnknownOutcome)
+		ran := call.Problem == nil && mayHaveRun(results[i].Problem)
 		c.wrote = c.wrote || ran && call.Tool.EffectiveClass() != dragoman.ReadOnly
 	}
 	if mixed {
@@ -363,7 +362,23 @@ func (c *Chat) Answer(_ context.Context, results []dragoman.Result) error {
 	message.Set("tool_calls", rawjson.AppendArray(nil, calls))
 	c.history = append(append(append(c.history, message.Bytes()), tools...), after...)
 	c.pending = nil
+	if c.request.jsonFormat {
+		c.role = false // what was held of this round is dropped, its role too
+	}
 	return nil
+}
+
+// mayHaveRun reports whether a call with that problem can have reached its tool.
+func mayHaveRun(p *dragoman.Problem) bool {
+	if p == nil {
+		return true
+	}
+	switch p.Code {
+	case dragoman.CodeUnknownTool, dragoman.CodeInvalidArguments, dragoman.CodeTruncated, dragoman.CodeServerUnavailable,
+		dragoman.CodeNeedsAuthorization, dragoman.CodeBudget, dragoman.CodeRepeated, dragoman.CodeDenied, dragoman.CodeInvalidTool:
+		return false
+	}
+	return true
 }
 
 // render makes the messages that answer our calls: tool messages in call order,
@@ -412,6 +427,13 @@ func (c *Chat) Close(err error) error {
 	told := c.noRetry(*e)
 	if told.Body == nil {
 		told.ID = c.options.ID
+	} else if c.options.ID != "" {
+		// The upstream's own error stays as it is.
+		told.Header = told.Header.Clone()
+		if told.Header == nil {
+			told.Header = http.Header{}
+		}
+		told.Header.Set("X-Dragoman-Request-Id", c.options.ID)
 	}
 	return c.out.fail(&told)
 }

@@ -117,13 +117,13 @@ func avoid(tools []dragoman.Tool, taken map[string]bool) []dragoman.Tool {
 }
 
 // choose returns the tool_choice for a round in a form that the dialect takes;
-// nil to leave it out.
-func (o *offer) choose(c toolChoice, w *dialect.Wire) json.RawMessage {
+// nil to leave it out. theirs are the names of the client's own tools.
+func (o *offer) choose(c toolChoice, w *dialect.Wire, theirs map[string]bool) json.RawMessage {
 	switch c.mode {
 	case "":
 		return nil
 	case "named":
-		t := o.chosen(c)
+		t := o.chosen(c, theirs)
 		switch {
 		case t == nil && c.server != "":
 			return nil // the server has no such tool now
@@ -144,7 +144,10 @@ func (o *offer) choose(c toolChoice, w *dialect.Wire) json.RawMessage {
 }
 
 // chosen returns our tool that a named choice means; nil for a client's own.
-func (o *offer) chosen(c toolChoice) *dragoman.Tool {
+func (o *offer) chosen(c toolChoice, theirs map[string]bool) *dragoman.Tool {
+	if c.server == "" && theirs[c.name] {
+		return nil
+	}
 	if c.server == "" {
 		return o.index.Find(c.name)
 	}

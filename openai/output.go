@@ -89,6 +89,9 @@ func (o *output) comment(text string) {
 	}
 	o.write(": ", []byte(text), "\n")
 	o.flushLocked()
+	if !o.closed && o.err == nil {
+		o.timer.Reset(o.every)
+	}
 }
 
 // note sends a comment about progress, at most one a second.

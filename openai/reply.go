@@ -1,13 +1,13 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
-	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/sse"
@@ -25,6 +25,7 @@ type reply struct {
 	logprobs json.RawMessage // all of a stream's, merged
 	note     json.RawMessage // the upstream's own dragoman member
 	held     [][]byte        // chunks that wait until it is known whether tools follow
+	sent     bool            // the choice's logprobs have gone to the client
 }
 
 // text returns the message's content, when that is text.
@@ -47,6 +48,9 @@ func (c *Chat) readReply(resp *http.Response) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
+	if looksLikeStream(body) { // behind a proxy that lost its content type
+		return r, c.readStream(bytes.NewReader(body), r)
+	}
 	if err := r.readBody(body); err != nil {
 		return nil, err
 	}
@@ -54,6 +58,11 @@ func (c *Chat) readReply(resp *http.Response) (*reply, error) {
 		return r, c.replay(r)
 	}
 	return r, nil
+}
+
+func looksLikeStream(body []byte) bool {
+	body = bytes.TrimSpace(body)
+	return bytes.HasPrefix(body, []byte("data:")) || bytes.HasPrefix(body, []byte("event:")) || bytes.HasPrefix(body, []byte(":"))
 }
 
 func readAll(body io.Reader, limit int64) ([]byte, error) {
@@ -77,7 +86,7 @@ func (r *reply) readBody(body []byte) error {
 		return invalidReply("is not a JSON object", err)
 	}
 	if failure := r.envelope.Get("error"); !rawjson.IsNull(failure) {
-		return &Error{Status: http.StatusBadGateway, Body: body, Code: CodeUpstreamInvalid, Message: "error with status 200"}
+		return reported(failure)
 	}
 	choices, err := rawjson.Elements(r.envelope.Get("choices"))
 	if err != nil || len(choices) == 0 {
@@ -146,8 +155,13 @@ func (c *Chat) readStream(body io.Reader, r *reply) error {
 			}
 			done = true
 		case e.Comment || len(e.Data) == 0:
-		case string(e.Data) == "[DONE]":
+		case string(bytes.TrimSpace(e.Data)) == "[DONE]":
 			done = true
+		case e.Name == "error":
+			if o, err := rawjson.ParseObject(e.Data); err == nil && !rawjson.IsNull(o.Get("error")) {
+				return reported(o.Get("error"))
+			}
+			return reported(e.Data)
 		default:
 			if err := c.readChunk(e.Data, r, &a); err != nil {
 				return err
@@ -174,7 +188,7 @@ func (c *Chat) readChunk(data []byte, r *reply, a *assembler) error {
 		return invalidReply("has a chunk that is not a JSON object", err)
 	}
 	if failure := chunk.Get("error"); !rawjson.IsNull(failure) {
-		return &Error{Status: http.StatusBadGateway, Body: append(json.RawMessage(nil), data...), Code: CodeUpstreamInvalid, Message: "error in the stream"}
+		return reported(failure)
 	}
 	if usage := chunk.Get("usage"); !rawjson.IsNull(usage) {
 		r.usage = append(json.RawMessage(nil), usage...)
@@ -185,7 +199,7 @@ func (c *Chat) readChunk(data []byte, r *reply, a *assembler) error {
 	choices, err := rawjson.AppendElements(c.scratch.choices[:0], chunk.Get("choices"))
 	c.scratch.choices = choices
 	if err != nil || len(choices) == 0 {
-		if len(c.rounds) == 0 && r.envelope == nil && rawjson.IsNull(chunk.Get("usage")) {
+		if c.request.Stream && len(c.rounds) == 0 && r.envelope == nil && rawjson.IsNull(chunk.Get("usage")) {
 			c.out.event(data) // Azure's first chunk, with the prompt's filter results
 		}
 		return nil
@@ -209,17 +223,21 @@ func (c *Chat) readChunk(data []byte, r *reply, a *assembler) error {
 		r.choice, _ = rawjson.ParseObject(keptChoices[0])
 	}
 	if finish != "" {
-		r.finish = finish
+		r.finish, r.sent = finish, false
 	}
 	hasCalls := delta.Delete("tool_calls")
 	merge(r.message, delta)
-	if lp := choice.Get("logprobs"); !rawjson.IsNull(lp) {
+	if lp := choice.Get("logprobs"); !c.request.Stream && !rawjson.IsNull(lp) {
 		r.logprobs = mergeLogprobs(r.logprobs, lp)
 	}
 	if first && len(c.rounds) == 0 {
 		c.adopt(r.envelope)
 	}
+	if !c.request.Stream {
+		return nil // it is answered as a whole
+	}
 	if !hasCalls && finish == "" && c.asItIs(chunk, delta) {
+		r.sent = true
 		c.out.event(data)
 		return nil
 	}
@@ -268,6 +286,40 @@ func invalidReply(what string, err error) *Error {
 	}
 }
 
+// reported is the error for an upstream that reports one where an answer should
+// be: in its own words, and in the shape that clients read.
+func reported(failure json.RawMessage) *Error {
+	e := &Error{Status: http.StatusBadGateway, Type: TypeServer, Code: CodeUpstreamInvalid}
+	text := errorText(failure)
+	e.Message = "The upstream reported an error: " + clip(text, 300)
+	if relayable(failure) {
+		e.Body = append(append([]byte(`{"error":`), failure...), '}')
+	}
+	return e
+}
+
+// relayable reports whether an error object has what clients read of it.
+func relayable(failure json.RawMessage) bool {
+	o, err := rawjson.ParseObject(failure)
+	return err == nil && rawjson.Kind(o.Get("message")) == '"'
+}
+
+// errorText returns the words of an error: the text itself, its message, or what
+// other APIs call it; else all of it.
+func errorText(failure json.RawMessage) string {
+	if text, ok := rawjson.String(failure); ok {
+		return text
+	}
+	if o, err := rawjson.ParseObject(failure); err == nil {
+		for _, name := range []string{"message", "error", "detail", "msg"} {
+			if part := o.Get(name); !rawjson.IsNull(part) {
+				return errorText(part)
+			}
+		}
+	}
+	return string(failure)
+}
+
 // statusError is the error for an upstream that answered with an error status:
 // its own document where it is one, ours where it is not, such as the HTML page
 // of a proxy.
@@ -281,19 +333,19 @@ func statusError(resp *http.Response) *Error {
 	if resp.StatusCode < 400 {
 		e.Status = http.StatusBadGateway
 	}
-	if o, err := rawjson.ParseObject(body); err == nil && rawjson.Check(body) == nil && len(o.Members) > 0 {
-		e.Body = body
-		if inner, err := rawjson.ParseObject(o.Get("error")); err == nil {
-			message, _ := rawjson.String(inner.Get("message"))
-			e.Message = strings.TrimSpace(fmt.Sprintf("The upstream answered with status %d: %s", resp.StatusCode, clip(message, 300)))
-		}
-		return e
-	}
-	switch resp.StatusCode {
-	case http.StatusUnauthorized:
+	switch {
+	case resp.StatusCode == http.StatusUnauthorized:
 		e.Type = TypeAuthentication
-	case http.StatusForbidden:
+	case resp.StatusCode == http.StatusForbidden:
 		e.Type = TypePermission
+	case resp.StatusCode >= 400 && resp.StatusCode < 500:
+		e.Type = TypeInvalidRequest
+	}
+	if o, err := rawjson.ParseObject(body); err == nil && rawjson.Check(body) == nil && len(o.Members) > 0 {
+		if relayable(o.Get("error")) {
+			e.Body = body
+		}
+		e.Message = fmt.Sprintf("The upstream answered with status %d: %s", resp.StatusCode, clip(errorText(body), 300))
 	}
 	return e
 }
