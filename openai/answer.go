@@ -137,8 +137,7 @@ func (c *Chat) sort(r *reply, last bool) *exchange {
 		}
 		run := dragoman.Call{ID: c.callID(call, used), Ask: c.options.Ask}
 		args := string(call.args)
-		if tool := c.ours.index.Find(call.name); tool != nil {
-			plan := c.ours.plans[tool]
+		if tool, plan := c.tool(call.name); tool != nil {
 			run.Tool, name = tool, tool.Name
 			run.Progress = c.progress(tool)
 			var problem *dragoman.Problem
@@ -155,7 +154,7 @@ func (c *Chat) sort(r *reply, last bool) *exchange {
 		} else {
 			run.Problem = unknownTool(call.name, c.ours)
 			name = validName(call.name)
-			if !complete(call.args) {
+			if !complete(call.args) && !call.custom {
 				args = "{}"
 			}
 		}
@@ -179,7 +178,7 @@ func (c *Chat) owner(call *toolCall) (ours bool, name string) {
 	if c.request.names[call.name] {
 		return false, call.name
 	}
-	if c.ours.index.Find(call.name) != nil {
+	if tool, _ := c.tool(call.name); tool != nil {
 		return true, call.name
 	}
 	for have := range c.request.names {

@@ -24,9 +24,13 @@ type ChatOptions struct {
 	// The body comes in parts, which must not be changed, so that large ones are
 	// not copied.
 	Post func(ctx context.Context, body [][]byte) (*http.Response, error)
-	// Shape renders the results of calls as the model shall read them; nil means
-	// the envelope with its defaults.
-	Shape *result.Shape
+	// Shape says how the model shall read the results of a tool, which is nil for
+	// a call of a tool that nobody offered. A nil Shape means the envelope with
+	// its defaults. Where its shapes have a shelf, the toolset must run read_more.
+	Shape func(*dragoman.Tool) *result.Shape
+	// Guide is a text about results for the model, put into the first system
+	// message unless one is there already; empty for none.
+	Guide string
 	// Dialect is what the upstream accepts; nil means the conservative one.
 	Dialect *dialect.Dialect
 	// Offers keeps converted lists of tools between requests; nil converts anew.
@@ -75,6 +79,7 @@ type Chat struct {
 	usage    json.RawMessage
 	logprobs json.RawMessage // of everything that the client got
 	wrote    bool            // a call ran that is not known to be read-only
+	more     bool            // something was cut: the model may read more of it
 
 	id, created, model json.RawMessage // of the one completion
 	role, separate     bool            // the role was sent; a blank line is due
@@ -124,7 +129,7 @@ func NewChat(request *ChatRequest, w http.ResponseWriter, options ChatOptions) (
 		options.Dialect = d
 	}
 	if options.Shape == nil {
-		options.Shape = &result.Shape{}
+		options.Shape = func(*dragoman.Tool) *result.Shape { return &result.Shape{} }
 	}
 	if options.Offers == nil {
 		options.Offers = &Offers{}
@@ -223,7 +228,11 @@ func (c *Chat) body(last bool) [][]byte {
 	if len(c.request.tools) > 0 && len(ours) > 0 {
 		own = append(own, ',')
 	}
-	return [][]byte{own, ours, append([]byte{']'}, tail...)}
+	parts := [][]byte{own, ours}
+	if more := c.readMore(); more != nil && len(ours) > 0 {
+		parts = append(parts, []byte{','}, more.functions) // last, so that prompt caches stay good
+	}
+	return append(parts, append([]byte{']'}, tail...))
 }
 
 // ask sends a request to the upstream. The first round's failure goes to the
@@ -384,30 +393,17 @@ func mayHaveRun(p *dragoman.Problem) bool {
 // render makes the messages that answer our calls: tool messages in call order,
 // and what must follow behind all tool messages.
 func (c *Chat) render(x *exchange, results []dragoman.Result) (tools, after []json.RawMessage) {
-	var images []json.RawMessage
+	answers := make([]Answer, 0, len(x.run))
 	for _, call := range x.calls {
 		if call.run < 0 {
 			continue
 		}
-		rendered := c.options.Shape.Message(x.run[call.run], results[call.run])
-		var m rawjson.Object
-		m.Set("role", rawjson.Quote("tool"))
-		m.Set("tool_call_id", rawjson.Quote(call.id))
-		m.Set("content", rawjson.Quote(rendered.Text))
-		tools = append(tools, m.Bytes())
-		for _, image := range rendered.Images {
-			images = append(images, json.RawMessage(`{"type":"image_url","image_url":{"url":`+string(rawjson.Quote(image.URL()))+`}}`))
-		}
+		run := x.run[call.run]
+		message := c.options.Shape(run.Tool).Message(run, results[call.run])
+		c.more = c.more || message.Handle != ""
+		answers = append(answers, Answer{ID: call.id, Message: message})
 	}
-	if len(images) == 0 {
-		return tools, nil
-	}
-	if c.options.Dialect.Wire().NoUserAfterTool {
-		after = append(after, json.RawMessage(`{"role":"assistant","content":"The pictures follow."}`))
-	}
-	parts := append([]json.RawMessage{json.RawMessage(`{"type":"text","text":"The pictures that the tools returned, in order:"}`)}, images...)
-	after = append(after, append(rawjson.AppendArray([]byte(`{"role":"user","content":`), parts), '}'))
-	return tools, after
+	return Messages(c.options.Dialect.Wire(), answers)
 }
 
 // Close implements [dragoman.Conversation].

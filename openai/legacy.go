@@ -31,6 +31,7 @@ func (r *ChatRequest) readFunctions() error {
 		tool.Set("function", f)
 		tools = append(tools, tool.Bytes())
 	}
+	r.plain = r.object.Clone()
 	r.legacy, r.oneCall = true, true
 	r.object.Delete("functions")
 	r.object.Set("tools", rawjson.AppendArray(nil, tools))

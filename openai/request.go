@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 )
@@ -22,6 +23,7 @@ type ChatRequest struct {
 	Servers []ServerChoice
 
 	object       *rawjson.Object // without what is ours alone
+	plain        *rawjson.Object // object before functions became tools; nil where it is the same
 	messages     []json.RawMessage
 	tools        []json.RawMessage // the client's own, without the mcp entries
 	names        map[string]bool   // of the client's own tools
@@ -282,16 +284,23 @@ func (r *ChatRequest) readChoice() error {
 // Rename gives the request the name by which the upstream knows its model.
 // Model keeps the client's.
 func (r *ChatRequest) Rename(model string) {
-	if model != r.Model {
-		r.object.Set("model", rawjson.Quote(model))
+	if model == r.Model {
+		return
+	}
+	r.object.Set("model", rawjson.Quote(model))
+	if r.plain != nil {
+		r.plain.Set("model", rawjson.Quote(model))
 	}
 }
 
 // Withhold says why tools that nobody asked for would break the request; "" when
 // they would not. Such requests go through without our tools.
 func (r *ChatRequest) Withhold() string {
-	if n, ok := rawjson.Int(r.object.Get("n")); ok && n > 1 {
-		return "n is greater than 1"
+	if n := r.object.Get("n"); !rawjson.IsNull(n) {
+		// 1.0 is 1 for some upstreams, and "2" is 2.
+		if one, err := strconv.ParseFloat(string(n), 64); err != nil || one > 1 {
+			return "n is greater than 1"
+		}
 	}
 	if r.choice.mode == "none" {
 		return "tool_choice is none"
@@ -315,10 +324,13 @@ func (r *ChatRequest) Withhold() string {
 // dragoman member and tools entries of type mcp. It is what goes upstream when
 // none of our tools is offered.
 func (r *ChatRequest) Plain() json.RawMessage {
-	if len(r.Servers) > 0 {
+	switch {
+	case len(r.Servers) > 0:
 		o := r.object.Clone()
 		r.setTools(o, r.tools)
 		return o.Bytes()
+	case r.plain != nil:
+		return r.plain.Bytes()
 	}
 	return r.object.Bytes()
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
@@ -27,14 +28,14 @@ func (c *Chat) restore(ctx context.Context) error {
 	turns := c.options.Turns
 	retry := "request " + c.requestDigest()
 	running, end := turns.begin(c.options.Caller, retry)
-	if running != nil && c.options.Retried {
+	for running != nil && c.options.Retried {
 		// The client gave up on the first run of this request: let it end.
 		select {
 		case <-running:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		_, end = turns.begin(c.options.Caller, retry)
+		running, end = turns.begin(c.options.Caller, retry)
 	}
 	c.finished = end
 
@@ -59,6 +60,7 @@ func (c *Chat) restore(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		c.more = c.more || t != nil && t.more
 		switch {
 		case t == nil:
 			c.history = append(c.history, c.fitHistory(messages[i], o))
@@ -79,14 +81,51 @@ func (c *Chat) restore(ctx context.Context) error {
 			c.wrote = c.wrote || t.wrote && i >= len(messages)-1
 		}
 	}
+	c.history = withGuide(c.history, c.options.Guide)
 	c.from = len(c.history)
 	if c.options.Retried {
 		if t := turns.find(c.options.Caller, retry); t != nil {
 			c.history = append(c.history, t.hidden...)
 			c.wrote = t.wrote
+			c.repeat(t)
 		}
 	}
 	return nil
+}
+
+// A handover is a mixed message whose calls of ours were made, and what the
+// client was to see of it: what a retry of the request gets.
+type handover struct {
+	exchange           *exchange
+	visible            []string
+	rounds             []roundInfo
+	usage, logprobs    json.RawMessage
+	id, created, model json.RawMessage
+}
+
+// repeat takes up a message again that was handed over to the client, which does
+// not have it.
+func (c *Chat) repeat(t *turn) {
+	h := t.handover
+	if h == nil {
+		return
+	}
+	x := *h.exchange
+	x.calls = slices.Clone(x.calls)
+	c.pending, c.rounds, c.usage, c.logprobs = &x, slices.Clone(h.rounds), h.usage, h.logprobs
+	c.id, c.created, c.model = h.id, h.created, h.model
+	c.out.begin(nil)
+	if c.request.jsonFormat {
+		return // the text is held with the message
+	}
+	c.visible = slices.Clone(h.visible)
+	if text := c.seen(); text != "" && c.request.Stream {
+		choice := x.reply.choice.Clone()
+		choice.Delete("message")
+		choice.Delete("logprobs")
+		delta := &rawjson.Object{Members: []rawjson.Member{{Name: "content", Value: rawjson.Quote(text)}}}
+		_ = c.forward(x.reply, x.reply.envelope, choice, delta)
+	}
 }
 
 func isTool(o *rawjson.Object) bool {
@@ -247,7 +286,7 @@ func (c *Chat) keepExchange(x *exchange) {
 		prefix = wroteID
 	}
 	open := &openExchange{text: c.seen(), message: x.message.Bytes(), tools: map[string]json.RawMessage{}, after: x.after}
-	t := &turn{hidden: append([]json.RawMessage(nil), c.history[c.from:]...), open: open, wrote: c.wrote}
+	t := &turn{hidden: append([]json.RawMessage(nil), c.history[c.from:]...), open: open, wrote: c.wrote, more: c.more}
 	n := 0
 	for i := range x.calls {
 		call := &x.calls[i]
@@ -279,17 +318,25 @@ func (c *Chat) remember(err error) {
 		defer c.finished()
 	}
 	turns := c.options.Turns
-	if turns == nil || c.history == nil || len(c.history) == c.from {
+	open := c.pending != nil && len(c.pending.tools) > 0 // with results of ours
+	if turns == nil || c.history == nil || len(c.history) == c.from && !open {
 		return
 	}
 	hidden := append([]json.RawMessage(nil), c.history[c.from:]...)
 	if c.wrote {
-		turns.keep(c.options.Caller, &turn{keys: []string{"request " + c.requestDigest()}, hidden: hidden, wrote: true})
+		t := &turn{keys: []string{"request " + c.requestDigest()}, hidden: hidden, wrote: true, more: c.more}
+		if open {
+			t.handover = &handover{
+				exchange: c.pending, visible: c.visible, rounds: c.rounds, usage: c.usage, logprobs: c.logprobs,
+				id: c.id, created: c.created, model: c.model,
+			}
+		}
+		turns.keep(c.options.Caller, t)
 	}
 	if err == nil && c.last != nil && (c.pending == nil || len(c.pending.calls) == 0) {
 		final := c.forHistory(c.last.message)
 		turns.keep(c.options.Caller, &turn{
-			keys: []string{"prefix " + c.visibleDigest(nil)}, hidden: hidden, final: final.Bytes(), wrote: c.wrote,
+			keys: []string{"prefix " + c.visibleDigest(nil)}, hidden: hidden, final: final.Bytes(), wrote: c.wrote, more: c.more,
 		})
 	}
 }

@@ -153,7 +153,7 @@ func (p *player) request(flags string, body []byte) []txtar.File {
 	if err == nil {
 		options := ChatOptions{
 			Post: p.post, Dialect: p.dialect, Turns: p.turns, Offers: &p.offers, Caller: "alice",
-			Retried: strings.Contains(flags, "retried"), Shape: &result.Shape{Images: true}, ID: "req_1",
+			Retried: strings.Contains(flags, "retried"), Shape: func(*dragoman.Tool) *result.Shape { return &result.Shape{Images: true} }, ID: "req_1",
 		}
 		if _, name, ok := strings.Cut(flags, "caller="); ok {
 			options.Caller = name

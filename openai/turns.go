@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 
@@ -39,8 +40,11 @@ type turn struct {
 	final json.RawMessage
 	// open is the exchange that the client continues; nil for none.
 	open *openExchange
-	// wrote reports that a call ran that may have changed something.
-	wrote bool
+	// handover is the message that the client did not get; nil for none.
+	handover *handover
+	// wrote reports that a call ran that may have changed something, and more
+	// that a result was cut.
+	wrote, more bool
 }
 
 // An openExchange is a message with calls of ours, answered, and calls of the
@@ -87,6 +91,12 @@ func (t *turn) size() int64 {
 	n := len(t.final)
 	for _, m := range t.hidden {
 		n += len(m)
+	}
+	if h := t.handover; h != nil {
+		n += 2 * len(h.exchange.message.Bytes())
+		for _, m := range slices.Concat(h.exchange.tools, h.exchange.after) {
+			n += len(m)
+		}
 	}
 	if t.open != nil {
 		n += 2*len(t.open.message) + len(t.open.text)
