@@ -96,8 +96,7 @@ type Client struct {
 	log  *slog.Logger
 	link link // set by Connect, then constant
 	ids  atomic.Int64
-
-	listenID atomic.Int64 // of the running subscription
+	busy atomic.Int64 // answers on their way to the server
 
 	session  atomic.Pointer[session]
 	renewing chan struct{} // a lock that can be waited for with a context
@@ -112,7 +111,8 @@ type Client struct {
 	err      error
 	shutting bool
 	progress map[int64]*progress
-	asking   map[*exchange]struct{}        // exchanges that a question on a shared channel may belong to
+	asking   map[*exchange]struct{}        // running exchanges that a question may belong to
+	tasks    map[string]*exchange          // of running tasks, by raw id
 	serving  map[string]context.CancelFunc // requests of the server that we work on, by raw id
 	replay   replay
 
@@ -145,7 +145,7 @@ type session struct {
 func Connect(ctx context.Context, t Transport, o *ClientOptions) (*Client, error) {
 	c := &Client{
 		done: make(chan struct{}), renewing: make(chan struct{}, 1),
-		progress: map[int64]*progress{}, asking: map[*exchange]struct{}{}, serving: map[string]context.CancelFunc{},
+		progress: map[int64]*progress{}, asking: map[*exchange]struct{}{}, tasks: map[string]*exchange{}, serving: map[string]context.CancelFunc{},
 		changed: make(chan string, 8), pending: map[string]bool{},
 	}
 	if o != nil {

@@ -1,3 +1,58 @@
-// Package mcp speaks the Model Context Protocol to servers, in both eras, on
-// raw JSON.
+// Package mcp speaks the Model Context Protocol to servers: as a client, in both
+// eras of the protocol, on raw JSON.
+//
+// # A client
+//
+// [Connect] opens a [Transport] and returns a [Client], which is a
+// [dragoman.Toolset]: it lists the server's tools and calls them. The transports
+// are [Command] (a child process, stdio), [HTTP] (Streamable HTTP, and HTTP+SSE
+// where the server knows no better), [SSE] (HTTP+SSE without asking) and [Pipe]
+// (anything with two ends: a server in the same process, a socket).
+//
+// A client is one connection. It looks after the things that belong to the
+// protocol: it finds out the era, renews a session that an HTTP server has
+// forgotten, resumes a stream that broke, subscribes to changes of lists. It does
+// not start a process again or connect anew; [Client.Done] and [Client.Err] tell
+// whoever does that.
+//
+// # Two eras
+//
+// Servers of the legacy era (2024-11-05 to 2025-11-25) are greeted with
+// initialize and keep a session; servers of the modern era (2026-07-28) are told
+// everything with each request. A server is asked once, with server/discover;
+// what is neither an answer nor an error that only a modern server sends means
+// legacy, and so does silence ([ClientOptions].ProbeTimeout). HTTP statuses that
+// say nothing about the era (401, 403, 429, 5xx) end Connect with an error.
+// [Client.Era] can be remembered, in [ClientOptions].Era, to save the question.
+//
+// The differences stay inside: requests of a legacy server and the
+// "input_required" results of a modern one reach the same hooks; a call that
+// nobody waits for is cancelled by notifications/cancelled, or by closing its
+// stream; changes of lists come over the listening stream, or over a
+// subscription.
+//
+// # Bytes
+//
+// A tool's definition, the arguments of a call and its result are never decoded
+// and encoded again. The order of members, integers above 2^53, the spelling of
+// numbers and strings, content types and fields that nobody knows yet: all
+// arrive as they left. The one exception is that newlines between the tokens of
+// arguments become spaces on stdio, where a newline ends the message.
+//
+// # When servers misbehave
+//
+// Every read is bounded, see [Limits]. What is not a message is logged and
+// skipped; an answer that is not valid fails the call that it is for; an entry of
+// tools/list that can not be used is quarantined with the reason. Requests that
+// the client did not say it answers are refused. What a call may have changed is
+// never guessed: a call that provably did not reach the server is
+// [dragoman.CodeServerUnavailable], one that may have is
+// [dragoman.CodeUnknownOutcome], and only the former may be repeated.
+//
+// # Rules
+//
+// The rules are those of the specification, cited by revision and page where they
+// are followed: https://modelcontextprotocol.io/specification/2026-07-28 and
+// …/2025-11-25. The official conformance suite runs against the client in
+// mcp/conformance.
 package mcp

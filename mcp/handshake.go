@@ -23,6 +23,7 @@ const (
 	metaClient       = "io.modelcontextprotocol/clientInfo"
 	metaServer       = "io.modelcontextprotocol/serverInfo"
 	metaLogLevel     = "io.modelcontextprotocol/logLevel"
+	metaTask         = "io.modelcontextprotocol/related-task"
 	metaSubscription = "io.modelcontextprotocol/subscriptionId"
 )
 

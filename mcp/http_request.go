@@ -35,6 +35,7 @@ func newRequester(c *Client, t *HTTP) (requester, error) {
 	} else {
 		r.own = http.DefaultTransport.(*http.Transport).Clone()
 		r.own.MaxIdleConnsPerHost = 32
+		r.own.MaxResponseHeaderBytes = 256 << 10
 		r.http.Transport = r.own
 	}
 	if r.http.CheckRedirect == nil {

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -72,6 +73,7 @@ type mux struct {
 // A wait is one request that waits for its answer.
 type wait struct {
 	answer chan message
+	listen bool // a subscription
 	// state tells how far the request got.
 	state atomic.Int32
 }
@@ -105,23 +107,39 @@ func (m *mux) fail(err error) {
 // deliver hands an answer to who waits for it, and reports whether somebody did.
 func (m *mux) deliver(msg message) bool {
 	id, ok := msg.number()
-	if !ok {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if msg.id == nil && msg.err != nil && len(m.waiting) == 1 {
+		// A server that could not read the id can only mean this one.
+		for only := range m.waiting {
+			id, ok = only, true
+		}
+	}
+	w := m.waiting[id]
+	if !ok || w == nil {
 		return false
 	}
-	m.mu.Lock()
-	w := m.waiting[id]
 	delete(m.waiting, id)
-	m.mu.Unlock()
-	if w != nil {
-		w.answer <- msg
+	w.answer <- msg // has room for one
+	return true
+}
+
+var errUnsubscribed = errors.New("the server ended the subscription")
+
+// unsubscribe ends the subscription id, if it is one.
+func (m *mux) unsubscribe(id int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if w := m.waiting[id]; w != nil && w.listen {
+		delete(m.waiting, id)
+		w.answer <- message{bad: errUnsubscribed}
 	}
-	return w != nil
 }
 
 // roundTrip sends x with write, which reports through w.state how far it came,
 // and waits for the answer. When ctx ends it tells the server with cancel.
 func (m *mux) roundTrip(ctx context.Context, x *exchange, write func(context.Context, []byte, *wait) error, cancel func(*exchange)) (message, error) {
-	w := &wait{answer: make(chan message, 1)}
+	w := &wait{answer: make(chan message, 1), listen: x.method == "subscriptions/listen"}
 	m.mu.Lock()
 	if m.err != nil {
 		m.mu.Unlock()

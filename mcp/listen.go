@@ -6,8 +6,6 @@ import (
 	"time"
 )
 
-var errUnsubscribed = errors.New("the server ended the subscription")
-
 // listen keeps a subscription to changes of lists open (MCP 2026-07-28,
 // "Subscriptions"), until the client ends or the server refuses.
 func (c *Client) listen(names []string, filter []byte) {

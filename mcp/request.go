@@ -143,7 +143,7 @@ func (c *Client) attempt(ctx context.Context, s *session, r *request) (*answer, 
 		x.ctx, end = context.WithCancel(ctx)
 		defer end()
 	}
-	if c.o.Elicit != nil && r.ask != nil && !x.modern {
+	if c.o.Elicit != nil && !x.modern && (r.ask != nil || takesInput(r.method)) {
 		c.mu.Lock()
 		c.asking[x] = struct{}{}
 		c.mu.Unlock()
@@ -152,9 +152,6 @@ func (c *Client) attempt(ctx context.Context, s *session, r *request) (*answer, 
 			delete(c.asking, x)
 			c.mu.Unlock()
 		}()
-	}
-	if x.method == "subscriptions/listen" {
-		c.listenID.Store(x.id)
 	}
 	x.body = r.body(x.id, s)
 	m, err := c.link.roundTrip(ctx, x)

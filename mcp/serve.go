@@ -30,9 +30,7 @@ func (c *Client) receive(l link, x *exchange, m message) {
 		c.answer(l, m.id, nil, &RPCError{Code: codeMethodNotFound, Message: "this client does not answer " + bounded(m.method, 60)})
 		return
 	}
-	if x == nil {
-		x = c.soleAsking()
-	}
+	x = c.askedBy(x, m.params)
 	ctx, cancel := context.WithCancel(c.ctx)
 	id := string(m.id)
 	c.mu.Lock()
@@ -68,26 +66,39 @@ func (c *Client) receive(l link, x *exchange, m message) {
 
 // answer sends the answer to a request of the server.
 func (c *Client) answer(l link, id, result json.RawMessage, err error) {
+	if c.busy.Add(1) > 4*int64(c.o.Limits.Requests) {
+		c.busy.Add(-1)
+		c.log.Warn("MCP server asks faster than it takes answers", "server", c.o.Label)
+		return
+	}
 	body := reply(id, result, err)
-	c.start(func() {
+	if !c.start(func() {
+		defer c.busy.Add(-1)
 		if err := l.send(c.ctx, body); err != nil && c.ctx.Err() == nil {
 			c.log.Warn("answering a request of the MCP server", "server", c.o.Label, "error", err)
 		}
-	})
+	}) {
+		c.busy.Add(-1)
+	}
 }
 
-// soleAsking returns the one running exchange that can ask a person: on a shared
-// channel nothing says which call a question belongs to.
-func (c *Client) soleAsking() *exchange {
+// askedBy returns the exchange that a request of the server belongs to: that of
+// the task that it names, the one whose stream it came on, or the only one that
+// is running. On a shared channel nothing else says which it is.
+func (c *Client) askedBy(x *exchange, params json.RawMessage) *exchange {
+	task := object(object(object(params).Get("_meta")).Get(metaTask)).Get("taskId")
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.asking) != 1 {
-		return nil
+	if t := c.tasks[string(task)]; t != nil {
+		return t
 	}
-	for x := range c.asking {
+	if x != nil || len(c.asking) != 1 {
 		return x
 	}
-	return nil
+	for only := range c.asking {
+		x = only
+	}
+	return x
 }
 
 // serves reports whether we declared that we answer method.
@@ -179,8 +190,8 @@ func (c *Client) notified(l link, m message) {
 		raw := object(m.params).Get("requestId")
 		if s, ok := l.(*stream); ok {
 			// On a shared channel a modern server ends a subscription like this.
-			if id, ok := number(raw); ok && id == c.listenID.Load() {
-				s.deliver(message{id: raw, bad: errUnsubscribed})
+			if id, ok := number(raw); ok {
+				s.unsubscribe(id)
 			}
 		}
 		id := string(raw)

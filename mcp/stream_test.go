@@ -125,6 +125,37 @@ func TestCancelledOverPipe(t *testing.T) {
 	})
 }
 
+// TestTaskCancelled: the end of a call that runs as a task ends the task.
+func TestTaskCancelled(t *testing.T) {
+	var mu sync.Mutex
+	var got []string
+	serve := func(line []byte, out io.Writer) {
+		mu.Lock()
+		defer mu.Unlock()
+		o := object(line)
+		method, _ := rawjson.String(o.Get("method"))
+		got = append(got, method)
+		_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"task":{"taskId":"x","status":"working","pollInterval":60000},"status":"working"}}`+"\n", o.Get("id"))
+	}
+	piped(t, serve, func(t *testing.T, c *Client) {
+		s := *c.session.Load()
+		s.declared.toolTasks, s.declared.cancelTasks = true, true
+		c.session.Store(&s)
+		tool := &dragoman.Tool{Original: "slow", Definition: json.RawMessage(`{"execution":{"taskSupport":"required"}}`)}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := c.Call(ctx, dragoman.Call{Tool: tool}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v", err)
+		}
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		if want := "[tools/call tasks/cancel]"; fmt.Sprint(got) != want {
+			t.Errorf("the server got %v, want %s", got, want)
+		}
+	})
+}
+
 // TestArgumentsStayOneLine: arguments that were written over several lines are
 // one line on stdio, and mean the same.
 func TestArgumentsStayOneLine(t *testing.T) {

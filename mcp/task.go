@@ -44,6 +44,16 @@ func (c *Client) runTask(ctx context.Context, r *request) (*answer, error) {
 	ask := func(method string) *request {
 		return &request{method: method, inner: ref, ask: r.ask}
 	}
+	running, end := context.WithCancel(ctx)
+	defer end()
+	c.mu.Lock()
+	c.tasks[string(id)] = &exchange{ctx: running, ask: r.ask}
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		delete(c.tasks, string(id))
+		c.mu.Unlock()
+	}()
 	a, err = c.waitTask(ctx, task, ask)
 	if ctx.Err() != nil && s.declared.cancelTasks {
 		c.start(func() {
