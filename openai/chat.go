@@ -153,6 +153,9 @@ func (c *Chat) Offer(tools []dragoman.Tool) error {
 	if len(c.ours.left) > 0 {
 		c.options.Log.Warn("tools left out of a request", "dialect", c.options.Dialect.Name(), "count", len(c.ours.left), "first", c.ours.left[0])
 	}
+	if c.implicit() && c.options.Offers.refuses(c.toollessModel()) {
+		c.withoutTools()
+	}
 	return nil
 }
 
@@ -167,6 +170,12 @@ func (c *Chat) Next(ctx context.Context, last bool) ([]dragoman.Call, error) {
 		return nil, c.finish()
 	}
 	resp, err := c.ask(ctx, c.body(last))
+	if err != nil && c.refusesTools(err) {
+		c.withoutTools()
+		if resp, err = c.ask(ctx, c.body(last)); err == nil {
+			c.options.Offers.refused(c.toollessModel())
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

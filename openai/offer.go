@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
@@ -25,6 +26,8 @@ type offer struct {
 type Offers struct {
 	mu     sync.Mutex
 	recent []cachedOffer // the newest last
+
+	toolless map[string]time.Time // models that refused tools, and when
 }
 
 type cachedOffer struct {
