@@ -16,6 +16,8 @@ type reading struct {
 	structured *node // nil when the key is absent
 	blocks     []block
 	isError    bool
+	noContent  bool    // there is no list of content, empty or not
+	other      []child // members of no meaning here, without _meta and resultType
 }
 
 // A block is one content block.
@@ -41,7 +43,7 @@ func read(content []byte) (*reading, error) {
 	if d.root.kind != '{' {
 		return nil, errNotObject
 	}
-	r := &reading{doc: d}
+	r := &reading{doc: d, noContent: true}
 	for _, m := range d.children(d.root) {
 		switch string(m.name) {
 		case `"structuredContent"`:
@@ -49,13 +51,18 @@ func read(content []byte) (*reading, error) {
 		case `"isError"`:
 			r.isError = m.kind == 't'
 		case `"content"`:
-			r.blocks = nil
-			if m.kind == '[' {
-				r.blocks = make([]block, 0, m.count)
-				for _, b := range d.children(m.node) {
-					r.blocks = append(r.blocks, d.block(b.node))
-				}
+			if m.kind != '[' {
+				r.other = append(r.other, m)
+				continue
 			}
+			r.noContent = false
+			r.blocks = make([]block, 0, m.count)
+			for _, b := range d.children(m.node) {
+				r.blocks = append(r.blocks, d.block(b.node))
+			}
+		case `"_meta"`, `"resultType"`:
+		default:
+			r.other = append(r.other, m)
 		}
 	}
 	return r, nil

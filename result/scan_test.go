@@ -99,12 +99,9 @@ func FuzzRead(f *testing.F) {
 // TestHugeResults shapes and pages what a hostile server may send. Work that
 // grows with the square of the size would take it hours.
 func TestHugeResults(t *testing.T) {
-	size := 16 << 20
-	if testing.Short() {
-		size = 1 << 20
-	}
+	const size, string16 = 1 << 20, 16 << 20
 	for name, content := range map[string]string{
-		"one string":      `{"content":[{"type":"text","text":"` + strings.Repeat("x", size) + `"}]}`,
+		"one string":      `{"content":[{"type":"text","text":"` + strings.Repeat("x", string16) + `"}]}`,
 		"escapes":         `{"content":[{"type":"text","text":"` + strings.Repeat(`\ud800`, size/6) + `"}]}`,
 		"claims JSON":     `{"content":[{"type":"text","text":"` + strings.Repeat(`[`, size) + `"}]}`,
 		"tower":           `{"content":[],"structuredContent":` + strings.Repeat("[", size/2) + strings.Repeat("]", size/2) + `}`,
@@ -114,7 +111,7 @@ func TestHugeResults(t *testing.T) {
 		"members":         `{"content":[],"structuredContent":{` + strings.Repeat(`"a":1,`, size/6) + `"b":2}}`,
 		"blocks":          `{"content":[` + strings.Repeat(`{"type":"text"},`, size/16) + `7]}`,
 		"one number":      `{"content":[],"structuredContent":` + strings.Repeat("7", size) + `}`,
-		"base64":          `{"content":[{"type":"image","data":"` + strings.Repeat("AAAA", size/4) + `"}]}`,
+		"base64":          `{"content":[{"type":"image","data":"` + strings.Repeat("AAAA", string16/4) + `"}]}`,
 		"space":           `{"content":[],"structuredContent":[` + strings.Repeat(" ", size) + `]}`,
 		"not UTF-8":       `{"content":[{"type":"text","text":"` + strings.Repeat("\xff", size) + `"}]}`,
 		"same, reordered": `{"content":[{"type":"text","text":"{\"b\":1,\"a\":[` + strings.Repeat("1,", size/4) + `1]}"}],"structuredContent":{"a":[` + strings.Repeat("1,", size/4) + `1],"b":1}}`,

@@ -122,15 +122,29 @@ func (s *Shape) success(v *view, p *parts) {
 		v.data = r.jsonOrText(n)
 		return
 	}
-	switch len(r.blocks) {
-	case 0:
+	switch n := len(r.blocks); {
+	case n == 0 && r.noContent && len(r.other) > 0:
+		v.data = r.others()
+	case n == 0:
 		v.data = null
-	case 1:
+	case n == 1:
 		p.block(r.blocks[0])
 		v.data = whole(p.out)
 	default:
 		v.data = p.array(r.blocks)
 	}
+}
+
+// others is the data of a result that is none of a tool: a prompt's messages, a
+// resource's contents, what an old or future protocol calls its result.
+func (r *reading) others() piece {
+	out := []byte{'{'}
+	for i, m := range r.other {
+		out = append(out, ","[:min(i, 1)]...)
+		out = append(appendClean(out, m.name), ':')
+		out = r.doc.appendNode(out, m.node)
+	}
+	return whole(append(out, '}'))
 }
 
 // raw puts the MCP result itself together again, without what is not for the

@@ -1,0 +1,114 @@
+package result
+
+import "unicode/utf8"
+
+const (
+	isQuote   = 1 + iota
+	isControl // below space: not allowed in a string
+	isOther   // needs a closer look: unit
+)
+
+// class sorts the bytes in strings: 0 is ASCII that stands for itself.
+var class = func() (t [256]byte) {
+	for c := range 256 {
+		switch {
+		case c == '"':
+			t[c] = isQuote
+		case c < ' ':
+			t[c] = isControl
+		case c == '\\', c >= 0x7f:
+			t[c] = isOther
+		}
+	}
+	return t
+}()
+
+// short maps the letter of each escape of two characters to what it stands for.
+var short = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// unit looks at the one decoded character that b, the inside of a string
+// literal, begins with: its size in bytes, and its width in characters as
+// appendClean writes it. clean reports that it is written as it stands. A size
+// of 0 means a broken escape.
+func unit(b []byte) (size, width int, clean bool) {
+	if b[0] == '\\' {
+		return escape(b)
+	}
+	if b[0] < utf8.RuneSelf {
+		if b[0] == 0x7f {
+			return 1, 6, false
+		}
+		return 1, 1, true
+	}
+	r, size := utf8.DecodeRune(b)
+	switch {
+	case !hidden(r):
+		return size, 1, true
+	case r > 0xffff:
+		return size, 12, false
+	default:
+		return size, 6, false
+	}
+}
+
+// escape is unit for what begins with a backslash.
+func escape(b []byte) (size, width int, clean bool) {
+	if len(b) < 2 {
+		return 0, 0, false
+	}
+	if short[b[1]] != 0 {
+		return 2, 2, true
+	}
+	r := hex4(b)
+	switch {
+	case r < 0:
+		return 0, 0, false
+	case r >= 0xd800 && r < 0xdc00:
+		if low := hex4(b[6:]); low >= 0xdc00 && low < 0xe000 {
+			return 12, 12, true
+		}
+		return 6, 6, false // a lone surrogate becomes \ufffd
+	case r >= 0xdc00 && r < 0xe000:
+		return 6, 6, false
+	}
+	return 6, 6, true
+}
+
+// hex4 returns the number of a \uXXXX escape that b begins with, or -1.
+func hex4(b []byte) rune {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return -1
+	}
+	var r rune
+	for _, c := range b[2:6] {
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c >= 'a' && c <= 'f':
+			c -= 'a' - 10
+		case c >= 'A' && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return -1
+		}
+		r = r<<4 | rune(c)
+	}
+	return r
+}
+
+// hidden reports whether people do not see r, or do not see what it does to its
+// neighbours: control characters, overrides of the writing direction, invisible
+// operators, and the tag and variation characters that carry smuggled text.
+// Joiners and direction marks are left alone, because real scripts and emoji
+// need them.
+func hidden(r rune) bool {
+	switch {
+	case r < 0x20, r >= 0x7f && r < 0xa0,
+		r == 0x200b, r >= 0x202a && r <= 0x202e,
+		r >= 0x2060 && r <= 0x206f,
+		r == 0xfeff, r >= 0xfff9 && r <= 0xfffb,
+		r >= 0xe0000 && r <= 0xe0fff:
+		return true
+	}
+	return false
+}
