@@ -131,6 +131,7 @@ type session struct {
 	declared     declared
 	meta         []byte // modern: the members of _meta that each request carries
 	askMeta      []byte // the same for requests with an Ask
+	levelMeta    []byte // modern: the level of log messages, for requests that do not say
 }
 
 // Connect opens t and agrees with the server on a version of the protocol. ctx

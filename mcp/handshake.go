@@ -82,7 +82,11 @@ func (c *Client) connect(ctx context.Context, t Transport) error {
 	}
 	s, err := c.initialize(ctx)
 	if h, ok := t.(*HTTP); ok && legacyHTTP(err) {
-		if l, sseErr := (*SSE)(h).open(ctx, c); sseErr == nil {
+		l, sseErr := (*SSE)(h).open(ctx, c)
+		if _, ok := errors.AsType[*AuthorizationError](sseErr); ok {
+			return sseErr
+		}
+		if sseErr == nil {
 			_ = c.link.close()
 			c.link.tidy()
 			c.link = l
@@ -242,13 +246,13 @@ func (c *Client) modernSession(version string) *session {
 	members := func(ask bool) []byte {
 		b := append([]byte(`"`+metaVersion+`":`), rawjson.Quote(version)...)
 		b = append(append(b, `,"`+metaClient+`":`...), c.info()...)
-		b = append(append(b, `,"`+metaCapabilities+`":`...), c.capabilities(ask)...)
-		if c.o.LogLevel != "" {
-			b = append(append(b, `,"`+metaLogLevel+`":`...), rawjson.Quote(c.o.LogLevel)...)
-		}
-		return b
+		return append(append(b, `,"`+metaCapabilities+`":`...), c.capabilities(ask)...)
 	}
-	return &session{era: Modern, version: version, meta: members(false), askMeta: members(true)}
+	s := &session{era: Modern, version: version, meta: members(false), askMeta: members(true)}
+	if c.o.LogLevel != "" {
+		s.levelMeta = append([]byte(`"`+metaLogLevel+`":`), rawjson.Quote(c.o.LogLevel)...)
+	}
+	return s
 }
 
 func (c *Client) info() json.RawMessage {

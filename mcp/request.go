@@ -200,6 +200,9 @@ func (r *request) body(id int64, s *session) []byte {
 		} else {
 			add(s.meta)
 		}
+		if s.levelMeta != nil && object(r.meta).Get(metaLogLevel) == nil {
+			add(s.levelMeta)
+		}
 	}
 	if r.token != 0 {
 		add([]byte(`"progressToken":`), strconv.AppendInt(nil, r.token, 10))

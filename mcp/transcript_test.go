@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "write the transcripts in testdata anew"
 // TestTranscripts plays each testdata/*.txtar: a server that follows a script,
 // and a client that is told what to do. The archive holds
 //
-//	options  era legacy · elicit REPLY · roots ARRAY · sampling RESULT · pages N · message N
+//	options  era legacy · level L · changes · elicit REPLY · roots ARRAY · sampling RESULT · pages N · message N
 //	client   tools · call NAME ARGS · ask REPLY NAME ARGS · request METHOD PARAMS · list METHOD · ping · era
 //	server   "on METHOD", then what the server writes; $ID and $TOKEN are those of
 //	         the request, "await" reads one more message first, "die" ends it. The
@@ -137,6 +137,8 @@ func options(t *testing.T, text string) *ClientOptions {
 		case "message":
 			n, _ := rawjson.Int(raw)
 			o.Limits.Message = int64(n)
+		case "level":
+			o.LogLevel = value
 		case "changes":
 			o.OnListChanged = func(string) {}
 		default:
