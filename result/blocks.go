@@ -205,7 +205,7 @@ func (r *reading) repeats(b block) bool {
 	}
 	literal := r.doc.b[b.text.start:b.text.end]
 	value := *r.structured
-	decoded := appendDecoded(make([]byte, 0, len(literal)), literal)
+	decoded := unfenced(appendDecoded(make([]byte, 0, len(literal)), literal))
 	if r.saysSame(value, literal, decoded) {
 		return true
 	}
@@ -215,6 +215,22 @@ func (r *reading) repeats(b block) bool {
 	c := r.doc.cursor(value)
 	only, _ := c.next()
 	return r.saysSame(only.node, literal, decoded)
+}
+
+// unfenced returns what a text that is nothing but one fenced Markdown block has
+// in it; any other text as it is.
+func unfenced(text []byte) []byte {
+	inside, ok := bytes.CutPrefix(bytes.TrimSpace(text), []byte("```"))
+	if !ok {
+		return text
+	}
+	if inside, ok = bytes.CutSuffix(inside, []byte("```")); !ok {
+		return text
+	}
+	if _, body, ok := bytes.Cut(inside, []byte("\n")); ok {
+		return body
+	}
+	return text
 }
 
 func (r *reading) saysSame(value node, literal, decoded []byte) bool {
@@ -256,6 +272,7 @@ type parts struct {
 	out      []byte
 	priority []float64
 	blobs    []binary
+	omitted  bool // binary data that found no place
 	images   []Image
 	people   []json.RawMessage
 	notes    []string
@@ -393,6 +410,7 @@ func (p *parts) binary(bin binary) {
 			p.out = appendQuoted(p.out, handle+".b"+strconv.Itoa(len(p.blobs)))
 			p.blobs = append(p.blobs, bin)
 		} else {
+			p.omitted = true
 			p.out = append(p.out, `,"omitted":"too long to show"`...)
 		}
 	}

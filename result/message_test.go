@@ -108,6 +108,17 @@ func TestMessageFitsAndIsJSON(t *testing.T) {
 			shape.Shelf = &Shelf{}
 		}
 		res := mcpResult().Draw(t, "result")
+		call := call
+		if rapid.IntRange(0, 4).Draw(t, "long names") == 0 {
+			long := strings.Repeat("語\u202e\"\n", 100)
+			call.Tool = &dragoman.Tool{Name: long, Server: long}
+		}
+		if rapid.IntRange(0, 9).Draw(t, "problem") == 0 {
+			res.Problem = &dragoman.Problem{Code: "timeout", Message: strings.Repeat("long \x00", rapid.IntRange(0, 400).Draw(t, "message")), AuditID: "a"}
+			for range rapid.IntRange(0, 100).Draw(t, "fields") {
+				res.Problem.Fields = append(res.Problem.Fields, dragoman.Field{Path: "/a", Expected: "\xff", Missing: true})
+			}
+		}
 		if !json.Valid(res.Content) {
 			t.Fatalf("the test made invalid JSON: %s", res.Content)
 		}

@@ -112,7 +112,7 @@ func (s *Shape) Message(call dragoman.Call, res dragoman.Result) Message {
 		text, cut = s.render(v, limit)
 	}
 	m := v.message
-	m.Text, m.Cut = text, cut || len(v.blobs) > 0
+	m.Text, m.Cut = text, m.Cut || cut
 	if v.handle != "" && m.Cut {
 		m.Handle = v.handle
 		s.Shelf.keep(s.Caller, v.handle, v.kept(s.Profile == Raw, limit))

@@ -82,7 +82,7 @@ func (s *Shape) view(call dragoman.Call, res dragoman.Result) *view {
 	default:
 		s.success(v, p)
 	}
-	v.blobs = p.blobs
+	v.blobs, v.message.Cut = p.blobs, p.omitted || len(p.blobs) > 0
 	v.message.Images, v.message.People = p.images, p.people
 	slices.Sort(p.notes)
 	v.say(slices.Compact(p.notes)...)
