@@ -9,6 +9,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/dragoman-mcp/dragoman"
 )
@@ -29,7 +30,9 @@ const readMoreDefinition = `{"name":"read_more","title":"Read more of a result",
 	`"annotations":{"readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}}`
 
 // ReadMoreTool returns the definition of read_more.
-func ReadMoreTool() dragoman.Tool {
+func ReadMoreTool() dragoman.Tool { return readMoreTool() }
+
+var readMoreTool = sync.OnceValue(func() dragoman.Tool {
 	var entry struct {
 		Title, Description string
 		InputSchema        json.RawMessage
@@ -46,7 +49,7 @@ func ReadMoreTool() dragoman.Tool {
 		Effect: dragoman.ReadOnly,
 		Digest: sha256.Sum256([]byte(readMoreDefinition + "\x00" + ReadMore)),
 	}
-}
+})
 
 // For returns the toolset of one caller: read_more on that caller's results.
 func (s *Shelf) For(caller string) dragoman.Toolset { return shelfTools{s, caller} }

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"container/list"
 	"crypto/rand"
 	"strings"
 	"sync"
@@ -31,8 +32,14 @@ type Shelf struct {
 
 	mu      sync.Mutex
 	results map[string]*kept // by handle
-	held    map[string]int64 // bytes by caller
+	callers map[string]*held
 	bytes   int64
+}
+
+// held is what one caller has on the shelf.
+type held struct {
+	bytes int64
+	order list.List // of *kept, the one that was used longest ago first
 }
 
 // kept is one result on a shelf. Its documents never change.
@@ -41,9 +48,11 @@ type kept struct {
 	blobs []binary
 	limit int // characters of a message that shows a page
 
+	handle string
 	caller string
 	size   int64
 	used   time.Time
+	place  *list.Element
 }
 
 // A root is a document in a kept result and the pointer that leads to it from
@@ -101,59 +110,65 @@ func (s *Shelf) takes(size int) bool {
 
 func (s *Shelf) keep(caller, handle string, k *kept) {
 	bytes, _ := s.limits()
-	k.caller, k.used = caller, time.Now()
+	k.handle, k.caller, k.used = handle, caller, time.Now()
 	k.size += 1 << 10 // so that many small ones are bounded too
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expire()
 	if s.results == nil {
-		s.results, s.held = map[string]*kept{}, map[string]int64{}
+		s.results, s.callers = map[string]*kept{}, map[string]*held{}
+	}
+	h := s.callers[caller]
+	if h == nil {
+		h = &held{}
+		s.callers[caller] = h
 	}
 	s.results[handle] = k
-	s.held[caller] += k.size
+	k.place = h.order.PushBack(k)
+	h.bytes += k.size
 	s.bytes += k.size
 	for s.bytes > bytes && len(s.results) > 1 {
-		s.drop(s.victim(handle))
+		s.drop(s.victim(k))
 	}
 }
 
-// victim chooses what goes next: the result that was used longest ago of the
-// caller who holds most. The newest one stays.
-func (s *Shelf) victim(newest string) (handle string) {
-	most := ""
-	for caller, n := range s.held {
-		if n > s.held[most] || n == s.held[most] && caller < most {
-			most = caller
+// victim chooses what goes next: of the caller who holds most, apart from the
+// newest result, the one that was used longest ago.
+func (s *Shelf) victim(newest *kept) *kept {
+	var victim *kept
+	var most int64
+	for caller, h := range s.callers {
+		bytes, first := h.bytes, h.order.Front().Value.(*kept)
+		if caller == newest.caller {
+			bytes -= newest.size
+		}
+		if first != newest && bytes > most {
+			victim, most = first, bytes
 		}
 	}
-	find := func(all bool) {
-		for h, k := range s.results {
-			if h != newest && (all || k.caller == most) && (handle == "" || k.used.Before(s.results[handle].used)) {
-				handle = h
-			}
-		}
-	}
-	if find(false); handle == "" {
-		find(true)
-	}
-	return handle
+	return victim
 }
 
-func (s *Shelf) drop(handle string) {
-	k := s.results[handle]
-	delete(s.results, handle)
+func (s *Shelf) drop(k *kept) {
+	delete(s.results, k.handle)
 	s.bytes -= k.size
-	if s.held[k.caller] -= k.size; s.held[k.caller] == 0 {
-		delete(s.held, k.caller)
+	h := s.callers[k.caller]
+	h.order.Remove(k.place)
+	if h.bytes -= k.size; h.order.Len() == 0 {
+		delete(s.callers, k.caller)
 	}
 }
 
 func (s *Shelf) expire() {
 	_, age := s.limits()
-	for h, k := range s.results {
-		if time.Since(k.used) >= age {
-			s.drop(h)
+	for _, h := range s.callers {
+		for e := h.order.Front(); e != nil; e = h.order.Front() {
+			k := e.Value.(*kept)
+			if time.Since(k.used) < age {
+				break
+			}
+			s.drop(k)
 		}
 	}
 }
@@ -168,6 +183,7 @@ func (s *Shelf) get(caller, handle string) *kept {
 		return nil
 	}
 	k.used = time.Now()
+	s.callers[caller].order.MoveToBack(k.place)
 	return k
 }
 
