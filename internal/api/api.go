@@ -24,6 +24,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/openai"
+	"github.com/dragoman-mcp/dragoman/result"
 )
 
 // Options are what the door needs.
@@ -39,11 +40,11 @@ type Options struct {
 	Loop dragoman.Loop
 	// Dialect finds the dialect of an upstream.
 	Dialect func(*upstream.Upstream) *dialect.Dialect
-	// ResultLimit is the most characters of one result that a model gets; zero
-	// means the default of package result.
-	ResultLimit int
-	// MaxMessage bounds one answer of an upstream, in bytes; zero means 16 MiB.
-	MaxMessage int64
+	// Results says how results look to a model.
+	Results Results
+	// Shelf keeps what was cut of results; the toolsets must run read_more on it.
+	// Nil means that it is lost.
+	Shelf *result.Shelf
 	// MaxBody bounds the body of a request, in bytes; zero means 32 MiB.
 	MaxBody int64
 	// BodyTimeout is how long a client may take to send its body; zero means a
@@ -62,9 +63,10 @@ var ErrUnknownServer = errors.New("no such server")
 // API is the door. Make it with [New].
 type API struct {
 	Options
-	mux    *http.ServeMux
-	turns  openai.Turns
-	offers openai.Offers
+	mux     *http.ServeMux
+	turns   openai.Turns
+	offers  openai.Offers
+	outputs outputs
 }
 
 // New returns the handler of everything under /v1.
@@ -180,13 +182,14 @@ func (a *API) converse(w http.ResponseWriter, r *http.Request, c conversation) {
 	d := a.Dialect(c.up)
 	chat, err := openai.NewChat(c.request, w, openai.ChatOptions{
 		Post:       a.post(c.up, r),
-		Shape:      a.shape(d),
+		Shape:      a.shapes(reader{d, c.request.Model, c.up.Results, c.who}),
+		Guide:      a.Results.Guide.guide(),
 		Dialect:    d,
 		Offers:     &a.offers,
 		Turns:      &a.turns,
 		Caller:     c.who.ID,
 		Retried:    retried(r),
-		MaxMessage: a.MaxMessage,
+		MaxMessage: a.Results.MaxMessage,
 		ID:         id,
 		Log:        log,
 	})

@@ -29,15 +29,22 @@ type field struct {
 	need                          bool
 	enum                          []string
 	min, max                      int64
-	index                         int
+	index                         []int
 }
 
 // fieldsOf returns the keys of a struct type, in order.
 func fieldsOf(t reflect.Type) []field {
 	var fields []field
 	for i := range t.NumField() {
+		if t.Field(i).Anonymous { // its keys stand among the struct's own
+			for _, f := range fieldsOf(t.Field(i).Type) {
+				f.index = append([]int{i}, f.index...)
+				fields = append(fields, f)
+			}
+			continue
+		}
 		tag := t.Field(i).Tag
-		f := field{name: tag.Get("yaml"), doc: tag.Get("doc"), unit: tag.Get("unit"), secret: tag.Get("secret"), keys: tag.Get("keys"), need: tag.Get("need") == "true", index: i}
+		f := field{name: tag.Get("yaml"), doc: tag.Get("doc"), unit: tag.Get("unit"), secret: tag.Get("secret"), keys: tag.Get("keys"), need: tag.Get("need") == "true", index: []int{i}}
 		if f.name == "" {
 			continue
 		}
@@ -154,7 +161,7 @@ func (d *decoder) structure(n *node, v reflect.Value, path string) {
 			continue
 		}
 		if f, ok := find(fields, e.name); ok {
-			d.value(e.value, v.Field(f.index), at, f)
+			d.value(e.value, v.FieldByIndex(f.index), at, f)
 			continue
 		}
 		if path == "" && strings.HasPrefix(e.name, "x-") {

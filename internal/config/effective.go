@@ -31,13 +31,15 @@ type printer struct {
 
 func (p *printer) indent(depth int) { p.out.WriteString(strings.Repeat("  ", depth)) }
 
-// structure prints the keys of a struct, each on lines of its own. compact
-// leaves out those that are empty.
+// structure prints the keys of a struct, each on lines of its own. It leaves out
+// those that are at nothing where nothing can not be written; compact leaves out
+// all that are empty.
 func (p *printer) structure(v reflect.Value, path string, depth int, compact bool) {
 	first := true
 	for _, f := range fieldsOf(v.Type()) {
-		value := v.Field(f.index)
-		if compact && empty(value) {
+		value := v.FieldByIndex(f.index)
+		unwritable := len(f.enum) > 0 || value.CanInt() && f.min > 0 && value.Type() != durationType
+		if empty(value) && (compact || unwritable) {
 			continue
 		}
 		// The first key of a list item follows its dash.

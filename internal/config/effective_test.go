@@ -31,6 +31,10 @@ loop:
   call_timeout: 2m
 results:
   limit: 25000
+  tools: []
+  guide:
+    off: false
+    text: ""
   max_message: 16MiB
 cache:
   tools: []

@@ -8,9 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/api"
 	"github.com/dragoman-mcp/dragoman/internal/cache"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
+	"github.com/dragoman-mcp/dragoman/result"
 )
 
 // File is a configuration file. Every key has a default; [Default] has them
@@ -26,7 +28,7 @@ type File struct {
 	Names      Names                     `yaml:"names" doc:"What tools are called."`
 
 	Loop    Loop         `yaml:"loop" doc:"Limits of one conversation."`
-	Results Results      `yaml:"results" doc:"How results of tools look to a model."`
+	Results api.Results  `yaml:"results" doc:"How results of tools look to a model."`
 	Cache   cache.Config `yaml:"cache" doc:"Which results are remembered; none by default."`
 	HTTP    HTTP         `yaml:"http" doc:"Limits of the gateway's HTTP server."`
 	Log     Log          `yaml:"log" doc:"What the gateway writes to standard error."`
@@ -60,12 +62,6 @@ type Loop struct {
 	CallTimeout time.Duration `yaml:"call_timeout" doc:"Time that one call may take; a server's own timeout may be shorter."`
 }
 
-// Results says how results look to a model.
-type Results struct {
-	Limit      int   `yaml:"limit" min:"1000" max:"100000000" doc:"Longest result, in characters, as the model sees it; what is longer is cut by structure."`
-	MaxMessage int64 `yaml:"max_message" unit:"bytes" min:"65536" doc:"Largest message that is accepted from a server."`
-}
-
 // HTTP limits the gateway's server.
 type HTTP struct {
 	MaxBody       int64         `yaml:"max_body" unit:"bytes" min:"1024" doc:"Largest request body."`
@@ -91,7 +87,7 @@ func (f *File) SetDefaults() {
 	f.Listen = "127.0.0.1:8787"
 	f.Names.Strategy = "label"
 	f.Loop = Loop{Rounds: 16, Calls: 64, Parallel: 8, Bytes: 64 << 20, Timeout: 10 * time.Minute, CallTimeout: 2 * time.Minute}
-	f.Results = Results{Limit: 25_000, MaxMessage: 16 << 20}
+	f.Results = api.Results{Form: result.Form{Limit: result.DefaultLimit}, MaxMessage: 16 << 20}
 	f.Cache = cache.Config{TTL: time.Minute, Bytes: 64 << 20}
 	f.HTTP = HTTP{MaxBody: 32 << 20, HeaderTimeout: 10 * time.Second, DrainTimeout: 30 * time.Second}
 	f.Log = Log{Level: "info", Format: "text"}

@@ -12,10 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/dragoman-mcp/dragoman/internal/api"
 	"github.com/dragoman-mcp/dragoman/internal/cache"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
+	"github.com/dragoman-mcp/dragoman/result"
 )
 
 func env(pairs ...string) func(string) (string, bool) {
@@ -117,7 +119,7 @@ log: {level: debug, format: json}
 		},
 		Names:   config.Names{Strategy: "host"},
 		Loop:    config.Loop{Rounds: 3, Calls: 4, Parallel: 5, Bytes: 8192, Timeout: 6 * time.Second, CallTimeout: 7 * time.Second},
-		Results: config.Results{Limit: 1000, MaxMessage: 1 << 20},
+		Results: api.Results{Form: result.Form{Limit: 1000}, MaxMessage: 1 << 20},
 		Cache:   cache.Config{Tools: []string{"files__read_*"}, TTL: 30 * time.Second, Bytes: 1 << 20},
 		HTTP:    config.HTTP{MaxBody: 65536, HeaderTimeout: time.Second, DrainTimeout: 2 * time.Minute},
 		Log:     config.Log{Level: "debug", Format: "json"},

@@ -120,7 +120,7 @@ func structSchema(v reflect.Value) object {
 	var properties object
 	var needed []string
 	for _, f := range fieldsOf(v.Type()) {
-		properties = append(properties, member{f.name, schemaOf(v.Field(f.index), f)})
+		properties = append(properties, member{f.name, schemaOf(v.FieldByIndex(f.index), f)})
 		if f.need {
 			needed = append(needed, f.name)
 		}

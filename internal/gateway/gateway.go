@@ -23,6 +23,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/mcp"
 	"github.com/dragoman-mcp/dragoman/rehearsal"
+	"github.com/dragoman-mcp/dragoman/result"
 )
 
 // DemoLabel is the label of the built-in demo server, which runs only when
@@ -49,6 +50,7 @@ type Gateway struct {
 	servers   *servers.Set
 	catalog   *catalog.Catalog
 	cache     *cache.Cache
+	shelf     result.Shelf
 	labels    map[string]bool
 	api       *api.API
 	draining  atomic.Bool
@@ -88,8 +90,8 @@ func New(file *config.File, o Options) (*Gateway, error) {
 			Timeout: file.Loop.Timeout, CallTimeout: file.Loop.CallTimeout,
 		},
 		Dialect:           dialectOf,
-		ResultLimit:       file.Results.Limit,
-		MaxMessage:        file.Results.MaxMessage,
+		Results:           file.Results,
+		Shelf:             &g.shelf,
 		MaxBody:           file.HTTP.MaxBody,
 		ClientCredentials: !g.keys.Required(),
 		Log:               o.Log,

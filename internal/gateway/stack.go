@@ -1,12 +1,14 @@
 package gateway
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/api"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
+	"github.com/dragoman-mcp/dragoman/result"
 )
 
 // For returns the stack of toolsets for a request: who asks, and what of all
@@ -20,5 +22,20 @@ func (g *Gateway) For(who caller.Caller, selection catalog.Selection) (dragoman.
 	}
 	stack := dragoman.Toolset(g.catalog) // around g.servers
 	stack = g.cache.For(who.ID, stack)
-	return catalog.Select(stack, selection), nil
+	stack = catalog.Select(stack, selection)
+	return readable{stack, g.shelf.For(who.ID)}, nil
+}
+
+// readable is a stack that also runs read_more. It does not list it: the
+// conversation offers it once there is more to read.
+type readable struct {
+	dragoman.Toolset
+	shelf dragoman.Toolset
+}
+
+func (r readable) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
+	if t := call.Tool; t != nil && t.Server == "" && t.Original == result.ReadMore {
+		return r.shelf.Call(ctx, call)
+	}
+	return r.Toolset.Call(ctx, call)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/safehttp"
+	"github.com/dragoman-mcp/dragoman/result"
 )
 
 // Model is an entry of models in the configuration: which names it serves, and
@@ -20,6 +21,7 @@ type Model struct {
 	Dialect string            `yaml:"dialect" doc:"What the upstream accepts. Default: recognised from its host, else conservative."`
 	Name    string            `yaml:"name" doc:"Model name to send upstream instead of the one in the request."`
 	Headers map[string]string `yaml:"headers" secret:"always" doc:"HTTP headers sent with each request, such as api-key."`
+	Results result.Form       `yaml:"results" doc:"How results of tools look to this model, where it differs from the section results."`
 	Timeout time.Duration     `yaml:"timeout" doc:"Longest wait for the first byte of an answer; without streaming that is the whole answer."`
 }
 

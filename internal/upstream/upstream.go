@@ -31,6 +31,7 @@ import (
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/glob"
+	"github.com/dragoman-mcp/dragoman/result"
 )
 
 // RehearsalURL is the base URL of the built-in rehearsal model. A [Model] with
@@ -175,6 +176,8 @@ type Upstream struct {
 	// Dialect is the name of the dialect that the configuration gives; empty
 	// means to recognise it from the host.
 	Dialect string
+	// Results is what the configuration says about results for its models.
+	Results result.Form
 	// Rehearsal reports that this is the built-in model.
 	Rehearsal bool
 	// HasKey reports that the configuration has credentials for the upstream, so
@@ -197,6 +200,7 @@ func newUpstream(m Model) (*Upstream, error) {
 	u := &Upstream{
 		BaseURL:   base,
 		Dialect:   m.Dialect,
+		Results:   m.Results,
 		Rehearsal: base.Hostname() == "rehearsal.invalid",
 		HasKey:    m.APIKey != "",
 		match:     m.Match,
