@@ -1,6 +1,7 @@
 // Package api is the door for programs that speak the OpenAI API.
 //
 //	POST /v1/chat/completions   with our tools offered, called and answered
+//	POST /v1/tools/call         one call, for people with a loop of their own
 //	GET  /v1/models             the models of all upstreams
 //	     /v1/...                everything else, passed to the upstream untouched
 //
@@ -79,6 +80,7 @@ func New(o Options) *API {
 	}
 	a := &API{Options: o, mux: http.NewServeMux()}
 	a.mux.HandleFunc("POST /v1/chat/completions", a.chat)
+	a.mux.HandleFunc("POST /v1/tools/call", a.callTool)
 	a.mux.HandleFunc("GET /v1/models", a.models)
 	a.mux.HandleFunc("/v1/", a.relay)
 	return a
