@@ -48,7 +48,7 @@ func (c *planCache) put(key [32]byte, e cached) {
 }
 
 // cacheKey is the tool's digest, or one made here where nobody computed it.
-func cacheKey(tool dragoman.Tool) [32]byte {
+func cacheKey(tool *dragoman.Tool) [32]byte {
 	if tool.Digest != [32]byte{} {
 		return tool.Digest
 	}

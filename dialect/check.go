@@ -15,7 +15,7 @@ import (
 func check(root *schema.Node, rules *Rules) *checker {
 	k := &checker{root: root, rules: rules}
 	if rules.PropertyName != "" {
-		k.propertyName = regexp.MustCompile(rules.PropertyName)
+		k.propertyName = namePattern(rules.PropertyName)
 	}
 	if root.Kind() != schema.Object || !root.Get("type").IsString("object") {
 		k.wrong("", "the root is not of type object")

@@ -173,6 +173,7 @@ var constraints = []constraint{
 // spillConstraints moves constraints that the dialect does not take to the
 // description. The validation of arguments still knows them.
 func (c *conversion) spillConstraints() {
+	c.spillConditions(c.root)
 	c.each(func(n *schema.Node) {
 		for _, k := range constraints {
 			if v := n.Get(k.keyword); v != nil && c.rules.bad(k.feature) {
@@ -189,22 +190,41 @@ func (c *conversion) spillConstraints() {
 		}
 		c.spillPattern(n)
 		c.spillFormat(n)
-		if n.Has("if") && c.rules.bad(IfThenElse) {
-			var parts []string
-			for _, keyword := range []string{"if", "then", "else"} {
-				if v := n.Get(keyword); v != nil {
-					parts = append(parts, keyword+" "+snippet(v, 200))
-					n.Delete(keyword)
-				}
-			}
-			c.spill(n, strings.Join(parts, " "))
-			c.widen("spillConstraints", n, "if, then and else are not taken")
-		}
-		if c.rules.bad(IfThenElse) {
-			n.Delete("then")
-			n.Delete("else")
-		}
 	})
+}
+
+// spillConditions moves what judges by way of further schemas to the
+// description, outer ones first, so that their text is whole.
+func (c *conversion) spillConditions(n *schema.Node) {
+	for _, k := range constraints {
+		if v := n.Get(k.keyword); v != nil && schemaConstraint[k.keyword] && c.rules.bad(k.feature) {
+			c.spillOne(n, k, v)
+		}
+	}
+	if n.Has("if") && c.rules.bad(IfThenElse) {
+		var parts []string
+		for _, keyword := range []string{"if", "then", "else"} {
+			if v := n.Get(keyword); v != nil {
+				parts = append(parts, keyword+" "+snippet(v, 200))
+			}
+		}
+		c.spill(n, strings.Join(parts, " "))
+		c.widen("spillConstraints", n, "if, then and else are not taken; the description says them")
+	}
+	if c.rules.bad(IfThenElse) {
+		for _, keyword := range []string{"if", "then", "else"} {
+			n.Delete(keyword)
+		}
+	}
+	for sub := range n.Subschemas() {
+		c.spillConditions(sub.Node)
+	}
+}
+
+// schemaConstraint are the constraints whose value is a schema, or holds some.
+var schemaConstraint = map[string]bool{
+	"not": true, "contains": true, "propertyNames": true, "dependentSchemas": true, "unevaluatedProperties": true,
+	"unevaluatedItems": true,
 }
 
 func (c *conversion) spillOne(n *schema.Node, k constraint, v *schema.Node) {

@@ -17,11 +17,12 @@ type conversion struct {
 	root   *schema.Node
 	marks  map[*schema.Node]*mark
 	report []Change
-	notes  []string // sentences for the tool's description
-	unroll int      // how often a recursive schema is written out inside itself
-	nodes  int      // nodes that references were expanded to
-	failed string   // why this form is not possible; empty while it is
-	lossy  bool     // strict is forced, so that null may mean absent
+	told   map[Change]bool // what is in report
+	notes  []string        // sentences for the tool's description
+	unroll int             // how often a recursive schema is written out inside itself
+	nodes  int             // nodes that references were expanded to
+	failed string          // why this form is not possible; empty while it is
+	lossy  bool            // strict is forced, so that null may mean absent
 
 	propertyName *regexp.Regexp // nil for any
 }
@@ -48,24 +49,25 @@ const (
 
 // begin makes a working copy of the admitted schema.
 func (c *conversion) begin() {
-	c.marks = map[*schema.Node]*mark{}
+	c.marks, c.told = map[*schema.Node]*mark{}, map[Change]bool{}
 	c.root = c.copyOf(c.doc.Root)
 	for _, n := range c.doc.Notes {
-		c.report = append(c.report, Change{Pass: n.Pass, Pointer: n.Pointer, Lossless: n.Lossless, Why: n.Why})
+		c.add(Change{Pass: n.Pass, Pointer: n.Pointer, Lossless: n.Lossless, Why: n.Why})
 	}
 }
 
 // copyOf copies an admitted schema with everything inside it, and marks it.
 func (c *conversion) copyOf(n *schema.Node) *schema.Node {
+	if c.failed != "" {
+		return schema.NewObject()
+	}
 	clone := n.Clone()
 	c.markCopy(n, clone)
 	return clone
 }
 
 func (c *conversion) markCopy(from, to *schema.Node) {
-	if c.nodes++; c.nodes > maxExpanded && c.failed == "" {
-		c.failed = "it is too large once its references are expanded"
-	}
+	c.count()
 	c.marks[to] = &mark{origin: from, at: c.doc.Origin(from), path: c.doc.Path(from), judge: true}
 	twins := make([]*schema.Node, 0, 8)
 	for sub := range to.Subschemas() {
@@ -78,8 +80,19 @@ func (c *conversion) markCopy(from, to *schema.Node) {
 	}
 }
 
-// clone copies a schema of the tree in work with its marks.
+// count bounds the work: a conversion that makes too many schemas has failed.
+func (c *conversion) count() {
+	if c.nodes++; c.nodes > maxExpanded && c.failed == "" {
+		c.failed = "it is too large once its references are expanded"
+	}
+}
+
+// clone copies a schema of the tree in work with its marks. Once the conversion
+// has failed it is not worth the work.
 func (c *conversion) clone(n *schema.Node) *schema.Node {
+	if c.failed != "" {
+		return schema.NewObject()
+	}
 	clone := n.Clone()
 	c.cloneMarks(n, clone)
 	return clone
@@ -91,7 +104,7 @@ func (c *conversion) cloneMarks(from, to *schema.Node) {
 		twin.ops, twin.said = append([]mapping(nil), m.ops...), append([]string(nil), m.said...)
 		c.marks[to] = &twin
 	}
-	c.nodes++
+	c.count()
 	twins := make([]*schema.Node, 0, 8)
 	for sub := range to.Subschemas() {
 		twins = append(twins, sub.Node)
@@ -141,12 +154,10 @@ func (c *conversion) narrow(pass string, n *schema.Node, why string) {
 
 // add notes a change, once for each place.
 func (c *conversion) add(change Change) {
-	for _, known := range c.report {
-		if known == change {
-			return
-		}
+	if !c.told[change] {
+		c.told[change] = true
+		c.report = append(c.report, change)
 	}
-	c.report = append(c.report, change)
 }
 
 // each visits all schemas of the tree, inner ones first. A visit may change the
@@ -177,7 +188,7 @@ func resolveRef(root, n *schema.Node) *schema.Node {
 	return root.At(pointer)
 }
 
-// describe adds a sentence to a schema's own description.
+// spill keeps words for a schema's own description.
 func (c *conversion) spill(n *schema.Node, words string) {
 	m := c.mark(n)
 	for _, known := range m.said {
@@ -222,7 +233,7 @@ var judging = func() map[string]bool {
 	return m
 }()
 
-// untyped reports whether n restricts nothing: true, {}, or words alone.
+// unrestricted reports whether n restricts nothing: true, {}, or words alone.
 func unrestricted(n *schema.Node) bool {
 	if n.IsBool(true) {
 		return true

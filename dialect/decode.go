@@ -118,6 +118,9 @@ func (p *Plan) restore(value *schema.Node) (*schema.Node, []Repair, *dragoman.Pr
 	if err == nil && len(p.judge.ValidateNode(direct)) == 0 {
 		return direct, nil, nil
 	}
+	if errors.Is(err, errAmbiguous) || errors.Is(err, errWalk) {
+		return nil, nil, notUnderstood(err)
+	}
 	// First into the form that was asked for, then back.
 	asked, repairs, _ := coerce(value.Clone(), p.record.sent.ValidateNode)
 	if mapped, mapErr := p.record.decode(asked); mapErr == nil {
@@ -139,14 +142,14 @@ func (p *Plan) restore(value *schema.Node) (*schema.Node, []Repair, *dragoman.Pr
 	if len(p.judge.ValidateNode(value)) == 0 {
 		return value, []Repair{{Rule: "originalForm"}}, nil
 	}
-	return nil, nil, &dragoman.Problem{
+	return nil, nil, notUnderstood(err)
+}
+
+func notUnderstood(err error) *dragoman.Problem {
+	return &dragoman.Problem{
 		Code:    dragoman.CodeInvalidArguments,
 		Message: "The arguments can not be understood: " + err.Error() + ".",
 	}
-}
-
-func (r *record) decode(value *schema.Node) (*schema.Node, error) {
-	return r.walk(r.root, value, 0)
 }
 
 // Encode is the way that a model would write arguments that are in the server's
@@ -159,9 +162,7 @@ func (p *Plan) Encode(arguments json.RawMessage) (json.RawMessage, error) {
 		return nil, fmt.Errorf("encoding arguments: %w", err)
 	}
 	if p.record != nil {
-		forward := *p.record
-		forward.forward = true
-		if value, err = forward.walk(forward.root, value.Clone(), 0); err != nil {
+		if value, err = p.record.encode(value); err != nil {
 			return nil, fmt.Errorf("encoding arguments: %w", err)
 		}
 	}

@@ -190,3 +190,11 @@ func saysFields(text string, fields []string) bool {
 	}
 	return true
 }
+
+// literal is a value as text for a person: strings in single quotes.
+func literal(v *schema.Node) string {
+	if v.Kind() == schema.String {
+		return "'" + v.Text() + "'"
+	}
+	return strings.TrimSpace(string(v.Bytes()))
+}

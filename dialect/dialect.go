@@ -1,10 +1,6 @@
 package dialect
 
 import (
-	"fmt"
-	"net/url"
-	"slices"
-	"strings"
 	"sync"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
@@ -88,63 +84,6 @@ type Spec struct {
 	Wire Wire `json:"wire,omitempty" yaml:"wire,omitempty"`
 }
 
-// For returns the dialect of a name; [Names] lists them.
-func For(name string) (*Dialect, error) {
-	if d := dialects[name]; d != nil {
-		return d, nil
-	}
-	return nil, fmt.Errorf("unknown dialect %q; known are %s", name, strings.Join(Names(), ", "))
-}
-
-// Names returns the names of all dialects, sorted.
-func Names() []string {
-	names := make([]string, 0, len(dialects))
-	for name := range dialects {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// ForHost recognises the dialect of an API by its base URL. It returns the
-// [Conservative] one when it knows neither the host nor the path.
-func ForHost(baseURL string) *Dialect {
-	best, length := dialects[Conservative], 0
-	u, err := url.Parse(baseURL)
-	if err != nil {
-		return best
-	}
-	host, path := strings.ToLower(u.Host), strings.ToLower(u.Path)
-	for _, name := range Names() {
-		for _, pattern := range dialects[name].spec.Hosts {
-			if matchesHost(pattern, host, path) && len(pattern) > length {
-				best, length = dialects[name], len(pattern)
-			}
-		}
-	}
-	return best
-}
-
-func matchesHost(pattern, host, path string) bool {
-	pattern, prefix, _ := strings.Cut(pattern, "/")
-	if !strings.Contains(pattern, ":") {
-		host, _, _ = strings.Cut(host, ":")
-	}
-	if strings.HasPrefix(pattern, ".") {
-		return strings.HasSuffix(host, pattern) && within(path, prefix)
-	}
-	if strings.HasPrefix(pattern, "*:") {
-		return strings.HasSuffix(host, pattern[1:]) && within(path, prefix)
-	}
-	return host == pattern && within(path, prefix)
-}
-
-// within reports whether a path lies below a prefix, on whole segments.
-func within(path, prefix string) bool {
-	rest, ok := strings.CutPrefix(strings.TrimPrefix(path, "/"), prefix)
-	return ok && (prefix == "" || rest == "" || rest[0] == '/')
-}
-
 // Name returns the dialect's name.
 func (d *Dialect) Name() string { return d.spec.Name }
 
@@ -156,7 +95,7 @@ func (d *Dialect) Wire() *Wire { return &d.spec.Wire }
 // that the tool can not be used and where in its schema the reason is. Plans
 // are cached by the tool's Digest.
 func (d *Dialect) Plan(tool dragoman.Tool) (*Plan, *dragoman.Problem) {
-	key := cacheKey(tool)
+	key := cacheKey(&tool)
 	if e, ok := d.cache.get(key); ok {
 		return e.plan, e.problem
 	}

@@ -92,7 +92,9 @@ const (
 
 // A Cell is what a dialect does with one feature, and how we know.
 type Cell struct {
-	Support Support `json:"support" yaml:"support"`
+	// Support is what becomes of the feature; "taken" in the table of a user
+	// says that a base's cell does not hold.
+	Support Support `json:"support,omitempty" yaml:"support,omitempty"`
 	// Source names a document, repository, issue or measurement, or says that
 	// it is our decision.
 	Source string `json:"source,omitempty" yaml:"source,omitempty"`

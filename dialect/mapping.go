@@ -1,10 +1,7 @@
 package dialect
 
 import (
-	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/dragoman-mcp/dragoman/schema"
 )
@@ -153,9 +150,10 @@ func (m enumText) decode(v *schema.Node) (*schema.Node, error) {
 
 // flatten writes the properties of an object property beside it: a.b as a__b.
 type flatten struct {
-	name  string // of the property that held the object
-	names []renamed
-	inner []mapping // those of the object that is no more
+	name     string // of the property that held the object
+	names    []renamed
+	inner    []mapping // those of the object that is no more
+	required bool      // so without any part it is empty, not absent
 }
 
 func (m flatten) encode(v *schema.Node) (*schema.Node, error) {
@@ -167,7 +165,7 @@ func (m flatten) encode(v *schema.Node) (*schema.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(object.Members()) == 0 {
+	if len(object.Members()) == 0 && !m.required {
 		return nil, fmt.Errorf("%q is empty, which its flat form can not tell from absent", m.name)
 	}
 	v.Delete(m.name)
@@ -197,7 +195,7 @@ func (m flatten) decode(v *schema.Node) (*schema.Node, error) {
 			object.Set(n.original, value)
 		}
 	}
-	if len(object.Members()) == 0 {
+	if len(object.Members()) == 0 && !m.required {
 		return v, nil
 	}
 	object, err := decodeAll(m.inner, object)
@@ -207,9 +205,6 @@ func (m flatten) decode(v *schema.Node) (*schema.Node, error) {
 	v.Set(m.name, object)
 	return v, nil
 }
-
-// wrapUnion and the like are not here: a union at the root is merged, since a
-// model reads one object more easily than an object in an object.
 
 func encodeAll(ops []mapping, v *schema.Node) (*schema.Node, error) {
 	var err error
@@ -231,228 +226,5 @@ func decodeAll(ops []mapping, v *schema.Node) (*schema.Node, error) {
 	return v, nil
 }
 
-// A record maps whole arguments by the schema that was sent.
-type record struct {
-	root    *schema.Node // as sent; read only
-	marks   map[*schema.Node]*mark
-	mapped  map[*schema.Node]bool // schemas with a mapping in or below them
-	paths   map[*schema.Node]string
-	sent    *schema.Validator // of root
-	judge   *schema.Validator // of the admitted schema
-	forward bool
-}
-
-// maxMapDepth bounds recursion through recursive schemas; values are bounded by
-// schema.MaxNesting already.
-const maxMapDepth = 2 * schema.MaxNesting
-
-var errAmbiguous = errors.New("the value fits several alternatives with different meanings")
-
-// walk maps v, which n describes, in one direction.
-func (r *record) walk(n, v *schema.Node, depth int) (*schema.Node, error) {
-	if n.Kind() != schema.Object || !r.mapped[n] || depth > maxMapDepth {
-		return v, nil
-	}
-	var ops []mapping
-	if m := r.marks[n]; m != nil {
-		ops = m.ops
-	}
-	var err error
-	if r.forward {
-		if v, err = encodeAll(ops, v); err != nil {
-			return nil, err
-		}
-	}
-	if v, err = r.inside(n, v, depth); err != nil {
-		return nil, err
-	}
-	if !r.forward {
-		return decodeAll(ops, v)
-	}
-	return v, nil
-}
-
-// inside maps what is inside v, and v by the schemas that judge it in place.
-func (r *record) inside(n, v *schema.Node, depth int) (*schema.Node, error) {
-	if target := resolveRef(r.root, n); target != nil {
-		var err error
-		if v, err = r.walk(target, v, depth+1); err != nil {
-			return nil, err
-		}
-	}
-	for _, branch := range n.Get("allOf").Items() {
-		var err error
-		if v, err = r.walk(branch, v, depth+1); err != nil {
-			return nil, err
-		}
-	}
-	for _, keyword := range []string{"anyOf", "oneOf"} {
-		if union := n.Get(keyword); union != nil && r.anyMapped(union) {
-			var err error
-			if v, err = r.union(n, union, v, depth); err != nil {
-				return nil, err
-			}
-		}
-	}
-	switch v.Kind() {
-	case schema.Object:
-		for _, m := range v.Members() {
-			inner := n.Get("properties").Get(m.Name)
-			if inner == nil {
-				if extra := n.Get("additionalProperties"); extra.Kind() == schema.Object {
-					inner = extra
-				}
-			}
-			if inner == nil || !r.mapped[inner] {
-				continue
-			}
-			mapped, err := r.walk(inner, m.Value, depth+1)
-			if err != nil {
-				return nil, fmt.Errorf("in %q: %w", m.Name, err)
-			}
-			if mapped != m.Value {
-				v.Set(m.Name, mapped)
-			}
-		}
-	case schema.Array:
-		prefix := n.Get("prefixItems").Items()
-		items := v.Items()
-		for i, item := range items {
-			inner := n.Get("items")
-			if i < len(prefix) {
-				inner = prefix[i]
-			}
-			if inner == nil || !r.mapped[inner] {
-				continue
-			}
-			mapped, err := r.walk(inner, item, depth+1)
-			if err != nil {
-				return nil, fmt.Errorf("in item %d: %w", i, err)
-			}
-			if mapped != item {
-				items = append([]*schema.Node(nil), items...)
-				items[i] = mapped
-				v.SetItems(items)
-			}
-		}
-	}
-	return v, nil
-}
-
-func (r *record) anyMapped(union *schema.Node) bool {
-	for _, branch := range union.Items() {
-		if r.mapped[branch] {
-			return true
-		}
-	}
-	return false
-}
-
-// union maps v by the alternative that it is of. The one whose result is valid
-// on the other side counts; results that differ are an error, because guessing
-// would make calls that nobody meant.
-func (r *record) union(n, union, v *schema.Node, depth int) (*schema.Node, error) {
-	var found []*schema.Node
-	var first error
-	for _, asSent := range []bool{true, false} {
-		for i, branch := range union.Items() {
-			if !r.forward && asSent && len(r.sent.ValidateAt(r.branchPath(n, i), v)) > 0 {
-				continue
-			}
-			mapped, err := r.walk(branch, v.Clone(), depth+1)
-			if err != nil {
-				first = err
-				continue
-			}
-			if !r.fits(n, branch, i, v, mapped) {
-				continue
-			}
-			if len(found) == 0 || !schema.Equal(found[0], mapped) {
-				found = append(found, mapped)
-			}
-		}
-		if r.forward || len(found) > 0 {
-			break
-		}
-	}
-	switch {
-	case len(found) == 0 && first != nil && r.forward:
-		return nil, first
-	case len(found) == 0:
-		return v, nil
-	case len(found) > 1 && !r.forward:
-		return nil, errAmbiguous
-	}
-	return found[0], nil
-}
-
-// fits reports whether a mapped value is valid where it is going: as the
-// original union wants it, or as the branch that is sent wants it.
-func (r *record) fits(n, branch *schema.Node, i int, v, mapped *schema.Node) bool {
-	if !r.forward {
-		m := r.marks[n]
-		return m == nil || !m.judge || len(r.judge.ValidateAt(m.path, mapped)) == 0
-	}
-	if len(r.sent.ValidateAt(r.branchPath(n, i), mapped)) > 0 {
-		return false
-	}
-	// And only if it comes back as it went.
-	back := *r
-	back.forward = false
-	again, err := back.walk(branch, mapped.Clone(), 0)
-	return err == nil && schema.Equal(again, v)
-}
-
-func (r *record) branchPath(n *schema.Node, i int) string {
-	keyword := "anyOf"
-	if !n.Has(keyword) {
-		keyword = "oneOf"
-	}
-	return r.paths[n] + "/" + keyword + "/" + strconv.Itoa(i)
-}
-
-// finish notes which schemas have mappings in or below them, and where all are.
-func (r *record) finish() (any bool) {
-	r.mapped, r.paths = map[*schema.Node]bool{}, map[*schema.Node]string{}
-	var place func(n *schema.Node, at string)
-	place = func(n *schema.Node, at string) {
-		r.paths[n] = at
-		if m := r.marks[n]; m != nil && len(m.ops) > 0 {
-			r.mapped[n], any = true, true
-		}
-		for sub := range n.Subschemas() {
-			place(sub.Node, at+sub.Pointer())
-		}
-	}
-	place(r.root, "")
-	if !any {
-		return false
-	}
-	for changed := true; changed; { // through references, which may be circular
-		changed = false
-		for n := range r.paths {
-			if r.mapped[n] {
-				continue
-			}
-			below := r.mapped[resolveRef(r.root, n)]
-			for sub := range n.Subschemas() {
-				below = below || sub.Keyword != "$defs" && r.mapped[sub.Node]
-			}
-			if below {
-				r.mapped[n], changed = true, true
-			}
-		}
-	}
-	return true
-}
-
 // flatName is the name of a property of a flattened object.
 func flatName(outer, inner string) string { return outer + "__" + inner }
-
-// literal is a value as text for a person: strings in single quotes.
-func literal(v *schema.Node) string {
-	if v.Kind() == schema.String {
-		return "'" + v.Text() + "'"
-	}
-	return strings.TrimSpace(string(v.Bytes()))
-}

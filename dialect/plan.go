@@ -173,7 +173,7 @@ func (b *building) attemptOnce(rules *Rules, strict bool, unroll int) (*Plan, st
 		rules: b.dialect.adjusted(rules), tool: b.tool.Name, doc: b.doc, lossy: b.dialect.options.ForceStrict, unroll: unroll,
 	}
 	if rules.PropertyName != "" {
-		c.propertyName = regexp.MustCompile(rules.PropertyName)
+		c.propertyName = namePattern(rules.PropertyName)
 	}
 	c.begin()
 	if reason := c.settleRoot(); reason != "" {
@@ -206,6 +206,18 @@ func (b *building) attemptOnce(rules *Rules, strict bool, unroll int) (*Plan, st
 	}
 	b.render(p, c.toolDescription(b.tool.Description, b.output), rules)
 	return p, "", nil
+}
+
+var namePatterns sync.Map // of the tables, by text: a handful
+
+// namePattern compiles a pattern of a table; [Spec.Validate] has seen it.
+func namePattern(text string) *regexp.Regexp {
+	if re, ok := namePatterns.Load(text); ok {
+		return re.(*regexp.Regexp)
+	}
+	re := regexp.MustCompile(text)
+	namePatterns.Store(text, re)
+	return re
 }
 
 // passes are the passes in the order in which each finds what it needs. The

@@ -76,25 +76,32 @@ type tally struct {
 }
 
 func checkInvariants(t *testing.T, tools []dragoman.Tool, rounds int) {
-	all := tally{lossy: map[string]int{}, narrows: map[string]int{}}
-	for _, name := range Names() {
-		t.Run(name, func(t *testing.T) {
-			d, err := For(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			sum := tally{lossy: map[string]int{}, narrows: map[string]int{}}
-			for i, tool := range tools {
-				checkTool(t, d, tool, rand.New(rand.NewPCG(uint64(i), 7)), rounds, &sum)
-			}
-			t.Logf("%d tools: %d plans, %d strict, %d wide, %d quarantined; %d values there and back, %d not expressible where the plan says so; %d answers read, %d refused",
-				len(tools), sum.plans, sum.strict, sum.wide, sum.quarantined, sum.values, sum.narrowed, sum.answers, sum.refused)
-			t.Logf("lossy by pass: %v; narrowing by pass: %v", sum.lossy, sum.narrows)
-			all.plans += sum.plans
-			all.values += sum.values
-		})
+	names := Names()
+	sums := make([]tally, len(names))
+	t.Run("dialects", func(t *testing.T) {
+		for i, name := range names {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				d, err := For(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sum := &sums[i]
+				sum.lossy, sum.narrows = map[string]int{}, map[string]int{}
+				for i, tool := range tools {
+					checkTool(t, d, tool, rand.New(rand.NewPCG(uint64(i), 7)), rounds, sum)
+				}
+			})
+		}
+	})
+	plans, values := 0, 0
+	for i, sum := range sums {
+		t.Logf("%s: %d tools: %d plans, %d strict, %d wide, %d quarantined; %d values there and back, %d not expressible where the plan says so; %d answers read, %d refused; lossy by pass: %v; narrowing by pass: %v",
+			names[i], len(tools), sum.plans, sum.strict, sum.wide, sum.quarantined, sum.values, sum.narrowed, sum.answers, sum.refused, sum.lossy, sum.narrows)
+		plans += sum.plans
+		values += sum.values
 	}
-	t.Logf("%d tools in %d dialects: %d plans, %d values there and back", len(tools), len(Names()), all.plans, all.values)
+	t.Logf("%d tools in %d dialects: %d plans, %d values there and back", len(tools), len(names), plans, values)
 }
 
 func checkTool(t *testing.T, d *Dialect, tool dragoman.Tool, r *rand.Rand, rounds int, sum *tally) {
@@ -120,7 +127,6 @@ func checkTool(t *testing.T, d *Dialect, tool dragoman.Tool, r *rand.Rand, round
 	}
 	if plan.wide {
 		sum.wide++
-		t.Logf("%s: wide: %v", where, plan.report)
 	}
 	narrow := false
 	seen := map[string]bool{}

@@ -367,11 +367,3 @@ var llamaCPP = Rules{
 		ignored("ggml-org/llama.cpp: not read", UniqueItems, Contains, FormatOther, MinMaxProperties, MultipleOf),
 	),
 }
-
-var dialects = func() map[string]*Dialect {
-	m := make(map[string]*Dialect, len(table))
-	for _, s := range table {
-		m[s.Name] = &Dialect{spec: s}
-	}
-	return m
-}()

@@ -101,9 +101,17 @@ func (v *Validator) Validate(value json.RawMessage) []Violation {
 // ValidateNode is Validate for a value that was parsed already.
 func (v *Validator) ValidateNode(value *Node) []Violation { return v.ValidateAt("", value) }
 
-// maxSteps is the number of schemas that may judge a part of one value. Real
-// calls need some hundreds; a recursive schema can ask for any number.
-const maxSteps = 1_000_000
+// A value may be judged by maxSteps schemas, and stepsForEach more for each
+// part of it. Real calls need some hundreds; a recursive schema can ask for any
+// number.
+const (
+	maxSteps     = 100_000
+	stepsForEach = 20
+)
+
+// CostKeyword is the Keyword of the violation that says that judging a value
+// takes too long.
+const CostKeyword = "$cost"
 
 var errSteps = errors.New("too many steps")
 
@@ -117,13 +125,13 @@ func (v *Validator) ValidateAt(pointer string, value *Node) (found []Violation) 
 	if v.bounded {
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		v.steps = maxSteps
+		v.steps = maxSteps + stepsForEach*value.size()
 		defer func() {
 			if r := recover(); r != nil {
 				if r != errSteps {
 					panic(r)
 				}
-				found = []Violation{{Expected: "a smaller value: this one takes too long to judge"}}
+				found = []Violation{{Keyword: CostKeyword, Expected: "a smaller value: this one takes too long to judge"}}
 			}
 		}()
 	}
@@ -275,6 +283,18 @@ type anything string
 
 func (anything) MatchString(string) bool { return true }
 func (a anything) String() string        { return string(a) }
+
+// size is the number of values in n, itself included.
+func (n *Node) size() int {
+	total := 1
+	for _, m := range n.members {
+		total += m.Value.size()
+	}
+	for _, item := range n.items {
+		total += item.size()
+	}
+	return total
+}
 
 // plain returns n as encoding/json would decode it, with json.Number.
 func (n *Node) plain() any {

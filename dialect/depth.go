@@ -1,0 +1,196 @@
+package dialect
+
+import (
+	"strconv"
+
+	"github.com/dragoman-mcp/dragoman/schema"
+)
+
+// depthOf is the number of objects and arrays inside one another, through
+// definitions once.
+func depthOf(root, n *schema.Node, open map[*schema.Node]bool) int {
+	if open[n] {
+		return 0
+	}
+	open[n] = true
+	defer delete(open, n)
+	depth := 0
+	if target := resolveRef(root, n); target != nil {
+		depth = depthOf(root, target, open)
+	}
+	for sub := range n.Subschemas() {
+		switch {
+		case sub.Keyword == "$defs":
+		case sub.InPlace():
+			depth = max(depth, depthOf(root, sub.Node, open))
+		default:
+			depth = max(depth, 1+depthOf(root, sub.Node, open))
+		}
+	}
+	return depth
+}
+
+// maxFlattened is the number of objects that are flattened in one tool.
+const maxFlattened = 200
+
+// limitDepth flattens objects, or ends them, where they are nested deeper than
+// the dialect takes.
+func (c *conversion) limitDepth() {
+	limit := c.rules.Depth
+	if limit == 0 {
+		return
+	}
+	for range maxFlattened {
+		if depthOf(c.root, c.root, map[*schema.Node]bool{}) <= limit {
+			return
+		}
+		if !c.flattenDeepest(c.root, 0, limit) {
+			break
+		}
+	}
+	c.cutDepth(c.root, 0, limit)
+}
+
+// flattenDeepest flattens one object that lies on a path that is too long, as
+// deep down as possible.
+func (c *conversion) flattenDeepest(n *schema.Node, depth, limit int) bool {
+	if depth+depthOf(c.root, n, map[*schema.Node]bool{}) <= limit {
+		return false
+	}
+	for sub := range n.Subschemas() {
+		inner := depth + 1
+		if sub.InPlace() {
+			inner = depth
+		}
+		if sub.Keyword != "$defs" && c.flattenDeepest(sub.Node, inner, limit) {
+			return true
+		}
+	}
+	for _, p := range n.Get("properties").Members() {
+		if c.flattenProperty(n, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// flattenProperty writes the properties of an object property beside it. Only
+// where nothing is lost: {} is not the same as absent.
+func (c *conversion) flattenProperty(n *schema.Node, p schema.Member) bool {
+	inner := p.Value
+	if !isObject(inner) || len(inner.Get("properties").Members()) == 0 || freeForm(inner) {
+		return false
+	}
+	for _, m := range inner.Members() {
+		if judges(m.Name) && m.Name != "type" && m.Name != "properties" && m.Name != "required" &&
+			!(m.Name == "additionalProperties" && m.Value.Kind() == schema.Bool) {
+			return false
+		}
+	}
+	needed := required(inner)
+	outer := required(n)
+	needs := contains(outer, p.Name)
+	if len(needed) == 0 && !needs {
+		return false // {} could not be told from absent
+	}
+	properties := n.Get("properties")
+	op := flatten{name: p.Name, required: needs}
+	if m := c.marks[inner]; m != nil {
+		op.inner = m.ops
+	}
+	for _, q := range inner.Get("properties").Members() {
+		sent := flatName(p.Name, q.Name)
+		if properties.Has(sent) || !c.legalProperty(sent) {
+			return false
+		}
+		op.names = append(op.names, renamed{original: q.Name, sent: sent})
+	}
+	flat := schema.NewObject()
+	for _, q := range properties.Members() {
+		if q.Name != p.Name {
+			flat.Set(q.Name, q.Value)
+			continue
+		}
+		for i, r := range inner.Get("properties").Members() {
+			flat.Set(op.names[i].sent, r.Value)
+			if d := inner.Get("description"); d != nil && i == 0 {
+				c.spill(r.Value, "part of "+p.Name+": "+cut(d.Text(), 200))
+			}
+		}
+	}
+	n.Set("properties", flat)
+	var names []string
+	for _, name := range outer {
+		if name != p.Name {
+			names = append(names, name)
+			continue
+		}
+		for _, q := range needed {
+			names = append(names, flatName(p.Name, q))
+		}
+	}
+	setRequired(n, names)
+	m := c.mark(n)
+	m.ops = append(m.ops, op)
+	why := "objects are nested deeper than " + strconv.Itoa(c.rules.Depth) + " levels"
+	if needs {
+		c.say("flattenDeep", inner, why)
+	} else {
+		c.widen("flattenDeep", inner, why+"; a part of the optional object may come alone")
+	}
+	return true
+}
+
+// cutDepth ends what is still too deep: there anything goes, and the words say
+// what is meant.
+func (c *conversion) cutDepth(n *schema.Node, depth, limit int) {
+	inside := depthOf(c.root, n, map[*schema.Node]bool{})
+	if depth+inside <= limit {
+		return
+	}
+	if depth >= limit-1 && inside > 0 {
+		text := n.Clone()
+		for _, keyword := range []string{"description", "title", "default", "examples"} {
+			text.Delete(keyword)
+		}
+		t := typesOf(n)
+		kept := schema.NewObject()
+		switch {
+		case len(t) == 1 && t[0] == "array":
+			items := schema.NewObject()
+			if c.rules.bad(EmptySchema) {
+				items.Set("type", schema.NewString("object"))
+				items.Set("properties", schema.NewObject())
+			}
+			kept.Set("type", schema.NewString("array"))
+			kept.Set("items", items)
+			if c.rules.bad(EmptySchema) && !isObject(n.Get("items")) {
+				c.narrow("cutDepth", n, "nested deeper than the dialect takes; the items are taken for objects")
+			}
+		default:
+			kept.Set("type", schema.NewString("object"))
+			kept.Set("properties", schema.NewObject())
+			if !isObject(n) {
+				c.narrow("cutDepth", n, "nested deeper than the dialect takes; it is taken for an object")
+			}
+		}
+		if v := n.Get("nullable"); v != nil {
+			kept.Set("nullable", v)
+		}
+		if d := n.Get("description"); d != nil {
+			kept.Set("description", d)
+		}
+		c.mark(n).ops = nil
+		n.Become(kept)
+		c.spill(n, "schema: "+snippet(text, 600))
+		c.widen("cutDepth", n, "nested deeper than the dialect takes")
+		return
+	}
+	for sub := range n.Subschemas() {
+		inner := depth + 1
+		if sub.InPlace() {
+			inner = depth
+		}
+		c.cutDepth(sub.Node, inner, limit)
+	}
+}

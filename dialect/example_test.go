@@ -1,0 +1,187 @@
+package dialect_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	dragoman "github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/dialect"
+)
+
+// The tool that many first try to convert: defaults leave the schema, and the
+// descriptions tell them.
+func Example() {
+	d, err := dialect.For("openai")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	plan, problem := d.Plan(dragoman.Tool{
+		Name:        "gapfill_model",
+		Description: "Gapfill a metabolic model to enable growth on a specified media.",
+		InputSchema: json.RawMessage(`{
+			"type": "object",
+			"properties": {
+				"model_id": {"type": "string", "description": "Model identifier with .gf suffix"},
+				"media_id": {"type": "string", "description": "Media identifier or predefined name"},
+				"target_reaction": {"type": "string", "description": "Target reaction to enable", "default": "bio1"},
+				"minimum_fraction": {"type": "number", "description": "Minimum growth fraction", "default": 0.01}
+			},
+			"required": ["model_id", "media_id"]
+		}`),
+	})
+	if problem != nil {
+		fmt.Println(problem.Message)
+		return
+	}
+	show(plan.Function())
+	// Output:
+	// {
+	//   "type": "function",
+	//   "function": {
+	//     "name": "gapfill_model",
+	//     "description": "Gapfill a metabolic model to enable growth on a specified media.",
+	//     "parameters": {
+	//       "type": "object",
+	//       "properties": {
+	//         "model_id": {
+	//           "type": "string",
+	//           "description": "Model identifier with .gf suffix"
+	//         },
+	//         "media_id": {
+	//           "type": "string",
+	//           "description": "Media identifier or predefined name"
+	//         },
+	//         "target_reaction": {
+	//           "type": "string",
+	//           "description": "Target reaction to enable (default: 'bio1')"
+	//         },
+	//         "minimum_fraction": {
+	//           "type": "number",
+	//           "description": "Minimum growth fraction (default: 0.01)"
+	//         }
+	//       },
+	//       "required": [
+	//         "model_id",
+	//         "media_id"
+	//       ]
+	//     },
+	//     "strict": false
+	//   }
+	// }
+}
+
+// Enum values are told in the description too, and what the tool returns.
+func ExampleDialect_Plan_enum() {
+	plan, problem := dialect.ForHost("https://api.openai.com/v1").Plan(dragoman.Tool{
+		Name:        "build_model",
+		Description: "Build a metabolic model from genome annotation",
+		InputSchema: json.RawMessage(`{"type":"object","properties":{
+			"genome_source":{"type":"string","enum":["rast_id","fasta_file","annotation_dict"],"description":"Source type for genome data"}}}`),
+		OutputSchema: json.RawMessage(`{"type":"object","properties":{"status":{},"model_id":{},"stats":{}}}`),
+	})
+	if problem != nil {
+		fmt.Println(problem.Message)
+		return
+	}
+	show(plan.Function())
+	// Output:
+	// {
+	//   "type": "function",
+	//   "function": {
+	//     "name": "build_model",
+	//     "description": "Build a metabolic model from genome annotation. Returns JSON with fields status, model_id, stats.",
+	//     "parameters": {
+	//       "type": "object",
+	//       "properties": {
+	//         "genome_source": {
+	//           "type": "string",
+	//           "enum": [
+	//             "rast_id",
+	//             "fasta_file",
+	//             "annotation_dict"
+	//           ],
+	//           "description": "Source type for genome data. Must be one of: 'rast_id', 'fasta_file', 'annotation_dict'"
+	//         }
+	//       }
+	//     },
+	//     "strict": false
+	//   }
+	// }
+}
+
+// A strict tool has all its properties required: null stands for what the
+// model leaves out, and does not reach the server.
+func ExamplePlan_Decode() {
+	d, err := dialect.For("openai-strict")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	plan, _ := d.Plan(dragoman.Tool{
+		Name:        "find_restaurant",
+		InputSchema: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"},"cuisine":{"type":"string"},"seats":{"type":"integer"}},"required":["city"]}`),
+	})
+	fmt.Printf("%s\n", plan.Parameters())
+	for _, raw := range []string{
+		`{"city":"Tokyo","cuisine":null,"seats":null}`,
+		"```json\n{'city': 'Tokyo', 'seats': \"2\",}\n```",
+		`{"cuisine":"sushi","seats":null}`,
+		`{"city":"Tok`,
+	} {
+		arguments, repairs, problem := plan.Decode(raw, "tool_calls")
+		if problem != nil {
+			fmt.Println(problem.Message)
+			continue
+		}
+		fmt.Printf("%s %v\n", arguments, repairs)
+	}
+	// Output:
+	// {"type":"object","properties":{"city":{"type":"string"},"cuisine":{"type":["string","null"]},"seats":{"type":["integer","null"]}},"required":["city","cuisine","seats"],"additionalProperties":false}
+	// {"city":"Tokyo"} []
+	// {"city":"Tokyo","seats":2} [{codeFence } {quotes } {trailingComma } {numberFromString /seats}]
+	// The arguments do not fit the tool's input schema: /city is missing: expected string.
+	// The arguments end before they are complete, so the call was not made. Make it again, with shorter arguments if they were long.
+}
+
+// One tool that can not be used does not keep the others from being offered.
+func ExampleDialect_Convert() {
+	d, err := dialect.For("gemini")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	doc, err := d.Convert(json.RawMessage(`{"tools":[
+		{"name":"set.volume","description":"Set the volume.","inputSchema":{"type":"object","properties":{"level":{"type":"integer","enum":[0,5,10]}},"required":["level"]}},
+		{"name":"broken","inputSchema":{"type":"object","properties":{"x":{"$ref":"https://example.com/x.json"}}}}]}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%s\n", doc.Tools[0])
+	for _, r := range doc.Report {
+		fmt.Printf("%s %s %q\n", r.Tool, r.Pass, r.Pointer)
+	}
+	for _, q := range doc.Quarantined {
+		fmt.Println(q.Tool, "-", q.Reason)
+	}
+	arguments, _, _ := doc.Plans[0].Decode(`{"level":"5"}`, "")
+	fmt.Printf("%s\n", arguments)
+	// Output:
+	// {"type":"function","function":{"name":"set_volume","description":"Set the volume.","parameters":{"type":"object","properties":{"level":{"type":"string","enum":["0","5","10"],"description":"Must be one of: '0', '5', '10'"}},"required":["level"]}}}
+	// set.volume writeEnumsAsText "/properties/level"
+	// set.volume describeEnums "/properties/level"
+	// set.volume renameTool ""
+	// broken - The input schema, at "/properties/x/$ref", refers to "https://example.com/x.json", which is not in the schema; nothing is fetched.
+	// {"level":5}
+}
+
+func show(raw json.RawMessage) {
+	var b bytes.Buffer
+	if err := json.Indent(&b, raw, "", "  "); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(b.String())
+}

@@ -1,0 +1,194 @@
+package dialect
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A Table is a set of dialects. The zero value is of no use; see [Builtin] and
+// [Table.Derive]. It is immutable.
+type Table struct{ dialects map[string]*Dialect }
+
+var builtin = func() *Table {
+	t := &Table{dialects: make(map[string]*Dialect, len(table))}
+	for _, s := range table {
+		t.dialects[s.Name] = &Dialect{spec: s}
+	}
+	return t
+}()
+
+// Builtin returns the table that the package comes with.
+func Builtin() *Table { return builtin }
+
+// For returns the dialect of a name in the built-in table; [Names] lists them.
+func For(name string) (*Dialect, error) { return builtin.For(name) }
+
+// Names returns the names of the built-in dialects, sorted.
+func Names() []string { return builtin.Names() }
+
+// ForHost recognises the dialect of an API by its base URL, in the built-in
+// table. It returns the [Conservative] one when it knows neither the host nor
+// the path.
+func ForHost(baseURL string) *Dialect { return builtin.ForHost(baseURL) }
+
+// For returns the dialect of a name.
+func (t *Table) For(name string) (*Dialect, error) {
+	if d := t.dialects[name]; d != nil {
+		return d, nil
+	}
+	return nil, fmt.Errorf("unknown dialect %q; known are %s", name, strings.Join(t.Names(), ", "))
+}
+
+// Names returns the names of all dialects, sorted.
+func (t *Table) Names() []string { return slices.Sorted(maps.Keys(t.dialects)) }
+
+// ForHost is the function of that name, for this table.
+func (t *Table) ForHost(baseURL string) *Dialect {
+	best, length := t.dialects[Conservative], 0
+	u, err := url.Parse(baseURL)
+	if err != nil {
+		return best
+	}
+	host, path := strings.ToLower(u.Host), strings.ToLower(u.Path)
+	for _, name := range t.Names() {
+		for _, pattern := range t.dialects[name].spec.Hosts {
+			if matchesHost(pattern, host, path) && len(pattern) > length {
+				best, length = t.dialects[name], len(pattern)
+			}
+		}
+	}
+	return best
+}
+
+// Derive returns a table with one dialect more, or another one in the place of
+// one of the same name. It begins as a copy of base, or where that is empty of
+// the dialect of the same name, or of the [Conservative] one. decode then fills
+// a [Spec] from wherever users write it, such as YAML: what it leaves alone
+// stays, and cells are laid over those of base.
+func (t *Table) Derive(name, base string, decode func(spec any) error) (*Table, error) {
+	if base == "" {
+		if base = Conservative; t.dialects[name] != nil {
+			base = name
+		}
+	}
+	from, err := t.For(base)
+	if err != nil {
+		return nil, fmt.Errorf("dialect %q: %w", name, err)
+	}
+	spec, err := from.spec.clone()
+	if err != nil {
+		return nil, fmt.Errorf("dialect %q: %w", name, err)
+	}
+	if base != name {
+		spec.Hosts = nil
+	}
+	spec.Rules.Cells = nil
+	if spec.Strict != nil {
+		spec.Strict.Cells = nil
+	}
+	if err := decode(&spec); err != nil {
+		return nil, fmt.Errorf("dialect %q: %w", name, err)
+	}
+	spec.Name = name
+	spec.Rules.over(&from.spec.Rules)
+	if spec.Strict != nil && from.spec.Strict != nil {
+		spec.Strict.over(from.spec.Strict)
+	}
+	if err := spec.validate(); err != nil {
+		return nil, fmt.Errorf("dialect %q: %w", name, err)
+	}
+	derived := &Table{dialects: maps.Clone(t.dialects)}
+	derived.dialects[name] = &Dialect{spec: spec}
+	return derived, nil
+}
+
+// clone is a deep copy, through the form that users write.
+func (s *Spec) clone() (Spec, error) {
+	var c Spec
+	b, err := json.Marshal(s)
+	if err == nil {
+		err = json.Unmarshal(b, &c)
+	}
+	return c, err
+}
+
+// over lays the cells of r over those of base.
+func (r *Rules) over(base *Rules) {
+	own := r.Cells
+	r.Cells = maps.Clone(base.Cells)
+	if r.Cells == nil {
+		r.Cells = map[Feature]Cell{}
+	}
+	maps.Copy(r.Cells, own)
+}
+
+// validate refuses what no dialect can mean.
+func (s *Spec) validate() error {
+	if s.Wire.CallID != "" {
+		if _, err := regexp.Compile(s.Wire.CallID); err != nil {
+			return fmt.Errorf("call_id: %w", err)
+		}
+	}
+	for _, choice := range s.Wire.ToolChoice {
+		if !contains([]string{"auto", "none", "required", "named"}, choice) {
+			return fmt.Errorf("tool_choice: %q is none of auto, none, required, named", choice)
+		}
+	}
+	for _, r := range []*Rules{&s.Rules, s.Strict} {
+		if r == nil {
+			continue
+		}
+		if err := r.validate(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Rules) validate() error {
+	for f, c := range r.Cells {
+		if !slices.Contains(Features, f) {
+			return fmt.Errorf("cells: unknown feature %q", f)
+		}
+		switch c.Support {
+		case Taken, "taken", Ignored, Hidden, Rejected:
+		default:
+			return fmt.Errorf("cells: %s: %q is none of ignored, hidden, rejected", f, c.Support)
+		}
+	}
+	if _, err := regexp.Compile(r.PropertyName); err != nil {
+		return fmt.Errorf("property_name: %w", err)
+	}
+	if !contains([]string{"", "union"}, r.Any) {
+		return fmt.Errorf("any: %q is not union", r.Any)
+	}
+	if !contains([]string{"", "closed", "all_required"}, r.Form) {
+		return fmt.Errorf("form: %q is neither closed nor all_required", r.Form)
+	}
+	return nil
+}
+
+func matchesHost(pattern, host, path string) bool {
+	pattern, prefix, _ := strings.Cut(pattern, "/")
+	if !strings.Contains(pattern, ":") {
+		host, _, _ = strings.Cut(host, ":")
+	}
+	if strings.HasPrefix(pattern, ".") {
+		return strings.HasSuffix(host, pattern) && within(path, prefix)
+	}
+	if strings.HasPrefix(pattern, "*:") {
+		return strings.HasSuffix(host, pattern[1:]) && within(path, prefix)
+	}
+	return host == pattern && within(path, prefix)
+}
+
+// within reports whether a path lies below a prefix, on whole segments.
+func within(path, prefix string) bool {
+	rest, ok := strings.CutPrefix(strings.TrimPrefix(path, "/"), prefix)
+	return ok && (prefix == "" || rest == "" || rest[0] == '/')
+}

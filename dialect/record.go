@@ -1,0 +1,274 @@
+package dialect
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/dragoman-mcp/dragoman/schema"
+)
+
+// A record maps whole arguments by the schema that was sent.
+type record struct {
+	root   *schema.Node // as sent; read only
+	marks  map[*schema.Node]*mark
+	mapped map[*schema.Node]bool // schemas with a mapping in or below them
+	paths  map[*schema.Node]string
+	sent   *schema.Validator // of root
+	judge  *schema.Validator // of the admitted schema
+}
+
+// A walk maps one value, in one direction.
+type walk struct {
+	*record
+	forward bool
+	steps   *int // left
+}
+
+// maxWalk is the number of schemas that one value may meet. A union of
+// recursive schemas can ask for any number.
+const maxWalk = 200_000
+
+var errWalk = errors.New("the value has too many possible readings")
+
+func (r *record) decode(value *schema.Node) (*schema.Node, error) {
+	steps := maxWalk
+	return walk{r, false, &steps}.value(r.root, value, 0)
+}
+
+func (r *record) encode(value *schema.Node) (*schema.Node, error) {
+	steps := maxWalk
+	return walk{r, true, &steps}.value(r.root, value, 0)
+}
+
+// maxMapDepth bounds recursion through recursive schemas; values are bounded by
+// schema.MaxNesting already.
+const maxMapDepth = 2 * schema.MaxNesting
+
+var errAmbiguous = errors.New("the value fits several alternatives with different meanings")
+
+// value maps v, which n describes.
+func (r walk) value(n, v *schema.Node, depth int) (*schema.Node, error) {
+	if n.Kind() != schema.Object || !r.mapped[n] || depth > maxMapDepth {
+		return v, nil
+	}
+	if *r.steps--; *r.steps < 0 {
+		return nil, errWalk
+	}
+	var ops []mapping
+	if m := r.marks[n]; m != nil {
+		ops = m.ops
+	}
+	var err error
+	if r.forward {
+		if v, err = encodeAll(ops, v); err != nil {
+			return nil, err
+		}
+	}
+	if v, err = r.inside(n, v, depth); err != nil {
+		return nil, err
+	}
+	if !r.forward {
+		return decodeAll(ops, v)
+	}
+	return v, nil
+}
+
+// inside maps what is inside v, and v by the schemas that judge it in place.
+func (r walk) inside(n, v *schema.Node, depth int) (*schema.Node, error) {
+	if target := resolveRef(r.root, n); target != nil {
+		var err error
+		if v, err = r.value(target, v, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	for _, branch := range n.Get("allOf").Items() {
+		var err error
+		if v, err = r.value(branch, v, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	for _, keyword := range []string{"anyOf", "oneOf"} {
+		if union := n.Get(keyword); union != nil && r.anyMapped(union) {
+			var err error
+			if v, err = r.union(n, union, v, depth); err != nil {
+				return nil, err
+			}
+		}
+	}
+	switch v.Kind() {
+	case schema.Object:
+		for _, m := range v.Members() {
+			inner := n.Get("properties").Get(m.Name)
+			if inner == nil {
+				if extra := n.Get("additionalProperties"); extra.Kind() == schema.Object {
+					inner = extra
+				}
+			}
+			if inner == nil || !r.mapped[inner] {
+				continue
+			}
+			mapped, err := r.value(inner, m.Value, depth+1)
+			if err != nil {
+				return nil, fmt.Errorf("in %q: %w", m.Name, err)
+			}
+			if mapped != m.Value {
+				v.Set(m.Name, mapped)
+			}
+		}
+	case schema.Array:
+		prefix := n.Get("prefixItems").Items()
+		items := v.Items()
+		for i, item := range items {
+			inner := n.Get("items")
+			if i < len(prefix) {
+				inner = prefix[i]
+			}
+			if inner == nil || !r.mapped[inner] {
+				continue
+			}
+			mapped, err := r.value(inner, item, depth+1)
+			if err != nil {
+				return nil, fmt.Errorf("in item %d: %w", i, err)
+			}
+			if mapped != item {
+				items = append([]*schema.Node(nil), items...)
+				items[i] = mapped
+				v.SetItems(items)
+			}
+		}
+	}
+	return v, nil
+}
+
+func (r *record) anyMapped(union *schema.Node) bool {
+	for _, branch := range union.Items() {
+		if r.mapped[branch] {
+			return true
+		}
+	}
+	return false
+}
+
+// union maps v by the alternative that it is of. The one whose result is valid
+// on the other side counts; results that differ are an error, because guessing
+// would make calls that nobody meant.
+func (r walk) union(n, union, v *schema.Node, depth int) (*schema.Node, error) {
+	var found []*schema.Node
+	var first error
+	for _, asSent := range []bool{true, false} {
+		for i, branch := range union.Items() {
+			if !r.forward && asSent {
+				if ok, err := r.valid(r.sent, r.branchPath(n, i), v); err != nil {
+					return nil, err
+				} else if !ok {
+					continue
+				}
+			}
+			mapped, err := r.value(branch, v.Clone(), depth+1)
+			if errors.Is(err, errWalk) {
+				return nil, err
+			}
+			if err != nil {
+				first = err
+				continue
+			}
+			if ok, err := r.fits(n, branch, i, v, mapped); err != nil {
+				return nil, err
+			} else if !ok {
+				continue
+			}
+			if len(found) == 0 || !schema.Equal(found[0], mapped) {
+				found = append(found, mapped)
+			}
+		}
+		if r.forward || len(found) > 0 {
+			break
+		}
+	}
+	switch {
+	case len(found) == 0 && first != nil && r.forward:
+		return nil, first
+	case len(found) == 0:
+		return v, nil
+	case len(found) > 1 && !r.forward:
+		return nil, errAmbiguous
+	}
+	return found[0], nil
+}
+
+// fits reports whether a mapped value is valid where it is going: as the
+// original union wants it, or as the branch that is sent wants it.
+func (r walk) fits(n, branch *schema.Node, i int, v, mapped *schema.Node) (bool, error) {
+	if !r.forward {
+		m := r.marks[n]
+		if m == nil || !m.judge {
+			return true, nil
+		}
+		return r.valid(r.judge, m.path, mapped)
+	}
+	if ok, err := r.valid(r.sent, r.branchPath(n, i), mapped); !ok || err != nil {
+		return false, err
+	}
+	// And only if it comes back as it went.
+	again, err := walk{r.record, false, r.steps}.value(branch, mapped.Clone(), 0)
+	if errors.Is(err, errWalk) {
+		return false, err
+	}
+	return err == nil && schema.Equal(again, v), nil
+}
+
+// valid judges a value, which is paid for by steps.
+func (r walk) valid(judge *schema.Validator, path string, v *schema.Node) (bool, error) {
+	if *r.steps -= 100; *r.steps < 0 {
+		return false, errWalk
+	}
+	violations := judge.ValidateAt(path, v)
+	if len(violations) == 1 && violations[0].Keyword == schema.CostKeyword {
+		return false, errWalk
+	}
+	return len(violations) == 0, nil
+}
+
+func (r *record) branchPath(n *schema.Node, i int) string {
+	keyword := "anyOf"
+	if !n.Has(keyword) {
+		keyword = "oneOf"
+	}
+	return r.paths[n] + "/" + keyword + "/" + strconv.Itoa(i)
+}
+
+// finish notes which schemas have mappings in or below them, and where all are.
+func (r *record) finish() (any bool) {
+	r.mapped, r.paths = map[*schema.Node]bool{}, map[*schema.Node]string{}
+	var place func(n *schema.Node, at string)
+	place = func(n *schema.Node, at string) {
+		r.paths[n] = at
+		if m := r.marks[n]; m != nil && len(m.ops) > 0 {
+			r.mapped[n], any = true, true
+		}
+		for sub := range n.Subschemas() {
+			place(sub.Node, at+sub.Pointer())
+		}
+	}
+	place(r.root, "")
+	if !any {
+		return false
+	}
+	for changed := true; changed; { // through references, which may be circular
+		changed = false
+		for n := range r.paths {
+			if r.mapped[n] {
+				continue
+			}
+			below := r.mapped[resolveRef(r.root, n)]
+			for sub := range n.Subschemas() {
+				below = below || sub.Keyword != "$defs" && r.mapped[sub.Node]
+			}
+			if below {
+				r.mapped[n], changed = true, true
+			}
+		}
+	}
+	return true
+}
