@@ -163,3 +163,26 @@ func memberNames(t interface{ Fatalf(string, ...any) }, text string) (names []st
 	}
 	return names
 }
+
+// TestLeastRoom puts everything that takes room into the smallest message.
+func TestLeastRoom(t *testing.T) {
+	long := strings.Repeat("語\u202e\"\n", 100)
+	call := dragoman.Call{Tool: &dragoman.Tool{Name: long, Server: long}}
+	x := strings.Repeat("x", 5000)
+	for _, data := range []string{`"` + x + `"`, `[["` + x + `"]]`, strings.Repeat("7", 5000), `{"` + x + `":1}`} {
+		for _, profile := range []Profile{Envelope, Text, Structured, Raw} {
+			shape := &Shape{Profile: profile, Limit: 1, Tokens: 1, Shelf: &Shelf{}}
+			m := shape.Message(call, dragoman.Result{
+				Content: json.RawMessage(`{"content":[{"type":"text","text":"` + x + `y"}],"structuredContent":` + data + `}`),
+				Meta:    dragoman.Meta{Note: long, Duration: 1 << 60, Cached: true},
+			})
+			text := m.Text
+			if _, fenced, ok := strings.Cut(text, "\n```json\n"); ok {
+				text = strings.TrimSuffix(fenced, "\n```")
+			}
+			if n := utf8.RuneCountInString(m.Text); n > MinLimit || !json.Valid([]byte(text)) || m.Handle == "" {
+				t.Errorf("%s: %d characters, handle %q: %s", profile, n, m.Handle, m.Text)
+			}
+		}
+	}
+}
