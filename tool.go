@@ -126,6 +126,10 @@ type Call struct {
 	// used. It is nil only when Problem says why.
 	Tool *Tool
 
+	// Name is the name that the model used, where that is all there is because
+	// Tool is nil.
+	Name string
+
 	// Arguments is the JSON object of the tool's arguments, already mapped back
 	// to the server's own schema. Nil means no arguments.
 	Arguments json.RawMessage

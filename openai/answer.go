@@ -152,7 +152,7 @@ func (c *Chat) sort(r *reply, last bool) *exchange {
 				}
 			}
 		} else {
-			run.Problem = unknownTool(call.name, c.ours)
+			run.Name, run.Problem = clip(call.name, 80), unknownTool(call.name, c.ours)
 			name = validName(call.name)
 			if !complete(call.args) && !call.custom {
 				args = "{}"
@@ -217,23 +217,6 @@ func (c *Chat) callID(call *toolCall, used map[string]bool) string {
 	id = c.fitID(id)
 	used[id] = true
 	return id
-}
-
-// progress returns what forwards a call's progress to the client.
-func (c *Chat) progress(tool *dragoman.Tool) func(dragoman.Progress) {
-	if !c.request.Stream {
-		return nil
-	}
-	return func(p dragoman.Progress) {
-		text := "progress " + tool.Name + " " + strconv.FormatFloat(p.Progress, 'g', -1, 64)
-		if p.Total > 0 {
-			text += "/" + strconv.FormatFloat(p.Total, 'g', -1, 64)
-		}
-		if p.Message != "" {
-			text += " " + p.Message
-		}
-		c.out.note(text)
-	}
 }
 
 // finish ends the answer: with the client's calls where the model made some, and

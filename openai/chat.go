@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
@@ -86,6 +87,8 @@ type Chat struct {
 	pending            *exchange       // the message whose calls are being answered
 	last               *reply          // the message that ends the answer
 	finished           func()          // lets a retry of this request go on
+
+	progressing sync.Mutex // calls tell their progress side by side
 
 	scratch struct { // room for taking chunks apart
 		chunk, choice, delta rawjson.Object

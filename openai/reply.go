@@ -184,7 +184,7 @@ func (c *Chat) readStream(body io.Reader, r *reply) error {
 // kept; the rest goes to the client.
 func (c *Chat) readChunk(data []byte, r *reply, a *assembler) error {
 	chunk, choice, delta := &c.scratch.chunk, &c.scratch.choice, &c.scratch.delta
-	if err := chunk.Parse(data); err != nil {
+	if err := chunk.Parse(data); err != nil || !json.Valid(data) {
 		return invalidReply("has a chunk that is not a JSON object", err)
 	}
 	if failure := chunk.Get("error"); !rawjson.IsNull(failure) {

@@ -33,6 +33,7 @@ type ChatRequest struct {
 	includeUsage bool
 	jsonFormat   bool // response_format asks for JSON
 	wantMessages bool // "dragoman":{"messages":true}
+	wantProgress bool // "dragoman":{"progress":true}
 }
 
 // A ServerChoice chooses tools of one MCP server for a request. It has the form
@@ -127,6 +128,9 @@ func (r *ChatRequest) readBasics() error {
 			return Invalid("dragoman", "\"dragoman\" must be an object.")
 		}
 		if r.wantMessages, err = boolean(o, "messages"); err != nil {
+			return err
+		}
+		if r.wantProgress, err = boolean(o, "progress"); err != nil {
 			return err
 		}
 		r.object.Delete("dragoman")

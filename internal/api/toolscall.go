@@ -126,6 +126,7 @@ func (r *toolsCall) call(tools []dragoman.Tool) dragoman.Call {
 		call.Tool = &tool
 	}
 	if call.Tool == nil {
+		call.Name = r.name
 		call.Problem = &dragoman.Problem{Code: dragoman.CodeUnknownTool, Message: fmt.Sprintf("There is no tool named %q. Use one of the tools that were offered.", r.name)}
 		return call
 	}

@@ -49,7 +49,7 @@ func (t *trace) observe(e dragoman.Event) {
 // describe says what a call is, in short.
 func describe(c *dragoman.Call) string {
 	if c.Tool == nil {
-		return "(unknown tool)"
+		return OneLine(c.Name, 60) + " (no such tool)"
 	}
 	args := string(c.Arguments)
 	if args == "{}" {
