@@ -194,9 +194,8 @@ func (c *Client) notified(l link, m message) {
 				s.unsubscribe(id)
 			}
 		}
-		id := string(raw)
 		c.mu.Lock()
-		cancel := c.serving[id]
+		cancel := c.serving[string(raw)]
 		c.mu.Unlock()
 		if cancel != nil {
 			cancel()
