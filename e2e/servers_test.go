@@ -118,7 +118,9 @@ func TestFilesystemServer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	g := start(t, up, servers{"files": stdio(t, "@modelcontextprotocol/server-filesystem", dir), "other": idle(t)}).offers(up, "files__read_text_file", "files__write_file")
+	entry := stdio(t, "@modelcontextprotocol/server-filesystem", dir)
+	entry["timeout"] = "8s" // more than enough for 5 MB
+	g := start(t, up, servers{"files": entry, "other": idle(t)}).offers(up, "files__read_text_file", "files__write_file")
 	arguments := func(name, more string) string { return fmt.Sprintf(`{"path":%q%s}`, filepath.Join(dir, name), more) }
 
 	if got := g.ask(up, "files__read_text_file", arguments("note.txt", "")); got.Status != "success" || !strings.Contains(string(got.Data), "Only a note.") {
