@@ -46,17 +46,18 @@ func (c *Chat) asItIs(chunk, delta *rawjson.Object) bool {
 }
 
 // forward sends what a delta holds for the client: one role in all, no finish
-// reason yet, and a blank line between the texts of two rounds.
+// reason yet, and a blank line between the texts of two rounds. It changes the
+// objects it is given.
 func (c *Chat) forward(r *reply, chunk, choice, delta *rawjson.Object) error {
 	if c.role {
 		delta.Delete("role")
 	}
 	if content := delta.Get("content"); content != nil {
-		text, isText := rawjson.String(content)
+		isText, empty := content[0] == '"', len(content) == len(`""`)
 		switch {
-		case c.role && (rawjson.IsNull(content) || isText && text == ""):
+		case c.role && (rawjson.IsNull(content) || isText && empty):
 			delta.Delete("content")
-		case isText && text != "" && c.separate:
+		case isText && !empty && c.separate:
 			c.separate = false
 			delta.Set("content", append([]byte(`"\n\n`), content[1:]...))
 		}
@@ -68,24 +69,27 @@ func (c *Chat) forward(r *reply, chunk, choice, delta *rawjson.Object) error {
 		delta.Set("role", rawjson.Quote("assistant"))
 		c.role = true
 	}
-	out := chunk.Clone()
-	c.identify(out)
-	out.Delete("error")
-	out.Delete("dragoman")
-	c.setUsage(out, nil)
-	part := choice.Clone()
-	part.Set("delta", delta.Bytes())
-	part.Set("finish_reason", json.RawMessage("null"))
-	out.Set("choices", rawjson.AppendArray(nil, []json.RawMessage{part.Bytes()}))
-	payload := out.Bytes()
+	c.identify(chunk)
+	chunk.Delete("error")
+	chunk.Delete("dragoman")
+	c.setUsage(chunk, nil)
+	s := &c.scratch
+	s.deltaBytes = delta.Append(s.deltaBytes[:0])
+	choice.Set("delta", s.deltaBytes)
+	choice.Set("finish_reason", null)
+	s.choiceBytes = append(choice.Append(append(s.choiceBytes[:0], '[')), ']')
+	chunk.Set("choices", s.choiceBytes)
+	s.chunkBytes = chunk.Append(s.chunkBytes[:0])
 	if c.request.jsonFormat {
-		r.held = append(r.held, payload)
+		r.held = append(r.held, bytes.Clone(s.chunkBytes))
 		return nil
 	}
 	r.sent = true
-	c.out.event(payload)
+	c.out.event(s.chunkBytes)
 	return nil
 }
+
+var null = json.RawMessage("null")
 
 // saysNothing reports whether a delta has no member that is not null.
 func saysNothing(delta *rawjson.Object) bool {
@@ -104,7 +108,7 @@ func (c *Chat) setUsage(chunk *rawjson.Object, usage json.RawMessage) {
 	case usage != nil:
 		chunk.Set("usage", usage)
 	case c.request.includeUsage:
-		chunk.Set("usage", json.RawMessage("null"))
+		chunk.Set("usage", null)
 	default:
 		chunk.Delete("usage")
 	}

@@ -14,10 +14,11 @@ import (
 
 type nowhere struct{ header http.Header }
 
-func (w nowhere) Header() http.Header         { return w.header }
-func (w nowhere) WriteHeader(int)             {}
-func (w nowhere) Write(b []byte) (int, error) { return len(b), nil }
-func (w nowhere) FlushError() error           { return nil }
+func (w nowhere) Header() http.Header              { return w.header }
+func (w nowhere) WriteHeader(int)                  {}
+func (w nowhere) Write(b []byte) (int, error)      { return len(b), nil }
+func (w nowhere) FlushError() error                { return nil }
+func (w nowhere) SetWriteDeadline(time.Time) error { return nil }
 
 // endless is a stream of n chunks with text, made as it is read.
 func endless(n int, content string) io.Reader {

@@ -91,8 +91,9 @@ type Chat struct {
 	progressing sync.Mutex // calls tell their progress side by side
 
 	scratch struct { // room for taking chunks apart
-		chunk, choice, delta rawjson.Object
-		choices              []json.RawMessage
+		chunk, choice, delta                rawjson.Object
+		choices                             []json.RawMessage
+		deltaBytes, choiceBytes, chunkBytes []byte // what forward writes
 	}
 }
 

@@ -64,14 +64,6 @@ func copyHeader(to, from http.Header) {
 	}
 }
 
-// started reports whether the client has seen the beginning of an answer, so
-// that an error can no longer be an HTTP status.
-func (o *output) started() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.begun
-}
-
 // event sends one event of a stream.
 func (o *output) event(payload []byte) {
 	o.mu.Lock()

@@ -124,7 +124,7 @@ func (c *Chat) repeat(t *turn) {
 		choice.Delete("message")
 		choice.Delete("logprobs")
 		delta := &rawjson.Object{Members: []rawjson.Member{{Name: "content", Value: rawjson.Quote(text)}}}
-		_ = c.forward(x.reply, x.reply.envelope, choice, delta)
+		_ = c.forward(x.reply, x.reply.envelope.Clone(), choice, delta)
 	}
 }
 

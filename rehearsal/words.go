@@ -231,7 +231,7 @@ var stopPhrases = []string{
 }
 
 // particles are stripped from the ends of what stands between stop phrases.
-const particles = "有的了吗嗎呢吧啊呀是在请請我你您有里裡把给給会會要也都很"
+const particles = "有的了吗嗎呢吧啊呀是在请請我你您里裡把给給会會要也都很"
 
 // plusSign is a sum in figures.
 var plusSign = regexp.MustCompile(`\d\s*[+＋]\s*\d`)

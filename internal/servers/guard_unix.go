@@ -3,11 +3,11 @@
 package servers
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	"time"
 )
@@ -23,8 +23,13 @@ var lifeline *os.File
 // aliveFD is the descriptor by which a guard knows alive.
 const aliveFD = 3
 
-// guardGrace is the time that a group gets between SIGTERM and SIGKILL.
-const guardGrace = 2 * time.Second
+// The time that processes get between SIGTERM and SIGKILL: those that outlive
+// the server, or twice that when the server was told to end, which is less than
+// [mcp.Command] gives the guard itself; and all of them, when we are gone.
+const (
+	restGrace   = 900 * time.Millisecond
+	orphanGrace = 2 * time.Second
+)
 
 // Guard must be the first thing that main does. When this process was started
 // as a guard it runs as one and does not return. Otherwise it prepares guards
@@ -35,15 +40,15 @@ func Guard() {
 	}
 	var err error
 	if alive, lifeline, err = os.Pipe(); err != nil {
-		alive = nil // no guards, then
+		alive, lifeline = nil, nil // no guards, then
 	}
 }
 
 // guarded returns cmd with a guard around it. The guard leads the process group,
 // and so the number of the group can not come to mean another one.
 func guarded(cmd *exec.Cmd) *exec.Cmd {
-	self, err := os.Executable()
-	if alive == nil || err != nil {
+	self, err := executable()
+	if alive == nil || lifeline == nil || err != nil {
 		return cmd
 	}
 	guard := exec.Command(self, append([]string{guardArgument, cmd.Path}, cmd.Args[1:]...)...)
@@ -52,13 +57,17 @@ func guarded(cmd *exec.Cmd) *exec.Cmd {
 }
 
 // runGuard runs a command in the guard's own process group and returns its exit
-// code. When the process that started the guard dies, the group is ended.
+// code. When the command ends, when the group is told to, or when the process
+// that started the guard dies, everything that the command left is ended, too.
 func runGuard(path string, args []string) int {
 	syscall.CloseOnExec(aliveFD)
 	parent := os.NewFile(aliveFD, "parent")
 	// Signals to the group are for the server; the guard stays to the end. They
 	// are caught, not ignored: the server would inherit that.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGTERM)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
+	adopt()
 
 	cmd := exec.Command(path, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -68,18 +77,54 @@ func runGuard(path string, args []string) int {
 	}
 	os.Stdin.Close()
 	os.Stdout.Close()
+	exited, alone := reap(cmd.Process.Pid)
+	orphaned := make(chan struct{})
 	go func() {
 		_, _ = parent.Read(make([]byte, 1)) // returns when the parent is gone
-		_ = syscall.Kill(0, syscall.SIGTERM)
-		time.Sleep(guardGrace)
-		_ = syscall.Kill(0, syscall.SIGKILL)
+		close(orphaned)
 	}()
-	err := cmd.Wait()
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-			return 128 + int(status.Signal())
+	debug.FreeOSMemory() // what starting took; from now on the guard only waits
+
+	var code int
+	grace := restGrace
+	select {
+	case code = <-exited:
+	case <-told: // and so was the server
+		select {
+		case code = <-exited:
+		case <-time.After(restGrace):
 		}
-		return exit.ExitCode()
+	case <-orphaned:
+		grace = orphanGrace
 	}
-	return 0
+	endRest(alone, orphaned, grace)
+	select {
+	case code = <-exited:
+	default:
+	}
+	return code
+}
+
+// reap waits for all children of the guard: the server, whose exit code it
+// sends, and those that the guard adopted. When none is left it closes alone.
+func reap(server int) (exited <-chan int, alone <-chan struct{}) {
+	code, none := make(chan int, 1), make(chan struct{})
+	go func() {
+		defer close(none)
+		for {
+			var status syscall.WaitStatus
+			pid, err := syscall.Wait4(-1, &status, 0, nil)
+			switch {
+			case err == syscall.EINTR:
+			case err != nil:
+				return
+			case pid != server:
+			case status.Signaled():
+				code <- 128 + int(status.Signal())
+			case status.Exited():
+				code <- status.ExitStatus()
+			}
+		}
+	}()
+	return code, none
 }
