@@ -117,10 +117,9 @@ func (r *reader) set(v any, pointer string, part any, offset int) any {
 	if pointer == "" {
 		return part
 	}
-	token, rest, _ := strings.Cut(pointer[1:], "/")
-	if rest = pointer[1+len(token):]; len(token) > 0 {
-		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
-	}
+	token, _, _ := strings.Cut(pointer[1:], "/")
+	rest := pointer[1+len(token):]
+	token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
 	switch v := v.(type) {
 	case []any:
 		i, err := strconv.Atoi(token)

@@ -12,8 +12,13 @@ const maxDepth = 128
 
 // bigValue is the length in bytes from which a value gets an entry on the tape,
 // for each level of its depth: so a tape stays small even for towers of nested
-// values. Shorter values are cheap enough to be measured again where needed.
-const bigValue = 512
+// values. Shorter values are cheap enough to be measured again where needed. In
+// a document below smallDoc bytes bigInSmall counts.
+const (
+	bigValue   = 512
+	bigInSmall = 128
+	smallDoc   = 8 << 10
+)
 
 // A doc is one JSON value that scan has read once from end to end. Everything
 // else works on its bytes and on the tape, without reading the whole again.
@@ -40,7 +45,10 @@ var errNotJSON = errors.New("not valid JSON")
 
 // scan reads b, which must be valid UTF-8, as exactly one JSON value (RFC 8259).
 func scan(b []byte) (*doc, error) {
-	s := scanner{b: b, lastDirty: -1, tape: make([]node, 0, 8)}
+	s := scanner{b: b, lastDirty: -1, big: bigValue, tape: make([]node, 0, 8)}
+	if len(b) < smallDoc {
+		s.big = bigInSmall
+	}
 	s.frames = s.few[:0]
 	s.space()
 	s.lastDirty = -1
@@ -74,6 +82,7 @@ type scanner struct {
 	lastDirty int // the last byte that appendClean would change
 
 	tape   []node
+	big    int
 	noTape bool
 	few    [6]frame // room for frames, enough for most
 	frames []frame  // the open arrays and objects, down to maxDepth
@@ -245,7 +254,7 @@ func (s *scanner) close() {
 func (s *scanner) finish(n node, at int) {
 	n.plain = s.lastDirty < n.start
 	s.last = n
-	if s.noTape || n.end-n.start < bigValue*(1+len(s.frames)) {
+	if s.noTape || n.end-n.start < s.big*(1+len(s.frames)) {
 		s.tape = s.tape[:at]
 		s.last.at = -1
 		return
@@ -277,7 +286,7 @@ func (s *scanner) scalar(c byte) error {
 	if err != nil {
 		return err
 	}
-	if len(s.frames) > 0 && (s.i-start < bigValue || len(s.deep) > 0) {
+	if len(s.frames) > 0 && (s.i-start < s.big || len(s.deep) > 0) {
 		return nil // nobody asks for it
 	}
 	s.finish(node{start: start, end: s.i, chars: s.chars - chars, count: count, kind: c}, len(s.tape))
