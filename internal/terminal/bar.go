@@ -30,16 +30,20 @@ func (b *Bar) Show(p dragoman.Progress) {
 	if !b.screen.Live {
 		return
 	}
-	const width = 24
-	done, of := "", ""
-	if p.Total > 0 {
-		n := int(min(max(p.Progress/p.Total, 0), 1) * width)
-		done, of = strings.Repeat("█", n)+strings.Repeat("░", width-n), fmt.Sprintf("/%g", p.Total)
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.screen.Printf("\r\x1b[2K%s %s %g%s %s %s", b.title, done, p.Progress, of, b.screen.Faint(short(time.Since(b.started))), OneLine(p.Message, 60))
+	b.screen.Printf("\r\x1b[2K%s %s %s %s", b.title, gauge(p.Progress, p.Total), b.screen.Faint(short(time.Since(b.started))), OneLine(p.Message, 60))
 	b.drawn = true
+}
+
+// gauge draws how far something is; where its end is not known, it only counts.
+func gauge(progress, total float64) string {
+	const width = 24
+	if total <= 0 {
+		return fmt.Sprintf("%g", progress)
+	}
+	n := int(min(max(progress/total, 0), 1) * width)
+	return fmt.Sprintf("%s%s %g/%g", strings.Repeat("█", n), strings.Repeat("░", width-n), progress, total)
 }
 
 // Clear removes the bar.

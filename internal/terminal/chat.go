@@ -113,6 +113,7 @@ func (c *Chat) turn(ctx context.Context, message string) error {
 	body.Set("model", rawjson.Quote(c.Model))
 	body.Set("stream", json.RawMessage("true"))
 	body.Set("messages", rawjson.AppendArray(nil, messages))
+	body.Set("dragoman", json.RawMessage(`{"progress":true}`))
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/v1/chat/completions", bytes.NewReader(body.Bytes()))
 	if err != nil {
 		return fmt.Errorf("making the request: %w", err)
@@ -164,9 +165,12 @@ func (c *Chat) print(body io.Reader, w *pipeResponse, t *trace) (string, error) 
 		if e.Comment || string(e.Data) == "[DONE]" {
 			continue
 		}
-		piece, err := content(e.Data)
+		piece, progress, err := readChunk(e.Data)
 		if err != nil {
 			return text.String(), err
+		}
+		if progress != nil {
+			t.progress(progress)
 		}
 		if piece != "" {
 			t.pause()
@@ -180,24 +184,32 @@ func (c *Chat) print(body io.Reader, w *pipeResponse, t *trace) (string, error) 
 	return text.String(), nil
 }
 
-// content returns the text of a chunk.
-func content(data []byte) (string, error) {
+// progress is how a call gets on, as a chunk tells it.
+type progress struct {
+	Tool            string
+	Progress, Total float64
+	Message         string
+}
+
+// readChunk returns the text of a chunk, or the progress that it tells of.
+func readChunk(data []byte) (string, *progress, error) {
 	var chunk struct {
 		Error   json.RawMessage
 		Choices []struct {
 			Delta struct{ Content, Refusal string }
 		}
+		Dragoman struct{ Progress *progress }
 	}
 	if err := json.Unmarshal(data, &chunk); err != nil {
-		return "", fmt.Errorf("reading the answer: %w", err)
+		return "", nil, fmt.Errorf("reading the answer: %w", err)
 	}
 	if len(chunk.Error) > 0 {
-		return "", apiError(data, 0)
+		return "", nil, apiError(data, 0)
 	}
 	if len(chunk.Choices) == 0 {
-		return "", nil
+		return "", nil, nil
 	}
-	return chunk.Choices[0].Delta.Content + chunk.Choices[0].Delta.Refusal, nil
+	return chunk.Choices[0].Delta.Content + chunk.Choices[0].Delta.Refusal, chunk.Dragoman.Progress, nil
 }
 
 func apiError(document []byte, status int) error {

@@ -92,6 +92,13 @@ func (t *trace) waiting(phase, what string) {
 	}
 }
 
+// progress shows how a call gets on.
+func (t *trace) progress(p *progress) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.waiting("execute", OneLine(p.Tool, 40)+" "+gauge(p.Progress, p.Total)+" "+OneLine(p.Message, 60))
+}
+
 // clear removes the line that is there to be replaced.
 func (t *trace) clear() {
 	if t.live {
