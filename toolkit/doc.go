@@ -1,0 +1,81 @@
+// Package toolkit is for people who write MCP servers in Go. It sits on the
+// official SDK and makes the good habits of a server the easy way: a schema from
+// the types that the code has anyway, strict arguments, errors that a model can
+// act on, results of a bounded length, pages, limits, an audit trail, and one
+// Main for standard input and output and for HTTP in both eras of the protocol.
+//
+//	type Query struct {
+//		City string `json:"city" desc:"City in English or Chinese, such as Chengdu" min:"1" max:"100"`
+//		Days int    `json:"days" desc:"Days ahead" default:"3" min:"1" max:"7"`
+//	}
+//
+//	type Forecast struct {
+//		City string   `json:"city" md:"name"`
+//		Days []string `json:"days" desc:"One line for each day"`
+//	}
+//
+//	func main() {
+//		s := toolkit.NewServer(toolkit.Options{Service: "weather", Version: "1.4.0"})
+//		toolkit.Add(s, toolkit.Tool{
+//			Name:        "weather_get_forecast",
+//			Description: "Forecast for one city, at most a week ahead.",
+//			Hints:       toolkit.Hints{ReadOnly: toolkit.Yes, Destructive: toolkit.No, Idempotent: toolkit.Yes, OpenWorld: toolkit.Yes},
+//			Examples:    []toolkit.Example{{Ask: "Will it rain in Rome tomorrow?", Arguments: `{"city":"Rome","days":1}`}},
+//		}, forecast)
+//		toolkit.Main(s)
+//	}
+//
+//	func forecast(ctx context.Context, q Query) (Forecast, error) { … }
+//
+// A guide with many examples is docs/toolkit.md.
+//
+// # From types to schemas
+//
+// The fields of a struct become the properties of a JSON Schema (2020-12), in
+// their order, under the name in the json tag. Embedded structs are flattened,
+// types that contain themselves become $defs, time.Time is a date-time, []byte is
+// base64, any and json.RawMessage admit everything. Arguments admit no other
+// properties.
+//
+// A field of the arguments is required unless it is a pointer, says omitempty or
+// omitzero, or has a default. A field of a result is required unless it says
+// omitempty or omitzero; a pointer there without either may be null. These tags
+// say more:
+//
+//	desc      description; write one for every argument
+//	title     name for people, also in Markdown
+//	enum      the values allowed, separated by commas; for lists, of the items
+//	default   filled in when the argument is absent; plain text or JSON
+//	example   a value to show
+//	min, max  bounds: of the number, of the characters, of the items, of the members
+//	above, below, multiple   exclusive bounds and multipleOf
+//	pattern, format          for texts, or for the items of a list of texts
+//	unique    "true": the items of a list differ
+//	optional, required, nullable   "true" overrides the rules above
+//	header    x-mcp-header: the client repeats the argument in an HTTP header
+//	md        Markdown: "name", "id", "time", "millis", or "-" for nothing
+//
+// The formats date-time, date, email, uri, uuid, ipv4 and ipv6 are enforced. A
+// type whose JSON is its own business says its schema itself: see [Schemer].
+//
+// # What a call goes through
+//
+// Limits on the rate, then the arguments: they are read strictly (no duplicate
+// names, no unknown ones, valid UTF-8, bounded depth and numbers), defaults are
+// filled in, and everything is checked against the very schema that was
+// announced. The model is told which field is wrong and what was expected. Then
+// the function runs, under a time limit, in a context that ends when the caller
+// cancels. Errors made with [Invalid], [NotFound], [Refuse] and [RetryAfter] are
+// read by the model; any other error, and a panic, is logged under an id, and the
+// model reads the id. The result is checked against its schema, cut by structure
+// if it has more than 25,000 characters, and sent twice, as structuredContent and
+// as text. One line of JSON in the audit trail tells of the call, without the
+// values of arguments.
+//
+// # What is refused at the start
+//
+// [Server.Validate] lists everything at once: names that are not
+// {service}_{action}_{resource}, missing descriptions, hints that are not stated,
+// missing or wrong examples, types that have no schema, tags that contradict each
+// other, keys that are not in the environment. Nothing panics.
+package toolkit

@@ -1,0 +1,247 @@
+package toolkit
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+)
+
+const (
+	// firstModern is the first revision without sessions; later ones sort after it.
+	firstModern = "2026-07-28"
+
+	maxBody     = 4 << 20          // bytes of one POST
+	sessionIdle = 10 * time.Minute // after which a legacy session is forgotten
+)
+
+// Routes serves everything over HTTP, guarded by [Options.HTTP]:
+//
+//	/mcp      Streamable HTTP, both eras on the one URL
+//	/sse      the HTTP+SSE transport of 2024-11-05, for old clients
+//	/healthz  "ok", without authentication
+//	/.well-known/oauth-protected-resource  metadata, where there is OAuth
+//
+// The error is that of [Server.Validate].
+func (s *Server) Routes() (http.Handler, error) {
+	streamable, err := s.Handler()
+	if err != nil {
+		return nil, err
+	}
+	old, err := s.SSE()
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", streamable)
+	mux.Handle("/sse", old)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "ok\n")
+	})
+	if o := s.opts.HTTP.OAuth; o != nil {
+		metadata := o.metadataHandler()
+		mux.Handle(metadataPath, metadata)
+		mux.Handle(metadataPath+"/mcp", metadata)
+	}
+	return mux, nil
+}
+
+// Handler serves MCP over Streamable HTTP at whatever path it is mounted, in
+// both eras on the one URL: the SDK's handler speaks one era each, so two of
+// them stand behind a look at the request.
+//
+// Requests whose Host is neither loopback nor in [HTTP.Hosts], and requests from
+// a foreign Origin, get status 403: otherwise any web page could use a server on
+// its visitor's machine. Where a token is wanted, requests without get 401.
+// After [Server.Close] the answer is 503.
+func (s *Server) Handler() (http.Handler, error) {
+	built, err := s.SDK()
+	if err != nil {
+		return nil, err
+	}
+	server := func(*http.Request) *sdk.Server { return built }
+	// The SDK's own check of Host is off: it would refuse the hosts that were listed.
+	both := &eras{
+		legacy: sdk.NewStreamableHTTPHandler(server, &sdk.StreamableHTTPOptions{
+			SessionTimeout: sessionIdle, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true, Logger: s.opts.Logger,
+			EventStore: sdk.NewMemoryEventStore(nil),
+		}),
+		modern: sdk.NewStreamableHTTPHandler(server, &sdk.StreamableHTTPOptions{
+			Stateless: true, PropagateRequestCancellation: true,
+			MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true, Logger: s.opts.Logger,
+		}),
+	}
+	return s.guard(both), nil
+}
+
+// SSE serves the HTTP+SSE transport of MCP 2024-11-05, which newer revisions
+// deprecate, behind the same guard as [Server.Handler].
+func (s *Server) SSE() (http.Handler, error) {
+	built, err := s.SDK()
+	if err != nil {
+		return nil, err
+	}
+	return s.guard(sdk.NewSSEHandler(func(*http.Request) *sdk.Server { return built }, &sdk.SSEOptions{
+		DisableLocalhostProtection: true, MaxRequestBodyBytes: maxBody,
+	})), nil
+}
+
+// guard lets through what may use the server.
+func (s *Server) guard(next http.Handler) http.Handler {
+	known := s.opts.HTTP
+	next = known.authenticated(next, s.log)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case s.ctx.Err() != nil:
+			http.Error(w, "the server is closed", http.StatusServiceUnavailable)
+		case !known.host(r.Host):
+			http.Error(w, "forbidden: unknown Host", http.StatusForbidden)
+		case known.listed(r.Header.Get("Origin")):
+			crossOrigin(w, r, next)
+		case !sameOrigin(r):
+			http.Error(w, "forbidden: foreign Origin", http.StatusForbidden)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// host tells whether a Host header names this machine or a host that the
+// operator listed, with any port.
+func (h HTTP) host(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.Trim(host, "[]")
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	if addr, err := netip.ParseAddr(host); err == nil && addr.IsLoopback() {
+		return true
+	}
+	return slices.ContainsFunc(h.Hosts, func(known string) bool { return strings.EqualFold(known, host) })
+}
+
+// listed tells whether the operator allowed a web page's origin.
+func (h HTTP) listed(origin string) bool {
+	return origin != "" && slices.ContainsFunc(h.Origins, func(known string) bool { return strings.EqualFold(known, origin) })
+}
+
+// sameOrigin refuses what a browser says comes from another site.
+// [http.CrossOriginProtection] lets every GET pass; MCP wants the Origin of
+// those checked as well, because a GET opens a stream.
+func sameOrigin(r *http.Request) bool {
+	if http.NewCrossOriginProtection().Check(r) != nil {
+		return false
+	}
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && strings.EqualFold(u.Host, r.Host)
+}
+
+// crossOrigin tells a browser that an allowed page may read the answer.
+func crossOrigin(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	h := w.Header()
+	h.Set("Access-Control-Allow-Origin", r.Header.Get("Origin"))
+	h.Add("Vary", "Origin")
+	h.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate")
+	if r.Method == http.MethodOptions {
+		h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
+		h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept, Last-Event-ID, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name")
+		h.Set("Access-Control-Max-Age", "600")
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	next.ServeHTTP(w, r)
+}
+
+// eras sends a request to the handler of its era. A request is modern if its
+// header or its _meta names a protocol version, or if it asks server/discover;
+// see "Dual-era servers" in MCP 2026-07-28.
+type eras struct{ legacy, modern http.Handler }
+
+func (e *eras) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	modern := r.Header.Get("Mcp-Protocol-Version") >= firstModern
+	if r.Method == http.MethodPost {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+		if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			http.Error(w, tooLarge.Error(), http.StatusRequestEntityTooLarge)
+			return
+		}
+		if err != nil {
+			http.Error(w, "cannot read the request", http.StatusBadRequest)
+			return
+		}
+		// Strict, so that the SDK cannot read another method than we did.
+		if err := rawjson.Check(body); err != nil {
+			answerError(w, http.StatusBadRequest, nil, jsonrpc.CodeParseError, "not valid JSON: "+err.Error())
+			return
+		}
+		m := readEnvelope(body)
+		modern = modern || m.version || m.method == "server/discover"
+		if modern && m.method == "initialize" {
+			answerError(w, http.StatusNotFound, m.id, jsonrpc.CodeMethodNotFound, "initialize does not exist in this protocol version")
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	if modern {
+		e.modern.ServeHTTP(w, r)
+		return
+	}
+	e.legacy.ServeHTTP(w, r)
+}
+
+// An envelope is what the era of a JSON-RPC message depends on. What is missing
+// or of another type is zero: the SDK will say what is wrong with it.
+type envelope struct {
+	id      []byte
+	method  string
+	version bool // params._meta names a protocol version
+}
+
+func readEnvelope(body []byte) envelope {
+	var m envelope
+	o, err := rawjson.ParseObject(body)
+	if err != nil {
+		return m // a batch, which only legacy clients send
+	}
+	m.id = o.Get("id")
+	m.method, _ = rawjson.String(o.Get("method"))
+	if params, err := rawjson.ParseObject(o.Get("params")); err == nil {
+		if meta, err := rawjson.ParseObject(params.Get("_meta")); err == nil {
+			m.version = meta.Get("io.modelcontextprotocol/protocolVersion") != nil
+		}
+	}
+	return m
+}
+
+// answerError writes a JSON-RPC error. A nil id is written as null.
+func answerError(w http.ResponseWriter, status int, id []byte, code int, text string) {
+	if id == nil {
+		id = []byte("null")
+	}
+	body := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
+	body = append(body, `,"error":{"code":`...)
+	body = append(body, strconv.Itoa(code)...)
+	body = append(body, `,"message":`...)
+	body = append(rawjson.AppendQuote(body, text), "}}"...)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // a client that left needs no answer
+}

@@ -1,0 +1,66 @@
+package toolkit
+
+import (
+	"context"
+	"sync"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A running call is what its context carries.
+type running struct {
+	request *sdk.CallToolRequest
+	name    string
+
+	mu   sync.Mutex
+	last float64
+	sent bool
+	over bool
+}
+
+type runningKey struct{}
+
+// Request returns the SDK's request behind the call that ctx belongs to, for
+// what the toolkit has no word for: the session (sampling, elicitation), _meta,
+// answers to input requests. It is nil outside a tool's call.
+func Request(ctx context.Context) *sdk.CallToolRequest {
+	if r, ok := ctx.Value(runningKey{}).(*running); ok {
+		return r.request
+	}
+	return nil
+}
+
+// Progress tells the caller how much of the call is done. Without a total (0)
+// clients show what was done so far. It does nothing when the caller did not ask
+// for progress, when done is not more than it was before (MCP wants it to
+// grow), and once the call is over. A report that cannot be delivered is
+// dropped: the result matters, not the report.
+func Progress(ctx context.Context, done, total float64, message string) {
+	r, ok := ctx.Value(runningKey{}).(*running)
+	if !ok {
+		return
+	}
+	token := r.request.Params.GetProgressToken()
+	if token == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over || r.sent && done <= r.last {
+		return
+	}
+	r.last, r.sent = done, true
+	_ = r.request.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
+		ProgressToken: token,
+		Progress:      done,
+		Total:         total,
+		Message:       message,
+	})
+}
+
+// end makes later reports of an abandoned call vanish.
+func (r *running) end() {
+	r.mu.Lock()
+	r.over = true
+	r.mu.Unlock()
+}

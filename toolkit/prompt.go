@@ -1,0 +1,109 @@
+package toolkit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/time/rate"
+
+	"github.com/dragoman-mcp/dragoman/schema"
+)
+
+// A Prompt says what one prompt is. Name and Description must be given.
+type Prompt struct {
+	// Name in lower case, words joined by _, such as "plan_day".
+	Name string
+	// Title is what people see in a menu.
+	Title string
+	// Description says what comes of it.
+	Description string
+	// Complete proposes values for arguments, by their names. An argument with an
+	// enum tag completes itself.
+	Complete map[string]Completer
+}
+
+// Messages are what a prompt becomes. Make them with [User] and [Assistant].
+type Messages []*sdk.PromptMessage
+
+// User returns a message of the user's: a text, or one block such as [Embed].
+func User(content any) *sdk.PromptMessage { return message("user", content) }
+
+// Assistant returns a message of the model's.
+func Assistant(content any) *sdk.PromptMessage { return message("assistant", content) }
+
+func message(role sdk.Role, content any) *sdk.PromptMessage {
+	block, ok := content.(sdk.Content)
+	if !ok {
+		block = Words(fmt.Sprint(content))
+	}
+	return &sdk.PromptMessage{Role: role, Content: block}
+}
+
+// AddPrompt adds a prompt whose arguments are the fields of Args: strings,
+// numbers or booleans, described and limited by the same tags as a tool's. MCP
+// sends them as texts; the function gets them read and checked. What does not
+// fit is told to the caller.
+func AddPrompt[Args any](s *Server, p Prompt, f func(context.Context, Args) (Messages, error)) {
+	var problems []error
+	args, err := shapeOf(reflect.TypeFor[Args](), true)
+	switch {
+	case err != nil:
+		problems = append(problems, each("arguments", err)...)
+	case args.kind != kindObject:
+		problems = append(problems, fmt.Errorf("arguments must be a struct, not %s", reflect.TypeFor[Args]()))
+	default:
+		problems = append(problems, scalars(args), s.completers("prompt "+p.Name, p.Complete, args),
+			args.checkDefaults(map[*shape]bool{}, typeName(args.goType)))
+	}
+	if !snake.MatchString(p.Name) || len(p.Name) > maxName {
+		problems = append(problems, errors.New("names are lower-case words joined by _, such as \"plan_day\""))
+	}
+	if strings.TrimSpace(p.Description) == "" {
+		problems = append(problems, errors.New("no description"))
+	}
+	if err := errors.Join(problems...); err != nil {
+		s.register(fmt.Sprintf("prompt %q", p.Name), err, nil)
+		return
+	}
+	accepts := schema.NewValidator(args.schema(true))
+	definition := &sdk.Prompt{Name: p.Name, Title: p.Title, Description: oneLine(p.Description)}
+	for _, field := range args.fields {
+		definition.Arguments = append(definition.Arguments, &sdk.PromptArgument{
+			Name: field.name, Title: field.at.rules.title, Description: field.at.rules.desc, Required: field.required,
+		})
+	}
+	s.register(fmt.Sprintf("prompt %q", p.Name), nil, func(server *sdk.Server) {
+		server.AddPrompt(definition, func(ctx context.Context, req *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+			j := job{
+				kind: "prompt", name: p.Name, arguments: promptBytes(req.Params.Arguments, args), timeout: s.opts.Timeout,
+				limiters: [2]*rate.Limiter{s.limiter}, client: req.ClientInfo(), session: req.Session,
+			}
+			messages, err := do(ctx, s, j, func(ctx context.Context) (Messages, error) {
+				var in Args
+				if err := args.fromText(req.Params.Arguments, accepts, &in); err != nil {
+					return nil, &Refusal{Code: codeInvalid, Message: fmt.Sprintf("prompt %s: %v", p.Name, err)}
+				}
+				return f(ctx, in)
+			})
+			if err != nil {
+				return nil, protocolError(err, "")
+			}
+			return &sdk.GetPromptResult{Description: definition.Description, Messages: messages}, nil
+		})
+	})
+}
+
+// promptBytes are the arguments in a fixed order, for their digest.
+func promptBytes(given map[string]string, args *shape) []byte {
+	n := schema.NewObject()
+	for _, f := range args.fields {
+		if text, ok := given[f.name]; ok {
+			n.Set(f.name, schema.NewString(text))
+		}
+	}
+	return n.Bytes()
+}

@@ -1,0 +1,248 @@
+package toolkit
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-mcp/dragoman/schema"
+)
+
+type nested struct {
+	Street string `json:"street"`
+	Zip    string `json:"zip,omitempty" pattern:"^[0-9]{5}$"`
+}
+
+type audited struct {
+	At time.Time `json:"at" desc:"When"`
+}
+
+type person struct {
+	Name    string   `json:"name"`
+	Friends []person `json:"friends,omitempty" desc:"People they know"`
+}
+
+type forest struct {
+	Roots map[string]*node `json:"roots"`
+}
+
+type node struct {
+	Left, Right *node  `json:",omitempty"`
+	Tag         string `json:"tag"`
+}
+
+type secret int
+
+func (secret) MarshalJSON() ([]byte, error) { return []byte(`"x"`), nil }
+
+type either struct{}
+
+func (either) JSONSchema() json.RawMessage {
+	return json.RawMessage(`{"anyOf":[{"type":"string"},{"type":"integer"}]}`)
+}
+
+// order is the argument struct with one of everything.
+type order struct {
+	ID      string            `json:"id" desc:"Order id" min:"1" max:"20" example:"A-1"`
+	Kind    string            `json:"kind" enum:"fast, slow" default:"slow" title:"Kind of delivery"`
+	Count   int               `json:"count" min:"1" max:"50" default:"20"`
+	Ratio   float64           `json:"ratio,omitempty" above:"0" below:"1"`
+	Step    int               `json:"step,omitempty" multiple:"5"`
+	Small   uint8             `json:"small,omitempty"`
+	Gift    *bool             `json:"gift"`
+	Tags    []string          `json:"tags,omitempty" enum:"a,b" min:"1" unique:"true"`
+	Home    nested            `json:"home"`
+	Work    *nested           `json:"work,omitempty" desc:"Place of work"`
+	Labels  map[string]string `json:"labels,omitempty" max:"3"`
+	Due     time.Time         `json:"due,omitzero"`
+	Mail    string            `json:"mail,omitempty" format:"email"`
+	Raw     json.RawMessage   `json:"raw,omitempty"`
+	Any     any               `json:"any,omitempty"`
+	Amount  json.Number       `json:"amount,omitempty"`
+	Blob    []byte            `json:"blob,omitempty"`
+	Pair    [2]int            `json:"pair,omitempty"`
+	Custom  either            `json:"custom,omitzero" desc:"Either"`
+	Note    *string           `json:"note" nullable:"true"`
+	Region  string            `json:"region,omitempty" header:"Region"`
+	hidden  string
+	Ignored string `json:"-"`
+	audited
+}
+
+func TestInputSchema(t *testing.T) {
+	got, err := InputSchema[order]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"type":"object","properties":{` +
+		`"id":{"type":"string","description":"Order id","minLength":1,"maxLength":20,"examples":["A-1"]},` +
+		`"kind":{"type":"string","title":"Kind of delivery","enum":["fast","slow"],"default":"slow"},` +
+		`"count":{"type":"integer","minimum":1,"maximum":50,"default":20},` +
+		`"ratio":{"type":"number","exclusiveMinimum":0,"exclusiveMaximum":1},` +
+		`"step":{"type":"integer","multipleOf":5},` +
+		`"small":{"type":"integer","minimum":0,"maximum":255},` +
+		`"gift":{"type":"boolean"},` +
+		`"tags":{"type":"array","minItems":1,"uniqueItems":true,"items":{"type":"string","enum":["a","b"]}},` +
+		`"home":{"type":"object","properties":{"street":{"type":"string"},"zip":{"type":"string","pattern":"^[0-9]{5}$"}},` +
+		`"required":["street"],"additionalProperties":false},` +
+		`"work":{"type":"object","description":"Place of work","properties":{"street":{"type":"string"},"zip":{"type":"string","pattern":"^[0-9]{5}$"}},` +
+		`"required":["street"],"additionalProperties":false},` +
+		`"labels":{"type":"object","maxProperties":3,"additionalProperties":{"type":"string"}},` +
+		`"due":{"type":"string","format":"date-time"},` +
+		`"mail":{"type":"string","format":"email"},` +
+		`"raw":{},"any":{},"amount":{"type":"number"},` +
+		`"blob":{"type":"string","contentEncoding":"base64"},` +
+		`"pair":{"type":"array","minItems":2,"maxItems":2,"items":{"type":"integer"}},` +
+		`"custom":{"anyOf":[{"type":"string"},{"type":"integer"}],"description":"Either"},` +
+		`"note":{"type":["string","null"]},` +
+		`"region":{"type":"string","x-mcp-header":"Region"},` +
+		`"at":{"type":"string","description":"When","format":"date-time"}},` +
+		`"required":["id","home","at"],"additionalProperties":false}`
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if _, refusal := schema.Admit(got); refusal != nil {
+		t.Errorf("the schema is not admitted: %v", refusal)
+	}
+}
+
+func TestOutputSchema(t *testing.T) {
+	type result struct {
+		Must  *int    `json:"must"`
+		May   *int    `json:"may,omitempty"`
+		Where *nested `json:"where"`
+		List  []*int  `json:"list"`
+	}
+	for name, tt := range map[string]struct {
+		got  func() (json.RawMessage, error)
+		want string
+	}{
+		"pointers": {OutputSchema[result], `{"type":"object","properties":{"must":{"type":["integer","null"]},"may":{"type":"integer"},` +
+			`"where":{"type":["object","null"],"properties":{"street":{"type":"string"},"zip":{"type":"string","pattern":"^[0-9]{5}$"}},"required":["street"]},` +
+			`"list":{"type":"array","items":{"type":["integer","null"]}}},"required":["must","where","list"]}`},
+		"recursive root": {OutputSchema[person], `{"type":"object","properties":{"name":{"type":"string"},` +
+			`"friends":{"type":"array","description":"People they know","items":{"$ref":"#/$defs/person"}}},"required":["name"],` +
+			`"$defs":{"person":{"type":"object","properties":{"name":{"type":"string"},` +
+			`"friends":{"type":"array","description":"People they know","items":{"$ref":"#/$defs/person"}}},"required":["name"]}}}`},
+		"recursive below": {OutputSchema[forest], `{"type":"object","properties":{"roots":{"type":"object","additionalProperties":` +
+			`{"anyOf":[{"$ref":"#/$defs/node"},{"type":"null"}]}}},"required":["roots"],"$defs":{"node":{"type":"object","properties":` +
+			`{"Left":{"$ref":"#/$defs/node"},"Right":{"$ref":"#/$defs/node"},"tag":{"type":"string"}},"required":["tag"]}}}`},
+		"map": {OutputSchema[map[string][]int], `{"type":"object","additionalProperties":{"type":"array","items":{"type":"integer"}}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := tt.got()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, string(got)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if _, refusal := schema.Admit(got); refusal != nil {
+				t.Errorf("the schema is not admitted: %v", refusal)
+			}
+		})
+	}
+}
+
+func TestSchemaErrors(t *testing.T) {
+	for name, tt := range map[string]struct {
+		err  error
+		want string
+	}{
+		"function":     {failing[struct{ Do func() }](), "struct.Do: type func() has no form in JSON"},
+		"map key":      {failing[struct{ M map[int]string }](), "struct.M: a map with keys of type int"},
+		"marshaler":    {failing[struct{ S secret }](), "struct.S: toolkit.secret makes its own JSON"},
+		"duration":     {failing[struct{ D time.Duration }](), "struct.D: time.Duration is a number of nanoseconds"},
+		"interface":    {failing[struct{ E error }](), "struct.E: interface error: its JSON is unknown"},
+		"same name":    {sameName(), `struct.B: a second field named "x" in JSON, besides A`},
+		"string":       {failing[asString](), `asString.N: the option "string"`},
+		"misspelt":     {failing[misspeltTag](), `misspeltTag.N: tag "description" says nothing here; use desc`},
+		"enum":         {failing[badEnum](), `badEnum.N: enum: "two" is not an integer`},
+		"default":      {failing[badDefault](), `badDefault.N: default or example 7 breaks the field's own rules: the value: expected a number of at most 5`},
+		"default type": {failing[badType](), `badType.N: default: "x" is not a number`},
+		"bounds":       {failing[badBounds](), "badBounds.N: min 5 is more than max 1"},
+		"length":       {failing[badLength](), `badLength.S: min: "-1" is not a length`},
+		"pattern":      {failing[badPattern](), "badPattern.S: pattern: error parsing regexp"},
+		"misplaced":    {failing[misplaced](), "misplaced.B: min and max mean nothing for bool"},
+		"deep":         {failing[struct{ A []struct{ B chan int } }](), "struct.A[].B: type chan int has no form in JSON"},
+		"two at once":  {failing[struct{ A, B chan int }](), "struct.B: type chan int"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tt.err == nil || !strings.Contains(tt.err.Error(), tt.want) {
+				t.Errorf("got  %v\nwant %s", tt.err, tt.want)
+			}
+		})
+	}
+}
+
+type (
+	asString struct {
+		N int `json:",string"`
+	}
+	misspeltTag struct {
+		N int `description:"x"`
+	}
+	badEnum struct {
+		N int `enum:"1,two"`
+	}
+	badDefault struct {
+		N int `default:"7" max:"5"`
+	}
+	badType struct {
+		N float64 `default:"x"`
+	}
+	badBounds struct {
+		N int `min:"5" max:"1"`
+	}
+	badLength struct {
+		S string `min:"-1"`
+	}
+	badPattern struct {
+		S string `pattern:"("`
+	}
+	misplaced struct {
+		B bool `min:"1"`
+	}
+)
+
+// sameName surveys a struct that vet would not let us write.
+func sameName() error {
+	integer := reflect.TypeFor[int]()
+	_, err := shapeOf(reflect.StructOf([]reflect.StructField{
+		{Name: "A", Type: integer, Tag: `json:"x"`}, {Name: "B", Type: integer, Tag: `json:"x"`},
+	}), true)
+	return err
+}
+
+func failing[T any]() error {
+	_, err := InputSchema[T]()
+	return err
+}
+
+// TestSchemaMeetsEncoding holds that what Go writes fits the schema made for it,
+// for values at both ends: everything zero, everything filled.
+func TestSchemaMeetsEncoding(t *testing.T) {
+	full := forest{Roots: map[string]*node{"a": {Left: &node{Tag: "l"}, Tag: "r"}, "b": nil}}
+	friends := person{Name: "A", Friends: []person{{Name: "B"}}}
+	for _, value := range []any{forest{}, full, person{}, friends, map[string][]int{"x": nil}, struct{ T []time.Time }{[]time.Time{{}}}} {
+		s, err := shapeOf(reflect.TypeOf(value), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := binding{out: s}
+		if data, err = b.withoutNulls(data); err != nil {
+			t.Fatal(err)
+		}
+		if bad := schema.NewValidator(s.schema(false)).Validate(data); len(bad) > 0 {
+			t.Errorf("%s breaks %s: %v", data, s.schema(false), bad)
+		}
+	}
+}

@@ -1,0 +1,295 @@
+package toolkit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/time/rate"
+)
+
+// Defaults of [Options] and of [AddList].
+const (
+	DefaultTimeout   = 30 * time.Second
+	DefaultCharacter = 25_000
+	DefaultPage      = 20
+	MaxPage          = 50
+
+	minCharacters = 1000
+)
+
+// Options describe a server. Service or Name must be given; everything else has
+// a default.
+type Options struct {
+	// Service is what the server gives access to, such as "github". The server is
+	// then called github-mcp-server and its tools github_{action}_{resource}.
+	// Empty: tools have no prefix, and Name must be given.
+	Service string
+	// Name of the server where there is no Service, such as "weather-mcp-server".
+	Name string
+	// Title is the name that people see.
+	Title string
+	// Version of the server. Empty: "dev".
+	Version string
+	// Instructions tell a model how the tools belong together, in a few
+	// sentences.
+	Instructions string
+
+	// Verbs are actions that tool names may begin with besides the usual ones.
+	Verbs []string
+	// Keys are secrets from the environment that must be there before anything
+	// is served.
+	Keys []*Key
+
+	// Timeout is the time limit of a call. Zero: 30 seconds.
+	Timeout time.Duration
+	// Characters is the length limit of one result's text, at least 1,000. Zero:
+	// 25,000. Longer results are cut by structure and say so.
+	Characters int
+	// Rate limits all calls together. Zero: no limit.
+	Rate Rate
+
+	// Logger receives the errors that callers do not see, under their ids; never
+	// arguments or results. Nil: nothing is logged, except by [Main], which logs
+	// to standard error.
+	Logger *slog.Logger
+	// Audit receives one JSON line for each call: time, server, tool, outcome,
+	// client, session, a digest of the arguments, duration. Nil: none, except by
+	// [Main], which writes to standard error or to the file of --audit.
+	Audit io.Writer
+
+	// HTTP says who may use the server over HTTP.
+	HTTP HTTP
+}
+
+// A Server is an MCP server in the making, and then in use. Add tools,
+// resources and prompts, then hand it to [Main], or serve it with [Server.Routes],
+// [Server.ServeStdio] or [Server.Pipe]. Nothing panics: what is wrong with a
+// registration is reported by [Server.Validate], all at once, and every way of
+// serving refuses until it is right.
+//
+// It is safe for concurrent use; tools added while it runs are announced to
+// clients.
+type Server struct {
+	opts    Options
+	name    string
+	log     *slog.Logger
+	trail   *trail
+	limiter *rate.Limiter
+
+	mu        sync.Mutex
+	problems  []error
+	taken     map[string]bool     // "tool x", "prompt y", "resource z"
+	waiting   []func(*sdk.Server) // what the SDK's server gets once it exists
+	built     *sdk.Server
+	completed map[string]Completer // by reference and argument
+	closed    bool
+
+	ctx   context.Context // ends with Close, and with it every connection
+	stop  context.CancelFunc
+	pipes sync.WaitGroup
+	calls census
+}
+
+// errClosed is what every way in answers after [Server.Close].
+var errClosed = errors.New("toolkit: server closed")
+
+// NewServer makes a server. It does no I/O and starts nothing.
+func NewServer(o Options) *Server {
+	s := &Server{opts: o, log: o.Logger, taken: map[string]bool{}, completed: map[string]Completer{}}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.name = o.Name
+	if s.name == "" && o.Service != "" {
+		s.name = serverName(o.Service)
+	}
+	s.trail = &trail{out: o.Audit}
+	s.limiter = o.Rate.limiter()
+	s.opts.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
+	s.opts.Characters = cmp.Or(o.Characters, DefaultCharacter)
+	s.opts.Version = cmp.Or(o.Version, "dev")
+	if err := checkServerName(o.Service, s.name); err != nil {
+		s.problems = append(s.problems, err)
+	}
+	if s.opts.Characters < minCharacters {
+		s.problems = append(s.problems, fmt.Errorf("Options.Characters is %d; results need at least %d", s.opts.Characters, minCharacters))
+	}
+	if s.opts.Timeout < 0 {
+		s.problems = append(s.problems, errors.New("Options.Timeout is negative"))
+	}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	return s
+}
+
+// Validate reports everything that is wrong with the server, or nil: options,
+// names, descriptions, hints, types that have no schema, examples that do not
+// fit, keys that are not in the environment.
+func (s *Server) Validate() error {
+	s.mu.Lock()
+	problems := slices.Clone(s.problems)
+	s.mu.Unlock()
+	for _, k := range s.opts.Keys {
+		if err := k.present(); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	if err := s.opts.HTTP.check(); err != nil {
+		problems = append(problems, err)
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return &Problems{s.name, problems}
+}
+
+// Problems is everything that [Server.Validate] found.
+type Problems struct {
+	server string
+	list   []error
+}
+
+// Error lists the problems, each on a line of its own.
+func (p *Problems) Error() string {
+	name := cmp.Or(p.server, "the server")
+	text := fmt.Sprintf("%s cannot start:", name)
+	if len(p.list) > 1 {
+		text = fmt.Sprintf("%s cannot start, %d problems:", name, len(p.list))
+	}
+	for _, err := range p.list {
+		text += "\n  " + strings.ReplaceAll(err.Error(), "\n", "\n    ")
+	}
+	return text
+}
+
+// Unwrap returns the problems one by one.
+func (p *Problems) Unwrap() []error { return p.list }
+
+// register notes what is wrong with one registration, or puts it in force. What
+// is the kind and name, such as `tool "x"`.
+func (s *Server) register(what string, problem error, put func(*sdk.Server)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.taken[what] && s.built == nil {
+		problem = errors.Join(problem, errors.New("registered twice"))
+	}
+	s.taken[what] = true
+	if problem != nil {
+		s.problems = append(s.problems, each(what, problem)...)
+		return
+	}
+	safely := func(server *sdk.Server) {
+		defer func() { // the SDK panics on what it does not like
+			if p := recover(); p != nil {
+				s.problems = append(s.problems, fmt.Errorf("%s: %v", what, p))
+			}
+		}()
+		put(server)
+	}
+	if s.built != nil {
+		safely(s.built)
+		return
+	}
+	s.waiting = append(s.waiting, safely)
+}
+
+// each takes joined errors apart and says of each what it is about.
+func each(about string, err error) []error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{fmt.Errorf("%s: %w", about, err)}
+	}
+	var list []error
+	for _, one := range joined.Unwrap() {
+		list = append(list, each(about, one)...)
+	}
+	return list
+}
+
+// SDK returns the official SDK's server that carries this one, for what the
+// toolkit has no word for. What is added to it directly has none of the
+// toolkit's care. The error is that of [Server.Validate].
+func (s *Server) SDK() (*sdk.Server, error) {
+	s.mu.Lock()
+	if s.built == nil && len(s.problems) == 0 {
+		s.build()
+	}
+	s.mu.Unlock()
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	return s.built, nil
+}
+
+func (s *Server) build() {
+	// The SDK announces logging unless told otherwise; the toolkit never logs to
+	// clients of its own accord.
+	o := &sdk.ServerOptions{Instructions: s.opts.Instructions, Logger: s.opts.Logger, Capabilities: &sdk.ServerCapabilities{}}
+	if len(s.completed) > 0 {
+		o.CompletionHandler = s.complete
+	}
+	s.built = sdk.NewServer(&sdk.Implementation{Name: s.name, Title: s.opts.Title, Version: s.opts.Version}, o)
+	for _, put := range s.waiting {
+		put(s.built)
+	}
+	s.waiting = nil
+}
+
+// Name returns the server's name.
+func (s *Server) Name() string { return s.name }
+
+// Close ends every connection and waits for those made by [Server.Pipe] to wind
+// up. Later connections are refused. It may be called more than once.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	already := s.closed
+	s.closed = true
+	built := s.built
+	s.mu.Unlock()
+	if already {
+		return nil
+	}
+	s.stop()
+	if built != nil {
+		for session := range built.Sessions() {
+			// Sessions without an id live on a stream and end with s.ctx. Closing
+			// them here would wait for a peer that may have stopped reading.
+			if session.ID() != "" {
+				session.Close()
+			}
+		}
+	}
+	s.pipes.Wait()
+	return nil
+}
+
+// bound is ctx, ended by Close too.
+func (s *Server) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(s.ctx, func() { cancel(errClosed) })
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+// Client connects the official SDK's client to the server inside this process,
+// over the very wire of standard input and output: for tests of tools. The
+// session ends with Close, with ctx, or with the server.
+func (s *Server) Client(ctx context.Context) (*sdk.ClientSession, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	r, w := s.Pipe(ctx)
+	client := sdk.NewClient(&sdk.Implementation{Name: "toolkit-client", Version: "1"}, nil)
+	session, err := client.Connect(ctx, &sdk.IOTransport{Reader: r, Writer: w}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", s.name, err)
+	}
+	return session, nil
+}

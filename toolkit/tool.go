@@ -1,0 +1,352 @@
+package toolkit
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/time/rate"
+
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/schema"
+)
+
+// A Tool says what one tool is. Name, Description, Hints and, for tools with
+// arguments, Examples must be given.
+type Tool struct {
+	// Name is {service}_{action}_{resource} in lower case, such as
+	// "github_create_issue"; the action is a verb.
+	Name string
+	// Title is the name that people see. Empty: none.
+	Title string
+	// Description tells a model what the tool does, when to use it and what comes
+	// back. Line breaks are folded, so a raw string may be indented.
+	Description string
+	// Hints say what the tool does to the world, all four of them.
+	Hints Hints
+	// Examples are calls as a model should make them. They are checked against
+	// the input schema and added to the description.
+	Examples []Example
+
+	// Timeout is the time limit of a call. Zero: that of the server.
+	Timeout time.Duration
+	// Rate limits the calls of this tool, besides the server's own limit.
+	Rate Rate
+	// Characters is the length limit of a result's text. Zero: that of the server.
+	Characters int
+	// Advice tells how to get less, when a result had to be cut. Empty: made
+	// from the names of the arguments.
+	Advice string
+	// Cursor makes a tool of [AddList] page by an opaque cursor instead of an
+	// offset.
+	Cursor bool
+	// OneFormat leaves out the parameter response_format; results are JSON.
+	OneFormat bool
+	// SummaryOnly leaves the JSON out of the text when the result has a Summary
+	// method. For results that are long, and clients known to read
+	// structuredContent.
+	SummaryOnly bool
+}
+
+// An Example is one call, and the wish that it answers.
+type Example struct {
+	// Ask is what a user says, in any language.
+	Ask string
+	// Arguments is the JSON object of the arguments.
+	Arguments string
+}
+
+// Add adds a tool whose arguments are an In and whose result is an Out.
+//
+// In is a struct; its tags make the input schema (see the package comment), and
+// the function sees arguments only when they fit it, with defaults filled in.
+// Out is a struct or a map, or one of [Text], [Content] and [*sdk.CallToolResult]
+// for results without a schema. A struct or map goes out as structuredContent,
+// and as the same JSON in a text block or, when the call says
+// response_format "markdown", as Markdown.
+//
+// The function's context ends when the caller cancels, at the time limit, and
+// with the server.
+func Add[In, Out any](s *Server, t Tool, f func(context.Context, In) (Out, error)) {
+	b := newBinding(s, t, reflect.TypeFor[In](), reflect.TypeFor[Out]())
+	b.register(func(ctx context.Context, a arguments) (reply, error) {
+		var in In
+		if err := a.decode(&in); err != nil {
+			return reply{}, err
+		}
+		out, err := f(ctx, in)
+		if err != nil {
+			return reply{}, err
+		}
+		return reply{value: out}, nil
+	})
+}
+
+// A binding is a tool on its way to the SDK's server.
+type binding struct {
+	server     *Server
+	tool       Tool
+	in, out    *shape // out is nil for results without a schema
+	plain      bool   // the result is Text, Content or the SDK's own
+	raw        bool   // the result is the SDK's own
+	input      json.RawMessage
+	output     json.RawMessage
+	accepts    *schema.Validator
+	delivers   *schema.Validator // nil where the Go type cannot break the schema
+	limiter    *rate.Limiter
+	timeout    time.Duration
+	characters int
+	page       pageKind
+	problems   []error
+}
+
+var (
+	textType    = reflect.TypeFor[Text]()
+	contentType = reflect.TypeFor[Content]()
+	resultType  = reflect.TypeFor[*sdk.CallToolResult]()
+)
+
+func newBinding(s *Server, t Tool, in, out reflect.Type) *binding {
+	b := &binding{server: s, tool: t, limiter: t.Rate.limiter()}
+	b.timeout = cmp.Or(t.Timeout, s.opts.Timeout)
+	b.characters = cmp.Or(t.Characters, s.opts.Characters)
+	if t.Characters != 0 && t.Characters < minCharacters {
+		b.fail("Characters is %d; results need at least %d", t.Characters, minCharacters)
+	}
+	var err error
+	if b.in, err = shapeOf(in, true); err != nil {
+		b.problems = append(b.problems, each("arguments", err)...)
+	} else if b.in.kind != kindObject && b.in.kind != kindCustom {
+		b.fail("arguments must be a struct, not %s", in)
+	}
+	switch out {
+	case textType, contentType:
+		b.plain = true
+	case resultType:
+		b.plain, b.raw = true, true
+	default:
+		if b.out, err = shapeOf(out, false); err != nil {
+			b.problems = append(b.problems, each("result", err)...)
+		} else if b.out.kind != kindObject && b.out.kind != kindDict && b.out.kind != kindCustom {
+			b.fail("the result must be a struct or a map (clients before 2026-07-28 take nothing else), not %s", out)
+		}
+	}
+	return b
+}
+
+func (b *binding) fail(format string, args ...any) {
+	b.problems = append(b.problems, fmt.Errorf(format, args...))
+}
+
+// register completes the schemas, checks everything, and hands the tool over.
+func (b *binding) register(run func(context.Context, arguments) (reply, error)) {
+	if len(b.problems) == 0 {
+		b.schemas()
+	}
+	if err := checkToolName(b.server.opts.Service, b.tool.Name, b.server.opts.Verbs); err != nil {
+		b.problems = append(b.problems, err)
+	}
+	if strings.TrimSpace(b.tool.Description) == "" {
+		b.fail("no description: say what the tool does, when to use it and what comes back")
+	}
+	if err := b.tool.Hints.check(); err != nil {
+		b.problems = append(b.problems, err)
+	}
+	if b.accepts != nil {
+		b.checkExamples()
+	}
+	err := errors.Join(b.problems...)
+	if err != nil {
+		b.server.register(fmt.Sprintf("tool %q", b.tool.Name), err, nil)
+		return
+	}
+	definition := b.definition()
+	b.server.register(fmt.Sprintf("tool %q", b.tool.Name), nil, func(server *sdk.Server) {
+		server.AddTool(definition, func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return b.call(ctx, req, run)
+		})
+	})
+}
+
+// schemas writes both schemas, with what the toolkit adds to them.
+func (b *binding) schemas() {
+	for _, s := range []*shape{b.in, b.out} {
+		if s == nil {
+			continue
+		}
+		if err := s.checkDefaults(map[*shape]bool{}, typeName(s.goType)); err != nil {
+			b.problems = append(b.problems, err)
+		}
+	}
+	if b.in.kind == kindObject {
+		in := *b.in
+		in.fields = append(in.fields[:len(in.fields):len(in.fields)], b.page.fields(b.in)...)
+		if b.out != nil && !b.tool.OneFormat && b.in.field(formatField.name) == nil {
+			in.fields = append(in.fields, formatField)
+		}
+		b.in = &in
+	}
+	b.input = b.in.schema(true)
+	if o, err := rawjson.ParseObject(b.input); err != nil || string(o.Get("type")) != `"object"` {
+		b.fail(`arguments: the schema must have "type":"object" at its root`)
+		return
+	}
+	b.accepts = schema.NewValidator(b.input)
+	if unchecked := b.accepts.Unchecked(); len(unchecked) > 0 {
+		b.fail("arguments: %s", strings.Join(unchecked, "; "))
+	}
+	if b.out == nil {
+		return
+	}
+	if b.out.kind == kindObject {
+		out := *b.out
+		out.fields = out.fields[:len(out.fields):len(out.fields)]
+		for _, f := range truncationFields {
+			if out.field(f.name) == nil {
+				out.fields = append(out.fields, f)
+			}
+		}
+		b.out = &out
+	}
+	b.output = b.out.schema(false)
+	if b.out.constrained(map[*shape]bool{}) {
+		b.delivers = schema.NewValidator(b.output)
+		if unchecked := b.delivers.Unchecked(); len(unchecked) > 0 {
+			b.fail("result: %s", strings.Join(unchecked, "; "))
+		}
+	}
+}
+
+// checkExamples wants an example where there is something to fill in, and each
+// to be a valid call.
+func (b *binding) checkExamples() {
+	own := 0
+	for _, f := range b.in.fields {
+		if f.goName != "" {
+			own++
+		}
+	}
+	if len(b.tool.Examples) == 0 && own > 0 {
+		b.fail("no Examples: show a model at least one call with its arguments")
+	}
+	for _, e := range b.tool.Examples {
+		if strings.TrimSpace(e.Ask) == "" {
+			b.fail("example %s: Ask does not say what it is good for", e.Arguments)
+		}
+		n, err := readArguments([]byte(e.Arguments))
+		if err == nil {
+			err = b.fit(n)
+		}
+		if err != nil {
+			b.fail("example %q: %v", e.Ask, err)
+		}
+	}
+}
+
+// definition is the entry in tools/list.
+func (b *binding) definition() *sdk.Tool {
+	description := strings.Join(strings.Fields(b.tool.Description), " ")
+	for i, e := range b.tool.Examples {
+		if i == 0 {
+			description += " Examples:"
+		}
+		description += fmt.Sprintf(" %q → %s", strings.TrimSpace(e.Ask), compact(e.Arguments))
+		if i < len(b.tool.Examples)-1 {
+			description += ";"
+		} else {
+			description += "."
+		}
+	}
+	h := b.tool.Hints
+	d := &sdk.Tool{
+		Name:        b.tool.Name,
+		Title:       b.tool.Title,
+		Description: description,
+		InputSchema: b.input,
+		Annotations: &sdk.ToolAnnotations{
+			Title:           b.tool.Title,
+			ReadOnlyHint:    h.ReadOnly == Yes,
+			DestructiveHint: new(h.Destructive == Yes),
+			IdempotentHint:  h.Idempotent == Yes,
+			OpenWorldHint:   new(h.OpenWorld == Yes),
+		},
+	}
+	if b.output != nil {
+		d.OutputSchema = b.output
+	}
+	return d
+}
+
+func compact(text string) string {
+	var b strings.Builder
+	n, err := schema.Parse([]byte(text))
+	if err != nil {
+		return text
+	}
+	writeCompact(&b, n)
+	return b.String()
+}
+
+func writeCompact(b *strings.Builder, n *schema.Node) {
+	switch n.Kind() {
+	case schema.Object:
+		b.WriteByte('{')
+		for i, m := range n.Members() {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			b.Write(rawjson.Quote(m.Name))
+			b.WriteByte(':')
+			writeCompact(b, m.Value)
+		}
+		b.WriteByte('}')
+	case schema.Array:
+		b.WriteByte('[')
+		for i, item := range n.Items() {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			writeCompact(b, item)
+		}
+		b.WriteByte(']')
+	default:
+		b.Write(n.Bytes())
+	}
+}
+
+// call runs one call, from the arguments as they came to the result.
+func (b *binding) call(ctx context.Context, req *sdk.CallToolRequest, run func(context.Context, arguments) (reply, error)) (*sdk.CallToolResult, error) {
+	current := &running{request: req, name: b.tool.Name}
+	defer current.end()
+	j := job{
+		kind: "tool", name: b.tool.Name, arguments: req.Params.Arguments,
+		timeout: b.timeout, changes: b.tool.Hints.ReadOnly == No, raw: b.raw,
+		limiters: [2]*rate.Limiter{b.server.limiter, b.limiter},
+		client:   req.ClientInfo(), session: req.Session,
+	}
+	result, err := do(ctx, b.server, j, func(ctx context.Context) (*sdk.CallToolResult, error) {
+		a, err := b.accept(req.Params.Arguments)
+		if err != nil {
+			return nil, err
+		}
+		r, err := run(context.WithValue(ctx, runningKey{}, current), a)
+		if err != nil {
+			return nil, err
+		}
+		return b.deliver(r, a.markdown)
+	})
+	if refusal, ok := errors.AsType[*Refusal](err); ok {
+		text := refusal.Error()
+		if refusal.Code == codeInvalid {
+			text = fmt.Sprintf("Invalid arguments for %s: %s", b.tool.Name, text)
+		}
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}, IsError: true}, nil
+	}
+	return result, err
+}
