@@ -19,7 +19,6 @@ type trace struct {
 	live    bool // a line is there that will be written again
 	text    bool // the answer has begun
 	summary time.Duration
-	rounds  int
 	calls   int
 }
 
@@ -29,14 +28,12 @@ func (t *trace) observe(e dragoman.Event) {
 	defer t.mu.Unlock()
 	switch {
 	case e.Phase == dragoman.Decide:
-		t.rounds++
 		names := make([]string, len(e.Calls))
 		for i, c := range e.Calls {
 			names[i] = describe(&c)
 		}
 		t.line("decide", e.Duration, strings.Join(names, ", "))
 	case e.Phase == dragoman.Summarise:
-		t.rounds++
 		t.summary = e.Duration
 	case e.Result == nil:
 		t.waiting("execute", describe(e.Call))
@@ -121,7 +118,7 @@ func (t *trace) end() {
 	defer t.mu.Unlock()
 	t.clear()
 	t.text = false
-	if t.rounds > 0 {
+	if t.summary > 0 {
 		t.line("summarise", t.summary, t.chat.Trace.Faint(fmt.Sprintf("%d calls, %s in all", t.calls, short(time.Since(t.started)))))
 	}
 }
