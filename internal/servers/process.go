@@ -2,7 +2,6 @@ package servers
 
 import (
 	"fmt"
-	"log/slog"
 	"net/http"
 	"os"
 	"os/exec"
@@ -10,30 +9,32 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/dragoman-mcp/dragoman/internal/safehttp"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
-// connect returns the transport that the configuration asks for.
-func (c *Config) connect(log *slog.Logger) mcp.Transport {
-	if c.Command == "" {
-		header := http.Header{}
-		for name, value := range c.Headers {
-			header.Set(name, value)
-		}
-		transport := &mcp.HTTP{URL: c.URL, Header: header, Client: safehttp.NewClient(safehttp.Options{})}
-		if c.Transport == SSE {
-			return (*mcp.SSE)(transport)
-		}
-		return transport
+// remote returns the transport to a server with a URL.
+func (c *Config) remote(client *http.Client) mcp.Transport {
+	header := http.Header{}
+	for name, value := range c.Headers {
+		header.Set(name, value)
 	}
+	transport := &mcp.HTTP{URL: c.URL, Header: header, Client: client}
+	if c.Transport == SSE {
+		return (*mcp.SSE)(transport)
+	}
+	return transport
+}
+
+// local returns the transport to a server with a command. stderr is told what
+// the process writes to its standard error, line by line.
+func (c *Config) local(stderr func(line string)) mcp.Transport {
 	return &mcp.Command{
 		New: func() *exec.Cmd {
 			cmd := c.command()
 			cmd.Env = c.environment(os.LookupEnv)
 			return cmd
 		},
-		Stderr: func(line string) { log.Info("stderr", "line", line) },
+		Stderr: stderr,
 	}
 }
 
@@ -41,7 +42,12 @@ func (c *Config) connect(log *slog.Logger) mcp.Transport {
 // the server's working directory, not at ours.
 func (c *Config) program() string {
 	if c.Dir != "" && !filepath.IsAbs(c.Command) && strings.ContainsAny(c.Command, `/\`) {
-		return filepath.Join(c.Dir, c.Command)
+		path := filepath.Join(c.Dir, c.Command)
+		// Relative to us; to the process, which starts in Dir, it means another one.
+		if absolute, err := filepath.Abs(path); err == nil {
+			return absolute
+		}
+		return path
 	}
 	return c.Command
 }

@@ -58,13 +58,15 @@ type server struct {
 	settled chan struct{} // closed once the server listed its tools or failed
 	changed chan struct{} // the server said that its list changed
 	once    sync.Once     // closes settled
+	stderr  tail          // what a local server wrote last
+	tidy    func()        // closes connections that are kept open
+	era     mcp.Era       // of the last session; only the supervisor knows it
 
 	mu     sync.Mutex
-	client *mcp.Client
-	ready  chan struct{} // closed while client is set
+	client *mcp.Client   // nil while there is none
+	moved  chan struct{} // closed when client, or the phase, becomes another
 	tools  []dragoman.Tool
 	status State
-	era    mcp.Era
 }
 
 func (s *server) state() State {
@@ -84,17 +86,18 @@ func (s *server) list() []dragoman.Tool {
 // for up to a minute.
 func (s *server) supervise(ctx context.Context) {
 	defer s.settle()
+	defer s.tidy()
 	for failures := 0; ; {
-		began := time.Now()
-		err := safehttp.Redact(s.session(ctx))
+		up, err := s.session(ctx)
 		if ctx.Err() != nil {
 			s.enter(State{Phase: Stopped}, nil, nil)
 			return
 		}
-		if time.Since(began) > time.Minute {
+		if up > time.Minute {
 			failures = 0
 		}
-		problem := explain(err)
+		err = safehttp.Redact(err)
+		problem := s.explain(err)
 		pause := pause(failures)
 		failures++
 		s.log.Warn("server failed", "error", err, "again_in", pause.Round(time.Millisecond))
@@ -131,20 +134,25 @@ func (s *server) enter(state State, client *mcp.Client, tools []dragoman.Tool) {
 		}
 	}
 	s.mu.Lock()
-	had := s.client != nil
-	s.client, s.tools, s.status = client, tools, state
-	switch {
-	case client != nil && !had:
-		close(s.ready)
-	case client == nil && had:
-		s.ready = make(chan struct{})
+	changed := len(s.tools) > 0 || len(tools) > 0
+	if state.Phase == s.status.Phase {
+		state.Since = s.status.Since
 	}
+	if client != s.client || state.Phase != s.status.Phase {
+		close(s.moved)
+		s.moved = make(chan struct{})
+	}
+	s.client, s.tools, s.status = client, tools, state
 	s.mu.Unlock()
-	s.set.publish()
+	if changed {
+		s.set.publish()
+	}
 }
 
-// session is one connection from its start to its end. It returns why it ended.
-func (s *server) session(ctx context.Context) error {
+// session is one connection from its start to its end. It returns how long the
+// server was connected, and why it is not any more.
+func (s *server) session(ctx context.Context) (up time.Duration, err error) {
+	s.stderr.clear()
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	startup, cancel := context.WithTimeoutCause(ctx, s.config.StartupTimeout, errStartup)
@@ -153,29 +161,32 @@ func (s *server) session(ctx context.Context) error {
 		Name: s.set.options.Name, Version: s.set.options.Version, Label: s.label, Era: s.era,
 		Elicit:        s.set.options.Elicit,
 		OnListChanged: s.onListChanged,
-		Logger:        s.log,
+		Logger:        s.set.options.Logger, // it names the server itself
 		Limits:        limits(s.set.options.MaxMessage),
 	})
 	if err != nil {
-		return s.startError(startup, err)
+		return 0, s.startError(startup, err)
 	}
 	defer client.Close()
 	s.era = client.Era()
 	if err := s.relist(startup, client); err != nil {
-		return s.startError(startup, err)
+		return 0, s.startError(startup, err)
 	}
 	s.settle()
+	connected := time.Now()
 	s.log.Info("server connected", "era", client.Era(), "version", client.ProtocolVersion(), "tools", len(s.list()))
+	changed, calm := s.changed, (<-chan time.Time)(nil)
 	for {
 		select {
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return time.Since(connected), context.Cause(ctx)
 		case <-client.Done():
-			if err := client.Err(); err != nil {
-				return fmt.Errorf("connection lost: %w", err)
-			}
-			return errors.New("connection lost")
-		case <-s.changed:
+			return time.Since(connected), fmt.Errorf("connection lost: %w", client.Err())
+		case <-calm:
+			changed, calm = s.changed, nil
+		case <-changed:
+			// A server that says so all the time is heard once in a while.
+			changed, calm = nil, time.After(relistPause)
 			relisting, cancel := context.WithTimeout(ctx, s.config.StartupTimeout)
 			err := s.relist(relisting, client)
 			cancel()
@@ -185,6 +196,10 @@ func (s *server) session(ctx context.Context) error {
 		}
 	}
 }
+
+// relistPause is the time after listing tools again before they are listed once
+// more.
+const relistPause = time.Second
 
 func limits(maxMessage int64) mcp.Limits {
 	return mcp.Limits{Message: maxMessage}
@@ -229,91 +244,18 @@ func (s *server) relist(ctx context.Context, client *mcp.Client) error {
 	return nil
 }
 
-// current returns the client, or waits a moment for a server that is starting,
-// or starting again.
-func (s *server) current(ctx context.Context) *mcp.Client {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	for {
-		s.mu.Lock()
-		client, ready, failing := s.client, s.ready, s.status.Phase == Failed && time.Until(s.status.Retry) > 3*time.Second
-		s.mu.Unlock()
-		if client != nil || failing {
-			return client
-		}
-		select {
-		case <-ready:
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
-// call runs one call. A call that was provably not sent is sent once more, over
-// a new connection; one whose outcome is unknown only if running it twice does
-// no harm.
-func (s *server) call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
-	defer cancel()
-	select {
-	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
-	case <-ctx.Done():
-		return dragoman.Result{}, context.Cause(ctx)
-	}
-	for attempt := 0; ; attempt++ {
-		client := s.current(ctx)
-		if ctx.Err() != nil {
-			return dragoman.Result{}, context.Cause(ctx)
-		}
-		if client == nil {
-			return dragoman.Result{Problem: s.unavailable()}, nil
-		}
-		res, err := client.Call(ctx, call)
-		if err != nil || res.Problem == nil || attempt > 0 {
-			return res, err
-		}
-		switch res.Problem.Code {
-		case dragoman.CodeServerUnavailable:
-		case dragoman.CodeUnknownOutcome:
-			if call.Tool.EffectiveClass() == dragoman.MayChange {
-				return res, nil
-			}
-		default:
-			return res, nil
-		}
-		s.log.Info("calling again", "tool", call.Tool.Original, "after", res.Problem.Code)
-	}
-}
-
-// unavailable is what a model is told about a server that is not connected.
-func (s *server) unavailable() *dragoman.Problem {
-	state := s.state()
-	p := &dragoman.Problem{
-		Code:    dragoman.CodeServerUnavailable,
-		Message: fmt.Sprintf("The server %q is not available now; the call was not made.", s.label),
-	}
-	if state.Problem != nil && state.Problem.Code == dragoman.CodeNeedsAuthorization {
-		return state.Problem
-	}
-	if !state.Retry.IsZero() {
-		p.RetryAfter = max(time.Second, time.Until(state.Retry).Round(time.Second))
-	}
-	return p
-}
-
-// explain turns the error that ended a session into words for people.
-func explain(err error) *dragoman.Problem {
-	p := &dragoman.Problem{Code: dragoman.CodeServerUnavailable, Message: "unknown"}
-	if err == nil {
-		return p
-	}
-	p.Message = err.Error()
+// explain turns the error that ended a session into words for people, with what
+// a local server said at its end.
+func (s *server) explain(err error) *dragoman.Problem {
 	if known := dragoman.AsProblem(err); known != nil {
 		return known
 	}
+	p := &dragoman.Problem{Code: dragoman.CodeServerUnavailable, Message: err.Error()}
 	if _, ok := errors.AsType[*mcp.AuthorizationError](err); ok {
 		p.Code = dragoman.CodeNeedsAuthorization
+	}
+	if said := s.stderr.String(); said != "" {
+		p.Message += "; it wrote: " + said
 	}
 	return p
 }

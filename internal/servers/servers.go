@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/safehttp"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
@@ -78,19 +79,31 @@ func New(configs map[string]Config, o Options) *Set {
 
 func (s *Set) add(label string, config Config, transport func(context.Context) mcp.Transport) {
 	config.SetDefaults()
-	log := s.options.Logger.With("server", label)
-	if transport == nil {
-		fixed := config.connect(log)
-		transport = func(context.Context) mcp.Transport { return fixed }
-	}
-	s.servers[label] = &server{
-		set: s, label: label, config: config, transport: transport, log: log,
+	server := &server{
+		set: s, label: label, config: config, transport: transport,
+		log:     s.options.Logger.With("server", label),
 		slots:   make(chan struct{}, config.MaxInFlight),
 		settled: make(chan struct{}),
 		changed: make(chan struct{}, 1),
 		status:  State{Label: label, Phase: Starting, Since: time.Now()},
-		ready:   make(chan struct{}),
+		moved:   make(chan struct{}),
+		tidy:    func() {},
 	}
+	switch {
+	case transport != nil:
+	case config.Command != "":
+		local := config.local(func(line string) {
+			server.log.Info("stderr", "line", line)
+			server.stderr.add(line)
+		})
+		server.transport = func(context.Context) mcp.Transport { return local }
+	default:
+		client := safehttp.NewClient(safehttp.Options{})
+		remote := config.remote(client)
+		server.transport = func(context.Context) mcp.Transport { return remote }
+		server.tidy = client.CloseIdleConnections
+	}
+	s.servers[label] = server
 }
 
 // Tools returns the tools of all servers that are connected, sorted by server.
@@ -133,13 +146,11 @@ func (s *Set) Ready() bool {
 	if time.Since(s.started) >= s.options.Grace {
 		return true
 	}
-	done, cancel := context.WithCancel(context.Background())
-	cancel()
 	for _, server := range s.servers {
 		select {
 		case <-server.settled:
 		default:
-			return s.wait(done)
+			return false
 		}
 	}
 	return true
