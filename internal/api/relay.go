@@ -46,11 +46,13 @@ func (a *API) relayTarget(w http.ResponseWriter, r *http.Request) (*upstream.Ups
 		if err != nil {
 			return nil, err
 		}
+		up, body, err := a.jsonTarget(body)
+		if err != nil {
+			return nil, err
+		}
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-		if o, err := rawjson.ParseObject(body); err == nil {
-			if name, ok := rawjson.String(o.Get("model")); ok {
-				return a.upstream(name)
-			}
+		if up != nil {
+			return up, nil
 		}
 	case kind == "multipart/form-data":
 		if name := peekModel(r, params["boundary"]); name != "" {
@@ -61,6 +63,39 @@ func (a *API) relayTarget(w http.ResponseWriter, r *http.Request) (*upstream.Ups
 		return a.upstream(name)
 	}
 	return a.Upstreams.First(), nil
+}
+
+// jsonTarget finds the upstream of the model that a JSON body names, and returns
+// the body with the name by which that upstream knows the model; nil when it
+// names none. The body must be JSON in everybody's reading: what is decided here
+// is what the upstream gets.
+func (a *API) jsonTarget(body []byte) (*upstream.Upstream, []byte, error) {
+	if len(body) == 0 {
+		return nil, body, nil // a POST that needs none
+	}
+	if err := rawjson.Check(body); err != nil {
+		return nil, nil, &openai.Error{
+			Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Code: openai.CodeInvalidJSON,
+			Message: "The request body is not valid JSON: " + err.Error() + ".", Err: err,
+		}
+	}
+	o, err := rawjson.ParseObject(body)
+	if err != nil {
+		return nil, body, nil
+	}
+	name, ok := rawjson.String(o.Get("model"))
+	if !ok {
+		return nil, body, nil
+	}
+	up, err := a.upstream(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if theirs := up.ModelName(name); theirs != name {
+		o.Set("model", rawjson.Quote(theirs))
+		body = o.Bytes()
+	}
+	return up, body, nil
 }
 
 // peekModel looks for a field named model in the first 64 KiB of a form, which
