@@ -47,31 +47,54 @@ func (d *Dialect) Convert(list json.RawMessage) (*Document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading a list of tools: %w", err)
 	}
-	doc := &Document{Tools: []json.RawMessage{}, Report: []Reported{}, Quarantined: []Quarantined{}}
-	taken := map[string]string{}
+	doc := newDocument(d)
 	for _, entry := range entries {
-		tool, problem := readTool(entry)
-		var plan *Plan
-		if problem == nil {
-			plan, problem = d.Plan(tool)
-		}
-		if problem == nil {
-			if other, ok := taken[plan.Name()]; ok {
-				problem = invalidTool(fmt.Sprintf("The name %q is already that of the tool %q.", plan.Name(), other))
-			}
-		}
-		if problem != nil {
-			doc.Quarantined = append(doc.Quarantined, Quarantined{Tool: tool.Name, Reason: problem.Message})
-			continue
-		}
-		taken[plan.Name()] = tool.Name
-		doc.Plans = append(doc.Plans, plan)
-		doc.Tools = append(doc.Tools, plan.Function())
-		for _, c := range plan.Report() {
-			doc.Report = append(doc.Report, Reported{Tool: tool.Name, Change: c})
+		doc.add(readTool(entry))
+	}
+	return doc.Document, nil
+}
+
+// ConvertTools converts tools that were read, and named, before.
+func (d *Dialect) ConvertTools(tools []dragoman.Tool) *Document {
+	doc := newDocument(d)
+	for _, t := range tools {
+		doc.add(t, t.Quarantined)
+	}
+	return doc.Document
+}
+
+// A document is a Document that is being made.
+type document struct {
+	*Document
+	dialect *Dialect
+	taken   map[string]string // the tools that have a name
+}
+
+func newDocument(d *Dialect) *document {
+	doc := &Document{Tools: []json.RawMessage{}, Report: []Reported{}, Quarantined: []Quarantined{}}
+	return &document{doc, d, map[string]string{}}
+}
+
+func (doc *document) add(tool dragoman.Tool, problem *dragoman.Problem) {
+	var plan *Plan
+	if problem == nil {
+		plan, problem = doc.dialect.Plan(tool)
+	}
+	if problem == nil {
+		if other, ok := doc.taken[plan.Name()]; ok {
+			problem = invalidTool(fmt.Sprintf("The name %q is already that of the tool %q.", plan.Name(), other))
 		}
 	}
-	return doc, nil
+	if problem != nil {
+		doc.Quarantined = append(doc.Quarantined, Quarantined{Tool: tool.Name, Reason: problem.Message})
+		return
+	}
+	doc.taken[plan.Name()] = tool.Name
+	doc.Plans = append(doc.Plans, plan)
+	doc.Tools = append(doc.Tools, plan.Function())
+	for _, c := range plan.Report() {
+		doc.Report = append(doc.Report, Reported{Tool: tool.Name, Change: c})
+	}
 }
 
 // toolEntries takes the list apart. Only its frame has to be well-formed: what
