@@ -27,8 +27,8 @@ func (c *conversion) addMissing() {
 // defineRequired drops required names that are no properties, where they are
 // refused.
 func (c *conversion) defineRequired() {
-	if !c.rules.bad(RequiredUndefined) {
-		return
+	if !c.rules.bad(RequiredUndefined) || c.rules.Form != "" {
+		return // a strict object without the property would never be valid
 	}
 	c.each(func(n *schema.Node) {
 		var kept []string
@@ -74,7 +74,7 @@ func (c *conversion) openExplicitly() {
 func (c *conversion) openObjects() {
 	c.each(func(n *schema.Node) {
 		extra := n.Get("additionalProperties")
-		if extra.Kind() == schema.Object && unrestricted(extra) && c.rules.bad(EmptySchema) {
+		if extra.Kind() == schema.Object && unrestricted(extra) && (c.rules.bad(EmptySchema) || c.rules.bad(Map)) {
 			extra = schema.NewBool(true)
 			n.Set("additionalProperties", extra)
 		}
@@ -87,7 +87,7 @@ func (c *conversion) openObjects() {
 				n.Delete("additionalProperties")
 				c.widen("openObjects", n, "additionalProperties: false binds nobody in a tool that is not strict")
 			}
-		case extra.IsBool(true) && c.rules.bad(Open):
+		case extra.IsBool(true) && c.rules.bad(Open) && c.rules.Form == "":
 			n.Delete("additionalProperties")
 			c.say("openObjects", n, "additionalProperties: true is not taken; it says what silence says")
 		}
@@ -96,6 +96,9 @@ func (c *conversion) openObjects() {
 
 // writeMaps deals with objects whose names are arbitrary.
 func (c *conversion) writeMaps() {
+	if c.rules.Form != "" {
+		return // makeStrict refuses what arbitrary names may be in
+	}
 	besideText := map[*schema.Node]bool{}
 	c.each(func(n *schema.Node) {
 		branches := n.Get("anyOf").Items()

@@ -161,7 +161,7 @@ func (b *building) settle(report []Change) (*Plan, *dragoman.Problem) {
 func (b *building) attempt(rules *Rules, strict bool) (p *Plan, why string, problem *dragoman.Problem) {
 	for unroll := 2; unroll >= 0; unroll-- {
 		p, why, problem = b.attemptOnce(rules, strict, unroll)
-		if p != nil || problem != nil || !rules.bad(Recursion) || !b.doc.Recursive() {
+		if p != nil || problem != nil || !rules.bad(Recursion) && !rules.bad(RefDefs) || !b.doc.Recursive() {
 			break
 		}
 	}

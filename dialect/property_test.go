@@ -229,9 +229,13 @@ func generated(r *rand.Rand, root, n *schema.Node) *schema.Node {
 type generator struct {
 	r    *rand.Rand
 	root *schema.Node
+	made int
 }
 
 func (g *generator) value(n *schema.Node, depth int) *schema.Node {
+	if g.made++; g.made > 2000 {
+		return schema.NewNull()
+	}
 	if target := resolveRef(g.root, n); target != nil {
 		if depth > 40 {
 			return schema.NewNull()
@@ -354,7 +358,7 @@ func (g *generator) number(n *schema.Node, t string) *schema.Node {
 	if t == "number" && g.r.IntN(2) == 0 {
 		return schema.NewNumber(strconv.FormatFloat(low+g.r.Float64()*(high-low), 'g', 6, 64))
 	}
-	return schema.NewNumber(strconv.FormatInt(int64(low)+g.r.Int64N(int64(max(high-low, 1))), 10))
+	return schema.NewNumber(strconv.FormatInt(int64(low)+g.r.Int64N(int64(min(max(high-low, 1), 1e15))), 10))
 }
 
 func (g *generator) text(n *schema.Node) string {
@@ -365,7 +369,7 @@ func (g *generator) text(n *schema.Node) string {
 	}
 	length := g.r.IntN(12)
 	if m, err := strconv.Atoi(n.Get("minLength").Text()); err == nil {
-		length = max(length, m)
+		length = max(length, min(m, 1000))
 	}
 	if m, err := strconv.Atoi(n.Get("maxLength").Text()); err == nil {
 		length = min(length, m)
@@ -416,7 +420,7 @@ func (g *generator) array(n *schema.Node, depth int) *schema.Node {
 		length = 0
 	}
 	if m, err := strconv.Atoi(n.Get("minItems").Text()); err == nil {
-		length = max(length, m)
+		length = max(length, min(m, 20))
 	}
 	if m, err := strconv.Atoi(n.Get("maxItems").Text()); err == nil {
 		length = min(length, m)

@@ -145,7 +145,8 @@ func (c *conversion) makeStrict() {
 		}
 		properties := n.Get("properties").Members()
 		extra := n.Get("additionalProperties")
-		if extra != nil && !extra.IsBool(false) {
+		more := n.Get("unevaluatedProperties")
+		if extra != nil && !extra.IsBool(false) || n.Has("patternProperties") || more != nil && !more.IsBool(false) {
 			c.fail(n, "an object with arbitrary members can not be strict")
 			return
 		}
