@@ -4,9 +4,9 @@
 //
 // A [Dialect] is data: what a provider, or an engine behind the OpenAI wire,
 // takes in a schema and on the wire. [For] finds one by name, [ForHost] by the
-// address of the API. [Dialect.Plan] converts one tool; the [Plan] holds the
-// ready bytes of the function tool, says what was changed and why, and brings
-// arguments back:
+// address of the API, and [Table.Derive] makes one's own. [Dialect.Plan]
+// converts one tool; the [Plan] holds the ready bytes of the function tool, says
+// what was changed and why, and brings arguments back:
 //
 //	d := dialect.ForHost("https://api.openai.com/v1")
 //	plan, problem := d.Plan(tool)
@@ -16,4 +16,35 @@
 //	request.Tools = append(request.Tools, plan.Function())
 //	…
 //	arguments, repairs, problem := plan.Decode(call.Function.Arguments, choice.FinishReason)
+//
+// # What a plan promises
+//
+// The schema that is sent was judged by a checker written from the dialect's
+// rules alone. Arguments that fit the server's schema can be written in the form
+// that is sent, and come back equal, unless a [Change] says that it narrows.
+// Whatever the model answers becomes arguments that the server's own schema
+// takes, or a problem to tell the model. A tool that a dialect can not take in
+// any form goes out as an object, with its schema in the description.
+//
+// A tool is strict only where that is equivalent: an object whose members may
+// have any name, or a property that is optional and nullable at once, keeps it
+// from that. What a dialect does not take moves to the description: defaults,
+// enums, bounds, alternatives, and the fields of the result.
+//
+// # How arguments come back
+//
+// First it is decided whether the text is complete: arguments that were cut off
+// are never run. Then they are read, tolerantly where they have to be, mapped
+// back, and judged by the server's schema. Only where that fails is a value
+// changed, and only so that it fits: "5" becomes 5 where a number is asked for
+// and no text would do. Each [Repair] names its rule.
+//
+// Rules of reading: emptyArguments, doubleEncoding, codeFence, quotes,
+// unquotedNames, trailingComma, pythonLiterals, rawControls, strayBackslash,
+// loneSurrogate, invalidUTF8, literalEscapes, duplicateKeys (the last counts),
+// extraClosers, emptyObjectBefore, emptyObjectBehind, repeatedObject.
+//
+// Rules of fitting: dropNull, enumCase, numberFromString, booleanFromString,
+// nullFromString, objectFromString, arrayFromString, stringFromNumber,
+// stringFromBoolean, wrapInArray, plainInteger, originalForm.
 package dialect

@@ -3,10 +3,17 @@
 //
 // [Parse] makes an ordered tree of bytes: the order of members, the spelling of
 // numbers and unknown keywords survive, duplicate member names are refused, and
-// a tree that was not changed is written back byte for byte. Decoding a schema
-// into a map or a struct instead loses all of that, and with it tools.
+// what was not changed is written back byte for byte. Decoding a schema into a
+// map or a struct instead loses all of that, and with it tools.
 //
-// A [Validator] judges values by a schema exactly as the server that wrote the
-// schema would, tells in plain words what is wrong with them, and never fetches
-// anything.
+// [Admit] decides whether a schema of a stranger can be worked with at all. It
+// knows JSON Schema from draft 4 to 2020-12, brings older ones to 2020-12,
+// resolves every reference within the document, finds recursion, and refuses
+// what is over a limit, leads to the network or nowhere, or never ends. What it
+// refuses it names by a JSON pointer.
+//
+// A [Validator] judges values by an admitted schema, tells in plain words what
+// is wrong with them, never fetches anything, and ends in bounded time. Formats
+// are not judged, as 2020-12 says; a pattern that RE2 does not know is not
+// judged either, and [Validator.Unchecked] says so.
 package schema
