@@ -7,9 +7,10 @@ import (
 	dragoman "github.com/dragoman-mcp/dragoman"
 )
 
-// cacheSize is the number of plans that a dialect keeps: some 20 MB at worst
-// for tools as they are, far more tools than anybody offers to one model.
-const cacheSize = 4096
+// cacheSize is the number of plans that a dialect keeps. A plan of a real tool
+// takes 25 to 45 KB in the mean, so a full cache some 50 to 90 MB:
+// far more tools than anybody offers to one model.
+const cacheSize = 2048
 
 type cached struct {
 	plan    *Plan
