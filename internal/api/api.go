@@ -1,7 +1,8 @@
 // Package api is the door for programs that speak the OpenAI API.
 //
 //	POST /v1/chat/completions   with our tools offered, called and answered
-//	POST /v1/tools/call         one call, for people with a loop of their own
+//	GET  /v1/tools              the function tools, for people with a loop of their own
+//	POST /v1/tools/call         one call, for the same people
 //	GET  /v1/models             the models of all upstreams
 //	     /v1/...                everything else, passed to the upstream untouched
 //
@@ -41,6 +42,8 @@ type Options struct {
 	Loop dragoman.Loop
 	// Dialect finds the dialect of an upstream.
 	Dialect func(*upstream.Upstream) *dialect.Dialect
+	// Dialects are those that requests can name.
+	Dialects *dialect.Table
 	// Results says how results look to a model.
 	Results Results
 	// Shelf keeps what was cut of results; the toolsets must run read_more on it.
@@ -80,6 +83,7 @@ func New(o Options) *API {
 	}
 	a := &API{Options: o, mux: http.NewServeMux()}
 	a.mux.HandleFunc("POST /v1/chat/completions", a.chat)
+	a.mux.HandleFunc("GET /v1/tools", a.listTools)
 	a.mux.HandleFunc("POST /v1/tools/call", a.callTool)
 	a.mux.HandleFunc("GET /v1/models", a.models)
 	a.mux.HandleFunc("/v1/", a.relay)

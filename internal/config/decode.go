@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -61,7 +62,10 @@ func fieldsOf(t reflect.Type) []field {
 	return fields
 }
 
-var durationType = reflect.TypeFor[time.Duration]()
+var (
+	durationType = reflect.TypeFor[time.Duration]()
+	rawType      = reflect.TypeFor[json.RawMessage]() // a document of its own
+)
 
 // A decoder fills a struct from a tree and collects what is wrong.
 type decoder struct {
@@ -115,6 +119,8 @@ func (d *decoder) value(n *node, v reflect.Value, path string, f field) {
 	switch {
 	case v.Type() == durationType:
 		d.duration(n, v, path)
+	case v.Type() == rawType:
+		v.SetBytes(n.appendJSON(nil))
 	case v.Kind() == reflect.Struct:
 		d.structure(n, v, path)
 	case v.Kind() == reflect.Map:

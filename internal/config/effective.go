@@ -76,6 +76,8 @@ func empty(v reflect.Value) bool {
 // value prints what follows a key.
 func (p *printer) value(v reflect.Value, path string, f field, depth int, compact bool) {
 	switch {
+	case v.Type() == rawType: // JSON is YAML
+		p.out.WriteString(" " + strings.TrimSpace(string(v.Bytes())) + "\n")
 	case (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.Len() == 0:
 		p.out.WriteString(map[reflect.Kind]string{reflect.Slice: " []\n", reflect.Map: " {}\n"}[v.Kind()])
 	case v.Kind() == reflect.Struct:

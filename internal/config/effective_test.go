@@ -19,6 +19,7 @@ allowed_origins: []
 auth:
   api_keys: []
 models: []
+dialects: []
 mcpServers: {}
 names:
   strategy: label
@@ -61,6 +62,7 @@ models:
   - base_url: ${CANARY_URL}
     api_key: canary
     headers: {X-Anything: canary, X-Filled: "${CANARY}"}
+dialects: []
 mcpServers:
   a:
     command: x
@@ -89,6 +91,7 @@ models:
       X-Anything: "***"
       X-Filled: "***"
     timeout: 10m
+dialects: []
 mcpServers:
   a:
     command: x

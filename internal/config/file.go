@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"maps"
 	"net"
 	"net/url"
@@ -24,6 +25,7 @@ type File struct {
 	Auth           Auth     `yaml:"auth" doc:"Who may call the gateway."`
 
 	Models     []upstream.Model          `yaml:"models" doc:"Model APIs; the first entry that matches a model's name serves it. Without any, OPENAI_BASE_URL and OPENAI_API_KEY are used, else every name is served by the built-in rehearsal model."`
+	Dialects   []Dialect                 `yaml:"dialects" doc:"Dialects beside, or in place of, those that are built in."`
 	MCPServers map[string]servers.Config `yaml:"mcpServers" keys:"label" doc:"MCP servers by their labels, as other clients have them. Without any, the built-in demo server runs."`
 	Names      Names                     `yaml:"names" doc:"What tools are called."`
 
@@ -114,6 +116,18 @@ func (f *File) Validate() error {
 	for _, origin := range f.AllowedOrigins {
 		if !isOrigin(origin) {
 			return &keyError{"allowed_origins", strconv.Quote(origin) + " is not an origin; one is a scheme, a host and maybe a port, such as https://example.com"}
+		}
+	}
+	table, err := f.Table()
+	if err != nil {
+		return err
+	}
+	for i, m := range f.Models {
+		if m.Dialect == "" {
+			continue
+		}
+		if _, err := table.For(m.Dialect); err != nil {
+			return &keyError{"models", fmt.Sprintf("entry %d (%s): %v", i+1, m.Match, err)}
 		}
 	}
 	return nil

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 )
 
 // kind is the kind of a node.
@@ -61,6 +63,39 @@ func (n *node) entry(name string) *entry {
 		}
 	}
 	return nil
+}
+
+// appendJSON appends the node as JSON. Variables in it are not filled in.
+func (n *node) appendJSON(dst []byte) []byte {
+	switch n.kind {
+	case nullKind:
+		return append(dst, "null"...)
+	case boolKind, numberKind:
+		if jsontext.Value(n.text).IsValid() {
+			return append(dst, n.text...)
+		}
+		return rawjson.AppendQuote(dst, n.text) // such as 0x10, which JSON can not write
+	case listKind:
+		dst = append(dst, '[')
+		for i, item := range n.items {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = item.appendJSON(dst)
+		}
+		return append(dst, ']')
+	case mapKind:
+		dst = append(dst, '{')
+		for i, e := range n.entries {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(rawjson.AppendQuote(dst, e.name), ':')
+			dst = e.value.appendJSON(dst)
+		}
+		return append(dst, '}')
+	}
+	return rawjson.AppendQuote(dst, n.text)
 }
 
 // Bounds on what a file can hold. They are far beyond any real configuration

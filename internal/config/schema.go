@@ -83,6 +83,8 @@ func schemaOf(v reflect.Value, f field) object {
 		return append(schema, structSchema(v)...)
 	case v.Kind() == reflect.Map:
 		return append(schema, mapSchema(v.Type().Elem(), f)...)
+	case v.Type() == rawType:
+		return append(schema, member{"type", "object"})
 	case v.Kind() == reflect.Slice:
 		items := object{{"$ref", "#/$defs/text"}}
 		if elem := v.Type().Elem(); elem.Kind() == reflect.Struct {

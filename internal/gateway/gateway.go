@@ -5,7 +5,6 @@ package gateway
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -45,6 +44,7 @@ type Gateway struct {
 	file      *config.File
 	log       *slog.Logger
 	keys      *caller.Keys
+	dialects  *dialect.Table
 	upstreams *upstream.Set
 	demo      *demo.Demo
 	servers   *servers.Set
@@ -72,13 +72,8 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, m := range file.Models {
-		if m.Dialect == "" {
-			continue
-		}
-		if _, err := dialect.For(m.Dialect); err != nil {
-			return nil, fmt.Errorf("models[%d].dialect: %w", i, err)
-		}
+	if g.dialects, err = file.Table(); err != nil {
+		return nil, err
 	}
 	g.startServers(o)
 	g.api = api.New(api.Options{
@@ -89,7 +84,8 @@ func New(file *config.File, o Options) (*Gateway, error) {
 			Rounds: file.Loop.Rounds, Calls: file.Loop.Calls, Parallel: file.Loop.Parallel, Bytes: file.Loop.Bytes,
 			Timeout: file.Loop.Timeout, CallTimeout: file.Loop.CallTimeout,
 		},
-		Dialect:           dialectOf,
+		Dialect:           g.dialectOf,
+		Dialects:          g.dialects,
 		Results:           file.Results,
 		Shelf:             &g.shelf,
 		MaxBody:           file.HTTP.MaxBody,
@@ -134,17 +130,17 @@ func (g *Gateway) connectDemo(ctx context.Context) mcp.Transport {
 }
 
 // dialectOf returns the dialect that an upstream speaks.
-func dialectOf(up *upstream.Upstream) *dialect.Dialect {
+func (g *Gateway) dialectOf(up *upstream.Upstream) *dialect.Dialect {
 	name := up.Dialect
 	if name == "" && up.Rehearsal {
 		name = "openai" // what the rehearsal model checks
 	}
 	if name != "" {
-		if d, err := dialect.For(name); err == nil {
+		if d, err := g.dialects.For(name); err == nil {
 			return d
 		}
 	}
-	return dialect.ForHost(up.BaseURL.String())
+	return g.dialects.ForHost(up.BaseURL.String())
 }
 
 // caller returns who makes a request that has passed the front.
@@ -159,13 +155,16 @@ func (g *Gateway) Servers() *servers.Set { return g.servers }
 // Upstreams returns the model APIs.
 func (g *Gateway) Upstreams() *upstream.Set { return g.upstreams }
 
+// Dialects returns all dialects.
+func (g *Gateway) Dialects() *dialect.Table { return g.dialects }
+
 // Dialect returns the dialect that requests for a model are made in.
 func (g *Gateway) Dialect(model string) (*dialect.Dialect, error) {
 	up, err := g.upstreams.For(model)
 	if err != nil {
 		return nil, err
 	}
-	return dialectOf(up), nil
+	return g.dialectOf(up), nil
 }
 
 // Chat answers a chat request of a person at this machine.

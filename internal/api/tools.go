@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -93,21 +94,22 @@ func (a *API) parseToolsCall(body []byte, who caller.Caller) (*toolsCall, error)
 			return nil, openai.Invalid("arguments", "\"arguments\" must be a string, as the model wrote it, or an object.")
 		}
 	}
-	return request, a.readDialect(o, &request.reader)
+	name, _ := rawjson.String(o.Get("dialect"))
+	model, _ := rawjson.String(o.Get("model"))
+	return request, a.readDialect(name, model, &request.reader)
 }
 
 // readDialect finds out which dialect a request means: by its dialect, or by the
 // model that it is for.
-func (a *API) readDialect(o *rawjson.Object, to *reader) (err error) {
-	if name, ok := rawjson.String(o.Get("dialect")); ok {
-		if to.dialect, err = dialect.For(name); err != nil {
+func (a *API) readDialect(name, model string, to *reader) (err error) {
+	switch {
+	case name != "":
+		if to.dialect, err = a.Dialects.For(name); err != nil {
 			return openai.Invalid("dialect", err.Error()+".")
 		}
 		return nil
-	}
-	model, _ := rawjson.String(o.Get("model"))
-	if model == "" {
-		to.dialect, err = dialect.For(dialect.Conservative)
+	case model == "":
+		to.dialect, err = a.Dialects.For(dialect.Conservative)
 		return err
 	}
 	up, err := a.upstream(model)
@@ -116,6 +118,32 @@ func (a *API) readDialect(o *rawjson.Object, to *reader) (err error) {
 	}
 	to.dialect, to.model, to.form = a.Dialect(up), model, up.Results
 	return nil
+}
+
+// listTools answers GET /v1/tools with the document of dragoman convert, for the
+// tools of the caller: those to offer, what was done to them, and those that no
+// model can be offered.
+func (a *API) listTools(w http.ResponseWriter, r *http.Request) {
+	to := reader{who: a.Caller(r)}
+	query := r.URL.Query()
+	if err := a.readDialect(query.Get("dialect"), query.Get("model"), &to); err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	toolset, err := a.Tools(to.who, nil)
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	tools, err := toolset.Tools(r.Context())
+	if err != nil {
+		a.fail(w, r, fmt.Errorf("listing tools: %w", err))
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(to.dialect.ConvertTools(tools))
 }
 
 // call makes the call of a model that was offered tools.
