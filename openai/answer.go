@@ -391,6 +391,13 @@ func (c *Chat) extra(r *reply) json.RawMessage {
 		rounds = append(rounds, round.Bytes())
 	}
 	o.Set("rounds", rawjson.AppendArray(nil, rounds))
+	if len(c.ours.left) > 0 {
+		var left []json.RawMessage
+		for _, name := range c.ours.left {
+			left = append(left, rawjson.Quote(name))
+		}
+		o.Set("left_out", rawjson.AppendArray(nil, left))
+	}
 	if c.request.wantMessages {
 		o.Set("messages", rawjson.AppendArray(nil, c.history[c.from:]))
 	}

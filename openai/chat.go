@@ -153,7 +153,7 @@ func NewChat(request *ChatRequest, w http.ResponseWriter, options ChatOptions) (
 
 // Offer implements [dragoman.Conversation].
 func (c *Chat) Offer(tools []dragoman.Tool) error {
-	c.ours = c.options.Offers.get(avoid(tools, c.request.names), c.options.Dialect)
+	c.ours = c.options.Offers.get(avoid(tools, c.request.names), c.options.Dialect, len(c.request.tools))
 	if len(c.ours.left) > 0 {
 		c.options.Log.Warn("tools left out of a request", "dialect", c.options.Dialect.Name(), "count", len(c.ours.left), "first", c.ours.left[0])
 	}
@@ -233,6 +233,9 @@ func (c *Chat) body(last bool) [][]byte {
 		o.Set("tool_choice", raw)
 	} else {
 		o.Delete("tool_choice")
+	}
+	if wire.NoParallelWithStrict && c.ours.strict && len(ours) > 0 {
+		o.Set("parallel_tool_calls", json.RawMessage("false"))
 	}
 	o.Set("tools", nil) // put in below
 	head, tail, _ := o.Split("tools")

@@ -17,6 +17,7 @@ type offer struct {
 	index     *dragoman.Index
 	plans     map[*dragoman.Tool]*dialect.Plan
 	functions []byte // the elements of tools, joined by commas
+	strict    bool   // one of them is strict
 	left      []string
 }
 
@@ -34,54 +35,69 @@ type cachedOffer struct {
 	first   *dragoman.Tool // with n, the identity of a list; lists never change
 	n       int
 	dialect *dialect.Dialect
+	room    int
 	offer   *offer
 }
 
 const maxCachedOffers = 32
 
-// get returns the offer of tools in a dialect, made now or before.
-func (s *Offers) get(tools []dragoman.Tool, d *dialect.Dialect) *offer {
-	if len(tools) == 0 {
-		return makeOffer(nil, d)
+// get returns the offer of tools in a dialect, made now or before. The client
+// brings that many tools of its own.
+func (s *Offers) get(tools []dragoman.Tool, d *dialect.Dialect, clients int) *offer {
+	room := d.Wire().MaxTools
+	if room > 0 {
+		room = max(room-clients, 0)
+	}
+	if len(tools) == 0 || d.Wire().MaxTools > 0 && room == 0 {
+		return makeOffer(nil, d, 0)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.recent {
-		if c.first == &tools[0] && c.n == len(tools) && c.dialect == d {
+		if c.first == &tools[0] && c.n == len(tools) && c.dialect == d && c.room == room {
 			return c.offer
 		}
 	}
 	if len(s.recent) >= maxCachedOffers {
 		s.recent = append([]cachedOffer(nil), s.recent[1:]...)
 	}
-	o := makeOffer(tools, d)
-	s.recent = append(s.recent, cachedOffer{&tools[0], len(tools), d, o})
+	o := makeOffer(tools, d, room)
+	s.recent = append(s.recent, cachedOffer{&tools[0], len(tools), d, room, o})
 	return o
 }
 
-// makeOffer plans each tool that can be offered. Tools that the dialect can not
-// take, and tools beyond its limit, are left out and named.
-func makeOffer(tools []dragoman.Tool, d *dialect.Dialect) *offer {
+// makeOffer plans each tool that can be offered and fits them into one request
+// with room for that many, or for any number if it is zero. Tools that the
+// dialect can not take, and tools for which there is no room, are left out and
+// named.
+func makeOffer(tools []dragoman.Tool, d *dialect.Dialect, room int) *offer {
 	o := &offer{plans: make(map[*dragoman.Tool]*dialect.Plan, len(tools))}
-	kept := make([]dragoman.Tool, 0, len(tools))
+	byName := make(map[string]dragoman.Tool, len(tools))
 	plans := make([]*dialect.Plan, 0, len(tools))
 	for _, t := range tools {
 		if t.Quarantined != nil {
 			continue
 		}
 		plan, problem := d.Plan(t)
-		if problem != nil || d.Wire().MaxTools > 0 && len(kept) == d.Wire().MaxTools {
+		if problem != nil {
 			o.left = append(o.left, t.Name)
 			continue
 		}
-		kept, plans = append(kept, t), append(plans, plan)
-		if len(o.functions) > 0 {
+		plans, byName[plan.Name()] = append(plans, plan), t
+	}
+	plans, left, _ := d.Fit(plans, dialect.Budget{Tools: room})
+	for _, plan := range left {
+		o.left = append(o.left, plan.Name())
+	}
+	kept := make([]dragoman.Tool, len(plans))
+	for i, plan := range plans {
+		kept[i] = byName[plan.Name()]
+		o.plans[&kept[i]] = plan
+		o.strict = o.strict || plan.Strict()
+		if i > 0 {
 			o.functions = append(o.functions, ',')
 		}
 		o.functions = append(o.functions, plan.Function()...)
-	}
-	for i := range kept {
-		o.plans[&kept[i]] = plans[i]
 	}
 	o.index = dragoman.NewIndex(kept)
 	return o

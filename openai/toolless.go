@@ -52,7 +52,7 @@ func (c *Chat) refusesTools(err error) bool {
 
 // withoutTools takes our tools back and says so.
 func (c *Chat) withoutTools() {
-	c.ours = makeOffer(nil, c.options.Dialect)
+	c.ours = makeOffer(nil, c.options.Dialect, 0)
 	model, _ := rawjson.String(c.request.object.Get("model"))
 	c.out.w.Header().Set("X-Dragoman-Tools", "withheld: the model takes no tools")
 	c.options.Log.Info("tools withheld from a model that takes none", "upstream_model", strings.ToValidUTF8(model, ""))
