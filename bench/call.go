@@ -20,10 +20,7 @@ func (b *bench) toolCall(ctx context.Context) error {
 		return err
 	}
 	defer b.stop("call")
-	if err := b.checkCall(ctx, us.base, body); err != nil {
-		return err
-	}
-	result, err := b.lastBody(ctx)
+	result, err := b.secondRequest(ctx, us.base, body)
 	if err != nil {
 		return err
 	}
@@ -54,23 +51,21 @@ func (b *bench) toolCall(ctx context.Context) error {
 	return nil
 }
 
-// checkCall makes sure that the conversation is what it is taken for.
-func (b *bench) checkCall(ctx context.Context, base string, body []byte) error {
-	deadline, cancel := context.WithTimeout(ctx, patience)
+// secondRequest runs the conversation and returns the request that holds the
+// tool's result, so that the conversation is known to be what it is taken for.
+func (b *bench) secondRequest(ctx context.Context, base string, body []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
-		if err := post(deadline, base, body); err != nil {
-			return err
-		}
-		last, err := b.lastBody(deadline)
+		last, err := b.upstreamGot(ctx, func() error { return post(ctx, base, body) })
 		if err != nil {
-			return err
+			return nil, err
+		}
+		if bytes.Contains(last, bytes.Repeat([]byte("x"), benchTool.Size)) {
+			return last, nil
 		}
 		if bytes.Contains(last, []byte(`"role":"tool"`)) {
-			if !bytes.Contains(last, bytes.Repeat([]byte("x"), benchTool.Size)) {
-				return fmt.Errorf("the tool's result did not reach the model: %.2000s", last)
-			}
-			return nil
+			return nil, fmt.Errorf("the tool's result did not reach the model: %.2000s", last)
 		}
 	}
 }

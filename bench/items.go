@@ -149,10 +149,7 @@ func (b *bench) manyTools(ctx context.Context) error {
 		return err
 	}
 	defer b.stop("many")
-	if err := post(ctx, us.base, body); err != nil {
-		return err
-	}
-	whole, err := b.lastBody(ctx)
+	whole, err := b.upstreamGot(ctx, func() error { return post(ctx, us.base, body) })
 	if err != nil {
 		return err
 	}
@@ -169,9 +166,19 @@ func (b *bench) manyTools(ctx context.Context) error {
 	return nil
 }
 
-// lastBody is what the upstream got last.
-func (b *bench) lastBody(ctx context.Context) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.upstream+"/last", nil)
+// upstreamGot does something and returns what the upstream got last by it.
+func (b *bench) upstreamGot(ctx context.Context, do func() error) ([]byte, error) {
+	if _, err := get(ctx, b.upstream+"/keep"); err != nil {
+		return nil, err
+	}
+	if err := do(); err != nil {
+		return nil, err
+	}
+	return get(ctx, b.upstream+"/last")
+}
+
+func get(ctx context.Context, url string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
 	}

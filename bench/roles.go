@@ -12,6 +12,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -93,7 +94,8 @@ func manyTools(n int) []fakemcp.Tool {
 // streams them as a fast model does; "hold" opens a stream and leaves it open;
 // "tool" calls a tool unless a result is there; others get one text.
 type upstream struct {
-	last atomic.Pointer[[]byte]
+	keeping atomic.Bool            // from GET /keep to GET /last
+	last    atomic.Pointer[[]byte] // the newest body in between
 }
 
 const (
@@ -106,19 +108,34 @@ const (
 	lastPart  = chunkHead + `{},"logprobs":null,"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n"
 )
 
+// requestBodies are used again, so that a large request costs no more than reading
+// it takes.
+var requestBodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
 func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/last" { // the body of the last request, to send it again
+	switch r.URL.Path {
+	case "/keep":
+		u.keeping.Store(true)
+		return
+	case "/last":
+		u.keeping.Store(false)
 		if last := u.last.Load(); last != nil {
 			w.Write(*last)
 		}
 		return
 	}
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
+	buf := requestBodies.Get().(*bytes.Buffer)
+	defer requestBodies.Put(buf)
+	buf.Reset()
+	if _, err := buf.ReadFrom(r.Body); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	u.last.Store(&body)
+	body := buf.Bytes()
+	if u.keeping.Load() {
+		kept := bytes.Clone(body)
+		u.last.Store(&kept)
+	}
 	_, model, _ := bytes.Cut(body, []byte(`"model":"`))
 	model, _, _ = bytes.Cut(model, []byte(`"`))
 	if n, ok := strings.CutPrefix(string(model), "stream-"); ok {
