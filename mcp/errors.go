@@ -133,10 +133,10 @@ func bounded(s string, n int) string {
 	if len(s) > n {
 		s, cut = s[:n], "…"
 	}
-	return strings.ToValidUTF8(strings.Map(func(r rune) rune {
+	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f {
 			return -1
 		}
 		return r
-	}, s), "") + cut
+	}, strings.ToValidUTF8(s, "")) + cut
 }

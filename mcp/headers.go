@@ -23,11 +23,18 @@ type param struct {
 
 const annotation = "x-mcp-header"
 
+// maxAnnotated is the size of a schema that is searched for annotations, which
+// is done for each call.
+const maxAnnotated = 1 << 20
+
 // paramHeaders reads the annotations of an input schema. An error means that
 // the tool must not be used over HTTP.
 func paramHeaders(schema json.RawMessage) (params, error) {
 	if !bytes.Contains(schema, []byte(annotation)) {
 		return nil, nil
+	}
+	if len(schema) > maxAnnotated {
+		return nil, fmt.Errorf("its schema has %d bytes", len(schema))
 	}
 	var found params
 	seen := map[string]bool{}

@@ -238,8 +238,10 @@ func TestProblems(t *testing.T) {
 		"redirect": {dragoman.CodeProtocol, func(w http.ResponseWriter, r *http.Request, _, _ json.RawMessage) {
 			http.Redirect(w, r, "http://elsewhere.test/", http.StatusTemporaryRedirect)
 		}},
-		"redirect GET": {dragoman.CodeProtocol, func(w http.ResponseWriter, r *http.Request, _, _ json.RawMessage) { http.Redirect(w, r, "/other", http.StatusFound) }},
-		"invalid":      {dragoman.CodeInvalidArguments, func(w http.ResponseWriter, _ *http.Request, id, _ json.RawMessage) { refuse(w, id, 400, -32602) }},
+		"redirect GET": {dragoman.CodeProtocol, func(w http.ResponseWriter, r *http.Request, _, _ json.RawMessage) {
+			http.Redirect(w, r, "/other", http.StatusFound)
+		}},
+		"invalid": {dragoman.CodeInvalidArguments, func(w http.ResponseWriter, _ *http.Request, id, _ json.RawMessage) { refuse(w, id, 400, -32602) }},
 		"no such": {dragoman.CodeProtocol, func(w http.ResponseWriter, _ *http.Request, _, _ json.RawMessage) {
 			refuse(w, []byte("null"), 404, -32601)
 		}},

@@ -21,6 +21,11 @@ import (
 // after the handshake.
 func piped(t *testing.T, serve func(line []byte, out io.Writer), f func(*testing.T, *Client)) {
 	t.Helper()
+	pipedWith(t, &ClientOptions{Era: Legacy}, serve, f)
+}
+
+func pipedWith(t *testing.T, o *ClientOptions, serve func(line []byte, out io.Writer), f func(*testing.T, *Client)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		theirIn, ourOut := io.Pipe()
 		ourIn, theirOut := io.Pipe()
@@ -36,14 +41,16 @@ func piped(t *testing.T, serve func(line []byte, out io.Writer), f func(*testing
 				}
 				switch o := object(line); string(o.Get("method")) {
 				case `"initialize"`:
-					_, _ = fmt.Fprintf(theirOut, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-03-26","capabilities":{"tools":{}}}}`+"\n", o.Get("id"))
+					_, _ = fmt.Fprintf(theirOut, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-03-26","capabilities":{"tools":{}},"serverInfo":{"name":"é"},"instructions":"Be kind."}}`+"\n", o.Get("id"))
+				case `"server/discover"`:
+					_, _ = fmt.Fprintf(theirOut, `{"jsonrpc":"2.0","id":%s,"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}}}}`+"\n", o.Get("id"))
 				case `"notifications/initialized"`:
 				default:
 					serve(line, theirOut)
 				}
 			}
 		}()
-		c, err := Connect(t.Context(), &Pipe{Reader: ourIn, Writer: ourOut}, &ClientOptions{Era: Legacy})
+		c, err := Connect(t.Context(), &Pipe{Reader: ourIn, Writer: ourOut}, o)
 		if err != nil {
 			t.Fatal(err)
 		}
