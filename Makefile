@@ -54,7 +54,7 @@ bench: modules ## the table of bench/README.md, measured here and now
 fuzz: modules ## each fuzz target for FUZZ_TIME (10m)
 	@$(GO) list ./... | while read -r pkg; do \
 	  for name in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
-	    echo "== $$pkg $$name"; $(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZ_TIME) $$pkg; \
+	    echo "== $$pkg $$name"; $(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZ_TIME) -fuzzminimizetime 5x $$pkg; \
 	  done; done
 
 .PHONY: update
