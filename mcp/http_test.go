@@ -161,8 +161,11 @@ func TestRefusalsDecideNothing(t *testing.T) {
 		header http.Header
 		want   error
 	}{
-		{401, http.Header{"Www-Authenticate": {`Bearer resource_metadata="https://a/.well-known"`, "Basic"}},
-			&AuthorizationError{401, []string{`Bearer resource_metadata="https://a/.well-known"`, "Basic"}}},
+		{
+			401,
+			http.Header{"Www-Authenticate": {`Bearer resource_metadata="https://a/.well-known"`, "Basic"}},
+			&AuthorizationError{401, []string{`Bearer resource_metadata="https://a/.well-known"`, "Basic"}},
+		},
 		{401, nil, &AuthorizationError{401, nil}},
 		{403, http.Header{"Www-Authenticate": {`Bearer error="insufficient_scope"`}}, &AuthorizationError{403, []string{`Bearer error="insufficient_scope"`}}},
 		{403, nil, &StatusError{Status: 403, Body: []byte("no")}},
