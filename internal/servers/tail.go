@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"slices"
 	"strings"
 	"sync"
 )
@@ -17,7 +18,8 @@ const (
 	tailLine  = 300 // bytes
 )
 
-// add appends a line, unless there is nothing to see in it.
+// add appends a line, unless there is nothing to see in it, or nothing new: a
+// server that does not start says the same each time.
 func (t *tail) add(line string) {
 	line = strings.TrimSpace(line)
 	if line == "" {
@@ -28,6 +30,9 @@ func (t *tail) add(line string) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if slices.Contains(t.lines, line) {
+		return
+	}
 	if len(t.lines) == tailLines {
 		t.lines = t.lines[1:]
 	}

@@ -1,0 +1,65 @@
+//go:build unix
+
+package servers
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A guard is as good as invisible: input, output and exit code are those of the
+// command.
+func TestGuard(t *testing.T) {
+	tests := []struct {
+		name    string
+		command []string
+		input   string
+		output  string
+		code    int
+	}{
+		{"input and its end", []string{"/bin/cat"}, "one\ntwo\n", "one\ntwo\n", 0},
+		{"arguments", []string{"/bin/sh", "-c", `printf '%s|' "$@"`, "sh", "", "a b", "--", "$HOME"}, "", "|a b|--|$HOME|", 0},
+		{"exit code", []string{"/bin/sh", "-c", "exit 7"}, "", "", 7},
+		{"killed", []string{"/bin/sh", "-c", "kill -9 $$"}, "", "", 128 + 9},
+		{"told to end", []string{"/bin/sh", "-c", "kill -15 $$"}, "", "", 128 + 15},
+		{"not there", []string{"/no/such/program"}, "", "", 127},
+		{"nothing of the guard's own is open", []string{"/bin/sh", "-c", `for fd in 3 4 5 6 7 8 9; do if [ -e /dev/fd/$fd ]; then eval "true >&$fd" 2>/dev/null && echo $fd; fi; done; true`}, "", "", 0},
+		{"signals are not ignored", []string{"/bin/sh", "-c", "trap"}, "", "", 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			cmd := guarded(exec.Command(tt.command[0], tt.command[1:]...))
+			if len(cmd.ExtraFiles) != 1 {
+				t.Fatal("the command has no guard")
+			}
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			cmd.Stdin = strings.NewReader(tt.input)
+			var out, errs bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &out, &errs
+			err := cmd.Run()
+			if code := cmd.ProcessState.ExitCode(); code != tt.code {
+				t.Errorf("exit code %d (%v), want %d; it wrote %q", code, err, tt.code, errs.String())
+			}
+			if out.String() != tt.output {
+				t.Errorf("output %q, want %q", out.String(), tt.output)
+			}
+			if tt.code == 127 && !strings.Contains(errs.String(), "can not start the server") {
+				t.Errorf("standard error %q", errs.String())
+			}
+		})
+	}
+}
+
+func TestWithoutGuards(t *testing.T) {
+	saved := alive
+	defer func() { alive = saved }()
+	alive = nil
+	cmd := exec.Command(os.Args[0])
+	if guarded(cmd) != cmd {
+		t.Error("a guard that nobody prepared")
+	}
+}
