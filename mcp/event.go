@@ -1,15 +1,17 @@
 package mcp
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/sse"
 )
 
 // An event is one event of a text/event-stream (HTML, "Server-sent events").
@@ -20,9 +22,8 @@ type event struct {
 
 // An eventReader reads events of bounded size, and remembers where to resume.
 type eventReader struct {
-	r     *bufio.Reader
-	limit int64
-	at    *position
+	r  *sse.Reader
+	at *position
 }
 
 // A position is where a stream can be resumed, and when.
@@ -32,74 +33,33 @@ type position struct {
 }
 
 func newEventReader(r io.Reader, limit int64, at *position) *eventReader {
-	return &eventReader{r: bufio.NewReader(r), limit: limit, at: at}
+	events := sse.NewReader(r, int(min(limit, math.MaxInt32)))
+	events.DropLast = true
+	return &eventReader{r: events, at: at}
 }
 
 // next returns the next event, with data or without. An event that the stream
 // ends in is dropped, as the standard wants.
 func (e *eventReader) next() (event, error) {
-	var ev event
-	for some := false; ; {
-		line, err := e.line(int64(len(ev.data)))
+	for {
+		ev, err := e.r.Next()
+		if errors.Is(err, sse.ErrTooLarge) {
+			err = fmt.Errorf("%w: %w", ErrTooLarge, err)
+		}
 		if err != nil {
 			return event{}, err
 		}
-		if len(line) == 0 {
-			if some {
-				return ev, nil
-			}
+		if ev.Comment {
 			continue
 		}
-		field, value, _ := bytes.Cut(line, []byte{':'})
-		value = bytes.TrimPrefix(value, []byte{' '})
-		switch string(field) {
-		case "data":
-			if ev.data == nil {
-				ev.data = bytes.Clone(value)
-				if ev.data == nil {
-					ev.data = []byte{}
-				}
-			} else {
-				ev.data = append(append(ev.data, '\n'), value...)
-			}
-		case "event":
-			ev.name = string(value)
-		case "id":
-			if bytes.IndexByte(value, 0) < 0 && len(value) <= 4<<10 {
-				e.at.last = string(value)
-			}
-		case "retry":
-			if ms, err := strconv.ParseUint(string(value), 10, 31); err == nil {
-				e.at.retry = min(time.Duration(ms)*time.Millisecond, 10*time.Minute)
-			}
-		default: // a comment, or a field that nobody knows
-			continue
+		if ev.ID != "" && len(ev.ID) <= 4<<10 {
+			e.at.last = ev.ID
 		}
-		some = true
-	}
-}
-
-// line returns the next line without its end; it is valid until the next call.
-func (e *eventReader) line(used int64) ([]byte, error) {
-	line, err := e.r.ReadSlice('\n')
-	if err == bufio.ErrBufferFull {
-		long := bytes.Clone(line)
-		for err == bufio.ErrBufferFull {
-			line, err = e.r.ReadSlice('\n')
-			if long = append(long, line...); used+int64(len(long)) > e.limit+16 {
-				return nil, fmt.Errorf("%w: an event of over %d bytes", ErrTooLarge, e.limit)
-			}
+		if ev.Retry > 0 {
+			e.at.retry = min(ev.Retry, 10*time.Minute)
 		}
-		line = long
+		return event{name: ev.Name, data: bytes.Clone(ev.Data)}, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	if used+int64(len(line)) > e.limit+16 {
-		return nil, fmt.Errorf("%w: an event of over %d bytes", ErrTooLarge, e.limit)
-	}
-	line = line[:len(line)-1]
-	return bytes.TrimSuffix(line, []byte{'\r'}), nil
 }
 
 // mediaType returns the media type of an HTTP answer, without its parameters.

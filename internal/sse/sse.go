@@ -24,8 +24,8 @@ type Event struct {
 	Name string
 	// ID is the last event id that the stream gave, also by an earlier event.
 	ID string
-	// Data is the payload, its lines joined by newlines. It is valid until the
-	// next call of Next.
+	// Data is the payload, its lines joined by newlines; nil when the event has
+	// none. It is valid until the next call of Next.
 	Data []byte
 	// Retry is the reconnection time that the event asks for; zero for none.
 	Retry time.Duration
@@ -35,6 +35,10 @@ type Event struct {
 
 // A Reader reads the events of one stream.
 type Reader struct {
+	// DropLast drops an event that the stream ends in, as the standard wants:
+	// where streams are resumed, it comes again.
+	DropLast bool
+
 	r     io.Reader
 	limit int
 	id    string
@@ -48,7 +52,7 @@ type Reader struct {
 
 // NewReader returns a Reader of r that refuses events of more than limit bytes.
 func NewReader(r io.Reader, limit int) *Reader {
-	return &Reader{r: r, limit: limit, buf: make([]byte, 4096)}
+	return &Reader{r: r, limit: limit, buf: make([]byte, 4096), data: []byte{}}
 }
 
 // Pending reports whether more of the stream has arrived than Next has
@@ -64,18 +68,20 @@ func (s *Reader) Next() (Event, error) {
 	for {
 		line, err := s.line()
 		if err != nil {
-			if err == io.EOF && hasData {
+			if err == io.EOF && hasData && !s.DropLast {
 				e.ID, e.Data = s.id, s.data
 				return e, nil
 			}
 			return Event{}, err
 		}
 		if len(line) == 0 {
-			if any {
-				e.ID, e.Data = s.id, s.data
-				return e, nil
+			if !any {
+				continue
 			}
-			continue
+			if e.ID = s.id; hasData {
+				e.Data = s.data
+			}
+			return e, nil
 		}
 		if line[0] == ':' {
 			if !any {

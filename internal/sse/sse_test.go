@@ -46,6 +46,21 @@ func TestReader(t *testing.T) {
 	}
 }
 
+func TestDropLast(t *testing.T) {
+	r := NewReader(strings.NewReader("id: 1\n\ndata:\n\nid: 2\ndata: half"), 100)
+	r.DropLast = true
+	first, _ := r.Next()
+	if first.Data != nil || first.ID != "1" {
+		t.Errorf("an event without data is %+v", first)
+	}
+	if second, _ := r.Next(); second.Data == nil {
+		t.Error("an event with empty data is one without")
+	}
+	if e, err := r.Next(); err != io.EOF {
+		t.Errorf("the stream ended in an event: %+v, %v", e, err)
+	}
+}
+
 func TestReaderBounds(t *testing.T) {
 	for _, in := range []string{
 		"data: " + strings.Repeat("x", 20000),
