@@ -1,6 +1,7 @@
 package toolkit
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -28,7 +29,7 @@ func renderMarkdown(title string, n *schema.Node, s *shape, page *pageReply) str
 	if page != nil {
 		w.page(n, s, page)
 	} else {
-		w.object(n, s, 2)
+		w.object(n, s, 2, false)
 	}
 	if n.Get("truncated").IsBool(true) {
 		w.blank()
@@ -77,20 +78,20 @@ func (w *markdownWriter) page(n *schema.Node, s *shape, page *pageReply) {
 }
 
 // object writes members: short ones as a list, then long ones under headings.
-func (w *markdownWriter) object(n *schema.Node, s *shape, level int) {
+// headed says that name and id stand in a heading already.
+func (w *markdownWriter) object(n *schema.Node, s *shape, level int, headed bool) {
 	type part struct {
 		label string
 		value *schema.Node
 		at    *place
 	}
 	var large []part
-	title := headline(n, s)
 	for _, m := range n.Members() {
 		f, at := s.member(m.Name)
 		if m.Value.Kind() == schema.Null || m.Name == "truncated" || m.Name == "truncation_message" {
 			continue
 		}
-		if f != nil && (f.role == roleOmitted || title != "" && (f.role == roleName || f.role == roleID)) {
+		if f != nil && (f.role == roleOmitted || headed && (f.role == roleName || f.role == roleID)) {
 			continue
 		}
 		label := label(m.Name, at)
@@ -102,7 +103,8 @@ func (w *markdownWriter) object(n *schema.Node, s *shape, level int) {
 	}
 	for _, p := range large {
 		w.blank()
-		w.line(strings.Repeat("#", min(level, 6)) + " " + p.label)
+		head := headline(p.value, p.at.of)
+		w.line(strings.Repeat("#", min(level, 6)) + " " + strings.TrimSuffix(p.label+": "+head, ": "))
 		w.blank()
 		switch p.value.Kind() {
 		case schema.Array:
@@ -116,7 +118,7 @@ func (w *markdownWriter) object(n *schema.Node, s *shape, level int) {
 				w.line("> " + l)
 			}
 		default:
-			w.object(p.value, p.at.of, level+1)
+			w.object(p.value, p.at.of, level+1, head != "")
 		}
 	}
 }
@@ -133,17 +135,14 @@ func (w *markdownWriter) items(n *schema.Node, at *place, level int) {
 			continue
 		}
 		head := headline(item, at.of)
-		if head == "" {
-			head = strconv.Itoa(i + 1)
-		}
 		w.blank()
-		w.line(strings.Repeat("#", min(level, 6)) + " " + head)
+		w.line(strings.Repeat("#", min(level, 6)) + " " + cmp.Or(head, strconv.Itoa(i+1)))
 		w.blank()
 		if item.Kind() == schema.Array {
 			w.bullets(item, free, 0)
 			continue
 		}
-		w.object(item, at.of, level+1)
+		w.object(item, at.of, level+1, head != "")
 	}
 }
 
@@ -235,9 +234,12 @@ func (w *markdownWriter) small(n *schema.Node, at *place, f *field) (string, boo
 		if len(n.Members()) == 0 {
 			return "none", true
 		}
-		if head := headline(n, at.of); head != "" && len(n.Members()) <= 2 {
-			return head, true
+		for _, m := range n.Members() {
+			if f := at.of.field(m.Name); f == nil || f.role != roleName && f.role != roleID {
+				return "", false
+			}
 		}
+		return headline(n, at.of), true
 	}
 	return "", false
 }
