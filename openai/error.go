@@ -1,9 +1,11 @@
 package openai
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 )
@@ -111,3 +113,7 @@ func Invalid(param, message string) *Error {
 		Code: CodeInvalidRequest, Param: param, Message: message,
 	}
 }
+
+// NewRequestID returns a new id for a request, to be given to the client with an
+// error and to be found in the log.
+func NewRequestID() string { return "req_" + strings.ToLower(rand.Text()[:20]) }

@@ -56,7 +56,7 @@ func (c *Chat) restore(ctx context.Context) error {
 			c.history = append(c.history, c.fitHistory(messages[i], o))
 			continue
 		}
-		t, err := c.findTurn(o, prefix, digests)
+		t, err := c.findTurn(o, messages[i+1:], prefix, digests)
 		if err != nil {
 			return err
 		}
@@ -134,8 +134,10 @@ func isTool(o *rawjson.Object) bool {
 }
 
 // findTurn returns what we keep of the turn that ended with an assistant message;
-// nil when that is nothing.
-func (c *Chat) findTurn(o *rawjson.Object, prefix hash.Hash, digests bool) (*turn, error) {
+// nil when that is nothing. rest are the messages behind it: a turn that is lost
+// and still open must not go on, since nobody knows what to do again; one that
+// ended long ago has only lost the model's memory of its tools.
+func (c *Chat) findTurn(o *rawjson.Object, rest []json.RawMessage, prefix hash.Hash, digests bool) (*turn, error) {
 	lost := false
 	for _, id := range callIDs(o) {
 		if !strings.HasPrefix(id, readID) && !strings.HasPrefix(id, wroteID) {
@@ -146,7 +148,7 @@ func (c *Chat) findTurn(o *rawjson.Object, prefix hash.Hash, digests bool) (*tur
 		}
 		lost = lost || strings.HasPrefix(id, wroteID)
 	}
-	if lost {
+	if lost && onlyTools(rest) {
 		return nil, &Error{
 			Status: http.StatusBadRequest, Type: TypeInvalidRequest, Code: CodeTurnExpired, Param: "messages",
 			Message: "What tools did in this turn is not remembered any more, and they may have changed something. Start the turn anew from its user message.",
@@ -156,6 +158,15 @@ func (c *Chat) findTurn(o *rawjson.Object, prefix hash.Hash, digests bool) (*tur
 		return nil, nil
 	}
 	return c.options.Turns.find(c.options.Caller, "prefix "+string(prefix.Sum(nil))), nil
+}
+
+func onlyTools(messages []json.RawMessage) bool {
+	for _, m := range messages {
+		if o, err := rawjson.ParseObject(m); err != nil || !isTool(o) {
+			return false
+		}
+	}
+	return true
 }
 
 func callIDs(o *rawjson.Object) []string {

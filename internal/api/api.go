@@ -11,13 +11,11 @@ package api
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
@@ -183,7 +181,7 @@ func (a *API) toolset(w http.ResponseWriter, r *http.Request, who caller.Caller,
 
 // converse runs a conversation with tools.
 func (a *API) converse(w http.ResponseWriter, r *http.Request, c conversation) {
-	id := requestID()
+	id := openai.NewRequestID()
 	log := a.Log.With("request", id, "model", c.request.Model)
 	d := a.Dialect(c.up)
 	chat, err := openai.NewChat(c.request, w, openai.ChatOptions{
@@ -303,9 +301,7 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 		}
 	}
 	told := *e
-	told.ID = requestID()
+	told.ID = openai.NewRequestID()
 	a.Log.Warn("request refused", "request", told.ID, "path", r.URL.Path, "status", told.Status, "code", told.Code, "error", err)
 	told.Write(w)
 }
-
-func requestID() string { return "req_" + strings.ToLower(rand.Text()[:20]) }

@@ -21,7 +21,7 @@ func (g *Gateway) Handler() http.Handler {
 	guarded := http.NewServeMux()
 	guarded.Handle("/v1/", g.api)
 	guarded.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, http.StatusNotFound, "not_found", "There is nothing at "+r.URL.Path+". The API begins at /v1.")
+		g.refuse(w, r, http.StatusNotFound, "not_found", "There is nothing at "+r.URL.Path+". The API begins at /v1.")
 	})
 	open.Handle("/", g.authenticated(guarded))
 	return g.checkHost(g.checkOrigin(open))
@@ -46,7 +46,8 @@ func (g *Gateway) readyz(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-func refuse(w http.ResponseWriter, status int, code, message string) {
+// refuse answers with an error in the form of the API, and logs it.
+func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, status int, code, message string) {
 	kind := openai.TypeInvalidRequest
 	switch status {
 	case http.StatusUnauthorized:
@@ -54,7 +55,9 @@ func refuse(w http.ResponseWriter, status int, code, message string) {
 	case http.StatusForbidden:
 		kind = openai.TypePermission
 	}
-	(&openai.Error{Status: status, Type: kind, Code: code, Message: message}).Write(w)
+	id := openai.NewRequestID()
+	g.log.Warn("request refused", "request", id, "path", r.URL.Path, "status", status, "code", code, "from", r.RemoteAddr)
+	(&openai.Error{Status: status, Type: kind, Code: code, Message: message, ID: id}).Write(w)
 }
 
 // authenticated lets only callers with a key pass, where keys are configured.
@@ -65,7 +68,7 @@ func (g *Gateway) authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := g.keys.Recognise(r); err != nil {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			refuse(w, http.StatusUnauthorized, "invalid_api_key",
+			g.refuse(w, r, http.StatusUnauthorized, "invalid_api_key",
 				"This gateway needs an API key: send it as \"Authorization: Bearer …\". What came was: "+err.Error()+".")
 			return
 		}
@@ -91,7 +94,7 @@ func (g *Gateway) checkHost(next http.Handler) http.Handler {
 			ok = ok || ip.IsLoopback() || isLocal(r, ip)
 		}
 		if !ok {
-			refuse(w, http.StatusForbidden, "host_not_allowed",
+			g.refuse(w, r, http.StatusForbidden, "host_not_allowed",
 				"Requests for the host "+clip(host)+" are not served here. Add it to allowed_hosts in the configuration if it is ours.")
 			return
 		}
@@ -127,7 +130,7 @@ func (g *Gateway) checkOrigin(next http.Handler) http.Handler {
 			return
 		}
 		if !slices.Contains(g.file.AllowedOrigins, origin) {
-			refuse(w, http.StatusForbidden, "origin_not_allowed",
+			g.refuse(w, r, http.StatusForbidden, "origin_not_allowed",
 				"Web pages of "+clip(origin)+" may not call this gateway. Add it to allowed_origins in the configuration if they may.")
 			return
 		}

@@ -15,6 +15,9 @@ import (
 // knowing its callers.
 var ErrOpen = errors.New("listening beyond this machine needs a key: set DRAGOMAN_API_KEY, or auth.api_keys in the configuration")
 
+// errStopping is why requests end that outlast the drain timeout.
+var errStopping = errors.New("the gateway is stopping")
+
 // Serve listens and serves until ctx ends, then lets running requests finish.
 // started is told the address; it may be nil.
 func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
@@ -25,8 +28,11 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 	if err != nil {
 		return fmt.Errorf("listening: %w", err)
 	}
+	requests, cut := context.WithCancelCause(context.Background())
+	defer cut(nil)
 	server := &http.Server{
 		Handler:           g.Handler(),
+		BaseContext:       func(net.Listener) context.Context { return requests },
 		ReadHeaderTimeout: g.file.HTTP.HeaderTimeout,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
@@ -47,7 +53,13 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 	drain, cancel := context.WithTimeout(context.Background(), g.file.HTTP.DrainTimeout)
 	defer cancel()
 	if err := server.Shutdown(drain); err != nil {
-		server.Close()
+		// What still runs is ended, and has a moment to tell its client.
+		cut(errStopping)
+		last, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if server.Shutdown(last) != nil {
+			server.Close()
+		}
 		return fmt.Errorf("some requests were still running after %s and were cut off", g.file.HTTP.DrainTimeout)
 	}
 	return nil
