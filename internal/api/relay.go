@@ -148,6 +148,11 @@ func (a *API) relayTo(w http.ResponseWriter, r *http.Request, up *upstream.Upstr
 			panic(p)
 		}
 	}()
+	if body == nil {
+		// The upstream may answer before it has read everything; the server must
+		// not close the request's body then.
+		_ = http.NewResponseController(w).EnableFullDuplex()
+	}
 	proxy.ServeHTTP(w, r)
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/openai"
@@ -103,10 +104,14 @@ func (g *Gateway) checkHost(next http.Handler) http.Handler {
 }
 
 func hostname(hostport string) string {
-	if host, _, err := net.SplitHostPort(hostport); err == nil {
-		return host
+	host, port, err := net.SplitHostPort(hostport)
+	if err != nil {
+		return strings.Trim(hostport, "[]")
 	}
-	return strings.Trim(hostport, "[]")
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return hostport // such as localhost:80@example.com, which is no host at all
+	}
+	return host
 }
 
 // isLocal reports whether the request came in at the address ip.

@@ -366,21 +366,25 @@ func stringEnd(b []byte) int {
 	if len(b) == 0 || b[0] != '"' {
 		return 0
 	}
-	for i := 1; ; i++ {
-		// IndexByte is the fast path: most strings hold no escape.
+	for i := 1; i < len(b); {
 		n := bytes.IndexByte(b[i:], '"')
 		if n < 0 {
 			return 0
 		}
-		escape := bytes.IndexByte(b[i:i+n], '\\')
-		if escape < 0 {
-			return i + n + 1
+		// The quote ends the string unless the backslashes before it are odd.
+		// They are looked at once for each quote, so a string of nothing but
+		// escapes is read twice at most.
+		end := i + n
+		slashes := 0
+		for end-1-slashes >= i && b[end-1-slashes] == '\\' {
+			slashes++
 		}
-		i += escape + 1
-		if i >= len(b) {
-			return 0
+		if slashes%2 == 0 {
+			return end + 1
 		}
+		i = end + 1
 	}
+	return 0
 }
 
 // valueEnd returns the length of the value that b begins with; 0 when there is

@@ -2,6 +2,7 @@ package rawjson
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -67,6 +68,22 @@ func TestSplit(t *testing.T) {
 	}
 	if _, _, ok := (&Object{}).Split("t"); ok {
 		t.Error("split at a member that is not there")
+	}
+}
+
+// A string with many escapes must not cost more than its length: anybody can
+// send one.
+func BenchmarkEscapes(b *testing.B) {
+	for _, n := range []int{10_000, 1_000_000} {
+		text := []byte(`{"a":"` + strings.Repeat(`\n\"\\`, n/6) + `"}`)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				if _, err := ParseObject(text); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 
