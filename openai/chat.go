@@ -90,6 +90,7 @@ type Chat struct {
 
 	progressing sync.Mutex // calls tell their progress side by side
 
+	pattern pattern
 	scratch struct { // room for taking chunks apart
 		chunk, choice, delta                rawjson.Object
 		choices                             []json.RawMessage

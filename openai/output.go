@@ -20,10 +20,11 @@ type output struct {
 	every   time.Duration // between heartbeats
 
 	mu       sync.Mutex
-	begun    bool        // the headers are out
-	dirty    bool        // something was written and not flushed
-	buf      []byte      // of the last event
-	timer    *time.Timer // the next heartbeat; nil where there is none
+	begun    bool        // an answer has begun: an error can be no HTTP status now
+	buf      []byte      // what is to be sent with the next flush
+	timer    *time.Timer // looks for silence; nil where there is no heartbeat
+	sent     time.Time   // of the last thing that was sent
+	deadline time.Time   // of writing
 	progress time.Time   // of the last progress comment
 	closed   bool
 	err      error // the first failure to write: the client is gone
@@ -43,7 +44,8 @@ func (o *output) begin(upstream http.Header) {
 		h.Set("Content-Type", "text/event-stream; charset=utf-8")
 		h.Set("Cache-Control", "no-cache")
 		h.Set("X-Accel-Buffering", "no")
-		o.timer = time.AfterFunc(o.every, func() { o.comment("keep-alive") })
+		o.sent = time.Now()
+		o.timer = time.AfterFunc(o.every, o.beat)
 	}
 }
 
@@ -81,8 +83,23 @@ func (o *output) comment(text string) {
 	}
 	o.write(": ", []byte(text), "\n")
 	o.flushLocked()
+}
+
+// beat gives a sign of life where there was silence for long enough. It finds
+// that out when its time has come: setting the timer anew with each event would
+// cost more than the event.
+func (o *output) beat() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	wait := o.every
+	if silent := time.Since(o.sent); silent < o.every {
+		wait -= silent
+	} else {
+		o.write(": ", []byte("keep-alive"), "\n")
+		o.flushLocked()
+	}
 	if !o.closed && o.err == nil {
-		o.timer.Reset(o.every)
+		o.timer.Reset(wait)
 	}
 }
 
@@ -108,24 +125,33 @@ func (o *output) note(text string) {
 // answer.
 const writeTimeout = time.Minute
 
+// maxUnsent is how much is held back until the next flush at most.
+const maxUnsent = 32 << 10
+
 func (o *output) write(before string, payload []byte, after string) {
 	if o.closed || o.err != nil {
 		return
 	}
-	if !o.begun {
-		o.begun = true
+	o.buf = append(append(append(o.buf, before...), payload...), after...)
+	o.begun = true
+	if len(o.buf) > maxUnsent {
+		o.send()
+	}
+}
+
+// send hands what is held back to the response, in one piece.
+func (o *output) send() {
+	if o.sent = time.Now(); o.deadline.IsZero() {
 		o.w.WriteHeader(http.StatusOK)
 	}
-	if !o.dirty {
-		o.dirty = true
-		if o.timer != nil {
-			o.timer.Reset(o.every)
-		}
-		_ = o.control.SetWriteDeadline(time.Now().Add(writeTimeout))
+	if o.deadline.Sub(o.sent) < writeTimeout/2 {
+		o.deadline = o.sent.Add(writeTimeout)
+		_ = o.control.SetWriteDeadline(o.deadline)
 	}
-	// One Write: the response's buffer is small.
-	o.buf = append(append(append(o.buf[:0], before...), payload...), after...)
 	_, o.err = o.w.Write(o.buf)
+	if o.buf = o.buf[:0]; cap(o.buf) > maxUnsent {
+		o.buf = nil
+	}
 }
 
 // flush sends what was written on its way.
@@ -137,8 +163,10 @@ func (o *output) flush() error {
 }
 
 func (o *output) flushLocked() {
-	if o.dirty && !o.closed && o.err == nil {
-		o.dirty = false
+	if len(o.buf) == 0 || o.closed || o.err != nil {
+		return
+	}
+	if o.send(); o.err == nil {
 		o.err = o.control.Flush()
 	}
 }

@@ -139,6 +139,7 @@ func (a *assembler) addAll(raw json.RawMessage, whole bool) error {
 // for the usage, until [DONE] or the end.
 func (c *Chat) readStream(body io.Reader, r *reply) error {
 	events := sse.NewReader(body, int(c.options.maxMessage()))
+	c.pattern.before = c.pattern.before[:0] // of another answer
 	var a assembler
 	for done := false; !done; {
 		e, err := events.Next()
@@ -183,6 +184,10 @@ func (c *Chat) readStream(body io.Reader, r *reply) error {
 // readChunk takes one chunk: what belongs to calls, and what ends the round, is
 // kept; the rest goes to the client.
 func (c *Chat) readChunk(data []byte, r *reply, a *assembler) error {
+	if c.pattern.matches(data, r) {
+		c.out.event(data)
+		return nil
+	}
 	chunk, choice, delta := &c.scratch.chunk, &c.scratch.choice, &c.scratch.delta
 	if err := chunk.Parse(data); err != nil || !json.Valid(data) {
 		return invalidReply("has a chunk that is not a JSON object", err)
@@ -239,9 +244,50 @@ func (c *Chat) readChunk(data []byte, r *reply, a *assembler) error {
 	if !hasCalls && finish == "" && c.asItIs(chunk, delta) {
 		r.sent = true
 		c.out.event(data)
+		c.pattern.learn(data, delta)
 		return nil
 	}
 	return c.forward(r, chunk, choice, delta)
+}
+
+// A pattern is what the chunks of a stream that hold text and nothing else have
+// in common: everything before and behind the text. Most chunks of a stream
+// differ in the text alone; those are told by it without being taken apart.
+type pattern struct {
+	before, behind []byte
+}
+
+// learn takes the pattern of a chunk that went to the client as it is.
+func (p *pattern) learn(data []byte, delta *rawjson.Object) {
+	p.before = p.before[:0]
+	for _, m := range delta.Members {
+		if m.Name != "content" && !rawjson.IsNull(m.Value) {
+			return
+		}
+	}
+	text := delta.Get("content")
+	at := bytes.Index(data, text)
+	if !rawjson.IsString(text) || at != bytes.LastIndex(data, text) {
+		return
+	}
+	p.before = append(p.before, data[:at]...)
+	p.behind = append(p.behind[:0], data[at+len(text):]...)
+}
+
+// matches reports whether a chunk fits the pattern, and adds its text to the
+// reply if it does.
+func (p *pattern) matches(data []byte, r *reply) bool {
+	if len(p.before) == 0 || len(data) < len(p.before)+len(p.behind) ||
+		!bytes.HasPrefix(data, p.before) || !bytes.HasSuffix(data, p.behind) {
+		return false
+	}
+	text := data[len(p.before) : len(data)-len(p.behind)]
+	have := r.message.Get("content")
+	if !rawjson.IsString(text) || rawjson.Kind(have) != '"' {
+		return false
+	}
+	r.message.Set("content", append(have[:len(have)-1], text[1:]...))
+	return true
 }
 
 func mergeLogprobs(old, more json.RawMessage) json.RawMessage {

@@ -271,6 +271,38 @@ func String(b []byte) (string, bool) {
 	return s, err == nil
 }
 
+// IsString reports whether b is one valid JSON string literal and nothing else.
+func IsString(b []byte) bool {
+	if len(b) < 2 || b[0] != '"' || b[len(b)-1] != '"' {
+		return false
+	}
+	for i := 1; i < len(b)-1; i++ {
+		switch c := b[i]; {
+		case c < ' ' || c == '"':
+			return false
+		case c == '\\':
+			i++
+			if i >= len(b)-1 {
+				return false
+			}
+			if b[i] == 'u' {
+				for range 4 {
+					if i++; i >= len(b)-1 || !isHex(b[i]) {
+						return false
+					}
+				}
+			} else if bytes.IndexByte([]byte(`"\/bfnrt`), b[i]) < 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func isHex(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
+}
+
 // Unquote decodes a JSON string literal.
 func Unquote(b []byte) (string, error) {
 	if n := len(b); n >= 2 && b[0] == '"' && b[n-1] == '"' && bytes.IndexByte(b, '\\') < 0 {

@@ -88,12 +88,15 @@ func BenchmarkEscapes(b *testing.B) {
 }
 
 func FuzzParts(f *testing.F) {
-	for _, s := range []string{`{"a":1}`, `[1,[2,{"b":"]"}],"\\"]`, `{}`, `[`, `{"a"`, `"\"`, `[1,]`, `{"a":}`} {
+	for _, s := range []string{`{"a":1}`, `[1,[2,{"b":"]"}],"\\"]`, `{}`, `[`, `{"a"`, `"\"`, `[1,]`, `{"a":}`, `"a\u00e9\n"`, `"\u12"`, `"\x"`, `"\"`, `"`} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, in string) {
 		b := []byte(in)
 		valid := Check(b) == nil
+		if IsString(b) != (json.Valid(b) && len(b) > 0 && b[0] == '"' && b[len(b)-1] == '"') {
+			t.Errorf("IsString(%q) = %t", in, IsString(b))
+		}
 		if o, err := ParseObject(b); err == nil && valid {
 			if out := o.Bytes(); Check(out) != nil {
 				t.Errorf("valid %q became invalid %q", in, out)

@@ -52,7 +52,7 @@ type Reader struct {
 
 // NewReader returns a Reader of r that refuses events of more than limit bytes.
 func NewReader(r io.Reader, limit int) *Reader {
-	return &Reader{r: r, limit: limit, buf: make([]byte, 4096), data: []byte{}}
+	return &Reader{r: r, limit: limit, buf: make([]byte, 2048), data: []byte{}}
 }
 
 // Pending reports whether more of the stream has arrived than Next has
@@ -154,7 +154,10 @@ func (s *Reader) fill() error {
 	}
 	for range 100 {
 		n, err := s.r.Read(s.buf[s.n:])
-		s.n += n
+		// Where more comes than there is room for, larger reads are cheaper.
+		if s.n += n; s.n == len(s.buf) && n > 0 && len(s.buf) < 32<<10 {
+			s.buf = append(s.buf, make([]byte, len(s.buf))...)
+		}
 		if n > 0 {
 			return nil // an error comes again with the next read
 		}
