@@ -64,3 +64,21 @@ func (r *running) end() {
 	r.over = true
 	r.mu.Unlock()
 }
+
+// Log sends a message to the client of the call, if [Options.ClientLog] is set
+// and the client wants messages of that level: "debug", "info", "warning" or
+// "error". Never put secrets into it. Like a report of progress, a message that
+// cannot be delivered is dropped.
+func Log(ctx context.Context, level, message string) {
+	r, ok := ctx.Value(runningKey{}).(*running)
+	if !ok {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over {
+		return
+	}
+	//lint:ignore SA1019 deprecated in the protocol, and still what clients of today read
+	_ = r.request.Session.Log(ctx, &sdk.LoggingMessageParams{Level: sdk.LoggingLevel(level), Data: message})
+}

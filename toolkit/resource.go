@@ -38,6 +38,9 @@ type Resource struct {
 	MIMEType string
 	// MaxBytes is the size limit. Zero: 1 MiB.
 	MaxBytes int64
+	// Watched lets clients subscribe to the resource; tell them of changes with
+	// [Server.Changed].
+	Watched bool
 	// Complete proposes values for the variables of a template, by their names.
 	// A variable with an enum tag completes itself.
 	Complete map[string]Completer
@@ -65,6 +68,7 @@ func AddResource(s *Server, r Resource, read func(context.Context) (Contents, er
 	case r.Name == "":
 		err = errors.New("no Name")
 	}
+	s.watch(r)
 	s.register(what, err, func(server *sdk.Server) {
 		server.AddResource(&sdk.Resource{
 			URI: r.URI, Name: r.Name, Title: r.Title, Description: oneLine(r.Description), MIMEType: r.MIMEType,
@@ -87,6 +91,7 @@ func AddTemplate[Vars any](s *Server, r Resource, read func(context.Context, Var
 	if err == nil {
 		err = s.completers("resource "+r.URI, r.Complete, t.vars)
 	}
+	s.watch(r)
 	s.register(what, err, func(server *sdk.Server) {
 		server.AddResourceTemplate(&sdk.ResourceTemplate{
 			URITemplate: r.URI, Name: r.Name, Title: r.Title, Description: oneLine(r.Description), MIMEType: r.MIMEType,
@@ -100,6 +105,21 @@ func AddTemplate[Vars any](s *Server, r Resource, read func(context.Context, Var
 			})
 		})
 	})
+}
+
+func (s *Server) watch(r Resource) {
+	s.mu.Lock()
+	s.watched = s.watched || r.Watched
+	s.mu.Unlock()
+}
+
+// Changed tells the clients that subscribed to a resource that it has changed.
+func (s *Server) Changed(ctx context.Context, uri string) error {
+	server, err := s.SDK()
+	if err != nil {
+		return err
+	}
+	return server.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri})
 }
 
 // read runs an author's function for a resource and makes its contents bounded

@@ -66,6 +66,10 @@ type Options struct {
 	// [Main], which writes to standard error or to the file of --audit.
 	Audit io.Writer
 
+	// ClientLog announces that clients may receive log messages, see [Log]. MCP
+	// 2026-07-28 deprecates it.
+	ClientLog bool
+
 	// HTTP says who may use the server over HTTP.
 	HTTP HTTP
 }
@@ -91,6 +95,7 @@ type Server struct {
 	waiting   []func(*sdk.Server) // what the SDK's server gets once it exists
 	built     *sdk.Server
 	completed map[string]Completer // by reference and argument
+	watched   bool                 // a resource tells its subscribers of changes
 	closed    bool
 
 	ctx   context.Context // ends with Close, and with it every connection
@@ -233,6 +238,13 @@ func (s *Server) build() {
 	// The SDK announces logging unless told otherwise; the toolkit never logs to
 	// clients of its own accord.
 	o := &sdk.ServerOptions{Instructions: s.opts.Instructions, Logger: s.opts.Logger, Capabilities: &sdk.ServerCapabilities{}}
+	if s.opts.ClientLog {
+		o.Capabilities.Logging = &sdk.LoggingCapabilities{}
+	}
+	if s.watched { // the SDK keeps the subscriptions itself
+		o.SubscribeHandler = func(context.Context, *sdk.SubscribeRequest) error { return nil }
+		o.UnsubscribeHandler = func(context.Context, *sdk.UnsubscribeRequest) error { return nil }
+	}
 	if len(s.completed) > 0 {
 		o.CompletionHandler = s.complete
 	}
