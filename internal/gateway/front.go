@@ -109,7 +109,7 @@ func hostname(hostport string) string {
 		return strings.Trim(hostport, "[]")
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return hostport // such as localhost:80@example.com, which is no host at all
+		return "" // such as localhost:80@example.com, which is no host at all
 	}
 	return host
 }

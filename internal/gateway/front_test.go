@@ -69,6 +69,7 @@ func TestHostAndOrigin(t *testing.T) {
 		{"0x7f.1", "", host},                  // and in hexadecimal
 		{"127.0.0.1.nip.io", "", host},        //
 		{"localhost:8787@evil.example", "", host},
+		{"evil.example:x.localhost", "", host},
 		{"", "", host},
 
 		{"localhost:8787", "http://localhost:8787", fine},

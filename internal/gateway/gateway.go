@@ -68,11 +68,11 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	key, _ := o.Lookup("DRAGOMAN_API_KEY")
 	g.keys = caller.NewKeys(append(file.Auth.APIKeys, key)...)
 	var err error
-	g.upstreams, err = upstream.New(file.Models, upstream.Options{Rehearsal: &rehearsal.Model{}, Getenv: o.Lookup})
-	if err != nil {
+	if g.dialects, err = file.Table(); err != nil {
 		return nil, err
 	}
-	if g.dialects, err = file.Table(); err != nil {
+	g.upstreams, err = upstream.New(file.Models, upstream.Options{Rehearsal: &rehearsal.Model{}, Getenv: o.Lookup})
+	if err != nil {
 		return nil, err
 	}
 	g.startServers(o)

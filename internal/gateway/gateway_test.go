@@ -52,6 +52,18 @@ func web(t *testing.T, h http.Handler) string {
 	return server.URL
 }
 
+// eventually waits for something that nobody tells us about.
+func eventually(t *testing.T, what string, happened func() bool) {
+	t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(10 * time.Second); !happened(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
 // serving is a gateway that serves.
 type serving struct {
 	url  string
@@ -99,9 +111,7 @@ func TestDrainFinishesStreams(t *testing.T) {
 	s := serve(t, g)
 	r := s.stream(t, 5)
 	s.stop()
-	for !g.draining.Load() {
-		time.Sleep(time.Millisecond)
-	}
+	eventually(t, "the end to begin", g.draining.Load)
 	w := httptest.NewRecorder()
 	g.Handler().ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/readyz", nil))
 	if w.Code != http.StatusServiceUnavailable || w.Body.String() != "draining\n" {
@@ -193,12 +203,12 @@ func TestReady(t *testing.T) {
 	if code, text := readyz(g); time.Since(start) < 400*time.Millisecond && (code != 503 || text != "starting\n") {
 		t.Errorf("at first: %d %q", code, text)
 	}
-	code, text := readyz(g)
-	for ; code != 200 && time.Since(start) < 10*time.Second; code, text = readyz(g) {
-		time.Sleep(time.Millisecond)
-	}
-	if took := time.Since(start); text != "ready\n" || took < 500*time.Millisecond {
-		t.Errorf("after %s: %d %q", took, code, text)
+	eventually(t, "readiness", func() bool {
+		code, text := readyz(g)
+		return code == 200 && text == "ready\n"
+	})
+	if took := time.Since(start); took < 500*time.Millisecond {
+		t.Errorf("ready after %s", took)
 	}
 	g = build(t, func(f *config.File) { f.MCPServers = map[string]servers.Config{"fails": {Command: "/no/such/program"}} })
 	if err := g.Wait(t.Context()); err != nil {
