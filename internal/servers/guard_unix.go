@@ -52,7 +52,7 @@ func guarded(cmd *exec.Cmd) *exec.Cmd {
 		return cmd
 	}
 	guard := exec.Command(self, append([]string{guardArgument, cmd.Path}, cmd.Args[1:]...)...)
-	guard.Args[0] = os.Args[0] // for people who look at the list of processes
+	guard.Args[0] = os.Args[0]           // for people who look at the list of processes
 	guard.ExtraFiles = []*os.File{alive} // the first extra file is descriptor 3
 	return guard
 }

@@ -279,7 +279,10 @@ func TestEnvironment(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &record); err != nil {
 			t.Fatal(err)
 		}
-		name, value, _ := strings.Cut(record.Line, "=")
+		name, value, ok := strings.Cut(record.Line, "=")
+		if !ok {
+			continue // what a program that measures its coverage writes at its end
+		}
 		got[name] = value
 		if strings.Contains(value, "canary") {
 			t.Errorf("the server got %s", record.Line)
