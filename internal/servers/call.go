@@ -49,6 +49,10 @@ func (s *server) call(ctx context.Context, call dragoman.Call) (dragoman.Result,
 		}
 		return dragoman.Result{Problem: s.busy()}, nil
 	}
+	if ctx.Err() != nil {
+		// The turn came with the end, which frees the slots of others.
+		return dragoman.Result{}, context.Cause(ctx)
+	}
 	res, err := s.attempt(limited, call)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		if res.Problem == nil {
