@@ -238,7 +238,7 @@ func TestStrictOnlyWhereEquivalent(t *testing.T) {
 	if loose, _ := d.With(Options{Loose: true}).Plan(dragoman.Tool{Name: "t", InputSchema: []byte(`{"type":"object"}`)}); loose.Strict() {
 		t.Error("a loose dialect made a strict tool")
 	}
-	if d.With(Options{Loose: true}) != d.With(Options{Loose: true}) {
+	if first, second := d.With(Options{Loose: true}), d.With(Options{Loose: true}); first != second {
 		t.Error("the same options give two dialects")
 	}
 }
