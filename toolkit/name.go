@@ -39,7 +39,7 @@ func serverName(service string) string {
 
 func checkServerName(service, name string) error {
 	if service != "" && !snake.MatchString(service) {
-		return fmt.Errorf("Service %q: use lower-case words joined by _, such as \"github\"", service)
+		return fmt.Errorf("the Service %q: use lower-case words joined by _, such as \"github\"", service)
 	}
 	if dated.MatchString(name) {
 		return fmt.Errorf("server name %q: leave out versions and dates, a name lasts longer", name)

@@ -239,6 +239,7 @@ func (s *Server) build() {
 	// clients of its own accord.
 	o := &sdk.ServerOptions{Instructions: s.opts.Instructions, Logger: s.opts.Logger, Capabilities: &sdk.ServerCapabilities{}}
 	if s.opts.ClientLog {
+		//lint:ignore SA1019 legacy clients know no other way, and it was asked for
 		o.Capabilities.Logging = &sdk.LoggingCapabilities{}
 	}
 	if s.watched { // the SDK keeps the subscriptions itself
