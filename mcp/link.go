@@ -141,9 +141,9 @@ func (m *mux) unsubscribe(id int64) {
 func (m *mux) roundTrip(ctx context.Context, x *exchange, write func(context.Context, []byte, *wait) error, cancel func(*exchange)) (message, error) {
 	w := &wait{answer: make(chan message, 1), listen: x.method == "subscriptions/listen"}
 	m.mu.Lock()
-	if m.err != nil {
+	if err := m.err; err != nil {
 		m.mu.Unlock()
-		return message{}, &TransportError{Err: m.err}
+		return message{}, &TransportError{Err: err}
 	}
 	m.waiting[x.id] = w
 	m.mu.Unlock()

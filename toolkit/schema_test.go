@@ -68,8 +68,8 @@ type order struct {
 	Custom  either            `json:"custom,omitzero" desc:"Either"`
 	Note    *string           `json:"note" nullable:"true"`
 	Region  string            `json:"region,omitempty" header:"Region"`
-	hidden  string //lint:ignore U1000 fields like this one must not show
-	Ignored string `json:"-"`
+	hidden  string            //lint:ignore U1000 fields like this one must not show
+	Ignored string            `json:"-"`
 	audited
 }
 

@@ -43,6 +43,7 @@ func (e *usageError) Unwrap() error { return e.err }
 func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends us at once
 	root := command()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net"
@@ -55,6 +56,7 @@ Ctrl-C let running requests finish.`,
 			defer g.Close()
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
 			defer stop()
+			context.AfterFunc(ctx, stop) // a second signal ends us at once
 			err = g.Serve(ctx, func(at net.Addr) {
 				log.Info("serving", "base_url", "http://"+at.String()+"/v1", "version", version())
 			})
