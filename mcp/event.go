@@ -133,7 +133,13 @@ func readBody(resp *http.Response, limit, ratio int64) ([]byte, error) {
 	b := make([]byte, 0, size)
 	for {
 		if len(b) == cap(b) {
-			b = append(b, 0)[:len(b)]
+			// Doubled, and with no more room than is needed to see that it is too
+			// much: all of it together stays below twice the limit.
+			room := 2 * int64(cap(b))
+			if room > limit/2 {
+				room = limit + 1
+			}
+			b = append(make([]byte, 0, room), b...)
 		}
 		n, err := r.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]

@@ -150,13 +150,13 @@ func (s *Reader) fill() error {
 		s.at = 0
 	}
 	if s.n == len(s.buf) {
-		s.buf = append(s.buf, make([]byte, len(s.buf))...)
+		s.grow()
 	}
 	for range 100 {
 		n, err := s.r.Read(s.buf[s.n:])
 		// Where more comes than there is room for, larger reads are cheaper.
 		if s.n += n; s.n == len(s.buf) && n > 0 && len(s.buf) < 32<<10 {
-			s.buf = append(s.buf, make([]byte, len(s.buf))...)
+			s.grow()
 		}
 		if n > 0 {
 			return nil // an error comes again with the next read
@@ -166,6 +166,17 @@ func (s *Reader) fill() error {
 		}
 	}
 	return io.ErrNoProgress
+}
+
+// grow doubles the buffer, but to no more than shows that a line is too long.
+func (s *Reader) grow() {
+	room := 2 * len(s.buf)
+	if room > s.limit/2 {
+		room = max(s.limit+128, len(s.buf)+1)
+	}
+	buf := make([]byte, room)
+	copy(buf, s.buf[:s.n])
+	s.buf = buf
 }
 
 // first drops a byte order mark from the first line.
