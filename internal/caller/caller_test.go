@@ -21,7 +21,7 @@ func TestKeys(t *testing.T) {
 	} {
 		r := &http.Request{Header: http.Header{tc.name: {tc.value}}}
 		c, err := keys.Recognise(r)
-		if !errors.Is(err, tc.want) || err == nil && c.ID != "key-79ee5a8b" {
+		if !errors.Is(err, tc.want) || err == nil && c.ID != "key-0ac1e49b" {
 			t.Errorf("%s: %q: got %v, %v; want error %v", tc.name, tc.value, c, err, tc.want)
 		}
 	}
