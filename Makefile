@@ -74,7 +74,7 @@ peers: e2e/node_modules/.installed
 
 e2e/node_modules/.installed: e2e/package.json e2e/package-lock.json
 	@command -v npm >/dev/null || $(MAKE) --no-print-directory npm
-	cd e2e && npm ci --no-audit --no-fund --ignore-scripts || { echo "make: the npm packages in e2e/package-lock.json could not be fetched; is there a network, or an npm registry?" >&2; exit 1; }
+	cd e2e && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error || { echo "make: the npm packages in e2e/package-lock.json could not be fetched; is there a network, or an npm registry?" >&2; exit 1; }
 	@touch $@
 
 .PHONY: npm
