@@ -56,7 +56,11 @@ func (b *binding) cut(data []byte, limit int, page *pageReply) ([]byte, error) {
 	if len(notes) > 0 {
 		message += "Left: " + strings.Join(notes, ", ") + ". "
 	}
-	addTruncation(short, message+b.advice())
+	message += b.advice()
+	if runes := []rune(message); len(runes) > noteRoom-100 {
+		message = string(runes[:noteRoom-100]) + ellipsis
+	}
+	addTruncation(short, message)
 	return short.Bytes(), nil
 }
 

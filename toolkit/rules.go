@@ -67,10 +67,7 @@ func (r *rules) read(tag reflect.StructTag, of *shape) error {
 		fail("pattern: %v", err)
 	}
 	r.fits(of, fail)
-	leaf := of
-	if of.kind == kindList {
-		leaf = of.item.of
-	}
+	leaf := of.leaf()
 	if text, ok := tag.Lookup("enum"); ok {
 		for part := range strings.SplitSeq(text, ",") {
 			value, err := literal(leaf, strings.TrimSpace(part))
@@ -99,11 +96,20 @@ func (r *rules) read(tag reflect.StructTag, of *shape) error {
 	return errors.Join(problems...)
 }
 
+// leaf is what enum, pattern and format are about: of a list, its items. Inside
+// a list that contains itself the items are not known yet.
+func (s *shape) leaf() *shape {
+	if s.kind == kindList && s.item != nil {
+		return s.item.of
+	}
+	return s
+}
+
 // fits refuses tags that mean nothing for what the field holds.
 func (r *rules) fits(of *shape, fail func(string, ...any)) {
 	numeric := of.kind == kindInteger || of.kind == kindNumber
 	sized := of.kind == kindText || of.kind == kindList || of.kind == kindDict
-	texts := of.kind == kindText || of.kind == kindList && of.item.of.kind == kindText
+	texts := of.kind == kindText || of.kind == kindList && of.leaf().kind == kindText
 	if (r.min != "" || r.max != "") && !numeric && !sized {
 		fail("min and max mean nothing for %s", of.goType)
 	}

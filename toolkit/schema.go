@@ -129,6 +129,8 @@ func (w *writer) place(p *place) {
 		w.begin()
 		w.text("$ref", "#/$defs/"+p.of.name)
 		w.said(p.rules)
+		w.limits(p.of, p.rules)
+		w.raw("default", string(p.rules.fallback))
 		w.end()
 	}
 }

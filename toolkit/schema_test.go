@@ -35,6 +35,12 @@ type node struct {
 	Tag         string `json:"tag"`
 }
 
+type chain []link
+
+type link struct {
+	Next chain `json:"next,omitempty" max:"2"`
+}
+
 type secret int
 
 func (secret) MarshalJSON() ([]byte, error) { return []byte(`"x"`), nil }
@@ -131,6 +137,13 @@ func TestOutputSchema(t *testing.T) {
 		"recursive below": {OutputSchema[forest], `{"type":"object","properties":{"roots":{"type":"object","additionalProperties":` +
 			`{"anyOf":[{"$ref":"#/$defs/node"},{"type":"null"}]}}},"required":["roots"],"$defs":{"node":{"type":"object","properties":` +
 			`{"Left":{"$ref":"#/$defs/node"},"Right":{"$ref":"#/$defs/node"},"tag":{"type":"string"}},"required":["tag"]}}}`},
+		"list of itself": {OutputSchema[struct {
+			C []person `json:"c"`
+			L chain    `json:"l"`
+		}], `{"type":"object","properties":{"c":{"type":"array","items":{"$ref":"#/$defs/person"}},` +
+			`"l":{"$ref":"#/$defs/chain"}},"required":["c","l"],"$defs":{"person":{"type":"object","properties":{"name":{"type":"string"},` +
+			`"friends":{"type":"array","description":"People they know","items":{"$ref":"#/$defs/person"}}},"required":["name"]},` +
+			`"chain":{"type":"array","items":{"type":"object","properties":{"next":{"$ref":"#/$defs/chain","maxItems":2}}}}}}`},
 		"map": {OutputSchema[map[string][]int], `{"type":"object","additionalProperties":{"type":"array","items":{"type":"integer"}}}`},
 	} {
 		t.Run(name, func(t *testing.T) {

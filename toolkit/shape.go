@@ -117,7 +117,9 @@ func (s *survey) visit(t reflect.Type, path string) *shape {
 		return known
 	}
 	found := &shape{goType: t, exact: -1}
-	s.shapes[t] = found
+	if t.Name() != "" { // only types with a name can contain themselves
+		s.shapes[t] = found
+	}
 	before := len(s.problems)
 	defer func() {
 		if len(s.problems) > before && found.kind == kindAnything {
