@@ -69,6 +69,7 @@ func built(name, dir, pkg string) func() (string, error) {
 var (
 	buildDragoman   = built("dragoman", "..", "./cmd/dragoman")
 	buildOpenAIGo   = built("openaigo", "openaigo", ".")
+	buildOllama     = built("ollama", "ollama", ".")
 	buildEverything = built("everything-server", "..", "github.com/modelcontextprotocol/go-sdk/conformance/everything-server")
 )
 
