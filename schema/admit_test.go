@@ -242,6 +242,7 @@ func FuzzAdmit(f *testing.F) {
 		`{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"type":["string","null"],"pattern":"^a"}}}`,
 		`{"$id":"http://x/y","definitions":{"a":{"$id":"#b","items":[{}, true]}},"$ref":"#b","dependencies":{"a":["b"]}}`,
 		`{"anyOf":[{"$ref":"#"},{"not":{"enum":[1]}}],"exclusiveMinimum":true,"minimum":1e3}`, `true`,
+		`{"$id":"aA://i/","definitions":{"":{"$id":"#b"}},"dependencies":{"":[33],"a":["b","b"]}}`, // found by fuzzing: not settled
 		`{"$dynamicAnchor":"n","properties":{"c":{"$dynamicRef":"#n"}},"required":true}`,
 	} {
 		f.Add([]byte(s), []byte(`{"a":"b"}`))

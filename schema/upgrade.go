@@ -280,6 +280,7 @@ func (a *admission) upgradeDependencies(n *Node) {
 	}
 	if len(required.members) > 0 && !n.Has("dependentRequired") {
 		n.Set("dependentRequired", required)
+		a.sanitizeNames(n, Member{"dependentRequired", required})
 	}
 	if len(schemas.members) > 0 && !n.Has("dependentSchemas") {
 		n.Set("dependentSchemas", schemas)
