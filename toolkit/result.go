@@ -81,7 +81,7 @@ func (b *binding) deliver(r reply, markdown bool) (*sdk.CallToolResult, error) {
 		text := cutText(string(v), b.characters, b.advice())
 		return &sdk.CallToolResult{Content: []sdk.Content{Words(text)}}, nil
 	}
-	data, err := json.Marshal(r.value)
+	data, err := encode(r.value)
 	if err != nil {
 		return nil, fmt.Errorf("encode result: %w", err)
 	}
@@ -105,6 +105,17 @@ func (b *binding) deliver(r reply, markdown bool) (*sdk.CallToolResult, error) {
 		return nil, err
 	}
 	return &sdk.CallToolResult{Content: content, StructuredContent: json.RawMessage(data)}, nil
+}
+
+// encode writes JSON for readers: without the escapes that a web page would need.
+func encode(value any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // words are the text blocks beside the structured data. The data comes back,

@@ -121,6 +121,9 @@ func TestSummary(t *testing.T) {
 	long := strings.Repeat("x", 900)
 	make1 := func(context.Context, struct{}) (report, error) { return report{[]string{"a", "b"}}, nil }
 	Add(s, Tool{Name: "get_report", Description: "x", Hints: reading}, make1)
+	Add(s, Tool{Name: "get_marks", Description: "x", Hints: reading}, func(context.Context, struct{}) (report, error) {
+		return report{[]string{"<b> & 'c'"}}, nil
+	})
 	Add(s, Tool{Name: "get_summary", Description: "x", Hints: reading, SummaryOnly: true}, make1)
 	Add(s, Tool{Name: "get_long", Description: "x", Hints: reading, Characters: 2000}, func(context.Context, struct{}) (report, error) {
 		return report{[]string{long, long, long}}, nil
@@ -128,6 +131,9 @@ func TestSummary(t *testing.T) {
 	session := dial(t, s, legacy, nil)
 	if got := call(t, session, "get_report", `{}`); got.text != "2 lines; they are in structuredContent.\n"+`{"lines":["a","b"]}` {
 		t.Errorf("both: %s", got.text)
+	}
+	if got := call(t, session, "get_marks", `{}`); !strings.HasSuffix(got.text, `{"lines":["<b> & 'c'"]}`) {
+		t.Errorf("escapes: %s", got.text)
 	}
 	got := call(t, session, "get_summary", `{}`)
 	if got.text != "2 lines; they are in structuredContent." || got.data != `{"lines":["a","b"]}` {

@@ -105,7 +105,7 @@ func newServer(folder *toolkit.Folder) *toolkit.Server {
 		Hints:       toolkit.Hints{ReadOnly: toolkit.No, Destructive: toolkit.Yes, Idempotent: toolkit.Yes, OpenWorld: toolkit.No},
 		Examples:    []toolkit.Example{{Ask: "Throw the old todo list away", Arguments: `{"path":"todo.md"}`}},
 	}, func(_ context.Context, n name) (done, error) {
-		return done{n.Path}, folder.Remove(n.Path)
+		return done(n), folder.Remove(n.Path)
 	})
 	toolkit.AddTemplate(s, toolkit.Resource{
 		URI: "notes://{+path}", Name: "note", Title: "A note", Description: "The text of one note.", MaxBytes: maxNote,

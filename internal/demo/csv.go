@@ -4,6 +4,7 @@ import (
 	"context"
 	"embed"
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
@@ -11,9 +12,10 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/dragoman-mcp/dragoman/toolkit"
 )
 
 //go:embed data/*.csv
@@ -25,98 +27,58 @@ const (
 	bundleDir  = "data"
 )
 
-var csvTool = tool{
-	name:  "analyze_csv",
-	title: "CSV analysis (分析CSV)",
-	description: `Computes sum (求和), average (平均值) and count (计数) of every numeric column of a CSV file
+var csvTool = toolkit.Tool{
+	Name:  "analyze_csv",
+	Title: "CSV analysis (分析CSV)",
+	Description: `Computes sum (求和), average (平均值) and count (计数) of every numeric column of a CSV file
 		(分析CSV文件). Bundled files: sales.csv, visitors.csv, employees.csv; files of the scratch folder work
 		too, e.g. reports/expenses.csv. Columns that hold other things than numbers are listed as skipped;
 		empty cells do not count. Reports its progress if asked to.`,
-	input: `{
-		"type": "object",
-		"properties": {
-			"filepath": {
-				"type": "string",
-				"minLength": 1,
-				"maxLength": 1000,
-				"description": "CSV file (文件路径), e.g. sales.csv",
-				"examples": ["sales.csv"]
-			},
-			"operations": {
-				"type": "array",
-				"items": {"type": "string", "enum": ["sum", "average", "count"]},
-				"minItems": 1,
-				"uniqueItems": true,
-				"description": "What to compute (计算方式). Optional; everything if left out."
-			}
-		},
-		"required": ["filepath"],
-		"additionalProperties": false
-	}`,
-	output: `{
-		"type": "object",
-		"properties": {
-			"file": {"type": "string", "description": "The file that was read"},
-			"rows": {"type": "integer", "minimum": 0, "description": "Number of rows without the header (行数)"},
-			"columns": {
-				"type": "array",
-				"description": "Numeric columns, in the order of the file (数值列)",
-				"items": {
-					"type": "object",
-					"properties": {
-						"name": {"type": "string"},
-						"sum": {"type": "number", "description": "Exact sum (总和)"},
-						"average": {"type": "number", "description": "Mean of the cells that are not empty, to six decimals (平均值)"},
-						"count": {"type": "integer", "minimum": 0, "description": "Number of cells that are not empty (计数)"}
-					},
-					"required": ["name"],
-					"additionalProperties": false
-				}
-			},
-			"skipped": {"type": "array", "items": {"type": "string"}, "description": "Columns that are not numeric"}
-		},
-		"required": ["file", "rows", "columns", "skipped"],
-		"additionalProperties": false
-	}`,
-	hints: lookup,
+	Hints: lookup,
+	Examples: []toolkit.Example{
+		{Ask: "Sum up the sales", Arguments: `{"filepath":"sales.csv","operations":["sum"]}`},
+		{Ask: "分析 visitors.csv", Arguments: `{"filepath":"visitors.csv"}`},
+	},
+}
+
+type csvQuery struct {
+	Filepath   string   `json:"filepath" desc:"CSV file (文件路径), e.g. sales.csv" min:"1" max:"1000" example:"sales.csv"`
+	Operations []string `json:"operations,omitempty" desc:"What to compute (计算方式). Optional; everything if left out." enum:"sum,average,count" min:"1" unique:"true"`
 }
 
 type analysis struct {
-	File    string   `json:"file"`
-	Rows    int      `json:"rows"`
-	Columns []column `json:"columns"`
-	Skipped []string `json:"skipped"`
+	File    string   `json:"file" desc:"The file that was read"`
+	Rows    int      `json:"rows" desc:"Number of rows without the header (行数)" min:"0"`
+	Columns []column `json:"columns" desc:"Numeric columns, in the order of the file (数值列)"`
+	Skipped []string `json:"skipped" desc:"Columns that are not numeric"`
 }
 
 type column struct {
-	Name    string         `json:"name"`
-	Sum     jsontext.Value `json:"sum,omitzero"`
-	Average jsontext.Value `json:"average,omitzero"`
-	Count   *int           `json:"count,omitzero"`
+	Name    string      `json:"name" md:"name"`
+	Sum     json.Number `json:"sum,omitempty" desc:"Exact sum (总和)"`
+	Average json.Number `json:"average,omitempty" desc:"Mean of the cells that are not empty, to six decimals (平均值)"`
+	Count   *int        `json:"count,omitempty" desc:"Number of cells that are not empty (计数)" min:"0"`
 }
 
-func (d *Demo) analyzeCSV(ctx context.Context, args struct {
-	Filepath   string   `json:"filepath"`
-	Operations []string `json:"operations"`
-}, report progress) (reply, error) {
+func (d *Demo) analyzeCSV(ctx context.Context, args csvQuery) (analysis, error) {
 	name := path.Clean(strings.TrimPrefix(args.Filepath, fileScheme))
 	text, err := d.readFile(name)
 	if err != nil {
-		return reply{}, err
+		return analysis{}, err
 	}
 	r := csv.NewReader(strings.NewReader(text))
 	rows, err := r.ReadAll()
 	if err != nil {
-		return reply{}, refuse("%s is not a CSV file: %v.", name, err)
+		return analysis{}, toolkit.Refuse("%s is not a CSV file: %v.", name, err)
 	}
 	if len(rows) == 0 {
-		return reply{}, refuse("%s is empty: a CSV file starts with a line of column names.", name)
+		return analysis{}, toolkit.Refuse("%s is empty: a CSV file starts with a line of column names.", name)
 	}
-	totals, err := count(ctx, rows, report)
+	totals, err := count(ctx, rows)
 	if err != nil {
-		return reply{}, err
+		return analysis{}, err
 	}
-	found := analysis{File: name, Rows: len(rows) - 1, Columns: []column{}, Skipped: []string{}}
+	found := analysis{File: name, Rows: len(rows) - 1}
 	for i, t := range totals {
 		if t.text || t.cells == 0 {
 			found.Skipped = append(found.Skipped, rows[0][i])
@@ -124,7 +86,7 @@ func (d *Demo) analyzeCSV(ctx context.Context, args struct {
 		}
 		found.Columns = append(found.Columns, t.column(rows[0][i], args.Operations))
 	}
-	return reply{data: found}, nil
+	return found, nil
 }
 
 // readFile returns the text of a bundled file, or of one in the scratch folder.
@@ -146,7 +108,7 @@ func (d *Demo) readFile(name string) (string, error) {
 		return "", err
 	}
 	if len(text) > maxFile {
-		return "", refuse("%s is too large: at most %d bytes are analysed.", name, maxFile)
+		return "", toolkit.Refuse("%s is too large: at most %d bytes are analysed.", name, maxFile)
 	}
 	return string(text), nil
 }
@@ -158,7 +120,7 @@ func noFile(root *os.Root, name string) error {
 		return err
 	}
 	known := slices.DeleteFunc(others, func(f string) bool { return path.Ext(f) != ".csv" })
-	return refuse("There is no file %q. CSV files: %s.", name, strings.Join(append(bundledFiles(), known...), ", "))
+	return toolkit.Refuse("There is no file %q. CSV files: %s.", name, strings.Join(append(bundledFiles(), known...), ", "))
 }
 
 func bundledFiles() []string {
@@ -181,7 +143,7 @@ type total struct {
 }
 
 // count goes through the rows below the header and reports each tenth of them.
-func count(ctx context.Context, rows [][]string, report progress) ([]total, error) {
+func count(ctx context.Context, rows [][]string) ([]total, error) {
 	totals := make([]total, len(rows[0]))
 	body := rows[1:]
 	step := max(1, (len(body)+9)/10)
@@ -190,7 +152,7 @@ func count(ctx context.Context, rows [][]string, report progress) ([]total, erro
 			totals[j].add(strings.TrimSpace(cell))
 		}
 		if done := i + 1; done%step == 0 || done == len(body) {
-			report(done, len(body), fmt.Sprintf("%d of %d rows", done, len(body)))
+			toolkit.Progress(ctx, float64(done), float64(len(body)), fmt.Sprintf("%d of %d rows", done, len(body)))
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
@@ -203,8 +165,7 @@ func (t *total) add(cell string) {
 	if t.text || cell == "" {
 		return
 	}
-	v := jsontext.Value(cell)
-	if !v.IsValid() || v.Kind() != '0' || modest(cell) != nil {
+	if !isNumber(cell) {
 		t.text = true
 		return
 	}
@@ -215,6 +176,25 @@ func (t *total) add(cell string) {
 	}
 	t.sum.Add(&t.sum, n)
 	t.cells++
+}
+
+// Limits of a number in a cell: exact sums write numbers out.
+const (
+	maxDigits   = 1000
+	maxExponent = 1000
+)
+
+// isNumber tells whether a cell is a JSON number that can be written out at a
+// reasonable length.
+func isNumber(cell string) bool {
+	if len(cell) > maxDigits || !strings.ContainsAny(cell[:1], "-0123456789") || !json.Valid([]byte(cell)) {
+		return false
+	}
+	if i := strings.IndexAny(cell, "eE"); i >= 0 {
+		exponent, err := strconv.Atoi(cell[i+1:])
+		return err == nil && exponent <= maxExponent && exponent >= -maxExponent
+	}
+	return true
 }
 
 // column writes out the operations that were asked for; none means all.

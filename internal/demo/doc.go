@@ -19,9 +19,10 @@
 // records (demo://records/{table}/{id}); the prompt plan_day puts two of the
 // tools to use, and its argument can be completed.
 //
-// All schemas are written by hand and sent as written, in their own order.
-// Arguments are checked against the very schema that was announced, so what is
-// promised and what is enforced cannot differ. Annotations state all four hints.
+// The server is written with package toolkit and is an example of its use: the
+// schemas come from the types here, in the order of their fields, arguments are
+// checked against the very schema that was announced, and annotations state all
+// four hints.
 //
 // # How to reach it
 //

@@ -6,126 +6,76 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+
+	"github.com/dragoman-mcp/dragoman/toolkit"
 )
 
 // Limits of one tree. The bundled organisation fits; larger ones are cut and say so.
 const (
-	defaultLevels = 3
-	maxLevels     = 10
-	maxReports    = 20  // direct reports listed for one employee
-	maxEmployees  = 500 // in one result
+	maxLevels    = 10
+	maxReports   = 20  // direct reports listed for one employee
+	maxEmployees = 500 // in one result
 )
 
-var employeeTool = tool{
-	name:  "query_employee_tree",
-	title: "Employee tree (员工组织架构)",
-	description: `Looks up an employee by id and, if asked to, the tree of everybody below (员工组织架构树, 下属).
+var employeeTool = toolkit.Tool{
+	Name:  "query_employee_tree",
+	Title: "Employee tree (员工组织架构)",
+	Description: `Looks up an employee by id and, if asked to, the tree of everybody below (员工组织架构树, 下属).
 		The demo company has 58 employees, E001 to E058; E001 is the CEO. The tree is in structuredContent;
 		the text is only a summary. A tree that was cut says truncated: ask again with a larger maxDepth or
 		with the id of a subordinate.`,
-	input: `{
-		"type": "object",
-		"properties": {
-			"empId": {
-				"type": "string",
-				"minLength": 1,
-				"maxLength": 20,
-				"description": "Employee id (员工ID), e.g. E001",
-				"examples": ["E001"]
-			},
-			"includeSubordinates": {
-				"type": "boolean",
-				"default": false,
-				"description": "Whether to list the people below (是否包含下属)"
-			},
-			"maxDepth": {
-				"type": "integer",
-				"minimum": 1,
-				"maximum": 10,
-				"default": 3,
-				"description": "Levels of subordinates to list (最大层级); only counts with includeSubordinates"
-			}
-		},
-		"required": ["empId"],
-		"additionalProperties": false
-	}`,
-	output: `{
-		"type": "object",
-		"properties": {
-			"empId": {"type": "string", "description": "The employee that was asked for"},
-			"total": {"type": "integer", "minimum": 1, "description": "Number of employees in tree (节点数)"},
-			"truncated": {"type": "boolean", "description": "Whether somebody below was left out because of depth or breadth"},
-			"tree": {
-				"type": "array",
-				"description": "The employee, with the people below nested inside (层级结构)",
-				"items": {"$ref": "#/$defs/employee"}
-			}
-		},
-		"required": ["empId", "total", "truncated", "tree"],
-		"additionalProperties": false,
-		"$defs": {
-			"employee": {
-				"type": "object",
-				"properties": {
-					"id": {"type": "string"},
-					"name": {"type": "string"},
-					"title": {"type": "string", "description": "Position (职位)"},
-					"department": {"type": "string"},
-					"reports": {"type": "integer", "minimum": 0, "description": "Number of direct reports, listed or not"},
-					"subordinates": {"type": "array", "items": {"$ref": "#/$defs/employee"}}
-				},
-				"required": ["id", "name", "title", "department", "reports"],
-				"additionalProperties": false
-			}
-		}
-	}`,
-	hints: lookup,
+	Hints: lookup,
+	Examples: []toolkit.Example{
+		{Ask: "Who works for E002?", Arguments: `{"empId":"E002","includeSubordinates":true}`},
+		{Ask: "查询 E001 的组织架构, 两层", Arguments: `{"empId":"E001","includeSubordinates":true,"maxDepth":2}`},
+	},
+	Advice: "Use a smaller maxDepth, or ask for a subordinate.",
+	// The tree is long, and its text would only be the same again in a form that
+	// is harder to read.
+	SummaryOnly: true,
+}
+
+type employeeQuery struct {
+	EmpID               string `json:"empId" desc:"Employee id (员工ID), e.g. E001" min:"1" max:"20" example:"E001"`
+	IncludeSubordinates bool   `json:"includeSubordinates" desc:"Whether to list the people below (是否包含下属)" default:"false"`
+	MaxDepth            int    `json:"maxDepth" desc:"Levels of subordinates to list (最大层级); only counts with includeSubordinates" default:"3" min:"1" max:"10"`
 }
 
 type employee struct {
-	ID           string     `json:"id"`
-	Name         string     `json:"name"`
-	Title        string     `json:"title"`
+	ID           string     `json:"id" md:"id"`
+	Name         string     `json:"name" md:"name"`
+	Title        string     `json:"title" desc:"Position (职位)"`
 	Department   string     `json:"department"`
-	Reports      int        `json:"reports"`
+	Reports      int        `json:"reports" desc:"Number of direct reports, listed or not" min:"0"`
 	Subordinates []employee `json:"subordinates,omitempty"`
 }
 
 type employeeTree struct {
-	EmpID     string     `json:"empId"`
-	Total     int        `json:"total"`
-	Truncated bool       `json:"truncated"`
-	Tree      []employee `json:"tree"`
+	EmpID     string     `json:"empId" desc:"The employee that was asked for"`
+	Total     int        `json:"total" desc:"Number of employees in tree (节点数)" min:"1"`
+	Truncated bool       `json:"truncated" desc:"Whether somebody below was left out because of depth or breadth"`
+	Tree      []employee `json:"tree" desc:"The employee, with the people below nested inside (层级结构)"`
 }
 
-func queryEmployeeTree(_ context.Context, args struct {
-	EmpID               string `json:"empId"`
-	IncludeSubordinates bool   `json:"includeSubordinates"`
-	MaxDepth            int    `json:"maxDepth"`
-}, _ progress) (reply, error) {
+func queryEmployeeTree(_ context.Context, args employeeQuery) (employeeTree, error) {
 	company, err := bundledCompany()
 	if err != nil {
-		return reply{}, err
+		return employeeTree{}, err
 	}
 	id := strings.ToUpper(strings.TrimSpace(args.EmpID))
 	boss, ok := company.people[id]
 	if !ok {
-		return reply{}, refuse("No employee has the id %q. Ids run from E001 (the CEO) to E%03d.", args.EmpID, len(company.people))
+		return employeeTree{}, toolkit.NotFound("No employee has the id %q. Ids run from E001 (the CEO) to E%03d.", args.EmpID, len(company.people))
 	}
 	tree := employeeTree{EmpID: id, Total: 1, Tree: []employee{boss}}
 	if args.IncludeSubordinates {
-		levels := args.MaxDepth
-		if levels == 0 {
-			levels = defaultLevels
-		}
-		company.grow(&tree.Tree[0], min(levels, maxLevels), &tree)
+		company.grow(&tree.Tree[0], min(args.MaxDepth, maxLevels), &tree)
 	}
-	return reply{data: tree, summary: tree.summary()}, nil
+	return tree, nil
 }
 
-// summary tells what was found and where it is; the tree itself would only be
-// the same again in a form that is harder to read.
-func (t employeeTree) summary() string {
+// Summary tells what was found and where it is.
+func (t employeeTree) Summary() string {
 	who := t.Tree[0]
 	text := fmt.Sprintf("Found %s (%s), %s. Employees in the tree: %d (共找到 %d 个节点). "+
 		"The tree with all details is in structuredContent (详细的层级数据在 structuredContent 中).",

@@ -5,81 +5,45 @@ import (
 	"context"
 	"slices"
 	"strings"
+
+	"github.com/dragoman-mcp/dragoman/toolkit"
 )
 
-var restaurantTool = tool{
-	name:  "find_restaurant",
-	title: "Restaurant finder (找餐厅)",
-	description: `Finds restaurants (餐厅, 饭店, 美食) in one city, best rated first, optionally of one cuisine
+var restaurantTool = toolkit.Tool{
+	Name:  "find_restaurant",
+	Title: "Restaurant finder (找餐厅)",
+	Description: `Finds restaurants (餐厅, 饭店, 美食) in one city, best rated first, optionally of one cuisine
 		(菜系) only. Returns name, cuisine, rating, address and price level of each. An empty list means that
 		nothing matches: leave the cuisine out, or try another city. Example: 成都有什么好吃的川菜馆?`,
-	input: `{
-		"type": "object",
-		"properties": {
-			"city": {
-				"type": "string",
-				"minLength": 1,
-				"maxLength": 100,
-				"description": "City to search in, in English or Chinese (城市), e.g. Chengdu or 成都",
-				"examples": ["Chengdu", "杭州"]
-			},
-			"cuisine": {
-				"type": "string",
-				"maxLength": 100,
-				"description": "Kind of cooking, in English or Chinese (菜系), e.g. Sichuan, Italian or 粤菜. Optional; all kinds if left out."
-			}
-		},
-		"required": ["city"],
-		"additionalProperties": false
-	}`,
-	output: `{
-		"type": "object",
-		"properties": {
-			"city": {"type": "string", "description": "The city that was searched (城市)"},
-			"restaurants": {
-				"type": "array",
-				"description": "Best rated first; empty if nothing matches (餐厅列表)",
-				"items": {
-					"type": "object",
-					"properties": {
-						"name": {"type": "string", "description": "Name (店名)"},
-						"cuisine": {"type": "string", "description": "Kind of cooking (菜系)"},
-						"rating": {"type": "number", "minimum": 0, "maximum": 5, "description": "Guests' rating, 5 is best (评分)"},
-						"address": {"type": "string", "description": "Street and district (地址)"},
-						"price": {"type": "string", "enum": ["$", "$$", "$$$", "$$$$"], "description": "Price level, $ is cheap (价位)"}
-					},
-					"required": ["name", "cuisine", "rating", "address", "price"],
-					"additionalProperties": false
-				}
-			},
-			"total": {"type": "integer", "minimum": 0, "description": "Number of restaurants (数量)"}
-		},
-		"required": ["city", "restaurants", "total"],
-		"additionalProperties": false
-	}`,
-	hints: lookup,
+	Hints: lookup,
+	Examples: []toolkit.Example{
+		{Ask: "成都有什么好吃的川菜馆?", Arguments: `{"city":"成都","cuisine":"川菜"}`},
+		{Ask: "Where can I eat in Rome?", Arguments: `{"city":"Rome"}`},
+	},
+}
+
+type restaurantQuery struct {
+	City    string `json:"city" desc:"City to search in, in English or Chinese (城市), e.g. Chengdu or 成都" min:"1" max:"100" example:"Chengdu"`
+	Cuisine string `json:"cuisine,omitempty" desc:"Kind of cooking, in English or Chinese (菜系), e.g. Sichuan, Italian or 粤菜. Optional; all kinds if left out." max:"100"`
 }
 
 type restaurant struct {
-	Name    string  `json:"name"`
-	Cuisine string  `json:"cuisine"`
-	Rating  float64 `json:"rating"`
-	Address string  `json:"address"`
-	Price   string  `json:"price"`
+	Name    string  `json:"name" desc:"Name (店名)" md:"name"`
+	Cuisine string  `json:"cuisine" desc:"Kind of cooking (菜系)"`
+	Rating  float64 `json:"rating" desc:"Guests' rating, 5 is best (评分)" min:"0" max:"5"`
+	Address string  `json:"address" desc:"Street and district (地址)"`
+	Price   string  `json:"price" desc:"Price level, $ is cheap (价位)" enum:"$,$$,$$$,$$$$"`
 }
 
 type restaurants struct {
-	City        string       `json:"city"`
-	Restaurants []restaurant `json:"restaurants"`
-	Total       int          `json:"total"`
+	City        string       `json:"city" desc:"The city that was searched (城市)"`
+	Restaurants []restaurant `json:"restaurants" desc:"Best rated first; empty if nothing matches (餐厅列表)"`
+	Total       int          `json:"total" desc:"Number of restaurants (数量)" min:"0"`
 }
 
-func findRestaurant(_ context.Context, args struct {
-	City    string `json:"city"`
-	Cuisine string `json:"cuisine"`
-}, _ progress) (reply, error) {
+func findRestaurant(_ context.Context, args restaurantQuery) (restaurants, error) {
 	chinese := isChinese(args.City)
-	found := restaurants{City: args.City, Restaurants: []restaurant{}}
+	found := restaurants{City: args.City}
 	if c, ok := findCity(args.City); ok {
 		found.City = c.in(chinese)
 		for _, v := range venues {
@@ -93,7 +57,7 @@ func findRestaurant(_ context.Context, args struct {
 	}
 	slices.SortStableFunc(found.Restaurants, func(a, b restaurant) int { return cmp.Compare(b.Rating, a.Rating) })
 	found.Total = len(found.Restaurants)
-	return reply{data: found}, nil
+	return found, nil
 }
 
 // A cuisine is a kind of cooking and the wider kinds it belongs to.

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/dragoman-mcp/dragoman/toolkit"
 )
 
 // scratch is a folder of our own under the system's temporary one. It exists
@@ -111,46 +113,29 @@ func openFile(root *os.Root, name string) (io.ReadCloser, error) {
 	return root.Open(name)
 }
 
-var deleteTool = tool{
-	name:  "delete_file",
-	title: "Delete a scratch file (删除文件)",
-	description: `Deletes one file for good (永久删除文件) from this server's scratch folder. There is no undo. The
+var deleteTool = toolkit.Tool{
+	Name:  "delete_file",
+	Title: "Delete a scratch file (删除文件)",
+	Description: `Deletes one file for good (永久删除文件) from this server's scratch folder. There is no undo. The
 		folder starts with notes.txt, todo.md, reports/draft.txt and reports/expenses.csv. Paths outside the
 		folder, and folders themselves, are refused.`,
-	input: `{
-		"type": "object",
-		"properties": {
-			"path": {
-				"type": "string",
-				"minLength": 1,
-				"maxLength": 1000,
-				"description": "File to delete, relative to the scratch folder (文件路径), e.g. reports/draft.txt"
-			}
-		},
-		"required": ["path"],
-		"additionalProperties": false
-	}`,
-	output: `{
-		"type": "object",
-		"properties": {
-			"deleted": {"type": "string", "description": "Path of the file that is gone (已删除)"},
-			"remaining": {"type": "array", "items": {"type": "string"}, "description": "Files still in the scratch folder"}
-		},
-		"required": ["deleted", "remaining"],
-		"additionalProperties": false
-	}`,
 	// Deleting twice leaves the same folder as deleting once; only the answer differs.
-	hints: hints{destructive: true, idempotent: true},
+	Hints: toolkit.Hints{ReadOnly: toolkit.No, Destructive: toolkit.Yes, Idempotent: toolkit.Yes, OpenWorld: toolkit.No},
+	Examples: []toolkit.Example{
+		{Ask: "Delete my notes", Arguments: `{"path":"notes.txt"}`},
+	},
+}
+
+type scratchFile struct {
+	Path string `json:"path" desc:"File to delete, relative to the scratch folder (文件路径), e.g. reports/draft.txt" min:"1" max:"1000"`
 }
 
 type deletion struct {
-	Deleted   string   `json:"deleted"`
-	Remaining []string `json:"remaining"`
+	Deleted   string   `json:"deleted" desc:"Path of the file that is gone (已删除)"`
+	Remaining []string `json:"remaining" desc:"Files still in the scratch folder"`
 }
 
-func (d *Demo) deleteFile(_ context.Context, args struct {
-	Path string `json:"path"`
-}, _ progress) (reply, error) {
+func (d *Demo) deleteFile(_ context.Context, args scratchFile) (deletion, error) {
 	var gone deletion
 	err := d.scratch.use(func(root *os.Root) error {
 		err := remove(root, args.Path)
@@ -159,13 +144,13 @@ func (d *Demo) deleteFile(_ context.Context, args struct {
 			return errors.Join(err, listErr)
 		}
 		if _, ok := errors.AsType[*fs.PathError](err); ok {
-			return refuse("Cannot delete %q: it is no file in the scratch folder. Give a path relative to that folder. Files there: %s.",
+			return toolkit.Refuse("Cannot delete %q: it is no file in the scratch folder. Give a path relative to that folder. Files there: %s.",
 				args.Path, orNone(left))
 		}
 		gone = deletion{path.Clean(filepath.ToSlash(args.Path)), left}
 		return err
 	})
-	return reply{data: gone}, err
+	return gone, err
 }
 
 // remove deletes a regular file or a link, never a folder.

@@ -7,11 +7,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 func TestServeStdio(t *testing.T) {
@@ -69,7 +64,7 @@ func TestServeStdioEnds(t *testing.T) {
 func TestServeStdioGarbage(t *testing.T) {
 	d := newDemo(t)
 	err := d.ServeStdio(t.Context(), strings.NewReader("hello\n"), io.Discard)
-	if err == nil || !strings.HasPrefix(err.Error(), "demo: serve: ") {
+	if err == nil || !strings.HasPrefix(err.Error(), "toolkit: serve: ") {
 		t.Errorf("got %v, want an error that says what was done", err)
 	}
 }
@@ -100,65 +95,5 @@ func BenchmarkNew(b *testing.B) {
 		if err := New(Options{}).Close(); err != nil {
 			b.Fatal(err)
 		}
-	}
-}
-
-// silent never answers; its input ends after one call.
-type silent struct {
-	sdk.Connection
-	calls []*jsonrpc.Request
-}
-
-func (s *silent) Connect(context.Context) (sdk.Connection, error) { return s, nil }
-func (s *silent) Close() error                                    { return nil }
-func (s *silent) Read(context.Context) (jsonrpc.Message, error) {
-	if len(s.calls) == 0 {
-		return nil, io.EOF
-	}
-	next := s.calls[0]
-	s.calls = s.calls[1:]
-	return next, nil
-}
-
-func TestDrainIsBounded(t *testing.T) {
-	one, err := jsonrpc.MakeID("one")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, tt := range []struct {
-		name string
-		call *jsonrpc.Request
-		end  func(sdk.Connection, context.CancelFunc)
-		want time.Duration
-	}{
-		{"never answered", &jsonrpc.Request{ID: one, Method: "tools/call"}, nil, drainTime},
-		{"a notification", &jsonrpc.Request{Method: "notifications/initialized"}, nil, 0},
-		{"a subscription", &jsonrpc.Request{ID: one, Method: "subscriptions/listen"}, nil, 0},
-		{"closed", &jsonrpc.Request{ID: one, Method: "tools/call"}, func(c sdk.Connection, _ context.CancelFunc) { c.Close() }, time.Second},
-		{"cancelled", &jsonrpc.Request{ID: one, Method: "tools/call"}, func(_ sdk.Connection, cancel context.CancelFunc) { cancel() }, time.Second},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				c, err := draining{&silent{calls: []*jsonrpc.Request{tt.call}}}.Connect(ctx)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if tt.end != nil {
-					time.AfterFunc(time.Second, func() { tt.end(c, cancel) })
-				}
-				start := time.Now()
-				if m, err := c.Read(ctx); m != tt.call || err != nil {
-					t.Fatalf("first read: %v, %v", m, err)
-				}
-				if _, err := c.Read(ctx); !errors.Is(err, io.EOF) {
-					t.Errorf("second read: %v, want %v", err, io.EOF)
-				}
-				if took := time.Since(start); took != tt.want {
-					t.Errorf("the end of input was reported after %v, want %v", took, tt.want)
-				}
-			})
-		})
 	}
 }

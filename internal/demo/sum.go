@@ -2,59 +2,49 @@ package demo
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/big"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/dragoman-mcp/dragoman/toolkit"
 )
 
-var sumTool = tool{
-	name:  "calculate_sum",
-	title: "Sum of two numbers (两数相加)",
-	description: `Adds two numbers (计算两个数的和, 加法) and returns their exact decimal sum, without rounding
+var sumTool = toolkit.Tool{
+	Name:  "calculate_sum",
+	Title: "Sum of two numbers (两数相加)",
+	Description: `Adds two numbers (计算两个数的和, 加法) and returns their exact decimal sum, without rounding
 		however many digits they have: 2.1 plus 3.4 is 5.5. For more than two numbers call it repeatedly.`,
-	input: `{
-		"type": "object",
-		"properties": {
-			"a": {"type": "number", "description": "First number (第一个数)"},
-			"b": {"type": "number", "description": "Second number (第二个数)"}
-		},
-		"required": ["a", "b"],
-		"additionalProperties": false
-	}`,
-	output: `{
-		"type": "object",
-		"properties": {
-			"sum": {"type": "number", "description": "a + b, exactly (和)"}
-		},
-		"required": ["sum"],
-		"additionalProperties": false
-	}`,
-	hints: lookup,
+	Hints: lookup,
+	Examples: []toolkit.Example{
+		{Ask: "What is 2.1 plus 3.4?", Arguments: `{"a":2.1,"b":3.4}`},
+	},
 }
 
-// sum holds the number as JSON text: a float64 would round it.
-type sum struct {
-	Sum jsontext.Value `json:"sum"`
-}
+// json.Number keeps a number as it was written: a float64 would round it.
+type (
+	summands struct {
+		A json.Number `json:"a" desc:"First number (第一个数)"`
+		B json.Number `json:"b" desc:"Second number (第二个数)"`
+	}
+	sum struct {
+		Sum json.Number `json:"sum" desc:"a + b, exactly (和)"`
+	}
+)
 
-func calculateSum(_ context.Context, args struct {
-	A jsontext.Value `json:"a"`
-	B jsontext.Value `json:"b"`
-}, _ progress) (reply, error) {
+func calculateSum(_ context.Context, args summands) (sum, error) {
 	a, err := decimal(string(args.A))
 	if err != nil {
-		return reply{}, err
+		return sum{}, err
 	}
 	b, err := decimal(string(args.B))
 	if err != nil {
-		return reply{}, err
+		return sum{}, err
 	}
-	return reply{data: sum{number(a.Add(a, b))}}, nil
+	return sum{number(a.Add(a, b))}, nil
 }
 
-// decimal reads a JSON number exactly. Its length and exponent must have been
-// bounded before, see [modest].
+// decimal reads a JSON number exactly. The toolkit has bounded its length and
+// exponent.
 func decimal(text string) (*big.Rat, error) {
 	r, ok := new(big.Rat).SetString(text)
 	if !ok {
@@ -65,7 +55,7 @@ func decimal(text string) (*big.Rat, error) {
 
 // number writes r as a JSON number, with as many digits as it takes and no more.
 // r must be a decimal fraction, as sums of JSON numbers are.
-func number(r *big.Rat) jsontext.Value {
+func number(r *big.Rat) json.Number {
 	digits, _ := r.FloatPrec()
-	return jsontext.Value(r.FloatString(digits))
+	return json.Number(r.FloatString(digits))
 }
