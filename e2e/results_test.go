@@ -224,3 +224,31 @@ func TestFormsAndCache(t *testing.T) {
 		t.Error("the reading guide is there though it is turned off")
 	}
 }
+
+// TestProgress watches a call that takes its time: comment lines for every
+// client, chunks for those that ask for them, and the answer whole at the end.
+func TestProgress(t *testing.T) {
+	g := start(t, nil, servers{"everything": stdio(t, "@modelcontextprotocol/server-everything")}).ready()
+	g.until("the server is connected", func() bool { return strings.Contains(g.logged(), "server connected") })
+	for asked, want := range map[string]string{
+		``:                              "\n: progress trigger-long-running-operation ",
+		`"dragoman":{"progress":true},`: `"dragoman":{"progress":{"tool":"trigger-long-running-operation","progress":2,"total":4`,
+	} {
+		body := `{"model":"rehearsal","stream":true,` + asked + `"messages":[{"role":"user","content":"CALL trigger-long {\"duration\":2,\"steps\":4}\nTHEN\nSAY it is done"}]}`
+		resp, err := http.Post(g.Base+"/chat/completions", "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(stream), want) {
+			t.Errorf("asked with %q, %q is not in\n%s", asked, want, stream)
+		}
+		if !strings.Contains(string(stream), `"content":"done"`) || !strings.HasSuffix(string(stream), "data: [DONE]\n\n") {
+			t.Errorf("the answer is not whole:\n%s", stream)
+		}
+	}
+}
