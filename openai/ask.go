@@ -95,4 +95,3 @@ func retryAfter(e *Error, attempt int) (time.Duration, bool) {
 	}
 	return wait, true
 }
-

@@ -172,7 +172,11 @@ func TestMainHTTP(t *testing.T) {
 		}
 		answer <- string(body)
 	}()
-	<-running
+	select {
+	case <-running:
+	case got := <-answer:
+		t.Fatalf("the call ended early: %s", got)
+	}
 	stop() // as an interrupt does; the call goes on
 	close(finish)
 	if got := <-answer; !strings.Contains(got, "done") {
