@@ -101,7 +101,7 @@ func (s *Server) SSE() (http.Handler, error) {
 // guard lets through what may use the server.
 func (s *Server) guard(next http.Handler) http.Handler {
 	known := s.opts.HTTP
-	next = known.authenticated(next, s.log)
+	next = known.authenticated(s.counted(next), s.log)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case s.ctx.Err() != nil:
@@ -115,6 +115,19 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		default:
 			next.ServeHTTP(w, r)
 		}
+	})
+}
+
+// counted counts requests under way until they are answered in full, so that a
+// server that stops does not cut an answer off. Streams that last as long as
+// their session are not waited for.
+func (s *Server) counted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && r.Header.Get("Mcp-Method") != "subscriptions/listen" {
+			s.calls.enter()
+			defer s.calls.leave()
+		}
+		next.ServeHTTP(w, r)
 	})
 }
 

@@ -147,16 +147,21 @@ func TestMainHTTP(t *testing.T) {
 		return http.DefaultClient.Do(req)
 	}
 	defer http.DefaultClient.CloseIdleConnections()
-	res, err := post(initialize, "")
-	if err != nil {
-		t.Fatal(err)
+	session := ""
+	for _, message := range []string{initialize, initialized} {
+		res, err := post(message, session)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// To close before the end would mean to hang up.
+		if _, err := io.Copy(io.Discard, res.Body); err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if session == "" {
+			session = res.Header.Get("Mcp-Session-Id")
+		}
 	}
-	res.Body.Close()
-	session := res.Header.Get("Mcp-Session-Id")
-	if res, err = post(initialized, session); err != nil {
-		t.Fatal(err)
-	}
-	res.Body.Close()
 	answer := make(chan string, 1)
 	go func() {
 		res, err := post(`{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"watch_door"}}`, session)
