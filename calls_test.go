@@ -58,8 +58,8 @@ func TestReadsRunSideBySide(t *testing.T) {
 func TestWritesKeepTheirOrder(t *testing.T) {
 	yes, no := true, false
 	hinted := &dragoman.Tool{Name: "hinted", Hints: dragoman.Hints{ReadOnly: &yes}}
-	doubted := &dragoman.Tool{Name: "doubted", Effect: dragoman.ReadOnly, Hints: dragoman.Hints{ReadOnly: &no}}
-	idempotent := &dragoman.Tool{Name: "idempotent", Effect: dragoman.Idempotent}
+	doubted := &dragoman.Tool{Name: "doubted", Declared: dragoman.ReadOnly, Hints: dragoman.Hints{ReadOnly: &no}}
+	idempotent := &dragoman.Tool{Name: "idempotent", Declared: dragoman.Idempotent}
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		loop := dragoman.Loop{Tools: &tools{run: func(ctx context.Context, _ dragoman.Call) (dragoman.Result, error) {
@@ -161,7 +161,7 @@ func TestRepeatedReadsAreNoted(t *testing.T) {
 	loop := dragoman.Loop{Tools: &tools{run: func(context.Context, dragoman.Call) (dragoman.Result, error) {
 		r := text("done")
 		if own {
-			r.Meta.Note = "from the cache"
+			r.Info.Note = "from the cache"
 		}
 		return r, nil
 	}}}
@@ -172,8 +172,8 @@ func TestRepeatedReadsAreNoted(t *testing.T) {
 	}
 	for i, results := range conv.answers {
 		for j, r := range results {
-			if noted := r.Meta.Note != ""; noted != (i == 4 && j == 0) {
-				t.Errorf("round %d, call %d: note %q", i+1, j+1, r.Meta.Note)
+			if noted := r.Info.Note != ""; noted != (i == 4 && j == 0) {
+				t.Errorf("round %d, call %d: note %q", i+1, j+1, r.Info.Note)
 			}
 		}
 	}
@@ -185,7 +185,7 @@ func TestRepeatedReadsAreNoted(t *testing.T) {
 	if err := loop.Run(t.Context(), conv); err != nil {
 		t.Fatal(err)
 	}
-	if got := conv.answers[4][0].Meta.Note; got != "from the cache" {
+	if got := conv.answers[4][0].Info.Note; got != "from the cache" {
 		t.Errorf("the toolset's own note became %q", got)
 	}
 }
@@ -217,8 +217,8 @@ func TestCallTimeout(t *testing.T) {
 				if retry := res.Problem.RetryAfter > 0; retry != (tt.want == dragoman.CodeTimeout) {
 					t.Errorf("RetryAfter = %s", res.Problem.RetryAfter)
 				}
-				if res.Meta.Duration != 3*time.Second {
-					t.Errorf("it took %s", res.Meta.Duration)
+				if res.Info.Duration != 3*time.Second {
+					t.Errorf("it took %s", res.Info.Duration)
 				}
 			})
 		})

@@ -31,12 +31,12 @@ func (adder) Call(_ context.Context, c dragoman.Call) (dragoman.Result, error) {
 
 // A politician answers every question with a sum.
 type politician struct {
-	index *dragoman.Index
+	index *dragoman.Tools
 	sum   json.RawMessage
 }
 
 func (p *politician) Offer(tools []dragoman.Tool) error {
-	p.index = dragoman.NewIndex(tools)
+	p.index = dragoman.NewTools(tools)
 	return nil
 }
 
@@ -96,7 +96,7 @@ func ExampleToolset() {
 }
 
 func ExampleIndex_Find() {
-	x := dragoman.NewIndex([]dragoman.Tool{
+	x := dragoman.NewTools([]dragoman.Tool{
 		{Name: "files__read", Original: "read"},
 		{Name: "files__list", Original: "list"},
 		{Name: "git__list", Original: "list"},

@@ -98,7 +98,7 @@ func (s *script) outcomes() [][]string {
 }
 
 var (
-	read  = &dragoman.Tool{Name: "read", Original: "read", Effect: dragoman.ReadOnly}
+	read  = &dragoman.Tool{Name: "read", Original: "read", Declared: dragoman.ReadOnly}
 	write = &dragoman.Tool{Name: "write", Original: "write"}
 )
 

@@ -28,7 +28,7 @@ func TestEffectiveClass(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tool := dragoman.Tool{Effect: tt.effect, Hints: tt.hints}
-			if got := tool.EffectiveClass(); got != tt.want {
+			if got := tool.Effect(); got != tt.want {
 				t.Errorf("EffectiveClass() = %s, want %s", got, tt.want)
 			}
 		})

@@ -312,7 +312,7 @@ func tool(server, name string, effect dragoman.Effect, schema string) dragoman.T
 		Server: server, Original: name, Effect: effect,
 	}
 	t.Definition = json.RawMessage(`{"name":"` + name + `","description":"(ours)","inputSchema":` + schema + `}`)
-	t.Digest = dragoman.Digest(t.Definition, t.Name)
+	t.Pin = dragoman.Pin(t.Server, t.Original, t.Definition)
 	return t
 }
 

@@ -68,7 +68,7 @@ func tool(server, name string, effect dragoman.Effect) dragoman.Tool {
 		Description: "Something about " + name, InputSchema: json.RawMessage(schema),
 	}
 	t.Definition = json.RawMessage(`{"name":"` + name + `","inputSchema":` + schema + `}`)
-	t.Digest = dragoman.Digest(t.Definition, t.Name)
+	t.Pin = dragoman.Pin(t.Server, t.Original, t.Definition)
 	return t
 }
 

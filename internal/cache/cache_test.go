@@ -51,7 +51,7 @@ func TestRemembers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return string(r.Content), r.Meta.Cached
+			return string(r.Content), r.Info.Cached
 		}
 		for i, tc := range []struct {
 			caller string
@@ -99,7 +99,7 @@ func TestFailuresAreNotRemembered(t *testing.T) {
 		inner := &slow{failed: true}
 		toolset := New(Config{Tools: []string{"*"}}).For("a", inner)
 		for range 2 {
-			if r, _ := toolset.Call(t.Context(), call("x", `{}`, dragoman.ReadOnly)); r.Meta.Cached {
+			if r, _ := toolset.Call(t.Context(), call("x", `{}`, dragoman.ReadOnly)); r.Info.Cached {
 				t.Error("a failure was remembered")
 			}
 		}
