@@ -10,6 +10,7 @@ TOOL  := $(GO) tool -modfile=tools/go.mod
 # The race detector needs a C compiler; without one the tests run without it.
 RACE  := $(if $(shell command -v $${CC:-gcc} 2>/dev/null),-race,)
 FUZZ_TIME ?= 10m
+SOAK_TIME ?= 10m
 
 .PHONY: all
 all: build check test ## everything that CI runs
@@ -56,6 +57,10 @@ fuzz: modules ## each fuzz target for FUZZ_TIME (10m)
 	  for name in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 	    echo "== $$pkg $$name"; $(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZ_TIME) -fuzzminimizetime 5x $$pkg; \
 	  done; done
+
+.PHONY: soak
+soak: modules ## many clients, crashes and retries for SOAK_TIME (10m), with the race detector
+	$(GO) test $(RACE) -count=1 -timeout 0 -v -run '^TestSoak$$' ./e2e -soak $(SOAK_TIME)
 
 .PHONY: update
 update: ## rewrite golden files and generated documents; look at the difference
