@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/pace"
 	"github.com/dragoman-mcp/dragoman/openai"
 )
 
@@ -16,11 +18,27 @@ import (
 // hold on every route.
 func (g *Gateway) Handler() http.Handler {
 	open := http.NewServeMux() // for load balancers, which have no key
-	open.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok") })
+	open.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
+		pace.Refuse(w, r)
+		plain(w, http.StatusOK, "ok")
+	})
 	open.HandleFunc("GET /readyz", g.readyz)
 
 	open.HandleFunc("/", g.guarded)
-	return g.checkHost(g.checkOrigin(open))
+	return paced(g.checkHost(g.checkOrigin(open)))
+}
+
+// clientIdle is how long a client may take to send, or to take, the next part of
+// what it is about.
+const clientIdle = time.Minute
+
+// paced bounds what clients can hold up: bodies that come slowly, whoever they
+// are for, and answers that nobody takes.
+func paced(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		pace.Request(w, r, clientIdle)
+		next.ServeHTTP(pace.Response(w, clientIdle), r)
+	})
 }
 
 func plain(w http.ResponseWriter, status int, text string) {
@@ -31,7 +49,8 @@ func plain(w http.ResponseWriter, status int, text string) {
 
 // readyz says whether requests should be sent here: the servers have been given
 // their time, and we are not about to stop.
-func (g *Gateway) readyz(w http.ResponseWriter, _ *http.Request) {
+func (g *Gateway) readyz(w http.ResponseWriter, r *http.Request) {
+	pace.Refuse(w, r)
 	switch {
 	case g.draining.Load():
 		plain(w, http.StatusServiceUnavailable, "draining")
@@ -51,6 +70,7 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, status int, cod
 	case http.StatusForbidden:
 		kind = openai.TypePermission
 	}
+	pace.Refuse(w, r)
 	id := openai.NewRequestID()
 	g.log.Warn("request refused", "request", id, "path", r.URL.Path, "status", status, "code", code, "from", r.RemoteAddr)
 	(&openai.Error{Status: status, Type: kind, Code: code, Message: message, ID: id}).Write(w)
