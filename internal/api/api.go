@@ -24,6 +24,8 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/openai"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/result"
 )
 
@@ -66,8 +68,9 @@ var ErrUnknownServer = errors.New("no such server")
 type API struct {
 	Options
 	mux     *http.ServeMux
-	turns   openai.Turns
-	offers  openai.Offers
+	memory  memory.Memory
+	running memory.Running
+	offers  model.Offers
 	outputs outputs
 }
 
@@ -185,17 +188,16 @@ func (a *API) converse(w http.ResponseWriter, r *http.Request, c conversation) {
 	log := a.Log.With("request", id, "model", c.request.Model)
 	d := a.Dialect(c.up)
 	chat, err := openai.NewChat(c.request, w, openai.ChatOptions{
-		Post:       a.post(c.up, r),
-		Shape:      a.shapes(reader{d, c.request.Model, c.up.Results, c.who}),
-		Guide:      a.Results.Guide.guide(),
-		Dialect:    d,
-		Offers:     &a.offers,
-		Turns:      &a.turns,
-		Caller:     c.who.ID,
-		Retried:    retried(r),
-		MaxMessage: a.Results.MaxMessage,
-		ID:         id,
-		Log:        log,
+		Model:   &model.Client{Post: a.post(c.up, r), Dialect: d, MaxMessage: a.Results.MaxMessage, Log: log},
+		Shape:   a.shapes(reader{d, c.request.Model, c.up.Results, c.who}),
+		Guide:   a.Results.Guide.guide(),
+		Offers:  &a.offers,
+		Memory:  &a.memory,
+		Running: &a.running,
+		Caller:  c.who.ID,
+		Retried: retried(r),
+		ID:      id,
+		Log:     log,
 	})
 	if err != nil {
 		a.fail(w, r, err)

@@ -399,8 +399,8 @@ func TestCallersAreApart(t *testing.T) {
 		_, _ = io.WriteString(w, `{"id":"x","choices":[{"index":0,"message":`+message+`,"finish_reason":"stop"}]}`)
 	}}
 	d := open(t, nil, up.model(t, "*"))
-	d.chat(hello, "X-Test-Caller", "alice")
-	next := `{"model":"m","messages":[{"role":"user","content":"Hello"},{"role":"assistant","content":"Done."},{"role":"user","content":"Sure?"}]}`
+	d.chat(strings.Replace(hello, `"model"`, `"user":"u","model"`, 1), "X-Test-Caller", "alice")
+	next := `{"user":"u","model":"m","messages":[{"role":"user","content":"Hello"},{"role":"assistant","content":"Done."},{"role":"user","content":"Sure?"}]}`
 	d.chat(next, "X-Test-Caller", "mallory")
 	if sent := up.last(t).body; strings.Contains(sent, `"role":"tool"`) {
 		t.Errorf("mallory got %s", sent)

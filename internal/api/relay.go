@@ -19,6 +19,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/openai"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // relay passes a request to the upstream and its answer back, both untouched.
@@ -133,7 +134,7 @@ func (a *API) relayTo(w http.ResponseWriter, r *http.Request, up *upstream.Upstr
 		ErrorLog:      log.New(io.Discard, "", 0),
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			if r.Context().Err() == nil {
-				a.fail(w, r, openai.Unreachable(err))
+				a.fail(w, r, model.Unreachable(err))
 			}
 		},
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/result"
 )
 
@@ -59,7 +60,7 @@ func (a *API) callTool(w http.ResponseWriter, r *http.Request) {
 		logCall(a.Log, dragoman.Event{Call: &call, Result: &res, Duration: res.Meta.Duration})
 	}
 	message := a.shapes(request.reader)(call.Tool).Message(call, res)
-	messages, after := openai.Messages(request.reader.dialect.Wire(), []openai.Answer{{ID: request.id, Message: message}})
+	messages, after := model.Messages(request.reader.dialect.Wire(), []model.Answer{{ID: request.id, Message: message}})
 	w.Header().Set("Content-Type", "application/json")
 	answer := rawjson.AppendArray([]byte(`{"messages":`), append(messages, after...))
 	_, _ = w.Write(append(answer, "}\n"...))

@@ -198,23 +198,37 @@ func (o *Object) Bytes() json.RawMessage {
 	return o.Append(make([]byte, 0, n))
 }
 
-// Split returns what [Object.Append] would append before and behind the value of
-// a member, so that a large value need not be copied. It is ok only where the
-// object has the member.
-func (o *Object) Split(name string) (head, tail []byte, ok bool) {
-	for i := range o.Members {
-		if o.Members[i].Name != name {
+// Parts returns the object in parts, with the parts of values in place of the
+// values of members, so that large ones are not copied.
+func (o *Object) Parts(values map[string][][]byte) [][]byte {
+	size := 2
+	for _, m := range o.Members {
+		size += max(len(m.Name)+2, len(m.raw)) + 2
+		if values[m.Name] == nil {
+			size += len(m.Value)
+		}
+	}
+	var parts [][]byte
+	buf, from := append(make([]byte, 0, size), '{'), 0
+	for i, m := range o.Members {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		if m.raw != nil {
+			buf = append(buf, m.raw...)
+		} else {
+			buf = AppendQuote(buf, m.Name)
+		}
+		buf = append(buf, ':')
+		value := values[m.Name]
+		if value == nil {
+			buf = append(buf, m.Value...)
 			continue
 		}
-		before := Object{Members: append(append([]Member(nil), o.Members[:i]...), Member{Name: name, raw: o.Members[i].raw})}
-		head = before.Bytes()
-		head = head[:len(head)-1] // the brace
-		if behind := (&Object{Members: o.Members[i+1:]}).Bytes(); len(behind) > 2 {
-			return head, append([]byte{','}, behind[1:]...), true
-		}
-		return head, []byte{'}'}, true
+		parts = append(append(parts, buf[from:len(buf):len(buf)]), value...)
+		from = len(buf)
 	}
-	return nil, nil, false
+	return append(parts, append(buf, '}')[from:])
 }
 
 // Elements takes an array apart.
