@@ -50,9 +50,9 @@ type ChatOptions struct {
 	ID string
 	// Log receives what went wrong and was survived; nil discards it.
 	Log *slog.Logger
-	// Ask puts a question of a server to the person behind the conversation; nil
-	// where there is none.
-	Ask func(context.Context, dragoman.Question) (dragoman.Reply, error)
+	// Can says what the person behind the conversation can be asked by
+	// [dragoman.Loop.Ask]; zero: nothing.
+	Can dragoman.Kind
 }
 
 // Chat is one request to POST /v1/chat/completions as a conversation. Make it
@@ -108,14 +108,14 @@ func NewChat(request *ChatRequest, w http.ResponseWriter, options ChatOptions) (
 	c.owner, c.identified = request.owner(options.Caller)
 	c.dialogue = &model.Dialogue{
 		Client: options.Model, Request: request.upstream(), Offers: options.Offers,
-		Shape: options.Shape, Progress: c.progress, Ask: options.Ask,
+		Shape: options.Shape, Progress: c.progress, Can: options.Can,
 	}
 	return c, nil
 }
 
 // Offer implements [dragoman.Conversation].
-func (c *Chat) Offer(tools []dragoman.Tool) error {
-	c.dialogue.Offer(tools)
+func (c *Chat) Offer(list *dragoman.List) error {
+	c.dialogue.Offer(list)
 	return nil
 }
 

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"time"
+
+	dragoman "github.com/dragoman-mcp/dragoman"
 )
 
 // A Turn is what happened behind one visible message of the assistant. A Turn that
@@ -71,13 +73,23 @@ type Waiting struct {
 	Pin      []byte `json:"pin,omitempty"`
 	// Arguments are the arguments of the call, already in the server's own form.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	// Questions are what was asked; State is what whoever asked wants back.
-	Questions json.RawMessage `json:"questions,omitempty"`
-	State     []byte          `json:"state,omitempty"`
-	// Ran is what is known of the legs so far, as [dragoman.Ran] counts it.
-	Ran int `json:"ran,omitempty"`
+	// Questions are what was asked; none where the call was not made because one
+	// before it asks. State is what whoever asked wants back.
+	Questions []Question `json:"questions,omitempty"`
+	State     []byte     `json:"state,omitempty"`
+	// Ran is what is known of the legs so far.
+	Ran dragoman.Ran `json:"ran,omitempty"`
 	// Expires is when the questions are void; zero when that is not known.
 	Expires time.Time `json:"expires,omitzero"`
+}
+
+// A Question is a [dragoman.Question].
+type Question struct {
+	Key      string          `json:"key"`
+	Kind     dragoman.Kind   `json:"kind"`
+	Operator bool            `json:"operator,omitempty"`
+	Server   string          `json:"server,omitempty"`
+	Params   json.RawMessage `json:"params,omitempty"`
 }
 
 // An Answer is what a client was to see of a turn beside its calls.
@@ -163,7 +175,10 @@ func (t *Turn) Size() int64 {
 func (c *Call) size() int {
 	n := 128 + len(c.ID) + len(c.Client) + cap(c.Raw) + cap(c.Result)
 	if w := c.Waiting; w != nil {
-		n += 256 + len(w.Server) + len(w.Original) + cap(w.Pin) + cap(w.Arguments) + cap(w.Questions) + cap(w.State)
+		n += 256 + len(w.Server) + len(w.Original) + cap(w.Pin) + cap(w.Arguments) + cap(w.State)
+		for _, q := range w.Questions {
+			n += 128 + len(q.Key) + len(q.Server) + cap(q.Params)
+		}
 	}
 	return n
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,9 +48,8 @@ type Dialogue struct {
 	Shape func(*dragoman.Tool) *result.Shape
 	// Progress returns what is told how a call of a tool gets on; nil for nobody.
 	Progress func(*dragoman.Tool) func(dragoman.Progress)
-	// Ask puts a question of a server to the person behind the conversation; nil
-	// where there is none.
-	Ask func(context.Context, dragoman.Question) (dragoman.Reply, error)
+	// Can says what can be asked of whoever is behind the conversation.
+	Can dragoman.Kind
 
 	// Withheld says why the model was offered none of our tools; empty when it was.
 	Withheld string
@@ -72,23 +72,27 @@ type Round struct {
 	// Message is the message with its calls; nil when it has none to be answered or
 	// to be handed over.
 	Message *memory.Message
-	// Run are the calls of ours among them, in order.
+	// Run are the calls of ours among them that are to be made, in order.
 	Run []dragoman.Call
+
+	resumed bool // the client has answered its own calls
 }
 
-// Mixed reports whether some of the message's calls are the client's.
-func (r *Round) Mixed() bool { return r.Message != nil && len(r.Run) < len(r.Message.Calls) }
+// Mixed reports whether the client has calls of its own to answer in the message.
+func (r *Round) Mixed() bool {
+	return r.Message != nil && !r.resumed && slices.ContainsFunc(r.Message.Calls, func(c memory.Call) bool { return !c.Ours() })
+}
 
 func (d *Dialogue) wire() *dialect.Wire { return d.Client.dialect().Wire() }
 
 // Offer sets the tools that the model may use.
-func (d *Dialogue) Offer(tools []dragoman.Tool) {
+func (d *Dialogue) Offer(list *dragoman.List) {
 	offers := d.Offers
 	if offers == nil {
 		offers = &Offers{}
 	}
 	of := d.Client.dialect()
-	d.ours = offers.get(tools, of, len(d.Request.Tools)).avoid(d.Request.Names, of)
+	d.ours = offers.get(list.Tools, of, len(d.Request.Tools)).avoid(d.Request.Names, of)
 	if left := d.ours.left; len(left) > 0 {
 		d.Client.log().Warn("tools left out of a request", "dialect", of.Name(), "count", len(left), "first", left[0])
 	}
@@ -156,7 +160,7 @@ func (d *Dialogue) askWithout(ctx context.Context, last bool, failure *Error) (*
 		return nil, failure
 	}
 	offered := d.ours
-	d.ours = makeOffer(nil, d.Client.dialect(), 0)
+	d.ours = noOffer
 	a, err := d.Client.open(ctx, d.body(last))
 	if err != nil {
 		d.ours = offered

@@ -13,8 +13,8 @@ import (
 // An offer is a list of our tools as requests of one dialect carry it. It does not
 // change once it was made.
 type offer struct {
-	index     *dragoman.Index
-	places    map[*dragoman.Tool]place
+	tools     *dragoman.Tools
+	places    map[*dragoman.Tool]place // of those that are offered
 	order     []*dragoman.Tool
 	functions [][]byte // the elements of tools with commas between them, in parts
 	strict    bool     // one of them is strict
@@ -36,45 +36,59 @@ type renamed struct {
 	plan *dialect.Plan
 }
 
+// A planner returns the plan of a tool, or says why it has none.
+type planner func(*dragoman.Tool) (*dialect.Plan, *dragoman.Problem)
+
+func planned(d *dialect.Dialect) planner {
+	return func(t *dragoman.Tool) (*dialect.Plan, *dragoman.Problem) { return d.Plan(*t) }
+}
+
+// noOffer has no tools.
+var noOffer = &offer{}
+
 // makeOffer plans each tool that can be offered and fits them into one request with
 // room for that many, or for any number if it is zero. Tools that the dialect
 // cannot take, and tools for which there is no room, are left out and named.
-func makeOffer(tools []dragoman.Tool, d *dialect.Dialect, room int) *offer {
-	o := &offer{places: make(map[*dragoman.Tool]place, len(tools)), strict: d.Wire().ImplicitStrict && len(tools) > 0}
-	byName := make(map[string]dragoman.Tool, len(tools))
-	plans := make([]*dialect.Plan, 0, len(tools))
-	for _, t := range tools {
+func makeOffer(tools *dragoman.Tools, d *dialect.Dialect, room int, plan planner) *offer {
+	o := &offer{tools: tools, places: make(map[*dragoman.Tool]place, tools.Len()), strict: d.Wire().ImplicitStrict}
+	byName := make(map[string]*dragoman.Tool, tools.Len())
+	plans := make([]*dialect.Plan, 0, tools.Len())
+	all := tools.All()
+	for i := range all {
+		t := &all[i]
 		if t.Quarantined != nil {
 			continue
 		}
-		plan, problem := d.Plan(t)
+		p, problem := plan(t)
 		if problem != nil {
 			o.left = append(o.left, t.Name)
 			continue
 		}
-		plans, byName[plan.Name()] = append(plans, plan), t
+		plans, byName[p.Name()] = append(plans, p), t
 	}
 	plans, left, _ := d.Fit(plans, dialect.Budget{Tools: room})
-	for _, plan := range left {
-		o.left = append(o.left, plan.Name())
+	for _, p := range left {
+		o.left = append(o.left, p.Name())
 	}
-	kept := make([]dragoman.Tool, len(plans))
-	var functions []byte
-	for i, plan := range plans {
-		kept[i] = byName[plan.Name()]
-		o.order = append(o.order, &kept[i])
-		o.strict = o.strict || plan.Strict()
+	size := 0
+	for _, p := range plans {
+		size += len(p.Function()) + 1
+	}
+	functions := make([]byte, 0, size)
+	for i, p := range plans {
+		t := byName[p.Name()]
+		o.order = append(o.order, t)
+		o.strict = o.strict || p.Strict()
 		if i > 0 {
 			functions = append(functions, ',')
 		}
 		begin := len(functions)
-		functions = append(functions, plan.Function()...)
-		o.places[&kept[i]] = place{plan, begin, len(functions)}
+		functions = append(functions, p.Function()...)
+		o.places[t] = place{p, begin, len(functions)}
 	}
 	if len(functions) > 0 {
 		o.functions = [][]byte{functions}
 	}
-	o.index = dragoman.NewIndex(kept)
 	return o
 }
 
@@ -102,11 +116,14 @@ func (o *offer) find(name string) (*dragoman.Tool, *dialect.Plan) {
 			return r.tool, r.plan
 		}
 	}
-	t := o.index.Find(name)
+	t := o.tools.Find(name)
+	p, offered := o.places[t]
 	other, ok := o.renamed[t]
 	switch {
+	case !offered:
+		return nil, nil
 	case !ok:
-		return t, o.places[t].plan
+		return t, p.plan
 	case strings.EqualFold(t.Name, name):
 		return nil, nil // the client's own
 	}
@@ -119,7 +136,8 @@ func (o *offer) find(name string) (*dragoman.Tool, *dialect.Plan) {
 func (o *offer) avoid(taken map[string]bool, d *dialect.Dialect) *offer {
 	var clashing []*dragoman.Tool
 	for name := range taken {
-		if t := o.index.Exact(name); t != nil {
+		t := o.tools.Exact(name)
+		if _, offered := o.places[t]; offered {
 			clashing = append(clashing, t)
 		}
 	}
@@ -134,7 +152,6 @@ func (o *offer) avoid(taken map[string]bool, d *dialect.Dialect) *offer {
 	for _, old := range clashing {
 		t := *old
 		t.Name = o.freeName(t.Name, taken, used)
-		t.Digest = dragoman.Digest(t.Definition, t.Name)
 		used[t.Name] = true
 		p := o.places[old]
 		plan, problem := d.Plan(t)
@@ -155,11 +172,10 @@ func (o *offer) remade(taken map[string]bool, d *dialect.Dialect) *offer {
 	for i, t := range o.order {
 		if tools[i] = *t; taken[t.Name] {
 			tools[i].Name = o.freeName(t.Name, taken, used)
-			tools[i].Digest = dragoman.Digest(t.Definition, tools[i].Name)
 			used[tools[i].Name] = true
 		}
 	}
-	other := makeOffer(tools, d, 0)
+	other := makeOffer(dragoman.NewTools(tools), d, 0, planned(d))
 	other.left = append(slices.Clone(o.left), other.left...)
 	return other
 }
@@ -172,7 +188,7 @@ func (o *offer) freeName(name string, taken, used map[string]bool) string {
 			suffix = fmt.Sprintf("_mcp%d", n)
 		}
 		free := name[:min(len(name), 64-len(suffix))] + suffix
-		if !taken[free] && !used[free] && o.index.Exact(free) == nil {
+		if !taken[free] && !used[free] && o.tools.Exact(free) == nil {
 			return free
 		}
 	}

@@ -1,13 +1,10 @@
 package model
 
 import (
-	"encoding/json"
 	"strings"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
-	"github.com/dragoman-mcp/dragoman/result"
 )
 
 // sort parts the calls of a reply into ours and the client's.
@@ -63,7 +60,7 @@ func (d *Dialogue) owner(call *Call) (ours bool, name string) {
 // go into the history.
 func (d *Dialogue) decode(call *Call, finish string) (run dragoman.Call, name, args string) {
 	args = string(call.Arguments)
-	run.Ask = d.Ask
+	run.Can = d.Can
 	tool, plan := d.tool(call.Name)
 	if tool == nil {
 		run.Name, run.Problem = clip(call.Name, 80), unknownTool(call.Name, d.ours)
@@ -114,68 +111,4 @@ func (d *Dialogue) callID(call *Call, used map[string]bool) string {
 	id = d.fitID(id)
 	used[id] = true
 	return id
-}
-
-// Answer puts the results of a round's calls of ours, in their order, into its
-// message. Where that answers all of its calls, the message goes into the history;
-// otherwise it is open, and Answer returns false.
-func (d *Dialogue) Answer(round *Round, results []dragoman.Result) (whole bool) {
-	m := round.Message
-	answers := make([]Answer, len(round.Run))
-	for i, run := range round.Run {
-		answers[i] = Answer{ID: run.ID, Message: d.shape(run.Tool).Message(run, results[i])}
-		d.More = d.More || answers[i].Message.Handle != ""
-		d.Wrote = d.Wrote || run.Problem == nil && mayHaveRun(results[i].Problem) && run.Tool.EffectiveClass() != dragoman.ReadOnly
-		d.Spent.Calls++
-		d.Spent.Bytes += int64(len(results[i].Content))
-	}
-	tools, after := Messages(d.wire(), answers)
-	m.After = after
-	n := 0
-	for i := range m.Calls {
-		if m.Calls[i].Ours() {
-			m.Calls[i].Result = tools[n]
-			n++
-		}
-	}
-	if round.Mixed() {
-		return false
-	}
-	d.history = append(d.history, Document(m))
-	d.history = append(append(d.history, tools...), after...)
-	return true
-}
-
-func (d *Dialogue) shape(tool *dragoman.Tool) *result.Shape {
-	if d.Shape == nil {
-		return &result.Shape{}
-	}
-	return d.Shape(tool)
-}
-
-// Document returns a message with its calls, as it stands in the history.
-func Document(m *memory.Message) json.RawMessage {
-	o, err := rawjson.ParseObject(m.Message)
-	if err != nil {
-		return m.Message // we made it
-	}
-	calls := make([]json.RawMessage, len(m.Calls))
-	for i := range m.Calls {
-		calls[i] = m.Calls[i].Raw
-	}
-	o.Set("tool_calls", rawjson.AppendArray(nil, calls))
-	return o.Bytes()
-}
-
-// mayHaveRun reports whether a call with that problem can have reached its tool.
-func mayHaveRun(p *dragoman.Problem) bool {
-	if p == nil {
-		return true
-	}
-	switch p.Code {
-	case dragoman.CodeUnknownTool, dragoman.CodeInvalidArguments, dragoman.CodeTruncated, dragoman.CodeServerUnavailable,
-		dragoman.CodeNeedsAuthorization, dragoman.CodeBudget, dragoman.CodeRepeated, dragoman.CodeDenied, dragoman.CodeInvalidTool:
-		return false
-	}
-	return true
 }
