@@ -181,10 +181,15 @@ func (c *Chat) finish(ctx context.Context) error {
 	}
 	var calls []json.RawMessage
 	if round != nil {
-		c.keepOpen(ctx, round.Message)
-		for i := range round.Message.Calls {
-			if call := &round.Message.Calls[i]; !call.Ours() {
-				calls = append(calls, visible(call))
+		if round.Message.Waits() && !round.Mixed() {
+			c.sayAsks(r, round.Message)
+		}
+		c.keepOpen(ctx, round)
+		if round.Mixed() {
+			for i := range round.Message.Calls {
+				if call := &round.Message.Calls[i]; !call.Ours() {
+					calls = append(calls, visible(call))
+				}
 			}
 		}
 	}
@@ -332,6 +337,9 @@ func (c *Chat) extra(r *model.Reply) json.RawMessage {
 		if len(left) > maxLeftOut {
 			o.Set("left_out_total", strconv.AppendInt(nil, int64(len(left)), 10))
 		}
+	}
+	if c.asks != "" {
+		o.Set("asks", c.asked(c.pending.Message))
 	}
 	if c.request.wantMessages {
 		o.Set("messages", rawjson.AppendArray(nil, c.dialogue.Hidden()))

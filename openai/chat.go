@@ -78,6 +78,9 @@ type Chat struct {
 	// The message that is being read or was read last.
 	told    *model.Reply // its text is in visible
 	pending *model.Round // its calls are being answered, or go to the client
+	resume  *model.Round // calls of an earlier turn, to be made again
+	resumed *memory.Turn // the turn that they are from
+	asks    string       // the id by which the client answers what was asked
 	last    *model.Reply // it ends the answer
 	asItIs  bool         // its last chunk went to the client as it came
 	sent    bool         // its logprobs have gone to the client
@@ -125,6 +128,11 @@ func (c *Chat) Next(ctx context.Context, last bool) ([]dragoman.Call, error) {
 		if err := c.restore(ctx); err != nil {
 			return nil, err
 		}
+	}
+	if c.resume != nil { // what was asked has been answered
+		c.pending, c.resume = c.resume, nil
+		c.out.begin(nil)
+		return c.pending.Run, nil
 	}
 	if c.pending != nil { // ours are answered, now it is the client's turn
 		return nil, c.finish(ctx)
@@ -188,8 +196,15 @@ func (c *Chat) see(r *model.Reply) {
 func (c *Chat) seen() string { return strings.Join(c.visible, "\n\n") }
 
 // Answer implements [dragoman.Conversation].
-func (c *Chat) Answer(_ context.Context, results []dragoman.Result) error {
-	if !c.dialogue.Answer(c.pending, results) {
+func (c *Chat) Answer(ctx context.Context, results []dragoman.Result) error {
+	closed := c.dialogue.Answer(c.pending, results)
+	if c.resumed != nil {
+		c.keepResumed(ctx)
+	}
+	switch {
+	case c.pending.Message.Waits(): // the turn ends with what is asked
+		return c.finish(ctx)
+	case !closed:
 		return nil // it stays open until the client returns
 	}
 	c.pending = nil

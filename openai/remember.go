@@ -28,25 +28,38 @@ func (c *Chat) keep(ctx context.Context, keys []string, t *memory.Turn) {
 	}
 }
 
-// keepOpen records a message before the client gets its calls, where there is
-// something that the client does not see.
-func (c *Chat) keepOpen(ctx context.Context, m *memory.Message) {
-	theirs := 0
-	for i := range m.Calls {
-		if !m.Calls[i].Ours() {
-			theirs++
-		}
-	}
-	hidden := theirs < len(m.Calls) || len(c.dialogue.Hidden()) > 0
-	if theirs == 0 || !hidden || c.options.Memory == nil {
+// keepOpen records a message before the client gets its calls, or is asked something,
+// where there is something that the client does not see.
+func (c *Chat) keepOpen(ctx context.Context, round *model.Round) {
+	m := round.Message
+	ours := slices.ContainsFunc(m.Calls, func(call memory.Call) bool { return call.Ours() })
+	if c.options.Memory == nil || !ours && len(c.dialogue.Hidden()) == 0 {
 		return
 	}
 	prefix := readID
-	if c.dialogue.Wrote {
+	if c.dialogue.Wrote || m.Waits() {
 		prefix = wroteID
 	}
 	var keys []string
-	m.Calls = slices.Clone(m.Calls)
+	if m.Calls = slices.Clone(m.Calls); round.Mixed() {
+		keys = c.nameCalls(m, prefix)
+	}
+	if m.Waits() {
+		c.asks = prefix + rand.Text()[:22]
+		keys = append(keys, askKey(c.asks))
+	}
+	if len(keys) == 0 {
+		return
+	}
+	t := c.turn()
+	kept := *m
+	t.Open = &kept
+	c.keep(ctx, keys, t)
+}
+
+// nameCalls gives the client's calls ids by which they are found again, and returns
+// the keys.
+func (c *Chat) nameCalls(m *memory.Message, prefix string) (keys []string) {
 	for i := range m.Calls {
 		call := &m.Calls[i]
 		if call.Ours() {
@@ -58,18 +71,32 @@ func (c *Chat) keepOpen(ctx context.Context, m *memory.Message) {
 		}
 		keys = append(keys, callKey(call.Client))
 	}
-	if c.request.legacy {
-		// Legacy clients send no ids back: the visible history has to do.
-		d := c.visibleDigest(m)
-		if !c.proves(d) {
-			return
-		}
-		keys = []string{prefixKey(d)}
+	if !c.request.legacy {
+		return keys
 	}
-	t := c.turn()
-	kept := *m
-	t.Open = &kept
-	c.keep(ctx, keys, t)
+	// Legacy clients send no ids back: the visible history has to do.
+	if d := c.visibleDigest(m); c.proves(d) {
+		return []string{prefixKey(d)}
+	}
+	return nil
+}
+
+// keepResumed records what became of the calls of an earlier turn, where the client
+// keeps a message of it, with calls of its own.
+func (c *Chat) keepResumed(ctx context.Context) {
+	var keys []string
+	m := *c.pending.Message
+	for i := range m.Calls {
+		if !m.Calls[i].Ours() {
+			keys = append(keys, callKey(m.Calls[i].Client))
+		}
+	}
+	if len(keys) == 0 || c.options.Memory == nil {
+		return
+	}
+	t := *c.resumed
+	t.Open, t.Wrote, t.More, t.Spent = &m, c.dialogue.Wrote, c.dialogue.More, c.dialogue.Spent
+	c.keep(ctx, keys, &t)
 }
 
 // remember records a turn that has ended: for the next one, or, when the client did
@@ -177,10 +204,5 @@ func (c *Chat) repeat(t *memory.Turn) {
 		return // the text is held with the message
 	}
 	c.told, c.visible = r, slices.Clone(a.Text)
-	if text := c.seen(); text != "" && c.request.Stream {
-		choice := r.Choice.Clone()
-		choice.Delete("message")
-		choice.Delete("logprobs")
-		c.forward(r.Envelope.Clone(), choice, &rawjson.Object{Members: []rawjson.Member{{Name: "content", Value: rawjson.Quote(text)}}})
-	}
+	c.say(r, c.seen())
 }

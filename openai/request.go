@@ -31,10 +31,11 @@ type ChatRequest struct {
 	legacy       bool // functions and function_call instead of tools
 	oneCall      bool // parallel_tool_calls is false
 	includeUsage bool
-	jsonFormat   bool   // response_format asks for JSON
-	wantMessages bool   // "dragoman":{"messages":true}
-	wantProgress bool   // "dragoman":{"progress":true}
-	conversation string // "dragoman":{"conversation":"…"}
+	jsonFormat   bool     // response_format asks for JSON
+	wantMessages bool     // "dragoman":{"messages":true}
+	wantProgress bool     // "dragoman":{"progress":true}
+	answers      *replies // "dragoman":{"answers":{…}}
+	conversation string   // "dragoman":{"conversation":"…"}
 }
 
 // A ServerChoice chooses tools of one MCP server for a request. It has the form
@@ -131,6 +132,9 @@ func (r *ChatRequest) readOwn() error {
 		return err
 	}
 	if r.wantProgress, err = boolean(o, "progress"); err != nil {
+		return err
+	}
+	if r.answers, err = readAnswers(o.Get("answers")); err != nil {
 		return err
 	}
 	if raw := o.Get("conversation"); !rawjson.IsNull(raw) {

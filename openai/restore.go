@@ -10,6 +10,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // Ids of the client's calls, where we keep something that belongs to them. The
@@ -24,6 +25,7 @@ const (
 func callKey(id string) string        { return "call " + id }
 func prefixKey(d *digest) string      { return "prefix " + d.sum() }
 func requestKey(digest string) string { return "request " + digest }
+func askKey(id string) string         { return "ask " + id }
 
 // A history is the client's own, while it is made whole.
 type history struct {
@@ -48,12 +50,19 @@ func (c *Chat) restore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	asked, err := c.answered(h)
+	if err != nil {
+		return err
+	}
 	for i := 0; i < len(h.messages); i++ {
 		t, err := h.turn(i)
 		if err != nil {
 			return err
 		}
 		if t == nil {
+			if asked != nil && i == len(h.messages)-1 && h.keys[i] != nil {
+				break // the message that asked
+			}
 			c.dialogue.Add(h.messages[i], h.objects[i])
 			continue
 		}
@@ -62,20 +71,35 @@ func (c *Chat) restore(ctx context.Context) error {
 			c.dialogue.AddHidden(append(slices.Clone(t.Hidden), t.Final)...)
 			continue
 		}
-		c.reopen(h, t, h.objects[i])
+		visible := h.objects[i]
 		for i+1 < len(h.messages) && isTool(h.objects[i+1]) {
 			i++
 		}
-		if i == len(h.messages)-1 { // the turn goes on
-			c.dialogue.Wrote = c.dialogue.Wrote || t.Wrote
-			c.dialogue.Spent = t.Spent
-		}
+		c.reopen(h, t, visible, i == len(h.messages)-1)
 	}
 	c.dialogue.Begin(c.options.Guide)
+	if asked != nil && c.resume == nil {
+		c.reopen(h, asked, nil, true)
+	}
 	if t := h.turns[requestKey(c.digest)]; t != nil {
 		c.repeat(t)
 	}
 	return nil
+}
+
+// answered returns the turn whose questions the request answers; nil for none.
+func (c *Chat) answered(h *history) (*memory.Turn, error) {
+	if c.request.answers == nil {
+		return nil, nil
+	}
+	t := h.turns[askKey(c.request.answers.id)]
+	if t == nil || t.Open == nil {
+		return nil, &Error{
+			Status: http.StatusBadRequest, Type: TypeInvalidRequest, Code: CodeTurnExpired, Param: "dragoman.answers.id",
+			Message: "What was asked is not remembered any more. Start the turn anew from its user message.",
+		}
+	}
+	return t, nil
 }
 
 // readHistory takes the messages of the request apart and finds the turns that
@@ -97,7 +121,7 @@ func (c *Chat) readHistory(ctx context.Context) (*history, error) {
 		if role, _ := rawjson.String(o.Get("role")); role != "assistant" {
 			continue
 		}
-		h.keys[i] = callKeys(o)
+		h.keys[i] = append([]string{}, callKeys(o)...) // not nil: it is the assistant's
 		if any && c.proves(prefix) {
 			h.keys[i] = append(h.keys[i], prefixKey(prefix))
 		}
@@ -105,6 +129,9 @@ func (c *Chat) readHistory(ctx context.Context) (*history, error) {
 	}
 	if c.options.Retried {
 		keys = append(keys, requestKey(c.digest))
+	}
+	if a := c.request.answers; a != nil {
+		keys = append(keys, askKey(a.id))
 	}
 	if any && len(keys) > 0 {
 		turns, err := store.Find(ctx, c.owner, keys)
@@ -174,54 +201,84 @@ func (h *history) result(id string) *rawjson.Object {
 	return h.results[id]
 }
 
-// reopen puts a turn with an open message back in its place. What the client
-// changed counts: calls it dropped stay dropped, text and arguments it edited
-// replace the model's. Results that it did not send are not invented.
-func (c *Chat) reopen(h *history, t *memory.Turn, now *rawjson.Object) {
+// reopen puts a turn with an open message back in its place, as the client has it
+// now; nil means as it was. Where the turn is the last one, it goes on: what waits
+// for answers is made again.
+func (c *Chat) reopen(h *history, t *memory.Turn, now *rawjson.Object, last bool) {
 	hidden := t.Hidden
-	message, err := rawjson.ParseObject(t.Open.Message)
-	if err != nil {
-		return // we made it
-	}
-	if text := contentText(now.Get("content")); text != t.Text {
+	if now != nil && contentText(now.Get("content")) != t.Text {
 		hidden = withoutText(hidden)
-		message.Set("content", now.Get("content"))
-		if now.Get("content") == nil {
-			message.Set("content", null)
+	}
+	m := h.merged(t, now)
+	c.dialogue.AddHidden(hidden...)
+	if last {
+		c.dialogue.Wrote, c.dialogue.Spent = c.dialogue.Wrote || t.Wrote, t.Spent
+	}
+	switch {
+	case !m.Waits():
+	case last:
+		var given map[string]map[string]json.RawMessage
+		if c.request.answers != nil {
+			given = c.request.answers.byCall
+		}
+		c.resume, c.resumed = c.dialogue.Resume(m, given), t
+		return
+	default:
+		for i := range m.Calls {
+			if call := &m.Calls[i]; call.Waiting != nil {
+				call.Result = c.dialogue.Unanswered(call)
+			}
 		}
 	}
+	c.dialogue.AddHidden(model.Documents(m)...)
+}
+
+// merged returns the open message of a turn with what the client made of it. What
+// it changed counts: calls it dropped stay dropped, text and arguments it edited
+// replace the model's. Results that it did not send are not invented.
+func (h *history) merged(t *memory.Turn, now *rawjson.Object) *memory.Message {
+	m := &memory.Message{Message: t.Open.Message, After: t.Open.After}
 	kept := map[string]*rawjson.Object{}
-	if raw, err := rawjson.Elements(now.Get("tool_calls")); err == nil {
-		for _, r := range raw {
-			if call, err := rawjson.ParseObject(r); err == nil {
+	if now != nil {
+		if text := contentText(now.Get("content")); text != t.Text {
+			m.Message = withContent(m.Message, now.Get("content"))
+		}
+		calls, _ := rawjson.Elements(now.Get("tool_calls"))
+		for _, raw := range calls {
+			if call, err := rawjson.ParseObject(raw); err == nil {
 				id, _ := rawjson.String(call.Get("id"))
 				kept[id] = call
 			}
 		}
 	}
-	var calls, tools []json.RawMessage
-	for i := range t.Open.Calls {
-		call := &t.Open.Calls[i]
-		if call.Ours() {
-			calls, tools = append(calls, call.Raw), append(tools, call.Result)
-			continue
+	for _, call := range t.Open.Calls {
+		if !call.Ours() {
+			mine, ok := kept[call.Client]
+			if !ok {
+				continue
+			}
+			call.Raw, call.Result = edited(&call, mine), nil
+			if answer := h.result(call.Client); answer != nil {
+				o := answer.Clone()
+				o.Set("tool_call_id", rawjson.Quote(call.ID))
+				call.Result = o.Bytes()
+			}
 		}
-		mine, ok := kept[call.Client]
-		if !ok {
-			continue
-		}
-		calls = append(calls, edited(call, mine))
-		if answer := h.result(call.Client); answer != nil {
-			o := answer.Clone()
-			o.Set("tool_call_id", rawjson.Quote(call.ID))
-			tools = append(tools, o.Bytes())
-		}
+		m.Calls = append(m.Calls, call)
 	}
-	message.Delete("tool_calls")
-	if len(calls) > 0 {
-		message.Set("tool_calls", rawjson.AppendArray(nil, calls))
+	return m
+}
+
+// withContent returns a message with other content.
+func withContent(message, content json.RawMessage) json.RawMessage {
+	o, err := rawjson.ParseObject(message)
+	if err != nil {
+		return message // we made it
 	}
-	c.dialogue.AddHidden(slices.Concat(hidden, []json.RawMessage{message.Bytes()}, tools, t.Open.After)...)
+	if o.Set("content", content); content == nil {
+		o.Set("content", null)
+	}
+	return o.Bytes()
 }
 
 // edited returns the upstream's form of a call as the client has it now.
@@ -256,8 +313,7 @@ func withoutText(messages []json.RawMessage) []json.RawMessage {
 	for i, m := range messages {
 		out[i] = m
 		if o, err := rawjson.ParseObject(m); err == nil && o.Get("tool_calls") != nil {
-			o.Set("content", null)
-			out[i] = o.Bytes()
+			out[i] = withContent(m, null)
 		}
 	}
 	return out

@@ -3,6 +3,7 @@ package memory
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"time"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
@@ -43,6 +44,11 @@ type Message struct {
 	Calls []Call `json:"calls"`
 	// After are the messages that follow all results, such as one with pictures.
 	After []json.RawMessage `json:"after,omitempty"`
+}
+
+// Waits reports whether a call of ours waits for answers.
+func (m *Message) Waits() bool {
+	return slices.ContainsFunc(m.Calls, func(c Call) bool { return c.Waiting != nil })
 }
 
 // A Call is one call of a [Message].

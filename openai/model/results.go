@@ -50,13 +50,11 @@ func (d *Dialogue) Answer(round *Round, results []dragoman.Result) (closed bool)
 	if waiting || round.Mixed() {
 		return false
 	}
-	d.history = append(d.history, Document(m))
-	for i := range m.Calls {
-		if m.Calls[i].Result != nil {
-			d.history = append(d.history, m.Calls[i].Result)
-		}
+	if round.resumed {
+		d.AddHidden(Documents(m)...) // it may come from another dialect
+	} else {
+		d.history = append(d.history, Documents(m)...)
 	}
-	d.history = append(d.history, m.After...)
 	return true
 }
 
@@ -87,7 +85,10 @@ func wait(run dragoman.Call, res dragoman.Result) *memory.Waiting {
 // with their answers, to be made again, and [Dialogue.Answer] takes their results.
 func (d *Dialogue) Resume(m *memory.Message, replies map[string]map[string]json.RawMessage) *Round {
 	own := *m
-	round := &Round{Reply: &Reply{Message: &rawjson.Object{}}, Message: &own, resumed: true}
+	round := &Round{
+		Reply:   &Reply{Envelope: &rawjson.Object{}, Choice: &rawjson.Object{}, Message: &rawjson.Object{}},
+		Message: &own, resumed: true,
+	}
 	for i := range m.Calls {
 		c := &m.Calls[i]
 		w := c.Waiting
@@ -132,16 +133,23 @@ func (d *Dialogue) Unanswered(c *memory.Call) json.RawMessage {
 	return tools[0]
 }
 
-// Document returns a message with its calls, as it stands in the history.
-func Document(m *memory.Message) json.RawMessage {
+// Documents returns a message with its calls, their results and what follows them,
+// as they stand in the history.
+func Documents(m *memory.Message) []json.RawMessage {
 	o, err := rawjson.ParseObject(m.Message)
 	if err != nil {
-		return m.Message // we made it
+		return nil // we made it
 	}
-	calls := make([]json.RawMessage, len(m.Calls))
+	o.Delete("tool_calls")
+	var calls, results []json.RawMessage
 	for i := range m.Calls {
-		calls[i] = m.Calls[i].Raw
+		calls = append(calls, m.Calls[i].Raw)
+		if m.Calls[i].Result != nil {
+			results = append(results, m.Calls[i].Result)
+		}
 	}
-	o.Set("tool_calls", rawjson.AppendArray(nil, calls))
-	return o.Bytes()
+	if len(calls) > 0 {
+		o.Set("tool_calls", rawjson.AppendArray(nil, calls))
+	}
+	return slices.Concat([]json.RawMessage{o.Bytes()}, results, m.After)
 }
