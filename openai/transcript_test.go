@@ -43,7 +43,7 @@ var update = flag.Bool("update", false, "rewrite what the transcripts expect")
 //
 // Then follow, in the order of events, client requests ("request", with the
 // words "retried", "lost", where the client does not get the end of its answer,
-// and "caller=NAME" behind it), the upstream's responses
+// "caller=NAME" and "dialect=NAME" behind it), the upstream's responses
 // ("upstream", optionally beginning with a status line and headers; the header
 // Broken cuts the body off, Line-Ends: crlf changes its line ends), and time
 // that passes ("wait 2h"). What the test expects, and -update writes, stands
@@ -165,6 +165,9 @@ func (p *player) request(flags string, body []byte) []txtar.File {
 		}
 		if _, name, ok := strings.Cut(flags, "caller="); ok {
 			options.Caller = name
+		}
+		if _, name, ok := strings.Cut(flags, "dialect="); ok {
+			options.Model.Dialect = mustDialect(p.T, name)
 		}
 		var chat *Chat
 		if chat, err = NewChat(request, w, options); err == nil {
