@@ -220,6 +220,9 @@ func (a *API) post(up *upstream.Upstream, r *http.Request) func(context.Context,
 		}
 		// A connection that broke before anything was sent can be replaced.
 		req.GetBody = func() (io.ReadCloser, error) { return body(), nil }
+		// The answer keeps its request, and a stream lasts: it need not keep the
+		// body, which nobody sends again once there is an answer.
+		defer func() { parts = nil }()
 		return up.Do(req)
 	}
 }

@@ -119,13 +119,14 @@ func (o *Object) Parse(b []byte) error {
 	})
 }
 
-// known are the names that occur most, as they are spelled.
+// known are the names and texts that occur most, as they are spelled.
 var known = func() map[string]string {
 	names := map[string]string{}
 	for _, name := range []string{
 		"id", "object", "created", "model", "choices", "usage", "system_fingerprint", "service_tier", "obfuscation",
 		"index", "delta", "logprobs", "finish_reason", "role", "content", "refusal", "reasoning_content", "tool_calls",
 		"type", "function", "name", "arguments", "messages", "message", "tools", "stream", "tool_call_id",
+		"system", "user", "assistant", "tool", "stop", "mcp", "auto",
 		"jsonrpc", "method", "params", "result", "error", "_meta", "structuredContent", "isError", "text",
 	} {
 		names[string(Quote(name))] = name
@@ -168,7 +169,7 @@ func (o *Object) Delete(name string) bool {
 
 // Clone returns a copy whose members can be changed apart from o's.
 func (o *Object) Clone() *Object {
-	return &Object{Members: append([]Member(nil), o.Members...)}
+	return &Object{Members: append(make([]Member, 0, len(o.Members)+3), o.Members...)} // most get another
 }
 
 // Append appends the object to dst, without space between its members.
@@ -319,6 +320,9 @@ func isHex(c byte) bool {
 
 // Unquote decodes a JSON string literal.
 func Unquote(b []byte) (string, error) {
+	if s, ok := known[string(b)]; ok {
+		return s, nil // costs no allocation
+	}
 	if n := len(b); n >= 2 && b[0] == '"' && b[n-1] == '"' && bytes.IndexByte(b, '\\') < 0 {
 		return string(b[1 : n-1]), nil
 	}

@@ -156,6 +156,9 @@ func (c *Client) post(ctx context.Context, parts [][]byte) (*http.Response, erro
 	if client == nil {
 		client = fallback
 	}
+	// The answer keeps its request, and a stream lasts: it need not keep the body,
+	// which nobody sends again once there is an answer.
+	defer func() { parts = nil }()
 	return client.Do(req)
 }
 

@@ -64,7 +64,7 @@ func TestEndlessStream(t *testing.T) {
 		"call members":   `{"tool_calls":[{"index":0,"id":"a","m%d":1,"function":{"name":"f"}}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			const limit = 256 << 10
+			const limit = 64 << 10
 			var sent io.ReadCloser = &flood{rest: delta(d)}
 			if strings.Contains(d, "%d") {
 				sent = io.NopCloser(&counted{format: delta(d)})

@@ -39,6 +39,11 @@ func AddUsage(a, b json.RawMessage) json.RawMessage {
 }
 
 func addNumbers(a, b json.RawMessage) json.RawMessage {
+	if x, err := strconv.ParseInt(string(a), 10, 62); err == nil {
+		if y, err := strconv.ParseInt(string(b), 10, 62); err == nil {
+			return strconv.AppendInt(nil, x+y, 10)
+		}
+	}
 	if !strings.ContainsAny(string(a)+string(b), ".eE") {
 		x, okX := new(big.Int).SetString(string(a), 10)
 		y, okY := new(big.Int).SetString(string(b), 10)
