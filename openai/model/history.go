@@ -43,6 +43,9 @@ func (d *Dialogue) Begin(guide string) {
 	d.from = len(d.history)
 }
 
+// History returns all messages, as the upstream knows them.
+func (d *Dialogue) History() []json.RawMessage { return slices.Clone(d.history) }
+
 // Hidden returns the messages that were added since Begin.
 func (d *Dialogue) Hidden() []json.RawMessage { return slices.Clone(d.history[d.from:]) }
 
