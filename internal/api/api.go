@@ -35,6 +35,8 @@ type Options struct {
 	Sessions *session.Opener
 	// Upstreams serve the models.
 	Upstreams *upstream.Set
+	// Memory keeps what clients do not see of their conversations; nil forgets it.
+	Memory memory.Store
 	// MaxMessage bounds one answer of an upstream, in bytes; zero means 16 MiB.
 	MaxMessage int64
 	// MaxBody bounds the body of a request, in bytes; zero means 32 MiB.
@@ -54,7 +56,6 @@ type API struct {
 	Options
 	mux     *http.ServeMux
 	routes  map[string]func(http.ResponseWriter, *http.Request, caller.Caller) // by pattern
-	memory  memory.Memory
 	running memory.Running
 	offers  model.Offers
 }
@@ -203,11 +204,11 @@ func (a *API) converse(w http.ResponseWriter, r *http.Request, request *openai.C
 	id := openai.NewRequestID()
 	log := a.Log.With("request", id, "model", request.Model)
 	chat, err := openai.NewChat(request, w, openai.ChatOptions{
-		Model:   &model.Client{Post: a.post(s.Upstream, r), Dialect: s.Dialect, MaxMessage: a.MaxMessage, Log: log},
+		Model:   &model.Client{Post: a.post(s.Upstream, r), Dialect: s.Dialect, Idle: s.Upstream.Idle, MaxMessage: a.MaxMessage, Log: log},
 		Shape:   s.Shape,
 		Guide:   s.Guide,
 		Offers:  &a.offers,
-		Memory:  &a.memory,
+		Memory:  a.Memory,
 		Running: &a.running,
 		Caller:  s.Caller.ID,
 		Retried: retried(r),
