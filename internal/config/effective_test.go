@@ -61,7 +61,7 @@ log:
 func TestEffectiveHidesSecrets(t *testing.T) {
 	f := parse(t, `
 listen: 127.0.0.1:${PORT}
-auth: {api_keys: [canary-canary-canary]}
+auth: {api_keys: ["canary-canary-0123"]}
 models:
   - base_url: ${CANARY_URL}
     api_key: canary

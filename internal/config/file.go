@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/cache"
+	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
@@ -148,18 +149,11 @@ func isOrigin(text string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && text == u.Scheme+"://"+u.Host
 }
 
-// minAPIKey is the length of the shortest key: 16 characters of base64 are 96
-// bits.
-const minAPIKey = 16
-
 // Validate reports keys that are too easy to guess.
 func (a *Auth) Validate() error {
 	for _, key := range a.APIKeys {
-		switch {
-		case key == "":
-			return &keyError{"api_keys", "an empty key would let everybody in"}
-		case len(key) < minAPIKey:
-			return &keyError{"api_keys", "a key with fewer than 16 characters can be guessed"}
+		if err := caller.CheckKey(key); err != nil {
+			return &keyError{"api_keys", err.Error()}
 		}
 	}
 	return nil

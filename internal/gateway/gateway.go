@@ -5,6 +5,7 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -74,6 +75,11 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	}
 	g := &Gateway{file: file, log: o.Log, labels: map[string]bool{}}
 	key, _ := o.Lookup("DRAGOMAN_API_KEY")
+	if key != "" {
+		if err := caller.CheckKey(key); err != nil {
+			return nil, fmt.Errorf("DRAGOMAN_API_KEY: %w; openssl rand -base64 32 makes a good one", err)
+		}
+	}
 	g.keys = caller.NewKeys(append(file.Auth.APIKeys, key)...)
 	var err error
 	if g.dialects, err = file.Table(); err != nil {

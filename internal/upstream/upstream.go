@@ -190,6 +190,7 @@ type Upstream struct {
 	match, name string
 	account     string      // equal for upstreams with the same address and credentials
 	header      http.Header // set on each request, credentials included
+	secrets     [][]byte    // what must not be seen in an answer
 	transport   http.RoundTripper
 }
 
@@ -218,6 +219,11 @@ func newUpstream(m Model) (*Upstream, error) {
 		u.header.Set(name, value)
 		if credentialHeaders[fold(name)] {
 			u.HasKey = true
+		}
+	}
+	for _, secret := range append(slices.Sorted(maps.Values(m.Headers)), m.APIKey) {
+		if len(secret) >= minSecret {
+			u.secrets = append(u.secrets, []byte(secret))
 		}
 	}
 	u.account = base.String()
