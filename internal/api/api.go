@@ -27,6 +27,8 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/openai"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // Options are what the door needs.
@@ -35,6 +37,8 @@ type Options struct {
 	Sessions *session.Opener
 	// Upstreams serve the models.
 	Upstreams *upstream.Set
+	// Memory keeps what clients do not see of their conversations; nil forgets it.
+	Memory memory.Store
 	// MaxMessage bounds one answer of an upstream, in bytes; zero means 16 MiB.
 	MaxMessage int64
 	// MaxBody bounds the body of a request, in bytes; zero means 32 MiB.
@@ -52,10 +56,10 @@ type Options struct {
 // API is the door. Make it with [New].
 type API struct {
 	Options
-	mux    *http.ServeMux
-	routes map[string]func(http.ResponseWriter, *http.Request, caller.Caller) // by pattern
-	turns  openai.Turns
-	offers openai.Offers
+	mux     *http.ServeMux
+	routes  map[string]func(http.ResponseWriter, *http.Request, caller.Caller) // by pattern
+	running memory.Running
+	offers  model.Offers
 }
 
 // New returns the handler of everything under /v1.
@@ -234,18 +238,17 @@ func (a *API) converse(w http.ResponseWriter, r *http.Request, request *openai.C
 	id := openai.NewRequestID()
 	log := a.Log.With("request", id, "model", request.Model)
 	chat, err := openai.NewChat(request, w, openai.ChatOptions{
-		Post:       a.post(s.Upstream, r),
-		Shape:      s.Shape,
-		Guide:      s.Guide,
-		Dialect:    s.Dialect,
-		Offers:     &a.offers,
-		Turns:      &a.turns,
-		Caller:     s.Caller.ID,
-		Retried:    retried(r),
-		MaxMessage: a.MaxMessage,
-		ID:         id,
-		Log:        log,
-		Can:        hooks.Can,
+		Model:   &model.Client{Post: a.post(s.Upstream, r), Dialect: s.Dialect, Idle: s.Upstream.Idle, MaxMessage: a.MaxMessage, Log: log},
+		Shape:   s.Shape,
+		Guide:   s.Guide,
+		Offers:  &a.offers,
+		Memory:  a.Memory,
+		Running: &a.running,
+		Caller:  s.Caller.ID,
+		Retried: retried(r),
+		ID:      id,
+		Log:     log,
+		Can:     hooks.Can,
 	})
 	if err != nil {
 		a.fail(w, r, err)

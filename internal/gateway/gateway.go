@@ -23,6 +23,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/mcp"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/rehearsal"
 )
 
@@ -54,6 +55,14 @@ type Gateway struct {
 	labels    map[string]bool
 	api       *api.API
 	draining  atomic.Bool
+}
+
+// remembered is what conversations are kept in; nil where they are not.
+func remembered(m config.Memory) memory.Store {
+	if !m.Restore {
+		return nil
+	}
+	return &memory.Memory{Bytes: m.Bytes, TTL: m.TTL}
 }
 
 // New builds a gateway and starts its MCP servers, without waiting for them.
@@ -98,6 +107,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	g.api = api.New(api.Options{
 		Sessions:          g.sessions,
 		Upstreams:         g.upstreams,
+		Memory:            remembered(file.Memory),
 		MaxMessage:        file.Results.MaxMessage,
 		MaxBody:           file.HTTP.MaxBody,
 		ClientCredentials: !g.keys.Required(),
