@@ -20,6 +20,8 @@ var layers = [][]string{
 	{"internal/rawjson", "internal/sse", "internal/glob", "internal/bounded", "internal/park", "internal/pace", "internal/origin"},
 	{"", "schema", "rehearsal"},
 	{"dialect", "result", "mcp"},
+	{"openai/memory"},
+	{"openai/model"},
 	{"openai", "lint", "toolkit"},
 	{"internal/store", "internal/safehttp", "internal/telemetry", "internal/caller", "internal/demo", "internal/fakemcp"},
 	{"internal/credential", "internal/upstream"},

@@ -22,6 +22,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/openai"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // relay passes a request to the upstream and its answer back, both untouched.
@@ -143,7 +144,7 @@ func (a *API) relayTo(w http.ResponseWriter, r *http.Request, up *upstream.Upstr
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			if r.Context().Err() == nil {
-				a.fail(w, r, openai.Unreachable(err))
+				a.fail(w, r, model.Unreachable(err))
 			}
 		},
 	}
@@ -245,6 +246,9 @@ func (a *API) post(up *upstream.Upstream, r *http.Request) func(context.Context,
 		}
 		// A connection that broke before anything was sent can be replaced.
 		req.GetBody = func() (io.ReadCloser, error) { return body(), nil }
+		// The answer keeps its request, and a stream lasts: it need not keep the
+		// body, which nobody sends again once there is an answer.
+		defer func() { parts = nil }()
 		return up.Do(req)
 	}
 }

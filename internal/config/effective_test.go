@@ -37,6 +37,10 @@ results:
     off: false
     text: ""
   max_message: 16MiB
+memory:
+  restore: true
+  bytes: 64MiB
+  ttl: 1h
 cache:
   tools: []
   ttl: 1m
@@ -91,6 +95,7 @@ models:
       X-Anything: "***"
       X-Filled: "***"
     timeout: 10m
+    idle_timeout: 5m
 dialects: []
 mcpServers:
   a:

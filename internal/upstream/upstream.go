@@ -29,6 +29,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/glob"
 	"github.com/dragoman-mcp/dragoman/result"
@@ -178,6 +179,8 @@ type Upstream struct {
 	Dialect string
 	// Results is what the configuration says about results for its models.
 	Results result.Form
+	// Idle is how long it may send nothing in the middle of an answer.
+	Idle time.Duration
 	// Rehearsal reports that this is the built-in model.
 	Rehearsal bool
 	// HasKey reports that the configuration has credentials for the upstream, so
@@ -202,6 +205,7 @@ func newUpstream(m Model) (*Upstream, error) {
 		BaseURL:   base,
 		Dialect:   m.Dialect,
 		Results:   m.Results,
+		Idle:      m.Idle,
 		Rehearsal: base.Hostname() == "rehearsal.invalid",
 		HasKey:    m.APIKey != "",
 		match:     m.Match,
