@@ -9,10 +9,11 @@ import (
 	"sync"
 )
 
-// Each conversation of the soak has a name that no other has, and each call in it
-// a nonce, which is that name, a point and a number. So a nonce tells whose it is
+// Each conversation of the soak has a name that no other has, of its key, its
+// worker, a number and its kind, and each call in it a nonce, which is that name,
+// a point and a number. So a nonce tells whose it is
 // wherever it turns up: in a server, in a request to a model, in an answer.
-var nonces = regexp.MustCompile(`k[0-9]+w[0-9]+c[0-9]{6}\.[0-9]`)
+var nonces = regexp.MustCompile(`k[0-9]+w[0-9]+c[0-9]{6}[a-z]+\.[0-9]`)
 
 func conversationOf(nonce string) string {
 	name, _, _ := strings.Cut(nonce, ".")

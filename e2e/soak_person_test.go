@@ -48,7 +48,7 @@ func (p *person) begin(what string) {
 	if what == "ready" {
 		p.worker, p.conversations = soakThreads, p.conversations+p.dice.IntN(900_000)
 	}
-	p.conversation = fmt.Sprintf("k%dw%02dc%06d", key, p.worker, p.conversations)
+	p.conversation = fmt.Sprintf("k%dw%02dc%06d%s", key, p.worker, p.conversations, what)
 }
 
 func (p *person) nonce(n int) string { return p.conversation + "." + strconv.Itoa(n) }
@@ -130,9 +130,16 @@ func (p *person) twice() {
 	heard := p.ledger.heard(p.conversation)
 	var both sync.WaitGroup
 	conversation := p.conversation
-	both.Go(func() { p.askAs(p.t.Context(), conversation, body, 0) })
+	answered := make(chan struct{})
+	both.Go(func() {
+		defer close(answered)
+		p.askAs(p.t.Context(), conversation, body, 0)
+	})
+	defer both.Wait()
 	select {
 	case <-heard:
+	case <-answered:
+		return // who has an answer does not ask again
 	case <-time.After(soakPatience):
 		p.ledger.fault("%s: a request never reached the model", conversation)
 	}
@@ -141,7 +148,6 @@ func (p *person) twice() {
 			p.tally.add("twice at once", 1)
 		}
 	})
-	both.Wait()
 }
 
 // mixed has a tool of the client's own, which the model calls beside ours: the
