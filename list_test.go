@@ -6,7 +6,7 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 )
 
-func TestIndexFind(t *testing.T) {
+func TestToolsFind(t *testing.T) {
 	quarantine := &dragoman.Problem{Code: dragoman.CodeInvalidTool}
 	x := dragoman.NewTools([]dragoman.Tool{
 		{Name: "files__read", Server: "files", Original: "read"},

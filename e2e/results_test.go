@@ -206,8 +206,8 @@ func TestFormsAndCache(t *testing.T) {
 	g.until("the server is connected", func() bool { return strings.Contains(g.logged(), "server connected") })
 	for i, want := range []bool{false, true} {
 		text, _ := g.call("read_text_file", map[string]any{"path": filepath.Join(files, "a.txt")})
-		if e := g.cut(text); e.Info.Cached != want {
-			t.Errorf("call %d: cached is %t: %s", i+1, e.Info.Cached, text)
+		if e := g.cut(text); e.Meta.Cached != want {
+			t.Errorf("call %d: cached is %t: %s", i+1, e.Meta.Cached, text)
 		}
 	}
 	if text, _ := g.call("list_directory", map[string]any{"path": files}); !strings.Contains(text, "```json") {

@@ -18,7 +18,7 @@ type slow struct {
 	failed    bool
 }
 
-func (s *slow) Tools(context.Context) ([]dragoman.Tool, error) { return nil, nil }
+func (s *slow) List(context.Context) (*dragoman.List, error) { return &dragoman.List{}, nil }
 
 func (s *slow) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
 	n := s.runs.Add(1)
@@ -36,7 +36,7 @@ func (s *slow) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, e
 
 func call(name, arguments string, effect dragoman.Effect) dragoman.Call {
 	return dragoman.Call{
-		Tool:      &dragoman.Tool{Server: "s", Original: name, Effect: effect, Digest: dragoman.Digest([]byte(name), name)},
+		Tool:      &dragoman.Tool{Server: "s", Original: name, Declared: effect, Pin: dragoman.Pin("s", name, nil)},
 		Arguments: []byte(arguments),
 	}
 }
