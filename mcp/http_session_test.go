@@ -341,8 +341,8 @@ func TestSubscription(t *testing.T) {
 	}
 	connected(t, srv, &ClientOptions{}, func(t *testing.T, c *Client) {
 		<-time.After(5 * time.Minute)
-		// At first, and when a subscription was interrupted.
-		if tools, resources := srv.count("tools/list"), srv.count("resources/list"); n != 3 || tools != 3 || resources != 3 {
+		// At first, when resources changed, and when a subscription was interrupted.
+		if tools, resources := srv.count("tools/list"), srv.count("resources/list"); n != 3 || tools != 3 || resources != 4 {
 			t.Errorf("%d subscriptions, listed tools %d times, resources %d times", n, tools, resources)
 		}
 	})

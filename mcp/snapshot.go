@@ -231,9 +231,22 @@ const (
 
 // watch keeps the lists fresh until the client ends.
 func (c *Client) watch() {
-	c.stale.mark("prompts", "resources")
 	c.start(func() {
-		for failures := 0; ; {
+		failures := 0
+		again := func(names ...string) (pause time.Duration) {
+			err := c.refreshInTime(names)
+			if err == nil || c.ctx.Err() != nil {
+				failures = 0
+				return refreshPause
+			}
+			c.log.Warn("listing again failed; the old list stays", "error", err)
+			if failures++; failures <= refreshTries {
+				c.stale.mark(names...)
+			}
+			return max(refreshPause, backOff(failures))
+		}
+		again("prompts", "resources") // for the first time
+		for {
 			var over <-chan time.Time
 			if ttl := c.lists.now().Servers[0].TTL; ttl > 0 {
 				over = time.After(jitter(max(ttl, leastTTL)))
@@ -245,21 +258,7 @@ func (c *Client) watch() {
 				c.stale.mark(listNames...)
 			case <-c.stale.news:
 			}
-			names := c.stale.take()
-			if names == nil {
-				continue
-			}
-			pause := refreshPause
-			if err := c.refreshInTime(names); err == nil {
-				failures = 0
-			} else if c.ctx.Err() == nil {
-				c.log.Warn("listing again failed; the old list stays", "error", err)
-				if failures++; failures <= refreshTries {
-					c.stale.mark(names...)
-					pause = max(pause, backOff(failures))
-				}
-			}
-			if sleep(c.ctx, pause) != nil {
+			if names := c.stale.take(); names != nil && sleep(c.ctx, again(names...)) != nil {
 				return
 			}
 		}
