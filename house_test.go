@@ -19,7 +19,7 @@ const module = "github.com/dragoman-mcp/dragoman"
 var layers = [][]string{
 	{"internal/rawjson", "internal/sse", "internal/glob", "internal/bounded", "internal/park"},
 	{"", "schema", "rehearsal"},
-	{"dialect", "result", "mcp"},
+	{"dialect", "result", "mcp", "toolsettest"},
 	{"openai", "lint", "toolkit"},
 	{"internal/store", "internal/safehttp", "internal/telemetry", "internal/caller", "internal/demo", "internal/fakemcp"},
 	{"internal/credential", "internal/upstream"},
