@@ -79,10 +79,10 @@ func (s *toolsetServer) message(ctx context.Context, m *rawjson.Object) {
 		}
 		respond(`{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}}}`)
 	case "notifications/initialized":
-		s.work.Go(func() { s.tellChanges(ctx) })
+		s.tellChanges(ctx)
 	case "subscriptions/listen":
+		s.tellChanges(ctx)
 		s.write(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{}}`)
-		s.work.Go(func() { s.tellChanges(ctx) })
 	case "tools/list":
 		list, _ := s.inner.List(ctx)
 		var items []json.RawMessage
@@ -120,16 +120,20 @@ func canOf(capabilities json.RawMessage) (can dragoman.Kind) {
 	return can
 }
 
+// tellChanges tells the client about each change from now on.
 func (s *toolsetServer) tellChanges(ctx context.Context) {
-	for {
-		list, _ := s.inner.List(ctx)
-		select {
-		case <-list.Changed:
-			s.write(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
-		case <-ctx.Done():
-			return
+	list, _ := s.inner.List(ctx)
+	s.work.Go(func() {
+		for {
+			select {
+			case <-list.Changed:
+				list, _ = s.inner.List(ctx)
+				s.write(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+			case <-ctx.Done():
+				return
+			}
 		}
-	}
+	})
 }
 
 func (s *toolsetServer) call(ctx context.Context, id json.RawMessage, params *rawjson.Object) {

@@ -1,19 +1,14 @@
-package openai
+package model
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"io"
-	"net/http"
 	"regexp"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 
-	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 )
 
@@ -29,11 +24,11 @@ func assembled(t *testing.T, deltas ...string) []string {
 	}
 	var calls []string
 	for _, c := range a.calls {
-		id := c.id
+		id := c.ID
 		if c.minted {
 			id = "*"
 		}
-		calls = append(calls, strings.TrimSuffix(id+" "+c.name+" "+string(c.args)+" "+string(c.object.Bytes()), " {}"))
+		calls = append(calls, strings.TrimSuffix(id+" "+c.Name+" "+string(c.Arguments)+" "+string(c.extra.result().Bytes()), " {}"))
 	}
 	return calls
 }
@@ -148,7 +143,7 @@ func TestMintedIDs(t *testing.T) {
 	fits := regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
 	seen := map[string]bool{}
 	for range 100 {
-		for _, id := range []string{mintID("call_"), mintID("chatcmpl-"), readID + mintID("")[:22], wroteID + mintID("")[:22]} {
+		for _, id := range []string{mintID("call_"), mintID("chatcmpl-")} {
 			if !fits.MatchString(id) || seen[id] {
 				t.Errorf("id %q", id)
 			}
@@ -172,7 +167,7 @@ func TestMerge(t *testing.T) {
 		{"big numbers", `{"o":{"a":9007199254740993}} {"o":{"b":12345678901234567890}}`, `{"o":{"a":9007199254740993,"b":12345678901234567890}}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			into := &rawjson.Object{}
+			var into growingObject
 			decoder := json.NewDecoder(strings.NewReader(tc.deltas))
 			buf := make([]byte, 0, 1024)
 			for {
@@ -188,10 +183,10 @@ func TestMerge(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				merge(into, delta)
+				into.merge(delta)
 			}
 			clear(buf[:cap(buf)])
-			if got := string(into.Bytes()); got != tc.want {
+			if got := string(into.result().Bytes()); got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
 		})
@@ -214,131 +209,8 @@ func TestAddUsage(t *testing.T) {
 		{`{"d":{"x":1}}`, `{"d":null}`, `{"d":{"x":1}}`},
 		{`{"x":1}`, `{"y":2}`, `{"x":1,"y":2}`},
 	} {
-		if got := string(addUsage(json.RawMessage(tc.a), json.RawMessage(tc.b))); got != tc.want {
+		if got := string(AddUsage(json.RawMessage(tc.a), json.RawMessage(tc.b))); got != tc.want {
 			t.Errorf("%s + %s = %s, want %s", tc.a, tc.b, got, tc.want)
 		}
 	}
-}
-
-// Whatever an upstream streams, the client gets one completion: chunks that are
-// JSON with one id, one role, and one finish reason before [DONE], or an error
-// and neither.
-func FuzzStream(f *testing.F) {
-	f.Add([]byte(getStream), true)
-	f.Add([]byte(fineStream), true)
-	f.Add([]byte(`data: {"choices":[{"delta":{"content":"a","tool_calls":[{"function":{"name":"x","arguments":"{"}}]},"finish_reason":"length"}],"usage":{"a":1}}`+"\n\n"), false)
-	f.Add([]byte("data: {\"error\":{\"message\":\"x\"}}\r\n\r\n"), true)
-	f.Add([]byte(`{"choices":[{"message":{"content":[{"type":"text"}],"tool_calls":[{},{"id":"a"}]}}]}`), true)
-	f.Add([]byte(`data: {"id":"a","choices":[{"index":0,"delta":{"role":"assistant","content":"a"},"logprobs":{"content":[{}]}}]}`+"\n\ndata:[DONE]"), false)
-	f.Fuzz(func(t *testing.T, data []byte, wantMore bool) {
-		w := &client{}
-		body := strings.Replace(streamBody, `"m"`, `"m","tools":[{"type":"function","function":{"name":"x"}}],"stream_options":{"include_usage":true}`, 1)
-		rounds := 0
-		chat := newChat(t, w, body, ChatOptions{Turns: &Turns{}, Post: func(context.Context, [][]byte) (*http.Response, error) {
-			if rounds++; rounds > 1 {
-				return streamed(strings.NewReader(fineStream)), nil
-			}
-			r := io.Reader(bytes.NewReader(data))
-			if wantMore {
-				r = iotest.OneByteReader(r)
-			}
-			return streamed(r), nil
-		}})
-		_ = (&dragoman.Loop{Tools: calling(func(context.Context, dragoman.Call) (dragoman.Result, error) { return done, nil })}).Run(t.Context(), chat)
-		checkCompletion(t, w)
-	})
-}
-
-func checkCompletion(t *testing.T, w *client) {
-	t.Helper()
-	got := w.String()
-	if w.status != http.StatusOK {
-		if !strings.HasPrefix(got, `{"error":`) {
-			t.Errorf("status %d: %s", w.status, got)
-		}
-		return
-	}
-	var id string
-	roles, finishes, ends, failures := 0, 0, 0, 0
-	for event := range strings.SplitSeq(strings.TrimSuffix(got, "\n\n"), "\n\n") {
-		payload, ok := strings.CutPrefix(event, "data: ")
-		if !ok || strings.Contains(payload, "\n") {
-			t.Fatalf("event %q", event)
-		}
-		if payload == "[DONE]" {
-			ends++
-			continue
-		}
-		chunk, err := rawjson.ParseObject([]byte(payload))
-		if err != nil || !json.Valid([]byte(payload)) {
-			t.Fatalf("chunk %q: %v", payload, err)
-		}
-		if chunk.Get("error") != nil {
-			failures++
-			continue
-		}
-		choices, _ := rawjson.Elements(chunk.Get("choices"))
-		for _, raw := range choices {
-			choice, err := rawjson.ParseObject(raw)
-			if err != nil {
-				t.Fatalf("choice %q: %v", raw, err)
-			}
-			if delta, err := rawjson.ParseObject(choice.Get("delta")); err == nil && delta.Get("role") != nil {
-				roles++
-			}
-			if !rawjson.IsNull(choice.Get("finish_reason")) {
-				finishes++
-			}
-			if id == "" {
-				id = string(chunk.Get("id"))
-			}
-			if got := string(chunk.Get("id")); got != id || id == "" {
-				t.Errorf("id %s after %s", got, id)
-			}
-		}
-	}
-	if failures == 1 && finishes == 0 && ends == 0 && roles <= 1 {
-		return
-	}
-	if failures != 0 || roles != 1 || finishes != 1 || ends != 1 {
-		t.Errorf("%d errors, %d roles, %d finish reasons, %d ends:\n%s", failures, roles, finishes, ends, got)
-	}
-}
-
-// Reading a request never panics; what is accepted goes upstream as JSON, with
-// its unknown members in it.
-func FuzzParseChat(f *testing.F) {
-	f.Add([]byte(streamBody))
-	f.Add([]byte(`{"model":"m","messages":[{"role":"assistant","function_call":{"name":"f"}},{"role":"function"}],"functions":[{"name":"f"}],"function_call":{"name":"f"},"x":1e400}`))
-	f.Add([]byte(`{"model":"m","messages":[{}],"tools":[{"type":"mcp","server_label":"a","allowed_tools":{"tool_names":["x"]}}],"tool_choice":{"type":"allowed_tools","allowed_tools":{}},"dragoman":{"messages":true}}`))
-	f.Add([]byte(`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"dragoman0x"},1,null]},{"role":"tool","tool_call_id":"dragoman0x"}],"n":1,"x":[1.0,"\ud83d\ude00"]}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := ParseChat(data)
-		if err != nil {
-			if e, ok := err.(*Error); !ok || e.Status != http.StatusBadRequest {
-				t.Errorf("error %v", err)
-			}
-			return
-		}
-		_ = r.Withhold()
-		if err := rawjson.Check(r.Plain()); err != nil {
-			t.Errorf("plain: %v: %s", err, r.Plain())
-		}
-		unknown := json.RawMessage(nil)
-		if o, err := rawjson.ParseObject(data); err == nil {
-			unknown = o.Get("x")
-		}
-		chat := newChat(t, &client{}, string(data), ChatOptions{Turns: &Turns{}, Post: func(_ context.Context, parts [][]byte) (*http.Response, error) {
-			body := bytes.Join(parts, nil)
-			if err := rawjson.Check(body); err != nil {
-				t.Errorf("sent: %v: %s", err, body)
-			}
-			o, err := rawjson.ParseObject(body)
-			if err != nil || !bytes.Equal(o.Get("x"), unknown) || o.Get("dragoman") != nil {
-				t.Errorf("sent %s", body)
-			}
-			return streamed(strings.NewReader(fineStream)), nil
-		}})
-		_ = (&dragoman.Loop{Tools: calling(nil)}).Run(t.Context(), chat)
-	})
 }

@@ -1,4 +1,4 @@
-package openai
+package model
 
 import (
 	"encoding/json"
@@ -17,21 +17,28 @@ type Answer struct {
 
 // Messages returns the messages that answer the calls of one message: a tool
 // message for each, in order, and what must follow behind all tool messages,
-// those of the client's own tools included. Tool messages hold text alone, since
-// most APIs drop or refuse pictures there, so pictures follow in a message of the
-// user's. Where a user's message must not follow a tool message, a message of the
-// assistant stands in between.
+// those of the client's own tools included. Most APIs drop or refuse pictures in
+// tool messages, so there they follow in a message of the user's; where a user's
+// message must not follow a tool message, a message of the assistant stands in
+// between.
 func Messages(wire *dialect.Wire, answers []Answer) (tools, after []json.RawMessage) {
 	var images []json.RawMessage
 	for _, a := range answers {
+		var own []json.RawMessage
+		for _, image := range a.Message.Images {
+			own = append(own, json.RawMessage(`{"type":"image_url","image_url":{"url":`+string(rawjson.Quote(image.URL()))+`}}`))
+		}
+		content := rawjson.Quote(a.Message.Text)
+		if wire.ImagesInTool && !wire.StringContent && len(own) > 0 {
+			content = withText(a.Message.Text, own)
+		} else {
+			images = append(images, own...)
+		}
 		var m rawjson.Object
 		m.Set("role", rawjson.Quote("tool"))
 		m.Set("tool_call_id", rawjson.Quote(a.ID))
-		m.Set("content", rawjson.Quote(a.Message.Text))
+		m.Set("content", content)
 		tools = append(tools, m.Bytes())
-		for _, image := range a.Message.Images {
-			images = append(images, json.RawMessage(`{"type":"image_url","image_url":{"url":`+string(rawjson.Quote(image.URL()))+`}}`))
-		}
 	}
 	if len(images) == 0 {
 		return tools, nil
@@ -39,8 +46,14 @@ func Messages(wire *dialect.Wire, answers []Answer) (tools, after []json.RawMess
 	if wire.NoUserAfterTool {
 		after = append(after, json.RawMessage(`{"role":"assistant","content":"The pictures follow."}`))
 	}
-	parts := append([]json.RawMessage{json.RawMessage(`{"type":"text","text":"The pictures that the tools returned, in order:"}`)}, images...)
-	return tools, append(after, append(rawjson.AppendArray([]byte(`{"role":"user","content":`), parts), '}'))
+	content := withText("The pictures that the tools returned, in order:", images)
+	return tools, append(after, append(append(json.RawMessage(`{"role":"user","content":`), content...), '}'))
+}
+
+// withText returns content of a text and further parts.
+func withText(text string, parts []json.RawMessage) json.RawMessage {
+	first := json.RawMessage(`{"type":"text","text":` + string(rawjson.Quote(text)) + `}`)
+	return rawjson.AppendArray(nil, append([]json.RawMessage{first}, parts...))
 }
 
 // withGuide returns a history with a guide in its first system message, or in

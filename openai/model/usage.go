@@ -1,4 +1,4 @@
-package openai
+package model
 
 import (
 	"encoding/json"
@@ -9,10 +9,10 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 )
 
-// addUsage sums two usage objects: every number, also in members that nobody
+// AddUsage sums two usage objects: every number, also in members that nobody
 // here knows. Clients read usage as the cost of one completion, whatever
 // happened inside.
-func addUsage(a, b json.RawMessage) json.RawMessage {
+func AddUsage(a, b json.RawMessage) json.RawMessage {
 	if rawjson.IsNull(a) {
 		return b
 	}
@@ -31,7 +31,7 @@ func addUsage(a, b json.RawMessage) json.RawMessage {
 			return b
 		}
 		for _, m := range more.Members {
-			sum.Set(m.Name, addUsage(sum.Get(m.Name), m.Value))
+			sum.Set(m.Name, AddUsage(sum.Get(m.Name), m.Value))
 		}
 		return sum.Bytes()
 	}
@@ -39,6 +39,11 @@ func addUsage(a, b json.RawMessage) json.RawMessage {
 }
 
 func addNumbers(a, b json.RawMessage) json.RawMessage {
+	if x, err := strconv.ParseInt(string(a), 10, 62); err == nil {
+		if y, err := strconv.ParseInt(string(b), 10, 62); err == nil {
+			return strconv.AppendInt(nil, x+y, 10)
+		}
+	}
 	if !strings.ContainsAny(string(a)+string(b), ".eE") {
 		x, okX := new(big.Int).SetString(string(a), 10)
 		y, okY := new(big.Int).SetString(string(b), 10)
