@@ -152,7 +152,7 @@ func (a *assembler) find(index int, hasIndex bool, id, name string, fragment []b
 	}
 	// Some gateways put the next call's arguments behind the complete arguments
 	// of the one before; "{}" alone is a placeholder that the real ones replace.
-	if trimmed := bytes.TrimSpace(fragment); len(trimmed) > 0 && trimmed[0] == '{' && c.shape.closed() && Complete(c.Arguments) {
+	if trimmed := bytes.TrimSpace(fragment); len(trimmed) > 0 && trimmed[0] == '{' && c.shape.closed() && complete(c.Arguments) {
 		if string(bytes.TrimSpace(c.Arguments)) != "{}" {
 			return nil
 		}
@@ -169,8 +169,8 @@ func (c *Call) extendName(piece string) {
 	}
 }
 
-// Complete reports whether args is one whole JSON object.
-func Complete(args []byte) bool {
+// complete reports whether args is one whole JSON object.
+func complete(args []byte) bool {
 	trimmed := bytes.TrimSpace(args)
 	return len(trimmed) > 1 && trimmed[0] == '{' && trimmed[len(trimmed)-1] == '}' && json.Valid(trimmed)
 }
