@@ -17,6 +17,8 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
@@ -128,12 +130,16 @@ func (a *API) Chat(w http.ResponseWriter, r *http.Request, who caller.Caller, ho
 		a.fail(w, r, err)
 		return
 	}
+	want.NoTools = why != ""
 	s, err := a.open(r.Context(), who, want)
 	if err != nil {
 		a.fail(w, r, err)
 		return
 	}
 	request.Rename(s.Model)
+	if len(s.Missing) > 0 {
+		w.Header().Set("X-Dragoman-Missing", missing(s.Missing))
+	}
 	offer := why == ""
 	if offer {
 		list, err := s.Tools.List(r.Context())
@@ -191,12 +197,40 @@ func (a *API) open(ctx context.Context, who caller.Caller, want session.Want) (*
 			Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Code: openai.CodeUnknownServer, Param: "tools",
 			Message: err.Error() + ".",
 		}
+	case errors.Is(err, session.ErrUnknownTool):
+		return nil, openai.Invalid("tools", err.Error()+".")
+	case errors.Is(err, session.ErrServerUnavailable):
+		return nil, unavailable(err)
 	case errors.Is(err, session.ErrUnknownDialect):
 		return nil, openai.Invalid("dialect", err.Error()+".")
 	case errors.Is(err, upstream.ErrUnknownModel):
 		return nil, unknownModel(want.Model, err)
 	}
+	if err == nil && len(s.Missing) > 0 {
+		a.Log.Warn("servers are missing", "servers", missing(s.Missing))
+	}
 	return s, err
+}
+
+// unavailable says that a server which the request names is not there.
+func unavailable(err error) error {
+	e := &openai.Error{
+		Status: http.StatusServiceUnavailable, Type: openai.TypeServer, Code: dragoman.CodeServerUnavailable, Param: "tools",
+		Message: err.Error() + ".", Err: err,
+	}
+	if s, ok := errors.AsType[*session.ServerError](err); ok {
+		e.Header = http.Header{"Retry-After": {strconv.Itoa(int(s.RetryAfter().Seconds()))}}
+	}
+	return e
+}
+
+// missing names servers and what they are doing.
+func missing(servers []dragoman.Server) string {
+	names := make([]string, len(servers))
+	for i, s := range servers {
+		names[i] = s.Label + " (" + string(s.State) + ")"
+	}
+	return strings.Join(names, ", ")
 }
 
 // converse runs a conversation with tools.

@@ -92,7 +92,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	g.startServers(o)
 	g.sessions = session.New(session.Options{
 		Tools:     g.catalog,
-		Settle:    g.servers.Settle,
+		Settle:    func(ctx context.Context, _ []string) { g.servers.Settle(ctx) },
 		Servers:   g.labels,
 		Cache:     cache.New(file.Cache),
 		Upstreams: g.upstreams,
