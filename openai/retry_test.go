@@ -23,7 +23,7 @@ func TestRetryJoins(t *testing.T) {
 		var calls atomic.Int32
 		tools := calling(func(context.Context, dragoman.Call) (dragoman.Result, error) {
 			calls.Add(1)
-			<-time.After(10 * time.Second) // it can not be stopped half-way
+			<-time.After(10 * time.Second) // it cannot be stopped half-way
 			return done, nil
 		})
 		store, going := &memory.Memory{}, &memory.Running{}
