@@ -60,7 +60,14 @@ func (c *Chat) chunk(ch *model.Chunk) error {
 		c.out.event(ch.Data)
 		return nil
 	}
+	if ch.Same && c.held.full() {
+		c.held.text.WriteString(ch.Text())
+		return nil
+	}
 	c.forward(envelope, choice, delta)
+	if limit := c.options.Model.Limit(); c.held.size > limit {
+		return model.TooLarge(limit)
+	}
 	return nil
 }
 
@@ -111,7 +118,7 @@ func (c *Chat) forward(chunk, choice, delta *rawjson.Object) {
 	chunk.Set("choices", s.choice)
 	s.chunk = chunk.Append(s.chunk[:0])
 	if c.request.jsonFormat {
-		c.held = append(c.held, bytes.Clone(s.chunk))
+		c.held.add(s.chunk)
 		return
 	}
 	c.sent = true
@@ -193,7 +200,7 @@ func (c *Chat) finish(ctx context.Context) error {
 			}
 		}
 	}
-	for _, payload := range c.held {
+	for _, payload := range c.held.all() {
 		c.out.event(payload)
 	}
 	finish := r.Finish

@@ -84,7 +84,7 @@ type Chat struct {
 	last    *model.Reply // it ends the answer
 	asItIs  bool         // its last chunk went to the client as it came
 	sent    bool         // its logprobs have gone to the client
-	held    []json.RawMessage
+	held    held
 
 	progressing sync.Mutex // calls tell their progress side by side
 	scratch     struct{ delta, choice, chunk []byte }
@@ -137,7 +137,7 @@ func (c *Chat) Next(ctx context.Context, last bool) ([]dragoman.Call, error) {
 	if c.pending != nil { // ours are answered, now it is the client's turn
 		return nil, c.finish(ctx)
 	}
-	c.asItIs, c.sent, c.held = false, false, nil
+	c.asItIs, c.sent, c.held = false, false, held{}
 	round, err := c.dialogue.Next(ctx, last || c.overLimit(), c.listener())
 	if err != nil {
 		return nil, err
