@@ -339,6 +339,13 @@ func (c *Chat) extra(r *model.Reply) json.RawMessage {
 		o = have
 	}
 	o.Set("rounds", rawjson.AppendArray(nil, c.rounds))
+	if len(c.options.Missing) > 0 {
+		servers := make([]json.RawMessage, len(c.options.Missing))
+		for i, s := range c.options.Missing {
+			servers[i] = json.RawMessage(`{"server":` + string(rawjson.Quote(s.Label)) + `,"state":` + string(rawjson.Quote(string(s.State))) + `}`)
+		}
+		o.Set("missing", rawjson.AppendArray(nil, servers))
+	}
 	if left := c.dialogue.Left(); len(left) > 0 {
 		o.Set("left_out", quoted(left[:min(len(left), maxLeftOut)]))
 		if len(left) > maxLeftOut {

@@ -53,6 +53,9 @@ type ChatOptions struct {
 	// Can says what the person behind the conversation can be asked by
 	// [dragoman.Loop.Ask]; zero: nothing.
 	Can dragoman.Kind
+	// Missing are the servers whose tools are not offered because they are not
+	// there; the client is told their labels and states.
+	Missing []dragoman.Server
 }
 
 // Chat is one request to POST /v1/chat/completions as a conversation. Make it
