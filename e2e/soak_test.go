@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -54,9 +55,10 @@ func TestSoak(t *testing.T) {
 	peak := w.watchMemory()
 	before := openFiles(w.gateway.cmd.Process.Pid)
 
-	ctx, cancel := context.WithTimeout(t.Context(), *soakTime)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var threads sync.WaitGroup
+	threads.Go(func() { defer cancel(); w.watchClock() })
 	for i := range soakThreads {
 		threads.Go(func() {
 			p := &person{soak: w, worker: i, key: w.keys[i%soakKeys], dice: rand.New(rand.NewPCG(seed, uint64(i)))}
@@ -113,9 +115,9 @@ func newSoak(t *testing.T, seed uint64) *soak {
 		cfg.Tools, cfg.Lifetime, cfg.Keep = tools, *soakTime+10*time.Minute, -1
 		mcp[label], w.stdio[label] = fake(t, cfg)
 	}
-	child("crashing", fakemcp.Config{Faults: []fakemcp.Fault{{Kind: fakemcp.DieOnCall, After: 60, Code: 7}}})
+	child("crashing", fakemcp.Config{Faults: []fakemcp.Fault{{Kind: fakemcp.DieOnCall, After: 120, Code: 7}}})
 	child("garbling", fakemcp.Config{Era: fakemcp.LegacyOnly, Faults: []fakemcp.Fault{
-		{Kind: fakemcp.Garbage}, {Kind: fakemcp.Twice}, {Kind: fakemcp.DieOnCall, After: 400, Code: 8},
+		{Kind: fakemcp.Garbage}, {Kind: fakemcp.Twice}, {Kind: fakemcp.DieOnCall, After: 600, Code: 8},
 	}})
 	mcp["web"] = w.remote(fakemcp.Config{Era: fakemcp.ModernOnly, Tools: tools}, seed+1)
 	mcp["sessions"] = w.remote(fakemcp.Config{Era: fakemcp.LegacyOnly, SSE: true, Tools: tools}, seed+2)
@@ -141,34 +143,63 @@ func newSoak(t *testing.T, seed uint64) *soak {
 
 const nonceSchema = `{"type":"object","properties":{"nonce":{"type":"string"}},"required":["nonce"]}`
 
-// judge says what went wrong, from the counts at the servers.
-func (w *soak) judge() {
-	w.t.Helper()
-	crashes := 0
+// happenings are what has to happen at least once: a run without proves nothing.
+var happenings = []string{"whole", "streamed", "left and came back", "twice at once", "mixed", "drew",
+	"answers lost after the work", "writes that the model saw", "crashes of servers"}
+
+// watchClock returns when the time is over; on a slow machine, when everything has
+// happened once, or that takes too long.
+func (w *soak) watchClock() {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for began := time.Now(); time.Since(began) < *soakTime+soakPatience; <-tick.C {
+		if time.Since(began) < *soakTime {
+			continue
+		}
+		crashes, _ := w.stdioServers()
+		if crashes > 0 && !slices.ContainsFunc(happenings[:len(happenings)-1], func(what string) bool { return w.tally.get(what) == 0 }) {
+			return
+		}
+	}
+}
+
+// stdioServers reads the logs of the servers that are processes: how often one
+// ended and was started again, and the writes that each got. What a process got
+// it may have done, though it died of it.
+func (w *soak) stdioServers() (crashes int, writes map[string][]string) {
+	writes = make(map[string][]string)
 	for label, log := range w.stdio {
 		entries, err := fakemcp.ReadLog(log)
 		if err != nil {
-			w.t.Fatal(err)
+			w.t.Error(err)
 		}
-		starts := 0
+		crashes--
 		for _, e := range entries {
 			switch e.Method {
 			case "tools/call":
-				// What a process got it may have done, though it died of it.
-				w.ledger.ran(label, nonceOfWrite(e.Message))
+				writes[label] = append(writes[label], nonceOfWrite(e.Message))
 			case fakemcp.Started:
-				starts++
+				crashes++
 			}
 		}
-		crashes += starts - 1
 	}
+	return crashes, writes
+}
+
+// judge says what went wrong, from the counts at the servers.
+func (w *soak) judge() {
+	w.t.Helper()
+	crashes, writes := w.stdioServers()
 	w.tally.add("crashes of servers", crashes)
+	for label, nonces := range writes {
+		for _, nonce := range nonces {
+			w.ledger.ran(label, nonce)
+		}
+	}
 	for _, fault := range w.ledger.faults() {
 		w.t.Error(fault)
 	}
-	// A run in which nothing happened proves nothing.
-	for _, what := range []string{"whole", "streamed", "left and came back", "twice at once", "mixed", "drew",
-		"crashes of servers", "answers lost after the work", "writes that the model saw"} {
+	for _, what := range happenings {
 		if w.tally.get(what) == 0 {
 			w.t.Errorf("%s: none, so nothing is known of it (%s)", what, &w.tally)
 		}
