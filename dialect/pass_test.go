@@ -228,7 +228,7 @@ func TestPasses(t *testing.T) {
 		},
 		{
 			"rewriteConstraints patterns", (*conversion).rewriteConstraints, none(PatternUnanchored, PatternEscapes),
-			`{"type":"string","pattern":"\\d{2}[\\w.]"}`, `{"type":"string","pattern":"^(.*)([0-9]{2}[A-Za-z0-9_.])(.*)$"}`, "rewriteConstraints",
+			`{"type":"string","pattern":"\\d{2}[\\w.]"}`, `{"type":"string","pattern":"^((.|[\\r\\n])*)([0-9]{2}[A-Za-z0-9_.])((.|[\\r\\n])*)$"}`, "rewriteConstraints",
 		},
 		{
 			"spillConstraints", (*conversion).spillConstraints, none(MinMax, UniqueItems, FormatOther, PatternLookaround, IfThenElse, Not),
