@@ -80,7 +80,6 @@ var constraints = []constraint{
 // spillConstraints moves constraints that the dialect does not take to the
 // description. The validation of arguments still knows them.
 func (c *conversion) spillConstraints() {
-	c.spillConditions(c.root)
 	c.each(func(n *schema.Node) {
 		for _, k := range constraints {
 			if v := n.Get(k.keyword); v != nil && c.rules.bad(k.feature) {
@@ -144,13 +143,16 @@ const maxBound = "9223372036854775000"
 
 // spillConditions moves what judges by way of further schemas to the
 // description, outer ones first, so that their text is whole.
-func (c *conversion) spillConditions(n *schema.Node) {
+func (c *conversion) spillConditions() { c.spillConditionsIn(c.root) }
+
+func (c *conversion) spillConditionsIn(n *schema.Node) {
+	nothingElse := c.rules.bad(UntypedSchema) && untyped(n)
 	for _, k := range constraints {
-		if v := n.Get(k.keyword); v != nil && schemaConstraint[k.keyword] && c.rules.bad(k.feature) {
+		if v := n.Get(k.keyword); v != nil && schemaConstraint[k.keyword] && (c.rules.bad(k.feature) || nothingElse) {
 			c.spillOne(n, k, v)
 		}
 	}
-	if n.Has("if") && c.rules.bad(IfThenElse) {
+	if n.Has("if") && (c.rules.bad(IfThenElse) || nothingElse) {
 		var parts []string
 		for _, keyword := range []string{"if", "then", "else"} {
 			if v := n.Get(keyword); v != nil {
@@ -160,14 +162,29 @@ func (c *conversion) spillConditions(n *schema.Node) {
 		c.spill(n, strings.Join(parts, " "))
 		c.widen("spillConstraints", n, "if, then and else are not taken; the description says them")
 	}
-	if c.rules.bad(IfThenElse) {
+	if c.rules.bad(IfThenElse) || nothingElse {
 		for _, keyword := range []string{"if", "then", "else"} {
 			n.Delete(keyword)
 		}
 	}
 	for sub := range n.Subschemas() {
-		c.spillConditions(sub.Node)
+		c.spillConditionsIn(sub.Node)
 	}
+}
+
+// untyped reports whether n judges by conditions alone, which name no type.
+func untyped(n *schema.Node) bool {
+	conditions := false
+	for _, m := range n.Members() {
+		switch {
+		case m.Name == "not" || m.Name == "if":
+			conditions = true
+		case m.Name == "then" || m.Name == "else":
+		case judges(m.Name):
+			return false
+		}
+	}
+	return conditions
 }
 
 // schemaConstraint are the constraints whose value is a schema, or holds some.

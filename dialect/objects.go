@@ -263,9 +263,6 @@ func (c *conversion) writeTuples() {
 		rest := n.Get("items")
 		n.Delete("items")
 		open := rest == nil || rest.IsBool(true)
-		if rest.IsBool(false) && !n.Has("maxItems") {
-			n.Set("maxItems", schema.NewNumber(strconv.Itoa(len(prefix))))
-		}
 		if rest.Kind() == schema.Object {
 			branches = append(branches, rest)
 		}

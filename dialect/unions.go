@@ -34,12 +34,24 @@ func (c *conversion) dropImpossible() {
 			n.Delete("enum")
 			c.widen("dropImpossible", n, "no value fits an empty enum")
 		}
-		if extra := n.Get("items"); extra.IsBool(false) && !n.Has("prefixItems") {
-			n.Set("items", schema.NewObject())
-			n.Set("maxItems", schema.NewNumber("0"))
-			c.say("dropImpossible", n, "an array of nothing is an empty one")
+		if n.Get("items").IsBool(false) {
+			c.closeTuple(n)
 		}
 	})
+}
+
+// closeTuple says by its length that an array ends with its prefixItems.
+func (c *conversion) closeTuple(n *schema.Node) {
+	most := schema.NewNumber(itoa(len(n.Get("prefixItems").Items())))
+	if order, ok := schema.Compare(n.Get("maxItems"), most); !ok || order > 0 {
+		n.Set("maxItems", most)
+	}
+	n.Delete("items")
+	if most.Text() == "0" {
+		n.Delete("prefixItems")
+		n.Set("items", schema.NewObject())
+	}
+	c.say("closeTuple", n, "an array without further items is one of limited length")
 }
 
 func (c *conversion) dropBranches(n *schema.Node, keyword string) {
