@@ -229,7 +229,7 @@ func (c *conversion) passes() []func() {
 		c.inferTypes, c.splitTypeLists, c.nullableUnions, c.spliceUnions, c.writeEnumsAsText, c.collapseItemUnions,
 		c.writeTuples, c.spillConditions, c.spellOutAny, c.addMissing, c.defineRequired, c.writeMaps, c.openObjects, c.openExplicitly,
 		c.renameProperties, c.closeOddObjects, c.limitDepth, c.acceptNulls, c.makeStrict, c.describeRequired, c.rewriteConstraints, c.spillConstraints,
-		c.stripAnnotations, c.describe,
+		c.stripAnnotations, c.preferKnown, c.describe,
 	}
 }
 

@@ -180,6 +180,36 @@ func (c *conversion) pushIntoBranches() {
 	})
 }
 
+// preferKnown says where a value could be of a known shape, which is mapped,
+// or any object, which is not: the known shape is then what is understood.
+func (c *conversion) preferKnown() {
+	c.each(func(n *schema.Node) {
+		free := false
+		for _, branch := range n.Get("anyOf").Items() {
+			free = free || freeForm(branch) || branch.Get("additionalProperties").IsBool(true)
+		}
+		for _, branch := range n.Get("anyOf").Items() {
+			if free && len(branch.Get("properties").Members()) > 0 && c.maps(branch) {
+				c.narrow("preferKnown", n, "an object with the members of the known shape is understood as that, not as any object")
+				return
+			}
+		}
+	})
+}
+
+// maps reports whether values are mapped by a schema or one inside it.
+func (c *conversion) maps(n *schema.Node) bool {
+	if m := c.marks[n]; m != nil && len(m.ops) > 0 {
+		return true
+	}
+	for sub := range n.Subschemas() {
+		if c.maps(sub.Node) {
+			return true
+		}
+	}
+	return false
+}
+
 // conflict reports whether two schemas name types of which no value has both.
 func conflict(a, b *schema.Node) bool {
 	x, y := typesOf(a), typesOf(b)
