@@ -49,7 +49,7 @@ func TestDecodeRepairs(t *testing.T) {
 		{`{"n":1} {"n":1.0}`, `{"n":1}`, "repeatedObject"},
 		{`{"n":1,"n":2}`, `{"n":2}`, "duplicateKeys"},
 		{`{"l":[1,2]\n}`, `{"l":[1,2]}`, "literalEscapes"},
-		{`{"s":"\ud83d\ude00 \ud83d",}`, `{"s":"😀 ` + "\ufffd" + `"}`, "loneSurrogate trailingComma"},
+		{`{"s":"\ud83d\ude00",}`, `{"s":"😀"}`, "trailingComma"},
 		{`{"n":"5"}`, `{"n":5}`, "numberFromString"},
 		{`{"n":"5.0"}`, `{"n":5}`, "numberFromString plainInteger"},
 		{`{"n":5.0,"f":5.0,"l":[1e2]}`, `{"n":5,"f":5.0,"l":[100]}`, "plainInteger plainInteger"},

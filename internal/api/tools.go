@@ -163,6 +163,6 @@ func (r *toolsCall) call(tools []dragoman.Tool) dragoman.Call {
 		call.Problem = problem
 		return call
 	}
-	call.Arguments, _, call.Problem = plan.Decode(r.arguments, "")
+	call.Arguments, _, call.Problem = plan.DecodeAs(r.arguments, "", dialect.GradeOf(call.Tool))
 	return call
 }
