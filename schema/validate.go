@@ -57,6 +57,7 @@ type Validator struct {
 	mu        sync.Mutex
 	compiled  map[string]*jsonschema.Schema // by JSON pointer; nil: can not be
 	unchecked []string
+	unknown   []string // formats in unchecked
 }
 
 // NewValidator returns a validator for a schema that [Admit] takes. Nothing is
@@ -181,9 +182,6 @@ func (refuse) Load(url string) (any, error) {
 
 const location = "https://schema.invalid/"
 
-// stepFormat is a format that every value has; it counts steps.
-const stepFormat = "dragoman-step"
-
 // prepare reads the schema and makes the compiler ready.
 func (v *Validator) prepare() {
 	v.compiled = map[string]*jsonschema.Schema{}
@@ -211,15 +209,8 @@ func (v *Validator) prepare() {
 		}
 		return known[pattern], nil
 	})
-	if v.bounded = d.costly(); v.bounded {
-		c.AssertFormat()
-		c.RegisterFormat(&jsonschema.Format{Name: stepFormat, Validate: func(any) error {
-			if v.steps--; v.steps < 0 {
-				panic(errSteps)
-			}
-			return nil
-		}})
-	}
+	v.bounded = d.costly()
+	v.registerFormats(c)
 	if err := c.AddResource(location, v.judged(d.Root)); err != nil {
 		v.unchecked = []string{fmt.Sprintf("the schema can not be compiled: %v", err)}
 		return
@@ -230,8 +221,8 @@ func (v *Validator) prepare() {
 // costly reports whether judging a small value can take many steps.
 func (d *Document) costly() bool { return d.Recursive() || len(d.path) > 200 }
 
-// judged is the schema as the validator gets it: format, which 2020-12 does not
-// judge, gives way to the step counter, and unknown keywords stay.
+// judged is the schema as the validator gets it: with the formats that it
+// judges, and the step counter among them where steps are counted.
 func (v *Validator) judged(n *Node) any {
 	if n.Kind() != Object {
 		return n.plain()
@@ -256,8 +247,9 @@ func (v *Validator) judged(n *Node) any {
 			m[sub.Keyword] = inner
 		}
 	}
-	if v.bounded {
-		m["format"] = stepFormat
+	delete(m, "format")
+	if format := v.judgedFormat(n); format != "" {
+		m["format"] = format
 	}
 	if v.nullable && n.Get("nullable").IsBool(true) {
 		allowNull(m)
@@ -395,7 +387,7 @@ func expected(k jsonschema.ErrorKind) string {
 	case *kind.Pattern:
 		return "a string that matches " + k.Want
 	case *kind.Format:
-		return "a string in the format " + k.Want
+		return "a string in the format " + formatName(k.Want)
 	case *kind.MinLength:
 		return fmt.Sprintf("at least %d characters", k.Want)
 	case *kind.MaxLength:
