@@ -143,7 +143,9 @@ func (a *API) listTools(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(to.dialect.ConvertTools(tools))
+	doc := to.dialect.ConvertTools(tools)
+	doc.Fit(to.dialect, dialect.Budget{})
+	_ = e.Encode(doc)
 }
 
 // call makes the call of a model that was offered tools.
