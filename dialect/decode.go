@@ -204,7 +204,7 @@ func (p *Plan) restore(value *schema.Node) (*schema.Node, []Repair, *dragoman.Pr
 		if len(p.judge.ValidateNode(value)) == 0 {
 			return value, []Repair{{Rule: "originalForm"}}, nil
 		}
-		return nil, nil, invalidArguments(violations)
+		return nil, nil, invalidArguments(p.record.written(value, violations))
 	}
 	if len(p.judge.ValidateNode(value)) == 0 {
 		return value, []Repair{{Rule: "originalForm"}}, nil
@@ -241,22 +241,4 @@ func truncated() *dragoman.Problem {
 		Code:    dragoman.CodeTruncated,
 		Message: "The arguments end before they are complete, so the call was not made. Make it again, with shorter arguments if they were long.",
 	}
-}
-
-// maxFields is the number of wrong arguments that a model is told about.
-const maxFields = 8
-
-func invalidArguments(violations []schema.Violation) *dragoman.Problem {
-	p := &dragoman.Problem{Code: dragoman.CodeInvalidArguments}
-	var words []string
-	for i, v := range violations {
-		if i == maxFields {
-			words = append(words, fmt.Sprintf("and %d more", len(violations)-i))
-			break
-		}
-		p.Fields = append(p.Fields, dragoman.Field{Path: v.Path, Expected: v.Expected, Missing: v.Missing})
-		words = append(words, v.String())
-	}
-	p.Message = "The arguments do not fit the tool's input schema: " + strings.Join(words, "; ") + "."
-	return p
 }

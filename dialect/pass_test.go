@@ -211,7 +211,7 @@ func TestPasses(t *testing.T) {
 		{
 			"makeStrict closed", (*conversion).makeStrict, none().with(func(r *Rules) { r.Form = "closed" }),
 			`{"type":"object","properties":{"a":{"type":"string"}}}`,
-			`{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}`, "makeStrict",
+			`{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}`, "closeObjects",
 		},
 		{
 			"makeStrict not equivalent", (*conversion).makeStrict, none().with(func(r *Rules) { r.Form = "all_required" }),

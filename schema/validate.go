@@ -30,6 +30,13 @@ type Violation struct {
 	Types []string
 	// Texts are the strings that would do, where Keyword is "enum" or "const".
 	Texts []string
+	// Union is the place of the outermost union that is not met, by the value
+	// and by the schema; empty where there is none. UnionPath is the value's
+	// part of it, and Alternative the index of the alternative that the
+	// violation is of. Of the alternatives of one union, one has to be met.
+	Union       string
+	UnionPath   string
+	Alternative int
 }
 
 func (v Violation) String() string {
@@ -144,7 +151,7 @@ func (v *Validator) ValidateAt(pointer string, value *Node) (found []Violation) 
 	if !ok {
 		return []Violation{{Expected: "a value that fits the schema: " + err.Error()}}
 	}
-	v.collect(failure, &found)
+	v.collect(failure, Violation{}, &found)
 	slices.SortStableFunc(found, func(a, b Violation) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Expected, b.Expected))
 	})
@@ -313,15 +320,20 @@ func (n *Node) plain() any {
 	return nil
 }
 
-// collect writes the leaves of a failure into found.
-func (v *Validator) collect(e *jsonschema.ValidationError, found *[]Violation) {
+// collect writes the leaves of a failure into found, each with the union that in
+// is in.
+func (v *Validator) collect(e *jsonschema.ValidationError, in Violation, found *[]Violation) {
 	path := Pointer(e.InstanceLocation...)
 	keyword := ""
 	if k := e.ErrorKind.KeywordPath(); len(k) > 0 {
 		keyword = k[0]
 	}
+	add := func(violation Violation) {
+		violation.Keyword, violation.Union, violation.UnionPath, violation.Alternative = keyword, in.Union, in.UnionPath, in.Alternative
+		*found = append(*found, violation)
+	}
 	missing := func(name, expected string) {
-		*found = append(*found, Violation{Path: path + Pointer(name), Expected: expected, Missing: true, Keyword: keyword})
+		add(Violation{Path: path + Pointer(name), Expected: expected, Missing: true})
 	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.Required:
@@ -336,17 +348,23 @@ func (v *Validator) collect(e *jsonschema.ValidationError, found *[]Violation) {
 		return
 	case *kind.AdditionalProperties:
 		for _, name := range k.Properties {
-			*found = append(*found, Violation{Path: path + Pointer(name), Expected: "no member of this name", Keyword: keyword})
+			add(Violation{Path: path + Pointer(name), Expected: "no member of this name"})
 		}
 		return
 	}
 	if len(e.Causes) > 0 {
-		for _, cause := range e.Causes {
-			v.collect(cause, found)
+		_, any := e.ErrorKind.(*kind.AnyOf)
+		_, one := e.ErrorKind.(*kind.OneOf)
+		for i, cause := range e.Causes {
+			inner := in
+			if (any || one) && in.Union == "" {
+				inner = Violation{Union: path + " " + e.SchemaURL, UnionPath: path, Alternative: i}
+			}
+			v.collect(cause, inner, found)
 		}
 		return
 	}
-	violation := Violation{Path: path, Expected: expected(e.ErrorKind), Keyword: keyword}
+	violation := Violation{Path: path, Expected: expected(e.ErrorKind)}
 	switch k := e.ErrorKind.(type) {
 	case *kind.Type:
 		violation.Types = k.Want
@@ -355,7 +373,7 @@ func (v *Validator) collect(e *jsonschema.ValidationError, found *[]Violation) {
 	case *kind.Const:
 		violation.Texts = texts(k.Want)
 	}
-	*found = append(*found, violation)
+	add(violation)
 }
 
 func texts(values ...any) []string {
