@@ -102,6 +102,29 @@ func forStrings(n *Node) bool {
 	return t == nil || t.IsString("string") || slices.ContainsFunc(t.Items(), func(item *Node) bool { return item.IsString("string") })
 }
 
+// formatWords says what a format wants, with an example where people differ.
+func formatWords(name string) string {
+	switch name {
+	case "date-time":
+		return "a date and time such as 2024-01-15T10:30:00Z"
+	case "date":
+		return "a date such as 2024-01-15"
+	case "time":
+		return "a time with its zone, such as 10:30:00Z"
+	case "duration":
+		return "a duration such as PT1H30M"
+	case "email":
+		return "an email address"
+	case "uri":
+		return "an absolute URI such as https://example.com/"
+	case "uuid":
+		return "a UUID"
+	case "regex":
+		return "a regular expression"
+	}
+	return "a string in the format " + name
+}
+
 // formatName is the name of a format without our prefix.
 func formatName(name string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(name, stepFormat), ownFormat)

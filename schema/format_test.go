@@ -30,7 +30,7 @@ func TestFormatsAreJudged(t *testing.T) {
 				t.Errorf("%s%s: %q: %v", name, more, good[name], found)
 			}
 			found := v.Validate(fmt.Appendf(nil, `{"p":%q}`, bad[name]))
-			if len(found) != 1 || found[0].Keyword != "format" || found[0].Expected != "a string in the format "+name {
+			if len(found) != 1 || found[0].Keyword != "format" || found[0].Expected != formatWords(name) {
 				t.Errorf("%s%s: %q: %+v", name, more, bad[name], found)
 			}
 			if u := v.Unchecked(); len(u) > 0 {

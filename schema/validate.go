@@ -405,7 +405,7 @@ func expected(k jsonschema.ErrorKind) string {
 	case *kind.Pattern:
 		return "a string that matches " + k.Want
 	case *kind.Format:
-		return "a string in the format " + formatName(k.Want)
+		return formatWords(formatName(k.Want))
 	case *kind.MinLength:
 		return fmt.Sprintf("at least %d characters", k.Want)
 	case *kind.MaxLength:
