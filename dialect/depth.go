@@ -192,7 +192,7 @@ func (c *conversion) cutDepth(measured *depths, n *schema.Node, depth, limit int
 		}
 		c.mark(n).ops = nil
 		n.Become(kept)
-		c.spill(n, "schema: "+snippet(text, 600))
+		c.spill(n, "schema: "+snippet(text, maxSchemaText))
 		c.widen("cutDepth", n, "nested deeper than the dialect takes")
 		return
 	}
