@@ -356,6 +356,8 @@ var grammar = cells(everywhere,
 	rejected("mlc-ai/xgrammar json_schema_converter.cc GenerateString, 0.1.27 and 0.2.5: with a length, a string may hold no quotation mark, "+
 		"backslash or line break", MinMaxLength),
 	ignored("mlc-ai/xgrammar: warned about and left out", UniqueItems, Contains),
+	taken("mlc-ai/xgrammar regex_converter.cc 0.1.27: a full match of the text between the quotes, so of characters that JSON does not escape",
+		Pattern),
 )
 
 // grammarFormats are the formats that XGrammar enforces as they are meant (cpp/
@@ -379,5 +381,11 @@ var llamaCPP = Rules{
 		rejected("ggml-org/llama.cpp llama-grammar.cpp parse_char, llama.rn 0.12.9; NousResearch/hermes-agent#18530", PatternEscapes, PatternLookaround),
 		rejected("ours: left out by the converter", Not, IfThenElse, Dependent, PatternProperties, PropertyNames, Unevaluated),
 		ignored("ggml-org/llama.cpp: not read", UniqueItems, Contains, FormatOther, MinMaxProperties, MultipleOf),
+		taken("ggml-org/llama.cpp llama-grammar.cpp MAX_REPETITION_THRESHOLD, llama.rn 0.12.9: below 2,000, else the request fails",
+			MinMaxLength, MinMaxItems),
+		taken("ggml-org/llama.cpp json-schema-to-grammar.cpp _visit_pattern, llama.rn 0.12.9: matched against the text between the quotes, "+
+			"so of characters that JSON does not escape", Pattern),
+		taken("ggml-org/llama.cpp json-schema-to-grammar.cpp build_min_max_int, llama.rn 0.12.9: 64 bits", MinMax, ExclusiveMinMax),
+		taken("ggml-org/llama.cpp json-schema-to-grammar.cpp _not_strings, llama.rn 0.12.9: beside plain property names", Open, Map),
 	),
 }
