@@ -8,8 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/dragoman-mcp/dragoman/dialect"
 )
 
 // A dataset is a public collection that judges us. None of it is part of this
@@ -24,9 +27,9 @@ type dataset struct {
 
 // The commits that the digests were taken from stand in CONTRIBUTING.md.
 var (
-	maskBench = dataset{"DRAGOMAN_MASKBENCH", "maskbench", "", ""}
+	maskBench = dataset{"DRAGOMAN_MASKBENCH", "maskbench", "afe49b585c6c1e0f", ""}
 	bfcl      = dataset{"DRAGOMAN_BFCL", "bfcl", "", ""}
-	suite     = dataset{"DRAGOMAN_SCHEMA_SUITE", "suite", "", "tests"}
+	suite     = dataset{"DRAGOMAN_SCHEMA_SUITE", "suite", "6d9d9356dbbc9fc8", "tests"}
 )
 
 // folders returns the folders to judge: our sample, and the public data where
@@ -75,4 +78,25 @@ func digest(t *testing.T, dir string) string {
 		sum.Write(b)
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:8])
+}
+
+// judgedDialects are the dialects to judge: all, or those that
+// DRAGOMAN_JUDGE_DIALECTS names, with commas.
+func judgedDialects() []string {
+	if chosen := os.Getenv("DRAGOMAN_JUDGE_DIALECTS"); chosen != "" {
+		return strings.Split(chosen, ",")
+	}
+	return dialect.Names()
+}
+
+// everyNth is which part of public data to judge: all, or each nth file or case,
+// where DRAGOMAN_JUDGE_EVERY says n.
+func everyNth(t *testing.T, kind string) int {
+	t.Helper()
+	n, err := strconv.Atoi(os.Getenv("DRAGOMAN_JUDGE_EVERY"))
+	if err != nil || n < 2 || kind == "sample" {
+		return 1
+	}
+	t.Logf("only every %dth part of the data is judged", n)
+	return n
 }

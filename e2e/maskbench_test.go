@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -76,22 +75,18 @@ type slowPlan struct {
 const slowest = 100 * time.Millisecond
 
 // TestMaskBench judges conversion, the way back, and validation by the schemas
-// and instances of MaskBench. DRAGOMAN_JUDGE_DIALECTS names the dialects
-// (default: all), DRAGOMAN_JUDGE_EVERY takes every nth file only.
+// and instances of MaskBench.
 func TestMaskBench(t *testing.T) {
 	for kind, dir := range maskBench.folders(t) {
 		run := newMaskRun(t)
-		run.folder(t, dir)
+		run.folder(t, dir, everyNth(t, kind))
 		run.report(t, kind)
 	}
 }
 
 func newMaskRun(t *testing.T) *maskRun {
 	t.Helper()
-	run := &maskRun{names: dialect.Names(), refused: map[string]int{}, rules: map[string]int{}}
-	if chosen := os.Getenv("DRAGOMAN_JUDGE_DIALECTS"); chosen != "" {
-		run.names = strings.Split(chosen, ",")
-	}
+	run := &maskRun{names: judgedDialects(), refused: map[string]int{}, rules: map[string]int{}}
 	for _, name := range run.names {
 		d, err := dialect.For(name)
 		if err != nil {
@@ -103,16 +98,11 @@ func newMaskRun(t *testing.T) *maskRun {
 	return run
 }
 
-func (m *maskRun) folder(t *testing.T, dir string) {
+func (m *maskRun) folder(t *testing.T, dir string, every int) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no schemas in %s: %v", dir, err)
-	}
-	every := 1
-	if n, err := strconv.Atoi(os.Getenv("DRAGOMAN_JUDGE_EVERY")); err == nil && n > 1 {
-		every = n
-		t.Logf("only every %dth file is judged", n)
 	}
 	queue := make(chan string)
 	var workers sync.WaitGroup
