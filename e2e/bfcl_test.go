@@ -38,6 +38,7 @@ type bfclData struct {
 	tools    []fakemcp.Tool
 	schemas  map[string]json.RawMessage // by the tool's name
 	cases    []bfclCase
+	repeats  int      // calls that only repeat one of the same case
 	unfit    []string // calls of which no accepted form fits the function's own document
 	renamed  map[string]string
 	variants map[string]int
@@ -52,8 +53,8 @@ func TestBFCL(t *testing.T) {
 		data := readBFCL(t, dir)
 		run := newBFCLRun(t, data)
 		every := everyNth(t, kind)
-		t.Logf("%s: %d functions, %d cases, %d accepted calls; %d calls fit no document of their function",
-			kind, len(data.tools), len(data.cases), data.count(), len(data.unfit))
+		t.Logf("%s: %d functions, %d cases, %d accepted calls that differ, %d repeats; %d calls fit no document of their function",
+			kind, len(data.tools), len(data.cases), data.count(), data.repeats, len(data.unfit))
 		for _, u := range data.unfit[:min(len(data.unfit), 10)] {
 			t.Logf("  fits no document: %s", u)
 		}
@@ -272,7 +273,12 @@ func (d *bfclData) add(id string, functions []bfclFunction, answer []map[string]
 				d.unfit = append(d.unfit, fmt.Sprintf("%s: %s %s", id, function, arguments))
 				continue
 			}
-			c.calls = append(c.calls, bfclCall{tool, arguments})
+			call := bfclCall{tool, arguments}
+			if slices.ContainsFunc(c.calls, func(c bfclCall) bool { return c.tool == tool && equalJSON(c.arguments, arguments) }) {
+				d.repeats++ // what may change something is not made twice in a row, on purpose
+				continue
+			}
+			c.calls = append(c.calls, call)
 		}
 	}
 	if len(c.calls) > 0 {

@@ -28,7 +28,7 @@ type dataset struct {
 // The commits that the digests were taken from stand in CONTRIBUTING.md.
 var (
 	maskBench = dataset{"DRAGOMAN_MASKBENCH", "maskbench", "afe49b585c6c1e0f", ""}
-	bfcl      = dataset{"DRAGOMAN_BFCL", "bfcl", "", ""}
+	bfcl      = dataset{"DRAGOMAN_BFCL", "bfcl", "48158bc923ff8202", ""}
 	suite     = dataset{"DRAGOMAN_SCHEMA_SUITE", "suite", "6d9d9356dbbc9fc8", "tests"}
 )
 

@@ -36,6 +36,7 @@ type maskTally struct {
 	plans, strict, wide, narrowed int
 	equal, repaired, refused      int
 	changes                       map[string]int // plans that lose, by pass
+	widest                        map[string]int // plans without a schema, by why
 	misses, slips, quarantined    []string
 }
 
@@ -93,7 +94,7 @@ func newMaskRun(t *testing.T) *maskRun {
 			t.Fatal(err)
 		}
 		run.dialects = append(run.dialects, d)
-		run.tallies = append(run.tallies, maskTally{changes: map[string]int{}})
+		run.tallies = append(run.tallies, maskTally{changes: map[string]int{}, widest: map[string]int{}})
 	}
 	return run
 }
@@ -230,6 +231,9 @@ func (s *maskTally) plan(plan *dialect.Plan) (narrows bool) {
 	seen := map[string]bool{}
 	for _, c := range plan.Report() {
 		narrows = narrows || c.Narrows
+		if c.Pass == "sendWidest" {
+			s.widest[plain(c.Why)]++
+		}
 		if !c.Lossless && !seen[c.Pass] {
 			seen[c.Pass] = true
 			s.changes[c.Pass]++
@@ -308,6 +312,9 @@ func (m *maskRun) report(t *testing.T, kind string) {
 		s := &m.tallies[i]
 		t.Logf("  %-17s %d plans, %d strict, %d wide, %d quarantined; valid: %d equal, %d narrowed and said so, %d missed; invalid: %d refused, %d repaired, %d slipped; losing: %v",
 			name, s.plans, s.strict, s.wide, len(s.quarantined), s.equal, s.narrowed, len(s.misses), s.refused, s.repaired, len(s.slips), s.changes)
+		for _, why := range byCount(s.widest) {
+			t.Logf("    wide, %d: %s", s.widest[why], why)
+		}
 		for what, list := range map[string][]string{"missed": s.misses, "slipped": s.slips, "quarantined": s.quarantined} {
 			for _, one := range list[:min(len(list), 10)] {
 				t.Errorf("%s %s: %s: %s", kind, name, what, one)
