@@ -20,7 +20,7 @@ var layers = [][]string{
 	{"internal/rawjson", "internal/sse", "internal/glob", "internal/bounded"},
 	{"", "schema", "rehearsal"},
 	{"dialect", "result", "mcp"},
-	{"openai", "lint", "toolkit"},
+	{"openai", "lint", "toolkit", "internal/prove"},
 	{"internal/store", "internal/safehttp", "internal/telemetry", "internal/caller", "internal/demo", "internal/fakemcp"},
 	{"internal/credential", "internal/upstream"},
 	{"internal/servers"},

@@ -82,16 +82,18 @@ static std::string sample(const llama_grammar & grammar, std::mt19937_64 & rando
     for (size_t n = 0; n < 4 * limit; n++) {
         const auto & stacks = llama_grammar_get_stacks(g.get());
         if (ended(stacks) && (stacks.size() == 1 || random() % 2 == 0)) { whole = true; return text; }
-        std::vector<uint32_t> next, closing;
+        std::vector<uint32_t> next, closing, exponents; // numbers beyond all bounds prove nothing
         for (const auto & s : stacks) {
             if (s.empty()) continue;
             for (uint32_t c : choices(s)) {
                 if ((c == ' ' || c == '\n' || c == '\t') && !text.empty() && text.back() == char(c)) continue;
+                if ((c == 'e' || c == 'E') && !text.empty() && isdigit((unsigned char) text.back())) { exponents.push_back(c); continue; }
                 next.push_back(c);
                 if (c == '"' || c == '}' || c == ']') closing.push_back(c);
             }
         }
         if (n > limit && !closing.empty()) next = closing;
+        if (next.empty()) next = exponents;
         if (next.empty()) break;
         const uint32_t c = next[random() % next.size()];
         append_utf8(text, c);
