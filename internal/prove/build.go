@@ -17,7 +17,7 @@ type builder struct {
 // Bounds of one value that is made, for schemas that have no end.
 const (
 	maxBuild = 12
-	maxMade  = 20_000
+	maxMade  = 1_000
 )
 
 func newBuilder(root *schema.Node) builder { return builder{root: root, made: new(int)} }

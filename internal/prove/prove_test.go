@@ -145,7 +145,7 @@ func TestCorpus(t *testing.T) {
 		if filepath.Base(file) == "MANIFEST.json" || json.Unmarshal(b, &list) != nil {
 			continue
 		}
-		for i := 0; i < len(list.Tools); i += 40 {
+		for i := 0; i < len(list.Tools); i += 80 {
 			tools++
 			checkProof(t, p, dragoman.Tool{Name: list.Tools[i].Name, InputSchema: list.Tools[i].InputSchema})
 		}

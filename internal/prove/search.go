@@ -27,10 +27,11 @@ type Prover struct {
 
 // What is tried with an effort of 1.
 const (
-	singles  = 4000 // candidates with one place changed
-	pairs    = 400  // with two
-	samples  = 24   // texts that the engine makes up
-	keepEach = 6    // witnesses of a kind
+	singles  = 4000    // candidates with one place changed
+	pairs    = 400     // with two
+	samples  = 24      // texts that the engine makes up
+	keepEach = 6       // witnesses of a kind
+	weight   = 4 << 20 // bytes of all candidates of a schema
 )
 
 // Tool searches for witnesses against one tool. The error says that the engine is
@@ -151,12 +152,14 @@ func (s *search) candidates(root *schema.Node) (all []candidate) {
 	places := placesOf(root)
 	s.looked.Places += len(places)
 	seen := map[string]bool{}
+	bytes := 0
 	add := func(v *schema.Node, at string) {
-		if v.Kind() != schema.Object {
+		if v.Kind() != schema.Object || bytes > weight*s.effort {
 			return
 		}
 		if key := string(v.Append(nil)); !seen[key] {
 			seen[key] = true
+			bytes += len(key)
 			all = append(all, candidate{v, at})
 		}
 	}
@@ -167,7 +170,7 @@ func (s *search) candidates(root *schema.Node) (all []candidate) {
 	for i, place := range places {
 		palettes[i] = b.as(false).palette(place.node)
 		for _, v := range palettes[i] {
-			if len(all) >= singles*s.effort {
+			if len(all) >= singles*s.effort || bytes > weight*s.effort {
 				break
 			}
 			add(b.as(false).set(root, small, place.steps, v), place.pointer)
