@@ -361,7 +361,19 @@ func (g *generator) number(n *schema.Node, t string) *schema.Node {
 	return schema.NewNumber(strconv.FormatInt(int64(low)+g.r.Int64N(int64(min(max(high-low, 1), 1e15))), 10))
 }
 
+// formatted are texts in the formats that the validator judges.
+var formatted = map[string][]string{
+	"date": {"2026-11-21"}, "date-time": {"2026-11-21T17:00:00Z", "2026-11-21T17:00:00.25+01:00"}, "time": {"17:00:00Z"},
+	"duration": {"P1D", "PT5M"}, "email": {"a.b@example.com"}, "hostname": {"example.com"}, "ipv4": {"192.0.2.1"},
+	"ipv6": {"2001:db8::1"}, "uri": {"https://example.com/a?b=c"}, "iri": {"https://example.com/"},
+	"uri-reference": {"/a/b", "https://example.com/"}, "iri-reference": {"/a"}, "uuid": {"123e4567-e89b-12d3-a456-426614174000"},
+	"json-pointer": {"/a/b", ""}, "relative-json-pointer": {"0#"}, "uri-template": {"/a/{b}"}, "regex": {"^a+$"},
+}
+
 func (g *generator) text(n *schema.Node) string {
+	if texts := formatted[n.Get("format").Text()]; len(texts) > 0 && !n.Has("pattern") {
+		return texts[g.r.IntN(len(texts))]
+	}
 	if p := n.Get("pattern").Text(); p != "" {
 		if re, err := syntax.Parse(p, syntax.Perl); err == nil {
 			return g.match(re.Simplify())

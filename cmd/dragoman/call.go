@@ -127,7 +127,7 @@ func makeCall(ctx context.Context, toolset dragoman.Toolset, name, arguments str
 		call.Problem = problem
 		return call, nil
 	}
-	call.Arguments, _, call.Problem = plan.Decode(arguments, "")
+	call.Arguments, _, call.Problem = plan.DecodeAs(arguments, "", dialect.GradeOf(call.Tool))
 	return call, nil
 }
 

@@ -143,7 +143,9 @@ func (a *API) listTools(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(to.dialect.ConvertTools(tools))
+	doc := to.dialect.ConvertTools(tools)
+	doc.Fit(to.dialect, dialect.Budget{})
+	_ = e.Encode(doc)
 }
 
 // call makes the call of a model that was offered tools.
@@ -163,6 +165,6 @@ func (r *toolsCall) call(tools []dragoman.Tool) dragoman.Call {
 		call.Problem = problem
 		return call
 	}
-	call.Arguments, _, call.Problem = plan.Decode(r.arguments, "")
+	call.Arguments, _, call.Problem = plan.DecodeAs(r.arguments, "", dialect.GradeOf(call.Tool))
 	return call
 }
