@@ -69,7 +69,7 @@ func (e *Engines) For(ctx context.Context, dialect string) (Engine, error) {
 
 func (e *Engines) start(ctx context.Context, name string) (*Process, error) {
 	if e.Dir == "" {
-		return nil, fmt.Errorf("the engine %s, which %w", name, ErrMissing)
+		return nil, fmt.Errorf("the engine %s, which is %w", name, ErrMissing)
 	}
 	dir, err := filepath.Abs(e.Dir)
 	if err != nil {
