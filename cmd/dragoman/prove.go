@@ -14,7 +14,6 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
-	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/glob"
 	"github.com/dragoman-mcp/dragoman/internal/prove"
 	"github.com/dragoman-mcp/dragoman/internal/terminal"
@@ -191,8 +190,8 @@ func (p *proving) load(ctx context.Context, files []string) (tools []dragoman.To
 }
 
 // fromServers asks the servers, and lets the first model name the dialect.
-func (p *proving) fromServers(ctx context.Context) ([]dragoman.Tool, *dialect.Table, error) {
-	g, _, err := p.open(ctx)
+func (p *proving) fromServers(ctx context.Context) (tools []dragoman.Tool, table *dialect.Table, err error) {
+	g, file, err := p.open(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -200,19 +199,19 @@ func (p *proving) fromServers(ctx context.Context) ([]dragoman.Tool, *dialect.Ta
 	if !anyConnected(g) {
 		return nil, nil, errFailed // open has said why
 	}
-	if len(p.dialects) == 0 {
-		d, err := chosenDialect(g, "")
-		if err != nil {
-			return nil, nil, err
-		}
-		p.dialects = []string{d.Name()}
-	}
-	toolset, err := g.For(caller.Local, nil)
+	open, err := openSession(ctx, g, "")
 	if err != nil {
 		return nil, nil, err
 	}
-	tools, err := toolset.Tools(ctx)
-	return slices.Clone(tools), g.Dialects(), err
+	if len(p.dialects) == 0 {
+		p.dialects = []string{open.Dialect.Name()}
+	}
+	list, err := open.Tools.List(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	table, err = file.Table()
+	return slices.Clone(list.Tools.All()), table, err
 }
 
 // fromFiles reads lists of tools that were saved, each named after its file.
