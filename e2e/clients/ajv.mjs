@@ -10,10 +10,12 @@ const formats = require('ajv-formats');
 const draft7 = require('ajv'), draft2019 = require('ajv/dist/2019.js'), draft2020 = require('ajv/dist/2020.js');
 
 // compile makes a validator of the draft that the schema names. What names none,
-// or a draft before 7, is read as draft 7, as most tools do.
+// or a draft before 7, is read as draft 7, as most tools do, unless it uses words
+// that came later.
 function compile(schema) {
   const named = String(schema.$schema ?? '');
-  const { default: Ajv } = named.includes('2020-12') ? draft2020 : named.includes('2019-09') ? draft2019 : draft7;
+  const later = named === '' && /"(prefixItems|dependentRequired|dependentSchemas|unevaluated\w+)":/.test(JSON.stringify(schema));
+  const { default: Ajv } = later || named.includes('2020-12') ? draft2020 : named.includes('2019-09') ? draft2019 : draft7;
   const ajv = new Ajv({ strict: false, validateSchema: false, logger: false, allErrors: false, unicodeRegExp: false });
   (formats.default ?? formats)(ajv);
   const { $schema, ...rest } = schema;
