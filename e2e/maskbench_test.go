@@ -88,12 +88,7 @@ func TestMaskBench(t *testing.T) {
 func newMaskRun(t *testing.T) *maskRun {
 	t.Helper()
 	run := &maskRun{names: judgedDialects(), refused: map[string]int{}, rules: map[string]int{}}
-	for _, name := range run.names {
-		d, err := dialect.For(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		run.dialects = append(run.dialects, d)
+	for range run.names {
 		run.tallies = append(run.tallies, maskTally{changes: map[string]int{}, widest: map[string]int{}})
 	}
 	return run
@@ -115,10 +110,32 @@ func (m *maskRun) folder(t *testing.T, dir string, every int) {
 		})
 	}
 	for i := 0; i < len(paths); i += every {
+		if i/every%renewEach == 0 {
+			m.renew(t)
+		}
 		queue <- paths[i]
 	}
 	close(queue)
 	workers.Wait()
+}
+
+// renewEach is the number of files after which dialects are made anew. They keep
+// the plans that they made last, and here no plan is asked for twice.
+const renewEach = 100
+
+func (m *maskRun) renew(t *testing.T) {
+	t.Helper()
+	dialects := make([]*dialect.Dialect, len(m.names))
+	for i, name := range m.names {
+		table, err := dialect.Builtin().Derive(name, name, func(any) error { return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if dialects[i], err = table.For(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.locked(func() { m.dialects = dialects })
 }
 
 func (m *maskRun) file(t *testing.T, path string) {
@@ -142,8 +159,10 @@ func (m *maskRun) file(t *testing.T, path string) {
 		return
 	}
 	fits := m.instances(&f)
-	for i := range m.dialects {
-		m.convert(i, &f, fits)
+	var dialects []*dialect.Dialect
+	m.locked(func() { dialects = m.dialects })
+	for i, d := range dialects {
+		m.convert(i, d, &f, fits)
 	}
 }
 
@@ -184,9 +203,9 @@ func (m *maskRun) instances(f *maskFile) (fits []bool) {
 }
 
 // convert judges one schema in one dialect.
-func (m *maskRun) convert(i int, f *maskFile, fits []bool) {
+func (m *maskRun) convert(i int, d *dialect.Dialect, f *maskFile, fits []bool) {
 	tool := dragoman.Tool{Name: f.Name, Description: "A tool.", InputSchema: f.Schema}
-	plan, problem, took := timedPlan(m.dialects[i], tool)
+	plan, problem, took := timedPlan(d, tool)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	sum := &m.tallies[i]
