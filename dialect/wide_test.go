@@ -36,6 +36,9 @@ var sayable = []string{
 	`{"type":"object","propertyNames":{"pattern":"^[a-z]+$"},"additionalProperties":{"type":"integer"}}`,
 	`{"anyOf":[{"type":"object","properties":{},"additionalProperties":false},{"type":"string"}]}`,
 	`{"anyOf":[{"type":"array","prefixItems":[{"type":"string"}],"items":false},{"const":null}]}`,
+	`{"allOf":[{"$ref":"#/$defs/S"}],"default":"a","title":"S"}`,
+	`{"allOf":[{"$ref":"#/$defs/N"}],"description":"The first."}`,
+	`{"$ref":"#/$defs/S","description":"Another."}`,
 	`{"oneOf":[{"const":1},{"const":"a"},{"const":null}]}`,
 	`{"allOf":[{"type":"object","properties":{"a":{"const":null}}},{"additionalProperties":true}]}`,
 	`{"type":["string","number","boolean","object","array","null"]}`,
@@ -45,6 +48,9 @@ var sayable = []string{
 	`{}`,
 	`true`,
 }
+
+// sayableDefinitions are what sayable schemas refer to.
+const sayableDefinitions = `"$defs":{"S":{"type":"string","enum":["a","b"]},"N":{"type":"object","properties":{"next":{"$ref":"#/$defs/N"}}}}`
 
 // TestNothingIsLostToOurOwnChecker converts what can be said in every dialect:
 // none of it may go out as an object without a schema.
@@ -56,7 +62,7 @@ func TestNothingIsLostToOurOwnChecker(t *testing.T) {
 		}
 		for _, s := range sayable {
 			for _, required := range []string{``, `,"required":["p"]`} {
-				input := `{"type":"object","properties":{"p":` + s + `}` + required + `}`
+				input := `{"type":"object","properties":{"p":` + s + `}` + required + `,` + sayableDefinitions + `}`
 				plan, problem := d.convert(dragoman.Tool{Name: "t", InputSchema: []byte(input)})
 				if problem != nil {
 					t.Errorf("%s: %s: %s", name, input, problem.Message)
