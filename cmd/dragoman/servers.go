@@ -139,7 +139,7 @@ func (s *selection) open(ctx context.Context) (*gateway.Gateway, *config.File, e
 	for _, w := range file.Warnings {
 		stderr.Printf("%s %s\n", stderr.Warn("warning:"), terminal.Visible(w.Error()))
 	}
-	g, err := gateway.New(file, gateway.Options{Log: s.logger(), Version: version()})
+	g, err := gateway.New(file, gateway.Options{Log: s.logger(), Version: version(), Can: canAsk()})
 	if err != nil {
 		return nil, nil, &usageError{err, ""}
 	}

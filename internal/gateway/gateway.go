@@ -5,6 +5,7 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -22,6 +23,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/mcp"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/rehearsal"
 )
 
@@ -37,6 +39,8 @@ type Options struct {
 	Log *slog.Logger
 	// Version is our version.
 	Version string
+	// Can is what callers of this process can be asked, by whichever door.
+	Can dragoman.Kind
 }
 
 // Gateway is everything, wired. Make it with [New].
@@ -55,6 +59,14 @@ type Gateway struct {
 	draining  atomic.Bool
 }
 
+// remembered is what conversations are kept in; nil where they are not.
+func remembered(m config.Memory) memory.Store {
+	if !m.Restore {
+		return nil
+	}
+	return &memory.Memory{Bytes: m.Bytes, TTL: m.TTL}
+}
+
 // New builds a gateway and starts its MCP servers, without waiting for them.
 func New(file *config.File, o Options) (*Gateway, error) {
 	if o.Lookup == nil {
@@ -65,6 +77,11 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	}
 	g := &Gateway{file: file, log: o.Log, labels: map[string]bool{}}
 	key, _ := o.Lookup("DRAGOMAN_API_KEY")
+	if key != "" {
+		if err := caller.CheckKey(key); err != nil {
+			return nil, fmt.Errorf("DRAGOMAN_API_KEY: %w; openssl rand -base64 32 makes a good one", err)
+		}
+	}
 	g.keys = caller.NewKeys(append(file.Auth.APIKeys, key)...)
 	var err error
 	if g.dialects, err = file.Table(); err != nil {
@@ -77,7 +94,8 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	g.startServers(o)
 	g.sessions = session.New(session.Options{
 		Tools:     g.catalog,
-		Settle:    g.servers.Settle,
+		Settle:    func(ctx context.Context, labels []string) { _ = g.servers.Settle(ctx, labels...) },
+		Wait:      file.WaitForServers,
 		Servers:   g.labels,
 		Cache:     cache.New(file.Cache),
 		Upstreams: g.upstreams,
@@ -92,6 +110,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	g.api = api.New(api.Options{
 		Sessions:          g.sessions,
 		Upstreams:         g.upstreams,
+		Memory:            remembered(file.Memory),
 		MaxMessage:        file.Results.MaxMessage,
 		MaxBody:           file.HTTP.MaxBody,
 		ClientCredentials: !g.keys.Required(),
@@ -103,7 +122,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 // startServers starts the configured servers; the demo where there are none.
 func (g *Gateway) startServers(o Options) {
 	so := servers.Options{
-		Name: "dragoman", Version: o.Version, Logger: o.Log, MaxMessage: g.file.Results.MaxMessage,
+		Name: "dragoman", Version: o.Version, Logger: o.Log, MaxMessage: g.file.Results.MaxMessage, Can: o.Can,
 		CallTimeout: g.file.Loop.CallTimeout,
 	}
 	if len(g.file.MCPServers) == 0 {
@@ -158,7 +177,7 @@ func (g *Gateway) Chat(w http.ResponseWriter, r *http.Request, hooks api.Hooks) 
 }
 
 // Wait waits until each server has listed its tools or failed once, or ctx ends.
-func (g *Gateway) Wait(ctx context.Context) error { return g.servers.Wait(ctx) }
+func (g *Gateway) Wait(ctx context.Context) error { return g.servers.Settle(ctx) }
 
 // Close ends the servers and everything else.
 func (g *Gateway) Close() {

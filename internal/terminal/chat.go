@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,6 +38,7 @@ type Chat struct {
 	Attended bool
 
 	messages []json.RawMessage
+	name     string // of the conversation, so that the model remembers its tools
 }
 
 // ErrAnswer means that there was no answer; the person has been told why.
@@ -107,7 +109,10 @@ func (c *Chat) turn(ctx context.Context, message string) error {
 	body.Set("model", rawjson.Quote(c.Model))
 	body.Set("stream", json.RawMessage("true"))
 	body.Set("messages", rawjson.AppendArray(nil, messages))
-	body.Set("dragoman", json.RawMessage(`{"progress":true}`))
+	if c.messages == nil {
+		c.name = rand.Text()
+	}
+	body.Set("dragoman", json.RawMessage(`{"progress":true,"conversation":"`+c.name+`"}`))
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/v1/chat/completions", bytes.NewReader(body.Bytes()))
 	if err != nil {
 		return fmt.Errorf("making the request: %w", err)
