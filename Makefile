@@ -50,6 +50,11 @@ e2e: modules peers engines ## real clients and real servers against the real bin
 judge: modules peers engines ## public data judge us; CONTRIBUTING.md says where to get them
 	$(GO) test -count=1 -timeout 6h -v -run '^(TestMaskBench|TestBFCL|TestSchemaSuite|TestJudges|TestDecoded|TestOllamaKeepsTools)$$' ./e2e
 
+.PHONY: fidelity
+fidelity: modules engines ## docs/fidelity.md, with the servers in DRAGOMAN_CORPUS
+	$(GO) run ./bench/fidelity -engines e2e/engines > docs/fidelity.md.new
+	mv docs/fidelity.md.new docs/fidelity.md
+
 .PHONY: bench
 bench: modules ## the table of bench/README.md, measured here and now
 	$(GO) run ./bench
