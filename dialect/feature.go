@@ -114,6 +114,12 @@ type Rules struct {
 	// "all_required" for objects whose properties are all required as well,
 	// optional ones by way of null; empty for tools that are not strict.
 	Form string `json:"form,omitempty" yaml:"form,omitempty"`
+	// Enforced reports that what is sent binds the model, so that descriptions
+	// need not repeat the values of enums.
+	Enforced bool `json:"enforced,omitempty" yaml:"enforced,omitempty"`
+	// LengthsAsPatterns reports that the provider enforces patterns and takes no
+	// lengths, so that lengths are written as patterns.
+	LengthsAsPatterns bool `json:"lengths_as_patterns,omitempty" yaml:"lengths_as_patterns,omitempty"`
 	// MapsAsPairs reports that an object with arbitrary names is written as an
 	// array of key and value, and one with arbitrary values as JSON text,
 	// because such objects arrive empty.

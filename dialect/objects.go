@@ -157,7 +157,7 @@ func (c *conversion) openObjects() {
 
 // writeMaps deals with objects whose names are arbitrary.
 func (c *conversion) writeMaps() {
-	if c.rules.Form != "" {
+	if c.rules.Form != "" && !c.rules.MapsAsPairs {
 		return // makeStrict refuses what arbitrary names may be in
 	}
 	besideText := map[*schema.Node]bool{}
@@ -174,6 +174,9 @@ func (c *conversion) writeMaps() {
 	c.each(func(n *schema.Node) {
 		if c.rules.MapsAsPairs && !besideText[n] && n != c.root && isObject(n) && len(n.Get("properties").Members()) == 0 {
 			c.writeMapsAsPairs(n)
+		}
+		if c.rules.Form != "" {
+			return
 		}
 		if extra := n.Get("additionalProperties"); extra.Kind() == schema.Object && c.rules.bad(Map) {
 			n.Delete("additionalProperties")
@@ -203,11 +206,13 @@ func (c *conversion) writeMapsAsPairs(n *schema.Node) {
 	if extra.IsBool(false) {
 		return
 	}
+	exact := !n.Has("propertyNames") && !n.Has("patternProperties")
 	if n.Has("patternProperties") || extra.Kind() != schema.Object || unrestricted(extra) {
+		exact = exact && !n.Has("minProperties") && !n.Has("maxProperties")
 		c.keepWords(n, schema.Member{Name: "type", Value: schema.NewString("string")})
 		c.spill(n, "a JSON object, written as text")
 		m.ops = append(m.ops, jsonText{})
-		c.say("writeObjectAsText", n, "an object of which nothing is known arrives empty")
+		c.sayAsPairs("writeObjectAsText", n, exact, "an object of which nothing is known")
 		return
 	}
 	pair := schema.NewObject(
@@ -216,6 +221,9 @@ func (c *conversion) writeMapsAsPairs(n *schema.Node) {
 			schema.Member{Name: "key", Value: schema.NewObject(schema.Member{Name: "type", Value: schema.NewString("string")})},
 			schema.Member{Name: "value", Value: extra})},
 		schema.Member{Name: "required", Value: schema.NewArray(schema.NewString("key"), schema.NewString("value"))})
+	if c.rules.Form != "" {
+		pair.Set("additionalProperties", schema.NewBool(false))
+	}
 	pair = c.made(pair, n)
 	members := []schema.Member{{Name: "type", Value: schema.NewString("array")}, {Name: "items", Value: pair}}
 	for from, to := range map[string]string{"minProperties": "minItems", "maxProperties": "maxItems"} {
@@ -226,7 +234,20 @@ func (c *conversion) writeMapsAsPairs(n *schema.Node) {
 	c.keepWords(n, members...)
 	c.spill(n, "a list of keys and values")
 	m.ops = append(m.ops, pairs{})
-	c.say("writeMapsAsPairs", n, "an object with arbitrary names arrives empty")
+	c.sayAsPairs("writeMapsAsPairs", n, exact, "an object with arbitrary names")
+}
+
+// sayAsPairs notes that an object is written in another form.
+func (c *conversion) sayAsPairs(pass string, n *schema.Node, exact bool, what string) {
+	why := what + " arrives empty"
+	if c.rules.Form != "" {
+		why = what + " is not taken in a strict tool"
+	}
+	if exact {
+		c.say(pass, n, why+"; its arguments are mapped back exactly")
+	} else {
+		c.widen(pass, n, why+"; not all that restricts it can be said in the other form")
+	}
 }
 
 // keepWords replaces all that judges in n; nullable and the words stay.

@@ -83,6 +83,7 @@ var openAIFormats = []string{"date-time", "time", "date", "duration", "email", "
 // openAIStrict are the rules of strict tools at OpenAI.
 var openAIStrict = Rules{
 	Form: "all_required", Depth: 10, Properties: 5000, EnumValues: 1000, StringBytes: 120_000, Formats: openAIFormats,
+	Enforced: true, LengthsAsPatterns: true, MapsAsPairs: true,
 	Cells: cells(everywhere,
 		rejected("OpenAI, Structured Outputs, supported schemas (2026-02)", Not, IfThenElse, Dependent, AllOfMulti, Default),
 		rejected("OpenAI Structured Outputs; pydantic-ai profiles/openai.py", OneOf, AllOfSingle, PatternProperties, PropertyNames,
@@ -155,6 +156,7 @@ var table = []Spec{
 		Name: "anthropic-strict", Title: "Anthropic, tools strict where that is equivalent",
 		Rules: anthropicLoose,
 		Strict: &Rules{
+			Enforced: true, MapsAsPairs: true,
 			Form: "closed", MinItems: 1, Optionals: 16, Unions: 8, PropertyName: `^[a-zA-Z0-9_.-]{1,64}$`,
 			Formats: []string{"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"},
 			Cells: cells(everywhere,
@@ -187,6 +189,7 @@ var table = []Spec{
 		Rules: Rules{Cells: careful},
 		Strict: &Rules{
 			Form: "all_required", Formats: []string{"email", "hostname", "ipv4", "ipv6", "uuid"},
+			Enforced: true, MapsAsPairs: true,
 			RawPatterns: true, // ours: its engine is not known, and the careful reading fits every one
 			Cells: cells(everywhere,
 				rejected("docs.rs/rig-core 0.46 providers/deepseek", TypeList, AllOfSingle, AllOfMulti, RefSiblings),
@@ -236,7 +239,7 @@ var table = []Spec{
 	{
 		Name: "xai", Title: "xAI", Hosts: []string{"api.x.ai"},
 		Rules: Rules{
-			ClosedBySilence: true,
+			ClosedBySilence: true, Enforced: true,
 			Cells: cells(everywhere,
 				rejected("docs.x.ai structured-outputs: references must not be circular", RefRoot, Recursion),
 				rejected("docs.x.ai structured-outputs: rejected schemas", Contains, PatternLookaround),
@@ -353,6 +356,8 @@ var grammar = cells(everywhere,
 	rejected("mlc-ai/xgrammar json_schema_converter.cc GenerateString, 0.1.27 and 0.2.5: with a length, a string may hold no quotation mark, "+
 		"backslash or line break", MinMaxLength),
 	ignored("mlc-ai/xgrammar: warned about and left out", UniqueItems, Contains),
+	taken("mlc-ai/xgrammar regex_converter.cc 0.1.27: a full match of the text between the quotes, so of characters that JSON does not escape",
+		Pattern),
 )
 
 // grammarFormats are the formats that XGrammar enforces as they are meant (cpp/
@@ -366,7 +371,7 @@ var llamaCPP = Rules{
 	// llama.cpp src/llama-grammar.cpp MAX_REPETITION_THRESHOLD is 2,000 rules, with
 	// those of the groups around; build_min_max_int computes with 64 bits; _not_strings
 	// writes the bytes of names into classes as they are (llama.rn 0.12.9).
-	RawPatterns: true, MaxRepeat: 1900, Int64Bounds: true, NamesBesideOpen: `^[A-Za-z0-9_.@$/: ]+$`,
+	RawPatterns: true, MaxRepeat: 1900, Int64Bounds: true, Enforced: true, NamesBesideOpen: `^[A-Za-z0-9_.@$/: ]+$`,
 	Cells: cells(everywhere,
 		rejected("ggml-org/llama.cpp json-schema-to-grammar.cpp resolve_refs", RefRoot),
 		rejected("ggml-org/llama.cpp json-schema-to-grammar.cpp: siblings of $ref and anyOf are dropped", RefSiblings, UnionSiblings),
@@ -376,5 +381,11 @@ var llamaCPP = Rules{
 		rejected("ggml-org/llama.cpp llama-grammar.cpp parse_char, llama.rn 0.12.9; NousResearch/hermes-agent#18530", PatternEscapes, PatternLookaround),
 		rejected("ours: left out by the converter", Not, IfThenElse, Dependent, PatternProperties, PropertyNames, Unevaluated),
 		ignored("ggml-org/llama.cpp: not read", UniqueItems, Contains, FormatOther, MinMaxProperties, MultipleOf),
+		taken("ggml-org/llama.cpp llama-grammar.cpp MAX_REPETITION_THRESHOLD, llama.rn 0.12.9: below 2,000, else the request fails",
+			MinMaxLength, MinMaxItems),
+		taken("ggml-org/llama.cpp json-schema-to-grammar.cpp _visit_pattern, llama.rn 0.12.9: matched against the text between the quotes, "+
+			"so of characters that JSON does not escape", Pattern),
+		taken("ggml-org/llama.cpp json-schema-to-grammar.cpp build_min_max_int, llama.rn 0.12.9: 64 bits", MinMax, ExclusiveMinMax),
+		taken("ggml-org/llama.cpp json-schema-to-grammar.cpp _not_strings, llama.rn 0.12.9: beside plain property names", Open, Map),
 	),
 }

@@ -27,6 +27,7 @@ func (c *conversion) flags(cmd *cobra.Command) {
 	f.StringVar(&c.dialect, "dialect", "openai", "`DIALECT` to convert into; docs/dialects.md lists them")
 	f.BoolVar(&c.options.Loose, "loose", false, "make no tool strict")
 	f.BoolVar(&c.options.ForceStrict, "force-strict", false, "make tools strict also where that loses the difference between null and absent")
+	f.BoolVar(&c.options.KeepMaps, "keep-maps", false, "keep objects with arbitrary names as they are, though the tool is not strict then")
 	f.IntVar(&c.options.Depth, "depth", 0, "flatten what is nested deeper than `N` (default: what the dialect takes)")
 }
 
