@@ -3,9 +3,11 @@ package gateway
 import (
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/clip"
 	"github.com/dragoman-mcp/dragoman/internal/origin"
 	"github.com/dragoman-mcp/dragoman/internal/pace"
 	"github.com/dragoman-mcp/dragoman/openai"
@@ -45,17 +47,21 @@ func plain(w http.ResponseWriter, status int, text string) {
 }
 
 // readyz says whether requests should be sent here: the servers have been given
-// their time, and we are not about to stop.
+// their time, and we are not about to stop. A line each says what a server is
+// doing.
 func (g *Gateway) readyz(w http.ResponseWriter, r *http.Request) {
 	pace.Refuse(w, r)
+	status, text := http.StatusOK, "ready"
 	switch {
 	case g.draining.Load():
-		plain(w, http.StatusServiceUnavailable, "draining")
+		status, text = http.StatusServiceUnavailable, "draining"
 	case !g.servers.Ready():
-		plain(w, http.StatusServiceUnavailable, "starting")
-	default:
-		plain(w, http.StatusOK, "ready")
+		status, text = http.StatusServiceUnavailable, "starting"
 	}
+	for _, s := range g.Servers() {
+		text += "\n" + s.Label + ": " + string(s.State)
+	}
+	plain(w, status, text)
 }
 
 // refuse answers with an error in the form of the API, and logs it.
@@ -109,23 +115,16 @@ func (g *Gateway) checked(next http.Handler) http.Handler {
 		switch {
 		case !ours.Host(r):
 			g.refuse(w, r, http.StatusForbidden, "host_not_allowed",
-				"Requests for the host "+clip(origin.Hostname(r.Host))+" are not served here. Add it to allowed_hosts in the configuration if it is ours.")
+				"Requests for the host "+strconv.Quote(clip.Text(origin.Hostname(r.Host), 80))+" are not served here. Add it to allowed_hosts in the configuration if it is ours.")
 		case ours.Listed(r):
 			if !ours.Share(w, r) {
 				next.ServeHTTP(w, r)
 			}
 		case !origin.Own(r):
 			g.refuse(w, r, http.StatusForbidden, "origin_not_allowed",
-				"Web pages of "+clip(r.Header.Get("Origin"))+" may not call this gateway. Add it to allowed_origins in the configuration if they may.")
+				"Web pages of "+strconv.Quote(clip.Text(r.Header.Get("Origin"), 80))+" may not call this gateway. Add it to allowed_origins in the configuration if they may.")
 		default:
 			next.ServeHTTP(w, r)
 		}
 	})
-}
-
-func clip(s string) string {
-	if len(s) > 80 {
-		s = s[:80] + "…"
-	}
-	return `"` + s + `"`
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/clip"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 )
 
@@ -63,8 +64,8 @@ func (d *Dialogue) decode(call *Call, finish string) (run dragoman.Call, name, a
 	run.Can = d.Can
 	tool, plan := d.tool(call.Name)
 	if tool == nil {
-		run.Name, run.Problem = clip(call.Name, 80), unknownTool(call.Name, d.ours)
-		if !Complete(call.Arguments) && !call.Custom {
+		run.Name, run.Problem = clip.Text(call.Name, 80), unknownTool(call.Name, d.ours)
+		if !complete(call.Arguments) && !call.Custom {
 			args = "{}"
 		}
 		return run, validName(call.Name), args
@@ -74,7 +75,7 @@ func (d *Dialogue) decode(call *Call, finish string) (run dragoman.Call, name, a
 		run.Progress = d.Progress(tool)
 	}
 	run.Arguments, _, run.Problem = plan.Decode(args, finish)
-	if !Complete(call.Arguments) {
+	if !complete(call.Arguments) {
 		// The history must hold a JSON object: some upstreams refuse the request
 		// otherwise.
 		args = "{}"
