@@ -37,6 +37,9 @@ const (
 // Tool searches for witnesses against one tool. The error says that the engine is
 // in trouble; what is wrong with the tool is in the proof.
 func (p *Prover) Tool(ctx context.Context, tool dragoman.Tool) (*Proof, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	engine := p.Engine
 	if engine == nil {
 		engine = Sent{}
