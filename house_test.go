@@ -22,7 +22,7 @@ var layers = [][]string{
 	{"dialect", "result", "mcp", "toolsettest"},
 	{"openai/memory"},
 	{"openai/model"},
-	{"openai", "lint", "toolkit"},
+	{"openai", "lint", "toolkit", "internal/prove"},
 	{"internal/store", "internal/safehttp", "internal/telemetry", "internal/caller", "internal/demo", "internal/fakemcp"},
 	{"internal/credential", "internal/upstream"},
 	{"internal/servers"},
