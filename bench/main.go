@@ -23,6 +23,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
@@ -45,7 +46,7 @@ func main() {
 	markdown := flag.Bool("markdown", false, "print the table as Markdown")
 	flag.Parse()
 
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := b.run(ctx, *before, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
