@@ -23,7 +23,7 @@ func checkCommand() *cobra.Command {
 		Short: "Connect to everything and say what models will see",
 		Long: `Reads the configuration, connects to each server and each model API, and reports.
 It exits with 1 when something does not work, and with 2 when the configuration
-can not be used.`,
+cannot be used.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, err := s.args(cmd, args)
 			if err != nil {

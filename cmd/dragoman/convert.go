@@ -83,7 +83,7 @@ func convertCommand() *cobra.Command {
 		Use:   "convert [FILE|-]",
 		Short: "Convert MCP tools to function tools of a dialect",
 		Long: `Reads {"tools":[…]}, as MCP's tools/list answers, and prints the function tools
-that a provider accepts, with a report of every change and the tools that can not
+that a provider accepts, with a report of every change and the tools that cannot
 be used. Names get no prefix. Nothing is called, and no network is used.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -111,7 +111,7 @@ func argumentsCommand() *cobra.Command {
 		Short: "Bring a model's arguments back into the form that the server asked for",
 		Long: `Reads {"tools":[…]} like convert, and the arguments that a model wrote for one of
 them. Prints {"arguments":…,"repairs":[…]}, or {"error":{"code","message","path"}}
-and exits with 1 when they can not be made valid.`,
+and exits with 1 when they cannot be made valid.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if tool == "" || !cmd.Flags().Changed("raw") {
@@ -128,7 +128,7 @@ and exits with 1 when they can not be made valid.`,
 			}
 			for _, q := range doc.Quarantined {
 				if q.Tool == tool {
-					return &usageError{fmt.Errorf("the tool %q can not be used: %s", tool, q.Reason), ""}
+					return &usageError{fmt.Errorf("the tool %q cannot be used: %s", tool, q.Reason), ""}
 				}
 			}
 			return &usageError{fmt.Errorf("there is no tool %q in the list", tool), ""}

@@ -31,7 +31,7 @@ const (
 var errFailed = errors.New("failed")
 
 // A usageError is a command line that makes no sense, or a configuration that
-// can not be used.
+// cannot be used.
 type usageError struct {
 	err  error
 	hint string

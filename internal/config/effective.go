@@ -32,7 +32,7 @@ type printer struct {
 func (p *printer) indent(depth int) { p.out.WriteString(strings.Repeat("  ", depth)) }
 
 // structure prints the keys of a struct, each on lines of its own. It leaves out
-// those that are at nothing where nothing can not be written; compact leaves out
+// those that are at nothing where nothing cannot be written; compact leaves out
 // all that are empty.
 func (p *printer) structure(v reflect.Value, path string, depth int, compact bool) {
 	first := true

@@ -140,7 +140,7 @@ func TestEffectiveReadsBack(t *testing.T) {
 		server.SetDefaults()
 		f.MCPServers[label] = server
 	}
-	// NUL can not be passed to a program, so it is in patterns only.
+	// NUL cannot be passed to a program, so it is in patterns only.
 	for i, arg := range odd {
 		if arg == "\x00" {
 			f.MCPServers["a"].Args[i] = "nul"

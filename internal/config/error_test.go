@@ -381,7 +381,7 @@ func FuzzParse(f *testing.F) {
 			}
 			again, err := config.Parse(name+".yaml", config.Effective(file), env("B", "b"))
 			if err != nil && len(file.Auth.APIKeys) == 0 {
-				t.Fatalf("the effective file can not be read: %v\n%s", err, config.Effective(file))
+				t.Fatalf("the effective file cannot be read: %v\n%s", err, config.Effective(file))
 			}
 			if err == nil {
 				if diff := cmp.Diff(string(config.Effective(file)), string(config.Effective(again))); diff != "" {

@@ -6,7 +6,7 @@ import (
 )
 
 // expander fills in references to environment variables in values. It works on
-// strings that were parsed, so what a variable holds can not become YAML.
+// strings that were parsed, so what a variable holds cannot become YAML.
 //
 //	${NAME}            the variable; it is an error if it is not set
 //	${env:NAME}        the same, as some editors write it
@@ -20,7 +20,7 @@ type expander struct {
 	plainDollars bool
 }
 
-// A referenceError is a reference that can not be filled in.
+// A referenceError is a reference that cannot be filled in.
 type referenceError struct{ message, hint string }
 
 // maxNesting is how deep defaults can hold further references.

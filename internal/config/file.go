@@ -102,7 +102,7 @@ func (e *keyError) Error() string  { return e.key + ": " + e.reason }
 func (e *keyError) Key() string    { return e.key }
 func (e *keyError) Reason() string { return e.reason }
 
-// Validate reports the first top-level key that can not work.
+// Validate reports the first top-level key that cannot work.
 func (f *File) Validate() error {
 	_, port, err := net.SplitHostPort(f.Listen)
 	if n, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil || n > 65535 {

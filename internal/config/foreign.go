@@ -71,7 +71,7 @@ func foreignServers(root *node) *node {
 	return root
 }
 
-// relabel changes labels that can not be labels here.
+// relabel changes labels that cannot be labels here.
 func (d *decoder) relabel(n *node) *node {
 	out := *n
 	out.entries = nil

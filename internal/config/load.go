@@ -8,12 +8,12 @@
 //
 // File is made of the Config structs of the packages that use them. They carry
 // their keys, descriptions and limits as struct tags, from which the reader,
-// [Schema] and [Effective] are all derived, so that the three can not differ.
+// [Schema] and [Effective] are all derived, so that the three cannot differ.
 //
 // # Variables
 //
 // ${NAME}, ${env:NAME} and ${NAME:-default} in values are filled in from the
-// environment, after parsing, so that a variable can not become configuration.
+// environment, after parsing, so that a variable cannot become configuration.
 // A variable that is not set is an error that names it, the key and the line.
 // $$ writes a plain $.
 //
@@ -139,13 +139,13 @@ func readFile(path string, limit int64) (data []byte, warnings Errors, err error
 		if reason, ok := err.(*fs.PathError); ok {
 			err = reason.Err
 		}
-		return nil, nil, &Error{File: path, Message: fmt.Sprintf("the file can not be read: %v", err)}
+		return nil, nil, &Error{File: path, Message: fmt.Sprintf("the file cannot be read: %v", err)}
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	switch {
 	case err != nil:
-		return nil, nil, &Error{File: path, Message: fmt.Sprintf("the file can not be read: %v", err)}
+		return nil, nil, &Error{File: path, Message: fmt.Sprintf("the file cannot be read: %v", err)}
 	case info.IsDir():
 		return nil, nil, &Error{File: path, Message: "this is a directory, not a configuration file"}
 	}
@@ -160,7 +160,7 @@ func readFile(path string, limit int64) (data []byte, warnings Errors, err error
 	data, err = io.ReadAll(io.LimitReader(file, limit+1))
 	switch {
 	case err != nil:
-		return nil, nil, &Error{File: path, Message: fmt.Sprintf("the file can not be read: %v", err)}
+		return nil, nil, &Error{File: path, Message: fmt.Sprintf("the file cannot be read: %v", err)}
 	case int64(len(data)) > limit:
 		return nil, nil, &Error{File: path, Message: "the file is larger than " + formatSize(limit)}
 	}
