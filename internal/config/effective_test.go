@@ -20,7 +20,7 @@ auth:
   api_keys: []
 models: []
 dialects: []
-mcpServers: {}
+inputs: []
 names:
   strategy: label
 loop:
@@ -122,6 +122,7 @@ mcpServers:
     timeout: 1h
     startup_timeout: 30s
     max_in_flight: 16
+inputs: []
 `
 	if diff := cmp.Diff(want, got[:strings.Index(got, "names:")]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

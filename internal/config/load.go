@@ -15,7 +15,15 @@
 // ${NAME}, ${env:NAME} and ${NAME:-default} in values are filled in from the
 // environment, after parsing, so that a variable cannot become configuration.
 // A variable that is not set is an error that names it, the key and the line.
-// $$ writes a plain $.
+// $$ writes a plain $. ${input:id} is an [Input]: a value that a person at a
+// terminal is asked for, or that DRAGOMAN_INPUT_ID holds.
+//
+// # Other clients' files
+//
+// A block of servers that works for another client works here, under --mcp-config
+// and copied into the file: other names of keys are understood, labels that tool
+// names cannot carry are changed, and keys that only mean something to that
+// client are ignored, which one warning says.
 //
 // # Secrets
 //
@@ -74,33 +82,6 @@ func Find(flag string, lookup func(string) (string, bool)) (string, error) {
 	default:
 		return "", fmt.Errorf("looking for the configuration: %w", err)
 	}
-}
-
-// Load reads the file at path. lookup finds environment variables, like
-// [os.LookupEnv]. What is wrong in the file is returned as [Errors].
-func Load(path string, lookup func(string) (string, bool)) (*File, error) {
-	data, warnings, err := readFile(path, maxFile)
-	if err != nil {
-		return nil, err
-	}
-	f, err := Parse(path, data, lookup)
-	if err != nil {
-		return nil, err
-	}
-	f.Warnings = append(warnings, f.Warnings...)
-	f.resolve(filepath.Dir(path))
-	return f, nil
-}
-
-// Parse reads the text of a configuration. name stands in errors. Unlike
-// [Load] it leaves relative working directories of servers as they are.
-func Parse(name string, data []byte, lookup func(string) (string, bool)) (*File, error) {
-	src, root, failed := tree(name, data)
-	if failed != nil {
-		return nil, Errors{failed}
-	}
-	d := &decoder{src: src, expand: expander{lookup: lookup}, refs: make(map[string]reference)}
-	return d.file(root)
 }
 
 // tree parses data as JSON if it is JSON, else as YAML.
