@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
+	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/terminal"
 	"github.com/dragoman-mcp/dragoman/result"
@@ -33,7 +34,8 @@ Arguments are one JSON object, or one NAME=VALUE each: a string where the tool
 takes one, otherwise JSON. NAME:=JSON is always JSON.
 
   dragoman call get_weather city=Beijing
-  dragoman call calculate_sum '{"a": 1, "b": 2.5}'`,
+  dragoman call calculate_sum '{"a": 1, "b": 2.5}'` + serverHelp,
+		ValidArgsFunction: s.completeCall,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, err := s.args(cmd, args)
 			if err != nil {
@@ -66,7 +68,7 @@ takes one, otherwise JSON. NAME:=JSON is always JSON.
 				shape.Profile = result.Raw
 			}
 			loop := &dragoman.Loop{Tools: toolset, CallTimeout: file.Loop.CallTimeout}
-			return runCall(ctx, loop, call, shape)
+			return runCall(ctx, loop, call, shape, s.quiet)
 		},
 	}
 	s.flags(cmd)
@@ -116,7 +118,7 @@ func makeCall(ctx context.Context, toolset dragoman.Toolset, name, arguments str
 	}
 	call := dragoman.Call{ID: "call", Tool: dragoman.NewIndex(tools).Find(name)}
 	if call.Tool == nil {
-		return call, &usageError{fmt.Errorf("there is no tool %q", name), "dragoman tools lists them"}
+		return call, &usageError{fmt.Errorf("there is no tool %q", name), nearestTool(name, tools)}
 	}
 	d, err := dialect.For("openai")
 	if err != nil {
@@ -131,9 +133,22 @@ func makeCall(ctx context.Context, toolset dragoman.Toolset, name, arguments str
 	return call, nil
 }
 
+// nearestTool is a hint with the tool that was probably meant.
+func nearestTool(name string, tools []dragoman.Tool) string {
+	names := make([]string, len(tools))
+	for i, t := range tools {
+		names[i] = t.Name
+	}
+	if hint := config.Nearest(name, names); hint != "" {
+		return hint
+	}
+	return "dragoman tools lists them"
+}
+
 // runCall runs the call, shows its progress, and prints what came of it.
-func runCall(ctx context.Context, loop *dragoman.Loop, call dragoman.Call, shape *result.Shape) error {
+func runCall(ctx context.Context, loop *dragoman.Loop, call dragoman.Call, shape *result.Shape, quiet bool) error {
 	stderr := terminal.NewScreen(os.Stderr)
+	stderr.Live = stderr.Live && !quiet // no progress
 	bar := terminal.NewBar(stderr, call.Tool.Name)
 	call.Progress = bar.Show
 	started := time.Now()

@@ -26,7 +26,7 @@ func serveCommand() *cobra.Command {
 as its base_url gets models that use the tools of all configured MCP servers.
 
 Beyond this machine it listens only with a key: set DRAGOMAN_API_KEY. SIGTERM and
-Ctrl-C let running requests finish.`,
+Ctrl-C let running requests finish.` + serverHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, err := s.args(cmd, args)
 			if err != nil {
@@ -35,7 +35,7 @@ Ctrl-C let running requests finish.`,
 			if len(args) > 0 {
 				return &usageError{errors.New("serve takes no arguments; a server's command comes after \"--\""), ""}
 			}
-			file, err := s.load()
+			file, err := s.load(config.Reader{Lookup: os.LookupEnv, Ask: person()})
 			if err != nil {
 				return err
 			}
@@ -45,7 +45,7 @@ Ctrl-C let running requests finish.`,
 					return &usageError{err, ""}
 				}
 			}
-			log := newLogger(file)
+			log := newLogger(file, s.verbose, s.quiet)
 			for _, w := range file.Warnings {
 				log.Warn("configuration", "warning", w)
 			}
@@ -63,7 +63,7 @@ Ctrl-C let running requests finish.`,
 			if errors.Is(err, gateway.ErrOpen) {
 				return &usageError{err, "or listen on 127.0.0.1 only"}
 			}
-			return err
+			return listenError(err, "--listen "+elsewhere(file.Listen))
 		},
 	}
 	s.flags(cmd)
@@ -71,9 +71,16 @@ Ctrl-C let running requests finish.`,
 	return cmd
 }
 
-func newLogger(file *config.File) *slog.Logger {
+// newLogger returns the log that the configuration describes. Flags win over it.
+func newLogger(file *config.File, verbose, quiet bool) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(file.Log.Level)) // checked when it was read
+	switch {
+	case verbose:
+		level = slog.LevelDebug
+	case quiet:
+		level = slog.LevelError
+	}
 	options := &slog.HandlerOptions{Level: level}
 	if file.Log.Format == "json" {
 		return slog.New(slog.NewJSONHandler(os.Stderr, options))

@@ -366,6 +366,7 @@ func FuzzParse(f *testing.F) {
 		"listen: 127.0.0.1:1\nmcpServers:\n  a: {command: x, args: [a, 1], env: {A: '${B:-c}'}}\n",
 		"x-a: &a {timeout: 1s}\nmcpServers: {b: {<<: *a, url: 'http://x', tools: [a], disabledTools: [b], enabled: false}}",
 		"models: [{match: '*', base_url: http://a, api_key: !!str 5}]\n--- \n",
+		`{"inputs": [{"id": "a", "default": "x"}], "servers": {"a b": {"type": "stdio", "command": "${input:a}", "icon": 1}}}`,
 		`{"loop": {"bytes": "5MiB", "rounds": 3}, "log": {"level": "debug"}} // x`,
 		"? a\n: |\n  b\n- c", "%YAML 1.2\n---\na: >-\n  b\n...\n", "a: \"\\ud800\"",
 	} {

@@ -22,7 +22,7 @@ func meant(name string, fields []field) string {
 	if other := otherWords[fold(name)]; slices.Contains(names, other) {
 		return fmt.Sprintf("Did you mean %s?", other)
 	}
-	return nearest(name, names)
+	return Nearest(name, names)
 }
 
 func fieldNames(fields []field) []string {
@@ -47,9 +47,9 @@ var otherWords = map[string]string{
 	"mcp": "mcpServers", "upstreams": "models", "providers": "models",
 }
 
-// nearest returns a hint with the name that looks most like text; nothing when
+// Nearest returns a hint with the name that looks most like text; nothing when
 // none does.
-func nearest(text string, names []string) string {
+func Nearest(text string, names []string) string {
 	best, bestDistance := "", 1+max(1, len(text)/3)
 	for _, name := range names {
 		if d := distance(fold(text), fold(name)); d < bestDistance && d < len(name) {
