@@ -17,7 +17,7 @@ const module = "github.com/dragoman-mcp/dragoman"
 
 // layers are the packages from low to high. A package imports lower rows only.
 var layers = [][]string{
-	{"internal/rawjson", "internal/sse", "internal/glob", "internal/bounded"},
+	{"internal/rawjson", "internal/sse", "internal/glob", "internal/bounded", "internal/park"},
 	{"", "schema", "rehearsal"},
 	{"dialect", "result", "mcp"},
 	{"openai", "lint", "toolkit"},
@@ -26,7 +26,9 @@ var layers = [][]string{
 	{"internal/servers"},
 	{"internal/catalog"},
 	{"internal/cache", "internal/approval", "internal/limit", "internal/policy", "internal/audit"},
-	{"internal/api", "internal/mcpserve", "internal/console", "internal/terminal"},
+	{"internal/session"},
+	{"internal/api", "internal/mcpserve", "internal/console"},
+	{"internal/terminal"},
 	{"internal/config"},
 	{"internal/gateway"},
 	{"cmd/dragoman"},

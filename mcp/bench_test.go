@@ -169,7 +169,7 @@ func BenchmarkTools(b *testing.B) {
 			if reason := readTool(&t, part); reason != "" {
 				b.Fatal(i, reason)
 			}
-			t.Digest = digest(part, t.Name)
+			t.Pin = dragoman.Pin(t.Server, t.Original, part)
 		}
 	}
 }

@@ -30,13 +30,17 @@ import (
 //
 // An error is the end of ctx, and the server was told about it.
 func (c *Client) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
+	return c.callAsking(ctx, call, nil)
+}
+
+func (c *Client) callAsking(ctx context.Context, call dragoman.Call, ask func(context.Context, Question) (Reply, error)) (dragoman.Result, error) {
 	start := time.Now()
-	r := &request{method: call.Method, meta: call.Meta, ask: call.Ask}
+	r := &request{method: call.Method, meta: call.Meta, ask: ask}
 	if r.method == "" {
 		r.method = "tools/call"
 	}
 	if problem := c.shape(r, &call); problem != nil {
-		return dragoman.Result{Problem: problem}, nil
+		return dragoman.Result{Problem: problem, Ran: dragoman.RanNot}, nil
 	}
 	if call.Progress != nil {
 		defer c.track(r, call.Progress)()
@@ -51,16 +55,16 @@ func (c *Client) Call(ctx context.Context, call dragoman.Call) (dragoman.Result,
 	if e, ok := errors.AsType[*RPCError](err); ok && e.Code == codeHeaderMismatch && call.Tool != nil {
 		a, err = c.relabel(ctx, r, &call, err)
 	}
-	res := dragoman.Result{Meta: dragoman.Meta{Duration: time.Since(start)}}
+	res := dragoman.Result{Info: dragoman.Info{Duration: time.Since(start)}}
 	switch {
 	case err == nil:
-		res.Content = a.raw
+		res.Content, res.Ran = a.raw, dragoman.RanYes
 		res.Failed = string(a.object.Get("isError")) == "true"
 	case ctx.Err() != nil:
 		return dragoman.Result{}, fmt.Errorf("calling the server: %w", context.Cause(ctx))
 	default:
 		c.log.Debug("MCP call failed", "server", c.o.Label, "method", r.method, "error", err)
-		res.Problem = problemOf(err)
+		res.Problem, res.Ran = problemOf(err), ranOf(err)
 	}
 	return res, nil
 }
@@ -130,6 +134,23 @@ func (c *Client) relabel(ctx context.Context, r *request, call *dragoman.Call, r
 		return c.do(ctx, r)
 	}
 	return nil, refused
+}
+
+// ranOf says whether a call that ended with err ran.
+func ranOf(err error) dragoman.Ran {
+	if errors.Is(err, ErrTooLarge) {
+		return dragoman.RanYes
+	}
+	if _, ok := errors.AsType[*AuthorizationError](err); ok {
+		return dragoman.RanNot
+	}
+	if e, ok := errors.AsType[*TransportError](err); ok && !e.Sent {
+		return dragoman.RanNot
+	}
+	if e, ok := errors.AsType[*RPCError](err); ok && (e.Code == codeMethodNotFound || e.modern()) {
+		return dragoman.RanNot
+	}
+	return dragoman.RanMaybe
 }
 
 // problemOf says in a Problem why a call has no result.

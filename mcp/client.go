@@ -36,7 +36,7 @@ type ClientOptions struct {
 	// "0" if empty.
 	Name, Version string
 	// Label is the name of the server in our configuration. It stands in
-	// [dragoman.Tool] and [dragoman.Question], and never travels.
+	// [dragoman.Tool] and [Question], and never travels.
 	Label string
 
 	// Era is what an earlier [Client.Era] of the same server said. A remembered
@@ -59,7 +59,7 @@ type ClientOptions struct {
 	// themselves in the modern era; in the legacy era capabilities are declared
 	// once, so Ask is of use only beside Elicit. The hooks may be called side by
 	// side; their context ends when the server, or the caller, stops waiting.
-	Elicit func(context.Context, dragoman.Question) (dragoman.Reply, error)
+	Elicit func(context.Context, Question) (Reply, error)
 	// Extensions is the raw object of protocol extensions to declare; nil for
 	// none.
 	Extensions json.RawMessage

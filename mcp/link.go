@@ -5,8 +5,6 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
-
-	"github.com/dragoman-mcp/dragoman"
 )
 
 // A Transport is a way to a server: [Command], [Pipe], [HTTP] or [SSE]. Other
@@ -47,7 +45,7 @@ type exchange struct {
 	headers []header // Mcp-Param-*
 	version string   // MCP-Protocol-Version; empty before there is one
 	modern  bool
-	ask     func(context.Context, dragoman.Question) (dragoman.Reply, error)
+	ask     func(context.Context, Question) (Reply, error)
 }
 
 // cancelable reports whether the server is told when nobody waits any more.

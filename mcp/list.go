@@ -11,8 +11,8 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 )
 
-// A List is a list of the server over all its pages.
-type List struct {
+// A Listing is a list of the server over all its pages.
+type Listing struct {
 	// Items are the entries, byte for byte and in the server's order.
 	Items []json.RawMessage
 	// TTL is how long the server wants the list to be considered fresh; zero
@@ -23,11 +23,11 @@ type List struct {
 	Public bool
 }
 
-// List gets all pages of prompts/list, resources/list,
+// ListAll gets all pages of prompts/list, resources/list,
 // resources/templates/list, tools/list or tasks/list. A list that the server did
 // not declare is empty without a request. A page that repeats a cursor, or a
 // list over [Limits], is an error.
-func (c *Client) List(ctx context.Context, method string) (*List, error) {
+func (c *Client) ListAll(ctx context.Context, method string) (*Listing, error) {
 	l, err := c.list(ctx, method)
 	if err != nil {
 		return nil, wrap("listing with", method, err)
@@ -41,7 +41,7 @@ var listKeys = map[string]string{
 	"resources/templates/list": "resourceTemplates", "tasks/list": "tasks",
 }
 
-func (c *Client) list(ctx context.Context, method string) (*List, error) {
+func (c *Client) list(ctx context.Context, method string) (*Listing, error) {
 	key, ok := listKeys[method]
 	if !ok {
 		return nil, fmt.Errorf("%q is not a list", method)
@@ -49,10 +49,10 @@ func (c *Client) list(ctx context.Context, method string) (*List, error) {
 	d := c.session.Load().declared
 	if method == "tools/list" && !d.tools || method == "prompts/list" && !d.prompts ||
 		key == "resources" && !d.resources || key == "resourceTemplates" && !d.resources {
-		return &List{}, nil
+		return &Listing{}, nil
 	}
 
-	list := &List{Public: true}
+	list := &Listing{Public: true}
 	var first []json.RawMessage
 	var size int64
 	seen := map[string]bool{}

@@ -23,7 +23,7 @@ type request struct {
 	name    string          // for Mcp-Name, when inner is set
 	headers []header
 	token   int64 // of progress; 0 for none
-	ask     func(context.Context, dragoman.Question) (dragoman.Reply, error)
+	ask     func(context.Context, Question) (Reply, error)
 	split   bool // the result is checked in parts: a part that is not JSON does not spoil the others
 
 	extra []byte // members that go after inner: the input that the server asked for

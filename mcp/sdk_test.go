@@ -145,8 +145,8 @@ func TestPeers(t *testing.T) {
 			changed := make(chan string, 10)
 			c, err := Connect(t.Context(), tc.transport(t, s), &ClientOptions{
 				Label: "peer", Era: tc.era,
-				Elicit: func(context.Context, dragoman.Question) (dragoman.Reply, error) {
-					return dragoman.Reply{Action: "cancel"}, nil
+				Elicit: func(context.Context, Question) (Reply, error) {
+					return Reply{Action: "cancel"}, nil
 				},
 				OnListChanged: func(what string) { changed <- what },
 			})
@@ -218,11 +218,11 @@ func testPeer(t *testing.T, c *Client, can abilities) {
 		t.Errorf("progress %v, %v", got, err)
 	}
 	if can.ask {
-		res, err = c.Call(t.Context(), dragoman.Call{Tool: byName["ask"], Ask: func(_ context.Context, q dragoman.Question) (dragoman.Reply, error) {
+		res, err = c.Call(t.Context(), dragoman.Call{Tool: byName["ask"], Ask: func(_ context.Context, q Question) (Reply, error) {
 			if q.Server != "peer" || q.Message != "How many?" || string(object(q.Schema).Get("type")) != `"object"` {
 				t.Errorf("question %+v", q)
 			}
-			return dragoman.Reply{Action: "accept", Content: json.RawMessage(`{"n":3}`)}, nil
+			return Reply{Action: "accept", Content: json.RawMessage(`{"n":3}`)}, nil
 		}})
 		if err != nil || !strings.Contains(string(res.Content), "acceptmap[n:3]") {
 			t.Errorf("ask: %s, %+v, %v", res.Content, res.Problem, err)

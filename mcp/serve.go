@@ -45,7 +45,7 @@ func (c *Client) receive(l link, x *exchange, m message) {
 		return
 	}
 	c.start(func() {
-		var ask func(context.Context, dragoman.Question) (dragoman.Reply, error)
+		var ask func(context.Context, Question) (Reply, error)
 		if x != nil {
 			ask = x.ask
 			defer context.AfterFunc(x.ctx, cancel)()
@@ -116,7 +116,7 @@ func (c *Client) serves(method string) bool {
 
 // serve answers what the server asks of us. ask comes before the client's own
 // hook.
-func (c *Client) serve(ctx context.Context, method string, params json.RawMessage, ask func(context.Context, dragoman.Question) (dragoman.Reply, error)) (json.RawMessage, error) {
+func (c *Client) serve(ctx context.Context, method string, params json.RawMessage, ask func(context.Context, Question) (Reply, error)) (json.RawMessage, error) {
 	if ask == nil {
 		ask = c.o.Elicit
 	}
@@ -136,9 +136,9 @@ func (c *Client) serve(ctx context.Context, method string, params json.RawMessag
 }
 
 // elicit puts a question of the server to a person.
-func (c *Client) elicit(ctx context.Context, params json.RawMessage, ask func(context.Context, dragoman.Question) (dragoman.Reply, error)) (json.RawMessage, error) {
+func (c *Client) elicit(ctx context.Context, params json.RawMessage, ask func(context.Context, Question) (Reply, error)) (json.RawMessage, error) {
 	o := object(params)
-	q := dragoman.Question{Server: c.o.Label}
+	q := Question{Server: c.o.Label}
 	q.Message, _ = rawjson.String(o.Get("message"))
 	switch mode, _ := rawjson.String(o.Get("mode")); mode {
 	case "", "form":
@@ -154,7 +154,7 @@ func (c *Client) elicit(ctx context.Context, params json.RawMessage, ask func(co
 			return nil, err
 		}
 		c.log.Warn("asking a person for the MCP server", "server", c.o.Label, "error", err)
-		r = dragoman.Reply{Action: "cancel"}
+		r = Reply{Action: "cancel"}
 	}
 	res := rawjson.Object{}
 	res.Set("action", rawjson.Quote(r.Action))

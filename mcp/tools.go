@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -15,15 +14,18 @@ import (
 type ToolList struct {
 	// Tools are the server's tools, in its order.
 	Tools []dragoman.Tool
-	// TTL and Public are as in [List].
+	// TTL and Public are as in [Listing].
 	TTL    time.Duration
 	Public bool
 }
 
-// Tools lists the server's tools; see [Client.ToolList].
-func (c *Client) Tools(ctx context.Context) ([]dragoman.Tool, error) {
+// List lists the server's tools; see [Client.ToolList].
+func (c *Client) List(ctx context.Context) (*dragoman.List, error) {
 	l, err := c.ToolList(ctx)
-	return l.Tools, err
+	if err != nil {
+		return nil, err
+	}
+	return &dragoman.List{Tools: dragoman.NewTools(l.Tools)}, nil
 }
 
 // ToolList lists the server's tools, over all pages, each byte for byte. It
@@ -58,21 +60,12 @@ func (c *Client) ToolList(ctx context.Context) (ToolList, error) {
 		}
 		names[t.Name] = true
 		t.Server = c.o.Label
-		t.Digest = digest(item, t.Name)
+		t.Pin = dragoman.Pin(t.Server, t.Original, item)
 		if reason != "" {
 			t.Quarantined = &dragoman.Problem{Code: dragoman.CodeInvalidTool, Message: reason}
 		}
 	}
 	return ToolList{Tools: tools, TTL: l.TTL, Public: l.Public}, nil
-}
-
-func digest(definition []byte, name string) (d [sha256.Size]byte) {
-	h := sha256.New()
-	h.Write(definition)
-	h.Write([]byte{0})
-	h.Write([]byte(name))
-	h.Sum(d[:0])
-	return d
 }
 
 // readTool reads an entry of tools/list, and returns why it can not be used.

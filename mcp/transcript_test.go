@@ -148,10 +148,10 @@ func options(t *testing.T, text string) *ClientOptions {
 	return o
 }
 
-func replies(raw json.RawMessage) func(context.Context, dragoman.Question) (dragoman.Reply, error) {
-	return func(context.Context, dragoman.Question) (dragoman.Reply, error) {
+func replies(raw json.RawMessage) func(context.Context, Question) (Reply, error) {
+	return func(context.Context, Question) (Reply, error) {
 		action, _ := rawjson.String(object(raw).Get("action"))
-		return dragoman.Reply{Action: action, Content: object(raw).Get("content")}, nil
+		return Reply{Action: action, Content: object(raw).Get("content")}, nil
 	}
 }
 

@@ -139,7 +139,7 @@ func (c *Chat) sort(r *reply, last bool) *exchange {
 		if last {
 			continue
 		}
-		run := dragoman.Call{ID: c.callID(call, used), Ask: c.options.Ask}
+		run := dragoman.Call{ID: c.callID(call, used), Can: c.options.Can}
 		args := string(call.args)
 		if tool, plan := c.tool(call.name); tool != nil {
 			run.Tool, name = tool, tool.Name

@@ -77,7 +77,7 @@ func BenchmarkCompletion(b *testing.B) {
 			Post: func(context.Context, [][]byte) (*http.Response, error) {
 				return streamed(strings.NewReader(fineStream)), nil
 			}})
-		_ = chat.Offer(shopTools)
+		_ = chat.Offer(shopList)
 		if _, err := chat.Next(b.Context(), false); err != nil {
 			b.Fatal(err)
 		}

@@ -51,9 +51,9 @@ type ChatOptions struct {
 	ID string
 	// Log receives what went wrong and was survived; nil discards it.
 	Log *slog.Logger
-	// Ask puts a question of a server to the person behind the conversation; nil
-	// where there is none.
-	Ask func(context.Context, dragoman.Question) (dragoman.Reply, error)
+	// Can says what the person behind the conversation can be asked by
+	// [dragoman.Loop.Ask]; zero: nothing.
+	Can dragoman.Kind
 }
 
 func (o *ChatOptions) maxMessage() int64 {
@@ -152,8 +152,8 @@ func NewChat(request *ChatRequest, w http.ResponseWriter, options ChatOptions) (
 }
 
 // Offer implements [dragoman.Conversation].
-func (c *Chat) Offer(tools []dragoman.Tool) error {
-	c.ours = c.options.Offers.get(avoid(tools, c.request.names), c.options.Dialect, len(c.request.tools))
+func (c *Chat) Offer(list *dragoman.List) error {
+	c.ours = c.options.Offers.get(avoid(list.Tools, c.request.names), c.options.Dialect, len(c.request.tools))
 	if len(c.ours.left) > 0 {
 		c.options.Log.Warn("tools left out of a request", "dialect", c.options.Dialect.Name(), "count", len(c.ours.left), "first", c.ours.left[0])
 	}
@@ -289,8 +289,8 @@ func (c *Chat) Answer(_ context.Context, results []dragoman.Result) error {
 		mixed = mixed || call.run < 0
 	}
 	for i, call := range x.run {
-		ran := call.Problem == nil && mayHaveRun(results[i].Problem)
-		c.wrote = c.wrote || ran && call.Tool.EffectiveClass() != dragoman.ReadOnly
+		ran := call.Problem == nil && results[i].Ran != dragoman.RanNot
+		c.wrote = c.wrote || ran && call.Tool.Effect() != dragoman.ReadOnly
 	}
 	if mixed {
 		x.tools, x.after = tools, after // it stays open until the client returns
@@ -303,19 +303,6 @@ func (c *Chat) Answer(_ context.Context, results []dragoman.Result) error {
 		c.role = false // what was held of this round is dropped, its role too
 	}
 	return nil
-}
-
-// mayHaveRun reports whether a call with that problem can have reached its tool.
-func mayHaveRun(p *dragoman.Problem) bool {
-	if p == nil {
-		return true
-	}
-	switch p.Code {
-	case dragoman.CodeUnknownTool, dragoman.CodeInvalidArguments, dragoman.CodeTruncated, dragoman.CodeServerUnavailable,
-		dragoman.CodeNeedsAuthorization, dragoman.CodeBudget, dragoman.CodeRepeated, dragoman.CodeDenied, dragoman.CodeInvalidTool:
-		return false
-	}
-	return true
 }
 
 // render makes the messages that answer our calls: tool messages in call order,

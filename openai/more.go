@@ -21,7 +21,7 @@ func (c *Chat) readMore() *offer {
 	if o, ok := readMoreOffers.Load(d); ok {
 		return o.(*offer)
 	}
-	o, _ := readMoreOffers.LoadOrStore(d, makeOffer([]dragoman.Tool{result.ReadMoreTool()}, d, 0))
+	o, _ := readMoreOffers.LoadOrStore(d, makeOffer(dragoman.NewTools([]dragoman.Tool{result.ReadMoreTool()}), d, 0))
 	return o.(*offer)
 }
 

@@ -14,7 +14,7 @@ import (
 
 // An offer is a list of our tools as requests of one dialect carry it.
 type offer struct {
-	index     *dragoman.Index
+	index     *dragoman.Tools
 	plans     map[*dragoman.Tool]*dialect.Plan
 	functions []byte // the elements of tools, joined by commas
 	strict    bool   // one of them is strict
@@ -32,8 +32,7 @@ type Offers struct {
 }
 
 type cachedOffer struct {
-	first   *dragoman.Tool // with n, the identity of a list; lists never change
-	n       int
+	tools   *dragoman.Tools
 	dialect *dialect.Dialect
 	room    int
 	offer   *offer
@@ -43,18 +42,18 @@ const maxCachedOffers = 32
 
 // get returns the offer of tools in a dialect, made now or before. The client
 // brings that many tools of its own.
-func (s *Offers) get(tools []dragoman.Tool, d *dialect.Dialect, clients int) *offer {
+func (s *Offers) get(tools *dragoman.Tools, d *dialect.Dialect, clients int) *offer {
 	room := d.Wire().MaxTools
 	if room > 0 {
 		room = max(room-clients, 0)
 	}
-	if len(tools) == 0 || d.Wire().MaxTools > 0 && room == 0 {
+	if tools.Len() == 0 || d.Wire().MaxTools > 0 && room == 0 {
 		return makeOffer(nil, d, 0)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.recent {
-		if c.first == &tools[0] && c.n == len(tools) && c.dialect == d && c.room == room {
+		if c.tools == tools && c.dialect == d && c.room == room {
 			return c.offer
 		}
 	}
@@ -62,7 +61,7 @@ func (s *Offers) get(tools []dragoman.Tool, d *dialect.Dialect, clients int) *of
 		s.recent = append([]cachedOffer(nil), s.recent[1:]...)
 	}
 	o := makeOffer(tools, d, room)
-	s.recent = append(s.recent, cachedOffer{&tools[0], len(tools), d, room, o})
+	s.recent = append(s.recent, cachedOffer{tools, d, room, o})
 	return o
 }
 
@@ -70,11 +69,11 @@ func (s *Offers) get(tools []dragoman.Tool, d *dialect.Dialect, clients int) *of
 // with room for that many, or for any number if it is zero. Tools that the
 // dialect can not take, and tools for which there is no room, are left out and
 // named.
-func makeOffer(tools []dragoman.Tool, d *dialect.Dialect, room int) *offer {
-	o := &offer{plans: make(map[*dragoman.Tool]*dialect.Plan, len(tools))}
-	byName := make(map[string]dragoman.Tool, len(tools))
-	plans := make([]*dialect.Plan, 0, len(tools))
-	for _, t := range tools {
+func makeOffer(tools *dragoman.Tools, d *dialect.Dialect, room int) *offer {
+	o := &offer{plans: make(map[*dragoman.Tool]*dialect.Plan, tools.Len())}
+	byName := make(map[string]dragoman.Tool, tools.Len())
+	plans := make([]*dialect.Plan, 0, tools.Len())
+	for _, t := range tools.All() {
 		if t.Quarantined != nil {
 			continue
 		}
@@ -99,19 +98,20 @@ func makeOffer(tools []dragoman.Tool, d *dialect.Dialect, room int) *offer {
 		}
 		o.functions = append(o.functions, plan.Function()...)
 	}
-	o.index = dragoman.NewIndex(kept)
+	o.index = dragoman.NewTools(kept)
 	return o
 }
 
 // avoid renames tools whose public name is that of a client's own tool: the
 // client's keeps its name. It returns tools itself where nothing clashes.
-func avoid(tools []dragoman.Tool, taken map[string]bool) []dragoman.Tool {
+func avoid(list *dragoman.Tools, taken map[string]bool) *dragoman.Tools {
+	tools := list.All()
 	clash := false
 	for i := range tools {
 		clash = clash || taken[tools[i].Name]
 	}
 	if !clash {
-		return tools
+		return list
 	}
 	used := map[string]bool{}
 	for _, t := range tools {
@@ -129,10 +129,9 @@ func avoid(tools []dragoman.Tool, taken map[string]bool) []dragoman.Tool {
 		}
 		if t.Name != tools[i].Name {
 			used[t.Name] = true
-			t.Digest = dragoman.Digest(t.Definition, t.Name)
 		}
 	}
-	return renamed
+	return dragoman.NewTools(renamed)
 }
 
 // choose returns the tool_choice for a round in a form that the dialect takes;

@@ -309,14 +309,16 @@ var shopTools = []dragoman.Tool{
 func tool(server, name string, effect dragoman.Effect, schema string) dragoman.Tool {
 	t := dragoman.Tool{
 		Name: server + "__" + name, Description: "(ours)", InputSchema: json.RawMessage(schema),
-		Server: server, Original: name, Effect: effect,
+		Server: server, Original: name, Declared: effect,
 	}
 	t.Definition = json.RawMessage(`{"name":"` + name + `","description":"(ours)","inputSchema":` + schema + `}`)
-	t.Digest = dragoman.Digest(t.Definition, t.Name)
+	t.Pin = dragoman.Pin(t.Server, t.Original, t.Definition)
 	return t
 }
 
-func (s shop) Tools(context.Context) ([]dragoman.Tool, error) { return shopTools, nil }
+var shopList = &dragoman.List{Tools: dragoman.NewTools(shopTools)}
+
+func (s shop) List(context.Context) (*dragoman.List, error) { return shopList, nil }
 
 func (s shop) Call(_ context.Context, c dragoman.Call) (dragoman.Result, error) {
 	s.p.mu.Lock()
@@ -329,7 +331,7 @@ func (s shop) Call(_ context.Context, c dragoman.Call) (dragoman.Result, error) 
 	case "save":
 		return dragoman.Result{Content: json.RawMessage(`{"content":[],"structuredContent":{"saved":true}}`)}, nil
 	case "delete":
-		return dragoman.Failure(dragoman.CodeTooLarge, "The result is over the limit."), nil
+		return dragoman.Result{Ran: dragoman.RanYes, Problem: &dragoman.Problem{Code: dragoman.CodeTooLarge, Message: "The result is over the limit."}}, nil
 	}
 	return dragoman.Result{Content: json.RawMessage(`{"content":[],"structuredContent":{"for":` + string(c.Arguments) + `}}`)}, nil
 }

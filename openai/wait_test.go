@@ -84,7 +84,7 @@ func answers(streams ...string) func(context.Context, [][]byte) (*http.Response,
 // calling is a toolset that lists the shop's tools and runs one function.
 type calling func(context.Context, dragoman.Call) (dragoman.Result, error)
 
-func (f calling) Tools(context.Context) ([]dragoman.Tool, error) { return shopTools, nil }
+func (f calling) List(context.Context) (*dragoman.List, error) { return shopList, nil }
 
 func (f calling) Call(ctx context.Context, c dragoman.Call) (dragoman.Result, error) {
 	return f(ctx, c)

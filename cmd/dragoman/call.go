@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/terminal"
 	"github.com/dragoman-mcp/dragoman/result"
 )
@@ -48,27 +48,26 @@ takes one, otherwise JSON. NAME:=JSON is always JSON.
 			if err != nil {
 				return &usageError{err, "arguments are one JSON object, or NAME=VALUE"}
 			}
-			g, file, err := s.open(cmd.Context())
+			g, _, err := s.open(cmd.Context())
 			if err != nil {
 				return err
 			}
 			defer g.Close()
-			toolset, err := g.For(caller.Local, nil)
-			if err != nil {
-				return err
-			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
 			defer stop()
-			call, err := makeCall(ctx, toolset, args[0], arguments)
+			var want session.Want
+			if raw {
+				want.Profile = result.Raw
+			}
+			open, err := g.Open(ctx, caller.Local, want)
 			if err != nil {
 				return err
 			}
-			shape := &result.Shape{Limit: file.Results.Limit}
-			if raw {
-				shape.Profile = result.Raw
+			call, err := makeCall(ctx, open, args[0], arguments)
+			if err != nil {
+				return err
 			}
-			loop := &dragoman.Loop{Tools: toolset, CallTimeout: file.Loop.CallTimeout}
-			return runCall(ctx, loop, call, shape, s.quiet)
+			return runCall(ctx, open, call, s.quiet)
 		},
 	}
 	s.flags(cmd)
@@ -111,20 +110,16 @@ func parseArguments(args []string) (string, error) {
 }
 
 // makeCall resolves a tool and fits the arguments to it.
-func makeCall(ctx context.Context, toolset dragoman.Toolset, name, arguments string) (dragoman.Call, error) {
-	tools, err := toolset.Tools(ctx)
+func makeCall(ctx context.Context, s *session.Session, name, arguments string) (dragoman.Call, error) {
+	list, err := s.Tools.List(ctx)
 	if err != nil {
 		return dragoman.Call{}, err
 	}
-	call := dragoman.Call{ID: "call", Tool: dragoman.NewIndex(tools).Find(name)}
+	call := dragoman.Call{ID: "call", Tool: list.Tools.Find(name)}
 	if call.Tool == nil {
-		return call, &usageError{fmt.Errorf("there is no tool %q", name), nearestTool(name, tools)}
+		return call, &usageError{fmt.Errorf("there is no tool %q", name), nearestTool(name, list.Tools.All())}
 	}
-	d, err := dialect.For("openai")
-	if err != nil {
-		return call, err
-	}
-	plan, problem := d.Plan(*call.Tool)
+	plan, problem := s.Dialect.Plan(*call.Tool)
 	if problem != nil {
 		call.Problem = problem
 		return call, nil
@@ -146,13 +141,13 @@ func nearestTool(name string, tools []dragoman.Tool) string {
 }
 
 // runCall runs the call, shows its progress, and prints what came of it.
-func runCall(ctx context.Context, loop *dragoman.Loop, call dragoman.Call, shape *result.Shape, quiet bool) error {
+func runCall(ctx context.Context, s *session.Session, call dragoman.Call, quiet bool) error {
 	stderr := terminal.NewScreen(os.Stderr)
 	stderr.Live = stderr.Live && !quiet // no progress
 	bar := terminal.NewBar(stderr, call.Tool.Name)
 	call.Progress = bar.Show
 	started := time.Now()
-	res, err := loop.Call(ctx, call)
+	res, err := s.Call(ctx, call, nil)
 	bar.Clear()
 	if ctx.Err() != nil {
 		stderr.Printf("%s after %s\n", stderr.Warn("cancelled"), time.Since(started).Round(time.Millisecond))
@@ -161,7 +156,7 @@ func runCall(ctx context.Context, loop *dragoman.Loop, call dragoman.Call, shape
 	if err != nil {
 		return err
 	}
-	message := shape.Message(call, res)
+	message := s.Shape(call.Tool).Message(call, res)
 	var pretty bytes.Buffer
 	if json.Indent(&pretty, []byte(message.Text), "", "  ") == nil {
 		message.Text = pretty.String()

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/terminal"
 )
@@ -109,11 +108,11 @@ func (s *selection) completeCall(cmd *cobra.Command, args []string, _ string) ([
 		}
 		return names, none
 	}
-	tool := dragoman.NewIndex(tools).Find(args[0])
-	if tool == nil {
+	i := slices.IndexFunc(tools, func(t dragoman.Tool) bool { return t.Name == args[0] })
+	if i < 0 {
 		return nil, none
 	}
-	return argumentNames(tool.InputSchema, args[1:]), none | cobra.ShellCompDirectiveNoSpace
+	return argumentNames(tools[i].InputSchema, args[1:]), none | cobra.ShellCompDirectiveNoSpace
 }
 
 // toolsNow returns the tools that can be had in a moment.
@@ -130,15 +129,15 @@ func (s *selection) toolsNow(ctx context.Context) []dragoman.Tool {
 		return nil
 	}
 	defer g.Close()
-	toolset, err := g.For(caller.Local, nil)
+	open, err := openSession(ctx, g, "")
 	if err != nil {
 		return nil
 	}
-	tools, err := toolset.Tools(ctx)
+	list, err := open.Tools.List(ctx)
 	if err != nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(tools), func(t dragoman.Tool) bool { return t.Quarantined != nil })
+	return slices.DeleteFunc(slices.Clone(list.Tools.All()), func(t dragoman.Tool) bool { return t.Quarantined != nil })
 }
 
 // argumentNames are the arguments of a schema, as NAME=, without those that are

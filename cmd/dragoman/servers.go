@@ -11,7 +11,6 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/gateway"
-	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/terminal"
 )
 
@@ -27,7 +26,7 @@ func (s *selection) open(ctx context.Context) (*gateway.Gateway, *config.File, e
 		return nil, nil, err
 	}
 	down := unusable(g)
-	if len(down) > 0 && len(down) == len(g.Servers().States()) {
+	if len(down) > 0 && len(down) == len(g.Servers()) {
 		g.Close()
 		return nil, nil, s.noServer(down)
 	}
@@ -64,9 +63,9 @@ func (s *selection) start(ctx context.Context) (*gateway.Gateway, *config.File, 
 }
 
 // unusable returns the servers that are not connected.
-func unusable(g *gateway.Gateway) (down []servers.State) {
-	for _, state := range g.Servers().States() {
-		if state.Phase != servers.Connected {
+func unusable(g *gateway.Gateway) (down []dragoman.Server) {
+	for _, state := range g.Servers() {
+		if state.State != dragoman.Connected {
 			down = append(down, state)
 		}
 	}
@@ -74,18 +73,18 @@ func unusable(g *gateway.Gateway) (down []servers.State) {
 }
 
 // reason says in a line why a server cannot be used.
-func reason(state servers.State) string {
+func reason(state dragoman.Server) string {
 	switch {
 	case state.Problem != nil:
 		return terminal.OneLine(state.Problem.Message, 400)
-	case state.Phase == servers.Starting:
+	case state.State == dragoman.Starting:
 		return fmt.Sprintf("it has not answered within %s", maxStart)
 	}
-	return string(state.Phase)
+	return string(state.State)
 }
 
 // noServer is the error when not one of the servers can be used.
-func (s *selection) noServer(down []servers.State) error {
+func (s *selection) noServer(down []dragoman.Server) error {
 	hint := ""
 	for _, state := range down {
 		if state.Problem != nil && state.Problem.Code == dragoman.CodeNeedsAuthorization {

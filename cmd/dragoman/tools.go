@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"text/tabwriter"
@@ -13,7 +15,9 @@ import (
 	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/gateway"
+	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/terminal"
+	"github.com/dragoman-mcp/dragoman/internal/upstream"
 )
 
 func toolsCommand() *cobra.Command {
@@ -42,25 +46,21 @@ convert and arguments read:
 				return err
 			}
 			defer g.Close()
-			d, err := chosenDialect(g, name)
+			open, err := openSession(cmd.Context(), g, name)
 			if err != nil {
 				return err
 			}
-			toolset, err := g.For(caller.Local, nil)
-			if err != nil {
-				return err
-			}
-			tools, err := toolset.Tools(cmd.Context())
+			list, err := open.Tools.List(cmd.Context())
 			if err != nil {
 				return err
 			}
 			switch {
 			case raw:
-				return printDefinitions(tools)
+				return printDefinitions(list.Tools.All())
 			case asJSON || name != "":
-				return printFunctions(d, tools)
+				return printFunctions(open.Dialect, list.Tools.All())
 			}
-			printTools(d, tools, s.quiet)
+			printTools(open.Dialect, list.Tools.All(), s.quiet)
 			return nil
 		},
 	}
@@ -74,19 +74,21 @@ convert and arguments read:
 	return cmd
 }
 
-// chosenDialect returns the dialect of a name, or that of the default model.
-func chosenDialect(g *gateway.Gateway, name string) (*dialect.Dialect, error) {
+// openSession opens a session for a person at this machine: for a dialect, or, where
+// name is empty, for the default model.
+func openSession(ctx context.Context, g *gateway.Gateway, name string) (*session.Session, error) {
+	want := session.Want{Dialect: name}
 	if name == "" {
-		if d, err := g.Dialect(g.Upstreams().DefaultModel()); err == nil {
-			return d, nil
-		}
-		name = dialect.Conservative
+		want.Model = g.Upstreams().DefaultModel()
 	}
-	d, err := g.Dialects().For(name)
-	if err != nil {
+	s, err := g.Open(ctx, caller.Local, want)
+	if errors.Is(err, upstream.ErrUnknownModel) {
+		s, err = g.Open(ctx, caller.Local, session.Want{})
+	}
+	if errors.Is(err, session.ErrUnknownDialect) {
 		return nil, &usageError{err, ""}
 	}
-	return d, nil
+	return s, err
 }
 
 // quarantined is a tool that no model gets to see, as the command prints it.
@@ -173,8 +175,8 @@ func printTools(d *dialect.Dialect, tools []dragoman.Tool, quiet bool) {
 // hints says what a server says of a tool, and what the operator does.
 func hints(t dragoman.Tool) string {
 	switch {
-	case t.Effect != dragoman.MayChange:
-		return t.Effect.String()
+	case t.Declared != dragoman.MayChange:
+		return t.Declared.String()
 	case t.Hints.ReadOnly != nil && *t.Hints.ReadOnly:
 		return "reads"
 	case t.Hints.Destructive != nil && *t.Hints.Destructive:

@@ -17,7 +17,7 @@ import (
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
-	"github.com/dragoman-mcp/dragoman/internal/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/rehearsal"
 )
@@ -64,15 +64,17 @@ var tools = []dragoman.Tool{
 func tool(server, name string, effect dragoman.Effect) dragoman.Tool {
 	schema := `{"type":"object","properties":{"city":{"type":"string"}}}`
 	t := dragoman.Tool{
-		Name: server + "__" + name, Server: server, Original: name, Effect: effect,
+		Name: server + "__" + name, Server: server, Original: name, Declared: effect,
 		Description: "Something about " + name, InputSchema: json.RawMessage(schema),
 	}
 	t.Definition = json.RawMessage(`{"name":"` + name + `","inputSchema":` + schema + `}`)
-	t.Digest = dragoman.Digest(t.Definition, t.Name)
+	t.Pin = dragoman.Pin(t.Server, t.Original, t.Definition)
 	return t
 }
 
-func (s *toolset) Tools(context.Context) ([]dragoman.Tool, error) { return tools, nil }
+var list = &dragoman.List{Tools: dragoman.NewTools(tools)}
+
+func (s *toolset) List(context.Context) (*dragoman.List, error) { return list, nil }
 
 func (s *toolset) Call(ctx context.Context, c dragoman.Call) (dragoman.Result, error) {
 	s.mu.Lock()
@@ -94,6 +96,12 @@ func (s *toolset) calls() string {
 // real HTTP. change may adjust the options.
 func open(t *testing.T, change func(*Options), models ...upstream.Model) *door {
 	t.Helper()
+	return openFor(t, session.Results{}, change, models...)
+}
+
+// openFor is open with a word on how results look.
+func openFor(t *testing.T, results session.Results, change func(*Options), models ...upstream.Model) *door {
+	t.Helper()
 	if len(models) == 0 {
 		model := httptest.NewServer(&rehearsal.Model{})
 		t.Cleanup(model.Close)
@@ -107,38 +115,23 @@ func open(t *testing.T, change func(*Options), models ...upstream.Model) *door {
 	d := &door{T: t, tools: &toolset{}, log: &logged{}}
 	options := Options{
 		Upstreams: set,
-		Tools: func(_ caller.Caller, s catalog.Selection) (dragoman.Toolset, error) {
-			for _, c := range s {
-				if c.Server != "files" && c.Server != "weather" {
-					return nil, unknown(c.Server)
-				}
-			}
-			return catalog.Select(d.tools, s), nil
-		},
-		Caller: func(r *http.Request) caller.Caller { return caller.Caller{ID: r.Header.Get("X-Test-Caller")} },
-		Dialect: func(*upstream.Upstream) *dialect.Dialect {
-			conservative, err := dialect.For(dialect.Conservative)
-			if err != nil {
-				t.Error(err)
-			}
-			return conservative
-		},
+		Sessions: session.New(session.Options{
+			Tools: d.tools, Servers: map[string]bool{"files": true, "weather": true},
+			Upstreams: set, Dialects: dialect.Builtin(), Results: results,
+		}),
 		Log: slog.New(slog.NewTextHandler(d.log, nil)),
 	}
 	if change != nil {
 		change(&options)
 	}
-	server := httptest.NewServer(New(options))
+	door := New(options)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		door.Serve(w, r, caller.Caller{ID: r.Header.Get("X-Test-Caller")})
+	}))
 	t.Cleanup(server.Close)
 	d.url = server.URL
 	return d
 }
-
-type unknownServer string
-
-func unknown(label string) error      { return unknownServer(label) }
-func (e unknownServer) Error() string { return "no MCP server is labelled " + string(e) }
-func (e unknownServer) Unwrap() error { return ErrUnknownServer }
 
 // An answer is a response, read to its end.
 type answer struct {

@@ -16,13 +16,14 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/openai"
 )
 
 // relay passes a request to the upstream and its answer back, both untouched.
-func (a *API) relay(w http.ResponseWriter, r *http.Request) {
+func (a *API) relay(w http.ResponseWriter, r *http.Request, _ caller.Caller) {
 	up, err := a.relayTarget(w, r)
 	if err != nil {
 		a.fail(w, r, err)

@@ -78,7 +78,7 @@ func (t *toolset) Call(ctx context.Context, call dragoman.Call) (dragoman.Result
 		return t.Toolset.Call(ctx, call)
 	}
 	if r, ok := t.cache.results.Get(t.caller, key); ok && time.Now().Before(r.until) {
-		r.result.Meta = dragoman.Meta{Cached: true, Note: r.result.Meta.Note}
+		r.result.Info = dragoman.Info{Cached: true, Note: r.result.Info.Note}
 		return r.result, nil
 	}
 	f := t.join(ctx, key, call)
@@ -95,7 +95,7 @@ func (t *toolset) Call(ctx context.Context, call dragoman.Call) (dragoman.Result
 // key names a call whose result may be remembered.
 func (c *Cache) key(call dragoman.Call) (string, bool) {
 	tool := call.Tool
-	if tool == nil || call.Method != "" || call.Problem != nil || tool.EffectiveClass() != dragoman.ReadOnly ||
+	if tool == nil || call.Method != "" || call.Problem != nil || tool.Effect() != dragoman.ReadOnly ||
 		!glob.MatchAny(c.config.Tools, tool.Server+"__"+tool.Original) {
 		return "", false
 	}
@@ -103,7 +103,7 @@ func (c *Cache) key(call dragoman.Call) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	return fmt.Sprintf("%x %s", tool.Digest, arguments), true
+	return fmt.Sprintf("%x %s", tool.Pin, arguments), true
 }
 
 // canonical returns arguments with their members sorted and without space.

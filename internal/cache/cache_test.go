@@ -18,7 +18,7 @@ type slow struct {
 	failed    bool
 }
 
-func (s *slow) Tools(context.Context) ([]dragoman.Tool, error) { return nil, nil }
+func (s *slow) List(context.Context) (*dragoman.List, error) { return &dragoman.List{}, nil }
 
 func (s *slow) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
 	n := s.runs.Add(1)
@@ -36,7 +36,7 @@ func (s *slow) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, e
 
 func call(name, arguments string, effect dragoman.Effect) dragoman.Call {
 	return dragoman.Call{
-		Tool:      &dragoman.Tool{Server: "s", Original: name, Effect: effect, Digest: dragoman.Digest([]byte(name), name)},
+		Tool:      &dragoman.Tool{Server: "s", Original: name, Declared: effect, Pin: dragoman.Pin("s", name, nil)},
 		Arguments: []byte(arguments),
 	}
 }
@@ -51,7 +51,7 @@ func TestRemembers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return string(r.Content), r.Meta.Cached
+			return string(r.Content), r.Info.Cached
 		}
 		for i, tc := range []struct {
 			caller string
@@ -99,7 +99,7 @@ func TestFailuresAreNotRemembered(t *testing.T) {
 		inner := &slow{failed: true}
 		toolset := New(Config{Tools: []string{"*"}}).For("a", inner)
 		for range 2 {
-			if r, _ := toolset.Call(t.Context(), call("x", `{}`, dragoman.ReadOnly)); r.Meta.Cached {
+			if r, _ := toolset.Call(t.Context(), call("x", `{}`, dragoman.ReadOnly)); r.Info.Cached {
 				t.Error("a failure was remembered")
 			}
 		}

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dragoman-mcp/dragoman/internal/api"
 	"github.com/dragoman-mcp/dragoman/internal/cache"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
+	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/result"
 )
@@ -30,11 +30,11 @@ type File struct {
 	Inputs     []Input                   `yaml:"inputs" doc:"Values that are in no file, as editors declare them beside their servers. A person at a terminal is asked for those that servers refer to; elsewhere the environment answers, DRAGOMAN_INPUT_API_KEY for the id api-key."`
 	Names      Names                     `yaml:"names" doc:"What tools are called."`
 
-	Loop    Loop         `yaml:"loop" doc:"Limits of one conversation."`
-	Results api.Results  `yaml:"results" doc:"How results of tools look to a model."`
-	Cache   cache.Config `yaml:"cache" doc:"Which results are remembered; none by default."`
-	HTTP    HTTP         `yaml:"http" doc:"Limits of the gateway's HTTP server."`
-	Log     Log          `yaml:"log" doc:"What the gateway writes to standard error."`
+	Loop    Loop            `yaml:"loop" doc:"Limits of one conversation."`
+	Results session.Results `yaml:"results" doc:"How results of tools look to a model."`
+	Cache   cache.Config    `yaml:"cache" doc:"Which results are remembered; none by default."`
+	HTTP    HTTP            `yaml:"http" doc:"Limits of the gateway's HTTP server."`
+	Log     Log             `yaml:"log" doc:"What the gateway writes to standard error."`
 
 	// Path is the file that this was read from; empty for none.
 	Path string
@@ -90,7 +90,7 @@ func (f *File) SetDefaults() {
 	f.Listen = "127.0.0.1:8787"
 	f.Names.Strategy = "label"
 	f.Loop = Loop{Rounds: 16, Calls: 64, Parallel: 8, Bytes: 64 << 20, Timeout: 10 * time.Minute, CallTimeout: 2 * time.Minute}
-	f.Results = api.Results{Form: result.Form{Limit: result.DefaultLimit}, MaxMessage: 16 << 20}
+	f.Results = session.Results{Form: result.Form{Limit: result.DefaultLimit}, MaxMessage: 16 << 20}
 	f.Cache = cache.Config{TTL: time.Minute, Bytes: 64 << 20}
 	f.HTTP = HTTP{MaxBody: 32 << 20, HeaderTimeout: 10 * time.Second, DrainTimeout: 30 * time.Second}
 	f.Log = Log{Level: "info", Format: "text"}

@@ -12,10 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/dragoman-mcp/dragoman/internal/api"
 	"github.com/dragoman-mcp/dragoman/internal/cache"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
+	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/result"
 )
@@ -58,7 +58,7 @@ x-common: &common
   headers: {X-Team: "7", Authorization: "Bearer ${env:TOKEN}"}
 models:
   - match: "gpt-*"
-    base_url: https://api.example.com/v1
+    base_url: https://session.example.com/v1
     api_key: ${KEY}
     dialect: openai
     timeout: 5m
@@ -97,7 +97,7 @@ log: {level: debug, format: json}
 		AllowedOrigins: []string{"https://app.example.com", "http://localhost:3000"},
 		Auth:           config.Auth{APIKeys: []string{"0123456789abcdef: {x}"}},
 		Models: []upstream.Model{
-			{Match: "gpt-*", BaseURL: "https://api.example.com/v1", APIKey: "0123456789abcdef: {x}", Dialect: "openai", Timeout: 5 * time.Minute},
+			{Match: "gpt-*", BaseURL: "https://session.example.com/v1", APIKey: "0123456789abcdef: {x}", Dialect: "openai", Timeout: 5 * time.Minute},
 			{Match: "*", BaseURL: "http://localhost:11434/v1", Name: "qwen3", Headers: map[string]string{"X-Number": "7"}, Timeout: 10 * time.Minute},
 		},
 		MCPServers: map[string]servers.Config{
@@ -119,7 +119,7 @@ log: {level: debug, format: json}
 		},
 		Names:   config.Names{Strategy: "host"},
 		Loop:    config.Loop{Rounds: 3, Calls: 4, Parallel: 5, Bytes: 8192, Timeout: 6 * time.Second, CallTimeout: 7 * time.Second},
-		Results: api.Results{Form: result.Form{Limit: 1000}, MaxMessage: 1 << 20},
+		Results: session.Results{Form: result.Form{Limit: 1000}, MaxMessage: 1 << 20},
 		Cache:   cache.Config{Tools: []string{"files__read_*"}, TTL: 30 * time.Second, Bytes: 1 << 20},
 		HTTP:    config.HTTP{MaxBody: 65536, HeaderTimeout: time.Second, DrainTimeout: 2 * time.Minute},
 		Log:     config.Log{Level: "debug", Format: "json"},

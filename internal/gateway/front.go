@@ -19,12 +19,7 @@ func (g *Gateway) Handler() http.Handler {
 	open.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok") })
 	open.HandleFunc("GET /readyz", g.readyz)
 
-	guarded := http.NewServeMux()
-	guarded.Handle("/v1/", g.api)
-	guarded.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		g.refuse(w, r, http.StatusNotFound, "not_found", "There is nothing at "+r.URL.Path+". The API begins at /v1.")
-	})
-	open.Handle("/", g.authenticated(guarded))
+	open.HandleFunc("/", g.guarded)
 	return g.checkHost(g.checkOrigin(open))
 }
 
@@ -61,20 +56,20 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, status int, cod
 	(&openai.Error{Status: status, Type: kind, Code: code, Message: message, ID: id}).Write(w)
 }
 
-// authenticated lets only callers with a key pass, where keys are configured.
-func (g *Gateway) authenticated(next http.Handler) http.Handler {
-	if !g.keys.Required() {
-		return next
+// guarded finds out who asks, once, and hands the request to its door.
+func (g *Gateway) guarded(w http.ResponseWriter, r *http.Request) {
+	who, err := g.keys.Recognise(r)
+	if err != nil {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		g.refuse(w, r, http.StatusUnauthorized, "invalid_api_key",
+			"This gateway needs an API key: send it as \"Authorization: Bearer …\". What came was: "+err.Error()+".")
+		return
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, err := g.keys.Recognise(r); err != nil {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			g.refuse(w, r, http.StatusUnauthorized, "invalid_api_key",
-				"This gateway needs an API key: send it as \"Authorization: Bearer …\". What came was: "+err.Error()+".")
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+	if strings.HasPrefix(r.URL.Path, "/v1/") {
+		g.api.Serve(w, r, who)
+		return
+	}
+	g.refuse(w, r, http.StatusNotFound, "not_found", "There is nothing at "+r.URL.Path+". The API begins at /v1.")
 }
 
 // checkHost refuses requests for a host that is not ours. A web page can make

@@ -19,10 +19,10 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/demo"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
+	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/mcp"
 	"github.com/dragoman-mcp/dragoman/rehearsal"
-	"github.com/dragoman-mcp/dragoman/result"
 )
 
 // DemoLabel is the label of the built-in demo server, which runs only when
@@ -49,8 +49,7 @@ type Gateway struct {
 	demo      *demo.Demo
 	servers   *servers.Set
 	catalog   *catalog.Catalog
-	cache     *cache.Cache
-	shelf     result.Shelf
+	sessions  *session.Opener
 	labels    map[string]bool
 	api       *api.API
 	draining  atomic.Bool
@@ -64,7 +63,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	g := &Gateway{file: file, log: o.Log, labels: map[string]bool{}, cache: cache.New(file.Cache)}
+	g := &Gateway{file: file, log: o.Log, labels: map[string]bool{}}
 	key, _ := o.Lookup("DRAGOMAN_API_KEY")
 	g.keys = caller.NewKeys(append(file.Auth.APIKeys, key)...)
 	var err error
@@ -76,18 +75,24 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		return nil, err
 	}
 	g.startServers(o)
-	g.api = api.New(api.Options{
+	g.sessions = session.New(session.Options{
+		Tools:     g.catalog,
+		Settle:    g.servers.Settle,
+		Servers:   g.labels,
+		Cache:     cache.New(file.Cache),
 		Upstreams: g.upstreams,
-		Tools:     g.For,
-		Caller:    g.caller,
+		Dialects:  g.dialects,
+		Results:   file.Results,
 		Loop: dragoman.Loop{
 			Rounds: file.Loop.Rounds, Calls: file.Loop.Calls, Parallel: file.Loop.Parallel, Bytes: file.Loop.Bytes,
-			Timeout: file.Loop.Timeout, CallTimeout: file.Loop.CallTimeout,
+			Timeout: file.Loop.Timeout,
 		},
-		Dialect:           g.dialectOf,
-		Dialects:          g.dialects,
-		Results:           file.Results,
-		Shelf:             &g.shelf,
+		Log: o.Log,
+	})
+	g.api = api.New(api.Options{
+		Sessions:          g.sessions,
+		Upstreams:         g.upstreams,
+		MaxMessage:        file.Results.MaxMessage,
 		MaxBody:           file.HTTP.MaxBody,
 		ClientCredentials: !g.keys.Required(),
 		Log:               o.Log,
@@ -99,6 +104,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 func (g *Gateway) startServers(o Options) {
 	so := servers.Options{
 		Name: "dragoman", Version: o.Version, Logger: o.Log, MaxMessage: g.file.Results.MaxMessage,
+		CallTimeout: g.file.Loop.CallTimeout,
 	}
 	if !g.file.NamesServers() {
 		g.demo = demo.New(demo.Options{Version: o.Version})
@@ -129,47 +135,26 @@ func (g *Gateway) connectDemo(ctx context.Context) mcp.Transport {
 	return &mcp.Pipe{Reader: r, Writer: w}
 }
 
-// dialectOf returns the dialect that an upstream speaks.
-func (g *Gateway) dialectOf(up *upstream.Upstream) *dialect.Dialect {
-	name := up.Dialect
-	if name == "" && up.Rehearsal {
-		name = "openai" // what the rehearsal model checks
-	}
-	if name != "" {
-		if d, err := g.dialects.For(name); err == nil {
-			return d
-		}
-	}
-	return g.dialects.ForHost(up.BaseURL.String())
+// Open opens a session, as each door does for its requests.
+func (g *Gateway) Open(ctx context.Context, who caller.Caller, want session.Want) (*session.Session, error) {
+	return g.sessions.Open(ctx, who, want)
 }
 
-// caller returns who makes a request that has passed the front.
-func (g *Gateway) caller(r *http.Request) caller.Caller {
-	who, _ := g.keys.Recognise(r)
-	return who
+// Servers returns the states of the MCP servers.
+func (g *Gateway) Servers() []dragoman.Server {
+	list, err := g.servers.List(context.Background())
+	if err != nil {
+		return nil
+	}
+	return list.Servers
 }
-
-// Servers returns the MCP servers.
-func (g *Gateway) Servers() *servers.Set { return g.servers }
 
 // Upstreams returns the model APIs.
 func (g *Gateway) Upstreams() *upstream.Set { return g.upstreams }
 
-// Dialects returns all dialects.
-func (g *Gateway) Dialects() *dialect.Table { return g.dialects }
-
-// Dialect returns the dialect that requests for a model are made in.
-func (g *Gateway) Dialect(model string) (*dialect.Dialect, error) {
-	up, err := g.upstreams.For(model)
-	if err != nil {
-		return nil, err
-	}
-	return g.dialectOf(up), nil
-}
-
 // Chat answers a chat request of a person at this machine.
-func (g *Gateway) Chat(w http.ResponseWriter, r *http.Request, observe func(dragoman.Event)) {
-	g.api.Chat(w, r, caller.Local, observe)
+func (g *Gateway) Chat(w http.ResponseWriter, r *http.Request, hooks api.Hooks) {
+	g.api.Chat(w, r, caller.Local, hooks)
 }
 
 // Wait waits until each server has listed its tools or failed once, or ctx ends.

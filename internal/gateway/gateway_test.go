@@ -22,6 +22,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
+	"github.com/dragoman-mcp/dragoman/internal/session"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -242,22 +243,22 @@ func TestNames(t *testing.T) {
 			if err := g.Wait(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			stack, err := g.For(caller.Local, tt.selection)
+			open, err := g.Open(t.Context(), caller.Local, session.Want{Servers: tt.selection})
 			if err != nil {
 				t.Fatal(err)
 			}
-			tools, err := stack.Tools(t.Context())
+			list, err := open.Tools.List(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
 			var names []string
-			for _, tool := range tools {
+			for _, tool := range list.Tools.All() {
 				names = append(names, tool.Name)
 			}
 			if diff := cmp.Diff(tt.want, names); diff != "" {
 				t.Errorf("names (-want +got):\n%s", diff)
 			}
-			if _, err := g.For(caller.Local, catalog.Selection{{Server: "nobody"}}); err == nil {
+			if _, err := g.Open(t.Context(), caller.Local, session.Want{Servers: catalog.Selection{{Server: "nobody"}}}); err == nil {
 				t.Error("a server that nobody configured can be selected")
 			}
 		})
@@ -269,16 +270,16 @@ func TestDemoWithoutServers(t *testing.T) {
 	if err := g.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	stack, err := g.For(caller.Local, nil)
+	open, err := g.Open(t.Context(), caller.Local, session.Want{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tools, err := stack.Tools(t.Context())
+	list, err := open.Tools.List(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, tool := range tools {
+	for _, tool := range list.Tools.All() {
 		names = append(names, tool.Name)
 	}
 	if !slices.Contains(names, "get_weather") {

@@ -25,7 +25,7 @@ func (s *server) current(ctx context.Context) *mcp.Client {
 				return client
 			}
 		}
-		if status.Phase == Stopped || status.Phase == Failed && time.Until(status.Retry) > 3*time.Second {
+		if status.State == dragoman.Stopped || status.State == dragoman.Failed && time.Until(status.Retry) > 3*time.Second {
 			return nil
 		}
 		select {
@@ -47,7 +47,7 @@ func (s *server) call(ctx context.Context, call dragoman.Call) (dragoman.Result,
 		if ctx.Err() != nil {
 			return dragoman.Result{}, context.Cause(ctx)
 		}
-		return dragoman.Result{Problem: s.busy()}, nil
+		return dragoman.Result{Problem: s.busy(), Ran: dragoman.RanNot}, nil
 	}
 	if ctx.Err() != nil {
 		// The turn came with the end, which frees the slots of others.
@@ -74,12 +74,12 @@ func (s *server) attempt(ctx context.Context, call dragoman.Call) (dragoman.Resu
 		case ctx.Err() != nil && again:
 			return dragoman.Result{}, context.Cause(ctx)
 		case ctx.Err() != nil:
-			return dragoman.Result{Problem: s.busy()}, context.Cause(ctx)
+			return dragoman.Result{Problem: s.busy(), Ran: dragoman.RanNot}, context.Cause(ctx)
 		case client == nil:
-			return dragoman.Result{Problem: s.unavailable()}, nil
+			return dragoman.Result{Problem: s.unavailable(), Ran: dragoman.RanNot}, nil
 		}
 		res, err := client.Call(ctx, call)
-		if err != nil || res.Problem == nil || again || !repeatable(call.Tool, res.Problem) {
+		if err != nil || res.Problem == nil || again || !repeatable(call.Tool, &res) {
 			return res, err
 		}
 		s.log.Info("calling again", "tool", call.Tool.Original, "after", res.Problem.Code)
@@ -92,31 +92,19 @@ func (s *server) attempt(ctx context.Context, call dragoman.Call) (dragoman.Resu
 	}
 }
 
-// repeatable reports whether a call of t that came to p is to be made again: not
+// repeatable reports whether a call of t that came to r is to be made again: not
 // when the server asks for time.
-func repeatable(t *dragoman.Tool, p *dragoman.Problem) bool {
-	switch p.Code {
-	case dragoman.CodeServerUnavailable:
-		return p.RetryAfter == 0
-	case dragoman.CodeUnknownOutcome:
-		return t.EffectiveClass() != dragoman.MayChange
+func repeatable(t *dragoman.Tool, r *dragoman.Result) bool {
+	switch r.Problem.Code {
+	case dragoman.CodeServerUnavailable, dragoman.CodeUnknownOutcome:
+		return r.Problem.RetryAfter == 0 && (r.Ran == dragoman.RanNot || t.Effect() != dragoman.MayChange)
 	}
 	return false
 }
 
 // timedOut is the problem of a call that the server did not answer in its time.
 func (s *server) timedOut(t *dragoman.Tool) *dragoman.Problem {
-	if hint := t.Hints.ReadOnly; t.EffectiveClass() != dragoman.ReadOnly && (hint == nil || !*hint) {
-		return &dragoman.Problem{
-			Code:    dragoman.CodeUnknownOutcome,
-			Message: fmt.Sprintf("The server %q gave no answer within %s. The call may or may not have taken effect: check before you repeat it.", s.label, s.config.Timeout),
-		}
-	}
-	return &dragoman.Problem{
-		Code:       dragoman.CodeTimeout,
-		Message:    fmt.Sprintf("The server %q gave no answer within %s. Try again later, or ask for less.", s.label, s.config.Timeout),
-		RetryAfter: 5 * time.Second,
-	}
+	return dragoman.Unanswered(t, fmt.Sprintf("The server %q gave no answer within %s.", s.label, s.config.Timeout))
 }
 
 // busy is the problem of a call that never had its turn.

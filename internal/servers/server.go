@@ -14,38 +14,6 @@ import (
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
-// Phase is what a server is doing.
-type Phase string
-
-// The phases of a server.
-const (
-	// Starting: connecting for the first time.
-	Starting Phase = "starting"
-	// Connected: tools are listed and can be called.
-	Connected Phase = "connected"
-	// Failed: not connected; State.Problem says why, State.Retry when it is
-	// tried again.
-	Failed Phase = "failed"
-	// Stopped: ended with the Set.
-	Stopped Phase = "stopped"
-)
-
-// State is the state of one server, for people and for readiness.
-type State struct {
-	Label string
-	Phase Phase
-	// Since is when the phase began.
-	Since time.Time
-	// Problem says why the server failed; nil otherwise.
-	Problem *dragoman.Problem
-	// Retry is when a failed server is tried again; zero for never.
-	Retry time.Time
-	// Era is "legacy" or "modern", and Version the protocol version, once known.
-	Era, Version string
-	// Tools and Quarantined count what the server listed.
-	Tools, Quarantined int
-}
-
 // server is one MCP server and its supervisor.
 type server struct {
 	set       *Set
@@ -66,19 +34,19 @@ type server struct {
 	client *mcp.Client   // nil while there is none
 	moved  chan struct{} // closed when client, or the phase, becomes another
 	tools  []dragoman.Tool
-	status State
+	status dragoman.Server
 }
 
-func (s *server) state() State {
+func (s *server) state() dragoman.Server {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.status
 }
 
-func (s *server) list() []dragoman.Tool {
+func (s *server) snapshot() ([]dragoman.Tool, dragoman.Server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.tools
+	return s.tools, s.status
 }
 
 // supervise keeps the server connected until ctx ends. A server that stayed up
@@ -90,7 +58,7 @@ func (s *server) supervise(ctx context.Context) {
 	for failures := 0; ; {
 		up, err := s.session(ctx)
 		if ctx.Err() != nil {
-			s.enter(State{Phase: Stopped}, nil, nil)
+			s.enter(dragoman.Server{State: dragoman.Stopped}, nil, nil)
 			return
 		}
 		if up > time.Minute {
@@ -101,11 +69,11 @@ func (s *server) supervise(ctx context.Context) {
 		pause := pause(failures)
 		failures++
 		s.log.Warn("server failed", "error", err, "again_in", pause.Round(time.Millisecond))
-		s.enter(State{Phase: Failed, Problem: problem, Retry: time.Now().Add(pause)}, nil, nil)
+		s.enter(dragoman.Server{State: dragoman.Failed, Problem: problem, Retry: time.Now().Add(pause)}, nil, nil)
 		s.settle()
 		select {
 		case <-ctx.Done():
-			s.enter(State{Phase: Stopped}, nil, nil)
+			s.enter(dragoman.Server{State: dragoman.Stopped}, nil, nil)
 			return
 		case <-time.After(pause):
 		}
@@ -123,7 +91,7 @@ func pause(failures int) time.Duration {
 func (s *server) settle() { s.once.Do(func() { close(s.settled) }) }
 
 // enter changes the state of the server and publishes its tools.
-func (s *server) enter(state State, client *mcp.Client, tools []dragoman.Tool) {
+func (s *server) enter(state dragoman.Server, client *mcp.Client, tools []dragoman.Tool) {
 	state.Label, state.Since = s.label, time.Now()
 	for _, t := range tools {
 		if t.Quarantined == nil {
@@ -134,19 +102,16 @@ func (s *server) enter(state State, client *mcp.Client, tools []dragoman.Tool) {
 		}
 	}
 	s.mu.Lock()
-	changed := len(s.tools) > 0 || len(tools) > 0
-	if state.Phase == s.status.Phase {
+	if state.State == s.status.State {
 		state.Since = s.status.Since
 	}
-	if client != s.client || state.Phase != s.status.Phase {
+	if client != s.client || state.State != s.status.State {
 		close(s.moved)
 		s.moved = make(chan struct{})
 	}
 	s.client, s.tools, s.status = client, tools, state
 	s.mu.Unlock()
-	if changed {
-		s.set.publish()
-	}
+	s.set.publish()
 }
 
 // session is one connection from its start to its end. It returns how long the
@@ -174,7 +139,7 @@ func (s *server) session(ctx context.Context) (up time.Duration, err error) {
 	}
 	s.settle()
 	connected := time.Now()
-	s.log.Info("server connected", "era", client.Era(), "version", client.ProtocolVersion(), "tools", len(s.list()))
+	s.log.Info("server connected", "era", client.Era(), "version", client.ProtocolVersion(), "tools", s.state().Tools)
 	changed, calm := s.changed, (<-chan time.Time)(nil)
 	for {
 		select {
@@ -227,20 +192,20 @@ func (s *server) onListChanged(what string) {
 
 // relist lists the tools and enters the connected state with them.
 func (s *server) relist(ctx context.Context, client *mcp.Client) error {
-	listed, err := client.Tools(ctx)
+	listed, err := client.ToolList(ctx)
 	if err != nil {
 		return fmt.Errorf("listing tools: %w", err)
 	}
-	tools := make([]dragoman.Tool, 0, len(listed))
-	for _, t := range listed {
+	tools := make([]dragoman.Tool, 0, len(listed.Tools))
+	for _, t := range listed.Tools {
 		if !s.config.Tools.Allows(t.Original) {
 			continue
 		}
 		t.Server = s.label
-		t.Effect = s.config.Effects.Of(t.Original)
+		t.Declared = s.config.Effects.Of(t.Original)
 		tools = append(tools, t)
 	}
-	s.enter(State{Phase: Connected, Era: client.Era().String(), Version: client.ProtocolVersion()}, client, tools)
+	s.enter(dragoman.Server{State: dragoman.Connected, Era: client.Era().String(), Version: client.ProtocolVersion(), Info: client.ServerInfo(), Capabilities: client.Capabilities(), Instructions: client.Instructions(), TTL: listed.TTL, Public: listed.Public}, client, tools)
 	return nil
 }
 

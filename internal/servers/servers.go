@@ -25,11 +25,14 @@ type Options struct {
 	// Grace is how long the first requests wait for servers that are still
 	// starting; 500 ms if zero.
 	Grace time.Duration
+	// CallTimeout bounds the time of one call, beside each server's own; zero means
+	// that there is only that.
+	CallTimeout time.Duration
 	// MaxMessage bounds one message of a server, in bytes; 16 MiB if zero.
 	MaxMessage int64
 	// Elicit answers the questions of servers outside any call; nil where there
 	// is nobody to ask.
-	Elicit func(context.Context, dragoman.Question) (dragoman.Reply, error)
+	Elicit func(context.Context, mcp.Question) (mcp.Reply, error)
 	// Logger gets states, and what servers write to standard error. Nil discards
 	// it.
 	Logger *slog.Logger
@@ -43,8 +46,9 @@ type Set struct {
 	options Options
 	started time.Time
 
-	mu       sync.Mutex // taken to build a new list
-	snapshot atomic.Pointer[[]dragoman.Tool]
+	mu       sync.Mutex    // taken to build a new list
+	changed  chan struct{} // of the list that snapshot has
+	snapshot atomic.Pointer[dragoman.List]
 
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
@@ -61,7 +65,6 @@ func New(configs map[string]Config, o Options) *Set {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Set{servers: map[string]*server{}, options: o, cancel: cancel, started: time.Now()}
-	s.snapshot.Store(new([]dragoman.Tool))
 	for label, transport := range o.Builtin {
 		s.add(label, Config{}, transport)
 	}
@@ -71,6 +74,7 @@ func New(configs map[string]Config, o Options) *Set {
 		}
 	}
 	s.labels = slices.Sorted(maps.Keys(s.servers))
+	s.publish()
 	for _, label := range s.labels {
 		s.wg.Go(func() { s.servers[label].supervise(ctx) })
 	}
@@ -79,13 +83,16 @@ func New(configs map[string]Config, o Options) *Set {
 
 func (s *Set) add(label string, config Config, transport func(context.Context) mcp.Transport) {
 	config.SetDefaults()
+	if limit := s.options.CallTimeout; limit > 0 {
+		config.Timeout = min(config.Timeout, limit)
+	}
 	server := &server{
 		set: s, label: label, config: config, transport: transport,
 		log:     s.options.Logger.With("server", label),
 		slots:   make(chan struct{}, config.MaxInFlight),
 		settled: make(chan struct{}),
 		changed: make(chan struct{}, 1),
-		status:  State{Label: label, Phase: Starting, Since: time.Now()},
+		status:  dragoman.Server{Label: label, State: dragoman.Starting, Since: time.Now()},
 		moved:   make(chan struct{}),
 		tidy:    func() {},
 	}
@@ -106,19 +113,18 @@ func (s *Set) add(label string, config Config, transport func(context.Context) m
 	s.servers[label] = server
 }
 
-// Tools returns the tools of all servers that are connected, sorted by server.
-// Right after the start it waits a little for servers that are still starting.
-// While nothing changes it returns the same slice.
-func (s *Set) Tools(ctx context.Context) ([]dragoman.Tool, error) {
+// List returns what all servers offer, sorted by server. While nothing changes it
+// returns the same list.
+func (s *Set) List(context.Context) (*dragoman.List, error) { return s.snapshot.Load(), nil }
+
+// Settle waits for servers that are still starting, but no longer than the grace
+// period after the start, or ctx.
+func (s *Set) Settle(ctx context.Context) {
 	if left := s.options.Grace - time.Since(s.started); left > 0 {
 		ctx, cancel := context.WithTimeout(ctx, left)
 		defer cancel()
 		s.wait(ctx)
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, context.Cause(ctx)
-	}
-	return *s.snapshot.Load(), nil
 }
 
 // Wait waits until each server has listed its tools or failed once, or ctx ends.
@@ -168,28 +174,31 @@ func (s *Set) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, er
 	return server.call(ctx, call)
 }
 
-// States returns the state of each server, sorted by label.
-func (s *Set) States() []State {
-	states := make([]State, 0, len(s.labels))
-	for _, label := range s.labels {
-		states = append(states, s.servers[label].state())
-	}
-	return states
-}
-
 // Close ends all servers side by side, and returns when they have ended.
 func (s *Set) Close() {
 	s.cancel()
 	s.wg.Wait()
 }
 
-// publish builds the list of all tools anew.
+// publish builds the list of everything anew.
 func (s *Set) publish() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	old := s.snapshot.Load()
 	var all []dragoman.Tool
+	states := make([]dragoman.Server, 0, len(s.labels))
 	for _, label := range s.labels {
-		all = append(all, s.servers[label].list()...)
+		tools, state := s.servers[label].snapshot()
+		all, states = append(all, tools...), append(states, state)
 	}
-	s.snapshot.Store(&all)
+	tools := dragoman.NewTools(all)
+	if old != nil && tools.Equal(old.Tools) {
+		tools = old.Tools
+	}
+	changed := make(chan struct{})
+	s.snapshot.Store(&dragoman.List{Tools: tools, Servers: states, Changed: changed})
+	if s.changed != nil {
+		close(s.changed)
+	}
+	s.changed = changed
 }

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/api"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/sse"
 )
@@ -25,7 +25,7 @@ type Chat struct {
 	// Model is the name of the model.
 	Model string
 	// Answer answers a request to /v1/chat/completions and tells what happens.
-	Answer func(w http.ResponseWriter, r *http.Request, observe func(dragoman.Event))
+	Answer func(http.ResponseWriter, *http.Request, api.Hooks)
 	// In is where an interactive chat reads from, Out is where answers go, and
 	// Trace everything else.
 	In    io.Reader
@@ -124,7 +124,7 @@ func (c *Chat) turn(ctx context.Context, message string) error {
 	w := &pipeResponse{header: http.Header{}, w: pw}
 	t := &trace{chat: c, started: time.Now()}
 	go func() {
-		c.Answer(w, r, t.observe)
+		c.Answer(w, r, api.Hooks{Observe: t.observe})
 		pw.Close()
 	}()
 	text, err := c.print(pr, w, t)

@@ -77,12 +77,12 @@ func run(ctx context.Context, url, name string) error {
 		return err
 	}
 	defer c.Close()
-	tools, err := c.Tools(ctx)
+	listed, err := c.ToolList(ctx)
 	if err != nil {
 		return err
 	}
 	var usable []dragoman.Tool
-	for _, t := range tools {
+	for _, t := range listed.Tools {
 		if t.Quarantined == nil {
 			usable = append(usable, t)
 		}
@@ -92,9 +92,9 @@ func run(ctx context.Context, url, name string) error {
 
 // accept answers every question with the same content; empty content accepts
 // the form as it stands.
-func accept(content string) func(context.Context, dragoman.Question) (dragoman.Reply, error) {
-	return func(context.Context, dragoman.Question) (dragoman.Reply, error) {
-		r := dragoman.Reply{Action: "accept"}
+func accept(content string) func(context.Context, mcp.Question) (mcp.Reply, error) {
+	return func(context.Context, mcp.Question) (mcp.Reply, error) {
+		r := mcp.Reply{Action: "accept"}
 		if content != "" {
 			r.Content = json.RawMessage(content)
 		}
@@ -184,7 +184,7 @@ func useEverything(ctx context.Context, c *mcp.Client, tools []dragoman.Tool) er
 		{"resources/list", "resources/read", "uri"},
 		{"prompts/list", "prompts/get", "name"},
 	} {
-		l, err := c.List(ctx, kind.list)
+		l, err := c.ListAll(ctx, kind.list)
 		if err != nil {
 			return err
 		}

@@ -6,9 +6,9 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 )
 
-func TestIndexFind(t *testing.T) {
+func TestToolsFind(t *testing.T) {
 	quarantine := &dragoman.Problem{Code: dragoman.CodeInvalidTool}
-	x := dragoman.NewIndex([]dragoman.Tool{
+	x := dragoman.NewTools([]dragoman.Tool{
 		{Name: "files__read", Server: "files", Original: "read"},
 		{Name: "files__List", Server: "files", Original: "List"},
 		{Name: "git__list", Server: "git", Original: "list"},

@@ -1,4 +1,4 @@
-package api
+package session
 
 import (
 	"encoding/json"
@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/bounded"
-	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/glob"
 	"github.com/dragoman-mcp/dragoman/result"
 	"github.com/dragoman-mcp/dragoman/schema"
@@ -36,8 +34,8 @@ type Guide struct {
 	Text string `yaml:"text" doc:"A text to take its place."`
 }
 
-// guide returns the text about reading results; "" for none.
-func (g *Guide) guide() string {
+// text returns the text about reading results; "" for none.
+func (g *Guide) text() string {
 	switch {
 	case g.Off:
 		return ""
@@ -47,33 +45,31 @@ func (g *Guide) guide() string {
 	return result.Guide
 }
 
-// A reader is who will read results: a model behind a dialect, on behalf of a
-// caller.
-type reader struct {
-	dialect *dialect.Dialect
-	model   string
-	form    result.Form // what the model's entry in the configuration says
-	who     caller.Caller
-}
-
-// shapes returns the shape of each tool's results for a reader.
-func (a *API) shapes(r reader) func(*dragoman.Tool) *result.Shape {
-	form := r.form.Or(a.Results.Form)
-	form = form.Or(result.Form{Profile: result.Profile(r.dialect.Wire().Result)})
-	form = form.Or(result.Form{Profile: result.ProfileFor(r.model)})
+// shapes returns the shape of each tool's results for the reader of a session:
+// what the request asks for, then what the configuration says of the tool, of the
+// model and of all, then what suits the dialect and the model.
+func (o *Opener) shapes(s *Session, profile result.Profile) func(*dragoman.Tool) *result.Shape {
+	var form result.Form
+	if s.Upstream != nil {
+		form = s.Upstream.Results
+	}
+	form = form.Or(o.o.Results.Form)
+	form = form.Or(result.Form{Profile: result.Profile(s.Dialect.Wire().Result)})
+	form = form.Or(result.Form{Profile: result.ProfileFor(s.Model)})
 	return func(t *dragoman.Tool) *result.Shape {
 		form := form
 		if t != nil {
-			for _, rule := range a.Results.Tools {
+			for _, rule := range o.o.Results.Tools {
 				if glob.Match(rule.Match, t.Server+"__"+t.Original) {
 					form = rule.Form.Or(form)
 					break
 				}
 			}
 		}
+		form = result.Form{Profile: profile}.Or(form)
 		return &result.Shape{
 			Profile: form.Profile, Limit: form.Limit, Tokens: form.Tokens,
-			Images: true, Check: a.outputs.check, Shelf: a.Shelf, Caller: r.who.ID,
+			Images: true, Check: o.outputs.check, Shelf: &o.shelf, Caller: s.Caller.ID,
 		}
 	}
 }
