@@ -59,7 +59,7 @@ fuzz: modules ## each fuzz target for FUZZ_TIME (10m)
 
 .PHONY: update
 update: ## rewrite golden files and generated documents; look at the difference
-	$(GO) test ./... -update
+	$(GO) test $$(grep -rl --include='*_test.go' 'flag.Bool("update"' . | xargs -n1 dirname | sort -u) -update
 
 # What the tests need and Go does not bring. Each line that fetches says what it
 # could not get.
