@@ -35,6 +35,7 @@ check: modules ## gofmt, vet, staticcheck, and generated files up to date
 	$(TOOL) staticcheck ./...
 	$(GO) mod tidy -diff
 	cd tools/release && $(GO) vet ./... && $(GO) test ./...
+	cd tools/picture && $(GO) vet ./... && $(GO) test ./...
 
 .PHONY: test
 test: unit e2e ## all tests; installs what they need
@@ -81,6 +82,10 @@ release-tools: .cache/bin/goreleaser .cache/bin/cyclonedx-gomod
 completions: # what shells read; part of packages
 	@mkdir -p .cache/completions
 	@for shell in bash zsh fish; do $(GO) run ./cmd/dragoman completion $$shell > .cache/completions/dragoman.$$shell; done
+
+.PHONY: picture
+picture: ## docs/demo.svg anew, where it shows something else than docs/demo.txtar does
+	cd tools/picture && $(GO) run . -update ../../docs/demo.txtar ../../docs/demo.svg
 
 .PHONY: update
 update: ## rewrite golden files and generated documents; look at the difference
