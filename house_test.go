@@ -17,9 +17,11 @@ const module = "github.com/dragoman-mcp/dragoman"
 
 // layers are the packages from low to high. A package imports lower rows only.
 var layers = [][]string{
-	{"internal/rawjson", "internal/sse", "internal/glob", "internal/bounded", "internal/park"},
+	{"internal/rawjson", "internal/sse", "internal/glob", "internal/bounded", "internal/park", "internal/pace", "internal/origin"},
 	{"", "schema", "rehearsal"},
 	{"dialect", "result", "mcp"},
+	{"openai/memory"},
+	{"openai/model"},
 	{"openai", "lint", "toolkit"},
 	{"internal/store", "internal/safehttp", "internal/telemetry", "internal/caller", "internal/demo", "internal/fakemcp"},
 	{"internal/credential", "internal/upstream"},

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 const (
@@ -92,13 +94,20 @@ func (f calling) Call(ctx context.Context, c dragoman.Call) (dragoman.Result, er
 
 var done = dragoman.Result{Content: json.RawMessage(`{"content":[],"structuredContent":1}`)}
 
+// asking is a model that is asked with a function.
+func asking(f func(context.Context, [][]byte) (*http.Response, error)) *model.Client {
+	return &model.Client{Post: f}
+}
+
 func newChat(t testing.TB, w http.ResponseWriter, body string, o ChatOptions) *Chat {
 	t.Helper()
 	request, err := ParseChat([]byte(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Dialect = mustDialect(t, "conservative")
+	if o.Model == nil {
+		o.Model = asking(nil)
+	}
 	chat, err := NewChat(request, w, o)
 	if err != nil {
 		t.Fatal(err)
@@ -115,10 +124,10 @@ func TestHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &client{}
 		post := answers(getStream, fineStream)
-		chat := newChat(t, w, streamBody, ChatOptions{Post: func(ctx context.Context, body [][]byte) (*http.Response, error) {
+		chat := newChat(t, w, streamBody, ChatOptions{Model: asking(func(ctx context.Context, body [][]byte) (*http.Response, error) {
 			<-time.After(40 * time.Second)
 			return post(ctx, body)
-		}})
+		})})
 		tools := calling(func(context.Context, dragoman.Call) (dragoman.Result, error) {
 			<-time.After(50 * time.Second)
 			return done, nil
@@ -155,7 +164,7 @@ func TestNoHeartbeat(t *testing.T) {
 			return done, nil
 		})
 		w := &client{}
-		chat := newChat(t, w, strings.Replace(streamBody, "true", "false", 1), ChatOptions{Post: answers(getStream, fineStream)})
+		chat := newChat(t, w, strings.Replace(streamBody, "true", "false", 1), ChatOptions{Model: asking(answers(getStream, fineStream))})
 		if err := (&dragoman.Loop{Tools: tools}).Run(t.Context(), chat); err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +172,7 @@ func TestNoHeartbeat(t *testing.T) {
 			t.Errorf("no JSON: %s", w)
 		}
 		w = &client{}
-		chat = newChat(t, w, streamBody, ChatOptions{Post: answers(fineStream)})
+		chat = newChat(t, w, streamBody, ChatOptions{Model: asking(answers(fineStream))})
 		if err := (&dragoman.Loop{Tools: tools}).Run(t.Context(), chat); err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +190,7 @@ func TestNoHeartbeat(t *testing.T) {
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &client{}
-		chat := newChat(t, w, streamBody, ChatOptions{Post: answers(getStream, fineStream)})
+		chat := newChat(t, w, streamBody, ChatOptions{Model: asking(answers(getStream, fineStream))})
 		tools := calling(func(_ context.Context, c dragoman.Call) (dragoman.Result, error) {
 			for i := range 40 {
 				c.Progress(dragoman.Progress{Progress: float64(i), Total: 40, Message: "row\r\n\ndata: [DONE]\n\n\u2028x"})
@@ -215,7 +224,7 @@ func TestClientGone(t *testing.T) {
 	gone := func(t *testing.T, post func(context.Context, [][]byte) (*http.Response, error), tools calling) *client {
 		ctx, leave := context.WithCancel(t.Context())
 		w := &client{}
-		chat := newChat(t, w, streamBody, ChatOptions{Post: post, Turns: &Turns{}})
+		chat := newChat(t, w, streamBody, ChatOptions{Model: asking(post), Memory: &memory.Memory{}})
 		ended := make(chan error, 1)
 		go func() { ended <- (&dragoman.Loop{Tools: tools}).Run(ctx, chat) }()
 		<-time.After(time.Second)
@@ -266,7 +275,7 @@ func TestClientGone(t *testing.T) {
 	})
 	t.Run("broken connection", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			chat := newChat(t, brokenWriter{http.Header{}}, streamBody, ChatOptions{Post: answers(getStream)})
+			chat := newChat(t, brokenWriter{http.Header{}}, streamBody, ChatOptions{Model: asking(answers(getStream))})
 			ran := false
 			err := (&dragoman.Loop{Tools: calling(func(context.Context, dragoman.Call) (dragoman.Result, error) {
 				ran = true
@@ -296,12 +305,12 @@ func TestRetryJoins(t *testing.T) {
 			<-time.After(10 * time.Second) // it can not be stopped half-way
 			return done, nil
 		})
-		turns := &Turns{}
+		store, going := &memory.Memory{}, &memory.Running{}
 		var asked atomic.Int32
 		run := func(ctx context.Context, retried bool) (*client, chan error) {
 			w := &client{}
-			chat := newChat(t, w, streamBody, ChatOptions{Turns: turns, Caller: "alice", Retried: retried,
-				Post: func(ctx context.Context, parts [][]byte) (*http.Response, error) {
+			chat := newChat(t, w, streamBody, ChatOptions{Memory: store, Running: going, Caller: "alice", Retried: retried,
+				Model: asking(func(ctx context.Context, parts [][]byte) (*http.Response, error) {
 					body := bytes.Join(parts, nil)
 					if ctx.Err() != nil {
 						return nil, ctx.Err()
@@ -311,7 +320,7 @@ func TestRetryJoins(t *testing.T) {
 						return streamed(strings.NewReader(fineStream)), nil
 					}
 					return streamed(strings.NewReader(saveStream)), nil
-				}})
+				})})
 			ended := make(chan error, 1)
 			go func() { ended <- (&dragoman.Loop{Tools: tools}).Run(ctx, chat) }()
 			return w, ended
@@ -347,12 +356,16 @@ func TestRetryJoins(t *testing.T) {
 // A retry whose client leaves while it waits does not wait any longer.
 func TestRetryLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := &Turns{}
-		_, end := turns.begin("alice", "request "+newChat(t, &client{}, streamBody, ChatOptions{}).requestDigest())
+		store, going := &memory.Memory{}, &memory.Running{}
+		first := newChat(t, &client{}, streamBody, ChatOptions{Caller: "alice"})
+		end, err := going.Begin(t.Context(), first.owner, first.request.digest(), false)
+		if err != nil {
+			t.Fatal(err)
+		}
 		defer end()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		chat := newChat(t, &client{}, streamBody, ChatOptions{Turns: turns, Caller: "alice", Retried: true})
+		chat := newChat(t, &client{}, streamBody, ChatOptions{Memory: store, Running: going, Caller: "alice", Retried: true})
 		if err := (&dragoman.Loop{Tools: calling(nil)}).Run(ctx, chat); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
@@ -375,7 +388,7 @@ func TestRetryPauses(t *testing.T) {
 		t.Run(tc.retryAfter, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				requests, start := 0, time.Now()
-				chat := newChat(t, &client{}, streamBody, ChatOptions{Post: func(context.Context, [][]byte) (*http.Response, error) {
+				chat := newChat(t, &client{}, streamBody, ChatOptions{Model: asking(func(context.Context, [][]byte) (*http.Response, error) {
 					if requests++; requests == 1 {
 						return streamed(strings.NewReader(getStream)), nil
 					}
@@ -384,7 +397,7 @@ func TestRetryPauses(t *testing.T) {
 						h.Set("Retry-After", tc.retryAfter)
 					}
 					return &http.Response{StatusCode: 429, Header: h, Body: io.NopCloser(strings.NewReader("{}"))}, nil
-				}})
+				})})
 				err := (&dragoman.Loop{Tools: calling(func(context.Context, dragoman.Call) (dragoman.Result, error) { return done, nil })}).Run(t.Context(), chat)
 				if e, ok := errors.AsType[*Error](err); !ok || e.Status != 429 {
 					t.Errorf("error %v", err)

@@ -147,7 +147,12 @@ func runCall(ctx context.Context, s *session.Session, call dragoman.Call, quiet 
 	bar := terminal.NewBar(stderr, call.Tool.Name)
 	call.Progress = bar.Show
 	started := time.Now()
-	res, err := s.Call(ctx, call, nil)
+	var ask func(context.Context, dragoman.Call, *dragoman.Asks) (*dragoman.Answers, error)
+	if attended() {
+		asker := &terminal.Asker{Lines: terminal.NewLines(os.Stdin), Screen: stderr, Before: bar.Clear}
+		ask, call.Can = asker.Ask, terminal.CanAsk
+	}
+	res, err := s.Call(ctx, call, ask)
 	bar.Clear()
 	if ctx.Err() != nil {
 		stderr.Printf("%s after %s\n", stderr.Warn("cancelled"), time.Since(started).Round(time.Millisecond))

@@ -6,9 +6,15 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/dragoman-mcp/dragoman/internal/terminal"
 )
+
+// attended reports whether a person is there to answer questions.
+func attended() bool {
+	return term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd()))
+}
 
 func chatCommand() *cobra.Command {
 	var s selection
@@ -40,7 +46,7 @@ they are executed, and the model summarises.` + serverHelp,
 			}
 			chat := &terminal.Chat{
 				Model: model, Answer: g.Chat, Quiet: s.quiet,
-				In: os.Stdin, Out: terminal.NewScreen(os.Stdout), Trace: terminal.NewScreen(os.Stderr),
+				In: terminal.NewLines(os.Stdin), Attended: attended(), Out: terminal.NewScreen(os.Stdout), Trace: terminal.NewScreen(os.Stderr),
 			}
 			if len(args) == 0 {
 				return chat.Interactive(cmd.Context())

@@ -17,6 +17,8 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
@@ -25,6 +27,8 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/openai"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // Options are what the door needs.
@@ -33,6 +37,8 @@ type Options struct {
 	Sessions *session.Opener
 	// Upstreams serve the models.
 	Upstreams *upstream.Set
+	// Memory keeps what clients do not see of their conversations; nil forgets it.
+	Memory memory.Store
 	// MaxMessage bounds one answer of an upstream, in bytes; zero means 16 MiB.
 	MaxMessage int64
 	// MaxBody bounds the body of a request, in bytes; zero means 32 MiB.
@@ -50,10 +56,10 @@ type Options struct {
 // API is the door. Make it with [New].
 type API struct {
 	Options
-	mux    *http.ServeMux
-	routes map[string]func(http.ResponseWriter, *http.Request, caller.Caller) // by pattern
-	turns  openai.Turns
-	offers openai.Offers
+	mux     *http.ServeMux
+	routes  map[string]func(http.ResponseWriter, *http.Request, caller.Caller) // by pattern
+	running memory.Running
+	offers  model.Offers
 }
 
 // New returns the handler of everything under /v1.
@@ -124,12 +130,16 @@ func (a *API) Chat(w http.ResponseWriter, r *http.Request, who caller.Caller, ho
 		a.fail(w, r, err)
 		return
 	}
+	want.NoTools = why != ""
 	s, err := a.open(r.Context(), who, want)
 	if err != nil {
 		a.fail(w, r, err)
 		return
 	}
 	request.Rename(s.Model)
+	if len(s.Missing) > 0 {
+		w.Header().Set("X-Dragoman-Missing", missing(s.Missing))
+	}
 	offer := why == ""
 	if offer {
 		list, err := s.Tools.List(r.Context())
@@ -187,12 +197,40 @@ func (a *API) open(ctx context.Context, who caller.Caller, want session.Want) (*
 			Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Code: openai.CodeUnknownServer, Param: "tools",
 			Message: err.Error() + ".",
 		}
+	case errors.Is(err, session.ErrUnknownTool):
+		return nil, openai.Invalid("tools", err.Error()+".")
+	case errors.Is(err, session.ErrServerUnavailable):
+		return nil, unavailable(err)
 	case errors.Is(err, session.ErrUnknownDialect):
 		return nil, openai.Invalid("dialect", err.Error()+".")
 	case errors.Is(err, upstream.ErrUnknownModel):
 		return nil, unknownModel(want.Model, err)
 	}
+	if err == nil && len(s.Missing) > 0 {
+		a.Log.Warn("servers are missing", "servers", missing(s.Missing))
+	}
 	return s, err
+}
+
+// unavailable says that a server which the request names is not there.
+func unavailable(err error) error {
+	e := &openai.Error{
+		Status: http.StatusServiceUnavailable, Type: openai.TypeServer, Code: dragoman.CodeServerUnavailable, Param: "tools",
+		Message: err.Error() + ".", Err: err,
+	}
+	if s, ok := errors.AsType[*session.ServerError](err); ok {
+		e.Header = http.Header{"Retry-After": {strconv.Itoa(int(s.RetryAfter().Seconds()))}}
+	}
+	return e
+}
+
+// missing names servers and what they are doing.
+func missing(servers []dragoman.Server) string {
+	names := make([]string, len(servers))
+	for i, s := range servers {
+		names[i] = s.Label + " (" + string(s.State) + ")"
+	}
+	return strings.Join(names, ", ")
 }
 
 // converse runs a conversation with tools.
@@ -200,18 +238,17 @@ func (a *API) converse(w http.ResponseWriter, r *http.Request, request *openai.C
 	id := openai.NewRequestID()
 	log := a.Log.With("request", id, "model", request.Model)
 	chat, err := openai.NewChat(request, w, openai.ChatOptions{
-		Post:       a.post(s.Upstream, r),
-		Shape:      s.Shape,
-		Guide:      s.Guide,
-		Dialect:    s.Dialect,
-		Offers:     &a.offers,
-		Turns:      &a.turns,
-		Caller:     s.Caller.ID,
-		Retried:    retried(r),
-		MaxMessage: a.MaxMessage,
-		ID:         id,
-		Log:        log,
-		Can:        hooks.Can,
+		Model:   &model.Client{Post: a.post(s.Upstream, r), Dialect: s.Dialect, Idle: s.Upstream.Idle, MaxMessage: a.MaxMessage, Log: log},
+		Shape:   s.Shape,
+		Guide:   s.Guide,
+		Offers:  &a.offers,
+		Memory:  a.Memory,
+		Running: &a.running,
+		Caller:  s.Caller.ID,
+		Retried: retried(r),
+		ID:      id,
+		Log:     log,
+		Can:     hooks.Can,
 	})
 	if err != nil {
 		a.fail(w, r, err)

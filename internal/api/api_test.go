@@ -13,12 +13,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/rehearsal"
 )
 
@@ -119,7 +122,8 @@ func openFor(t *testing.T, results session.Results, change func(*Options), model
 			Tools: d.tools, Servers: map[string]bool{"files": true, "weather": true},
 			Upstreams: set, Dialects: dialect.Builtin(), Results: results,
 		}),
-		Log: slog.New(slog.NewTextHandler(d.log, nil)),
+		Memory: &memory.Memory{},
+		Log:    slog.New(slog.NewTextHandler(d.log, nil)),
 	}
 	if change != nil {
 		change(&options)
@@ -392,8 +396,8 @@ func TestCallersAreApart(t *testing.T) {
 		_, _ = io.WriteString(w, `{"id":"x","choices":[{"index":0,"message":`+message+`,"finish_reason":"stop"}]}`)
 	}}
 	d := open(t, nil, up.model(t, "*"))
-	d.chat(hello, "X-Test-Caller", "alice")
-	next := `{"model":"m","messages":[{"role":"user","content":"Hello"},{"role":"assistant","content":"Done."},{"role":"user","content":"Sure?"}]}`
+	d.chat(strings.Replace(hello, `"model"`, `"user":"u","model"`, 1), "X-Test-Caller", "alice")
+	next := `{"user":"u","model":"m","messages":[{"role":"user","content":"Hello"},{"role":"assistant","content":"Done."},{"role":"user","content":"Sure?"}]}`
 	d.chat(next, "X-Test-Caller", "mallory")
 	if sent := up.last(t).body; strings.Contains(sent, `"role":"tool"`) {
 		t.Errorf("mallory got %s", sent)
@@ -401,6 +405,46 @@ func TestCallersAreApart(t *testing.T) {
 	d.chat(next, "X-Test-Caller", "alice")
 	if sent := up.last(t).body; !strings.Contains(sent, `"role":"tool"`) {
 		t.Errorf("alice got %s", sent)
+	}
+}
+
+// Where nothing is to be remembered, a returning client gets what it sends.
+func TestRestoringTurnedOff(t *testing.T) {
+	up := &recorder{respond: func(w http.ResponseWriter, _ *http.Request, body []byte) {
+		w.Header().Set("Content-Type", "application/json")
+		message := `{"role":"assistant","content":"Done."}`
+		if !bytes.Contains(body, []byte(`"role":"tool"`)) && !bytes.Contains(body, []byte("Sure?")) {
+			message = `{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"weather__get","arguments":"{}"}}]}`
+		}
+		_, _ = io.WriteString(w, `{"id":"x","choices":[{"index":0,"message":`+message+`,"finish_reason":"stop"}]}`)
+	}}
+	d := open(t, func(o *Options) { o.Memory = nil }, up.model(t, "*"))
+	d.chat(`{"user":"u","model":"m","messages":[{"role":"user","content":"Hello"}]}`)
+	d.chat(`{"user":"u","model":"m","messages":[{"role":"user","content":"Hello"},{"role":"assistant","content":"Done."},{"role":"user","content":"Sure?"}]}`)
+	if sent := up.last(t).body; strings.Contains(sent, `"role":"tool"`) {
+		t.Errorf("restored: %s", sent)
+	}
+}
+
+// An upstream that goes silent in the middle of its answer is given up after the
+// time that the configuration allows, whatever kind of answer it is.
+func TestSilentUpstream(t *testing.T) {
+	for _, kind := range []string{"text/event-stream", "application/json"} {
+		t.Run(kind, func(t *testing.T) {
+			up := &recorder{respond: func(w http.ResponseWriter, r *http.Request, _ []byte) {
+				w.Header().Set("Content-Type", kind)
+				_, _ = io.WriteString(w, `{"id":`)
+				_ = http.NewResponseController(w).Flush()
+				<-r.Context().Done()
+			}}
+			m := up.model(t, "*")
+			m.Idle = 50 * time.Millisecond
+			d := open(t, nil, m)
+			got := d.chat(hello)
+			if got.status != http.StatusGatewayTimeout || !strings.Contains(got.body, model.CodeUpstreamTimeout) {
+				t.Errorf("%d %s", got.status, got.body)
+			}
+		})
 	}
 }
 

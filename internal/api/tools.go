@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/openai"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/result"
 )
 
@@ -55,7 +56,7 @@ func (a *API) callTool(w http.ResponseWriter, r *http.Request, who caller.Caller
 		return
 	}
 	message := s.Shape(call.Tool).Message(call, res)
-	messages, after := openai.Messages(s.Dialect.Wire(), []openai.Answer{{ID: request.id, Message: message}})
+	messages, after := model.Messages(s.Dialect.Wire(), []model.Answer{{ID: request.id, Message: message}})
 	w.Header().Set("Content-Type", "application/json")
 	answer := rawjson.AppendArray([]byte(`{"messages":`), append(messages, after...))
 	_, _ = w.Write(append(answer, "}\n"...))

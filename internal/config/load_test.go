@@ -62,6 +62,7 @@ models:
     api_key: ${KEY}
     dialect: openai
     timeout: 5m
+    idle_timeout: 90s
   - base_url: "http://localhost:11434/v1"
     name: qwen3
     headers: {X-Number: 7}
@@ -83,6 +84,7 @@ mcpServers:
 names: {strategy: host}
 loop: {rounds: 3, calls: 4, parallel: 5, bytes: 1.txt, timeout: 6s, call_timeout: 7s}
 results: {limit: 1000, max_message: 1MiB}
+memory: {restore: false, bytes: 2MiB, ttl: 3m}
 cache: {tools: ["files__read_*"], ttl: 30s, bytes: 1MiB}
 http:
   max_body: 65536
@@ -97,8 +99,8 @@ log: {level: debug, format: json}
 		AllowedOrigins: []string{"https://app.example.com", "http://localhost:3000"},
 		Auth:           config.Auth{APIKeys: []string{"0123456789abcdef: {x}"}},
 		Models: []upstream.Model{
-			{Match: "gpt-*", BaseURL: "https://session.example.com/v1", APIKey: "0123456789abcdef: {x}", Dialect: "openai", Timeout: 5 * time.Minute},
-			{Match: "*", BaseURL: "http://localhost:11434/v1", Name: "qwen3", Headers: map[string]string{"X-Number": "7"}, Timeout: 10 * time.Minute},
+			{Match: "gpt-*", BaseURL: "https://session.example.com/v1", APIKey: "0123456789abcdef: {x}", Dialect: "openai", Timeout: 5 * time.Minute, Idle: 90 * time.Second},
+			{Match: "*", BaseURL: "http://localhost:11434/v1", Name: "qwen3", Headers: map[string]string{"X-Number": "7"}, Timeout: 10 * time.Minute, Idle: 5 * time.Minute},
 		},
 		MCPServers: map[string]servers.Config{
 			"files": {
@@ -120,6 +122,7 @@ log: {level: debug, format: json}
 		Names:   config.Names{Strategy: "host"},
 		Loop:    config.Loop{Rounds: 3, Calls: 4, Parallel: 5, Bytes: 8192, Timeout: 6 * time.Second, CallTimeout: 7 * time.Second},
 		Results: session.Results{Form: result.Form{Limit: 1000}, MaxMessage: 1 << 20},
+		Memory:  config.Memory{Bytes: 2 << 20, TTL: 3 * time.Minute},
 		Cache:   cache.Config{Tools: []string{"files__read_*"}, TTL: 30 * time.Second, Bytes: 1 << 20},
 		HTTP:    config.HTTP{MaxBody: 65536, HeaderTimeout: time.Second, DrainTimeout: 2 * time.Minute},
 		Log:     config.Log{Level: "debug", Format: "json"},

@@ -5,6 +5,7 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -22,6 +23,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/mcp"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/rehearsal"
 )
 
@@ -55,6 +57,14 @@ type Gateway struct {
 	draining  atomic.Bool
 }
 
+// remembered is what conversations are kept in; nil where they are not.
+func remembered(m config.Memory) memory.Store {
+	if !m.Restore {
+		return nil
+	}
+	return &memory.Memory{Bytes: m.Bytes, TTL: m.TTL}
+}
+
 // New builds a gateway and starts its MCP servers, without waiting for them.
 func New(file *config.File, o Options) (*Gateway, error) {
 	if o.Lookup == nil {
@@ -65,6 +75,11 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	}
 	g := &Gateway{file: file, log: o.Log, labels: map[string]bool{}}
 	key, _ := o.Lookup("DRAGOMAN_API_KEY")
+	if key != "" {
+		if err := caller.CheckKey(key); err != nil {
+			return nil, fmt.Errorf("DRAGOMAN_API_KEY: %w; openssl rand -base64 32 makes a good one", err)
+		}
+	}
 	g.keys = caller.NewKeys(append(file.Auth.APIKeys, key)...)
 	var err error
 	if g.dialects, err = file.Table(); err != nil {
@@ -77,7 +92,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	g.startServers(o)
 	g.sessions = session.New(session.Options{
 		Tools:     g.catalog,
-		Settle:    g.servers.Settle,
+		Settle:    func(ctx context.Context, _ []string) { g.servers.Settle(ctx) },
 		Servers:   g.labels,
 		Cache:     cache.New(file.Cache),
 		Upstreams: g.upstreams,
@@ -92,6 +107,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	g.api = api.New(api.Options{
 		Sessions:          g.sessions,
 		Upstreams:         g.upstreams,
+		Memory:            remembered(file.Memory),
 		MaxMessage:        file.Results.MaxMessage,
 		MaxBody:           file.HTTP.MaxBody,
 		ClientCredentials: !g.keys.Required(),

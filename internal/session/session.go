@@ -34,9 +34,12 @@ import (
 type Options struct {
 	// Tools are the tools of all servers under their public names.
 	Tools dragoman.Toolset
-	// Settle waits for servers that are still starting, for as long as requests
-	// are to wait for them; nil where there are none.
-	Settle func(context.Context)
+	// Settle waits until the servers of these labels, or all, have listed their
+	// tools or failed, or the context ends; nil where there is nothing to wait for.
+	Settle func(context.Context, []string)
+	// Wait is how long a request waits for servers that are still starting; 15 s if
+	// zero.
+	Wait time.Duration
 	// Servers are the labels of all configured servers.
 	Servers map[string]bool
 	// Cache remembers results of all callers; nil remembers nothing.
@@ -71,8 +74,15 @@ func New(o Options) *Opener {
 	if o.Cache == nil {
 		o.Cache = cache.New(cache.Config{})
 	}
+	if o.Wait <= 0 {
+		o.Wait = DefaultWait
+	}
 	return &Opener{o: o, seal: newSeal()}
 }
+
+// DefaultWait is how long requests wait for servers that are still starting:
+// npx takes 3 to 13 seconds for most.
+const DefaultWait = 15 * time.Second
 
 // Want is what a request wants of its session. The zero Want is all tools, for a
 // reader of whom nothing is known.
@@ -86,6 +96,9 @@ type Want struct {
 	// Profile is the form of results that the request asks for; empty leaves it to
 	// the configuration.
 	Profile result.Profile
+	// NoTools is for a request that is not to be offered any tools: it does not
+	// wait for servers.
+	NoTools bool
 }
 
 // The errors of [Opener.Open], which wrap them.
@@ -112,13 +125,17 @@ type Session struct {
 	Shape func(*dragoman.Tool) *result.Shape
 	// Guide is the system text about reading results; empty for none.
 	Guide string
+	// Missing are the servers that have nothing to offer now: they are still
+	// starting, or failed.
+	Missing []dragoman.Server
 
 	loop dragoman.Loop
 	log  *slog.Logger
 }
 
-// Open returns a session for a caller. Besides the errors above it returns those
-// of [upstream.Set.For].
+// Open returns a session for a caller. It waits a while for servers that are
+// still starting. Besides the errors above it returns those of
+// [upstream.Set.For], [ErrUnknownTool] and [ServerError].
 func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Session, error) {
 	for _, choice := range want.Servers {
 		if !o.o.Servers[choice.Server] {
@@ -131,10 +148,12 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 	}
 	s.Shape = o.shapes(s, want.Profile)
 	s.Tools = o.stack(who, want.Servers)
-	if o.o.Settle != nil {
-		o.o.Settle(ctx)
+	if want.NoTools {
+		return s, nil
 	}
-	return s, nil
+	var err error
+	s.Missing, err = o.await(ctx, o.o.Tools, want.Servers)
+	return s, err
 }
 
 // stack returns the toolsets for a caller. Their order is fixed here.
