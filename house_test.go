@@ -19,7 +19,7 @@ const module = "github.com/dragoman-mcp/dragoman"
 var layers = [][]string{
 	{"internal/rawjson", "internal/sse", "internal/glob", "internal/bounded", "internal/park", "internal/pace", "internal/origin"},
 	{"", "schema", "rehearsal"},
-	{"dialect", "result", "mcp"},
+	{"dialect", "result", "mcp", "toolsettest"},
 	{"openai/memory"},
 	{"openai/model"},
 	{"openai", "lint", "toolkit"},

@@ -60,7 +60,14 @@ func (c *Chat) chunk(ch *model.Chunk) error {
 		c.out.event(ch.Data)
 		return nil
 	}
+	if ch.Same && c.held.full() {
+		c.held.text.WriteString(ch.Text())
+		return nil
+	}
 	c.forward(envelope, choice, delta)
+	if limit := c.options.Model.Limit(); c.held.size > limit {
+		return model.TooLarge(limit)
+	}
 	return nil
 }
 
@@ -111,7 +118,7 @@ func (c *Chat) forward(chunk, choice, delta *rawjson.Object) {
 	chunk.Set("choices", s.choice)
 	s.chunk = chunk.Append(s.chunk[:0])
 	if c.request.jsonFormat {
-		c.held = append(c.held, bytes.Clone(s.chunk))
+		c.held.add(s.chunk)
 		return
 	}
 	c.sent = true
@@ -193,7 +200,7 @@ func (c *Chat) finish(ctx context.Context) error {
 			}
 		}
 	}
-	for _, payload := range c.held {
+	for _, payload := range c.held.all() {
 		c.out.event(payload)
 	}
 	finish := r.Finish
@@ -332,6 +339,13 @@ func (c *Chat) extra(r *model.Reply) json.RawMessage {
 		o = have
 	}
 	o.Set("rounds", rawjson.AppendArray(nil, c.rounds))
+	if len(c.options.Missing) > 0 {
+		servers := make([]json.RawMessage, len(c.options.Missing))
+		for i, s := range c.options.Missing {
+			servers[i] = json.RawMessage(`{"server":` + string(rawjson.Quote(s.Label)) + `,"state":` + string(rawjson.Quote(string(s.State))) + `}`)
+		}
+		o.Set("missing", rawjson.AppendArray(nil, servers))
+	}
 	if left := c.dialogue.Left(); len(left) > 0 {
 		o.Set("left_out", quoted(left[:min(len(left), maxLeftOut)]))
 		if len(left) > maxLeftOut {

@@ -253,6 +253,18 @@ func TestAskGone(t *testing.T) {
 	}
 }
 
+// A client that knows nothing of questions just goes on: the model is told that
+// nobody answered, and what it called.
+func TestAskIgnored(t *testing.T) {
+	body := with(strings.Replace(streamBody, "true", "false", 1), `"user":"ann"`)
+	a := &asker{T: t, tools: &shy{asks: 1}, models: []string{saveBody, doneBody}}
+	_, text := a.request(body)
+	a.request(strings.Replace(body, `"Go."}`, `"Go."},{"role":"assistant","content":`+string(rawjson.Quote(text))+`},{"role":"user","content":"Well?"}`, 1))
+	if len(a.tools.legs) != 1 || !strings.Contains(a.asked[1], dragoman.CodeUnanswered) || !strings.Contains(a.asked[1], "files__save") || !strings.HasSuffix(strings.Split(a.asked[1], `],"tools"`)[0], `"Well?"}`) {
+		t.Errorf("legs %q, the model was told %s", a.tools.legs, a.asked[1])
+	}
+}
+
 // What was asked is answered by its owner alone, once it is known, and the call is
 // not made where the tool has changed.
 func TestAskRefused(t *testing.T) {

@@ -53,6 +53,9 @@ type ChatOptions struct {
 	// Can says what the person behind the conversation can be asked by
 	// [dragoman.Loop.Ask]; zero: nothing.
 	Can dragoman.Kind
+	// Missing are the servers whose tools are not offered because they are not
+	// there; the client is told their labels and states.
+	Missing []dragoman.Server
 }
 
 // Chat is one request to POST /v1/chat/completions as a conversation. Make it
@@ -84,7 +87,7 @@ type Chat struct {
 	last    *model.Reply // it ends the answer
 	asItIs  bool         // its last chunk went to the client as it came
 	sent    bool         // its logprobs have gone to the client
-	held    []json.RawMessage
+	held    held
 
 	progressing sync.Mutex // calls tell their progress side by side
 	scratch     struct{ delta, choice, chunk []byte }
@@ -137,7 +140,7 @@ func (c *Chat) Next(ctx context.Context, last bool) ([]dragoman.Call, error) {
 	if c.pending != nil { // ours are answered, now it is the client's turn
 		return nil, c.finish(ctx)
 	}
-	c.asItIs, c.sent, c.held = false, false, nil
+	c.asItIs, c.sent, c.held = false, false, held{}
 	round, err := c.dialogue.Next(ctx, last || c.overLimit(), c.listener())
 	if err != nil {
 		return nil, err

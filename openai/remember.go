@@ -47,6 +47,9 @@ func (c *Chat) keepOpen(ctx context.Context, round *model.Round) {
 	if m.Waits() {
 		c.asks = prefix + rand.Text()[:22]
 		keys = append(keys, askKey(c.asks))
+		if d := c.visibleDigest(nil); !round.Mixed() && c.proves(d) {
+			keys = append(keys, prefixKey(d)) // the client may go on without an answer
+		}
 	}
 	if len(keys) == 0 {
 		return
@@ -168,7 +171,7 @@ func (c *Chat) undelivered() *memory.Answer {
 	a := &memory.Answer{
 		ID: bytes.Clone(c.id), Created: bytes.Clone(c.created), Model: bytes.Clone(c.model),
 		Text: c.visible, Rounds: c.rounds, Usage: bytes.Clone(c.usage), Logprobs: bytes.Clone(c.logprobs),
-		Message: r.Message.Bytes(), Note: bytes.Clone(r.Note), Finish: r.Finish, Held: c.held,
+		Message: r.Message.Bytes(), Note: bytes.Clone(r.Note), Finish: r.Finish, Held: c.held.all(),
 	}
 	envelope, choice := r.Envelope.Clone(), r.Choice.Clone()
 	envelope.Set("choices", null) // their place stays
@@ -198,7 +201,7 @@ func (c *Chat) repeat(t *memory.Turn) {
 	message := *t.Open
 	c.pending = &model.Round{Reply: r, Message: &message}
 	c.id, c.created, c.model = a.ID, a.Created, a.Model
-	c.rounds, c.usage, c.logprobs, c.held = slices.Clone(a.Rounds), a.Usage, a.Logprobs, a.Held
+	c.rounds, c.usage, c.logprobs, c.held = slices.Clone(a.Rounds), a.Usage, a.Logprobs, held{chunks: a.Held}
 	c.out.begin(nil)
 	if c.request.jsonFormat {
 		return // the text is held with the message

@@ -59,10 +59,10 @@ func (c *Chat) restore(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if asked != nil && i == len(h.messages)-1 && h.keys[i] != nil && (t == nil || t.Open != nil) {
+			break // the message that asked
+		}
 		if t == nil {
-			if asked != nil && i == len(h.messages)-1 && h.keys[i] != nil {
-				break // the message that asked
-			}
 			c.dialogue.Add(h.messages[i], h.objects[i])
 			continue
 		}

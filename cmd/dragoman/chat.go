@@ -8,12 +8,21 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/terminal"
 )
 
 // attended reports whether a person is there to answer questions.
 func attended() bool {
 	return term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd()))
+}
+
+// canAsk is what can be asked here.
+func canAsk() dragoman.Kind {
+	if attended() {
+		return terminal.CanAsk
+	}
+	return 0
 }
 
 func chatCommand() *cobra.Command {

@@ -52,7 +52,7 @@ func (s *selection) start(ctx context.Context) (*gateway.Gateway, *config.File, 
 			stderr.Printf("%s %s\n", stderr.Warn("warning:"), terminal.Visible(w.Error()))
 		}
 	}
-	g, err := gateway.New(file, gateway.Options{Log: s.logger(), Version: version()})
+	g, err := gateway.New(file, gateway.Options{Log: s.logger(), Version: version(), Can: canAsk()})
 	if err != nil {
 		return nil, nil, &usageError{err, ""}
 	}

@@ -249,6 +249,7 @@ func (a *API) converse(w http.ResponseWriter, r *http.Request, request *openai.C
 		ID:      id,
 		Log:     log,
 		Can:     hooks.Can,
+		Missing: s.Missing,
 	})
 	if err != nil {
 		a.fail(w, r, err)

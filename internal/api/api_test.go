@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -53,9 +54,10 @@ func (l *logged) String() string {
 
 // toolset is two servers with a tool or two.
 type toolset struct {
-	mu  sync.Mutex
-	ran []string
-	run func(context.Context, dragoman.Call) (dragoman.Result, error) // nil: the city's weather
+	mu   sync.Mutex
+	ran  []string
+	run  func(context.Context, dragoman.Call) (dragoman.Result, error) // nil: the city's weather
+	down []dragoman.Server                                             // beside those that are there
 }
 
 var tools = []dragoman.Tool{
@@ -77,7 +79,12 @@ func tool(server, name string, effect dragoman.Effect) dragoman.Tool {
 
 var list = &dragoman.List{Tools: dragoman.NewTools(tools)}
 
-func (s *toolset) List(context.Context) (*dragoman.List, error) { return list, nil }
+func (s *toolset) List(context.Context) (*dragoman.List, error) {
+	if s.down == nil {
+		return list, nil
+	}
+	return &dragoman.List{Tools: list.Tools, Servers: s.down}, nil
+}
 
 func (s *toolset) Call(ctx context.Context, c dragoman.Call) (dragoman.Result, error) {
 	s.mu.Lock()
@@ -119,7 +126,7 @@ func openFor(t *testing.T, results session.Results, change func(*Options), model
 	options := Options{
 		Upstreams: set,
 		Sessions: session.New(session.Options{
-			Tools: d.tools, Servers: map[string]bool{"files": true, "weather": true},
+			Tools: d.tools, Servers: map[string]bool{"files": true, "weather": true, "maps": true},
 			Upstreams: set, Dialects: dialect.Builtin(), Results: results,
 		}),
 		Memory: &memory.Memory{},
@@ -505,4 +512,27 @@ func TestClientLeaves(t *testing.T) {
 		resp.Body.Close()
 	}
 	<-stopped
+}
+
+// A server that is down is named in what is answered without it, and refused where
+// the request wants it.
+func TestMissingServers(t *testing.T) {
+	d := open(t, nil)
+	d.tools.down = []dragoman.Server{{Label: "maps", State: dragoman.Failed, Retry: time.Now().Add(time.Minute)}}
+	const ask = `"messages":[{"role":"user","content":"SAY hello"}]`
+	a := d.chat(`{"model":"m",` + ask + `}`)
+	if a.status != http.StatusOK || a.header.Get("X-Dragoman-Missing") != "maps (failed)" ||
+		!strings.Contains(a.body, `"missing":[{"server":"maps","state":"failed"}]`) || !strings.Contains(d.log.String(), "maps (failed)") {
+		t.Errorf("%d %v %s", a.status, a.header, a.body)
+	}
+	a = d.chat(`{"model":"m","tool_choice":"required","tools":[{"type":"mcp","server_label":"maps"}],` + ask + `}`)
+	d.checkError(a, http.StatusServiceUnavailable, "server_unavailable")
+	if seconds, err := strconv.Atoi(a.header.Get("Retry-After")); err != nil || seconds < 50 || seconds > 60 || !strings.Contains(a.body, "failed") {
+		t.Errorf("Retry-After %q: %s", a.header.Get("Retry-After"), a.body)
+	}
+	a = d.chat(`{"model":"m","tools":[{"type":"mcp","server_label":"weather","allowed_tools":["gte"]}],` + ask + `}`)
+	d.checkError(a, http.StatusBadRequest, "invalid_request")
+	if !strings.Contains(a.body, `did you mean \"get\"?`) {
+		t.Errorf("a misspelt tool: %s", a.body)
+	}
 }

@@ -23,6 +23,7 @@ dialects: []
 inputs: []
 names:
   strategy: label
+wait_for_servers: 15s
 loop:
   rounds: 16
   calls: 64

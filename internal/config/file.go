@@ -31,6 +31,8 @@ type File struct {
 	Inputs     []Input                   `yaml:"inputs" doc:"Values that are in no file, as editors declare them beside their servers. A person at a terminal is asked for those that servers refer to; elsewhere the environment answers, DRAGOMAN_INPUT_API_KEY for the id api-key."`
 	Names      Names                     `yaml:"names" doc:"What tools are called."`
 
+	WaitForServers time.Duration `yaml:"wait_for_servers" doc:"Longest time that a request waits for servers that are still starting. What is not there by then is left out and named; a server that the request names is an error."`
+
 	Loop    Loop            `yaml:"loop" doc:"Limits of one conversation."`
 	Results session.Results `yaml:"results" doc:"How results of tools look to a model."`
 	Memory  Memory          `yaml:"memory" doc:"What is remembered of conversations that clients do not see whole."`
@@ -98,6 +100,7 @@ func Default() *File {
 func (f *File) SetDefaults() {
 	f.Listen = "127.0.0.1:8787"
 	f.Names.Strategy = "label"
+	f.WaitForServers = session.DefaultWait
 	f.Loop = Loop{Rounds: 16, Calls: 64, Parallel: 8, Bytes: 64 << 20, Timeout: 10 * time.Minute, CallTimeout: 2 * time.Minute}
 	f.Results = session.Results{Form: result.Form{Limit: result.DefaultLimit}, MaxMessage: 16 << 20}
 	f.Memory = Memory{Restore: true, Bytes: 64 << 20, TTL: time.Hour}

@@ -82,6 +82,7 @@ mcpServers:
     transport: sse
   off: {command: "${UNSET}", args: ["${UNSET}"], max_in_flight: "${UNSET}", timeout: "${UNSET}", disabled: true}
 names: {strategy: host}
+wait_for_servers: 8s
 loop: {rounds: 3, calls: 4, parallel: 5, bytes: 1.txt, timeout: 6s, call_timeout: 7s}
 results: {limit: 1000, max_message: 1MiB}
 memory: {restore: false, bytes: 2MiB, ttl: 3m}
@@ -119,13 +120,14 @@ log: {level: debug, format: json}
 				Timeout: 2 * time.Minute, StartupTimeout: 30 * time.Second, MaxInFlight: 16,
 			},
 		},
-		Names:   config.Names{Strategy: "host"},
-		Loop:    config.Loop{Rounds: 3, Calls: 4, Parallel: 5, Bytes: 8192, Timeout: 6 * time.Second, CallTimeout: 7 * time.Second},
-		Results: session.Results{Form: result.Form{Limit: 1000}, MaxMessage: 1 << 20},
-		Memory:  config.Memory{Bytes: 2 << 20, TTL: 3 * time.Minute},
-		Cache:   cache.Config{Tools: []string{"files__read_*"}, TTL: 30 * time.Second, Bytes: 1 << 20},
-		HTTP:    config.HTTP{MaxBody: 65536, HeaderTimeout: time.Second, DrainTimeout: 2 * time.Minute},
-		Log:     config.Log{Level: "debug", Format: "json"},
+		Names:          config.Names{Strategy: "host"},
+		WaitForServers: 8 * time.Second,
+		Loop:           config.Loop{Rounds: 3, Calls: 4, Parallel: 5, Bytes: 8192, Timeout: 6 * time.Second, CallTimeout: 7 * time.Second},
+		Results:        session.Results{Form: result.Form{Limit: 1000}, MaxMessage: 1 << 20},
+		Memory:         config.Memory{Bytes: 2 << 20, TTL: 3 * time.Minute},
+		Cache:          cache.Config{Tools: []string{"files__read_*"}, TTL: 30 * time.Second, Bytes: 1 << 20},
+		HTTP:           config.HTTP{MaxBody: 65536, HeaderTimeout: time.Second, DrainTimeout: 2 * time.Minute},
+		Log:            config.Log{Level: "debug", Format: "json"},
 	}
 	if diff := cmp.Diff(want, f, ignoreRead); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -45,17 +45,21 @@ func plain(w http.ResponseWriter, status int, text string) {
 }
 
 // readyz says whether requests should be sent here: the servers have been given
-// their time, and we are not about to stop.
+// their time, and we are not about to stop. A line each says what a server is
+// doing.
 func (g *Gateway) readyz(w http.ResponseWriter, r *http.Request) {
 	pace.Refuse(w, r)
+	status, text := http.StatusOK, "ready"
 	switch {
 	case g.draining.Load():
-		plain(w, http.StatusServiceUnavailable, "draining")
+		status, text = http.StatusServiceUnavailable, "draining"
 	case !g.servers.Ready():
-		plain(w, http.StatusServiceUnavailable, "starting")
-	default:
-		plain(w, http.StatusOK, "ready")
+		status, text = http.StatusServiceUnavailable, "starting"
 	}
+	for _, s := range g.Servers() {
+		text += "\n" + s.Label + ": " + string(s.State)
+	}
+	plain(w, status, text)
 }
 
 // refuse answers with an error in the form of the API, and logs it.

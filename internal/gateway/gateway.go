@@ -39,6 +39,8 @@ type Options struct {
 	Log *slog.Logger
 	// Version is our version.
 	Version string
+	// Can is what callers of this process can be asked, by whichever door.
+	Can dragoman.Kind
 }
 
 // Gateway is everything, wired. Make it with [New].
@@ -92,7 +94,8 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	g.startServers(o)
 	g.sessions = session.New(session.Options{
 		Tools:     g.catalog,
-		Settle:    func(ctx context.Context, _ []string) { g.servers.Settle(ctx) },
+		Settle:    func(ctx context.Context, labels []string) { _ = g.servers.Settle(ctx, labels...) },
+		Wait:      file.WaitForServers,
 		Servers:   g.labels,
 		Cache:     cache.New(file.Cache),
 		Upstreams: g.upstreams,
@@ -119,7 +122,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 // startServers starts the configured servers; the demo where there are none.
 func (g *Gateway) startServers(o Options) {
 	so := servers.Options{
-		Name: "dragoman", Version: o.Version, Logger: o.Log, MaxMessage: g.file.Results.MaxMessage,
+		Name: "dragoman", Version: o.Version, Logger: o.Log, MaxMessage: g.file.Results.MaxMessage, Can: o.Can,
 		CallTimeout: g.file.Loop.CallTimeout,
 	}
 	if !g.file.NamesServers() {
@@ -174,7 +177,7 @@ func (g *Gateway) Chat(w http.ResponseWriter, r *http.Request, hooks api.Hooks) 
 }
 
 // Wait waits until each server has listed its tools or failed once, or ctx ends.
-func (g *Gateway) Wait(ctx context.Context) error { return g.servers.Wait(ctx) }
+func (g *Gateway) Wait(ctx context.Context) error { return g.servers.Settle(ctx) }
 
 // Close ends the servers and everything else.
 func (g *Gateway) Close() {

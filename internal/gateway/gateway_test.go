@@ -115,7 +115,7 @@ func TestDrainFinishesStreams(t *testing.T) {
 	eventually(t, "the end to begin", g.draining.Load)
 	w := httptest.NewRecorder()
 	g.Handler().ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/readyz", nil))
-	if w.Code != http.StatusServiceUnavailable || w.Body.String() != "draining\n" {
+	if w.Code != http.StatusServiceUnavailable || !strings.HasPrefix(w.Body.String(), "draining\n") {
 		t.Errorf("readyz: %d %q", w.Code, w.Body)
 	}
 	rest, err := io.ReadAll(r)
@@ -201,12 +201,12 @@ func TestReady(t *testing.T) {
 	}
 	start := time.Now()
 	g := build(t, func(f *config.File) { f.MCPServers = map[string]servers.Config{"hangs": {URL: hanging}} })
-	if code, text := readyz(g); time.Since(start) < 400*time.Millisecond && (code != 503 || text != "starting\n") {
+	if code, text := readyz(g); time.Since(start) < 400*time.Millisecond && (code != 503 || text != "starting\nhangs: starting\n") {
 		t.Errorf("at first: %d %q", code, text)
 	}
 	eventually(t, "readiness", func() bool {
 		code, text := readyz(g)
-		return code == 200 && text == "ready\n"
+		return code == 200 && text == "ready\nhangs: starting\n"
 	})
 	if took := time.Since(start); took < 500*time.Millisecond {
 		t.Errorf("ready after %s", took)

@@ -54,7 +54,7 @@ func beOpened(configs string) {
 		panic(err)
 	}
 	s := New(c, Options{})
-	if err := s.Wait(context.Background()); err != nil {
+	if err := s.Settle(context.Background()); err != nil {
 		panic(err)
 	}
 	list, _ := s.List(context.Background())
@@ -140,7 +140,7 @@ func settle(t *testing.T, s *Set) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := s.Wait(ctx); err != nil {
+	if err := s.Settle(ctx); err != nil {
 		t.Fatal("the servers did not settle")
 	}
 }

@@ -123,33 +123,21 @@ func (s *Set) add(label string, config Config, transport func(context.Context) m
 // returns the same list.
 func (s *Set) List(context.Context) (*dragoman.List, error) { return s.snapshot.Load(), nil }
 
-// Settle waits for servers that are still starting, but no longer than the grace
-// period after the start, or ctx.
-func (s *Set) Settle(ctx context.Context) {
-	if left := s.options.Grace - time.Since(s.started); left > 0 {
-		ctx, cancel := context.WithTimeout(ctx, left)
-		defer cancel()
-		s.wait(ctx)
-	}
-}
-
-// Wait waits until each server has listed its tools or failed once, or ctx ends.
-func (s *Set) Wait(ctx context.Context) error {
-	if !s.wait(ctx) {
-		return context.Cause(ctx)
-	}
-	return nil
-}
-
-func (s *Set) wait(ctx context.Context) bool {
-	for _, c := range s.connections {
+// Settle waits until the servers of these labels, or all where there are none,
+// have listed their tools or failed once. It returns the error of ctx where that
+// ends first. Servers that nobody configured are not waited for.
+func (s *Set) Settle(ctx context.Context, labels ...string) error {
+	for key, c := range s.connections {
+		if len(labels) > 0 && !slices.Contains(labels, key.label) {
+			continue
+		}
 		select {
 		case <-c.settled:
 		case <-ctx.Done():
-			return false
+			return context.Cause(ctx)
 		}
 	}
-	return true
+	return nil
 }
 
 // Ready reports whether every server has listed its tools, has failed, or is

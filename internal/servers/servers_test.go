@@ -35,7 +35,14 @@ func TestServersDoNotWaitForOneAnother(t *testing.T) {
 		if s.Ready() {
 			t.Error("ready before anything happened")
 		}
-		s.Settle(t.Context())
+		soon, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		if err := s.Settle(soon); err != context.DeadlineExceeded {
+			t.Errorf("Settle = %v while some servers hang", err)
+		}
+		if err := s.Settle(soon, "nobody"); err != nil {
+			t.Errorf("waited for a server that nobody configured: %v", err)
+		}
 		first := listed(t, s).Tools
 		tools := first.All()
 		if len(tools) != 15 {
@@ -51,8 +58,7 @@ func TestServersDoNotWaitForOneAnother(t *testing.T) {
 			t.Errorf("from %s to %s: not sorted", tools[0].Server, tools[14].Server)
 		}
 		before := time.Now()
-		s.Settle(t.Context())
-		if listed(t, s).Tools != first || time.Since(before) != 0 {
+		if err := s.Settle(t.Context(), "s01", "s19"); err != nil || listed(t, s).Tools != first || time.Since(before) != 0 {
 			t.Errorf("the second list is another one, or took %s", time.Since(before))
 		}
 		settle(t, s)
@@ -90,17 +96,14 @@ func TestReadyBeforeTheGraceIsOver(t *testing.T) {
 	})
 }
 
-func TestWaitEndsWithItsContext(t *testing.T) {
+func TestSettleEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, nil, builtin(piped(fakemcp.New(fakemcp.Config{Faults: []fakemcp.Fault{{Kind: fakemcp.Hang}}}))))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		start := time.Now()
-		if s.Settle(ctx); time.Since(start) != time.Millisecond {
-			t.Errorf("Settle took %s", time.Since(start))
-		}
-		if err := s.Wait(ctx); err != context.DeadlineExceeded {
-			t.Errorf("Wait = %v", err)
+		if err := s.Settle(ctx); err != context.DeadlineExceeded || time.Since(start) != time.Millisecond {
+			t.Errorf("Settle = %v after %s", err, time.Since(start))
 		}
 	})
 }

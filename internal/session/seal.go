@@ -68,7 +68,9 @@ func (t *sealed) Call(ctx context.Context, call dragoman.Call) (dragoman.Result,
 		opened := *call.Answers
 		var err error
 		if opened.State, opened.Ran, err = t.seal.open(opened.State, bound); err != nil {
-			return refused(err), nil
+			res := refused(err)
+			res.Ran = res.Ran.After(call.Answers)
+			return res, nil
 		}
 		t.seal.held.Take(string(call.Answers.State))
 		call.Answers = &opened

@@ -247,9 +247,12 @@ func logCall(log *slog.Logger, round int, call *dragoman.Call, res *dragoman.Res
 		attrs = append(attrs, "asks", len(res.Asks.Questions))
 	case res.Problem != nil:
 		attrs = append(attrs, "problem", res.Problem.Code)
-		if res.Problem.Err != nil {
-			log.Error("call failed here", append(attrs, "error", res.Problem.Err)...)
+		if panicked, ok := errors.AsType[*dragoman.PanicError](res.Problem); ok {
+			log.Error("call failed here", append(attrs, "error", panicked)...)
 			return
+		}
+		if res.Problem.Err != nil {
+			attrs = append(attrs, "error", res.Problem.Err)
 		}
 	case res.Failed:
 		attrs = append(attrs, "problem", "tool_error")

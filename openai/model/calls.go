@@ -90,20 +90,10 @@ func (a *assembler) add(raw json.RawMessage) error {
 		if len(a.calls) == maxCalls {
 			return fmt.Errorf("more than %d calls", maxCalls)
 		}
-		c = &Call{ID: id, Name: name, Custom: kind == "custom", index: index}
 		if !hasIndex {
-			c.index = len(a.calls)
+			index = len(a.calls)
 		}
-		if id == "" {
-			c.ID, c.minted = mintID("call_"), true
-		}
-		if name == "" && len(a.calls) > 0 {
-			// A call that continues no other and has no name of its own repeats
-			// the name of the one before.
-			c.Name = a.calls[len(a.calls)-1].Name
-		}
-		a.calls = append(a.calls, c)
-		a.cost += callCost
+		c = a.begin(&Call{ID: id, Name: name, Custom: kind == "custom", index: index})
 	} else {
 		c.extendName(name)
 	}
@@ -123,6 +113,21 @@ func (a *assembler) add(raw json.RawMessage) error {
 	}
 	a.cost += c.extra.merge(o)
 	return nil
+}
+
+// begin adds a new call.
+func (a *assembler) begin(c *Call) *Call {
+	if c.ID == "" {
+		c.ID, c.minted = mintID("call_"), true
+	}
+	if c.Name == "" && len(a.calls) > 0 {
+		// A call that continues no other and has no name of its own repeats the name
+		// of the one before.
+		c.Name = a.calls[len(a.calls)-1].Name
+	}
+	a.calls = append(a.calls, c)
+	a.cost += callCost
+	return c
 }
 
 // find returns the call that a delta continues; nil when it begins a new one.
@@ -152,7 +157,7 @@ func (a *assembler) find(index int, hasIndex bool, id, name string, fragment []b
 	}
 	// Some gateways put the next call's arguments behind the complete arguments
 	// of the one before; "{}" alone is a placeholder that the real ones replace.
-	if trimmed := bytes.TrimSpace(fragment); len(trimmed) > 0 && trimmed[0] == '{' && c.shape.closed() && Complete(c.Arguments) {
+	if trimmed := bytes.TrimSpace(fragment); len(trimmed) > 0 && trimmed[0] == '{' && c.shape.closed() && complete(c.Arguments) {
 		if string(bytes.TrimSpace(c.Arguments)) != "{}" {
 			return nil
 		}
@@ -169,8 +174,8 @@ func (c *Call) extendName(piece string) {
 	}
 }
 
-// Complete reports whether args is one whole JSON object.
-func Complete(args []byte) bool {
+// complete reports whether args is one whole JSON object.
+func complete(args []byte) bool {
 	trimmed := bytes.TrimSpace(args)
 	return len(trimmed) > 1 && trimmed[0] == '{' && trimmed[len(trimmed)-1] == '}' && json.Valid(trimmed)
 }

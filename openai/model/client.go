@@ -197,7 +197,8 @@ func (c *Client) idle() time.Duration {
 	return c.Idle
 }
 
-func (c *Client) maxMessage() int64 {
+// Limit returns what may be kept of one answer, in bytes.
+func (c *Client) Limit() int64 {
 	if c.MaxMessage <= 0 {
 		return 16 << 20
 	}

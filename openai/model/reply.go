@@ -59,7 +59,7 @@ func (a *answer) readReply(l Listener) (*Reply, error) {
 	if stream {
 		return a.readStream(body, l)
 	}
-	document, err := readAll(body, a.resp.ContentLength, a.client.maxMessage())
+	document, err := readAll(body, a.resp.ContentLength, a.client.Limit())
 	if err != nil {
 		return nil, err
 	}
@@ -112,12 +112,14 @@ func readAll(body io.Reader, size, limit int64) ([]byte, error) {
 	case err != nil:
 		return nil, cut(err)
 	case n > limit:
-		return nil, tooLarge(limit)
+		return nil, TooLarge(limit)
 	}
 	return b.Bytes(), nil
 }
 
-func tooLarge(limit int64) *Error {
+// TooLarge is the error for an answer of which more than limit bytes would have to be
+// kept.
+func TooLarge(limit int64) *Error {
 	return invalidReply(fmt.Sprintf("is larger than %d bytes", limit), nil)
 }
 

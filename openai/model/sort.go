@@ -64,7 +64,7 @@ func (d *Dialogue) decode(call *Call, finish string) (run dragoman.Call, name, a
 	tool, plan := d.tool(call.Name)
 	if tool == nil {
 		run.Name, run.Problem = clip(call.Name, 80), unknownTool(call.Name, d.ours)
-		if !Complete(call.Arguments) && !call.Custom {
+		if !complete(call.Arguments) && !call.Custom {
 			args = "{}"
 		}
 		return run, validName(call.Name), args
@@ -74,7 +74,7 @@ func (d *Dialogue) decode(call *Call, finish string) (run dragoman.Call, name, a
 		run.Progress = d.Progress(tool)
 	}
 	run.Arguments, _, run.Problem = plan.Decode(args, finish)
-	if !Complete(call.Arguments) {
+	if !complete(call.Arguments) {
 		// The history must hold a JSON object: some upstreams refuse the request
 		// otherwise.
 		args = "{}"

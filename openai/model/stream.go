@@ -34,7 +34,7 @@ type stream struct {
 // readStream takes a stream of chunks apart. It reads on behind finish_reason, for
 // the usage, until [DONE] or the end.
 func (a *answer) readStream(body io.Reader, l Listener) (*Reply, error) {
-	limit := a.client.maxMessage()
+	limit := a.client.Limit()
 	events := sse.NewReader(body, int(limit))
 	s := &stream{reply: &Reply{}, listener: l, limit: limit}
 	for done := false; !done; {
@@ -194,7 +194,7 @@ func (s *stream) outlive(c *Chunk) {
 // keep counts what is held of the stream.
 func (s *stream) keep(size int) error {
 	if s.held += int64(size); s.held > s.limit {
-		return tooLarge(s.limit)
+		return TooLarge(s.limit)
 	}
 	return nil
 }
