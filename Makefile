@@ -62,7 +62,9 @@ fuzz: modules ## each fuzz target for FUZZ_TIME (10m)
 .PHONY: snapshot
 snapshot: modules buildah release-tools ## a whole release, unpublished, and its tests: archives, packages, images (long)
 	PATH="$(CURDIR)/.cache/bin:$$PATH" goreleaser check
-	PATH="$(CURDIR)/.cache/bin:$$PATH" goreleaser release --snapshot --clean --skip=sign,docker
+	@# Without any tag there is no version to count from.
+	GORELEASER_CURRENT_TAG="$$(git describe --tags --abbrev=0 2>/dev/null || echo v0.0.0)" \
+	  PATH="$(CURDIR)/.cache/bin:$$PATH" goreleaser release --snapshot --clean --skip=sign,docker
 	DRAGOMAN_SNAPSHOT=1 $(GO) test -count=1 -timeout 30m ./packaging
 
 .PHONY: notes

@@ -417,7 +417,7 @@ func (a *admission) countExpanded() *Refusal {
 			if sub.Keyword == "$defs" || sub.Keyword == "definitions" {
 				continue // counted where they are used
 			}
-			total = min(total+count(sub.Node), 1<<40)
+			total = min(total+count(sub.Node), 1<<29) // a sum of two fits in 32 bits
 		}
 		counts[n] = total
 		return total
