@@ -232,17 +232,17 @@ func TestSnapshotInstalls(t *testing.T) {
 // build cache has and once from nothing, and wants the same bytes.
 func TestReproducible(t *testing.T) {
 	snapshot(t)
+	archive := exec.Command("git", "archive", "--format=tar", "HEAD")
+	archive.Dir = ".."
+	tree, err := archive.Output()
+	if err != nil {
+		t.Fatalf("git archive: %v", err)
+	}
 	var sums [2][sha256.Size]byte
 	for i := range sums {
 		dir := filepath.Join(t.TempDir(), strings.Repeat("deeper/", i)+"source")
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
-		}
-		archive := exec.Command("git", "archive", "--format=tar", "HEAD")
-		archive.Dir = ".."
-		tree, err := archive.Output()
-		if err != nil {
-			t.Fatalf("git archive: %v", err)
 		}
 		extract := exec.Command("tar", "-x", "-C", dir)
 		extract.Stdin = bytes.NewReader(tree)
