@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/clip"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 )
 
@@ -63,7 +64,7 @@ func (d *Dialogue) decode(call *Call, finish string) (run dragoman.Call, name, a
 	run.Can = d.Can
 	tool, plan := d.tool(call.Name)
 	if tool == nil {
-		run.Name, run.Problem = clip(call.Name, 80), unknownTool(call.Name, d.ours)
+		run.Name, run.Problem = clip.Text(call.Name, 80), unknownTool(call.Name, d.ours)
 		if !complete(call.Arguments) && !call.Custom {
 			args = "{}"
 		}
