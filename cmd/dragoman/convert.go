@@ -152,7 +152,7 @@ and exits with 1 when they cannot be made valid.`,
 		if len(args) == 0 || args[0] == "-" {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		doc, _, err := c.convert(args)
+		_, doc, _, err := c.convert(args)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
