@@ -128,4 +128,3 @@ func (g *Gateway) checked(next http.Handler) http.Handler {
 		}
 	})
 }
-
