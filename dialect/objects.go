@@ -226,7 +226,8 @@ func (c *conversion) writeMapsAsPairs(n *schema.Node) {
 	}
 	pair = c.made(pair, n)
 	members := []schema.Member{{Name: "type", Value: schema.NewString("array")}, {Name: "items", Value: pair}}
-	for from, to := range map[string]string{"minProperties": "minItems", "maxProperties": "maxItems"} {
+	for _, rename := range [][2]string{{"minProperties", "minItems"}, {"maxProperties", "maxItems"}} {
+		from, to := rename[0], rename[1]
 		if limit := n.Get(from); limit != nil {
 			members = append(members, schema.Member{Name: to, Value: limit})
 		}
