@@ -43,8 +43,17 @@ unit: modules peers ## the tests of the packages
 	$(GO) test $(RACE) $$($(GO) list ./... | grep -v /e2e)
 
 .PHONY: e2e
-e2e: modules peers ## real clients and real servers against the real binary
+e2e: modules peers engines ## real clients and real servers against the real binary
 	$(GO) test -count=1 -timeout 15m ./e2e/...
+
+.PHONY: judge
+judge: modules peers engines ## public data judge us; CONTRIBUTING.md says where to get them
+	$(GO) test -count=1 -timeout 6h -v -run '^(TestMaskBench|TestBFCL|TestSchemaSuite|TestJudges|TestDecoded|TestOllamaKeepsTools)$$' ./e2e
+
+.PHONY: fidelity
+fidelity: modules engines ## docs/fidelity.md, with the servers in DRAGOMAN_CORPUS
+	$(GO) run ./bench/fidelity -engines e2e/engines > docs/fidelity.md.new
+	mv docs/fidelity.md.new docs/fidelity.md
 
 .PHONY: bench
 bench: modules ## the table of bench/README.md, measured here and now
@@ -76,6 +85,16 @@ e2e/node_modules/.installed: e2e/package.json e2e/package-lock.json
 	@command -v npm >/dev/null || $(MAKE) --no-print-directory npm
 	cd e2e && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error || { echo "make: the npm packages in e2e/package-lock.json could not be fetched; is there a network, or an npm registry?" >&2; exit 1; }
 	@touch $@
+
+# The engines that "dragoman prove" can ask. Without a C++ compiler llama.cpp is
+# missing, which is said, and the tests that need it skip.
+.PHONY: engines
+engines: e2e/engines/bin/.built
+
+e2e/engines/bin/.built: e2e/engines/package.json e2e/engines/package-lock.json e2e/engines/build.sh $(wildcard e2e/engines/llamacpp/* e2e/ollama/*)
+	@command -v npm >/dev/null || $(MAKE) --no-print-directory npm
+	cd e2e/engines && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error || { echo "make: the npm packages in e2e/engines/package-lock.json could not be fetched; is there a network, or an npm registry?" >&2; exit 1; }
+	@GO="$(GO)" sh e2e/engines/build.sh && touch $@ || echo "make: not every engine could be built; what needs it is skipped" >&2
 
 .PHONY: npm
 npm:

@@ -109,7 +109,7 @@ func (p *Plan) settleInside(x *schema.Node, done []Repair, grade Grade) (*schema
 // where the operator says that it changes nothing may a guess be taken; what a
 // server says of itself is not trusted.
 func GradeOf(tool *dragoman.Tool) Grade {
-	if tool.Effect == dragoman.ReadOnly {
+	if tool.Effect() == dragoman.ReadOnly {
 		return Likely
 	}
 	return Certain

@@ -93,7 +93,7 @@ func TestOneReading(t *testing.T) {
 
 // TestLikelyRepairs guesses only where the call cannot change anything.
 func TestLikelyRepairs(t *testing.T) {
-	if GradeOf(&dragoman.Tool{}) != Certain || GradeOf(&dragoman.Tool{Effect: dragoman.ReadOnly}) != Likely {
+	if GradeOf(&dragoman.Tool{}) != Certain || GradeOf(&dragoman.Tool{Declared: dragoman.ReadOnly}) != Likely {
 		t.Error("a tool that may change something gets guesses, or one that does not gets none")
 	}
 	yes := true

@@ -14,7 +14,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -32,7 +34,11 @@ func Check(b []byte) error {
 	if at, ok := tooDeep(b); ok {
 		return fmt.Errorf("nested deeper than %d levels at byte %d", MaxDepth, at)
 	}
-	d := jsontext.NewDecoder(bytes.NewBuffer(b))
+	c := checkers.Get().(*checker)
+	defer c.put()
+	c.in = *bytes.NewBuffer(b)
+	c.d.Reset(&c.in)
+	d := &c.d
 	if err := d.SkipValue(); err != nil {
 		return readable(err)
 	}
@@ -40,6 +46,21 @@ func Check(b []byte) error {
 		return fmt.Errorf("unexpected data after the JSON value, at byte %d", len(b)-len(skipSpace(rest)))
 	}
 	return nil
+}
+
+// checkers keep what decoders need to find duplicate names.
+var checkers = sync.Pool{New: func() any { return new(checker) }}
+
+type checker struct {
+	d  jsontext.Decoder
+	in bytes.Buffer
+}
+
+// put gives c back without anything of the document.
+func (c *checker) put() {
+	c.in = bytes.Buffer{}
+	c.d.Reset(&c.in)
+	checkers.Put(c)
 }
 
 // readable drops the library's name from its syntax errors.
@@ -119,13 +140,14 @@ func (o *Object) Parse(b []byte) error {
 	})
 }
 
-// known are the names that occur most, as they are spelled.
+// known are the names and texts that occur most, as they are spelled.
 var known = func() map[string]string {
 	names := map[string]string{}
 	for _, name := range []string{
 		"id", "object", "created", "model", "choices", "usage", "system_fingerprint", "service_tier", "obfuscation",
 		"index", "delta", "logprobs", "finish_reason", "role", "content", "refusal", "reasoning_content", "tool_calls",
 		"type", "function", "name", "arguments", "messages", "message", "tools", "stream", "tool_call_id",
+		"system", "user", "assistant", "tool", "stop", "mcp", "auto",
 		"jsonrpc", "method", "params", "result", "error", "_meta", "structuredContent", "isError", "text",
 	} {
 		names[string(Quote(name))] = name
@@ -168,7 +190,7 @@ func (o *Object) Delete(name string) bool {
 
 // Clone returns a copy whose members can be changed apart from o's.
 func (o *Object) Clone() *Object {
-	return &Object{Members: append([]Member(nil), o.Members...)}
+	return &Object{Members: append(make([]Member, 0, len(o.Members)+3), o.Members...)} // most get another
 }
 
 // Append appends the object to dst, without space between its members.
@@ -190,31 +212,48 @@ func (o *Object) Append(dst []byte) []byte {
 }
 
 // Bytes returns the object as a new slice.
-func (o *Object) Bytes() json.RawMessage {
+func (o *Object) Bytes() json.RawMessage { return o.Append(make([]byte, 0, o.size())) }
+
+// size is no less than the length of the object, unless a name has to be escaped.
+func (o *Object) size() int {
 	n := 2
 	for _, m := range o.Members {
-		n += len(m.Name) + len(m.Value) + 4
+		n += max(len(m.Name)+2, len(m.raw)) + len(m.Value) + 2
 	}
-	return o.Append(make([]byte, 0, n))
+	return n
 }
 
-// Split returns what [Object.Append] would append before and behind the value of
-// a member, so that a large value need not be copied. It is ok only where the
-// object has the member.
-func (o *Object) Split(name string) (head, tail []byte, ok bool) {
-	for i := range o.Members {
-		if o.Members[i].Name != name {
+// Parts returns the object in parts, with the parts of values in place of the
+// values of members, so that large ones are not copied.
+func (o *Object) Parts(values map[string][][]byte) [][]byte {
+	size := 2
+	for _, m := range o.Members {
+		size += max(len(m.Name)+2, len(m.raw)) + 2
+		if values[m.Name] == nil {
+			size += len(m.Value)
+		}
+	}
+	var parts [][]byte
+	buf, from := append(make([]byte, 0, size), '{'), 0
+	for i, m := range o.Members {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		if m.raw != nil {
+			buf = append(buf, m.raw...)
+		} else {
+			buf = AppendQuote(buf, m.Name)
+		}
+		buf = append(buf, ':')
+		value := values[m.Name]
+		if value == nil {
+			buf = append(buf, m.Value...)
 			continue
 		}
-		before := Object{Members: append(append([]Member(nil), o.Members[:i]...), Member{Name: name, raw: o.Members[i].raw})}
-		head = before.Bytes()
-		head = head[:len(head)-1] // the brace
-		if behind := (&Object{Members: o.Members[i+1:]}).Bytes(); len(behind) > 2 {
-			return head, append([]byte{','}, behind[1:]...), true
-		}
-		return head, []byte{'}'}, true
+		parts = append(append(parts, buf[from:len(buf):len(buf)]), value...)
+		from = len(buf)
 	}
-	return nil, nil, false
+	return append(parts, append(buf, '}')[from:])
 }
 
 // Elements takes an array apart.
@@ -231,7 +270,11 @@ func AppendElements(dst []json.RawMessage, b []byte) ([]json.RawMessage, error) 
 
 // AppendArray appends an array of raw values to dst.
 func AppendArray(dst []byte, elements []json.RawMessage) []byte {
-	dst = append(dst, '[')
+	n := 2 + len(elements)
+	for _, e := range elements {
+		n += len(e)
+	}
+	dst = append(slices.Grow(dst, n), '[')
 	for i, e := range elements {
 		if i > 0 {
 			dst = append(dst, ',')
@@ -305,6 +348,9 @@ func isHex(c byte) bool {
 
 // Unquote decodes a JSON string literal.
 func Unquote(b []byte) (string, error) {
+	if s, ok := known[string(b)]; ok {
+		return s, nil // costs no allocation
+	}
 	if n := len(b); n >= 2 && b[0] == '"' && b[n-1] == '"' && bytes.IndexByte(b, '\\') < 0 {
 		return string(b[1 : n-1]), nil
 	}
@@ -331,13 +377,21 @@ func Int(b []byte) (int, bool) {
 	return n, err == nil
 }
 
-var errSyntax = errors.New("malformed JSON")
+var (
+	errSyntax = errors.New("malformed JSON")
+	// errAbsent is the one that is no peer's fault: a member that is not there is
+	// read all the time.
+	errAbsent = fmt.Errorf("%w: there is nothing", errSyntax)
+)
 
 // eachPart calls part for each element of the array, or member of the object,
 // that b is. name is nil in arrays.
 func eachPart(b []byte, open, close byte, part func(name, value []byte) error) error {
 	b = skipSpace(b)
-	if len(b) == 0 || b[0] != open {
+	if len(b) == 0 {
+		return errAbsent
+	}
+	if b[0] != open {
 		return fmt.Errorf("%w: want %q", errSyntax, open)
 	}
 	b = skipSpace(b[1:])
