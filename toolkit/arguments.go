@@ -58,7 +58,7 @@ func (b *binding) accept(raw json.RawMessage) (arguments, error) {
 	if b.in.kind == kindObject {
 		b.in.fill(n)
 	}
-	return arguments{node: n, in: b.in, markdown: n.Get(formatField.name).IsString("markdown")}, nil
+	return arguments{node: n, in: b.in, markdown: b.tool.Markdown && n.Get(formatField.name).IsString("markdown")}, nil
 }
 
 // readArguments reads JSON strictly: one value, no duplicate names, valid UTF-8,

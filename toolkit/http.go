@@ -74,6 +74,7 @@ func (s *Server) Handler() (http.Handler, error) {
 	server := func(*http.Request) *sdk.Server { return built }
 	// The SDK's own check of Host is off: it would refuse the hosts that were listed.
 	both := &eras{
+		stepUp: s.stepUp,
 		legacy: sdk.NewStreamableHTTPHandler(server, &sdk.StreamableHTTPOptions{
 			SessionTimeout: sessionIdle, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true, Logger: s.opts.Logger,
 			EventStore: sdk.NewMemoryEventStore(nil),
@@ -86,22 +87,10 @@ func (s *Server) Handler() (http.Handler, error) {
 	return s.guard(both), nil
 }
 
-// SSE serves the HTTP+SSE transport of MCP 2024-11-05, which newer revisions
-// deprecate, behind the same guard as [Server.Handler].
-func (s *Server) SSE() (http.Handler, error) {
-	built, err := s.SDK()
-	if err != nil {
-		return nil, err
-	}
-	return s.guard(sdk.NewSSEHandler(func(*http.Request) *sdk.Server { return built }, &sdk.SSEOptions{
-		DisableLocalhostProtection: true, MaxRequestBodyBytes: maxBody,
-	})), nil
-}
-
 // guard lets through what may use the server.
 func (s *Server) guard(next http.Handler) http.Handler {
 	known := s.opts.HTTP
-	next = known.authenticated(s.counted(next), s.log)
+	next = known.authenticated(s.counted(next), s.logger())
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case s.ctx.Err() != nil:
@@ -186,7 +175,11 @@ func crossOrigin(w http.ResponseWriter, r *http.Request, next http.Handler) {
 // eras sends a request to the handler of its era. A request is modern if its
 // header or its _meta names a protocol version, or if it asks server/discover;
 // see "Dual-era servers" in MCP 2026-07-28.
-type eras struct{ legacy, modern http.Handler }
+type eras struct {
+	legacy, modern http.Handler
+	// stepUp may answer a message itself, and then reports true.
+	stepUp func(http.ResponseWriter, *http.Request, envelope) bool
+}
 
 func (e *eras) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	modern := r.Header.Get("Mcp-Protocol-Version") >= firstModern
@@ -211,6 +204,9 @@ func (e *eras) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			answerError(w, http.StatusNotFound, m.id, jsonrpc.CodeMethodNotFound, "initialize does not exist in this protocol version")
 			return
 		}
+		if e.stepUp(w, r, m) {
+			return
+		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
 	if modern {
@@ -225,7 +221,8 @@ func (e *eras) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type envelope struct {
 	id      []byte
 	method  string
-	version bool // params._meta names a protocol version
+	name    string // of the tool or prompt, or the address of the resource
+	version bool   // params._meta names a protocol version
 }
 
 func readEnvelope(body []byte) envelope {
@@ -237,6 +234,11 @@ func readEnvelope(body []byte) envelope {
 	m.id = o.Get("id")
 	m.method, _ = rawjson.String(o.Get("method"))
 	if params, err := rawjson.ParseObject(o.Get("params")); err == nil {
+		named := "name"
+		if m.method == "resources/read" {
+			named = "uri"
+		}
+		m.name, _ = rawjson.String(params.Get(named))
 		if meta, err := rawjson.ParseObject(params.Get("_meta")); err == nil {
 			m.version = meta.Get("io.modelcontextprotocol/protocolVersion") != nil
 		}

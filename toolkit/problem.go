@@ -17,7 +17,7 @@ import (
 // and the model reads nothing but that id.
 type Refusal struct {
 	// Code is "invalid_arguments", "not_found", "refused", "retry_later",
-	// "timeout" or "too_large".
+	// "timeout", "too_large" or "denied".
 	Code string
 	// Field is the argument that is wrong, if it is one.
 	Field string
@@ -35,6 +35,7 @@ const (
 	codeRetry    = "retry_later"
 	codeTimeout  = "timeout"
 	codeTooLarge = "too_large"
+	codeDenied   = "denied"
 )
 
 // Error returns the text that the model reads.

@@ -47,9 +47,16 @@ func Link(uri, name, description string) sdk.Content {
 	return &sdk.ResourceLink{URI: uri, Name: name, Description: description}
 }
 
-// Embed returns a block with the text of a resource in it.
-func Embed(uri, mimeType, text string) sdk.Content {
-	return &sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: uri, MIMEType: mimeType, Text: text}}
+// Embed returns a block with the contents of a resource in it, text or data, of
+// at most [DefaultResource] bytes. Contents without a MIMEType are text/plain, or
+// application/octet-stream for data that is no text. The error is that of reading
+// [Contents.From], or that there is too much.
+func Embed(uri string, c Contents) (sdk.Content, error) {
+	contents, err := c.bounded(uri, Resource{})
+	if err != nil {
+		return nil, err
+	}
+	return &sdk.EmbeddedResource{Resource: contents}, nil
 }
 
 // A reply is what an author's function returned.

@@ -38,7 +38,7 @@ func ada() member {
 
 func teamServer(t *testing.T, t1 Tool, out team) func(arguments string) outcome {
 	s := newServer(t, Options{})
-	t1.Name, t1.Description, t1.Hints = "get_team", "A team.", reading
+	t1.Name, t1.Description, t1.Hints, t1.Markdown = "get_team", "A team.", reading, true
 	Add(s, t1, func(context.Context, struct{}) (team, error) { return out, nil })
 	session := dial(t, s, legacy, nil)
 	return func(arguments string) outcome { return call(t, session, "get_team", arguments) }
@@ -97,7 +97,7 @@ func TestDeepMarkdown(t *testing.T) {
 		Size int    `json:"size"`
 		Kids []tree `json:"kids,omitempty"`
 	}
-	Add(s, Tool{Name: "get_tree", Description: "x", Hints: reading}, func(context.Context, struct{}) (tree, error) {
+	Add(s, Tool{Name: "get_tree", Description: "x", Hints: reading, Markdown: true}, func(context.Context, struct{}) (tree, error) {
 		return tree{"a", 1, []tree{{"b", 2, []tree{{"c", 3, []tree{{"d", 4, nil}, {"e", 5, []tree{{"f", 6, nil}}}}}}}}}, nil
 	})
 	got := call(t, dial(t, s, legacy, nil), "get_tree", `{"response_format":"markdown"}`)
@@ -120,12 +120,12 @@ func TestSummary(t *testing.T) {
 	s := newServer(t, Options{})
 	long := strings.Repeat("x", 900)
 	make1 := func(context.Context, struct{}) (report, error) { return report{[]string{"a", "b"}}, nil }
-	Add(s, Tool{Name: "get_report", Description: "x", Hints: reading}, make1)
+	Add(s, Tool{Name: "get_report", Description: "x", Hints: reading, Markdown: true}, make1)
 	Add(s, Tool{Name: "get_marks", Description: "x", Hints: reading}, func(context.Context, struct{}) (report, error) {
 		return report{[]string{"<b> & 'c'"}}, nil
 	})
 	Add(s, Tool{Name: "get_summary", Description: "x", Hints: reading, SummaryOnly: true}, make1)
-	Add(s, Tool{Name: "get_long", Description: "x", Hints: reading, Characters: 2000}, func(context.Context, struct{}) (report, error) {
+	Add(s, Tool{Name: "get_long", Description: "x", Hints: reading, Markdown: true, Characters: 2000}, func(context.Context, struct{}) (report, error) {
 		return report{[]string{long, long, long}}, nil
 	})
 	session := dial(t, s, legacy, nil)
@@ -251,7 +251,7 @@ func TestList(t *testing.T) {
 			for i := range 150 {
 				all = append(all, book{fmt.Sprintf("b%d", i), strings.Repeat("t", length)})
 			}
-			AddList(s, Tool{Name: "list_books", Title: "Books", Description: "x", Hints: reading, Examples: []Example{{"All", `{}`}}},
+			AddList(s, Tool{Name: "list_books", Title: "Books", Description: "x", Hints: reading, Markdown: true, Examples: []Example{{"All", `{}`}}},
 				func(_ context.Context, q struct {
 					Word string `json:"word,omitempty"`
 				}, p Page) (Listing[book], error) {

@@ -31,7 +31,7 @@ func (s *Server) serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 	if err != nil {
 		return err
 	}
-	err = server.Run(ctx, draining{&sdk.IOTransport{Reader: in, Writer: out}})
+	err = server.Run(asOwner(ctx), draining{&sdk.IOTransport{Reader: in, Writer: out}})
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errClosed), err == nil, errors.Is(err, io.EOF):
 		return nil
