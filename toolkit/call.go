@@ -162,7 +162,7 @@ func (c *crash) Error() string { return fmt.Sprintf("panic: %v", c.value) }
 
 // judge decides what the caller may know of an error, and logs the rest.
 func (s *Server) judge(ctx context.Context, j job, e *entry, err error) error {
-	if r, ok := errors.AsType[*Refusal](err); ok {
+	if r, ok := refusalIn(err); ok {
 		e.outcome = r.Code
 		return r
 	}

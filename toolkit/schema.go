@@ -148,7 +148,7 @@ var typeWords = map[kind]string{
 
 func (w *writer) shape(s *shape, r rules, nullable bool) {
 	if s.kind == kindCustom {
-		w.custom(s, r)
+		w.custom(s, r, nullable)
 		return
 	}
 	w.begin()
@@ -245,7 +245,14 @@ func (w *writer) members(fields []*field) {
 
 // custom writes an author's own schema, with a description from the place if it
 // has none.
-func (w *writer) custom(s *shape, r rules) {
+func (w *writer) custom(s *shape, r rules, nullable bool) {
+	if nullable {
+		w.begin()
+		w.raw("anyOf", "["+string(s.custom)+`,{"type":"null"}]`)
+		w.said(r)
+		w.end()
+		return
+	}
 	if r.desc != "" {
 		if o, err := rawjson.ParseObject(s.custom); err == nil && o.Get("description") == nil {
 			o.Set("description", rawjson.Quote(r.desc))
