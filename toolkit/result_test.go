@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -387,5 +388,43 @@ func TestListMistakes(t *testing.T) {
 	}
 	if _, ok := errors.AsType[*Refusal](err); ok {
 		t.Error("a mistake of the author is told to the model")
+	}
+}
+
+// TestTotal holds text and structured data together to a limit, with summaries,
+// Markdown and plain results, at any length.
+func TestTotal(t *testing.T) {
+	for _, tt := range []struct{ characters, total int }{{25_000, 0}, {25_000, 25_000}, {1000, 2000}, {2000, 3000}, {5000, 2000}} {
+		for _, lines := range []int{0, 10, 40, 300, 3000} {
+			s := newServer(t, Options{Characters: tt.characters, Total: tt.total})
+			make1 := func(context.Context, struct{}) (report, error) {
+				return report{slices.Repeat([]string{strings.Repeat("ü", 97)}, lines)}, nil
+			}
+			Add(s, Tool{Name: "get_report", Description: "x", Hints: reading, Markdown: true}, make1)
+			Add(s, Tool{Name: "get_summary", Description: "x", Hints: reading, SummaryOnly: true}, make1)
+			Add(s, Tool{Name: "get_plain", Description: "x", Hints: reading, Markdown: true}, func(context.Context, struct{}) (team, error) {
+				return team{Members: slices.Repeat([]member{ada()}, lines)}, nil
+			})
+			session := dial(t, s, legacy, nil)
+			most := max(tt.total, 2*tt.characters)
+			if tt.total > 0 {
+				most = tt.total
+			}
+			for _, arguments := range []string{`{}`, `{"response_format":"markdown"}`} {
+				for _, tool := range []string{"get_report", "get_summary", "get_plain"} {
+					if tool == "get_summary" && arguments != `{}` {
+						continue
+					}
+					got := call(t, session, tool, arguments)
+					text, data := utf8.RuneCountInString(got.text), utf8.RuneCountInString(got.data)
+					if got.failed || text > tt.characters+1 || data > tt.characters || text+data > most+1 { // a line break joins the blocks here
+						t.Errorf("%+v, %d lines, %s %s: text of %d and data of %d characters: %.200s", tt, lines, tool, arguments, text, data, got.text)
+					}
+				}
+			}
+		}
+	}
+	if err := newServer(t, Options{Total: 1999}).Validate(); err == nil {
+		t.Error("a Total that nothing fits: no error")
 	}
 }

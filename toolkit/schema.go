@@ -283,14 +283,16 @@ func (s *shape) checkDefaults(seen map[*shape]bool, path string) error {
 		if f.at.rules.fallback != nil {
 			values = append([]json.RawMessage{f.at.rules.fallback}, values...)
 		}
-		if len(values) == 0 || f.at.of.name != "" {
+		if f.at.of.name != "" {
 			continue
 		}
-		w := writer{input: true}
-		w.place(f.at)
-		v := schema.NewValidator(w.out)
 		for _, value := range values {
-			if bad := v.Validate(value); len(bad) > 0 {
+			if n, err := schema.Parse(value); err == nil && f.at.fits(n, true) == fine {
+				continue
+			}
+			w := writer{input: true}
+			w.place(f.at)
+			if bad := schema.NewValidator(w.out).Validate(value); len(bad) > 0 {
 				return fmt.Errorf("%s: default or example %s breaks the field's own rules: %s", at, value, bad[0])
 			}
 		}

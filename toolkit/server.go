@@ -50,9 +50,14 @@ type Options struct {
 
 	// Timeout is the time limit of a call. Zero: 30 seconds.
 	Timeout time.Duration
-	// Characters is the length limit of one result's text, at least 1,000. Zero:
-	// 25,000. Longer results are cut by structure and say so.
+	// Characters is the length limit of one result's text, all blocks together,
+	// and of its structured data, at least 1,000. Zero: 25,000. Longer results are
+	// cut by structure and say so.
 	Characters int
+	// Total is the length limit of text and structured data together, at least
+	// 2,000, for clients that hand both to a model. Zero: twice Characters, since
+	// most hand over one of the two.
+	Total int
 	// Rate limits all calls together, and UserRate those of any one caller. Zero:
 	// no limit.
 	Rate, UserRate Rate
@@ -138,6 +143,9 @@ func NewServer(o Options) *Server {
 	}
 	if s.opts.Characters < minCharacters {
 		s.problems = append(s.problems, fmt.Errorf("Options.Characters is %d; results need at least %d", s.opts.Characters, minCharacters))
+	}
+	if o.Total != 0 && o.Total < 2*minCharacters {
+		s.problems = append(s.problems, fmt.Errorf("Options.Total is %d; text and data together need at least %d", o.Total, 2*minCharacters))
 	}
 	if s.opts.Timeout < 0 {
 		s.problems = append(s.problems, errors.New("Options.Timeout is negative"))

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,8 +43,9 @@ type Tool struct {
 	Rate Rate
 	// UserRate limits the calls of this tool by any one caller.
 	UserRate Rate
-	// Characters is the length limit of a result's text. Zero: that of the server.
-	Characters int
+	// Characters is the length limit of a result's text and of its data, and Total
+	// that of both together. Zero: those of the server.
+	Characters, Total int
 	// Advice tells how to get less, when a result had to be cut. Empty: made
 	// from the names of the arguments.
 	Advice string
@@ -109,6 +111,7 @@ type binding struct {
 	budget     *budget
 	timeout    time.Duration
 	characters int
+	total      int
 	page       pageKind
 	problems   []error
 }
@@ -123,6 +126,10 @@ func newBinding(s *Server, t Tool, in, out reflect.Type) *binding {
 	b := &binding{server: s, tool: t, budget: newBudget(t.Rate, t.UserRate)}
 	b.timeout = cmp.Or(t.Timeout, s.opts.Timeout)
 	b.characters = cmp.Or(t.Characters, s.opts.Characters)
+	b.total = cmp.Or(t.Total, s.opts.Total, 2*b.characters)
+	if t.Total != 0 && t.Total < 2*minCharacters {
+		b.fail("Total is %d; text and data together need at least %d", t.Total, 2*minCharacters)
+	}
 	if t.Characters != 0 && t.Characters < minCharacters {
 		b.fail("Characters is %d; results need at least %d", t.Characters, minCharacters)
 	}
@@ -206,10 +213,7 @@ func (b *binding) schemas() {
 		b.fail(`arguments: the schema must have "type":"object" at its root`)
 		return
 	}
-	b.accepts = schema.NewValidator(b.input)
-	if unchecked := b.accepts.Unchecked(); len(unchecked) > 0 {
-		b.fail("arguments: %s", strings.Join(unchecked, "; "))
-	}
+	b.accepts = b.validator("arguments", b.in, b.input)
 	if b.out == nil {
 		return
 	}
@@ -225,11 +229,43 @@ func (b *binding) schemas() {
 	}
 	b.output = b.out.schema(false)
 	if b.out.constrained(map[*shape]bool{}) {
-		b.delivers = schema.NewValidator(b.output)
-		if unchecked := b.delivers.Unchecked(); len(unchecked) > 0 {
-			b.fail("result: %s", strings.Join(unchecked, "; "))
+		b.delivers = b.validator("result", b.out, b.output)
+	}
+}
+
+// validator judges by a schema. It is compiled when it is first needed, since that
+// takes longer than everything else about a tool; one that the toolkit wrote
+// itself can always be compiled, and one that an author wrote is tried at once.
+func (b *binding) validator(what string, s *shape, text json.RawMessage) *schema.Validator {
+	v := schema.NewValidator(text)
+	if s.handwritten(map[*shape]bool{}) {
+		if unchecked := v.Unchecked(); len(unchecked) > 0 {
+			b.fail("%s: %s", what, strings.Join(unchecked, "; "))
 		}
 	}
+	return v
+}
+
+// handwritten reports whether an author wrote part of a schema.
+func (s *shape) handwritten(seen map[*shape]bool) bool {
+	if seen[s] {
+		return false
+	}
+	seen[s] = true
+	if s.kind == kindCustom || s.item != nil && s.item.of.handwritten(seen) {
+		return true
+	}
+	return slices.ContainsFunc(s.fields, func(f *field) bool { return f.at.of.handwritten(seen) })
+}
+
+// plainly reports whether an example fits for certain.
+func (b *binding) plainly(n *schema.Node) bool {
+	if b.in.kind != kindObject || (&place{of: b.in}).fits(n, true) != fine {
+		return false
+	}
+	finer := true
+	b.in.finer(n, "arguments", func(string, string) { finer = false })
+	return finer
 }
 
 // unnamed is a copy of a root that gets more members than its type has. A type
@@ -257,7 +293,7 @@ func (b *binding) checkExamples() {
 			b.fail("example %s: Ask does not say what it is good for", e.Arguments)
 		}
 		n, err := readArguments([]byte(e.Arguments))
-		if err == nil {
+		if err == nil && !b.plainly(n) {
 			err = b.fit(n)
 		}
 		if err != nil {
