@@ -16,6 +16,7 @@ import (
 // A CommandLine is how a server is to be served. [Flags] makes one.
 type CommandLine struct {
 	http, audit, keys string
+	cert, certKey     string
 	hosts, origins    words
 	version, check    bool
 	newKey, rights    string
@@ -52,6 +53,8 @@ func Flags(flags *flag.FlagSet) *CommandLine {
 	flags.Var(&c.origins, "origin", "the `origin` of a web page that may use the server, such as https://inspector.example (may be repeated)")
 	flags.StringVar(&c.audit, "audit", "-", "`file` that gets a line for each call; - is standard error, off is none")
 	flags.StringVar(&c.keys, "keys", "", "`file` of API keys that may use the server over HTTP, each for its user")
+	flags.StringVar(&c.cert, "tls-cert", "", "`file` of a certificate, to serve https; read again when it changes")
+	flags.StringVar(&c.certKey, "tls-key", "", "`file` of the certificate's key")
 	flags.StringVar(&c.newKey, "new-key", "", "make an API key for this `user`, add it to the file of --keys, print it, and end")
 	flags.StringVar(&c.rights, "rights", "", "what the new key may do, such as tickets:read,tickets:write or * for `everything`; nothing that needs a right without it")
 	flags.IntVar(&c.days, "days", 0, "the new key expires after so many `days`; 0 is never")
@@ -116,7 +119,7 @@ func (c *CommandLine) Run(ctx context.Context, s *Server, in io.Reader, out, err
 		return nil
 	}
 	if c.http != "" {
-		err = s.listen(ctx, c.http, errs)
+		err = s.listen(ctx, c, errs)
 	} else {
 		err = s.ServeStdio(ctx, in, out)
 	}

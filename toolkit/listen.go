@@ -50,8 +50,8 @@ func (s *Server) finish(ctx context.Context) error {
 var errUnguarded = errors.New("refusing to serve beyond this machine without authentication: set MCP_TOKEN, or give --keys")
 
 // listen serves over HTTP until ctx ends, and then lets calls under way end.
-func (s *Server) listen(ctx context.Context, address string, errs io.Writer) error {
-	address, err := loopbackByDefault(address)
+func (s *Server) listen(ctx context.Context, line *CommandLine, errs io.Writer) error {
+	address, err := loopbackByDefault(line.http)
 	if err != nil {
 		return err
 	}
@@ -62,11 +62,11 @@ func (s *Server) listen(ctx context.Context, address string, errs io.Writer) err
 	if err != nil {
 		return err
 	}
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	l, scheme, err := line.listener(ctx, address)
 	if err != nil {
-		return fmt.Errorf("listen: %w", err)
+		return err
 	}
-	fmt.Fprintf(errs, "%s: serving MCP at http://%s/mcp (and /sse for old clients)\n", s.name, l.Addr())
+	fmt.Fprintf(errs, "%s: serving MCP at %s://%s/mcp (and /sse for old clients)\n", s.name, scheme, l.Addr())
 	server := &http.Server{
 		Handler:           routes,
 		ReadHeaderTimeout: 10 * time.Second,
