@@ -142,7 +142,7 @@ func (h HTTP) authenticated(next http.Handler, log *slog.Logger) http.Handler {
 func (o *OAuth) check(ctx context.Context, token string, r *http.Request, log *slog.Logger) (*auth.TokenInfo, error) {
 	info, err := o.Verify(ctx, token, r)
 	if err == nil && (info == nil || info.UserID == "") {
-		err = errors.New("Verify returned a token without a UserID")
+		err = errors.New("the token has no UserID")
 	}
 	switch {
 	case errors.Is(err, auth.ErrInvalidToken):

@@ -138,7 +138,7 @@ func callerOf(ctx context.Context, extra *sdk.RequestExtra) Caller {
 func checkRequires(needed []string) error {
 	for _, n := range needed {
 		if err := right.Check(n); err != nil {
-			return fmt.Errorf("Requires: %w", err)
+			return fmt.Errorf("cannot require this: %w", err)
 		}
 	}
 	return nil

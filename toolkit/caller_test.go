@@ -147,7 +147,7 @@ func TestRightsMisspelt(t *testing.T) {
 	Add(s, Tool{Name: "show_all", Description: "x", Hints: reading, Requires: []string{"tickets:*"}}, func(context.Context, struct{}) (Text, error) { return "", nil })
 	AddResource(s, Resource{URI: "a://b", Name: "b", Requires: []string{"a b"}}, func(context.Context) (Contents, error) { return Contents{}, nil })
 	err := s.Validate()
-	for _, want := range []string{`tool "show_caller": Requires: right "write": a right is kind:what`, `tool "show_all": Requires: right "tickets:*": a pattern`, `resource "a://b": Requires:`} {
+	for _, want := range []string{`tool "show_caller": cannot require this: right "write": a right is kind:what`, `tool "show_all": cannot require this: right "tickets:*": a pattern`, `resource "a://b": cannot require this:`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)
 		}

@@ -118,7 +118,7 @@ func TestCalls(t *testing.T) {
 		case "404":
 			http.Error(w, "no ticket 404", 404)
 		case "401":
-			http.Error(w, "secret-7", 401)
+			http.Error(w, "secret-7", http.StatusUnauthorized)
 		case "429":
 			w.Header().Set("Retry-After", "7")
 			w.WriteHeader(429)
@@ -131,9 +131,9 @@ func TestCalls(t *testing.T) {
 		case "empty":
 			w.WriteHeader(204)
 		case "away":
-			http.Redirect(w, r, "http://localhost:1/", 307)
+			http.Redirect(w, r, "http://localhost:1/", http.StatusTemporaryRedirect)
 		case "moved":
-			http.Redirect(w, r, "/v1/tickets/text", 307)
+			http.Redirect(w, r, "/v1/tickets/text", http.StatusTemporaryRedirect)
 		case "binary":
 			w.Header().Set("Content-Type", "image/png")
 			w.Write([]byte{0x89, 0xff})
