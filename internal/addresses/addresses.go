@@ -67,3 +67,20 @@ func Public(addr netip.Addr) bool {
 	}
 	return true
 }
+
+// metadata are the addresses at which a machine is told about itself: link-local
+// ones, which hold the metadata services of most clouds, and those of Azure,
+// Alibaba, Oracle and Amazon that lie elsewhere.
+var metadata = prefixes("169.254.0.0/16", "fe80::/10", "168.63.129.16/32", "100.100.100.200/32", "192.0.0.192/32", "fd00:ec2::254/128")
+
+// Metadata reports whether an address is link-local or that of a cloud's metadata
+// service, which nobody's server is.
+func Metadata(addr netip.Addr) bool {
+	plain := addr.Unmap().WithZone("")
+	for _, block := range metadata {
+		if block.Contains(plain) {
+			return true
+		}
+	}
+	return false
+}
