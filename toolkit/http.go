@@ -4,18 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"net"
 	"net/http"
-	"net/netip"
-	"net/url"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/dragoman-mcp/dragoman/internal/origin"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 )
 
@@ -89,17 +85,24 @@ func (s *Server) Handler() (http.Handler, error) {
 
 // guard lets through what may use the server.
 func (s *Server) guard(next http.Handler) http.Handler {
-	known := s.opts.HTTP
-	next = known.authenticated(s.counted(next), s.logger())
+	known := &origin.Guard{
+		Hosts: s.opts.HTTP.Hosts, Origins: s.opts.HTTP.Origins,
+		Methods: "GET, POST, DELETE",
+		Headers: "Authorization, Content-Type, Accept, Last-Event-ID, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name",
+		Expose:  "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate",
+	}
+	next = s.opts.HTTP.authenticated(s.counted(next), s.logger())
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case s.ctx.Err() != nil:
 			http.Error(w, "the server is closed", http.StatusServiceUnavailable)
-		case !known.host(r.Host):
+		case !known.Host(r):
 			http.Error(w, "forbidden: unknown Host", http.StatusForbidden)
-		case known.listed(r.Header.Get("Origin")):
-			crossOrigin(w, r, next)
-		case !sameOrigin(r):
+		case known.Listed(r):
+			if !known.Share(w, r) {
+				next.ServeHTTP(w, r)
+			}
+		case !origin.Own(r):
 			http.Error(w, "forbidden: foreign Origin", http.StatusForbidden)
 		default:
 			next.ServeHTTP(w, r)
@@ -118,58 +121,6 @@ func (s *Server) counted(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-// host tells whether a Host header names this machine or a host that the
-// operator listed, with any port.
-func (h HTTP) host(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	host = strings.Trim(host, "[]")
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	if addr, err := netip.ParseAddr(host); err == nil && addr.IsLoopback() {
-		return true
-	}
-	return slices.ContainsFunc(h.Hosts, func(known string) bool { return strings.EqualFold(known, host) })
-}
-
-// listed tells whether the operator allowed a web page's origin.
-func (h HTTP) listed(origin string) bool {
-	return origin != "" && slices.ContainsFunc(h.Origins, func(known string) bool { return strings.EqualFold(known, origin) })
-}
-
-// sameOrigin refuses what a browser says comes from another site.
-// [http.CrossOriginProtection] lets every GET pass; MCP wants the Origin of
-// those checked as well, because a GET opens a stream.
-func sameOrigin(r *http.Request) bool {
-	if http.NewCrossOriginProtection().Check(r) != nil {
-		return false
-	}
-	origin := r.Header.Get("Origin")
-	if origin == "" {
-		return true
-	}
-	u, err := url.Parse(origin)
-	return err == nil && strings.EqualFold(u.Host, r.Host)
-}
-
-// crossOrigin tells a browser that an allowed page may read the answer.
-func crossOrigin(w http.ResponseWriter, r *http.Request, next http.Handler) {
-	h := w.Header()
-	h.Set("Access-Control-Allow-Origin", r.Header.Get("Origin"))
-	h.Add("Vary", "Origin")
-	h.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate")
-	if r.Method == http.MethodOptions {
-		h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
-		h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept, Last-Event-ID, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name")
-		h.Set("Access-Control-Max-Age", "600")
-		w.WriteHeader(http.StatusNoContent)
-		return
-	}
-	next.ServeHTTP(w, r)
 }
 
 // eras sends a request to the handler of its era. A request is modern if its
