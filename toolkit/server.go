@@ -69,8 +69,9 @@ type Options struct {
 	// to standard error.
 	Logger *slog.Logger
 	// Audit receives one JSON line for each call: time, server, tool, outcome,
-	// caller, user, key, client, session, a digest of the arguments, duration. Nil: none, except by
-	// [Main], which writes to standard error or to the file of --audit.
+	// caller, user, key, client, session, a digest of the arguments, duration. Nil:
+	// none, except by [Main], which writes to standard error or to the file of
+	// --audit.
 	Audit io.Writer
 
 	// ClientLog announces that clients may receive log messages, see [Log]. MCP
@@ -248,7 +249,8 @@ func each(about string, err error) []error {
 
 // SDK returns the official SDK's server that carries this one, for what the
 // toolkit has no word for. What is added to it directly has none of the
-// toolkit's care. The error is that of [Server.Validate].
+// toolkit's care. Whoever connects to it directly is nobody in particular, unless
+// the context says otherwise, see [As]. The error is that of [Server.Validate].
 func (s *Server) SDK() (*sdk.Server, error) {
 	s.mu.Lock()
 	if s.built == nil && len(s.problems) == 0 && s.host == nil {
