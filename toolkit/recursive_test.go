@@ -2,7 +2,11 @@ package toolkit
 
 import (
 	"context"
+	"reflect"
+	"strings"
 	"testing"
+
+	"github.com/dragoman-mcp/dragoman/schema"
 )
 
 // A part contains parts, and has rules of its own at the root.
@@ -36,5 +40,21 @@ func TestRecursiveRoot(t *testing.T) {
 		if got := call(t, session, "copy_part", arguments); !got.failed || got.text != want {
 			t.Errorf("%s: %+v, want %s", arguments, got, want)
 		}
+	}
+}
+
+// TestSchemaThatCannotBeChecked refuses everything rather than letting it pass.
+func TestSchemaThatCannotBeChecked(t *testing.T) {
+	s, err := shapeOf(reflect.TypeFor[part](), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &binding{in: s, accepts: schema.NewValidator([]byte(`{"$defs":{"a":{},"a":{}}}`))}
+	if _, err := b.accept([]byte(`{"name":"x","grade":"a"}`)); err == nil || !strings.Contains(err.Error(), "cannot check") {
+		t.Errorf("arguments: %v", err)
+	}
+	b = &binding{out: s, delivers: b.accepts, characters: 1000, total: 2000}
+	if res, err := b.deliver(reply{value: part{Name: "x", Grade: "a"}}, false); err == nil {
+		t.Errorf("result: %v", res)
 	}
 }

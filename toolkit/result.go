@@ -105,6 +105,9 @@ func (b *binding) deliver(r reply, markdown bool) (*sdk.CallToolResult, error) {
 		cut = true
 	}
 	if b.delivers != nil {
+		if unchecked := b.delivers.Unchecked(); len(unchecked) > 0 {
+			return nil, fmt.Errorf("the result cannot be checked: %s", unchecked[0])
+		}
 		if bad := b.delivers.Validate(data); len(bad) > 0 {
 			return nil, fmt.Errorf("the result breaks its own schema: %v", bad[0])
 		}

@@ -233,12 +233,17 @@ func (b *binding) schemas() {
 	}
 }
 
+// largeSchema is the length from which a schema is tried at once: it may be beyond
+// what a validator takes.
+const largeSchema = 16 << 10
+
 // validator judges by a schema. It is compiled when it is first needed, since that
-// takes longer than everything else about a tool; one that the toolkit wrote
-// itself can always be compiled, and one that an author wrote is tried at once.
+// takes longer than everything else about a tool. One that an author wrote, or
+// that is large, is tried at once. Should another turn out not to compile, every
+// call is refused: see fit.
 func (b *binding) validator(what string, s *shape, text json.RawMessage) *schema.Validator {
 	v := schema.NewValidator(text)
-	if s.handwritten(map[*shape]bool{}) {
+	if len(text) > largeSchema || s.handwritten(map[*shape]bool{}) {
 		if unchecked := v.Unchecked(); len(unchecked) > 0 {
 			b.fail("%s: %s", what, strings.Join(unchecked, "; "))
 		}
