@@ -23,7 +23,7 @@ var layers = [][]string{
 	{"dialect", "result", "mcp", "toolsettest"},
 	{"openai/memory"},
 	{"openai/model"},
-	{"openai", "lint", "toolkit"},
+	{"openai", "lint", "toolkit", "internal/prove"},
 	{"internal/store", "internal/safehttp", "internal/telemetry", "internal/caller", "internal/demo", "internal/fakemcp"},
 	{"internal/credential", "internal/upstream"},
 	{"internal/servers"},
@@ -38,7 +38,7 @@ var layers = [][]string{
 }
 
 // outside are programs and tests that may import anything.
-var outside = []string{"e2e", "bench", "examples", "mcp/conformance"}
+var outside = []string{"e2e", "bench", "examples", "mcp/conformance", "packaging"}
 
 // only says which packages alone may import a module.
 var only = map[string][]string{
