@@ -110,8 +110,8 @@ func join(at, name string) string {
 func (b *binding) fit(n *schema.Node) error {
 	var said []string
 	// A schema that cannot be compiled would let everything pass.
-	if unchecked := b.accepts.Unchecked(); len(unchecked) > 0 {
-		return fmt.Errorf("the server cannot check them: %s", unchecked[0])
+	if !b.accepts.Compiles() {
+		return fmt.Errorf("the server cannot check them: %s", strings.Join(b.accepts.Unchecked(), "; "))
 	}
 	wrong := map[string]bool{} // places that were told already
 	for _, v := range b.accepts.ValidateNode(n) {

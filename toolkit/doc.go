@@ -55,8 +55,8 @@
 //	header    x-mcp-header: the client repeats the argument in an HTTP header
 //	md        Markdown: "name", "id", "time", "millis", or "-" for nothing
 //
-// The formats date-time, date, email, uri, uuid, ipv4 and ipv6 are enforced. An
-// [Optional] tells absent, null and zero apart. A type whose JSON is its own
+// The formats of JSON Schema, such as date-time, date, email, uri and uuid, are
+// enforced. An [Optional] tells absent, null and zero apart. A type whose JSON is its own
 // business says its schema itself: see [Schemer]. [Check] holds any value to its
 // tags.
 //

@@ -28,7 +28,7 @@ func (p *place) fits(n *schema.Node, input bool) verdict {
 	if n.Kind() == schema.Null {
 		return verdictOf(p.nullable || s.kind == kindAnything)
 	}
-	if s.kind == kindCustom || r.factor != "" || r.unique || s.name != "" && r.constrains() {
+	if s.kind == kindCustom || s.kind == kindTime || r.format != "" || r.factor != "" || r.unique || s.name != "" && r.constrains() {
 		return unknown
 	}
 	switch s.kind {
@@ -40,8 +40,6 @@ func (p *place) fits(n *schema.Node, input bool) verdict {
 		return p.fitsItems(n, schema.Array, len(n.Items()), input)
 	case kindText:
 		return verdictOf(n.Kind() == schema.String && r.fitsText(n.Text()))
-	case kindTime:
-		return verdictOf(n.Kind() == schema.String)
 	case kindBoolean:
 		if len(r.enum) > 0 {
 			return unknown

@@ -58,7 +58,7 @@ func ExampleOptional() {
 
 func ExampleCheck() {
 	fmt.Println(toolkit.Check(Trip{City: "Rome", Class: "third", Seats: 12, Email: "ada"}))
-	// Output: class: expected one of 'first', 'second', got "third"; seats: expected a number of at most 9, got 12; email: expected an email address.
+	// Output: class: expected one of 'first', 'second', got "third"; email: expected an email address, got "ada"; seats: expected a number of at most 9, got 12.
 }
 
 func ExampleInvalid_several() {

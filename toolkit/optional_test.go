@@ -39,7 +39,7 @@ func TestOptional(t *testing.T) {
 		`{"id":1,"title":null,"votes":0}`:           `title="" votes=0 tags=false due=false`,
 		`{"id":1,"title":"x","tags":[],"due":null}`: `title="x" votes=5 tags=true due=true`,
 		`{"id":1,"votes":null}`:                     "Invalid arguments for update_ticket: votes: expected integer, got null; leave the property out instead.",
-		`{"id":1,"title":"","due":"soon","tags":[{"name":"green"}]}`: `Invalid arguments for update_ticket: tags.0.name: expected one of 'red', 'blue', got "green"; title: expected at least 1 characters, got ""; due: expected a date such as 2024-01-15.`,
+		`{"id":1,"title":"","due":"soon","tags":[{"name":"green"}]}`: `Invalid arguments for update_ticket: due: expected a date such as 2024-01-15, got "soon"; tags.0.name: expected one of 'red', 'blue', got "green"; title: expected at least 1 characters, got "".`,
 	} {
 		if got := call(t, session, "update_ticket", arguments); got.text != want {
 			t.Errorf("%s:\n got %s\nwant %s", arguments, got.text, want)
@@ -104,7 +104,7 @@ func TestAllWrongFieldsAtOnce(t *testing.T) {
 	session := dial(t, s, legacy, nil)
 	got := call(t, session, "send_mail", `{"to":["x","a@b.example","y"],"from":"z","day":"tomorrow!!!","at":"noon","via":"here","size":9223372036854775808,"huge":1e40,"count":6,"kind":"c","more":1}`)
 	for _, want := range []string{
-		"to.0: expected an email address", "to.2: expected an email address", "from: expected an email address", "day: expected at most 10 characters",
+		"to.0: expected an email address", "to.2: expected an email address", "from: expected an email address", "day: expected ",
 		"at: expected a date and time such as", "via: expected Addr: ParseAddr", "size: expected an integer that int64 can hold", "huge: expected an integer that uint64 can hold",
 		"count: expected a number of at most 5", "kind: expected one of", "unknown property 'more'",
 	} {
@@ -112,7 +112,7 @@ func TestAllWrongFieldsAtOnce(t *testing.T) {
 			t.Errorf("%q is not in %s", want, got.text)
 		}
 	}
-	if strings.Contains(got.text, "day: expected a date") {
+	if strings.Count(got.text, "day:") != 1 || strings.Count(got.text, "from:") != 1 {
 		t.Errorf("a field is told twice: %s", got.text)
 	}
 }
@@ -139,7 +139,7 @@ func TestCheck(t *testing.T) {
 		t.Error(err)
 	}
 	err := Check(change{Title: Some(""), Due: Some("soon")})
-	if want := "id: expected a number of at least 1, got 0; title: expected at least 1 characters, got \"\"; due: expected a date such as 2024-01-15."; err == nil || err.Error() != want {
+	if want := "due: expected a date such as 2024-01-15, got \"soon\"; id: expected a number of at least 1, got 0; title: expected at least 1 characters, got \"\"."; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	if refusal, ok := errors.AsType[*Refusal](err); !ok || refusal.Code != "invalid_arguments" {

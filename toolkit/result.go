@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -105,8 +106,8 @@ func (b *binding) deliver(r reply, markdown bool) (*sdk.CallToolResult, error) {
 		cut = true
 	}
 	if b.delivers != nil {
-		if unchecked := b.delivers.Unchecked(); len(unchecked) > 0 {
-			return nil, fmt.Errorf("the result cannot be checked: %s", unchecked[0])
+		if !b.delivers.Compiles() {
+			return nil, fmt.Errorf("the result cannot be checked: %s", strings.Join(b.delivers.Unchecked(), "; "))
 		}
 		if bad := b.delivers.Validate(data); len(bad) > 0 {
 			return nil, fmt.Errorf("the result breaks its own schema: %v", bad[0])

@@ -243,10 +243,8 @@ const largeSchema = 16 << 10
 // call is refused: see fit.
 func (b *binding) validator(what string, s *shape, text json.RawMessage) *schema.Validator {
 	v := schema.NewValidator(text)
-	if len(text) > largeSchema || s.handwritten(map[*shape]bool{}) {
-		if unchecked := v.Unchecked(); len(unchecked) > 0 {
-			b.fail("%s: %s", what, strings.Join(unchecked, "; "))
-		}
+	if (len(text) > largeSchema || s.handwritten(map[*shape]bool{})) && !v.Compiles() {
+		b.fail("%s: %s", what, strings.Join(v.Unchecked(), "; "))
 	}
 	return v
 }

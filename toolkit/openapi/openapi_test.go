@@ -84,11 +84,11 @@ func TestTools(t *testing.T) {
 			`"page":{"properties":{"size":{"exclusiveMinimum":0,"type":"integer"}},"type":"object"},` +
 			`"state":{"description":"Only these","items":{"enum":["open","closed"],"type":"string"},"type":"array"},` +
 			`"words":{"items":{"type":"string"},"type":"array"}},"type":"object"}`,
-		"tickets_create_all": `Sends POST /tickets.|false false false|{"$defs":{"Ticket":{"properties":{"below":{"items":{"$ref":"#/$defs/Ticket"},"type":"array"},"kind":{"enum":["bug","wish",null],"type":["string","null"]}},"type":"object"}},` +
+		"tickets_create_all": `Sends POST /tickets.|false false false|{"$defs":{"Ticket":{"properties":{"below":{"items":{"$ref":"#/$defs/Ticket"},"type":"array"},"kind":{"enum":["bug","wish",null],"format":"kind","type":["string","null"]}},"type":"object"}},` +
 			`"additionalProperties":false,"properties":{"X-Team":{"type":"string"},"due":{"format":"date","type":["string","null"]},"parent":{"$ref":"#/$defs/Ticket"},"title":{"minLength":1,"type":"string"}},"required":["title"],"type":"object"}`,
-		"tickets_get_by_id":         `Sends GET /tickets/{id}.|true false true|{"additionalProperties":false,"properties":{"id":{"description":"Must match ^(?!0)","type":"string"}},"required":["id"],"type":"object"}`,
-		"tickets_replace_ticket":    `Sends PUT /tickets/{id}.|false true true|{"additionalProperties":false,"properties":{"body":{"properties":{"id":{"type":"string"}},"required":["id"],"type":"object"},"id":{"description":"Must match ^(?!0)","type":"string"}},"required":["id","body"],"type":"object"}`,
-		"tickets_remove_old_ticket": `Sends DELETE /tickets/{id}.|false true true|{"additionalProperties":false,"properties":{"id":{"description":"Must match ^(?!0)","type":"string"}},"required":["id"],"type":"object"}`,
+		"tickets_get_by_id":         `Sends GET /tickets/{id}.|true false true|{"additionalProperties":false,"properties":{"id":{"pattern":"^(?!0)","type":"string"}},"required":["id"],"type":"object"}`,
+		"tickets_replace_ticket":    `Sends PUT /tickets/{id}.|false true true|{"additionalProperties":false,"properties":{"body":{"properties":{"id":{"type":"string"}},"required":["id"],"type":"object"},"id":{"pattern":"^(?!0)","type":"string"}},"required":["id","body"],"type":"object"}`,
+		"tickets_remove_old_ticket": `Sends DELETE /tickets/{id}.|false true true|{"additionalProperties":false,"properties":{"id":{"pattern":"^(?!0)","type":"string"}},"required":["id"],"type":"object"}`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -154,6 +154,7 @@ func TestCalls(t *testing.T) {
 		{"tickets_create_all", `{"title":""}`, "", `Invalid arguments for tickets_create_all: title: expected at least 1 characters, got "".`},
 		{"tickets_replace_ticket", `{"id":"a/b?c","body":{"id":"x"}}`, `PUT /v1/tickets/a%2Fb%3Fc  application/merge-patch+json {"id":"x"}`, ok},
 		{"tickets_get_by_id", `{"id":".."}`, "", `Invalid arguments for tickets_get_by_id: id: ".." cannot stand in a path.`},
+		{"tickets_get_by_id", `{"id":"01"}`, "", `Invalid arguments for tickets_get_by_id: id: expected`},
 		{"tickets_get_by_id", `{"id":""}`, "", `Invalid arguments for tickets_get_by_id: id: "" cannot stand in a path.`},
 		{"tickets_get_by_id", `{"id":"404"}`, "GET /v1/tickets/404   ", "The service has no such thing (404): no ticket 404"},
 		{"tickets_get_by_id", `{"id":"401"}`, "GET /v1/tickets/401   ", "The service does not let this server do that (401). Whoever runs it can say why."},

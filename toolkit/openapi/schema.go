@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -64,7 +63,6 @@ func (d *definitions) fix(n *schema.Node, depth int) error {
 	exclusive(n, "exclusiveMinimum", "minimum")
 	exclusive(n, "exclusiveMaximum", "maximum")
 	nullable(n)
-	plainPattern(n)
 	for _, noise := range []string{"discriminator", "xml", "externalDocs", "example", "readOnly", "writeOnly", "deprecated", "$schema", "$id", "$comment"} {
 		n.Delete(noise)
 	}
@@ -175,22 +173,4 @@ func nullable(n *schema.Node) {
 			enum.SetItems(append(enum.Items(), null))
 		}
 	}
-}
-
-// plainPattern moves a pattern that Go cannot check into the description; the
-// service will check it.
-func plainPattern(n *schema.Node) {
-	pattern := n.Get("pattern")
-	if pattern == nil {
-		return
-	}
-	if _, err := regexp.Compile(pattern.Text()); err == nil {
-		return
-	}
-	n.Delete("pattern")
-	text := "Must match " + pattern.Text()
-	if d := n.Get("description"); d != nil {
-		text = d.Text() + " " + text
-	}
-	n.Set("description", schema.NewString(text))
 }
