@@ -136,4 +136,3 @@ func TestServerToolset(t *testing.T) {
 		}
 	}
 }
-
