@@ -133,9 +133,12 @@ func (c *conn) told(in *inbound) {
 
 // listen tells the client what a subscription hears, until ctx ends.
 func (c *conn) listen(ctx context.Context, filter string) {
-	call := dragoman.Call{
-		Method: listenMethod, Arguments: json.RawMessage(`{"notifications":` + filter + `}`),
-		Notify: func(n dragoman.Notification) { c.main.say(notification(n.Method, n.Params)) },
+	call := dragoman.Call{Method: listenMethod, Arguments: json.RawMessage(`{"notifications":` + filter + `}`)}
+	wanted := readSubscription(call.Arguments)
+	call.Notify = func(n dragoman.Notification) {
+		if wanted.wants(n.Method, n.Params) {
+			c.main.say(notification(n.Method, n.Params))
+		}
 	}
 	c.spawn(func() {
 		defer func() {

@@ -104,6 +104,8 @@ func (in *inbound) judgeEra(header string) *RPCError {
 	switch {
 	case in.version == "":
 		return &RPCError{Code: codeInvalidParams, Message: "_meta lacks " + metaVersion}
+	case header != "" && header != in.version:
+		return mismatch(headerVersion)
 	case !slices.Contains(modernVersions, in.version):
 		return unsupported(in.version)
 	case rawjson.Kind(in.meta.Get(metaCapabilities)) != '{':

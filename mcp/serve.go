@@ -102,7 +102,7 @@ func (v *serving) run(ctx context.Context) (json.RawMessage, error) {
 		case err != nil:
 			return nil, err
 		case res.Problem != nil:
-			return nil, rpcError(res.Problem)
+			return nil, v.rpcError(res.Problem)
 		case res.Asks == nil:
 			return v.finished(ctx, res.Content), nil
 		case v.in.modern:
@@ -236,8 +236,19 @@ func inputRequired(asks *dragoman.Asks) json.RawMessage {
 	return o.Bytes()
 }
 
-// rpcError makes an error of JSON-RPC of a problem.
-func rpcError(p *dragoman.Problem) *RPCError {
+// rpcError makes an error of JSON-RPC of a problem. An error that another server
+// answered with is passed on where it is about the request, and not about what is
+// between that server and us.
+func (v *serving) rpcError(p *dragoman.Problem) *RPCError {
+	if e, ok := errors.AsType[*RPCError](p); ok {
+		const first, last = -32768, -32000 // codes that JSON-RPC and MCP have kept
+		switch {
+		case e.Code == codeInvalidParams, e.Code == codeMissingCapability, e.Code < first, e.Code > last,
+			e.Code == codeURLRequired && !v.in.modern,
+			e.Code == codeMethodNotFound && !takesInput(v.in.method):
+			return e
+		}
+	}
 	e := &RPCError{Code: codeInternal, Message: p.Message}
 	switch p.Code {
 	case dragoman.CodeUnknownTool, dragoman.CodeInvalidArguments, dragoman.CodeTruncated, dragoman.CodeInvalidTool:
@@ -336,13 +347,18 @@ func (v *serving) listen(ctx context.Context) (json.RawMessage, error) {
 	ack.Set("notifications", agreed(v.in.members.Get("notifications"), v.host.Describe(ctx).Capabilities))
 	v.to.say(notification("notifications/subscriptions/acknowledged", about(ack.Bytes())))
 	call := v.in.call()
-	call.Notify = func(n dragoman.Notification) { v.to.say(notification(n.Method, about(n.Params))) }
+	wanted := readSubscription(call.Arguments)
+	call.Notify = func(n dragoman.Notification) {
+		if wanted.wants(n.Method, n.Params) {
+			v.to.say(notification(n.Method, about(n.Params)))
+		}
+	}
 	res, err := v.host.Call(ctx, call)
 	if err != nil {
 		return nil, err
 	}
 	if res.Problem != nil {
-		return nil, rpcError(res.Problem)
+		return nil, v.rpcError(res.Problem)
 	}
 	o := rawjson.Object{}
 	o.Set("resultType", json.RawMessage(`"complete"`))
