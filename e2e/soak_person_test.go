@@ -119,8 +119,15 @@ func (p *person) leave() {
 		ctx, cancel := context.WithTimeout(p.t.Context(), time.Duration(p.dice.IntN(12_000))*time.Microsecond)
 		p.ask(ctx, body, retry)
 		cancel()
+		p.backOff()
 	}
 	p.toTheEnd("left and came back", body, gone)
+}
+
+// backOff waits as official clients do before they come back, so that a request is
+// not overtaken by its own repetition.
+func (p *person) backOff() {
+	<-time.After(500*time.Millisecond - time.Duration(p.dice.IntN(125))*time.Millisecond)
 }
 
 // twice sends a request again while the first is still being answered, as a
