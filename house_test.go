@@ -17,10 +17,11 @@ const module = "github.com/dragoman-mcp/dragoman"
 
 // layers are the packages from low to high. A package imports lower rows only.
 var layers = [][]string{
-	{"internal/rawjson", "internal/sse", "internal/glob", "internal/bounded"},
+	{"internal/rawjson", "internal/sse", "internal/glob", "internal/bounded", "internal/pin"},
 	{"", "schema", "rehearsal"},
 	{"dialect", "result", "mcp"},
-	{"openai", "lint", "toolkit"},
+	{"openai", "lint"},
+	{"toolkit"},
 	{"internal/store", "internal/safehttp", "internal/telemetry", "internal/caller", "internal/demo", "internal/fakemcp"},
 	{"internal/credential", "internal/upstream"},
 	{"internal/servers"},
