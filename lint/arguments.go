@@ -125,7 +125,7 @@ var inputRules = []Rule{
 				return
 			}
 			for _, p := range t.Params() {
-				if commands[fold(p.Name)] && p.Schema.Get("type").IsString("string") && free(p.Schema) {
+				if isCommand(t, p) && p.Schema.Get("type").IsString("string") && free(p.Schema) {
 					say(at(p.Pointer), "the argument %s is run as it is written", quote(p.Name))
 				}
 			}
@@ -163,9 +163,20 @@ var inputRules = []Rule{
 // explained reports whether the tool's own description explains an argument, as
 // the "Args:" sections of Python servers do.
 func explained(t *Tool, p Param) bool {
-	return regexp.MustCompile(`(?m)^\s*[-*]?\s*[\x60"'(]?` + regexp.QuoteMeta(p.Name) + `[\x60"')]?\s*(\([^)]*\))?\s*[:：-]`).MatchString(t.Description) ||
-		p.Schema.Has("$ref") || p.Schema.Has("const")
+	if p.Schema.Has("$ref") || p.Schema.Has("const") {
+		return true
+	}
+	for line := range strings.Lines(t.Description) {
+		line = strings.TrimLeft(line, " \t-*`\"'(")
+		if rest, ok := strings.CutPrefix(line, p.Name); ok && argumentEnd.MatchString(rest) {
+			return true
+		}
+	}
+	return false
 }
+
+// argumentEnd is what follows an argument's name in a list of arguments.
+var argumentEnd = regexp.MustCompile("^[`\"')]?\\s*(\\([^)]*\\))?\\s*[:：-]")
 
 func untyped(n *schema.Node) bool {
 	for _, keyword := range []string{"type", "enum", "const", "$ref", "anyOf", "oneOf", "allOf", "properties", "items"} {
@@ -196,10 +207,24 @@ var (
 	openChoice = regexp.MustCompile(`(?i)\b(e\.g\.|for example|such as|etc|comma[- ]separated|list of|custom|any other|and more)`)
 
 	secretName = regexp.MustCompile(`^(.*_)?(password|passwd|passphrase|secret|api_?key|access_?token|auth_?token|bearer_?token|refresh_?token|private_?key|client_?secret|secret_?key|credentials?)$`)
-	commands   = words("command cmd shellcommand shell bash sql sqlquery script code javascript pythoncode")
+	commands   = words("command cmd shellcommand shell bash sql sqlquery javascript pythoncode")
 	collects   = words("conversationhistory chathistory conversation fullconversation systemprompt sidenote previousmessages messagehistory chaincontext chainofthought userprompt originalprompt fullcontext conversationcontext contextdump")
 	formats    = map[string]string{"url": "uri", "uri": "uri", "websiteurl": "uri", "imageurl": "uri", "callbackurl": "uri", "webhookurl": "uri", "email": "email", "emailaddress": "email"}
 )
+
+// isCommand reports whether an argument is run. A code or a script may be
+// anything, so there the words around it decide.
+func isCommand(t *Tool, p Param) bool {
+	switch name := fold(p.Name); {
+	case commands[name]:
+		return true
+	case name == "code" || name == "script":
+		return runsCode.MatchString(strings.ToLower(p.Schema.Get("description").Text())) || runsCode.MatchString(t.prose.lower)
+	}
+	return false
+}
+
+var runsCode = regexp.MustCompile(`\b(execut|evaluat|run)(e|es|s|ed|ing)?\b.{0,60}\b(code|script|javascript|python)|\b(code|script|javascript|python)\b.{0,40}\b(to (be )?(execut|evaluat|run)|execution)`)
 
 // isSecret reports whether an argument of that name holds a secret.
 func isSecret(name string) bool {

@@ -118,7 +118,9 @@ func checkGaps(s *Server, say Say) {
 		}
 		noun := strings.TrimSuffix(t.words[len(t.words)-1], "s")
 		related := slices.ContainsFunc(s.Tools, func(o *Tool) bool {
-			return o != t && slices.ContainsFunc(o.words, func(w string) bool { return strings.TrimSuffix(w, "s") == noun || strings.TrimSuffix(w, "ies")+"y" == noun })
+			return o != t && slices.ContainsFunc(o.words, func(w string) bool {
+				return strings.TrimSuffix(w, "s") == noun || strings.TrimSuffix(w, "ies")+"y" == noun
+			})
 		})
 		if !related && len(s.Tools) > 3 {
 			say(At{Tool: t.Name}, "no other tool of the server has anything to do with %s", quote(noun))

@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -94,11 +93,13 @@ var descriptionRules = []Rule{
 	},
 	{
 		ID: "D007", Severity: Warning, Title: "nothing is said about what comes back",
-		Why:    "Without an output schema or a word on the result, a model cannot plan what to do with it, and calls to find out.",
+		Why:    "A tool that makes something may answer a text, an address or a file; without a word on that a model cannot plan what to do with it.",
 		Advice: "Declare an outputSchema, or end the description with \"Returns …\".",
 		Source: studies,
 		Tool: func(t *Tool, say Say) {
-			if t.Output == nil && len([]rune(t.Description)) >= 20 && t.prose.latin && !repeatsName(t) && !saysReturn(t) {
+			verb, _ := t.mutates()
+			retrieved := slices.ContainsFunc(t.prose.first, func(w string) bool { return stemIn(w, retrieves) })
+			if t.Output == nil && len([]rune(t.Description)) >= 20 && t.prose.latin && !repeatsName(t) && !saysReturn(t) && verb == "" && !retrieved {
 				say(at("/description"), "neither the description nor an outputSchema says what comes back")
 			}
 		},
@@ -135,7 +136,7 @@ var descriptionRules = []Rule{
 		Advice: "Make a tool of each action, or at least split reading from writing.",
 		Source: seedUse + " (focused and atomic)",
 		Tool: func(t *Tool, say Say) {
-			p := t.param("action", "operation", "command", "method", "mode")
+			p := t.param("action", "operation", "command", "mode")
 			if p == nil {
 				return
 			}
@@ -173,7 +174,7 @@ var descriptionRules = []Rule{
 
 var (
 	moreVerbs = words(`
-		allow provide enable return let give help use work interact retrieve access obtain serve support identify
+		activate deactivate initiate define repair relate unset audit research zip unzip schedule declare allow provide enable return let give help use work interact retrieve access obtain serve support identify
 		determine go bring keep place tell say know fill save load reset hide contain consist represent respond
 		report perform manage operate take turn prepare produce render ask demonstrate simulate implement monitor
 		gather compose modify rewrite expose reveal wrap change apply cause force prevent ensure guide navigate`)
@@ -184,8 +185,8 @@ var (
 	handles  = words(`sessionid handle handleid jobid taskid uploadid downloadid cursorid transactionid leaseid sandboxid`)
 	lifetime = regexp.MustCompile(`expire|expiry|expires|lifetime|valid (for|until)|lives|ttl|until |minutes|hours|seconds|days|long as|end of the`)
 
-	saysReadOnly = regexp.MustCompile(`\b(is|are) read[- ]only\b|\bread[- ]only (tool|operation)\b|(does not|doesn't|never|without) (modify|modifying|change|changing) (any|anything|data|state|the)`)
-	saysDestroys = regexp.MustCompile(`permanently (delete|remove|erase|destroy)s?|\birreversibl[ey]\b|cannot be undone|can't be undone|\bis destructive\b|\bdestructive (operation|action|tool)\b`)
+	saysReadOnly = regexp.MustCompile(`\b(this|the) (tool|operation|call) (is|only) reads?([- ]only)?\b|\bread[- ]only (tool|operation)\b|\b(this|the) (tool|operation|call) (does not|never) (modif(y|ies)|changes?) (any|anything|data|state)\b`)
+	saysDestroys = regexp.MustCompile(`permanently (delete|remove|erase|destroy)s?|\b(this|the) (tool|operation|call|action) is (destructive|irreversible)\b|\bdestructive (operation|tool)\b`)
 
 	example    = regexp.MustCompile(`\be\.g\.|\bexamples?\b|\bfor instance\b|\bsuch as\b|\blike ["'\x60]|i\.e\.|示例|例如`)
 	saysResult = regexp.MustCompile(`\breturn|\boutput|\brespon[ds]|\bresults?\b|\byields?\b|\bproduces?\b|\bgives?\b|返回|\bcontents? of\b`)
@@ -223,25 +224,17 @@ func repeatsName(t *Tool) bool {
 
 var tellsWhen = regexp.MustCompile(`\bwhen\b|\buse (this|it|for|to|only|after|before)\b|\binstead\b|\bunlike\b|\bprefer\b|\bif you\b|\brather than\b|\bby (its |their |the |an? )?(\w+ )?(id|ids|name|key|uuid|slug|number|url)\b`)
 
-// checkOverlap finds tools that retrieve the same thing, of which none says when
-// it is the right one.
+// checkOverlap finds tools that retrieve several of the same thing by different
+// verbs, of which none says when it is the right one. A tool that gets a single
+// thing is told apart by the id that it wants.
 func checkOverlap(s *Server, say Say) {
 	groups := map[string][]*Tool{}
 	var order []string
 	for _, t := range s.Tools {
-		var nouns []string
-		verbs := 0
-		for _, w := range t.words {
-			if retrieves[w] {
-				verbs++
-			} else {
-				nouns = append(nouns, strings.TrimSuffix(w, "s"))
-			}
-		}
-		if verbs == 0 || len(nouns) == 0 || !t.prose.latin {
+		key := manyOf(t)
+		if key == "" || !t.prose.latin || t.Description == "" {
 			continue
 		}
-		key := strings.Join(nouns, "_")
 		if groups[key] == nil {
 			order = append(order, key)
 		}
@@ -254,13 +247,31 @@ func checkOverlap(s *Server, say Say) {
 				return o != t && strings.Contains(t.Description, o.Name)
 			})
 		}
-		if len(group) < 2 || !slices.ContainsFunc(group, func(t *Tool) bool { return t.Description != "" }) || slices.ContainsFunc(group, func(t *Tool) bool { return !silent(t) }) {
+		if len(group) < 2 || slices.ContainsFunc(group, func(t *Tool) bool { return !silent(t) }) {
 			continue
 		}
 		names := make([]string, len(group))
 		for i, t := range group {
 			names[i] = t.Name
 		}
-		say(At{Tool: group[0].Name, Pointer: "/description"}, "%s get the same kind of thing, and none says when to use it", fmt.Sprint(quoteList(names)))
+		say(At{Tool: group[0].Name, Pointer: "/description"}, "%s get the same kind of thing, and none says when to use it", quoteList(names))
 	}
+}
+
+// manyOf returns the plural that a tool retrieves, such as "issues" for
+// list_issues and search_issues; empty for other tools.
+func manyOf(t *Tool) string {
+	var nouns []string
+	verbs := 0
+	for _, w := range t.words {
+		if retrieves[w] {
+			verbs++
+		} else {
+			nouns = append(nouns, w)
+		}
+	}
+	if verbs == 0 || len(nouns) == 0 || !strings.HasSuffix(nouns[len(nouns)-1], "s") {
+		return ""
+	}
+	return strings.Join(nouns, "_")
 }

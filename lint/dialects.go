@@ -16,7 +16,7 @@ import (
 
 // DefaultDialects are the dialects that tools are converted into: one of each
 // family of model APIs.
-var DefaultDialects = []string{"openai", "openai-strict", "anthropic", "gemini", "mistral", "vllm"}
+var DefaultDialects = []string{"openai", "openai-strict", "anthropic", "gemini"}
 
 // dialectRules say what becomes of a tool on its way to a model. Their findings
 // come from the converter of the gateway itself, see [convert].

@@ -111,9 +111,19 @@ func ensures(t *Tool) bool {
 		strings.Contains(t.prose.lower, "idempotent") || strings.Contains(t.prose.lower, "already exist") || strings.Contains(t.prose.lower, "if it does not exist")
 }
 
-// worldly reports whether a tool reads pages of the web, by its name.
+// worldly reports whether a tool reads the web, by its name: web_search, scrape,
+// crawl_pages. A tool that manages websites does not.
 func worldly(t *Tool) bool {
-	return slices.ContainsFunc(t.words, func(w string) bool { return webWords[w] })
+	if len(t.words) == 0 {
+		return false
+	}
+	if webVerbs[t.words[0]] || webVerbs[t.words[len(t.words)-1]] {
+		return true
+	}
+	return slices.ContainsFunc(t.words, func(w string) bool { return webWords[w] }) && slices.ContainsFunc(t.words, func(w string) bool { return retrieves[w] })
 }
 
-var webWords = words("web website webpage internet crawl scrape browse google bing duckduckgo")
+var (
+	webWords = words("web internet google bing duckduckgo")
+	webVerbs = words("scrape crawl browse")
+)

@@ -83,7 +83,7 @@ var outputRules = []Rule{
 		Advice: "Answer total, count, offset, has_more and next_offset, or a next cursor.",
 		Source: seedPages,
 		Tool: func(t *Tool, say Say) {
-			if !pages(t) || len(t.Output.Get("properties").Members()) == 0 || t.Output.Get("additionalProperties").IsBool(true) {
+			if !listing(t) || !pages(t) || len(t.Output.Get("properties").Members()) == 0 || t.Output.Get("additionalProperties").IsBool(true) {
 				return
 			}
 			found := false
@@ -115,7 +115,7 @@ var outputRules = []Rule{
 }
 
 var (
-	limits     = []string{"limit", "pagesize", "perpage", "maxresults", "count", "top", "first", "maxitems", "numresults", "size", "take", "max", "n", "maxrecords", "num", "head", "lastn", "tail", "$top"}
+	limits     = []string{"limit", "pagesize", "perpage", "maxresults", "count", "top", "first", "maxitems", "numresults", "size", "take", "max", "n", "maxrecords", "num", "head", "lastn", "tail", "k", "topk", "$top"}
 	cursors    = []string{"cursor", "offset", "page", "pagetoken", "after", "skip", "start", "startat", "pagecursor", "nexttoken", "continuationtoken", "continue", "before", "since", "from", "pagenumber", "startindex", "pageidx", "nextpage", "$skip", "fetchallpages"}
 	moreFields = words("hasmore hasnext more next nextcursor nextoffset nextpage nextpagetoken nexttoken total totalcount totalresults totalitems cursor truncated pageinfo pagination istruncated remaining totalpages lastpage continuationtoken meta paging")
 )

@@ -220,3 +220,17 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 	}
 	return json.Marshal(doc)
 }
+
+// Rule returns the rule of an id, of those that were checked.
+func (r *Report) Rule(id string) (Rule, bool) {
+	for _, own := range ownRules {
+		if own.ID == id {
+			return own, true
+		}
+	}
+	rule, ok := r.rules[id]
+	if !ok {
+		return Rule{}, false
+	}
+	return *rule, true
+}

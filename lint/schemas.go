@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
 	"slices"
@@ -179,6 +180,9 @@ type ref struct{ pointer, text string }
 // badRefs returns the references that do not lead to a place in the schema.
 // Anchors and ids are left to admission, which knows them.
 func badRefs(root *schema.Node) (bad []ref) {
+	if root == nil || !bytes.Contains(root.Bytes(), []byte(`$ref`)) {
+		return nil
+	}
 	anchored := false
 	walk(root, "", func(n *schema.Node, _ string, _ int) {
 		anchored = anchored || n.Has("$anchor") || n.Has("$id") || n.Has("id") || n.Has("$dynamicAnchor")

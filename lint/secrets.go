@@ -18,11 +18,11 @@ var secretRules = []Rule{
 		Advice: "Revoke the secret and take it out.",
 		Source: "CWE-312; credential rules of several scanners",
 		Tool: func(t *Tool, say Say) {
-			eachText(t, func(text, pointer string) {
-				if kind := secretIn(text); kind != "" {
-					say(at(pointer), "the text holds what looks like %s", kind)
+			for _, p := range t.texts {
+				if kind := secretIn(p.text); kind != "" {
+					say(at(p.pointer), "the text holds what looks like %s", kind)
 				}
-			})
+			}
 		},
 	},
 	{
@@ -51,12 +51,15 @@ var secretPatterns = []struct {
 	{"an npm token", regexp.MustCompile(`\bnpm_[A-Za-z0-9]{36}\b`)},
 }
 
+// secretStart is how all of them begin.
+var secretStart = regexp.MustCompile(`-----BEGIN|gh[pousr]_|github_pat_|sk-|AKIA|ASIA|AIza|xox|k_live_|eyJ|npm_`)
+
 // placeholder are texts that have the form of a secret and are none.
 var placeholder = regexp.MustCompile(`(?i)x{6,}|example|placeholder|your[-_]|0{8,}|1234567|\.\.\.|<[^>]+>`)
 
 // secretIn says what kind of secret a text holds; empty for none.
 func secretIn(text string) string {
-	if len(text) < 16 {
+	if len(text) < 16 || !secretStart.MatchString(text) {
 		return ""
 	}
 	for _, s := range secretPatterns {
@@ -169,7 +172,9 @@ func unpinned(c *Config) string {
 	case "sudo", "doas":
 		return "the server is started with " + program
 	case "sh", "bash", "zsh", "cmd", "powershell", "pwsh":
-		if slices.ContainsFunc(c.Args, func(a string) bool { return a == "-c" || strings.EqualFold(a, "/c") || strings.EqualFold(a, "-Command") }) {
+		if slices.ContainsFunc(c.Args, func(a string) bool {
+			return a == "-c" || strings.EqualFold(a, "/c") || strings.EqualFold(a, "-Command")
+		}) {
 			if pipeToShell.MatchString(line) {
 				return "the command fetches a script and runs it"
 			}

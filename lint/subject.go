@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/dragoman-mcp/dragoman/internal/pin"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
@@ -62,8 +64,11 @@ type Tool struct {
 	// Hints are its annotations.
 	Hints Hints
 
-	words []string // of the name
-	prose prose
+	words  []string // of the name
+	prose  prose
+	params []Param
+	folded map[string]int // index in params by folded name
+	texts  []passage
 }
 
 // Hints are the four behaviour hints of a tool's annotations, each nil where it
@@ -174,6 +179,8 @@ func readTool(s *Server, index int, definition json.RawMessage) *Tool {
 	}
 	t.words = splitWords(t.Name)
 	t.prose = readProse(t.Description)
+	t.readParams()
+	t.readTexts(t.Root, "", 0)
 	return t
 }
 
@@ -189,6 +196,7 @@ func (t *Tool) readLoosely() {
 	}
 	t.words = splitWords(t.Name)
 	t.prose = readProse(t.Description)
+	t.texts = []passage{{t.Name, "", hiddenIn(t.Name)}, {t.Description, "", hiddenIn(t.Description)}}
 }
 
 func hint(notes *schema.Node, name string) *bool {
@@ -211,26 +219,27 @@ type Param struct {
 	Required bool
 }
 
-// Params returns the tool's arguments, in order.
-func (t *Tool) Params() []Param {
+// Params returns the tool's arguments, in order. The slice is shared and must
+// not be changed.
+func (t *Tool) Params() []Param { return t.params }
+
+func (t *Tool) readParams() {
 	required := map[string]bool{}
 	for _, name := range t.Input.Get("required").Items() {
 		required[name.Text()] = true
 	}
-	var params []Param
-	for _, m := range t.Input.Get("properties").Members() {
-		params = append(params, Param{m.Name, "/inputSchema" + schema.Pointer("properties", m.Name), m.Value, required[m.Name]})
+	t.folded = map[string]int{}
+	for i, m := range t.Input.Get("properties").Members() {
+		t.params = append(t.params, Param{m.Name, "/inputSchema" + schema.Pointer("properties", m.Name), m.Value, required[m.Name]})
+		t.folded[fold(m.Name)] = i
 	}
-	return params
 }
 
 // param returns the argument with one of the given names, folded.
 func (t *Tool) param(names ...string) *Param {
-	for _, p := range t.Params() {
-		for _, name := range names {
-			if fold(p.Name) == name {
-				return &p
-			}
+	for _, name := range names {
+		if i, ok := t.folded[name]; ok {
+			return &t.params[i]
 		}
 	}
 	return nil
@@ -238,7 +247,13 @@ func (t *Tool) param(names ...string) *Param {
 
 // fold makes names comparable: limit, maxResults and max_results.
 func fold(name string) string {
-	return strings.NewReplacer("_", "", "-", "", ".", "", " ", "").Replace(strings.ToLower(name))
+	folded := make([]byte, 0, len(name))
+	for _, r := range name {
+		if r != '_' && r != '-' && r != '.' && r != ' ' {
+			folded = utf8.AppendRune(folded, unicode.ToLower(r))
+		}
+	}
+	return string(folded)
 }
 
 // walk calls visit for a schema and every schema inside it, with their pointers

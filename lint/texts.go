@@ -20,11 +20,11 @@ var textRules = []Rule{
 		Source:  "CVE-2021-42574; agent-scan W021",
 		Gateway: "The gateway shows them spelled out to people.",
 		Tool: func(t *Tool, say Say) {
-			eachText(t, func(text, pointer string) {
-				if what := hiddenIn(text); what != "" {
-					say(at(pointer), "%s", what)
+			for _, p := range t.texts {
+				if p.hidden != "" {
+					say(at(p.pointer), "%s", p.hidden)
 				}
-			})
+			}
 		},
 	},
 	{
@@ -34,11 +34,11 @@ var textRules = []Rule{
 		Source:  "OWASP MCP03 (tool poisoning); agent-scan E001",
 		Gateway: "Descriptions reach the model as data of the tool, never as a system message.",
 		Tool: func(t *Tool, say Say) {
-			eachText(t, func(text, pointer string) {
-				if m := injected.FindString(text); m != "" {
-					say(at(pointer), "the text gives the model orders: %s", quote(m))
+			for _, p := range t.texts {
+				if m := orders(p.text); m != "" {
+					say(at(p.pointer), "the text gives the model orders: %s", quote(m))
 				}
-			})
+			}
 		},
 	},
 	{
@@ -55,7 +55,7 @@ var textRules = []Rule{
 		Advice: "Say when the tool is right, in a normal voice.",
 		Source: "agent-scan W001",
 		Tool: func(t *Tool, say Say) {
-			if m := pressure.FindString(t.Description); m != "" && injected.FindString(t.Description) == "" {
+			if m := pressure.FindString(t.Description); m != "" && orders(t.Description) == "" {
 				say(at("/description"), "%s", quote(m))
 			}
 		},
@@ -66,7 +66,7 @@ var textRules = []Rule{
 		Advice: "Say how the tools belong together, and nothing else.",
 		Source: "OWASP MCP03 (tool poisoning)",
 		Server: func(s *Server, say Say) {
-			if m := injected.FindString(s.Instructions); m != "" {
+			if m := orders(s.Instructions); m != "" {
 				say(here, "the server's instructions give the model orders: %s", quote(m))
 			} else if what := hiddenIn(s.Instructions); what != "" {
 				say(here, "in the server's instructions %s", what)
@@ -75,55 +75,78 @@ var textRules = []Rule{
 	},
 }
 
-var injected = regexp.MustCompile(`(?i)` + strings.Join([]string{
-	`\b(ignore|disregard|forget|override)\s+(all\s+|any\s+|the\s+|your\s+|every\s+)*(previous|prior|above|earlier|preceding|system|other)\s+(instruction|prompt|message|rule|direction|order)s?`,
-	`</?\s*(important|system|instructions?|secret|admin|hidden)\s*>`,
-	`\b(do not|don't|never|without)\s+(tell(ing)?|inform(ing)?|mention(ing)?|reveal(ing)?|show(ing)?|notify(ing)?|alert(ing)?)\s+(this\s+|it\s+|that\s+|anything\s+)?(to\s+)?(the\s+)?(user|human|person)\b`,
-	`\byou are now\s+(a|an|in)\b`,
-	`\b(before|prior to)\s+(using|calling|invoking|running)\s+(any|every|all|another)\s+(other\s+)?tools?\b`,
-	`\b(read|open|cat|include|send|attach)\s+(the\s+)?(file\s+|contents?\s+of\s+)?(~/\.|/etc/passwd|\.env\b|id_rsa)`,
-	`\b(new|updated)\s+(system\s+)?instructions?\s*:`,
-	`\bsend\s+(all|the|every|any)\s+[^.]{0,60}\bto\s+https?://`,
-	`\b(reveal|print|repeat|output|send|include)\s+(your|the)\s+system\s+prompt\b`,
-}, "|"))
+// injections are orders to the model, each with words without which it cannot
+// be there: looking for those first saves most of the work.
+var injections = []struct {
+	words   []string
+	pattern *regexp.Regexp
+}{
+	{[]string{"ignore", "disregard", "forget", "override"}, regexp.MustCompile(`\b(ignore|disregard|forget|override)\s+(all\s+|any\s+|the\s+|your\s+|every\s+)*(previous|prior|above|earlier|preceding|system|other)\s+(instruction|prompt|message|rule|direction|order)s?`)},
+	{[]string{">"}, regexp.MustCompile(`</?\s*(important|system|instructions?|secret|admin|hidden)\s*>`)},
+	{[]string{"the user", "the human", "the person", " user", " human"}, regexp.MustCompile(`\b(do not|don't|never|without)\s+(tell(ing)?|inform(ing)?|mention(ing)?|reveal(ing)?|notify(ing)?|alert(ing)?)\s+(this\s+|it\s+|that\s+|anything\s+)?(to\s+)?(the\s+)?(user|human|person)\b`)},
+	{[]string{"you are now"}, regexp.MustCompile(`\byou are now\s+(a|an|in)\b`)},
+	{[]string{"before ", "prior to "}, regexp.MustCompile(`\b(before|prior to)\s+(using|calling|invoking|running)\s+(any|every|all|another)\s+(other\s+)?tools?\b`)},
+	{[]string{"~/.", "/etc/passwd", ".env", "id_rsa"}, regexp.MustCompile(`\b(read|open|cat|include|send|attach)\s+(the\s+)?(file\s+|contents?\s+of\s+)?(~/\.|/etc/passwd|\.env\b|id_rsa)`)},
+	{[]string{"instruction"}, regexp.MustCompile(`\b(new|updated)\s+(system\s+)?instructions?\s*:`)},
+	{[]string{"http"}, regexp.MustCompile(`\bsend\s+(all|the|every|any)\s+[^.]{0,60}\bto\s+https?://`)},
+	{[]string{"system prompt"}, regexp.MustCompile(`\b(reveal|print|repeat|output|send|include)\s+(your|the)\s+system\s+prompt\b`)},
+}
 
-var pressure = regexp.MustCompile(`\b(ALWAYS|MUST ALWAYS|MUST)\s+(use|call|invoke|run|USE|CALL|BE CALLED|BE USED)\b[^.]{0,40}|(?i)\b(always|you must)\s+(use|call|prefer|choose)\s+this\s+(tool|function|server)\b|\bthis is the (best|only) tool\b|\b(use|prefer) this (tool )?(instead of|over|rather than) (any|all) other\b|\bhighest priority tool\b|\bmandatory first step\b`)
+// orders returns the part of a text that gives the model orders; empty for none.
+func orders(text string) string {
+	if len(text) < 8 {
+		return ""
+	}
+	lower := strings.ToLower(text)
+	for _, i := range injections {
+		if slices.ContainsFunc(i.words, func(w string) bool { return strings.Contains(lower, w) }) {
+			if m := i.pattern.FindString(lower); m != "" {
+				return m
+			}
+		}
+	}
+	return ""
+}
 
-// eachText visits every text of a tool that a model or a person may be shown.
-func eachText(t *Tool, visit func(text, pointer string)) {
-	if t.Root == nil {
-		visit(t.Name, "")
-		visit(t.Description, "")
+var pressure = regexp.MustCompile(`\b(ALWAYS|MUST ALWAYS|MUST)\s+(use|call|invoke|run|prefer|USE|CALL)\s+(this|THIS|it|IT)\b[^.]{0,40}|(?i)\b(always|you must)\s+(use|call|prefer|choose)\s+this\s+(tool|function|server)\b|\bthis is the (best|only) tool\b|\b(use|prefer) this (tool )?(instead of|over|rather than) (any|all) other\b|\bhighest priority tool\b|\bmandatory first step\b`)
+
+// A passage is one text of a tool that a model or a person may be shown.
+type passage struct {
+	text, pointer string
+	hidden        string // which hidden characters it has
+}
+
+// readTexts collects the texts of a definition: all strings, and names of members
+// with hidden characters.
+func (t *Tool) readTexts(n *schema.Node, pointer string, depth int) {
+	if depth > schema.MaxNesting {
 		return
 	}
-	var walkText func(n *schema.Node, pointer string, depth int)
-	walkText = func(n *schema.Node, pointer string, depth int) {
-		if depth > schema.MaxNesting {
-			return
+	switch n.Kind() {
+	case schema.String:
+		text := n.Text()
+		t.texts = append(t.texts, passage{text, pointer, hiddenIn(text)})
+	case schema.Array:
+		for i, item := range n.Items() {
+			t.readTexts(item, pointer+"/"+strconv.Itoa(i), depth+1)
 		}
-		switch n.Kind() {
-		case schema.String:
-			visit(n.Text(), pointer)
-		case schema.Array:
-			for i, item := range n.Items() {
-				walkText(item, pointer+"/"+strconv.Itoa(i), depth+1)
+	case schema.Object:
+		for _, m := range n.Members() {
+			inner := pointer + schema.Pointer(m.Name)
+			if what := hiddenIn(m.Name); what != "" {
+				t.texts = append(t.texts, passage{m.Name, inner, what})
 			}
-		case schema.Object:
-			for _, m := range n.Members() {
-				inner := pointer + schema.Pointer(m.Name)
-				if hiddenIn(m.Name) != "" {
-					visit(m.Name, inner)
-				}
-				walkText(m.Value, inner, depth+1)
-			}
+			t.readTexts(m.Value, inner, depth+1)
 		}
 	}
-	walkText(t.Root, "", 0)
 }
 
 // hiddenIn says which hidden characters a text has, and what they spell; empty
 // for none. The joiners and selectors that emoji and scripts need are fine.
 func hiddenIn(text string) string {
+	if plain(text) {
+		return ""
+	}
 	var tag strings.Builder
 	var odd []string
 	runes := []rune(text)
@@ -146,6 +169,16 @@ func hiddenIn(text string) string {
 		return "there are characters that cannot be seen: " + strings.Join(odd, ", ")
 	}
 	return ""
+}
+
+// plain reports whether a text is printable ASCII and line breaks alone.
+func plain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c > 0x7e || c < 0x20 && c != '\n' && c != '\t' && c != '\r' {
+			return false
+		}
+	}
+	return true
 }
 
 // flag reports whether a tag character belongs to the emoji of a region's flag.

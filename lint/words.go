@@ -54,12 +54,12 @@ var (
 		search show stat stats summarize tail validate verify view watch estimate geocode crawl recall map discover
 		suggest recommend predict evaluate parse decode encode format convert translate extract render plan tree ping
 		echo help status info export download test trace monitor classify take screenshot snapshot capture tokenize
-		autocomplete grep match select wait`)
+		autocomplete grep match select wait audit research ask`)
 	destroyVerbs = words(`
 		delete destroy drop erase purge remove wipe truncate uninstall unlink clear overwrite kill terminate revoke
 		rm prune reset trash discard rmdir`)
 	writeVerbs = words(`
-		add append apply approve archive assign attach ban block book buy cancel change close commit configure copy
+		activate deactivate initiate define repair relate unset autofix zip unzip gzip new add append apply approve archive assign attach ban block book buy cancel change close commit configure copy
 		create deploy disable disconnect dispatch draft duplicate edit email enable execute exec fork grant import
 		insert install invite invoke join kick leave link lock log merge modify move mute order patch pause pay pin
 		post publish push put register reject release reload rename reopen replace reply reserve reset restart
@@ -103,7 +103,7 @@ var plainlyWrites = words(`
 	upload upsert write pay buy book approve reject`)
 
 // sends are verbs whose effect doubles when they are done twice.
-var sends = words(`append buy create insert invite order pay post send email reply submit transfer book notify publish`)
+var sends = words(`append buy create insert invite order pay post send email reply submit`)
 
 // retrieves are verbs that all mean to get something.
 var retrieves = words(`find get list lookup query read retrieve search fetch show view browse`)

@@ -93,7 +93,7 @@ For programs, start the gateway and point any OpenAI client's base_url to it:
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		chatCommand(), serveCommand(), toolsCommand(), callCommand(),
-		convertCommand(), argumentsCommand(),
+		convertCommand(), argumentsCommand(), lintCommand(),
 		checkCommand(), configCommand(), demoServerCommand(), versionCommand(),
 	)
 	return root
