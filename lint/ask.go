@@ -46,11 +46,12 @@ func (w *watcher) protocol() {
 	}
 	if c.client.modern() {
 		w.live.Answers[askDiscover] = w.ask(c, "server/discover", params())
-		w.live.Answers[askBare] = w.send(c, w.bare(c), patience)
+		if w.live.Web != nil {
+			// On standard input such a request may be one of a legacy client.
+			w.live.Answers[askBare] = w.send(c, w.bare(c), patience)
+		}
 		w.live.Answers[askVersion] = w.send(c, w.unknownVersion(c), patience)
 	}
-	// Last, since some servers stop listening after it.
-	w.live.Answers[askMalformed] = w.send(c, raw{body: []byte(`{"jsonrpc":"2.0","id":`), method: "", header: w.usual(c)}, patience)
 }
 
 // usual are the headers without which a modern server does not even read the
@@ -183,15 +184,18 @@ func (w *watcher) rough(c *connection) {
 		}
 		r.Sent = append(r.Sent, input.name)
 		a := w.send(c, m, patience)
-		silent := a.Err != nil && input.body == "" // nobody has to answer what is not JSON
+		silent := a.Err != nil && input.body == "" // not everybody answers what is not JSON
+		if input.body != "" {
+			w.live.Answers[askMalformed] = a
+		}
 		health := w.health(c)
 		switch {
 		case gone(c):
-			r.Died, r.Why, r.Gone = input.name, "the server was gone", true
+			r.Died, r.Why, r.Gone = input.name, "the server was gone", !input.envelope
 		case health.Err != nil || health.Status == 404 || health.Result == nil && health.Code == 0:
 			r.Died, r.Why = input.name, "the next request got "+health.says()
 		case silent && w.ctx.Err() == nil:
-			r.Died, r.Why, r.Gone = input.name, "the request itself got no answer", true
+			r.Died, r.Why, r.Gone = input.name, "the request itself got no answer", !input.envelope
 		default:
 			continue
 		}
@@ -213,6 +217,8 @@ type roughInput struct {
 	name   string
 	params rawjson.Object
 	body   string // instead of params
+	// envelope reports that the message itself is bad, not what it carries.
+	envelope bool
 }
 
 func roughInputs(tool, field string) []roughInput {
@@ -224,8 +230,8 @@ func roughInputs(tool, field string) []roughInput {
 		{name: "an argument that is null", params: params("name", name, "arguments", argument(`null`))},
 		{name: "a string of one megabyte", params: params("name", name, "arguments", argument(`"`+strings.Repeat("x", 1<<20)+`"`))},
 		{name: "arguments nested 400 levels deep", params: params("name", name, "arguments", argument(strings.Repeat(`{"a":`, 400)+`1`+strings.Repeat(`}`, 400)))},
-		{name: "a call without a tool's name", params: params("arguments", `{}`)},
-		{name: "a message that is not JSON", body: `{"jsonrpc":"2.0","id":"lint-broken","method":"tools/list"`},
+		{name: "a call without a tool's name", params: params("arguments", `{}`), envelope: true},
+		{name: "a message that is not JSON", body: `{"jsonrpc":"2.0","id":1,"method":tools/list}`, envelope: true},
 	}
 }
 

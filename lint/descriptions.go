@@ -99,7 +99,7 @@ var descriptionRules = []Rule{
 		Tool: func(t *Tool, say Say) {
 			verb, _ := t.mutates()
 			retrieved := slices.ContainsFunc(t.prose.first, func(w string) bool { return stemIn(w, retrieves) })
-			if t.Output == nil && len([]rune(t.Description)) >= 20 && t.prose.latin && !repeatsName(t) && !saysReturn(t) && verb == "" && !retrieved {
+			if t.Output == nil && t.Malformed == nil && len([]rune(t.Description)) >= 20 && t.prose.latin && !repeatsName(t) && !saysReturn(t) && verb == "" && !retrieved {
 				say(at("/description"), "neither the description nor an outputSchema says what comes back")
 			}
 		},

@@ -33,34 +33,8 @@ var dialectRules = []Rule{
 					say(at("/inputSchema"+l.pointer), "for %s: %s", strings.Join(l.dialects, ", "), l.why)
 				}
 			}
-		},
-	},
-	{
-		ID: "S019", Severity: Error, Title: "tool that no model gets",
-		Why:     "The converter cannot make a function of it that the model API takes.",
-		Advice:  "See the reason.",
-		Source:  "docs/dialects.md",
-		Gateway: "The gateway quarantines the tool and goes on with the others.",
-		Tool: func(t *Tool, say Say) {
-			refused := t.outcome().quarantined
-			if t.Refusal != nil || t.Malformed != nil || t.Name == "" || !isObject(t) {
-				return // other rules name the reason
-			}
-			for _, name := range slices.Sorted(maps.Keys(refused)) {
-				say(here, "%s: %s", name, refused[name])
-				return
-			}
-		},
-	},
-	{
-		ID: "S020", Severity: Warning, Title: "schema that goes out as text",
-		Why:     "A model API that takes the schema in no form gets an object without one, and the schema in words.",
-		Advice:  "Simplify the schema until it can be sent.",
-		Source:  "docs/dialects.md",
-		Gateway: "The gateway sends the schema as text and checks arguments by the original.",
-		Tool: func(t *Tool, say Say) {
 			if wide := t.outcome().wide; len(wide) > 0 {
-				say(at("/inputSchema"), "%s get the schema as text alone", strings.Join(wide, ", "))
+				say(at("/inputSchema"), "for %s: no form of the schema is taken, so it goes out as text", strings.Join(wide, ", "))
 			}
 		},
 	},
@@ -74,13 +48,18 @@ var dialectRules = []Rule{
 	},
 }
 
+// quiet are the changes about which an author can do nothing better, since a
+// description says what is lost and arguments are judged by the original, or of
+// which another rule speaks.
+var quiet = map[string]bool{"openObjects": true, "spillConstraints": true, "defineRequired": true, "dropImpossible": true, "sendWidest": true}
+
 // sayLosses sums up, in one finding, what is lost where.
 func sayLosses(t *Tool, say Say) {
 	var first *loss
 	n := 0
 	where := map[string]bool{}
 	for i, l := range t.outcome().losses {
-		if l.narrows {
+		if l.narrows || quiet[l.pass] {
 			continue
 		}
 		if n++; first == nil {
@@ -102,9 +81,8 @@ func sayLosses(t *Tool, say Say) {
 
 // An outcome is what became of one tool in all dialects.
 type outcome struct {
-	quarantined map[string]string // by dialect: why
-	wide        []string          // dialects
-	losses      []loss
+	wide   []string // dialects that take no form of the schema
+	losses []loss
 }
 
 // A loss is one change that loses something, and the dialects that need it.
@@ -148,7 +126,7 @@ func (t *Tool) outcome() *outcome {
 func convert(s *Server, dialects []*dialect.Dialect) (conversions, error) {
 	c := conversions{outcomes: map[*Tool]*outcome{}}
 	for _, t := range s.Tools {
-		c.outcomes[t] = &outcome{quarantined: map[string]string{}}
+		c.outcomes[t] = &outcome{}
 	}
 	list := numbered(s.Tools)
 	documents := make([]*dialect.Document, len(dialects))
@@ -197,10 +175,7 @@ func (c conversions) read(s *Server, name string, doc *dialect.Document) Provide
 	}
 	worst := map[string]int{} // 1 rewritten, 2 weakened, 3 narrowed, 4 quarantined
 	for _, q := range doc.Quarantined {
-		if o := byNumber[q.Tool]; o != nil {
-			o.quarantined[name] = q.Reason
-			worst[q.Tool] = 4
-		}
+		worst[q.Tool] = 4
 	}
 	for _, p := range doc.Plans {
 		if o := byNumber[p.Name()]; o != nil && p.Wide() {
@@ -217,6 +192,8 @@ func (c conversions) read(s *Server, name string, doc *dialect.Document) Provide
 		case r.Narrows:
 			worst[r.Tool] = max(worst[r.Tool], 3)
 			o.add(r, name)
+		case !r.Lossless && r.Pass == "openObjects":
+			worst[r.Tool] = max(worst[r.Tool], 1)
 		case !r.Lossless:
 			worst[r.Tool] = max(worst[r.Tool], 2)
 			o.add(r, name)

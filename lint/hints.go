@@ -17,7 +17,7 @@ var hintRules = []Rule{
 		Server: func(s *Server, say Say) {
 			var without []string
 			for _, t := range s.Tools {
-				if t.Name != "" && t.Hints.stated() == 0 {
+				if t.Name != "" && t.Malformed == nil && t.Hints.stated() == 0 {
 					without = append(without, t.Name)
 				}
 			}

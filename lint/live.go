@@ -200,7 +200,8 @@ type Rough struct {
 	// Died names the input after which the server did not answer any more, and
 	// Why what was seen then; empty if it went on.
 	Died, Why string
-	// Gone reports that the process or connection was gone, not merely silent.
+	// Gone reports that bad arguments did it, by ending the process or making it
+	// hang; otherwise it was a bad message, or the session alone is dead.
 	Gone bool
 }
 

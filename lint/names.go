@@ -114,7 +114,7 @@ var nameRules = []Rule{
 		Server: func(s *Server, say Say) {
 			var without []string
 			for _, t := range s.Tools {
-				if t.Name != "" && (strings.TrimSpace(t.Title) == "" || t.Title == t.Name) {
+				if t.Name != "" && t.Malformed == nil && (strings.TrimSpace(t.Title) == "" || t.Title == t.Name) {
 					without = append(without, t.Name)
 				}
 			}

@@ -23,7 +23,7 @@ var outputRules = []Rule{
 		Server: func(s *Server, say Say) {
 			var without []string
 			for _, t := range s.Tools {
-				if t.Output == nil && t.Name != "" && saysReturn(t) {
+				if t.Output == nil && t.Name != "" && t.Malformed == nil && saysReturn(t) {
 					without = append(without, t.Name)
 				}
 			}

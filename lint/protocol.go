@@ -155,7 +155,7 @@ var protocolRules = []Rule{
 		Source: "JSON-RPC 2.0, 5.1",
 		Live: func(_ *Server, l *Live, say Say) {
 			a, ok := l.Answers[askMalformed]
-			if ok && !(a.failed() && a.Code == -32700) && a.Status/100 != 4 && l.Rough.Died != "a message that is not JSON" {
+			if ok && !(a.failed() && a.Code == -32700) && a.Status/100 != 4 && l.Rough.Died == "" {
 				say(here, "a message that is not JSON got %s", a.says())
 			}
 		},

@@ -70,6 +70,11 @@ type Options struct {
 // is none, a lock that cannot be read, a dialect that does not exist, the end of
 // ctx. A server that does not start, hangs or answers nonsense is a finding.
 func Run(ctx context.Context, targets []Target, o Options) (*Report, error) {
+	return run(ctx, targets, o, func(*Server) {})
+}
+
+// run is Run with a hook for tests, which sees each server before it is judged.
+func run(ctx context.Context, targets []Target, o Options, seen func(*Server)) (*Report, error) {
 	if o.Rules == nil {
 		o.Rules = Rules()
 	}
@@ -107,6 +112,7 @@ func Run(ctx context.Context, targets []Target, o Options) (*Report, error) {
 			return nil, err
 		}
 		s.pins = pins
+		seen(s)
 		o.Progress(s.Label, "converting")
 		if s.converted, err = convert(s, dialects); err != nil {
 			return nil, fmt.Errorf("converting the tools of %s: %w", s.Label, err)
