@@ -176,6 +176,9 @@ func (w *watcher) rough(c *connection) {
 		if w.ctx.Err() != nil {
 			return
 		}
+		if input.body != "" && w.live.Transport == "sse" {
+			continue
+		}
 		var m raw
 		if input.body != "" {
 			m = raw{body: []byte(input.body), header: w.usual(c)}
@@ -184,7 +187,9 @@ func (w *watcher) rough(c *connection) {
 		}
 		r.Sent = append(r.Sent, input.name)
 		a := w.send(c, m, patience)
-		silent := a.Err != nil && input.body == "" // not everybody answers what is not JSON
+		// Not everybody answers what is not JSON, and a tool that is slow with good
+		// arguments may be so with bad ones.
+		silent := a.Err != nil && input.body == "" && (input.envelope || w.prompt(name))
 		if input.body != "" {
 			w.live.Answers[askMalformed] = a
 		}
@@ -201,6 +206,16 @@ func (w *watcher) rough(c *connection) {
 		}
 		return
 	}
+}
+
+// prompt reports whether every call of a tool so far was answered soon.
+func (w *watcher) prompt(name string) bool {
+	for _, c := range w.live.Calls {
+		if c.Tool.Name == name && (c.Err != nil || c.Took > patience/2) {
+			return false
+		}
+	}
+	return true
 }
 
 func gone(c *connection) bool {

@@ -338,7 +338,18 @@ var modernRules = []Rule{
 			if a, ok := l.Answers[askBare]; ok && !a.failed() && a.Status < 400 {
 				say(here, "a request without _meta got %s", a.says())
 			}
-			if a, ok := l.Answers[askVersion]; ok && !(a.failed() && a.Code == -32022) {
+			if a, ok := l.Answers[askVersion]; ok && l.Web != nil && !(a.failed() && a.Code == -32022) {
+				say(here, "a request of the version 1900-01-01 got %s", a.says())
+			}
+		},
+	},
+	{
+		ID: "P025", Severity: Info, Title: "requests of an unknown version are served on standard input",
+		Why:    "A client of a later version is not told that the server does not know it, and reads the answers by other rules.",
+		Advice: "Answer -32022 with the versions that you speak.",
+		Source: specModern + " (SEP-2575)",
+		Live: func(_ *Server, l *Live, say Say) {
+			if a, ok := l.Answers[askVersion]; ok && l.Web == nil && !(a.failed() && a.Code == -32022) {
 				say(here, "a request of the version 1900-01-01 got %s", a.says())
 			}
 		},

@@ -94,6 +94,7 @@ func (w *lineWire) read() {
 		line, err := readLine(in)
 		if errors.Is(err, errTooLarge) {
 			w.record.flooded("a line of over " + megabytes(maxMessage))
+			w.once.Do(func() { close(w.ended) })
 			_, _ = io.Copy(io.Discard, &counted{in, w.record}) // so that the process does not block
 			return
 		}
@@ -117,7 +118,7 @@ func (w *lineWire) heard(line []byte) {
 	w.record.message(m)
 	ours, again := w.waiting.take(m)
 	if again {
-		w.record.odd("a second answer, or one too late, to " + string(m.ID))
+		w.record.odd("a second answer to " + string(m.ID))
 	}
 	if !ours {
 		// After the client has closed its end nobody reads; answers to raw messages

@@ -51,6 +51,9 @@ func (w *watcher) run() {
 	}
 	w.main = c
 	defer func() { w.disconnect(w.main) }()
+	if web, ok := c.wire.(*webWire); ok && web.sse() {
+		w.live.Transport = "sse"
+	}
 	w.live.Era, w.live.Version = c.client.era(), c.client.version()
 	c.client.describe(w.server)
 	w.progress("listing")
@@ -130,7 +133,9 @@ func (w *watcher) open() (wire, error) {
 		}
 		return watchLines(w.record, out, in), nil
 	}
-	w.live.Transport = "http"
+	if w.live.Transport == "" {
+		w.live.Transport = "http"
+	}
 	u, err := url.Parse(t.URL)
 	if err != nil || u.Host == "" {
 		return nil, errors.New("the address is not a valid URL")
@@ -144,13 +149,6 @@ func (w *watcher) open() (wire, error) {
 func (w *watcher) disconnect(c *connection) {
 	if c == nil {
 		return
-	}
-	if web, ok := c.wire.(*webWire); ok {
-		web.mu.Lock()
-		if web.old {
-			w.live.Transport = "sse"
-		}
-		web.mu.Unlock()
 	}
 	c.client.close()
 	c.wire.end()

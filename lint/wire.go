@@ -153,10 +153,13 @@ func (m rpc) answer() Answer {
 type waiting struct {
 	mu       sync.Mutex
 	byID     map[string]chan rpc
-	progress map[string]int // by raw token
+	late     map[string]bool // ids for whose answer nobody waits any more
+	progress map[string]int  // by raw token
 }
 
-func newWaiting() *waiting { return &waiting{byID: map[string]chan rpc{}, progress: map[string]int{}} }
+func newWaiting() *waiting {
+	return &waiting{byID: map[string]chan rpc{}, late: map[string]bool{}, progress: map[string]int{}}
+}
 
 func (w *waiting) add(id string) <-chan rpc {
 	c := make(chan rpc, 1)
@@ -200,6 +203,10 @@ func (w *waiting) take(m rpc) (ours, again bool) {
 		c <- m // has room for one
 		return true, false
 	}
+	if w.late[id] {
+		delete(w.late, id)
+		return true, false
+	}
 	ours = strings.HasPrefix(id, `"lint-`)
 	return ours, ours
 }
@@ -213,6 +220,9 @@ func (w *waiting) wait(ctx context.Context, id string, answers <-chan rpc, gone 
 		a = m.answer()
 	case <-ctx.Done():
 		a.Err = errSilent
+		w.mu.Lock()
+		w.late[id] = w.byID[id] != nil
+		w.mu.Unlock()
 	case <-gone:
 		select {
 		case m := <-answers:
