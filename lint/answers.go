@@ -39,7 +39,7 @@ var answerRules = []Rule{
 		Why:     "Clients that do not know structuredContent see nothing.",
 		Advice:  "Send the JSON as a text block, too.",
 		Source:  specTools + " (structured content: SHOULD)",
-		Gateway: "The gateway adds the text.",
+		Gateway: "The gateway reads structuredContent itself.",
 		Live: eachValid(func(c Called, r *result, say Say) {
 			if r.structured != nil && !r.failed && len(r.texts) == 0 {
 				say(of(c, ""), "the result has structuredContent and no text")

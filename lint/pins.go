@@ -10,10 +10,9 @@ import (
 var pinRules = []Rule{
 	{
 		ID: "X005", Severity: Error, Title: "tool that is not the one that was pinned",
-		Why:     "A definition that changes after it was approved is how a harmless server turns into a harmful one (rug pull).",
-		Advice:  "Look at the difference, and if it is meant write the lock again: --write-lock.",
-		Source:  "OWASP MCP03; CVE-2025-54136",
-		Gateway: "The gateway uses the same pins.",
+		Why:    "A definition that changes after it was approved is how a harmless server turns into a harmful one (rug pull).",
+		Advice: "Look at the difference, and if it is meant write the lock again: --write-lock.",
+		Source: "OWASP MCP03; CVE-2025-54136",
 		Server: func(s *Server, say Say) {
 			if s.pins == nil {
 				return

@@ -153,7 +153,7 @@ func hiddenIn(text string) string {
 	for i, r := range runes {
 		switch {
 		case r >= 0xe0020 && r <= 0xe007e:
-			if !flag(runes, i) {
+			if !inFlag(runes, i) {
 				tag.WriteRune(r - 0xe0000)
 			}
 		case hidden(r) && !joins(runes, i):
@@ -181,8 +181,8 @@ func plain(text string) bool {
 	return true
 }
 
-// flag reports whether a tag character belongs to the emoji of a region's flag.
-func flag(runes []rune, i int) bool {
+// inFlag reports whether a tag character belongs to the emoji of a region's flag.
+func inFlag(runes []rune, i int) bool {
 	for i--; i >= 0 && runes[i] >= 0xe0020 && runes[i] <= 0xe007e; i-- {
 	}
 	return i >= 0 && runes[i] == 0x1f3f4
