@@ -27,30 +27,39 @@ const (
 	askAnonymous    = "anonymous"     // without credentials
 	askForged       = "forged"        // with a token that nobody signed
 	askOldSession   = "old session"   // with a session that was deleted
+	askMixed        = "mixed"         // the answer that another client should have got
 	nonsense        = "dragoman_lint" // part of every name that we make up
 )
 
 // patience is how long we wait for answers that many servers never give.
 const patience = 5 * time.Second
 
+// note writes an answer down. That the server was gone by then says nothing about
+// how it answers.
+func (w *watcher) note(name string, a Answer) {
+	if a.Err != errGone {
+		w.live.Answers[name] = a
+	}
+}
+
 // protocol sends what a client never sends, one request at a time.
 func (w *watcher) protocol() {
 	c := w.main
-	w.live.Answers[askUnknown] = w.ask(c, nonsense+"/unknown", params())
+	w.note(askUnknown, w.ask(c, nonsense+"/unknown", params()))
 	if len(w.server.Tools) > 0 {
-		w.live.Answers[askUnknownTool] = w.ask(c, "tools/call", params("name", `"`+nonsense+`_unknown_tool"`, "arguments", `{}`))
-		w.live.Answers[askCursor] = w.send(c, w.message(c, "tools/list", params("cursor", `"`+nonsense+`"`)), patience)
+		w.note(askUnknownTool, w.ask(c, "tools/call", params("name", `"`+nonsense+`_unknown_tool"`, "arguments", `{}`)))
+		w.note(askCursor, w.send(c, w.message(c, "tools/list", params("cursor", `"`+nonsense+`"`)), patience))
 	}
 	if _, ok := w.live.Others["resources/list"]; ok {
-		w.live.Answers[askResource] = w.ask(c, "resources/read", params("uri", `"`+nonsense+`://nothing"`))
+		w.note(askResource, w.ask(c, "resources/read", params("uri", `"`+nonsense+`://nothing"`)))
 	}
 	if c.client.modern() {
-		w.live.Answers[askDiscover] = w.ask(c, "server/discover", params())
+		w.note(askDiscover, w.ask(c, "server/discover", params()))
 		if w.live.Web != nil {
 			// On standard input such a request may be one of a legacy client.
-			w.live.Answers[askBare] = w.send(c, w.bare(c), patience)
+			w.note(askBare, w.send(c, w.bare(c), patience))
 		}
-		w.live.Answers[askVersion] = w.send(c, w.unknownVersion(c), patience)
+		w.note(askVersion, w.send(c, w.unknownVersion(c), patience))
 	}
 }
 
@@ -149,7 +158,7 @@ func (w *watcher) mix(other *connection) {
 		wg.Go(func() { b = w.send(other, wrong, patience) })
 		wg.Wait()
 		if a.failed() && a.Code == -32601 || b.Result != nil {
-			w.live.Answers["mixed"] = b
+			w.note(askMixed, b)
 			return
 		}
 	}

@@ -27,11 +27,15 @@ func (w *watcher) calls() {
 		}
 	}
 	w.compare()
+	if len(w.live.Calls) > 0 && w.live.Lists[0].Endless == "" {
+		w.live.Lists = append(w.live.Lists, w.list(w.main, "tools/list", "tools"))
+	}
 }
 
 // call makes a call and writes it down.
 func (w *watcher) call(c Called) Called {
 	c.Answer = w.ask(w.main, "tools/call", params("name", string(rawjson.Quote(c.Tool.Name)), "arguments", string(c.Arguments)))
+	w.last = "a call of " + quote(c.Tool.Name) + " " + c.fault()
 	w.live.Calls = append(w.live.Calls, c)
 	return c
 }

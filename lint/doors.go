@@ -32,7 +32,7 @@ func (w *watcher) doors() {
 		for k, v := range change {
 			m.header[k] = v
 		}
-		w.live.Answers[name] = w.send(c, m, patience)
+		w.note(name, w.send(c, m, patience))
 	}
 	knock(askOrigin, map[string]string{"Origin": "https://" + foreign, "Sec-Fetch-Site": "cross-site"})
 	if web.Loopback {
@@ -83,7 +83,7 @@ func (w *watcher) oldSession() {
 	had := web.session != ""
 	w.disconnect(c) // deletes the session
 	if had {
-		w.live.Answers[askOldSession] = w.send(c, w.message(c, "tools/list", params()), patience)
+		w.note(askOldSession, w.send(c, w.message(c, "tools/list", params()), patience))
 	}
 }
 

@@ -27,7 +27,7 @@ var httpRules = []Rule{
 		Advice: "Keep a transport for each client.",
 		Source: "JSON-RPC 2.0; CVE-2026-25536",
 		Live: func(_ *Server, l *Live, say Say) {
-			if _, ok := l.Answers["mixed"]; ok {
+			if _, ok := l.Answers[askMixed]; ok {
 				say(here, "two clients asked with the same id at once, and one got the other's answer")
 			}
 		},

@@ -71,8 +71,10 @@ type Live struct {
 	// Answers are what came of single requests, by the probe's name.
 	Answers map[string]Answer
 	// Lists are the answers to tools/list over all pages, each time it was asked;
-	// the last comes from a second connection.
-	Lists []Listing
+	// the last comes from a second connection. Announced reports that the server
+	// said that its tools change.
+	Lists     []Listing
+	Announced bool
 	// Others are the other lists that were asked for, by method.
 	Others map[string]Listing
 	// Calls are the calls of tools, in order.

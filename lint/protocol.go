@@ -75,7 +75,7 @@ var protocolRules = []Rule{
 		Advice: "Answer the same list, and announce changes with notifications/tools/list_changed.",
 		Source: specTools,
 		Live: func(_ *Server, l *Live, say Say) {
-			if a, b, ok := firstDifference(l.Lists); ok && !sameSet(a.Items, b.Items) {
+			if a, b, ok := firstDifference(l.Lists); ok && !l.Announced && !sameSet(a.Items, b.Items) {
 				say(here, "two answers to tools/list have different tools or definitions (%d and %d entries)", len(a.Items), len(b.Items))
 			}
 		},

@@ -120,6 +120,9 @@ func (w *lineWire) heard(line []byte) {
 	if again {
 		w.record.odd("a second answer to " + string(m.ID))
 	}
+	if !ours && w.waiting.stranger(m) {
+		w.record.odd("an answer to " + quote(string(m.ID)) + ", which nobody asked")
+	}
 	if !ours {
 		// After the client has closed its end nobody reads; answers to raw messages
 		// still arrive.
@@ -155,6 +158,11 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 
 // Write lets the client write, a line at a time beside ours.
 func (w *lineWire) Write(p []byte) (int, error) {
+	w.waiting.expect(p)
+	return w.send(p)
+}
+
+func (w *lineWire) send(p []byte) (int, error) {
 	w.writes.Lock()
 	defer w.writes.Unlock()
 	return w.in.Write(p)
@@ -171,7 +179,7 @@ func (w *lineWire) exchange(ctx context.Context, m raw) Answer {
 	}
 	wrote := make(chan error, 1)
 	go func() {
-		_, err := w.Write(append(bytes.Clone(m.body), '\n'))
+		_, err := w.send(append(bytes.Clone(m.body), '\n'))
 		wrote <- err
 	}()
 	select {

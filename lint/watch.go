@@ -26,6 +26,7 @@ type watcher struct {
 
 	main *connection
 	ids  int
+	last string // what was asked last, in words
 }
 
 // A connection is one wire with a client on it.
@@ -76,6 +77,9 @@ func (w *watcher) run() {
 		}
 		w.progress(step.doing)
 		step.do()
+		if gone(w.main) && w.live.Rough.Died == "" && w.live.Flooded == "" {
+			w.live.Rough = Rough{Tried: true, Died: w.last, Why: "the server was gone", Gone: true}
+		}
 	}
 }
 
@@ -194,7 +198,8 @@ func (w *watcher) ask(c *connection, method string, params rawjson.Object) Answe
 
 // send sends a message and waits at most so long for the answer.
 func (w *watcher) send(c *connection, m raw, patience time.Duration) Answer {
-	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	ctx, cancel := context.WithTimeout(w.ctx, min(patience, w.budget.Answer))
+	w.last = "a request of " + quote(m.method)
 	defer cancel()
 	w.record.sent(shorten(m.body))
 	var a Answer

@@ -111,6 +111,10 @@ func (r *record) message(m rpc) {
 	switch {
 	case m.Method == "notifications/message":
 		r.text(&r.live.Logs, string(m.Params))
+	case m.Method == "notifications/tools/list_changed":
+		r.mu.Lock()
+		r.live.Announced = true
+		r.mu.Unlock()
 	case m.Method == "" && m.Error != nil:
 		r.mu.Lock()
 		r.live.Errors[m.Error.Code] = m.Error.Message
@@ -155,10 +159,11 @@ type waiting struct {
 	byID     map[string]chan rpc
 	late     map[string]bool // ids for whose answer nobody waits any more
 	progress map[string]int  // by raw token
+	asked    map[string]bool // ids of the client's own requests; nil when they cannot be told
 }
 
 func newWaiting() *waiting {
-	return &waiting{byID: map[string]chan rpc{}, late: map[string]bool{}, progress: map[string]int{}}
+	return &waiting{byID: map[string]chan rpc{}, late: map[string]bool{}, progress: map[string]int{}, asked: map[string]bool{}}
 }
 
 func (w *waiting) add(id string) <-chan rpc {
@@ -173,6 +178,33 @@ func (w *waiting) drop(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.byID, id)
+}
+
+// expect takes in what the client writes: the ids of its requests.
+func (w *waiting) expect(text []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.asked == nil {
+		return
+	}
+	var m struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+	}
+	switch err := json.Unmarshal(text, &m); {
+	case err != nil && len(bytes.TrimSpace(text)) > 0:
+		w.asked = nil // it does not write message by message
+	case m.Method != "" && m.ID != nil:
+		w.asked[string(m.ID)] = true
+	}
+}
+
+// stranger reports whether a message is an answer to nothing that was asked.
+func (w *waiting) stranger(m rpc) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	id := string(m.ID)
+	return w.asked != nil && m.Method == "" && id != "" && id != "null" && !w.asked[id]
 }
 
 // take hands a message to who waits for it, and reports whether it was for us:
