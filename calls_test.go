@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -58,8 +59,8 @@ func TestReadsRunSideBySide(t *testing.T) {
 func TestWritesKeepTheirOrder(t *testing.T) {
 	yes, no := true, false
 	hinted := &dragoman.Tool{Name: "hinted", Hints: dragoman.Hints{ReadOnly: &yes}}
-	doubted := &dragoman.Tool{Name: "doubted", Effect: dragoman.ReadOnly, Hints: dragoman.Hints{ReadOnly: &no}}
-	idempotent := &dragoman.Tool{Name: "idempotent", Effect: dragoman.Idempotent}
+	doubted := &dragoman.Tool{Name: "doubted", Declared: dragoman.ReadOnly, Hints: dragoman.Hints{ReadOnly: &no}}
+	idempotent := &dragoman.Tool{Name: "idempotent", Declared: dragoman.Idempotent}
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		loop := dragoman.Loop{Tools: &tools{run: func(ctx context.Context, _ dragoman.Call) (dragoman.Result, error) {
@@ -93,13 +94,18 @@ func TestWritesKeepTheirOrder(t *testing.T) {
 func TestRepeatedCalls(t *testing.T) {
 	const repeated = dragoman.CodeRepeated
 	failed := func() dragoman.Result { r := text("no"); r.Failed = true; return r }
+	known := func(code string, ran dragoman.Ran) func() dragoman.Result {
+		return func() dragoman.Result {
+			return dragoman.Result{Problem: &dragoman.Problem{Code: code}, Ran: ran}
+		}
+	}
 	results := map[string]func() dragoman.Result{
 		"ok":      func() dragoman.Result { return text("done") },
 		"failed":  failed,
-		"unsent":  func() dragoman.Result { return dragoman.Failure(dragoman.CodeServerUnavailable, "") },
-		"denied":  func() dragoman.Result { return dragoman.Failure(dragoman.CodeDenied, "") },
-		"unknown": func() dragoman.Result { return dragoman.Failure(dragoman.CodeUnknownOutcome, "") },
-		"large":   func() dragoman.Result { return dragoman.Failure(dragoman.CodeTooLarge, "") },
+		"unsent":  known(dragoman.CodeServerUnavailable, dragoman.RanNot),
+		"denied":  known(dragoman.CodeDenied, dragoman.RanNot),
+		"unknown": known(dragoman.CodeUnknownOutcome, dragoman.RanMaybe),
+		"large":   known(dragoman.CodeTooLarge, dragoman.RanYes),
 	}
 	w, r := call(write, 1), call(read, 1)
 	spaced := w
@@ -161,7 +167,7 @@ func TestRepeatedReadsAreNoted(t *testing.T) {
 	loop := dragoman.Loop{Tools: &tools{run: func(context.Context, dragoman.Call) (dragoman.Result, error) {
 		r := text("done")
 		if own {
-			r.Meta.Note = "from the cache"
+			r.Info.Note = "from the cache"
 		}
 		return r, nil
 	}}}
@@ -172,8 +178,8 @@ func TestRepeatedReadsAreNoted(t *testing.T) {
 	}
 	for i, results := range conv.answers {
 		for j, r := range results {
-			if noted := r.Meta.Note != ""; noted != (i == 4 && j == 0) {
-				t.Errorf("round %d, call %d: note %q", i+1, j+1, r.Meta.Note)
+			if noted := r.Info.Note != ""; noted != (i == 4 && j == 0) {
+				t.Errorf("round %d, call %d: note %q", i+1, j+1, r.Info.Note)
 			}
 		}
 	}
@@ -185,12 +191,12 @@ func TestRepeatedReadsAreNoted(t *testing.T) {
 	if err := loop.Run(t.Context(), conv); err != nil {
 		t.Fatal(err)
 	}
-	if got := conv.answers[4][0].Meta.Note; got != "from the cache" {
+	if got := conv.answers[4][0].Info.Note; got != "from the cache" {
 		t.Errorf("the toolset's own note became %q", got)
 	}
 }
 
-func TestCallTimeout(t *testing.T) {
+func TestUnanswered(t *testing.T) {
 	yes := true
 	tests := []struct {
 		name   string
@@ -205,22 +211,14 @@ func TestCallTimeout(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				tool := &dragoman.Tool{Name: "slow", Effect: tt.effect, Hints: dragoman.Hints{ReadOnly: tt.hint}}
-				loop := dragoman.Loop{CallTimeout: 3 * time.Second, Tools: &tools{run: func(ctx context.Context, _ dragoman.Call) (dragoman.Result, error) {
-					return after(ctx, time.Minute)
-				}}}
-				res, err := loop.Call(t.Context(), dragoman.Call{Tool: tool})
-				if err != nil || res.Problem == nil || res.Problem.Code != tt.want {
-					t.Fatalf("Call = %+v, %v; want %s", res.Problem, err, tt.want)
-				}
-				if retry := res.Problem.RetryAfter > 0; retry != (tt.want == dragoman.CodeTimeout) {
-					t.Errorf("RetryAfter = %s", res.Problem.RetryAfter)
-				}
-				if res.Meta.Duration != 3*time.Second {
-					t.Errorf("it took %s", res.Meta.Duration)
-				}
-			})
+			tool := &dragoman.Tool{Name: "slow", Declared: tt.effect, Hints: dragoman.Hints{ReadOnly: tt.hint}}
+			p := dragoman.Unanswered(tool, "No answer within 3s.")
+			if p.Code != tt.want || !strings.HasPrefix(p.Message, "No answer within 3s. ") {
+				t.Fatalf("Unanswered = %+v; want %s", p, tt.want)
+			}
+			if retry := p.RetryAfter > 0; retry != (tt.want == dragoman.CodeTimeout) {
+				t.Errorf("RetryAfter = %s", p.RetryAfter)
+			}
 		})
 	}
 }
@@ -228,9 +226,9 @@ func TestCallTimeout(t *testing.T) {
 // A timeout is no end: the model hears of it and goes on.
 func TestTimeoutsDoNotEndTheConversation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		loop := dragoman.Loop{CallTimeout: time.Second, Tools: &tools{run: func(ctx context.Context, c dragoman.Call) (dragoman.Result, error) {
+		loop := dragoman.Loop{Tools: &tools{run: func(ctx context.Context, c dragoman.Call) (dragoman.Result, error) {
 			if string(c.Arguments) == `{"n":0}` {
-				return after(ctx, time.Minute)
+				return dragoman.Result{Problem: dragoman.Unanswered(c.Tool, "No answer.")}, nil
 			}
 			return text("done"), nil
 		}}}
@@ -270,7 +268,7 @@ func TestNothingStartsAfterAnError(t *testing.T) {
 	})
 }
 
-func TestWhatCanNotRunNeverRuns(t *testing.T) {
+func TestWhatCannotRunNeverRuns(t *testing.T) {
 	loop := dragoman.Loop{Tools: &tools{run: func(_ context.Context, c dragoman.Call) (dragoman.Result, error) {
 		t.Errorf("%s ran", c.Tool.Name)
 		return dragoman.Result{}, nil

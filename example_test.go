@@ -16,10 +16,12 @@ var add = dragoman.Tool{
 	Name:        "add",
 	Original:    "add",
 	InputSchema: json.RawMessage(`{"type":"object"}`),
-	Effect:      dragoman.ReadOnly,
+	Declared:    dragoman.ReadOnly,
 }
 
-func (adder) Tools(context.Context) ([]dragoman.Tool, error) { return []dragoman.Tool{add}, nil }
+var list = &dragoman.List{Tools: dragoman.NewTools([]dragoman.Tool{add})}
+
+func (adder) List(context.Context) (*dragoman.List, error) { return list, nil }
 
 func (adder) Call(_ context.Context, c dragoman.Call) (dragoman.Result, error) {
 	var in struct{ A, B int }
@@ -31,12 +33,12 @@ func (adder) Call(_ context.Context, c dragoman.Call) (dragoman.Result, error) {
 
 // A politician answers every question with a sum.
 type politician struct {
-	index *dragoman.Index
+	tools *dragoman.Tools
 	sum   json.RawMessage
 }
 
-func (p *politician) Offer(tools []dragoman.Tool) error {
-	p.index = dragoman.NewIndex(tools)
+func (p *politician) Offer(list *dragoman.List) error {
+	p.tools = list.Tools
 	return nil
 }
 
@@ -44,7 +46,7 @@ func (p *politician) Next(_ context.Context, last bool) ([]dragoman.Call, error)
 	if p.sum != nil || last {
 		return nil, nil
 	}
-	return []dragoman.Call{{ID: "call_1", Tool: p.index.Find("add"), Arguments: json.RawMessage(`{"a":22,"b":20}`)}}, nil
+	return []dragoman.Call{{ID: "call_1", Tool: p.tools.Find("add"), Arguments: json.RawMessage(`{"a":22,"b":20}`)}}, nil
 }
 
 func (p *politician) Answer(_ context.Context, results []dragoman.Result) error {
@@ -95,14 +97,14 @@ func ExampleToolset() {
 	// {"structuredContent":{"sum":3}} <nil>
 }
 
-func ExampleIndex_Find() {
-	x := dragoman.NewIndex([]dragoman.Tool{
+func ExampleTools_Find() {
+	tools := dragoman.NewTools([]dragoman.Tool{
 		{Name: "files__read", Original: "read"},
 		{Name: "files__list", Original: "list"},
 		{Name: "git__list", Original: "list"},
 	})
 	for _, name := range []string{"files__read", "Read", "list"} {
-		if tool := x.Find(name); tool != nil {
+		if tool := tools.Find(name); tool != nil {
 			fmt.Println(name, "is", tool.Name)
 		} else {
 			fmt.Println(name, "is nobody's name, or of too many")

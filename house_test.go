@@ -17,9 +17,11 @@ const module = "github.com/dragoman-mcp/dragoman"
 
 // layers are the packages from low to high. A package imports lower rows only.
 var layers = [][]string{
-	{"internal/rawjson", "internal/sse", "internal/glob", "internal/bounded", "internal/pin"},
+	{"internal/rawjson", "internal/sse", "internal/glob", "internal/bounded", "internal/park", "internal/pace", "internal/origin"},
 	{"", "schema", "rehearsal"},
-	{"dialect", "result", "mcp"},
+	{"dialect", "result", "mcp", "toolsettest", "internal/pin"},
+	{"openai/memory"},
+	{"openai/model"},
 	{"openai", "lint"},
 	{"toolkit"},
 	{"internal/store", "internal/safehttp", "internal/telemetry", "internal/caller", "internal/demo", "internal/fakemcp"},
@@ -27,7 +29,9 @@ var layers = [][]string{
 	{"internal/servers"},
 	{"internal/catalog"},
 	{"internal/cache", "internal/approval", "internal/limit", "internal/policy", "internal/audit"},
-	{"internal/api", "internal/mcpserve", "internal/console", "internal/terminal"},
+	{"internal/session"},
+	{"internal/api", "internal/mcpserve", "internal/console"},
+	{"internal/terminal"},
 	{"internal/config"},
 	{"internal/gateway"},
 	{"cmd/dragoman"},

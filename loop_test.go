@@ -23,7 +23,9 @@ type tools struct {
 	run  func(context.Context, dragoman.Call) (dragoman.Result, error)
 }
 
-func (t *tools) Tools(context.Context) ([]dragoman.Tool, error) { return t.list, t.err }
+func (t *tools) List(context.Context) (*dragoman.List, error) {
+	return &dragoman.List{Tools: dragoman.NewTools(t.list)}, t.err
+}
 
 func (t *tools) Call(ctx context.Context, c dragoman.Call) (dragoman.Result, error) {
 	if t.run == nil {
@@ -46,8 +48,8 @@ type script struct {
 	closed   []error
 }
 
-func (s *script) Offer(tools []dragoman.Tool) error {
-	s.offered = tools
+func (s *script) Offer(list *dragoman.List) error {
+	s.offered = list.Tools.All()
 	return s.offerErr
 }
 
@@ -98,7 +100,7 @@ func (s *script) outcomes() [][]string {
 }
 
 var (
-	read  = &dragoman.Tool{Name: "read", Original: "read", Effect: dragoman.ReadOnly}
+	read  = &dragoman.Tool{Name: "read", Original: "read", Declared: dragoman.ReadOnly}
 	write = &dragoman.Tool{Name: "write", Original: "write"}
 )
 
@@ -115,7 +117,7 @@ func again(n int, t *dragoman.Tool) (rounds [][]dragoman.Call) {
 }
 
 func text(s string) dragoman.Result {
-	return dragoman.Result{Content: json.RawMessage(`{"content":[{"type":"text","text":"` + s + `"}]}`)}
+	return dragoman.Result{Content: json.RawMessage(`{"content":[{"type":"text","text":"` + s + `"}]}`), Ran: dragoman.RanYes}
 }
 
 func TestRunOffersAllTools(t *testing.T) {

@@ -22,7 +22,7 @@ const (
 	// CodeUnknownOutcome: the call was sent, no answer came, and the tool may
 	// have changed something.
 	CodeUnknownOutcome = "unknown_outcome"
-	// CodeServerUnavailable: the MCP server is not running or can not be reached;
+	// CodeServerUnavailable: the MCP server is not running or cannot be reached;
 	// the call was not sent.
 	CodeServerUnavailable = "server_unavailable"
 	// CodeNeedsAuthorization: the MCP server asks for credentials that we do not
@@ -42,7 +42,11 @@ const (
 	CodeDenied = "denied"
 	// CodeCanceled: the call was cancelled before it ended.
 	CodeCanceled = "canceled"
-	// CodeInvalidTool: the tool's definition can not be used (quarantine).
+	// CodeUnanswered: the call asked a question and nobody answered.
+	CodeUnanswered = "unanswered"
+	// CodeInternal: the trouble is our own.
+	CodeInternal = "internal_error"
+	// CodeInvalidTool: the tool's definition cannot be used (quarantine).
 	CodeInvalidTool = "invalid_tool"
 )
 
@@ -62,6 +66,9 @@ type Problem struct {
 	// RetryAfter is how long to wait before the same call may succeed; zero when
 	// we do not know.
 	RetryAfter time.Duration
+	// Err is the trouble behind it, for the log of this machine; nil where there
+	// is no more to say. It is never told to a model.
+	Err error
 }
 
 // A Field is one argument that is missing or wrong.
@@ -84,6 +91,9 @@ func (p *Problem) Error() string {
 	return p.Code + ": " + p.Message
 }
 
+// Unwrap returns Err.
+func (p *Problem) Unwrap() error { return p.Err }
+
 // AsProblem returns the Problem that err is or wraps, or nil.
 func AsProblem(err error) *Problem {
 	if p, ok := errors.AsType[*Problem](err); ok {
@@ -92,9 +102,21 @@ func AsProblem(err error) *Problem {
 	return nil
 }
 
-// Failure returns a Result that holds nothing but a problem.
+// Failure returns the Result of a call that did not run, with nothing but a
+// problem in it.
 func Failure(code, message string) Result {
-	return Result{Problem: &Problem{Code: code, Message: message}}
+	return Result{Problem: &Problem{Code: code, Message: message}, Ran: RanNot}
+}
+
+// Unanswered returns the problem of a call of t that was sent and came to no
+// answer, for the reason that why says in a sentence. Where t writes, what came
+// of the call is not known; where it only reads, it can be made again. t may be
+// nil.
+func Unanswered(t *Tool, why string) *Problem {
+	if t != nil && t.Writes() {
+		return &Problem{Code: CodeUnknownOutcome, Message: why + " The call may or may not have taken effect: check before you repeat it."}
+	}
+	return &Problem{Code: CodeTimeout, Message: why + " Try again later, or ask for less.", RetryAfter: 5 * time.Second}
 }
 
 // Name returns the last segment of the field's path, unescaped: the argument's

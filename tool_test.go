@@ -27,22 +27,25 @@ func TestEffectiveClass(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			tool := dragoman.Tool{Effect: tt.effect, Hints: tt.hints}
-			if got := tool.EffectiveClass(); got != tt.want {
-				t.Errorf("EffectiveClass() = %s, want %s", got, tt.want)
+			tool := dragoman.Tool{Declared: tt.effect, Hints: tt.hints}
+			if got := tool.Effect(); got != tt.want {
+				t.Errorf("Effect() = %s, want %s", got, tt.want)
 			}
 		})
 	}
 }
 
-func TestDigest(t *testing.T) {
+func TestPin(t *testing.T) {
 	seen := map[[32]byte]string{}
-	for _, pair := range [][2]string{{`{"name":"a"}`, "a"}, {`{"name":"a"}`, "b"}, {`{"name":"a" }`, "a"}, {"", "ab"}, {"a", "b"}, {"ab", ""}} {
-		d := dragoman.Digest([]byte(pair[0]), pair[1])
+	for _, of := range [][3]string{
+		{"s", "a", `{"name":"a"}`}, {"s", "b", `{"name":"a"}`}, {"s", "a", `{"name":"a" }`}, {"other", "a", `{"name":"a"}`},
+		{"", "ab", ""}, {"", "a", "b"}, {"a", "b", ""}, {"ab", "", ""}, {"", "", "ab"},
+	} {
+		d := dragoman.Pin(of[0], of[1], []byte(of[2]))
 		if other, taken := seen[d]; taken {
-			t.Errorf("%q has the digest of %s", pair, other)
+			t.Errorf("%q has the pin of %s", of, other)
 		}
-		seen[d] = fmt.Sprint(pair)
+		seen[d] = fmt.Sprint(of)
 	}
 }
 

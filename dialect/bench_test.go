@@ -10,7 +10,7 @@ import (
 )
 
 var benchTool = dragoman.Tool{
-	Name: "search", Description: "Search the catalogue.", Digest: sha256.Sum256([]byte("search")),
+	Name: "search", Description: "Search the catalogue.", Pin: sha256.Sum256([]byte("search")),
 	InputSchema: []byte(`{"type":"object","properties":{
 		"query":{"type":"string","description":"Words to look for","minLength":1},
 		"limit":{"type":"integer","minimum":1,"maximum":100,"default":10},

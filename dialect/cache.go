@@ -21,10 +21,10 @@ type cached struct {
 // full it becomes the old one, and what is used again moves back.
 type planCache struct {
 	mu         sync.RWMutex
-	young, old map[[32]byte]cached
+	young, old map[cacheKey]cached
 }
 
-func (c *planCache) get(key [32]byte) (cached, bool) {
+func (c *planCache) get(key cacheKey) (cached, bool) {
 	c.mu.RLock()
 	e, ok := c.young[key]
 	if ok {
@@ -39,24 +39,30 @@ func (c *planCache) get(key [32]byte) (cached, bool) {
 	return e, ok
 }
 
-func (c *planCache) put(key [32]byte, e cached) {
+func (c *planCache) put(key cacheKey, e cached) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.young == nil || len(c.young) >= cacheSize/2 {
-		c.old, c.young = c.young, make(map[[32]byte]cached)
+		c.old, c.young = c.young, make(map[cacheKey]cached)
 	}
 	c.young[key] = e
 }
 
-// cacheKey is the tool's digest, or one made here where nobody computed it.
-func cacheKey(tool *dragoman.Tool) [32]byte {
-	if tool.Digest != [32]byte{} {
-		return tool.Digest
+// A cacheKey is what a plan follows from, beside its dialect: the tool's pin, or
+// a digest made here where nobody computed it, and the name it is offered under.
+type cacheKey struct {
+	pin  [32]byte
+	name string
+}
+
+func keyOf(tool *dragoman.Tool) cacheKey {
+	if tool.Pin != [32]byte{} {
+		return cacheKey{tool.Pin, tool.Name}
 	}
 	h := sha256.New()
-	for _, part := range [][]byte{[]byte(tool.Name), []byte(tool.Description), tool.InputSchema, tool.OutputSchema} {
+	for _, part := range [][]byte{[]byte(tool.Description), tool.InputSchema, tool.OutputSchema} {
 		h.Write(part)
 		h.Write([]byte{0})
 	}
-	return [32]byte(h.Sum(nil))
+	return cacheKey{[32]byte(h.Sum(nil)), tool.Name}
 }

@@ -95,7 +95,7 @@ func (d *Dialect) Wire() *Wire { return &d.spec.Wire }
 // that the tool can not be used and where in its schema the reason is. Plans
 // are cached by the tool's Digest.
 func (d *Dialect) Plan(tool dragoman.Tool) (*Plan, *dragoman.Problem) {
-	key := cacheKey(&tool)
+	key := keyOf(&tool)
 	if e, ok := d.cache.get(key); ok {
 		return e.plan, e.problem
 	}

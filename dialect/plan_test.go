@@ -317,7 +317,7 @@ func TestPlansAreCached(t *testing.T) {
 		t.Error("another tool got the same plan")
 	}
 	for i := range 3 * cacheSize {
-		fresh.cache.put([32]byte{byte(i), byte(i >> 8), byte(i >> 16), 1}, cached{})
+		fresh.cache.put(cacheKey{pin: [32]byte{byte(i), byte(i >> 8), byte(i >> 16), 1}}, cached{})
 	}
 	if n := len(fresh.cache.young) + len(fresh.cache.old); n > cacheSize {
 		t.Errorf("%d plans are kept, want at most %d", n, cacheSize)

@@ -185,9 +185,6 @@ func (w *watcher) rough(c *connection) {
 		if w.ctx.Err() != nil {
 			return
 		}
-		if input.body != "" && w.live.Transport == "sse" {
-			continue
-		}
 		var m raw
 		if input.body != "" {
 			m = raw{body: []byte(input.body), header: w.usual(c)}

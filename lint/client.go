@@ -2,7 +2,6 @@ package lint
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strconv"
 	"strings"
@@ -29,7 +28,7 @@ func connect(ctx context.Context, w wire) (*client, error) {
 	case *webWire:
 		transport = &mcp.HTTP{URL: w.url, Client: w.tapped(), Header: w.header}
 	}
-	c, err := mcp.Connect(ctx, transport, &mcp.ClientOptions{Name: "dragoman-lint", Version: "1", Limits: mcp.Limits{Message: maxMessage}})
+	c, err := mcp.Connect(ctx, transport, &mcp.ClientOptions{Name: "dragoman-lint", Version: "1", Passive: true, Limits: mcp.Limits{Message: maxMessage}})
 	if err != nil {
 		return nil, err
 	}
@@ -45,16 +44,6 @@ func (c *client) describe(s *Server) {
 	s.describe(c.mcp.ServerInfo())
 	s.Instructions = c.mcp.Instructions()
 	s.Live.Capabilities = c.mcp.Capabilities()
-}
-
-// request sends a request the client's own way, for transports over which single
-// messages cannot be sent (HTTP+SSE).
-func (c *client) request(ctx context.Context, method string, params json.RawMessage) Answer {
-	result, err := c.mcp.Request(ctx, method, params)
-	if refused, ok := errors.AsType[*mcp.RPCError](err); ok {
-		return Answer{Code: refused.Code, Message: refused.Message}
-	}
-	return Answer{Result: result, Err: err}
 }
 
 func (c *client) close() { _ = c.mcp.Close() }

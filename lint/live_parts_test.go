@@ -3,6 +3,7 @@ package lint
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -102,11 +103,12 @@ func oldTransport(m *model) http.Handler {
 		mu.Lock()
 		lines := streams[r.URL.Query().Get("id")]
 		mu.Unlock()
-		var raw json.RawMessage
-		if json.NewDecoder(r.Body).Decode(&raw) == nil {
-			for _, line := range m.handle(raw) {
-				lines <- line
-			}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		for _, line := range m.handle(body) {
+			lines <- line
 		}
 		w.WriteHeader(http.StatusAccepted)
 	})

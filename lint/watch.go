@@ -52,7 +52,7 @@ func (w *watcher) run() {
 	}
 	w.main = c
 	defer func() { w.disconnect(w.main) }()
-	if web, ok := c.wire.(*webWire); ok && web.sse() {
+	if web, ok := c.wire.(*webWire); ok && web.stream() != "" {
 		w.live.Transport = "sse"
 	}
 	w.live.Era, w.live.Version = c.client.era(), c.client.version()
@@ -202,24 +202,9 @@ func (w *watcher) send(c *connection, m raw, patience time.Duration) Answer {
 	w.last = "a request of " + quote(m.method)
 	defer cancel()
 	w.record.sent(shorten(m.body))
-	var a Answer
-	if web, ok := c.wire.(*webWire); ok && web.sse() {
-		var frame struct{ Params json.RawMessage }
-		_ = json.Unmarshal(m.body, &frame) // what is not JSON has no params
-		began := time.Now()
-		a = c.client.request(ctx, m.method, frame.Params)
-		a.Took = time.Since(began)
-	} else {
-		a = c.wire.exchange(ctx, m)
-	}
+	a := c.wire.exchange(ctx, m)
 	a.Sent, a.Method = shorten(m.body), m.method
 	return a
-}
-
-func (w *webWire) sse() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.old
 }
 
 // shorten returns what was sent for people to read.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -25,7 +26,7 @@ type webWire struct {
 	mu      sync.Mutex
 	session string // Mcp-Session-Id
 	version string
-	old     bool // HTTP+SSE: answers come elsewhere
+	old     string // HTTP+SSE: where messages go; answers come on the stream
 	waiting *waiting
 	ended   chan struct{}
 }
@@ -109,19 +110,44 @@ func (a *along) events() {
 		}
 		event := a.text[:i]
 		a.text = a.text[i+2:]
-		if bytes.HasPrefix(event, []byte("event: endpoint")) || bytes.Contains(event, []byte("\nevent: endpoint")) {
-			a.wire.mu.Lock()
-			a.wire.old = true
-			a.wire.mu.Unlock()
-		}
+		name, data := "", []byte(nil)
 		for line := range bytes.SplitSeq(event, []byte("\n")) {
-			if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-				if m, ok := parseRPC(bytes.TrimSpace(data)); ok {
-					a.wire.record.message(m)
-				}
+			if text, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+				data = append(data, bytes.TrimSpace(text)...)
+			}
+			if text, ok := bytes.CutPrefix(line, []byte("event:")); ok {
+				name = string(bytes.TrimSpace(text))
 			}
 		}
+		a.wire.event(name, data)
 	}
+}
+
+// event notes one event. The transport of 2024-11-05 begins with the address for
+// messages, and all answers come on its stream.
+func (w *webWire) event(name string, data []byte) {
+	if m, ok := parseRPC(data); ok {
+		w.record.message(m)
+		if w.stream() != "" {
+			w.waiting.take(m)
+		}
+		return
+	}
+	if base, err := url.Parse(w.url); name == "endpoint" && err == nil {
+		if endpoint, err := base.Parse(string(data)); err == nil {
+			w.mu.Lock()
+			w.old = endpoint.String()
+			w.mu.Unlock()
+		}
+	}
+}
+
+// stream returns where messages go on the transport of 2024-11-05; empty on
+// Streamable HTTP.
+func (w *webWire) stream() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.old
 }
 
 func (a *along) Close() error {
@@ -133,7 +159,11 @@ func (a *along) Close() error {
 
 // request makes a POST as the client would, with what m changes.
 func (w *webWire) request(ctx context.Context, m raw) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, bytes.NewReader(m.body))
+	where := w.url
+	if old := w.stream(); old != "" {
+		where = old
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, where, bytes.NewReader(m.body))
 	if err != nil {
 		return nil, err
 	}
@@ -167,14 +197,23 @@ func (w *webWire) exchange(ctx context.Context, m raw) Answer {
 	if err != nil {
 		return Answer{Err: err}
 	}
+	var answers <-chan rpc
+	old := w.stream() != "" && !m.silent
+	if old {
+		answers = w.waiting.add(m.id)
+	}
 	resp, err := w.client.Do(req)
 	if err != nil {
+		w.waiting.drop(m.id)
 		if ctx.Err() != nil {
 			err = errSilent
 		}
 		return Answer{Err: err, Took: time.Since(began)}
 	}
 	defer resp.Body.Close()
+	if old && resp.StatusCode < 300 {
+		return w.waiting.wait(ctx, m.id, answers, w.ended, began)
+	}
 	a := w.read(resp, m.id)
 	if ctx.Err() != nil && a.Err != nil {
 		a.Err = errSilent

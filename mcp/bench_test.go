@@ -86,7 +86,7 @@ func BenchmarkCallHTTP(b *testing.B) {
 		stream bool
 	}{{"modern", Modern, false}, {"modern/stream", Modern, true}, {"legacy", Legacy, false}, {"legacy/stream", Legacy, true}} {
 		b.Run(bc.name, func(b *testing.B) {
-			c, err := Connect(b.Context(), &HTTP{URL: benchServer(b, bc.stream)}, &ClientOptions{Era: bc.era})
+			c, err := Connect(b.Context(), &HTTP{URL: benchServer(b, bc.stream)}, &ClientOptions{Era: bc.era, Passive: true})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -144,7 +144,7 @@ func BenchmarkCallPipe(b *testing.B) {
 			}
 		}
 	}()
-	c, err := Connect(b.Context(), &Pipe{Reader: ourIn, Writer: ourOut}, nil)
+	c, err := Connect(b.Context(), &Pipe{Reader: ourIn, Writer: ourOut}, &ClientOptions{Passive: true})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func BenchmarkTools(b *testing.B) {
 			if reason := readTool(&t, part); reason != "" {
 				b.Fatal(i, reason)
 			}
-			t.Digest = digest(part, t.Name)
+			t.Pin = dragoman.Pin(t.Server, t.Original, part)
 		}
 	}
 }

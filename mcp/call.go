@@ -2,9 +2,8 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
-	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
@@ -14,55 +13,102 @@ import (
 // Call runs one call. For tools/call the params are made of the tool's Original
 // name and the call's Arguments; for any other method the call's Arguments are
 // the params (such as {"name":…,"arguments":…} for prompts/get or {"uri":…} for
-// resources/read), and Tool is not needed. The call's Meta goes into _meta. The
+// resources/read), in which the Original of the call's Entry, if it has one,
+// takes the place of the name or URI. The call's Meta goes into _meta. The
 // arguments leave, and the result arrives, byte for byte.
 //
-// Whatever the server does wrong is a Problem in the result:
+// What the server asks while it works is an [dragoman.Asks] in the result. A call
+// of a legacy server goes on meanwhile, for five minutes, and at most four calls
+// of a client do; the same call with [dragoman.Answers] brings its result. A
+// modern server keeps nothing.
+//
+// Whatever the server does wrong is a Problem in the result, and Ran says whether
+// the call ran:
 //
 //   - an error of the protocol is [dragoman.CodeProtocol] with the server's
 //     message; the one for invalid params, [dragoman.CodeInvalidArguments];
-//   - a request that provably did not reach the server, or that it was too busy
-//     for, is [dragoman.CodeServerUnavailable];
-//   - a request that may have reached it, without an answer, is
-//     [dragoman.CodeUnknownOutcome];
-//   - 401 and 403 are [dragoman.CodeNeedsAuthorization], an answer over the
-//     limit is [dragoman.CodeTooLarge].
+//   - a request that provably did not reach the server is
+//     [dragoman.CodeServerUnavailable];
+//   - a request that may have reached it, without an answer, is what
+//     [dragoman.Unanswered] says;
+//   - 401, and 403 with a challenge, are [dragoman.CodeNeedsAuthorization], an
+//     answer over the limit is [dragoman.CodeTooLarge].
 //
 // An error is the end of ctx, and the server was told about it.
 func (c *Client) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
 	start := time.Now()
-	r := &request{method: call.Method, meta: call.Meta, ask: call.Ask}
+	res, err := c.leg(ctx, &call)
+	res.Ran = res.Ran.After(call.Answers)
+	if call.Answers == nil {
+		res.Info.Duration = time.Since(start)
+	}
+	return res, err
+}
+
+// leg makes a call, or goes on with one.
+func (c *Client) leg(ctx context.Context, call *dragoman.Call) (dragoman.Result, error) {
+	r := &request{method: call.Method, meta: call.Meta}
 	if r.method == "" {
 		r.method = "tools/call"
 	}
-	if problem := c.shape(r, &call); problem != nil {
-		return dragoman.Result{Problem: problem}, nil
+	if problem := c.shape(r, call); problem != nil {
+		return dragoman.Result{Problem: problem, Ran: dragoman.RanNot}, nil
 	}
-	if call.Progress != nil {
-		defer c.track(r, call.Progress)()
+	if ctx.Err() != nil && call.Answers == nil {
+		return dragoman.Result{Ran: dragoman.RanNot}, context.Cause(ctx)
 	}
+	round := 0
+	if a := call.Answers; a != nil {
+		switch {
+		case len(a.State) == 0:
+			return dragoman.Result{Problem: foreign(), Ran: dragoman.RanNot}, nil
+		case a.State[0] == stateParked:
+			f := c.resume(a.State[1:], a)
+			if f == nil {
+				return dragoman.Result{Problem: unknownOutcome()}, nil
+			}
+			return f.leg(ctx, call)
+		case a.State[0] != stateInput && a.State[0] != stateURL:
+			return dragoman.Result{Problem: foreign(), Ran: dragoman.RanNot}, nil
+		case a.Gone:
+			return dragoman.Result{Problem: &dragoman.Problem{Code: dragoman.CodeCanceled, Message: "The call was given up."}, Ran: dragoman.RanNot}, nil
+		}
+		g := readState(a)
+		if g.problem == nil && a.State[0] == stateInput && c.session.Load().era != Modern {
+			g.problem = unknownOutcome() // it is another server now
+		}
+		if g.problem != nil {
+			return dragoman.Result{Problem: g.problem, Ran: dragoman.RanNot}, nil
+		}
+		r.join(g.members)
+		round = g.round
+	}
+	return c.launch(ctx, call, r, round).leg(ctx, call)
+}
+
+// unknownOutcome is the problem of a call that goes on where nothing is known of
+// it.
+func unknownOutcome() *dragoman.Problem {
+	return &dragoman.Problem{
+		Code:    dragoman.CodeUnknownOutcome,
+		Message: "The call that the answers are for is not known here any more. It may or may not have taken effect: check before you repeat it.",
+	}
+}
+
+// perform sends the request of a flight, as a task where the tool wants that.
+func (c *Client) perform(ctx context.Context, r *request) (*answer, error) {
 	var a *answer
 	var err error
-	if call.Tool != nil && r.method == "tools/call" && call.Tool.Definition != nil && needsTask(call.Tool.Definition) {
+	t := r.flight.call.Tool
+	if t != nil && r.method == "tools/call" && t.Definition != nil && needsTask(t.Definition) {
 		a, err = c.runTask(ctx, r)
 	} else {
 		a, err = c.do(ctx, r)
 	}
-	if e, ok := errors.AsType[*RPCError](err); ok && e.Code == codeHeaderMismatch && call.Tool != nil {
-		a, err = c.relabel(ctx, r, &call, err)
+	if e, ok := errors.AsType[*RPCError](err); ok && e.Code == codeHeaderMismatch && t != nil {
+		return c.relabel(ctx, r, err)
 	}
-	res := dragoman.Result{Meta: dragoman.Meta{Duration: time.Since(start)}}
-	switch {
-	case err == nil:
-		res.Content = a.raw
-		res.Failed = string(a.object.Get("isError")) == "true"
-	case ctx.Err() != nil:
-		return dragoman.Result{}, fmt.Errorf("calling the server: %w", context.Cause(ctx))
-	default:
-		c.log.Debug("MCP call failed", "server", c.o.Label, "method", r.method, "error", err)
-		res.Problem = problemOf(err)
-	}
-	return res, nil
+	return a, err
 }
 
 // shape builds the params of call.
@@ -79,7 +125,10 @@ func (c *Client) shape(r *request, call *dragoman.Call) *dragoman.Problem {
 		return &dragoman.Problem{Code: dragoman.CodeInvalidArguments, Message: "The call's _meta is not JSON."}
 	}
 	if r.method != "tools/call" {
-		r.params = call.Arguments
+		r.params = aimed(r.method, call)
+		if err := r.prepare(); err != nil {
+			return &dragoman.Problem{Code: dragoman.CodeInvalidArguments, Message: "The arguments are not a JSON object."}
+		}
 		return nil
 	}
 	t := call.Tool
@@ -109,88 +158,47 @@ func (c *Client) shape(r *request, call *dragoman.Call) *dragoman.Problem {
 	return nil
 }
 
+// aimed returns the params of a call with the name or URI by which the server
+// knows the call's entry.
+func aimed(method string, call *dragoman.Call) json.RawMessage {
+	e := call.Entry
+	if e == nil {
+		return call.Arguments
+	}
+	key := "name"
+	if e.Kind == dragoman.Resource || e.Kind == dragoman.Template {
+		key = "uri"
+	}
+	params := object(call.Arguments).Clone()
+	switch {
+	case method == "completion/complete":
+		ref := object(params.Get("ref")).Clone()
+		ref.Set(key, rawjson.Quote(e.Original))
+		params.Set("ref", ref.Bytes())
+	case e.Kind != dragoman.Template: // whose URI is made by the caller
+		params.Set(key, rawjson.Quote(e.Original))
+	}
+	return params.Bytes()
+}
+
 // relabel repeats a call that the server refused because of its Mcp-Param
 // headers, with those that the tool's present definition asks for.
-func (c *Client) relabel(ctx context.Context, r *request, call *dragoman.Call, refused error) (*answer, error) {
-	l, err := c.ToolList(ctx)
-	if err != nil {
+func (c *Client) relabel(ctx context.Context, r *request, refused error) (*answer, error) {
+	if err := c.refresh(ctx, "tools"); err != nil {
 		return nil, refused
 	}
-	for i := range l.Tools {
-		t := &l.Tools[i]
-		if t.Original != call.Tool.Original || t.Quarantined != nil {
+	tools := c.lists.now().Tools.All()
+	for i := range tools {
+		t := &tools[i]
+		if t.Original != r.flight.call.Tool.Original || t.Quarantined != nil {
 			continue
 		}
 		params, err := paramHeaders(t.InputSchema)
 		if err != nil {
 			return nil, refused
 		}
-		r.headers = params.of(call.Arguments)
-		c.listChanged("tools")
+		r.headers = params.of(r.flight.call.Arguments)
 		return c.do(ctx, r)
 	}
 	return nil, refused
-}
-
-// problemOf says in a Problem why a call has no result.
-func problemOf(err error) *dragoman.Problem {
-	p := &dragoman.Problem{Code: dragoman.CodeProtocol}
-	if errors.Is(err, ErrTooLarge) {
-		p.Code = dragoman.CodeTooLarge
-		p.Message = "The tool's result is too large to be read. The call may have taken effect."
-		return p
-	}
-	if e, ok := errors.AsType[*AuthorizationError](err); ok {
-		p.Code = dragoman.CodeNeedsAuthorization
-		p.Message = "The tool's server asks for credentials that are not configured."
-		if e.Status == http.StatusForbidden {
-			p.Message = "The tool's server asks for more rights than the configured credentials have."
-		}
-		return p
-	}
-	if e, ok := errors.AsType[*TransportError](err); ok {
-		if e.Sent {
-			return unknownOutcome()
-		}
-		p.Code = dragoman.CodeServerUnavailable
-		p.Message = "The tool's server can not be reached; the call was not made."
-		return p
-	}
-	if e, ok := errors.AsType[*RPCError](err); ok {
-		p.Message = "The tool's server answered: " + bounded(e.Message, 1000)
-		if e.Code == codeInvalidParams {
-			p.Code = dragoman.CodeInvalidArguments
-		}
-		return p
-	}
-	if e, ok := errors.AsType[*StatusError](err); ok {
-		p.RetryAfter = e.RetryAfter
-		switch e.Status {
-		case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-			p.Code = dragoman.CodeServerUnavailable
-			p.Message = "The tool's server is too busy and did not take the call. Try again later."
-		case http.StatusRequestEntityTooLarge:
-			p.Code = dragoman.CodeTooLarge
-			p.Message = "The call is larger than the tool's server accepts."
-		default:
-			p.Message = fmt.Sprintf("The tool's server refused the call with HTTP status %d.", e.Status)
-			if e.Status >= 500 {
-				return unknownOutcome()
-			}
-		}
-		return p
-	}
-	if errors.Is(err, ErrAnswer) {
-		p.Message = "The tool's server gave an answer that is not valid. The call may have taken effect."
-		return p
-	}
-	p.Message = "The tool's server could not complete the call."
-	return p
-}
-
-func unknownOutcome() *dragoman.Problem {
-	return &dragoman.Problem{
-		Code:    dragoman.CodeUnknownOutcome,
-		Message: "The connection to the tool's server broke before it answered. The call may or may not have taken effect: check before you repeat it.",
-	}
 }

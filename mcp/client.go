@@ -2,13 +2,16 @@ package mcp
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/park"
 )
 
 // Era is the kind of protocol that a server speaks (MCP 2026-07-28,
@@ -29,8 +32,8 @@ const (
 // String returns "unknown", "legacy" or "modern".
 func (e Era) String() string { return [...]string{"unknown", "legacy", "modern"}[e] }
 
-// ClientOptions are the options of [Connect]. The zero value is a client that
-// declares no capability and answers no question.
+// ClientOptions are the options of [Connect]. The zero value is a client whose
+// server can ask nobody anything.
 type ClientOptions struct {
 	// Name and Version are what we call ourselves to the server; "dragoman" and
 	// "0" if empty.
@@ -46,29 +49,24 @@ type ClientOptions struct {
 	// era, before it is taken for a legacy one; 5 s if zero.
 	ProbeTimeout time.Duration
 
-	// Roots answers roots/list with the array of roots.
-	Roots func(context.Context) (json.RawMessage, error)
-	// Sampling answers sampling/createMessage: raw params in, raw result out.
-	Sampling func(ctx context.Context, params json.RawMessage) (json.RawMessage, error)
-	// Elicit answers elicitation/create, where the call that it belongs to has
-	// no Ask of its own. A reply that accepts without content accepts the form
-	// as it stands: with the defaults of its schema.
-	//
-	// A capability whose hook is nil is not declared, and what the server asks
-	// for nevertheless is refused. Calls with an Ask declare elicitation for
-	// themselves in the modern era; in the legacy era capabilities are declared
-	// once, so Ask is of use only beside Elicit. The hooks may be called side by
-	// side; their context ends when the server, or the caller, stops waiting.
-	Elicit func(context.Context, dragoman.Question) (dragoman.Reply, error)
+	// Can is all that those whose calls come through this client can ever be
+	// asked. A legacy server is told once, when it is greeted, and what it asks
+	// in a call whose own Can has less is declined; a modern server is told the
+	// Can of each call. Kinds that MCP does not know are ignored.
+	Can dragoman.Kind
 	// Extensions is the raw object of protocol extensions to declare; nil for
 	// none.
 	Extensions json.RawMessage
 
-	// OnListChanged is told that "tools", "prompts" or "resources" changed, from
-	// a goroutine of its own; changes that come faster than it returns are told
-	// once. In the modern era it makes the client subscribe to these changes. It
-	// must not close the client.
-	OnListChanged func(what string)
+	// Timeout is how long the server may take to answer one call, from the first
+	// byte that it is sent, without the time in which it waits for answers of
+	// ours; zero means as long as the call's context lasts. A request of which
+	// nothing could be sent for 30 seconds is given up in any case.
+	Timeout time.Duration
+
+	// Passive leaves the lists to [Client.Refresh]: Connect asks for none, and
+	// nobody watches for changes.
+	Passive bool
 	// OnNotification sees every notification of the server except progress, in
 	// the order in which they arrive, log messages (notifications/message)
 	// included. It must not block.
@@ -84,59 +82,33 @@ type ClientOptions struct {
 	Limits Limits
 }
 
-// answers reports whether the client answers requests of the server.
-func (o *ClientOptions) answers() bool {
-	return o.Roots != nil || o.Sampling != nil || o.Elicit != nil
-}
-
 // A Client is a connection to one MCP server. It is a [dragoman.Toolset], and
 // safe for concurrent use.
 type Client struct {
+	*peer
 	o    ClientOptions
-	log  *slog.Logger
-	link link // set by Connect, then constant
-	ids  atomic.Int64
-	busy atomic.Int64 // answers on their way to the server
+	link link     // set by Connect, then constant
+	id   [16]byte // names this connection, and this process, in the states of parked calls
 
 	session  atomic.Pointer[session]
 	renewing chan struct{} // a lock that can be waited for with a context
-
-	ctx     context.Context // ends with the client
-	stop    context.CancelFunc
-	work    sync.WaitGroup
-	done    chan struct{}
-	closing sync.Once
-
-	mu       sync.Mutex
-	err      error
-	shutting bool
-	progress map[int64]*progress
-	asking   map[*exchange]struct{}        // running exchanges that a question may belong to
-	tasks    map[string]*exchange          // of running tasks, by raw id
-	serving  map[string]context.CancelFunc // requests of the server that we work on, by raw id
+	closing  sync.Once
 	replay   replay
+	lists    lists
+	stale    *watch // of the lists; nil where nobody watches
+	parked   park.Lot[*flight]
+	parkings atomic.Int64
 
-	changed chan string
-	pending map[string]bool // in changed, under mu
+	mu      sync.Mutex
+	flights map[*flight]struct{} // calls on their way, parked ones too
+	tokens  map[int64]*flight    // by progress token
+	tasks   map[string]*flight   // by raw id of the task
 }
 
-// A session is what the handshake settled. It never changes; a renewed session
-// is another one.
-type session struct {
-	era          Era
-	version      string
-	server       json.RawMessage
-	capabilities json.RawMessage
-	instructions string
-	declared     declared
-	meta         []byte // modern: the members of _meta that each request carries
-	askMeta      []byte // the same for requests with an Ask
-	levelMeta    []byte // modern: the level of log messages, for requests that do not say
-}
-
-// Connect opens t and agrees with the server on a version of the protocol. ctx
-// bounds the handshake only; the client lives until [Client.Close], or until
-// the server goes, see [Client.Done].
+// Connect opens t and agrees with the server on a version of the protocol, and,
+// unless [ClientOptions].Passive, lists its tools; prompts and resources follow
+// in the background. ctx bounds that only; the client lives until
+// [Client.Close], or until the server goes, see [Client.Done].
 //
 // A server whose era is not known is asked with server/discover; when it does
 // not know that, or stays silent, it is greeted with initialize instead, on the
@@ -144,30 +116,19 @@ type session struct {
 // nothing and end Connect with an error: *[AuthorizationError], *[StatusError],
 // *[TransportError], [ErrVersion].
 func Connect(ctx context.Context, t Transport, o *ClientOptions) (*Client, error) {
-	c := &Client{
-		done: make(chan struct{}), renewing: make(chan struct{}, 1),
-		progress: map[int64]*progress{}, asking: map[*exchange]struct{}{}, tasks: map[string]*exchange{}, serving: map[string]context.CancelFunc{},
-		changed: make(chan string, 8), pending: map[string]bool{},
-	}
-	if o != nil {
-		c.o = *o
-	}
-	c.o.Limits = c.o.Limits.filled()
-	c.o.ProbeTimeout = or(c.o.ProbeTimeout, 5*time.Second)
-	if c.o.Name == "" {
-		c.o.Name = "dragoman"
-	}
-	if c.o.Version == "" {
-		c.o.Version = "0"
-	}
-	if c.log = c.o.Logger; c.log == nil {
-		c.log = slog.New(slog.DiscardHandler)
-	}
-	c.ctx, c.stop = context.WithCancel(context.Background())
-
-	if err := c.connect(ctx, t); err != nil {
+	c := newClient(o)
+	if err := c.connect(ctx, plain(t)); err != nil {
 		c.shut(err)
 		return nil, err
+	}
+	c.lists.begin(c)
+	if !c.o.Passive {
+		c.subscribe(ctx) // first: what changes after a list was made is told
+		if err := c.refresh(ctx, "tools"); err != nil {
+			c.shut(err)
+			return nil, err
+		}
+		c.watch()
 	}
 	c.start(func() {
 		select {
@@ -175,32 +136,35 @@ func Connect(ctx context.Context, t Transport, o *ClientOptions) (*Client, error
 			c.end(c.link.cause())
 		case <-c.ctx.Done():
 		}
+		c.lists.gone(c)
 	})
-	c.watchLists()
 	return c, nil
 }
 
-// end marks the client as gone because of err.
-func (c *Client) end(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err == nil {
-		c.err = err
-		close(c.done)
-		c.stop()
+func newClient(o *ClientOptions) *Client {
+	c := &Client{
+		renewing: make(chan struct{}, 1),
+		flights:  map[*flight]struct{}{}, tokens: map[int64]*flight{}, tasks: map[string]*flight{},
 	}
-}
-
-// start runs f in a goroutine that Close waits for, and reports whether it does:
-// not when Close waits already.
-func (c *Client) start(f func()) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.shutting {
-		return false
+	if o != nil {
+		c.o = *o
 	}
-	c.work.Go(f)
-	return true
+	c.o.Can &= asksOfServers
+	c.o.ProbeTimeout = or(c.o.ProbeTimeout, 5*time.Second)
+	if c.o.Name == "" {
+		c.o.Name = "dragoman"
+	}
+	if c.o.Version == "" {
+		c.o.Version = "0"
+	}
+	log := c.o.Logger
+	if log != nil {
+		log = log.With("server", c.o.Label)
+	}
+	_, _ = rand.Read(c.id[:]) // it never fails
+	c.parked = park.Lot[*flight]{Total: maxParked, Expired: func(_ string, f *flight) { f.abandon() }}
+	c.peer = newPeer(c, c.o.Limits, log)
+	return c
 }
 
 // shut ends everything that the client has started, and waits for it.
@@ -210,10 +174,8 @@ func (c *Client) shut(err error) {
 		if c.link != nil {
 			_ = c.link.close()
 		}
-		c.mu.Lock()
-		c.shutting = true
-		c.mu.Unlock()
-		c.work.Wait()
+		c.wait()
+		c.parked.TakeAll()
 		if c.link != nil {
 			c.link.tidy()
 		}
@@ -235,11 +197,7 @@ func (c *Client) Done() <-chan struct{} { return c.done }
 
 // Err says why the client is done; nil while it is not. For a [Command] it
 // wraps the *exec.ExitError, if the process failed.
-func (c *Client) Err() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.err
-}
+func (c *Client) Err() error { return c.cause() }
 
 // Era returns the server's era, to be remembered for the next [Connect].
 func (c *Client) Era() Era { return c.session.Load().era }
@@ -262,20 +220,28 @@ func (c *Client) Instructions() string { return c.session.Load().instructions }
 // Notify sends a notification. params is an object or nil.
 func (c *Client) Notify(ctx context.Context, method string, params json.RawMessage) error {
 	if err := c.link.send(ctx, notification(method, params)); err != nil {
-		return wrap("notifying the server", method, err)
+		return fmt.Errorf("notifying the server of %s: %w", method, err)
 	}
 	return nil
 }
 
 // Ping asks whether the server is there. The modern era has no ping; there it
-// asks with server/discover.
+// asks with server/discover. An error that the server answers with is an
+// *[RPCError], and shows that it is there.
 func (c *Client) Ping(ctx context.Context) error {
 	method := "ping"
 	if c.Era() == Modern {
 		method = "server/discover"
 	}
-	_, err := c.Request(ctx, method, nil)
+	_, err := c.request(ctx, method, nil)
 	return err
+}
+
+// Idle reports whether no call is on its way, be it that it waits for answers.
+func (c *Client) Idle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.flights) == 0
 }
 
 var _ dragoman.Toolset = (*Client)(nil)

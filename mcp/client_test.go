@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,29 +59,36 @@ func TestWhatTheServerSaid(t *testing.T) {
 	})
 }
 
-// TestServerGivesUp: what a server asked for and does not want any more ends,
-// and is not answered.
+// TestServerGivesUp: what a server asked and does not want any more is not
+// answered, and the call goes on.
 func TestServerGivesUp(t *testing.T) {
 	var h heard
-	ended := make(chan error, 1)
-	o := &ClientOptions{Era: Legacy, Sampling: func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
-		<-ctx.Done()
-		ended <- ctx.Err()
-		return nil, ctx.Err()
-	}}
+	o := &ClientOptions{Era: Legacy, Passive: true, Can: dragoman.AskSampling}
 	pipedWith(t, o, func(line []byte, out io.Writer) {
 		h.add(line)
-		if id := object(line).Get("id"); h.holding("ping") == 1 && string(object(line).Get("method")) == `"ping"` {
+		id := object(line).Get("id")
+		switch method, _ := rawjson.String(object(line).Get("method")); method {
+		case "tools/call":
 			_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":"s","method":"sampling/createMessage"}`+"\n")
+		case "ping":
 			_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"nobody's"}}`+"\n")
 			_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"s"}}`+"\n")
+			_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":2,"result":{"ok":1}}`+"\n")
 			_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{}}`+"\n", id)
 		}
 	}, func(t *testing.T, c *Client) {
+		call := dragoman.Call{Tool: echo, Can: dragoman.AskSampling}
+		res, err := c.Call(t.Context(), call)
+		if err != nil || res.Asks == nil || !res.Asks.Held {
+			t.Fatalf("%+v, %v", res, err)
+		}
 		if err := c.Ping(t.Context()); err != nil {
 			t.Error(err)
 		}
-		<-ended
+		call.Answers = &dragoman.Answers{State: res.Asks.State, Replies: map[string]json.RawMessage{"1": json.RawMessage(`{"late":1}`)}}
+		if res, err = c.Call(t.Context(), call); err != nil || string(res.Content) != `{"ok":1}` {
+			t.Errorf("%+v, %v", res, err)
+		}
 		synctest.Wait()
 		if h.holding(`"id":"s"`) != 0 {
 			t.Errorf("the server heard %q", h.all)
@@ -90,35 +96,34 @@ func TestServerGivesUp(t *testing.T) {
 	})
 }
 
-// TestServerAsksTooMuch: only so many requests of a server are worked on, and
-// the others are refused, not kept.
+// TestServerAsksTooMuch: only so many requests of a server are kept, and the
+// others are refused.
 func TestServerAsksTooMuch(t *testing.T) {
 	var h heard
-	var asked atomic.Int32
-	o := &ClientOptions{Era: Legacy, Limits: Limits{Requests: 3}, Roots: func(context.Context) (json.RawMessage, error) {
-		asked.Add(1)
-		<-time.After(time.Minute)
-		return json.RawMessage(`[]`), nil
-	}}
+	o := &ClientOptions{Era: Legacy, Passive: true, Can: dragoman.AskRoots, Limits: Limits{Requests: 3}}
 	pipedWith(t, o, func(line []byte, out io.Writer) {
 		h.add(line)
-		if o := object(line); string(o.Get("method")) == `"ping"` {
+		if o := object(line); string(o.Get("method")) == `"tools/call"` {
 			for i := range 10 {
 				_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":"r%d","method":"roots/list"}`+"\n", i)
 			}
-			_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{}}`+"\n", o.Get("id"))
+			_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","method":"notifications/message"}`+"\n")
+		} else if h.holding(`"result":{"roots":[]}`) == 3 {
+			_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":2,"result":{"ok":1}}`+"\n")
 		}
 	}, func(t *testing.T, c *Client) {
-		if err := c.Ping(t.Context()); err != nil {
-			t.Error(err)
-		}
+		loop := dragoman.Loop{Tools: c, Ask: func(_ context.Context, _ dragoman.Call, asks *dragoman.Asks) (*dragoman.Answers, error) {
+			synctest.Wait() // for all ten
+			a := &dragoman.Answers{Replies: map[string]json.RawMessage{}}
+			for _, q := range asks.Questions {
+				a.Replies[q.Key] = json.RawMessage(`{"roots":[]}`)
+			}
+			return a, nil
+		}}
+		res, err := loop.Call(t.Context(), dragoman.Call{Tool: echo, Can: dragoman.AskRoots})
 		synctest.Wait()
-		if asked.Load() != 3 || h.holding("too many requests") != 7 {
-			t.Errorf("%d hooks run; the server heard %q", asked.Load(), h.all)
-		}
-		<-time.After(2 * time.Minute)
-		if h.holding(`"result":{"roots":[]}`) != 3 {
-			t.Errorf("the server heard %q", h.all)
+		if err != nil || string(res.Content) != `{"ok":1}` || h.holding("too many requests") != 7 {
+			t.Errorf("%+v, %v; the server heard %q", res, err, h.all)
 		}
 	})
 }
@@ -127,27 +132,30 @@ func TestServerAsksTooMuch(t *testing.T) {
 // made again; other requests can not be ended like this.
 func TestUnsubscribed(t *testing.T) {
 	var h heard
-	var changes atomic.Int32
-	o := &ClientOptions{OnListChanged: func(string) { changes.Add(1) }}
-	pipedWith(t, o, func(line []byte, out io.Writer) {
+	pipedWith(t, &ClientOptions{}, func(line []byte, out io.Writer) {
 		h.add(line)
 		o := object(line)
 		switch method, _ := rawjson.String(o.Get("method")); method {
 		case "subscriptions/listen":
-			if h.holding("subscriptions/listen") == 1 {
-				<-time.After(time.Minute)
-			}
-			if h.holding("subscriptions/listen") < 3 {
+			end := func() {
 				_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}`+"\n", o.Get("id"))
 			}
+			switch h.holding("subscriptions/listen") {
+			case 1:
+				time.AfterFunc(time.Minute, end)
+			case 2:
+				end()
+			}
+		case "tools/list":
+			_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"tools":[]}}`+"\n", o.Get("id"))
 		case "tools/call":
 			_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}`+"\n", o.Get("id"))
 			_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`+"\n", o.Get("id"))
 		}
 	}, func(t *testing.T, c *Client) {
 		<-time.After(5 * time.Minute)
-		if n := h.holding("subscriptions/listen"); n != 3 || changes.Load() != 1 {
-			t.Errorf("%d subscriptions, %d changes", n, changes.Load())
+		if n := h.holding("subscriptions/listen"); n != 3 || h.holding(`"tools/list"`) != 2 {
+			t.Errorf("%d subscriptions; the server heard %q", n, h.all)
 		}
 		if res, err := c.Call(t.Context(), dragoman.Call{Tool: echo}); err != nil || res.Problem != nil {
 			t.Errorf("%+v, %v", res, err)
@@ -179,7 +187,7 @@ func TestSSECancelled(t *testing.T) {
 			}
 			w.WriteHeader(http.StatusAccepted)
 		}))
-		c, err := Connect(t.Context(), (*SSE)(tr), nil)
+		c, err := Connect(t.Context(), &HTTP{URL: tr.URL, Client: tr.Client, SSE: true}, &ClientOptions{Passive: true})
 		if err != nil {
 			t.Fatal(err)
 		}

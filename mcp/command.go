@@ -41,17 +41,17 @@ type process struct {
 	output chan struct{} // closed when standard error is read to its end
 }
 
-func (t *Command) open(_ context.Context, c *Client) (link, error) {
-	p, err := t.start(c)
+func (t Command) open(_ context.Context, p *peer) (link, error) {
+	child, err := t.start(p)
 	if err != nil {
 		return nil, &TransportError{Err: fmt.Errorf("starting the MCP server: %w", err)}
 	}
-	s := newStream(c, p.stdout, p.stdin, p.end)
-	s.process = p
+	s := newStream(p, child.stdout, child.stdin, child.end)
+	s.process = child
 	return s, nil
 }
 
-func (t *Command) start(c *Client) (*process, error) {
+func (t Command) start(owner *peer) (*process, error) {
 	cmd := t.New()
 	p := &process{cmd: cmd, grace: or(t.Grace, 2*time.Second), exited: make(chan struct{}), output: make(chan struct{})}
 	var theirs [3]*os.File
@@ -80,11 +80,11 @@ func (t *Command) start(c *Client) (*process, error) {
 		closeAll(p.stdin, p.stdout, p.stderr)
 		return nil, err
 	}
-	c.start(func() {
+	owner.start(func() {
 		defer close(p.output)
 		readLog(p.stderr, t.Stderr)
 	})
-	c.start(func() {
+	owner.start(func() {
 		p.err = cmd.Wait()
 		// What it wrote last is still in the pipes. A grandchild may hold them
 		// open for ever, so reading ends a little later whatever happens.

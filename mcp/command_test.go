@@ -150,7 +150,7 @@ func TestCommandMissing(t *testing.T) {
 
 func TestCommandExits(t *testing.T) {
 	var log lines
-	_, err := Connect(t.Context(), run("exit", &log), nil)
+	_, err := Connect(t.Context(), run("exit", &log), &ClientOptions{Passive: true})
 	e, ok := errors.AsType[*exec.ExitError](err)
 	if !ok || e.ExitCode() != 3 || !strings.Contains(err.Error(), "exit status 3") {
 		t.Errorf("error %v", err)
@@ -161,7 +161,7 @@ func TestCommandExits(t *testing.T) {
 }
 
 func TestCommandDiesAtProbe(t *testing.T) {
-	c, err := Connect(t.Context(), run("die-at-probe", &lines{}), nil)
+	c, err := Connect(t.Context(), run("die-at-probe", &lines{}), &ClientOptions{Passive: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestCommandDiesAtProbe(t *testing.T) {
 
 func TestCommandCrashes(t *testing.T) {
 	var log lines
-	c, err := Connect(t.Context(), run("crash", &log), nil)
+	c, err := Connect(t.Context(), run("crash", &log), &ClientOptions{Passive: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestCommandEnds(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			var log lines
-			c, err := Connect(t.Context(), run(how, &log), nil)
+			c, err := Connect(t.Context(), run(how, &log), &ClientOptions{Passive: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -236,7 +236,7 @@ func alive(_ int, log *lines) bool {
 
 // TestDeaf: a server that does not read can not keep a call from being given up.
 func TestDeaf(t *testing.T) {
-	c, err := Connect(t.Context(), run("deaf", &lines{}), nil)
+	c, err := Connect(t.Context(), run("deaf", &lines{}), &ClientOptions{Passive: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,6 +48,8 @@ const (
 	codeHeaderMismatch     = -32020
 	codeMissingCapability  = -32021
 	codeUnsupportedVersion = -32022
+	codeURLRequired        = -32042 // MCP 2025-11-25 alone
+	codeRejected           = -1     // sampling that was rejected, as the specification shows it
 )
 
 // modern reports whether only a server of the modern era sends e (MCP

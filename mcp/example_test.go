@@ -29,23 +29,18 @@ func ExampleConnect_command() {
 	}
 	defer c.Close()
 
-	tools, err := c.Tools(ctx)
+	list, err := c.List(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
-	for i := range tools {
-		if tools[i].Name != "echo" {
-			continue
-		}
-		res, err := c.Call(ctx, dragoman.Call{Tool: &tools[i], Arguments: json.RawMessage(`{"message":"hi"}`)})
-		if err != nil {
-			log.Fatal(err) // ctx has ended
-		}
-		if res.Problem != nil {
-			log.Fatal(res.Problem) // no result, and why
-		}
-		fmt.Printf("%s\n", res.Content)
+	res, err := c.Call(ctx, dragoman.Call{Tool: list.Tools.Find("echo"), Arguments: json.RawMessage(`{"message":"hi"}`)})
+	if err != nil {
+		log.Fatal(err) // ctx has ended
 	}
+	if res.Problem != nil {
+		log.Fatal(res.Problem) // no result, and why
+	}
+	fmt.Printf("%s\n", res.Content)
 }
 
 // A server over HTTP that wants authorization says where to get it.
@@ -93,33 +88,55 @@ func ExamplePipe() {
 		log.Fatal(err)
 	}
 	defer c.Close()
-	tools, err := c.Tools(context.Background())
+	list, err := c.List(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(c.Era(), tools[0].Name, string(tools[0].InputSchema))
+	tool := list.Tools.Find("now")
+	fmt.Println(c.Era(), tool.Name, string(tool.InputSchema))
 	// Output: modern now {"type":"object"}
 }
 
-// Prompts, resources and completion go through List and Request, or, with their
-// problems told apart like those of tools, through Call.
-func ExampleClient_Request() {
+// Prompts and resources are entries of the list; what is done with them are
+// calls, too.
+func ExampleClient_Call() {
 	var c *mcp.Client // of Connect
 	ctx := context.Background()
 
-	prompts, err := c.List(ctx, "prompts/list")
+	list, err := c.List(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, p := range prompts.Items {
-		fmt.Printf("%s\n", p)
+	for i, e := range list.Entries {
+		if e.Kind != dragoman.Resource {
+			continue
+		}
+		res, err := c.Call(ctx, dragoman.Call{Method: "resources/read", Entry: &list.Entries[i]})
+		fmt.Printf("%s: %s %v %v\n", e.URI, res.Content, res.Problem, err)
 	}
-	raw, err := c.Request(ctx, "prompts/get", json.RawMessage(`{"name":"greet","arguments":{"who":"Ada"}}`))
-	if e, ok := errors.AsType[*mcp.RPCError](err); ok {
-		log.Fatalf("the server refused with %d", e.Code)
-	}
-	fmt.Printf("%s %v\n", raw, err)
+}
 
-	res, err := c.Call(ctx, dragoman.Call{Method: "resources/read", Arguments: json.RawMessage(`{"uri":"file:///notes"}`)})
-	fmt.Println(res.Problem, err)
+// A call whose server asks something brings questions in place of a result. The
+// Loop makes it again with the answers.
+func ExampleClient_Call_asking() {
+	ctx := context.Background()
+	c, err := mcp.Connect(ctx, mcp.HTTP{URL: "https://mcp.example.com/mcp"}, &mcp.ClientOptions{Can: dragoman.AskForm})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+	list, err := c.List(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	loop := dragoman.Loop{Tools: c, Ask: func(_ context.Context, _ dragoman.Call, asks *dragoman.Asks) (*dragoman.Answers, error) {
+		replies := map[string]json.RawMessage{}
+		for _, q := range asks.Questions {
+			fmt.Printf("%s\n", q.Params)
+			replies[q.Key] = json.RawMessage(`{"action":"decline"}`)
+		}
+		return &dragoman.Answers{Replies: replies}, nil
+	}}
+	res, err := loop.Call(ctx, dragoman.Call{Tool: list.Tools.Find("book"), Can: dragoman.AskForm})
+	fmt.Printf("%s %v\n", res.Content, err)
 }

@@ -55,42 +55,40 @@ func object(b []byte) *rawjson.Object {
 	return &rawjson.Object{}
 }
 
+// plain returns a transport by value, as it is looked at here.
+func plain(t Transport) Transport {
+	switch t := t.(type) {
+	case *HTTP:
+		return *t
+	case *Command:
+		return *t
+	case *Pipe:
+		return *t
+	}
+	return t
+}
+
 // connect opens t and settles the era and the version.
 func (c *Client) connect(ctx context.Context, t Transport) error {
 	var err error
-	if c.link, err = t.open(ctx, c); err != nil {
+	if c.link, err = t.open(ctx, c.peer); err != nil {
 		return err
 	}
+	overHTTP, isHTTP := t.(HTTP)
 	silent := false
-	if _, only := t.(*SSE); !only && c.o.Era != Legacy {
+	if !overHTTP.SSE && c.o.Era != Legacy {
 		s, err := c.discover(ctx)
 		if silent = errors.Is(err, errSilent); !silent && (s != nil || err != nil) {
 			return c.settle(ctx, s, err)
 		}
 	}
-	select {
-	case <-c.link.down():
-		// The probe was too much for it. A new process, without a probe.
-		if _, ok := t.(*Command); !ok {
-			break
-		}
-		_ = c.link.close()
-		if c.link, err = t.open(ctx, c); err != nil {
-			return err
-		}
-	default:
+	if err := c.openAgain(ctx, t); err != nil {
+		return err
 	}
 	s, err := c.initialize(ctx)
-	if h, ok := t.(*HTTP); ok && legacyHTTP(err) {
-		l, sseErr := (*SSE)(h).open(ctx, c)
-		if _, ok := errors.AsType[*AuthorizationError](sseErr); ok {
-			return sseErr
-		}
-		if sseErr == nil {
-			_ = c.link.close()
-			c.link.tidy()
-			c.link = l
-			s, err = c.initialize(ctx)
+	if isHTTP && !overHTTP.SSE && legacyHTTP(err) {
+		if s, err = c.fallBack(ctx, overHTTP, err); errors.As(err, new(*AuthorizationError)) {
+			return err
 		}
 	}
 	if err != nil && ctx.Err() == nil && (silent || c.o.Era == Legacy) && undecided(err) == nil {
@@ -103,6 +101,37 @@ func (c *Client) connect(ctx context.Context, t Transport) error {
 	return c.settle(ctx, s, err)
 }
 
+// openAgain starts a new process where the probe was too much for the first.
+func (c *Client) openAgain(ctx context.Context, t Transport) (err error) {
+	select {
+	case <-c.link.down():
+	default:
+		return nil
+	}
+	if _, ok := t.(Command); !ok {
+		return nil
+	}
+	_ = c.link.close()
+	c.link, err = t.open(ctx, c.peer)
+	return err
+}
+
+// fallBack greets the server over HTTP+SSE, where there is such a thing at its
+// address; otherwise the error is still refused.
+func (c *Client) fallBack(ctx context.Context, t HTTP, refused error) (*session, error) {
+	l, err := t.openSSE(ctx, c.peer)
+	if errors.As(err, new(*AuthorizationError)) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, refused
+	}
+	_ = c.link.close()
+	c.link.tidy()
+	c.link = l
+	return c.initialize(ctx)
+}
+
 // errSilent: the server did not answer the probe in time.
 var errSilent = errors.New("no answer to server/discover")
 
@@ -110,7 +139,7 @@ func (c *Client) settle(ctx context.Context, s *session, err error) error {
 	if err != nil {
 		return err
 	}
-	c.session.Store(s)
+	c.adopt(s)
 	if s.era == Legacy {
 		err = c.greet(ctx)
 	}
@@ -150,7 +179,7 @@ func (c *Client) discover(ctx context.Context) (*session, error) {
 	for range 2 {
 		s := c.modernSession(version)
 		probe, cancel := context.WithTimeout(ctx, c.o.ProbeTimeout)
-		a, err := c.attempt(probe, s, &request{method: "server/discover"})
+		a, err := c.attempt(probe, s, &request{method: "server/discover", can: c.o.Can})
 		cancel()
 		if err == nil {
 			return c.discovered(s, a)
@@ -240,51 +269,11 @@ func stringList(b json.RawMessage) []string {
 	return list
 }
 
-// modernSession returns the session with a modern server, before anything is
-// known of it.
-func (c *Client) modernSession(version string) *session {
-	members := func(ask bool) []byte {
-		b := append([]byte(`"`+metaVersion+`":`), rawjson.Quote(version)...)
-		b = append(append(b, `,"`+metaClient+`":`...), c.info()...)
-		return append(append(b, `,"`+metaCapabilities+`":`...), c.capabilities(ask)...)
-	}
-	s := &session{era: Modern, version: version, meta: members(false), askMeta: members(true)}
-	if c.o.LogLevel != "" {
-		s.levelMeta = append([]byte(`"`+metaLogLevel+`":`), rawjson.Quote(c.o.LogLevel)...)
-	}
-	return s
-}
-
-func (c *Client) info() json.RawMessage {
-	o := rawjson.Object{}
-	o.Set("name", rawjson.Quote(c.o.Name))
-	o.Set("version", rawjson.Quote(c.o.Version))
-	return o.Bytes()
-}
-
-// capabilities returns what we declare; ask adds what a call's own Ask serves.
-func (c *Client) capabilities(ask bool) json.RawMessage {
-	o := rawjson.Object{}
-	if c.o.Roots != nil {
-		o.Set("roots", json.RawMessage(`{}`))
-	}
-	if c.o.Sampling != nil {
-		o.Set("sampling", json.RawMessage(`{}`))
-	}
-	if c.o.Elicit != nil || ask {
-		o.Set("elicitation", json.RawMessage(`{"form":{},"url":{}}`))
-	}
-	if c.o.Extensions != nil {
-		o.Set("extensions", c.o.Extensions)
-	}
-	return o.Bytes()
-}
-
 // initialize greets a legacy server.
 func (c *Client) initialize(ctx context.Context) (*session, error) {
 	params := rawjson.Object{}
 	params.Set("protocolVersion", rawjson.Quote(legacyVersions[0]))
-	params.Set("capabilities", c.capabilities(false))
+	params.Set("capabilities", c.capabilities(c.o.Can))
 	params.Set("clientInfo", c.info())
 	s := &session{era: Legacy}
 	a, err := c.attempt(ctx, s, &request{method: "initialize", params: params.Bytes()})
@@ -314,7 +303,7 @@ func (c *Client) greet(ctx context.Context) error {
 // setLevel sets the level of log messages of a legacy server.
 func (c *Client) setLevel() {
 	params := append(append([]byte(`{"level":`), rawjson.Quote(c.o.LogLevel)...), '}')
-	if _, err := c.Request(c.ctx, "logging/setLevel", params); err != nil && c.ctx.Err() == nil {
-		c.log.Warn("MCP server refused a log level", "server", c.o.Label, "error", err)
+	if _, err := c.request(c.ctx, "logging/setLevel", params); err != nil && c.ctx.Err() == nil {
+		c.log.Warn("MCP server refused a log level", "error", err)
 	}
 }

@@ -13,17 +13,19 @@ import (
 
 // HTTP is a [Transport] over Streamable HTTP: MCP 2026-07-28, and 2025-03-26 to
 // 2025-11-25 with sessions, a listening stream and resumption. A server that
-// knows neither is tried with HTTP+SSE (2024-11-05), see [SSE].
+// knows neither is tried with HTTP+SSE, the transport of 2024-11-05.
 type HTTP struct {
 	// URL is the MCP endpoint.
 	URL string
 	// Client makes the requests. Its Timeout must be zero, since streams last.
-	// Where it has no CheckRedirect, redirects are followed within the same
-	// origin only. If nil, a client of our own is used.
+	// Redirects are followed within the same origin only, whatever the client
+	// says, and as far as it says. If nil, a client of our own is used.
 	Client *http.Client
 	// Header holds headers to send with each request, such as Authorization.
 	// Headers of the protocol win over them.
 	Header http.Header
+	// SSE is for servers that are known to speak nothing newer than HTTP+SSE.
+	SSE bool
 }
 
 const (
@@ -51,8 +53,11 @@ type ears struct {
 	open context.Context // ends when the stream is open, or will not be soon
 }
 
-func (t *HTTP) open(_ context.Context, c *Client) (link, error) {
-	r, err := newRequester(c, t)
+func (t HTTP) open(ctx context.Context, p *peer) (link, error) {
+	if t.SSE {
+		return t.openSSE(ctx, p)
+	}
+	r, err := newRequester(p, t)
 	if err != nil {
 		return nil, err
 	}
@@ -82,8 +87,8 @@ var readMethods = map[string]bool{
 }
 
 func (h *httpLink) roundTrip(ctx context.Context, x *exchange) (message, error) {
-	if h.c.ctx.Err() != nil {
-		return message{}, &TransportError{Err: h.c.Err()}
+	if h.p.ctx.Err() != nil {
+		return message{}, &TransportError{Err: h.p.cause()}
 	}
 	if !x.modern && takesInput(x.method) {
 		// A server may ask something on the listening stream while it works. What
@@ -105,7 +110,7 @@ func (h *httpLink) roundTrip(ctx context.Context, x *exchange) (message, error) 
 		}
 		cancel()
 	})
-	stopToo := context.AfterFunc(h.c.ctx, cancel)
+	stopToo := context.AfterFunc(h.p.ctx, cancel)
 	end := func() { stop(); stopToo(); cancel() }
 
 	req := h.request(lasting, http.MethodPost, h.url, x.body)
@@ -124,7 +129,7 @@ func (h *httpLink) roundTrip(ctx context.Context, x *exchange) (message, error) 
 	if readMethods[x.method] {
 		req.Header["X-Idempotency-Key"] = nil // never sent; see http.Transport
 	}
-	resp, err := h.do(req)
+	resp, err := h.do(req, x.leaves)
 	if err != nil {
 		end()
 		return message{}, h.ended(ctx, err)
@@ -150,16 +155,16 @@ func (h *httpLink) ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if h.c.ctx.Err() != nil {
+	if h.p.ctx.Err() != nil {
 		e, ok := errors.AsType[*TransportError](err)
-		return &TransportError{Sent: !ok || e.Sent, Err: h.c.Err()}
+		return &TransportError{Sent: !ok || e.Sent, Err: h.p.cause()}
 	}
 	return err
 }
 
 // drain reads a stream to its end in the background, for a little while.
 func (h *httpLink) drain(rest io.ReadCloser, end func()) {
-	ok := h.c.start(func() {
+	ok := h.p.start(func() {
 		timer := time.AfterFunc(time.Second, end)
 		_, _ = io.CopyN(io.Discard, rest, smallBody)
 		timer.Stop()
@@ -176,9 +181,9 @@ func (h *httpLink) drain(rest io.ReadCloser, end func()) {
 // knows, or a moment later.
 func (h *httpLink) tell(x *exchange) {
 	told := make(chan struct{})
-	if h.c.start(func() {
+	if h.p.start(func() {
 		defer close(told)
-		ctx, cancel := context.WithTimeout(h.c.ctx, cancelPatience)
+		ctx, cancel := context.WithTimeout(h.p.ctx, cancelPatience)
 		defer cancel()
 		_ = h.send(ctx, cancelled(x.id))
 	}) {
@@ -203,7 +208,7 @@ func (h *httpLink) answer(ctx context.Context, x *exchange, resp *http.Response)
 	case stream:
 		return h.follow(ctx, x, resp)
 	case resp.StatusCode/100 == 2:
-		limit := h.c.o.Limits
+		limit := h.p.limits
 		body, err := readBody(resp, limit.Message, limit.Ratio)
 		if err != nil {
 			return m, nil, asSent(err)
@@ -231,7 +236,7 @@ func (h *httpLink) find(x *exchange, body []byte) (found message, err error) {
 	err = readMessages(body, func(m message) {
 		switch {
 		case !m.answer():
-			h.c.receive(h, x, m)
+			h.p.receive(h, x, m)
 		case !ok && x.answeredBy(m):
 			found, ok = m, true
 		}
@@ -254,7 +259,7 @@ func (x *exchange) answeredBy(m message) bool {
 
 // refused makes an error of an answer with a status other than 2xx.
 func (h *httpLink) refused(x *exchange, resp *http.Response) error {
-	body, err := readBody(resp, smallBody, h.c.o.Limits.Ratio)
+	body, err := readBody(resp, smallBody, h.p.limits.Ratio)
 	if err != nil {
 		body = nil
 	}
@@ -283,13 +288,9 @@ func (h *httpLink) refused(x *exchange, resp *http.Response) error {
 
 // send posts a notification, or an answer to the server. Any 2xx is fine.
 func (h *httpLink) send(ctx context.Context, body []byte) error {
-	version := ""
-	if s := h.c.session.Load(); s != nil {
-		version = s.version
-	}
 	req := h.request(ctx, http.MethodPost, h.url, body)
-	h.sessionHeaders(req, version)
-	resp, err := h.do(req)
+	h.sessionHeaders(req, h.p.spoken())
+	resp, err := h.do(req, nil)
 	if err != nil {
 		return h.ended(ctx, err)
 	}
@@ -302,12 +303,8 @@ func (h *httpLink) close() error {
 		ctx, cancel := context.WithTimeout(context.Background(), deletePatience)
 		defer cancel()
 		req := h.request(ctx, http.MethodDelete, h.url, nil)
-		version := ""
-		if s := h.c.session.Load(); s != nil {
-			version = s.version
-		}
-		h.sessionHeaders(req, version)
-		if resp, err := h.do(req); err == nil {
+		h.sessionHeaders(req, h.p.spoken())
+		if resp, err := h.do(req, nil); err == nil {
 			_ = delivered(resp)
 		}
 	}

@@ -14,14 +14,14 @@ import (
 
 // A requester makes HTTP requests to one server.
 type requester struct {
-	c      *Client
+	p      *peer
 	http   http.Client
 	url    *url.URL
 	header http.Header
 	own    *http.Transport // to be tidied up; nil when the http.Client is somebody else's
 }
 
-func newRequester(c *Client, t *HTTP) (requester, error) {
+func newRequester(p *peer, t HTTP) (requester, error) {
 	u, err := url.Parse(t.URL)
 	if err == nil && (u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
 		err = errors.New("not an absolute http or https URL")
@@ -29,7 +29,7 @@ func newRequester(c *Client, t *HTTP) (requester, error) {
 	if err != nil {
 		return requester{}, fmt.Errorf("address of the MCP server: %w", err)
 	}
-	r := requester{c: c, url: u, header: t.Header}
+	r := requester{p: p, url: u, header: t.Header}
 	if t.Client != nil {
 		r.http = *t.Client
 	} else {
@@ -38,8 +38,12 @@ func newRequester(c *Client, t *HTTP) (requester, error) {
 		r.own.MaxResponseHeaderBytes = 256 << 10
 		r.http.Transport = r.own
 	}
-	if r.http.CheckRedirect == nil {
-		r.http.CheckRedirect = sameOrigin
+	further := r.http.CheckRedirect
+	r.http.CheckRedirect = func(req *http.Request, via []*http.Request) error {
+		if err := sameOrigin(req, via); err != nil || further == nil {
+			return err
+		}
+		return further(req, via)
 	}
 	return r, nil
 }
@@ -77,10 +81,16 @@ func (r *requester) request(ctx context.Context, method string, u *url.URL, body
 }
 
 // do makes req. Its errors are TransportErrors that know whether anything was
-// sent.
-func (r *requester) do(req *http.Request) (*http.Response, error) {
+// sent; leaves, unless nil, is told just before.
+func (r *requester) do(req *http.Request, leaves func()) (*http.Response, error) {
 	var sent atomic.Bool
-	trace := &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }}
+	// The header is written to a buffer first: before this nothing has left.
+	trace := &httptrace.ClientTrace{WroteHeaders: func() {
+		sent.Store(true)
+		if leaves != nil {
+			leaves()
+		}
+	}}
 	resp, err := r.http.Do(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
 	if err != nil {
 		if e, ok := errors.AsType[*url.Error](err); ok {

@@ -34,7 +34,7 @@ func sessions(f *fake, status int) (forget func()) {
 		w.Header().Set(headerSession, known)
 		result(w, id, `{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"logging":{},"resources":{"subscribe":true}}}`)
 	}
-	for _, method := range []string{"tools/call", "tools/list", "resources/subscribe", "resources/unsubscribe", "logging/setLevel"} {
+	for _, method := range []string{"tools/call", "tools/list", "resources/subscribe", "resources/unsubscribe", "resources/list", "resources/templates/list", "logging/setLevel"} {
 		f.on[method] = func(w http.ResponseWriter, r *http.Request, id, _ json.RawMessage) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -42,7 +42,7 @@ func sessions(f *fake, status int) (forget func()) {
 				refuse(w, []byte("null"), status, -32000)
 				return
 			}
-			result(w, id, `{"content":[],"tools":[]}`)
+			result(w, id, `{"content":[],"tools":[],"resources":[],"resourceTemplates":[]}`)
 		}
 	}
 	return func() {
@@ -56,23 +56,16 @@ func TestSessionRenewed(t *testing.T) {
 	for _, status := range []int{404, 400} {
 		srv := &fake{on: on{}}
 		forget := sessions(srv, status)
-		var mu sync.Mutex
-		var changed []string
-		o := &ClientOptions{LogLevel: "error", OnListChanged: func(what string) {
-			mu.Lock()
-			defer mu.Unlock()
-			changed = append(changed, what)
-		}}
-		connected(t, srv, o, func(t *testing.T, c *Client) {
+		connected(t, srv, &ClientOptions{LogLevel: "error"}, func(t *testing.T, c *Client) {
 			for _, uri := range []string{"a:", "b:"} {
-				if _, err := c.Request(t.Context(), "resources/subscribe", json.RawMessage(`{"uri":"`+uri+`"}`)); err != nil {
+				if _, err := c.request(t.Context(), "resources/subscribe", json.RawMessage(`{"uri":"`+uri+`"}`)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if _, err := c.Request(t.Context(), "resources/unsubscribe", json.RawMessage(`{"uri":"b:"}`)); err != nil {
+			if _, err := c.request(t.Context(), "resources/unsubscribe", json.RawMessage(`{"uri":"b:"}`)); err != nil {
 				t.Fatal(err)
 			}
-			synctest.Wait()
+			<-time.After(time.Minute) // all lists are there
 			srv.log = nil
 			forget()
 			var calls sync.WaitGroup
@@ -84,7 +77,7 @@ func TestSessionRenewed(t *testing.T) {
 				})
 			}
 			calls.Wait()
-			synctest.Wait()
+			<-time.After(time.Minute)
 			_ = c.Close()
 			got := srv.seen()
 			slices.Sort(got)
@@ -95,16 +88,15 @@ func TestSessionRenewed(t *testing.T) {
 				"initialize",
 				"logging/setLevel s2 2025-06-18",
 				"notifications/initialized s2 2025-06-18",
+				"resources/list s2 2025-06-18",
 				"resources/subscribe s2 2025-06-18",
+				"resources/templates/list s2 2025-06-18",
 				"tools/call s1 2025-06-18",
 				"tools/call s2 2025-06-18",
+				"tools/list s2 2025-06-18",
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("status %d (-want +got):\n%s", status, diff)
-			}
-			slices.Sort(changed)
-			if !slices.Equal(changed, []string{"prompts", "resources", "tools"}) {
-				t.Errorf("changed %v", changed)
 			}
 		})
 	}
@@ -283,8 +275,8 @@ func TestCloseEndsCalls(t *testing.T) {
 // opened again when it ends.
 func TestListening(t *testing.T) {
 	var mu sync.Mutex
-	var changed, opened []string
-	srv := &fake{era: Legacy, on: on{}}
+	var opened []string
+	srv := &fake{era: Legacy, on: on{"tools/list": noTools}}
 	srv.on["GET"] = func(w http.ResponseWriter, r *http.Request, _, _ json.RawMessage) {
 		mu.Lock()
 		opened = append(opened, r.Header.Get(headerLast))
@@ -307,18 +299,13 @@ func TestListening(t *testing.T) {
 		}
 		w.WriteHeader(202)
 	}
-	o := &ClientOptions{OnListChanged: func(what string) {
-		mu.Lock()
-		defer mu.Unlock()
-		changed = append(changed, what)
-	}}
-	connected(t, srv, o, func(t *testing.T, c *Client) {
+	connected(t, srv, &ClientOptions{}, func(t *testing.T, c *Client) {
 		<-time.After(2 * time.Minute)
 		synctest.Wait()
 		mu.Lock()
 		defer mu.Unlock()
-		if !slices.Equal(changed, []string{"tools"}) || !slices.Equal(opened, []string{"", "1", "1"}) || answers != 1 {
-			t.Errorf("changed %v, opened %q, answers %d", changed, opened, answers)
+		if n := srv.count("tools/list"); n != 2 || !slices.Equal(opened, []string{"", "1", "1"}) || answers != 1 {
+			t.Errorf("listed %d times, opened %q, answers %d", n, opened, answers)
 		}
 	})
 }
@@ -326,19 +313,14 @@ func TestListening(t *testing.T) {
 // TestSubscription: a modern server tells about changes on the stream of a
 // subscription, which is opened again when it breaks, until it is refused.
 func TestSubscription(t *testing.T) {
-	var mu sync.Mutex
-	var changed []string
 	n := 0
 	srv := &fake{era: Modern, caps: `{"tools":{"listChanged":true},"resources":{"listChanged":true}}`, on: on{}}
 	srv.on["subscriptions/listen"] = func(w http.ResponseWriter, r *http.Request, id, params json.RawMessage) {
 		if got := string(object(params).Get("notifications")); got != `{"toolsListChanged":true,"resourcesListChanged":true}` {
 			t.Errorf("filter %s", got)
 		}
-		mu.Lock()
 		n++
-		try := n
-		mu.Unlock()
-		switch try {
+		switch n {
 		case 1:
 			events(w, ":\n\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/list_changed\"}\n\n")
 			<-time.After(10 * time.Second)
@@ -350,17 +332,18 @@ func TestSubscription(t *testing.T) {
 			refuse(w, id, 404, -32601)
 		}
 	}
-	o := &ClientOptions{OnListChanged: func(what string) {
-		mu.Lock()
-		defer mu.Unlock()
-		changed = append(changed, what)
-	}}
-	connected(t, srv, o, func(t *testing.T, c *Client) {
+	srv.on["tools/list"] = noTools
+	srv.on["resources/list"] = func(w http.ResponseWriter, _ *http.Request, id, _ json.RawMessage) {
+		result(w, id, `{"resources":[]}`)
+	}
+	srv.on["resources/templates/list"] = func(w http.ResponseWriter, _ *http.Request, id, _ json.RawMessage) {
+		result(w, id, `{"resourceTemplates":[]}`)
+	}
+	connected(t, srv, &ClientOptions{}, func(t *testing.T, c *Client) {
 		<-time.After(5 * time.Minute)
-		mu.Lock()
-		defer mu.Unlock()
-		if n != 3 || !slices.Equal(changed, []string{"resources", "tools", "resources", "tools", "resources"}) {
-			t.Errorf("%d subscriptions, changed %v", n, changed)
+		// At first, when resources changed, and when a subscription was interrupted.
+		if tools, resources := srv.count("tools/list"), srv.count("resources/list"); n != 3 || tools != 3 || resources != 4 {
+			t.Errorf("%d subscriptions, listed tools %d times, resources %d times", n, tools, resources)
 		}
 	})
 }
@@ -386,11 +369,8 @@ func TestRelabel(t *testing.T) {
 		if err != nil || res.Problem != nil || len(got) != 2 || got[0] != "" {
 			t.Errorf("%+v, %v, headers %q", res.Problem, err, got)
 		}
-		tools, err := c.Tools(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		res, err = c.Call(t.Context(), dragoman.Call{Tool: &tools[0], Arguments: json.RawMessage(`{"a":{"r":"über"}}`)})
+		l, _ := c.List(t.Context())
+		res, err = c.Call(t.Context(), dragoman.Call{Tool: l.Tools.Find("echo"), Arguments: json.RawMessage(`{"a":{"r":"über"}}`)})
 		if err != nil || res.Problem != nil || len(got) != 3 {
 			t.Errorf("%+v, %v, headers %q", res.Problem, err, got)
 		}
@@ -449,7 +429,7 @@ func TestSSEAddress(t *testing.T) {
 			}))
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			c, err := Connect(ctx, (*SSE)(tr), nil)
+			c, err := Connect(ctx, HTTP{URL: tr.URL, Client: tr.Client, SSE: true}, &ClientOptions{Passive: true})
 			if (err == nil) != ok {
 				t.Fatalf("%q: %v", address, err)
 			}

@@ -67,17 +67,17 @@ func (h *httpLink) listenAgain(ctx context.Context, version string, at position)
 	if at.last != "" {
 		req.Header[headerLast] = []string{at.last}
 	}
-	return h.do(req)
+	return h.do(req, nil)
 }
 
 // events reads the events of resp up to the answer to x, and receives what else
 // comes. Without x there is no answer, and it reads to the end.
 func (h *httpLink) events(x *exchange, resp *http.Response, at *position) (answer message, ok bool, err error) {
-	body, err := content(resp, h.c.o.Limits.Ratio)
+	body, err := content(resp, h.p.limits.Ratio)
 	if err != nil {
 		return answer, false, err
 	}
-	r := newEventReader(body, h.c.o.Limits.Message, at)
+	r := newEventReader(body, h.p.limits.Message, at)
 	var odd error
 	for {
 		ev, err := r.next()
@@ -97,7 +97,7 @@ func (h *httpLink) events(x *exchange, resp *http.Response, at *position) (answe
 		err = readMessages(data, func(m message) {
 			switch {
 			case !m.answer():
-				h.c.receive(h, x, m)
+				h.p.receive(h, x, m)
 			case x != nil && !ok && x.answeredBy(m):
 				answer, ok = m, true
 			default:
@@ -109,7 +109,7 @@ func (h *httpLink) events(x *exchange, resp *http.Response, at *position) (answe
 		}
 		if err != nil {
 			odd = err
-			h.c.log.Warn("MCP server sent an event that is no message", "server", h.c.o.Label, "error", err)
+			h.p.log.Warn("MCP server sent an event that is no message", "error", err)
 		}
 	}
 }
@@ -122,12 +122,12 @@ func (h *httpLink) established(s *session) {
 	if s.era == Modern {
 		return
 	}
-	ctx, stop := context.WithCancel(h.c.ctx)
+	ctx, stop := context.WithCancel(h.p.ctx)
 	open, opened := context.WithTimeout(ctx, patience)
 	if old := h.ears.Swap(&ears{stop: stop, open: open}); old != nil {
 		old.stop()
 	}
-	if !h.c.start(func() { h.listen(ctx, s.version, opened); stop() }) {
+	if !h.p.start(func() { h.listen(ctx, s.version, opened); stop() }) {
 		stop()
 	}
 }
@@ -152,7 +152,7 @@ func (h *httpLink) listen(ctx context.Context, version string, opened func()) {
 				// 405 is how a server says that it has no such stream.
 				_ = delivered(resp)
 				if status != http.StatusMethodNotAllowed {
-					h.c.log.Debug("MCP server offers no stream", "server", h.c.o.Label, "status", status)
+					h.p.log.Debug("MCP server offers no stream", "status", status)
 				}
 				return
 			}
@@ -161,13 +161,13 @@ func (h *httpLink) listen(ctx context.Context, version string, opened func()) {
 		if lasted > time.Minute {
 			failures = 0
 		}
-		h.c.log.Debug("MCP stream ended", "server", h.c.o.Label, "error", err)
+		h.p.log.Debug("MCP stream ended", "error", err)
 		if sleep(ctx, max(at.retry, backOff(failures))) != nil {
 			return
 		}
 		if lasted > 5*time.Second && at.last == "" {
 			// Nothing will be delivered again: what changed meanwhile is not known.
-			h.c.listChanged("tools", "prompts", "resources")
+			h.p.handler.missed()
 		}
 	}
 }

@@ -76,6 +76,16 @@ func (f *fake) seen() []string {
 	return append([]string(nil), f.log...)
 }
 
+// count returns how often a method was asked for.
+func (f *fake) count(method string) (n int) {
+	for _, line := range f.seen() {
+		if name, _, _ := strings.Cut(line, " "); name == method {
+			n++
+		}
+	}
+	return n
+}
+
 func (f *fake) note(format string, args ...any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -119,6 +129,10 @@ func result(w http.ResponseWriter, id json.RawMessage, result string) {
 	_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
 }
 
+func noTools(w http.ResponseWriter, _ *http.Request, id, _ json.RawMessage) {
+	result(w, id, `{"tools":[]}`)
+}
+
 func refuse(w http.ResponseWriter, id json.RawMessage, status, code int) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -139,7 +153,7 @@ func connected(t *testing.T, srv *fake, o *ClientOptions, f func(*testing.T, *Cl
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		if o == nil {
-			o = &ClientOptions{}
+			o = &ClientOptions{Passive: true}
 		}
 		c, err := Connect(t.Context(), serveHTTP(t, srv), o)
 		if err != nil {
@@ -250,7 +264,7 @@ func TestProblems(t *testing.T) {
 		}},
 		"refused":      {dragoman.CodeProtocol, func(w http.ResponseWriter, _ *http.Request, _, _ json.RawMessage) { w.WriteHeader(418) }},
 		"unauthorized": {dragoman.CodeNeedsAuthorization, func(w http.ResponseWriter, _ *http.Request, _, _ json.RawMessage) { w.WriteHeader(401) }},
-		"busy":         {dragoman.CodeServerUnavailable, func(w http.ResponseWriter, _ *http.Request, _, _ json.RawMessage) { w.WriteHeader(429) }},
+		"busy":         {dragoman.CodeUnknownOutcome, func(w http.ResponseWriter, _ *http.Request, _, _ json.RawMessage) { w.WriteHeader(429) }},
 		"broken":       {dragoman.CodeUnknownOutcome, func(w http.ResponseWriter, _ *http.Request, _, _ json.RawMessage) { w.WriteHeader(502) }},
 		"hung up": {dragoman.CodeUnknownOutcome, func(http.ResponseWriter, *http.Request, json.RawMessage, json.RawMessage) {
 			panic(http.ErrAbortHandler)
@@ -293,7 +307,7 @@ func TestProblems(t *testing.T) {
 						result(w, id, `{"ok":1}`)
 					}
 				}}}
-				connected(t, srv, &ClientOptions{Limits: Limits{Message: 4096}}, func(t *testing.T, c *Client) {
+				connected(t, srv, &ClientOptions{Passive: true, Limits: Limits{Message: 4096}}, func(t *testing.T, c *Client) {
 					res, err := c.Call(t.Context(), dragoman.Call{Tool: echo})
 					if err != nil || res.Problem == nil || res.Problem.Code != tc.code {
 						t.Errorf("got %+v, %v, want %s", res.Problem, err, tc.code)
@@ -337,7 +351,7 @@ func TestCompressed(t *testing.T) {
 func TestStaleConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := serveHTTP(t, &fake{era: Modern})
-		c, err := Connect(t.Context(), tr, nil)
+		c, err := Connect(t.Context(), tr, &ClientOptions{Passive: true})
 		if err != nil {
 			t.Fatal(err)
 		}

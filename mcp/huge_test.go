@@ -57,14 +57,14 @@ func TestHugeResult(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer client.Close()
-			tools, err := client.Tools(t.Context())
+			list, err := client.List(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
 
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			res, err := client.Call(t.Context(), dragoman.Call{Tool: &tools[0]})
+			res, err := client.Call(t.Context(), dragoman.Call{Tool: &list.Tools.All()[0]})
 			runtime.ReadMemStats(&after)
 			if err != nil || res.Problem == nil || res.Problem.Code != dragoman.CodeTooLarge {
 				t.Fatalf("got %+v, %v; want the problem %s", res.Problem, err, dragoman.CodeTooLarge)

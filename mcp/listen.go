@@ -1,30 +1,75 @@
 package mcp
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 )
 
-// listen keeps a subscription to changes of lists open (MCP 2026-07-28,
-// "Subscriptions"), until the client ends or the server refuses.
+// listenMethod is the request of the modern era that lasts as long as somebody
+// listens (MCP 2026-07-28, "Subscriptions").
+const listenMethod = "subscriptions/listen"
+
+// subscribe lets a modern server tell us about changes of its lists, and waits a
+// moment until it does. A legacy one does so unasked.
+func (c *Client) subscribe(ctx context.Context) {
+	c.stale = newWatch()
+	s := c.session.Load()
+	if s.era != Modern {
+		return
+	}
+	d := s.declared
+	filter := rawjson.Object{}
+	var names []string
+	for _, f := range []struct {
+		name string
+		want bool
+	}{{"tools", d.toolsChange}, {"prompts", d.promptsChange}, {"resources", d.resourcesChange}} {
+		if f.want {
+			filter.Set(f.name+"ListChanged", json.RawMessage(`true`))
+			names = append(names, f.name)
+		}
+	}
+	if names == nil {
+		return
+	}
+	c.start(func() {
+		defer c.stale.hears()
+		c.listen(names, filter.Bytes())
+	})
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-c.stale.heard:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// listen keeps a subscription to changes of lists open until the client ends or
+// the server refuses.
 func (c *Client) listen(names []string, filter []byte) {
-	r := &request{method: "subscriptions/listen", inner: append([]byte(`"notifications":`), filter...)}
+	r := &request{method: listenMethod, inner: append([]byte(`"notifications":`), filter...), can: c.o.Can}
 	for failures := 0; ; {
 		start := time.Now()
 		_, err := c.do(c.ctx, r)
 		lasted := time.Since(start)
+		c.stale.hears()
 		if c.ctx.Err() != nil {
 			return
 		}
 		if e, ok := errors.AsType[*RPCError](err); ok {
-			c.log.Info("MCP server takes no subscriptions", "server", c.o.Label, "error", e)
+			c.log.Info("MCP server takes no subscriptions", "error", e)
 			return
 		}
 		if failures++; lasted > time.Minute {
 			failures = 1
 		}
-		c.log.Debug("MCP subscription ended", "server", c.o.Label, "error", err)
+		c.log.Debug("MCP subscription ended", "error", err)
 		if sleep(c.ctx, backOff(failures)) != nil {
 			return
 		}
@@ -40,3 +85,6 @@ func backOff(failures int) time.Duration {
 	d := min(500*time.Millisecond<<min(failures, 10), 30*time.Second)
 	return d/2 + rand.N(d/2)
 }
+
+// jitter returns d and up to a tenth more.
+func jitter(d time.Duration) time.Duration { return d + rand.N(d/10+1) }

@@ -119,7 +119,7 @@ func TestPeers(t *testing.T) {
 	command := func(t *testing.T, _ *sdk.Server) Transport {
 		return &Command{New: self, Stderr: func(l string) { t.Log(l) }}
 	}
-	sse := func(t *testing.T, s *sdk.Server) Transport { return &SSE{URL: sdkSSE(t, s)} }
+	sse := func(t *testing.T, s *sdk.Server) Transport { return &HTTP{URL: sdkSSE(t, s), SSE: true} }
 	sseFound := func(t *testing.T, s *sdk.Server) Transport { return &HTTP{URL: sdkSSE(t, s)} }
 	for _, tc := range []struct {
 		name      string
@@ -142,13 +142,8 @@ func TestPeers(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newSDKServer()
-			changed := make(chan string, 10)
 			c, err := Connect(t.Context(), tc.transport(t, s), &ClientOptions{
-				Label: "peer", Era: tc.era,
-				Elicit: func(context.Context, dragoman.Question) (dragoman.Reply, error) {
-					return dragoman.Reply{Action: "cancel"}, nil
-				},
-				OnListChanged: func(what string) { changed <- what },
+				Label: "peer", Era: tc.era, Can: dragoman.AskForm | dragoman.AskURL,
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -162,14 +157,16 @@ func TestPeers(t *testing.T) {
 				return
 			}
 			// A subscription of the modern era may only just have begun.
+			before, _ := c.List(t.Context())
 			for i := range 100 {
 				s.AddTool(&sdk.Tool{Name: fmt.Sprint("new", i), InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
 				select {
-				case what := <-changed:
-					if what != "tools" {
-						t.Errorf("changed: %s", what)
+				case <-before.Changed:
+					after, _ := c.List(t.Context())
+					if after.Tools != before.Tools && after.Tools.Len() > before.Tools.Len() {
+						return
 					}
-					return
+					before = after // the entries came
 				case <-time.After(100 * time.Millisecond):
 				}
 			}
@@ -189,13 +186,13 @@ func testPeer(t *testing.T, c *Client, can abilities) {
 	if c.Instructions() != "Be brief." {
 		t.Errorf("instructions %q", c.Instructions())
 	}
-	tools, err := c.Tools(t.Context())
+	list, err := c.List(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	byName := map[string]*dragoman.Tool{}
-	for i := range tools {
-		byName[tools[i].Name] = &tools[i]
+	for i, tool := range list.Tools.All() {
+		byName[tool.Name] = &list.Tools.All()[i]
 	}
 	want := `{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"integer","maximum":9007199254740993}}}`
 	if got := string(byName["echo"].InputSchema); got != want {
@@ -218,12 +215,16 @@ func testPeer(t *testing.T, c *Client, can abilities) {
 		t.Errorf("progress %v, %v", got, err)
 	}
 	if can.ask {
-		res, err = c.Call(t.Context(), dragoman.Call{Tool: byName["ask"], Ask: func(_ context.Context, q dragoman.Question) (dragoman.Reply, error) {
-			if q.Server != "peer" || q.Message != "How many?" || string(object(q.Schema).Get("type")) != `"object"` {
+		call := dragoman.Call{Tool: byName["ask"], Can: dragoman.AskForm}
+		loop := dragoman.Loop{Tools: c, Ask: func(_ context.Context, _ dragoman.Call, asks *dragoman.Asks) (*dragoman.Answers, error) {
+			q := asks.Questions[0]
+			o := object(q.Params)
+			if q.Server != "peer" || string(o.Get("message")) != `"How many?"` || string(object(o.Get("requestedSchema")).Get("type")) != `"object"` {
 				t.Errorf("question %+v", q)
 			}
-			return dragoman.Reply{Action: "accept", Content: json.RawMessage(`{"n":3}`)}, nil
-		}})
+			return &dragoman.Answers{Replies: map[string]json.RawMessage{q.Key: json.RawMessage(`{"action":"accept","content":{"n":3}}`)}}, nil
+		}}
+		res, err = loop.Call(t.Context(), call)
 		if err != nil || !strings.Contains(string(res.Content), "acceptmap[n:3]") {
 			t.Errorf("ask: %s, %+v, %v", res.Content, res.Problem, err)
 		}
@@ -237,7 +238,7 @@ func testPeer(t *testing.T, c *Client, can abilities) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if l, err := c.List(ctx, "prompts/list"); err != nil || len(l.Items) != 0 {
+	if l, err := c.list(ctx, "prompts/list"); err != nil || len(l.items) != 0 {
 		t.Errorf("prompts: %v, %v", l, err)
 	}
 }

@@ -4,9 +4,95 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"sync/atomic"
 
+	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 )
+
+// A session is what the handshake settled. It never changes; a renewed session
+// is another one.
+type session struct {
+	era          Era
+	version      string
+	server       json.RawMessage
+	capabilities json.RawMessage
+	instructions string
+	declared     declared
+	meta         *meta  // modern: the members of _meta that each request carries
+	levelMeta    []byte // modern: the level of log messages, for requests that do not say
+}
+
+// adopt makes s the session.
+func (c *Client) adopt(s *session) {
+	c.session.Store(s)
+	c.version.Store(&s.version)
+}
+
+// A meta is what tells a modern server who we are and what it can ask of whoever
+// is behind a request.
+type meta struct {
+	of    func(dragoman.Kind) []byte
+	ready [32]atomic.Pointer[[]byte] // by kinds
+}
+
+// members returns the members of _meta for a request behind which there is
+// somebody who can be asked can.
+func (m *meta) members(can dragoman.Kind) []byte {
+	at := &m.ready[can%32]
+	if b := at.Load(); b != nil {
+		return *b
+	}
+	b := m.of(can)
+	at.Store(&b)
+	return b
+}
+
+// modernSession returns the session with a modern server, before anything is
+// known of it.
+func (c *Client) modernSession(version string) *session {
+	of := func(can dragoman.Kind) []byte {
+		b := append([]byte(`"`+metaVersion+`":`), rawjson.Quote(version)...)
+		b = append(append(b, `,"`+metaClient+`":`...), c.info()...)
+		return append(append(b, `,"`+metaCapabilities+`":`...), c.capabilities(can)...)
+	}
+	s := &session{era: Modern, version: version, meta: &meta{of: of}}
+	if c.o.LogLevel != "" {
+		s.levelMeta = append([]byte(`"`+metaLogLevel+`":`), rawjson.Quote(c.o.LogLevel)...)
+	}
+	return s
+}
+
+func (c *Client) info() json.RawMessage {
+	o := rawjson.Object{}
+	o.Set("name", rawjson.Quote(c.o.Name))
+	o.Set("version", rawjson.Quote(c.o.Version))
+	return o.Bytes()
+}
+
+// capabilities returns what we declare for somebody who can be asked can.
+func (c *Client) capabilities(can dragoman.Kind) json.RawMessage {
+	o, modes := rawjson.Object{}, rawjson.Object{}
+	for _, d := range []struct {
+		kind dragoman.Kind
+		in   *rawjson.Object
+		name string
+	}{
+		{dragoman.AskRoots, &o, "roots"}, {dragoman.AskSampling, &o, "sampling"},
+		{dragoman.AskForm, &modes, "form"}, {dragoman.AskURL, &modes, "url"},
+	} {
+		if can&d.kind != 0 {
+			d.in.Set(d.name, json.RawMessage(`{}`))
+		}
+	}
+	if len(modes.Members) > 0 {
+		o.Set("elicitation", modes.Bytes())
+	}
+	if c.o.Extensions != nil {
+		o.Set("extensions", c.o.Extensions)
+	}
+	return o.Bytes()
+}
 
 // A sessionGone says that the server has forgotten the legacy session, and
 // provably did not handle the request.
@@ -41,20 +127,20 @@ func (c *Client) renew(ctx context.Context, old *session) error {
 	if err != nil {
 		return err
 	}
-	c.session.Store(s)
+	c.adopt(s)
 	if err := c.greet(ctx); err != nil {
 		return err
 	}
 	c.link.established(s)
-	c.log.Info("MCP session renewed", "server", c.o.Label)
+	c.log.Info("MCP session renewed")
 	for _, r := range c.replay.all() {
 		c.start(func() {
 			if _, err := c.attempt(c.ctx, s, r); err != nil && c.ctx.Err() == nil {
-				c.log.Warn("MCP server refused on a renewed session", "server", c.o.Label, "method", r.method, "error", err)
+				c.log.Warn("MCP server refused on a renewed session", "method", r.method, "error", err)
 			}
 		})
 	}
-	c.listChanged("tools", "prompts", "resources")
+	c.missed()
 	return nil
 }
 
@@ -82,7 +168,7 @@ func (r *replay) note(c *Client, method string, params json.RawMessage) {
 		if r.subscribe == nil {
 			r.subscribe = map[string]json.RawMessage{}
 		}
-		if len(r.subscribe) < c.o.Limits.Pages {
+		if len(r.subscribe) < c.limits.Pages {
 			r.subscribe[uri] = params
 		}
 	case "resources/unsubscribe":
@@ -101,56 +187,4 @@ func (r *replay) all() []*request {
 		all = append(all, &request{method: "resources/subscribe", params: params})
 	}
 	return all
-}
-
-// listChanged tells the hook that lists changed, without waiting for it.
-func (c *Client) listChanged(what ...string) {
-	if c.o.OnListChanged == nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, w := range what {
-		if !c.pending[w] {
-			c.pending[w] = true
-			c.changed <- w // has room for each name once
-		}
-	}
-}
-
-// watchLists starts what tells the hook about changes.
-func (c *Client) watchLists() {
-	if c.o.OnListChanged == nil {
-		return
-	}
-	c.start(func() {
-		for {
-			select {
-			case w := <-c.changed:
-				c.mu.Lock()
-				delete(c.pending, w)
-				c.mu.Unlock()
-				c.o.OnListChanged(w)
-			case <-c.ctx.Done():
-				return
-			}
-		}
-	})
-	if s := c.session.Load(); s.era == Modern {
-		d := s.declared
-		filter := rawjson.Object{}
-		var names []string
-		for _, f := range []struct {
-			name string
-			want bool
-		}{{"tools", d.toolsChange}, {"prompts", d.promptsChange}, {"resources", d.resourcesChange}} {
-			if f.want {
-				filter.Set(f.name+"ListChanged", json.RawMessage(`true`))
-				names = append(names, f.name)
-			}
-		}
-		if names != nil {
-			c.start(func() { c.listen(names, filter.Bytes()) })
-		}
-	}
 }

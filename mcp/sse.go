@@ -11,10 +11,6 @@ import (
 	"time"
 )
 
-// SSE is a [Transport] over HTTP+SSE, the transport of MCP 2024-11-05, for
-// servers that are known to speak nothing newer. [HTTP] finds out by itself.
-type SSE HTTP
-
 // sseLink is a link over HTTP+SSE: one stream with all that the server sends,
 // and an address to post to.
 type sseLink struct {
@@ -26,12 +22,12 @@ type sseLink struct {
 	body     io.Closer
 }
 
-func (t *SSE) open(ctx context.Context, c *Client) (link, error) {
-	r, err := newRequester(c, (*HTTP)(t))
+func (t HTTP) openSSE(ctx context.Context, p *peer) (link, error) {
+	r, err := newRequester(p, t)
 	if err != nil {
 		return nil, err
 	}
-	lasting, cancel := context.WithCancel(c.ctx)
+	lasting, cancel := context.WithCancel(p.ctx)
 	defer context.AfterFunc(ctx, cancel)()
 	l := &sseLink{mux: newMux(), requester: r, cancel: cancel}
 	if err := l.begin(lasting); err != nil {
@@ -41,13 +37,13 @@ func (t *SSE) open(ctx context.Context, c *Client) (link, error) {
 		}
 		return nil, err
 	}
-	c.start(l.read)
+	p.start(l.read)
 	return l, nil
 }
 
 // begin opens the stream and waits for the address.
 func (l *sseLink) begin(ctx context.Context) error {
-	resp, err := l.do(l.request(ctx, http.MethodGet, l.url, nil))
+	resp, err := l.do(l.request(ctx, http.MethodGet, l.url, nil), nil)
 	if err != nil {
 		return err
 	}
@@ -58,12 +54,12 @@ func (l *sseLink) begin(ctx context.Context) error {
 		return fmt.Errorf("%w: not an event stream", ErrAnswer)
 	}
 	l.body = resp.Body
-	body, err := content(resp, l.c.o.Limits.Ratio)
+	body, err := content(resp, l.p.limits.Ratio)
 	if err != nil {
 		_ = l.body.Close()
 		return err
 	}
-	l.events = newEventReader(body, l.c.o.Limits.Message, &position{})
+	l.events = newEventReader(body, l.p.limits.Message, &position{})
 	for range 16 { // other events may come first, though none should
 		ev, err := l.events.next()
 		if err != nil {
@@ -102,13 +98,13 @@ func (l *sseLink) read() {
 		}
 		err = readMessages(data, func(m message) {
 			if !m.answer() {
-				l.c.receive(l, nil, m)
+				l.p.receive(l, nil, m)
 			} else {
 				l.deliver(m)
 			}
 		})
 		if err != nil {
-			l.c.log.Warn("MCP server sent an event that is no message", "server", l.c.o.Label, "error", err)
+			l.p.log.Warn("MCP server sent an event that is no message", "error", err)
 		}
 	}
 }
@@ -118,9 +114,9 @@ func (l *sseLink) established(*session) {}
 func (l *sseLink) roundTrip(ctx context.Context, x *exchange) (message, error) {
 	return l.mux.roundTrip(ctx, x, l.post, func(x *exchange) {
 		told := make(chan struct{})
-		if l.c.start(func() {
+		if l.p.start(func() {
 			defer close(told)
-			ctx, cancel := context.WithTimeout(l.c.ctx, cancelPatience)
+			ctx, cancel := context.WithTimeout(l.p.ctx, cancelPatience)
 			defer cancel()
 			_ = l.send(ctx, cancelled(x.id))
 		}) {
@@ -135,13 +131,15 @@ func (l *sseLink) send(ctx context.Context, body []byte) error { return l.post(c
 // on the stream.
 func (l *sseLink) post(ctx context.Context, body []byte, w *wait) error {
 	req := l.request(ctx, http.MethodPost, l.endpoint, body)
-	if s := l.c.session.Load(); s != nil {
-		req.Header[headerVersion] = []string{s.version}
+	if v := l.p.spoken(); v != "" {
+		req.Header[headerVersion] = []string{v}
 	}
+	var leaves func()
 	if w != nil {
 		w.state.Store(writing)
+		leaves = w.leaves
 	}
-	resp, err := l.do(req)
+	resp, err := l.do(req, leaves)
 	if err == nil {
 		err = delivered(resp)
 	}

@@ -22,10 +22,10 @@ type Pipe struct {
 	Writer io.WriteCloser
 }
 
-func (p *Pipe) open(_ context.Context, c *Client) (link, error) {
-	return newStream(c, p.Reader, p.Writer, func(err error) error {
-		_ = p.Writer.Close()
-		_ = p.Reader.Close()
+func (t Pipe) open(_ context.Context, p *peer) (link, error) {
+	return newStream(p, t.Reader, t.Writer, func(err error) error {
+		_ = t.Writer.Close()
+		_ = t.Reader.Close()
 		return err
 	}), nil
 }
@@ -33,7 +33,7 @@ func (p *Pipe) open(_ context.Context, c *Client) (link, error) {
 // A stream is a link of lines.
 type stream struct {
 	mux
-	c      *Client
+	p      *peer
 	r      io.Reader
 	w      io.Writer
 	writes chan line
@@ -50,10 +50,10 @@ type line struct {
 
 // newStream starts a stream. end is called once, when the stream is broken or
 // closed, and must make reads and writes return.
-func newStream(c *Client, r io.Reader, w io.Writer, end func(error) error) *stream {
-	s := &stream{mux: newMux(), c: c, r: r, w: w, writes: make(chan line), end: end, ended: make(chan struct{})}
-	c.start(s.read)
-	c.start(s.write)
+func newStream(p *peer, r io.Reader, w io.Writer, end func(error) error) *stream {
+	s := &stream{mux: newMux(), p: p, r: r, w: w, writes: make(chan line), end: end, ended: make(chan struct{})}
+	p.start(s.read)
+	p.start(s.write)
 	return s
 }
 
@@ -67,10 +67,10 @@ func (s *stream) roundTrip(ctx context.Context, x *exchange) (message, error) {
 // cancel tells the server that nobody waits for x. It hands the message to the
 // writer before it returns, unless the server has stopped reading.
 func (s *stream) cancel(x *exchange) {
-	if s.c.ctx.Err() != nil {
+	if s.p.ctx.Err() != nil {
 		return // the end of the connection says so
 	}
-	ctx, stop := context.WithTimeout(context.WithoutCancel(x.ctx), 100*time.Millisecond)
+	ctx, stop := context.WithTimeout(s.p.ctx, 100*time.Millisecond)
 	defer stop()
 	_ = s.put(ctx, cancelled(x.id), nil)
 }
@@ -115,7 +115,7 @@ func (s *stream) write() {
 			return
 		case l := <-s.writes:
 			if l.wait != nil {
-				l.wait.state.Store(writing)
+				l.wait.begin()
 			}
 			if n, err := s.w.Write(l.body); err != nil {
 				if l.wait != nil && n < len(l.body) {
@@ -129,13 +129,13 @@ func (s *stream) write() {
 }
 
 func (s *stream) read() {
-	lines := lineReader{r: bufio.NewReaderSize(s.r, 64<<10), limit: s.c.o.Limits.Message}
+	lines := lineReader{r: bufio.NewReaderSize(s.r, 64<<10), limit: s.p.limits.Message}
 	for garbage := 0; ; {
 		b, err := lines.next()
 		if long, ok := errors.AsType[*longLine](err); ok {
 			m := message{id: flatID(long.head, long.tail), bad: fmt.Errorf("%w: a message of over %d bytes", ErrTooLarge, lines.limit)}
 			if m.id == nil || !s.deliver(m) {
-				s.c.log.Warn("MCP server sent a message over the limit", "server", s.c.o.Label, "limit", lines.limit)
+				s.p.log.Warn("MCP server sent a message over the limit", "limit", lines.limit)
 			}
 			continue
 		}
@@ -151,9 +151,9 @@ func (s *stream) read() {
 		}
 		err = readMessages(b, func(m message) {
 			if !m.answer() {
-				s.c.receive(s, nil, m)
+				s.p.receive(s, nil, m)
 			} else if !s.deliver(m) {
-				s.c.log.Debug("MCP server answered a request that nobody waits for", "server", s.c.o.Label, "id", string(m.id))
+				s.p.log.Debug("MCP server answered a request that nobody waits for", "id", string(m.id))
 			}
 		})
 		if err != nil {
@@ -161,7 +161,7 @@ func (s *stream) read() {
 			if garbage++; garbage > 10 {
 				level = slog.LevelDebug
 			}
-			s.c.log.Log(s.c.ctx, level, "MCP server wrote a line that is no message", "server", s.c.o.Label, "line", bounded(string(b), 200))
+			s.p.log.Log(s.p.ctx, level, "MCP server wrote a line that is no message", "line", bounded(string(b), 200))
 		}
 	}
 }

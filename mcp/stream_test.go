@@ -21,7 +21,7 @@ import (
 // after the handshake.
 func piped(t *testing.T, serve func(line []byte, out io.Writer), f func(*testing.T, *Client)) {
 	t.Helper()
-	pipedWith(t, &ClientOptions{Era: Legacy}, serve, f)
+	pipedWith(t, &ClientOptions{Era: Legacy, Passive: true}, serve, f)
 }
 
 func pipedWith(t *testing.T, o *ClientOptions, serve func(line []byte, out io.Writer), f func(*testing.T, *Client)) {

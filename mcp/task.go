@@ -30,7 +30,7 @@ const taskLife = 24 * time.Hour
 // runTask runs a tools/call as a task. When ctx ends, the task is cancelled.
 func (c *Client) runTask(ctx context.Context, r *request) (*answer, error) {
 	s := c.session.Load()
-	r.inner = append(r.inner[:len(r.inner):len(r.inner)], fmt.Sprintf(`,"task":{"ttl":%d}`, taskLife.Milliseconds())...)
+	r.join(fmt.Appendf(nil, `"task":{"ttl":%d}`, taskLife.Milliseconds()))
 	a, err := c.do(ctx, r)
 	if err != nil {
 		return nil, err
@@ -40,42 +40,54 @@ func (c *Client) runTask(ctx context.Context, r *request) (*answer, error) {
 	if rawjson.Kind(id) != '"' {
 		return a, nil // the server made no task of it: this is the result
 	}
+	r.flight.made.Store(true)
 	ref := append([]byte(`"taskId":`), id...)
-	ask := func(method string) *request {
-		return &request{method: method, inner: ref, ask: r.ask}
+	about := func(method string, f *flight) *request {
+		return &request{method: method, inner: ref, can: r.can, flight: f}
 	}
-	running, end := context.WithCancel(ctx)
-	defer end()
 	c.mu.Lock()
-	c.tasks[string(id)] = &exchange{ctx: running, ask: r.ask}
+	c.tasks[string(id)] = r.flight
 	c.mu.Unlock()
 	defer func() {
 		c.mu.Lock()
 		delete(c.tasks, string(id))
 		c.mu.Unlock()
 	}()
-	a, err = c.waitTask(ctx, task, ask)
+	a, err = c.waitTask(ctx, task, func(method string) (*answer, error) {
+		return c.insist(ctx, about(method, r.flight))
+	})
 	if ctx.Err() != nil && s.declared.cancelTasks {
 		c.start(func() {
-			stop, cancel := context.WithTimeout(c.ctx, 5*time.Second)
+			stop, cancel := context.WithTimeout(c.ctx, cancelPatience)
 			defer cancel()
-			_, _ = c.do(stop, ask("tasks/cancel"))
+			_, _ = c.do(stop, about("tasks/cancel", nil))
 		})
-	}
-	if e, ok := errors.AsType[*TransportError](err); ok {
-		err = &TransportError{Sent: true, Err: e.Err} // the task itself was sent
 	}
 	return a, err
 }
 
+// insist makes a request about a task, again where the way to the server broke:
+// it changes nothing, and the task goes on meanwhile.
+func (c *Client) insist(ctx context.Context, r *request) (*answer, error) {
+	for failures := 0; ; failures++ {
+		a, err := c.do(ctx, r)
+		if !errors.As(err, new(*TransportError)) || failures >= resumptions {
+			return a, err
+		}
+		if sleep(ctx, backOff(failures)) != nil || c.ctx.Err() != nil {
+			return a, err
+		}
+	}
+}
+
 // waitTask asks for the state of a task until there is a result to get.
-func (c *Client) waitTask(ctx context.Context, task *rawjson.Object, ask func(string) *request) (*answer, error) {
+func (c *Client) waitTask(ctx context.Context, task *rawjson.Object, ask func(method string) (*answer, error)) (*answer, error) {
 	for {
 		switch status, _ := rawjson.String(task.Get("status")); status {
 		case "working":
 		case "completed", "failed", "cancelled", "input_required":
 			// tasks/result brings the questions of the server, too.
-			return c.do(ctx, ask("tasks/result"))
+			return ask("tasks/result")
 		default:
 			return nil, fmt.Errorf("%w: task status %q", ErrAnswer, bounded(status, 40))
 		}
@@ -87,7 +99,7 @@ func (c *Client) waitTask(ctx context.Context, task *rawjson.Object, ask func(st
 		if err := sleep(ctx, time.Duration(pause)*time.Millisecond); err != nil {
 			return nil, err
 		}
-		a, err := c.do(ctx, ask("tasks/get"))
+		a, err := ask("tasks/get")
 		if err != nil {
 			return nil, err
 		}

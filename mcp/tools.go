@@ -1,47 +1,23 @@
 package mcp
 
 import (
-	"context"
-	"crypto/sha256"
 	"encoding/json"
-	"fmt"
-	"time"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 )
 
-// A ToolList is what [Client.ToolList] returns.
-type ToolList struct {
-	// Tools are the server's tools, in its order.
-	Tools []dragoman.Tool
-	// TTL and Public are as in [List].
-	TTL    time.Duration
-	Public bool
-}
-
-// Tools lists the server's tools; see [Client.ToolList].
-func (c *Client) Tools(ctx context.Context) ([]dragoman.Tool, error) {
-	l, err := c.ToolList(ctx)
-	return l.Tools, err
-}
-
-// ToolList lists the server's tools, over all pages, each byte for byte. It
-// asks the server each time. Entries that can not be used are quarantined, with
-// the reason, and do no harm to the others: what is not a JSON object or has no
-// name, a name that an earlier entry has, a tool that runs as a task on a server
-// that has no tasks, a tool that wants parameters in HTTP headers in a way that
-// MCP does not allow.
-func (c *Client) ToolList(ctx context.Context) (ToolList, error) {
-	l, err := c.list(ctx, "tools/list")
-	if err != nil {
-		return ToolList{}, fmt.Errorf("listing the server's tools: %w", err)
-	}
+// readTools makes tools of the entries of tools/list, each byte for byte.
+// Entries that cannot be used are quarantined, with the reason, and do no harm to
+// the others: what is not a JSON object or has no name, a name that an earlier
+// entry has, a tool that runs as a task on a server that has no tasks, a tool
+// that wants parameters in HTTP headers in a way that MCP does not allow.
+func (c *Client) readTools(items []json.RawMessage) []dragoman.Tool {
 	s := c.session.Load()
 	_, overHTTP := c.link.(*httpLink)
-	tools := make([]dragoman.Tool, len(l.Items))
-	names := make(map[string]bool, len(l.Items))
-	for i, item := range l.Items {
+	tools := make([]dragoman.Tool, len(items))
+	names := make(map[string]bool, len(items))
+	for i, item := range items {
 		t := &tools[i]
 		reason := readTool(t, item)
 		switch {
@@ -53,29 +29,20 @@ func (c *Client) ToolList(ctx context.Context) (ToolList, error) {
 		case s.era == Modern && overHTTP:
 			if _, err := paramHeaders(t.InputSchema); err != nil {
 				reason = "The tool asks for parameters in HTTP headers in a way that is not allowed: " + err.Error() + "."
-				c.log.Warn("MCP tool not usable", "server", c.o.Label, "tool", bounded(t.Name, 128), "error", err)
+				c.log.Warn("MCP tool not usable", "tool", bounded(t.Name, 128), "error", err)
 			}
 		}
 		names[t.Name] = true
 		t.Server = c.o.Label
-		t.Digest = digest(item, t.Name)
+		t.Pin = dragoman.Pin(t.Server, t.Original, item)
 		if reason != "" {
 			t.Quarantined = &dragoman.Problem{Code: dragoman.CodeInvalidTool, Message: reason}
 		}
 	}
-	return ToolList{Tools: tools, TTL: l.TTL, Public: l.Public}, nil
+	return tools
 }
 
-func digest(definition []byte, name string) (d [sha256.Size]byte) {
-	h := sha256.New()
-	h.Write(definition)
-	h.Write([]byte{0})
-	h.Write([]byte(name))
-	h.Sum(d[:0])
-	return d
-}
-
-// readTool reads an entry of tools/list, and returns why it can not be used.
+// readTool reads an entry of tools/list, and returns why it cannot be used.
 func readTool(t *dragoman.Tool, item json.RawMessage) (reason string) {
 	t.Definition = item
 	o, err := rawjson.ParseObject(item)

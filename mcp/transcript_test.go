@@ -7,11 +7,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -24,8 +26,8 @@ var update = flag.Bool("update", false, "write the transcripts in testdata anew"
 // TestTranscripts plays each testdata/*.txtar: a server that follows a script,
 // and a client that is told what to do. The archive holds
 //
-//	options  era legacy · level L · changes · elicit REPLY · roots ARRAY · sampling RESULT · pages N · message N
-//	client   tools · call NAME ARGS · ask REPLY NAME ARGS · request METHOD PARAMS · list METHOD · ping · era
+//	options  era legacy · level L · changes · can KINDS · elicit REPLY · roots ARRAY · sampling RESULT · pages N · message N
+//	client   tools · call NAME ARGS · ask REPLY NAME ARGS · method METHOD PARAMS · request METHOD PARAMS · list METHOD · ping · era
 //	server   "on METHOD", then what the server writes; $ID and $TOKEN are those of
 //	         the request, "await" reads one more message first, "die" ends it. The
 //	         second "on" of a method is for its second request, the last for all
@@ -101,15 +103,20 @@ func play(t *testing.T, part map[string]string) (wire, outcome string) {
 	}()
 
 	var out strings.Builder
-	c, err := Connect(t.Context(), &Pipe{Reader: ourIn, Writer: ourOut}, options(t, part["options"]))
+	p := &player{out: &out, tools: map[string]*dragoman.Tool{}, replies: map[dragoman.Kind]json.RawMessage{}}
+	o := p.options(t, part["options"])
+	if strings.Contains(part["client"], "ask ") {
+		o.Can |= dragoman.AskForm | dragoman.AskURL
+	}
+	c, err := Connect(t.Context(), &Pipe{Reader: ourIn, Writer: ourOut}, o)
 	if err != nil {
 		fmt.Fprintf(&out, "connect: %v\n", err)
 	} else {
-		tools := map[string]*dragoman.Tool{}
+		p.c = c
 		for op := range strings.Lines(part["client"]) {
 			synctest.Wait() // what the client does by itself comes first
 			fmt.Fprintf(&out, "> %s", op)
-			perform(t.Context(), &out, c, strings.TrimSpace(op), tools)
+			p.perform(t.Context(), strings.TrimSpace(op))
 		}
 		synctest.Wait() // the server has read what was sent
 		_ = c.Close()
@@ -118,8 +125,17 @@ func play(t *testing.T, part map[string]string) (wire, outcome string) {
 	return srv.wire.String(), out.String()
 }
 
-func options(t *testing.T, text string) *ClientOptions {
-	o := &ClientOptions{Name: "test", Version: "1", Label: "srv"}
+// A player does what the client's part says.
+type player struct {
+	c       *Client
+	out     io.Writer
+	tools   map[string]*dragoman.Tool
+	can     dragoman.Kind // what calls can be asked
+	replies map[dragoman.Kind]json.RawMessage
+}
+
+func (p *player) options(t *testing.T, text string) *ClientOptions {
+	o := &ClientOptions{Name: "test", Version: "1", Label: "srv", Passive: true}
 	for line := range strings.Lines(text) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		raw := json.RawMessage(value)
@@ -127,11 +143,15 @@ func options(t *testing.T, text string) *ClientOptions {
 		case "era":
 			o.Era = Legacy
 		case "elicit":
-			o.Elicit = replies(raw)
+			p.reply(dragoman.AskForm|dragoman.AskURL, raw)
 		case "roots":
-			o.Roots = func(context.Context) (json.RawMessage, error) { return raw, nil }
+			p.reply(dragoman.AskRoots, json.RawMessage(`{"roots":`+value+`}`))
 		case "sampling":
-			o.Sampling = func(context.Context, json.RawMessage) (json.RawMessage, error) { return raw, nil }
+			p.reply(dragoman.AskSampling, raw)
+		case "can":
+			for _, k := range strings.Split(value, "+") {
+				o.Can |= kinds[k]
+			}
 		case "pages":
 			o.Limits.Pages, _ = rawjson.Int(raw)
 		case "message":
@@ -140,86 +160,128 @@ func options(t *testing.T, text string) *ClientOptions {
 		case "level":
 			o.LogLevel = value
 		case "changes":
-			o.OnListChanged = func(string) {}
+			o.Passive = false
 		default:
 			t.Fatalf("option %q", key)
 		}
 	}
+	o.Can |= p.can
 	return o
 }
 
-func replies(raw json.RawMessage) func(context.Context, dragoman.Question) (dragoman.Reply, error) {
-	return func(context.Context, dragoman.Question) (dragoman.Reply, error) {
-		action, _ := rawjson.String(object(raw).Get("action"))
-		return dragoman.Reply{Action: action, Content: object(raw).Get("content")}, nil
+var kinds = map[string]dragoman.Kind{
+	"form": dragoman.AskForm, "url": dragoman.AskURL, "sampling": dragoman.AskSampling, "roots": dragoman.AskRoots,
+}
+
+func (p *player) reply(kind dragoman.Kind, raw json.RawMessage) {
+	p.can |= kind
+	for _, k := range kinds {
+		if kind&k != 0 {
+			p.replies[k] = raw
+		}
 	}
 }
 
 // perform does one line of the client's part.
-func perform(ctx context.Context, out io.Writer, c *Client, op string, tools map[string]*dragoman.Tool) {
+func (p *player) perform(ctx context.Context, op string) {
 	verb, rest, _ := strings.Cut(op, " ")
-	var call dragoman.Call
+	call := dragoman.Call{Can: p.can}
+	replies := p.replies
 	switch verb {
 	case "era":
-		fmt.Fprintln(out, c.Era(), c.ProtocolVersion())
+		fmt.Fprintln(p.out, p.c.Era(), p.c.ProtocolVersion())
 	case "ping":
-		fmt.Fprintln(out, c.Ping(ctx))
+		fmt.Fprintln(p.out, p.c.Ping(ctx))
 	case "tools":
-		list, err := c.Tools(ctx)
-		if err != nil {
-			fmt.Fprintln(out, "error:", err)
-		}
-		for i, t := range list {
-			tools[t.Name] = &list[i]
-			if t.Quarantined != nil {
-				fmt.Fprintf(out, "%q quarantined: %s\n", t.Name, t.Quarantined.Message)
-			} else {
-				fmt.Fprintf(out, "%q %s\n", t.Name, t.InputSchema)
-			}
-		}
-	case "list", "request":
+		p.listTools(ctx)
+	case "list":
+		p.list(ctx, rest)
+	case "request":
 		method, params, _ := strings.Cut(rest, " ")
-		if verb == "list" {
-			l, err := c.List(ctx, method)
-			if err != nil {
-				fmt.Fprintln(out, "error:", err)
-				return
-			}
-			for _, item := range l.Items {
-				fmt.Fprintf(out, "%s\n", item)
-			}
-			fmt.Fprintf(out, "ttl %s, public %t\n", l.TTL, l.Public)
-			return
+		if a, err := p.c.request(ctx, method, json.RawMessage(params)); err != nil {
+			fmt.Fprintln(p.out, "error:", err)
+		} else {
+			fmt.Fprintf(p.out, "%s\n", a.raw)
 		}
-		res, err := c.Request(ctx, method, json.RawMessage(params))
-		if err != nil {
-			fmt.Fprintln(out, "error:", err)
-			return
+	case "method":
+		method, params, _ := strings.Cut(rest, " ")
+		call.Method, call.Arguments = method, json.RawMessage(params)
+		p.call(ctx, call, replies)
+	case "ask", "call":
+		if verb == "ask" {
+			var reply string
+			reply, rest, _ = strings.Cut(rest, " ")
+			replies = maps.Clone(replies)
+			replies[dragoman.AskForm], replies[dragoman.AskURL] = json.RawMessage(reply), json.RawMessage(reply)
+			call.Can |= dragoman.AskForm | dragoman.AskURL
 		}
-		fmt.Fprintf(out, "%s\n", res)
-	case "ask":
-		var reply string
-		reply, rest, _ = strings.Cut(rest, " ")
-		call.Ask = replies(json.RawMessage(reply))
-		fallthrough
-	case "call":
 		name, args, _ := strings.Cut(rest, " ")
-		if call.Tool = tools[name]; call.Tool == nil {
+		if call.Tool = p.tools[name]; call.Tool == nil {
 			call.Tool = &dragoman.Tool{Name: name, Original: name}
 		}
 		call.Arguments = json.RawMessage(args)
-		call.Progress = func(p dragoman.Progress) { fmt.Fprintf(out, "progress %v/%v %s\n", p.Progress, p.Total, p.Message) }
-		res, err := c.Call(ctx, call)
+		p.call(ctx, call, replies)
+	default:
+		fmt.Fprintln(p.out, "no such operation")
+	}
+}
+
+func (p *player) listTools(ctx context.Context) {
+	if err := p.c.refresh(ctx, "tools"); err != nil {
+		fmt.Fprintln(p.out, "error:", err)
+		return
+	}
+	l, _ := p.c.List(ctx)
+	for i := range l.Tools.All() {
+		t := &l.Tools.All()[i]
+		p.tools[t.Name] = t
+		if t.Quarantined != nil {
+			fmt.Fprintf(p.out, "%q quarantined: %s\n", t.Name, t.Quarantined.Message)
+		} else {
+			fmt.Fprintf(p.out, "%q %s\n", t.Name, t.InputSchema)
+		}
+	}
+}
+
+func (p *player) list(ctx context.Context, method string) {
+	l, err := p.c.list(ctx, method)
+	if err != nil {
+		fmt.Fprintln(p.out, "error:", err)
+		return
+	}
+	for _, item := range l.items {
+		fmt.Fprintf(p.out, "%s\n", item)
+	}
+	fmt.Fprintf(p.out, "ttl %s, public %t\n", l.ttl, l.public)
+}
+
+// call makes a call, and makes it again with the answers as long as it asks.
+func (p *player) call(ctx context.Context, call dragoman.Call, replies map[dragoman.Kind]json.RawMessage) {
+	if call.Tool != nil {
+		call.Progress = func(v dragoman.Progress) {
+			fmt.Fprintf(p.out, "progress %v/%v %s\n", v.Progress, v.Total, v.Message)
+		}
+	}
+	for {
+		res, err := p.c.Call(ctx, call)
 		switch {
 		case err != nil:
-			fmt.Fprintln(out, "error:", err)
+			fmt.Fprintf(p.out, "error: %v (ran: %s)\n", err, res.Ran)
 		case res.Problem != nil:
-			fmt.Fprintln(out, "problem", res.Problem)
+			fmt.Fprintf(p.out, "problem %v (ran: %s)\n", res.Problem, res.Ran)
+		case res.Asks == nil:
+			fmt.Fprintf(p.out, "failed %t %s\n", res.Failed, res.Content)
 		default:
-			fmt.Fprintf(out, "failed %t %s\n", res.Failed, res.Content)
+			fmt.Fprintf(p.out, "asks, held %t, after %s\n", res.Asks.Held, res.Asks.After)
+			call.Answers = &dragoman.Answers{State: res.Asks.State, Ran: res.Ran, Replies: map[string]json.RawMessage{}}
+			for _, q := range res.Asks.Questions {
+				fmt.Fprintf(p.out, "  %s %s %s\n", q.Key, q.Kind, q.Params)
+				call.Answers.Replies[q.Key] = replies[q.Kind]
+			}
+			<-time.After(res.Asks.After)
+			continue
 		}
-	default:
-		fmt.Fprintln(out, "no such operation")
+		return
 	}
 }
 

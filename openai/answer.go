@@ -2,20 +2,24 @@ package openai
 
 import (
 	"bytes"
+	"context"
+	"crypto/rand"
 	"encoding/json"
 	"strconv"
 	"time"
 
-	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // adopt takes over the identity of the first reply: the client sees one
 // completion, whatever happens inside.
 func (c *Chat) adopt(envelope *rawjson.Object) {
-	c.id, c.created, c.model = envelope.Get("id"), envelope.Get("created"), envelope.Get("model")
+	// Copies: a chunk is gone with the next one, and a body need not stay for these.
+	c.id, c.created, c.model = bytes.Clone(envelope.Get("id")), bytes.Clone(envelope.Get("created")), bytes.Clone(envelope.Get("model"))
 	if id, _ := rawjson.String(c.id); id == "" {
-		c.id = rawjson.Quote(mintID("chatcmpl-"))
+		c.id = rawjson.Quote("chatcmpl-" + rand.Text()[:24])
 	}
 	if rawjson.Kind(c.created) != '0' {
 		c.created = strconv.AppendInt(nil, time.Now().Unix(), 10)
@@ -31,24 +35,57 @@ func (c *Chat) identify(o *rawjson.Object) {
 	o.Set("model", c.model)
 }
 
-// asItIs reports whether a chunk can go to the client byte for byte.
-func (c *Chat) asItIs(chunk, delta *rawjson.Object) bool {
+// chunk sends what a chunk of the model's message holds for the client.
+func (c *Chat) chunk(ch *model.Chunk) error {
+	switch {
+	case ch.Preface:
+		if len(c.rounds) == 0 { // such as Azure's first, with the prompt's filter results
+			c.out.event(ch.Data)
+		}
+		return nil
+	case ch.Same && c.asItIs:
+		c.out.event(ch.Data)
+		return nil
+	}
+	envelope, choice, delta := ch.Parts()
+	if ch.First && len(c.rounds) == 0 {
+		c.adopt(envelope)
+	}
+	if ch.Finish != "" {
+		c.sent = false
+	}
+	c.asItIs = ch.Data != nil && !ch.Calls && ch.Finish == "" && c.fits(envelope, delta)
+	if c.asItIs {
+		c.role, c.sent = true, true
+		c.out.event(ch.Data)
+		return nil
+	}
+	if ch.Same && c.held.full() {
+		c.held.text.WriteString(ch.Text())
+		return nil
+	}
+	c.forward(envelope, choice, delta)
+	if limit := c.options.Model.Limit(); c.held.size > limit {
+		return model.TooLarge(limit)
+	}
+	return nil
+}
+
+// fits reports whether a chunk can go to the client byte for byte.
+func (c *Chat) fits(chunk, delta *rawjson.Object) bool {
 	if len(c.rounds) > 0 || c.request.jsonFormat || (delta.Get("role") == nil) != c.role ||
 		chunk.Get("error") != nil || chunk.Get("dragoman") != nil ||
 		!bytes.Equal(chunk.Get("id"), c.id) || !bytes.Equal(chunk.Get("created"), c.created) || !bytes.Equal(chunk.Get("model"), c.model) {
 		return false
 	}
-	if usage := chunk.Get("usage"); !rawjson.IsNull(usage) || usage == nil && c.request.includeUsage {
-		return false
-	}
-	c.role = true
-	return true
+	usage := chunk.Get("usage")
+	return rawjson.IsNull(usage) && (usage != nil || !c.request.includeUsage)
 }
 
 // forward sends what a delta holds for the client: one role in all, no finish
 // reason yet, and a blank line between the texts of two rounds. It changes the
 // objects it is given.
-func (c *Chat) forward(r *reply, chunk, choice, delta *rawjson.Object) error {
+func (c *Chat) forward(chunk, choice, delta *rawjson.Object) {
 	if c.role {
 		delta.Delete("role")
 	}
@@ -63,7 +100,7 @@ func (c *Chat) forward(r *reply, chunk, choice, delta *rawjson.Object) error {
 		}
 	}
 	if c.role && saysNothing(delta) {
-		return nil
+		return
 	}
 	if !c.role {
 		delta.Set("role", rawjson.Quote("assistant"))
@@ -74,19 +111,18 @@ func (c *Chat) forward(r *reply, chunk, choice, delta *rawjson.Object) error {
 	chunk.Delete("dragoman")
 	c.setUsage(chunk, nil)
 	s := &c.scratch
-	s.deltaBytes = delta.Append(s.deltaBytes[:0])
-	choice.Set("delta", s.deltaBytes)
+	s.delta = delta.Append(s.delta[:0])
+	choice.Set("delta", s.delta)
 	choice.Set("finish_reason", null)
-	s.choiceBytes = append(choice.Append(append(s.choiceBytes[:0], '[')), ']')
-	chunk.Set("choices", s.choiceBytes)
-	s.chunkBytes = chunk.Append(s.chunkBytes[:0])
+	s.choice = append(choice.Append(append(s.choice[:0], '[')), ']')
+	chunk.Set("choices", s.choice)
+	s.chunk = chunk.Append(s.chunk[:0])
 	if c.request.jsonFormat {
-		r.held = append(r.held, bytes.Clone(s.chunkBytes))
-		return nil
+		c.held.add(s.chunk)
+		return
 	}
-	r.sent = true
-	c.out.event(s.chunkBytes)
-	return nil
+	c.sent = true
+	c.out.event(s.chunk)
 }
 
 var null = json.RawMessage("null")
@@ -114,141 +150,60 @@ func (c *Chat) setUsage(chunk *rawjson.Object, usage json.RawMessage) {
 	}
 }
 
-// sort parts the calls of a reply into ours and the client's. It returns nil
-// when there are none to answer or hand over.
-func (c *Chat) sort(r *reply, last bool) *exchange {
-	if cutOff(r.finish) {
-		// What is cut off must not run, nor be handed on, nor be remembered.
-		r.calls = nil
+// account adds a reply to the sums of the completion.
+func (c *Chat) account(r *model.Reply) {
+	if len(c.rounds) == 0 && c.id == nil {
+		c.adopt(r.Envelope)
 	}
-	if c.request.oneCall && len(r.calls) > 1 {
-		r.calls = r.calls[:1]
+	c.usage = model.AddUsage(c.usage, r.Usage)
+	if c.request.jsonFormat || rawjson.IsNull(c.logprobs) {
+		c.logprobs = r.Logprobs
+	} else if !rawjson.IsNull(r.Logprobs) {
+		c.logprobs = model.AddLogprobs(c.logprobs, r.Logprobs)
 	}
-	x := &exchange{reply: r, message: c.forHistory(r.message)}
-	used := map[string]bool{}
-	for _, call := range r.calls {
-		mine, name := c.owner(call)
-		if !mine {
-			e := exchangeCall{call: call, run: -1, id: c.callID(call, used)}
-			e.raw = call.raw(e.id, name, string(call.args))
-			e.client = e.id
-			call.name = name
-			x.calls = append(x.calls, e)
-			continue
-		}
-		if last {
-			continue
-		}
-		run := dragoman.Call{ID: c.callID(call, used), Ask: c.options.Ask}
-		args := string(call.args)
-		if tool, plan := c.tool(call.name); tool != nil {
-			run.Tool, name = tool, tool.Name
-			run.Progress = c.progress(tool)
-			var problem *dragoman.Problem
-			run.Arguments, _, problem = plan.Decode(args, r.finish)
-			run.Problem = problem
-			if !complete(call.args) {
-				// The history must hold a JSON object: some upstreams refuse the
-				// request otherwise.
-				args = "{}"
-				if encoded, err := plan.Encode(run.Arguments); problem == nil && err == nil {
-					args = string(encoded)
-				}
-			}
-		} else {
-			run.Name, run.Problem = clip(call.name, 80), unknownTool(call.name, c.ours)
-			name = validName(call.name)
-			if !complete(call.args) && !call.custom {
-				args = "{}"
-			}
-		}
-		x.calls = append(x.calls, exchangeCall{call: call, run: len(x.run), id: run.ID, raw: call.raw(run.ID, name, args)})
-		x.run = append(x.run, run)
-	}
-	if len(x.calls) == 0 {
-		return nil
-	}
-	return x
-}
-
-// cutOff reports whether a finish_reason says that the message is incomplete.
-func cutOff(finish string) bool {
-	return finish == "length" || finish == "model_length" || finish == "content_filter"
-}
-
-// owner says whose a call is, and by which name. The client's own tools come
-// first, then ours, then the client's in the wrong case.
-func (c *Chat) owner(call *toolCall) (ours bool, name string) {
-	if c.request.names[call.name] {
-		return false, call.name
-	}
-	if tool, _ := c.tool(call.name); tool != nil {
-		return true, call.name
-	}
-	for have := range c.request.names {
-		if equalFold(have, call.name) {
-			return false, have
+	var round rawjson.Object
+	for _, name := range []string{"id", "model"} {
+		if value := r.Envelope.Get(name); !rawjson.IsNull(value) {
+			round.Set(name, value)
 		}
 	}
-	return true, call.name
-}
-
-func equalFold(a, b string) bool { return bytes.EqualFold([]byte(a), []byte(b)) }
-
-// validName makes a name that nobody offered fit to stand in the history.
-func validName(name string) string {
-	valid := make([]byte, 0, len(name))
-	for i := 0; i < len(name) && len(valid) < 64; i++ {
-		switch b := name[i]; {
-		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b >= '0' && b <= '9', b == '_', b == '-':
-			valid = append(valid, b)
-		default:
-			valid = append(valid, '_')
-		}
+	// null says that the sum has no figures of this round.
+	round.Set("usage", null)
+	if r.Usage != nil {
+		round.Set("usage", r.Usage)
 	}
-	if len(valid) == 0 {
-		return "unknown"
-	}
-	return string(valid)
-}
-
-// callID returns the call's id if it can stand in the history, or a new one.
-func (c *Chat) callID(call *toolCall, used map[string]bool) string {
-	id := call.id
-	if id == "" || used[id] {
-		id = mintID("call_")
-	}
-	id = c.fitID(id)
-	used[id] = true
-	return id
+	round.Set("calls", strconv.AppendInt(nil, int64(len(r.Calls)), 10))
+	c.rounds = append(c.rounds, round.Bytes())
 }
 
 // finish ends the answer: with the client's calls where the model made some, and
 // with the model's last words where it did not.
-func (c *Chat) finish() error {
-	r, x := c.last, c.pending
+func (c *Chat) finish(ctx context.Context) error {
+	r, round := c.last, c.pending
 	if r == nil {
-		r = x.reply
+		r = round.Reply
 	}
-	c.last = r
-	if c.request.jsonFormat || x == nil || len(x.run) == 0 {
+	if c.last = r; c.told != r {
 		c.see(r)
 	}
-	if x != nil {
-		c.keepExchange(x)
-	}
-	for _, payload := range r.held {
-		c.out.event(payload)
-	}
-	finish := r.finish
 	var calls []json.RawMessage
-	if x != nil {
-		for _, e := range x.calls {
-			if e.run < 0 {
-				calls = append(calls, e.call.raw(e.client, e.call.name, string(e.call.args)))
+	if round != nil {
+		if round.Message.Waits() && !round.Mixed() {
+			c.sayAsks(r, round.Message)
+		}
+		c.keepOpen(ctx, round)
+		if round.Mixed() {
+			for i := range round.Message.Calls {
+				if call := &round.Message.Calls[i]; !call.Ours() {
+					calls = append(calls, visible(call))
+				}
 			}
 		}
 	}
+	for _, payload := range c.held.all() {
+		c.out.event(payload)
+	}
+	finish := r.Finish
 	switch {
 	case len(calls) > 0 && c.request.legacy:
 		finish = "function_call"
@@ -263,54 +218,42 @@ func (c *Chat) finish() error {
 	return c.finishBody(r, calls, finish)
 }
 
-func (c *Chat) finishStream(r *reply, calls []json.RawMessage, finish string) error {
-	base := r.envelope.Clone()
+// visible returns a call of the client's as the client gets it.
+func visible(call *memory.Call) json.RawMessage {
+	o, err := rawjson.ParseObject(call.Raw)
+	if err != nil {
+		return call.Raw // we made it
+	}
+	o.Set("id", rawjson.Quote(call.Client))
+	return o.Bytes()
+}
+
+func (c *Chat) finishStream(r *model.Reply, calls []json.RawMessage, finish string) error {
+	base := r.Envelope.Clone()
 	c.identify(base)
 	base.Set("object", rawjson.Quote("chat.completion.chunk"))
 	base.Delete("error")
-	c.setUsage(base, nil)
-	chunk := func(choice *rawjson.Object, delta json.RawMessage, finish json.RawMessage) []byte {
-		choice.Set("index", json.RawMessage("0"))
-		choice.Set("delta", delta)
-		choice.Set("finish_reason", finish)
-		base.Set("choices", rawjson.AppendArray(nil, []json.RawMessage{choice.Bytes()}))
-		return base.Bytes()
-	}
 	base.Delete("dragoman")
+	c.setUsage(base, nil)
 	for i, call := range calls {
-		delta := &rawjson.Object{}
-		if !c.role {
-			delta.Set("role", rawjson.Quote("assistant"))
-			c.role = true
-		}
-		if o, err := rawjson.ParseObject(call); err == nil {
-			indexed := rawjson.Object{Members: append([]rawjson.Member{{Name: "index", Value: strconv.AppendInt(nil, int64(i), 10)}}, o.Members...)}
-			delta.Set("tool_calls", rawjson.AppendArray(nil, []json.RawMessage{indexed.Bytes()}))
-		}
-		if c.request.legacy {
-			if o, err := rawjson.ParseObject(call); err == nil {
-				delta.Delete("tool_calls")
-				delta.Set("function_call", o.Get("function"))
-			}
-		}
-		c.out.event(chunk(&rawjson.Object{}, delta.Bytes(), json.RawMessage("null")))
+		c.finalChunk(base, &rawjson.Object{}, c.callDelta(i, call), null)
 	}
 	delta := json.RawMessage("{}")
 	if !c.role {
 		delta = json.RawMessage(`{"role":"assistant","content":""}`)
 	}
-	if extra := c.extra(r); extra != nil {
-		base.Set("dragoman", extra)
-	}
-	final := r.choice.Clone()
+	base.Set("dragoman", c.extra(r))
+	final := r.Choice.Clone()
 	final.Delete("delta")
-	if r.sent {
+	if c.sent {
 		final.Delete("logprobs")
 	}
-	if !c.request.includeUsage && rideUsage(r) {
+	// An upstream that puts usage on this chunk without being asked has clients that
+	// expect it there.
+	if !c.request.includeUsage && !rawjson.IsNull(r.Envelope.Get("usage")) {
 		c.setUsage(base, c.usage)
 	}
-	c.out.event(chunk(final, delta, rawjson.Quote(finish)))
+	c.finalChunk(base, final, delta, rawjson.Quote(finish))
 	if c.request.includeUsage && !rawjson.IsNull(c.usage) {
 		base.Delete("dragoman")
 		base.Set("choices", json.RawMessage("[]"))
@@ -321,15 +264,38 @@ func (c *Chat) finishStream(r *reply, calls []json.RawMessage, finish string) er
 	return c.out.flush()
 }
 
-// rideUsage reports whether the upstream put usage on the chunk with the finish
-// reason without being asked; the client of such an upstream expects it there.
-func rideUsage(r *reply) bool { return !rawjson.IsNull(r.envelope.Get("usage")) }
+func (c *Chat) finalChunk(base, choice *rawjson.Object, delta, finish json.RawMessage) {
+	choice.Set("index", json.RawMessage("0"))
+	choice.Set("delta", delta)
+	choice.Set("finish_reason", finish)
+	base.Set("choices", rawjson.AppendArray(nil, []json.RawMessage{choice.Bytes()}))
+	c.out.event(base.Bytes())
+}
 
-func (c *Chat) finishBody(r *reply, calls []json.RawMessage, finish string) error {
-	body := r.envelope.Clone()
+// callDelta returns the delta that gives the client one of its calls.
+func (c *Chat) callDelta(index int, call json.RawMessage) json.RawMessage {
+	delta := &rawjson.Object{}
+	if !c.role {
+		delta.Set("role", rawjson.Quote("assistant"))
+		c.role = true
+	}
+	o, err := rawjson.ParseObject(call)
+	switch {
+	case err != nil: // we made it
+	case c.request.legacy:
+		delta.Set("function_call", o.Get("function"))
+	default:
+		indexed := rawjson.Object{Members: append([]rawjson.Member{{Name: "index", Value: strconv.AppendInt(nil, int64(index), 10)}}, o.Members...)}
+		delta.Set("tool_calls", rawjson.AppendArray(nil, []json.RawMessage{indexed.Bytes()}))
+	}
+	return delta.Bytes()
+}
+
+func (c *Chat) finishBody(r *model.Reply, calls []json.RawMessage, finish string) error {
+	body := r.Envelope.Clone()
 	c.identify(body)
 	body.Set("object", rawjson.Quote("chat.completion"))
-	message := r.message.Clone()
+	message := r.Message.Clone()
 	if message.Get("role") == nil {
 		message.Set("role", rawjson.Quote("assistant"))
 	}
@@ -347,7 +313,7 @@ func (c *Chat) finishBody(r *reply, calls []json.RawMessage, finish string) erro
 			legacyMessage(message)
 		}
 	}
-	choice := r.choice.Clone()
+	choice := r.Choice.Clone()
 	choice.Delete("delta")
 	choice.Set("index", json.RawMessage("0"))
 	choice.Set("message", message.Bytes())
@@ -361,45 +327,47 @@ func (c *Chat) finishBody(r *reply, calls []json.RawMessage, finish string) erro
 	}
 	body.Delete("error")
 	body.Delete("dragoman")
-	if extra := c.extra(r); extra != nil {
-		body.Set("dragoman", extra)
-	}
+	body.Set("dragoman", c.extra(r))
 	return c.out.body(append(body.Bytes(), '\n'))
 }
 
 // extra is the dragoman member of the answer: each round with its usage and the
 // upstream's own ids, and the hidden messages when the client asked for them.
-func (c *Chat) extra(r *reply) json.RawMessage {
+func (c *Chat) extra(r *model.Reply) json.RawMessage {
 	o := &rawjson.Object{}
-	if have, err := rawjson.ParseObject(r.note); err == nil {
+	if have, err := rawjson.ParseObject(r.Note); err == nil {
 		o = have
 	}
-	var rounds []json.RawMessage
-	for _, info := range c.rounds {
-		var round rawjson.Object
-		for _, m := range []rawjson.Member{{Name: "id", Value: info.id}, {Name: "model", Value: info.model}} {
-			if !rawjson.IsNull(m.Value) {
-				round.Set(m.Name, m.Value)
-			}
+	o.Set("rounds", rawjson.AppendArray(nil, c.rounds))
+	if len(c.options.Missing) > 0 {
+		servers := make([]json.RawMessage, len(c.options.Missing))
+		for i, s := range c.options.Missing {
+			servers[i] = json.RawMessage(`{"server":` + string(rawjson.Quote(s.Label)) + `,"state":` + string(rawjson.Quote(string(s.State))) + `}`)
 		}
-		// null says that the sum has no figures of this round.
-		round.Set("usage", json.RawMessage("null"))
-		if info.usage != nil {
-			round.Set("usage", info.usage)
-		}
-		round.Set("calls", strconv.AppendInt(nil, int64(info.calls), 10))
-		rounds = append(rounds, round.Bytes())
+		o.Set("missing", rawjson.AppendArray(nil, servers))
 	}
-	o.Set("rounds", rawjson.AppendArray(nil, rounds))
-	if len(c.ours.left) > 0 {
-		var left []json.RawMessage
-		for _, name := range c.ours.left {
-			left = append(left, rawjson.Quote(name))
+	if left := c.dialogue.Left(); len(left) > 0 {
+		o.Set("left_out", quoted(left[:min(len(left), maxLeftOut)]))
+		if len(left) > maxLeftOut {
+			o.Set("left_out_total", strconv.AppendInt(nil, int64(len(left)), 10))
 		}
-		o.Set("left_out", rawjson.AppendArray(nil, left))
+	}
+	if c.asks != "" {
+		o.Set("asks", c.asked(c.pending.Message))
 	}
 	if c.request.wantMessages {
-		o.Set("messages", rawjson.AppendArray(nil, c.history[c.from:]))
+		o.Set("messages", rawjson.AppendArray(nil, c.dialogue.Hidden()))
 	}
 	return o.Bytes()
+}
+
+// maxLeftOut is how many tools that were left out an answer names.
+const maxLeftOut = 50
+
+func quoted(names []string) json.RawMessage {
+	literals := make([]json.RawMessage, len(names))
+	for i, name := range names {
+		literals[i] = rawjson.Quote(name)
+	}
+	return rawjson.AppendArray(nil, literals)
 }

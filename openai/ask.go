@@ -1,97 +1,143 @@
 package openai
 
 import (
-	"context"
-	"errors"
-	"io"
-	"net/http"
-	"time"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
-// ask sends a request to the upstream. The first round's failure goes to the
-// client, which knows best whether to try again; later ones are tried again
-// here, where no tool has to run twice for it.
-func (c *Chat) ask(ctx context.Context, body [][]byte) (*http.Response, error) {
-	for attempt := 0; ; attempt++ {
-		resp, err := c.options.Post(ctx, body)
-		if err == nil && resp.StatusCode == http.StatusOK {
-			return resp, nil
-		}
-		if ctx.Err() != nil {
-			closeBody(resp)
-			return nil, context.Cause(ctx)
-		}
-		failure := c.failure(resp, err)
-		wait, again := retryAfter(failure, attempt)
-		if !again || len(c.rounds) == 0 || attempt == 2 {
-			return nil, failure
-		}
-		c.options.Log.Warn("asking the model again", "round", len(c.rounds)+1, "attempt", attempt+2, "after", wait, "error", failure)
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(wait):
-		}
-	}
+// The Chat API knows no questions. Where calls of ours ask and nobody is there to
+// answer at once, the turn ends with a message that says so, and its dragoman member
+// says what is asked, for clients that know us:
+//
+//	"dragoman":{"asks":{"id":"…","questions":[{"call":"call_1","key":"…","kind":"form",
+//	  "server":"files","params":{…}}]}}
+//
+// Such a client sends its request again, with the answers by call and key. A question
+// is answered by the raw result of the MCP request that params are the params of:
+//
+//	"dragoman":{"answers":{"id":"…","replies":{"call_1":{"…":{"action":"accept","content":{…}}}}}}
+//
+// The calls then go on where they were, and the model is told what came of them.
+
+// replies are a client's answers to what was asked.
+type replies struct {
+	id     string
+	byCall map[string]map[string]json.RawMessage // and key
 }
 
-// drain reads an answer to its very end, which should be there already, so that
-// the connection can be used again, and closes it.
-func drain(body io.ReadCloser) {
-	timer := time.AfterFunc(100*time.Millisecond, func() { body.Close() })
-	defer timer.Stop()
-	_, _ = io.CopyN(io.Discard, body, 64<<10)
-	body.Close()
-}
-
-func closeBody(resp *http.Response) {
-	if resp != nil {
-		resp.Body.Close()
+// readAnswers reads the answers member; nil for none.
+func readAnswers(raw json.RawMessage) (*replies, error) {
+	if rawjson.IsNull(raw) {
+		return nil, nil
 	}
-}
-
-func (c *Chat) failure(resp *http.Response, err error) *Error {
-	if err == nil {
-		defer resp.Body.Close()
-		return statusError(resp)
+	wrong := Invalid("dragoman.answers", "\"answers\" must be an object with the id of what was asked, and replies by call and key.")
+	o, err := rawjson.ParseObject(raw)
+	if err != nil {
+		return nil, wrong
 	}
-	return Unreachable(err)
-}
-
-// Unreachable returns the error for an upstream that gave no answer, or err if it
-// is an [*Error] already.
-func Unreachable(err error) *Error {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e
+	a := &replies{byCall: map[string]map[string]json.RawMessage{}}
+	if a.id, _ = rawjson.String(o.Get("id")); a.id == "" {
+		return nil, wrong
 	}
-	e := &Error{
-		Status: http.StatusBadGateway, Type: TypeServer, Code: CodeUpstreamUnreachable,
-		Message: "The model's API can not be reached.", Err: err,
+	calls, err := rawjson.ParseObject(o.Get("replies"))
+	if err != nil {
+		return nil, wrong
 	}
-	if timeout, ok := errors.AsType[interface {
-		error
-		Timeout() bool
-	}](err); ok && timeout.Timeout() {
-		e.Status, e.Code, e.Message = http.StatusGatewayTimeout, CodeUpstreamTimeout, "The model's API did not answer in time."
-	}
-	return e
-}
-
-// retryAfter says whether and when a failed model request is worth another try.
-func retryAfter(e *Error, attempt int) (time.Duration, bool) {
-	switch e.Status {
-	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError,
-		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-	default:
-		return 0, false
-	}
-	wait := 500 * time.Millisecond << attempt
-	if s := e.Header.Get("Retry-After"); s != "" {
-		asked, err := time.ParseDuration(s + "s")
-		if err != nil || asked > 20*time.Second || asked < 0 {
-			return 0, false
+	for _, call := range calls.Members {
+		byKey, err := rawjson.ParseObject(call.Value)
+		if err != nil {
+			return nil, wrong
 		}
-		wait = asked
+		a.byCall[call.Name] = map[string]json.RawMessage{}
+		for _, reply := range byKey.Members {
+			if rawjson.Kind(reply.Value) != '{' {
+				return nil, wrong
+			}
+			a.byCall[call.Name][reply.Name] = reply.Value
+		}
 	}
-	return wait, true
+	return a, nil
+}
+
+// asked returns what is asked, for the dragoman member of the answer. Questions for
+// an operator are not the client's to answer, and are named only.
+func (c *Chat) asked(m *memory.Message) json.RawMessage {
+	questions := []json.RawMessage{}
+	for i := range m.Calls {
+		w := m.Calls[i].Waiting
+		if w == nil {
+			continue
+		}
+		for _, q := range w.Questions {
+			var o rawjson.Object
+			o.Set("call", rawjson.Quote(m.Calls[i].ID))
+			o.Set("key", rawjson.Quote(q.Key))
+			o.Set("kind", rawjson.Quote(q.Kind.String()))
+			o.Set("server", rawjson.Quote(w.Server))
+			o.Set("tool", rawjson.Quote(w.Original))
+			if q.Operator {
+				o.Set("operator", json.RawMessage("true"))
+			} else if q.Params != nil {
+				o.Set("params", q.Params)
+			}
+			questions = append(questions, o.Bytes())
+		}
+	}
+	var o rawjson.Object
+	o.Set("id", rawjson.Quote(c.asks))
+	o.Set("questions", rawjson.AppendArray(nil, questions))
+	return o.Bytes()
+}
+
+// sayAsks tells the client in words that an answer is needed. A client that wants
+// JSON has to read the dragoman member.
+func (c *Chat) sayAsks(r *model.Reply, m *memory.Message) {
+	if c.id == nil {
+		c.adopt(r.Envelope)
+	}
+	if c.request.jsonFormat {
+		return
+	}
+	var lines []string
+	for i := range m.Calls {
+		w := m.Calls[i].Waiting
+		if w == nil {
+			continue
+		}
+		for _, q := range w.Questions {
+			line := fmt.Sprintf("The tool %q of %q needs an answer before it can go on", w.Original, w.Server)
+			if params, err := rawjson.ParseObject(q.Params); err == nil && !q.Operator {
+				if message, _ := rawjson.String(params.Get("message")); message != "" {
+					line += ": " + clip(message, 500)
+				}
+			}
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == 0 {
+		lines = []string{"A tool wants to be called again later."}
+	}
+	text := strings.Join(lines, "\n")
+	c.say(r, text)
+	c.visible = append(c.visible, text)
+}
+
+// say sends text of ours to the client of a stream.
+func (c *Chat) say(r *model.Reply, text string) {
+	if text == "" || !c.request.Stream {
+		return
+	}
+	envelope, choice := r.Envelope.Clone(), r.Choice.Clone()
+	envelope.Set("object", rawjson.Quote("chat.completion.chunk"))
+	choice.Delete("message")
+	choice.Delete("logprobs")
+	if choice.Get("index") == nil {
+		choice.Set("index", json.RawMessage("0"))
+	}
+	c.forward(envelope, choice, &rawjson.Object{Members: []rawjson.Member{{Name: "content", Value: rawjson.Quote(text)}}})
 }

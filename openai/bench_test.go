@@ -2,6 +2,7 @@ package openai
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"strconv"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 type nowhere struct{ header http.Header }
@@ -50,17 +53,17 @@ func (r *repeated) Read(b []byte) (int, error) {
 func BenchmarkChunk(b *testing.B) {
 	for _, round := range []int{1, 2} {
 		b.Run("round"+strconv.Itoa(round), func(b *testing.B) {
-			chat := newChat(b, nowhere{http.Header{}}, streamBody, ChatOptions{Heartbeat: time.Hour})
+			chat := newChat(b, nowhere{http.Header{}}, streamBody, ChatOptions{Heartbeat: time.Hour,
+				Model: asking(func(context.Context, [][]byte) (*http.Response, error) { return streamed(endless(b.N, "content")), nil })})
 			chat.out.begin(nil)
 			defer chat.out.close()
 			if round > 1 {
-				chat.rounds = make([]roundInfo, round-1)
+				chat.rounds = make([]json.RawMessage, round-1)
 				chat.id, chat.created, chat.model, chat.role = rawjson.Quote("chatcmpl-0"), []byte("1"), rawjson.Quote("m"), true
 			}
 			b.ReportAllocs()
 			b.ResetTimer()
-			r := &reply{message: &rawjson.Object{}, choice: &rawjson.Object{}}
-			if err := chat.readStream(endless(b.N, "content"), r); err != nil {
+			if _, err := chat.options.Model.Ask(b.Context(), nil, chat.listener()); err != nil {
 				b.Fatal(err)
 			}
 		})
@@ -71,13 +74,13 @@ func BenchmarkChunk(b *testing.B) {
 // the last of the answer, with the transcripts' tools offered.
 func BenchmarkCompletion(b *testing.B) {
 	b.ReportAllocs()
-	offers := &Offers{}
+	offers := &model.Offers{}
 	for b.Loop() {
-		chat := newChat(b, nowhere{http.Header{}}, streamBody, ChatOptions{Offers: offers, Turns: &Turns{},
-			Post: func(context.Context, [][]byte) (*http.Response, error) {
+		chat := newChat(b, nowhere{http.Header{}}, streamBody, ChatOptions{Offers: offers, Memory: &memory.Memory{},
+			Model: asking(func(context.Context, [][]byte) (*http.Response, error) {
 				return streamed(strings.NewReader(fineStream)), nil
-			}})
-		_ = chat.Offer(shopTools)
+			})})
+		_ = chat.Offer(shopList)
 		if _, err := chat.Next(b.Context(), false); err != nil {
 			b.Fatal(err)
 		}

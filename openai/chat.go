@@ -12,18 +12,15 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/dialect"
-	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/result"
 )
 
-// ChatOptions are what a [Chat] needs beside the request. Post is required.
+// ChatOptions are what a [Chat] needs beside the request. Model is required.
 type ChatOptions struct {
-	// Post sends a body to the upstream's chat/completions and returns its
-	// response, of any status.
-	// The body comes in parts, which must not be changed, so that large ones are
-	// not copied.
-	Post func(ctx context.Context, body [][]byte) (*http.Response, error)
+	// Model is the model API that answers.
+	Model *model.Client
 	// Shape says how the model shall read the results of a tool, which is nil for
 	// a call of a tool that nobody offered. A nil Shape means the envelope with
 	// its defaults. Where its shapes have a shelf, the toolset must run read_more.
@@ -31,112 +28,78 @@ type ChatOptions struct {
 	// Guide is a text about results for the model, put into the first system
 	// message unless one is there already; empty for none.
 	Guide string
-	// Dialect is what the upstream accepts; nil means the conservative one.
-	Dialect *dialect.Dialect
 	// Offers keeps converted lists of tools between requests; nil converts anew.
-	Offers *Offers
-	// Turns keeps what the client does not see of a conversation; nil forgets it,
-	// so that mixed calls can not be continued.
-	Turns *Turns
-	// Caller is who asks. What one caller left in Turns no other can reach.
+	Offers *model.Offers
+	// Memory keeps what the client does not see of a conversation; nil forgets it,
+	// so that mixed calls cannot be continued.
+	Memory memory.Store
+	// Running knows which requests are being answered, so that one that is sent
+	// again joins the first; nil joins none.
+	Running *memory.Running
+	// Caller is who asks. What one caller left in Memory no other can reach.
 	Caller string
 	// Retried reports that the client says it sends this request again.
 	Retried bool
+	// Limit is what a turn may use over all the requests that it takes. A zero
+	// member means no bound beside those of the [dragoman.Loop], which count from
+	// the beginning with each request.
+	Limit memory.Spent
 	// Heartbeat is the time between signs of life in a stream; 15 s if zero.
 	Heartbeat time.Duration
-	// MaxMessage is the size of one answer of the upstream, and of one event of
-	// its streams, in bytes; 16 MiB if zero.
-	MaxMessage int64
 	// ID is given to clients with errors that are ours, and stands in the log.
 	ID string
 	// Log receives what went wrong and was survived; nil discards it.
 	Log *slog.Logger
-	// Ask puts a question of a server to the person behind the conversation; nil
-	// where there is none.
-	Ask func(context.Context, dragoman.Question) (dragoman.Reply, error)
-}
-
-func (o *ChatOptions) maxMessage() int64 {
-	if o.MaxMessage <= 0 {
-		return 16 << 20
-	}
-	return o.MaxMessage
+	// Can says what the person behind the conversation can be asked by
+	// [dragoman.Loop.Ask]; zero: nothing.
+	Can dragoman.Kind
+	// Missing are the servers whose tools are not offered because they are not
+	// there; the client is told their labels and states.
+	Missing []dragoman.Server
 }
 
 // Chat is one request to POST /v1/chat/completions as a conversation. Make it
 // with [NewChat] and drive it with a [dragoman.Loop].
 type Chat struct {
-	request *ChatRequest
-	options ChatOptions
-	out     *output
+	request  *ChatRequest
+	options  ChatOptions
+	out      *output
+	dialogue *model.Dialogue
 
-	ours     *offer
-	choice   toolChoice
-	history  []json.RawMessage // what the upstream was told, ours included
-	from     int               // history[from:] is what this request added
-	visible  []string          // text that the client got, a string a round
-	rounds   []roundInfo
-	usage    json.RawMessage
-	logprobs json.RawMessage // of everything that the client got
-	wrote    bool            // a call ran that is not known to be read-only
-	more     bool            // something was cut: the model may read more of it
+	owner      string // of what is remembered
+	identified bool   // the request says whose conversation it is
+	digest     string // of the request
+	finished   func() // lets a retry of this request go on; nil until the history is whole
 
+	// What the client gets, over all rounds.
 	id, created, model json.RawMessage // of the one completion
-	role, separate     bool            // the role was sent; a blank line is due
-	pending            *exchange       // the message whose calls are being answered
-	last               *reply          // the message that ends the answer
-	finished           func()          // lets a retry of this request go on
+	visible            []string        // its text, a string a round
+	rounds             []json.RawMessage
+	usage, logprobs    json.RawMessage
+	role, separate     bool // the role was sent; a blank line is due
+
+	// The message that is being read or was read last.
+	told    *model.Reply // its text is in visible
+	pending *model.Round // its calls are being answered, or go to the client
+	resume  *model.Round // calls of an earlier turn, to be made again
+	resumed *memory.Turn // the turn that they are from
+	asks    string       // the id by which the client answers what was asked
+	last    *model.Reply // it ends the answer
+	asItIs  bool         // its last chunk went to the client as it came
+	sent    bool         // its logprobs have gone to the client
+	held    held
 
 	progressing sync.Mutex // calls tell their progress side by side
-
-	pattern pattern
-	scratch struct { // room for taking chunks apart
-		chunk, choice, delta                rawjson.Object
-		choices                             []json.RawMessage
-		deltaBytes, choiceBytes, chunkBytes []byte // what forward writes
-	}
-}
-
-// An exchange is a model's message with calls, while they are answered.
-type exchange struct {
-	reply   *reply
-	message *rawjson.Object // as it goes into the history, without tool_calls
-	calls   []exchangeCall
-	run     []dragoman.Call // ours, in order
-
-	tools, after []json.RawMessage // our results, once they are there
-}
-
-type exchangeCall struct {
-	id     string          // towards the upstream
-	raw    json.RawMessage // as it goes into the history
-	call   *toolCall
-	run    int    // index in run; -1 for a call of the client's
-	client string // the id that the client knows it by
-}
-
-type roundInfo struct {
-	id, model, usage json.RawMessage
-	calls            int
+	scratch     struct{ delta, choice, chunk []byte }
 }
 
 var errClientGone = errors.New("the client is gone")
 
 // NewChat returns the conversation of a request that is answered on w. The error
-// is an [*Error], such as for a turn that has expired.
+// is an [*Error].
 func NewChat(request *ChatRequest, w http.ResponseWriter, options ChatOptions) (*Chat, error) {
-	if options.Dialect == nil {
-		d, err := dialect.For(dialect.Conservative)
-		if err != nil {
-			return nil, fmt.Errorf("default dialect: %w", err)
-		}
-		options.Dialect = d
-	}
-	if options.Shape == nil {
-		options.Shape = func(*dragoman.Tool) *result.Shape { return &result.Shape{} }
-	}
-	if options.Offers == nil {
-		options.Offers = &Offers{}
+	if options.Model == nil {
+		return nil, errors.New("a chat needs a model")
 	}
 	if options.Heartbeat <= 0 {
 		options.Heartbeat = 15 * time.Second
@@ -145,132 +108,90 @@ func NewChat(request *ChatRequest, w http.ResponseWriter, options ChatOptions) (
 		options.Log = slog.New(slog.DiscardHandler)
 	}
 	c := &Chat{
-		request: request, options: options, choice: request.choice,
+		request: request, options: options,
 		out: &output{w: w, control: http.NewResponseController(w), stream: request.Stream, every: options.Heartbeat},
+	}
+	c.owner, c.identified = request.owner(options.Caller)
+	c.dialogue = &model.Dialogue{
+		Client: options.Model, Request: request.upstream(), Offers: options.Offers,
+		Shape: options.Shape, Progress: c.progress, Can: options.Can,
 	}
 	return c, nil
 }
 
 // Offer implements [dragoman.Conversation].
-func (c *Chat) Offer(tools []dragoman.Tool) error {
-	c.ours = c.options.Offers.get(avoid(tools, c.request.names), c.options.Dialect, len(c.request.tools))
-	if len(c.ours.left) > 0 {
-		c.options.Log.Warn("tools left out of a request", "dialect", c.options.Dialect.Name(), "count", len(c.ours.left), "first", c.ours.left[0])
-	}
-	if c.implicit() && c.options.Offers.refuses(c.toollessModel()) {
-		c.withoutTools()
-	}
+func (c *Chat) Offer(list *dragoman.List) error {
+	c.dialogue.Offer(list)
 	return nil
 }
 
 // Next implements [dragoman.Conversation].
 func (c *Chat) Next(ctx context.Context, last bool) ([]dragoman.Call, error) {
-	if c.history == nil {
+	if c.finished == nil {
 		if err := c.restore(ctx); err != nil {
 			return nil, err
 		}
 	}
+	if c.resume != nil { // what was asked has been answered
+		c.pending, c.resume = c.resume, nil
+		c.out.begin(nil)
+		return c.pending.Run, nil
+	}
 	if c.pending != nil { // ours are answered, now it is the client's turn
-		return nil, c.finish()
+		return nil, c.finish(ctx)
 	}
-	resp, err := c.ask(ctx, c.body(last))
-	if err != nil && c.refusesTools(err) {
-		c.withoutTools()
-		if resp, err = c.ask(ctx, c.body(last)); err == nil {
-			c.options.Offers.refused(c.toollessModel())
-		}
-	}
+	c.asItIs, c.sent, c.held = false, false, held{}
+	round, err := c.dialogue.Next(ctx, last || c.overLimit(), c.listener())
 	if err != nil {
 		return nil, err
 	}
-	defer drain(resp.Body)
-	c.out.begin(resp.Header)
-	r, err := c.readReply(resp)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+	c.account(round.Reply)
+	if len(round.Run) == 0 {
+		c.last = round.Reply
+		if round.Message != nil {
+			c.pending = round
 		}
-		return nil, err
+		return nil, c.finish(ctx)
 	}
-	c.account(r)
-	x := c.sort(r, last)
-	if x == nil || len(x.run) == 0 {
-		c.last, c.pending = r, x
-		return nil, c.finish()
-	}
-	c.choice = c.choice.relaxed()
-	c.pending = x
+	c.pending = round
 	if !c.request.jsonFormat {
-		c.see(r)
+		c.see(round.Reply)
 	}
-	return x.run, nil
+	return round.Run, nil
 }
 
-// body returns the next request to the upstream: the client's own, with our
-// tools and the history put in.
-func (c *Chat) body(last bool) [][]byte {
-	o := c.request.object.Clone()
-	o.Set("messages", rawjson.AppendArray(nil, c.history))
-	wire := c.options.Dialect.Wire()
-	choice, ours := c.choice, c.ours.functions
-	if last {
-		// The user gets an answer: our tools are gone, as far as the history
-		// allows that.
-		switch {
-		case len(c.request.tools) > 0:
-			ours, choice = nil, toolChoice{}
-		case wire.Accepts("none"):
-			choice = toolChoice{mode: "none", raw: json.RawMessage(`"none"`)}
-		case !wire.ToolsWithHistory:
-			ours = nil
+// overLimit reports whether the turn has used up what it may use.
+func (c *Chat) overLimit() bool {
+	spent, limit := c.dialogue.Spent, c.options.Limit
+	return limit.Rounds > 0 && spent.Rounds >= limit.Rounds ||
+		limit.Calls > 0 && spent.Calls >= limit.Calls ||
+		limit.Bytes > 0 && spent.Bytes >= limit.Bytes
+}
+
+// listener is told what the model says.
+func (c *Chat) listener() model.Listener {
+	l := model.Listener{Begin: func(h http.Header) {
+		if why := c.dialogue.Withheld; why != "" {
+			c.out.header("X-Dragoman-Tools", "withheld: "+why)
 		}
+		c.out.begin(h)
+	}}
+	if c.request.Stream {
+		l.Chunk = c.chunk
 	}
-	if len(c.request.tools) == 0 && len(ours) == 0 {
-		c.request.setTools(o)
-		return [][]byte{o.Bytes()}
+	l.Flush = func() error {
+		if err := c.out.flush(); err != nil {
+			return fmt.Errorf("%w: %w", errClientGone, err)
+		}
+		return nil
 	}
-	if raw := c.ours.choose(choice, wire, c.request.names); raw != nil {
-		o.Set("tool_choice", raw)
-	} else {
-		o.Delete("tool_choice")
-	}
-	if wire.NoParallelWithStrict && c.ours.strict && len(ours) > 0 {
-		o.Set("parallel_tool_calls", json.RawMessage("false"))
-	}
-	o.Set("tools", nil) // put in below
-	head, tail, _ := o.Split("tools")
-	own := rawjson.AppendArray(head, c.request.tools)
-	own = own[:len(own)-1] // the bracket
-	if len(c.request.tools) > 0 && len(ours) > 0 {
-		own = append(own, ',')
-	}
-	parts := [][]byte{own, ours}
-	if more := c.readMore(); more != nil && len(ours) > 0 {
-		parts = append(parts, []byte{','}, more.functions) // last, so that prompt caches stay good
-	}
-	return append(parts, append([]byte{']'}, tail...))
-}
-
-// account adds a reply to the sums of the completion.
-func (c *Chat) account(r *reply) {
-	if len(c.rounds) == 0 && c.id == nil {
-		c.adopt(r.envelope)
-	}
-	c.usage = addUsage(c.usage, r.usage)
-	if c.request.jsonFormat || rawjson.IsNull(c.logprobs) {
-		c.logprobs = r.logprobs
-	} else if !rawjson.IsNull(r.logprobs) {
-		c.logprobs = mergeLogprobs(c.logprobs, r.logprobs)
-	}
-	c.rounds = append(c.rounds, roundInfo{
-		id: r.envelope.Get("id"), model: r.envelope.Get("model"), usage: r.usage, calls: len(r.calls),
-	})
+	return l
 }
 
 // see remembers a reply's text as seen by the client.
-func (c *Chat) see(r *reply) {
-	if text := r.text(); text != "" {
-		c.visible = append(c.visible, text)
+func (c *Chat) see(r *model.Reply) {
+	if c.told = r; r.Text() != "" {
+		c.visible = append(c.visible, r.Text())
 		c.separate = true
 	}
 }
@@ -278,60 +199,22 @@ func (c *Chat) see(r *reply) {
 func (c *Chat) seen() string { return strings.Join(c.visible, "\n\n") }
 
 // Answer implements [dragoman.Conversation].
-func (c *Chat) Answer(_ context.Context, results []dragoman.Result) error {
-	x := c.pending
-	tools, after := c.render(x, results)
-	message := x.message.Clone()
-	calls := make([]json.RawMessage, len(x.calls))
-	mixed := false
-	for i, call := range x.calls {
-		calls[i] = call.raw
-		mixed = mixed || call.run < 0
+func (c *Chat) Answer(ctx context.Context, results []dragoman.Result) error {
+	closed := c.dialogue.Answer(c.pending, results)
+	if c.resumed != nil {
+		c.keepResumed(ctx)
 	}
-	for i, call := range x.run {
-		ran := call.Problem == nil && mayHaveRun(results[i].Problem)
-		c.wrote = c.wrote || ran && call.Tool.EffectiveClass() != dragoman.ReadOnly
+	switch {
+	case c.pending.Message.Waits(): // the turn ends with what is asked
+		return c.finish(ctx)
+	case !closed:
+		return nil // it stays open until the client returns
 	}
-	if mixed {
-		x.tools, x.after = tools, after // it stays open until the client returns
-		return nil
-	}
-	message.Set("tool_calls", rawjson.AppendArray(nil, calls))
-	c.history = append(append(append(c.history, message.Bytes()), tools...), after...)
 	c.pending = nil
 	if c.request.jsonFormat {
 		c.role = false // what was held of this round is dropped, its role too
 	}
 	return nil
-}
-
-// mayHaveRun reports whether a call with that problem can have reached its tool.
-func mayHaveRun(p *dragoman.Problem) bool {
-	if p == nil {
-		return true
-	}
-	switch p.Code {
-	case dragoman.CodeUnknownTool, dragoman.CodeInvalidArguments, dragoman.CodeTruncated, dragoman.CodeServerUnavailable,
-		dragoman.CodeNeedsAuthorization, dragoman.CodeBudget, dragoman.CodeRepeated, dragoman.CodeDenied, dragoman.CodeInvalidTool:
-		return false
-	}
-	return true
-}
-
-// render makes the messages that answer our calls: tool messages in call order,
-// and what must follow behind all tool messages.
-func (c *Chat) render(x *exchange, results []dragoman.Result) (tools, after []json.RawMessage) {
-	answers := make([]Answer, 0, len(x.run))
-	for _, call := range x.calls {
-		if call.run < 0 {
-			continue
-		}
-		run := x.run[call.run]
-		message := c.options.Shape(run.Tool).Message(run, results[call.run])
-		c.more = c.more || message.Handle != ""
-		answers = append(answers, Answer{ID: call.id, Message: message})
-	}
-	return Messages(c.options.Dialect.Wire(), answers)
 }
 
 // Close implements [dragoman.Conversation].
@@ -366,7 +249,7 @@ func (c *Chat) Close(err error) error {
 // changed something: official clients repeat 408, 409, 429 and 5xx by
 // themselves.
 func (c *Chat) noRetry(e Error) Error {
-	if !c.wrote {
+	if !c.dialogue.Wrote {
 		return e
 	}
 	e.Header = e.Header.Clone()

@@ -1,5 +1,5 @@
-// Package openai speaks the OpenAI API to both sides: to the client, whose
-// request it keeps as it came, and to the upstream, the model API behind us.
+// Package openai has the client halves of conversations: what somebody asks for,
+// and what they get.
 //
 // A [Chat] is one request to POST /v1/chat/completions as a
 // [dragoman.Conversation]. [ParseChat] takes the request apart by one level, so
@@ -12,8 +12,14 @@
 // our calls.
 //
 // When a model calls our tools and the client's in one message, the client gets
-// its own calls only. What happened meanwhile is kept in [Turns], and put back
-// in its place when the client returns with its results.
+// its own calls only. What happened meanwhile is kept in a
+// [github.com/dragoman-mcp/dragoman/openai/memory.Store], and put back in its
+// place when the client returns with its results.
+//
+// A [Talk] is a conversation of a program, or of a person at a terminal.
+//
+// Both ask a model through package
+// [github.com/dragoman-mcp/dragoman/openai/model], the upstream half.
 //
 // The rules followed here, and why, stand with the code that follows them. They
 // come from the OpenAI API reference and from what the official clients and

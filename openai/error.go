@@ -2,109 +2,35 @@ package openai
 
 import (
 	"crypto/rand"
-	"encoding/json"
 	"net/http"
-	"strconv"
 	"strings"
 
-	"github.com/dragoman-mcp/dragoman/internal/rawjson"
-)
-
-// Types of an [Error], as the OpenAI API names them.
-const (
-	TypeInvalidRequest = "invalid_request_error"
-	TypeAuthentication = "authentication_error"
-	TypePermission     = "permission_error"
-	TypeServer         = "server_error"
-)
-
-// Codes of an [Error] that are our own. They are stable.
-const (
-	CodeInvalidJSON         = "invalid_json"
-	CodeInvalidRequest      = "invalid_request"
-	CodeBodyTooLarge        = "body_too_large"
-	CodeModelNotFound       = "model_not_found"
-	CodeToolConflict        = "tools_not_possible"
-	CodeUnknownServer       = "unknown_server"
-	CodeTurnExpired         = "turn_expired"
-	CodeUpstreamUnreachable = "upstream_unreachable"
-	CodeUpstreamTimeout     = "upstream_timeout"
-	CodeUpstreamInvalid     = "upstream_invalid_response"
-	CodeUpstreamCut         = "upstream_stream_cut"
-	CodeInternal            = "internal_error"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // An Error is an error as clients of the OpenAI API know it.
-type Error struct {
-	// Status is the HTTP status; it does not show once a stream has begun.
-	Status int
-	// Type, Code, Param and Message are the members of the error object. Param
-	// names the field of the request that is wrong; empty for none.
-	Type, Code, Param, Message string
-	// ID stands in the error and in our log.
-	ID string
-	// Header holds further response headers, such as Retry-After.
-	Header http.Header
-	// Body is the upstream's own error document, relayed as it is; nil when the
-	// error is ours.
-	Body json.RawMessage
-	// Err is the cause, for the log only; may be nil.
-	Err error
-}
+type Error = model.Error
 
-// Error returns the message with its code.
-func (e *Error) Error() string {
-	s := e.Code
-	if s == "" {
-		s = "status " + strconv.Itoa(e.Status)
-	}
-	if e.Message != "" {
-		s += ": " + e.Message
-	}
-	return s
-}
+// Types of an [Error], as the OpenAI API names them.
+const (
+	TypeInvalidRequest = model.TypeInvalidRequest
+	TypeAuthentication = model.TypeAuthentication
+	TypePermission     = model.TypePermission
+	TypeServer         = model.TypeServer
+)
 
-// Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Err }
-
-// JSON returns the error document: the upstream's own where there is one.
-func (e *Error) JSON() json.RawMessage {
-	if e.Body != nil {
-		return e.Body
-	}
-	var o rawjson.Object
-	o.Set("message", rawjson.Quote(e.Message))
-	o.Set("type", rawjson.Quote(e.Type))
-	o.Set("param", quoteOrNull(e.Param))
-	o.Set("code", quoteOrNull(e.Code))
-	if e.ID != "" {
-		o.Set("id", rawjson.Quote(e.ID))
-	}
-	return append(o.Append([]byte(`{"error":`)), '}')
-}
-
-// Write answers a request with the error.
-func (e *Error) Write(w http.ResponseWriter) {
-	h := w.Header()
-	for name, values := range e.Header {
-		h[name] = values
-	}
-	h.Set("Content-Type", "application/json")
-	h.Set("X-Content-Type-Options", "nosniff")
-	if e.ID != "" {
-		h.Set("X-Request-Id", e.ID)
-	}
-	h.Del("Content-Length")
-	w.WriteHeader(e.Status)
-	_, _ = w.Write(append(e.JSON(), '\n'))
-}
-
-func quoteOrNull(s string) json.RawMessage {
-	if s == "" {
-		return json.RawMessage("null")
-	}
-	return rawjson.Quote(s)
-}
+// Codes of an [Error] that are our own. They are stable. Package model has those
+// that say what became of a request to an upstream.
+const (
+	CodeInvalidJSON    = "invalid_json"
+	CodeInvalidRequest = "invalid_request"
+	CodeBodyTooLarge   = "body_too_large"
+	CodeModelNotFound  = "model_not_found"
+	CodeToolConflict   = "tools_not_possible"
+	CodeUnknownServer  = "unknown_server"
+	CodeTurnExpired    = "turn_expired"
+	CodeInternal       = "internal_error"
+)
 
 // Invalid returns the error for a request that is wrong at param.
 func Invalid(param, message string) *Error {

@@ -1,13 +1,13 @@
 package openai
 
 import (
-	"encoding/json"
+	"bytes"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // output is what the client sees of a conversation: one completion. Heartbeats
@@ -38,7 +38,7 @@ func (o *output) begin(upstream http.Header) {
 	if o.begun || o.timer != nil {
 		return
 	}
-	copyHeader(o.w.Header(), upstream)
+	model.CopyHeader(o.w.Header(), upstream)
 	if o.stream {
 		h := o.w.Header()
 		h.Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -49,21 +49,11 @@ func (o *output) begin(upstream http.Header) {
 	}
 }
 
-// hidden are the headers of an upstream's response that say something about its
-// connection or its body, and not about the answer.
-var hidden = map[string]bool{
-	"Connection": true, "Keep-Alive": true, "Proxy-Authenticate": true, "Proxy-Connection": true,
-	"Te": true, "Trailer": true, "Transfer-Encoding": true, "Upgrade": true,
-	"Content-Length": true, "Content-Encoding": true, "Content-Type": true, "Etag": true,
-	"Set-Cookie": true, "Alt-Svc": true, "Strict-Transport-Security": true, "Server": true, "Date": true,
-}
-
-func copyHeader(to, from http.Header) {
-	for name, values := range from {
-		if !hidden[name] && !strings.HasPrefix(name, "Access-Control-") {
-			to[name] = values
-		}
-	}
+// header sets a header of the answer, before it begins.
+func (o *output) header(name, value string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.w.Header().Set(name, value)
 }
 
 // event sends one event of a stream.
@@ -132,7 +122,18 @@ func (o *output) write(before string, payload []byte, after string) {
 	if o.closed || o.err != nil {
 		return
 	}
-	o.buf = append(append(append(o.buf, before...), payload...), after...)
+	o.buf = append(o.buf, before...)
+	at := len(o.buf)
+	o.buf = append(o.buf, payload...)
+	// A document may have line ends between its members, an event none.
+	if bytes.IndexByte(payload, '\n') >= 0 || bytes.IndexByte(payload, '\r') >= 0 {
+		for i, b := range o.buf[at:] {
+			if b == '\n' || b == '\r' {
+				o.buf[at+i] = ' '
+			}
+		}
+	}
+	o.buf = append(o.buf, after...)
 	o.begun = true
 	if len(o.buf) > maxUnsent {
 		o.send()
@@ -187,8 +188,7 @@ func (o *output) fail(e *Error) error {
 	defer o.mu.Unlock()
 	if o.begun {
 		// No finish_reason and no [DONE] after an error.
-		document := e.JSON()
-		o.write("data: ", singleLine(document), "\n\n")
+		o.write("data: ", e.JSON(), "\n\n")
 		o.flushLocked()
 		return o.err
 	}
@@ -208,10 +208,9 @@ func (o *output) close() {
 	}
 }
 
-// singleLine returns a document that fits one data line.
-func singleLine(document json.RawMessage) []byte {
-	if o, err := rawjson.ParseObject(document); err == nil {
-		return []byte(strings.NewReplacer("\r", "", "\n", "").Replace(string(o.Bytes())))
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
 	}
-	return document
+	return strings.ToValidUTF8(s[:n], "") + "…"
 }

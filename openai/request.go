@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // A ChatRequest is a request to POST /v1/chat/completions, taken apart by one
@@ -27,13 +27,15 @@ type ChatRequest struct {
 	messages     []json.RawMessage
 	tools        []json.RawMessage // the client's own, without the mcp entries
 	names        map[string]bool   // of the client's own tools
-	choice       toolChoice
+	choice       model.Choice
 	legacy       bool // functions and function_call instead of tools
 	oneCall      bool // parallel_tool_calls is false
 	includeUsage bool
-	jsonFormat   bool // response_format asks for JSON
-	wantMessages bool // "dragoman":{"messages":true}
-	wantProgress bool // "dragoman":{"progress":true}
+	jsonFormat   bool     // response_format asks for JSON
+	wantMessages bool     // "dragoman":{"messages":true}
+	wantProgress bool     // "dragoman":{"progress":true}
+	answers      *replies // "dragoman":{"answers":{…}}
+	conversation string   // "dragoman":{"conversation":"…"}
 }
 
 // A ServerChoice chooses tools of one MCP server for a request. It has the form
@@ -50,15 +52,6 @@ type ServerChoice struct {
 	ReadOnly bool
 	// RequireApproval is the raw require_approval member; nil when absent.
 	RequireApproval json.RawMessage
-}
-
-// toolChoice is the tool_choice of a request.
-type toolChoice struct {
-	raw  json.RawMessage // as it came, or as it became; nil when absent
-	mode string          // "", auto, none, required, named, allowed
-	name string          // of a named choice
-	// server and tool name one of our tools by label and original name.
-	server string
 }
 
 // ParseChat reads a request body strictly: one JSON object, valid UTF-8, no
@@ -121,22 +114,41 @@ func (r *ChatRequest) readBasics() error {
 		kind, _ := rawjson.String(o.Get("type"))
 		r.jsonFormat = kind == "json_schema" || kind == "json_object"
 	}
-	// Our own member never reaches the upstream.
-	if ours := r.object.Get("dragoman"); ours != nil {
-		o, err := rawjson.ParseObject(ours)
-		if err != nil {
-			return Invalid("dragoman", "\"dragoman\" must be an object.")
+	return r.readOwn()
+}
+
+// readOwn reads our own member, which never reaches the upstream.
+func (r *ChatRequest) readOwn() error {
+	ours := r.object.Get("dragoman")
+	if ours == nil {
+		return nil
+	}
+	r.object.Delete("dragoman")
+	o, err := rawjson.ParseObject(ours)
+	if err != nil {
+		return Invalid("dragoman", "\"dragoman\" must be an object.")
+	}
+	if r.wantMessages, err = boolean(o, "messages"); err != nil {
+		return err
+	}
+	if r.wantProgress, err = boolean(o, "progress"); err != nil {
+		return err
+	}
+	if r.answers, err = readAnswers(o.Get("answers")); err != nil {
+		return err
+	}
+	if raw := o.Get("conversation"); !rawjson.IsNull(raw) {
+		name, ok := rawjson.String(raw)
+		if !ok || name == "" || len(name) > maxConversation {
+			return Invalid("dragoman.conversation", fmt.Sprintf("\"conversation\" must be a string of at most %d bytes.", maxConversation))
 		}
-		if r.wantMessages, err = boolean(o, "messages"); err != nil {
-			return err
-		}
-		if r.wantProgress, err = boolean(o, "progress"); err != nil {
-			return err
-		}
-		r.object.Delete("dragoman")
+		r.conversation = name
 	}
 	return nil
 }
+
+// maxConversation is the length of a client's own name for a conversation.
+const maxConversation = 256
 
 func boolean(o *rawjson.Object, name string) (bool, error) {
 	switch v := o.Get(name); {
@@ -257,9 +269,9 @@ func (r *ChatRequest) readChoice() error {
 	if rawjson.IsNull(raw) {
 		return nil
 	}
-	r.choice.raw = raw
+	r.choice.Raw = raw
 	if mode, ok := rawjson.String(raw); ok {
-		r.choice.mode = mode
+		r.choice.Mode = mode
 		return nil
 	}
 	o, err := rawjson.ParseObject(raw)
@@ -269,18 +281,18 @@ func (r *ChatRequest) readChoice() error {
 	kind, _ := rawjson.String(o.Get("type"))
 	switch kind {
 	case "function", "custom":
-		r.choice.mode, r.choice.name = "named", toolName(o, kind)
+		r.choice.Mode, r.choice.Name = "named", toolName(o, kind)
 	case "mcp":
-		r.choice.mode = "named"
-		r.choice.server, _ = rawjson.String(o.Get("server_label"))
-		r.choice.name, _ = rawjson.String(o.Get("name"))
-		if r.choice.name == "" {
-			r.choice = toolChoice{mode: "required", raw: json.RawMessage(`"required"`)}
+		r.choice.Mode = "named"
+		r.choice.Server, _ = rawjson.String(o.Get("server_label"))
+		r.choice.Name, _ = rawjson.String(o.Get("name"))
+		if r.choice.Name == "" {
+			r.choice = model.Choice{Mode: "required", Raw: json.RawMessage(`"required"`)}
 		}
 	case "allowed_tools":
-		r.choice.mode = "allowed"
+		r.choice.Mode = "allowed"
 	default:
-		r.choice.mode = kind
+		r.choice.Mode = kind
 	}
 	return nil
 }
@@ -306,7 +318,7 @@ func (r *ChatRequest) Withhold() string {
 			return "n is greater than 1"
 		}
 	}
-	if r.choice.mode == "none" {
+	if r.choice.Mode == "none" {
 		return "tool_choice is none"
 	}
 	for _, name := range []string{"prediction", "web_search_options", "audio"} {
@@ -331,7 +343,7 @@ func (r *ChatRequest) Plain() json.RawMessage {
 	switch {
 	case len(r.Servers) > 0:
 		o := r.object.Clone()
-		r.setTools(o, r.tools)
+		model.SetTools(o, r.tools)
 		return o.Bytes()
 	case r.plain != nil:
 		return r.plain.Bytes()
@@ -339,15 +351,22 @@ func (r *ChatRequest) Plain() json.RawMessage {
 	return r.object.Bytes()
 }
 
-// setTools puts tools in their place, or removes everything that makes no sense
-// without tools: providers refuse an empty list, and a tool_choice beside none.
-func (r *ChatRequest) setTools(o *rawjson.Object, tools ...[]json.RawMessage) {
-	all := slices.Concat(tools...)
-	if len(all) == 0 {
-		o.Delete("tools")
-		o.Delete("tool_choice")
-		o.Delete("parallel_tool_calls")
-		return
+// upstream returns the request as the upstream half takes it.
+func (r *ChatRequest) upstream() model.Request {
+	return model.Request{
+		Object: r.object, Tools: r.tools, Names: r.names, Choice: r.choice, OneCall: r.oneCall, Asked: len(r.Servers) > 0,
 	}
-	o.Set("tools", rawjson.AppendArray(nil, all))
+}
+
+// owner returns the name under which a caller's conversations are remembered, and
+// whether the request says whose this one is. Several people may share a caller's
+// key: what tells them apart are the members that OpenAI has for it, and our own.
+func (r *ChatRequest) owner(caller string) (owner string, identified bool) {
+	owner = caller
+	for _, name := range []string{"user", "safety_identifier", "prompt_cache_key"} {
+		value, ok := rawjson.String(r.object.Get(name))
+		owner += "\x00" + string(rawjson.Quote(value))
+		identified = identified || ok && value != ""
+	}
+	return owner + "\x00" + r.conversation, identified || r.conversation != ""
 }

@@ -27,6 +27,8 @@ import (
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/result"
 )
 
@@ -40,7 +42,8 @@ var update = flag.Bool("update", false, "rewrite what the transcripts expect")
 //	turns: off      nothing is kept between requests
 //
 // Then follow, in the order of events, client requests ("request", with the
-// words "retried" and "caller=NAME" behind it), the upstream's responses
+// words "retried", "lost", where the client does not get the end of its answer,
+// "caller=NAME" and "dialect=NAME" behind it), the upstream's responses
 // ("upstream", optionally beginning with a status line and headers; the header
 // Broken cuts the body off, Line-Ends: crlf changes its line ends), and time
 // that passes ("wait 2h"). What the test expects, and -update writes, stands
@@ -82,8 +85,9 @@ type player struct {
 	*testing.T
 	dialect *dialect.Dialect
 	rounds  int
-	turns   *Turns
-	offers  Offers
+	memory  memory.Store
+	running memory.Running
+	offers  model.Offers
 	answers []txtar.File // of the upstream, not yet used
 	ids     minted
 
@@ -93,7 +97,7 @@ type player struct {
 }
 
 func play(t *testing.T, archive *txtar.Archive) txtar.Archive {
-	p := &player{T: t, turns: &Turns{}, dialect: mustDialect(t, dialect.Conservative)}
+	p := &player{T: t, memory: &memory.Memory{}, dialect: mustDialect(t, dialect.Conservative)}
 	for line := range strings.Lines(string(archive.Comment)) {
 		word, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		switch word {
@@ -102,7 +106,7 @@ func play(t *testing.T, archive *txtar.Archive) txtar.Archive {
 		case "rounds":
 			p.rounds, _ = strconv.Atoi(value)
 		case "turns":
-			p.turns = nil
+			p.memory = nil
 		}
 	}
 	played := txtar.Archive{Comment: archive.Comment}
@@ -148,15 +152,22 @@ func mustDialect(t testing.TB, name string) *dialect.Dialect {
 
 // request plays one request of a client.
 func (p *player) request(flags string, body []byte) []txtar.File {
-	w := httptest.NewRecorder()
+	recorder := httptest.NewRecorder()
+	var w http.ResponseWriter = recorder
+	if strings.Contains(flags, "lost") {
+		w = lost{recorder}
+	}
 	request, err := ParseChat(bytes.TrimSpace(p.ids.put(body)))
 	if err == nil {
 		options := ChatOptions{
-			Post: p.post, Dialect: p.dialect, Turns: p.turns, Offers: &p.offers, Caller: "alice",
+			Model: &model.Client{Post: p.post, Dialect: p.dialect}, Memory: p.memory, Running: &p.running, Offers: &p.offers, Caller: "alice",
 			Retried: strings.Contains(flags, "retried"), Shape: func(*dragoman.Tool) *result.Shape { return &result.Shape{Images: true} }, ID: "req_1",
 		}
 		if _, name, ok := strings.Cut(flags, "caller="); ok {
 			options.Caller = name
+		}
+		if _, name, ok := strings.Cut(flags, "dialect="); ok {
+			options.Model.Dialect = mustDialect(p.T, name)
 		}
 		var chat *Chat
 		if chat, err = NewChat(request, w, options); err == nil {
@@ -172,12 +183,22 @@ func (p *player) request(flags string, body []byte) []txtar.File {
 	files := []txtar.File{
 		{Name: "asked", Data: p.ids.hide(strings.Join(p.asked, ""))},
 		{Name: "ran", Data: p.ids.hide(strings.Join(p.ran, ""))},
-		{Name: "got", Data: p.ids.hide(rendered(w))},
+		{Name: "got", Data: p.ids.hide(rendered(recorder))},
 	}
 	if len(p.ran) == 0 {
 		files = slices.Delete(files, 1, 2)
 	}
 	return files
+}
+
+// lost is a client's connection that breaks with the end of the answer.
+type lost struct{ *httptest.ResponseRecorder }
+
+func (l lost) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte("[DONE]")) || bytes.Contains(b, []byte(`"object":"chat.completion",`)) {
+		return 0, io.ErrClosedPipe
+	}
+	return l.ResponseRecorder.Write(b)
 }
 
 // rendered is a response as it is on the wire, but for headers that are always
@@ -309,14 +330,16 @@ var shopTools = []dragoman.Tool{
 func tool(server, name string, effect dragoman.Effect, schema string) dragoman.Tool {
 	t := dragoman.Tool{
 		Name: server + "__" + name, Description: "(ours)", InputSchema: json.RawMessage(schema),
-		Server: server, Original: name, Effect: effect,
+		Server: server, Original: name, Declared: effect,
 	}
 	t.Definition = json.RawMessage(`{"name":"` + name + `","description":"(ours)","inputSchema":` + schema + `}`)
-	t.Digest = dragoman.Digest(t.Definition, t.Name)
+	t.Pin = dragoman.Pin(t.Server, t.Original, t.Definition)
 	return t
 }
 
-func (s shop) Tools(context.Context) ([]dragoman.Tool, error) { return shopTools, nil }
+var shopList = &dragoman.List{Tools: dragoman.NewTools(shopTools)}
+
+func (s shop) List(context.Context) (*dragoman.List, error) { return shopList, nil }
 
 func (s shop) Call(_ context.Context, c dragoman.Call) (dragoman.Result, error) {
 	s.p.mu.Lock()
@@ -329,7 +352,7 @@ func (s shop) Call(_ context.Context, c dragoman.Call) (dragoman.Result, error) 
 	case "save":
 		return dragoman.Result{Content: json.RawMessage(`{"content":[],"structuredContent":{"saved":true}}`)}, nil
 	case "delete":
-		return dragoman.Failure(dragoman.CodeTooLarge, "The result is over the limit."), nil
+		return dragoman.Result{Ran: dragoman.RanYes, Problem: &dragoman.Problem{Code: dragoman.CodeTooLarge, Message: "The result is over the limit."}}, nil
 	}
 	return dragoman.Result{Content: json.RawMessage(`{"content":[],"structuredContent":{"for":` + string(c.Arguments) + `}}`)}, nil
 }

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +14,8 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 const (
@@ -84,7 +85,7 @@ func answers(streams ...string) func(context.Context, [][]byte) (*http.Response,
 // calling is a toolset that lists the shop's tools and runs one function.
 type calling func(context.Context, dragoman.Call) (dragoman.Result, error)
 
-func (f calling) Tools(context.Context) ([]dragoman.Tool, error) { return shopTools, nil }
+func (f calling) List(context.Context) (*dragoman.List, error) { return shopList, nil }
 
 func (f calling) Call(ctx context.Context, c dragoman.Call) (dragoman.Result, error) {
 	return f(ctx, c)
@@ -92,13 +93,20 @@ func (f calling) Call(ctx context.Context, c dragoman.Call) (dragoman.Result, er
 
 var done = dragoman.Result{Content: json.RawMessage(`{"content":[],"structuredContent":1}`)}
 
+// asking is a model that is asked with a function.
+func asking(f func(context.Context, [][]byte) (*http.Response, error)) *model.Client {
+	return &model.Client{Post: f}
+}
+
 func newChat(t testing.TB, w http.ResponseWriter, body string, o ChatOptions) *Chat {
 	t.Helper()
 	request, err := ParseChat([]byte(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Dialect = mustDialect(t, "conservative")
+	if o.Model == nil {
+		o.Model = asking(nil)
+	}
 	chat, err := NewChat(request, w, o)
 	if err != nil {
 		t.Fatal(err)
@@ -115,10 +123,10 @@ func TestHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &client{}
 		post := answers(getStream, fineStream)
-		chat := newChat(t, w, streamBody, ChatOptions{Post: func(ctx context.Context, body [][]byte) (*http.Response, error) {
+		chat := newChat(t, w, streamBody, ChatOptions{Model: asking(func(ctx context.Context, body [][]byte) (*http.Response, error) {
 			<-time.After(40 * time.Second)
 			return post(ctx, body)
-		}})
+		})})
 		tools := calling(func(context.Context, dragoman.Call) (dragoman.Result, error) {
 			<-time.After(50 * time.Second)
 			return done, nil
@@ -155,7 +163,7 @@ func TestNoHeartbeat(t *testing.T) {
 			return done, nil
 		})
 		w := &client{}
-		chat := newChat(t, w, strings.Replace(streamBody, "true", "false", 1), ChatOptions{Post: answers(getStream, fineStream)})
+		chat := newChat(t, w, strings.Replace(streamBody, "true", "false", 1), ChatOptions{Model: asking(answers(getStream, fineStream))})
 		if err := (&dragoman.Loop{Tools: tools}).Run(t.Context(), chat); err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +171,7 @@ func TestNoHeartbeat(t *testing.T) {
 			t.Errorf("no JSON: %s", w)
 		}
 		w = &client{}
-		chat = newChat(t, w, streamBody, ChatOptions{Post: answers(fineStream)})
+		chat = newChat(t, w, streamBody, ChatOptions{Model: asking(answers(fineStream))})
 		if err := (&dragoman.Loop{Tools: tools}).Run(t.Context(), chat); err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +189,7 @@ func TestNoHeartbeat(t *testing.T) {
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &client{}
-		chat := newChat(t, w, streamBody, ChatOptions{Post: answers(getStream, fineStream)})
+		chat := newChat(t, w, streamBody, ChatOptions{Model: asking(answers(getStream, fineStream))})
 		tools := calling(func(_ context.Context, c dragoman.Call) (dragoman.Result, error) {
 			for i := range 40 {
 				c.Progress(dragoman.Progress{Progress: float64(i), Total: 40, Message: "row\r\n\ndata: [DONE]\n\n\u2028x"})
@@ -215,7 +223,7 @@ func TestClientGone(t *testing.T) {
 	gone := func(t *testing.T, post func(context.Context, [][]byte) (*http.Response, error), tools calling) *client {
 		ctx, leave := context.WithCancel(t.Context())
 		w := &client{}
-		chat := newChat(t, w, streamBody, ChatOptions{Post: post, Turns: &Turns{}})
+		chat := newChat(t, w, streamBody, ChatOptions{Model: asking(post), Memory: &memory.Memory{}})
 		ended := make(chan error, 1)
 		go func() { ended <- (&dragoman.Loop{Tools: tools}).Run(ctx, chat) }()
 		<-time.After(time.Second)
@@ -266,7 +274,7 @@ func TestClientGone(t *testing.T) {
 	})
 	t.Run("broken connection", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			chat := newChat(t, brokenWriter{http.Header{}}, streamBody, ChatOptions{Post: answers(getStream)})
+			chat := newChat(t, brokenWriter{http.Header{}}, streamBody, ChatOptions{Model: asking(answers(getStream))})
 			ran := false
 			err := (&dragoman.Loop{Tools: calling(func(context.Context, dragoman.Call) (dragoman.Result, error) {
 				ran = true
@@ -285,114 +293,3 @@ func (w brokenWriter) Header() http.Header       { return w.header }
 func (w brokenWriter) WriteHeader(int)           {}
 func (w brokenWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 func (w brokenWriter) FlushError() error         { return io.ErrClosedPipe }
-
-// Retries that come while the first run goes on wait for it, and for one another:
-// what may change something runs once.
-func TestRetryJoins(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var calls atomic.Int32
-		tools := calling(func(context.Context, dragoman.Call) (dragoman.Result, error) {
-			calls.Add(1)
-			<-time.After(10 * time.Second) // it can not be stopped half-way
-			return done, nil
-		})
-		turns := &Turns{}
-		var asked atomic.Int32
-		run := func(ctx context.Context, retried bool) (*client, chan error) {
-			w := &client{}
-			chat := newChat(t, w, streamBody, ChatOptions{Turns: turns, Caller: "alice", Retried: retried,
-				Post: func(ctx context.Context, parts [][]byte) (*http.Response, error) {
-					body := bytes.Join(parts, nil)
-					if ctx.Err() != nil {
-						return nil, ctx.Err()
-					}
-					asked.Add(1)
-					if bytes.Contains(body, []byte(`"role":"tool"`)) {
-						return streamed(strings.NewReader(fineStream)), nil
-					}
-					return streamed(strings.NewReader(saveStream)), nil
-				}})
-			ended := make(chan error, 1)
-			go func() { ended <- (&dragoman.Loop{Tools: tools}).Run(ctx, chat) }()
-			return w, ended
-		}
-		ctx, leave := context.WithCancel(t.Context())
-		_, first := run(ctx, false)
-		<-time.After(time.Second)
-		leave()
-		w2, second := run(t.Context(), true)
-		w3, third := run(t.Context(), true)
-		<-time.After(time.Second)
-		synctest.Wait()
-		if asked.Load() != 1 {
-			t.Errorf("a retry did not wait for the first run: %d requests", asked.Load())
-		}
-		if err := <-first; !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
-		if err := errors.Join(<-second, <-third); err != nil {
-			t.Error(err)
-		}
-		if calls.Load() != 1 {
-			t.Errorf("the write ran %d times", calls.Load())
-		}
-		for _, w := range []*client{w2, w3} {
-			if !strings.Contains(w.String(), "Fine.") {
-				t.Errorf("the retry got %s", w)
-			}
-		}
-	})
-}
-
-// A retry whose client leaves while it waits does not wait any longer.
-func TestRetryLeaves(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		turns := &Turns{}
-		_, end := turns.begin("alice", "request "+newChat(t, &client{}, streamBody, ChatOptions{}).requestDigest())
-		defer end()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		chat := newChat(t, &client{}, streamBody, ChatOptions{Turns: turns, Caller: "alice", Retried: true})
-		if err := (&dragoman.Loop{Tools: calling(nil)}).Run(ctx, chat); !errors.Is(err, context.DeadlineExceeded) {
-			t.Error(err)
-		}
-	})
-}
-
-// Later rounds are asked for again after the time that the upstream names, or
-// after growing pauses; a wait that is too long is left to the client.
-func TestRetryPauses(t *testing.T) {
-	for _, tc := range []struct {
-		retryAfter string
-		want       time.Duration
-		requests   int
-	}{
-		{"", 500*time.Millisecond + time.Second, 4},
-		{"3", 6 * time.Second, 4},
-		{"60", 0, 2},
-		{"Wed, 21 Oct 2026 07:28:00 GMT", 0, 2},
-	} {
-		t.Run(tc.retryAfter, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				requests, start := 0, time.Now()
-				chat := newChat(t, &client{}, streamBody, ChatOptions{Post: func(context.Context, [][]byte) (*http.Response, error) {
-					if requests++; requests == 1 {
-						return streamed(strings.NewReader(getStream)), nil
-					}
-					h := http.Header{}
-					if tc.retryAfter != "" {
-						h.Set("Retry-After", tc.retryAfter)
-					}
-					return &http.Response{StatusCode: 429, Header: h, Body: io.NopCloser(strings.NewReader("{}"))}, nil
-				}})
-				err := (&dragoman.Loop{Tools: calling(func(context.Context, dragoman.Call) (dragoman.Result, error) { return done, nil })}).Run(t.Context(), chat)
-				if e, ok := errors.AsType[*Error](err); !ok || e.Status != 429 {
-					t.Errorf("error %v", err)
-				}
-				if took := time.Since(start); took != tc.want || requests != tc.requests {
-					t.Errorf("%d requests in %s, want %d in %s", requests, took, tc.requests, tc.want)
-				}
-			})
-		})
-	}
-}

@@ -69,6 +69,7 @@ func TestDualMakesAnErrorOfAProblem(t *testing.T) {
 	want := dragoman.Result{
 		Content: json.RawMessage(`{"content":[{"type":"text","text":"{\"error\":\"denied\",\"message\":\"A rule forbids it.\"}"}],"isError":true}`),
 		Failed:  true,
+		Ran:     dragoman.RanNot,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

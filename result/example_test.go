@@ -18,7 +18,7 @@ func ExampleShape_Message() {
 		dragoman.Call{ID: "call_1", Tool: weather},
 		dragoman.Result{
 			Content: json.RawMessage(`{"content":[{"type":"text","text":"{\"t\": 22, \"sky\": \"cloudy\"}"}]}`),
-			Meta:    dragoman.Meta{Duration: 22 * time.Millisecond},
+			Info:    dragoman.Info{Duration: 22 * time.Millisecond},
 		})
 	fmt.Println(message.Text)
 	// Output:

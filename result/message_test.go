@@ -91,7 +91,7 @@ func mcpResult() *rapid.Generator[dragoman.Result] {
 		}
 		return dragoman.Result{
 			Content: json.RawMessage("{" + strings.Join(members, ",") + "}"),
-			Meta:    dragoman.Meta{Note: rapid.SampledFrom([]string{"", "A note.", strings.Repeat("ü\u202e", 400)}).Draw(t, "note")},
+			Info:    dragoman.Info{Note: rapid.SampledFrom([]string{"", "A note.", strings.Repeat("ü\u202e", 400)}).Draw(t, "note")},
 		}
 	})
 }
@@ -174,7 +174,7 @@ func TestLeastRoom(t *testing.T) {
 			shape := &Shape{Profile: profile, Limit: 1, Tokens: 1, Shelf: &Shelf{}}
 			m := shape.Message(call, dragoman.Result{
 				Content: json.RawMessage(`{"content":[{"type":"text","text":"` + x + `y"}],"structuredContent":` + data + `}`),
-				Meta:    dragoman.Meta{Note: long, Duration: 1 << 60, Cached: true},
+				Info:    dragoman.Info{Note: long, Duration: 1 << 60, Cached: true},
 			})
 			text := m.Text
 			if _, fenced, ok := strings.Cut(text, "\n```json\n"); ok {

@@ -2,7 +2,6 @@ package result
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,9 +44,9 @@ var readMoreTool = sync.OnceValue(func() dragoman.Tool {
 	return dragoman.Tool{
 		Definition: definition, Name: ReadMore, Original: ReadMore,
 		Title: entry.Title, Description: entry.Description, InputSchema: entry.InputSchema,
-		Hints:  dragoman.Hints{ReadOnly: &yes, Destructive: &no, Idempotent: &yes, OpenWorld: &no},
-		Effect: dragoman.ReadOnly,
-		Digest: sha256.Sum256([]byte(readMoreDefinition + "\x00" + ReadMore)),
+		Hints:    dragoman.Hints{ReadOnly: &yes, Destructive: &no, Idempotent: &yes, OpenWorld: &no},
+		Declared: dragoman.ReadOnly,
+		Pin:      dragoman.Pin("", ReadMore, definition),
 	}
 })
 
@@ -61,9 +60,11 @@ type shelfTools struct {
 
 var _ dragoman.Toolset = shelfTools{}
 
-func (t shelfTools) Tools(context.Context) ([]dragoman.Tool, error) {
-	return []dragoman.Tool{ReadMoreTool()}, nil
-}
+var shelfList = sync.OnceValue(func() *dragoman.List {
+	return &dragoman.List{Tools: dragoman.NewTools([]dragoman.Tool{ReadMoreTool()})}
+})
+
+func (t shelfTools) List(context.Context) (*dragoman.List, error) { return shelfList(), nil }
 
 func (t shelfTools) Call(ctx context.Context, c dragoman.Call) (dragoman.Result, error) {
 	if err := ctx.Err(); err != nil {

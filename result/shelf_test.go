@@ -91,8 +91,12 @@ func TestShelfIsBounded(t *testing.T) {
 func TestShelfToolset(t *testing.T) {
 	shelf := &Shelf{}
 	tools := shelf.For("ann")
-	list, err := tools.Tools(t.Context())
-	if err != nil || len(list) != 1 || list[0].Name != ReadMore {
+	listed, err := tools.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := listed.Tools.All()
+	if len(list) != 1 || list[0].Name != ReadMore {
 		t.Fatalf("%v, %v", list, err)
 	}
 	if !json.Valid(list[0].Definition) || len(list[0].InputSchema) == 0 || list[0].Description == "" {

@@ -71,7 +71,7 @@ func TestTranscripts(t *testing.T) {
 func play(t *testing.T, in map[string]string) map[string]string {
 	shape := &Shape{Shelf: &Shelf{}, Caller: "ann"}
 	setOptions(t, shape, in["shape"])
-	res := dragoman.Result{Meta: dragoman.Meta{Duration: 22 * time.Millisecond}}
+	res := dragoman.Result{Info: dragoman.Info{Duration: 22 * time.Millisecond}}
 	if problem, ok := in["problem"]; ok {
 		if err := json.Unmarshal([]byte(problem), &res.Problem); err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ const CodeTool = "tool_error"
 type view struct {
 	tool, server string
 	failed       bool
-	meta         dragoman.Meta
+	meta         dragoman.Info
 	note         string
 	data         piece
 	parts        piece // absent when its doc is nil
@@ -52,7 +52,7 @@ func whole(b []byte) piece {
 
 // view decides what the message of a call's result says.
 func (s *Shape) view(call dragoman.Call, res dragoman.Result) *view {
-	v := &view{meta: res.Meta, note: res.Meta.Note, checked: call.Tool, tool: call.Name}
+	v := &view{meta: res.Info, note: res.Info.Note, checked: call.Tool, tool: call.Name}
 	if t := call.Tool; t != nil {
 		v.tool, v.server = t.Original, t.Server
 		if v.tool == "" {

@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/terminal"
 	"github.com/dragoman-mcp/dragoman/result"
 )
@@ -46,27 +46,26 @@ takes one, otherwise JSON. NAME:=JSON is always JSON.
 			if err != nil {
 				return &usageError{err, "arguments are one JSON object, or NAME=VALUE"}
 			}
-			g, file, err := s.open(cmd.Context())
+			g, _, err := s.open(cmd.Context())
 			if err != nil {
 				return err
 			}
 			defer g.Close()
-			toolset, err := g.For(caller.Local, nil)
-			if err != nil {
-				return err
-			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
 			defer stop()
-			call, err := makeCall(ctx, toolset, args[0], arguments)
+			var want session.Want
+			if raw {
+				want.Profile = result.Raw
+			}
+			open, err := g.Open(ctx, caller.Local, want)
 			if err != nil {
 				return err
 			}
-			shape := &result.Shape{Limit: file.Results.Limit}
-			if raw {
-				shape.Profile = result.Raw
+			call, err := makeCall(ctx, open, args[0], arguments)
+			if err != nil {
+				return err
 			}
-			loop := &dragoman.Loop{Tools: toolset, CallTimeout: file.Loop.CallTimeout}
-			return runCall(ctx, loop, call, shape)
+			return runCall(ctx, open, call)
 		},
 	}
 	s.flags(cmd)
@@ -109,20 +108,16 @@ func parseArguments(args []string) (string, error) {
 }
 
 // makeCall resolves a tool and fits the arguments to it.
-func makeCall(ctx context.Context, toolset dragoman.Toolset, name, arguments string) (dragoman.Call, error) {
-	tools, err := toolset.Tools(ctx)
+func makeCall(ctx context.Context, s *session.Session, name, arguments string) (dragoman.Call, error) {
+	list, err := s.Tools.List(ctx)
 	if err != nil {
 		return dragoman.Call{}, err
 	}
-	call := dragoman.Call{ID: "call", Tool: dragoman.NewIndex(tools).Find(name)}
+	call := dragoman.Call{ID: "call", Tool: list.Tools.Find(name)}
 	if call.Tool == nil {
 		return call, &usageError{fmt.Errorf("there is no tool %q", name), "dragoman tools lists them"}
 	}
-	d, err := dialect.For("openai")
-	if err != nil {
-		return call, err
-	}
-	plan, problem := d.Plan(*call.Tool)
+	plan, problem := s.Dialect.Plan(*call.Tool)
 	if problem != nil {
 		call.Problem = problem
 		return call, nil
@@ -132,12 +127,17 @@ func makeCall(ctx context.Context, toolset dragoman.Toolset, name, arguments str
 }
 
 // runCall runs the call, shows its progress, and prints what came of it.
-func runCall(ctx context.Context, loop *dragoman.Loop, call dragoman.Call, shape *result.Shape) error {
+func runCall(ctx context.Context, s *session.Session, call dragoman.Call) error {
 	stderr := terminal.NewScreen(os.Stderr)
 	bar := terminal.NewBar(stderr, call.Tool.Name)
 	call.Progress = bar.Show
 	started := time.Now()
-	res, err := loop.Call(ctx, call)
+	var ask func(context.Context, dragoman.Call, *dragoman.Asks) (*dragoman.Answers, error)
+	if attended() {
+		asker := &terminal.Asker{Lines: terminal.NewLines(os.Stdin), Screen: stderr, Before: bar.Clear}
+		ask, call.Can = asker.Ask, terminal.CanAsk
+	}
+	res, err := s.Call(ctx, call, ask)
 	bar.Clear()
 	if ctx.Err() != nil {
 		stderr.Printf("%s after %s\n", stderr.Warn("cancelled"), time.Since(started).Round(time.Millisecond))
@@ -146,7 +146,7 @@ func runCall(ctx context.Context, loop *dragoman.Loop, call dragoman.Call, shape
 	if err != nil {
 		return err
 	}
-	message := shape.Message(call, res)
+	message := s.Shape(call.Tool).Message(call, res)
 	var pretty bytes.Buffer
 	if json.Indent(&pretty, []byte(message.Text), "", "  ") == nil {
 		message.Text = pretty.String()

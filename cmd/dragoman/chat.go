@@ -6,9 +6,24 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
+	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/terminal"
 )
+
+// attended reports whether a person is there to answer questions.
+func attended() bool {
+	return term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd()))
+}
+
+// canAsk is what can be asked here.
+func canAsk() dragoman.Kind {
+	if attended() {
+		return terminal.CanAsk
+	}
+	return 0
+}
 
 func chatCommand() *cobra.Command {
 	var s selection
@@ -41,7 +56,7 @@ they are executed, and the model summarises.`,
 			}
 			chat := &terminal.Chat{
 				Model: model, Answer: g.Chat, Quiet: quiet,
-				In: os.Stdin, Out: terminal.NewScreen(os.Stdout), Trace: terminal.NewScreen(os.Stderr),
+				In: terminal.NewLines(os.Stdin), Attended: attended(), Out: terminal.NewScreen(os.Stdout), Trace: terminal.NewScreen(os.Stderr),
 			}
 			if len(args) == 0 {
 				return chat.Interactive(cmd.Context())

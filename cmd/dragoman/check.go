@@ -10,9 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dragoman-mcp/dragoman/internal/caller"
+	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/gateway"
-	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/terminal"
 )
 
@@ -58,13 +57,13 @@ can not be used.`,
 
 func checkServers(out *terminal.Screen, g *gateway.Gateway) bool {
 	fine := true
-	for _, state := range g.Servers().States() {
-		if state.Phase == servers.Connected {
+	for _, state := range g.Servers() {
+		if state.State == dragoman.Connected {
 			out.Printf("server  %s %s: %d tools, %s era (%s)\n", out.Good("✓"), state.Label, state.Tools, state.Era, state.Version)
 			continue
 		}
 		fine = false
-		reason := string(state.Phase)
+		reason := string(state.State)
 		if state.Problem != nil {
 			reason = state.Problem.Message
 		}
@@ -96,21 +95,18 @@ func checkModels(ctx context.Context, out *terminal.Screen, g *gateway.Gateway) 
 }
 
 func checkTools(ctx context.Context, out *terminal.Screen, g *gateway.Gateway) bool {
-	toolset, err := g.For(caller.Local, nil)
+	s, err := openSession(ctx, g, "")
 	if err != nil {
 		out.Printf("tools   %s %v\n", out.Bad("✗"), err)
 		return false
 	}
-	tools, err := toolset.Tools(ctx)
+	list, err := s.Tools.List(ctx)
 	if err != nil {
 		out.Printf("tools   %s %v\n", out.Bad("✗"), err)
 		return false
 	}
-	d, err := chosenDialect(g, "")
-	if err != nil {
-		return false
-	}
-	plans, offered, rest := split(d, tools)
+	d := s.Dialect
+	plans, offered, rest := split(d, list.Tools.All())
 	size := 0
 	for _, p := range plans {
 		size += len(p.Function())

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -57,11 +58,16 @@ Ctrl-C let running requests finish.`,
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
 			defer stop()
 			context.AfterFunc(ctx, stop) // a second signal ends us at once
+			defer hangup(log)()
 			err = g.Serve(ctx, func(at net.Addr) {
 				log.Info("serving", "base_url", "http://"+at.String()+"/v1", "version", version())
 			})
 			if errors.Is(err, gateway.ErrOpen) {
 				return &usageError{err, "or listen on 127.0.0.1 only"}
+			}
+			if err != nil && file.Log.Format == "json" {
+				log.Error("stopped", "error", err) // a plain line has no place in this log
+				return errFailed
 			}
 			return err
 		},
@@ -69,6 +75,22 @@ Ctrl-C let running requests finish.`,
 	s.flags(cmd)
 	cmd.Flags().StringVar(&listen, "listen", "", "`ADDRESS` to listen on (default 127.0.0.1:8787)")
 	return cmd
+}
+
+// hangup keeps a SIGHUP, which a closing terminal or a careful administrator
+// sends, from ending what runs, until the returned function is called.
+func hangup(log *slog.Logger) (stop func()) {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	go func() {
+		for range hangups {
+			log.Warn("SIGHUP does nothing here: to read the configuration anew, start again")
+		}
+	}()
+	return func() {
+		signal.Stop(hangups)
+		close(hangups)
+	}
 }
 
 func newLogger(file *config.File) *slog.Logger {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/gateway"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
@@ -138,15 +139,15 @@ func (s *selection) open(ctx context.Context) (*gateway.Gateway, *config.File, e
 	for _, w := range file.Warnings {
 		stderr.Printf("%s %s\n", stderr.Warn("warning:"), terminal.Visible(w.Error()))
 	}
-	g, err := gateway.New(file, gateway.Options{Log: s.logger(), Version: version()})
+	g, err := gateway.New(file, gateway.Options{Log: s.logger(), Version: version(), Can: canAsk()})
 	if err != nil {
 		return nil, nil, &usageError{err, ""}
 	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	_ = g.Wait(ctx) // what is not there by then shows as starting
-	for _, state := range g.Servers().States() {
-		if state.Phase == servers.Failed {
+	for _, state := range g.Servers() {
+		if state.State == dragoman.Failed {
 			stderr.Printf("%s server %q: %s\n", stderr.Warn("warning:"), state.Label, terminal.OneLine(state.Problem.Message, 400))
 		}
 	}

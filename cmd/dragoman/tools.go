@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"text/tabwriter"
@@ -12,8 +14,9 @@ import (
 	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/gateway"
-	"github.com/dragoman-mcp/dragoman/internal/servers"
+	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/terminal"
+	"github.com/dragoman-mcp/dragoman/internal/upstream"
 )
 
 func toolsCommand() *cobra.Command {
@@ -36,22 +39,18 @@ func toolsCommand() *cobra.Command {
 				return err
 			}
 			defer g.Close()
-			d, err := chosenDialect(g, name)
+			open, err := openSession(cmd.Context(), g, name)
 			if err != nil {
 				return err
 			}
-			toolset, err := g.For(caller.Local, nil)
-			if err != nil {
-				return err
-			}
-			tools, err := toolset.Tools(cmd.Context())
+			list, err := open.Tools.List(cmd.Context())
 			if err != nil {
 				return err
 			}
 			if asJSON || name != "" {
-				err = printFunctions(d, tools)
+				err = printFunctions(open.Dialect, list.Tools.All())
 			} else {
-				printTools(d, tools)
+				printTools(open.Dialect, list.Tools.All())
 			}
 			if err == nil && !anyConnected(g) {
 				err = errFailed
@@ -65,24 +64,26 @@ func toolsCommand() *cobra.Command {
 	return cmd
 }
 
-// chosenDialect returns the dialect of a name, or that of the default model.
-func chosenDialect(g *gateway.Gateway, name string) (*dialect.Dialect, error) {
+// openSession opens a session for a person at this machine: for a dialect, or, where
+// name is empty, for the default model.
+func openSession(ctx context.Context, g *gateway.Gateway, name string) (*session.Session, error) {
+	want := session.Want{Dialect: name}
 	if name == "" {
-		if d, err := g.Dialect(g.Upstreams().DefaultModel()); err == nil {
-			return d, nil
-		}
-		name = dialect.Conservative
+		want.Model = g.Upstreams().DefaultModel()
 	}
-	d, err := dialect.For(name)
-	if err != nil {
+	s, err := g.Open(ctx, caller.Local, want)
+	if errors.Is(err, upstream.ErrUnknownModel) {
+		s, err = g.Open(ctx, caller.Local, session.Want{})
+	}
+	if errors.Is(err, session.ErrUnknownDialect) {
 		return nil, &usageError{err, ""}
 	}
-	return d, nil
+	return s, err
 }
 
 func anyConnected(g *gateway.Gateway) bool {
-	for _, state := range g.Servers().States() {
-		if state.Phase == servers.Connected {
+	for _, state := range g.Servers() {
+		if state.State == dragoman.Connected {
 			return true
 		}
 	}
@@ -154,8 +155,8 @@ func printTools(d *dialect.Dialect, tools []dragoman.Tool) {
 // hints says what a server says of a tool, and what the operator does.
 func hints(t dragoman.Tool) string {
 	switch {
-	case t.Effect != dragoman.MayChange:
-		return t.Effect.String()
+	case t.Declared != dragoman.MayChange:
+		return t.Declared.String()
 	case t.Hints.ReadOnly != nil && *t.Hints.ReadOnly:
 		return "reads"
 	case t.Hints.Destructive != nil && *t.Hints.Destructive:

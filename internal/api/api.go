@@ -16,37 +16,31 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/openai"
-	"github.com/dragoman-mcp/dragoman/result"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // Options are what the door needs.
 type Options struct {
+	// Sessions opens a session for each request.
+	Sessions *session.Opener
 	// Upstreams serve the models.
 	Upstreams *upstream.Set
-	// Tools returns the toolset of a caller, narrowed to a selection. The error
-	// wraps [ErrUnknownServer] for a label that is not configured.
-	Tools func(caller.Caller, catalog.Selection) (dragoman.Toolset, error)
-	// Caller says who makes a request.
-	Caller func(*http.Request) caller.Caller
-	// Loop has the limits of conversations; its Tools and Observe are set here.
-	Loop dragoman.Loop
-	// Dialect finds the dialect of an upstream.
-	Dialect func(*upstream.Upstream) *dialect.Dialect
-	// Dialects are those that requests can name.
-	Dialects *dialect.Table
-	// Results says how results look to a model.
-	Results Results
-	// Shelf keeps what was cut of results; the toolsets must run read_more on it.
-	// Nil means that it is lost.
-	Shelf *result.Shelf
+	// Memory keeps what clients do not see of their conversations; nil forgets it.
+	Memory memory.Store
+	// MaxMessage bounds one answer of an upstream, in bytes; zero means 16 MiB.
+	MaxMessage int64
 	// MaxBody bounds the body of a request, in bytes; zero means 32 MiB.
 	MaxBody int64
 	// BodyTimeout is how long a client may take to send its body; zero means a
@@ -59,16 +53,13 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// ErrUnknownServer is wrapped by the error for a server that is not configured.
-var ErrUnknownServer = errors.New("no such server")
-
 // API is the door. Make it with [New].
 type API struct {
 	Options
 	mux     *http.ServeMux
-	turns   openai.Turns
-	offers  openai.Offers
-	outputs outputs
+	routes  map[string]func(http.ResponseWriter, *http.Request, caller.Caller) // by pattern
+	running memory.Running
+	offers  model.Offers
 }
 
 // New returns the handler of everything under /v1.
@@ -80,22 +71,45 @@ func New(o Options) *API {
 		o.BodyTimeout = time.Minute
 	}
 	a := &API{Options: o, mux: http.NewServeMux()}
-	a.mux.HandleFunc("POST /v1/chat/completions", a.chat)
-	a.mux.HandleFunc("GET /v1/tools", a.listTools)
-	a.mux.HandleFunc("POST /v1/tools/call", a.callTool)
-	a.mux.HandleFunc("GET /v1/models", a.models)
-	a.mux.HandleFunc("/v1/", a.relay)
+	a.routes = map[string]func(http.ResponseWriter, *http.Request, caller.Caller){
+		"POST /v1/chat/completions": a.chat,
+		"GET /v1/tools":             a.listTools,
+		"POST /v1/tools/call":       a.callTool,
+		"GET /v1/models":            a.models,
+		"/v1/":                      a.relay,
+	}
+	for pattern := range a.routes {
+		a.mux.Handle(pattern, http.NotFoundHandler())
+	}
 	return a
 }
 
-func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
+// Serve answers a request of a caller to anything under /v1.
+func (a *API) Serve(w http.ResponseWriter, r *http.Request, who caller.Caller) {
+	other, pattern := a.mux.Handler(r)
+	if route := a.routes[pattern]; route != nil {
+		route(w, r, who)
+		return
+	}
+	other.ServeHTTP(w, r) // a redirect, or a method that the path does not have
+}
 
 // chat answers POST /v1/chat/completions.
-func (a *API) chat(w http.ResponseWriter, r *http.Request) { a.Chat(w, r, a.Caller(r), nil) }
+func (a *API) chat(w http.ResponseWriter, r *http.Request, who caller.Caller) {
+	a.Chat(w, r, who, Hooks{})
+}
 
-// Chat answers a request to /v1/chat/completions by a caller. observe is told
-// what happens; it may be nil.
-func (a *API) Chat(w http.ResponseWriter, r *http.Request, who caller.Caller, observe func(dragoman.Event)) {
+// Hooks are for a caller who is in this process: a person at the terminal.
+type Hooks struct {
+	// Observe is told what happens; it may be nil.
+	Observe func(dragoman.Event)
+	// Ask answers what servers ask, of the kinds in Can; it may be nil.
+	Ask func(context.Context, dragoman.Call, *dragoman.Asks) (*dragoman.Answers, error)
+	Can dragoman.Kind
+}
+
+// Chat answers a request to /v1/chat/completions by a caller.
+func (a *API) Chat(w http.ResponseWriter, r *http.Request, who caller.Caller, hooks Hooks) {
 	body, err := a.readBody(w, r)
 	if err != nil {
 		a.fail(w, r, err)
@@ -106,113 +120,151 @@ func (a *API) Chat(w http.ResponseWriter, r *http.Request, who caller.Caller, ob
 		a.fail(w, r, err)
 		return
 	}
-	up, err := a.upstream(request.Model)
+	why, err := a.withheld(w, request)
 	if err != nil {
 		a.fail(w, r, err)
 		return
 	}
-	request.Rename(up.ModelName(request.Model))
-	toolset, err := a.toolset(w, r, who, request)
+	want, err := wanted(request)
 	if err != nil {
 		a.fail(w, r, err)
 		return
 	}
-	if toolset == nil {
-		a.relayTo(w, r, up, request.Plain())
+	want.NoTools = why != ""
+	s, err := a.open(r.Context(), who, want)
+	if err != nil {
+		a.fail(w, r, err)
 		return
 	}
-	c := conversation{up: up, request: request, toolset: toolset, who: who, observe: observe}
-	a.converse(w, r, c)
-}
-
-// A conversation is what it takes to run one.
-type conversation struct {
-	up      *upstream.Upstream
-	request *openai.ChatRequest
-	toolset dragoman.Toolset
-	who     caller.Caller
-	observe func(dragoman.Event)
-}
-
-// toolset returns the tools to offer to a request; nil when there are none, so
-// that it goes through as it is.
-func (a *API) toolset(w http.ResponseWriter, r *http.Request, who caller.Caller, request *openai.ChatRequest) (dragoman.Toolset, error) {
-	if why := request.Withhold(); why != "" {
-		if len(request.Servers) > 0 && why != "tool_choice is none" {
-			return nil, &openai.Error{
-				Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Code: openai.CodeToolConflict, Param: "tools",
-				Message: "MCP tools can not be used in this request: " + why + ".",
-			}
+	request.Rename(s.Model)
+	if len(s.Missing) > 0 {
+		w.Header().Set("X-Dragoman-Missing", missing(s.Missing))
+	}
+	offer := why == ""
+	if offer {
+		list, err := s.Tools.List(r.Context())
+		if err != nil {
+			a.fail(w, r, fmt.Errorf("listing tools: %w", err))
+			return
 		}
-		w.Header().Set("X-Dragoman-Tools", "withheld: "+why)
-		return nil, nil
+		offer = slices.ContainsFunc(list.Tools.All(), func(t dragoman.Tool) bool { return t.Quarantined == nil })
 	}
-	var selection catalog.Selection
+	if !offer {
+		a.relayTo(w, r, s.Upstream, request.Plain())
+		return
+	}
+	a.converse(w, r, request, s, hooks)
+}
+
+// withheld says why no tools are to be offered to a request, which then goes
+// through as it is; "" where they are.
+func (a *API) withheld(w http.ResponseWriter, request *openai.ChatRequest) (why string, err error) {
+	why = request.Withhold()
+	switch {
+	case why == "":
+	case len(request.Servers) > 0 && why != "tool_choice is none":
+		return "", &openai.Error{
+			Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Code: openai.CodeToolConflict, Param: "tools",
+			Message: "MCP tools cannot be used in this request: " + why + ".",
+		}
+	default:
+		w.Header().Set("X-Dragoman-Tools", "withheld: "+why)
+	}
+	return why, nil
+}
+
+// wanted returns the session that a request wants.
+func wanted(request *openai.ChatRequest) (session.Want, error) {
+	want := session.Want{Model: request.Model}
 	for _, s := range request.Servers {
 		if s.URL != "" {
-			return nil, openai.Invalid("tools", "server_url is not allowed here; name a configured server by its server_label.")
+			return want, openai.Invalid("tools", "server_url is not allowed here; name a configured server by its server_label.")
 		}
 		if s.RequireApproval != nil && string(s.RequireApproval) != `"never"` {
-			return nil, openai.Invalid("tools", "require_approval can only be \"never\" here.")
+			return want, openai.Invalid("tools", "require_approval can only be \"never\" here.")
 		}
-		selection = append(selection, catalog.Choice{Server: s.Label, Tools: s.AllowedTools, ReadOnly: s.ReadOnly})
+		want.Servers = append(want.Servers, catalog.Choice{Server: s.Label, Tools: s.AllowedTools, ReadOnly: s.ReadOnly})
 	}
-	toolset, err := a.Tools(who, selection)
-	if errors.Is(err, ErrUnknownServer) {
+	return want, nil
+}
+
+// open opens a session, and says in the API's words why there is none.
+func (a *API) open(ctx context.Context, who caller.Caller, want session.Want) (*session.Session, error) {
+	s, err := a.Sessions.Open(ctx, who, want)
+	switch {
+	case errors.Is(err, session.ErrUnknownServer):
 		return nil, &openai.Error{
 			Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Code: openai.CodeUnknownServer, Param: "tools",
 			Message: err.Error() + ".",
 		}
+	case errors.Is(err, session.ErrUnknownTool):
+		return nil, openai.Invalid("tools", err.Error()+".")
+	case errors.Is(err, session.ErrServerUnavailable):
+		return nil, unavailable(err)
+	case errors.Is(err, session.ErrUnknownDialect):
+		return nil, openai.Invalid("dialect", err.Error()+".")
+	case errors.Is(err, upstream.ErrUnknownModel):
+		return nil, unknownModel(want.Model, err)
 	}
-	if err != nil {
-		return nil, err
+	if err == nil && len(s.Missing) > 0 {
+		a.Log.Warn("servers are missing", "servers", missing(s.Missing))
 	}
-	tools, err := toolset.Tools(r.Context())
-	if err != nil {
-		return nil, fmt.Errorf("listing tools: %w", err)
+	return s, err
+}
+
+// unavailable says that a server which the request names is not there.
+func unavailable(err error) error {
+	e := &openai.Error{
+		Status: http.StatusServiceUnavailable, Type: openai.TypeServer, Code: dragoman.CodeServerUnavailable, Param: "tools",
+		Message: err.Error() + ".", Err: err,
 	}
-	for i := range tools {
-		if tools[i].Quarantined == nil {
-			return toolset, nil
-		}
+	if s, ok := errors.AsType[*session.ServerError](err); ok {
+		e.Header = http.Header{"Retry-After": {strconv.Itoa(int(s.RetryAfter().Seconds()))}}
 	}
-	return nil, nil
+	return e
+}
+
+// missing names servers and what they are doing.
+func missing(servers []dragoman.Server) string {
+	names := make([]string, len(servers))
+	for i, s := range servers {
+		names[i] = s.Label + " (" + string(s.State) + ")"
+	}
+	return strings.Join(names, ", ")
 }
 
 // converse runs a conversation with tools.
-func (a *API) converse(w http.ResponseWriter, r *http.Request, c conversation) {
+func (a *API) converse(w http.ResponseWriter, r *http.Request, request *openai.ChatRequest, s *session.Session, hooks Hooks) {
 	id := openai.NewRequestID()
-	log := a.Log.With("request", id, "model", c.request.Model)
-	d := a.Dialect(c.up)
-	chat, err := openai.NewChat(c.request, w, openai.ChatOptions{
-		Post:       a.post(c.up, r),
-		Shape:      a.shapes(reader{d, c.request.Model, c.up.Results, c.who}),
-		Guide:      a.Results.Guide.guide(),
-		Dialect:    d,
-		Offers:     &a.offers,
-		Turns:      &a.turns,
-		Caller:     c.who.ID,
-		Retried:    retried(r),
-		MaxMessage: a.Results.MaxMessage,
-		ID:         id,
-		Log:        log,
+	log := a.Log.With("request", id, "model", request.Model)
+	chat, err := openai.NewChat(request, w, openai.ChatOptions{
+		Model:   &model.Client{Post: a.post(s.Upstream, r), Dialect: s.Dialect, Idle: s.Upstream.Idle, MaxMessage: a.MaxMessage, Log: log},
+		Shape:   s.Shape,
+		Guide:   s.Guide,
+		Offers:  &a.offers,
+		Memory:  a.Memory,
+		Running: &a.running,
+		Caller:  s.Caller.ID,
+		Retried: retried(r),
+		ID:      id,
+		Log:     log,
+		Can:     hooks.Can,
+		Missing: s.Missing,
 	})
 	if err != nil {
 		a.fail(w, r, err)
 		return
 	}
-	loop := a.Loop
-	loop.Tools = c.toolset
 	started, calls := time.Now(), 0
-	loop.Observe = func(e dragoman.Event) {
+	loop := s.Loop(log, func(e dragoman.Event) {
 		if e.Phase == dragoman.Execute && e.Result != nil {
 			calls++
-			logCall(log, e)
 		}
-		if c.observe != nil {
-			c.observe(e)
+		if hooks.Observe != nil {
+			hooks.Observe(e)
 		}
-	}
+	})
+	loop.Ask = hooks.Ask
 	err = loop.Run(r.Context(), chat)
 	took := time.Since(started).Round(time.Millisecond)
 	switch {
@@ -223,21 +275,6 @@ func (a *API) converse(w http.ResponseWriter, r *http.Request, c conversation) {
 	default:
 		log.Warn("chat failed", "calls", calls, "took", took, "error", err)
 	}
-}
-
-// logCall logs a call without its arguments and its result.
-func logCall(log *slog.Logger, e dragoman.Event) {
-	attrs := []any{"round", e.Round, "took", e.Duration.Round(time.Microsecond)}
-	if t := e.Call.Tool; t != nil {
-		attrs = append(attrs, "server", t.Server, "tool", t.Original)
-	}
-	switch {
-	case e.Result.Problem != nil:
-		attrs = append(attrs, "problem", e.Result.Problem.Code)
-	case e.Result.Failed:
-		attrs = append(attrs, "problem", "tool_error")
-	}
-	log.Info("call", attrs...)
 }
 
 // retried reports whether an official client says that it sends a request again.
@@ -270,16 +307,20 @@ func (a *API) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 func (a *API) upstream(model string) (*upstream.Upstream, error) {
 	up, err := a.Upstreams.For(model)
 	if err != nil {
-		return nil, &openai.Error{
-			Status: http.StatusNotFound, Type: openai.TypeInvalidRequest, Code: openai.CodeModelNotFound, Param: "model",
-			Message: fmt.Sprintf("The model %q does not exist here: no entry of models matches it.", model), Err: err,
-		}
+		return nil, unknownModel(model, err)
 	}
 	return up, nil
 }
 
+func unknownModel(model string, err error) error {
+	return &openai.Error{
+		Status: http.StatusNotFound, Type: openai.TypeInvalidRequest, Code: openai.CodeModelNotFound, Param: "model",
+		Message: fmt.Sprintf("The model %q does not exist here: no entry of models matches it.", model), Err: err,
+	}
+}
+
 // models answers GET /v1/models.
-func (a *API) models(w http.ResponseWriter, r *http.Request) {
+func (a *API) models(w http.ResponseWriter, r *http.Request, _ caller.Caller) {
 	document, failures := a.Upstreams.Models(r.Context(), r.Header, a.ClientCredentials)
 	for _, f := range failures {
 		a.Log.Warn("models of an upstream are missing", "upstream", f.Host, "error", f.Err)

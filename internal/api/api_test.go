@@ -10,15 +10,19 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
-	"github.com/dragoman-mcp/dragoman/internal/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/rehearsal"
 )
 
@@ -50,9 +54,10 @@ func (l *logged) String() string {
 
 // toolset is two servers with a tool or two.
 type toolset struct {
-	mu  sync.Mutex
-	ran []string
-	run func(context.Context, dragoman.Call) (dragoman.Result, error) // nil: the city's weather
+	mu   sync.Mutex
+	ran  []string
+	run  func(context.Context, dragoman.Call) (dragoman.Result, error) // nil: the city's weather
+	down []dragoman.Server                                             // beside those that are there
 }
 
 var tools = []dragoman.Tool{
@@ -64,15 +69,22 @@ var tools = []dragoman.Tool{
 func tool(server, name string, effect dragoman.Effect) dragoman.Tool {
 	schema := `{"type":"object","properties":{"city":{"type":"string"}}}`
 	t := dragoman.Tool{
-		Name: server + "__" + name, Server: server, Original: name, Effect: effect,
+		Name: server + "__" + name, Server: server, Original: name, Declared: effect,
 		Description: "Something about " + name, InputSchema: json.RawMessage(schema),
 	}
 	t.Definition = json.RawMessage(`{"name":"` + name + `","inputSchema":` + schema + `}`)
-	t.Digest = dragoman.Digest(t.Definition, t.Name)
+	t.Pin = dragoman.Pin(t.Server, t.Original, t.Definition)
 	return t
 }
 
-func (s *toolset) Tools(context.Context) ([]dragoman.Tool, error) { return tools, nil }
+var list = &dragoman.List{Tools: dragoman.NewTools(tools)}
+
+func (s *toolset) List(context.Context) (*dragoman.List, error) {
+	if s.down == nil {
+		return list, nil
+	}
+	return &dragoman.List{Tools: list.Tools, Servers: s.down}, nil
+}
 
 func (s *toolset) Call(ctx context.Context, c dragoman.Call) (dragoman.Result, error) {
 	s.mu.Lock()
@@ -94,6 +106,12 @@ func (s *toolset) calls() string {
 // real HTTP. change may adjust the options.
 func open(t *testing.T, change func(*Options), models ...upstream.Model) *door {
 	t.Helper()
+	return openFor(t, session.Results{}, change, models...)
+}
+
+// openFor is open with a word on how results look.
+func openFor(t *testing.T, results session.Results, change func(*Options), models ...upstream.Model) *door {
+	t.Helper()
 	if len(models) == 0 {
 		model := httptest.NewServer(&rehearsal.Model{})
 		t.Cleanup(model.Close)
@@ -107,38 +125,24 @@ func open(t *testing.T, change func(*Options), models ...upstream.Model) *door {
 	d := &door{T: t, tools: &toolset{}, log: &logged{}}
 	options := Options{
 		Upstreams: set,
-		Tools: func(_ caller.Caller, s catalog.Selection) (dragoman.Toolset, error) {
-			for _, c := range s {
-				if c.Server != "files" && c.Server != "weather" {
-					return nil, unknown(c.Server)
-				}
-			}
-			return catalog.Select(d.tools, s), nil
-		},
-		Caller: func(r *http.Request) caller.Caller { return caller.Caller{ID: r.Header.Get("X-Test-Caller")} },
-		Dialect: func(*upstream.Upstream) *dialect.Dialect {
-			conservative, err := dialect.For(dialect.Conservative)
-			if err != nil {
-				t.Error(err)
-			}
-			return conservative
-		},
-		Log: slog.New(slog.NewTextHandler(d.log, nil)),
+		Sessions: session.New(session.Options{
+			Tools: d.tools, Servers: map[string]bool{"files": true, "weather": true, "maps": true},
+			Upstreams: set, Dialects: dialect.Builtin(), Results: results,
+		}),
+		Memory: &memory.Memory{},
+		Log:    slog.New(slog.NewTextHandler(d.log, nil)),
 	}
 	if change != nil {
 		change(&options)
 	}
-	server := httptest.NewServer(New(options))
+	door := New(options)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		door.Serve(w, r, caller.Caller{ID: r.Header.Get("X-Test-Caller")})
+	}))
 	t.Cleanup(server.Close)
 	d.url = server.URL
 	return d
 }
-
-type unknownServer string
-
-func unknown(label string) error      { return unknownServer(label) }
-func (e unknownServer) Error() string { return "no MCP server is labelled " + string(e) }
-func (e unknownServer) Unwrap() error { return ErrUnknownServer }
 
 // An answer is a response, read to its end.
 type answer struct {
@@ -399,8 +403,8 @@ func TestCallersAreApart(t *testing.T) {
 		_, _ = io.WriteString(w, `{"id":"x","choices":[{"index":0,"message":`+message+`,"finish_reason":"stop"}]}`)
 	}}
 	d := open(t, nil, up.model(t, "*"))
-	d.chat(hello, "X-Test-Caller", "alice")
-	next := `{"model":"m","messages":[{"role":"user","content":"Hello"},{"role":"assistant","content":"Done."},{"role":"user","content":"Sure?"}]}`
+	d.chat(strings.Replace(hello, `"model"`, `"user":"u","model"`, 1), "X-Test-Caller", "alice")
+	next := `{"user":"u","model":"m","messages":[{"role":"user","content":"Hello"},{"role":"assistant","content":"Done."},{"role":"user","content":"Sure?"}]}`
 	d.chat(next, "X-Test-Caller", "mallory")
 	if sent := up.last(t).body; strings.Contains(sent, `"role":"tool"`) {
 		t.Errorf("mallory got %s", sent)
@@ -408,6 +412,46 @@ func TestCallersAreApart(t *testing.T) {
 	d.chat(next, "X-Test-Caller", "alice")
 	if sent := up.last(t).body; !strings.Contains(sent, `"role":"tool"`) {
 		t.Errorf("alice got %s", sent)
+	}
+}
+
+// Where nothing is to be remembered, a returning client gets what it sends.
+func TestRestoringTurnedOff(t *testing.T) {
+	up := &recorder{respond: func(w http.ResponseWriter, _ *http.Request, body []byte) {
+		w.Header().Set("Content-Type", "application/json")
+		message := `{"role":"assistant","content":"Done."}`
+		if !bytes.Contains(body, []byte(`"role":"tool"`)) && !bytes.Contains(body, []byte("Sure?")) {
+			message = `{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"weather__get","arguments":"{}"}}]}`
+		}
+		_, _ = io.WriteString(w, `{"id":"x","choices":[{"index":0,"message":`+message+`,"finish_reason":"stop"}]}`)
+	}}
+	d := open(t, func(o *Options) { o.Memory = nil }, up.model(t, "*"))
+	d.chat(`{"user":"u","model":"m","messages":[{"role":"user","content":"Hello"}]}`)
+	d.chat(`{"user":"u","model":"m","messages":[{"role":"user","content":"Hello"},{"role":"assistant","content":"Done."},{"role":"user","content":"Sure?"}]}`)
+	if sent := up.last(t).body; strings.Contains(sent, `"role":"tool"`) {
+		t.Errorf("restored: %s", sent)
+	}
+}
+
+// An upstream that goes silent in the middle of its answer is given up after the
+// time that the configuration allows, whatever kind of answer it is.
+func TestSilentUpstream(t *testing.T) {
+	for _, kind := range []string{"text/event-stream", "application/json"} {
+		t.Run(kind, func(t *testing.T) {
+			up := &recorder{respond: func(w http.ResponseWriter, r *http.Request, _ []byte) {
+				w.Header().Set("Content-Type", kind)
+				_, _ = io.WriteString(w, `{"id":`)
+				_ = http.NewResponseController(w).Flush()
+				<-r.Context().Done()
+			}}
+			m := up.model(t, "*")
+			m.Idle = 50 * time.Millisecond
+			d := open(t, nil, m)
+			got := d.chat(hello)
+			if got.status != http.StatusGatewayTimeout || !strings.Contains(got.body, model.CodeUpstreamTimeout) {
+				t.Errorf("%d %s", got.status, got.body)
+			}
+		})
 	}
 }
 
@@ -468,4 +512,27 @@ func TestClientLeaves(t *testing.T) {
 		resp.Body.Close()
 	}
 	<-stopped
+}
+
+// A server that is down is named in what is answered without it, and refused where
+// the request wants it.
+func TestMissingServers(t *testing.T) {
+	d := open(t, nil)
+	d.tools.down = []dragoman.Server{{Label: "maps", State: dragoman.Failed, Retry: time.Now().Add(time.Minute)}}
+	const ask = `"messages":[{"role":"user","content":"SAY hello"}]`
+	a := d.chat(`{"model":"m",` + ask + `}`)
+	if a.status != http.StatusOK || a.header.Get("X-Dragoman-Missing") != "maps (failed)" ||
+		!strings.Contains(a.body, `"missing":[{"server":"maps","state":"failed"}]`) || !strings.Contains(d.log.String(), "maps (failed)") {
+		t.Errorf("%d %v %s", a.status, a.header, a.body)
+	}
+	a = d.chat(`{"model":"m","tool_choice":"required","tools":[{"type":"mcp","server_label":"maps"}],` + ask + `}`)
+	d.checkError(a, http.StatusServiceUnavailable, "server_unavailable")
+	if seconds, err := strconv.Atoi(a.header.Get("Retry-After")); err != nil || seconds < 50 || seconds > 60 || !strings.Contains(a.body, "failed") {
+		t.Errorf("Retry-After %q: %s", a.header.Get("Retry-After"), a.body)
+	}
+	a = d.chat(`{"model":"m","tools":[{"type":"mcp","server_label":"weather","allowed_tools":["gte"]}],` + ask + `}`)
+	d.checkError(a, http.StatusBadRequest, "invalid_request")
+	if !strings.Contains(a.body, `did you mean \"get\"?`) {
+		t.Errorf("a misspelt tool: %s", a.body)
+	}
 }

@@ -15,14 +15,18 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/caller"
+	"github.com/dragoman-mcp/dragoman/internal/pace"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/openai"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // relay passes a request to the upstream and its answer back, both untouched.
-func (a *API) relay(w http.ResponseWriter, r *http.Request) {
+func (a *API) relay(w http.ResponseWriter, r *http.Request, _ caller.Caller) {
 	up, err := a.relayTarget(w, r)
 	if err != nil {
 		a.fail(w, r, err)
@@ -131,9 +135,16 @@ func (a *API) relayTo(w http.ResponseWriter, r *http.Request, up *upstream.Upstr
 		FlushInterval: -1,
 		BufferPool:    buffers,
 		ErrorLog:      log.New(io.Discard, "", 0),
+		ModifyResponse: func(res *http.Response) error {
+			relayedHeader(res.Header)
+			if res.StatusCode != http.StatusSwitchingProtocols {
+				res.Body = pace.Reader(res.Body, relayIdle)
+			}
+			return nil
+		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			if r.Context().Err() == nil {
-				a.fail(w, r, openai.Unreachable(err))
+				a.fail(w, r, model.Unreachable(err))
 			}
 		},
 	}
@@ -154,6 +165,23 @@ func (a *API) relayTo(w http.ResponseWriter, r *http.Request, up *upstream.Upstr
 		_ = http.NewResponseController(w).EnableFullDuplex()
 	}
 	proxy.ServeHTTP(w, r)
+}
+
+// relayIdle is how long an upstream may say nothing in the middle of an answer
+// that is passed on.
+const relayIdle = 5 * time.Minute
+
+// relayedHeader takes out of an upstream's header what is between it and us: its
+// cookies, and its word on which web pages may read the answer. We have said
+// ours.
+func relayedHeader(h http.Header) {
+	h.Del("Set-Cookie")
+	h.Del("Alt-Svc")
+	for name := range h {
+		if strings.HasPrefix(name, "Access-Control-") {
+			delete(h, name)
+		}
+	}
 }
 
 // relayTransport sends the proxy's request with the upstream's address and
@@ -218,6 +246,9 @@ func (a *API) post(up *upstream.Upstream, r *http.Request) func(context.Context,
 		}
 		// A connection that broke before anything was sent can be replaced.
 		req.GetBody = func() (io.ReadCloser, error) { return body(), nil }
+		// The answer keeps its request, and a stream lasts: it need not keep the
+		// body, which nobody sends again once there is an answer.
+		defer func() { parts = nil }()
 		return up.Do(req)
 	}
 }

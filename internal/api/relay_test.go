@@ -328,3 +328,24 @@ func TestRelayCut(t *testing.T) {
 		t.Errorf("got %q, %v", b, err)
 	}
 }
+
+// What an upstream says about cookies and web pages is between it and us.
+func TestRelayKeepsOurHeaders(t *testing.T) {
+	up := &recorder{respond: func(w http.ResponseWriter, _ *http.Request, _ []byte) {
+		w.Header().Add("Set-Cookie", "session=upstream")
+		w.Header().Set("Access-Control-Allow-Origin", "*")
+		w.Header().Set("Access-Control-Allow-Credentials", "true")
+		w.Header().Set("X-Kept", "yes")
+		_, _ = w.Write([]byte("{}"))
+	}}
+	d := open(t, nil, up.model(t, "*"))
+	a := d.do(http.MethodGet, "/v1/files", "")
+	for name := range a.header {
+		if name == "Set-Cookie" || strings.HasPrefix(name, "Access-Control-") {
+			t.Errorf("%s: %s reached the client", name, a.header.Get(name))
+		}
+	}
+	if a.header.Get("X-Kept") != "yes" {
+		t.Error("a header was lost")
+	}
+}

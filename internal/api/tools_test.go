@@ -9,14 +9,12 @@ import (
 
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/result"
 )
 
-// own is for people with a loop of their own.
-func own(o *Options) { o.Dialects = dialect.Builtin() }
-
 func TestToolsCall(t *testing.T) {
-	d := open(t, own)
+	d := open(t, nil)
 	for _, tc := range []struct{ name, body, content string }{
 		{"arguments as text", `{"name":"weather__get","arguments":"{\"city\":\"Oslo\"}","tool_call_id":"c1"}`, `"data":{"degrees":22}`},
 		{"as an object", `{"name":"weather__get","arguments":{"city":"Oslo"},"tool_call_id":"c1"}`, `"data":{"degrees":22}`},
@@ -59,7 +57,7 @@ func TestToolsCall(t *testing.T) {
 // A picture takes two messages, where the model sees pictures at all.
 func TestToolsCallWithPicture(t *testing.T) {
 	const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-	d := open(t, own)
+	d := open(t, nil)
 	d.tools.run = func(context.Context, dragoman.Call) (dragoman.Result, error) {
 		return dragoman.Result{Content: json.RawMessage(`{"content":[{"type":"image","data":"` + pixel + `","mimeType":"image/png"}]}`)}, nil
 	}
@@ -70,7 +68,7 @@ func TestToolsCallWithPicture(t *testing.T) {
 }
 
 func TestToolsList(t *testing.T) {
-	d := open(t, own)
+	d := open(t, nil)
 	a := d.do(http.MethodGet, "/v1/tools?dialect=openai", "")
 	var got dialect.Document
 	if err := json.Unmarshal([]byte(a.body), &got); err != nil || a.status != 200 {
@@ -84,13 +82,10 @@ func TestToolsList(t *testing.T) {
 
 // The word on a tool wins over that on a model, which wins over the general one.
 func TestForms(t *testing.T) {
-	d := open(t, func(o *Options) {
-		own(o)
-		o.Results = Results{
-			Form:  result.Form{Profile: result.Structured, Limit: 2000},
-			Tools: []ToolResults{{Match: "weather__w*", Form: result.Form{Profile: result.Raw}}},
-		}
-	})
+	d := openFor(t, session.Results{
+		Form:  result.Form{Profile: result.Structured, Limit: 2000},
+		Tools: []session.ToolResults{{Match: "weather__w*", Form: result.Form{Profile: result.Raw}}},
+	}, nil)
 	for tool, want := range map[string]string{
 		"weather__get":  `{"degrees":22}`,
 		"weather__warn": `{"content":[],"structuredContent":{"degrees":22},"isError":false}`,
@@ -100,21 +95,5 @@ func TestForms(t *testing.T) {
 		if err := json.Unmarshal([]byte(a.body), &got); err != nil || len(got.Messages) != 1 || got.Messages[0].Content != want {
 			t.Errorf("%s: got %s, want %s", tool, a.body, want)
 		}
-	}
-}
-
-func TestOutputSchemaIsChecked(t *testing.T) {
-	var o outputs
-	tool := &dragoman.Tool{OutputSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)}
-	if err := o.check(tool, json.RawMessage(`{"n":1}`)); err != nil {
-		t.Errorf("a result that fits: %v", err)
-	}
-	for range 2 { // the second time from what is kept
-		if err := o.check(tool, json.RawMessage(`{"n":"x"}`)); err == nil || !strings.Contains(err.Error(), "/n") {
-			t.Errorf("a result that does not fit: %v", err)
-		}
-	}
-	if err := o.check(&dragoman.Tool{}, json.RawMessage(`{}`)); err != nil {
-		t.Errorf("without a schema: %v", err)
 	}
 }

@@ -4,7 +4,9 @@
 //
 // A result is found again by the caller, the tool's digest and the arguments, so
 // no caller sees what another one was answered, and a tool whose definition
-// changed starts anew. Equal calls that run at the same time run once.
+// changed starts anew. Equal calls that run at the same time run once. A result
+// that asks is neither remembered nor shared, and what goes on with answers
+// passes by.
 package cache
 
 import (
@@ -78,24 +80,34 @@ func (t *toolset) Call(ctx context.Context, call dragoman.Call) (dragoman.Result
 		return t.Toolset.Call(ctx, call)
 	}
 	if r, ok := t.cache.results.Get(t.caller, key); ok && time.Now().Before(r.until) {
-		r.result.Meta = dragoman.Meta{Cached: true, Note: r.result.Meta.Note}
+		r.result.Info = dragoman.Info{Cached: true, Note: r.result.Info.Note}
+		r.result.Ran = dragoman.RanNot
 		return r.result, nil
 	}
-	f := t.join(ctx, key, call)
-	defer f.listen(call.Progress)()
-	select {
-	case <-f.done:
-		return f.result, f.err
-	case <-ctx.Done():
-		t.leave(key, f)
-		return dragoman.Result{}, context.Cause(ctx)
+	f, mine := t.join(ctx, key, call)
+	for told := 0; ; {
+		news := f.news(&told, call.Progress)
+		select {
+		case <-f.done:
+			switch {
+			case f.panicked != nil:
+				panic(f.panicked) // who made the call makes a result of it
+			case f.result.Asks != nil && !mine:
+				return t.Toolset.Call(ctx, call) // a question is for one call alone
+			}
+			return f.result, f.err
+		case <-news:
+		case <-ctx.Done():
+			t.leave(key, f)
+			return dragoman.Result{}, context.Cause(ctx)
+		}
 	}
 }
 
 // key names a call whose result may be remembered.
 func (c *Cache) key(call dragoman.Call) (string, bool) {
 	tool := call.Tool
-	if tool == nil || call.Method != "" || call.Problem != nil || tool.EffectiveClass() != dragoman.ReadOnly ||
+	if tool == nil || call.Answers != nil || call.Method != "" || call.Problem != nil || tool.Effect() != dragoman.ReadOnly ||
 		!glob.MatchAny(c.config.Tools, tool.Server+"__"+tool.Original) {
 		return "", false
 	}
@@ -103,7 +115,7 @@ func (c *Cache) key(call dragoman.Call) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	return fmt.Sprintf("%x %s", tool.Digest, arguments), true
+	return fmt.Sprintf("%x %s", tool.Pin, arguments), true
 }
 
 // canonical returns arguments with their members sorted and without space.
@@ -121,35 +133,39 @@ func canonical(arguments json.RawMessage) ([]byte, error) {
 
 // A flight is a call that is running, for everybody who wants its result.
 type flight struct {
-	done   chan struct{}
-	cancel context.CancelFunc
-	result dragoman.Result
-	err    error
+	done     chan struct{}
+	cancel   context.CancelFunc
+	result   dragoman.Result
+	err      error
+	panicked any
 
-	mu        sync.Mutex
-	waiting   int
-	listeners map[*func(dragoman.Progress)]bool
+	waiting int // for the result; under the cache's lock
+
+	mu      sync.Mutex
+	last    dragoman.Progress
+	reports int           // how many there were
+	changed chan struct{} // closed with the next one
 }
 
 // join returns the flight of a call, started now or before.
-func (t *toolset) join(ctx context.Context, key string, call dragoman.Call) *flight {
+func (t *toolset) join(ctx context.Context, key string, call dragoman.Call) (f *flight, mine bool) {
 	c := t.cache
 	id := t.caller + "\x00" + key
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if f := c.flights[id]; f != nil {
 		f.waiting++
-		return f
+		return f, false
 	}
 	// The first caller may leave while others wait.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	f := &flight{done: make(chan struct{}), cancel: cancel, waiting: 1}
+	f = &flight{done: make(chan struct{}), cancel: cancel, waiting: 1, changed: make(chan struct{})}
 	c.flights[id] = f
 	call.Progress = f.report
 	go func() {
 		defer cancel()
-		f.result, f.err = t.Toolset.Call(ctx, call)
-		if f.err == nil && f.result.Problem == nil && !f.result.Failed {
+		f.run(ctx, t.Toolset, call)
+		if f.panicked == nil && f.err == nil && f.result.Problem == nil && f.result.Asks == nil && !f.result.Failed {
 			size := int64(len(f.result.Content) + len(key))
 			c.results.Put(t.caller, key, remembered{f.result, time.Now().Add(c.config.TTL)}, size)
 		}
@@ -160,7 +176,14 @@ func (t *toolset) join(ctx context.Context, key string, call dragoman.Call) *fli
 		c.mu.Unlock()
 		close(f.done)
 	}()
-	return f
+	return f, true
+}
+
+// run makes the call. A panic is for each of those who wait, as if it had
+// happened to them.
+func (f *flight) run(ctx context.Context, inner dragoman.Toolset, call dragoman.Call) {
+	defer func() { f.panicked = recover() }()
+	f.result, f.err = inner.Call(ctx, call)
 }
 
 // leave lets a call end that nobody waits for any more.
@@ -176,29 +199,26 @@ func (t *toolset) leave(key string, f *flight) {
 	}
 }
 
-// listen tells somebody of the call's progress until the returned function is
-// called.
-func (f *flight) listen(to func(dragoman.Progress)) (stop func()) {
-	if to == nil {
-		return func() {}
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.listeners == nil {
-		f.listeners = map[*func(dragoman.Progress)]bool{}
-	}
-	f.listeners[&to] = true
-	return func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		delete(f.listeners, &to)
-	}
-}
-
+// report keeps what the call's server says of its progress.
 func (f *flight) report(p dragoman.Progress) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for to := range f.listeners {
-		(*to)(p)
+	f.last = p
+	f.reports++
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// news tells somebody who waits of progress that they were not told of, in their
+// own goroutine, so that one who is slow holds up nobody. The channel is closed
+// when there is more.
+func (f *flight) news(told *int, to func(dragoman.Progress)) <-chan struct{} {
+	f.mu.Lock()
+	last, fresh, changed := f.last, f.reports > *told, f.changed
+	*told = f.reports
+	f.mu.Unlock()
+	if fresh && to != nil {
+		to(last)
 	}
+	return changed
 }

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -18,7 +19,7 @@ type slow struct {
 	failed    bool
 }
 
-func (s *slow) Tools(context.Context) ([]dragoman.Tool, error) { return nil, nil }
+func (s *slow) List(context.Context) (*dragoman.List, error) { return &dragoman.List{}, nil }
 
 func (s *slow) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
 	n := s.runs.Add(1)
@@ -36,7 +37,7 @@ func (s *slow) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, e
 
 func call(name, arguments string, effect dragoman.Effect) dragoman.Call {
 	return dragoman.Call{
-		Tool:      &dragoman.Tool{Server: "s", Original: name, Effect: effect, Digest: dragoman.Digest([]byte(name), name)},
+		Tool:      &dragoman.Tool{Server: "s", Original: name, Declared: effect, Pin: dragoman.Pin("s", name, nil)},
 		Arguments: []byte(arguments),
 	}
 }
@@ -51,7 +52,7 @@ func TestRemembers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return string(r.Content), r.Meta.Cached
+			return string(r.Content), r.Info.Cached
 		}
 		for i, tc := range []struct {
 			caller string
@@ -99,7 +100,7 @@ func TestFailuresAreNotRemembered(t *testing.T) {
 		inner := &slow{failed: true}
 		toolset := New(Config{Tools: []string{"*"}}).For("a", inner)
 		for range 2 {
-			if r, _ := toolset.Call(t.Context(), call("x", `{}`, dragoman.ReadOnly)); r.Meta.Cached {
+			if r, _ := toolset.Call(t.Context(), call("x", `{}`, dragoman.ReadOnly)); r.Info.Cached {
 				t.Error("a failure was remembered")
 			}
 		}
@@ -148,6 +149,118 @@ func TestSingleFlight(t *testing.T) {
 		synctest.Wait()
 		if inner2.cancelled.Load() != 1 {
 			t.Error("a call that nobody waits for goes on")
+		}
+	})
+}
+
+// scripted is a toolset that runs a function.
+type scripted func(context.Context, dragoman.Call) (dragoman.Result, error)
+
+func (s scripted) List(context.Context) (*dragoman.List, error) { return &dragoman.List{}, nil }
+func (s scripted) Call(ctx context.Context, c dragoman.Call) (dragoman.Result, error) {
+	return s(ctx, c)
+}
+
+// A panic in the one call that several wait for is a panic of each of theirs,
+// which the loop makes results of; it does not end the process.
+func TestPanicOfAFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var runs atomic.Int32
+		toolset := New(Config{Tools: []string{"*"}}).For("a", scripted(func(context.Context, dragoman.Call) (dragoman.Result, error) {
+			runs.Add(1)
+			time.Sleep(time.Second)
+			panic("a bug")
+		}))
+		loop := &dragoman.Loop{Tools: toolset}
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				res, err := loop.Call(t.Context(), call("x", `{}`, dragoman.ReadOnly))
+				if err != nil || res.Problem == nil || res.Problem.Code != dragoman.CodeInternal {
+					t.Errorf("Call = %+v, %v", res, err)
+				}
+			})
+		}
+		wg.Wait()
+		if runs.Load() != 1 {
+			t.Errorf("%d runs", runs.Load())
+		}
+	})
+}
+
+// A question is for one call alone, and what goes on with answers passes by.
+func TestQuestionsAreNotShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var runs atomic.Int32
+		toolset := New(Config{Tools: []string{"*"}}).For("a", scripted(func(_ context.Context, c dragoman.Call) (dragoman.Result, error) {
+			n := runs.Add(1)
+			if c.Answers != nil {
+				return dragoman.Result{Content: []byte(`{}`)}, nil
+			}
+			time.Sleep(time.Second)
+			return dragoman.Result{Asks: &dragoman.Asks{State: []byte{byte(n)}, Questions: []dragoman.Question{{Key: "q"}}}}, nil
+		}))
+		states := make(chan string, 3)
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				res, err := toolset.Call(t.Context(), call("x", `{}`, dragoman.ReadOnly))
+				if err != nil || res.Asks == nil {
+					t.Errorf("Call = %+v, %v", res, err)
+					return
+				}
+				states <- string(res.Asks.State)
+			})
+		}
+		wg.Wait()
+		close(states)
+		seen := map[string]bool{}
+		for s := range states {
+			seen[s] = true
+		}
+		if len(seen) != 3 {
+			t.Errorf("three calls got %d questions of their own", len(seen))
+		}
+		goesOn := call("x", `{}`, dragoman.ReadOnly)
+		goesOn.Answers = &dragoman.Answers{}
+		before := runs.Load()
+		for i := range int32(2) {
+			if _, err := toolset.Call(t.Context(), goesOn); err != nil || runs.Load() != before+i+1 {
+				t.Errorf("continuation %d did not run: %d runs after %d, %v", i, runs.Load(), before, err)
+			}
+		}
+	})
+}
+
+// One who is slow to take progress holds up nobody else.
+func TestProgressOfAFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		toolset := New(Config{Tools: []string{"*"}}).For("a", scripted(func(_ context.Context, c dragoman.Call) (dragoman.Result, error) {
+			for i := range 10 {
+				time.Sleep(time.Second)
+				c.Progress(dragoman.Progress{Progress: float64(i)})
+			}
+			time.Sleep(time.Second)
+			return dragoman.Result{Content: []byte(`{}`)}, nil
+		}))
+		start := time.Now()
+		var quick atomic.Int32
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			slow := call("x", `{}`, dragoman.ReadOnly)
+			slow.Progress = func(dragoman.Progress) { time.Sleep(time.Hour) }
+			_, _ = toolset.Call(t.Context(), slow)
+		})
+		wg.Go(func() {
+			c := call("x", `{}`, dragoman.ReadOnly)
+			c.Progress = func(dragoman.Progress) { quick.Add(1) }
+			if _, err := toolset.Call(t.Context(), c); err != nil || time.Since(start) != 11*time.Second {
+				t.Errorf("the quick one ended with %v after %s", err, time.Since(start))
+			}
+		})
+		wg.Wait()
+		if quick.Load() != 10 {
+			t.Errorf("%d reports came", quick.Load())
 		}
 	})
 }

@@ -52,6 +52,25 @@ func NewKeys(keys ...string) *Keys {
 	return k
 }
 
+// CheckKey reports why a key must not be used: it can be guessed. A key has at
+// least 16 characters, of which at least 8 are different ones; 16 characters of
+// base64 are 96 bits.
+func CheckKey(key string) error {
+	different := map[rune]bool{}
+	for _, r := range key {
+		different[r] = true
+	}
+	switch {
+	case key == "":
+		return errors.New("an empty key would let everybody in")
+	case len(key) < 16:
+		return errors.New("a key with fewer than 16 characters can be guessed")
+	case len(different) < 8:
+		return errors.New("a key with fewer than 8 different characters can be guessed")
+	}
+	return nil
+}
+
 // Required reports whether requests need a key.
 func (k *Keys) Required() bool { return len(k.sums) > 0 }
 

@@ -29,3 +29,14 @@ func TestKeys(t *testing.T) {
 		t.Errorf("without keys: %v, %v", c, err)
 	}
 }
+
+func TestCheckKey(t *testing.T) {
+	for key, fine := range map[string]bool{
+		"": false, "a": false, "0123456789abcde": false, "aaaaaaaaaaaaaaaaaaaaaaaa": false, "abcabcabcabcabcabc": false,
+		"0123456789abcdef": true, "correct horse battery": true,
+	} {
+		if err := CheckKey(key); (err == nil) != fine {
+			t.Errorf("CheckKey(%q) = %v", key, err)
+		}
+	}
+}

@@ -57,10 +57,9 @@ type Catalog struct {
 	inner  dragoman.Toolset
 	config Config
 
-	mu    sync.Mutex
-	first *dragoman.Tool // with n, the identity of the list that was named
-	n     int
-	named []dragoman.Tool
+	mu      sync.Mutex
+	unnamed *dragoman.List // the list that was named
+	named   *dragoman.List
 }
 
 // New returns a Catalog of the tools of inner, whose Server and Original are
@@ -69,19 +68,26 @@ func New(inner dragoman.Toolset, config Config) *Catalog {
 	return &Catalog{inner: inner, config: config}
 }
 
-// Tools returns the tools of the inner toolset, named and sorted by server and
-// original name. While the inner list stays the same, so does the slice.
-func (c *Catalog) Tools(ctx context.Context) ([]dragoman.Tool, error) {
-	tools, err := c.inner.Tools(ctx)
-	if err != nil || len(tools) == 0 {
+// List returns the list of the inner toolset with its tools named and sorted by
+// server and original name. While the inner list stays the same, so does this
+// one, and while its tools do, so do these.
+func (c *Catalog) List(ctx context.Context) (*dragoman.List, error) {
+	list, err := c.inner.List(ctx)
+	if err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.first != &tools[0] || c.n != len(tools) {
-		c.named = Name(tools, c.config)
-		c.first, c.n = &tools[0], len(tools)
+	if c.unnamed == list {
+		return c.named, nil
 	}
+	named := *list
+	if c.unnamed != nil && c.unnamed.Tools == list.Tools {
+		named.Tools = c.named.Tools
+	} else {
+		named.Tools = dragoman.NewTools(Name(list.Tools.All(), c.config))
+	}
+	c.unnamed, c.named = list, &named
 	return c.named, nil
 }
 
@@ -94,7 +100,7 @@ func (c *Catalog) Call(ctx context.Context, call dragoman.Call) (dragoman.Result
 // whatever the strategy.
 func Pattern(t *dragoman.Tool) string { return t.Server + "__" + t.Original }
 
-// Name returns a copy of tools with public names and digests, sorted by server
+// Name returns a copy of tools with public names, sorted by server
 // and original name. A second tool of the same name on the same server is
 // quarantined: nobody could call it.
 func Name(tools []dragoman.Tool, config Config) []dragoman.Tool {
@@ -138,7 +144,6 @@ func Name(tools []dragoman.Tool, config Config) []dragoman.Tool {
 		if count[t.Name] > 1 && (altered[i] || plain[t.Name] > 1) || Reserved[t.Name] {
 			t.Name = hashed(t.Name, t, 0)
 		}
-		t.Digest = dragoman.Digest(t.Definition, t.Name)
 	}
 	return named
 }

@@ -88,21 +88,25 @@ func TestNamesAreStable(t *testing.T) {
 	}
 }
 
-type fixed []dragoman.Tool
+type fixed struct{ list *dragoman.List }
 
-func (f fixed) Tools(context.Context) ([]dragoman.Tool, error) { return f, nil }
-func (f fixed) Call(_ context.Context, c dragoman.Call) (dragoman.Result, error) {
+func (f *fixed) List(context.Context) (*dragoman.List, error) { return f.list, nil }
+func (f *fixed) Call(_ context.Context, c dragoman.Call) (dragoman.Result, error) {
 	return dragoman.Result{Content: []byte(fmt.Sprintf("%q", c.Tool.Original))}, nil
 }
 
 func TestCatalogKeepsItsList(t *testing.T) {
-	c := New(fixed{tool("a", "x"), tool("a", "y")}, Config{})
-	first, _ := c.Tools(t.Context())
-	again, _ := c.Tools(t.Context())
-	if &first[0] != &again[0] {
+	inner := &fixed{&dragoman.List{Tools: dragoman.NewTools([]dragoman.Tool{tool("a", "x"), tool("a", "y")})}}
+	c := New(inner, Config{})
+	first, _ := c.List(t.Context())
+	if again, _ := c.List(t.Context()); first != again {
 		t.Error("an unchanged list was named anew")
 	}
-	res, _ := c.Call(t.Context(), dragoman.Call{Tool: &first[1]})
+	inner.list = &dragoman.List{Tools: inner.list.Tools, Servers: []dragoman.Server{{Label: "a"}}}
+	if again, _ := c.List(t.Context()); first == again || first.Tools != again.Tools || len(again.Servers) != 1 {
+		t.Error("a list with other servers is not another one with the same tools")
+	}
+	res, _ := c.Call(t.Context(), dragoman.Call{Tool: first.Tools.Find("y")})
 	if string(res.Content) != `"y"` {
 		t.Errorf("called %s", res.Content)
 	}

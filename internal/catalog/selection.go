@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/dragoman-mcp/dragoman"
 )
@@ -27,30 +28,48 @@ func Select(inner dragoman.Toolset, s Selection) dragoman.Toolset {
 	if len(s) == 0 {
 		return inner
 	}
-	return &selected{inner, s}
+	return &selected{Toolset: inner, selection: s}
 }
 
 type selected struct {
 	dragoman.Toolset
 	selection Selection
+
+	mu     sync.Mutex
+	whole  *dragoman.List // the list that was chosen from
+	chosen *dragoman.List
 }
 
-func (s *selected) Tools(ctx context.Context) ([]dragoman.Tool, error) {
-	tools, err := s.Toolset.Tools(ctx)
+func (s *selected) List(ctx context.Context) (*dragoman.List, error) {
+	list, err := s.Toolset.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var chosen []dragoman.Tool
-	for i := range tools {
-		if slices.ContainsFunc(s.selection, func(c Choice) bool { return c.chooses(&tools[i]) }) {
-			chosen = append(chosen, tools[i])
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.whole == list {
+		return s.chosen, nil
+	}
+	chosen := *list
+	chosen.Tools = dragoman.NewTools(s.choose(list.Tools.All()))
+	if s.chosen != nil && chosen.Tools.Equal(s.chosen.Tools) {
+		chosen.Tools = s.chosen.Tools
+	}
+	s.whole, s.chosen = list, &chosen
+	return s.chosen, nil
+}
+
+func (s *selected) choose(all []dragoman.Tool) (chosen []dragoman.Tool) {
+	for i := range all {
+		if slices.ContainsFunc(s.selection, func(c Choice) bool { return c.chooses(&all[i]) }) {
+			chosen = append(chosen, all[i])
 		}
 	}
-	return chosen, nil
+	return chosen
 }
 
 func (c Choice) chooses(t *dragoman.Tool) bool {
-	if c.ReadOnly && t.EffectiveClass() != dragoman.ReadOnly && (t.Hints.ReadOnly == nil || !*t.Hints.ReadOnly) {
+	if c.ReadOnly && t.Effect() != dragoman.ReadOnly && (t.Hints.ReadOnly == nil || !*t.Hints.ReadOnly) {
 		return false
 	}
 	return c.Server == t.Server && (c.Tools == nil || slices.Contains(c.Tools, t.Original))

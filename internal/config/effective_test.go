@@ -23,6 +23,7 @@ dialects: []
 mcpServers: {}
 names:
   strategy: label
+wait_for_servers: 15s
 loop:
   rounds: 16
   calls: 64
@@ -37,6 +38,10 @@ results:
     off: false
     text: ""
   max_message: 16MiB
+memory:
+  restore: true
+  bytes: 64MiB
+  ttl: 1h
 cache:
   tools: []
   ttl: 1m
@@ -57,7 +62,7 @@ log:
 func TestEffectiveHidesSecrets(t *testing.T) {
 	f := parse(t, `
 listen: 127.0.0.1:${PORT}
-auth: {api_keys: [canary-canary-canary]}
+auth: {api_keys: ["canary-canary-0123"]}
 models:
   - base_url: ${CANARY_URL}
     api_key: canary
@@ -91,6 +96,7 @@ models:
       X-Anything: "***"
       X-Filled: "***"
     timeout: 10m
+    idle_timeout: 5m
 dialects: []
 mcpServers:
   a:

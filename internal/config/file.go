@@ -9,9 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dragoman-mcp/dragoman/internal/api"
 	"github.com/dragoman-mcp/dragoman/internal/cache"
+	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
+	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/result"
 )
@@ -29,11 +30,14 @@ type File struct {
 	MCPServers map[string]servers.Config `yaml:"mcpServers" keys:"label" doc:"MCP servers by their labels, as other clients have them. Without any, the built-in demo server runs."`
 	Names      Names                     `yaml:"names" doc:"What tools are called."`
 
-	Loop    Loop         `yaml:"loop" doc:"Limits of one conversation."`
-	Results api.Results  `yaml:"results" doc:"How results of tools look to a model."`
-	Cache   cache.Config `yaml:"cache" doc:"Which results are remembered; none by default."`
-	HTTP    HTTP         `yaml:"http" doc:"Limits of the gateway's HTTP server."`
-	Log     Log          `yaml:"log" doc:"What the gateway writes to standard error."`
+	WaitForServers time.Duration `yaml:"wait_for_servers" doc:"Longest time that a request waits for servers that are still starting. What is not there by then is left out and named; a server that the request names is an error."`
+
+	Loop    Loop            `yaml:"loop" doc:"Limits of one conversation."`
+	Results session.Results `yaml:"results" doc:"How results of tools look to a model."`
+	Memory  Memory          `yaml:"memory" doc:"What is remembered of conversations that clients do not see whole."`
+	Cache   cache.Config    `yaml:"cache" doc:"Which results are remembered; none by default."`
+	HTTP    HTTP            `yaml:"http" doc:"Limits of the gateway's HTTP server."`
+	Log     Log             `yaml:"log" doc:"What the gateway writes to standard error."`
 
 	// Path is the file that this was read from; empty for none.
 	Path string
@@ -64,6 +68,13 @@ type Loop struct {
 	CallTimeout time.Duration `yaml:"call_timeout" doc:"Time that one call may take; a server's own timeout may be shorter."`
 }
 
+// Memory says what is remembered of conversations; see package openai/memory.
+type Memory struct {
+	Restore bool          `yaml:"restore" doc:"Whether what tools said is put back into the history when a client returns. Without it, a message that calls tools of ours and of the client's cannot be continued."`
+	Bytes   int64         `yaml:"bytes" unit:"bytes" doc:"Total size of what is remembered."`
+	TTL     time.Duration `yaml:"ttl" doc:"Time after its last use that something is remembered."`
+}
+
 // HTTP limits the gateway's server.
 type HTTP struct {
 	MaxBody       int64         `yaml:"max_body" unit:"bytes" min:"1024" doc:"Largest request body."`
@@ -88,8 +99,10 @@ func Default() *File {
 func (f *File) SetDefaults() {
 	f.Listen = "127.0.0.1:8787"
 	f.Names.Strategy = "label"
+	f.WaitForServers = session.DefaultWait
 	f.Loop = Loop{Rounds: 16, Calls: 64, Parallel: 8, Bytes: 64 << 20, Timeout: 10 * time.Minute, CallTimeout: 2 * time.Minute}
-	f.Results = api.Results{Form: result.Form{Limit: result.DefaultLimit}, MaxMessage: 16 << 20}
+	f.Results = session.Results{Form: result.Form{Limit: result.DefaultLimit}, MaxMessage: 16 << 20}
+	f.Memory = Memory{Restore: true, Bytes: 64 << 20, TTL: time.Hour}
 	f.Cache = cache.Config{TTL: time.Minute, Bytes: 64 << 20}
 	f.HTTP = HTTP{MaxBody: 32 << 20, HeaderTimeout: 10 * time.Second, DrainTimeout: 30 * time.Second}
 	f.Log = Log{Level: "info", Format: "text"}
@@ -139,18 +152,11 @@ func isOrigin(text string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && text == u.Scheme+"://"+u.Host
 }
 
-// minAPIKey is the length of the shortest key: 16 characters of base64 are 96
-// bits.
-const minAPIKey = 16
-
 // Validate reports keys that are too easy to guess.
 func (a *Auth) Validate() error {
 	for _, key := range a.APIKeys {
-		switch {
-		case key == "":
-			return &keyError{"api_keys", "an empty key would let everybody in"}
-		case len(key) < minAPIKey:
-			return &keyError{"api_keys", "a key with fewer than 16 characters can be guessed"}
+		if err := caller.CheckKey(key); err != nil {
+			return &keyError{"api_keys", err.Error()}
 		}
 	}
 	return nil

@@ -12,10 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/dragoman-mcp/dragoman/internal/api"
 	"github.com/dragoman-mcp/dragoman/internal/cache"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
+	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/result"
 )
@@ -58,10 +58,11 @@ x-common: &common
   headers: {X-Team: "7", Authorization: "Bearer ${env:TOKEN}"}
 models:
   - match: "gpt-*"
-    base_url: https://api.example.com/v1
+    base_url: https://session.example.com/v1
     api_key: ${KEY}
     dialect: openai
     timeout: 5m
+    idle_timeout: 90s
   - base_url: "http://localhost:11434/v1"
     name: qwen3
     headers: {X-Number: 7}
@@ -81,8 +82,10 @@ mcpServers:
     transport: sse
   off: {command: "${UNSET}", args: ["${UNSET}"], max_in_flight: "${UNSET}", timeout: "${UNSET}", disabled: true}
 names: {strategy: host}
+wait_for_servers: 8s
 loop: {rounds: 3, calls: 4, parallel: 5, bytes: 1.txt, timeout: 6s, call_timeout: 7s}
 results: {limit: 1000, max_message: 1MiB}
+memory: {restore: false, bytes: 2MiB, ttl: 3m}
 cache: {tools: ["files__read_*"], ttl: 30s, bytes: 1MiB}
 http:
   max_body: 65536
@@ -97,8 +100,8 @@ log: {level: debug, format: json}
 		AllowedOrigins: []string{"https://app.example.com", "http://localhost:3000"},
 		Auth:           config.Auth{APIKeys: []string{"0123456789abcdef: {x}"}},
 		Models: []upstream.Model{
-			{Match: "gpt-*", BaseURL: "https://api.example.com/v1", APIKey: "0123456789abcdef: {x}", Dialect: "openai", Timeout: 5 * time.Minute},
-			{Match: "*", BaseURL: "http://localhost:11434/v1", Name: "qwen3", Headers: map[string]string{"X-Number": "7"}, Timeout: 10 * time.Minute},
+			{Match: "gpt-*", BaseURL: "https://session.example.com/v1", APIKey: "0123456789abcdef: {x}", Dialect: "openai", Timeout: 5 * time.Minute, Idle: 90 * time.Second},
+			{Match: "*", BaseURL: "http://localhost:11434/v1", Name: "qwen3", Headers: map[string]string{"X-Number": "7"}, Timeout: 10 * time.Minute, Idle: 5 * time.Minute},
 		},
 		MCPServers: map[string]servers.Config{
 			"files": {
@@ -117,12 +120,14 @@ log: {level: debug, format: json}
 				Timeout: 2 * time.Minute, StartupTimeout: 30 * time.Second, MaxInFlight: 16,
 			},
 		},
-		Names:   config.Names{Strategy: "host"},
-		Loop:    config.Loop{Rounds: 3, Calls: 4, Parallel: 5, Bytes: 8192, Timeout: 6 * time.Second, CallTimeout: 7 * time.Second},
-		Results: api.Results{Form: result.Form{Limit: 1000}, MaxMessage: 1 << 20},
-		Cache:   cache.Config{Tools: []string{"files__read_*"}, TTL: 30 * time.Second, Bytes: 1 << 20},
-		HTTP:    config.HTTP{MaxBody: 65536, HeaderTimeout: time.Second, DrainTimeout: 2 * time.Minute},
-		Log:     config.Log{Level: "debug", Format: "json"},
+		Names:          config.Names{Strategy: "host"},
+		WaitForServers: 8 * time.Second,
+		Loop:           config.Loop{Rounds: 3, Calls: 4, Parallel: 5, Bytes: 8192, Timeout: 6 * time.Second, CallTimeout: 7 * time.Second},
+		Results:        session.Results{Form: result.Form{Limit: 1000}, MaxMessage: 1 << 20},
+		Memory:         config.Memory{Bytes: 2 << 20, TTL: 3 * time.Minute},
+		Cache:          cache.Config{Tools: []string{"files__read_*"}, TTL: 30 * time.Second, Bytes: 1 << 20},
+		HTTP:           config.HTTP{MaxBody: 65536, HeaderTimeout: time.Second, DrainTimeout: 2 * time.Minute},
+		Log:            config.Log{Level: "debug", Format: "json"},
 	}
 	if diff := cmp.Diff(want, f, ignoreRead); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -3,12 +3,11 @@ package gateway
 import (
 	"net"
 	"net/http"
-	"net/netip"
-	"net/url"
-	"slices"
-	"strconv"
 	"strings"
+	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/origin"
+	"github.com/dragoman-mcp/dragoman/internal/pace"
 	"github.com/dragoman-mcp/dragoman/openai"
 )
 
@@ -16,16 +15,27 @@ import (
 // hold on every route.
 func (g *Gateway) Handler() http.Handler {
 	open := http.NewServeMux() // for load balancers, which have no key
-	open.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok") })
+	open.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
+		pace.Refuse(w, r)
+		plain(w, http.StatusOK, "ok")
+	})
 	open.HandleFunc("GET /readyz", g.readyz)
 
-	guarded := http.NewServeMux()
-	guarded.Handle("/v1/", g.api)
-	guarded.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		g.refuse(w, r, http.StatusNotFound, "not_found", "There is nothing at "+r.URL.Path+". The API begins at /v1.")
+	open.HandleFunc("/", g.guarded)
+	return paced(g.checked(open))
+}
+
+// clientIdle is how long a client may take to send, or to take, the next part of
+// what it is about.
+const clientIdle = time.Minute
+
+// paced bounds what clients can hold up: bodies that come slowly, whoever they
+// are for, and answers that nobody takes.
+func paced(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		pace.Request(w, r, clientIdle)
+		next.ServeHTTP(pace.Response(w, clientIdle), r)
 	})
-	open.Handle("/", g.authenticated(guarded))
-	return g.checkHost(g.checkOrigin(open))
 }
 
 func plain(w http.ResponseWriter, status int, text string) {
@@ -35,16 +45,21 @@ func plain(w http.ResponseWriter, status int, text string) {
 }
 
 // readyz says whether requests should be sent here: the servers have been given
-// their time, and we are not about to stop.
-func (g *Gateway) readyz(w http.ResponseWriter, _ *http.Request) {
+// their time, and we are not about to stop. A line each says what a server is
+// doing.
+func (g *Gateway) readyz(w http.ResponseWriter, r *http.Request) {
+	pace.Refuse(w, r)
+	status, text := http.StatusOK, "ready"
 	switch {
 	case g.draining.Load():
-		plain(w, http.StatusServiceUnavailable, "draining")
+		status, text = http.StatusServiceUnavailable, "draining"
 	case !g.servers.Ready():
-		plain(w, http.StatusServiceUnavailable, "starting")
-	default:
-		plain(w, http.StatusOK, "ready")
+		status, text = http.StatusServiceUnavailable, "starting"
 	}
+	for _, s := range g.Servers() {
+		text += "\n" + s.Label + ": " + string(s.State)
+	}
+	plain(w, status, text)
 }
 
 // refuse answers with an error in the form of the API, and logs it.
@@ -56,107 +71,60 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, status int, cod
 	case http.StatusForbidden:
 		kind = openai.TypePermission
 	}
+	pace.Refuse(w, r)
 	id := openai.NewRequestID()
 	g.log.Warn("request refused", "request", id, "path", r.URL.Path, "status", status, "code", code, "from", r.RemoteAddr)
 	(&openai.Error{Status: status, Type: kind, Code: code, Message: message, ID: id}).Write(w)
 }
 
-// authenticated lets only callers with a key pass, where keys are configured.
-func (g *Gateway) authenticated(next http.Handler) http.Handler {
-	if !g.keys.Required() {
-		return next
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, err := g.keys.Recognise(r); err != nil {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			g.refuse(w, r, http.StatusUnauthorized, "invalid_api_key",
-				"This gateway needs an API key: send it as \"Authorization: Bearer …\". What came was: "+err.Error()+".")
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// checkHost refuses requests for a host that is not ours. A web page can make
-// its own name point to this machine (DNS rebinding), and its requests then
-// count as same-origin; but it can not make a browser send another Host.
-func (g *Gateway) checkHost(next http.Handler) http.Handler {
-	listen, _, _ := net.SplitHostPort(g.file.Listen)
-	allowed := append([]string{"localhost"}, g.file.AllowedHosts...)
-	if listen != "" {
-		allowed = append(allowed, listen)
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host := hostname(r.Host)
-		ok := slices.ContainsFunc(allowed, func(a string) bool { return strings.EqualFold(a, host) }) ||
-			strings.HasSuffix(strings.ToLower(host), ".localhost")
-		if ip, err := netip.ParseAddr(host); err == nil {
-			// An address is no name that could be bound anew.
-			ok = ok || ip.IsLoopback() || isLocal(r, ip)
-		}
-		if !ok {
-			g.refuse(w, r, http.StatusForbidden, "host_not_allowed",
-				"Requests for the host "+clip(host)+" are not served here. Add it to allowed_hosts in the configuration if it is ours.")
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-func hostname(hostport string) string {
-	host, port, err := net.SplitHostPort(hostport)
+// guarded finds out who asks, once, and hands the request to its door.
+func (g *Gateway) guarded(w http.ResponseWriter, r *http.Request) {
+	who, err := g.keys.Recognise(r)
 	if err != nil {
-		return strings.Trim(hostport, "[]")
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		g.refuse(w, r, http.StatusUnauthorized, "invalid_api_key",
+			"This gateway needs an API key: send it as \"Authorization: Bearer …\". What came was: "+err.Error()+".")
+		return
 	}
-	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return "" // such as localhost:80@example.com, which is no host at all
+	if strings.HasPrefix(r.URL.Path, "/v1/") {
+		g.api.Serve(w, r, who)
+		return
 	}
-	return host
+	g.refuse(w, r, http.StatusNotFound, "not_found", "There is nothing at "+r.URL.Path+". The API begins at /v1.")
 }
 
-// isLocal reports whether the request came in at the address ip.
-func isLocal(r *http.Request, ip netip.Addr) bool {
-	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	if !ok {
-		return false
+// ours returns the hosts and origins that are served.
+func (g *Gateway) ours() *origin.Guard {
+	guard := &origin.Guard{
+		Hosts: g.file.AllowedHosts, Arrival: true, Origins: g.file.AllowedOrigins,
+		Methods: "GET, POST, DELETE", Expose: "X-Request-Id, X-Dragoman-Tools",
 	}
-	at, err := netip.ParseAddrPort(local.String())
-	return err == nil && at.Addr().Unmap() == ip.Unmap()
+	if listen, _, _ := net.SplitHostPort(g.file.Listen); listen != "" {
+		guard.Hosts = append([]string{listen}, guard.Hosts...)
+	}
+	return guard
 }
 
-// checkOrigin refuses requests that a browser makes for a web page of another
-// origin, unless the configuration allows the origin; then it answers as CORS
-// asks (Fetch standard, "CORS protocol").
-func (g *Gateway) checkOrigin(next http.Handler) http.Handler {
+// checked refuses requests for a host that is not ours, and those that a browser
+// makes for a web page of another origin.
+func (g *Gateway) checked(next http.Handler) http.Handler {
+	ours := g.ours()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		origin := r.Header.Get("Origin")
-		if origin == "" || sameOrigin(origin, r) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		if !slices.Contains(g.file.AllowedOrigins, origin) {
+		switch {
+		case !ours.Host(r):
+			g.refuse(w, r, http.StatusForbidden, "host_not_allowed",
+				"Requests for the host "+clip(origin.Hostname(r.Host))+" are not served here. Add it to allowed_hosts in the configuration if it is ours.")
+		case ours.Listed(r):
+			if !ours.Share(w, r) {
+				next.ServeHTTP(w, r)
+			}
+		case !origin.Own(r):
 			g.refuse(w, r, http.StatusForbidden, "origin_not_allowed",
-				"Web pages of "+clip(origin)+" may not call this gateway. Add it to allowed_origins in the configuration if they may.")
-			return
+				"Web pages of "+clip(r.Header.Get("Origin"))+" may not call this gateway. Add it to allowed_origins in the configuration if they may.")
+		default:
+			next.ServeHTTP(w, r)
 		}
-		h := w.Header()
-		h.Set("Access-Control-Allow-Origin", origin)
-		h.Add("Vary", "Origin")
-		h.Set("Access-Control-Expose-Headers", "X-Request-Id, X-Dragoman-Tools")
-		if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
-			h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
-			h.Set("Access-Control-Allow-Headers", r.Header.Get("Access-Control-Request-Headers"))
-			h.Set("Access-Control-Max-Age", "600")
-			w.WriteHeader(http.StatusNoContent)
-			return
-		}
-		next.ServeHTTP(w, r)
 	})
-}
-
-func sameOrigin(origin string, r *http.Request) bool {
-	u, err := url.Parse(origin)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && strings.EqualFold(u.Host, r.Host)
 }
 
 func clip(s string) string {

@@ -2,12 +2,14 @@ package gateway
 
 import (
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
 )
@@ -196,5 +198,45 @@ func TestUnknownRoutes(t *testing.T) {
 	}
 	if w := ask(g, "POST", "localhost", "/healthz", nil); w.Code != http.StatusNotFound {
 		t.Errorf("POST /healthz: %d", w.Code)
+	}
+}
+
+// A body that nobody may send, or that comes byte by byte, does not hold its
+// connection.
+func TestBodiesOfNobody(t *testing.T) {
+	g := build(t, func(f *config.File) { f.Auth.APIKeys = []string{"0123456789abcdef0123"} })
+	if err := g.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(g.Handler())
+	defer server.Close()
+	for _, head := range []string{
+		"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost",
+		"POST /v1/chat/completions HTTP/1.1\r\nHost: evil.example",
+		"GET /healthz HTTP/1.1\r\nHost: localhost",
+		"GET /readyz HTTP/1.1\r\nHost: localhost",
+	} {
+		conn, err := net.Dial("tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if _, err := conn.Write([]byte(head + "\r\nContent-Length: 100000\r\n\r\n{")); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(conn) // until the gateway closes
+		if took := time.Since(began); err != nil || took > 5*time.Second || !strings.HasPrefix(string(answer), "HTTP/1.1 ") {
+			t.Errorf("%s: held for %s, %v: %s", head, took, err, answer)
+		}
+		conn.Close()
+	}
+}
+
+func TestWeakKeyInTheEnvironment(t *testing.T) {
+	for _, key := range []string{"x", "aaaaaaaaaaaaaaaaaaaa"} {
+		_, err := New(config.Default(), Options{Lookup: func(name string) (string, bool) { return key, name == "DRAGOMAN_API_KEY" }})
+		if err == nil || !strings.Contains(err.Error(), "DRAGOMAN_API_KEY") || strings.Contains(err.Error(), key+" ") {
+			t.Errorf("%q: %v", key, err)
+		}
 	}
 }

@@ -5,6 +5,7 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -19,10 +20,11 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/demo"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
+	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/mcp"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/rehearsal"
-	"github.com/dragoman-mcp/dragoman/result"
 )
 
 // DemoLabel is the label of the built-in demo server, which runs only when
@@ -37,6 +39,8 @@ type Options struct {
 	Log *slog.Logger
 	// Version is our version.
 	Version string
+	// Can is what callers of this process can be asked, by whichever door.
+	Can dragoman.Kind
 }
 
 // Gateway is everything, wired. Make it with [New].
@@ -49,11 +53,18 @@ type Gateway struct {
 	demo      *demo.Demo
 	servers   *servers.Set
 	catalog   *catalog.Catalog
-	cache     *cache.Cache
-	shelf     result.Shelf
+	sessions  *session.Opener
 	labels    map[string]bool
 	api       *api.API
 	draining  atomic.Bool
+}
+
+// remembered is what conversations are kept in; nil where they are not.
+func remembered(m config.Memory) memory.Store {
+	if !m.Restore {
+		return nil
+	}
+	return &memory.Memory{Bytes: m.Bytes, TTL: m.TTL}
 }
 
 // New builds a gateway and starts its MCP servers, without waiting for them.
@@ -64,8 +75,13 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	g := &Gateway{file: file, log: o.Log, labels: map[string]bool{}, cache: cache.New(file.Cache)}
+	g := &Gateway{file: file, log: o.Log, labels: map[string]bool{}}
 	key, _ := o.Lookup("DRAGOMAN_API_KEY")
+	if key != "" {
+		if err := caller.CheckKey(key); err != nil {
+			return nil, fmt.Errorf("DRAGOMAN_API_KEY: %w; openssl rand -base64 32 makes a good one", err)
+		}
+	}
 	g.keys = caller.NewKeys(append(file.Auth.APIKeys, key)...)
 	var err error
 	if g.dialects, err = file.Table(); err != nil {
@@ -76,18 +92,26 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		return nil, err
 	}
 	g.startServers(o)
-	g.api = api.New(api.Options{
+	g.sessions = session.New(session.Options{
+		Tools:     g.catalog,
+		Settle:    func(ctx context.Context, labels []string) { _ = g.servers.Settle(ctx, labels...) },
+		Wait:      file.WaitForServers,
+		Servers:   g.labels,
+		Cache:     cache.New(file.Cache),
 		Upstreams: g.upstreams,
-		Tools:     g.For,
-		Caller:    g.caller,
+		Dialects:  g.dialects,
+		Results:   file.Results,
 		Loop: dragoman.Loop{
 			Rounds: file.Loop.Rounds, Calls: file.Loop.Calls, Parallel: file.Loop.Parallel, Bytes: file.Loop.Bytes,
-			Timeout: file.Loop.Timeout, CallTimeout: file.Loop.CallTimeout,
+			Timeout: file.Loop.Timeout,
 		},
-		Dialect:           g.dialectOf,
-		Dialects:          g.dialects,
-		Results:           file.Results,
-		Shelf:             &g.shelf,
+		Log: o.Log,
+	})
+	g.api = api.New(api.Options{
+		Sessions:          g.sessions,
+		Upstreams:         g.upstreams,
+		Memory:            remembered(file.Memory),
+		MaxMessage:        file.Results.MaxMessage,
 		MaxBody:           file.HTTP.MaxBody,
 		ClientCredentials: !g.keys.Required(),
 		Log:               o.Log,
@@ -98,7 +122,8 @@ func New(file *config.File, o Options) (*Gateway, error) {
 // startServers starts the configured servers; the demo where there are none.
 func (g *Gateway) startServers(o Options) {
 	so := servers.Options{
-		Name: "dragoman", Version: o.Version, Logger: o.Log, MaxMessage: g.file.Results.MaxMessage,
+		Name: "dragoman", Version: o.Version, Logger: o.Log, MaxMessage: g.file.Results.MaxMessage, Can: o.Can,
+		CallTimeout: g.file.Loop.CallTimeout,
 	}
 	if len(g.file.MCPServers) == 0 {
 		g.demo = demo.New(demo.Options{Version: o.Version})
@@ -129,51 +154,30 @@ func (g *Gateway) connectDemo(ctx context.Context) mcp.Transport {
 	return &mcp.Pipe{Reader: r, Writer: w}
 }
 
-// dialectOf returns the dialect that an upstream speaks.
-func (g *Gateway) dialectOf(up *upstream.Upstream) *dialect.Dialect {
-	name := up.Dialect
-	if name == "" && up.Rehearsal {
-		name = "openai" // what the rehearsal model checks
-	}
-	if name != "" {
-		if d, err := g.dialects.For(name); err == nil {
-			return d
-		}
-	}
-	return g.dialects.ForHost(up.BaseURL.String())
+// Open opens a session, as each door does for its requests.
+func (g *Gateway) Open(ctx context.Context, who caller.Caller, want session.Want) (*session.Session, error) {
+	return g.sessions.Open(ctx, who, want)
 }
 
-// caller returns who makes a request that has passed the front.
-func (g *Gateway) caller(r *http.Request) caller.Caller {
-	who, _ := g.keys.Recognise(r)
-	return who
+// Servers returns the states of the MCP servers.
+func (g *Gateway) Servers() []dragoman.Server {
+	list, err := g.servers.List(context.Background())
+	if err != nil {
+		return nil
+	}
+	return list.Servers
 }
-
-// Servers returns the MCP servers.
-func (g *Gateway) Servers() *servers.Set { return g.servers }
 
 // Upstreams returns the model APIs.
 func (g *Gateway) Upstreams() *upstream.Set { return g.upstreams }
 
-// Dialects returns all dialects.
-func (g *Gateway) Dialects() *dialect.Table { return g.dialects }
-
-// Dialect returns the dialect that requests for a model are made in.
-func (g *Gateway) Dialect(model string) (*dialect.Dialect, error) {
-	up, err := g.upstreams.For(model)
-	if err != nil {
-		return nil, err
-	}
-	return g.dialectOf(up), nil
-}
-
 // Chat answers a chat request of a person at this machine.
-func (g *Gateway) Chat(w http.ResponseWriter, r *http.Request, observe func(dragoman.Event)) {
-	g.api.Chat(w, r, caller.Local, observe)
+func (g *Gateway) Chat(w http.ResponseWriter, r *http.Request, hooks api.Hooks) {
+	g.api.Chat(w, r, caller.Local, hooks)
 }
 
 // Wait waits until each server has listed its tools or failed once, or ctx ends.
-func (g *Gateway) Wait(ctx context.Context) error { return g.servers.Wait(ctx) }
+func (g *Gateway) Wait(ctx context.Context) error { return g.servers.Settle(ctx) }
 
 // Close ends the servers and everything else.
 func (g *Gateway) Close() {

@@ -22,6 +22,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
+	"github.com/dragoman-mcp/dragoman/internal/session"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -114,7 +115,7 @@ func TestDrainFinishesStreams(t *testing.T) {
 	eventually(t, "the end to begin", g.draining.Load)
 	w := httptest.NewRecorder()
 	g.Handler().ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/readyz", nil))
-	if w.Code != http.StatusServiceUnavailable || w.Body.String() != "draining\n" {
+	if w.Code != http.StatusServiceUnavailable || !strings.HasPrefix(w.Body.String(), "draining\n") {
 		t.Errorf("readyz: %d %q", w.Code, w.Body)
 	}
 	rest, err := io.ReadAll(r)
@@ -200,12 +201,12 @@ func TestReady(t *testing.T) {
 	}
 	start := time.Now()
 	g := build(t, func(f *config.File) { f.MCPServers = map[string]servers.Config{"hangs": {URL: hanging}} })
-	if code, text := readyz(g); time.Since(start) < 400*time.Millisecond && (code != 503 || text != "starting\n") {
+	if code, text := readyz(g); time.Since(start) < 400*time.Millisecond && (code != 503 || text != "starting\nhangs: starting\n") {
 		t.Errorf("at first: %d %q", code, text)
 	}
 	eventually(t, "readiness", func() bool {
 		code, text := readyz(g)
-		return code == 200 && text == "ready\n"
+		return code == 200 && text == "ready\nhangs: starting\n"
 	})
 	if took := time.Since(start); took < 500*time.Millisecond {
 		t.Errorf("ready after %s", took)
@@ -242,22 +243,22 @@ func TestNames(t *testing.T) {
 			if err := g.Wait(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			stack, err := g.For(caller.Local, tt.selection)
+			open, err := g.Open(t.Context(), caller.Local, session.Want{Servers: tt.selection})
 			if err != nil {
 				t.Fatal(err)
 			}
-			tools, err := stack.Tools(t.Context())
+			list, err := open.Tools.List(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
 			var names []string
-			for _, tool := range tools {
+			for _, tool := range list.Tools.All() {
 				names = append(names, tool.Name)
 			}
 			if diff := cmp.Diff(tt.want, names); diff != "" {
 				t.Errorf("names (-want +got):\n%s", diff)
 			}
-			if _, err := g.For(caller.Local, catalog.Selection{{Server: "nobody"}}); err == nil {
+			if _, err := g.Open(t.Context(), caller.Local, session.Want{Servers: catalog.Selection{{Server: "nobody"}}}); err == nil {
 				t.Error("a server that nobody configured can be selected")
 			}
 		})
@@ -269,16 +270,16 @@ func TestDemoWithoutServers(t *testing.T) {
 	if err := g.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	stack, err := g.For(caller.Local, nil)
+	open, err := g.Open(t.Context(), caller.Local, session.Want{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tools, err := stack.Tools(t.Context())
+	list, err := open.Tools.List(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, tool := range tools {
+	for _, tool := range list.Tools.All() {
 		names = append(names, tool.Name)
 	}
 	if !slices.Contains(names, "get_weather") {

@@ -14,21 +14,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/dragoman-mcp/dragoman"
 )
 
 // A Digest is a SHA-256 digest.
 type Digest [sha256.Size]byte
 
-// Of returns the pin of a tool: of the server's label, of the name by which the
-// server knows the tool, and of its entry in tools/list, byte for byte. The name
-// under which models see the tool is not part of it, since that changes when
-// other servers come and go.
+// Of returns the pin of a tool, as [dragoman.Pin] makes it: of the server's label,
+// of the name by which the server knows the tool, and of its entry in tools/list,
+// byte for byte.
 func Of(server, original string, definition []byte) Digest {
-	h := sha256.New()
-	// Lengths in front keep one part from running into the next.
-	fmt.Fprintf(h, "%d:%s%d:%s%d:", len(server), server, len(original), original, len(definition))
-	h.Write(definition)
-	return Digest(h.Sum(nil))
+	return dragoman.Pin(server, original, definition)
 }
 
 // String returns the digest as hexadecimal digits.

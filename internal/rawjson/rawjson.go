@@ -119,13 +119,14 @@ func (o *Object) Parse(b []byte) error {
 	})
 }
 
-// known are the names that occur most, as they are spelled.
+// known are the names and texts that occur most, as they are spelled.
 var known = func() map[string]string {
 	names := map[string]string{}
 	for _, name := range []string{
 		"id", "object", "created", "model", "choices", "usage", "system_fingerprint", "service_tier", "obfuscation",
 		"index", "delta", "logprobs", "finish_reason", "role", "content", "refusal", "reasoning_content", "tool_calls",
 		"type", "function", "name", "arguments", "messages", "message", "tools", "stream", "tool_call_id",
+		"system", "user", "assistant", "tool", "stop", "mcp", "auto",
 		"jsonrpc", "method", "params", "result", "error", "_meta", "structuredContent", "isError", "text",
 	} {
 		names[string(Quote(name))] = name
@@ -168,7 +169,7 @@ func (o *Object) Delete(name string) bool {
 
 // Clone returns a copy whose members can be changed apart from o's.
 func (o *Object) Clone() *Object {
-	return &Object{Members: append([]Member(nil), o.Members...)}
+	return &Object{Members: append(make([]Member, 0, len(o.Members)+3), o.Members...)} // most get another
 }
 
 // Append appends the object to dst, without space between its members.
@@ -198,23 +199,37 @@ func (o *Object) Bytes() json.RawMessage {
 	return o.Append(make([]byte, 0, n))
 }
 
-// Split returns what [Object.Append] would append before and behind the value of
-// a member, so that a large value need not be copied. It is ok only where the
-// object has the member.
-func (o *Object) Split(name string) (head, tail []byte, ok bool) {
-	for i := range o.Members {
-		if o.Members[i].Name != name {
+// Parts returns the object in parts, with the parts of values in place of the
+// values of members, so that large ones are not copied.
+func (o *Object) Parts(values map[string][][]byte) [][]byte {
+	size := 2
+	for _, m := range o.Members {
+		size += max(len(m.Name)+2, len(m.raw)) + 2
+		if values[m.Name] == nil {
+			size += len(m.Value)
+		}
+	}
+	var parts [][]byte
+	buf, from := append(make([]byte, 0, size), '{'), 0
+	for i, m := range o.Members {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		if m.raw != nil {
+			buf = append(buf, m.raw...)
+		} else {
+			buf = AppendQuote(buf, m.Name)
+		}
+		buf = append(buf, ':')
+		value := values[m.Name]
+		if value == nil {
+			buf = append(buf, m.Value...)
 			continue
 		}
-		before := Object{Members: append(append([]Member(nil), o.Members[:i]...), Member{Name: name, raw: o.Members[i].raw})}
-		head = before.Bytes()
-		head = head[:len(head)-1] // the brace
-		if behind := (&Object{Members: o.Members[i+1:]}).Bytes(); len(behind) > 2 {
-			return head, append([]byte{','}, behind[1:]...), true
-		}
-		return head, []byte{'}'}, true
+		parts = append(append(parts, buf[from:len(buf):len(buf)]), value...)
+		from = len(buf)
 	}
-	return nil, nil, false
+	return append(parts, append(buf, '}')[from:])
 }
 
 // Elements takes an array apart.
@@ -305,6 +320,9 @@ func isHex(c byte) bool {
 
 // Unquote decodes a JSON string literal.
 func Unquote(b []byte) (string, error) {
+	if s, ok := known[string(b)]; ok {
+		return s, nil // costs no allocation
+	}
 	if n := len(b); n >= 2 && b[0] == '"' && b[n-1] == '"' && bytes.IndexByte(b, '\\') < 0 {
 		return string(b[1 : n-1]), nil
 	}

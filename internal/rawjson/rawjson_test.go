@@ -1,6 +1,7 @@
 package rawjson
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -55,19 +56,16 @@ func TestObjectKeepsBytes(t *testing.T) {
 	}
 }
 
-func TestSplit(t *testing.T) {
-	for _, in := range []string{`{"a":1,"t":[2],"b":3}`, `{"t":[2]}`, `{"t":[2],"b":3}`, `{"a":1,"t":[2]}`} {
+func TestParts(t *testing.T) {
+	for _, in := range []string{`{"a":1,"t":[2],"b":3}`, `{"t":[2]}`, `{"u":4,"t":[2]}`, `{"t":[2],"u":4,"\u0061":{}}`, `{}`, `{"a":1}`} {
 		o, err := ParseObject([]byte(in))
 		if err != nil {
 			t.Fatal(err)
 		}
-		head, tail, ok := o.Split("t")
-		if got := string(head) + "[2]" + string(tail); !ok || got != in {
-			t.Errorf("Split(%s) = %q, %q", in, head, tail)
+		parts := o.Parts(map[string][][]byte{"t": {[]byte("["), []byte("2]")}, "u": {[]byte("4")}})
+		if got := string(bytes.Join(parts, nil)); got != in {
+			t.Errorf("the parts of %s are %q", in, parts)
 		}
-	}
-	if _, _, ok := (&Object{}).Split("t"); ok {
-		t.Error("split at a member that is not there")
 	}
 }
 

@@ -2,22 +2,28 @@ package servers
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
-// current returns the client, or waits a moment for a server that is starting,
-// or starting again. A client that has lost its server is none.
-func (s *server) current(ctx context.Context) *mcp.Client {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
+// patience is how long a call waits for its turn, and for a server that is coming
+// back.
+const patience = 30 * time.Second
+
+// current returns the client, or waits for a server that is starting, or starting
+// again. A client that has lost its server is none.
+func (c *connection) current(ctx context.Context) *mcp.Client {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
 	for {
-		s.mu.Lock()
-		client, moved, status := s.client, s.moved, s.status
-		s.mu.Unlock()
+		c.mu.Lock()
+		client, moved, status := c.client, c.moved, c.status
+		c.mu.Unlock()
 		if client != nil {
 			select {
 			case <-client.Done():
@@ -25,64 +31,76 @@ func (s *server) current(ctx context.Context) *mcp.Client {
 				return client
 			}
 		}
-		if status.Phase == Stopped || status.Phase == Failed && time.Until(status.Retry) > 3*time.Second {
+		switch {
+		case status.State == dragoman.Stopped,
+			status.State == dragoman.Failed && time.Until(status.Retry) > patience,
+			status.Problem != nil && status.Problem.Code == dragoman.CodeNeedsAuthorization:
 			return nil
 		}
 		select {
 		case <-moved:
+		case <-timer.C:
+			return nil
 		case <-ctx.Done():
 			return nil
 		}
 	}
 }
 
-// call runs one call within the time that the server has for it.
-func (s *server) call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
-	limited, cancel := context.WithTimeout(ctx, s.config.Timeout)
-	defer cancel()
+// listens reports whether a call lasts as long as somebody listens; such a call
+// takes no slot.
+func listens(call *dragoman.Call) bool { return call.Method == "subscriptions/listen" }
+
+// call runs one call when it has its turn. A call that goes on with answers has
+// had it.
+func (c *connection) call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
+	if call.Answers != nil || listens(&call) {
+		return c.attempt(ctx, call)
+	}
 	select {
-	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
-	case <-limited.Done():
-		if ctx.Err() != nil {
-			return dragoman.Result{}, context.Cause(ctx)
+	case c.slots <- struct{}{}:
+	default:
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		select {
+		case c.slots <- struct{}{}:
+		case <-timer.C:
+			return dragoman.Result{Problem: c.busy(), Ran: dragoman.RanNot}, nil
+		case <-ctx.Done():
+			return dragoman.Result{Ran: dragoman.RanNot}, context.Cause(ctx)
 		}
-		return dragoman.Result{Problem: s.busy()}, nil
 	}
-	if ctx.Err() != nil {
-		// The turn came with the end, which frees the slots of others.
-		return dragoman.Result{}, context.Cause(ctx)
-	}
-	res, err := s.attempt(limited, call)
-	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		if res.Problem == nil {
-			res.Problem = s.timedOut(call.Tool)
-		}
-		return res, nil
-	}
-	return res, err
+	defer func() { <-c.slots }()
+	return c.attempt(ctx, call)
 }
 
-// attempt runs one call. A call that was provably not sent is sent once more, if
+// attempt runs one call. A call that was provably not made is made once more, if
 // need be over a new connection; one whose outcome is unknown only if running it
-// twice does no harm. Beside the error of ctx there is a problem if the call was
-// never made.
-func (s *server) attempt(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
+// twice does no harm.
+func (c *connection) attempt(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
 	for again := false; ; again = true {
-		client := s.current(ctx)
+		if ctx.Err() != nil && call.Answers == nil {
+			// The turn came with the end, which frees the slots of others.
+			return dragoman.Result{Ran: dragoman.RanNot}, context.Cause(ctx)
+		}
+		client := c.current(ctx)
 		switch {
-		case ctx.Err() != nil && again:
-			return dragoman.Result{}, context.Cause(ctx)
-		case ctx.Err() != nil:
-			return dragoman.Result{Problem: s.busy()}, context.Cause(ctx)
+		case client == nil && ctx.Err() != nil:
+			return dragoman.Result{Ran: dragoman.RanNot.After(call.Answers)}, context.Cause(ctx)
 		case client == nil:
-			return dragoman.Result{Problem: s.unavailable()}, nil
+			return dragoman.Result{Problem: c.unavailable(), Ran: dragoman.RanNot.After(call.Answers)}, nil
 		}
 		res, err := client.Call(ctx, call)
-		if err != nil || res.Problem == nil || again || !repeatable(call.Tool, res.Problem) {
+		if err != nil || res.Problem == nil {
 			return res, err
 		}
-		s.log.Info("calling again", "tool", call.Tool.Original, "after", res.Problem.Code)
+		if res.Problem.Code == dragoman.CodeTimeout || res.Problem.Code == dragoman.CodeUnknownOutcome || lost(res.Problem) {
+			c.doubted()
+		}
+		if again || !repeatable(&call, &res) {
+			return res, nil
+		}
+		c.log.Info("calling again", "tool", call.Tool.Original, "after", res.Problem.Code)
 		// A moment for the client to find out that its server is gone.
 		select {
 		case <-client.Done():
@@ -92,48 +110,39 @@ func (s *server) attempt(ctx context.Context, call dragoman.Call) (dragoman.Resu
 	}
 }
 
-// repeatable reports whether a call of t that came to p is to be made again: not
-// when the server asks for time.
-func repeatable(t *dragoman.Tool, p *dragoman.Problem) bool {
-	switch p.Code {
-	case dragoman.CodeServerUnavailable:
-		return p.RetryAfter == 0
-	case dragoman.CodeUnknownOutcome:
-		return t.EffectiveClass() != dragoman.MayChange
-	}
-	return false
+// lost reports whether a call came to nothing because the way to the server broke.
+func lost(p *dragoman.Problem) bool {
+	_, ok := errors.AsType[*mcp.TransportError](p)
+	return ok
 }
 
-// timedOut is the problem of a call that the server did not answer in its time.
-func (s *server) timedOut(t *dragoman.Tool) *dragoman.Problem {
-	if hint := t.Hints.ReadOnly; t.EffectiveClass() != dragoman.ReadOnly && (hint == nil || !*hint) {
-		return &dragoman.Problem{
-			Code:    dragoman.CodeUnknownOutcome,
-			Message: fmt.Sprintf("The server %q gave no answer within %s. The call may or may not have taken effect: check before you repeat it.", s.label, s.config.Timeout),
-		}
+// repeatable reports whether a call that came to r is to be made again: where the
+// way to the server broke, or the server had trouble and did not ask for time.
+// What the call may have changed is never changed twice.
+func repeatable(call *dragoman.Call, r *dragoman.Result) bool {
+	if call.Answers != nil || call.Tool == nil {
+		return false
 	}
-	return &dragoman.Problem{
-		Code:       dragoman.CodeTimeout,
-		Message:    fmt.Sprintf("The server %q gave no answer within %s. Try again later, or ask for less.", s.label, s.config.Timeout),
-		RetryAfter: 5 * time.Second,
-	}
+	status, refused := errors.AsType[*mcp.StatusError](r.Problem)
+	refused = refused && status.RetryAfter == 0 && (status.Status >= 500 || status.Status == http.StatusTooManyRequests)
+	return (refused || lost(r.Problem)) && (r.Ran == dragoman.RanNot || call.Tool.Effect() != dragoman.MayChange)
 }
 
 // busy is the problem of a call that never had its turn.
-func (s *server) busy() *dragoman.Problem {
+func (c *connection) busy() *dragoman.Problem {
 	return &dragoman.Problem{
 		Code:       dragoman.CodeServerUnavailable,
-		Message:    fmt.Sprintf("The server %q is busy with other calls; the call was not made. Try again later.", s.label),
+		Message:    fmt.Sprintf("The server %q is busy with other calls; the call was not made. Try again later.", c.label),
 		RetryAfter: 5 * time.Second,
 	}
 }
 
 // unavailable is what a model is told about a server that is not connected.
-func (s *server) unavailable() *dragoman.Problem {
-	state := s.state()
+func (c *connection) unavailable() *dragoman.Problem {
+	state := c.state()
 	p := &dragoman.Problem{
 		Code:    dragoman.CodeServerUnavailable,
-		Message: fmt.Sprintf("The server %q is not available now; the call was not made.", s.label),
+		Message: fmt.Sprintf("The server %q is not available now; the call was not made.", c.label),
 	}
 	if state.Problem != nil && state.Problem.Code == dragoman.CodeNeedsAuthorization {
 		return state.Problem

@@ -39,7 +39,7 @@ func TestCallsInFlight(t *testing.T) {
 		if took := time.Since(start); took != 3*time.Second {
 			t.Errorf("the calls took %s, want three times a second", took)
 		}
-		if n := len(s.servers["it"].slots); n != 0 {
+		if n := len(s.own("it").slots); n != 0 {
 			t.Errorf("%d slots are still taken", n)
 		}
 	})
@@ -87,7 +87,7 @@ func TestTimeOfAServer(t *testing.T) {
 			t.Errorf("a write came to %s", got)
 		}
 		// One that never has its turn was provably not made.
-		slots := s.servers["it"].slots
+		slots := s.own("it").slots
 		for range cap(slots) {
 			slots <- struct{}{}
 		}
@@ -98,7 +98,7 @@ func TestTimeOfAServer(t *testing.T) {
 		for range cap(slots) {
 			<-slots
 		}
-		if n := len(s.servers["it"].slots); n != 0 {
+		if n := len(s.own("it").slots); n != 0 {
 			t.Errorf("%d slots are still taken", n)
 		}
 	})
@@ -131,7 +131,7 @@ func TestEndOfACall(t *testing.T) {
 		if took := time.Since(start); took != 0 {
 			t.Errorf("it took %s to end", took)
 		}
-		if n := len(s.servers["it"].slots); n != 0 {
+		if n := len(s.own("it").slots); n != 0 {
 			t.Errorf("%d slots are still taken", n)
 		}
 		synctest.Wait()
@@ -157,9 +157,10 @@ func TestFailedCallsOverHTTP(t *testing.T) {
 		{"the answer is lost, and may have changed something", fakemcp.Fault{Kind: fakemcp.BrokenStream, Times: 1}, Effects{}, dragoman.CodeUnknownOutcome, 1, 1},
 		{"the answer is lost, and nothing was changed", fakemcp.Fault{Kind: fakemcp.BrokenStream, Times: 1}, Effects{ReadOnly: []string{"*"}}, "ok", 2, 2},
 		{"the answer is lost, and twice is as good as once", fakemcp.Fault{Kind: fakemcp.BrokenStream, Times: 1}, Effects{Idempotent: []string{"*"}}, "ok", 2, 2},
-		{"the answer is always lost", fakemcp.Fault{Kind: fakemcp.BrokenStream}, Effects{ReadOnly: []string{"*"}}, dragoman.CodeUnknownOutcome, 2, 2},
-		{"too busy once", fakemcp.Fault{Kind: fakemcp.Status, Status: 503, Method: "tools/call", Times: 1}, Effects{}, "ok", 2, 1},
-		{"too busy, and says for how long", fakemcp.Fault{Kind: fakemcp.Status, Status: 429, RetryAfter: 7, Method: "tools/call", Times: 1}, Effects{}, dragoman.CodeServerUnavailable, 1, 0},
+		{"the answer is always lost", fakemcp.Fault{Kind: fakemcp.BrokenStream}, Effects{ReadOnly: []string{"*"}}, dragoman.CodeTimeout, 2, 2},
+		{"too busy, and may have changed something", fakemcp.Fault{Kind: fakemcp.Status, Status: 503, Method: "tools/call", Times: 1}, Effects{}, dragoman.CodeUnknownOutcome, 1, 0},
+		{"too busy once, and nothing was changed", fakemcp.Fault{Kind: fakemcp.Status, Status: 503, Method: "tools/call", Times: 1}, Effects{ReadOnly: []string{"*"}}, "ok", 2, 1},
+		{"too busy, and says for how long", fakemcp.Fault{Kind: fakemcp.Status, Status: 429, RetryAfter: 7, Method: "tools/call", Times: 1}, Effects{ReadOnly: []string{"*"}}, dragoman.CodeTimeout, 1, 0},
 		{"broken", fakemcp.Fault{Kind: fakemcp.Status, Status: 500, Method: "tools/call", Times: 1}, Effects{}, dragoman.CodeUnknownOutcome, 1, 0},
 		{"not authorized", fakemcp.Fault{Kind: fakemcp.Status, Status: 401, Method: "tools/call", Times: 1}, Effects{}, dragoman.CodeNeedsAuthorization, 1, 0},
 		{"a web page", fakemcp.Fault{Kind: fakemcp.HTML, Method: "tools/call", Times: 1}, Effects{}, dragoman.CodeProtocol, 1, 0},
@@ -195,10 +196,10 @@ func TestFailedCallsOverHTTP(t *testing.T) {
 func TestServerThatNeedsAuthorization(t *testing.T) {
 	address := web(t, fakemcp.New(fakemcp.Config{Tools: echo, Token: "open sesame"}))
 	s := openOne(t, Config{URL: address}, Options{})
-	if st := state(s); st.Phase != Failed || st.Problem.Code != dragoman.CodeNeedsAuthorization || st.Retry.IsZero() {
+	if st := state(s); st.State != dragoman.Failed || st.Problem.Code != dragoman.CodeNeedsAuthorization || st.Retry.IsZero() {
 		t.Errorf("without a token: %+v, %v", st, st.Problem)
 	}
-	server := s.servers["it"]
+	server := s.own("it")
 	server.mu.Lock()
 	server.status.Retry = time.Now().Add(time.Minute) // not soon
 	server.mu.Unlock()
@@ -225,8 +226,8 @@ func TestServerThatIsNone(t *testing.T) {
 	}, Options{})
 	settle(t, s)
 	want := map[string]string{"nobody": "connection refused", "page": "not a JSON object", "missing": "404"}
-	for _, st := range s.States() {
-		if st.Phase != Failed || !strings.Contains(st.Problem.Message, want[st.Label]) || strings.Contains(st.Problem.Message, "canary") {
+	for _, st := range servers(t, s) {
+		if st.State != dragoman.Failed || !strings.Contains(st.Problem.Message, want[st.Label]) || strings.Contains(st.Problem.Message, "canary") {
 			t.Errorf("%s: %+v, %v", st.Label, st, st.Problem)
 		}
 	}

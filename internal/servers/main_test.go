@@ -54,11 +54,12 @@ func beOpened(configs string) {
 		panic(err)
 	}
 	s := New(c, Options{})
-	if err := s.Wait(context.Background()); err != nil {
+	if err := s.Settle(context.Background()); err != nil {
 		panic(err)
 	}
-	for _, state := range s.States() {
-		fmt.Println(state.Label, state.Phase)
+	list, _ := s.List(context.Background())
+	for _, state := range list.Servers {
+		fmt.Println(state.Label, state.State)
 	}
 	fmt.Println("open")
 	time.Sleep(5 * time.Minute)
@@ -139,13 +140,13 @@ func settle(t *testing.T, s *Set) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := s.Wait(ctx); err != nil {
+	if err := s.Settle(ctx); err != nil {
 		t.Fatal("the servers did not settle")
 	}
 }
 
 // state returns the state of the server "it".
-func state(s *Set) State { return s.servers["it"].state() }
+func state(s *Set) dragoman.Server { return s.own("it").state() }
 
 // eventually waits for something that nobody tells us about.
 func eventually(t *testing.T, what string, happened func() bool) {
@@ -162,10 +163,7 @@ func eventually(t *testing.T, what string, happened func() bool) {
 // list returns the set's tools by their original names.
 func list(t *testing.T, s *Set) map[string]*dragoman.Tool {
 	t.Helper()
-	tools, err := s.Tools(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	tools := listed(t, s).Tools.All()
 	byName := map[string]*dragoman.Tool{}
 	for i := range tools {
 		byName[tools[i].Original] = &tools[i]
@@ -173,14 +171,25 @@ func list(t *testing.T, s *Set) map[string]*dragoman.Tool {
 	return byName
 }
 
+func listed(t *testing.T, s *Set) *dragoman.List {
+	t.Helper()
+	l, err := s.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func servers(t *testing.T, s *Set) []dragoman.Server { return listed(t, s).Servers }
+
 // try calls a tool of the server "it"; the outcome is a problem's code or "ok".
 func try(t *testing.T, s *Set, tool string) (outcome string, res dragoman.Result) {
 	t.Helper()
-	listed := list(t, s)[tool]
-	if listed == nil {
+	called := list(t, s)[tool]
+	if called == nil {
 		t.Fatalf("no tool %q is listed", tool)
 	}
-	res, err := s.Call(t.Context(), dragoman.Call{Tool: listed, Arguments: json.RawMessage(`{"message":"hello"}`)})
+	res, err := s.Call(t.Context(), dragoman.Call{Tool: called, Arguments: json.RawMessage(`{"message":"hello"}`)})
 	if err != nil {
 		t.Fatalf("calling %s: %v", tool, err)
 	}

@@ -3,12 +3,16 @@ package servers
 import (
 	"fmt"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 
+	"github.com/dragoman-mcp/dragoman/internal/safehttp"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
@@ -18,17 +22,29 @@ func (c *Config) remote(client *http.Client) mcp.Transport {
 	for name, value := range c.Headers {
 		header.Set(name, value)
 	}
-	transport := &mcp.HTTP{URL: c.URL, Header: header, Client: client}
-	if c.Transport == SSE {
-		return (*mcp.SSE)(transport)
+	return mcp.HTTP{URL: c.URL, Header: header, Client: client, SSE: c.Transport == SSE}
+}
+
+// control refuses connections to addresses at which a machine finds its own
+// cloud, unless the URL names the very address: a name that comes to mean one of
+// them, or a server that sends us there, gets nowhere.
+func (c *Config) control(_, address string, _ syscall.RawConn) error {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
 	}
-	return transport
+	if u, err := url.Parse(c.URL); err == nil {
+		if named, err := netip.ParseAddr(u.Hostname()); err == nil && named.Unmap() == to.Addr().Unmap() {
+			return nil
+		}
+	}
+	return safehttp.CheckLocal(to.Addr())
 }
 
 // local returns the transport to a server with a command. stderr is told what
 // the process writes to its standard error, line by line.
 func (c *Config) local(stderr func(line string)) mcp.Transport {
-	return &mcp.Command{
+	return mcp.Command{
 		New: func() *exec.Cmd {
 			cmd := c.command()
 			cmd.Env = c.environment(os.LookupEnv)

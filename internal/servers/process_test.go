@@ -26,7 +26,7 @@ func TestProcess(t *testing.T) {
 	var logged records
 	s := New(map[string]Config{"it": config}, Options{Logger: logged.logger()})
 	settle(t, s)
-	if st := state(s); st.Phase != Connected {
+	if st := state(s); st.State != dragoman.Connected {
 		t.Fatalf("state %+v, %v", st, st.Problem)
 	}
 	if outcome, res := try(t, s, "echo"); outcome != "ok" || !strings.Contains(string(res.Content), "hello") {
@@ -71,14 +71,14 @@ func TestProcessesThatDoNotStart(t *testing.T) {
 		"script":  {"exec format error"},
 		"silent":  {"ended"},
 	}
-	for _, st := range s.States() {
+	for _, st := range servers(t, s) {
 		if want[st.Label] == nil {
-			if st.Phase != Connected {
+			if st.State != dragoman.Connected {
 				t.Errorf("%s: %+v", st.Label, st)
 			}
 			continue
 		}
-		if st.Phase != Failed || st.Problem == nil {
+		if st.State != dragoman.Failed || st.Problem == nil {
 			t.Errorf("%s: %+v", st.Label, st)
 			continue
 		}
@@ -101,12 +101,13 @@ func TestProcessThatDiesOnCalls(t *testing.T) {
 	for _, tt := range []struct {
 		effects Effects
 		calls   int
-	}{{Effects{}, 1}, {Effects{ReadOnly: []string{"*"}}, 2}} {
+		want    string
+	}{{Effects{}, 1, dragoman.CodeUnknownOutcome}, {Effects{ReadOnly: []string{"*"}}, 2, dragoman.CodeTimeout}} {
 		t.Run(Effects.Of(tt.effects, "echo").String(), func(t *testing.T) {
 			config, log := child(t, fakemcp.Config{Tools: echo, Faults: []fakemcp.Fault{{Kind: fakemcp.DieOnCall, Code: 5}}})
 			config.Effects = tt.effects
 			s := openOne(t, config, Options{})
-			if outcome, res := try(t, s, "echo"); outcome != dragoman.CodeUnknownOutcome {
+			if outcome, res := try(t, s, "echo"); outcome != tt.want {
 				t.Errorf("the call came to %s: %v", outcome, res.Problem)
 			}
 			if n := len(entries(t, log, "tools/call")); n != tt.calls {
@@ -114,9 +115,9 @@ func TestProcessThatDiesOnCalls(t *testing.T) {
 			}
 			eventually(t, "its exit code", func() bool {
 				st := state(s)
-				return st.Phase == Failed && strings.Contains(st.Problem.Message, "exit status 5")
+				return st.State == dragoman.Failed && strings.Contains(st.Problem.Message, "exit status 5")
 			})
-			eventually(t, "its return", func() bool { return state(s).Phase == Connected })
+			eventually(t, "its return", func() bool { return state(s).State == dragoman.Connected })
 			if n := len(entries(t, log, fakemcp.Started)); n != tt.calls+1 {
 				t.Errorf("%d processes were started", n)
 			}
@@ -249,7 +250,7 @@ func opened(t *testing.T, configs map[string]Config) *exec.Cmd {
 		if lines.Text() == "open" {
 			return cmd
 		}
-		if !strings.HasSuffix(lines.Text(), string(Connected)) {
+		if !strings.HasSuffix(lines.Text(), string(dragoman.Connected)) {
 			t.Fatalf("the servers of the helper process: %s", lines.Text())
 		}
 	}
@@ -287,7 +288,7 @@ func TestEnvironment(t *testing.T) {
 		if strings.Contains(value, "canary") {
 			t.Errorf("the server got %s", record.Line)
 		}
-		if _, own := s.servers["it"].config.Env[name]; !own && !slices.Contains(inherited, name) {
+		if _, own := s.own("it").config.Env[name]; !own && !slices.Contains(inherited, name) {
 			t.Errorf("the server got %s", name)
 		}
 	}

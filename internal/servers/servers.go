@@ -1,10 +1,10 @@
 package servers
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -25,11 +25,15 @@ type Options struct {
 	// Grace is how long the first requests wait for servers that are still
 	// starting; 500 ms if zero.
 	Grace time.Duration
+	// CallTimeout bounds the time of one call, beside each server's own; zero means
+	// that there is only that.
+	CallTimeout time.Duration
 	// MaxMessage bounds one message of a server, in bytes; 16 MiB if zero.
 	MaxMessage int64
-	// Elicit answers the questions of servers outside any call; nil where there
-	// is nobody to ask.
-	Elicit func(context.Context, dragoman.Question) (dragoman.Reply, error)
+	// Can is what callers of this process can be asked at most, whichever door
+	// they come through. Legacy servers are told once; what a server asks beyond
+	// the Can of the call is declined.
+	Can dragoman.Kind
 	// Logger gets states, and what servers write to standard error. Nil discards
 	// it.
 	Logger *slog.Logger
@@ -38,13 +42,14 @@ type Options struct {
 // Set is a set of MCP servers as a [dragoman.Toolset]. Make it with [New]; it is
 // safe for concurrent use.
 type Set struct {
-	servers map[string]*server
-	labels  []string // sorted
-	options Options
-	started time.Time
+	connections map[key]*connection
+	labels      []string // of our own connections, sorted
+	options     Options
+	started     time.Time
 
-	mu       sync.Mutex // taken to build a new list
-	snapshot atomic.Pointer[[]dragoman.Tool]
+	mu       sync.Mutex    // taken to build a new list
+	changed  chan struct{} // of the list that snapshot has
+	snapshot atomic.Pointer[dragoman.List]
 
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
@@ -60,8 +65,7 @@ func New(configs map[string]Config, o Options) *Set {
 		o.Grace = 500 * time.Millisecond
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &Set{servers: map[string]*server{}, options: o, cancel: cancel, started: time.Now()}
-	s.snapshot.Store(new([]dragoman.Tool))
+	s := &Set{connections: map[key]*connection{}, options: o, cancel: cancel, started: time.Now()}
 	for label, transport := range o.Builtin {
 		s.add(label, Config{}, transport)
 	}
@@ -70,74 +74,70 @@ func New(configs map[string]Config, o Options) *Set {
 			s.add(label, config, nil)
 		}
 	}
-	s.labels = slices.Sorted(maps.Keys(s.servers))
+	slices.Sort(s.labels)
+	s.publish()
 	for _, label := range s.labels {
-		s.wg.Go(func() { s.servers[label].supervise(ctx) })
+		s.wg.Go(func() { s.own(label).supervise(ctx) })
 	}
 	return s
 }
 
+// own returns the gateway's own connection to a server; nil where there is no
+// such server.
+func (s *Set) own(label string) *connection {
+	return s.connections[key{label: label, can: s.options.Can}]
+}
+
 func (s *Set) add(label string, config Config, transport func(context.Context) mcp.Transport) {
 	config.SetDefaults()
-	server := &server{
-		set: s, label: label, config: config, transport: transport,
+	if limit := s.options.CallTimeout; limit > 0 {
+		config.Timeout = min(config.Timeout, limit)
+	}
+	c := &connection{
+		key: key{label: label, can: s.options.Can},
+		set: s, config: config, transport: transport,
 		log:     s.options.Logger.With("server", label),
 		slots:   make(chan struct{}, config.MaxInFlight),
 		settled: make(chan struct{}),
-		changed: make(chan struct{}, 1),
-		status:  State{Label: label, Phase: Starting, Since: time.Now()},
+		doubt:   make(chan struct{}, 1),
+		status:  dragoman.Server{Label: label, State: dragoman.Starting, Since: time.Now()},
 		moved:   make(chan struct{}),
 		tidy:    func() {},
 	}
 	switch {
 	case transport != nil:
 	case config.Command != "":
-		local := config.local(func(line string) {
-			server.log.Info("stderr", "line", line)
-			server.stderr.add(line)
-		})
-		server.transport = func(context.Context) mcp.Transport { return local }
+		local := config.local(c.stderrLines())
+		c.transport = func(context.Context) mcp.Transport { return local }
 	default:
-		client := safehttp.NewClient(safehttp.Options{})
+		client := safehttp.NewClient(safehttp.Options{Control: config.control})
 		remote := config.remote(client)
-		server.transport = func(context.Context) mcp.Transport { return remote }
-		server.tidy = client.CloseIdleConnections
+		c.transport = func(context.Context) mcp.Transport { return remote }
+		c.tidy = client.CloseIdleConnections
 	}
-	s.servers[label] = server
+	s.connections[c.key] = c
+	s.labels = append(s.labels, label)
 }
 
-// Tools returns the tools of all servers that are connected, sorted by server.
-// Right after the start it waits a little for servers that are still starting.
-// While nothing changes it returns the same slice.
-func (s *Set) Tools(ctx context.Context) ([]dragoman.Tool, error) {
-	if left := s.options.Grace - time.Since(s.started); left > 0 {
-		ctx, cancel := context.WithTimeout(ctx, left)
-		defer cancel()
-		s.wait(ctx)
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, context.Cause(ctx)
-	}
-	return *s.snapshot.Load(), nil
-}
+// List returns what all servers offer, sorted by server. While nothing changes it
+// returns the same list.
+func (s *Set) List(context.Context) (*dragoman.List, error) { return s.snapshot.Load(), nil }
 
-// Wait waits until each server has listed its tools or failed once, or ctx ends.
-func (s *Set) Wait(ctx context.Context) error {
-	if !s.wait(ctx) {
-		return context.Cause(ctx)
-	}
-	return nil
-}
-
-func (s *Set) wait(ctx context.Context) bool {
-	for _, server := range s.servers {
+// Settle waits until the servers of these labels, or all where there are none,
+// have listed their tools or failed once. It returns the error of ctx where that
+// ends first. Servers that nobody configured are not waited for.
+func (s *Set) Settle(ctx context.Context, labels ...string) error {
+	for key, c := range s.connections {
+		if len(labels) > 0 && !slices.Contains(labels, key.label) {
+			continue
+		}
 		select {
-		case <-server.settled:
+		case <-c.settled:
 		case <-ctx.Done():
-			return false
+			return context.Cause(ctx)
 		}
 	}
-	return true
+	return nil
 }
 
 // Ready reports whether every server has listed its tools, has failed, or is
@@ -146,9 +146,9 @@ func (s *Set) Ready() bool {
 	if time.Since(s.started) >= s.options.Grace {
 		return true
 	}
-	for _, server := range s.servers {
+	for _, c := range s.connections {
 		select {
-		case <-server.settled:
+		case <-c.settled:
 		default:
 			return false
 		}
@@ -156,25 +156,24 @@ func (s *Set) Ready() bool {
 	return true
 }
 
-// Call runs a call on the server that its tool belongs to.
+// Call runs a call on the server that its target belongs to. It waits for its
+// turn, and for a server that is coming back, at most half a minute each, and not
+// at all where it goes on with answers.
 func (s *Set) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
-	if call.Tool == nil {
+	label := call.Server
+	switch {
+	case call.Tool != nil:
+		label = call.Tool.Server
+	case call.Entry != nil:
+		label = call.Entry.Server
+	case call.Method == "" || call.Method == "tools/call":
 		return dragoman.Failure(dragoman.CodeUnknownTool, "The call names no tool."), nil
 	}
-	server := s.servers[call.Tool.Server]
-	if server == nil {
-		return dragoman.Failure(dragoman.CodeServerUnavailable, fmt.Sprintf("There is no server %q.", call.Tool.Server)), nil
+	c := s.own(label)
+	if c == nil {
+		return dragoman.Failure(dragoman.CodeServerUnavailable, fmt.Sprintf("There is no server %q.", label)), nil
 	}
-	return server.call(ctx, call)
-}
-
-// States returns the state of each server, sorted by label.
-func (s *Set) States() []State {
-	states := make([]State, 0, len(s.labels))
-	for _, label := range s.labels {
-		states = append(states, s.servers[label].state())
-	}
-	return states
+	return c.call(ctx, call)
 }
 
 // Close ends all servers side by side, and returns when they have ended.
@@ -183,13 +182,45 @@ func (s *Set) Close() {
 	s.wg.Wait()
 }
 
-// publish builds the list of all tools anew.
+// publish builds the list of everything anew, if something is new.
 func (s *Set) publish() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	old := s.snapshot.Load()
+	next := &dragoman.List{Servers: make([]dragoman.Server, 0, len(s.labels))}
 	var all []dragoman.Tool
 	for _, label := range s.labels {
-		all = append(all, s.servers[label].list()...)
+		tools, entries, state := s.own(label).snapshot()
+		all = append(all, tools...)
+		next.Entries, next.Servers = append(next.Entries, entries...), append(next.Servers, state)
 	}
-	s.snapshot.Store(&all)
+	next.Tools = dragoman.NewTools(all)
+	if old != nil {
+		if next.Tools.Equal(old.Tools) {
+			next.Tools = old.Tools
+		}
+		if next.Tools == old.Tools && slices.EqualFunc(next.Entries, old.Entries, sameEntry) && slices.EqualFunc(next.Servers, old.Servers, sameServer) {
+			return
+		}
+	}
+	changed := make(chan struct{})
+	next.Changed = changed
+	s.snapshot.Store(next)
+	if s.changed != nil {
+		close(s.changed)
+	}
+	s.changed = changed
+}
+
+func sameEntry(a, b dragoman.Entry) bool {
+	return a.Kind == b.Kind && a.Server == b.Server && a.Original == b.Original && bytes.Equal(a.Definition, b.Definition)
+}
+
+// sameServer compares pointers where they are enough: each failure has a problem
+// of its own.
+func sameServer(a, b dragoman.Server) bool {
+	return a.Label == b.Label && a.State == b.State && a.Since.Equal(b.Since) && a.Problem == b.Problem && a.Retry.Equal(b.Retry) &&
+		a.Era == b.Era && a.Version == b.Version && a.Instructions == b.Instructions && a.TTL == b.TTL && a.Public == b.Public &&
+		a.Tools == b.Tools && a.Quarantined == b.Quarantined &&
+		bytes.Equal(a.Info, b.Info) && bytes.Equal(a.Capabilities, b.Capabilities)
 }

@@ -35,9 +35,18 @@ func TestServersDoNotWaitForOneAnother(t *testing.T) {
 		if s.Ready() {
 			t.Error("ready before anything happened")
 		}
-		tools, err := s.Tools(t.Context())
-		if err != nil || len(tools) != 15 {
-			t.Fatalf("%d tools, %v; want 15", len(tools), err)
+		soon, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		if err := s.Settle(soon); err != context.DeadlineExceeded {
+			t.Errorf("Settle = %v while some servers hang", err)
+		}
+		if err := s.Settle(soon, "nobody"); err != nil {
+			t.Errorf("waited for a server that nobody configured: %v", err)
+		}
+		first := listed(t, s).Tools
+		tools := first.All()
+		if len(tools) != 15 {
+			t.Fatalf("%d tools; want 15", len(tools))
 		}
 		if took := time.Since(start); took != 500*time.Millisecond {
 			t.Errorf("the first list took %s", took)
@@ -49,24 +58,23 @@ func TestServersDoNotWaitForOneAnother(t *testing.T) {
 			t.Errorf("from %s to %s: not sorted", tools[0].Server, tools[14].Server)
 		}
 		before := time.Now()
-		same, err := s.Tools(t.Context())
-		if err != nil || &same[0] != &tools[0] || time.Since(before) != 0 {
+		if err := s.Settle(t.Context(), "s01", "s19"); err != nil || listed(t, s).Tools != first || time.Since(before) != 0 {
 			t.Errorf("the second list is another one, or took %s", time.Since(before))
 		}
 		settle(t, s)
 		if took := time.Since(start); took != DefaultStartupTimeout {
 			t.Errorf("the servers settled after %s", took)
 		}
-		for _, state := range s.States() {
-			want := Connected
+		for _, state := range servers(t, s) {
+			want := dragoman.Connected
 			if state.Label == "s00" || state.Label == "s04" || state.Label == "s08" || state.Label == "s12" || state.Label == "s16" {
-				want = Failed
+				want = dragoman.Failed
 			}
-			if state.Phase != want || want == Failed && !strings.Contains(state.Problem.Message, "did not finish starting in time (30s)") {
-				t.Errorf("%s is %s: %v", state.Label, state.Phase, state.Problem)
+			if state.State != want || want == dragoman.Failed && !strings.Contains(state.Problem.Message, "did not finish starting in time (30s)") {
+				t.Errorf("%s is %s: %v", state.Label, state.State, state.Problem)
 			}
 		}
-		if again, _ := s.Tools(t.Context()); &again[0] != &tools[0] {
+		if listed(t, s).Tools != first {
 			t.Error("servers without tools that fail make a new list")
 		}
 	})
@@ -82,22 +90,20 @@ func TestReadyBeforeTheGraceIsOver(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, nil, Options{})
-		if tools, err := s.Tools(t.Context()); !s.Ready() || len(tools) != 0 || err != nil {
-			t.Errorf("a set without servers: ready %v, %d tools, %v", s.Ready(), len(tools), err)
+		if n := listed(t, s).Tools.Len(); !s.Ready() || n != 0 {
+			t.Errorf("a set without servers: ready %v, %d tools", s.Ready(), n)
 		}
 	})
 }
 
-func TestToolsEndsWithItsContext(t *testing.T) {
+func TestSettleEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, nil, builtin(piped(fakemcp.New(fakemcp.Config{Faults: []fakemcp.Fault{{Kind: fakemcp.Hang}}}))))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		if _, err := s.Tools(ctx); err != context.DeadlineExceeded {
-			t.Errorf("Tools = %v", err)
-		}
-		if err := s.Wait(ctx); err != context.DeadlineExceeded {
-			t.Errorf("Wait = %v", err)
+		start := time.Now()
+		if err := s.Settle(ctx); err != context.DeadlineExceeded || time.Since(start) != time.Millisecond {
+			t.Errorf("Settle = %v after %s", err, time.Since(start))
 		}
 	})
 }
@@ -154,7 +160,7 @@ func TestBackOff(t *testing.T) {
 		if !since.Equal(d.times[0]) {
 			t.Errorf("failed since %s, want since the first failure at %s", since, d.times[0])
 		}
-		if st := state(s); st.Phase != Failed || st.Problem == nil || !st.Retry.After(time.Now()) {
+		if st := state(s); st.State != dragoman.Failed || st.Problem == nil || !st.Retry.After(time.Now()) {
 			t.Errorf("state %+v", st)
 		}
 	})
@@ -178,13 +184,13 @@ func TestBackOffAfterConnections(t *testing.T) {
 					context.AfterFunc(ctx, end)
 					return d.connect(session)
 				}))
-				for state(s).Phase != Connected {
+				for state(s).State != dragoman.Connected {
 					time.Sleep(10 * time.Millisecond)
 				}
 				time.Sleep(tt.up)
 				cut()
 				synctest.Wait()
-				if st := state(s); st.Phase != Failed {
+				if st := state(s); st.State != dragoman.Failed {
 					t.Fatalf("state %+v", st)
 				}
 				if pause := time.Until(state(s).Retry); pause < tt.least || pause > tt.least*5/4 {
@@ -200,26 +206,26 @@ func TestStatesOverTime(t *testing.T) {
 		dies := fakemcp.New(fakemcp.Config{Tools: echo, Era: fakemcp.LegacyOnly, Faults: []fakemcp.Fault{{Kind: fakemcp.DieOnCall}}})
 		stays := fakemcp.New(fakemcp.Config{Tools: echo, Faults: []fakemcp.Fault{{Kind: fakemcp.InvalidEntries}}})
 		s := New(nil, builtin(piped(dies, stays)))
-		if st := state(s); st.Phase != Starting || st.Label != "it" {
+		if st := state(s); st.State != dragoman.Starting || st.Label != "it" {
 			t.Errorf("at first: %+v", st)
 		}
 		settle(t, s)
 		st := state(s)
-		if st.Phase != Connected || st.Era != "legacy" || st.Version != fakemcp.Legacy || st.Tools != 1 || st.Quarantined != 0 {
+		if st.State != dragoman.Connected || st.Era != "legacy" || st.Version != fakemcp.Legacy || st.Tools != 1 || st.Quarantined != 0 {
 			t.Errorf("then: %+v", st)
 		}
 		if outcome, _ := try(t, s, "echo"); outcome != dragoman.CodeUnknownOutcome {
 			t.Errorf("the call came to %s", outcome)
 		}
 		synctest.Wait()
-		if st = state(s); st.Phase != Failed || st.Problem == nil || st.Retry.IsZero() || st.Tools != 0 {
+		if st = state(s); st.State != dragoman.Failed || st.Problem == nil || st.Retry.IsZero() || st.Tools != 1 {
 			t.Errorf("after its death: %+v", st)
 		}
-		if n := len(list(t, s)); n != 0 {
-			t.Errorf("%d tools of a dead server", n)
+		if n := len(list(t, s)); n != 1 {
+			t.Errorf("%d tools of a server that is coming back", n)
 		}
 		time.Sleep(time.Second)
-		if st = state(s); st.Phase != Connected || st.Era != "legacy" || st.Problem != nil || !st.Retry.IsZero() || st.Quarantined == 0 {
+		if st = state(s); st.State != dragoman.Connected || st.Era != "legacy" || st.Problem != nil || !st.Retry.IsZero() || st.Quarantined == 0 {
 			t.Errorf("after its return: %+v", st)
 		}
 		since := st.Since
@@ -231,7 +237,7 @@ func TestStatesOverTime(t *testing.T) {
 		}
 		tool := list(t, s)["echo"]
 		s.Close()
-		if st = state(s); st.Phase != Stopped || len(list(t, s)) != 0 {
+		if st = state(s); st.State != dragoman.Stopped || len(list(t, s)) != 0 {
 			t.Errorf("at last: %+v", st)
 		}
 		before := time.Now()
@@ -290,7 +296,7 @@ func TestListingAgainFails(t *testing.T) {
 		if fake.Count("tools/list") < 2 {
 			t.Fatal("not listed again")
 		}
-		if tools := list(t, s); tools["echo"] == nil || tools["other"] != nil || state(s).Phase != Connected {
+		if tools := list(t, s); tools["echo"] == nil || tools["other"] != nil || state(s).State != dragoman.Connected {
 			t.Errorf("tools %v, state %+v", tools, state(s))
 		}
 	})
@@ -321,18 +327,18 @@ func TestOddLists(t *testing.T) {
 				settle(t, s)
 				st := state(s)
 				if tt.problem != "" {
-					if st.Phase != Failed || !strings.Contains(st.Problem.Message, tt.problem) {
+					if st.State != dragoman.Failed || !strings.Contains(st.Problem.Message, tt.problem) {
 						t.Errorf("state %+v, problem %v", st, st.Problem)
 					}
-				} else if st.Phase != Connected || st.Tools != tt.tools || st.Quarantined != tt.quarantined {
+				} else if st.State != dragoman.Connected || st.Tools != tt.tools || st.Quarantined != tt.quarantined {
 					t.Errorf("state %+v, want %d tools and %d in quarantine", st, tt.tools, tt.quarantined)
 				}
-				named, err := catalog.New(s, catalog.Config{}).Tools(t.Context())
-				if err != nil || len(named) != 1+tt.tools+tt.quarantined {
-					t.Fatalf("%d named tools, %v", len(named), err)
+				named, err := catalog.New(s, catalog.Config{}).List(t.Context())
+				if err != nil || named.Tools.Len() != 1+tt.tools+tt.quarantined {
+					t.Fatalf("%d named tools, %v", named.Tools.Len(), err)
 				}
 				seen := map[string]bool{}
-				for _, tool := range named {
+				for _, tool := range named.Tools.All() {
 					if seen[tool.Name] {
 						t.Errorf("two tools are named %s", tool.Name)
 					}
@@ -355,7 +361,7 @@ func TestFiltersAndEffects(t *testing.T) {
 	}, Options{})
 	got := map[string]string{}
 	for name, tool := range list(t, s) {
-		got[name] = tool.Server + " " + tool.Effect.String()
+		got[name] = tool.Server + " " + tool.Effect().String()
 	}
 	if diff := cmp.Diff(map[string]string{"get_a": "it read_only", "set_a": "it idempotent"}, got); diff != "" {
 		t.Errorf("tools (-want +got):\n%s", diff)
@@ -365,7 +371,7 @@ func TestFiltersAndEffects(t *testing.T) {
 func TestDisabledServersAreNotThere(t *testing.T) {
 	s := open(t, map[string]Config{"off": {Command: "/nowhere", Disabled: true}}, Options{})
 	settle(t, s)
-	if states := s.States(); len(states) != 0 {
+	if states := servers(t, s); len(states) != 0 {
 		t.Errorf("states %v", states)
 	}
 	res, err := s.Call(t.Context(), dragoman.Call{Tool: &dragoman.Tool{Server: "off", Original: "a"}})

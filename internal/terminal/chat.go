@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/api"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/sse"
 )
@@ -25,16 +26,19 @@ type Chat struct {
 	// Model is the name of the model.
 	Model string
 	// Answer answers a request to /v1/chat/completions and tells what happens.
-	Answer func(w http.ResponseWriter, r *http.Request, observe func(dragoman.Event))
-	// In is where an interactive chat reads from, Out is where answers go, and
-	// Trace everything else.
-	In    io.Reader
+	Answer func(http.ResponseWriter, *http.Request, api.Hooks)
+	// In is where an interactive chat reads from, and where questions of servers
+	// are answered; Out is where answers go, and Trace everything else.
+	In    *Lines
 	Out   *Screen
 	Trace *Screen
 	// Quiet leaves the trace out.
 	Quiet bool
+	// Attended says that somebody is there to answer questions of servers.
+	Attended bool
 
 	messages []json.RawMessage
+	name     string // of the conversation, so that the model remembers its tools
 }
 
 // ErrAnswer means that there was no answer; the person has been told why.
@@ -49,35 +53,21 @@ func (c *Chat) Once(ctx context.Context, message string) error {
 // prompt it ends the chat.
 func (c *Chat) Interactive(ctx context.Context) error {
 	c.Trace.Printf("Talking to %s. %s\n", c.Trace.Bold(c.Model), c.Trace.Faint("/new forgets the conversation, /quit ends it."))
-	lines := make(chan string)
-	go func() {
-		defer close(lines)
-		in := bufio.NewScanner(c.In)
-		in.Buffer(nil, 1<<20)
-		for in.Scan() {
-			lines <- in.Text()
-		}
-	}()
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)
 	defer signal.Stop(interrupts)
 	for {
 		c.Trace.Printf("%s ", c.Trace.style(cyan, "›"))
-		var line string
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-interrupts:
+		prompt, cancel := context.WithCancel(ctx)
+		stop := after(interrupts, cancel)
+		line, err := c.In.Read(prompt)
+		stop()
+		cancel()
+		if err != nil {
 			c.Trace.Printf("\n")
 			return nil
-		case text, ok := <-lines:
-			if !ok {
-				c.Trace.Printf("\n")
-				return nil
-			}
-			line = strings.TrimSpace(text)
 		}
-		switch line {
+		switch line = strings.TrimSpace(line); line {
 		case "":
 			continue
 		case "/quit", "/exit":
@@ -87,21 +77,27 @@ func (c *Chat) Interactive(ctx context.Context) error {
 			continue
 		}
 		turn, cancel := context.WithCancel(ctx)
-		done := make(chan struct{})
-		go func() {
-			select {
-			case <-interrupts:
-				cancel()
-			case <-done:
-			}
-		}()
-		err := c.turn(turn, line)
-		close(done)
+		stop = after(interrupts, cancel)
+		err = c.turn(turn, line)
+		stop()
 		cancel()
 		if err != nil && !errors.Is(err, ErrAnswer) {
 			return err
 		}
 	}
+}
+
+// after calls f at the next interrupt, unless stop is called before.
+func after(interrupts <-chan os.Signal, f func()) (stop func()) {
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-interrupts:
+			f()
+		case <-done:
+		}
+	}()
+	return func() { close(done) }
 }
 
 // turn sends a message with the history, prints the answer as it comes, and
@@ -113,7 +109,10 @@ func (c *Chat) turn(ctx context.Context, message string) error {
 	body.Set("model", rawjson.Quote(c.Model))
 	body.Set("stream", json.RawMessage("true"))
 	body.Set("messages", rawjson.AppendArray(nil, messages))
-	body.Set("dragoman", json.RawMessage(`{"progress":true}`))
+	if c.messages == nil {
+		c.name = rand.Text()
+	}
+	body.Set("dragoman", json.RawMessage(`{"progress":true,"conversation":"`+c.name+`"}`))
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/v1/chat/completions", bytes.NewReader(body.Bytes()))
 	if err != nil {
 		return fmt.Errorf("making the request: %w", err)
@@ -124,7 +123,7 @@ func (c *Chat) turn(ctx context.Context, message string) error {
 	w := &pipeResponse{header: http.Header{}, w: pw}
 	t := &trace{chat: c, started: time.Now()}
 	go func() {
-		c.Answer(w, r, t.observe)
+		c.Answer(w, r, c.hooks(t))
 		pw.Close()
 	}()
 	text, err := c.print(pr, w, t)
@@ -140,6 +139,16 @@ func (c *Chat) turn(ctx context.Context, message string) error {
 	}
 	c.messages = append(messages, json.RawMessage(`{"role":"assistant","content":`+string(rawjson.Quote(text))+`}`))
 	return nil
+}
+
+// hooks are what a turn is told, and asked.
+func (c *Chat) hooks(t *trace) api.Hooks {
+	hooks := api.Hooks{Observe: t.observe}
+	if c.Attended {
+		asker := &Asker{Lines: c.In, Screen: c.Trace, Before: t.pause}
+		hooks.Ask, hooks.Can = asker.Ask, CanAsk
+	}
+	return hooks
 }
 
 // print writes the answer's text to the screen as it comes, and returns it.

@@ -23,11 +23,15 @@ type Model struct {
 	Headers map[string]string `yaml:"headers" secret:"always" doc:"HTTP headers sent with each request, such as api-key."`
 	Results result.Form       `yaml:"results" doc:"How results of tools look to this model, where it differs from the section results."`
 	Timeout time.Duration     `yaml:"timeout" doc:"Longest wait for the first byte of an answer; without streaming that is the whole answer."`
+	Idle    time.Duration     `yaml:"idle_timeout" doc:"Longest time that the upstream may send nothing in the middle of an answer."`
 }
 
 // DefaultTimeout is the Timeout of a [Model] that has none; OpenAI's own
 // clients wait as long.
 const DefaultTimeout = 10 * time.Minute
+
+// DefaultIdle is the Idle of a [Model] that has none.
+const DefaultIdle = 5 * time.Minute
 
 // SetDefaults gives every field that is zero and has a default its default.
 func (m *Model) SetDefaults() {
@@ -36,6 +40,9 @@ func (m *Model) SetDefaults() {
 	}
 	if m.Timeout == 0 {
 		m.Timeout = DefaultTimeout
+	}
+	if m.Idle == 0 {
+		m.Idle = DefaultIdle
 	}
 }
 

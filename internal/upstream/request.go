@@ -143,6 +143,9 @@ func (u *Upstream) Do(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, &Error{Host: u.Host(), Err: err, Waited: time.Since(start)}
 	}
+	if res.StatusCode >= 400 {
+		u.redact(res)
+	}
 	return res, nil
 }
 

@@ -29,6 +29,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/glob"
 	"github.com/dragoman-mcp/dragoman/result"
@@ -178,6 +179,8 @@ type Upstream struct {
 	Dialect string
 	// Results is what the configuration says about results for its models.
 	Results result.Form
+	// Idle is how long it may send nothing in the middle of an answer.
+	Idle time.Duration
 	// Rehearsal reports that this is the built-in model.
 	Rehearsal bool
 	// HasKey reports that the configuration has credentials for the upstream, so
@@ -187,6 +190,7 @@ type Upstream struct {
 	match, name string
 	account     string      // equal for upstreams with the same address and credentials
 	header      http.Header // set on each request, credentials included
+	secrets     [][]byte    // what must not be seen in an answer
 	transport   http.RoundTripper
 }
 
@@ -201,6 +205,7 @@ func newUpstream(m Model) (*Upstream, error) {
 		BaseURL:   base,
 		Dialect:   m.Dialect,
 		Results:   m.Results,
+		Idle:      m.Idle,
 		Rehearsal: base.Hostname() == "rehearsal.invalid",
 		HasKey:    m.APIKey != "",
 		match:     m.Match,
@@ -214,6 +219,11 @@ func newUpstream(m Model) (*Upstream, error) {
 		u.header.Set(name, value)
 		if credentialHeaders[fold(name)] {
 			u.HasKey = true
+		}
+	}
+	for _, secret := range append(slices.Sorted(maps.Values(m.Headers)), m.APIKey) {
+		if len(secret) >= minSecret {
+			u.secrets = append(u.secrets, []byte(secret))
 		}
 	}
 	u.account = base.String()

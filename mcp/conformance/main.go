@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
@@ -60,7 +59,7 @@ func run(ctx context.Context, url, name string) error {
 		return fmt.Errorf("no such scenario: %q", name)
 	}
 	o := &mcp.ClientOptions{
-		Name: "dragoman-conformance", Version: "1",
+		Name: "dragoman-conformance", Version: "1", Passive: true,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	if v := os.Getenv("MCP_CONFORMANCE_PROTOCOL_VERSION"); v != "" && v < "2026-07-28" {
@@ -68,21 +67,24 @@ func run(ctx context.Context, url, name string) error {
 	}
 	switch name {
 	case "elicitation-sep1034-client-defaults":
-		o.Elicit = accept("")
+		o.Can, reply = dragoman.AskForm, `{"action":"accept"}`
 	case "sep-2322-client-request-state":
-		o.Elicit = accept(`{"confirmed":true}`)
+		o.Can, reply = dragoman.AskForm, `{"action":"accept","content":{"confirmed":true}}`
 	}
 	c, err := mcp.Connect(ctx, &mcp.HTTP{URL: url}, o)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	tools, err := c.Tools(ctx)
+	if err := c.Refresh(ctx); err != nil { // prompts and resources, too
+		return err
+	}
+	list, err := c.List(ctx)
 	if err != nil {
 		return err
 	}
 	var usable []dragoman.Tool
-	for _, t := range tools {
+	for _, t := range list.Tools.All() {
 		if t.Quarantined == nil {
 			usable = append(usable, t)
 		}
@@ -90,16 +92,15 @@ func run(ctx context.Context, url, name string) error {
 	return do(ctx, c, usable)
 }
 
-// accept answers every question with the same content; empty content accepts
-// the form as it stands.
-func accept(content string) func(context.Context, dragoman.Question) (dragoman.Reply, error) {
-	return func(context.Context, dragoman.Question) (dragoman.Reply, error) {
-		r := dragoman.Reply{Action: "accept"}
-		if content != "" {
-			r.Content = json.RawMessage(content)
-		}
-		return r, nil
+// reply is the answer to every question.
+var reply string
+
+func answer(_ context.Context, _ dragoman.Call, asks *dragoman.Asks) (*dragoman.Answers, error) {
+	replies := map[string]json.RawMessage{}
+	for _, q := range asks.Questions {
+		replies[q.Key] = json.RawMessage(reply)
 	}
+	return &dragoman.Answers{Replies: replies}, nil
 }
 
 func nothing(context.Context, *mcp.Client, []dragoman.Tool) error { return nil }
@@ -116,7 +117,8 @@ func call(name, arguments string) scenario {
 }
 
 func callOne(ctx context.Context, c *mcp.Client, t *dragoman.Tool, arguments json.RawMessage) error {
-	res, err := c.Call(ctx, dragoman.Call{Tool: t, Arguments: arguments})
+	loop := dragoman.Loop{Tools: c, Ask: answer}
+	res, err := loop.Call(ctx, dragoman.Call{Tool: t, Arguments: arguments, Can: dragoman.AskForm})
 	if err != nil {
 		return err
 	}
@@ -180,25 +182,23 @@ func useEverything(ctx context.Context, c *mcp.Client, tools []dragoman.Tool) er
 			return err
 		}
 	}
-	for _, kind := range []struct{ list, use, key string }{
-		{"resources/list", "resources/read", "uri"},
-		{"prompts/list", "prompts/get", "name"},
-	} {
-		l, err := c.List(ctx, kind.list)
-		if err != nil {
-			return err
-		}
-		if len(l.Items) == 0 {
+	list, err := c.List(ctx)
+	if err != nil {
+		return err
+	}
+	done := map[string]bool{}
+	for i, e := range list.Entries {
+		method := map[dragoman.EntryKind]string{dragoman.Resource: "resources/read", dragoman.Prompt: "prompts/get"}[e.Kind]
+		if method == "" || done[method] {
 			continue
 		}
-		o, err := rawjson.ParseObject(l.Items[0])
-		if err != nil {
-			return err
+		done[method] = true
+		res, err := c.Call(ctx, dragoman.Call{Method: method, Entry: &list.Entries[i]})
+		if err == nil && res.Problem != nil {
+			err = res.Problem
 		}
-		var params rawjson.Object
-		params.Set(kind.key, o.Get(kind.key))
-		if _, err := c.Request(ctx, kind.use, params.Bytes()); err != nil {
-			return fmt.Errorf("%s: %w", strings.TrimSuffix(kind.list, "/list"), err)
+		if err != nil {
+			return fmt.Errorf("%s: %w", method, err)
 		}
 	}
 	return nil

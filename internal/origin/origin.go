@@ -1,0 +1,104 @@
+// Package origin decides for which hosts, and for which web pages, a server on
+// this machine answers. Any page that somebody visits can send requests to the
+// machine they visit it from, and can make its own name point there (DNS
+// rebinding); but it cannot make a browser send another Host or Origin.
+package origin
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Guard knows the hosts and origins that are ours. The zero Guard knows
+// loopback alone.
+type Guard struct {
+	// Hosts are names that clients may call the server by, beside localhost,
+	// names below it, and addresses of loopback.
+	Hosts []string
+	// Arrival lets a client call the server by the address at which its request
+	// came in: an address is no name that could be bound anew.
+	Arrival bool
+	// Origins are those of web pages that may call the server, beside its own.
+	Origins []string
+	// Methods, Headers and Expose are what such pages may use and see, as in the
+	// CORS headers; empty Headers allows those that are asked for.
+	Methods, Headers, Expose string
+}
+
+// Host reports whether a request is for a host that is ours.
+func (g *Guard) Host(r *http.Request) bool {
+	host := Hostname(r.Host)
+	if strings.EqualFold(host, "localhost") || strings.HasSuffix(strings.ToLower(host), ".localhost") ||
+		slices.ContainsFunc(g.Hosts, func(known string) bool { return strings.EqualFold(known, host) }) {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && (ip.IsLoopback() || g.Arrival && arrivedAt(r, ip))
+}
+
+// Hostname returns the host of a Host header without its port; "" for what is no
+// host at all, such as localhost:80@example.com.
+func Hostname(hostport string) string {
+	host, port, err := net.SplitHostPort(hostport)
+	if err != nil {
+		return strings.Trim(hostport, "[]")
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return ""
+	}
+	return host
+}
+
+// arrivedAt reports whether the request came in at the address ip.
+func arrivedAt(r *http.Request, ip netip.Addr) bool {
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if !ok {
+		return false
+	}
+	at, err := netip.ParseAddrPort(local.String())
+	return err == nil && at.Addr().Unmap() == ip.Unmap()
+}
+
+// Own reports whether a request is none of a web page, or one of a page of ours.
+// It looks at the Origin of reading requests too, since those can open streams.
+func Own(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return http.NewCrossOriginProtection().Check(r) == nil
+	}
+	u, err := url.Parse(origin)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && strings.EqualFold(u.Host, r.Host)
+}
+
+// Listed reports whether a request is that of a web page that may call us.
+func (g *Guard) Listed(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	return origin != "" && slices.ContainsFunc(g.Origins, func(known string) bool { return strings.EqualFold(known, origin) })
+}
+
+// Share tells the browser of a listed page that the page may read the answer
+// (Fetch standard, "CORS protocol"). It reports true when that is all that the
+// request asked for, and answers it.
+func (g *Guard) Share(w http.ResponseWriter, r *http.Request) (answered bool) {
+	h := w.Header()
+	h.Set("Access-Control-Allow-Origin", r.Header.Get("Origin"))
+	h.Add("Vary", "Origin")
+	h.Set("Access-Control-Expose-Headers", g.Expose)
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return false
+	}
+	headers := g.Headers
+	if headers == "" {
+		headers = r.Header.Get("Access-Control-Request-Headers")
+	}
+	h.Set("Access-Control-Allow-Methods", g.Methods)
+	h.Set("Access-Control-Allow-Headers", headers)
+	h.Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}

@@ -1,0 +1,257 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/safehttp"
+	"github.com/dragoman-mcp/dragoman/mcp"
+)
+
+// A key names a connection: to which server, on whose behalf, and with what the
+// server was told that can be asked. A stateful server is never shared by two of
+// them.
+type key struct {
+	label     string
+	principal string        // whose credentials it carries; empty for the gateway's own
+	can       dragoman.Kind // what was declared when a legacy server was greeted
+}
+
+// A connection is one MCP server on somebody's behalf, and its supervisor.
+type connection struct {
+	key
+	set       *Set
+	config    Config
+	transport func(context.Context) mcp.Transport
+	log       *slog.Logger
+
+	slots   chan struct{} // one for each call in flight
+	settled chan struct{} // closed once the server listed its tools or failed
+	doubt   chan struct{} // a call makes it doubtful that the server is there; has room for one
+	once    sync.Once     // closes settled
+	stderr  tail          // what a local server wrote last
+	tidy    func()        // closes connections that are kept open
+	era     mcp.Era       // of the last session; only the supervisor knows it
+
+	mu     sync.Mutex
+	client *mcp.Client   // nil while there is none
+	moved  chan struct{} // closed when client, or the state, becomes another
+	status dragoman.Server
+	given  *dragoman.Tools // what the server listed last
+	tools  []dragoman.Tool // of those, the ones that the configuration allows
+	others []dragoman.Entry
+}
+
+func (c *connection) state() dragoman.Server {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.status
+}
+
+func (c *connection) snapshot() ([]dragoman.Tool, []dragoman.Entry, dragoman.Server) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tools, c.others, c.status
+}
+
+// supervise keeps the server connected until ctx ends. A server that stayed up
+// for a while is started again at once; one that keeps failing is left in peace
+// for up to a minute. What it listed last stays meanwhile.
+func (c *connection) supervise(ctx context.Context) {
+	defer c.settle()
+	defer c.tidy()
+	for failures := 0; ; {
+		up, err := c.session(ctx)
+		if ctx.Err() != nil {
+			c.stopped()
+			return
+		}
+		if up > time.Minute {
+			failures = 0
+		}
+		err = safehttp.Redact(err)
+		problem := c.explain(err)
+		pause := pause(failures)
+		failures++
+		c.log.Warn("server failed", "error", err, "again_in", pause.Round(time.Millisecond))
+		c.failed(problem, pause)
+		c.settle()
+		select {
+		case <-ctx.Done():
+			c.stopped()
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// pause is how long to wait after a number of failures: from a quarter of a
+// second to a minute, with jitter so that servers that failed together do not
+// come back together.
+func pause(failures int) time.Duration {
+	base := min(250*time.Millisecond<<min(failures, 8), time.Minute)
+	return base + rand.N(base/4+1)
+}
+
+func (c *connection) settle() { c.once.Do(func() { close(c.settled) }) }
+
+// connected shows what client says of its server and its lists.
+func (c *connection) connected(client *mcp.Client, list *dragoman.List) {
+	c.enter(client, func() {
+		server := list.Servers[0]
+		if list.Tools != c.given {
+			c.given, c.tools = list.Tools, c.allowed(list.Tools)
+		}
+		c.others = list.Entries
+		server.Label, server.Problem, server.Retry = c.label, nil, time.Time{}
+		server.Tools, server.Quarantined = 0, 0
+		for i := range c.tools {
+			if c.tools[i].Quarantined == nil {
+				server.Tools++
+			} else {
+				server.Quarantined++
+			}
+		}
+		server.Since = c.status.Since
+		if c.status.State != server.State {
+			server.Since = time.Now()
+		}
+		c.status = server
+	})
+}
+
+func (c *connection) failed(problem *dragoman.Problem, pause time.Duration) {
+	c.enter(nil, func() {
+		if c.status.State != dragoman.Failed {
+			c.status.Since = time.Now()
+		}
+		c.status.State, c.status.Problem, c.status.Retry = dragoman.Failed, problem, time.Now().Add(pause)
+	})
+}
+
+func (c *connection) stopped() {
+	c.enter(nil, func() {
+		c.given, c.tools, c.others = nil, nil, nil
+		c.status = dragoman.Server{Label: c.label, State: dragoman.Stopped, Since: time.Now()}
+	})
+}
+
+// enter changes the state of the connection, and tells everybody.
+func (c *connection) enter(client *mcp.Client, change func()) {
+	c.mu.Lock()
+	before := c.status.State
+	change()
+	if client != c.client || before != c.status.State {
+		close(c.moved)
+		c.moved = make(chan struct{})
+	}
+	c.client = client
+	c.mu.Unlock()
+	c.set.publish()
+}
+
+// allowed returns the tools that exist for models, with the operator's word on
+// them.
+func (c *connection) allowed(listed *dragoman.Tools) []dragoman.Tool {
+	tools := make([]dragoman.Tool, 0, listed.Len())
+	for _, t := range listed.All() {
+		if !c.config.Tools.Allows(t.Original) {
+			continue
+		}
+		t.Server = c.label
+		t.Declared = c.config.Effects.Of(t.Original)
+		if t.Quarantined != nil {
+			c.log.Warn("tool quarantined", "tool", t.Original, "reason", t.Quarantined.Message)
+		}
+		tools = append(tools, t)
+	}
+	return tools
+}
+
+// errStartup is the cause when a server took too long to start.
+var errStartup = errors.New("the server did not finish starting in time")
+
+// session is one session with the server, from its start to its end. It returns
+// how long the server was connected, and why it is not any more.
+func (c *connection) session(ctx context.Context) (up time.Duration, err error) {
+	c.stderr.clear()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	startup, cancel := context.WithTimeoutCause(ctx, c.config.StartupTimeout, errStartup)
+	defer cancel()
+	client, err := mcp.Connect(startup, c.transport(ctx), &mcp.ClientOptions{
+		Name: c.set.options.Name, Version: c.set.options.Version, Label: c.label, Era: c.era,
+		Can: c.can, Timeout: c.config.Timeout,
+		Logger: c.set.options.Logger, // it names the server itself
+		Limits: mcp.Limits{Message: c.set.options.MaxMessage},
+	})
+	if err != nil {
+		if context.Cause(startup) == errStartup {
+			err = fmt.Errorf("%w (%s): %w", errStartup, c.config.StartupTimeout, err)
+		}
+		return 0, err
+	}
+	defer client.Close()
+	c.era = client.Era()
+	start := time.Now()
+	err = c.watch(ctx, client)
+	return time.Since(start), err
+}
+
+// watch shows what the server lists, and looks after it, until it is gone.
+func (c *connection) watch(ctx context.Context, client *mcp.Client) error {
+	checks := newChecks(c, client)
+	defer checks.stop()
+	for first := true; ; first = false {
+		list, err := client.List(ctx)
+		if err != nil {
+			return err
+		}
+		if list.Servers[0].State == dragoman.Connected {
+			c.connected(client, list)
+		}
+		if first {
+			c.settle()
+			c.log.Info("server connected", "era", client.Era(), "version", client.ProtocolVersion(), "tools", c.state().Tools)
+		}
+		for same := true; same; {
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-client.Done():
+				return fmt.Errorf("connection lost: %w", client.Err())
+			case <-list.Changed:
+				same = false
+			case <-c.doubt:
+				err = checks.run(ctx)
+			case <-checks.timer.C:
+				err = checks.run(ctx)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// explain turns the error that ended a session into words for people, with what
+// a local server said at its end.
+func (c *connection) explain(err error) *dragoman.Problem {
+	if known := dragoman.AsProblem(err); known != nil {
+		return known
+	}
+	p := &dragoman.Problem{Code: dragoman.CodeServerUnavailable, Message: err.Error()}
+	if _, ok := errors.AsType[*mcp.AuthorizationError](err); ok {
+		p.Code = dragoman.CodeNeedsAuthorization
+	}
+	if said := c.stderr.String(); said != "" {
+		p.Message += "; it wrote: " + said
+	}
+	return p
+}

@@ -1,0 +1,155 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman"
+)
+
+// asking is a toolset whose calls ask once.
+type asking struct {
+	state   []byte
+	held    bool
+	ran     dragoman.Ran
+	resumed []*dragoman.Answers
+}
+
+func (a *asking) List(context.Context) (*dragoman.List, error) { return &dragoman.List{}, nil }
+
+func (a *asking) Call(_ context.Context, c dragoman.Call) (dragoman.Result, error) {
+	if c.Answers != nil {
+		a.resumed = append(a.resumed, c.Answers)
+		return dragoman.Result{Content: json.RawMessage(`{}`), Ran: dragoman.RanYes}, nil
+	}
+	return dragoman.Result{Ran: a.ran, Asks: &dragoman.Asks{
+		State: a.state, Held: a.held, Questions: []dragoman.Question{{Key: "q", Kind: dragoman.AskForm}},
+	}}, nil
+}
+
+func call(server, name, arguments string) dragoman.Call {
+	return dragoman.Call{
+		Tool:      &dragoman.Tool{Server: server, Original: name, Name: name, Pin: dragoman.Pin(server, name, nil)},
+		Arguments: json.RawMessage(arguments),
+	}
+}
+
+func ask(t *testing.T, tools dragoman.Toolset, c dragoman.Call) *dragoman.Asks {
+	t.Helper()
+	res, err := tools.Call(t.Context(), c)
+	if err != nil || res.Asks == nil {
+		t.Fatalf("Call = %+v, %v", res, err)
+	}
+	return res.Asks
+}
+
+func TestSealedStateComesBackWhole(t *testing.T) {
+	inner := &asking{state: []byte("a secret of the server"), ran: dragoman.RanMaybe}
+	tools := newSeal().around("ann", inner)
+	c := call("s", "x", `{"n":1}`)
+	asks := ask(t, tools, c)
+	if bytes.Contains(asks.State, []byte("secret")) {
+		t.Error("the state can be read outside")
+	}
+	if left := time.Until(asks.Expires); left <= 0 || left > askLife {
+		t.Errorf("the questions stand for %s", left)
+	}
+	c.Answers = &dragoman.Answers{State: asks.State, Ran: dragoman.RanNot}
+	if res, err := tools.Call(t.Context(), c); err != nil || res.Problem != nil {
+		t.Fatalf("Call = %+v, %v", res, err)
+	}
+	got := inner.resumed[0]
+	if string(got.State) != "a secret of the server" || got.Ran != dragoman.RanMaybe {
+		t.Errorf("resumed with %q, ran %s: what a door says of earlier legs must not count", got.State, got.Ran)
+	}
+}
+
+// A state is worth nothing with any other caller, tool, argument or process, when
+// it was changed, or too late.
+func TestSealRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := &asking{state: []byte("state")}
+		ours := newSeal()
+		c := call("s", "x", `{"n":1}`)
+		state := ask(t, ours.around("ann", inner), c).State
+		flip := func(i int) []byte {
+			b := bytes.Clone(state)
+			b[i] ^= 1
+			return b
+		}
+		for _, tt := range []struct {
+			name, caller string
+			seal         *seal
+			call         dragoman.Call
+			state        []byte
+			code         string
+		}{
+			{"another caller", "bob", ours, c, state, dragoman.CodeDenied},
+			{"another server", "ann", ours, call("t", "x", `{"n":1}`), state, dragoman.CodeDenied},
+			{"another tool", "ann", ours, call("s", "y", `{"n":1}`), state, dragoman.CodeDenied},
+			{"other arguments", "ann", ours, call("s", "x", `{"n":2}`), state, dragoman.CodeDenied},
+			{"a changed state", "ann", ours, c, flip(len(state) - 1), dragoman.CodeDenied},
+			{"a changed nonce", "ann", ours, c, flip(processBytes), dragoman.CodeDenied},
+			{"no state", "ann", ours, c, nil, dragoman.CodeDenied},
+			{"a state without end", "ann", ours, c, append(bytes.Clone(state), make([]byte, maxState)...), dragoman.CodeDenied},
+			{"another process", "ann", newSeal(), c, state, dragoman.CodeUnknownOutcome},
+		} {
+			tt.call.Answers = &dragoman.Answers{State: tt.state}
+			res, err := tt.seal.around(tt.caller, inner).Call(t.Context(), tt.call)
+			if err != nil || res.Problem == nil || res.Problem.Code != tt.code {
+				t.Errorf("%s: %+v, %v; want %s", tt.name, res, err, tt.code)
+			}
+		}
+		method := c
+		method.Method, method.Answers = "prompts/get", &dragoman.Answers{State: state}
+		if res, _ := ours.around("ann", inner).Call(t.Context(), method); res.Problem == nil {
+			t.Error("another method goes on with the state")
+		}
+		time.Sleep(askLife + time.Second)
+		c.Answers = &dragoman.Answers{State: state}
+		if res, _ := ours.around("ann", inner).Call(t.Context(), c); res.Problem == nil || res.Problem.Code != dragoman.CodeUnanswered {
+			t.Errorf("after its time: %+v", res.Problem)
+		}
+		if len(inner.resumed) != 0 {
+			t.Errorf("%d forgeries got through", len(inner.resumed))
+		}
+	})
+}
+
+// What waits at servers is bounded for each caller, and there is room again when
+// one goes on, or its time is over.
+func TestSealHasRoomForSoManyCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := &asking{state: []byte("state"), held: true}
+		seal := newSeal()
+		tools := seal.around("ann", inner)
+		c := call("s", "x", `{}`)
+		var asks *dragoman.Asks
+		for range askedOfOne {
+			asks = ask(t, tools, c)
+		}
+		res, err := tools.Call(t.Context(), c)
+		if err != nil || res.Problem == nil || res.Problem.Code != dragoman.CodeUnanswered {
+			t.Fatalf("one too many: %+v, %v", res, err)
+		}
+		if n := len(inner.resumed); n != 1 || !inner.resumed[0].Gone {
+			t.Errorf("the server was not told: %+v", inner.resumed)
+		}
+		ask(t, seal.around("bob", inner), c)
+		goesOn := c
+		goesOn.Answers = &dragoman.Answers{State: asks.State}
+		if res, err := tools.Call(t.Context(), goesOn); err != nil || res.Problem != nil {
+			t.Fatalf("Call = %+v, %v", res, err)
+		}
+		ask(t, tools, c)
+		time.Sleep(askLife + time.Second)
+		synctest.Wait()
+		for range askedOfOne {
+			ask(t, tools, c)
+		}
+	})
+}

@@ -1,0 +1,275 @@
+// Package session gives each request what it works with: the stack of toolsets
+// for who asks and what is wanted, how results look to its reader, and which
+// dialect its model speaks. It is all that a door ever gets, so that nothing can
+// hold at one door and not at another.
+//
+// The stack, from the outside in:
+//
+//	seal      what is asked leaves us sealed, and comes back whole or not at all
+//	cache     results of tools that only read
+//	read_more the rest of results that were cut
+//	selection the servers and tools that the request names
+//	catalog   names
+//	servers   every MCP server
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/cache"
+	"github.com/dragoman-mcp/dragoman/internal/caller"
+	"github.com/dragoman-mcp/dragoman/internal/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/upstream"
+	"github.com/dragoman-mcp/dragoman/result"
+)
+
+// Options are what an [Opener] makes sessions of.
+type Options struct {
+	// Tools are the tools of all servers under their public names.
+	Tools dragoman.Toolset
+	// Settle waits until the servers of these labels, or all, have listed their
+	// tools or failed, or the context ends; nil where there is nothing to wait for.
+	Settle func(context.Context, []string)
+	// Wait is how long a request waits for servers that are still starting; 15 s if
+	// zero.
+	Wait time.Duration
+	// Servers are the labels of all configured servers.
+	Servers map[string]bool
+	// Cache remembers results of all callers; nil remembers nothing.
+	Cache *cache.Cache
+	// Upstreams serve the models, in the dialects of Dialects.
+	Upstreams *upstream.Set
+	Dialects  *dialect.Table
+	// Results says how results look to a model.
+	Results Results
+	// Loop has the limits of conversations; its Tools and hooks are set here.
+	Loop dragoman.Loop
+	// Log gets a line for each call, without arguments and results; nil discards
+	// it.
+	Log *slog.Logger
+}
+
+// Opener opens sessions. Make it with [New]; it is safe for concurrent use.
+type Opener struct {
+	o       Options
+	shelf   result.Shelf
+	outputs outputs
+	seal    *seal
+
+	dialects sync.Map // of upstreams: *upstream.Upstream to *dialect.Dialect
+}
+
+// New returns an Opener.
+func New(o Options) *Opener {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Cache == nil {
+		o.Cache = cache.New(cache.Config{})
+	}
+	if o.Wait <= 0 {
+		o.Wait = DefaultWait
+	}
+	return &Opener{o: o, seal: newSeal()}
+}
+
+// DefaultWait is how long requests wait for servers that are still starting:
+// npx takes 3 to 13 seconds for most.
+const DefaultWait = 15 * time.Second
+
+// Want is what a request wants of its session. The zero Want is all tools, for a
+// reader of whom nothing is known.
+type Want struct {
+	// Model is the name of the model that will read, as the client spells it, and
+	// Dialect the name of a dialect. A Dialect wins over that of the Model; with
+	// neither, the dialect is the conservative one.
+	Model, Dialect string
+	// Servers chooses among the tools; empty means all.
+	Servers catalog.Selection
+	// Profile is the form of results that the request asks for; empty leaves it to
+	// the configuration.
+	Profile result.Profile
+	// NoTools is for a request that is not to be offered any tools: it does not
+	// wait for servers.
+	NoTools bool
+}
+
+// The errors of [Opener.Open], which wrap them.
+var (
+	// ErrUnknownServer: the request names a server that is not configured.
+	ErrUnknownServer = errors.New("no such server")
+	// ErrUnknownDialect: there is no dialect of that name.
+	ErrUnknownDialect = errors.New("no such dialect")
+)
+
+// A Session is what a request works with.
+type Session struct {
+	// Caller is who asks.
+	Caller caller.Caller
+	// Tools is the caller's stack.
+	Tools dragoman.Toolset
+	// Upstream serves the model, which it knows by the name Model. Nil where no
+	// model was wanted.
+	Upstream *upstream.Upstream
+	Model    string
+	// Dialect is the dialect of the upstream, or the one that was asked for.
+	Dialect *dialect.Dialect
+	// Shape says how results of a tool look to the reader; the tool may be nil.
+	Shape func(*dragoman.Tool) *result.Shape
+	// Guide is the system text about reading results; empty for none.
+	Guide string
+	// Missing are the servers that have nothing to offer now: they are still
+	// starting, or failed.
+	Missing []dragoman.Server
+
+	loop dragoman.Loop
+	log  *slog.Logger
+}
+
+// Open returns a session for a caller. It waits a while for servers that are
+// still starting. Besides the errors above it returns those of
+// [upstream.Set.For], [ErrUnknownTool] and [ServerError].
+func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Session, error) {
+	for _, choice := range want.Servers {
+		if !o.o.Servers[choice.Server] {
+			return nil, fmt.Errorf("%w: no MCP server is labelled %q", ErrUnknownServer, choice.Server)
+		}
+	}
+	s := &Session{Caller: who, Guide: o.o.Results.Guide.text(), loop: o.o.Loop, log: o.o.Log}
+	if err := o.read(s, want); err != nil {
+		return nil, err
+	}
+	s.Shape = o.shapes(s, want.Profile)
+	s.Tools = o.stack(who, want.Servers)
+	if want.NoTools {
+		return s, nil
+	}
+	var err error
+	s.Missing, err = o.await(ctx, o.o.Tools, want.Servers)
+	return s, err
+}
+
+// stack returns the toolsets for a caller. Their order is fixed here.
+func (o *Opener) stack(who caller.Caller, selection catalog.Selection) dragoman.Toolset {
+	tools := catalog.Select(o.o.Tools, selection)
+	tools = readable{tools, o.shelf.For(who.ID)}
+	tools = o.o.Cache.For(who.ID, tools)
+	return o.seal.around(who.ID, tools)
+}
+
+// read finds out who will read the results: which model, in which dialect.
+func (o *Opener) read(s *Session, want Want) (err error) {
+	if want.Model != "" {
+		if s.Upstream, err = o.o.Upstreams.For(want.Model); err != nil {
+			return err
+		}
+		s.Model, s.Dialect = s.Upstream.ModelName(want.Model), o.Dialect(s.Upstream)
+	}
+	name := want.Dialect
+	if name == "" && s.Dialect == nil {
+		name = dialect.Conservative
+	}
+	if name != "" {
+		if s.Dialect, err = o.o.Dialects.For(name); err != nil {
+			return fmt.Errorf("%w: %w", ErrUnknownDialect, err)
+		}
+	}
+	return nil
+}
+
+// Dialect returns the dialect that an upstream speaks: the one that the
+// configuration names, or the one that its address tells.
+func (o *Opener) Dialect(up *upstream.Upstream) *dialect.Dialect {
+	if d, ok := o.dialects.Load(up); ok {
+		return d.(*dialect.Dialect)
+	}
+	name := up.Dialect
+	if name == "" && up.Rehearsal {
+		name = "openai" // what the rehearsal model checks
+	}
+	d := o.o.Dialects.ForHost(up.BaseURL.String())
+	if named, err := o.o.Dialects.For(name); name != "" && err == nil {
+		d = named
+	}
+	o.dialects.Store(up, d)
+	return d
+}
+
+// Loop returns the loop that runs the session's calls. It logs each call under
+// log, and tells observe of everything; both may be nil. The caller may set
+// [dragoman.Loop.Ask].
+func (s *Session) Loop(log *slog.Logger, observe func(dragoman.Event)) *dragoman.Loop {
+	if log == nil {
+		log = s.log
+	}
+	loop := s.loop
+	loop.Tools = s.Tools
+	loop.Observe = func(e dragoman.Event) {
+		if e.Phase == dragoman.Execute && e.Result != nil {
+			logCall(log, e.Round, e.Call, e.Result)
+		}
+		if observe != nil {
+			observe(e)
+		}
+	}
+	return &loop
+}
+
+// Call runs one call outside a conversation. ask answers what the call asks; nil
+// where nobody can.
+func (s *Session) Call(ctx context.Context, call dragoman.Call, ask func(context.Context, dragoman.Call, *dragoman.Asks) (*dragoman.Answers, error)) (dragoman.Result, error) {
+	loop := s.loop
+	loop.Tools, loop.Ask = s.Tools, ask
+	res, err := loop.Call(ctx, call)
+	logCall(s.log, 0, &call, &res)
+	return res, err
+}
+
+// logCall logs a call without its arguments and its result.
+func logCall(log *slog.Logger, round int, call *dragoman.Call, res *dragoman.Result) {
+	attrs := make([]any, 0, 12)
+	if round > 0 {
+		attrs = append(attrs, "round", round)
+	}
+	attrs = append(attrs, "took", res.Info.Duration.Round(time.Microsecond))
+	if t := call.Tool; t != nil {
+		attrs = append(attrs, "server", t.Server, "tool", t.Original)
+	}
+	switch {
+	case res.Asks != nil:
+		attrs = append(attrs, "asks", len(res.Asks.Questions))
+	case res.Problem != nil:
+		attrs = append(attrs, "problem", res.Problem.Code)
+		if panicked, ok := errors.AsType[*dragoman.PanicError](res.Problem); ok {
+			log.Error("call failed here", append(attrs, "error", panicked)...)
+			return
+		}
+		if res.Problem.Err != nil {
+			attrs = append(attrs, "error", res.Problem.Err)
+		}
+	case res.Failed:
+		attrs = append(attrs, "problem", "tool_error")
+	}
+	log.Info("call", attrs...)
+}
+
+// readable is a stack that also runs read_more. It does not list it: the
+// conversation offers it once there is more to read.
+type readable struct {
+	dragoman.Toolset
+	shelf dragoman.Toolset
+}
+
+func (r readable) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
+	if t := call.Tool; t != nil && t.Server == "" && t.Original == result.ReadMore {
+		return r.shelf.Call(ctx, call)
+	}
+	return r.Toolset.Call(ctx, call)
+}

@@ -1,0 +1,31 @@
+package session
+
+import (
+	"testing"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/cache"
+	"github.com/dragoman-mcp/dragoman/internal/caller"
+	"github.com/dragoman-mcp/dragoman/internal/catalog"
+	"github.com/dragoman-mcp/dragoman/toolsettest"
+)
+
+func TestToolset(t *testing.T) {
+	t.Run("seal", func(t *testing.T) {
+		toolsettest.Run(t, func(_ *testing.T, inner *toolsettest.Inner) dragoman.Toolset { return newSeal().around("ann", inner) })
+	})
+	t.Run("stack", func(t *testing.T) {
+		toolsettest.Run(t, func(t *testing.T, inner *toolsettest.Inner) dragoman.Toolset {
+			opener := New(Options{
+				Tools: catalog.New(inner, catalog.Config{}), Servers: map[string]bool{toolsettest.Server: true},
+				Cache: cache.New(cache.Config{Tools: []string{"*"}}), Dialects: dialect.Builtin(),
+			})
+			s, err := opener.Open(t.Context(), caller.Local, Want{Servers: catalog.Selection{{Server: toolsettest.Server}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s.Tools
+		})
+	})
+}

@@ -1,0 +1,105 @@
+package terminal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-mcp/dragoman"
+)
+
+const form = `{"message":"Which table?","requestedSchema":{"type":"object","properties":{
+	"name":{"type":"string","title":"Your name","minLength":2},
+	"seats":{"type":"integer","minimum":1,"maximum":8,"default":2},
+	"outside":{"type":"boolean","description":"In the garden"},
+	"menu":{"type":"string","enum":["a","b"],"enumNames":["À la carte","Business"]},
+	"time":{"type":"string","oneOf":[{"const":"19:00","title":"seven"},{"const":"20:00","title":"eight"}]},
+	"extras":{"type":"array","items":{"type":"string","enum":["candles","music","2"]}},
+	"mail":{"type":"string"}},
+	"required":["name","outside","menu"]}}`
+
+func TestAsk(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		q      dragoman.Question
+		typed  string
+		want   string // "" for no reply
+		screen []string
+	}{
+		{
+			name: "a form", q: dragoman.Question{Kind: dragoman.AskForm, Params: json.RawMessage(form)},
+			typed:  "x\nAnn\n9\n\nmaybe\ny\n3\nBusiness\neight\n1,2\n\n",
+			want:   `{"action":"accept","content":{"name":"Ann","seats":2,"outside":true,"menu":"b","time":"20:00","extras":["candles","2"]}}`,
+			screen: []string{"shop asks: Which table?", "Your name", "(integer, default 2)", "1) À la carte", "expected y or n", "expected a number from 1 to 2", "optional"},
+		},
+		{
+			name: "a form that is declined half way", q: dragoman.Question{Kind: dragoman.AskForm, Params: json.RawMessage(form)},
+			typed: "Ann\n/decline\n", want: `{"action":"decline"}`,
+		},
+		{
+			name: "a form that is left", q: dragoman.Question{Kind: dragoman.AskForm, Params: json.RawMessage(form)},
+			typed: "/cancel\n", want: `{"action":"cancel"}`,
+		},
+		{
+			name: "a form, and the input ends", q: dragoman.Question{Kind: dragoman.AskForm, Params: json.RawMessage(form)},
+			typed: "Ann\n", want: `{"action":"cancel"}`,
+		},
+		{
+			name: "a form without fields", q: dragoman.Question{Kind: dragoman.AskForm, Params: json.RawMessage(`{"message":"Sure?","requestedSchema":{"type":"object","properties":{}}}`)},
+			typed: "yes\n", want: `{"action":"accept","content":{}}`,
+		},
+		{
+			name: "an address", q: dragoman.Question{Kind: dragoman.AskURL, Params: json.RawMessage(`{"mode":"url","message":"Log in","url":"https://example.com@evil.example/x"}`)},
+			typed: "\n", want: `{"action":"decline"}`, screen: []string{"visit evil.example\n"},
+		},
+		{
+			name: "an address that is none", q: dragoman.Question{Kind: dragoman.AskURL, Params: json.RawMessage(`{"mode":"url","message":"Log in","url":"javascript:alert(1)"}`)},
+			want: `{"action":"cancel"}`,
+		},
+		{
+			name: "an approval", q: dragoman.Question{Kind: dragoman.AskApproval, Params: json.RawMessage(`{"message":"It deletes."}`)},
+			typed: "Y\n", want: `{"action":"accept"}`, screen: []string{"delete", `"path":"/tmp/x\u{1b}"`},
+		},
+		{
+			name: "an approval that nobody gives", q: dragoman.Question{Kind: dragoman.AskApproval},
+			typed: "of course\n", want: `{"action":"decline"}`,
+		},
+		{name: "sampling", q: dragoman.Question{Kind: dragoman.AskSampling, Params: json.RawMessage(`{}`)}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out bytes.Buffer
+			asker := &Asker{Lines: NewLines(strings.NewReader(tt.typed)), Screen: &Screen{Writer: &out}}
+			tt.q.Key, tt.q.Server = "q", "shop"
+			call := dragoman.Call{Tool: &dragoman.Tool{Name: "delete"}, Arguments: json.RawMessage("{\"path\":\"/tmp/x\x1b\"}")}
+			answers, err := asker.Ask(t.Context(), call, &dragoman.Asks{Questions: []dragoman.Question{tt.q}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := string(answers.Replies["q"]); got != tt.want {
+				t.Errorf("answered %s\nwant     %s\nscreen:\n%s", got, tt.want, out.String())
+			}
+			for _, want := range tt.screen {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("the screen does not show %q:\n%s", want, out.String())
+				}
+			}
+			if strings.ContainsRune(out.String(), 0x1b) {
+				t.Error("what a server wrote takes over the terminal")
+			}
+		})
+	}
+}
+
+func TestAskEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r, _ := io.Pipe()
+	asker := &Asker{Lines: NewLines(r), Screen: &Screen{Writer: io.Discard}}
+	_, err := asker.Ask(ctx, dragoman.Call{}, &dragoman.Asks{Questions: []dragoman.Question{{Kind: dragoman.AskApproval}}})
+	if err != context.Canceled {
+		t.Errorf("Ask = %v", err)
+	}
+}

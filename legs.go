@@ -1,0 +1,150 @@
+package dragoman
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+)
+
+// maxLegs is how often one call may ask.
+const maxLegs = 16
+
+// Call runs one call outside any conversation, and asks where it asks. A call
+// that is no valid one is answered with its problem. It returns an error, beside
+// a result that says what is known, when ctx ends or when the trouble is our
+// own. Without [Loop.Ask], a result that asks is returned as it is.
+func (l *Loop) Call(ctx context.Context, c Call) (Result, error) {
+	return l.call(ctx, c, func() func() { return func() {} })
+}
+
+// call makes a call, and makes it again with the answers as long as it asks.
+// pause is called while somebody is asked, or while the server wants time.
+func (l *Loop) call(ctx context.Context, c Call, pause func() (resume func())) (Result, error) {
+	if c.Problem == nil && c.Tool != nil {
+		c.Problem = c.Tool.Quarantined
+	}
+	if c.Problem != nil {
+		return Result{Problem: c.Problem, Ran: RanNot}, nil
+	}
+	start := time.Now()
+	var waited time.Duration
+	for asked := 0; ; {
+		res, err := l.leg(ctx, c)
+		res.Ran = res.Ran.After(c.Answers)
+		if err != nil || res.Asks == nil || res.Asks.Deferred() {
+			return ended(ctx, c, res, err, time.Since(start)-waited)
+		}
+		if len(res.Asks.Questions) > 0 {
+			asked++
+		}
+		began := time.Now()
+		resume := pause()
+		answers, err := l.answers(ctx, c, res.Asks, asked)
+		resume()
+		waited += time.Since(began)
+		if answers == nil && err == nil {
+			res.Info.Duration = time.Since(start) - waited
+			return res, nil
+		}
+		if err != nil {
+			l.abandon(ctx, c, res)
+			if ctx.Err() != nil {
+				return ended(ctx, c, Result{Ran: res.Ran}, context.Cause(ctx), time.Since(start)-waited)
+			}
+			return Result{Problem: unanswered(err), Ran: res.Ran, Info: Info{Duration: time.Since(start) - waited}}, nil
+		}
+		answers.State, answers.Ran = res.Asks.State, res.Ran
+		c.Answers = answers
+	}
+}
+
+// answers gets the answers to what a call asks. Nil without an error: they are
+// to come with a later request.
+func (l *Loop) answers(ctx context.Context, c Call, asks *Asks, asked int) (answers *Answers, err error) {
+	if len(asks.Questions) == 0 {
+		// It had nothing to ask: it wants to be called later.
+		timer := time.NewTimer(max(asks.After, 100*time.Millisecond))
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			return &Answers{}, nil
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	if l.Ask == nil {
+		return nil, nil
+	}
+	if asked > maxLegs {
+		return nil, fmt.Errorf("the call asked %d times", asked)
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			answers, err = nil, &PanicError{Value: p, Stack: debug.Stack()}
+		}
+	}()
+	if !asks.Expires.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, asks.Expires)
+		defer cancel()
+	}
+	return l.Ask(ctx, c, asks)
+}
+
+// abandon tells the server behind a call that nobody will answer.
+func (l *Loop) abandon(ctx context.Context, c Call, res Result) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	c.Answers = &Answers{State: res.Asks.State, Ran: res.Ran, Gone: true}
+	_, _ = l.leg(ctx, c)
+}
+
+// leg makes a call once.
+func (l *Loop) leg(ctx context.Context, c Call) (res Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			failure := &PanicError{Value: p, Stack: debug.Stack()}
+			res, err = Result{Problem: &Problem{Code: CodeInternal, Message: "The call failed here. It may or may not have taken effect: check before you repeat it.", Err: failure}}, nil
+		}
+	}()
+	return l.Tools.Call(ctx, c)
+}
+
+// A PanicError is a panic that ended a call, as [Problem.Err].
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+// Error returns the value that the code panicked with, and where.
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Value, e.Stack) }
+
+// ended completes the result of a call that has come to its end after some time.
+func ended(ctx context.Context, c Call, res Result, err error, took time.Duration) (Result, error) {
+	if err != nil && context.Cause(ctx) == errBudget {
+		res.Problem, err = Unanswered(c.Tool, fmt.Sprintf("No answer within %s.", took.Round(100*time.Millisecond))), nil
+	}
+	if err != nil {
+		res.Problem = stopped(c, res.Ran)
+	}
+	if res.Info.Duration == 0 {
+		res.Info.Duration = took
+	}
+	return res, err
+}
+
+// stopped is the problem of a call that was running when the conversation ended.
+func stopped(c Call, ran Ran) *Problem {
+	switch {
+	case ran == RanNot:
+		return &Problem{Code: CodeCanceled, Message: "The conversation ended before this call was made."}
+	case c.Tool != nil && c.Tool.Writes():
+		return &Problem{Code: CodeUnknownOutcome, Message: "The call was interrupted and may or may not have taken effect: check before you repeat it."}
+	}
+	return &Problem{Code: CodeCanceled, Message: "The call was interrupted. It can be made again."}
+}
+
+func unanswered(err error) *Problem {
+	return &Problem{Code: CodeUnanswered, Message: "The tool asked a question and nobody answered it, so the call was given up.", Err: err}
+}

@@ -1,0 +1,177 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman"
+)
+
+// A flight is a call on its way, from before its first byte to its result. It has
+// a context of its own, so that it can outlive the leg that it began with: where
+// the server of the legacy era asks something, the flight is parked, and lands in
+// a later leg.
+type flight struct {
+	c      *Client
+	call   dragoman.Call // of the first leg; without what belongs to that leg
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	mail   mailbox
+	watch  stopwatch
+	sent   atomic.Bool // part of it may have left
+	made   atomic.Bool // the server has made a task of it
+	round  int         // how often the server has asked for input in earlier legs; modern era
+
+	mu        sync.Mutex
+	questions []*question   // that wait for an answer, in the order in which they came
+	count     int           // of questions so far, for their keys
+	landed    bool          // nothing can be asked any more
+	news      chan struct{} // there are new questions; has room for one
+
+	done chan struct{} // closed when there is a result
+	res  dragoman.Result
+}
+
+// unsentPatience is how long a request may wait for its first byte to leave.
+const unsentPatience = 30 * time.Second
+
+// The causes by which a flight ends before its server has answered.
+var (
+	errTimeUp = errors.New("the server's time for the call is over")
+	errUnsent = errors.New("the server takes no requests")
+	errGone   = errors.New("nobody answers what the server asks")
+)
+
+// launch starts a call. Its result is for whoever waits in a leg.
+func (c *Client) launch(ctx context.Context, call *dragoman.Call, r *request, round int) *flight {
+	f := &flight{c: c, round: round, call: *call, news: make(chan struct{}, 1), done: make(chan struct{})}
+	f.call.Progress, f.call.Notify, f.call.Answers = nil, nil, nil
+	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	r.flight, r.can = f, call.Can&c.o.Can
+	if call.Progress != nil {
+		r.token = c.ids.Add(1)
+	}
+	unsent := time.AfterFunc(unsentPatience, func() {
+		if !f.sent.Load() {
+			f.cancel(errUnsent)
+		}
+	})
+	if c.o.Timeout > 0 && r.method != listenMethod {
+		f.watch.set(c.o.Timeout, func() { f.cancel(errTimeUp) })
+	}
+	c.board(f, r.token)
+	if !c.start(func() {
+		defer c.leave(f, r.token)
+		defer unsent.Stop()
+		defer f.watch.stop()
+		f.run(r)
+	}) {
+		c.leave(f, r.token)
+		unsent.Stop()
+		f.land(nil, &TransportError{Err: ErrClosed})
+	}
+	return f
+}
+
+func (c *Client) board(f *flight, token int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.flights[f] = struct{}{}
+	if token != 0 {
+		c.tokens[token] = f
+	}
+}
+
+func (c *Client) leave(f *flight, token int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.flights, f)
+	delete(c.tokens, token)
+}
+
+// left notes that the first byte is about to leave.
+func (f *flight) left() {
+	if !f.sent.Swap(true) {
+		f.watch.start()
+	}
+}
+
+// run makes the call and keeps its result.
+func (f *flight) run(r *request) {
+	defer context.AfterFunc(f.c.ctx, func() { f.cancel(f.c.Err()) })()
+	defer f.cancel(nil)
+	defer func() {
+		if v := recover(); v != nil {
+			f.res = dragoman.Result{Problem: &dragoman.Problem{
+				Code: dragoman.CodeInternal, Message: "The call failed here. It may or may not have taken effect: check before you repeat it.",
+				Err: &dragoman.PanicError{Value: v, Stack: debug.Stack()},
+			}}
+			f.recall()
+			close(f.done)
+		}
+	}()
+	a, err := f.c.perform(f.ctx, r)
+	if err != nil {
+		err = f.ended(err)
+	}
+	f.land(a, err)
+}
+
+// ended returns why the flight has no answer: what ended its context, rather than
+// what that did to the request.
+func (f *flight) ended(err error) error {
+	cause := context.Cause(f.ctx)
+	switch {
+	case cause == nil:
+		return err
+	case f.c.ctx.Err() != nil && cause == f.c.Err():
+		if _, ok := errors.AsType[*TransportError](err); ok {
+			return err
+		}
+		return &TransportError{Sent: f.sent.Load(), Err: cause}
+	}
+	return cause
+}
+
+// land keeps the result, and tells the server about questions that nobody will
+// answer now.
+func (f *flight) land(a *answer, err error) {
+	if err != nil {
+		f.c.log.Debug("MCP call failed", "method", f.call.Method, "error", err)
+	}
+	f.res = f.outcome(a, err)
+	f.recall()
+	close(f.done)
+}
+
+// leg waits for the result of the flight, or for a question of the server, on
+// behalf of one call of [Client.Call]. When ctx ends, so does the flight.
+func (f *flight) leg(ctx context.Context, call *dragoman.Call) (dragoman.Result, error) {
+	stop := f.mail.deliver(call.Progress, call.Notify)
+	defer stop()
+	for {
+		select {
+		case <-f.done:
+			return f.res, nil
+		case <-f.news:
+			if ctx.Err() != nil {
+				continue
+			}
+			if asks := f.park(); asks != nil {
+				return dragoman.Result{Asks: asks}, nil
+			}
+		case <-ctx.Done():
+			f.cancel(context.Cause(ctx))
+			<-f.done // it tells the server first
+			if f.res.Content == nil {
+				return dragoman.Result{Ran: f.res.Ran}, fmt.Errorf("calling the server: %w", context.Cause(ctx))
+			}
+			return f.res, nil // it was here at the same moment
+		}
+	}
+}

@@ -1,0 +1,285 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman"
+)
+
+// lists are what a client knows of what its server offers: a snapshot that is
+// swapped whole.
+type lists struct {
+	list atomic.Pointer[dragoman.List]
+
+	mu      sync.Mutex // taken to make another snapshot
+	changed chan struct{}
+	since   time.Time
+	tools   listed
+	entries map[dragoman.EntryKind]listed
+	state   dragoman.ServerState
+	problem *dragoman.Problem
+}
+
+// listed is one list as the server gave it last.
+type listed struct {
+	tools   *dragoman.Tools
+	entries []dragoman.Entry
+	ttl     time.Duration
+	public  bool
+}
+
+// The names by which servers say which lists changed.
+var listNames = []string{"tools", "prompts", "resources"}
+
+// entryLists are the lists of entries, in the order in which they are offered.
+var entryLists = []struct {
+	name, method string
+	kind         dragoman.EntryKind
+}{
+	{"prompts", "prompts/list", dragoman.Prompt},
+	{"resources", "resources/list", dragoman.Resource},
+	{"resources", "resources/templates/list", dragoman.Template},
+}
+
+// List returns what the server offers as far as it is known: the tools that
+// [Connect] has listed, and what the server has said since. It never waits for
+// the network. When the connection ends, the last list stays, and the state of
+// its one server says so.
+func (c *Client) List(context.Context) (*dragoman.List, error) { return c.lists.now(), nil }
+
+// Refresh asks the server for all its lists, now.
+func (c *Client) Refresh(ctx context.Context) error { return c.refresh(ctx, listNames...) }
+
+// refresh asks for lists by their names. Those that came before one that fails
+// are kept.
+func (c *Client) refresh(ctx context.Context, names ...string) error {
+	if slices.Contains(names, "tools") {
+		l, err := c.list(ctx, "tools/list")
+		if err != nil {
+			return err
+		}
+		c.lists.set(c, func(s *lists) {
+			s.tools = listed{tools: dragoman.NewTools(c.readTools(l.items)), ttl: l.ttl, public: l.public}
+		})
+	}
+	for _, of := range entryLists {
+		if !slices.Contains(names, of.name) {
+			continue
+		}
+		l, err := c.list(ctx, of.method)
+		if err != nil {
+			return err
+		}
+		c.lists.set(c, func(s *lists) {
+			s.entries[of.kind] = listed{entries: c.readEntries(of.kind, l.items), ttl: l.ttl, public: l.public}
+		})
+	}
+	return nil
+}
+
+func (s *lists) now() *dragoman.List { return s.list.Load() }
+
+// begin makes the first snapshot, which is empty.
+func (s *lists) begin(c *Client) {
+	s.since, s.state, s.entries = time.Now(), dragoman.Connected, map[dragoman.EntryKind]listed{}
+	s.set(c, func(*lists) {})
+}
+
+// gone says in the snapshot that the connection has ended.
+func (s *lists) gone(c *Client) {
+	s.set(c, func(s *lists) {
+		s.since, s.state = time.Now(), dragoman.Failed
+		if err := c.Err(); errors.Is(err, ErrClosed) {
+			s.state = dragoman.Stopped
+		} else {
+			s.problem = &dragoman.Problem{Code: dragoman.CodeServerUnavailable, Message: "The connection to the server was lost.", Err: err}
+		}
+	})
+}
+
+// set changes what is known, and makes a new snapshot if that makes a difference.
+func (s *lists) set(c *Client, change func(*lists)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(s)
+	old := s.list.Load()
+	next := &dragoman.List{Tools: s.tools.tools, Servers: []dragoman.Server{s.server(c)}}
+	for _, of := range entryLists {
+		next.Entries = append(next.Entries, s.entries[of.kind].entries...)
+	}
+	if old != nil {
+		if next.Tools.Equal(old.Tools) {
+			next.Tools = old.Tools
+			s.tools.tools = old.Tools
+		}
+		if next.Tools == old.Tools && slices.EqualFunc(next.Entries, old.Entries, sameEntry) && sameServer(&next.Servers[0], &old.Servers[0]) {
+			return
+		}
+	}
+	changed := make(chan struct{})
+	next.Changed = changed
+	s.list.Store(next)
+	if s.changed != nil {
+		close(s.changed)
+	}
+	s.changed = changed
+}
+
+// server describes the server of c.
+func (s *lists) server(c *Client) dragoman.Server {
+	now := c.session.Load()
+	d := dragoman.Server{
+		Label: c.o.Label, State: s.state, Since: s.since, Problem: s.problem,
+		Era: now.era.String(), Version: now.version,
+		Info: now.server, Capabilities: now.capabilities, Instructions: now.instructions,
+		TTL: s.ttl(), Public: s.tools.public,
+	}
+	for _, of := range entryLists {
+		if l, ok := s.entries[of.kind]; ok && len(l.entries) > 0 {
+			d.Public = d.Public && l.public
+		}
+	}
+	for i := range s.tools.tools.All() {
+		if s.tools.tools.All()[i].Quarantined != nil {
+			d.Quarantined++
+		} else {
+			d.Tools++
+		}
+	}
+	return d
+}
+
+// ttl returns the shortest time for which a list is fresh; zero where the server
+// gave none to any.
+func (s *lists) ttl() (ttl time.Duration) {
+	for _, l := range append([]listed{s.tools}, s.entries[dragoman.Prompt], s.entries[dragoman.Resource], s.entries[dragoman.Template]) {
+		if l.ttl > 0 && (ttl == 0 || l.ttl < ttl) {
+			ttl = l.ttl
+		}
+	}
+	return ttl
+}
+
+func sameEntry(a, b dragoman.Entry) bool {
+	return a.Kind == b.Kind && a.Original == b.Original && bytes.Equal(a.Definition, b.Definition)
+}
+
+func sameServer(a, b *dragoman.Server) bool {
+	return a.State == b.State && a.Era == b.Era && a.Version == b.Version && a.Instructions == b.Instructions &&
+		a.TTL == b.TTL && a.Public == b.Public && bytes.Equal(a.Info, b.Info) && bytes.Equal(a.Capabilities, b.Capabilities)
+}
+
+// A watch keeps the snapshot as fresh as the server wants it.
+type watch struct {
+	mu    sync.Mutex
+	stale map[string]bool
+	news  chan struct{} // has room for one
+	heard chan struct{} // closed once the server tells us of changes, or will not
+	once  sync.Once     // closes heard
+}
+
+func newWatch() *watch {
+	return &watch{stale: map[string]bool{}, news: make(chan struct{}, 1), heard: make(chan struct{})}
+}
+
+func (w *watch) hears() { w.once.Do(func() { close(w.heard) }) }
+
+// mark says that lists may have changed.
+func (w *watch) mark(names ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, name := range names {
+		w.stale[name] = true
+	}
+	select {
+	case w.news <- struct{}{}:
+	default:
+	}
+}
+
+func (w *watch) take() (names []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, name := range listNames {
+		if w.stale[name] {
+			names = append(names, name)
+			delete(w.stale, name)
+		}
+	}
+	return names
+}
+
+const (
+	// refreshPause is the time after a list was asked for before one is again: a
+	// server that says all the time that its lists change is heard once in a while.
+	refreshPause = time.Second
+	// refreshPatience is how long lists may take to come.
+	refreshPatience = time.Minute
+	// leastTTL is how often a list is asked for at most because its time is over.
+	leastTTL = time.Minute
+	// refreshTries is how often lists that fail are asked for again, with growing
+	// pauses, before the next change is waited for.
+	refreshTries = 6
+)
+
+// watch keeps the lists fresh until the client ends.
+func (c *Client) watch() {
+	c.start(func() {
+		failures := 0
+		again := func(names ...string) (pause time.Duration) {
+			err := c.refreshInTime(names)
+			if err == nil || c.ctx.Err() != nil {
+				failures = 0
+				return refreshPause
+			}
+			c.log.Warn("listing again failed; the old list stays", "error", err)
+			if failures++; failures <= refreshTries {
+				c.stale.mark(names...)
+			}
+			return max(refreshPause, backOff(failures))
+		}
+		again("prompts", "resources") // for the first time
+		for {
+			var over <-chan time.Time
+			if ttl := c.lists.now().Servers[0].TTL; ttl > 0 {
+				over = time.After(jitter(max(ttl, leastTTL)))
+			}
+			select {
+			case <-c.ctx.Done():
+				return
+			case <-over:
+				c.stale.mark(listNames...)
+			case <-c.stale.news:
+			}
+			if names := c.stale.take(); names != nil && sleep(c.ctx, again(names...)) != nil {
+				return
+			}
+		}
+	})
+}
+
+func (c *Client) refreshInTime(names []string) error {
+	ctx, cancel := context.WithTimeout(c.ctx, refreshPatience)
+	defer cancel()
+	if err := c.refresh(ctx, names...); err != nil {
+		return fmt.Errorf("refreshing: %w", err)
+	}
+	return nil
+}
+
+// missed says that the server may have told us of changes that we did not hear.
+func (c *Client) missed() { c.listChanged(listNames...) }
+
+// listChanged says that lists may have changed.
+func (c *Client) listChanged(names ...string) {
+	if c.stale != nil {
+		c.stale.mark(names...)
+	}
+}

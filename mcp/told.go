@@ -1,0 +1,73 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+)
+
+// told takes a notification of the server.
+func (c *Client) told(l link, x *exchange, m message) {
+	switch what, ok := strings.CutSuffix(m.method, "/list_changed"); {
+	case m.method == "notifications/progress":
+		c.progressed(m.params)
+		return
+	case m.method == "notifications/cancelled":
+		if s, ok := l.(*stream); ok {
+			// On a shared channel a modern server ends a subscription like this.
+			if id, ok := number(object(m.params).Get("requestId")); ok {
+				s.unsubscribe(id)
+			}
+		}
+	case m.method == "notifications/subscriptions/acknowledged":
+		if c.stale != nil {
+			c.stale.hears()
+		}
+	case ok:
+		c.listChanged(strings.TrimPrefix(what, "notifications/"))
+	}
+	if f := c.toldTo(x, m); f != nil {
+		f.mail.put(letter{note: dragoman.Notification{Method: m.method, Params: bytes.Clone(m.params)}})
+	}
+	if c.o.OnNotification != nil {
+		c.o.OnNotification(m.method, m.params)
+	}
+}
+
+// toldTo returns the call that a notification belongs to: the one on whose stream
+// it came, or the only one that is on its way.
+func (c *Client) toldTo(x *exchange, m message) *flight {
+	if x != nil {
+		return x.flight
+	}
+	if m.method != "notifications/message" {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.only()
+}
+
+// progressed hands progress to the call that it belongs to.
+func (c *Client) progressed(params json.RawMessage) {
+	o := object(params)
+	token, ok := number(o.Get("progressToken"))
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	f := c.tokens[token]
+	c.mu.Unlock()
+	if f == nil {
+		return
+	}
+	var v dragoman.Progress
+	v.Progress, _ = strconv.ParseFloat(string(o.Get("progress")), 64)
+	v.Total, _ = strconv.ParseFloat(string(o.Get("total")), 64)
+	v.Message, _ = rawjson.String(o.Get("message"))
+	f.mail.put(letter{progress: &v})
+}

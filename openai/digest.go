@@ -1,0 +1,144 @@
+package openai
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"hash"
+
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
+)
+
+// A digest is a hash of parts whose borders count.
+type digest struct {
+	hash.Hash
+	buf    []byte // what is to be hashed, so that short parts cost little
+	weight int    // how much text of people and models is in it, in bytes
+}
+
+func newDigest() *digest { return &digest{Hash: sha256.New(), buf: make([]byte, 0, 256)} }
+
+func (d *digest) part(b []byte) {
+	d.buf = append(binary.LittleEndian.AppendUint64(d.buf[:0], uint64(len(b))), b[:min(len(b), 240)]...)
+	d.Write(d.buf)
+	if len(b) > 240 {
+		d.Write(b[240:])
+	}
+}
+
+func (d *digest) text(s string) {
+	d.buf = append(binary.LittleEndian.AppendUint64(d.buf[:0], uint64(len(s))), s[:min(len(s), 240)]...)
+	d.Write(d.buf)
+	if len(s) > 240 {
+		d.Write([]byte(s[240:]))
+	}
+}
+
+func (d *digest) sum() string { return string(d.Sum(nil)) }
+
+// message adds what matters of a message. Clients send messages back with members
+// dropped, added, null or in another order; what the model reads of them stays the
+// same.
+func (d *digest) message(o *rawjson.Object) {
+	role, _ := rawjson.String(o.Get("role"))
+	id, _ := rawjson.String(o.Get("tool_call_id"))
+	text := contentText(o.Get("content"))
+	if role != "system" && role != "developer" { // those are the same for everybody
+		d.weight += len(text)
+	}
+	d.text(role)
+	d.text(id)
+	d.text(text)
+	calls, _ := rawjson.Elements(o.Get("tool_calls"))
+	for _, raw := range calls {
+		call, err := rawjson.ParseObject(raw)
+		if err != nil {
+			continue
+		}
+		id, _ := rawjson.String(call.Get("id"))
+		d.text(id)
+		for _, kind := range []string{"function", "custom"} {
+			if inner, err := rawjson.ParseObject(call.Get(kind)); err == nil {
+				name, _ := rawjson.String(inner.Get("name"))
+				d.text(name)
+				d.text(argumentText(inner.Get("arguments")))
+				d.text(argumentText(inner.Get("input")))
+			}
+		}
+	}
+	d.part([]byte{byte(len(calls))})
+}
+
+// enough is how much text a visible history must have to be found by it, in bytes,
+// where the request does not say whose conversation it is. Behind one key may be
+// many people: short questions with short answers are the same for several of them,
+// and what a tool said to one must not reach another.
+const enough = 200
+
+// proves reports whether a visible history shows whose it is.
+func (c *Chat) proves(d *digest) bool { return c.identified || d.weight >= enough }
+
+// requestDigest is the digest of the request.
+func (r *ChatRequest) digest() string {
+	d := newDigest()
+	for _, m := range r.object.Members {
+		d.text(m.Name)
+		d.part(m.Value)
+	}
+	return d.sum()
+}
+
+// visibleDigest is the digest of the history as the client will send it next time:
+// its own messages and our answer.
+func (c *Chat) visibleDigest(open *memory.Message) *digest {
+	d := newDigest()
+	o := new(rawjson.Object)
+	for _, m := range c.request.messages {
+		if err := o.Parse(m); err == nil {
+			d.message(o)
+		}
+	}
+	answer := rawjson.Object{}
+	answer.Set("role", rawjson.Quote("assistant"))
+	answer.Set("content", rawjson.Quote(c.seen()))
+	if open != nil {
+		var calls []json.RawMessage
+		for i := range open.Calls {
+			if !open.Calls[i].Ours() {
+				calls = append(calls, visible(&open.Calls[i]))
+			}
+		}
+		answer.Set("tool_calls", rawjson.AppendArray(nil, calls))
+	}
+	d.message(&answer)
+	return d
+}
+
+// contentText returns a message's content as text; content of several parts, or of
+// parts that are no text, in its raw form.
+func contentText(raw json.RawMessage) string {
+	if text, ok := rawjson.String(raw); ok {
+		return text
+	}
+	if rawjson.IsNull(raw) {
+		return ""
+	}
+	if parts, err := rawjson.Elements(raw); err == nil && len(parts) == 1 {
+		if part, err := rawjson.ParseObject(parts[0]); err == nil {
+			if text, ok := rawjson.String(part.Get("text")); ok {
+				return text
+			}
+		}
+	}
+	return string(raw)
+}
+
+// argumentText returns arguments as text: they should be a string, but some clients
+// send the object itself.
+func argumentText(raw json.RawMessage) string {
+	if s, ok := rawjson.String(raw); ok || rawjson.IsNull(raw) {
+		return s
+	}
+	return string(raw)
+}

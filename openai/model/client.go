@@ -1,0 +1,213 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman/dialect"
+)
+
+// A Client is one model API. Set either BaseURL or Post; everything else has a
+// default. The fields must not change while the Client is in use; it is safe for
+// concurrent use.
+type Client struct {
+	// BaseURL is where the API's paths begin, such as https://api.openai.com/v1.
+	BaseURL string
+	// Key is sent as a bearer token; empty for none.
+	Key string
+	// Header is sent with each request.
+	Header http.Header
+	// HTTP makes the requests; nil for a client that follows no redirect and bounds
+	// connecting, but no answer: models may think for long.
+	HTTP *http.Client
+	// Post sends a body to chat/completions and returns the answer, of any status,
+	// in place of BaseURL, Key, Header and HTTP. The body comes in parts, which
+	// must not be changed, so that large ones are not copied.
+	Post func(ctx context.Context, body [][]byte) (*http.Response, error)
+
+	// Dialect is what the API accepts; nil means the conservative one.
+	Dialect *dialect.Dialect
+	// Idle is how long the API may send nothing in the middle of an answer; 5
+	// minutes if zero. The wait for the answer's header is HTTP's, or Post's, to
+	// bound.
+	Idle time.Duration
+	// MaxMessage is what may be kept of one answer, and the size of one event of
+	// its stream, in bytes; 16 MiB if zero.
+	MaxMessage int64
+	// Log receives what went wrong and was survived; nil discards it.
+	Log *slog.Logger
+}
+
+// A Listener is told what a model says while it says it. Each of its functions may
+// be nil. They are called from the goroutine that asks.
+type Listener struct {
+	// Begin is called once the API has accepted the request, with the header of its
+	// answer.
+	Begin func(http.Header)
+	// Chunk is called for each piece of the message that is not a call alone. Its
+	// error ends the answer. Where Chunk is nil, the answer is only put together.
+	Chunk func(*Chunk) error
+	// Flush is called when nothing more has arrived for now. Its error ends the
+	// answer.
+	Flush func() error
+}
+
+// Ask asks for one message. The body is a request to chat/completions in parts.
+// The error is an [*Error], one of the listener's, or that of ctx.
+func (c *Client) Ask(ctx context.Context, body [][]byte, l Listener) (*Reply, error) {
+	a, err := c.open(ctx, body)
+	if err != nil {
+		return nil, err
+	}
+	return a.read(ctx, l)
+}
+
+// An answer is one that the API has begun, with status 200.
+type answer struct {
+	client *Client
+	resp   *http.Response
+	body   *watched
+	cancel context.CancelCauseFunc
+}
+
+// open sends a request and waits for the header of the answer.
+func (c *Client) open(parent context.Context, body [][]byte) (*answer, error) {
+	ctx, cancel := context.WithCancelCause(parent)
+	post := c.Post
+	if post == nil {
+		post = c.post
+	}
+	resp, err := post(ctx, body)
+	if err != nil {
+		cancel(nil)
+		if parent.Err() != nil {
+			return nil, context.Cause(parent)
+		}
+		return nil, Unreachable(err)
+	}
+	a := &answer{client: c, resp: resp, cancel: cancel, body: watch(resp.Body, c.idle(), cancel)}
+	if resp.StatusCode == http.StatusOK {
+		return a, nil
+	}
+	defer a.close()
+	resp.Body = a.body
+	failure := statusError(resp)
+	if parent.Err() != nil {
+		return nil, context.Cause(parent)
+	}
+	return nil, failure
+}
+
+// read reads the answer to its end and closes it.
+func (a *answer) read(ctx context.Context, l Listener) (*Reply, error) {
+	defer a.close()
+	if l.Begin != nil {
+		l.Begin(a.resp.Header)
+	}
+	r, err := a.readReply(l)
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return r, err
+}
+
+// close reads the answer to its very end, which should be there already, so that
+// the connection can be used again, and closes it.
+func (a *answer) close() {
+	a.body.finish(100 * time.Millisecond)
+	_, _ = io.CopyN(io.Discard, a.body, 64<<10)
+	a.body.Close()
+	a.cancel(nil)
+}
+
+// post is Post over HTTP.
+func (c *Client) post(ctx context.Context, parts [][]byte) (*http.Response, error) {
+	if c.BaseURL == "" {
+		return nil, errors.New("a model's client needs a BaseURL or a Post")
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(c.BaseURL, "/")+"/chat/completions", nil)
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range c.Header {
+		req.Header[name] = slices.Clone(values)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if c.Key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.Key)
+	}
+	for _, part := range parts {
+		req.ContentLength += int64(len(part))
+	}
+	req.GetBody = func() (io.ReadCloser, error) {
+		buffers := slices.Clone(net.Buffers(parts))
+		return io.NopCloser(&buffers), nil
+	}
+	req.Body, _ = req.GetBody()
+	client := c.HTTP
+	if client == nil {
+		client = fallback
+	}
+	// The answer keeps its request, and a stream lasts: it need not keep the body,
+	// which nobody sends again once there is an answer.
+	defer func() { parts = nil }()
+	return client.Do(req)
+}
+
+// fallback follows no redirect, since it would carry the key along.
+var fallback = &http.Client{
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	Transport: &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+		TLSHandshakeTimeout: 10 * time.Second,
+		IdleConnTimeout:     90 * time.Second,
+		ForceAttemptHTTP2:   true,
+		DisableCompression:  true, // a compressed stream comes in larger pieces
+	},
+}
+
+func (c *Client) dialect() *dialect.Dialect {
+	if c.Dialect != nil {
+		return c.Dialect
+	}
+	return conservative()
+}
+
+var conservative = sync.OnceValue(func() *dialect.Dialect {
+	d, err := dialect.For(dialect.Conservative)
+	if err != nil {
+		panic(err) // it is part of this program
+	}
+	return d
+})
+
+func (c *Client) idle() time.Duration {
+	if c.Idle <= 0 {
+		return 5 * time.Minute
+	}
+	return c.Idle
+}
+
+// Limit returns what may be kept of one answer, in bytes.
+func (c *Client) Limit() int64 {
+	if c.MaxMessage <= 0 {
+		return 16 << 20
+	}
+	return c.MaxMessage
+}
+
+func (c *Client) log() *slog.Logger {
+	if c.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return c.Log
+}

@@ -1,0 +1,57 @@
+package model
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// A Client is all that it takes to ask a model: over real HTTP, with a key, and with
+// what the model says told as it says it.
+func TestClient(t *testing.T) {
+	var got *http.Request
+	var body string
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		got, body = r, string(b)
+		w.Header().Set("Content-Type", "text/event-stream")
+		io.WriteString(w, delta(`{"role":"assistant","content":"Hel"}`)+delta(`{"content":"lo"}`)+"data: [DONE]\n\n")
+	}))
+	defer srv.Close()
+	c := &Client{BaseURL: srv.URL + "/v1/", Key: "sk-test", Header: http.Header{"X-Org": {"o"}}}
+	var said strings.Builder
+	r, err := c.Ask(t.Context(), [][]byte{[]byte(`{"model":"m",`), []byte(`"stream":true}`)}, Listener{
+		Chunk: func(c *Chunk) error { said.WriteString(c.Text()); return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Text() != "Hello" || said.String() != "Hello" {
+		t.Errorf("reply %q, said %q", r.Text(), said.String())
+	}
+	if got.URL.Path != "/v1/chat/completions" || got.Header.Get("Authorization") != "Bearer sk-test" || got.Header.Get("X-Org") != "o" ||
+		body != `{"model":"m","stream":true}` || got.ContentLength != int64(len(body)) {
+		t.Errorf("asked %s %v %q", got.URL, got.Header, body)
+	}
+}
+
+// A redirect is not followed: it would carry the key to another address.
+func TestClientFollowsNoRedirect(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("followed") }))
+	defer other.Close()
+	srv := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	defer srv.Close()
+	_, err := (&Client{BaseURL: srv.URL, Key: "k"}).Ask(t.Context(), nil, Listener{})
+	if e, ok := err.(*Error); !ok || e.Status != http.StatusBadGateway {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Without an address there is an error that says so.
+func TestClientWithoutAddress(t *testing.T) {
+	if _, err := (&Client{}).Ask(t.Context(), nil, Listener{}); err == nil {
+		t.Error("no error")
+	}
+}

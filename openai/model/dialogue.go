@@ -1,0 +1,293 @@
+package model
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	dragoman "github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/result"
+)
+
+// A Request is what a client asks for, in the form that the upstream takes.
+type Request struct {
+	// Object has the members of the request, in their order. Its messages, tools and
+	// tool_choice are replaced; everything else reaches the upstream as it is.
+	Object *rawjson.Object
+	// Tools are the client's own tools, and Names the names of those.
+	Tools []json.RawMessage
+	Names map[string]bool
+	// Choice is the client's tool_choice.
+	Choice Choice
+	// OneCall reports that a message may have one call only.
+	OneCall bool
+	// Asked reports that the request asked for tools of ours.
+	Asked bool
+}
+
+// A Dialogue is a conversation as the upstream knows it. Fill in the exported
+// fields, offer tools, add the history, and then ask for one message after the
+// other. It is used from one goroutine.
+type Dialogue struct {
+	// Client is the model API.
+	Client *Client
+	// Request is what the client asked for.
+	Request Request
+	// Offers keeps converted lists of tools between requests; nil converts anew.
+	Offers *Offers
+	// Shape says how the model shall read the results of a tool, which is nil for a
+	// call of a tool that nobody offered. A nil Shape means the envelope with its
+	// defaults. Where its shapes have a shelf, the toolset must run read_more.
+	Shape func(*dragoman.Tool) *result.Shape
+	// Progress returns what is told how a call of a tool gets on; nil for nobody.
+	Progress func(*dragoman.Tool) func(dragoman.Progress)
+	// Can says what can be asked of whoever is behind the conversation.
+	Can dragoman.Kind
+
+	// Withheld says why the model was offered none of our tools; empty when it was.
+	Withheld string
+	// Wrote reports that a call ran that is not known to change nothing, and More
+	// that a result was cut, so that the model may read more of it.
+	Wrote, More bool
+	// Spent is what the turn has used of its budgets.
+	Spent memory.Spent
+
+	ours    *offer
+	history []json.RawMessage // what the upstream was told, ours included
+	from    int               // history[from:] is what the client does not see
+	rounds  int
+}
+
+// A Round is one message of the model.
+type Round struct {
+	// Reply is the message as it came.
+	Reply *Reply
+	// Message is the message with its calls; nil when it has none to be answered or
+	// to be handed over.
+	Message *memory.Message
+	// Run are the calls of ours among them that are to be made, in order.
+	Run []dragoman.Call
+
+	resumed bool // the client has answered its own calls
+}
+
+// Mixed reports whether the client has calls of its own to answer in the message.
+func (r *Round) Mixed() bool {
+	return r.Message != nil && !r.resumed && slices.ContainsFunc(r.Message.Calls, func(c memory.Call) bool { return !c.Ours() })
+}
+
+func (d *Dialogue) wire() *dialect.Wire { return d.Client.dialect().Wire() }
+
+// Offer sets the tools that the model may use.
+func (d *Dialogue) Offer(list *dragoman.List) {
+	offers := d.Offers
+	if offers == nil {
+		offers = &Offers{}
+	}
+	of := d.Client.dialect()
+	d.ours = offers.get(list.Tools, of, len(d.Request.Tools)).avoid(d.Request.Names, of)
+	if left := d.ours.left; len(left) > 0 {
+		d.Client.log().Warn("tools left out of a request", "dialect", of.Name(), "count", len(left), "first", left[0])
+	}
+}
+
+// Left returns the names of the tools that are not offered because the dialect
+// cannot take them, or no more of them.
+func (d *Dialogue) Left() []string { return d.ours.left }
+
+// Next asks the model for its next message. With last true our tools are withheld,
+// as far as the history allows that, so that the user gets an answer.
+func (d *Dialogue) Next(ctx context.Context, last bool, l Listener) (*Round, error) {
+	a, err := d.ask(ctx, last)
+	if err != nil {
+		return nil, err
+	}
+	r, err := a.read(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	d.rounds++
+	round := d.sort(r, last)
+	if len(round.Run) > 0 {
+		d.Request.Choice = d.Request.Choice.relaxed()
+		d.Spent.Rounds++
+	}
+	return round, nil
+}
+
+// ask sends a request. The first round's failure goes to the client, which knows
+// best whether to try again; later ones are tried again here, where no tool has to
+// run twice for it.
+func (d *Dialogue) ask(ctx context.Context, last bool) (*answer, error) {
+	body := d.body(last)
+	for attempt := 0; ; attempt++ {
+		a, err := d.Client.open(ctx, body)
+		failure, ok := errors.AsType[*Error](err)
+		switch {
+		case err == nil || !ok:
+			return a, err
+		case d.rounds == 0:
+			return d.askWithout(ctx, last, failure)
+		}
+		wait, again := retryAfter(failure, attempt)
+		if !again || attempt == 2 {
+			return nil, failure
+		}
+		d.Client.log().Warn("asking the model again", "round", d.rounds+1, "attempt", attempt+2, "after", wait, "error", failure)
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(wait):
+		}
+	}
+}
+
+// askWithout sends a first request once more without our tools, where the request
+// asked for none and may have failed for ours. Some models take no tools, and their
+// upstreams refuse every request that has some: each in words of its own, so words
+// decide nothing. Whether it was the tools shows when the same request is taken
+// without them; nothing is concluded for other requests.
+func (d *Dialogue) askWithout(ctx context.Context, last bool, failure *Error) (*answer, error) {
+	if d.ours.empty() || d.Request.Asked || len(d.Request.Tools) > 0 || !failure.mayBeTools() ||
+		d.Request.Choice.Mode != "" && d.Request.Choice.Mode != "auto" {
+		return nil, failure
+	}
+	offered := d.ours
+	d.ours = noOffer
+	a, err := d.Client.open(ctx, d.body(last))
+	if err != nil {
+		d.ours = offered
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, failure // it was not the tools
+	}
+	d.Withheld = "the upstream refused the request with them"
+	model, _ := rawjson.String(d.Request.Object.Get("model"))
+	d.Client.log().Warn("tools withheld: the upstream refused a request with them", "upstream_model", strings.ToValidUTF8(model, ""), "error", failure)
+	return a, nil
+}
+
+// mayBeTools reports whether an error can be about the tools of a request, by its
+// status and by the members that say what is wrong, where an API has them.
+func (e *Error) mayBeTools() bool {
+	switch e.Status {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusNotImplemented:
+	default:
+		return false
+	}
+	document, err := rawjson.ParseObject(e.Body)
+	if err != nil {
+		return true
+	}
+	o, err := rawjson.ParseObject(document.Get("error"))
+	if err != nil {
+		return true
+	}
+	switch code, _ := rawjson.String(o.Get("code")); code {
+	case "context_length_exceeded", "string_above_max_length", "model_not_found", "invalid_api_key", "invalid_json",
+		"content_filter", "content_policy_violation", "rate_limit_exceeded", "insufficient_quota", "invalid_image_url":
+		return false
+	}
+	param, _ := rawjson.String(o.Get("param"))
+	for _, ours := range []string{"tool", "function", "parallel_tool"} {
+		if strings.HasPrefix(param, ours) {
+			return true
+		}
+	}
+	return param == ""
+}
+
+// body returns the next request to the upstream: the client's own, with our tools
+// and the history put in.
+func (d *Dialogue) body(last bool) [][]byte {
+	o := d.Request.Object.Clone()
+	wire, theirs := d.wire(), d.Request.Tools
+	o.Set("messages", nil) // put in below
+	values := map[string][][]byte{"messages": {rawjson.AppendArray(nil, d.history)}}
+	if wire.NoStreamOptions {
+		o.Delete("stream_options")
+	}
+	choice, ours := d.Request.Choice, d.ours
+	if last {
+		// The user gets an answer: our tools are gone, as far as the history allows
+		// that.
+		switch {
+		case len(theirs) > 0:
+			ours, choice = nil, Choice{}
+		case wire.Accepts("none"):
+			choice = Choice{Mode: "none", Raw: json.RawMessage(`"none"`)}
+		case !wire.ToolsWithHistory:
+			ours = nil
+		}
+	}
+	if ours != nil && ours.empty() {
+		ours = nil
+	}
+	if len(theirs) == 0 && ours == nil {
+		SetTools(o, nil)
+		return o.Parts(values)
+	}
+	if raw := d.ours.choose(choice, wire, d.Request.Names); raw != nil {
+		o.Set("tool_choice", raw)
+	} else {
+		o.Delete("tool_choice")
+	}
+	d.setParallel(o, ours)
+	o.Set("tools", nil)
+	values["tools"] = d.tools(ours)
+	return o.Parts(values)
+}
+
+// setParallel makes parallel_tool_calls what the dialect takes. That a message has
+// one call only, where the client wants that, is seen to here in any case.
+func (d *Dialogue) setParallel(o *rawjson.Object, ours *offer) {
+	wire := d.wire()
+	switch {
+	case wire.NoParallelField:
+		o.Delete("parallel_tool_calls")
+	case ours == nil:
+	case wire.NoParallelWithStrict && ours.strict:
+		o.Set("parallel_tool_calls", json.RawMessage("false"))
+	case wire.ParallelOptIn && o.Get("parallel_tool_calls") == nil:
+		o.Set("parallel_tool_calls", json.RawMessage("true"))
+	}
+}
+
+// tools returns the array of tools, the client's own first, in parts.
+func (d *Dialogue) tools(ours *offer) [][]byte {
+	parts := [][]byte{[]byte("[")}
+	if len(d.Request.Tools) > 0 {
+		own := rawjson.AppendArray(nil, d.Request.Tools)
+		if parts[0] = own[:len(own)-1]; ours != nil {
+			parts[0] = append(parts[0], ',')
+		}
+	}
+	if ours != nil {
+		parts = append(parts, ours.functions...)
+		if more := d.readMore(); more != nil {
+			parts = append(append(parts, []byte{','}), more.functions...) // last, so that prompt caches stay good
+		}
+	}
+	return append(parts, []byte("]"))
+}
+
+// SetTools puts tools in their place in a request, or removes everything that makes
+// no sense without tools: providers refuse an empty list, and a tool_choice beside
+// none.
+func SetTools(o *rawjson.Object, tools []json.RawMessage) {
+	if len(tools) == 0 {
+		o.Delete("tools")
+		o.Delete("tool_choice")
+		o.Delete("parallel_tool_calls")
+		return
+	}
+	o.Set("tools", rawjson.AppendArray(nil, tools))
+}

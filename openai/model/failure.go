@@ -1,0 +1,166 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+)
+
+// maxFailure is what is read of the document of an error, in bytes.
+const maxFailure = 1 << 20
+
+// Unreachable returns the error for an upstream that gave no answer, or err if it
+// is an [*Error] already.
+func Unreachable(err error) *Error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	e := &Error{
+		Status: http.StatusBadGateway, Type: TypeServer, Code: CodeUpstreamUnreachable,
+		Message: "The model's API cannot be reached.", Err: err,
+	}
+	if timeout, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err); ok && timeout.Timeout() {
+		e.Status, e.Code, e.Message = http.StatusGatewayTimeout, CodeUpstreamTimeout, "The model's API did not answer in time."
+	}
+	return e
+}
+
+// cut is the error for an answer that ended before its end.
+func cut(err error) *Error {
+	if errors.Is(err, errSilent) {
+		return &Error{
+			Status: http.StatusGatewayTimeout, Type: TypeServer, Code: CodeUpstreamTimeout,
+			Message: "The model's API went silent in the middle of its answer.", Err: err,
+		}
+	}
+	return &Error{
+		Status: http.StatusBadGateway, Type: TypeServer, Code: CodeUpstreamCut,
+		Message: "The model's answer broke off before its end.", Err: err,
+	}
+}
+
+// invalidReply is the error for an answer that is none.
+func invalidReply(what string, err error) *Error {
+	return &Error{
+		Status: http.StatusBadGateway, Type: TypeServer, Code: CodeUpstreamInvalid,
+		Message: "The upstream's answer " + what + ".", Err: err,
+	}
+}
+
+// reported is the error for an upstream that reports one where an answer should
+// be: in its own words, and in the shape that clients read.
+func reported(failure json.RawMessage) *Error {
+	e := &Error{Status: http.StatusBadGateway, Type: TypeServer, Code: CodeUpstreamInvalid}
+	text := errorText(failure)
+	e.Message = "The upstream reported an error: " + clip(text, 300)
+	if relayable(failure) {
+		e.Body = append(append([]byte(`{"error":`), failure...), '}')
+	}
+	return e
+}
+
+// relayable reports whether an error object has what clients read of it.
+func relayable(failure json.RawMessage) bool {
+	o, err := rawjson.ParseObject(failure)
+	return err == nil && rawjson.Kind(o.Get("message")) == '"'
+}
+
+// errorText returns the words of an error: the text itself, its message, or what
+// other APIs call it; else all of it.
+func errorText(failure json.RawMessage) string {
+	if text, ok := rawjson.String(failure); ok {
+		return text
+	}
+	if o, err := rawjson.ParseObject(failure); err == nil {
+		for _, name := range []string{"message", "error", "detail", "msg"} {
+			if part := o.Get(name); !rawjson.IsNull(part) {
+				return errorText(part)
+			}
+		}
+	}
+	return string(failure)
+}
+
+// statusError is the error for an upstream that answered with an error status:
+// its own document where it is one, ours where it is not, such as the HTML page
+// of a proxy.
+func statusError(resp *http.Response) *Error {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxFailure))
+	e := &Error{
+		Status: resp.StatusCode, Type: TypeServer, Code: CodeUpstreamInvalid, Err: err,
+		Message: fmt.Sprintf("The upstream answered with status %d.", resp.StatusCode), Header: http.Header{},
+	}
+	CopyHeader(e.Header, resp.Header)
+	if resp.StatusCode < 400 {
+		e.Status = http.StatusBadGateway
+	}
+	switch {
+	case resp.StatusCode == http.StatusUnauthorized:
+		e.Type = TypeAuthentication
+	case resp.StatusCode == http.StatusForbidden:
+		e.Type = TypePermission
+	case resp.StatusCode >= 400 && resp.StatusCode < 500:
+		e.Type = TypeInvalidRequest
+	}
+	if o, err := rawjson.ParseObject(body); err == nil && rawjson.Check(body) == nil && len(o.Members) > 0 {
+		if relayable(o.Get("error")) {
+			e.Body = body
+		}
+		e.Message = fmt.Sprintf("The upstream answered with status %d: %s", resp.StatusCode, clip(errorText(body), 300))
+	}
+	return e
+}
+
+// retryAfter says whether and when a failed model request is worth another try.
+func retryAfter(e *Error, attempt int) (time.Duration, bool) {
+	switch e.Status {
+	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError,
+		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	default:
+		return 0, false
+	}
+	wait := 500 * time.Millisecond << attempt
+	if s := e.Header.Get("Retry-After"); s != "" {
+		asked, err := time.ParseDuration(s + "s")
+		if err != nil || asked > 20*time.Second || asked < 0 {
+			return 0, false
+		}
+		wait = asked
+	}
+	return wait, true
+}
+
+// hidden are the headers of an upstream's response that say something about its
+// connection or its body, and not about the answer.
+var hidden = map[string]bool{
+	"Connection": true, "Keep-Alive": true, "Proxy-Authenticate": true, "Proxy-Connection": true,
+	"Te": true, "Trailer": true, "Transfer-Encoding": true, "Upgrade": true,
+	"Content-Length": true, "Content-Encoding": true, "Content-Type": true, "Etag": true,
+	"Set-Cookie": true, "Alt-Svc": true, "Strict-Transport-Security": true, "Server": true, "Date": true,
+}
+
+// CopyHeader copies what an upstream's header says about its answer, such as rate
+// limits, and leaves out what it says about its connection, its body and itself.
+func CopyHeader(to, from http.Header) {
+	for name, values := range from {
+		if !hidden[name] && !strings.HasPrefix(name, "Access-Control-") {
+			to[name] = values
+		}
+	}
+}
+
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}

@@ -1,0 +1,185 @@
+package model
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+)
+
+// Add puts a message of the client's behind the history, in a form that the dialect
+// takes. o is the message taken apart; it may be changed.
+func (d *Dialogue) Add(message json.RawMessage, o *rawjson.Object) {
+	if d.fit(o) {
+		message = o.Bytes()
+	}
+	d.history = append(d.history, message)
+}
+
+// AddHidden puts messages behind the history that the client does not see. They may
+// have been said to another upstream, of another dialect.
+func (d *Dialogue) AddHidden(messages ...json.RawMessage) {
+	for _, message := range messages {
+		o, err := rawjson.ParseObject(message)
+		if err != nil {
+			continue // we made it
+		}
+		if dropped := d.dropReasoning(o); d.fit(o) || dropped {
+			message = o.Bytes()
+		}
+		d.history = append(d.history, message)
+	}
+}
+
+// Begin ends the part of the history that the client knows. The guide is put into
+// its first system message unless one is there already.
+func (d *Dialogue) Begin(guide string) {
+	d.history = withGuide(d.history, guide)
+	d.from = len(d.history)
+}
+
+// History returns all messages, as the upstream knows them.
+func (d *Dialogue) History() []json.RawMessage { return slices.Clone(d.history) }
+
+// Hidden returns the messages that were added since Begin.
+func (d *Dialogue) Hidden() []json.RawMessage { return slices.Clone(d.history[d.from:]) }
+
+// Remember returns a model's message as the upstream wants to see it again: whole,
+// but for reasoning that this dialect does not take back, and with audio named by
+// its id. tool_calls are added by whoever knows them.
+func (d *Dialogue) Remember(message *rawjson.Object) *rawjson.Object {
+	o := &rawjson.Object{}
+	for _, m := range message.Members {
+		switch {
+		case m.Name == "tool_calls", m.Name == "function_call":
+			continue
+		case m.Name == "audio" && rawjson.Kind(m.Value) == '{':
+			if audio, err := rawjson.ParseObject(m.Value); err == nil {
+				m.Value = (&rawjson.Object{Members: []rawjson.Member{{Name: "id", Value: audio.Get("id")}}}).Bytes()
+			}
+		}
+		o.Members = append(o.Members, m)
+	}
+	d.dropReasoning(o)
+	if o.Get("role") == nil {
+		o.Members = append([]rawjson.Member{{Name: "role", Value: rawjson.Quote("assistant")}}, o.Members...)
+	}
+	if o.Get("content") == nil {
+		o.Set("content", json.RawMessage("null"))
+	}
+	return o
+}
+
+// dropReasoning takes the reasoning out of a message that this dialect does not
+// take back. Of an API that nobody knows, everything may be wanted.
+func (d *Dialogue) dropReasoning(o *rawjson.Object) bool {
+	known := d.Client.dialect().Name() != dialect.Conservative
+	before := len(o.Members)
+	o.Members = slices.DeleteFunc(o.Members, func(m rawjson.Member) bool {
+		return known && strings.Contains(m.Name, "reasoning") && !slices.Contains(d.wire().Reasoning, m.Name)
+	})
+	return len(o.Members) < before
+}
+
+var patterns sync.Map // of compiled Wire.CallID
+
+// fitID returns id if the dialect takes it as the id of a call, and otherwise one
+// that it takes and that is the same for the same id.
+func (d *Dialogue) fitID(id string) string {
+	wire := d.wire()
+	limit := wire.MaxCallIDLength
+	if limit == 0 {
+		limit = 40
+	}
+	if wire.CallID == "" && len(id) <= limit {
+		return id
+	}
+	if wire.CallID != "" {
+		compiled, ok := patterns.Load(wire.CallID)
+		if !ok {
+			re, err := regexp.Compile(wire.CallID)
+			if err != nil {
+				return id
+			}
+			compiled, _ = patterns.LoadOrStore(wire.CallID, re)
+		}
+		if compiled.(*regexp.Regexp).MatchString(id) {
+			return id
+		}
+	}
+	const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	sum := sha256.Sum256([]byte(id))
+	short := make([]byte, 9) // what Mistral asks for, the strictest of all
+	for i := range short {
+		short[i] = alphabet[int(sum[i])%len(alphabet)]
+	}
+	return string(short)
+}
+
+// fit gives the calls of a message, and the result that names one, ids that the
+// dialect takes, and makes a tool's content a string where it must be one. It
+// reports whether it changed anything.
+func (d *Dialogue) fit(o *rawjson.Object) (changed bool) {
+	if id, ok := rawjson.String(o.Get("tool_call_id")); ok {
+		if fit := d.fitID(id); fit != id {
+			o.Set("tool_call_id", rawjson.Quote(fit))
+			changed = true
+		}
+		if text, ok := plainText(o.Get("content")); ok && d.wire().StringContent {
+			o.Set("content", rawjson.Quote(text))
+			changed = true
+		}
+	}
+	raw := o.Get("tool_calls")
+	if rawjson.IsNull(raw) {
+		return changed
+	}
+	calls, err := rawjson.Elements(raw)
+	if err != nil {
+		return changed
+	}
+	edited := false
+	for i := range calls {
+		call, err := rawjson.ParseObject(calls[i])
+		if err != nil {
+			continue
+		}
+		if id, ok := rawjson.String(call.Get("id")); ok && d.fitID(id) != id {
+			call.Set("id", rawjson.Quote(d.fitID(id)))
+			calls[i], edited = call.Bytes(), true
+		}
+	}
+	if edited {
+		o.Set("tool_calls", rawjson.AppendArray(nil, calls))
+	}
+	return changed || edited
+}
+
+// plainText returns the text of content that is a list of nothing but text.
+func plainText(content json.RawMessage) (string, bool) {
+	if rawjson.Kind(content) != '[' {
+		return "", false
+	}
+	parts, err := rawjson.Elements(content)
+	if err != nil {
+		return "", false
+	}
+	var all []string
+	for _, raw := range parts {
+		part, err := rawjson.ParseObject(raw)
+		if err != nil {
+			return "", false
+		}
+		text, ok := rawjson.String(part.Get("text"))
+		if !ok {
+			return "", false
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, "\n"), true
+}

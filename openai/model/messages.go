@@ -1,0 +1,103 @@
+package model
+
+import (
+	"encoding/json"
+
+	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/result"
+)
+
+// An Answer is the result of one call as the model reads it.
+type Answer struct {
+	// ID is the id of the call that it answers.
+	ID      string
+	Message result.Message
+}
+
+// Messages returns the messages that answer the calls of one message: a tool
+// message for each, in order, and what must follow behind all tool messages,
+// those of the client's own tools included. Most APIs drop or refuse pictures in
+// tool messages, so there they follow in a message of the user's; where a user's
+// message must not follow a tool message, a message of the assistant stands in
+// between.
+func Messages(wire *dialect.Wire, answers []Answer) (tools, after []json.RawMessage) {
+	var images []json.RawMessage
+	for _, a := range answers {
+		var own []json.RawMessage
+		for _, image := range a.Message.Images {
+			own = append(own, json.RawMessage(`{"type":"image_url","image_url":{"url":`+string(rawjson.Quote(image.URL()))+`}}`))
+		}
+		content := rawjson.Quote(a.Message.Text)
+		if wire.ImagesInTool && !wire.StringContent && len(own) > 0 {
+			content = withText(a.Message.Text, own)
+		} else {
+			images = append(images, own...)
+		}
+		var m rawjson.Object
+		m.Set("role", rawjson.Quote("tool"))
+		m.Set("tool_call_id", rawjson.Quote(a.ID))
+		m.Set("content", content)
+		tools = append(tools, m.Bytes())
+	}
+	if len(images) == 0 {
+		return tools, nil
+	}
+	if wire.NoUserAfterTool {
+		after = append(after, json.RawMessage(`{"role":"assistant","content":"The pictures follow."}`))
+	}
+	content := withText("The pictures that the tools returned, in order:", images)
+	return tools, append(after, append(append(json.RawMessage(`{"role":"user","content":`), content...), '}'))
+}
+
+// withText returns content of a text and further parts.
+func withText(text string, parts []json.RawMessage) json.RawMessage {
+	first := json.RawMessage(`{"type":"text","text":` + string(rawjson.Quote(text)) + `}`)
+	return rawjson.AppendArray(nil, append([]json.RawMessage{first}, parts...))
+}
+
+// withGuide returns a history with a guide in its first system message, or in
+// one of its own in front.
+func withGuide(history []json.RawMessage, guide string) []json.RawMessage {
+	if guide == "" {
+		return history
+	}
+	if len(history) > 0 {
+		if o, err := rawjson.ParseObject(history[0]); err == nil {
+			role, _ := rawjson.String(o.Get("role"))
+			if role == "system" || role == "developer" {
+				if content, ok := guided(o.Get("content"), guide); ok {
+					o.Set("content", content)
+					return append([]json.RawMessage{o.Bytes()}, history[1:]...)
+				}
+				return history
+			}
+		}
+	}
+	own := rawjson.Object{}
+	own.Set("role", rawjson.Quote("system"))
+	own.Set("content", rawjson.Quote(result.AddGuide("", guide)))
+	return append([]json.RawMessage{own.Bytes()}, history...)
+}
+
+// guided returns the content of a system message with a guide in it.
+func guided(content json.RawMessage, guide string) (json.RawMessage, bool) {
+	if text, ok := rawjson.String(content); ok {
+		return rawjson.Quote(result.AddGuide(text, guide)), true
+	}
+	parts, err := rawjson.Elements(content)
+	if err != nil || len(parts) == 0 {
+		return nil, false
+	}
+	last, err := rawjson.ParseObject(parts[len(parts)-1])
+	if err != nil {
+		return nil, false
+	}
+	text, ok := rawjson.String(last.Get("text"))
+	if !ok {
+		return nil, false
+	}
+	last.Set("text", rawjson.Quote(result.AddGuide(text, guide)))
+	parts[len(parts)-1] = last.Bytes()
+	return rawjson.AppendArray(nil, parts), true
+}

@@ -1,0 +1,220 @@
+package model
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	dragoman "github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/dialect"
+)
+
+// An offer is a list of our tools as requests of one dialect carry it. It does not
+// change once it was made.
+type offer struct {
+	tools     *dragoman.Tools
+	places    map[*dragoman.Tool]place // of those that are offered
+	order     []*dragoman.Tool
+	functions [][]byte // the elements of tools with commas between them, in parts
+	strict    bool     // one of them is strict
+	left      []string // the tools that there was no room for
+
+	// renamed are tools in place of others whose name the client has taken.
+	renamed map[*dragoman.Tool]renamed
+}
+
+// A place is where a tool stands in an offer's functions, as long as they are one
+// part.
+type place struct {
+	plan       *dialect.Plan
+	begin, end int
+}
+
+type renamed struct {
+	tool *dragoman.Tool
+	plan *dialect.Plan
+}
+
+// A planner returns the plan of a tool, or says why it has none.
+type planner func(*dragoman.Tool) (*dialect.Plan, *dragoman.Problem)
+
+func planned(d *dialect.Dialect) planner {
+	return func(t *dragoman.Tool) (*dialect.Plan, *dragoman.Problem) { return d.Plan(*t) }
+}
+
+// noOffer has no tools.
+var noOffer = &offer{}
+
+// makeOffer plans each tool that can be offered and fits them into one request with
+// room for that many, or for any number if it is zero. Tools that the dialect
+// cannot take, and tools for which there is no room, are left out and named.
+func makeOffer(tools *dragoman.Tools, d *dialect.Dialect, room int, plan planner) *offer {
+	o := &offer{tools: tools, places: make(map[*dragoman.Tool]place, tools.Len()), strict: d.Wire().ImplicitStrict}
+	byName := make(map[string]*dragoman.Tool, tools.Len())
+	plans := make([]*dialect.Plan, 0, tools.Len())
+	all := tools.All()
+	for i := range all {
+		t := &all[i]
+		if t.Quarantined != nil {
+			continue
+		}
+		p, problem := plan(t)
+		if problem != nil {
+			o.left = append(o.left, t.Name)
+			continue
+		}
+		plans, byName[p.Name()] = append(plans, p), t
+	}
+	plans, left, _ := d.Fit(plans, dialect.Budget{Tools: room})
+	for _, p := range left {
+		o.left = append(o.left, p.Name())
+	}
+	size := 0
+	for _, p := range plans {
+		size += len(p.Function()) + 1
+	}
+	functions := make([]byte, 0, size)
+	for i, p := range plans {
+		t := byName[p.Name()]
+		o.order = append(o.order, t)
+		o.strict = o.strict || p.Strict()
+		if i > 0 {
+			functions = append(functions, ',')
+		}
+		begin := len(functions)
+		functions = append(functions, p.Function()...)
+		o.places[t] = place{p, begin, len(functions)}
+	}
+	if len(functions) > 0 {
+		o.functions = [][]byte{functions}
+	}
+	return o
+}
+
+// empty reports whether the offer has no tools.
+func (o *offer) empty() bool { return len(o.order) == 0 }
+
+// all returns the tools of the offer.
+func (o *offer) all() iter.Seq[*dragoman.Tool] {
+	return func(yield func(*dragoman.Tool) bool) {
+		for _, t := range o.order {
+			if other, ok := o.renamed[t]; ok {
+				t = other.tool
+			}
+			if !yield(t) {
+				return
+			}
+		}
+	}
+}
+
+// find returns the tool that a model means by a name, with its plan; nil for none.
+func (o *offer) find(name string) (*dragoman.Tool, *dialect.Plan) {
+	for _, r := range o.renamed {
+		if strings.EqualFold(r.tool.Name, name) {
+			return r.tool, r.plan
+		}
+	}
+	t := o.tools.Find(name)
+	p, offered := o.places[t]
+	other, ok := o.renamed[t]
+	switch {
+	case !offered:
+		return nil, nil
+	case !ok:
+		return t, p.plan
+	case strings.EqualFold(t.Name, name):
+		return nil, nil // the client's own
+	}
+	return other.tool, other.plan
+}
+
+// avoid returns the offer with other names for tools whose name is that of a
+// client's own tool: the client's keeps its name. It is o where nothing clashes,
+// and shares nearly everything with it where something does.
+func (o *offer) avoid(taken map[string]bool, d *dialect.Dialect) *offer {
+	var clashing []*dragoman.Tool
+	for name := range taken {
+		t := o.tools.Exact(name)
+		if _, offered := o.places[t]; offered {
+			clashing = append(clashing, t)
+		}
+	}
+	if len(clashing) == 0 {
+		return o
+	}
+	slices.SortFunc(clashing, func(a, b *dragoman.Tool) int { return o.places[a].begin - o.places[b].begin })
+	other := *o
+	other.renamed = make(map[*dragoman.Tool]renamed, len(clashing))
+	other.functions = nil
+	whole, from, used := o.functions[0], 0, map[string]bool{}
+	for _, old := range clashing {
+		t := *old
+		t.Name = o.freeName(t.Name, taken, used)
+		used[t.Name] = true
+		p := o.places[old]
+		plan, problem := d.Plan(t)
+		if problem != nil || plan.Strict() != p.plan.Strict() {
+			return o.remade(taken, d) // it has to be fitted in anew
+		}
+		other.renamed[old] = renamed{&t, plan}
+		other.functions = append(other.functions, whole[from:p.begin], plan.Function())
+		from = p.end
+	}
+	other.functions = append(other.functions, whole[from:])
+	return &other
+}
+
+// remade is avoid where the tools have to be fitted into a request once more.
+func (o *offer) remade(taken map[string]bool, d *dialect.Dialect) *offer {
+	tools, used := make([]dragoman.Tool, len(o.order)), map[string]bool{}
+	for i, t := range o.order {
+		if tools[i] = *t; taken[t.Name] {
+			tools[i].Name = o.freeName(t.Name, taken, used)
+			used[tools[i].Name] = true
+		}
+	}
+	other := makeOffer(dragoman.NewTools(tools), d, 0, planned(d))
+	other.left = append(slices.Clone(o.left), other.left...)
+	return other
+}
+
+// freeName returns a name for a tool that neither the client nor another tool has.
+func (o *offer) freeName(name string, taken, used map[string]bool) string {
+	for n := 1; ; n++ {
+		suffix := "_mcp"
+		if n > 1 {
+			suffix = fmt.Sprintf("_mcp%d", n)
+		}
+		free := name[:min(len(name), 64-len(suffix))] + suffix
+		if !taken[free] && !used[free] && o.tools.Exact(free) == nil {
+			return free
+		}
+	}
+}
+
+// unknownTool is what a model is told that called a name nobody offered.
+func unknownTool(name string, o *offer) *dragoman.Problem {
+	msg := fmt.Sprintf("There is no tool named %q.", clip(name, 80))
+	if near := o.near(name); near != "" {
+		msg += fmt.Sprintf(" Did you mean %q?", near)
+	} else {
+		msg += " Use one of the tools that were offered."
+	}
+	return &dragoman.Problem{Code: dragoman.CodeUnknownTool, Message: msg}
+}
+
+// near returns a tool whose name holds name, or is held by it.
+func (o *offer) near(name string) string {
+	name = strings.ToLower(name)
+	best := ""
+	for t := range o.all() {
+		have := strings.ToLower(t.Name)
+		if name != "" && (strings.Contains(have, name) || strings.Contains(name, strings.ToLower(t.Original))) &&
+			(best == "" || t.Name < best) {
+			best = t.Name
+		}
+	}
+	return best
+}

@@ -1,0 +1,221 @@
+package model
+
+import (
+	"container/list"
+	"sync"
+	"time"
+	"weak"
+
+	dragoman "github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/result"
+)
+
+// Offers keeps the offers that were made, so that offering hundreds of tools costs
+// a request nothing. The zero value is ready; it is safe for concurrent use.
+//
+// A list that is offered twice is kept, within Bytes, for ten minutes after its last
+// use. Lists that were offered once, such as the selection that one request makes,
+// make room for one another only; they are put together from the plans of the lists
+// that are kept.
+type Offers struct {
+	// Bytes is the most that is kept, about; 256 MiB if zero. The offer that was
+	// used last is kept in any case.
+	Bytes int64
+
+	mu    sync.Mutex
+	kept  map[offerKey]*list.Element // of *keptOffer
+	order list.List                  // the longest unused first
+	size  int64
+	once  int // how many were used once
+	plans map[planKey]weak.Pointer[dialect.Plan]
+	sweep int // the number of plans at which those that are gone are looked for
+}
+
+// An offerKey is a list in a dialect, with room for so many tools; 0 for any number.
+type offerKey struct {
+	tools   *dragoman.Tools
+	dialect *dialect.Dialect
+	room    int
+}
+
+// A planKey is what a plan follows from.
+type planKey struct {
+	pin     [32]byte
+	name    string
+	dialect *dialect.Dialect
+}
+
+type keptOffer struct {
+	key   offerKey
+	make  func() *offer // makes it once, also for those who ask at the same time
+	size  int64
+	again bool // it was used more than once
+	used  time.Time
+}
+
+const (
+	// maxOnce is the number of offers that are kept though they were used only once:
+	// as many as give the lists of several doors a chance to be used again.
+	maxOnce = 4
+	// unused is how long an offer is kept that nobody uses.
+	unused = 10 * time.Minute
+	// toolCost is about what a tool of an offer costs beside its function, and
+	// planCost how many times the size of its function a plan has.
+	toolCost, planCost = 4096, 8
+)
+
+// get returns the offer of tools in a dialect, made now or before. The client brings
+// that many tools of its own.
+func (s *Offers) get(tools *dragoman.Tools, d *dialect.Dialect, clients int) *offer {
+	room := d.Wire().MaxTools
+	if room > 0 {
+		room = max(room-clients, 0)
+	}
+	if tools.Len() == 0 || d.Wire().MaxTools > 0 && room == 0 {
+		return noOffer
+	}
+	k := s.entry(offerKey{tools, d, room})
+	o := k.make()
+	s.count(k, o)
+	return o
+}
+
+// entry returns the entry of a key, which may be a new one.
+func (s *Offers) entry(key offerKey) *keptOffer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if element := s.kept[key]; element != nil {
+		k := element.Value.(*keptOffer)
+		if !k.again {
+			k.again = true
+			s.once--
+		}
+		k.used = time.Now()
+		s.order.MoveToBack(element)
+		return k
+	}
+	if s.kept == nil {
+		s.kept, s.plans = map[offerKey]*list.Element{}, map[planKey]weak.Pointer[dialect.Plan]{}
+	}
+	k := &keptOffer{key: key, used: time.Now(), make: sync.OnceValue(func() *offer {
+		return makeOffer(key.tools, key.dialect, key.room, func(t *dragoman.Tool) (*dialect.Plan, *dragoman.Problem) {
+			return s.plan(t, key.dialect)
+		})
+	})}
+	s.kept[key] = s.order.PushBack(k)
+	s.once++
+	s.evict()
+	return k
+}
+
+// plan returns the plan of a tool: that of an offer which is kept, where there is
+// one.
+func (s *Offers) plan(t *dragoman.Tool, d *dialect.Dialect) (*dialect.Plan, *dragoman.Problem) {
+	key := planKey{t.Pin, t.Name, d}
+	if t.Pin == [32]byte{} {
+		return d.Plan(*t)
+	}
+	s.mu.Lock()
+	plan := s.plans[key].Value()
+	s.mu.Unlock()
+	if plan != nil {
+		return plan, nil
+	}
+	plan, problem := d.Plan(*t)
+	if plan != nil {
+		s.mu.Lock()
+		s.plans[key] = weak.Make(plan)
+		s.mu.Unlock()
+	}
+	return plan, problem
+}
+
+// count adds the size of an offer that was made, and makes room for it.
+func (s *Offers) count(k *keptOffer, o *offer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	element := s.kept[k.key]
+	if element == nil || element.Value.(*keptOffer) != k || k.size > 0 {
+		return
+	}
+	k.size = o.size()
+	s.size += k.size
+	s.evict()
+}
+
+// evict forgets offers that nobody used for long, those that were used once beyond
+// their number, and the longest unused ones beyond the size.
+func (s *Offers) evict() {
+	limit := s.Bytes
+	if limit <= 0 {
+		limit = 256 << 20
+	}
+	evicted := false
+	var next *list.Element
+	for e := s.order.Front(); e != nil; e = next {
+		next = e.Next()
+		k := e.Value.(*keptOffer)
+		if next == nil || time.Since(k.used) < unused && (k.again || s.once <= maxOnce) && s.size <= limit {
+			continue
+		}
+		s.order.Remove(e)
+		delete(s.kept, k.key)
+		if s.size -= k.size; !k.again {
+			s.once--
+		}
+		evicted = true
+	}
+	if !evicted || len(s.plans) < s.sweep {
+		return
+	}
+	defer func() { s.sweep = 2*len(s.plans) + 64 }()
+	for key, plan := range s.plans {
+		if plan.Value() == nil {
+			delete(s.plans, key)
+		}
+	}
+}
+
+// size returns about how many bytes an offer holds.
+func (o *offer) size() int64 {
+	n := len(o.order) * toolCost
+	for _, part := range o.functions {
+		n += (1 + planCost) * len(part)
+	}
+	for _, name := range o.left {
+		n += len(name)
+	}
+	return int64(n)
+}
+
+// read_more is offered only once something was cut: until then it would cost every
+// request its description and tempt the model for nothing.
+
+var readMoreOffers sync.Map // of offers by dialect
+
+// readMore returns the tool as an offer of its own; nil where it is not to be
+// offered.
+func (d *Dialogue) readMore() *offer {
+	if !d.More || d.Request.Names[result.ReadMoreTool().Name] {
+		return nil
+	}
+	of := d.Client.dialect()
+	if o, ok := readMoreOffers.Load(of); ok {
+		return o.(*offer)
+	}
+	tools := dragoman.NewTools([]dragoman.Tool{result.ReadMoreTool()})
+	o, _ := readMoreOffers.LoadOrStore(of, makeOffer(tools, of, 0, planned(of)))
+	return o.(*offer)
+}
+
+// tool returns the tool of ours that a model means by a name, with its plan.
+func (d *Dialogue) tool(name string) (*dragoman.Tool, *dialect.Plan) {
+	if t, plan := d.ours.find(name); t != nil {
+		return t, plan
+	}
+	if o := d.readMore(); o != nil {
+		return o.find(name)
+	}
+	return nil, nil
+}

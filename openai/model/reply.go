@@ -1,0 +1,207 @@
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+)
+
+// A Reply is one message of the model, put together from whatever the upstream
+// sent.
+type Reply struct {
+	// Envelope is the body, or the last chunk that had a choice, as it came.
+	Envelope *rawjson.Object
+	// Choice is the choice, or that of the last chunk.
+	Choice *rawjson.Object
+	// Message is the message, or all deltas merged, without tool_calls.
+	Message *rawjson.Object
+	// Calls are the tool calls of the message.
+	Calls []*Call
+	// Finish is the finish_reason; empty where the upstream gave none.
+	Finish string
+	// Usage is the usage object; nil for none.
+	Usage json.RawMessage
+	// Logprobs are those of the choice. Those of a stream that was listened to are
+	// not kept.
+	Logprobs json.RawMessage
+	// Note is the upstream's own dragoman member, where that is one of us.
+	Note json.RawMessage
+}
+
+// Text returns the message's content, when that is text.
+func (r *Reply) Text() string {
+	s, _ := rawjson.String(r.Message.Get("content"))
+	return s
+}
+
+// CutOff reports whether the message is incomplete.
+func (r *Reply) CutOff() bool {
+	return r.Finish == "length" || r.Finish == "model_length" || r.Finish == "content_filter"
+}
+
+// readReply reads the answer to one request. What arrives decides whether it is a
+// stream: some upstreams answer a request for one with JSON, or the other way
+// round, and proxies lose content types.
+func (a *answer) readReply(l Listener) (*Reply, error) {
+	kind, _, _ := mime.ParseMediaType(a.resp.Header.Get("Content-Type"))
+	if kind == "text/event-stream" {
+		return a.readStream(a.body, l)
+	}
+	head, stream, err := sniff(a.body)
+	if err != nil {
+		return nil, cut(err)
+	}
+	body := io.MultiReader(bytes.NewReader(head), a.body)
+	if stream {
+		return a.readStream(body, l)
+	}
+	document, err := readAll(body, a.resp.ContentLength, a.client.Limit())
+	if err != nil {
+		return nil, err
+	}
+	r := &Reply{}
+	if err := r.readBody(document); err != nil {
+		return nil, err
+	}
+	if l.Chunk == nil {
+		return r, nil
+	}
+	return r, r.replay(l)
+}
+
+// fields are what the lines of an event stream begin with.
+var fields = [][]byte{[]byte("data:"), []byte("event:"), []byte("id:"), []byte("retry:"), []byte(":")}
+
+// sniff reads the beginning of a body, without space or a byte order mark, and
+// reports whether it is that of an event stream.
+func sniff(body io.Reader) (head []byte, stream bool, err error) {
+	buf := make([]byte, 512)
+	n := 0
+	for {
+		more, err := body.Read(buf[n:])
+		n += more
+		begin := bytes.TrimLeft(bytes.TrimPrefix(buf[:n], []byte("\xef\xbb\xbf")), " \t\r\n")
+		undecided := len(begin) == 0 || bytes.HasPrefix([]byte("\xef\xbb\xbf"), begin)
+		for _, field := range fields {
+			if bytes.HasPrefix(begin, field) {
+				return begin, true, nil
+			}
+			undecided = undecided || bytes.HasPrefix(field, begin)
+		}
+		switch {
+		case err == io.EOF || err == nil && !undecided:
+			return begin, false, nil
+		case err != nil:
+			return nil, false, err
+		case len(begin) == 0: // upstreams send space while they think
+			n = 0
+		}
+	}
+}
+
+// readAll reads a body of a size that its header may tell.
+func readAll(body io.Reader, size, limit int64) ([]byte, error) {
+	var b bytes.Buffer
+	b.Grow(int(min(max(size, 0), limit)) + bytes.MinRead)
+	n, err := b.ReadFrom(io.LimitReader(body, limit+1))
+	switch {
+	case err != nil:
+		return nil, cut(err)
+	case n > limit:
+		return nil, TooLarge(limit)
+	}
+	return b.Bytes(), nil
+}
+
+// TooLarge is the error for an answer of which more than limit bytes would have to be
+// kept.
+func TooLarge(limit int64) *Error {
+	return invalidReply(fmt.Sprintf("is larger than %d bytes", limit), nil)
+}
+
+// readBody takes a whole chat.completion apart.
+func (r *Reply) readBody(body []byte) error {
+	var err error
+	if err = rawjson.Check(body); err != nil {
+		return invalidReply("is not JSON", err)
+	}
+	if r.Envelope, err = rawjson.ParseObject(body); err != nil {
+		return invalidReply("is not a JSON object", err)
+	}
+	if failure := r.Envelope.Get("error"); !rawjson.IsNull(failure) {
+		return reported(failure)
+	}
+	choices, err := rawjson.Elements(r.Envelope.Get("choices"))
+	if err != nil || len(choices) == 0 {
+		return invalidReply("has no choices", err)
+	}
+	if r.Choice, err = rawjson.ParseObject(choices[0]); err != nil {
+		return invalidReply("has a choice that is no object", err)
+	}
+	if r.Message, err = rawjson.ParseObject(r.Choice.Get("message")); err != nil {
+		return invalidReply("has a choice without a message", err)
+	}
+	r.Finish, _ = rawjson.String(r.Choice.Get("finish_reason"))
+	r.Usage, r.Note = r.Envelope.Get("usage"), r.Envelope.Get("dragoman")
+	r.Logprobs = r.Choice.Get("logprobs")
+	var a assembler
+	if err := a.addAll(r.Message.Get("tool_calls"), true); err != nil {
+		return invalidReply("has a malformed tool call", err)
+	}
+	r.Calls = a.calls
+	r.Message.Delete("tool_calls")
+	return nil
+}
+
+// addAll takes the tool_calls of a delta, or of a whole message, where each entry
+// is a call of its own.
+func (a *assembler) addAll(raw json.RawMessage, whole bool) error {
+	if rawjson.IsNull(raw) {
+		return nil
+	}
+	entries, err := rawjson.Elements(raw)
+	if err != nil {
+		return err
+	}
+	if whole && len(entries) > maxCalls {
+		return fmt.Errorf("more than %d calls", maxCalls)
+	}
+	for _, entry := range entries {
+		part := a
+		if whole {
+			part = &assembler{}
+		}
+		if err := part.add(entry); err != nil {
+			return err
+		}
+		if whole {
+			a.calls = append(a.calls, part.calls...)
+		}
+	}
+	return nil
+}
+
+// replay tells of a reply that came as a whole as if it had been streamed.
+func (r *Reply) replay(l Listener) error {
+	chunk := &Chunk{First: true, parsed: true}
+	envelope := r.Envelope.Clone()
+	envelope.Set("object", rawjson.Quote("chat.completion.chunk"))
+	choice := r.Choice.Clone()
+	choice.Delete("message")
+	choice.Set("finish_reason", json.RawMessage("null"))
+	chunk.envelope, chunk.choice, chunk.delta = *envelope, *choice, *r.Message.Clone()
+	if err := l.Chunk(chunk); err != nil {
+		return err
+	}
+	r.Envelope.Set("object", rawjson.Quote("chat.completion.chunk"))
+	r.Choice.Delete("message")
+	r.Choice.Delete("logprobs")
+	if l.Flush == nil {
+		return nil
+	}
+	return l.Flush()
+}

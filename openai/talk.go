@@ -1,0 +1,175 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	dragoman "github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/model"
+	"github.com/dragoman-mcp/dragoman/result"
+)
+
+// A Talk is a conversation of this program with a model, turn by turn. Each turn is
+// a [dragoman.Conversation], to be driven by a [dragoman.Loop]:
+//
+//	talk := &openai.Talk{Client: &model.Client{BaseURL: url, Key: key}, Model: "gpt-5"}
+//	err := loop.Run(ctx, talk.Say("What is the weather in Oslo?"))
+//	fmt.Println(talk.Text())
+//
+// The Talk keeps the history, calls and results of tools included. It is used from
+// one goroutine, one turn after the other. Set Client and Model.
+type Talk struct {
+	// Client is the model API.
+	Client *model.Client
+	// Model is the name of the model.
+	Model string
+	// Members are further members of each request, such as temperature; nil for
+	// none. It is a JSON object.
+	Members json.RawMessage
+	// Guide is a text about results for the model; empty for none.
+	Guide string
+	// Shape says how the model shall read the results of a tool; nil means the
+	// envelope with its defaults.
+	Shape func(*dragoman.Tool) *result.Shape
+	// Offers keeps converted lists of tools between turns and talks; nil converts
+	// anew each turn.
+	Offers *model.Offers
+	// Can says what [dragoman.Loop.Ask] can be asked; zero: nothing.
+	Can dragoman.Kind
+	// Said is told the text of the answer piece by piece; nil tells nobody.
+	Said func(text string)
+	// Progress is told how a call gets on; nil tells nobody.
+	Progress func(*dragoman.Tool, dragoman.Progress)
+
+	messages []json.RawMessage
+	text     string
+	usage    json.RawMessage
+}
+
+// Text returns the text of the last turn's answer; empty where it has none.
+func (t *Talk) Text() string { return t.text }
+
+// Usage returns the usage of all turns, summed; nil where the API gave none.
+func (t *Talk) Usage() json.RawMessage { return t.usage }
+
+// Messages returns the history as the model knows it.
+func (t *Talk) Messages() []json.RawMessage { return slices.Clone(t.messages) }
+
+// Say returns the turn that begins with a message of the user.
+func (t *Talk) Say(message string) dragoman.Conversation {
+	return &talkTurn{talk: t, message: message}
+}
+
+// talkTurn is one turn of a [Talk].
+type talkTurn struct {
+	talk     *Talk
+	message  string
+	dialogue *model.Dialogue
+	round    *model.Round
+	text     strings.Builder
+	spoke    bool // a blank line is due before more text
+}
+
+// Offer implements [dragoman.Conversation].
+func (c *talkTurn) Offer(list *dragoman.List) error {
+	t := c.talk
+	if t.Client == nil || t.Model == "" {
+		return errors.New("a talk needs a Client and a Model")
+	}
+	request := &rawjson.Object{}
+	request.Set("model", rawjson.Quote(t.Model))
+	if t.Members != nil {
+		more, err := rawjson.ParseObject(t.Members)
+		if err != nil {
+			return err
+		}
+		for _, m := range more.Members {
+			request.Set(m.Name, m.Value)
+		}
+	}
+	request.Set("stream", json.RawMessage("true"))
+	c.dialogue = &model.Dialogue{Client: t.Client, Request: model.Request{Object: request}, Offers: t.Offers, Shape: t.Shape, Can: t.Can}
+	if t.Progress != nil {
+		c.dialogue.Progress = func(tool *dragoman.Tool) func(dragoman.Progress) {
+			return func(p dragoman.Progress) { t.Progress(tool, p) }
+		}
+	}
+	for _, message := range slices.Concat(t.messages, []json.RawMessage{
+		json.RawMessage(`{"role":"user","content":` + string(rawjson.Quote(c.message)) + `}`),
+	}) {
+		o, err := rawjson.ParseObject(message)
+		if err != nil {
+			return err
+		}
+		c.dialogue.Add(message, o)
+	}
+	c.dialogue.Begin(t.Guide)
+	c.dialogue.Offer(list)
+	return nil
+}
+
+// Next implements [dragoman.Conversation].
+func (c *talkTurn) Next(ctx context.Context, last bool) ([]dragoman.Call, error) {
+	c.spoke = c.text.Len() > 0
+	round, err := c.dialogue.Next(ctx, last, model.Listener{Chunk: c.chunk})
+	if err != nil {
+		return nil, err
+	}
+	c.talk.usage = model.AddUsage(c.talk.usage, round.Reply.Usage)
+	if c.round = round; len(round.Run) == 0 {
+		c.dialogue.AddHidden(c.dialogue.Remember(round.Reply.Message).Bytes())
+	}
+	return round.Run, nil
+}
+
+func (c *talkTurn) chunk(chunk *model.Chunk) error {
+	if chunk.Preface {
+		return nil
+	}
+	piece := chunk.Text()
+	if piece == "" {
+		return nil
+	}
+	if c.spoke {
+		c.spoke, piece = false, "\n\n"+piece
+	}
+	c.text.WriteString(piece)
+	if c.talk.Said != nil {
+		c.talk.Said(piece)
+	}
+	return nil
+}
+
+// Answer implements [dragoman.Conversation]. A call that asks and gets no answer
+// from the loop is given up.
+func (c *talkTurn) Answer(_ context.Context, results []dragoman.Result) error {
+	if c.dialogue.Answer(c.round, results) {
+		return nil
+	}
+	m := *c.round.Message
+	m.Calls = slices.Clone(m.Calls)
+	for i := range m.Calls {
+		if call := &m.Calls[i]; call.Waiting != nil {
+			call.Result, call.Waiting = c.dialogue.Unanswered(call), nil
+		}
+	}
+	c.dialogue.AddHidden(model.Documents(&m)...)
+	return nil
+}
+
+// Close implements [dragoman.Conversation]. A turn that failed is forgotten, unless
+// something was done in it that the model has to know.
+func (c *talkTurn) Close(err error) error {
+	t := c.talk
+	if t.text = c.text.String(); c.dialogue == nil || err != nil && !c.dialogue.Wrote {
+		return nil
+	}
+	t.messages = c.dialogue.History()
+	return nil
+}
+
+var _ dragoman.Conversation = (*talkTurn)(nil)
