@@ -50,7 +50,7 @@ var inputRules = []Rule{
 		Source:  specTools + " (tools without parameters)",
 		Gateway: "The gateway offers it as closed where a provider wants that.",
 		Tool: func(t *Tool, say Say) {
-			if isObject(t) && t.Refusal == nil && len(t.Params()) == 0 && !closed(t.Input) && !inherits(t.Input) && !t.Input.Has("$ref") {
+			if t.Input.Get("type").IsString("object") && t.Refusal == nil && len(t.Params()) == 0 && !closed(t.Input) && !inherits(t.Input) && !t.Input.Has("$ref") {
 				say(at("/inputSchema"), "the tool has no arguments, and its schema allows any")
 			}
 		},
@@ -69,7 +69,7 @@ var inputRules = []Rule{
 				}
 			}
 			if open != nil {
-				say(At{Tool: only(s, open)}, "%d of %s do not say whether further arguments are allowed: %s", len(open), count(len(s.Tools), "tool"), quoteList(open))
+				say(At{Tool: only(s, open)}, "%d of %s without a word on further arguments: %s", len(open), count(len(s.Tools), "tool"), quoteList(open))
 			}
 		},
 	},

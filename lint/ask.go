@@ -51,7 +51,7 @@ func (w *watcher) protocol() {
 		w.note(askCursor, w.send(c, w.message(c, "tools/list", params("cursor", `"`+nonsense+`"`)), patience))
 	}
 	if _, ok := w.live.Others["resources/list"]; ok {
-		w.note(askResource, w.ask(c, "resources/read", params("uri", `"`+nonsense+`://nothing"`)))
+		w.note(askResource, w.ask(c, "resources/read", params("uri", `"dragoman-lint://nothing"`)))
 	}
 	if c.client.modern() {
 		w.note(askDiscover, w.ask(c, "server/discover", params()))

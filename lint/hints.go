@@ -22,7 +22,7 @@ var hintRules = []Rule{
 				}
 			}
 			if without != nil {
-				say(At{Tool: only(s, without)}, "%d of %s have no annotations: %s", len(without), count(len(s.Tools), "tool"), quoteList(without))
+				say(At{Tool: only(s, without)}, "%d of %s without annotations: %s", len(without), count(len(s.Tools), "tool"), quoteList(without))
 			}
 		},
 	},
@@ -98,7 +98,7 @@ var hintRules = []Rule{
 				}
 			}
 			if partly != nil {
-				say(At{Tool: only(s, partly)}, "%d of %s leave out readOnlyHint, or destructiveHint where they write: %s", len(partly), count(len(s.Tools), "tool"), quoteList(partly))
+				say(At{Tool: only(s, partly)}, "%d of %s without readOnlyHint, or without destructiveHint where they write: %s", len(partly), count(len(s.Tools), "tool"), quoteList(partly))
 			}
 		},
 	},

@@ -28,7 +28,7 @@ var outputRules = []Rule{
 				}
 			}
 			if without != nil {
-				say(At{Tool: only(s, without)}, "%d of %s describe a result and declare no outputSchema: %s", len(without), count(len(s.Tools), "tool"), quoteList(without))
+				say(At{Tool: only(s, without)}, "%d of %s with a result in words alone: %s", len(without), count(len(s.Tools), "tool"), quoteList(without))
 			}
 		},
 	},
@@ -73,7 +73,7 @@ var outputRules = []Rule{
 				}
 			}
 			if reading > 0 {
-				say(here, "%s list things, and none lets the caller choose a format", count(reading, "tool"))
+				say(here, "of %s with lists as results, none lets the caller choose a format", count(reading, "tool"))
 			}
 		},
 	},

@@ -259,7 +259,13 @@ func inherits(n *schema.Node) bool {
 	return n.Has("allOf") || n.Has("anyOf") || n.Has("oneOf") || n.Has("patternProperties") || n.Get("additionalProperties").Kind() == schema.Object
 }
 
-var nestedRepeat = regexp.MustCompile(`\([^()]*[+*][^()]*\)[+*]|\([^()]*\{\d+,\}[^()]*\)[+*]`)
+// nestedRepeat finds a group that is nothing but a repetition, or one with optional
+// parts behind it, and is repeated itself: (a+)+. With something that must stand
+// between, as in (,[^,]+)*, there is but one way to match.
+var nestedRepeat = func() *regexp.Regexp {
+	const atom = `(?:\[[^\]]*\]|\\[a-zA-Z]|[\w.])`
+	return regexp.MustCompile(`\((?:\?:)?` + atom + `[+*](?:` + atom + `[?*])*\)(?:[+*]|\{\d+,\})`)
+}()
 
 func checkPatterns(t *Tool, say Say) {
 	walk(t.Input, "/inputSchema", func(n *schema.Node, pointer string, _ int) {

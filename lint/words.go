@@ -113,13 +113,12 @@ var lists = words(`list search browse query`)
 
 // hasVerb reports whether a name says what its tool does.
 func hasVerb(name []string) bool {
-	for _, w := range name {
-		if readVerbs[w] || writeVerbs[w] || destroyVerbs[w] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(name, func(w string) bool {
+		return isVerb(w) || strings.HasPrefix(w, "re") && isVerb(w[2:]) || strings.HasPrefix(w, "un") && isVerb(w[2:])
+	})
 }
+
+func isVerb(w string) bool { return readVerbs[w] || writeVerbs[w] || destroyVerbs[w] }
 
 // prose is a description taken apart.
 type prose struct {
@@ -164,7 +163,7 @@ func (p prose) has(set wordSet) bool {
 // stemIn reports whether a word, or what it is a form of, is in a set:
 // "deletes", "deleting", "deleted", "tries", "copied", "planning".
 func stemIn(w string, set wordSet) bool {
-	if set[w] {
+	if again, ok := strings.CutPrefix(w, "re"); set[w] || ok && len(again) > 3 && stemIn(again, set) {
 		return true
 	}
 	for _, end := range []struct{ suffix, instead string }{
