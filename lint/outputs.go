@@ -39,7 +39,9 @@ var outputRules = []Rule{
 		Source:  seedPages,
 		Gateway: "The gateway cuts long results by their structure and lets the model read on.",
 		Tool: func(t *Tool, say Say) {
-			if listing(t) && !pages(t) {
+			// Without arguments, and of a closed world, it lists the few things there are.
+			few := len(t.Params()) == 0 && said(t.Hints.OpenWorld, false)
+			if listing(t) && !pages(t) && !few {
 				say(at("/inputSchema"), "the tool lists things and takes neither limit nor cursor")
 			}
 		},
