@@ -20,7 +20,7 @@ type client struct {
 }
 
 // connect greets the server over a wire.
-func connect(ctx context.Context, w wire) (*client, error) {
+func connect(ctx context.Context, w wire, legacy bool) (*client, error) {
 	var transport mcp.Transport
 	switch w := w.(type) {
 	case *lineWire:
@@ -28,7 +28,11 @@ func connect(ctx context.Context, w wire) (*client, error) {
 	case *webWire:
 		transport = &mcp.HTTP{URL: w.url, Client: w.tapped(), Header: w.header}
 	}
-	c, err := mcp.Connect(ctx, transport, &mcp.ClientOptions{Name: "dragoman-lint", Version: "1", Passive: true, Limits: mcp.Limits{Message: maxMessage}})
+	o := &mcp.ClientOptions{Name: "dragoman-lint", Version: "1", Passive: true, Limits: mcp.Limits{Message: maxMessage}}
+	if legacy {
+		o.Era = mcp.Legacy
+	}
+	c, err := mcp.Connect(ctx, transport, o)
 	if err != nil {
 		return nil, err
 	}

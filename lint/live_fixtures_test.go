@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -23,70 +22,6 @@ type liveFixture struct {
 	http   bool
 	target func(t *testing.T, m *model, target *Target)
 	also   []string // rules that cannot but fire with it
-}
-
-// answering makes a fixture of an answer to one method, "" for what is not JSON.
-func answering(method string, reply func(m *model, q query) []string) func(*model) {
-	return func(m *model) {
-		m.before = func(m *model, q query) ([]string, bool) {
-			if q.Method != method || method == "tools/call" && q.Params.Name == "" {
-				return nil, false
-			}
-			lines := reply(m, q)
-			return lines, lines != nil
-		}
-	}
-}
-
-// resulting makes a fixture of another result of notes_get_note, where its
-// arguments are right.
-func resulting(result string) func(*model) {
-	return func(m *model) {
-		m.result = func(q query, was string) string {
-			if q.Params.Name == "notes_get_note" && !strings.Contains(was, "isError") {
-				return result
-			}
-			return was
-		}
-	}
-}
-
-// failing makes a fixture of another answer to bad arguments.
-func failing(result string) func(*model) {
-	return func(m *model) {
-		m.result = func(_ query, was string) string {
-			if strings.Contains(was, "isError") {
-				return result
-			}
-			return was
-		}
-	}
-}
-
-// slow makes a fixture of a time that something takes, on a clock of its own.
-func slow(method string, d time.Duration) func(*model) {
-	return answering(method, func(*model, query) []string {
-		time.Sleep(d)
-		return nil
-	})
-}
-
-func header(name, value string) func(*model) {
-	return func(m *model) {
-		m.handler = func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-			w.Header().Set(name, value)
-			next.ServeHTTP(w, r)
-		}
-	}
-}
-
-// lax lets every Origin and Host pass.
-func lax(m *model) {
-	m.handler = func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		r.Header.Del("Origin")
-		r.Host = "127.0.0.1"
-		next.ServeHTTP(w, r)
-	}
 }
 
 var liveFixtures = map[string]liveFixture{
@@ -410,67 +345,4 @@ var liveFixtures = map[string]liveFixture{
 	"X020": {change: answering("tools/call", func(m *model, q query) []string {
 		return []string{`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"debug","data":` + string(q.Params.Arguments) + `}}`, m.answer(q)}
 	})},
-}
-
-// TestLiveRules tries each rule about running servers on a server that has just
-// that wrong. The good fixture of all of them is TestModelServer.
-func TestLiveRules(t *testing.T) {
-	for _, r := range Rules() {
-		if r.Live == nil || processFixtures[r.ID].Name != "" {
-			continue
-		}
-		f, ok := liveFixtures[r.ID]
-		if !ok {
-			t.Errorf("%s has no fixture", r.ID)
-			continue
-		}
-		t.Run(r.ID, func(t *testing.T) {
-			if r.ID == "X019" && !otherAddress() {
-				t.Skip("this machine has no address beside loopback")
-			}
-			if f.http {
-				tryLive(t, r.ID, f)
-			} else {
-				// Over pipes everything happens in this process, on a clock of its own.
-				synctest.Test(t, func(t *testing.T) { tryLive(t, r.ID, f) })
-			}
-		})
-	}
-}
-
-func tryLive(t *testing.T, id string, f liveFixture) {
-	t.Helper()
-	era := f.era
-	if era == "" {
-		era = "legacy"
-	}
-	m := newModel(t, era)
-	if f.change != nil {
-		f.change(m)
-	}
-	target := m.overPipe()
-	if f.http {
-		target = m.overHTTP(t)
-	}
-	if f.target != nil {
-		f.target(t, m, &target)
-	}
-	r, err := Run(t.Context(), []Target{target}, Options{})
-	must(t, err)
-	want := append([]string{id}, f.also...)
-	slices.Sort(want)
-	if got := rulesOf(r); !slices.Equal(got, want) {
-		t.Errorf("fires %v, want %v", got, want)
-		for _, f := range r.Findings {
-			t.Logf("%s %s: %s", f.Rule, f.Tool, f.Message)
-		}
-	}
-}
-
-func otherAddress() bool {
-	addresses, _ := net.InterfaceAddrs()
-	return slices.ContainsFunc(addresses, func(a net.Addr) bool {
-		ip, _, err := net.ParseCIDR(a.String())
-		return err == nil && ip.IsGlobalUnicast()
-	})
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 )
 
 // listed reports, once a list was asked for with the same id, that it was.
@@ -113,4 +114,68 @@ func oldTransport(m *model) http.Handler {
 		w.WriteHeader(http.StatusAccepted)
 	})
 	return mux
+}
+
+// answering makes a fixture of an answer to one method, "" for what is not JSON.
+func answering(method string, reply func(m *model, q query) []string) func(*model) {
+	return func(m *model) {
+		m.before = func(m *model, q query) ([]string, bool) {
+			if q.Method != method || method == "tools/call" && q.Params.Name == "" {
+				return nil, false
+			}
+			lines := reply(m, q)
+			return lines, lines != nil
+		}
+	}
+}
+
+// resulting makes a fixture of another result of notes_get_note, where its
+// arguments are right.
+func resulting(result string) func(*model) {
+	return func(m *model) {
+		m.result = func(q query, was string) string {
+			if q.Params.Name == "notes_get_note" && !strings.Contains(was, "isError") {
+				return result
+			}
+			return was
+		}
+	}
+}
+
+// failing makes a fixture of another answer to bad arguments.
+func failing(result string) func(*model) {
+	return func(m *model) {
+		m.result = func(_ query, was string) string {
+			if strings.Contains(was, "isError") {
+				return result
+			}
+			return was
+		}
+	}
+}
+
+// slow makes a fixture of a time that something takes, on a clock of its own.
+func slow(method string, d time.Duration) func(*model) {
+	return answering(method, func(*model, query) []string {
+		time.Sleep(d)
+		return nil
+	})
+}
+
+func header(name, value string) func(*model) {
+	return func(m *model) {
+		m.handler = func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			w.Header().Set(name, value)
+			next.ServeHTTP(w, r)
+		}
+	}
+}
+
+// lax lets every Origin and Host pass.
+func lax(m *model) {
+	m.handler = func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		r.Header.Del("Origin")
+		r.Host = "127.0.0.1"
+		next.ServeHTTP(w, r)
+	}
 }

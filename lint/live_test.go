@@ -1,8 +1,10 @@
 package lint
 
 import (
+	"net"
 	"slices"
 	"testing"
+	"testing/synctest"
 )
 
 // TestModelServer: a server that does everything right fires nothing, in either
@@ -40,4 +42,67 @@ func TestModelServer(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestLiveRules tries each rule about running servers on a server that has just
+// that wrong. The good fixture of all of them is TestModelServer.
+func TestLiveRules(t *testing.T) {
+	for _, r := range Rules() {
+		if r.Live == nil || processFixtures[r.ID].Name != "" {
+			continue
+		}
+		f, ok := liveFixtures[r.ID]
+		if !ok {
+			t.Errorf("%s has no fixture", r.ID)
+			continue
+		}
+		t.Run(r.ID, func(t *testing.T) {
+			if r.ID == "X019" && !otherAddress() {
+				t.Skip("this machine has no address beside loopback")
+			}
+			if f.http {
+				tryLive(t, r.ID, f)
+			} else {
+				// Over pipes everything happens in this process, on a clock of its own.
+				synctest.Test(t, func(t *testing.T) { tryLive(t, r.ID, f) })
+			}
+		})
+	}
+}
+
+func tryLive(t *testing.T, id string, f liveFixture) {
+	t.Helper()
+	era := f.era
+	if era == "" {
+		era = "legacy"
+	}
+	m := newModel(t, era)
+	if f.change != nil {
+		f.change(m)
+	}
+	target := m.overPipe()
+	if f.http {
+		target = m.overHTTP(t)
+	}
+	if f.target != nil {
+		f.target(t, m, &target)
+	}
+	r, err := Run(t.Context(), []Target{target}, Options{})
+	must(t, err)
+	want := append([]string{id}, f.also...)
+	slices.Sort(want)
+	if got := rulesOf(r); !slices.Equal(got, want) {
+		t.Errorf("fires %v, want %v", got, want)
+		for _, f := range r.Findings {
+			t.Logf("%s %s: %s", f.Rule, f.Tool, f.Message)
+		}
+	}
+}
+
+func otherAddress() bool {
+	addresses, _ := net.InterfaceAddrs()
+	return slices.ContainsFunc(addresses, func(a net.Addr) bool {
+		ip, _, err := net.ParseCIDR(a.String())
+		return err == nil && ip.IsGlobalUnicast()
+	})
 }

@@ -35,6 +35,9 @@ type Target struct {
 	// it says and what it hears. It is called for each connection.
 	Pipe func(context.Context) (io.ReadCloser, io.WriteCloser, error)
 
+	// Legacy greets the server with initialize also where it speaks the modern era,
+	// to audit the other half of a server of both.
+	Legacy bool
 	// ReadOnly reports what the operator says of a tool: that it only reads and
 	// may be called by safe probes. Nil says nothing.
 	ReadOnly func(tool string) bool

@@ -101,7 +101,7 @@ func (w *watcher) connect() (*connection, error) {
 	}
 	ctx, cancel := context.WithTimeout(w.ctx, w.budget.Start)
 	defer cancel()
-	c, err := connect(ctx, wire)
+	c, err := connect(ctx, wire, w.target.Legacy)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("it does not answer within %v", w.budget.Start)

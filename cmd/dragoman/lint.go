@@ -26,6 +26,7 @@ type audit struct {
 	format, output string
 	probe          string
 	yes            bool
+	legacy         bool
 	failOn         string
 	only, skip     []string
 	dialects       []string
@@ -71,6 +72,7 @@ command line or a file makes no sense.`,
 	f.StringVarP(&a.output, "output", "o", "", "write the report to `FILE` instead of standard output")
 	f.StringVar(&a.probe, "probe", "safe", "which tools of running servers to call: none, safe or all")
 	f.BoolVar(&a.yes, "yes", false, "do not ask before --probe all")
+	f.BoolVar(&a.legacy, "legacy", false, "greet servers of both eras in the legacy one")
 	f.StringVar(&a.failOn, "fail-on", "error", "`SEVERITY` from which on to exit with 1: error, warning, info or never")
 	f.StringSliceVar(&a.only, "only", nil, "check these `RULES` alone; patterns such as X* are allowed")
 	f.StringSliceVar(&a.skip, "skip", nil, "leave these `RULES` out; patterns are allowed")

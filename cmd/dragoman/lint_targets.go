@@ -44,7 +44,9 @@ func (a *audit) targets(files []string) (targets []lint.Target, closing func(), 
 			continue
 		}
 		c.SetDefaults()
-		targets = append(targets, target(label, &c, written[label]))
+		t := target(label, &c, written[label])
+		t.Legacy = a.legacy
+		targets = append(targets, t)
 	}
 	if len(file.MCPServers) == 0 {
 		d := demo.New(demo.Options{Version: version()})
