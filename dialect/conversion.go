@@ -36,6 +36,9 @@ type mark struct {
 	ops    []mapping // how values were changed, in the order of the passes
 	said   []string  // constraints that left, for the description
 	def    *schema.Node
+	closed bool // objects are closed by silence here
+	// pattern is the server's pattern, where another spelling is sent.
+	pattern string
 }
 
 // maxExpanded is the number of schemas that a conversion makes before it gives

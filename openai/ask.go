@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/dragoman-mcp/dragoman/internal/clip"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/model"
@@ -113,7 +114,7 @@ func (c *Chat) sayAsks(r *model.Reply, m *memory.Message) {
 			line := fmt.Sprintf("The tool %q of %q needs an answer before it can go on", w.Original, w.Server)
 			if params, err := rawjson.ParseObject(q.Params); err == nil && !q.Operator {
 				if message, _ := rawjson.String(params.Get("message")); message != "" {
-					line += ": " + clip(message, 500)
+					line += ": " + clip.Text(message, 500)
 				}
 			}
 			lines = append(lines, line)

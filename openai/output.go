@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/clip"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -107,7 +108,7 @@ func (o *output) note(text string) {
 				return ' '
 			}
 			return r
-		}, clip(text, 300)))
+		}, clip.Text(text, 300)))
 	}
 }
 
@@ -206,11 +207,4 @@ func (o *output) close() {
 	if o.timer != nil {
 		o.timer.Stop()
 	}
-}
-
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/clip"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 )
 
@@ -41,7 +42,7 @@ func (c *Chat) progressChunk(tool *dragoman.Tool, p dragoman.Progress) {
 		told.Set("total", json.RawMessage(number(p.Total)))
 	}
 	if p.Message != "" {
-		told.Set("message", rawjson.Quote(clip(p.Message, 300)))
+		told.Set("message", rawjson.Quote(clip.Text(p.Message, 300)))
 	}
 	c.progressing.Lock()
 	defer c.progressing.Unlock()

@@ -1,11 +1,12 @@
 package result
 
 import (
-	"container/list"
 	"crypto/rand"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/bounded"
 )
 
 // Bounds of a Shelf.
@@ -30,16 +31,8 @@ type Shelf struct {
 	// if zero.
 	Age time.Duration
 
-	mu      sync.Mutex
-	results map[string]*kept // by handle
-	callers map[string]*held
-	bytes   int64
-}
-
-// held is what one caller has on the shelf.
-type held struct {
-	bytes int64
-	order list.List // of *kept, the one that was used longest ago first
+	once    sync.Once
+	results bounded.Map[*kept] // by caller and handle
 }
 
 // kept is one result on a shelf. Its documents never change.
@@ -47,12 +40,7 @@ type kept struct {
 	roots []root
 	blobs []binary
 	limit int // characters of a message that shows a page
-
-	handle string
-	caller string
-	size   int64
-	used   time.Time
-	place  *list.Element
+	size  int64
 }
 
 // A root is a document in a kept result and the pointer that leads to it from
@@ -74,7 +62,7 @@ func (v *view) kept(raw bool, limit int) *kept {
 	}
 	const nodeSize = 56
 	if v.reading != nil {
-		k.size += int64(len(v.reading.doc.b) + nodeSize*len(v.reading.doc.tape))
+		k.size += int64(cap(v.reading.doc.b) + nodeSize*len(v.reading.doc.tape))
 	}
 	for _, r := range k.roots {
 		if r.owned > 0 {
@@ -108,89 +96,19 @@ func (s *Shelf) takes(size int) bool {
 	return int64(size)*3 <= bytes
 }
 
-func (s *Shelf) keep(caller, handle string, k *kept) {
-	bytes, _ := s.limits()
-	k.handle, k.caller, k.used = handle, caller, time.Now()
-	k.size += 1 << 10 // so that many small ones are bounded too
-
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.expire()
-	if s.results == nil {
-		s.results, s.callers = map[string]*kept{}, map[string]*held{}
-	}
-	h := s.callers[caller]
-	if h == nil {
-		h = &held{}
-		s.callers[caller] = h
-	}
-	s.results[handle] = k
-	k.place = h.order.PushBack(k)
-	h.bytes += k.size
-	s.bytes += k.size
-	for s.bytes > bytes && len(s.results) > 1 {
-		s.drop(s.victim(k))
-	}
+// shelved returns what is kept, with the limits in force.
+func (s *Shelf) shelved() *bounded.Map[*kept] {
+	s.once.Do(func() { s.results.Bytes, s.results.Age = s.limits() })
+	return &s.results
 }
 
-// victim chooses what goes next: of the caller who holds most, apart from the
-// newest result, the one that was used longest ago.
-func (s *Shelf) victim(newest *kept) *kept {
-	var victim *kept
-	var most int64
-	for caller, h := range s.callers {
-		bytes, first := h.bytes, h.order.Front().Value.(*kept)
-		if caller == newest.caller {
-			bytes -= newest.size
-		}
-		if first != newest && bytes > most {
-			victim, most = first, bytes
-		}
-	}
-	return victim
-}
-
-func (s *Shelf) drop(k *kept) {
-	delete(s.results, k.handle)
-	s.bytes -= k.size
-	h := s.callers[k.caller]
-	h.order.Remove(k.place)
-	if h.bytes -= k.size; h.order.Len() == 0 {
-		delete(s.callers, k.caller)
-	}
-}
-
-func (s *Shelf) expire() {
-	_, age := s.limits()
-	for _, h := range s.callers {
-		for e := h.order.Front(); e != nil; e = h.order.Front() {
-			k := e.Value.(*kept)
-			if time.Since(k.used) < age {
-				break
-			}
-			s.drop(k)
-		}
-	}
-}
+func (s *Shelf) keep(caller, handle string, k *kept) { s.shelved().Put(caller, handle, k, k.size) }
 
 // get returns a result of the caller's, and nothing of anybody else's.
 func (s *Shelf) get(caller, handle string) *kept {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.expire()
-	k := s.results[handle]
-	if k == nil || k.caller != caller {
-		return nil
-	}
-	k.used = time.Now()
-	s.callers[caller].order.MoveToBack(k.place)
+	k, _ := s.shelved().Get(caller, handle)
 	return k
 }
 
 // Held returns how many results are kept, and their size in bytes.
-func (s *Shelf) Held() (results int, bytes int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.expire()
-	return len(s.results), s.bytes
-}
+func (s *Shelf) Held() (results int, bytes int64) { return s.shelved().Held() }

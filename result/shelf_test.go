@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -121,15 +122,27 @@ func TestShelfToolset(t *testing.T) {
 func TestShelfConcurrently(t *testing.T) {
 	shelf := &Shelf{Bytes: 300_000}
 	var wg sync.WaitGroup
+	var read atomic.Int32
 	for i := range 8 {
 		wg.Go(func() {
 			caller := fmt.Sprint("caller", i%3)
 			for range 20 {
 				handle := cutResult(t, shelf, caller, 5000)
-				shelf.Read(caller, json.RawMessage(`{"handle":"`+handle+`"}`))
-				shelf.Held()
+				if readable(shelf, caller, handle) {
+					read.Add(1)
+				}
+				if readable(shelf, fmt.Sprint("caller", (i+1)%3), handle) {
+					t.Error("a result was read by somebody else")
+				}
+				if _, bytes := shelf.Held(); bytes > 300_000 {
+					t.Errorf("%d bytes are held", bytes)
+				}
 			}
 		})
 	}
 	wg.Wait()
+	// A result is pushed out by others only when eight write at a time.
+	if n := read.Load(); n < 100 {
+		t.Errorf("%d of 160 results could be read right after they were cut", n)
+	}
 }

@@ -33,7 +33,7 @@ func (a *audit) targets(files []string) (targets []lint.Target, closing func(), 
 		targets, err = savedLists(files)
 		return targets, closing, err
 	}
-	file, err := a.load()
+	file, err := a.load(config.Reader{Lookup: os.LookupEnv, Ask: person()})
 	if err != nil {
 		return nil, closing, err
 	}

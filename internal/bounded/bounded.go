@@ -102,11 +102,15 @@ func (m *Map[V]) Has(of string) bool {
 	return m.owners[of] != nil
 }
 
-// Size returns the size of everything that is kept, in bytes.
-func (m *Map[V]) Size() int64 {
+// Held returns how many values are kept, and their size in bytes.
+func (m *Map[V]) Held() (values int, bytes int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.size
+	m.expire()
+	for _, o := range m.owners {
+		values += len(o.entries)
+	}
+	return values, m.size
 }
 
 func (m *Map[V]) remove(of, key string) {

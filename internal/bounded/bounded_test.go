@@ -43,8 +43,8 @@ func TestAge(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		m.Put("b", "new", "z", 1)
-		if m.Size() != 1+Overhead {
-			t.Errorf("what is too old still takes %d bytes", m.Size())
+		if n, size := m.Held(); n != 1 || size != 1+Overhead {
+			t.Errorf("what is too old still takes %d bytes in %d values", size, n)
 		}
 	})
 }
@@ -56,8 +56,8 @@ func TestBytes(t *testing.T) {
 	m.Put("small", "k", 1, each)
 	for i := range 100 {
 		m.Put("large", fmt.Sprint(i), i, each)
-		if m.Size() > m.Bytes {
-			t.Fatalf("%d bytes are kept", m.Size())
+		if _, size := m.Held(); size > m.Bytes {
+			t.Fatalf("%d bytes are kept", size)
 		}
 	}
 	if _, ok := m.Get("small", "k"); !ok {
@@ -94,7 +94,7 @@ func TestTogether(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := m.Size(); n < 0 || n > m.Bytes {
+	if n := m.size; n < 0 || n > m.Bytes {
 		t.Errorf("%d bytes are kept", n)
 	}
 }

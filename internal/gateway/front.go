@@ -3,9 +3,11 @@ package gateway
 import (
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/clip"
 	"github.com/dragoman-mcp/dragoman/internal/origin"
 	"github.com/dragoman-mcp/dragoman/internal/pace"
 	"github.com/dragoman-mcp/dragoman/openai"
@@ -113,23 +115,16 @@ func (g *Gateway) checked(next http.Handler) http.Handler {
 		switch {
 		case !ours.Host(r):
 			g.refuse(w, r, http.StatusForbidden, "host_not_allowed",
-				"Requests for the host "+clip(origin.Hostname(r.Host))+" are not served here. Add it to allowed_hosts in the configuration if it is ours.")
+				"Requests for the host "+strconv.Quote(clip.Text(origin.Hostname(r.Host), 80))+" are not served here. Add it to allowed_hosts in the configuration if it is ours.")
 		case ours.Listed(r):
 			if !ours.Share(w, r) {
 				next.ServeHTTP(w, r)
 			}
 		case !origin.Own(r):
 			g.refuse(w, r, http.StatusForbidden, "origin_not_allowed",
-				"Web pages of "+clip(r.Header.Get("Origin"))+" may not call this gateway. Add it to allowed_origins in the configuration if they may.")
+				"Web pages of "+strconv.Quote(clip.Text(r.Header.Get("Origin"), 80))+" may not call this gateway. Add it to allowed_origins in the configuration if they may.")
 		default:
 			next.ServeHTTP(w, r)
 		}
 	})
-}
-
-func clip(s string) string {
-	if len(s) > 80 {
-		s = s[:80] + "…"
-	}
-	return `"` + s + `"`
 }

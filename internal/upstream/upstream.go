@@ -31,6 +31,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/clip"
 	"github.com/dragoman-mcp/dragoman/internal/glob"
 	"github.com/dragoman-mcp/dragoman/result"
 )
@@ -146,10 +147,7 @@ func (s *Set) For(model string) (*Upstream, error) {
 			return u, nil
 		}
 	}
-	if len(model) > 100 {
-		model = strings.ToValidUTF8(model[:100], "") + "…"
-	}
-	return nil, fmt.Errorf("%w: %q", ErrUnknownModel, model)
+	return nil, fmt.Errorf("%w: %q", ErrUnknownModel, clip.Text(model, 100))
 }
 
 // First returns the upstream of the first entry. Requests that name no model,

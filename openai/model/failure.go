@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/clip"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 )
 
@@ -61,7 +62,7 @@ func invalidReply(what string, err error) *Error {
 func reported(failure json.RawMessage) *Error {
 	e := &Error{Status: http.StatusBadGateway, Type: TypeServer, Code: CodeUpstreamInvalid}
 	text := errorText(failure)
-	e.Message = "The upstream reported an error: " + clip(text, 300)
+	e.Message = "The upstream reported an error: " + clip.Text(text, 300)
 	if relayable(failure) {
 		e.Body = append(append([]byte(`{"error":`), failure...), '}')
 	}
@@ -115,7 +116,7 @@ func statusError(resp *http.Response) *Error {
 		if relayable(o.Get("error")) {
 			e.Body = body
 		}
-		e.Message = fmt.Sprintf("The upstream answered with status %d: %s", resp.StatusCode, clip(errorText(body), 300))
+		e.Message = fmt.Sprintf("The upstream answered with status %d: %s", resp.StatusCode, clip.Text(errorText(body), 300))
 	}
 	return e
 }
@@ -156,11 +157,4 @@ func CopyHeader(to, from http.Header) {
 			to[name] = values
 		}
 	}
-}
-
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }

@@ -8,6 +8,7 @@ import (
 
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/clip"
 )
 
 // An offer is a list of our tools as requests of one dialect carry it. It does not
@@ -196,7 +197,7 @@ func (o *offer) freeName(name string, taken, used map[string]bool) string {
 
 // unknownTool is what a model is told that called a name nobody offered.
 func unknownTool(name string, o *offer) *dragoman.Problem {
-	msg := fmt.Sprintf("There is no tool named %q.", clip(name, 80))
+	msg := fmt.Sprintf("There is no tool named %q.", clip.Text(name, 80))
 	if near := o.near(name); near != "" {
 		msg += fmt.Sprintf(" Did you mean %q?", near)
 	} else {

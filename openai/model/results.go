@@ -81,7 +81,7 @@ func wait(run dragoman.Call, res dragoman.Result) *memory.Waiting {
 
 // Resume takes up a message again whose calls of ours wait for answers. replies are
 // the answers to the questions of each call, by its id and the question's key; a
-// call for which there are none is told that nobody will answer. The calls come back
+// call that the client could have answered and did not is told that nobody will. The calls come back
 // with their answers, to be made again, and [Dialogue.Answer] takes their results.
 func (d *Dialogue) Resume(m *memory.Message, replies map[string]map[string]json.RawMessage) *Round {
 	own := *m
@@ -99,14 +99,33 @@ func (d *Dialogue) Resume(m *memory.Message, replies map[string]map[string]json.
 		if run.Tool, run.Problem = d.again(w); run.Tool != nil && d.Progress != nil {
 			run.Progress = d.Progress(run.Tool)
 		}
-		answers := replies[c.ID]
-		deferred := len(w.Questions) == 0 && w.State == nil // it was not made at all
-		if run.Problem == nil && !deferred {
-			run.Answers = &dragoman.Answers{State: w.State, Ran: w.Ran, Replies: answers, Gone: len(answers) == 0 && len(w.Questions) > 0}
+		if deferred := len(w.Questions) == 0 && w.State == nil; run.Problem == nil && !deferred {
+			run.Answers = answered(w, replies[c.ID])
 		}
 		round.Run = append(round.Run, run)
 	}
 	return round
+}
+
+// answered returns the answers to what a call asked. What only an operator may answer
+// is never answered by the client: whoever asked looks for that answer elsewhere.
+func answered(w *memory.Waiting, replies map[string]json.RawMessage) *dragoman.Answers {
+	a := &dragoman.Answers{State: w.State, Ran: w.Ran}
+	for _, q := range w.Questions {
+		reply := replies[q.Key]
+		switch {
+		case q.Operator:
+			continue
+		case reply == nil:
+			a.Gone = a.Replies == nil
+			continue
+		case a.Replies == nil:
+			a.Replies = map[string]json.RawMessage{}
+		}
+		a.Gone = false
+		a.Replies[q.Key] = reply
+	}
+	return a
 }
 
 // again returns the tool of a call that waits, as long as it is the tool that asked.
