@@ -34,8 +34,9 @@ func (w *watcher) calls() {
 
 // call makes a call and writes it down.
 func (w *watcher) call(c Called) Called {
-	c.Answer = w.ask(w.main, "tools/call", params("name", string(rawjson.Quote(c.Tool.Name)), "arguments", string(c.Arguments)))
-	w.last = "a call of " + quote(c.Tool.Name) + " " + c.fault()
+	m := w.message(w.main, "tools/call", params("name", string(rawjson.Quote(c.Tool.Name)), "arguments", string(c.Arguments)))
+	m.words = "a call of " + quote(c.Tool.Name) + " " + c.fault()
+	c.Answer = w.send(w.main, m, w.budget.Answer)
 	w.live.Calls = append(w.live.Calls, c)
 	return c
 }

@@ -234,7 +234,7 @@ func (w *watcher) document(where string, into any) string {
 	if client == nil {
 		client = http.DefaultClient
 	}
-	w.record.sent("GET " + where)
+	w.record.sent("GET "+where, "a request of "+quote(where))
 	resp, err := client.Do(req)
 	if err != nil {
 		return "it cannot be reached"

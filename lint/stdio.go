@@ -66,7 +66,7 @@ func startProcess(r *record, cmd *exec.Cmd) (*lineWire, error) {
 		lines := bufio.NewScanner(errOut)
 		lines.Buffer(nil, maxText)
 		for lines.Scan() {
-			r.text(&r.live.Stderr, lines.Text())
+			r.stderr(lines.Text())
 		}
 		_, _ = io.Copy(io.Discard, errOut) // after a line that is too long
 	}()
@@ -226,9 +226,9 @@ func (w *lineWire) end() {
 	}
 	endGroup(w.cmd)
 	w.out.Close()
-	w.record.mu.Lock()
-	defer w.record.mu.Unlock()
-	if was := w.record.live.Exit; was == nil || exit.Killed || exit.Orphans {
-		w.record.live.Exit = exit
-	}
+	w.record.write(func(l *Live) {
+		if l.Exit == nil || exit.Killed || exit.Orphans {
+			l.Exit = exit
+		}
+	})
 }

@@ -26,7 +26,6 @@ type watcher struct {
 
 	main *connection
 	ids  int
-	last string // what was asked last, in words
 }
 
 // A connection is one wire with a client on it.
@@ -40,7 +39,7 @@ func (w *watcher) run() {
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
 	w.ctx = ctx
-	w.record = &record{live: w.live, limit: w.budget.Bytes, flood: cancel}
+	w.record.stop = cancel
 	w.progress("connecting")
 	began := time.Now()
 	c, err := w.connect()
@@ -77,8 +76,8 @@ func (w *watcher) run() {
 		}
 		w.progress(step.doing)
 		step.do()
-		if gone(w.main) && w.live.Rough.Died == "" && w.live.Flooded == "" {
-			w.live.Rough = Rough{Tried: true, Died: w.last, Why: "the server was gone", Gone: true}
+		if gone(w.main) {
+			w.record.died()
 		}
 	}
 }
@@ -199,9 +198,12 @@ func (w *watcher) ask(c *connection, method string, params rawjson.Object) Answe
 // send sends a message and waits at most so long for the answer.
 func (w *watcher) send(c *connection, m raw, patience time.Duration) Answer {
 	ctx, cancel := context.WithTimeout(w.ctx, min(patience, w.budget.Answer))
-	w.last = "a request of " + quote(m.method)
 	defer cancel()
-	w.record.sent(shorten(m.body))
+	words := m.words
+	if words == "" {
+		words = "a request of " + quote(m.method)
+	}
+	w.record.sent(shorten(m.body), words)
 	a := c.wire.exchange(ctx, m)
 	a.Sent, a.Method = shorten(m.body), m.method
 	return a

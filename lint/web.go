@@ -71,9 +71,7 @@ func (w *webWire) learn(req *http.Request, resp *http.Response) {
 		w.version = v
 	}
 	if isStream(resp.Header) {
-		w.record.mu.Lock()
-		w.record.live.Web.Streams = append(w.record.live.Web.Streams, resp.Header)
-		w.record.mu.Unlock()
+		w.record.write(func(l *Live) { l.Web.Streams = append(l.Web.Streams, resp.Header) })
 	}
 }
 
@@ -239,9 +237,7 @@ func (w *webWire) read(resp *http.Response, id string) Answer {
 		w.record.message(m)
 		return m.answer()
 	}
-	w.record.mu.Lock()
-	w.record.live.Web.Streams = append(w.record.live.Web.Streams, resp.Header)
-	w.record.mu.Unlock()
+	w.record.write(func(l *Live) { l.Web.Streams = append(l.Web.Streams, resp.Header) })
 	progress := 0
 	events := sse.NewReader(body, maxMessage)
 	for {

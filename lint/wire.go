@@ -33,6 +33,7 @@ type raw struct {
 	method string
 	header map[string]string // instead of, or beside, the usual ones; empty value: leave out
 	silent bool              // a notification: no answer is waited for
+	words  string            // what it is, in words; empty: made of the method
 }
 
 // Limits of what is kept of a server's words.
@@ -44,81 +45,109 @@ const (
 
 var errTooLarge = errors.New("the message is over 16 MiB")
 
-// A record is what was seen on all wires to one server.
+// A record is what was seen on all wires to one server. Wires write to it from
+// goroutines of their own, some of which outlive the audit by a moment: what comes
+// after it was sealed is dropped, so that rules read what nobody changes.
 type record struct {
-	mu    sync.Mutex
-	live  *Live
-	bytes int64
-	limit int64
-	flood func() // ends everything once there is too much
+	mu     sync.Mutex
+	live   *Live
+	sealed bool
+	last   string // what was asked last, in words
+	bytes  int64
+	limit  int64
+	stop   func() // ends everything once there is too much
+}
+
+// write changes what was seen, unless it was sealed.
+func (r *record) write(change func(*Live)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.sealed {
+		change(r.live)
+	}
+}
+
+func (r *record) seal() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sealed = true
 }
 
 // count takes bytes from the budget.
 func (r *record) count(n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.bytes += int64(n)
-	if r.bytes > r.limit && r.live.Flooded == "" {
-		r.live.Flooded = "more than " + megabytes(r.limit) + " in all"
-		r.flood()
-	}
+	r.write(func(l *Live) {
+		r.bytes += int64(n)
+		if r.bytes > r.limit && l.Flooded == "" {
+			l.Flooded = "more than " + megabytes(r.limit) + " in all"
+			r.stop()
+		}
+	})
 }
 
 func megabytes(n int64) string { return count(int(n>>20), "megabyte") }
 
 func (r *record) flooded(what string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.live.Flooded == "" {
-		r.live.Flooded = what
-	}
+	r.write(func(l *Live) {
+		if l.Flooded == "" {
+			l.Flooded = what
+		}
+	})
 }
 
 func (r *record) stray(line []byte) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.live.Stray) < maxStray {
-		r.live.Stray = append(r.live.Stray, quote(string(line)))
-	}
+	r.write(func(l *Live) {
+		if len(l.Stray) < maxStray {
+			l.Stray = append(l.Stray, quote(string(line)))
+		}
+	})
 }
 
 func (r *record) odd(what string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.live.Odd) < maxStray {
-		r.live.Odd = append(r.live.Odd, what)
-	}
+	r.write(func(l *Live) {
+		if len(l.Odd) < maxStray {
+			l.Odd = append(l.Odd, what)
+		}
+	})
 }
 
-func (r *record) sent(line string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.live.Log = append(r.live.Log, line)
+// sent notes what goes out: for the log, and in words for what happens next.
+func (r *record) sent(line, words string) {
+	r.write(func(l *Live) {
+		l.Log = append(l.Log, line)
+		r.last = words
+	})
 }
 
-// text appends to a bounded text, such as Stderr.
-func (r *record) text(to *string, line string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// stderr and logs append to the bounded texts of that name.
+func (r *record) stderr(line string) { r.write(func(l *Live) { bounded(&l.Stderr, line) }) }
+func (r *record) logs(line string)   { r.write(func(l *Live) { bounded(&l.Logs, line) }) }
+
+func bounded(to *string, line string) {
 	if room := maxText - len(*to); room > 0 {
 		line += "\n"
 		*to += line[:min(len(line), room)]
 	}
 }
 
+// died notes that the server is gone after what was asked last, unless it is known
+// already why.
+func (r *record) died() {
+	r.write(func(l *Live) {
+		if l.Rough.Died == "" && l.Flooded == "" {
+			l.Rough = Rough{Tried: true, Died: r.last, Why: "the server was gone", Gone: true}
+		}
+	})
+}
+
 // message notes what a message of the server shows beside being an answer.
 func (r *record) message(m rpc) {
 	switch {
 	case m.Method == "notifications/message":
-		r.text(&r.live.Logs, string(m.Params))
+		r.logs(string(m.Params))
 	case m.Method == "notifications/tools/list_changed":
-		r.mu.Lock()
-		r.live.Announced = true
-		r.mu.Unlock()
+		r.write(func(l *Live) { l.Announced = true })
 	case m.Method == "" && m.Error != nil:
-		r.mu.Lock()
-		r.live.Errors[m.Error.Code] = m.Error.Message
-		r.mu.Unlock()
+		r.write(func(l *Live) { l.Errors[m.Error.Code] = m.Error.Message })
 	}
 }
 
