@@ -51,7 +51,7 @@ var dialectRules = []Rule{
 // quiet are the changes about which an author can do nothing better, since a
 // description says what is lost and arguments are judged by the original, or of
 // which another rule speaks.
-var quiet = map[string]bool{"openObjects": true, "spillConstraints": true, "defineRequired": true, "dropImpossible": true, "sendWidest": true}
+var quiet = map[string]bool{"openObjects": true, "closeObjects": true, "spillConstraints": true, "defineRequired": true, "dropImpossible": true, "sendWidest": true}
 
 // sayLosses sums up, in one finding, what is lost where.
 func sayLosses(t *Tool, say Say) {
@@ -192,7 +192,7 @@ func (c conversions) read(s *Server, name string, doc *dialect.Document) Provide
 		case r.Narrows:
 			worst[r.Tool] = max(worst[r.Tool], 3)
 			o.add(r, name)
-		case !r.Lossless && r.Pass == "openObjects":
+		case !r.Lossless && (r.Pass == "openObjects" || r.Pass == "closeObjects"):
 			worst[r.Tool] = max(worst[r.Tool], 1)
 		case !r.Lossless:
 			worst[r.Tool] = max(worst[r.Tool], 2)

@@ -25,23 +25,12 @@ func tools(n int) string {
 	return "[" + strings.Join(all, ",") + "]"
 }
 
-// doubling is a schema whose references double at each level.
-func doubling() string {
-	var b strings.Builder
-	b.WriteString(`{"type":"object","additionalProperties":false,"properties":{"title":{"description":"A title","$ref":"#/$defs/a14"}},"$defs":{"a0":{"type":"string"}`)
-	for i := 1; i <= 14; i++ {
-		inner := `{"$ref":"#/$defs/a` + strconv.Itoa(i-1) + `"}`
-		b.WriteString(`,"a` + strconv.Itoa(i) + `":{"allOf":[` + inner + `,` + inner + `]}`)
-	}
-	return b.String() + `}}`
-}
-
 // nested is a schema of arguments n levels deep.
 func nested(n int) string {
 	if n == 0 {
 		return `{"type":"string","description":"Text"}`
 	}
-	return `{"type":"object","additionalProperties":false,"description":"Part","required":["part"],"properties":{"part":` + nested(n-1) + `}}`
+	return `{"type":"object","description":"Part","additionalProperties":false,"properties":{"p":` + nested(n-1) + `}}`
 }
 
 func input(property, schema string) string {
@@ -114,7 +103,7 @@ var fixtures = map[string]fixture{
 		bad:  `[{"inputSchema":{"properties":{"title":{"$ref":"#/$defs/a"}},"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}}]`,
 		good: `[{"inputSchema":{"properties":{"title":{"type":null,"$ref":"#/$defs/title"}},"$defs":{"title":{"type":"string"}}}}]`,
 	},
-	"S004": {bad: `[{"inputSchema":` + doubling() + `}]`},
+	"S004": {bad: `[{"inputSchema":` + nested(34) + `}]`},
 	"S005": {bad: `[{"inputSchema":{"required":["title","text"]}}]`},
 	"S006": {
 		bad:  `[{"inputSchema":{"properties":{"title":{"description":null}}}}]`,
