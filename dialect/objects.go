@@ -226,9 +226,9 @@ func (c *conversion) writeMapsAsPairs(n *schema.Node) {
 	}
 	pair = c.made(pair, n)
 	members := []schema.Member{{Name: "type", Value: schema.NewString("array")}, {Name: "items", Value: pair}}
-	for from, to := range map[string]string{"minProperties": "minItems", "maxProperties": "maxItems"} {
-		if limit := n.Get(from); limit != nil {
-			members = append(members, schema.Member{Name: to, Value: limit})
+	for _, k := range []struct{ from, to string }{{"minProperties", "minItems"}, {"maxProperties", "maxItems"}} {
+		if limit := n.Get(k.from); limit != nil {
+			members = append(members, schema.Member{Name: k.to, Value: limit})
 		}
 	}
 	c.keepWords(n, members...)

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -233,8 +234,28 @@ func (c *Client) Ping(ctx context.Context) error {
 	if c.Era() == Modern {
 		method = "server/discover"
 	}
-	_, err := c.request(ctx, method, nil)
+	a, err := c.request(ctx, method, nil)
+	if err == nil && method != "ping" {
+		c.compare(a)
+	}
 	return err
+}
+
+// compare finds out whether the answer to server/discover is that of the server
+// that we know: another one may have taken its place, and lists other things.
+func (c *Client) compare(a *answer) {
+	old := c.session.Load()
+	now := *old
+	s, err := c.discovered(&now, a)
+	if err != nil || s == nil || s.version != old.version {
+		return
+	}
+	if bytes.Equal(s.capabilities, old.capabilities) && bytes.Equal(s.server, old.server) && s.instructions == old.instructions {
+		return
+	}
+	c.log.Info("another MCP server has taken the place of the one we knew")
+	c.adopt(s)
+	c.missed()
 }
 
 // Idle reports whether no call is on its way, be it that it waits for answers.
