@@ -150,6 +150,9 @@ func newClient(o *ClientOptions) *Client {
 	if o != nil {
 		c.o = *o
 	}
+	if !c.o.Passive {
+		c.stale = newWatch()
+	}
 	c.o.Can &= asksOfServers
 	c.o.ProbeTimeout = or(c.o.ProbeTimeout, 5*time.Second)
 	if c.o.Name == "" {

@@ -196,9 +196,6 @@ func (p *proving) fromServers(ctx context.Context) (tools []dragoman.Tool, table
 		return nil, nil, err
 	}
 	defer g.Close()
-	if !anyConnected(g) {
-		return nil, nil, errFailed // open has said why
-	}
 	open, err := openSession(ctx, g, "")
 	if err != nil {
 		return nil, nil, err
@@ -216,7 +213,7 @@ func (p *proving) fromServers(ctx context.Context) (tools []dragoman.Tool, table
 
 // fromFiles reads lists of tools that were saved, each named after its file.
 func (p *proving) fromFiles(files []string) (tools []dragoman.Tool, table *dialect.Table, err error) {
-	file, err := p.selection.load()
+	file, err := p.selection.load(environment())
 	if err != nil {
 		return nil, nil, err
 	}
