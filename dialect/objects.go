@@ -226,9 +226,10 @@ func (c *conversion) writeMapsAsPairs(n *schema.Node) {
 	}
 	pair = c.made(pair, n)
 	members := []schema.Member{{Name: "type", Value: schema.NewString("array")}, {Name: "items", Value: pair}}
-	for _, k := range []struct{ from, to string }{{"minProperties", "minItems"}, {"maxProperties", "maxItems"}} {
-		if limit := n.Get(k.from); limit != nil {
-			members = append(members, schema.Member{Name: k.to, Value: limit})
+	for _, rename := range [][2]string{{"minProperties", "minItems"}, {"maxProperties", "maxItems"}} {
+		from, to := rename[0], rename[1]
+		if limit := n.Get(from); limit != nil {
+			members = append(members, schema.Member{Name: to, Value: limit})
 		}
 	}
 	c.keepWords(n, members...)
