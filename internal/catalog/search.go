@@ -102,9 +102,14 @@ type match struct {
 	score float32
 }
 
-// Search returns the n tools that match words best, the best first. keep leaves
-// tools out for which it reports false; nil keeps all. Equal matches are in the
-// order of the list. A tool whose name is what was searched for comes first.
+// far is how many times worse than the best match one may be: what is worse shares a
+// word or two with what was searched for, and is not it.
+const far = 6
+
+// Search returns at most n tools that match words best, the best first, and none that
+// matches much worse than the best. keep leaves tools out for which it reports false;
+// nil keeps all. Equal matches are in the order of the list. A tool whose name is what
+// was searched for comes first.
 func (x *Index) Search(words string, n int, keep func(*dragoman.Tool) bool) []*dragoman.Tool {
 	scores := make([]float32, len(x.tools))
 	for _, w := range x.query(words) {
@@ -112,7 +117,10 @@ func (x *Index) Search(words string, n int, keep func(*dragoman.Tool) bool) []*d
 			scores[p.tool] += w.weight * p.score
 		}
 	}
-	named := x.byName.Find(strings.TrimSpace(words))
+	var named *dragoman.Tool
+	if name := strings.TrimSpace(words); name != "" {
+		named = x.byName.Find(name)
+	}
 	best := make([]match, 0, max(n, 0)+1)
 	for i, score := range scores {
 		if &x.tools[i] == named {
@@ -132,9 +140,20 @@ func (x *Index) Search(words string, n int, keep func(*dragoman.Tool) bool) []*d
 		best = slices.Insert(best, at, match{int32(i), score})
 		best = best[:min(len(best), n)]
 	}
-	tools := make([]*dragoman.Tool, len(best))
-	for i, m := range best {
-		tools[i] = &x.tools[m.tool]
+	return x.near(best)
+}
+
+// near returns the tools of matches that are not far behind the best; one that was
+// named says nothing of what is far.
+func (x *Index) near(matches []match) []*dragoman.Tool {
+	tools, top := make([]*dragoman.Tool, 0, len(matches)), float32(0)
+	for _, m := range matches {
+		if m.score < math.MaxFloat32 {
+			top = max(top, m.score)
+		}
+		if m.score >= top/far {
+			tools = append(tools, &x.tools[m.tool])
+		}
 	}
 	return tools
 }
@@ -152,6 +171,15 @@ const (
 	maxBegun    = 16 // words that begin with one that no tool has
 )
 
+// idle are words that say nothing of a tool. In a long list they are in so many
+// descriptions that they count for nothing anyway; in a short one they would not.
+var idle = func() map[string]bool {
+	const words = "a an and any are as at be by can do does for from how i in into is it me my of on or please some that the there this to tool use what which with you your"
+	idle := map[string]bool{}
+	eachWord(words, false, func(w string) { idle[w] = true })
+	return idle
+}()
+
 // query returns the different words of a query, in their order. A word that no tool
 // has stands for those that begin with it.
 func (x *Index) query(text string) []wanted {
@@ -167,6 +195,9 @@ func (x *Index) query(text string) []wanted {
 		}
 	}
 	eachWord(text, false, func(word string) {
+		if idle[word] {
+			return
+		}
 		if x.postings[word] != nil {
 			add(word, 1)
 			return

@@ -87,20 +87,20 @@ func TestSearch(t *testing.T) {
 	tools := searched()
 	index := NewIndex(tools)
 	for words, want := range map[string]string{
-		"opens an issue":        "tracker__createIssue",
-		"list issues":           "tracker__list_issues",
-		"whose tickets":         "tracker__list_issues",
-		"write a file":          "files__write_text",
-		"weather":               "sky__forecast",
-		"encoding":              "files__read_text",
-		"天気":                    "tenki__yoho",
-		"天气":                    "tianqi__chaxun",
-		"날씨":                    "nalssi__bogi",
-		"都市":                    "tenki__yoho",
-		"fore":                  "sky__forecast", // the beginning of a word
-		"files__read_text":      "files__read_text",
-		"CLOSE":                 "tracker__close",
-		"same":                  "twin__alpha", // equal: as in the list
+		"opens an issue":   "tracker__createIssue",
+		"list issues":      "tracker__list_issues",
+		"whose tickets":    "tracker__list_issues",
+		"write a file":     "files__write_text",
+		"weather":          "sky__forecast",
+		"encoding":         "files__read_text",
+		"天気":               "tenki__yoho",
+		"天气":               "tianqi__chaxun",
+		"날씨":               "nalssi__bogi",
+		"都市":               "tenki__yoho",
+		"fore":             "sky__forecast", // the beginning of a word
+		"files__read_text": "files__read_text",
+		"CLOSE":            "tracker__close",
+		"same":             "twin__alpha", // equal: as in the list
 	} {
 		if got := found(index.Search(words, 3, nil)); len(got) == 0 || got[0] != want {
 			t.Errorf("%q finds %v, want %s first", words, got, want)
