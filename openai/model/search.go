@@ -34,7 +34,7 @@ type SearchWhen string
 // The words.
 const (
 	// Auto is where the tools cost more than the tokens, or are more than the
-	// dialect takes in one request.
+	// dialect takes in one request beside those of the client and read_more.
 	Auto SearchWhen = "auto"
 	// Always is with any tools.
 	Always SearchWhen = "always"
@@ -57,8 +57,8 @@ func (s Search) hides(plans []*dialect.Plan, room int) bool {
 	case Always:
 		return true
 	case Auto:
-		if room > 0 && len(plans) > room {
-			return true
+		if room > 0 && len(plans) >= room {
+			return true // one place is for read_more
 		}
 		left := s.Tokens
 		if left <= 0 {
