@@ -64,6 +64,13 @@ func TestSearchIsAutomatic(t *testing.T) {
 	if want := (model.Search{When: model.Auto, Tokens: model.DefaultSearchTokens}); open.Search != want {
 		t.Errorf("without a word in the configuration the search is %+v", open.Search)
 	}
+	open, err = g.Open(t.Context(), caller.Local, session.Want{Model: "rehearsal"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if open.Search.When == model.Auto {
+		t.Error("the rehearsal model would have to search, which it does only when it is told to")
+	}
 	list, err := open.Tools.List(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -179,6 +179,9 @@ func (o *Opener) read(s *Session, want Want) (err error) {
 			return err
 		}
 		s.Model, s.Dialect = s.Upstream.ModelName(want.Model), o.Dialect(s.Upstream)
+		if s.Upstream.Rehearsal && s.Search.When == model.Auto {
+			s.Search = model.Search{} // it reads tools for nothing, and searches only when it is told to
+		}
 	}
 	name := want.Dialect
 	if name == "" && s.Dialect == nil {

@@ -99,6 +99,9 @@ func (d *Dialogue) Offer(list *dragoman.List) {
 	}
 	of := d.Client.dialect()
 	d.ours = offers.get(list.Tools, of, len(d.Request.Tools), d.search()).avoid(d.Request.Names, of)
+	if d.ours.hidden {
+		d.Client.log().Debug("tools are searched for", "dialect", of.Name(), "count", len(d.ours.order))
+	}
 	if left := d.ours.left; len(left) > 0 {
 		d.Client.log().Warn("tools left out of a request", "dialect", of.Name(), "count", len(left), "first", left[0])
 	}
