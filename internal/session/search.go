@@ -63,8 +63,17 @@ func (s searchable) find(ctx context.Context, call dragoman.Call) (dragoman.Resu
 		own := mine.Tools.Exact(t.Name)
 		return t.Quarantined == nil && own != nil && own.Pin == t.Pin && own.Quarantined == nil
 	})
-	answer := found{Tools: []json.RawMessage{}}
-	size := 0
+	structured, err := json.Marshal(s.shown(matches))
+	if err != nil {
+		return dragoman.Result{}, err
+	}
+	content := append(append([]byte(`{"content":[],"structuredContent":`), structured...), '}')
+	return dragoman.Result{Ran: dragoman.RanYes, Content: content}, nil
+}
+
+// shown returns what a model is shown of the matches.
+func (s searchable) shown(matches []*dragoman.Tool) found {
+	answer, size := found{Tools: []json.RawMessage{}}, 0
 	for _, t := range matches {
 		plan, problem := s.dialect.Plan(*t)
 		if problem != nil {
@@ -84,12 +93,7 @@ func (s searchable) find(ctx context.Context, call dragoman.Call) (dragoman.Resu
 	case len(answer.More) > 0:
 		answer.Hint = "To see the input schema of one of more, search for its name."
 	}
-	structured, err := json.Marshal(answer)
-	if err != nil {
-		return dragoman.Result{}, err
-	}
-	content := append(append([]byte(`{"content":[],"structuredContent":`), structured...), '}')
-	return dragoman.Result{Ran: dragoman.RanYes, Content: content}, nil
+	return answer
 }
 
 // found is what find_tools answers.

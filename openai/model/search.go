@@ -44,7 +44,8 @@ const (
 
 // DefaultSearchTokens is the cost of tools in tokens from which models search for
 // them: a tenth of the 200,000 that many models read, and a sixth of the 128,000 of
-// most others. Some sixty to a hundred tools cost that much.
+// most others. Some seventy tools of common size cost
+// that much; of thirty real servers, four do alone.
 const DefaultSearchTokens = 20_000
 
 // hides reports whether tools are to be searched for. There must be room for the two
