@@ -19,6 +19,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/demo"
+	"github.com/dragoman-mcp/dragoman/internal/mcpserve"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
@@ -56,6 +57,7 @@ type Gateway struct {
 	sessions  *session.Opener
 	labels    map[string]bool
 	api       *api.API
+	mcp       *mcpserve.Door
 	draining  atomic.Bool
 }
 
@@ -115,6 +117,14 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		MaxBody:           file.HTTP.MaxBody,
 		ClientCredentials: !g.keys.Required(),
 		Log:               o.Log,
+	})
+	sets := map[string]catalog.Selection{}
+	for name, set := range file.Sets {
+		sets[name] = set.Selection()
+	}
+	g.mcp = mcpserve.New(mcpserve.Options{
+		Config: file.MCP, Sessions: g.sessions, Sets: sets,
+		Name: "dragoman", Version: o.Version, MaxMessage: file.HTTP.MaxBody, Log: o.Log,
 	})
 	return g, nil
 }
@@ -181,6 +191,7 @@ func (g *Gateway) Wait(ctx context.Context) error { return g.servers.Settle(ctx)
 
 // Close ends the servers and everything else.
 func (g *Gateway) Close() {
+	g.mcp.Close()
 	g.servers.Close()
 	if g.demo != nil {
 		g.demo.Close()
