@@ -10,6 +10,8 @@ TOOL  := $(GO) tool -modfile=tools/go.mod
 # The race detector needs a C compiler; without one the tests run without it.
 RACE  := $(if $(shell command -v $${CC:-gcc} 2>/dev/null),-race,)
 FUZZ_TIME ?= 10m
+# An example that is a module of its own, because of what it compiles.
+TICKETS := examples/tickets
 
 .PHONY: all
 all: build check test ## everything that CI runs
@@ -34,6 +36,7 @@ check: modules ## gofmt, vet, staticcheck, and generated files up to date
 	$(GO) vet ./...
 	$(TOOL) staticcheck ./...
 	$(GO) mod tidy -diff
+	cd $(TICKETS) && $(GO) vet ./... && $(GO) mod tidy -diff
 	cd tools/release && $(GO) vet ./... && $(GO) test ./...
 	cd tools/picture && $(GO) vet ./... && $(GO) test ./...
 
@@ -43,6 +46,7 @@ test: unit e2e ## all tests; installs what they need
 .PHONY: unit
 unit: modules peers buildah ## the tests of the packages
 	$(GO) test $(RACE) $$($(GO) list ./... | grep -v /e2e)
+	cd $(TICKETS) && $(GO) test ./...
 
 .PHONY: e2e
 e2e: modules peers engines ## real clients and real servers against the real binary
@@ -109,6 +113,7 @@ update: ## rewrite golden files and generated documents; look at the difference
 modules:
 	@$(GO) mod download || { echo "make: the Go modules in go.mod could not be fetched; is there a network, or a GOPROXY?" >&2; exit 1; }
 	@$(GO) mod download -modfile=tools/go.mod || { echo "make: the Go modules in tools/go.mod could not be fetched; is there a network, or a GOPROXY?" >&2; exit 1; }
+	@cd $(TICKETS) && $(GO) mod download || { echo "make: the Go modules in $(TICKETS)/go.mod could not be fetched; is there a network, or a GOPROXY?" >&2; exit 1; }
 
 .PHONY: peers
 peers: e2e/node_modules/.installed

@@ -43,11 +43,12 @@ type mark struct {
 
 // maxExpanded is the number of schemas that a conversion makes before it gives
 // up. maxSent is the number of schemas, and maxSentBytes the length, that a
-// converted tool may have: what a provider may compile, if hardly a model read.
+// converted tool may have: as much as is admitted, so that what is sent can be
+// checked like what came.
 const (
 	maxExpanded  = 10_000
-	maxSent      = 4000
-	maxSentBytes = 512 << 10
+	maxSent      = schema.MaxSubschemas
+	maxSentBytes = schema.MaxBytes
 )
 
 // begin makes a working copy of the admitted schema.

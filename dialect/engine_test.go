@@ -27,7 +27,7 @@ func changes(p *Plan) map[string]bool {
 func TestRawPatterns(t *testing.T) {
 	for _, tc := range []struct{ in, want string }{
 		{`^\d{3}-[A-Z]+$`, `^[0-9]{3}-[A-Z]+$`},
-		{`^[\w.\-/]+$`, `^[\x2D-9A-Z_a-z]+$`},
+		{`^[\w.\-/]+$`, `^[.-9A-Z_a-z-]+$`},
 		{`^[a-f0-9]{7,40}$`, `^[0-9a-f]{7,40}$`},
 		{`^(main|release/v\d+\.\d+)$`, `^(main|release/v[0-9]+[.][0-9]+)$`},
 		{`^a$|^b$`, `^(a|b)$`},
@@ -37,6 +37,8 @@ func TestRawPatterns(t *testing.T) {
 		{`^\^\$\|$`, `^\^[$][|]$`},
 		{`^\u0041[\u00e9\u4e00-\u9fff]*$`, `^A[é一-鿿]*$`},
 		{`^(ab){2,5}c?$`, `^((ab)){2,5}(c)?$`},
+		{`^[+-.]$`, `^[+,.-]$`},
+		{`^[-^]$`, `^(\^|[-])$`},
 		{``, ``},
 		{`\d{3}`, ``},             // anything around it
 		{`^https?://`, ``},        // anything behind it
@@ -118,6 +120,7 @@ func TestGrammarEngines(t *testing.T) {
 			"llamacpp lmstudio", `{"type":"object","properties":{"a]b":{"type":"string"}},"additionalProperties":{"type":"string"}}`,
 			`additionalProperties`, nil, "closeOddObjects",
 		},
+		{"llamacpp lmstudio", `{"type":"object","properties":{"$ref":{"type":"string"}}}`, `"$ref"`, []string{`{"_ref":"x"}`}, ""},
 		{"moonshot", `{"type":["object","null"]}`, `properties":{"p":{"type":["object","null"],"properties`, []string{`null`, `{"a":1}`}, ""},
 		{"moonshot", `{"type":["object","null"],"properties":{"a":{"type":"string"}}}`, `["object","null"]`, []string{`null`, `{"a":"x"}`}, ""},
 		{"moonshot", `{"type":["string","null"],"minLength":2}`, `["string","null"]`, []string{`null`, `"ab"`}, ""},

@@ -199,49 +199,58 @@ func (w *rawWriter) literal(re *syntax.Regexp) string {
 	return b.String()
 }
 
-// class writes a class of ranges, the circumflex last.
+// class writes a class of ranges, the circumflex and the hyphen last: there no
+// engine takes them for anything else.
 func (w *rawWriter) class(ranges []rune) string {
 	if len(ranges) == 0 {
 		return w.fail()
 	}
 	var b strings.Builder
-	caret := false
-	add := func(lo, hi rune) {
-		if lo > hi {
-			return
-		}
-		b.WriteString(classRune(lo))
-		if hi > lo {
-			if hi > lo+1 {
-				b.WriteByte('-')
-			}
-			b.WriteString(classRune(hi))
-		}
-	}
+	caret, hyphen := false, false
 	for i := 0; i < len(ranges); i += 2 {
 		lo, hi := ranges[i], ranges[i+1]
 		if !plainRange(lo, hi) {
 			return w.fail()
 		}
-		if lo <= '^' && '^' <= hi {
-			caret = true
-			add(lo, '^'-1)
-			add('^'+1, hi)
-			continue
+		for _, special := range []rune{'-', '^'} {
+			if lo <= special && special <= hi {
+				caret, hyphen = caret || special == '^', hyphen || special == '-'
+				classRange(&b, lo, special-1)
+				lo = special + 1
+			}
 		}
-		add(lo, hi)
+		classRange(&b, lo, hi)
+	}
+	if b.Len() == 0 && caret && !hyphen {
+		return `\^`
 	}
 	if caret && b.Len() == 0 {
-		return `\^`
+		return `(\^|[-])`
 	}
 	if caret {
 		b.WriteString(`\x5E`)
 	}
+	if hyphen {
+		b.WriteByte('-')
+	}
 	return "[" + b.String() + "]"
 }
 
+func classRange(b *strings.Builder, lo, hi rune) {
+	if lo > hi {
+		return
+	}
+	b.WriteString(classRune(lo))
+	if hi > lo {
+		if hi > lo+1 {
+			b.WriteByte('-')
+		}
+		b.WriteString(classRune(hi))
+	}
+}
+
 func classRune(r rune) string {
-	if r == '-' || r == '[' || r == ']' {
+	if r == '[' || r == ']' {
 		return fmt.Sprintf(`\x%02X`, r)
 	}
 	return string(r)

@@ -273,12 +273,12 @@ var table = []Spec{
 		Name: "vllm", Title: "vLLM", Hosts: []string{"*:8000"},
 		Rules: Rules{ClosedBySilence: true, Cells: cells(grammar,
 			rejected("vllm v1/structured_output/backend_xgrammar.py", PatternProperties, PropertyNames, UniqueItems, Contains, FormatOther,
-				MultipleOf, PatternWithLength)), Formats: grammarFormats, RawPatterns: true},
+				MultipleOf, PatternWithLength)), Formats: grammarFormats, RawPatterns: true, Int64Bounds: true},
 		Wire: Wire{Reasoning: []string{"reasoning", "reasoning_content"}, DefinitionsShared: true},
 	},
 	{
 		Name: "sglang", Title: "SGLang", Hosts: []string{"*:30000"},
-		Rules: Rules{ClosedBySilence: true, Cells: grammar, Formats: grammarFormats, RawPatterns: true},
+		Rules: Rules{ClosedBySilence: true, Cells: grammar, Formats: grammarFormats, RawPatterns: true, Int64Bounds: true},
 		Wire:  Wire{Reasoning: []string{"reasoning_content"}},
 	},
 	{
@@ -303,7 +303,7 @@ var table = []Spec{
 		Name: "lmstudio", Title: "LM Studio", Hosts: []string{"*:1234"},
 		Rules: func() Rules {
 			r := llamaCPP
-			r.ReservedNames = []string{"items", "keys", "values", "get", "pop", "update"} // lmstudio-bug-tracker#2180
+			r.ReservedNames = []string{"$ref", "items", "keys", "values", "get", "pop", "update"} // lmstudio-bug-tracker#2180
 			r.Cells = cells(llamaCPP.Cells, rejected("ours: not documented", OneOf, PrefixItems))
 			return r
 		}(),
@@ -371,7 +371,9 @@ var llamaCPP = Rules{
 	// llama.cpp src/llama-grammar.cpp MAX_REPETITION_THRESHOLD is 2,000 rules, with
 	// those of the groups around; build_min_max_int computes with 64 bits; _not_strings
 	// writes the bytes of names into classes as they are (llama.rn 0.12.9).
-	RawPatterns: true, MaxRepeat: 1900, Int64Bounds: true, Enforced: true, NamesBesideOpen: `^[A-Za-z0-9_.@$/: ]+$`,
+	// resolve_refs takes any member named $ref for a reference, properties too.
+	ReservedNames: []string{"$ref"},
+	RawPatterns:   true, MaxRepeat: 1900, Int64Bounds: true, Enforced: true, NamesBesideOpen: `^[A-Za-z0-9_.@$/: ]+$`,
 	Cells: cells(everywhere,
 		rejected("ggml-org/llama.cpp json-schema-to-grammar.cpp resolve_refs", RefRoot),
 		rejected("ggml-org/llama.cpp json-schema-to-grammar.cpp: siblings of $ref and anyOf are dropped", RefSiblings, UnionSiblings),

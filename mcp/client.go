@@ -96,7 +96,8 @@ type Client struct {
 	closing  sync.Once
 	replay   replay
 	lists    lists
-	stale    *watch // of the lists; nil where nobody watches
+	ears     listeners // to a legacy server
+	stale    *watch    // of the lists; nil where nobody watches
 	parked   park.Lot[*flight]
 	parkings atomic.Int64
 
@@ -104,6 +105,7 @@ type Client struct {
 	flights map[*flight]struct{} // calls on their way, parked ones too
 	tokens  map[int64]*flight    // by progress token
 	tasks   map[string]*flight   // by raw id of the task
+	heard   map[int64]*flight    // subscriptions of callers to a modern server, by id of the request
 }
 
 // Connect opens t and agrees with the server on a version of the protocol, and,
@@ -145,7 +147,7 @@ func Connect(ctx context.Context, t Transport, o *ClientOptions) (*Client, error
 func newClient(o *ClientOptions) *Client {
 	c := &Client{
 		renewing: make(chan struct{}, 1),
-		flights:  map[*flight]struct{}{}, tokens: map[int64]*flight{}, tasks: map[string]*flight{},
+		flights:  map[*flight]struct{}{}, tokens: map[int64]*flight{}, tasks: map[string]*flight{}, heard: map[int64]*flight{},
 	}
 	if o != nil {
 		c.o = *o

@@ -96,6 +96,11 @@ func (v *Validator) Unchecked() []string {
 	return slices.Clone(v.unchecked)
 }
 
+// Compiles reports whether values are judged at all. A schema that can not be
+// compiled as a whole judges nothing, so every value fits it; [Validator.Unchecked]
+// says why.
+func (v *Validator) Compiles() bool { return v.at("") != nil }
+
 // Validate returns how value does not fit, in the order of paths; empty when it
 // fits. A value that is not JSON is one violation of the whole.
 func (v *Validator) Validate(value json.RawMessage) []Violation {
