@@ -24,6 +24,10 @@ inputs: []
 names:
   strategy: label
 wait_for_servers: 15s
+mcp:
+  off: false
+  raw: false
+sets: {}
 loop:
   rounds: 16
   calls: 64

@@ -22,7 +22,6 @@ import (
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/caller"
-	"github.com/dragoman-mcp/dragoman/internal/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
@@ -38,8 +37,6 @@ type Options struct {
 	Config
 	// Sessions opens a session for each request.
 	Sessions *session.Opener
-	// Sets are the sets of the configuration by name.
-	Sets map[string]catalog.Selection
 	// Name and Version are what we call ourselves to clients.
 	Name, Version string
 	// MaxMessage bounds one message of a client, in bytes; zero means 16 MiB.
@@ -97,9 +94,6 @@ func (d *Door) host(r *http.Request) (mcp.Host, error) {
 	case path == "":
 	case isSet:
 		h.at.set = name
-		if _, ok := d.o.Sets[name]; !ok {
-			return nil, &mcp.RPCError{Code: invalidRequest, Message: "there is no set of this name"}
-		}
 	default:
 		h.at.server = path
 	}

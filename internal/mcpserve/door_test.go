@@ -35,6 +35,7 @@ func open(t *testing.T, tools dragoman.Toolset, change func(*Options), labels ..
 		Sessions: session.New(session.Options{
 			Tools: catalog.New(tools, catalog.Config{}), Servers: servers, Dialects: dialect.Builtin(),
 			Results: session.Results{Form: result.Form{Limit: 2000}},
+			Sets:    map[string]catalog.Selection{"some": {{Server: "a", Match: []string{"!a__l*"}}}},
 		}),
 	}
 	if change != nil {
@@ -150,9 +151,7 @@ func post(t *testing.T, url, method, params string) (result, problem json.RawMes
 
 func TestPlaces(t *testing.T) {
 	inner := newTwo()
-	url := open(t, inner, func(o *Options) {
-		o.Sets = map[string]catalog.Selection{"some": {{Server: "a", Match: []string{"!a__l*"}}}}
-	}, "a", "b")
+	url := open(t, inner, nil, "a", "b")
 	for _, tt := range []struct{ path, method, want string }{
 		{"/mcp", "tools/list", `"a__get"`}, {"/mcp", "tools/list", `"x-kept":9007199254740993`}, {"/mcp", "tools/list", `"read_more"`},
 		{"/mcp/b", "tools/list", `{"name":"get",`}, {"/mcp/set/some", "tools/list", `"a__get"`},

@@ -36,7 +36,7 @@ func (h *host) open(ctx context.Context) (*session.Session, *view, error) {
 	case h.at.server != "":
 		want.Servers = catalog.Selection{{Server: h.at.server}}
 	case h.at.set != "":
-		want.Servers = h.door.o.Sets[h.at.set]
+		want.Servers = catalog.Selection{{Server: session.SetPrefix + h.at.set}}
 	}
 	s, err := h.door.o.Sessions.Open(ctx, h.who, want)
 	switch {
@@ -49,7 +49,7 @@ func (h *host) open(ctx context.Context) (*session.Session, *view, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return s, h.door.views.of(list, h.at, want.Servers), nil
+	return s, h.door.views.of(list, h.at, s.Chosen), nil
 }
 
 // Describe implements [mcp.Host]: the capabilities of all servers together, and
