@@ -183,6 +183,9 @@ func wanted(request *openai.ChatRequest) (session.Want, error) {
 		if s.RequireApproval != nil && string(s.RequireApproval) != `"never"` {
 			return want, openai.Invalid("tools", "require_approval can only be \"never\" here.")
 		}
+		if s.AllowedTools != nil && strings.HasPrefix(s.Label, session.SetPrefix) {
+			return want, openai.Invalid("tools", "A set says itself which tools it has; leave allowed_tools out.")
+		}
 		want.Servers = append(want.Servers, catalog.Choice{Server: s.Label, Tools: s.AllowedTools, ReadOnly: s.ReadOnly})
 	}
 	return want, nil

@@ -5,12 +5,16 @@ import (
 	"maps"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/cache"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
+	"github.com/dragoman-mcp/dragoman/internal/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/glob"
+	"github.com/dragoman-mcp/dragoman/internal/mcpserve"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
@@ -34,6 +38,9 @@ type File struct {
 	Tools      Tools                     `yaml:"tools" doc:"How tools are offered to models."`
 
 	WaitForServers time.Duration `yaml:"wait_for_servers" doc:"Longest time that a request waits for servers that are still starting. What is not there by then is left out and named; a server that the request names is an error."`
+
+	MCP  mcpserve.Config `yaml:"mcp" doc:"The MCP endpoint at /mcp."`
+	Sets map[string]Set  `yaml:"sets" doc:"Sets of servers and tools by name: at /mcp/set/NAME, and for chat requests as server_label set:NAME."`
 
 	Loop    Loop            `yaml:"loop" doc:"Limits of one conversation."`
 	Results session.Results `yaml:"results" doc:"How results of tools look to a model."`
@@ -64,6 +71,28 @@ type Names struct {
 type Tools struct {
 	Search string `yaml:"search" enum:"auto,always,never" doc:"Whether a model gets find_tools and call_tool in place of all tools: where those cost more than tokens or are more than its API takes, always, or never."`
 	Tokens int    `yaml:"tokens" max:"10000000" doc:"What the definitions of the tools may cost each request, in tokens by a cautious estimate, before a model has to search."`
+}
+
+// Set is a set of servers and of their tools.
+type Set struct {
+	Servers []string `yaml:"servers" need:"true" doc:"Labels of the servers."`
+	Tools   []string `yaml:"tools" doc:"Patterns (* and ?) for tools, as label__name. Where there are any for a server, one has to match; those that begin with ! must not."`
+}
+
+// Selection returns what the set chooses.
+func (s Set) Selection() catalog.Selection {
+	selection := make(catalog.Selection, 0, len(s.Servers))
+	for _, label := range s.Servers {
+		choice := catalog.Choice{Server: label}
+		for _, pattern := range s.Tools {
+			server, _, named := strings.Cut(strings.TrimPrefix(pattern, "!"), "__")
+			if !named || glob.Match(server, label) {
+				choice.Match = append(choice.Match, pattern)
+			}
+		}
+		selection = append(selection, choice)
+	}
+	return selection
 }
 
 // Loop limits one conversation; see the fields of the same names in
@@ -143,6 +172,13 @@ func (f *File) Validate() error {
 	}
 	if err := checkInputs(f.Inputs); err != nil {
 		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Sets)) {
+		for _, label := range f.Sets[name].Servers {
+			if _, ok := f.MCPServers[label]; !ok {
+				return &keyError{"sets", fmt.Sprintf("%s: there is no server %q in mcpServers", name, label)}
+			}
+		}
 	}
 	table, err := f.Table()
 	if err != nil {

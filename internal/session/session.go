@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -44,6 +45,9 @@ type Options struct {
 	Wait time.Duration
 	// Servers are the labels of all configured servers.
 	Servers map[string]bool
+	// Sets are what the configuration calls sets, by name. A [catalog.Choice] of the
+	// server "set:NAME" stands for one.
+	Sets map[string]catalog.Selection
 	// Cache remembers results of all callers; nil remembers nothing.
 	Cache *cache.Cache
 	// Upstreams serve the models, in the dialects of Dialects.
@@ -132,6 +136,9 @@ type Session struct {
 	Guide string
 	// Search says when the model searches for tools in place of being offered all.
 	Search model.Search
+	// Chosen are the servers and tools that the session is narrowed to, sets written
+	// out; empty means all.
+	Chosen catalog.Selection
 	// Missing are the servers that have nothing to offer now: they are still
 	// starting, or failed.
 	Missing []dragoman.Server
@@ -144,12 +151,12 @@ type Session struct {
 // still starting. Besides the errors above it returns those of
 // [upstream.Set.For], [ErrUnknownTool] and [ServerError].
 func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Session, error) {
-	for _, choice := range want.Servers {
-		if !o.o.Servers[choice.Server] {
-			return nil, fmt.Errorf("%w: no MCP server is labelled %q", ErrUnknownServer, choice.Server)
-		}
+	chosen, err := o.choose(want.Servers)
+	if err != nil {
+		return nil, err
 	}
-	s := &Session{Caller: who, Guide: o.o.Results.Guide.text(), Search: o.o.Search, loop: o.o.Loop, log: o.o.Log}
+	want.Servers = chosen
+	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: o.o.Search, loop: o.o.Loop, log: o.o.Log}
 	if err := o.read(s, want); err != nil {
 		return nil, err
 	}
@@ -158,10 +165,34 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 	if want.NoTools {
 		return s, nil
 	}
-	var err error
 	s.Missing, err = o.await(ctx, o.o.Tools, want.Servers)
 	return s, err
 }
+
+// choose checks a selection, and writes sets out.
+func (o *Opener) choose(wanted catalog.Selection) (chosen catalog.Selection, err error) {
+	for _, c := range wanted {
+		name, isSet := strings.CutPrefix(c.Server, SetPrefix)
+		set, known := o.o.Sets[name]
+		switch {
+		case isSet && known:
+			for _, each := range set {
+				each.ReadOnly = each.ReadOnly || c.ReadOnly
+				chosen = append(chosen, each)
+			}
+		case isSet:
+			return nil, fmt.Errorf("%w: there is no set %q", ErrUnknownServer, name)
+		case !o.o.Servers[c.Server]:
+			return nil, fmt.Errorf("%w: no MCP server is labelled %q", ErrUnknownServer, c.Server)
+		default:
+			chosen = append(chosen, c)
+		}
+	}
+	return chosen, nil
+}
+
+// SetPrefix stands in front of the name of a set where a server's label is wanted.
+const SetPrefix = "set:"
 
 // stack returns the toolsets for a caller. Their order is fixed here.
 func (o *Opener) stack(who caller.Caller, selection catalog.Selection, d *dialect.Dialect) dragoman.Toolset {
