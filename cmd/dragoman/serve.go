@@ -81,8 +81,8 @@ Ctrl-C let running requests finish.` + serverHelp,
 	}
 	s.flags(cmd)
 	cmd.Flags().BoolVar(&stdio, "stdio", false, "serve MCP over standard input and output to the program that starts this, and nothing else")
-	cmd.MarkFlagsMutuallyExclusive("stdio", "listen")
 	cmd.Flags().StringVar(&listen, "listen", "", "`ADDRESS` to listen on (default 127.0.0.1:8787)")
+	cmd.MarkFlagsMutuallyExclusive("stdio", "listen")
 	return cmd
 }
 
