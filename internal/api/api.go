@@ -242,6 +242,7 @@ func (a *API) converse(w http.ResponseWriter, r *http.Request, request *openai.C
 		Shape:   s.Shape,
 		Guide:   s.Guide,
 		Offers:  &a.offers,
+		Search:  s.Search,
 		Memory:  a.Memory,
 		Running: &a.running,
 		Caller:  s.Caller.ID,

@@ -23,6 +23,9 @@ dialects: []
 inputs: []
 names:
   strategy: label
+tools:
+  search: auto
+  tokens: 20000
 wait_for_servers: 15s
 loop:
   rounds: 16

@@ -82,6 +82,7 @@ mcpServers:
     transport: sse
   off: {command: "${UNSET}", args: ["${UNSET}"], max_in_flight: "${UNSET}", timeout: "${UNSET}", disabled: true}
 names: {strategy: host}
+tools: {search: never, tokens: 900}
 wait_for_servers: 8s
 loop: {rounds: 3, calls: 4, parallel: 5, bytes: 1.txt, timeout: 6s, call_timeout: 7s}
 results: {limit: 1000, max_message: 1MiB}
@@ -121,6 +122,7 @@ log: {level: debug, format: json}
 			},
 		},
 		Names:          config.Names{Strategy: "host"},
+		Tools:          config.Tools{Search: "never", Tokens: 900},
 		WaitForServers: 8 * time.Second,
 		Loop:           config.Loop{Rounds: 3, Calls: 4, Parallel: 5, Bytes: 8192, Timeout: 6 * time.Second, CallTimeout: 7 * time.Second},
 		Results:        session.Results{Form: result.Form{Limit: 1000}, MaxMessage: 1 << 20},

@@ -24,6 +24,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/mcp"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/rehearsal"
 )
 
@@ -101,6 +102,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		Upstreams: g.upstreams,
 		Dialects:  g.dialects,
 		Results:   file.Results,
+		Search:    model.Search{When: model.SearchWhen(file.Tools.Search), Tokens: file.Tools.Tokens},
 		Loop: dragoman.Loop{
 			Rounds: file.Loop.Rounds, Calls: file.Loop.Calls, Parallel: file.Loop.Parallel, Bytes: file.Loop.Bytes,
 			Timeout: file.Loop.Timeout,

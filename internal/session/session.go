@@ -6,6 +6,7 @@
 // The stack, from the outside in:
 //
 //	seal      what is asked leaves us sealed, and comes back whole or not at all
+//	search    find_tools, for models that are not offered all tools
 //	cache     results of tools that only read
 //	read_more the rest of results that were cut
 //	selection the servers and tools that the request names
@@ -27,6 +28,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/result"
 )
 
@@ -49,6 +51,8 @@ type Options struct {
 	Dialects  *dialect.Table
 	// Results says how results look to a model.
 	Results Results
+	// Search says when models search for tools in place of being offered all.
+	Search model.Search
 	// Loop has the limits of conversations; its Tools and hooks are set here.
 	Loop dragoman.Loop
 	// Log gets a line for each call, without arguments and results; nil discards
@@ -58,10 +62,11 @@ type Options struct {
 
 // Opener opens sessions. Make it with [New]; it is safe for concurrent use.
 type Opener struct {
-	o       Options
-	shelf   result.Shelf
-	outputs outputs
-	seal    *seal
+	o        Options
+	shelf    result.Shelf
+	outputs  outputs
+	seal     *seal
+	searches catalog.Searches
 
 	dialects sync.Map // of upstreams: *upstream.Upstream to *dialect.Dialect
 }
@@ -125,6 +130,8 @@ type Session struct {
 	Shape func(*dragoman.Tool) *result.Shape
 	// Guide is the system text about reading results; empty for none.
 	Guide string
+	// Search says when the model searches for tools in place of being offered all.
+	Search model.Search
 	// Missing are the servers that have nothing to offer now: they are still
 	// starting, or failed.
 	Missing []dragoman.Server
@@ -142,12 +149,12 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 			return nil, fmt.Errorf("%w: no MCP server is labelled %q", ErrUnknownServer, choice.Server)
 		}
 	}
-	s := &Session{Caller: who, Guide: o.o.Results.Guide.text(), loop: o.o.Loop, log: o.o.Log}
+	s := &Session{Caller: who, Guide: o.o.Results.Guide.text(), Search: o.o.Search, loop: o.o.Loop, log: o.o.Log}
 	if err := o.read(s, want); err != nil {
 		return nil, err
 	}
 	s.Shape = o.shapes(s, want.Profile)
-	s.Tools = o.stack(who, want.Servers)
+	s.Tools = o.stack(who, want.Servers, s.Dialect)
 	if want.NoTools {
 		return s, nil
 	}
@@ -157,10 +164,11 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 }
 
 // stack returns the toolsets for a caller. Their order is fixed here.
-func (o *Opener) stack(who caller.Caller, selection catalog.Selection) dragoman.Toolset {
+func (o *Opener) stack(who caller.Caller, selection catalog.Selection, d *dialect.Dialect) dragoman.Toolset {
 	tools := catalog.Select(o.o.Tools, selection)
 	tools = readable{tools, o.shelf.For(who.ID)}
 	tools = o.o.Cache.For(who.ID, tools)
+	tools = searchable{tools, o.o.Tools, &o.searches, d}
 	return o.seal.around(who.ID, tools)
 }
 
@@ -171,6 +179,9 @@ func (o *Opener) read(s *Session, want Want) (err error) {
 			return err
 		}
 		s.Model, s.Dialect = s.Upstream.ModelName(want.Model), o.Dialect(s.Upstream)
+		if s.Upstream.Rehearsal && s.Search.When == model.Auto {
+			s.Search = model.Search{} // it reads tools for nothing, and searches only when it is told to
+		}
 	}
 	name := want.Dialect
 	if name == "" && s.Dialect == nil {
