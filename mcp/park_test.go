@@ -72,7 +72,7 @@ func TestParkedCallOutlivesItsLeg(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		call := question1("a")
 		res, err := c.Call(ctx, call)
-		if err != nil || res.Asks == nil || !res.Asks.Held || res.Asks.Expires.Sub(time.Now()) != parkLife || res.Ran != dragoman.RanMaybe {
+		if err != nil || res.Asks == nil || !res.Asks.Held || time.Until(res.Asks.Expires) != parkLife || res.Ran != dragoman.RanMaybe {
 			t.Fatalf("%+v, %v", res, err)
 		}
 		cancel()

@@ -19,9 +19,12 @@ import (
 // them.
 type key struct {
 	label     string
-	principal string        // whose credentials it carries; empty for the gateway's own
+	principal string        // whose credentials it carries
 	can       dragoman.Kind // what was declared when a legacy server was greeted
 }
+
+// ours is the gateway's own principal, the only one so far.
+const ours = ""
 
 // A connection is one MCP server on somebody's behalf, and its supervisor.
 type connection struct {

@@ -85,7 +85,7 @@ func New(configs map[string]Config, o Options) *Set {
 // own returns the gateway's own connection to a server; nil where there is no
 // such server.
 func (s *Set) own(label string) *connection {
-	return s.connections[key{label: label, can: s.options.Can}]
+	return s.connections[key{label: label, principal: ours, can: s.options.Can}]
 }
 
 func (s *Set) add(label string, config Config, transport func(context.Context) mcp.Transport) {
@@ -94,7 +94,7 @@ func (s *Set) add(label string, config Config, transport func(context.Context) m
 		config.Timeout = min(config.Timeout, limit)
 	}
 	c := &connection{
-		key: key{label: label, can: s.options.Can},
+		key: key{label: label, principal: ours, can: s.options.Can},
 		set: s, config: config, transport: transport,
 		log:     s.options.Logger.With("server", label),
 		slots:   make(chan struct{}, config.MaxInFlight),
