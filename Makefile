@@ -34,12 +34,14 @@ check: modules ## gofmt, vet, staticcheck, and generated files up to date
 	$(GO) vet ./...
 	$(TOOL) staticcheck ./...
 	$(GO) mod tidy -diff
+	cd tools/release && $(GO) vet ./... && $(GO) test ./...
+	cd tools/picture && $(GO) vet ./... && $(GO) test ./...
 
 .PHONY: test
 test: unit e2e ## all tests; installs what they need
 
 .PHONY: unit
-unit: modules peers ## the tests of the packages
+unit: modules peers buildah ## the tests of the packages
 	$(GO) test $(RACE) $$($(GO) list ./... | grep -v /e2e)
 
 .PHONY: e2e
@@ -57,9 +59,37 @@ fuzz: modules ## each fuzz target for FUZZ_TIME (10m)
 	    echo "== $$pkg $$name"; $(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZ_TIME) -fuzzminimizetime 5x $$pkg; \
 	  done; done
 
+.PHONY: snapshot
+snapshot: modules buildah release-tools ## a whole release, unpublished, and its tests: archives, packages, images (long)
+	PATH="$(CURDIR)/.cache/bin:$$PATH" goreleaser check
+	PATH="$(CURDIR)/.cache/bin:$$PATH" goreleaser release --snapshot --clean --skip=sign,docker
+	DRAGOMAN_SNAPSHOT=1 $(GO) test -count=1 -timeout 30m ./packaging
+
+.PHONY: notes
+notes: ## the notes of a release, from CHANGELOG.md: make notes VERSION=v1.2.3
+	@awk -v version="$(patsubst v%,%,$(or $(VERSION),Unreleased))" '/^## / { on = ($$2 == version || $$2 == "v" version); next } on' CHANGELOG.md | sed -e '/./,$$!d' | grep . || \
+	  { echo "make: CHANGELOG.md has no section for $(or $(VERSION),Unreleased)" >&2; exit 1; }
+
+.PHONY: release-tools
+release-tools: .cache/bin/goreleaser .cache/bin/cyclonedx-gomod
+
+.cache/bin/goreleaser: tools/release/go.mod
+	cd tools/release && $(GO) build -o ../../$@ github.com/goreleaser/goreleaser/v2
+.cache/bin/cyclonedx-gomod: tools/release/go.mod
+	cd tools/release && $(GO) build -o ../../$@ github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
+
+.PHONY: completions
+completions: # what shells read; part of packages
+	@mkdir -p .cache/completions
+	@for shell in bash zsh fish; do $(GO) run ./cmd/dragoman completion $$shell > .cache/completions/dragoman.$$shell; done
+
+.PHONY: picture
+picture: ## docs/demo.svg anew, where it shows something else than docs/demo.txtar does
+	cd tools/picture && $(GO) run . -update ../../docs/demo.txtar ../../docs/demo.svg
+
 .PHONY: update
 update: ## rewrite golden files and generated documents; look at the difference
-	$(GO) test ./... -update
+	$(GO) test $$(grep -rl --include='*_test.go' 'flag.Bool("update"' . | xargs -n1 dirname | sort -u) -update
 
 # What the tests need and Go does not bring. Each line that fetches says what it
 # could not get.
@@ -76,6 +106,12 @@ e2e/node_modules/.installed: e2e/package.json e2e/package-lock.json
 	@command -v npm >/dev/null || $(MAKE) --no-print-directory npm
 	cd e2e && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error || { echo "make: the npm packages in e2e/package-lock.json could not be fetched; is there a network, or an npm registry?" >&2; exit 1; }
 	@touch $@
+
+.PHONY: buildah
+buildah: # builds images for packaging's tests, which skip without it
+	@if ! command -v buildah >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  apt-get update -q && apt-get install -qy --no-install-recommends buildah || \
+	  echo "make: the Debian package buildah could not be fetched, so images are not tested" >&2; fi
 
 .PHONY: npm
 npm:

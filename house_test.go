@@ -37,7 +37,7 @@ var layers = [][]string{
 }
 
 // outside are programs and tests that may import anything.
-var outside = []string{"e2e", "bench", "examples", "mcp/conformance"}
+var outside = []string{"e2e", "bench", "examples", "mcp/conformance", "packaging"}
 
 // only says which packages alone may import a module.
 var only = map[string][]string{

@@ -15,6 +15,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
+	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/terminal"
@@ -33,7 +34,8 @@ Arguments are one JSON object, or one NAME=VALUE each: a string where the tool
 takes one, otherwise JSON. NAME:=JSON is always JSON.
 
   dragoman call get_weather city=Beijing
-  dragoman call calculate_sum '{"a": 1, "b": 2.5}'`,
+  dragoman call calculate_sum '{"a": 1, "b": 2.5}'` + serverHelp,
+		ValidArgsFunction: s.completeCall,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, err := s.args(cmd, args)
 			if err != nil {
@@ -65,7 +67,7 @@ takes one, otherwise JSON. NAME:=JSON is always JSON.
 			if err != nil {
 				return err
 			}
-			return runCall(ctx, open, call)
+			return runCall(ctx, open, call, s.quiet)
 		},
 	}
 	s.flags(cmd)
@@ -115,7 +117,7 @@ func makeCall(ctx context.Context, s *session.Session, name, arguments string) (
 	}
 	call := dragoman.Call{ID: "call", Tool: list.Tools.Find(name)}
 	if call.Tool == nil {
-		return call, &usageError{fmt.Errorf("there is no tool %q", name), "dragoman tools lists them"}
+		return call, &usageError{fmt.Errorf("there is no tool %q", name), nearestTool(name, list.Tools.All())}
 	}
 	plan, problem := s.Dialect.Plan(*call.Tool)
 	if problem != nil {
@@ -126,9 +128,22 @@ func makeCall(ctx context.Context, s *session.Session, name, arguments string) (
 	return call, nil
 }
 
+// nearestTool is a hint with the tool that was probably meant.
+func nearestTool(name string, tools []dragoman.Tool) string {
+	names := make([]string, len(tools))
+	for i, t := range tools {
+		names[i] = t.Name
+	}
+	if hint := config.Nearest(name, names); hint != "" {
+		return hint
+	}
+	return "dragoman tools lists them"
+}
+
 // runCall runs the call, shows its progress, and prints what came of it.
-func runCall(ctx context.Context, s *session.Session, call dragoman.Call) error {
+func runCall(ctx context.Context, s *session.Session, call dragoman.Call, quiet bool) error {
 	stderr := terminal.NewScreen(os.Stderr)
+	stderr.Live = stderr.Live && !quiet // no progress
 	bar := terminal.NewBar(stderr, call.Tool.Name)
 	call.Progress = bar.Show
 	started := time.Now()

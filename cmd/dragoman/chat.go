@@ -28,7 +28,6 @@ func canAsk() dragoman.Kind {
 func chatCommand() *cobra.Command {
 	var s selection
 	var model string
-	var quiet bool
 	cmd := &cobra.Command{
 		Use:   "chat [MESSAGE] [-- SERVER-COMMAND …]",
 		Short: "Talk to a model that uses the servers' tools",
@@ -37,7 +36,7 @@ func chatCommand() *cobra.Command {
 The model is the first of the configuration, or that of OPENAI_BASE_URL and
 OPENAI_MODEL, or the built-in stand-in. The answer goes to standard output. What
 happens on the way goes to standard error: the model decides which tools to call,
-they are executed, and the model summarises.`,
+they are executed, and the model summarises.` + serverHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, err := s.args(cmd, args)
 			if err != nil {
@@ -55,7 +54,7 @@ they are executed, and the model summarises.`,
 				return &usageError{errNoModel, "name one with --model"}
 			}
 			chat := &terminal.Chat{
-				Model: model, Answer: g.Chat, Quiet: quiet,
+				Model: model, Answer: g.Chat, Quiet: s.quiet,
 				In: terminal.NewLines(os.Stdin), Attended: attended(), Out: terminal.NewScreen(os.Stdout), Trace: terminal.NewScreen(os.Stderr),
 			}
 			if len(args) == 0 {
@@ -68,6 +67,6 @@ they are executed, and the model summarises.`,
 	}
 	s.flags(cmd)
 	cmd.Flags().StringVarP(&model, "model", "m", "", "`NAME` of the model")
-	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print the answer alone")
+	register(cmd, "model", s.models)
 	return cmd
 }

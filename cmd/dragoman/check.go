@@ -22,7 +22,7 @@ func checkCommand() *cobra.Command {
 		Short: "Connect to everything and say what models will see",
 		Long: `Reads the configuration, connects to each server and each model API, and reports.
 It exits with 1 when something does not work, and with 2 when the configuration
-can not be used.`,
+cannot be used.` + serverHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, err := s.args(cmd, args)
 			if err != nil {
@@ -31,7 +31,7 @@ can not be used.`,
 			if len(args) > 0 {
 				return &usageError{errors.New("check takes no arguments"), "a server's command comes after \"--\""}
 			}
-			g, file, err := s.open(cmd.Context())
+			g, file, err := s.start(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -16,8 +16,12 @@ func configCommand() *cobra.Command {
 		Short: "Print the configuration as it is in effect, secrets hidden",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			file, err := s.load()
+			file, err := s.load(environment())
 			if err != nil {
+				return err
+			}
+			if s.quiet {
+				_, err = cmd.OutOrStdout().Write(config.Effective(file))
 				return err
 			}
 			stderr := terminal.NewScreen(os.Stderr)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/terminal"
 )
 
@@ -25,6 +26,7 @@ func (c *conversion) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&c.config, "config", "", "configuration `FILE` with dialects of your own")
 	f.StringVar(&c.dialect, "dialect", "openai", "`DIALECT` to convert into; docs/dialects.md lists them")
+	register(cmd, "dialect", c.dialects)
 	f.BoolVar(&c.options.Loose, "loose", false, "make no tool strict")
 	f.BoolVar(&c.options.ForceStrict, "force-strict", false, "make tools strict also where that loses the difference between null and absent")
 	f.IntVar(&c.options.Depth, "depth", 0, "flatten what is nested deeper than `N` (default: what the dialect takes)")
@@ -33,7 +35,7 @@ func (c *conversion) flags(cmd *cobra.Command) {
 // convert reads a list of tools from a file, or from standard input, and
 // converts it.
 func (c *conversion) convert(args []string) (*dialect.Document, json.RawMessage, error) {
-	file, err := c.load()
+	file, err := c.load(environment())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -83,8 +85,11 @@ func convertCommand() *cobra.Command {
 		Use:   "convert [FILE|-]",
 		Short: "Convert MCP tools to function tools of a dialect",
 		Long: `Reads {"tools":[…]}, as MCP's tools/list answers, and prints the function tools
-that a provider accepts, with a report of every change and the tools that can not
-be used. Names get no prefix. Nothing is called, and no network is used.`,
+that a provider accepts, with a report of every change and the tools that cannot
+be used. Names get no prefix. Nothing is called, and no network is used.
+
+  dragoman tools --raw -- npx -y @modelcontextprotocol/server-memory > tools.json
+  dragoman convert --explain tools.json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			doc, list, err := c.convert(args)
@@ -111,7 +116,7 @@ func argumentsCommand() *cobra.Command {
 		Short: "Bring a model's arguments back into the form that the server asked for",
 		Long: `Reads {"tools":[…]} like convert, and the arguments that a model wrote for one of
 them. Prints {"arguments":…,"repairs":[…]}, or {"error":{"code","message","path"}}
-and exits with 1 when they can not be made valid.`,
+and exits with 1 when they cannot be made valid.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if tool == "" || !cmd.Flags().Changed("raw") {
@@ -128,17 +133,36 @@ and exits with 1 when they can not be made valid.`,
 			}
 			for _, q := range doc.Quarantined {
 				if q.Tool == tool {
-					return &usageError{fmt.Errorf("the tool %q can not be used: %s", tool, q.Reason), ""}
+					return &usageError{fmt.Errorf("the tool %q cannot be used: %s", tool, q.Reason), ""}
 				}
 			}
-			return &usageError{fmt.Errorf("there is no tool %q in the list", tool), ""}
+			return &usageError{fmt.Errorf("there is no tool %q in the list", tool), config.Nearest(tool, planNames(doc))}
 		},
 	}
 	c.flags(cmd)
 	cmd.Flags().StringVar(&tool, "tool", "", "`NAME` of the tool, as convert prints it")
+	// The list is the one argument; "-" would wait for the shell's own input.
+	_ = cmd.RegisterFlagCompletionFunc("tool", func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 0 || args[0] == "-" {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		doc, _, err := c.convert(args)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return planNames(doc), cobra.ShellCompDirectiveNoFileComp
+	})
 	cmd.Flags().StringVar(&raw, "raw", "", "the arguments, as the model wrote them")
 	cmd.Flags().StringVar(&finish, "finish-reason", "", "the finish_reason of the model's message")
 	return cmd
+}
+
+func planNames(doc *dialect.Document) []string {
+	names := make([]string, len(doc.Plans))
+	for i, plan := range doc.Plans {
+		names[i] = plan.Name()
+	}
+	return names
 }
 
 // printArguments prints what becomes of a model's arguments.

@@ -41,7 +41,7 @@ folder to delete files in. It needs no network.`,
 			}
 			listener, err := net.Listen("tcp", address)
 			if err != nil {
-				return err
+				return listenError(err, "--http "+elsewhere(address))
 			}
 			terminal.NewScreen(os.Stderr).Printf("MCP at http://%s/mcp\n", listener.Addr())
 			server := &http.Server{Handler: d.Handler(), ReadHeaderTimeout: 10 * time.Second}

@@ -31,7 +31,7 @@ const (
 var errFailed = errors.New("failed")
 
 // A usageError is a command line that makes no sense, or a configuration that
-// can not be used.
+// cannot be used.
 type usageError struct {
 	err  error
 	hint string
@@ -40,11 +40,23 @@ type usageError struct {
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
+// A failure is something that does not work although the command line makes
+// sense.
+type failure struct {
+	err  error
+	hint string
+}
+
+func (e *failure) Error() string { return e.err.Error() }
+func (e *failure) Unwrap() error { return e.err }
+
 func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends us at once
+	entered := false
 	root := command()
+	noteEntry(root, &entered)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	switch {
@@ -58,11 +70,29 @@ func run(args []string) int {
 		stderr.Error(usage.err, usage.hint)
 		return exitUsage
 	}
-	stderr.Error(err, "")
-	if _, ok := errors.AsType[*config.Error](err); ok {
+	hint := ""
+	if failed, ok := errors.AsType[*failure](err); ok {
+		hint = failed.hint
+	}
+	stderr.Error(err, hint)
+	if _, ok := errors.AsType[*config.Error](err); ok || !entered {
 		return exitUsage
 	}
 	return exitFailed
+}
+
+// noteEntry notes when a command begins its work: an error before that is about
+// the command line.
+func noteEntry(cmd *cobra.Command, entered *bool) {
+	if work := cmd.RunE; work != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			*entered = true
+			return work(cmd, args)
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		noteEntry(sub, entered)
+	}
 }
 
 func command() *cobra.Command {
@@ -84,13 +114,14 @@ command after "--" to that server:
 For programs, start the gateway and point any OpenAI client's base_url to it:
 
   dragoman serve`,
+		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	root.SetVersionTemplate(versionLine())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{err, "see: " + cmd.CommandPath() + " --help"}
 	})
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
 		chatCommand(), serveCommand(), toolsCommand(), callCommand(),
 		convertCommand(), argumentsCommand(),

@@ -2,6 +2,8 @@ package main
 
 import (
 	"flag"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"testing"
 
@@ -23,6 +25,18 @@ func TestMain(m *testing.M) {
 	})
 }
 
+// behindToken lets only those through who know the token "open".
+func behindToken(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer open" {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // TestScripts runs what users type and compares what they see.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -32,6 +46,10 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/.config")
+			guarded := httptest.NewServer(behindToken(fakemcp.New(fakemcp.Config{Tools: []fakemcp.Tool{{Name: "echo", Do: fakemcp.Echo}}})))
+			env.Defer(guarded.Close)
+			env.Setenv("GUARDED_URL", guarded.URL)
+			env.Setenv("GUARDED_ADDRESS", guarded.Listener.Addr().String())
 			return nil
 		},
 	})

@@ -27,7 +27,7 @@ func serveCommand() *cobra.Command {
 as its base_url gets models that use the tools of all configured MCP servers.
 
 Beyond this machine it listens only with a key: set DRAGOMAN_API_KEY. SIGTERM and
-Ctrl-C let running requests finish.`,
+Ctrl-C let running requests finish.` + serverHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, err := s.args(cmd, args)
 			if err != nil {
@@ -36,7 +36,7 @@ Ctrl-C let running requests finish.`,
 			if len(args) > 0 {
 				return &usageError{errors.New("serve takes no arguments; a server's command comes after \"--\""), ""}
 			}
-			file, err := s.load()
+			file, err := s.load(config.Reader{Lookup: os.LookupEnv, Ask: person()})
 			if err != nil {
 				return err
 			}
@@ -46,7 +46,7 @@ Ctrl-C let running requests finish.`,
 					return &usageError{err, ""}
 				}
 			}
-			log := newLogger(file)
+			log := newLogger(file, s.verbose, s.quiet)
 			for _, w := range file.Warnings {
 				log.Warn("configuration", "warning", w)
 			}
@@ -69,7 +69,7 @@ Ctrl-C let running requests finish.`,
 				log.Error("stopped", "error", err) // a plain line has no place in this log
 				return errFailed
 			}
-			return err
+			return listenError(err, "--listen "+elsewhere(file.Listen))
 		},
 	}
 	s.flags(cmd)
@@ -93,9 +93,16 @@ func hangup(log *slog.Logger) (stop func()) {
 	}
 }
 
-func newLogger(file *config.File) *slog.Logger {
+// newLogger returns the log that the configuration describes. Flags win over it.
+func newLogger(file *config.File, verbose, quiet bool) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(file.Log.Level)) // checked when it was read
+	switch {
+	case verbose:
+		level = slog.LevelDebug
+	case quiet:
+		level = slog.LevelError
+	}
 	options := &slog.HandlerOptions{Level: level}
 	if file.Log.Format == "json" {
 		return slog.New(slog.NewJSONHandler(os.Stderr, options))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,11 +22,17 @@ import (
 
 func toolsCommand() *cobra.Command {
 	var s selection
-	var asJSON bool
+	var asJSON, raw bool
 	var name string
 	cmd := &cobra.Command{
 		Use:   "tools [-- SERVER-COMMAND …]",
 		Short: "List the tools that models will see",
+		Long: `Connects to the servers and lists their tools: as a table, or with --json as the
+function tools of a request, or with --raw as the servers sent them, which is what
+convert and arguments read:
+
+  dragoman tools --raw -- npx -y @modelcontextprotocol/server-memory > tools.json
+  dragoman convert --explain tools.json` + serverHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, err := s.args(cmd, args)
 			if err != nil {
@@ -47,20 +54,23 @@ func toolsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON || name != "" {
-				err = printFunctions(open.Dialect, list.Tools.All())
-			} else {
-				printTools(open.Dialect, list.Tools.All())
+			switch {
+			case raw:
+				return printDefinitions(list.Tools.All())
+			case asJSON || name != "":
+				return printFunctions(open.Dialect, list.Tools.All())
 			}
-			if err == nil && !anyConnected(g) {
-				err = errFailed
-			}
-			return err
+			printTools(open.Dialect, list.Tools.All(), s.quiet)
+			return nil
 		},
 	}
 	s.flags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the function tools as a request carries them")
+	cmd.Flags().BoolVar(&raw, "raw", false, "print {\"tools\":[…]} as the servers sent it, byte for byte and without prefixes")
 	cmd.Flags().StringVar(&name, "dialect", "", "print them as JSON in this `DIALECT` (default: that of the first model)")
+	cmd.MarkFlagsMutuallyExclusive("json", "raw")
+	cmd.MarkFlagsMutuallyExclusive("dialect", "raw")
+	register(cmd, "dialect", s.dialects)
 	return cmd
 }
 
@@ -79,15 +89,6 @@ func openSession(ctx context.Context, g *gateway.Gateway, name string) (*session
 		return nil, &usageError{err, ""}
 	}
 	return s, err
-}
-
-func anyConnected(g *gateway.Gateway) bool {
-	for _, state := range g.Servers() {
-		if state.State == dragoman.Connected {
-			return true
-		}
-	}
-	return false
 }
 
 // quarantined is a tool that no model gets to see, as the command prints it.
@@ -137,7 +138,23 @@ func printJSON(document any) error {
 	return e.Encode(document)
 }
 
-func printTools(d *dialect.Dialect, tools []dragoman.Tool) {
+// printDefinitions prints the tools as their servers sent them.
+func printDefinitions(tools []dragoman.Tool) error {
+	var out bytes.Buffer
+	out.WriteString(`{"tools":[`)
+	for i, t := range tools {
+		if i > 0 {
+			out.WriteString(",")
+		}
+		out.WriteString("\n")
+		out.Write(t.Definition)
+	}
+	out.WriteString("\n]}\n")
+	_, err := out.WriteTo(os.Stdout)
+	return err
+}
+
+func printTools(d *dialect.Dialect, tools []dragoman.Tool, quiet bool) {
 	out := terminal.NewScreen(os.Stdout)
 	_, offered, rest := split(d, tools)
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
@@ -147,6 +164,9 @@ func printTools(d *dialect.Dialect, tools []dragoman.Tool) {
 	w.Flush()
 	for _, q := range rest {
 		out.Printf("%s %s/%s: %s\n", out.Bad("quarantined"), q.Server, terminal.OneLine(q.Tool, 60), terminal.OneLine(q.Reason, 200))
+	}
+	if quiet {
+		return
 	}
 	stderr := terminal.NewScreen(os.Stderr)
 	stderr.Printf("%s\n", stderr.Faint(fmt.Sprintf("%d tools, %d quarantined, dialect %s", len(offered), len(rest), d.Name())))

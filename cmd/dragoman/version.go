@@ -14,9 +14,13 @@ func versionCommand() *cobra.Command {
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) {
-			fmt.Fprintf(cmd.OutOrStdout(), "dragoman %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			fmt.Fprint(cmd.OutOrStdout(), versionLine())
 		},
 	}
+}
+
+func versionLine() string {
+	return fmt.Sprintf("dragoman %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // release is set by the linker in released binaries.

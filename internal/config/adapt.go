@@ -31,9 +31,11 @@ var (
 	// ignoredKeys have no meaning for a gateway, or give permissions that are
 	// given elsewhere here.
 	ignoredKeys = []string{
-		"alwaysAllow", "autoAllow", "autoApprove", "autoStart", "description", "dev", "displayName", "gallery", "icon",
-		"iconPath", "id", "installUrl", "logoUrl", "longRunning", "metadata", "name", "note", "provider", "providerUrl",
-		"registryUrl", "source", "tags", "title", "trust", "trusted", "version", "watchPaths",
+		"alwaysAllow", "authProviderType", "autoAllow", "autoApprove", "autoStart", "bundled", "chatMenu", "description",
+		"dev", "displayName", "gallery", "icon", "iconPath", "iconUrl", "id", "installUrl", "logoUrl", "longRunning",
+		"metadata", "name", "note", "provider", "providerUrl", "registryUrl", "requiresOAuth", "sandbox",
+		"sandboxEnabled", "serverInstructions", "settings", "source", "tags", "title", "trust", "trusted", "version",
+		"watchPaths",
 	}
 	// transportNames are their names for transports.
 	transportNames = map[string]string{
@@ -74,7 +76,7 @@ func (d *decoder) adapt(n *node, path string) *node {
 		at := join(path, e.name)
 		switch value := e.value; {
 		case slices.Contains(ignoredKeys, e.name) || strings.HasPrefix(e.name, "_") || strings.HasPrefix(e.name, "x-"):
-			d.warn(e.line, e.column, at, fmt.Sprintf("%s is a key of other clients and is ignored", at), "")
+			d.ignored.add(e, path)
 		case filterKeys[e.name] != "":
 			filter.entries = append(filter.entries, entry{filterKeys[e.name], e.line, e.column, value})
 		case e.name == "tools" && value.kind == listKind:

@@ -71,9 +71,10 @@ var (
 type decoder struct {
 	src    *source
 	expand expander
-	// lenient turns unknown keys into warnings: other clients have keys of their
-	// own.
+	inputs inputs
+	// lenient ignores unknown keys: other clients have keys of their own.
 	lenient bool
+	ignored ignored
 
 	errs, warnings Errors
 	refs           map[string]reference
@@ -93,6 +94,13 @@ func (d *decoder) fail(n *node, path, message, hint string) {
 func (d *decoder) warn(line, column int, path, message, hint string) {
 	if len(d.warnings) < maxErrors {
 		d.warnings = append(d.warnings, d.src.errorAt(line, column, path, message, hint))
+	}
+}
+
+// note warns in one line, without the line of the file.
+func (d *decoder) note(e entry, path, message string) {
+	if len(d.warnings) < maxErrors {
+		d.warnings = append(d.warnings, &Error{File: d.src.name, Line: e.line, Column: e.column, Path: path, Message: message})
 	}
 }
 
@@ -173,15 +181,23 @@ func (d *decoder) structure(n *node, v reflect.Value, path string) {
 		if path == "" && strings.HasPrefix(e.name, "x-") {
 			continue // a place for YAML anchors
 		}
-		message := fmt.Sprintf("unknown key %q in %s", e.name, orFile(path))
-		if d.lenient {
-			d.warn(e.line, e.column, at, message+"; it is ignored", "")
-			continue
-		}
-		d.fail(&node{line: e.line, column: e.column}, at, message, suggest(e.name, fields))
+		d.unknown(e, path, fields)
 	}
 	if valid, ok := v.Addr().Interface().(interface{ Validate() error }); ok && len(d.errs) == before {
 		d.invalid(n, path, valid.Validate())
+	}
+}
+
+// unknown reports a key that is not one of fields.
+func (d *decoder) unknown(e entry, path string, fields []field) {
+	message := fmt.Sprintf("unknown key %q in %s", e.name, orFile(path))
+	switch hint := meant(e.name, fields); {
+	case !d.lenient:
+		d.fail(&node{line: e.line, column: e.column}, join(path, e.name), message, suggest(e.name, fields))
+	case hint != "":
+		d.warn(e.line, e.column, join(path, e.name), message+"; it is ignored", hint)
+	default:
+		d.ignored.add(e, path)
 	}
 }
 
@@ -218,11 +234,17 @@ func (d *decoder) duplicate(e entry, seen map[string]int, path string) bool {
 
 func (d *decoder) mapping(n *node, v reflect.Value, path string, f field) {
 	if n.kind == nullKind {
+		if f.keys == "label" { // said, and all entries commented out: there are none
+			v.Set(reflect.MakeMap(v.Type()))
+		}
 		return
 	}
 	if n.kind != mapKind {
 		d.wrong(n, path, "a mapping")
 		return
+	}
+	if f.keys == "label" {
+		n = d.relabel(n)
 	}
 	out := reflect.MakeMapWithSize(v.Type(), len(n.entries))
 	seen := make(map[string]int)
@@ -264,15 +286,17 @@ func (d *decoder) list(n *node, v reflect.Value, path string, f field) {
 // server fills v from an entry of mcpServers.
 func (d *decoder) server(e entry, v reflect.Value, path string) {
 	at := join(path, e.name)
-	if err := servers.CheckLabel(e.name); err != nil {
-		d.fail(&node{line: e.line, column: e.column}, at, err.Error(), "")
-		return
-	}
 	n := d.adapt(e.value, at)
 	// A server that is switched off needs no variables.
 	d.unsetOK = isTrue(n.get("disabled"))
 	d.value(n, v, at, field{})
 	d.unsetOK = false
+	if config := v.Interface().(servers.Config); !config.Disabled && len(d.errs) == 0 {
+		for _, a := range Advise(config) {
+			place := n.get(a.Key)
+			d.warn(place.line, place.column, join(at, a.Key), join(at, a.Key)+": "+a.Message, a.Hint)
+		}
+	}
 }
 
 func isTrue(n *node) bool { return n != nil && n.kind == boolKind && n.text == "true" }
@@ -304,10 +328,15 @@ func find(fields []field, name string) (field, bool) {
 // file fills a File from the root of a document.
 func (d *decoder) file(root *node) (*File, error) {
 	f := &File{Path: d.src.name}
+	d.inputs.declared = func() []Input { return f.Inputs }
+	root = d.inputsFirst(root)
 	d.value(root, reflect.ValueOf(f).Elem(), "", field{})
 	if len(d.errs) > 0 {
 		slices.SortStableFunc(d.errs, func(a, b *Error) int { return a.Line - b.Line })
 		return nil, d.errs
+	}
+	if note := d.ignored.note(d.src); note != nil {
+		d.warnings = append(d.warnings, note)
 	}
 	f.Warnings, f.refs = d.warnings, d.refs
 	return f, nil

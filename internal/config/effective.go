@@ -32,14 +32,15 @@ type printer struct {
 func (p *printer) indent(depth int) { p.out.WriteString(strings.Repeat("  ", depth)) }
 
 // structure prints the keys of a struct, each on lines of its own. It leaves out
-// those that are at nothing where nothing can not be written; compact leaves out
+// those that are at nothing where nothing cannot be written; compact leaves out
 // all that are empty.
 func (p *printer) structure(v reflect.Value, path string, depth int, compact bool) {
 	first := true
 	for _, f := range fieldsOf(v.Type()) {
 		value := v.FieldByIndex(f.index)
 		unwritable := len(f.enum) > 0 || value.CanInt() && f.min > 0 && value.Type() != durationType
-		if empty(value) && (compact || unwritable) {
+		unsaid := f.keys == "label" && value.IsNil() // no servers at all would be something else
+		if unsaid || empty(value) && (compact || unwritable) {
 			continue
 		}
 		// The first key of a list item follows its dash.

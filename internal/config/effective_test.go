@@ -20,7 +20,7 @@ auth:
   api_keys: []
 models: []
 dialects: []
-mcpServers: {}
+inputs: []
 names:
   strategy: label
 wait_for_servers: 15s
@@ -128,6 +128,7 @@ mcpServers:
     timeout: 1h
     startup_timeout: 30s
     max_in_flight: 16
+inputs: []
 `
 	if diff := cmp.Diff(want, got[:strings.Index(got, "names:")]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -146,7 +147,7 @@ func TestEffectiveReadsBack(t *testing.T) {
 		server.SetDefaults()
 		f.MCPServers[label] = server
 	}
-	// NUL can not be passed to a program, so it is in patterns only.
+	// NUL cannot be passed to a program, so it is in patterns only.
 	for i, arg := range odd {
 		if arg == "\x00" {
 			f.MCPServers["a"].Args[i] = "nul"

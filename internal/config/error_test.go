@@ -107,16 +107,20 @@ test.yaml:4:3: "files" stands twice in mcpServers: here and in line 2
 test.yaml:2:2: "log" stands twice in the file: here and in line 1
   2 |  "log": {}}
     |  ^`},
-		{"labels", "mcpServers:\n  a__b: {command: x}\n  my server: {command: x}\n  abcdefghijklmnopqrstuvwxyz0123456: {command: x}\n", `
-test.yaml:2:3: the server label "a__b" has two underscores in a row, which separate a label from a tool name
-  2 |   a__b: {command: x}
-    |   ^
-test.yaml:3:3: the server label "my server" is not allowed: a label has the letters a-z and A-Z, digits, and after the first character also _ . -
-  3 |   my server: {command: x}
-    |   ^
-test.yaml:4:3: the server label "abcdefghijklmnopqrstuvwxyz0123456" has 33 characters; 32 are allowed
-  4 |   abcdefghijklmnopqrstuvwxyz0123456: {command: x}
-    |   ^`},
+		{"another word for a key", "mcpServers: {a: {cmd: x}, b: {uri: http://b.test}}\n", `
+test.yaml:1:18: unknown key "cmd" in mcpServers.a
+  1 | mcpServers: {a: {cmd: x}, b: {uri: http://b.test}}
+    |                  ^
+  Did you mean command?
+test.yaml:1:31: unknown key "uri" in mcpServers.b
+  1 | mcpServers: {a: {cmd: x}, b: {uri: http://b.test}}
+    |                               ^
+  Did you mean url?`},
+		{"servers under two names", "mcpServers: {a: {command: x}}\nservers: {b: {command: x}}\n", `
+test.yaml:2:1: servers is another name of mcpServers, which stands in line 1
+  2 | servers: {b: {command: x}}
+    | ^
+  Put all servers into one of them.`},
 		{"command and url", "mcpServers:\n  a:\n    command: x\n    url: http://x\n  b: {timeout: 3s}\n", `
 test.yaml:4:10: mcpServers.a.url: a server has a command or a url, not both
   4 |     url: http://x
@@ -236,7 +240,7 @@ test.yaml:1:26: unknown key "名" in names
 test.yaml:2:1: unknown key "语" in the file
   2 | 语: 1
     | ^
-  The keys here are listen, allowed_hosts, allowed_origins, auth, models, dialects, mcpServers, names, wait_for_servers, loop, results, memory, cache, http, log.
+  The keys here are listen, allowed_hosts, allowed_origins, auth, models, dialects, mcpServers, inputs, names, wait_for_servers, loop, results, memory, cache, http, log.
 test.yaml:3:7: unknown key "x-语" in log
   3 | log: {x-语: 1}
     |       ^
@@ -362,6 +366,7 @@ func FuzzParse(f *testing.F) {
 		"listen: 127.0.0.1:1\nmcpServers:\n  a: {command: x, args: [a, 1], env: {A: '${B:-c}'}}\n",
 		"x-a: &a {timeout: 1s}\nmcpServers: {b: {<<: *a, url: 'http://x', tools: [a], disabledTools: [b], enabled: false}}",
 		"models: [{match: '*', base_url: http://a, api_key: !!str 5}]\n--- \n",
+		`{"inputs": [{"id": "a", "default": "x"}], "servers": {"a b": {"type": "stdio", "command": "${input:a}", "icon": 1}}}`,
 		`{"loop": {"bytes": "5MiB", "rounds": 3}, "log": {"level": "debug"}} // x`,
 		"? a\n: |\n  b\n- c", "%YAML 1.2\n---\na: >-\n  b\n...\n", "a: \"\\ud800\"",
 	} {
@@ -381,7 +386,7 @@ func FuzzParse(f *testing.F) {
 			}
 			again, err := config.Parse(name+".yaml", config.Effective(file), env("B", "b"))
 			if err != nil && len(file.Auth.APIKeys) == 0 {
-				t.Fatalf("the effective file can not be read: %v\n%s", err, config.Effective(file))
+				t.Fatalf("the effective file cannot be read: %v\n%s", err, config.Effective(file))
 			}
 			if err == nil {
 				if diff := cmp.Diff(string(config.Effective(file)), string(config.Effective(again))); diff != "" {

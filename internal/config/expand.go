@@ -6,21 +6,24 @@ import (
 )
 
 // expander fills in references to environment variables in values. It works on
-// strings that were parsed, so what a variable holds can not become YAML.
+// strings that were parsed, so what a variable holds cannot become YAML.
 //
 //	${NAME}            the variable; it is an error if it is not set
 //	${env:NAME}        the same, as some editors write it
 //	${NAME:-default}   default where the variable is not set or empty
+//	${input:id}        the answer to an input
 //	$$                 one $, in a file of ours
 //
 // A $ before anything else is itself.
 type expander struct {
 	lookup func(string) (string, bool)
+	// input answers ${input:id}.
+	input func(id string) (string, *referenceError)
 	// plainDollars leaves $$ as it is: other clients' files have no escape.
 	plainDollars bool
 }
 
-// A referenceError is a reference that can not be filled in.
+// A referenceError is a reference that cannot be filled in.
 type referenceError struct{ message, hint string }
 
 // maxNesting is how deep defaults can hold further references.
@@ -86,6 +89,9 @@ func closingBrace(text string) int {
 
 // reference returns the value of what stands between ${ and }.
 func (e expander) reference(text string, nesting int) (string, *referenceError) {
+	if id, ok := strings.CutPrefix(text, "input:"); ok && inputID(id) && e.input != nil {
+		return e.input(id)
+	}
 	name, fallback, hasFallback := strings.Cut(text, ":-")
 	name = strings.TrimPrefix(name, "env:")
 	if !variableName(name) {
@@ -129,8 +135,6 @@ func variableName(name string) bool {
 func editorVariable(name string) *referenceError {
 	prefix, _, _ := strings.Cut(name, ":")
 	switch prefix {
-	case "input":
-		return &referenceError{fmt.Sprintf("${%s} asks a person for a value, which only an editor can do", name), "Put the value into an environment variable and write ${NAME}."}
 	case "workspaceFolder", "workspaceRoot", "workspaceFolderBasename", "cwd", "file", "fileDirname", "relativeFile":
 		return &referenceError{fmt.Sprintf("${%s} is known to an editor only: there is no workspace here", name), "Write the path."}
 	case "userHome":

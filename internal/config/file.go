@@ -27,7 +27,8 @@ type File struct {
 
 	Models     []upstream.Model          `yaml:"models" doc:"Model APIs; the first entry that matches a model's name serves it. Without any, OPENAI_BASE_URL and OPENAI_API_KEY are used, else every name is served by the built-in rehearsal model."`
 	Dialects   []Dialect                 `yaml:"dialects" doc:"Dialects beside, or in place of, those that are built in."`
-	MCPServers map[string]servers.Config `yaml:"mcpServers" keys:"label" doc:"MCP servers by their labels, as other clients have them. Without any, the built-in demo server runs."`
+	MCPServers map[string]servers.Config `yaml:"mcpServers" keys:"label" doc:"MCP servers by their labels, as other clients have them. A label that names of tools cannot carry is changed, with a warning. Without this key the built-in demo server runs; with it and no servers, none does."`
+	Inputs     []Input                   `yaml:"inputs" doc:"Values that are in no file, as editors declare them beside their servers. A person at a terminal is asked for those that servers refer to; elsewhere the environment answers, DRAGOMAN_INPUT_API_KEY for the id api-key."`
 	Names      Names                     `yaml:"names" doc:"What tools are called."`
 
 	WaitForServers time.Duration `yaml:"wait_for_servers" doc:"Longest time that a request waits for servers that are still starting. What is not there by then is left out and named; a server that the request names is an error."`
@@ -115,7 +116,7 @@ func (e *keyError) Error() string  { return e.key + ": " + e.reason }
 func (e *keyError) Key() string    { return e.key }
 func (e *keyError) Reason() string { return e.reason }
 
-// Validate reports the first top-level key that can not work.
+// Validate reports the first top-level key that cannot work.
 func (f *File) Validate() error {
 	_, port, err := net.SplitHostPort(f.Listen)
 	if n, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil || n > 65535 {
@@ -130,6 +131,9 @@ func (f *File) Validate() error {
 		if !isOrigin(origin) {
 			return &keyError{"allowed_origins", strconv.Quote(origin) + " is not an origin; one is a scheme, a host and maybe a port, such as https://example.com"}
 		}
+	}
+	if err := checkInputs(f.Inputs); err != nil {
+		return err
 	}
 	table, err := f.Table()
 	if err != nil {
@@ -162,11 +166,15 @@ func (a *Auth) Validate() error {
 	return nil
 }
 
+// NamesServers reports whether the configuration says which MCP servers there
+// are, be it none. Where nothing says so, the demo server runs.
+func (f *File) NamesServers() bool { return f.MCPServers != nil }
+
 // UseServers replaces the MCP servers of f by those of other, such as one that
-// [ReadMCP] returned, and takes over its warnings.
+// [ReadMCP] returned, and takes over its inputs and warnings.
 func (f *File) UseServers(other *File) {
-	f.MCPServers = maps.Clone(other.MCPServers)
-	const section = "mcpServers."
+	f.MCPServers, f.Inputs = maps.Clone(other.MCPServers), other.Inputs
+	const section = serversKey + "."
 	refs := make(map[string]reference)
 	for path, ref := range f.refs {
 		if !strings.HasPrefix(path, section) {

@@ -36,9 +36,7 @@ func TestReadMCP(t *testing.T) {
 		{"keys without meaning", "mcp.json", `{"mcpServers": {"a": {"command": "x", "autoApprove": ["t"], "gallery": true, "shape": {"round": 1}}}}`,
 			map[string]servers.Config{"a": {Command: "x"}},
 			[]string{
-				"mcpServers.a.autoApprove is a key of other clients and is ignored",
-				"mcpServers.a.gallery is a key of other clients and is ignored",
-				`unknown key "shape" in mcpServers.a; it is ignored`,
+				"keys of other clients are ignored: autoApprove (a), gallery (a), shape (a)",
 			}},
 		{"tools that are switched off stay off", "mcp.json", `{"mcpServers": {"a": {"command": "x", "tools": ["get_*"], "disabledTools": ["get_b"]}, "b": {"command": "x", "includeTools": ["a"], "excludeTools": ["b"]}}}`,
 			map[string]servers.Config{
@@ -115,10 +113,10 @@ PATH:2:33: mcpServers.a.args[0]: ${workspaceFolder} is known to an editor only: 
   2 |  "a": {"command": "x", "args": ["${workspaceFolder}"]},
     |                                 ^
   Write the path.
-PATH:3:33: mcpServers.b.args[0]: ${input:which} asks a person for a value, which only an editor can do
+PATH:3:33: mcpServers.b.args[0]: ${input:which} asks a person for a value, and nobody is at a terminal
   3 |  "b": {"command": "x", "args": ["${input:which}"]},
     |                                 ^
-  Put the value into an environment variable and write ${NAME}.
+  Set DRAGOMAN_INPUT_WHICH in the environment.
 PATH:4:19: mcpServers.c.command: ${userHome} is known to an editor only
   4 |  "c": {"command": "${userHome}/x"},
     |                   ^

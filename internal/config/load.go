@@ -8,14 +8,22 @@
 //
 // File is made of the Config structs of the packages that use them. They carry
 // their keys, descriptions and limits as struct tags, from which the reader,
-// [Schema] and [Effective] are all derived, so that the three can not differ.
+// [Schema] and [Effective] are all derived, so that the three cannot differ.
 //
 // # Variables
 //
 // ${NAME}, ${env:NAME} and ${NAME:-default} in values are filled in from the
-// environment, after parsing, so that a variable can not become configuration.
+// environment, after parsing, so that a variable cannot become configuration.
 // A variable that is not set is an error that names it, the key and the line.
-// $$ writes a plain $.
+// $$ writes a plain $. ${input:id} is an [Input]: a value that a person at a
+// terminal is asked for, or that DRAGOMAN_INPUT_ID holds.
+//
+// # Other clients' files
+//
+// A block of servers that works for another client works here, under --mcp-config
+// and copied into the file: other names of keys are understood, labels that tool
+// names cannot carry are changed, and keys that only mean something to that
+// client are ignored, which one warning says.
 //
 // # Secrets
 //
@@ -76,33 +84,6 @@ func Find(flag string, lookup func(string) (string, bool)) (string, error) {
 	}
 }
 
-// Load reads the file at path. lookup finds environment variables, like
-// [os.LookupEnv]. What is wrong in the file is returned as [Errors].
-func Load(path string, lookup func(string) (string, bool)) (*File, error) {
-	data, warnings, err := readFile(path, maxFile)
-	if err != nil {
-		return nil, err
-	}
-	f, err := Parse(path, data, lookup)
-	if err != nil {
-		return nil, err
-	}
-	f.Warnings = append(warnings, f.Warnings...)
-	f.resolve(filepath.Dir(path))
-	return f, nil
-}
-
-// Parse reads the text of a configuration. name stands in errors. Unlike
-// [Load] it leaves relative working directories of servers as they are.
-func Parse(name string, data []byte, lookup func(string) (string, bool)) (*File, error) {
-	src, root, failed := tree(name, data)
-	if failed != nil {
-		return nil, Errors{failed}
-	}
-	d := &decoder{src: src, expand: expander{lookup: lookup}, refs: make(map[string]reference)}
-	return d.file(root)
-}
-
 // tree parses data as JSON if it is JSON, else as YAML.
 func tree(name string, data []byte) (*source, *node, *Error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
@@ -139,13 +120,13 @@ func readFile(path string, limit int64) (data []byte, warnings Errors, err error
 		if reason, ok := err.(*fs.PathError); ok {
 			err = reason.Err
 		}
-		return nil, nil, &Error{File: path, Message: fmt.Sprintf("the file can not be read: %v", err)}
+		return nil, nil, &Error{File: path, Message: fmt.Sprintf("the file cannot be read: %v", err)}
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	switch {
 	case err != nil:
-		return nil, nil, &Error{File: path, Message: fmt.Sprintf("the file can not be read: %v", err)}
+		return nil, nil, &Error{File: path, Message: fmt.Sprintf("the file cannot be read: %v", err)}
 	case info.IsDir():
 		return nil, nil, &Error{File: path, Message: "this is a directory, not a configuration file"}
 	}
@@ -160,7 +141,7 @@ func readFile(path string, limit int64) (data []byte, warnings Errors, err error
 	data, err = io.ReadAll(io.LimitReader(file, limit+1))
 	switch {
 	case err != nil:
-		return nil, nil, &Error{File: path, Message: fmt.Sprintf("the file can not be read: %v", err)}
+		return nil, nil, &Error{File: path, Message: fmt.Sprintf("the file cannot be read: %v", err)}
 	case int64(len(data)) > limit:
 		return nil, nil, &Error{File: path, Message: "the file is larger than " + formatSize(limit)}
 	}

@@ -234,7 +234,7 @@ func TestLoadRefusesFiles(t *testing.T) {
 	tests := []struct {
 		name, path, want string
 	}{
-		{"missing", filepath.Join(t.TempDir(), "none.yaml"), "PATH: the file can not be read: no such file or directory"},
+		{"missing", filepath.Join(t.TempDir(), "none.yaml"), "PATH: the file cannot be read: no such file or directory"},
 		{"directory", t.TempDir(), "PATH: this is a directory, not a configuration file"},
 		{"too large", write(t, "a.yaml", strings.Repeat("# comment\n", 200_000), 0o600), "PATH: the file is larger than 1MiB"},
 	}

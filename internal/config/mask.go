@@ -65,7 +65,7 @@ func (s *source) withoutSecrets(i int) (text string, intact int) {
 		return line, utf8.RuneCountInString(line)
 	}
 	// What follows a secret on its line is left out, too: where exactly the
-	// secret ends can not be known in a text that does not parse.
+	// secret ends cannot be known in a text that does not parse.
 	return line[:start] + hidden, utf8.RuneCountInString(line[:start])
 }
 

@@ -74,7 +74,7 @@ func (n *node) appendJSON(dst []byte) []byte {
 		if jsontext.Value(n.text).IsValid() {
 			return append(dst, n.text...)
 		}
-		return rawjson.AppendQuote(dst, n.text) // such as 0x10, which JSON can not write
+		return rawjson.AppendQuote(dst, n.text) // such as 0x10, which JSON cannot write
 	case listKind:
 		dst = append(dst, '[')
 		for i, item := range n.items {

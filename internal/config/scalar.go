@@ -48,7 +48,7 @@ func (d *decoder) str(n *node, v reflect.Value, path string, f field) {
 		if filled {
 			shown = strconv.Quote(n.text)
 		}
-		d.fail(n, path, fmt.Sprintf("%s must be one of %s, not %s", path, strings.Join(f.enum, ", "), shown), nearest(text, f.enum))
+		d.fail(n, path, fmt.Sprintf("%s must be one of %s, not %s", path, strings.Join(f.enum, ", "), shown), Nearest(text, f.enum))
 		return
 	}
 	v.SetString(text)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"time"
 )
 
@@ -16,6 +17,7 @@ func Schema() []byte {
 		{"$schema", "https://json-schema.org/draft/2020-12/schema"},
 		{"title", "Dragoman configuration"},
 	}, schemaOf(reflect.ValueOf(Default()).Elem(), field{})...)
+	addForeign(root, append([]string{"$schema"}, slices.Concat(serversNames, ignoredRoots)...))
 	root = append(root,
 		member{"patternProperties", object{{"^x-", true}}},
 		member{"$defs", object{
@@ -128,6 +130,9 @@ func structSchema(v reflect.Value) object {
 		}
 	}
 	schema := object{{"type", []string{"object", "null"}}, {"properties", properties}, {"additionalProperties", false}}
+	if v.Type() == reflect.TypeFor[Input]() {
+		addForeign(schema, ignoredInputs)
+	}
 	if needed != nil {
 		schema = append(schema, member{"required", needed})
 	}
@@ -140,23 +145,29 @@ func mapSchema(elem reflect.Type, f field) object {
 		return append(schema, member{"additionalProperties", object{{"$ref", "#/$defs/text"}}})
 	}
 	server := structSchema(defaultOf(elem))
-	for i := range server {
-		if properties, ok := server[i].value.(object); ok {
-			for _, key := range ForeignKeys() {
+	addForeign(server, ForeignKeys())
+	server = append(server, member{"patternProperties", object{{"^(_|x-)", true}}})
+	return append(schema, member{"additionalProperties", server})
+}
+
+// addForeign adds keys of other clients to the properties of an object.
+func addForeign(schema object, keys []string) {
+	for i := range schema {
+		if properties, ok := schema[i].value.(object); ok && schema[i].name == "properties" {
+			for _, key := range keys {
 				properties = append(properties, member{key, object{{"description", foreignDoc(key)}, {"deprecated", true}}})
 			}
-			server[i].value = properties
+			schema[i].value = properties
 		}
 	}
-	server = append(server, member{"patternProperties", object{{"^(_|x-)", true}}})
-	return append(schema,
-		member{"propertyNames", object{{"pattern", "^[A-Za-z0-9][A-Za-z0-9_.-]{0,31}$"}, {"not", object{{"pattern", "__"}}}}},
-		member{"additionalProperties", server},
-	)
 }
 
 func foreignDoc(key string) string {
 	switch {
+	case slices.Contains(serversNames, key):
+		return "A key of other clients; here it is " + serversKey + "."
+	case key == "$schema":
+		return "The address of this schema, for editors."
 	case renamedKeys[key] != "":
 		return "A key of other clients; here it is " + renamedKeys[key] + "."
 	case filterKeys[key] != "":

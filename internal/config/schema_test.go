@@ -62,6 +62,8 @@ mcpServers:
 		"variables":                         "loop: {rounds: \"${R}\", bytes: \"${B:-1MiB}\", timeout: \"${T}\"}\nlog: {level: \"${L}\"}\nmcpServers: {a: {command: x, disabled: \"${D}\"}}",
 		"other clients' keys":               "mcpServers: {a: {command: x, type: stdio, autoApprove: [a], disabledTools: [b], icon: i, _note: n, enabled: true}}",
 		"text of all kinds":                 "mcpServers: {a: {command: x, args: [1, true, a], env: {A: 1}}}",
+		"any label":                         "mcpServers: {a__b: {command: x}, a b: {command: x}, " + strings.Repeat("x", 33) + ": {command: x}}",
+		"an editor's file":                  `{"$schema": "x", "inputs": [{"id": "a", "type": "promptString", "password": true, "title": "A"}], "servers": {"s": {"type": "http", "url": "http://s.test", "headers": {"A": "${input:a}"}}}}`,
 		"sizes":                             "http: {max_body: 1 MB}\nresults: {max_message: 65536}",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -82,9 +84,8 @@ func TestSchemaRefuses(t *testing.T) {
 		"unknown key in server":   "mcpServers: {a: {comand: x}}",
 		"unknown key in filter":   "mcpServers: {a: {command: x, tools: {only: [a]}}}",
 		"model without address":   "models: [{match: a}]",
-		"label":                   "mcpServers: {a__b: {command: x}}",
-		"long label":              "mcpServers: {" + strings.Repeat("x", 33) + ": {command: x}}",
-		"label with a space":      "mcpServers: {a b: {command: x}}",
+		"input without an id":     "inputs: [{type: promptString}]",
+		"kind of input":           "inputs: [{id: a, type: guess}]",
 		"enum":                    "log: {level: loud}",
 		"time without unit":       "loop: {timeout: 30}",
 		"size":                    "loop: {bytes: 5 apples}",

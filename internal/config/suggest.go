@@ -2,25 +2,54 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // suggest returns a hint with the key that was probably meant, or with all that
 // there are.
 func suggest(name string, fields []field) string {
+	if hint := meant(name, fields); hint != "" {
+		return hint
+	}
+	return "The keys here are " + strings.Join(fieldNames(fields), ", ") + "."
+}
+
+// meant returns a hint with the key that was probably meant; nothing when none
+// looks like it.
+func meant(name string, fields []field) string {
+	names := fieldNames(fields)
+	if other := otherWords[fold(name)]; slices.Contains(names, other) {
+		return fmt.Sprintf("Did you mean %s?", other)
+	}
+	return Nearest(name, names)
+}
+
+func fieldNames(fields []field) []string {
 	names := make([]string, len(fields))
 	for i, f := range fields {
 		names[i] = f.name
 	}
-	if hint := nearest(name, names); hint != "" {
-		return hint
-	}
-	return "The keys here are " + strings.Join(names, ", ") + "."
+	return names
 }
 
-// nearest returns a hint with the name that looks most like text; nothing when
+// otherWords are words that people, and some clients, have for our keys and that
+// look different.
+var otherWords = map[string]string{
+	"cmd": "command", "exec": "command", "executable": "command", "program": "command", "run": "command",
+	"argv": "args", "arguments": "args", "params": "args", "parameters": "args",
+	"envs": "env", "environmentvariables": "env", "vars": "env", "variables": "env",
+	"dir": "cwd", "directory": "cwd", "workdir": "cwd", "workingdir": "cwd",
+	"uri": "url", "endpoint": "url", "address": "url", "href": "url",
+	"httpheaders": "headers", "requestheaders": "headers",
+	"apibase": "base_url", "endpointurl": "base_url", "key": "api_key", "token": "api_key",
+	"port": "listen", "bind": "listen", "host": "listen", "addr": "listen",
+	"mcp": "mcpServers", "upstreams": "models", "providers": "models",
+}
+
+// Nearest returns a hint with the name that looks most like text; nothing when
 // none does.
-func nearest(text string, names []string) string {
+func Nearest(text string, names []string) string {
 	best, bestDistance := "", 1+max(1, len(text)/3)
 	for _, name := range names {
 		if d := distance(fold(text), fold(name)); d < bestDistance && d < len(name) {

@@ -21,7 +21,7 @@ func parseYAML(src *source, data []byte) (root *node, failed *Error) {
 		return nil, src.errorAt(line, 1, "", fmt.Sprintf("the document is nested more than %d levels deep", maxDepth), "")
 	}
 	// It is fuzzed by its authors and by us; should it panic all the same, a
-	// file that can not be read is what the user sees.
+	// file that cannot be read is what the user sees.
 	defer func() {
 		if r := recover(); r != nil {
 			root, failed = nil, &Error{File: src.name, Message: "this is not YAML that can be read"}
@@ -66,7 +66,7 @@ func syntaxError(src *source, err error) *Error {
 }
 
 // nestedAt returns the first line that opens so many brackets, or so many list
-// items, that it can not belong to a configuration; 0 when there is none. It
+// items, that it cannot belong to a configuration; 0 when there is none. It
 // does not look for quotes, so its bound is far above maxDepth.
 func nestedAt(data []byte) (line int) {
 	const bound = 1000

@@ -125,7 +125,7 @@ func (g *Gateway) startServers(o Options) {
 		Name: "dragoman", Version: o.Version, Logger: o.Log, MaxMessage: g.file.Results.MaxMessage, Can: o.Can,
 		CallTimeout: g.file.Loop.CallTimeout,
 	}
-	if len(g.file.MCPServers) == 0 {
+	if !g.file.NamesServers() {
 		g.demo = demo.New(demo.Options{Version: o.Version})
 		so.Builtin = map[string]func(context.Context) mcp.Transport{DemoLabel: g.connectDemo}
 		g.labels[DemoLabel] = true

@@ -1,0 +1,159 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/dragoman-mcp/dragoman/internal/servers"
+)
+
+// Advice is a doubt about a server that can be read and may still not be what
+// was meant.
+type Advice struct {
+	// Key is the key that is concerned.
+	Key string
+	// Message says what looks wrong, Hint what was probably meant.
+	Message, Hint string
+}
+
+// Advise returns the doubts about a server: a command with its arguments in one
+// text, which no program is called, and a package whose name is almost that of a
+// well-known server, which is a slip of the finger or somebody's trap.
+func Advise(c servers.Config) []Advice {
+	var advice []Advice
+	if words := strings.Fields(c.Command); len(words) > 1 && !isPath(words) {
+		args := make([]string, len(words)-1)
+		for i, word := range words[1:] {
+			args[i] = fmt.Sprintf("%q", word)
+		}
+		advice = append(advice, Advice{
+			Key:     "command",
+			Message: "this is the name of one program, spaces included",
+			Hint:    fmt.Sprintf("Did you mean command: %s with args: [%s]?", words[0], strings.Join(args, ", ")),
+		})
+	}
+	for _, name := range packages(c) {
+		if known := almost(name); known != "" {
+			advice = append(advice, Advice{
+				Key:     "args",
+				Message: fmt.Sprintf("the package %s is not a server that is known here, and almost is %s", name, known),
+				Hint:    fmt.Sprintf("Did you mean %s?", known),
+			})
+		}
+	}
+	return advice
+}
+
+// isPath reports whether a command with spaces is a path that has them, such as
+// C:\Program Files\node.exe, and not a command line.
+func isPath(words []string) bool {
+	return strings.ContainsAny(words[0], `/\`) && !slices.ContainsFunc(words[1:], func(w string) bool { return strings.HasPrefix(w, "-") })
+}
+
+// runners run a package that the next argument names; the words in the value
+// stand between.
+var runners = map[string][]string{
+	"npx": nil, "bunx": nil, "uvx": nil, "pnpx": nil,
+	"pnpm": {"dlx"}, "yarn": {"dlx"}, "bun": {"x"}, "npm": {"exec"}, "pipx": {"run"}, "uv": {"tool", "run"},
+}
+
+// packageFlags are flags of runners whose value is a package.
+var packageFlags = []string{"-p", "--package", "--from"}
+
+// packages returns the names, without versions, of the packages that a server's
+// command runs.
+func packages(c servers.Config) (names []string) {
+	runner := strings.TrimSuffix(filepath.Base(c.Command), ".cmd")
+	between, ok := runners[runner]
+	if !ok {
+		return nil
+	}
+	for i := 0; i < len(c.Args); i++ {
+		arg := c.Args[i]
+		flag, value, joined := strings.Cut(arg, "=")
+		switch {
+		case slices.Contains(packageFlags, flag) && joined:
+			names = append(names, withoutVersion(value))
+		case slices.Contains(packageFlags, arg) && i+1 < len(c.Args):
+			i++
+			names = append(names, withoutVersion(c.Args[i]))
+		case strings.HasPrefix(arg, "-"):
+		case len(between) > 0 && arg == between[0]:
+			between = between[1:]
+		default:
+			return append(names, withoutVersion(arg))
+		}
+	}
+	return names
+}
+
+// withoutVersion cuts off what follows a package's name: @1.2.3, ==1.2.3, [extra].
+func withoutVersion(name string) string {
+	if i := strings.LastIndexByte(name, '@'); i > 0 {
+		name = name[:i]
+	}
+	if i := strings.IndexAny(name, "=<>[~!"); i > 0 {
+		name = name[:i]
+	}
+	return name
+}
+
+// almost returns the well-known package whose name is at most two letters away;
+// nothing for a name that is known, or like no other.
+func almost(name string) string {
+	best, bestDistance := "", 3
+	for _, known := range knownPackages {
+		switch d := distance(strings.ToLower(name), known); {
+		case d == 0:
+			return ""
+		case d < bestDistance:
+			best, bestDistance = known, d
+		}
+	}
+	return best
+}
+
+// knownPackages are packages of well-known MCP servers on npm and PyPI. The list
+// need not be complete: what is not on it raises no doubt unless it looks like
+// one that is.
+var knownPackages = []string{
+	"@antv/mcp-server-chart",
+	"@azure/mcp",
+	"@browsermcp/mcp",
+	"@bytebase/dbhub",
+	"@drawio/mcp",
+	"@eslint/mcp",
+	"@modelcontextprotocol/server-brave-search",
+	"@modelcontextprotocol/server-everything",
+	"@modelcontextprotocol/server-filesystem",
+	"@modelcontextprotocol/server-github",
+	"@modelcontextprotocol/server-gitlab",
+	"@modelcontextprotocol/server-google-maps",
+	"@modelcontextprotocol/server-memory",
+	"@modelcontextprotocol/server-postgres",
+	"@modelcontextprotocol/server-puppeteer",
+	"@modelcontextprotocol/server-redis",
+	"@modelcontextprotocol/server-sequential-thinking",
+	"@modelcontextprotocol/server-slack",
+	"@notionhq/notion-mcp-server",
+	"@playwright/mcp",
+	"@postman/postman-mcp-server",
+	"@sentry/mcp-server",
+	"@softeria/ms-365-mcp-server",
+	"@stripe/mcp",
+	"@supabase/mcp-server-supabase",
+	"@upstash/context7-mcp",
+	"airtable-mcp-server",
+	"chrome-devtools-mcp",
+	"firecrawl-mcp",
+	"mcp-mermaid",
+	"mcp-remote",
+	"mcp-server-fetch",
+	"mcp-server-git",
+	"mcp-server-kubernetes",
+	"mcp-server-sqlite",
+	"mcp-server-time",
+	"n8n-mcp",
+}

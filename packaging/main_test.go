@@ -1,0 +1,87 @@
+package packaging
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-mcp/dragoman/internal/config"
+)
+
+// missing skips a test for want of something that the machine does not have, and
+// fails it in CI, where everything has to be there.
+func missing(t *testing.T, format string, args ...any) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatalf(format, args...)
+	}
+	t.Skipf("SKIPPED, NOT TESTED: "+format, args...)
+}
+
+// need returns the path of a program.
+func need(t *testing.T, program, install string) string {
+	t.Helper()
+	path, err := exec.LookPath(program)
+	if err != nil {
+		missing(t, "%s is not there; install the package %s", program, install)
+	}
+	return path
+}
+
+// snapshot skips a test that "make snapshot" alone runs.
+func snapshot(t *testing.T) {
+	t.Helper()
+	if os.Getenv("DRAGOMAN_SNAPSHOT") == "" {
+		t.Skip("part of make snapshot")
+	}
+}
+
+// output runs a program and returns what it wrote to standard output.
+func output(t *testing.T, env []string, program string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Env = append(os.Environ(), env...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s %s: %v\n%s%s", filepath.Base(program), strings.Join(args, " "), err, stdout.String(), stderr.String())
+	}
+	return stdout.String()
+}
+
+// build builds the command as a release does, from the tree in dir.
+func build(t *testing.T, dir, to string, env ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w -buildid=", "-o", to, "./cmd/dragoman")
+	cmd.Dir = dir
+	cmd.Env = append(append(os.Environ(), "CGO_ENABLED=0"), env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+}
+
+// TestConfig reads the configuration that packages bring.
+func TestConfig(t *testing.T) {
+	text, err := os.ReadFile("config.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := func(string) (string, bool) { return "", false }
+	if _, err := config.Parse("config.yaml", text, none); err != nil {
+		t.Error(err)
+	}
+	// What it suggests works, too.
+	suggested := strings.ReplaceAll(string(text), "\n#", "\n")
+	suggested = suggested[strings.Index(suggested, "listen:"):]
+	suggested = strings.ReplaceAll(suggested, "\n Without", "\n# Without")
+	f, err := config.Parse("config.yaml", []byte(suggested), func(string) (string, bool) { return "value", true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.Models) != 1 || len(f.MCPServers) != 1 {
+		t.Errorf("it suggests %d models and %d servers", len(f.Models), len(f.MCPServers))
+	}
+}
