@@ -139,6 +139,11 @@ func readBody(resp *http.Response, limit, ratio int64) ([]byte, error) {
 			if room > limit/2 {
 				room = limit + 1
 			}
+			// Who has sent as much as that is believed the rest: a result may be
+			// kept for long, and all of this room with it.
+			if r == resp.Body && resp.ContentLength >= int64(cap(b)) {
+				room = resp.ContentLength + 1
+			}
 			b = append(make([]byte, 0, room), b...)
 		}
 		n, err := r.Read(b[len(b):cap(b)])

@@ -10,10 +10,10 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -287,7 +287,10 @@ func retried(r *http.Request) bool {
 func (a *API) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(a.BodyTimeout))
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, a.MaxBody))
+	// The buffer begins with the size that the client announces, within reason.
+	buffer := bytes.NewBuffer(make([]byte, 0, bytes.MinRead+max(0, min(r.ContentLength, 1<<20))))
+	_, err := buffer.ReadFrom(http.MaxBytesReader(w, r.Body, a.MaxBody))
+	body := buffer.Bytes()
 	if err == nil {
 		_ = control.SetReadDeadline(time.Time{})
 		return body, nil

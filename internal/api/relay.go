@@ -8,7 +8,6 @@ import (
 	"log"
 	"mime"
 	"mime/multipart"
-	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -233,10 +232,7 @@ func (a *API) post(up *upstream.Upstream, r *http.Request) func(context.Context,
 		for _, p := range parts {
 			length += len(p)
 		}
-		body := func() io.ReadCloser {
-			buffers := slices.Clone(net.Buffers(parts))
-			return io.NopCloser(&buffers)
-		}
+		body := func() io.ReadCloser { return &upstream.Parts{Buffers: slices.Clone(parts)} }
 		req, err := up.NewRequest(ctx, upstream.Request{
 			Method: http.MethodPost, Path: "/chat/completions", RawQuery: r.URL.RawQuery, Header: r.Header,
 			Body: body(), Length: int64(length), ClientCredentials: a.ClientCredentials,

@@ -8,12 +8,19 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"runtime"
 	"time"
 )
 
 // ErrOpen means that the gateway would listen beyond this machine without
 // knowing its callers.
 var ErrOpen = errors.New("listening beyond this machine needs a key: set DRAGOMAN_API_KEY, or auth.api_keys in the configuration")
+
+// heapBallast is memory that is counted and never touched, so that it takes no
+// real memory. A gateway keeps two megabytes alive and makes tens of kilobytes of
+// garbage with a request: without it Go would collect at its least heap of 4 MB,
+// every hundredth request, and spend a sixth of its time on that.
+const heapBallast = 8 << 20
 
 // errStopping is why requests end that outlast the drain timeout.
 var errStopping = errors.New("the gateway is stopping")
@@ -28,6 +35,8 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 	if err != nil {
 		return fmt.Errorf("listening: %w", err)
 	}
+	ballast := make([]byte, heapBallast)
+	defer runtime.KeepAlive(ballast)
 	requests, cut := context.WithCancelCause(context.Background())
 	defer cut(nil)
 	server := &http.Server{

@@ -14,7 +14,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -32,7 +34,11 @@ func Check(b []byte) error {
 	if at, ok := tooDeep(b); ok {
 		return fmt.Errorf("nested deeper than %d levels at byte %d", MaxDepth, at)
 	}
-	d := jsontext.NewDecoder(bytes.NewBuffer(b))
+	c := checkers.Get().(*checker)
+	defer c.put()
+	c.in = *bytes.NewBuffer(b)
+	c.d.Reset(&c.in)
+	d := &c.d
 	if err := d.SkipValue(); err != nil {
 		return readable(err)
 	}
@@ -40,6 +46,21 @@ func Check(b []byte) error {
 		return fmt.Errorf("unexpected data after the JSON value, at byte %d", len(b)-len(skipSpace(rest)))
 	}
 	return nil
+}
+
+// checkers keep what decoders need to find duplicate names.
+var checkers = sync.Pool{New: func() any { return new(checker) }}
+
+type checker struct {
+	d  jsontext.Decoder
+	in bytes.Buffer
+}
+
+// put gives c back without anything of the document.
+func (c *checker) put() {
+	c.in = bytes.Buffer{}
+	c.d.Reset(&c.in)
+	checkers.Put(c)
 }
 
 // readable drops the library's name from its syntax errors.
@@ -191,12 +212,15 @@ func (o *Object) Append(dst []byte) []byte {
 }
 
 // Bytes returns the object as a new slice.
-func (o *Object) Bytes() json.RawMessage {
+func (o *Object) Bytes() json.RawMessage { return o.Append(make([]byte, 0, o.size())) }
+
+// size is no less than the length of the object, unless a name has to be escaped.
+func (o *Object) size() int {
 	n := 2
 	for _, m := range o.Members {
-		n += len(m.Name) + len(m.Value) + 4
+		n += max(len(m.Name)+2, len(m.raw)) + len(m.Value) + 2
 	}
-	return o.Append(make([]byte, 0, n))
+	return n
 }
 
 // Parts returns the object in parts, with the parts of values in place of the
@@ -246,7 +270,11 @@ func AppendElements(dst []json.RawMessage, b []byte) ([]json.RawMessage, error) 
 
 // AppendArray appends an array of raw values to dst.
 func AppendArray(dst []byte, elements []json.RawMessage) []byte {
-	dst = append(dst, '[')
+	n := 2 + len(elements)
+	for _, e := range elements {
+		n += len(e)
+	}
+	dst = append(slices.Grow(dst, n), '[')
 	for i, e := range elements {
 		if i > 0 {
 			dst = append(dst, ',')
@@ -349,13 +377,21 @@ func Int(b []byte) (int, bool) {
 	return n, err == nil
 }
 
-var errSyntax = errors.New("malformed JSON")
+var (
+	errSyntax = errors.New("malformed JSON")
+	// errAbsent is the one that is no peer's fault: a member that is not there is
+	// read all the time.
+	errAbsent = fmt.Errorf("%w: there is nothing", errSyntax)
+)
 
 // eachPart calls part for each element of the array, or member of the object,
 // that b is. name is nil in arrays.
 func eachPart(b []byte, open, close byte, part func(name, value []byte) error) error {
 	b = skipSpace(b)
-	if len(b) == 0 || b[0] != open {
+	if len(b) == 0 {
+		return errAbsent
+	}
+	if b[0] != open {
 		return fmt.Errorf("%w: want %q", errSyntax, open)
 	}
 	b = skipSpace(b[1:])
