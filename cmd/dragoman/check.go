@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/gateway"
 	"github.com/dragoman-mcp/dragoman/internal/terminal"
 )
@@ -31,7 +32,11 @@ cannot be used.` + serverHelp,
 			if len(args) > 0 {
 				return &usageError{errors.New("check takes no arguments"), "a server's command comes after \"--\""}
 			}
-			g, file, err := s.start(cmd.Context())
+			file, err := s.load(config.Reader{Lookup: os.LookupEnv, Ask: person()})
+			if err != nil {
+				return err
+			}
+			g, err := s.start(cmd.Context(), file)
 			if err != nil {
 				return err
 			}

@@ -15,8 +15,6 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/gateway"
 )
 
-var errNoModel = errors.New("the configuration names no single model")
-
 func serveCommand() *cobra.Command {
 	var s selection
 	var listen string

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"sync/atomic"
 
@@ -111,7 +110,6 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		Sessions:          g.sessions,
 		Upstreams:         g.upstreams,
 		Memory:            remembered(file.Memory),
-		MaxMessage:        file.Results.MaxMessage,
 		MaxBody:           file.HTTP.MaxBody,
 		ClientCredentials: !g.keys.Required(),
 		Log:               o.Log,
@@ -170,11 +168,6 @@ func (g *Gateway) Servers() []dragoman.Server {
 
 // Upstreams returns the model APIs.
 func (g *Gateway) Upstreams() *upstream.Set { return g.upstreams }
-
-// Chat answers a chat request of a person at this machine.
-func (g *Gateway) Chat(w http.ResponseWriter, r *http.Request, hooks api.Hooks) {
-	g.api.Chat(w, r, caller.Local, hooks)
-}
 
 // Wait waits until each server has listed its tools or failed once, or ctx ends.
 func (g *Gateway) Wait(ctx context.Context) error { return g.servers.Settle(ctx) }
