@@ -66,6 +66,9 @@ func (m *editing) Init() tea.Cmd { return m.area.Focus() }
 
 // Update implements tea.Model.
 func (m *editing) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	if m.done {
+		return m, nil // what comes behind the end is no part of it
+	}
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.area.SetWidth(max(msg.Width, 10))
