@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/gateway"
 	"github.com/dragoman-mcp/dragoman/internal/terminal"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 func checkCommand() *cobra.Command {
@@ -112,17 +114,21 @@ func checkTools(ctx context.Context, out *terminal.Screen, g *gateway.Gateway) b
 	}
 	d := s.Dialect
 	plans, offered, rest := split(d, list.Tools.All())
+	left := model.LeftOut(list.Tools, d)
 	size := 0
 	for _, p := range plans {
-		size += len(p.Function())
+		if !slices.Contains(left, p.Name()) {
+			size += len(p.Function())
+		}
 	}
 	for _, q := range rest {
 		out.Printf("tools   %s %s/%s is quarantined: %s\n", out.Warn("!"), q.Server, terminal.OneLine(q.Tool, 60), terminal.OneLine(q.Reason, 300))
 	}
-	out.Printf("tools   %s %d offered in dialect %s, %s per request\n", out.Good("✓"), len(offered), d.Name(), fmt.Sprintf("%.1f KB", float64(size)/1000))
 	if limit := d.Wire().MaxTools; limit > 0 && len(offered) > limit {
-		out.Printf("tools   %s the upstream takes %d tools in a request; the rest is left out\n", out.Warn("!"), limit)
+		out.Printf("tools   %s a request to this API takes %d tools: %s\n", out.Warn("!"), limit, terminal.LeftOut(left))
+		offered = offered[:limit]
 	}
+	out.Printf("tools   %s %d offered in dialect %s, %s per request\n", out.Good("✓"), len(offered), d.Name(), fmt.Sprintf("%.1f KB", float64(size)/1000))
 	return true
 }
 

@@ -58,7 +58,7 @@ Ctrl-C let running requests finish.` + serverHelp,
 			context.AfterFunc(ctx, stop) // a second signal ends us at once
 			defer hangup(log)()
 			err = g.Serve(ctx, func(at net.Addr) {
-				log.Info("serving", "base_url", "http://"+at.String()+"/v1", "version", version())
+				announce(log, file, g, at)
 			})
 			if errors.Is(err, gateway.ErrOpen) {
 				return &usageError{err, "or listen on 127.0.0.1 only"}

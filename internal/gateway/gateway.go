@@ -166,6 +166,9 @@ func (g *Gateway) Servers() []dragoman.Server {
 	return list.Servers
 }
 
+// Dialect returns the dialect that a model API speaks.
+func (g *Gateway) Dialect(up *upstream.Upstream) *dialect.Dialect { return g.sessions.Dialect(up) }
+
 // Upstreams returns the model APIs.
 func (g *Gateway) Upstreams() *upstream.Set { return g.upstreams }
 
