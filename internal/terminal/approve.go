@@ -71,7 +71,10 @@ func (l *approving) Call(ctx context.Context, call dragoman.Call) (dragoman.Resu
 		answers.State = state[len(approved):]
 		call.Answers = &answers
 	case !hmac.Equal(state, asked):
-		return dragoman.Failure(dragoman.CodeDenied, "This call was not approved."), nil
+		// What an earlier leg of whatever call this continues did, nobody knows here.
+		return dragoman.Result{Problem: &dragoman.Problem{
+			Code: dragoman.CodeUnanswered, Message: "These are answers to a question that was not asked about this call.",
+		}}, nil
 	case call.Answers.Gone:
 		return dragoman.Failure(dragoman.CodeUnanswered, "Nobody answered whether this call may run. It did not run."), nil
 	case !accepts(call.Answers.Replies[approvalKey]):

@@ -101,7 +101,7 @@ var (
 // that is neither within a fence nor within a list. Whether a list goes on is known
 // only when the line behind the blank one has begun.
 func cutBlock(text string) (block, rest string, whole bool) {
-	inFence, list, blank, at := "", false, false, 0
+	inFence, begun, list, blank, at := "", false, false, false, 0
 	for line := range strings.Lines(text) {
 		bare := strings.TrimRight(line, "\r\n")
 		ended := len(bare) < len(line)
@@ -111,9 +111,7 @@ func cutBlock(text string) (block, rest string, whole bool) {
 				inFence = ""
 			}
 		case strings.TrimSpace(bare) == "":
-			if ended && at > 0 {
-				blank = true
-			}
+			blank = blank || begun && ended
 		case blank && !list:
 			return text[:at], text[at:], true
 		case blank && !listLine.MatchString(bare):
@@ -122,10 +120,10 @@ func cutBlock(text string) (block, rest string, whole bool) {
 			}
 			return text[:at], text[at:], true
 		case m != nil:
-			inFence, blank = m[1], false
+			inFence, begun, blank = m[1], true, false
 		default:
-			list = list || !blank && at == 0 && listLine.MatchString(bare) && !strings.HasPrefix(bare, " ")
-			blank = false
+			list = list || !begun && listLine.MatchString(bare) && !strings.HasPrefix(bare, " ")
+			begun, blank = true, false
 		}
 		at += len(line)
 	}
