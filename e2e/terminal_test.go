@@ -42,6 +42,7 @@ func sitDown(t *testing.T, env []string, args ...string) *terminal {
 	t.Helper()
 	term := &terminal{t: t, more: make(chan struct{}, 1), done: make(chan struct{}), home: t.TempDir()}
 	term.cmd = exec.Command(binary(t), args...)
+	term.cmd.Dir = term.home
 	term.cmd.Env = append(append(cleanEnv(t), "HOME="+term.home, "TERM=xterm-256color"), env...)
 	f, err := pty.StartWithSize(term.cmd, &pty.Winsize{Rows: 30, Cols: 100})
 	if err != nil {
@@ -308,8 +309,7 @@ func TestLineEditor(t *testing.T) {
 	s.types(ctrlC)
 	s.ends(0)
 
-	saved, err := os.ReadFile("talk.json")
-	_ = os.Remove("talk.json")
+	saved, err := os.ReadFile(filepath.Join(s.home, "talk.json"))
 	if err != nil || !bytes.Contains(saved, []byte(long[4:])) || !bytes.Contains(saved, []byte(`SAY one\nSAY `)) {
 		t.Errorf("the paste did not arrive whole: %v, %d bytes", err, len(saved))
 	}
