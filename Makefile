@@ -10,6 +10,8 @@ TOOL  := $(GO) tool -modfile=tools/go.mod
 # The race detector needs a C compiler; without one the tests run without it.
 RACE  := $(if $(shell command -v $${CC:-gcc} 2>/dev/null),-race,)
 FUZZ_TIME ?= 10m
+# An example that is a module of its own, because of what it compiles.
+TICKETS := examples/tickets
 
 .PHONY: all
 all: build check test ## everything that CI runs
@@ -34,6 +36,7 @@ check: modules ## gofmt, vet, staticcheck, and generated files up to date
 	$(GO) vet ./...
 	$(TOOL) staticcheck ./...
 	$(GO) mod tidy -diff
+	cd $(TICKETS) && $(GO) vet ./... && $(GO) mod tidy -diff
 	cd tools/release && $(GO) vet ./... && $(GO) test ./...
 	cd tools/picture && $(GO) vet ./... && $(GO) test ./...
 
@@ -43,10 +46,20 @@ test: unit e2e ## all tests; installs what they need
 .PHONY: unit
 unit: modules peers buildah ## the tests of the packages
 	$(GO) test $(RACE) $$($(GO) list ./... | grep -v /e2e)
+	cd $(TICKETS) && $(GO) test ./...
 
 .PHONY: e2e
-e2e: modules peers ## real clients and real servers against the real binary
+e2e: modules peers engines ## real clients and real servers against the real binary
 	$(GO) test -count=1 -timeout 15m ./e2e/...
+
+.PHONY: judge
+judge: modules peers engines ## public data judge us; CONTRIBUTING.md says where to get them
+	$(GO) test -count=1 -timeout 6h -v -run '^(TestMaskBench|TestBFCL|TestSchemaSuite|TestJudges|TestDecoded|TestOllamaKeepsTools)$$' ./e2e
+
+.PHONY: fidelity
+fidelity: modules engines ## docs/fidelity.md, with the servers in DRAGOMAN_CORPUS
+	$(GO) run ./bench/fidelity -engines e2e/engines > docs/fidelity.md.new
+	mv docs/fidelity.md.new docs/fidelity.md
 
 .PHONY: bench
 bench: modules ## the table of bench/README.md, measured here and now
@@ -62,7 +75,9 @@ fuzz: modules ## each fuzz target for FUZZ_TIME (10m)
 .PHONY: snapshot
 snapshot: modules buildah release-tools ## a whole release, unpublished, and its tests: archives, packages, images (long)
 	PATH="$(CURDIR)/.cache/bin:$$PATH" goreleaser check
-	PATH="$(CURDIR)/.cache/bin:$$PATH" goreleaser release --snapshot --clean --skip=sign,docker
+	@# Without any tag there is no version to count from.
+	GORELEASER_CURRENT_TAG="$$(git describe --tags --abbrev=0 2>/dev/null || echo v0.0.0)" \
+	  PATH="$(CURDIR)/.cache/bin:$$PATH" goreleaser release --snapshot --clean --skip=sign,docker
 	DRAGOMAN_SNAPSHOT=1 $(GO) test -count=1 -timeout 30m ./packaging
 
 .PHONY: notes
@@ -98,6 +113,7 @@ update: ## rewrite golden files and generated documents; look at the difference
 modules:
 	@$(GO) mod download || { echo "make: the Go modules in go.mod could not be fetched; is there a network, or a GOPROXY?" >&2; exit 1; }
 	@$(GO) mod download -modfile=tools/go.mod || { echo "make: the Go modules in tools/go.mod could not be fetched; is there a network, or a GOPROXY?" >&2; exit 1; }
+	@cd $(TICKETS) && $(GO) mod download || { echo "make: the Go modules in $(TICKETS)/go.mod could not be fetched; is there a network, or a GOPROXY?" >&2; exit 1; }
 
 .PHONY: peers
 peers: e2e/node_modules/.installed
@@ -106,6 +122,16 @@ e2e/node_modules/.installed: e2e/package.json e2e/package-lock.json
 	@command -v npm >/dev/null || $(MAKE) --no-print-directory npm
 	cd e2e && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error || { echo "make: the npm packages in e2e/package-lock.json could not be fetched; is there a network, or an npm registry?" >&2; exit 1; }
 	@touch $@
+
+# The engines that "dragoman prove" can ask. Without a C++ compiler llama.cpp is
+# missing, which is said, and the tests that need it skip.
+.PHONY: engines
+engines: e2e/engines/bin/.built
+
+e2e/engines/bin/.built: e2e/engines/package.json e2e/engines/package-lock.json e2e/engines/build.sh $(wildcard e2e/engines/llamacpp/* e2e/ollama/*)
+	@command -v npm >/dev/null || $(MAKE) --no-print-directory npm
+	cd e2e/engines && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error || { echo "make: the npm packages in e2e/engines/package-lock.json could not be fetched; is there a network, or an npm registry?" >&2; exit 1; }
+	@GO="$(GO)" sh e2e/engines/build.sh && touch $@ || echo "make: not every engine could be built; what needs it is skipped" >&2
 
 .PHONY: buildah
 buildah: # builds images for packaging's tests, which skip without it

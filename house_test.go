@@ -17,12 +17,13 @@ const module = "github.com/dragoman-mcp/dragoman"
 
 // layers are the packages from low to high. A package imports lower rows only.
 var layers = [][]string{
-	{"internal/rawjson", "internal/sse", "internal/glob", "internal/bounded", "internal/clip", "internal/park", "internal/pace", "internal/origin"},
+	{"internal/rawjson", "internal/sse", "internal/glob", "internal/bounded", "internal/clip", "internal/park", "internal/pace", "internal/origin", "internal/addresses"},
+	{"internal/right", "internal/apikey"},
 	{"", "schema", "rehearsal"},
 	{"dialect", "result", "mcp", "toolsettest"},
 	{"openai/memory"},
 	{"openai/model"},
-	{"openai", "lint", "toolkit"},
+	{"openai", "lint", "toolkit", "internal/prove"},
 	{"internal/store", "internal/safehttp", "internal/telemetry", "internal/caller", "internal/demo", "internal/fakemcp"},
 	{"internal/credential", "internal/upstream"},
 	{"internal/servers"},

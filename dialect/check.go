@@ -94,6 +94,7 @@ func (k *checker) types(n *schema.Node, at string) {
 	switch t := n.Get("type"); t.Kind() {
 	case schema.Array:
 		k.found(TypeList, at)
+		k.listKeywords(n, at)
 		for _, item := range t.Items() {
 			if !checkedTypes.MatchString(item.Text()) {
 				k.wrong(at, "unknown type")
@@ -123,6 +124,24 @@ func (k *checker) types(n *schema.Node, at string) {
 		k.wrong(at, "type is neither a string nor a list")
 	}
 	k.has(NullableKeyword, at, n.Has("nullable"))
+}
+
+// listKeywords looks for what may not stand beside a list of types.
+func (k *checker) listKeywords(n *schema.Node, at string) {
+	scalars, null := 0, false
+	for _, t := range n.Get("type").Items() {
+		switch t.Text() {
+		case "null":
+			null = true
+		case "object", "array":
+		default:
+			scalars++
+		}
+	}
+	for _, m := range n.Members() {
+		pair := m.Name == "enum" && null && scalars == 1 && len(n.Get("type").Items()) == 2
+		k.has(TypeListKeywords, at, isKeyword(m.Name) && !pair)
+	}
 }
 
 var keywords = regexp.MustCompile(`^(enum|const|not|if|properties|required|additionalProperties|patternProperties|propertyNames|` +
@@ -244,6 +263,16 @@ func (k *checker) object(n *schema.Node, at string) {
 			}
 		}
 	}
+	if nested.MatchString(at) {
+		k.has(RequiredNested, at, n.Has("required"))
+	}
+	if odd := k.rules.NamesBesideOpen; odd != "" && n.Has("additionalProperties") && !n.Get("additionalProperties").IsBool(false) {
+		for _, p := range properties.Members() {
+			if !regexp.MustCompile(odd).MatchString(p.Name) {
+				k.wrong(at, "the property name "+p.Name+" beside further members")
+			}
+		}
+	}
 	switch extra := n.Get("additionalProperties"); {
 	case extra.IsBool(false):
 		k.found(Closed, at)
@@ -294,34 +323,8 @@ func (k *checker) array(n *schema.Node, at string) {
 	}
 }
 
-func (k *checker) scalar(n *schema.Node, at string) {
-	length := n.Has("minLength") || n.Has("maxLength")
-	k.has(MinMaxLength, at, length)
-	k.has(MinMax, at, n.Has("minimum") || n.Has("maximum"))
-	k.has(ExclusiveMinMax, at, n.Has("exclusiveMinimum") || n.Has("exclusiveMaximum"))
-	k.has(MultipleOf, at, n.Has("multipleOf"))
-	if format := n.Get("format"); format != nil {
-		feature := FormatOther
-		for _, known := range k.rules.Formats {
-			if known == format.Text() {
-				feature = FormatKnown
-			}
-		}
-		k.found(feature, at)
-		k.has(PatternWithLength, at, length)
-	}
-	pattern := n.Get("pattern")
-	if pattern == nil {
-		return
-	}
-	p := pattern.Text()
-	k.found(Pattern, at)
-	k.has(PatternUnanchored, at, !strings.HasPrefix(p, "^") || !strings.HasSuffix(p, "$"))
-	k.has(PatternLookaround, at, strings.Contains(p, "(?=") || strings.Contains(p, "(?!") || strings.Contains(p, "(?<"))
-	k.has(PatternEscapes, at, strings.Contains(p, `\d`) || strings.Contains(p, `\w`) || strings.Contains(p, `\s`) ||
-		strings.Contains(p, `\D`) || strings.Contains(p, `\W`) || strings.Contains(p, `\S`))
-	k.has(PatternWithLength, at, length)
-}
+// nested matches the places that are properties, or alternatives of one.
+var nested = regexp.MustCompile(`^(/properties/[^/]*|/anyOf/[0-9]+)+$`)
 
 // circles looks for recursion by following references and containment.
 func (k *checker) circles() {

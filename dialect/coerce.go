@@ -60,9 +60,9 @@ func coerce(value *schema.Node, judge func(*schema.Node) []schema.Violation) (*s
 		}
 	}
 	if len(repairs) == 0 {
-		return value, nil, first
+		return value, nil, advise(value, first)
 	}
-	return value, repairs, before
+	return value, repairs, advise(value, before)
 }
 
 // An attempt is one change that may make a value fit.
@@ -207,20 +207,56 @@ func candidatesFor(at place, violations []schema.Violation) []attempt {
 			out = append(out, fromText(s, types)...)
 		}
 	case schema.Number:
-		if contains(types, "string") {
+		switch flag := v.Text() == "0" || v.Text() == "1"; {
+		case contains(types, "boolean") && flag: // a switch, or a text?
+		case contains(types, "string"):
 			add("stringFromNumber", schema.NewString(v.Text()))
-		} else if contains(texts, v.Text()) {
+		case contains(texts, v.Text()):
 			add("stringFromNumber", schema.NewString(v.Text()))
 		}
 	case schema.Bool:
-		if contains(types, "string") || contains(texts, v.Text()) {
+		number := contains(types, "number") || contains(types, "integer") // a text, or 1?
+		if !number && contains(types, "string") || contains(texts, v.Text()) {
 			add("stringFromBoolean", schema.NewString(v.Text()))
 		}
 	}
-	if contains(types, "array") && v.Kind() != schema.Array {
+	if contains(types, "array") && v.Kind() != schema.Array && !severalInOne(v) {
 		add("wrapInArray", schema.NewArray(v))
 	}
 	return out
+}
+
+// severalInOne reports whether a text can stand for a list in more ways than as
+// its one item: nothing, several items, or a list that is written as text, and
+// perhaps cut off.
+func severalInOne(v *schema.Node) bool {
+	if v.Kind() != schema.String {
+		return false
+	}
+	text := strings.TrimSpace(v.Text())
+	switch strings.ToLower(text) {
+	case "", "null", "none", "nil", "undefined":
+		return true
+	}
+	return strings.ContainsAny(text, ",;\n|") || strings.ContainsRune("[{(\"'`", rune(text[0]))
+}
+
+// advise adds to what was expected how to send it, where a repair would have had
+// to guess.
+func advise(root *schema.Node, violations []schema.Violation) []schema.Violation {
+	for i, v := range violations {
+		at, ok := placeOf(root, v.Path)
+		if !ok || v.Missing {
+			continue
+		}
+		switch kind := at.was.Kind(); {
+		case kind == schema.String && (contains(v.Types, "array") || contains(v.Types, "object")):
+			violations[i].Expected += ", sent as JSON and not as text"
+		case kind == schema.Number && contains(v.Types, "boolean"):
+			violations[i].Expected += ", such as true"
+		}
+	}
+	return violations
 }
 
 // foldMatch returns the one text that differs from s in case alone.
@@ -250,8 +286,14 @@ func fromText(s string, types []string) []attempt {
 			return []attempt{{rule: "nullFromString", to: schema.NewNull()}}
 		}
 		if len(s) > 1 && (s[0] == '{' || s[0] == '[') {
-			if value, _, err = readTolerantly(s); err != nil {
+			var rules []string
+			if value, rules, err = readTolerantly(s); err != nil {
 				return nil
+			}
+			for _, rule := range rules {
+				if likelyRules[rule] {
+					return nil
+				}
 			}
 		} else {
 			return nil

@@ -1,8 +1,7 @@
 package dialect
 
 import (
-	"regexp"
-	"regexp/syntax"
+	"strconv"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/schema"
@@ -16,13 +15,60 @@ func (c *conversion) rewriteConstraints() {
 			c.includeBound(n, "exclusiveMinimum", "minimum", 1)
 			c.includeBound(n, "exclusiveMaximum", "maximum", -1)
 		}
+		if c.rules.LengthsAsPatterns && c.rules.bad(MinMaxLength) && !c.rules.bad(Pattern) {
+			c.writeLengths(n)
+		}
 		if pattern := n.Get("pattern"); pattern != nil && !c.rules.bad(Pattern) {
 			if spelled, ok := c.spellPattern(pattern.Text()); ok && spelled != pattern.Text() {
+				c.mark(n).pattern = pattern.Text()
 				n.Set("pattern", schema.NewString(spelled))
 				c.say("rewriteConstraints", n, "the pattern is spelled in the way that the engine understands")
 			}
 		}
 	})
+}
+
+// maxCounted is the largest number of repetitions in a pattern that Go's own
+// engine, and whoever judges with it, takes.
+const maxCounted = 1000
+
+// writeLengths writes the lengths of a string as a pattern. What is too long
+// for that stays, for the description.
+func (c *conversion) writeLengths(n *schema.Node) {
+	if n.Has("pattern") || n.Has("format") || n.Has("enum") || n.Has("const") || !contains(typesOf(n), "string") {
+		return
+	}
+	count := func(keyword string) int {
+		literal, ok := n.Get(keyword).Integer()
+		i, err := strconv.Atoi(literal)
+		if !ok || err != nil || i < 0 || i > maxCounted {
+			return -1
+		}
+		return i
+	}
+	least, most := count("minLength"), count("maxLength")
+	times := ""
+	switch {
+	case most >= 0 && max(least, 0) <= most:
+		times = "{" + itoa(max(least, 0)) + "," + itoa(most) + "}"
+	case least == 1:
+		times = "+"
+	case least > 1:
+		times = "{" + itoa(least) + ",}"
+	default:
+		return
+	}
+	for _, k := range []struct {
+		keyword, words string
+		written        bool
+	}{{"minLength", "minimum length ", least >= 0}, {"maxLength", "maximum length ", most >= 0}} {
+		if v := n.Get(k.keyword); v != nil && k.written {
+			n.Delete(k.keyword)
+			c.spill(n, k.words+v.Text())
+		}
+	}
+	n.Set("pattern", schema.NewString(`^[\s\S]`+times+"$"))
+	c.say("writeLengths", n, "a length is not taken; a pattern says the same")
 }
 
 // includeBound writes an exclusive bound of an integer as an inclusive one.
@@ -40,98 +86,6 @@ func (c *conversion) includeBound(n *schema.Node, exclusive, inclusive string, s
 	n.Delete(exclusive)
 	n.Set(inclusive, value)
 	c.say("rewriteConstraints", n, exclusive+" of an integer is "+inclusive+" of its neighbour")
-}
-
-// lookaround finds what RE2, and every grammar engine, can not do.
-var lookaround = regexp.MustCompile(`\(\?(=|!|<=|<!)|\\[1-9]|\\k<`)
-
-// anchored reports whether a pattern has to match the whole string.
-func anchored(p string) bool {
-	return strings.HasPrefix(p, "^") && strings.HasSuffix(p, "$") && !strings.HasSuffix(p, `\$`) &&
-		!strings.Contains(topLevel(p), "|")
-}
-
-// topLevel is a pattern without what stands in groups, classes and escapes.
-func topLevel(p string) string {
-	var b strings.Builder
-	depth, class := 0, false
-	for i := 0; i < len(p); i++ {
-		switch ch := p[i]; {
-		case ch == '\\':
-			i++
-		case class:
-			class = ch != ']'
-		case ch == '[':
-			class = true
-		case ch == '(':
-			depth++
-		case ch == ')':
-			depth--
-		case depth == 0:
-			b.WriteByte(ch)
-		}
-	}
-	return b.String()
-}
-
-var escapes = regexp.MustCompile(`\\[dDwWsS]`)
-
-// spellPattern writes a pattern with anchors, and without shorthand classes,
-// where the dialect wants that.
-func (c *conversion) spellPattern(p string) (string, bool) {
-	if lookaround.MatchString(p) {
-		return p, false
-	}
-	if c.rules.bad(PatternUnanchored) && !anchored(p) {
-		p = "^(?:.*)(?:" + p + ")(?:.*)$"
-		if strings.Contains(p, "(?:^") || strings.Contains(p, "$)") {
-			return p, false // anchors inside can not be said so
-		}
-		p = strings.ReplaceAll(p, "(?:", "(")
-	}
-	if c.rules.bad(PatternEscapes) && escapes.MatchString(p) {
-		p = expandEscapes(p)
-		if p == "" {
-			return "", false
-		}
-	}
-	if _, err := syntax.Parse(p, syntax.Perl); err != nil {
-		return p, false
-	}
-	return p, true
-}
-
-// expandEscapes replaces shorthand classes; "" where one that is negated stands
-// in a class.
-func expandEscapes(p string) string {
-	inside := map[byte]string{'d': "0-9", 'w': "A-Za-z0-9_", 's': ` \t\n\r`}
-	var b strings.Builder
-	class := false
-	for i := 0; i < len(p); i++ {
-		ch := p[i]
-		if ch != '\\' || i+1 == len(p) {
-			class = ch == '[' || class && ch != ']'
-			b.WriteByte(ch)
-			continue
-		}
-		i++
-		lower := p[i] | 0x20
-		set, shorthand := inside[lower]
-		switch {
-		case !shorthand || p[i] != lower && p[i]|0x20 != lower:
-			b.WriteByte('\\')
-			b.WriteByte(p[i])
-		case class && p[i] != lower:
-			return ""
-		case class:
-			b.WriteString(set)
-		case p[i] != lower:
-			b.WriteString("[^" + set + "]")
-		default:
-			b.WriteString("[" + set + "]")
-		}
-	}
-	return b.String()
 }
 
 func addInteger(literal string, step int64) string {
@@ -173,7 +127,6 @@ var constraints = []constraint{
 // spillConstraints moves constraints that the dialect does not take to the
 // description. The validation of arguments still knows them.
 func (c *conversion) spillConstraints() {
-	c.spillConditions(c.root)
 	c.each(func(n *schema.Node) {
 		for _, k := range constraints {
 			if v := n.Get(k.keyword); v != nil && c.rules.bad(k.feature) {
@@ -188,20 +141,65 @@ func (c *conversion) spillConstraints() {
 		if v := n.Get("maxItems"); v != nil && c.rules.MinItems > 0 {
 			c.spillOne(n, constraint{"maxItems", MinMaxItems, "maximum items "}, v)
 		}
+		c.spillLarge(n)
 		c.spillPattern(n)
 		c.spillFormat(n)
 	})
 }
 
+// repeated are the keywords that a grammar engine writes out as repetitions.
+var repeated = []string{"minLength", "maxLength", "minItems", "maxItems"}
+
+// bounds are the keywords that limit numbers.
+var bounds = []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
+
+// spillLarge moves numbers that are beyond what the engine can do to the
+// description: one of them would fail the whole request.
+func (c *conversion) spillLarge(n *schema.Node) {
+	move := func(keyword string, limit *schema.Node) {
+		v := n.Get(keyword)
+		if v == nil {
+			return
+		}
+		over, ok := schema.Compare(v, limit)
+		under, _ := schema.Compare(v, schema.NewNumber("-"+limit.Text()))
+		if ok && over <= 0 && under >= 0 {
+			return
+		}
+		for _, k := range constraints {
+			if k.keyword == keyword {
+				c.spillOne(n, k, v)
+			}
+		}
+	}
+	if c.rules.MaxRepeat > 0 {
+		for _, keyword := range repeated {
+			move(keyword, schema.NewNumber(itoa(c.rules.MaxRepeat)))
+		}
+	}
+	if c.rules.Int64Bounds {
+		for _, keyword := range bounds {
+			move(keyword, schema.NewNumber(maxBound))
+		}
+	}
+}
+
+// maxBound is the largest bound for an engine that computes with 64 bits: it
+// negates bounds and adds one to them.
+const maxBound = "9223372036854775000"
+
 // spillConditions moves what judges by way of further schemas to the
 // description, outer ones first, so that their text is whole.
-func (c *conversion) spillConditions(n *schema.Node) {
+func (c *conversion) spillConditions() { c.spillConditionsIn(c.root) }
+
+func (c *conversion) spillConditionsIn(n *schema.Node) {
+	nothingElse := c.rules.bad(UntypedSchema) && untyped(n)
 	for _, k := range constraints {
-		if v := n.Get(k.keyword); v != nil && schemaConstraint[k.keyword] && c.rules.bad(k.feature) {
+		if v := n.Get(k.keyword); v != nil && schemaConstraint[k.keyword] && (c.rules.bad(k.feature) || nothingElse) {
 			c.spillOne(n, k, v)
 		}
 	}
-	if n.Has("if") && c.rules.bad(IfThenElse) {
+	if n.Has("if") && (c.rules.bad(IfThenElse) || nothingElse) {
 		var parts []string
 		for _, keyword := range []string{"if", "then", "else"} {
 			if v := n.Get(keyword); v != nil {
@@ -211,14 +209,29 @@ func (c *conversion) spillConditions(n *schema.Node) {
 		c.spill(n, strings.Join(parts, " "))
 		c.widen("spillConstraints", n, "if, then and else are not taken; the description says them")
 	}
-	if c.rules.bad(IfThenElse) {
+	if c.rules.bad(IfThenElse) || nothingElse {
 		for _, keyword := range []string{"if", "then", "else"} {
 			n.Delete(keyword)
 		}
 	}
 	for sub := range n.Subschemas() {
-		c.spillConditions(sub.Node)
+		c.spillConditionsIn(sub.Node)
 	}
+}
+
+// untyped reports whether n judges by conditions alone, which name no type.
+func untyped(n *schema.Node) bool {
+	conditions := false
+	for _, m := range n.Members() {
+		switch {
+		case m.Name == "not" || m.Name == "if":
+			conditions = true
+		case m.Name == "then" || m.Name == "else":
+		case judges(m.Name):
+			return false
+		}
+	}
+	return conditions
 }
 
 // schemaConstraint are the constraints whose value is a schema, or holds some.
@@ -238,44 +251,6 @@ func (c *conversion) spillOne(n *schema.Node, k constraint, v *schema.Node) {
 		c.spill(n, k.words+snippet(v, 200))
 	}
 	c.widen("spillConstraints", n, k.keyword+" is not taken; the description says it")
-}
-
-func (c *conversion) spillPattern(n *schema.Node) {
-	pattern := n.Get("pattern")
-	if pattern == nil {
-		return
-	}
-	p := pattern.Text()
-	why := ""
-	switch {
-	case c.rules.bad(Pattern):
-		why = "pattern is not taken; the description says it"
-	case c.rules.bad(PatternLookaround) && lookaround.MatchString(p):
-		why = "the pattern looks around or back, which is not taken; the description says it"
-	case c.rules.bad(PatternUnanchored) && !anchored(p),
-		c.rules.bad(PatternEscapes) && escapes.MatchString(p),
-		c.rules.bad(PatternLookaround) && !parses(p):
-		why = "the engine does not understand the pattern; the description says it"
-	case c.rules.bad(PatternWithLength) && (n.Has("minLength") || n.Has("maxLength")):
-		why = "pattern is not taken beside a length; the description says it"
-	default:
-		return
-	}
-	n.Delete("pattern")
-	c.spill(n, "pattern "+cut(p, 200))
-	c.widen("spillConstraints", n, why)
-}
-
-// maxPattern is the length of a pattern that is parsed only to know whether an
-// engine could.
-const maxPattern = 2000
-
-func parses(p string) bool {
-	if len(p) > maxPattern {
-		return false
-	}
-	_, err := syntax.Parse(p, syntax.Perl)
-	return err == nil
 }
 
 func (c *conversion) spillFormat(n *schema.Node) {

@@ -36,15 +36,19 @@ type mark struct {
 	ops    []mapping // how values were changed, in the order of the passes
 	said   []string  // constraints that left, for the description
 	def    *schema.Node
+	closed bool // objects are closed by silence here
+	// pattern is the server's pattern, where another spelling is sent.
+	pattern string
 }
 
 // maxExpanded is the number of schemas that a conversion makes before it gives
 // up. maxSent is the number of schemas, and maxSentBytes the length, that a
-// converted tool may have: what a provider may compile, if hardly a model read.
+// converted tool may have: as much as is admitted, so that what is sent can be
+// checked like what came.
 const (
 	maxExpanded  = 10_000
-	maxSent      = 4000
-	maxSentBytes = 512 << 10
+	maxSent      = schema.MaxSubschemas
+	maxSentBytes = schema.MaxBytes
 )
 
 // begin makes a working copy of the admitted schema.

@@ -11,7 +11,7 @@ import (
 
 // A Document is a list of tools after conversion. Its JSON form is what
 // `dragoman convert` prints: tools, report and quarantined, of which the first
-// and the last together are as many as the tools that came in.
+// and the last, with what was left out, are as many as the tools that came in.
 type Document struct {
 	// Tools are the function tools, in the order in which they came.
 	Tools []json.RawMessage `json:"tools"`
@@ -19,6 +19,9 @@ type Document struct {
 	Report []Reported `json:"report"`
 	// Quarantined are the tools that can not be used, and why.
 	Quarantined []Quarantined `json:"quarantined"`
+	// LeftOut are the tools for which a request has no room, and why; see
+	// [Document.Fit].
+	LeftOut []Quarantined `json:"left_out,omitempty"`
 
 	// Plans are the plans behind Tools, in the same order.
 	Plans []*Plan `json:"-"`

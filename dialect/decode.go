@@ -18,6 +18,14 @@ type Repair struct {
 	Path string `json:"path"`
 }
 
+// Grade returns how sure the repair is.
+func (r Repair) Grade() Grade {
+	if likelyRules[r.Rule] {
+		return Likely
+	}
+	return Certain
+}
+
 // MaxArguments is the length of the arguments, in bytes, that Decode reads.
 const MaxArguments = 4 << 20
 
@@ -28,8 +36,15 @@ const MaxArguments = 4 << 20
 // [dragoman.CodeInvalidArguments].
 //
 // Arguments that end too early are never completed, whatever finish says: the
-// call would run with a part of what the model meant.
+// call would run with a part of what the model meant. And nothing is repaired
+// that could be read in two ways; see [Plan.DecodeAs].
 func (p *Plan) Decode(raw, finish string) (json.RawMessage, []Repair, *dragoman.Problem) {
+	return p.DecodeAs(raw, finish, Certain)
+}
+
+// DecodeAs is [Plan.Decode] with repairs of some [Grade]. [GradeOf] tells which
+// one a tool may have.
+func (p *Plan) DecodeAs(raw, finish string, grade Grade) (json.RawMessage, []Repair, *dragoman.Problem) {
 	if len(raw) > MaxArguments {
 		return nil, nil, &dragoman.Problem{
 			Code:    dragoman.CodeInvalidArguments,
@@ -40,12 +55,64 @@ func (p *Plan) Decode(raw, finish string) (json.RawMessage, []Repair, *dragoman.
 	if problem != nil {
 		return nil, nil, problem
 	}
+	for _, r := range repairs {
+		if r.Grade() > grade {
+			return nil, nil, &dragoman.Problem{
+				Code:    dragoman.CodeInvalidArguments,
+				Message: "The arguments are not valid JSON: a character in them is broken. Send them again, as valid UTF-8.",
+			}
+		}
+	}
+	value, more, violations := p.renamed(value, grade)
+	if len(violations) > 0 {
+		return nil, nil, invalidArguments(violations)
+	}
+	repairs = append(repairs, more...)
 	x, more, problem := p.restore(value)
 	if problem != nil {
 		return nil, nil, problem
 	}
-	x, plain := p.plainIntegers(x)
-	return x.Bytes(), append(append(repairs, more...), plain...), nil
+	repairs = append(repairs, more...)
+	x, more, problem = p.settleInside(x, more, grade)
+	if problem != nil {
+		return nil, nil, problem
+	}
+	repairs = append(repairs, more...)
+	x, more = p.plainIntegers(x)
+	return x.Bytes(), append(repairs, more...), nil
+}
+
+// settleInside puts the names right in what was read out of texts.
+func (p *Plan) settleInside(x *schema.Node, done []Repair, grade Grade) (*schema.Node, []Repair, *dragoman.Problem) {
+	read := false
+	for _, r := range done {
+		read = read || r.Rule == "objectFromString" || r.Rule == "arrayFromString"
+	}
+	if !read {
+		return x, nil, nil
+	}
+	repairs, violations := p.renamedInside(x, grade)
+	if len(violations) > 0 {
+		return nil, nil, invalidArguments(violations)
+	}
+	if len(repairs) == 0 {
+		return x, nil, nil
+	}
+	x, more, violations := coerce(x, p.judge.ValidateNode)
+	if len(violations) > 0 {
+		return nil, nil, invalidArguments(violations)
+	}
+	return x, append(repairs, more...), nil
+}
+
+// GradeOf returns how sure the repair of a tool's arguments has to be. Only
+// where the operator says that it changes nothing may a guess be taken; what a
+// server says of itself is not trusted.
+func GradeOf(tool *dragoman.Tool) Grade {
+	if tool.Effect() == dragoman.ReadOnly {
+		return Likely
+	}
+	return Certain
 }
 
 // readArguments reads the text of arguments as an object.
@@ -90,7 +157,7 @@ func readValue(text string) (*schema.Node, []Repair, *dragoman.Problem) {
 	case tolerantErr == errCut:
 		return nil, nil, truncated()
 	case tolerantErr != nil:
-		if tolerantErr == errGlued {
+		if tolerantErr == errGlued || tolerantErr == errBackslash {
 			err = tolerantErr
 		}
 		return nil, nil, &dragoman.Problem{
@@ -137,7 +204,7 @@ func (p *Plan) restore(value *schema.Node) (*schema.Node, []Repair, *dragoman.Pr
 		if len(p.judge.ValidateNode(value)) == 0 {
 			return value, []Repair{{Rule: "originalForm"}}, nil
 		}
-		return nil, nil, invalidArguments(violations)
+		return nil, nil, invalidArguments(p.record.written(value, violations))
 	}
 	if len(p.judge.ValidateNode(value)) == 0 {
 		return value, []Repair{{Rule: "originalForm"}}, nil
@@ -174,22 +241,4 @@ func truncated() *dragoman.Problem {
 		Code:    dragoman.CodeTruncated,
 		Message: "The arguments end before they are complete, so the call was not made. Make it again, with shorter arguments if they were long.",
 	}
-}
-
-// maxFields is the number of wrong arguments that a model is told about.
-const maxFields = 8
-
-func invalidArguments(violations []schema.Violation) *dragoman.Problem {
-	p := &dragoman.Problem{Code: dragoman.CodeInvalidArguments}
-	var words []string
-	for i, v := range violations {
-		if i == maxFields {
-			words = append(words, fmt.Sprintf("and %d more", len(violations)-i))
-			break
-		}
-		p.Fields = append(p.Fields, dragoman.Field{Path: v.Path, Expected: v.Expected, Missing: v.Missing})
-		words = append(words, v.String())
-	}
-	p.Message = "The arguments do not fit the tool's input schema: " + strings.Join(words, "; ") + "."
-	return p
 }

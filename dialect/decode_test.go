@@ -49,7 +49,7 @@ func TestDecodeRepairs(t *testing.T) {
 		{`{"n":1} {"n":1.0}`, `{"n":1}`, "repeatedObject"},
 		{`{"n":1,"n":2}`, `{"n":2}`, "duplicateKeys"},
 		{`{"l":[1,2]\n}`, `{"l":[1,2]}`, "literalEscapes"},
-		{`{"s":"\ud83d\ude00 \ud83d",}`, `{"s":"😀 ` + "\ufffd" + `"}`, "loneSurrogate trailingComma"},
+		{`{"s":"\ud83d\ude00",}`, `{"s":"😀"}`, "trailingComma"},
 		{`{"n":"5"}`, `{"n":5}`, "numberFromString"},
 		{`{"n":"5.0"}`, `{"n":5}`, "numberFromString plainInteger"},
 		{`{"n":5.0,"f":5.0,"l":[1e2]}`, `{"n":5,"f":5.0,"l":[100]}`, "plainInteger plainInteger"},
@@ -243,5 +243,42 @@ func TestDecodeIsBounded(t *testing.T) {
 	list := planFor(t, "openai", `{"type":"object","properties":{"l":{"type":"array","items":{"type":"integer"}}}}`)
 	if _, _, problem := list.Decode(`{"l":[`+many.String()[1:]+`]}`, ""); problem != nil {
 		t.Errorf("a long list of numbers as text: %.200s", problem.Message)
+	}
+}
+
+// TestKnownShapeBesideAnyObject answers in the form that was asked for, where
+// the schema takes any object as well.
+func TestKnownShapeBesideAnyObject(t *testing.T) {
+	const deep = `{"type":"object","required":["a"],"properties":{"a":{"type":"object","required":["b"],"properties":{"b":{"type":"object","required":["c"],"properties":{
+		"c":{"type":"object","required":["d"],"properties":{"d":{"type":"object","properties":{"e":{"type":"string"}},"required":["e"]}}}}}}}}}`
+	for _, known := range []string{
+		`{"type":"object","properties":{"start date":{"type":"string"},"n":{"type":"integer"}},"required":["start date"]}`,
+		`{"type":"object","properties":{"kind":{"const":"page"},"env":{"type":"object","additionalProperties":{"type":"string"}}},"required":["kind"]}`,
+		`{"type":"object","properties":{"level":{"enum":[1,2]},"note":{"type":"string"}},"required":["level"]}`,
+		deep,
+	} {
+		for _, union := range []string{
+			`"anyOf":[` + known + `,{"type":"object"}]`,
+			`"anyOf":[{"type":"object","additionalProperties":true},` + known + `]`,
+			`"anyOf":[` + known + `,{"type":"object","additionalProperties":{}},{"type":"null"}]`,
+		} {
+			for _, name := range Names() {
+				plan := planFor(t, name, `{"type":"object","properties":{"p":{`+union+`}},"required":["p"]}`)
+				for _, x := range []string{
+					`{"p":{"start date":"today"}}`, `{"p":{"kind":"page","env":{"A":"b"}}}`, `{"p":{"level":2,"note":"x"}}`,
+					`{"p":{"a":{"b":{"c":{"d":{"e":"x"}}}}}}`, `{"p":{"other":{"k":1}}}`,
+				} {
+					y, err := plan.Encode([]byte(x))
+					if err != nil {
+						t.Errorf("%s: %s: %v", name, x, err)
+						continue
+					}
+					back, repairs, problem := plan.Decode(string(y), "")
+					if problem != nil || !sameJSON(t, string(back), x) {
+						t.Errorf("%s: %s, sent as %s, came back as %s %v %v\n%s", name, x, y, back, repairs, problem, plan.Parameters())
+					}
+				}
+			}
+		}
 	}
 }

@@ -6,27 +6,36 @@ import (
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
-// depthOf is the number of objects and arrays inside one another, through
-// definitions once.
-func depthOf(root, n *schema.Node, open map[*schema.Node]bool) int {
-	if open[n] {
-		return 0
+// A depths measures how deep objects and arrays are inside one another, each
+// schema once: a definition that much refers to is not measured again, and a
+// circle ends where it closes. It holds for a tree that does not change.
+type depths struct {
+	root  *schema.Node
+	known map[*schema.Node]int
+}
+
+func (c *conversion) depths() *depths { return &depths{c.root, map[*schema.Node]int{}} }
+
+// of is the number of objects and arrays inside one another in n.
+func (d *depths) of(n *schema.Node) int {
+	if depth, ok := d.known[n]; ok {
+		return depth
 	}
-	open[n] = true
-	defer delete(open, n)
+	d.known[n] = 0
 	depth := 0
-	if target := resolveRef(root, n); target != nil {
-		depth = depthOf(root, target, open)
+	if target := resolveRef(d.root, n); target != nil {
+		depth = d.of(target)
 	}
 	for sub := range n.Subschemas() {
 		switch {
 		case sub.Keyword == "$defs":
 		case sub.InPlace():
-			depth = max(depth, depthOf(root, sub.Node, open))
+			depth = max(depth, d.of(sub.Node))
 		default:
-			depth = max(depth, 1+depthOf(root, sub.Node, open))
+			depth = max(depth, 1+d.of(sub.Node))
 		}
 	}
+	d.known[n] = depth
 	return depth
 }
 
@@ -41,20 +50,21 @@ func (c *conversion) limitDepth() {
 		return
 	}
 	for range maxFlattened {
-		if depthOf(c.root, c.root, map[*schema.Node]bool{}) <= limit {
+		measured := c.depths()
+		if measured.of(c.root) <= limit {
 			return
 		}
-		if !c.flattenDeepest(c.root, 0, limit) {
+		if !c.flattenDeepest(measured, c.root, 0, limit) {
 			break
 		}
 	}
-	c.cutDepth(c.root, 0, limit)
+	c.cutDepth(c.depths(), c.root, 0, limit)
 }
 
 // flattenDeepest flattens one object that lies on a path that is too long, as
 // deep down as possible.
-func (c *conversion) flattenDeepest(n *schema.Node, depth, limit int) bool {
-	if depth+depthOf(c.root, n, map[*schema.Node]bool{}) <= limit {
+func (c *conversion) flattenDeepest(measured *depths, n *schema.Node, depth, limit int) bool {
+	if depth+measured.of(n) <= limit {
 		return false
 	}
 	for sub := range n.Subschemas() {
@@ -62,7 +72,7 @@ func (c *conversion) flattenDeepest(n *schema.Node, depth, limit int) bool {
 		if sub.InPlace() {
 			inner = depth
 		}
-		if sub.Keyword != "$defs" && c.flattenDeepest(sub.Node, inner, limit) {
+		if sub.Keyword != "$defs" && c.flattenDeepest(measured, sub.Node, inner, limit) {
 			return true
 		}
 	}
@@ -143,8 +153,8 @@ func (c *conversion) flattenProperty(n *schema.Node, p schema.Member) bool {
 
 // cutDepth ends what is still too deep: there anything goes, and the words say
 // what is meant.
-func (c *conversion) cutDepth(n *schema.Node, depth, limit int) {
-	inside := depthOf(c.root, n, map[*schema.Node]bool{})
+func (c *conversion) cutDepth(measured *depths, n *schema.Node, depth, limit int) {
+	inside := measured.of(n)
 	if depth+inside <= limit {
 		return
 	}
@@ -182,7 +192,7 @@ func (c *conversion) cutDepth(n *schema.Node, depth, limit int) {
 		}
 		c.mark(n).ops = nil
 		n.Become(kept)
-		c.spill(n, "schema: "+snippet(text, 600))
+		c.spill(n, "schema: "+snippet(text, maxSchemaText))
 		c.widen("cutDepth", n, "nested deeper than the dialect takes")
 		return
 	}
@@ -191,6 +201,6 @@ func (c *conversion) cutDepth(n *schema.Node, depth, limit int) {
 		if sub.InPlace() {
 			inner = depth
 		}
-		c.cutDepth(sub.Node, inner, limit)
+		c.cutDepth(measured, sub.Node, inner, limit)
 	}
 }

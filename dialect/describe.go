@@ -13,8 +13,11 @@ import (
 const (
 	// maxListed is the number of enum values that a description lists.
 	maxListed = 20
-	// maxSaid is the length of what is added to a description.
-	maxSaid = 1200
+	// maxSaid is the length of what is added to a description: room for a schema
+	// that is cut off with all that it says.
+	maxSaid = maxSchemaText + 400
+	// maxEnumWords is the length of the values that a description lists.
+	maxEnumWords = 1200
 	// maxDefault is the length of a default that is worth telling.
 	maxDefault = 200
 )
@@ -90,7 +93,7 @@ func (c *conversion) describe() {
 		m := c.mark(n)
 		text := n.Get("description").Text()
 		added := text
-		if values := c.enumWords(n, text); values != "" {
+		if values := c.enumWords(n, text); values != "" && !c.rules.Enforced {
 			added = sentence(added, "Must be one of: "+values)
 			c.say("describeEnums", n, "models keep to values better that the description names")
 		}
@@ -145,7 +148,7 @@ func (c *conversion) enumWords(n *schema.Node, text string) string {
 		length += len(names[len(names)-1])
 		said = said && text != "" && containsWord(text, v.Text())
 	}
-	if said || length > maxSaid || len(values) == 1 && values[0].Kind() == schema.Null {
+	if said || length > maxEnumWords || len(values) == 1 && values[0].Kind() == schema.Null {
 		return ""
 	}
 	return strings.Join(names, ", ")

@@ -29,6 +29,10 @@ type Options struct {
 	// ForceStrict makes tools strict also where optional and nullable
 	// properties lose a difference by it: null then means absent.
 	ForceStrict bool
+	// KeepMaps keeps objects with arbitrary names or values as they are, where
+	// the dialect would have them as pairs or as JSON text: a tool that has one
+	// is then not strict.
+	KeepMaps bool
 	// Depth limits the nesting of objects and arrays, by flattening where that
 	// is possible; 0 means what the dialect takes.
 	Depth int
@@ -58,11 +62,13 @@ const maxVariants = 16
 
 // adjusted are rules with the options in them.
 func (d *Dialect) adjusted(rules *Rules) *Rules {
-	if d.options.Depth <= 0 || rules.Depth > 0 && rules.Depth <= d.options.Depth {
-		return rules
-	}
 	adjusted := *rules
-	adjusted.Depth = d.options.Depth
+	if d.options.Depth > 0 && (rules.Depth == 0 || rules.Depth > d.options.Depth) {
+		adjusted.Depth = d.options.Depth
+	}
+	if d.options.KeepMaps {
+		adjusted.MapsAsPairs = false
+	}
 	return &adjusted
 }
 

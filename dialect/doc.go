@@ -44,6 +44,8 @@
 // loneSurrogate, invalidUTF8, literalEscapes, duplicateKeys (the last counts),
 // extraClosers, emptyObjectBefore, emptyObjectBehind, repeatedObject.
 //
+// Rules of names: envelope, nearName, misspelledName.
+//
 // Rules of fitting: dropNull, enumCase, numberFromString, booleanFromString,
 // nullFromString, objectFromString, arrayFromString, stringFromNumber,
 // stringFromBoolean, wrapInArray, plainInteger, originalForm.

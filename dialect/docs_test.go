@@ -49,7 +49,7 @@ The arguments that the model writes are brought back into the server's form and 
 func docs() string {
 	var b strings.Builder
 	b.WriteString(docsHead)
-	b.WriteString("| dialect | what it is | recognised by | strict tools |\n|---|---|---|---|\n")
+	b.WriteString("| dialect | what it is | strict tools |\n|---|---|---|\n")
 	for _, s := range table {
 		strict := "no"
 		if s.Strict != nil {
@@ -57,72 +57,98 @@ func docs() string {
 		} else if s.Wire.ImplicitStrict {
 			strict = "always, implicitly"
 		}
-		hosts := "its name only"
-		if len(s.Hosts) > 0 {
-			hosts = "`" + strings.Join(s.Hosts, "`, `") + "`"
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Name, s.Title, hosts, strict)
+		fmt.Fprintf(&b, "| [`%s`](#%s) | %s | %s |\n", s.Name, s.Name, s.Title, strict)
 	}
-	b.WriteString("\nIn a host name a leading dot stands for any subdomain, and `*` for any host with that port.\n\n## Features\n\n" +
-		"`R`: refused, or feared to be, so it is never sent. `h`: taken away before the model sees it, so it is said in another way. " +
-		"`i`: shown to the model and not enforced. Empty: taken. Columns that end with `!` are strict tools.\n\n")
-	matrix(&b)
-	b.WriteString("\n## Sources\n\nWhy a feature is not sent. `ours` is a decision of this project.\n")
+	b.WriteString(docsEverywhere)
+	sources(&b, everywhere, nil)
 	for _, s := range table {
-		fmt.Fprintf(&b, "\n### %s\n\n", s.Name)
-		sources(&b, &s.Rules, "")
+		fmt.Fprintf(&b, "\n## %s\n\n%s.%s\n\n", s.Name, s.Title, hosts(s.Hosts))
+		sources(&b, s.Rules.Cells, everywhere)
+		limits(&b, reflect.ValueOf(s.Rules), "Rules")
 		if s.Strict != nil {
-			sources(&b, s.Strict, "strict: ")
+			b.WriteString("\nStrict tools:\n\n")
+			sources(&b, s.Strict.Cells, everywhere)
+			limits(&b, reflect.ValueOf(*s.Strict), "Rules")
 		}
-		limits(&b, reflect.ValueOf(s.Rules), "")
-		if s.Strict != nil {
-			limits(&b, reflect.ValueOf(*s.Strict), "strict: ")
-		}
-		limits(&b, reflect.ValueOf(s.Wire), "wire: ")
+		limits(&b, reflect.ValueOf(s.Wire), "Wire")
 	}
 	return b.String()
 }
 
-func matrix(b *strings.Builder) {
-	names, rules := []string{}, []*Rules{}
-	for i := range table {
-		s := &table[i]
-		names, rules = append(names, s.Name), append(rules, &s.Rules)
-		if s.Strict != nil && s.Name != "responses" {
-			names, rules = append(names, s.Name+"!"), append(rules, s.Strict)
+const docsEverywhere = `
+## How to read this
+
+Each dialect has a list of what it does not simply take, and how we know: a document, a source with its version, an
+issue, or a measurement. "ours" is a decision of this project, to be on the safe side. What a list does not name is
+taken as it is.
+
+* **not sent**: refused, or feared to be. What it says is said in another way, at last in the description.
+* **dropped**: taken away on the way to the model, so it is said in another way as well.
+* **not enforced**: shown to the model, which need not keep to it.
+
+Rules and wire are the names of the keys of an entry in ` + "`dialects`" + ` of the configuration, with which a dialect of
+one's own is made, for one model or for all: ` + "`spec: {strict: {maps_as_pairs: false}}`" + ` on top of ` + "`openai-strict`" + `
+keeps maps as they are, ` + "`spec: {wire: {max_tools: 200}}`" + ` sends more tools. In a host name a leading dot stands for any
+subdomain, and ` + "`*`" + ` for any host with that port.
+
+## In all dialects
+
+`
+
+func hosts(list []string) string {
+	if len(list) == 0 {
+		return " Recognised by its name only."
+	}
+	return " Recognised by `" + strings.Join(list, "`, `") + "`."
+}
+
+// verdicts says what becomes of a feature.
+var verdicts = map[Support]string{Rejected: "not sent", Hidden: "dropped", Ignored: "not enforced"}
+
+// sources lists the features by what becomes of them and how that is known, in
+// the order of Features, without those that are as in base.
+func sources(b *strings.Builder, cells, base map[Feature]Cell) {
+	for _, support := range []Support{Rejected, Hidden, Ignored} {
+		bySource := map[string][]string{}
+		var order []string
+		for _, f := range Features {
+			c, ok := cells[f]
+			if !ok || c.Support != support || base != nil && base[f] == c {
+				continue
+			}
+			if bySource[c.Source] == nil {
+				order = append(order, c.Source)
+			}
+			bySource[c.Source] = append(bySource[c.Source], "`"+string(f)+"`")
+		}
+		for _, source := range order {
+			fmt.Fprintf(b, "* **%s** %s (%s)\n", verdicts[support], strings.Join(bySource[source], ", "), source)
 		}
 	}
-	b.WriteString("| feature | " + strings.Join(names, " | ") + " |\n|---|" + strings.Repeat("---|", len(names)) + "\n")
-	for _, f := range Features {
-		fmt.Fprintf(b, "| `%s` |", f)
-		for _, r := range rules {
-			b.WriteString(" " + map[Support]string{Rejected: "R", Hidden: "h", Ignored: "i"}[r.Cells[f].Support] + " |")
-		}
-		b.WriteString("\n")
+	if taken := takenAfterAll(cells, base); len(taken) > 0 {
+		fmt.Fprintf(b, "* taken, unlike elsewhere: %s\n", strings.Join(taken, ", "))
 	}
 }
 
-// sources lists the features of each source, in the order of Features.
-func sources(b *strings.Builder, r *Rules, prefix string) {
-	bySource := map[string][]string{}
-	var order []string
+// takenAfterAll are the features that base does not take and cells do, or that a
+// source says are taken.
+func takenAfterAll(cells, base map[Feature]Cell) []string {
+	var taken []string
 	for _, f := range Features {
-		c := r.Cells[f]
-		if c.Source == "" {
-			continue
+		c, ok := cells[f]
+		if ok && c.Support == Taken && (base[f].Support != Taken || c.Source != "") {
+			name := "`" + string(f) + "`"
+			if c.Source != "" {
+				name += " (" + c.Source + ")"
+			}
+			taken = append(taken, name)
 		}
-		if bySource[c.Source] == nil {
-			order = append(order, c.Source)
-		}
-		bySource[c.Source] = append(bySource[c.Source], "`"+string(f)+"`")
 	}
-	for _, source := range order {
-		fmt.Fprintf(b, "* %s%s — %s\n", prefix, strings.Join(bySource[source], " "), source)
-	}
+	return taken
 }
 
 // limits lists the fields of a struct that are set, by their names in YAML.
-func limits(b *strings.Builder, v reflect.Value, prefix string) {
+func limits(b *strings.Builder, v reflect.Value, what string) {
 	var set []string
 	for i := range v.NumField() {
 		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ",")
@@ -131,7 +157,7 @@ func limits(b *strings.Builder, v reflect.Value, prefix string) {
 		}
 	}
 	if len(set) > 0 {
-		fmt.Fprintf(b, "* %s%s\n", prefix, strings.Join(set, " "))
+		fmt.Fprintf(b, "* %s: %s\n", what, strings.Join(set, ", "))
 	}
 }
 

@@ -6,6 +6,7 @@ type Feature string
 // The features that dialects differ in.
 const (
 	TypeList          Feature = "type_list"           // a list in type
+	TypeListKeywords  Feature = "type_list_keywords"  // a list in type beside keywords that judge, but for an enum with null
 	NullableKeyword   Feature = "nullable_kw"         // nullable, of OpenAPI 3.0
 	EnumNumber        Feature = "enum_number"         // numbers or booleans in enum
 	EnumMixed         Feature = "enum_mixed"          // members of several types in enum
@@ -34,6 +35,7 @@ const (
 	ItemUnion         Feature = "item_union"          // items that are a union with arrays in it
 	PropertiesMissing Feature = "properties_missing"  // an object without properties
 	RequiredUndefined Feature = "required_undefined"  // required names that properties does not have
+	RequiredNested    Feature = "required_nested"     // required in an object that is a property, or an alternative of one
 	Closed            Feature = "additionalProperties_false"
 	Open              Feature = "additionalProperties_true"
 	Map               Feature = "additionalProperties_schema"
@@ -66,10 +68,10 @@ const (
 
 // Features lists all of them, in the order of the documentation.
 var Features = []Feature{
-	TypeList, NullableKeyword, EnumNumber, EnumMixed, Const, Default, Title, Examples, SchemaKeyword, IDKeyword,
+	TypeList, TypeListKeywords, NullableKeyword, EnumNumber, EnumMixed, Const, Default, Title, Examples, SchemaKeyword, IDKeyword,
 	RefDefs, RefPointer, RefRoot, RefSiblings, Recursion, Definitions, ExternalRef, AnyOf, OneOf, AllOfSingle,
 	AllOfMulti, Not, IfThenElse, RootCombinator, UnionSiblings, NestedUnion, ItemUnion, PropertiesMissing,
-	RequiredUndefined, Closed, Open, Map, PatternProperties, PropertyNames, MinMaxProperties, Dependent, Unevaluated,
+	RequiredUndefined, RequiredNested, Closed, Open, Map, PatternProperties, PropertyNames, MinMaxProperties, Dependent, Unevaluated,
 	ItemsMissing, ItemsList, PrefixItems, MinMaxItems, UniqueItems, Contains, MinMaxLength, Pattern,
 	PatternUnanchored, PatternLookaround, PatternEscapes, PatternWithLength, FormatKnown, FormatOther, MinMax,
 	ExclusiveMinMax, MultipleOf, BooleanSchema, EmptySchema, UntypedSchema,
@@ -112,6 +114,12 @@ type Rules struct {
 	// "all_required" for objects whose properties are all required as well,
 	// optional ones by way of null; empty for tools that are not strict.
 	Form string `json:"form,omitempty" yaml:"form,omitempty"`
+	// Enforced reports that what is sent binds the model, so that descriptions
+	// need not repeat the values of enums.
+	Enforced bool `json:"enforced,omitempty" yaml:"enforced,omitempty"`
+	// LengthsAsPatterns reports that the provider enforces patterns and takes no
+	// lengths, so that lengths are written as patterns.
+	LengthsAsPatterns bool `json:"lengths_as_patterns,omitempty" yaml:"lengths_as_patterns,omitempty"`
 	// MapsAsPairs reports that an object with arbitrary names is written as an
 	// array of key and value, and one with arbitrary values as JSON text,
 	// because such objects arrive empty.
@@ -130,6 +138,19 @@ type Rules struct {
 	// PropertyName is a regular expression for the names of properties; empty
 	// for no rule.
 	PropertyName string `json:"property_name,omitempty" yaml:"property_name,omitempty"`
+	// RawPatterns reports that the engine matches patterns against the text of
+	// a string as JSON writes it, whole, and knows little of their syntax: only
+	// patterns of characters that are written as themselves are sent, in a
+	// spelling that all such engines know.
+	RawPatterns bool `json:"raw_patterns,omitempty" yaml:"raw_patterns,omitempty"`
+	// MaxRepeat is the largest length, number of items, and number of
+	// repetitions in a pattern; 0 for any.
+	MaxRepeat int `json:"max_repeat,omitempty" yaml:"max_repeat,omitempty"`
+	// Int64Bounds reports that bounds of numbers must fit into 64 bits.
+	Int64Bounds bool `json:"int64_bounds,omitempty" yaml:"int64_bounds,omitempty"`
+	// NamesBesideOpen is a regular expression for the names of properties in an
+	// object that may have further members; empty for no rule.
+	NamesBesideOpen string `json:"names_beside_open,omitempty" yaml:"names_beside_open,omitempty"`
 	// ReservedNames are property names that break the engine.
 	ReservedNames []string `json:"reserved_names,omitempty" yaml:"reserved_names,omitempty"`
 

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"encoding/json"
 	"fmt"
 )
 
@@ -31,7 +32,7 @@ func (d *Dialect) Fit(plans []*Plan, budget Budget) (fitted []*Plan, left []*Pla
 		why := ""
 		switch {
 		case limit > 0 && len(fitted) >= limit:
-			why = fmt.Sprintf("a request carries at most %d tools", limit)
+			why = fmt.Sprintf("a request carries at most %d tools (wire.max_tools of the dialect, which an entry in dialects can change)", limit)
 		case budget.Bytes > 0 && size+len(p.function) > budget.Bytes:
 			why = fmt.Sprintf("the tools of a request have at most %d bytes", budget.Bytes)
 		}
@@ -47,6 +48,48 @@ func (d *Dialect) Fit(plans []*Plan, budget Budget) (fitted []*Plan, left []*Pla
 		f.alignStrict(fitted)
 	}
 	return fitted, left, f.report
+}
+
+// Fit does for a whole document what [Dialect.Fit] does for the plans of a
+// request, so that it shows what a model is offered: tools for which there is no
+// room go to LeftOut, and those that are sent not strict after all are so in
+// Tools. d is the dialect that made the document.
+func (doc *Document) Fit(d *Dialect, budget Budget) {
+	fitted, left, report := d.Fit(append([]*Plan(nil), doc.Plans...), budget)
+	out := make(map[string]bool, len(left))
+	for _, p := range left {
+		out[p.tool] = true
+	}
+	sent := make(map[string]*Plan, len(fitted))
+	doc.Plans, doc.Tools = fitted, []json.RawMessage{}
+	for _, p := range fitted {
+		sent[p.tool] = p
+		doc.Tools = append(doc.Tools, p.Function())
+	}
+	demoted := map[string]bool{}
+	for _, r := range report {
+		switch {
+		case r.Pass == "demote":
+			demoted[r.Tool] = true
+		case out[r.Tool]:
+			doc.LeftOut = append(doc.LeftOut, Quarantined{Tool: r.Tool, Reason: r.Why})
+		}
+	}
+	changes := []Reported{}
+	for _, r := range doc.Report {
+		if !demoted[r.Tool] && !out[r.Tool] {
+			changes = append(changes, r)
+		}
+	}
+	for _, r := range report {
+		if p := sent[r.Tool]; p != nil && demoted[r.Tool] {
+			for _, c := range p.Report() {
+				changes = append(changes, Reported{Tool: r.Tool, Change: c})
+			}
+		}
+		changes = append(changes, r)
+	}
+	doc.Report = changes
 }
 
 // A fitting counts what the strict tools of a request use up.
@@ -69,11 +112,11 @@ func (f *fitting) demoted(p *Plan) *Plan {
 	why := ""
 	switch w := f.wire; {
 	case over(f.tools, 1, w.MaxStrictTools):
-		why = fmt.Sprintf("a request carries at most %d strict tools", w.MaxStrictTools)
+		why = fmt.Sprintf("a request carries at most %d strict tools (wire.max_strict_tools)", w.MaxStrictTools)
 	case over(f.optionals, p.optionals, w.MaxStrictOptionals):
-		why = fmt.Sprintf("the strict tools of a request have at most %d optional properties", w.MaxStrictOptionals)
+		why = fmt.Sprintf("the strict tools of a request have at most %d optional properties (wire.max_strict_optionals)", w.MaxStrictOptionals)
 	case over(f.unions, p.unions, w.MaxStrictUnions):
-		why = fmt.Sprintf("the strict tools of a request have at most %d unions", w.MaxStrictUnions)
+		why = fmt.Sprintf("the strict tools of a request have at most %d unions (wire.max_strict_unions)", w.MaxStrictUnions)
 	}
 	if why == "" {
 		f.tools++
@@ -96,7 +139,7 @@ func (f *fitting) alignStrict(plans []*Plan) {
 	}
 	for i, p := range plans {
 		if p.strict {
-			f.say(p, "demote", "either all tools of a request are strict or none, and one can not be", true)
+			f.say(p, "demote", "either all tools of a request are strict or none, and one cannot be (wire.all_strict)", true)
 			plans[i] = p.loose()
 		}
 	}

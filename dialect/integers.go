@@ -44,7 +44,7 @@ type integers struct {
 }
 
 func (w *integers) walk(v *schema.Node, schemas []*schema.Node, path string, put func(*schema.Node)) {
-	all := w.inPlace(schemas)
+	all := inPlace{w.doc.Target}.all(schemas)
 	switch v.Kind() {
 	case schema.Number:
 		plain, ok := v.Integer()
@@ -65,55 +65,15 @@ func (w *integers) walk(v *schema.Node, schemas []*schema.Node, path string, put
 		}
 	case schema.Object:
 		for _, m := range v.Members() {
-			var inner []*schema.Node
-			for _, n := range all {
-				if s := n.Get("properties").Get(m.Name); s != nil {
-					inner = append(inner, s)
-				} else if s := n.Get("additionalProperties"); s != nil {
-					inner = append(inner, s)
-				}
-			}
-			w.walk(m.Value, inner, path+schema.Pointer(m.Name), func(to *schema.Node) { v.Set(m.Name, to) })
+			w.walk(m.Value, membersOf(all, m.Name), path+schema.Pointer(m.Name), func(to *schema.Node) { v.Set(m.Name, to) })
 		}
 	case schema.Array:
 		for i, item := range v.Items() {
-			var inner []*schema.Node
-			for _, n := range all {
-				if prefix := n.Get("prefixItems").Items(); i < len(prefix) {
-					inner = append(inner, prefix[i])
-				} else if s := n.Get("items"); s != nil {
-					inner = append(inner, s)
-				}
-			}
-			w.walk(item, inner, path+"/"+strconv.Itoa(i), func(to *schema.Node) {
+			w.walk(item, itemsOf(all, i), path+"/"+strconv.Itoa(i), func(to *schema.Node) {
 				items := append([]*schema.Node(nil), v.Items()...)
 				items[i] = to
 				v.SetItems(items)
 			})
 		}
 	}
-}
-
-// inPlace adds to schemas those that judge the same value.
-func (w *integers) inPlace(schemas []*schema.Node) []*schema.Node {
-	seen := map[*schema.Node]bool{}
-	var all []*schema.Node
-	var add func(n *schema.Node)
-	add = func(n *schema.Node) {
-		if n == nil || seen[n] {
-			return
-		}
-		seen[n] = true
-		all = append(all, n)
-		add(w.doc.Target(n))
-		for sub := range n.Subschemas() {
-			if sub.InPlace() && sub.Keyword != "not" && sub.Keyword != "if" {
-				add(sub.Node)
-			}
-		}
-	}
-	for _, n := range schemas {
-		add(n)
-	}
-	return all
 }

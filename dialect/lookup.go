@@ -164,6 +164,9 @@ func (r *Rules) validate() error {
 	if _, err := regexp.Compile(r.PropertyName); err != nil {
 		return fmt.Errorf("property_name: %w", err)
 	}
+	if _, err := regexp.Compile(r.NamesBesideOpen); err != nil {
+		return fmt.Errorf("names_beside_open: %w", err)
+	}
 	if !contains([]string{"", "union"}, r.Any) {
 		return fmt.Errorf("any: %q is not union", r.Any)
 	}

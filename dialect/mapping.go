@@ -67,6 +67,15 @@ func (m rename) decode(v *schema.Node) (*schema.Node, error) {
 	return v, nil
 }
 
+func (m rename) lead(v *schema.Node, tokens []string) []string {
+	for _, p := range m.pairs {
+		if p.original == tokens[0] && !v.Has(p.original) {
+			return append([]string{p.sent}, tokens[1:]...)
+		}
+	}
+	return tokens
+}
+
 // pairs writes an object with arbitrary names as an array of key and value.
 type pairs struct{}
 
@@ -101,6 +110,18 @@ func (pairs) decode(v *schema.Node) (*schema.Node, error) {
 	return object, nil
 }
 
+func (pairs) lead(v *schema.Node, tokens []string) []string {
+	if v.Kind() != schema.Array {
+		return tokens
+	}
+	for i, item := range v.Items() {
+		if key := item.Get("key"); key.IsString(tokens[0]) {
+			return append([]string{itoa(i), "value"}, tokens[1:]...)
+		}
+	}
+	return nil
+}
+
 // jsonText writes a value as a string of JSON.
 type jsonText struct{}
 
@@ -119,6 +140,13 @@ func (jsonText) decode(v *schema.Node) (*schema.Node, error) {
 		return inner, nil
 	}
 	return v, nil
+}
+
+func (jsonText) lead(v *schema.Node, tokens []string) []string {
+	if v.Kind() == schema.String {
+		return nil // inside the text there are no places
+	}
+	return tokens
 }
 
 // enumText writes enum members that are no strings as strings.
@@ -204,6 +232,25 @@ func (m flatten) decode(v *schema.Node) (*schema.Node, error) {
 	}
 	v.Set(m.name, object)
 	return v, nil
+}
+
+func (m flatten) lead(v *schema.Node, tokens []string) []string {
+	if tokens[0] != m.name || v.Has(m.name) {
+		return tokens
+	}
+	if len(tokens) == 1 {
+		return []string{m.names[0].sent}
+	}
+	inner := lead(m.inner, v, tokens[1:])
+	if len(inner) == 0 {
+		return []string{m.names[0].sent}
+	}
+	for _, n := range m.names {
+		if n.original == inner[0] || n.sent == inner[0] {
+			return append([]string{n.sent}, inner[1:]...)
+		}
+	}
+	return tokens
 }
 
 func encodeAll(ops []mapping, v *schema.Node) (*schema.Node, error) {

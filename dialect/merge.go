@@ -23,6 +23,9 @@ func (c *conversion) foldAllOf(n *schema.Node) {
 	n.Delete("allOf")
 	whole := true
 	for _, branch := range branches {
+		if branch.Has("$ref") && c.rules.bad(RefSiblings) {
+			branch = c.resolved(branch) // it could not stand beside what n has
+		}
 		merged, ok := c.merge(n, branch)
 		if !ok {
 			whole = false
@@ -98,6 +101,9 @@ func (m *merging) additional(a, b *schema.Node) bool {
 	restrictsA := extraA != nil && !extraA.IsBool(true)
 	restrictsB := extraB != nil && !extraB.IsBool(true)
 	if !restrictsA && !restrictsB {
+		if extraA == nil && extraB != nil {
+			m.out.Set("additionalProperties", extraB.Clone()) // open by its own word
+		}
 		return true
 	}
 	if a.Has("patternProperties") || b.Has("patternProperties") {

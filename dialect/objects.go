@@ -45,6 +45,58 @@ func (c *conversion) defineRequired() {
 	})
 }
 
+// describeRequired moves required to the description where the engine drops it
+// on the way to the model.
+func (c *conversion) describeRequired() {
+	if !c.rules.bad(RequiredNested) {
+		return
+	}
+	eachNested(c.root, func(n *schema.Node) {
+		names := required(n)
+		if len(names) == 0 {
+			n.Delete("required")
+			return
+		}
+		n.Delete("required")
+		c.spill(n, "required: "+cut(strings.Join(names, ", "), 300))
+		c.widen("describeRequired", n, "required inside a property is dropped; the description says it")
+	})
+}
+
+// eachNested visits the schemas that are properties, or alternatives of one, at
+// any depth. What is in items is not among them.
+func eachNested(n *schema.Node, visit func(*schema.Node)) {
+	for sub := range n.Subschemas() {
+		if sub.Keyword == "properties" || sub.Keyword == "anyOf" {
+			eachNested(sub.Node, visit)
+			visit(sub.Node)
+		}
+	}
+}
+
+// closeOddObjects takes additionalProperties away from objects with properties
+// whose names the engine cannot tell from others.
+func (c *conversion) closeOddObjects() {
+	if c.rules.NamesBesideOpen == "" {
+		return
+	}
+	legal := namePattern(c.rules.NamesBesideOpen)
+	c.each(func(n *schema.Node) {
+		extra := n.Get("additionalProperties")
+		if extra == nil || extra.IsBool(false) {
+			return
+		}
+		for _, p := range n.Get("properties").Members() {
+			if !legal.MatchString(p.Name) {
+				n.Delete("additionalProperties")
+				c.spill(n, "no further members")
+				c.narrow("closeOddObjects", n, "the engine cannot have further members beside one that is named "+cut(p.Name, 60))
+				return
+			}
+		}
+	})
+}
+
 // freeForm reports whether n is an object whose members may have any name.
 func freeForm(n *schema.Node) bool {
 	if !isObject(n) || len(n.Get("properties").Members()) > 0 {
@@ -61,7 +113,7 @@ func (c *conversion) openExplicitly() {
 		return
 	}
 	c.each(func(n *schema.Node) {
-		if n != c.root && freeForm(n) && !n.Has("additionalProperties") && !n.Has("patternProperties") && !n.Has("unevaluatedProperties") {
+		if n != c.root && freeForm(n) && !c.mark(n).closed && !n.Has("additionalProperties") && !n.Has("patternProperties") && !n.Has("unevaluatedProperties") {
 			n.Set("additionalProperties", schema.NewBool(true))
 			c.say("openExplicitly", n, "without a word on it the object would be closed")
 		}
@@ -80,10 +132,19 @@ func (c *conversion) openObjects() {
 		}
 		switch {
 		case extra.IsBool(false) && c.rules.Form == "":
-			if c.rules.ClosedBySilence && (len(n.Get("properties").Members()) > 0 || n == c.root) {
+			switch {
+			case c.rules.ClosedBySilence && len(n.Get("properties").Members()) == 0 && n != c.root && !c.rules.bad(Closed):
+				if isObject(n) && !n.Has("properties") {
+					n.Set("properties", schema.NewObject())
+				}
+			case c.rules.ClosedBySilence:
 				n.Delete("additionalProperties")
+				if isObject(n) && !n.Has("properties") {
+					n.Set("properties", schema.NewObject())
+				}
+				c.mark(n).closed = true
 				c.say("openObjects", n, "without a word on it the object is closed anyway")
-			} else if !c.rules.ClosedBySilence {
+			default:
 				n.Delete("additionalProperties")
 				c.widen("openObjects", n, "additionalProperties: false binds nobody in a tool that is not strict")
 			}
@@ -96,7 +157,7 @@ func (c *conversion) openObjects() {
 
 // writeMaps deals with objects whose names are arbitrary.
 func (c *conversion) writeMaps() {
-	if c.rules.Form != "" {
+	if c.rules.Form != "" && !c.rules.MapsAsPairs {
 		return // makeStrict refuses what arbitrary names may be in
 	}
 	besideText := map[*schema.Node]bool{}
@@ -113,6 +174,9 @@ func (c *conversion) writeMaps() {
 	c.each(func(n *schema.Node) {
 		if c.rules.MapsAsPairs && !besideText[n] && n != c.root && isObject(n) && len(n.Get("properties").Members()) == 0 {
 			c.writeMapsAsPairs(n)
+		}
+		if c.rules.Form != "" {
+			return
 		}
 		if extra := n.Get("additionalProperties"); extra.Kind() == schema.Object && c.rules.bad(Map) {
 			n.Delete("additionalProperties")
@@ -142,11 +206,13 @@ func (c *conversion) writeMapsAsPairs(n *schema.Node) {
 	if extra.IsBool(false) {
 		return
 	}
+	exact := !n.Has("propertyNames") && !n.Has("patternProperties")
 	if n.Has("patternProperties") || extra.Kind() != schema.Object || unrestricted(extra) {
+		exact = exact && !n.Has("minProperties") && !n.Has("maxProperties")
 		c.keepWords(n, schema.Member{Name: "type", Value: schema.NewString("string")})
 		c.spill(n, "a JSON object, written as text")
 		m.ops = append(m.ops, jsonText{})
-		c.say("writeObjectAsText", n, "an object of which nothing is known arrives empty")
+		c.sayAsPairs("writeObjectAsText", n, exact, "an object of which nothing is known")
 		return
 	}
 	pair := schema.NewObject(
@@ -155,9 +221,13 @@ func (c *conversion) writeMapsAsPairs(n *schema.Node) {
 			schema.Member{Name: "key", Value: schema.NewObject(schema.Member{Name: "type", Value: schema.NewString("string")})},
 			schema.Member{Name: "value", Value: extra})},
 		schema.Member{Name: "required", Value: schema.NewArray(schema.NewString("key"), schema.NewString("value"))})
+	if c.rules.Form != "" {
+		pair.Set("additionalProperties", schema.NewBool(false))
+	}
 	pair = c.made(pair, n)
 	members := []schema.Member{{Name: "type", Value: schema.NewString("array")}, {Name: "items", Value: pair}}
-	for from, to := range map[string]string{"minProperties": "minItems", "maxProperties": "maxItems"} {
+	for _, rename := range [][2]string{{"minProperties", "minItems"}, {"maxProperties", "maxItems"}} {
+		from, to := rename[0], rename[1]
 		if limit := n.Get(from); limit != nil {
 			members = append(members, schema.Member{Name: to, Value: limit})
 		}
@@ -165,7 +235,20 @@ func (c *conversion) writeMapsAsPairs(n *schema.Node) {
 	c.keepWords(n, members...)
 	c.spill(n, "a list of keys and values")
 	m.ops = append(m.ops, pairs{})
-	c.say("writeMapsAsPairs", n, "an object with arbitrary names arrives empty")
+	c.sayAsPairs("writeMapsAsPairs", n, exact, "an object with arbitrary names")
+}
+
+// sayAsPairs notes that an object is written in another form.
+func (c *conversion) sayAsPairs(pass string, n *schema.Node, exact bool, what string) {
+	why := what + " arrives empty"
+	if c.rules.Form != "" {
+		why = what + " is not taken in a strict tool"
+	}
+	if exact {
+		c.say(pass, n, why+"; its arguments are mapped back exactly")
+	} else {
+		c.widen(pass, n, why+"; not all that restricts it can be said in the other form")
+	}
 }
 
 // keepWords replaces all that judges in n; nullable and the words stay.
@@ -202,9 +285,6 @@ func (c *conversion) writeTuples() {
 		rest := n.Get("items")
 		n.Delete("items")
 		open := rest == nil || rest.IsBool(true)
-		if rest.IsBool(false) && !n.Has("maxItems") {
-			n.Set("maxItems", schema.NewNumber(strconv.Itoa(len(prefix))))
-		}
 		if rest.Kind() == schema.Object {
 			branches = append(branches, rest)
 		}

@@ -211,9 +211,9 @@ func TestStrictOnlyWhereEquivalent(t *testing.T) {
 		{`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]}}}`, false},
 		{`{"type":"object","properties":{"a":{"type":["string","null"],"enum":["x"]}}}`, true},
 		{`{"type":"object","properties":{"a":{}}}`, false},
-		{`{"type":"object","properties":{"a":{"type":"object"}}}`, false},
+		{`{"type":"object","properties":{"a":{"type":"object"}}}`, true},
 		{`{"type":"object","properties":{"a":{"type":"object","additionalProperties":true,"properties":{"b":{"type":"string"}}}}}`, false},
-		{`{"type":"object","properties":{"a":{"type":"object","additionalProperties":{"type":"string"}}}}`, false},
+		{`{"type":"object","properties":{"a":{"type":"object","additionalProperties":{"type":"string"}}}}`, true},
 		{`{"type":"object","properties":{"a":{"type":"object","additionalProperties":false}}}`, true},
 		{`{"type":"object","properties":{"a":{"type":"string"}},"required":["b"]}`, false},
 		{`{"type":"object","properties":{"a":{"type":"array"}}}`, false},
@@ -280,7 +280,7 @@ func TestFit(t *testing.T) {
 		t.Errorf("tools: %s", states(fitted))
 	}
 	deepseek, _ := For("deepseek-strict")
-	free := dragoman.Tool{Name: "free", InputSchema: []byte(`{"type":"object","properties":{"a":{"type":"object"}}}`)}
+	free := dragoman.Tool{Name: "free", InputSchema: []byte(`{"type":"object","properties":{"a":{}}}`)}
 	if fitted, _, report = deepseek.Fit(plansOf(deepseek, strictTool(0, 1), free), Budget{}); states(fitted) != "ll" || len(report) != 1 {
 		t.Errorf("all or none: %s %v", states(fitted), report)
 	}

@@ -69,10 +69,39 @@ func TestCorpusInvariants(t *testing.T) {
 	checkInvariants(t, corpus(t), 3)
 }
 
+// TestOddToolsInvariants does the same with fifty tools of our own, which are as
+// odd as those of real servers; it runs everywhere.
+func TestOddToolsInvariants(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("testdata", "tools.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list struct {
+		Tools []listed `json:"tools"`
+	}
+	if err := json.Unmarshal(b, &list); err != nil {
+		t.Fatal(err)
+	}
+	var tools []dragoman.Tool
+	for _, tool := range list.Tools {
+		tools = append(tools, tool.tool("odd"))
+	}
+	for i, s := range sayable {
+		tools = append(tools, dragoman.Tool{
+			Name: fmt.Sprint("sayable_", i), InputSchema: json.RawMessage(`{"type":"object","properties":{"p":` + s + `},` + sayableDefinitions + `}`), Server: "odd",
+		})
+	}
+	if len(list.Tools) < 50 {
+		t.Fatalf("%d tools", len(list.Tools))
+	}
+	checkInvariants(t, tools, 8)
+}
+
 // tally counts what a property test saw.
 type tally struct {
 	plans, strict, wide, quarantined, values, narrowed, answers, refused int
 	lossy, narrows                                                       map[string]int
+	widest                                                               []string
 }
 
 func checkInvariants(t *testing.T, tools []dragoman.Tool, rounds int) {
@@ -98,6 +127,9 @@ func checkInvariants(t *testing.T, tools []dragoman.Tool, rounds int) {
 	for i, sum := range sums {
 		t.Logf("%s: %d tools: %d plans, %d strict, %d wide, %d quarantined; %d values there and back, %d not expressible where the plan says so; %d answers read, %d refused; lossy by pass: %v; narrowing by pass: %v",
 			names[i], len(tools), sum.plans, sum.strict, sum.wide, sum.quarantined, sum.values, sum.narrowed, sum.answers, sum.refused, sum.lossy, sum.narrows)
+		if len(sum.widest) > 0 {
+			t.Logf("%s: wide: %s", names[i], strings.Join(sum.widest, "; "))
+		}
 		plans += sum.plans
 		values += sum.values
 	}
@@ -127,6 +159,7 @@ func checkTool(t *testing.T, d *Dialect, tool dragoman.Tool, r *rand.Rand, round
 	}
 	if plan.wide {
 		sum.wide++
+		sum.widest = append(sum.widest, where+": "+plan.report[len(plan.report)-1].Why)
 	}
 	narrow := false
 	seen := map[string]bool{}
@@ -326,7 +359,7 @@ func (g *generator) members(v, n *schema.Node, depth int) {
 		}
 	}
 	extra := n.Get("additionalProperties")
-	free := len(n.Get("properties").Members()) == 0 && !extra.IsBool(false) && depth > 0 && !n.Has("allOf")
+	free := len(n.Get("properties").Members()) == 0 && !extra.IsBool(false) && depth > 0 && !n.Has("allOf") && !n.Has("anyOf") && !n.Has("oneOf")
 	if extra.Kind() == schema.Object || free {
 		for range g.r.IntN(3) {
 			name := "k" + strconv.Itoa(g.r.IntN(10))
@@ -361,7 +394,19 @@ func (g *generator) number(n *schema.Node, t string) *schema.Node {
 	return schema.NewNumber(strconv.FormatInt(int64(low)+g.r.Int64N(int64(min(max(high-low, 1), 1e15))), 10))
 }
 
+// formatted are texts in the formats that the validator judges.
+var formatted = map[string][]string{
+	"date": {"2026-11-21"}, "date-time": {"2026-11-21T17:00:00Z", "2026-11-21T17:00:00.25+01:00"}, "time": {"17:00:00Z"},
+	"duration": {"P1D", "PT5M"}, "email": {"a.b@example.com"}, "hostname": {"example.com"}, "ipv4": {"192.0.2.1"},
+	"ipv6": {"2001:db8::1"}, "uri": {"https://example.com/a?b=c"}, "iri": {"https://example.com/"},
+	"uri-reference": {"/a/b", "https://example.com/"}, "iri-reference": {"/a"}, "uuid": {"123e4567-e89b-12d3-a456-426614174000"},
+	"json-pointer": {"/a/b", ""}, "relative-json-pointer": {"0#"}, "uri-template": {"/a/{b}"}, "regex": {"^a+$"},
+}
+
 func (g *generator) text(n *schema.Node) string {
+	if texts := formatted[n.Get("format").Text()]; len(texts) > 0 && !n.Has("pattern") {
+		return texts[g.r.IntN(len(texts))]
+	}
 	if p := n.Get("pattern").Text(); p != "" {
 		if re, err := syntax.Parse(p, syntax.Perl); err == nil {
 			return g.match(re.Simplify())

@@ -24,15 +24,18 @@ func readTolerantly(text string) (*schema.Node, []string, error) {
 }
 
 var (
-	errCut     = errors.New("the text ends before the value does")
-	errForeign = errors.New("this is no JSON")
-	errGlued   = errors.New("there are several objects, one behind the other; make one call for each")
+	errCut       = errors.New("the text ends before the value does")
+	errForeign   = errors.New("this is no JSON")
+	errBackslash = errors.New("a string has backslashes that escape nothing beside some that do; write each backslash of a text as \\\\")
+	errGlued     = errors.New("there are several objects, one behind the other; make one call for each")
 )
 
 type tolerant struct {
 	in    string
 	at    int
 	rules []string
+
+	stray, control bool // the string at hand has a backslash that escapes nothing, and one that does
 }
 
 func (r *tolerant) used(rule string) {
@@ -235,11 +238,15 @@ func (r *tolerant) str() (string, error) {
 		r.at++
 	}
 	var b strings.Builder
+	r.stray, r.control = false, false
 	for r.at < len(r.in) {
 		rest := r.in[r.at:]
 		switch c := rest[0]; {
 		case strings.HasPrefix(rest, closing):
 			r.at += len(closing)
+			if r.stray && r.control {
+				return "", errBackslash // C:\new\dir: is \n a line break?
+			}
 			return b.String(), nil
 		case c == '\\':
 			if err := r.escape(&b); err != nil {
@@ -267,12 +274,14 @@ func (r *tolerant) escape(b *strings.Builder) error {
 	}
 	c := r.in[r.at+1]
 	if i := strings.IndexByte(`"\/bfnrt'`, c); i >= 0 {
+		r.control = r.control || i >= 3 && i <= 7
 		b.WriteByte("\"\\/\b\f\n\r\t'"[i])
 		r.at += 2
 		return nil
 	}
 	if c != 'u' {
 		r.used("strayBackslash")
+		r.stray = true
 		b.WriteByte('\\')
 		r.at++
 		return nil
@@ -282,6 +291,7 @@ func (r *tolerant) escape(b *strings.Builder) error {
 		return err
 	}
 	r.at += 6
+	r.control = true
 	if !utf16.IsSurrogate(unit) {
 		b.WriteRune(unit)
 		return nil

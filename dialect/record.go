@@ -150,11 +150,19 @@ func (r *record) anyMapped(union *schema.Node) bool {
 	return false
 }
 
+// A reading is what one alternative of a union makes of a value.
+type reading struct {
+	value *schema.Node
+	names bool // the alternative has a property for each member of the value
+}
+
 // union maps v by the alternative that it is of. The one whose result is valid
-// on the other side counts; results that differ are an error, because guessing
-// would make calls that nobody meant.
+// on the other side counts. Where results differ, an alternative that names the
+// members goes before one that takes any object: that is the form that was asked
+// for. Beyond that, results that differ are an error, because guessing would
+// make calls that nobody meant.
 func (r walk) union(n, union, v *schema.Node, depth int) (*schema.Node, error) {
-	var found []*schema.Node
+	var found []reading
 	var first error
 	for _, asSent := range []bool{true, false} {
 		for i, branch := range union.Items() {
@@ -178,23 +186,67 @@ func (r walk) union(n, union, v *schema.Node, depth int) (*schema.Node, error) {
 			} else if !ok {
 				continue
 			}
-			if len(found) == 0 || !schema.Equal(found[0], mapped) {
-				found = append(found, mapped)
-			}
+			found = append(found, reading{mapped, r.namesMembers(branch, v)})
 		}
 		if r.forward || len(found) > 0 {
 			break
 		}
 	}
-	switch {
-	case len(found) == 0 && first != nil && r.forward:
-		return nil, first
-	case len(found) == 0:
+	return r.choose(found, v, first)
+}
+
+// choose returns the reading that counts.
+func (r walk) choose(found []reading, v *schema.Node, first error) (*schema.Node, error) {
+	if len(found) == 0 {
+		if first != nil && r.forward {
+			return nil, first
+		}
 		return v, nil
-	case len(found) > 1 && !r.forward:
-		return nil, errAmbiguous
 	}
-	return found[0], nil
+	if r.forward {
+		return found[0].value, nil
+	}
+	chosen := found[0]
+	for _, f := range found[1:] {
+		switch {
+		case f.names == chosen.names && !schema.Equal(f.value, chosen.value):
+			if !f.names {
+				continue // settled below: perhaps one that names the members follows
+			}
+			return nil, errAmbiguous
+		case f.names && !chosen.names:
+			chosen = f
+		}
+	}
+	if !chosen.names {
+		for _, f := range found {
+			if !schema.Equal(f.value, chosen.value) {
+				return nil, errAmbiguous
+			}
+		}
+	}
+	return chosen.value, nil
+}
+
+// namesMembers reports whether a branch, as it is sent, has a property for each
+// member of an object.
+func (r walk) namesMembers(branch, v *schema.Node) bool {
+	if v.Kind() != schema.Object || len(v.Members()) == 0 {
+		return false
+	}
+	for range schema.MaxDepth {
+		target := resolveRef(r.root, branch)
+		if target == nil {
+			break
+		}
+		branch = target
+	}
+	for _, m := range v.Members() {
+		if !branch.Get("properties").Has(m.Name) {
+			return false
+		}
+	}
+	return true
 }
 
 // fits reports whether a mapped value is valid where it is going: as the

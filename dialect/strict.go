@@ -162,7 +162,7 @@ func (c *conversion) makeStrict() {
 		}
 		if extra == nil {
 			n.Set("additionalProperties", schema.NewBool(false))
-			c.say("makeStrict", n, "a strict object is closed")
+			c.widen("closeObjects", n, "a strict object is closed: the model cannot send members that the schema does not name")
 		}
 		if form == "all_required" {
 			c.requireAll(n, properties)

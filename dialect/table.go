@@ -83,6 +83,7 @@ var openAIFormats = []string{"date-time", "time", "date", "duration", "email", "
 // openAIStrict are the rules of strict tools at OpenAI.
 var openAIStrict = Rules{
 	Form: "all_required", Depth: 10, Properties: 5000, EnumValues: 1000, StringBytes: 120_000, Formats: openAIFormats,
+	Enforced: true, LengthsAsPatterns: true, MapsAsPairs: true,
 	Cells: cells(everywhere,
 		rejected("OpenAI, Structured Outputs, supported schemas (2026-02)", Not, IfThenElse, Dependent, AllOfMulti, Default),
 		rejected("OpenAI Structured Outputs; pydantic-ai profiles/openai.py", OneOf, AllOfSingle, PatternProperties, PropertyNames,
@@ -155,6 +156,7 @@ var table = []Spec{
 		Name: "anthropic-strict", Title: "Anthropic, tools strict where that is equivalent",
 		Rules: anthropicLoose,
 		Strict: &Rules{
+			Enforced: true, MapsAsPairs: true,
 			Form: "closed", MinItems: 1, Optionals: 16, Unions: 8, PropertyName: `^[a-zA-Z0-9_.-]{1,64}$`,
 			Formats: []string{"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"},
 			Cells: cells(everywhere,
@@ -187,6 +189,8 @@ var table = []Spec{
 		Rules: Rules{Cells: careful},
 		Strict: &Rules{
 			Form: "all_required", Formats: []string{"email", "hostname", "ipv4", "ipv6", "uuid"},
+			Enforced: true, MapsAsPairs: true,
+			RawPatterns: true, // ours: its engine is not known, and the careful reading fits every one
 			Cells: cells(everywhere,
 				rejected("docs.rs/rig-core 0.46 providers/deepseek", TypeList, AllOfSingle, AllOfMulti, RefSiblings),
 				rejected("api-docs.deepseek.com guides/tool_calls", MinMaxItems, MinMaxLength, Open, Map),
@@ -214,6 +218,9 @@ var table = []Spec{
 		Rules: Rules{
 			Any: "union", Depth: 30, Properties: 3000, EnumValues: 1000, StringBytes: 75_000,
 			Cells: cells(openAI,
+				rejected("MoonshotAI/walle 196bb0c validator.go validateTypeAndKeywords: not allowed in combination with multiple types",
+					TypeListKeywords),
+				taken("MoonshotAI/walle 196bb0c, run", PropertiesMissing, ItemsMissing),
 				rejected("MoonshotAI/walle, run", EnumMixed, RequiredUndefined, UnionSiblings),
 				rejected("MoonshotAI/kimi-cli#2061", RefSiblings),
 				rejected("MoonshotAI/walle, run: type is not defined", UntypedSchema, EmptySchema),
@@ -232,7 +239,7 @@ var table = []Spec{
 	{
 		Name: "xai", Title: "xAI", Hosts: []string{"api.x.ai"},
 		Rules: Rules{
-			ClosedBySilence: true,
+			ClosedBySilence: true, Enforced: true,
 			Cells: cells(everywhere,
 				rejected("docs.x.ai structured-outputs: references must not be circular", RefRoot, Recursion),
 				rejected("docs.x.ai structured-outputs: rejected schemas", Contains, PatternLookaround),
@@ -266,12 +273,12 @@ var table = []Spec{
 		Name: "vllm", Title: "vLLM", Hosts: []string{"*:8000"},
 		Rules: Rules{ClosedBySilence: true, Cells: cells(grammar,
 			rejected("vllm v1/structured_output/backend_xgrammar.py", PatternProperties, PropertyNames, UniqueItems, Contains, FormatOther,
-				MultipleOf, PatternWithLength)), Formats: grammarFormats},
+				MultipleOf, PatternWithLength)), Formats: grammarFormats, RawPatterns: true, Int64Bounds: true},
 		Wire: Wire{Reasoning: []string{"reasoning", "reasoning_content"}, DefinitionsShared: true},
 	},
 	{
 		Name: "sglang", Title: "SGLang", Hosts: []string{"*:30000"},
-		Rules: Rules{ClosedBySilence: true, Cells: grammar, Formats: grammarFormats},
+		Rules: Rules{ClosedBySilence: true, Cells: grammar, Formats: grammarFormats, RawPatterns: true, Int64Bounds: true},
 		Wire:  Wire{Reasoning: []string{"reasoning_content"}},
 	},
 	{
@@ -288,6 +295,7 @@ var table = []Spec{
 				MinMaxProperties, Dependent, Unevaluated, PrefixItems, MinMaxItems, UniqueItems, Contains, MinMaxLength, Pattern,
 				FormatKnown, FormatOther, MinMax, ExclusiveMinMax, MultipleOf),
 			rejected("ollama api/types.go: properties become null", PropertiesMissing),
+			hidden("ollama api/types.go ToolProperty v0.17.4: required is known at the root alone; items are kept as they are", RequiredNested),
 			rejected("ours: a template prints the type", ItemsMissing, UntypedSchema, UnionSiblings))},
 		Wire: Wire{ToolChoice: []string{"auto"}, Reasoning: []string{"reasoning"}, NoStrictField: true, NoParallelField: true, StringContent: true},
 	},
@@ -295,7 +303,7 @@ var table = []Spec{
 		Name: "lmstudio", Title: "LM Studio", Hosts: []string{"*:1234"},
 		Rules: func() Rules {
 			r := llamaCPP
-			r.ReservedNames = []string{"items", "keys", "values", "get", "pop", "update"} // lmstudio-bug-tracker#2180
+			r.ReservedNames = []string{"$ref", "items", "keys", "values", "get", "pop", "update"} // lmstudio-bug-tracker#2180
 			r.Cells = cells(llamaCPP.Cells, rejected("ours: not documented", OneOf, PrefixItems))
 			return r
 		}(),
@@ -343,27 +351,43 @@ var grammar = cells(everywhere,
 	rejected("mlc-ai/xgrammar: anyOf wins over what stands beside it", UnionSiblings),
 	rejected("web-xgrammar 0.1.27, run", PatternLookaround),
 	rejected("mlc-ai/xgrammar: an object without properties is closed", PropertiesMissing),
-	rejected("ours: closed by silence anyway", Closed),
+	rejected("mlc-ai/xgrammar json_schema_converter.cc JSONFormatToRegexPattern, 0.1.27: takes less than the format, or breaks the JSON", FormatOther),
 	rejected("mlc-ai/xgrammar: warned about and left out", Not, IfThenElse, Dependent),
-	ignored("mlc-ai/xgrammar: warned about and left out", UniqueItems, Contains, FormatOther),
+	rejected("mlc-ai/xgrammar json_schema_converter.cc GenerateString, 0.1.27 and 0.2.5: with a length, a string may hold no quotation mark, "+
+		"backslash or line break", MinMaxLength),
+	ignored("mlc-ai/xgrammar: warned about and left out", UniqueItems, Contains),
+	taken("mlc-ai/xgrammar regex_converter.cc 0.1.27: a full match of the text between the quotes, so of characters that JSON does not escape",
+		Pattern),
 )
 
-var grammarFormats = []string{
-	"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri", "uri-reference", "json-pointer",
-}
+// grammarFormats are the formats that XGrammar enforces as they are meant (cpp/
+// json_schema_converter.cc 0.1.27). Its hostname takes no capitals, its uri and
+// uri-reference no address in brackets, its json-pointer a bare quotation mark.
+var grammarFormats = []string{"date-time", "time", "date", "duration", "email", "ipv4", "ipv6", "uuid"}
 
 // llamaCPP are the rules of its converter from schemas to grammars.
 var llamaCPP = Rules{
 	Any: "union", ClosedBySilence: true, Formats: []string{"date", "time", "date-time", "uuid"},
+	// llama.cpp src/llama-grammar.cpp MAX_REPETITION_THRESHOLD is 2,000 rules, with
+	// those of the groups around; build_min_max_int computes with 64 bits; _not_strings
+	// writes the bytes of names into classes as they are (llama.rn 0.12.9).
+	// resolve_refs takes any member named $ref for a reference, properties too.
+	ReservedNames: []string{"$ref"},
+	RawPatterns:   true, MaxRepeat: 1900, Int64Bounds: true, Enforced: true, NamesBesideOpen: `^[A-Za-z0-9_.@$/: ]+$`,
 	Cells: cells(everywhere,
 		rejected("ggml-org/llama.cpp json-schema-to-grammar.cpp resolve_refs", RefRoot),
 		rejected("ggml-org/llama.cpp json-schema-to-grammar.cpp: siblings of $ref and anyOf are dropped", RefSiblings, UnionSiblings),
 		rejected("ggml-org/llama.cpp json-schema-to-grammar.cpp: merged only without properties beside", AllOfSingle, AllOfMulti),
 		rejected("ggml-org/llama.cpp json-schema-to-grammar.cpp: {} means an object", EmptySchema),
-		rejected("ggml-org/llama.cpp: must begin with ^ and end with $", PatternUnanchored),
-		rejected("NousResearch/hermes-agent#18530", PatternEscapes, PatternLookaround),
-		rejected("ours: closed by silence anyway", Closed),
+		rejected("ggml-org/llama.cpp json-schema-to-grammar.cpp _visit_pattern, llama.rn 0.12.9: must begin with ^ and end with $", PatternUnanchored),
+		rejected("ggml-org/llama.cpp llama-grammar.cpp parse_char, llama.rn 0.12.9; NousResearch/hermes-agent#18530", PatternEscapes, PatternLookaround),
 		rejected("ours: left out by the converter", Not, IfThenElse, Dependent, PatternProperties, PropertyNames, Unevaluated),
 		ignored("ggml-org/llama.cpp: not read", UniqueItems, Contains, FormatOther, MinMaxProperties, MultipleOf),
+		taken("ggml-org/llama.cpp llama-grammar.cpp MAX_REPETITION_THRESHOLD, llama.rn 0.12.9: below 2,000, else the request fails",
+			MinMaxLength, MinMaxItems),
+		taken("ggml-org/llama.cpp json-schema-to-grammar.cpp _visit_pattern, llama.rn 0.12.9: matched against the text between the quotes, "+
+			"so of characters that JSON does not escape", Pattern),
+		taken("ggml-org/llama.cpp json-schema-to-grammar.cpp build_min_max_int, llama.rn 0.12.9: 64 bits", MinMax, ExclusiveMinMax),
+		taken("ggml-org/llama.cpp json-schema-to-grammar.cpp _not_strings, llama.rn 0.12.9: beside plain property names", Open, Map),
 	),
 }

@@ -19,15 +19,32 @@ var keywordTypes = map[string]string{
 // splitTypeLists writes a list of types as a type and nullable, or as a union
 // with each keyword where it belongs.
 func (c *conversion) splitTypeLists() {
-	if !c.rules.bad(TypeList) {
+	if !c.rules.bad(TypeList) && !c.rules.bad(TypeListKeywords) {
 		return
 	}
 	c.each(func(n *schema.Node) {
 		if n.Get("type").Kind() != schema.Array {
 			return
 		}
-		c.splitTypes(n, typesOf(n))
+		if c.rules.bad(TypeList) || !loneTypeList(n) {
+			c.splitTypes(n, typesOf(n))
+		}
 	})
+}
+
+// loneTypeList reports whether nothing that judges stands beside a list of
+// types, but for the enum of one simple type and null.
+func loneTypeList(n *schema.Node) bool {
+	types := typesOf(n)
+	for _, m := range n.Members() {
+		switch {
+		case m.Name == "type", !judges(m.Name):
+		case m.Name == "enum" && len(types) == 2 && contains(types, "null") && !contains(types, "object") && !contains(types, "array"):
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 func (c *conversion) splitTypes(n *schema.Node, names []string) {

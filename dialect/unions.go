@@ -34,12 +34,24 @@ func (c *conversion) dropImpossible() {
 			n.Delete("enum")
 			c.widen("dropImpossible", n, "no value fits an empty enum")
 		}
-		if extra := n.Get("items"); extra.IsBool(false) && !n.Has("prefixItems") {
-			n.Set("items", schema.NewObject())
-			n.Set("maxItems", schema.NewNumber("0"))
-			c.say("dropImpossible", n, "an array of nothing is an empty one")
+		if n.Get("items").IsBool(false) {
+			c.closeTuple(n)
 		}
 	})
+}
+
+// closeTuple says by its length that an array ends with its prefixItems.
+func (c *conversion) closeTuple(n *schema.Node) {
+	most := schema.NewNumber(itoa(len(n.Get("prefixItems").Items())))
+	if order, ok := schema.Compare(n.Get("maxItems"), most); !ok || order > 0 {
+		n.Set("maxItems", most)
+	}
+	n.Delete("items")
+	if most.Text() == "0" {
+		n.Delete("prefixItems")
+		n.Set("items", schema.NewObject())
+	}
+	c.say("closeTuple", n, "an array without further items is one of limited length")
 }
 
 func (c *conversion) dropBranches(n *schema.Node, keyword string) {
@@ -166,6 +178,36 @@ func (c *conversion) pushIntoBranches() {
 		}
 		n.Become(kept)
 	})
+}
+
+// preferKnown says where a value could be of a known shape, which is mapped,
+// or any object, which is not: the known shape is then what is understood.
+func (c *conversion) preferKnown() {
+	c.each(func(n *schema.Node) {
+		free := false
+		for _, branch := range n.Get("anyOf").Items() {
+			free = free || freeForm(branch) || branch.Get("additionalProperties").IsBool(true)
+		}
+		for _, branch := range n.Get("anyOf").Items() {
+			if free && len(branch.Get("properties").Members()) > 0 && c.maps(branch) {
+				c.narrow("preferKnown", n, "an object with the members of the known shape is understood as that, not as any object")
+				return
+			}
+		}
+	})
+}
+
+// maps reports whether values are mapped by a schema or one inside it.
+func (c *conversion) maps(n *schema.Node) bool {
+	if m := c.marks[n]; m != nil && len(m.ops) > 0 {
+		return true
+	}
+	for sub := range n.Subschemas() {
+		if c.maps(sub.Node) {
+			return true
+		}
+	}
+	return false
 }
 
 // conflict reports whether two schemas name types of which no value has both.

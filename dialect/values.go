@@ -254,9 +254,9 @@ func (c *conversion) enumText(n *schema.Node, members []*schema.Node) {
 	op := enumText{}
 	texts := []*schema.Node{}
 	seen := map[string]bool{}
-	nullable := false
-	for _, m := range members {
-		if m.Kind() == schema.Null && !c.rules.bad(NullableKeyword) {
+	nullable, only := false, len(distinct(members)) == 1
+	for _, m := range distinct(members) {
+		if m.Kind() == schema.Null && !only && !c.rules.bad(NullableKeyword) {
 			nullable = true
 			continue
 		}

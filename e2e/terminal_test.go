@@ -76,9 +76,9 @@ func (s *terminal) read() {
 	}
 }
 
-// plain is text as one sees it, without spaces: a screen may be drawn by moving the
+// visible is text as one sees it, without spaces: a screen may be drawn by moving the
 // cursor over them.
-func plain(text string) string {
+func visible(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || unicode.IsControl(r) {
 			return -1
@@ -94,10 +94,10 @@ func (s *terminal) sees(text string) {
 	defer deadline.Stop()
 	for {
 		s.mu.Lock()
-		all := plain(s.out.String())
-		at := strings.Index(all[min(s.seen, len(all)):], plain(text))
+		all := visible(s.out.String())
+		at := strings.Index(all[min(s.seen, len(all)):], visible(text))
 		if at >= 0 {
-			s.seen += at + len(plain(text))
+			s.seen += at + len(visible(text))
 		}
 		s.mu.Unlock()
 		if at >= 0 {
@@ -108,7 +108,7 @@ func (s *terminal) sees(text string) {
 		case <-deadline.C:
 			s.t.Fatalf("nobody sees %q in\n%s", text, s.screen())
 		case <-s.done:
-			if s.mu.Lock(); !strings.Contains(plain(s.out.String())[s.seen:], plain(text)) {
+			if s.mu.Lock(); !strings.Contains(visible(s.out.String())[s.seen:], visible(text)) {
 				s.mu.Unlock()
 				s.t.Fatalf("it has ended, and nobody saw %q in\n%s", text, s.screen())
 			}

@@ -57,6 +57,9 @@ func (c *Client) leg(ctx context.Context, call *dragoman.Call) (dragoman.Result,
 	if ctx.Err() != nil && call.Answers == nil {
 		return dragoman.Result{Ran: dragoman.RanNot}, context.Cause(ctx)
 	}
+	if r.method == listenMethod && c.session.Load().era == Legacy {
+		return c.hear(ctx, call)
+	}
 	round := 0
 	if a := call.Answers; a != nil {
 		switch {

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -95,7 +96,8 @@ type Client struct {
 	closing  sync.Once
 	replay   replay
 	lists    lists
-	stale    *watch // of the lists; nil where nobody watches
+	ears     listeners // to a legacy server
+	stale    *watch    // of the lists; nil where nobody watches
 	parked   park.Lot[*flight]
 	parkings atomic.Int64
 
@@ -103,6 +105,7 @@ type Client struct {
 	flights map[*flight]struct{} // calls on their way, parked ones too
 	tokens  map[int64]*flight    // by progress token
 	tasks   map[string]*flight   // by raw id of the task
+	heard   map[int64]*flight    // subscriptions of callers to a modern server, by id of the request
 }
 
 // Connect opens t and agrees with the server on a version of the protocol, and,
@@ -144,10 +147,13 @@ func Connect(ctx context.Context, t Transport, o *ClientOptions) (*Client, error
 func newClient(o *ClientOptions) *Client {
 	c := &Client{
 		renewing: make(chan struct{}, 1),
-		flights:  map[*flight]struct{}{}, tokens: map[int64]*flight{}, tasks: map[string]*flight{},
+		flights:  map[*flight]struct{}{}, tokens: map[int64]*flight{}, tasks: map[string]*flight{}, heard: map[int64]*flight{},
 	}
 	if o != nil {
 		c.o = *o
+	}
+	if !c.o.Passive {
+		c.stale = newWatch()
 	}
 	c.o.Can &= asksOfServers
 	c.o.ProbeTimeout = or(c.o.ProbeTimeout, 5*time.Second)
@@ -233,8 +239,28 @@ func (c *Client) Ping(ctx context.Context) error {
 	if c.Era() == Modern {
 		method = "server/discover"
 	}
-	_, err := c.request(ctx, method, nil)
+	a, err := c.request(ctx, method, nil)
+	if err == nil && method != "ping" {
+		c.compare(a)
+	}
 	return err
+}
+
+// compare finds out whether the answer to server/discover is that of the server
+// that we know: another one may have taken its place, and lists other things.
+func (c *Client) compare(a *answer) {
+	old := c.session.Load()
+	now := *old
+	s, err := c.discovered(&now, a)
+	if err != nil || s == nil || s.version != old.version {
+		return
+	}
+	if bytes.Equal(s.capabilities, old.capabilities) && bytes.Equal(s.server, old.server) && s.instructions == old.instructions {
+		return
+	}
+	c.log.Info("another MCP server has taken the place of the one we knew")
+	c.adopt(s)
+	c.missed()
 }
 
 // Idle reports whether no call is on its way, be it that it waits for answers.

@@ -25,6 +25,7 @@ type flight struct {
 	watch  stopwatch
 	sent   atomic.Bool // part of it may have left
 	made   atomic.Bool // the server has made a task of it
+	token  int64       // of progress; 0 for none
 	round  int         // how often the server has asked for input in earlier legs; modern era
 
 	mu        sync.Mutex
@@ -54,7 +55,8 @@ func (c *Client) launch(ctx context.Context, call *dragoman.Call, r *request, ro
 	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	r.flight, r.can = f, call.Can&c.o.Can
 	if call.Progress != nil {
-		r.token = c.ids.Add(1)
+		f.token = c.ids.Add(1)
+		r.token = f.token
 	}
 	unsent := time.AfterFunc(unsentPatience, func() {
 		if !f.sent.Load() {
@@ -64,34 +66,37 @@ func (c *Client) launch(ctx context.Context, call *dragoman.Call, r *request, ro
 	if c.o.Timeout > 0 && r.method != listenMethod {
 		f.watch.set(c.o.Timeout, func() { f.cancel(errTimeUp) })
 	}
-	c.board(f, r.token)
+	c.board(f)
 	if !c.start(func() {
-		defer c.leave(f, r.token)
 		defer unsent.Stop()
 		defer f.watch.stop()
 		f.run(r)
 	}) {
-		c.leave(f, r.token)
 		unsent.Stop()
 		f.land(nil, &TransportError{Err: ErrClosed})
 	}
 	return f
 }
 
-func (c *Client) board(f *flight, token int64) {
+// board notes that f is on its way.
+func (c *Client) board(f *flight) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.flights[f] = struct{}{}
-	if token != 0 {
-		c.tokens[token] = f
+	if f.token != 0 {
+		c.tokens[f.token] = f
 	}
 }
 
-func (c *Client) leave(f *flight, token int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.flights, f)
-	delete(c.tokens, token)
+// end lets those go on who wait for the result. The flight is on its way no more
+// before they know.
+func (f *flight) end() {
+	f.recall()
+	f.c.mu.Lock()
+	delete(f.c.flights, f)
+	delete(f.c.tokens, f.token)
+	f.c.mu.Unlock()
+	close(f.done)
 }
 
 // left notes that the first byte is about to leave.
@@ -111,8 +116,7 @@ func (f *flight) run(r *request) {
 				Code: dragoman.CodeInternal, Message: "The call failed here. It may or may not have taken effect: check before you repeat it.",
 				Err: &dragoman.PanicError{Value: v, Stack: debug.Stack()},
 			}}
-			f.recall()
-			close(f.done)
+			f.end()
 		}
 	}()
 	a, err := f.c.perform(f.ctx, r)
@@ -145,8 +149,7 @@ func (f *flight) land(a *answer, err error) {
 		f.c.log.Debug("MCP call failed", "method", f.call.Method, "error", err)
 	}
 	f.res = f.outcome(a, err)
-	f.recall()
-	close(f.done)
+	f.end()
 }
 
 // leg waits for the result of the flight, or for a question of the server, on

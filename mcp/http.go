@@ -272,14 +272,15 @@ func (h *httpLink) refused(x *exchange, resp *http.Response) error {
 	isError := err == nil && m.err != nil
 	inSession := !x.modern && x.method != "initialize" && h.session.Load() != nil
 	switch {
+	// Many servers answer a session that they do not know with 400, without a code
+	// that JSON-RPC or MCP knows. A bad request was not acted on either, but may be
+	// bad for another reason.
 	case inSession && resp.StatusCode == http.StatusNotFound,
-		// Many servers answer a session that they do not know with 400, without a
-		// code that JSON-RPC or MCP knows. A bad request was not acted on either.
 		inSession && resp.StatusCode == http.StatusBadRequest && (!isError || m.err.Code > codeInvalidRequest && !m.err.modern()):
 		if isError {
 			refused = m.err
 		}
-		return &sessionGone{refused}
+		return &sessionGone{refused, resp.StatusCode == http.StatusBadRequest}
 	case isError && status.Status < 500 && status.Status != http.StatusTooManyRequests && status.Status != http.StatusForbidden:
 		return &rejected{status.Status, m.err}
 	}

@@ -17,7 +17,6 @@ const listenMethod = "subscriptions/listen"
 // subscribe lets a modern server tell us about changes of its lists, and waits a
 // moment until it does. A legacy one does so unasked.
 func (c *Client) subscribe(ctx context.Context) {
-	c.stale = newWatch()
 	s := c.session.Load()
 	if s.era != Modern {
 		return

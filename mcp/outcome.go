@@ -87,7 +87,7 @@ func (f *flight) problem(err error) *dragoman.Problem {
 		return p
 	}
 	if e, ok := errors.AsType[*RPCError](err); ok {
-		p := &dragoman.Problem{Code: dragoman.CodeProtocol, Message: "The tool's server answered: " + bounded(e.Message, 1000)}
+		p := &dragoman.Problem{Code: dragoman.CodeProtocol, Message: "The tool's server answered: " + bounded(e.Message, 1000), Err: err}
 		if e.Code == codeInvalidParams {
 			p.Code = dragoman.CodeInvalidArguments
 		}

@@ -54,6 +54,9 @@ func (c *Client) do(ctx context.Context, r *request) (*answer, error) {
 		s := c.session.Load()
 		a, err := c.attempt(ctx, s, r)
 		gone, ok := errors.AsType[*sessionGone](err)
+		if ok && gone.doubtful && !c.forgotten(ctx, s) {
+			return nil, gone.err
+		}
 		if !ok || renewed || ctx.Err() != nil {
 			if err == nil && s.era == Modern {
 				err = a.judge(r.method)
@@ -127,6 +130,16 @@ func (c *Client) attempt(ctx context.Context, s *session, r *request) (*answer, 
 		version: s.version, modern: s.era == Modern, flight: r.flight,
 	}
 	x.body = r.body(x.id, s)
+	if r.method == listenMethod && r.flight != nil {
+		c.mu.Lock()
+		c.heard[x.id] = r.flight
+		c.mu.Unlock()
+		defer func() {
+			c.mu.Lock()
+			delete(c.heard, x.id)
+			c.mu.Unlock()
+		}()
+	}
 	m, err := c.link.roundTrip(ctx, x)
 	switch {
 	case err != nil:

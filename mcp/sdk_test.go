@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/toolsettest"
 )
 
 // The official SDK is the peer of these tests, in both eras.
@@ -28,6 +29,10 @@ var misbehave = func(how string) {}
 func TestMain(m *testing.M) {
 	if how := os.Getenv("MCP_TEST_SERVER"); how != "" {
 		misbehave(how)
+		if how == "serve" {
+			_ = (&Server{}).ServeLines(context.Background(), &toolsetHost{tools: toolsettest.NewInner()}, os.Stdin, os.Stdout)
+			return
+		}
 		_ = newSDKServer().Run(context.Background(), &sdk.StdioTransport{})
 		return
 	}

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -96,7 +97,20 @@ func (c *Client) capabilities(can dragoman.Kind) json.RawMessage {
 
 // A sessionGone says that the server has forgotten the legacy session, and
 // provably did not handle the request.
-type sessionGone struct{ err error }
+type sessionGone struct {
+	err      error
+	doubtful bool // the answer may mean something else: ask again before it is believed
+}
+
+// forgotten finds out whether the server has forgotten the session s: it then
+// refuses a ping, too.
+func (c *Client) forgotten(ctx context.Context, s *session) bool {
+	if s != c.session.Load() {
+		return true
+	}
+	_, err := c.attempt(ctx, s, &request{method: "ping"})
+	return errors.As(err, new(*sessionGone))
+}
 
 func (e *sessionGone) Error() string { return "the MCP session is gone: " + e.err.Error() }
 func (e *sessionGone) Unwrap() error { return e.err }

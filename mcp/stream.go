@@ -130,7 +130,11 @@ func (s *stream) write() {
 
 func (s *stream) read() {
 	lines := lineReader{r: bufio.NewReaderSize(s.r, 64<<10), limit: s.p.limits.Message}
+	var flood meter
 	for garbage := 0; ; {
+		if flood.over() && sleep(s.p.ctx, flood.pause()) != nil {
+			continue // reading ends when the connection does
+		}
 		b, err := lines.next()
 		if long, ok := errors.AsType[*longLine](err); ok {
 			m := message{id: flatID(long.head, long.tail), bad: fmt.Errorf("%w: a message of over %d bytes", ErrTooLarge, lines.limit)}
@@ -151,12 +155,15 @@ func (s *stream) read() {
 		}
 		err = readMessages(b, func(m message) {
 			if !m.answer() {
+				flood.add(len(b))
 				s.p.receive(s, nil, m)
 			} else if !s.deliver(m) {
+				flood.add(len(b))
 				s.p.log.Debug("MCP server answered a request that nobody waits for", "id", string(m.id))
 			}
 		})
 		if err != nil {
+			flood.add(len(b))
 			level := slog.LevelWarn
 			if garbage++; garbage > 10 {
 				level = slog.LevelDebug

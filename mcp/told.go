@@ -30,6 +30,7 @@ func (c *Client) told(l link, x *exchange, m message) {
 	case ok:
 		c.listChanged(strings.TrimPrefix(what, "notifications/"))
 	}
+	c.ears.tell(m)
 	if f := c.toldTo(x, m); f != nil {
 		f.mail.put(letter{note: dragoman.Notification{Method: m.method, Params: bytes.Clone(m.params)}})
 	}
@@ -39,17 +40,19 @@ func (c *Client) told(l link, x *exchange, m message) {
 }
 
 // toldTo returns the call that a notification belongs to: the one on whose stream
-// it came, or the only one that is on its way.
+// it came, the subscription that it names, or, for log messages, the only one that
+// is on its way.
 func (c *Client) toldTo(x *exchange, m message) *flight {
 	if x != nil {
 		return x.flight
 	}
-	if m.method != "notifications/message" {
-		return nil
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.only()
+	if m.method == "notifications/message" {
+		return c.only()
+	}
+	id, _ := number(object(object(m.params).Get("_meta")).Get(metaSubscription))
+	return c.heard[id]
 }
 
 // progressed hands progress to the call that it belongs to.

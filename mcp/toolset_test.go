@@ -14,7 +14,7 @@ func TestToolset(t *testing.T) {
 	for _, era := range []Era{Legacy, Modern} {
 		t.Run(era.String(), func(t *testing.T) {
 			toolsettest.Run(t, func(t *testing.T, inner *toolsettest.Inner) dragoman.Toolset {
-				c, err := Connect(t.Context(), serving(t, inner, fakemcp.Era(era.String())), &ClientOptions{Label: "wire", Can: dragoman.AskForm})
+				c, err := Connect(t.Context(), pipeTo(t, inner, fakemcp.Era(era.String())), &ClientOptions{Label: "wire", Can: dragoman.AskForm})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -29,7 +29,7 @@ func TestToolset(t *testing.T) {
 // panic where it was made, and nothing else.
 func TestPanicOfAListener(t *testing.T) {
 	inner := toolsettest.NewInner()
-	c, err := Connect(t.Context(), serving(t, inner, fakemcp.LegacyOnly), nil)
+	c, err := Connect(t.Context(), pipeTo(t, inner, fakemcp.LegacyOnly), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestPanicOfAListener(t *testing.T) {
 	}
 }
 
-func serving(t *testing.T, inner dragoman.Toolset, era fakemcp.Era) Pipe {
+func pipeTo(t *testing.T, inner dragoman.Toolset, era fakemcp.Era) Pipe {
 	r, w := fakemcp.PipeToolset(t.Context(), inner, era)
 	return Pipe{Reader: r, Writer: w}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
@@ -147,16 +148,13 @@ func (c *Chat) claimed(ctx context.Context, key string, t *memory.Turn) bool {
 // one ran still waits for what it did.
 func (c *Chat) rememberRequest(ctx context.Context, err error, answered bool) {
 	key := requestKey(c.digest)
-	switch {
-	case !c.dialogue.Wrote:
-		return
-	case err == nil && !c.options.Running.Waited(c.owner, c.digest):
-		if err := c.options.Memory.Drop(ctx, c.owner, key); err != nil {
-			c.options.Log.Error("a request is still remembered", "error", err)
-		}
+	if !c.dialogue.Wrote {
 		return
 	}
 	t := c.turn()
+	if err == nil && !c.options.Running.Waited(c.owner, c.digest) {
+		t.Delivered = time.Now()
+	}
 	if answered {
 		kept := *c.pending.Message
 		t.Open, t.Undelivered = &kept, c.undelivered()

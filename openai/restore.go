@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
@@ -26,6 +27,11 @@ func callKey(id string) string        { return "call " + id }
 func prefixKey(d *digest) string      { return "prefix " + d.sum() }
 func requestKey(digest string) string { return "request " + digest }
 func askKey(id string) string         { return "ask " + id }
+
+// retryWindow is how long after an answer was written its request may still be sent
+// again: that a write to a connection succeeded does not say that anybody read it,
+// and official clients come back within seconds.
+const retryWindow = time.Minute
 
 // A history is the client's own, while it is made whole.
 type history struct {
@@ -81,7 +87,7 @@ func (c *Chat) restore(ctx context.Context) error {
 	if asked != nil && c.resume == nil {
 		c.reopen(h, asked, nil, true)
 	}
-	if t := h.turns[requestKey(c.digest)]; t != nil {
+	if t := h.turns[requestKey(c.digest)]; t != nil && (t.Delivered.IsZero() || time.Since(t.Delivered) < retryWindow) {
 		c.repeat(t)
 	}
 	return nil
@@ -110,8 +116,11 @@ func (c *Chat) readHistory(ctx context.Context) (*history, error) {
 	any := store != nil && store.Any(ctx, c.owner)
 	prefix := newDigest()
 	var keys []string
+	objects, members := make([]rawjson.Object, len(messages)), make([]rawjson.Member, 4*len(messages))
 	for i := range messages {
-		o, err := rawjson.ParseObject(messages[i])
+		o := &objects[i]
+		o.Members = members[4*i : 4*i : 4*i+4]
+		err := o.Parse(messages[i])
 		if err != nil {
 			return nil, Invalid(fmt.Sprintf("messages.%d", i), "The message is malformed.")
 		}
@@ -129,6 +138,11 @@ func (c *Chat) readHistory(ctx context.Context) (*history, error) {
 	}
 	if c.options.Retried {
 		keys = append(keys, requestKey(c.digest))
+	} else if any {
+		// A request that is new ends what its like may claim.
+		if err := store.Drop(ctx, c.owner, requestKey(c.digest)); err != nil {
+			return nil, fmt.Errorf("forgetting a request: %w", err)
+		}
 	}
 	if a := c.request.answers; a != nil {
 		keys = append(keys, askKey(a.id))

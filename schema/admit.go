@@ -14,7 +14,7 @@ import (
 const (
 	MaxBytes      = 256 << 10 // of the schema's text
 	MaxDepth      = 32        // schemas inside schemas
-	MaxSubschemas = 2000      // counted after expansion of $ref
+	MaxSubschemas = 2000      // that a value can meet; one that is referred to twice counts once
 )
 
 // A Refusal says why a schema is not admitted.
@@ -91,7 +91,7 @@ func Admit(raw json.RawMessage) (*Document, *Refusal) {
 		func() *Refusal { a.place(root, ""); return nil },
 		a.rewriteRefs,
 		a.findCycles,
-		a.countExpanded,
+		a.countReachable,
 	} {
 		if r := step(); r != nil {
 			return nil, r
@@ -157,9 +157,6 @@ func (a *admission) note(pass string, n *Node, suffix, why string, lossless bool
 func (a *admission) index(n *Node, at, base string, depth int) *Refusal {
 	if depth > MaxDepth {
 		return &Refusal{at, fmt.Sprintf("is nested deeper than %d schemas", MaxDepth)}
-	}
-	if len(a.order) >= MaxSubschemas {
-		return &Refusal{at, fmt.Sprintf("has more than %d subschemas", MaxSubschemas)}
 	}
 	a.order = append(a.order, n)
 	a.origin[n] = at
@@ -399,31 +396,28 @@ func (a *admission) findRecursive() {
 	}
 }
 
-// countExpanded refuses a schema that is too large once every reference is
-// replaced by what it leads to. A reference back into a circle counts once.
-func (a *admission) countExpanded() *Refusal {
-	counts := map[*Node]int{}
-	var count func(n *Node) int
-	count = func(n *Node) int {
-		if c, ok := counts[n]; ok {
-			return c
+// countReachable refuses a schema of which too much can judge a value.
+// Definitions that nothing refers to cost nothing, and those that much refers
+// to cost once: whoever writes references out bounds that work himself.
+func (a *admission) countReachable() *Refusal {
+	reached := map[*Node]bool{}
+	var reach func(n *Node)
+	reach = func(n *Node) {
+		if reached[n] || len(reached) > MaxSubschemas {
+			return
 		}
-		counts[n] = 1
-		total := 1
+		reached[n] = true
 		if t := a.targets[n]; t != nil {
-			total += count(t)
+			reach(t)
 		}
 		for sub := range n.Subschemas() {
-			if sub.Keyword == "$defs" || sub.Keyword == "definitions" {
-				continue // counted where they are used
+			if sub.Keyword != "$defs" && sub.Keyword != "definitions" {
+				reach(sub.Node)
 			}
-			total = min(total+count(sub.Node), 1<<40)
 		}
-		counts[n] = total
-		return total
 	}
-	if count(a.Root) > MaxSubschemas {
-		return &Refusal{"", fmt.Sprintf("has more than %d subschemas once its references are expanded", MaxSubschemas)}
+	if reach(a.Root); len(reached) > MaxSubschemas {
+		return &Refusal{"", fmt.Sprintf("has more than %d subschemas that can judge a value", MaxSubschemas)}
 	}
 	return nil
 }

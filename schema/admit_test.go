@@ -11,11 +11,6 @@ func TestAdmitRefuses(t *testing.T) {
 	nested := func(n int) string {
 		return strings.Repeat(`{"items":`, n) + `{}` + strings.Repeat(`}`, n)
 	}
-	fan := `{"$defs":{"d0":{"type":"string"}`
-	for i := 1; i < 20; i++ {
-		fan += fmt.Sprintf(`,"d%d":{"properties":{"a":{"$ref":"#/$defs/d%d"},"b":{"$ref":"#/$defs/d%d"}}}`, i, i-1, i-1)
-	}
-	fan += `},"properties":{"x":{"$ref":"#/$defs/d19"}}}`
 	wide := `{"type":"object","properties":{"p":{}`
 	for i := range MaxSubschemas {
 		wide += fmt.Sprintf(`,"p%d":{}`, i)
@@ -40,14 +35,31 @@ func TestAdmitRefuses(t *testing.T) {
 		{`{"$ref":"#"}`, "", "without consuming"},
 		{`{"$defs":{"a":{"anyOf":[{"$ref":"#/$defs/b"}]},"b":{"allOf":[{"$ref":"#/$defs/a"}]}}}`, "/$defs/a", "without consuming"},
 		{nested(MaxDepth + 1), strings.Repeat("/items", MaxDepth+1), "deeper than 32"},
-		{fan, "", "more than 2000"},
-		{wide, "/properties/p1998", "more than 2000"},
+		{wide, "", "more than 2000"},
+		{`{"type":"object","properties":{"a":{"type":"string","enum":[]}}}`, "/properties/a/enum", "empty list of values"},
 		{`{"title":"` + strings.Repeat("x", MaxBytes) + `"}`, "", "longer than"},
 		{`{"maximum":1e99999}`, "/maximum", "out of range"},
 	} {
 		_, r := Admit([]byte(tc.in))
 		if r == nil || r.Pointer != tc.pointer || !strings.Contains(r.Reason, tc.reason) {
 			t.Errorf("%.100s: %v, want %q at %q", tc.in, r, tc.reason, tc.pointer)
+		}
+	}
+}
+
+// TestSharedDefinitionsCountOnce admits what is large only once it is written
+// out, and what is large only in what nothing refers to.
+func TestSharedDefinitionsCountOnce(t *testing.T) {
+	fan, unused := `{"$defs":{"d0":{"type":"string"}`, `{"type":"object","$defs":{"x":{}`
+	for i := range 20 {
+		fan += fmt.Sprintf(`,"d%d":{"properties":{"a":{"$ref":"#/$defs/d%d"},"b":{"$ref":"#/$defs/d%d"}}}`, i+1, i, i)
+	}
+	for i := range 2 * MaxSubschemas {
+		unused += fmt.Sprintf(`,"u%d":{"type":"string"}`, i)
+	}
+	for _, in := range []string{fan + `},"$ref":"#/$defs/d20"}`, unused + `}}`} {
+		if _, r := Admit([]byte(in)); r != nil {
+			t.Errorf("%.60s: %v", in, r)
 		}
 	}
 }

@@ -77,7 +77,8 @@ func TestValidate(t *testing.T) {
 		{`{"a":"1"}`, "/a: expected integer or null; /m is missing: expected one of 'x', 2"},
 		{`{"a":1,"m":"y","z":1}`, "/m: expected one of 'x', 2; /z: expected no member of this name"},
 		{`{"a":1,"m":2,"u":[]}`, "/u: expected number; /u: expected string"},
-		{`{"a":1,"m":2,"p":"xx"}`, ""},
+		{`{"a":1,"m":2,"p":"xx"}`, "/p: expected a string that matches ^(?!x)"},
+		{`{"a":1,"m":2,"p":"yx"}`, ""},
 		{`{"a":1,"m":2,"big":9007199254740994}`, "/big: expected a number of at most 9007199254740993"},
 		{`[]`, "the value: expected object"},
 	} {
@@ -89,7 +90,7 @@ func TestValidate(t *testing.T) {
 			t.Errorf("%s: %q, want %q", tc.value, got, tc.want)
 		}
 	}
-	if u := v.Unchecked(); len(u) != 1 || !strings.Contains(u[0], "^(?!x)") {
+	if u := v.Unchecked(); len(u) != 0 {
 		t.Errorf("Unchecked() = %q", u)
 	}
 }

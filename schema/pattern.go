@@ -5,6 +5,11 @@ import (
 	"math/big"
 	"regexp"
 	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/dlclark/regexp2"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // maxPatternCost bounds the patterns of one schema together: enough for
@@ -44,20 +49,54 @@ var unicodeEscape = regexp.MustCompile(`\\u([0-9a-fA-F]{4})`)
 var errPatternCost = errors.New("the patterns of this schema are too costly")
 
 // compilePattern compiles a pattern within a budget. JSON Schema's patterns are
-// those of ECMAScript; the one difference that is common and harmless is
-// spelled as RE2 wants it.
-func compilePattern(pattern string, budget *int) (*regexp.Regexp, error) {
+// those of ECMAScript. Go's own engine, which is linear in time, takes nearly
+// all of them, one harmless difference apart; those with lookaround, back
+// references or large repetitions go to an engine that may take long, under a
+// limit of time.
+func compilePattern(pattern string, budget *int) (jsonschema.Regexp, error) {
 	if *budget -= patternCost(pattern); *budget < 0 {
 		return nil, errPatternCost
 	}
 	re, err := regexp.Compile(pattern)
-	if err != nil {
-		if spelled := unicodeEscape.ReplaceAllString(pattern, `\x{$1}`); spelled != pattern {
-			return regexp.Compile(spelled)
-		}
-		return nil, err
+	if err == nil {
+		return re, nil
 	}
-	return re, nil
+	if spelled := unicodeEscape.ReplaceAllString(pattern, `\x{$1}`); spelled != pattern {
+		if re, err := regexp.Compile(spelled); err == nil {
+			return re, nil
+		}
+	}
+	slow, err := regexp2.Compile(pattern, regexp2.ECMAScript)
+	if err != nil {
+		if slow, err = regexp2.Compile(pattern, regexp2.None); err != nil {
+			return nil, err
+		}
+	}
+	slow.MatchTimeout = maxMatchTime
+	return &backtracking{Regexp: slow}, nil
+}
+
+// maxMatchTime is how long one pattern may look at one string. A pattern that
+// needs more is given up: the server itself judges by it.
+const maxMatchTime = 25 * time.Millisecond
+
+// A backtracking pattern may need time that grows exponentially.
+type backtracking struct {
+	*regexp2.Regexp
+	givenUp atomic.Bool
+}
+
+// MatchString reports whether s matches, or could not be looked at in time.
+func (b *backtracking) MatchString(s string) bool {
+	if b.givenUp.Load() {
+		return true
+	}
+	ok, err := b.Regexp.MatchString(s)
+	if err != nil {
+		b.givenUp.Store(true)
+		return true
+	}
+	return ok
 }
 
 // rational reads a number literal exactly.

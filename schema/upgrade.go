@@ -53,6 +53,8 @@ func (a *admission) sanitizeKeyword(n *Node, m Member) *Refusal {
 	switch {
 	case m.Name == "type":
 		return a.sanitizeType(n, m.Value)
+	case m.Name == "enum" && m.Value.Kind() == Array && len(m.Value.items) == 0:
+		return &Refusal{a.origin[n] + "/enum", "is an empty list of values, so nothing would ever fit"}
 	case m.Name == "required" && m.Value.Kind() == Bool:
 		drop("required is a list beside properties, not a property's own mark")
 	case m.Name == "properties" && m.Value.Kind() == Array && len(m.Value.items) == 0:

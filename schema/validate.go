@@ -30,6 +30,13 @@ type Violation struct {
 	Types []string
 	// Texts are the strings that would do, where Keyword is "enum" or "const".
 	Texts []string
+	// Union is the place of the outermost union that is not met, by the value
+	// and by the schema; empty where there is none. UnionPath is the value's
+	// part of it, and Alternative the index of the alternative that the
+	// violation is of. Of the alternatives of one union, one has to be met.
+	Union       string
+	UnionPath   string
+	Alternative int
 }
 
 func (v Violation) String() string {
@@ -57,6 +64,7 @@ type Validator struct {
 	mu        sync.Mutex
 	compiled  map[string]*jsonschema.Schema // by JSON pointer; nil: can not be
 	unchecked []string
+	unknown   []string // formats in unchecked
 }
 
 // NewValidator returns a validator for a schema that [Admit] takes. Nothing is
@@ -87,6 +95,11 @@ func (v *Validator) Unchecked() []string {
 	defer v.mu.Unlock()
 	return slices.Clone(v.unchecked)
 }
+
+// Compiles reports whether values are judged at all. A schema that can not be
+// compiled as a whole judges nothing, so every value fits it; [Validator.Unchecked]
+// says why.
+func (v *Validator) Compiles() bool { return v.at("") != nil }
 
 // Validate returns how value does not fit, in the order of paths; empty when it
 // fits. A value that is not JSON is one violation of the whole.
@@ -143,7 +156,7 @@ func (v *Validator) ValidateAt(pointer string, value *Node) (found []Violation) 
 	if !ok {
 		return []Violation{{Expected: "a value that fits the schema: " + err.Error()}}
 	}
-	v.collect(failure, &found)
+	v.collect(failure, Violation{}, &found)
 	slices.SortStableFunc(found, func(a, b Violation) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Expected, b.Expected))
 	})
@@ -181,9 +194,6 @@ func (refuse) Load(url string) (any, error) {
 
 const location = "https://schema.invalid/"
 
-// stepFormat is a format that every value has; it counts steps.
-const stepFormat = "dragoman-step"
-
 // prepare reads the schema and makes the compiler ready.
 func (v *Validator) prepare() {
 	v.compiled = map[string]*jsonschema.Schema{}
@@ -211,15 +221,8 @@ func (v *Validator) prepare() {
 		}
 		return known[pattern], nil
 	})
-	if v.bounded = d.costly(); v.bounded {
-		c.AssertFormat()
-		c.RegisterFormat(&jsonschema.Format{Name: stepFormat, Validate: func(any) error {
-			if v.steps--; v.steps < 0 {
-				panic(errSteps)
-			}
-			return nil
-		}})
-	}
+	v.bounded = d.costly()
+	v.registerFormats(c)
 	if err := c.AddResource(location, v.judged(d.Root)); err != nil {
 		v.unchecked = []string{fmt.Sprintf("the schema can not be compiled: %v", err)}
 		return
@@ -230,8 +233,8 @@ func (v *Validator) prepare() {
 // costly reports whether judging a small value can take many steps.
 func (d *Document) costly() bool { return d.Recursive() || len(d.path) > 200 }
 
-// judged is the schema as the validator gets it: format, which 2020-12 does not
-// judge, gives way to the step counter, and unknown keywords stay.
+// judged is the schema as the validator gets it: with the formats that it
+// judges, and the step counter among them where steps are counted.
 func (v *Validator) judged(n *Node) any {
 	if n.Kind() != Object {
 		return n.plain()
@@ -256,8 +259,9 @@ func (v *Validator) judged(n *Node) any {
 			m[sub.Keyword] = inner
 		}
 	}
-	if v.bounded {
-		m["format"] = stepFormat
+	delete(m, "format")
+	if format := v.judgedFormat(n); format != "" {
+		m["format"] = format
 	}
 	if v.nullable && n.Get("nullable").IsBool(true) {
 		allowNull(m)
@@ -321,15 +325,20 @@ func (n *Node) plain() any {
 	return nil
 }
 
-// collect writes the leaves of a failure into found.
-func (v *Validator) collect(e *jsonschema.ValidationError, found *[]Violation) {
+// collect writes the leaves of a failure into found, each with the union that in
+// is in.
+func (v *Validator) collect(e *jsonschema.ValidationError, in Violation, found *[]Violation) {
 	path := Pointer(e.InstanceLocation...)
 	keyword := ""
 	if k := e.ErrorKind.KeywordPath(); len(k) > 0 {
 		keyword = k[0]
 	}
+	add := func(violation Violation) {
+		violation.Keyword, violation.Union, violation.UnionPath, violation.Alternative = keyword, in.Union, in.UnionPath, in.Alternative
+		*found = append(*found, violation)
+	}
 	missing := func(name, expected string) {
-		*found = append(*found, Violation{Path: path + Pointer(name), Expected: expected, Missing: true, Keyword: keyword})
+		add(Violation{Path: path + Pointer(name), Expected: expected, Missing: true})
 	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.Required:
@@ -344,17 +353,23 @@ func (v *Validator) collect(e *jsonschema.ValidationError, found *[]Violation) {
 		return
 	case *kind.AdditionalProperties:
 		for _, name := range k.Properties {
-			*found = append(*found, Violation{Path: path + Pointer(name), Expected: "no member of this name", Keyword: keyword})
+			add(Violation{Path: path + Pointer(name), Expected: "no member of this name"})
 		}
 		return
 	}
 	if len(e.Causes) > 0 {
-		for _, cause := range e.Causes {
-			v.collect(cause, found)
+		_, any := e.ErrorKind.(*kind.AnyOf)
+		_, one := e.ErrorKind.(*kind.OneOf)
+		for i, cause := range e.Causes {
+			inner := in
+			if (any || one) && in.Union == "" {
+				inner = Violation{Union: path + " " + e.SchemaURL, UnionPath: path, Alternative: i}
+			}
+			v.collect(cause, inner, found)
 		}
 		return
 	}
-	violation := Violation{Path: path, Expected: expected(e.ErrorKind), Keyword: keyword}
+	violation := Violation{Path: path, Expected: expected(e.ErrorKind)}
 	switch k := e.ErrorKind.(type) {
 	case *kind.Type:
 		violation.Types = k.Want
@@ -363,7 +378,7 @@ func (v *Validator) collect(e *jsonschema.ValidationError, found *[]Violation) {
 	case *kind.Const:
 		violation.Texts = texts(k.Want)
 	}
-	*found = append(*found, violation)
+	add(violation)
 }
 
 func texts(values ...any) []string {
@@ -395,7 +410,7 @@ func expected(k jsonschema.ErrorKind) string {
 	case *kind.Pattern:
 		return "a string that matches " + k.Want
 	case *kind.Format:
-		return "a string in the format " + k.Want
+		return formatWords(formatName(k.Want))
 	case *kind.MinLength:
 		return fmt.Sprintf("at least %d characters", k.Want)
 	case *kind.MaxLength:

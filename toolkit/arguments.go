@@ -5,13 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/mail"
-	"net/netip"
-	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/dragoman-mcp/dragoman/schema"
 )
@@ -23,7 +18,7 @@ const (
 	maxNumberLength = 1000 // characters of one number
 	maxExponent     = 1000 // magnitude
 	maxDepth        = 64   // nested objects and arrays
-	maxViolations   = 8    // told at once
+	maxViolations   = 16   // told at once
 )
 
 // formatField is the parameter that tools with a result get.
@@ -58,7 +53,7 @@ func (b *binding) accept(raw json.RawMessage) (arguments, error) {
 	if b.in.kind == kindObject {
 		b.in.fill(n)
 	}
-	return arguments{node: n, in: b.in, markdown: n.Get(formatField.name).IsString("markdown")}, nil
+	return arguments{node: n, in: b.in, markdown: b.tool.Markdown && n.Get(formatField.name).IsString("markdown")}, nil
 }
 
 // readArguments reads JSON strictly: one value, no duplicate names, valid UTF-8,
@@ -114,27 +109,44 @@ func join(at, name string) string {
 // what was expected there.
 func (b *binding) fit(n *schema.Node) error {
 	var said []string
-	found := b.accepts.ValidateNode(n)
-	for i, v := range found {
-		if i == maxViolations {
-			said = append(said, fmt.Sprintf("and %d more", len(found)-i))
-			break
-		}
+	// A schema that cannot be compiled would let everything pass.
+	if !b.accepts.Compiles() {
+		return fmt.Errorf("the server cannot check them: %s", strings.Join(b.accepts.Unchecked(), "; "))
+	}
+	wrong := map[string]bool{} // places that were told already
+	for _, v := range b.accepts.ValidateNode(n) {
 		said = append(said, b.say(n, v))
+		wrong[dotted(v.Path)] = true
 	}
-	if len(said) == 0 && b.in.kind == kindObject {
-		b.in.formats(n, "arguments", func(at, expected string) { said = append(said, at+": expected "+expected) })
+	b.in.finer(n, "arguments", func(at, expected string) {
+		if !wrong[at] {
+			said = append(said, at+": expected "+expected)
+		}
+	})
+	return told(said)
+}
+
+// told is one error for all that was found, so that a model can mend it in one
+// round, and nil for nothing.
+func told(said []string) error {
+	if len(said) == 0 {
+		return nil
 	}
-	if len(said) > 0 {
-		return errors.New(strings.Join(said, "; "))
+	if more := len(said) - maxViolations; more > 0 {
+		said = append(said[:maxViolations], fmt.Sprintf("and %d more", more))
 	}
-	return nil
+	return errors.New(strings.Join(said, "; "))
+}
+
+// dotted writes a JSON pointer as people do.
+func dotted(pointer string) string {
+	at := strings.ReplaceAll(strings.TrimPrefix(pointer, "/"), "/", ".")
+	return strings.NewReplacer("~1", "/", "~0", "~").Replace(at)
 }
 
 // say puts one violation into words for a model.
 func (b *binding) say(n *schema.Node, v schema.Violation) string {
-	at := strings.ReplaceAll(strings.TrimPrefix(v.Path, "/"), "/", ".")
-	at = strings.NewReplacer("~1", "/", "~0", "~").Replace(at)
+	at := dotted(v.Path)
 	got := n.At(v.Path)
 	switch {
 	case v.Missing:
@@ -240,56 +252,4 @@ func (s *shape) plainIntegers(n *schema.Node) {
 			s.item.of.plainIntegers(m.Value)
 		}
 	}
-}
-
-// formats checks the formats that a validator takes for mere notes.
-func (s *shape) formats(n *schema.Node, at string, complain func(at, expected string)) {
-	check := func(p *place, n *schema.Node, at string) {
-		format := p.rules.format
-		if p.of.kind == kindTime {
-			format = "date-time"
-		}
-		if known, ok := formats[format]; ok && n.Kind() == schema.String && !known.valid(n.Text()) {
-			complain(at, known.words)
-		}
-		p.of.formats(n, at, complain)
-	}
-	switch s.kind {
-	case kindObject:
-		for _, f := range s.fields {
-			m := n.Get(f.name)
-			if m == nil {
-				continue
-			}
-			check(f.at, m, join(at, f.name))
-			for i, item := range m.Items() {
-				if f.at.of.kind == kindList && f.at.rules.format != "" {
-					check(&place{of: f.at.of.item.of, rules: rules{format: f.at.rules.format}}, item, join(join(at, f.name), strconv.Itoa(i)))
-				}
-			}
-		}
-	case kindList, kindDict:
-		for i, item := range n.Items() {
-			check(s.item, item, join(at, strconv.Itoa(i)))
-		}
-		for _, m := range n.Members() {
-			check(s.item, m.Value, join(at, m.Name))
-		}
-	}
-}
-
-var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
-
-// formats are those of JSON Schema that are enforced; others are notes.
-var formats = map[string]struct {
-	words string
-	valid func(string) bool
-}{
-	"date-time": {"a date and time such as 2024-01-15T10:30:00Z", func(t string) bool { _, err := time.Parse(time.RFC3339, t); return err == nil }},
-	"date":      {"a date such as 2024-01-15", func(t string) bool { _, err := time.Parse(time.DateOnly, t); return err == nil }},
-	"email":     {"an email address", func(t string) bool { a, err := mail.ParseAddress(t); return err == nil && a.Address == t }},
-	"uri":       {"an absolute URI", func(t string) bool { u, err := url.Parse(t); return err == nil && u.IsAbs() }},
-	"uuid":      {"a UUID", uuid.MatchString},
-	"ipv4":      {"an IPv4 address", func(t string) bool { a, err := netip.ParseAddr(t); return err == nil && a.Is4() }},
-	"ipv6":      {"an IPv6 address", func(t string) bool { a, err := netip.ParseAddr(t); return err == nil && a.Is6() }},
 }

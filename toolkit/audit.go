@@ -21,11 +21,11 @@ type trail struct {
 
 // An entry is what is known of a call when it is over.
 type entry struct {
-	kind, name      string // "tool", "prompt" or "resource"
-	arguments       []byte
-	client, session string
-	outcome, id     string
-	took            time.Duration
+	request     *Request
+	name        string
+	arguments   []byte
+	outcome, id string
+	took        time.Duration
 }
 
 func (t *trail) write(server string, e entry) {
@@ -51,11 +51,14 @@ func (t *trail) write(server string, e entry) {
 	}
 	text("time", time.Now().UTC().Format("2006-01-02T15:04:05.000Z"))
 	text("server", server)
-	text(e.kind, e.name)
+	text(e.request.Kind, e.name)
 	text("outcome", e.outcome)
 	text("error_id", e.id)
-	text("client", e.client)
-	text("session", e.session)
+	text("caller", e.request.kind())
+	text("user", e.request.User)
+	text("key", e.request.Key)
+	text("client", e.request.Client)
+	text("session", e.request.Session)
 	text("arguments_sha256", hex.EncodeToString(digest[:]))
 	b = append(b, `,"duration_ms":`...)
 	b = strconv.AppendFloat(b, float64(e.took.Microseconds())/1000, 'f', -1, 64)

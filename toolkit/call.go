@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -16,74 +17,45 @@ import (
 // before it is abandoned.
 const grace = 500 * time.Millisecond
 
-// A Rate limits how often something is called.
-type Rate struct {
-	// PerSecond is the sustained rate; zero: no limit. 0.1 is one in ten seconds.
-	PerSecond float64
-	// Burst is how many calls may come at once; zero: PerSecond, at least 1.
-	Burst int
-}
-
-func (r Rate) limiter() *rate.Limiter {
-	if r.PerSecond <= 0 {
-		return nil
-	}
-	burst := r.Burst
-	if burst == 0 {
-		burst = max(1, int(r.PerSecond))
-	}
-	return rate.NewLimiter(rate.Limit(r.PerSecond), burst)
-}
-
-// admit takes a call from the budget of each limiter, or says when to come back.
-func admit(limiters ...*rate.Limiter) error {
-	var taken []*rate.Reservation
-	for _, l := range limiters {
-		if l == nil {
-			continue
-		}
-		r := l.Reserve()
-		taken = append(taken, r)
-		if wait := r.Delay(); wait > 0 || !r.OK() {
-			for _, t := range taken {
-				t.Cancel()
-			}
-			return RetryAfter(max(wait, time.Second), "Too many calls.")
-		}
-	}
-	return nil
-}
-
 // A job is one call of an author's function, whatever it is for.
 type job struct {
-	kind, name string
-	arguments  []byte // for the digest in the audit line
-	timeout    time.Duration
-	changes    bool // the call may have changed something
-	raw        bool // a *jsonrpc.Error goes out as it is
-	limiters   [2]*rate.Limiter
-	client     *sdk.Implementation
-	session    *sdk.ServerSession
+	request   *Request
+	session   *sdk.ServerSession
+	name      string   // in messages
+	arguments []byte   // for the digest in the audit line
+	requires  []string // rights
+	own       *budget  // besides the server's; nil: none
+	timeout   time.Duration
+	changes   bool // the call may have changed something
+	raw       bool // a *jsonrpc.Error goes out as it is
+	// prepare runs before any middleware; it may complete the request.
+	prepare func(*Request) error
 }
 
 // do runs the author's function under the job's limits and writes the audit
 // line. The error it returns can be shown: a *Refusal, a *jsonrpc.Error of a raw
 // tool, or the error of a context that the caller has ended.
 func do[T any](ctx context.Context, s *Server, j job, run func(context.Context) (T, error)) (T, error) {
-	s.calls.enter()
-	defer s.calls.leave()
+	root := s.root()
+	root.calls.enter()
+	defer root.calls.leave()
 	start := time.Now()
-	e := entry{kind: j.kind, name: j.name, arguments: j.arguments, outcome: "ok"}
-	if j.client != nil {
-		e.client = j.client.Name
-	}
-	if j.session != nil {
-		e.session = j.session.ID()
-	}
+	e := entry{request: j.request, name: j.name, arguments: j.arguments, outcome: "ok"}
+	current := &running{Request: j.request, session: j.session}
+	defer current.end()
 	var out T
-	err := admit(j.limiters[0], j.limiters[1])
+	err := s.permit(j)
 	if err == nil {
-		out, err = bounded(ctx, j.timeout, run)
+		ctx := context.WithValue(ctx, runningKey{}, current)
+		out, err = bounded(ctx, j.timeout, func(ctx context.Context) (T, error) {
+			if j.prepare != nil {
+				if err := j.prepare(j.request); err != nil {
+					var none T
+					return none, err
+				}
+			}
+			return surround(ctx, s.around(), j.request, run)
+		})
 	}
 	if err != nil {
 		var none T
@@ -91,8 +63,46 @@ func do[T any](ctx context.Context, s *Server, j job, run func(context.Context) 
 		err = s.judge(ctx, j, &e, err)
 	}
 	e.took = time.Since(start)
-	s.trail.write(s.name, e)
+	root.trail.write(s.name, e)
 	return out, err
+}
+
+// permit checks rights, and then rates: who may not call at all uses nothing up.
+func (s *Server) permit(j job) error {
+	if lacking := j.request.lacks(j.requires); lacking != "" {
+		return &Refusal{Code: codeDenied, Message: fmt.Sprintf(
+			"%s needs the right %q, which %s does not have. Whoever runs this server can grant it.", j.name, lacking, j.request.Caller)}
+	}
+	var limiters []*rate.Limiter
+	for _, server := range s.chain() {
+		limiters = append(limiters, server.budget.limiters(j.request.Caller)...)
+	}
+	if j.own != nil {
+		limiters = append(limiters, j.own.limiters(j.request.Caller)...)
+	}
+	return admit(limiters)
+}
+
+// surround runs f inside of the middleware, the first of which is the outermost.
+func surround[T any](ctx context.Context, around []Middleware, r *Request, f func(context.Context) (T, error)) (out T, err error) {
+	var ran bool
+	var inner error
+	next := func(ctx context.Context) error {
+		ran = true
+		out, inner = f(ctx)
+		return inner
+	}
+	for _, m := range slices.Backward(around) {
+		within := next
+		next = func(ctx context.Context) error { return m(ctx, r, within) }
+	}
+	switch err = next(ctx); {
+	case err != nil:
+		return out, err
+	case !ran:
+		return out, errors.New("a middleware neither called next nor returned an error")
+	}
+	return out, inner // a failure cannot be made into a result that is not there
 }
 
 // bounded runs f for at most the timeout, in a goroutine of its own, so that a
@@ -152,7 +162,7 @@ func (c *crash) Error() string { return fmt.Sprintf("panic: %v", c.value) }
 
 // judge decides what the caller may know of an error, and logs the rest.
 func (s *Server) judge(ctx context.Context, j job, e *entry, err error) error {
-	if r, ok := errors.AsType[*Refusal](err); ok {
+	if r, ok := refusalIn(err); ok {
 		e.outcome = r.Code
 		return r
 	}
@@ -175,7 +185,7 @@ func (s *Server) judge(ctx context.Context, j job, e *entry, err error) error {
 		return protocol
 	}
 	e.outcome, e.id = "internal_error", newID()
-	log := s.log.With("server", s.name, j.kind, j.name, "error_id", e.id)
+	log := s.logger().With("server", s.name, j.request.Kind, j.name, "error_id", e.id)
 	if c, ok := errors.AsType[*crash](err); ok {
 		e.outcome = "panic"
 		log.ErrorContext(ctx, "the function panicked", "panic", fmt.Sprint(c.value), "stack", string(c.stack))

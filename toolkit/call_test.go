@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"golang.org/x/time/rate"
 )
 
 func TestTimeLimit(t *testing.T) {
@@ -33,7 +32,7 @@ func TestTimeLimit(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := NewServer(Options{Name: "test-mcp-server"})
 				start := time.Now()
-				got, err := do(t.Context(), s, job{kind: "tool", name: "lookup", timeout: 3 * time.Second, changes: tt.changes}, tt.run)
+				got, err := do(t.Context(), s, job{request: &Request{Kind: "tool"}, name: "lookup", timeout: 3 * time.Second, changes: tt.changes}, tt.run)
 				if took := time.Since(start); took != tt.took {
 					t.Errorf("took %v, want %v", took, tt.took)
 				}
@@ -74,9 +73,9 @@ func TestCancellation(t *testing.T) {
 func TestRateLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(Options{Name: "test-mcp-server", Rate: Rate{PerSecond: 100, Burst: 100}})
-		tool := Rate{PerSecond: 0.5, Burst: 2}.limiter()
+		tool := newBudget(Rate{PerSecond: 0.5, Burst: 2}, Rate{})
 		try := func() error {
-			_, err := do(t.Context(), s, job{kind: "tool", name: "x", timeout: time.Minute, limiters: [2]*rate.Limiter{s.limiter, tool}},
+			_, err := do(t.Context(), s, job{request: &Request{Kind: "tool"}, name: "x", timeout: time.Minute, own: tool},
 				func(context.Context) (int, error) { return 0, nil })
 			return err
 		}

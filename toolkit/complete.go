@@ -38,8 +38,9 @@ func (s *Server) completers(reference string, given map[string]Completer, args *
 			return fmt.Errorf("a completer for %q, which is no argument", name)
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	root := s.root()
+	root.mu.Lock()
+	defer root.mu.Unlock()
 	for _, f := range args.fields {
 		c := given[f.name]
 		if c == nil && len(f.at.rules.enum) > 0 {
@@ -54,7 +55,7 @@ func (s *Server) completers(reference string, given map[string]Completer, args *
 			c = Choices(words...)
 		}
 		if c != nil {
-			s.completed[reference+" "+f.name] = c
+			root.completed[reference+" "+f.name] = c
 		}
 	}
 	return nil
@@ -64,19 +65,20 @@ func (s *Server) completers(reference string, given map[string]Completer, args *
 func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
 	values := []string{}
 	if ref := req.Params.Ref; ref != nil {
-		reference := "prompt " + ref.Name
+		kind, name := "prompt", ref.Name
 		if ref.Type == "ref/resource" {
-			reference = "resource " + ref.URI
+			kind, name = "resource", ref.URI
 		}
 		s.mu.Lock()
-		c := s.completed[reference+" "+req.Params.Argument.Name]
+		c := s.completed[kind+" "+name+" "+req.Params.Argument.Name]
 		s.mu.Unlock()
 		if c != nil {
 			var given map[string]string
 			if req.Params.Context != nil {
 				given = req.Params.Context.Arguments
 			}
-			j := job{kind: "completion", name: reference, timeout: s.opts.Timeout, client: req.ClientInfo(), session: req.Session}
+			r := newRequest(ctx, "completion", kind+" "+name, req.ClientInfo(), req.Session, req.Extra)
+			j := job{request: r, session: req.Session, name: r.Name, requires: s.demands.get(r.Name), timeout: s.opts.Timeout}
 			found, err := do(ctx, s, j, func(ctx context.Context) ([]string, error) {
 				return c(ctx, req.Params.Argument.Value, given)
 			})

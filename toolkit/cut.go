@@ -49,7 +49,7 @@ func (b *binding) cut(data []byte, limit int, page *pageReply) ([]byte, error) {
 	if page != nil {
 		page.adjust(short)
 	}
-	message := fmt.Sprintf(cutMessage, length, b.characters)
+	message := fmt.Sprintf(cutMessage, length, b.room(0, 2))
 	if len(notes) > maxNoted {
 		notes = append(notes[:maxNoted:maxNoted], "and more")
 	}

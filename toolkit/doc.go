@@ -51,26 +51,43 @@
 //	above, below, multiple   exclusive bounds and multipleOf
 //	pattern, format          for texts, or for the items of a list of texts
 //	unique    "true": the items of a list differ
-//	optional, required, nullable   "true" overrides the rules above
+//	optional, required, nullable   "true" overrides the rules above, "false" too for nullable
 //	header    x-mcp-header: the client repeats the argument in an HTTP header
 //	md        Markdown: "name", "id", "time", "millis", or "-" for nothing
 //
-// The formats date-time, date, email, uri, uuid, ipv4 and ipv6 are enforced. A
-// type whose JSON is its own business says its schema itself: see [Schemer].
+// The formats of JSON Schema, such as date-time, date, email, uri and uuid, are
+// enforced. An [Optional] tells absent, null and zero apart. A type whose JSON is its own
+// business says its schema itself: see [Schemer]. [Check] holds any value to its
+// tags.
 //
 // # What a call goes through
 //
-// Limits on the rate, then the arguments: they are read strictly (no duplicate
-// names, no unknown ones, valid UTF-8, bounded depth and numbers), defaults are
-// filled in, and everything is checked against the very schema that was
-// announced. The model is told which field is wrong and what was expected. Then
-// the function runs, under a time limit, in a context that ends when the caller
+// The rights of the caller, then limits on the rate, of all and of each user, then
+// the arguments: they are read strictly (no duplicate names, no unknown ones,
+// valid UTF-8, bounded depth and numbers), defaults are filled in, and everything
+// is checked against the very schema that was announced. The model is told all
+// fields that are wrong and what was expected. Then [Middleware], and in it the
+// function, runs, under a time limit, in a context that ends when the caller
 // cancels. Errors made with [Invalid], [NotFound], [Refuse] and [RetryAfter] are
 // read by the model; any other error, and a panic, is logged under an id, and the
 // model reads the id. The result is checked against its schema, cut by structure
 // if it has more than 25,000 characters, and sent twice, as structuredContent and
 // as text. One line of JSON in the audit trail tells of the call, without the
 // values of arguments.
+//
+// # Who asks
+//
+// [RequestFrom] tells a function who its [Caller] is: the owner, on standard input
+// and output; a user, who showed an API key or a token over HTTP; or nobody in
+// particular. What a tool, a resource or a prompt requires is said in its
+// Requires, as rights such as "tickets:write"; keys are granted rights, tokens
+// have them as scopes, and the owner has them all. [HTTP] says how users are
+// recognised: [OpenKeys], [OAuth] with toolkit/jwt, or a function of one's own.
+//
+// # Beyond one server
+//
+// [Server.Include] makes a server of several. Package toolkit/openapi makes tools
+// of an OpenAPI document.
 //
 // # What is refused at the start
 //

@@ -99,7 +99,7 @@ func TestIsPublic(t *testing.T) {
 		"127.0.0.1": false, "10.1.2.3": false, "172.31.0.1": false, "192.168.0.1": false, "169.254.169.254": false, "100.64.0.1": false,
 		"0.0.0.0": false, "255.255.255.255": false, "224.0.0.1": false, "198.18.0.1": false, "::1": false, "::": false, "fe80::1%eth0": false,
 		"fc00::1": false, "::ffff:127.0.0.1": false, "64:ff9b::7f00:1": false, "2002:7f00:1::": false, "2001:db8::1": false, "ff02::1": false,
-		"::7f00:1": false, "2001::1": false, "fec0::1": false,
+		"::7f00:1": false, "2001::1": false, "168.63.129.16": false, "fec0::1": false,
 	} {
 		if got := IsPublic(netip.MustParseAddr(address)); got != want {
 			t.Errorf("%s: %v, want %v", address, got, want)

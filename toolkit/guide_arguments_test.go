@@ -91,7 +91,7 @@ type Trip struct {
 func ExampleAdd_defaults() {
 	s := newShop()
 	toolkit.Add(s, toolkit.Tool{
-		Name: "shop_find_trip", Description: "Finds a trip.", Hints: reading, OneFormat: true,
+		Name: "shop_find_trip", Description: "Finds a trip.", Hints: reading,
 		Examples: []toolkit.Example{{Ask: "A train to Rome", Arguments: `{"city":"Rome"}`}},
 	}, func(_ context.Context, t Trip) (toolkit.Text, error) {
 		return toolkit.Text(fmt.Sprintf("%d seat, %s class, to %s", t.Seats, t.Class, t.City)), nil

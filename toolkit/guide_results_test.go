@@ -35,7 +35,9 @@ func ExampleAdd_json() {
 
 func ExampleAdd_markdown() {
 	s := newShop()
-	toolkit.Add(s, find("shop_get_team"), getTeam)
+	t := find("shop_get_team")
+	t.Markdown = true
+	toolkit.Add(s, t, getTeam)
 	ask(s, "shop_get_team", `{"response_format":"markdown"}`)
 	// Output:
 	// - **Team**: Core
@@ -72,7 +74,9 @@ func (c Chart) Markdown() string {
 
 func ExampleMarkdowner() {
 	s := newShop()
-	toolkit.Add(s, find("shop_get_chart"), func(context.Context, struct{}) (Chart, error) { return Chart{[]int{3, 1}}, nil })
+	t := find("shop_get_chart")
+	t.Markdown = true
+	toolkit.Add(s, t, func(context.Context, struct{}) (Chart, error) { return Chart{[]int{3, 1}}, nil })
 	ask(s, "shop_get_chart", `{"response_format":"markdown"}`)
 	// Output:
 	// ███

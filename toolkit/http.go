@@ -4,18 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"net"
 	"net/http"
-	"net/netip"
-	"net/url"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/dragoman-mcp/dragoman/internal/origin"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 )
 
@@ -74,6 +70,7 @@ func (s *Server) Handler() (http.Handler, error) {
 	server := func(*http.Request) *sdk.Server { return built }
 	// The SDK's own check of Host is off: it would refuse the hosts that were listed.
 	both := &eras{
+		stepUp: s.stepUp,
 		legacy: sdk.NewStreamableHTTPHandler(server, &sdk.StreamableHTTPOptions{
 			SessionTimeout: sessionIdle, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true, Logger: s.opts.Logger,
 			EventStore: sdk.NewMemoryEventStore(nil),
@@ -86,31 +83,26 @@ func (s *Server) Handler() (http.Handler, error) {
 	return s.guard(both), nil
 }
 
-// SSE serves the HTTP+SSE transport of MCP 2024-11-05, which newer revisions
-// deprecate, behind the same guard as [Server.Handler].
-func (s *Server) SSE() (http.Handler, error) {
-	built, err := s.SDK()
-	if err != nil {
-		return nil, err
-	}
-	return s.guard(sdk.NewSSEHandler(func(*http.Request) *sdk.Server { return built }, &sdk.SSEOptions{
-		DisableLocalhostProtection: true, MaxRequestBodyBytes: maxBody,
-	})), nil
-}
-
 // guard lets through what may use the server.
 func (s *Server) guard(next http.Handler) http.Handler {
-	known := s.opts.HTTP
-	next = known.authenticated(s.counted(next), s.log)
+	known := &origin.Guard{
+		Hosts: s.opts.HTTP.Hosts, Origins: s.opts.HTTP.Origins,
+		Methods: "GET, POST, DELETE",
+		Headers: "Authorization, Content-Type, Accept, Last-Event-ID, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name",
+		Expose:  "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate",
+	}
+	next = s.opts.HTTP.authenticated(s.counted(next), s.logger())
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case s.ctx.Err() != nil:
 			http.Error(w, "the server is closed", http.StatusServiceUnavailable)
-		case !known.host(r.Host):
+		case !known.Host(r):
 			http.Error(w, "forbidden: unknown Host", http.StatusForbidden)
-		case known.listed(r.Header.Get("Origin")):
-			crossOrigin(w, r, next)
-		case !sameOrigin(r):
+		case known.Listed(r):
+			if !known.Share(w, r) {
+				next.ServeHTTP(w, r)
+			}
+		case !origin.Own(r):
 			http.Error(w, "forbidden: foreign Origin", http.StatusForbidden)
 		default:
 			next.ServeHTTP(w, r)
@@ -131,62 +123,14 @@ func (s *Server) counted(next http.Handler) http.Handler {
 	})
 }
 
-// host tells whether a Host header names this machine or a host that the
-// operator listed, with any port.
-func (h HTTP) host(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	host = strings.Trim(host, "[]")
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	if addr, err := netip.ParseAddr(host); err == nil && addr.IsLoopback() {
-		return true
-	}
-	return slices.ContainsFunc(h.Hosts, func(known string) bool { return strings.EqualFold(known, host) })
-}
-
-// listed tells whether the operator allowed a web page's origin.
-func (h HTTP) listed(origin string) bool {
-	return origin != "" && slices.ContainsFunc(h.Origins, func(known string) bool { return strings.EqualFold(known, origin) })
-}
-
-// sameOrigin refuses what a browser says comes from another site.
-// [http.CrossOriginProtection] lets every GET pass; MCP wants the Origin of
-// those checked as well, because a GET opens a stream.
-func sameOrigin(r *http.Request) bool {
-	if http.NewCrossOriginProtection().Check(r) != nil {
-		return false
-	}
-	origin := r.Header.Get("Origin")
-	if origin == "" {
-		return true
-	}
-	u, err := url.Parse(origin)
-	return err == nil && strings.EqualFold(u.Host, r.Host)
-}
-
-// crossOrigin tells a browser that an allowed page may read the answer.
-func crossOrigin(w http.ResponseWriter, r *http.Request, next http.Handler) {
-	h := w.Header()
-	h.Set("Access-Control-Allow-Origin", r.Header.Get("Origin"))
-	h.Add("Vary", "Origin")
-	h.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate")
-	if r.Method == http.MethodOptions {
-		h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
-		h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept, Last-Event-ID, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name")
-		h.Set("Access-Control-Max-Age", "600")
-		w.WriteHeader(http.StatusNoContent)
-		return
-	}
-	next.ServeHTTP(w, r)
-}
-
 // eras sends a request to the handler of its era. A request is modern if its
 // header or its _meta names a protocol version, or if it asks server/discover;
 // see "Dual-era servers" in MCP 2026-07-28.
-type eras struct{ legacy, modern http.Handler }
+type eras struct {
+	legacy, modern http.Handler
+	// stepUp may answer a message itself, and then reports true.
+	stepUp func(http.ResponseWriter, *http.Request, envelope) bool
+}
 
 func (e *eras) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	modern := r.Header.Get("Mcp-Protocol-Version") >= firstModern
@@ -211,6 +155,9 @@ func (e *eras) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			answerError(w, http.StatusNotFound, m.id, jsonrpc.CodeMethodNotFound, "initialize does not exist in this protocol version")
 			return
 		}
+		if e.stepUp(w, r, m) {
+			return
+		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
 	if modern {
@@ -225,7 +172,8 @@ func (e *eras) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type envelope struct {
 	id      []byte
 	method  string
-	version bool // params._meta names a protocol version
+	name    string // of the tool or prompt, or the address of the resource
+	version bool   // params._meta names a protocol version
 }
 
 func readEnvelope(body []byte) envelope {
@@ -237,6 +185,11 @@ func readEnvelope(body []byte) envelope {
 	m.id = o.Get("id")
 	m.method, _ = rawjson.String(o.Get("method"))
 	if params, err := rawjson.ParseObject(o.Get("params")); err == nil {
+		named := "name"
+		if m.method == "resources/read" {
+			named = "uri"
+		}
+		m.name, _ = rawjson.String(params.Get(named))
 		if meta, err := rawjson.ParseObject(params.Get("_meta")); err == nil {
 			m.version = meta.Get("io.modelcontextprotocol/protocolVersion") != nil
 		}

@@ -57,7 +57,7 @@ func TestHandler(t *testing.T) {
 		{name: "foreign origin of a stream", method: "GET", headers: map[string]string{"Origin": "https://evil.example"}, status: 403},
 		{name: "cross-site", body: initialize, headers: map[string]string{"Sec-Fetch-Site": "cross-site"}, status: 403},
 		{name: "listed origin", body: initialize, headers: map[string]string{"Origin": "https://page.example"}, status: 200, session: true},
-		{name: "preflight of a listed origin", method: "OPTIONS", headers: map[string]string{"Origin": "https://page.example"}, status: 204},
+		{name: "preflight of a listed origin", method: "OPTIONS", headers: map[string]string{"Access-Control-Request-Method": "POST", "Origin": "https://page.example"}, status: 204},
 		{name: "preflight of a foreign origin", method: "OPTIONS", headers: map[string]string{"Origin": "https://evil.example"}, status: 403},
 		{name: "own origin", body: initialize, headers: map[string]string{"Origin": "http://localhost:8080"}, status: 200, session: true},
 	} {

@@ -79,7 +79,7 @@ func AddList[Query, Item any](s *Server, t Tool, f func(context.Context, Query, 
 			return offsetReply(got, p)
 		}
 		for range 3 {
-			fewer := fewerItems(got.Items, p.Limit, b.characters)
+			fewer := fewerItems(got.Items, p.Limit, b.room(0, 2))
 			if fewer >= p.Limit {
 				break
 			}

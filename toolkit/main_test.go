@@ -101,7 +101,7 @@ type watched struct {
 	address chan string
 }
 
-var served = regexp.MustCompile(`http://([0-9.:]+)/mcp`)
+var served = regexp.MustCompile(`https?://([0-9.:]+)/mcp`)
 
 func (w *watched) Write(p []byte) (int, error) {
 	if m := served.FindSubmatch(p); m != nil {

@@ -17,7 +17,7 @@ import (
 // and the model reads nothing but that id.
 type Refusal struct {
 	// Code is "invalid_arguments", "not_found", "refused", "retry_later",
-	// "timeout" or "too_large".
+	// "timeout", "too_large" or "denied".
 	Code string
 	// Field is the argument that is wrong, if it is one.
 	Field string
@@ -35,6 +35,7 @@ const (
 	codeRetry    = "retry_later"
 	codeTimeout  = "timeout"
 	codeTooLarge = "too_large"
+	codeDenied   = "denied"
 )
 
 // Error returns the text that the model reads.
@@ -59,9 +60,55 @@ func seconds(d time.Duration) string {
 }
 
 // Invalid says that an argument has a value that cannot be used, for what a
-// schema cannot say. field is its name in JSON; the text says what is expected.
+// schema cannot say. field is its name in JSON, or empty where several together
+// are wrong; the text says what is expected. To tell of several at once, join
+// them with [errors.Join]; that of nothing is nil:
+//
+//	var wrong []error
+//	if d.To.Before(d.From) {
+//		wrong = append(wrong, toolkit.Invalid("to", "expected a time after from."))
+//	}
+//	…
+//	if err := errors.Join(wrong...); err != nil {
+//		return Report{}, err
+//	}
 func Invalid(field, format string, args ...any) error {
 	return &Refusal{Code: codeInvalid, Field: field, Message: fmt.Sprintf(format, args...)}
+}
+
+// refusalIn finds the Refusal in an error, or makes one of several that say what
+// is wrong with arguments: all of them are told, in their order.
+func refusalIn(err error) (*Refusal, bool) {
+	var found []*Refusal
+	collectRefusals(err, &found)
+	var invalid []string
+	for _, r := range found {
+		if r.Code == codeInvalid {
+			invalid = append(invalid, strings.TrimSuffix(r.Error(), "."))
+		}
+	}
+	switch {
+	case len(found) == 0:
+		return nil, false
+	case len(found) > 1 && len(invalid) == len(found):
+		return &Refusal{Code: codeInvalid, Message: told(invalid).Error() + "."}, true
+	}
+	return found[0], true
+}
+
+func collectRefusals(err error, into *[]*Refusal) {
+	if r, ok := err.(*Refusal); ok {
+		*into = append(*into, r)
+		return
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		collectRefusals(e.Unwrap(), into)
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			collectRefusals(one, into)
+		}
+	}
 }
 
 // NotFound says that something the caller named does not exist. The text should

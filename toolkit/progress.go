@@ -2,33 +2,9 @@ package toolkit
 
 import (
 	"context"
-	"sync"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
-
-// A running call is what its context carries.
-type running struct {
-	request *sdk.CallToolRequest
-	name    string
-
-	mu   sync.Mutex
-	last float64
-	sent bool
-	over bool
-}
-
-type runningKey struct{}
-
-// Request returns the SDK's request behind the call that ctx belongs to, for
-// what the toolkit has no word for: the session (sampling, elicitation), _meta,
-// answers to input requests. It is nil outside a tool's call.
-func Request(ctx context.Context) *sdk.CallToolRequest {
-	if r, ok := ctx.Value(runningKey{}).(*running); ok {
-		return r.request
-	}
-	return nil
-}
 
 // Progress tells the caller how much of the call is done. Without a total (0)
 // clients show what was done so far. It does nothing when the caller did not ask
@@ -37,10 +13,10 @@ func Request(ctx context.Context) *sdk.CallToolRequest {
 // dropped: the result matters, not the report.
 func Progress(ctx context.Context, done, total float64, message string) {
 	r, ok := ctx.Value(runningKey{}).(*running)
-	if !ok {
+	if !ok || r.SDK == nil {
 		return
 	}
-	token := r.request.Params.GetProgressToken()
+	token := r.SDK.Params.GetProgressToken()
 	if token == nil {
 		return
 	}
@@ -50,7 +26,7 @@ func Progress(ctx context.Context, done, total float64, message string) {
 		return
 	}
 	r.last, r.sent = done, true
-	_ = r.request.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
+	_ = r.session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
 		ProgressToken: token,
 		Progress:      done,
 		Total:         total,
@@ -71,7 +47,7 @@ func (r *running) end() {
 // cannot be delivered is dropped.
 func Log(ctx context.Context, level, message string) {
 	r, ok := ctx.Value(runningKey{}).(*running)
-	if !ok {
+	if !ok || r.session == nil {
 		return
 	}
 	r.mu.Lock()
@@ -80,5 +56,5 @@ func Log(ctx context.Context, level, message string) {
 		return
 	}
 	//lint:ignore SA1019 deprecated in the protocol, and still what clients of today read
-	_ = r.request.Session.Log(ctx, &sdk.LoggingMessageParams{Level: sdk.LoggingLevel(level), Data: message})
+	_ = r.session.Log(ctx, &sdk.LoggingMessageParams{Level: sdk.LoggingLevel(level), Data: message})
 }

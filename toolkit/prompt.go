@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"golang.org/x/time/rate"
 
 	"github.com/dragoman-mcp/dragoman/schema"
 )
@@ -21,6 +20,9 @@ type Prompt struct {
 	Title string
 	// Description says what comes of it.
 	Description string
+	// Requires are the rights that a caller must have. Who lacks one is not shown
+	// the prompt, and denied if they ask for it.
+	Requires []string
 	// Complete proposes values for arguments, by their names. An argument with an
 	// enum tag completes itself.
 	Complete map[string]Completer
@@ -65,8 +67,9 @@ func AddPrompt[Args any](s *Server, p Prompt, f func(context.Context, Args) (Mes
 	if strings.TrimSpace(p.Description) == "" {
 		problems = append(problems, errors.New("no description"))
 	}
+	problems = append(problems, checkRequires(p.Requires))
 	if err := errors.Join(problems...); err != nil {
-		s.register(fmt.Sprintf("prompt %q", p.Name), err, nil)
+		s.register(registration{kind: "prompt", name: p.Name}, err)
 		return
 	}
 	accepts := schema.NewValidator(args.schema(true))
@@ -76,12 +79,14 @@ func AddPrompt[Args any](s *Server, p Prompt, f func(context.Context, Args) (Mes
 			Name: field.name, Title: field.at.rules.title, Description: field.at.rules.desc, Required: field.required,
 		})
 	}
-	s.register(fmt.Sprintf("prompt %q", p.Name), nil, func(server *sdk.Server) {
+	s.register(registration{kind: "prompt", name: p.Name, requires: p.Requires, put: func(server *sdk.Server) {
 		server.AddPrompt(definition, func(ctx context.Context, req *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+			given := promptBytes(req.Params.Arguments, args)
 			j := job{
-				kind: "prompt", name: p.Name, arguments: promptBytes(req.Params.Arguments, args), timeout: s.opts.Timeout,
-				limiters: [2]*rate.Limiter{s.limiter}, client: req.ClientInfo(), session: req.Session,
+				request: newRequest(ctx, "prompt", p.Name, req.ClientInfo(), req.Session, req.Extra), session: req.Session,
+				name: p.Name, arguments: given, requires: p.Requires, timeout: s.opts.Timeout,
 			}
+			j.request.Arguments = given
 			messages, err := do(ctx, s, j, func(ctx context.Context) (Messages, error) {
 				var in Args
 				if err := args.fromText(req.Params.Arguments, accepts, &in); err != nil {
@@ -94,7 +99,7 @@ func AddPrompt[Args any](s *Server, p Prompt, f func(context.Context, Args) (Mes
 			}
 			return &sdk.GetPromptResult{Description: definition.Description, Messages: messages}, nil
 		})
-	})
+	}}, nil)
 }
 
 // promptBytes are the arguments in a fixed order, for their digest.

@@ -12,37 +12,14 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/addresses"
 )
 
-// private are the networks that are not the public Internet: the special-purpose
-// registries of IANA (RFC 6890 and its successors), multicast, and what maps or
-// translates into them.
-var private = func() (list []netip.Prefix) {
-	for _, p := range strings.Fields(`
-		0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24
-		192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24 198.18.0.0/15
-		198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4
-		::/96 ::1/128 ::ffff:0:0/96 64:ff9b::/96 64:ff9b:1::/48 100::/64 2001::/23 2001:db8::/32 2002::/16
-		3fff::/20 5f00::/16 fc00::/7 fe80::/10 fec0::/10 ff00::/8`) {
-		list = append(list, netip.MustParsePrefix(p))
-	}
-	return list
-}()
-
 // IsPublic reports whether an address belongs to the public Internet: not this
-// machine, not its network, not the metadata service of a cloud.
-func IsPublic(a netip.Addr) bool {
-	a = a.Unmap().WithZone("")
-	if !a.IsValid() {
-		return false
-	}
-	for _, p := range private {
-		if p.Contains(a) {
-			return false
-		}
-	}
-	return true
-}
+// machine, not its network, not the metadata service of a cloud. An address with
+// a zone does not.
+func IsPublic(a netip.Addr) bool { return addresses.Public(a) }
 
 // errPrivate is why a connection was not made.
 var errPrivate = errors.New("not a public address")

@@ -16,7 +16,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"golang.org/x/time/rate"
 
 	"github.com/dragoman-mcp/dragoman/schema"
 )
@@ -38,6 +37,9 @@ type Resource struct {
 	MIMEType string
 	// MaxBytes is the size limit. Zero: 1 MiB.
 	MaxBytes int64
+	// Requires are the rights that a caller must have, such as "tickets:read". Who
+	// lacks one is not shown the resource, and denied if they read it.
+	Requires []string
 	// Watched lets clients subscribe to the resource; tell them of changes with
 	// [Server.Changed].
 	Watched bool
@@ -58,7 +60,6 @@ type Contents struct {
 
 // AddResource adds a resource with a fixed address.
 func AddResource(s *Server, r Resource, read func(context.Context) (Contents, error)) {
-	what := fmt.Sprintf("resource %q", r.URI)
 	u, err := url.Parse(r.URI)
 	switch {
 	case err != nil, !u.IsAbs():
@@ -68,8 +69,7 @@ func AddResource(s *Server, r Resource, read func(context.Context) (Contents, er
 	case r.Name == "":
 		err = errors.New("no Name")
 	}
-	s.watch(r)
-	s.register(what, err, func(server *sdk.Server) {
+	s.registerResource(r, err, func(server *sdk.Server) {
 		server.AddResource(&sdk.Resource{
 			URI: r.URI, Name: r.Name, Title: r.Title, Description: oneLine(r.Description), MIMEType: r.MIMEType,
 		}, func(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
@@ -83,7 +83,6 @@ func AddResource(s *Server, r Resource, read func(context.Context) (Contents, er
 // tags limit them as they do arguments. An address that does not fit is not
 // found.
 func AddTemplate[Vars any](s *Server, r Resource, read func(context.Context, Vars) (Contents, error)) {
-	what := fmt.Sprintf("resource %q", r.URI)
 	t, err := newTemplate(r.URI, reflect.TypeFor[Vars]())
 	if err == nil && r.Name == "" {
 		err = errors.New("no Name")
@@ -91,8 +90,7 @@ func AddTemplate[Vars any](s *Server, r Resource, read func(context.Context, Var
 	if err == nil {
 		err = s.completers("resource "+r.URI, r.Complete, t.vars)
 	}
-	s.watch(r)
-	s.register(what, err, func(server *sdk.Server) {
+	s.registerResource(r, err, func(server *sdk.Server) {
 		server.AddResourceTemplate(&sdk.ResourceTemplate{
 			URITemplate: r.URI, Name: r.Name, Title: r.Title, Description: oneLine(r.Description), MIMEType: r.MIMEType,
 		}, func(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
@@ -107,15 +105,17 @@ func AddTemplate[Vars any](s *Server, r Resource, read func(context.Context, Var
 	})
 }
 
-func (s *Server) watch(r Resource) {
-	s.mu.Lock()
-	s.watched = s.watched || r.Watched
-	s.mu.Unlock()
+func (s *Server) registerResource(r Resource, err error, put func(*sdk.Server)) {
+	root := s.root()
+	root.mu.Lock()
+	root.watched = root.watched || r.Watched
+	root.mu.Unlock()
+	s.register(registration{kind: "resource", name: r.URI, requires: r.Requires, put: put}, errors.Join(err, checkRequires(r.Requires)))
 }
 
 // Changed tells the clients that subscribed to a resource that it has changed.
 func (s *Server) Changed(ctx context.Context, uri string) error {
-	server, err := s.SDK()
+	server, err := s.root().SDK()
 	if err != nil {
 		return err
 	}
@@ -127,8 +127,8 @@ func (s *Server) Changed(ctx context.Context, uri string) error {
 func (s *Server) read(ctx context.Context, r Resource, req *sdk.ReadResourceRequest, read func(context.Context) (Contents, error)) (*sdk.ReadResourceResult, error) {
 	uri := req.Params.URI
 	j := job{
-		kind: "resource", name: r.Name, arguments: []byte(uri), timeout: s.opts.Timeout,
-		limiters: [2]*rate.Limiter{s.limiter}, client: req.ClientInfo(), session: req.Session,
+		request: newRequest(ctx, "resource", uri, req.ClientInfo(), req.Session, req.Extra), session: req.Session,
+		name: r.Name, arguments: []byte(uri), requires: r.Requires, timeout: s.opts.Timeout,
 	}
 	contents, err := do(ctx, s, j, func(ctx context.Context) (*sdk.ResourceContents, error) {
 		c, err := read(ctx)
@@ -189,7 +189,7 @@ func protocolError(err error, uri string) error {
 		return err
 	case r.Code == codeNotFound && uri != "":
 		return sdk.ResourceNotFoundError(uri)
-	case r.Code == codeInvalid, r.Code == codeNotFound:
+	case r.Code == codeInvalid, r.Code == codeNotFound, r.Code == codeDenied:
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: r.Error()}
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: r.Error()}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -47,9 +48,16 @@ func Link(uri, name, description string) sdk.Content {
 	return &sdk.ResourceLink{URI: uri, Name: name, Description: description}
 }
 
-// Embed returns a block with the text of a resource in it.
-func Embed(uri, mimeType, text string) sdk.Content {
-	return &sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: uri, MIMEType: mimeType, Text: text}}
+// Embed returns a block with the contents of a resource in it, text or data, of
+// at most [DefaultResource] bytes. Contents without a MIMEType are text/plain, or
+// application/octet-stream for data that is no text. The error is that of reading
+// [Contents.From], or that there is too much.
+func Embed(uri string, c Contents) (sdk.Content, error) {
+	contents, err := c.bounded(uri, Resource{})
+	if err != nil {
+		return nil, err
+	}
+	return &sdk.EmbeddedResource{Resource: contents}, nil
 }
 
 // A reply is what an author's function returned.
@@ -88,19 +96,24 @@ func (b *binding) deliver(r reply, markdown bool) (*sdk.CallToolResult, error) {
 	if data, err = b.withoutNulls(data); err != nil {
 		return nil, err
 	}
+	summary, copies := b.summary(r, markdown)
+	room := b.room(utf8.RuneCountInString(summary), copies)
 	cut := false
-	if len(data) > b.characters && utf8.RuneCount(data) > b.characters {
-		if data, err = b.cut(data, b.characters, r.page); err != nil {
+	if len(data) > room && utf8.RuneCount(data) > room {
+		if data, err = b.cut(data, room, r.page); err != nil {
 			return nil, err
 		}
 		cut = true
 	}
 	if b.delivers != nil {
+		if !b.delivers.Compiles() {
+			return nil, fmt.Errorf("the result cannot be checked: %s", strings.Join(b.delivers.Unchecked(), "; "))
+		}
 		if bad := b.delivers.Validate(data); len(bad) > 0 {
 			return nil, fmt.Errorf("the result breaks its own schema: %v", bad[0])
 		}
 	}
-	content, data, err := b.words(r, data, markdown, cut)
+	content, data, err := b.words(r, summary, data, markdown, cut)
 	if err != nil {
 		return nil, err
 	}
@@ -118,42 +131,70 @@ func encode(value any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
+// room is how long the data may be, beside so many characters of other text,
+// where it is sent once (structured) or twice (as text, too).
+func (b *binding) room(beside, copies int) int {
+	room := min(b.characters, (b.total-beside)/copies)
+	if copies > 1 {
+		room = min(room, b.characters-beside)
+	}
+	return room
+}
+
+// summary is the text before the data, at most a quarter of all text, and how
+// often the data goes out.
+func (b *binding) summary(r reply, markdown bool) (text string, copies int) {
+	if markdown {
+		return "", 1
+	}
+	if s, ok := r.value.(Summarizer); ok {
+		text = s.Summary()
+	}
+	switch {
+	case text == "":
+		return "", 2
+	case b.tool.SummaryOnly:
+		return cutText(text, min(b.characters, b.total/4), b.advice()), 1
+	}
+	return cutText(text, min(b.characters, b.total/2)/4, b.advice()), 2
+}
+
 // words are the text blocks beside the structured data. The data comes back,
 // because Markdown can be too long where JSON is not.
-func (b *binding) words(r reply, data []byte, markdown, cut bool) ([]sdk.Content, []byte, error) {
-	if markdown {
+func (b *binding) words(r reply, summary string, data []byte, markdown, cut bool) ([]sdk.Content, []byte, error) {
+	switch {
+	case markdown:
 		return b.markdownBlocks(r, data, cut)
-	}
-	s, ok := r.value.(Summarizer)
-	if !ok {
+	case summary == "":
 		return []sdk.Content{Words(string(data))}, data, nil
+	case b.tool.SummaryOnly:
+		return []sdk.Content{Words(summary)}, data, nil
 	}
-	summary := Words(cutText(s.Summary(), b.characters, b.advice()))
-	if b.tool.SummaryOnly {
-		return []sdk.Content{summary}, data, nil
-	}
-	return []sdk.Content{summary, Words(string(data))}, data, nil
+	return []sdk.Content{Words(summary), Words(string(data))}, data, nil
 }
 
 func (b *binding) markdownBlocks(r reply, data []byte, cut bool) ([]sdk.Content, []byte, error) {
-	if m, ok := r.value.(Markdowner); ok && !cut {
-		return []sdk.Content{Words(cutText(m.Markdown(), b.characters, b.advice()))}, data, nil
-	}
-	limit := b.characters
-	for range 4 {
+	limit := b.room(0, 1)
+	for range 6 {
+		length := utf8.RuneCount(data)
+		room := min(b.characters, b.total-length)
+		if m, ok := r.value.(Markdowner); ok && !cut && room >= minCharacters/2 {
+			return []sdk.Content{Words(cutText(m.Markdown(), room, b.advice()))}, data, nil
+		}
 		n, err := schema.Parse(data)
 		if err != nil {
 			return nil, nil, fmt.Errorf("read own result: %w", err)
 		}
 		text := renderMarkdown(b.tool.Title, n, b.out, r.page)
-		length := utf8.RuneCountInString(text)
-		if length <= b.characters {
+		long := utf8.RuneCountInString(text)
+		if long <= room {
 			return []sdk.Content{Words(text)}, data, nil
 		}
-		limit = max(minCharacters/2, limit*b.characters/length*9/10)
+		limit = max(minCharacters/2, min(limit*b.characters/long*9/10, limit*b.total/(long+length)*9/10))
 		if data, err = b.cut(data, limit, r.page); err != nil {
 			return nil, nil, err
 		}
+		cut = true
 	}
 	return nil, nil, b.tooLarge(utf8.RuneCount(data))
 }

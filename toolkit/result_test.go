@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,7 +39,7 @@ func ada() member {
 
 func teamServer(t *testing.T, t1 Tool, out team) func(arguments string) outcome {
 	s := newServer(t, Options{})
-	t1.Name, t1.Description, t1.Hints = "get_team", "A team.", reading
+	t1.Name, t1.Description, t1.Hints, t1.Markdown = "get_team", "A team.", reading, true
 	Add(s, t1, func(context.Context, struct{}) (team, error) { return out, nil })
 	session := dial(t, s, legacy, nil)
 	return func(arguments string) outcome { return call(t, session, "get_team", arguments) }
@@ -97,7 +98,7 @@ func TestDeepMarkdown(t *testing.T) {
 		Size int    `json:"size"`
 		Kids []tree `json:"kids,omitempty"`
 	}
-	Add(s, Tool{Name: "get_tree", Description: "x", Hints: reading}, func(context.Context, struct{}) (tree, error) {
+	Add(s, Tool{Name: "get_tree", Description: "x", Hints: reading, Markdown: true}, func(context.Context, struct{}) (tree, error) {
 		return tree{"a", 1, []tree{{"b", 2, []tree{{"c", 3, []tree{{"d", 4, nil}, {"e", 5, []tree{{"f", 6, nil}}}}}}}}}, nil
 	})
 	got := call(t, dial(t, s, legacy, nil), "get_tree", `{"response_format":"markdown"}`)
@@ -120,12 +121,12 @@ func TestSummary(t *testing.T) {
 	s := newServer(t, Options{})
 	long := strings.Repeat("x", 900)
 	make1 := func(context.Context, struct{}) (report, error) { return report{[]string{"a", "b"}}, nil }
-	Add(s, Tool{Name: "get_report", Description: "x", Hints: reading}, make1)
+	Add(s, Tool{Name: "get_report", Description: "x", Hints: reading, Markdown: true}, make1)
 	Add(s, Tool{Name: "get_marks", Description: "x", Hints: reading}, func(context.Context, struct{}) (report, error) {
 		return report{[]string{"<b> & 'c'"}}, nil
 	})
 	Add(s, Tool{Name: "get_summary", Description: "x", Hints: reading, SummaryOnly: true}, make1)
-	Add(s, Tool{Name: "get_long", Description: "x", Hints: reading, Characters: 2000}, func(context.Context, struct{}) (report, error) {
+	Add(s, Tool{Name: "get_long", Description: "x", Hints: reading, Markdown: true, Characters: 2000}, func(context.Context, struct{}) (report, error) {
 		return report{[]string{long, long, long}}, nil
 	})
 	session := dial(t, s, legacy, nil)
@@ -251,7 +252,7 @@ func TestList(t *testing.T) {
 			for i := range 150 {
 				all = append(all, book{fmt.Sprintf("b%d", i), strings.Repeat("t", length)})
 			}
-			AddList(s, Tool{Name: "list_books", Title: "Books", Description: "x", Hints: reading, Examples: []Example{{"All", `{}`}}},
+			AddList(s, Tool{Name: "list_books", Title: "Books", Description: "x", Hints: reading, Markdown: true, Examples: []Example{{"All", `{}`}}},
 				func(_ context.Context, q struct {
 					Word string `json:"word,omitempty"`
 				}, p Page) (Listing[book], error) {
@@ -387,5 +388,43 @@ func TestListMistakes(t *testing.T) {
 	}
 	if _, ok := errors.AsType[*Refusal](err); ok {
 		t.Error("a mistake of the author is told to the model")
+	}
+}
+
+// TestTotal holds text and structured data together to a limit, with summaries,
+// Markdown and plain results, at any length.
+func TestTotal(t *testing.T) {
+	for _, tt := range []struct{ characters, total int }{{25_000, 0}, {25_000, 25_000}, {1000, 2000}, {2000, 3000}, {5000, 2000}} {
+		for _, lines := range []int{0, 10, 40, 300, 3000} {
+			s := newServer(t, Options{Characters: tt.characters, Total: tt.total})
+			make1 := func(context.Context, struct{}) (report, error) {
+				return report{slices.Repeat([]string{strings.Repeat("ü", 97)}, lines)}, nil
+			}
+			Add(s, Tool{Name: "get_report", Description: "x", Hints: reading, Markdown: true}, make1)
+			Add(s, Tool{Name: "get_summary", Description: "x", Hints: reading, SummaryOnly: true}, make1)
+			Add(s, Tool{Name: "get_plain", Description: "x", Hints: reading, Markdown: true}, func(context.Context, struct{}) (team, error) {
+				return team{Members: slices.Repeat([]member{ada()}, lines)}, nil
+			})
+			session := dial(t, s, legacy, nil)
+			most := max(tt.total, 2*tt.characters)
+			if tt.total > 0 {
+				most = tt.total
+			}
+			for _, arguments := range []string{`{}`, `{"response_format":"markdown"}`} {
+				for _, tool := range []string{"get_report", "get_summary", "get_plain"} {
+					if tool == "get_summary" && arguments != `{}` {
+						continue
+					}
+					got := call(t, session, tool, arguments)
+					text, data := utf8.RuneCountInString(got.text), utf8.RuneCountInString(got.data)
+					if got.failed || text > tt.characters+1 || data > tt.characters || text+data > most+1 { // a line break joins the blocks here
+						t.Errorf("%+v, %d lines, %s %s: text of %d and data of %d characters: %.200s", tt, lines, tool, arguments, text, data, got.text)
+					}
+				}
+			}
+		}
+	}
+	if err := newServer(t, Options{Total: 1999}).Validate(); err == nil {
+		t.Error("a Total that nothing fits: no error")
 	}
 }

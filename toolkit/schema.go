@@ -148,7 +148,7 @@ var typeWords = map[kind]string{
 
 func (w *writer) shape(s *shape, r rules, nullable bool) {
 	if s.kind == kindCustom {
-		w.custom(s, r)
+		w.custom(s, r, nullable)
 		return
 	}
 	w.begin()
@@ -245,7 +245,14 @@ func (w *writer) members(fields []*field) {
 
 // custom writes an author's own schema, with a description from the place if it
 // has none.
-func (w *writer) custom(s *shape, r rules) {
+func (w *writer) custom(s *shape, r rules, nullable bool) {
+	if nullable {
+		w.begin()
+		w.raw("anyOf", "["+string(s.custom)+`,{"type":"null"}]`)
+		w.said(r)
+		w.end()
+		return
+	}
 	if r.desc != "" {
 		if o, err := rawjson.ParseObject(s.custom); err == nil && o.Get("description") == nil {
 			o.Set("description", rawjson.Quote(r.desc))
@@ -276,14 +283,16 @@ func (s *shape) checkDefaults(seen map[*shape]bool, path string) error {
 		if f.at.rules.fallback != nil {
 			values = append([]json.RawMessage{f.at.rules.fallback}, values...)
 		}
-		if len(values) == 0 || f.at.of.name != "" {
+		if f.at.of.name != "" {
 			continue
 		}
-		w := writer{input: true}
-		w.place(f.at)
-		v := schema.NewValidator(w.out)
 		for _, value := range values {
-			if bad := v.Validate(value); len(bad) > 0 {
+			if n, err := schema.Parse(value); err == nil && f.at.fits(n, true) == fine {
+				continue
+			}
+			w := writer{input: true}
+			w.place(f.at)
+			if bad := schema.NewValidator(w.out).Validate(value); len(bad) > 0 {
 				return fmt.Errorf("%s: default or example %s breaks the field's own rules: %s", at, value, bad[0])
 			}
 		}

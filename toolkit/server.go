@@ -13,7 +13,6 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"golang.org/x/time/rate"
 )
 
 // Defaults of [Options] and of [AddList].
@@ -51,19 +50,28 @@ type Options struct {
 
 	// Timeout is the time limit of a call. Zero: 30 seconds.
 	Timeout time.Duration
-	// Characters is the length limit of one result's text, at least 1,000. Zero:
-	// 25,000. Longer results are cut by structure and say so.
+	// Characters is the length limit of one result's text, all blocks together,
+	// and of its structured data, at least 1,000. Zero: 25,000. Longer results are
+	// cut by structure and say so.
 	Characters int
-	// Rate limits all calls together. Zero: no limit.
-	Rate Rate
+	// Total is the length limit of text and structured data together, at least
+	// 2,000, for clients that hand both to a model. Zero: twice Characters, since
+	// most hand over one of the two.
+	Total int
+	// Rate limits all calls together, and UserRate those of any one caller. Zero:
+	// no limit.
+	Rate, UserRate Rate
+	// Around stands around every call, the first outermost.
+	Around []Middleware
 
 	// Logger receives the errors that callers do not see, under their ids; never
 	// arguments or results. Nil: nothing is logged, except by [Main], which logs
 	// to standard error.
 	Logger *slog.Logger
 	// Audit receives one JSON line for each call: time, server, tool, outcome,
-	// client, session, a digest of the arguments, duration. Nil: none, except by
-	// [Main], which writes to standard error or to the file of --audit.
+	// caller, user, key, client, session, a digest of the arguments, duration. Nil:
+	// none, except by [Main], which writes to standard error or to the file of
+	// --audit.
 	Audit io.Writer
 
 	// ClientLog announces that clients may receive log messages, see [Log]. MCP
@@ -83,20 +91,24 @@ type Options struct {
 // It is safe for concurrent use; tools added while it runs are announced to
 // clients.
 type Server struct {
-	opts    Options
-	name    string
-	log     *slog.Logger
-	trail   *trail
-	limiter *rate.Limiter
+	opts   Options
+	name   string
+	trail  *trail
+	budget *budget
 
 	mu        sync.Mutex
 	problems  []error
-	taken     map[string]bool     // "tool x", "prompt y", "resource z"
-	waiting   []func(*sdk.Server) // what the SDK's server gets once it exists
+	taken     map[string]bool // "tool x", "prompt y", "resource z"
+	waiting   []registration  // what the SDK's server gets once it exists
 	built     *sdk.Server
 	completed map[string]Completer // by reference and argument
 	watched   bool                 // a resource tells its subscribers of changes
 	closed    bool
+	host      *Server   // what this server is a part of
+	parts     []*Server // in the order of Include
+	atStop    []func(context.Context) error
+
+	demands demands
 
 	ctx   context.Context // ends with Close, and with it every connection
 	stop  context.CancelFunc
@@ -104,21 +116,26 @@ type Server struct {
 	calls census
 }
 
+// A registration is a tool, a prompt or a resource on its way to the SDK's
+// server.
+type registration struct {
+	kind, name string
+	requires   []string
+	put        func(*sdk.Server)
+}
+
 // errClosed is what every way in answers after [Server.Close].
 var errClosed = errors.New("toolkit: server closed")
 
 // NewServer makes a server. It does no I/O and starts nothing.
 func NewServer(o Options) *Server {
-	s := &Server{opts: o, log: o.Logger, taken: map[string]bool{}, completed: map[string]Completer{}}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
+	s := &Server{opts: o, taken: map[string]bool{}, completed: map[string]Completer{}}
 	s.name = o.Name
 	if s.name == "" && o.Service != "" {
 		s.name = serverName(o.Service)
 	}
 	s.trail = &trail{out: o.Audit}
-	s.limiter = o.Rate.limiter()
+	s.budget = newBudget(o.Rate, o.UserRate)
 	s.opts.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	s.opts.Characters = cmp.Or(o.Characters, DefaultCharacter)
 	s.opts.Version = cmp.Or(o.Version, "dev")
@@ -127,6 +144,9 @@ func NewServer(o Options) *Server {
 	}
 	if s.opts.Characters < minCharacters {
 		s.problems = append(s.problems, fmt.Errorf("Options.Characters is %d; results need at least %d", s.opts.Characters, minCharacters))
+	}
+	if o.Total != 0 && o.Total < 2*minCharacters {
+		s.problems = append(s.problems, fmt.Errorf("Options.Total is %d; text and data together need at least %d", o.Total, 2*minCharacters))
 	}
 	if s.opts.Timeout < 0 {
 		s.problems = append(s.problems, errors.New("Options.Timeout is negative"))
@@ -141,8 +161,11 @@ func NewServer(o Options) *Server {
 func (s *Server) Validate() error {
 	s.mu.Lock()
 	problems := slices.Clone(s.problems)
+	if s.host != nil {
+		problems = append(problems, errPart)
+	}
 	s.mu.Unlock()
-	for _, k := range s.opts.Keys {
+	for _, k := range s.keys() {
 		if err := k.present(); err != nil {
 			problems = append(problems, err)
 		}
@@ -178,9 +201,11 @@ func (p *Problems) Error() string {
 // Unwrap returns the problems one by one.
 func (p *Problems) Unwrap() []error { return p.list }
 
-// register notes what is wrong with one registration, or puts it in force. What
-// is the kind and name, such as `tool "x"`.
-func (s *Server) register(what string, problem error, put func(*sdk.Server)) {
+// register notes what is wrong with one registration, or puts it in force, with
+// the server that is served in the end.
+func (s *Server) register(r registration, problem error) {
+	s = s.root()
+	what := r.kind + " " + r.name
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.taken[what] && s.built == nil {
@@ -188,22 +213,25 @@ func (s *Server) register(what string, problem error, put func(*sdk.Server)) {
 	}
 	s.taken[what] = true
 	if problem != nil {
-		s.problems = append(s.problems, each(what, problem)...)
+		s.problems = append(s.problems, each(fmt.Sprintf("%s %q", r.kind, r.name), problem)...)
 		return
 	}
-	safely := func(server *sdk.Server) {
-		defer func() { // the SDK panics on what it does not like
-			if p := recover(); p != nil {
-				s.problems = append(s.problems, fmt.Errorf("%s: %v", what, p))
-			}
-		}()
-		put(server)
-	}
+	s.demands.set(r)
 	if s.built != nil {
-		safely(s.built)
+		s.put(r)
 		return
 	}
-	s.waiting = append(s.waiting, safely)
+	s.waiting = append(s.waiting, r)
+}
+
+// put hands a registration to the SDK, which panics on what it does not like.
+func (s *Server) put(r registration) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.problems = append(s.problems, fmt.Errorf("%s %q: %v", r.kind, r.name, p))
+		}
+	}()
+	r.put(s.built)
 }
 
 // each takes joined errors apart and says of each what it is about.
@@ -221,10 +249,11 @@ func each(about string, err error) []error {
 
 // SDK returns the official SDK's server that carries this one, for what the
 // toolkit has no word for. What is added to it directly has none of the
-// toolkit's care. The error is that of [Server.Validate].
+// toolkit's care. Whoever connects to it directly is nobody in particular, unless
+// the context says otherwise, see [As]. The error is that of [Server.Validate].
 func (s *Server) SDK() (*sdk.Server, error) {
 	s.mu.Lock()
-	if s.built == nil && len(s.problems) == 0 {
+	if s.built == nil && len(s.problems) == 0 && s.host == nil {
 		s.build()
 	}
 	s.mu.Unlock()
@@ -237,7 +266,9 @@ func (s *Server) SDK() (*sdk.Server, error) {
 func (s *Server) build() {
 	// The SDK announces logging unless told otherwise; the toolkit never logs to
 	// clients of its own accord.
-	o := &sdk.ServerOptions{Instructions: s.opts.Instructions, Logger: s.opts.Logger, Capabilities: &sdk.ServerCapabilities{}}
+	o := &sdk.ServerOptions{
+		Instructions: s.opts.Instructions, Logger: s.opts.Logger, Capabilities: &sdk.ServerCapabilities{}, SetCacheable: s.cacheable,
+	}
 	if s.opts.ClientLog {
 		//lint:ignore SA1019 legacy clients know no other way, and it was asked for
 		o.Capabilities.Logging = &sdk.LoggingCapabilities{}
@@ -250,8 +281,9 @@ func (s *Server) build() {
 		o.CompletionHandler = s.complete
 	}
 	s.built = sdk.NewServer(&sdk.Implementation{Name: s.name, Title: s.opts.Title, Version: s.opts.Version}, o)
-	for _, put := range s.waiting {
-		put(s.built)
+	s.built.AddReceivingMiddleware(s.listed)
+	for _, r := range s.waiting {
+		s.put(r)
 	}
 	s.waiting = nil
 }

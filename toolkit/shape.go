@@ -36,6 +36,7 @@ type shape struct {
 	fields []*field        // kindObject, in the order of the struct
 	item   *place          // kindList, kindDict
 	base64 bool            // kindText that holds bytes
+	reads  bool            // kindText that a type's UnmarshalText reads
 	low    string          // least integer of the Go type, if JSON has smaller ones
 	high   string          // greatest
 	exact  int             // length of an array
@@ -198,11 +199,14 @@ func (s *survey) special(found *shape, t reflect.Type, path string) bool {
 		found.kind = kindNumber
 	case t == rawType:
 		found.kind = kindAnything
+	case optionalOf(t) != nil:
+		found.kind = kindAnything
+		s.fail(path, "Optional is for fields of structs; here absence means nothing")
 	case t.Implements(marshalType), s.input && pointer.Implements(unmarshalType):
 		found.kind = kindAnything
 		s.fail(path, "%s makes its own JSON, so its schema is unknown; give it a method JSONSchema() json.RawMessage", t)
 	case t.Implements(textOutType), s.input && pointer.Implements(textInType):
-		found.kind = kindText
+		found.kind, found.reads = kindText, pointer.Implements(textInType)
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
 		found.kind, found.base64 = kindText, true
 	default:
@@ -251,7 +255,12 @@ func (s *survey) member(into *shape, f reflect.StructField, name, options, at st
 	}
 	omitted := hasOption(options, "omitempty") || hasOption(options, "omitzero")
 	pointer := f.Type.Kind() == reflect.Pointer
-	m := &field{name: name, goName: f.Name, at: &place{of: s.visit(f.Type, at)}}
+	t := f.Type
+	optional := optionalOf(t)
+	if optional != nil {
+		t = optional
+	}
+	m := &field{name: name, goName: f.Name, at: &place{of: s.visit(t, at)}}
 	if err := m.at.rules.read(f.Tag, m.at.of); err != nil {
 		s.fail(at, "%v", err)
 	}
@@ -263,6 +272,10 @@ func (s *survey) member(into *shape, f reflect.StructField, name, options, at st
 		m.required = !omitted
 		m.at.nullable = pointer && !omitted
 		m.at.rules.fallback = nil // a type may serve both ways
+	}
+	if optional != nil {
+		m.required = !s.input && m.required
+		m.at.nullable = f.Tag.Get("nullable") != "false"
 	}
 	switch {
 	case f.Tag.Get("optional") == "true":

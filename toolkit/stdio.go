@@ -13,6 +13,7 @@ import (
 // until in ends, ctx is cancelled or the server is closed. The end of in is no
 // error, nor is Close; a cancelled ctx answers with its cause. Calls under way
 // when in ends are still answered, if that takes no longer than five seconds.
+// Whoever speaks there is the [Owner], unless ctx says otherwise, see [As].
 //
 // Neither stream is closed. A read of in that is under way at the end stays
 // blocked until in delivers, as a read of a terminal does, and a write to out
@@ -31,7 +32,7 @@ func (s *Server) serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 	if err != nil {
 		return err
 	}
-	err = server.Run(ctx, draining{&sdk.IOTransport{Reader: in, Writer: out}})
+	err = server.Run(asOwner(ctx), draining{&sdk.IOTransport{Reader: in, Writer: out}})
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errClosed), err == nil, errors.Is(err, io.EOF):
 		return nil

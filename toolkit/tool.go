@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"golang.org/x/time/rate"
 
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/schema"
@@ -36,18 +36,27 @@ type Tool struct {
 
 	// Timeout is the time limit of a call. Zero: that of the server.
 	Timeout time.Duration
+	// Requires are the rights that a caller must have, such as "tickets:write".
+	// Who lacks one is not shown the tool, and denied if they call it.
+	Requires []string
 	// Rate limits the calls of this tool, besides the server's own limit.
 	Rate Rate
-	// Characters is the length limit of a result's text. Zero: that of the server.
-	Characters int
+	// UserRate limits the calls of this tool by any one caller.
+	UserRate Rate
+	// Characters is the length limit of a result's text and of its data, and Total
+	// that of both together. Zero: those of the server.
+	Characters, Total int
 	// Advice tells how to get less, when a result had to be cut. Empty: made
 	// from the names of the arguments.
 	Advice string
 	// Cursor makes a tool of [AddList] page by an opaque cursor instead of an
 	// offset.
 	Cursor bool
-	// OneFormat leaves out the parameter response_format; results are JSON.
-	OneFormat bool
+	// Markdown adds the parameter response_format, with which a call can have the
+	// text of the result as Markdown, to be shown to people. It costs tokens in
+	// every request of every model that is offered the tool, and clients that read
+	// structuredContent do not need it.
+	Markdown bool
 	// SummaryOnly leaves the JSON out of the text when the result has a Summary
 	// method. For results that are long, and clients known to read
 	// structuredContent.
@@ -68,8 +77,8 @@ type Example struct {
 // the function sees arguments only when they fit it, with defaults filled in.
 // Out is a struct or a map, or one of [Text], [Content] and [*sdk.CallToolResult]
 // for results without a schema. A struct or map goes out as structuredContent,
-// and as the same JSON in a text block or, when the call says
-// response_format "markdown", as Markdown.
+// and as the same JSON in a text block or, with [Tool.Markdown] and when the call
+// says so, as Markdown.
 //
 // The function's context ends when the caller cancels, at the time limit, and
 // with the server.
@@ -99,9 +108,10 @@ type binding struct {
 	output     json.RawMessage
 	accepts    *schema.Validator
 	delivers   *schema.Validator // nil where the Go type cannot break the schema
-	limiter    *rate.Limiter
+	budget     *budget
 	timeout    time.Duration
 	characters int
+	total      int
 	page       pageKind
 	problems   []error
 }
@@ -113,9 +123,13 @@ var (
 )
 
 func newBinding(s *Server, t Tool, in, out reflect.Type) *binding {
-	b := &binding{server: s, tool: t, limiter: t.Rate.limiter()}
+	b := &binding{server: s, tool: t, budget: newBudget(t.Rate, t.UserRate)}
 	b.timeout = cmp.Or(t.Timeout, s.opts.Timeout)
 	b.characters = cmp.Or(t.Characters, s.opts.Characters)
+	b.total = cmp.Or(t.Total, s.opts.Total, 2*b.characters)
+	if t.Total != 0 && t.Total < 2*minCharacters {
+		b.fail("Total is %d; text and data together need at least %d", t.Total, 2*minCharacters)
+	}
 	if t.Characters != 0 && t.Characters < minCharacters {
 		b.fail("Characters is %d; results need at least %d", t.Characters, minCharacters)
 	}
@@ -155,23 +169,25 @@ func (b *binding) register(run func(context.Context, arguments) (reply, error)) 
 	if strings.TrimSpace(b.tool.Description) == "" {
 		b.fail("no description: say what the tool does, when to use it and what comes back")
 	}
-	if err := b.tool.Hints.check(); err != nil {
-		b.problems = append(b.problems, err)
+	for _, err := range []error{b.tool.Hints.check(), checkRequires(b.tool.Requires)} {
+		if err != nil {
+			b.problems = append(b.problems, err)
+		}
 	}
 	if b.accepts != nil {
 		b.checkExamples()
 	}
 	err := errors.Join(b.problems...)
 	if err != nil {
-		b.server.register(fmt.Sprintf("tool %q", b.tool.Name), err, nil)
+		b.server.register(registration{kind: "tool", name: b.tool.Name}, err)
 		return
 	}
 	definition := b.definition()
-	b.server.register(fmt.Sprintf("tool %q", b.tool.Name), nil, func(server *sdk.Server) {
+	b.server.register(registration{kind: "tool", name: b.tool.Name, requires: b.tool.Requires, put: func(server *sdk.Server) {
 		server.AddTool(definition, func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			return b.call(ctx, req, run)
 		})
-	})
+	}}, nil)
 }
 
 // schemas writes both schemas, with what the toolkit adds to them.
@@ -185,157 +201,102 @@ func (b *binding) schemas() {
 		}
 	}
 	if b.in.kind == kindObject {
-		in := *b.in
+		in := b.in.unnamed()
 		in.fields = append(in.fields[:len(in.fields):len(in.fields)], b.page.fields(b.in)...)
-		if b.out != nil && !b.tool.OneFormat && b.in.field(formatField.name) == nil {
+		if b.out != nil && b.tool.Markdown && b.in.field(formatField.name) == nil {
 			in.fields = append(in.fields, formatField)
 		}
-		b.in = &in
+		b.in = in
 	}
 	b.input = b.in.schema(true)
 	if o, err := rawjson.ParseObject(b.input); err != nil || string(o.Get("type")) != `"object"` {
 		b.fail(`arguments: the schema must have "type":"object" at its root`)
 		return
 	}
-	b.accepts = schema.NewValidator(b.input)
-	if unchecked := b.accepts.Unchecked(); len(unchecked) > 0 {
-		b.fail("arguments: %s", strings.Join(unchecked, "; "))
-	}
+	b.accepts = b.validator("arguments", b.in, b.input)
 	if b.out == nil {
 		return
 	}
 	if b.out.kind == kindObject {
-		out := *b.out
+		out := b.out.unnamed()
 		out.fields = out.fields[:len(out.fields):len(out.fields)]
 		for _, f := range truncationFields {
 			if out.field(f.name) == nil {
 				out.fields = append(out.fields, f)
 			}
 		}
-		b.out = &out
+		b.out = out
 	}
 	b.output = b.out.schema(false)
 	if b.out.constrained(map[*shape]bool{}) {
-		b.delivers = schema.NewValidator(b.output)
-		if unchecked := b.delivers.Unchecked(); len(unchecked) > 0 {
-			b.fail("result: %s", strings.Join(unchecked, "; "))
-		}
+		b.delivers = b.validator("result", b.out, b.output)
 	}
 }
 
-// checkExamples wants an example where there is something to fill in, and each
-// to be a valid call.
-func (b *binding) checkExamples() {
-	own := 0
-	for _, f := range b.in.fields {
-		if f.goName != "" {
-			own++
-		}
+// largeSchema is the length from which a schema is tried at once: it may be beyond
+// what a validator takes.
+const largeSchema = 16 << 10
+
+// validator judges by a schema. It is compiled when it is first needed, since that
+// takes longer than everything else about a tool. One that an author wrote, or
+// that is large, is tried at once. Should another turn out not to compile, every
+// call is refused: see fit.
+func (b *binding) validator(what string, s *shape, text json.RawMessage) *schema.Validator {
+	v := schema.NewValidator(text)
+	if (len(text) > largeSchema || s.handwritten(map[*shape]bool{})) && !v.Compiles() {
+		b.fail("%s: %s", what, strings.Join(v.Unchecked(), "; "))
 	}
-	if len(b.tool.Examples) == 0 && own > 0 {
-		b.fail("no Examples: show a model at least one call with its arguments")
-	}
-	for _, e := range b.tool.Examples {
-		if strings.TrimSpace(e.Ask) == "" {
-			b.fail("example %s: Ask does not say what it is good for", e.Arguments)
-		}
-		n, err := readArguments([]byte(e.Arguments))
-		if err == nil {
-			err = b.fit(n)
-		}
-		if err != nil {
-			b.fail("example %q: %v", e.Ask, err)
-		}
-	}
+	return v
 }
 
-// definition is the entry in tools/list.
-func (b *binding) definition() *sdk.Tool {
-	description := strings.Join(strings.Fields(b.tool.Description), " ")
-	for i, e := range b.tool.Examples {
-		if i == 0 {
-			description += " Examples:"
-		}
-		description += fmt.Sprintf(" %q → %s", strings.TrimSpace(e.Ask), compact(e.Arguments))
-		if i < len(b.tool.Examples)-1 {
-			description += ";"
-		} else {
-			description += "."
-		}
+// handwritten reports whether an author wrote part of a schema.
+func (s *shape) handwritten(seen map[*shape]bool) bool {
+	if seen[s] {
+		return false
 	}
-	h := b.tool.Hints
-	d := &sdk.Tool{
-		Name:        b.tool.Name,
-		Title:       b.tool.Title,
-		Description: description,
-		InputSchema: b.input,
-		Annotations: &sdk.ToolAnnotations{
-			Title:           b.tool.Title,
-			ReadOnlyHint:    h.ReadOnly == Yes,
-			DestructiveHint: new(h.Destructive == Yes),
-			IdempotentHint:  h.Idempotent == Yes,
-			OpenWorldHint:   new(h.OpenWorld == Yes),
-		},
+	seen[s] = true
+	if s.kind == kindCustom || s.item != nil && s.item.of.handwritten(seen) {
+		return true
 	}
-	if b.output != nil {
-		d.OutputSchema = b.output
-	}
-	return d
+	return slices.ContainsFunc(s.fields, func(f *field) bool { return f.at.of.handwritten(seen) })
 }
 
-func compact(text string) string {
-	var b strings.Builder
-	n, err := schema.Parse([]byte(text))
-	if err != nil {
-		return text
+// plainly reports whether an example fits for certain.
+func (b *binding) plainly(n *schema.Node) bool {
+	if b.in.kind != kindObject || (&place{of: b.in}).fits(n, true) != fine {
+		return false
 	}
-	writeCompact(&b, n)
-	return b.String()
+	finer := true
+	b.in.finer(n, "arguments", func(string, string) { finer = false })
+	return finer
 }
 
-func writeCompact(b *strings.Builder, n *schema.Node) {
-	switch n.Kind() {
-	case schema.Object:
-		b.WriteByte('{')
-		for i, m := range n.Members() {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			b.Write(rawjson.Quote(m.Name))
-			b.WriteByte(':')
-			writeCompact(b, m.Value)
-		}
-		b.WriteByte('}')
-	case schema.Array:
-		b.WriteByte('[')
-		for i, item := range n.Items() {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			writeCompact(b, item)
-		}
-		b.WriteByte(']')
-	default:
-		b.Write(n.Bytes())
-	}
+// unnamed is a copy of a root that gets more members than its type has. A type
+// that contains itself still stands in $defs, as it is, and under its name alone.
+func (s *shape) unnamed() *shape {
+	root := *s
+	root.name = ""
+	return &root
 }
 
 // call runs one call, from the arguments as they came to the result.
 func (b *binding) call(ctx context.Context, req *sdk.CallToolRequest, run func(context.Context, arguments) (reply, error)) (*sdk.CallToolResult, error) {
-	current := &running{request: req, name: b.tool.Name}
-	defer current.end()
+	r := newRequest(ctx, "tool", b.tool.Name, req.ClientInfo(), req.Session, req.Extra)
+	r.SDK = req
+	var a arguments
 	j := job{
-		kind: "tool", name: b.tool.Name, arguments: req.Params.Arguments,
+		request: r, session: req.Session, name: b.tool.Name, arguments: req.Params.Arguments,
+		requires: b.tool.Requires, own: b.budget,
 		timeout: b.timeout, changes: b.tool.Hints.ReadOnly == No, raw: b.raw,
-		limiters: [2]*rate.Limiter{b.server.limiter, b.limiter},
-		client:   req.ClientInfo(), session: req.Session,
+		prepare: func(r *Request) (err error) {
+			if a, err = b.accept(req.Params.Arguments); err == nil {
+				r.Arguments = a.node.Bytes()
+			}
+			return err
+		},
 	}
 	result, err := do(ctx, b.server, j, func(ctx context.Context) (*sdk.CallToolResult, error) {
-		a, err := b.accept(req.Params.Arguments)
-		if err != nil {
-			return nil, err
-		}
-		r, err := run(context.WithValue(ctx, runningKey{}, current), a)
+		r, err := run(ctx, a)
 		if err != nil {
 			return nil, err
 		}

@@ -66,7 +66,7 @@ func TestArguments(t *testing.T) {
 		{name: "nothing", arguments: `{}`, contains: []string{"Invalid arguments for book_stay: missing property 'city', expected string (City to stay in)"}},
 		{name: "wrong type", arguments: `{"city":7}`, contains: []string{"city: expected string, got number"}},
 		{name: "null", arguments: `{"city":"Rome","nights":null}`, contains: []string{"nights: expected integer, got null; leave the property out instead"}},
-		{name: "unknown", arguments: `{"city":"Rome","town":1}`, contains: []string{"unknown property 'town', known are city, nights, class, from, guests, contact, response_format"}},
+		{name: "unknown", arguments: `{"city":"Rome","town":1}`, contains: []string{"unknown property 'town', known are city, nights, class, from, guests, contact"}},
 		{name: "wrong case", arguments: `{"City":"Rome"}`, contains: []string{"missing property 'city'", "unknown property 'City'"}},
 		{name: "range", arguments: `{"city":"Rome","nights":31}`, contains: []string{"nights: expected a number of at most 30, got 31"}},
 		{name: "enum", arguments: `{"city":"Rome","class":"royal"}`, contains: []string{`class: expected one of 'plain', 'fine', got "royal"`}},
@@ -129,7 +129,7 @@ func TestDefinition(t *testing.T) {
 		}
 	}
 	in := tool.InputSchema.(map[string]any)["properties"].(map[string]any)
-	if in["response_format"] == nil || in["city"] == nil {
+	if in["response_format"] != nil || in["city"] == nil { // it costs tokens, and is there for those who ask
 		t.Errorf("properties: %v", in)
 	}
 	out := tool.OutputSchema.(map[string]any)["properties"].(map[string]any)
@@ -213,7 +213,7 @@ func TestErrors(t *testing.T) {
 	type wish struct {
 		What string `json:"what"`
 	}
-	Add(s, Tool{Name: "test_error", Description: "Fails.", Hints: Hints{No, No, No, No}, OneFormat: true, Examples: []Example{{"Fail", `{"what":"panic"}`}}},
+	Add(s, Tool{Name: "test_error", Description: "Fails.", Hints: Hints{No, No, No, No}, Examples: []Example{{"Fail", `{"what":"panic"}`}}},
 		func(_ context.Context, in wish) (booking, error) {
 			switch in.What {
 			case "invalid":
@@ -293,7 +293,7 @@ func TestAuditLine(t *testing.T) {
 	delete(line, "time")
 	delete(line, "duration_ms")
 	want := map[string]any{
-		"server": "test-mcp-server", "tool": "book_stay", "outcome": "ok", "client": "tester",
+		"server": "test-mcp-server", "tool": "book_stay", "outcome": "ok", "client": "tester", "caller": "owner",
 		"arguments_sha256": fmt.Sprintf("%x", sha256.Sum256([]byte(`{"city":"Rome"}`))),
 	}
 	if diff := cmp.Diff(want, line); diff != "" {
@@ -306,10 +306,11 @@ func TestRawResults(t *testing.T) {
 	bare := func(name string) Tool { return Tool{Name: name, Description: "Makes one.", Hints: reading} }
 	Add(s, bare("get_text"), func(context.Context, struct{}) (Text, error) { return "plain", nil })
 	Add(s, bare("get_image"), func(context.Context, struct{}) (Content, error) {
-		return Content{Words("here"), Image([]byte{1, 2}, "image/png"), Audio([]byte{3}, "audio/wav"), Link("a://b", "b", "c"), Embed("a://c", "text/plain", "d")}, nil
+		embedded, err := Embed("a://c", Contents{Text: "d"})
+		return Content{Words("here"), Image([]byte{1, 2}, "image/png"), Audio([]byte{3}, "audio/wav"), Link("a://b", "b", "c"), embedded}, err
 	})
 	Add(s, bare("get_anything"), func(ctx context.Context, _ struct{}) (*sdk.CallToolResult, error) {
-		return &sdk.CallToolResult{Content: []sdk.Content{Words("for " + Request(ctx).ClientInfo().Name)}}, nil
+		return &sdk.CallToolResult{Content: []sdk.Content{Words("for " + RequestFrom(ctx).Client)}}, nil
 	})
 	session := dial(t, s, legacy, nil)
 	if got := call(t, session, "get_text", `{}`); got.text != "plain" || got.data != "" {

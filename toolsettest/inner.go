@@ -112,7 +112,8 @@ func (i *Inner) Ran(name string) int {
 	return i.ran[name]
 }
 
-// Gone returns how many calls of Ask were told that nobody will answer, and Ended
+// Gone returns how many calls of Ask were told that nobody will answer, or that
+// the question was cancelled, which is the same, and Ended
 // how many of Wait that nobody waits.
 func (i *Inner) Gone() int {
 	i.mu.Lock()
@@ -217,6 +218,10 @@ func (i *Inner) goOn(call *dragoman.Call) dragoman.Result {
 	reply := a.Replies["how many"]
 	if reply == nil {
 		reply = json.RawMessage(`null`)
+	}
+	var said struct{ Action string }
+	if json.Unmarshal(reply, &said) != nil || said.Action == "" || said.Action == "cancel" {
+		i.gone++ // so a wire of the legacy era says it
 	}
 	return dragoman.Result{Content: fmt.Appendf(nil, `{"content":[],"structuredContent":{"reply":%s}}`, reply), Ran: dragoman.RanYes}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
@@ -124,7 +125,7 @@ func makeCall(ctx context.Context, s *session.Session, name, arguments string) (
 		call.Problem = problem
 		return call, nil
 	}
-	call.Arguments, _, call.Problem = plan.Decode(arguments, "")
+	call.Arguments, _, call.Problem = plan.DecodeAs(arguments, "", dialect.GradeOf(call.Tool))
 	return call, nil
 }
 

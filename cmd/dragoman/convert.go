@@ -29,33 +29,35 @@ func (c *conversion) flags(cmd *cobra.Command) {
 	register(cmd, "dialect", c.dialects)
 	f.BoolVar(&c.options.Loose, "loose", false, "make no tool strict")
 	f.BoolVar(&c.options.ForceStrict, "force-strict", false, "make tools strict also where that loses the difference between null and absent")
+	f.BoolVar(&c.options.KeepMaps, "keep-maps", false, "keep objects with arbitrary names as they are, though the tool is not strict then")
 	f.IntVar(&c.options.Depth, "depth", 0, "flatten what is nested deeper than `N` (default: what the dialect takes)")
 }
 
 // convert reads a list of tools from a file, or from standard input, and
 // converts it.
-func (c *conversion) convert(args []string) (*dialect.Document, json.RawMessage, error) {
+func (c *conversion) convert(args []string) (*dialect.Dialect, *dialect.Document, json.RawMessage, error) {
 	file, err := c.load(environment())
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	table, err := file.Table()
 	if err != nil {
-		return nil, nil, &usageError{err, ""}
+		return nil, nil, nil, &usageError{err, ""}
 	}
 	d, err := table.For(c.dialect)
 	if err != nil {
-		return nil, nil, &usageError{err, ""}
+		return nil, nil, nil, &usageError{err, ""}
 	}
 	list, err := readInput(args)
 	if err != nil {
-		return nil, nil, &usageError{err, ""}
+		return nil, nil, nil, &usageError{err, ""}
 	}
-	doc, err := d.With(c.options).Convert(list)
+	d = d.With(c.options)
+	doc, err := d.Convert(list)
 	if err != nil {
-		return nil, nil, &usageError{err, `it should be {"tools":[…]}, as MCP's tools/list answers`}
+		return nil, nil, nil, &usageError{err, `it should be {"tools":[…]}, as MCP's tools/list answers`}
 	}
-	return doc, list, nil
+	return d, doc, list, nil
 }
 
 // maxInput bounds what is read from a file or from standard input.
@@ -80,21 +82,24 @@ func readInput(args []string) ([]byte, error) {
 
 func convertCommand() *cobra.Command {
 	var c conversion
-	var explain bool
+	var explain, all bool
 	cmd := &cobra.Command{
 		Use:   "convert [FILE|-]",
 		Short: "Convert MCP tools to function tools of a dialect",
 		Long: `Reads {"tools":[…]}, as MCP's tools/list answers, and prints the function tools
 that a provider accepts, with a report of every change and the tools that cannot
-be used. Names get no prefix. Nothing is called, and no network is used.
+be used or have no room in one request. Names get no prefix. Nothing is called, and no network is used.
 
   dragoman tools --raw -- npx -y @modelcontextprotocol/server-memory > tools.json
   dragoman convert --explain tools.json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			doc, list, err := c.convert(args)
+			d, doc, list, err := c.convert(args)
 			if err != nil {
 				return err
+			}
+			if !all {
+				doc.Fit(d, dialect.Budget{})
 			}
 			if explain {
 				explainConversion(terminal.NewScreen(os.Stdout), doc, list)
@@ -104,6 +109,7 @@ be used. Names get no prefix. Nothing is called, and no network is used.
 		},
 	}
 	c.flags(cmd)
+	cmd.Flags().BoolVar(&all, "all", false, "convert all tools, also those for which one request has no room")
 	cmd.Flags().BoolVar(&explain, "explain", false, "print for people: what came, what the model sees, and each change")
 	return cmd
 }
@@ -122,7 +128,7 @@ and exits with 1 when they cannot be made valid.`,
 			if tool == "" || !cmd.Flags().Changed("raw") {
 				return &usageError{errors.New("--tool and --raw are needed"), "see: dragoman arguments --help"}
 			}
-			doc, _, err := c.convert(args)
+			_, doc, _, err := c.convert(args)
 			if err != nil {
 				return err
 			}
@@ -146,7 +152,7 @@ and exits with 1 when they cannot be made valid.`,
 		if len(args) == 0 || args[0] == "-" {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		doc, _, err := c.convert(args)
+		_, doc, _, err := c.convert(args)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -231,14 +237,24 @@ func explainConversion(out *terminal.Screen, doc *dialect.Document, list json.Ra
 			}
 			out.Printf("  %s %s %s\n           %s\n", mark, r.Pass, out.Faint(terminal.Visible(pointer)), terminal.Visible(r.Why))
 		}
+		for _, what := range plan.Unchecked() {
+			out.Printf("  %s %s\n", out.Warn("unchecked"), terminal.Visible(what))
+		}
 		if changes == 0 {
 			out.Printf("  %s\n", out.Good("unchanged"))
 		}
 	}
+	for _, l := range doc.LeftOut {
+		out.Printf("\n%s  %s\n  %s\n", out.Bold(terminal.OneLine(l.Tool, 80)), out.Warn("left out"), terminal.Visible(l.Reason))
+	}
 	for _, q := range doc.Quarantined {
 		out.Printf("\n%s  %s\n  %s\n", out.Bold(terminal.OneLine(q.Tool, 80)), out.Bad("quarantined"), terminal.Visible(q.Reason))
 	}
-	out.Printf("\n%d tools, %d changes, %d quarantined\n", len(doc.Tools), len(doc.Report), len(doc.Quarantined))
+	out.Printf("\n%d tools, %d changes, %d quarantined", len(doc.Tools), len(doc.Report), len(doc.Quarantined))
+	if len(doc.LeftOut) > 0 {
+		out.Printf(", %d left out", len(doc.LeftOut))
+	}
+	out.Printf("\n")
 }
 
 // definitions returns the input schemas of a list by tool.

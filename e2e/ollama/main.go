@@ -1,6 +1,7 @@
 // Command ollama sends function tools through the types with which Ollama reads
 // them, and says which lost something on the way. It reads a JSON array of tools
-// from the file that is named.
+// from the file that is named; without one it answers on its standard input and
+// output, for dragoman prove.
 package main
 
 import (
@@ -13,7 +14,13 @@ import (
 )
 
 func main() {
-	if err := run(os.Args[1]); err != nil {
+	var err error
+	if len(os.Args) > 1 {
+		err = run(os.Args[1])
+	} else {
+		err = answer(os.Stdin, os.Stdout)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

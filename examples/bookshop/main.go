@@ -93,7 +93,7 @@ func newServer(shop *shop) *toolkit.Server {
 	toolkit.AddList(s, toolkit.Tool{
 		Name: "bookshop_search_books", Title: "Books",
 		Description: "Searches the books of the shop by title, author and genre. Without arguments it lists them all.",
-		Hints:       reading,
+		Hints:       reading, Markdown: true,
 		Examples: []toolkit.Example{
 			{Ask: "Do you have crime novels by Calder?", Arguments: `{"words":"calder","genre":"crime"}`},
 			{Ask: "What is the cheapest book I can have today?", Arguments: `{"in_stock":true,"sorted":"price","limit":1}`},
@@ -123,6 +123,7 @@ func newServer(shop *shop) *toolkit.Server {
 		Description: "Orders copies of a book to be fetched in the shop. Calling it twice orders twice.",
 		Hints:       toolkit.Hints{ReadOnly: toolkit.No, Destructive: toolkit.No, Idempotent: toolkit.No, OpenWorld: toolkit.No},
 		Examples:    []toolkit.Example{{Ask: "I take two of them", Arguments: `{"isbn":"978-1-03","copies":2}`}},
+		Markdown:    true,
 	}, shop.order)
 	toolkit.AddPrompt(s, toolkit.Prompt{Name: "suggest_books", Title: "What should I read?", Description: "Suggests books that the shop has."},
 		func(_ context.Context, t taste) (toolkit.Messages, error) {

@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -21,18 +22,19 @@ const (
 )
 
 func main() {
-	// The folder is the first argument; the rest is the toolkit's.
-	if len(os.Args) < 2 || strings.HasPrefix(os.Args[1], "-") {
-		fmt.Fprintln(os.Stderr, "usage: notes FOLDER [flags]")
+	line := toolkit.Flags(flag.CommandLine)
+	flag.Parse()
+	if flag.NArg() != 1 {
+		fmt.Fprintln(os.Stderr, "usage: notes [flags] FOLDER")
 		os.Exit(2)
 	}
-	folder, err := toolkit.OpenFolder(os.Args[1])
+	folder, err := toolkit.OpenFolder(flag.Arg(0))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "notes:", err)
 		os.Exit(2)
 	}
-	os.Args = append(os.Args[:1], os.Args[2:]...)
-	toolkit.Main(newServer(folder))
+	defer folder.Close()
+	line.Main(newServer(folder))
 }
 
 type (

@@ -120,7 +120,9 @@ func (a *API) listTools(w http.ResponseWriter, r *http.Request, who caller.Calle
 	w.Header().Set("Content-Type", "application/json")
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(s.Dialect.ConvertTools(list.Tools.All()))
+	doc := s.Dialect.ConvertTools(list.Tools.All())
+	doc.Fit(s.Dialect, dialect.Budget{})
+	_ = e.Encode(doc)
 }
 
 // call makes the call of a model that was offered tools.
@@ -140,6 +142,6 @@ func (r *toolsCall) call(tools *dragoman.Tools, d *dialect.Dialect) dragoman.Cal
 		call.Problem = problem
 		return call
 	}
-	call.Arguments, _, call.Problem = plan.Decode(r.arguments, "")
+	call.Arguments, _, call.Problem = plan.DecodeAs(r.arguments, "", dialect.GradeOf(call.Tool))
 	return call
 }

@@ -4,70 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+
+	"github.com/dragoman-mcp/dragoman/internal/addresses"
 )
 
 // ErrAddress is what a client for untrusted addresses returns, wrapped, when it
 // is to connect to an address that is not public.
 var ErrAddress = errors.New("address is not public")
 
-// notPublic are the blocks that are no public unicast addresses, from the
-// special-purpose registries of IANA (RFC 6890 and its updates), and single
-// public addresses at which clouds serve the machine itself.
-var notPublic = prefixes(
-	"0.0.0.0/8",         // this network
-	"10.0.0.0/8",        // private
-	"100.64.0.0/10",     // behind carriers' NAT; holds Alibaba's metadata
-	"127.0.0.0/8",       // loopback
-	"168.63.129.16/32",  // Azure's host
-	"169.254.0.0/16",    // link local; holds most clouds' metadata
-	"172.16.0.0/12",     // private
-	"192.0.0.0/24",      // protocol assignments; holds Oracle's metadata
-	"192.0.2.0/24",      // documentation
-	"192.31.196.0/24",   // AS112
-	"192.52.193.0/24",   // AMT
-	"192.88.99.0/24",    // 6to4 relays
-	"192.168.0.0/16",    // private
-	"192.175.48.0/24",   // AS112
-	"198.18.0.0/15",     // benchmarks
-	"198.51.100.0/24",   // documentation
-	"203.0.113.0/24",    // documentation
-	"224.0.0.0/4",       // multicast
-	"240.0.0.0/4",       // reserved, broadcast
-	"2001::/23",         // protocol assignments; Teredo holds IPv4 addresses
-	"2001:db8::/32",     // documentation
-	"2002::/16",         // 6to4 holds IPv4 addresses
-	"2620:4f:8000::/48", // AS112
-	"3fff::/20",         // documentation
-)
-
-// unicast6 is the only block of IPv6 from which public addresses are given out.
-// Everything else, such as ::1, fe80::, fc00:: and the addresses of NAT64, is
-// refused for being outside.
-var unicast6 = netip.MustParsePrefix("2000::/3")
-
-func prefixes(texts ...string) []netip.Prefix {
-	out := make([]netip.Prefix, len(texts))
-	for i, text := range texts {
-		out[i] = netip.MustParsePrefix(text)
-	}
-	return out
-}
-
 // CheckAddress returns an error that wraps [ErrAddress] for an address that is
-// not public: loopback, private, link local, multicast, reserved, or one that
-// holds another address inside.
+// not public; see [addresses.Public].
 func CheckAddress(addr netip.Addr) error {
-	if addr.Zone() != "" {
+	if !addresses.Public(addr) {
 		return fmt.Errorf("%w: %s", ErrAddress, addr)
-	}
-	plain := addr.Unmap()
-	if plain.Is6() && !unicast6.Contains(plain) || !plain.IsValid() {
-		return fmt.Errorf("%w: %s", ErrAddress, addr)
-	}
-	for _, block := range notPublic {
-		if block.Contains(plain) {
-			return fmt.Errorf("%w: %s", ErrAddress, addr)
-		}
 	}
 	return nil
 }

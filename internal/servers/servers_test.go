@@ -131,6 +131,19 @@ func (d *died) connect(ctx context.Context) mcp.Transport {
 	return &mcp.Pipe{Reader: r, Writer: w}
 }
 
+// cutBy connects like connect, and ends each session with ctx.
+func (d *died) cutBy(ctx context.Context) func(context.Context) mcp.Transport {
+	var once sync.Once
+	return func(session context.Context) mcp.Transport {
+		once.Do(func() { // later sessions last
+			var end context.CancelFunc
+			session, end = context.WithCancel(session)
+			context.AfterFunc(ctx, end)
+		})
+		return d.connect(session)
+	}
+}
+
 // pauses returns the time between the attempts.
 func (d *died) pauses() (pauses []time.Duration) {
 	d.mu.Lock()

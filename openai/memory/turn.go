@@ -23,6 +23,9 @@ type Turn struct {
 	Text string `json:"text,omitempty"`
 	// Undelivered is what the client was to get and did not; nil for none.
 	Undelivered *Answer `json:"undelivered,omitempty"`
+	// Delivered is when the answer of a request was written to its client, who may
+	// have gone away before reading it; zero for one that was not.
+	Delivered time.Time `json:"delivered,omitzero"`
 	// Wrote reports that a call ran that may have changed something.
 	Wrote bool `json:"wrote,omitempty"`
 	// More reports that a result was cut, so that read_more is offered.

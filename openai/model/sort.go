@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/clip"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 )
@@ -74,7 +75,7 @@ func (d *Dialogue) decode(call *Call, finish string) (run dragoman.Call, name, a
 	if d.Progress != nil {
 		run.Progress = d.Progress(tool)
 	}
-	run.Arguments, _, run.Problem = plan.Decode(args, finish)
+	run.Arguments, _, run.Problem = plan.DecodeAs(args, finish, dialect.GradeOf(tool))
 	if !complete(call.Arguments) {
 		// The history must hold a JSON object: some upstreams refuse the request
 		// otherwise.

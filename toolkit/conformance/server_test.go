@@ -59,13 +59,12 @@ func contents(s *toolkit.Server) {
 		return toolkit.Content{toolkit.Audio(silence, "audio/wav")}, nil
 	})
 	tool(s, "test_embedded_resource", func(context.Context, none) (toolkit.Content, error) {
-		return toolkit.Content{toolkit.Embed("test://embedded-resource", "text/plain", "This is an embedded resource content.")}, nil
+		block, err := toolkit.Embed("test://embedded-resource", toolkit.Contents{Text: "This is an embedded resource content."})
+		return toolkit.Content{block}, err
 	})
 	tool(s, "test_multiple_content_types", func(context.Context, none) (toolkit.Content, error) {
-		return toolkit.Content{
-			toolkit.Words("Multiple content types test:"), toolkit.Image(pixel, "image/png"),
-			toolkit.Embed("test://mixed-content-resource", "application/json", `{"test":"data","value":123}`),
-		}, nil
+		block, err := toolkit.Embed("test://mixed-content-resource", toolkit.Contents{Text: `{"test":"data","value":123}`, MIMEType: "application/json"})
+		return toolkit.Content{toolkit.Words("Multiple content types test:"), toolkit.Image(pixel, "image/png"), block}, err
 	})
 	tool(s, "test_tool_with_logging", func(ctx context.Context, _ none) (toolkit.Text, error) {
 		for _, message := range []string{"started", "processing", "completed"} {
@@ -77,7 +76,7 @@ func contents(s *toolkit.Server) {
 		for _, done := range []float64{0, 50, 100} {
 			toolkit.Progress(ctx, done, 100, fmt.Sprintf("%.0f of 100", done))
 		}
-		return toolkit.Text(fmt.Sprint(toolkit.Request(ctx).Params.GetProgressToken())), nil
+		return toolkit.Text(fmt.Sprint(toolkit.RequestFrom(ctx).SDK.Params.GetProgressToken())), nil
 	})
 	tool(s, "test_error_handling", func(context.Context, none) (toolkit.Text, error) {
 		return "", errors.New("this is meant to fail")
@@ -119,7 +118,7 @@ func form(properties string, required ...string) json.RawMessage {
 }
 
 func ask(ctx context.Context, message string, schema json.RawMessage) (toolkit.Text, error) {
-	res, err := toolkit.Request(ctx).Session.Elicit(ctx, &mcp.ElicitParams{Message: message, RequestedSchema: schema})
+	res, err := toolkit.RequestFrom(ctx).SDK.Session.Elicit(ctx, &mcp.ElicitParams{Message: message, RequestedSchema: schema})
 	if err != nil {
 		return "", err
 	}
@@ -132,7 +131,7 @@ func questions(s *toolkit.Server) {
 		Prompt string `json:"prompt"`
 	}
 	tool(s, "test_sampling", func(ctx context.Context, in prompt) (toolkit.Text, error) {
-		res, err := toolkit.Request(ctx).Session.CreateMessage(ctx, &mcp.CreateMessageParams{
+		res, err := toolkit.RequestFrom(ctx).SDK.Session.CreateMessage(ctx, &mcp.CreateMessageParams{
 			Messages: []*mcp.SamplingMessage{{Role: "user", Content: toolkit.Words(in.Prompt)}}, MaxTokens: 100,
 		})
 		if err != nil {
@@ -161,7 +160,7 @@ func questions(s *toolkit.Server) {
 			`"titledMulti":{"type":"array","minItems":1,"maxItems":3,"items":{"anyOf":`+titled+`}}}`))
 	})
 	tool(s, "test_missing_capability", func(ctx context.Context, _ none) (result, error) {
-		if c := toolkit.Request(ctx).ClientCapabilities(); c != nil && c.Sampling != nil {
+		if c := toolkit.RequestFrom(ctx).SDK.ClientCapabilities(); c != nil && c.Sampling != nil {
 			return &mcp.CallToolResult{Content: []mcp.Content{toolkit.Words("sampling is there")}}, nil
 		}
 		return nil, &jsonrpc.Error{
@@ -221,7 +220,8 @@ func prompts(t *testing.T, s *toolkit.Server) {
 		URI string `json:"resourceUri" desc:"What to embed"`
 	}
 	toolkit.AddPrompt(s, toolkit.Prompt{Name: "test_prompt_with_embedded_resource", Description: "With a resource in it."}, func(_ context.Context, in embedded) (toolkit.Messages, error) {
-		return toolkit.Messages{toolkit.User(toolkit.Embed(in.URI, "text/plain", "Embedded resource content for testing.")), toolkit.User("Please process the embedded resource above.")}, nil
+		block, err := toolkit.Embed(in.URI, toolkit.Contents{Text: "Embedded resource content for testing."})
+		return toolkit.Messages{toolkit.User(block), toolkit.User("Please process the embedded resource above.")}, err
 	})
 	toolkit.AddPrompt(s, toolkit.Prompt{Name: "test_prompt_with_image", Description: "With a picture in it."}, func(context.Context, none) (toolkit.Messages, error) {
 		return toolkit.Messages{toolkit.User(toolkit.Image(pixel, "image/png")), toolkit.User("Please analyze the image above.")}, nil
@@ -278,7 +278,7 @@ func sample(text string) *mcp.CreateMessageParams {
 func rounds(s *toolkit.Server) {
 	again := func(name string, f func(p *mcp.CallToolParamsRaw, c *mcp.ClientCapabilities) (result, error)) {
 		tool(s, "test_input_required_result_"+name, func(ctx context.Context, _ none) (result, error) {
-			req := toolkit.Request(ctx)
+			req := toolkit.RequestFrom(ctx).SDK
 			return f(req.Params, req.ClientCapabilities())
 		})
 	}

@@ -1,0 +1,96 @@
+package dialect
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/dragoman-mcp/dragoman/schema"
+)
+
+// numbers looks for what is beyond an engine's arithmetic.
+func (k *checker) numbers(n *schema.Node, at string) {
+	for _, keyword := range []string{"minLength", "maxLength", "minItems", "maxItems"} {
+		if f, err := strconv.ParseFloat(n.Get(keyword).Text(), 64); k.rules.MaxRepeat > 0 && err == nil && f > float64(k.rules.MaxRepeat) {
+			k.wrong(at, keyword+" is too large")
+		}
+	}
+	for _, keyword := range []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"} {
+		if f, err := strconv.ParseFloat(n.Get(keyword).Text(), 64); k.rules.Int64Bounds && err == nil && math.Abs(f) >= math.MaxInt64 {
+			k.wrong(at, keyword+" does not fit into 64 bits")
+		}
+	}
+}
+
+// rawPattern judges a pattern for an engine that reads it as the text of a JSON
+// string: no character class or wildcard may take what JSON escapes.
+func (k *checker) rawPattern(p, at string) {
+	repeats, class := 0, false
+	for i := 1; i < len(p)-1; i++ {
+		switch ch := p[i]; {
+		case ch == '\\' && class && p[i+1] == 'x' && p[i+2] != '0' && p[i+2] != '1' && p[i+2:i+4] != "22" && p[i+2:i+4] != "5C":
+			i += 3
+		case ch == '\\' && !class && p[i+1] == '^':
+			i++
+		case ch == '\\', ch == '"', ch < ' ', ch == 0x7f:
+			k.wrong(at, "the pattern takes what JSON escapes")
+			return
+		case class:
+			class = ch != ']'
+		case ch == '[':
+			class = true
+			if p[i+1] == '^' {
+				k.wrong(at, "the pattern has a negated class")
+			}
+		case ch == '.', ch == '^', ch == '$', ch == '?' && p[i-1] == '(':
+			k.wrong(at, "the pattern has a part that the engine does not know")
+			return
+		case ch == '{':
+			for _, digits := range strings.Split(p[i+1:i+1+strings.IndexByte(p[i+1:], '}')], ",") {
+				n, _ := strconv.Atoi(digits)
+				repeats = max(repeats, n)
+			}
+		}
+	}
+	if k.rules.MaxRepeat > 0 && repeats > k.rules.MaxRepeat {
+		k.wrong(at, "the pattern repeats too often")
+	}
+}
+
+func (k *checker) scalar(n *schema.Node, at string) {
+	k.numbers(n, at)
+	length := n.Has("minLength") || n.Has("maxLength")
+	k.has(MinMaxLength, at, length)
+	k.has(MinMax, at, n.Has("minimum") || n.Has("maximum"))
+	k.has(ExclusiveMinMax, at, n.Has("exclusiveMinimum") || n.Has("exclusiveMaximum"))
+	k.has(MultipleOf, at, n.Has("multipleOf"))
+	if format := n.Get("format"); format != nil {
+		feature := FormatOther
+		for _, known := range k.rules.Formats {
+			if known == format.Text() {
+				feature = FormatKnown
+			}
+		}
+		k.found(feature, at)
+		k.has(PatternWithLength, at, length)
+	}
+	pattern := n.Get("pattern")
+	if pattern == nil {
+		return
+	}
+	p := pattern.Text()
+	k.found(Pattern, at)
+	if k.rules.RawPatterns {
+		k.has(PatternLookaround, at, strings.Contains(p, "(?"))
+		if !strings.HasPrefix(p, "^") || !strings.HasSuffix(p, "$") {
+			k.wrong(at, "the pattern does not name its ends")
+			return
+		}
+		k.rawPattern(p, at)
+	}
+	k.has(PatternUnanchored, at, !strings.HasPrefix(p, "^") || !strings.HasSuffix(p, "$"))
+	k.has(PatternLookaround, at, strings.Contains(p, "(?=") || strings.Contains(p, "(?!") || strings.Contains(p, "(?<"))
+	k.has(PatternEscapes, at, strings.Contains(p, `\d`) || strings.Contains(p, `\w`) || strings.Contains(p, `\s`) ||
+		strings.Contains(p, `\D`) || strings.Contains(p, `\W`) || strings.Contains(p, `\S`))
+	k.has(PatternWithLength, at, length)
+}

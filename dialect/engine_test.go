@@ -1,0 +1,171 @@
+package dialect
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-mcp/dragoman/schema"
+)
+
+// changes returns the passes of a plan's report, and whether each was lossless.
+func changes(p *Plan) map[string]bool {
+	m := map[string]bool{}
+	for _, c := range p.Report() {
+		lossless, known := m[c.Pass]
+		m[c.Pass] = c.Lossless && (lossless || !known)
+	}
+	return m
+}
+
+// TestRawPatterns writes patterns for engines that match them against the text
+// of a JSON string.
+func TestRawPatterns(t *testing.T) {
+	for _, tc := range []struct{ in, want string }{
+		{`^\d{3}-[A-Z]+$`, `^[0-9]{3}-[A-Z]+$`},
+		{`^[\w.\-/]+$`, `^[.-9A-Z_a-z-]+$`},
+		{`^[a-f0-9]{7,40}$`, `^[0-9a-f]{7,40}$`},
+		{`^(main|release/v\d+\.\d+)$`, `^(main|release/v[0-9]+[.][0-9]+)$`},
+		{`^a$|^b$`, `^(a|b)$`},
+		{`^(?:abc|xyz$)`, ``},
+		{`^(|[a-z]{2,}?)$`, `^([a-z]{2}[a-z]*)?$`},
+		{`^[\^x]\[\]$`, `^[x\x5E][\x5B][\x5D]$`},
+		{`^\^\$\|$`, `^\^[$][|]$`},
+		{`^\u0041[\u00e9\u4e00-\u9fff]*$`, `^A[é一-鿿]*$`},
+		{`^(ab){2,5}c?$`, `^((ab)){2,5}(c)?$`},
+		{`^[+-.]$`, `^[+,.-]$`},
+		{`^[-^]$`, `^(\^|[-])$`},
+		{``, ``},
+		{`\d{3}`, ``},             // anything around it
+		{`^https?://`, ``},        // anything behind it
+		{`^.*$`, ``},              // takes a quotation mark
+		{`^[^/]+$`, ``},           // takes one as well
+		{`^[\s\w]+$`, ``},         // takes a line break
+		{`^"x"$`, ``},             // needs one
+		{`^a\\b$`, ``},            // needs a backslash
+		{`^(?i)abc$`, ``},         // would be unreadable
+		{`^\bx$`, ``},             //
+		{`^(?=a)a$`, ``},          //
+		{`^(a{0,1000}b){3}$`, ``}, // repeats too often
+		{`^x{1900}$`, ``},         // RE2 stops at a thousand
+		{`^a^b$`, ``},             // never matches
+	} {
+		got, ok := rawPattern(tc.in, 1900)
+		if ok != (tc.want != "") || ok && got != tc.want {
+			t.Errorf("%s: %q %v, want %q", tc.in, got, ok, tc.want)
+		}
+		if !ok {
+			continue
+		}
+		k := check(schema.NewObject(schema.Member{Name: "type", Value: schema.NewString("string")},
+			schema.Member{Name: "pattern", Value: schema.NewString(got)}), &Rules{RawPatterns: true, MaxRepeat: 1900})
+		if faults := slices.DeleteFunc(k.faults, func(s string) bool { return strings.Contains(s, "the root") }); len(faults) > 0 {
+			t.Errorf("%s: %s: %v", tc.in, got, faults)
+		}
+		sameLanguage(t, tc.in, got)
+	}
+}
+
+// sameLanguage makes texts of either pattern and judges them by the other.
+func sameLanguage(t *testing.T, a, b string) {
+	t.Helper()
+	a = unicodeEscape.ReplaceAllString(a, `\x{$1}`)
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, pair := range [][2]string{{a, b}, {b, a}} {
+		tree, err := syntax.Parse(pair[0], syntax.Perl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := regexp.MustCompile(pair[1])
+		for range 200 {
+			g := generator{r: r}
+			text := g.match(tree.Simplify())
+			if !other.MatchString(text) {
+				t.Fatalf("%q fits %s and not %s", text, pair[0], pair[1])
+			}
+			if strings.ContainsAny(text, "\"\\\n\t") {
+				t.Fatalf("%q fits %s and is not written as itself", text, pair[0])
+			}
+		}
+	}
+}
+
+// TestGrammarEngines holds what the engines that compile schemas into grammars
+// cannot do: each line once failed a whole request, made JSON that is none, or
+// forbade values that the server takes.
+func TestGrammarEngines(t *testing.T) {
+	for _, tc := range []struct {
+		dialects, in string
+		without      string   // what the sent schema must not hold
+		values       []string // that the model must be able to write
+		lossy        string   // the pass that has to say so
+	}{
+		{"llamacpp lmstudio", `{"type":"string","maxLength":2000}`, `"maxLength":`, []string{`"a\"b"`}, "spillConstraints"},
+		{"llamacpp lmstudio", `{"type":"string","minLength":5000}`, `"minLength":`, nil, "spillConstraints"},
+		{"llamacpp lmstudio", `{"type":"string","minLength":1,"maxLength":65536}`, `"maxLength":`, nil, "spillConstraints"},
+		{"llamacpp lmstudio", `{"type":"array","items":{"type":"string"},"maxItems":5000}`, `"maxItems":`, nil, "spillConstraints"},
+		{"llamacpp lmstudio", `{"type":"integer","maximum":18446744073709551615}`, `"maximum":`, nil, "spillConstraints"},
+		{"llamacpp lmstudio vllm sglang", `{"type":"string","pattern":"^[\\w\\-./]+$"}`, `\\-`, []string{`"a-b/c.d"`}, ""},
+		{"llamacpp lmstudio vllm sglang", `{"type":"string","pattern":"\\d{3}"}`, `"pattern":`, []string{`"a \"123\""`}, "spillConstraints"},
+		{"llamacpp lmstudio vllm sglang", `{"type":"string","pattern":"^https?://"}`, `"pattern":`, []string{`"https://a.b/c?d"`}, "spillConstraints"},
+		{"llamacpp lmstudio vllm sglang", `{"type":"string","pattern":"^[^/]+$"}`, `"pattern":`, []string{`"a \"b\""`}, "spillConstraints"},
+		{"vllm sglang", `{"type":"string","minLength":1,"maxLength":72}`, `Length"`, []string{`"fix \"quotes\"\n\nand C:\\dir"`}, "spillConstraints"},
+		{"vllm sglang", `{"type":"string","format":"hostname"}`, `"format"`, []string{`"Host.Local"`}, "spillConstraints"},
+		{"vllm sglang", `{"type":"string","format":"uri"}`, `"format"`, []string{`"http://[::1]:80/"`}, "spillConstraints"},
+		{
+			"llamacpp lmstudio", `{"type":"object","properties":{"a]b":{"type":"string"}},"additionalProperties":{"type":"string"}}`,
+			`additionalProperties`, nil, "closeOddObjects",
+		},
+		{"llamacpp lmstudio", `{"type":"object","properties":{"$ref":{"type":"string"}}}`, `"$ref"`, []string{`{"_ref":"x"}`}, ""},
+		{"moonshot", `{"type":["object","null"]}`, `properties":{"p":{"type":["object","null"],"properties`, []string{`null`, `{"a":1}`}, ""},
+		{"moonshot", `{"type":["object","null"],"properties":{"a":{"type":"string"}}}`, `["object","null"]`, []string{`null`, `{"a":"x"}`}, ""},
+		{"moonshot", `{"type":["string","null"],"minLength":2}`, `["string","null"]`, []string{`null`, `"ab"`}, ""},
+		{"moonshot", `{"type":["string","integer","null"],"enum":["a",1,null]}`, `["string"`, []string{`null`, `"a"`, `1`}, ""},
+		{"moonshot", `{"type":["array","null"]}`, `"items"`, []string{`null`, `[1]`}, ""},
+	} {
+		for name := range strings.FieldsSeq(tc.dialects) {
+			plan := planFor(t, name, `{"type":"object","properties":{"p":`+tc.in+`},"required":["p"]}`)
+			sent := string(plan.Parameters())
+			if plan.Wide() || strings.Contains(sent, tc.without) {
+				t.Errorf("%s: %s is sent as %s", name, tc.in, sent)
+			}
+			if said := changes(plan); tc.lossy != "" && (said[tc.lossy] || len(said) == 0) {
+				t.Errorf("%s: %s: the report does not say that %s loses something: %v", name, tc.in, tc.lossy, plan.Report())
+			}
+			if tc.lossy == "" {
+				for _, c := range plan.Report() {
+					if !c.Lossless {
+						t.Errorf("%s: %s: %+v", name, tc.in, c)
+					}
+				}
+			}
+			judge := schema.NewOpenAPIValidator(plan.Parameters())
+			for _, v := range tc.values {
+				raw := fmt.Sprintf(`{"p":%s}`, v)
+				if wrong := judge.Validate([]byte(raw)); len(wrong) > 0 {
+					t.Errorf("%s: %s cannot be written: %v", name, raw, wrong)
+				}
+			}
+		}
+	}
+}
+
+// TestNestedRequired tells the model what Ollama drops.
+func TestNestedRequired(t *testing.T) {
+	plan := planFor(t, "ollama", `{"type":"object","required":["o"],"properties":{
+		"o":{"type":"object","description":"A place.","properties":{"lat":{"type":"number"},"at":{"type":"object","properties":{"x":{"type":"string"}},"required":["x"]}},"required":["lat","at"]},
+		"l":{"type":"array","items":{"type":"object","properties":{"y":{"type":"string"}},"required":["y"]}}}}`)
+	sent := string(plan.Parameters())
+	for _, want := range []string{`A place. (required: lat, at)`, `(required: x)`, `"required":["o"]`, `"required":["y"]`} {
+		if !strings.Contains(sent, want) {
+			t.Errorf("%s is not in %s", want, sent)
+		}
+	}
+	if strings.Contains(sent, `"required":["lat"`) || changes(plan)["describeRequired"] || len(plan.Report()) == 0 {
+		t.Errorf("sent %s, report %v", sent, plan.Report())
+	}
+}

@@ -1,0 +1,287 @@
+package dialect
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/dragoman-mcp/dragoman/schema"
+)
+
+// Members that no schema names go through to the server where the schema lets
+// them. Two kinds of them are no such members, but slips: a name that is nearly
+// that of a property, such as dryRun for dry_run, and an envelope around all
+// arguments. To let them through would lose what the model meant, in the worst
+// case the switch that was to keep the call harmless. They are put right where
+// that can be read in one way, and refused where not.
+
+// envelopes are names that models give to an object around all arguments.
+var envelopes = []string{"arguments", "args", "parameters", "params", "input", "kwargs", "tool_input"}
+
+// A naming looks at the names of a value's members.
+type naming struct {
+	place      inPlace
+	grade      Grade
+	repairs    []Repair
+	violations []schema.Violation
+}
+
+// unwrap takes away an envelope around all arguments.
+func (w *naming) unwrap(value, root *schema.Node) *schema.Node {
+	known := w.known(w.place.all([]*schema.Node{root}))
+	if known.free {
+		return value
+	}
+	for _, m := range value.Members() {
+		if !contains(envelopes, m.Name) || known.names[m.Name] != nil || m.Value.Kind() != schema.Object {
+			continue
+		}
+		alone := true
+		for _, other := range value.Members() {
+			alone = alone && (other.Name == m.Name || contains([]string{"name", "tool", "function"}, other.Name) &&
+				other.Value.Kind() == schema.String && known.names[other.Name] == nil)
+		}
+		if alone {
+			w.repairs = append(w.repairs, Repair{Rule: "envelope", Path: schema.Pointer(m.Name)})
+			return m.Value
+		}
+		for _, inner := range m.Value.Members() {
+			if known.names[inner.Name] != nil {
+				w.refuse(schema.Pointer(m.Name), "no such member: its members stand directly in the arguments")
+				return value
+			}
+		}
+	}
+	return value
+}
+
+// names puts the names of v's members right, and of all inside it.
+func (w *naming) names(v *schema.Node, schemas []*schema.Node, path string) {
+	all := w.place.all(schemas)
+	switch v.Kind() {
+	case schema.Object:
+		known := w.known(all)
+		if !known.free {
+			w.members(v, known, path)
+		}
+		for _, m := range v.Members() {
+			w.names(m.Value, membersOf(all, m.Name), path+schema.Pointer(m.Name))
+		}
+	case schema.Array:
+		for i, item := range v.Items() {
+			w.names(item, itemsOf(all, i), path+"/"+itoa(i))
+		}
+	}
+}
+
+// known are the properties that an object can have.
+type known struct {
+	names map[string]*schema.Node
+	order []string
+	free  bool // other names are as good
+}
+
+func (w *naming) known(all []*schema.Node) known {
+	k := known{names: map[string]*schema.Node{}}
+	for _, n := range all {
+		for _, p := range n.Get("properties").Members() {
+			if k.names[p.Name] == nil {
+				k.order = append(k.order, p.Name)
+				k.names[p.Name] = p.Value
+			}
+		}
+		extra := n.Get("additionalProperties")
+		types := typesOf(n)
+		bare := (len(types) == 0 || contains(types, "object")) && len(n.Get("properties").Members()) == 0 && !extra.IsBool(false) &&
+			!n.Has("$ref") && !n.Has("anyOf") && !n.Has("oneOf") && !n.Has("allOf") && (len(types) > 0 || unrestricted(n))
+		if bare || extra.IsBool(true) || extra.Kind() == schema.Object || n.Has("patternProperties") {
+			k.free = true
+		}
+	}
+	k.free = k.free || len(k.order) == 0 && !closedHere(all)
+	return k
+}
+
+func closedHere(all []*schema.Node) bool {
+	for _, n := range all {
+		if n.Get("additionalProperties").IsBool(false) {
+			return true
+		}
+	}
+	return false
+}
+
+// members puts the names of one object's members right.
+func (w *naming) members(v *schema.Node, known known, path string) {
+	for _, m := range append([]schema.Member(nil), v.Members()...) {
+		if known.names[m.Name] != nil {
+			continue
+		}
+		same, typos := []string(nil), []string(nil)
+		for _, name := range known.order {
+			switch {
+			case foldName(name) == foldName(m.Name) && foldName(name) != "":
+				same = append(same, name)
+			case oneTypo(name, m.Name):
+				typos = append(typos, name)
+			}
+		}
+		rule, near := "nearName", same
+		if len(same) == 0 {
+			rule, near = "misspelledName", typos
+		}
+		switch {
+		case len(near) == 0:
+		case len(near) == 1 && !v.Has(near[0]) && (rule == "nearName" || w.grade == Likely) && w.lonely(v, known, m.Name):
+			v.Rename(m.Name, near[0])
+			w.repairs = append(w.repairs, Repair{Rule: rule, Path: path + schema.Pointer(near[0])})
+		default:
+			w.refuse(path+schema.Pointer(m.Name), "no member of this name; is '"+strings.Join(near, "' or '")+"' meant?")
+		}
+	}
+}
+
+// lonely reports whether no other unknown member has nearly the same name.
+func (w *naming) lonely(v *schema.Node, known known, name string) bool {
+	for _, m := range v.Members() {
+		if m.Name != name && known.names[m.Name] == nil && foldName(m.Name) == foldName(name) {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *naming) refuse(path, expected string) {
+	w.violations = append(w.violations, schema.Violation{Path: path, Expected: expected, Keyword: "properties"})
+}
+
+// foldName is a name without what spellings of the same words differ in.
+func foldName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
+}
+
+// oneTypo reports whether two names of some length differ in one character that
+// is missing, one too many or another, or in two that changed places.
+func oneTypo(a, b string) bool {
+	x, y := []rune(a), []rune(b)
+	if len(x) < len(y) {
+		x, y = y, x
+	}
+	if len(y) < 4 || len(x)-len(y) > 1 {
+		return false
+	}
+	i := 0
+	for i < len(y) && x[i] == y[i] {
+		i++
+	}
+	rest := func(p, q int) bool { return string(x[i+p:]) == string(y[i+q:]) }
+	switch {
+	case len(x) > len(y):
+		return rest(1, 0)
+	case i == len(x):
+		return false
+	}
+	return rest(1, 1) || i+1 < len(x) && x[i] == y[i+1] && x[i+1] == y[i] && rest(2, 2)
+}
+
+// renamed puts the names of arguments right before they are mapped back, by the
+// schema in whose form they are.
+func (p *Plan) renamed(value *schema.Node, grade Grade) (*schema.Node, []Repair, []schema.Violation) {
+	w := naming{grade: grade, place: inPlace{p.admitted.Target}}
+	root := p.admitted.Root
+	if p.record != nil {
+		root = p.sent
+		w.place = inPlace{func(n *schema.Node) *schema.Node { return resolveRef(p.sent, n) }}
+	}
+	value = w.unwrap(value, root)
+	w.names(value, []*schema.Node{root}, "")
+	return value, w.repairs, w.violations
+}
+
+// renamedInside does so for what was read out of texts, by the server's schema.
+func (p *Plan) renamedInside(value *schema.Node, grade Grade) ([]Repair, []schema.Violation) {
+	w := naming{grade: grade, place: inPlace{p.admitted.Target}}
+	w.names(value, []*schema.Node{p.admitted.Root}, "")
+	return w.repairs, w.violations
+}
+
+// inPlace finds the schemas that judge one value.
+type inPlace struct {
+	target func(*schema.Node) *schema.Node
+}
+
+// all adds to schemas those that judge the same value.
+func (in inPlace) all(schemas []*schema.Node) []*schema.Node {
+	seen := map[*schema.Node]bool{}
+	var all []*schema.Node
+	var add func(n *schema.Node)
+	add = func(n *schema.Node) {
+		if n == nil || seen[n] {
+			return
+		}
+		seen[n] = true
+		all = append(all, n)
+		add(in.target(n))
+		for sub := range n.Subschemas() {
+			if sub.InPlace() && sub.Keyword != "not" && sub.Keyword != "if" {
+				add(sub.Node)
+			}
+		}
+	}
+	for _, n := range schemas {
+		add(n)
+	}
+	return all
+}
+
+// membersOf are the schemas that judge a member of an object.
+func membersOf(all []*schema.Node, name string) []*schema.Node {
+	var inner []*schema.Node
+	for _, n := range all {
+		if s := n.Get("properties").Get(name); s != nil {
+			inner = append(inner, s)
+		} else if s := n.Get("additionalProperties"); s != nil {
+			inner = append(inner, s)
+		}
+	}
+	return inner
+}
+
+// itemsOf are the schemas that judge an item of an array.
+func itemsOf(all []*schema.Node, i int) []*schema.Node {
+	var inner []*schema.Node
+	for _, n := range all {
+		if prefix := n.Get("prefixItems").Items(); i < len(prefix) {
+			inner = append(inner, prefix[i])
+		} else if s := n.Get("items"); s != nil {
+			inner = append(inner, s)
+		}
+	}
+	return inner
+}
+
+// A Grade says how sure the repair of arguments has to be.
+type Grade int
+
+const (
+	// Certain is the zero Grade: what the model wrote can be read in one way
+	// only.
+	Certain Grade = iota
+	// Likely also takes what was most likely meant. It is for calls that
+	// cannot change anything.
+	Likely
+)
+
+func (g Grade) String() string {
+	if g == Likely {
+		return "likely"
+	}
+	return "certain"
+}
+
+// likelyRules are the repairs after which something else may have been meant.
+var likelyRules = map[string]bool{"loneSurrogate": true, "invalidUTF8": true, "misspelledName": true}

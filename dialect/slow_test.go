@@ -1,0 +1,61 @@
+package dialect
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	dragoman "github.com/dragoman-mcp/dragoman"
+)
+
+// adversarial are schemas that once took an engine of ours seconds, or for ever.
+var adversarial = map[string]string{
+	"references that fan out": func() string {
+		var b strings.Builder
+		for i := range 12 {
+			fmt.Fprintf(&b, `"a%d":{"type":"object","properties":{"x":{"$ref":"#/$defs/a%d"},"y":{"$ref":"#/$defs/a%d"},"z":{"$ref":"#/$defs/a%d"}}},`, i, i+1, i+1, i+1)
+		}
+		return `{"type":"object","properties":{"p":{"$ref":"#/$defs/a0"}},"$defs":{` + b.String() + `"a12":{"type":"string"}}}`
+	}(),
+	"recursive unions": func() string {
+		var b strings.Builder
+		for i := range 40 {
+			fmt.Fprintf(&b, `"u%d":{"anyOf":[`, i)
+			for j := range 12 {
+				fmt.Fprintf(&b, `{"type":"object","properties":{"k":{"const":"%d_%d"},"n":{"$ref":"#/$defs/u%d"}},"required":["k"]},`, i, j, (i*7+j)%40)
+			}
+			b.WriteString(`{"type":"string"}]},`)
+		}
+		return `{"type":"object","properties":{"p":{"$ref":"#/$defs/u0"}},"$defs":{` + b.String() + `"z":{}}}`
+	}(),
+	"many properties": func() string {
+		var b strings.Builder
+		for i := range 900 {
+			fmt.Fprintf(&b, `,"p%d":{"type":"string","enum":["a","b"]}`, i)
+		}
+		return `{"type":"object","properties":{` + b.String()[1:] + `}}`
+	}(),
+	"definitions that nothing uses": func() string {
+		var b strings.Builder
+		for i := range 3000 {
+			fmt.Fprintf(&b, `,"d%d":{"type":"string"}`, i)
+		}
+		return `{"type":"object","properties":{"a":{"$ref":"#/$defs/d1"},"b":{"$ref":"#/$defs/d1"}},"$defs":{` + b.String()[1:] + `}}`
+	}(),
+}
+
+// TestPlansAreBounded converts them into every dialect. The limit is far above
+// what a quiet machine needs, and far below what a pass takes whose work grows
+// with more than the size of the schema.
+func TestPlansAreBounded(t *testing.T) {
+	for what, input := range adversarial {
+		for _, name := range Names() {
+			start := time.Now()
+			_, problem := mustFor(t, name).convert(dragoman.Tool{Name: "t", InputSchema: []byte(input)})
+			if took := time.Since(start); problem != nil || took > 5*time.Second {
+				t.Errorf("%s in %s: %v, %v", what, name, took, problem)
+			}
+		}
+	}
+}

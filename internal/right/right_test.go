@@ -1,0 +1,51 @@
+package right_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/dragoman-mcp/dragoman/internal/right"
+)
+
+func TestCheck(t *testing.T) {
+	for word, want := range map[string]struct{ right, grant bool }{
+		"tickets:write": {true, true}, "tool:github_search": {true, true}, "route:/v1/files": {true, true}, "model:gpt-5": {true, true},
+		"tickets:*": {false, true}, "model:gpt-?": {false, true}, "*": {false, true},
+		"": {}, "tickets": {}, ":write": {}, "tickets:": {}, "Tickets:write": {}, "tic*:write": {}, "a b:c": {}, "a:b c": {}, "a:b,c": {},
+		`a:"b"`: {}, `a:b\c`: {}, "a:b\n": {}, "a:é": {}, "a:" + strings.Repeat("b", 200): {},
+	} {
+		if err := right.Check(word); (err == nil) != want.right {
+			t.Errorf("Check(%q) = %v, want ok %v", word, err, want.right)
+		}
+		if err := right.CheckGrant(word); (err == nil) != want.grant {
+			t.Errorf("CheckGrant(%q) = %v, want ok %v", word, err, want.grant)
+		}
+	}
+}
+
+func TestGranted(t *testing.T) {
+	for _, tt := range []struct {
+		grants string
+		right  string
+		want   bool
+	}{
+		{"tickets:read tickets:write", "tickets:write", true},
+		{"tickets:write", "tickets:read", false}, // one right never implies another
+		{"tickets:*", "tickets:write", true},
+		{"tickets:*", "tickets2:write", false},
+		{"tool:github_*", "tool:github_search", true},
+		{"tool:github_*", "tool:git", false},
+		{"*", "anything:at_all", true},
+		{"", "tickets:read", false},
+	} {
+		if got := right.Granted(strings.Fields(tt.grants), tt.right); got != tt.want {
+			t.Errorf("Granted(%q, %q) = %v", tt.grants, tt.right, got)
+		}
+	}
+	if right.Scoped([]string{"*", "tickets:*"}, "tickets:read") {
+		t.Error("a scope is no pattern")
+	}
+	if !right.Scoped([]string{"tickets:read"}, "tickets:read") {
+		t.Error("a scope is a right")
+	}
+}

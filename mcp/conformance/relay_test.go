@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/mcp"
+)
+
+// A relay passes everything on from the clients of an [mcp.Server] to the server
+// of an [mcp.Client], as it is: the two halves of package mcp, back to back.
+type relay struct{ c *mcp.Client }
+
+func (r relay) Owner() string { return "" }
+
+func (r relay) Describe(context.Context) mcp.Description {
+	return mcp.Description{Info: r.c.ServerInfo(), Capabilities: r.c.Capabilities(), Instructions: r.c.Instructions()}
+}
+
+func (r relay) tool(ctx context.Context, name string) *dragoman.Tool {
+	list, err := r.c.List(ctx)
+	if err != nil {
+		return nil
+	}
+	return list.Tools.Exact(name)
+}
+
+func (r relay) InputSchema(ctx context.Context, name string) json.RawMessage {
+	if t := r.tool(ctx, name); t != nil {
+		return t.InputSchema
+	}
+	return nil
+}
+
+func (r relay) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
+	if call.Method == "tools/call" {
+		o, err := rawjson.ParseObject(call.Arguments)
+		if err != nil {
+			return dragoman.Failure(dragoman.CodeInvalidArguments, "The params are no object."), nil
+		}
+		name, _ := rawjson.String(o.Get("name"))
+		if call.Tool = r.tool(ctx, name); call.Tool == nil {
+			return dragoman.Failure(dragoman.CodeUnknownTool, "There is no such tool."), nil
+		}
+		call.Arguments = o.Get("arguments")
+	}
+	return r.c.Call(ctx, call)
+}
+
+// TestRelay runs the server's side of the official suite through both halves of
+// package mcp, with the official SDK's everything-server behind in each era.
+func TestRelay(t *testing.T) {
+	node, suite := programs(t)
+	everything := filepath.Join(t.TempDir(), "everything-server")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", everything, "github.com/modelcontextprotocol/go-sdk/conformance/everything-server")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the server: %v\n%s", err, out)
+	}
+	for _, stateless := range []bool{false, true} {
+		for version := range required {
+			t.Run(fmt.Sprintf("%s, behind stateless %t", version, stateless), func(t *testing.T) {
+				c, err := mcp.Connect(t.Context(), mcp.HTTP{URL: start(t, everything, stateless)}, &mcp.ClientOptions{
+					Name: "relay", Version: "1", LogLevel: "debug",
+					Can: dragoman.AskForm | dragoman.AskURL | dragoman.AskSampling | dragoman.AskRoots,
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
+				s := &mcp.Server{Host: func(*http.Request) (mcp.Host, error) { return relay{c}, nil }}
+				front := httptest.NewServer(guarded(s))
+				defer front.Close()
+				defer s.Close()
+				defer front.CloseClientConnections()
+				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+				defer cancel()
+				cmd := exec.CommandContext(ctx, node, suite, "server", "--url", front.URL, "--requirements", version, "-o", fmt.Sprintf("/tmp/relayout/%s-%t", version, stateless))
+				cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+				var out bytes.Buffer
+				cmd.Stdout, cmd.Stderr = &out, &out
+				err = cmd.Run()
+				scenarios, failed := 0, 0
+				for _, m := range summary.FindAllStringSubmatch(out.String(), -1) {
+					scenarios++
+					if n, _ := strconv.Atoi(m[3]); n > 0 {
+						failed++
+						t.Logf("%s", m[0])
+					}
+				}
+				t.Logf("conformance %s, server side: %d scenarios, %d with checks that fail", version, scenarios, failed)
+				if err != nil || scenarios == 0 {
+					t.Errorf("the suite ended with %v\n%s", err, out.Bytes())
+				}
+			})
+		}
+	}
+}
+
+// guarded answers requests for this machine alone, as a front does.
+func guarded(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, _ := net.SplitHostPort(r.Host)
+		origin := r.Header.Get("Origin")
+		if host != "127.0.0.1" && host != "localhost" || origin != "" && origin != "http://"+r.Host {
+			http.Error(w, "not for us", http.StatusForbidden)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// start starts a server and returns its address.
+func start(t *testing.T, program string, stateless bool) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	_ = l.Close()
+	cmd := exec.Command(program, "-http="+address, fmt.Sprintf("-stateless=%t", stateless))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	for range 200 {
+		if c, err := net.Dial("tcp", address); err == nil {
+			_ = c.Close()
+			return "http://" + address + "/mcp"
+		}
+		<-time.After(50 * time.Millisecond)
+	}
+	t.Fatal("the server did not start")
+	return ""
+}

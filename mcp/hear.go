@@ -1,0 +1,134 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+)
+
+// A subscription is what somebody wants to hear of, in the terms of the modern
+// era (MCP 2026-07-28, "Subscriptions").
+type subscription struct {
+	methods []string // notifications/…/list_changed
+	uris    []string // of resources/updated
+}
+
+// readSubscription reads the params of subscriptions/listen.
+func readSubscription(params json.RawMessage) (s subscription) {
+	wanted := object(object(params).Get("notifications"))
+	for _, name := range listNames {
+		if string(wanted.Get(name+"ListChanged")) == "true" {
+			s.methods = append(s.methods, "notifications/"+name+"/list_changed")
+		}
+	}
+	s.uris = stringList(wanted.Get("resourceSubscriptions"))
+	return s
+}
+
+// wants reports whether a notification is among what s is about.
+func (s *subscription) wants(method string, params json.RawMessage) bool {
+	if method == "notifications/resources/updated" {
+		uri, _ := rawjson.String(object(params).Get("uri"))
+		return slices.Contains(s.uris, uri)
+	}
+	return slices.Contains(s.methods, method)
+}
+
+// An ear is somebody who listens to a legacy server.
+type ear struct {
+	subscription
+	mail mailbox
+}
+
+// listeners are all of those, and the resources that the server was asked to tell of.
+type listeners struct {
+	mu      sync.Mutex
+	all     map[*ear]struct{}
+	asking  sync.Mutex // held while the server is asked
+	watched map[string]int
+}
+
+// tell hands a notification to those who want to hear it.
+func (l *listeners) tell(m message) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for e := range l.all {
+		if e.wants(m.method, m.params) {
+			e.mail.put(letter{note: dragoman.Notification{Method: m.method, Params: slices.Clone(m.params)}})
+		}
+	}
+}
+
+// hear is subscriptions/listen for a server of the legacy era, which knows no such
+// request: it tells everybody about its lists, and about resources once it was
+// asked to. It lasts until ctx ends, or the connection does.
+func (c *Client) hear(ctx context.Context, call *dragoman.Call) (dragoman.Result, error) {
+	e := &ear{subscription: readSubscription(call.Arguments)}
+	c.ears.mu.Lock()
+	if c.ears.all == nil {
+		c.ears.all, c.ears.watched = map[*ear]struct{}{}, map[string]int{}
+	}
+	c.ears.all[e] = struct{}{}
+	c.ears.mu.Unlock()
+	defer func() {
+		c.ears.mu.Lock()
+		delete(c.ears.all, e)
+		c.ears.mu.Unlock()
+	}()
+	defer e.mail.deliver(nil, call.Notify)()
+	for i, uri := range e.uris {
+		err := c.watchResource(ctx, uri, 1)
+		defer func() {
+			if err == nil {
+				ctx, cancel := context.WithTimeout(c.ctx, cancelPatience)
+				defer cancel()
+				_ = c.watchResource(ctx, uri, -1)
+			}
+		}()
+		if err != nil {
+			e.uris = e.uris[:i]
+			return dragoman.Result{Problem: &dragoman.Problem{
+				Code: dragoman.CodeProtocol, Err: err, Message: "The server does not tell about changes of " + bounded(uri, 200) + ".",
+			}}, nil
+		}
+	}
+	select {
+	case <-ctx.Done():
+		return dragoman.Result{Ran: dragoman.RanYes}, context.Cause(ctx)
+	case <-c.ctx.Done():
+		return dragoman.Result{Problem: unavailable(c.Err()), Ran: dragoman.RanYes}, nil
+	}
+}
+
+// watchResource notes that one more, or one less, wants to hear of a resource,
+// and asks the server accordingly for the first and the last.
+func (c *Client) watchResource(ctx context.Context, uri string, n int) error {
+	c.ears.asking.Lock()
+	defer c.ears.asking.Unlock()
+	before := c.ears.watched[uri]
+	method := ""
+	switch {
+	case before == 0 && n > 0:
+		method = "resources/subscribe"
+	case before+n == 0:
+		method = "resources/unsubscribe"
+	}
+	if method != "" {
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		params := append(append([]byte(`{"uri":`), rawjson.Quote(uri)...), '}')
+		if _, err := c.request(ctx, method, params); err != nil && n > 0 {
+			return fmt.Errorf("subscribing: %w", err)
+		}
+	}
+	if c.ears.watched[uri] = before + n; before+n <= 0 {
+		delete(c.ears.watched, uri)
+	}
+	return nil
+}

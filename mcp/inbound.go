@@ -1,0 +1,197 @@
+package mcp
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+)
+
+const codeParse = -32700
+
+// An inbound is a message of a client, judged once: what was judged is what is
+// passed on.
+type inbound struct {
+	id      json.RawMessage // nil for a notification
+	method  string          // empty for an answer to a request of ours
+	members *rawjson.Object // of params, without _meta
+	meta    *rawjson.Object
+	result  json.RawMessage // of an answer; nil for an error
+	modern  bool
+	version string        // modern: of the protocol
+	can     dragoman.Kind // modern: what the client declared
+}
+
+// readInbound reads one message strictly: I-JSON, version 2.0, an id that is a
+// string or an integer, params that are an object.
+func readInbound(b []byte) (*inbound, *RPCError) {
+	if err := rawjson.Check(b); err != nil {
+		return nil, &RPCError{Code: codeParse, Message: "not JSON: " + err.Error()}
+	}
+	o, err := rawjson.ParseObject(b)
+	if err != nil {
+		return nil, &RPCError{Code: codeInvalidRequest, Message: "a message is a JSON object; batches are not taken"}
+	}
+	in := &inbound{id: o.Get("id"), result: o.Get("result"), members: &rawjson.Object{}, meta: &rawjson.Object{}}
+	if v, _ := rawjson.String(o.Get("jsonrpc")); v != "2.0" {
+		return in.unlessNull(), &RPCError{Code: codeInvalidRequest, Message: `"jsonrpc" is not "2.0"`}
+	}
+	if in.id != nil && !validID(in.id) {
+		in.id = nil
+		return in, &RPCError{Code: codeInvalidRequest, Message: "an id is a string or an integer"}
+	}
+	if m := o.Get("method"); m != nil {
+		if in.method, _ = rawjson.String(m); in.method == "" {
+			return in, &RPCError{Code: codeInvalidRequest, Message: "a method is a string that is not empty"}
+		}
+	} else if in.id == nil || (in.result == nil) == (o.Get("error") == nil) {
+		return in, &RPCError{Code: codeInvalidRequest, Message: "neither a request, nor a notification, nor an answer"}
+	}
+	if params := o.Get("params"); params != nil {
+		if rawjson.Kind(params) != '{' {
+			return in, &RPCError{Code: codeInvalidParams, Message: "params are an object"}
+		}
+		in.members = object(params).Clone()
+		if meta := in.members.Get("_meta"); meta != nil {
+			if rawjson.Kind(meta) != '{' {
+				return in, &RPCError{Code: codeInvalidParams, Message: "_meta is an object"}
+			}
+			in.meta = object(meta)
+			in.members.Delete("_meta")
+		}
+	}
+	return in, nil
+}
+
+func (in *inbound) unlessNull() *inbound {
+	if !validID(in.id) {
+		in.id = nil
+	}
+	return in
+}
+
+func validID(id json.RawMessage) bool {
+	switch rawjson.Kind(id) {
+	case '"':
+		return true
+	case '0':
+		_, err := fmt.Sscan(string(id), new(int64))
+		return err == nil && !slices.ContainsFunc([]byte(id), func(c byte) bool { return c == '.' || c == 'e' || c == 'E' })
+	}
+	return false
+}
+
+// judgeEra finds out the era of a request and, in the modern one, reads what each
+// request says about its client. header is the version in the HTTP header; empty
+// without one.
+func (in *inbound) judgeEra(header string) *RPCError {
+	version := in.meta.Get(metaVersion)
+	in.modern = version != nil || in.method == "server/discover" || header >= modernVersions[0]
+	if !in.modern || in.method == "" {
+		return nil
+	}
+	if in.method == "initialize" {
+		return &RPCError{Code: codeMethodNotFound, Message: "there is no initialize in the modern era"}
+	}
+	if in.id == nil {
+		in.version = header
+		return nil // notifications need not say anything
+	}
+	in.version, _ = rawjson.String(version)
+	switch {
+	case in.version == "":
+		return &RPCError{Code: codeInvalidParams, Message: "_meta lacks " + metaVersion}
+	case header != "" && header != in.version:
+		return mismatch(headerVersion)
+	case !slices.Contains(modernVersions, in.version):
+		return unsupported(in.version)
+	case rawjson.Kind(in.meta.Get(metaCapabilities)) != '{':
+		return &RPCError{Code: codeInvalidParams, Message: "_meta lacks " + metaCapabilities}
+	}
+	in.can = declaredBy(in.meta.Get(metaCapabilities))
+	return nil
+}
+
+func unsupported(version string) *RPCError {
+	data := rawjson.Object{}
+	var supported []json.RawMessage
+	for _, v := range modernVersions {
+		supported = append(supported, rawjson.Quote(v))
+	}
+	data.Set("supported", rawjson.AppendArray(nil, supported))
+	data.Set("requested", rawjson.Quote(version))
+	return &RPCError{Code: codeUnsupportedVersion, Message: "this version of the protocol is not spoken here", Data: data.Bytes()}
+}
+
+// declaredBy reads what a client says that it can be asked. An elicitation
+// capability without modes means forms (MCP 2025-11-25, "Elicitation").
+func declaredBy(capabilities json.RawMessage) (can dragoman.Kind) {
+	o := object(capabilities)
+	has := func(in *rawjson.Object, name string) bool { return rawjson.Kind(in.Get(name)) == '{' }
+	if has(o, "roots") {
+		can |= dragoman.AskRoots
+	}
+	if has(o, "sampling") {
+		can |= dragoman.AskSampling
+	}
+	if has(o, "elicitation") {
+		modes := object(o.Get("elicitation"))
+		if has(modes, "url") {
+			can |= dragoman.AskURL
+		}
+		if has(modes, "form") || !has(modes, "url") {
+			can |= dragoman.AskForm
+		}
+	}
+	return can
+}
+
+// name returns what a Mcp-Name header has to say; false where there is none.
+func (in *inbound) name() (string, bool) {
+	key := ""
+	switch in.method {
+	case "tools/call", "prompts/get":
+		key = "name"
+	case "resources/read":
+		key = "uri"
+	default:
+		return "", false
+	}
+	s, _ := rawjson.String(in.members.Get(key))
+	return s, true
+}
+
+// call makes a call of a request. In the modern era a repeated request has the
+// answers in it.
+func (in *inbound) call() dragoman.Call {
+	call := dragoman.Call{Method: in.method, Can: in.can}
+	if in.modern && takesInput(in.method) {
+		responses, state := in.members.Get("inputResponses"), in.members.Get("requestState")
+		if responses != nil || state != nil {
+			call.Answers = &dragoman.Answers{Replies: map[string]json.RawMessage{}}
+			text, _ := rawjson.String(state)
+			call.Answers.State, _ = base64.RawURLEncoding.DecodeString(text)
+			for _, m := range object(responses).Members {
+				call.Answers.Replies[m.Name] = m.Value
+			}
+			in.members.Delete("inputResponses")
+			in.members.Delete("requestState")
+		}
+	}
+	if len(in.members.Members) > 0 {
+		call.Arguments = in.members.Bytes()
+	}
+	meta := rawjson.Object{}
+	for _, m := range in.meta.Members {
+		if !wireKey(m.Name) {
+			meta.Set(m.Name, m.Value)
+		}
+	}
+	if len(meta.Members) > 0 {
+		call.Meta = meta.Bytes()
+	}
+	return call
+}

@@ -1,0 +1,119 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman"
+)
+
+// A Host is what a [Server] serves, on behalf of one caller.
+type Host interface {
+	// Owner names the caller. A legacy session belongs to the owner of the request
+	// that began it, and nobody else finds it.
+	Owner() string
+	// Describe says what clients are told about the server.
+	Describe(context.Context) Description
+	// Call answers a request: every one but those of the connection itself, which
+	// are initialize, ping, server/discover, logging/setLevel, and the
+	// subscriptions of legacy clients. Method is set, tools/call too. Arguments are
+	// the params as the client sent them, without _meta, which is Meta; Tool and
+	// Entry are for the Host to find. Can says what the client declared.
+	//
+	// A result that asks is put to the client in the way of its era, and the call
+	// is made again with the answers, or with [dragoman.Answers.Gone]. A Problem
+	// becomes an error of JSON-RPC, and an error that is an *[RPCError] is sent as
+	// it is. Content is sent as it is, but for members that the modern era wants
+	// and that it lacks.
+	//
+	// "subscriptions/listen" lasts until its context ends: what it hears goes to
+	// Notify. Clients of both eras are served by it.
+	Call(context.Context, dragoman.Call) (dragoman.Result, error)
+}
+
+// A Describer of tools is a Host that knows the input schemas of its tools. The
+// Mcp-Param headers of its clients are checked (MCP 2026-07-28, "Custom Headers
+// from Tool Parameters").
+type Describer interface {
+	// InputSchema returns the schema of a tool; nil where there is no such tool.
+	InputSchema(ctx context.Context, tool string) json.RawMessage
+}
+
+// A Description is what clients are told about a server.
+type Description struct {
+	// Info is the raw object that names the server and its version.
+	Info json.RawMessage
+	// Capabilities is the raw object of what it can do.
+	Capabilities json.RawMessage
+	// Instructions say how to use it; empty for none.
+	Instructions string
+	// TTL is how long lists are fresh, and Public that they hold nothing of a
+	// single user. Both are told where a result does not say itself.
+	TTL    time.Duration
+	Public bool
+}
+
+// A Server speaks MCP to clients, both eras at one address: as an [http.Handler]
+// over Streamable HTTP, with [Server.SSE] over HTTP+SSE, and with
+// [Server.ServeLines] over lines, such as stdio. Host must be set before the first
+// use, and fields must not change after it.
+type Server struct {
+	// Host returns who answers a request over HTTP. Its error, an *[RPCError] or
+	// any other, is the answer to a request that nobody answers.
+	Host func(*http.Request) (Host, error)
+	// SessionLife is how long a legacy session lasts of which nothing is heard;
+	// 30 minutes if zero. MaxSessions is how many there are at most; 10,000 if
+	// zero.
+	SessionLife time.Duration
+	MaxSessions int
+	// Limits.Message bounds what a client sends, and Limits.Requests, 64 if zero,
+	// how many requests of one legacy client run at a time.
+	Limits Limits
+	// Logger gets what is odd about clients; nil discards it.
+	Logger *slog.Logger
+
+	once     sync.Once
+	log      *slog.Logger
+	mu       sync.Mutex
+	sessions map[string]*httpSession
+	closed   bool
+}
+
+func (s *Server) init() {
+	s.once.Do(func() {
+		s.SessionLife = or(s.SessionLife, 30*time.Minute)
+		s.MaxSessions = or(s.MaxSessions, 10_000)
+		s.Limits.Requests = or(s.Limits.Requests, 64)
+		s.Limits = s.Limits.filled()
+		if s.log = s.Logger; s.log == nil {
+			s.log = slog.New(slog.DiscardHandler)
+		}
+		s.sessions = map[string]*httpSession{}
+	})
+}
+
+// Close ends all legacy sessions, and with them what runs for them.
+func (s *Server) Close() {
+	s.init()
+	s.mu.Lock()
+	s.closed = true
+	var all []*httpSession
+	for _, session := range s.sessions {
+		all = append(all, session)
+	}
+	s.mu.Unlock()
+	for _, session := range all {
+		session.end()
+	}
+}
+
+// Sessions returns how many legacy sessions there are.
+func (s *Server) Sessions() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.sessions)
+}

@@ -1,0 +1,279 @@
+package mcp
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// ServeHTTP serves Streamable HTTP, both eras. It trusts that whoever calls it has
+// looked at Host and Origin, and at who is asking.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.init()
+	session := r.Header.Get(headerSession)
+	switch {
+	case r.Method == http.MethodPost:
+		s.post(w, r)
+	case r.Method == http.MethodGet && session != "":
+		s.listenAgain(w, r)
+	case r.Method == http.MethodDelete && session != "":
+		if found := s.found(w, r); found != nil {
+			found.end()
+			w.WriteHeader(http.StatusNoContent)
+		}
+	default:
+		// In the modern era there is nothing but POST; in the legacy era nothing else
+		// without a session.
+		w.Header().Set("Allow", http.MethodPost)
+		refuseHTTP(w, http.StatusMethodNotAllowed, nil, &RPCError{Code: codeInvalidRequest, Message: "only POST is served here"})
+	}
+}
+
+// refuseHTTP answers a request with an error and a status. id may be nil.
+func refuseHTTP(w http.ResponseWriter, status int, id json.RawMessage, e *RPCError) {
+	w.Header().Set("Content-Type", typeJSON)
+	w.WriteHeader(status)
+	_, _ = w.Write(replyError(id, e))
+}
+
+// An httpRequest is a POST that was read.
+type httpRequest struct {
+	*inbound
+	host         Host
+	plain, event bool // which answers the client takes
+}
+
+func (s *Server) post(w http.ResponseWriter, r *http.Request) {
+	q := &httpRequest{}
+	status, e := s.read(r, q)
+	if e != nil {
+		var id json.RawMessage
+		if q.inbound != nil && q.method != "" {
+			id = q.id
+		}
+		refuseHTTP(w, status, id, e)
+		return
+	}
+	switch {
+	case !q.modern:
+		s.postLegacy(w, r, q)
+	case q.method == "":
+		refuseHTTP(w, http.StatusBadRequest, nil, &RPCError{Code: codeInvalidRequest, Message: "a server asks nothing in the modern era, so there is nothing to answer"})
+	case q.id == nil:
+		w.WriteHeader(http.StatusAccepted)
+	default:
+		s.postModern(w, r, q)
+	}
+}
+
+// read reads and judges a POST.
+func (s *Server) read(r *http.Request, q *httpRequest) (status int, e *RPCError) {
+	if mediaType(r.Header) != typeJSON {
+		return http.StatusUnsupportedMediaType, &RPCError{Code: codeInvalidRequest, Message: "the body has to be application/json"}
+	}
+	if q.plain, q.event = accepts(r.Header); !q.plain && !q.event {
+		return http.StatusNotAcceptable, &RPCError{Code: codeInvalidRequest, Message: "the answer is application/json or text/event-stream"}
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, s.Limits.Message+1))
+	switch {
+	case err != nil:
+		return http.StatusBadRequest, &RPCError{Code: codeParse, Message: "the body could not be read"}
+	case int64(len(body)) > s.Limits.Message:
+		return http.StatusRequestEntityTooLarge, &RPCError{Code: codeInvalidRequest, Message: "the message is too large"}
+	}
+	if q.inbound, e = readInbound(body); e != nil {
+		return http.StatusBadRequest, e
+	}
+	if q.host, err = s.Host(r); err != nil {
+		if e, ok := errors.AsType[*RPCError](err); ok {
+			return http.StatusBadRequest, e
+		}
+		s.log.Error("no host for an MCP client", "error", err)
+		return http.StatusInternalServerError, &RPCError{Code: codeInternal, Message: "the request failed here"}
+	}
+	versions := r.Header.Values(headerVersion)
+	header := r.Header.Get(headerVersion)
+	if e := q.judgeEra(header); e != nil {
+		if status = statusOf(e); status == http.StatusOK {
+			status = http.StatusBadRequest
+		}
+		return status, e
+	}
+	if !q.modern {
+		if header != "" && !slices.Contains(legacyVersions, header) {
+			return http.StatusBadRequest, &RPCError{Code: codeInvalidRequest, Message: "this version of the protocol is not spoken here"}
+		}
+		return 0, nil
+	}
+	if q.id != nil && q.method != "" && (len(versions) != 1 || header != q.version) {
+		return http.StatusBadRequest, mismatch(headerVersion)
+	}
+	if e := s.agree(r, q); e != nil {
+		return statusOf(e), e
+	}
+	return 0, nil
+}
+
+// accepts reads an Accept header; without one, everything is taken.
+func accepts(h http.Header) (plain, event bool) {
+	values := h.Values("Accept")
+	if len(values) == 0 {
+		return true, true
+	}
+	for _, part := range strings.Split(strings.Join(values, ","), ",") {
+		kind, _, _ := strings.Cut(part, ";")
+		switch strings.ToLower(strings.TrimSpace(kind)) {
+		case "*/*":
+			return true, true
+		case typeJSON, "application/*":
+			plain = true
+		case typeStream, "text/*":
+			event = true
+		}
+	}
+	return plain, event
+}
+
+// statusOf is the status with which the modern era sends an error.
+func statusOf(e *RPCError) int {
+	switch {
+	case e == nil:
+		return http.StatusOK
+	case e.Code == codeMethodNotFound:
+		return http.StatusNotFound
+	case e.modern():
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
+}
+
+func mismatch(header string) *RPCError {
+	return &RPCError{Code: codeHeaderMismatch, Message: "the header " + header + " does not say what the body says"}
+}
+
+// agree checks that the headers of a modern request say what its body says, since
+// others on the way decide by them (MCP 2026-07-28, "Streamable HTTP").
+func (s *Server) agree(r *http.Request, q *httpRequest) *RPCError {
+	if q.id == nil {
+		return nil
+	}
+	one := func(name string) (string, bool) {
+		values := r.Header.Values(name)
+		if len(values) != 1 {
+			return "", false
+		}
+		return headerText(values[0])
+	}
+	if method, ok := one("Mcp-Method"); !ok || method != q.method {
+		return mismatch("Mcp-Method")
+	}
+	if want, has := q.name(); has {
+		if name, ok := one("Mcp-Name"); !ok || name != want {
+			return mismatch("Mcp-Name")
+		}
+	}
+	schemas, ok := q.host.(Describer)
+	if q.method != "tools/call" || !ok {
+		return nil
+	}
+	tool, _ := q.name()
+	annotated, err := paramHeaders(schemas.InputSchema(r.Context(), tool))
+	if err != nil {
+		return nil // nobody was offered such a tool
+	}
+	want := map[string]string{}
+	for _, h := range annotated.of(q.members.Get("arguments")) {
+		want[h.name] = h.value
+	}
+	for _, p := range annotated {
+		value, told := want[p.header]
+		got, ok := one(p.header)
+		plain, _ := headerText(value)
+		switch {
+		case !told && len(r.Header.Values(p.header)) == 0:
+		case !told, !ok, got != plain && !sameNumber(got, plain):
+			return mismatch(p.header)
+		}
+	}
+	return nil
+}
+
+func sameNumber(a, b string) bool {
+	x, errX := strconv.ParseFloat(a, 64)
+	y, errY := strconv.ParseFloat(b, 64)
+	return errX == nil && errY == nil && x == y
+}
+
+// headerText undoes headerValue. It reports false for what nobody may send.
+func headerText(v string) (string, bool) {
+	inner, ok := strings.CutPrefix(v, "=?base64?")
+	if !ok || !strings.HasSuffix(inner, "?=") {
+		return v, true
+	}
+	b, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(inner, "?="))
+	return string(b), err == nil && utf8.Valid(b)
+}
+
+// postModern answers a request of the modern era. When the client goes, what it
+// asked for ends.
+func (s *Server) postModern(w http.ResponseWriter, r *http.Request, q *httpRequest) {
+	ctx, cancel := context.WithCancel(r.Context())
+	t := newTrack("")
+	t.deaf = !q.event
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		v := &serving{host: q.host, in: q.inbound, to: t}
+		t.finish(v.answer(ctx))
+	}()
+	s.deliver(w, r, q, t, false)
+	cancel()
+	<-ended
+}
+
+// deliver sends what is on t to the client: the answer alone where it comes soon
+// and nothing was said before it, else a stream. It reports whether the client has
+// got the answer.
+func (s *Server) deliver(w http.ResponseWriter, r *http.Request, q *httpRequest, t *track, prime bool) bool {
+	timer := time.NewTimer(plainPatience)
+	defer timer.Stop()
+	for wait := q.plain; wait; {
+		messages, _, answered, news := t.after(0)
+		switch {
+		case answered, len(messages) > 0 && q.event:
+			wait = false
+			continue
+		case !q.event:
+			timer.Reset(time.Hour) // there is no other way
+		}
+		select {
+		case <-news:
+		case <-timer.C:
+			wait = false
+		case <-r.Context().Done():
+			return false
+		}
+	}
+	if msg, failed, ok := t.alone(); ok && q.plain {
+		w.Header().Set("Content-Type", typeJSON)
+		status := http.StatusOK
+		if q.modern {
+			status = statusOf(failed)
+		}
+		w.WriteHeader(status)
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writePatience))
+		_, err := w.Write(msg)
+		return err == nil
+	}
+	out := newStreamWriter(w)
+	out.begin()
+	return out.follow(r.Context().Done(), t, 0, prime)
+}

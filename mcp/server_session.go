@@ -1,0 +1,220 @@
+package mcp
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"sync"
+	"time"
+)
+
+const (
+	resumeLife = 2 * time.Minute // for a client to come back to a stream that broke
+	maxTracks  = 256             // of one session
+)
+
+// An httpSession is a legacy session over Streamable HTTP.
+type httpSession struct {
+	*conn
+	id    string
+	owner string
+	main  *track // what belongs to no request
+
+	mu        sync.Mutex
+	tracks    map[string]*track
+	streams   int // open requests
+	listening bool
+	timer     *time.Timer // ends the session
+}
+
+// postLegacy takes a message of a legacy client.
+func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, q *httpRequest) {
+	if q.method == "initialize" && q.id != nil {
+		s.initialize(w, q)
+		return
+	}
+	if r.Header.Get(headerSession) == "" {
+		refuseHTTP(w, http.StatusBadRequest, q.id, &RPCError{Code: codeInvalidRequest, Message: "the header " + headerSession + " is missing: begin with initialize"})
+		return
+	}
+	session := s.found(w, r)
+	if session == nil {
+		return
+	}
+	defer session.use()()
+	if q.id == nil || q.method == "" {
+		session.told(q.inbound)
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	ctx, done, e := session.begin(q.id)
+	if e != nil {
+		refuseHTTP(w, http.StatusOK, q.id, e)
+		return
+	}
+	t := session.newTrack()
+	t.deaf = !q.event
+	if !session.spawn(func() {
+		defer done()
+		v := &serving{host: q.host, in: q.inbound, to: t, conn: session.conn}
+		t.finish(v.answer(ctx))
+		time.AfterFunc(resumeLife, func() { session.drop(t) })
+	}) {
+		done()
+		refuseHTTP(w, http.StatusNotFound, q.id, &RPCError{Code: codeInvalidRequest, Message: "the session has ended"})
+		return
+	}
+	session.follow(t, func() bool { return s.deliver(w, r, q, t, session.version >= "2025-11-25") }, done)
+}
+
+// initialize begins a session.
+func (s *Server) initialize(w http.ResponseWriter, q *httpRequest) {
+	session := &httpSession{id: rand.Text(), owner: q.host.Owner(), main: newTrack("0"), tracks: map[string]*track{}}
+	var answer []byte
+	session.conn, answer = s.greet(q.host, q.inbound, session.main)
+	session.tracks["0"] = session.main
+	s.mu.Lock()
+	full := s.closed || len(s.sessions) >= s.MaxSessions
+	if !full {
+		s.sessions[session.id] = session
+	}
+	s.mu.Unlock()
+	if full {
+		session.stop()
+		refuseHTTP(w, http.StatusServiceUnavailable, q.id, &RPCError{Code: codeInternal, Message: "too many sessions"})
+		return
+	}
+	session.timer = time.AfterFunc(s.SessionLife, session.expire)
+	w.Header().Set(headerSession, session.id)
+	w.Header().Set("Content-Type", typeJSON)
+	_, _ = w.Write(answer)
+}
+
+// found returns the session that a request names, if it belongs to who asks, and
+// answers the request otherwise.
+func (s *Server) found(w http.ResponseWriter, r *http.Request) *httpSession {
+	host, err := s.Host(r)
+	if err != nil {
+		refuseHTTP(w, http.StatusBadRequest, nil, &RPCError{Code: codeInvalidRequest, Message: "nobody answers here"})
+		return nil
+	}
+	s.mu.Lock()
+	session := s.sessions[r.Header.Get(headerSession)]
+	s.mu.Unlock()
+	if session == nil || session.owner != host.Owner() {
+		refuseHTTP(w, http.StatusNotFound, nil, &RPCError{Code: codeInvalidRequest, Message: "there is no such session: begin anew with initialize"})
+		return nil
+	}
+	return session
+}
+
+// use keeps the session alive until the returned function is called.
+func (h *httpSession) use() (end func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.streams++
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.streams--
+		h.timer.Reset(h.server.SessionLife)
+	}
+}
+
+// expire ends a session of which nothing was heard.
+func (h *httpSession) expire() {
+	h.mu.Lock()
+	used := h.streams > 0
+	h.mu.Unlock()
+	if used {
+		h.timer.Reset(h.server.SessionLife)
+		return
+	}
+	h.end()
+}
+
+// end ends the session and what runs for it.
+func (h *httpSession) end() {
+	h.server.mu.Lock()
+	delete(h.server.sessions, h.id)
+	h.server.mu.Unlock()
+	h.timer.Stop()
+	h.close()
+}
+
+func (h *httpSession) newTrack() *track {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	t := newTrack(rand.Text()[:10])
+	if len(h.tracks) >= maxTracks {
+		for id, old := range h.tracks {
+			if old != h.main && old.ended() {
+				delete(h.tracks, id)
+				break
+			}
+		}
+	}
+	h.tracks[t.id] = t
+	return t
+}
+
+func (h *httpSession) drop(t *track) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.tracks, t.id)
+}
+
+// follow lets somebody read t. When the last reader has gone before the answer
+// came, what was asked for ends, unless a reader comes back in time: in the legacy
+// era a stream that breaks is no cancellation.
+func (h *httpSession) follow(t *track, read func() bool, cancel func()) {
+	t.read(1)
+	read()
+	if t.read(-1) == 0 && !t.ended() && cancel != nil {
+		time.AfterFunc(resumeLife, func() {
+			if t.read(0) == 0 && !t.ended() {
+				cancel()
+			}
+		})
+	}
+}
+
+// listenAgain serves the GET of a legacy client: its listening stream, or the rest
+// of a stream that broke.
+func (s *Server) listenAgain(w http.ResponseWriter, r *http.Request) {
+	if _, event := accepts(r.Header); !event {
+		refuseHTTP(w, http.StatusNotAcceptable, nil, &RPCError{Code: codeInvalidRequest, Message: "the answer is text/event-stream"})
+		return
+	}
+	session := s.found(w, r)
+	if session == nil {
+		return
+	}
+	defer session.use()()
+	t, n := session.main, 0
+	id, at, ok := eventPosition(r.Header.Get(headerLast))
+	session.mu.Lock()
+	if found := session.tracks[id]; ok && found != nil {
+		t, n = found, at
+	}
+	busy := t == session.main && session.listening
+	session.listening = session.listening || t == session.main
+	session.mu.Unlock()
+	if busy {
+		refuseHTTP(w, http.StatusConflict, nil, &RPCError{Code: codeInvalidRequest, Message: "the session has a listening stream already"})
+		return
+	}
+	if t == session.main {
+		defer func() {
+			session.mu.Lock()
+			defer session.mu.Unlock()
+			session.listening = false
+		}()
+	}
+	gone, stop := context.WithCancel(r.Context())
+	defer context.AfterFunc(session.ctx, stop)()
+	defer stop()
+	out := newStreamWriter(w)
+	out.begin()
+	session.follow(t, func() bool { return out.follow(gone.Done(), t, n, session.version >= "2025-11-25") }, nil)
+}

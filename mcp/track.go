@@ -1,0 +1,183 @@
+package mcp
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Bounds of what is kept for a client that has not read it yet.
+const (
+	maxTrackMessages = 1000
+	maxTrackBytes    = 4 << 20
+)
+
+// A track is what goes to a client on one stream, in order. It is kept while the
+// stream is broken, so that a client can come back and read on. Where a client is
+// far behind, the oldest messages are lost; the last one, the answer, never is.
+type track struct {
+	id   string // names it in event ids; empty where nobody can come back
+	deaf bool   // the client takes no stream: it gets the answer alone
+
+	mu       sync.Mutex
+	first    int // number of messages[0], from 1
+	messages [][]byte
+	size     int
+	answered bool          // the last message is the answer
+	failed   *RPCError     // the answer is an error
+	news     chan struct{} // closed when there is more
+	readers  int
+}
+
+func newTrack(id string) *track { return &track{id: id, first: 1, news: make(chan struct{})} }
+
+// say adds a message.
+func (t *track) say(msg []byte) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.deaf || t.answered {
+		return false
+	}
+	t.add(msg)
+	return true
+}
+
+// finish adds the answer.
+func (t *track) finish(msg []byte, failed *RPCError) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.answered, t.failed = true, failed
+	t.add(msg)
+}
+
+// add adds a message. mu is held.
+func (t *track) add(msg []byte) {
+	t.messages = append(t.messages, msg)
+	t.size += len(msg)
+	for len(t.messages) > 1 && (len(t.messages) > maxTrackMessages || t.size > maxTrackBytes) {
+		t.size -= len(t.messages[0])
+		t.messages = t.messages[1:]
+		t.first++
+	}
+	close(t.news)
+	t.news = make(chan struct{})
+}
+
+// after returns the messages after number n with the number of the first of them,
+// whether the last one is the answer, and what is closed when there is more.
+func (t *track) after(n int) (messages [][]byte, first int, answered bool, news <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	skip := min(max(n+1-t.first, 0), len(t.messages))
+	return t.messages[skip:], t.first + skip, t.answered, t.news
+}
+
+// alone returns the answer, if it is all that there is.
+func (t *track) alone() ([]byte, *RPCError, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.answered || len(t.messages) > 1 && !t.deaf {
+		return nil, nil, false
+	}
+	return t.messages[len(t.messages)-1], t.failed, true
+}
+
+// read notes that a reader comes or goes, and returns how many there are.
+func (t *track) read(n int) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.readers += n
+	return t.readers
+}
+
+func (t *track) ended() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.answered
+}
+
+// The times of streams.
+const (
+	plainPatience = time.Second      // for an answer that needs no stream
+	keepAlive     = 15 * time.Second // between signs of life
+	writePatience = 30 * time.Second // for a client to take what it is sent
+	retryAfterMS  = 1000             // when a client is to come back
+)
+
+// A streamWriter writes a track to a client over HTTP.
+type streamWriter struct {
+	w  http.ResponseWriter
+	rc *http.ResponseController
+}
+
+func newStreamWriter(w http.ResponseWriter) *streamWriter {
+	return &streamWriter{w: w, rc: http.NewResponseController(w)}
+}
+
+// begin begins an event stream.
+func (s *streamWriter) begin() {
+	h := s.w.Header()
+	h.Set("Content-Type", typeStream)
+	h.Set("Cache-Control", "no-cache, no-transform")
+	h.Set("X-Accel-Buffering", "no") // or nginx keeps it until it is full
+	s.w.WriteHeader(http.StatusOK)
+}
+
+// write writes b and sends it on its way.
+func (s *streamWriter) write(b []byte) error {
+	_ = s.rc.SetWriteDeadline(time.Now().Add(writePatience))
+	if _, err := s.w.Write(b); err != nil {
+		return err
+	}
+	return s.rc.Flush()
+}
+
+// follow writes t from after number n, until its answer, the end of gone, or an
+// error. It reports whether the client has got the answer.
+func (s *streamWriter) follow(gone <-chan struct{}, t *track, n int, prime bool) bool {
+	var b bytes.Buffer
+	if prime && t.id != "" {
+		fmt.Fprintf(&b, "id: %s_%d\nretry: %d\ndata: \n\n", t.id, n, retryAfterMS)
+	}
+	beat := time.NewTicker(keepAlive)
+	defer beat.Stop()
+	for {
+		messages, first, answered, news := t.after(n)
+		for i, msg := range messages {
+			n = first + i
+			if t.id != "" {
+				fmt.Fprintf(&b, "id: %s_%d\n", t.id, n)
+			}
+			b.WriteString("event: message\ndata: ")
+			b.Write(bytes.TrimSuffix(oneLine(msg), []byte("\n")))
+			b.WriteString("\n\n")
+		}
+		if b.Len() > 0 || len(messages) == 0 && !answered {
+			if err := s.write(b.Bytes()); err != nil {
+				return false
+			}
+			b.Reset()
+		}
+		if answered {
+			return true
+		}
+		select {
+		case <-news:
+		case <-beat.C:
+			b.WriteString(": still here\n\n")
+		case <-gone:
+			return false
+		}
+	}
+}
+
+// position takes an event id apart: the id of a track, and a number.
+func eventPosition(id string) (track string, n int, ok bool) {
+	track, number, ok := strings.Cut(id, "_")
+	n, err := strconv.Atoi(number)
+	return track, n, ok && err == nil && n >= 0
+}
