@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/gateway"
 	"github.com/dragoman-mcp/dragoman/internal/session"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // announce logs what the gateway is when it begins: its configuration, which models
@@ -37,20 +38,21 @@ func countTools(log *slog.Logger, g *gateway.Gateway) {
 	ctx, cancel := context.WithTimeout(context.Background(), maxStart)
 	defer cancel()
 	_ = g.Wait(ctx)
-	list, err := g.Open(context.Background(), caller.Local, session.Want{NoTools: true})
+	open, err := g.Open(context.Background(), caller.Local, session.Want{NoTools: true})
 	if err != nil {
 		return
 	}
-	tools, err := list.Tools.List(context.Background())
+	tools, err := open.Tools.List(context.Background())
 	if err != nil {
 		return
 	}
 	log.Info("servers have been given their time", "tools", tools.Tools.Len())
 	for match, up := range g.Upstreams().Routes() {
 		d := g.Dialect(up)
-		if _, offered, _ := split(d, tools.Tools.All()); d.Wire().MaxTools > 0 && len(offered) > d.Wire().MaxTools {
+		left := model.LeftOut(tools.Tools, d)
+		if most := d.Wire().MaxTools; most > 0 && tools.Tools.Len() > most && len(left) > 0 {
 			log.Warn("more tools than the model's API takes: the rest is left out, evenly among the servers; choose with tools.include of the servers, or set models[].dialect",
-				"match", match, "dialect", d.Name(), "tools", len(offered), "most", d.Wire().MaxTools)
+				"match", match, "dialect", d.Name(), "tools", tools.Tools.Len(), "most", most, "left_out", someOf(left, 8))
 		}
 	}
 }
