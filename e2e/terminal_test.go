@@ -365,3 +365,22 @@ func TestMarkdown(t *testing.T) {
 		t.Errorf("the screen got %q", raw)
 	}
 }
+
+// A terminal that cannot place its cursor is read by lines, questions included.
+func TestDumbTerminal(t *testing.T) {
+	s := sitDown(t, []string{"TERM=dumb"}, append([]string{"chat"}, asking(t, fakemcp.ModernOnly, askForm)...)...)
+	s.sees("›")
+	s.types("CALL book {}\n")
+	s.sees("Your name:")
+	s.types("/cancel\n")
+	s.sees("summarise")
+	s.sees("›")
+	s.types("SAY **bold**\n")
+	s.sees("summarise")
+	s.sees("›")
+	s.types(ctrlC)
+	s.ends(0)
+	if strings.Contains(s.out.String(), "\x1b") {
+		t.Errorf("it got %q", s.out.String())
+	}
+}
