@@ -10,6 +10,7 @@ TOOL  := $(GO) tool -modfile=tools/go.mod
 # The race detector needs a C compiler; without one the tests run without it.
 RACE  := $(if $(shell command -v $${CC:-gcc} 2>/dev/null),-race,)
 FUZZ_TIME ?= 10m
+SOAK_TIME ?= 10m
 # An example that is a module of its own, because of what it compiles.
 TICKETS := examples/tickets
 
@@ -71,6 +72,10 @@ fuzz: modules ## each fuzz target for FUZZ_TIME (10m)
 	  for name in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 	    echo "== $$pkg $$name"; $(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZ_TIME) -fuzzminimizetime 5x $$pkg; \
 	  done; done
+
+.PHONY: soak
+soak: modules ## many clients, crashes and retries for SOAK_TIME (10m), with the race detector
+	$(GO) test $(RACE) -count=1 -timeout 0 -v -run '^TestSoak$$' ./e2e -soak $(SOAK_TIME)
 
 .PHONY: snapshot
 snapshot: modules buildah release-tools ## a whole release, unpublished, and its tests: archives, packages, images (long)

@@ -1,16 +1,18 @@
 // Command bench measures what the gateway costs and prints one table, all of it
 // measured in one run on one machine. Each figure is the median of several
 // rounds, in which the gateway and what it is compared with take turns, so that a
-// noisy neighbour meets both.
+// noisy neighbour meets all of them; the worst round is told beside it.
 //
 // The gateway is the real binary with its default configuration. It is compared
-// with a bare httputil.ReverseProxy in front of the same upstream. The upstream
-// answers at once with bytes made before, and the MCP servers are those of
-// package fakemcp. All are processes of their own; load comes from this one.
-// bench/README.md says what each row means.
+// with a bare httputil.ReverseProxy in front of the same upstream, and with the
+// null gateway: a program that makes the same round trips on net/http and looks
+// at nothing. The upstream answers at once with bytes made before, and the MCP
+// servers are those of package fakemcp. All are processes of their own; load
+// comes from this one. bench/README.md says what each row means.
 //
-//	go run ./bench                 # or: make bench
-//	go run ./bench -only a,d       # some rows
+//	go run ./bench                  # or: make bench
+//	go run ./bench -only a,d        # some rows
+//	go run ./bench -before v0.1.0   # an older revision takes turns with this one
 //	go run ./bench -rounds 3 -time 500ms
 package main
 
@@ -19,10 +21,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
@@ -40,13 +41,14 @@ func main() {
 	flag.IntVar(&b.rounds, "rounds", 5, "rounds of each measurement")
 	flag.DurationVar(&b.window, "time", time.Second, "length of one throughput measurement")
 	flag.StringVar(&b.binary, "binary", "", "`path` of the dragoman to measure; built from this source when empty")
+	before := flag.String("before", "", "`path` of an older dragoman, or its revision in git, that takes turns with the other")
 	only := flag.String("only", "", "comma-separated `letters` of the items to measure; all when empty")
 	markdown := flag.Bool("markdown", false, "print the table as Markdown")
 	flag.Parse()
 
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := b.run(ctx, *only); err != nil {
+	if err := b.run(ctx, *before, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -61,14 +63,13 @@ func main() {
 type bench struct {
 	rounds int
 	window time.Duration
-	binary string
-	dir    string // for configurations and the binary
+	binary string // of the dragoman that is measured
+	older  string // of the one before it; empty for none
+	before string // what the one before is called
+	dir    string // for configurations and binaries
 	rows   []row
 
-	dialect string // of the upstream; empty: recognised
-
 	upstream string // base URLs without path
-	proxy    string
 	mcp      string
 	procs    map[string]*process
 }
@@ -79,14 +80,17 @@ var items = []struct {
 	measure       func(*bench, context.Context) error
 }{
 	{"a", "plain chat", (*bench).plain},
+	{"a2", "chat with a tool offered", (*bench).offered},
 	{"b", "300 tools", (*bench).manyTools},
 	{"c", "streaming", (*bench).streaming},
 	{"d", "one tool call", (*bench).toolCall},
-	{"e", "memory", (*bench).memory},
+	{"e", "memory of streams, and at rest", (*bench).memory},
+	{"e2", "memory of streams with a history", (*bench).memoryOfHistory},
 	{"f", "start", (*bench).startup},
+	{"g", "a long history", (*bench).history},
 }
 
-func (b *bench) run(ctx context.Context, only string) error {
+func (b *bench) run(ctx context.Context, before, only string) error {
 	dir, err := os.MkdirTemp("", "dragoman-bench-")
 	if err != nil {
 		return err
@@ -95,20 +99,15 @@ func (b *bench) run(ctx context.Context, only string) error {
 	b.dir = dir
 	b.procs = make(map[string]*process)
 	defer b.stopAll()
-	if b.binary == "" {
-		b.binary = filepath.Join(dir, "dragoman")
-		build := exec.CommandContext(ctx, "go", "build", "-o", b.binary, "github.com/dragoman-mcp/dragoman/cmd/dragoman")
-		if out, err := build.CombinedOutput(); err != nil {
-			return fmt.Errorf("build dragoman: %w\n%s", err, out)
-		}
+	if err := b.binaries(ctx, before); err != nil {
+		return err
 	}
 	for role, address := range map[string]*string{"upstream": &b.upstream, "mcp": &b.mcp} {
-		if *address, err = b.role(ctx, role, role); err != nil {
+		p, err := b.role(ctx, role, role)
+		if err != nil {
 			return err
 		}
-	}
-	if b.proxy, err = b.role(ctx, "proxy", "proxy", "BENCH_TARGET="+b.upstream); err != nil {
-		return err
+		*address = p.base
 	}
 	for _, item := range items {
 		if only != "" && !strings.Contains(","+only+",", ","+item.letter+",") {

@@ -4,102 +4,128 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
-	"time"
+	"sync"
 
 	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
 )
 
-// memory is (e): what an open stream keeps, and what an idle gateway keeps. Each
-// round has processes of its own, which have answered some requests before.
+// memory is (e): what an open, idle stream keeps, and what an idle gateway keeps.
 func (b *bench) memory(ctx context.Context) error {
-	const streams = 1000
 	configs := make(map[string]fakemcp.Config)
 	for i := range 10 {
 		configs[fmt.Sprintf("server%d", i)] = fakemcp.Config{Keep: -1, Count: 20}
 	}
-	servers := stdioServers(configs)
-	var idle []float64
-	var grown [2][]float64
-	for range min(b.rounds, 3) {
-		us, err := b.ours(ctx, "idle", servers, chatBody("hold", true))
-		if err != nil {
-			return err
-		}
-		rss, err := us.proc.memory()
-		if err != nil {
-			return err
-		}
-		idle = append(idle, rss)
-		if _, err := b.role(ctx, "fresh", "proxy", "BENCH_TARGET="+b.upstream); err != nil {
-			return err
-		}
-		fresh := b.procs["fresh"]
-		for i, s := range [2]side{us, {fresh.base, fresh, us.body}} {
-			if _, _, err := throughput(ctx, 16, b.window/2, func(ctx context.Context) error { return post(ctx, s.base, chatBody("plain", false)) }); err != nil {
-				return err
-			}
-			more, err := held(ctx, s, streams)
-			if err != nil {
-				return err
-			}
-			grown[i] = append(grown[i], more/streams)
-		}
-		b.stop("idle")
-		b.stop("fresh")
-	}
-	b.compare("e", fmt.Sprintf("memory of an open stream (of %d)", streams), median(grown[0]), median(grown[1]), kibibytes, -0.8)
-	b.limit("e", "memory with 10 servers, idle", median(idle), mebibytes, 40<<20)
-	return nil
-}
-
-// held is how much more memory a process has while that many streams are open.
-func held(ctx context.Context, s side, streams int) (more float64, err error) {
-	before, err := s.proc.memory()
+	s := setting{body: chatBody("hold", true), servers: stdioServers(configs)}
+	idle, slope, err := b.held(ctx, s, 1000, 4000)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	var closers []func() error
-	defer func() {
-		for _, c := range closers {
-			c()
-		}
-	}()
-	for range streams {
-		c, err := open(ctx, s.base, s.body)
-		if err != nil {
-			return 0, err
-		}
-		closers = append(closers, c)
-	}
-	after, err := s.proc.memory()
-	return after - before, err
+	b.add(row{item: "e", what: "memory of an open stream, slope from 1,000 to 4,000", figures: slope, show: kibibytes, target: atMost(1.15, proxy)})
+	b.add(row{item: "e", what: "memory at rest, 10 servers", figures: idle, show: mebibytes, target: limit(40<<20, mebibytes)})
+	return nil
 }
 
-// startup is (f): from the start of the process until it is ready, with 20
-// servers of which 5 never answer.
-func (b *bench) startup(ctx context.Context) error {
-	configs := make(map[string]fakemcp.Config)
-	for i := range 20 {
-		cfg := fakemcp.Config{Keep: -1, Count: 10}
-		if i < 5 {
-			cfg.Faults = []fakemcp.Fault{{Kind: fakemcp.Hang}}
-		}
-		configs[fmt.Sprintf("server%d", i)] = cfg
+// memoryOfHistory is (e2): what an open, idle stream keeps whose request brought
+// a long history.
+func (b *bench) memoryOfHistory(ctx context.Context) error {
+	body := historyBody("hold", true, 1000)
+	_, slope, err := b.held(ctx, setting{body: body, servers: b.oneServer()}, 100, 400)
+	if err != nil {
+		return err
 	}
-	servers := stdioServers(configs)
-	var times []float64
-	for range b.rounds {
-		began := time.Now()
-		if _, err := b.gateway(ctx, "start", servers); err != nil {
-			return err
-		}
-		times = append(times, time.Since(began).Seconds())
-		b.stop("start")
-	}
-	b.limit("f", "start to ready, 20 servers, 5 of them hang", median(times), duration, 1)
+	most := 1.5 * float64(len(body))
+	b.add(row{item: "e2", what: fmt.Sprintf("the same with a history of %d KiB, from 100 to 400", len(body)>>10), figures: slope, show: kibibytes, target: limit(most, kibibytes)})
 	return nil
+}
+
+// held measures the memory of everybody at rest, and how it grows with each open
+// stream between two numbers of them. Each round has processes of its own, which
+// have answered some requests before.
+func (b *bench) held(ctx context.Context, s setting, few, many int) (idle, slope figures, err error) {
+	for range min(b.rounds, 3) {
+		// The request itself leaves its stream open, so another one waits for the
+		// servers.
+		quick := s
+		quick.body = chatBody("plain", false)
+		c, stop, err := b.contest(ctx, quick)
+		if err != nil {
+			return idle, slope, err
+		}
+		for who, p := range c.sides {
+			if p == nil {
+				continue
+			}
+			rss, more, err := grown(ctx, c, contender(who), s.body, few, many)
+			if err != nil {
+				stop()
+				return idle, slope, fmt.Errorf("%s: %w", contenderNames[who], err)
+			}
+			idle[who], slope[who] = append(idle[who], rss), append(slope[who], more)
+		}
+		stop()
+	}
+	return idle, slope, nil
+}
+
+// grown is a process's memory at rest, and how much more it has for each stream.
+func grown(ctx context.Context, c *contest, who contender, body []byte, few, many int) (idle, slope float64, err error) {
+	p := c.sides[who]
+	if idle, err = p.memory(); err != nil {
+		return 0, 0, err
+	}
+	if _, _, err := throughput(ctx, clients, c.window/2, c.do[who]); err != nil {
+		return 0, 0, err
+	}
+	var streams held
+	defer streams.close()
+	var at [2]float64
+	for i, n := range []int{few, many} {
+		if err := streams.open(ctx, p.base, body, n); err != nil {
+			return 0, 0, err
+		}
+		if at[i], err = p.memory(); err != nil {
+			return 0, 0, err
+		}
+	}
+	return idle, (at[1] - at[0]) / float64(many-few), nil
+}
+
+// held are streams that are open.
+type held struct {
+	mu      sync.Mutex
+	closers []func() error
+}
+
+// open opens streams until there are n.
+func (h *held) open(ctx context.Context, base string, body []byte, n int) error {
+	var wg sync.WaitGroup
+	failed := make([]error, clients)
+	missing := n - len(h.closers)
+	for i := range clients {
+		wg.Go(func() {
+			for range missing/clients + min(1, max(0, missing%clients-i)) {
+				c, err := open(ctx, base, body)
+				if err != nil {
+					failed[i] = err
+					return
+				}
+				h.mu.Lock()
+				h.closers = append(h.closers, c)
+				h.mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(failed...)
+}
+
+func (h *held) close() {
+	for _, c := range h.closers {
+		c()
+	}
 }
 
 // open begins a stream and leaves it open; close ends it.

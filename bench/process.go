@@ -25,37 +25,36 @@ type process struct {
 	base string
 }
 
-// role starts this program in another role, under a name, and returns its base
-// URL.
-func (b *bench) role(ctx context.Context, name, role string, env ...string) (string, error) {
+// role starts this program in another role, under a name.
+func (b *bench) role(ctx context.Context, name, role string, env ...string) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, self)
 	cmd.Env = append(append(os.Environ(), envRole+"="+role), env...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if err := cmd.Start(); err != nil {
-		return "", fmt.Errorf("start %s: %w", role, err)
+		return nil, fmt.Errorf("start %s: %w", role, err)
 	}
 	base, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
-		return "", fmt.Errorf("start %s: %w", role, err)
+		return nil, fmt.Errorf("start %s: %w", role, err)
 	}
 	b.procs[name] = &process{cmd: cmd, base: strings.TrimSpace(base)}
-	return b.procs[name].base, nil
+	return b.procs[name], nil
 }
 
-// gateway starts dragoman with these servers in front of the upstream, and waits
-// until it is ready.
-func (b *bench) gateway(ctx context.Context, name string, servers map[string]any) (*process, error) {
+// gateway starts a dragoman with these servers in front of the upstream, and
+// waits until it is ready.
+func (b *bench) gateway(ctx context.Context, name, binary string, s setting) (*process, error) {
 	model := map[string]any{"match": "*", "base_url": b.upstream + "/v1"}
-	if b.dialect != "" {
-		model["dialect"] = b.dialect
+	if s.dialect != "" {
+		model["dialect"] = s.dialect
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -66,7 +65,7 @@ func (b *bench) gateway(ctx context.Context, name string, servers map[string]any
 	data, err := yaml.Marshal(map[string]any{
 		"listen":     address,
 		"models":     []any{model},
-		"mcpServers": servers,
+		"mcpServers": s.servers,
 	})
 	if err != nil {
 		return nil, err
@@ -80,7 +79,7 @@ func (b *bench) gateway(ctx context.Context, name string, servers map[string]any
 		return nil, err
 	}
 	defer log.Close()
-	cmd := exec.CommandContext(ctx, b.binary, "serve", "--config", path)
+	cmd := exec.CommandContext(ctx, binary, "serve", "--config", path)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.dir}
 	cmd.Stderr = log
 	if err := cmd.Start(); err != nil {

@@ -12,48 +12,56 @@ import (
 	"time"
 )
 
-// streaming is (c): time to the first byte, and what a chunk costs, with a server
-// whose tools are offered. Chunks come one by one, as a fast model sends them to
-// many clients, and then as fast as they can.
+// streaming is (c): time to the first byte, and what a stream and a chunk cost,
+// with a server whose tool is offered. Chunks come one by one, as a fast model
+// sends them to many clients, and then as fast as they can.
 func (b *bench) streaming(ctx context.Context) error {
 	const (
+		short          = 20
 		streams, paced = 64, 150
 		longs, chunks  = 20, 2000
 	)
-	us, err := b.ours(ctx, "stream", map[string]any{"bench": map[string]any{"url": b.mcp + "/mcp"}}, nil)
+	c, stop, err := b.contest(ctx, setting{
+		body: chatBody(fmt.Sprintf("stream-%d", short), true), servers: b.oneServer(), arrived: offersTools(1), splice: true,
+	})
 	if err != nil {
 		return err
 	}
-	defer b.stop("stream")
-	var first, one, flood [2][]float64
-	for round := -1; round < b.rounds; round++ {
-		for i, s := range [2]side{us, b.theirs(nil)} {
-			firsts, err := firstBytes(ctx, s.base, 200)
-			if err != nil {
-				return err
-			}
-			cost, err := s.proc.spend(func() error { return sideBySide(ctx, streams, s.base, chatBody(fmt.Sprintf("paced-%d", paced), true)) })
-			if err != nil {
-				return err
-			}
-			var lasts []float64
-			for range longs {
-				f, l, err := readStream(ctx, s.base, chatBody(fmt.Sprintf("stream-%d", chunks), true))
-				if err != nil {
-					return err
-				}
-				lasts = append(lasts, (l-f).Seconds()/chunks)
-			}
-			if round >= 0 {
-				first[i] = append(first[i], firsts)
-				one[i] = append(one[i], cost.Seconds()/streams/paced)
-				flood[i] = append(flood[i], median(lasts))
-			}
+	defer stop()
+	all, err := c.turns(func(who contender) ([]float64, error) {
+		p := c.sides[who]
+		first, err := firstBytes(ctx, p.base, 200)
+		if err != nil {
+			return nil, err
 		}
+		one, err := p.spend(func() error {
+			return sideBySide(ctx, streams, p.base, chatBody(fmt.Sprintf("paced-%d", paced), true))
+		})
+		if err != nil {
+			return nil, err
+		}
+		var flood []float64
+		for range longs {
+			f, l, err := readStream(ctx, p.base, chatBody(fmt.Sprintf("stream-%d", chunks), true))
+			if err != nil {
+				return nil, err
+			}
+			flood = append(flood, (l-f).Seconds()/chunks)
+		}
+		return []float64{first, one.Seconds() / streams / paced, median(flood)}, nil
+	})
+	if err != nil {
+		return err
 	}
-	b.compare("c", "stream, time to first byte", median(first[0]), median(first[1]), duration, -1.2)
-	b.compare("c", fmt.Sprintf("stream, CPU time of a chunk, %d streams", streams), median(one[0]), median(one[1]), duration, -1.2)
-	b.compare("c", "stream, time of a chunk, as fast as it goes", median(flood[0]), median(flood[1]), duration, -1.2)
+	rate, cost, err := c.rates(ctx, clients)
+	if err != nil {
+		return err
+	}
+	b.add(row{item: "c", what: "stream, time to first byte", figures: all[0], show: duration, target: atMost(1.3, proxy)})
+	b.add(row{item: "c", what: fmt.Sprintf("CPU time of a stream of %d chunks, 16 clients", short), figures: cost, show: duration})
+	b.add(row{item: "c", what: "streams in a second", figures: rate, show: perSecond})
+	b.add(row{item: "c", what: fmt.Sprintf("CPU time of a chunk every 5 ms, %d streams", streams), figures: all[1], show: duration, target: atMost(1.2, proxy)})
+	b.add(row{item: "c", what: "time of a chunk, as fast as it goes", figures: all[2], show: duration, target: atMost(1.2, proxy)})
 	return nil
 }
 

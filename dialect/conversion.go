@@ -109,13 +109,17 @@ func (c *conversion) cloneMarks(from, to *schema.Node) {
 		c.marks[to] = &twin
 	}
 	c.count()
-	twins := make([]*schema.Node, 0, 8)
+	twins := make([]schema.Subschema, 0, 8)
 	for sub := range to.Subschemas() {
-		twins = append(twins, sub.Node)
+		twins = append(twins, sub)
 	}
 	i := 0
 	for sub := range from.Subschemas() {
-		c.cloneMarks(sub.Node, twins[i])
+		// What was merged since may have another shape, and no twin here.
+		if i >= len(twins) || twins[i].Keyword != sub.Keyword || twins[i].Name != sub.Name {
+			return
+		}
+		c.cloneMarks(sub.Node, twins[i].Node)
 		i++
 	}
 }

@@ -8,6 +8,11 @@
 // package fakemcp. The model is rehearsal, in front of which a recorder shows
 // what an upstream gets to see.
 //
+// Here the work is judged by others, too: grammar engines and validators that
+// share no code with ours, and public data where variables name their folders
+// (CONTRIBUTING.md; "make judge"). The engines are in engines/; dragoman prove
+// uses the same ones.
+//
 // "npm ci" in this folder installs what the tests need; "make e2e" does that
 // first. A test whose program is missing skips and says so, and fails when CI is
 // set. DRAGOMAN_BINARY names a binary to test in place of one built from source.

@@ -34,9 +34,13 @@ type gateway struct {
 	exited chan struct{}
 	err    error // of Wait, once exited is closed
 
-	mu  sync.Mutex
-	log bytes.Buffer
+	mu     sync.Mutex
+	log    bytes.Buffer // its end
+	broken bool         // it told of a panic or of a race
 }
+
+// longestLog is how much of the log is kept, in bytes.
+const longestLog = 16 << 20
 
 // server is an entry of mcpServers.
 type server map[string]any
@@ -110,6 +114,10 @@ func (g *gateway) follow(stderr io.Reader, address chan<- string) {
 		g.mu.Lock()
 		g.log.Write(lines.Bytes())
 		g.log.WriteByte('\n')
+		g.broken = g.broken || bytes.Contains(lines.Bytes(), []byte("DATA RACE")) || bytes.Contains(lines.Bytes(), []byte("panic:"))
+		if g.log.Len() > longestLog && !g.broken {
+			g.log.Next(longestLog / 2)
+		}
 		g.mu.Unlock()
 		var entry struct {
 			BaseURL string `json:"base_url"`
@@ -147,10 +155,10 @@ func (g *gateway) stop() {
 			<-g.exited
 		}
 	}
-	if log := g.logged(); strings.Contains(log, "DATA RACE") || strings.Contains(log, "panic:") {
-		g.t.Errorf("dragoman serve is broken:\n%s", log)
+	if g.broken {
+		g.t.Errorf("dragoman serve is broken:\n%s", g.logged())
 	} else if g.t.Failed() {
-		lines := strings.SplitAfter(log, "\n")
+		lines := strings.SplitAfter(g.logged(), "\n")
 		g.t.Logf("the end of the log of dragoman serve:\n%s", strings.Join(lines[max(0, len(lines)-50):], ""))
 	}
 }

@@ -180,3 +180,31 @@ func elements(b []byte) []json.RawMessage {
 func newLines(r io.Reader) *lineReader {
 	return &lineReader{r: bufio.NewReader(r), limit: 1 << 20}
 }
+
+// BenchmarkServe is one call at our server, without the network.
+func BenchmarkServe(b *testing.B) {
+	s := &Server{Host: func(*http.Request) (Host, error) { return stillHost{}, nil }}
+	b.Cleanup(s.Close)
+	body := []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"city":"Lisbon","days":3},` + modernMeta + `}}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		r := httptest.NewRequest(http.MethodPost, "/mcp", bytes.NewReader(body))
+		r.Header = http.Header{
+			"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"},
+			"Mcp-Protocol-Version": {"2026-07-28"}, "Mcp-Method": {"tools/call"}, "Mcp-Name": {"echo"},
+		}
+		w := httptest.NewRecorder()
+		if s.ServeHTTP(w, r); w.Code != http.StatusOK {
+			b.Fatal(w.Code, w.Body)
+		}
+	}
+}
+
+// A stillHost answers every call at once with the same.
+type stillHost struct{}
+
+func (stillHost) Owner() string                        { return "" }
+func (stillHost) Describe(context.Context) Description { return Description{} }
+func (stillHost) Call(context.Context, dragoman.Call) (dragoman.Result, error) {
+	return dragoman.Result{Content: json.RawMessage(`{"content":[{"type":"text","text":"sunny"}]}`), Ran: dragoman.RanYes}, nil
+}

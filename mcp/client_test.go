@@ -129,7 +129,7 @@ func TestServerAsksTooMuch(t *testing.T) {
 }
 
 // TestUnsubscribed: a subscription that the server ends on a shared channel is
-// made again; other requests can not be ended like this.
+// made again; other requests cannot be ended like this.
 func TestUnsubscribed(t *testing.T) {
 	var h heard
 	pipedWith(t, &ClientOptions{}, func(line []byte, out io.Writer) {

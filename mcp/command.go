@@ -22,7 +22,8 @@ type Command struct {
 	New func() *exec.Cmd
 	// Stderr is called with each line, without its end, that the process writes
 	// to standard error; long lines come in pieces of at most 64 KiB. The lines
-	// are dropped if it is nil.
+	// are dropped if it is nil. A process that writes more than 4 MiB or 4,000
+	// lines a second waits.
 	Stderr func(line string)
 	// Grace is how long the process may take to end after its input was closed,
 	// and again after it was told to (SIGTERM), before it is killed; 2 s if zero.
@@ -82,7 +83,7 @@ func (t Command) start(owner *peer) (*process, error) {
 	}
 	owner.start(func() {
 		defer close(p.output)
-		readLog(p.stderr, t.Stderr)
+		readLog(owner.ctx, p.stderr, t.Stderr)
 	})
 	owner.start(func() {
 		p.err = cmd.Wait()
@@ -95,11 +96,17 @@ func (t Command) start(owner *peer) (*process, error) {
 	return p, nil
 }
 
-// readLog hands the lines of r to f.
-func readLog(r io.Reader, f func(string)) {
+// readLog hands the lines of r to f, and of a flood no more than what a server may
+// say that nobody has asked for: it then has to wait until we read on.
+func readLog(ctx context.Context, r io.Reader, f func(string)) {
 	lines := bufio.NewReaderSize(r, 64<<10)
+	var flood meter
 	for {
+		if flood.over() {
+			_ = sleep(ctx, flood.pause()) // at the end the rest is read at once
+		}
 		b, err := lines.ReadSlice('\n')
+		flood.add(len(b))
 		if len(b) > 0 && f != nil {
 			f(strings.TrimRight(string(b), "\r\n"))
 		}

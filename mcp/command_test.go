@@ -234,7 +234,7 @@ func alive(_ int, log *lines) bool {
 	return err == nil && !strings.Contains(string(stat), ") Z ")
 }
 
-// TestDeaf: a server that does not read can not keep a call from being given up.
+// TestDeaf: a server that does not read cannot keep a call from being given up.
 func TestDeaf(t *testing.T) {
 	c, err := Connect(t.Context(), run("deaf", &lines{}), &ClientOptions{Passive: true})
 	if err != nil {

@@ -1,19 +1,30 @@
-// Package mcp speaks the Model Context Protocol to servers: as a client, in both
-// eras of the protocol, on raw JSON.
+// Package mcp speaks the Model Context Protocol, in both eras of the protocol, on
+// raw JSON: to servers, as a client, and to clients, as a server.
 //
 // # A client
 //
 // [Connect] opens a [Transport] and returns a [Client], which is a
-// [dragoman.Toolset]: it lists the server's tools and calls them. The transports
-// are [Command] (a child process, stdio), [HTTP] (Streamable HTTP, and HTTP+SSE
-// where the server knows no better), [SSE] (HTTP+SSE without asking) and [Pipe]
-// (anything with two ends: a server in the same process, a socket).
+// [dragoman.Toolset]: it has listed the server's tools and calls them. The
+// transports are [Command] (a child process, stdio), [HTTP] (Streamable HTTP, and
+// HTTP+SSE where the server knows no better) and [Pipe] (anything with two ends: a
+// server in the same process, a socket).
 //
 // A client is one connection. It looks after the things that belong to the
 // protocol: it finds out the era, renews a session that an HTTP server has
-// forgotten, resumes a stream that broke, subscribes to changes of lists. It does
-// not start a process again or connect anew; [Client.Done] and [Client.Err] tell
-// whoever does that.
+// forgotten, resumes a stream that broke, subscribes to changes of lists and keeps
+// the lists fresh. It does not start a process again or connect anew;
+// [Client.Done] and [Client.Err] tell whoever does that.
+//
+// What a server asks while it works (a form, a visit to an address, a sample of a
+// model, roots) is an [dragoman.Asks] in the result of the call, and the same call
+// with [dragoman.Answers] goes on: see [Client.Call].
+//
+// # A server
+//
+// A [Server] is an [net/http.Handler] for clients of both eras at one address, and
+// serves lines and HTTP+SSE, too. It knows nothing of tools: it puts each request
+// to a [Host] as a [dragoman.Call], and each question of the result to the client,
+// in the way of the client's era.
 //
 // # Two eras
 //
@@ -26,7 +37,7 @@
 // [Client.Era] can be remembered, in [ClientOptions].Era, to save the question.
 //
 // The differences stay inside: requests of a legacy server and the
-// "input_required" results of a modern one reach the same hooks; a call that
+// "input_required" results of a modern one become the same questions; a call that
 // nobody waits for is cancelled by notifications/cancelled, or by closing its
 // stream; changes of lists come over the listening stream, or over a
 // subscription.
@@ -43,16 +54,15 @@
 //
 // Every read is bounded, see [Limits]. What is not a message is logged and
 // skipped; an answer that is not valid fails the call that it is for; an entry of
-// tools/list that can not be used is quarantined with the reason. Requests that
+// tools/list that cannot be used is quarantined with the reason. Requests that
 // the client did not say it answers are refused. What a call may have changed is
-// never guessed: a call that provably did not reach the server is
-// [dragoman.CodeServerUnavailable], one that may have is
-// [dragoman.CodeUnknownOutcome], and only the former may be repeated.
+// never guessed: [dragoman.Result].Ran is [dragoman.RanNot] only for a call that
+// provably did not run.
 //
 // # Rules
 //
 // The rules are those of the specification, cited by revision and page where they
 // are followed: https://modelcontextprotocol.io/specification/2026-07-28 and
-// …/2025-11-25. The official conformance suite runs against the client in
+// …/2025-11-25. The official conformance suite runs against client and server in
 // mcp/conformance.
 package mcp

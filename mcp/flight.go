@@ -38,6 +38,9 @@ type flight struct {
 	res  dragoman.Result
 }
 
+// gatherTime is how long further questions are waited for after the first.
+const gatherTime = 10 * time.Millisecond
+
 // unsentPatience is how long a request may wait for its first byte to leave.
 const unsentPatience = 30 * time.Second
 
@@ -162,7 +165,8 @@ func (f *flight) leg(ctx context.Context, call *dragoman.Call) (dragoman.Result,
 		case <-f.done:
 			return f.res, nil
 		case <-f.news:
-			if ctx.Err() != nil {
+			// A server that has several questions sends them one after the other.
+			if sleep(ctx, gatherTime) != nil {
 				continue
 			}
 			if asks := f.park(); asks != nil {

@@ -37,7 +37,7 @@ func (h *httpLink) follow(ctx context.Context, x *exchange, resp *http.Response)
 		case at.last != before:
 			attempt = 0
 		}
-		lost := &TransportError{Sent: true, Err: fmt.Errorf("%w, and it can not be resumed", err)}
+		lost := &TransportError{Sent: true, Err: fmt.Errorf("%w, and it cannot be resumed", err)}
 		for ; ; attempt++ {
 			if attempt >= resumptions {
 				return m, nil, lost

@@ -312,6 +312,9 @@ func TestProblems(t *testing.T) {
 					if err != nil || res.Problem == nil || res.Problem.Code != tc.code {
 						t.Errorf("got %+v, %v, want %s", res.Problem, err, tc.code)
 					}
+					if want := ranAfter(name); res.Ran != want {
+						t.Errorf("ran: %s, want %s", res.Ran, want)
+					}
 					if n := len(res.Problem.Message); n == 0 || n > 1200 {
 						t.Errorf("a message of %d bytes", n)
 					}
@@ -323,6 +326,19 @@ func TestProblems(t *testing.T) {
 			})
 		}
 	}
+}
+
+// ranAfter says what is known of a call that came to one of the problems above.
+func ranAfter(name string) dragoman.Ran {
+	switch {
+	case name == "unauthorized", name == "no such":
+		return dragoman.RanNot
+	case name == "too large for them":
+		return dragoman.RanMaybe
+	case strings.HasPrefix(name, "too "), name == "bomb":
+		return dragoman.RanYes
+	}
+	return dragoman.RanMaybe
 }
 
 func TestCompressed(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 )
 
 // A result of 1 GB is refused while it is read: the call gets a problem, at a
-// cost of at most twice the limit, and the server can not send the rest.
+// cost of at most twice the limit, and the server cannot send the rest.
 func TestHugeResult(t *testing.T) {
 	const limit, huge = 4 << 20, 1 << 30
 	for _, stream := range []bool{false, true} {

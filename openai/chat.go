@@ -30,6 +30,9 @@ type ChatOptions struct {
 	Guide string
 	// Offers keeps converted lists of tools between requests; nil converts anew.
 	Offers *model.Offers
+	// Search says when the model searches for the tools that it needs in place of
+	// being offered all. The toolset must then run find_tools. The zero Search: never.
+	Search model.Search
 	// Memory keeps what the client does not see of a conversation; nil forgets it,
 	// so that mixed calls cannot be continued.
 	Memory memory.Store
@@ -113,7 +116,7 @@ func NewChat(request *ChatRequest, w http.ResponseWriter, options ChatOptions) (
 	}
 	c.owner, c.identified = request.owner(options.Caller)
 	c.dialogue = &model.Dialogue{
-		Client: options.Model, Request: request.upstream(), Offers: options.Offers,
+		Client: options.Model, Request: request.upstream(), Offers: options.Offers, Search: options.Search,
 		Shape: options.Shape, Progress: c.progress, Can: options.Can,
 	}
 	return c, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
@@ -50,6 +51,9 @@ type ServerChoice struct {
 	// ReadOnly offers only tools that say they change nothing
 	// (allowed_tools.read_only).
 	ReadOnly bool
+	// DeferLoading keeps the definitions of the server's tools out of the request
+	// until the model searches for them (defer_loading).
+	DeferLoading bool
 	// RequireApproval is the raw require_approval member; nil when absent.
 	RequireApproval json.RawMessage
 }
@@ -232,6 +236,10 @@ func readServerChoice(o *rawjson.Object, param string) (ServerChoice, error) {
 	if c.Label == "" {
 		return c, Invalid(param+".server_label", "An mcp tool needs a server_label.")
 	}
+	var err error
+	if c.DeferLoading, err = boolean(o, "defer_loading"); err != nil {
+		return c, Invalid(param+".defer_loading", "\"defer_loading\" must be true or false.")
+	}
 	allowed := o.Get("allowed_tools")
 	if rawjson.IsNull(allowed) {
 		return c, nil
@@ -355,6 +363,7 @@ func (r *ChatRequest) Plain() json.RawMessage {
 func (r *ChatRequest) upstream() model.Request {
 	return model.Request{
 		Object: r.object, Tools: r.tools, Names: r.names, Choice: r.choice, OneCall: r.oneCall, Asked: len(r.Servers) > 0,
+		Deferred: len(r.Servers) > 0 && !slices.ContainsFunc(r.Servers, func(c ServerChoice) bool { return !c.DeferLoading }),
 	}
 }
 

@@ -40,6 +40,9 @@ type Talk struct {
 	// Offers keeps converted lists of tools between turns and talks; nil converts
 	// anew each turn.
 	Offers *model.Offers
+	// Search says when the model searches for the tools that it needs in place of
+	// being offered all. The toolset must then run find_tools. The zero Search: never.
+	Search model.Search
 	// Can says what [dragoman.Loop.Ask] can be asked; zero: nothing.
 	Can dragoman.Kind
 	// Said is told the text of the answer piece by piece; nil tells nobody.
@@ -104,7 +107,7 @@ func (c *talkTurn) Offer(list *dragoman.List) error {
 		}
 	}
 	request.Set("stream", json.RawMessage("true"))
-	c.dialogue = &model.Dialogue{Client: t.Client, Request: model.Request{Object: request}, Offers: t.Offers, Shape: t.Shape, Can: t.Can}
+	c.dialogue = &model.Dialogue{Client: t.Client, Request: model.Request{Object: request}, Offers: t.Offers, Search: t.Search, Shape: t.Shape, Can: t.Can}
 	if t.Progress != nil {
 		c.dialogue.Progress = func(tool *dragoman.Tool) func(dragoman.Progress) {
 			return func(p dragoman.Progress) { t.Progress(tool, p) }

@@ -40,6 +40,8 @@ var update = flag.Bool("update", false, "rewrite what the transcripts expect")
 //	dialect: NAME   what the upstream accepts
 //	rounds: N       after which the model must answer
 //	turns: off      nothing is kept between requests
+//	search: WHEN    when the model searches for tools
+//	tokens: N       that tools may cost where that is "auto"
 //
 // Then follow, in the order of events, client requests ("request", with the
 // words "retried", "lost", where the client does not get the end of its answer,
@@ -85,6 +87,7 @@ type player struct {
 	*testing.T
 	dialect *dialect.Dialect
 	rounds  int
+	search  model.Search
 	memory  memory.Store
 	running memory.Running
 	offers  model.Offers
@@ -107,6 +110,10 @@ func play(t *testing.T, archive *txtar.Archive) txtar.Archive {
 			p.rounds, _ = strconv.Atoi(value)
 		case "turns":
 			p.memory = nil
+		case "search":
+			p.search.When = model.SearchWhen(value)
+		case "tokens":
+			p.search.Tokens, _ = strconv.Atoi(value)
 		}
 	}
 	played := txtar.Archive{Comment: archive.Comment}
@@ -160,7 +167,7 @@ func (p *player) request(flags string, body []byte) []txtar.File {
 	request, err := ParseChat(bytes.TrimSpace(p.ids.put(body)))
 	if err == nil {
 		options := ChatOptions{
-			Model: &model.Client{Post: p.post, Dialect: p.dialect}, Memory: p.memory, Running: &p.running, Offers: &p.offers, Caller: "alice",
+			Model: &model.Client{Post: p.post, Dialect: p.dialect}, Memory: p.memory, Running: &p.running, Offers: &p.offers, Search: p.search, Caller: "alice",
 			Retried: strings.Contains(flags, "retried"), Shape: func(*dragoman.Tool) *result.Shape { return &result.Shape{Images: true} }, ID: "req_1",
 		}
 		if _, name, ok := strings.Cut(flags, "caller="); ok {
@@ -347,6 +354,8 @@ func (s shop) Call(_ context.Context, c dragoman.Call) (dragoman.Result, error) 
 	slices.Sort(s.p.ran) // calls of a round run side by side
 	s.p.mu.Unlock()
 	switch c.Tool.Original {
+	case model.FindTools:
+		return dragoman.Result{Ran: dragoman.RanYes, Content: json.RawMessage(`{"content":[],"structuredContent":{"tools":[{"name":"weather__get"}]}}`)}, nil
 	case "photo":
 		return dragoman.Result{Content: json.RawMessage(`{"content":[{"type":"image","mimeType":"image/png","data":"iVBORw0KGgo="}]}`)}, nil
 	case "save":

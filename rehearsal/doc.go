@@ -62,8 +62,9 @@
 // round, with made-up arguments if need be; directives go before), n, stop,
 // max_tokens and max_completion_tokens (a token is a word, or twelve
 // characters of one, or two Chinese ones), response_format (the answer, or an
-// instance of the schema filled from the results), stream_options, and the
-// old functions. Sampling parameters change nothing.
+// instance of the schema filled from the results), stream_options, logprobs
+// (every token was certain: its logarithm is 0, and top_logprobs names no
+// other), and the old functions. Sampling parameters change nothing.
 //
 // # As strict as the strictest
 //

@@ -16,7 +16,7 @@ const DefaultName = "rehearsal"
 
 // Fingerprint is the system_fingerprint of every completion. It changes when
 // the same request would get another answer.
-const Fingerprint = "rehearsal-1"
+const Fingerprint = "rehearsal-2"
 
 // Note is the sentence in the field dragoman.note of every completion.
 const Note = "rehearsal is a deterministic stand-in, not a language model"

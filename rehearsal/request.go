@@ -25,6 +25,8 @@ type request struct {
 	n           int
 	limit       int // max_tokens; 0 is none
 	stop        []string
+	logprobs    bool
+	topLogprobs int    // how many candidates each token names
 	format      string // response_format.type
 	schema      value  // response_format.json_schema.schema
 	promptBytes int
@@ -80,7 +82,7 @@ func decode(body []byte) (*request, *problem) {
 	}
 	sum := sha256.Sum256(body)
 	r := &request{digest: hex.EncodeToString(sum[:]), choice: "auto", n: 1}
-	steps := []func(value) *problem{r.readModel, r.readMessages, r.readTools, r.readChoice, r.readLimits, r.readStop, r.readFormat}
+	steps := []func(value) *problem{r.readModel, r.readMessages, r.readTools, r.readChoice, r.readLimits, r.readStop, r.readFormat, r.readLogprobs}
 	for _, step := range steps {
 		if p := step(v); p != nil {
 			return nil, p

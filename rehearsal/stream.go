@@ -19,11 +19,11 @@ type completion struct {
 }
 
 type choice struct {
-	Index        int     `json:"index"`
-	Message      *spoken `json:"message,omitempty"`
-	Delta        *delta  `json:"delta,omitempty"`
-	Logprobs     *string `json:"logprobs"`
-	FinishReason *string `json:"finish_reason"`
+	Index        int       `json:"index"`
+	Message      *spoken   `json:"message,omitempty"`
+	Delta        *delta    `json:"delta,omitempty"`
+	Logprobs     *logprobs `json:"logprobs"`
+	FinishReason *string   `json:"finish_reason"`
 }
 
 // spoken is the message of a choice. Content and refusal stand in it even
@@ -107,7 +107,7 @@ func (m *Model) completion(r *request, replies []reply) completion {
 				msg.ToolCalls = append(msg.ToolCalls, one.wire())
 			}
 		}
-		c.Choices = append(c.Choices, choice{Index: i, Message: msg, FinishReason: &out.finish})
+		c.Choices = append(c.Choices, choice{Index: i, Message: msg, Logprobs: r.likelihood(out.content), FinishReason: &out.finish})
 	}
 	return c
 }
@@ -215,6 +215,9 @@ func (r *request) events(bad traits, c completion, replies []reply) (events [][]
 	for i, out := range replies {
 		for _, d := range r.deltas(out, bad) {
 			c.Choices = []choice{{Index: i, Delta: &d}}
+			if text, _ := d.Content.(string); text != "" {
+				c.Choices[0].Logprobs = r.likelihood(text)
+			}
 			events = append(events, encode(c))
 		}
 		if i == 0 {

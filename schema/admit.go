@@ -164,6 +164,9 @@ func (a *admission) index(n *Node, at, base string, depth int) *Refusal {
 	if id == nil && a.draft == 4 {
 		id = n.Get("id")
 	}
+	if a.draft != 0 && a.draft <= 7 && n.Has("$ref") {
+		id = nil // what stands beside a reference does not count there
+	}
 	if text := id.Text(); id.Kind() == String && text != "" {
 		if name, ok := strings.CutPrefix(text, "#"); ok { // an anchor, up to draft 7
 			a.anchors[base+"#"+name] = n
@@ -233,6 +236,38 @@ func (a *admission) resolve() *Refusal {
 			} else if a.targets[n] != target {
 				return &Refusal{at, "is a second reference beside another"}
 			}
+		}
+	}
+	return a.settleDynamic()
+}
+
+// settleDynamic refuses dynamic references that have a choice: where they lead
+// depends on the way by which a validator came, and no dialect can say that. One
+// whose name only a single schema has is a plain reference.
+func (a *admission) settleDynamic() *Refusal {
+	anchors := map[string]int{}
+	recursive := 0
+	for _, n := range a.order {
+		if name := n.Get("$dynamicAnchor"); name.Kind() == String {
+			anchors[name.text]++
+		}
+		if n.Get("$recursiveAnchor").IsBool(true) {
+			recursive++
+		}
+	}
+	for _, n := range a.order {
+		target := a.targets[n]
+		if target == nil {
+			continue
+		}
+		if ref := n.Get("$dynamicRef"); ref != nil {
+			name := target.Get("$dynamicAnchor").Text()
+			if name != "" && strings.HasSuffix(ref.text, "#"+name) && anchors[name] > 1 {
+				return &Refusal{a.origin[n] + "/$dynamicRef", "is a dynamic reference that may lead to several schemas"}
+			}
+		}
+		if n.Has("$recursiveRef") && target.Get("$recursiveAnchor").IsBool(true) && recursive > 1 {
+			return &Refusal{a.origin[n] + "/$recursiveRef", "is a dynamic reference that may lead to several schemas"}
 		}
 	}
 	return nil

@@ -34,6 +34,8 @@ func TestAdmitRefuses(t *testing.T) {
 		{`{"properties":{"a":{"$ref":"#/properties/a"}}}`, "/properties/a", "without consuming"},
 		{`{"$ref":"#"}`, "", "without consuming"},
 		{`{"$defs":{"a":{"anyOf":[{"$ref":"#/$defs/b"}]},"b":{"allOf":[{"$ref":"#/$defs/a"}]}}}`, "/$defs/a", "without consuming"},
+		{`{"$dynamicAnchor":"n","properties":{"c":{"$dynamicRef":"#n"},"d":{"$id":"d","$dynamicAnchor":"n"}}}`, "/properties/c/$dynamicRef", "several schemas"},
+		{`{"$recursiveAnchor":true,"properties":{"c":{"$recursiveRef":"#"},"d":{"$id":"d","$recursiveAnchor":true}}}`, "/properties/c/$recursiveRef", "several schemas"},
 		{nested(MaxDepth + 1), strings.Repeat("/items", MaxDepth+1), "deeper than 32"},
 		{wide, "", "more than 2000"},
 		{`{"type":"object","properties":{"a":{"type":"string","enum":[]}}}`, "/properties/a/enum", "empty list of values"},

@@ -32,7 +32,8 @@ func (s *Server) serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 	if err != nil {
 		return err
 	}
-	err = server.Run(asOwner(ctx), draining{&sdk.IOTransport{Reader: in, Writer: out}})
+	stream := newLines(in, out)
+	err = server.Run(asOwner(ctx), draining{&sdk.IOTransport{Reader: stream, Writer: stream.writer()}})
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errClosed), err == nil, errors.Is(err, io.EOF):
 		return nil

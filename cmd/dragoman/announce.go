@@ -48,10 +48,16 @@ func countTools(log *slog.Logger, g *gateway.Gateway) {
 	}
 	log.Info("servers have been given their time", "tools", tools.Tools.Len())
 	for match, up := range g.Upstreams().Routes() {
+		if up.Rehearsal {
+			continue
+		}
 		d := g.Dialect(up)
-		left := model.LeftOut(tools.Tools, d)
+		left, searched := model.LeftOut(tools.Tools, d, open.Search)
+		if searched {
+			log.Info("models search for tools in place of being offered all", "match", match, "tools", tools.Tools.Len())
+		}
 		if most := d.Wire().MaxTools; most > 0 && tools.Tools.Len() > most && len(left) > 0 {
-			log.Warn("more tools than the model's API takes: the rest is left out, evenly among the servers; choose with tools.include of the servers, or set models[].dialect",
+			log.Warn("more tools than the model's API takes: the rest is left out, evenly among the servers; choose with tools.include of the servers, let models search (tools.search), or set models[].dialect",
 				"match", match, "dialect", d.Name(), "tools", tools.Tools.Len(), "most", most, "left_out", someOf(left, 8))
 		}
 	}

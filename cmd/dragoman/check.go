@@ -114,7 +114,7 @@ func checkTools(ctx context.Context, out *terminal.Screen, g *gateway.Gateway) b
 	}
 	d := s.Dialect
 	plans, offered, rest := split(d, list.Tools.All())
-	left := model.LeftOut(list.Tools, d)
+	left, searched := model.LeftOut(list.Tools, d, s.Search)
 	size := 0
 	for _, p := range plans {
 		if !slices.Contains(left, p.Name()) {
@@ -124,13 +124,20 @@ func checkTools(ctx context.Context, out *terminal.Screen, g *gateway.Gateway) b
 	for _, q := range rest {
 		out.Printf("tools   %s %s/%s is quarantined: %s\n", out.Warn("!"), q.Server, terminal.OneLine(q.Tool, 60), terminal.OneLine(q.Reason, 300))
 	}
-	if limit := d.Wire().MaxTools; limit > 0 && len(offered) > limit {
+	limit := d.Wire().MaxTools
+	switch {
+	case searched:
+		out.Printf("tools   %s %d in dialect %s, which the model searches: with all of them a request would have %s more\n", out.Good("✓"), len(offered), d.Name(), kilobytes(size))
+		return true
+	case limit > 0 && len(offered) > limit:
 		out.Printf("tools   %s a request to this API takes %d tools: %s\n", out.Warn("!"), limit, terminal.LeftOut(left))
 		offered = offered[:limit]
 	}
-	out.Printf("tools   %s %d offered in dialect %s, %s per request\n", out.Good("✓"), len(offered), d.Name(), fmt.Sprintf("%.1f KB", float64(size)/1000))
+	out.Printf("tools   %s %d offered in dialect %s, %s per request\n", out.Good("✓"), len(offered), d.Name(), kilobytes(size))
 	return true
 }
+
+func kilobytes(n int) string { return fmt.Sprintf("%.1f KB", float64(n)/1000) }
 
 func countModels(document []byte) int {
 	var list struct{ Data []struct{} }

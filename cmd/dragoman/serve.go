@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/gateway"
 )
@@ -18,11 +19,14 @@ import (
 func serveCommand() *cobra.Command {
 	var s selection
 	var listen string
+	var stdio bool
 	cmd := &cobra.Command{
 		Use:   "serve [-- SERVER-COMMAND …]",
 		Short: "Run the gateway: an OpenAI API whose models have tools",
 		Long: `Serves the OpenAI API at http://127.0.0.1:8787/v1. Any OpenAI client that has this
-as its base_url gets models that use the tools of all configured MCP servers.
+as its base_url gets models that use the tools of all configured MCP servers. MCP
+clients find all servers as one at http://127.0.0.1:8787/mcp; those that start
+their servers themselves start "dragoman serve --stdio".
 
 Beyond this machine it listens only with a key: set DRAGOMAN_API_KEY. SIGTERM and
 Ctrl-C let running requests finish.` + serverHelp,
@@ -48,7 +52,7 @@ Ctrl-C let running requests finish.` + serverHelp,
 			for _, w := range file.Warnings {
 				log.Warn("configuration", "warning", w)
 			}
-			g, err := gateway.New(file, gateway.Options{Log: log, Version: version()})
+			g, err := gateway.New(file, gateway.Options{Log: log, Version: version(), Can: clientsCan(file)})
 			if err != nil {
 				return &usageError{err, ""}
 			}
@@ -57,6 +61,9 @@ Ctrl-C let running requests finish.` + serverHelp,
 			defer stop()
 			context.AfterFunc(ctx, stop) // a second signal ends us at once
 			defer hangup(log)()
+			if stdio {
+				return g.ServeLines(ctx, os.Stdin, os.Stdout)
+			}
 			err = g.Serve(ctx, func(at net.Addr) {
 				announce(log, file, g, at)
 			})
@@ -71,8 +78,19 @@ Ctrl-C let running requests finish.` + serverHelp,
 		},
 	}
 	s.flags(cmd)
+	cmd.Flags().BoolVar(&stdio, "stdio", false, "serve MCP over standard input and output to the program that starts this, and nothing else")
 	cmd.Flags().StringVar(&listen, "listen", "", "`ADDRESS` to listen on (default 127.0.0.1:8787)")
+	cmd.MarkFlagsMutuallyExclusive("stdio", "listen")
 	return cmd
+}
+
+// clientsCan is what clients of the gateway can be asked: those of the OpenAI API
+// nothing, those of the MCP endpoint what each says.
+func clientsCan(file *config.File) dragoman.Kind {
+	if file.MCP.Off {
+		return 0
+	}
+	return dragoman.AskForm | dragoman.AskURL | dragoman.AskSampling | dragoman.AskRoots
 }
 
 // hangup keeps a SIGHUP, which a closing terminal or a careful administrator

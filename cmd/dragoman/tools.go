@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
+	"github.com/dragoman-mcp/dragoman/internal/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/gateway"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/terminal"
@@ -23,7 +24,7 @@ import (
 func toolsCommand() *cobra.Command {
 	var s selection
 	var asJSON, raw bool
-	var name string
+	var name, search string
 	cmd := &cobra.Command{
 		Use:   "tools [-- SERVER-COMMAND …]",
 		Short: "List the tools that models will see",
@@ -32,7 +33,11 @@ function tools of a request, or with --raw as the servers sent them, which is wh
 convert and arguments read:
 
   dragoman tools --raw -- npx -y @modelcontextprotocol/server-memory > tools.json
-  dragoman convert --explain tools.json` + serverHelp,
+  dragoman convert --explain tools.json
+
+With --search it lists those that match some words, the best first:
+
+  dragoman tools --search "read a file"` + serverHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, err := s.args(cmd, args)
 			if err != nil {
@@ -54,24 +59,42 @@ convert and arguments read:
 			if err != nil {
 				return err
 			}
+			tools := list.Tools.All()
+			if cmd.Flags().Changed("search") {
+				tools = matching(list.Tools, search)
+			}
 			switch {
 			case raw:
-				return printDefinitions(list.Tools.All())
+				return printDefinitions(tools)
 			case asJSON || name != "":
-				return printFunctions(open.Dialect, list.Tools.All())
+				return printFunctions(open.Dialect, tools)
 			}
-			printTools(open.Dialect, list.Tools.All(), s.quiet)
+			printTools(open.Dialect, tools, s.quiet)
 			return nil
 		},
 	}
 	s.flags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the function tools as a request carries them")
 	cmd.Flags().BoolVar(&raw, "raw", false, "print {\"tools\":[…]} as the servers sent it, byte for byte and without prefixes")
+	cmd.Flags().StringVar(&search, "search", "", "only the tools that match `WORDS` best, the best first")
 	cmd.Flags().StringVar(&name, "dialect", "", "print them as JSON in this `DIALECT` (default: that of the first model)")
 	cmd.MarkFlagsMutuallyExclusive("json", "raw")
 	cmd.MarkFlagsMutuallyExclusive("dialect", "raw")
 	register(cmd, "dialect", s.dialects)
 	return cmd
+}
+
+// maxMatches is how many tools a search lists: what is further down is a worse match
+// than other words would give.
+const maxMatches = 20
+
+// matching returns the tools that match words, the best first.
+func matching(tools *dragoman.Tools, words string) []dragoman.Tool {
+	found := []dragoman.Tool{}
+	for _, t := range catalog.NewIndex(tools).Search(words, maxMatches, nil) {
+		found = append(found, *t)
+	}
+	return found
 }
 
 // openSession opens a session for a person at this machine: for a dialect, or, where

@@ -167,6 +167,9 @@ func wanted(request *openai.ChatRequest) (session.Want, error) {
 		if s.RequireApproval != nil && string(s.RequireApproval) != `"never"` {
 			return want, openai.Invalid("tools", "require_approval can only be \"never\" here.")
 		}
+		if s.AllowedTools != nil && strings.HasPrefix(s.Label, session.SetPrefix) {
+			return want, openai.Invalid("tools", "A set says itself which tools it has; leave allowed_tools out.")
+		}
 		want.Servers = append(want.Servers, catalog.Choice{Server: s.Label, Tools: s.AllowedTools, ReadOnly: s.ReadOnly})
 	}
 	return want, nil
@@ -226,6 +229,7 @@ func (a *API) converse(w http.ResponseWriter, r *http.Request, request *openai.C
 		Shape:   s.Shape,
 		Guide:   s.Guide,
 		Offers:  &a.offers,
+		Search:  s.Search,
 		Memory:  a.Memory,
 		Running: &a.running,
 		Caller:  s.Caller.ID,

@@ -19,6 +19,7 @@ import (
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
+	"github.com/dragoman-mcp/dragoman/internal/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
@@ -128,6 +129,7 @@ func openFor(t *testing.T, results session.Results, change func(*Options), model
 		Sessions: session.New(session.Options{
 			Tools: d.tools, Servers: map[string]bool{"files": true, "weather": true, "maps": true},
 			Upstreams: set, Dialects: dialect.Builtin(), Results: results,
+			Sets: map[string]catalog.Selection{"safe": {{Server: "weather", Match: []string{"!*warn"}}}},
 		}),
 		Memory: &memory.Memory{},
 		Log:    slog.New(slog.NewTextHandler(d.log, nil)),
@@ -535,4 +537,23 @@ func TestMissingServers(t *testing.T) {
 	if !strings.Contains(a.body, `did you mean \"get\"?`) {
 		t.Errorf("a misspelt tool: %s", a.body)
 	}
+}
+
+// A request can name a set in place of a server.
+func TestSets(t *testing.T) {
+	d := open(t, nil)
+	ask := func(tools, tool string) answer {
+		return d.chat(`{"model":"m","tools":[` + tools + `],"messages":[{"role":"user","content":"CALL ` + tool + ` {}\nTHEN\nSAY done"}]}`)
+	}
+	const safe = `{"type":"mcp","server_label":"set:safe"}`
+	if a := ask(safe, "weather__get"); a.status != http.StatusOK || d.tools.calls() != "weather__get {}" {
+		t.Errorf("%d %s; ran %s", a.status, a.body, d.tools.calls())
+	}
+	for _, tool := range []string{"weather__warn", "files__delete"} {
+		if a := ask(safe, tool); strings.Contains(d.tools.calls(), tool) {
+			t.Errorf("a tool outside of the set ran: %s", a.body)
+		}
+	}
+	d.checkError(ask(`{"type":"mcp","server_label":"set:nobody"}`, "x"), http.StatusBadRequest, "unknown_server")
+	d.checkError(ask(`{"type":"mcp","server_label":"set:safe","allowed_tools":["get"]}`, "x"), http.StatusBadRequest, "invalid_request")
 }

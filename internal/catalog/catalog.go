@@ -69,7 +69,7 @@ func New(inner dragoman.Toolset, config Config) *Catalog {
 }
 
 // List returns the list of the inner toolset with its tools named and sorted by
-// server and original name. While the inner list stays the same, so does this
+// server and original name, and its entries named and sorted by server. While the inner list stays the same, so does this
 // one, and while its tools do, so do these.
 func (c *Catalog) List(ctx context.Context) (*dragoman.List, error) {
 	list, err := c.inner.List(ctx)
@@ -87,6 +87,7 @@ func (c *Catalog) List(ctx context.Context) (*dragoman.List, error) {
 	} else {
 		named.Tools = dragoman.NewTools(Name(list.Tools.All(), c.config))
 	}
+	named.Entries = NameEntries(list.Entries, c.config)
 	c.unnamed, c.named = list, &named
 	return c.named, nil
 }

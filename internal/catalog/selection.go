@@ -3,9 +3,11 @@ package catalog
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/glob"
 )
 
 // A Selection chooses among the tools of a toolset: those that any Choice
@@ -18,6 +20,9 @@ type Choice struct {
 	Server string
 	// Tools are original names; nil means all.
 	Tools []string
+	// Match are patterns (* and ?) for label__original, of which one has to match
+	// where there are any; those that begin with "!" must not match.
+	Match []string
 	// ReadOnly leaves out tools that do not say they change nothing, or of which
 	// the operator did not say so.
 	ReadOnly bool
@@ -72,5 +77,21 @@ func (c Choice) chooses(t *dragoman.Tool) bool {
 	if c.ReadOnly && t.Effect() != dragoman.ReadOnly && (t.Hints.ReadOnly == nil || !*t.Hints.ReadOnly) {
 		return false
 	}
-	return c.Server == t.Server && (c.Tools == nil || slices.Contains(c.Tools, t.Original))
+	return c.Server == t.Server && (c.Tools == nil || slices.Contains(c.Tools, t.Original)) && c.matches(Pattern(t))
+}
+
+// matches reports whether the patterns of c let a tool through.
+func (c Choice) matches(name string) bool {
+	positive, matched := false, false
+	for _, p := range c.Match {
+		if not, ok := strings.CutPrefix(p, "!"); ok {
+			if glob.Match(not, name) {
+				return false
+			}
+			continue
+		}
+		positive = true
+		matched = matched || glob.Match(p, name)
+	}
+	return matched || !positive
 }

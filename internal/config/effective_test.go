@@ -23,7 +23,14 @@ dialects: []
 inputs: []
 names:
   strategy: label
+tools:
+  search: auto
+  tokens: 20000
 wait_for_servers: 15s
+mcp:
+  off: false
+  raw: false
+sets: {}
 loop:
   rounds: 16
   calls: 64

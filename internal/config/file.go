@@ -5,15 +5,20 @@ import (
 	"maps"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/cache"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
+	"github.com/dragoman-mcp/dragoman/internal/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/glob"
+	"github.com/dragoman-mcp/dragoman/internal/mcpserve"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/result"
 )
 
@@ -30,8 +35,12 @@ type File struct {
 	MCPServers map[string]servers.Config `yaml:"mcpServers" keys:"label" doc:"MCP servers by their labels, as other clients have them. A label that names of tools cannot carry is changed, with a warning. Without this key the built-in demo server runs; with it and no servers, none does."`
 	Inputs     []Input                   `yaml:"inputs" doc:"Values that are in no file, as editors declare them beside their servers. A person at a terminal is asked for those that servers refer to; elsewhere the environment answers, DRAGOMAN_INPUT_API_KEY for the id api-key."`
 	Names      Names                     `yaml:"names" doc:"What tools are called."`
+	Tools      Tools                     `yaml:"tools" doc:"How tools are offered to models."`
 
 	WaitForServers time.Duration `yaml:"wait_for_servers" doc:"Longest time that a request waits for servers that are still starting. What is not there by then is left out and named; a server that the request names is an error."`
+
+	MCP  mcpserve.Config `yaml:"mcp" doc:"The MCP endpoint at /mcp."`
+	Sets map[string]Set  `yaml:"sets" doc:"Sets of servers and tools by name: at /mcp/set/NAME, and for chat requests as server_label set:NAME."`
 
 	Loop    Loop            `yaml:"loop" doc:"Limits of one conversation."`
 	Results session.Results `yaml:"results" doc:"How results of tools look to a model."`
@@ -56,6 +65,34 @@ type Auth struct {
 // Names says what tools are called.
 type Names struct {
 	Strategy string `yaml:"strategy" enum:"label,random,host,none" doc:"What stands in front of a tool's own name: the server's label, a prefix derived from the server's identity, the host of its address, or nothing."`
+}
+
+// Tools says how tools are offered to models; see model.Search.
+type Tools struct {
+	Search string `yaml:"search" enum:"auto,always,never" doc:"Whether a model gets find_tools and call_tool in place of all tools: where those cost more than tokens or are more than its API takes, always, or never."`
+	Tokens int    `yaml:"tokens" max:"10000000" doc:"What the definitions of the tools may cost each request, in tokens by a cautious estimate, before a model has to search."`
+}
+
+// Set is a set of servers and of their tools.
+type Set struct {
+	Servers []string `yaml:"servers" need:"true" doc:"Labels of the servers."`
+	Tools   []string `yaml:"tools" doc:"Patterns (* and ?) for tools, as label__name. Where there are any for a server, one has to match; those that begin with ! must not."`
+}
+
+// Selection returns what the set chooses.
+func (s Set) Selection() catalog.Selection {
+	selection := make(catalog.Selection, 0, len(s.Servers))
+	for _, label := range s.Servers {
+		choice := catalog.Choice{Server: label}
+		for _, pattern := range s.Tools {
+			server, _, named := strings.Cut(strings.TrimPrefix(pattern, "!"), "__")
+			if !named || glob.Match(server, label) {
+				choice.Match = append(choice.Match, pattern)
+			}
+		}
+		selection = append(selection, choice)
+	}
+	return selection
 }
 
 // Loop limits one conversation; see the fields of the same names in
@@ -100,6 +137,7 @@ func Default() *File {
 func (f *File) SetDefaults() {
 	f.Listen = "127.0.0.1:8787"
 	f.Names.Strategy = "label"
+	f.Tools = Tools{Search: string(model.Auto), Tokens: model.DefaultSearchTokens}
 	f.WaitForServers = session.DefaultWait
 	f.Loop = Loop{Rounds: 16, Calls: 64, Parallel: 8, Bytes: 64 << 20, Timeout: 10 * time.Minute, CallTimeout: 2 * time.Minute}
 	f.Results = session.Results{Form: result.Form{Limit: result.DefaultLimit}, MaxMessage: 16 << 20}
@@ -134,6 +172,13 @@ func (f *File) Validate() error {
 	}
 	if err := checkInputs(f.Inputs); err != nil {
 		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Sets)) {
+		for _, label := range f.Sets[name].Servers {
+			if _, ok := f.MCPServers[label]; !ok {
+				return &keyError{"sets", fmt.Sprintf("%s: there is no server %q in mcpServers", name, label)}
+			}
+		}
 	}
 	table, err := f.Table()
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/cache"
 	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/mcpserve"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
@@ -82,7 +83,10 @@ mcpServers:
     transport: sse
   off: {command: "${UNSET}", args: ["${UNSET}"], max_in_flight: "${UNSET}", timeout: "${UNSET}", disabled: true}
 names: {strategy: host}
+tools: {search: never, tokens: 900}
 wait_for_servers: 8s
+mcp: {raw: true}
+sets: {some: {servers: [web, files], tools: ["web__*", "!files__write_*"]}}
 loop: {rounds: 3, calls: 4, parallel: 5, bytes: 1.txt, timeout: 6s, call_timeout: 7s}
 results: {limit: 1000, max_message: 1MiB}
 memory: {restore: false, bytes: 2MiB, ttl: 3m}
@@ -121,7 +125,10 @@ log: {level: debug, format: json}
 			},
 		},
 		Names:          config.Names{Strategy: "host"},
+		Tools:          config.Tools{Search: "never", Tokens: 900},
 		WaitForServers: 8 * time.Second,
+		MCP:            mcpserve.Config{Raw: true},
+		Sets:           map[string]config.Set{"some": {Servers: []string{"web", "files"}, Tools: []string{"web__*", "!files__write_*"}}},
 		Loop:           config.Loop{Rounds: 3, Calls: 4, Parallel: 5, Bytes: 8192, Timeout: 6 * time.Second, CallTimeout: 7 * time.Second},
 		Results:        session.Results{Form: result.Form{Limit: 1000}, MaxMessage: 1 << 20},
 		Memory:         config.Memory{Bytes: 2 << 20, TTL: 3 * time.Minute},

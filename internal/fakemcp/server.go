@@ -35,7 +35,7 @@ type Server struct {
 	ids       int
 }
 
-// New returns a server. It panics when Config.LogFile can not be opened: a test
+// New returns a server. It panics when Config.LogFile cannot be opened: a test
 // has nothing better to do with that error.
 func New(cfg Config) *Server {
 	log, err := newLog(&cfg)

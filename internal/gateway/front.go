@@ -88,18 +88,22 @@ func (g *Gateway) guarded(w http.ResponseWriter, r *http.Request) {
 			"This gateway needs an API key: send it as \"Authorization: Bearer …\". What came was: "+err.Error()+".")
 		return
 	}
-	if strings.HasPrefix(r.URL.Path, "/v1/") {
+	switch {
+	case strings.HasPrefix(r.URL.Path, "/v1/"):
 		g.api.Serve(w, r, who)
 		return
+	case !g.file.MCP.Off && (r.URL.Path == "/mcp" || strings.HasPrefix(r.URL.Path, "/mcp/")):
+		g.mcp.Serve(w, r, who)
+		return
 	}
-	g.refuse(w, r, http.StatusNotFound, "not_found", "There is nothing at "+r.URL.Path+". The API begins at /v1.")
+	g.refuse(w, r, http.StatusNotFound, "not_found", "There is nothing at "+r.URL.Path+". The API begins at /v1, and MCP is at /mcp.")
 }
 
 // ours returns the hosts and origins that are served.
 func (g *Gateway) ours() *origin.Guard {
 	guard := &origin.Guard{
 		Hosts: g.file.AllowedHosts, Arrival: true, Origins: g.file.AllowedOrigins,
-		Methods: "GET, POST, DELETE", Expose: "X-Request-Id, X-Dragoman-Tools",
+		Methods: "GET, POST, DELETE", Expose: "X-Request-Id, X-Dragoman-Tools, X-Dragoman-Missing, Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate",
 	}
 	if listen, _, _ := net.SplitHostPort(g.file.Listen); listen != "" {
 		guard.Hosts = append([]string{listen}, guard.Hosts...)

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"sync/atomic"
@@ -18,11 +19,13 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/demo"
+	"github.com/dragoman-mcp/dragoman/internal/mcpserve"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/mcp"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/rehearsal"
 )
 
@@ -55,6 +58,7 @@ type Gateway struct {
 	sessions  *session.Opener
 	labels    map[string]bool
 	api       *api.API
+	mcp       *mcpserve.Door
 	draining  atomic.Bool
 }
 
@@ -91,15 +95,21 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		return nil, err
 	}
 	g.startServers(o)
+	sets := map[string]catalog.Selection{}
+	for name, set := range file.Sets {
+		sets[name] = set.Selection()
+	}
 	g.sessions = session.New(session.Options{
 		Tools:     g.catalog,
 		Settle:    func(ctx context.Context, labels []string) { _ = g.servers.Settle(ctx, labels...) },
 		Wait:      file.WaitForServers,
 		Servers:   g.labels,
+		Sets:      sets,
 		Cache:     cache.New(file.Cache),
 		Upstreams: g.upstreams,
 		Dialects:  g.dialects,
 		Results:   file.Results,
+		Search:    model.Search{When: model.SearchWhen(file.Tools.Search), Tokens: file.Tools.Tokens},
 		Loop: dragoman.Loop{
 			Rounds: file.Loop.Rounds, Calls: file.Loop.Calls, Parallel: file.Loop.Parallel, Bytes: file.Loop.Bytes,
 			Timeout: file.Loop.Timeout,
@@ -113,6 +123,10 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		MaxBody:           file.HTTP.MaxBody,
 		ClientCredentials: !g.keys.Required(),
 		Log:               o.Log,
+	})
+	g.mcp = mcpserve.New(mcpserve.Options{
+		Config: file.MCP, Sessions: g.sessions,
+		Name: "dragoman", Version: o.Version, MaxMessage: file.HTTP.MaxBody, Log: o.Log,
 	})
 	return g, nil
 }
@@ -175,8 +189,15 @@ func (g *Gateway) Upstreams() *upstream.Set { return g.upstreams }
 // Wait waits until each server has listed its tools or failed once, or ctx ends.
 func (g *Gateway) Wait(ctx context.Context) error { return g.servers.Settle(ctx) }
 
+// ServeLines serves one MCP client over lines, such as the program that started us
+// over stdio, until its input ends.
+func (g *Gateway) ServeLines(ctx context.Context, in io.Reader, out io.Writer) error {
+	return g.mcp.ServeLines(ctx, caller.Local, in, out)
+}
+
 // Close ends the servers and everything else.
 func (g *Gateway) Close() {
+	g.mcp.Close()
 	g.servers.Close()
 	if g.demo != nil {
 		g.demo.Close()

@@ -24,7 +24,7 @@ func (s *search) unsaid(ctx context.Context, taken []candidate) error {
 
 // kindOf is what it means that a call cannot be written.
 func (s *search) kindOf(call *schema.Node) Kind {
-	if strays(s.asked, []*schema.Node{s.asked}, call) {
+	if strays(s.asked, call) {
 		return Undeclared
 	}
 	return Unsaid

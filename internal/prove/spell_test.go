@@ -38,7 +38,11 @@ func TestStrays(t *testing.T) {
 	}{
 		{`{"properties":{"a":{}}}`, `{"a":1}`, false},
 		{`{"properties":{"a":{}}}`, `{"b":1}`, true},
-		{`{"type":"object"}`, `{"b":1}`, false},
+		{`{"type":"object"}`, `{"b":1}`, true},
+		{`{"type":"object","properties":{}}`, `{"b":1}`, true},
+		{`{"type":"object","additionalProperties":true}`, `{"b":1}`, false},
+		{`{"properties":{"a":{"type":"object"}}}`, `{"a":{"b":1}}`, false},
+		{`{"properties":{"a":{"properties":{}}}}`, `{"a":{"b":1}}`, true},
 		{`{"properties":{"a":{}},"anyOf":[{"properties":{"b":{}}}]}`, `{"a":1,"b":1}`, false},
 		{`{"properties":{"a":{"items":{"properties":{"x":{}}}}}}`, `{"a":[{"x":1},{"y":1}]}`, true},
 		{`{"properties":{"a":{}},"patternProperties":{"^x-":{}}}`, `{"x-1":1}`, false},
@@ -46,7 +50,7 @@ func TestStrays(t *testing.T) {
 		{`{"properties":{"a":{}},"additionalProperties":{"type":"string"}}`, `{"z":"s"}`, false},
 	} {
 		root := parse(t, test.schema)
-		if got := strays(root, []*schema.Node{root}, parse(t, test.value)); got != test.want {
+		if got := strays(root, parse(t, test.value)); got != test.want {
 			t.Errorf("%s by %s: %v", test.value, test.schema, got)
 		}
 	}

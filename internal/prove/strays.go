@@ -7,9 +7,17 @@ import (
 )
 
 // strays reports whether a value has a member that none of the schemas for it
-// declares, although they do declare members there. An object of which nothing is
-// declared is a map, and its members are no strays.
-func strays(root *schema.Node, schemas []*schema.Node, v *schema.Node) bool {
+// declares. An object inside another one of which nothing is declared is a map, and
+// its members are no strays; a tool of which nothing is declared has no parameters,
+// unless it says that it takes any.
+func strays(root, v *schema.Node) bool {
+	open := !root.Has("properties") && root.Get("additionalProperties").IsBool(true)
+	return strayIn(root, []*schema.Node{root}, v, !open)
+}
+
+// strayIn does so for the schemas of one value. closed reports that what is not
+// declared is a stray in any case.
+func strayIn(root *schema.Node, schemas []*schema.Node, v *schema.Node, closed bool) bool {
 	var all []*schema.Node
 	for _, n := range schemas {
 		all = inPlace(root, n, all, 0)
@@ -25,14 +33,14 @@ func strays(root *schema.Node, schemas []*schema.Node, v *schema.Node) bool {
 					inner = append(inner, items)
 				}
 			}
-			if strays(root, inner, item) {
+			if strayIn(root, inner, item, false) {
 				return true
 			}
 		}
 	case schema.Object:
 		for _, m := range v.Members() {
-			inner, known := declaring(all, m.Name)
-			if !known || strays(root, inner, m.Value) {
+			inner, known := declaring(all, m.Name, closed)
+			if !known || strayIn(root, inner, m.Value, false) {
 				return true
 			}
 		}
@@ -56,10 +64,9 @@ func inPlace(root, n *schema.Node, all []*schema.Node, depth int) []*schema.Node
 
 // declaring returns the schemas of a member, and whether any schema declares it,
 // by its name or by a rule for names, or none declares anything.
-func declaring(all []*schema.Node, name string) (inner []*schema.Node, known bool) {
-	anything := false
+func declaring(all []*schema.Node, name string, anything bool) (inner []*schema.Node, known bool) {
 	for _, n := range all {
-		anything = anything || len(n.Get("properties").Members()) > 0
+		anything = anything || n.Has("properties")
 		if p := n.Get("properties").Get(name); p != nil {
 			inner, known = append(inner, p), true
 		}

@@ -63,6 +63,10 @@ func TestServerOverHTTPGoes(t *testing.T) {
 			server.CloseClientConnections()
 			server.Close()
 			outcome, res := try(t, s, "echo")
+			if outcome == dragoman.CodeUnknownOutcome && res.Ran == dragoman.RanMaybe {
+				// It left on a connection of which we had not heard yet that it was closed.
+				outcome, res = try(t, s, "echo")
+			}
 			if outcome != dragoman.CodeServerUnavailable || res.Ran != dragoman.RanNot {
 				t.Errorf("the call came to %s, ran: %s (%v)", outcome, res.Ran, res.Problem)
 			}

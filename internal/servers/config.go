@@ -124,7 +124,7 @@ func (e *ConfigError) Key() string { return e.Field }
 // Reason returns Message, without the key.
 func (e *ConfigError) Reason() string { return e.Message }
 
-// Validate reports the first thing in c that can not work, as a [*ConfigError].
+// Validate reports the first thing in c that cannot work, as a [*ConfigError].
 // It looks at c alone: whether the command exists, or anybody answers at the
 // URL, shows when the server starts.
 func (c *Config) Validate() error {
@@ -147,16 +147,16 @@ func (c *Config) validateCommand() error {
 		return &ConfigError{"headers", "headers are for servers with a url"}
 	}
 	if strings.ContainsRune(c.Command, 0) || strings.ContainsRune(c.Dir, 0) {
-		return &ConfigError{"command", "a NUL character can not be passed to a program"}
+		return &ConfigError{"command", "a NUL character cannot be passed to a program"}
 	}
 	for _, arg := range c.Args {
 		if strings.ContainsRune(arg, 0) {
-			return &ConfigError{"args", "a NUL character can not be passed to a program"}
+			return &ConfigError{"args", "a NUL character cannot be passed to a program"}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(c.Env[name], 0) {
-			return &ConfigError{"env", fmt.Sprintf("%q can not be an environment variable", name)}
+			return &ConfigError{"env", fmt.Sprintf("%q cannot be an environment variable", name)}
 		}
 	}
 	return nil
@@ -187,7 +187,7 @@ func (c *Config) validateURL() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Headers)) {
 		if !safehttp.ValidHeaderName(name) {
-			return &ConfigError{"headers", fmt.Sprintf("%q can not be the name of a header", name)}
+			return &ConfigError{"headers", fmt.Sprintf("%q cannot be the name of a header", name)}
 		}
 		if !safehttp.ValidHeaderValue(c.Headers[name]) {
 			return &ConfigError{"headers", fmt.Sprintf("the value of %s has a line break or a control character", name)}
@@ -214,13 +214,13 @@ func (c Config) GoString() string { return "servers.Config(" + c.String() + ")" 
 // MaxLabel is the longest label, in characters.
 const MaxLabel = 32
 
-// CheckLabel reports why label can not be the label of a server; nil when it
+// CheckLabel reports why label cannot be the label of a server; nil when it
 // can. Labels stand in front of tool names, joined by two underscores, so they
 // are short, plain, and have no two underscores themselves.
 func CheckLabel(label string) error {
 	switch {
 	case label == "":
-		return &ConfigError{Message: "a server label can not be empty"}
+		return &ConfigError{Message: "a server label cannot be empty"}
 	case len(label) > MaxLabel:
 		return &ConfigError{Message: fmt.Sprintf("the server label %q has %d characters; %d are allowed", label, len(label), MaxLabel)}
 	case strings.Contains(label, "__"):

@@ -19,8 +19,8 @@ func TestConfigValidate(t *testing.T) {
 		{"command", Config{Command: "npx", Args: []string{"-y"}, Env: map[string]string{"A": "b"}, Dir: "/tmp"}, ""},
 		{"command over sse", Config{Command: "npx", Transport: SSE}, "transport: a command speaks stdio, not sse"},
 		{"command with headers", Config{Command: "npx", Headers: map[string]string{"A": "b"}}, "headers: headers are for servers with a url"},
-		{"NUL in args", Config{Command: "npx", Args: []string{"a\x00b"}}, "args: a NUL character can not be passed to a program"},
-		{"bad variable", Config{Command: "npx", Env: map[string]string{"A=B": "c"}}, `env: "A=B" can not be an environment variable`},
+		{"NUL in args", Config{Command: "npx", Args: []string{"a\x00b"}}, "args: a NUL character cannot be passed to a program"},
+		{"bad variable", Config{Command: "npx", Env: map[string]string{"A=B": "c"}}, `env: "A=B" cannot be an environment variable`},
 		{"url", Config{URL: "https://example.com/mcp", Headers: map[string]string{"Authorization": "Bearer x"}}, ""},
 		{"url over stdio", Config{URL: "https://example.com", Transport: Stdio}, "transport: a url speaks streamable-http or sse, not stdio"},
 		{"url with args", Config{URL: "https://example.com", Args: []string{"a"}}, "args: this is for servers with a command"},
@@ -30,7 +30,7 @@ func TestConfigValidate(t *testing.T) {
 		{"other scheme", Config{URL: "file:///etc/passwd"}, "url: a URL here begins with http:// or https://"},
 		{"no scheme", Config{URL: "example.com/mcp"}, "url: a URL here begins with http:// or https://"},
 		{"no host", Config{URL: "http:///mcp"}, "url: the URL has no host"},
-		{"bad header", Config{URL: "http://a", Headers: map[string]string{"A B": "c"}}, `headers: "A B" can not be the name of a header`},
+		{"bad header", Config{URL: "http://a", Headers: map[string]string{"A B": "c"}}, `headers: "A B" cannot be the name of a header`},
 		{"header injection", Config{URL: "http://a", Headers: map[string]string{"A": "secret\r\nB: d"}}, "headers: the value of A has a line break or a control character"},
 	}
 	for _, tt := range tests {
@@ -53,7 +53,7 @@ func TestCheckLabel(t *testing.T) {
 		}
 	}
 	for bad, want := range map[string]string{
-		"":                      "a server label can not be empty",
+		"":                      "a server label cannot be empty",
 		"a__b":                  `the server label "a__b" has two underscores in a row, which separate a label from a tool name`,
 		"-a":                    `the server label "-a" is not allowed: a label has the letters a-z and A-Z, digits, and after the first character also _ . -`,
 		"my server":             `the server label "my server" is not allowed: a label has the letters a-z and A-Z, digits, and after the first character also _ . -`,

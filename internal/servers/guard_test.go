@@ -47,7 +47,7 @@ func TestGuard(t *testing.T) {
 			if out.String() != tt.output {
 				t.Errorf("output %q, want %q", out.String(), tt.output)
 			}
-			if tt.code == 127 && !strings.Contains(errs.String(), "can not start the server") {
+			if tt.code == 127 && !strings.Contains(errs.String(), "cannot start the server") {
 				t.Errorf("standard error %q", errs.String())
 			}
 		})

@@ -45,7 +45,7 @@ func Guard() {
 }
 
 // guarded returns cmd with a guard around it. The guard leads the process group,
-// and so the number of the group can not come to mean another one.
+// and so the number of the group cannot come to mean another one.
 func guarded(cmd *exec.Cmd) *exec.Cmd {
 	self, err := executable()
 	if alive == nil || lifeline == nil || err != nil {
@@ -73,7 +73,7 @@ func runGuard(path string, args []string) int {
 	cmd := exec.Command(path, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if err := cmd.Start(); err != nil {
-		fmt.Fprintln(os.Stderr, "dragoman: can not start the server:", err)
+		fmt.Fprintln(os.Stderr, "dragoman: cannot start the server:", err)
 		return 127
 	}
 	os.Stdin.Close()

@@ -54,6 +54,16 @@ func (c *Config) local(stderr func(line string)) mcp.Transport {
 	}
 }
 
+// Process returns the command of a local server without a guard around it, for
+// those who look after its process group themselves, as the linter does: it wants
+// to see what a server leaves behind.
+func (c *Config) Process() *exec.Cmd {
+	cmd := exec.Command(c.program(), c.Args...)
+	cmd.Dir = c.Dir
+	cmd.Env = c.environment(os.LookupEnv)
+	return cmd
+}
+
 // program returns the path of the program to start. A relative path starts at
 // the server's working directory, not at ours.
 func (c *Config) program() string {

@@ -125,7 +125,7 @@ func TestProcessThatDiesOnCalls(t *testing.T) {
 	}
 }
 
-// A call that can not reach a process that was killed goes to the next one.
+// A call that cannot reach a process that was killed goes to the next one.
 func TestProcessIsKilled(t *testing.T) {
 	config, log := child(t, fakemcp.Config{Tools: echo})
 	// Whether it was sent is not always known; a read is made again all the same.

@@ -6,6 +6,7 @@
 // The stack, from the outside in:
 //
 //	seal      what is asked leaves us sealed, and comes back whole or not at all
+//	search    find_tools, for models that are not offered all tools
 //	cache     results of tools that only read
 //	read_more the rest of results that were cut
 //	selection the servers and tools that the request names
@@ -18,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,6 +45,9 @@ type Options struct {
 	Wait time.Duration
 	// Servers are the labels of all configured servers.
 	Servers map[string]bool
+	// Sets are what the configuration calls sets, by name. A [catalog.Choice] of the
+	// server "set:NAME" stands for one.
+	Sets map[string]catalog.Selection
 	// Cache remembers results of all callers; nil remembers nothing.
 	Cache *cache.Cache
 	// Upstreams serve the models, in the dialects of Dialects.
@@ -50,6 +55,8 @@ type Options struct {
 	Dialects  *dialect.Table
 	// Results says how results look to a model.
 	Results Results
+	// Search says when models search for tools in place of being offered all.
+	Search model.Search
 	// Loop has the limits of conversations; its Tools and hooks are set here.
 	Loop dragoman.Loop
 	// Log gets a line for each call, without arguments and results; nil discards
@@ -59,10 +66,11 @@ type Options struct {
 
 // Opener opens sessions. Make it with [New]; it is safe for concurrent use.
 type Opener struct {
-	o       Options
-	shelf   result.Shelf
-	outputs outputs
-	seal    *seal
+	o        Options
+	shelf    result.Shelf
+	outputs  outputs
+	seal     *seal
+	searches catalog.Searches
 
 	dialects sync.Map // of upstreams: *upstream.Upstream to *dialect.Dialect
 }
@@ -126,6 +134,11 @@ type Session struct {
 	Shape func(*dragoman.Tool) *result.Shape
 	// Guide is the system text about reading results; empty for none.
 	Guide string
+	// Search says when the model searches for tools in place of being offered all.
+	Search model.Search
+	// Chosen are the servers and tools that the session is narrowed to, sets written
+	// out; empty means all.
+	Chosen catalog.Selection
 	// Missing are the servers that have nothing to offer now: they are still
 	// starting, or failed.
 	Missing []dragoman.Server
@@ -139,30 +152,55 @@ type Session struct {
 // still starting. Besides the errors above it returns those of
 // [upstream.Set.For], [ErrUnknownTool] and [ServerError].
 func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Session, error) {
-	for _, choice := range want.Servers {
-		if !o.o.Servers[choice.Server] {
-			return nil, fmt.Errorf("%w: no MCP server is labelled %q", ErrUnknownServer, choice.Server)
-		}
+	chosen, err := o.choose(want.Servers)
+	if err != nil {
+		return nil, err
 	}
-	s := &Session{Caller: who, Guide: o.o.Results.Guide.text(), loop: o.o.Loop, maxMessage: o.o.Results.MaxMessage, log: o.o.Log}
+	want.Servers = chosen
+	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: o.o.Search, loop: o.o.Loop, maxMessage: o.o.Results.MaxMessage, log: o.o.Log}
 	if err := o.read(s, want); err != nil {
 		return nil, err
 	}
 	s.Shape = o.shapes(s, want.Profile)
-	s.Tools = o.stack(who, want.Servers)
+	s.Tools = o.stack(who, want.Servers, s.Dialect)
 	if want.NoTools {
 		return s, nil
 	}
-	var err error
 	s.Missing, err = o.await(ctx, o.o.Tools, want.Servers)
 	return s, err
 }
 
+// choose checks a selection, and writes sets out.
+func (o *Opener) choose(wanted catalog.Selection) (chosen catalog.Selection, err error) {
+	for _, c := range wanted {
+		name, isSet := strings.CutPrefix(c.Server, SetPrefix)
+		set, known := o.o.Sets[name]
+		switch {
+		case isSet && known:
+			for _, each := range set {
+				each.ReadOnly = each.ReadOnly || c.ReadOnly
+				chosen = append(chosen, each)
+			}
+		case isSet:
+			return nil, fmt.Errorf("%w: there is no set %q", ErrUnknownServer, name)
+		case !o.o.Servers[c.Server]:
+			return nil, fmt.Errorf("%w: no MCP server is labelled %q", ErrUnknownServer, c.Server)
+		default:
+			chosen = append(chosen, c)
+		}
+	}
+	return chosen, nil
+}
+
+// SetPrefix stands in front of the name of a set where a server's label is wanted.
+const SetPrefix = "set:"
+
 // stack returns the toolsets for a caller. Their order is fixed here.
-func (o *Opener) stack(who caller.Caller, selection catalog.Selection) dragoman.Toolset {
+func (o *Opener) stack(who caller.Caller, selection catalog.Selection, d *dialect.Dialect) dragoman.Toolset {
 	tools := catalog.Select(o.o.Tools, selection)
 	tools = readable{tools, o.shelf.For(who.ID)}
 	tools = o.o.Cache.For(who.ID, tools)
+	tools = searchable{tools, o.o.Tools, &o.searches, d}
 	return o.seal.around(who.ID, tools)
 }
 
@@ -173,6 +211,9 @@ func (o *Opener) read(s *Session, want Want) (err error) {
 			return err
 		}
 		s.Model, s.Dialect = s.Upstream.ModelName(want.Model), o.Dialect(s.Upstream)
+		if s.Upstream.Rehearsal && s.Search.When == model.Auto {
+			s.Search = model.Search{} // it reads tools for nothing, and searches only when it is told to
+		}
 	}
 	name := want.Dialect
 	if name == "" && s.Dialect == nil {

@@ -43,7 +43,7 @@ func (c *Chat) converse(ctx context.Context, message string, t *trace, answer *a
 	talk := c.conversation()
 	talk.Model, talk.System = s.Model, c.system
 	talk.Client = s.Client(upstream.Request{}, nil)
-	talk.Guide, talk.Shape = s.Guide, s.Shape
+	talk.Guide, talk.Shape, talk.Search = s.Guide, s.Shape, s.Search
 	talk.Said, talk.Progress = answer.say, t.progress
 	loop := s.Loop(nil, t.observe)
 	if c.Attended {

@@ -30,6 +30,8 @@ type Request struct {
 	OneCall bool
 	// Asked reports that the request asked for tools of ours.
 	Asked bool
+	// Deferred reports that the request wants the model to search for tools of ours.
+	Deferred bool
 }
 
 // A Dialogue is a conversation as the upstream knows it. Fill in the exported
@@ -42,6 +44,10 @@ type Dialogue struct {
 	Request Request
 	// Offers keeps converted lists of tools between requests; nil converts anew.
 	Offers *Offers
+	// Search says when two tools stand in for ours, so that the model searches for
+	// those that it needs. The toolset must then run [FindTools]. The zero Search:
+	// never.
+	Search Search
 	// Shape says how the model shall read the results of a tool, which is nil for a
 	// call of a tool that nobody offered. A nil Shape means the envelope with its
 	// defaults. Where its shapes have a shelf, the toolset must run read_more.
@@ -92,7 +98,10 @@ func (d *Dialogue) Offer(list *dragoman.List) {
 		offers = &Offers{}
 	}
 	of := d.Client.dialect()
-	d.ours = offers.get(list.Tools, of, len(d.Request.Tools)).avoid(d.Request.Names, of)
+	d.ours = offers.get(list.Tools, of, len(d.Request.Tools), d.search()).avoid(d.Request.Names, of)
+	if d.ours.hidden {
+		d.Client.log().Debug("tools are searched for", "dialect", of.Name(), "count", len(d.ours.order))
+	}
 	if left := d.ours.left; len(left) > 0 {
 		d.Client.log().Warn("tools left out of a request", "dialect", of.Name(), "count", len(left), "first", left[0])
 	}

@@ -24,6 +24,13 @@ type offer struct {
 
 	// renamed are tools in place of others whose name the client has taken.
 	renamed map[*dragoman.Tool]renamed
+
+	// hidden reports that the functions are not those of the tools, which can be
+	// called all the same, but those of stand, the two that stand in for them. size
+	// is that of the functions of the tools.
+	hidden bool
+	stand  *standIn
+	size   int
 }
 
 // A place is where a tool stands in an offer's functions, as long as they are one
@@ -50,8 +57,9 @@ var noOffer = &offer{}
 
 // makeOffer plans each tool that can be offered and fits them into one request with
 // room for that many, or for any number if it is zero. Tools that the dialect
-// cannot take, and tools for which there is no room, are left out and named.
-func makeOffer(tools *dragoman.Tools, d *dialect.Dialect, room int, plan planner) *offer {
+// cannot take, and tools for which there is no room, are left out and named. Where
+// search says so, all of them are hidden instead.
+func makeOffer(tools *dragoman.Tools, d *dialect.Dialect, room int, search Search, plan planner) *offer {
 	o := &offer{tools: tools, places: make(map[*dragoman.Tool]place, tools.Len()), strict: d.Wire().ImplicitStrict}
 	byName, positions := make(map[string]*dragoman.Tool, tools.Len()), make(map[string]int, tools.Len())
 	plans := make([]*dialect.Plan, 0, tools.Len())
@@ -69,23 +77,32 @@ func makeOffer(tools *dragoman.Tools, d *dialect.Dialect, room int, plan planner
 		positions[p.Name()] = i
 		plans, byName[p.Name()] = append(plans, p), t
 	}
-	if most := d.Wire().MaxTools; most > 0 && (room == 0 || room > most) {
-		room = most
+	if o.hidden = search.hides(plans, room); !o.hidden {
+		if most := d.Wire().MaxTools; most > 0 && (room == 0 || room > most) {
+			room = most
+		}
+		plans = evenly(plans, room, func(p *dialect.Plan) string { return byName[p.Name()].Server })
+		var left []*dialect.Plan
+		plans, left, _ = d.Fit(plans, dialect.Budget{Tools: room})
+		slices.SortFunc(plans, func(a, b *dialect.Plan) int { return cmp.Compare(positions[a.Name()], positions[b.Name()]) })
+		for _, p := range left {
+			o.left = append(o.left, p.Name())
+		}
 	}
-	plans = evenly(plans, room, func(p *dialect.Plan) string { return byName[p.Name()].Server })
-	plans, left, _ := d.Fit(plans, dialect.Budget{Tools: room})
-	slices.SortFunc(plans, func(a, b *dialect.Plan) int { return cmp.Compare(positions[a.Name()], positions[b.Name()]) })
-	for _, p := range left {
-		o.left = append(o.left, p.Name())
-	}
-	size := 0
 	for _, p := range plans {
-		size += len(p.Function()) + 1
+		o.size += len(p.Function()) + 1
 	}
-	functions := make([]byte, 0, size)
+	var functions []byte
+	if !o.hidden {
+		functions = make([]byte, 0, o.size)
+	}
 	for i, p := range plans {
 		t := byName[p.Name()]
 		o.order = append(o.order, t)
+		if o.hidden {
+			o.places[t] = place{plan: p}
+			continue
+		}
 		o.strict = o.strict || p.Strict()
 		if i > 0 {
 			functions = append(functions, ',')
@@ -120,9 +137,11 @@ func evenly(plans []*dialect.Plan, room int, server func(*dialect.Plan) string) 
 }
 
 // LeftOut returns the names of the tools that a request in a dialect has no room
-// for, or that the dialect cannot take.
-func LeftOut(tools *dragoman.Tools, d *dialect.Dialect) []string {
-	return makeOffer(tools, d, 0, planned(d)).left
+// for, or that the dialect cannot take; and whether the model searches for tools in
+// place of being offered any.
+func LeftOut(tools *dragoman.Tools, d *dialect.Dialect, search Search) (names []string, searched bool) {
+	o := makeOffer(tools, d, d.Wire().MaxTools, search, planned(d))
+	return o.left, o.hidden
 }
 
 // empty reports whether the offer has no tools.
@@ -144,6 +163,13 @@ func (o *offer) all() iter.Seq[*dragoman.Tool] {
 
 // find returns the tool that a model means by a name, with its plan; nil for none.
 func (o *offer) find(name string) (*dragoman.Tool, *dialect.Plan) {
+	if o.stand != nil {
+		for _, t := range o.stand.offer.order {
+			if strings.EqualFold(t.Name, name) {
+				return t, o.stand.offer.places[t].plan
+			}
+		}
+	}
 	for _, r := range o.renamed {
 		if strings.EqualFold(r.tool.Name, name) {
 			return r.tool, r.plan
@@ -167,6 +193,9 @@ func (o *offer) find(name string) (*dragoman.Tool, *dialect.Plan) {
 // client's own tool: the client's keeps its name. It is o where nothing clashes,
 // and shares nearly everything with it where something does.
 func (o *offer) avoid(taken map[string]bool, d *dialect.Dialect) *offer {
+	if o.hidden {
+		return o.standing(taken, d)
+	}
 	var clashing []*dragoman.Tool
 	for name := range taken {
 		t := o.tools.Exact(name)
@@ -208,7 +237,7 @@ func (o *offer) remade(taken map[string]bool, d *dialect.Dialect) *offer {
 			used[tools[i].Name] = true
 		}
 	}
-	other := makeOffer(dragoman.NewTools(tools), d, 0, planned(d))
+	other := makeOffer(dragoman.NewTools(tools), d, 0, Search{}, planned(d))
 	other.left = append(slices.Clone(o.left), other.left...)
 	return other
 }
@@ -232,6 +261,8 @@ func unknownTool(name string, o *offer) *dragoman.Problem {
 	msg := fmt.Sprintf("There is no tool named %q.", clip.Text(name, 80))
 	if near := o.near(name); near != "" {
 		msg += fmt.Sprintf(" Did you mean %q?", near)
+	} else if o.stand != nil {
+		msg += fmt.Sprintf(" Search for one with %s.", o.stand.find.Name)
 	} else {
 		msg += " Use one of the tools that were offered."
 	}

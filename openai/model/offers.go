@@ -37,6 +37,7 @@ type offerKey struct {
 	tools   *dragoman.Tools
 	dialect *dialect.Dialect
 	room    int
+	search  Search
 }
 
 // A planKey is what a plan follows from.
@@ -67,7 +68,7 @@ const (
 
 // get returns the offer of tools in a dialect, made now or before. The client brings
 // that many tools of its own.
-func (s *Offers) get(tools *dragoman.Tools, d *dialect.Dialect, clients int) *offer {
+func (s *Offers) get(tools *dragoman.Tools, d *dialect.Dialect, clients int, search Search) *offer {
 	room := d.Wire().MaxTools
 	if room > 0 {
 		room = max(room-clients, 0)
@@ -75,7 +76,7 @@ func (s *Offers) get(tools *dragoman.Tools, d *dialect.Dialect, clients int) *of
 	if tools.Len() == 0 || d.Wire().MaxTools > 0 && room == 0 {
 		return noOffer
 	}
-	k := s.entry(offerKey{tools, d, room})
+	k := s.entry(offerKey{tools, d, room, search})
 	o := k.make()
 	s.count(k, o)
 	return o
@@ -99,7 +100,7 @@ func (s *Offers) entry(key offerKey) *keptOffer {
 		s.kept, s.plans = map[offerKey]*list.Element{}, map[planKey]weak.Pointer[dialect.Plan]{}
 	}
 	k := &keptOffer{key: key, used: time.Now(), make: sync.OnceValue(func() *offer {
-		return makeOffer(key.tools, key.dialect, key.room, func(t *dragoman.Tool) (*dialect.Plan, *dragoman.Problem) {
+		return makeOffer(key.tools, key.dialect, key.room, key.search, func(t *dragoman.Tool) (*dialect.Plan, *dragoman.Problem) {
 			return s.plan(t, key.dialect)
 		})
 	})}
@@ -139,7 +140,7 @@ func (s *Offers) count(k *keptOffer, o *offer) {
 	if element == nil || element.Value.(*keptOffer) != k || k.size > 0 {
 		return
 	}
-	k.size = o.size()
+	k.size = o.cost()
 	s.size += k.size
 	s.evict()
 }
@@ -177,11 +178,11 @@ func (s *Offers) evict() {
 	}
 }
 
-// size returns about how many bytes an offer holds.
-func (o *offer) size() int64 {
-	n := len(o.order) * toolCost
+// cost returns about how many bytes an offer holds.
+func (o *offer) cost() int64 {
+	n := len(o.order)*toolCost + planCost*o.size
 	for _, part := range o.functions {
-		n += (1 + planCost) * len(part)
+		n += len(part)
 	}
 	for _, name := range o.left {
 		n += len(name)
@@ -205,7 +206,7 @@ func (d *Dialogue) readMore() *offer {
 		return o.(*offer)
 	}
 	tools := dragoman.NewTools([]dragoman.Tool{result.ReadMoreTool()})
-	o, _ := readMoreOffers.LoadOrStore(of, makeOffer(tools, of, 0, planned(of)))
+	o, _ := readMoreOffers.LoadOrStore(of, makeOffer(tools, of, 0, Search{}, planned(of)))
 	return o.(*offer)
 }
 

@@ -35,18 +35,18 @@ func numbered(n int) *dragoman.Tools {
 func TestOffers(t *testing.T) {
 	s, d := &Offers{}, conservative()
 	whole := numbered(50)
-	s.get(whole, d, 0)
-	o := s.get(whole, d, 0)
+	s.get(whole, d, 0, Search{})
+	o := s.get(whole, d, 0, Search{})
 	for range 100 {
-		s.get(numbered(50), d, 0)
+		s.get(numbered(50), d, 0, Search{})
 	}
-	if s.get(whole, d, 0) != o {
+	if s.get(whole, d, 0, Search{}) != o {
 		t.Error("the list that is used again and again was made anew")
 	}
 	if len(s.kept) > maxOnce+1 {
 		t.Errorf("%d offers are kept", len(s.kept))
 	}
-	if other := s.get(whole, mustDialect(t, "gemini"), 0); other == o {
+	if other := s.get(whole, mustDialect(t, "gemini"), 0, Search{}); other == o {
 		t.Error("two dialects share an offer")
 	}
 }
@@ -57,18 +57,18 @@ func TestOffersAreBounded(t *testing.T) {
 		s, d := &Offers{Bytes: 1 << 20}, conservative()
 		for range 20 {
 			list := numbered(50)
-			s.get(list, d, 0)
-			s.get(list, d, 0)
+			s.get(list, d, 0, Search{})
+			s.get(list, d, 0, Search{})
 		}
 		if s.size > 1<<20 || len(s.kept) < 2 {
 			t.Errorf("%d offers of %d bytes", len(s.kept), s.size)
 		}
 		large := numbered(1000) // alone larger than all that may be kept
-		if s.get(large, d, 0) != s.get(large, d, 0) {
+		if s.get(large, d, 0, Search{}) != s.get(large, d, 0, Search{}) {
 			t.Error("a large list is made with each request")
 		}
 		<-time.After(unused)
-		s.get(numbered(1), d, 0)
+		s.get(numbered(1), d, 0, Search{})
 		if len(s.kept) != 1 {
 			t.Errorf("%d offers are kept after %s", len(s.kept), unused)
 		}
@@ -81,12 +81,12 @@ func TestSelectionsConvertNothing(t *testing.T) {
 	const n = 3000
 	s, d := &Offers{}, mustDialect(t, "qwen")
 	whole := numbered(n)
-	s.get(whole, d, 0)
-	o := s.get(whole, d, 0)
+	s.get(whole, d, 0, Search{})
+	o := s.get(whole, d, 0, Search{})
 	selection := dragoman.NewTools(append([]dragoman.Tool(nil), whole.All()...))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	other := s.get(selection, d, 0)
+	other := s.get(selection, d, 0, Search{})
 	runtime.ReadMemStats(&after)
 	if per := (after.TotalAlloc - before.TotalAlloc) / n; per > 2048 {
 		t.Errorf("%d bytes a tool were allocated", per)
@@ -102,7 +102,7 @@ func TestOffersConcurrently(t *testing.T) {
 	var wg sync.WaitGroup
 	got := make([]*offer, 16)
 	for i := range got {
-		wg.Go(func() { got[i] = s.get(list, d, 0) })
+		wg.Go(func() { got[i] = s.get(list, d, 0, Search{}) })
 	}
 	wg.Wait()
 	for _, o := range got {
@@ -116,7 +116,7 @@ func TestOffersConcurrently(t *testing.T) {
 // leaves the rest of the offer as it is.
 func TestAvoid(t *testing.T) {
 	d := conservative()
-	base := makeOffer(numbered(30), d, 0, planned(d))
+	base := makeOffer(numbered(30), d, 0, Search{}, planned(d))
 	taken := map[string]bool{"files__tool_3": true, "files__tool_7": true, "files__tool_7_mcp": true, "FILES__TOOL_9": true, "other": true}
 	o := base.avoid(taken, d)
 	var document bytes.Buffer
@@ -186,7 +186,7 @@ func TestOfferLeavesOutEvenly(t *testing.T) {
 	list := dragoman.NewTools(tools)
 	offered := map[string]int{}
 	last := ""
-	for tool := range (&Offers{}).get(list, d, 4).all() {
+	for tool := range (&Offers{}).get(list, d, 4, Search{}).all() {
 		offered[tool.Server]++
 		if tool.Name < last {
 			t.Errorf("%s stands behind %s", tool.Name, last)
@@ -196,7 +196,10 @@ func TestOfferLeavesOutEvenly(t *testing.T) {
 	if offered["a"] != 28 || offered["b"] != 4 || offered["c"] != 28 {
 		t.Errorf("offered %v", offered)
 	}
-	if left := LeftOut(list, d); len(left) != 30 || left[0] != "a__30" || left[29] != "a__49" {
+	if left, searched := LeftOut(list, d, Search{}); searched || len(left) != 30 || left[0] != "a__30" || left[29] != "a__49" {
 		t.Errorf("left out: %v", left)
+	}
+	if left, searched := LeftOut(list, d, Search{When: Auto}); !searched || len(left) > 0 {
+		t.Errorf("searched: %v, and %v left out", searched, left)
 	}
 }

@@ -71,6 +71,9 @@ func (d *Dialogue) decode(call *Call, finish string) (run dragoman.Call, name, a
 		}
 		return run, validName(call.Name), args
 	}
+	if d.ours.caller(tool) {
+		return d.decodeInner(call, tool, plan, finish)
+	}
 	run.Tool = tool
 	if d.Progress != nil {
 		run.Progress = d.Progress(tool)

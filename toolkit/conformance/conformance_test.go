@@ -35,36 +35,43 @@ func TestSuite(t *testing.T) {
 	url := serve(t, newServer(t))
 	for version, scenarios := range required {
 		t.Run(version, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-			defer cancel()
-			cmd := exec.CommandContext(ctx, node, suite, "server", "--url", url, "--requirements", version)
-			cmd.Dir = t.TempDir()
-			cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
-			var out bytes.Buffer
-			cmd.Stdout, cmd.Stderr = &out, &out
-			err := cmd.Run()
-			passed, checks := 0, 0
-			for _, m := range summary.FindAllStringSubmatch(out.String(), -1) {
-				good, _ := strconv.Atoi(m[2])
-				bad, _ := strconv.Atoi(m[3])
-				switch {
-				case bad == 0:
-					passed++
-					checks += good
-				case unscored.MatchString(m[1]):
-					t.Logf("%s, which is not scored: %d passed, %d failed", m[1], good, bad)
-				default:
-					t.Errorf("%s: %d passed, %d failed", m[1], good, bad)
-				}
-			}
-			if err != nil || passed < scenarios {
-				t.Errorf("%d scenarios passed, %d are required: %v", passed, scenarios, err)
-			}
-			t.Logf("conformance %s, server side: %d scenarios and %d checks passed", version, passed, checks)
-			if t.Failed() {
-				t.Logf("%s", out.Bytes())
-			}
+			runSuite(t, node, suite, url, version, scenarios)
 		})
+	}
+}
+
+// runSuite runs the scenarios of a version against the server at url, and wants so
+// many to pass and no scored one to fail.
+func runSuite(t *testing.T, node, suite, url, version string, scenarios int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, node, suite, "server", "--url", url, "--requirements", version)
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	passed, checks := 0, 0
+	for _, m := range summary.FindAllStringSubmatch(out.String(), -1) {
+		good, _ := strconv.Atoi(m[2])
+		bad, _ := strconv.Atoi(m[3])
+		switch {
+		case bad == 0:
+			passed++
+			checks += good
+		case unscored.MatchString(m[1]):
+			t.Logf("%s, which is not scored: %d passed, %d failed", m[1], good, bad)
+		default:
+			t.Errorf("%s: %d passed, %d failed", m[1], good, bad)
+		}
+	}
+	if err != nil || passed < scenarios {
+		t.Errorf("%d scenarios passed, %d are required: %v", passed, scenarios, err)
+	}
+	t.Logf("conformance %s, server side: %d scenarios and %d checks passed", version, passed, checks)
+	if t.Failed() {
+		t.Logf("%s", out.Bytes())
 	}
 }
 

@@ -1,0 +1,283 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/glob"
+	"github.com/dragoman-mcp/dragoman/internal/pin"
+	"github.com/dragoman-mcp/dragoman/internal/terminal"
+	"github.com/dragoman-mcp/dragoman/lint"
+)
+
+// audit is what the command line of lint says.
+type audit struct {
+	selection
+	format, output string
+	probe          string
+	yes            bool
+	legacy         bool
+	failOn         string
+	only, skip     []string
+	dialects       []string
+	suppressions   string
+	lock           string
+	writeLock      bool
+	explain        string
+	fix            bool
+}
+
+func lintCommand() *cobra.Command {
+	var a audit
+	cmd := &cobra.Command{
+		Use:   "lint [FILE|- …] [-- SERVER-COMMAND …]",
+		Short: "Tell the author of an MCP server what will hurt its users",
+		Long: `Audits MCP servers: saved answers to tools/list, a command after "--", --url, or all
+servers of a configuration together. It works offline and needs no model.
+
+A running server is also watched: what it says on the wire, how it takes requests
+that no client sends, and what its tools do. By default only tools are called that
+say they only read; --probe none calls none, --probe all calls all. No identifier is
+ever made up.
+
+Findings can be suppressed in ` + lint.SuppressionsName + `, and tools pinned in ` + pin.LockName + `; both are
+looked for in the working directory. docs/lint.md lists the rules.
+
+It exits with 1 when there is a finding of --fail-on or worse, and with 2 when the
+command line or a file makes no sense.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			args, err := a.args(cmd, args)
+			if err != nil {
+				return err
+			}
+			if a.explain != "" {
+				return a.explainRule()
+			}
+			return a.run(cmd.Context(), args)
+		},
+	}
+	a.flags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&a.format, "format", "text", "`FORMAT` of the report: text, json, sarif, junit or markdown")
+	f.StringVarP(&a.output, "output", "o", "", "write the report to `FILE` instead of standard output")
+	f.StringVar(&a.probe, "probe", "safe", "which tools of running servers to call: none, safe or all")
+	f.BoolVar(&a.yes, "yes", false, "do not ask before --probe all")
+	f.BoolVar(&a.legacy, "legacy", false, "greet servers of both eras in the legacy one")
+	f.StringVar(&a.failOn, "fail-on", "error", "`SEVERITY` from which on to exit with 1: error, warning, info or never")
+	f.StringSliceVar(&a.only, "only", nil, "check these `RULES` alone; patterns such as X* are allowed")
+	f.StringSliceVar(&a.skip, "skip", nil, "leave these `RULES` out; patterns are allowed")
+	f.StringSliceVar(&a.dialects, "dialect", lint.DefaultDialects, "`DIALECTS` to convert tools into, or all; docs/dialects.md lists them")
+	f.StringVar(&a.suppressions, "suppressions", "", "`FILE` of suppressions (default "+lint.SuppressionsName+", if it is there)")
+	f.StringVar(&a.lock, "lock", "", "`FILE` of pins to compare with (default "+pin.LockName+", if it is there)")
+	f.BoolVar(&a.writeLock, "write-lock", false, "pin the tools as they are now")
+	f.StringVar(&a.explain, "explain", "", "say what the rule `ID` is about; all for all rules")
+	f.BoolVar(&a.fix, "fix", false, "print a patch for what can be mended in one way only, instead of the report")
+	return cmd
+}
+
+func (a *audit) explainRule() error {
+	out := terminal.NewScreen(os.Stdout)
+	if strings.EqualFold(a.explain, "all") {
+		for i, r := range lint.Rules() {
+			if i > 0 {
+				out.Printf("\n")
+			}
+			out.Rule(r)
+		}
+		return nil
+	}
+	r, ok := lint.Explain(a.explain)
+	if !ok {
+		return &usageError{fmt.Errorf("there is no rule %q", a.explain), "dragoman lint --explain all lists them"}
+	}
+	out.Rule(r)
+	return nil
+}
+
+// run audits what the command line names.
+func (a *audit) run(ctx context.Context, files []string) error {
+	o, failOn, err := a.options()
+	if err != nil {
+		return &usageError{err, "see: dragoman lint --help"}
+	}
+	targets, closing, err := a.targets(files)
+	if err != nil {
+		return err
+	}
+	defer closing()
+	if err := a.confirm(o.Probe, targets); err != nil {
+		return err
+	}
+	stderr := terminal.NewScreen(os.Stderr)
+	status := terminal.NewStatus(stderr)
+	o.Progress = func(server, doing string) { status.Show(server + ": " + doing) }
+	report, err := lint.Run(ctx, targets, o)
+	status.Clear()
+	if err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		return &usageError{err, `a saved list is {"tools":[…]}, as MCP's tools/list answers`}
+	}
+	if a.verbose {
+		printLog(stderr, report)
+	}
+	if err := a.write(report, failOn); err != nil {
+		return err
+	}
+	if a.writeLock {
+		if err := os.WriteFile(a.lockFile(), report.Lock(), 0o666); err != nil {
+			return fmt.Errorf("writing the lock: %w", err)
+		}
+	}
+	if report.Worst() >= failOn {
+		return errFailed
+	}
+	return nil
+}
+
+// never is above every severity.
+const never = lint.Error + 1
+
+// options makes sense of the flags.
+func (a *audit) options() (o lint.Options, failOn lint.Severity, err error) {
+	switch a.probe {
+	case "none":
+		o.Probe = lint.ProbeNone
+	case "safe":
+		o.Probe = lint.ProbeSafe
+	case "all":
+		o.Probe = lint.ProbeAll
+	default:
+		return o, 0, fmt.Errorf("--probe is none, safe or all, not %q", a.probe)
+	}
+	if failOn = never; a.failOn != "never" {
+		if failOn, err = lint.ParseSeverity(a.failOn); err != nil {
+			return o, 0, fmt.Errorf("--fail-on: %w", err)
+		}
+	}
+	if !slices.Contains([]string{"text", "json", "sarif", "junit", "markdown"}, a.format) {
+		return o, 0, fmt.Errorf("--format is text, json, sarif, junit or markdown, not %q", a.format)
+	}
+	if o.Rules, err = a.rules(); err != nil {
+		return o, 0, err
+	}
+	if o.Dialects = a.dialects; slices.Equal(a.dialects, []string{"all"}) {
+		o.Dialects = dialect.Names()
+	}
+	text, err := readOptional(a.suppressions, lint.SuppressionsName)
+	if err == nil && text != nil {
+		o.Suppressions, err = lint.ParseSuppressions(text)
+	}
+	if err == nil && !a.writeLock {
+		o.Lock, err = readOptional(a.lock, pin.LockName)
+	}
+	return o, failOn, err
+}
+
+// rules are those that --only and --skip leave.
+func (a *audit) rules() ([]lint.Rule, error) {
+	all := lint.Rules()
+	for _, pattern := range slices.Concat(a.only, a.skip) {
+		if !slices.ContainsFunc(all, func(r lint.Rule) bool { return glob.MatchAny([]string{pattern}, r.ID) }) {
+			return nil, fmt.Errorf("no rule is called %q", pattern)
+		}
+	}
+	return slices.DeleteFunc(all, func(r lint.Rule) bool {
+		return len(a.only) > 0 && !glob.MatchAny(a.only, r.ID) || glob.MatchAny(a.skip, r.ID)
+	}), nil
+}
+
+func (a *audit) lockFile() string {
+	if a.lock != "" {
+		return a.lock
+	}
+	return pin.LockName
+}
+
+// readOptional reads the file that a flag names, or the usual one if it is there.
+func readOptional(flag, usual string) ([]byte, error) {
+	name := flag
+	if name == "" {
+		name = usual
+	}
+	text, err := os.ReadFile(name)
+	if flag == "" && errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return text, err
+}
+
+// confirm asks before tools are called that may change something.
+func (a *audit) confirm(probe lint.Probe, targets []lint.Target) error {
+	running := slices.ContainsFunc(targets, func(t lint.Target) bool { return t.List == nil })
+	if probe != lint.ProbeAll || a.yes || !running {
+		return nil
+	}
+	stderr := terminal.NewScreen(os.Stderr)
+	if !stderr.Live || !terminal.NewScreen(os.Stdin).Live {
+		return &usageError{errors.New("--probe all calls tools that may change something, and there is nobody to ask"), "say --yes if that is meant"}
+	}
+	stderr.Printf("All tools will be called, also those that change or delete something. Go on? Type yes: ")
+	answer, _ := bufio.NewReader(os.Stdin).ReadString('\n') // no answer is no
+	if strings.TrimSpace(answer) != "yes" {
+		return &usageError{errors.New("nothing was called"), ""}
+	}
+	return nil
+}
+
+// write writes the report, or the patch.
+func (a *audit) write(report *lint.Report, failOn lint.Severity) (err error) {
+	out := io.Writer(os.Stdout)
+	screen := terminal.NewScreen(os.Stdout)
+	if a.output != "" {
+		file, failed := os.Create(filepath.Clean(a.output))
+		if failed != nil {
+			return fmt.Errorf("writing the report: %w", failed)
+		}
+		defer func() { err = errors.Join(err, file.Close()) }()
+		out, screen = file, terminal.NewScreen(file)
+	}
+	if a.fix {
+		patch, mended := report.Patch()
+		if _, err := out.Write(patch); err != nil {
+			return err
+		}
+		terminal.NewScreen(os.Stderr).Printf("%d of %d findings can be mended in one way only\n", mended, len(report.Findings))
+		return nil
+	}
+	switch a.format {
+	case "json":
+		return report.WriteJSON(out)
+	case "sarif":
+		return report.WriteSARIF(out, version())
+	case "junit":
+		return report.WriteJUnit(out, failOn)
+	case "markdown":
+		return report.WriteMarkdown(out)
+	}
+	screen.Findings(report)
+	return nil
+}
+
+// printLog shows what was sent to running servers.
+func printLog(out *terminal.Screen, report *lint.Report) {
+	for _, a := range report.Servers {
+		if a.Server.Live == nil {
+			continue
+		}
+		for _, line := range a.Server.Live.Log {
+			out.Printf("%s %s\n", out.Faint(terminal.Visible(a.Server.Label)+" <-"), terminal.Visible(line))
+		}
+	}
+}

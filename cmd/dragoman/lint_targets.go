@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/demo"
+	"github.com/dragoman-mcp/dragoman/internal/gateway"
+	"github.com/dragoman-mcp/dragoman/internal/servers"
+	"github.com/dragoman-mcp/dragoman/lint"
+)
+
+// targets are the servers to audit: saved lists, or those that the flags or the
+// configuration name, or the demo where nothing names any. closing ends what was
+// started for them.
+func (a *audit) targets(files []string) (targets []lint.Target, closing func(), err error) {
+	closing = func() {}
+	if len(files) > 0 {
+		if a.url != "" || a.mcpConfig != "" || len(a.command) > 0 {
+			return nil, closing, &usageError{errors.New("saved lists and running servers exclude each other"), ""}
+		}
+		targets, err = savedLists(files)
+		return targets, closing, err
+	}
+	file, err := a.load(config.Reader{Lookup: os.LookupEnv, Ask: person()})
+	if err != nil {
+		return nil, closing, err
+	}
+	written := a.written(file)
+	for _, label := range slices.Sorted(maps.Keys(file.MCPServers)) {
+		c := file.MCPServers[label]
+		if c.Disabled {
+			continue
+		}
+		c.SetDefaults()
+		t := target(label, &c, written[label])
+		t.Legacy = a.legacy
+		targets = append(targets, t)
+	}
+	if len(file.MCPServers) == 0 {
+		d := demo.New(demo.Options{Version: version()})
+		closing = func() { d.Close() }
+		targets = append(targets, lint.Target{Label: gateway.DemoLabel, Pipe: func(ctx context.Context) (io.ReadCloser, io.WriteCloser, error) {
+			r, w := d.Pipe(ctx)
+			return r, w, nil
+		}})
+	}
+	return targets, closing, nil
+}
+
+func savedLists(files []string) (targets []lint.Target, err error) {
+	for _, name := range files {
+		list, err := readInput([]string{name})
+		if err != nil {
+			return nil, &usageError{err, ""}
+		}
+		t := lint.Target{Label: "server", List: list, File: "stdin.json"}
+		if name != "-" {
+			t.File = name
+			t.Label = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
+		}
+		targets = append(targets, t)
+	}
+	return targets, nil
+}
+
+// target says how to reach one configured server.
+func target(label string, c *servers.Config, written *lint.Config) lint.Target {
+	t := lint.Target{Label: label, Config: written}
+	t.ReadOnly = func(tool string) bool { return c.Effects.Of(tool) == dragoman.ReadOnly }
+	if c.URL == "" {
+		t.Command = c.Process
+		return t
+	}
+	t.URL = c.URL
+	t.Header = http.Header{}
+	for name, value := range c.Headers {
+		t.Header.Set(name, value)
+	}
+	return t
+}
+
+// written reads the servers as they are written, before variables are filled in:
+// the rules about configurations must tell a secret from a reference to one. A
+// server that is found under no such name has no such rules.
+func (a *audit) written(file *config.File) map[string]*lint.Config {
+	path := file.Path
+	if a.mcpConfig != "" {
+		path = a.mcpConfig
+	}
+	if path == "" || a.url != "" || len(a.command) > 0 {
+		return nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	var doc struct {
+		Servers map[string]*lint.Config `yaml:"mcpServers"`
+		Other   map[string]*lint.Config `yaml:"servers"`
+	}
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return nil // it was read strictly before; here it is only looked at
+	}
+	all := map[string]*lint.Config{}
+	maps.Copy(all, doc.Other)
+	maps.Copy(all, doc.Servers)
+	return all
+}

@@ -1,0 +1,119 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-mcp/dragoman/lint"
+)
+
+// audited lints a running server with safe probes and returns its report.
+func audited(t *testing.T, target lint.Target) *lint.Report {
+	t.Helper()
+	target.Label = "server"
+	r, err := lint.Run(t.Context(), []lint.Target{target}, lint.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := r.Servers[0].Server.Live; l.Failure != nil || len(l.Lists) == 0 || !l.Rough.Tried {
+		t.Errorf("not everything was tried: %v", l.Failure)
+	}
+	return r
+}
+
+// findings returns the rules with errors or warnings, sorted.
+func findings(r *lint.Report) (rules []string) {
+	for _, f := range r.Findings {
+		if f.Severity > lint.Info && !slices.Contains(rules, f.Rule) {
+			rules = append(rules, f.Rule)
+		}
+	}
+	slices.Sort(rules)
+	return rules
+}
+
+func program(name string, args ...string) lint.Target {
+	return lint.Target{Command: func() *exec.Cmd { return exec.Command(name, args...) }}
+}
+
+func explain(t *testing.T, r *lint.Report) {
+	t.Helper()
+	for _, f := range r.Findings {
+		t.Logf("%-7s %s %s: %s", f.Severity, f.Rule, f.Tool, f.Message)
+	}
+}
+
+// TestLintPublishedServers holds what is found of servers that many use; the
+// versions are pinned in package-lock.json.
+func TestLintPublishedServers(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		pkg, argument string
+		want          string
+	}{
+		{"@modelcontextprotocol/server-everything", "stdio", "D007 N003 O008 P020 S006 T002"},
+		{"@modelcontextprotocol/server-filesystem", dir, "O005 O008 P020 S006"},
+		{"@modelcontextprotocol/server-memory", "", "O005 O008 P020 S006"},
+		{"@modelcontextprotocol/server-sequential-thinking", "", "N005 O008 P020"},
+		{"@upstash/context7-mcp", "", "N003 O008 X004"},
+	} {
+		t.Run(c.pkg, func(t *testing.T) {
+			name, args := published(t, c.pkg)
+			if c.argument != "" {
+				args = append(args, c.argument)
+			}
+			r := audited(t, program(name, args...))
+			if got := strings.Join(findings(r), " "); got != c.want {
+				t.Errorf("found %s\nwant  %s", got, c.want)
+				explain(t, r)
+			}
+		})
+	}
+}
+
+// TestLintEverythingServer lints the official Go SDK's server over HTTP, which
+// speaks both eras on one address.
+func TestLintEverythingServer(t *testing.T) {
+	path := must(t, buildEverything)
+	port := freePort(t)
+	background(t, port, nil, path, "-http", "127.0.0.1:"+port)
+	for era, want := range map[string]string{"legacy": "A001 D004 D007 N005 P005 S006 X008", "modern": "A001 D004 D007 N005 S006 X008"} {
+		t.Run(era, func(t *testing.T) {
+			r := audited(t, lint.Target{URL: "http://127.0.0.1:" + port, Legacy: era == "legacy"})
+			if got := r.Servers[0].Server.Live.Era; got != era {
+				t.Errorf("it was spoken to in the %s era", got)
+			}
+			if got := strings.Join(findings(r), " "); got != want {
+				t.Errorf("found %s\nwant  %s", got, want)
+				explain(t, r)
+			}
+		})
+	}
+}
+
+// TestLintExamples: the examples of the toolkit are what others copy, so nothing
+// is wrong with them.
+func TestLintExamples(t *testing.T) {
+	for name, args := range map[string][]string{"bookshop": nil, "links": nil, "notes": {t.TempDir()}} {
+		t.Run(name, func(t *testing.T) {
+			path := must(t, built(name, "..", "./examples/"+name))
+			target := lint.Target{Command: func() *exec.Cmd {
+				cmd := exec.Command(path, args...)
+				cmd.Env = append(os.Environ(), "LINKS_CONTACT=somebody@example.com")
+				return cmd
+			}}
+			r := audited(t, target)
+			if got := findings(r); len(got) > 0 {
+				t.Errorf("found %v", got)
+				explain(t, r)
+			}
+		})
+	}
+}

@@ -1,0 +1,216 @@
+package mcpserve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/caller"
+	"github.com/dragoman-mcp/dragoman/internal/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/session"
+	"github.com/dragoman-mcp/dragoman/mcp"
+)
+
+// A place is what is at an address: everything, one server, or a set.
+type place struct{ server, set string }
+
+// A host answers the requests of one caller at one place.
+type host struct {
+	door   *Door
+	who    caller.Caller
+	at     place
+	legacy bool // the client speaks the legacy era
+}
+
+// Owner implements [mcp.Host].
+func (h *host) Owner() string { return h.who.ID }
+
+// open opens a session for a request, and returns what there is at the place.
+func (h *host) open(ctx context.Context) (*session.Session, *view, error) {
+	want := session.Want{}
+	switch {
+	case h.at.server != "":
+		want.Servers = catalog.Selection{{Server: h.at.server}}
+	case h.at.set != "":
+		want.Servers = catalog.Selection{{Server: session.SetPrefix + h.at.set}}
+	}
+	s, err := h.door.o.Sessions.Open(ctx, h.who, want)
+	switch {
+	case errors.Is(err, session.ErrUnknownServer), errors.Is(err, session.ErrServerUnavailable):
+		return nil, nil, &mcp.RPCError{Code: internalError, Message: err.Error()}
+	case err != nil:
+		return nil, nil, err
+	}
+	list, err := s.Tools.List(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, h.door.views.of(list, h.at, s.Chosen), nil
+}
+
+// Describe implements [mcp.Host]: the capabilities of all servers together, and
+// their words on how to use them.
+func (h *host) Describe(ctx context.Context) mcp.Description {
+	d := mcp.Description{Public: true}
+	info := rawjson.Object{}
+	info.Set("name", rawjson.Quote(h.door.o.Name))
+	info.Set("version", rawjson.Quote(h.door.o.Version))
+	d.Info = info.Bytes()
+	_, v, err := h.open(ctx)
+	if err != nil {
+		d.Capabilities = json.RawMessage(`{"tools":{"listChanged":true}}`)
+		d.Public = false
+		return d
+	}
+	d.Capabilities, d.Instructions = v.capabilities(), v.instructions(h.at.server != "")
+	for i, s := range v.servers {
+		if d.Public = d.Public && s.Public; i == 0 || s.TTL < d.TTL {
+			d.TTL = s.TTL
+		}
+	}
+	return d
+}
+
+// InputSchema implements [mcp.Describer].
+func (h *host) InputSchema(ctx context.Context, name string) json.RawMessage {
+	_, v, err := h.open(ctx)
+	if err != nil {
+		return nil
+	}
+	if t := v.tools.Exact(name); t != nil && t.Quarantined == nil {
+		return t.InputSchema
+	}
+	return nil
+}
+
+// Call implements [mcp.Host].
+func (h *host) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
+	s, v, err := h.open(ctx)
+	if err != nil {
+		return dragoman.Result{}, err
+	}
+	params, err := rawjson.ParseObject(orEmpty(call.Arguments))
+	if err != nil {
+		return dragoman.Result{}, &mcp.RPCError{Code: invalidParams, Message: "params are no object"}
+	}
+	switch call.Method {
+	case "tools/list", "prompts/list", "resources/list", "resources/templates/list":
+		return h.list(v, call.Method, params)
+	case "tools/call":
+		return h.callTool(ctx, s, v, call, params)
+	case "prompts/get":
+		return h.getPrompt(ctx, s, v, call, params)
+	case "resources/read":
+		return h.readResource(ctx, s, v, call, params)
+	case "completion/complete":
+		return h.complete(ctx, s, v, call, params)
+	case "subscriptions/listen":
+		return h.listen(ctx, s, v, call, params)
+	}
+	return dragoman.Result{}, &mcp.RPCError{Code: methodNotFound, Message: "there is no method " + call.Method}
+}
+
+// list answers with a list, whole: nobody has to turn pages.
+func (h *host) list(v *view, method string, params *rawjson.Object) (dragoman.Result, error) {
+	if cursor, ok := rawjson.String(params.Get("cursor")); ok && cursor != "" {
+		return dragoman.Result{}, &mcp.RPCError{Code: invalidParams, Message: "this cursor was not given by us"}
+	}
+	return dragoman.Result{Content: v.listing(method, h.legacy, h.door.o.Raw), Ran: dragoman.RanYes}, nil
+}
+
+// passed returns what a server answered, or the error that it gave, as its own.
+func passed(res dragoman.Result, err error) (dragoman.Result, error) {
+	if err != nil {
+		return res, err
+	}
+	if theirs, ok := errors.AsType[*mcp.RPCError](asError(res.Problem)); ok {
+		return dragoman.Result{}, theirs
+	}
+	return res, nil
+}
+
+func asError(p *dragoman.Problem) error {
+	if p == nil {
+		return nil
+	}
+	return p
+}
+
+// getPrompt passes on a request for a prompt.
+func (h *host) getPrompt(ctx context.Context, s *session.Session, v *view, call dragoman.Call, params *rawjson.Object) (dragoman.Result, error) {
+	name, _ := rawjson.String(params.Get("name"))
+	if call.Entry = v.prompt(name); call.Entry == nil {
+		return dragoman.Result{}, &mcp.RPCError{Code: invalidParams, Message: fmt.Sprintf("there is no prompt %q", name)}
+	}
+	return passed(s.Tools.Call(ctx, call))
+}
+
+// complete passes on a request to complete an argument, with the name that the
+// server knows.
+func (h *host) complete(ctx context.Context, s *session.Session, v *view, call dragoman.Call, params *rawjson.Object) (dragoman.Result, error) {
+	ref, err := rawjson.ParseObject(params.Get("ref"))
+	if err != nil {
+		return dragoman.Result{}, &mcp.RPCError{Code: invalidParams, Message: "ref is missing"}
+	}
+	var entry *dragoman.Entry
+	key := "name"
+	switch kind, _ := rawjson.String(ref.Get("type")); kind {
+	case "ref/prompt":
+		name, _ := rawjson.String(ref.Get("name"))
+		entry = v.prompt(name)
+	case "ref/resource":
+		key = "uri"
+		uri, _ := rawjson.String(ref.Get("uri"))
+		entry = v.resource(uri)
+	}
+	if entry == nil {
+		return dragoman.Result{}, &mcp.RPCError{Code: invalidParams, Message: "ref names nothing that is here"}
+	}
+	ref, params = ref.Clone(), params.Clone()
+	ref.Set(key, rawjson.Quote(entry.Original))
+	params.Set("ref", ref.Bytes())
+	call.Server, call.Arguments = entry.Server, params.Bytes()
+	return passed(s.Tools.Call(ctx, call))
+}
+
+// readResource passes on a request for a resource.
+func (h *host) readResource(ctx context.Context, s *session.Session, v *view, call dragoman.Call, params *rawjson.Object) (dragoman.Result, error) {
+	uri, _ := rawjson.String(params.Get("uri"))
+	if call.Entry = v.resource(uri); call.Entry == nil {
+		data := rawjson.Object{}
+		data.Set("uri", rawjson.Quote(uri))
+		code := int64(invalidParams) // MCP 2026-07-28 has no code of its own for it
+		if h.legacy {
+			code = resourceNotFound
+		}
+		return dragoman.Result{}, &mcp.RPCError{Code: code, Message: "resource not found", Data: data.Bytes()}
+	}
+	return passed(s.Tools.Call(ctx, call))
+}
+
+func orEmpty(b json.RawMessage) json.RawMessage {
+	if len(b) == 0 {
+		return json.RawMessage(`{}`)
+	}
+	return b
+}
+
+// joined returns the instructions of servers, each under its label.
+func joined(servers []dragoman.Server) string {
+	const most = 16 << 10 // bytes: every conversation of the client pays for it
+	var b strings.Builder
+	for _, s := range servers {
+		if s.Instructions != "" {
+			fmt.Fprintf(&b, "# %s\n\n%s\n\n", s.Label, strings.TrimSpace(s.Instructions))
+		}
+	}
+	text := strings.TrimSpace(b.String())
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}

@@ -1,0 +1,132 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/model"
+)
+
+// Bounds of what a search answers. The matches that come first are shown whole, as
+// far as they fit into a message; of those behind them there is a line.
+const (
+	wholeMatches = 5
+	briefMatches = 15
+	wholeBytes   = 12 << 10 // the first match is shown whole in any case
+	briefLength  = 120      // characters of a description
+)
+
+// searchable is a stack that also runs find_tools. It does not list it: the
+// conversation offers it where tools are searched for.
+//
+// The index is that of all tools of all callers, made once for each list; what is
+// found is what this stack lists.
+type searchable struct {
+	dragoman.Toolset
+	all      dragoman.Toolset
+	searches *catalog.Searches
+	dialect  *dialect.Dialect
+}
+
+func (s searchable) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
+	if t := call.Tool; t != nil && t.Server == "" && t.Original == model.FindTools {
+		return s.find(ctx, call)
+	}
+	return s.Toolset.Call(ctx, call)
+}
+
+// find runs find_tools.
+func (s searchable) find(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
+	var wanted struct {
+		Query string `json:"query"`
+	}
+	if err := json.Unmarshal(call.Arguments, &wanted); err != nil || strings.TrimSpace(wanted.Query) == "" {
+		return dragoman.Result{Ran: dragoman.RanNot, Problem: &dragoman.Problem{
+			Code: dragoman.CodeInvalidArguments, Message: "The query is empty. Say in a few words what the tool should do.",
+		}}, nil
+	}
+	whole, err := s.all.List(ctx)
+	if err != nil {
+		return dragoman.Result{}, err
+	}
+	mine, err := s.List(ctx)
+	if err != nil {
+		return dragoman.Result{}, err
+	}
+	matches := s.searches.Of(whole.Tools).Search(wanted.Query, wholeMatches+briefMatches, func(t *dragoman.Tool) bool {
+		own := mine.Tools.Exact(t.Name)
+		return t.Quarantined == nil && own != nil && own.Pin == t.Pin && own.Quarantined == nil
+	})
+	structured, err := json.Marshal(s.shown(matches))
+	if err != nil {
+		return dragoman.Result{}, err
+	}
+	content := append(append([]byte(`{"content":[],"structuredContent":`), structured...), '}')
+	return dragoman.Result{Ran: dragoman.RanYes, Content: content}, nil
+}
+
+// shown returns what a model is shown of the matches.
+func (s searchable) shown(matches []*dragoman.Tool) found {
+	answer, size := found{Tools: []json.RawMessage{}}, 0
+	for _, t := range matches {
+		plan, problem := s.dialect.Plan(*t)
+		if problem != nil {
+			continue // nor can it be called
+		}
+		entry := described(t.Name, plan)
+		if n := len(answer.Tools); n == 0 || n < wholeMatches && size+len(entry) <= wholeBytes {
+			answer.Tools = append(answer.Tools, entry)
+			size += len(entry)
+			continue
+		}
+		answer.More = append(answer.More, brief{t.Name, firstWords(t.Description)})
+	}
+	switch {
+	case len(answer.Tools) == 0:
+		answer.Hint = "No tool matches. Search again with other words, such as what the tool works on or the verb for it."
+	case len(answer.More) > 0:
+		answer.Hint = "To see the input schema of one of more, search for its name."
+	}
+	return answer
+}
+
+// found is what find_tools answers.
+type found struct {
+	Tools []json.RawMessage `json:"tools"`
+	More  []brief           `json:"more,omitempty"`
+	Hint  string            `json:"hint,omitempty"`
+}
+
+type brief struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+}
+
+// described returns a tool as a model is shown it: with the description and the
+// schema in the form that its arguments are read in.
+func described(name string, plan *dialect.Plan) json.RawMessage {
+	entry := &rawjson.Object{}
+	entry.Set("name", rawjson.Quote(name))
+	if whole, err := rawjson.ParseObject(plan.Function()); err == nil {
+		if function, err := rawjson.ParseObject(whole.Get("function")); err == nil && function.Get("description") != nil {
+			entry.Set("description", function.Get("description"))
+		}
+	}
+	entry.Set("input_schema", plan.Parameters())
+	return entry.Bytes()
+}
+
+// firstWords returns the beginning of a description as one line.
+func firstWords(text string) string {
+	text = strings.Join(strings.Fields(text[:min(len(text), 4*briefLength)]), " ")
+	if utf8.RuneCountInString(text) <= briefLength {
+		return strings.ToValidUTF8(text, "")
+	}
+	return string([]rune(text)[:briefLength-1]) + "…"
+}

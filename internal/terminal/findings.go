@@ -1,0 +1,152 @@
+package terminal
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/dragoman-mcp/dragoman/lint"
+)
+
+// Findings prints the report of an audit for people: worst first, findings of one
+// rule together, each with the line that it is about, and at the end the scores.
+func (s *Screen) Findings(r *lint.Report) {
+	last := ""
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		if key := f.Rule + f.Server; key != last {
+			if last != "" {
+				s.Printf("\n")
+			}
+			last = key
+			s.Printf("%s %s  %s  %s\n", s.severity(f.Severity), s.Bold(f.Rule), f.Title, s.Faint(Visible(f.Server)))
+		}
+		s.finding(r, f)
+		if next := i + 1; next == len(r.Findings) || r.Findings[next].Rule+r.Findings[next].Server != last {
+			s.advice(r, f)
+		}
+	}
+	if len(r.Findings) > 0 {
+		s.Printf("\n")
+	}
+	for _, a := range r.Servers {
+		s.score(a)
+	}
+	if n := len(r.Suppressed); n > 0 {
+		s.Printf("%s\n", s.Faint(fmt.Sprintf("%d suppressed", n)))
+	}
+}
+
+func (s *Screen) severity(level lint.Severity) string {
+	text := fmt.Sprintf("%-7s", level)
+	switch level {
+	case lint.Error:
+		return s.Bad(text)
+	case lint.Warning:
+		return s.Warn(text)
+	}
+	return s.style(cyan, text)
+}
+
+// finding prints one finding, and under it the line with a caret.
+func (s *Screen) finding(r *lint.Report, f *lint.Finding) {
+	where := ""
+	if f.Tool != "" {
+		where = OneLine(f.Tool, 80) + ": "
+	}
+	s.Printf("  %s%s\n", s.Bold(where), OneLine(f.Message, 400))
+	place := r.Place(f)
+	if strings.TrimSpace(place.Text) == "" {
+		return
+	}
+	line, caret := quoted(place.Text, place.Caret)
+	number := strconv.Itoa(place.TextLine)
+	s.Printf("    %s %s\n", s.Faint(number+" |"), line)
+	s.Printf("    %s %s%s\n", s.Faint(strings.Repeat(" ", len(number))+" |"), strings.Repeat(" ", caret), s.Bad("^"))
+}
+
+// quoted returns a line without its indentation, cut to a readable length around
+// the caret, and where the caret is in it.
+func quoted(line string, caret int) (string, int) {
+	const most = 100
+	runes := []rune(strings.ReplaceAll(line, "\t", " "))
+	at := min(max(caret-1, 0), len(runes))
+	indent := 0
+	for indent < at && runes[indent] == ' ' {
+		indent++
+	}
+	runes, at = runes[indent:], at-indent
+	if at > most/2 {
+		runes, at = append([]rune("…"), runes[at-most/2:]...), most/2+1
+	}
+	if len(runes) > most {
+		runes = append(runes[:most:most], '…')
+	}
+	// What is made visible is wider than it was; the caret counts what is shown.
+	return Visible(string(runes)), len([]rune(Visible(string(runes[:at]))))
+}
+
+// advice says what to do about the findings of a rule.
+func (s *Screen) advice(r *lint.Report, f *lint.Finding) {
+	rule, ok := r.Rule(f.Rule)
+	if !ok {
+		return
+	}
+	s.Printf("  %s %s\n", s.Faint("do:"), rule.Advice)
+	if rule.Gateway != "" {
+		s.Printf("  %s %s\n", s.Faint("gateway:"), s.Faint(rule.Gateway))
+	}
+}
+
+func (s *Screen) score(a *lint.Audited) {
+	name := a.Server.Label
+	if l := a.Server.Live; l != nil && l.Era != "" {
+		name += fmt.Sprintf(" (%s, %s)", l.Version, l.Transport)
+	}
+	grade := s.Good
+	switch {
+	case a.Counts[lint.Error] > 0:
+		grade = s.Bad
+	case a.Counts[lint.Warning] > 0:
+		grade = s.Warn
+	}
+	s.Printf("%s  %s  %d errors, %d warnings, %d infos; %d tools, about %d tokens in every request\n", s.Bold(Visible(name)),
+		grade(fmt.Sprintf("%d/100 %s", a.Score, a.Grade)), a.Counts[lint.Error], a.Counts[lint.Warning], a.Counts[lint.Info], len(a.Server.Tools), a.Tokens)
+	for _, p := range a.Providers {
+		if p.Untouched == len(a.Server.Tools) {
+			continue
+		}
+		s.Printf("  %s\n", s.Faint(fmt.Sprintf("%-14s %d as they are, %d rewritten, %d weakened, %d narrowed, %d left out", p.Dialect, p.Untouched, p.Rewritten, p.Weakened, p.Narrowed, p.Quarantined)))
+	}
+}
+
+// Rule prints what a rule is about.
+func (s *Screen) Rule(r lint.Rule) {
+	s.Printf("%s %s  %s\n\n", s.severity(r.Severity), s.Bold(r.ID), r.Title)
+	s.Printf("why      %s\ndo       %s\n", r.Why, r.Advice)
+	if r.Gateway != "" {
+		s.Printf("gateway  %s\n", r.Gateway)
+	}
+	s.Printf("source   %s\n", r.Source)
+}
+
+// A Status is a line that says what is being done, on a screen where lines can be
+// written again, and nothing elsewhere.
+type Status struct{ screen *Screen }
+
+// NewStatus returns a status that shows nothing yet.
+func NewStatus(s *Screen) *Status { return &Status{s} }
+
+// Show replaces the line.
+func (s *Status) Show(text string) {
+	if s.screen.Live {
+		s.screen.Printf("\r\x1b[2K%s", s.screen.Faint(OneLine(text, 100)))
+	}
+}
+
+// Clear removes it.
+func (s *Status) Clear() {
+	if s.screen.Live {
+		s.screen.Printf("\r\x1b[2K")
+	}
+}

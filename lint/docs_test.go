@@ -1,0 +1,119 @@
+package lint
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/lint.md")
+
+const docs = "../docs/lint.md"
+
+// TestDocs keeps docs/lint.md what the rules say: go test ./lint -run Docs -update.
+func TestDocs(t *testing.T) {
+	var b bytes.Buffer
+	b.WriteString(docsHead)
+	rules := Rules()
+	fmt.Fprintf(&b, "\n%d rules. `dragoman lint --explain ID` prints one of them.\n", len(rules))
+	for _, g := range Groups {
+		fmt.Fprintf(&b, "\n## %s\n", g.Title)
+		for _, r := range rules {
+			if r.group() != g.Letter {
+				continue
+			}
+			fmt.Fprintf(&b, "\n### %s\n\n**%s** (%s, %s). %s\n\n%s\n\n", r.ID, r.Title, r.Severity, looksAt(&r), r.Why, r.Advice)
+			if r.Gateway != "" {
+				fmt.Fprintf(&b, "*%s*\n\n", r.Gateway)
+			}
+			fmt.Fprintf(&b, "Source: %s\n", r.Source)
+		}
+	}
+	if *update {
+		must(t, os.WriteFile(docs, b.Bytes(), 0o666))
+		return
+	}
+	text, err := os.ReadFile(docs)
+	must(t, err)
+	if !bytes.Equal(text, b.Bytes()) {
+		t.Errorf("%s is not what the rules say: go test ./lint -run Docs -update", docs)
+	}
+}
+
+const docsHead = `# What dragoman lint looks for
+
+Generated from the rules; do not edit.
+
+An **error** breaks the protocol or clients, or is dangerous; a **warning** costs users something; an **info** is good to know. A rule looks at a *tool*'s definition, at a *server* as a whole, at a *set* of servers together, or at a *running* server. What stands in italics is what Dragoman's gateway does about it.
+
+Findings are suppressed in ` + "`dragoman.yaml`" + `, with an owner, a reason and a day of expiry:
+
+` + "```yaml" + `
+lint:
+  suppress:
+    - rule: S017
+      tool: run_query
+      owner: ana@example.com
+      reason: running SQL is what the server is for
+      expires: 2027-06-30
+` + "```" + `
+
+The score of a server is six tenths the mean of its tools and four tenths the worst of them, where an error takes 10 of 100, a warning 4 and an info 1, each rule once for a tool; what is wrong with the server as a whole is taken from that. An error of security leaves no grade better than D.
+`
+
+func looksAt(r *Rule) string {
+	switch {
+	case r.Tool != nil:
+		return "tool"
+	case r.Server != nil:
+		return "server"
+	case r.Set != nil:
+		return "set"
+	}
+	return "running"
+}
+
+// TestRulesAreWhole: every rule says all that it has to.
+func TestRulesAreWhole(t *testing.T) {
+	seen := map[string]bool{}
+	id := regexp.MustCompile(`^[A-Z][0-9]{3}$`)
+	for _, r := range Rules() {
+		checks := 0
+		for _, set := range []bool{r.Tool != nil, r.Server != nil, r.Set != nil, r.Live != nil} {
+			if set {
+				checks++
+			}
+		}
+		switch {
+		case !id.MatchString(r.ID) || seen[r.ID]:
+			t.Errorf("%q is no id, or that of another rule", r.ID)
+		case groupOf(r.ID) == "Other":
+			t.Errorf("%s is of no group", r.ID)
+		case checks != 1:
+			t.Errorf("%s has %d checks", r.ID, checks)
+		case severities[r.Severity] == "":
+			t.Errorf("%s has no severity", r.ID)
+		case r.Title == "" || strings.HasSuffix(r.Title, "."):
+			t.Errorf("%s: the title %q", r.ID, r.Title)
+		}
+		for what, text := range map[string]string{"why": r.Why, "advice": r.Advice, "gateway": r.Gateway} {
+			if text == "" && what == "gateway" {
+				continue
+			}
+			if !strings.HasSuffix(text, ".") || strings.Contains(text, "can not") {
+				t.Errorf("%s: %s is %q", r.ID, what, text)
+			}
+		}
+		if r.Source == "" {
+			t.Errorf("%s has no source", r.ID)
+		}
+		seen[r.ID] = true
+	}
+	if len(seen) < 90 {
+		t.Errorf("there are %d rules", len(seen))
+	}
+}

@@ -1,0 +1,129 @@
+package lint
+
+import (
+	"slices"
+	"strings"
+)
+
+const specHints = "MCP 2026-07-28, ToolAnnotations"
+
+var hintRules = []Rule{
+	{
+		ID: "A001", Severity: Warning, Title: "no annotations",
+		Why:     "A tool without annotations counts as destructive and open to the world: clients ask before every call, and directories refuse the server.",
+		Advice:  "State readOnlyHint, destructiveHint, idempotentHint and openWorldHint for each tool.",
+		Source:  specHints + "; directory requirements",
+		Gateway: "The gateway treats the tool as one that may change something, until the configuration says otherwise.",
+		Server: func(s *Server, say Say) {
+			var without []string
+			for _, t := range s.Tools {
+				if t.Name != "" && t.Malformed == nil && t.Hints.stated() == 0 {
+					without = append(without, t.Name)
+				}
+			}
+			if without != nil {
+				say(At{Tool: only(s, without)}, "%d of %s without annotations: %s", len(without), count(len(s.Tools), "tool"), quoteList(without))
+			}
+		},
+	},
+	{
+		ID: "A002", Severity: Error, Title: "a tool that writes says that it only reads",
+		Why:     "Clients run read-only tools without asking, side by side, and again after an error; a write must never be run like that.",
+		Advice:  "Set readOnlyHint to false, or rename the tool if it only reads.",
+		Source:  specHints + "; " + seedUse,
+		Gateway: "The gateway believes no hint that makes a tool safer; calls lose their order, nothing else.",
+		Tool: func(t *Tool, say Say) {
+			if verb, _ := t.mutates(); said(t.Hints.ReadOnly, true) && verb != "" {
+				say(at("/annotations/readOnlyHint"), "readOnlyHint is true, and the name says %s", quote(verb))
+			}
+		},
+	},
+	{
+		ID: "A003", Severity: Error, Title: "read-only and destructive at once",
+		Why:    "No client knows which of the two to believe.",
+		Advice: "Set destructiveHint to false for tools that only read.",
+		Source: specHints,
+		Tool: func(t *Tool, say Say) {
+			if verb, _ := t.mutates(); verb == "" && said(t.Hints.ReadOnly, true) && said(t.Hints.Destructive, true) {
+				say(at("/annotations/destructiveHint"), "readOnlyHint and destructiveHint are both true")
+			}
+		},
+	},
+	{
+		ID: "A004", Severity: Warning, Title: "a tool that destroys says that it does not",
+		Why:    "Clients ask before destructive calls; this one runs unasked.",
+		Advice: "Set destructiveHint to true.",
+		Source: specHints,
+		Tool: func(t *Tool, say Say) {
+			if verb, destroys := t.mutates(); destroys && !said(t.Hints.ReadOnly, true) && said(t.Hints.Destructive, false) {
+				say(at("/annotations/destructiveHint"), "destructiveHint is false, and the name says %s", quote(verb))
+			}
+		},
+	},
+	{
+		ID: "A005", Severity: Warning, Title: "a tool that adds each time says that it is idempotent",
+		Why:    "Clients repeat idempotent calls after a time-out; the mail is then sent twice.",
+		Advice: "Set idempotentHint to false, or take a key from the caller that makes a repetition harmless.",
+		Source: specHints,
+		Tool: func(t *Tool, say Say) {
+			if said(t.Hints.Idempotent, true) && !said(t.Hints.ReadOnly, true) && len(t.words) > 0 {
+				verb, _ := t.mutates()
+				if sends[verb] && t.param("idempotencykey", "requestid", "clienttoken", "clientrequestid") == nil && !ensures(t) {
+					say(at("/annotations/idempotentHint"), "idempotentHint is true, and the name says %s", quote(verb))
+				}
+			}
+		},
+	},
+	{
+		ID: "A007", Severity: Info, Title: "a tool for the web without openWorldHint",
+		Why:    "What comes from the web may hold instructions for the model; clients guard against that where openWorldHint says so.",
+		Advice: "Set openWorldHint to true.",
+		Source: specHints,
+		Tool: func(t *Tool, say Say) {
+			if t.Hints.stated() > 0 && !said(t.Hints.OpenWorld, true) && worldly(t) {
+				say(at("/annotations"), "the tool reaches the web, and openWorldHint is not true")
+			}
+		},
+	},
+	{
+		ID: "A008", Severity: Info, Title: "annotations that leave out the main one",
+		Why:    "Without readOnlyHint the other hints mean little, and the default is that the tool changes something.",
+		Advice: "State readOnlyHint, too; and for tools that change something destructiveHint, whose default is true.",
+		Source: specHints,
+		Server: func(s *Server, say Say) {
+			var partly []string
+			for _, t := range s.Tools {
+				if n := t.Hints.stated(); n > 0 && (t.Hints.ReadOnly == nil || said(t.Hints.ReadOnly, false) && t.Hints.Destructive == nil) {
+					partly = append(partly, t.Name)
+				}
+			}
+			if partly != nil {
+				say(At{Tool: only(s, partly)}, "%d of %s without readOnlyHint, or without destructiveHint where they write: %s", len(partly), count(len(s.Tools), "tool"), quoteList(partly))
+			}
+		},
+	},
+}
+
+// ensures reports whether a name or description promises that doing it twice
+// does no harm.
+func ensures(t *Tool) bool {
+	return slices.Contains(t.words, "ensure") || slices.Contains(t.words, "upsert") || slices.Contains(t.words, "update") ||
+		strings.Contains(t.prose.lower, "idempotent") || strings.Contains(t.prose.lower, "already exist") || strings.Contains(t.prose.lower, "if it does not exist")
+}
+
+// worldly reports whether a tool reads the web, by its name: web_search, scrape,
+// crawl_pages. A tool that manages websites does not.
+func worldly(t *Tool) bool {
+	if len(t.words) == 0 {
+		return false
+	}
+	if webVerbs[t.words[0]] || webVerbs[t.words[len(t.words)-1]] {
+		return true
+	}
+	return slices.ContainsFunc(t.words, func(w string) bool { return webWords[w] }) && slices.ContainsFunc(t.words, func(w string) bool { return retrieves[w] })
+}
+
+var (
+	webWords = words("web internet google bing duckduckgo")
+	webVerbs = words("scrape crawl browse")
+)

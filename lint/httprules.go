@@ -1,0 +1,259 @@
+package lint
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+const specHTTP = "MCP 2026-07-28, Streamable HTTP"
+
+// httpRules hold for servers over HTTP.
+var httpRules = []Rule{
+	{
+		ID: "P007", Severity: Error, Title: "header and body may differ",
+		Why:    "Proxies decide by the header what may pass; a server that reads only the body lets everything pass.",
+		Advice: "Compare Mcp-Method, Mcp-Name and MCP-Protocol-Version with the body, and answer 400 with -32020.",
+		Source: specHTTP + " (SEP-2243)",
+		Live: func(_ *Server, l *Live, say Say) {
+			if a, ok := l.Answers[askMismatch]; ok && !(a.failed() && a.Code == -32020) {
+				say(here, "a request whose Mcp-Method names another method got %s", a.says())
+			}
+		},
+	},
+	{
+		ID: "P011", Severity: Error, Title: "answers of one client reach another",
+		Why:    "Ids are unique for one client only; a server that shares its transport sends one user's data to another (CVE-2026-25536).",
+		Advice: "Keep a transport for each client.",
+		Source: "JSON-RPC 2.0; CVE-2026-25536",
+		Live: func(_ *Server, l *Live, say Say) {
+			if _, ok := l.Answers[askMixed]; ok {
+				say(here, "two clients asked with the same id at once, and one got the other's answer")
+			}
+		},
+	},
+	{
+		ID: "P012", Severity: Warning, Title: "notifications get an answer",
+		Why:    "A client that gets a body where there is none takes it for the next message.",
+		Advice: "Answer 202 without a body.",
+		Source: specHTTP,
+		Live: func(_ *Server, l *Live, say Say) {
+			a, ok := l.Answers[askNotification]
+			if ok && a.Err == nil && (a.Status != http.StatusAccepted || a.Result != nil || strings.TrimSpace(a.Body) != "") {
+				say(here, "a notification got HTTP %d%s", a.Status, map[bool]string{true: " with a body"}[a.Result != nil || a.Body != ""])
+			}
+		},
+	},
+	{
+		ID: "P013", Severity: Info, Title: "streams that proxies hold back",
+		Why:    "nginx and others collect a stream before they pass it on, unless told not to; progress then comes all at once.",
+		Advice: "Send X-Accel-Buffering: no with event streams.",
+		Source: specHTTP,
+		Live: func(_ *Server, l *Live, say Say) {
+			if l.Web == nil {
+				return
+			}
+			if n := len(l.Web.Streams); n > 0 && !slices.ContainsFunc(l.Web.Streams, func(h http.Header) bool { return h.Get("X-Accel-Buffering") == "no" }) {
+				say(here, "%s without X-Accel-Buffering", count(n, "event stream"))
+			}
+		},
+	},
+	{
+		ID: "P014", Severity: Warning, Title: "only the old HTTP+SSE transport",
+		Why:     "It has been deprecated since 2025-03-26, and newer clients have dropped it.",
+		Advice:  "Serve Streamable HTTP on the same address.",
+		Source:  "MCP 2025-03-26, Transports",
+		Gateway: "The gateway still speaks it.",
+		Live: func(_ *Server, l *Live, say Say) {
+			if l.Transport == "sse" {
+				say(here, "the server speaks HTTP+SSE")
+			}
+		},
+	},
+	{
+		ID: "R004", Severity: Warning, Title: "a session that is over is not refused with 404",
+		Why:    "404 is how a client learns that it must begin anew; with anything else it stays broken until it is restarted.",
+		Advice: "Answer 404 to requests with a session that you do not know.",
+		Source: "MCP 2025-11-25, Session management",
+		Live: func(_ *Server, l *Live, say Say) {
+			if a, ok := l.Answers[askOldSession]; ok && a.Status != http.StatusNotFound {
+				say(here, "a request in a session that was deleted got HTTP %d", a.Status)
+			}
+		},
+	},
+	{
+		ID: "R005", Severity: Info, Title: "too many requests, and no word on when to try again",
+		Why:    "Without Retry-After clients try again at once, or never.",
+		Advice: "Send Retry-After with 429 and 503.",
+		Source: "RFC 9110, 10.2.3",
+		Live: func(_ *Server, l *Live, say Say) {
+			for _, a := range slices.Concat(l.Crowd, answersOf(l.Calls)) {
+				if (a.Status == http.StatusTooManyRequests || a.Status == http.StatusServiceUnavailable) && a.Header.Get("Retry-After") == "" {
+					say(here, "HTTP %d came without Retry-After", a.Status)
+					return
+				}
+			}
+		},
+	},
+}
+
+func answersOf(calls []Called) []Answer {
+	answers := make([]Answer, len(calls))
+	for i, c := range calls {
+		answers[i] = c.Answer
+	}
+	return answers
+}
+
+// webRules are about who gets in.
+var webRules = []Rule{
+	{
+		ID: "X008", Severity: Error, Title: "web pages can use the server",
+		Why:    "Without a check of Origin and Host, any page that a user of this machine visits can call the tools (DNS rebinding).",
+		Advice: "Answer 403 to an Origin that is not yours, and on loopback to a Host that is not.",
+		Source: specHTTP + " (security)",
+		Live: func(_ *Server, l *Live, say Say) {
+			if a, ok := l.Answers[askOrigin]; ok && a.Result != nil {
+				say(here, "a request from https://%s was served", foreign)
+			}
+			if a, ok := l.Answers[askHost]; ok && a.Result != nil {
+				say(here, "a request to the host %s was served on loopback", foreign)
+			}
+		},
+	},
+	{
+		ID: "X009", Severity: Error, Title: "open to everybody, or readable by everybody",
+		Why:    "Whoever finds the address can call the tools; without TLS whoever stands on the way can read and change calls.",
+		Advice: "Ask for authorization, and serve https.",
+		Source: "MCP 2026-07-28, Authorization; OWASP MCP07",
+		Live: func(_ *Server, l *Live, say Say) {
+			w := l.Web
+			if w == nil || w.Loopback {
+				return
+			}
+			if w.Plain {
+				say(here, "the address %s is not https", quote(w.URL))
+			}
+			if a, ok := l.Answers[askAnonymous]; l.Failure == nil && (!w.Token || ok && a.Result != nil) {
+				say(here, "the tools are listed without any credentials")
+			}
+		},
+	},
+	{
+		ID: "X010", Severity: Error, Title: "authorization that clients cannot find",
+		Why:    "Clients learn from the metadata of the protected resource where to get a token, and for which resource.",
+		Advice: "Serve /.well-known/oauth-protected-resource with your own address as resource.",
+		Source: "RFC 9728; MCP 2026-07-28, Authorization",
+		Live: func(_ *Server, l *Live, say Say) {
+			m := metadataOf(l)
+			switch {
+			case m == nil:
+			case m.Err != "":
+				say(here, "there is no metadata of the protected resource: %s", m.Err)
+			case m.Resource != l.Web.URL && m.Resource != strings.TrimSuffix(l.Web.URL, "/"):
+				say(here, "the metadata is about %s, not about %s", quote(m.Resource), quote(l.Web.URL))
+			case len(m.Servers) == 0:
+				say(here, "the metadata names no authorization server")
+			}
+		},
+	},
+	{
+		ID: "X011", Severity: Error, Title: "authorization server that clients must refuse",
+		Why:    "A document of another issuer, no PKCE with S256 or an endpoint without TLS let codes and tokens be stolen.",
+		Advice: "Serve RFC 8414 metadata with the exact issuer, code_challenge_methods_supported with S256, and https endpoints.",
+		Source: "RFC 8414; MCP 2026-07-28, Authorization",
+		Live: func(_ *Server, l *Live, say Say) {
+			m := metadataOf(l)
+			switch {
+			case m == nil || m.Err != "" || len(m.Servers) == 0:
+			case m.IssuerErr != "":
+				say(here, "there is no metadata of the authorization server: %s", m.IssuerErr)
+			case m.Issuer != m.Servers[0]:
+				say(here, "the document of %s says that it is of %s", quote(m.Servers[0]), quote(m.Issuer))
+			case !slices.Contains(m.Methods, "S256"):
+				say(here, "the authorization server does not offer PKCE with S256")
+			case m.Insecure != "":
+				say(here, "the endpoint %s is not https", quote(m.Insecure))
+			}
+		},
+	},
+	{
+		ID: "X012", Severity: Error, Title: "a forged token is accepted",
+		Why:    "A token without a signature, for somebody else and long expired, opens the door.",
+		Advice: "Check signature, algorithm, issuer, audience and expiry of each token.",
+		Source: "MCP 2026-07-28, Authorization (token handling)",
+		Live: func(_ *Server, l *Live, say Say) {
+			forged, ok := l.Answers[askForged]
+			if ok && forged.Result != nil && l.Answers[askAnonymous].Result == nil {
+				say(here, "a token with the algorithm none was accepted")
+			}
+		},
+	},
+	{
+		ID: "X013", Severity: Warning, Title: "refusal without directions",
+		Why:    "A client that gets 401 without WWW-Authenticate does not know where to send its user.",
+		Advice: "Send WWW-Authenticate: Bearer resource_metadata=\"…\".",
+		Source: "RFC 9728, 5.1",
+		Live: func(_ *Server, l *Live, say Say) {
+			if m := metadataOf(l); m != nil && !slices.ContainsFunc(m.Challenges, metadataLink.MatchString) {
+				say(here, "the refusal does not name the metadata")
+			}
+		},
+	},
+	{
+		ID: "X014", Severity: Warning, Title: "scopes that ask for everything",
+		Why:    "Clients ask for all scopes that are listed; one stolen token then opens everything.",
+		Advice: "List the least that is needed to begin with.",
+		Source: "MCP security best practices (scope minimisation)",
+		Live: func(_ *Server, l *Live, say Say) {
+			if m := metadataOf(l); m != nil {
+				for _, s := range m.Scopes {
+					if s == "*" || s == "all" || s == "offline_access" || s == "full-access" || strings.HasSuffix(s, ":*") {
+						say(here, "scopes_supported has %s", quote(s))
+						return
+					}
+				}
+			}
+		},
+	},
+	{
+		ID: "X017", Severity: Warning, Title: "every web page may read the answers",
+		Why:    "Access-Control-Allow-Origin: * hands the tools' results to any page that the user has open.",
+		Advice: "Name the origins that you know, or leave the header out.",
+		Source: "CVE-2026-9739; Fetch standard",
+		Live: func(_ *Server, l *Live, say Say) {
+			if a := l.Answers[askOrigin]; a.Header.Get("Access-Control-Allow-Origin") == "*" || a.Header.Get("Access-Control-Allow-Origin") == "https://"+foreign {
+				say(here, "Access-Control-Allow-Origin is %s", quote(a.Header.Get("Access-Control-Allow-Origin")))
+			}
+		},
+	},
+	{
+		ID: "X018", Severity: Warning, Title: "certificate that clients refuse",
+		Why:    "People learn to click warnings away, and programs do not connect.",
+		Advice: "Renew the certificate, for the right name and from an authority that clients know.",
+		Source: "RFC 9110, 4.3.4",
+		Live: func(_ *Server, l *Live, say Say) {
+			if l.Web != nil && l.Web.TLS != "" {
+				say(here, "%s", l.Web.TLS)
+			}
+		},
+	},
+	{
+		ID: "X019", Severity: Warning, Title: "local server that the whole network reaches",
+		Why:    "What listens on all addresses is open to everybody in the same café.",
+		Advice: "Listen on 127.0.0.1.",
+		Source: specHTTP + " (security)",
+		Live: func(_ *Server, l *Live, say Say) {
+			if l.Web != nil && l.Web.Exposed != "" {
+				say(here, "the server on loopback can be reached at %s, too", l.Web.Exposed)
+			}
+		},
+	},
+}
+
+func metadataOf(l *Live) *Metadata {
+	if l.Web == nil {
+		return nil
+	}
+	return l.Web.Metadata
+}

@@ -1,0 +1,348 @@
+package lint
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A liveFixture changes one thing about the model, so that one rule fires.
+type liveFixture struct {
+	era    string // legacy if empty
+	change func(m *model)
+	http   bool
+	target func(t *testing.T, m *model, target *Target)
+	also   []string // rules that cannot but fire with it
+}
+
+var liveFixtures = map[string]liveFixture{
+	"P001": {target: func(_ *testing.T, _ *model, target *Target) {
+		target.Pipe = func(context.Context) (io.ReadCloser, io.WriteCloser, error) {
+			return nil, nil, errors.New("nobody there")
+		}
+	}},
+	"P002": {era: modern, change: answering("server/discover", func(_ *model, q query) []string {
+		return []string{q.reply(`{"ttlMs":0,"cacheScope":"private","supportedVersions":["2026-07-28"]}`)}
+	})},
+	"P003": {era: modern, change: answering("tools/list", func(m *model, q query) []string {
+		if q.Params.Cursor != nil || q.Params.Meta == nil || m.answer(q) != strings.Replace(m.answer(q), "error", "", 1) {
+			return nil
+		}
+		return []string{strings.Replace(m.answer(q), `"ttlMs":0,`, "", 1)}
+	})},
+	"P004": {era: modern, change: answering("tools/list", func(m *model, q query) []string {
+		switch {
+		case q.Params.Cursor == nil && strings.Contains(m.answer(q), `"result"`):
+			return []string{strings.Replace(strings.Replace(m.answer(q), `,`+string(m.tools[1]), "", 1), `"tools":[`, `"nextCursor":"2","tools":[`, 1)}
+		case q.Params.Cursor != nil && *q.Params.Cursor == "2":
+			q.Params.Cursor = nil
+			return []string{strings.Replace(strings.Replace(m.answer(q), string(m.tools[0])+`,`, "", 1), "private", "public", 1)}
+		}
+		return nil
+	})},
+	"P005": {change: func(m *model) {
+		m.before = func(_ *model, q query) ([]string, bool) {
+			return []string{q.reply(`{}`)}, strings.HasPrefix(q.Method, nonsense)
+		}
+	}},
+	"P006": {era: modern, http: true, change: func(m *model) {
+		m.before = func(m *model, q query) ([]string, bool) {
+			if q.Method != "tools/list" || q.Params.Meta != nil {
+				return nil, false
+			}
+			q.Params.Meta = map[string]any{"io.modelcontextprotocol/protocolVersion": modernVersion}
+			return []string{m.answer(q)}, true
+		}
+	}},
+	"P007": {era: modern, http: true, change: func(m *model) {
+		m.handler = func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if r.Header.Get("Mcp-Method") == "tools/call" {
+				body, _ := io.ReadAll(r.Body)
+				var q query
+				_ = json.Unmarshal(body, &q) // of the linter's own
+				r.Header.Set("Mcp-Method", q.Method)
+				r.Body = io.NopCloser(strings.NewReader(string(body)))
+			}
+			next.ServeHTTP(w, r)
+		}
+	}},
+	"P008": {era: modern, change: func(m *model) {
+		m.before = func(_ *model, q query) ([]string, bool) {
+			return []string{q.fail(-32050, "busy")}, q.Params.URI != "" || q.Method == "resources/read"
+		}
+		m.resources = true
+	}, also: []string{"T003"}},
+	"P009": {change: func(m *model) {
+		m.before = func(m *model, q query) ([]string, bool) {
+			if q.Method == "tools/list" && q.Params.Cursor == nil {
+				slices.Reverse(m.tools)
+			}
+			return nil, false
+		}
+	}},
+	"P010": {change: func(m *model) {
+		n := 0
+		m.before = func(m *model, q query) ([]string, bool) {
+			if q.Method != "tools/list" || q.Params.Cursor != nil {
+				return nil, false
+			}
+			n++
+			return []string{strings.Replace(m.answer(q), "Gets one note", fmt.Sprintf("Gets note %d", n), 1)}, true
+		}
+	}},
+	"P011": {http: true, change: func(m *model) {
+		m.before = func(m *model, q query) ([]string, bool) {
+			// The connection that asks for nonsense gets the list of the other one.
+			if strings.HasPrefix(q.Method, nonsense) && strings.Contains(string(q.ID), "lint-") && m.listed(q) {
+				q.Method = "tools/list"
+				return []string{m.answer(q)}, true
+			}
+			return nil, false
+		}
+	}},
+	"P012": {http: true, change: func(m *model) {
+		m.before = func(_ *model, q query) ([]string, bool) {
+			return []string{`{"ok":true}`}, q.Method == "notifications/cancelled"
+		}
+	}},
+	"P013": {http: true, change: func(m *model) {
+		m.handler = func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			rec := httptest.NewRecorder()
+			next.ServeHTTP(rec, r)
+			for name, values := range rec.Header() {
+				w.Header()[name] = values
+			}
+			if rec.Code == http.StatusOK && rec.Header().Get("Content-Type") == "application/json" {
+				w.Header().Set("Content-Type", "text/event-stream")
+				fmt.Fprintf(w, "event: message\ndata: %s\n\n", rec.Body)
+				return
+			}
+			w.WriteHeader(rec.Code)
+			w.Write(rec.Body.Bytes())
+		}
+	}},
+	"P014": {http: true, target: func(t *testing.T, m *model, target *Target) {
+		server := httptest.NewServer(oldTransport(m))
+		t.Cleanup(server.Close)
+		target.URL = server.URL + "/sse"
+	}},
+	"P015": {change: answering("tools/list", func(m *model, q query) []string {
+		return []string{"Loading 2 tools …", m.answer(q)}
+	})},
+	"P018": {change: slow("initialize", 11*time.Second)},
+	"P019": {change: func(m *model) {
+		m.resources = true
+		m.before = func(_ *model, q query) ([]string, bool) {
+			return []string{q.fail(-32601, "method not found")}, q.Method == "resources/list"
+		}
+	}},
+	"P020": {change: func(m *model) {
+		m.before = func(_ *model, q query) ([]string, bool) {
+			return []string{q.reply(`{"isError":true,"content":[]}`)}, strings.HasPrefix(q.Params.Name, nonsense)
+		}
+	}},
+	"P021": {change: func(m *model) {
+		m.before = func(_ *model, q query) ([]string, bool) { return nil, q.Method == "" && q.ID == nil }
+	}},
+	"P022": {change: answering("ping", func(m *model, q query) []string { return []string{m.answer(q), m.answer(q)} })},
+	"P023": {change: func(m *model) {
+		resulting(`{"content":[{"type":"text","text":"` + strings.Repeat("x", 17<<20) + `"}],"structuredContent":{"text":"x"}}`)(m)
+	}},
+
+	"P025": {era: modern, change: func(m *model) {
+		m.before = func(m *model, q query) ([]string, bool) {
+			if q.Params.Meta["io.modelcontextprotocol/protocolVersion"] != "1900-01-01" {
+				return nil, false
+			}
+			q.Params.Meta["io.modelcontextprotocol/protocolVersion"] = modernVersion
+			return []string{m.answer(q)}, true
+		}
+	}},
+
+	"O002": {change: resulting(`{"content":[{"type":"text","text":"x"}],"structuredContent":{"text":5}}`)},
+	"O003": {change: resulting(`{"content":[],"structuredContent":{"text":"x"}}`)},
+	"O004": {change: resulting(`{"content":[{"type":"text","text":"` + strings.Repeat("word ", 30_000) + `"}],"structuredContent":{"text":"x"}}`)},
+	"O006": {change: tagging(func(limit int) string { return `{"text":"tags","items":` + items(min(limit, 3)) + `}` })},
+	"O007": {change: answering("tools/list", func(m *model, q query) []string {
+		if q.Params.Cursor != nil && *q.Params.Cursor == nonsense {
+			return nil
+		}
+		q.Params.Cursor = nil
+		return []string{strings.Replace(m.answer(q), `"tools":[`, `"nextCursor":"again","tools":[`, 1)}
+	})},
+	"O008": {change: answering("tools/list", func(m *model, q query) []string {
+		q.Params.Cursor = nil
+		return []string{m.answer(q)}
+	})},
+	"O009": {change: tagging(func(int) string { return `{"text":"tags","items":` + items(3) + `,"has_more":false}` })},
+	"O010": {change: func(m *model) {
+		m.result = func(q query, was string) string {
+			if q.Params.Name == "notes_get_note" && !strings.Contains(was, "isError") {
+				text := fmt.Sprintf("milk %d", m.calls)
+				return `{"content":[{"type":"text","text":"` + text + `"}],"structuredContent":{"text":"` + text + `"}}`
+			}
+			return was
+		}
+	}},
+	"O011": {change: resulting(`{"content":[{"type":"text","text":"x"},{"type":"image","mimeType":"image/png","data":"` + strings.Repeat("A", 300<<10) + `"}],"structuredContent":{"text":"x"}}`)},
+	"O016": {change: resulting(`{"content":[{"type":"text","text":"` + strings.Repeat("milk ", 500) + `[truncated]"}],"structuredContent":{"text":"x"}}`)},
+	"O017": {change: resulting(`{"content":[{"type":"text","text":"milk"}]}`)},
+	"O018": {change: resulting(`{"content":"milk","structuredContent":{"text":"x"}}`), also: []string{"O003"}},
+
+	"E001": {change: func(m *model) {
+		m.before = func(m *model, q query) ([]string, bool) {
+			if q.Method == "tools/call" && strings.Contains(m.call(q), "isError") && q.Params.Name == "notes_get_note" {
+				return []string{q.fail(-32602, "title: expected a string")}, true
+			}
+			return nil, false
+		}
+	}},
+	"E002": {change: failing(`{"isError":true,"content":[{"type":"text","text":"Something went wrong"}]}`)},
+	"E003": {change: failing(`{"isError":true,"content":[{"type":"text","text":"title is required\n    at check (/srv/app/node_modules/notes/index.js:10:5)"}]}`)},
+	"E004": {change: accepting(func(a map[string]any) bool { return a["title"] == nil && len(a) == 0 })},
+	"E005": {change: accepting(func(a map[string]any) bool { return a[nonsense+"_unknown"] != nil })},
+	"E006": {change: func(m *model) {
+		m.before = func(m *model, q query) ([]string, bool) {
+			return []string{hangUp}, strings.HasPrefix(string(q.Params.Arguments), `[`)
+		}
+	}},
+	"E008": {change: accepting(func(a map[string]any) bool { _, object := a["title"].(map[string]any); return object })},
+
+	"R001": {change: func(m *model) {
+		m.before = func(m *model, q query) ([]string, bool) {
+			valid := q.Method == "tools/call" && q.Params.Name == "notes_get_note" && !strings.Contains(m.call(q), "isError")
+			return nil, valid
+		}
+	}},
+	"R002": {change: func(m *model) {
+		n := 0
+		m.before = func(_ *model, q query) ([]string, bool) {
+			if q.Method != "tools/list" || q.Params.Cursor != nil {
+				return nil, false
+			}
+			n++
+			return []string{q.fail(-32603, "too busy")}, n > 8 && n <= 3+crowdSize
+		}
+	}},
+	"R003": {change: func(m *model) {
+		m.before = func(m *model, q query) ([]string, bool) {
+			m.dead = m.dead || q.Method == "tools/call" && q.Params.Name == ""
+			return nil, m.dead && q.Method != "tools/call"
+		}
+	}},
+	"R004": {http: true, change: func(m *model) {
+		m.handler = func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if r.Method == http.MethodDelete {
+				w.WriteHeader(http.StatusNoContent)
+				return
+			}
+			next.ServeHTTP(w, r)
+		}
+	}},
+	"R005": {http: true, change: func(m *model) {
+		m.handler = func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			m.mu.Lock()
+			m.calls++
+			n := m.calls
+			m.mu.Unlock()
+			if n == 25 || n == 26 { // among those that come at once
+				http.Error(w, "slow down", http.StatusTooManyRequests)
+				return
+			}
+			next.ServeHTTP(w, r)
+		}
+	}},
+	"R008": {change: func(m *model) {
+		m.result = func(q query, was string) string {
+			if q.Params.Name == "notes_get_note" && !strings.Contains(was, "isError") {
+				time.Sleep(6 * time.Second)
+			}
+			return was
+		}
+	}},
+
+	"A006": {change: func(m *model) {
+		name := "milk"
+		m.result = func(q query, was string) string {
+			switch {
+			case strings.Contains(was, "isError"):
+			case q.Params.Name == "notes_get_note":
+				name += "!"
+			default:
+				return strings.ReplaceAll(was, "home", name)
+			}
+			return was
+		}
+	}},
+
+	"T003": {change: func(m *model) {
+		m.resources = true
+		m.before = func(_ *model, q query) ([]string, bool) {
+			return []string{q.reply(`{"contents":[]}`)}, q.Method == "resources/read"
+		}
+	}},
+
+	"X008": {http: true, change: lax},
+	"X009": {http: true, change: lax, target: func(_ *testing.T, _ *model, target *Target) {
+		address := strings.TrimPrefix(strings.TrimSuffix(target.URL, "/mcp"), "http://")
+		target.URL = "http://notes.example/mcp"
+		target.Client = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, address)
+		}}}
+	}, also: []string{"X008"}},
+	"X010": {http: true, change: guarded(`{"resource":"https://other.example/mcp","authorization_servers":["ISSUER"]}`, rightIssuer)},
+	"X011": {http: true, change: guarded(rightResource, `{"issuer":"https://other.example","code_challenge_methods_supported":["S256"]}`)},
+	"X012": {http: true, target: func(_ *testing.T, m *model, target *Target) {
+		target.Header = http.Header{"Authorization": {"Bearer right"}}
+		m.handler = func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {
+				w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="http://127.0.0.1/x"`)
+				http.Error(w, "no", http.StatusUnauthorized)
+				return
+			}
+			next.ServeHTTP(w, r)
+		}
+	}},
+	"X013": {http: true, change: func(m *model) {
+		guarded(rightResource, rightIssuer)(m)
+		handler := m.handler
+		m.handler = func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if r.Method == http.MethodPost {
+				http.Error(w, "no", http.StatusUnauthorized)
+				return
+			}
+			handler(w, r, next)
+		}
+	}},
+	"X014": {http: true, change: guarded(strings.Replace(rightResource, "notes:read", "*", 1), rightIssuer)},
+	"X017": {http: true, change: header("Access-Control-Allow-Origin", "*")},
+	"X018": {http: true, target: func(t *testing.T, m *model, target *Target) {
+		server := httptest.NewUnstartedServer(m)
+		server.Config.ErrorLog = nil
+		server.StartTLS()
+		t.Cleanup(server.Close)
+		target.URL = server.URL + "/mcp"
+	}},
+	"X019": {http: true, target: func(t *testing.T, m *model, target *Target) {
+		l, err := net.Listen("tcp4", ":0")
+		must(t, err)
+		server := httptest.NewUnstartedServer(m)
+		server.Listener.Close()
+		server.Listener = l
+		server.Start()
+		t.Cleanup(server.Close)
+		target.URL = fmt.Sprintf("http://127.0.0.1:%d/mcp", l.Addr().(*net.TCPAddr).Port)
+	}},
+	"X020": {change: answering("tools/call", func(m *model, q query) []string {
+		return []string{`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"debug","data":` + string(q.Params.Arguments) + `}}`, m.answer(q)}
+	})},
+}

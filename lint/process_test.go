@@ -1,0 +1,58 @@
+package lint
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"testing"
+
+	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
+)
+
+func TestMain(m *testing.M) {
+	if fakemcp.IsChild() {
+		fakemcp.Main()
+	}
+	os.Exit(m.Run())
+}
+
+// processFixtures are servers that misbehave as processes do, by the rule that
+// sees it.
+var processFixtures = map[string]fakemcp.Config{
+	"P016": {Name: "fake-mcp-server", Era: fakemcp.LegacyOnly, Faults: []fakemcp.Fault{{Kind: fakemcp.Stubborn}}},
+	"P024": {Name: "fake-mcp-server", Era: fakemcp.LegacyOnly, Faults: []fakemcp.Fault{{Kind: fakemcp.Grandchild}}},
+}
+
+// TestProcessRules: servers that do not end, and that leave others behind, are
+// found and ended.
+func TestProcessRules(t *testing.T) {
+	for id, config := range processFixtures {
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			r := lintProcess(t, config)
+			if got := rulesOf(r); !slices.Equal(got, []string{id}) {
+				t.Errorf("fires %v", got)
+				for _, f := range r.Findings {
+					t.Logf("%s: %s", f.Rule, f.Message)
+				}
+			}
+		})
+	}
+	if got := rulesOf(lintProcess(t, fakemcp.Config{Name: "fake-mcp-server", Era: fakemcp.LegacyOnly})); len(got) != 0 {
+		t.Errorf("a process that ends fires %v", got)
+	}
+}
+
+// lintProcess lints a fake server without tools.
+func lintProcess(t *testing.T, config fakemcp.Config) *Report {
+	t.Helper()
+	path, args, env := fakemcp.Command(config)
+	target := Target{Label: "fake", Command: func() *exec.Cmd {
+		cmd := exec.Command(path, args...)
+		cmd.Env = append(os.Environ(), env...)
+		return cmd
+	}}
+	r, err := Run(t.Context(), []Target{target}, Options{})
+	must(t, err)
+	return r
+}

@@ -1,0 +1,248 @@
+package lint
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// secretRules look for secrets and for flows of data that nobody wants.
+var secretRules = []Rule{
+	{
+		ID: "X006", Severity: Error, Title: "secret in a definition",
+		Why:    "Definitions go to every client and every model provider.",
+		Advice: "Revoke the secret and take it out.",
+		Source: "CWE-312; credential rules of several scanners",
+		Tool: func(t *Tool, say Say) {
+			for _, p := range t.texts {
+				if kind := secretIn(p.text); kind != "" {
+					say(at(p.pointer), "the text holds what looks like %s", kind)
+				}
+			}
+		},
+	},
+	{
+		ID: "X007", Severity: Warning, Title: "a way from private data to the outside",
+		Why:     "One tool reads what strangers wrote, one reads private data, one sends: an instruction in the first makes the model carry the second to the third.",
+		Advice:  "Do not offer the three together, or have the sending tool ask each time.",
+		Source:  "agent-scan W015-W020 (toxic flows); \"the lethal trifecta\"",
+		Gateway: "Offer a request fewer tools: allowed_tools, tools.exclude.",
+		Set:     checkFlow,
+	},
+}
+
+var secretPatterns = []struct {
+	kind    string
+	pattern *regexp.Regexp
+}{
+	{"a private key", regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----`)},
+	{"a GitHub token", regexp.MustCompile(`\b(ghp|gho|ghu|ghs|ghr)_[A-Za-z0-9]{36}\b|\bgithub_pat_[A-Za-z0-9_]{60,}\b`)},
+	{"an OpenAI key", regexp.MustCompile(`\bsk-(proj-|svcacct-)?[A-Za-z0-9_-]{32,}\b`)},
+	{"an Anthropic key", regexp.MustCompile(`\bsk-ant-[A-Za-z0-9_-]{24,}\b`)},
+	{"an AWS access key", regexp.MustCompile(`\b(AKIA|ASIA)[A-Z0-9]{16}\b`)},
+	{"a Google API key", regexp.MustCompile(`\bAIza[A-Za-z0-9_-]{35}\b`)},
+	{"a Slack token", regexp.MustCompile(`\bxox[abprs]-[A-Za-z0-9-]{20,}\b`)},
+	{"a Stripe key", regexp.MustCompile(`\b[rs]k_live_[A-Za-z0-9]{20,}\b`)},
+	{"a JSON Web Token", regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{20,}\b`)},
+	{"an npm token", regexp.MustCompile(`\bnpm_[A-Za-z0-9]{36}\b`)},
+}
+
+// secretStart is how all of them begin.
+var secretStart = regexp.MustCompile(`-----BEGIN|gh[pousr]_|github_pat_|sk-|AKIA|ASIA|AIza|xox|k_live_|eyJ|npm_`)
+
+// placeholder are texts that have the form of a secret and are none.
+var placeholder = regexp.MustCompile(`(?i)x{6,}|example|placeholder|your[-_]|0{8,}|1234567|\.\.\.|<[^>]+>`)
+
+// secretIn says what kind of secret a text holds; empty for none.
+func secretIn(text string) string {
+	if len(text) < 16 || !secretStart.MatchString(text) {
+		return ""
+	}
+	for _, s := range secretPatterns {
+		if m := s.pattern.FindString(text); m != "" && !placeholder.MatchString(m) {
+			return s.kind
+		}
+	}
+	return ""
+}
+
+// checkFlow looks for the three kinds of tools that are dangerous together.
+func checkFlow(servers []*Server, say Say) {
+	var untrusted, private, out []string
+	for _, s := range servers {
+		for _, t := range s.Tools {
+			name := s.Label + "/" + t.Name
+			switch verb, _ := t.mutates(); {
+			case verb != "" && slices.ContainsFunc(t.words, func(w string) bool { return outWords[w] }):
+				out = append(out, name)
+			case verb == "" && (worldly(t) || slices.ContainsFunc(t.words, func(w string) bool { return strangers[w] })):
+				untrusted = append(untrusted, name)
+			case verb == "" && slices.ContainsFunc(t.words, func(w string) bool { return privateWords[w] }):
+				private = append(private, name)
+			}
+		}
+	}
+	if len(servers) > 1 && untrusted != nil && private != nil && out != nil {
+		say(here, "%s read what strangers wrote, %s read private data, and %s send to the outside", quoteList(untrusted), quoteList(private), quoteList(out))
+	}
+}
+
+var (
+	outWords     = words("send post publish email mail message upload tweet comment reply webhook share push")
+	strangers    = words("web website url page issue issues comment comments email emails mail inbox rss feed tweet tweets review reviews forum")
+	privateWords = words("file files document documents record records database sql customer customers contact contacts secret secrets calendar note notes password passwords env account accounts")
+)
+
+var configRules = []Rule{
+	{
+		ID: "K001", Severity: Error, Title: "server whose code can change overnight",
+		Why:    "Without an exact version the newest package is fetched and run at each start; one stolen publisher account is enough (postmark-mcp 1.0.16).",
+		Advice: "Name an exact version: npx -y package@1.2.3, uvx package==1.2.3, image@sha256:….",
+		Source: "MCP security best practices (local servers); OWASP MCP04",
+		Server: func(s *Server, say Say) {
+			if s.Config != nil {
+				if reason := unpinned(s.Config); reason != "" {
+					say(here, "%s", reason)
+				}
+			}
+		},
+	},
+	{
+		ID: "K002", Severity: Error, Title: "secret written into the configuration",
+		Why:    "Configurations are copied, committed and pasted into issues.",
+		Advice: "Write ${NAME} and set NAME in the environment.",
+		Source: "OWASP MCP01",
+		Server: func(s *Server, say Say) {
+			if s.Config == nil {
+				return
+			}
+			for _, part := range []struct {
+				what   string
+				values map[string]string
+			}{{"environment variable", s.Config.Env}, {"header", s.Config.Headers}} {
+				for _, name := range slices.Sorted(maps.Keys(part.values)) {
+					if literalSecret(name, part.values[name]) {
+						say(here, "the %s %s holds a secret as it is", part.what, quote(name))
+					}
+				}
+			}
+			for _, arg := range s.Config.Args {
+				if secretIn(arg) != "" {
+					say(here, "an argument holds what looks like %s", secretIn(arg))
+				}
+			}
+		},
+	},
+	{
+		ID: "K003", Severity: Warning, Title: "the whole disk or home is given away",
+		Why:    "A server that may read ~ reads keys, mails and browser profiles, and a model can be talked into asking for them.",
+		Advice: "Name the folders that are needed.",
+		Source: "MCP security best practices (least privilege)",
+		Server: func(s *Server, say Say) {
+			if s.Config == nil {
+				return
+			}
+			for _, arg := range s.Config.Args {
+				if wide(arg) {
+					say(here, "the argument %s gives the server everything below it", quote(arg))
+				}
+			}
+		},
+	},
+}
+
+var (
+	npmVersion  = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`)
+	pipVersion  = regexp.MustCompile(`==\d[\w.]*|@\d+(\.\d+)+`)
+	filledIn    = regexp.MustCompile(`\$\{[^}]+\}|^\$\w+$`)
+	secretValue = regexp.MustCompile(`^(Bearer |Basic |token )?[A-Za-z0-9_\-+/=.:]{12,}$`)
+	secretKey   = regexp.MustCompile(`(?i)(token|secret|passw|api_?-?key|authorization|credential|private_?key|access_?key)`)
+)
+
+// unpinned says why a command may run other code tomorrow than today; empty if
+// it does not, or if we do not know the command.
+func unpinned(c *Config) string {
+	program := strings.TrimSuffix(path.Base(strings.ReplaceAll(c.Command, `\`, "/")), ".exe")
+	line := strings.Join(append([]string{program}, c.Args...), " ")
+	switch program {
+	case "sudo", "doas":
+		return "the server is started with " + program
+	case "sh", "bash", "zsh", "cmd", "powershell", "pwsh":
+		if slices.ContainsFunc(c.Args, func(a string) bool {
+			return a == "-c" || strings.EqualFold(a, "/c") || strings.EqualFold(a, "-Command")
+		}) {
+			if pipeToShell.MatchString(line) {
+				return "the command fetches a script and runs it"
+			}
+			return "the server is started through a shell, which runs whatever the line holds"
+		}
+	case "npx", "bunx", "pnpx":
+		return unpinnedPackage(firstArgument(c.Args, "-p", "--package"), func(spec string) bool {
+			at := strings.LastIndexByte(spec, '@')
+			return at > 0 && npmVersion.MatchString(spec[at+1:])
+		})
+	case "uvx", "pipx":
+		return unpinnedPackage(firstArgument(c.Args, "--from", "--spec"), pipVersion.MatchString)
+	case "docker", "podman":
+		i := slices.Index(c.Args, "run")
+		if i < 0 {
+			return ""
+		}
+		for _, a := range c.Args[i+1:] {
+			if strings.HasSuffix(a, ":latest") {
+				return fmt.Sprintf("the image %s is a tag that moves", quote(a))
+			}
+		}
+	}
+	return ""
+}
+
+var pipeToShell = regexp.MustCompile(`(curl|wget)\b[^|]*\|\s*(sudo\s+)?(ba|z)?sh`)
+
+func unpinnedPackage(spec string, pinned func(string) bool) string {
+	if spec == "" || pinned(spec) || strings.HasPrefix(spec, ".") || strings.HasPrefix(spec, "/") {
+		return ""
+	}
+	return fmt.Sprintf("the package %s has no exact version", quote(spec))
+}
+
+// firstArgument returns the first argument that is no flag, or the one after a
+// flag that names the package.
+func firstArgument(args []string, naming ...string) string {
+	for i, a := range args {
+		if slices.Contains(naming, a) && i+1 < len(args) {
+			return args[i+1]
+		}
+		if a == "run" || strings.HasPrefix(a, "-") {
+			continue
+		}
+		return a
+	}
+	return ""
+}
+
+func literalSecret(name, value string) bool {
+	if value == "" || filledIn.MatchString(value) || placeholder.MatchString(value) {
+		return false
+	}
+	if _, err := url.ParseRequestURI(value); err == nil && strings.Contains(value, "://") {
+		u, _ := url.Parse(value)
+		_, has := u.User.Password()
+		return has
+	}
+	return secretIn(value) != "" || secretKey.MatchString(name) && secretValue.MatchString(value)
+}
+
+func wide(arg string) bool {
+	switch strings.TrimRight(arg, "/\\") {
+	case "", "~", "$HOME", "${HOME}", "C:", "/home", "/Users", "/root", "%USERPROFILE%":
+		return arg != ""
+	}
+	return homeFolder.MatchString(arg)
+}
+
+var homeFolder = regexp.MustCompile(`^(/home|/Users)/[^/]+/?$`)

@@ -1,0 +1,261 @@
+package lint
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/dragoman-mcp/dragoman/schema"
+)
+
+// textRules look for what is aimed at the model rather than said to it.
+var textRules = []Rule{
+	{
+		ID: "X001", Severity: Error, Title: "hidden characters",
+		Why:     "Tag characters, bidirectional overrides and zero-width characters are read by the model and not seen by the person who approves.",
+		Advice:  "Remove them.",
+		Source:  "CVE-2021-42574; agent-scan W021",
+		Gateway: "The gateway shows them spelled out to people.",
+		Tool: func(t *Tool, say Say) {
+			for _, p := range t.texts {
+				if p.hidden != "" {
+					say(at(p.pointer), "%s", p.hidden)
+				}
+			}
+		},
+	},
+	{
+		ID: "X002", Severity: Error, Title: "instructions to the model",
+		Why:     "Text that tells the model to ignore its orders, to hide something from the user or to fetch files is how poisoned tools steal data.",
+		Advice:  "Describe the tool; leave what the model does to its user.",
+		Source:  "OWASP MCP03 (tool poisoning); agent-scan E001",
+		Gateway: "Descriptions reach the model as data of the tool, never as a system message.",
+		Tool: func(t *Tool, say Say) {
+			for _, p := range t.texts {
+				if m := orders(p.text); m != "" {
+					say(at(p.pointer), "the text gives the model orders: %s", quote(m))
+				}
+			}
+		},
+	},
+	{
+		ID: "X003", Severity: Error, Title: "text about other servers' tools",
+		Why:     "A server that says how another server's tools are to be used takes them over (tool shadowing).",
+		Advice:  "Write about your own tools alone.",
+		Source:  "OWASP MCP03; agent-scan E002",
+		Gateway: "Names of other servers have another prefix, so that such a text misses.",
+		Set:     checkShadowing,
+	},
+	{
+		ID: "X004", Severity: Warning, Title: "pressure on the model",
+		Why:    "Words such as \"always use this first\" win against better tools of other servers, and make every description louder.",
+		Advice: "Say when the tool is right, in a normal voice.",
+		Source: "agent-scan W001",
+		Tool: func(t *Tool, say Say) {
+			if m := pressure.FindString(t.Description); m != "" && orders(t.Description) == "" {
+				say(at("/description"), "%s", quote(m))
+			}
+		},
+	},
+	{
+		ID: "X023", Severity: Error, Title: "instructions to the model in the server's own text",
+		Why:    "The instructions of a server stand near the system prompt; poison there reaches every conversation.",
+		Advice: "Say how the tools belong together, and nothing else.",
+		Source: "OWASP MCP03 (tool poisoning)",
+		Server: func(s *Server, say Say) {
+			if m := orders(s.Instructions); m != "" {
+				say(here, "the server's instructions give the model orders: %s", quote(m))
+			} else if what := hiddenIn(s.Instructions); what != "" {
+				say(here, "in the server's instructions %s", what)
+			}
+		},
+	},
+}
+
+// injections are orders to the model, each with words without which it cannot
+// be there: looking for those first saves most of the work.
+var injections = []struct {
+	words   []string
+	pattern *regexp.Regexp
+}{
+	{[]string{"ignore", "disregard", "forget", "override"}, regexp.MustCompile(`\b(ignore|disregard|forget|override)\s+(all\s+|any\s+|the\s+|your\s+|every\s+)*(previous|prior|above|earlier|preceding|system|other)\s+(instruction|prompt|message|rule|direction|order)s?`)},
+	{[]string{">"}, regexp.MustCompile(`</?\s*(important|system|instructions?|secret|admin|hidden)\s*>`)},
+	{[]string{"the user", "the human", "the person", " user", " human"}, regexp.MustCompile(`\b(do not|don't|never|without)\s+(tell(ing)?|inform(ing)?|mention(ing)?|reveal(ing)?|notify(ing)?|alert(ing)?)\s+(this\s+|it\s+|that\s+|anything\s+)?(to\s+)?(the\s+)?(user|human|person)\b`)},
+	{[]string{"you are now"}, regexp.MustCompile(`\byou are now\s+(a|an|in)\b`)},
+	{[]string{"before ", "prior to "}, regexp.MustCompile(`\b(before|prior to)\s+(using|calling|invoking|running)\s+(any|every|all|another)\s+(other\s+)?tools?\b`)},
+	{[]string{"~/.", "/etc/passwd", ".env", "id_rsa"}, regexp.MustCompile(`\b(read|open|cat|include|send|attach)\s+(the\s+)?(file\s+|contents?\s+of\s+)?(~/\.|/etc/passwd|\.env\b|id_rsa)`)},
+	{[]string{"instruction"}, regexp.MustCompile(`\b(new|updated)\s+(system\s+)?instructions?\s*:`)},
+	{[]string{"http"}, regexp.MustCompile(`\bsend\s+(all|the|every|any)\s+[^.]{0,60}\bto\s+https?://`)},
+	{[]string{"system prompt"}, regexp.MustCompile(`\b(reveal|print|repeat|output|send|include)\s+(your|the)\s+system\s+prompt\b`)},
+}
+
+// orders returns the part of a text that gives the model orders; empty for none.
+func orders(text string) string {
+	if len(text) < 8 {
+		return ""
+	}
+	lower := strings.ToLower(text)
+	for _, i := range injections {
+		if slices.ContainsFunc(i.words, func(w string) bool { return strings.Contains(lower, w) }) {
+			if m := i.pattern.FindString(lower); m != "" {
+				return m
+			}
+		}
+	}
+	return ""
+}
+
+var pressure = regexp.MustCompile(`\b(ALWAYS|MUST ALWAYS|MUST)\s+(use|call|invoke|run|prefer|USE|CALL)\s+(this|THIS|it|IT)\b[^.]{0,40}|(?i)\b(always|you must)\s+(use|call|prefer|choose)\s+this\s+(tool|function|server)\b|\bthis is the (best|only) tool\b|\b(use|prefer) this (tool )?(instead of|over|rather than) (any|all) other\b|\bhighest priority tool\b|\bmandatory first step\b`)
+
+// A passage is one text of a tool that a model or a person may be shown.
+type passage struct {
+	text, pointer string
+	hidden        string // which hidden characters it has
+}
+
+// readTexts collects the texts of a definition: all strings, and names of members
+// with hidden characters.
+func (t *Tool) readTexts(n *schema.Node, pointer string, depth int) {
+	if depth > schema.MaxNesting {
+		return
+	}
+	switch n.Kind() {
+	case schema.String:
+		text := n.Text()
+		t.texts = append(t.texts, passage{text, pointer, hiddenIn(text)})
+	case schema.Array:
+		for i, item := range n.Items() {
+			t.readTexts(item, pointer+"/"+strconv.Itoa(i), depth+1)
+		}
+	case schema.Object:
+		for _, m := range n.Members() {
+			inner := pointer + schema.Pointer(m.Name)
+			if what := hiddenIn(m.Name); what != "" {
+				t.texts = append(t.texts, passage{m.Name, inner, what})
+			}
+			t.readTexts(m.Value, inner, depth+1)
+		}
+	}
+}
+
+// hiddenIn says which hidden characters a text has, and what they spell; empty
+// for none. The joiners and selectors that emoji and scripts need are fine.
+func hiddenIn(text string) string {
+	if plain(text) {
+		return ""
+	}
+	var tag strings.Builder
+	var odd []string
+	runes := []rune(text)
+	for i, r := range runes {
+		switch {
+		case r >= 0xe0020 && r <= 0xe007e:
+			if !inFlag(runes, i) {
+				tag.WriteRune(r - 0xe0000)
+			}
+		case hidden(r) && !joins(runes, i):
+			if name := fmt.Sprintf("U+%04X", r); !slices.Contains(odd, name) {
+				odd = append(odd, name)
+			}
+		}
+	}
+	switch {
+	case tag.Len() > 0:
+		return "tag characters spell " + quote(tag.String())
+	case odd != nil:
+		return "there are characters that cannot be seen: " + strings.Join(odd, ", ")
+	}
+	return ""
+}
+
+// plain reports whether a text is printable ASCII and line breaks alone.
+func plain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c > 0x7e || c < 0x20 && c != '\n' && c != '\t' && c != '\r' {
+			return false
+		}
+	}
+	return true
+}
+
+// inFlag reports whether a tag character belongs to the emoji of a region's flag.
+func inFlag(runes []rune, i int) bool {
+	for i--; i >= 0 && runes[i] >= 0xe0020 && runes[i] <= 0xe007e; i-- {
+	}
+	return i >= 0 && runes[i] == 0x1f3f4
+}
+
+// hidden reports whether a character has no place in a text that is read by
+// people.
+func hidden(r rune) bool {
+	switch {
+	case r == '\n' || r == '\t' || r == '\r':
+		return false
+	case r == 0xfe0e || r == 0xfe0f: // emoji and text style
+		return false
+	case r == 0xfeff, r >= 0xfe00 && r <= 0xfe0d, r >= 0xe0100 && r <= 0xe01ef, r == 0x00ad, r == 0x2028, r == 0x2029, r == 0x3164, r == 0x115f, r == 0x1160:
+		return true
+	}
+	return unicode.In(r, unicode.Cf, unicode.Cc, unicode.Co)
+}
+
+// joins reports whether a joiner stands where scripts and emoji need one: behind
+// a character that is not ASCII, and before another.
+func joins(runes []rune, i int) bool {
+	r := runes[i]
+	if r == 0xe007f { // the end of a flag
+		return true
+	}
+	if r != 0x200c && r != 0x200d {
+		return false
+	}
+	return i > 0 && i+1 < len(runes) && runes[i-1] > 0x7f && runes[i+1] > 0x7f
+}
+
+// visible returns text with hidden characters and line breaks spelled out.
+func visible(text string) string {
+	if !strings.ContainsFunc(text, func(r rune) bool { return hidden(r) || unicode.IsControl(r) }) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case r == '\n' || r == '\r' || r == '\t':
+			b.WriteByte(' ')
+		case hidden(r) || unicode.IsControl(r):
+			fmt.Fprintf(&b, "\\u{%x}", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// checkShadowing finds texts that name another server's tool. A name counts only
+// where it is not a plain word, and where the server has none of that name.
+func checkShadowing(servers []*Server, say Say) {
+	owner := map[string][]*Server{}
+	for _, s := range servers {
+		for _, t := range s.Tools {
+			if len(t.Name) >= 6 && len(t.words) >= 2 {
+				owner[t.Name] = append(owner[t.Name], s)
+			}
+		}
+	}
+	for _, s := range servers {
+		for _, t := range s.Tools {
+			for _, name := range identifier.FindAllString(t.Description, -1) {
+				others := owner[name]
+				if len(others) > 0 && !slices.Contains(others, s) {
+					say(At{Server: s.Label, Tool: t.Name, Pointer: "/description"}, "the description speaks of %s, a tool of %s", quote(name), quote(others[0].Label))
+					break
+				}
+			}
+		}
+	}
+}
+
+var identifier = regexp.MustCompile(`[A-Za-z][A-Za-z0-9]*([_-][A-Za-z0-9]+)+|[a-z]+([A-Z][a-z0-9]*)+`)

@@ -1,0 +1,266 @@
+package mcp
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/toolsettest"
+)
+
+// A slowHost answers each call after a time, with progress in between.
+type slowHost struct {
+	toolsetHost
+	takes time.Duration
+}
+
+func (h *slowHost) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
+	if call.Method == listenMethod {
+		<-ctx.Done()
+		return dragoman.Result{}, ctx.Err()
+	}
+	if call.Progress != nil {
+		call.Progress(dragoman.Progress{Progress: 1, Message: "begun"})
+	}
+	if err := sleep(ctx, h.takes); err != nil {
+		return dragoman.Result{}, err
+	}
+	return dragoman.Result{Content: json.RawMessage(`{"content":[]}`), Ran: dragoman.RanYes}, nil
+}
+
+// inTime runs f with a server whose calls take so long, in a bubble of synctest.
+func inTime(t *testing.T, takes time.Duration, f func(t *testing.T, s *Server, do func(method, body string, headers ...string) *http.Response)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		host := &slowHost{takes: takes, toolsetHost: toolsetHost{tools: toolsettest.NewInner()}}
+		s := &Server{Host: func(*http.Request) (Host, error) { return host, nil }}
+		tr := serveHTTP(t, s)
+		defer s.Close()
+		f(t, s, func(method, body string, headers ...string) *http.Response {
+			req, err := http.NewRequestWithContext(t.Context(), method, tr.URL, strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Content-Type", "application/json")
+			for i := 0; i < len(headers); i += 2 {
+				req.Header.Set(headers[i], headers[i+1])
+			}
+			resp, err := tr.Client.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return resp
+		})
+	})
+}
+
+const (
+	greeting   = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{}}}`
+	legacyCall = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","_meta":{"progressToken":"p"}}}`
+)
+
+// TestStreamIsResumed: a legacy client whose stream broke comes back and gets what
+// it has missed, and nothing twice; the call was not cancelled meanwhile.
+func TestStreamIsResumed(t *testing.T) {
+	inTime(t, 20*time.Second, func(t *testing.T, _ *Server, do func(string, string, ...string) *http.Response) {
+		resp := do("POST", greeting)
+		id := resp.Header.Get(headerSession)
+		_ = resp.Body.Close()
+		resp = do("POST", legacyCall, headerSession, id)
+		if resp.Header.Get("Content-Type") != typeStream || resp.Header.Get("X-Accel-Buffering") != "no" {
+			t.Errorf("header %v", resp.Header)
+		}
+		last := ""
+		lines := bufio.NewScanner(resp.Body)
+		for lines.Scan() {
+			if at, ok := strings.CutPrefix(lines.Text(), "id: "); ok {
+				last = at
+			}
+			if strings.Contains(lines.Text(), `"begun"`) {
+				break
+			}
+		}
+		if !strings.HasSuffix(last, "_1") {
+			t.Fatalf("the last event was %q", last)
+		}
+		_ = resp.Body.Close()
+		<-time.After(time.Minute)
+		resp = do("GET", "", headerSession, id, headerLast, last)
+		rest, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err != nil || strings.Contains(string(rest), "begun") || !strings.Contains(string(rest), `"result":{"content":[]}`) {
+			t.Errorf("the rest: %q, %v", rest, err)
+		}
+	})
+}
+
+// TestNobodyComesBack: a call for which nobody comes back ends.
+func TestNobodyComesBack(t *testing.T) {
+	inTime(t, time.Hour, func(t *testing.T, s *Server, do func(string, string, ...string) *http.Response) {
+		resp := do("POST", greeting)
+		id := resp.Header.Get(headerSession)
+		_ = resp.Body.Close()
+		_ = do("POST", legacyCall, headerSession, id).Body.Close()
+		running := func() int {
+			s.mu.Lock()
+			session := s.sessions[id]
+			s.mu.Unlock()
+			session.conn.mu.Lock()
+			defer session.conn.mu.Unlock()
+			return len(session.running)
+		}
+		<-time.After(resumeLife - time.Second)
+		if running() != 1 {
+			t.Error("the call was cancelled at once")
+		}
+		<-time.After(3 * time.Second)
+		synctest.Wait()
+		if running() != 0 {
+			t.Error("the call goes on")
+		}
+	})
+}
+
+// TestSessionExpires: a session of which nothing is heard ends, and one with an
+// open stream does not.
+func TestSessionExpires(t *testing.T) {
+	inTime(t, 0, func(t *testing.T, s *Server, do func(string, string, ...string) *http.Response) {
+		resp := do("POST", greeting)
+		id := resp.Header.Get(headerSession)
+		_ = resp.Body.Close()
+		stream := do("GET", "", headerSession, id)
+		second := do("GET", "", headerSession, id)
+		if second.StatusCode != http.StatusConflict {
+			t.Errorf("a second listening stream: %s", second.Status)
+		}
+		_ = second.Body.Close()
+		beats := make(chan int)
+		go func() {
+			n := 0
+			for lines := bufio.NewScanner(stream.Body); lines.Scan(); {
+				if strings.HasPrefix(lines.Text(), ":") {
+					n++
+				}
+			}
+			beats <- n
+		}()
+		<-time.After(time.Hour)
+		if s.Sessions() != 1 {
+			t.Error("the session has ended while somebody listens")
+		}
+		_ = stream.Body.Close()
+		if n := <-beats; n < 230 || n > 245 {
+			t.Errorf("%d signs of life in an hour", n)
+		}
+		<-time.After(time.Hour)
+		if s.Sessions() != 0 {
+			t.Error("the session never ends")
+		}
+		resp = do("POST", legacyCall, headerSession, id)
+		if resp.StatusCode != http.StatusNotFound {
+			t.Errorf("after its end: %s", resp.Status)
+		}
+		_ = resp.Body.Close()
+	})
+}
+
+// TestPlainOrStream: an answer that comes at once is JSON; one that takes its time,
+// or before which something is said, a stream, where the client takes one.
+func TestPlainOrStream(t *testing.T) {
+	quiet := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo",%s}}`, modernMeta)
+	told := strings.Replace(quiet, `"_meta":{`, `"_meta":{"progressToken":7,`, 1)
+	headers := []string{headerVersion, "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "echo", "Accept", typeJSON + ", " + typeStream}
+	for _, tt := range []struct {
+		name, body, accept, want string
+		takes                    time.Duration
+	}{
+		{"at once", quiet, "", typeJSON, 0},
+		{"slowly", quiet, "", typeStream, 3 * time.Second},
+		{"with progress", told, "", typeStream, 0},
+		{"for a client that takes no streams", told, typeJSON, typeJSON, 3 * time.Second},
+		{"for a client that takes streams alone", quiet, typeStream, typeStream, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inTime(t, tt.takes, func(t *testing.T, _ *Server, do func(string, string, ...string) *http.Response) {
+				h := headers
+				if tt.accept != "" {
+					h = append(h[:len(h):len(h)], "Accept", tt.accept)
+				}
+				resp := do("POST", tt.body, h...)
+				body, err := io.ReadAll(resp.Body)
+				_ = resp.Body.Close()
+				if got := resp.Header.Get("Content-Type"); err != nil || got != tt.want || !strings.Contains(string(body), `"result":{"resultType":"complete","content":[]}`) {
+					t.Errorf("%s: %q, %v", got, body, err)
+				}
+			})
+		})
+	}
+}
+
+// TestModernClientGoes: in the modern era the end of the stream ends the call.
+func TestModernClientGoes(t *testing.T) {
+	inner := toolsettest.NewInner()
+	url := serveTools(t, inner).URL
+	ctx, cancel := context.WithCancel(t.Context())
+	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wait",` + modernMeta + `}}`
+	req, _ := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
+	for name, value := range map[string]string{"Content-Type": typeJSON, headerVersion: "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "wait"} {
+		req.Header.Set(name, value)
+	}
+	go func() {
+		for inner.Ran("wait") == 0 {
+			<-time.After(time.Millisecond)
+		}
+		cancel()
+	}()
+	if resp, err := http.DefaultClient.Do(req); err == nil {
+		_ = resp.Body.Close()
+		t.Error("an answer of a call that waits")
+	}
+	for end := time.Now().Add(20 * time.Second); inner.Ended() == 0; {
+		if time.Now().After(end) {
+			t.Fatal("the call goes on")
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
+// TestServeSSE: the official SDK's client, and ours, over HTTP+SSE.
+func TestServeSSE(t *testing.T) {
+	inner := toolsettest.NewInner()
+	s := &Server{Host: func(*http.Request) (Host, error) { return &toolsetHost{tools: inner}, nil }}
+	tr := serveHTTP(t, s.SSE("/mcp"))
+	defer s.Close()
+	client := sdk.NewClient(&sdk.Implementation{Name: "peer", Version: "1"}, &sdk.ClientOptions{
+		ElicitationHandler: func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+			return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"n": 3}}, nil
+		},
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	peer, err := client.Connect(ctx, &sdk.SSEClientTransport{Endpoint: tr.URL, HTTPClient: tr.Client}, &sdk.ClientSessionOptions{ProtocolVersion: "2024-11-05"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	usePeer(ctx, t, peer)
+	_ = peer.Close()
+	c, err := Connect(ctx, tr, nil) // which finds out by itself
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	list, _ := c.List(ctx)
+	if res, err := c.Call(ctx, dragoman.Call{Tool: list.Tools.Find("echo")}); err != nil || res.Content == nil {
+		t.Errorf("%+v, %v", res, err)
+	}
+}

@@ -1,0 +1,204 @@
+package model
+
+import (
+	"encoding/json"
+	"sync"
+
+	dragoman "github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/clip"
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/result"
+)
+
+// A Search says when a request carries two tools, [FindTools] and [CallTool], in
+// place of all of ours. The zero Search is never.
+//
+// A call that comes by way of call_tool is the call of the tool that it names, in
+// every respect but its look in the history: its arguments are brought back by that
+// tool's plan and judged by its schema, and whoever runs, orders, counts or forbids
+// calls sees that tool and no other. A model that calls a tool which it found by the
+// tool's own name is understood, too.
+type Search struct {
+	// When is when to search; empty is Never.
+	When SearchWhen
+	// Tokens is what the definitions of the tools may cost each request before they
+	// are searched for, where When is Auto, by the estimate of
+	// [result.EstimateTokens]; DefaultSearchTokens if zero.
+	Tokens int
+}
+
+// SearchWhen is a word for when tools are searched for.
+type SearchWhen string
+
+// The words.
+const (
+	// Auto is where the tools cost more than the tokens, or are more than the
+	// dialect takes in one request beside those of the client and read_more.
+	Auto SearchWhen = "auto"
+	// Always is with any tools.
+	Always SearchWhen = "always"
+	// Never is never: tools for which there is no room are left out.
+	Never SearchWhen = "never"
+)
+
+// DefaultSearchTokens is the cost of tools in tokens from which models search for
+// them: a tenth of the 200,000 that many models read, and a sixth of the 128,000 of
+// most others. Some seventy tools of common size cost
+// that much; of thirty real servers, four do alone.
+const DefaultSearchTokens = 20_000
+
+// hides reports whether tools are to be searched for. There must be room for the two
+// that stand in for them.
+func (s Search) hides(plans []*dialect.Plan, room int) bool {
+	if len(plans) == 0 || room == 1 {
+		return false
+	}
+	switch s.When {
+	case Always:
+		return true
+	case Auto:
+		if room > 0 && len(plans) >= room {
+			return true // one place is for read_more
+		}
+		left := s.Tokens
+		if left <= 0 {
+			left = DefaultSearchTokens
+		}
+		for _, p := range plans {
+			if left -= result.EstimateTokens(string(p.Function())); left < 0 {
+				return len(plans) > 2
+			}
+		}
+	}
+	return false
+}
+
+// search returns when to search in this request: not where it names the tools of
+// ours that the model has to call, or may, since a choice can only name functions.
+func (d *Dialogue) search() Search {
+	switch c := d.Request.Choice; {
+	case c.Mode == "allowed", c.Mode == "named" && (c.Server != "" || !d.Request.Names[c.Name]):
+		return Search{}
+	case d.Request.Deferred && d.Search.When == Auto:
+		return Search{When: Always}
+	}
+	return d.Search
+}
+
+// The names of the tools that stand in for others.
+const (
+	FindTools = "find_tools"
+	CallTool  = "call_tool"
+)
+
+// definitions returns the two tools under names that are free. Each request carries
+// them, so they are short.
+func definitions(find, call string) []dragoman.Tool {
+	entry := func(name, original, rest string, hints dragoman.Hints, effect dragoman.Effect) dragoman.Tool {
+		t := dragoman.ReadTool("", json.RawMessage(`{"name":"`+original+`",`+rest+`}`))
+		t.Name, t.Hints, t.Declared = name, hints, effect
+		return t
+	}
+	yes, no := true, false
+	return []dragoman.Tool{
+		entry(find, FindTools, `"title":"Find tools",`+
+			`"description":"Finds tools for a task. There are many more tools than those listed here: search before you say that something cannot be done. `+
+			`Returns name, description and input schema of the best matches; run one with `+call+`.",`+
+			`"inputSchema":{"type":"object","properties":{"query":{"type":"string","description":"What the tool should do, in a few words, or the name of a tool."}},`+
+			`"required":["query"],"additionalProperties":false}`,
+			dragoman.Hints{ReadOnly: &yes, Destructive: &no, Idempotent: &yes, OpenWorld: &no}, dragoman.ReadOnly),
+		entry(call, CallTool, `"title":"Call a tool",`+
+			`"description":"Runs a tool that `+find+` returned.",`+
+			`"inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"The name of the tool."},`+
+			`"arguments":{"type":"object","description":"Its arguments, as its input schema says."}},`+
+			`"required":["name"],"additionalProperties":false}`,
+			dragoman.Hints{}, dragoman.MayChange),
+	}
+}
+
+// A standIn is the two tools as an offer of their own.
+type standIn struct {
+	offer      *offer
+	find, call *dragoman.Tool
+}
+
+func newStandIn(find, call string, d *dialect.Dialect) *standIn {
+	tools := dragoman.NewTools(definitions(find, call))
+	return &standIn{
+		offer: makeOffer(tools, d, 0, Search{}, planned(d)),
+		find:  &tools.All()[0], call: &tools.All()[1],
+	}
+}
+
+var standIns sync.Map // of *standIn with the usual names by dialect
+
+// standing returns o with the functions of the two tools, under names that neither
+// the client nor another tool has.
+func (o *offer) standing(taken map[string]bool, d *dialect.Dialect) *offer {
+	used := map[string]bool{}
+	free := func(name string) string {
+		if taken[name] || o.tools.Exact(name) != nil {
+			name = o.freeName(name, taken, used)
+			used[name] = true
+		}
+		return name
+	}
+	find, call := free(FindTools), free(CallTool)
+	other := *o
+	if find == FindTools && call == CallTool {
+		s, ok := standIns.Load(d)
+		if !ok {
+			s, _ = standIns.LoadOrStore(d, newStandIn(find, call, d))
+		}
+		other.stand = s.(*standIn)
+	} else {
+		other.stand = newStandIn(find, call, d)
+	}
+	other.functions, other.strict = other.stand.offer.functions, other.stand.offer.strict
+	return &other
+}
+
+// caller reports whether a tool is the one that calls others.
+func (o *offer) caller(t *dragoman.Tool) bool { return o.stand != nil && t == o.stand.call }
+
+// decodeInner is decode for a call of call_tool: the call is that of the tool which
+// it names. In the history it stays what the model wrote.
+func (d *Dialogue) decodeInner(call *Call, outer *dragoman.Tool, plan *dialect.Plan, finish string) (run dragoman.Call, name, args string) {
+	name, args = outer.Name, string(call.Arguments)
+	run.Can = d.Can
+	whole, _, problem := plan.DecodeAs(args, finish, dialect.Certain)
+	if !complete(call.Arguments) {
+		args = "{}"
+		if encoded, err := plan.Encode(whole); problem == nil && err == nil {
+			args = string(encoded)
+		}
+	}
+	if problem != nil {
+		run.Tool, run.Problem = outer, problem
+		return run, name, args
+	}
+	var wanted struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if err := json.Unmarshal(whole, &wanted); err != nil {
+		run.Tool, run.Problem = outer, &dragoman.Problem{Code: dragoman.CodeInvalidArguments, Message: "The arguments cannot be read.", Err: err}
+		return run, name, args
+	}
+	tool, inner := d.tool(wanted.Name)
+	if tool == nil || tool == outer {
+		run.Name, run.Problem = clip.Text(wanted.Name, 80), unknownTool(wanted.Name, d.ours)
+		return run, name, args
+	}
+	run.Tool = tool
+	if d.Progress != nil {
+		run.Progress = d.Progress(tool)
+	}
+	arguments := string(wanted.Arguments)
+	if rawjson.IsNull(wanted.Arguments) {
+		arguments = "{}"
+	}
+	run.Arguments, _, run.Problem = inner.DecodeAs(arguments, "", dialect.GradeOf(tool))
+	return run, name, args
+}

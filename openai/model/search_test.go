@@ -1,0 +1,143 @@
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	dragoman "github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
+)
+
+func searching(t *testing.T, dialectName string, tools *dragoman.Tools) *Dialogue {
+	d := &Dialogue{Client: &Client{Dialect: mustDialect(t, dialectName)}, Search: Search{When: Always}}
+	d.Offer(&dragoman.List{Tools: tools})
+	return d
+}
+
+// Every dialect takes the two tools, in less than 1.5 KB, and what a model writes
+// for call_tool in the form of its dialect comes back as the arguments of the tool.
+func TestStandInsInEveryDialect(t *testing.T) {
+	tools := numbered(3)
+	arguments := json.RawMessage(`{"name":"files__tool_1","arguments":{"path":"/ü","deep":{"a":[1.50,null]}}}`)
+	for _, name := range dialect.Names() {
+		t.Run(name, func(t *testing.T) {
+			d := searching(t, name, tools)
+			if n := len(bytes.Join(d.tools(d.ours), nil)); n > 1500 {
+				t.Errorf("the two tools have %d bytes", n)
+			}
+			_, plan := d.tool(CallTool)
+			if find, _ := d.tool(FindTools); plan == nil || find == nil || len(d.ours.stand.offer.order) != 2 {
+				t.Fatalf("not both are offered: %s", bytes.Join(d.tools(d.ours), nil))
+			}
+			written, err := plan.Encode(arguments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			run, history, args := d.decode(&Call{Name: CallTool, Arguments: written}, "tool_calls")
+			if run.Problem != nil || run.Tool != tools.Exact("files__tool_1") {
+				t.Fatalf("%s is a call of %v: %v", written, run.Tool, run.Problem)
+			}
+			if want := `{"path":"/ü","deep":{"a":[1.50,null]}}`; string(run.Arguments) != want {
+				t.Errorf("the arguments are %s, want %s", run.Arguments, want)
+			}
+			if history != CallTool || args != string(written) {
+				t.Errorf("in the history it is %s %s", history, args)
+			}
+		})
+	}
+}
+
+func TestSearchHides(t *testing.T) {
+	openai := mustDialect(t, "openai") // at most 128 tools
+	for _, tc := range []struct {
+		name    string
+		search  Search
+		tools   int
+		clients int
+		hidden  bool
+	}{
+		{"zero", Search{}, 500, 0, false},
+		{"never", Search{When: Never}, 500, 0, false},
+		{"always", Search{When: Always}, 1, 0, true},
+		{"always, none", Search{When: Always}, 0, 0, false},
+		{"few", Search{When: Auto}, 100, 0, false},
+		{"more than the dialect takes", Search{When: Auto}, 129, 0, true},
+		{"no place for read_more", Search{When: Auto}, 128, 0, true},
+		{"as many as the dialect takes", Search{When: Auto}, 127, 0, false},
+		{"more than beside the client's", Search{When: Auto}, 100, 29, true},
+		{"room for one", Search{When: Auto}, 100, 127, false},
+		{"cost", Search{When: Auto, Tokens: 300}, 10, 0, true},
+		{"no cost", Search{When: Auto, Tokens: 3000}, 10, 0, false},
+		{"two cost less than the two", Search{When: Auto, Tokens: 1}, 2, 0, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := new(Offers).get(numbered(tc.tools), openai, tc.clients, tc.search)
+			if o.hidden != tc.hidden {
+				t.Errorf("hidden is %t", o.hidden)
+			}
+			if o.hidden && (len(o.left) > 0 || len(o.order) != tc.tools) {
+				t.Errorf("%d of %d tools can be found, left out are %v", len(o.order), tc.tools, o.left)
+			}
+		})
+	}
+	many := Search{When: Auto}
+	if o := new(Offers).get(numbered(1000), conservative(), 0, many); !o.hidden || o.cost() == 0 {
+		t.Errorf("1,000 tools are not searched for, or cost nothing: %d", o.cost())
+	}
+}
+
+// What asks is taken up again as the tool that asked, though it is not offered.
+func TestHiddenToolIsResumed(t *testing.T) {
+	tools := numbered(3)
+	tool := tools.Exact("files__tool_2")
+	d := searching(t, dialect.Conservative, tools)
+	round := d.Resume(&memory.Message{Calls: []memory.Call{{ID: "call_a", Waiting: &memory.Waiting{
+		Server: tool.Server, Original: tool.Original, Pin: tool.Pin[:], State: []byte("s"), Arguments: json.RawMessage(`{"path":"/a"}`),
+	}}}}, nil)
+	if len(round.Run) != 1 || round.Run[0].Tool != tool || round.Run[0].Problem != nil {
+		t.Errorf("resumed as %+v", round.Run)
+	}
+}
+
+// Toolsets without a catalog may have tools of the reserved names.
+func TestStandInsGiveWay(t *testing.T) {
+	own := *numbered(1).Exact("files__tool_0")
+	own.Name, own.Original = FindTools, FindTools
+	d := searching(t, dialect.Conservative, dragoman.NewTools([]dragoman.Tool{own}))
+	body := string(bytes.Join(d.tools(d.ours), nil))
+	if !strings.Contains(body, `"find_tools_mcp"`) || !strings.Contains(body, "that find_tools_mcp returned") {
+		t.Errorf("offered are %s", body)
+	}
+	if run, _, _ := d.decode(&Call{Name: CallTool, Arguments: []byte(`{"name":"find_tools","arguments":{"path":"x"}}`)}, ""); run.Tool == nil || run.Tool.Server != "files" {
+		t.Errorf("find_tools is %+v", run)
+	}
+}
+
+// A call by way of call_tool is never read more boldly than the tool's own would be.
+func FuzzCallTool(f *testing.F) {
+	f.Add(`{"name":"files__tool_1","arguments":{"path":"/a"}}`)
+	f.Add(`{"name":"files__tool_1","arguments":"{\"path\":\"/a\"}"}`)
+	f.Add(`{"name":"call_tool","arguments":{"name":"call_tool"}}`)
+	f.Add(`{"name":"tool_2","arguments":{"path":`)
+	f.Fuzz(func(t *testing.T, arguments string) {
+		tools := numbered(3)
+		d := searching(t, dialect.Conservative, tools)
+		run, name, args := d.decode(&Call{Name: CallTool, Arguments: []byte(arguments)}, "tool_calls")
+		if name != CallTool || !complete([]byte(args)) {
+			t.Errorf("in the history it is %s %s", name, args)
+		}
+		if run.Problem != nil {
+			return
+		}
+		if run.Tool == nil || run.Tool.Original == CallTool {
+			t.Fatalf("a call of %+v would run", run.Tool)
+		}
+		var o map[string]any
+		if err := json.Unmarshal(run.Arguments, &o); err != nil || run.Tool.Server == "files" && o["path"] == nil {
+			t.Errorf("%s would run with %s", run.Tool.Name, run.Arguments)
+		}
+	})
+}

@@ -1,0 +1,77 @@
+package conformance
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"testing"
+
+	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/gateway"
+	"github.com/dragoman-mcp/dragoman/internal/servers"
+
+	"github.com/dragoman-mcp/dragoman"
+)
+
+// TestSuiteThroughTheGateway runs the server side of the suite against a gateway
+// with the suite's server behind it, in each era on either side.
+func TestSuiteThroughTheGateway(t *testing.T) {
+	node, suite := programs(t)
+	direct := serve(t, newServer(t))
+	for era, behind := range map[string]string{"modern": direct, "legacy": legacyOnly(t, direct)} {
+		t.Run("a "+era+" server", func(t *testing.T) {
+			file := config.Default()
+			file.MCPServers = map[string]servers.Config{"only": {URL: behind}}
+			g, err := gateway.New(file, gateway.Options{Can: dragoman.AskForm | dragoman.AskURL | dragoman.AskSampling | dragoman.AskRoots})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(g.Close)
+			if err := g.Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := g.Servers()[0].Era; got != era {
+				t.Fatalf("the gateway speaks the %s era with the server", got)
+			}
+			front := httptest.NewServer(g.Handler())
+			t.Cleanup(front.Close)
+			for version, scenarios := range required {
+				t.Run(version, func(t *testing.T) { runSuite(t, node, suite, front.URL+"/mcp/only", version, scenarios) })
+			}
+		})
+	}
+}
+
+// legacyOnly returns the address of the server at url as a server of the legacy
+// era alone.
+func legacyOnly(t *testing.T, address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(&url.URL{Scheme: u.Scheme, Host: u.Host})
+		r.Out.Host = u.Host
+	}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var message struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if json.Unmarshal(body, &message) == nil && message.Method == "server/discover" {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = w.Write([]byte(`{"jsonrpc":"2.0","id":` + string(message.ID) + `,"error":{"code":-32601,"message":"method not found"}}`))
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL + u.Path
+}
