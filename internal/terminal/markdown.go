@@ -17,6 +17,8 @@ type answer struct {
 	trace *trace
 	rest  string // of the text, that is not out yet
 	open  bool   // the last line has no end
+
+	between bool // a blank line is due before the next block
 }
 
 func newAnswer(out *Screen, t *trace) *answer { return &answer{out: out, trace: t} }
@@ -65,7 +67,11 @@ func (a *answer) print(block string) {
 		return
 	}
 	a.trace.room()
-	fmt.Fprintln(a.out, markdown(Visible(block), a.out.Width(), a.out.Colours))
+	if a.between {
+		fmt.Fprintln(a.out)
+	}
+	a.between = true
+	fmt.Fprint(a.out, markdown(Visible(block), a.out.Width(), a.out.Colours))
 }
 
 // markdown renders a block for a screen; what cannot be rendered stays as it is.
@@ -81,11 +87,11 @@ func markdown(text string, width int, colours bool) string {
 	style.Document.Margin, style.Document.BlockPrefix, style.Document.BlockSuffix = &none, "", ""
 	r, err := glamour.NewTermRenderer(glamour.WithStyles(style), glamour.WithWordWrap(min(width, 120)))
 	if err != nil {
-		return text
+		return strings.TrimSpace(text) + "\n"
 	}
 	out, err := r.Render(text)
 	if err != nil {
-		return text
+		return strings.TrimSpace(text) + "\n"
 	}
 	return strings.Trim(trailing.ReplaceAllString(out, ""), "\n") + "\n"
 }
