@@ -30,6 +30,8 @@ type Talk struct {
 	// Members are further members of each request, such as temperature; nil for
 	// none. It is a JSON object.
 	Members json.RawMessage
+	// System is the system message; empty for none. It may be changed between turns.
+	System string
 	// Guide is a text about results for the model; empty for none.
 	Guide string
 	// Shape says how the model shall read the results of a tool; nil means the
@@ -49,6 +51,8 @@ type Talk struct {
 	Progress func(*dragoman.Tool, dragoman.Progress)
 
 	messages []json.RawMessage
+	left     []string
+	withheld string
 	text     string
 	usage    json.RawMessage
 }
@@ -59,8 +63,16 @@ func (t *Talk) Text() string { return t.text }
 // Usage returns the usage of all turns, summed; nil where the API gave none.
 func (t *Talk) Usage() json.RawMessage { return t.usage }
 
-// Messages returns the history as the model knows it.
+// Messages returns the history as the model knows it, but for the system message.
 func (t *Talk) Messages() []json.RawMessage { return slices.Clone(t.messages) }
+
+// Left returns the names of the tools that the last turn was not offered because
+// the model's dialect cannot take them, or no more of them.
+func (t *Talk) Left() []string { return t.left }
+
+// Withheld says why the last turn was offered no tools although there are some;
+// empty where it was.
+func (t *Talk) Withheld() string { return t.withheld }
 
 // Say returns the turn that begins with a message of the user.
 func (t *Talk) Say(message string) dragoman.Conversation {
@@ -101,9 +113,7 @@ func (c *talkTurn) Offer(list *dragoman.List) error {
 			return func(p dragoman.Progress) { t.Progress(tool, p) }
 		}
 	}
-	for _, message := range slices.Concat(t.messages, []json.RawMessage{
-		json.RawMessage(`{"role":"user","content":` + string(rawjson.Quote(c.message)) + `}`),
-	}) {
+	for _, message := range slices.Concat(t.system(), t.messages, []json.RawMessage{said("user", c.message)}) {
 		o, err := rawjson.ParseObject(message)
 		if err != nil {
 			return err
@@ -112,7 +122,19 @@ func (c *talkTurn) Offer(list *dragoman.List) error {
 	}
 	c.dialogue.Begin(t.Guide)
 	c.dialogue.Offer(list)
+	t.left, t.withheld = c.dialogue.Left(), ""
 	return nil
+}
+
+func (t *Talk) system() []json.RawMessage {
+	if t.System == "" {
+		return nil
+	}
+	return []json.RawMessage{said("system", t.System)}
+}
+
+func said(role, text string) json.RawMessage {
+	return json.RawMessage(`{"role":"` + role + `","content":` + string(rawjson.Quote(text)) + `}`)
 }
 
 // Next implements [dragoman.Conversation].
@@ -122,6 +144,7 @@ func (c *talkTurn) Next(ctx context.Context, last bool) ([]dragoman.Call, error)
 	if err != nil {
 		return nil, err
 	}
+	c.talk.withheld = c.dialogue.Withheld
 	c.talk.usage = model.AddUsage(c.talk.usage, round.Reply.Usage)
 	if c.round = round; len(round.Run) == 0 {
 		c.dialogue.AddHidden(c.dialogue.Remember(round.Reply.Message).Bytes())
@@ -171,8 +194,24 @@ func (c *talkTurn) Close(err error) error {
 	if t.text = c.text.String(); c.dialogue == nil || err != nil && !c.dialogue.Wrote {
 		return nil
 	}
-	t.messages = c.dialogue.History()
+	t.messages = withoutSystem(c.dialogue.History())
 	return nil
+}
+
+// withoutSystem drops the system message, which each turn puts in anew: its text and
+// the guide may change.
+func withoutSystem(messages []json.RawMessage) []json.RawMessage {
+	if len(messages) == 0 {
+		return messages
+	}
+	first, err := rawjson.ParseObject(messages[0])
+	if err != nil {
+		return messages
+	}
+	if role, _ := rawjson.String(first.Get("role")); role == "system" {
+		return messages[1:]
+	}
+	return messages
 }
 
 var _ dragoman.Conversation = (*talkTurn)(nil)

@@ -13,7 +13,8 @@
 // The members stand in this order. data is what the tool said, with nothing
 // renamed and nothing made up:
 //
-//   - structuredContent, when that key is present, even if it is null;
+//   - structuredContent, when that key is present, even if it is null, unless the
+//     call asked for text by the tool's own response_format "markdown";
 //   - else the JSON of the only text block, if the text is JSON;
 //   - else the text;
 //   - else the content blocks, as an array of typed parts.

@@ -73,6 +73,9 @@ func (s *Shape) view(call dragoman.Call, res dragoman.Result) *view {
 	}
 	v.reading = r
 	v.failed = res.Failed || r.isError
+	if !v.failed && s.Profile != Raw && r.structured != nil && askedForMarkdown(&call) && r.texts() {
+		r.structured = nil
+	}
 	p := &parts{reading: r, shape: s, handle: func() string { return s.handle(v) }}
 	switch {
 	case s.Profile == Raw:

@@ -150,7 +150,7 @@ func runCall(ctx context.Context, s *session.Session, call dragoman.Call, quiet 
 	started := time.Now()
 	var ask func(context.Context, dragoman.Call, *dragoman.Asks) (*dragoman.Answers, error)
 	if attended() {
-		asker := &terminal.Asker{Lines: terminal.NewLines(os.Stdin), Screen: stderr, Before: bar.Clear}
+		asker := &terminal.Asker{In: answers(), Screen: stderr, Before: bar.Clear}
 		ask, call.Can = asker.Ask, terminal.CanAsk
 	}
 	res, err := s.Call(ctx, call, ask)

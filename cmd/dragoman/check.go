@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/gateway"
 	"github.com/dragoman-mcp/dragoman/internal/terminal"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 func checkCommand() *cobra.Command {
@@ -31,7 +34,11 @@ cannot be used.` + serverHelp,
 			if len(args) > 0 {
 				return &usageError{errors.New("check takes no arguments"), "a server's command comes after \"--\""}
 			}
-			g, file, err := s.start(cmd.Context())
+			file, err := s.load(config.Reader{Lookup: os.LookupEnv, Ask: person()})
+			if err != nil {
+				return err
+			}
+			g, err := s.start(cmd.Context(), file)
 			if err != nil {
 				return err
 			}
@@ -107,19 +114,30 @@ func checkTools(ctx context.Context, out *terminal.Screen, g *gateway.Gateway) b
 	}
 	d := s.Dialect
 	plans, offered, rest := split(d, list.Tools.All())
+	left, searched := model.LeftOut(list.Tools, d, s.Search)
 	size := 0
 	for _, p := range plans {
-		size += len(p.Function())
+		if !slices.Contains(left, p.Name()) {
+			size += len(p.Function())
+		}
 	}
 	for _, q := range rest {
 		out.Printf("tools   %s %s/%s is quarantined: %s\n", out.Warn("!"), q.Server, terminal.OneLine(q.Tool, 60), terminal.OneLine(q.Reason, 300))
 	}
-	out.Printf("tools   %s %d offered in dialect %s, %s per request\n", out.Good("✓"), len(offered), d.Name(), fmt.Sprintf("%.1f KB", float64(size)/1000))
-	if limit := d.Wire().MaxTools; limit > 0 && len(offered) > limit {
-		out.Printf("tools   %s the upstream takes %d tools in a request; the rest is left out\n", out.Warn("!"), limit)
+	limit := d.Wire().MaxTools
+	switch {
+	case searched:
+		out.Printf("tools   %s %d in dialect %s, which the model searches: with all of them a request would have %s more\n", out.Good("✓"), len(offered), d.Name(), kilobytes(size))
+		return true
+	case limit > 0 && len(offered) > limit:
+		out.Printf("tools   %s a request to this API takes %d tools: %s\n", out.Warn("!"), limit, terminal.LeftOut(left))
+		offered = offered[:limit]
 	}
+	out.Printf("tools   %s %d offered in dialect %s, %s per request\n", out.Good("✓"), len(offered), d.Name(), kilobytes(size))
 	return true
 }
+
+func kilobytes(n int) string { return fmt.Sprintf("%.1f KB", float64(n)/1000) }
 
 func countModels(document []byte) int {
 	var list struct{ Data []struct{} }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
+	"github.com/dragoman-mcp/dragoman/rehearsal"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata")
@@ -48,6 +49,12 @@ func TestScripts(t *testing.T) {
 			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/.config")
 			guarded := httptest.NewServer(behindToken(fakemcp.New(fakemcp.Config{Tools: []fakemcp.Tool{{Name: "echo", Do: fakemcp.Echo}}})))
 			env.Defer(guarded.Close)
+			upstream := httptest.NewServer(&rehearsal.Model{})
+			env.Defer(upstream.Close)
+			env.Setenv("UPSTREAM_URL", upstream.URL)
+			nothing := httptest.NewServer(http.NotFoundHandler())
+			env.Defer(nothing.Close)
+			env.Setenv("NOTHING_URL", nothing.URL)
 			env.Setenv("GUARDED_URL", guarded.URL)
 			env.Setenv("GUARDED_ADDRESS", guarded.Listener.Addr().String())
 			return nil

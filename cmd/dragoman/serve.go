@@ -16,8 +16,6 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/gateway"
 )
 
-var errNoModel = errors.New("the configuration names no single model")
-
 func serveCommand() *cobra.Command {
 	var s selection
 	var listen string
@@ -67,7 +65,7 @@ Ctrl-C let running requests finish.` + serverHelp,
 				return g.ServeLines(ctx, os.Stdin, os.Stdout)
 			}
 			err = g.Serve(ctx, func(at net.Addr) {
-				log.Info("serving", "base_url", "http://"+at.String()+"/v1", "version", version())
+				announce(log, file, g, at)
 			})
 			if errors.Is(err, gateway.ErrOpen) {
 				return &usageError{err, "or listen on 127.0.0.1 only"}

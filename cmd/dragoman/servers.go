@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,14 +24,24 @@ const maxStart = 30 * time.Second
 // there are servers and none of them can be used, so that all commands that need
 // them end in the same way.
 func (s *selection) open(ctx context.Context) (*gateway.Gateway, *config.File, error) {
-	g, file, err := s.start(ctx)
+	file, err := s.load(config.Reader{Lookup: os.LookupEnv, Ask: person()})
 	if err != nil {
 		return nil, nil, err
+	}
+	g, err := s.openFile(ctx, file)
+	return g, file, err
+}
+
+// openFile is open for a configuration that was read.
+func (s *selection) openFile(ctx context.Context, file *config.File) (*gateway.Gateway, error) {
+	g, err := s.start(ctx, file)
+	if err != nil {
+		return nil, err
 	}
 	down := unusable(g)
 	if len(down) > 0 && len(down) == len(g.Servers()) {
 		g.Close()
-		return nil, nil, s.noServer(down)
+		return nil, s.noServer(down)
 	}
 	if !s.quiet {
 		stderr := terminal.NewScreen(os.Stderr)
@@ -36,30 +49,60 @@ func (s *selection) open(ctx context.Context) (*gateway.Gateway, *config.File, e
 			stderr.Printf("%s server %q: %s\n", stderr.Warn("warning:"), state.Label, reason(state))
 		}
 	}
-	return g, file, nil
+	return g, nil
 }
 
-// start builds the gateway and waits for its servers, at most 30 s, whatever
-// becomes of them.
-func (s *selection) start(ctx context.Context) (*gateway.Gateway, *config.File, error) {
-	file, err := s.load(config.Reader{Lookup: os.LookupEnv, Ask: person()})
-	if err != nil {
-		return nil, nil, err
-	}
+// start builds the gateway and waits for its servers, at most 30 s, whatever becomes
+// of them. Ctrl-C ends the wait.
+func (s *selection) start(ctx context.Context, file *config.File) (*gateway.Gateway, error) {
+	stderr := terminal.NewScreen(os.Stderr)
+	stderr.Live = stderr.Live && !s.quiet
 	if !s.quiet {
-		stderr := terminal.NewScreen(os.Stderr)
 		for _, w := range file.Warnings {
 			stderr.Printf("%s %s\n", stderr.Warn("warning:"), terminal.Visible(w.Error()))
 		}
 	}
 	g, err := gateway.New(file, gateway.Options{Log: s.logger(), Version: version(), Can: canAsk()})
 	if err != nil {
-		return nil, nil, &usageError{err, ""}
+		return nil, &usageError{err, ""}
 	}
-	ctx, cancel := context.WithTimeout(ctx, maxStart)
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	limited, cancel := context.WithTimeout(ctx, maxStart)
 	defer cancel()
-	_ = g.Wait(ctx) // what is not there by then shows as starting
-	return g, file, nil
+	defer terminal.While(stderr, func() string { return starting(g, file) })()
+	_ = g.Wait(limited) // what is not there by then shows as starting
+	if ctx.Err() != nil {
+		g.Close()
+		return nil, &failure{errInterrupted, ""}
+	}
+	return g, nil
+}
+
+// starting says which servers are still being waited for.
+func starting(g *gateway.Gateway, file *config.File) string {
+	var labels []string
+	slow := false
+	for _, state := range g.Servers() {
+		if state.State == dragoman.Starting {
+			labels = append(labels, state.Label)
+			slow = slow || installs(file.MCPServers[state.Label].Command)
+		}
+	}
+	if len(labels) == 0 {
+		return ""
+	}
+	text := "starting " + strings.Join(labels, ", ")
+	if slow {
+		text += ", which may have to be downloaded first"
+	}
+	return text
+}
+
+// installs reports whether a program may download what it then starts.
+func installs(command string) bool {
+	name := strings.TrimSuffix(filepath.Base(command), filepath.Ext(command))
+	return slices.Contains([]string{"npx", "bunx", "uvx", "pipx", "docker", "podman"}, name)
 }
 
 // unusable returns the servers that are not connected.

@@ -39,8 +39,6 @@ type Options struct {
 	Upstreams *upstream.Set
 	// Memory keeps what clients do not see of their conversations; nil forgets it.
 	Memory memory.Store
-	// MaxMessage bounds one answer of an upstream, in bytes; zero means 16 MiB.
-	MaxMessage int64
 	// MaxBody bounds the body of a request, in bytes; zero means 32 MiB.
 	MaxBody int64
 	// BodyTimeout is how long a client may take to send its body; zero means a
@@ -96,20 +94,6 @@ func (a *API) Serve(w http.ResponseWriter, r *http.Request, who caller.Caller) {
 
 // chat answers POST /v1/chat/completions.
 func (a *API) chat(w http.ResponseWriter, r *http.Request, who caller.Caller) {
-	a.Chat(w, r, who, Hooks{})
-}
-
-// Hooks are for a caller who is in this process: a person at the terminal.
-type Hooks struct {
-	// Observe is told what happens; it may be nil.
-	Observe func(dragoman.Event)
-	// Ask answers what servers ask, of the kinds in Can; it may be nil.
-	Ask func(context.Context, dragoman.Call, *dragoman.Asks) (*dragoman.Answers, error)
-	Can dragoman.Kind
-}
-
-// Chat answers a request to /v1/chat/completions by a caller.
-func (a *API) Chat(w http.ResponseWriter, r *http.Request, who caller.Caller, hooks Hooks) {
 	body, err := a.readBody(w, r)
 	if err != nil {
 		a.fail(w, r, err)
@@ -153,7 +137,7 @@ func (a *API) Chat(w http.ResponseWriter, r *http.Request, who caller.Caller, ho
 		a.relayTo(w, r, s.Upstream, request.Plain())
 		return
 	}
-	a.converse(w, r, request, s, hooks)
+	a.converse(w, r, request, s)
 }
 
 // withheld says why no tools are to be offered to a request, which then goes
@@ -237,11 +221,11 @@ func missing(servers []dragoman.Server) string {
 }
 
 // converse runs a conversation with tools.
-func (a *API) converse(w http.ResponseWriter, r *http.Request, request *openai.ChatRequest, s *session.Session, hooks Hooks) {
+func (a *API) converse(w http.ResponseWriter, r *http.Request, request *openai.ChatRequest, s *session.Session) {
 	id := openai.NewRequestID()
 	log := a.Log.With("request", id, "model", request.Model)
 	chat, err := openai.NewChat(request, w, openai.ChatOptions{
-		Model:   &model.Client{Post: a.post(s.Upstream, r), Dialect: s.Dialect, Idle: s.Upstream.Idle, MaxMessage: a.MaxMessage, Log: log},
+		Model:   s.Client(upstream.Request{RawQuery: r.URL.RawQuery, Header: r.Header, ClientCredentials: a.ClientCredentials}, log),
 		Shape:   s.Shape,
 		Guide:   s.Guide,
 		Offers:  &a.offers,
@@ -252,7 +236,6 @@ func (a *API) converse(w http.ResponseWriter, r *http.Request, request *openai.C
 		Retried: retried(r),
 		ID:      id,
 		Log:     log,
-		Can:     hooks.Can,
 		Missing: s.Missing,
 	})
 	if err != nil {
@@ -264,11 +247,7 @@ func (a *API) converse(w http.ResponseWriter, r *http.Request, request *openai.C
 		if e.Phase == dragoman.Execute && e.Result != nil {
 			calls++
 		}
-		if hooks.Observe != nil {
-			hooks.Observe(e)
-		}
 	})
-	loop.Ask = hooks.Ask
 	err = loop.Run(r.Context(), chat)
 	took := time.Since(started).Round(time.Millisecond)
 	switch {

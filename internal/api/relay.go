@@ -2,7 +2,6 @@ package api
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"log"
@@ -11,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -224,27 +222,3 @@ func (p *bufferPool) Get() []byte {
 }
 
 func (p *bufferPool) Put(b []byte) { p.pool.Put(&b) }
-
-// post returns what sends the requests of a conversation to an upstream.
-func (a *API) post(up *upstream.Upstream, r *http.Request) func(context.Context, [][]byte) (*http.Response, error) {
-	return func(ctx context.Context, parts [][]byte) (*http.Response, error) {
-		length := 0
-		for _, p := range parts {
-			length += len(p)
-		}
-		body := func() io.ReadCloser { return &upstream.Parts{Buffers: slices.Clone(parts)} }
-		req, err := up.NewRequest(ctx, upstream.Request{
-			Method: http.MethodPost, Path: "/chat/completions", RawQuery: r.URL.RawQuery, Header: r.Header,
-			Body: body(), Length: int64(length), ClientCredentials: a.ClientCredentials,
-		})
-		if err != nil {
-			return nil, err
-		}
-		// A connection that broke before anything was sent can be replaced.
-		req.GetBody = func() (io.ReadCloser, error) { return body(), nil }
-		// The answer keeps its request, and a stream lasts: it need not keep the
-		// body, which nobody sends again once there is an answer.
-		defer func() { parts = nil }()
-		return up.Do(req)
-	}
-}

@@ -276,15 +276,28 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// An upstream that can not be reached, or says that it will not, answers in
+// An upstream that cannot be reached, or says that it will not, answers in
 // OpenAI's form on each way.
 func TestUpstreamFails(t *testing.T) {
 	down := upstream.Model{Match: "*", BaseURL: "http://127.0.0.1:1/v1"}
 	d := open(t, nil, down)
 	d.checkError(d.chat(hello), 502, "upstream_unreachable")
 	d.checkError(d.do("GET", "/v1/files", ""), 502, "upstream_unreachable")
-	if strings.Contains(d.chat(hello).body, "127.0.0.1") {
-		t.Error("the address of the upstream shows")
+	// Whoever asked is told the address, the cause, and what to check, on each way.
+	for _, body := range []string{d.chat(hello).body, d.do("GET", "/v1/files", "").body} {
+		if !strings.Contains(body, "The model's API at http://127.0.0.1:1/v1 cannot be reached: connection refused. Check that it runs there, and base_url of models[0].") {
+			t.Errorf("the answer does not help: %s", body)
+		}
+	}
+	if log := d.log.String(); !strings.Contains(log, "127.0.0.1:1") || !strings.Contains(log, "connection refused") {
+		t.Errorf("the log does not help: %s", log)
+	}
+	// A forgotten /v1 is a 404 without an error of the API's own.
+	nothing := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(nothing.Close)
+	d = open(t, nil, upstream.Model{Match: "*", BaseURL: nothing.URL})
+	if body := d.chat(strings.Replace(hello, `{`, `{"tools":[{"type":"mcp","server_label":"weather"}],`, 1)).body; !strings.Contains(body, "/v1, so that may be missing") {
+		t.Errorf("the answer does not help: %s", body)
 	}
 	for _, tc := range []struct {
 		model  string

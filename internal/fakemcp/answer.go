@@ -24,6 +24,9 @@ func (s *Server) notified(c *connection, m *message) {
 	if m.Method == "notifications/cancelled" {
 		c.cancel(m.Params.RequestID)
 	}
+	if m.Method == "" {
+		c.replied(m)
+	}
 }
 
 // answer answers one request over p, or does not, when ctx ends or a fault says
@@ -61,7 +64,7 @@ func (s *Server) answer(ctx context.Context, p peer, c *connection, m *message) 
 	case "tools/list":
 		s.answerList(p, m)
 	case "tools/call":
-		s.call(ctx, p, m)
+		s.call(ctx, p, c, m)
 	case "subscriptions/listen":
 		s.subscribe(ctx, p, m)
 	default:
@@ -149,7 +152,7 @@ func (s *Server) subscribe(ctx context.Context, p peer, m *message) {
 }
 
 // call runs a tool.
-func (s *Server) call(ctx context.Context, p peer, m *message) {
+func (s *Server) call(ctx context.Context, p peer, c *connection, m *message) {
 	t := s.tools.Load().byName[m.Params.Name]
 	if t == nil {
 		p.respond(m.fail(codeInvalidParams, "unknown tool: "+m.Params.Name, ""))
@@ -158,6 +161,10 @@ func (s *Server) call(ctx context.Context, p peer, m *message) {
 	t.ran.Add(1)
 	s.add(Entry{Method: Ran, ID: m.ID, Tool: t.Name}, nil)
 	if !t.work(ctx, p, m) {
+		return
+	}
+	if t.Do == Ask {
+		s.ask(ctx, p, c, m, t)
 		return
 	}
 	if t.Do == RPCError {

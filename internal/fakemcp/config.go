@@ -94,6 +94,8 @@ type Tool struct {
 	Steps int `json:",omitempty"`
 	// Result is the result object of a Fixed tool, without resultType.
 	Result json.RawMessage `json:",omitempty"`
+	// Question is the params of the elicitation/create of an Ask tool.
+	Question json.RawMessage `json:",omitempty"`
 }
 
 // A Behaviour is what a tool does when it is called.
@@ -127,6 +129,9 @@ const (
 	Empty Behaviour = "empty"
 	// Fixed answers Result.
 	Fixed Behaviour = "fixed"
+	// Ask asks whoever is behind the client, with Question, and answers the reply as
+	// text, byte for byte.
+	Ask Behaviour = "ask"
 )
 
 // pixel is a PNG of one transparent pixel.

@@ -97,7 +97,8 @@ type connection struct {
 	hangup func() // ends the connection from the server's side; nil where a request does
 
 	mu      sync.Mutex
-	running map[string]context.CancelFunc // by request id
+	running map[string]context.CancelFunc     // by request id
+	asked   map[string]chan<- json.RawMessage // by the id of the question
 }
 
 // begin makes the request one that can be cancelled, until end is called.
@@ -177,6 +178,7 @@ func (s *Server) die(f Fault, c *connection) {
 type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
+	Result json.RawMessage `json:"result"`
 	Params struct {
 		Name            string          `json:"name"`
 		Arguments       json.RawMessage `json:"arguments"`
@@ -184,7 +186,11 @@ type message struct {
 		ProtocolVersion string          `json:"protocolVersion"`
 		RequestID       json.RawMessage `json:"requestId"`
 		Notifications   json.RawMessage `json:"notifications"`
-		Meta            struct {
+		RequestState    string          `json:"requestState"`
+		InputResponses  struct {
+			Answer json.RawMessage `json:"answer"`
+		} `json:"inputResponses"`
+		Meta struct {
 			Version       string          `json:"io.modelcontextprotocol/protocolVersion"`
 			ProgressToken json.RawMessage `json:"progressToken"`
 		} `json:"_meta"`
@@ -221,7 +227,7 @@ func (s *Server) waits(m *message) bool {
 		return false
 	}
 	t := s.tools.Load().byName[m.Params.Name]
-	return t != nil && (t.Delay > 0 || t.Do == Progress)
+	return t != nil && (t.Delay > 0 || t.Do == Progress || t.Do == Ask)
 }
 
 // open appends a response up to the members of its result object, of which there

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"os"
 	"sync/atomic"
 
@@ -121,7 +120,6 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		Sessions:          g.sessions,
 		Upstreams:         g.upstreams,
 		Memory:            remembered(file.Memory),
-		MaxMessage:        file.Results.MaxMessage,
 		MaxBody:           file.HTTP.MaxBody,
 		ClientCredentials: !g.keys.Required(),
 		Log:               o.Log,
@@ -182,13 +180,11 @@ func (g *Gateway) Servers() []dragoman.Server {
 	return list.Servers
 }
 
+// Dialect returns the dialect that a model API speaks.
+func (g *Gateway) Dialect(up *upstream.Upstream) *dialect.Dialect { return g.sessions.Dialect(up) }
+
 // Upstreams returns the model APIs.
 func (g *Gateway) Upstreams() *upstream.Set { return g.upstreams }
-
-// Chat answers a chat request of a person at this machine.
-func (g *Gateway) Chat(w http.ResponseWriter, r *http.Request, hooks api.Hooks) {
-	g.api.Chat(w, r, caller.Local, hooks)
-}
 
 // Wait waits until each server has listed its tools or failed once, or ctx ends.
 func (g *Gateway) Wait(ctx context.Context) error { return g.servers.Settle(ctx) }

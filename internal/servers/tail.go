@@ -1,28 +1,36 @@
 package servers
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 )
 
-// A tail keeps the end of what a server wrote to its standard error: a few lines
-// of bounded length. The zero value is empty; it is safe for concurrent use.
+// A tail keeps what a server wrote to its standard error that may say why it ends:
+// the first useful lines, since what went wrong usually stands before what followed
+// from it, and the last ones. The zero value is empty; it is safe for concurrent use.
 type tail struct {
 	mu    sync.Mutex
+	first []string
 	lines []string
 }
 
 const (
-	tailLines = 5
+	headLines = 2
+	tailLines = 3
 	tailLine  = 300 // bytes
 )
+
+// useless are lines that say where something went wrong and not what: frames of a
+// stack, marks below a line of code, and what package managers chat about.
+var useless = regexp.MustCompile(`^(at |\^+$|~+$|throw |node:|Node\.js v|File "|Traceback |npm (warn|notice|WARN)|goroutine \d|[\]})({\[]+[,;]?$|file://)`)
 
 // add appends a line, unless there is nothing to see in it, or nothing new: a
 // server that does not start says the same each time.
 func (t *tail) add(line string) {
 	line = strings.TrimSpace(line)
-	if line == "" {
+	if line == "" || useless.MatchString(line) {
 		return
 	}
 	if len(line) > tailLine {
@@ -30,7 +38,11 @@ func (t *tail) add(line string) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if slices.Contains(t.lines, line) {
+	if slices.Contains(t.first, line) || slices.Contains(t.lines, line) {
+		return
+	}
+	if len(t.first) < headLines {
+		t.first = append(t.first, strings.Clone(line))
 		return
 	}
 	if len(t.lines) == tailLines {
@@ -42,12 +54,12 @@ func (t *tail) add(line string) {
 func (t *tail) clear() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.lines = nil
+	t.first, t.lines = nil, nil
 }
 
 // String returns the lines, joined by semicolons.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return strings.Join(t.lines, "; ")
+	return strings.Join(slices.Concat(t.first, t.lines), "; ")
 }

@@ -143,8 +143,9 @@ type Session struct {
 	// starting, or failed.
 	Missing []dragoman.Server
 
-	loop dragoman.Loop
-	log  *slog.Logger
+	loop       dragoman.Loop
+	maxMessage int64
+	log        *slog.Logger
 }
 
 // Open returns a session for a caller. It waits a while for servers that are
@@ -156,7 +157,7 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 		return nil, err
 	}
 	want.Servers = chosen
-	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: o.o.Search, loop: o.o.Loop, log: o.o.Log}
+	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: o.o.Search, loop: o.o.Loop, maxMessage: o.o.Results.MaxMessage, log: o.o.Log}
 	if err := o.read(s, want); err != nil {
 		return nil, err
 	}
@@ -242,6 +243,16 @@ func (o *Opener) Dialect(up *upstream.Upstream) *dialect.Dialect {
 	}
 	o.dialects.Store(up, d)
 	return d
+}
+
+// Client returns the client of the model API, for a session with a model. r has
+// what the request of a client brings, such as its credentials; the zero Request is
+// for a conversation of this process. A nil log is that of all sessions.
+func (s *Session) Client(r upstream.Request, log *slog.Logger) *model.Client {
+	if log == nil {
+		log = s.log
+	}
+	return &model.Client{Post: s.Upstream.Chat(r), Dialect: s.Dialect, Idle: s.Upstream.Idle, MaxMessage: s.maxMessage, Log: log}
 }
 
 // Loop returns the loop that runs the session's calls. It logs each call under

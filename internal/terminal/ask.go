@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -27,8 +28,8 @@ var (
 // An Asker puts what calls ask to a person. Questions of calls that run side by
 // side are asked one after the other.
 type Asker struct {
-	// Lines is where the person answers, and Screen where they are asked.
-	Lines  *Lines
+	// In is where the person answers, and Screen where they are asked.
+	In     Input
 	Screen *Screen
 	// Before is called before the first question is shown, so that what else is
 	// on the screen can make room; it may be nil.
@@ -49,8 +50,8 @@ func (a *Asker) Ask(ctx context.Context, call dragoman.Call, asks *dragoman.Asks
 	answers := &dragoman.Answers{Replies: map[string]json.RawMessage{}}
 	for _, q := range asks.Questions {
 		reply, err := a.question(ctx, call, q)
-		if err == io.EOF {
-			reply, err = cancelled, nil // nobody is there any more
+		if errors.Is(err, io.EOF) || errors.Is(err, ErrInterrupted) {
+			reply, err = cancelled, nil // nobody is there any more, or wants to say
 		}
 		if err != nil {
 			return nil, err
@@ -129,11 +130,7 @@ func (a *Asker) yes(ctx context.Context, question string) (bool, error) {
 }
 
 func (a *Asker) line(ctx context.Context, prompt string) (string, error) {
-	a.Screen.Printf("%s", prompt)
-	line, err := a.Lines.Read(ctx)
-	if err != nil {
-		a.Screen.Printf("\n")
-	}
+	line, err := a.In.Read(ctx, prompt)
 	return strings.TrimSpace(line), err
 }
 
@@ -148,7 +145,7 @@ func (a *Asker) form(ctx context.Context, server, message string, schema json.Ra
 		}
 		return json.RawMessage(`{"action":"accept","content":{}}`), nil
 	}
-	a.Screen.Printf("  %s\n", a.Screen.Faint("/decline says no, /cancel leaves it open; a field that is left empty keeps its default"))
+	a.Screen.Printf("  %s\n", a.Screen.Faint("/decline says no, /cancel or Ctrl-C leaves it open; a field that is left empty keeps its default"))
 	content := rawjson.Object{}
 	for _, f := range fields {
 		for {

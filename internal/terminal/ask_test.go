@@ -71,7 +71,8 @@ func TestAsk(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
-			asker := &Asker{Lines: NewLines(strings.NewReader(tt.typed)), Screen: &Screen{Writer: &out}}
+			screen := &Screen{Writer: &out}
+			asker := &Asker{In: NewLines(strings.NewReader(tt.typed), screen), Screen: screen}
 			tt.q.Key, tt.q.Server = "q", "shop"
 			call := dragoman.Call{Tool: &dragoman.Tool{Name: "delete"}, Arguments: json.RawMessage("{\"path\":\"/tmp/x\x1b\"}")}
 			answers, err := asker.Ask(t.Context(), call, &dragoman.Asks{Questions: []dragoman.Question{tt.q}})
@@ -97,7 +98,8 @@ func TestAskEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r, _ := io.Pipe()
-	asker := &Asker{Lines: NewLines(r), Screen: &Screen{Writer: io.Discard}}
+	screen := &Screen{Writer: io.Discard}
+	asker := &Asker{In: NewLines(r, screen), Screen: screen}
 	_, err := asker.Ask(ctx, dragoman.Call{}, &dragoman.Asks{Questions: []dragoman.Question{{Kind: dragoman.AskApproval}}})
 	if err != context.Canceled {
 		t.Errorf("Ask = %v", err)

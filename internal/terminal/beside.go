@@ -4,20 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
-
-	"golang.org/x/term"
 )
 
 // Beside prints two JSON documents side by side, as wide as the screen allows,
 // and marks the lines that only one of them has.
 func (s *Screen) Beside(leftTitle string, left json.RawMessage, rightTitle string, right json.RawMessage) {
 	width := 60
-	if f, ok := s.Writer.(*os.File); ok {
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 60 {
-			width = (w - 5) / 2
-		}
+	if s.Live {
+		width = max((s.Width()-5)/2, 28)
 	}
 	a, b := indented(left), indented(right)
 	s.Printf("  %s   %s\n", s.Faint(cell(leftTitle, width)), s.Faint(rightTitle))

@@ -10,7 +10,7 @@
 //   - An error says what went wrong, where, and what to do about it; the last in
 //     a line of its own that begins with "hint:".
 //   - What a server or a model wrote is shown with its control characters made
-//     visible, so that it can not take over the terminal.
+//     visible, so that it cannot take over the terminal.
 package terminal
 
 import (
@@ -35,6 +35,16 @@ type Screen struct {
 func NewScreen(f *os.File) *Screen {
 	live := term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 	return &Screen{Writer: f, Live: live, Colours: live && os.Getenv("NO_COLOR") == ""}
+}
+
+// Width returns how many columns the screen has; 80 where nobody knows.
+func (s *Screen) Width() int {
+	if f, ok := s.Writer.(*os.File); ok {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+			return max(w, 20)
+		}
+	}
+	return 80
 }
 
 // Printf writes formatted text.
@@ -74,7 +84,7 @@ func (s *Screen) Error(err error, hint string) {
 
 // Visible returns text from elsewhere so that it can be printed: control
 // characters, which could rewrite the screen, and characters that change the
-// direction of text or can not be seen, are spelled out.
+// direction of text or cannot be seen, are spelled out.
 func Visible(text string) string {
 	clean := true
 	for _, r := range text {

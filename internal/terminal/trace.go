@@ -16,10 +16,16 @@ type trace struct {
 	started time.Time
 
 	mu      sync.Mutex
-	live    bool // a line is there that will be written again
-	text    bool // the answer has begun
+	bottom  live
+	text    bool // a line of the answer has begun and has no end
 	summary time.Duration
 	calls   int
+}
+
+func newTrace(c *Chat) *trace {
+	t := &trace{chat: c, started: time.Now(), bottom: live{screen: c.Trace}}
+	t.waiting("decide", c.Model)
+	return t
 }
 
 // observe is told each event.
@@ -40,6 +46,7 @@ func (t *trace) observe(e dragoman.Event) {
 	default:
 		t.calls++
 		t.line("execute", e.Duration, describe(e.Call)+" "+t.outcome(e.Result))
+		t.waiting("decide", t.chat.Model)
 	}
 }
 
@@ -58,6 +65,8 @@ func describe(c *dragoman.Call) string {
 func (t *trace) outcome(r *dragoman.Result) string {
 	s := t.chat.Trace
 	switch {
+	case r.Asks != nil:
+		return s.Warn("? nobody is there to answer its question")
 	case r.Problem != nil:
 		return s.Bad("✗ " + OneLine(r.Problem.Error(), 160))
 	case r.Failed:
@@ -72,7 +81,7 @@ func (t *trace) line(phase string, took time.Duration, what string) {
 		return
 	}
 	s := t.chat.Trace
-	t.clear()
+	t.bottom.clear()
 	if t.text {
 		s.Printf("\n")
 		t.text = false
@@ -82,33 +91,37 @@ func (t *trace) line(phase string, took time.Duration, what string) {
 
 // waiting shows a step that has begun, on a screen where it can be replaced.
 func (t *trace) waiting(phase, what string) {
-	if s := t.chat.Trace; s.Live && !t.chat.Quiet && !t.text {
-		t.clear()
-		s.Printf("%s %s %s", s.style(cyan, fmt.Sprintf("%-9s", phase)), s.Faint("      …"), what)
-		t.live = true
+	if s := t.chat.Trace; !t.chat.Quiet && !t.text {
+		t.bottom.show(s.style(cyan, fmt.Sprintf("%-9s", phase)) + " " + what)
 	}
 }
 
 // progress shows how a call gets on.
-func (t *trace) progress(p *progress) {
+func (t *trace) progress(tool *dragoman.Tool, p dragoman.Progress) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.waiting("execute", OneLine(p.Tool, 40)+" "+gauge(p.Progress, p.Total)+" "+OneLine(p.Message, 60))
+	t.waiting("execute", progressLine(t.chat.Trace, tool.Name, p))
 }
 
-// clear removes the line that is there to be replaced.
-func (t *trace) clear() {
-	if t.live {
-		t.chat.Trace.Printf("\r\x1b[2K")
-		t.live = false
-	}
+// status shows the text of the answer that is not out yet.
+func (t *trace) status(text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.bottom.show(t.chat.Trace.Faint(text))
 }
 
-// pause makes room for the answer's text.
+// room makes room for whole lines on the screen.
+func (t *trace) room() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.bottom.clear()
+}
+
+// pause makes room for a part of the answer's text, or for a question.
 func (t *trace) pause() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.clear()
+	t.bottom.clear()
 	t.text = true
 }
 
@@ -116,7 +129,7 @@ func (t *trace) pause() {
 func (t *trace) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.clear()
+	t.bottom.clear()
 	t.text = false
 	if t.summary > 0 {
 		t.line("summarise", t.summary, t.chat.Trace.Faint(fmt.Sprintf("%d calls, %s in all", t.calls, short(time.Since(t.started)))))

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -141,44 +139,12 @@ func (u *Upstream) Do(req *http.Request) (*http.Response, error) {
 	start := time.Now()
 	res, err := u.transport.RoundTrip(req)
 	if err != nil {
-		return nil, &Error{Host: u.Host(), Err: err, Waited: time.Since(start)}
+		return nil, &Error{Host: u.Host(), Address: u.String(), From: u.From, Err: err, Waited: time.Since(start)}
 	}
 	if res.StatusCode >= 400 {
 		u.redact(res)
 	}
 	return res, nil
-}
-
-// An Error is a request to an upstream that got no answer.
-type Error struct {
-	// Host is the upstream's host and port.
-	Host string
-	// Err is what the transport says, such as a refused connection or the end of
-	// the request's context.
-	Err error
-	// Waited is how long it took.
-	Waited time.Duration
-}
-
-// Error says which upstream did not answer, and why.
-func (e *Error) Error() string {
-	if e.Timeout() {
-		return fmt.Sprintf("the upstream %s did not answer within %s", e.Host, e.Waited.Round(100*time.Millisecond))
-	}
-	return fmt.Sprintf("the upstream %s can not be reached: %v", e.Host, e.Err)
-}
-
-// Unwrap returns Err.
-func (e *Error) Unwrap() error { return e.Err }
-
-// Timeout reports that the upstream was too slow to connect or to answer, as
-// opposed to a caller that gave up.
-func (e *Error) Timeout() bool {
-	if errors.Is(e.Err, context.Canceled) {
-		return false
-	}
-	n, ok := errors.AsType[net.Error](e.Err)
-	return ok && n.Timeout()
 }
 
 // credentialHeaders are the headers that carry credentials to one API or

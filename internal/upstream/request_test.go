@@ -232,7 +232,7 @@ func TestDoErrors(t *testing.T) {
 		timeout bool
 	}{
 		"slow":    {t.Context(), server.URL, "did not answer within", true},
-		"refused": {t.Context(), closed.URL, "can not be reached", false},
+		"refused": {t.Context(), closed.URL, "cannot be reached", false},
 		"gave up": {cancelled, server.URL, "context canceled", false},
 	} {
 		t.Run(name, func(t *testing.T) {

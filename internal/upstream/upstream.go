@@ -14,7 +14,7 @@
 // # Who may see which key
 //
 // The key of an entry goes to the address of that entry and to no other: the
-// transport follows no redirects, so an upstream can not send it on. What a
+// transport follows no redirects, so an upstream cannot send it on. What a
 // client sent as its own credentials (Authorization, api-key, cookies) is
 // dropped, unless the caller of NewRequest says that it may travel and the
 // entry has no key of its own. Errors of this package name hosts, never keys,
@@ -24,6 +24,7 @@ package upstream
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"net/http"
 	"net/url"
@@ -38,7 +39,7 @@ import (
 
 // RehearsalURL is the base URL of the built-in rehearsal model. A [Model] with
 // this base URL is served by [Options.Rehearsal]; no connection is made. The
-// name can not exist in DNS (RFC 6761).
+// name cannot exist in DNS (RFC 6761).
 const RehearsalURL = "http://rehearsal.invalid/v1"
 
 // RehearsalModel is the name under which the rehearsal model lists itself.
@@ -52,8 +53,8 @@ var ErrUnknownModel = errors.New("no upstream serves this model")
 
 // Options is what a [Set] needs beside its models.
 type Options struct {
-	// Rehearsal serves the built-in model. Without it a Set that needs it can
-	// not be made.
+	// Rehearsal serves the built-in model. Without it a Set that needs it cannot
+	// be made.
 	Rehearsal http.RoundTripper
 	// Getenv looks up an environment variable, like [os.LookupEnv]. It is asked
 	// only when there are no models; nil means an empty environment.
@@ -76,22 +77,30 @@ type Set struct {
 // model. An error names the entry, such as models[2].
 func New(models []Model, opts Options) (*Set, error) {
 	s := &Set{}
+	place, from := func(i int) string { return fmt.Sprintf("models[%d]", i) }, ""
 	if len(models) == 0 {
-		models = s.fromEnvironment(opts.Getenv)
+		models, from = s.fromEnvironment(opts.Getenv)
 	}
 	pool := make(map[transportKey]*http.Transport)
 	for i, m := range models {
 		m.SetDefaults()
-		if err := m.Validate(); err != nil {
-			return nil, fmt.Errorf("models[%d]: %w", i, err)
+		err := m.Validate()
+		if err != nil && from != "" {
+			return nil, blamed(err)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", place(i), err)
 		}
 		u, err := newUpstream(m)
 		if err != nil {
-			return nil, fmt.Errorf("models[%d]: %w", i, err)
+			return nil, fmt.Errorf("%s: %w", place(i), err)
+		}
+		if u.From = from; from == "" {
+			u.From = "base_url of " + place(i)
 		}
 		if u.Rehearsal {
 			if opts.Rehearsal == nil {
-				return nil, fmt.Errorf("models[%d]: there is no rehearsal model in this program", i)
+				return nil, fmt.Errorf("%s: there is no rehearsal model in this program", place(i))
 			}
 			u.transport = opts.Rehearsal
 		} else {
@@ -110,9 +119,19 @@ func New(models []Model, opts Options) (*Set, error) {
 	return s, nil
 }
 
+// blamed names the variable of the environment that an error is about.
+func blamed(err error) error {
+	wrong, ok := errors.AsType[*ModelError](err)
+	if !ok {
+		return err
+	}
+	name := map[string]string{"base_url": "OPENAI_BASE_URL", "api_key": "OPENAI_API_KEY", "headers": "OPENAI_ORG_ID or OPENAI_PROJECT_ID"}[wrong.Field]
+	return fmt.Errorf("the environment variable %s: %s", name, wrong.Message)
+}
+
 // fromEnvironment returns the one model that stands in for an empty
-// configuration.
-func (s *Set) fromEnvironment(lookup func(string) (string, bool)) []Model {
+// configuration, and the variable that says where it is.
+func (s *Set) fromEnvironment(lookup func(string) (string, bool)) (models []Model, from string) {
 	env := func(name string) string {
 		if lookup == nil {
 			return ""
@@ -123,10 +142,11 @@ func (s *Set) fromEnvironment(lookup func(string) (string, bool)) []Model {
 	m := Model{Match: "*", BaseURL: env("OPENAI_BASE_URL"), APIKey: env("OPENAI_API_KEY")}
 	if m.BaseURL == "" && m.APIKey == "" {
 		s.defaultModel = RehearsalModel
-		return []Model{{Match: "*", BaseURL: RehearsalURL}}
+		return []Model{{Match: "*", BaseURL: RehearsalURL}}, "the defaults"
 	}
+	from = "OPENAI_BASE_URL"
 	if m.BaseURL == "" {
-		m.BaseURL = openAIURL
+		m.BaseURL, from = openAIURL, "OPENAI_BASE_URL, which is not set, so that OPENAI_API_KEY chose this address"
 	}
 	m.Headers = make(map[string]string)
 	for header, name := range map[string]string{"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"} {
@@ -135,7 +155,18 @@ func (s *Set) fromEnvironment(lookup func(string) (string, bool)) []Model {
 		}
 	}
 	s.defaultModel = env("OPENAI_MODEL")
-	return []Model{m}
+	return []Model{m}, from
+}
+
+// Routes returns the upstreams with the patterns that choose them, in order.
+func (s *Set) Routes() iter.Seq2[string, *Upstream] {
+	return func(yield func(string, *Upstream) bool) {
+		for _, u := range s.upstreams {
+			if !yield(u.match, u) {
+				return
+			}
+		}
+	}
 }
 
 // For returns the upstream that serves model: that of the first entry whose
@@ -181,6 +212,9 @@ type Upstream struct {
 	Idle time.Duration
 	// Rehearsal reports that this is the built-in model.
 	Rehearsal bool
+	// From says where the address comes from: a key of the configuration, or a
+	// variable of the environment.
+	From string
 	// HasKey reports that the configuration has credentials for the upstream, so
 	// that a client's own must not go there.
 	HasKey bool

@@ -1,12 +1,16 @@
 package upstream_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 )
@@ -154,6 +158,44 @@ func TestNothingPrintsTheKey(t *testing.T) {
 	for _, format := range []string{"%v", "%+v", "%#v", "%s"} {
 		if got := fmt.Sprintf(format+format, m, set.First()); strings.Contains(got, "canary") {
 			t.Errorf("%s shows a secret: %s", format, got)
+		}
+	}
+}
+
+// A variable of the environment that is wrong is blamed by its name.
+func TestEnvironmentIsBlamed(t *testing.T) {
+	for name, env := range map[string]map[string]string{
+		"OPENAI_BASE_URL: a URL here begins with": {"OPENAI_BASE_URL": "localhost:11434"},
+		"OPENAI_API_KEY: the key has a line":      {"OPENAI_API_KEY": "a\nb"},
+		"OPENAI_ORG_ID or OPENAI_PROJECT_ID: ":    {"OPENAI_API_KEY": "a", "OPENAI_ORG_ID": "a\x01b"},
+	} {
+		_, err := upstream.New(nil, upstream.Options{Getenv: func(n string) (string, bool) { v, ok := env[n]; return v, ok }})
+		if err == nil || !strings.Contains(err.Error(), "the environment variable "+name) || strings.Contains(err.Error(), "models[") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Whoever asked is told where the upstream should be, why it is not, and who says so.
+func TestErrorTold(t *testing.T) {
+	env := map[string]string{"OPENAI_API_KEY": "sk"}
+	set, err := upstream.New(nil, upstream.Options{Getenv: func(n string) (string, bool) { v, ok := env[n]; return v, ok }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if from := set.First().From; !strings.Contains(from, "OPENAI_API_KEY chose this address") {
+		t.Errorf("From = %q", from)
+	}
+	e := func(err error) *upstream.Error {
+		return &upstream.Error{Host: "h:1", Address: "http://h:1/v1", From: "OPENAI_BASE_URL", Err: err, Waited: time.Second}
+	}
+	for want, err := range map[string]error{
+		"The model's API at http://h:1/v1 cannot be reached: connection refused. Check that it runs there, and OPENAI_BASE_URL.": &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED},
+		"The model's API at http://h:1/v1 cannot be reached: there is no host named h. Check OPENAI_BASE_URL.":                   &net.OpError{Op: "dial", Err: &net.DNSError{Name: "h", IsNotFound: true}},
+		"The model's API at http://h:1/v1 did not answer within 1s.":                                                             context.DeadlineExceeded,
+	} {
+		if got := e(err).Told(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
 }

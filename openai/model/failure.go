@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
@@ -17,7 +18,8 @@ import (
 const maxFailure = 1 << 20
 
 // Unreachable returns the error for an upstream that gave no answer, or err if it
-// is an [*Error] already.
+// is an [*Error] already. Where err can say what is wrong to whoever sent the
+// request, by a method Told, that is the message.
 func Unreachable(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
@@ -31,6 +33,12 @@ func Unreachable(err error) *Error {
 		Timeout() bool
 	}](err); ok && timeout.Timeout() {
 		e.Status, e.Code, e.Message = http.StatusGatewayTimeout, CodeUpstreamTimeout, "The model's API did not answer in time."
+	}
+	if told, ok := errors.AsType[interface {
+		error
+		Told() string
+	}](err); ok {
+		e.Message = told.Told()
 	}
 	return e
 }
@@ -118,7 +126,25 @@ func statusError(resp *http.Response) *Error {
 		}
 		e.Message = fmt.Sprintf("The upstream answered with status %d: %s", resp.StatusCode, clip.Text(errorText(body), 300))
 	}
+	if hint := misplaced(resp); hint != "" {
+		e.Message = strings.TrimSuffix(e.Message, ".") + ". " + hint
+	}
 	return e
+}
+
+// version is how the paths of most APIs begin.
+var version = regexp.MustCompile(`/v[0-9]`)
+
+// misplaced is a hint where an address may lack its /v1: there is nothing at it, and
+// no version in it.
+func misplaced(resp *http.Response) string {
+	if resp.Request == nil || resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusMethodNotAllowed ||
+		version.MatchString(resp.Request.URL.Path) {
+		return ""
+	}
+	at := *resp.Request.URL
+	at.RawQuery, at.User = "", nil
+	return fmt.Sprintf("It was asked at %s: most APIs begin at /v1, so that may be missing at the end of base_url (or OPENAI_BASE_URL).", at.String())
 }
 
 // retryAfter says whether and when a failed model request is worth another try.

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -60,7 +61,7 @@ var noOffer = &offer{}
 // search says so, all of them are hidden instead.
 func makeOffer(tools *dragoman.Tools, d *dialect.Dialect, room int, search Search, plan planner) *offer {
 	o := &offer{tools: tools, places: make(map[*dragoman.Tool]place, tools.Len()), strict: d.Wire().ImplicitStrict}
-	byName := make(map[string]*dragoman.Tool, tools.Len())
+	byName, positions := make(map[string]*dragoman.Tool, tools.Len()), make(map[string]int, tools.Len())
 	plans := make([]*dialect.Plan, 0, tools.Len())
 	all := tools.All()
 	for i := range all {
@@ -73,11 +74,17 @@ func makeOffer(tools *dragoman.Tools, d *dialect.Dialect, room int, search Searc
 			o.left = append(o.left, t.Name)
 			continue
 		}
+		positions[p.Name()] = i
 		plans, byName[p.Name()] = append(plans, p), t
 	}
 	if o.hidden = search.hides(plans, room); !o.hidden {
+		if most := d.Wire().MaxTools; most > 0 && (room == 0 || room > most) {
+			room = most
+		}
+		plans = evenly(plans, room, func(p *dialect.Plan) string { return byName[p.Name()].Server })
 		var left []*dialect.Plan
 		plans, left, _ = d.Fit(plans, dialect.Budget{Tools: room})
+		slices.SortFunc(plans, func(a, b *dialect.Plan) int { return cmp.Compare(positions[a.Name()], positions[b.Name()]) })
 		for _, p := range left {
 			o.left = append(o.left, p.Name())
 		}
@@ -108,6 +115,33 @@ func makeOffer(tools *dragoman.Tools, d *dialect.Dialect, room int, search Searc
 		o.functions = [][]byte{functions}
 	}
 	return o
+}
+
+// evenly puts plans in another order where there are more than room: each server in
+// turn gives one, in its own order, so that what is left out behind room is not all
+// of the servers at the end of the alphabet.
+func evenly(plans []*dialect.Plan, room int, server func(*dialect.Plan) string) []*dialect.Plan {
+	if room <= 0 || len(plans) <= room {
+		return plans
+	}
+	rank := make(map[*dialect.Plan]int, len(plans)) // among those of its server
+	count := map[string]int{}
+	for _, p := range plans {
+		s := server(p)
+		rank[p] = count[s]
+		count[s]++
+	}
+	plans = slices.Clone(plans)
+	slices.SortStableFunc(plans, func(a, b *dialect.Plan) int { return rank[a] - rank[b] })
+	return plans
+}
+
+// LeftOut returns the names of the tools that a request in a dialect has no room
+// for, or that the dialect cannot take; and whether the model searches for tools in
+// place of being offered any.
+func LeftOut(tools *dragoman.Tools, d *dialect.Dialect, search Search) (names []string, searched bool) {
+	o := makeOffer(tools, d, d.Wire().MaxTools, search, planned(d))
+	return o.left, o.hidden
 }
 
 // empty reports whether the offer has no tools.

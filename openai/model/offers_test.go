@@ -168,3 +168,38 @@ func mustDialect(t testing.TB, name string) *dialect.Dialect {
 	}
 	return d
 }
+
+// Where there is no room for all tools, each server keeps as many as the others, and
+// the order stays that of the list.
+func TestOfferLeavesOutEvenly(t *testing.T) {
+	var tools []dragoman.Tool
+	for _, server := range []struct {
+		name string
+		n    int
+	}{{"a", 50}, {"b", 4}, {"c", 40}} {
+		for i := range server.n {
+			name := fmt.Sprintf("%s__%02d", server.name, i)
+			tools = append(tools, dragoman.Tool{Name: name, Server: server.name, Original: name, InputSchema: json.RawMessage(`{"type":"object"}`)})
+		}
+	}
+	d := conservative() // 64 in a request
+	list := dragoman.NewTools(tools)
+	offered := map[string]int{}
+	last := ""
+	for tool := range (&Offers{}).get(list, d, 4, Search{}).all() {
+		offered[tool.Server]++
+		if tool.Name < last {
+			t.Errorf("%s stands behind %s", tool.Name, last)
+		}
+		last = tool.Name
+	}
+	if offered["a"] != 28 || offered["b"] != 4 || offered["c"] != 28 {
+		t.Errorf("offered %v", offered)
+	}
+	if left, searched := LeftOut(list, d, Search{}); searched || len(left) != 30 || left[0] != "a__30" || left[29] != "a__49" {
+		t.Errorf("left out: %v", left)
+	}
+	if left, searched := LeftOut(list, d, Search{When: Auto}); !searched || len(left) > 0 {
+		t.Errorf("searched: %v, and %v left out", searched, left)
+	}
+}

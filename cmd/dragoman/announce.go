@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net"
+
+	"github.com/dragoman-mcp/dragoman/internal/caller"
+	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/gateway"
+	"github.com/dragoman-mcp/dragoman/internal/session"
+	"github.com/dragoman-mcp/dragoman/openai/model"
+)
+
+// announce logs what the gateway is when it begins: its configuration, which models
+// go where, its address. The servers say themselves when they are there; then the
+// tools are counted against what each model's API takes.
+func announce(log *slog.Logger, file *config.File, g *gateway.Gateway, at net.Addr) {
+	path := file.Path
+	if path == "" {
+		path = "none, so the defaults"
+	}
+	log.Info("configuration", "file", path, "servers", len(g.Servers()))
+	for match, up := range g.Upstreams().Routes() {
+		if up.Rehearsal {
+			log.Info("model", "match", match, "upstream", "the built-in stand-in model: set OPENAI_BASE_URL, or models in the configuration, for a real one")
+			continue
+		}
+		log.Info("model", "match", match, "upstream", up.String(), "from", up.From)
+	}
+	log.Info("serving", "base_url", "http://"+at.String()+"/v1", "version", version())
+	go countTools(log, g)
+}
+
+// countTools warns of tools that do not fit into a request, for each model API, when
+// the servers have been given their time.
+func countTools(log *slog.Logger, g *gateway.Gateway) {
+	ctx, cancel := context.WithTimeout(context.Background(), maxStart)
+	defer cancel()
+	_ = g.Wait(ctx)
+	open, err := g.Open(context.Background(), caller.Local, session.Want{NoTools: true})
+	if err != nil {
+		return
+	}
+	tools, err := open.Tools.List(context.Background())
+	if err != nil {
+		return
+	}
+	log.Info("servers have been given their time", "tools", tools.Tools.Len())
+	for match, up := range g.Upstreams().Routes() {
+		if up.Rehearsal {
+			continue
+		}
+		d := g.Dialect(up)
+		left, searched := model.LeftOut(tools.Tools, d, open.Search)
+		if searched {
+			log.Info("models search for tools in place of being offered all", "match", match, "tools", tools.Tools.Len())
+		}
+		if most := d.Wire().MaxTools; most > 0 && tools.Tools.Len() > most && len(left) > 0 {
+			log.Warn("more tools than the model's API takes: the rest is left out, evenly among the servers; choose with tools.include of the servers, let models search (tools.search), or set models[].dialect",
+				"match", match, "dialect", d.Name(), "tools", tools.Tools.Len(), "most", most, "left_out", someOf(left, 8))
+		}
+	}
+}

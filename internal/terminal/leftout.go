@@ -1,0 +1,16 @@
+package terminal
+
+import (
+	"fmt"
+	"strings"
+)
+
+// LeftOut says which tools a model is not offered, and what changes that.
+func LeftOut(names []string) string {
+	shown := names[:min(len(names), 8)]
+	text := OneLine(strings.Join(shown, ", "), 400)
+	if more := len(names) - len(shown); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("%d tools are left out, since the model's API takes no more, or cannot take them: %s. Choose with tools.include of their servers, let models search for tools (tools.search: auto), or set the right dialect of the model (models: dialect).", len(names), text)
+}
