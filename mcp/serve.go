@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"time"
 
@@ -142,11 +143,24 @@ func (v *serving) hear(call *dragoman.Call) {
 	if v.conn == nil && v.in.meta.Get(metaLogLevel) == nil {
 		return // a modern client hears of nothing that it did not ask for
 	}
+	least := v.in.meta.Get(metaLogLevel)
+	if v.conn != nil {
+		if level := v.conn.level.Load(); level != nil {
+			least = *level
+		}
+	}
 	call.Notify = func(n dragoman.Notification) {
-		if n.Method == "notifications/message" {
+		if n.Method == "notifications/message" && severity(object(n.Params).Get("level")) >= severity(least) {
 			v.to.say(notification(n.Method, n.Params))
 		}
 	}
+}
+
+// severity ranks the levels of log messages (RFC 5424, as MCP names them). A level
+// that nobody knows, and none, ranks lowest.
+func severity(level json.RawMessage) int {
+	name, _ := rawjson.String(level)
+	return slices.Index([]string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}, name)
 }
 
 func progressParams(token json.RawMessage, p dragoman.Progress) json.RawMessage {

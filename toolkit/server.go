@@ -304,16 +304,36 @@ func (s *Server) Close() error {
 	}
 	s.stop()
 	if built != nil {
-		for session := range built.Sessions() {
-			// Sessions without an id live on a stream and end with s.ctx. Closing
-			// them here would wait for a peer that may have stopped reading.
-			if session.ID() != "" {
-				session.Close()
-			}
-		}
+		closeSessions(built)
 	}
 	s.pipes.Wait()
 	return nil
+}
+
+// closeLimit is how long Close waits for sessions to end. The SDK waits in each
+// for what runs there, and a tool that has asked its client a question may wait
+// for an answer that nobody gives.
+const closeLimit = 5 * time.Second
+
+// closeSessions ends the sessions that have an id. Those without one live on a
+// stream and end with the server's context: closing them here would wait for a
+// peer that may have stopped reading.
+func closeSessions(server *sdk.Server) {
+	var closing sync.WaitGroup
+	for session := range server.Sessions() {
+		if session.ID() != "" {
+			closing.Go(func() { session.Close() })
+		}
+	}
+	closed := make(chan struct{})
+	go func() {
+		closing.Wait()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-time.After(closeLimit):
+	}
 }
 
 // bound is ctx, ended by Close too.

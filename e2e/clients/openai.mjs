@@ -111,9 +111,11 @@ await run(
       ),
     // A conversation of two turns, replayed as such clients do: visible text only.
     turns: async () => {
-      const first = await client.chat.completions.create({ model, messages });
+      // Short conversations are put back together only for who says who they are.
+      const user = 'somebody';
+      const first = await client.chat.completions.create({ model, messages, user });
       const again = [...messages, first.choices[0].message, { role: 'user', content: process.env.SECOND_PROMPT }];
-      return { first: completion(first), ...completion(await client.chat.completions.create({ model, messages: again })) };
+      return { first: completion(first), ...completion(await client.chat.completions.create({ model, messages: again, user })) };
     },
     // Goes away in the middle of a call.
     abort: async () => {

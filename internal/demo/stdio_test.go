@@ -63,9 +63,10 @@ func TestServeStdioEnds(t *testing.T) {
 
 func TestServeStdioGarbage(t *testing.T) {
 	d := newDemo(t)
-	err := d.ServeStdio(t.Context(), strings.NewReader("hello\n"), io.Discard)
-	if err == nil || !strings.HasPrefix(err.Error(), "toolkit: serve: ") {
-		t.Errorf("got %v, want an error that says what was done", err)
+	var out bytes.Buffer
+	err := d.ServeStdio(t.Context(), strings.NewReader("hello\n"+initialize+"\n"), &out)
+	if err != nil || !strings.Contains(out.String(), `"code":-32700`) || !strings.Contains(out.String(), `"serverInfo"`) {
+		t.Errorf("after a line that is not JSON: %v, %s", err, out.String())
 	}
 }
 

@@ -137,6 +137,9 @@ func (g *Gateway) startServers(o Options) {
 		Name: "dragoman", Version: o.Version, Logger: o.Log, MaxMessage: g.file.Results.MaxMessage, Can: o.Can,
 		CallTimeout: g.file.Loop.CallTimeout,
 	}
+	if !g.file.MCP.Off {
+		so.LogLevel = "info" // MCP clients hear what servers log while their calls run
+	}
 	if !g.file.NamesServers() {
 		g.demo = demo.New(demo.Options{Version: o.Version})
 		so.Builtin = map[string]func(context.Context) mcp.Transport{DemoLabel: g.connectDemo}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/safehttp"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
@@ -202,9 +203,26 @@ func (c *connection) session(ctx context.Context) (up time.Duration, err error) 
 	}
 	defer client.Close()
 	c.era = client.Era()
+	c.setLevel(startup, client)
 	start := time.Now()
 	err = c.watch(ctx, client)
 	return time.Since(start), err
+}
+
+// setLevel tells a legacy server which log messages to send: it has one level for
+// all who share the connection. A modern one is told with each call.
+func (c *connection) setLevel(ctx context.Context, client *mcp.Client) {
+	level := c.set.options.LogLevel
+	if level == "" || client.Era() != mcp.Legacy {
+		return
+	}
+	if o, err := rawjson.ParseObject(client.Capabilities()); err != nil || o.Get("logging") == nil {
+		return
+	}
+	res, err := client.Call(ctx, dragoman.Call{Method: "logging/setLevel", Server: c.label, Arguments: append(append([]byte(`{"level":`), rawjson.Quote(level)...), '}')})
+	if err != nil || res.Problem != nil {
+		c.log.Debug("the server takes no level of log messages", "error", err, "problem", res.Problem)
+	}
 }
 
 // watch shows what the server lists, and looks after it, until it is gone.

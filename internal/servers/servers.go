@@ -25,6 +25,10 @@ type Options struct {
 	// Grace is how long the first requests wait for servers that are still
 	// starting; 500 ms if zero.
 	Grace time.Duration
+	// LogLevel is the least level of log messages that legacy servers are asked to
+	// send, such as "info", for callers who want to hear them; empty leaves it to
+	// them.
+	LogLevel string
 	// CallTimeout bounds the time of one call, beside each server's own; zero means
 	// that there is only that.
 	CallTimeout time.Duration
