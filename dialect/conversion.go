@@ -154,7 +154,7 @@ func (c *conversion) widen(pass string, n *schema.Node, why string) {
 	c.add(Change{Pass: pass, Pointer: c.mark(n).at, Why: why})
 }
 
-// narrow notes a change after which the model can not say everything that the
+// narrow notes a change after which the model cannot say everything that the
 // server accepts.
 func (c *conversion) narrow(pass string, n *schema.Node, why string) {
 	c.add(Change{Pass: pass, Pointer: c.mark(n).at, Narrows: true, Why: why})

@@ -17,7 +17,7 @@ type Document struct {
 	Tools []json.RawMessage `json:"tools"`
 	// Report is what was done to them.
 	Report []Reported `json:"report"`
-	// Quarantined are the tools that can not be used, and why.
+	// Quarantined are the tools that cannot be used, and why.
 	Quarantined []Quarantined `json:"quarantined"`
 	// LeftOut are the tools for which a request has no room, and why; see
 	// [Document.Fit].
@@ -34,7 +34,7 @@ type Reported struct {
 	Change
 }
 
-// Quarantined is one tool that can not be used.
+// Quarantined is one tool that cannot be used.
 type Quarantined struct {
 	// Tool is the tool's name as it came; empty where it had none.
 	Tool string `json:"tool"`

@@ -215,13 +215,13 @@ func (p *Plan) restore(value *schema.Node) (*schema.Node, []Repair, *dragoman.Pr
 func notUnderstood(err error) *dragoman.Problem {
 	return &dragoman.Problem{
 		Code:    dragoman.CodeInvalidArguments,
-		Message: "The arguments can not be understood: " + err.Error() + ".",
+		Message: "The arguments cannot be understood: " + err.Error() + ".",
 	}
 }
 
 // Encode is the way that a model would write arguments that are in the server's
 // form. It is the inverse of Decode, for replaying and for tests. The error
-// says why these arguments can not be written in this dialect; the report says
+// says why these arguments cannot be written in this dialect; the report says
 // where that can be.
 func (p *Plan) Encode(arguments json.RawMessage) (json.RawMessage, error) {
 	value, err := schema.Parse(arguments)

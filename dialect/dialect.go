@@ -98,7 +98,7 @@ func (d *Dialect) Name() string { return d.spec.Name }
 func (d *Dialect) Wire() *Wire { return &d.spec.Wire }
 
 // Plan converts a tool. The Problem, of code [dragoman.CodeInvalidTool], says
-// that the tool can not be used and where in its schema the reason is. Plans
+// that the tool cannot be used and where in its schema the reason is. Plans
 // are cached by the tool's Digest.
 func (d *Dialect) Plan(tool dragoman.Tool) (*Plan, *dragoman.Problem) {
 	key := keyOf(&tool)

@@ -11,7 +11,7 @@
 //	d := dialect.ForHost("https://api.openai.com/v1")
 //	plan, problem := d.Plan(tool)
 //	if problem != nil {
-//		// this one tool can not be used; all others can
+//		// this one tool cannot be used; all others can
 //	}
 //	request.Tools = append(request.Tools, plan.Function())
 //	…
@@ -23,7 +23,7 @@
 // rules alone. Arguments that fit the server's schema can be written in the form
 // that is sent, and come back equal, unless a [Change] says that it narrows.
 // Whatever the model answers becomes arguments that the server's own schema
-// takes, or a problem to tell the model. A tool that a dialect can not take in
+// takes, or a problem to tell the model. A tool that a dialect cannot take in
 // any form goes out as an object, with its schema in the description.
 //
 // A tool is strict only where that is equivalent: an object whose members may

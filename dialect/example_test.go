@@ -145,7 +145,7 @@ func ExamplePlan_Decode() {
 	// The arguments end before they are complete, so the call was not made. Make it again, with shorter arguments if they were long.
 }
 
-// One tool that can not be used does not keep the others from being offered.
+// One tool that cannot be used does not keep the others from being offered.
 func ExampleDialect_Convert() {
 	d, err := dialect.For("gemini")
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// listOf is a list of n tools, of which the first can not be strict.
+// listOf is a list of n tools, of which the first cannot be strict.
 func listOf(n int) []byte {
 	var tools []string
 	for i := range n {

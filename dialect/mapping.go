@@ -194,7 +194,7 @@ func (m flatten) encode(v *schema.Node) (*schema.Node, error) {
 		return nil, err
 	}
 	if len(object.Members()) == 0 && !m.required {
-		return nil, fmt.Errorf("%q is empty, which its flat form can not tell from absent", m.name)
+		return nil, fmt.Errorf("%q is empty, which its flat form cannot tell from absent", m.name)
 	}
 	v.Delete(m.name)
 	for _, member := range object.Members() {

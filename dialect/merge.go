@@ -4,7 +4,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
-// mergeAllOf replaces allOf by one schema that says the same. What can not be
+// mergeAllOf replaces allOf by one schema that says the same. What cannot be
 // merged goes to the description.
 func (c *conversion) mergeAllOf() {
 	c.each(func(n *schema.Node) {
@@ -42,7 +42,7 @@ func (c *conversion) foldAllOf(n *schema.Node) {
 }
 
 // merge returns a schema that takes what both a and b take; ok is false where
-// that can not be written without allOf. a's words win.
+// that cannot be written without allOf. a's words win.
 func (c *conversion) merge(a, b *schema.Node) (_ *schema.Node, ok bool) {
 	switch {
 	case a.IsBool(true):

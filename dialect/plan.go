@@ -44,7 +44,7 @@ type Change struct {
 	Lossless bool `json:"lossless"`
 	// Why says why it was done.
 	Why string `json:"why"`
-	// Narrows reports that the model can not say everything that the server
+	// Narrows reports that the model cannot say everything that the server
 	// accepts here.
 	Narrows bool `json:"narrows,omitempty"`
 }
@@ -76,7 +76,7 @@ func (p *Plan) Wide() bool { return p.wide }
 // changed.
 func (p *Plan) Report() []Change { return p.report }
 
-// Unchecked says what of the server's schema can not be checked, such as a
+// Unchecked says what of the server's schema cannot be checked, such as a
 // pattern that RE2 does not know.
 func (p *Plan) Unchecked() []string { return p.judge.Unchecked() }
 

@@ -188,7 +188,7 @@ func checkTool(t *testing.T, d *Dialect, tool dragoman.Tool, r *rand.Rand, round
 	}
 	judge := schema.NewOpenAPIValidator(plan.Parameters())
 	if u := judge.Unchecked(); len(u) > 0 && len(plan.judge.Unchecked()) == 0 {
-		t.Errorf("%s: sent schema can not be checked: %v", where, u)
+		t.Errorf("%s: sent schema cannot be checked: %v", where, u)
 	}
 	for range rounds {
 		checkThereAndBack(t, where, plan, judge, generated(r, plan.admitted.Root, plan.admitted.Root), narrow, sum)

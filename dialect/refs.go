@@ -36,7 +36,7 @@ type expansion struct {
 	open        map[*schema.Node]int // admitted schemas being written out
 }
 
-// needed reports whether any reference can not stay as it is.
+// needed reports whether any reference cannot stay as it is.
 func (x *expansion) needed() (needed bool) {
 	refs := false
 	x.each(func(n *schema.Node) {
@@ -147,7 +147,7 @@ func (x *expansion) beside(n, siblings, inner *schema.Node) *schema.Node {
 		outer.Set("allOf", schema.NewArray(append([]*schema.Node{inner}, siblings.Get("allOf").Items()...)...))
 		return outer
 	}
-	x.widen("inlineRefs", n, "what stands beside the reference can not be merged with it")
+	x.widen("inlineRefs", n, "what stands beside the reference cannot be merged with it")
 	x.spill(n, "also "+snippet(siblings, 200))
 	return inner
 }

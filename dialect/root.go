@@ -53,7 +53,7 @@ func (x *expansion) inlineRoot() {
 		merged, ok := x.merge(siblings, inner)
 		if !ok {
 			merged = inner
-			x.widen("inlineRefs", n, "what stands beside the reference can not be merged with it")
+			x.widen("inlineRefs", n, "what stands beside the reference cannot be merged with it")
 		}
 		n.Become(merged)
 		target = x.doc.Target(target)

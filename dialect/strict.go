@@ -147,11 +147,11 @@ func (c *conversion) makeStrict() {
 		extra := n.Get("additionalProperties")
 		more := n.Get("unevaluatedProperties")
 		if extra != nil && !extra.IsBool(false) || n.Has("patternProperties") || more != nil && !more.IsBool(false) {
-			c.fail(n, "an object with arbitrary members can not be strict")
+			c.fail(n, "an object with arbitrary members cannot be strict")
 			return
 		}
 		if len(properties) == 0 && n != c.root && !extra.IsBool(false) {
-			c.fail(n, "an object without properties can not be strict")
+			c.fail(n, "an object without properties cannot be strict")
 			return
 		}
 		for _, name := range required(n) {
@@ -182,7 +182,7 @@ func (c *conversion) requireAll(n *schema.Node, properties []schema.Member) {
 		}
 		if c.acceptsNull(p.Value) {
 			if !c.lossy {
-				c.fail(p.Value, "the property is optional and nullable, and null can not say both")
+				c.fail(p.Value, "the property is optional and nullable, and null cannot say both")
 				return
 			}
 			c.narrow("makeStrict", p.Value, "null is taken for absent")

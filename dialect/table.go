@@ -137,7 +137,7 @@ var table = []Spec{
 				rejected("github/copilot-cli#4623", TypeList),
 				rejected("DEEIX-AI/DEEIX-Chat#546, litellm _build_vertex_schema", RefDefs, RefRoot, RefSiblings, Recursion),
 				rejected("googleapis/python-genai types.py; vercel/ai google converter", OneOf, AllOfSingle, ItemsMissing),
-				rejected("type and anyOf can not both be populated: promptfoo#6902", UnionSiblings),
+				rejected("type and anyOf cannot both be populated: promptfoo#6902", UnionSiblings),
 				rejected("sbroenne/mcp-server-excel#672", ItemUnion),
 				rejected("hideya/langchain-mcp-tools-ts#36, zed-industries/zed#29400", FormatOther),
 				rejected("zendev-sh/goai#108", Default),

@@ -79,7 +79,7 @@ func (c *conversion) dropBranches(n *schema.Node, keyword string) {
 	default:
 		n.Set(keyword, schema.NewArray(kept...))
 	}
-	c.say("dropImpossible", n, "an alternative of "+keyword+" can not be met")
+	c.say("dropImpossible", n, "an alternative of "+keyword+" cannot be met")
 }
 
 // replaceOneOf writes oneOf as anyOf.

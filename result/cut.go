@@ -181,7 +181,7 @@ func (n *node) pageable(pointer []byte) bool {
 }
 
 // put writes the value at hand within budget and returns what it took of it.
-// If that can not be done, ok is false and nothing is written.
+// If that cannot be done, ok is false and nothing is written.
 func (c *cutter) put(n node, depth, budget int) (used int, ok bool) {
 	if n.fits(depth, budget) {
 		c.out = c.appendNode(c.out, n)

@@ -106,7 +106,7 @@ func (s *Shelf) Read(caller string, arguments json.RawMessage) dragoman.Result {
 		if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && e.Field != "" {
 			field = dragoman.Field{Path: "/" + e.Field, Expected: map[bool]string{true: "an integer", false: "a string"}[e.Field == "offset" || e.Field == "limit"]}
 		}
-		return wrong("The arguments can not be read.", field)
+		return wrong("The arguments cannot be read.", field)
 	}
 	base, part, _ := strings.Cut(req.Handle, ".")
 	k := s.get(caller, base)

@@ -122,7 +122,7 @@ func (p piece) write(pointer string, budget int) *cutter {
 }
 
 // writeKeeping is write for data that must keep the members of its objects, and
-// perhaps its strings; nil if that can not be done.
+// perhaps its strings; nil if that cannot be done.
 func (p piece) writeKeeping(budget int, strings bool) *cutter {
 	c := p.cutter("/data")
 	c.keepMembers, c.keepStrings = true, strings

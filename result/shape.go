@@ -94,7 +94,7 @@ func (s *Shape) inline() int {
 	return min(n, s.limit()/4)
 }
 
-// Message shapes the result of a call. It never fails: what can not be read
+// Message shapes the result of a call. It never fails: what cannot be read
 // becomes an error that the model can act on.
 func (s *Shape) Message(call dragoman.Call, res dragoman.Result) Message {
 	v := s.view(call, res)

@@ -81,7 +81,7 @@ func TestShelfIsBounded(t *testing.T) {
 	if readable(shelf, "bob", loud[0]) || !readable(shelf, "bob", loud[29]) {
 		t.Error("the oldest stayed, or the newest went")
 	}
-	// What can not be kept is cut without a handle.
+	// What cannot be kept is cut without a handle.
 	shape := &Shape{Limit: MinLimit, Shelf: shelf}
 	m := shape.Message(call, dragoman.Result{Content: []byte(`{"content":[{"type":"text","text":"` + strings.Repeat("x", 50_000) + `"}]}`)})
 	if m.Handle != "" || !strings.Contains(m.Text, "was not kept") {

@@ -67,7 +67,7 @@ func (s *Shape) view(call dragoman.Call, res dragoman.Result) *view {
 	if err != nil {
 		s.problem(v, &dragoman.Problem{
 			Code:    dragoman.CodeProtocol,
-			Message: "The server's answer can not be used: " + err.Error() + ".",
+			Message: "The server's answer cannot be used: " + err.Error() + ".",
 		})
 		return v
 	}

@@ -192,7 +192,7 @@ func (a *admission) index(n *Node, at, base string, depth int) *Refusal {
 	return nil
 }
 
-// join resolves a reference against a base; it returns ref where either can not
+// join resolves a reference against a base; it returns ref where either cannot
 // be parsed.
 func join(base, ref string) string {
 	b, err := url.Parse(base)

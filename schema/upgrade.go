@@ -61,7 +61,7 @@ func (a *admission) sanitizeKeyword(n *Node, m Member) *Refusal {
 		n.Set("properties", NewObject())
 		a.note("dropMalformed", n, "/properties", "an empty list stands for an empty object", true)
 	case shapes[m.Name] != nil && !hasKind(m.Value, shapes[m.Name]):
-		drop(fmt.Sprintf("%s has a value that it can not have", m.Name))
+		drop(fmt.Sprintf("%s has a value that it cannot have", m.Name))
 	case counts[m.Name] && !isCount(m.Value.text):
 		drop(fmt.Sprintf("%s is not a number of things", m.Name))
 	case m.Name == "multipleOf" && (m.Value.text[0] == '-' || isZero(m.Value.text)):

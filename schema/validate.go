@@ -62,14 +62,14 @@ type Validator struct {
 	bounded  bool // steps are counted, so one validation runs at a time
 
 	mu        sync.Mutex
-	compiled  map[string]*jsonschema.Schema // by JSON pointer; nil: can not be
+	compiled  map[string]*jsonschema.Schema // by JSON pointer; nil: cannot be
 	unchecked []string
 	unknown   []string // formats in unchecked
 }
 
 // NewValidator returns a validator for a schema that [Admit] takes. Nothing is
 // read or compiled before the first use, and nothing is ever fetched. A schema
-// that can not be used accepts every value; Unchecked says so.
+// that cannot be used accepts every value; Unchecked says so.
 func NewValidator(raw json.RawMessage) *Validator {
 	return &Validator{document: func() (*Document, *Refusal) { return Admit(raw) }}
 }
@@ -87,7 +87,7 @@ func NewOpenAPIValidator(raw json.RawMessage) *Validator {
 	return v
 }
 
-// Unchecked says in words which part of the schema can not be checked, such as
+// Unchecked says in words which part of the schema cannot be checked, such as
 // a pattern that RE2 does not know; empty when all of it is.
 func (v *Validator) Unchecked() []string {
 	v.at("")
@@ -96,7 +96,7 @@ func (v *Validator) Unchecked() []string {
 	return slices.Clone(v.unchecked)
 }
 
-// Compiles reports whether values are judged at all. A schema that can not be
+// Compiles reports whether values are judged at all. A schema that cannot be
 // compiled as a whole judges nothing, so every value fits it; [Validator.Unchecked]
 // says why.
 func (v *Validator) Compiles() bool { return v.at("") != nil }
@@ -163,7 +163,7 @@ func (v *Validator) ValidateAt(pointer string, value *Node) (found []Violation) 
 	return slices.CompactFunc(found, func(a, b Violation) bool { return a.Path == b.Path && a.Expected == b.Expected })
 }
 
-// at returns the compiled schema at a pointer; nil when it can not be compiled.
+// at returns the compiled schema at a pointer; nil when it cannot be compiled.
 func (v *Validator) at(pointer string) *jsonschema.Schema {
 	v.once.Do(v.prepare)
 	v.mu.Lock()
@@ -177,7 +177,7 @@ func (v *Validator) at(pointer string) *jsonschema.Schema {
 		if s, err = v.compiler.Compile(location + fragment(pointer)); err != nil {
 			s = nil
 			if pointer == "" {
-				v.unchecked = append(v.unchecked, fmt.Sprintf("the schema can not be compiled: %v", err))
+				v.unchecked = append(v.unchecked, fmt.Sprintf("the schema cannot be compiled: %v", err))
 			}
 		}
 	}
@@ -224,7 +224,7 @@ func (v *Validator) prepare() {
 	v.bounded = d.costly()
 	v.registerFormats(c)
 	if err := c.AddResource(location, v.judged(d.Root)); err != nil {
-		v.unchecked = []string{fmt.Sprintf("the schema can not be compiled: %v", err)}
+		v.unchecked = []string{fmt.Sprintf("the schema cannot be compiled: %v", err)}
 		return
 	}
 	v.compiler = c
@@ -282,7 +282,7 @@ func allowNull(m map[string]any) {
 	}
 }
 
-// anything stands for a pattern that can not be compiled: it matches all.
+// anything stands for a pattern that cannot be compiled: it matches all.
 type anything string
 
 func (anything) MatchString(string) bool { return true }

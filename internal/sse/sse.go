@@ -15,7 +15,7 @@ import (
 )
 
 // ErrTooLarge is returned for an event that is longer than the reader's limit.
-// The stream can not be read any further.
+// The stream cannot be read any further.
 var ErrTooLarge = errors.New("event is too large")
 
 // An Event is one event of a stream, or one comment.

@@ -63,7 +63,7 @@ func (e *ModelError) Key() string { return e.Field }
 // Reason returns Message, without the key.
 func (e *ModelError) Reason() string { return e.Message }
 
-// Validate reports the first thing in m that can not work, as a [*ModelError].
+// Validate reports the first thing in m that cannot work, as a [*ModelError].
 // It wants defaults to be set.
 func (m *Model) Validate() error {
 	if m.Match == "" {
@@ -84,7 +84,7 @@ func (m *Model) Validate() error {
 	case u.User != nil:
 		return &ModelError{"base_url", "a user name or password in the URL is not sent; use api_key or headers"}
 	case u.Fragment != "":
-		return &ModelError{"base_url", "a URL with # can not be a base"}
+		return &ModelError{"base_url", "a URL with # cannot be a base"}
 	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/chat/completions"):
 		return &ModelError{"base_url", "give the address where the API begins, without /chat/completions"}
 	}
@@ -94,7 +94,7 @@ func (m *Model) Validate() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Headers)) {
 		if !safehttp.ValidHeaderName(name) {
-			return &ModelError{"headers", fmt.Sprintf("%q can not be the name of a header", name)}
+			return &ModelError{"headers", fmt.Sprintf("%q cannot be the name of a header", name)}
 		}
 		if !safehttp.ValidHeaderValue(m.Headers[name]) {
 			return &ModelError{"headers", fmt.Sprintf("the value of %s has a line break or a control character", name)}

@@ -60,7 +60,7 @@ func newTransport(key transportKey) *http.Transport {
 		IdleConnTimeout:        90 * time.Second,
 		MaxIdleConnsPerHost:    256,
 		MaxResponseHeaderBytes: 256 << 10,
-		// A compressed stream can not be scanned for tool calls as it passes.
+		// A compressed stream cannot be scanned for tool calls as it passes.
 		DisableCompression: true,
 		Protocols:          new(http.Protocols),
 		// A connection that went away without a word is noticed while a model

@@ -132,10 +132,10 @@ func TestNewRefuses(t *testing.T) {
 		{"scheme", upstream.Model{BaseURL: "ftp://a.test"}, "models[0]: base_url: a URL here begins with http:// or https://"},
 		{"host", upstream.Model{BaseURL: "http://:80/v1"}, "models[0]: base_url: the URL has no host"},
 		{"password", upstream.Model{BaseURL: "http://me:canary@a.test/v1"}, "models[0]: base_url: a user name or password in the URL is not sent; use api_key or headers"},
-		{"fragment", upstream.Model{BaseURL: "http://a.test/v1#canary"}, "models[0]: base_url: a URL with # can not be a base"},
+		{"fragment", upstream.Model{BaseURL: "http://a.test/v1#canary"}, "models[0]: base_url: a URL with # cannot be a base"},
 		{"too long a path", upstream.Model{BaseURL: "http://a.test/v1/chat/completions"}, "models[0]: base_url: give the address where the API begins, without /chat/completions"},
 		{"key", upstream.Model{BaseURL: "http://a.test", APIKey: "canary\n"}, "models[0]: api_key: the key has a line break or a control character"},
-		{"header name", upstream.Model{BaseURL: "http://a.test", Headers: map[string]string{"a b": "canary"}}, `models[0]: headers: "a b" can not be the name of a header`},
+		{"header name", upstream.Model{BaseURL: "http://a.test", Headers: map[string]string{"a b": "canary"}}, `models[0]: headers: "a b" cannot be the name of a header`},
 		{"header value", upstream.Model{BaseURL: "http://a.test", Headers: map[string]string{"a": "canary\r\nb: c"}}, "models[0]: headers: the value of a has a line break or a control character"},
 		{"no rehearsal", upstream.Model{BaseURL: upstream.RehearsalURL}, "models[0]: there is no rehearsal model in this program"},
 	}
