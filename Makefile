@@ -46,7 +46,7 @@ test: unit e2e ## all tests; installs what they need
 
 .PHONY: unit
 unit: modules peers buildah ## the tests of the packages
-	$(GO) test $(RACE) $$($(GO) list ./... | grep -v /e2e)
+	$(GO) test $(RACE) -timeout 20m $$($(GO) list ./... | grep -v /e2e)
 	cd $(TICKETS) && $(GO) test ./...
 
 .PHONY: e2e
@@ -55,6 +55,7 @@ e2e: modules peers engines ## real clients and real servers against the real bin
 
 .PHONY: judge
 judge: modules peers engines ## public data judge us; CONTRIBUTING.md says where to get them
+	$(GO) test -count=1 -timeout 2h -run 'Invariants' ./dialect
 	$(GO) test -count=1 -timeout 6h -v -run '^(TestMaskBench|TestBFCL|TestSchemaSuite|TestJudges|TestDecoded|TestOllamaKeepsTools)$$' ./e2e
 
 .PHONY: fidelity

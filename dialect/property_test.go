@@ -66,7 +66,16 @@ func (l listed) tool(server string) dragoman.Tool {
 // TestCorpusInvariants converts every tool of real servers into every dialect
 // and checks what the package promises.
 func TestCorpusInvariants(t *testing.T) {
-	checkInvariants(t, corpus(t), 3)
+	var tools []dragoman.Tool
+	for i, tool := range corpus(t) {
+		if i%thinned == 0 {
+			tools = append(tools, tool)
+		}
+	}
+	if thinned > 1 {
+		t.Logf("THINNED: with the race detector one tool in %d is converted", thinned)
+	}
+	checkInvariants(t, tools, 3)
 }
 
 // TestOddToolsInvariants does the same with fifty tools of our own, which are as
