@@ -15,11 +15,11 @@ func (s *Server) ask(ctx context.Context, p peer, c *connection, m *message, t *
 	case reply == nil && m.modern():
 		b := append([]byte(`{"jsonrpc":"2.0","id":`), m.ID...)
 		b = append(b, `,"result":{"resultType":"input_required","requestState":"asked","inputRequests":{"answer":{"method":"elicitation/create","params":`...)
-		b = append(b, t.Question...)
+		b = append(b, t.question()...)
 		p.respond(0, append(b, `}}}}`...))
 		return
 	case reply == nil:
-		if reply = s.elicit(ctx, p, c, t.Question); reply == nil {
+		if reply = s.elicit(ctx, p, c, t.question()); reply == nil {
 			return
 		}
 	case m.Params.RequestState != "asked":
@@ -73,4 +73,12 @@ func (c *connection) replied(m *message) {
 		delete(c.asked, string(m.ID))
 		answer <- m.Result
 	}
+}
+
+// question returns what an Ask tool asks: whether it may go on, if nothing else.
+func (t *Tool) question() json.RawMessage {
+	if t.Question != nil {
+		return t.Question
+	}
+	return json.RawMessage(`{"message":"Go on?","requestedSchema":{"type":"object","properties":{}}}`)
 }
