@@ -28,7 +28,11 @@ func announce(log *slog.Logger, file *config.File, g *gateway.Gateway, at net.Ad
 		}
 		log.Info("model", "match", match, "upstream", up.String(), "from", up.From)
 	}
-	log.Info("serving", "base_url", "http://"+at.String()+"/v1", "version", version())
+	attrs := []any{"base_url", "http://" + at.String() + "/v1"}
+	if !file.MCP.Off {
+		attrs = append(attrs, "mcp", "http://"+at.String()+"/mcp")
+	}
+	log.Info("serving", append(attrs, "version", version())...)
 	go countTools(log, g)
 }
 
