@@ -127,6 +127,7 @@ mcpServers:
     timeout: 2m
     startup_timeout: 30s
     max_in_flight: 16
+    share: all
   b:
     url: "https://a.test/mcp?apiKey=***&profile=me"
     headers:
@@ -135,6 +136,7 @@ mcpServers:
     timeout: 1h
     startup_timeout: 30s
     max_in_flight: 16
+    share: all
 inputs: []
 `
 	if diff := cmp.Diff(want, got[:strings.Index(got, "names:")]); diff != "" {

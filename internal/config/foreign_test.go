@@ -33,10 +33,10 @@ func TestReadMCP(t *testing.T) {
 		{"YAML", "servers.yaml", "mcpServers:\n  a:\n    command: x\n",
 			map[string]servers.Config{"a": {Command: "x"}}, nil},
 		{"none", "mcp.json", `{"mcpServers": {}}`, map[string]servers.Config{}, nil},
-		{"keys without meaning", "mcp.json", `{"mcpServers": {"a": {"command": "x", "autoApprove": ["t"], "gallery": true, "shape": {"round": 1}}}}`,
+		{"keys without meaning", "mcp.json", `{"mcpServers": {"a": {"command": "x", "autoApprove": ["t"], "gallery": true, "colour": {"round": 1}}}}`,
 			map[string]servers.Config{"a": {Command: "x"}},
 			[]string{
-				"keys of other clients are ignored: autoApprove (a), gallery (a), shape (a)",
+				"keys of other clients are ignored: autoApprove (a), gallery (a), colour (a)",
 			}},
 		{"tools that are switched off stay off", "mcp.json", `{"mcpServers": {"a": {"command": "x", "tools": ["get_*"], "disabledTools": ["get_b"]}, "b": {"command": "x", "includeTools": ["a"], "excludeTools": ["b"]}}}`,
 			map[string]servers.Config{

@@ -31,9 +31,18 @@ type Config struct {
 	StartupTimeout time.Duration `yaml:"startup_timeout" doc:"Longest time from starting the program, or connecting, to the list of tools."`
 	MaxInFlight    int           `yaml:"max_in_flight" max:"10000" doc:"Number of calls that the server gets at a time; further calls wait."`
 
+	Share Share `yaml:"share" enum:"all" doc:"Who shares the one session with the server, and so what it remembers between calls: all callers of the gateway. There is no other value yet."`
+
 	Tools   Filter  `yaml:"tools" doc:"Which tools of the server exist for models."`
 	Effects Effects `yaml:"effects" doc:"What calls can do to the world, in your word. Tools not named here may change something."`
 }
+
+// Share says who shares a session with a server. ShareAll, which the empty Share
+// means too, is everybody; connections of each caller's own are to come.
+type Share string
+
+// ShareAll is the one way of sharing there is.
+const ShareAll Share = "all"
 
 // Transport names a way to talk to a server.
 type Transport string
@@ -89,6 +98,9 @@ const (
 func (c *Config) SetDefaults() {
 	if c.Transport == "" {
 		c.Transport = Auto
+	}
+	if c.Share == "" {
+		c.Share = ShareAll
 	}
 	if c.Timeout == 0 {
 		c.Timeout = DefaultTimeout
