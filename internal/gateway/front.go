@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/clip"
+	"github.com/dragoman-mcp/dragoman/internal/mcpserve"
 	"github.com/dragoman-mcp/dragoman/internal/origin"
 	"github.com/dragoman-mcp/dragoman/internal/pace"
 	"github.com/dragoman-mcp/dragoman/openai"
@@ -92,7 +93,7 @@ func (g *Gateway) guarded(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(r.URL.Path, "/v1/"):
 		g.api.Serve(w, r, who)
 		return
-	case !g.file.MCP.Off && (r.URL.Path == "/mcp" || strings.HasPrefix(r.URL.Path, "/mcp/")):
+	case !g.file.MCP.Off && mcpserve.Serves(r.URL.Path):
 		g.mcp.Serve(w, r, who)
 		return
 	}

@@ -5,7 +5,9 @@
 //	/mcp/{server}     one server, with its own names
 //	/mcp/set/{name}   a set of the configuration
 //
-// Streamable HTTP of both eras is served at each of them. Package mcp has the
+//	/sse              all servers over HTTP+SSE, for clients of 2024-11-05
+//
+// Streamable HTTP of both eras is served at each of the first three. Package mcp has the
 // protocol; here is what is said in it: lists are made of the snapshot that every
 // door has, and every request takes the same stack as a model's call.
 //
@@ -50,6 +52,7 @@ type Door struct {
 	o      Options
 	log    *slog.Logger
 	server mcp.Server
+	sse    *mcp.SSE
 	views  views
 }
 
@@ -60,7 +63,16 @@ func New(o Options) *Door {
 		d.log = slog.New(slog.DiscardHandler)
 	}
 	d.server = mcp.Server{Host: d.host, Limits: mcp.Limits{Message: o.MaxMessage}, Logger: d.log}
+	d.sse = d.server.SSE(ssePath)
 	return d
+}
+
+// ssePath is where clients of 2024-11-05 connect.
+const ssePath = "/sse"
+
+// Serves reports whether a path is one of the door's.
+func Serves(path string) bool {
+	return path == "/mcp" || path == ssePath || strings.HasPrefix(path, "/mcp/")
 }
 
 // Close ends all sessions of clients.
@@ -69,9 +81,14 @@ func (d *Door) Close() { d.server.Close() }
 // asking is what a request brings along from the front to the host: who asks.
 type asking struct{}
 
-// Serve answers a request of a caller to /mcp and everything below.
+// Serve answers a request of a caller to one of the door's paths.
 func (d *Door) Serve(w http.ResponseWriter, r *http.Request, who caller.Caller) {
-	d.server.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), asking{}, who)))
+	r = r.WithContext(context.WithValue(r.Context(), asking{}, who))
+	if r.URL.Path == ssePath {
+		d.sse.ServeHTTP(w, r)
+		return
+	}
+	d.server.ServeHTTP(w, r)
 }
 
 // ServeLines serves one client over lines, such as a program that started us, with
@@ -91,7 +108,7 @@ func (d *Door) host(r *http.Request) (mcp.Host, error) {
 	path := strings.Trim(strings.TrimPrefix(r.URL.Path, "/mcp"), "/")
 	name, isSet := strings.CutPrefix(path, "set/")
 	switch {
-	case path == "":
+	case path == "", r.URL.Path == ssePath:
 	case isSet:
 		h.at.set = name
 	default:

@@ -320,3 +320,23 @@ func TestSessionsBelongToTheirCaller(t *testing.T) {
 		}
 	}
 }
+
+// Clients of 2024-11-05 see all servers over HTTP+SSE.
+func TestSSE(t *testing.T) {
+	inner := newTwo()
+	transport := &http.Transport{}
+	c, err := mcp.Connect(t.Context(), &mcp.HTTP{URL: open(t, inner, nil, "a", "b") + "/sse", SSE: true, Client: &http.Client{Transport: transport}}, &mcp.ClientOptions{Label: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer transport.CloseIdleConnections()
+	defer c.Close()
+	list, err := c.List(t.Context())
+	if err != nil || list.Tools.Find("b__get") == nil {
+		t.Fatalf("List = %+v, %v", list, err)
+	}
+	res, err := c.Call(t.Context(), dragoman.Call{Tool: list.Tools.Find("b__get")})
+	if err != nil || res.Problem != nil || len(inner.calls) != 1 || inner.calls[0].Tool.Server != "b" {
+		t.Errorf("Call = %+v, %v", res, err)
+	}
+}
