@@ -76,7 +76,11 @@ func (t shelfTools) Call(ctx context.Context, c dragoman.Call) (dragoman.Result,
 	if c.Tool != nil && c.Tool.Original != ReadMore && c.Tool.Name != ReadMore {
 		return dragoman.Failure(dragoman.CodeUnknownTool, "Nobody offers a tool of that name here."), nil
 	}
-	return t.shelf.Read(t.caller, c.Arguments), nil
+	res := t.shelf.Read(t.caller, c.Arguments)
+	if res.Ran = dragoman.RanYes; res.Problem != nil {
+		res.Ran = dragoman.RanNot
+	}
+	return res, nil
 }
 
 // A request is the arguments of read_more.
@@ -106,7 +110,10 @@ func (s *Shelf) Read(caller string, arguments json.RawMessage) dragoman.Result {
 		if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && e.Field != "" {
 			field = dragoman.Field{Path: "/" + e.Field, Expected: map[bool]string{true: "an integer", false: "a string"}[e.Field == "offset" || e.Field == "limit"]}
 		}
-		return wrong("The arguments cannot be read.", field)
+		if name := field.Name(); name != "" {
+			return wrong(fmt.Sprintf("The argument %q is wrong: it must be %s.", name, field.Expected), field)
+		}
+		return wrong("The arguments cannot be read: they must be "+field.Expected+".", field)
 	}
 	base, part, _ := strings.Cut(req.Handle, ".")
 	k := s.get(caller, base)

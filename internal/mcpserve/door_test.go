@@ -340,3 +340,11 @@ func TestSSE(t *testing.T) {
 		t.Errorf("Call = %+v, %v", res, err)
 	}
 }
+
+// What is wrong with the arguments of a tool of ours is for the model to read.
+func TestReadMoreSaysWhatIsWrong(t *testing.T) {
+	got, problem := post(t, open(t, newTwo(), nil, "a", "b")+"/mcp", "tools/call", `,"name":"read_more","arguments":{"handle":7}`)
+	if problem != nil || !strings.Contains(string(got), `"isError":true`) || !strings.Contains(string(got), "handle") {
+		t.Errorf("%s %s", got, problem)
+	}
+}
