@@ -25,21 +25,12 @@ func (g *Gateway) Handler() http.Handler {
 	open.HandleFunc("GET /readyz", g.readyz)
 
 	open.HandleFunc("/", g.guarded)
-	return paced(g.checked(open))
+	return pace.Handler(g.checked(open), clientIdle)
 }
 
 // clientIdle is how long a client may take to send, or to take, the next part of
 // what it is about.
 const clientIdle = time.Minute
-
-// paced bounds what clients can hold up: bodies that come slowly, whoever they
-// are for, and answers that nobody takes.
-func paced(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		pace.Request(w, r, clientIdle)
-		next.ServeHTTP(pace.Response(w, clientIdle), r)
-	})
-}
 
 func plain(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

@@ -73,6 +73,21 @@ func (r *reader) Close() error {
 	return r.ReadCloser.Close()
 }
 
+// Handler bounds what clients of next can hold up, by [Request] and [Response].
+// The deadlines of one request do not outlive it: connections do.
+func Handler(next http.Handler, idle time.Duration) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
+		_ = control.SetWriteDeadline(time.Time{})
+		defer func() {
+			// What is buffered is written when the handler has returned.
+			_ = control.SetWriteDeadline(time.Now().Add(idle))
+		}()
+		Request(w, r, idle)
+		next.ServeHTTP(Response(w, idle), r)
+	})
+}
+
 // Request bounds the reading of a request's body: each part has to come within
 // idle, and the whole at no less than a kilobyte a second after that. What is
 // never read is bounded too: the server reads it when the handler returns.

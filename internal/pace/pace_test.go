@@ -1,6 +1,7 @@
 package pace
 
 import (
+	"bufio"
 	"errors"
 	"io"
 	"net"
@@ -160,6 +161,40 @@ func TestResponseThatIsReadSlowly(t *testing.T) {
 		}
 		if n < 1<<20 {
 			t.Errorf("%d bytes came", n)
+		}
+	})
+}
+
+// A connection that was quiet for long is as good as new: no deadline of an
+// earlier request is left on it, also where an answer has no body.
+func TestHandlerLeavesNoDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := serve(t, Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch r.URL.Path {
+			case "/body":
+				_, _ = io.WriteString(w, "hello")
+			case "/stream":
+				_, _ = io.WriteString(w, "hello")
+				_ = http.NewResponseController(w).Flush()
+				time.Sleep(10 * time.Minute)
+			case "/late":
+				time.Sleep(10 * time.Minute)
+				w.WriteHeader(http.StatusNoContent)
+			default:
+				w.WriteHeader(http.StatusNoContent)
+			}
+		}), time.Minute).ServeHTTP)
+		answers := bufio.NewReader(client)
+		for _, path := range []string{"/body", "/", "/late", "/", "/stream", "/", "/body"} {
+			go func() { _, _ = io.WriteString(client, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n") }()
+			resp, err := http.ReadResponse(answers, nil)
+			if err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+			if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+				t.Errorf("%s: %v", path, err)
+			}
+			time.Sleep(90 * time.Second)
 		}
 	})
 }
