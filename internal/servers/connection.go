@@ -239,7 +239,7 @@ func (c *connection) watch(ctx context.Context, client *mcp.Client) error {
 		}
 		if first {
 			c.settle()
-			c.log.Info("server connected", "era", client.Era(), "version", client.ProtocolVersion(), "tools", c.state().Tools)
+			c.log.Info("server connected", "era", client.Era().String(), "version", client.ProtocolVersion(), "tools", c.state().Tools)
 		}
 		for same := true; same; {
 			select {
