@@ -348,3 +348,30 @@ func TestReadMoreSaysWhatIsWrong(t *testing.T) {
 		t.Errorf("%s %s", got, problem)
 	}
 }
+
+// A place is looked at once for each snapshot, not with each request.
+func TestViewsStay(t *testing.T) {
+	inner := toolsettest.NewInner()
+	var vs views
+	chosen := catalog.Selection{{Server: toolsettest.Server}}
+	at := place{server: toolsettest.Server}
+	see := func() *view {
+		list, err := catalog.Select(inner, chosen).List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return vs.of(list, at, chosen)
+	}
+	first := see()
+	if see() != first {
+		t.Error("the same snapshot makes another view")
+	}
+	inner.Touch()
+	if again := see(); again == first || again.tools != first.tools {
+		t.Error("another snapshot of equal tools is not another view of the same tools")
+	}
+	inner.Change()
+	if see().tools == first.tools {
+		t.Error("a change does not show")
+	}
+}

@@ -40,7 +40,9 @@ func (vs *views) of(list *dragoman.List, at place, chosen catalog.Selection) *vi
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	old := vs.last[at]
-	if old != nil && old.list == list {
+	// A selection is a list of its own with each request; what it was made of shows
+	// in the channel that both share.
+	if old != nil && (old.list == list || list.Changed != nil && old.list.Changed == list.Changed) {
 		return old
 	}
 	v := &view{list: list, tools: list.Tools, listings: map[string]json.RawMessage{}, patterns: map[string]*regexp.Regexp{}}
@@ -62,9 +64,9 @@ func (vs *views) of(list *dragoman.List, at place, chosen catalog.Selection) *vi
 	}
 	if at.server != "" {
 		v.tools = ownNames(list.Tools)
-		if old != nil && v.tools.Equal(old.tools) {
-			v.tools = old.tools
-		}
+	}
+	if old != nil && v.tools.Equal(old.tools) {
+		v.tools = old.tools
 	}
 	if vs.last == nil || len(vs.last) >= maxViews {
 		vs.last = map[place]*view{}
