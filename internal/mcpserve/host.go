@@ -23,7 +23,8 @@ type host struct {
 	door   *Door
 	who    caller.Caller
 	at     place
-	legacy bool // the client speaks the legacy era
+	path   string // of the request; empty over lines
+	legacy bool   // the client speaks the legacy era
 }
 
 // Owner implements [mcp.Host].
@@ -73,6 +74,32 @@ func (h *host) Describe(ctx context.Context) mcp.Description {
 		}
 	}
 	return d
+}
+
+// Admit implements [mcp.Gatekeeper]: a call of a tool that needs other scopes than
+// the caller's token has is refused in a way that its client can do something about.
+// Whether the call is made is not decided here.
+func (h *host) Admit(ctx context.Context, method, name string) *mcp.Refused {
+	if method != "tools/call" || h.door.o.StepUp == nil || h.who.Issuer == "" {
+		return nil
+	}
+	public := name
+	if h.at.server != "" { // a server's own name for it
+		_, v, err := h.open(ctx)
+		if err != nil {
+			return nil
+		}
+		for _, t := range v.list.Tools.All() {
+			if t.Server == h.at.server && t.Original == name {
+				public = t.Name
+			}
+		}
+	}
+	refusal := h.door.o.StepUp(h.who, h.path, "tool:"+public)
+	if refusal == nil {
+		return nil
+	}
+	return &mcp.Refused{Status: refusal.Status, Challenge: refusal.Challenge, Message: refusal.Message}
 }
 
 // InputSchema implements [mcp.Describer].
