@@ -26,6 +26,9 @@ names:
 tools:
   search: auto
   tokens: 20000
+connections:
+  max: 64
+  idle: 15m
 wait_for_servers: 15s
 mcp:
   off: false

@@ -37,7 +37,8 @@ type File struct {
 	Names      Names                     `yaml:"names" doc:"What tools are called."`
 	Tools      Tools                     `yaml:"tools" doc:"How tools are offered to models."`
 
-	WaitForServers time.Duration `yaml:"wait_for_servers" doc:"Longest time that a request waits for servers that are still starting. What is not there by then is left out and named; a server that the request names is an error."`
+	Connections    servers.OwnConfig `yaml:"connections" doc:"Bounds of the connections to servers that callers have of their own; see share in mcpServers."`
+	WaitForServers time.Duration     `yaml:"wait_for_servers" doc:"Longest time that a request waits for servers that are still starting. What is not there by then is left out and named; a server that the request names is an error."`
 
 	MCP  mcpserve.Config `yaml:"mcp" doc:"The MCP endpoint at /mcp."`
 	Sets map[string]Set  `yaml:"sets" doc:"Sets of servers and tools by name: at /mcp/set/NAME, and for chat requests as server_label set:NAME."`
@@ -139,6 +140,7 @@ func (f *File) SetDefaults() {
 	f.Names.Strategy = "label"
 	f.Tools = Tools{Search: string(model.Auto), Tokens: model.DefaultSearchTokens}
 	f.WaitForServers = session.DefaultWait
+	f.Connections = servers.OwnConfig{Max: servers.DefaultOwnMax, Idle: servers.DefaultOwnIdle}
 	f.Loop = Loop{Rounds: 16, Calls: 64, Parallel: 8, Bytes: 64 << 20, Timeout: 10 * time.Minute, CallTimeout: 2 * time.Minute}
 	f.Results = session.Results{Form: result.Form{Limit: result.DefaultLimit}, MaxMessage: 16 << 20}
 	f.Memory = Memory{Restore: true, Bytes: 64 << 20, TTL: time.Hour}
