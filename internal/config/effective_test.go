@@ -18,6 +18,7 @@ allowed_hosts: []
 allowed_origins: []
 auth:
   api_keys: []
+  keys_file: ""
 models: []
 dialects: []
 inputs: []
@@ -98,6 +99,7 @@ allowed_origins: []
 auth:
   api_keys:
     - "***"
+  keys_file: ""
 models:
   - match: "*"
     base_url: "${CANARY_URL}"

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/dragoman-mcp/dragoman/internal/cache"
+	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/mcpserve"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
@@ -103,7 +104,7 @@ log: {level: debug, format: json}
 		Listen:         "0.0.0.0:9000",
 		AllowedHosts:   []string{"gateway.example.com"},
 		AllowedOrigins: []string{"https://app.example.com", "http://localhost:3000"},
-		Auth:           config.Auth{APIKeys: []string{"0123456789abcdef: {x}"}},
+		Auth:           caller.Config{APIKeys: []string{"0123456789abcdef: {x}"}},
 		Models: []upstream.Model{
 			{Match: "gpt-*", BaseURL: "https://session.example.com/v1", APIKey: "0123456789abcdef: {x}", Dialect: "openai", Timeout: 5 * time.Minute, Idle: 90 * time.Second},
 			{Match: "*", BaseURL: "http://localhost:11434/v1", Name: "qwen3", Headers: map[string]string{"X-Number": "7"}, Timeout: 10 * time.Minute, Idle: 5 * time.Minute},

@@ -49,7 +49,7 @@ type Options struct {
 type Gateway struct {
 	file      *config.File
 	log       *slog.Logger
-	keys      *caller.Keys
+	callers   *caller.Front
 	dialects  *dialect.Table
 	upstreams *upstream.Set
 	demo      *demo.Demo
@@ -85,8 +85,10 @@ func New(file *config.File, o Options) (*Gateway, error) {
 			return nil, fmt.Errorf("DRAGOMAN_API_KEY: %w; openssl rand -base64 32 makes a good one", err)
 		}
 	}
-	g.keys = caller.NewKeys(append(file.Auth.APIKeys, key)...)
 	var err error
+	if g.callers, err = caller.New(file.Auth, key); err != nil {
+		return nil, err
+	}
 	if g.dialects, err = file.Table(); err != nil {
 		return nil, err
 	}
@@ -124,7 +126,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		Upstreams:         g.upstreams,
 		Memory:            remembered(file.Memory),
 		MaxBody:           file.HTTP.MaxBody,
-		ClientCredentials: !g.keys.Required(),
+		ClientCredentials: !g.callers.Required(),
 		Log:               o.Log,
 	})
 	g.mcp = mcpserve.New(mcpserve.Options{

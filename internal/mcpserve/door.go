@@ -101,7 +101,7 @@ func (d *Door) ServeLines(ctx context.Context, who caller.Caller, in io.Reader, 
 // caller.
 func (d *Door) host(r *http.Request) (mcp.Host, error) {
 	who, ok := r.Context().Value(asking{}).(caller.Caller)
-	if !ok || who == (caller.Caller{}) {
+	if !ok || !who.Valid() {
 		return nil, &mcp.RPCError{Code: invalidRequest, Message: "nobody is asking"}
 	}
 	h := &host{door: d, who: who, legacy: r.Header.Get("Mcp-Protocol-Version") < firstModern}

@@ -124,6 +124,8 @@ type Want struct {
 
 // The errors of [Opener.Open], which wrap them.
 var (
+	// ErrNobody: the zero caller asks.
+	ErrNobody = errors.New("nobody is asking")
 	// ErrUnknownServer: the request names a server that is not configured.
 	ErrUnknownServer = errors.New("no such server")
 	// ErrUnknownDialect: there is no dialect of that name.
@@ -164,6 +166,9 @@ type Session struct {
 // still starting. Besides the errors above it returns those of
 // [upstream.Set.For], [ErrUnknownTool] and [ServerError].
 func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Session, error) {
+	if !who.Valid() {
+		return nil, ErrNobody
+	}
 	chosen, err := o.choose(want.Servers)
 	if err != nil {
 		return nil, err
