@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/mcp"
 	"github.com/dragoman-mcp/dragoman/result"
 )
 
@@ -206,8 +207,21 @@ func (v *view) capabilities() json.RawMessage {
 			o.Set(name, json.RawMessage(`{}`))
 		}
 	}
+	if v.has(legacyTasks) {
+		o.Set("tasks", json.RawMessage(`{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}`))
+	}
+	extensions := rawjson.Object{}
+	if v.has(modernTasks) {
+		extensions.Set(mcp.TasksExtension, json.RawMessage(`{}`))
+	}
+	if len(extensions.Members) > 0 {
+		o.Set("extensions", extensions.Bytes())
+	}
 	return o.Bytes()
 }
+
+// has reports whether one of the servers is such.
+func (v *view) has(such func(dragoman.Server) bool) bool { return slices.ContainsFunc(v.servers, such) }
 
 // instructions are those of the servers; alone, the server's own words.
 func (v *view) instructions(alone bool) string {
@@ -264,7 +278,8 @@ func (v *view) toolItems(legacy, raw bool) []json.RawMessage {
 
 func definition(t *dragoman.Tool, legacy, raw bool) json.RawMessage {
 	wrap := legacy && !raw && t.OutputSchema != nil
-	if t.Name == t.Original && !wrap {
+	task := !raw && taskSupport(t) == "required"
+	if t.Name == t.Original && !wrap && !task {
 		return t.Definition
 	}
 	o, err := rawjson.ParseObject(t.Definition)
@@ -277,6 +292,15 @@ func definition(t *dragoman.Tool, legacy, raw bool) json.RawMessage {
 	}
 	if wrap {
 		o.Set("outputSchema", result.WrapSchema(t.OutputSchema))
+	}
+	if task {
+		// Clients that know nothing of tasks do not call a tool that requires one; for
+		// those the task is run here.
+		if execution, err := rawjson.ParseObject(o.Get("execution")); err == nil {
+			execution = execution.Clone()
+			execution.Set("taskSupport", json.RawMessage(`"optional"`))
+			o.Set("execution", execution.Bytes())
+		}
 	}
 	return o.Bytes()
 }
