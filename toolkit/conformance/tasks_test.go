@@ -3,11 +3,13 @@ package conformance
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -53,38 +55,47 @@ func TestTasks(t *testing.T) {
 	front := httptest.NewServer(g.Handler())
 	t.Cleanup(front.Close)
 
+	var mu sync.Mutex
 	passed := map[string]int{}
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, 6) // they mostly wait
 	for _, scenario := range taskScenarios {
 		for where, url := range map[string]string{"direct": behind.URL, "gateway": front.URL + "/mcp/only"} {
-			good, bad := runScenario(t, node, suite, url, scenario)
-			passed[where] += good
-			if len(bad) == 0 {
-				continue
-			}
-			if why := serviced[scenario]; why != "" && where == "gateway" {
-				t.Logf("%s through the gateway: %s", scenario, why)
-				continue
-			}
-			t.Errorf("%s, %s: %d passed, these failed:\n%s", scenario, where, good, strings.Join(bad, "\n"))
+			wg.Go(func() {
+				slots <- struct{}{}
+				defer func() { <-slots }()
+				good, bad, err := runScenario(t, node, suite, url, scenario)
+				mu.Lock()
+				defer mu.Unlock()
+				passed[where] += good
+				switch why := serviced[scenario]; {
+				case err != nil:
+					t.Errorf("%s, %s: %v", scenario, where, err)
+				case len(bad) > 0 && why != "" && where == "gateway":
+					t.Logf("%s through the gateway: %s", scenario, why)
+				case len(bad) > 0:
+					t.Errorf("%s, %s: %d passed, these failed:\n%s", scenario, where, good, strings.Join(bad, "\n"))
+				}
+			})
 		}
 	}
+	wg.Wait()
 	t.Logf("tasks: %d checks pass at the server, %d through the gateway", passed["direct"], passed["gateway"])
 }
 
 // runScenario runs one scenario of the modern era, and returns how many of its
 // checks passed, and which failed.
-func runScenario(t *testing.T, node, suite, url, name string) (good int, bad []string) {
-	t.Helper()
+func runScenario(t *testing.T, node, suite, url, name string) (good int, bad []string, err error) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	results := t.TempDir()
 	cmd := exec.CommandContext(ctx, node, suite, "server", "--url", url, "--scenario", name, "--spec-version", "2026-07-28", "--force", "-o", results)
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
-	out, err := cmd.CombinedOutput()
+	out, runErr := cmd.CombinedOutput()
 	files, _ := filepath.Glob(filepath.Join(results, "*", "checks.json"))
 	if len(files) != 1 {
-		t.Fatalf("%s: %v, %d files of results\n%s", name, err, len(files), out)
+		return 0, nil, fmt.Errorf("%v, %d files of results\n%s", runErr, len(files), out)
 	}
 	b, err := os.ReadFile(files[0])
 	var checks []struct{ ID, Status, ErrorMessage string }
@@ -92,7 +103,7 @@ func runScenario(t *testing.T, node, suite, url, name string) (good int, bad []s
 		err = json.Unmarshal(b, &checks)
 	}
 	if err != nil {
-		t.Fatal(err)
+		return 0, nil, err
 	}
 	for _, c := range checks {
 		switch c.Status {
@@ -102,5 +113,5 @@ func runScenario(t *testing.T, node, suite, url, name string) (good int, bad []s
 			bad = append(bad, c.ID+": "+c.ErrorMessage)
 		}
 	}
-	return good, bad
+	return good, bad, nil
 }
