@@ -356,7 +356,7 @@ func TestViewsStay(t *testing.T) {
 	chosen := catalog.Selection{{Server: toolsettest.Server}}
 	at := place{server: toolsettest.Server}
 	see := func() *view {
-		list, err := catalog.Select(inner, chosen).List(t.Context())
+		list, err := new(catalog.Selections).Of(inner, chosen).List(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

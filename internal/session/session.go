@@ -73,6 +73,7 @@ type Opener struct {
 	seal     *seal
 	tasks    *tasks
 	searches catalog.Searches
+	chosen   catalog.Selections
 
 	dialects sync.Map // of upstreams: *upstream.Upstream to *dialect.Dialect
 }
@@ -200,7 +201,7 @@ const SetPrefix = "set:"
 
 // stack returns the toolsets for a caller. Their order is fixed here.
 func (o *Opener) stack(who caller.Caller, selection catalog.Selection, d *dialect.Dialect) dragoman.Toolset {
-	tools := catalog.Select(o.o.Tools, selection)
+	tools := o.chosen.Of(o.o.Tools, selection)
 	tools = readable{tools, o.shelf.For(who.ID)}
 	tools = o.o.Cache.For(who.ID, tools)
 	tools = searchable{tools, o.o.Tools, &o.searches, d}
