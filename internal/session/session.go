@@ -6,6 +6,7 @@
 // The stack, from the outside in:
 //
 //	seal      what is asked leaves us sealed, and comes back whole or not at all
+//	tasks     tasks that servers make of calls belong to their callers
 //	search    find_tools, for models that are not offered all tools
 //	cache     results of tools that only read
 //	read_more the rest of results that were cut
@@ -76,7 +77,9 @@ type Opener struct {
 	shelf    result.Shelf
 	outputs  outputs
 	seal     *seal
+	tasks    *tasks
 	searches catalog.Searches
+	chosen   catalog.Selections
 
 	dialects sync.Map // of upstreams: *upstream.Upstream to *dialect.Dialect
 }
@@ -95,7 +98,7 @@ func New(o Options) *Opener {
 	if o.Wait <= 0 {
 		o.Wait = DefaultWait
 	}
-	return &Opener{o: o, seal: newSeal()}
+	return &Opener{o: o, seal: newSeal(), tasks: newTasks()}
 }
 
 // DefaultWait is how long requests wait for servers that are still starting:
@@ -159,6 +162,7 @@ type Session struct {
 
 	loop       dragoman.Loop
 	maxMessage int64
+	tasks      *tasks
 	log        *slog.Logger
 }
 
@@ -174,7 +178,7 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 		return nil, err
 	}
 	want.Servers = chosen
-	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: o.o.Search, loop: o.o.Loop, maxMessage: o.o.Results.MaxMessage, log: o.o.Log}
+	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: o.o.Search, loop: o.o.Loop, maxMessage: o.o.Results.MaxMessage, tasks: o.tasks, log: o.o.Log}
 	if err := o.read(s, want); err != nil {
 		return nil, err
 	}
@@ -217,10 +221,11 @@ const SetPrefix = "set:"
 // stack returns the toolsets for a caller, around all tools. Their order is fixed
 // here.
 func (o *Opener) stack(who caller.Caller, owner servers.Owner, all dragoman.Toolset, selection catalog.Selection, d *dialect.Dialect) dragoman.Toolset {
-	tools := catalog.Select(all, selection)
+	tools := o.chosen.Of(all, selection)
 	tools = readable{tools, o.shelf.For(who.ID)}
 	tools = o.o.Cache.For(who.ID+"\x00"+owner.Session, tools)
 	tools = searchable{tools, all, &o.searches, d}
+	tools = &tasked{tools, o.tasks, who.ID}
 	return o.seal.around(who.ID, tools)
 }
 
