@@ -156,26 +156,35 @@ func quoteShell(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// resolve makes working directories of servers absolute: relative ones start at
-// dir, and ~/ at the user's home.
+// resolve makes working directories of servers, and the file of policies,
+// absolute: relative ones start at dir, and ~/ at the user's home.
 func (f *File) resolve(dir string) {
+	f.PolicyFile = resolved(dir, f.PolicyFile)
 	for label, server := range f.MCPServers {
-		path, was := join(join("mcpServers", label), "cwd"), server.Dir
-		switch {
-		case server.Dir == "":
+		if server.Dir == "" {
 			continue
-		case server.Dir == "~" || strings.HasPrefix(server.Dir, "~/"):
-			if home, err := os.UserHomeDir(); err == nil {
-				server.Dir = filepath.Join(home, server.Dir[1:])
-			}
-		case !filepath.IsAbs(server.Dir):
-			if dir, err := filepath.Abs(dir); err == nil {
-				server.Dir = filepath.Join(dir, server.Dir)
-			}
 		}
+		path, was := join(join("mcpServers", label), "cwd"), server.Dir
+		server.Dir = resolved(dir, server.Dir)
 		f.MCPServers[label] = server
 		if ref, ok := f.refs[path]; ok && ref.value == was {
 			f.refs[path] = reference{ref.written, server.Dir}
 		}
 	}
+}
+
+// resolved returns a path that does not depend on where the program runs; an
+// empty one stays empty.
+func resolved(dir, path string) string {
+	switch {
+	case path == "~" || strings.HasPrefix(path, "~/"):
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, path[1:])
+		}
+	case path != "" && !filepath.IsAbs(path):
+		if dir, err := filepath.Abs(dir); err == nil {
+			return filepath.Join(dir, path)
+		}
+	}
+	return path
 }
