@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/caller"
 )
 
 // hundred are a hundred rules as an operator with many teams and servers has.
@@ -40,7 +41,7 @@ func BenchmarkDecide(b *testing.B) {
 		c    Config
 	}{{"remembered", hundred(false)}, {"arguments", hundred(true)}} {
 		p := must(b, bench.c)
-		r := Request{Caller: Caller{ID: "key-1", Name: "team7-ci"}, Action: Call, Tool: target, Arguments: []byte(`{"owner":"org7-x","repo":"y","number":7}`)}
+		r := Request{Caller: free(caller.Caller{ID: "key-1", Name: "team7-ci"}), Action: Call, Tool: target, Arguments: []byte(`{"owner":"org7-x","repo":"y","number":7}`)}
 		if v := p.Decide(r); v.Effect != Allow {
 			b.Fatalf("%+v", v)
 		}
@@ -104,7 +105,7 @@ func BenchmarkView(b *testing.B) {
 		i := 0
 		for b.Loop() {
 			i++
-			p.View(Caller{ID: fmt.Sprint("key-", i)}, list.Tools)
+			p.View(free(caller.Caller{ID: fmt.Sprint("key-", i)}), list.Tools)
 		}
 	})
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/cedar-policy/cedar-go/types"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/right"
+	"github.com/dragoman-mcp/dragoman/internal/caller"
 )
 
 // DecideCall answers for a call of a toolset: with the strictest verdict of what
 // it asks for ([Requests]).
-func (p *Policy) DecideCall(who Caller, call dragoman.Call, tainted bool) Verdict {
+func (p *Policy) DecideCall(who caller.Caller, call dragoman.Call, tainted bool) Verdict {
 	verdict := Verdict{Effect: Allow, Rule: RuleNone}
 	for i, r := range Requests(who, call, tainted) {
 		if v := p.Decide(r); i == 0 {
@@ -42,7 +42,7 @@ func (p *Policy) Decide(r Request) Verdict {
 func (p *Policy) withoutRules(r *Request) (t target, v Verdict, decided bool) {
 	t, ok := r.target()
 	switch {
-	case r.Caller.ID == "":
+	case !r.Caller.Valid():
 		return t, Verdict{Rule: RuleInvalid, Reason: "Nobody is known to ask.", Err: errors.New("policy: a request without a caller")}, true
 	case !ok:
 		return t, Verdict{Rule: RuleInvalid, Reason: "There is nothing of that name to be allowed.", Err: errors.New("policy: a request without a target")}, true
@@ -50,8 +50,10 @@ func (p *Policy) withoutRules(r *Request) (t target, v Verdict, decided bool) {
 		return t, Verdict{Rule: RuleInvalid, Reason: "The tool is in quarantine."}, true
 	case t.tool != nil && t.server == "":
 		return t, Verdict{Effect: Allow, Rule: RuleOwn}, true
-	case r.Caller.Grants != nil && !right.Granted(r.Caller.Grants, t.String()):
-		return t, denied(&t, RuleGrants, "the key does not grant "+t.String()), true
+	case !t.granted(&r.Caller):
+		v := denied(&t, RuleGrants, "the caller was not granted "+t.String())
+		v.Needs = t.String()
+		return t, v, true
 	case p.Zero():
 		return t, Verdict{Effect: Allow, Rule: RuleNone}, true
 	case t.climbs():
@@ -227,7 +229,7 @@ func (d *decision) possible(t *target) bool {
 }
 
 // class names all callers whom the rules cannot tell apart.
-func (p *Policy) class(c *Caller) string {
+func (p *Policy) class(c *caller.Caller) string {
 	var b []byte
 	add := func(text string) { b = append(strconv.AppendInt(b, int64(len(text)), 10), ':'); b = append(b, text...) }
 	if p.uses.id {
@@ -242,6 +244,9 @@ func (p *Policy) class(c *Caller) string {
 	}
 	if p.uses.issuer {
 		add(c.Issuer)
+	}
+	if p.uses.client {
+		add(c.Client)
 	}
 	if p.uses.scopes {
 		for _, s := range c.Scopes {

@@ -8,6 +8,7 @@ import (
 	"github.com/cedar-policy/cedar-go/types"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/glob"
 )
 
@@ -51,7 +52,7 @@ func (e *entities) Get(uid types.EntityUID) (types.Entity, bool) {
 }
 
 // callerEntity says who asks.
-func (p *Policy) callerEntity(c Caller) types.Entity {
+func (p *Policy) callerEntity(c caller.Caller) types.Entity {
 	name := c.Name
 	if c.Issuer != "" {
 		name = ""
@@ -70,7 +71,8 @@ func (p *Policy) callerEntity(c Caller) types.Entity {
 		UID:     types.NewEntityUID(typeCaller, types.String(c.ID)),
 		Parents: types.NewEntityUIDSet(groups...),
 		Attributes: types.NewRecord(types.RecordMap{
-			"id": types.String(c.ID), "name": types.String(name), "issuer": types.String(c.Issuer), "scopes": types.NewSet(scopes...),
+			"id": types.String(c.ID), "name": types.String(name), "issuer": types.String(c.Issuer),
+			"client": types.String(c.Client), "scopes": types.NewSet(scopes...),
 		}),
 	}
 }

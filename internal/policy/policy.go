@@ -12,8 +12,8 @@
 //     denied;
 //   - a rule that denies beats one that asks, and that beats one that allows;
 //   - an error while rules are evaluated denies, and says so;
-//   - what a key was granted ([right.Granted]) is a further restriction, whatever
-//     the rules say.
+//   - what a caller was granted ([caller.Caller.May]) is a further restriction,
+//     whatever the rules say.
 //
 // A rule that asks is a Cedar permit with the annotation @ask: of the permits
 // that hold, one with @ask makes the verdict a question. @approvers("a, b") says
@@ -22,8 +22,9 @@
 //
 // # What rules see
 //
-// principal is a Caller with id, name, issuer and scopes; name is empty for those
-// whom an authorization server named. action is Action::"call" for tools, "read"
+// principal is a Caller with id, name, issuer, client and scopes; name is empty for
+// those whom an authorization server named, since people can often choose what they
+// are called there. action is Action::"call" for tools, "read"
 // for what else a server offers, "model" and "route". resource is a Tool, Prompt,
 // Resource, Template, Skill or Server with name (label__original), server and
 // original; a Tool has effect, the operator's word lowered by hints, and hints,

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/caller"
 )
 
 func tool(server, name, annotations string) *dragoman.Tool {
@@ -38,7 +39,13 @@ func cedarFile(t testing.TB, text string) string {
 	return file
 }
 
-var alice = Caller{ID: "key-1", Name: "alice"}
+// free may do everything that rules let it.
+func free(c caller.Caller) caller.Caller {
+	c.Grants = []string{"*"}
+	return c
+}
+
+var alice = free(caller.Caller{ID: "key-1", Name: "alice"})
 
 func TestNoRules(t *testing.T) {
 	p := must(t, Config{})
@@ -144,21 +151,21 @@ func TestWhen(t *testing.T) {
 	read.Declared = dragoman.ReadOnly
 	liar := *tool("e", "read", `{"readOnlyHint":false}`)
 	liar.Declared = dragoman.ReadOnly
-	someone := Caller{ID: "https://login.example.com alice", Name: "alice", Issuer: "https://login.example.com", Scopes: []string{"tools:read"}}
+	someone := free(caller.Caller{ID: "https://login.example.com alice", Name: "alice", Issuer: "https://login.example.com", Scopes: []string{"tools:read"}})
 	for _, tt := range []struct {
-		who   Caller
+		who   caller.Caller
 		tool  *dragoman.Tool
 		args  string
 		taint bool
 		rule  string
 	}{
 		{who: alice, tool: tool("a", "x", ""), rule: "ids"},
-		{who: Caller{ID: "team-7"}, tool: tool("a", "x", ""), rule: "ids"},
-		{who: Caller{ID: "team-77"}, tool: tool("a", "x", ""), rule: RuleDefault},
+		{who: free(caller.Caller{ID: "team-7"}), tool: tool("a", "x", ""), rule: "ids"},
+		{who: free(caller.Caller{ID: "team-77"}), tool: tool("a", "x", ""), rule: RuleDefault},
 		{who: alice, tool: tool("b", "x", ""), rule: "names"},
 		{who: someone, tool: tool("b", "x", ""), rule: RuleDefault}, // called alice by somebody else
 		{who: someone, tool: tool("c", "x", ""), rule: "scopes"},
-		{who: Caller{ID: "x", Issuer: "https://evil.example.com", Scopes: someone.Scopes}, tool: tool("c", "x", ""), rule: RuleDefault},
+		{who: free(caller.Caller{ID: "x", Issuer: "https://evil.example.com", Scopes: someone.Scopes}), tool: tool("c", "x", ""), rule: RuleDefault},
 		{who: alice, tool: tool("c", "x", ""), rule: RuleDefault},
 		{who: alice, tool: tool("d", "x", ""), rule: "server"},
 		{who: alice, tool: &read, rule: "effect"},
@@ -226,26 +233,30 @@ forbid (principal, action == Action::"call", resource) when { resource.name == "
 }
 
 func TestGrants(t *testing.T) {
-	key := Caller{ID: "key-2", Grants: []string{"tool:files__read*", "model:gpt-*"}}
+	key := caller.Caller{ID: "key-2", Grants: []string{"tool:files__read*", "model:gpt-*"}, Scopes: []string{"route:/v1/batches", "model:*"}}
 	for _, p := range []*Policy{must(t, Config{}), must(t, Config{Rules: []Rule{{Allow: []string{"*"}}, {Name: "no", Deny: []string{"files__read_secret"}}}})} {
 		for _, tt := range []struct {
 			r    Request
 			want string
 		}{
 			{Request{Action: Call, Tool: tool("files", "read", "")}, ""},
-			{Request{Action: Call, Tool: tool("files", "write", "")}, "the key does not grant tool:files__write"},
-			{Request{Action: Read, Entry: &dragoman.Entry{Kind: dragoman.Resource, Server: "files", Original: "file:///x"}}, "the key does not grant resource:files__file:///x"},
+			{Request{Action: Call, Tool: tool("files", "write", "")}, "tool:files__write"},
+			{Request{Action: Read, Entry: &dragoman.Entry{Kind: dragoman.Resource, Server: "files", Original: "file:///x"}}, "resource:files__file:///x"},
+			{Request{Action: Read, Entry: &dragoman.Entry{Kind: dragoman.Prompt, Server: "files", Original: "read this"}}, ""}, // what a server offers comes with its tools
+			{Request{Action: Read, Server: "files"}, "server:files"},
 			{Request{Action: Model, Name: "gpt-5"}, ""},
-			{Request{Action: Model, Name: "o3"}, "the key does not grant model:o3"},
-			{Request{Action: Route, Name: "/v1/files"}, "the key does not grant route:/v1/files"},
+			{Request{Action: Model, Name: "o3"}, "model:o3"},
+			{Request{Action: Route, Name: "/v1/files"}, "route:/v1/files"},
+			{Request{Action: Route, Name: "/v1/batches"}, ""}, // a scope
+			{Request{Action: Route, Name: "/v1/batches/7"}, "route:/v1/batches/7"},
 		} {
 			tt.r.Caller = key
 			v := p.Decide(tt.r)
-			if (v.Effect == Allow) != (tt.want == "") || tt.want != "" && (v.Rule != RuleGrants || !strings.Contains(v.Problem().Message, tt.want)) {
+			if (v.Effect == Allow) != (tt.want == "") || tt.want != "" && (v.Rule != RuleGrants || v.Needs != tt.want || !strings.Contains(v.Problem().Message, "the caller was not granted "+tt.want)) {
 				t.Errorf("%v: %+v", tt.r, v)
 			}
 		}
-		none := Caller{ID: "key-3", Grants: []string{}}
+		none := caller.Caller{ID: "key-3", Grants: []string{}}
 		if v := p.Decide(Request{Caller: none, Action: Model, Name: "gpt-5"}); v.Effect != Deny {
 			t.Errorf("a key that grants nothing: %+v", v)
 		}
@@ -380,5 +391,32 @@ when { context.arguments has "to" && context.arguments["to"] != JSON::"null" && 
 	}
 	if !slices.Equal(names, []string{"readers", "policy[1]", "mine"}) {
 		t.Errorf("names %q", names)
+	}
+}
+
+// Callers whom a rule can tell apart are never taken for one another, by whatever
+// it tells them apart.
+func TestCallersAreApart(t *testing.T) {
+	base := caller.Caller{ID: "i", Issuer: "s", Client: "c", Scopes: []string{"a", "b"}}
+	key := caller.Caller{ID: "i", Name: "n"}
+	for condition, who := range map[string][2]caller.Caller{
+		`principal.id == "i"`:                                  {base, {ID: "j", Issuer: "s", Client: "c", Scopes: base.Scopes}},
+		`principal.issuer == "s"`:                              {base, {ID: "i", Issuer: "z", Client: "c", Scopes: base.Scopes}},
+		`principal.client == "c"`:                              {base, {ID: "i", Issuer: "s", Client: "z", Scopes: base.Scopes}},
+		`principal.scopes.containsAll(["a", "b"])`:             {base, {ID: "i", Issuer: "s", Client: "c", Scopes: []string{"ab"}}},
+		`principal.name == "n"`:                                {key, {ID: "i", Name: "m"}},
+		`principal has name && ["n"].contains(principal.name)`: {key, {ID: "i", Name: "n", Issuer: "s"}},
+		`principal == Caller::"i"`:                             {base, {ID: "j"}},
+		`[principal].contains(Caller::"i")`:                    {base, {ID: "j"}},
+	} {
+		p := must(t, Config{File: cedarFile(t, "permit (principal, action, resource) when { "+condition+" };")})
+		for range 2 {
+			for i, c := range who {
+				v := p.Decide(Request{Caller: free(c), Action: Call, Tool: tool("a", "x", "")})
+				if (v.Effect == Allow) != (i == 0) || v.Err != nil {
+					t.Errorf("%s: %+v: %+v", condition, c, v)
+				}
+			}
+		}
 	}
 }

@@ -6,26 +6,9 @@ import (
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 )
-
-// A Caller is what rules may know about who asks.
-type Caller struct {
-	// ID names the caller among all; an empty one is nobody and is denied
-	// everything.
-	ID string
-	// Name is what the operator called a key. It is nothing to rules where an
-	// Issuer vouches for the caller: people can often choose what they are called
-	// there.
-	Name string
-	// Issuer is the authorization server that vouches for the caller, and Scopes
-	// what it says they may do; empty for keys and for programs on this machine.
-	Issuer string
-	Scopes []string
-	// Grants are what the caller's key may be used for at most, as package right
-	// reads them; nil for a caller who is not restricted so.
-	Grants []string
-}
 
 // An Action is what is asked for.
 type Action string
@@ -40,7 +23,10 @@ const (
 
 // A Request is one question to a [Policy].
 type Request struct {
-	Caller Caller
+	// Caller is who asks. It may do what it was granted ([caller.Caller.May]), as far
+	// as rules let it; what a server offers beside its tools is granted with tools of
+	// the same name, as by tool:* or tool:files__*.
+	Caller caller.Caller
 	Action Action
 
 	// Tool is the target of Call, and Entry that of Read. A Read without an Entry
@@ -66,7 +52,7 @@ type Request struct {
 // several for a call that follows several resources. None means that there is
 // nothing to decide: a subscription to nothing but changes of lists, which are
 // filtered themselves.
-func Requests(who Caller, call dragoman.Call, tainted bool) []Request {
+func Requests(who caller.Caller, call dragoman.Call, tainted bool) []Request {
 	r := Request{Caller: who, Arguments: call.Arguments, Tainted: tainted}
 	if call.Method == "" || call.Method == "tools/call" {
 		r.Action, r.Tool = Call, call.Tool
@@ -171,6 +157,12 @@ func (t *target) String() string {
 		return "server:" + t.server
 	}
 	return t.kind + ":" + t.name()
+}
+
+// granted reports whether somebody may use the target, as far as it is theirs to
+// say.
+func (t *target) granted(who *caller.Caller) bool {
+	return who.May(t.String()) || t.server != "" && t.kind != "tool" && who.May("tool:"+t.name())
 }
 
 // climbs reports that a URI or a path goes up (/a/../b), so that no pattern can

@@ -144,13 +144,13 @@ func flatten(n ast.IsNode) []ast.IsNode {
 type uses struct {
 	// Attributes of the caller: what two callers must have in common to be one
 	// for the rules.
-	id, name, issuer, scopes bool
-	tainted, arguments       bool
+	id, name, issuer, client, scopes bool
+	tainted, arguments               bool
 }
 
 func (u uses) with(other uses) uses {
 	return uses{
-		u.id || other.id, u.name || other.name, u.issuer || other.issuer, u.scopes || other.scopes,
+		u.id || other.id, u.name || other.name, u.issuer || other.issuer, u.client || other.client, u.scopes || other.scopes,
 		u.tainted || other.tainted, u.arguments || other.arguments,
 	}
 }
@@ -261,7 +261,7 @@ func (u *uses) node(n ast.IsNode) (err error) {
 func (u *uses) whole(variable types.String) {
 	switch variable {
 	case "principal":
-		u.id, u.name, u.issuer, u.scopes = true, true, true, true
+		u.id, u.name, u.issuer, u.client, u.scopes = true, true, true, true, true
 	case "context":
 		u.tainted, u.arguments = true, true
 	}
@@ -284,6 +284,8 @@ func (u *uses) attribute(n ast.StrOpNode, err *error) bool {
 			u.name = true
 		case "issuer":
 			u.issuer = true
+		case "client":
+			u.client = true
 		case "scopes":
 			u.scopes = true
 		default:

@@ -36,7 +36,7 @@ const (
 	RuleNone = "none"
 	// RuleDefault: there are rules, and none of them names this.
 	RuleDefault = "default"
-	// RuleGrants: the caller's key does not grant this.
+	// RuleGrants: the caller's key, or token, does not grant this.
 	RuleGrants = "grants"
 	// RuleOwn: a tool of Dragoman's own, such as read_more, which gives back what
 	// its caller was given before.
@@ -61,6 +61,9 @@ type Verdict struct {
 	// Err is what went wrong while the rules were evaluated, for the log and the
 	// audit; the verdict is then Deny.
 	Err error
+	// Needs is the right that the caller was not granted, such as "tool:files__read"
+	// (see package right); empty where it is not that.
+	Needs string
 	// Depends says that other arguments could get another verdict.
 	Depends bool
 }

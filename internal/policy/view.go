@@ -9,14 +9,14 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/bounded"
-	"github.com/dragoman-mcp/dragoman/internal/right"
+	"github.com/dragoman-mcp/dragoman/internal/caller"
 )
 
 // View returns those of the tools that a caller may see: all that can be called
 // with some arguments, at some time of a conversation. It is the same pointer for
 // all callers who see the same, while the tools stay equal, and tools itself where
 // nothing is hidden. What is in quarantine is seen by those who could call it.
-func (p *Policy) View(who Caller, tools *dragoman.Tools) *dragoman.Tools {
+func (p *Policy) View(who caller.Caller, tools *dragoman.Tools) *dragoman.Tools {
 	if p.open(&who) || tools.Len() == 0 {
 		return tools
 	}
@@ -27,7 +27,7 @@ func (p *Policy) View(who Caller, tools *dragoman.Tools) *dragoman.Tools {
 // entries, and the servers of which there is anything to be seen, or nothing
 // listed yet. It is the same pointer for the same list, and list itself where
 // nothing is hidden.
-func (p *Policy) List(who Caller, list *dragoman.List) *dragoman.List {
+func (p *Policy) List(who caller.Caller, list *dragoman.List) *dragoman.List {
 	if p.open(&who) {
 		return list
 	}
@@ -48,10 +48,12 @@ func (p *Policy) List(who Caller, list *dragoman.List) *dragoman.List {
 }
 
 // open reports that a caller sees everything.
-func (p *Policy) open(who *Caller) bool { return p.Zero() && who.Grants == nil && who.ID != "" }
+func (p *Policy) open(who *caller.Caller) bool {
+	return p.Zero() && who.Valid() && slices.Contains(who.Grants, "*")
+}
 
-func (p *Policy) list(who *Caller, list *dragoman.List) *dragoman.List {
-	if who.ID == "" {
+func (p *Policy) list(who *caller.Caller, list *dragoman.List) *dragoman.List {
+	if !who.Valid() {
 		return &dragoman.List{Changed: list.Changed}
 	}
 	seen := *list
@@ -87,11 +89,11 @@ func (p *Policy) list(who *Caller, list *dragoman.List) *dragoman.List {
 func (p *Policy) sees(r *Request) bool {
 	t, ok := r.target()
 	switch {
-	case !ok || r.Caller.ID == "":
+	case !ok || !r.Caller.Valid():
 		return false
 	case t.tool != nil && t.server == "":
 		return true
-	case r.Caller.Grants != nil && !right.Granted(r.Caller.Grants, t.String()):
+	case !t.granted(&r.Caller):
 		return false
 	case p.Zero():
 		return true
@@ -176,17 +178,14 @@ func (v *views) of(class string, all []dragoman.Tool) (*marks, []int) {
 }
 
 // seer names all callers who see the same.
-func (p *Policy) seer(who *Caller) string {
-	if who.ID == "" {
+func (p *Policy) seer(who *caller.Caller) string {
+	if !who.Valid() {
 		return "nobody"
 	}
-	if who.Grants == nil {
-		return "*" + p.class(who)
-	}
-	return strings.Join(who.Grants, " ") + "\n" + p.class(who)
+	return strings.Join(who.Grants, " ") + "\n" + strings.Join(who.Scopes, " ") + "\n" + p.class(who)
 }
 
-func (p *Policy) view(who *Caller, tools *dragoman.Tools) *dragoman.Tools {
+func (p *Policy) view(who *caller.Caller, tools *dragoman.Tools) *dragoman.Tools {
 	all := tools.All()
 	m, numbers := p.views.of(p.seer(who), all)
 	m.mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/caller"
 )
 
 func names(tools *dragoman.Tools) (names string) {
@@ -31,7 +32,7 @@ func TestView(t *testing.T) {
 		*tool("bank", "pay", ""), *tool("bank", "see", ""), {Name: "read_more", Original: "read_more"},
 	}
 	tools := dragoman.NewTools(all)
-	bob := Caller{ID: "key-7", Name: "bob"}
+	bob := free(caller.Caller{ID: "key-7", Name: "bob"})
 	const some, more = "files__read files__write mail__send __read_more ", "files__read files__write mail__send mail__list __read_more "
 	if got := names(p.View(bob, tools)); got != some {
 		t.Errorf("bob sees %s", got)
@@ -39,13 +40,13 @@ func TestView(t *testing.T) {
 	if got := names(p.View(alice, tools)); got != more {
 		t.Errorf("alice sees %s", got)
 	}
-	if p.View(bob, tools) != p.View(Caller{ID: "key-8", Name: "carol"}, tools) || p.View(bob, tools) != p.View(bob, tools) {
+	if p.View(bob, tools) != p.View(free(caller.Caller{ID: "key-8", Name: "carol"}), tools) || p.View(bob, tools) != p.View(bob, tools) {
 		t.Error("who sees the same has not the same tools")
 	}
-	if got := names(p.View(Caller{ID: "key-9", Grants: []string{"tool:*__read"}}, tools)); got != "files__read __read_more " {
+	if got := names(p.View(caller.Caller{ID: "key-9", Grants: []string{"tool:*__read"}}, tools)); got != "files__read __read_more " {
 		t.Errorf("a key that grants little sees %s", got)
 	}
-	if got := names(p.View(Caller{}, tools)); got != "" && got != "__read_more " {
+	if got := names(p.View(caller.Caller{}, tools)); got != "" && got != "__read_more " {
 		t.Errorf("nobody sees %s", got)
 	}
 	few := dragoman.NewTools(all[:2])
@@ -88,7 +89,7 @@ func TestList(t *testing.T) {
 	if must(t, Config{}).List(alice, list) != list {
 		t.Error("no rules, and the list is another one")
 	}
-	if got := must(t, Config{}).List(Caller{}, list); got.Tools.Len() != 0 || got.Entries != nil || got.Servers != nil {
+	if got := must(t, Config{}).List(caller.Caller{}, list); got.Tools.Len() != 0 || got.Entries != nil || got.Servers != nil {
 		t.Errorf("nobody sees %+v", got)
 	}
 }
@@ -100,7 +101,7 @@ func TestSeenIsCallable(t *testing.T) {
 	tools := dragoman.NewTools([]dragoman.Tool{*tool("a", "x", ""), *tool("a", "y", `{"destructiveHint":true}`), *tool("b", "x", ""), *tool("b", "yy", "")})
 	patterns := []string{"a__*", "*__x", "b__y?", "*", "a__x"}
 	whens := []When{{}, {Caller: []string{"k1"}}, {Tainted: true}, {Effect: []string{"may_change"}}, {Arguments: []Argument{{"v", []string{"1*"}}}}}
-	callers := []Caller{{ID: "k1"}, {ID: "k2"}, {ID: "k3", Grants: []string{"tool:a__*"}}}
+	callers := []caller.Caller{free(caller.Caller{ID: "k1"}), free(caller.Caller{ID: "k2"}), {ID: "k3", Grants: []string{"tool:a__*"}}}
 	arguments := []string{"", `{"v":"1"}`, `{"v":"2"}`, `{"v":1}`}
 	n := 0
 	for i, first := range patterns {
@@ -151,7 +152,7 @@ func TestViewTogether(t *testing.T) {
 	for i := range 8 {
 		wg.Go(func() {
 			for j := range 200 {
-				who := Caller{ID: fmt.Sprintf("k%d", j%20)}
+				who := free(caller.Caller{ID: fmt.Sprintf("k%d", j%20)})
 				list := &dragoman.List{Tools: dragoman.NewTools(all)}
 				want := 1
 				if who.ID[1] == '1' {
