@@ -128,7 +128,7 @@ func openFor(t *testing.T, results session.Results, change func(*Options), model
 	options := Options{
 		Upstreams: set,
 		Sessions: session.New(session.Options{
-			Tools: d.tools, Servers: map[string]bool{"files": true, "weather": true, "maps": true},
+			Tools: session.Shared(d.tools), Servers: map[string]bool{"files": true, "weather": true, "maps": true},
 			Upstreams: set, Dialects: dialect.Builtin(), Results: results,
 			Sets: map[string]catalog.Selection{"safe": {{Server: "weather", Match: []string{"!*warn"}}}},
 		}),

@@ -29,11 +29,16 @@ names:
 tools:
   search: auto
   tokens: 20000
+connections:
+  max: 64
+  idle: 15m
 wait_for_servers: 15s
 mcp:
   off: false
   raw: false
 sets: {}
+policy: []
+policy_file: ""
 loop:
   rounds: 16
   calls: 64

@@ -85,6 +85,7 @@ mcpServers:
   off: {command: "${UNSET}", args: ["${UNSET}"], max_in_flight: "${UNSET}", timeout: "${UNSET}", disabled: true}
 names: {strategy: host}
 tools: {search: never, tokens: 900}
+connections: {max: 9, idle: 1m}
 wait_for_servers: 8s
 mcp: {raw: true}
 sets: {some: {servers: [web, files], tools: ["web__*", "!files__write_*"]}}
@@ -127,6 +128,7 @@ log: {level: debug, format: json}
 		},
 		Names:          config.Names{Strategy: "host"},
 		Tools:          config.Tools{Search: "never", Tokens: 900},
+		Connections:    servers.OwnConfig{Max: 9, Idle: time.Minute},
 		WaitForServers: 8 * time.Second,
 		MCP:            mcpserve.Config{Raw: true},
 		Sets:           map[string]config.Set{"some": {Servers: []string{"web", "files"}, Tools: []string{"web__*", "!files__write_*"}}},

@@ -54,7 +54,7 @@ type Gateway struct {
 	upstreams *upstream.Set
 	demo      *demo.Demo
 	servers   *servers.Set
-	catalog   *catalog.Catalog
+	catalog   catalog.Catalog
 	sessions  *session.Opener
 	labels    map[string]bool
 	api       *api.API
@@ -102,8 +102,11 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		sets[name] = set.Selection()
 	}
 	g.sessions = session.New(session.Options{
-		Tools:     g.catalog,
-		Settle:    func(ctx context.Context, labels []string) { _ = g.servers.Settle(ctx, labels...) },
+		Tools: func(o servers.Owner) dragoman.Toolset { return g.catalog.Of(g.servers.For(o)) },
+		Owner: g.servers.Owner,
+		Settle: func(ctx context.Context, o servers.Owner, labels []string) {
+			_ = g.servers.For(o).Settle(ctx, labels...)
+		},
 		Wait:      file.WaitForServers,
 		Servers:   g.labels,
 		Sets:      sets,
@@ -137,7 +140,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 func (g *Gateway) startServers(o Options) {
 	so := servers.Options{
 		Name: "dragoman", Version: o.Version, Logger: o.Log, MaxMessage: g.file.Results.MaxMessage, Can: o.Can,
-		CallTimeout: g.file.Loop.CallTimeout,
+		CallTimeout: g.file.Loop.CallTimeout, Own: g.file.Connections,
 	}
 	if !g.file.MCP.Off {
 		so.LogLevel = "info" // MCP clients hear what servers log while their calls run

@@ -108,6 +108,9 @@ func (d *Door) host(r *http.Request) (mcp.Host, error) {
 		return nil, &mcp.RPCError{Code: invalidRequest, Message: "nobody is asking"}
 	}
 	h := &host{door: d, who: who, path: r.URL.EscapedPath(), legacy: r.Header.Get("Mcp-Protocol-Version") < firstModern}
+	if h.legacy {
+		h.session = r.Header.Get("Mcp-Session-Id")
+	}
 	path := strings.Trim(strings.TrimPrefix(r.URL.Path, "/mcp"), "/")
 	name, isSet := strings.CutPrefix(path, "set/")
 	switch {

@@ -25,6 +25,9 @@ type host struct {
 	at     place
 	path   string // of the request; empty over lines
 	legacy bool   // the client speaks the legacy era
+	// session is that of a legacy client over HTTP. Clients of the modern era have
+	// none, and lines have one client.
+	session string
 }
 
 // Owner implements [mcp.Host].
@@ -32,7 +35,7 @@ func (h *host) Owner() string { return h.who.ID }
 
 // open opens a session for a request, and returns what there is at the place.
 func (h *host) open(ctx context.Context) (*session.Session, *view, error) {
-	want := session.Want{}
+	want := session.Want{Session: h.session}
 	switch {
 	case h.at.server != "":
 		want.Servers = catalog.Selection{{Server: h.at.server}}
@@ -84,22 +87,29 @@ func (h *host) Admit(ctx context.Context, method, name string) *mcp.Refused {
 		return nil
 	}
 	public := name
-	if h.at.server != "" { // a server's own name for it
-		_, v, err := h.open(ctx)
-		if err != nil {
-			return nil
-		}
-		for _, t := range v.list.Tools.All() {
-			if t.Server == h.at.server && t.Original == name {
-				public = t.Name
-			}
-		}
+	if h.at.server != "" {
+		public = h.publicName(ctx, name)
 	}
 	refusal := h.door.o.StepUp(h.who, h.path, "tool:"+public)
 	if refusal == nil {
 		return nil
 	}
 	return &mcp.Refused{Status: refusal.Status, Challenge: refusal.Challenge, Message: refusal.Message}
+}
+
+// publicName is what a tool of the one server at this place is called elsewhere. One
+// that the caller does not see has the name that it would have.
+func (h *host) publicName(ctx context.Context, own string) string {
+	if s, _, err := h.open(ctx); err == nil {
+		if list, err := s.Tools.List(ctx); err == nil && list.Tools != nil {
+			for _, t := range list.Tools.All() {
+				if t.Server == h.at.server && t.Original == own {
+					return t.Name
+				}
+			}
+		}
+	}
+	return h.at.server + "__" + own
 }
 
 // InputSchema implements [mcp.Describer].
@@ -137,6 +147,8 @@ func (h *host) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, e
 		return h.complete(ctx, s, v, call, params)
 	case "subscriptions/listen":
 		return h.listen(ctx, s, v, call, params)
+	case "tasks/get", "tasks/result", "tasks/update", "tasks/cancel", "tasks/list":
+		return h.aboutTask(ctx, s, v, call, params)
 	}
 	return dragoman.Result{}, &mcp.RPCError{Code: methodNotFound, Message: "there is no method " + call.Method}
 }
