@@ -124,11 +124,26 @@ func (g *Guard) May(who caller.Caller, action policy.Action, name string) *drago
 	return v.Problem()
 }
 
-// Wait waits for the answer to an approval that a call asks for, until ctx ends.
-func (g *Guard) Wait(ctx context.Context, id string) {
-	if g.o.Inbox != nil {
-		_, _ = g.o.Inbox.Wait(ctx, id)
+// Wait waits for the answer to an approval that a call asks for, until ctx ends. It
+// reports whether there is one, be it that nobody answered in time.
+func (g *Guard) Wait(ctx context.Context, id string) bool {
+	if g.o.Inbox == nil {
+		return true
 	}
+	a, err := g.o.Inbox.Wait(ctx, id)
+	return err == nil && a.State != approval.Pending
+}
+
+// Approve and Deny answer an approval. The errors are those of the inbox.
+func (g *Guard) Approve(ctx context.Context, id string, by approval.Person) error {
+	_, err := g.o.Inbox.Approve(ctx, id, by)
+	return err
+}
+
+// Deny is the other answer; why is told to the model.
+func (g *Guard) Deny(ctx context.Context, id string, by approval.Person, why string) error {
+	_, err := g.o.Inbox.Deny(ctx, id, by, why)
+	return err
 }
 
 func (g *Guard) record(r audit.Record) {
