@@ -120,6 +120,16 @@ func followed(r Request, call dragoman.Call) (all []Request) {
 	return all
 }
 
+// String names what is asked for as a right that could be granted, such as
+// "tool:files__read"; empty for nothing.
+func (r Request) String() string {
+	t, ok := r.target()
+	if !ok {
+		return ""
+	}
+	return t.String()
+}
+
 // A target is what a request is about, in the words of the rules.
 type target struct {
 	kind             string // the word of rights and patterns
