@@ -144,7 +144,7 @@ func (r *Request) target() (t target, ok bool) {
 		return target{"tool", r.Tool.Server, r.Tool.Original, r.Tool}, true
 	case r.Action == Read && r.Entry != nil:
 		t = target{kind: string(r.Entry.Kind), server: r.Entry.Server, original: r.Entry.Original}
-		return t, kinds[t.kind] != "" && t.server != ""
+		return t, cedarTypes[t.kind] != "" && t.server != ""
 	case r.Action == Read && r.Entry == nil && r.Server != "":
 		return target{kind: "server", server: r.Server}, true
 	case (r.Action == Model || r.Action == Route) && r.Name != "":
