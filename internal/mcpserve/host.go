@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/mcp"
+	"github.com/dragoman-mcp/dragoman/result"
 )
 
 // A place is what is at an address: everything, one server, or a set.
@@ -86,30 +87,32 @@ func (h *host) Admit(ctx context.Context, method, name string) *mcp.Refused {
 	if method != "tools/call" || h.door.o.StepUp == nil || h.who.Issuer == "" {
 		return nil
 	}
-	public := name
-	if h.at.server != "" {
-		public = h.publicName(ctx, name)
+	right := h.toolRight(ctx, name)
+	if right == "" {
+		return nil
 	}
-	refusal := h.door.o.StepUp(h.who, h.path, "tool:"+public)
+	refusal := h.door.o.StepUp(h.who, h.path, right)
 	if refusal == nil {
 		return nil
 	}
 	return &mcp.Refused{Status: refusal.Status, Challenge: refusal.Challenge, Message: refusal.Message}
 }
 
-// publicName is what a tool of the one server at this place is called elsewhere. One
-// that the caller does not see has the name that it would have.
-func (h *host) publicName(ctx context.Context, own string) string {
-	if s, _, err := h.open(ctx); err == nil {
-		if list, err := s.Tools.List(ctx); err == nil && list.Tools != nil {
-			for _, t := range list.Tools.All() {
-				if t.Server == h.at.server && t.Original == own {
-					return t.Name
-				}
-			}
+// toolRight is the right to call what is a tool of this name here: tool:label__name,
+// whatever the tool is called. It is empty for tools that are ours. A tool that the
+// caller does not see has the right that its name says.
+func (h *host) toolRight(ctx context.Context, name string) string {
+	if h.at.server != "" {
+		name = h.at.server + "__" + name
+	} else if _, v, err := h.open(ctx); err == nil {
+		if t := v.tools.Exact(name); t != nil {
+			name = t.Server + "__" + t.Original
 		}
 	}
-	return h.at.server + "__" + own
+	if !strings.Contains(strings.TrimPrefix(name, "__"), "__") || name == h.at.server+"__"+result.ReadMore {
+		return ""
+	}
+	return "tool:" + name
 }
 
 // InputSchema implements [mcp.Describer].
