@@ -26,6 +26,7 @@ names:
 tools:
   search: auto
   tokens: 20000
+  keep_response_format: false
 wait_for_servers: 15s
 mcp:
   off: false

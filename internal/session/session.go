@@ -55,6 +55,9 @@ type Options struct {
 	Dialects  *dialect.Table
 	// Results says how results look to a model.
 	Results Results
+	// KeepFormatChoice offers models a tool's own parameter response_format also
+	// where they get the tool's structured content whatever it says.
+	KeepFormatChoice bool
 	// Search says when models search for tools in place of being offered all.
 	Search model.Search
 	// Loop has the limits of conversations; its Tools and hooks are set here.
@@ -161,7 +164,9 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 	if err := o.read(s, want); err != nil {
 		return nil, err
 	}
-	s.Shape = o.shapes(s, want.Profile)
+	form := o.form(s)
+	s.Shape = o.shapes(s, form, want.Profile)
+	s.Dialect = o.offered(s.Dialect, form, want.Profile)
 	s.Tools = o.stack(who, want.Servers, s.Dialect)
 	if want.NoTools {
 		return s, nil
@@ -210,7 +215,7 @@ func (o *Opener) read(s *Session, want Want) (err error) {
 		if s.Upstream, err = o.o.Upstreams.For(want.Model); err != nil {
 			return err
 		}
-		s.Model, s.Dialect = s.Upstream.ModelName(want.Model), o.Dialect(s.Upstream)
+		s.Model, s.Dialect = s.Upstream.ModelName(want.Model), o.spoken(s.Upstream)
 		if s.Upstream.Rehearsal && s.Search.When == model.Auto {
 			s.Search = model.Search{} // it reads tools for nothing, and searches only when it is told to
 		}
@@ -227,9 +232,15 @@ func (o *Opener) read(s *Session, want Want) (err error) {
 	return nil
 }
 
-// Dialect returns the dialect that an upstream speaks: the one that the
-// configuration names, or the one that its address tells.
+// Dialect returns the dialect in which tools are offered to an upstream.
 func (o *Opener) Dialect(up *upstream.Upstream) *dialect.Dialect {
+	d := o.spoken(up)
+	return o.offered(d, o.form(&Session{Upstream: up, Dialect: d}), "")
+}
+
+// spoken returns the dialect that an upstream speaks: the one that the
+// configuration names, or the one that its address tells.
+func (o *Opener) spoken(up *upstream.Upstream) *dialect.Dialect {
 	if d, ok := o.dialects.Load(up); ok {
 		return d.(*dialect.Dialect)
 	}
