@@ -29,6 +29,7 @@ var layers = [][]string{
 	{"internal/credential", "internal/upstream"},
 	{"internal/servers"},
 	{"internal/catalog"},
+	{"servers"},
 	{"internal/cache", "internal/approval", "internal/limit", "internal/policy", "internal/audit"},
 	{"internal/session"},
 	{"internal/api", "internal/mcpserve", "internal/console", "internal/terminal"},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -28,7 +29,7 @@ type Config struct {
 
 	Disabled       bool          `yaml:"disabled" doc:"Keeps the entry but does not start the server."`
 	Timeout        time.Duration `yaml:"timeout" doc:"Longest time of one call."`
-	StartupTimeout time.Duration `yaml:"startup_timeout" doc:"Longest time from starting the program, or connecting, to the list of tools."`
+	StartupTimeout time.Duration `yaml:"startup_timeout" doc:"Longest time from starting the program, or connecting, to the list of tools. Default where the program is one that downloads servers, such as npx or uvx: 2m."`
 	MaxInFlight    int           `yaml:"max_in_flight" max:"10000" doc:"Number of calls that the server gets at a time; further calls wait."`
 
 	Share Share `yaml:"share" enum:"all" doc:"Who shares the one session with the server, and so what it remembers between calls: all callers of the gateway. There is no other value yet."`
@@ -91,7 +92,11 @@ func (e Effects) Of(name string) dragoman.Effect {
 const (
 	DefaultTimeout        = 2 * time.Minute
 	DefaultStartupTimeout = 30 * time.Second
-	DefaultMaxInFlight    = 16
+	// DownloadTimeout is the default of StartupTimeout where the command may have to
+	// download the server first: seven of them at once, on a small machine, took
+	// npx more than a minute.
+	DownloadTimeout    = 2 * time.Minute
+	DefaultMaxInFlight = 16
 )
 
 // SetDefaults gives every field that is zero and has a default its default.
@@ -107,10 +112,25 @@ func (c *Config) SetDefaults() {
 	}
 	if c.StartupTimeout == 0 {
 		c.StartupTimeout = DefaultStartupTimeout
+		if c.Downloads() {
+			c.StartupTimeout = DownloadTimeout
+		}
 	}
 	if c.MaxInFlight == 0 {
 		c.MaxInFlight = DefaultMaxInFlight
 	}
+}
+
+// Downloads reports whether the command may download what it then starts.
+func (c *Config) Downloads() bool {
+	name := strings.TrimSuffix(filepath.Base(c.Command), filepath.Ext(c.Command))
+	switch name {
+	case "npx", "bunx", "pnpx", "uvx", "pipx", "docker", "podman":
+		return true
+	case "pnpm", "yarn", "bun", "uv":
+		return len(c.Args) > 0 && slices.Contains([]string{"dlx", "x", "tool", "run"}, c.Args[0])
+	}
+	return false
 }
 
 // A ConfigError says which key of a [Config] is wrong and why.

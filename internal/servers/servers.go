@@ -20,7 +20,8 @@ type Options struct {
 	// Name and Version are what we call ourselves to the servers.
 	Name, Version string
 	// Builtin connects servers that live in this process, by label: once for each
-	// session, which lasts no longer than the context. They need no Config.
+	// session, which lasts no longer than the context. They need no Config; of one
+	// under the same label, command and url do not count.
 	Builtin map[string]func(context.Context) mcp.Transport
 	// Grace is how long the first requests wait for servers that are still
 	// starting; 500 ms if zero.
@@ -71,10 +72,12 @@ func New(configs map[string]Config, o Options) *Set {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Set{connections: map[key]*connection{}, options: o, cancel: cancel, started: time.Now()}
 	for label, transport := range o.Builtin {
-		s.add(label, Config{}, transport)
+		if config := configs[label]; !config.Disabled {
+			s.add(label, config, transport)
+		}
 	}
 	for label, config := range configs {
-		if !config.Disabled {
+		if _, builtin := o.Builtin[label]; !builtin && !config.Disabled {
 			s.add(label, config, nil)
 		}
 	}
