@@ -18,6 +18,7 @@ allowed_hosts: []
 allowed_origins: []
 auth:
   api_keys: []
+  keys_file: ""
 models: []
 dialects: []
 inputs: []
@@ -27,6 +28,9 @@ tools:
   search: auto
   tokens: 20000
   keep_response_format: false
+connections:
+  max: 64
+  idle: 15m
 wait_for_servers: 15s
 mcp:
   off: false
@@ -96,6 +100,7 @@ allowed_origins: []
 auth:
   api_keys:
     - "***"
+  keys_file: ""
 models:
   - match: "*"
     base_url: "${CANARY_URL}"
@@ -155,6 +160,7 @@ func TestEffectiveReadsBack(t *testing.T) {
 	f.MCPServers = map[string]servers.Config{"a": {Command: "x", Args: odd, Tools: servers.Filter{Include: odd}, Effects: servers.Effects{ReadOnly: odd}}}
 	for label, server := range f.MCPServers {
 		server.SetDefaults()
+		server.Complete()
 		f.MCPServers[label] = server
 	}
 	// NUL cannot be passed to a program, so it is in patterns only.

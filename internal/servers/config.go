@@ -16,7 +16,7 @@ import (
 
 // Config is one MCP server: an entry of mcpServers in the configuration. Either
 // Command or URL is set. Other fields may be zero, which stands for the default
-// that [Config.SetDefaults] gives them.
+// that [Config.SetDefaults] and [Config.Complete] give them.
 type Config struct {
 	Command string            `yaml:"command" secret:"filled" doc:"Program to run as a server over stdio. Exactly one of command and url is needed."`
 	Args    []string          `yaml:"args" secret:"filled" doc:"Arguments of the program, passed as they are; there is no shell."`
@@ -29,21 +29,27 @@ type Config struct {
 
 	Disabled       bool          `yaml:"disabled" doc:"Keeps the entry but does not start the server."`
 	Timeout        time.Duration `yaml:"timeout" doc:"Longest time of one call."`
-	StartupTimeout time.Duration `yaml:"startup_timeout" doc:"Longest time from starting the program, or connecting, to the list of tools. Default where the program is one that downloads servers, such as npx or uvx: 2m."`
+	StartupTimeout time.Duration `yaml:"startup_timeout" doc:"Longest time from starting the program, or connecting, to the list of tools. Default: 30s, and 2m where the program is one that downloads servers, such as npx or uvx."`
 	MaxInFlight    int           `yaml:"max_in_flight" max:"10000" doc:"Number of calls that the server gets at a time; further calls wait."`
 
-	Share Share `yaml:"share" enum:"all" doc:"Who shares the one session with the server, and so what it remembers between calls: all callers of the gateway. There is no other value yet."`
+	Share Share `yaml:"share" enum:"all,caller,session" doc:"Who shares a session with the server, and so what it remembers between calls. all: all callers of the gateway. caller: each caller has its own, and with a command its own process. session: each session of a caller; that is an MCP session of the legacy era, or the conversation that a chat request names; requests that name none share the caller's."`
 
 	Tools   Filter  `yaml:"tools" doc:"Which tools of the server exist for models."`
 	Effects Effects `yaml:"effects" doc:"What calls can do to the world, in your word. Tools not named here may change something."`
 }
 
-// Share says who shares a session with a server. ShareAll, which the empty Share
-// means too, is everybody; connections of each caller's own are to come.
+// Share says who shares a session with a server.
 type Share string
 
-// ShareAll is the one way of sharing there is.
-const ShareAll Share = "all"
+// The ways of sharing. The empty Share means ShareAll.
+const (
+	// ShareAll: one session for everybody.
+	ShareAll Share = "all"
+	// ShareCaller: a session for each caller.
+	ShareCaller Share = "caller"
+	// ShareSession: a session for each session of a caller.
+	ShareSession Share = "session"
+)
 
 // Transport names a way to talk to a server.
 type Transport string
@@ -99,7 +105,8 @@ const (
 	DefaultMaxInFlight = 16
 )
 
-// SetDefaults gives every field that is zero and has a default its default.
+// SetDefaults gives every field that is zero its default, if that depends on nothing
+// else.
 func (c *Config) SetDefaults() {
 	if c.Transport == "" {
 		c.Transport = Auto
@@ -110,14 +117,20 @@ func (c *Config) SetDefaults() {
 	if c.Timeout == 0 {
 		c.Timeout = DefaultTimeout
 	}
-	if c.StartupTimeout == 0 {
-		c.StartupTimeout = DefaultStartupTimeout
-		if c.Downloads() {
-			c.StartupTimeout = DownloadTimeout
-		}
-	}
 	if c.MaxInFlight == 0 {
 		c.MaxInFlight = DefaultMaxInFlight
+	}
+}
+
+// Complete gives the fields whose defaults depend on others theirs. It comes after
+// everything that was set.
+func (c *Config) Complete() {
+	switch {
+	case c.StartupTimeout != 0:
+	case c.Downloads():
+		c.StartupTimeout = DownloadTimeout
+	default:
+		c.StartupTimeout = DefaultStartupTimeout
 	}
 }
 
@@ -131,6 +144,13 @@ func (c *Config) Downloads() bool {
 		return len(c.Args) > 0 && slices.Contains([]string{"dlx", "x", "tool", "run"}, c.Args[0])
 	}
 	return false
+}
+
+// filled returns c with its defaults.
+func (c Config) filled() Config {
+	c.SetDefaults()
+	c.Complete()
+	return c
 }
 
 // A ConfigError says which key of a [Config] is wrong and why.

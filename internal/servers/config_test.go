@@ -111,6 +111,7 @@ func TestConfigPrintsNoSecret(t *testing.T) {
 func TestSetDefaultsKeepsWhatIsSet(t *testing.T) {
 	c := Config{Timeout: 1, Transport: SSE}
 	c.SetDefaults()
+	c.Complete()
 	if c.Timeout != 1 || c.Transport != SSE || c.StartupTimeout != DefaultStartupTimeout || c.MaxInFlight != DefaultMaxInFlight {
 		t.Errorf("got transport %s, timeouts %v %v, in flight %d", c.Transport, c.Timeout, c.StartupTimeout, c.MaxInFlight)
 	}
@@ -138,12 +139,12 @@ func TestDownloads(t *testing.T) {
 		if got := c.Downloads(); got != tt.want {
 			t.Errorf("%s %q: %v", tt.command, tt.args, got)
 		}
-		c.SetDefaults()
+		c.Complete()
 		if long := c.StartupTimeout == DownloadTimeout; long != tt.want {
 			t.Errorf("%s %q: %s", tt.command, tt.args, c.StartupTimeout)
 		}
 		own := Config{Command: tt.command, Args: tt.args, StartupTimeout: time.Second}
-		if own.SetDefaults(); own.StartupTimeout != time.Second {
+		if own.Complete(); own.StartupTimeout != time.Second {
 			t.Errorf("%s: its own time is gone", tt.command)
 		}
 	}

@@ -50,7 +50,7 @@ func TestFormatChoiceIsOffered(t *testing.T) {
 		{"raw by the request", Options{}, Want{Profile: result.Raw}, true},
 		{"not raw by the request", Options{Results: Results{Form: raw}}, Want{Profile: result.Envelope}, false},
 	} {
-		tt.options.Tools, tt.options.Dialects = &listed{&dragoman.List{Tools: dragoman.NewTools([]dragoman.Tool{tool})}}, dialect.Builtin()
+		tt.options.Tools, tt.options.Dialects = Shared(&listed{&dragoman.List{Tools: dragoman.NewTools([]dragoman.Tool{tool})}}), dialect.Builtin()
 		s, err := New(tt.options).Open(t.Context(), caller.Local, tt.want)
 		if err != nil {
 			t.Fatal(err)
