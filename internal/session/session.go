@@ -10,6 +10,7 @@
 //	search    find_tools, for models that are not offered all tools
 //	cache     results of tools that only read
 //	read_more the rest of results that were cut
+//	skills    one tool that reads them, for models
 //	selection the servers and tools that the request names
 //	catalog   names
 //	servers   every MCP server
@@ -74,6 +75,7 @@ type Opener struct {
 	tasks    *tasks
 	searches catalog.Searches
 	chosen   catalog.Selections
+	skills   skills
 
 	dialects sync.Map // of upstreams: *upstream.Upstream to *dialect.Dialect
 }
@@ -108,6 +110,9 @@ type Want struct {
 	// Profile is the form of results that the request asks for; empty leaves it to
 	// the configuration.
 	Profile result.Profile
+	// Client is for clients of MCP, which ask for skills themselves: there is no tool
+	// for that.
+	Client bool
 	// NoTools is for a request that is not to be offered any tools: it does not
 	// wait for servers.
 	NoTools bool
@@ -166,7 +171,7 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 		return nil, err
 	}
 	s.Shape = o.shapes(s, want.Profile)
-	s.Tools = o.stack(who, want.Servers, s.Dialect)
+	s.Tools = o.stack(who, want, s.Dialect)
 	if want.NoTools {
 		return s, nil
 	}
@@ -200,8 +205,11 @@ func (o *Opener) choose(wanted catalog.Selection) (chosen catalog.Selection, err
 const SetPrefix = "set:"
 
 // stack returns the toolsets for a caller. Their order is fixed here.
-func (o *Opener) stack(who caller.Caller, selection catalog.Selection, d *dialect.Dialect) dragoman.Toolset {
-	tools := o.chosen.Of(o.o.Tools, selection)
+func (o *Opener) stack(who caller.Caller, want Want, d *dialect.Dialect) dragoman.Toolset {
+	tools := o.chosen.Of(o.o.Tools, want.Servers)
+	if !want.Client {
+		tools = o.skills.around(tools, want.Servers)
+	}
 	tools = readable{tools, o.shelf.For(who.ID)}
 	tools = o.o.Cache.For(who.ID, tools)
 	tools = searchable{tools, o.o.Tools, &o.searches, d}
