@@ -25,8 +25,11 @@ type host struct {
 	who    caller.Caller
 	at     place
 	legacy bool // the client speaks the legacy era
+	// session is that of a legacy client over HTTP. Clients of the modern era have
+	// none, and lines have one client.
+	session string
 
-	// described is what there was when the client was told about the server. What
+	// greeted is what there was when the client was told about the server. What
 	// changed between that and the beginning of its listening is told, too.
 	greeted atomic.Pointer[view]
 }
@@ -36,7 +39,7 @@ func (h *host) Owner() string { return h.who.ID }
 
 // open opens a session for a request, and returns what there is at the place.
 func (h *host) open(ctx context.Context) (*session.Session, *view, error) {
-	want := session.Want{Client: true}
+	want := session.Want{Client: true, Session: h.session}
 	switch {
 	case h.at.server != "":
 		want.Servers = catalog.Selection{{Server: h.at.server}}

@@ -36,7 +36,7 @@ func (h *host) listen(ctx context.Context, s *session.Session, v *view, call dra
 		select {
 		case <-ctx.Done():
 			return dragoman.Result{}, context.Cause(ctx)
-		case <-v.list.Changed:
+		case <-v.changed:
 		}
 		_, next, err := h.open(ctx)
 		if err != nil || next == v {

@@ -30,6 +30,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/cache"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/result"
@@ -37,11 +38,16 @@ import (
 
 // Options are what an [Opener] makes sessions of.
 type Options struct {
-	// Tools are the tools of all servers under their public names.
-	Tools dragoman.Toolset
-	// Settle waits until the servers of these labels, or all, have listed their
-	// tools or failed, or the context ends; nil where there is nothing to wait for.
-	Settle func(context.Context, []string)
+	// Tools returns the tools of all servers under their public names, as one
+	// session of a caller has them.
+	Tools func(servers.Owner) dragoman.Toolset
+	// Settle waits until the owner's servers of these labels, or all, have listed
+	// their tools or failed, or the context ends; nil where there is nothing to wait
+	// for.
+	Settle func(context.Context, servers.Owner, []string)
+	// Owner returns what of an owner makes a difference to servers; nil where
+	// nothing does.
+	Owner func(servers.Owner) servers.Owner
 	// Wait is how long a request waits for servers that are still starting; 15 s if
 	// zero.
 	Wait time.Duration
@@ -88,6 +94,9 @@ func New(o Options) *Opener {
 	if o.Cache == nil {
 		o.Cache = cache.New(cache.Config{})
 	}
+	if o.Owner == nil {
+		o.Owner = func(servers.Owner) servers.Owner { return servers.Owner{} }
+	}
 	if o.Wait <= 0 {
 		o.Wait = DefaultWait
 	}
@@ -107,6 +116,9 @@ type Want struct {
 	Model, Dialect string
 	// Servers chooses among the tools; empty means all.
 	Servers catalog.Selection
+	// Session is which of the caller's sessions this is, for servers that keep them
+	// apart; empty where the client does not say.
+	Session string
 	// Profile is the form of results that the request asks for; empty leaves it to
 	// the configuration.
 	Profile result.Profile
@@ -120,6 +132,8 @@ type Want struct {
 
 // The errors of [Opener.Open], which wrap them.
 var (
+	// ErrNobody: the zero caller asks.
+	ErrNobody = errors.New("nobody is asking")
 	// ErrUnknownServer: the request names a server that is not configured.
 	ErrUnknownServer = errors.New("no such server")
 	// ErrUnknownDialect: there is no dialect of that name.
@@ -161,6 +175,9 @@ type Session struct {
 // still starting. Besides the errors above it returns those of
 // [upstream.Set.For], [ErrUnknownTool] and [ServerError].
 func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Session, error) {
+	if !who.Valid() {
+		return nil, ErrNobody
+	}
 	chosen, err := o.choose(want.Servers)
 	if err != nil {
 		return nil, err
@@ -171,11 +188,13 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 		return nil, err
 	}
 	s.Shape = o.shapes(s, want.Profile)
-	s.Tools = o.stack(who, want, s.Dialect)
+	owner := o.o.Owner(servers.Owner{Caller: who.ID, Session: want.Session})
+	all := o.o.Tools(owner)
+	s.Tools = o.stack(who, owner, all, want, s.Dialect)
 	if want.NoTools {
 		return s, nil
 	}
-	s.Missing, err = o.await(ctx, o.o.Tools, want.Servers)
+	s.Missing, err = o.await(ctx, owner, all, want.Servers)
 	return s, err
 }
 
@@ -204,15 +223,16 @@ func (o *Opener) choose(wanted catalog.Selection) (chosen catalog.Selection, err
 // SetPrefix stands in front of the name of a set where a server's label is wanted.
 const SetPrefix = "set:"
 
-// stack returns the toolsets for a caller. Their order is fixed here.
-func (o *Opener) stack(who caller.Caller, want Want, d *dialect.Dialect) dragoman.Toolset {
-	tools := o.chosen.Of(o.o.Tools, want.Servers)
+// stack returns the toolsets for a caller, around all tools. Their order is fixed
+// here.
+func (o *Opener) stack(who caller.Caller, owner servers.Owner, all dragoman.Toolset, want Want, d *dialect.Dialect) dragoman.Toolset {
+	tools := o.chosen.Of(all, want.Servers)
 	if !want.Client {
 		tools = o.skills.around(tools, want.Servers)
 	}
 	tools = readable{tools, o.shelf.For(who.ID)}
-	tools = o.o.Cache.For(who.ID, tools)
-	tools = searchable{tools, o.o.Tools, &o.searches, d}
+	tools = o.o.Cache.For(who.ID+"\x00"+owner.Session, tools)
+	tools = searchable{tools, all, &o.searches, d}
 	tools = &tasked{tools, o.tasks, who.ID}
 	return o.seal.around(who.ID, tools)
 }
@@ -338,4 +358,9 @@ func (r readable) Call(ctx context.Context, call dragoman.Call) (dragoman.Result
 		return r.shelf.Call(ctx, call)
 	}
 	return r.Toolset.Call(ctx, call)
+}
+
+// Shared is [Options.Tools] for tools that all callers share.
+func Shared(tools dragoman.Toolset) func(servers.Owner) dragoman.Toolset {
+	return func(servers.Owner) dragoman.Toolset { return tools }
 }
