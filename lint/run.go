@@ -157,20 +157,25 @@ func (r *Report) check(rules []Rule) {
 	for i := range rules {
 		rule := &rules[i]
 		for _, s := range servers {
-			switch {
-			case rule.Tool != nil:
-				for _, t := range s.Tools {
-					r.run(rule, At{Server: s.Label, Tool: t.Name}, t, func(say Say) { rule.Tool(t, say) })
-				}
-			case rule.Server != nil:
-				r.run(rule, At{Server: s.Label}, nil, func(say Say) { rule.Server(s, say) })
-			case rule.Live != nil && s.Live != nil:
-				r.run(rule, At{Server: s.Label}, nil, func(say Say) { rule.Live(s, s.Live, say) })
-			}
+			r.judge(rule, s)
 		}
 		if rule.Set != nil && len(servers) > 0 {
 			r.run(rule, At{}, nil, func(say Say) { rule.Set(servers, say) })
 		}
+	}
+}
+
+// judge runs a rule over one server.
+func (r *Report) judge(rule *Rule, s *Server) {
+	switch {
+	case rule.Tool != nil:
+		for _, t := range s.Tools {
+			r.run(rule, At{Server: s.Label, Tool: t.Name}, t, func(say Say) { rule.Tool(t, say) })
+		}
+	case rule.Server != nil:
+		r.run(rule, At{Server: s.Label}, nil, func(say Say) { rule.Server(s, say) })
+	case rule.Live != nil && s.Live != nil:
+		r.run(rule, At{Server: s.Label}, nil, func(say Say) { rule.Live(s, s.Live, say) })
 	}
 }
 

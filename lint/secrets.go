@@ -18,7 +18,7 @@ var secretRules = []Rule{
 		Advice: "Revoke the secret and take it out.",
 		Source: "CWE-312; credential rules of several scanners",
 		Tool: func(t *Tool, say Say) {
-			for _, p := range t.texts {
+			for _, p := range t.passages() {
 				if kind := secretIn(p.text); kind != "" {
 					say(at(p.pointer), "the text holds what looks like %s", kind)
 				}
