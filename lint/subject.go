@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,7 +39,6 @@ type Server struct {
 	File   string
 	Source []byte
 
-	base      string // JSON pointer to the array of tools in Source
 	converted conversions
 	pins      *pin.Lock
 }
@@ -67,6 +67,7 @@ type Tool struct {
 	// Hints are its annotations.
 	Hints Hints
 
+	start    start    // of Definition in the server's Source
 	words    []string // of the name
 	params   []Param
 	folded   map[string]int // index in params by folded name
@@ -127,9 +128,8 @@ func readList(s *Server, list json.RawMessage) error {
 			return fmt.Errorf("%w: %w", errNotAList, err)
 		}
 		if inner, err := rawjson.ParseObject(o.Get("result")); err == nil && o.Get("tools") == nil {
-			o, s.base = inner, "/result"
+			o = inner
 		}
-		s.base += "/tools"
 		if entries = o.Get("tools"); entries == nil {
 			return fmt.Errorf("%w: it has no member \"tools\"", errNotAList)
 		}
@@ -156,8 +156,14 @@ func (s *Server) describe(info json.RawMessage) {
 
 func (s *Server) setTools(items []json.RawMessage) {
 	s.Tools = make([]*Tool, len(items))
+	at := start{0, 1, 1}
 	for i, item := range items {
 		s.Tools[i] = readTool(s, i, item)
+		if skip := bytes.Index(s.Source[at.offset:], item); skip >= 0 { // always, in a saved list
+			at = at.after(s.Source[at.offset : at.offset+skip])
+			s.Tools[i].start = at
+			at = at.after(item)
+		}
 	}
 }
 
