@@ -70,6 +70,8 @@ type Options struct {
 	Progress func(server, doing string)
 	// Now is the time; nil means [time.Now].
 	Now func() time.Time
+
+	long int // length of the longest argument that is tried; 1 MiB if zero
 }
 
 // Run audits servers. An error means that there is no report: a saved list that
