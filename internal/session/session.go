@@ -6,7 +6,9 @@
 // The stack, from the outside in:
 //
 //	seal      what is asked leaves us sealed, and comes back whole or not at all
+//	tasks     tasks that servers make of calls belong to their callers
 //	search    find_tools, for models that are not offered all tools
+//	guard     policy, limits, approvals and the audit log
 //	cache     results of tools that only read
 //	read_more the rest of results that were cut
 //	selection the servers and tools that the request names
@@ -15,6 +17,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,9 +28,13 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/approval"
 	"github.com/dragoman-mcp/dragoman/internal/cache"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/guard"
+	"github.com/dragoman-mcp/dragoman/internal/policy"
+	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/result"
@@ -35,11 +42,16 @@ import (
 
 // Options are what an [Opener] makes sessions of.
 type Options struct {
-	// Tools are the tools of all servers under their public names.
-	Tools dragoman.Toolset
-	// Settle waits until the servers of these labels, or all, have listed their
-	// tools or failed, or the context ends; nil where there is nothing to wait for.
-	Settle func(context.Context, []string)
+	// Tools returns the tools of all servers under their public names, as one
+	// session of a caller has them.
+	Tools func(servers.Owner) dragoman.Toolset
+	// Settle waits until the owner's servers of these labels, or all, have listed
+	// their tools or failed, or the context ends; nil where there is nothing to wait
+	// for.
+	Settle func(context.Context, servers.Owner, []string)
+	// Owner returns what of an owner makes a difference to servers; nil where
+	// nothing does.
+	Owner func(servers.Owner) servers.Owner
 	// Wait is how long a request waits for servers that are still starting; 15 s if
 	// zero.
 	Wait time.Duration
@@ -57,6 +69,8 @@ type Options struct {
 	Results Results
 	// Search says when models search for tools in place of being offered all.
 	Search model.Search
+	// Guard decides what callers may see and do; nil lets everybody do everything.
+	Guard *guard.Guard
 	// Loop has the limits of conversations; its Tools and hooks are set here.
 	Loop dragoman.Loop
 	// Log gets a line for each call, without arguments and results; nil discards
@@ -70,7 +84,9 @@ type Opener struct {
 	shelf    result.Shelf
 	outputs  outputs
 	seal     *seal
+	tasks    *tasks
 	searches catalog.Searches
+	chosen   catalog.Selections
 
 	dialects sync.Map // of upstreams: *upstream.Upstream to *dialect.Dialect
 }
@@ -83,10 +99,16 @@ func New(o Options) *Opener {
 	if o.Cache == nil {
 		o.Cache = cache.New(cache.Config{})
 	}
+	if o.Guard == nil {
+		o.Guard = guard.New(guard.Options{})
+	}
+	if o.Owner == nil {
+		o.Owner = func(servers.Owner) servers.Owner { return servers.Owner{} }
+	}
 	if o.Wait <= 0 {
 		o.Wait = DefaultWait
 	}
-	return &Opener{o: o, seal: newSeal()}
+	return &Opener{o: o, seal: newSeal(), tasks: newTasks()}
 }
 
 // DefaultWait is how long requests wait for servers that are still starting:
@@ -102,6 +124,18 @@ type Want struct {
 	Model, Dialect string
 	// Servers chooses among the tools; empty means all.
 	Servers catalog.Selection
+	// Session is which of the caller's sessions this is, for servers that keep them
+	// apart; empty where the client does not say.
+	Session string
+	// Door is where the request came in, for the audit log.
+	Door string
+	// Patience is how long a call waits for an operator who has to approve it;
+	// [DefaultPatience] if zero.
+	Patience time.Duration
+	// Operator is who answers questions for an operator through the door's own
+	// asking, such as the person at the terminal where the gateway was started; the
+	// zero Person is nobody, and must be wherever callers ask themselves.
+	Operator approval.Person
 	// Profile is the form of results that the request asks for; empty leaves it to
 	// the configuration.
 	Profile result.Profile
@@ -112,10 +146,15 @@ type Want struct {
 
 // The errors of [Opener.Open], which wrap them.
 var (
+	// ErrNobody: the zero caller asks.
+	ErrNobody = errors.New("nobody is asking")
 	// ErrUnknownServer: the request names a server that is not configured.
 	ErrUnknownServer = errors.New("no such server")
 	// ErrUnknownDialect: there is no dialect of that name.
 	ErrUnknownDialect = errors.New("no such dialect")
+	// ErrDenied: the caller may not use the model. The error is a [dragoman.Problem]
+	// too.
+	ErrDenied = errors.New("not allowed")
 )
 
 // A Session is what a request works with.
@@ -143,8 +182,12 @@ type Session struct {
 	// starting, or failed.
 	Missing []dragoman.Server
 
+	guard      *guard.Guard
+	patience   time.Duration
+	operator   approval.Person
 	loop       dragoman.Loop
 	maxMessage int64
+	tasks      *tasks
 	log        *slog.Logger
 }
 
@@ -152,21 +195,33 @@ type Session struct {
 // still starting. Besides the errors above it returns those of
 // [upstream.Set.For], [ErrUnknownTool] and [ServerError].
 func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Session, error) {
+	if !who.Valid() {
+		return nil, ErrNobody
+	}
 	chosen, err := o.choose(want.Servers)
 	if err != nil {
 		return nil, err
 	}
 	want.Servers = chosen
-	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: o.o.Search, loop: o.o.Loop, maxMessage: o.o.Results.MaxMessage, log: o.o.Log}
+	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: o.o.Search, loop: o.o.Loop, maxMessage: o.o.Results.MaxMessage, tasks: o.tasks, log: o.o.Log,
+		guard: o.o.Guard, patience: cmp.Or(want.Patience, DefaultPatience), operator: want.Operator}
 	if err := o.read(s, want); err != nil {
 		return nil, err
 	}
+	if want.Model != "" {
+		if problem := o.o.Guard.May(who, policy.Model, want.Model); problem != nil {
+			return nil, fmt.Errorf("%w: %w", ErrDenied, problem)
+		}
+	}
 	s.Shape = o.shapes(s, want.Profile)
-	s.Tools = o.stack(who, want.Servers, s.Dialect)
+	owner := o.o.Owner(servers.Owner{Caller: who.ID, Session: want.Session})
+	all := o.o.Tools(owner)
+	client := guard.Client{Caller: who, Conversation: want.Session, Door: want.Door}
+	s.Tools = o.stack(client, owner, all, want.Servers, s.Dialect)
 	if want.NoTools {
 		return s, nil
 	}
-	s.Missing, err = o.await(ctx, o.o.Tools, want.Servers)
+	s.Missing, err = o.await(ctx, owner, all, want.Servers)
 	return s, err
 }
 
@@ -195,12 +250,16 @@ func (o *Opener) choose(wanted catalog.Selection) (chosen catalog.Selection, err
 // SetPrefix stands in front of the name of a set where a server's label is wanted.
 const SetPrefix = "set:"
 
-// stack returns the toolsets for a caller. Their order is fixed here.
-func (o *Opener) stack(who caller.Caller, selection catalog.Selection, d *dialect.Dialect) dragoman.Toolset {
-	tools := catalog.Select(o.o.Tools, selection)
+// stack returns the toolsets for a caller, around all tools. Their order is fixed
+// here.
+func (o *Opener) stack(client guard.Client, owner servers.Owner, all dragoman.Toolset, selection catalog.Selection, d *dialect.Dialect) dragoman.Toolset {
+	who := client.Caller
+	tools := o.chosen.Of(all, selection)
 	tools = readable{tools, o.shelf.For(who.ID)}
-	tools = o.o.Cache.For(who.ID, tools)
-	tools = searchable{tools, o.o.Tools, &o.searches, d}
+	tools = o.o.Cache.For(who.ID+"\x00"+owner.Session, tools)
+	tools = o.o.Guard.Around(client, tools)
+	tools = searchable{tools, all, &o.searches, d}
+	tools = &tasked{tools, o.tasks, who.ID}
 	return o.seal.around(who.ID, tools)
 }
 
@@ -256,14 +315,14 @@ func (s *Session) Client(r upstream.Request, log *slog.Logger) *model.Client {
 }
 
 // Loop returns the loop that runs the session's calls. It logs each call under
-// log, and tells observe of everything; both may be nil. The caller may set
-// [dragoman.Loop.Ask].
-func (s *Session) Loop(log *slog.Logger, observe func(dragoman.Event)) *dragoman.Loop {
+// log, and tells observe of everything; both may be nil. ask answers what calls
+// ask; nil where nobody can at once.
+func (s *Session) Loop(log *slog.Logger, observe func(dragoman.Event), ask Ask) *dragoman.Loop {
 	if log == nil {
 		log = s.log
 	}
 	loop := s.loop
-	loop.Tools = s.Tools
+	loop.Tools, loop.Ask = s.Tools, s.operated(ask)
 	loop.Observe = func(e dragoman.Event) {
 		if e.Phase == dragoman.Execute && e.Result != nil {
 			logCall(log, e.Round, e.Call, e.Result)
@@ -277,9 +336,9 @@ func (s *Session) Loop(log *slog.Logger, observe func(dragoman.Event)) *dragoman
 
 // Call runs one call outside a conversation. ask answers what the call asks; nil
 // where nobody can.
-func (s *Session) Call(ctx context.Context, call dragoman.Call, ask func(context.Context, dragoman.Call, *dragoman.Asks) (*dragoman.Answers, error)) (dragoman.Result, error) {
+func (s *Session) Call(ctx context.Context, call dragoman.Call, ask Ask) (dragoman.Result, error) {
 	loop := s.loop
-	loop.Tools, loop.Ask = s.Tools, ask
+	loop.Tools, loop.Ask = s.Tools, s.operated(ask)
 	res, err := loop.Call(ctx, call)
 	logCall(s.log, 0, &call, &res)
 	return res, err
@@ -325,4 +384,9 @@ func (r readable) Call(ctx context.Context, call dragoman.Call) (dragoman.Result
 		return r.shelf.Call(ctx, call)
 	}
 	return r.Toolset.Call(ctx, call)
+}
+
+// Shared is [Options.Tools] for tools that all callers share.
+func Shared(tools dragoman.Toolset) func(servers.Owner) dragoman.Toolset {
+	return func(servers.Owner) dragoman.Toolset { return tools }
 }
