@@ -37,6 +37,7 @@ mcp:
 sets: {}
 policy: []
 policy_file: ""
+limits: []
 loop:
   rounds: 16
   calls: 64

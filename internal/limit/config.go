@@ -70,6 +70,8 @@ func (l *Limit) Validate() error {
 		}
 	}
 	switch {
+	case strings.ContainsAny(l.Name, "\n\r"):
+		return &ConfigError{"name", "a name is one line"}
 	case l.Burst != 0 && l.Rate == "":
 		return &ConfigError{"burst", "without a rate there is nothing to burst"}
 	case l.Burst < 0 || l.Concurrent < 0 || l.Calls < 0 || l.Tokens < 0:
@@ -78,6 +80,27 @@ func (l *Limit) Validate() error {
 		return &ConfigError{"", "it limits nothing; say rate, concurrent, calls_per_day or tokens_per_day"}
 	}
 	return nil
+}
+
+// CheckNames reports two limits of one name, which would be one count.
+func CheckNames(limits []Limit) error {
+	seen := map[string]bool{}
+	for i, l := range limits {
+		name := l.called(i)
+		if seen[name] {
+			return fmt.Errorf("two limits are called %q, and would be one count", name)
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+// called returns the name of the limit in a place.
+func (l *Limit) called(place int) string {
+	if l.Name != "" {
+		return l.Name
+	}
+	return fmt.Sprintf("limits[%d]", place)
 }
 
 // parseRate reads a rate such as 60/m.

@@ -1,7 +1,7 @@
 // Package limit keeps callers from doing too much: so many calls in a time, so many
 // at a time, so many calls and tokens in a day; for each caller, server or tool.
 //
-// Whoever makes a call asks [Limiter.Enter] first and says afterwards what came of
+// Whoever makes a call asks [Limiter.Admit], or Enter, first and says afterwards what came of
 // it. What is refused is a [dragoman.Problem] that says when to try again: a result
 // for a model, and 429 with Retry-After at a door.
 //
@@ -75,16 +75,15 @@ func New(ctx context.Context, o Options) (*Limiter, error) {
 	if l.log == nil {
 		l.log = slog.New(slog.DiscardHandler)
 	}
+	if err := CheckNames(o.Limits); err != nil {
+		return nil, fmt.Errorf("limits: %w", err)
+	}
 	daily := false
 	for i, each := range o.Limits {
 		if err := each.Validate(); err != nil {
 			return nil, fmt.Errorf("limits[%d]: %w", i, err)
 		}
-		made := made(each)
-		if made.name == "" {
-			made.name = fmt.Sprintf("limits[%d]", i)
-		}
-		l.limits = append(l.limits, made)
+		l.limits = append(l.limits, made(each, i))
 		daily = daily || each.Calls > 0 || each.Tokens > 0
 	}
 	l.days.init()
@@ -96,8 +95,8 @@ func New(ctx context.Context, o Options) (*Limiter, error) {
 	return l, nil
 }
 
-func made(from Limit) limit {
-	l := limit{Limit: from, name: from.Name, rate: rate.Inf}
+func made(from Limit, place int) limit {
+	l := limit{Limit: from, name: from.called(place), rate: rate.Inf}
 	if from.Rate != "" {
 		n, each, _ := parseRate(from.Rate)
 		l.rate, l.burst = rate.Limit(float64(n)/each.Seconds()), from.Burst
@@ -183,10 +182,15 @@ func (l *limit) key(u *Use) (owner, key string) {
 	return owner, b.String()
 }
 
-// Enter admits a use, or says why not and when to try again. Calls of tools wait up
+// Enter admits a call of a toolset, as [Limiter.Admit] does.
+func (l *Limiter) Enter(ctx context.Context, who caller.Caller, call *dragoman.Call) (leave func(dragoman.Result), problem *dragoman.Problem) {
+	return l.Admit(ctx, Call(who, *call))
+}
+
+// Admit admits a use, or says why not and when to try again. Calls of tools wait up
 // to 30 seconds where too many run now; what cannot be admitted at all is refused at
 // once. leave must be called with what came of it, once; it is never nil.
-func (l *Limiter) Enter(ctx context.Context, u Use) (leave func(dragoman.Result), problem *dragoman.Problem) {
+func (l *Limiter) Admit(ctx context.Context, u Use) (leave func(dragoman.Result), problem *dragoman.Problem) {
 	if l == nil || len(l.limits) == 0 {
 		return func(dragoman.Result) {}, nil
 	}

@@ -36,7 +36,7 @@ func made1(t testing.TB, limits ...Limit) *Limiter {
 func uses(t testing.TB, l *Limiter, u Use, n int) (admitted int, last *dragoman.Problem) {
 	t.Helper()
 	for range n {
-		leave, problem := l.Enter(t.Context(), u)
+		leave, problem := l.Admit(t.Context(), u)
 		leave(dragoman.Result{Ran: dragoman.RanYes})
 		if problem != nil {
 			last = problem
@@ -67,7 +67,7 @@ func TestRate(t *testing.T) {
 		if n, _ := uses(t, l, tool(ada, "b", "x"), 10); n != 10 {
 			t.Errorf("%d calls of another server", n)
 		}
-		_, problem := l.Enter(t.Context(), tool(ada, "a", "x"))
+		_, problem := l.Admit(t.Context(), tool(ada, "a", "x"))
 		time.Sleep(problem.RetryAfter) // what it says is true
 		if n, _ := uses(t, l, tool(ada, "a", "x"), 10); n != 1 {
 			t.Errorf("%d calls after the time it said", n)
@@ -133,7 +133,7 @@ func TestDays(t *testing.T) {
 		}
 		// What did not run is not counted.
 		for range 10 {
-			leave, problem := l.Enter(t.Context(), tool(caller.Local, "a", "x"))
+			leave, problem := l.Admit(t.Context(), tool(caller.Local, "a", "x"))
 			if problem != nil {
 				t.Fatal(problem)
 			}
@@ -143,7 +143,7 @@ func TestDays(t *testing.T) {
 		if n, _ := uses(t, l, tool(caller.Local, "a", "x"), 5); n != 3 {
 			t.Errorf("%d calls after ten that did not run", n)
 		}
-		late, _ := l.Enter(t.Context(), tool(caller.Caller{ID: "late"}, "a", "x"))
+		late, _ := l.Admit(t.Context(), tool(caller.Caller{ID: "late"}, "a", "x"))
 		time.Sleep(2 * time.Hour)
 		late(dragoman.Result{Ran: dragoman.RanNot}) // a call of yesterday is none of today's
 		if n, _ := uses(t, l, tool(caller.Caller{ID: "late"}, "a", "x"), 5); n != 3 {
@@ -165,7 +165,7 @@ func TestConcurrent(t *testing.T) {
 		for i := range 8 {
 			wg.Go(func() {
 				time.Sleep(time.Duration(i) * time.Millisecond)
-				leave, problem := l.Enter(t.Context(), tool(ada, "a", "x"))
+				leave, problem := l.Admit(t.Context(), tool(ada, "a", "x"))
 				if problem != nil {
 					t.Error(problem)
 					return
@@ -187,18 +187,18 @@ func TestConcurrent(t *testing.T) {
 		}
 
 		// A model does not wait, and a tool not for ever.
-		one, _ := l.Enter(t.Context(), tool(ada, "a", "x"))
-		two, _ := l.Enter(t.Context(), tool(ada, "a", "x"))
-		if _, problem := l.Enter(t.Context(), Model(ada, "m")); problem == nil || problem.RetryAfter != time.Second || !strings.Contains(problem.Message, `"two" is 2 at a time`) {
+		one, _ := l.Admit(t.Context(), tool(ada, "a", "x"))
+		two, _ := l.Admit(t.Context(), tool(ada, "a", "x"))
+		if _, problem := l.Admit(t.Context(), Model(ada, "m")); problem == nil || problem.RetryAfter != time.Second || !strings.Contains(problem.Message, `"two" is 2 at a time`) {
 			t.Errorf("%+v", problem)
 		}
 		begin := time.Now()
-		if _, problem := l.Enter(t.Context(), tool(ada, "a", "x")); problem == nil || problem.Code != dragoman.CodeRateLimited || time.Since(begin) != maxWait {
+		if _, problem := l.Admit(t.Context(), tool(ada, "a", "x")); problem == nil || problem.Code != dragoman.CodeRateLimited || time.Since(begin) != maxWait {
 			t.Errorf("%+v after %s", problem, time.Since(begin))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, problem := l.Enter(ctx, tool(ada, "a", "x")); problem == nil || problem.Code != dragoman.CodeCanceled {
+		if _, problem := l.Admit(ctx, tool(ada, "a", "x")); problem == nil || problem.Code != dragoman.CodeCanceled {
 			t.Errorf("%+v", problem)
 		}
 		if n, _ := uses(t, l, tool(bob, "a", "x"), 1); n != 1 {
@@ -206,12 +206,12 @@ func TestConcurrent(t *testing.T) {
 		}
 
 		// One who waits for two things lets others pass meanwhile.
-		single, _ := l.Enter(t.Context(), tool(bob, "a", "single"))
+		single, _ := l.Admit(t.Context(), tool(bob, "a", "single"))
 		one(dragoman.Result{})
 		waited := make(chan struct{})
 		go func() {
 			defer close(waited)
-			leave, problem := l.Enter(t.Context(), tool(ada, "a", "single"))
+			leave, problem := l.Admit(t.Context(), tool(ada, "a", "single"))
 			if problem != nil {
 				t.Error(problem)
 			}
@@ -244,7 +244,7 @@ func TestGivingUp(t *testing.T) {
 				time.Sleep(time.Duration(i*7%100) * time.Millisecond)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%5)*300*time.Millisecond+time.Millisecond)
 				defer cancel()
-				leave, problem := l.Enter(ctx, tool(ada, []string{"a", "b", "c"}[i%3], "x"))
+				leave, problem := l.Admit(ctx, tool(ada, []string{"a", "b", "c"}[i%3], "x"))
 				if problem == nil {
 					admitted.Add(1)
 					time.Sleep(time.Duration(10+i%4*10) * time.Millisecond)
@@ -272,17 +272,17 @@ func TestBounded(t *testing.T) {
 	l := made1(t, Limit{Rate: "1/h", Per: []string{"caller", "tool"}})
 	l.counters.Bytes = 1 << 20
 	for i := range 3000 {
-		l.Enter(t.Context(), Model(ada, fmt.Sprint(i)))
+		l.Admit(t.Context(), Model(ada, fmt.Sprint(i)))
 	}
 	if _, bytes := l.counters.Held(); bytes > 1<<20 {
 		t.Errorf("%d bytes are kept", bytes)
 	}
 	// The one who asked for so much lost counts, and nobody else.
-	l.Enter(t.Context(), tool(bob, "a", "x"))
+	l.Admit(t.Context(), tool(bob, "a", "x"))
 	for i := range 3000 {
-		l.Enter(t.Context(), Model(ada, fmt.Sprint("again", i)))
+		l.Admit(t.Context(), Model(ada, fmt.Sprint("again", i)))
 	}
-	if _, problem := l.Enter(t.Context(), tool(bob, "a", "x")); problem == nil {
+	if _, problem := l.Admit(t.Context(), tool(bob, "a", "x")); problem == nil {
 		t.Error("bob's count is gone")
 	}
 
@@ -290,7 +290,7 @@ func TestBounded(t *testing.T) {
 	for i := range maxUsages {
 		full.days.of(time.Now(), "", fmt.Sprint(i))
 	}
-	if _, problem := full.Enter(t.Context(), tool(ada, "a", "x")); problem == nil || problem.RetryAfter <= 0 {
+	if _, problem := full.Admit(t.Context(), tool(ada, "a", "x")); problem == nil || problem.RetryAfter <= 0 {
 		t.Errorf("a count too many: %+v", problem)
 	}
 }
@@ -318,7 +318,7 @@ func BenchmarkEnter(b *testing.B) {
 	u := tool(ada, "a", "x")
 	b.ReportAllocs()
 	for b.Loop() {
-		leave, problem := l.Enter(b.Context(), u)
+		leave, problem := l.Admit(b.Context(), u)
 		if problem != nil {
 			b.Fatal(problem)
 		}
