@@ -40,6 +40,7 @@ mcp:
 sets: {}
 policy: []
 policy_file: ""
+limits: []
 loop:
   rounds: 16
   calls: 64
