@@ -17,7 +17,7 @@ const module = "github.com/dragoman-mcp/dragoman"
 
 // layers are the packages from low to high. A package imports lower rows only.
 var layers = [][]string{
-	{"internal/rawjson", "internal/sse", "internal/glob", "internal/bounded", "internal/clip", "internal/park", "internal/pace", "internal/origin", "internal/addresses"},
+	{"internal/rawjson", "internal/sse", "internal/glob", "internal/bounded", "internal/clip", "internal/park", "internal/pace", "internal/origin", "internal/addresses", "internal/canonical"},
 	{"internal/right", "internal/apikey"},
 	{"", "schema", "rehearsal"},
 	{"dialect", "result", "mcp", "toolsettest", "internal/pin"},
@@ -30,6 +30,7 @@ var layers = [][]string{
 	{"internal/servers"},
 	{"internal/catalog"},
 	{"internal/cache", "internal/approval", "internal/limit", "internal/policy", "internal/audit"},
+	{"internal/ledger"},
 	{"internal/session"},
 	{"internal/api", "internal/mcpserve", "internal/console", "internal/terminal"},
 	{"internal/config"},

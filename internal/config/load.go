@@ -156,26 +156,37 @@ func quoteShell(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// resolve makes working directories of servers absolute: relative ones start at
-// dir, and ~/ at the user's home.
+// resolve makes working directories of servers, and the file of the store,
+// absolute: relative ones start at dir, and ~/ at the user's home.
 func (f *File) resolve(dir string) {
+	if f.Store.Path != "" && f.Store.Path != ":memory:" {
+		f.Store.Path = absolute(f.Store.Path, dir)
+	}
 	for label, server := range f.MCPServers {
 		path, was := join(join("mcpServers", label), "cwd"), server.Dir
-		switch {
-		case server.Dir == "":
+		if server.Dir == "" {
 			continue
-		case server.Dir == "~" || strings.HasPrefix(server.Dir, "~/"):
-			if home, err := os.UserHomeDir(); err == nil {
-				server.Dir = filepath.Join(home, server.Dir[1:])
-			}
-		case !filepath.IsAbs(server.Dir):
-			if dir, err := filepath.Abs(dir); err == nil {
-				server.Dir = filepath.Join(dir, server.Dir)
-			}
 		}
+		server.Dir = absolute(server.Dir, dir)
 		f.MCPServers[label] = server
 		if ref, ok := f.refs[path]; ok && ref.value == was {
 			f.refs[path] = reference{ref.written, server.Dir}
 		}
 	}
+}
+
+// absolute returns a path of the configuration that does not depend on where the
+// program was started.
+func absolute(path, dir string) string {
+	if path == "~" || strings.HasPrefix(path, "~/") {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, path[1:])
+		}
+	}
+	if !filepath.IsAbs(path) {
+		if dir, err := filepath.Abs(dir); err == nil {
+			return filepath.Join(dir, path)
+		}
+	}
+	return path
 }
