@@ -19,6 +19,8 @@ allowed_origins: []
 auth:
   api_keys: []
   keys_file: ""
+  public_url: ""
+  oauth: []
 models: []
 dialects: []
 inputs: []
@@ -38,6 +40,7 @@ mcp:
 sets: {}
 policy: []
 policy_file: ""
+limits: []
 loop:
   rounds: 16
   calls: 64
@@ -87,7 +90,13 @@ log:
 func TestEffectiveHidesSecrets(t *testing.T) {
 	f := parse(t, `
 listen: 127.0.0.1:${PORT}
-auth: {api_keys: ["canary-canary-0123"]}
+auth:
+  api_keys: ["canary-canary-0123"]
+  public_url: https://gateway.example
+  oauth:
+    - issuer: https://login.example
+      introspection: {url: "https://login.example/introspect", client_id: dragoman, client_secret: canary}
+      grants: ["tool:*"]
 models:
   - base_url: ${CANARY_URL}
     api_key: canary
@@ -114,6 +123,15 @@ auth:
   api_keys:
     - "***"
   keys_file: ""
+  public_url: https://gateway.example
+  oauth:
+    - issuer: https://login.example
+      introspection:
+        url: https://login.example/introspect
+        client_id: dragoman
+        client_secret: "***"
+      grants:
+        - "tool:*"
 models:
   - match: "*"
     base_url: "${CANARY_URL}"

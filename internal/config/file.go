@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/glob"
+	"github.com/dragoman-mcp/dragoman/internal/limit"
 	"github.com/dragoman-mcp/dragoman/internal/mcpserve"
 	"github.com/dragoman-mcp/dragoman/internal/policy"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
@@ -49,6 +50,7 @@ type File struct {
 
 	Policy     []policy.Rule `yaml:"policy" doc:"What callers may do. Without a rule, here or in policy_file, everything; with one, only what a rule allows. A rule that denies beats one that asks, and that beats one that allows."`
 	PolicyFile string        `yaml:"policy_file" doc:"A file of Cedar policies beside those of policy; a relative path starts at the folder of the configuration file. All of them hold together."`
+	Limits     []limit.Limit `yaml:"limits" doc:"How much callers may do: calls in a time, at a time and in a day, and tokens in a day. None by default."`
 
 	Loop    Loop            `yaml:"loop" doc:"Limits of one conversation."`
 	Results session.Results `yaml:"results" doc:"How results of tools look to a model."`
@@ -189,6 +191,9 @@ func (f *File) Validate() error {
 	}
 	if _, err := policy.New(policy.Config{Rules: f.Policy}); err != nil {
 		return &keyError{"policy", err.Error()}
+	}
+	if err := limit.CheckNames(f.Limits); err != nil {
+		return &keyError{"limits", err.Error()}
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Sets)) {
 		for _, label := range f.Sets[name].Servers {
