@@ -491,3 +491,36 @@ func TestWait(t *testing.T) {
 		t.Errorf("closed: %+v", got)
 	}
 }
+
+// TestWaitExpires: whoever waits learns that nobody answered in time.
+func TestWaitExpires(t *testing.T) {
+	b := fresh(t)
+	b.now = time.Now
+	r := request(`{}`)
+	r.Expires = 50 * time.Millisecond
+	a, err := b.Wait(t.Context(), asked(t, b, r).ID)
+	if err != nil || a.State != Expired {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
+// TestClockGoesBack: what was written down as expired is not good again when the
+// clock is set back (fault 36).
+func TestClockGoesBack(t *testing.T) {
+	b := fresh(t)
+	a, waits := approved(t, b, request(`1`)), asked(t, b, request(`2`))
+	*b.clock = a.Expires
+	if err := b.Expire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	*b.clock = a.Asked
+	if err := b.spend(a.ID, a.Key, "call"); !errors.Is(err, ErrNotSpendable) {
+		t.Errorf("spend: %v", err)
+	}
+	if _, err := b.Approve(t.Context(), waits.ID, operator); !errors.Is(err, ErrDecided) {
+		t.Errorf("approve: %v", err)
+	}
+	if again := asked(t, b, request(`1`)); again.ID == a.ID || again.State != Pending {
+		t.Errorf("asked again: %+v", again)
+	}
+}
