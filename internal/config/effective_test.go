@@ -19,6 +19,8 @@ allowed_origins: []
 auth:
   api_keys: []
   keys_file: ""
+  public_url: ""
+  oauth: []
 models: []
 dialects: []
 inputs: []
@@ -27,6 +29,7 @@ names:
 tools:
   search: auto
   tokens: 20000
+  keep_response_format: false
 connections:
   max: 64
   idle: 15m
@@ -76,7 +79,13 @@ log:
 func TestEffectiveHidesSecrets(t *testing.T) {
 	f := parse(t, `
 listen: 127.0.0.1:${PORT}
-auth: {api_keys: ["canary-canary-0123"]}
+auth:
+  api_keys: ["canary-canary-0123"]
+  public_url: https://gateway.example
+  oauth:
+    - issuer: https://login.example
+      introspection: {url: "https://login.example/introspect", client_id: dragoman, client_secret: canary}
+      grants: ["tool:*"]
 models:
   - base_url: ${CANARY_URL}
     api_key: canary
@@ -103,6 +112,15 @@ auth:
   api_keys:
     - "***"
   keys_file: ""
+  public_url: https://gateway.example
+  oauth:
+    - issuer: https://login.example
+      introspection:
+        url: https://login.example/introspect
+        client_id: dragoman
+        client_secret: "***"
+      grants:
+        - "tool:*"
 models:
   - match: "*"
     base_url: "${CANARY_URL}"
@@ -162,6 +180,7 @@ func TestEffectiveReadsBack(t *testing.T) {
 	f.MCPServers = map[string]servers.Config{"a": {Command: "x", Args: odd, Tools: servers.Filter{Include: odd}, Effects: servers.Effects{ReadOnly: odd}}}
 	for label, server := range f.MCPServers {
 		server.SetDefaults()
+		server.Complete()
 		f.MCPServers[label] = server
 	}
 	// NUL cannot be passed to a program, so it is in patterns only.
