@@ -63,6 +63,17 @@ cache:
   tools: []
   ttl: 1m
   bytes: 64MiB
+store:
+  path: ""
+  max_bytes: 16GiB
+audit:
+  arguments: digest
+  retention: 2160h
+  off: false
+approvals:
+  expires: 1h
+  keep: 168h
+  pending: 50
 http:
   max_body: 32MiB
   header_timeout: 10s

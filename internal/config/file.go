@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/approval"
+	"github.com/dragoman-mcp/dragoman/internal/audit"
 	"github.com/dragoman-mcp/dragoman/internal/cache"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
@@ -19,6 +21,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/policy"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/session"
+	"github.com/dragoman-mcp/dragoman/internal/store"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/result"
@@ -53,8 +56,13 @@ type File struct {
 	Results session.Results `yaml:"results" doc:"How results of tools look to a model."`
 	Memory  Memory          `yaml:"memory" doc:"What is remembered of conversations that clients do not see whole."`
 	Cache   cache.Config    `yaml:"cache" doc:"Which results are remembered; none by default."`
-	HTTP    HTTP            `yaml:"http" doc:"Limits of the gateway's HTTP server."`
-	Log     Log             `yaml:"log" doc:"What the gateway writes to standard error."`
+
+	Store     store.Config    `yaml:"store" doc:"The file that keeps what outlives the process: the audit log and approvals."`
+	Audit     audit.Config    `yaml:"audit" doc:"The log of who did what."`
+	Approvals approval.Config `yaml:"approvals" doc:"Questions to a person whether a call may run."`
+
+	HTTP HTTP `yaml:"http" doc:"Limits of the gateway's HTTP server."`
+	Log  Log  `yaml:"log" doc:"What the gateway writes to standard error."`
 
 	// Path is the file that this was read from; empty for none.
 	Path string
@@ -148,6 +156,9 @@ func (f *File) SetDefaults() {
 	f.Results = session.Results{Form: result.Form{Limit: result.DefaultLimit}, MaxMessage: 16 << 20}
 	f.Memory = Memory{Restore: true, Bytes: 64 << 20, TTL: time.Hour}
 	f.Cache = cache.Config{TTL: time.Minute, Bytes: 64 << 20}
+	f.Store.SetDefaults()
+	f.Audit.SetDefaults()
+	f.Approvals.SetDefaults()
 	f.HTTP = HTTP{MaxBody: 32 << 20, HeaderTimeout: 10 * time.Second, DrainTimeout: 30 * time.Second}
 	f.Log = Log{Level: "info", Format: "text"}
 }
