@@ -72,7 +72,7 @@ type Options struct {
 // A Set is several MCP servers as one toolset. It is safe for concurrent use.
 type Set struct {
 	running *servers.Set
-	named   *catalog.Catalog
+	named   catalog.Catalog
 }
 
 // Start starts servers under their labels and does not wait for them. The nil

@@ -52,7 +52,8 @@ type Config struct {
 	Identity func(label string) string
 }
 
-// Catalog is a toolset that names. It is safe for concurrent use.
+// Catalog is a toolset that names. It is safe for concurrent use, and two of the
+// same toolset are equal.
 type Catalog struct {
 	inner  dragoman.Toolset
 	naming *naming
@@ -67,18 +68,18 @@ type naming struct {
 
 // New returns a Catalog of the tools of inner, whose Server and Original are
 // set.
-func New(inner dragoman.Toolset, config Config) *Catalog {
-	return &Catalog{inner, &naming{config: config}}
+func New(inner dragoman.Toolset, config Config) Catalog {
+	return Catalog{inner, &naming{config: config}}
 }
 
 // Of returns a Catalog of the tools of another toolset. It shares with c what both
 // name alike.
-func (c *Catalog) Of(inner dragoman.Toolset) *Catalog { return &Catalog{inner, c.naming} }
+func (c Catalog) Of(inner dragoman.Toolset) Catalog { return Catalog{inner, c.naming} }
 
 // List returns the list of the inner toolset with its tools named and sorted by
 // server and original name, and its entries named and sorted by server. While the
 // inner list stays the same, so does this one, and while its tools do, so do these.
-func (c *Catalog) List(ctx context.Context) (*dragoman.List, error) {
+func (c Catalog) List(ctx context.Context) (*dragoman.List, error) {
 	list, err := c.inner.List(ctx)
 	if err != nil {
 		return nil, err
@@ -96,7 +97,7 @@ func (n *naming) list(list *dragoman.List) *dragoman.List {
 }
 
 // Call passes a call on.
-func (c *Catalog) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
+func (c Catalog) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
 	return c.inner.Call(ctx, call)
 }
 

@@ -36,6 +36,8 @@ mcp:
   off: false
   raw: false
 sets: {}
+policy: []
+policy_file: ""
 loop:
   rounds: 16
   calls: 64

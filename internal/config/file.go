@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/glob"
 	"github.com/dragoman-mcp/dragoman/internal/mcpserve"
+	"github.com/dragoman-mcp/dragoman/internal/policy"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
@@ -42,6 +43,9 @@ type File struct {
 
 	MCP  mcpserve.Config `yaml:"mcp" doc:"The MCP endpoint at /mcp."`
 	Sets map[string]Set  `yaml:"sets" doc:"Sets of servers and tools by name: at /mcp/set/NAME, and for chat requests as server_label set:NAME."`
+
+	Policy     []policy.Rule `yaml:"policy" doc:"What callers may do. Without a rule, here or in policy_file, everything; with one, only what a rule allows. A rule that denies beats one that asks, and that beats one that allows."`
+	PolicyFile string        `yaml:"policy_file" doc:"A file of Cedar policies beside those of policy; a relative path starts at the folder of the configuration file. All of them hold together."`
 
 	Loop    Loop            `yaml:"loop" doc:"Limits of one conversation."`
 	Results session.Results `yaml:"results" doc:"How results of tools look to a model."`
@@ -171,6 +175,9 @@ func (f *File) Validate() error {
 	}
 	if err := checkInputs(f.Inputs); err != nil {
 		return err
+	}
+	if _, err := policy.New(policy.Config{Rules: f.Policy}); err != nil {
+		return &keyError{"policy", err.Error()}
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Sets)) {
 		for _, label := range f.Sets[name].Servers {

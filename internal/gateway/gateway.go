@@ -54,7 +54,7 @@ type Gateway struct {
 	upstreams *upstream.Set
 	demo      *demo.Demo
 	servers   *servers.Set
-	catalog   *catalog.Catalog
+	catalog   catalog.Catalog
 	sessions  *session.Opener
 	labels    map[string]bool
 	api       *api.API

@@ -353,10 +353,11 @@ func TestReadMoreSaysWhatIsWrong(t *testing.T) {
 func TestViewsStay(t *testing.T) {
 	inner := toolsettest.NewInner()
 	var vs views
+	var selections catalog.Selections
 	chosen := catalog.Selection{{Server: toolsettest.Server}}
 	at := place{server: toolsettest.Server}
 	see := func() *view {
-		list, err := catalog.Select(inner, chosen).List(t.Context())
+		list, err := selections.Of(inner, chosen).List(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

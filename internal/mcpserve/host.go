@@ -113,6 +113,8 @@ func (h *host) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, e
 		return h.complete(ctx, s, v, call, params)
 	case "subscriptions/listen":
 		return h.listen(ctx, s, v, call, params)
+	case "tasks/get", "tasks/result", "tasks/update", "tasks/cancel", "tasks/list":
+		return h.aboutTask(ctx, s, v, call, params)
 	}
 	return dragoman.Result{}, &mcp.RPCError{Code: methodNotFound, Message: "there is no method " + call.Method}
 }

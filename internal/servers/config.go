@@ -78,9 +78,14 @@ func (f Filter) Allows(name string) bool {
 // Effects is the operator's word on tools, by patterns (* and ?) for their
 // original names.
 type Effects struct {
-	ReadOnly   []string `yaml:"read_only" doc:"Patterns for tools that change nothing. Their calls may be repeated and run side by side."`
-	Idempotent []string `yaml:"idempotent" doc:"Patterns for tools that change nothing more when called again with the same arguments. They win over read_only."`
+	ReadOnly    []string `yaml:"read_only" doc:"Patterns for tools that change nothing. Their calls may be repeated and run side by side."`
+	ClosedWorld []string `yaml:"closed_world" doc:"Patterns for tools whose results hold nothing that strangers may have written, such as a calculator's. Results of all others count as read from the open world, for rules about conversations that have."`
+	Idempotent  []string `yaml:"idempotent" doc:"Patterns for tools that change nothing more when called again with the same arguments. They win over read_only."`
 }
+
+// Closed reports whether results of the tool that the server calls name hold
+// nothing that strangers may have written.
+func (e Effects) Closed(name string) bool { return glob.MatchAny(e.ClosedWorld, name) }
 
 // Of returns the effect of the tool that the server calls name. Where both
 // lists match, the more careful word holds.

@@ -6,7 +6,9 @@
 // The stack, from the outside in:
 //
 //	seal      what is asked leaves us sealed, and comes back whole or not at all
+//	tasks     tasks that servers make of calls belong to their callers
 //	search    find_tools, for models that are not offered all tools
+//	gate      policy, limits, approvals and the audit log
 //	cache     results of tools that only read
 //	read_more the rest of results that were cut
 //	selection the servers and tools that the request names
@@ -15,6 +17,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,9 +28,12 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/approval"
 	"github.com/dragoman-mcp/dragoman/internal/cache"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/gate"
+	"github.com/dragoman-mcp/dragoman/internal/policy"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/openai/model"
@@ -66,6 +72,8 @@ type Options struct {
 	KeepFormatChoice bool
 	// Search says when models search for tools in place of being offered all.
 	Search model.Search
+	// Gate decides what callers may see and do; nil lets everybody do everything.
+	Gate *gate.Gate
 	// Loop has the limits of conversations; its Tools and hooks are set here.
 	Loop dragoman.Loop
 	// Log gets a line for each call, without arguments and results; nil discards
@@ -79,7 +87,9 @@ type Opener struct {
 	shelf    result.Shelf
 	outputs  outputs
 	seal     *seal
+	tasks    *tasks
 	searches catalog.Searches
+	chosen   catalog.Selections
 
 	dialects sync.Map // of upstreams: *upstream.Upstream to *dialect.Dialect
 }
@@ -92,13 +102,16 @@ func New(o Options) *Opener {
 	if o.Cache == nil {
 		o.Cache = cache.New(cache.Config{})
 	}
+	if o.Gate == nil {
+		o.Gate = gate.New(gate.Options{})
+	}
 	if o.Owner == nil {
 		o.Owner = func(servers.Owner) servers.Owner { return servers.Owner{} }
 	}
 	if o.Wait <= 0 {
 		o.Wait = DefaultWait
 	}
-	return &Opener{o: o, seal: newSeal()}
+	return &Opener{o: o, seal: newSeal(), tasks: newTasks()}
 }
 
 // DefaultWait is how long requests wait for servers that are still starting:
@@ -117,6 +130,15 @@ type Want struct {
 	// Session is which of the caller's sessions this is, for servers that keep them
 	// apart; empty where the client does not say.
 	Session string
+	// Door is where the request came in, for the audit log.
+	Door string
+	// Patience is how long a call waits for an operator who has to approve it;
+	// [DefaultPatience] if zero.
+	Patience time.Duration
+	// Operator is who answers questions for an operator through the door's own
+	// asking, such as the person at the terminal where the gateway was started; the
+	// zero Person is nobody, and must be wherever callers ask themselves.
+	Operator approval.Person
 	// Profile is the form of results that the request asks for; empty leaves it to
 	// the configuration.
 	Profile result.Profile
@@ -133,6 +155,9 @@ var (
 	ErrUnknownServer = errors.New("no such server")
 	// ErrUnknownDialect: there is no dialect of that name.
 	ErrUnknownDialect = errors.New("no such dialect")
+	// ErrDenied: the caller may not use the model. The error is a [dragoman.Problem]
+	// too.
+	ErrDenied = errors.New("not allowed")
 )
 
 // A Session is what a request works with.
@@ -160,8 +185,12 @@ type Session struct {
 	// starting, or failed.
 	Missing []dragoman.Server
 
+	gate       *gate.Gate
+	patience   time.Duration
+	operator   approval.Person
 	loop       dragoman.Loop
 	maxMessage int64
+	tasks      *tasks
 	log        *slog.Logger
 }
 
@@ -177,16 +206,23 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 		return nil, err
 	}
 	want.Servers = chosen
-	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: o.o.Search, loop: o.o.Loop, maxMessage: o.o.Results.MaxMessage, log: o.o.Log}
+	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: o.o.Search, loop: o.o.Loop, maxMessage: o.o.Results.MaxMessage, tasks: o.tasks, log: o.o.Log,
+		gate: o.o.Gate, patience: cmp.Or(want.Patience, DefaultPatience), operator: want.Operator}
 	if err := o.read(s, want); err != nil {
 		return nil, err
+	}
+	if want.Model != "" {
+		if problem := o.o.Gate.May(who, policy.Model, want.Model); problem != nil {
+			return nil, fmt.Errorf("%w: %w", ErrDenied, problem)
+		}
 	}
 	form := o.form(s)
 	s.Shape = o.shapes(s, form, want.Profile)
 	s.Dialect = o.offered(s.Dialect, form, want.Profile)
 	owner := o.o.Owner(servers.Owner{Caller: who.ID, Session: want.Session})
 	all := o.o.Tools(owner)
-	s.Tools = o.stack(who, owner, all, want.Servers, s.Dialect)
+	client := gate.Client{Caller: who, Conversation: want.Session, Door: want.Door}
+	s.Tools = o.stack(client, owner, all, want.Servers, s.Dialect)
 	if want.NoTools {
 		return s, nil
 	}
@@ -221,11 +257,14 @@ const SetPrefix = "set:"
 
 // stack returns the toolsets for a caller, around all tools. Their order is fixed
 // here.
-func (o *Opener) stack(who caller.Caller, owner servers.Owner, all dragoman.Toolset, selection catalog.Selection, d *dialect.Dialect) dragoman.Toolset {
-	tools := catalog.Select(all, selection)
+func (o *Opener) stack(client gate.Client, owner servers.Owner, all dragoman.Toolset, selection catalog.Selection, d *dialect.Dialect) dragoman.Toolset {
+	who := client.Caller
+	tools := o.chosen.Of(all, selection)
 	tools = readable{tools, o.shelf.For(who.ID)}
 	tools = o.o.Cache.For(who.ID+"\x00"+owner.Session, tools)
+	tools = o.o.Gate.Around(client, tools)
 	tools = searchable{tools, all, &o.searches, d}
+	tools = &tasked{tools, o.tasks, who.ID}
 	return o.seal.around(who.ID, tools)
 }
 
@@ -287,14 +326,14 @@ func (s *Session) Client(r upstream.Request, log *slog.Logger) *model.Client {
 }
 
 // Loop returns the loop that runs the session's calls. It logs each call under
-// log, and tells observe of everything; both may be nil. The caller may set
-// [dragoman.Loop.Ask].
-func (s *Session) Loop(log *slog.Logger, observe func(dragoman.Event)) *dragoman.Loop {
+// log, and tells observe of everything; both may be nil. ask answers what calls
+// ask; nil where nobody can at once.
+func (s *Session) Loop(log *slog.Logger, observe func(dragoman.Event), ask Ask) *dragoman.Loop {
 	if log == nil {
 		log = s.log
 	}
 	loop := s.loop
-	loop.Tools = s.Tools
+	loop.Tools, loop.Ask = s.Tools, s.operated(ask)
 	loop.Observe = func(e dragoman.Event) {
 		if e.Phase == dragoman.Execute && e.Result != nil {
 			logCall(log, e.Round, e.Call, e.Result)
@@ -308,9 +347,9 @@ func (s *Session) Loop(log *slog.Logger, observe func(dragoman.Event)) *dragoman
 
 // Call runs one call outside a conversation. ask answers what the call asks; nil
 // where nobody can.
-func (s *Session) Call(ctx context.Context, call dragoman.Call, ask func(context.Context, dragoman.Call, *dragoman.Asks) (*dragoman.Answers, error)) (dragoman.Result, error) {
+func (s *Session) Call(ctx context.Context, call dragoman.Call, ask Ask) (dragoman.Result, error) {
 	loop := s.loop
-	loop.Tools, loop.Ask = s.Tools, ask
+	loop.Tools, loop.Ask = s.Tools, s.operated(ask)
 	res, err := loop.Call(ctx, call)
 	logCall(s.log, 0, &call, &res)
 	return res, err
