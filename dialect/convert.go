@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -94,6 +95,35 @@ func (d *Dialect) ConvertTools(tools []dragoman.Tool) *Document {
 	return doc.Document
 }
 
+// ConvertEach converts tools into several dialects, as [Dialect.ConvertTools] does
+// into one. It reads and judges each tool once for all of them, which is about a
+// third of the work, and keeps no plan in the dialects' caches: for programs that
+// look at many tools once.
+func ConvertEach(dialects []*Dialect, tools []dragoman.Tool) []*Document {
+	docs := make([]*document, len(dialects))
+	for i, d := range dialects {
+		docs[i] = newDocument(d)
+	}
+	for _, t := range tools {
+		b, refused := admit(t)
+		for i, d := range dialects {
+			var plan *Plan
+			problem := cmp.Or(t.Quarantined, refused)
+			if problem == nil {
+				b := b
+				b.dialect = d
+				plan, problem = b.plan()
+			}
+			docs[i].put(t, plan, problem)
+		}
+	}
+	done := make([]*Document, len(docs))
+	for i, doc := range docs {
+		done[i] = doc.Document
+	}
+	return done
+}
+
 // A document is a Document that is being made.
 type document struct {
 	*Document
@@ -111,6 +141,11 @@ func (doc *document) add(tool dragoman.Tool, problem *dragoman.Problem) {
 	if problem == nil {
 		plan, problem = doc.dialect.Plan(tool)
 	}
+	doc.put(tool, plan, problem)
+}
+
+// put takes in what became of a tool.
+func (doc *document) put(tool dragoman.Tool, plan *Plan, problem *dragoman.Problem) {
 	if problem == nil {
 		if other, ok := doc.taken[plan.Name()]; ok {
 			problem = invalidTool(fmt.Sprintf("The name %q is already that of the tool %q.", plan.Name(), other))

@@ -86,11 +86,21 @@ func (p *Plan) Unchecked() []string { return p.judge.Unchecked() }
 const maxToolName = 128
 
 func (d *Dialect) convert(tool dragoman.Tool) (*Plan, *dragoman.Problem) {
+	b, problem := admit(tool)
+	if problem != nil {
+		return nil, problem
+	}
+	b.dialect = d
+	return b.plan()
+}
+
+// admit reads what all dialects need of a tool.
+func admit(tool dragoman.Tool) (b building, problem *dragoman.Problem) {
 	switch {
 	case tool.Name == "":
-		return nil, invalidTool("The tool has no name.")
+		return b, invalidTool("The tool has no name.")
 	case len(tool.Name) > maxToolName:
-		return nil, invalidTool(fmt.Sprintf("The tool's name has %d characters; at most %d are allowed.", len(tool.Name), maxToolName))
+		return b, invalidTool(fmt.Sprintf("The tool's name has %d characters; at most %d are allowed.", len(tool.Name), maxToolName))
 	}
 	input := tool.InputSchema
 	if len(input) == 0 {
@@ -98,14 +108,13 @@ func (d *Dialect) convert(tool dragoman.Tool) (*Plan, *dragoman.Problem) {
 	}
 	doc, refusal := schema.Admit(input)
 	if refusal != nil {
-		return nil, invalidTool(fmt.Sprintf("The input schema, at %q, %s.", refusal.Pointer, refusal.Reason))
+		return b, invalidTool(fmt.Sprintf("The input schema, at %q, %s.", refusal.Pointer, refusal.Reason))
 	}
 	var output *schema.Node
 	if len(tool.OutputSchema) > 0 && len(tool.OutputSchema) <= schema.MaxBytes {
 		output, _ = schema.Parse(tool.OutputSchema) // a broken one only means that nothing is told of it
 	}
-	b := building{dialect: d, tool: tool, doc: doc, output: output, judge: doc.Validator()}
-	return b.plan()
+	return building{tool: tool, doc: doc, output: output, judge: doc.Validator()}, nil
 }
 
 func invalidTool(message string) *dragoman.Problem {

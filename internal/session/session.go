@@ -8,6 +8,7 @@
 //	seal      what is asked leaves us sealed, and comes back whole or not at all
 //	tasks     tasks that servers make of calls belong to their callers
 //	search    find_tools, for models that are not offered all tools
+//	skills    read_skill, for models, where servers have skills
 //	gate      policy, limits, approvals and the audit log
 //	cache     results of tools that only read
 //	read_more the rest of results that were cut
@@ -90,6 +91,7 @@ type Opener struct {
 	tasks    *tasks
 	searches catalog.Searches
 	chosen   catalog.Selections
+	skills   skills
 
 	dialects sync.Map // of upstreams: *upstream.Upstream to *dialect.Dialect
 }
@@ -142,6 +144,9 @@ type Want struct {
 	// Profile is the form of results that the request asks for; empty leaves it to
 	// the configuration.
 	Profile result.Profile
+	// Client is for clients of MCP, which ask for skills themselves: there is no tool
+	// for that.
+	Client bool
 	// NoTools is for a request that is not to be offered any tools: it does not
 	// wait for servers.
 	NoTools bool
@@ -222,7 +227,7 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 	owner := o.o.Owner(servers.Owner{Caller: who.ID, Session: want.Session})
 	all := o.o.Tools(owner)
 	client := gate.Client{Caller: who, Conversation: want.Session, Door: want.Door}
-	s.Tools = o.stack(client, owner, all, want.Servers, s.Dialect)
+	s.Tools = o.stack(client, owner, all, want, s.Dialect)
 	if want.NoTools {
 		return s, nil
 	}
@@ -257,12 +262,15 @@ const SetPrefix = "set:"
 
 // stack returns the toolsets for a caller, around all tools. Their order is fixed
 // here.
-func (o *Opener) stack(client gate.Client, owner servers.Owner, all dragoman.Toolset, selection catalog.Selection, d *dialect.Dialect) dragoman.Toolset {
+func (o *Opener) stack(client gate.Client, owner servers.Owner, all dragoman.Toolset, want Want, d *dialect.Dialect) dragoman.Toolset {
 	who := client.Caller
-	tools := o.chosen.Of(all, selection)
+	tools := o.chosen.Of(all, want.Servers)
 	tools = readable{tools, o.shelf.For(who.ID)}
 	tools = o.o.Cache.For(who.ID+"\x00"+owner.Session, tools)
 	tools = o.o.Gate.Around(client, tools)
+	if !want.Client {
+		tools = o.skills.around(tools, want.Servers)
+	}
 	tools = searchable{tools, all, &o.searches, d}
 	tools = &tasked{tools, o.tasks, who.ID}
 	return o.seal.around(who.ID, tools)
