@@ -149,7 +149,7 @@ func (t *Tools) Exact(name string) *Tool {
 // the same names, with the same effects and in the same order.
 func (t *Tools) Equal(other *Tools) bool {
 	return t == other || slices.EqualFunc(t.All(), other.All(), func(a, b Tool) bool {
-		return a.Pin == b.Pin && a.Name == b.Name && a.Declared == b.Declared &&
+		return a.Pin == b.Pin && a.Name == b.Name && a.Declared == b.Declared && a.ClosedWorld == b.ClosedWorld &&
 			(a.Quarantined == nil) == (b.Quarantined == nil) &&
 			(a.Quarantined == nil || a.Quarantined.Message == b.Quarantined.Message)
 	})

@@ -24,6 +24,9 @@ type host struct {
 	who    caller.Caller
 	at     place
 	legacy bool // the client speaks the legacy era
+	// session is that of a legacy client over HTTP. Clients of the modern era have
+	// none, and lines have one client.
+	session string
 }
 
 // Owner implements [mcp.Host].
@@ -31,7 +34,7 @@ func (h *host) Owner() string { return h.who.ID }
 
 // open opens a session for a request, and returns what there is at the place.
 func (h *host) open(ctx context.Context) (*session.Session, *view, error) {
-	want := session.Want{}
+	want := session.Want{Session: h.session}
 	switch {
 	case h.at.server != "":
 		want.Servers = catalog.Selection{{Server: h.at.server}}
@@ -110,6 +113,8 @@ func (h *host) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, e
 		return h.complete(ctx, s, v, call, params)
 	case "subscriptions/listen":
 		return h.listen(ctx, s, v, call, params)
+	case "tasks/get", "tasks/result", "tasks/update", "tasks/cancel", "tasks/list":
+		return h.aboutTask(ctx, s, v, call, params)
 	}
 	return dragoman.Result{}, &mcp.RPCError{Code: methodNotFound, Message: "there is no method " + call.Method}
 }

@@ -20,12 +20,9 @@ import (
 // them.
 type key struct {
 	label     string
-	principal string        // whose credentials it carries
+	principal string        // on whose behalf it is; "" is the gateway
 	can       dragoman.Kind // what was declared when a legacy server was greeted
 }
-
-// ours is the gateway's own principal, the only one so far.
-const ours = ""
 
 // A connection is one MCP server on somebody's behalf, and its supervisor.
 type connection struct {
@@ -41,6 +38,7 @@ type connection struct {
 	once    sync.Once     // closes settled
 	stderr  tail          // what a local server wrote last
 	tidy    func()        // closes connections that are kept open
+	end     func()        // ends the supervisor
 	era     mcp.Era       // of the last session; only the supervisor knows it
 
 	mu     sync.Mutex
@@ -157,7 +155,7 @@ func (c *connection) enter(client *mcp.Client, change func()) {
 	}
 	c.client = client
 	c.mu.Unlock()
-	c.set.publish()
+	c.set.publish(c)
 }
 
 // allowed returns the tools that exist for models, with the operator's word on
@@ -169,7 +167,7 @@ func (c *connection) allowed(listed *dragoman.Tools) []dragoman.Tool {
 			continue
 		}
 		t.Server = c.label
-		t.Declared = c.config.Effects.Of(t.Original)
+		t.Declared, t.ClosedWorld = c.config.Effects.Of(t.Original), c.config.Effects.Closed(t.Original)
 		if t.Quarantined != nil {
 			c.log.Warn("tool quarantined", "tool", t.Original, "reason", t.Quarantined.Message)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/servers"
 )
 
 // ErrServerUnavailable is wrapped by a [ServerError].
@@ -49,14 +50,14 @@ var ErrUnknownTool = errors.New("no such tool")
 // await waits for the servers that a request wants and that are still starting,
 // and returns those that then have nothing to offer. One that the request names
 // is an error, and so is a tool that its server does not have.
-func (o *Opener) await(ctx context.Context, tools dragoman.Toolset, wanted catalog.Selection) (missing []dragoman.Server, err error) {
+func (o *Opener) await(ctx context.Context, owner servers.Owner, tools dragoman.Toolset, wanted catalog.Selection) (missing []dragoman.Server, err error) {
 	labels := make([]string, 0, len(wanted))
 	for _, c := range wanted {
 		labels = append(labels, c.Server)
 	}
 	if o.o.Settle != nil {
 		limited, cancel := context.WithTimeout(ctx, o.o.Wait)
-		o.o.Settle(limited, labels)
+		o.o.Settle(limited, owner, labels)
 		cancel()
 	}
 	list, err := tools.List(ctx)
