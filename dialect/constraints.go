@@ -198,7 +198,7 @@ func (r *Rules) knowsBound(n *schema.Node, keyword string) bool {
 		return true
 	}
 	types := typesOf(n)
-	return len(types) > 0 && !contains(types, "number") && within(n.Get(keyword), maxBounds[r.Bounds])
+	return contains(types, "integer") && !contains(types, "number") && within(n.Get(keyword), maxBounds[r.Bounds])
 }
 
 // holdsBound reports whether the engine holds numbers to a bound that it knows,

@@ -304,7 +304,7 @@ func (c *conversion) besideOpen(n *schema.Node) *regexp.Regexp {
 	if c.rules.NamesBesideOpen == "" || extra == nil || extra.IsBool(false) {
 		return nil
 	}
-	if len(n.Get("properties").Members()) > 0 {
+	if len(n.Get("properties").Members()) > 0 && !unrestricted(extra) {
 		c.narrow("renameProperties", n, "the engine cannot write a further member whose name is the beginning of a declared one")
 	}
 	return namePattern(c.rules.NamesBesideOpen)
