@@ -240,9 +240,14 @@ func TestDecodeIsBounded(t *testing.T) {
 			{"type":"object","properties":{"n":{"$ref":"#/$defs/T"},"a":{"type":"string"}},"required":["n"]},
 			{"type":"object","properties":{"n":{"$ref":"#/$defs/T"},"b":{"type":"string"}},"required":["n"]},
 			{"type":"integer"}]}}}`)
-	raw := strings.Repeat(`{"n":`, 200) + `"end"` + strings.Repeat("}", 200)
-	if got, _, problem := plan.Decode(`{"t":`+raw+`}`, ""); problem == nil {
-		t.Errorf("decoded to %.100s", got)
+	for _, depth := range []int{12, 200} {
+		raw := strings.Repeat(`{"n":`, depth) + `"end"` + strings.Repeat("}", depth)
+		if got, _, problem := plan.Decode(`{"t":`+raw+`}`, ""); problem == nil {
+			t.Errorf("decoded to %.100s", got)
+		}
+		if wrote, err := plan.Encode([]byte(`{"t":` + raw + `}`)); err == nil && depth > 100 {
+			t.Errorf("encoded as %.100s", wrote)
+		}
 	}
 	var many strings.Builder
 	for i := range 5000 {
