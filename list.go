@@ -35,10 +35,10 @@ type Entry struct {
 	// Definition is the whole entry in the server's list, byte for byte.
 	Definition json.RawMessage
 	// Name is the public name of a prompt or skill. URI is the public URI of a
-	// resource, or the template of several.
+	// resource, the template of several, or that of a skill's SKILL.md.
 	Name, URI string
-	// Server is the label of the MCP server, and Original the name or URI by
-	// which that server knows the entry.
+	// Server is the label of the MCP server, and Original the name of a prompt, or
+	// the URI, by which that server knows the entry.
 	Server, Original string
 }
 

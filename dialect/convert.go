@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
@@ -24,8 +25,35 @@ type Document struct {
 	// [Document.Fit].
 	LeftOut []Quarantined `json:"left_out,omitempty"`
 
-	// Plans are the plans behind Tools, in the same order.
+	// Plans are the plans behind Tools, in the same order. [Document.Find] finds one
+	// by its name.
 	Plans []*Plan `json:"-"`
+
+	sources map[string]*dragoman.Tool // the tools that have a plan, by their names as they came
+}
+
+// Find returns the tool that a model means by a name, with the plan that brings its
+// arguments back; nil for both where there is none, or where [Document.Fit] has left
+// it out. As with [dragoman.Tools.Find], a name in the wrong case, the name as it
+// came, or the server's own name is understood where only one tool can be meant.
+func (doc *Document) Find(name string) (*dragoman.Tool, *Plan) {
+	if name == "" {
+		return nil, nil
+	}
+	var found *Plan
+	several := false
+	for _, p := range doc.Plans {
+		if p.name == name {
+			return doc.sources[p.tool], p
+		}
+		if strings.EqualFold(p.name, name) || strings.EqualFold(p.tool, name) || strings.EqualFold(doc.sources[p.tool].Original, name) {
+			several, found = several || found != nil, p
+		}
+	}
+	if found == nil || several {
+		return nil, nil
+	}
+	return doc.sources[found.tool], found
 }
 
 // Reported is one change to one tool.
@@ -104,7 +132,7 @@ type document struct {
 }
 
 func newDocument(d *Dialect) *document {
-	doc := &Document{Tools: []json.RawMessage{}, Report: []Reported{}, Quarantined: []Quarantined{}}
+	doc := &Document{Tools: []json.RawMessage{}, Report: []Reported{}, Quarantined: []Quarantined{}, sources: map[string]*dragoman.Tool{}}
 	return &document{doc, d, map[string]string{}}
 }
 
@@ -128,6 +156,7 @@ func (doc *document) put(tool dragoman.Tool, plan *Plan, problem *dragoman.Probl
 		return
 	}
 	doc.taken[plan.Name()] = tool.Name
+	doc.sources[tool.Name] = &tool
 	doc.Plans = append(doc.Plans, plan)
 	doc.Tools = append(doc.Tools, plan.Function())
 	for _, c := range plan.Report() {

@@ -180,6 +180,7 @@ func (b *building) attempt(rules *Rules, strict bool) (p *Plan, why string, prob
 func (b *building) attemptOnce(rules *Rules, strict bool, unroll int) (*Plan, string, *dragoman.Problem) {
 	c := &conversion{
 		rules: b.dialect.adjusted(rules), tool: b.tool.Name, doc: b.doc, lossy: b.dialect.options.ForceStrict, unroll: unroll,
+		output: b.output, dropFormat: b.dialect.options.NoFormatChoice,
 	}
 	if rules.PropertyName != "" {
 		c.propertyName = namePattern(rules.PropertyName)
@@ -234,7 +235,7 @@ func namePattern(text string) *regexp.Regexp {
 // same in another way.
 func (c *conversion) passes() []func() {
 	return []func(){
-		c.inlineRefs, c.mergeRoot, c.mergeAllOf, c.dropImpossible, c.replaceOneOf, c.replaceConst, c.pushIntoBranches,
+		c.inlineRefs, c.mergeRoot, c.mergeAllOf, c.dropFormatChoice, c.dropImpossible, c.replaceOneOf, c.replaceConst, c.pushIntoBranches,
 		c.inferTypes, c.splitTypeLists, c.nullableUnions, c.spliceUnions, c.writeEnumsAsText, c.collapseItemUnions,
 		c.writeTuples, c.spillConditions, c.spellOutAny, c.addMissing, c.defineRequired, c.writeMaps, c.openObjects, c.openExplicitly,
 		c.renameProperties, c.closeOddObjects, c.limitDepth, c.acceptNulls, c.makeStrict, c.describeRequired, c.rewriteConstraints, c.spillConstraints,

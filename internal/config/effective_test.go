@@ -19,6 +19,8 @@ allowed_origins: []
 auth:
   api_keys: []
   keys_file: ""
+  public_url: ""
+  oauth: []
 models: []
 dialects: []
 inputs: []
@@ -27,6 +29,7 @@ names:
 tools:
   search: auto
   tokens: 20000
+  keep_response_format: false
 connections:
   max: 64
   idle: 15m
@@ -37,6 +40,7 @@ mcp:
 sets: {}
 policy: []
 policy_file: ""
+limits: []
 loop:
   rounds: 16
   calls: 64
@@ -59,6 +63,17 @@ cache:
   tools: []
   ttl: 1m
   bytes: 64MiB
+store:
+  path: ""
+  max_bytes: 16GiB
+audit:
+  arguments: digest
+  retention: 2160h
+  off: false
+approvals:
+  expires: 1h
+  keep: 168h
+  pending: 50
 http:
   max_body: 32MiB
   header_timeout: 10s
@@ -75,7 +90,13 @@ log:
 func TestEffectiveHidesSecrets(t *testing.T) {
 	f := parse(t, `
 listen: 127.0.0.1:${PORT}
-auth: {api_keys: ["canary-canary-0123"]}
+auth:
+  api_keys: ["canary-canary-0123"]
+  public_url: https://gateway.example
+  oauth:
+    - issuer: https://login.example
+      introspection: {url: "https://login.example/introspect", client_id: dragoman, client_secret: canary}
+      grants: ["tool:*"]
 models:
   - base_url: ${CANARY_URL}
     api_key: canary
@@ -102,6 +123,15 @@ auth:
   api_keys:
     - "***"
   keys_file: ""
+  public_url: https://gateway.example
+  oauth:
+    - issuer: https://login.example
+      introspection:
+        url: https://login.example/introspect
+        client_id: dragoman
+        client_secret: "***"
+      grants:
+        - "tool:*"
 models:
   - match: "*"
     base_url: "${CANARY_URL}"
@@ -161,6 +191,7 @@ func TestEffectiveReadsBack(t *testing.T) {
 	f.MCPServers = map[string]servers.Config{"a": {Command: "x", Args: odd, Tools: servers.Filter{Include: odd}, Effects: servers.Effects{ReadOnly: odd}}}
 	for label, server := range f.MCPServers {
 		server.SetDefaults()
+		server.Complete()
 		f.MCPServers[label] = server
 	}
 	// NUL cannot be passed to a program, so it is in patterns only.

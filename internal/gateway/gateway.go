@@ -114,7 +114,9 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		Upstreams: g.upstreams,
 		Dialects:  g.dialects,
 		Results:   file.Results,
-		Search:    model.Search{When: model.SearchWhen(file.Tools.Search), Tokens: file.Tools.Tokens},
+
+		KeepFormatChoice: file.Tools.KeepFormatChoice,
+		Search:           model.Search{When: model.SearchWhen(file.Tools.Search), Tokens: file.Tools.Tokens},
 		Loop: dragoman.Loop{
 			Rounds: file.Loop.Rounds, Calls: file.Loop.Calls, Parallel: file.Loop.Parallel, Bytes: file.Loop.Bytes,
 			Timeout: file.Loop.Timeout,
@@ -130,7 +132,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		Log:               o.Log,
 	})
 	g.mcp = mcpserve.New(mcpserve.Options{
-		Config: file.MCP, Sessions: g.sessions,
+		Config: file.MCP, Sessions: g.sessions, StepUp: g.callers.StepUp,
 		Name: "dragoman", Version: o.Version, MaxMessage: file.HTTP.MaxBody, Log: o.Log,
 	})
 	return g, nil
@@ -211,4 +213,5 @@ func (g *Gateway) Close() {
 		g.demo.Close()
 	}
 	g.upstreams.Close()
+	g.callers.Close()
 }

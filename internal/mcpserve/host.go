@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
@@ -13,6 +14,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/mcp"
+	"github.com/dragoman-mcp/dragoman/result"
 )
 
 // A place is what is at an address: everything, one server, or a set.
@@ -23,10 +25,15 @@ type host struct {
 	door   *Door
 	who    caller.Caller
 	at     place
-	legacy bool // the client speaks the legacy era
+	path   string // of the request; empty over lines
+	legacy bool   // the client speaks the legacy era
 	// session is that of a legacy client over HTTP. Clients of the modern era have
 	// none, and lines have one client.
 	session string
+
+	// greeted is what there was when the client was told about the server. What
+	// changed between that and the beginning of its listening is told, too.
+	greeted atomic.Pointer[view]
 }
 
 // Owner implements [mcp.Host].
@@ -34,7 +41,7 @@ func (h *host) Owner() string { return h.who.ID }
 
 // open opens a session for a request, and returns what there is at the place.
 func (h *host) open(ctx context.Context) (*session.Session, *view, error) {
-	want := session.Want{Session: h.session}
+	want := session.Want{Client: true, Session: h.session}
 	switch {
 	case h.at.server != "":
 		want.Servers = catalog.Selection{{Server: h.at.server}}
@@ -69,6 +76,7 @@ func (h *host) Describe(ctx context.Context) mcp.Description {
 		d.Public = false
 		return d
 	}
+	h.greeted.CompareAndSwap(nil, v)
 	d.Capabilities, d.Instructions = v.capabilities(), v.instructions(h.at.server != "")
 	for i, s := range v.servers {
 		if d.Public = d.Public && s.Public; i == 0 || s.TTL < d.TTL {
@@ -76,6 +84,41 @@ func (h *host) Describe(ctx context.Context) mcp.Description {
 		}
 	}
 	return d
+}
+
+// Admit implements [mcp.Gatekeeper]: a call of a tool that needs other scopes than
+// the caller's token has is refused in a way that its client can do something about.
+// Whether the call is made is not decided here.
+func (h *host) Admit(ctx context.Context, method, name string) *mcp.Refused {
+	if method != "tools/call" || h.door.o.StepUp == nil || h.who.Issuer == "" {
+		return nil
+	}
+	right := h.toolRight(ctx, name)
+	if right == "" {
+		return nil
+	}
+	refusal := h.door.o.StepUp(h.who, h.path, right)
+	if refusal == nil {
+		return nil
+	}
+	return &mcp.Refused{Status: refusal.Status, Challenge: refusal.Challenge, Message: refusal.Message}
+}
+
+// toolRight is the right to call what is a tool of this name here: tool:label__name,
+// whatever the tool is called. It is empty for tools that are ours. A tool that the
+// caller does not see has the right that its name says.
+func (h *host) toolRight(ctx context.Context, name string) string {
+	if h.at.server != "" {
+		name = h.at.server + "__" + name
+	} else if _, v, err := h.open(ctx); err == nil {
+		if t := v.tools.Exact(name); t != nil {
+			name = t.Server + "__" + t.Original
+		}
+	}
+	if !strings.Contains(strings.TrimPrefix(name, "__"), "__") || name == h.at.server+"__"+result.ReadMore {
+		return ""
+	}
+	return "tool:" + name
 }
 
 // InputSchema implements [mcp.Describer].
@@ -103,6 +146,11 @@ func (h *host) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, e
 	switch call.Method {
 	case "tools/list", "prompts/list", "resources/list", "resources/templates/list":
 		return h.list(v, call.Method, params)
+	case "skills/list", "skills/get", "resources/directory/read":
+		if !v.has(hasSkills) {
+			break
+		}
+		return h.aboutSkill(ctx, s, v, call, params)
 	case "tools/call":
 		return h.callTool(ctx, s, v, call, params)
 	case "prompts/get":
@@ -186,15 +234,20 @@ func (h *host) complete(ctx context.Context, s *session.Session, v *view, call d
 func (h *host) readResource(ctx context.Context, s *session.Session, v *view, call dragoman.Call, params *rawjson.Object) (dragoman.Result, error) {
 	uri, _ := rawjson.String(params.Get("uri"))
 	if call.Entry = v.resource(uri); call.Entry == nil {
-		data := rawjson.Object{}
-		data.Set("uri", rawjson.Quote(uri))
-		code := int64(invalidParams) // MCP 2026-07-28 has no code of its own for it
-		if h.legacy {
-			code = resourceNotFound
-		}
-		return dragoman.Result{}, &mcp.RPCError{Code: code, Message: "resource not found", Data: data.Bytes()}
+		return dragoman.Result{}, h.notFound("resource", uri)
 	}
 	return passed(s.Tools.Call(ctx, call))
+}
+
+// notFound is the answer to a URI that names nothing.
+func (h *host) notFound(what, uri string) error {
+	data := rawjson.Object{}
+	data.Set("uri", rawjson.Quote(uri))
+	code := int64(invalidParams) // MCP 2026-07-28 has no code of its own for it
+	if h.legacy && what == "resource" {
+		code = resourceNotFound
+	}
+	return &mcp.RPCError{Code: code, Message: what + " not found", Data: data.Bytes()}
 }
 
 func orEmpty(b json.RawMessage) json.RawMessage {

@@ -28,6 +28,9 @@ func (h *host) listen(ctx context.Context, s *session.Session, v *view, call dra
 	l := &listening{host: h, session: s, call: call, wants: wants, at: map[string]bool{}}
 	defer l.wg.Wait()
 	defer end()
+	if known := h.greeted.Load(); known != nil {
+		l.compare(known, v)
+	}
 	for {
 		l.hear(ctx, v)
 		select {
@@ -44,11 +47,7 @@ func (h *host) listen(ctx context.Context, s *session.Session, v *view, call dra
 				return dragoman.Result{}, err
 			}
 		}
-		for _, what := range v.changes(next) {
-			if wants.Get(what+"ListChanged") != nil {
-				l.tell(dragoman.Notification{Method: "notifications/" + what + "/list_changed"})
-			}
-		}
+		l.compare(v, next)
 		v = next
 	}
 }
@@ -87,6 +86,18 @@ func (l *listening) tell(n dragoman.Notification) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.call.Notify(n)
+}
+
+// compare tells the client which lists differ between two views.
+func (l *listening) compare(before, after *view) {
+	if before == after {
+		return
+	}
+	for _, what := range before.changes(after) {
+		if l.wants.Get(what+"ListChanged") != nil {
+			l.tell(dragoman.Notification{Method: "notifications/" + what + "/list_changed"})
+		}
+	}
 }
 
 // hear listens at those servers of a view that have something to tell, each once.

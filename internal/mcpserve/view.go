@@ -81,10 +81,10 @@ func (vs *views) make(list *dragoman.List, at place, chosen catalog.Selection) *
 // own returns the name and the URI by which a server knows an entry.
 func own(e dragoman.Entry) (name, uri string) {
 	switch e.Kind {
-	case dragoman.Resource, dragoman.Template:
-		return e.Name, e.Original
+	case dragoman.Prompt:
+		return e.Original, e.URI
 	}
-	return e.Original, e.URI
+	return e.Name, e.Original
 }
 
 // ownNames returns tools under the names that their server gave them.
@@ -117,6 +117,9 @@ func (v *view) resource(uri string) *dragoman.Entry {
 		if e := &v.entries[i]; (e.Kind == dragoman.Resource || e.Kind == dragoman.Template) && e.URI == uri {
 			return e
 		}
+	}
+	if e := v.fileOfSkill(uri); e != nil {
+		return e
 	}
 	for i := range v.entries {
 		if e := &v.entries[i]; e.Kind == dragoman.Template && v.pattern(e.URI).MatchString(uri) {
@@ -216,6 +219,9 @@ func (v *view) capabilities() json.RawMessage {
 	if v.has(modernTasks) {
 		extensions.Set(mcp.TasksExtension, json.RawMessage(`{}`))
 	}
+	if v.has(hasSkills) {
+		extensions.Set(mcp.SkillsExtension, v.skillsCapability())
+	}
 	if len(extensions.Members) > 0 {
 		o.Set("extensions", extensions.Bytes())
 	}
@@ -251,6 +257,8 @@ func (v *view) listing(method string, legacy, raw bool) json.RawMessage {
 		items = v.toolItems(legacy, raw)
 	case "prompts/list":
 		member, items = "prompts", v.entryItems(dragoman.Prompt, "name")
+	case "skills/list":
+		member, items = "skills", v.entryItems(dragoman.Skill, "uri")
 	case "resources/list":
 		member, items = "resources", v.entryItems(dragoman.Resource, "uri")
 	default:
@@ -323,7 +331,9 @@ func (v *view) entryItems(kind dragoman.EntryKind, key string) []json.RawMessage
 			items = append(items, e.Definition)
 			continue
 		}
-		if o, err := rawjson.ParseObject(e.Definition); err == nil {
+		if kind == dragoman.Skill {
+			items = append(items, relocated(e.Definition, e.Server))
+		} else if o, err := rawjson.ParseObject(e.Definition); err == nil {
 			o = o.Clone()
 			o.Set(key, rawjson.Quote(public))
 			items = append(items, o.Bytes())

@@ -8,7 +8,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/approval"
-	"github.com/dragoman-mcp/dragoman/internal/guard"
+	"github.com/dragoman-mcp/dragoman/internal/gate"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 )
 
@@ -39,7 +39,7 @@ func (s *Session) operated(ask Ask) Ask {
 		}
 		waiting, cancel := context.WithTimeout(ctx, s.patience)
 		defer cancel()
-		decided := s.guard.Wait(waiting, id)
+		decided := s.gate.Wait(waiting, id)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -56,13 +56,13 @@ func (s *Session) decide(ctx context.Context, call dragoman.Call, asks *dragoman
 	}
 	action := ""
 	if answers != nil {
-		action = actionOf(answers.Replies[guard.QuestionKey])
+		action = actionOf(answers.Replies[gate.QuestionKey])
 	}
 	switch action {
 	case "accept":
-		err = s.guard.Approve(ctx, id, s.operator)
+		err = s.gate.Approve(ctx, id, s.operator)
 	case "decline":
-		err = s.guard.Deny(ctx, id, s.operator, "")
+		err = s.gate.Deny(ctx, id, s.operator, "")
 	default:
 		return errors.New("the operator did not say")
 	}

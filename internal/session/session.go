@@ -8,7 +8,8 @@
 //	seal      what is asked leaves us sealed, and comes back whole or not at all
 //	tasks     tasks that servers make of calls belong to their callers
 //	search    find_tools, for models that are not offered all tools
-//	guard     policy, limits, approvals and the audit log
+//	skills    read_skill, for models, where servers have skills
+//	gate      policy, limits, approvals and the audit log
 //	cache     results of tools that only read
 //	read_more the rest of results that were cut
 //	selection the servers and tools that the request names
@@ -32,7 +33,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/cache"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
-	"github.com/dragoman-mcp/dragoman/internal/guard"
+	"github.com/dragoman-mcp/dragoman/internal/gate"
 	"github.com/dragoman-mcp/dragoman/internal/policy"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
@@ -67,10 +68,13 @@ type Options struct {
 	Dialects  *dialect.Table
 	// Results says how results look to a model.
 	Results Results
+	// KeepFormatChoice offers models a tool's own parameter response_format also
+	// where they get the tool's structured content whatever it says.
+	KeepFormatChoice bool
 	// Search says when models search for tools in place of being offered all.
 	Search model.Search
-	// Guard decides what callers may see and do; nil lets everybody do everything.
-	Guard *guard.Guard
+	// Gate decides what callers may see and do; nil lets everybody do everything.
+	Gate *gate.Gate
 	// Loop has the limits of conversations; its Tools and hooks are set here.
 	Loop dragoman.Loop
 	// Log gets a line for each call, without arguments and results; nil discards
@@ -87,6 +91,7 @@ type Opener struct {
 	tasks    *tasks
 	searches catalog.Searches
 	chosen   catalog.Selections
+	skills   skills
 
 	dialects sync.Map // of upstreams: *upstream.Upstream to *dialect.Dialect
 }
@@ -99,8 +104,8 @@ func New(o Options) *Opener {
 	if o.Cache == nil {
 		o.Cache = cache.New(cache.Config{})
 	}
-	if o.Guard == nil {
-		o.Guard = guard.New(guard.Options{})
+	if o.Gate == nil {
+		o.Gate = gate.New(gate.Options{})
 	}
 	if o.Owner == nil {
 		o.Owner = func(servers.Owner) servers.Owner { return servers.Owner{} }
@@ -139,6 +144,9 @@ type Want struct {
 	// Profile is the form of results that the request asks for; empty leaves it to
 	// the configuration.
 	Profile result.Profile
+	// Client is for clients of MCP, which ask for skills themselves: there is no tool
+	// for that.
+	Client bool
 	// NoTools is for a request that is not to be offered any tools: it does not
 	// wait for servers.
 	NoTools bool
@@ -182,7 +190,7 @@ type Session struct {
 	// starting, or failed.
 	Missing []dragoman.Server
 
-	guard      *guard.Guard
+	gate       *gate.Gate
 	patience   time.Duration
 	operator   approval.Person
 	loop       dragoman.Loop
@@ -204,20 +212,22 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 	}
 	want.Servers = chosen
 	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: o.o.Search, loop: o.o.Loop, maxMessage: o.o.Results.MaxMessage, tasks: o.tasks, log: o.o.Log,
-		guard: o.o.Guard, patience: cmp.Or(want.Patience, DefaultPatience), operator: want.Operator}
+		gate: o.o.Gate, patience: cmp.Or(want.Patience, DefaultPatience), operator: want.Operator}
 	if err := o.read(s, want); err != nil {
 		return nil, err
 	}
 	if want.Model != "" {
-		if problem := o.o.Guard.May(who, policy.Model, want.Model); problem != nil {
+		if problem := o.o.Gate.May(who, policy.Model, want.Model); problem != nil {
 			return nil, fmt.Errorf("%w: %w", ErrDenied, problem)
 		}
 	}
-	s.Shape = o.shapes(s, want.Profile)
+	form := o.form(s)
+	s.Shape = o.shapes(s, form, want.Profile)
+	s.Dialect = o.offered(s.Dialect, form, want.Profile)
 	owner := o.o.Owner(servers.Owner{Caller: who.ID, Session: want.Session})
 	all := o.o.Tools(owner)
-	client := guard.Client{Caller: who, Conversation: want.Session, Door: want.Door}
-	s.Tools = o.stack(client, owner, all, want.Servers, s.Dialect)
+	client := gate.Client{Caller: who, Conversation: want.Session, Door: want.Door}
+	s.Tools = o.stack(client, owner, all, want, s.Dialect)
 	if want.NoTools {
 		return s, nil
 	}
@@ -252,12 +262,15 @@ const SetPrefix = "set:"
 
 // stack returns the toolsets for a caller, around all tools. Their order is fixed
 // here.
-func (o *Opener) stack(client guard.Client, owner servers.Owner, all dragoman.Toolset, selection catalog.Selection, d *dialect.Dialect) dragoman.Toolset {
+func (o *Opener) stack(client gate.Client, owner servers.Owner, all dragoman.Toolset, want Want, d *dialect.Dialect) dragoman.Toolset {
 	who := client.Caller
-	tools := o.chosen.Of(all, selection)
+	tools := o.chosen.Of(all, want.Servers)
 	tools = readable{tools, o.shelf.For(who.ID)}
 	tools = o.o.Cache.For(who.ID+"\x00"+owner.Session, tools)
-	tools = o.o.Guard.Around(client, tools)
+	tools = o.o.Gate.Around(client, tools)
+	if !want.Client {
+		tools = o.skills.around(tools, want.Servers)
+	}
 	tools = searchable{tools, all, &o.searches, d}
 	tools = &tasked{tools, o.tasks, who.ID}
 	return o.seal.around(who.ID, tools)
@@ -269,7 +282,7 @@ func (o *Opener) read(s *Session, want Want) (err error) {
 		if s.Upstream, err = o.o.Upstreams.For(want.Model); err != nil {
 			return err
 		}
-		s.Model, s.Dialect = s.Upstream.ModelName(want.Model), o.Dialect(s.Upstream)
+		s.Model, s.Dialect = s.Upstream.ModelName(want.Model), o.spoken(s.Upstream)
 		if s.Upstream.Rehearsal && s.Search.When == model.Auto {
 			s.Search = model.Search{} // it reads tools for nothing, and searches only when it is told to
 		}
@@ -286,9 +299,15 @@ func (o *Opener) read(s *Session, want Want) (err error) {
 	return nil
 }
 
-// Dialect returns the dialect that an upstream speaks: the one that the
-// configuration names, or the one that its address tells.
+// Dialect returns the dialect in which tools are offered to an upstream.
 func (o *Opener) Dialect(up *upstream.Upstream) *dialect.Dialect {
+	d := o.spoken(up)
+	return o.offered(d, o.form(&Session{Upstream: up, Dialect: d}), "")
+}
+
+// spoken returns the dialect that an upstream speaks: the one that the
+// configuration names, or the one that its address tells.
+func (o *Opener) spoken(up *upstream.Upstream) *dialect.Dialect {
 	if d, ok := o.dialects.Load(up); ok {
 		return d.(*dialect.Dialect)
 	}
