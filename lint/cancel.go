@@ -21,7 +21,7 @@ type Cancellation struct {
 // not overtaken by the answer, and not so long that it is worth no second time.
 const (
 	leastCancelled = time.Second
-	mostCancelled  = 10 * time.Second
+	mostCancelled  = 5 * time.Second
 )
 
 // cancel repeats the first call that took its time, and cancels it after a
@@ -56,7 +56,7 @@ func (w *watcher) cancelled(c Called) *Cancellation {
 			silent: true, method: "notifications/cancelled", header: modernHeader(w.main, "notifications/cancelled"),
 		}, patience)
 	})
-	result.Answer = w.send(w.main, m, 2*c.Took)
+	result.Answer = w.send(w.main, m, c.Took+c.Took/2)
 	if stop.Stop() {
 		sending.Done() // it was faster this time
 	}

@@ -269,7 +269,7 @@ var liveFixtures = map[string]liveFixture{
 			return was
 		}
 	}},
-	"R008": {also: []string{"P017"}, change: func(m *model) {
+	"R008": {change: func(m *model) {
 		m.result = func(q query, was string) string {
 			if q.Params.Name == "notes_get_note" && !strings.Contains(was, "isError") {
 				time.Sleep(6 * time.Second)
