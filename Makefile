@@ -71,6 +71,7 @@ e2e: modules peers engines ## real clients and real servers against the real bin
 .PHONY: judge
 judge: modules peers engines ## public data judge us; CONTRIBUTING.md says where to get them
 	$(GO) test -count=1 -timeout 2h -run 'Invariants' ./dialect
+	DRAGOMAN_DIFFERENTIAL=50000 $(GO) test -count=1 -timeout 1h -v -run '^TestDifferential$$' ./internal/policy
 	$(GO) test -count=1 -timeout 6h -v -run '^(TestMaskBench|TestBFCL|TestSchemaSuite|TestJudges|TestDecoded|TestOllamaKeepsTools)$$' ./e2e
 
 .PHONY: fidelity
