@@ -425,10 +425,19 @@ func TestList(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := fmt.Sprint(listed(Filter{State: Expired})); got != "[0 expired]" {
+	long := request(`"` + strings.Repeat("x", maxUnanswered) + `"`)
+	long.Expires = time.Nanosecond
+	unread := asked(t, b, long)
+	if err := b.Expire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if a, err := b.Get(t.Context(), unread.ID); err != nil || a.State != Expired || string(a.Arguments) != "null" {
+		t.Errorf("long arguments that nobody read are kept: %.80s, %v", a.Arguments, err)
+	}
+	if got := fmt.Sprint(listed(Filter{State: Expired, Caller: "key-1"})); got != "[-1 expired 0 expired]" {
 		t.Errorf("expired: %s", got)
 	}
-	if got := fmt.Sprint(*b.recorded); got != "[approved by terminal:ada denied by terminal:ada expired by ]" {
+	if got := fmt.Sprint(*b.recorded); got != "[approved by terminal:ada denied by terminal:ada expired by  expired by ]" {
 		t.Errorf("written down: %s", got)
 	}
 	*b.clock = b.clock.Add(8 * 24 * time.Hour)
