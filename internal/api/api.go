@@ -224,8 +224,11 @@ func missing(servers []dragoman.Server) string {
 func (a *API) converse(w http.ResponseWriter, r *http.Request, request *openai.ChatRequest, s *session.Session) {
 	id := openai.NewRequestID()
 	log := a.Log.With("request", id, "model", request.Model)
+	client := s.Client(upstream.Request{RawQuery: r.URL.RawQuery, Header: r.Header, ClientCredentials: a.ClientCredentials}, log)
+	ask, can := s.Sampler(client, 0, nil)
 	chat, err := openai.NewChat(request, w, openai.ChatOptions{
-		Model:   s.Client(upstream.Request{RawQuery: r.URL.RawQuery, Header: r.Header, ClientCredentials: a.ClientCredentials}, log),
+		Model:   client,
+		Can:     can,
 		Shape:   s.Shape,
 		Guide:   s.Guide,
 		Offers:  &a.offers,
@@ -248,6 +251,7 @@ func (a *API) converse(w http.ResponseWriter, r *http.Request, request *openai.C
 			calls++
 		}
 	})
+	loop.Ask = ask
 	err = loop.Run(r.Context(), chat)
 	took := time.Since(started).Round(time.Millisecond)
 	switch {

@@ -27,6 +27,10 @@ names:
 tools:
   search: auto
   tokens: 20000
+sampling:
+  answer: false
+  tokens: 8192
+  questions: 4
 connections:
   max: 64
   idle: 15m

@@ -78,6 +78,9 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if file.Sampling.Answer {
+		o.Can |= dragoman.AskSampling
+	}
 	g := &Gateway{file: file, log: o.Log, labels: map[string]bool{}}
 	key, _ := o.Lookup("DRAGOMAN_API_KEY")
 	if key != "" {
@@ -115,6 +118,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		Dialects:  g.dialects,
 		Results:   file.Results,
 		Search:    model.Search{When: model.SearchWhen(file.Tools.Search), Tokens: file.Tools.Tokens},
+		Sampling:  file.Sampling,
 		Loop: dragoman.Loop{
 			Rounds: file.Loop.Rounds, Calls: file.Loop.Calls, Parallel: file.Loop.Parallel, Bytes: file.Loop.Bytes,
 			Timeout: file.Loop.Timeout,

@@ -65,6 +65,8 @@ type Options struct {
 	Results Results
 	// Search says when models search for tools in place of being offered all.
 	Search model.Search
+	// Sampling says whether models answer servers that ask for one.
+	Sampling Sampling
 	// Loop has the limits of conversations; its Tools and hooks are set here.
 	Loop dragoman.Loop
 	// Log gets a line for each call, without arguments and results; nil discards
@@ -168,6 +170,7 @@ type Session struct {
 	loop       dragoman.Loop
 	maxMessage int64
 	tasks      *tasks
+	sampling   Sampling
 	log        *slog.Logger
 }
 
@@ -183,7 +186,7 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 		return nil, err
 	}
 	want.Servers = chosen
-	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: o.o.Search, loop: o.o.Loop, maxMessage: o.o.Results.MaxMessage, tasks: o.tasks, log: o.o.Log}
+	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: o.o.Search, loop: o.o.Loop, maxMessage: o.o.Results.MaxMessage, tasks: o.tasks, sampling: o.o.Sampling, log: o.o.Log}
 	if err := o.read(s, want); err != nil {
 		return nil, err
 	}

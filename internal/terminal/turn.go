@@ -50,6 +50,7 @@ func (c *Chat) converse(ctx context.Context, message string, t *trace, answer *a
 		asker := &Asker{In: c.Questions, Screen: c.Trace, Before: func() { answer.end(); t.room() }}
 		loop.Ask, talk.Can = asker.Ask, CanAsk
 	}
+	loop.Ask, talk.Can = s.Sampler(talk.Client, talk.Can, loop.Ask)
 	loop.Tools = Approving(loop.Tools, c.Approve)
 	err = loop.Run(ctx, talk.Say(message))
 	answer.end()
