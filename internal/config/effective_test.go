@@ -27,6 +27,7 @@ names:
 tools:
   search: auto
   tokens: 20000
+  keep_response_format: false
 sampling:
   answer: false
   tokens: 8192
@@ -165,6 +166,7 @@ func TestEffectiveReadsBack(t *testing.T) {
 	f.MCPServers = map[string]servers.Config{"a": {Command: "x", Args: odd, Tools: servers.Filter{Include: odd}, Effects: servers.Effects{ReadOnly: odd}}}
 	for label, server := range f.MCPServers {
 		server.SetDefaults()
+		server.Complete()
 		f.MCPServers[label] = server
 	}
 	// NUL cannot be passed to a program, so it is in patterns only.

@@ -72,6 +72,8 @@ type Names struct {
 type Tools struct {
 	Search string `yaml:"search" enum:"auto,always,never" doc:"Whether a model gets find_tools and call_tool in place of all tools: where those cost more than tokens or are more than its API takes, always, or never."`
 	Tokens int    `yaml:"tokens" max:"10000000" doc:"What the definitions of the tools may cost each request, in tokens by a cautious estimate, before a model has to search."`
+
+	KeepFormatChoice bool `yaml:"keep_response_format" doc:"Offers a tool's own parameter response_format, the choice between JSON and Markdown, also where its result has structured content in any case."`
 }
 
 // Set is a set of servers and of their tools.

@@ -81,7 +81,7 @@ func (p *Policy) callerEntity(c caller.Caller) types.Entity {
 func (p *Policy) targetEntity(t target) types.Entity {
 	name := t.name()
 	attributes := types.RecordMap{"name": types.String(name)}
-	kind := types.EntityType(kinds[t.kind])
+	kind := types.EntityType(cedarTypes[t.kind])
 	if t.kind == "server" {
 		kind = typeServer
 	}

@@ -44,6 +44,7 @@ import (
 	"github.com/cedar-policy/cedar-go/types"
 
 	"github.com/dragoman-mcp/dragoman/internal/bounded"
+	"github.com/dragoman-mcp/dragoman/internal/right"
 )
 
 // Config says what rules there are. The zero Config has none: everything is
@@ -167,7 +168,7 @@ func (p *Policy) addRules(rules []Rule) error {
 		r.render(&text, names[i])
 		p.callerGroups = appendGroups(p.callerGroups, r.When.Caller)
 		for _, pattern := range r.patterns() {
-			_, name := cutKind(pattern)
+			_, name := right.CutPattern(pattern)
 			p.targetGroups = appendGroups(p.targetGroups, []string{name})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/cedar-policy/cedar-go/types"
 
 	"github.com/dragoman-mcp/dragoman/internal/glob"
+	"github.com/dragoman-mcp/dragoman/internal/right"
 )
 
 // render writes a rule as a Cedar policy. The conditions stand in the order in
@@ -89,7 +90,7 @@ func targets(patterns []string) (alternatives []string) {
 	}
 	var any []string // of whatever a server offers
 	for _, pattern := range patterns {
-		kind, name := cutKind(pattern)
+		kind, name := right.CutPattern(pattern)
 		if kind == "" {
 			any = append(any, like("resource.name", name))
 		}
@@ -98,12 +99,12 @@ func targets(patterns []string) (alternatives []string) {
 		alternatives = append(alternatives, "resource has server && "+bracket(any))
 	}
 	for _, pattern := range patterns {
-		switch kind, name := cutKind(pattern); {
+		switch kind, name := right.CutPattern(pattern); {
 		case kind == "":
 		case name == "*":
-			alternatives = append(alternatives, "resource is "+kinds[kind])
+			alternatives = append(alternatives, "resource is "+cedarTypes[kind])
 		default:
-			alternatives = append(alternatives, "resource is "+kinds[kind]+" && "+like("resource.name", name))
+			alternatives = append(alternatives, "resource is "+cedarTypes[kind]+" && "+like("resource.name", name))
 		}
 	}
 	return alternatives

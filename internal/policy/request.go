@@ -120,6 +120,16 @@ func followed(r Request, call dragoman.Call) (all []Request) {
 	return all
 }
 
+// String names what is asked for as a right that could be granted, such as
+// "tool:files__read"; empty for nothing.
+func (r Request) String() string {
+	t, ok := r.target()
+	if !ok {
+		return ""
+	}
+	return t.String()
+}
+
 // A target is what a request is about, in the words of the rules.
 type target struct {
 	kind             string // the word of rights and patterns
@@ -134,7 +144,7 @@ func (r *Request) target() (t target, ok bool) {
 		return target{"tool", r.Tool.Server, r.Tool.Original, r.Tool}, true
 	case r.Action == Read && r.Entry != nil:
 		t = target{kind: string(r.Entry.Kind), server: r.Entry.Server, original: r.Entry.Original}
-		return t, kinds[t.kind] != "" && t.server != ""
+		return t, cedarTypes[t.kind] != "" && t.server != ""
 	case r.Action == Read && r.Entry == nil && r.Server != "":
 		return target{kind: "server", server: r.Server}, true
 	case (r.Action == Model || r.Action == Route) && r.Name != "":

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dragoman-mcp/dragoman/internal/glob"
+	"github.com/dragoman-mcp/dragoman/internal/right"
 )
 
 // A Rule is one entry of policy in the configuration. It says exactly one of
@@ -72,8 +72,8 @@ func (r *Rule) Validate() error {
 			return wrong(key, "there are no patterns; * is everything")
 		}
 		for _, pattern := range patterns {
-			if err := checkPattern(key, pattern); err != nil {
-				return err
+			if err := right.CheckPattern(pattern); err != nil {
+				return &RuleError{key, err.Error()}
 			}
 		}
 	}
@@ -130,31 +130,8 @@ func (w *When) check(allows bool) error {
 	return nil
 }
 
-// kinds are the words in front of patterns, and the Cedar types they stand for.
-var kinds = map[string]string{
+// cedarTypes are the Cedar types of the kinds of rights.
+var cedarTypes = map[string]string{
 	"tool": typeTool, "prompt": typePrompt, "resource": typeResource, "template": typeTemplate, "skill": typeSkill,
 	"model": typeModel, "route": typeRoute,
-}
-
-// cutKind takes the kind off a pattern; empty for none.
-func cutKind(pattern string) (kind, name string) {
-	if word, rest, ok := strings.Cut(pattern, ":"); ok && !strings.Contains(word, "__") {
-		return word, rest
-	}
-	return "", pattern
-}
-
-// checkPattern refuses patterns that can never match.
-func checkPattern(key, pattern string) error {
-	kind, name := cutKind(pattern)
-	_, known := kinds[kind]
-	switch {
-	case kind != "" && !known:
-		return wrong(key, "%q: %q is no kind of thing; there are tool, prompt, resource, template, skill, model and route", pattern, kind)
-	case name == "":
-		return wrong(key, "%q matches nothing", pattern)
-	case kind == "model", kind == "route", !glob.Literal(name), strings.Contains(name, "__"):
-		return nil
-	}
-	return wrong(key, "%q matches nothing: what a server offers is called label__name; %s__* is all of a server's", pattern, name)
 }

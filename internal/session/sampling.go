@@ -27,7 +27,7 @@ var DefaultSampling = Sampling{Tokens: 8192, Questions: 4}
 // with the client of the model API that the conversation has, and what it can be
 // asked. Other questions go to next, which may be nil: then they have no answer.
 // Where sampling is not allowed it returns next.
-func (s *Session) Sampler(client *model.Client, can dragoman.Kind, next AskFunc) (AskFunc, dragoman.Kind) {
+func (s *Session) Sampler(client *model.Client, can dragoman.Kind, next Ask) (Ask, dragoman.Kind) {
 	if !s.sampling.Answer || s.Upstream == nil {
 		return next, can
 	}
@@ -35,14 +35,11 @@ func (s *Session) Sampler(client *model.Client, can dragoman.Kind, next AskFunc)
 	return sampler.ask, can | dragoman.AskSampling
 }
 
-// An AskFunc is a [dragoman.Loop.Ask].
-type AskFunc = func(context.Context, dragoman.Call, *dragoman.Asks) (*dragoman.Answers, error)
-
 type sampler struct {
 	Sampling // Tokens is what is left of them
 	client   *model.Client
 	model    string
-	next     AskFunc
+	next     Ask
 	log      *slog.Logger
 
 	mu    sync.Mutex

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/derived"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 )
 
@@ -23,69 +24,65 @@ const (
 	skillWords = 300 // of one description
 )
 
-// skills keep the toolsets that read skills, each with the list that it made last.
+// skills keep the lists with read_skill in them, as long as those that they were
+// made of are in use.
 type skills struct {
-	mu   sync.Mutex
-	kept map[dragoman.Toolset]*skilled
+	lists derived.Map[dragoman.List, *dragoman.List]
+	tools derived.Map[dragoman.Tools, *skillTools]
 }
 
-// maxSkilled is how many toolsets are kept: as many as selections are.
-const maxSkilled = 256
+// skillTools are the same tools with different skills to read.
+type skillTools struct {
+	mu   sync.Mutex
+	made map[[32]byte]*dragoman.Tools // by the pin of read_skill
+}
 
 // around returns tools with read_skill, for the skills of the servers that are
 // chosen.
 func (k *skills) around(tools dragoman.Toolset, chosen catalog.Selection) dragoman.Toolset {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if s := k.kept[tools]; s != nil {
-		return s
-	}
-	if k.kept == nil || len(k.kept) >= maxSkilled {
-		k.kept = map[dragoman.Toolset]*skilled{}
-	}
-	s := &skilled{Toolset: tools, chosen: chosen}
-	k.kept[tools] = s
-	return s
+	return &skilled{tools, k, chosen}
 }
 
 // skilled is a toolset with read_skill, where there are skills.
 type skilled struct {
 	dragoman.Toolset
+	made   *skills
 	chosen catalog.Selection
-
-	mu    sync.Mutex
-	inner *dragoman.List // that the list was made of
-	tools *dragoman.Tools
-	list  *dragoman.List
 }
 
-// List returns the list with the tool in it.
+// List returns the list with the tool in it. A selection has lists of its own, so
+// the list says what was chosen.
 func (s *skilled) List(ctx context.Context) (*dragoman.List, error) {
 	inner, err := s.Toolset.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.inner == inner {
-		return s.list, nil
+	list := s.made.lists.Get(inner, func() *dragoman.List { return s.list(inner) })
+	if list == nil {
+		return inner, nil
 	}
+	return list, nil
+}
+
+// list makes the list; nil where there are no skills.
+func (s *skilled) list(inner *dragoman.List) *dragoman.List {
 	entries := s.skills(inner)
-	list := *inner
-	if len(entries) > 0 {
-		tool := readSkillTool(entries)
-		same := s.list != nil && s.tools == inner.Tools && s.list.Tools.Len() > 0 && s.list.Tools.All()[s.list.Tools.Len()-1].Pin == tool.Pin
-		if same {
-			list.Tools = s.list.Tools
-		} else {
-			list.Tools = dragoman.NewTools(append(slices.Clip(inner.Tools.All()), tool))
-		}
-		s.list = &list
-	} else {
-		s.list = inner
+	if len(entries) == 0 {
+		return nil
 	}
-	s.inner, s.tools = inner, inner.Tools
-	return s.list, nil
+	list, tool := *inner, readSkillTool(entries)
+	if inner.Tools == nil {
+		list.Tools = dragoman.NewTools([]dragoman.Tool{tool})
+		return &list
+	}
+	same := s.made.tools.Get(inner.Tools, func() *skillTools { return &skillTools{made: map[[32]byte]*dragoman.Tools{}} })
+	same.mu.Lock()
+	defer same.mu.Unlock()
+	if list.Tools = same.made[tool.Pin]; list.Tools == nil {
+		list.Tools = dragoman.NewTools(append(slices.Clip(inner.Tools.All()), tool))
+		same.made[tool.Pin] = list.Tools
+	}
+	return &list
 }
 
 // skills are those of the servers that are chosen whole: a request that names the

@@ -1,4 +1,4 @@
-package guard
+package gate
 
 import (
 	"github.com/dragoman-mcp/dragoman"

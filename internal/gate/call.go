@@ -1,4 +1,4 @@
-package guard
+package gate
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 const CodeApprovalPending = "approval_pending"
 
 // Call judges a call, and lets it run.
-func (t *guarded) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
+func (t *gated) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
 	switch {
 	case !t.who.Caller.Valid():
 		return dragoman.Failure(dragoman.CodeDenied, "Nobody is asking."), nil
@@ -53,7 +53,7 @@ func own(call *dragoman.Call) bool { return call.Tool != nil && call.Tool.Server
 
 // start is the first leg of a call, or the one that comes back when somebody has
 // been asked for it. This is the order in which everything is judged.
-func (t *guarded) start(ctx context.Context, call dragoman.Call, f frame) (dragoman.Result, error) {
+func (t *gated) start(ctx context.Context, call dragoman.Call, f frame) (dragoman.Result, error) {
 	r := t.about(&call)
 
 	v := t.judge(&call)
@@ -93,7 +93,7 @@ func (t *guarded) start(ctx context.Context, call dragoman.Call, f frame) (drago
 
 // goOn is a later leg of a call that has begun. Rules may have changed meanwhile:
 // then the server is told that nobody will answer.
-func (t *guarded) goOn(ctx context.Context, call dragoman.Call, f frame) (dragoman.Result, error) {
+func (t *gated) goOn(ctx context.Context, call dragoman.Call, f frame) (dragoman.Result, error) {
 	r := t.about(&call)
 	r.Approval = f.approval
 	answers := *call.Answers
@@ -117,7 +117,7 @@ func (t *guarded) goOn(ctx context.Context, call dragoman.Call, f frame) (dragom
 
 // run lets a call run, and writes down what came of it. An approval is given back
 // for a call that provably did not run.
-func (t *guarded) run(ctx context.Context, call dragoman.Call, r audit.Record) (dragoman.Result, error) {
+func (t *gated) run(ctx context.Context, call dragoman.Call, r audit.Record) (dragoman.Result, error) {
 	began := time.Now()
 	res, err := t.tools.Call(ctx, call)
 	t.read(&call, &res)
@@ -146,7 +146,7 @@ func (t *guarded) run(ctx context.Context, call dragoman.Call, r audit.Record) (
 func listens(call *dragoman.Call) bool { return call.Method == "subscriptions/listen" }
 
 // judge asks the policy about all that a call wants. The strictest verdict counts.
-func (t *guarded) judge(call *dragoman.Call) policy.Verdict {
+func (t *gated) judge(call *dragoman.Call) policy.Verdict {
 	if t.o.Policy == nil {
 		return policy.Verdict{Effect: policy.Allow, Rule: policy.RuleNone}
 	}
@@ -157,7 +157,7 @@ func (t *guarded) judge(call *dragoman.Call) policy.Verdict {
 	return v
 }
 
-func (t *guarded) enter(ctx context.Context, call *dragoman.Call) (leave func(dragoman.Result), problem *dragoman.Problem) {
+func (t *gated) enter(ctx context.Context, call *dragoman.Call) (leave func(dragoman.Result), problem *dragoman.Problem) {
 	if t.o.Limit == nil || listens(call) {
 		return func(dragoman.Result) {}, nil
 	}
@@ -166,7 +166,7 @@ func (t *guarded) enter(ctx context.Context, call *dragoman.Call) (leave func(dr
 
 // approved returns the approval of a call where somebody has given it, or else what
 // the caller is answered: that it is asked for, or was denied.
-func (t *guarded) approved(ctx context.Context, call *dragoman.Call, v policy.Verdict, waited string) (approval.Approval, *dragoman.Result) {
+func (t *gated) approved(ctx context.Context, call *dragoman.Call, v policy.Verdict, waited string) (approval.Approval, *dragoman.Result) {
 	if t.o.Inbox == nil || call.Tool == nil {
 		// What is no call of a tool cannot wait: it is asked for by programs.
 		res := failure(dragoman.CodeDenied, v.Reason+" It cannot be asked for here. It did not run.")
@@ -204,7 +204,7 @@ func (t *guarded) approved(ctx context.Context, call *dragoman.Call, v policy.Ve
 }
 
 // find returns the approval that was waited for, or asks.
-func (t *guarded) find(ctx context.Context, call *dragoman.Call, v policy.Verdict, waited string) (approval.Approval, error) {
+func (t *gated) find(ctx context.Context, call *dragoman.Call, v policy.Verdict, waited string) (approval.Approval, error) {
 	if waited != "" {
 		a, err := t.o.Inbox.Get(ctx, waited)
 		if err == nil && a.State != approval.Used || err != nil && !errors.Is(err, approval.ErrNotFound) {
@@ -237,7 +237,7 @@ func orEmpty(arguments json.RawMessage) json.RawMessage {
 const QuestionKey = "operator"
 
 // ask is the result of a call that somebody has to approve.
-func (t *guarded) ask(call *dragoman.Call, a *approval.Approval) dragoman.Result {
+func (t *gated) ask(call *dragoman.Call, a *approval.Approval) dragoman.Result {
 	return dragoman.Result{Ran: dragoman.RanNot, Asks: &dragoman.Asks{
 		Questions: []dragoman.Question{{
 			Key: QuestionKey, Kind: dragoman.AskApproval, Operator: true, Server: call.Tool.Server,
@@ -249,7 +249,7 @@ func (t *guarded) ask(call *dragoman.Call, a *approval.Approval) dragoman.Result
 }
 
 // pending is the result of a call that nobody waits with any longer.
-func (t *guarded) pending(id string) dragoman.Result {
+func (t *gated) pending(id string) dragoman.Result {
 	res := failure(CodeApprovalPending, fmt.Sprintf("Somebody has to approve this call, and has not yet (approval %s). It did not run. "+
 		"Tell the user so. Once it is approved, the same call with the same arguments runs; do not make it before.", id))
 	res.Problem.RetryAfter = time.Minute
@@ -262,7 +262,7 @@ func failure(code, message string) dragoman.Result {
 
 // intend writes down that a call is about to run which may change something, and
 // spends its approval. Nothing else has to wait for the disk.
-func (t *guarded) intend(ctx context.Context, r audit.Record, call *dragoman.Call, spend func(*store.Tx) error) *dragoman.Problem {
+func (t *gated) intend(ctx context.Context, r audit.Record, call *dragoman.Call, spend func(*store.Tx) error) *dragoman.Problem {
 	changes := call.Tool != nil && call.Tool.Effect() != dragoman.ReadOnly
 	if t.o.Audit == nil || !changes && spend == nil {
 		return nil
@@ -286,7 +286,7 @@ func (t *guarded) intend(ctx context.Context, r audit.Record, call *dragoman.Cal
 }
 
 // about is the record of a call, without a verdict.
-func (t *guarded) about(call *dragoman.Call) audit.Record {
+func (t *gated) about(call *dragoman.Call) audit.Record {
 	r := audit.Record{
 		Call: call.ID, Parent: call.Parent, Caller: t.who.Caller.ID, Door: t.who.Door, Method: call.Method, Server: call.Server,
 		Arguments: call.Arguments, In: int64(len(call.Arguments)),
@@ -301,14 +301,14 @@ func (t *guarded) about(call *dragoman.Call) audit.Record {
 }
 
 // denied writes down that a call did not run, and returns its result.
-func (t *guarded) denied(r audit.Record, problem *dragoman.Problem) dragoman.Result {
+func (t *gated) denied(r audit.Record, problem *dragoman.Problem) dragoman.Result {
 	r.Kind, r.Code, r.Ran = audit.Decision, problem.Code, dragoman.RanNot.String()
 	t.record(r)
 	return dragoman.Result{Ran: dragoman.RanNot, Problem: problem}
 }
 
 // asked writes down that somebody is asked, or what came of it.
-func (t *guarded) asked(r audit.Record, res *dragoman.Result) {
+func (t *gated) asked(r audit.Record, res *dragoman.Result) {
 	r.Kind, r.Ran = audit.Decision, dragoman.RanNot.String()
 	if res.Problem != nil {
 		r.Code = res.Problem.Code
