@@ -43,6 +43,9 @@ type Options struct {
 	Version string
 	// Can is what callers of this process can be asked, by whichever door.
 	Can dragoman.Kind
+	// Apps says that clients of the MCP endpoint may show views (MCP Apps), so that
+	// servers offer theirs.
+	Apps bool
 }
 
 // Gateway is everything, wired. Make it with [New].
@@ -147,6 +150,9 @@ func (g *Gateway) startServers(o Options) {
 	so := servers.Options{
 		Name: "dragoman", Version: o.Version, Logger: o.Log, MaxMessage: g.file.Results.MaxMessage, Can: o.Can,
 		CallTimeout: g.file.Loop.CallTimeout, Own: g.file.Connections,
+	}
+	if o.Apps {
+		so.Extensions = mcpserve.AppsDeclared
 	}
 	if !g.file.MCP.Off {
 		so.LogLevel = "info" // MCP clients hear what servers log while their calls run

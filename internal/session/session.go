@@ -94,6 +94,7 @@ type Opener struct {
 	searches catalog.Searches
 	chosen   catalog.Selections
 	skills   skills
+	models   forModels
 
 	dialects sync.Map // of upstreams: *upstream.Upstream to *dialect.Dialect
 }
@@ -146,7 +147,8 @@ type Want struct {
 	// Profile is the form of results that the request asks for; empty leaves it to
 	// the configuration.
 	Profile result.Profile
-	// Client is for clients of MCP, which ask for skills themselves: there is no tool
+	// Client is for clients of MCP, which show views and ask for skills themselves:
+	// tools that are for views are there, and no tool
 	// for that.
 	Client bool
 	// NoTools is for a request that is not to be offered any tools: it does not
@@ -272,7 +274,7 @@ func (o *Opener) stack(client gate.Client, owner servers.Owner, all dragoman.Too
 	tools = o.o.Cache.For(who.ID+"\x00"+owner.Session, tools)
 	tools = o.o.Gate.Around(client, tools)
 	if !want.Client {
-		tools = o.skills.around(tools, want.Servers)
+		tools = o.skills.around(o.models.of(tools), want.Servers)
 	}
 	tools = searchable{tools, all, &o.searches, d}
 	tools = &tasked{tools, o.tasks, who.ID}
