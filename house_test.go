@@ -32,6 +32,7 @@ var layers = [][]string{
 	{"internal/catalog"},
 	{"servers"},
 	{"internal/cache", "internal/approval", "internal/limit", "internal/policy", "internal/audit"},
+	{"internal/ledger"},
 	{"internal/gate"},
 	{"internal/session"},
 	{"internal/api", "internal/mcpserve", "internal/console", "internal/terminal"},

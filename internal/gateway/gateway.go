@@ -139,7 +139,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		Log:               o.Log,
 	})
 	g.mcp = mcpserve.New(mcpserve.Options{
-		Config: file.MCP, Sessions: g.sessions,
+		Config: file.MCP, Sessions: g.sessions, StepUp: g.callers.StepUp,
 		Name: "dragoman", Version: o.Version, MaxMessage: file.HTTP.MaxBody, Log: o.Log,
 	})
 	return g, nil
@@ -223,4 +223,5 @@ func (g *Gateway) Close() {
 		g.demo.Close()
 	}
 	g.upstreams.Close()
+	g.callers.Close()
 }

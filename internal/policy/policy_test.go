@@ -190,6 +190,34 @@ func TestWhen(t *testing.T) {
 	}
 }
 
+// The operator's word on a tool is part of what is remembered of it.
+func TestOperatorsWord(t *testing.T) {
+	p := must(t, Config{File: cedarFile(t, `@id("a") permit (principal, action, resource is Tool) when { resource.effect == "read_only" && !resource.open_world };`)})
+	for range 2 {
+		for _, tt := range []struct {
+			effect dragoman.Effect
+			closed bool
+			hints  string
+			want   Effect
+		}{
+			{dragoman.ReadOnly, true, "", Allow},
+			{dragoman.ReadOnly, false, "", Deny},
+			{dragoman.MayChange, true, "", Deny},
+			{dragoman.ReadOnly, true, `{"openWorldHint":true}`, Deny},
+			{dragoman.ReadOnly, false, `{"openWorldHint":false}`, Deny},
+		} {
+			target := *tool("a", "x", tt.hints)
+			target.Declared, target.ClosedWorld = tt.effect, tt.closed
+			if v := p.Decide(Request{Caller: alice, Action: Call, Tool: &target}); v.Effect != tt.want {
+				t.Errorf("%+v: %+v", tt, v)
+			}
+			if seen := p.View(alice, dragoman.NewTools([]dragoman.Tool{target})).Len(); seen != int(tt.want)/int(Allow) {
+				t.Errorf("%+v: %d are seen", tt, seen)
+			}
+		}
+	}
+}
+
 // What goes wrong while rules are evaluated denies, whatever else allows.
 func TestErrorsDeny(t *testing.T) {
 	p := must(t, Config{

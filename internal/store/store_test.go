@@ -70,7 +70,7 @@ func words(t testing.TB, db *DB) (found []string) {
 // everywhere runs a test on a file and in memory.
 func everywhere(t *testing.T, test func(t *testing.T, db *DB)) {
 	t.Run("file", func(t *testing.T) { test(t, made(t, file(t))) })
-	t.Run("memory", func(t *testing.T) { test(t, made(t, memory)) })
+	t.Run("memory", func(t *testing.T) { test(t, made(t, Memory)) })
 }
 
 // TestWrite: a function that fails or panics undoes what it did and nothing else,
@@ -139,7 +139,7 @@ func TestAppend(t *testing.T) {
 }
 
 func TestQueueIsBounded(t *testing.T) {
-	db := made(t, memory)
+	db := made(t, Memory)
 	held, release := make(chan struct{}), make(chan struct{})
 	go db.Write(context.Background(), func(*Tx) error { close(held); <-release; return nil })
 	<-held
@@ -189,7 +189,7 @@ func TestCanceled(t *testing.T) {
 }
 
 func TestClosed(t *testing.T) {
-	for _, path := range []string{file(t), memory} {
+	for _, path := range []string{file(t), Memory} {
 		db := made(t, path)
 		written := make(chan error, 1)
 		db.Append(put("last"), func(err error) { written <- err })
@@ -210,7 +210,7 @@ func TestClosed(t *testing.T) {
 		if err := <-late; !errors.Is(err, ErrClosed) {
 			t.Errorf("append: %v", err)
 		}
-		if path != memory {
+		if path != Memory {
 			if got := fmt.Sprint(words(t, made(t, path))); got != "[last]" {
 				t.Errorf("afterwards there is %s", got)
 			}
@@ -309,7 +309,7 @@ func TestMigrations(t *testing.T) {
 	files := fstest.MapFS{
 		"migrations/0001_one.sql": {Data: []byte("CREATE TABLE one (n BIGINT PRIMARY KEY, b BYTEA); INSERT INTO one (n) VALUES (1);")},
 	}
-	db := opened(t, memory)
+	db := opened(t, Memory)
 	w := db.writer
 	if _, err := w.conn.ExecContext(t.Context(), "DELETE FROM migrations"); err != nil {
 		t.Fatal(err)
