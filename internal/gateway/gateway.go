@@ -45,6 +45,9 @@ type Options struct {
 	Version string
 	// Can is what callers of this process can be asked, by whichever door.
 	Can dragoman.Kind
+	// Apps says that clients of the MCP endpoint may show views (MCP Apps), so that
+	// servers offer theirs.
+	Apps bool
 }
 
 // Gateway is everything, wired. Make it with [New].
@@ -81,6 +84,9 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if file.Sampling.Answer {
+		o.Can |= dragoman.AskSampling
 	}
 	g := &Gateway{file: file, log: o.Log, labels: map[string]bool{}}
 	key, _ := o.Lookup("DRAGOMAN_API_KEY")
@@ -126,6 +132,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 
 		KeepFormatChoice: file.Tools.KeepFormatChoice,
 		Search:           model.Search{When: model.SearchWhen(file.Tools.Search), Tokens: file.Tools.Tokens},
+		Sampling:         file.Sampling,
 		Loop: dragoman.Loop{
 			Rounds: file.Loop.Rounds, Calls: file.Loop.Calls, Parallel: file.Loop.Parallel, Bytes: file.Loop.Bytes,
 			Timeout: file.Loop.Timeout,
@@ -154,6 +161,9 @@ func (g *Gateway) startServers(o Options) {
 	so := servers.Options{
 		Name: "dragoman", Version: o.Version, Logger: o.Log, MaxMessage: g.file.Results.MaxMessage, Can: o.Can,
 		CallTimeout: g.file.Loop.CallTimeout, Own: g.file.Connections,
+	}
+	if o.Apps {
+		so.Extensions = mcpserve.AppsDeclared
 	}
 	if !g.file.MCP.Off {
 		so.LogLevel = "info" // MCP clients hear what servers log while their calls run
