@@ -102,6 +102,13 @@ func (c *conn) begin(id json.RawMessage) (context.Context, func(), *RPCError) {
 	}
 }
 
+// idle reports whether no request of the client runs.
+func (c *conn) idle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.running) == 0
+}
+
 // told takes a notification or an answer of the client.
 func (c *conn) told(in *inbound) {
 	switch {

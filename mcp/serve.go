@@ -29,10 +29,11 @@ const maxLegs = 16
 
 // A serving is one request that is being answered.
 type serving struct {
-	host Host
-	in   *inbound
-	to   sink
-	conn *conn // of a legacy client; nil in the modern era
+	server *Server
+	host   Host
+	in     *inbound
+	to     sink
+	conn   *conn // of a legacy client; nil in the modern era
 }
 
 // answer returns the answer to the request: a whole message.
@@ -361,6 +362,9 @@ func (v *serving) listen(ctx context.Context) (json.RawMessage, error) {
 	ack.Set("notifications", agreed(v.in.members.Get("notifications"), v.host.Describe(ctx).Capabilities))
 	v.to.say(notification("notifications/subscriptions/acknowledged", about(ack.Bytes())))
 	call := v.in.call()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(v.server.listening, cancel)()
 	wanted := readSubscription(call.Arguments)
 	call.Notify = func(n dragoman.Notification) {
 		if wanted.wants(n.Method, n.Params) {
@@ -368,6 +372,9 @@ func (v *serving) listen(ctx context.Context) (json.RawMessage, error) {
 		}
 	}
 	res, err := v.host.Call(ctx, call)
+	if v.server.listening.Err() != nil {
+		res, err = dragoman.Result{}, nil // its end is said by a result, not by an error
+	}
 	if err != nil {
 		return nil, err
 	}

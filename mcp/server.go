@@ -81,6 +81,9 @@ type Server struct {
 	mu       sync.Mutex
 	sessions map[string]*httpSession
 	closed   bool
+
+	listening context.Context // ends when the server drains
+	drain     context.CancelFunc
 }
 
 func (s *Server) init() {
@@ -93,12 +96,20 @@ func (s *Server) init() {
 			s.log = slog.New(slog.DiscardHandler)
 		}
 		s.sessions = map[string]*httpSession{}
+		s.listening, s.drain = context.WithCancel(context.Background())
 	})
+}
+
+// Drain ends what would never end by itself: the streams on which clients listen,
+// and subscriptions. What was asked for goes on.
+func (s *Server) Drain() {
+	s.init()
+	s.drain()
 }
 
 // Close ends all legacy sessions, and with them what runs for them.
 func (s *Server) Close() {
-	s.init()
+	s.Drain()
 	s.mu.Lock()
 	s.closed = true
 	var all []*httpSession

@@ -231,7 +231,7 @@ func (s *Server) postModern(w http.ResponseWriter, r *http.Request, q *httpReque
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		v := &serving{host: q.host, in: q.inbound, to: t}
+		v := &serving{server: s, host: q.host, in: q.inbound, to: t}
 		t.finish(v.answer(ctx))
 	}()
 	s.deliver(w, r, q, t, false)
@@ -263,6 +263,7 @@ func (s *Server) deliver(w http.ResponseWriter, r *http.Request, q *httpRequest,
 		}
 	}
 	if msg, failed, ok := t.alone(); ok && q.plain {
+		t.sentPlain()
 		w.Header().Set("Content-Type", typeJSON)
 		status := http.StatusOK
 		if q.modern {

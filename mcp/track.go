@@ -31,6 +31,10 @@ type track struct {
 	failed   *RPCError     // the answer is an error
 	news     chan struct{} // closed when there is more
 	readers  int
+	plain    bool // the answer was sent without a stream
+
+	kept     *time.Timer // forgets it; belongs to the session, as does its size there
+	keptSize int
 }
 
 func newTrack(id string) *track { return &track{id: id, first: 1, news: make(chan struct{})} }
@@ -52,6 +56,17 @@ func (t *track) finish(msg []byte, failed *RPCError) {
 	defer t.mu.Unlock()
 	t.answered, t.failed = true, failed
 	t.add(msg)
+}
+
+// end lets those who read come to their end once they have read everything.
+func (t *track) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.answered {
+		t.answered = true
+		close(t.news)
+		t.news = make(chan struct{})
+	}
 }
 
 // add adds a message. mu is held.
@@ -86,12 +101,27 @@ func (t *track) alone() ([]byte, *RPCError, bool) {
 	return t.messages[len(t.messages)-1], t.failed, true
 }
 
+// sentPlain notes that the answer goes to the client without a stream.
+func (t *track) sentPlain() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.plain = true
+}
+
 // read notes that a reader comes or goes, and returns how many there are.
 func (t *track) read(n int) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.readers += n
 	return t.readers
+}
+
+// over reports whether the answer is there and nobody reads, with the size of what
+// is kept, and whether the answer was sent without a stream.
+func (t *track) over() (size int, plain, over bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.size, t.plain, t.answered && t.readers == 0
 }
 
 func (t *track) ended() bool {

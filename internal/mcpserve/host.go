@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/mcp"
+	"github.com/dragoman-mcp/dragoman/result"
 )
 
 // A place is what is at an address: everything, one server, or a set.
@@ -29,9 +30,14 @@ type host struct {
 // Owner implements [mcp.Host].
 func (h *host) Owner() string { return h.who.ID }
 
-// open opens a session for a request, and returns what there is at the place.
+// open opens a session for a request, and returns what there is at the place. It
+// waits a while for servers that are still starting.
 func (h *host) open(ctx context.Context) (*session.Session, *view, error) {
-	want := session.Want{}
+	return h.opened(ctx, session.Want{})
+}
+
+// opened opens a session that wants this of the place.
+func (h *host) opened(ctx context.Context, want session.Want) (*session.Session, *view, error) {
 	switch {
 	case h.at.server != "":
 		want.Servers = catalog.Selection{{Server: h.at.server}}
@@ -50,6 +56,15 @@ func (h *host) open(ctx context.Context) (*session.Session, *view, error) {
 		return nil, nil, err
 	}
 	return s, h.door.views.of(list, h.at, s.Chosen), nil
+}
+
+// openFor opens a session for a call of a tool. A tool that is there is called:
+// the call has nothing to do with servers that are still starting.
+func (h *host) openFor(ctx context.Context, tool string) (*session.Session, *view, error) {
+	if s, v, err := h.opened(ctx, session.Want{NoTools: true}); err == nil && (tool == result.ReadMore || v.tools.Exact(tool) != nil) {
+		return s, v, nil
+	}
+	return h.open(ctx)
 }
 
 // Describe implements [mcp.Host]: the capabilities of all servers together, and
@@ -77,7 +92,7 @@ func (h *host) Describe(ctx context.Context) mcp.Description {
 
 // InputSchema implements [mcp.Describer].
 func (h *host) InputSchema(ctx context.Context, name string) json.RawMessage {
-	_, v, err := h.open(ctx)
+	_, v, err := h.openFor(ctx, name)
 	if err != nil {
 		return nil
 	}
@@ -89,19 +104,25 @@ func (h *host) InputSchema(ctx context.Context, name string) json.RawMessage {
 
 // Call implements [mcp.Host].
 func (h *host) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
-	s, v, err := h.open(ctx)
-	if err != nil {
-		return dragoman.Result{}, err
-	}
 	params, err := rawjson.ParseObject(orEmpty(call.Arguments))
 	if err != nil {
 		return dragoman.Result{}, &mcp.RPCError{Code: invalidParams, Message: "params are no object"}
 	}
+	if call.Method == "tools/call" {
+		name, _ := rawjson.String(params.Get("name"))
+		s, v, err := h.openFor(ctx, name)
+		if err != nil {
+			return dragoman.Result{}, err
+		}
+		return h.callTool(ctx, s, v, call, params)
+	}
+	s, v, err := h.open(ctx)
+	if err != nil {
+		return dragoman.Result{}, err
+	}
 	switch call.Method {
 	case "tools/list", "prompts/list", "resources/list", "resources/templates/list":
 		return h.list(v, call.Method, params)
-	case "tools/call":
-		return h.callTool(ctx, s, v, call, params)
 	case "prompts/get":
 		return h.getPrompt(ctx, s, v, call, params)
 	case "resources/read":

@@ -54,11 +54,7 @@ func (o *Opener) await(ctx context.Context, tools dragoman.Toolset, wanted catal
 	for _, c := range wanted {
 		labels = append(labels, c.Server)
 	}
-	if o.o.Settle != nil {
-		limited, cancel := context.WithTimeout(ctx, o.o.Wait)
-		o.o.Settle(limited, labels)
-		cancel()
-	}
+	o.settle(ctx, labels)
 	list, err := tools.List(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("listing tools: %w", err)
@@ -79,6 +75,26 @@ func (o *Opener) await(ctx context.Context, tools dragoman.Toolset, wanted catal
 		}
 	}
 	return missing, nil
+}
+
+// settle waits for servers that are still starting. Those that a request names are
+// worth the whole wait; where it names none, all have as long from the start of the
+// process, so that one that hangs does not hold up every request until it is given
+// up.
+func (o *Opener) settle(ctx context.Context, labels []string) {
+	if o.o.Settle == nil {
+		return
+	}
+	wait := o.o.Wait
+	if len(labels) == 0 {
+		wait -= time.Since(o.started)
+	}
+	if wait <= 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	o.o.Settle(ctx, labels)
 }
 
 // offers reports whether the list has tools of a server: those of one that is

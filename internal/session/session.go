@@ -72,6 +72,7 @@ type Opener struct {
 	seal     *seal
 	searches catalog.Searches
 
+	started  time.Time
 	dialects sync.Map // of upstreams: *upstream.Upstream to *dialect.Dialect
 }
 
@@ -86,7 +87,7 @@ func New(o Options) *Opener {
 	if o.Wait <= 0 {
 		o.Wait = DefaultWait
 	}
-	return &Opener{o: o, seal: newSeal()}
+	return &Opener{o: o, seal: newSeal(), started: time.Now()}
 }
 
 // DefaultWait is how long requests wait for servers that are still starting:
