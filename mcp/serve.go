@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
@@ -360,13 +361,15 @@ func (v *serving) listen(ctx context.Context) (json.RawMessage, error) {
 	}
 	ack := rawjson.Object{}
 	ack.Set("notifications", agreed(v.in.members.Get("notifications"), v.host.Describe(ctx).Capabilities))
-	v.to.say(notification("notifications/subscriptions/acknowledged", about(ack.Bytes())))
+	acknowledge := sync.OnceFunc(func() { v.to.say(notification(Acknowledged, about(ack.Bytes()))) })
+	defer time.AfterFunc(patience, acknowledge).Stop() // for a Host that does not say
 	call := v.in.call()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(v.server.listening, cancel)()
 	wanted := readSubscription(call.Arguments)
 	call.Notify = func(n dragoman.Notification) {
+		acknowledge()
 		if wanted.wants(n.Method, n.Params) {
 			v.to.say(notification(n.Method, about(n.Params)))
 		}

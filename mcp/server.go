@@ -31,7 +31,9 @@ type Host interface {
 	// and that it lacks.
 	//
 	// "subscriptions/listen" lasts until its context ends: what it hears goes to
-	// Notify. Clients of both eras are served by it.
+	// Notify. Clients of both eras are served by it. Notify is given [Acknowledged]
+	// as soon as nothing is missed any more; a client that is told so a moment too
+	// early never hears of what changes in between.
 	Call(context.Context, dragoman.Call) (dragoman.Result, error)
 }
 

@@ -108,3 +108,64 @@ func TestDrainEndsListening(t *testing.T) {
 		}
 	})
 }
+
+// A lateHost needs a while before it hears of changes.
+type lateHost struct {
+	toolsetHost
+	hears chan struct{} // closed when it does
+}
+
+func (h *lateHost) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
+	if sleep(ctx, 300*time.Millisecond) == nil {
+		close(h.hears)
+		call.Notify(dragoman.Notification{Method: Acknowledged})
+		<-ctx.Done()
+	}
+	return dragoman.Result{}, context.Cause(ctx)
+}
+
+// A client that was told that it will hear of changes misses none: it is told so
+// once the host listens, in both eras.
+func TestListeningBeginsBeforeItIsSaid(t *testing.T) {
+	for _, era := range []Era{Legacy, Modern} {
+		t.Run(era.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				host := &lateHost{hears: make(chan struct{})}
+				s := &Server{Host: func(*http.Request) (Host, error) { return host, nil }}
+				tr := serveHTTP(t, s)
+				defer s.Close()
+				do := func(body string, headers ...string) *http.Response {
+					req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, tr.URL, strings.NewReader(body))
+					req.Header.Set("Content-Type", typeJSON)
+					for i := 0; i < len(headers); i += 2 {
+						req.Header.Set(headers[i], headers[i+1])
+					}
+					resp, err := tr.Client.Do(req)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return resp
+				}
+				if era == Legacy {
+					resp := do(greeting)
+					_ = resp.Body.Close()
+					_ = do(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, headerSession, resp.Header.Get(headerSession)).Body.Close()
+				} else {
+					resp := do(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},`+modernMeta+`}}`,
+						headerVersion, "2026-07-28", "Mcp-Method", listenMethod)
+					defer resp.Body.Close()
+					b := make([]byte, 1<<10)
+					n, err := resp.Body.Read(b)
+					if err != nil || !strings.Contains(string(b[:n]), Acknowledged) {
+						t.Fatalf("it begins with %q, %v", b[:n], err)
+					}
+				}
+				select {
+				case <-host.hears:
+				default:
+					t.Error("the client believes that it hears of changes, and nobody listens yet")
+				}
+			})
+		})
+	}
+}

@@ -108,13 +108,20 @@ func (h *host) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, e
 	if err != nil {
 		return dragoman.Result{}, &mcp.RPCError{Code: invalidParams, Message: "params are no object"}
 	}
-	if call.Method == "tools/call" {
+	switch call.Method {
+	case "tools/call":
 		name, _ := rawjson.String(params.Get("name"))
 		s, v, err := h.openFor(ctx, name)
 		if err != nil {
 			return dragoman.Result{}, err
 		}
 		return h.callTool(ctx, s, v, call, params)
+	case "subscriptions/listen": // whoever listens hears of servers that come
+		s, v, err := h.opened(ctx, session.Want{NoTools: true})
+		if err != nil {
+			return dragoman.Result{}, err
+		}
+		return h.listen(ctx, s, v, call, params)
 	}
 	s, v, err := h.open(ctx)
 	if err != nil {
@@ -129,8 +136,6 @@ func (h *host) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, e
 		return h.readResource(ctx, s, v, call, params)
 	case "completion/complete":
 		return h.complete(ctx, s, v, call, params)
-	case "subscriptions/listen":
-		return h.listen(ctx, s, v, call, params)
 	}
 	return dragoman.Result{}, &mcp.RPCError{Code: methodNotFound, Message: "there is no method " + call.Method}
 }

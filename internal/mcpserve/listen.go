@@ -8,6 +8,7 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/session"
+	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
 // listen tells a client what changes, until it goes: of lists, by comparing the
@@ -40,20 +41,19 @@ func (h *host) listen(ctx context.Context, s *session.Session, v *view, call dra
 		inner.Notify = tell
 		wg.Go(func() { _, _ = s.Tools.Call(ctx, inner) })
 	}
+	tell(dragoman.Notification{Method: mcp.Acknowledged})
 	for {
 		select {
 		case <-ctx.Done():
 			return dragoman.Result{}, context.Cause(ctx)
 		case <-v.list.Changed:
 		}
-		_, next, err := h.open(ctx)
-		if err != nil || next == v {
-			if ctx.Err() != nil {
-				return dragoman.Result{}, context.Cause(ctx)
-			}
-			if err != nil {
-				return dragoman.Result{}, err
-			}
+		_, next, err := h.opened(ctx, session.Want{NoTools: true})
+		switch {
+		case ctx.Err() != nil:
+			return dragoman.Result{}, context.Cause(ctx)
+		case err != nil:
+			return dragoman.Result{}, err
 		}
 		for _, what := range v.changes(next) {
 			if wants.Get(what+"ListChanged") != nil {
