@@ -104,6 +104,7 @@ func (s *Set) add(label string, config Config, transport func(context.Context) m
 		slots:   make(chan struct{}, config.MaxInFlight),
 		settled: make(chan struct{}),
 		doubt:   make(chan struct{}, 1),
+		wanted:  make(chan struct{}, 1),
 		status:  dragoman.Server{Label: label, State: dragoman.Starting, Since: time.Now()},
 		moved:   make(chan struct{}),
 		tidy:    func() {},
