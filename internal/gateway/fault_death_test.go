@@ -3,9 +3,7 @@ package gateway
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"runtime"
 	"strings"
 	"sync"
@@ -289,10 +287,4 @@ func TestFaultOneOfTwentyDead(t *testing.T) {
 	after := round()
 	t.Logf("twenty servers: %s", before)
 	t.Logf("one of them dead: %s", after)
-}
-
-// discard reads a body to its end.
-func discard(res *http.Response) {
-	_, _ = io.Copy(io.Discard, res.Body)
-	_ = res.Body.Close()
 }

@@ -25,7 +25,12 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/session"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if fakemcp.IsChild() {
+		fakemcp.Main()
+	}
+	goleak.VerifyTestMain(m)
+}
 
 const key = "a key of sixteen characters"
 
