@@ -75,8 +75,10 @@ fuzz: modules ## each fuzz target for FUZZ_TIME (10m)
 	  done; done
 
 .PHONY: soak
-soak: modules ## many clients, crashes and retries for SOAK_TIME (10m), with the race detector
+soak: modules ## many clients, crashes and retries for SOAK_TIME (10m), with the race detector; the faults of the MCP endpoint, often
 	$(GO) test $(RACE) -count=1 -timeout 0 -v -run '^TestSoak$$' ./e2e -soak $(SOAK_TIME)
+	DRAGOMAN_SOAK=1 $(GO) test -count=1 -timeout 0 -v -p 1 -run '^TestFault' ./internal/gateway
+	DRAGOMAN_SOAK=1 $(GO) test -count=1 -timeout 0 -v -run '^TestFault' ./e2e -soak $(SOAK_TIME)
 
 .PHONY: snapshot
 snapshot: modules buildah release-tools ## a whole release, unpublished, and its tests: archives, packages, images (long)

@@ -28,7 +28,7 @@ const aliveFD = 3
 // [mcp.Command] gives the guard itself; and all of them, when we are gone.
 const (
 	restGrace   = 900 * time.Millisecond
-	orphanGrace = 2 * time.Second
+	orphanGrace = 1500 * time.Millisecond
 )
 
 // Guard must be the first thing that main does. When this process was started
