@@ -40,6 +40,21 @@ check: modules ## gofmt, vet, staticcheck, and generated files up to date
 	cd $(TICKETS) && $(GO) vet ./... && $(GO) mod tidy -diff
 	cd tools/release && $(GO) vet ./... && $(GO) test ./...
 	cd tools/picture && $(GO) vet ./... && $(GO) test ./...
+ifdef DRAGOMAN_VULNDB
+	$(MAKE) --no-print-directory vuln
+else
+	@echo "make: SKIPPED: known vulnerabilities; DRAGOMAN_VULNDB names no copy of the Go vulnerability database. \"make vuln\" asks vuln.go.dev" >&2
+endif
+
+.PHONY: vuln
+vuln: modules ## whether what we call has a known vulnerability; DRAGOMAN_VULNDB names a copy of the database
+ifdef DRAGOMAN_VULNDB
+	@# An archive as it is downloaded, or the folder that is in it.
+	@db="$(DRAGOMAN_VULNDB)"; if [ -f "$$db" ]; then mkdir -p .cache/vulndb && tar xzf "$$db" -C .cache/vulndb && db="$(CURDIR)/.cache/vulndb/db"; fi; \
+	  $(TOOL) govulncheck -db "file://$$db" ./...
+else
+	$(TOOL) govulncheck ./...
+endif
 
 .PHONY: test
 test: unit e2e ## all tests; installs what they need

@@ -49,6 +49,18 @@ type Call struct {
 	// Answers continues a call whose earlier result asked; nil for a new call.
 	Answers *Answers
 
+	// Task says that the caller wants a task in place of the result, and asks for
+	// the result later: it is the task member of the request (MCP 2025-11-25,
+	// "Tasks"). Nil: the caller wants the result. Only a server of the same era
+	// gives a task to the caller; a tool that runs as nothing else is run as one
+	// below everything, in mcp, for callers that want the result.
+	Task json.RawMessage
+
+	// TakesTask says that the caller takes a task in place of the result where the
+	// server makes one of the call (MCP 2026-07-28, extension
+	// io.modelcontextprotocol/tasks). What holds for Task holds here.
+	TakesTask bool
+
 	// Progress receives progress notifications while the call runs. It may be
 	// nil, is called from one goroutine at a time, and not after Call has
 	// returned. One that is slow misses what a later one says again: it holds up

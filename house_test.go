@@ -17,16 +17,17 @@ const module = "github.com/dragoman-mcp/dragoman"
 
 // layers are the packages from low to high. A package imports lower rows only.
 var layers = [][]string{
-	{"internal/rawjson", "internal/sse", "internal/glob", "internal/bounded", "internal/clip", "internal/park", "internal/pace", "internal/origin", "internal/addresses"},
-	{"internal/right", "internal/apikey"},
+	{"internal/rawjson", "internal/sse", "internal/glob", "internal/bounded", "internal/derived", "internal/clip", "internal/park", "internal/pace", "internal/origin", "internal/addresses"},
+	{"internal/right", "internal/accesstoken"},
+	{"internal/apikey"},
 	{"", "schema", "rehearsal"},
 	{"dialect", "result", "mcp", "toolsettest", "internal/pin"},
 	{"openai/memory"},
 	{"openai/model"},
 	{"openai", "lint", "internal/prove"},
 	{"toolkit"},
-	{"internal/store", "internal/safehttp", "internal/telemetry", "internal/caller", "internal/demo", "internal/fakemcp"},
-	{"internal/credential", "internal/upstream"},
+	{"internal/store", "internal/safehttp", "internal/telemetry", "internal/demo", "internal/fakemcp"},
+	{"internal/credential", "internal/upstream", "internal/caller"},
 	{"internal/servers"},
 	{"internal/catalog"},
 	{"internal/cache", "internal/approval", "internal/limit", "internal/policy", "internal/audit"},

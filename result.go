@@ -22,6 +22,11 @@ type Result struct {
 	// Content nor Problem then.
 	Asks *Asks
 
+	// Task is the id of the task that the server made of the call, for a caller who
+	// takes one; Content then describes the task, and the result comes later, by
+	// requests of its own (tasks/get and others). Empty for a result.
+	Task string
+
 	// Ran says whether the call did anything. Retries, audit, turns and words to
 	// the model ask nobody else.
 	Ran Ran

@@ -17,6 +17,11 @@ import (
 // takes the place of the name or URI. The call's Meta goes into _meta. The
 // arguments leave, and the result arrives, byte for byte.
 //
+// A task that the server makes of a call is handed over where the call takes one
+// ([dragoman.Result.Task]), and watched to its end where it does not: its state is
+// asked for as often as the server wants, and it is cancelled when ctx ends. It is
+// never made twice.
+//
 // What the server asks while it works is an [dragoman.Asks] in the result. A call
 // of a legacy server goes on meanwhile, for five minutes, and at most four calls
 // of a client do; the same call with [dragoman.Answers] brings its result. A
@@ -49,7 +54,7 @@ func (c *Client) Call(ctx context.Context, call dragoman.Call) (dragoman.Result,
 func (c *Client) leg(ctx context.Context, call *dragoman.Call) (dragoman.Result, error) {
 	r := &request{method: call.Method, meta: call.Meta}
 	if r.method == "" {
-		r.method = "tools/call"
+		r.method = methodTool
 	}
 	if problem := c.shape(r, call); problem != nil {
 		return dragoman.Result{Problem: problem, Ran: dragoman.RanNot}, nil
@@ -98,17 +103,17 @@ func unknownOutcome() *dragoman.Problem {
 	}
 }
 
-// perform sends the request of a flight, as a task where the tool wants that.
+// perform sends the request of a flight.
 func (c *Client) perform(ctx context.Context, r *request) (*answer, error) {
-	var a *answer
-	var err error
 	t := r.flight.call.Tool
-	if t != nil && r.method == "tools/call" && t.Definition != nil && needsTask(t.Definition) {
-		a, err = c.runTask(ctx, r)
-	} else {
-		a, err = c.do(ctx, r)
+	switch {
+	case r.method == methodTaskResult:
+		return c.taskResult(ctx, r)
+	case r.method != methodTool || t == nil:
+		return c.do(ctx, r)
 	}
-	if e, ok := errors.AsType[*RPCError](err); ok && e.Code == codeHeaderMismatch && t != nil {
+	a, err := c.runTool(ctx, r)
+	if e, ok := errors.AsType[*RPCError](err); ok && e.Code == codeHeaderMismatch {
 		return c.relabel(ctx, r, err)
 	}
 	return a, err
@@ -127,7 +132,7 @@ func (c *Client) shape(r *request, call *dragoman.Call) *dragoman.Problem {
 	if call.Meta != nil && rawjson.Check(call.Meta) != nil {
 		return &dragoman.Problem{Code: dragoman.CodeInvalidArguments, Message: "The call's _meta is not JSON."}
 	}
-	if r.method != "tools/call" {
+	if r.method != methodTool {
 		r.params = aimed(r.method, call)
 		if err := r.prepare(); err != nil {
 			return &dragoman.Problem{Code: dragoman.CodeInvalidArguments, Message: "The arguments are not a JSON object."}
@@ -201,7 +206,7 @@ func (c *Client) relabel(ctx context.Context, r *request, refused error) (*answe
 			return nil, refused
 		}
 		r.headers = params.of(r.flight.call.Arguments)
-		return c.do(ctx, r)
+		return c.runTool(ctx, r)
 	}
 	return nil, refused
 }

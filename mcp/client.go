@@ -102,10 +102,11 @@ type Client struct {
 	parkings atomic.Int64
 
 	mu      sync.Mutex
-	flights map[*flight]struct{} // calls on their way, parked ones too
-	tokens  map[int64]*flight    // by progress token
-	tasks   map[string]*flight   // by raw id of the task
-	heard   map[int64]*flight    // subscriptions of callers to a modern server, by id of the request
+	flights map[*flight]struct{}   // calls on their way, parked ones too
+	tokens  map[int64]*flight      // by progress token
+	tasks   map[string]*flight     // who hears what is asked about a task, by its raw id
+	held    map[string][]*question // about tasks of which nobody hears now, by raw id
+	heard   map[int64]*flight      // subscriptions of callers to a modern server, by id of the request
 }
 
 // Connect opens t and agrees with the server on a version of the protocol, and,
@@ -147,7 +148,7 @@ func Connect(ctx context.Context, t Transport, o *ClientOptions) (*Client, error
 func newClient(o *ClientOptions) *Client {
 	c := &Client{
 		renewing: make(chan struct{}, 1),
-		flights:  map[*flight]struct{}{}, tokens: map[int64]*flight{}, tasks: map[string]*flight{}, heard: map[int64]*flight{},
+		flights:  map[*flight]struct{}{}, tokens: map[int64]*flight{}, tasks: map[string]*flight{}, held: map[string][]*question{}, heard: map[int64]*flight{},
 	}
 	if o != nil {
 		c.o = *o

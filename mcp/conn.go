@@ -50,7 +50,7 @@ func (s *Server) greet(host Host, in *inbound, main sink) (*conn, []byte) {
 	d := host.Describe(c.ctx)
 	o := rawjson.Object{}
 	o.Set("protocolVersion", rawjson.Quote(c.version))
-	o.Set("capabilities", orEmpty(d.Capabilities))
+	o.Set("capabilities", d.capabilities(Legacy))
 	o.Set("serverInfo", orEmpty(d.Info))
 	if d.Instructions != "" {
 		o.Set("instructions", rawjson.Quote(d.Instructions))
@@ -133,7 +133,7 @@ func (c *conn) told(in *inbound) {
 		c.hearing = true
 		c.mu.Unlock()
 		if first {
-			c.listen(c.ctx, `{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true}`)
+			c.listen(c.ctx, `{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,"taskStatus":true}`)
 		}
 	}
 }

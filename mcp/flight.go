@@ -57,6 +57,9 @@ func (c *Client) launch(ctx context.Context, call *dragoman.Call, r *request, ro
 	f.call.Progress, f.call.Notify, f.call.Answers = nil, nil, nil
 	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	r.flight, r.can = f, call.Can&c.o.Can
+	if s := c.session.Load(); s.era == Modern && s.declared.taskExtension {
+		r.tasks = r.method == methodTool || aboutTask(r.method) || r.method == listenMethod
+	}
 	if call.Progress != nil {
 		f.token = c.ids.Add(1)
 		r.token = f.token
@@ -66,7 +69,7 @@ func (c *Client) launch(ctx context.Context, call *dragoman.Call, r *request, ro
 			f.cancel(errUnsent)
 		}
 	})
-	if c.o.Timeout > 0 && r.method != listenMethod {
+	if c.o.Timeout > 0 && r.method != listenMethod && r.method != methodTaskResult {
 		f.watch.set(c.o.Timeout, func() { f.cancel(errTimeUp) })
 	}
 	c.board(f)

@@ -27,23 +27,35 @@ const (
 	metaSubscription = "io.modelcontextprotocol/subscriptionId"
 )
 
+// The extensions of MCP that this package knows something of.
+const (
+	// TasksExtension are tasks of the modern era (SEP-2663).
+	TasksExtension = "io.modelcontextprotocol/tasks"
+	// SkillsExtension are skills: skills/list and skills/get (SEP-2640).
+	SkillsExtension = "io.modelcontextprotocol/skills"
+)
+
 // declared is what a server says it can do, as far as we ask before we use it.
 type declared struct {
 	tools, prompts, resources, logging          bool
 	toolsChange, promptsChange, resourcesChange bool
-	toolTasks, cancelTasks                      bool
+	toolTasks, cancelTasks                      bool // legacy
+	taskExtension, skills                       bool
 }
 
 func readDeclared(capabilities json.RawMessage) declared {
 	o := object(capabilities)
 	changes := func(what string) bool { return string(object(o.Get(what)).Get("listChanged")) == "true" }
 	has := func(what string) bool { return rawjson.Kind(o.Get(what)) == '{' }
-	tasks := object(o.Get("tasks"))
+	tasks, extensions := object(o.Get("tasks")), object(o.Get("extensions"))
 	return declared{
 		tools: has("tools"), prompts: has("prompts"), resources: has("resources"), logging: has("logging"),
 		toolsChange: changes("tools"), promptsChange: changes("prompts"), resourcesChange: changes("resources"),
 		toolTasks:   rawjson.Kind(object(object(tasks.Get("requests")).Get("tools")).Get("call")) == '{',
 		cancelTasks: rawjson.Kind(tasks.Get("cancel")) == '{',
+
+		taskExtension: rawjson.Kind(extensions.Get(TasksExtension)) == '{',
+		skills:        rawjson.Kind(extensions.Get(SkillsExtension)) == '{',
 	}
 }
 
@@ -273,7 +285,7 @@ func stringList(b json.RawMessage) []string {
 func (c *Client) initialize(ctx context.Context) (*session, error) {
 	params := rawjson.Object{}
 	params.Set("protocolVersion", rawjson.Quote(legacyVersions[0]))
-	params.Set("capabilities", c.capabilities(c.o.Can))
+	params.Set("capabilities", c.capabilities(c.o.Can, false))
 	params.Set("clientInfo", c.info())
 	s := &session{era: Legacy}
 	a, err := c.attempt(ctx, s, &request{method: "initialize", params: params.Bytes()})

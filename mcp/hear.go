@@ -17,6 +17,8 @@ import (
 type subscription struct {
 	methods []string // notifications/…/list_changed
 	uris    []string // of resources/updated
+	tasks   []string // ids, of notifications/tasks
+	status  bool     // of tasks, as the legacy era tells it
 }
 
 // readSubscription reads the params of subscriptions/listen.
@@ -27,15 +29,22 @@ func readSubscription(params json.RawMessage) (s subscription) {
 			s.methods = append(s.methods, "notifications/"+name+"/list_changed")
 		}
 	}
-	s.uris = stringList(wanted.Get("resourceSubscriptions"))
+	s.uris, s.tasks = stringList(wanted.Get("resourceSubscriptions")), stringList(wanted.Get("taskIds"))
+	s.status = string(wanted.Get("taskStatus")) == "true"
 	return s
 }
 
 // wants reports whether a notification is among what s is about.
 func (s *subscription) wants(method string, params json.RawMessage) bool {
-	if method == "notifications/resources/updated" {
+	switch method {
+	case "notifications/resources/updated":
 		uri, _ := rawjson.String(object(params).Get("uri"))
 		return slices.Contains(s.uris, uri)
+	case "notifications/tasks":
+		id, _ := rawjson.String(object(params).Get("taskId"))
+		return slices.Contains(s.tasks, id)
+	case "notifications/tasks/status":
+		return s.status
 	}
 	return slices.Contains(s.methods, method)
 }

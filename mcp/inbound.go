@@ -23,6 +23,7 @@ type inbound struct {
 	modern  bool
 	version string        // modern: of the protocol
 	can     dragoman.Kind // modern: what the client declared
+	tasks   bool          // modern: it declared TasksExtension
 }
 
 // readInbound reads one message strictly: I-JSON, version 2.0, an id that is a
@@ -111,7 +112,9 @@ func (in *inbound) judgeEra(header string) *RPCError {
 	case rawjson.Kind(in.meta.Get(metaCapabilities)) != '{':
 		return &RPCError{Code: codeInvalidParams, Message: "_meta lacks " + metaCapabilities}
 	}
-	in.can = declaredBy(in.meta.Get(metaCapabilities))
+	capabilities := in.meta.Get(metaCapabilities)
+	in.can = declaredBy(capabilities)
+	in.tasks = rawjson.Kind(object(object(capabilities).Get("extensions")).Get(TasksExtension)) == '{'
 	return nil
 }
 
@@ -157,6 +160,8 @@ func (in *inbound) name() (string, bool) {
 		key = "name"
 	case "resources/read":
 		key = "uri"
+	case methodTaskGet, methodTaskUpdate, methodTaskCancel:
+		key = "taskId"
 	default:
 		return "", false
 	}
@@ -167,7 +172,13 @@ func (in *inbound) name() (string, bool) {
 // call makes a call of a request. In the modern era a repeated request has the
 // answers in it.
 func (in *inbound) call() dragoman.Call {
-	call := dragoman.Call{Method: in.method, Can: in.can}
+	call := dragoman.Call{Method: in.method, Can: in.can, TakesTask: in.tasks && in.method == methodTool}
+	if task := in.members.Get("task"); in.method == methodTool && task != nil {
+		if !in.modern { // where it means nothing any more
+			call.Task = task
+		}
+		in.members.Delete("task")
+	}
 	if in.modern && takesInput(in.method) {
 		responses, state := in.members.Get("inputResponses"), in.members.Get("requestState")
 		if responses != nil || state != nil {

@@ -17,8 +17,9 @@ type Limits struct {
 	// Rounds is how often a server may ask for input before it answers one
 	// request (MCP 2026-07-28, "Multi Round-Trip Requests"); 10 if zero.
 	Rounds int
-	// Requests is how many requests of the server we work on at a time; 16 if
-	// zero. Further ones are answered with an error.
+	// Requests is how many requests of the server we work on at a time, with the
+	// questions that wait for somebody to answer them; 128 if zero. Further ones
+	// are answered with an error.
 	Requests int
 }
 
@@ -29,7 +30,7 @@ func (l Limits) filled() Limits {
 	l.Items = or(l.Items, 50_000)
 	l.List = or(l.List, 64<<20)
 	l.Rounds = or(l.Rounds, 10)
-	l.Requests = or(l.Requests, 16)
+	l.Requests = or(l.Requests, 128)
 	return l
 }
 

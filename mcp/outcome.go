@@ -19,7 +19,7 @@ func (f *flight) outcome(a *answer, err error) dragoman.Result {
 		asks, err = f.inputRequired(a.object)
 	default:
 		failed := string(a.object.Get("isError")) == "true"
-		return dragoman.Result{Content: a.raw, Failed: failed, Ran: dragoman.RanYes}
+		return dragoman.Result{Content: a.raw, Failed: failed, Task: a.taskID, Ran: dragoman.RanYes}
 	}
 	if asks != nil {
 		return dragoman.Result{Asks: asks}
@@ -59,6 +59,8 @@ func ranOf(err error) dragoman.Ran {
 func (f *flight) problem(err error) *dragoman.Problem {
 	t := f.call.Tool
 	switch {
+	case errors.Is(err, errTaskCancelled):
+		return &dragoman.Problem{Code: dragoman.CodeCanceled, Message: "The tool's server cancelled the call. It may have taken effect in part.", Err: err}
 	case errors.Is(err, errTimeUp):
 		return dragoman.Unanswered(t, fmt.Sprintf("The server%s gave no answer within %s.", f.c.named(), f.c.o.Timeout))
 	case errors.Is(err, errUnsent):

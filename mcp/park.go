@@ -9,9 +9,11 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 )
 
-// Bounds of the calls of one connection that wait for answers.
+// Bounds of the calls of one connection that wait for answers. They bound what a
+// connection keeps; that no caller takes the room of the others is seen to where
+// callers are known.
 const (
-	maxParked = 4
+	maxParked = 64
 	parkLife  = 5 * time.Minute
 )
 

@@ -216,10 +216,10 @@ func TestParkedAtMost(t *testing.T) {
 	connected(t, srv, &ClientOptions{Passive: true, Can: dragoman.AskForm}, func(t *testing.T, c *Client) {
 		var parked []dragoman.Result
 		call := question1("x")
-		for range maxParked {
+		for i := range maxParked {
 			res, err := c.Call(t.Context(), call)
 			if err != nil || res.Asks == nil {
-				t.Fatalf("%+v, %v", res, err)
+				t.Fatalf("call %d: %+v, %v", i, res, err)
 			}
 			parked = append(parked, res)
 		}

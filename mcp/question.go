@@ -30,14 +30,17 @@ func asking(method string, params json.RawMessage) dragoman.Kind {
 	return 0
 }
 
-// A question is a request of a legacy server that waits for its answer.
+// A question waits for its answer: a request of a legacy server, or what the task
+// of a modern one asks.
 type question struct {
 	link   link
 	id     json.RawMessage
-	key    string
+	key    string // among those of a flight; empty until it has one
 	kind   dragoman.Kind
 	params json.RawMessage
-	put    bool // to whoever made the call
+	put    bool                  // to whoever made the call
+	flight *flight               // that took over a question which was held; under Client.mu
+	reply  func(json.RawMessage) // takes the answer in place of link; nil: nobody answers
 }
 
 // asked takes a request of the server.
@@ -59,7 +62,10 @@ func (c *Client) asked(l link, x *exchange, m message) {
 	case c.o.Can&kind == 0:
 		c.answer(l, m.id, nil, &RPCError{Code: codeMethodNotFound, Message: "this client does not answer " + bounded(m.method, 60)})
 	default:
-		f := c.askedBy(x, m.params)
+		f, task := c.askedBy(x, m.params)
+		if f == nil && task != "" && c.hold(task, &question{link: l, id: m.id, kind: kind, params: m.params}) {
+			return
+		}
 		if f == nil || f.call.Can&kind == 0 {
 			result, err := declined(kind)
 			c.answer(l, m.id, result, err)
@@ -71,18 +77,19 @@ func (c *Client) asked(l link, x *exchange, m message) {
 
 // askedBy returns the call that a question belongs to: that of the task that it
 // names, the one on whose stream it came, or the only one that is on its way. On
-// a channel that all share nothing else says which it is.
-func (c *Client) askedBy(x *exchange, params json.RawMessage) *flight {
-	task := object(object(object(params).Get("_meta")).Get(metaTask)).Get("taskId")
+// a channel that all share nothing else says which it is. Of a task of which nobody
+// hears now, it returns the raw id.
+func (c *Client) askedBy(x *exchange, params json.RawMessage) (f *flight, task string) {
+	task = string(object(object(object(params).Get("_meta")).Get(metaTask)).Get("taskId"))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if f := c.tasks[string(task)]; f != nil {
-		return f
+	if f := c.tasks[task]; f != nil || task != "" {
+		return f, task
 	}
 	if x != nil {
-		return x.flight
+		return x.flight, ""
 	}
-	return c.only()
+	return c.only(), ""
 }
 
 // only returns the one call that is on its way; nil for none or several. mu is
@@ -145,11 +152,18 @@ func (f *flight) ask(q *question) {
 		f.c.answer(q.link, q.id, nil, &RPCError{Code: codeInternal, Message: "too many requests at a time"})
 		return
 	}
+	f.put(q)
+}
+
+// put keeps a question of the server, which is known to be open, for whoever made
+// the call.
+func (f *flight) put(q *question) {
 	f.mu.Lock()
 	landed := f.landed
 	if !landed {
-		f.count++
-		q.key = strconv.Itoa(f.count)
+		if f.count++; q.key == "" {
+			q.key = strconv.Itoa(f.count)
+		}
 		f.questions = append(f.questions, q)
 		select {
 		case f.news <- struct{}{}:
@@ -176,6 +190,10 @@ func (f *flight) forget(q *question) {
 
 // answer answers a question, unless the server has withdrawn it.
 func (f *flight) answer(q *question, reply json.RawMessage) {
+	if q.reply != nil {
+		q.reply(reply)
+		return
+	}
 	if !f.c.served(q.id) {
 		return
 	}

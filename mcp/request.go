@@ -23,6 +23,7 @@ type request struct {
 	headers []header
 	token   int64         // of progress; 0 for none
 	can     dragoman.Kind // what a modern server may ask for
+	tasks   bool          // a modern server may make a task of it, or it is about one
 	flight  *flight       // the call that it is for; nil for requests of our own
 	split   bool          // the result is checked in parts: a part that is not JSON does not spoil the others
 }
@@ -31,7 +32,9 @@ type request struct {
 type answer struct {
 	raw    json.RawMessage
 	object *rawjson.Object
-	asks   bool // it is no result yet: the server asks for input
+	asks   bool   // it is no result yet: the server asks for input
+	task   bool   // it is no result yet: the server made a task of the request
+	taskID string // of the task that the caller is given in place of a result
 }
 
 // request sends a request of our own and returns its answer. params is a JSON
@@ -59,7 +62,7 @@ func (c *Client) do(ctx context.Context, r *request) (*answer, error) {
 		}
 		if !ok || renewed || ctx.Err() != nil {
 			if err == nil && s.era == Modern {
-				err = a.judge(r.method)
+				err = a.judge(r)
 			}
 			return a, err
 		}
@@ -71,14 +74,17 @@ func (c *Client) do(ctx context.Context, r *request) (*answer, error) {
 }
 
 // judge reads the type of a modern server's result.
-func (a *answer) judge(method string) error {
+func (a *answer) judge(r *request) error {
 	raw := a.object.Get("resultType")
 	kind, ok := rawjson.String(raw)
 	switch {
 	case raw == nil, ok && kind == "complete":
 		return nil
-	case ok && kind == "input_required" && takesInput(method):
+	case ok && kind == "input_required" && takesInput(r.method):
 		a.asks = true
+		return nil
+	case ok && kind == "task" && r.tasks && r.method == "tools/call":
+		a.task = true
 		return nil
 	}
 	return fmt.Errorf("%w: result type %q", ErrAnswer, bounded(kind, 40))
@@ -104,6 +110,8 @@ func (r *request) prepare() error {
 		r.name, _ = rawjson.String(o.Get("name"))
 	case "resources/read":
 		r.name, _ = rawjson.String(o.Get("uri"))
+	case "tasks/get", "tasks/update", "tasks/cancel":
+		r.name, _ = rawjson.String(o.Get("taskId"))
 	}
 	if meta := o.Get("_meta"); meta != nil {
 		if r.meta == nil {
@@ -180,7 +188,7 @@ func (r *request) body(id int64, s *session) []byte {
 		}
 	}
 	if s.era == Modern {
-		who := s.meta.members(r.can)
+		who := s.meta.members(r.can, r.tasks)
 		meta = make([]byte, 0, len(who)+len(r.meta)+40)
 		add(who)
 		if s.levelMeta != nil && object(r.meta).Get(metaLogLevel) == nil {

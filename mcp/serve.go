@@ -74,6 +74,12 @@ func (v *serving) result(ctx context.Context) (result json.RawMessage, err error
 		return discovery(v.host.Describe(ctx)), nil
 	case v.in.modern && legacyOnly(v.in.method):
 		return nil, &RPCError{Code: codeMethodNotFound, Message: "there is no " + bounded(v.in.method, 60) + " in the modern era"}
+	case v.conn != nil && v.in.method == methodTaskUpdate:
+		return nil, &RPCError{Code: codeMethodNotFound, Message: "tasks/update is of the modern era"}
+	case v.in.modern && aboutTask(v.in.method):
+		if err := v.mayUseTasks(ctx); err != nil {
+			return nil, err
+		}
 	case v.in.modern && v.in.method == listenMethod:
 		return v.listen(ctx)
 	case v.conn != nil:
@@ -88,7 +94,7 @@ func (v *serving) result(ctx context.Context) (result json.RawMessage, err error
 // changelog).
 func legacyOnly(method string) bool {
 	switch method {
-	case "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
+	case "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", methodTaskResult, methodTaskList:
 		return true
 	}
 	return false
@@ -330,7 +336,7 @@ func discovery(d Description) json.RawMessage {
 		supported = append(supported, rawjson.Quote(v))
 	}
 	o.Set("supportedVersions", rawjson.AppendArray(nil, supported))
-	o.Set("capabilities", orEmpty(d.Capabilities))
+	o.Set("capabilities", d.capabilities(Modern))
 	if d.Instructions != "" {
 		o.Set("instructions", rawjson.Quote(d.Instructions))
 	}
@@ -350,6 +356,11 @@ func orEmpty(b json.RawMessage) json.RawMessage {
 // listen serves a modern subscription: what is told carries its id, and the first
 // message says what it will be about.
 func (v *serving) listen(ctx context.Context) (json.RawMessage, error) {
+	if object(v.in.members.Get("notifications")).Get("taskIds") != nil {
+		if err := v.mayUseTasks(ctx); err != nil {
+			return nil, err
+		}
+	}
 	meta := rawjson.Object{}
 	meta.Set(metaSubscription, v.in.id)
 	about := func(params json.RawMessage) json.RawMessage {
@@ -406,6 +417,8 @@ func agreed(wanted, capabilities json.RawMessage) json.RawMessage {
 			ok = is("resources", "listChanged")
 		case "resourceSubscriptions":
 			ok = is("resources", "subscribe")
+		case "taskIds":
+			ok = hasTasks(capabilities)
 		}
 		if ok && string(m.Value) != "false" {
 			o.Set(m.Name, m.Value)

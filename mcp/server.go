@@ -21,8 +21,9 @@ type Host interface {
 	// Call answers a request: every one but those of the connection itself, which
 	// are initialize, ping, server/discover, logging/setLevel, and the
 	// subscriptions of legacy clients. Method is set, tools/call too. Arguments are
-	// the params as the client sent them, without _meta, which is Meta; Tool and
-	// Entry are for the Host to find. Can says what the client declared.
+	// the params as the client sent them, without _meta, which is Meta, and without
+	// task, which is Task; Tool and Entry are for the Host to find. Can and TakesTask
+	// say what the client declared.
 	//
 	// A result that asks is put to the client in the way of its era, and the call
 	// is made again with the answers, or with [dragoman.Answers.Gone]. A Problem
@@ -31,9 +32,10 @@ type Host interface {
 	// and that it lacks.
 	//
 	// "subscriptions/listen" lasts until its context ends: what it hears goes to
-	// Notify. Clients of both eras are served by it. Notify is given [Acknowledged]
-	// as soon as nothing is missed any more; a client that is told so a moment too
-	// early never hears of what changes in between.
+	// Notify. Clients of both eras are served by it; those of the legacy era hear
+	// of all their tasks, which "taskStatus": true among the notifications means.
+	// Notify is given [Acknowledged] as soon as nothing is missed any more; a client
+	// that is told so a moment too early never hears of what changes in between.
 	Call(context.Context, dragoman.Call) (dragoman.Result, error)
 }
 
@@ -49,7 +51,9 @@ type Describer interface {
 type Description struct {
 	// Info is the raw object that names the server and its version.
 	Info json.RawMessage
-	// Capabilities is the raw object of what it can do.
+	// Capabilities is the raw object of what it can do, for clients of both eras:
+	// tasks is told to those of the legacy era, and the extension [TasksExtension]
+	// to those of the modern one.
 	Capabilities json.RawMessage
 	// Instructions say how to use it; empty for none.
 	Instructions string

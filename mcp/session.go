@@ -33,18 +33,21 @@ func (c *Client) adopt(s *session) {
 // A meta is what tells a modern server who we are and what it can ask of whoever
 // is behind a request.
 type meta struct {
-	of    func(dragoman.Kind) []byte
-	ready [32]atomic.Pointer[[]byte] // by kinds
+	of    func(can dragoman.Kind, tasks bool) []byte
+	ready [2][32]atomic.Pointer[[]byte] // by whether tasks are taken, and kinds
 }
 
 // members returns the members of _meta for a request behind which there is
-// somebody who can be asked can.
-func (m *meta) members(can dragoman.Kind) []byte {
-	at := &m.ready[can%32]
+// somebody who can be asked can. tasks says that a task may be the answer.
+func (m *meta) members(can dragoman.Kind, tasks bool) []byte {
+	at := &m.ready[0][can%32]
+	if tasks {
+		at = &m.ready[1][can%32]
+	}
 	if b := at.Load(); b != nil {
 		return *b
 	}
-	b := m.of(can)
+	b := m.of(can, tasks)
 	at.Store(&b)
 	return b
 }
@@ -52,10 +55,10 @@ func (m *meta) members(can dragoman.Kind) []byte {
 // modernSession returns the session with a modern server, before anything is
 // known of it.
 func (c *Client) modernSession(version string) *session {
-	of := func(can dragoman.Kind) []byte {
+	of := func(can dragoman.Kind, tasks bool) []byte {
 		b := append([]byte(`"`+metaVersion+`":`), rawjson.Quote(version)...)
 		b = append(append(b, `,"`+metaClient+`":`...), c.info()...)
-		return append(append(b, `,"`+metaCapabilities+`":`...), c.capabilities(can)...)
+		return append(append(b, `,"`+metaCapabilities+`":`...), c.capabilities(can, tasks)...)
 	}
 	s := &session{era: Modern, version: version, meta: &meta{of: of}}
 	if c.o.LogLevel != "" {
@@ -71,8 +74,9 @@ func (c *Client) info() json.RawMessage {
 	return o.Bytes()
 }
 
-// capabilities returns what we declare for somebody who can be asked can.
-func (c *Client) capabilities(can dragoman.Kind) json.RawMessage {
+// capabilities returns what we declare for somebody who can be asked can, and for
+// a request that a task may be the answer to.
+func (c *Client) capabilities(can dragoman.Kind, tasks bool) json.RawMessage {
 	o, modes := rawjson.Object{}, rawjson.Object{}
 	for _, d := range []struct {
 		kind dragoman.Kind
@@ -89,8 +93,14 @@ func (c *Client) capabilities(can dragoman.Kind) json.RawMessage {
 	if len(modes.Members) > 0 {
 		o.Set("elicitation", modes.Bytes())
 	}
-	if c.o.Extensions != nil {
-		o.Set("extensions", c.o.Extensions)
+	extensions := c.o.Extensions
+	if tasks {
+		with := object(extensions).Clone()
+		with.Set(TasksExtension, json.RawMessage(`{}`))
+		extensions = with.Bytes()
+	}
+	if extensions != nil {
+		o.Set("extensions", extensions)
 	}
 	return o.Bytes()
 }

@@ -11,8 +11,35 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 )
 
-// Tasks of MCP 2025-11-25: a tool that says execution.taskSupport "required" is
-// called as a task, whose state is asked for until it has ended.
+// A call can become a task of the server: MCP 2025-11-25 lets the client ask for
+// one, with a member of the request; later the server decides, for clients that
+// declare [TasksExtension]. Either way the task is handed to a caller who takes
+// tasks, and watched to its end here for one who wants the result.
+
+// methodTool is the one method of which servers make tasks.
+const methodTool = "tools/call"
+
+// Methods about tasks. tasks/result and tasks/list are of the legacy era, and
+// tasks/update of the modern one.
+const (
+	methodTaskGet    = "tasks/get"
+	methodTaskResult = "tasks/result"
+	methodTaskList   = "tasks/list"
+	methodTaskUpdate = "tasks/update"
+	methodTaskCancel = "tasks/cancel"
+)
+
+// aboutTask reports whether a method is about a task that it names.
+func aboutTask(method string) bool {
+	switch method {
+	case methodTaskGet, methodTaskResult, methodTaskUpdate, methodTaskCancel:
+		return true
+	}
+	return false
+}
+
+// errTaskCancelled: the server ended the task of a call without a result.
+var errTaskCancelled = errors.New("the server cancelled the task")
 
 // needsTask reports whether the tool of this definition can only be called as a
 // task.
@@ -24,50 +51,77 @@ func needsTask(definition json.RawMessage) bool {
 	return support == "required"
 }
 
-// taskLife is how long the server is asked to keep a task and its result.
-const taskLife = 24 * time.Hour
-
-// runTask runs a tools/call as a task. When ctx ends, the task is cancelled.
-func (c *Client) runTask(ctx context.Context, r *request) (*answer, error) {
-	s := c.session.Load()
-	r.join(fmt.Appendf(nil, `"task":{"ttl":%d}`, taskLife.Milliseconds()))
-	a, err := c.do(ctx, r)
-	if err != nil {
-		return nil, err
+// runTool sends a tools/call: to a server of the legacy era as a task where the
+// caller or the tool wants one. What a server of the modern era makes a task of is
+// handed over, or watched to its end.
+func (c *Client) runTool(ctx context.Context, r *request) (*answer, error) {
+	s, call := c.session.Load(), &r.flight.call
+	switch {
+	case s.era == Modern:
+		a, err := c.do(ctx, r)
+		switch {
+		case err != nil || !a.task:
+			return a, err
+		case call.TakesTask:
+			a.taskID, err = taskID(a.object)
+			return a, err
+		}
+		return c.followTask(ctx, r, a.object)
+	case call.Task != nil && s.declared.toolTasks:
+		r.join(append([]byte(`"task":`), call.Task...))
+		a, err := c.do(ctx, r)
+		if err == nil && a.object.Get("task") != nil {
+			a.taskID, err = taskID(object(a.object.Get("task")))
+		}
+		return a, err
+	case needsTask(call.Tool.Definition):
+		return c.runTask(ctx, r)
 	}
-	task := object(a.object.Get("task"))
-	id := task.Get("taskId")
-	if rawjson.Kind(id) != '"' {
-		return a, nil // the server made no task of it: this is the result
-	}
-	r.flight.made.Store(true)
-	ref := append([]byte(`"taskId":`), id...)
-	about := func(method string, f *flight) *request {
-		return &request{method: method, inner: ref, can: r.can, flight: f}
-	}
-	c.mu.Lock()
-	c.tasks[string(id)] = r.flight
-	c.mu.Unlock()
-	defer func() {
-		c.mu.Lock()
-		delete(c.tasks, string(id))
-		c.mu.Unlock()
-	}()
-	a, err = c.waitTask(ctx, task, func(method string) (*answer, error) {
-		return c.insist(ctx, about(method, r.flight))
-	})
-	if ctx.Err() != nil && s.declared.cancelTasks {
-		c.start(func() {
-			stop, cancel := context.WithTimeout(c.ctx, cancelPatience)
-			defer cancel()
-			_, _ = c.do(stop, about("tasks/cancel", nil))
-		})
-	}
-	return a, err
+	return c.do(ctx, r)
 }
 
-// insist makes a request about a task, again where the way to the server broke:
-// it changes nothing, and the task goes on meanwhile.
+// taskID returns the id of a task.
+func taskID(task *rawjson.Object) (string, error) {
+	id, ok := rawjson.String(task.Get("taskId"))
+	if !ok || id == "" {
+		return "", fmt.Errorf("%w: a task without an id", ErrAnswer)
+	}
+	return id, nil
+}
+
+// A running is a task that is watched here, on behalf of a call.
+type running struct {
+	c    *Client
+	r    *request // that the task was made of
+	id   json.RawMessage
+	over bool // the server has ended it
+}
+
+// ask makes a request about the task, again where the way to the server broke: it
+// changes nothing, and the task goes on meanwhile. members follow the id.
+func (t *running) ask(ctx context.Context, method string, members []byte) (*answer, error) {
+	return t.c.insist(ctx, t.request(method, members, t.r.flight))
+}
+
+func (t *running) request(method string, members []byte, f *flight) *request {
+	inner := append([]byte(`"taskId":`), t.id...)
+	if members != nil {
+		inner = append(append(inner, ','), members...)
+	}
+	name, _ := rawjson.String(t.id)
+	return &request{method: method, inner: inner, name: name, can: t.r.can, tasks: t.r.tasks, flight: f}
+}
+
+// cancel tells the server that nobody waits for the task any more.
+func (t *running) cancel() {
+	t.c.start(func() {
+		stop, cancel := context.WithTimeout(t.c.ctx, cancelPatience)
+		defer cancel()
+		_, _ = t.c.do(stop, t.request(methodTaskCancel, nil, nil))
+	})
+}
+
+// insist makes a request again where the way to the server broke.
 func (c *Client) insist(ctx context.Context, r *request) (*answer, error) {
 	for failures := 0; ; failures++ {
 		a, err := c.do(ctx, r)
@@ -80,29 +134,12 @@ func (c *Client) insist(ctx context.Context, r *request) (*answer, error) {
 	}
 }
 
-// waitTask asks for the state of a task until there is a result to get.
-func (c *Client) waitTask(ctx context.Context, task *rawjson.Object, ask func(method string) (*answer, error)) (*answer, error) {
-	for {
-		switch status, _ := rawjson.String(task.Get("status")); status {
-		case "working":
-		case "completed", "failed", "cancelled", "input_required":
-			// tasks/result brings the questions of the server, too.
-			return ask("tasks/result")
-		default:
-			return nil, fmt.Errorf("%w: task status %q", ErrAnswer, bounded(status, 40))
-		}
-		pause, ok := number(task.Get("pollInterval"))
-		if !ok {
-			pause = 1000
-		}
-		pause = min(max(pause, 20), 60_000)
-		if err := sleep(ctx, time.Duration(pause)*time.Millisecond); err != nil {
-			return nil, err
-		}
-		a, err := ask("tasks/get")
-		if err != nil {
-			return nil, err
-		}
-		task = a.object
+// pause waits for as long as the server wants between two questions about a task:
+// a second where it does not say, and at most a minute.
+func pause(ctx context.Context, task *rawjson.Object, member string) error {
+	ms, ok := number(task.Get(member))
+	if !ok {
+		ms = 1000
 	}
+	return sleep(ctx, time.Duration(min(max(ms, 20), 60_000))*time.Millisecond)
 }

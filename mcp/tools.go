@@ -24,7 +24,7 @@ func (c *Client) readTools(items []json.RawMessage) []dragoman.Tool {
 		case t.Quarantined != nil:
 		case names[t.Name]:
 			reason = "An earlier tool of the server has the same name."
-		case needsTask(item) && !(s.era == Legacy && s.declared.toolTasks):
+		case needsTask(item) && !(s.era == Legacy && s.declared.toolTasks) && !(s.era == Modern && s.declared.taskExtension):
 			reason = "The tool runs only as a task, and its server does not offer tasks."
 		case s.era == Modern && overHTTP:
 			if _, err := paramHeaders(t.InputSchema); err != nil {

@@ -367,6 +367,15 @@ func (r *ChatRequest) upstream() model.Request {
 	}
 }
 
+// Session names the conversation that the request says it belongs to, among those
+// of its caller; empty where it does not say.
+func (r *ChatRequest) Session() string {
+	if name, identified := r.owner(""); identified {
+		return name
+	}
+	return ""
+}
+
 // owner returns the name under which a caller's conversations are remembered, and
 // whether the request says whose this one is. Several people may share a caller's
 // key: what tells them apart are the members that OpenAI has for it, and our own.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -37,31 +36,12 @@ type APIKey struct {
 // not to be stored; the APIKey is to be stored. The error says what is wrong with
 // the user or the rights.
 func NewAPIKey(user string, rights ...string) (text string, k APIKey, err error) {
-	text, id := apikey.New()
-	k = APIKey{ID: id, Hash: apikey.Hash(text), User: user, Rights: rights, Created: time.Now().UTC().Truncate(time.Second)}
-	if err := k.check(); err != nil {
-		return "", APIKey{}, err
-	}
-	return text, k, nil
+	text, r, err := apikey.NewRecord(user, rights, 0)
+	return text, APIKey(r), err
 }
 
 // check says what is wrong with a stored key.
-func (k APIKey) check() error {
-	switch {
-	case k.ID == "":
-		return errors.New("a key without id")
-	case !apikey.Hashed(k.Hash):
-		return fmt.Errorf("key %s: the hash is not sha256: and 64 digits", k.ID)
-	case k.User == "" || len(k.User) > 200 || strings.ContainsFunc(k.User, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return fmt.Errorf("key %s: the user must have 1 to 200 characters, and no control characters", k.ID)
-	}
-	for _, r := range k.Rights {
-		if err := right.CheckGrant(r); err != nil {
-			return fmt.Errorf("key %s: %w", k.ID, err)
-		}
-	}
-	return nil
-}
+func (k APIKey) check() error { return apikey.Record(k).Check() }
 
 // APIKeys finds what is stored of a key, in a file ([OpenKeys]), a database, a
 // fixed list ([KeyList]).
@@ -104,7 +84,7 @@ func (h HTTP) byKey(ctx context.Context, token string, log *slog.Logger) (*auth.
 		return nil, errors.New("the API key could not be looked up")
 	case k.ID != id || !apikey.Matches(token, k.Hash):
 		return nil, auth.ErrInvalidToken
-	case !k.Expires.IsZero() && !time.Now().Before(k.Expires):
+	case apikey.Record(k).Expired():
 		return nil, fmt.Errorf("%w: the API key has expired", auth.ErrInvalidToken)
 	}
 	if err := k.check(); err != nil {

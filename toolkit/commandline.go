@@ -11,6 +11,8 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+
+	"github.com/dragoman-mcp/dragoman/internal/apikey"
 )
 
 // A CommandLine is how a server is to be served. [Flags] makes one.
@@ -171,7 +173,7 @@ func (c *CommandLine) makeKey(s *Server, out, errs io.Writer) error {
 	if err != nil {
 		return &usageError{err}
 	}
-	if err := appendKey(c.keys, k); err != nil {
+	if err := apikey.Add(c.keys, apikey.Record(k)); err != nil {
 		return err
 	}
 	fmt.Fprintf(errs, "%s: the key is shown this once; %s has its hash. Delete that line to revoke it.\n", s.name, c.keys)

@@ -21,7 +21,7 @@ func TestKeyFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := appendKey(path, first); err != nil {
+	if err := apikey.Add(path, apikey.Record(first)); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {

@@ -125,7 +125,7 @@ For programs, start the gateway and point any OpenAI client's base_url to it:
 	root.AddCommand(
 		chatCommand(), serveCommand(), toolsCommand(), callCommand(),
 		convertCommand(), argumentsCommand(), lintCommand(), proveCommand(),
-		checkCommand(), configCommand(), demoServerCommand(), versionCommand(),
+		checkCommand(), configCommand(), keysCommand(), demoServerCommand(), versionCommand(),
 	)
 	return root
 }

@@ -123,6 +123,7 @@ func (s *selection) load(reader config.Reader) (*config.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	file.UseKeys()
 	return file, nil
 }
 

@@ -28,8 +28,9 @@ as its base_url gets models that use the tools of all configured MCP servers. MC
 clients find all servers as one at http://127.0.0.1:8787/mcp; those that start
 their servers themselves start "dragoman serve --stdio".
 
-Beyond this machine it listens only with a key: set DRAGOMAN_API_KEY. SIGTERM and
-Ctrl-C let running requests finish.` + serverHelp,
+Beyond this machine it listens only where callers are known: make a key with
+"dragoman keys new", set DRAGOMAN_API_KEY, or say in auth whose tokens are good.
+SIGTERM and Ctrl-C let running requests finish.` + serverHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, err := s.args(cmd, args)
 			if err != nil {

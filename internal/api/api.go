@@ -159,7 +159,7 @@ func (a *API) withheld(w http.ResponseWriter, request *openai.ChatRequest) (why 
 
 // wanted returns the session that a request wants.
 func wanted(request *openai.ChatRequest) (session.Want, error) {
-	want := session.Want{Model: request.Model}
+	want := session.Want{Model: request.Model, Session: request.Session()}
 	for _, s := range request.Servers {
 		if s.URL != "" {
 			return want, openai.Invalid("tools", "server_url is not allowed here; name a configured server by its server_label.")

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -127,7 +128,7 @@ func openFor(t *testing.T, results session.Results, change func(*Options), model
 	options := Options{
 		Upstreams: set,
 		Sessions: session.New(session.Options{
-			Tools: d.tools, Servers: map[string]bool{"files": true, "weather": true, "maps": true},
+			Tools: session.Shared(d.tools), Servers: map[string]bool{"files": true, "weather": true, "maps": true},
 			Upstreams: set, Dialects: dialect.Builtin(), Results: results,
 			Sets: map[string]catalog.Selection{"safe": {{Server: "weather", Match: []string{"!*warn"}}}},
 		}),
@@ -139,7 +140,7 @@ func openFor(t *testing.T, results session.Results, change func(*Options), model
 	}
 	door := New(options)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		door.Serve(w, r, caller.Caller{ID: r.Header.Get("X-Test-Caller")})
+		door.Serve(w, r, caller.Caller{ID: cmp.Or(r.Header.Get("X-Test-Caller"), "somebody")})
 	}))
 	t.Cleanup(server.Close)
 	d.url = server.URL

@@ -88,6 +88,20 @@ func (m *Map[V]) Get(of, key string) (value V, ok bool) {
 	return e.value, true
 }
 
+// Values returns the values of an owner, the longest unused first. It does not
+// count as a use of them.
+func (m *Map[V]) Values(of string) (values []V) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.expire()
+	if o := m.owners[of]; o != nil {
+		for e := o.order.Front(); e != nil; e = e.Next() {
+			values = append(values, e.Value.(*entry[V]).value)
+		}
+	}
+	return values
+}
+
 // Delete removes a value.
 func (m *Map[V]) Delete(of, key string) {
 	m.mu.Lock()

@@ -107,7 +107,7 @@ func (t *toolset) Call(ctx context.Context, call dragoman.Call) (dragoman.Result
 // key names a call whose result may be remembered.
 func (c *Cache) key(call dragoman.Call) (string, bool) {
 	tool := call.Tool
-	if tool == nil || call.Answers != nil || call.Method != "" || call.Problem != nil || tool.Effect() != dragoman.ReadOnly ||
+	if tool == nil || call.Answers != nil || call.Method != "" || call.Problem != nil || call.Task != nil || call.TakesTask || tool.Effect() != dragoman.ReadOnly ||
 		!glob.MatchAny(c.config.Tools, tool.Server+"__"+tool.Original) {
 		return "", false
 	}

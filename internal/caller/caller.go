@@ -1,97 +1,60 @@
-// Package caller says who is asking. Everything that is kept or counted for
-// somebody is keyed by a [Caller].
+// Package caller says who is asking. A [Front] recognises callers, once, where
+// requests come in: by API keys of the configuration, by keys in a file, by the
+// access tokens of authorization servers. Everything that is kept or counted for
+// somebody, and everything that is allowed, is for a [Caller].
+//
+// Whatever goes wrong while it is found out who asks is a [Refusal]: 401 and 403
+// where the caller can mend it, 503 where we have to.
 package caller
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/hex"
-	"errors"
-	"net/http"
-	"strings"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/right"
 )
 
-// A Caller is who makes a request.
+// A Caller is who makes a request. The zero Caller is nobody: nothing is done for
+// it.
 type Caller struct {
-	// ID is stable and unique among callers; it is no secret.
+	// ID is stable and unique among callers; it is no secret:
+	//
+	//	local              see [Local]
+	//	key-0ac1e49b       a key of the configuration, by the digest of its digest
+	//	key-q5rzx2m4tc7ka  a key of a file, by its id
+	//	https://login.example#ada  the subject of a token, with its issuer
 	ID string
+	// Name is for people: the name of a key, the user or client of a token.
+	Name string
+	// Grants are what the caller may do, as far as that is the caller's own: rights
+	// and patterns of rights. See package right.
+	Grants []string
+	// Scopes are those of an access token, rights letter by letter; nil for everybody
+	// else.
+	Scopes []string
+	// Issuer is the authorization server of an access token, and Client the id of the
+	// client that it was issued to, where the token says; empty for everybody else.
+	Issuer, Client string
+	// Expires is when what the caller showed ends to be good; zero for never.
+	Expires time.Time
 }
 
 // Local is the caller where nobody has to say who they are: a person at the
-// terminal, or any program on this machine while the gateway has no keys.
-var Local = Caller{ID: "local"}
+// terminal, or any program on this machine while the gateway asks nobody. It may
+// do everything.
+var Local = Caller{ID: "local", Name: "local", Grants: []string{"*"}}
 
-// ErrNoKey means that a request carries no key, and ErrWrongKey that it carries
-// one that we do not know.
-var (
-	ErrNoKey    = errors.New("no API key")
-	ErrWrongKey = errors.New("unknown API key")
-)
+// everyday are the grants of keys that do not say otherwise: to use the gateway,
+// and not to decide for others what may be used.
+var everyday = []string{"tool:*", "model:*", "route:*"}
 
-// Keys recognises callers by API keys. The zero value has none and takes
-// everybody for [Local].
-type Keys struct {
-	sums map[string][32]byte // by caller id; the keys themselves are not kept
-}
+// Valid reports whether this is anybody.
+func (c Caller) Valid() bool { return c.ID != "" }
 
-// NewKeys returns Keys that know each of the keys; an empty one is none. The
-// caller's ID is derived from the key, and says nothing about it.
-func NewKeys(keys ...string) *Keys {
-	k := &Keys{}
-	for _, key := range keys {
-		if key == "" {
-			continue
-		}
-		if k.sums == nil {
-			k.sums = map[string][32]byte{}
-		}
-		sum := sha256.Sum256([]byte(key))
-		id := sha256.Sum256(sum[:])
-		k.sums["key-"+hex.EncodeToString(id[:4])] = sum
-	}
-	return k
-}
+// IsLocal reports whether the caller is [Local].
+func (c Caller) IsLocal() bool { return c.ID == Local.ID }
 
-// CheckKey reports why a key must not be used: it can be guessed. A key has at
-// least 16 characters, of which at least 8 are different ones; 16 characters of
-// base64 are 96 bits.
-func CheckKey(key string) error {
-	different := map[rune]bool{}
-	for _, r := range key {
-		different[r] = true
-	}
-	switch {
-	case key == "":
-		return errors.New("an empty key would let everybody in")
-	case len(key) < 16:
-		return errors.New("a key with fewer than 16 characters can be guessed")
-	case len(different) < 8:
-		return errors.New("a key with fewer than 8 different characters can be guessed")
-	}
-	return nil
-}
-
-// Required reports whether requests need a key.
-func (k *Keys) Required() bool { return len(k.sums) > 0 }
-
-// Recognise returns the caller of a request by its Authorization header
-// ("Bearer", as OpenAI clients send it) or its api-key header (as Azure's do).
-func (k *Keys) Recognise(r *http.Request) (Caller, error) {
-	if !k.Required() {
-		return Local, nil
-	}
-	key := r.Header.Get("Api-Key")
-	if scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
-		key = strings.TrimSpace(token)
-	}
-	if key == "" {
-		return Caller{}, ErrNoKey
-	}
-	sum := sha256.Sum256([]byte(key))
-	for id, have := range k.sums {
-		if subtle.ConstantTimeCompare(sum[:], have[:]) == 1 {
-			return Caller{ID: id}, nil
-		}
-	}
-	return Caller{}, ErrWrongKey
+// May reports whether the caller was granted a right, such as "tool:github_search".
+// The rules of the configuration have their say beside it.
+func (c Caller) May(needed string) bool {
+	return c.Valid() && (right.Granted(c.Grants, needed) || right.Scoped(c.Scopes, needed))
 }

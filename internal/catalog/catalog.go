@@ -17,9 +17,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/derived"
 )
 
 // Strategy says what stands in front of a tool's own name.
@@ -52,48 +52,52 @@ type Config struct {
 	Identity func(label string) string
 }
 
-// Catalog is the toolset that names. It is safe for concurrent use.
+// Catalog is a toolset that names. It is safe for concurrent use, and two of the
+// same toolset are equal.
 type Catalog struct {
 	inner  dragoman.Toolset
-	config Config
+	naming *naming
+}
 
-	mu      sync.Mutex
-	unnamed *dragoman.List // the list that was named
-	named   *dragoman.List
+// naming is the names that were given, by the lists that they were given to.
+type naming struct {
+	config Config
+	lists  derived.Map[dragoman.List, *dragoman.List]
+	tools  derived.Map[dragoman.Tools, *dragoman.Tools]
 }
 
 // New returns a Catalog of the tools of inner, whose Server and Original are
 // set.
-func New(inner dragoman.Toolset, config Config) *Catalog {
-	return &Catalog{inner: inner, config: config}
+func New(inner dragoman.Toolset, config Config) Catalog {
+	return Catalog{inner, &naming{config: config}}
 }
 
+// Of returns a Catalog of the tools of another toolset. It shares with c what both
+// name alike.
+func (c Catalog) Of(inner dragoman.Toolset) Catalog { return Catalog{inner, c.naming} }
+
 // List returns the list of the inner toolset with its tools named and sorted by
-// server and original name, and its entries named and sorted by server. While the inner list stays the same, so does this
-// one, and while its tools do, so do these.
-func (c *Catalog) List(ctx context.Context) (*dragoman.List, error) {
+// server and original name, and its entries named and sorted by server. While the
+// inner list stays the same, so does this one, and while its tools do, so do these.
+func (c Catalog) List(ctx context.Context) (*dragoman.List, error) {
 	list, err := c.inner.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.unnamed == list {
-		return c.named, nil
-	}
+	return c.naming.lists.Get(list, func() *dragoman.List { return c.naming.list(list) }), nil
+}
+
+func (n *naming) list(list *dragoman.List) *dragoman.List {
 	named := *list
-	if c.unnamed != nil && c.unnamed.Tools == list.Tools {
-		named.Tools = c.named.Tools
-	} else {
-		named.Tools = dragoman.NewTools(Name(list.Tools.All(), c.config))
+	if list.Tools != nil {
+		named.Tools = n.tools.Get(list.Tools, func() *dragoman.Tools { return dragoman.NewTools(Name(list.Tools.All(), n.config)) })
 	}
-	named.Entries = NameEntries(list.Entries, c.config)
-	c.unnamed, c.named = list, &named
-	return c.named, nil
+	named.Entries = NameEntries(list.Entries, n.config)
+	return &named
 }
 
 // Call passes a call on.
-func (c *Catalog) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
+func (c Catalog) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
 	return c.inner.Call(ctx, call)
 }
 

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -28,12 +29,51 @@ type Choice struct {
 	ReadOnly bool
 }
 
-// Select returns a toolset with the tools of inner that s chooses.
-func Select(inner dragoman.Toolset, s Selection) dragoman.Toolset {
+// Selections make toolsets of selections, and keep them, so that the tools of those
+// which are used again, such as one server or a set, are chosen once for each list.
+// The zero value is ready; it is safe for concurrent use.
+type Selections struct {
+	mu   sync.Mutex
+	kept []*keptSelection // the longest unused first
+}
+
+type keptSelection struct {
+	key   string
+	tools *selected
+}
+
+// Bounds of what is kept: so many selections, with so many tools together. A tool
+// is some 400 bytes, beside what all share.
+const (
+	maxSelections    = 256
+	maxSelectedTools = 100_000
+)
+
+// Of returns a toolset with the tools of inner that s chooses, the same as before
+// where it is kept.
+func (k *Selections) Of(inner dragoman.Toolset, s Selection) dragoman.Toolset {
 	if len(s) == 0 {
 		return inner
 	}
-	return &selected{Toolset: inner, selection: s}
+	key := fmt.Sprintf("%#v", s)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i, kept := range k.kept {
+		if kept.key == key && kept.tools.Toolset == inner {
+			k.kept = append(slices.Delete(k.kept, i, i+1), kept)
+			return kept.tools
+		}
+	}
+	tools := &selected{Toolset: inner, selection: s}
+	k.kept = append(k.kept, &keptSelection{key, tools})
+	held := 0
+	for i := len(k.kept) - 1; i >= 0; i-- {
+		if held += k.kept[i].tools.held(); i < len(k.kept)-1 && held > maxSelectedTools || len(k.kept)-i > maxSelections {
+			k.kept = slices.Delete(k.kept, 0, i+1)
+			break
+		}
+	}
+	return tools
 }
 
 type selected struct {
@@ -62,6 +102,16 @@ func (s *selected) List(ctx context.Context) (*dragoman.List, error) {
 	}
 	s.whole, s.chosen = list, &chosen
 	return s.chosen, nil
+}
+
+// held is how many tools are kept for the selection.
+func (s *selected) held() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.chosen == nil {
+		return 0
+	}
+	return s.chosen.Tools.Len()
 }
 
 func (s *selected) choose(all []dragoman.Tool) (chosen []dragoman.Tool) {

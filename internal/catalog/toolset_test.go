@@ -13,7 +13,7 @@ func TestToolset(t *testing.T) {
 	})
 	t.Run("selection", func(t *testing.T) {
 		toolsettest.Run(t, func(_ *testing.T, inner *toolsettest.Inner) dragoman.Toolset {
-			return Select(inner, Selection{{Server: toolsettest.Server}})
+			return new(Selections).Of(inner, Selection{{Server: toolsettest.Server}})
 		})
 	})
 }

@@ -18,6 +18,7 @@ allowed_hosts: []
 allowed_origins: []
 auth:
   api_keys: []
+  keys_file: ""
 models: []
 dialects: []
 inputs: []
@@ -26,6 +27,9 @@ names:
 tools:
   search: auto
   tokens: 20000
+connections:
+  max: 64
+  idle: 15m
 wait_for_servers: 15s
 mcp:
   off: false
@@ -95,6 +99,7 @@ allowed_origins: []
 auth:
   api_keys:
     - "***"
+  keys_file: ""
 models:
   - match: "*"
     base_url: "${CANARY_URL}"

@@ -25,10 +25,10 @@ import (
 // File is a configuration file. Every key has a default; [Default] has them
 // all. The struct tags are described at the decoder.
 type File struct {
-	Listen         string   `yaml:"listen" doc:"Address and port to listen on. Beyond loopback, keys in auth are needed."`
-	AllowedHosts   []string `yaml:"allowed_hosts" doc:"Host names that clients may call the gateway by, beside those of loopback and the address in listen."`
-	AllowedOrigins []string `yaml:"allowed_origins" doc:"Origins of web pages, such as https://example.com, that may call the gateway, beside its own."`
-	Auth           Auth     `yaml:"auth" doc:"Who may call the gateway."`
+	Listen         string        `yaml:"listen" doc:"Address and port to listen on. Beyond loopback, callers have to be known by auth."`
+	AllowedHosts   []string      `yaml:"allowed_hosts" doc:"Host names that clients may call the gateway by, beside those of loopback and the address in listen."`
+	AllowedOrigins []string      `yaml:"allowed_origins" doc:"Origins of web pages, such as https://example.com, that may call the gateway, beside its own."`
+	Auth           caller.Config `yaml:"auth" doc:"Who may call the gateway."`
 
 	Models     []upstream.Model          `yaml:"models" doc:"Model APIs; the first entry that matches a model's name serves it. Without any, OPENAI_BASE_URL and OPENAI_API_KEY are used, else every name is served by the built-in rehearsal model."`
 	Dialects   []Dialect                 `yaml:"dialects" doc:"Dialects beside, or in place of, those that are built in."`
@@ -37,7 +37,8 @@ type File struct {
 	Names      Names                     `yaml:"names" doc:"What tools are called."`
 	Tools      Tools                     `yaml:"tools" doc:"How tools are offered to models."`
 
-	WaitForServers time.Duration `yaml:"wait_for_servers" doc:"Longest time that a request waits for servers that are still starting. What is not there by then is left out and named; a server that the request names is an error."`
+	Connections    servers.OwnConfig `yaml:"connections" doc:"Bounds of the connections to servers that callers have of their own; see share in mcpServers."`
+	WaitForServers time.Duration     `yaml:"wait_for_servers" doc:"Longest time that a request waits for servers that are still starting. What is not there by then is left out and named; a server that the request names is an error."`
 
 	MCP  mcpserve.Config `yaml:"mcp" doc:"The MCP endpoint at /mcp."`
 	Sets map[string]Set  `yaml:"sets" doc:"Sets of servers and tools by name: at /mcp/set/NAME, and for chat requests as server_label set:NAME."`
@@ -55,11 +56,6 @@ type File struct {
 	Warnings Errors
 
 	refs map[string]reference // values from the environment, by path
-}
-
-// Auth says who may call the gateway.
-type Auth struct {
-	APIKeys []string `yaml:"api_keys" secret:"always" doc:"Keys that programs present as Authorization: Bearer, in addition to the one in DRAGOMAN_API_KEY. Each has 16 characters or more."`
 }
 
 // Names says what tools are called.
@@ -139,6 +135,7 @@ func (f *File) SetDefaults() {
 	f.Names.Strategy = "label"
 	f.Tools = Tools{Search: string(model.Auto), Tokens: model.DefaultSearchTokens}
 	f.WaitForServers = session.DefaultWait
+	f.Connections = servers.OwnConfig{Max: servers.DefaultOwnMax, Idle: servers.DefaultOwnIdle}
 	f.Loop = Loop{Rounds: 16, Calls: 64, Parallel: 8, Bytes: 64 << 20, Timeout: 10 * time.Minute, CallTimeout: 2 * time.Minute}
 	f.Results = session.Results{Form: result.Form{Limit: result.DefaultLimit}, MaxMessage: 16 << 20}
 	f.Memory = Memory{Restore: true, Bytes: 64 << 20, TTL: time.Hour}
@@ -199,16 +196,6 @@ func (f *File) Validate() error {
 func isOrigin(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && text == u.Scheme+"://"+u.Host
-}
-
-// Validate reports keys that are too easy to guess.
-func (a *Auth) Validate() error {
-	for _, key := range a.APIKeys {
-		if err := caller.CheckKey(key); err != nil {
-			return &keyError{"api_keys", err.Error()}
-		}
-	}
-	return nil
 }
 
 // NamesServers reports whether the configuration says which MCP servers there

@@ -156,26 +156,66 @@ func quoteShell(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// resolve makes working directories of servers absolute: relative ones start at
-// dir, and ~/ at the user's home.
+// resolve makes paths absolute: the working directories of servers and the file of
+// keys. Relative ones start at dir, and ~/ at the user's home.
 func (f *File) resolve(dir string) {
 	for label, server := range f.MCPServers {
 		path, was := join(join("mcpServers", label), "cwd"), server.Dir
-		switch {
-		case server.Dir == "":
-			continue
-		case server.Dir == "~" || strings.HasPrefix(server.Dir, "~/"):
-			if home, err := os.UserHomeDir(); err == nil {
-				server.Dir = filepath.Join(home, server.Dir[1:])
-			}
-		case !filepath.IsAbs(server.Dir):
-			if dir, err := filepath.Abs(dir); err == nil {
-				server.Dir = filepath.Join(dir, server.Dir)
-			}
-		}
+		server.Dir = absolute(dir, was)
 		f.MCPServers[label] = server
 		if ref, ok := f.refs[path]; ok && ref.value == was {
 			f.refs[path] = reference{ref.written, server.Dir}
 		}
+	}
+	f.Auth.KeysFile = absolute(dir, f.Auth.KeysFile)
+}
+
+// absolute returns a path that starts at dir, or at the user's home, where it is
+// neither empty nor absolute already.
+func absolute(dir, path string) string {
+	switch {
+	case path == "":
+		return ""
+	case path == "~" || strings.HasPrefix(path, "~/"):
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, path[1:])
+		}
+	case !filepath.IsAbs(path):
+		if dir, err := filepath.Abs(dir); err == nil {
+			return filepath.Join(dir, path)
+		}
+	}
+	return path
+}
+
+// keysName is the file of keys beside the configuration.
+const keysName = "keys.jsonl"
+
+// KeysFile returns where the keys of callers are: where the configuration says, or
+// else beside the configuration, or, without one, where that would be. It is empty
+// where the user has no home.
+func (f *File) KeysFile() string {
+	if f.Auth.KeysFile != "" {
+		return f.Auth.KeysFile
+	}
+	if f.Path != "" {
+		return absolute("", filepath.Join(filepath.Dir(f.Path), keysName))
+	}
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "dragoman", keysName)
+}
+
+// UseKeys makes the file of keys a part of the configuration where it does not name
+// one and there is one. A file that cannot be looked at counts as one.
+func (f *File) UseKeys() {
+	path := f.KeysFile()
+	if path == "" || f.Auth.KeysFile != "" {
+		return
+	}
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		f.Auth.KeysFile = path
 	}
 }

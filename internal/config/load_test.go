@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/dragoman-mcp/dragoman/internal/cache"
+	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/mcpserve"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
@@ -84,6 +85,7 @@ mcpServers:
   off: {command: "${UNSET}", args: ["${UNSET}"], max_in_flight: "${UNSET}", timeout: "${UNSET}", disabled: true}
 names: {strategy: host}
 tools: {search: never, tokens: 900}
+connections: {max: 9, idle: 1m}
 wait_for_servers: 8s
 mcp: {raw: true}
 sets: {some: {servers: [web, files], tools: ["web__*", "!files__write_*"]}}
@@ -102,7 +104,7 @@ log: {level: debug, format: json}
 		Listen:         "0.0.0.0:9000",
 		AllowedHosts:   []string{"gateway.example.com"},
 		AllowedOrigins: []string{"https://app.example.com", "http://localhost:3000"},
-		Auth:           config.Auth{APIKeys: []string{"0123456789abcdef: {x}"}},
+		Auth:           caller.Config{APIKeys: []string{"0123456789abcdef: {x}"}},
 		Models: []upstream.Model{
 			{Match: "gpt-*", BaseURL: "https://session.example.com/v1", APIKey: "0123456789abcdef: {x}", Dialect: "openai", Timeout: 5 * time.Minute, Idle: 90 * time.Second},
 			{Match: "*", BaseURL: "http://localhost:11434/v1", Name: "qwen3", Headers: map[string]string{"X-Number": "7"}, Timeout: 10 * time.Minute, Idle: 5 * time.Minute},
@@ -126,6 +128,7 @@ log: {level: debug, format: json}
 		},
 		Names:          config.Names{Strategy: "host"},
 		Tools:          config.Tools{Search: "never", Tokens: 900},
+		Connections:    servers.OwnConfig{Max: 9, Idle: time.Minute},
 		WaitForServers: 8 * time.Second,
 		MCP:            mcpserve.Config{Raw: true},
 		Sets:           map[string]config.Set{"some": {Servers: []string{"web", "files"}, Tools: []string{"web__*", "!files__write_*"}}},

@@ -96,6 +96,8 @@ func (s *toolsetServer) message(ctx context.Context, m *rawjson.Object) {
 		s.running[string(id)] = cancel
 		s.mu.Unlock()
 		s.work.Go(func() { defer cancel(); s.call(ctx, id, params) })
+	case "ping":
+		respond(`{}`)
 	case "notifications/cancelled":
 		s.mu.Lock()
 		cancel := s.running[string(params.Get("requestId"))]

@@ -1,12 +1,15 @@
 package gateway
 
 import (
+	"errors"
+	"math"
 	"net"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/clip"
 	"github.com/dragoman-mcp/dragoman/internal/mcpserve"
 	"github.com/dragoman-mcp/dragoman/internal/origin"
@@ -64,6 +67,8 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, status int, cod
 		kind = openai.TypeAuthentication
 	case http.StatusForbidden:
 		kind = openai.TypePermission
+	case http.StatusServiceUnavailable, http.StatusInternalServerError:
+		kind = openai.TypeServer
 	}
 	pace.Refuse(w, r)
 	id := openai.NewRequestID()
@@ -71,13 +76,29 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, status int, cod
 	(&openai.Error{Status: status, Type: kind, Code: code, Message: message, ID: id}).Write(w)
 }
 
+// unrecognised answers a request of whom it is not known who makes it.
+func (g *Gateway) unrecognised(w http.ResponseWriter, r *http.Request, err error) {
+	refusal, ok := errors.AsType[*caller.Refusal](err)
+	if !ok {
+		refusal = &caller.Refusal{Status: http.StatusInternalServerError, Code: "internal_error", Message: "It could not be found out who is asking.", Err: err}
+	}
+	if refusal.Challenge != "" {
+		w.Header().Set("WWW-Authenticate", refusal.Challenge)
+	}
+	if refusal.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(refusal.RetryAfter.Seconds()))))
+	}
+	if refusal.Status >= http.StatusInternalServerError {
+		g.log.Error("a caller could not be recognised", "path", r.URL.Path, "error", err)
+	}
+	g.refuse(w, r, refusal.Status, refusal.Code, refusal.Message)
+}
+
 // guarded finds out who asks, once, and hands the request to its door.
 func (g *Gateway) guarded(w http.ResponseWriter, r *http.Request) {
-	who, err := g.keys.Recognise(r)
-	if err != nil {
-		w.Header().Set("WWW-Authenticate", "Bearer")
-		g.refuse(w, r, http.StatusUnauthorized, "invalid_api_key",
-			"This gateway needs an API key: send it as \"Authorization: Bearer …\". What came was: "+err.Error()+".")
+	who, err := g.callers.Recognise(r)
+	if err != nil || !who.Valid() {
+		g.unrecognised(w, r, err)
 		return
 	}
 	switch {

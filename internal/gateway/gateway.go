@@ -49,12 +49,12 @@ type Options struct {
 type Gateway struct {
 	file      *config.File
 	log       *slog.Logger
-	keys      *caller.Keys
+	callers   *caller.Front
 	dialects  *dialect.Table
 	upstreams *upstream.Set
 	demo      *demo.Demo
 	servers   *servers.Set
-	catalog   *catalog.Catalog
+	catalog   catalog.Catalog
 	sessions  *session.Opener
 	labels    map[string]bool
 	api       *api.API
@@ -85,8 +85,10 @@ func New(file *config.File, o Options) (*Gateway, error) {
 			return nil, fmt.Errorf("DRAGOMAN_API_KEY: %w; openssl rand -base64 32 makes a good one", err)
 		}
 	}
-	g.keys = caller.NewKeys(append(file.Auth.APIKeys, key)...)
 	var err error
+	if g.callers, err = caller.New(file.Auth, key); err != nil {
+		return nil, err
+	}
 	if g.dialects, err = file.Table(); err != nil {
 		return nil, err
 	}
@@ -100,8 +102,11 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		sets[name] = set.Selection()
 	}
 	g.sessions = session.New(session.Options{
-		Tools:     g.catalog,
-		Settle:    func(ctx context.Context, labels []string) { _ = g.servers.Settle(ctx, labels...) },
+		Tools: func(o servers.Owner) dragoman.Toolset { return g.catalog.Of(g.servers.For(o)) },
+		Owner: g.servers.Owner,
+		Settle: func(ctx context.Context, o servers.Owner, labels []string) {
+			_ = g.servers.For(o).Settle(ctx, labels...)
+		},
 		Wait:      file.WaitForServers,
 		Servers:   g.labels,
 		Sets:      sets,
@@ -121,7 +126,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		Upstreams:         g.upstreams,
 		Memory:            remembered(file.Memory),
 		MaxBody:           file.HTTP.MaxBody,
-		ClientCredentials: !g.keys.Required(),
+		ClientCredentials: !g.callers.Required(),
 		Log:               o.Log,
 	})
 	g.mcp = mcpserve.New(mcpserve.Options{
@@ -135,7 +140,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 func (g *Gateway) startServers(o Options) {
 	so := servers.Options{
 		Name: "dragoman", Version: o.Version, Logger: o.Log, MaxMessage: g.file.Results.MaxMessage, Can: o.Can,
-		CallTimeout: g.file.Loop.CallTimeout,
+		CallTimeout: g.file.Loop.CallTimeout, Own: g.file.Connections,
 	}
 	if !g.file.MCP.Off {
 		so.LogLevel = "info" // MCP clients hear what servers log while their calls run

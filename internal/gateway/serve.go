@@ -14,7 +14,7 @@ import (
 
 // ErrOpen means that the gateway would listen beyond this machine without
 // knowing its callers.
-var ErrOpen = errors.New("listening beyond this machine needs a key: set DRAGOMAN_API_KEY, or auth.api_keys in the configuration")
+var ErrOpen = errors.New("listening beyond this machine needs a key: make one with \"dragoman keys new\", or set DRAGOMAN_API_KEY, or auth in the configuration")
 
 // heapBallast is memory that is counted and never touched, so that it takes no
 // real memory. A gateway keeps two megabytes alive and makes tens of kilobytes of
@@ -28,7 +28,7 @@ var errStopping = errors.New("the gateway is stopping")
 // Serve listens and serves until ctx ends, then lets running requests finish.
 // started is told the address; it may be nil.
 func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
-	if !loopback(g.file.Listen) && !g.keys.Required() {
+	if !loopback(g.file.Listen) && !g.callers.Required() {
 		return fmt.Errorf("listen is %s: %w", g.file.Listen, ErrOpen)
 	}
 	listener, err := net.Listen("tcp", g.file.Listen)

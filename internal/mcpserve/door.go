@@ -105,10 +105,13 @@ func (d *Door) ServeLines(ctx context.Context, who caller.Caller, in io.Reader, 
 // caller.
 func (d *Door) host(r *http.Request) (mcp.Host, error) {
 	who, ok := r.Context().Value(asking{}).(caller.Caller)
-	if !ok || who == (caller.Caller{}) {
+	if !ok || !who.Valid() {
 		return nil, &mcp.RPCError{Code: invalidRequest, Message: "nobody is asking"}
 	}
 	h := &host{door: d, who: who, legacy: r.Header.Get("Mcp-Protocol-Version") < firstModern}
+	if h.legacy {
+		h.session = r.Header.Get("Mcp-Session-Id")
+	}
 	path := strings.Trim(strings.TrimPrefix(r.URL.Path, "/mcp"), "/")
 	name, isSet := strings.CutPrefix(path, "set/")
 	switch {

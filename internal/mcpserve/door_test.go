@@ -33,7 +33,7 @@ func open(t *testing.T, tools dragoman.Toolset, change func(*Options), labels ..
 	o := Options{
 		Name: "test", Version: "1",
 		Sessions: session.New(session.Options{
-			Tools: catalog.New(tools, catalog.Config{}), Servers: servers, Dialects: dialect.Builtin(),
+			Tools: session.Shared(catalog.New(tools, catalog.Config{})), Servers: servers, Dialects: dialect.Builtin(),
 			Results: session.Results{Form: result.Form{Limit: 2000}},
 			Sets:    map[string]catalog.Selection{"some": {{Server: "a", Match: []string{"!a__l*"}}}},
 		}),
@@ -353,10 +353,11 @@ func TestReadMoreSaysWhatIsWrong(t *testing.T) {
 func TestViewsStay(t *testing.T) {
 	inner := toolsettest.NewInner()
 	var vs views
+	var selections catalog.Selections
 	chosen := catalog.Selection{{Server: toolsettest.Server}}
 	at := place{server: toolsettest.Server}
 	see := func() *view {
-		list, err := catalog.Select(inner, chosen).List(t.Context())
+		list, err := selections.Of(inner, chosen).List(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

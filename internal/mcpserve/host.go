@@ -25,6 +25,9 @@ type host struct {
 	who    caller.Caller
 	at     place
 	legacy bool // the client speaks the legacy era
+	// session is that of a legacy client over HTTP. Clients of the modern era have
+	// none, and lines have one client.
+	session string
 }
 
 // Owner implements [mcp.Host].
@@ -38,6 +41,7 @@ func (h *host) open(ctx context.Context) (*session.Session, *view, error) {
 
 // opened opens a session that wants this of the place.
 func (h *host) opened(ctx context.Context, want session.Want) (*session.Session, *view, error) {
+	want.Session = h.session
 	switch {
 	case h.at.server != "":
 		want.Servers = catalog.Selection{{Server: h.at.server}}
@@ -136,6 +140,8 @@ func (h *host) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, e
 		return h.readResource(ctx, s, v, call, params)
 	case "completion/complete":
 		return h.complete(ctx, s, v, call, params)
+	case "tasks/get", "tasks/result", "tasks/update", "tasks/cancel", "tasks/list":
+		return h.aboutTask(ctx, s, v, call, params)
 	}
 	return dragoman.Result{}, &mcp.RPCError{Code: methodNotFound, Message: "there is no method " + call.Method}
 }

@@ -32,10 +32,22 @@ func (h *host) callTool(ctx context.Context, s *session.Session, v *view, call d
 	case call.Tool.Quarantined != nil:
 		return dragoman.Result{}, &mcp.RPCError{Code: invalidParams, Message: call.Tool.Quarantined.Message}
 	}
+	if call.Task != nil {
+		if !v.has(legacyTasks) {
+			call.Task = nil // who has no tasks takes no notice (MCP 2025-11-25, "Tasks", Task Support and Handling)
+		} else if !v.makesTasks(call.Tool) {
+			return dragoman.Result{}, &mcp.RPCError{Code: methodNotFound, Message: fmt.Sprintf("%q cannot be called as a task", name)}
+		}
+	}
 	res, err := s.Call(ctx, call, nil)
-	if err != nil || res.Asks != nil {
+	if err != nil || res.Asks != nil || res.Task != "" {
 		return res, err
 	}
+	return h.finished(s, call, res)
+}
+
+// finished returns what a call of a tool came to, as clients are told it.
+func (h *host) finished(s *session.Session, call dragoman.Call, res dragoman.Result) (dragoman.Result, error) {
 	if theirs, ok := errors.AsType[*mcp.RPCError](asError(res.Problem)); ok {
 		return dragoman.Result{}, theirs // an error of the protocol stays one
 	}

@@ -9,14 +9,16 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/derived"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/mcp"
 	"github.com/dragoman-mcp/dragoman/result"
 )
 
 // A view is what there is at a place, made of one snapshot, and its lists as they
 // are sent.
 type view struct {
-	list    *dragoman.List
+	changed <-chan struct{} // closed when there is a newer one
 	tools   *dragoman.Tools
 	entries []dragoman.Entry
 	servers []dragoman.Server
@@ -26,26 +28,34 @@ type view struct {
 	patterns map[string]*regexp.Regexp  // of templates
 }
 
-// views keep the last view of each place.
+// views keep the views of each snapshot, as long as it is in use. What callers do
+// not see alike are snapshots of their own.
 type views struct {
-	mu   sync.Mutex
-	last map[place]*view
+	made derived.Map[dragoman.List, *places]
+	own  derived.Map[dragoman.Tools, *dragoman.Tools] // under the names that their server gave them
 }
 
-// maxViews is how many places are kept: there are as many as servers and sets.
-const maxViews = 256
+// places are the views of one snapshot. There are as many as servers and sets.
+type places struct {
+	mu   sync.Mutex
+	made map[place]*view
+}
 
 // of returns the view of a place.
 func (vs *views) of(list *dragoman.List, at place, chosen catalog.Selection) *view {
-	vs.mu.Lock()
-	defer vs.mu.Unlock()
-	old := vs.last[at]
-	// A selection is a list of its own with each request; what it was made of shows
-	// in the channel that both share.
-	if old != nil && (old.list == list || list.Changed != nil && old.list.Changed == list.Changed) {
-		return old
+	all := vs.made.Get(list, func() *places { return &places{made: map[place]*view{}} })
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	v := all.made[at]
+	if v == nil {
+		v = vs.make(list, at, chosen)
+		all.made[at] = v
 	}
-	v := &view{list: list, tools: list.Tools, listings: map[string]json.RawMessage{}, patterns: map[string]*regexp.Regexp{}}
+	return v
+}
+
+func (vs *views) make(list *dragoman.List, at place, chosen catalog.Selection) *view {
+	v := &view{changed: list.Changed, tools: list.Tools, listings: map[string]json.RawMessage{}, patterns: map[string]*regexp.Regexp{}}
 	wanted := func(label string) bool {
 		return len(chosen) == 0 || slices.ContainsFunc(chosen, func(c catalog.Choice) bool { return c.Server == label })
 	}
@@ -62,16 +72,9 @@ func (vs *views) of(list *dragoman.List, at place, chosen catalog.Selection) *vi
 			v.entries = append(v.entries, e)
 		}
 	}
-	if at.server != "" {
-		v.tools = ownNames(list.Tools)
+	if at.server != "" && list.Tools != nil {
+		v.tools = vs.own.Get(list.Tools, func() *dragoman.Tools { return ownNames(list.Tools) })
 	}
-	if old != nil && v.tools.Equal(old.tools) {
-		v.tools = old.tools
-	}
-	if vs.last == nil || len(vs.last) >= maxViews {
-		vs.last = map[place]*view{}
-	}
-	vs.last[at] = v
 	return v
 }
 
@@ -206,8 +209,21 @@ func (v *view) capabilities() json.RawMessage {
 			o.Set(name, json.RawMessage(`{}`))
 		}
 	}
+	if v.has(legacyTasks) {
+		o.Set("tasks", json.RawMessage(`{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}`))
+	}
+	extensions := rawjson.Object{}
+	if v.has(modernTasks) {
+		extensions.Set(mcp.TasksExtension, json.RawMessage(`{}`))
+	}
+	if len(extensions.Members) > 0 {
+		o.Set("extensions", extensions.Bytes())
+	}
 	return o.Bytes()
 }
+
+// has reports whether one of the servers is such.
+func (v *view) has(such func(dragoman.Server) bool) bool { return slices.ContainsFunc(v.servers, such) }
 
 // instructions are those of the servers; alone, the server's own words.
 func (v *view) instructions(alone bool) string {
@@ -264,7 +280,8 @@ func (v *view) toolItems(legacy, raw bool) []json.RawMessage {
 
 func definition(t *dragoman.Tool, legacy, raw bool) json.RawMessage {
 	wrap := legacy && !raw && t.OutputSchema != nil
-	if t.Name == t.Original && !wrap {
+	task := !raw && taskSupport(t) == "required"
+	if t.Name == t.Original && !wrap && !task {
 		return t.Definition
 	}
 	o, err := rawjson.ParseObject(t.Definition)
@@ -277,6 +294,15 @@ func definition(t *dragoman.Tool, legacy, raw bool) json.RawMessage {
 	}
 	if wrap {
 		o.Set("outputSchema", result.WrapSchema(t.OutputSchema))
+	}
+	if task {
+		// Clients that know nothing of tasks do not call a tool that requires one; for
+		// those the task is run here.
+		if execution, err := rawjson.ParseObject(o.Get("execution")); err == nil {
+			execution = execution.Clone()
+			execution.Set("taskSupport", json.RawMessage(`"optional"`))
+			o.Set("execution", execution.Bytes())
+		}
 	}
 	return o.Bytes()
 }

@@ -21,12 +21,14 @@ type Lot[T any] struct {
 	mu     sync.Mutex
 	spaces map[string]*space[T]
 	owners map[string]int
+	parked uint64 // so far
 }
 
 type space[T any] struct {
-	owner string
-	value T
-	timer *time.Timer
+	owner  string
+	number uint64 // grows with each value that is parked
+	value  T
+	timer  *time.Timer
 }
 
 // Park keeps a value for so long. It reports false, and keeps nothing, where
@@ -40,7 +42,8 @@ func (l *Lot[T]) Park(owner, key string, value T, d time.Duration) bool {
 	if l.spaces[key] != nil || l.Total > 0 && len(l.spaces) >= l.Total || l.Each > 0 && l.owners[owner] >= l.Each {
 		return false
 	}
-	s := &space[T]{owner: owner, value: value}
+	l.parked++
+	s := &space[T]{owner: owner, number: l.parked, value: value}
 	s.timer = time.AfterFunc(d, func() {
 		l.mu.Lock()
 		mine := l.spaces[key] == s
@@ -69,6 +72,26 @@ func (l *Lot[T]) Take(key string) (value T, ok bool) {
 	s.timer.Stop()
 	l.leave(key)
 	return s.value, true
+}
+
+// TakeOldest takes, of the values of an owner, the one that was parked first. It
+// reports false where the owner has none.
+func (l *Lot[T]) TakeOldest(owner string) (value T, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var oldest *space[T]
+	var key string
+	for k, s := range l.spaces {
+		if s.owner == owner && (oldest == nil || s.number < oldest.number) {
+			oldest, key = s, k
+		}
+	}
+	if oldest == nil {
+		return value, false
+	}
+	oldest.timer.Stop()
+	l.leave(key)
+	return oldest.value, true
 }
 
 // TakeAll empties the lot and returns what was in it.

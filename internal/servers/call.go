@@ -68,14 +68,16 @@ func (c *connection) await() (end func()) {
 	return func() { c.waiting.Add(-1) }
 }
 
-// listens reports whether a call lasts as long as somebody listens; such a call
-// takes no slot.
-func listens(call *dragoman.Call) bool { return call.Method == "subscriptions/listen" }
+// waits reports whether a call lasts as long as somebody listens, or as a task
+// takes; such a call does nothing, and takes no slot.
+func waits(call *dragoman.Call) bool {
+	return call.Method == "subscriptions/listen" || call.Method == "tasks/result"
+}
 
 // call runs one call when it has its turn. A call that goes on with answers has
 // had it.
 func (c *connection) call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
-	if call.Answers != nil || listens(&call) {
+	if call.Answers != nil || waits(&call) {
 		return c.attempt(ctx, call)
 	}
 	select {
@@ -141,8 +143,8 @@ func lost(p *dragoman.Problem) bool {
 // way to the server broke, or the server had trouble and did not ask for time.
 // What the call may have changed is never changed twice.
 func repeatable(call *dragoman.Call, r *dragoman.Result) bool {
-	if call.Answers != nil || call.Tool == nil {
-		return false
+	if call.Answers != nil || call.Tool == nil || r.Ran == dragoman.RanYes {
+		return false // a task that was made is not made again
 	}
 	status, refused := errors.AsType[*mcp.StatusError](r.Problem)
 	refused = refused && status.RetryAfter == 0 && (status.Status >= 500 || status.Status == http.StatusTooManyRequests)

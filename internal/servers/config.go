@@ -31,18 +31,24 @@ type Config struct {
 	StartupTimeout time.Duration `yaml:"startup_timeout" doc:"Longest time from starting the program, or connecting, to the list of tools."`
 	MaxInFlight    int           `yaml:"max_in_flight" max:"10000" doc:"Number of calls that the server gets at a time; further calls wait."`
 
-	Share Share `yaml:"share" enum:"all" doc:"Who shares the one session with the server, and so what it remembers between calls: all callers of the gateway. There is no other value yet."`
+	Share Share `yaml:"share" enum:"all,caller,session" doc:"Who shares a session with the server, and so what it remembers between calls. all: all callers of the gateway. caller: each caller has its own, and with a command its own process. session: each session of a caller; that is an MCP session of the legacy era, or the conversation that a chat request names; requests that name none share the caller's."`
 
 	Tools   Filter  `yaml:"tools" doc:"Which tools of the server exist for models."`
 	Effects Effects `yaml:"effects" doc:"What calls can do to the world, in your word. Tools not named here may change something."`
 }
 
-// Share says who shares a session with a server. ShareAll, which the empty Share
-// means too, is everybody; connections of each caller's own are to come.
+// Share says who shares a session with a server.
 type Share string
 
-// ShareAll is the one way of sharing there is.
-const ShareAll Share = "all"
+// The ways of sharing. The empty Share means ShareAll.
+const (
+	// ShareAll: one session for everybody.
+	ShareAll Share = "all"
+	// ShareCaller: a session for each caller.
+	ShareCaller Share = "caller"
+	// ShareSession: a session for each session of a caller.
+	ShareSession Share = "session"
+)
 
 // Transport names a way to talk to a server.
 type Transport string
@@ -111,6 +117,12 @@ func (c *Config) SetDefaults() {
 	if c.MaxInFlight == 0 {
 		c.MaxInFlight = DefaultMaxInFlight
 	}
+}
+
+// filled returns c with its defaults.
+func (c Config) filled() Config {
+	c.SetDefaults()
+	return c
 }
 
 // A ConfigError says which key of a [Config] is wrong and why.

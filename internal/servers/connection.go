@@ -21,12 +21,9 @@ import (
 // them.
 type key struct {
 	label     string
-	principal string        // whose credentials it carries
+	principal string        // on whose behalf it is; "" is the gateway
 	can       dragoman.Kind // what was declared when a legacy server was greeted
 }
-
-// ours is the gateway's own principal, the only one so far.
-const ours = ""
 
 // A connection is one MCP server on somebody's behalf, and its supervisor.
 type connection struct {
@@ -44,6 +41,7 @@ type connection struct {
 	once    sync.Once     // closes settled
 	stderr  tail          // what a local server wrote last
 	tidy    func()        // closes connections that are kept open
+	end     func()        // ends the supervisor
 	era     mcp.Era       // of the last session; only the supervisor knows it
 
 	mu     sync.Mutex
@@ -184,7 +182,7 @@ func (c *connection) enter(client *mcp.Client, change func()) {
 	}
 	c.client = client
 	c.mu.Unlock()
-	c.set.publish()
+	c.set.publish(c)
 }
 
 // allowed returns the tools that exist for models, with the operator's word on

@@ -3,11 +3,10 @@ package servers
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
@@ -20,7 +19,8 @@ type Options struct {
 	// Name and Version are what we call ourselves to the servers.
 	Name, Version string
 	// Builtin connects servers that live in this process, by label: once for each
-	// session, which lasts no longer than the context. They need no Config.
+	// session, which lasts no longer than the context. Their Config has neither a
+	// command nor a URL, and need not be there.
 	Builtin map[string]func(context.Context) mcp.Transport
 	// Grace is how long the first requests wait for servers that are still
 	// starting; 500 ms if zero.
@@ -38,29 +38,41 @@ type Options struct {
 	// they come through. Legacy servers are told once; what a server asks beyond
 	// the Can of the call is declined.
 	Can dragoman.Kind
+	// Own bounds the connections that callers have of their own.
+	Own OwnConfig
 	// Logger gets states, and what servers write to standard error. Nil discards
 	// it.
 	Logger *slog.Logger
 }
 
-// Set is a set of MCP servers as a [dragoman.Toolset]. Make it with [New]; it is
-// safe for concurrent use.
+// Set is a set of MCP servers. It is the [dragoman.Toolset] of those that all
+// callers share; [Set.For] has that of one caller. Make it with [New]; it is safe
+// for concurrent use.
 type Set struct {
-	connections map[key]*connection
-	labels      []string // of our own connections, sorted
-	options     Options
-	started     time.Time
+	servers map[string]server // by label
+	labels  []string          // sorted
+	options Options
+	started time.Time
+	shared  *view
 
-	mu       sync.Mutex    // taken to build a new list
-	changed  chan struct{} // of the list that snapshot has
-	snapshot atomic.Pointer[dragoman.List]
-
+	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
+
+	mu          sync.Mutex
+	connections map[key]*connection
+	views       map[Owner]*view // of those who have connections of their own
 }
 
-// New makes a Set and starts its servers. It does not wait for them. Configs
-// must be valid; disabled ones are left out.
+// A server is what connections to it are made of. Connect is nil but for servers
+// that live in this process.
+type server struct {
+	config  Config
+	connect func(context.Context) mcp.Transport
+}
+
+// New makes a Set and starts the servers that all share. It does not wait for
+// them. Configs must be valid; disabled ones are left out.
 func New(configs map[string]Config, o Options) *Set {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -68,49 +80,61 @@ func New(configs map[string]Config, o Options) *Set {
 	if o.Grace <= 0 {
 		o.Grace = 500 * time.Millisecond
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	s := &Set{connections: map[key]*connection{}, options: o, cancel: cancel, started: time.Now()}
-	for label, transport := range o.Builtin {
-		s.add(label, Config{}, transport)
+	if o.Own.Max <= 0 {
+		o.Own.Max = DefaultOwnMax
+	}
+	if o.Own.Idle <= 0 {
+		o.Own.Idle = DefaultOwnIdle
+	}
+	s := &Set{servers: map[string]server{}, connections: map[key]*connection{}, views: map[Owner]*view{}, options: o, started: time.Now()}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	for label, connect := range o.Builtin {
+		s.servers[label] = server{configs[label].filled(), connect}
 	}
 	for label, config := range configs {
-		if !config.Disabled {
-			s.add(label, config, nil)
+		if _, builtin := s.servers[label]; !builtin && !config.Disabled {
+			s.servers[label] = server{config.filled(), nil}
 		}
 	}
-	slices.Sort(s.labels)
-	s.publish()
-	for _, label := range s.labels {
-		s.wg.Go(func() { s.own(label).supervise(ctx) })
+	s.labels = slices.Sorted(maps.Keys(s.servers))
+	s.shared = newView(s, Owner{})
+	s.mu.Lock()
+	s.fill(s.shared)
+	s.mu.Unlock()
+	s.shared.publish()
+	if s.divided() {
+		s.wg.Go(s.sweep)
 	}
 	return s
 }
 
-// own returns the gateway's own connection to a server; nil where there is no
-// such server.
+// own returns the connection to a server that all share; nil where there is none.
 func (s *Set) own(label string) *connection {
-	return s.connections[key{label: label, principal: ours, can: s.options.Can}]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.connections[key{label: label, can: s.options.Can}]
 }
 
-func (s *Set) add(label string, config Config, transport func(context.Context) mcp.Transport) {
-	config.SetDefaults()
+// connect makes a connection and starts it. mu is held.
+func (s *Set) connect(k key) *connection {
+	def := s.servers[k.label]
+	config := def.config
 	if limit := s.options.CallTimeout; limit > 0 {
 		config.Timeout = min(config.Timeout, limit)
 	}
 	c := &connection{
-		key: key{label: label, principal: ours, can: s.options.Can},
-		set: s, config: config, transport: transport,
-		log:     s.options.Logger.With("server", label),
+		key: k, set: s, config: config, transport: def.connect,
+		log:     s.options.Logger.With("server", k.label),
 		slots:   make(chan struct{}, config.MaxInFlight),
 		settled: make(chan struct{}),
 		doubt:   make(chan struct{}, 1),
 		wanted:  make(chan struct{}, 1),
-		status:  dragoman.Server{Label: label, State: dragoman.Starting, Since: time.Now()},
+		status:  dragoman.Server{Label: k.label, State: dragoman.Starting, Since: time.Now()},
 		moved:   make(chan struct{}),
 		tidy:    func() {},
 	}
 	switch {
-	case transport != nil:
+	case c.transport != nil:
 	case config.Command != "":
 		local := config.local(c.stderrLines())
 		c.transport = func(context.Context) mcp.Transport { return local }
@@ -120,101 +144,62 @@ func (s *Set) add(label string, config Config, transport func(context.Context) m
 		c.transport = func(context.Context) mcp.Transport { return remote }
 		c.tidy = client.CloseIdleConnections
 	}
-	s.connections[c.key] = c
-	s.labels = append(s.labels, label)
+	s.connections[k] = c
+	ctx, cancel := context.WithCancel(s.ctx)
+	c.end = cancel
+	s.wg.Go(func() { c.supervise(ctx) })
+	return c
 }
 
-// List returns what all servers offer, sorted by server. While nothing changes it
-// returns the same list.
-func (s *Set) List(context.Context) (*dragoman.List, error) { return s.snapshot.Load(), nil }
+// List returns what the servers offer that all share, sorted by server. While
+// nothing changes it returns the same list.
+func (s *Set) List(ctx context.Context) (*dragoman.List, error) { return s.shared.List(ctx) }
+
+// Call runs a call on the server that its target belongs to, of those that all
+// share. It waits for its turn, and for a server that is coming back, at most half
+// a minute each, and not at all where it goes on with answers.
+func (s *Set) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
+	return s.shared.Call(ctx, call)
+}
 
 // Settle waits until the servers of these labels, or all where there are none,
-// have listed their tools or failed once. It returns the error of ctx where that
-// ends first. Servers that nobody configured are not waited for.
+// have listed their tools or failed once, of those that all share. It returns the
+// error of ctx where that ends first. Servers that nobody configured are not
+// waited for.
 func (s *Set) Settle(ctx context.Context, labels ...string) error {
-	for key, c := range s.connections {
-		if len(labels) > 0 && !slices.Contains(labels, key.label) {
-			continue
-		}
-		select {
-		case <-c.settled:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	return nil
+	return s.shared.settle(ctx, labels)
 }
 
-// Ready reports whether every server has listed its tools, has failed, or is
-// older than the grace period: nothing more is worth waiting for.
+// Ready reports whether every server that all share has listed its tools, has
+// failed, or is older than the grace period: nothing more is worth waiting for.
 func (s *Set) Ready() bool {
-	if time.Since(s.started) >= s.options.Grace {
-		return true
-	}
-	for _, c := range s.connections {
-		select {
-		case <-c.settled:
-		default:
-			return false
-		}
-	}
-	return true
-}
-
-// Call runs a call on the server that its target belongs to. It waits for its
-// turn, and for a server that is coming back, at most half a minute each, and not
-// at all where it goes on with answers.
-func (s *Set) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
-	label := call.Server
-	switch {
-	case call.Tool != nil:
-		label = call.Tool.Server
-	case call.Entry != nil:
-		label = call.Entry.Server
-	case call.Method == "" || call.Method == "tools/call":
-		return dragoman.Failure(dragoman.CodeUnknownTool, "The call names no tool."), nil
-	}
-	c := s.own(label)
-	if c == nil {
-		return dragoman.Failure(dragoman.CodeServerUnavailable, fmt.Sprintf("There is no server %q.", label)), nil
-	}
-	return c.call(ctx, call)
+	return time.Since(s.started) >= s.options.Grace || s.shared.settled()
 }
 
 // Close ends all servers side by side, and returns when they have ended.
 func (s *Set) Close() {
+	s.mu.Lock()
 	s.cancel()
+	s.mu.Unlock()
 	s.wg.Wait()
 }
 
-// publish builds the list of everything anew, if something is new.
-func (s *Set) publish() {
+// publish builds anew the lists that a connection is in, if something is new.
+func (s *Set) publish(c *connection) {
+	if c.principal == "" {
+		s.shared.publish()
+	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	old := s.snapshot.Load()
-	next := &dragoman.List{Servers: make([]dragoman.Server, 0, len(s.labels))}
-	var all []dragoman.Tool
-	for _, label := range s.labels {
-		tools, entries, state := s.own(label).snapshot()
-		all = append(all, tools...)
-		next.Entries, next.Servers = append(next.Entries, entries...), append(next.Servers, state)
-	}
-	next.Tools = dragoman.NewTools(all)
-	if old != nil {
-		if next.Tools.Equal(old.Tools) {
-			next.Tools = old.Tools
-		}
-		if next.Tools == old.Tools && slices.EqualFunc(next.Entries, old.Entries, sameEntry) && slices.EqualFunc(next.Servers, old.Servers, sameServer) {
-			return
+	var others []*view
+	for _, v := range s.views {
+		if v.has(c) {
+			others = append(others, v)
 		}
 	}
-	changed := make(chan struct{})
-	next.Changed = changed
-	s.snapshot.Store(next)
-	if s.changed != nil {
-		close(s.changed)
+	s.mu.Unlock()
+	for _, v := range others {
+		v.publish()
 	}
-	s.changed = changed
 }
 
 func sameEntry(a, b dragoman.Entry) bool {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/servers"
 )
 
 // ErrServerUnavailable is wrapped by a [ServerError].
@@ -49,12 +50,12 @@ var ErrUnknownTool = errors.New("no such tool")
 // await waits for the servers that a request wants and that are still starting,
 // and returns those that then have nothing to offer. One that the request names
 // is an error, and so is a tool that its server does not have.
-func (o *Opener) await(ctx context.Context, tools dragoman.Toolset, wanted catalog.Selection) (missing []dragoman.Server, err error) {
+func (o *Opener) await(ctx context.Context, owner servers.Owner, tools dragoman.Toolset, wanted catalog.Selection) (missing []dragoman.Server, err error) {
 	labels := make([]string, 0, len(wanted))
 	for _, c := range wanted {
 		labels = append(labels, c.Server)
 	}
-	o.settle(ctx, labels)
+	o.settle(ctx, owner, tools, labels)
 	list, err := tools.List(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("listing tools: %w", err)
@@ -78,23 +79,27 @@ func (o *Opener) await(ctx context.Context, tools dragoman.Toolset, wanted catal
 }
 
 // settle waits for servers that are still starting. Those that a request names are
-// worth the whole wait; where it names none, all have as long from the start of the
-// process, so that one that hangs does not hold up every request until it is given
-// up.
-func (o *Opener) settle(ctx context.Context, labels []string) {
+// worth the whole wait; where it names none, each has as long from its start, so
+// that one that hangs does not hold up every request until it is given up.
+func (o *Opener) settle(ctx context.Context, owner servers.Owner, tools dragoman.Toolset, labels []string) {
 	if o.o.Settle == nil {
 		return
 	}
 	wait := o.o.Wait
-	if len(labels) == 0 {
-		wait -= time.Since(o.started)
+	if list, err := tools.List(ctx); err == nil && len(labels) == 0 {
+		wait = 0
+		for _, s := range list.Servers {
+			if s.State == dragoman.Starting {
+				wait = max(wait, time.Until(s.Since.Add(o.o.Wait)))
+			}
+		}
 	}
 	if wait <= 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	o.o.Settle(ctx, labels)
+	o.o.Settle(ctx, owner, labels)
 }
 
 // offers reports whether the list has tools of a server: those of one that is

@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/servers"
 )
 
 // listed is a toolset that lists, and runs nothing.
@@ -40,9 +41,9 @@ func TestMissingServers(t *testing.T) {
 		}}
 		var waited time.Duration
 		opener := New(Options{
-			Tools: tools, Servers: map[string]bool{"up": true, "down": true, "slow": true, "back_soon": true}, Dialects: dialect.Builtin(),
+			Tools: Shared(tools), Servers: map[string]bool{"up": true, "down": true, "slow": true, "back_soon": true}, Dialects: dialect.Builtin(),
 			Wait: 3 * time.Second,
-			Settle: func(ctx context.Context, labels []string) {
+			Settle: func(ctx context.Context, _ servers.Owner, labels []string) {
 				start := time.Now()
 				if len(labels) == 0 || labels[0] == "slow" {
 					<-ctx.Done()

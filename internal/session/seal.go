@@ -32,12 +32,21 @@ const (
 type seal struct {
 	process [processBytes]byte
 	box     cipher.AEAD
-	held    park.Lot[struct{}] // calls that wait at their servers, by sealed state
+	held    park.Lot[heldCall] // calls that wait at their servers, by sealed state
+}
+
+// heldCall is a call that waits at its server, as its caller made it, with the
+// state that the layers below gave it.
+type heldCall struct {
+	tools dragoman.Toolset
+	call  dragoman.Call
+	state []byte
+	ran   dragoman.Ran
 }
 
 func newSeal() *seal {
 	var key [32]byte
-	s := &seal{held: park.Lot[struct{}]{Total: askedOfAll, Each: askedOfOne}}
+	s := &seal{held: park.Lot[heldCall]{Total: askedOfAll, Each: askedOfOne}}
 	_, _ = rand.Read(key[:]) // it never fails
 	_, _ = rand.Read(s.process[:])
 	block, err := aes.NewCipher(key[:])
@@ -84,24 +93,41 @@ func (t *sealed) Call(ctx context.Context, call dragoman.Call) (dragoman.Result,
 	if asks.Expires.IsZero() {
 		asks.Expires = time.Now().Add(askLife)
 	}
+	here := heldCall{t.Toolset, call, asks.State, res.Ran}
 	asks.State = t.seal.close(asks.State, res.Ran, asks.Expires, bound)
-	if len(asks.State) > maxState || asks.Held && !t.seal.held.Park(t.caller, string(asks.State), struct{}{}, time.Until(asks.Expires)) {
-		return t.turnAway(ctx, call, res), nil
+	if len(asks.State) > maxState || asks.Held && !t.hold(ctx, string(asks.State), here, time.Until(asks.Expires)) {
+		here.giveUp(ctx)
+		return dragoman.Result{Ran: res.Ran, Problem: &dragoman.Problem{
+			Code:    dragoman.CodeUnanswered,
+			Message: "The tool asked a question, but too many calls wait for answers already, so the call was given up.",
+		}}, nil
 	}
 	res.Asks = &asks
 	return res, nil
 }
 
-// turnAway ends a call that asks where there is no room to wait for answers.
-func (t *sealed) turnAway(ctx context.Context, call dragoman.Call, res dragoman.Result) dragoman.Result {
-	call.Answers = &dragoman.Answers{State: res.Asks.State, Ran: res.Ran, Gone: true}
+// hold keeps a call that waits at its server. Where the caller has as many of them
+// as one may have, the oldest is given up: whoever left questions unanswered takes
+// the room of nobody, and least of all their own for the next five minutes.
+func (t *sealed) hold(ctx context.Context, state string, call heldCall, d time.Duration) bool {
+	if t.seal.held.Park(t.caller, state, call, d) {
+		return true
+	}
+	oldest, ok := t.seal.held.TakeOldest(t.caller)
+	if !ok {
+		return false
+	}
+	oldest.giveUp(ctx)
+	return t.seal.held.Park(t.caller, state, call, d)
+}
+
+// giveUp ends a call whose questions nobody will answer.
+func (h heldCall) giveUp(ctx context.Context) {
+	h.call.Answers = &dragoman.Answers{State: h.state, Ran: h.ran, Gone: true}
+	h.call.Progress, h.call.Notify = nil, nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	_, _ = t.Toolset.Call(ctx, call)
-	return dragoman.Result{Ran: res.Ran, Problem: &dragoman.Problem{
-		Code:    dragoman.CodeUnanswered,
-		Message: "The tool asked a question, but too many calls wait for answers already, so the call was given up.",
-	}}
+	_, _ = h.tools.Call(ctx, h.call)
 }
 
 // binding is what a state belongs to.

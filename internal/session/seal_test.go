@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -120,36 +121,57 @@ func TestSealRefuses(t *testing.T) {
 	})
 }
 
-// What waits at servers is bounded for each caller, and there is room again when
-// one goes on, or its time is over.
+// What waits at servers is bounded for each caller. Who leaves questions
+// unanswered loses the oldest of them to the newest, and takes nobody's room.
 func TestSealHasRoomForSoManyCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := &asking{state: []byte("state"), held: true}
 		seal := newSeal()
 		tools := seal.around("ann", inner)
 		c := call("s", "x", `{}`)
-		var asks *dragoman.Asks
-		for range askedOfOne {
-			asks = ask(t, tools, c)
+		var all []*dragoman.Asks
+		for range askedOfOne + 1 {
+			all = append(all, ask(t, tools, c))
 		}
-		res, err := tools.Call(t.Context(), c)
+		if n := len(inner.resumed); n != 1 || !inner.resumed[0].Gone {
+			t.Errorf("the server was not told of the oldest: %+v", inner.resumed)
+		}
+		if n := seal.held.Len(); n != askedOfOne {
+			t.Errorf("%d calls are held for one caller", n)
+		}
+		ask(t, seal.around("bob", inner), c)
+		goesOn := c
+		goesOn.Answers = &dragoman.Answers{State: all[askedOfOne].State}
+		if res, err := tools.Call(t.Context(), goesOn); err != nil || res.Problem != nil {
+			t.Fatalf("Call = %+v, %v", res, err)
+		}
+		ask(t, tools, c)
+		if n := len(inner.resumed); n != 2 {
+			t.Errorf("a call was given up though there was room: %+v", inner.resumed)
+		}
+		time.Sleep(askLife + time.Second)
+		synctest.Wait()
+		if n := seal.held.Len(); n != 0 {
+			t.Errorf("%d calls are held after their time", n)
+		}
+	})
+}
+
+// What waits for all callers is bounded, too: then who has none is turned away.
+func TestSealHasRoomForSoManyCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := &asking{state: []byte("state"), held: true}
+		seal := newSeal()
+		c := call("s", "x", `{}`)
+		for i := range askedOfAll {
+			ask(t, seal.around("caller "+strconv.Itoa(i/askedOfOne), inner), c)
+		}
+		res, err := seal.around("one more", inner).Call(t.Context(), c)
 		if err != nil || res.Problem == nil || res.Problem.Code != dragoman.CodeUnanswered {
 			t.Fatalf("one too many: %+v, %v", res, err)
 		}
 		if n := len(inner.resumed); n != 1 || !inner.resumed[0].Gone {
 			t.Errorf("the server was not told: %+v", inner.resumed)
-		}
-		ask(t, seal.around("bob", inner), c)
-		goesOn := c
-		goesOn.Answers = &dragoman.Answers{State: asks.State}
-		if res, err := tools.Call(t.Context(), goesOn); err != nil || res.Problem != nil {
-			t.Fatalf("Call = %+v, %v", res, err)
-		}
-		ask(t, tools, c)
-		time.Sleep(askLife + time.Second)
-		synctest.Wait()
-		for range askedOfOne {
-			ask(t, tools, c)
 		}
 	})
 }

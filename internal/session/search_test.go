@@ -61,7 +61,7 @@ func names(f found) (whole, more []string) {
 }
 
 func TestFindTools(t *testing.T) {
-	opener := New(Options{Tools: many(), Servers: map[string]bool{"books": true, "tracker": true}, Dialects: dialect.Builtin(), Search: model.Search{When: model.Always}})
+	opener := New(Options{Tools: Shared(many()), Servers: map[string]bool{"books": true, "tracker": true}, Dialects: dialect.Builtin(), Search: model.Search{When: model.Always}})
 	s, err := opener.Open(t.Context(), caller.Local, Want{})
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestFindTools(t *testing.T) {
 
 // A request that chose its servers finds nothing of others.
 func TestFindToolsAmongTheChosen(t *testing.T) {
-	opener := New(Options{Tools: many(), Servers: map[string]bool{"books": true, "tracker": true}, Dialects: dialect.Builtin()})
+	opener := New(Options{Tools: Shared(many()), Servers: map[string]bool{"books": true, "tracker": true}, Dialects: dialect.Builtin()})
 	s, err := opener.Open(t.Context(), caller.Local, Want{Servers: catalog.Selection{{Server: "books", Tools: []string{"export"}}}})
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestFindToolsAmongTheChosen(t *testing.T) {
 
 // Whatever form a model reads, names and schemas are in it.
 func TestFoundToolsInEveryProfile(t *testing.T) {
-	opener := New(Options{Tools: many(), Servers: map[string]bool{}, Dialects: dialect.Builtin()})
+	opener := New(Options{Tools: Shared(many()), Servers: map[string]bool{}, Dialects: dialect.Builtin()})
 	s, err := opener.Open(t.Context(), caller.Local, Want{})
 	if err != nil {
 		t.Fatal(err)

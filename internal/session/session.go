@@ -6,6 +6,7 @@
 // The stack, from the outside in:
 //
 //	seal      what is asked leaves us sealed, and comes back whole or not at all
+//	tasks     tasks that servers make of calls belong to their callers
 //	search    find_tools, for models that are not offered all tools
 //	cache     results of tools that only read
 //	read_more the rest of results that were cut
@@ -28,6 +29,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/cache"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/result"
@@ -35,11 +37,16 @@ import (
 
 // Options are what an [Opener] makes sessions of.
 type Options struct {
-	// Tools are the tools of all servers under their public names.
-	Tools dragoman.Toolset
-	// Settle waits until the servers of these labels, or all, have listed their
-	// tools or failed, or the context ends; nil where there is nothing to wait for.
-	Settle func(context.Context, []string)
+	// Tools returns the tools of all servers under their public names, as one
+	// session of a caller has them.
+	Tools func(servers.Owner) dragoman.Toolset
+	// Settle waits until the owner's servers of these labels, or all, have listed
+	// their tools or failed, or the context ends; nil where there is nothing to wait
+	// for.
+	Settle func(context.Context, servers.Owner, []string)
+	// Owner returns what of an owner makes a difference to servers; nil where
+	// nothing does.
+	Owner func(servers.Owner) servers.Owner
 	// Wait is how long a request waits for servers that are still starting; 15 s if
 	// zero.
 	Wait time.Duration
@@ -70,9 +77,10 @@ type Opener struct {
 	shelf    result.Shelf
 	outputs  outputs
 	seal     *seal
+	tasks    *tasks
 	searches catalog.Searches
+	chosen   catalog.Selections
 
-	started  time.Time
 	dialects sync.Map // of upstreams: *upstream.Upstream to *dialect.Dialect
 }
 
@@ -84,10 +92,13 @@ func New(o Options) *Opener {
 	if o.Cache == nil {
 		o.Cache = cache.New(cache.Config{})
 	}
+	if o.Owner == nil {
+		o.Owner = func(servers.Owner) servers.Owner { return servers.Owner{} }
+	}
 	if o.Wait <= 0 {
 		o.Wait = DefaultWait
 	}
-	return &Opener{o: o, seal: newSeal(), started: time.Now()}
+	return &Opener{o: o, seal: newSeal(), tasks: newTasks()}
 }
 
 // DefaultWait is how long requests wait for servers that are still starting:
@@ -103,6 +114,9 @@ type Want struct {
 	Model, Dialect string
 	// Servers chooses among the tools; empty means all.
 	Servers catalog.Selection
+	// Session is which of the caller's sessions this is, for servers that keep them
+	// apart; empty where the client does not say.
+	Session string
 	// Profile is the form of results that the request asks for; empty leaves it to
 	// the configuration.
 	Profile result.Profile
@@ -113,6 +127,8 @@ type Want struct {
 
 // The errors of [Opener.Open], which wrap them.
 var (
+	// ErrNobody: the zero caller asks.
+	ErrNobody = errors.New("nobody is asking")
 	// ErrUnknownServer: the request names a server that is not configured.
 	ErrUnknownServer = errors.New("no such server")
 	// ErrUnknownDialect: there is no dialect of that name.
@@ -146,6 +162,7 @@ type Session struct {
 
 	loop       dragoman.Loop
 	maxMessage int64
+	tasks      *tasks
 	log        *slog.Logger
 }
 
@@ -153,21 +170,26 @@ type Session struct {
 // still starting. Besides the errors above it returns those of
 // [upstream.Set.For], [ErrUnknownTool] and [ServerError].
 func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Session, error) {
+	if !who.Valid() {
+		return nil, ErrNobody
+	}
 	chosen, err := o.choose(want.Servers)
 	if err != nil {
 		return nil, err
 	}
 	want.Servers = chosen
-	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: o.o.Search, loop: o.o.Loop, maxMessage: o.o.Results.MaxMessage, log: o.o.Log}
+	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: o.o.Search, loop: o.o.Loop, maxMessage: o.o.Results.MaxMessage, tasks: o.tasks, log: o.o.Log}
 	if err := o.read(s, want); err != nil {
 		return nil, err
 	}
 	s.Shape = o.shapes(s, want.Profile)
-	s.Tools = o.stack(who, want.Servers, s.Dialect)
+	owner := o.o.Owner(servers.Owner{Caller: who.ID, Session: want.Session})
+	all := o.o.Tools(owner)
+	s.Tools = o.stack(who, owner, all, want.Servers, s.Dialect)
 	if want.NoTools {
 		return s, nil
 	}
-	s.Missing, err = o.await(ctx, o.o.Tools, want.Servers)
+	s.Missing, err = o.await(ctx, owner, all, want.Servers)
 	return s, err
 }
 
@@ -196,12 +218,14 @@ func (o *Opener) choose(wanted catalog.Selection) (chosen catalog.Selection, err
 // SetPrefix stands in front of the name of a set where a server's label is wanted.
 const SetPrefix = "set:"
 
-// stack returns the toolsets for a caller. Their order is fixed here.
-func (o *Opener) stack(who caller.Caller, selection catalog.Selection, d *dialect.Dialect) dragoman.Toolset {
-	tools := catalog.Select(o.o.Tools, selection)
+// stack returns the toolsets for a caller, around all tools. Their order is fixed
+// here.
+func (o *Opener) stack(who caller.Caller, owner servers.Owner, all dragoman.Toolset, selection catalog.Selection, d *dialect.Dialect) dragoman.Toolset {
+	tools := o.chosen.Of(all, selection)
 	tools = readable{tools, o.shelf.For(who.ID)}
-	tools = o.o.Cache.For(who.ID, tools)
-	tools = searchable{tools, o.o.Tools, &o.searches, d}
+	tools = o.o.Cache.For(who.ID+"\x00"+owner.Session, tools)
+	tools = searchable{tools, all, &o.searches, d}
+	tools = &tasked{tools, o.tasks, who.ID}
 	return o.seal.around(who.ID, tools)
 }
 
@@ -326,4 +350,9 @@ func (r readable) Call(ctx context.Context, call dragoman.Call) (dragoman.Result
 		return r.shelf.Call(ctx, call)
 	}
 	return r.Toolset.Call(ctx, call)
+}
+
+// Shared is [Options.Tools] for tools that all callers share.
+func Shared(tools dragoman.Toolset) func(servers.Owner) dragoman.Toolset {
+	return func(servers.Owner) dragoman.Toolset { return tools }
 }

@@ -18,7 +18,7 @@ func TestToolset(t *testing.T) {
 	t.Run("stack", func(t *testing.T) {
 		toolsettest.Run(t, func(t *testing.T, inner *toolsettest.Inner) dragoman.Toolset {
 			opener := New(Options{
-				Tools: catalog.New(inner, catalog.Config{}), Servers: map[string]bool{toolsettest.Server: true},
+				Tools: Shared(catalog.New(inner, catalog.Config{})), Servers: map[string]bool{toolsettest.Server: true},
 				Cache: cache.New(cache.Config{Tools: []string{"*"}}), Dialects: dialect.Builtin(),
 			})
 			s, err := opener.Open(t.Context(), caller.Local, Want{Servers: catalog.Selection{{Server: toolsettest.Server}}})

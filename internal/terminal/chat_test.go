@@ -46,7 +46,7 @@ func sit(t *testing.T, typed string) *desk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opener := session.New(session.Options{Tools: d.inner, Servers: map[string]bool{toolsettest.Server: true}, Upstreams: set, Dialects: dialect.Builtin()})
+	opener := session.New(session.Options{Tools: session.Shared(d.inner), Servers: map[string]bool{toolsettest.Server: true}, Upstreams: set, Dialects: dialect.Builtin()})
 	out, trace := &Screen{Writer: &d.out}, &Screen{Writer: &d.trace}
 	lines := NewLines(strings.NewReader(typed), trace)
 	d.Chat = &Chat{

@@ -281,7 +281,7 @@ func (d *Dialogue) tools(ours *offer) [][]byte {
 	}
 	if ours != nil {
 		parts = append(parts, ours.functions...)
-		if more := d.readMore(); more != nil {
+		if more := d.readMore(); more != nil && !ours.full() {
 			parts = append(append(parts, []byte{','}), more.functions...) // last, so that prompt caches stay good
 		}
 	}

@@ -21,6 +21,7 @@ type offer struct {
 	functions [][]byte // the elements of tools with commas between them, in parts
 	strict    bool     // one of them is strict
 	left      []string // the tools that there was no room for
+	room      int      // for so many tools; 0 for any number
 
 	// renamed are tools in place of others whose name the client has taken.
 	renamed map[*dragoman.Tool]renamed
@@ -60,7 +61,7 @@ var noOffer = &offer{}
 // cannot take, and tools for which there is no room, are left out and named. Where
 // search says so, all of them are hidden instead.
 func makeOffer(tools *dragoman.Tools, d *dialect.Dialect, room int, search Search, plan planner) *offer {
-	o := &offer{tools: tools, places: make(map[*dragoman.Tool]place, tools.Len()), strict: d.Wire().ImplicitStrict}
+	o := &offer{tools: tools, places: make(map[*dragoman.Tool]place, tools.Len()), strict: d.Wire().ImplicitStrict, room: room}
 	byName, positions := make(map[string]*dragoman.Tool, tools.Len()), make(map[string]int, tools.Len())
 	plans := make([]*dialect.Plan, 0, tools.Len())
 	all := tools.All()
@@ -80,6 +81,10 @@ func makeOffer(tools *dragoman.Tools, d *dialect.Dialect, room int, search Searc
 	if o.hidden = search.hides(plans, room); !o.hidden {
 		if most := d.Wire().MaxTools; most > 0 && (room == 0 || room > most) {
 			room = most
+		}
+		o.room = room
+		if room > 1 && len(plans) >= room {
+			room-- // for read_more, which may have to be offered in a later round
 		}
 		plans = evenly(plans, room, func(p *dialect.Plan) string { return byName[p.Name()].Server })
 		var left []*dialect.Plan
@@ -142,6 +147,15 @@ func evenly(plans []*dialect.Plan, room int, server func(*dialect.Plan) string) 
 func LeftOut(tools *dragoman.Tools, d *dialect.Dialect, search Search) (names []string, searched bool) {
 	o := makeOffer(tools, d, d.Wire().MaxTools, search, planned(d))
 	return o.left, o.hidden
+}
+
+// full reports whether there is no room for another tool.
+func (o *offer) full() bool {
+	count := len(o.order)
+	if o.hidden {
+		count = len(o.stand.offer.order)
+	}
+	return o.room > 0 && count >= o.room
 }
 
 // empty reports whether the offer has no tools.
@@ -238,7 +252,7 @@ func (o *offer) remade(taken map[string]bool, d *dialect.Dialect) *offer {
 		}
 	}
 	other := makeOffer(dragoman.NewTools(tools), d, 0, Search{}, planned(d))
-	other.left = append(slices.Clone(o.left), other.left...)
+	other.left, other.room = append(slices.Clone(o.left), other.left...), o.room
 	return other
 }
 

@@ -3,6 +3,7 @@ package model
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -86,6 +87,31 @@ func TestSearchHides(t *testing.T) {
 	many := Search{When: Auto}
 	if o := new(Offers).get(numbered(1000), conservative(), 0, many); !o.hidden || o.cost() == 0 {
 		t.Errorf("1,000 tools are not searched for, or cost nothing: %d", o.cost())
+	}
+}
+
+// A request never has more tools than the dialect takes, also when read_more joins
+// them in a later round.
+func TestReadMoreHasAPlace(t *testing.T) {
+	for _, tc := range []struct{ tools, clients, ours int }{
+		{127, 0, 127}, {128, 0, 127}, {500, 0, 127}, {128, 28, 99}, {5, 127, 1}, {5, 126, 1},
+	} {
+		d := searching(t, "openai", numbered(1))
+		d.Search, d.More = Search{When: Never}, true
+		for i := range tc.clients {
+			d.Request.Tools = append(d.Request.Tools, json.RawMessage(fmt.Sprintf(`{"type":"function","function":{"name":"own_%d"}}`, i)))
+		}
+		d.Offer(&dragoman.List{Tools: numbered(tc.tools)})
+		var tools []struct{ Function struct{ Name string } }
+		if err := json.Unmarshal(bytes.Join(d.tools(d.ours), nil), &tools); err != nil {
+			t.Fatal(err)
+		}
+		if len(tools) > 128 || len(d.ours.order) != tc.ours {
+			t.Errorf("%d tools beside %d of the client: %d of ours in a request of %d", tc.tools, tc.clients, len(d.ours.order), len(tools))
+		}
+		if more := tools[len(tools)-1].Function.Name == "read_more"; more != (tc.ours+tc.clients < 128) {
+			t.Errorf("%d tools beside %d of the client: read_more is offered: %t", tc.tools, tc.clients, more)
+		}
 	}
 }
 

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dragoman-mcp/dragoman/internal/apikey"
+	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/terminal"
+)
+
+func keysCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "keys",
+		Short: "Make, list and revoke the keys of those who may call the gateway",
+		Long: `Keys stand in a file beside the configuration, or where auth.keys_file says, as
+hashes: a key is shown once, when it is made. The gateway reads the file again when
+it changes. Once there is such a file, nobody gets in without a key.`,
+	}
+	cmd.AddCommand(newKeyCommand(), listKeysCommand(), revokeKeyCommand())
+	return cmd
+}
+
+// keysFile returns where the keys are, by the flag --config.
+func keysFile(flag string) (string, error) {
+	s := selection{config: flag}
+	file, err := s.load(environment())
+	if err != nil {
+		return "", err
+	}
+	path := file.KeysFile()
+	if path == "" {
+		return "", &usageError{errors.New("there is no place for a file of keys: you have no configuration directory"), "name one with auth.keys_file in a configuration"}
+	}
+	return path, nil
+}
+
+func configFlag(cmd *cobra.Command, path *string) {
+	cmd.Flags().StringVar(path, "config", "", "configuration `FILE` (default $DRAGOMAN_CONFIG, then the user's configuration directory)")
+}
+
+// A keyWish is what --name and its like say.
+type keyWish struct {
+	name, expires         string
+	tools, models, routes []string
+	rights                []string
+}
+
+func newKeyCommand() *cobra.Command {
+	var w keyWish
+	var at string
+	cmd := &cobra.Command{
+		Use:   "new --name NAME",
+		Short: "Make a key, and show it this once",
+		Long: `Makes a key. It is written to standard output, and nothing else is; what it may do,
+and when it ends, is said on standard error. Its hash is added to the file of keys.
+
+Without more, a key may use every tool, model and route. --tools, --models and
+--routes narrow each of them down to patterns with * and ?, or to none:
+
+  dragoman keys new --name laptop
+  dragoman keys new --name ci --tools 'github_*' --models none --routes none --expires 90d`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			grants, err := w.grants()
+			if err != nil {
+				return err
+			}
+			life, err := lifetime(w.expires)
+			if err != nil {
+				return &usageError{err, "for example: --expires 90d"}
+			}
+			path, err := keysFile(at)
+			if err != nil {
+				return err
+			}
+			key, record, err := apikey.NewRecord(w.name, grants, life)
+			if err != nil {
+				return &usageError{err, ""}
+			}
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+				return err
+			}
+			if err := apikey.Add(path, record); err != nil {
+				return err
+			}
+			stderr := terminal.NewScreen(os.Stderr)
+			stderr.Printf("key %s for %s, %s; it may use %s\n", record.ID, terminal.OneLine(record.User, 100), ending(record), strings.Join(grants, ", "))
+			stderr.Printf("Its hash is in %s. The key itself is shown this once:\n", path)
+			fmt.Fprintln(cmd.OutOrStdout(), key)
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&w.name, "name", "", "`NAME` of who, or what, has the key")
+	f.StringSliceVar(&w.tools, "tools", nil, "`PATTERN` of tools, such as 'github_*', or none; may be repeated (default all)")
+	f.StringSliceVar(&w.models, "models", nil, "`PATTERN` of models, such as 'gpt-*', or none; may be repeated (default all)")
+	f.StringSliceVar(&w.routes, "routes", nil, "`PATTERN` of routes that are relayed, such as '/v1/files*', or none; may be repeated (default all)")
+	f.StringSliceVar(&w.rights, "right", nil, "another `RIGHT`, kind:what, that the key is to have; may be repeated")
+	f.StringVar(&w.expires, "expires", "", "`TIME` after which the key ends to be good, such as 12h or 90d (default never)")
+	configFlag(cmd, &at)
+	_ = cmd.MarkFlagRequired("name")
+	return cmd
+}
+
+// grants are the rights and patterns that the flags stand for.
+func (w *keyWish) grants() (grants []string, err error) {
+	for _, kind := range []struct {
+		name     string
+		patterns []string
+	}{{"tool", w.tools}, {"model", w.models}, {"route", w.routes}} {
+		switch {
+		case len(kind.patterns) == 0:
+			grants = append(grants, kind.name+":*")
+			continue
+		case len(kind.patterns) == 1 && kind.patterns[0] == "none":
+			continue
+		case slices.Contains(kind.patterns, "none"):
+			return nil, &usageError{fmt.Errorf("--%ss is none or patterns, not both", kind.name), ""}
+		}
+		for _, pattern := range kind.patterns {
+			grants = append(grants, kind.name+":"+pattern)
+		}
+	}
+	if grants = append(grants, w.rights...); len(grants) == 0 {
+		return nil, &usageError{errors.New("this key could do nothing"), ""}
+	}
+	return grants, nil
+}
+
+// lifetime reads how long a key is good: a duration of Go, or days; empty for ever,
+// which is zero.
+func lifetime(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	life, err := time.ParseDuration(text)
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		var n int
+		n, err = strconv.Atoi(days)
+		life = time.Duration(n) * 24 * time.Hour
+		if n > 100*365 {
+			err = errors.New("too long")
+		}
+	}
+	if err != nil || life <= 0 {
+		return 0, fmt.Errorf("--expires: %q is no time for a key to be good", text)
+	}
+	return life, nil
+}
+
+// ending says when a key ends to be good.
+func ending(r apikey.Record) string {
+	switch {
+	case r.Expires.IsZero():
+		return "good for ever"
+	case r.Expired():
+		return "expired " + r.Expires.Local().Format("2006-01-02 15:04")
+	}
+	return "good until " + r.Expires.Local().Format("2006-01-02 15:04")
+}
+
+func listKeysCommand() *cobra.Command {
+	var at string
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the keys in the file: ids, names, times, rights",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			path, err := keysFile(at)
+			if err != nil {
+				return err
+			}
+			records, err := apikey.Read(path)
+			if errors.Is(err, os.ErrNotExist) {
+				terminal.NewScreen(os.Stderr).Printf("there is no file of keys at %s; dragoman keys new makes one\n", path)
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			if len(records) > 0 {
+				fmt.Fprintln(table, "ID\tNAME\tMADE\tENDS\tMAY USE")
+			}
+			for _, r := range records {
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", r.ID, terminal.OneLine(r.User, 60), r.Created.Local().Format(time.DateOnly), ending(r), strings.Join(r.Rights, " "))
+			}
+			return table.Flush()
+		},
+	}
+	configFlag(cmd, &at)
+	return cmd
+}
+
+func revokeKeyCommand() *cobra.Command {
+	var at string
+	cmd := &cobra.Command{
+		Use:   "revoke ID",
+		Short: "Take a key out of the file, so that it is good for nothing",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			id := args[0]
+			if whole, err := apikey.ID(id); err == nil {
+				id = whole // somebody has the key, not its id
+			}
+			path, err := keysFile(at)
+			if err != nil {
+				return err
+			}
+			var gone apikey.Record
+			err = apikey.Change(path, func(records []apikey.Record) ([]apikey.Record, error) {
+				i := slices.IndexFunc(records, func(r apikey.Record) bool { return r.ID == id })
+				if i < 0 {
+					ids := make([]string, len(records))
+					for i, r := range records {
+						ids[i] = r.ID
+					}
+					return nil, &failure{fmt.Errorf("there is no key %q in %s", terminal.OneLine(id, 100), path), config.Nearest(id, ids)}
+				}
+				gone = records[i]
+				return slices.Delete(records, i, i+1), nil
+			})
+			if err != nil {
+				return err
+			}
+			terminal.NewScreen(os.Stderr).Printf("revoked key %s of %s\n", gone.ID, terminal.OneLine(gone.User, 100))
+			return nil
+		},
+	}
+	configFlag(cmd, &at)
+	return cmd
+}

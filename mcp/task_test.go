@@ -1,0 +1,95 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+)
+
+// aTask is a server over lines that asks about a task while nobody hears of it, and
+// ends the task with the answer.
+type aTask struct {
+	mu       sync.Mutex
+	answered []string
+	waiting  json.RawMessage // the id of tasks/result
+}
+
+func (s *aTask) serve(line []byte, out io.Writer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := object(line)
+	switch method, _ := rawjson.String(o.Get("method")); method {
+	case "tools/call":
+		_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"task":{"taskId":"x","status":"working"}}}`+"\n", o.Get("id"))
+		_, _ = io.WriteString(out, `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"?","requestedSchema":{},"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"x"}}}}`+"\n")
+	case "tasks/result":
+		s.waiting = o.Get("id")
+	case "":
+		s.answered = append(s.answered, string(o.Get("result")))
+		if s.waiting != nil {
+			_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`+"\n", s.waiting)
+		}
+	default:
+		_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{}}`+"\n", o.Get("id"))
+	}
+}
+
+func (s *aTask) answers() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return fmt.Sprint(s.answered)
+}
+
+func makeTask(t *testing.T, c *Client) {
+	t.Helper()
+	s := *c.session.Load()
+	s.declared.toolTasks = true
+	c.session.Store(&s)
+	c.o.Can = dragoman.AskForm
+	res, err := c.Call(t.Context(), dragoman.Call{Tool: echo, Task: json.RawMessage(`{}`)})
+	if err != nil || res.Task != "x" || res.Ran != dragoman.RanYes {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	synctest.Wait()
+}
+
+// TestQuestionWaitsForWhoAsksForTheResult: what a task asks while its caller polls,
+// or does nothing, is put when the caller asks for the result.
+func TestQuestionWaitsForWhoAsksForTheResult(t *testing.T) {
+	server := &aTask{}
+	piped(t, server.serve, func(t *testing.T, c *Client) {
+		makeTask(t, c)
+		time.Sleep(time.Minute)
+		loop := dragoman.Loop{Tools: c, Ask: func(_ context.Context, _ dragoman.Call, asks *dragoman.Asks) (*dragoman.Answers, error) {
+			return &dragoman.Answers{Replies: map[string]json.RawMessage{asks.Questions[0].Key: json.RawMessage(`{"action":"accept","content":{}}`)}}, nil
+		}}
+		res, err := loop.Call(t.Context(), dragoman.Call{Method: "tasks/result", Arguments: json.RawMessage(`{"taskId":"x"}`), Can: dragoman.AskForm})
+		if err != nil || res.Problem != nil {
+			t.Fatalf("%v, %v", res.Problem, err)
+		}
+		if got := server.answers(); got != `[{"action":"accept","content":{}}]` {
+			t.Errorf("the server got %s", got)
+		}
+	})
+}
+
+// TestQuestionOfATaskExpires: where nobody comes, the server is told.
+func TestQuestionOfATaskExpires(t *testing.T) {
+	server := &aTask{}
+	piped(t, server.serve, func(t *testing.T, c *Client) {
+		makeTask(t, c)
+		time.Sleep(parkLife + time.Second)
+		synctest.Wait()
+		if got := server.answers(); got != `[{"action":"cancel"}]` {
+			t.Errorf("the server got %s", got)
+		}
+	})
+}
