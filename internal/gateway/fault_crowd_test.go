@@ -149,7 +149,7 @@ func lastEvent(stream []byte) (data []byte) {
 // over servers of both eras, on HTTP and over lines. Everybody gets his own
 // answer.
 func TestFaultEqualIDs(t *testing.T) {
-	clients, calls := often(200, 200), often(10, 5000)
+	clients, calls := 200, often(3, 5000)
 	all := map[string]servers.Config{}
 	all["legacy"], _ = fakes(t, fakemcp.Config{Era: fakemcp.LegacyOnly, Keep: -1, Tools: []fakemcp.Tool{{Name: "echo"}}})
 	all["modern"], _ = fakes(t, fakemcp.Config{Era: fakemcp.ModernOnly, Keep: -1, Tools: []fakemcp.Tool{{Name: "echo"}}})
@@ -255,7 +255,7 @@ func TestFaultFiftyServersTenHang(t *testing.T) {
 // nothing yet that reads a changed configuration; a SIGHUP ends nothing, as e2e's
 // TestFaultHangups shows.)
 func TestFaultListsChangeUnderLoad(t *testing.T) {
-	changes := often(3, 100) // a second each: that often are lists asked for again at most
+	changes := often(2, 100) // a second each: that often are lists asked for again at most
 	entry, s := fakes(t, fakemcp.Config{Keep: -1, Tools: []fakemcp.Tool{{Name: "echo"}}})
 	g := build(t, func(f *config.File) { f.MCPServers = map[string]servers.Config{"web": entry} })
 	if err := g.Wait(within(t)); err != nil {
