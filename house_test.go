@@ -17,8 +17,8 @@ const module = "github.com/dragoman-mcp/dragoman"
 
 // layers are the packages from low to high. A package imports lower rows only.
 var layers = [][]string{
-	{"internal/rawjson", "internal/sse", "internal/glob", "internal/bounded", "internal/derived", "internal/clip", "internal/park", "internal/pace", "internal/origin", "internal/addresses"},
-	{"internal/right", "internal/accesstoken"},
+	{"internal/rawjson", "internal/sse", "internal/glob", "internal/bounded", "internal/derived", "internal/clip", "internal/park", "internal/pace", "internal/origin", "internal/addresses", "internal/guard"},
+	{"internal/right", "internal/accesstoken", "internal/canonical"},
 	{"internal/apikey"},
 	{"", "schema", "rehearsal"},
 	{"dialect", "result", "mcp", "toolsettest", "internal/pin"},
@@ -30,7 +30,9 @@ var layers = [][]string{
 	{"internal/credential", "internal/upstream", "internal/caller"},
 	{"internal/servers"},
 	{"internal/catalog"},
+	{"servers"},
 	{"internal/cache", "internal/approval", "internal/limit", "internal/policy", "internal/audit"},
+	{"internal/gate"},
 	{"internal/session"},
 	{"internal/api", "internal/mcpserve", "internal/console", "internal/terminal"},
 	{"internal/config"},

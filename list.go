@@ -35,10 +35,10 @@ type Entry struct {
 	// Definition is the whole entry in the server's list, byte for byte.
 	Definition json.RawMessage
 	// Name is the public name of a prompt or skill. URI is the public URI of a
-	// resource, or the template of several.
+	// resource, the template of several, or that of a skill's SKILL.md.
 	Name, URI string
-	// Server is the label of the MCP server, and Original the name or URI by
-	// which that server knows the entry.
+	// Server is the label of the MCP server, and Original the name of a prompt, or
+	// the URI, by which that server knows the entry.
 	Server, Original string
 }
 
@@ -149,7 +149,7 @@ func (t *Tools) Exact(name string) *Tool {
 // the same names, with the same effects and in the same order.
 func (t *Tools) Equal(other *Tools) bool {
 	return t == other || slices.EqualFunc(t.All(), other.All(), func(a, b Tool) bool {
-		return a.Pin == b.Pin && a.Name == b.Name && a.Declared == b.Declared &&
+		return a.Pin == b.Pin && a.Name == b.Name && a.Declared == b.Declared && a.ClosedWorld == b.ClosedWorld &&
 			(a.Quarantined == nil) == (b.Quarantined == nil) &&
 			(a.Quarantined == nil || a.Quarantined.Message == b.Quarantined.Message)
 	})

@@ -45,6 +45,9 @@ type Tool struct {
 	// [Tool.Effect].
 	Declared Effect
 
+	// ClosedWorld is the operator's word that the tool's results hold nothing that
+	// strangers may have written. See [Tool.Closed].
+	ClosedWorld bool
 	// Pin is the digest that [Pin] gives for Server, Original and Definition,
 	// computed once per list. Approvals, caches and plans are keyed by it. The
 	// public name is no part of it: what another server lists may change it.
@@ -116,6 +119,11 @@ func (t *Tool) Effect() Effect {
 	}
 	return t.Declared
 }
+
+// Closed reports whether nothing that strangers may have written comes back from a
+// call of t: the operator says so, and the server does not say otherwise
+// (openWorldHint: true). A server's own word alone is never enough.
+func (t *Tool) Closed() bool { return t.ClosedWorld && !said(t.Hints.OpenWorld, true) }
 
 // Writes reports whether a call of t is to be treated as one that changes
 // something where nothing but words and order depend on it: calls of such tools

@@ -88,6 +88,9 @@ var items = []struct {
 	{"e2", "memory of streams with a history", (*bench).memoryOfHistory},
 	{"f", "start", (*bench).startup},
 	{"g", "a long history", (*bench).history},
+	{"m", "calls at the MCP endpoint", (*bench).relayed},
+	{"n", "lists at the MCP endpoint", (*bench).listed},
+	{"o", "search over 10,000 tools", (*bench).searched},
 }
 
 func (b *bench) run(ctx context.Context, before, only string) error {

@@ -23,6 +23,9 @@ type conversion struct {
 	nodes  int             // nodes that references were expanded to
 	failed string          // why this form is not possible; empty while it is
 	lossy  bool            // strict is forced, so that null may mean absent
+	output *schema.Node    // what the tool says of its results; nil where it says nothing
+
+	dropFormat bool // the choice of a form is left out where it decides nothing
 
 	propertyName *regexp.Regexp // nil for any
 }

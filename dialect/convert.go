@@ -1,8 +1,10 @@
 package dialect
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
@@ -23,8 +25,35 @@ type Document struct {
 	// [Document.Fit].
 	LeftOut []Quarantined `json:"left_out,omitempty"`
 
-	// Plans are the plans behind Tools, in the same order.
+	// Plans are the plans behind Tools, in the same order. [Document.Find] finds one
+	// by its name.
 	Plans []*Plan `json:"-"`
+
+	sources map[string]*dragoman.Tool // the tools that have a plan, by their names as they came
+}
+
+// Find returns the tool that a model means by a name, with the plan that brings its
+// arguments back; nil for both where there is none, or where [Document.Fit] has left
+// it out. As with [dragoman.Tools.Find], a name in the wrong case, the name as it
+// came, or the server's own name is understood where only one tool can be meant.
+func (doc *Document) Find(name string) (*dragoman.Tool, *Plan) {
+	if name == "" {
+		return nil, nil
+	}
+	var found *Plan
+	several := false
+	for _, p := range doc.Plans {
+		if p.name == name {
+			return doc.sources[p.tool], p
+		}
+		if strings.EqualFold(p.name, name) || strings.EqualFold(p.tool, name) || strings.EqualFold(doc.sources[p.tool].Original, name) {
+			several, found = several || found != nil, p
+		}
+	}
+	if found == nil || several {
+		return nil, nil
+	}
+	return doc.sources[found.tool], found
 }
 
 // Reported is one change to one tool.
@@ -66,6 +95,35 @@ func (d *Dialect) ConvertTools(tools []dragoman.Tool) *Document {
 	return doc.Document
 }
 
+// ConvertEach converts tools into several dialects, as [Dialect.ConvertTools] does
+// into one. It reads and judges each tool once for all of them, which is about a
+// third of the work, and keeps no plan in the dialects' caches: for programs that
+// look at many tools once.
+func ConvertEach(dialects []*Dialect, tools []dragoman.Tool) []*Document {
+	docs := make([]*document, len(dialects))
+	for i, d := range dialects {
+		docs[i] = newDocument(d)
+	}
+	for _, t := range tools {
+		b, refused := admit(t)
+		for i, d := range dialects {
+			var plan *Plan
+			problem := cmp.Or(t.Quarantined, refused)
+			if problem == nil {
+				b := b
+				b.dialect = d
+				plan, problem = b.plan()
+			}
+			docs[i].put(t, plan, problem)
+		}
+	}
+	done := make([]*Document, len(docs))
+	for i, doc := range docs {
+		done[i] = doc.Document
+	}
+	return done
+}
+
 // A document is a Document that is being made.
 type document struct {
 	*Document
@@ -74,7 +132,7 @@ type document struct {
 }
 
 func newDocument(d *Dialect) *document {
-	doc := &Document{Tools: []json.RawMessage{}, Report: []Reported{}, Quarantined: []Quarantined{}}
+	doc := &Document{Tools: []json.RawMessage{}, Report: []Reported{}, Quarantined: []Quarantined{}, sources: map[string]*dragoman.Tool{}}
 	return &document{doc, d, map[string]string{}}
 }
 
@@ -83,6 +141,11 @@ func (doc *document) add(tool dragoman.Tool, problem *dragoman.Problem) {
 	if problem == nil {
 		plan, problem = doc.dialect.Plan(tool)
 	}
+	doc.put(tool, plan, problem)
+}
+
+// put takes in what became of a tool.
+func (doc *document) put(tool dragoman.Tool, plan *Plan, problem *dragoman.Problem) {
 	if problem == nil {
 		if other, ok := doc.taken[plan.Name()]; ok {
 			problem = invalidTool(fmt.Sprintf("The name %q is already that of the tool %q.", plan.Name(), other))
@@ -93,6 +156,7 @@ func (doc *document) add(tool dragoman.Tool, problem *dragoman.Problem) {
 		return
 	}
 	doc.taken[plan.Name()] = tool.Name
+	doc.sources[tool.Name] = &tool
 	doc.Plans = append(doc.Plans, plan)
 	doc.Tools = append(doc.Tools, plan.Function())
 	for _, c := range plan.Report() {

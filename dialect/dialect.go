@@ -36,6 +36,13 @@ type Options struct {
 	// Depth limits the nesting of objects and arrays, by flattening where that
 	// is possible; 0 means what the dialect takes.
 	Depth int
+	// NoFormatChoice leaves out a tool's own parameter response_format, the choice
+	// between JSON and Markdown, where the tool announces structured content: for
+	// those who give models that content, as package result does in every form but
+	// [result.Raw]. What a model sends in spite of it is taken.
+	//
+	// [result.Raw]: https://pkg.go.dev/github.com/dragoman-mcp/dragoman/result#Raw
+	NoFormatChoice bool
 }
 
 // With returns the dialect with options. The same options give the same

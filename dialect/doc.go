@@ -17,6 +17,20 @@
 //	…
 //	arguments, repairs, problem := plan.Decode(call.Function.Arguments, choice.FinishReason)
 //
+// # One request
+//
+// [Dialect.ConvertTools] plans a whole list, without the tools that cannot be used.
+// A request carries so many tools, and so many strict ones, as its provider takes:
+// [Document.Fit] leaves out what is too much, and says so; [Dialect.Fit] does it for
+// plans of one's own choice. [Document.Find] finds the tool and the plan that a call
+// of the model's means.
+//
+//	doc := d.ConvertTools(list.Tools.All())
+//	doc.Fit(d, dialect.Budget{})
+//	request.Tools = doc.Tools
+//	…
+//	tool, plan := doc.Find(call.Function.Name)
+//
 // # What a plan promises
 //
 // The schema that is sent was judged by a checker written from the dialect's

@@ -177,6 +177,34 @@ func ExampleDialect_Convert() {
 	// {"level":5}
 }
 
+// What one request carries is what its provider takes. A call of the model's finds
+// its tool, and the plan for its arguments, by the name that the model wrote.
+func ExampleDocument_Fit() {
+	d, err := dialect.For("openai")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	doc := d.ConvertTools([]dragoman.Tool{
+		{Name: "files__read", Original: "read", InputSchema: json.RawMessage(`{"type":"object","properties":{"lines":{"type":"integer"}}}`)},
+		{Name: "files__write", Original: "write", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		{Name: "web__fetch", Original: "fetch", InputSchema: json.RawMessage(`{"type":"object"}`)},
+	})
+	doc.Fit(d, dialect.Budget{Tools: 2}) // the zero Budget is what the provider takes
+	fmt.Println(len(doc.Tools), "tools")
+	for _, left := range doc.LeftOut {
+		fmt.Println(left.Tool, "is left out")
+	}
+
+	tool, plan := doc.Find("Files__Read")
+	arguments, _, problem := plan.Decode(`{"lines":"20"}`, "tool_calls")
+	fmt.Printf("%s %s %v\n", tool.Name, arguments, problem)
+	// Output:
+	// 2 tools
+	// web__fetch is left out
+	// files__read {"lines":20} <nil>
+}
+
 func show(raw json.RawMessage) {
 	var b bytes.Buffer
 	if err := json.Indent(&b, raw, "", "  "); err != nil {

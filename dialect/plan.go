@@ -86,11 +86,21 @@ func (p *Plan) Unchecked() []string { return p.judge.Unchecked() }
 const maxToolName = 128
 
 func (d *Dialect) convert(tool dragoman.Tool) (*Plan, *dragoman.Problem) {
+	b, problem := admit(tool)
+	if problem != nil {
+		return nil, problem
+	}
+	b.dialect = d
+	return b.plan()
+}
+
+// admit reads what all dialects need of a tool.
+func admit(tool dragoman.Tool) (b building, problem *dragoman.Problem) {
 	switch {
 	case tool.Name == "":
-		return nil, invalidTool("The tool has no name.")
+		return b, invalidTool("The tool has no name.")
 	case len(tool.Name) > maxToolName:
-		return nil, invalidTool(fmt.Sprintf("The tool's name has %d characters; at most %d are allowed.", len(tool.Name), maxToolName))
+		return b, invalidTool(fmt.Sprintf("The tool's name has %d characters; at most %d are allowed.", len(tool.Name), maxToolName))
 	}
 	input := tool.InputSchema
 	if len(input) == 0 {
@@ -98,14 +108,13 @@ func (d *Dialect) convert(tool dragoman.Tool) (*Plan, *dragoman.Problem) {
 	}
 	doc, refusal := schema.Admit(input)
 	if refusal != nil {
-		return nil, invalidTool(fmt.Sprintf("The input schema, at %q, %s.", refusal.Pointer, refusal.Reason))
+		return b, invalidTool(fmt.Sprintf("The input schema, at %q, %s.", refusal.Pointer, refusal.Reason))
 	}
 	var output *schema.Node
 	if len(tool.OutputSchema) > 0 && len(tool.OutputSchema) <= schema.MaxBytes {
 		output, _ = schema.Parse(tool.OutputSchema) // a broken one only means that nothing is told of it
 	}
-	b := building{dialect: d, tool: tool, doc: doc, output: output, judge: doc.Validator()}
-	return b.plan()
+	return building{tool: tool, doc: doc, output: output, judge: doc.Validator()}, nil
 }
 
 func invalidTool(message string) *dragoman.Problem {
@@ -171,6 +180,7 @@ func (b *building) attempt(rules *Rules, strict bool) (p *Plan, why string, prob
 func (b *building) attemptOnce(rules *Rules, strict bool, unroll int) (*Plan, string, *dragoman.Problem) {
 	c := &conversion{
 		rules: b.dialect.adjusted(rules), tool: b.tool.Name, doc: b.doc, lossy: b.dialect.options.ForceStrict, unroll: unroll,
+		output: b.output, dropFormat: b.dialect.options.NoFormatChoice,
 	}
 	if rules.PropertyName != "" {
 		c.propertyName = namePattern(rules.PropertyName)
@@ -225,7 +235,7 @@ func namePattern(text string) *regexp.Regexp {
 // same in another way.
 func (c *conversion) passes() []func() {
 	return []func(){
-		c.inlineRefs, c.mergeRoot, c.mergeAllOf, c.dropImpossible, c.replaceOneOf, c.replaceConst, c.pushIntoBranches,
+		c.inlineRefs, c.mergeRoot, c.mergeAllOf, c.dropFormatChoice, c.dropImpossible, c.replaceOneOf, c.replaceConst, c.pushIntoBranches,
 		c.inferTypes, c.splitTypeLists, c.nullableUnions, c.spliceUnions, c.writeEnumsAsText, c.collapseItemUnions,
 		c.writeTuples, c.spillConditions, c.spellOutAny, c.addMissing, c.defineRequired, c.writeMaps, c.openObjects, c.openExplicitly,
 		c.renameProperties, c.closeOddObjects, c.limitDepth, c.acceptNulls, c.makeStrict, c.describeRequired, c.rewriteConstraints, c.spillConstraints,

@@ -219,7 +219,7 @@ func isCommand(t *Tool, p Param) bool {
 	case commands[name]:
 		return true
 	case name == "code" || name == "script":
-		return runsCode.MatchString(strings.ToLower(p.Schema.Get("description").Text())) || runsCode.MatchString(t.prose.lower)
+		return runsCode.MatchString(strings.ToLower(p.Schema.Get("description").Text())) || runsCode.MatchString(t.prose().lower)
 	}
 	return false
 }

@@ -181,7 +181,7 @@ func (w *watcher) rough(c *connection) {
 	}
 	r := &w.live.Rough
 	r.Tried = true
-	for _, input := range roughInputs(name, field) {
+	for _, input := range roughInputs(name, field, w.long) {
 		if w.ctx.Err() != nil {
 			return
 		}
@@ -242,14 +242,14 @@ type roughInput struct {
 	envelope bool
 }
 
-func roughInputs(tool, field string) []roughInput {
+func roughInputs(tool, field string, long int) []roughInput {
 	name := string(rawjson.Quote(tool))
 	argument := func(value string) string { return "{" + string(rawjson.Quote(field)) + ":" + value + "}" }
 	return []roughInput{
 		{name: "arguments that are null", params: params("name", name, "arguments", `null`)},
 		{name: "arguments that are an array", params: params("name", name, "arguments", `[1,2]`)},
 		{name: "an argument that is null", params: params("name", name, "arguments", argument(`null`))},
-		{name: "a string of one megabyte", params: params("name", name, "arguments", argument(`"`+strings.Repeat("x", 1<<20)+`"`))},
+		{name: "a string of one megabyte", params: params("name", name, "arguments", argument(`"`+strings.Repeat("x", long)+`"`))},
 		{name: "arguments nested 400 levels deep", params: params("name", name, "arguments", argument(strings.Repeat(`{"a":`, 400)+`1`+strings.Repeat(`}`, 400)))},
 		{name: "a call without a tool's name", params: params("arguments", `{}`), envelope: true},
 		{name: "a message that is not JSON", body: `{"jsonrpc":"2.0","id":1,"method":tools/list}`, envelope: true},

@@ -21,7 +21,7 @@ var descriptionRules = []Rule{
 		Source: specTools + "; " + studies,
 		Tool: func(t *Tool, say Say) {
 			if t.Name != "" && strings.TrimSpace(t.Description) == "" {
-				say(here, "the tool has no description")
+				say(here, "no description: say what the tool does, when to use it and what comes back")
 			}
 		},
 	},
@@ -45,7 +45,7 @@ var descriptionRules = []Rule{
 			text := strings.TrimSpace(t.Description)
 			switch n := tokens([]byte(text)); {
 			case text == "" || repeatsName(t):
-			case len([]rune(text)) < 20 && t.prose.latin:
+			case len([]rune(text)) < 20 && t.prose().latin:
 				say(at("/description"), "the description has %d characters", len([]rune(text)))
 			case n > 1024:
 				say(at("/description"), "the description has about %d tokens", n)
@@ -58,7 +58,7 @@ var descriptionRules = []Rule{
 		Advice: "Begin with a verb and its object: \"Searches the users of a workspace\".",
 		Source: studies,
 		Tool: func(t *Tool, say Say) {
-			p := t.prose
+			p := t.prose()
 			if t.Description == "" || repeatsName(t) || !p.latin || len(p.first) == 0 || len([]rune(t.Description)) < 20 {
 				return
 			}
@@ -83,10 +83,10 @@ var descriptionRules = []Rule{
 		Source: studies + "; " + seedUse,
 		Tool: func(t *Tool, say Say) {
 			_, destroys := t.mutates()
-			if t.Description == "" || !t.prose.latin || !said(t.Hints.Destructive, true) && !destroys || said(t.Hints.ReadOnly, true) {
+			if t.Description == "" || !t.prose().latin || !said(t.Hints.Destructive, true) && !destroys || said(t.Hints.ReadOnly, true) {
 				return
 			}
-			if !t.prose.has(effects) {
+			if !t.prose().has(effects) {
 				say(at("/description"), "the tool may destroy something, and its description does not say what")
 			}
 		},
@@ -98,8 +98,8 @@ var descriptionRules = []Rule{
 		Source: studies,
 		Tool: func(t *Tool, say Say) {
 			verb, _ := t.mutates()
-			retrieved := slices.ContainsFunc(t.prose.first, func(w string) bool { return stemIn(w, retrieves) })
-			if t.Output == nil && t.Malformed == nil && len([]rune(t.Description)) >= 20 && t.prose.latin && !repeatsName(t) && !saysReturn(t) && verb == "" && !retrieved {
+			retrieved := slices.ContainsFunc(t.prose().first, func(w string) bool { return stemIn(w, retrieves) })
+			if t.Output == nil && t.Malformed == nil && len([]rune(t.Description)) >= 20 && t.prose().latin && !repeatsName(t) && !saysReturn(t) && verb == "" && !retrieved {
 				say(at("/description"), "neither the description nor an outputSchema says what comes back")
 			}
 		},
@@ -111,7 +111,7 @@ var descriptionRules = []Rule{
 		Source: "MCP 2026-07-28, Stateful tools",
 		Tool: func(t *Tool, say Say) {
 			for _, m := range t.Output.Get("properties").Members() {
-				if handles[fold(m.Name)] && !lifetime.MatchString(t.prose.lower+" "+strings.ToLower(m.Value.Get("description").Text())) {
+				if handles[fold(m.Name)] && !lifetime.MatchString(t.prose().lower+" "+strings.ToLower(m.Value.Get("description").Text())) {
 					say(at("/outputSchema"+schema.Pointer("properties", m.Name)), "the result has the handle %s, and nothing says how long it lives", quote(m.Name))
 				}
 			}
@@ -162,7 +162,7 @@ var descriptionRules = []Rule{
 		Advice: "Correct the one that is wrong.",
 		Source: seedUse + " (hints are accurate)",
 		Tool: func(t *Tool, say Say) {
-			switch text := t.prose.lower; {
+			switch text := t.prose().lower; {
 			case said(t.Hints.ReadOnly, false) && saysReadOnly.MatchString(text):
 				say(at("/annotations/readOnlyHint"), "the description says that the tool only reads, and readOnlyHint is false")
 			case (said(t.Hints.Destructive, false) || said(t.Hints.ReadOnly, true)) && saysDestroys.MatchString(text):
@@ -192,10 +192,10 @@ var (
 	saysResult = regexp.MustCompile(`\breturn|\boutput|\brespon[ds]|\bresults?\b|\byields?\b|\bproduces?\b|\bgives?\b|返回|\bcontents? of\b`)
 )
 
-func saysReturn(t *Tool) bool { return saysResult.MatchString(t.prose.lower) }
+func saysReturn(t *Tool) bool { return saysResult.MatchString(t.prose().lower) }
 
 func hasExample(t *Tool) bool {
-	found := example.MatchString(t.prose.lower)
+	found := example.MatchString(t.prose().lower)
 	walk(t.Input, "", func(n *schema.Node, _ string, _ int) {
 		found = found || n.Has("examples") || n.Has("example") || example.MatchString(strings.ToLower(n.Get("description").Text()))
 	})
@@ -206,7 +206,7 @@ func hasExample(t *Tool) bool {
 var idle = words(`a an the this that tool function method to for of in on and or by with it its is from all given your our api mcp server`)
 
 func repeatsName(t *Tool) bool {
-	if len(t.prose.words) == 0 {
+	if len(t.prose().words) == 0 {
 		return false
 	}
 	known := wordSet{}
@@ -214,7 +214,7 @@ func repeatsName(t *Tool) bool {
 		known[w] = true
 		known[strings.TrimSuffix(w, "s")] = true
 	}
-	for _, w := range t.prose.words {
+	for _, w := range t.prose().words {
 		if !idle[w] && !stemIn(w, known) {
 			return false
 		}
@@ -232,7 +232,7 @@ func checkOverlap(s *Server, say Say) {
 	var order []string
 	for _, t := range s.Tools {
 		key := manyOf(t)
-		if key == "" || !t.prose.latin || t.Description == "" {
+		if key == "" || !t.prose().latin || t.Description == "" {
 			continue
 		}
 		if groups[key] == nil {
@@ -243,7 +243,7 @@ func checkOverlap(s *Server, say Say) {
 	for _, key := range order {
 		group := groups[key]
 		silent := func(t *Tool) bool {
-			return !tellsWhen.MatchString(t.prose.lower) && !slices.ContainsFunc(group, func(o *Tool) bool {
+			return !tellsWhen.MatchString(t.prose().lower) && !slices.ContainsFunc(group, func(o *Tool) bool {
 				return o != t && strings.Contains(t.Description, o.Name)
 			})
 		}

@@ -1,17 +1,13 @@
 package lint
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
-	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 )
 
 // DefaultDialects are the dialects that tools are converted into: one of each
@@ -120,49 +116,22 @@ func (t *Tool) outcome() *outcome {
 	return &outcome{}
 }
 
-// convert runs the tools of a server through the converter, each dialect on a
-// goroutine of its own. Tools are numbered, since what a name says is the matter
-// of other rules.
-func convert(s *Server, dialects []*dialect.Dialect) (conversions, error) {
+// convert runs the tools of a server through the converter. Tools are numbered,
+// since what a name says is the matter of other rules.
+func convert(s *Server, dialects []*dialect.Dialect) conversions {
 	c := conversions{outcomes: map[*Tool]*outcome{}}
-	for _, t := range s.Tools {
+	list := make([]dragoman.Tool, len(s.Tools))
+	for i, t := range s.Tools {
 		c.outcomes[t] = &outcome{}
+		list[i] = dragoman.Tool{Name: number(i), Original: number(i), Description: t.Description}
+		if t.Input != nil {
+			list[i].InputSchema = t.Input.Bytes()
+		}
 	}
-	list := numbered(s.Tools)
-	documents := make([]*dialect.Document, len(dialects))
-	errs := make([]error, len(dialects))
-	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	var wg sync.WaitGroup
-	for i, d := range dialects {
-		wg.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			documents[i], errs[i] = d.Convert(list)
-		})
-	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return c, err
-	}
-	for i, doc := range documents {
+	for i, doc := range dialect.ConvertEach(dialects, list) {
 		c.providers = append(c.providers, c.read(s, dialects[i].Name(), doc))
 	}
-	return c, nil
-}
-
-// numbered writes the tools as a list for the converter.
-func numbered(tools []*Tool) json.RawMessage {
-	entries := make([]json.RawMessage, len(tools))
-	for i, t := range tools {
-		o := rawjson.Object{}
-		o.Set("name", rawjson.Quote(number(i)))
-		o.Set("description", rawjson.Quote(t.Description))
-		if t.Input != nil {
-			o.Set("inputSchema", t.Input.Bytes())
-		}
-		entries[i] = o.Bytes()
-	}
-	return append(rawjson.AppendArray([]byte(`{"tools":`), entries), '}')
+	return c
 }
 
 func number(i int) string { return fmt.Sprintf("t%d", i) }

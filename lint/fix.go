@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -92,8 +91,8 @@ func (r *Report) Patch() (patch []byte, mended int) {
 				patch = append(patch, diff.Diff(name, laidOut(t.Definition), name, laidOut(definition))...)
 				continue
 			}
-			if offset, ok := locate(text, s.base+"/"+strconv.Itoa(t.Index)); ok && bytes.HasPrefix(text[offset:], t.Definition) {
-				text = slices.Replace(text, offset, offset+len(t.Definition), definition...)
+			if bytes.HasPrefix(text[t.start.offset:], t.Definition) {
+				text = slices.Replace(text, t.start.offset, t.start.offset+len(t.Definition), definition...)
 			}
 		}
 		if s.File != "" && !bytes.Equal(text, s.Source) {

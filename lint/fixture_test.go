@@ -50,6 +50,7 @@ func TestStaticRules(t *testing.T) {
 			continue
 		}
 		t.Run(r.ID, func(t *testing.T) {
+			t.Parallel()
 			bad := fired(t, f, f.bad, true)
 			if !slices.Equal(bad, []string{r.ID}) {
 				t.Errorf("the bad fixture fires %v", bad)

@@ -179,6 +179,9 @@ var fixtures = map[string]fixture{
 	},
 	"A008": {bad: `[{"annotations":{"readOnlyHint":null}}]`},
 
+	"A009": {bad: `[{"annotations":{"openWorldHint":null}}]`},
+	"A010": {bad: `[{"annotations":{"idempotentHint":false}}]`},
+
 	"O001": {bad: `[{"outputSchema":null}]`},
 	"O005": {
 		bad:  `[{"name":"notes_list_tags","title":"List tags","description":"Lists all tags of a note, such as groceries. Use it before filtering. Returns names.","inputSchema":{"properties":{"format":{"type":"string","enum":["json","markdown"],"description":"Form"}}}}]`,

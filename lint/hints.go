@@ -44,8 +44,9 @@ var hintRules = []Rule{
 		Advice: "Set destructiveHint to false for tools that only read.",
 		Source: specHints,
 		Tool: func(t *Tool, say Say) {
-			if verb, _ := t.mutates(); verb == "" && said(t.Hints.ReadOnly, true) && said(t.Hints.Destructive, true) {
-				say(at("/annotations/destructiveHint"), "readOnlyHint and destructiveHint are both true")
+			verb, _ := t.mutates() // of which A002 speaks, where the author does not ask
+			if (verb == "" || t.Server.Author != nil) && said(t.Hints.ReadOnly, true) && said(t.Hints.Destructive, true) {
+				say(at("/annotations/destructiveHint"), "a tool that changes nothing cannot be destructive, and both hints are true")
 			}
 		},
 	},
@@ -102,13 +103,59 @@ var hintRules = []Rule{
 			}
 		},
 	},
+	{
+		ID: "A009", Severity: Info, Title: "hints left to their defaults",
+		Why:    "Nobody can tell a hint that was forgotten from one that was meant, and the defaults are the most dangerous: destructive, and open to the world.",
+		Advice: "State all four hints for each tool, also where the default is right.",
+		Source: seedUse + "; " + specHints,
+		Server: checkUnsaid,
+	},
+	{
+		ID: "A010", Severity: Info, Title: "a tool that only reads says that it is not idempotent",
+		Why:    "To read twice changes no more than to read once; a client that goes by idempotentHint does not try again after a time-out.",
+		Advice: "Set idempotentHint to true for tools that only read.",
+		Source: specHints + " (idempotentHint)",
+		Server: func(s *Server, say Say) {
+			var odd []string
+			for _, t := range s.Tools {
+				if said(t.Hints.ReadOnly, true) && said(t.Hints.Idempotent, false) {
+					odd = append(odd, t.Name)
+				}
+			}
+			if odd != nil {
+				say(At{Tool: only(s, odd)}, "a tool that changes nothing is idempotent, and idempotentHint is false: %s", quoteList(odd))
+			}
+		},
+	},
+}
+
+// checkUnsaid finds hints that are left out. Where the author asks, each of the
+// four has to be said; from outside the rules A001 and A008 speak of the main
+// ones, and two mean nothing for a tool that only reads.
+func checkUnsaid(s *Server, say Say) {
+	var partly []string
+	for _, t := range s.Tools {
+		missing := t.Hints.unsaid()
+		if s.Author != nil && missing != nil {
+			say(At{Tool: t.Name, Pointer: "/annotations"}, "hints not stated: %s", strings.Join(missing, ", "))
+			continue
+		}
+		reads := said(t.Hints.ReadOnly, true)
+		main := t.Hints.ReadOnly != nil && (reads || t.Hints.Destructive != nil)
+		if main && (t.Hints.OpenWorld == nil || !reads && t.Hints.Idempotent == nil) {
+			partly = append(partly, t.Name)
+		}
+	}
+	if s.Author == nil && partly != nil {
+		say(At{Tool: only(s, partly)}, "%d of %s with hints that are not stated: %s", len(partly), count(len(s.Tools), "tool"), quoteList(partly))
+	}
 }
 
 // ensures reports whether a name or description promises that doing it twice
 // does no harm.
 func ensures(t *Tool) bool {
 	return slices.Contains(t.words, "ensure") || slices.Contains(t.words, "upsert") || slices.Contains(t.words, "update") ||
-		strings.Contains(t.prose.lower, "idempotent") || strings.Contains(t.prose.lower, "already exist") || strings.Contains(t.prose.lower, "if it does not exist")
+		strings.Contains(t.prose().lower, "idempotent") || strings.Contains(t.prose().lower, "already exist") || strings.Contains(t.prose().lower, "if it does not exist")
 }
 
 // worldly reports whether a tool reads the web, by its name: web_search, scrape,

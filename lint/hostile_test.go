@@ -1,75 +1,104 @@
 package lint
 
 import (
+	"context"
 	"encoding/json"
+	"io"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
 )
 
+// A hostile server has faults, and is found by a rule.
+type hostile struct {
+	faults []fakemcp.Fault
+	want   string // among what fires; empty for nothing in particular
+}
+
+var hostilePipes = map[string]hostile{
+	"hangs":                 {[]fakemcp.Fault{{Kind: fakemcp.Hang}}, "P001"},
+	"hangs when listing":    {[]fakemcp.Fault{{Kind: fakemcp.Hang, Method: "tools/list"}}, "P019"},
+	"talks nonsense":        {[]fakemcp.Fault{{Kind: fakemcp.Garbage}}, "P015"},
+	"floods":                {[]fakemcp.Fault{{Kind: fakemcp.HugeLine, Size: 20 << 20}}, "P023"},
+	"repeats a cursor":      {[]fakemcp.Fault{{Kind: fakemcp.RepeatCursor}}, "O007"},
+	"lists without end":     {[]fakemcp.Fault{{Kind: fakemcp.EndlessCursors}}, "O007"},
+	"lists nonsense":        {[]fakemcp.Fault{{Kind: fakemcp.InvalidEntries}}, "S021"},
+	"lists a name twice":    {[]fakemcp.Fault{{Kind: fakemcp.EqualNames}}, "N006"},
+	"dies when called":      {[]fakemcp.Fault{{Kind: fakemcp.DieOnCall}}, "E006"},
+	"answers twice":         {[]fakemcp.Fault{{Kind: fakemcp.Twice}}, "P022"},
+	"answers somebody else": {[]fakemcp.Fault{{Kind: fakemcp.WrongID}}, "P022"},
+	"answers deep":          {[]fakemcp.Fault{{Kind: fakemcp.Deep}}, ""},
+	"answers bad UTF-8":     {[]fakemcp.Fault{{Kind: fakemcp.BadUTF8}}, ""},
+	"changes its tools":     {[]fakemcp.Fault{{Kind: fakemcp.ListChanged}}, ""},
+}
+
+var hostileHTTP = map[string]hostile{
+	"a web page":     {[]fakemcp.Fault{{Kind: fakemcp.HTML}}, "P001"},
+	"a bomb":         {[]fakemcp.Fault{{Kind: fakemcp.Bomb, Size: 64 << 20}}, "P001"},
+	"a slow loris":   {[]fakemcp.Fault{{Kind: fakemcp.SlowLoris, Method: "tools/list"}}, "P019"},
+	"always busy":    {[]fakemcp.Fault{{Kind: fakemcp.Status, Status: 503}}, "P001"},
+	"unauthorized":   {[]fakemcp.Fault{{Kind: fakemcp.Status, Status: 401}}, "X010"},
+	"broken streams": {[]fakemcp.Fault{{Kind: fakemcp.BrokenStream}}, ""},
+}
+
 // TestHostileServers: whatever a server does is a finding with an id, and never
-// the end of the linter. Budgets are small, so that it does not take long.
+// the end of the linter. What hangs over a pipe hangs on a clock of its own.
 func TestHostileServers(t *testing.T) {
-	tools := []fakemcp.Tool{{Name: "notes_get_note", Definition: json.RawMessage(base)}}
-	for name, c := range map[string]struct {
-		faults []fakemcp.Fault
-		http   bool
-		want   string // among what fires
-	}{
-		"does not start":        {faults: []fakemcp.Fault{{Kind: fakemcp.DieAtStart, Code: 3}}, want: "P001"},
-		"hangs":                 {faults: []fakemcp.Fault{{Kind: fakemcp.Hang}}, want: "P001"},
-		"hangs when listing":    {faults: []fakemcp.Fault{{Kind: fakemcp.Hang, Method: "tools/list"}}, want: "P019"},
-		"talks nonsense":        {faults: []fakemcp.Fault{{Kind: fakemcp.Garbage}}, want: "P015"},
-		"floods":                {faults: []fakemcp.Fault{{Kind: fakemcp.HugeLine, Size: 20 << 20}}, want: "P023"},
-		"repeats a cursor":      {faults: []fakemcp.Fault{{Kind: fakemcp.RepeatCursor}}, want: "O007"},
-		"lists without end":     {faults: []fakemcp.Fault{{Kind: fakemcp.EndlessCursors}}, want: "O007"},
-		"lists nonsense":        {faults: []fakemcp.Fault{{Kind: fakemcp.InvalidEntries}}, want: "S021"},
-		"lists a name twice":    {faults: []fakemcp.Fault{{Kind: fakemcp.EqualNames}}, want: "N006"},
-		"dies when called":      {faults: []fakemcp.Fault{{Kind: fakemcp.DieOnCall}}, want: "E006"},
-		"answers twice":         {faults: []fakemcp.Fault{{Kind: fakemcp.Twice}}, want: "P022"},
-		"answers somebody else": {faults: []fakemcp.Fault{{Kind: fakemcp.WrongID}}, want: "P022"},
-		"answers deep":          {faults: []fakemcp.Fault{{Kind: fakemcp.Deep}}},
-		"answers bad UTF-8":     {faults: []fakemcp.Fault{{Kind: fakemcp.BadUTF8}}},
-		"changes its tools":     {faults: []fakemcp.Fault{{Kind: fakemcp.ListChanged}}},
-		"a web page":            {http: true, faults: []fakemcp.Fault{{Kind: fakemcp.HTML}}, want: "P001"},
-		"a bomb":                {http: true, faults: []fakemcp.Fault{{Kind: fakemcp.Bomb, Size: 64 << 20}}, want: "P001"},
-		"a slow loris":          {http: true, faults: []fakemcp.Fault{{Kind: fakemcp.SlowLoris, Method: "tools/list"}}, want: "P019"},
-		"always busy":           {http: true, faults: []fakemcp.Fault{{Kind: fakemcp.Status, Status: 503}}, want: "P001"},
-		"unauthorized":          {http: true, faults: []fakemcp.Fault{{Kind: fakemcp.Status, Status: 401}}, want: "X010"},
-		"broken streams":        {http: true, faults: []fakemcp.Fault{{Kind: fakemcp.BrokenStream}}},
-	} {
+	for name, h := range hostilePipes {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			config := fakemcp.Config{Name: "notes-mcp-server", Era: fakemcp.LegacyOnly, Tools: tools, Faults: c.faults}
-			target := Target{Label: "notes"}
-			if c.http {
-				server := httptest.NewServer(fakemcp.New(config))
-				t.Cleanup(server.Close)
-				t.Cleanup(server.CloseClientConnections)
-				target.URL = server.URL
-			} else {
-				path, args, env := fakemcp.Command(config)
-				target.Command = func() *exec.Cmd {
-					cmd := exec.Command(path, args...)
-					cmd.Env = append(os.Environ(), env...)
-					return cmd
-				}
-			}
-			r, err := Run(t.Context(), []Target{target}, Options{Budget: Budget{Start: 2 * time.Second, Answer: 400 * time.Millisecond, Time: 20 * time.Second}})
-			must(t, err)
-			if got := rulesOf(r); c.want != "" && !slices.Contains(got, c.want) || slices.Contains(got, ruleBroken) {
-				t.Errorf("fires %v, not %s", got, c.want)
-				for _, f := range r.Findings {
-					t.Logf("%s: %s", f.Rule, f.Message)
-				}
-			}
+			synctest.Test(t, func(t *testing.T) {
+				server := fakemcp.New(h.config())
+				h.try(t, Target{Label: "notes", Pipe: func(ctx context.Context) (io.ReadCloser, io.WriteCloser, error) {
+					r, w := server.Pipe(ctx)
+					return r, w, nil
+				}}, Budget{})
+			})
 		})
+	}
+	for name, h := range hostileHTTP {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(fakemcp.New(h.config()))
+			t.Cleanup(server.Close)
+			t.Cleanup(server.CloseClientConnections)
+			// A slow machine makes more of the answers late, and none of them good.
+			h.try(t, Target{Label: "notes", URL: server.URL}, Budget{Answer: time.Second, Time: time.Minute})
+		})
+	}
+	t.Run("does not start", func(t *testing.T) {
+		t.Parallel()
+		h := hostile{[]fakemcp.Fault{{Kind: fakemcp.DieAtStart, Code: 3}}, "P001"}
+		path, args, env := fakemcp.Command(h.config())
+		h.try(t, Target{Label: "notes", Command: func() *exec.Cmd {
+			cmd := exec.Command(path, args...)
+			cmd.Env = append(os.Environ(), env...)
+			return cmd
+		}}, Budget{})
+	})
+}
+
+func (h hostile) config() fakemcp.Config {
+	tools := []fakemcp.Tool{{Name: "notes_get_note", Definition: json.RawMessage(base)}}
+	return fakemcp.Config{Name: "notes-mcp-server", Era: fakemcp.LegacyOnly, Tools: tools, Faults: h.faults}
+}
+
+func (h hostile) try(t *testing.T, target Target, budget Budget) {
+	t.Helper()
+	r, err := Run(t.Context(), []Target{target}, Options{Budget: budget, long: 10_000})
+	must(t, err)
+	if got := rulesOf(r); h.want != "" && !slices.Contains(got, h.want) || slices.Contains(got, ruleBroken) {
+		t.Errorf("fires %v, not %s", got, h.want)
+		for _, f := range r.Findings {
+			t.Logf("%s: %s", f.Rule, f.Message)
+		}
 	}
 }
 

@@ -244,7 +244,7 @@ func observe(ctx context.Context, s *Server, t Target, o Options) {
 	defer cancel()
 	l := &Live{Answers: map[string]Answer{}, Others: map[string]Listing{}, Errors: map[int64]string{}, Probed: o.Probe}
 	s.Live = l
-	w := &watcher{ctx: ctx, server: s, live: l, target: t, budget: budget, probe: o.Probe, progress: func(doing string) { o.Progress(s.Label, doing) }}
+	w := &watcher{ctx: ctx, server: s, live: l, target: t, budget: budget, probe: o.Probe, long: or(o.long, 1<<20), progress: func(doing string) { o.Progress(s.Label, doing) }}
 	w.record = &record{live: l, limit: budget.Bytes}
 	defer w.record.seal()
 	w.run()

@@ -13,6 +13,7 @@ func TestModelServer(t *testing.T) {
 	for _, era := range []string{"legacy", modern} {
 		for _, transport := range []string{"pipe", "http"} {
 			t.Run(era+" "+transport, func(t *testing.T) {
+				t.Parallel()
 				m := newModel(t, era)
 				m.resources = true
 				target := m.overPipe()
@@ -57,6 +58,7 @@ func TestLiveRules(t *testing.T) {
 			continue
 		}
 		t.Run(r.ID, func(t *testing.T) {
+			t.Parallel()
 			if r.ID == "X019" && !otherAddress() {
 				t.Skip("this machine has no address beside loopback")
 			}
@@ -87,7 +89,7 @@ func tryLive(t *testing.T, id string, f liveFixture) {
 	if f.target != nil {
 		f.target(t, m, &target)
 	}
-	r, err := Run(t.Context(), []Target{target}, Options{})
+	r, err := Run(t.Context(), []Target{target}, Options{long: 10_000}) // the whole length: TestModelServer
 	must(t, err)
 	want := append([]string{id}, f.also...)
 	slices.Sort(want)

@@ -3,8 +3,6 @@ package lint
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -58,10 +56,10 @@ func (r *Report) Place(f *Finding) Place {
 		}
 	}
 	if server.File != "" {
-		pointer := server.base + "/" + strconv.Itoa(f.tool.Index) + f.Pointer
 		p.Line, p.Column = 1, 1
-		if offset, ok := locate(server.Source, pointer); ok {
-			p.Line, p.Column = position(server.Source, offset)
+		if offset, ok := locate(f.tool.Definition, f.Pointer); ok {
+			at := f.tool.start.after(f.tool.Definition[:offset])
+			p.Line, p.Column = at.line, at.column
 		}
 	}
 	return p
@@ -91,27 +89,58 @@ func locate(text []byte, pointer string) (int, bool) {
 	}
 }
 
-func find(text []byte, pointer jsontext.Pointer) (int, bool) {
-	if pointer == "" {
-		return 0, true
-	}
+// find goes down to what a pointer leads to, and past what stands beside the way.
+func find(text []byte, pointer jsontext.Pointer) (offset int, ok bool) {
 	d := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	for {
-		before := d.InputOffset()
-		if _, err := d.ReadToken(); err != nil {
-			if errors.Is(err, io.EOF) {
-				return 0, false
-			}
+	for token := range pointer.Tokens() {
+		if offset, ok = enter(d, token); !ok {
 			return 0, false
 		}
-		if d.StackPointer() == pointer {
-			start := int(before)
-			for start < len(text) && strings.IndexByte(" \t\r\n,:", text[start]) >= 0 {
-				start++
+	}
+	for offset < len(text) && strings.IndexByte(" \t\r\n,:", text[offset]) >= 0 {
+		offset++
+	}
+	return offset, true
+}
+
+// enter goes into the next value as far as the member, or the element, of a name,
+// and returns the offset behind which that begins.
+func enter(d *jsontext.Decoder, token string) (int, bool) {
+	kind := d.PeekKind()
+	if _, err := d.ReadToken(); err != nil || kind != '{' && kind != '[' {
+		return 0, false
+	}
+	for i := 0; d.PeekKind() != '}' && d.PeekKind() != ']'; i++ {
+		before, name := int(d.InputOffset()), strconv.Itoa(i)
+		if kind == '{' {
+			t, err := d.ReadToken()
+			if err != nil {
+				return 0, false
 			}
-			return start, true
+			name = t.String()
+		}
+		if name == token {
+			return before, true
+		}
+		if d.SkipValue() != nil {
+			return 0, false
 		}
 	}
+	return 0, false
+}
+
+// A start is where something begins in a text: its offset, its line, and its
+// column in characters, both from 1.
+type start struct{ offset, line, column int }
+
+// after is where s has moved to behind a text. A list is often one line, too long
+// to be read from its beginning for each finding.
+func (s start) after(text []byte) start {
+	line, column := position(text, len(text))
+	if line == 1 {
+		column += s.column - 1
+	}
+	return start{s.offset + len(text), s.line + line - 1, column}
 }
 
 // position returns the line and the column, in characters, of an offset.

@@ -175,7 +175,7 @@ func (m *model) call(q query) string {
 	if strings.Contains(definition.Name, "tags") {
 		result = tags(arguments)
 	}
-	if bad := schema.NewValidator(definition.InputSchema).Validate(arguments); len(bad) > 0 {
+	if bad := judgeOf(definition.InputSchema).Validate(arguments); len(bad) > 0 {
 		b, _ := json.Marshal("invalid arguments: " + bad[0].String())
 		result = `{"isError":true,"content":[{"type":"text","text":` + string(b) + `}]}`
 	}
@@ -318,4 +318,16 @@ func (m *model) overHTTP(t *testing.T) Target {
 	server := httptest.NewServer(m)
 	t.Cleanup(server.Close)
 	return Target{Label: "notes", URL: server.URL + "/mcp"}
+}
+
+// judges are the validators of the models' schemas, each compiled once for all
+// fixtures.
+var judges sync.Map // schema → *schema.Validator
+
+func judgeOf(input json.RawMessage) *schema.Validator {
+	known, ok := judges.Load(string(input))
+	if !ok {
+		known, _ = judges.LoadOrStore(string(input), schema.NewValidator(input))
+	}
+	return known.(*schema.Validator)
 }

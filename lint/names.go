@@ -41,8 +41,8 @@ var nameRules = []Rule{
 		Gateway: "The gateway replaces the characters, and cuts the name with a hash behind it; the model sees a name that nobody wrote.",
 		Tool: func(t *Tool, say Say) {
 			if specName.MatchString(t.Name) && len(t.Name) <= 128 && !modelName.MatchString(t.Name) {
-				if len(t.Name) > 64 {
-					say(at("/name"), "the name has %d characters; model APIs take 64", len(t.Name))
+				if len(t.Name) > MaxName {
+					say(at("/name"), "the name has %d characters; model APIs take %d", len(t.Name), MaxName)
 				} else {
 					say(at("/name"), "the name %s has a dot, which model APIs refuse", quote(t.Name))
 				}
@@ -129,8 +129,13 @@ var nameRules = []Rule{
 		Advice: "Call it {service}-mcp-server (Node and others) or {service}_mcp (Python).",
 		Source: seedNames,
 		Server: func(s *Server, say Say) {
-			if s.Name != "" && !dated.MatchString(s.Name) && !serverName.MatchString(s.Name) {
-				say(here, "the server calls itself %s", quote(s.Name))
+			switch a := s.Author; {
+			case s.Name == "" || dated.MatchString(s.Name):
+			case a != nil && a.Service != "" && s.Name != a.serverName():
+				say(here, "server name %s: a server of %s is called %s", quote(s.Name), quote(a.Service), quote(a.serverName()))
+			case a != nil && plainServer.MatchString(s.Name): // not the form, and for the author to know
+			case !serverName.MatchString(s.Name):
+				say(here, "server name %s: use lower-case words such as \"weather-mcp-server\"", quote(s.Name))
 			}
 		},
 	},
@@ -141,7 +146,7 @@ var nameRules = []Rule{
 		Source: seedNames,
 		Server: func(s *Server, say Say) {
 			if dated.MatchString(s.Name) {
-				say(here, "the server calls itself %s", quote(s.Name))
+				say(here, "server name %s: leave out versions and dates, a name lasts longer", quote(s.Name))
 			}
 		},
 	},
@@ -152,6 +157,14 @@ var nameRules = []Rule{
 		Source:  seedNames,
 		Gateway: "The gateway puts the server's label in front when there are several servers.",
 		Server: func(s *Server, say Say) {
+			if s.Author != nil {
+				for _, t := range s.Tools {
+					if _, _, ok := s.Author.action(t.Name); !ok && SnakeCase(t.Name) {
+						say(At{Tool: t.Name, Pointer: "/name"}, "names of this server begin with the service: %s", s.Author.form())
+					}
+				}
+				return
+			}
 			if len(s.Tools) > 1 && commonWord(s.Tools) == "" && !namesService(s) {
 				say(here, "the %d tool names have no first word in common that names the service", len(s.Tools))
 			}
@@ -160,10 +173,11 @@ var nameRules = []Rule{
 }
 
 var (
-	specName   = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
-	modelName  = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-	serverName = regexp.MustCompile(`^([a-z0-9]+(-[a-z0-9]+)*-mcp-server|[a-z0-9]+(_[a-z0-9]+)*_mcp)$`)
-	dated      = regexp.MustCompile(`(^|[-_. ])(v[0-9]+(\.[0-9]+)*|[0-9]+\.[0-9]+(\.[0-9]+)*|20[0-9]{2}(-?[0-9]{2}){0,2})([-_. ]|$)`)
+	specName    = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+	modelName   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	serverName  = regexp.MustCompile(`^([a-z0-9]+(-[a-z0-9]+)*-mcp-server|[a-z0-9]+(_[a-z0-9]+)*_mcp)$`)
+	plainServer = regexp.MustCompile(`^[a-z][a-z0-9]*([-_][a-z0-9]+)*$`)
+	dated       = regexp.MustCompile(`(^|[-_. ])(v[0-9]+(\.[0-9]+)*|[0-9]+\.[0-9]+(\.[0-9]+)*|20[0-9]{2}(-?[0-9]{2}){0,2})([-_. ]|$)`)
 
 	styles = []struct {
 		name    string
@@ -195,6 +209,10 @@ func checkStyle(s *Server, say Say) {
 		}
 	}
 	delete(by, "snake_case")
+	if s.Author != nil && len(by) > 0 {
+		say(here, "names are lower-case words joined by _, such as \"github_create_issue\"")
+		return
+	}
 	var parts, all []string
 	for _, style := range []string{"kebab-case", "camelCase", "PascalCase", "no style"} {
 		if names := by[style]; names != nil {
@@ -223,6 +241,10 @@ func checkVerb(t *Tool, say Say) {
 	if !specName.MatchString(t.Name) || len(t.words) == 0 {
 		return
 	}
+	if a := t.Server.Author; a != nil {
+		a.checkVerb(t, say)
+		return
+	}
 	all := true
 	for _, w := range t.words {
 		all = all && generic[w]
@@ -232,6 +254,18 @@ func checkVerb(t *Tool, say Say) {
 		say(at("/name"), "the name %s says nothing about what the tool is for", quote(t.Name))
 	case !hasVerb(t.words):
 		say(at("/name"), "the name %s has no verb", quote(t.Name))
+	}
+}
+
+// checkVerb wants the action where it belongs, and something behind it.
+func (a *Author) checkVerb(t *Tool, say Say) {
+	action, resource, ok := a.action(t.Name)
+	switch {
+	case !ok || !SnakeCase(t.Name):
+	case !KnowsVerb(action) && !slices.Contains(a.Verbs, action):
+		say(at("/name"), "%s is not a known verb; names are %s", quote(action), a.form())
+	case resource == "":
+		say(at("/name"), "the name does not say what is acted on; names are %s", a.form())
 	}
 }
 
@@ -258,7 +292,7 @@ func checkTwins(s *Server, say Say) {
 	described := map[string]*Tool{}
 	named := map[string]*Tool{}
 	for _, t := range s.Tools {
-		if text := strings.Join(t.prose.words, " "); len(text) >= 20 {
+		if text := strings.Join(t.prose().words, " "); len(text) >= 20 {
 			if other := described[text]; other != nil && other.Name != t.Name {
 				say(At{Tool: t.Name, Pointer: "/description"}, "%s and %s have the same description", quote(other.Name), quote(t.Name))
 			} else if other == nil {

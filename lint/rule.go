@@ -41,8 +41,8 @@ func ParseSeverity(name string) (Severity, error) {
 // built-in ones are [Rules], and users add their own in [Options.Rules].
 //
 // Exactly one of Tool, Server, Set and Live is set, and says what the rule looks
-// at. A check is called from one goroutine, must not change what it is given,
-// and reports each finding with say.
+// at. A check must not change what it is given, and reports each finding with
+// say, before it returns. Checks of different servers run at the same time.
 type Rule struct {
 	// ID is a letter for the group and three digits, such as "N003". It never
 	// changes and is never used again for another rule.

@@ -8,7 +8,10 @@ import (
 	"io"
 	"net/http"
 	"os/exec"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/dialect"
@@ -63,10 +66,12 @@ type Options struct {
 	Lock []byte
 	// Budget bounds what is done with each running server.
 	Budget Budget
-	// Progress is told what is being done; it may be nil.
+	// Progress is told what is being done, one thing at a time; it may be nil.
 	Progress func(server, doing string)
 	// Now is the time; nil means [time.Now].
 	Now func() time.Time
+
+	long int // length of the longest argument that is tried; 1 MiB if zero
 }
 
 // Run audits servers. An error means that there is no report: a saved list that
@@ -87,9 +92,7 @@ func run(ctx context.Context, targets []Target, o Options, seen func(*Server)) (
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Progress == nil {
-		o.Progress = func(string, string) {}
-	}
+	o.Progress = oneAtATime(o.Progress)
 	dialects := make([]*dialect.Dialect, len(o.Dialects))
 	for i, name := range o.Dialects {
 		d, err := dialect.For(name)
@@ -109,68 +112,119 @@ func run(ctx context.Context, targets []Target, o Options, seen func(*Server)) (
 	for i := range o.Rules {
 		r.rules[o.Rules[i].ID] = &o.Rules[i]
 	}
-	for _, t := range targets {
-		s, err := subject(ctx, t, o)
-		if err != nil {
-			return nil, err
-		}
+	servers, err := subjects(ctx, targets, o)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range servers {
 		s.pins = pins
 		seen(s)
-		o.Progress(s.Label, "converting")
-		if s.converted, err = convert(s, dialects); err != nil {
-			return nil, fmt.Errorf("converting the tools of %s: %w", s.Label, err)
-		}
 		r.Servers = append(r.Servers, &Audited{Server: s})
 	}
+	r.check(ctx, o, dialects)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	r.check(o.Rules)
 	r.suppress(slices.Clone(o.Suppressions), o.Now())
 	r.finish()
 	return r, nil
 }
 
-// subject reads a saved list, or watches a running server.
-func subject(ctx context.Context, t Target, o Options) (*Server, error) {
-	s := &Server{Label: t.Label, File: t.File, Config: t.Config}
-	if s.Label == "" {
-		s.Label = "server"
+// oneAtATime lets nobody wait who does not want to be told.
+func oneAtATime(told func(server, doing string)) func(string, string) {
+	if told == nil {
+		return func(string, string) {}
 	}
-	if !t.live() {
-		s.Source = t.List
-		if err := readList(s, t.List); err != nil {
-			return nil, err
-		}
-		return s, nil
+	var mu sync.Mutex
+	return func(server, doing string) {
+		mu.Lock()
+		defer mu.Unlock()
+		told(server, doing)
 	}
-	observe(ctx, s, t, o)
-	return s, ctx.Err()
 }
 
-// check runs all rules over all servers.
-func (r *Report) check(rules []Rule) {
+// subjects reads the saved lists, side by side, and then watches the running
+// servers, one after the other, so that none is slowed down by another.
+func subjects(ctx context.Context, targets []Target, o Options) ([]*Server, error) {
+	servers := make([]*Server, len(targets))
+	errs := make([]error, len(targets))
+	sideBySide(len(targets), func(i int) {
+		t := &targets[i]
+		servers[i] = &Server{Label: cmp.Or(t.Label, "server"), File: t.File, Config: t.Config}
+		if !t.live() {
+			servers[i].Source = t.List
+			errs[i] = readList(servers[i], t.List)
+		}
+	})
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	for i, t := range targets {
+		if t.live() {
+			observe(ctx, servers[i], t, o)
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	return servers, nil
+}
+
+// sideBySide calls do for 0 to n-1, on as many goroutines as there are processors.
+func sideBySide(n int, do func(int)) {
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// check runs the rules over all servers, side by side, and those about sets when
+// each server was seen.
+func (r *Report) check(ctx context.Context, o Options, dialects []*dialect.Dialect) {
+	parts := make([]Report, len(r.Servers))
+	sideBySide(len(r.Servers), func(i int) {
+		if ctx.Err() != nil {
+			return
+		}
+		s := r.Servers[i].Server
+		parts[i].Servers = r.Servers[i : i+1]
+		o.Progress(s.Label, "converting")
+		s.converted = convert(s, dialects)
+		for j := range o.Rules {
+			parts[i].judge(&o.Rules[j], s)
+		}
+	})
 	servers := make([]*Server, len(r.Servers))
 	for i, a := range r.Servers {
 		servers[i] = a.Server
+		r.Findings = append(r.Findings, parts[i].Findings...)
 	}
-	for i := range rules {
-		rule := &rules[i]
-		for _, s := range servers {
-			switch {
-			case rule.Tool != nil:
-				for _, t := range s.Tools {
-					r.run(rule, At{Server: s.Label, Tool: t.Name}, t, func(say Say) { rule.Tool(t, say) })
-				}
-			case rule.Server != nil:
-				r.run(rule, At{Server: s.Label}, nil, func(say Say) { rule.Server(s, say) })
-			case rule.Live != nil && s.Live != nil:
-				r.run(rule, At{Server: s.Label}, nil, func(say Say) { rule.Live(s, s.Live, say) })
-			}
-		}
-		if rule.Set != nil && len(servers) > 0 {
+	for i := range o.Rules {
+		if rule := &o.Rules[i]; rule.Set != nil && len(servers) > 0 {
 			r.run(rule, At{}, nil, func(say Say) { rule.Set(servers, say) })
 		}
+	}
+}
+
+// judge runs a rule over one server.
+func (r *Report) judge(rule *Rule, s *Server) {
+	switch {
+	case rule.Tool != nil:
+		for _, t := range s.Tools {
+			r.run(rule, At{Server: s.Label, Tool: t.Name}, t, func(say Say) { rule.Tool(t, say) })
+		}
+	case rule.Server != nil:
+		r.run(rule, At{Server: s.Label}, nil, func(say Say) { rule.Server(s, say) })
+	case rule.Live != nil && s.Live != nil:
+		r.run(rule, At{Server: s.Label}, nil, func(say Say) { rule.Live(s, s.Live, say) })
 	}
 }
 

@@ -3,8 +3,8 @@ package lint
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/schema"
@@ -319,27 +319,47 @@ func checkHeaders(t *Tool, say Say) {
 	})
 }
 
+// checkSamples looks at the defaults and examples of both schemas. Admission may
+// have rewritten the tree; its own pointers lead to what a value is judged by.
 func checkSamples(t *Tool, say Say) {
-	if t.Admitted == nil {
+	checkSamplesOf(t.Admitted, "/inputSchema", say)
+	if t.Output != nil && (bytes.Contains(t.Definition, []byte(`"default"`)) || bytes.Contains(t.Definition, []byte(`"examples"`))) {
+		out, _ := schema.AdmitNode(t.Output)
+		checkSamplesOf(out, "/outputSchema", say)
+	}
+}
+
+func checkSamplesOf(d *schema.Document, where string, say Say) {
+	if d == nil {
 		return
 	}
 	var judge *schema.Validator
-	// Admission may have rewritten the tree; its own pointers lead to what a value
-	// is judged by.
-	walk(t.Admitted.Root, "", func(n *schema.Node, pointer string, _ int) {
-		samples := slices.Clone(n.Get("examples").Items())
-		where := "examples"
-		if d := n.Get("default"); d != nil && d.Kind() != schema.Null {
-			samples, where = append(samples, d), "default"
-		}
-		for _, value := range samples {
+	walk(d.Root, "", func(n *schema.Node, pointer string, _ int) {
+		for keyword, value := range samples(n) {
+			if schema.Plainly(n, value) {
+				continue
+			}
 			if judge == nil {
-				judge = t.Admitted.Validator()
+				judge = d.Validator()
 			}
 			if v := judge.ValidateAt(pointer, value); len(v) > 0 && v[0].Keyword != schema.CostKeyword {
-				say(at("/inputSchema"+t.Admitted.Origin(n)+"/"+where), "the value %s does not fit: %s", clip(value), v[0].String())
+				say(at(where+d.Origin(n)+"/"+keyword), "%s %s breaks its own rules: %s", strings.TrimSuffix(keyword, "s"), clip(value), v[0].String())
 				return
 			}
 		}
 	})
+}
+
+// samples are the values that a schema itself holds, by the keyword.
+func samples(n *schema.Node) iter.Seq2[string, *schema.Node] {
+	return func(yield func(string, *schema.Node) bool) {
+		for _, value := range n.Get("examples").Items() {
+			if !yield("examples", value) {
+				return
+			}
+		}
+		if d := n.Get("default"); d != nil && d.Kind() != schema.Null {
+			yield("default", d)
+		}
+	}
 }

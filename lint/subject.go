@@ -1,10 +1,12 @@
 package lint
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -28,6 +30,8 @@ type Server struct {
 	Prompts, Resources, Templates []json.RawMessage
 	// Config is how it is configured; nil where nothing is known.
 	Config *Config
+	// Author is what its author says of it; nil for a server seen from outside.
+	Author *Author
 	// Live is how it behaved; nil for a saved list.
 	Live *Live
 
@@ -35,7 +39,6 @@ type Server struct {
 	File   string
 	Source []byte
 
-	base      string // JSON pointer to the array of tools in Source
 	converted conversions
 	pins      *pin.Lock
 }
@@ -64,11 +67,12 @@ type Tool struct {
 	// Hints are its annotations.
 	Hints Hints
 
-	words  []string // of the name
-	prose  prose
-	params []Param
-	folded map[string]int // index in params by folded name
-	texts  []passage
+	start    start    // of Definition in the server's Source
+	words    []string // of the name
+	params   []Param
+	folded   map[string]int // index in params by folded name
+	prose    func() prose   // the description taken apart
+	passages func() []passage
 }
 
 // Hints are the four behaviour hints of a tool's annotations, each nil where it
@@ -76,13 +80,19 @@ type Tool struct {
 type Hints struct{ ReadOnly, Destructive, Idempotent, OpenWorld *bool }
 
 // stated reports how many hints are.
-func (h Hints) stated() (n int) {
-	for _, hint := range []*bool{h.ReadOnly, h.Destructive, h.Idempotent, h.OpenWorld} {
-		if hint != nil {
-			n++
+func (h Hints) stated() int { return 4 - len(h.unsaid()) }
+
+// unsaid names the hints that are not stated.
+func (h Hints) unsaid() (names []string) {
+	for _, hint := range []struct {
+		name string
+		said *bool
+	}{{"readOnlyHint", h.ReadOnly}, {"destructiveHint", h.Destructive}, {"idempotentHint", h.Idempotent}, {"openWorldHint", h.OpenWorld}} {
+		if hint.said == nil {
+			names = append(names, hint.name)
 		}
 	}
-	return n
+	return names
 }
 
 func said(hint *bool, value bool) bool { return hint != nil && *hint == value }
@@ -118,9 +128,8 @@ func readList(s *Server, list json.RawMessage) error {
 			return fmt.Errorf("%w: %w", errNotAList, err)
 		}
 		if inner, err := rawjson.ParseObject(o.Get("result")); err == nil && o.Get("tools") == nil {
-			o, s.base = inner, "/result"
+			o = inner
 		}
-		s.base += "/tools"
 		if entries = o.Get("tools"); entries == nil {
 			return fmt.Errorf("%w: it has no member \"tools\"", errNotAList)
 		}
@@ -147,13 +156,21 @@ func (s *Server) describe(info json.RawMessage) {
 
 func (s *Server) setTools(items []json.RawMessage) {
 	s.Tools = make([]*Tool, len(items))
+	at := start{0, 1, 1}
 	for i, item := range items {
 		s.Tools[i] = readTool(s, i, item)
+		if skip := bytes.Index(s.Source[at.offset:], item); skip >= 0 { // always, in a saved list
+			at = at.after(s.Source[at.offset : at.offset+skip])
+			s.Tools[i].start = at
+			at = at.after(item)
+		}
 	}
 }
 
 func readTool(s *Server, index int, definition json.RawMessage) *Tool {
 	t := &Tool{Server: s, Index: index, Definition: definition}
+	t.prose = sync.OnceValue(func() prose { return readProse(t.Description) })
+	t.passages = sync.OnceValue(t.readPassages)
 	if t.Root, t.Malformed = schema.Parse(definition); t.Malformed != nil {
 		t.readLoosely()
 		return t
@@ -172,15 +189,13 @@ func readTool(s *Server, index int, definition json.RawMessage) *Tool {
 	t.Hints = Hints{hint(notes, "readOnlyHint"), hint(notes, "destructiveHint"), hint(notes, "idempotentHint"), hint(notes, "openWorldHint")}
 	if in := t.Root.Get("inputSchema"); in != nil {
 		t.Input = in
-		t.Admitted, t.Refusal = schema.Admit(in.Bytes())
+		t.Admitted, t.Refusal = schema.AdmitNode(in)
 	}
 	if out := t.Root.Get("outputSchema"); out != nil && out.Kind() != schema.Null {
 		t.Output = out
 	}
 	t.words = splitWords(t.Name)
-	t.prose = readProse(t.Description)
 	t.readParams()
-	t.readTexts(t.Root, "", 0)
 	return t
 }
 
@@ -195,8 +210,6 @@ func (t *Tool) readLoosely() {
 		t.Name, t.Description = loose.Name, loose.Description
 	}
 	t.words = splitWords(t.Name)
-	t.prose = readProse(t.Description)
-	t.texts = []passage{{t.Name, "", hiddenIn(t.Name)}, {t.Description, "", hiddenIn(t.Description)}}
 }
 
 func hint(notes *schema.Node, name string) *bool {

@@ -20,7 +20,7 @@ var textRules = []Rule{
 		Source:  "CVE-2021-42574; agent-scan W021",
 		Gateway: "The gateway shows them spelled out to people.",
 		Tool: func(t *Tool, say Say) {
-			for _, p := range t.texts {
+			for _, p := range t.passages() {
 				if p.hidden != "" {
 					say(at(p.pointer), "%s", p.hidden)
 				}
@@ -34,7 +34,7 @@ var textRules = []Rule{
 		Source:  "OWASP MCP03 (tool poisoning); agent-scan E001",
 		Gateway: "Descriptions reach the model as data of the tool, never as a system message.",
 		Tool: func(t *Tool, say Say) {
-			for _, p := range t.texts {
+			for _, p := range t.passages() {
 				if m := orders(p.text); m != "" {
 					say(at(p.pointer), "the text gives the model orders: %s", quote(m))
 				}
@@ -116,27 +116,36 @@ type passage struct {
 	hidden        string // which hidden characters it has
 }
 
-// readTexts collects the texts of a definition: all strings, and names of members
-// with hidden characters.
-func (t *Tool) readTexts(n *schema.Node, pointer string, depth int) {
+// readPassages collects the texts of a definition: all strings, and names of
+// members with hidden characters. Of one that is not strict JSON it has what could
+// be read.
+func (t *Tool) readPassages() (all []passage) {
+	if t.Malformed != nil {
+		return []passage{{t.Name, "", hiddenIn(t.Name)}, {t.Description, "", hiddenIn(t.Description)}}
+	}
+	readTexts(t.Root, "", 0, func(p passage) { all = append(all, p) })
+	return all
+}
+
+func readTexts(n *schema.Node, pointer string, depth int, found func(passage)) {
 	if depth > schema.MaxNesting {
 		return
 	}
 	switch n.Kind() {
 	case schema.String:
 		text := n.Text()
-		t.texts = append(t.texts, passage{text, pointer, hiddenIn(text)})
+		found(passage{text, pointer, hiddenIn(text)})
 	case schema.Array:
 		for i, item := range n.Items() {
-			t.readTexts(item, pointer+"/"+strconv.Itoa(i), depth+1)
+			readTexts(item, pointer+"/"+strconv.Itoa(i), depth+1, found)
 		}
 	case schema.Object:
 		for _, m := range n.Members() {
 			inner := pointer + schema.Pointer(m.Name)
 			if what := hiddenIn(m.Name); what != "" {
-				t.texts = append(t.texts, passage{m.Name, inner, what})
+				found(passage{m.Name, inner, what})
 			}
-			t.readTexts(m.Value, inner, depth+1)
+			readTexts(m.Value, inner, depth+1, found)
 		}
 	}
 }

@@ -21,6 +21,7 @@ type watcher struct {
 	target   Target
 	budget   Budget
 	probe    Probe
+	long     int // length of the longest argument that is tried
 	progress func(doing string)
 	record   *record
 

@@ -54,7 +54,8 @@ var (
 		search show stat stats summarize tail validate verify view watch estimate geocode crawl recall map discover
 		suggest recommend predict evaluate parse decode encode format convert translate extract render plan tree ping
 		echo help status info export download test trace monitor classify take screenshot snapshot capture tokenize
-		autocomplete grep match select wait audit research ask`)
+		autocomplete grep match select wait audit research ask
+		collect filter rank receive review`)
 	destroyVerbs = words(`
 		delete destroy drop erase purge remove wipe truncate uninstall unlink clear overwrite kill terminate revoke
 		rm prune reset trash discard rmdir`)
@@ -74,7 +75,7 @@ var (
 		refresh rebuild reindex index recreate regenerate manage control pull clone checkout forward bookmark
 		rollout port route label annotate evict cordon drain taint proxy tile bind unbind reorder rearrange
 		embed ingest crawl lint fix optimize batch bulk interact accept decline dismiss acknowledge ack star unstar
-		watch unwatch flag snooze defer escalate simulate convert accept allow deny permit`)
+		watch unwatch track untrack flag snooze defer escalate simulate convert accept allow deny permit`)
 )
 
 // mutates returns the word that shows that the tool changes something: its first

@@ -174,7 +174,7 @@ func aimed(method string, call *dragoman.Call) json.RawMessage {
 		return call.Arguments
 	}
 	key := "name"
-	if e.Kind == dragoman.Resource || e.Kind == dragoman.Template {
+	if e.Kind != dragoman.Prompt {
 		key = "uri"
 	}
 	params := object(call.Arguments).Clone()

@@ -17,7 +17,7 @@ import (
 )
 
 // A server as a child process: list its tools, call one.
-func ExampleConnect_command() {
+func ExampleCommand() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	c, err := mcp.Connect(ctx, &mcp.Command{
@@ -44,7 +44,7 @@ func ExampleConnect_command() {
 }
 
 // A server over HTTP that wants authorization says where to get it.
-func ExampleConnect_http() {
+func ExampleHTTP() {
 	c, err := mcp.Connect(context.Background(), &mcp.HTTP{
 		URL:    "https://mcp.example.com/mcp",
 		Header: http.Header{"Authorization": {"Bearer …"}},

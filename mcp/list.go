@@ -27,7 +27,7 @@ type listing struct {
 // listKeys names the member of the result that holds the entries.
 var listKeys = map[string]string{
 	"tools/list": "tools", "prompts/list": "prompts", "resources/list": "resources",
-	"resources/templates/list": "resourceTemplates",
+	"resources/templates/list": "resourceTemplates", "skills/list": "skills",
 }
 
 // declares reports whether the server declared that it answers a list.
@@ -37,6 +37,8 @@ func (d *declared) declares(method string) bool {
 		return d.tools
 	case "prompts/list":
 		return d.prompts
+	case "skills/list":
+		return d.skills
 	}
 	return d.resources
 }

@@ -46,6 +46,7 @@ var entryLists = []struct {
 	{"prompts", "prompts/list", dragoman.Prompt},
 	{"resources", "resources/list", dragoman.Resource},
 	{"resources", "resources/templates/list", dragoman.Template},
+	{"resources", "skills/list", dragoman.Skill}, // whose files are resources
 }
 
 // List returns what the server offers as far as it is known: the tools that

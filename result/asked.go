@@ -2,6 +2,7 @@ package result
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
@@ -19,7 +20,8 @@ func askedForMarkdown(call *dragoman.Call) bool {
 		return false // not the tool's own
 	}
 	asked, _ := rawjson.String(memberAt(call.Arguments, parameter))
-	return asked == "markdown"
+	asked = strings.ToLower(asked)
+	return asked == "markdown" || asked == "md"
 }
 
 // memberAt returns the value at a path of members; nil where there is none.

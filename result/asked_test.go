@@ -15,6 +15,7 @@ func TestAskedForMarkdown(t *testing.T) {
 	const both = `{"content":[{"type":"text","text":"# Two rows"}],"structuredContent":{"rows":2}}`
 	for _, tt := range []struct{ name, schema, arguments, content, want string }{
 		{"markdown", own, `{"response_format":"markdown"}`, both, `"data":"# Two rows"`},
+		{"markdown by another spelling", own, `{"response_format":"MD"}`, both, `"data":"# Two rows"`},
 		{"json", own, `{"response_format":"json"}`, both, `"data":{"rows":2}`},
 		{"nothing asked", own, `{}`, both, `"data":{"rows":2}`},
 		{"not its own parameter", `{"type":"object"}`, `{"response_format":"markdown"}`, both, `"data":{"rows":2}`},

@@ -72,6 +72,19 @@ func Admit(raw json.RawMessage) (*Document, *Refusal) {
 		}
 		return nil, &Refusal{at, "is not valid JSON: " + err.Error()}
 	}
+	return admit(root)
+}
+
+// AdmitNode is [Admit] for a schema that was parsed already, which stays as it is.
+func AdmitNode(n *Node) (*Document, *Refusal) {
+	if len(n.Bytes()) > MaxBytes {
+		return nil, &Refusal{"", fmt.Sprintf("is longer than %d bytes", MaxBytes)}
+	}
+	return admit(n.Clone())
+}
+
+// admit takes root over.
+func admit(root *Node) (*Document, *Refusal) {
 	if k := root.Kind(); k != Object && k != Bool {
 		return nil, &Refusal{"", "is not a schema: a schema is an object or a boolean"}
 	}

@@ -184,7 +184,7 @@ func ExampleServer_Validate() {
 	// Output:
 	// shop-mcp-server cannot start, 4 problems:
 	//   tool "find_trip": arguments: struct.Stop: type chan int has no form in JSON
-	//   tool "find_trip": names of this server begin with the service: shop_{action}_{resource}
-	//   tool "find_trip": no description: say what the tool does, when to use it and what comes back
-	//   tool "find_trip": hints not stated: Destructive, Idempotent, OpenWorld; say Yes or No to each
+	//   tool "find_trip": names of this server begin with the service: shop_{action}_{resource} [N012]
+	//   tool "find_trip": no description: say what the tool does, when to use it and what comes back [D001]
+	//   tool "find_trip": hints not stated: destructiveHint, idempotentHint, openWorldHint; say Yes or No to each [A009]
 }

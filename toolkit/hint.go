@@ -1,9 +1,11 @@
 package toolkit
 
 import (
-	"errors"
+	"encoding/json"
 	"fmt"
-	"strings"
+	"strconv"
+
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 )
 
 // A Hint is a statement about what a tool does. It has no default: a hint that
@@ -35,28 +37,34 @@ type Hints struct {
 	OpenWorld Hint
 }
 
+// check finds what is neither Yes nor No.
 func (h Hints) check() error {
-	var missing []string
-	for _, hint := range []struct {
-		name string
-		said Hint
-	}{{"ReadOnly", h.ReadOnly}, {"Destructive", h.Destructive}, {"Idempotent", h.Idempotent}, {"OpenWorld", h.OpenWorld}} {
-		switch hint.said {
-		case Yes, No:
-		case unstated:
-			missing = append(missing, hint.name)
-		default:
+	for _, hint := range h.each() {
+		if hint.said < unstated || hint.said > No {
 			return fmt.Errorf("hint %s is neither Yes nor No", hint.name)
 		}
 	}
-	if len(missing) > 0 {
-		return fmt.Errorf("hints not stated: %s; say Yes or No to each", strings.Join(missing, ", "))
-	}
-	if h.ReadOnly == Yes && h.Destructive == Yes {
-		return errors.New("hints: a tool that changes nothing cannot be destructive")
-	}
-	if h.ReadOnly == Yes && h.Idempotent == No {
-		return errors.New("hints: a tool that changes nothing is idempotent")
-	}
 	return nil
+}
+
+type namedHint struct {
+	name string
+	said Hint
+}
+
+func (h Hints) each() [4]namedHint {
+	return [...]namedHint{
+		{"readOnlyHint", h.ReadOnly}, {"destructiveHint", h.Destructive}, {"idempotentHint", h.Idempotent}, {"openWorldHint", h.OpenWorld},
+	}
+}
+
+// stated are the annotations with what was said, and without what was not.
+func (h Hints) stated() json.RawMessage {
+	var o rawjson.Object
+	for _, hint := range h.each() {
+		if hint.said != unstated {
+			o.Set(hint.name, strconv.AppendBool(nil, hint.said == Yes))
+		}
+	}
+	return o.Bytes()
 }

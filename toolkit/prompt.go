@@ -9,6 +9,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/dragoman-mcp/dragoman/lint"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -59,9 +60,9 @@ func AddPrompt[Args any](s *Server, p Prompt, f func(context.Context, Args) (Mes
 		problems = append(problems, fmt.Errorf("arguments must be a struct, not %s", reflect.TypeFor[Args]()))
 	default:
 		problems = append(problems, scalars(args), s.completers("prompt "+p.Name, p.Complete, args),
-			args.checkDefaults(map[*shape]bool{}, typeName(args.goType)))
+			args.checkSamples(args.schema(true)))
 	}
-	if !snake.MatchString(p.Name) || len(p.Name) > maxName {
+	if !lint.SnakeCase(p.Name) || len(p.Name) > lint.MaxName {
 		problems = append(problems, errors.New("names are lower-case words joined by _, such as \"plan_day\""))
 	}
 	if strings.TrimSpace(p.Description) == "" {

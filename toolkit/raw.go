@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
-	"slices"
 )
 
 // AddRaw adds a tool whose arguments have a schema that is only known when the
@@ -30,12 +29,3 @@ func AddRaw[Out any](s *Server, t Tool, input json.RawMessage, f func(context.Co
 		return reply{value: out}, nil
 	})
 }
-
-// KnowsVerb reports whether the names of this server's tools may have that
-// action.
-func (s *Server) KnowsVerb(action string) bool {
-	return slices.Contains(verbs, action) || slices.Contains(s.opts.Verbs, action)
-}
-
-// Service returns [Options.Service].
-func (s *Server) Service() string { return s.opts.Service }

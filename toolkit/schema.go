@@ -2,12 +2,10 @@ package toolkit
 
 import (
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"strconv"
 
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
-	"github.com/dragoman-mcp/dragoman/schema"
 )
 
 // InputSchema returns the JSON Schema (2020-12) that [Add] announces for
@@ -25,7 +23,7 @@ func schemaFor[T any](input bool) (json.RawMessage, error) {
 		return nil, err
 	}
 	text := s.schema(input)
-	if err := s.checkDefaults(map[*shape]bool{}, typeName(s.goType)); err != nil {
+	if err := s.checkSamples(text); err != nil {
 		return nil, err
 	}
 	return text, nil
@@ -263,39 +261,4 @@ func (w *writer) custom(s *shape, r rules, nullable bool) {
 	}
 	w.out = append(w.out, s.custom...)
 	w.open = true
-}
-
-// checkDefaults finds defaults and examples that break their own schema.
-func (s *shape) checkDefaults(seen map[*shape]bool, path string) error {
-	if seen[s] {
-		return nil
-	}
-	seen[s] = true
-	if s.item != nil {
-		return s.item.of.checkDefaults(seen, path+"[]")
-	}
-	for _, f := range s.fields {
-		at := path + "." + f.goName
-		if err := f.at.of.checkDefaults(seen, at); err != nil {
-			return err
-		}
-		values := f.at.rules.examples
-		if f.at.rules.fallback != nil {
-			values = append([]json.RawMessage{f.at.rules.fallback}, values...)
-		}
-		if f.at.of.name != "" {
-			continue
-		}
-		for _, value := range values {
-			if n, err := schema.Parse(value); err == nil && f.at.fits(n, true) == fine {
-				continue
-			}
-			w := writer{input: true}
-			w.place(f.at)
-			if bad := schema.NewValidator(w.out).Validate(value); len(bad) > 0 {
-				return fmt.Errorf("%s: default or example %s breaks the field's own rules: %s", at, value, bad[0])
-			}
-		}
-	}
-	return nil
 }

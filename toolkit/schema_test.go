@@ -175,7 +175,7 @@ func TestSchemaErrors(t *testing.T) {
 		"string":       {failing[asString](), `asString.N: the option "string"`},
 		"misspelt":     {failing[misspeltTag](), `misspeltTag.N: tag "description" says nothing here; use desc`},
 		"enum":         {failing[badEnum](), `badEnum.N: enum: "two" is not an integer`},
-		"default":      {failing[badDefault](), `badDefault.N: default or example 7 breaks the field's own rules: the value: expected a number of at most 5`},
+		"default":      {failing[badDefault](), `badDefault.N: default 7 breaks its own rules: the value: expected a number of at most 5`},
 		"default type": {failing[badType](), `badType.N: default: "x" is not a number`},
 		"bounds":       {failing[badBounds](), "badBounds.N: min 5 is more than max 1"},
 		"length":       {failing[badLength](), `badLength.S: min: "-1" is not a length`},

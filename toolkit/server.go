@@ -139,7 +139,7 @@ func NewServer(o Options) *Server {
 	s.opts.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	s.opts.Characters = cmp.Or(o.Characters, DefaultCharacter)
 	s.opts.Version = cmp.Or(o.Version, "dev")
-	if err := checkServerName(o.Service, s.name); err != nil {
+	if err := s.checkServerName(); err != nil {
 		s.problems = append(s.problems, err)
 	}
 	if s.opts.Characters < minCharacters {

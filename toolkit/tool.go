@@ -13,7 +13,6 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -105,6 +104,7 @@ type binding struct {
 	plain      bool   // the result is Text, Content or the SDK's own
 	raw        bool   // the result is the SDK's own
 	input      json.RawMessage
+	read       *schema.Node // input, read
 	output     json.RawMessage
 	accepts    *schema.Validator
 	delivers   *schema.Validator // nil where the Go type cannot break the schema
@@ -163,12 +163,7 @@ func (b *binding) register(run func(context.Context, arguments) (reply, error)) 
 	if len(b.problems) == 0 {
 		b.schemas()
 	}
-	if err := checkToolName(b.server.opts.Service, b.tool.Name, b.server.opts.Verbs); err != nil {
-		b.problems = append(b.problems, err)
-	}
-	if strings.TrimSpace(b.tool.Description) == "" {
-		b.fail("no description: say what the tool does, when to use it and what comes back")
-	}
+	b.checkHeld()
 	for _, err := range []error{b.tool.Hints.check(), checkRequires(b.tool.Requires)} {
 		if err != nil {
 			b.problems = append(b.problems, err)
@@ -192,14 +187,6 @@ func (b *binding) register(run func(context.Context, arguments) (reply, error)) 
 
 // schemas writes both schemas, with what the toolkit adds to them.
 func (b *binding) schemas() {
-	for _, s := range []*shape{b.in, b.out} {
-		if s == nil {
-			continue
-		}
-		if err := s.checkDefaults(map[*shape]bool{}, typeName(s.goType)); err != nil {
-			b.problems = append(b.problems, err)
-		}
-	}
 	if b.in.kind == kindObject {
 		in := b.in.unnamed()
 		in.fields = append(in.fields[:len(in.fields):len(in.fields)], b.page.fields(b.in)...)
@@ -209,10 +196,6 @@ func (b *binding) schemas() {
 		b.in = in
 	}
 	b.input = b.in.schema(true)
-	if o, err := rawjson.ParseObject(b.input); err != nil || string(o.Get("type")) != `"object"` {
-		b.fail(`arguments: the schema must have "type":"object" at its root`)
-		return
-	}
 	b.accepts = b.validator("arguments", b.in, b.input)
 	if b.out == nil {
 		return
@@ -263,7 +246,7 @@ func (s *shape) handwritten(seen map[*shape]bool) bool {
 
 // plainly reports whether an example fits for certain.
 func (b *binding) plainly(n *schema.Node) bool {
-	if b.in.kind != kindObject || (&place{of: b.in}).fits(n, true) != fine {
+	if b.in.kind != kindObject || !schema.Plainly(b.read, n) {
 		return false
 	}
 	finer := true

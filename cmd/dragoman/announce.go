@@ -33,13 +33,13 @@ func announce(log *slog.Logger, file *config.File, g *gateway.Gateway, at net.Ad
 		attrs = append(attrs, "mcp", "http://"+at.String()+"/mcp")
 	}
 	log.Info("serving", append(attrs, "version", version())...)
-	go countTools(log, g)
+	go countTools(log, g, file)
 }
 
 // countTools warns of tools that do not fit into a request, for each model API, when
 // the servers have been given their time.
-func countTools(log *slog.Logger, g *gateway.Gateway) {
-	ctx, cancel := context.WithTimeout(context.Background(), maxStart)
+func countTools(log *slog.Logger, g *gateway.Gateway, file *config.File) {
+	ctx, cancel := context.WithTimeout(context.Background(), maxStart(file))
 	defer cancel()
 	_ = g.Wait(ctx)
 	open, err := g.Open(context.Background(), caller.Local, session.Want{NoTools: true})

@@ -20,12 +20,16 @@ import (
 
 func checkCommand() *cobra.Command {
 	var s selection
+	var rules policyCheck
 	cmd := &cobra.Command{
 		Use:   "check [-- SERVER-COMMAND …]",
 		Short: "Connect to everything and say what models will see",
 		Long: `Reads the configuration, connects to each server and each model API, and reports.
 It exits with 1 when something does not work, and with 2 when the configuration
-cannot be used.` + serverHelp,
+cannot be used.
+
+With --policy it prints the rules as Cedar, and with --caller, too, what that caller
+may do to everything there is.` + serverHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, err := s.args(cmd, args)
 			if err != nil {
@@ -37,6 +41,12 @@ cannot be used.` + serverHelp,
 			file, err := s.load(config.Reader{Lookup: os.LookupEnv, Ask: person()})
 			if err != nil {
 				return err
+			}
+			if rules.show {
+				return rules.run(cmd.Context(), &s, file)
+			}
+			if rules.caller != "" || len(rules.scopes) > 0 {
+				return &usageError{errors.New("--caller and --scope are for --policy"), ""}
 			}
 			g, err := s.start(cmd.Context(), file)
 			if err != nil {
@@ -59,6 +69,7 @@ cannot be used.` + serverHelp,
 		},
 	}
 	s.flags(cmd)
+	rules.flags(cmd)
 	return cmd
 }
 

@@ -44,6 +44,7 @@ func (a *audit) targets(files []string) (targets []lint.Target, closing func(), 
 			continue
 		}
 		c.SetDefaults()
+		c.Complete()
 		t := target(label, &c, written[label])
 		t.Legacy = a.legacy
 		targets = append(targets, t)

@@ -12,12 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
-	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/terminal"
 )
 
 func main() {
-	servers.Guard()
 	os.Exit(run(os.Args[1:]))
 }
 

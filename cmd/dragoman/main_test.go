@@ -10,14 +10,12 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
-	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/rehearsal"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata")
 
 func TestMain(m *testing.M) {
-	servers.Guard()
 	if fakemcp.IsChild() {
 		fakemcp.Main()
 	}

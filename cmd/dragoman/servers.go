@@ -6,21 +6,28 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/gateway"
+	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/terminal"
 )
 
-// maxStart is how long a command waits for its servers.
-const maxStart = 30 * time.Second
+// maxStart is how long a command waits for its servers: as long as one may need that
+// has to be downloaded first, where there is such a one.
+func maxStart(file *config.File) time.Duration {
+	for _, c := range file.MCPServers {
+		if c.Downloads() && !c.Disabled {
+			return servers.DownloadTimeout
+		}
+	}
+	return servers.DefaultStartupTimeout
+}
 
-// open builds the gateway and waits for its servers, at most 30 s. It fails when
+// open builds the gateway and waits for its servers, as [maxStart] says. It fails when
 // there are servers and none of them can be used, so that all commands that need
 // them end in the same way.
 func (s *selection) open(ctx context.Context) (*gateway.Gateway, *config.File, error) {
@@ -52,8 +59,9 @@ func (s *selection) openFile(ctx context.Context, file *config.File) (*gateway.G
 	return g, nil
 }
 
-// start builds the gateway and waits for its servers, at most 30 s, whatever becomes
-// of them. Ctrl-C ends the wait.
+// start builds the gateway and waits for its servers, at most 30 s, or two minutes
+// for those that may have to be downloaded, whatever becomes of them. Ctrl-C ends
+// the wait.
 func (s *selection) start(ctx context.Context, file *config.File) (*gateway.Gateway, error) {
 	stderr := terminal.NewScreen(os.Stderr)
 	stderr.Live = stderr.Live && !s.quiet
@@ -68,7 +76,7 @@ func (s *selection) start(ctx context.Context, file *config.File) (*gateway.Gate
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
-	limited, cancel := context.WithTimeout(ctx, maxStart)
+	limited, cancel := context.WithTimeout(ctx, maxStart(file))
 	defer cancel()
 	defer terminal.While(stderr, func() string { return starting(g, file) })()
 	_ = g.Wait(limited) // what is not there by then shows as starting
@@ -86,7 +94,8 @@ func starting(g *gateway.Gateway, file *config.File) string {
 	for _, state := range g.Servers() {
 		if state.State == dragoman.Starting {
 			labels = append(labels, state.Label)
-			slow = slow || installs(file.MCPServers[state.Label].Command)
+			config := file.MCPServers[state.Label]
+			slow = slow || config.Downloads()
 		}
 	}
 	if len(labels) == 0 {
@@ -97,12 +106,6 @@ func starting(g *gateway.Gateway, file *config.File) string {
 		text += ", which may have to be downloaded first"
 	}
 	return text
-}
-
-// installs reports whether a program may download what it then starts.
-func installs(command string) bool {
-	name := strings.TrimSuffix(filepath.Base(command), filepath.Ext(command))
-	return slices.Contains([]string{"npx", "bunx", "uvx", "pipx", "docker", "podman"}, name)
 }
 
 // unusable returns the servers that are not connected.
@@ -121,7 +124,7 @@ func reason(state dragoman.Server) string {
 	case state.Problem != nil:
 		return terminal.OneLine(state.Problem.Message, 400)
 	case state.State == dragoman.Starting:
-		return fmt.Sprintf("it has not answered within %s", maxStart)
+		return fmt.Sprintf("it has not answered within %s", time.Since(state.Since).Round(time.Second))
 	}
 	return string(state.State)
 }

@@ -2,6 +2,9 @@
 // its own: the tools of a server become functions for a provider, a call that a
 // model wrote runs at the server, and its result becomes the message to append.
 //
+// For several servers, [github.com/dragoman-mcp/dragoman/servers.Start] takes the
+// place of mcp.Connect, and the rest stays as it is.
+//
 //	go run ./examples/ownloop gemini echo '{"message":"hi"}' -- npx -y @modelcontextprotocol/server-everything
 package main
 
@@ -45,19 +48,18 @@ func run(ctx context.Context, out io.Writer, server mcp.Transport, provider, nam
 		return err
 	}
 
-	// What goes into the request: the functions, and the plans to come back by.
-	plans := map[string]*dialect.Plan{}
-	for _, tool := range list.Tools.All() {
-		if plan, problem := d.Plan(tool); problem == nil { // else it is one that no model gets
-			plans[plan.Name()] = plan
-			fmt.Fprintf(out, "%s\n", plan.Function())
-		}
+	// What goes into the request: the functions, as many as the provider takes.
+	functions := d.ConvertTools(list.Tools.All())
+	functions.Fit(d, dialect.Budget{})
+	for _, function := range functions.Tools {
+		fmt.Fprintf(out, "%s\n", function)
 	}
 
 	// What comes out of the model's message: a name, and arguments as it wrote them.
-	call := dragoman.Call{ID: "call_1", Tool: list.Tools.Find(name)}
-	if plan := plans[name]; plan != nil {
-		call.Arguments, _, call.Problem = plan.DecodeAs(written, "tool_calls", dialect.GradeOf(call.Tool))
+	tool, plan := functions.Find(name)
+	call := dragoman.Call{ID: "call_1", Tool: tool}
+	if plan != nil {
+		call.Arguments, _, call.Problem = plan.DecodeAs(written, "tool_calls", dialect.GradeOf(tool))
 	}
 	res, err := (&dragoman.Loop{Tools: client}).Call(ctx, call)
 	if err != nil {

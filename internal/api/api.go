@@ -247,7 +247,7 @@ func (a *API) converse(w http.ResponseWriter, r *http.Request, request *openai.C
 		if e.Phase == dragoman.Execute && e.Result != nil {
 			calls++
 		}
-	})
+	}, nil)
 	err = loop.Run(r.Context(), chat)
 	took := time.Since(started).Round(time.Millisecond)
 	switch {

@@ -39,7 +39,7 @@ const (
 )
 
 // Reserved are names that belong to tools of our own.
-var Reserved = map[string]bool{"read_more": true, "find_tools": true, "call_tool": true}
+var Reserved = map[string]bool{"read_more": true, "find_tools": true, "call_tool": true, "read_skill": true}
 
 // MaxName is the length of a public name.
 const MaxName = 64

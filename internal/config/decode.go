@@ -183,6 +183,9 @@ func (d *decoder) structure(n *node, v reflect.Value, path string) {
 		}
 		d.unknown(e, path, fields)
 	}
+	if complete, ok := v.Addr().Interface().(interface{ Complete() }); ok {
+		complete.Complete()
+	}
 	if valid, ok := v.Addr().Interface().(interface{ Validate() error }); ok && len(d.errs) == before {
 		d.invalid(n, path, valid.Validate())
 	}

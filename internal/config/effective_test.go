@@ -27,6 +27,7 @@ names:
 tools:
   search: auto
   tokens: 20000
+  keep_response_format: false
 connections:
   max: 64
   idle: 15m
@@ -35,6 +36,8 @@ mcp:
   off: false
   raw: false
 sets: {}
+policy: []
+policy_file: ""
 loop:
   rounds: 16
   calls: 64
@@ -159,6 +162,7 @@ func TestEffectiveReadsBack(t *testing.T) {
 	f.MCPServers = map[string]servers.Config{"a": {Command: "x", Args: odd, Tools: servers.Filter{Include: odd}, Effects: servers.Effects{ReadOnly: odd}}}
 	for label, server := range f.MCPServers {
 		server.SetDefaults()
+		server.Complete()
 		f.MCPServers[label] = server
 	}
 	// NUL cannot be passed to a program, so it is in patterns only.

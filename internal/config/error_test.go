@@ -240,7 +240,7 @@ test.yaml:1:26: unknown key "名" in names
 test.yaml:2:1: unknown key "语" in the file
   2 | 语: 1
     | ^
-  The keys here are listen, allowed_hosts, allowed_origins, auth, models, dialects, mcpServers, inputs, names, tools, connections, wait_for_servers, mcp, sets, loop, results, memory, cache, http, log.
+  The keys here are listen, allowed_hosts, allowed_origins, auth, models, dialects, mcpServers, inputs, names, tools, connections, wait_for_servers, mcp, sets, policy, policy_file, loop, results, memory, cache, http, log.
 test.yaml:3:7: unknown key "x-语" in log
   3 | log: {x-语: 1}
     |       ^
@@ -395,4 +395,30 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Rules that can never hold are shown where they stand.
+func TestRuleErrors(t *testing.T) {
+	_, err := config.Parse("test.yaml", []byte(`policy:
+  - allow: ["model:*"]
+  - deny: [github]
+  - allow: ["*"]
+    when: {hints: [destructive]}
+  - {name: a, allow: ["*"], deny: ["x__*"]}
+`), nil)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{
+		`test.yaml:3:11: policy[1].deny: "github" matches nothing`,
+		`test.yaml:5:11: policy[2].when: hints: what a server says of itself cannot allow anything`,
+		`test.yaml:6:5: policy[3]: a rule says one of allow, ask and deny`,
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("no %q in\n%v", want, err)
+		}
+	}
+	if _, err := config.Parse("test.yaml", []byte("policy: [{name: a, allow: ['*']}, {name: a, deny: ['*']}]"), nil); err == nil || !strings.Contains(err.Error(), `two rules are called "a"`) {
+		t.Errorf("%v", err)
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/glob"
 	"github.com/dragoman-mcp/dragoman/internal/mcpserve"
+	"github.com/dragoman-mcp/dragoman/internal/policy"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
@@ -43,6 +44,9 @@ type File struct {
 	MCP  mcpserve.Config `yaml:"mcp" doc:"The MCP endpoint at /mcp."`
 	Sets map[string]Set  `yaml:"sets" doc:"Sets of servers and tools by name: at /mcp/set/NAME, and for chat requests as server_label set:NAME."`
 
+	Policy     []policy.Rule `yaml:"policy" doc:"What callers may do. Without a rule, here or in policy_file, everything; with one, only what a rule allows. A rule that denies beats one that asks, and that beats one that allows."`
+	PolicyFile string        `yaml:"policy_file" doc:"A file of Cedar policies beside those of policy; a relative path starts at the folder of the configuration file. All of them hold together."`
+
 	Loop    Loop            `yaml:"loop" doc:"Limits of one conversation."`
 	Results session.Results `yaml:"results" doc:"How results of tools look to a model."`
 	Memory  Memory          `yaml:"memory" doc:"What is remembered of conversations that clients do not see whole."`
@@ -67,6 +71,8 @@ type Names struct {
 type Tools struct {
 	Search string `yaml:"search" enum:"auto,always,never" doc:"Whether a model gets find_tools and call_tool in place of all tools: where those cost more than tokens or are more than its API takes, always, or never."`
 	Tokens int    `yaml:"tokens" max:"10000000" doc:"What the definitions of the tools may cost each request, in tokens by a cautious estimate, before a model has to search."`
+
+	KeepFormatChoice bool `yaml:"keep_response_format" doc:"Offers a tool's own parameter response_format, the choice between JSON and Markdown, also where its result has structured content in any case."`
 }
 
 // Set is a set of servers and of their tools.
@@ -169,6 +175,9 @@ func (f *File) Validate() error {
 	}
 	if err := checkInputs(f.Inputs); err != nil {
 		return err
+	}
+	if _, err := policy.New(policy.Config{Rules: f.Policy}); err != nil {
+		return &keyError{"policy", err.Error()}
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Sets)) {
 		for _, label := range f.Sets[name].Servers {

@@ -13,6 +13,7 @@ import (
 
 func withDefaults(c servers.Config) servers.Config {
 	c.SetDefaults()
+	c.Complete()
 	return c
 }
 

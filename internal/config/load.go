@@ -156,8 +156,8 @@ func quoteShell(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// resolve makes paths absolute: the working directories of servers and the file of
-// keys. Relative ones start at dir, and ~/ at the user's home.
+// resolve makes paths absolute: the working directories of servers and the files
+// of keys and of policies. Relative ones start at dir, and ~/ at the user's home.
 func (f *File) resolve(dir string) {
 	for label, server := range f.MCPServers {
 		path, was := join(join("mcpServers", label), "cwd"), server.Dir
@@ -168,6 +168,7 @@ func (f *File) resolve(dir string) {
 		}
 	}
 	f.Auth.KeysFile = absolute(dir, f.Auth.KeysFile)
+	f.PolicyFile = absolute(dir, f.PolicyFile)
 }
 
 // absolute returns a path that starts at dir, or at the user's home, where it is

@@ -114,7 +114,9 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		Upstreams: g.upstreams,
 		Dialects:  g.dialects,
 		Results:   file.Results,
-		Search:    model.Search{When: model.SearchWhen(file.Tools.Search), Tokens: file.Tools.Tokens},
+
+		KeepFormatChoice: file.Tools.KeepFormatChoice,
+		Search:           model.Search{When: model.SearchWhen(file.Tools.Search), Tokens: file.Tools.Tokens},
 		Loop: dragoman.Loop{
 			Rounds: file.Loop.Rounds, Calls: file.Loop.Calls, Parallel: file.Loop.Parallel, Bytes: file.Loop.Bytes,
 			Timeout: file.Loop.Timeout,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
@@ -28,6 +29,10 @@ type host struct {
 	// session is that of a legacy client over HTTP. Clients of the modern era have
 	// none, and lines have one client.
 	session string
+
+	// greeted is what there was when the client was told about the server. What
+	// changed between that and the beginning of its listening is told, too.
+	greeted atomic.Pointer[view]
 }
 
 // Owner implements [mcp.Host].
@@ -41,7 +46,7 @@ func (h *host) open(ctx context.Context) (*session.Session, *view, error) {
 
 // opened opens a session that wants this of the place.
 func (h *host) opened(ctx context.Context, want session.Want) (*session.Session, *view, error) {
-	want.Session = h.session
+	want.Client, want.Session = true, h.session
 	switch {
 	case h.at.server != "":
 		want.Servers = catalog.Selection{{Server: h.at.server}}
@@ -85,12 +90,9 @@ func (h *host) Describe(ctx context.Context) mcp.Description {
 		d.Public = false
 		return d
 	}
+	h.greeted.CompareAndSwap(nil, v)
 	d.Capabilities, d.Instructions = v.capabilities(), v.instructions(h.at.server != "")
-	for i, s := range v.servers {
-		if d.Public = d.Public && s.Public; i == 0 || s.TTL < d.TTL {
-			d.TTL = s.TTL
-		}
-	}
+	d.TTL, d.Public = v.fresh()
 	return d
 }
 
@@ -134,6 +136,11 @@ func (h *host) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, e
 	switch call.Method {
 	case "tools/list", "prompts/list", "resources/list", "resources/templates/list":
 		return h.list(v, call.Method, params)
+	case "skills/list", "skills/get", "resources/directory/read":
+		if !v.has(hasSkills) {
+			break
+		}
+		return h.aboutSkill(ctx, s, v, call, params)
 	case "prompts/get":
 		return h.getPrompt(ctx, s, v, call, params)
 	case "resources/read":
@@ -213,15 +220,20 @@ func (h *host) complete(ctx context.Context, s *session.Session, v *view, call d
 func (h *host) readResource(ctx context.Context, s *session.Session, v *view, call dragoman.Call, params *rawjson.Object) (dragoman.Result, error) {
 	uri, _ := rawjson.String(params.Get("uri"))
 	if call.Entry = v.resource(uri); call.Entry == nil {
-		data := rawjson.Object{}
-		data.Set("uri", rawjson.Quote(uri))
-		code := int64(invalidParams) // MCP 2026-07-28 has no code of its own for it
-		if h.legacy {
-			code = resourceNotFound
-		}
-		return dragoman.Result{}, &mcp.RPCError{Code: code, Message: "resource not found", Data: data.Bytes()}
+		return dragoman.Result{}, h.notFound("resource", uri)
 	}
 	return passed(s.Tools.Call(ctx, call))
+}
+
+// notFound is the answer to a URI that names nothing.
+func (h *host) notFound(what, uri string) error {
+	data := rawjson.Object{}
+	data.Set("uri", rawjson.Quote(uri))
+	code := int64(invalidParams) // MCP 2026-07-28 has no code of its own for it
+	if h.legacy && what == "resource" {
+		code = resourceNotFound
+	}
+	return &mcp.RPCError{Code: code, Message: what + " not found", Data: data.Bytes()}
 }
 
 func orEmpty(b json.RawMessage) json.RawMessage {

@@ -29,6 +29,9 @@ func (h *host) listen(ctx context.Context, s *session.Session, v *view, call dra
 	l := &listening{host: h, session: s, call: call, wants: wants, at: map[string]bool{}}
 	defer l.wg.Wait()
 	defer end()
+	if known := h.greeted.Load(); known != nil {
+		l.compare(known, v)
+	}
 	l.tell(dragoman.Notification{Method: mcp.Acknowledged})
 	for {
 		l.hear(ctx, v)
@@ -44,11 +47,7 @@ func (h *host) listen(ctx context.Context, s *session.Session, v *view, call dra
 		case err != nil:
 			return dragoman.Result{}, err
 		}
-		for _, what := range v.changes(next) {
-			if wants.Get(what+"ListChanged") != nil {
-				l.tell(dragoman.Notification{Method: "notifications/" + what + "/list_changed"})
-			}
-		}
+		l.compare(v, next)
 		v = next
 	}
 }
@@ -59,9 +58,9 @@ func (v *view) changes(next *view) (what []string) {
 		what = append(what, "tools")
 	}
 	for _, list := range []struct{ name, method string }{{"prompts", "prompts/list"}, {"resources", "resources/list"}} {
-		same := string(v.listing(list.method, false, true)) == string(next.listing(list.method, false, true))
+		same := string(v.listing(list.method, true, true)) == string(next.listing(list.method, true, true))
 		if list.name == "resources" {
-			same = same && string(v.listing("resources/templates/list", false, true)) == string(next.listing("resources/templates/list", false, true))
+			same = same && string(v.listing("resources/templates/list", true, true)) == string(next.listing("resources/templates/list", true, true))
 		}
 		if !same {
 			what = append(what, list.name)
@@ -87,6 +86,18 @@ func (l *listening) tell(n dragoman.Notification) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.call.Notify(n)
+}
+
+// compare tells the client which lists differ between two views.
+func (l *listening) compare(before, after *view) {
+	if before == after {
+		return
+	}
+	for _, what := range before.changes(after) {
+		if l.wants.Get(what+"ListChanged") != nil {
+			l.tell(dragoman.Notification{Method: "notifications/" + what + "/list_changed"})
+		}
+	}
 }
 
 // hear listens at those servers of a view that have something to tell, each once.

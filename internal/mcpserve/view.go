@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
@@ -81,10 +82,10 @@ func (vs *views) make(list *dragoman.List, at place, chosen catalog.Selection) *
 // own returns the name and the URI by which a server knows an entry.
 func own(e dragoman.Entry) (name, uri string) {
 	switch e.Kind {
-	case dragoman.Resource, dragoman.Template:
-		return e.Name, e.Original
+	case dragoman.Prompt:
+		return e.Original, e.URI
 	}
-	return e.Original, e.URI
+	return e.Name, e.Original
 }
 
 // ownNames returns tools under the names that their server gave them.
@@ -117,6 +118,9 @@ func (v *view) resource(uri string) *dragoman.Entry {
 		if e := &v.entries[i]; (e.Kind == dragoman.Resource || e.Kind == dragoman.Template) && e.URI == uri {
 			return e
 		}
+	}
+	if e := v.fileOfSkill(uri); e != nil {
+		return e
 	}
 	for i := range v.entries {
 		if e := &v.entries[i]; e.Kind == dragoman.Template && v.pattern(e.URI).MatchString(uri) {
@@ -216,6 +220,9 @@ func (v *view) capabilities() json.RawMessage {
 	if v.has(modernTasks) {
 		extensions.Set(mcp.TasksExtension, json.RawMessage(`{}`))
 	}
+	if v.has(hasSkills) {
+		extensions.Set(mcp.SkillsExtension, v.skillsCapability())
+	}
 	if len(extensions.Members) > 0 {
 		o.Set("extensions", extensions.Bytes())
 	}
@@ -251,14 +258,33 @@ func (v *view) listing(method string, legacy, raw bool) json.RawMessage {
 		items = v.toolItems(legacy, raw)
 	case "prompts/list":
 		member, items = "prompts", v.entryItems(dragoman.Prompt, "name")
+	case "skills/list":
+		member, items = "skills", v.entryItems(dragoman.Skill, "uri")
 	case "resources/list":
 		member, items = "resources", v.entryItems(dragoman.Resource, "uri")
 	default:
 		member, items = "resourceTemplates", v.entryItems(dragoman.Template, "uriTemplate")
 	}
-	l := append(rawjson.AppendArray([]byte(`{"`+member+`":`), items), '}')
+	begin := "{"
+	if !legacy {
+		ttl, public := v.fresh()
+		begin = mcp.CompleteList(ttl, public)
+	}
+	l := append(rawjson.AppendArray([]byte(begin+`"`+member+`":`), items), '}')
 	v.listings[key] = l
 	return l
+}
+
+// fresh says how long the lists are fresh, as the servers say it all together, and
+// whether they hold nothing of a single user.
+func (v *view) fresh() (ttl time.Duration, public bool) {
+	public = true
+	for i, s := range v.servers {
+		if public = public && s.Public; i == 0 || s.TTL < ttl {
+			ttl = s.TTL
+		}
+	}
+	return ttl, public
 }
 
 // toolItems are the definitions of the tools under their public names, each
@@ -323,7 +349,9 @@ func (v *view) entryItems(kind dragoman.EntryKind, key string) []json.RawMessage
 			items = append(items, e.Definition)
 			continue
 		}
-		if o, err := rawjson.ParseObject(e.Definition); err == nil {
+		if kind == dragoman.Skill {
+			items = append(items, relocated(e.Definition, e.Server))
+		} else if o, err := rawjson.ParseObject(e.Definition); err == nil {
 			o = o.Clone()
 			o.Set(key, rawjson.Quote(public))
 			items = append(items, o.Bytes())

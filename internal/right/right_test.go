@@ -49,3 +49,34 @@ func TestGranted(t *testing.T) {
 		t.Error("a scope is a right")
 	}
 }
+
+func TestPatterns(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, kind, name string
+		want                bool
+	}{
+		{"*", "model", "gpt-5", true},
+		{"github__*", "tool", "github__get", true},
+		{"github__*", "resource", "github__file:///x", true},
+		{"github__*", "model", "github__get", false},
+		{"*__get", "tool", "github__get", true},
+		{"tool:*", "prompt", "github__get", false},
+		{"model:gpt-*", "model", "gpt-5", true},
+		{"route:/v1/files*", "route", "/v1/files/7", true},
+		{"files__a:b", "tool", "files__a:b", true},
+		{"resource:files__file:///pub/*", "resource", "files__file:///pub/a", true},
+		{"resource:files__file:///pub/*", "template", "files__file:///pub/a", false},
+	} {
+		if err := right.CheckPattern(tt.pattern); err != nil {
+			t.Error(err)
+		}
+		if got := right.Matches(tt.pattern, tt.kind, tt.name); got != tt.want {
+			t.Errorf("Matches(%q, %q, %q) = %t", tt.pattern, tt.kind, tt.name, got)
+		}
+	}
+	for _, wrong := range []string{"", "github", "tool:", "tool:get", "modle:gpt", "*:x"} {
+		if right.CheckPattern(wrong) == nil {
+			t.Errorf("%q is accepted", wrong)
+		}
+	}
+}

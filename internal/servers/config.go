@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +16,7 @@ import (
 
 // Config is one MCP server: an entry of mcpServers in the configuration. Either
 // Command or URL is set. Other fields may be zero, which stands for the default
-// that [Config.SetDefaults] gives them.
+// that [Config.SetDefaults] and [Config.Complete] give them.
 type Config struct {
 	Command string            `yaml:"command" secret:"filled" doc:"Program to run as a server over stdio. Exactly one of command and url is needed."`
 	Args    []string          `yaml:"args" secret:"filled" doc:"Arguments of the program, passed as they are; there is no shell."`
@@ -28,7 +29,7 @@ type Config struct {
 
 	Disabled       bool          `yaml:"disabled" doc:"Keeps the entry but does not start the server."`
 	Timeout        time.Duration `yaml:"timeout" doc:"Longest time of one call."`
-	StartupTimeout time.Duration `yaml:"startup_timeout" doc:"Longest time from starting the program, or connecting, to the list of tools."`
+	StartupTimeout time.Duration `yaml:"startup_timeout" doc:"Longest time from starting the program, or connecting, to the list of tools. Default: 30s, and 2m where the program is one that downloads servers, such as npx or uvx."`
 	MaxInFlight    int           `yaml:"max_in_flight" max:"10000" doc:"Number of calls that the server gets at a time; further calls wait."`
 
 	Share Share `yaml:"share" enum:"all,caller,session" doc:"Who shares a session with the server, and so what it remembers between calls. all: all callers of the gateway. caller: each caller has its own, and with a command its own process. session: each session of a caller; that is an MCP session of the legacy era, or the conversation that a chat request names; requests that name none share the caller's."`
@@ -77,9 +78,14 @@ func (f Filter) Allows(name string) bool {
 // Effects is the operator's word on tools, by patterns (* and ?) for their
 // original names.
 type Effects struct {
-	ReadOnly   []string `yaml:"read_only" doc:"Patterns for tools that change nothing. Their calls may be repeated and run side by side."`
-	Idempotent []string `yaml:"idempotent" doc:"Patterns for tools that change nothing more when called again with the same arguments. They win over read_only."`
+	ReadOnly    []string `yaml:"read_only" doc:"Patterns for tools that change nothing. Their calls may be repeated and run side by side."`
+	ClosedWorld []string `yaml:"closed_world" doc:"Patterns for tools whose results hold nothing that strangers may have written, such as a calculator's. Results of all others count as read from the open world, for rules about conversations that have."`
+	Idempotent  []string `yaml:"idempotent" doc:"Patterns for tools that change nothing more when called again with the same arguments. They win over read_only."`
 }
+
+// Closed reports whether results of the tool that the server calls name hold
+// nothing that strangers may have written.
+func (e Effects) Closed(name string) bool { return glob.MatchAny(e.ClosedWorld, name) }
 
 // Of returns the effect of the tool that the server calls name. Where both
 // lists match, the more careful word holds.
@@ -97,10 +103,15 @@ func (e Effects) Of(name string) dragoman.Effect {
 const (
 	DefaultTimeout        = 2 * time.Minute
 	DefaultStartupTimeout = 30 * time.Second
-	DefaultMaxInFlight    = 16
+	// DownloadTimeout is the default of StartupTimeout where the command may have to
+	// download the server first: seven of them at once, on a small machine, took
+	// npx more than a minute.
+	DownloadTimeout    = 2 * time.Minute
+	DefaultMaxInFlight = 16
 )
 
-// SetDefaults gives every field that is zero and has a default its default.
+// SetDefaults gives every field that is zero its default, if that depends on nothing
+// else.
 func (c *Config) SetDefaults() {
 	if c.Transport == "" {
 		c.Transport = Auto
@@ -111,17 +122,39 @@ func (c *Config) SetDefaults() {
 	if c.Timeout == 0 {
 		c.Timeout = DefaultTimeout
 	}
-	if c.StartupTimeout == 0 {
-		c.StartupTimeout = DefaultStartupTimeout
-	}
 	if c.MaxInFlight == 0 {
 		c.MaxInFlight = DefaultMaxInFlight
 	}
 }
 
+// Complete gives the fields whose defaults depend on others theirs. It comes after
+// everything that was set.
+func (c *Config) Complete() {
+	switch {
+	case c.StartupTimeout != 0:
+	case c.Downloads():
+		c.StartupTimeout = DownloadTimeout
+	default:
+		c.StartupTimeout = DefaultStartupTimeout
+	}
+}
+
+// Downloads reports whether the command may download what it then starts.
+func (c *Config) Downloads() bool {
+	name := strings.TrimSuffix(filepath.Base(c.Command), filepath.Ext(c.Command))
+	switch name {
+	case "npx", "bunx", "pnpx", "uvx", "pipx", "docker", "podman":
+		return true
+	case "pnpm", "yarn", "bun", "uv":
+		return len(c.Args) > 0 && slices.Contains([]string{"dlx", "x", "tool", "run"}, c.Args[0])
+	}
+	return false
+}
+
 // filled returns c with its defaults.
 func (c Config) filled() Config {
 	c.SetDefaults()
+	c.Complete()
 	return c
 }
 

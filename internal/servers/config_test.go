@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dragoman-mcp/dragoman"
 )
@@ -110,7 +111,41 @@ func TestConfigPrintsNoSecret(t *testing.T) {
 func TestSetDefaultsKeepsWhatIsSet(t *testing.T) {
 	c := Config{Timeout: 1, Transport: SSE}
 	c.SetDefaults()
+	c.Complete()
 	if c.Timeout != 1 || c.Transport != SSE || c.StartupTimeout != DefaultStartupTimeout || c.MaxInFlight != DefaultMaxInFlight {
 		t.Errorf("got transport %s, timeouts %v %v, in flight %d", c.Transport, c.Timeout, c.StartupTimeout, c.MaxInFlight)
+	}
+}
+
+// What may have to be downloaded first has more time for its start.
+func TestDownloads(t *testing.T) {
+	for _, tt := range []struct {
+		command string
+		args    []string
+		want    bool
+	}{
+		{"npx", []string{"-y", "server"}, true},
+		{"/usr/local/bin/npx", nil, true},
+		{"npx.cmd", nil, true},
+		{"uvx", nil, true},
+		{"docker", []string{"run", "image"}, true},
+		{"pnpm", []string{"dlx", "server"}, true},
+		{"pnpm", []string{"start"}, false},
+		{"uv", []string{"tool", "run", "server"}, true},
+		{"node", []string{"server.js"}, false},
+		{"", nil, false},
+	} {
+		c := Config{Command: tt.command, Args: tt.args}
+		if got := c.Downloads(); got != tt.want {
+			t.Errorf("%s %q: %v", tt.command, tt.args, got)
+		}
+		c.Complete()
+		if long := c.StartupTimeout == DownloadTimeout; long != tt.want {
+			t.Errorf("%s %q: %s", tt.command, tt.args, c.StartupTimeout)
+		}
+		own := Config{Command: tt.command, Args: tt.args, StartupTimeout: time.Second}
+		if own.Complete(); own.StartupTimeout != time.Second {
+			t.Errorf("%s: its own time is gone", tt.command)
+		}
 	}
 }

@@ -194,7 +194,7 @@ func (c *connection) allowed(listed *dragoman.Tools) []dragoman.Tool {
 			continue
 		}
 		t.Server = c.label
-		t.Declared = c.config.Effects.Of(t.Original)
+		t.Declared, t.ClosedWorld = c.config.Effects.Of(t.Original), c.config.Effects.Closed(t.Original)
 		if t.Quarantined != nil {
 			c.log.Warn("tool quarantined", "tool", t.Original, "reason", t.Quarantined.Message)
 		}

@@ -8,8 +8,8 @@
 // tools, and that is all.
 //
 // A local server is a child process. It leads a process group, inherits no
-// environment beyond a short list, and is watched by a guard, a small process of
-// our own program that ends the whole group should we be killed: the program's
-// main function must call [Guard] before anything else. On Linux the guard also
-// ends what left the group, such as a browser, with the server that started it.
+// environment beyond a short list, and is watched by a guard (package guard), a
+// small process of our own program that ends the whole group should we be killed.
+// On Linux the guard also ends what left the group, such as a browser, with the
+// server that started it.
 package servers

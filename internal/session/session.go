@@ -8,6 +8,8 @@
 //	seal      what is asked leaves us sealed, and comes back whole or not at all
 //	tasks     tasks that servers make of calls belong to their callers
 //	search    find_tools, for models that are not offered all tools
+//	skills    read_skill, for models, where servers have skills
+//	gate      policy, limits, approvals and the audit log
 //	cache     results of tools that only read
 //	read_more the rest of results that were cut
 //	selection the servers and tools that the request names
@@ -16,6 +18,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,9 +29,12 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/approval"
 	"github.com/dragoman-mcp/dragoman/internal/cache"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/gate"
+	"github.com/dragoman-mcp/dragoman/internal/policy"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/openai/model"
@@ -62,8 +68,13 @@ type Options struct {
 	Dialects  *dialect.Table
 	// Results says how results look to a model.
 	Results Results
+	// KeepFormatChoice offers models a tool's own parameter response_format also
+	// where they get the tool's structured content whatever it says.
+	KeepFormatChoice bool
 	// Search says when models search for tools in place of being offered all.
 	Search model.Search
+	// Gate decides what callers may see and do; nil lets everybody do everything.
+	Gate *gate.Gate
 	// Loop has the limits of conversations; its Tools and hooks are set here.
 	Loop dragoman.Loop
 	// Log gets a line for each call, without arguments and results; nil discards
@@ -80,6 +91,7 @@ type Opener struct {
 	tasks    *tasks
 	searches catalog.Searches
 	chosen   catalog.Selections
+	skills   skills
 
 	dialects sync.Map // of upstreams: *upstream.Upstream to *dialect.Dialect
 }
@@ -91,6 +103,9 @@ func New(o Options) *Opener {
 	}
 	if o.Cache == nil {
 		o.Cache = cache.New(cache.Config{})
+	}
+	if o.Gate == nil {
+		o.Gate = gate.New(gate.Options{})
 	}
 	if o.Owner == nil {
 		o.Owner = func(servers.Owner) servers.Owner { return servers.Owner{} }
@@ -117,9 +132,21 @@ type Want struct {
 	// Session is which of the caller's sessions this is, for servers that keep them
 	// apart; empty where the client does not say.
 	Session string
+	// Door is where the request came in, for the audit log.
+	Door string
+	// Patience is how long a call waits for an operator who has to approve it;
+	// [DefaultPatience] if zero.
+	Patience time.Duration
+	// Operator is who answers questions for an operator through the door's own
+	// asking, such as the person at the terminal where the gateway was started; the
+	// zero Person is nobody, and must be wherever callers ask themselves.
+	Operator approval.Person
 	// Profile is the form of results that the request asks for; empty leaves it to
 	// the configuration.
 	Profile result.Profile
+	// Client is for clients of MCP, which ask for skills themselves: there is no tool
+	// for that.
+	Client bool
 	// NoTools is for a request that is not to be offered any tools: it does not
 	// wait for servers.
 	NoTools bool
@@ -133,6 +160,9 @@ var (
 	ErrUnknownServer = errors.New("no such server")
 	// ErrUnknownDialect: there is no dialect of that name.
 	ErrUnknownDialect = errors.New("no such dialect")
+	// ErrDenied: the caller may not use the model. The error is a [dragoman.Problem]
+	// too.
+	ErrDenied = errors.New("not allowed")
 )
 
 // A Session is what a request works with.
@@ -160,6 +190,9 @@ type Session struct {
 	// starting, or failed.
 	Missing []dragoman.Server
 
+	gate       *gate.Gate
+	patience   time.Duration
+	operator   approval.Person
 	loop       dragoman.Loop
 	maxMessage int64
 	tasks      *tasks
@@ -178,14 +211,23 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 		return nil, err
 	}
 	want.Servers = chosen
-	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: o.o.Search, loop: o.o.Loop, maxMessage: o.o.Results.MaxMessage, tasks: o.tasks, log: o.o.Log}
+	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: o.o.Search, loop: o.o.Loop, maxMessage: o.o.Results.MaxMessage, tasks: o.tasks, log: o.o.Log,
+		gate: o.o.Gate, patience: cmp.Or(want.Patience, DefaultPatience), operator: want.Operator}
 	if err := o.read(s, want); err != nil {
 		return nil, err
 	}
-	s.Shape = o.shapes(s, want.Profile)
+	if want.Model != "" {
+		if problem := o.o.Gate.May(who, policy.Model, want.Model); problem != nil {
+			return nil, fmt.Errorf("%w: %w", ErrDenied, problem)
+		}
+	}
+	form := o.form(s)
+	s.Shape = o.shapes(s, form, want.Profile)
+	s.Dialect = o.offered(s.Dialect, form, want.Profile)
 	owner := o.o.Owner(servers.Owner{Caller: who.ID, Session: want.Session})
 	all := o.o.Tools(owner)
-	s.Tools = o.stack(who, owner, all, want.Servers, s.Dialect)
+	client := gate.Client{Caller: who, Conversation: want.Session, Door: want.Door}
+	s.Tools = o.stack(client, owner, all, want, s.Dialect)
 	if want.NoTools {
 		return s, nil
 	}
@@ -220,10 +262,15 @@ const SetPrefix = "set:"
 
 // stack returns the toolsets for a caller, around all tools. Their order is fixed
 // here.
-func (o *Opener) stack(who caller.Caller, owner servers.Owner, all dragoman.Toolset, selection catalog.Selection, d *dialect.Dialect) dragoman.Toolset {
-	tools := o.chosen.Of(all, selection)
+func (o *Opener) stack(client gate.Client, owner servers.Owner, all dragoman.Toolset, want Want, d *dialect.Dialect) dragoman.Toolset {
+	who := client.Caller
+	tools := o.chosen.Of(all, want.Servers)
 	tools = readable{tools, o.shelf.For(who.ID)}
 	tools = o.o.Cache.For(who.ID+"\x00"+owner.Session, tools)
+	tools = o.o.Gate.Around(client, tools)
+	if !want.Client {
+		tools = o.skills.around(tools, want.Servers)
+	}
 	tools = searchable{tools, all, &o.searches, d}
 	tools = &tasked{tools, o.tasks, who.ID}
 	return o.seal.around(who.ID, tools)
@@ -235,7 +282,7 @@ func (o *Opener) read(s *Session, want Want) (err error) {
 		if s.Upstream, err = o.o.Upstreams.For(want.Model); err != nil {
 			return err
 		}
-		s.Model, s.Dialect = s.Upstream.ModelName(want.Model), o.Dialect(s.Upstream)
+		s.Model, s.Dialect = s.Upstream.ModelName(want.Model), o.spoken(s.Upstream)
 		if s.Upstream.Rehearsal && s.Search.When == model.Auto {
 			s.Search = model.Search{} // it reads tools for nothing, and searches only when it is told to
 		}
@@ -252,9 +299,15 @@ func (o *Opener) read(s *Session, want Want) (err error) {
 	return nil
 }
 
-// Dialect returns the dialect that an upstream speaks: the one that the
-// configuration names, or the one that its address tells.
+// Dialect returns the dialect in which tools are offered to an upstream.
 func (o *Opener) Dialect(up *upstream.Upstream) *dialect.Dialect {
+	d := o.spoken(up)
+	return o.offered(d, o.form(&Session{Upstream: up, Dialect: d}), "")
+}
+
+// spoken returns the dialect that an upstream speaks: the one that the
+// configuration names, or the one that its address tells.
+func (o *Opener) spoken(up *upstream.Upstream) *dialect.Dialect {
 	if d, ok := o.dialects.Load(up); ok {
 		return d.(*dialect.Dialect)
 	}
@@ -281,14 +334,14 @@ func (s *Session) Client(r upstream.Request, log *slog.Logger) *model.Client {
 }
 
 // Loop returns the loop that runs the session's calls. It logs each call under
-// log, and tells observe of everything; both may be nil. The caller may set
-// [dragoman.Loop.Ask].
-func (s *Session) Loop(log *slog.Logger, observe func(dragoman.Event)) *dragoman.Loop {
+// log, and tells observe of everything; both may be nil. ask answers what calls
+// ask; nil where nobody can at once.
+func (s *Session) Loop(log *slog.Logger, observe func(dragoman.Event), ask Ask) *dragoman.Loop {
 	if log == nil {
 		log = s.log
 	}
 	loop := s.loop
-	loop.Tools = s.Tools
+	loop.Tools, loop.Ask = s.Tools, s.operated(ask)
 	loop.Observe = func(e dragoman.Event) {
 		if e.Phase == dragoman.Execute && e.Result != nil {
 			logCall(log, e.Round, e.Call, e.Result)
@@ -302,9 +355,9 @@ func (s *Session) Loop(log *slog.Logger, observe func(dragoman.Event)) *dragoman
 
 // Call runs one call outside a conversation. ask answers what the call asks; nil
 // where nobody can.
-func (s *Session) Call(ctx context.Context, call dragoman.Call, ask func(context.Context, dragoman.Call, *dragoman.Asks) (*dragoman.Answers, error)) (dragoman.Result, error) {
+func (s *Session) Call(ctx context.Context, call dragoman.Call, ask Ask) (dragoman.Result, error) {
 	loop := s.loop
-	loop.Tools, loop.Ask = s.Tools, ask
+	loop.Tools, loop.Ask = s.Tools, s.operated(ask)
 	res, err := loop.Call(ctx, call)
 	logCall(s.log, 0, &call, &res)
 	return res, err

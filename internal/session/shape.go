@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/bounded"
 	"github.com/dragoman-mcp/dragoman/internal/glob"
 	"github.com/dragoman-mcp/dragoman/result"
@@ -45,17 +47,34 @@ func (g *Guide) text() string {
 	return result.Guide
 }
 
-// shapes returns the shape of each tool's results for the reader of a session:
-// what the request asks for, then what the configuration says of the tool, of the
+// form returns the form of results for the reader of a session, as long as neither
+// the request nor a tool has one of its own: what the configuration says of the
 // model and of all, then what suits the dialect and the model.
-func (o *Opener) shapes(s *Session, profile result.Profile) func(*dragoman.Tool) *result.Shape {
-	var form result.Form
+func (o *Opener) form(s *Session) (form result.Form) {
 	if s.Upstream != nil {
 		form = s.Upstream.Results
 	}
 	form = form.Or(o.o.Results.Form)
 	form = form.Or(result.Form{Profile: result.Profile(s.Dialect.Wire().Result)})
-	form = form.Or(result.Form{Profile: result.ProfileFor(s.Model)})
+	return form.Or(result.Form{Profile: result.ProfileFor(s.Model)})
+}
+
+// offered returns the dialect as tools are offered in it. Whoever reads structured
+// content in any case is not given the choice of another form, which costs tokens
+// in each tool.
+func (o *Opener) offered(d *dialect.Dialect, form result.Form, profile result.Profile) *dialect.Dialect {
+	raw := result.Form{Profile: profile}.Or(form).Profile == result.Raw ||
+		slices.ContainsFunc(o.o.Results.Tools, func(r ToolResults) bool { return r.Profile == result.Raw })
+	if o.o.KeepFormatChoice || raw {
+		return d
+	}
+	return d.With(dialect.Options{NoFormatChoice: true})
+}
+
+// shapes returns the shape of each tool's results for the reader of a session:
+// what the request asks for, then what the configuration says of the tool, then
+// form.
+func (o *Opener) shapes(s *Session, form result.Form, profile result.Profile) func(*dragoman.Tool) *result.Shape {
 	return func(t *dragoman.Tool) *result.Shape {
 		form := form
 		if t != nil {

@@ -45,11 +45,12 @@ func (c *Chat) converse(ctx context.Context, message string, t *trace, answer *a
 	talk.Client = s.Client(upstream.Request{}, nil)
 	talk.Guide, talk.Shape, talk.Search = s.Guide, s.Shape, s.Search
 	talk.Said, talk.Progress = answer.say, t.progress
-	loop := s.Loop(nil, t.observe)
+	var ask session.Ask
 	if c.Attended {
 		asker := &Asker{In: c.Questions, Screen: c.Trace, Before: func() { answer.end(); t.room() }}
-		loop.Ask, talk.Can = asker.Ask, CanAsk
+		ask, talk.Can = asker.Ask, CanAsk
 	}
+	loop := s.Loop(nil, t.observe, ask)
 	loop.Tools = Approving(loop.Tools, c.Approve)
 	err = loop.Run(ctx, talk.Say(message))
 	answer.end()

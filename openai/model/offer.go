@@ -29,9 +29,14 @@ type offer struct {
 	// hidden reports that the functions are not those of the tools, which can be
 	// called all the same, but those of stand, the two that stand in for them. size
 	// is that of the functions of the tools.
-	hidden bool
-	stand  *standIn
-	size   int
+	//
+	// own are the functions, with commas between them, of tools of no server, which
+	// are about what others cannot be searched for, and so are offered beside the two.
+	hidden   bool
+	stand    *standIn
+	size     int
+	own      []byte
+	ownCount int
 }
 
 // A place is where a tool stands in an offer's functions, as long as they are one
@@ -106,6 +111,13 @@ func makeOffer(tools *dragoman.Tools, d *dialect.Dialect, room int, search Searc
 		o.order = append(o.order, t)
 		if o.hidden {
 			o.places[t] = place{plan: p}
+			if t.Server == "" {
+				if o.ownCount++; o.ownCount > 1 {
+					o.own = append(o.own, ',')
+				}
+				o.own = append(o.own, p.Function()...)
+				o.strict = o.strict || p.Strict()
+			}
 			continue
 		}
 		o.strict = o.strict || p.Strict()
@@ -153,7 +165,7 @@ func LeftOut(tools *dragoman.Tools, d *dialect.Dialect, search Search) (names []
 func (o *offer) full() bool {
 	count := len(o.order)
 	if o.hidden {
-		count = len(o.stand.offer.order)
+		count = len(o.stand.offer.order) + o.ownCount
 	}
 	return o.room > 0 && count >= o.room
 }

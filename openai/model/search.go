@@ -2,6 +2,7 @@ package model
 
 import (
 	"encoding/json"
+	"slices"
 	"sync"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
@@ -155,8 +156,16 @@ func (o *offer) standing(taken map[string]bool, d *dialect.Dialect) *offer {
 	} else {
 		other.stand = newStandIn(find, call, d)
 	}
-	other.functions, other.strict = other.stand.offer.functions, other.stand.offer.strict
+	other.functions, other.strict = other.stand.offer.functions, o.strict || other.stand.offer.strict
+	if o.ownCount > 0 && !o.clash(taken) {
+		other.functions = append(slices.Clip(other.functions), []byte{','}, o.own)
+	}
 	return &other
+}
+
+// clash reports whether the client has taken the name of a tool of no server.
+func (o *offer) clash(taken map[string]bool) bool {
+	return slices.ContainsFunc(o.order, func(t *dragoman.Tool) bool { return t.Server == "" && taken[t.Name] })
 }
 
 // caller reports whether a tool is the one that calls others.

@@ -5,11 +5,9 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/dragoman-mcp/dragoman/lint"
 	"github.com/dragoman-mcp/dragoman/toolkit"
 )
-
-// maxName is what the toolkit allows.
-const maxName = 64
 
 // actions are the verbs of methods, for operations whose name has none.
 var actions = map[string]string{
@@ -36,8 +34,8 @@ func toolName(s *toolkit.Server, op Operation) string {
 	if s.Service() != "" {
 		name = s.Service() + "_" + name
 	}
-	if len(name) > maxName {
-		name = strings.TrimRight(name[:maxName], "_")
+	if len(name) > lint.MaxName {
+		name = strings.TrimRight(name[:lint.MaxName], "_")
 	}
 	return name
 }

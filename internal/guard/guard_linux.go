@@ -1,8 +1,7 @@
-package servers
+package guard
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"strconv"
 	"syscall"
@@ -65,7 +64,7 @@ func signalChildren(sig syscall.Signal) {
 		if err != nil {
 			continue
 		}
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		stat, err := os.ReadFile("/proc/" + name + "/stat")
 		if err != nil {
 			continue
 		}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package servers
+package guard
 
 import (
 	"bytes"
@@ -32,10 +32,7 @@ func TestGuard(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			cmd := guarded(exec.Command(tt.command[0], tt.command[1:]...))
-			if len(cmd.ExtraFiles) != 1 {
-				t.Fatal("the command has no guard")
-			}
+			cmd := around(t, tt.command...)
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 			cmd.Stdin = strings.NewReader(tt.input)
 			var out, errs bytes.Buffer
@@ -54,12 +51,23 @@ func TestGuard(t *testing.T) {
 	}
 }
 
+// around returns a command with a guard around it.
+func around(t *testing.T, command ...string) *exec.Cmd {
+	t.Helper()
+	program, args, alive, ok := Around(command[0], command[1:])
+	if !ok {
+		t.Fatal("the command has no guard")
+	}
+	cmd := exec.Command(program, args...)
+	cmd.ExtraFiles = []*os.File{alive}
+	return cmd
+}
+
 func TestWithoutGuards(t *testing.T) {
-	saved := alive
-	defer func() { alive = saved }()
-	alive = nil
-	cmd := exec.Command(os.Args[0])
-	if guarded(cmd) != cmd {
-		t.Error("a guard that nobody prepared")
+	saved := line
+	defer func() { line = saved }()
+	line = func() *lifeline { return nil }
+	if _, _, _, ok := Around("/bin/true", nil); ok {
+		t.Error("a guard without a lifeline")
 	}
 }

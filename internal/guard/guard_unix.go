@@ -1,26 +1,32 @@
 //go:build unix
 
-package servers
+package guard
 
 import (
-	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
-	"runtime/debug"
+	"sync"
 	"syscall"
 	"time"
 )
 
-// alive is the read end of a pipe whose write end nobody but this process has
-// and nobody ever writes to or closes: it ends when we do, by whatever death.
-// Nil until [Guard] was called.
-var alive *os.File
+// A lifeline is a pipe whose write end nobody but this process has and nobody ever
+// writes to or closes: its read end ends when we do.
+type lifeline struct {
+	read, write *os.File // write is kept from being collected
+}
 
-// lifeline keeps the write end from being collected.
-var lifeline *os.File
+// line is the lifeline of all guards that are started here; nil where there is no
+// pipe to be had, and so no guards.
+var line = sync.OnceValue(func() *lifeline {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil
+	}
+	return &lifeline{read, write}
+})
 
-// aliveFD is the descriptor by which a guard knows alive.
+// aliveFD is the descriptor by which a guard knows the read end.
 const aliveFD = 3
 
 // The time that processes get between SIGTERM and SIGKILL: those that outlive
@@ -31,36 +37,30 @@ const (
 	orphanGrace = 1500 * time.Millisecond
 )
 
-// Guard must be the first thing that main does. When this process was started
-// as a guard it runs as one and does not return. Otherwise it prepares guards
-// for the servers that will be started here; without it they have none.
-func Guard() {
-	if len(os.Args) > 2 && os.Args[1] == guardArgument {
-		os.Exit(runGuard(os.Args[2], os.Args[3:]))
-	}
-	var err error
-	if alive, lifeline, err = os.Pipe(); err != nil {
-		alive, lifeline = nil, nil // no guards, then
+// A process that was started as a guard runs as one, and is nothing else.
+func init() {
+	if len(os.Args) > 2 && os.Args[1] == argument {
+		os.Exit(run(os.Args[2], os.Args[3:]))
 	}
 }
 
-// guarded returns cmd with a guard around it. The guard leads the process group,
-// and so the number of the group cannot come to mean another one.
-func guarded(cmd *exec.Cmd) *exec.Cmd {
-	self, err := executable()
-	if alive == nil || lifeline == nil || err != nil {
-		return cmd
+// Around returns how to start a command under a guard: the program, its arguments,
+// and the file that has to be the first of those that it inherits beside the
+// standard ones. ok is false where there can be no guard. The guard leads the
+// process group, and so the number of the group cannot come to mean another one.
+func Around(path string, args []string) (program string, arguments []string, alive *os.File, ok bool) {
+	program, err := executable()
+	pipe := line()
+	if pipe == nil || err != nil {
+		return "", nil, nil, false
 	}
-	guard := exec.Command(self, append([]string{guardArgument, cmd.Path}, cmd.Args[1:]...)...)
-	guard.Args[0] = os.Args[0]           // for people who look at the list of processes
-	guard.ExtraFiles = []*os.File{alive} // the first extra file is descriptor 3
-	return guard
+	return program, append([]string{argument, path}, args...), pipe.read, true
 }
 
-// runGuard runs a command in the guard's own process group and returns its exit
+// run runs a command in the guard's own process group and returns its exit
 // code. When the command ends, when the group is told to, or when the process
 // that started the guard dies, everything that the command left is ended, too.
-func runGuard(path string, args []string) int {
+func run(path string, args []string) int {
 	syscall.CloseOnExec(aliveFD)
 	parent := os.NewFile(aliveFD, "parent")
 	// Signals to the group are for the server; the guard stays to the end. They
@@ -70,21 +70,21 @@ func runGuard(path string, args []string) int {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
 	adopt()
 
-	cmd := exec.Command(path, args...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	if err := cmd.Start(); err != nil {
-		fmt.Fprintln(os.Stderr, "dragoman: cannot start the server:", err)
+	server, err := os.StartProcess(path, append([]string{path}, args...), &os.ProcAttr{
+		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
+	})
+	if err != nil {
+		_, _ = os.Stderr.WriteString("dragoman: cannot start the server: " + err.Error() + "\n")
 		return 127
 	}
 	os.Stdin.Close()
 	os.Stdout.Close()
-	exited, alone := reap(cmd.Process.Pid)
+	exited, alone := reap(server.Pid)
 	orphaned := make(chan struct{})
 	go func() {
 		_, _ = parent.Read(make([]byte, 1)) // returns when the parent is gone
 		close(orphaned)
 	}()
-	debug.FreeOSMemory() // what starting took; from now on the guard only waits
 
 	var code int
 	grace := restGrace

@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package servers
+package guard
 
 import (
 	"os"

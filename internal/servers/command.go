@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-)
 
-// guardArgument is the first argument of our program when it is to be a guard;
-// the command to guard follows.
-const guardArgument = "__guard"
+	"github.com/dragoman-mcp/dragoman/internal/guard"
+)
 
 // command makes the process of a local server, under a guard where we have one.
 func (c *Config) command() *exec.Cmd {
@@ -27,4 +25,16 @@ func (c *Config) command() *exec.Cmd {
 	cmd = guarded(cmd)
 	cmd.Dir = c.Dir
 	return cmd
+}
+
+// guarded returns cmd with a guard around it, where there can be one.
+func guarded(cmd *exec.Cmd) *exec.Cmd {
+	program, args, alive, ok := guard.Around(cmd.Path, cmd.Args[1:])
+	if !ok {
+		return cmd
+	}
+	around := exec.Command(program, args...)
+	around.Args[0] = os.Args[0]           // for people who look at the list of processes
+	around.ExtraFiles = []*os.File{alive} // the first extra file is descriptor 3
+	return around
 }

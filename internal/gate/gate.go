@@ -1,0 +1,174 @@
+// Package gate stands between a caller and the tools: nothing is seen, called or
+// changed that it has not decided about. It is one toolset, so that the order in
+// which a call is judged can be read in one place ([gated.start]):
+//
+//	policy    may this caller make this call?
+//	limit     now, and so often?
+//	approval  has somebody to say yes first, and did they?
+//	audit     what is about to happen is written down, and on disk
+//	          the call runs
+//	audit     what came of it is written down
+//
+// The parts are packages of their own that know nothing of each other. Each leg of
+// a call is judged anew: whoever comes back with answers, or with somebody else's
+// state, has passed nothing by it. An approval is spent in the transaction that
+// writes the intent, so that there is no moment in which one is and the other is
+// not, and given back where the call provably did not run.
+//
+// What a policy asks for is asked of an operator ([approval.Inbox]), never of the
+// caller or the caller's client: the reply that a client sends for such a question
+// is not even looked at.
+package gate
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/approval"
+	"github.com/dragoman-mcp/dragoman/internal/audit"
+	"github.com/dragoman-mcp/dragoman/internal/bounded"
+	"github.com/dragoman-mcp/dragoman/internal/caller"
+	"github.com/dragoman-mcp/dragoman/internal/policy"
+)
+
+// Options are the parts of a [Gate]. Each may be nil, and then stands in nobody's
+// way, but for Inbox: without it, a call that somebody has to approve is denied.
+type Options struct {
+	Policy *policy.Policy
+	Limit  Limiter
+	Inbox  *approval.Inbox
+	Audit  *audit.Log
+	// Log is told what went wrong here; nil discards it.
+	Log *slog.Logger
+}
+
+// Limiter says how often, and how many at a time.
+type Limiter interface {
+	// Enter admits a call, which leave ends, or returns the problem that the caller
+	// is told, with the time after which to try again.
+	Enter(ctx context.Context, who caller.Caller, call *dragoman.Call) (leave func(dragoman.Result), problem *dragoman.Problem)
+}
+
+// Gate makes gated toolsets. Make it with [New]; it is safe for concurrent use.
+type Gate struct {
+	o       Options
+	tainted bounded.Map[struct{}] // conversations that read something of strangers
+}
+
+// How long, and of how many conversations, it is remembered that they have read
+// something that strangers may have written.
+const (
+	taintAge   = 12 * time.Hour
+	taintBytes = 16 << 20
+)
+
+// New returns a Gate.
+func New(o Options) *Gate {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Gate{o: o, tainted: bounded.Map[struct{}]{Bytes: taintBytes, Age: taintAge}}
+}
+
+// A Client is who is behind the calls of a toolset.
+type Client struct {
+	Caller caller.Caller
+	// Conversation names the caller's conversation, so that what was read in one
+	// counts for no other; empty where the client does not say, and then all of the
+	// caller's that have no name are one.
+	Conversation string
+	// Door is where the calls come from, for the audit log.
+	Door string
+}
+
+// Around returns tools as a client may see and call them.
+func (g *Gate) Around(who Client, tools dragoman.Toolset) dragoman.Toolset {
+	return &gated{g, who, tools}
+}
+
+type gated struct {
+	*Gate
+	who   Client
+	tools dragoman.Toolset
+}
+
+// List returns what the client may see of the tools.
+func (t *gated) List(ctx context.Context) (*dragoman.List, error) {
+	list, err := t.tools.List(ctx)
+	if err != nil || t.o.Policy == nil {
+		return list, err
+	}
+	return t.o.Policy.List(t.who.Caller, list), nil
+}
+
+// May decides whether a caller may use a model, or a route of a model API that is
+// passed on: nil, or the problem. What is denied is written down.
+func (g *Gate) May(who caller.Caller, action policy.Action, name string) *dragoman.Problem {
+	if g.o.Policy == nil {
+		return nil
+	}
+	v := g.o.Policy.Decide(policy.Request{Caller: who, Action: action, Name: name})
+	switch v.Effect {
+	case policy.Allow:
+		return nil
+	case policy.Ask:
+		// There is nobody to wait for: a request is passed on now or not at all.
+		v = policy.Verdict{Rule: v.Rule, Reason: v.Reason + " Requests for models and routes cannot wait for that."}
+	}
+	g.record(audit.Record{
+		Kind: audit.Decision, Caller: who.ID, Method: string(action), Target: name, Verdict: audit.Deny, Rule: v.Rule, Code: dragoman.CodeDenied,
+	})
+	return v.Problem()
+}
+
+// Wait waits for the answer to an approval that a call asks for, until ctx ends. It
+// reports whether there is one, be it that nobody answered in time.
+func (g *Gate) Wait(ctx context.Context, id string) bool {
+	if g.o.Inbox == nil {
+		return true
+	}
+	a, err := g.o.Inbox.Wait(ctx, id)
+	return err == nil && a.State != approval.Pending
+}
+
+// Approve and Deny answer an approval. The errors are those of the inbox.
+func (g *Gate) Approve(ctx context.Context, id string, by approval.Person) error {
+	_, err := g.o.Inbox.Approve(ctx, id, by)
+	return err
+}
+
+// Deny is the other answer; why is told to the model.
+func (g *Gate) Deny(ctx context.Context, id string, by approval.Person, why string) error {
+	_, err := g.o.Inbox.Deny(ctx, id, by, why)
+	return err
+}
+
+func (g *Gate) record(r audit.Record) {
+	if g.o.Audit != nil {
+		g.o.Audit.Append(r)
+	}
+}
+
+// taintKey names the conversation of a client.
+func (w Client) taintKey() string { return strings.ToValidUTF8(w.Conversation, "") }
+
+// isTainted reports whether the conversation has read something that strangers may
+// have written.
+func (t *gated) isTainted() bool {
+	if !t.o.Policy.Tainting() {
+		return false
+	}
+	_, ok := t.Gate.tainted.Get(t.who.Caller.ID, t.who.taintKey())
+	return ok
+}
+
+// read notes what a call has brought into the conversation.
+func (t *gated) read(call *dragoman.Call, res *dragoman.Result) {
+	if !t.o.Policy.Tainting() || res.Content == nil || call.Tool != nil && call.Tool.Closed() {
+		return
+	}
+	t.Gate.tainted.Put(t.who.Caller.ID, t.who.taintKey(), struct{}{}, 0)
+}

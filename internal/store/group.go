@@ -1,0 +1,121 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// A writer is the one connection that writes, with the statements that it has
+// prepared. Only the goroutine of [DB.write] uses it once it is open.
+type writer struct {
+	pool     *sql.DB
+	conn     *sql.Conn
+	prepared map[string]*sql.Stmt
+	synced   bool // as the connection is set now
+}
+
+func (w *writer) close() error {
+	for _, stmt := range w.prepared {
+		stmt.Close()
+	}
+	return errors.Join(w.conn.Close(), w.pool.Close())
+}
+
+func (w *writer) prepare(query string) (*sql.Stmt, error) {
+	if stmt, ok := w.prepared[query]; ok {
+		return stmt, nil
+	}
+	stmt, err := w.conn.PrepareContext(context.Background(), query)
+	if err == nil {
+		w.prepared[query] = stmt
+	}
+	return stmt, err
+}
+
+func (w *writer) exec(query string) error {
+	stmt, err := w.prepare(query)
+	if err != nil {
+		return err
+	}
+	_, err = stmt.ExecContext(context.Background())
+	return err
+}
+
+// write runs groups until the queue is closed and empty.
+func (db *DB) write() {
+	defer close(db.ended)
+	for {
+		jobs := db.queue.next()
+		if len(jobs) == 0 {
+			return
+		}
+		if err := db.writer.group(jobs); err != nil {
+			for _, j := range jobs {
+				if j.err == nil {
+					j.err = explained(err)
+				}
+			}
+		}
+		for _, j := range jobs {
+			j.finish()
+		}
+	}
+}
+
+// group runs jobs in one transaction and commits it. An error means that nothing
+// of any of them was kept; that of a single job stands in the job.
+func (w *writer) group(jobs []*job) error {
+	sync := false
+	for _, j := range jobs {
+		sync = sync || j.sync
+	}
+	if err := w.setSync(sync); err != nil {
+		return err
+	}
+	if err := w.exec(begin); err != nil {
+		return err
+	}
+	tx := &Tx{ctx: context.Background(), on: w.conn, prep: w.prepare}
+	for _, j := range jobs {
+		if err := w.guarded(tx, j); err != nil {
+			_ = w.exec("ROLLBACK") // SQLite may have done so itself
+			return err
+		}
+	}
+	if err := w.exec("COMMIT"); err != nil {
+		_ = w.exec("ROLLBACK")
+		return err
+	}
+	return nil
+}
+
+// guarded runs a job behind a savepoint. An error means that the transaction is
+// lost.
+func (w *writer) guarded(tx *Tx, j *job) error {
+	if err := w.exec("SAVEPOINT one"); err != nil {
+		return err
+	}
+	if j.err = j.call(tx); j.err == nil {
+		return w.exec("RELEASE SAVEPOINT one")
+	}
+	if err := w.exec("ROLLBACK TO SAVEPOINT one"); err != nil {
+		return fmt.Errorf("undoing after %w: %w", j.err, err)
+	}
+	return w.exec("RELEASE SAVEPOINT one")
+}
+
+// call runs the function. A panic is one of whoever waits for it; nobody waits
+// for what was appended, so there it is an error.
+func (j *job) call(tx *Tx) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic in a transaction: %v", p)
+			if j.ended != nil {
+				j.panicked = p
+			}
+		}
+	}()
+	return j.fn(tx)
+}

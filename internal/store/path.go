@@ -1,0 +1,66 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// DefaultPath returns the file that is used where the configuration names none:
+// in the user's folder for state (XDG Base Directory Specification 0.8).
+func DefaultPath() (string, error) {
+	dir, err := stateDir(runtime.GOOS)
+	if err != nil {
+		return "", fmt.Errorf("no place for the store: %w; name a file in store.path", err)
+	}
+	return filepath.Join(dir, "dragoman", "dragoman.db"), nil
+}
+
+func stateDir(system string) (string, error) {
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return dir, nil
+	}
+	switch system {
+	case "windows":
+		return os.UserCacheDir() // %LocalAppData%: does not roam
+	case "darwin", "ios":
+		return os.UserConfigDir() // ~/Library/Application Support
+	}
+	home, err := os.UserHomeDir()
+	if err == nil && !filepath.IsAbs(home) {
+		err = errors.New("$HOME is not an absolute path")
+	}
+	return filepath.Join(home, ".local", "state"), err
+}
+
+// prepareFile makes the file and its folder for this user alone, before SQLite,
+// which would let others read it. SQLite gives the files beside it the same
+// permissions. A file that is there is not opened here: closing it would drop the
+// locks that this process may hold on it (fcntl, POSIX).
+func prepareFile(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		return file.Close()
+	}
+	info, statErr := os.Stat(path)
+	switch {
+	case !errors.Is(err, fs.ErrExist):
+		return err
+	case statErr != nil:
+		return statErr
+	case !info.Mode().IsRegular():
+		return &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
+	case runtime.GOOS == "windows" || info.Mode().Perm()&0o077 == 0:
+		return nil
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return fmt.Errorf("others may read the file, and that cannot be changed: %w", err)
+	}
+	return nil
+}

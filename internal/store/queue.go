@@ -1,0 +1,143 @@
+package store
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// linger is how long functions that nobody waits for may wait for company.
+const linger = 10 * time.Millisecond
+
+// A job is a function that waits for the writer.
+type job struct {
+	fn    func(*Tx) error
+	sync  bool          // it has to be on disk before anybody is told
+	ended chan struct{} // closed when err is there; nil for what was appended
+	done  func(error)   // told instead
+
+	state    atomic.Uint32
+	err      error
+	panicked any
+}
+
+// States of a job.
+const (
+	waiting = iota
+	taken
+	withdrawn
+)
+
+func (j *job) withdraw() bool { return j.state.CompareAndSwap(waiting, withdrawn) }
+func (j *job) take() bool     { return j.state.CompareAndSwap(waiting, taken) }
+
+// finish tells whoever is to be told.
+func (j *job) finish() {
+	if j.ended != nil {
+		close(j.ended)
+		return
+	}
+	j.done(j.err)
+}
+
+// A queue holds the jobs of the next groups, in order.
+type queue struct {
+	urgent  chan struct{} // somebody waits
+	lazy    chan struct{} // there is something
+	closing chan struct{}
+
+	mu       sync.Mutex
+	jobs     []*job
+	appended int // of jobs
+	closed   bool
+}
+
+func newQueue() *queue {
+	return &queue{urgent: make(chan struct{}, 1), lazy: make(chan struct{}, 1), closing: make(chan struct{})}
+}
+
+func (q *queue) add(j *job) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	wake := q.urgent
+	switch {
+	case q.closed:
+		return ErrClosed
+	case j.ended == nil && q.appended >= maxAppends:
+		return ErrBehind
+	case j.ended == nil:
+		q.appended++
+		wake = q.lazy
+	}
+	q.jobs = append(q.jobs, j)
+	signal(wake)
+	return nil
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// next returns the jobs of the next group; none means that the queue is closed
+// and empty. Where nobody waits it waits a moment for more.
+func (q *queue) next() []*job {
+	for {
+		select {
+		case <-q.urgent:
+		case <-q.closing:
+		case <-q.lazy:
+			timer := time.NewTimer(linger)
+			select {
+			case <-q.urgent:
+			case <-q.closing:
+			case <-timer.C:
+			}
+			timer.Stop()
+		}
+		if jobs, end := q.cut(); len(jobs) > 0 || end {
+			return jobs
+		}
+	}
+}
+
+// cut takes a group from the front.
+func (q *queue) cut() (jobs []*job, end bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := min(len(q.jobs), maxGroup)
+	for _, j := range q.jobs[:n] {
+		if j.ended == nil {
+			q.appended--
+		}
+		if j.take() {
+			jobs = append(jobs, j)
+		}
+	}
+	rest := copy(q.jobs, q.jobs[n:])
+	clear(q.jobs[rest:])
+	if q.jobs = q.jobs[:rest]; rest > 0 {
+		signal(q.urgent)
+	}
+	return jobs, q.closed && rest == 0
+}
+
+// close reports whether it was this call that closed the queue.
+func (q *queue) close() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return false
+	}
+	q.closed = true
+	close(q.closing)
+	return true
+}
+
+func (q *queue) isClosed() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.closed
+}

@@ -1,0 +1,452 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+)
+
+// opened returns a store in a file of its own, or in memory, with a table.
+func opened(t testing.TB, path string) *DB {
+	t.Helper()
+	config := Config{Path: path}
+	config.SetDefaults()
+	db, err := Open(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Errorf("closing: %v", err)
+		}
+	})
+	return db
+}
+
+func file(t testing.TB) string { return filepath.Join(t.TempDir(), "state", "dragoman", "test.db") }
+
+func made(t testing.TB, path string) *DB {
+	db := opened(t, path)
+	if err := db.Write(t.Context(), func(tx *Tx) error {
+		_, err := tx.Exec("CREATE TABLE IF NOT EXISTS words (word TEXT NOT NULL PRIMARY KEY)")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+func put(word string) func(*Tx) error {
+	return func(tx *Tx) error {
+		_, err := tx.Exec("INSERT INTO words (word) VALUES ($1)", word)
+		return err
+	}
+}
+
+func words(t testing.TB, db *DB) (found []string) {
+	t.Helper()
+	err := db.Read(context.Background(), func(tx *Tx) error {
+		return tx.Rows("SELECT word FROM words ORDER BY word", nil, func(scan func(...any) error) error {
+			var word string
+			err := scan(&word)
+			found = append(found, word)
+			return err
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// everywhere runs a test on a file and in memory.
+func everywhere(t *testing.T, test func(t *testing.T, db *DB)) {
+	t.Run("file", func(t *testing.T) { test(t, made(t, file(t))) })
+	t.Run("memory", func(t *testing.T) { test(t, made(t, memory)) })
+}
+
+// TestWrite: a function that fails or panics undoes what it did and nothing else,
+// though it shares a transaction with others.
+func TestWrite(t *testing.T) {
+	everywhere(t, func(t *testing.T, db *DB) {
+		errOwn := errors.New("my own")
+		var wg sync.WaitGroup
+		var failed, panicked atomic.Int32
+		for i := range 60 {
+			wg.Go(func() {
+				defer func() {
+					if p := recover(); p != nil {
+						panicked.Add(1)
+					}
+				}()
+				err := db.Write(t.Context(), func(tx *Tx) error {
+					if err := put(fmt.Sprintf("word %02d", i))(tx); err != nil {
+						return err
+					}
+					switch i % 3 {
+					case 1:
+						return errOwn
+					case 2:
+						panic("mine, too")
+					}
+					return nil
+				})
+				switch {
+				case errors.Is(err, errOwn):
+					failed.Add(1)
+				case err != nil:
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if got := words(t, db); len(got) != 20 || failed.Load() != 20 || panicked.Load() != 20 {
+			t.Errorf("%d words are kept, %d failed, %d panicked; want 20 of each: %v", len(got), failed.Load(), panicked.Load(), got)
+		}
+		if err := db.Write(t.Context(), put("word 00")); err == nil {
+			t.Error("a row stands twice")
+		}
+	})
+}
+
+// TestAppend: what is appended is there after a write that came later, and the
+// queue has an end.
+func TestAppend(t *testing.T) {
+	everywhere(t, func(t *testing.T, db *DB) {
+		told := make(chan error, 8)
+		db.Append(put("a"), func(err error) { told <- err })
+		db.Append(put("a"), func(err error) { told <- err })
+		db.Append(func(*Tx) error { panic("nobody waits for me") }, func(err error) { told <- err })
+		db.Append(put("c"), nil)
+		if err := db.Write(t.Context(), put("b")); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(words(t, db)); got != "[a b c]" {
+			t.Errorf("there is %s", got)
+		}
+		if first, second, third := <-told, <-told, <-told; first != nil || second == nil || third == nil {
+			t.Errorf("told %v, %v, %v", first, second, third)
+		}
+	})
+}
+
+func TestQueueIsBounded(t *testing.T) {
+	db := made(t, memory)
+	held, release := make(chan struct{}), make(chan struct{})
+	go db.Write(context.Background(), func(*Tx) error { close(held); <-release; return nil })
+	<-held
+	var behind, fine atomic.Int32
+	for range maxAppends + 10 {
+		db.Append(func(*Tx) error { return nil }, func(err error) {
+			if errors.Is(err, ErrBehind) {
+				behind.Add(1)
+			} else if err == nil {
+				fine.Add(1)
+			}
+		})
+	}
+	close(release)
+	for range 3 { // a group takes no more than maxGroup, in order
+		if err := db.Write(t.Context(), func(*Tx) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if behind.Load() != 10 || fine.Load() != maxAppends {
+		t.Errorf("%d were refused and %d written; want 10 and %d", behind.Load(), fine.Load(), maxAppends)
+	}
+}
+
+// TestCanceled: a function whose caller left before it began never runs, and one
+// that began is waited for.
+func TestCanceled(t *testing.T) {
+	db := made(t, file(t))
+	held, release := make(chan struct{}), make(chan struct{})
+	first := make(chan error)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		first <- db.Write(ctx, func(tx *Tx) error { close(held); <-release; return put("first")(tx) })
+	}()
+	<-held
+	cancel()
+	if err := db.Write(ctx, put("second")); !errors.Is(err, context.Canceled) {
+		t.Errorf("the second one: %v", err)
+	}
+	close(release)
+	if err := <-first; err != nil {
+		t.Errorf("the first one: %v", err)
+	}
+	if got := fmt.Sprint(words(t, db)); got != "[first]" {
+		t.Errorf("there is %s", got)
+	}
+}
+
+func TestClosed(t *testing.T) {
+	for _, path := range []string{file(t), memory} {
+		db := made(t, path)
+		written := make(chan error, 1)
+		db.Append(put("last"), func(err error) { written <- err })
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-written; err != nil {
+			t.Errorf("what was appended before: %v", err)
+		}
+		if err := db.Write(t.Context(), put("late")); !errors.Is(err, ErrClosed) {
+			t.Errorf("write: %v", err)
+		}
+		if err := db.Read(t.Context(), func(*Tx) error { return nil }); !errors.Is(err, ErrClosed) {
+			t.Errorf("read: %v", err)
+		}
+		late := make(chan error, 1)
+		db.Append(put("late"), func(err error) { late <- err })
+		if err := <-late; !errors.Is(err, ErrClosed) {
+			t.Errorf("append: %v", err)
+		}
+		if path != memory {
+			if got := fmt.Sprint(words(t, made(t, path))); got != "[last]" {
+				t.Errorf("afterwards there is %s", got)
+			}
+		}
+	}
+}
+
+// TestSharedFile: two stores on one file take turns, and each sees what the other
+// wrote.
+func TestSharedFile(t *testing.T) {
+	path := file(t)
+	a, b := made(t, path), made(t, path)
+	var wg sync.WaitGroup
+	for i := range 40 {
+		db := a
+		if i%2 == 0 {
+			db = b
+		}
+		wg.Go(func() {
+			if err := db.Write(context.Background(), put(fmt.Sprintf("%02d", i))); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if na, nb := len(words(t, a)), len(words(t, b)); na != 40 || nb != 40 {
+		t.Errorf("one sees %d, the other %d", na, nb)
+	}
+}
+
+// TestOpenTogether: several that make the file at once agree.
+func TestOpenTogether(t *testing.T) {
+	path := file(t)
+	var wg sync.WaitGroup
+	for range 6 {
+		wg.Go(func() {
+			db, err := Open(context.Background(), Config{Path: path})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestPermissions(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("permissions are others on Windows")
+	}
+	path := file(t)
+	db := made(t, path)
+	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", name, info.Mode(), err)
+		}
+	}
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the folder: %v, %v", info.Mode(), err)
+	}
+	db.Close()
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	made(t, path)
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("a file that others could read: %v, %v", info.Mode(), err)
+	}
+	if _, err := Open(t.Context(), Config{Path: t.TempDir()}); err == nil {
+		t.Error("a folder is taken for a file")
+	}
+}
+
+func TestDefaultPath(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_STATE_HOME", filepath.Join(home, "s"))
+	if path, err := DefaultPath(); err != nil || path != filepath.Join(home, "s", "dragoman", "dragoman.db") {
+		t.Errorf("%s, %v", path, err)
+	}
+	t.Setenv("XDG_STATE_HOME", "relative, so it does not count")
+	if dir, err := stateDir("linux"); err != nil || dir != filepath.Join(home, ".local", "state") {
+		t.Errorf("%s, %v", dir, err)
+	}
+	t.Setenv("HOME", "")
+	if dir, err := stateDir("linux"); err == nil {
+		t.Errorf("without a home: %s", dir)
+	}
+}
+
+// TestMigrations: steps run once, in order, and all of them or none.
+func TestMigrations(t *testing.T) {
+	files := fstest.MapFS{
+		"migrations/0001_one.sql": {Data: []byte("CREATE TABLE one (n BIGINT PRIMARY KEY, b BYTEA); INSERT INTO one (n) VALUES (1);")},
+	}
+	db := opened(t, memory)
+	w := db.writer
+	if _, err := w.conn.ExecContext(t.Context(), "DELETE FROM migrations"); err != nil {
+		t.Fatal(err)
+	}
+	run := func() error {
+		all, err := steps(files)
+		if err != nil {
+			return err
+		}
+		return w.migrateTo(t.Context(), all)
+	}
+	rows := func() (n int) {
+		_ = w.conn.QueryRowContext(t.Context(), "SELECT count(*) FROM one").Scan(&n)
+		return n
+	}
+	for range 2 {
+		if err := run(); err != nil || rows() != 1 {
+			t.Fatalf("%v, %d rows", err, rows())
+		}
+	}
+	files["migrations/0002_two.sql"] = &fstest.MapFile{Data: []byte("INSERT INTO one (n) VALUES (2); INSERT INTO nowhere VALUES (3);")}
+	if err := run(); err == nil || rows() != 1 {
+		t.Errorf("a step that fails: %v, %d rows", err, rows())
+	}
+	files["migrations/0002_two.sql"] = &fstest.MapFile{Data: []byte("INSERT INTO one (n) VALUES (2);")}
+	if err := run(); err != nil || rows() != 2 {
+		t.Errorf("a later step: %v, %d rows", err, rows())
+	}
+	files["migrations/0004_four.sql"] = &fstest.MapFile{}
+	if err := run(); err == nil {
+		t.Error("a step is missing, and nobody minds")
+	}
+	delete(files, "migrations/0004_four.sql")
+	delete(files, "migrations/0002_two.sql")
+	if err := run(); !errors.Is(err, ErrNewer) {
+		t.Errorf("a newer file: %v", err)
+	}
+}
+
+// TestForeign: another program's file is left alone.
+func TestForeign(t *testing.T) {
+	path := file(t)
+	db := made(t, path)
+	if err := db.Write(t.Context(), func(tx *Tx) error {
+		_, err := tx.Exec("INSERT INTO migrations (version, name, applied) VALUES (9999, 'from the future', 0)")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	if _, err := Open(t.Context(), Config{Path: path}); !errors.Is(err, ErrNewer) {
+		t.Errorf("a newer file: %v", err)
+	}
+
+	text := filepath.Join(t.TempDir(), "text")
+	content := []byte("this is a letter to my aunt, and no database at all; it is long enough to be looked at")
+	if err := os.WriteFile(text, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), Config{Path: text}); !errors.Is(err, ErrForeign) {
+		t.Errorf("a letter: %v", err)
+	}
+	if after, err := os.ReadFile(text); err != nil || string(after) != string(content) {
+		t.Errorf("the letter says %q now, %v", after, err)
+	}
+
+	other := filepath.Join(t.TempDir(), "other.db")
+	pool, err := sql.Open("sqlite", other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.Exec("CREATE TABLE recipes (name TEXT)"); err != nil {
+		t.Fatal(err)
+	}
+	pool.Close()
+	if _, err := Open(t.Context(), Config{Path: other}); !errors.Is(err, ErrForeign) {
+		t.Errorf("recipes: %v", err)
+	}
+}
+
+// TestFull: a full disk fails writes and no reads, and all is well when there is
+// room again (fault 28).
+func TestFull(t *testing.T) {
+	db, err := Open(t.Context(), Config{Path: file(t), MaxBytes: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.Write(t.Context(), func(tx *Tx) error {
+		_, err := tx.Exec("CREATE TABLE words (word TEXT NOT NULL)")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	big := string(make([]byte, 64<<10))
+	n := 0
+	for ; err == nil; n++ {
+		err = db.Write(t.Context(), put(big))
+	}
+	if code, _ := resultCode(err); code != 13 || n > 16 { // SQLITE_FULL
+		t.Fatalf("after %d times 64 KiB: %v", n, err)
+	}
+	told := make(chan error, 1)
+	db.Append(put(big), func(err error) { told <- err })
+	if err := <-told; err == nil {
+		t.Error("what was appended found room")
+	}
+	if got := len(words(t, db)); got != n-1 {
+		t.Errorf("%d words can be read, of %d", got, n-1)
+	}
+	if err := db.Write(t.Context(), func(tx *Tx) error { _, err := tx.Exec("DELETE FROM words"); return err }); err != nil {
+		t.Fatalf("making room: %v", err)
+	}
+	if err := db.Write(t.Context(), put(big)); err != nil {
+		t.Errorf("with room again: %v", err)
+	}
+}
+
+// BenchmarkWrite is the price of a synced write, alone and in company.
+func BenchmarkWrite(b *testing.B) {
+	for _, writers := range []int{1, 16, 64} {
+		b.Run(fmt.Sprint(writers), func(b *testing.B) {
+			db := made(b, file(b))
+			var next atomic.Int64
+			var wg sync.WaitGroup
+			b.ResetTimer()
+			for range writers {
+				wg.Go(func() {
+					for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
+						if err := db.Write(context.Background(), put(fmt.Sprint(i))); err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			}
+			wg.Wait()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "writes/s")
+		})
+	}
+}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package lint
-
-const raceEnabled = false

@@ -1,0 +1,153 @@
+package servers
+
+import (
+	"context"
+	"encoding/json"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
+	"github.com/dragoman-mcp/dragoman/mcp"
+	"github.com/dragoman-mcp/dragoman/toolsettest"
+)
+
+func TestMain(m *testing.M) {
+	if fakemcp.IsChild() {
+		fakemcp.Main()
+	}
+	os.Exit(m.Run())
+}
+
+// here is a server in this process.
+func here(fake fakemcp.Config) func(context.Context) mcp.Transport {
+	server := fakemcp.New(fake)
+	return func(ctx context.Context) mcp.Transport {
+		r, w := server.Pipe(ctx)
+		return &mcp.Pipe{Reader: r, Writer: w}
+	}
+}
+
+func tools(names ...string) (tools []fakemcp.Tool) {
+	for _, name := range names {
+		tools = append(tools, fakemcp.Tool{Name: name})
+	}
+	return tools
+}
+
+// start starts servers and waits for them.
+func start(t *testing.T, all map[string]Server, o *Options) (*Set, *dragoman.List) {
+	t.Helper()
+	set, err := Start(all, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(set.Close)
+	if err := set.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	list, err := set.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set, list
+}
+
+func names(list *dragoman.List) (names []string) {
+	for _, tool := range list.Tools.All() {
+		names = append(names, tool.Name)
+	}
+	return names
+}
+
+// Servers of every kind are one toolset, and one that is down harms no other.
+func TestServersOfEveryKind(t *testing.T) {
+	path, args, env := fakemcp.Command(fakemcp.Config{Tools: tools("read", "write", "remove")})
+	variables := map[string]string{}
+	for _, variable := range env {
+		name, value, _ := strings.Cut(variable, "=")
+		variables[name] = value
+	}
+	web := httptest.NewServer(fakemcp.New(fakemcp.Config{Tools: tools("fetch"), Token: "open"}))
+	t.Cleanup(web.Close) // when the set is closed
+	set, list := start(t, map[string]Server{
+		"files": {
+			Command: append([]string{path}, args...), Env: variables,
+			Exclude: []string{"rem*"}, ReadOnly: []string{"read"},
+		},
+		"web":    {URL: web.URL, Headers: map[string]string{"Authorization": "Bearer open"}},
+		"memory": {Connect: here(fakemcp.Config{Tools: tools("recall", "forget")}), Include: []string{"recall"}},
+		"gone":   {Command: []string{"/no/such/program"}},
+	}, nil)
+
+	want := []string{"files__read", "files__write", "memory__recall", "web__fetch"}
+	if diff := cmp.Diff(want, names(list)); diff != "" {
+		t.Errorf("tools (-want +got):\n%s", diff)
+	}
+	if effect := list.Tools.Exact("files__read").Effect(); effect != dragoman.ReadOnly {
+		t.Errorf("files__read is %v", effect)
+	}
+	for _, name := range want {
+		res, err := set.Call(t.Context(), dragoman.Call{Tool: list.Tools.Exact(name), Arguments: json.RawMessage(`{"n":12345678901234567890}`)})
+		if err != nil || res.Problem != nil || !strings.Contains(string(res.Content), "12345678901234567890") {
+			t.Errorf("%s: %s, %v, %v", name, res.Content, res.Problem, err)
+		}
+	}
+	i := slices.IndexFunc(list.Servers, func(s dragoman.Server) bool { return s.Label == "gone" })
+	if i < 0 || list.Servers[i].State != dragoman.Failed || !strings.Contains(list.Servers[i].Problem.Message, "/no/such/program") {
+		t.Errorf("servers: %+v", list.Servers)
+	}
+}
+
+func TestNoPrefix(t *testing.T) {
+	_, list := start(t, map[string]Server{
+		"a": {Connect: here(fakemcp.Config{Tools: tools("read", "same")})},
+		"b": {Connect: here(fakemcp.Config{Tools: tools("write", "same")})},
+	}, &Options{NoPrefix: true})
+	got := names(list)
+	if len(got) != 4 || got[0] != "read" || got[2] == got[1] && got[1] == "same" || !slices.Contains(got, "write") {
+		t.Errorf("%q", got)
+	}
+	if list.Tools.Find("same") != nil {
+		t.Error("a name that two tools have finds one of them")
+	}
+}
+
+// What cannot be is an error of Start, and nothing was started.
+func TestStartRefuses(t *testing.T) {
+	connect := here(fakemcp.Config{})
+	for label, tt := range map[string]struct {
+		server Server
+		want   string
+	}{
+		"two__words": {Server{URL: "http://127.0.0.1/"}, "two underscores"},
+		"nothing":    {Server{}, "needs a command or a url"},
+		"both":       {Server{URL: "http://127.0.0.1/", Command: []string{"x"}}, "not both"},
+		"three":      {Server{URL: "http://127.0.0.1/", Connect: connect}, "not several"},
+		"scheme":     {Server{URL: "ftp://127.0.0.1/"}, "http"},
+	} {
+		set, err := Start(map[string]Server{label: tt.server, "fine": {Connect: connect}}, nil)
+		if err == nil {
+			set.Close()
+			t.Errorf("%s was started", label)
+		} else if !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), label) {
+			t.Errorf("%s: %v", label, err)
+		}
+	}
+}
+
+// TestToolset: a set of one server that serves a toolset is as good as the toolset.
+func TestToolset(t *testing.T) {
+	toolsettest.Run(t, func(t *testing.T, inner *toolsettest.Inner) dragoman.Toolset {
+		set, _ := start(t, map[string]Server{toolsettest.Server: {Connect: func(ctx context.Context) mcp.Transport {
+			r, w := fakemcp.PipeToolset(ctx, inner, fakemcp.ModernOnly)
+			return mcp.Pipe{Reader: r, Writer: w}
+		}}}, &Options{Can: dragoman.AskForm})
+		return set
+	})
+}
