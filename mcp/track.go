@@ -22,6 +22,9 @@ const (
 type track struct {
 	id   string // names it in event ids; empty where nobody can come back
 	deaf bool   // the client takes no stream: it gets the answer alone
+	// spoken, unless nil, is called when there is something to say before the
+	// answer.
+	spoken func()
 
 	mu       sync.Mutex
 	first    int // number of messages[0], from 1
@@ -42,12 +45,15 @@ func newTrack(id string) *track { return &track{id: id, first: 1, news: make(cha
 // say adds a message.
 func (t *track) say(msg []byte) bool {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.deaf || t.answered {
-		return false
+	heard := !t.deaf && !t.answered
+	if heard {
+		t.add(msg)
 	}
-	t.add(msg)
-	return true
+	t.mu.Unlock()
+	if heard && t.spoken != nil {
+		t.spoken()
+	}
+	return heard
 }
 
 // finish adds the answer.

@@ -33,6 +33,15 @@ type host struct {
 	// greeted is what there was when the client was told about the server. What
 	// changed between that and the beginning of its listening is told, too.
 	greeted atomic.Pointer[view]
+	// opening is what InputSchema opened, for the call that follows.
+	opening *opening
+}
+
+// An opening is what was opened for a tool.
+type opening struct {
+	tool    string
+	session *session.Session
+	view    *view
 }
 
 // Owner implements [mcp.Host].
@@ -70,6 +79,9 @@ func (h *host) opened(ctx context.Context, want session.Want) (*session.Session,
 // openFor opens a session for a call of a tool. A tool that is there is called:
 // the call has nothing to do with servers that are still starting.
 func (h *host) openFor(ctx context.Context, tool string) (*session.Session, *view, error) {
+	if o := h.opening; o != nil && o.tool == tool {
+		return o.session, o.view, nil
+	}
 	if s, v, err := h.opened(ctx, session.Want{NoTools: true}); err == nil && (tool == result.ReadMore || v.tools.Exact(tool) != nil) {
 		return s, v, nil
 	}
@@ -96,12 +108,14 @@ func (h *host) Describe(ctx context.Context) mcp.Description {
 	return d
 }
 
-// InputSchema implements [mcp.Describer].
+// InputSchema implements [mcp.Describer]. It is asked for with each request of a
+// modern client over HTTP, which has a host of its own, just before its call.
 func (h *host) InputSchema(ctx context.Context, name string) json.RawMessage {
-	_, v, err := h.openFor(ctx, name)
+	s, v, err := h.openFor(ctx, name)
 	if err != nil {
 		return nil
 	}
+	h.opening = &opening{name, s, v}
 	if t := v.tools.Exact(name); t != nil && t.Quarantined == nil {
 		return t.InputSchema
 	}
