@@ -44,6 +44,9 @@ const v2 = async (mode) => {
   return ofSDK(client, false);
 };
 
+// Over HTTP+SSE and over lines, this SDK loses progress that comes in one piece with
+// the answer: it forgets the call before it looks at what came first. So nothing is
+// expected of it there.
 const clients = {
   legacy: () =>
     v1(async () => {
@@ -55,12 +58,10 @@ const clients = {
       const { SSEClientTransport } = await import('@modelcontextprotocol/sdk/client/sse.js');
       return new SSEClientTransport(new URL('/sse', url));
     });
-    // Progress that comes in one piece with the answer is lost by this transport:
-    // the client forgets the call before it looks at what came first.
     return { ...client, progress: false };
   },
-  remote: () =>
-    v1(async () => {
+  remote: async () => {
+    const client = await v1(async () => {
       const { StdioClientTransport } = await import('@modelcontextprotocol/sdk/client/stdio.js');
       const { fileURLToPath } = await import('node:url');
       const proxy = fileURLToPath(new URL('../node_modules/mcp-remote/dist/proxy.js', import.meta.url));
@@ -70,7 +71,9 @@ const clients = {
         env: { HOME: process.env.HOME, PATH: process.env.PATH, MCP_REMOTE_CONFIG_DIR: process.env.HOME },
         stderr: 'ignore',
       });
-    }),
+    });
+    return { ...client, progress: false };
+  },
   auto: () => v2('auto'),
   modern: () => v2({ pin: '2026-07-28' }),
   ai: async () => {
