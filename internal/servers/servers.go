@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/safehttp"
+	"github.com/dragoman-mcp/dragoman/internal/credential"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
@@ -40,6 +40,8 @@ type Options struct {
 	Can dragoman.Kind
 	// Own bounds the connections that callers have of their own.
 	Own OwnConfig
+	// Credentials is where tokens of logins are kept; nil for nowhere.
+	Credentials *credential.Store
 	// Logger gets states, and what servers write to standard error. Nil discards
 	// it.
 	Logger *slog.Logger
@@ -138,7 +140,7 @@ func (s *Set) connect(k key) *connection {
 		local := config.local(c.stderrLines())
 		c.transport = func(context.Context) mcp.Transport { return local }
 	default:
-		client := safehttp.NewClient(safehttp.Options{Control: config.control})
+		client := s.client(k.label, &config)
 		remote := config.remote(client)
 		c.transport = func(context.Context) mcp.Transport { return remote }
 		c.tidy = client.CloseIdleConnections
