@@ -3,6 +3,7 @@ package servers
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"log/slog"
 	"maps"
 	"slices"
@@ -42,6 +43,9 @@ type Options struct {
 	Own OwnConfig
 	// Credentials is where tokens of logins are kept; nil for nowhere.
 	Credentials *credential.Store
+	// Extensions is the raw object of extensions that those behind us have, and that
+	// servers are told; nil for none.
+	Extensions json.RawMessage
 	// Logger gets states, and what servers write to standard error. Nil discards
 	// it.
 	Logger *slog.Logger
