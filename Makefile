@@ -70,7 +70,7 @@ e2e: modules peers engines ## real clients and real servers against the real bin
 
 .PHONY: judge
 judge: modules peers engines ## public data judge us; CONTRIBUTING.md says where to get them
-	$(GO) test -count=1 -timeout 2h -run 'Invariants' ./dialect
+	$(GO) test -count=1 -timeout 2h -run 'Invariants|Bounded' ./dialect
 	DRAGOMAN_DIFFERENTIAL=50000 $(GO) test -count=1 -timeout 1h -v -run '^TestDifferential$$' ./internal/policy
 	$(GO) test -count=1 -timeout 6h -v -run '^(TestMaskBench|TestBFCL|TestSchemaSuite|TestJudges|TestDecoded|TestOllamaKeepsTools)$$' ./e2e
 
@@ -79,8 +79,8 @@ servers: modules peers e2e/published/node_modules/.installed ## two dozen publis
 	DRAGOMAN_PUBLISHED=1 $(GO) test -count=1 -timeout 30m -v -run '^TestPublishedServers$$' ./e2e
 
 .PHONY: fidelity
-fidelity: modules engines ## docs/fidelity.md, with the servers in DRAGOMAN_CORPUS
-	$(GO) run ./bench/fidelity -engines e2e/engines > docs/fidelity.md.new
+fidelity: modules engines ## docs/fidelity.md, with the servers in DRAGOMAN_CORPUS, or MOST=20 tools of each
+	$(GO) run ./bench/fidelity -engines e2e/engines -most $(or $(MOST),0) > docs/fidelity.md.new
 	mv docs/fidelity.md.new docs/fidelity.md
 
 .PHONY: bench

@@ -247,7 +247,12 @@ func TestDecodeIsBounded(t *testing.T) {
 			{"type":"object","properties":{"n":{"$ref":"#/$defs/T"},"a":{"type":"string"}},"required":["n"]},
 			{"type":"object","properties":{"n":{"$ref":"#/$defs/T"},"b":{"type":"string"}},"required":["n"]},
 			{"type":"integer"}]}}}`)
-	for _, depth := range []int{12, 200} {
+	depths := []int{12, 200}
+	if thinned > 1 {
+		depths = depths[:1]
+		t.Log("THINNED: with the race detector nothing as deep as 200 is decoded")
+	}
+	for _, depth := range depths {
 		raw := strings.Repeat(`{"n":`, depth) + `"end"` + strings.Repeat("}", depth)
 		if got, _, problem := plan.Decode(`{"t":`+raw+`}`, ""); problem == nil {
 			t.Errorf("decoded to %.100s", got)

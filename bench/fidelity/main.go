@@ -4,6 +4,9 @@
 // lists of public servers, of which only names and counts are written.
 //
 //	go run ./bench/fidelity -engines e2e/engines -corpus FOLDER > docs/fidelity.md
+//
+// All tools of thirty servers take hours on two cores; -most 20 takes a part of
+// each.
 package main
 
 import (
@@ -26,8 +29,9 @@ func main() {
 	engines := flag.String("engines", os.Getenv("DRAGOMAN_ENGINES"), "`FOLDER` with grammar engines")
 	dialects := flag.String("dialects", "vllm,llamacpp,ollama,openai-strict,anthropic-strict,gemini,openai,conservative", "`DIALECTS`, with commas")
 	odd := flag.String("odd", "e2e/testdata/judged.json", "`FILE` with odd tools of our own")
+	most := flag.Int("most", 0, "tools of a public server that are proved, taken evenly; 0 for all, which takes hours")
 	flag.Parse()
-	if err := run(os.Stdout, *corpus, *engines, *odd, strings.Split(*dialects, ",")); err != nil {
+	if err := run(os.Stdout, *corpus, *engines, *odd, *most, strings.Split(*dialects, ",")); err != nil {
 		fmt.Fprintln(os.Stderr, "fidelity:", err)
 		os.Exit(1)
 	}
@@ -45,7 +49,7 @@ func (p *proof) has(kind string) bool {
 	return slices.ContainsFunc(p.Witnesses, func(w struct{ Kind string }) bool { return w.Kind == kind })
 }
 
-func run(out io.Writer, corpus, engines, odd string, dialects []string) error {
+func run(out io.Writer, corpus, engines, odd string, most int, dialects []string) error {
 	dir, err := os.MkdirTemp("", "dragoman-fidelity-")
 	if err != nil {
 		return err
@@ -61,7 +65,13 @@ func run(out io.Writer, corpus, engines, odd string, dialects []string) error {
 		if err != nil {
 			return err
 		}
-		files = append(files, slices.DeleteFunc(found, func(f string) bool { return filepath.Base(f) == "MANIFEST.json" })...)
+		for _, file := range slices.DeleteFunc(found, func(f string) bool { return filepath.Base(f) == "MANIFEST.json" }) {
+			thinned, err := thin(file, dir, most)
+			if err != nil {
+				return err
+			}
+			files = append(files, thinned)
+		}
 	}
 	all := make([][]proof, len(dialects))
 	problems := make([]error, len(dialects))
@@ -73,8 +83,36 @@ func run(out io.Writer, corpus, engines, odd string, dialects []string) error {
 	if err := errors.Join(problems...); err != nil {
 		return err
 	}
-	write(out, dialects, all)
+	write(out, dialects, most, all)
 	return nil
+}
+
+// thin writes at most so many tools of a list, taken evenly, into a file of the
+// same name in dir. It returns the file to prove.
+func thin(file, dir string, most int) (string, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	var list struct {
+		Tools []json.RawMessage `json:"tools"`
+	}
+	if err := json.Unmarshal(b, &list); err != nil {
+		return "", fmt.Errorf("%s: %w", filepath.Base(file), err)
+	}
+	if most <= 0 || len(list.Tools) <= most {
+		return file, nil
+	}
+	kept := make([]json.RawMessage, most)
+	for i := range kept {
+		kept[i] = list.Tools[i*len(list.Tools)/most]
+	}
+	list.Tools = kept
+	if b, err = json.Marshal(list); err != nil {
+		return "", err
+	}
+	thinned := filepath.Join(dir, filepath.Base(file))
+	return thinned, os.WriteFile(thinned, b, 0o600)
 }
 
 // prove proves the tools of the demo server and of the files in one dialect.
@@ -110,8 +148,11 @@ and empty where none of that was found. A refused call costs a round: the model 
 `
 
 // write prints the table.
-func write(out io.Writer, dialects []string, all [][]proof) {
+func write(out io.Writer, dialects []string, most int, all [][]proof) {
 	fmt.Fprint(out, head)
+	if most > 0 {
+		fmt.Fprintf(out, "Of a server with more than %d tools so many are proved, taken evenly.\n\n", most)
+	}
 	var servers []string
 	tools := map[string]int{}
 	for _, p := range all[0] {
