@@ -134,6 +134,7 @@ func (s *Set) connect(k key) *connection {
 		slots:   make(chan struct{}, config.MaxInFlight),
 		settled: make(chan struct{}),
 		doubt:   make(chan struct{}, 1),
+		wanted:  make(chan struct{}, 1),
 		status:  dragoman.Server{Label: k.label, State: dragoman.Starting, Since: time.Now()},
 		moved:   make(chan struct{}),
 		tidy:    func() {},
