@@ -163,6 +163,13 @@ func TestMappings(t *testing.T) {
 			`{"env":{"A":1,"B":2}}`, `{"env":[{"key":"A","value":"1"},{"key":"B","value":"2"}]}`,
 		},
 		{
+			"a map beside a list", "gemini",
+			`{"type":"object","properties":{"plugins":{"oneOf":[
+				{"type":"array","items":{"oneOf":[{"type":"object"},{"enum":[false]}]}},
+				{"type":"object","additionalProperties":{"oneOf":[{"type":"object"},{"enum":[false]}]}}]}}}`,
+			`{"plugins":{"a":{"k":1},"b":false}}`, `{"plugins":"{\"a\":{\"k\":1},\"b\":false}"}`,
+		},
+		{
 			"text", "gemini", `{"type":"object","properties":{"filter":{"type":"object"}}}`,
 			`{"filter":{"a":[1.50,"x"]}}`, `{"filter":"{\"a\":[1.50,\"x\"]}"}`,
 		},

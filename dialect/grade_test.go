@@ -118,6 +118,20 @@ func TestNearNamesOfClosedObjects(t *testing.T) {
 	}
 }
 
+// TestNullIsNoTwin: where null stands for an absent property, it does not keep a
+// misspelled one from its place.
+func TestNullIsNoTwin(t *testing.T) {
+	plan := planFor(t, "openai-strict", `{"type":"object","properties":{"path":{"type":"string"},"dry_run":{"type":"boolean"}},"required":["path"]}`)
+	got, repairs, problem := plan.Decode(`{"path":"x","dry_run":null,"dryRun":true}`, "")
+	if !plan.Strict() || problem != nil || !sameJSON(t, string(got), `{"path":"x","dry_run":true}`) || repairs[0].Rule != "nearName" {
+		t.Errorf("%s %v %v", got, repairs, problem)
+	}
+	plan = planFor(t, "openai", `{"type":"object","properties":{"dry_run":{"type":["boolean","null"]}}}`)
+	if got, _, problem := plan.Decode(`{"dry_run":null,"dryRun":true}`, ""); problem == nil {
+		t.Errorf("ran as %s", got)
+	}
+}
+
 // TestLikelyRepairs guesses only where the call cannot change anything.
 func TestLikelyRepairs(t *testing.T) {
 	if GradeOf(&dragoman.Tool{}) != Certain || GradeOf(&dragoman.Tool{Declared: dragoman.ReadOnly}) != Likely {

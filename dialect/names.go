@@ -81,12 +81,13 @@ func (w *naming) names(v *schema.Node, schemas []*schema.Node, path string) {
 type known struct {
 	names  map[string][]*schema.Node
 	order  []string
-	free   bool // other names are as good
-	closed bool // the server takes no other names
+	free   bool            // other names are as good
+	closed bool            // the server takes no other names
+	absent map[string]bool // where null says that there is none
 }
 
 func (w *naming) known(all []*schema.Node) known {
-	k := known{names: map[string][]*schema.Node{}}
+	k := known{names: map[string][]*schema.Node{}, absent: map[string]bool{}}
 	for _, n := range all {
 		for _, p := range n.Get("properties").Members() {
 			if k.names[p.Name] == nil {
@@ -100,6 +101,9 @@ func (w *naming) known(all []*schema.Node) known {
 			!n.Has("$ref") && !n.Has("anyOf") && !n.Has("oneOf") && !n.Has("allOf") && (len(types) > 0 || unrestricted(n))
 		if bare || extra.IsBool(true) || extra.Kind() == schema.Object || n.Has("patternProperties") {
 			k.free = true
+		}
+		if w.place.absent != nil {
+			w.place.absent(n, k.absent)
 		}
 		k.closed = k.closed || w.place.origin(n).Get("additionalProperties").IsBool(false)
 	}
@@ -118,6 +122,9 @@ func closedHere(all []*schema.Node) bool {
 
 // members puts the names of one object's members right.
 func (w *naming) members(v *schema.Node, known known, path string) {
+	has := func(name string) bool {
+		return v.Has(name) && !(known.absent[name] && v.Get(name).Kind() == schema.Null)
+	}
 	for _, m := range append([]schema.Member(nil), v.Members()...) {
 		if known.names[m.Name] != nil {
 			continue
@@ -127,7 +134,7 @@ func (w *naming) members(v *schema.Node, known known, path string) {
 			switch {
 			case spelledAlike(name, m.Name):
 				same = append(same, name)
-			case oneMistake(name, m.Name) && (known.closed || !v.Has(name) && w.fits(known.names[name], m.Value)):
+			case oneMistake(name, m.Name) && (known.closed || !has(name) && w.fits(known.names[name], m.Value)):
 				typos = append(typos, name)
 			}
 		}
@@ -138,7 +145,8 @@ func (w *naming) members(v *schema.Node, known known, path string) {
 		switch {
 		case len(near) == 0:
 		case len(near) == 1 && schema.Equal(v.Get(near[0]), m.Value): // said twice
-		case len(near) == 1 && !v.Has(near[0]) && (rule == "nearName" || w.grade == Likely) && w.lonely(v, known, m.Name, near[0]):
+		case len(near) == 1 && !has(near[0]) && (rule == "nearName" || w.grade == Likely) && w.lonely(v, known, m.Name, near[0]):
+			v.Delete(near[0])
 			v.Rename(m.Name, near[0])
 			w.repairs = append(w.repairs, Repair{Rule: rule, Path: path + schema.Pointer(near[0])})
 		default:
@@ -205,6 +213,9 @@ type inPlace struct {
 	target func(*schema.Node) *schema.Node
 	origin func(*schema.Node) *schema.Node // the server's schema
 	fits   func(n, value *schema.Node) bool
+	// absent adds the properties of n of which null says that they are not
+	// there; nil where none does.
+	absent func(n *schema.Node, names map[string]bool)
 }
 
 // asked looks at values by the server's schema.
@@ -229,6 +240,19 @@ func (r *record) asked(root *schema.Node) inPlace {
 			return nil
 		},
 		fits: func(n, value *schema.Node) bool { return len(r.sent.ValidateAt(r.paths[n], value)) == 0 },
+		absent: func(n *schema.Node, names map[string]bool) {
+			m := r.marks[n]
+			if m == nil {
+				return
+			}
+			for _, op := range m.ops {
+				if null, ok := op.(nullAbsent); ok {
+					for _, name := range null.names {
+						names[name] = true
+					}
+				}
+			}
+		},
 	}
 }
 

@@ -137,20 +137,10 @@ func (c *conversion) writeMaps() {
 	if c.rules.Form != "" && !c.rules.MapsAsPairs {
 		return // makeStrict refuses what arbitrary names may be in
 	}
-	besideText := map[*schema.Node]bool{}
-	c.each(func(n *schema.Node) {
-		branches := n.Get("anyOf").Items()
-		for _, branch := range branches {
-			if t := typesOf(branch); len(t) == 0 || contains(t, "string") {
-				for _, other := range branches {
-					besideText[other] = true
-				}
-			}
-		}
-	})
+	besideText, besideArray := c.beside("string"), c.beside("array")
 	c.each(func(n *schema.Node) {
 		if c.rules.MapsAsPairs && !besideText[n] && n != c.root && isObject(n) && len(n.Get("properties").Members()) == 0 {
-			c.writeMapsAsPairs(n)
+			c.writeMapsAsPairs(n, !besideArray[n])
 		}
 		if c.rules.Form != "" {
 			return
@@ -172,9 +162,25 @@ func (c *conversion) writeMaps() {
 	})
 }
 
+// beside are the alternatives of unions of which one takes values of some type.
+func (c *conversion) beside(name string) map[*schema.Node]bool {
+	found := map[*schema.Node]bool{}
+	c.each(func(n *schema.Node) {
+		branches := n.Get("anyOf").Items()
+		for _, branch := range branches {
+			if t := typesOf(branch); len(t) == 0 || contains(t, name) {
+				for _, other := range branches {
+					found[other] = true
+				}
+			}
+		}
+	})
+	return found
+}
+
 // writeMapsAsPairs writes a map as an array of pairs, and an object of which
-// nothing is known as JSON text.
-func (c *conversion) writeMapsAsPairs(n *schema.Node) {
+// nothing is known, or that stands beside arrays, as JSON text.
+func (c *conversion) writeMapsAsPairs(n *schema.Node, pairwise bool) {
 	if len(required(n)) > 0 || n.Has("anyOf") {
 		return
 	}
@@ -184,10 +190,14 @@ func (c *conversion) writeMapsAsPairs(n *schema.Node) {
 		return
 	}
 	exact := !n.Has("propertyNames") && !n.Has("patternProperties")
-	if n.Has("patternProperties") || extra.Kind() != schema.Object || unrestricted(extra) {
+	if n.Has("patternProperties") || extra.Kind() != schema.Object || unrestricted(extra) || !pairwise {
 		exact = exact && !n.Has("minProperties") && !n.Has("maxProperties")
 		c.keepWords(n, schema.Member{Name: "type", Value: schema.NewString("string")})
 		c.spill(n, "a JSON object, written as text")
+		if extra.Kind() == schema.Object && !unrestricted(extra) {
+			exact = false
+			c.spill(n, "its members: "+briefly(extra))
+		}
 		m.ops = append(m.ops, jsonText{})
 		c.sayAsPairs("writeObjectAsText", n, exact, "an object of which nothing is known")
 		return

@@ -241,8 +241,11 @@ func missing(servers []dragoman.Server) string {
 func (a *API) converse(w http.ResponseWriter, r *http.Request, request *openai.ChatRequest, s *session.Session, asked string) {
 	id := openai.NewRequestID()
 	log := a.Log.With("request", id, "model", request.Model)
+	client := s.Client(upstream.Request{RawQuery: r.URL.RawQuery, Header: r.Header, ClientCredentials: a.ClientCredentials}, log)
+	ask, can := s.Sampler(client, 0, nil)
 	chat, err := openai.NewChat(request, w, openai.ChatOptions{
-		Model:   s.Client(upstream.Request{RawQuery: r.URL.RawQuery, Header: r.Header, ClientCredentials: a.ClientCredentials}, log),
+		Model:   client,
+		Can:     can,
 		Shape:   s.Shape,
 		Guide:   s.Guide,
 		Offers:  &a.offers,
@@ -264,7 +267,7 @@ func (a *API) converse(w http.ResponseWriter, r *http.Request, request *openai.C
 		if e.Phase == dragoman.Execute && e.Result != nil {
 			calls++
 		}
-	}, nil)
+	}, ask)
 	err = loop.Run(r.Context(), chat)
 	a.used(s.Caller, asked, chat.Usage())
 	took := time.Since(started).Round(time.Millisecond)

@@ -18,6 +18,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/credential"
 	"github.com/dragoman-mcp/dragoman/internal/demo"
 	"github.com/dragoman-mcp/dragoman/internal/ledger"
 	"github.com/dragoman-mcp/dragoman/internal/limit"
@@ -43,8 +44,13 @@ type Options struct {
 	Log *slog.Logger
 	// Version is our version.
 	Version string
+	// Credentials is where tokens of logins at MCP servers are kept; nil for nowhere.
+	Credentials *credential.Store
 	// Can is what callers of this process can be asked, by whichever door.
 	Can dragoman.Kind
+	// Apps says that clients of the MCP endpoint may show views (MCP Apps), so that
+	// servers offer theirs.
+	Apps bool
 }
 
 // Gateway is everything, wired. Make it with [New].
@@ -81,6 +87,9 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if file.Sampling.Answer {
+		o.Can |= dragoman.AskSampling
 	}
 	g := &Gateway{file: file, log: o.Log, labels: map[string]bool{}}
 	key, _ := o.Lookup("DRAGOMAN_API_KEY")
@@ -126,6 +135,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 
 		KeepFormatChoice: file.Tools.KeepFormatChoice,
 		Search:           model.Search{When: model.SearchWhen(file.Tools.Search), Tokens: file.Tools.Tokens},
+		Sampling:         file.Sampling,
 		Loop: dragoman.Loop{
 			Rounds: file.Loop.Rounds, Calls: file.Loop.Calls, Parallel: file.Loop.Parallel, Bytes: file.Loop.Bytes,
 			Timeout: file.Loop.Timeout,
@@ -153,7 +163,10 @@ func New(file *config.File, o Options) (*Gateway, error) {
 func (g *Gateway) startServers(o Options) {
 	so := servers.Options{
 		Name: "dragoman", Version: o.Version, Logger: o.Log, MaxMessage: g.file.Results.MaxMessage, Can: o.Can,
-		CallTimeout: g.file.Loop.CallTimeout, Own: g.file.Connections,
+		CallTimeout: g.file.Loop.CallTimeout, Own: g.file.Connections, Credentials: o.Credentials,
+	}
+	if o.Apps {
+		so.Extensions = mcpserve.AppsDeclared
 	}
 	if !g.file.MCP.Off {
 		so.LogLevel = "info" // MCP clients hear what servers log while their calls run
