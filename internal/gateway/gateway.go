@@ -19,6 +19,8 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/demo"
+	"github.com/dragoman-mcp/dragoman/internal/ledger"
+	"github.com/dragoman-mcp/dragoman/internal/limit"
 	"github.com/dragoman-mcp/dragoman/internal/mcpserve"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/session"
@@ -53,6 +55,8 @@ type Gateway struct {
 	file      *config.File
 	log       *slog.Logger
 	callers   *caller.Front
+	ledger    *ledger.Ledger // nil where nothing is guarded
+	limits    *limit.Limiter
 	dialects  *dialect.Table
 	upstreams *upstream.Set
 	demo      *demo.Demo
@@ -102,6 +106,10 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
+	judge, err := g.guard(o)
+	if err != nil {
+		return nil, err
+	}
 	g.startServers(o)
 	sets := map[string]catalog.Selection{}
 	for name, set := range file.Sets {
@@ -116,6 +124,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		Wait:      file.WaitForServers,
 		Servers:   g.labels,
 		Sets:      sets,
+		Gate:      judge,
 		Cache:     cache.New(file.Cache),
 		Upstreams: g.upstreams,
 		Dialects:  g.dialects,
@@ -136,6 +145,8 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		Memory:            remembered(file.Memory),
 		MaxBody:           file.HTTP.MaxBody,
 		ClientCredentials: !g.callers.Required(),
+		Patience:          file.Approvals.Expires,
+		Inbox:             g.inbox(),
 		Log:               o.Log,
 	})
 	g.mcp = mcpserve.New(mcpserve.Options{
@@ -223,5 +234,6 @@ func (g *Gateway) Close() {
 		g.demo.Close()
 	}
 	g.upstreams.Close()
+	g.closeLedger()
 	g.callers.Close()
 }

@@ -34,7 +34,6 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/gate"
-	"github.com/dragoman-mcp/dragoman/internal/policy"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/openai/model"
@@ -164,9 +163,6 @@ var (
 	ErrUnknownServer = errors.New("no such server")
 	// ErrUnknownDialect: there is no dialect of that name.
 	ErrUnknownDialect = errors.New("no such dialect")
-	// ErrDenied: the caller may not use the model. The error is a [dragoman.Problem]
-	// too.
-	ErrDenied = errors.New("not allowed")
 )
 
 // A Session is what a request works with.
@@ -220,11 +216,6 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 		gate: o.o.Gate, patience: cmp.Or(want.Patience, DefaultPatience), operator: want.Operator}
 	if err := o.read(s, want); err != nil {
 		return nil, err
-	}
-	if want.Model != "" {
-		if problem := o.o.Gate.May(who, policy.Model, want.Model); problem != nil {
-			return nil, fmt.Errorf("%w: %w", ErrDenied, problem)
-		}
 	}
 	form := o.form(s)
 	s.Shape = o.shapes(s, form, want.Profile)
@@ -414,3 +405,7 @@ func (r readable) Call(ctx context.Context, call dragoman.Call) (dragoman.Result
 func Shared(tools dragoman.Toolset) func(servers.Owner) dragoman.Toolset {
 	return func(servers.Owner) dragoman.Toolset { return tools }
 }
+
+// Gate returns what judges requests that are for no tools: models, and routes that
+// are passed on.
+func (o *Opener) Gate() *gate.Gate { return o.o.Gate }
