@@ -1,0 +1,75 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+)
+
+// listen serves a modern subscription: what is told carries its id, and the first
+// message says what it will be about.
+func (v *serving) listen(ctx context.Context) (json.RawMessage, error) {
+	if object(v.in.members.Get("notifications")).Get("taskIds") != nil {
+		if err := v.mayUseTasks(ctx); err != nil {
+			return nil, err
+		}
+	}
+	meta := rawjson.Object{}
+	meta.Set(metaSubscription, v.in.id)
+	about := func(params json.RawMessage) json.RawMessage {
+		o := object(params).Clone()
+		m := object(o.Get("_meta")).Clone()
+		m.Set(metaSubscription, v.in.id)
+		o.Set("_meta", m.Bytes())
+		return o.Bytes()
+	}
+	ack := rawjson.Object{}
+	ack.Set("notifications", agreed(v.in.members.Get("notifications"), v.host.Describe(ctx).Capabilities))
+	v.to.say(notification("notifications/subscriptions/acknowledged", about(ack.Bytes())))
+	call := v.in.call()
+	wanted := readSubscription(call.Arguments)
+	call.Notify = func(n dragoman.Notification) {
+		if wanted.wants(n.Method, n.Params) {
+			v.to.say(notification(n.Method, about(n.Params)))
+		}
+	}
+	res, err := v.host.Call(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	if res.Problem != nil {
+		return nil, v.rpcError(res.Problem)
+	}
+	o := rawjson.Object{}
+	o.Set("resultType", json.RawMessage(`"complete"`))
+	o.Set("_meta", meta.Bytes())
+	return o.Bytes(), nil
+}
+
+// agreed returns those of the wanted notifications that the server has
+// capabilities for.
+func agreed(wanted, capabilities json.RawMessage) json.RawMessage {
+	o, c := rawjson.Object{}, object(capabilities)
+	for _, m := range object(wanted).Members {
+		is := func(what, how string) bool { return string(object(c.Get(what)).Get(how)) == "true" }
+		var ok bool
+		switch m.Name {
+		case "toolsListChanged":
+			ok = is("tools", "listChanged")
+		case "promptsListChanged":
+			ok = is("prompts", "listChanged")
+		case "resourcesListChanged":
+			ok = is("resources", "listChanged")
+		case "resourceSubscriptions":
+			ok = is("resources", "subscribe")
+		case "taskIds":
+			ok = hasTasks(capabilities)
+		}
+		if ok && string(m.Value) != "false" {
+			o.Set(m.Name, m.Value)
+		}
+	}
+	return o.Bytes()
+}
