@@ -29,10 +29,11 @@ const maxLegs = 16
 
 // A serving is one request that is being answered.
 type serving struct {
-	host Host
-	in   *inbound
-	to   sink
-	conn *conn // of a legacy client; nil in the modern era
+	server *Server
+	host   Host
+	in     *inbound
+	to     sink
+	conn   *conn // of a legacy client; nil in the modern era
 }
 
 // answer returns the answer to the request: a whole message.
@@ -300,6 +301,9 @@ func (v *serving) finished(ctx context.Context, content json.RawMessage) json.Ra
 	if !v.in.modern {
 		return content
 	}
+	if bytes.HasPrefix(content, []byte(completeList)) {
+		return content
+	}
 	o := object(content)
 	var members []byte
 	if o.Get("resultType") == nil {
@@ -315,6 +319,16 @@ func (v *serving) finished(ctx context.Context, content json.RawMessage) json.Ra
 		return append(append([]byte{'{'}, members[:len(members)-1]...), '}')
 	}
 	return append(append([]byte{'{'}, members...), bytes.TrimSpace(content)[1:]...)
+}
+
+// completeList is how a list begins that lacks nothing.
+const completeList = `{"resultType":"complete","ttlMs":`
+
+// CompleteList returns the beginning of the result of a list request up to the
+// list itself, with all that the modern era wants: a list of megabytes that a
+// [Host] keeps ready is not looked at again with each request.
+func CompleteList(ttl time.Duration, public bool) string {
+	return `{"resultType":"complete",` + string(freshness(Description{TTL: ttl, Public: public}))
 }
 
 func freshness(d Description) []byte {

@@ -3,6 +3,8 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"sync"
+	"time"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
@@ -27,15 +29,23 @@ func (v *serving) listen(ctx context.Context) (json.RawMessage, error) {
 	}
 	ack := rawjson.Object{}
 	ack.Set("notifications", agreed(v.in.members.Get("notifications"), v.host.Describe(ctx).Capabilities))
-	v.to.say(notification("notifications/subscriptions/acknowledged", about(ack.Bytes())))
+	acknowledge := sync.OnceFunc(func() { v.to.say(notification(Acknowledged, about(ack.Bytes()))) })
+	defer time.AfterFunc(patience, acknowledge).Stop() // for a Host that does not say
 	call := v.in.call()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(v.server.listening, cancel)()
 	wanted := readSubscription(call.Arguments)
 	call.Notify = func(n dragoman.Notification) {
+		acknowledge()
 		if wanted.wants(n.Method, n.Params) {
 			v.to.say(notification(n.Method, about(n.Params)))
 		}
 	}
 	res, err := v.host.Call(ctx, call)
+	if v.server.listening.Err() != nil {
+		res, err = dragoman.Result{}, nil // its end is said by a result, not by an error
+	}
 	if err != nil {
 		return nil, err
 	}
