@@ -22,7 +22,7 @@ var protocolRules = []Rule{
 	{
 		ID: "P001", Severity: Error, Title: "no connection",
 		Why:     "A server that does not start, does not answer or speaks no known version is of no use to anybody.",
-		Advice:  "Start it by hand with the same command, and send it an initialize request.",
+		Advice:  "Try it by hand: start the same command, or go to the same address, and send an initialize request.",
 		Source:  "MCP, Lifecycle and versioning",
 		Gateway: "The gateway goes on without the server and tries again with growing pauses.",
 		Live: func(_ *Server, l *Live, say Say) {
