@@ -134,8 +134,10 @@ var nameRules = []Rule{
 			case a != nil && a.Service != "" && s.Name != a.serverName():
 				say(here, "server name %s: a server of %s is called %s", quote(s.Name), quote(a.Service), quote(a.serverName()))
 			case a != nil && plainServer.MatchString(s.Name): // not the form, and for the author to know
-			case !serverName.MatchString(s.Name):
+			case a != nil:
 				say(here, "server name %s: use lower-case words such as \"weather-mcp-server\"", quote(s.Name))
+			case !serverName.MatchString(s.Name):
+				say(here, "server name %s: one such as \"weather-mcp-server\" tells what it is", quote(s.Name))
 			}
 		},
 	},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -230,12 +231,25 @@ const modern = "modern"
 
 // lastWords are the last line that a process wrote before it was gone.
 func lastWords(l *Live) string {
-	lines := strings.Split(strings.TrimSpace(l.Stderr), "\n")
-	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
-		return "; on standard error: " + quote(last)
+	// Programs end with an error, and some with a stack or a dump behind it.
+	last := ""
+	for _, line := range slices.Backward(strings.Split(l.Stderr, "\n")) {
+		line = strings.TrimSpace(line)
+		if last == "" && wordPattern.MatchString(line) {
+			last = line
+		}
+		if errorLine.MatchString(line) && !strings.HasPrefix(line, "at ") {
+			last = line
+			break
+		}
 	}
-	return ""
+	if last == "" {
+		return ""
+	}
+	return "; on standard error: " + quote(last)
 }
+
+var errorLine = regexp.MustCompile(`(?i)error|not found|cannot|failed|fatal|panic`)
 
 // firstDifference returns the first answer to tools/list and one that differs.
 func firstDifference(lists []Listing) (a, b Listing, ok bool) {
