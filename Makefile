@@ -71,6 +71,7 @@ e2e: modules peers engines ## real clients and real servers against the real bin
 .PHONY: judge
 judge: modules peers engines ## public data judge us; CONTRIBUTING.md says where to get them
 	$(GO) test -count=1 -timeout 2h -run 'Invariants' ./dialect
+	DRAGOMAN_DIFFERENTIAL=50000 $(GO) test -count=1 -timeout 1h -v -run '^TestDifferential$$' ./internal/policy
 	$(GO) test -count=1 -timeout 6h -v -run '^(TestMaskBench|TestBFCL|TestSchemaSuite|TestJudges|TestDecoded|TestOllamaKeepsTools)$$' ./e2e
 
 .PHONY: fidelity
@@ -90,8 +91,9 @@ fuzz: modules ## each fuzz target for FUZZ_TIME (10m)
 	  done; done
 
 .PHONY: soak
-soak: modules ## many clients, crashes and retries for SOAK_TIME (10m), with the race detector
+soak: modules ## many clients, crashes and retries for SOAK_TIME (10m), with the race detector; 1,000 kills of a process that writes
 	$(GO) test $(RACE) -count=1 -timeout 0 -v -run '^TestSoak$$' ./e2e -soak $(SOAK_TIME)
+	$(GO) test -count=1 -timeout 0 -v -run '^TestKill$$' ./internal/audit -kills 1000
 
 .PHONY: snapshot
 snapshot: modules buildah release-tools ## a whole release, unpublished, and its tests: archives, packages, images (long)

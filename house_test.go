@@ -50,6 +50,7 @@ var only = map[string][]string{
 	"modernc.org/sqlite":                         {"internal/store"},
 	"github.com/jackc/pgx":                       {"internal/store"},
 	"charm.land/":                                {"internal/terminal"},
+	"github.com/yuin/goldmark":                   {"internal/terminal"},
 }
 
 // TestLayers holds the rules of docs/design.md that a machine can hold.

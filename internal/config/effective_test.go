@@ -30,6 +30,10 @@ tools:
   search: auto
   tokens: 20000
   keep_response_format: false
+sampling:
+  answer: false
+  tokens: 8192
+  questions: 4
 connections:
   max: 64
   idle: 15m

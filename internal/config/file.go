@@ -41,6 +41,7 @@ type File struct {
 	Inputs     []Input                   `yaml:"inputs" doc:"Values that are in no file, as editors declare them beside their servers. A person at a terminal is asked for those that servers refer to; elsewhere the environment answers, DRAGOMAN_INPUT_API_KEY for the id api-key."`
 	Names      Names                     `yaml:"names" doc:"What tools are called."`
 	Tools      Tools                     `yaml:"tools" doc:"How tools are offered to models."`
+	Sampling   session.Sampling          `yaml:"sampling" doc:"Whether models answer MCP servers that ask for one; by default they do not."`
 
 	Connections    servers.OwnConfig `yaml:"connections" doc:"Bounds of the connections to servers that callers have of their own; see share in mcpServers."`
 	WaitForServers time.Duration     `yaml:"wait_for_servers" doc:"Longest time that a request waits for servers that are still starting. What is not there by then is left out and named; a server that the request names is an error."`
@@ -150,6 +151,7 @@ func (f *File) SetDefaults() {
 	f.Listen = "127.0.0.1:8787"
 	f.Names.Strategy = "label"
 	f.Tools = Tools{Search: string(model.Auto), Tokens: model.DefaultSearchTokens}
+	f.Sampling = session.DefaultSampling
 	f.WaitForServers = session.DefaultWait
 	f.Connections = servers.OwnConfig{Max: servers.DefaultOwnMax, Idle: servers.DefaultOwnIdle}
 	f.Loop = Loop{Rounds: 16, Calls: 64, Parallel: 8, Bytes: 64 << 20, Timeout: 10 * time.Minute, CallTimeout: 2 * time.Minute}

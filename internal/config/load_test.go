@@ -88,6 +88,7 @@ mcpServers:
   off: {command: "${UNSET}", args: ["${UNSET}"], max_in_flight: "${UNSET}", timeout: "${UNSET}", disabled: true}
 names: {strategy: host}
 tools: {search: never, tokens: 900}
+sampling: {answer: true, tokens: 700, questions: 3}
 connections: {max: 9, idle: 1m}
 wait_for_servers: 8s
 mcp: {raw: true}
@@ -134,6 +135,7 @@ log: {level: debug, format: json}
 		},
 		Names:          config.Names{Strategy: "host"},
 		Tools:          config.Tools{Search: "never", Tokens: 900},
+		Sampling:       session.Sampling{Answer: true, Tokens: 700, Questions: 3},
 		Connections:    servers.OwnConfig{Max: 9, Idle: time.Minute},
 		WaitForServers: 8 * time.Second,
 		MCP:            mcpserve.Config{Raw: true},

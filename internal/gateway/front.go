@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/api"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/clip"
 	"github.com/dragoman-mcp/dragoman/internal/mcpserve"
@@ -112,6 +113,9 @@ func (g *Gateway) guarded(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasPrefix(r.URL.Path, "/v1/"):
 		g.api.Serve(w, r, who)
+		return
+	case api.ServesApprovals(r.URL.Path):
+		g.api.Approvals(w, r, who)
 		return
 	case !g.file.MCP.Off && mcpserve.Serves(r.URL.Path):
 		g.mcp.Serve(w, r, who)

@@ -42,6 +42,10 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 		return fmt.Errorf("%s is %s: %w", g.file.Listen, at, ErrOpen)
 	}
 	g.warnOfProxies()
+	keeping, stop := context.WithCancel(ctx)
+	kept := make(chan struct{})
+	go func() { defer close(kept); g.keep(keeping) }()
+	defer func() { stop(); <-kept }()
 	ballast := make([]byte, heapBallast)
 	defer runtime.KeepAlive(ballast)
 	requests, cut := context.WithCancelCause(context.Background())

@@ -55,8 +55,11 @@ func record(a approval.Approval) audit.Record {
 }
 
 // Keep removes what is older than the configuration keeps it and writes down what
-// has expired, until ctx ends. It is for the process that stays: one is enough.
+// has expired, until ctx ends. It is for the process that stays; where there are
+// several, each may do so. At both ends it says in the log of the process what the
+// last record of the audit log is: a head that is kept elsewhere.
 func (l *Ledger) Keep(ctx context.Context) {
+	l.sayHead()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -68,13 +71,14 @@ func (l *Ledger) Keep(ctx context.Context) {
 		}
 	})
 	<-done
+	l.sayHead()
 }
 
-// Close writes what was appended, says in the log what the last record of the
-// audit log is, and closes the store.
-func (l *Ledger) Close() error {
+func (l *Ledger) sayHead() {
 	if head, err := l.Audit.Head(context.Background()); err == nil && head.Seq > 0 {
-		l.log.Debug("audit log", "head", head)
+		l.log.Info("audit log", "head", head)
 	}
-	return l.DB.Close()
 }
+
+// Close writes what was appended and closes the store.
+func (l *Ledger) Close() error { return l.DB.Close() }

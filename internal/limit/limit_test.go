@@ -80,39 +80,43 @@ func TestRate(t *testing.T) {
 }
 
 func TestPer(t *testing.T) {
-	for _, tt := range []struct {
-		per  []string
-		want int // of 2 callers × 2 servers × 2 tools
-	}{{nil, 2}, {[]string{"caller"}, 2}, {[]string{"all"}, 1}, {[]string{"server"}, 2}, {[]string{"tool"}, 4}, {[]string{"caller", "server"}, 4}, {[]string{"caller", "tool"}, 8}} {
-		l := made1(t, Limit{Per: tt.per, Calls: 1})
-		admitted := 0
-		for _, who := range []caller.Caller{ada, bob} {
-			for _, server := range []string{"a", "b"} {
-				for _, name := range []string{"x", "y"} {
-					n, _ := uses(t, l, tool(who, server, name), 3)
-					admitted += n
+	synctest.Test(t, func(t *testing.T) { // no midnight comes in between
+		for _, tt := range []struct {
+			per  []string
+			want int // of 2 callers × 2 servers × 2 tools
+		}{{nil, 2}, {[]string{"caller"}, 2}, {[]string{"all"}, 1}, {[]string{"server"}, 2}, {[]string{"tool"}, 4}, {[]string{"caller", "server"}, 4}, {[]string{"caller", "tool"}, 8}} {
+			l := made1(t, Limit{Per: tt.per, Calls: 1})
+			admitted := 0
+			for _, who := range []caller.Caller{ada, bob} {
+				for _, server := range []string{"a", "b"} {
+					for _, name := range []string{"x", "y"} {
+						n, _ := uses(t, l, tool(who, server, name), 3)
+						admitted += n
+					}
 				}
 			}
+			if admitted != tt.want {
+				t.Errorf("per %v: %d", tt.per, admitted)
+			}
 		}
-		if admitted != tt.want {
-			t.Errorf("per %v: %d", tt.per, admitted)
-		}
-	}
+	})
 }
 
 func TestWhom(t *testing.T) {
-	l := made1(t, Limit{Caller: []string{"ad?", "local"}, Of: []string{"model:gpt-*", "route:/v1/files*"}, Calls: 1})
-	for _, tt := range []struct {
-		u    Use
-		want int
-	}{
-		{Model(ada, "gpt-5"), 1}, {Route(ada, "/v1/files"), 0}, {Model(caller.Local, "gpt-5"), 1}, {Model(ada, "o3"), 5}, {tool(ada, "a", "x"), 5}, {Model(bob, "gpt-5"), 5},
-		{Model(caller.Caller{ID: "https://login#ada", Name: "ada", Issuer: "https://login"}, "gpt-5"), 5}, // a name that people choose
-	} {
-		if n, _ := uses(t, l, tt.u, 5); n != tt.want {
-			t.Errorf("%+v: %d", tt.u, n)
+	synctest.Test(t, func(t *testing.T) { // no midnight comes in between
+		l := made1(t, Limit{Caller: []string{"ad?", "local"}, Of: []string{"model:gpt-*", "route:/v1/files*"}, Calls: 1})
+		for _, tt := range []struct {
+			u    Use
+			want int
+		}{
+			{Model(ada, "gpt-5"), 1}, {Route(ada, "/v1/files"), 0}, {Model(caller.Local, "gpt-5"), 1}, {Model(ada, "o3"), 5}, {tool(ada, "a", "x"), 5}, {Model(bob, "gpt-5"), 5},
+			{Model(caller.Caller{ID: "https://login#ada", Name: "ada", Issuer: "https://login"}, "gpt-5"), 5}, // a name that people choose
+		} {
+			if n, _ := uses(t, l, tt.u, 5); n != tt.want {
+				t.Errorf("%+v: %d", tt.u, n)
+			}
 		}
-	}
+	})
 }
 
 func TestDays(t *testing.T) {
@@ -269,30 +273,32 @@ func TestGivingUp(t *testing.T) {
 }
 
 func TestBounded(t *testing.T) {
-	l := made1(t, Limit{Rate: "1/h", Per: []string{"caller", "tool"}})
-	l.counters.Bytes = 1 << 20
-	for i := range 3000 {
-		l.Admit(t.Context(), Model(ada, fmt.Sprint(i)))
-	}
-	if _, bytes := l.counters.Held(); bytes > 1<<20 {
-		t.Errorf("%d bytes are kept", bytes)
-	}
-	// The one who asked for so much lost counts, and nobody else.
-	l.Admit(t.Context(), tool(bob, "a", "x"))
-	for i := range 3000 {
-		l.Admit(t.Context(), Model(ada, fmt.Sprint("again", i)))
-	}
-	if _, problem := l.Admit(t.Context(), tool(bob, "a", "x")); problem == nil {
-		t.Error("bob's count is gone")
-	}
+	synctest.Test(t, func(t *testing.T) { // no midnight comes in between
+		l := made1(t, Limit{Rate: "1/h", Per: []string{"caller", "tool"}})
+		l.counters.Bytes = 1 << 20
+		for i := range 3000 {
+			l.Admit(t.Context(), Model(ada, fmt.Sprint(i)))
+		}
+		if _, bytes := l.counters.Held(); bytes > 1<<20 {
+			t.Errorf("%d bytes are kept", bytes)
+		}
+		// The one who asked for so much lost counts, and nobody else.
+		l.Admit(t.Context(), tool(bob, "a", "x"))
+		for i := range 3000 {
+			l.Admit(t.Context(), Model(ada, fmt.Sprint("again", i)))
+		}
+		if _, problem := l.Admit(t.Context(), tool(bob, "a", "x")); problem == nil {
+			t.Error("bob's count is gone")
+		}
 
-	full := made1(t, Limit{Calls: 1, Per: []string{"tool"}})
-	for i := range maxUsages {
-		full.days.of(time.Now(), "", fmt.Sprint(i))
-	}
-	if _, problem := full.Admit(t.Context(), tool(ada, "a", "x")); problem == nil || problem.RetryAfter <= 0 {
-		t.Errorf("a count too many: %+v", problem)
-	}
+		full := made1(t, Limit{Calls: 1, Per: []string{"tool"}})
+		for i := range maxUsages {
+			full.days.of(time.Now(), "", fmt.Sprint(i))
+		}
+		if _, problem := full.Admit(t.Context(), tool(ada, "a", "x")); problem == nil || problem.RetryAfter <= 0 {
+			t.Errorf("a count too many: %+v", problem)
+		}
+	})
 }
 
 func TestRefused(t *testing.T) {

@@ -41,7 +41,7 @@ func (h *host) Owner() string { return h.who.ID }
 
 // open opens a session for a request, and returns what there is at the place.
 func (h *host) open(ctx context.Context) (*session.Session, *view, error) {
-	want := session.Want{Client: true, Session: h.session}
+	want := session.Want{Door: "mcp", Client: true, Session: h.session}
 	switch {
 	case h.at.server != "":
 		want.Servers = catalog.Selection{{Server: h.at.server}}

@@ -5,9 +5,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -448,5 +451,61 @@ func BenchmarkWrite(b *testing.B) {
 			wg.Wait()
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "writes/s")
 		})
+	}
+}
+
+// TestAgainstModel does what callers do, in an order that chance picks: writes that
+// succeed and fail, alone and together, appends, and ends of the process between
+// them. What is there in the end is what was acknowledged.
+func TestAgainstModel(t *testing.T) {
+	for seed := range uint64(5) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		path := file(t)
+		db := made(t, path)
+		want, next := map[string]bool{}, 0
+		var mu sync.Mutex
+		errRefused := errors.New("refused")
+		write := func(word string, fails, waits bool) func() {
+			fn := func(tx *Tx) error {
+				if err := put(word)(tx); err != nil || !fails {
+					return err
+				}
+				return errRefused
+			}
+			done := func(err error) {
+				if fails != errors.Is(err, errRefused) || !fails && err != nil {
+					t.Errorf("seed %d, %s: %v", seed, word, err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				want[word] = want[word] || err == nil
+			}
+			on := db
+			if !waits {
+				return func() { on.Append(fn, done) }
+			}
+			return func() { done(on.Write(context.Background(), fn)) }
+		}
+		for range 40 {
+			if r.IntN(12) == 0 {
+				if err := db.Close(); err != nil {
+					t.Fatal(err)
+				}
+				db = made(t, path)
+			}
+			var wg sync.WaitGroup
+			for range 1 + r.IntN(6) {
+				next++
+				wg.Go(write(fmt.Sprintf("%04d", next), r.IntN(4) == 0, r.IntN(2) == 0))
+			}
+			wg.Wait()
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		maps.DeleteFunc(want, func(_ string, kept bool) bool { return !kept })
+		if got := words(t, made(t, path)); !slices.Equal(got, slices.Sorted(maps.Keys(want))) {
+			t.Errorf("seed %d: there are %v; want %v", seed, got, slices.Sorted(maps.Keys(want)))
+		}
 	}
 }
