@@ -74,6 +74,10 @@ judge: modules peers engines ## public data judge us; CONTRIBUTING.md says where
 	DRAGOMAN_DIFFERENTIAL=50000 $(GO) test -count=1 -timeout 1h -v -run '^TestDifferential$$' ./internal/policy
 	$(GO) test -count=1 -timeout 6h -v -run '^(TestMaskBench|TestBFCL|TestSchemaSuite|TestJudges|TestDecoded|TestOllamaKeepsTools)$$' ./e2e
 
+.PHONY: servers
+servers: modules peers e2e/published/node_modules/.installed ## two dozen published MCP servers behind one endpoint, with a table
+	DRAGOMAN_PUBLISHED=1 $(GO) test -count=1 -timeout 30m -v -run '^TestPublishedServers$$' ./e2e
+
 .PHONY: fidelity
 fidelity: modules engines ## docs/fidelity.md, with the servers in DRAGOMAN_CORPUS
 	$(GO) run ./bench/fidelity -engines e2e/engines > docs/fidelity.md.new
@@ -91,8 +95,10 @@ fuzz: modules ## each fuzz target for FUZZ_TIME (10m)
 	  done; done
 
 .PHONY: soak
-soak: modules ## many clients, crashes and retries for SOAK_TIME (10m), with the race detector; 1,000 kills of a process that writes
+soak: modules ## many clients, crashes and retries for SOAK_TIME (10m), with the race detector; the faults of the MCP endpoint, often
 	$(GO) test $(RACE) -count=1 -timeout 0 -v -run '^TestSoak$$' ./e2e -soak $(SOAK_TIME)
+	DRAGOMAN_SOAK=1 $(GO) test -count=1 -timeout 0 -v -p 1 -run '^TestFault' ./internal/gateway
+	DRAGOMAN_SOAK=1 $(GO) test -count=1 -timeout 0 -v -run '^TestFault' ./e2e -soak $(SOAK_TIME)
 	$(GO) test -count=1 -timeout 0 -v -run '^TestKill$$' ./internal/audit -kills 1000
 
 .PHONY: snapshot
@@ -144,6 +150,11 @@ peers: e2e/node_modules/.installed
 e2e/node_modules/.installed: e2e/package.json e2e/package-lock.json
 	@command -v npm >/dev/null || $(MAKE) --no-print-directory npm
 	cd e2e && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error || { echo "make: the npm packages in e2e/package-lock.json could not be fetched; is there a network, or an npm registry?" >&2; exit 1; }
+	@touch $@
+
+e2e/published/node_modules/.installed: e2e/published/package.json e2e/published/package-lock.json
+	@command -v npm >/dev/null || $(MAKE) --no-print-directory npm
+	cd e2e/published && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error || { echo "make: the npm packages in e2e/published/package-lock.json could not be fetched; is there a network, or an npm registry?" >&2; exit 1; }
 	@touch $@
 
 # The engines that "dragoman prove" can ask. Without a C++ compiler llama.cpp is

@@ -14,7 +14,7 @@
 //	go run ./bench -only a,d        # some rows
 //	go run ./bench -before v0.1.0   # an older revision takes turns with this one
 //	go run ./bench -rounds 3 -time 500ms
-//	go run ./bench -only n          # servers that npx downloads; needs a network
+//	go run ./bench -only p          # servers that npx downloads; needs a network
 package main
 
 import (
@@ -89,11 +89,14 @@ var items = []struct {
 	{"e2", "memory of streams with a history", (*bench).memoryOfHistory},
 	{"f", "start", (*bench).startup},
 	{"g", "a long history", (*bench).history},
+	{"m", "calls at the MCP endpoint", (*bench).relayed},
+	{"n", "lists at the MCP endpoint", (*bench).listed},
+	{"o", "search over 10,000 tools", (*bench).searched},
 	{network, "cold start of npx servers", (*bench).coldStart},
 }
 
 // network is the item that needs a network, and so is measured only by its name.
-const network = "n"
+const network = "p"
 
 func (b *bench) run(ctx context.Context, before, only string) error {
 	dir, err := os.MkdirTemp("", "dragoman-bench-")

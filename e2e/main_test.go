@@ -140,10 +140,10 @@ func node(t *testing.T, file string) (program, script string) {
 	return program, script
 }
 
-// output runs a program to its end, within a minute, and returns its stdout.
+// output runs a program to its end, within three minutes, and returns its stdout.
 func output(t *testing.T, env []string, program string, args ...string) []byte {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = append(cleanEnv(t), env...)

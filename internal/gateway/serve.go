@@ -69,6 +69,7 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 	case <-ctx.Done():
 	}
 	g.draining.Store(true)
+	g.mcp.Drain()
 	g.log.Info("stopping", "drain", g.file.HTTP.DrainTimeout)
 	drain, cancel := context.WithTimeout(context.Background(), g.file.HTTP.DrainTimeout)
 	defer cancel()

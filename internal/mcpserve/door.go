@@ -78,6 +78,10 @@ func Serves(path string) bool {
 	return path == "/mcp" || path == ssePath || strings.HasPrefix(path, "/mcp/")
 }
 
+// Drain ends the streams on which clients listen, which would never end by
+// themselves. What was asked for goes on.
+func (d *Door) Drain() { d.server.Drain() }
+
 // Close ends all sessions of clients.
 func (d *Door) Close() { d.server.Close() }
 

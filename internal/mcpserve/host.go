@@ -34,14 +34,29 @@ type host struct {
 	// greeted is what there was when the client was told about the server. What
 	// changed between that and the beginning of its listening is told, too.
 	greeted atomic.Pointer[view]
+	// opening is what InputSchema opened, for the call that follows.
+	opening *opening
+}
+
+// An opening is what was opened for a tool.
+type opening struct {
+	tool    string
+	session *session.Session
+	view    *view
 }
 
 // Owner implements [mcp.Host].
 func (h *host) Owner() string { return h.who.ID }
 
-// open opens a session for a request, and returns what there is at the place.
+// open opens a session for a request, and returns what there is at the place. It
+// waits a while for servers that are still starting.
 func (h *host) open(ctx context.Context) (*session.Session, *view, error) {
-	want := session.Want{Door: "mcp", Client: true, Session: h.session}
+	return h.opened(ctx, session.Want{})
+}
+
+// opened opens a session that wants this of the place.
+func (h *host) opened(ctx context.Context, want session.Want) (*session.Session, *view, error) {
+	want.Door, want.Client, want.Session = "mcp", true, h.session
 	switch {
 	case h.at.server != "":
 		want.Servers = catalog.Selection{{Server: h.at.server}}
@@ -62,6 +77,18 @@ func (h *host) open(ctx context.Context) (*session.Session, *view, error) {
 	return s, h.door.views.of(list, h.at, s.Chosen), nil
 }
 
+// openFor opens a session for a call of a tool. A tool that is there is called:
+// the call has nothing to do with servers that are still starting.
+func (h *host) openFor(ctx context.Context, tool string) (*session.Session, *view, error) {
+	if o := h.opening; o != nil && o.tool == tool {
+		return o.session, o.view, nil
+	}
+	if s, v, err := h.opened(ctx, session.Want{NoTools: true}); err == nil && (tool == result.ReadMore || v.tools.Exact(tool) != nil) {
+		return s, v, nil
+	}
+	return h.open(ctx)
+}
+
 // Describe implements [mcp.Host]: the capabilities of all servers together, and
 // their words on how to use them.
 func (h *host) Describe(ctx context.Context) mcp.Description {
@@ -78,11 +105,7 @@ func (h *host) Describe(ctx context.Context) mcp.Description {
 	}
 	h.greeted.CompareAndSwap(nil, v)
 	d.Capabilities, d.Instructions = v.capabilities(), v.instructions(h.at.server != "")
-	for i, s := range v.servers {
-		if d.Public = d.Public && s.Public; i == 0 || s.TTL < d.TTL {
-			d.TTL = s.TTL
-		}
-	}
+	d.TTL, d.Public = v.fresh()
 	return d
 }
 
@@ -121,12 +144,14 @@ func (h *host) toolRight(ctx context.Context, name string) string {
 	return "tool:" + name
 }
 
-// InputSchema implements [mcp.Describer].
+// InputSchema implements [mcp.Describer]. It is asked for with each request of a
+// modern client over HTTP, which has a host of its own, just before its call.
 func (h *host) InputSchema(ctx context.Context, name string) json.RawMessage {
-	_, v, err := h.open(ctx)
+	s, v, err := h.openFor(ctx, name)
 	if err != nil {
 		return nil
 	}
+	h.opening = &opening{name, s, v}
 	if t := v.tools.Exact(name); t != nil && t.Quarantined == nil {
 		return t.InputSchema
 	}
@@ -135,13 +160,28 @@ func (h *host) InputSchema(ctx context.Context, name string) json.RawMessage {
 
 // Call implements [mcp.Host].
 func (h *host) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
-	s, v, err := h.open(ctx)
-	if err != nil {
-		return dragoman.Result{}, err
-	}
 	params, err := rawjson.ParseObject(orEmpty(call.Arguments))
 	if err != nil {
 		return dragoman.Result{}, &mcp.RPCError{Code: invalidParams, Message: "params are no object"}
+	}
+	switch call.Method {
+	case "tools/call":
+		name, _ := rawjson.String(params.Get("name"))
+		s, v, err := h.openFor(ctx, name)
+		if err != nil {
+			return dragoman.Result{}, err
+		}
+		return h.callTool(ctx, s, v, call, params)
+	case "subscriptions/listen": // whoever listens hears of servers that come
+		s, v, err := h.opened(ctx, session.Want{NoTools: true})
+		if err != nil {
+			return dragoman.Result{}, err
+		}
+		return h.listen(ctx, s, v, call, params)
+	}
+	s, v, err := h.open(ctx)
+	if err != nil {
+		return dragoman.Result{}, err
 	}
 	switch call.Method {
 	case "tools/list", "prompts/list", "resources/list", "resources/templates/list":
@@ -151,16 +191,12 @@ func (h *host) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, e
 			break
 		}
 		return h.aboutSkill(ctx, s, v, call, params)
-	case "tools/call":
-		return h.callTool(ctx, s, v, call, params)
 	case "prompts/get":
 		return h.getPrompt(ctx, s, v, call, params)
 	case "resources/read":
 		return h.readResource(ctx, s, v, call, params)
 	case "completion/complete":
 		return h.complete(ctx, s, v, call, params)
-	case "subscriptions/listen":
-		return h.listen(ctx, s, v, call, params)
 	case "tasks/get", "tasks/result", "tasks/update", "tasks/cancel", "tasks/list":
 		return h.aboutTask(ctx, s, v, call, params)
 	}
