@@ -71,6 +71,7 @@ e2e: modules peers engines ## real clients and real servers against the real bin
 .PHONY: judge
 judge: modules peers engines ## public data judge us; CONTRIBUTING.md says where to get them
 	$(GO) test -count=1 -timeout 2h -run 'Invariants' ./dialect
+	DRAGOMAN_DIFFERENTIAL=50000 $(GO) test -count=1 -timeout 1h -v -run '^TestDifferential$$' ./internal/policy
 	$(GO) test -count=1 -timeout 6h -v -run '^(TestMaskBench|TestBFCL|TestSchemaSuite|TestJudges|TestDecoded|TestOllamaKeepsTools)$$' ./e2e
 
 .PHONY: servers
@@ -94,9 +95,10 @@ fuzz: modules ## each fuzz target for FUZZ_TIME (10m)
 	  done; done
 
 .PHONY: soak
-soak: modules ## many clients, crashes and retries for SOAK_TIME (10m), with the race detector; the faults of the MCP endpoint, often
+soak: modules ## many clients, crashes and retries for SOAK_TIME (10m), with the race detector; 1,000 kills of a process that writes; the faults of the MCP endpoint, often
 	$(GO) test $(RACE) -count=1 -timeout 0 -v -run '^TestSoak$$' ./e2e -soak $(SOAK_TIME)
-	DRAGOMAN_SOAK=1 $(GO) test -count=1 -timeout 0 -v -p 1 -run '^TestFault' ./internal/gateway
+	$(GO) test -count=1 -timeout 0 -v -run '^TestKill$$' ./internal/audit -kills 1000
+	DRAGOMAN_SOAK=1 $(GO) test -count=1 -timeout 0 -v -run '^TestFault' ./internal/gateway
 	DRAGOMAN_SOAK=1 $(GO) test -count=1 -timeout 0 -v -run '^TestFault' ./e2e -soak $(SOAK_TIME)
 
 .PHONY: snapshot

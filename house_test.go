@@ -32,6 +32,7 @@ var layers = [][]string{
 	{"internal/catalog"},
 	{"servers"},
 	{"internal/cache", "internal/approval", "internal/limit", "internal/policy", "internal/audit"},
+	{"internal/ledger"},
 	{"internal/gate"},
 	{"internal/session"},
 	{"internal/api", "internal/mcpserve", "internal/console", "internal/terminal"},
@@ -49,6 +50,7 @@ var only = map[string][]string{
 	"modernc.org/sqlite":                         {"internal/store"},
 	"github.com/jackc/pgx":                       {"internal/store"},
 	"charm.land/":                                {"internal/terminal"},
+	"github.com/yuin/goldmark":                   {"internal/terminal"},
 }
 
 // TestLayers holds the rules of docs/design.md that a machine can hold.

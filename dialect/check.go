@@ -3,6 +3,7 @@ package dialect
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/schema"
@@ -309,6 +310,13 @@ func (k *checker) array(n *schema.Node, at string) {
 	k.has(ItemsMissing, at, array && !n.Has("items"))
 	k.has(ItemsList, at, n.Get("items").Kind() == schema.Array)
 	k.has(PrefixItems, at, n.Has("prefixItems"))
+	if length := len(n.Get("prefixItems").Items()); length > 0 && k.rules.Tuples != "" {
+		least, _ := strconv.Atoi(n.Get("minItems").Text())
+		most, err := strconv.Atoi(n.Get("maxItems").Text())
+		if least < length || (err != nil || most != length) && (k.rules.Tuples == "exact" || !n.Has("items")) {
+			k.wrong(at, "the tuple is not whole")
+		}
+	}
 	k.has(MinMaxItems, at, n.Has("minItems") || n.Has("maxItems"))
 	k.has(UniqueItems, at, n.Has("uniqueItems"))
 	k.has(Contains, at, n.Has("contains") || n.Has("minContains") || n.Has("maxContains"))

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -16,8 +17,37 @@ func (k *checker) numbers(n *schema.Node, at string) {
 		}
 	}
 	for _, keyword := range []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"} {
-		if f, err := strconv.ParseFloat(n.Get(keyword).Text(), 64); k.rules.Int64Bounds && err == nil && math.Abs(f) >= math.MaxInt64 {
-			k.wrong(at, keyword+" does not fit into 64 bits")
+		f, err := strconv.ParseFloat(n.Get(keyword).Text(), 64)
+		switch {
+		case k.rules.Bounds == "" || err != nil:
+		case !n.Get("type").IsString("integer") && len(n.Get("type").Items()) == 0, strings.Contains(string(n.Get("type").Bytes()), `"number"`):
+			k.wrong(at, keyword+" is not that of an integer")
+		case math.Abs(f) >= math.MaxInt64, k.rules.Bounds == "double" && math.Abs(f) > 1<<53:
+			k.wrong(at, keyword+" is beyond the engine's arithmetic")
+		case k.rules.Bounds == "double" && f < 0 && !n.Has(opposite[keyword][0]) && !n.Has(opposite[keyword][1]):
+			k.wrong(at, keyword+" is negative and has nothing on the other side")
+		}
+	}
+}
+
+// opposite are the keywords that bound numbers on the other side.
+var opposite = map[string][2]string{
+	"minimum": {"maximum", "exclusiveMaximum"}, "exclusiveMinimum": {"maximum", "exclusiveMaximum"},
+	"maximum": {"minimum", "exclusiveMinimum"}, "exclusiveMaximum": {"minimum", "exclusiveMinimum"},
+}
+
+// literals looks for members of enum and const that the engine cannot write.
+func (k *checker) literals(n *schema.Node, at string) {
+	if k.rules.Literals == "" {
+		return
+	}
+	members := n.Get("enum").Items()
+	if n.Has("const") {
+		members = append(members[:len(members):len(members)], n.Get("const"))
+	}
+	for _, m := range members {
+		if !regexp.MustCompile(k.rules.Literals).Match(m.Bytes()) {
+			k.wrong(at, "the engine cannot write "+string(m.Bytes()))
 		}
 	}
 }
@@ -59,6 +89,7 @@ func (k *checker) rawPattern(p, at string) {
 
 func (k *checker) scalar(n *schema.Node, at string) {
 	k.numbers(n, at)
+	k.literals(n, at)
 	length := n.Has("minLength") || n.Has("maxLength")
 	k.has(MinMaxLength, at, length)
 	k.has(MinMax, at, n.Has("minimum") || n.Has("maximum"))

@@ -154,39 +154,64 @@ var repeated = []string{"minLength", "maxLength", "minItems", "maxItems"}
 var bounds = []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
 
 // spillLarge moves numbers that are beyond what the engine can do to the
-// description: one of them would fail the whole request.
+// description: one of them would fail the whole request, or take away what the
+// server accepts.
 func (c *conversion) spillLarge(n *schema.Node) {
-	move := func(keyword string, limit *schema.Node) {
-		v := n.Get(keyword)
-		if v == nil {
-			return
-		}
-		over, ok := schema.Compare(v, limit)
-		under, _ := schema.Compare(v, schema.NewNumber("-"+limit.Text()))
-		if ok && over <= 0 && under >= 0 {
-			return
-		}
-		for _, k := range constraints {
-			if k.keyword == keyword {
-				c.spillOne(n, k, v)
+	if c.rules.MaxRepeat > 0 {
+		for _, keyword := range repeated {
+			if v := n.Get(keyword); v != nil && !within(v, itoa(c.rules.MaxRepeat)) {
+				c.spillKeyword(n, keyword)
 			}
 		}
 	}
-	if c.rules.MaxRepeat > 0 {
-		for _, keyword := range repeated {
-			move(keyword, schema.NewNumber(itoa(c.rules.MaxRepeat)))
-		}
-	}
-	if c.rules.Int64Bounds {
+	for _, held := range []func(*schema.Node, string) bool{c.rules.knowsBound, c.rules.holdsBound} {
 		for _, keyword := range bounds {
-			move(keyword, schema.NewNumber(maxBound))
+			if n.Has(keyword) && !held(n, keyword) {
+				c.spillKeyword(n, keyword)
+			}
 		}
 	}
 }
 
-// maxBound is the largest bound for an engine that computes with 64 bits: it
-// negates bounds and adds one to them.
-const maxBound = "9223372036854775000"
+func (c *conversion) spillKeyword(n *schema.Node, keyword string) {
+	for _, k := range constraints {
+		if k.keyword == keyword {
+			c.spillOne(n, k, n.Get(keyword))
+		}
+	}
+}
+
+// within reports whether a number lies between -limit and limit.
+func within(v *schema.Node, limit string) bool {
+	over, ok := schema.Compare(v, schema.NewNumber(limit))
+	under, _ := schema.Compare(v, schema.NewNumber("-"+limit))
+	return ok && over <= 0 && under >= 0
+}
+
+// maxBounds are the largest bounds for engines that compute with 64 bits, which
+// negate bounds and add one to them, and for those that compute with doubles.
+var maxBounds = map[string]string{"int64": "9223372036854775000", "double": "9007199254740992"}
+
+// knowsBound reports whether the engine reads a bound of n as it is meant.
+func (r *Rules) knowsBound(n *schema.Node, keyword string) bool {
+	if r.Bounds == "" {
+		return true
+	}
+	types := typesOf(n)
+	return contains(types, "integer") && !contains(types, "number") && within(n.Get(keyword), maxBounds[r.Bounds])
+}
+
+// holdsBound reports whether the engine holds numbers to a bound that it knows,
+// beside those on the other side.
+func (r *Rules) holdsBound(n *schema.Node, keyword string) bool {
+	if r.Bounds != "double" || !strings.HasPrefix(n.Get(keyword).Text(), "-") {
+		return true
+	}
+	if keyword == "minimum" || keyword == "exclusiveMinimum" {
+		return n.Has("maximum") || n.Has("exclusiveMaximum")
+	}
+	return n.Has("minimum") || n.Has("exclusiveMinimum")
+}
 
 // spillConditions moves what judges by way of further schemas to the
 // description, outer ones first, so that their text is whole.

@@ -163,6 +163,13 @@ func TestMappings(t *testing.T) {
 			`{"env":{"A":1,"B":2}}`, `{"env":[{"key":"A","value":"1"},{"key":"B","value":"2"}]}`,
 		},
 		{
+			"a map beside a list", "gemini",
+			`{"type":"object","properties":{"plugins":{"oneOf":[
+				{"type":"array","items":{"oneOf":[{"type":"object"},{"enum":[false]}]}},
+				{"type":"object","additionalProperties":{"oneOf":[{"type":"object"},{"enum":[false]}]}}]}}}`,
+			`{"plugins":{"a":{"k":1},"b":false}}`, `{"plugins":"{\"a\":{\"k\":1},\"b\":false}"}`,
+		},
+		{
 			"text", "gemini", `{"type":"object","properties":{"filter":{"type":"object"}}}`,
 			`{"filter":{"a":[1.50,"x"]}}`, `{"filter":"{\"a\":[1.50,\"x\"]}"}`,
 		},
@@ -176,6 +183,14 @@ func TestMappings(t *testing.T) {
 				"c":{"type":"object","required":["d"],"properties":{"d":{"type":"object","required":["e"],"properties":{
 				"e":{"type":"array","items":{"type":"object","properties":{"f":{"type":"string"}}}}}}}}}}}}}}`,
 			`{"a":{"b":{"c":{"d":{"e":[{"f":"x"}]}}}}}`, `{"a":{"b":{"c__d__e":[{"f":"x"}]}}}`,
+		},
+		{
+			"flattened, with a member that nobody declared", "conservative",
+			`{"type":"object","properties":{"a":{"type":"object","required":["b"],"properties":{"b":{"type":"object","required":["c"],"properties":{
+				"c__x":{"type":"string"},"c":{"type":"object","required":["d"],"properties":{"d":{"type":"object","required":["e"],"properties":{
+				"e":{"type":"array","items":{"type":"object","properties":{"f":{"type":"string"}}}}}}}}}}}}}}`,
+			`{"a":{"b":{"c":{"d":{"e":[{"f":"x"}],"z":1},"y":{"k":2}},"c__x":"mine"}}}`,
+			`{"a":{"b":{"c__d__e":[{"f":"x"}],"c__d__z":1,"c__y":{"k":2},"c__x":"mine"}}}`,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -232,9 +247,14 @@ func TestDecodeIsBounded(t *testing.T) {
 			{"type":"object","properties":{"n":{"$ref":"#/$defs/T"},"a":{"type":"string"}},"required":["n"]},
 			{"type":"object","properties":{"n":{"$ref":"#/$defs/T"},"b":{"type":"string"}},"required":["n"]},
 			{"type":"integer"}]}}}`)
-	raw := strings.Repeat(`{"n":`, 200) + `"end"` + strings.Repeat("}", 200)
-	if got, _, problem := plan.Decode(`{"t":`+raw+`}`, ""); problem == nil {
-		t.Errorf("decoded to %.100s", got)
+	for _, depth := range []int{12, 200} {
+		raw := strings.Repeat(`{"n":`, depth) + `"end"` + strings.Repeat("}", depth)
+		if got, _, problem := plan.Decode(`{"t":`+raw+`}`, ""); problem == nil {
+			t.Errorf("decoded to %.100s", got)
+		}
+		if wrote, err := plan.Encode([]byte(`{"t":` + raw + `}`)); err == nil && depth > 100 {
+			t.Errorf("encoded as %.100s", wrote)
+		}
 	}
 	var many strings.Builder
 	for i := range 5000 {

@@ -10,11 +10,12 @@ import (
 // schema once: a definition that much refers to is not measured again, and a
 // circle ends where it closes. It holds for a tree that does not change.
 type depths struct {
-	root  *schema.Node
-	known map[*schema.Node]int
+	root   *schema.Node
+	known  map[*schema.Node]int
+	refers bool // there are references
 }
 
-func (c *conversion) depths() *depths { return &depths{c.root, map[*schema.Node]int{}} }
+func (c *conversion) depths() *depths { return &depths{root: c.root, known: map[*schema.Node]int{}} }
 
 // of is the number of objects and arrays inside one another in n.
 func (d *depths) of(n *schema.Node) int {
@@ -24,7 +25,7 @@ func (d *depths) of(n *schema.Node) int {
 	d.known[n] = 0
 	depth := 0
 	if target := resolveRef(d.root, n); target != nil {
-		depth = d.of(target)
+		depth, d.refers = d.of(target), true
 	}
 	for sub := range n.Subschemas() {
 		switch {
@@ -49,22 +50,23 @@ func (c *conversion) limitDepth() {
 	if limit == 0 {
 		return
 	}
-	for range maxFlattened {
-		measured := c.depths()
-		if measured.of(c.root) <= limit {
-			return
-		}
-		if !c.flattenDeepest(measured, c.root, 0, limit) {
-			break
-		}
-	}
+	f := flattening{c: c, measured: c.depths(), limit: limit, left: maxFlattened}
+	f.visit(c.root, 0)
 	c.cutDepth(c.depths(), c.root, 0, limit)
 }
 
-// flattenDeepest flattens one object that lies on a path that is too long, as
-// deep down as possible.
-func (c *conversion) flattenDeepest(measured *depths, n *schema.Node, depth, limit int) bool {
-	if depth+measured.of(n) <= limit {
+// A flattening flattens objects that lie on paths that are too long, as deep
+// down as possible.
+type flattening struct {
+	c        *conversion
+	measured *depths
+	limit    int
+	left     int
+}
+
+// visit flattens what is too deep in n, and reports whether it did so.
+func (f *flattening) visit(n *schema.Node, depth int) (changed bool) {
+	if depth+f.measured.of(n) <= f.limit {
 		return false
 	}
 	for sub := range n.Subschemas() {
@@ -72,16 +74,39 @@ func (c *conversion) flattenDeepest(measured *depths, n *schema.Node, depth, lim
 		if sub.InPlace() {
 			inner = depth
 		}
-		if sub.Keyword != "$defs" && c.flattenDeepest(measured, sub.Node, inner, limit) {
-			return true
+		if sub.Keyword != "$defs" && f.visit(sub.Node, inner) {
+			changed = true
 		}
 	}
+	if changed {
+		f.forget(n)
+	}
+	for f.left > 0 && depth+f.measured.of(n) > f.limit && f.flattenOne(n, depth) {
+		f.left--
+		f.forget(n)
+		changed = true
+	}
+	return changed
+}
+
+// flattenOne flattens one property that is too deep.
+func (f *flattening) flattenOne(n *schema.Node, depth int) bool {
 	for _, p := range n.Get("properties").Members() {
-		if c.flattenProperty(n, p) {
+		if depth+1+f.measured.of(p.Value) > f.limit && f.c.flattenProperty(n, p) {
 			return true
 		}
 	}
 	return false
+}
+
+// forget lets n be measured again. What refers to it is not known, so where
+// there are references all are.
+func (f *flattening) forget(n *schema.Node) {
+	if f.measured.refers {
+		f.measured = f.c.depths()
+		return
+	}
+	delete(f.measured.known, n)
 }
 
 // flattenProperty writes the properties of an object property beside it. Only
@@ -104,9 +129,12 @@ func (c *conversion) flattenProperty(n *schema.Node, p schema.Member) bool {
 		return false // {} could not be told from absent
 	}
 	properties := n.Get("properties")
-	op := flatten{name: p.Name, required: needs}
+	op := flatten{name: p.Name, required: needs, beside: map[string]bool{}}
+	for _, q := range properties.Members() {
+		op.beside[q.Name] = q.Name != p.Name
+	}
 	if m := c.marks[inner]; m != nil {
-		op.inner = m.ops
+		op.inner, op.open = m.ops, m.origin != nil && !m.origin.Get("additionalProperties").IsBool(false)
 	}
 	for _, q := range inner.Get("properties").Members() {
 		sent := flatName(p.Name, q.Name)

@@ -146,8 +146,17 @@ type Rules struct {
 	// MaxRepeat is the largest length, number of items, and number of
 	// repetitions in a pattern; 0 for any.
 	MaxRepeat int `json:"max_repeat,omitempty" yaml:"max_repeat,omitempty"`
-	// Int64Bounds reports that bounds of numbers must fit into 64 bits.
-	Int64Bounds bool `json:"int64_bounds,omitempty" yaml:"int64_bounds,omitempty"`
+	// Bounds says which bounds of numbers the engine can hold: empty for all,
+	// "int64" for those of integers that fit into 64 bits, "double" for those of
+	// integers up to 2^53, where a negative one needs another on the other side.
+	Bounds string `json:"bounds,omitempty" yaml:"bounds,omitempty"`
+	// Tuples says how the engine writes prefixItems: empty for as JSON Schema
+	// says it, "whole" for all of them or none, "exact" for all of them and
+	// nothing after.
+	Tuples string `json:"tuples,omitempty" yaml:"tuples,omitempty"`
+	// Literals is a regular expression for the members of enum and const, as
+	// JSON, that the engine can write; empty for no rule.
+	Literals string `json:"literals,omitempty" yaml:"literals,omitempty"`
 	// NamesBesideOpen is a regular expression for the names of properties in an
 	// object that may have further members; empty for no rule.
 	NamesBesideOpen string `json:"names_beside_open,omitempty" yaml:"names_beside_open,omitempty"`

@@ -38,6 +38,9 @@ func TestGuessesAreRefused(t *testing.T) {
 			{`{"path":"x","dry_run":true,"dryRun":false}`, dragoman.CodeInvalidArguments, "dry_run"},
 			{`{"path":"x","dryRun":true,"DryRun":false}`, dragoman.CodeInvalidArguments, "dry_run"},
 			{`{"path":"x","dry_rum":true}`, dragoman.CodeInvalidArguments, "is 'dry_run' meant?"},
+			{`{"path":"x","dry_rum":"true"}`, dragoman.CodeInvalidArguments, "is 'dry_run' meant?"},
+			{`{"path":"x","_dry_run":true}`, dragoman.CodeInvalidArguments, "is 'dry_run' meant?"},
+			{`{"path":"x","dryRun":"perhaps"}`, dragoman.CodeInvalidArguments, "/dry"},
 			{`{"path":"x","recusrive":true}`, dragoman.CodeInvalidArguments, "is 'recursive' meant?"},
 			{`{"path":"x","arguments":{"dry_run":true}}`, dragoman.CodeInvalidArguments, "/arguments"},
 			{`{"arguments":{"paths":["a"]}}`, dragoman.CodeInvalidArguments, "/path is missing"},
@@ -75,6 +78,11 @@ func TestOneReading(t *testing.T) {
 			{`{"name":"t","parameters":{"path":"x","dryRun":true}}`, `{"path":"x","dry_run":true}`, "envelope"},
 			{`{"path":"x","options":{"headers":{"keep_files":"1"}}}`, `{"path":"x","options":{"headers":{"keep_files":"1"}}}`, ""},
 			{`{"path":"x","note":"mine"}`, `{"path":"x","note":"mine"}`, ""},
+			{`{"path":"x","paths":["a"],"pathz":["b"]}`, `{"path":"x","paths":["a"],"pathz":["b"]}`, ""},
+			{`{"path":"x","dry_run":true,"_dry_run":7}`, `{"path":"x","dry_run":true,"_dry_run":7}`, ""},
+			{`{"path":"x","dry_run":true,"dryRun":true}`, `{"path":"x","dry_run":true,"dryRun":true}`, ""},
+			{`{"path":"x","size":1,"sizes":[1]}`, `{"path":"x","size":1,"sizes":[1]}`, ""},
+			{`{"path":"x","recursives":[1]}`, `{"path":"x","recursives":[1]}`, ""},
 		} {
 			got, repairs, problem := plan.Decode(tc.raw, "tool_calls")
 			used := tc.rule == ""
@@ -88,6 +96,39 @@ func TestOneReading(t *testing.T) {
 				t.Errorf("%s: %s ran as %s %v %v, want %s by %s", name, tc.raw, got, repairs, problem, tc.want, tc.rule)
 			}
 		}
+	}
+}
+
+// TestNearNamesOfClosedObjects: where the server takes no other member the model
+// is told which name is perhaps meant, whatever stands there.
+func TestNearNamesOfClosedObjects(t *testing.T) {
+	closed := strings.Replace(gradedSchema, `"required":["path"]`, `"required":["path"],"additionalProperties":false`, 1)
+	for _, name := range Names() {
+		plan := planFor(t, name, closed)
+		for raw, says := range map[string]string{
+			`{"path":"x","dry_rum":[7]}`:                 "is 'dry_run' meant?",
+			`{"path":"x","dry_run":true,"dry_rum":true}`: "dry_rum",
+			`{"path":"x","_dry_run":7}`:                  "is 'dry_run' meant?",
+			`{"path":"x","note":"mine"}`:                 "note",
+		} {
+			if got, _, problem := plan.Decode(raw, "tool_calls"); problem == nil || !strings.Contains(problem.Message, says) {
+				t.Errorf("%s: %s ran as %s, problem %v, want %q", name, raw, got, problem, says)
+			}
+		}
+	}
+}
+
+// TestNullIsNoTwin: where null stands for an absent property, it does not keep a
+// misspelled one from its place.
+func TestNullIsNoTwin(t *testing.T) {
+	plan := planFor(t, "openai-strict", `{"type":"object","properties":{"path":{"type":"string"},"dry_run":{"type":"boolean"}},"required":["path"]}`)
+	got, repairs, problem := plan.Decode(`{"path":"x","dry_run":null,"dryRun":true}`, "")
+	if !plan.Strict() || problem != nil || !sameJSON(t, string(got), `{"path":"x","dry_run":true}`) || repairs[0].Rule != "nearName" {
+		t.Errorf("%s %v %v", got, repairs, problem)
+	}
+	plan = planFor(t, "openai", `{"type":"object","properties":{"dry_run":{"type":["boolean","null"]}}}`)
+	if got, _, problem := plan.Decode(`{"dry_run":null,"dryRun":true}`, ""); problem == nil {
+		t.Errorf("ran as %s", got)
 	}
 }
 

@@ -44,7 +44,7 @@ type integers struct {
 }
 
 func (w *integers) walk(v *schema.Node, schemas []*schema.Node, path string, put func(*schema.Node)) {
-	all := inPlace{w.doc.Target}.all(schemas)
+	all := inPlace{target: w.doc.Target}.all(schemas)
 	switch v.Kind() {
 	case schema.Number:
 		plain, ok := v.Integer()

@@ -164,6 +164,15 @@ func (r *Rules) validate() error {
 	if _, err := regexp.Compile(r.PropertyName); err != nil {
 		return fmt.Errorf("property_name: %w", err)
 	}
+	if !contains([]string{"", "int64", "double"}, r.Bounds) {
+		return fmt.Errorf("bounds: %q is none of int64, double", r.Bounds)
+	}
+	if !contains([]string{"", "whole", "exact"}, r.Tuples) {
+		return fmt.Errorf("tuples: %q is none of whole, exact", r.Tuples)
+	}
+	if _, err := regexp.Compile(r.Literals); err != nil {
+		return fmt.Errorf("literals: %w", err)
+	}
 	if _, err := regexp.Compile(r.NamesBesideOpen); err != nil {
 		return fmt.Errorf("names_beside_open: %w", err)
 	}
@@ -182,16 +191,16 @@ func matchesHost(pattern, host, path string) bool {
 		host, _, _ = strings.Cut(host, ":")
 	}
 	if strings.HasPrefix(pattern, ".") {
-		return strings.HasSuffix(host, pattern) && within(path, prefix)
+		return strings.HasSuffix(host, pattern) && inside(path, prefix)
 	}
 	if strings.HasPrefix(pattern, "*:") {
-		return strings.HasSuffix(host, pattern[1:]) && within(path, prefix)
+		return strings.HasSuffix(host, pattern[1:]) && inside(path, prefix)
 	}
-	return host == pattern && within(path, prefix)
+	return host == pattern && inside(path, prefix)
 }
 
-// within reports whether a path lies below a prefix, on whole segments.
-func within(path, prefix string) bool {
+// inside reports whether a path lies below a prefix, on whole segments.
+func inside(path, prefix string) bool {
 	rest, ok := strings.CutPrefix(strings.TrimPrefix(path, "/"), prefix)
 	return ok && (prefix == "" || rest == "" || rest[0] == '/')
 }

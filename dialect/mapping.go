@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/dragoman-mcp/dragoman/schema"
 )
@@ -180,8 +181,17 @@ func (m enumText) decode(v *schema.Node) (*schema.Node, error) {
 type flatten struct {
 	name     string // of the property that held the object
 	names    []renamed
-	inner    []mapping // those of the object that is no more
-	required bool      // so without any part it is empty, not absent
+	inner    []mapping       // those of the object that is no more
+	required bool            // so without any part it is empty, not absent
+	open     bool            // the object may have members that nobody declared
+	beside   map[string]bool // the properties beside it
+}
+
+// extra reports whether a member is one that nobody declared of the object that
+// was flattened.
+func (m flatten) extra(name string) bool {
+	rest, ok := strings.CutPrefix(name, flatName(m.name, ""))
+	return ok && rest != "" && m.open && !m.beside[name]
 }
 
 func (m flatten) encode(v *schema.Node) (*schema.Node, error) {
@@ -197,8 +207,16 @@ func (m flatten) encode(v *schema.Node) (*schema.Node, error) {
 		return nil, fmt.Errorf("%q is empty, which its flat form cannot tell from absent", m.name)
 	}
 	v.Delete(m.name)
+	for _, member := range v.Members() {
+		if m.extra(member.Name) {
+			return nil, fmt.Errorf("%q would be taken for a part of %q", member.Name, m.name)
+		}
+	}
 	for _, member := range object.Members() {
 		sent := ""
+		if m.open {
+			sent = flatName(m.name, member.Name)
+		}
 		for _, n := range m.names {
 			if n.original == member.Name {
 				sent = n.sent
@@ -221,6 +239,12 @@ func (m flatten) decode(v *schema.Node) (*schema.Node, error) {
 		if value := v.Get(n.sent); value != nil {
 			v.Delete(n.sent)
 			object.Set(n.original, value)
+		}
+	}
+	for _, member := range append([]schema.Member(nil), v.Members()...) {
+		if m.extra(member.Name) {
+			v.Delete(member.Name)
+			object.Set(strings.TrimPrefix(member.Name, flatName(m.name, "")), member.Value)
 		}
 	}
 	if len(object.Members()) == 0 && !m.required {

@@ -2,7 +2,6 @@ package dialect
 
 import (
 	"strings"
-	"unicode"
 
 	"github.com/dragoman-mcp/dragoman/schema"
 )
@@ -13,6 +12,11 @@ import (
 // arguments. To let them through would lose what the model meant, in the worst
 // case the switch that was to keep the call harmless. They are put right where
 // that can be read in one way, and refused where not.
+//
+// How near is near (docs/decisions/0070-near-names.md): another spelling of the
+// same words always is, whatever stands there. A name with one mistake is, where
+// the property itself is absent and the value is one for it, or where the server
+// would not take the name anyway: with the property there, nothing is lost.
 
 // envelopes are names that models give to an object around all arguments.
 var envelopes = []string{"arguments", "args", "parameters", "params", "input", "kwargs", "tool_input"}
@@ -75,19 +79,21 @@ func (w *naming) names(v *schema.Node, schemas []*schema.Node, path string) {
 
 // known are the properties that an object can have.
 type known struct {
-	names map[string]*schema.Node
-	order []string
-	free  bool // other names are as good
+	names  map[string][]*schema.Node
+	order  []string
+	free   bool            // other names are as good
+	closed bool            // the server takes no other names
+	absent map[string]bool // where null says that there is none
 }
 
 func (w *naming) known(all []*schema.Node) known {
-	k := known{names: map[string]*schema.Node{}}
+	k := known{names: map[string][]*schema.Node{}, absent: map[string]bool{}}
 	for _, n := range all {
 		for _, p := range n.Get("properties").Members() {
 			if k.names[p.Name] == nil {
 				k.order = append(k.order, p.Name)
-				k.names[p.Name] = p.Value
 			}
+			k.names[p.Name] = append(k.names[p.Name], p.Value)
 		}
 		extra := n.Get("additionalProperties")
 		types := typesOf(n)
@@ -96,6 +102,10 @@ func (w *naming) known(all []*schema.Node) known {
 		if bare || extra.IsBool(true) || extra.Kind() == schema.Object || n.Has("patternProperties") {
 			k.free = true
 		}
+		if w.place.absent != nil {
+			w.place.absent(n, k.absent)
+		}
+		k.closed = k.closed || w.place.origin(n).Get("additionalProperties").IsBool(false)
 	}
 	k.free = k.free || len(k.order) == 0 && !closedHere(all)
 	return k
@@ -112,6 +122,9 @@ func closedHere(all []*schema.Node) bool {
 
 // members puts the names of one object's members right.
 func (w *naming) members(v *schema.Node, known known, path string) {
+	has := func(name string) bool {
+		return v.Has(name) && !(known.absent[name] && v.Get(name).Kind() == schema.Null)
+	}
 	for _, m := range append([]schema.Member(nil), v.Members()...) {
 		if known.names[m.Name] != nil {
 			continue
@@ -119,9 +132,9 @@ func (w *naming) members(v *schema.Node, known known, path string) {
 		same, typos := []string(nil), []string(nil)
 		for _, name := range known.order {
 			switch {
-			case foldName(name) == foldName(m.Name) && foldName(name) != "":
+			case spelledAlike(name, m.Name):
 				same = append(same, name)
-			case oneTypo(name, m.Name):
+			case oneMistake(name, m.Name) && (known.closed || !has(name) && w.fits(known.names[name], m.Value)):
 				typos = append(typos, name)
 			}
 		}
@@ -131,7 +144,9 @@ func (w *naming) members(v *schema.Node, known known, path string) {
 		}
 		switch {
 		case len(near) == 0:
-		case len(near) == 1 && !v.Has(near[0]) && (rule == "nearName" || w.grade == Likely) && w.lonely(v, known, m.Name):
+		case len(near) == 1 && schema.Equal(v.Get(near[0]), m.Value): // said twice
+		case len(near) == 1 && !has(near[0]) && (rule == "nearName" || w.grade == Likely) && w.lonely(v, known, m.Name, near[0]):
+			v.Delete(near[0])
 			v.Rename(m.Name, near[0])
 			w.repairs = append(w.repairs, Repair{Rule: rule, Path: path + schema.Pointer(near[0])})
 		default:
@@ -140,10 +155,29 @@ func (w *naming) members(v *schema.Node, known known, path string) {
 	}
 }
 
+// fits reports whether a value is one for a property: as it is, or as the JSON
+// that its text is.
+func (w *naming) fits(property []*schema.Node, v *schema.Node) bool {
+	readings := []*schema.Node{v}
+	if v.Kind() == schema.String {
+		if inner, err := schema.Parse([]byte(strings.ToLower(strings.TrimSpace(v.Text())))); err == nil {
+			readings = append(readings, inner)
+		}
+	}
+	for _, n := range property {
+		for _, reading := range readings {
+			if w.place.fits(n, reading) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // lonely reports whether no other unknown member has nearly the same name.
-func (w *naming) lonely(v *schema.Node, known known, name string) bool {
+func (w *naming) lonely(v *schema.Node, known known, name, property string) bool {
 	for _, m := range v.Members() {
-		if m.Name != name && known.names[m.Name] == nil && foldName(m.Name) == foldName(name) {
+		if m.Name != name && known.names[m.Name] == nil && (spelledAlike(m.Name, property) || spelledAlike(m.Name, name)) {
 			return false
 		}
 	}
@@ -154,48 +188,13 @@ func (w *naming) refuse(path, expected string) {
 	w.violations = append(w.violations, schema.Violation{Path: path, Expected: expected, Keyword: "properties"})
 }
 
-// foldName is a name without what spellings of the same words differ in.
-func foldName(name string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-			return -1
-		}
-		return unicode.ToLower(r)
-	}, name)
-}
-
-// oneTypo reports whether two names of some length differ in one character that
-// is missing, one too many or another, or in two that changed places.
-func oneTypo(a, b string) bool {
-	x, y := []rune(a), []rune(b)
-	if len(x) < len(y) {
-		x, y = y, x
-	}
-	if len(y) < 4 || len(x)-len(y) > 1 {
-		return false
-	}
-	i := 0
-	for i < len(y) && x[i] == y[i] {
-		i++
-	}
-	rest := func(p, q int) bool { return string(x[i+p:]) == string(y[i+q:]) }
-	switch {
-	case len(x) > len(y):
-		return rest(1, 0)
-	case i == len(x):
-		return false
-	}
-	return rest(1, 1) || i+1 < len(x) && x[i] == y[i+1] && x[i+1] == y[i] && rest(2, 2)
-}
-
 // renamed puts the names of arguments right before they are mapped back, by the
 // schema in whose form they are.
 func (p *Plan) renamed(value *schema.Node, grade Grade) (*schema.Node, []Repair, []schema.Violation) {
-	w := naming{grade: grade, place: inPlace{p.admitted.Target}}
+	w := naming{grade: grade, place: p.asked()}
 	root := p.admitted.Root
 	if p.record != nil {
-		root = p.sent
-		w.place = inPlace{func(n *schema.Node) *schema.Node { return resolveRef(p.sent, n) }}
+		root, w.place = p.sent, p.record.asked(p.sent)
 	}
 	value = w.unwrap(value, root)
 	w.names(value, []*schema.Node{root}, "")
@@ -204,7 +203,7 @@ func (p *Plan) renamed(value *schema.Node, grade Grade) (*schema.Node, []Repair,
 
 // renamedInside does so for what was read out of texts, by the server's schema.
 func (p *Plan) renamedInside(value *schema.Node, grade Grade) ([]Repair, []schema.Violation) {
-	w := naming{grade: grade, place: inPlace{p.admitted.Target}}
+	w := naming{grade: grade, place: p.asked()}
 	w.names(value, []*schema.Node{p.admitted.Root}, "")
 	return w.repairs, w.violations
 }
@@ -212,6 +211,49 @@ func (p *Plan) renamedInside(value *schema.Node, grade Grade) ([]Repair, []schem
 // inPlace finds the schemas that judge one value.
 type inPlace struct {
 	target func(*schema.Node) *schema.Node
+	origin func(*schema.Node) *schema.Node // the server's schema
+	fits   func(n, value *schema.Node) bool
+	// absent adds the properties of n of which null says that they are not
+	// there; nil where none does.
+	absent func(n *schema.Node, names map[string]bool)
+}
+
+// asked looks at values by the server's schema.
+func (p *Plan) asked() inPlace {
+	return inPlace{
+		target: p.admitted.Target,
+		origin: func(n *schema.Node) *schema.Node { return n },
+		fits: func(n, value *schema.Node) bool {
+			return len(p.judge.ValidateAt(p.admitted.Path(n), value)) == 0
+		},
+	}
+}
+
+// asked looks at values by the schema that is sent.
+func (r *record) asked(root *schema.Node) inPlace {
+	return inPlace{
+		target: func(n *schema.Node) *schema.Node { return resolveRef(root, n) },
+		origin: func(n *schema.Node) *schema.Node {
+			if m := r.marks[n]; m != nil {
+				return m.origin
+			}
+			return nil
+		},
+		fits: func(n, value *schema.Node) bool { return len(r.sent.ValidateAt(r.paths[n], value)) == 0 },
+		absent: func(n *schema.Node, names map[string]bool) {
+			m := r.marks[n]
+			if m == nil {
+				return
+			}
+			for _, op := range m.ops {
+				if null, ok := op.(nullAbsent); ok {
+					for _, name := range null.names {
+						names[name] = true
+					}
+				}
+			}
+		},
+	}
 }
 
 // all adds to schemas those that judge the same value.

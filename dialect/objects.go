@@ -1,7 +1,7 @@
 package dialect
 
 import (
-	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -74,29 +74,6 @@ func eachNested(n *schema.Node, visit func(*schema.Node)) {
 	}
 }
 
-// closeOddObjects takes additionalProperties away from objects with properties
-// whose names the engine cannot tell from others.
-func (c *conversion) closeOddObjects() {
-	if c.rules.NamesBesideOpen == "" {
-		return
-	}
-	legal := namePattern(c.rules.NamesBesideOpen)
-	c.each(func(n *schema.Node) {
-		extra := n.Get("additionalProperties")
-		if extra == nil || extra.IsBool(false) {
-			return
-		}
-		for _, p := range n.Get("properties").Members() {
-			if !legal.MatchString(p.Name) {
-				n.Delete("additionalProperties")
-				c.spill(n, "no further members")
-				c.narrow("closeOddObjects", n, "the engine cannot have further members beside one that is named "+cut(p.Name, 60))
-				return
-			}
-		}
-	})
-}
-
 // freeForm reports whether n is an object whose members may have any name.
 func freeForm(n *schema.Node) bool {
 	if !isObject(n) || len(n.Get("properties").Members()) > 0 {
@@ -160,20 +137,10 @@ func (c *conversion) writeMaps() {
 	if c.rules.Form != "" && !c.rules.MapsAsPairs {
 		return // makeStrict refuses what arbitrary names may be in
 	}
-	besideText := map[*schema.Node]bool{}
-	c.each(func(n *schema.Node) {
-		branches := n.Get("anyOf").Items()
-		for _, branch := range branches {
-			if t := typesOf(branch); len(t) == 0 || contains(t, "string") {
-				for _, other := range branches {
-					besideText[other] = true
-				}
-			}
-		}
-	})
+	besideText, besideArray := c.beside("string"), c.beside("array")
 	c.each(func(n *schema.Node) {
 		if c.rules.MapsAsPairs && !besideText[n] && n != c.root && isObject(n) && len(n.Get("properties").Members()) == 0 {
-			c.writeMapsAsPairs(n)
+			c.writeMapsAsPairs(n, !besideArray[n])
 		}
 		if c.rules.Form != "" {
 			return
@@ -195,9 +162,25 @@ func (c *conversion) writeMaps() {
 	})
 }
 
+// beside are the alternatives of unions of which one takes values of some type.
+func (c *conversion) beside(name string) map[*schema.Node]bool {
+	found := map[*schema.Node]bool{}
+	c.each(func(n *schema.Node) {
+		branches := n.Get("anyOf").Items()
+		for _, branch := range branches {
+			if t := typesOf(branch); len(t) == 0 || contains(t, name) {
+				for _, other := range branches {
+					found[other] = true
+				}
+			}
+		}
+	})
+	return found
+}
+
 // writeMapsAsPairs writes a map as an array of pairs, and an object of which
-// nothing is known as JSON text.
-func (c *conversion) writeMapsAsPairs(n *schema.Node) {
+// nothing is known, or that stands beside arrays, as JSON text.
+func (c *conversion) writeMapsAsPairs(n *schema.Node, pairwise bool) {
 	if len(required(n)) > 0 || n.Has("anyOf") {
 		return
 	}
@@ -207,10 +190,14 @@ func (c *conversion) writeMapsAsPairs(n *schema.Node) {
 		return
 	}
 	exact := !n.Has("propertyNames") && !n.Has("patternProperties")
-	if n.Has("patternProperties") || extra.Kind() != schema.Object || unrestricted(extra) {
+	if n.Has("patternProperties") || extra.Kind() != schema.Object || unrestricted(extra) || !pairwise {
 		exact = exact && !n.Has("minProperties") && !n.Has("maxProperties")
 		c.keepWords(n, schema.Member{Name: "type", Value: schema.NewString("string")})
 		c.spill(n, "a JSON object, written as text")
+		if extra.Kind() == schema.Object && !unrestricted(extra) {
+			exact = false
+			c.spill(n, "its members: "+briefly(extra))
+		}
 		m.ops = append(m.ops, jsonText{})
 		c.sayAsPairs("writeObjectAsText", n, exact, "an object of which nothing is known")
 		return
@@ -270,47 +257,6 @@ func briefly(n *schema.Node) string {
 	return n.Words()
 }
 
-// writeTuples writes prefixItems as a union of the items.
-func (c *conversion) writeTuples() {
-	if !c.rules.bad(PrefixItems) {
-		return
-	}
-	c.each(func(n *schema.Node) {
-		prefix := n.Get("prefixItems").Items()
-		if len(prefix) == 0 {
-			return
-		}
-		n.Delete("prefixItems")
-		branches := append([]*schema.Node(nil), prefix...)
-		rest := n.Get("items")
-		n.Delete("items")
-		open := rest == nil || rest.IsBool(true)
-		if rest.Kind() == schema.Object {
-			branches = append(branches, rest)
-		}
-		if limit := n.Get("maxItems"); open && limit.Kind() == schema.Number {
-			if order, ok := schema.Compare(limit, schema.NewNumber(strconv.Itoa(len(prefix)))); ok && order <= 0 {
-				open = false
-			}
-		}
-		var kinds []string
-		for i, p := range prefix {
-			kinds = append(kinds, fmt.Sprintf("%d: %s", i, briefly(p)))
-		}
-		c.spill(n, "items in this order: "+cut(strings.Join(kinds, ", "), 300))
-		switch {
-		case open:
-			n.Set("items", c.anyItems(n))
-		case len(distinct(branches)) == 1:
-			n.Set("items", branches[0])
-		default:
-			items := schema.NewObject(schema.Member{Name: "anyOf", Value: schema.NewArray(distinct(branches)...)})
-			n.Set("items", c.made(items, n))
-		}
-		c.widen("writeTuples", n, "a list of schemas for the items is not taken")
-	})
-}
-
 func distinct(list []*schema.Node) []*schema.Node {
 	var out []*schema.Node
 	for _, n := range list {
@@ -327,14 +273,15 @@ func distinct(list []*schema.Node) []*schema.Node {
 
 // renameProperties gives properties names that the dialect takes.
 func (c *conversion) renameProperties() {
-	if c.propertyName == nil && len(c.rules.ReservedNames) == 0 {
+	if c.propertyName == nil && len(c.rules.ReservedNames) == 0 && c.rules.NamesBesideOpen == "" {
 		return
 	}
 	c.each(func(n *schema.Node) {
 		properties := n.Get("properties")
 		var op rename
+		beside := c.besideOpen(n)
 		for _, p := range append([]schema.Member(nil), properties.Members()...) {
-			if c.legalProperty(p.Name) {
+			if c.legalProperty(p.Name) && (beside == nil || beside.MatchString(p.Name)) {
 				continue
 			}
 			sent := c.propertyNameFor(p.Name, properties)
@@ -358,6 +305,19 @@ func (c *conversion) renameProperties() {
 		m.ops = append(m.ops, op)
 		c.say("renameProperties", n, "a property name is not taken")
 	})
+}
+
+// besideOpen is what names of properties have to match because their object may
+// have further members; nil for no rule.
+func (c *conversion) besideOpen(n *schema.Node) *regexp.Regexp {
+	extra := n.Get("additionalProperties")
+	if c.rules.NamesBesideOpen == "" || extra == nil || extra.IsBool(false) {
+		return nil
+	}
+	if len(n.Get("properties").Members()) > 0 && !unrestricted(extra) {
+		c.narrow("renameProperties", n, "the engine cannot write a further member whose name is the beginning of a declared one")
+	}
+	return namePattern(c.rules.NamesBesideOpen)
 }
 
 func (c *conversion) legalProperty(name string) bool {

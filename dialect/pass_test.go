@@ -118,6 +118,12 @@ func TestPasses(t *testing.T) {
 			`{"type":"integer","enum":[1,20],"minimum":0}`, `{"type":"string","enum":["1","20"]}`, "writeEnumsAsText",
 		},
 		{
+			"writeEnumsAsText beside texts", (*conversion).writeEnumsAsText, none(EnumNumber, EnumMixed),
+			`{"anyOf":[{"type":"string"},{"enum":[false]},{"enum":[1,2.5]},{"type":"object","properties":{"n":{"type":"integer","enum":[7]}}}]}`,
+			`{"anyOf":[{"type":"string"},{"type":"boolean"},{"type":"number"},{"type":"object","properties":{"n":{"type":"string","enum":["7"]}}}]}`,
+			"another alternative takes strings",
+		},
+		{
 			"writeEnumsAsText refuses", (*conversion).writeEnumsAsText, none(EnumNumber, EnumMixed),
 			`{"enum":[1,"1"]}`, `{}`, "two of its members",
 		},

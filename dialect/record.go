@@ -275,7 +275,8 @@ func (r walk) valid(judge *schema.Validator, path string, v *schema.Node) (bool,
 	if *r.steps -= 100; *r.steps < 0 {
 		return false, errWalk
 	}
-	violations := judge.ValidateAt(path, v)
+	violations, cost := judge.ValidateCounted(path, v)
+	*r.steps -= cost
 	if len(violations) == 1 && violations[0].Keyword == schema.CostKeyword {
 		return false, errWalk
 	}

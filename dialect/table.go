@@ -273,13 +273,15 @@ var table = []Spec{
 		Name: "vllm", Title: "vLLM", Hosts: []string{"*:8000"},
 		Rules: Rules{ClosedBySilence: true, Cells: cells(grammar,
 			rejected("vllm v1/structured_output/backend_xgrammar.py", PatternProperties, PropertyNames, UniqueItems, Contains, FormatOther,
-				MultipleOf, PatternWithLength)), Formats: grammarFormats, RawPatterns: true, Int64Bounds: true},
+				MultipleOf, PatternWithLength)), Formats: grammarFormats, RawPatterns: true, Bounds: "double", Tuples: "whole", Literals: grammarLiterals,
+			PropertyName: grammarNames},
 		Wire: Wire{Reasoning: []string{"reasoning", "reasoning_content"}, DefinitionsShared: true},
 	},
 	{
 		Name: "sglang", Title: "SGLang", Hosts: []string{"*:30000"},
-		Rules: Rules{ClosedBySilence: true, Cells: grammar, Formats: grammarFormats, RawPatterns: true, Int64Bounds: true},
-		Wire:  Wire{Reasoning: []string{"reasoning_content"}},
+		Rules: Rules{ClosedBySilence: true, Cells: grammar, Formats: grammarFormats, RawPatterns: true, Bounds: "double", Tuples: "whole",
+			Literals: grammarLiterals, PropertyName: grammarNames},
+		Wire: Wire{Reasoning: []string{"reasoning_content"}},
 	},
 	{
 		Name: "llamacpp", Title: "llama.cpp server", Hosts: []string{"localhost:8080", "127.0.0.1:8080"},
@@ -358,6 +360,19 @@ var grammar = cells(everywhere,
 	ignored("mlc-ai/xgrammar: warned about and left out", UniqueItems, Contains),
 	taken("mlc-ai/xgrammar regex_converter.cc 0.1.27: a full match of the text between the quotes, so of characters that JSON does not escape",
 		Pattern),
+	taken("mlc-ai/xgrammar 0.1.27, run: a tuple is written whole or not at all", PrefixItems),
+	taken("mlc-ai/xgrammar 0.1.27, run: bounds of numbers hold as those of integers; a negative minimum alone takes all negative numbers away, "+
+		"a negative maximum alone those with other digits", MinMax, ExclusiveMinMax),
+	taken("mlc-ai/xgrammar 0.1.27, run: U+0080 to U+00FF before a hexadecimal digit cannot be written", EnumMixed, Const),
+)
+
+// grammarNames are the names of properties that XGrammar can write (0.1.27, run):
+// a quotation mark or a control character in one ends its process. grammarLiterals
+// are the enum members. Both share a fault: U+0080 to U+00FF are escaped as two
+// hexadecimal digits, and one that follows is taken for a third.
+const (
+	grammarNames    = `^([^\x00-\x1f"\\\x{7f}-\x{ff}]|[\x{80}-\x{ff}]+([^0-9A-Fa-f\x00-\x1f"\\\x{7f}-\x{ff}]|$))*$`
+	grammarLiterals = `^([^\x{80}-\x{ff}]|[\x{80}-\x{ff}]+([^0-9A-Fa-f\x{80}-\x{ff}]|$))*$`
 )
 
 // grammarFormats are the formats that XGrammar enforces as they are meant (cpp/
@@ -371,9 +386,10 @@ var llamaCPP = Rules{
 	// llama.cpp src/llama-grammar.cpp MAX_REPETITION_THRESHOLD is 2,000 rules, with
 	// those of the groups around; build_min_max_int computes with 64 bits; _not_strings
 	// writes the bytes of names into classes as they are (llama.rn 0.12.9).
-	// resolve_refs takes any member named $ref for a reference, properties too.
-	ReservedNames: []string{"$ref"},
-	RawPatterns:   true, MaxRepeat: 1900, Int64Bounds: true, Enforced: true, NamesBesideOpen: `^[A-Za-z0-9_.@$/: ]+$`,
+	// resolve_refs takes any member named $ref for a reference, properties too. An
+	// empty name cannot be written.
+	ReservedNames: []string{"$ref"}, PropertyName: `^[\s\S]+$`,
+	RawPatterns: true, MaxRepeat: 1900, Bounds: "int64", Tuples: "exact", Enforced: true, NamesBesideOpen: `^[A-Za-z0-9_.@$/: ]+$`,
 	Cells: cells(everywhere,
 		rejected("ggml-org/llama.cpp json-schema-to-grammar.cpp resolve_refs", RefRoot),
 		rejected("ggml-org/llama.cpp json-schema-to-grammar.cpp: siblings of $ref and anyOf are dropped", RefSiblings, UnionSiblings),
@@ -387,7 +403,8 @@ var llamaCPP = Rules{
 			MinMaxLength, MinMaxItems),
 		taken("ggml-org/llama.cpp json-schema-to-grammar.cpp _visit_pattern, llama.rn 0.12.9: matched against the text between the quotes, "+
 			"so of characters that JSON does not escape", Pattern),
-		taken("ggml-org/llama.cpp json-schema-to-grammar.cpp build_min_max_int, llama.rn 0.12.9: 64 bits", MinMax, ExclusiveMinMax),
+		taken("ggml-org/llama.cpp json-schema-to-grammar.cpp build_min_max_int, llama.rn 0.12.9: of integers alone, 64 bits", MinMax, ExclusiveMinMax),
+		taken("ggml-org/llama.cpp json-schema-to-grammar.cpp visit, llama.rn 0.12.9: all of them, and nothing after", PrefixItems),
 		taken("ggml-org/llama.cpp json-schema-to-grammar.cpp _not_strings, llama.rn 0.12.9: beside plain property names", Open, Map),
 	),
 }

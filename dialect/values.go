@@ -182,6 +182,7 @@ func (c *conversion) anyUnion(depth int) *schema.Node {
 // writeEnumsAsText writes enum members that are no strings as strings, where
 // only strings are taken.
 func (c *conversion) writeEnumsAsText() {
+	mistakable := c.besideTexts()
 	c.each(func(n *schema.Node) {
 		members := n.Get("enum").Items()
 		if len(members) == 0 {
@@ -211,8 +212,66 @@ func (c *conversion) writeEnumsAsText() {
 			c.splitEnum(n, members)
 			return
 		}
+		if mistakable[n] && len(kinds) == 1 {
+			c.enumInWords(n, members)
+			return
+		}
 		c.enumText(n, members)
 	})
+}
+
+// besideTexts are the alternatives of unions of which another takes texts. What
+// is not a text there must not be written as one: 42 beside any string would be
+// "42", which is a string.
+func (c *conversion) besideTexts() map[*schema.Node]bool {
+	found := map[*schema.Node]bool{}
+	c.each(func(n *schema.Node) {
+		for _, keyword := range []string{"anyOf", "oneOf"} {
+			branches := n.Get(keyword).Items()
+			for i, branch := range branches {
+				for j, other := range branches {
+					found[branch] = found[branch] || i != j && c.takesTexts(other)
+				}
+			}
+		}
+	})
+	return found
+}
+
+// takesTexts reports whether a schema takes strings, as far as its types say.
+func (c *conversion) takesTexts(n *schema.Node) bool {
+	for range schema.MaxDepth {
+		target := c.target(n)
+		if target == nil {
+			break
+		}
+		n = target
+	}
+	if types := typesOf(n); len(types) > 0 {
+		return contains(types, "string")
+	}
+	for _, m := range n.Get("enum").Items() {
+		if m.Kind() == schema.String {
+			return true
+		}
+	}
+	return !n.Has("enum") && !n.Has("const")
+}
+
+// enumInWords leaves an enum whose members are of one type, and no strings, to
+// the description.
+func (c *conversion) enumInWords(n *schema.Node, members []*schema.Node) {
+	if len(typesOf(n)) == 0 {
+		n.Set("type", schema.NewString(typeOfValue(members[0])))
+		for _, m := range members {
+			if typeOfValue(m) == "number" {
+				n.Set("type", schema.NewString("number"))
+			}
+		}
+	}
+	n.Delete("enum")
+	c.spill(n, "one of "+snippet(schema.NewArray(members...), 200))
+	c.widen("writeEnumsAsText", n, "only strings are taken in enum, and another alternative takes strings")
 }
 
 // splitEnum writes an enum of several types as a union of enums of one.

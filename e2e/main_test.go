@@ -51,10 +51,14 @@ func missing(t *testing.T, format string, args ...any) {
 
 // built builds a program once, in the folder dir of this repository.
 func built(name, dir, pkg string) func() (string, error) {
+	return builtWith(name, dir, pkg, raceEnabled)
+}
+
+func builtWith(name, dir, pkg string, race bool) func() (string, error) {
 	return sync.OnceValues(func() (string, error) {
 		path := filepath.Join(scratch, name)
 		args := []string{"build", "-o", path}
-		if raceEnabled {
+		if race {
 			args = append(args, "-race")
 		}
 		cmd := exec.Command("go", append(args, pkg)...)

@@ -35,6 +35,7 @@ type maskFile struct {
 type maskTally struct {
 	plans, strict, wide, narrowed int
 	equal, repaired, refused      int
+	renamed, asked                int            // instances with a name that is nearly a declared one
 	changes                       map[string]int // plans that lose, by pass
 	widest                        map[string]int // plans without a schema, by why
 	misses, slips, quarantined    []string
@@ -163,7 +164,7 @@ func (m *maskRun) file(t *testing.T, path string) {
 	var dialects []*dialect.Dialect
 	m.locked(func() { dialects = m.dialects })
 	for i, d := range dialects {
-		m.convert(i, d, &f, fits)
+		m.convert(i, d, &f, root, fits)
 	}
 }
 
@@ -204,7 +205,7 @@ func (m *maskRun) instances(f *maskFile) (fits []bool) {
 }
 
 // convert judges one schema in one dialect.
-func (m *maskRun) convert(i int, d *dialect.Dialect, f *maskFile, fits []bool) {
+func (m *maskRun) convert(i int, d *dialect.Dialect, f *maskFile, root *schema.Node, fits []bool) {
 	tool := dragoman.Tool{Name: f.Name, Description: "A tool.", InputSchema: f.Schema}
 	plan, problem, took := timedPlan(d, tool)
 	m.mu.Lock()
@@ -222,11 +223,16 @@ func (m *maskRun) convert(i int, d *dialect.Dialect, f *maskFile, fits []bool) {
 	defer m.mu.Lock()
 	for j, test := range f.Tests {
 		if test.Valid && fits[j] {
-			why := thereAndBack(plan, test.Data)
+			why, answered := thereAndBack(plan, test.Data)
+			slip := why != "" && misnamed(root, test.Data)
 			m.locked(func() {
 				switch {
 				case why == "":
 					sum.equal++
+				case slip && answered:
+					sum.renamed++
+				case slip:
+					sum.asked++
 				case narrows:
 					sum.narrowed++
 				default:
@@ -263,24 +269,24 @@ func (s *maskTally) plan(plan *dialect.Plan) (narrows bool) {
 }
 
 // thereAndBack writes arguments as a model would and reads them again. It says
-// what went wrong.
-func thereAndBack(plan *dialect.Plan, data json.RawMessage) string {
+// what went wrong, and whether arguments came of it all the same.
+func thereAndBack(plan *dialect.Plan, data json.RawMessage) (why string, answered bool) {
 	wrote, err := plan.Encode(data)
 	if err != nil {
-		return fmt.Sprintf("encoding: %v", err)
+		return fmt.Sprintf("encoding: %v", err), false
 	}
 	back, _, problem := plan.Decode(string(wrote), "tool_calls")
 	if problem != nil {
-		return fmt.Sprintf("reading back: %s", problem.Message)
+		return fmt.Sprintf("reading back: %s", problem.Message), false
 	}
 	a, err := schema.Parse(data)
 	if err != nil {
-		return err.Error()
+		return err.Error(), false
 	}
 	if b, err := schema.Parse(back); err != nil || !schema.Equal(a, b) {
-		return fmt.Sprintf("%.200s came back as %.200s", data, back)
+		return fmt.Sprintf("%.200s came back as %.200s", data, back), true
 	}
-	return ""
+	return "", true
 }
 
 // invalidInstance lets a model write what the server refuses: it must be
@@ -330,8 +336,8 @@ func (m *maskRun) report(t *testing.T, kind string) {
 	}
 	for i, name := range m.names {
 		s := &m.tallies[i]
-		t.Logf("  %-17s %d plans, %d strict, %d wide, %d quarantined; valid: %d equal, %d narrowed and said so, %d missed; invalid: %d refused, %d repaired, %d slipped; losing: %v",
-			name, s.plans, s.strict, s.wide, len(s.quarantined), s.equal, s.narrowed, len(s.misses), s.refused, s.repaired, len(s.slips), s.changes)
+		t.Logf("  %-17s %d plans, %d strict, %d wide, %d quarantined; valid: %d equal, %d misnamed and renamed, %d misnamed and asked, %d narrowed and said so, %d missed; invalid: %d refused, %d repaired, %d slipped; losing: %v",
+			name, s.plans, s.strict, s.wide, len(s.quarantined), s.equal, s.renamed, s.asked, s.narrowed, len(s.misses), s.refused, s.repaired, len(s.slips), s.changes)
 		for _, why := range byCount(s.widest) {
 			t.Logf("    wide, %d: %s", s.widest[why], why)
 		}

@@ -47,6 +47,25 @@ type Describer interface {
 	InputSchema(ctx context.Context, tool string) json.RawMessage
 }
 
+// A Gatekeeper is a Host that refuses requests over HTTP before they are answered,
+// with a status, so that a client gets itself a better token (MCP 2025-11-25, "Scope
+// Challenge Handling").
+type Gatekeeper interface {
+	// Admit returns nil for a request that is to be answered. The name is that of a
+	// tool or a prompt, or the URI of a resource; empty for other methods.
+	Admit(ctx context.Context, method, name string) *Refused
+}
+
+// Refused is an answer of HTTP to a request that is not answered.
+type Refused struct {
+	// Status is that of HTTP, such as 403.
+	Status int
+	// Challenge is the value of WWW-Authenticate; empty for none.
+	Challenge string
+	// Message is for the client.
+	Message string
+}
+
 // A Description is what clients are told about a server.
 type Description struct {
 	// Info is the raw object that names the server and its version.

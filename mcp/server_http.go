@@ -63,6 +63,13 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 		refuseHTTP(w, status, id, e)
 		return
 	}
+	if refused := q.refused(r.Context()); refused != nil {
+		if refused.Challenge != "" {
+			w.Header().Set("WWW-Authenticate", refused.Challenge)
+		}
+		refuseHTTP(w, refused.Status, q.id, &RPCError{Code: codeInvalidRequest, Message: refused.Message})
+		return
+	}
 	switch {
 	case !q.modern:
 		s.postLegacy(w, r, q)
@@ -73,6 +80,16 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.postModern(w, r, q)
 	}
+}
+
+// refused asks the host whether it answers the request at all.
+func (q *httpRequest) refused(ctx context.Context) *Refused {
+	keeper, ok := q.host.(Gatekeeper)
+	if !ok || q.method == "" || q.id == nil {
+		return nil
+	}
+	name, _ := q.name()
+	return keeper.Admit(ctx, q.method, name)
 }
 
 // read reads and judges a POST.

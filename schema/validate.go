@@ -116,10 +116,12 @@ func (v *Validator) ValidateNode(value *Node) []Violation { return v.ValidateAt(
 
 // A value may be judged by maxSteps schemas, and stepsForEach more for each
 // part of it. Real calls need some hundreds; a recursive schema can ask for any
-// number.
+// number. What is stepDepth deep costs twice as much, since each failure is told
+// with its path, and so on.
 const (
 	maxSteps     = 100_000
 	stepsForEach = 20
+	stepDepth    = 16
 )
 
 // CostKeyword is the Keyword of the violation that says that judging a value
@@ -130,16 +132,28 @@ var errSteps = errors.New("too many steps")
 
 // ValidateAt judges a value by the schema at a JSON pointer of the document's
 // Root. Where there is no schema every value fits.
-func (v *Validator) ValidateAt(pointer string, value *Node) (found []Violation) {
+func (v *Validator) ValidateAt(pointer string, value *Node) []Violation {
+	found, _ := v.ValidateCounted(pointer, value)
+	return found
+}
+
+// ValidateCounted is ValidateAt for whoever pays for many of them: it also returns
+// what it cost, in schemas that judge a flat value. Where no value can be dear
+// that is 0.
+func (v *Validator) ValidateCounted(pointer string, value *Node) (found []Violation, cost int) {
 	s := v.at(pointer)
 	if s == nil {
-		return nil
+		return nil, 0
 	}
 	if v.bounded {
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		v.steps = maxSteps + stepsForEach*value.size()
+		size, depth := value.extent()
+		each := 1 + depth/stepDepth
+		limit := maxSteps/each + stepsForEach*size
+		v.steps = limit
 		defer func() {
+			cost = (limit - max(v.steps, 0)) * each
 			if r := recover(); r != nil {
 				if r != errSteps {
 					panic(r)
@@ -150,17 +164,17 @@ func (v *Validator) ValidateAt(pointer string, value *Node) (found []Violation) 
 	}
 	err := s.Validate(value.plain())
 	if err == nil {
-		return nil
+		return nil, 0
 	}
 	failure, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {
-		return []Violation{{Expected: "a value that fits the schema: " + err.Error()}}
+		return []Violation{{Expected: "a value that fits the schema: " + err.Error()}}, 0
 	}
 	v.collect(failure, Violation{}, &found)
 	slices.SortStableFunc(found, func(a, b Violation) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Expected, b.Expected))
 	})
-	return slices.CompactFunc(found, func(a, b Violation) bool { return a.Path == b.Path && a.Expected == b.Expected })
+	return slices.CompactFunc(found, func(a, b Violation) bool { return a.Path == b.Path && a.Expected == b.Expected }), 0
 }
 
 // at returns the compiled schema at a pointer; nil when it cannot be compiled.
@@ -288,16 +302,21 @@ type anything string
 func (anything) MatchString(string) bool { return true }
 func (a anything) String() string        { return string(a) }
 
-// size is the number of values in n, itself included.
-func (n *Node) size() int {
-	total := 1
+// extent is the number of values in n, itself included, and how many of them are
+// inside one another.
+func (n *Node) extent() (size, depth int) {
+	size = 1
+	add := func(inner *Node) {
+		s, d := inner.extent()
+		size, depth = size+s, max(depth, d)
+	}
 	for _, m := range n.members {
-		total += m.Value.size()
+		add(m.Value)
 	}
 	for _, item := range n.items {
-		total += item.size()
+		add(item)
 	}
-	return total
+	return size, depth + 1
 }
 
 // plain returns n as encoding/json would decode it, with json.Number.

@@ -22,9 +22,17 @@ function compile(schema) {
   return ajv.compile(Object.hasOwn(rest, 'id') && typeof rest.id === 'string' ? (({ id, ...r }) => r)(rest) : rest);
 }
 
+// Instances of one schema come one after the other; it is compiled once.
+let text, validate, refusal;
 const judged = JSON.parse(readFileSync(process.argv[2], 'utf8')).map(({ schema, data }) => {
   try {
-    const validate = compile(schema);
+    const now = JSON.stringify(schema);
+    if (now !== text) {
+      text = now;
+      validate = refusal = undefined;
+      try { validate = compile(schema); } catch (e) { refusal = e; }
+    }
+    if (refusal) throw refusal;
     const valid = validate(data);
     const first = validate.errors?.[0];
     return { valid, keyword: first?.keyword ?? '', why: first ? `${first.instancePath} ${first.message}` : '' };

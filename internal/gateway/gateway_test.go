@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -25,11 +26,21 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/session"
 )
 
+// TestMain keeps what gateways with keys write down out of the home of whoever runs
+// the tests.
 func TestMain(m *testing.M) {
 	if fakemcp.IsChild() {
 		fakemcp.Main()
 	}
-	goleak.VerifyTestMain(m)
+	state, err := os.MkdirTemp("", "dragoman-test")
+	if err != nil {
+		panic(err)
+	}
+	os.Setenv("XDG_STATE_HOME", state)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(state)
+		os.Exit(code)
+	}))
 }
 
 const key = "a key of sixteen characters"

@@ -25,7 +25,8 @@ type host struct {
 	door   *Door
 	who    caller.Caller
 	at     place
-	legacy bool // the client speaks the legacy era
+	path   string // of the request; empty over lines
+	legacy bool   // the client speaks the legacy era
 	// session is that of a legacy client over HTTP. Clients of the modern era have
 	// none, and lines have one client.
 	session string
@@ -55,7 +56,7 @@ func (h *host) open(ctx context.Context) (*session.Session, *view, error) {
 
 // opened opens a session that wants this of the place.
 func (h *host) opened(ctx context.Context, want session.Want) (*session.Session, *view, error) {
-	want.Client, want.Session = true, h.session
+	want.Door, want.Client, want.Session = "mcp", true, h.session
 	switch {
 	case h.at.server != "":
 		want.Servers = catalog.Selection{{Server: h.at.server}}
@@ -106,6 +107,41 @@ func (h *host) Describe(ctx context.Context) mcp.Description {
 	d.Capabilities, d.Instructions = v.capabilities(), v.instructions(h.at.server != "")
 	d.TTL, d.Public = v.fresh()
 	return d
+}
+
+// Admit implements [mcp.Gatekeeper]: a call of a tool that needs other scopes than
+// the caller's token has is refused in a way that its client can do something about.
+// Whether the call is made is not decided here.
+func (h *host) Admit(ctx context.Context, method, name string) *mcp.Refused {
+	if method != "tools/call" || h.door.o.StepUp == nil || h.who.Issuer == "" {
+		return nil
+	}
+	right := h.toolRight(ctx, name)
+	if right == "" {
+		return nil
+	}
+	refusal := h.door.o.StepUp(h.who, h.path, right)
+	if refusal == nil {
+		return nil
+	}
+	return &mcp.Refused{Status: refusal.Status, Challenge: refusal.Challenge, Message: refusal.Message}
+}
+
+// toolRight is the right to call what is a tool of this name here: tool:label__name,
+// whatever the tool is called. It is empty for tools that are ours. A tool that the
+// caller does not see has the right that its name says.
+func (h *host) toolRight(ctx context.Context, name string) string {
+	if h.at.server != "" {
+		name = h.at.server + "__" + name
+	} else if _, v, err := h.openFor(ctx, name); err == nil {
+		if t := v.tools.Exact(name); t != nil {
+			name = t.Server + "__" + t.Original
+		}
+	}
+	if !strings.Contains(strings.TrimPrefix(name, "__"), "__") || name == h.at.server+"__"+result.ReadMore {
+		return ""
+	}
+	return "tool:" + name
 }
 
 // InputSchema implements [mcp.Describer]. It is asked for with each request of a

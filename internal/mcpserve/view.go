@@ -223,6 +223,9 @@ func (v *view) capabilities() json.RawMessage {
 	if v.has(hasSkills) {
 		extensions.Set(mcp.SkillsExtension, v.skillsCapability())
 	}
+	if apps := v.appsCapability(); apps != nil {
+		extensions.Set(appsExtension, apps)
+	}
 	if len(extensions.Members) > 0 {
 		o.Set("extensions", extensions.Bytes())
 	}

@@ -174,7 +174,12 @@ func (p *Process) Read(ctx context.Context, sent json.RawMessage) (Language, err
 	var answer struct {
 		Shown json.RawMessage
 	}
-	err := p.ask(ctx, map[string]any{"op": "load", "schema": sent}, &answer)
+	request := map[string]any{"op": "load", "schema": sent}
+	used := p.cmd != nil
+	err := p.ask(ctx, request, &answer)
+	if errors.Is(err, errDied) && used && ctx.Err() == nil {
+		err = p.ask(ctx, request, &answer) // it may have died of the schema before
+	}
 	if errors.Is(err, errDied) && ctx.Err() == nil {
 		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
 	}

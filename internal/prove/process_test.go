@@ -37,6 +37,10 @@ func serveEngine(load string) {
 		case "hello":
 			fmt.Println(`{"engine":"fake","version":"7"}`)
 		case "load":
+			if load == "dieLater" { // answers, and is gone
+				fmt.Println(`{"error":"broken by this"}`)
+				os.Exit(3)
+			}
 			if load == "die" {
 				fmt.Fprintln(os.Stderr, "fatal: out of ideas")
 				os.Exit(3)
@@ -65,6 +69,18 @@ func fakeEngine(t *testing.T, load string) *Process {
 	}
 	t.Cleanup(func() { p.Close() })
 	return p
+}
+
+// TestProcessDiesLater: an engine that dies of one schema after its answer is
+// asked about the next one anew, which is not to blame.
+func TestProcessDiesLater(t *testing.T) {
+	p := fakeEngine(t, "dieLater")
+	for range 3 {
+		_, err := p.Read(t.Context(), json.RawMessage(`{"type":"object"}`))
+		if !errors.Is(err, ErrRefused) || errors.Is(err, errDied) {
+			t.Errorf("the engine's own word is %v", err)
+		}
+	}
 }
 
 func TestProcess(t *testing.T) {

@@ -17,7 +17,7 @@ func spellings(root, value *schema.Node) []string {
 	needed := ordered(root, root, value, true)
 	texts := []string{string(declared.Append(nil)), string(needed.Append(nil))}
 	for _, n := range []*schema.Node{declared, needed} {
-		texts = append(texts, escaped(n))
+		texts = append(texts, escaped(n, byNumber), escaped(n, slashes))
 	}
 	slices.Sort(texts)
 	return slices.Compact(texts)
@@ -29,6 +29,8 @@ func spellings(root, value *schema.Node) []string {
 func ordered(root, n, v *schema.Node, neededFirst bool) *schema.Node {
 	n = branchFor(root, n, v)
 	switch v.Kind() {
+	case schema.String:
+		return schema.NewString(v.Text()) // however the schema spells it
 	case schema.Number:
 		if plain, ok := v.Integer(); ok {
 			return schema.NewNumber(plain)
@@ -125,25 +127,24 @@ func likeness(root, n, v *schema.Node) (score int) {
 	return score
 }
 
-// escaped is a value as JSON in which every character of a text that may need it,
-// except in names, is written by its number.
-func escaped(n *schema.Node) string {
+// escaped is a value as JSON in which texts, except names, are spelled by quote.
+func escaped(n *schema.Node, quote func(string) string) string {
 	var b strings.Builder
-	escape(&b, n)
+	escape(&b, n, quote)
 	return b.String()
 }
 
-func escape(b *strings.Builder, n *schema.Node) {
+func escape(b *strings.Builder, n *schema.Node, quote func(string) string) {
 	switch n.Kind() {
 	case schema.String:
-		quote(b, n.Text())
+		b.WriteString(quote(n.Text()))
 	case schema.Array:
 		b.WriteByte('[')
 		for i, item := range n.Items() {
 			if i > 0 {
 				b.WriteByte(',')
 			}
-			escape(b, item)
+			escape(b, item, quote)
 		}
 		b.WriteByte(']')
 	case schema.Object:
@@ -154,7 +155,7 @@ func escape(b *strings.Builder, n *schema.Node) {
 			}
 			b.Write(schema.NewString(m.Name).Append(nil)) // engines have names as they are
 			b.WriteByte(':')
-			escape(b, m.Value)
+			escape(b, m.Value, quote)
 		}
 		b.WriteByte('}')
 	default:
@@ -162,18 +163,26 @@ func escape(b *strings.Builder, n *schema.Node) {
 	}
 }
 
-func quote(b *strings.Builder, s string) {
+// byNumber writes every character that may need it by its number.
+func byNumber(s string) string {
+	var b strings.Builder
 	b.WriteByte('"')
 	for _, c := range s {
 		switch {
 		case c >= 0x10000:
 			high, low := utf16.EncodeRune(c)
-			fmt.Fprintf(b, "\\u%04x\\u%04x", high, low)
+			fmt.Fprintf(&b, "\\u%04x\\u%04x", high, low)
 		case c < ' ' || c == '"' || c == '\\' || c > '~':
-			fmt.Fprintf(b, "\\u%04x", c)
+			fmt.Fprintf(&b, "\\u%04x", c)
 		default:
 			b.WriteRune(c)
 		}
 	}
 	b.WriteByte('"')
+	return b.String()
+}
+
+// slashes writes a slash as XGrammar 0.1.27 wants it in the members of an enum.
+func slashes(s string) string {
+	return strings.ReplaceAll(string(schema.NewString(s).Append(nil)), "/", `\/`)
 }

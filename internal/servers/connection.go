@@ -216,7 +216,7 @@ func (c *connection) session(ctx context.Context) (up time.Duration, err error) 
 	defer cancel()
 	client, err := mcp.Connect(startup, c.transport(ctx), &mcp.ClientOptions{
 		Name: c.set.options.Name, Version: c.set.options.Version, Label: c.label, Era: c.era,
-		Can: c.can, Timeout: c.config.Timeout,
+		Can: c.can, Extensions: c.set.options.Extensions, Timeout: c.config.Timeout,
 		Logger: c.set.options.Logger, // it names the server itself
 		Limits: mcp.Limits{Message: c.set.options.MaxMessage},
 	})

@@ -3,6 +3,7 @@ package servers
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"log/slog"
 	"maps"
 	"slices"
@@ -40,6 +41,9 @@ type Options struct {
 	Can dragoman.Kind
 	// Own bounds the connections that callers have of their own.
 	Own OwnConfig
+	// Extensions is the raw object of extensions that those behind us have, and that
+	// servers are told; nil for none.
+	Extensions json.RawMessage
 	// Logger gets states, and what servers write to standard error. Nil discards
 	// it.
 	Logger *slog.Logger

@@ -1,0 +1,45 @@
+package schema
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestCostIsBounded: a union of recursive schemas doubles the work with each
+// level of a value. It ends by count, and sooner where the value is deep, since
+// each step costs more there; and whoever asks often is told what it cost.
+func TestCostIsBounded(t *testing.T) {
+	v := NewValidator([]byte(`{"$ref":"#/$defs/T","$defs":{"T":{"anyOf":[
+		{"type":"object","properties":{"n":{"$ref":"#/$defs/T"},"a":{"type":"string"}},"required":["n"]},
+		{"type":"object","properties":{"n":{"$ref":"#/$defs/T"},"b":{"type":"string"}},"required":["n"]},
+		{"type":"integer"}]}}}`))
+	if !v.Compiles() {
+		t.Fatal(v.Unchecked())
+	}
+	for _, test := range []struct {
+		depth  int
+		end    string
+		fits   bool
+		within bool // the limit of what a validation may cost
+	}{
+		{1, "1", true, true},
+		{200, "1", true, true}, // the first branch fits, all the way
+		{4, `"end"`, false, true},
+		{20, `"end"`, false, false},
+		{200, `"end"`, false, false},
+	} {
+		value, err := Parse([]byte(strings.Repeat(`{"n":`, test.depth) + test.end + strings.Repeat("}", test.depth)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, cost := v.ValidateCounted("", value)
+		_, depth := value.extent()
+		most := maxSteps + stepsForEach*(test.depth+1)*(1+depth/stepDepth)
+		if cost <= 0 || cost > most {
+			t.Errorf("depth %d, ending with %s: it cost %d, at most %d", test.depth, test.end, cost, most)
+		}
+		if within := len(found) != 1 || found[0].Keyword != CostKeyword; within != test.within || test.fits != (len(found) == 0) {
+			t.Errorf("depth %d, ending with %s: %.300v", test.depth, test.end, found)
+		}
+	}
+}
