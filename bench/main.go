@@ -90,13 +90,13 @@ var items = []struct {
 	{"f", "start", (*bench).startup},
 	{"g", "a long history", (*bench).history},
 	{"m", "calls at the MCP endpoint", (*bench).relayed},
-	{"m2", "lists at the MCP endpoint", (*bench).listed},
-	{"m3", "search over 10,000 tools", (*bench).searched},
+	{"n", "lists at the MCP endpoint", (*bench).listed},
+	{"o", "search over 10,000 tools", (*bench).searched},
 	{network, "cold start of npx servers", (*bench).coldStart},
 }
 
 // network is the item that needs a network, and so is measured only by its name.
-const network = "n"
+const network = "p"
 
 func (b *bench) run(ctx context.Context, before, only string) error {
 	dir, err := os.MkdirTemp("", "dragoman-bench-")

@@ -170,7 +170,7 @@ func (c *contest) calls(ctx context.Context, what string, least float64) error {
 	return nil
 }
 
-// listed is (m2): tools/list of all tools of the corpus, against the server itself.
+// listed is (n): tools/list of all tools of the corpus, against the server itself.
 func (b *bench) listed(ctx context.Context) error {
 	if os.Getenv(envCorpus) == "" {
 		fmt.Fprintf(os.Stderr, "NOT MEASURED: %s names no folder of tools/list answers\n", envCorpus)
@@ -197,14 +197,14 @@ func (b *bench) listed(ctx context.Context) error {
 		return err
 	}
 	tools, _ := corpusTools(os.Getenv(envCorpus))
-	b.add(row{item: "m2", what: fmt.Sprintf("tools/list of %d tools: p50", len(tools)), figures: p50, show: duration, target: atMost(1.1, direct)})
-	b.add(row{item: "m2", what: "p99", figures: p99, show: duration})
-	b.add(row{item: "m2", what: "CPU time of a list", figures: cost, show: duration})
-	b.add(row{item: "m2", what: "lists in a second, 1 client", figures: rate, show: perSecond})
+	b.add(row{item: "n", what: fmt.Sprintf("tools/list of %d tools: p50", len(tools)), figures: p50, show: duration, target: atMost(1.1, direct)})
+	b.add(row{item: "n", what: "p99", figures: p99, show: duration})
+	b.add(row{item: "n", what: "CPU time of a list", figures: cost, show: duration})
+	b.add(row{item: "n", what: "lists in a second, 1 client", figures: rate, show: perSecond})
 	return nil
 }
 
-// searched is (m3): a search over 10,000 tools, in this process.
+// searched is (o): a search over 10,000 tools, in this process.
 func (b *bench) searched(ctx context.Context) error {
 	tools := make([]dragoman.Tool, 0, 10_000)
 	for i, t := range manyTools(10_000) {
@@ -224,7 +224,7 @@ func (b *bench) searched(ctx context.Context) error {
 		}
 		took[ours] = append(took[ours], quantile(sorted, 0.5))
 	}
-	b.add(row{item: "m3", what: "search over 10,000 tools, p50", figures: took, show: duration, target: limit(2e-3, duration)})
+	b.add(row{item: "o", what: "search over 10,000 tools, p50", figures: took, show: duration, target: limit(2e-3, duration)})
 	return nil
 }
 

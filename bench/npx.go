@@ -23,7 +23,7 @@ var seven = map[string]string{
 	"devtools":   "chrome-devtools-mcp@latest",
 }
 
-// coldStart is (n): from the start of the process until a request is answered with
+// coldStart is (p): from the start of the process until a request is answered with
 // tools, of one server and of all seven, that npx starts side by side: first with an
 // empty npm cache, and then with the one that this filled. It needs a network.
 func (b *bench) coldStart(ctx context.Context) error {
@@ -66,8 +66,8 @@ func (b *bench) coldStart(ctx context.Context) error {
 		}
 		b.stop("npx")
 		what := "seven npx servers, npm cache " + state + ": start to an answer with tools of "
-		b.add(row{item: "n", what: what + "one", figures: figures{ours: {first.Seconds()}}, show: duration})
-		b.add(row{item: "n", what: what + "all", figures: figures{ours: {all.Seconds()}}, show: duration})
+		b.add(row{item: network, what: what + "one", figures: figures{ours: {first.Seconds()}}, show: duration})
+		b.add(row{item: network, what: what + "all", figures: figures{ours: {all.Seconds()}}, show: duration})
 	}
 	return nil
 }

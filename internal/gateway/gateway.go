@@ -18,6 +18,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/credential"
 	"github.com/dragoman-mcp/dragoman/internal/demo"
 	"github.com/dragoman-mcp/dragoman/internal/ledger"
 	"github.com/dragoman-mcp/dragoman/internal/limit"
@@ -43,6 +44,8 @@ type Options struct {
 	Log *slog.Logger
 	// Version is our version.
 	Version string
+	// Credentials is where tokens of logins at MCP servers are kept; nil for nowhere.
+	Credentials *credential.Store
 	// Can is what callers of this process can be asked, by whichever door.
 	Can dragoman.Kind
 	// Apps says that clients of the MCP endpoint may show views (MCP Apps), so that
@@ -160,7 +163,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 func (g *Gateway) startServers(o Options) {
 	so := servers.Options{
 		Name: "dragoman", Version: o.Version, Logger: o.Log, MaxMessage: g.file.Results.MaxMessage, Can: o.Can,
-		CallTimeout: g.file.Loop.CallTimeout, Own: g.file.Connections,
+		CallTimeout: g.file.Loop.CallTimeout, Own: g.file.Connections, Credentials: o.Credentials,
 	}
 	if o.Apps {
 		so.Extensions = mcpserve.AppsDeclared

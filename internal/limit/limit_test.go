@@ -3,6 +3,7 @@ package limit
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -275,16 +276,16 @@ func TestGivingUp(t *testing.T) {
 func TestBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // no midnight comes in between
 		l := made1(t, Limit{Rate: "1/h", Per: []string{"caller", "tool"}})
-		l.counters.Bytes = 1 << 20
-		for i := range 3000 {
+		l.counters.Bytes = 1 << 18
+		for i := range 800 {
 			l.Admit(t.Context(), Model(ada, fmt.Sprint(i)))
 		}
-		if _, bytes := l.counters.Held(); bytes > 1<<20 {
+		if _, bytes := l.counters.Held(); bytes > 1<<18 {
 			t.Errorf("%d bytes are kept", bytes)
 		}
 		// The one who asked for so much lost counts, and nobody else.
 		l.Admit(t.Context(), tool(bob, "a", "x"))
-		for i := range 3000 {
+		for i := range 800 {
 			l.Admit(t.Context(), Model(ada, fmt.Sprint("again", i)))
 		}
 		if _, problem := l.Admit(t.Context(), tool(bob, "a", "x")); problem == nil {
@@ -293,7 +294,7 @@ func TestBounded(t *testing.T) {
 
 		full := made1(t, Limit{Calls: 1, Per: []string{"tool"}})
 		for i := range maxUsages {
-			full.days.of(time.Now(), "", fmt.Sprint(i))
+			full.days.used[strconv.Itoa(i)] = nil
 		}
 		if _, problem := full.Admit(t.Context(), tool(ada, "a", "x")); problem == nil || problem.RetryAfter <= 0 {
 			t.Errorf("a count too many: %+v", problem)

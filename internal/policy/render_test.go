@@ -24,7 +24,7 @@ func TestPatternsMeanTheSame(t *testing.T) {
 		return b.String()
 	}
 	matched := 0
-	for range 3000 {
+	for range 400 {
 		pattern := "s__" + text(6, "\x00")
 		p := must(t, Config{Rules: []Rule{{Allow: []string{pattern, "s__none"}}}})
 		for range 8 {
@@ -48,7 +48,7 @@ func TestPatternsMeanTheSame(t *testing.T) {
 			}
 		}
 	}
-	if matched < 1000 {
+	if matched < 300 {
 		t.Errorf("only %d matched", matched)
 	}
 }

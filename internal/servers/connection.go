@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/credential"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/safehttp"
 	"github.com/dragoman-mcp/dragoman/mcp"
@@ -295,6 +296,9 @@ func (c *connection) explain(err error) *dragoman.Problem {
 	p := &dragoman.Problem{Code: dragoman.CodeServerUnavailable, Message: err.Error()}
 	if _, ok := errors.AsType[*mcp.AuthorizationError](err); ok {
 		p.Code = dragoman.CodeNeedsAuthorization
+		if c.set.options.Credentials != nil && c.config.OAuth.Grant != credential.ClientCredentialsGrant {
+			p.Message += "; to log in, run: dragoman login " + c.key.label
+		}
 	}
 	if said := c.stderr.String(); said != "" {
 		p.Message += "; it wrote: " + said

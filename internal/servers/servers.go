@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/safehttp"
+	"github.com/dragoman-mcp/dragoman/internal/credential"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
@@ -41,6 +41,8 @@ type Options struct {
 	Can dragoman.Kind
 	// Own bounds the connections that callers have of their own.
 	Own OwnConfig
+	// Credentials is where tokens of logins are kept; nil for nowhere.
+	Credentials *credential.Store
 	// Extensions is the raw object of extensions that those behind us have, and that
 	// servers are told; nil for none.
 	Extensions json.RawMessage
@@ -143,7 +145,7 @@ func (s *Set) connect(k key) *connection {
 		local := config.local(c.stderrLines())
 		c.transport = func(context.Context) mcp.Transport { return local }
 	default:
-		client := safehttp.NewClient(safehttp.Options{Control: config.control})
+		client := s.client(k.label, &config)
 		remote := config.remote(client)
 		c.transport = func(context.Context) mcp.Transport { return remote }
 		c.tidy = client.CloseIdleConnections
