@@ -38,7 +38,11 @@ type serving struct {
 
 // answer returns the answer to the request: a whole message.
 func (v *serving) answer(ctx context.Context) (msg []byte, failed *RPCError) {
-	result, err := v.result(ctx)
+	return v.message(v.result(ctx))
+}
+
+// message makes the answer of a result, or of an error.
+func (v *serving) message(result json.RawMessage, err error) (msg []byte, failed *RPCError) {
 	if err == nil {
 		return reply(v.in.id, result, nil), nil
 	}
