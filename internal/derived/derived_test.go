@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-type value struct{ n [8]int }
+type value struct{ N [8]int }
 
 // What is made of a value is made once, whoever asks.
 func TestGet(t *testing.T) {
