@@ -71,7 +71,12 @@ e2e: modules peers engines ## real clients and real servers against the real bin
 .PHONY: judge
 judge: modules peers engines ## public data judge us; CONTRIBUTING.md says where to get them
 	$(GO) test -count=1 -timeout 2h -run 'Invariants|Bounded' ./dialect
+	DRAGOMAN_DIFFERENTIAL=50000 $(GO) test -count=1 -timeout 1h -v -run '^TestDifferential$$' ./internal/policy
 	$(GO) test -count=1 -timeout 6h -v -run '^(TestMaskBench|TestBFCL|TestSchemaSuite|TestJudges|TestDecoded|TestOllamaKeepsTools)$$' ./e2e
+
+.PHONY: servers
+servers: modules peers e2e/published/node_modules/.installed ## two dozen published MCP servers behind one endpoint, with a table
+	DRAGOMAN_PUBLISHED=1 $(GO) test -count=1 -timeout 30m -v -run '^TestPublishedServers$$' ./e2e
 
 .PHONY: fidelity
 fidelity: modules engines ## docs/fidelity.md, with the servers in DRAGOMAN_CORPUS, or MOST=20 tools of each
@@ -90,8 +95,11 @@ fuzz: modules ## each fuzz target for FUZZ_TIME (10m)
 	  done; done
 
 .PHONY: soak
-soak: modules ## many clients, crashes and retries for SOAK_TIME (10m), with the race detector
+soak: modules ## many clients, crashes and retries for SOAK_TIME (10m), with the race detector; the faults of the MCP endpoint, often
 	$(GO) test $(RACE) -count=1 -timeout 0 -v -run '^TestSoak$$' ./e2e -soak $(SOAK_TIME)
+	DRAGOMAN_SOAK=1 $(GO) test -count=1 -timeout 0 -v -p 1 -run '^TestFault' ./internal/gateway
+	DRAGOMAN_SOAK=1 $(GO) test -count=1 -timeout 0 -v -run '^TestFault' ./e2e -soak $(SOAK_TIME)
+	$(GO) test -count=1 -timeout 0 -v -run '^TestKill$$' ./internal/audit -kills 1000
 
 .PHONY: snapshot
 snapshot: modules buildah release-tools ## a whole release, unpublished, and its tests: archives, packages, images (long)
@@ -142,6 +150,11 @@ peers: e2e/node_modules/.installed
 e2e/node_modules/.installed: e2e/package.json e2e/package-lock.json
 	@command -v npm >/dev/null || $(MAKE) --no-print-directory npm
 	cd e2e && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error || { echo "make: the npm packages in e2e/package-lock.json could not be fetched; is there a network, or an npm registry?" >&2; exit 1; }
+	@touch $@
+
+e2e/published/node_modules/.installed: e2e/published/package.json e2e/published/package-lock.json
+	@command -v npm >/dev/null || $(MAKE) --no-print-directory npm
+	cd e2e/published && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error || { echo "make: the npm packages in e2e/published/package-lock.json could not be fetched; is there a network, or an npm registry?" >&2; exit 1; }
 	@touch $@
 
 # The engines that "dragoman prove" can ask. Without a C++ compiler llama.cpp is

@@ -17,7 +17,7 @@ const module = "github.com/dragoman-mcp/dragoman"
 
 // layers are the packages from low to high. A package imports lower rows only.
 var layers = [][]string{
-	{"internal/rawjson", "internal/sse", "internal/glob", "internal/bounded", "internal/derived", "internal/clip", "internal/park", "internal/pace", "internal/origin", "internal/addresses", "internal/guard"},
+	{"internal/rawjson", "internal/sse", "internal/glob", "internal/bounded", "internal/derived", "internal/clip", "internal/park", "internal/pace", "internal/origin", "internal/addresses", "internal/wholefile", "internal/guard"},
 	{"internal/right", "internal/accesstoken", "internal/canonical"},
 	{"internal/apikey"},
 	{"", "schema", "rehearsal"},
@@ -32,6 +32,7 @@ var layers = [][]string{
 	{"internal/catalog"},
 	{"servers"},
 	{"internal/cache", "internal/approval", "internal/limit", "internal/policy", "internal/audit"},
+	{"internal/ledger"},
 	{"internal/gate"},
 	{"internal/session"},
 	{"internal/api", "internal/mcpserve", "internal/console", "internal/terminal"},
@@ -49,6 +50,7 @@ var only = map[string][]string{
 	"modernc.org/sqlite":                         {"internal/store"},
 	"github.com/jackc/pgx":                       {"internal/store"},
 	"charm.land/":                                {"internal/terminal"},
+	"github.com/yuin/goldmark":                   {"internal/terminal"},
 }
 
 // TestLayers holds the rules of docs/design.md that a machine can hold.

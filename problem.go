@@ -35,6 +35,9 @@ const (
 	CodeTooLarge = "too_large"
 	// CodeBudget: the conversation has used up its calls, bytes or time.
 	CodeBudget = "budget_exhausted"
+	// CodeRateLimited: too many calls in a time, or at a time. RetryAfter says when to
+	// try again.
+	CodeRateLimited = "rate_limited"
 	// CodeRepeated: the same call that may change something was made twice in a
 	// row.
 	CodeRepeated = "repeated_call"

@@ -20,10 +20,11 @@ const (
 	before                  // an older one; only where one was named
 	null                    // the null gateway
 	proxy                   // httputil.ReverseProxy
+	direct                  // nobody in between; only at the MCP endpoint
 	contenders
 )
 
-var contenderNames = [contenders]string{"dragoman", "before", "null", "proxy"}
+var contenderNames = [contenders]string{"dragoman", "before", "null", "proxy", "direct"}
 
 // A setting is what contenders are set up with.
 type setting struct {

@@ -14,6 +14,7 @@
 //	go run ./bench -only a,d        # some rows
 //	go run ./bench -before v0.1.0   # an older revision takes turns with this one
 //	go run ./bench -rounds 3 -time 500ms
+//	go run ./bench -only n          # servers that npx downloads; needs a network
 package main
 
 import (
@@ -88,7 +89,14 @@ var items = []struct {
 	{"e2", "memory of streams with a history", (*bench).memoryOfHistory},
 	{"f", "start", (*bench).startup},
 	{"g", "a long history", (*bench).history},
+	{"m", "calls at the MCP endpoint", (*bench).relayed},
+	{"n", "lists at the MCP endpoint", (*bench).listed},
+	{"o", "search over 10,000 tools", (*bench).searched},
+	{network, "cold start of npx servers", (*bench).coldStart},
 }
+
+// network is the item that needs a network, and so is measured only by its name.
+const network = "p"
 
 func (b *bench) run(ctx context.Context, before, only string) error {
 	dir, err := os.MkdirTemp("", "dragoman-bench-")
@@ -110,7 +118,7 @@ func (b *bench) run(ctx context.Context, before, only string) error {
 		*address = p.base
 	}
 	for _, item := range items {
-		if only != "" && !strings.Contains(","+only+",", ","+item.letter+",") {
+		if only == "" && item.letter == network || only != "" && !strings.Contains(","+only+",", ","+item.letter+",") {
 			continue
 		}
 		fmt.Fprintf(os.Stderr, "measuring (%s) %s …\n", item.letter, item.title)

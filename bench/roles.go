@@ -38,6 +38,12 @@ func serveRole(role string) {
 		handler = gateway
 	case "mcp":
 		handler = fakemcp.New(fakemcp.Config{Keep: -1, Tools: []fakemcp.Tool{benchTool}})
+	case "mcpcorpus":
+		tools, err := corpusTools(os.Getenv(envCorpus))
+		if err != nil {
+			log.Fatal(err)
+		}
+		handler = fakemcp.New(fakemcp.Config{Keep: -1, Tools: tools})
 	case "mcp300":
 		handler = fakemcp.New(fakemcp.Config{Keep: -1, Tools: manyTools(300)})
 	default:

@@ -84,7 +84,7 @@ type row struct {
 
 func (b *bench) add(r row) { b.rows = append(b.rows, r) }
 
-var heads = []string{"", "what", "dragoman", "before", "null", "proxy", "/ null", "/ proxy", "target", "worst round", ""}
+var heads = []string{"", "what", "dragoman", "before", "null", "proxy", "direct", "/ null", "/ proxy", "/ direct", "target", "worst round", ""}
 
 func (r row) cells() []string {
 	cells := []string{r.item, r.what}
@@ -95,7 +95,7 @@ func (r row) cells() []string {
 		}
 		cells = append(cells, text)
 	}
-	for _, who := range []contender{null, proxy} {
+	for _, who := range []contender{null, proxy, direct} {
 		text := ""
 		if ratio, _ := r.figures.ratio(who); ratio != 0 {
 			text = fmt.Sprintf("%.2f", ratio)

@@ -33,6 +33,7 @@ func soon(t *testing.T) context.Context {
 
 // Servers that are no good never harm those that are.
 func TestBadServersHarmNobody(t *testing.T) {
+	t.Parallel()
 	up := record(t)
 	mcp := servers{
 		"good":    idle(t),
@@ -76,6 +77,7 @@ func TestBadServersHarmNobody(t *testing.T) {
 
 // A wrong answer fails one call, and the server goes on.
 func TestBadAnswersFailOneCall(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		fault  fakemcp.Fault
 		status string // of the call that the fault strikes
@@ -117,6 +119,7 @@ func TestBadAnswersFailOneCall(t *testing.T) {
 }
 
 func TestCrashedServerComesBack(t *testing.T) {
+	t.Parallel()
 	up := record(t)
 	entry, log := fake(t, fakemcp.Config{
 		Tools:  []fakemcp.Tool{{Name: "fatal"}, {Name: "echo"}},
@@ -148,6 +151,7 @@ func TestCrashedServerComesBack(t *testing.T) {
 }
 
 func TestSessionIsRenewed(t *testing.T) {
+	t.Parallel()
 	up := record(t)
 	entry, s := remote(t, fakemcp.Config{
 		Era:    fakemcp.LegacyOnly,
@@ -166,6 +170,7 @@ func TestSessionIsRenewed(t *testing.T) {
 }
 
 func TestBrokenStreamIsNeverRunAgain(t *testing.T) {
+	t.Parallel()
 	for _, resumable := range []bool{true, false} {
 		t.Run(fmt.Sprintf("resumable %t", resumable), func(t *testing.T) {
 			up := record(t)
@@ -191,6 +196,7 @@ func TestBrokenStreamIsNeverRunAgain(t *testing.T) {
 }
 
 func TestRefusalsOfAServer(t *testing.T) {
+	t.Parallel()
 	for _, status := range []int{401, 403, 429, 500} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			up := record(t)
@@ -211,6 +217,7 @@ func TestRefusalsOfAServer(t *testing.T) {
 }
 
 func TestToolsThatChangeAreOffered(t *testing.T) {
+	t.Parallel()
 	for _, era := range []fakemcp.Era{fakemcp.LegacyOnly, fakemcp.ModernOnly} {
 		t.Run(string(era), func(t *testing.T) {
 			up := record(t)
@@ -227,6 +234,7 @@ func TestToolsThatChangeAreOffered(t *testing.T) {
 
 // A client that goes away cancels the call at the server, in each era's way.
 func TestDisconnectCancelsTheCall(t *testing.T) {
+	t.Parallel()
 	for era, how := range map[fakemcp.Era]string{fakemcp.LegacyOnly: "notifications/cancelled", fakemcp.ModernOnly: fakemcp.Disconnected} {
 		t.Run(string(era), func(t *testing.T) {
 			up := record(t)
@@ -263,6 +271,7 @@ func TestDisconnectCancelsTheCall(t *testing.T) {
 
 // Nothing that a server started outlives the gateway, however that ends.
 func TestNoOrphans(t *testing.T) {
+	t.Parallel()
 	for _, way := range []string{"stopped", "killed"} {
 		t.Run(way, func(t *testing.T) {
 			stubborn, log := fake(t, fakemcp.Config{
@@ -294,6 +303,7 @@ func TestNoOrphans(t *testing.T) {
 
 // SIGTERM lets a conversation in flight come to its end.
 func TestDrain(t *testing.T) {
+	t.Parallel()
 	up := record(t)
 	entry, s := remote(t, fakemcp.Config{Tools: []fakemcp.Tool{{Name: "slow", Delay: time.Second}}})
 	g := start(t, up, servers{"web": entry, "other": idle(t)}).offers(up, "web__slow")
@@ -320,6 +330,7 @@ func TestDrain(t *testing.T) {
 
 // A server gets no secrets of the environment that the gateway runs in.
 func TestServersGetACleanEnvironment(t *testing.T) {
+	t.Parallel()
 	const secret = "sk-of-the-gateway-itself"
 	up := record(t)
 	entry := stdio(t, "@modelcontextprotocol/server-everything", "stdio")

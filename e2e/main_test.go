@@ -51,10 +51,14 @@ func missing(t *testing.T, format string, args ...any) {
 
 // built builds a program once, in the folder dir of this repository.
 func built(name, dir, pkg string) func() (string, error) {
+	return builtWith(name, dir, pkg, raceEnabled)
+}
+
+func builtWith(name, dir, pkg string, race bool) func() (string, error) {
 	return sync.OnceValues(func() (string, error) {
 		path := filepath.Join(scratch, name)
 		args := []string{"build", "-o", path}
-		if raceEnabled {
+		if race {
 			args = append(args, "-race")
 		}
 		cmd := exec.Command("go", append(args, pkg)...)
@@ -136,10 +140,10 @@ func node(t *testing.T, file string) (program, script string) {
 	return program, script
 }
 
-// output runs a program to its end, within a minute, and returns its stdout.
+// output runs a program to its end, within three minutes, and returns its stdout.
 func output(t *testing.T, env []string, program string, args ...string) []byte {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = append(cleanEnv(t), env...)

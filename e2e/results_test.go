@@ -100,6 +100,7 @@ func (g *gateway) pages(handle, pointer, unit string, page func(items json.RawMe
 // TestLargeFile reads a file of 5 MB: what the model gets is small and whole, and
 // the pages put together are the file.
 func TestLargeFile(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	var want strings.Builder
 	for i := 0; want.Len() < 5_000_000; i++ {
@@ -130,6 +131,7 @@ func TestLargeFile(t *testing.T) {
 
 // TestLargeGraph reads a graph of 5,000 entities, which is structured.
 func TestLargeGraph(t *testing.T) {
+	t.Parallel()
 	memory := stdio(t, "@modelcontextprotocol/server-memory")
 	memory["env"] = map[string]string{"MEMORY_FILE_PATH": filepath.Join(t.TempDir(), "memory.jsonl")}
 	g := start(t, nil, servers{"memory": memory}).ready()
@@ -165,6 +167,7 @@ func TestLargeGraph(t *testing.T) {
 
 // TestContentTypes looks at each kind of content that the reference server has.
 func TestContentTypes(t *testing.T) {
+	t.Parallel()
 	g := start(t, nil, servers{"everything": stdio(t, "@modelcontextprotocol/server-everything")}).ready()
 	g.until("the server is connected", func() bool { return strings.Contains(g.logged(), "server connected") })
 	for _, tc := range []struct {
@@ -194,6 +197,7 @@ func TestContentTypes(t *testing.T) {
 
 // TestFormsAndCache looks at the forms of results, the guide and the cache.
 func TestFormsAndCache(t *testing.T) {
+	t.Parallel()
 	files := t.TempDir()
 	writeFile(t, filepath.Join(files, "a.txt"), "hello")
 	up := record(t)
@@ -228,6 +232,7 @@ func TestFormsAndCache(t *testing.T) {
 // TestProgress watches a call that takes its time: comment lines for every
 // client, chunks for those that ask for them, and the answer whole at the end.
 func TestProgress(t *testing.T) {
+	t.Parallel()
 	g := start(t, nil, servers{"everything": stdio(t, "@modelcontextprotocol/server-everything")}).ready()
 	g.until("the server is connected", func() bool { return strings.Contains(g.logged(), "server connected") })
 	for asked, want := range map[string]string{

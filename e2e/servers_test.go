@@ -55,6 +55,7 @@ func (e envelope) text() string {
 }
 
 func TestEverythingServer(t *testing.T) {
+	t.Parallel()
 	for _, transport := range []string{"stdio", "sse", "streamableHttp"} {
 		t.Run(transport, func(t *testing.T) {
 			up := record(t)
@@ -93,6 +94,7 @@ func TestEverythingServer(t *testing.T) {
 }
 
 func TestEverythingServerImage(t *testing.T) {
+	t.Parallel()
 	up := record(t)
 	g := start(t, up, servers{"everything": stdio(t, "@modelcontextprotocol/server-everything", "stdio"), "other": idle(t)}).offers(up, "everything__get-tiny-image")
 	if got := g.ask(up, "everything__get-tiny-image", `{}`); got.Status != "success" || len(got.Data) > 20_000 {
@@ -107,6 +109,7 @@ func TestEverythingServerImage(t *testing.T) {
 }
 
 func TestFilesystemServer(t *testing.T) {
+	t.Parallel()
 	up := record(t)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -143,6 +146,7 @@ func TestFilesystemServer(t *testing.T) {
 }
 
 func TestMemoryServer(t *testing.T) {
+	t.Parallel()
 	up := record(t)
 	entry := stdio(t, "@modelcontextprotocol/server-memory")
 	entry["env"] = map[string]string{"MEMORY_FILE_PATH": filepath.Join(t.TempDir(), "memory.jsonl")}
@@ -156,6 +160,7 @@ func TestMemoryServer(t *testing.T) {
 }
 
 func TestSequentialThinkingServer(t *testing.T) {
+	t.Parallel()
 	up := record(t)
 	g := start(t, up, servers{"thinking": stdio(t, "@modelcontextprotocol/server-sequential-thinking"), "other": idle(t)}).offers(up, "thinking__sequentialthinking")
 	for i := 1; i <= 2; i++ {
@@ -170,6 +175,7 @@ func TestSequentialThinkingServer(t *testing.T) {
 // context7 speaks the modern era, and needs a network for its calls. Without one
 // they fail, which the model must get to know.
 func TestContext7Server(t *testing.T) {
+	t.Parallel()
 	up := record(t)
 	entry := stdio(t, "@upstash/context7-mcp")
 	// A proxy that is not there makes sure that there is no network.
@@ -186,6 +192,7 @@ func TestContext7Server(t *testing.T) {
 
 // The official Go SDK's server, in both eras.
 func TestOfficialGoServer(t *testing.T) {
+	t.Parallel()
 	for _, era := range []string{"legacy", "modern", "stdio"} {
 		t.Run(era, func(t *testing.T) {
 			program := must(t, buildEverything)
@@ -269,6 +276,7 @@ func background(t *testing.T, port string, env []string, program string, args ..
 
 // TestOneServerHasNoPrefix: with one server, its tools have their own names.
 func TestOneServerHasNoPrefix(t *testing.T) {
+	t.Parallel()
 	up := record(t)
 	g := start(t, up, servers{"only": idle(t)}).offers(up, "noop")
 	if got := up.last().names(); !slices.Equal(got, []string{"noop"}) {

@@ -361,7 +361,7 @@ func TestMarkdown(t *testing.T) {
 	s.sees("A heading")
 	s.sees("Some bold text")
 	s.ends(0)
-	if raw := s.out.String(); strings.Contains(raw, "\x1b]0;") || !strings.Contains(raw, "\x1b[1mbold\x1b[m") {
+	if raw := s.out.String(); strings.Contains(raw, "\x1b]0;") || !strings.Contains(raw, "\x1b[1mbold\x1b[0m") {
 		t.Errorf("the screen got %q", raw)
 	}
 }

@@ -24,7 +24,8 @@ const (
 	askMismatch     = "mismatch"      // modern HTTP: header and body differ
 	askOrigin       = "origin"        // from a page of another origin
 	askHost         = "host"          // by a name that is not its own
-	askAnonymous    = "anonymous"     // without credentials
+	askAnonymous    = "anonymous"     // without credentials, in the session
+	askStranger     = "stranger"      // a greeting without credentials
 	askForged       = "forged"        // with a token that nobody signed
 	askOldSession   = "old session"   // with a session that was deleted
 	askMixed        = "mixed"         // the answer that another client should have got

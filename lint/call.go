@@ -26,6 +26,7 @@ func (w *watcher) calls() {
 			w.call(c)
 		}
 	}
+	w.cancel()
 	w.compare()
 	if len(w.live.Calls) > 0 && w.live.Lists[0].Endless == "" {
 		w.live.Lists = append(w.live.Lists, w.list(w.main, "tools/list", "tools"))

@@ -33,6 +33,7 @@ func TestDocs(t *testing.T) {
 			fmt.Fprintf(&b, "Source: %s\n", r.Source)
 		}
 	}
+	b.WriteString(docsTail)
 	if *update {
 		must(t, os.WriteFile(docs, b.Bytes(), 0o666))
 		return
@@ -63,6 +64,24 @@ lint:
 ` + "```" + `
 
 The score of a server is six tenths the mean of its tools and four tenths the worst of them, where an error takes 10 of 100, a warning 4 and an info 1, each rule once for a tool; what is wrong with the server as a whole is taken from that. An error of security leaves no grade better than D.
+`
+
+const docsTail = `
+## Calls proved
+
+` + "`dragoman lint --prove`" + ` adds two rules, whose findings come from the search of [` + "`dragoman prove`" + `](prove.md): **V001** (warning), a call that the server takes and the model cannot write, and **V002** (info), a call that the model can write and the server refuses. Where the grammar engine of a dialect is installed it is asked; where not, the schema that is sent stands in for it, and standard error says so.
+
+## What is not looked for
+
+Each of these needs something that nobody has prepared who points a linter at a server:
+
+* What a handle of somebody else, or an expired one, opens: an identifier would have to be made up, which no probe does.
+* A tampered ` + "`requestState`" + `: only a tool that asks its caller has one, and a safe probe answers no question.
+* The results of tasks: a task has to be created, which is work that nobody wants.
+* Memory and files that grow: a thousand calls, where a probe makes at most eighty.
+* Addresses and paths that a tool should not reach: they need a listener and a folder with links, on the machine where the server runs.
+* A package's server.json: a linter sees the server, not its package.
+* A configuration without a sandbox: no client's configuration has a word for one yet, so this would be said of every server.
 `
 
 func looksAt(r *Rule) string {

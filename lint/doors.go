@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -15,6 +16,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 )
 
 // foreign is an origin and a host that are not the server's.
@@ -45,6 +48,7 @@ func (w *watcher) doors() {
 			drop[name] = ""
 		}
 		knock(askAnonymous, drop)
+		w.stranger(drop)
 		knock(askForged, map[string]string{"Authorization": "Bearer " + forgedToken()})
 	}
 	if c.client.modern() {
@@ -55,6 +59,18 @@ func (w *watcher) doors() {
 		method: "notifications/cancelled", header: modernHeader(c, "notifications/cancelled"),
 	}, patience)
 	w.oldSession()
+}
+
+// stranger greets a legacy server without credentials and outside of any session.
+func (w *watcher) stranger(drop map[string]string) {
+	if w.main.client.modern() {
+		return // has no sessions
+	}
+	m := w.message(w.main, "initialize", params("protocolVersion", string(rawjson.Quote(w.live.Version)),
+		"capabilities", `{}`, "clientInfo", `{"name":"dragoman-lint","version":"1"}`))
+	m.header = maps.Clone(drop)
+	m.header["Mcp-Session-Id"] = ""
+	w.note(askStranger, w.send(w.main, m, patience))
 }
 
 func modernHeader(c *connection, method string) map[string]string {

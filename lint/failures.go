@@ -162,6 +162,19 @@ var reliabilityRules = []Rule{
 		},
 	},
 	{
+		ID: "P017", Severity: Warning, Title: "work that cannot be cancelled",
+		Why:    "The person who stopped it has gone on to something else, and the server still pays for the work, and may still change something.",
+		Advice: "Give each call a context that notifications/cancelled for its id ends, and send no answer after that.",
+		Source: "MCP, Basic: Cancellation",
+		Live: func(_ *Server, l *Live, say Say) {
+			c := l.Cancelled
+			if c != nil && c.Result != nil && c.Took > c.After && c.Took > c.Usual*3/4 {
+				round := func(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
+				say(At{Tool: c.Tool.Name}, "a call that was cancelled after %v was answered after %v; without that it took %v", round(c.After), round(c.Took), round(c.Usual))
+			}
+		},
+	},
+	{
 		ID: "X020", Severity: Warning, Title: "arguments stand in the logs",
 		Why:     "Logs are kept longer and read by more people than conversations.",
 		Advice:  "Log the tool and the outcome, never arguments or results.",

@@ -134,7 +134,7 @@ var webRules = []Rule{
 			if w.Plain {
 				say(here, "the address %s is not https", quote(w.URL))
 			}
-			if a, ok := l.Answers[askAnonymous]; l.Failure == nil && (!w.Token || ok && a.Result != nil) {
+			if a, ok := l.Answers[askAnonymous]; l.Failure == nil && (!w.Token || ok && a.Result != nil) && !sessionIsLogin(l) {
 				say(here, "the tools are listed without any credentials")
 			}
 		},
@@ -186,6 +186,17 @@ var webRules = []Rule{
 			forged, ok := l.Answers[askForged]
 			if ok && forged.Result != nil && l.Answers[askAnonymous].Result == nil {
 				say(here, "a token with the algorithm none was accepted")
+			}
+		},
+	},
+	{
+		ID: "X015", Severity: Error, Title: "session that stands in for a login",
+		Why:    "Session ids travel in headers and end up in logs; whoever finds one is taken for the person who opened the session.",
+		Advice: "Check the credentials of every request, and that the session is theirs.",
+		Source: "MCP security best practices (session hijacking): sessions are not for authentication",
+		Live: func(_ *Server, l *Live, say Say) {
+			if sessionIsLogin(l) {
+				say(here, "without credentials a greeting is refused, and a request in the session of somebody else is answered")
 			}
 		},
 	},
@@ -256,4 +267,10 @@ func metadataOf(l *Live) *Metadata {
 		return nil
 	}
 	return l.Web.Metadata
+}
+
+// sessionIsLogin reports whether the id of a session opens what credentials do.
+func sessionIsLogin(l *Live) bool {
+	stranger, asked := l.Answers[askStranger]
+	return asked && stranger.Result == nil && stranger.Err == nil && l.Answers[askAnonymous].Result != nil
 }

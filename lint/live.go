@@ -79,6 +79,8 @@ type Live struct {
 	Others map[string]Listing
 	// Calls are the calls of tools, in order.
 	Calls []Called
+	// Cancelled is a call that was cancelled; nil where none took long enough.
+	Cancelled *Cancellation
 	// Contradicted are tools whose calls changed what others read.
 	Contradicted []Contradiction
 	// Rough is what bad input did to a connection of its own.

@@ -261,6 +261,14 @@ var liveFixtures = map[string]liveFixture{
 			next.ServeHTTP(w, r)
 		}
 	}},
+	"P017": {change: func(m *model) {
+		m.result = func(q query, was string) string {
+			if q.Params.Name == "notes_get_note" && !strings.Contains(was, "isError") {
+				time.Sleep(3 * time.Second)
+			}
+			return was
+		}
+	}},
 	"R008": {change: func(m *model) {
 		m.result = func(q query, was string) string {
 			if q.Params.Name == "notes_get_note" && !strings.Contains(was, "isError") {
@@ -305,6 +313,17 @@ var liveFixtures = map[string]liveFixture{
 		target.Header = http.Header{"Authorization": {"Bearer right"}}
 		m.handler = func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			if !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {
+				w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="http://127.0.0.1/x"`)
+				http.Error(w, "no", http.StatusUnauthorized)
+				return
+			}
+			next.ServeHTTP(w, r)
+		}
+	}},
+	"X015": {http: true, target: func(_ *testing.T, m *model, target *Target) {
+		target.Header = http.Header{"Authorization": {"Bearer right"}}
+		m.handler = func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if r.Header.Get("Authorization") != "Bearer right" && (r.Header.Get("Authorization") != "" || r.Header.Get("Mcp-Session-Id") == "") {
 				w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="http://127.0.0.1/x"`)
 				http.Error(w, "no", http.StatusUnauthorized)
 				return

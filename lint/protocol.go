@@ -3,10 +3,12 @@ package lint
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/pin"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 )
 
@@ -73,7 +75,7 @@ var protocolRules = []Rule{
 		Source: specTools,
 		Live: func(_ *Server, l *Live, say Say) {
 			if a, b, ok := firstDifference(l.Lists); ok && !l.Announced && !sameSet(a.Items, b.Items) {
-				say(here, "two answers to tools/list have different tools or definitions (%d and %d entries)", len(a.Items), len(b.Items))
+				say(here, "two answers to tools/list have different tools or definitions (%d and %d entries)%s", len(a.Items), len(b.Items), firstChange(a.Items, b.Items))
 			}
 		},
 	},
@@ -271,4 +273,31 @@ func digests(items []json.RawMessage) []string {
 func isError(result json.RawMessage) bool {
 	o, err := rawjson.ParseObject(result)
 	return err == nil && string(o.Get("isError")) == "true"
+}
+
+// firstChange says how the first tool that two lists define differently changed;
+// empty where they have other tools.
+func firstChange(was, is []json.RawMessage) string {
+	now := map[string]json.RawMessage{}
+	for _, item := range is {
+		now[nameOf(item)] = item
+	}
+	for _, item := range was {
+		name := nameOf(item)
+		if other, ok := now[name]; ok && name != "" {
+			if changes := pin.Changes(item, other); len(changes) > 0 {
+				return fmt.Sprintf("; of %s %s", quote(name), changes[0])
+			}
+		}
+	}
+	return ""
+}
+
+func nameOf(tool json.RawMessage) string {
+	o, err := rawjson.ParseObject(tool)
+	if err != nil {
+		return ""
+	}
+	name, _ := rawjson.String(o.Get("name"))
+	return name
 }

@@ -153,6 +153,19 @@ var configRules = []Rule{
 			}
 		},
 	},
+	{
+		ID: "K005", Severity: Error, Title: "version that is known to be dangerous",
+		Why:    "The hole is public, and so is how to use it.",
+		Advice: "Use a newer version, and ask a scanner for packages (npm audit, pip-audit) about all that this short list does not name.",
+		Source: "National Vulnerability Database, as of 2026-11",
+		Server: func(s *Server, say Say) {
+			if s.Config != nil {
+				if what := knownBad(s.Config); what != "" {
+					say(here, "%s", what)
+				}
+			}
+		},
+	},
 }
 
 var (

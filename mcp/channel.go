@@ -42,6 +42,13 @@ func (c *channel) close() {
 	c.work.Wait()
 }
 
+// idle reports whether nothing that the client asked for is running.
+func (c *channel) idle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.running) == 0 && (c.conn == nil || c.conn.idle())
+}
+
 // take takes one message of the client.
 func (c *channel) take(b []byte) {
 	in, e := readInbound(b)
@@ -92,7 +99,7 @@ func (c *channel) legacy(conn *conn, in *inbound) {
 	}
 	if !conn.spawn(func() {
 		defer done()
-		v := &serving{host: c.host, in: in, to: c.to, conn: conn}
+		v := &serving{server: c.server, host: c.host, in: in, to: c.to, conn: conn}
 		msg, _ := v.answer(ctx)
 		if ctx.Err() == nil { // a request that was cancelled gets no answer
 			c.to.say(msg)
@@ -129,7 +136,7 @@ func (c *channel) modern(in *inbound) {
 			delete(c.running, key)
 			c.mu.Unlock()
 		}()
-		v := &serving{host: c.host, in: in, to: c.to}
+		v := &serving{server: c.server, host: c.host, in: in, to: c.to}
 		msg, _ := v.answer(ctx)
 		if ctx.Err() == nil {
 			c.to.say(msg)

@@ -102,6 +102,13 @@ func (c *conn) begin(id json.RawMessage) (context.Context, func(), *RPCError) {
 	}
 }
 
+// idle reports whether no request of the client runs.
+func (c *conn) idle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.running) == 0
+}
+
 // told takes a notification or an answer of the client.
 func (c *conn) told(in *inbound) {
 	switch {
@@ -135,12 +142,17 @@ func (c *conn) told(in *inbound) {
 func (c *conn) listen(ctx context.Context, filter string) {
 	call := dragoman.Call{Method: listenMethod, Arguments: json.RawMessage(`{"notifications":` + filter + `}`)}
 	wanted := readSubscription(call.Arguments)
+	hears, begun := context.WithTimeout(ctx, patience)
 	call.Notify = func(n dragoman.Notification) {
+		if n.Method == Acknowledged {
+			begun()
+		}
 		if wanted.wants(n.Method, n.Params) {
 			c.main.say(notification(n.Method, n.Params))
 		}
 	}
-	c.spawn(func() {
+	spawned := c.spawn(func() {
+		defer begun()
 		defer func() {
 			if p := recover(); p != nil {
 				c.server.log.Error("listening for an MCP client failed", "error", p)
@@ -150,6 +162,10 @@ func (c *conn) listen(ctx context.Context, filter string) {
 			c.server.log.Debug("an MCP client hears of no changes", "error", err)
 		}
 	})
+	if !spawned {
+		begun()
+	}
+	<-hears.Done() // what changes after the client has our answer must be told
 }
 
 // request asks the client something and returns its result; nil for an error of

@@ -34,6 +34,7 @@ type flight struct {
 	landed    bool          // nothing can be asked any more
 	news      chan struct{} // there are new questions; has room for one
 
+	fly  func()        // makes the call; nil where that has a goroutine of its own
 	done chan struct{} // closed when there is a result
 	res  dragoman.Result
 }
@@ -73,11 +74,17 @@ func (c *Client) launch(ctx context.Context, call *dragoman.Call, r *request, ro
 		f.watch.set(c.o.Timeout, func() { f.cancel(errTimeUp) })
 	}
 	c.board(f)
-	if !c.start(func() {
+	run := func() {
 		defer unsent.Stop()
 		defer f.watch.stop()
 		f.run(r)
-	}) {
+	}
+	if c.session.Load().era == Modern && r.method == methodTool && !r.tasks {
+		// It never asks in the middle, so whoever waits for it can fly it.
+		f.fly = run
+		return f
+	}
+	if !c.start(run) {
 		unsent.Stop()
 		f.land(nil, &TransportError{Err: ErrClosed})
 	}
@@ -158,11 +165,27 @@ func (f *flight) land(a *answer, err error) {
 	f.end()
 }
 
+// flown makes the call on the goroutine of its leg.
+func (f *flight) flown(ctx context.Context) {
+	leave, ok := f.c.enter()
+	if !ok {
+		f.land(nil, &TransportError{Err: ErrClosed})
+		return
+	}
+	defer leave()
+	defer context.AfterFunc(ctx, func() { f.cancel(context.Cause(ctx)) })()
+	f.fly()
+}
+
 // leg waits for the result of the flight, or for a question of the server, on
 // behalf of one call of [Client.Call]. When ctx ends, so does the flight.
 func (f *flight) leg(ctx context.Context, call *dragoman.Call) (dragoman.Result, error) {
 	stop := f.mail.deliver(call.Progress, call.Notify)
 	defer stop()
+	if f.fly != nil {
+		f.flown(ctx)
+		return f.over(ctx)
+	}
 	for {
 		select {
 		case <-f.done:
@@ -178,10 +201,16 @@ func (f *flight) leg(ctx context.Context, call *dragoman.Call) (dragoman.Result,
 		case <-ctx.Done():
 			f.cancel(context.Cause(ctx))
 			<-f.done // it tells the server first
-			if f.res.Content == nil {
-				return dragoman.Result{Ran: f.res.Ran}, fmt.Errorf("calling the server: %w", context.Cause(ctx))
-			}
-			return f.res, nil // it was here at the same moment
+			return f.over(ctx)
 		}
 	}
+}
+
+// over is what a leg comes to whose flight is over. Where ctx has ended too, a
+// result was here at the same moment.
+func (f *flight) over(ctx context.Context) (dragoman.Result, error) {
+	if ctx.Err() != nil && f.res.Content == nil {
+		return dragoman.Result{Ran: f.res.Ran}, fmt.Errorf("calling the server: %w", context.Cause(ctx))
+	}
+	return f.res, nil
 }

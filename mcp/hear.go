@@ -107,6 +107,7 @@ func (c *Client) hear(ctx context.Context, call *dragoman.Call) (dragoman.Result
 			}}, nil
 		}
 	}
+	e.mail.put(letter{note: dragoman.Notification{Method: Acknowledged}})
 	select {
 	case <-ctx.Done():
 		return dragoman.Result{Ran: dragoman.RanYes}, context.Cause(ctx)

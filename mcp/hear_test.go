@@ -65,7 +65,7 @@ func TestHear(t *testing.T) {
 		synctest.Wait()
 		a, b := `notifications/resources/updated{"uri":"a:"}`, `notifications/resources/updated{"uri":"b:"}`
 		mu.Lock()
-		if !slices.Equal(got["ada"], []string{"notifications/tools/list_changed", a}) || !slices.Equal(got["bob"], []string{a, b}) {
+		if !slices.Equal(got["ada"], []string{Acknowledged, "notifications/tools/list_changed", a}) || !slices.Equal(got["bob"], []string{Acknowledged, a, b}) {
 			t.Errorf("heard %q", got)
 		}
 		mu.Unlock()

@@ -19,6 +19,10 @@ type requester struct {
 	url    *url.URL
 	header http.Header
 	own    *http.Transport // to be tidied up; nil when the http.Client is somebody else's
+	// plain says that the http.Client has nothing to add to a request, so that its
+	// transport can be asked at once. Only where that is redirected is the client
+	// needed.
+	plain bool
 }
 
 func newRequester(p *peer, t HTTP) (requester, error) {
@@ -38,6 +42,10 @@ func newRequester(p *peer, t HTTP) (requester, error) {
 		r.own.MaxResponseHeaderBytes = 256 << 10
 		r.http.Transport = r.own
 	}
+	if r.http.Transport == nil {
+		r.http.Transport = http.DefaultTransport
+	}
+	r.plain = r.http.Jar == nil && r.http.Timeout == 0 && u.User == nil
 	further := r.http.CheckRedirect
 	r.http.CheckRedirect = func(req *http.Request, via []*http.Request) error {
 		if err := sameOrigin(req, via); err != nil || further == nil {
@@ -91,7 +99,7 @@ func (r *requester) do(req *http.Request, leaves func()) (*http.Response, error)
 			leaves()
 		}
 	}}
-	resp, err := r.http.Do(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
+	resp, err := r.send(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
 	if err != nil {
 		if e, ok := errors.AsType[*url.Error](err); ok {
 			err = e.Err // without the address, which may hold a secret
@@ -99,6 +107,25 @@ func (r *requester) do(req *http.Request, leaves func()) (*http.Response, error)
 		return nil, &TransportError{Sent: sent.Load(), Err: err}
 	}
 	return resp, nil
+}
+
+// send makes req, and follows redirects as the http.Client does.
+func (r *requester) send(req *http.Request) (*http.Response, error) {
+	if !r.plain {
+		return r.http.Do(req)
+	}
+	resp, err := r.http.Transport.RoundTrip(req)
+	if err != nil || resp.StatusCode/100 != 3 {
+		return resp, err
+	}
+	// It was sent elsewhere, and so not acted on. The client has the rules for that.
+	_ = resp.Body.Close()
+	if req.GetBody != nil {
+		if req.Body, err = req.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+	return r.http.Do(req)
 }
 
 // delivered closes resp, and returns an error unless it is 2xx.

@@ -14,6 +14,9 @@ import (
 // listens (MCP 2026-07-28, "Subscriptions").
 const listenMethod = "subscriptions/listen"
 
+// Acknowledged is the notification that says that a subscription has begun.
+const Acknowledged = "notifications/subscriptions/acknowledged"
+
 // subscribe lets a modern server tell us about changes of its lists, and waits a
 // moment until it does. A legacy one does so unasked.
 func (c *Client) subscribe(ctx context.Context) {

@@ -82,6 +82,18 @@ func (p *peer) start(f func()) bool {
 	return true
 }
 
+// enter lets shut wait for its caller, until leave is called. It reports false when
+// shut waits already.
+func (p *peer) enter() (leave func(), ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.shutting {
+		return nil, false
+	}
+	p.work.Add(1)
+	return p.work.Done, true
+}
+
 // end marks the connection as gone because of err.
 func (p *peer) end(err error) {
 	p.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
@@ -29,10 +30,11 @@ const maxLegs = 16
 
 // A serving is one request that is being answered.
 type serving struct {
-	host Host
-	in   *inbound
-	to   sink
-	conn *conn // of a legacy client; nil in the modern era
+	server *Server
+	host   Host
+	in     *inbound
+	to     sink
+	conn   *conn // of a legacy client; nil in the modern era
 }
 
 // answer returns the answer to the request: a whole message.
@@ -300,6 +302,9 @@ func (v *serving) finished(ctx context.Context, content json.RawMessage) json.Ra
 	if !v.in.modern {
 		return content
 	}
+	if bytes.HasPrefix(content, []byte(completeList)) {
+		return content
+	}
 	o := object(content)
 	var members []byte
 	if o.Get("resultType") == nil {
@@ -315,6 +320,16 @@ func (v *serving) finished(ctx context.Context, content json.RawMessage) json.Ra
 		return append(append([]byte{'{'}, members[:len(members)-1]...), '}')
 	}
 	return append(append([]byte{'{'}, members...), bytes.TrimSpace(content)[1:]...)
+}
+
+// completeList is how a list begins that lacks nothing.
+const completeList = `{"resultType":"complete","ttlMs":`
+
+// CompleteList returns the beginning of the result of a list request up to the
+// list itself, with all that the modern era wants: a list of megabytes that a
+// [Host] keeps ready is not looked at again with each request.
+func CompleteList(ttl time.Duration, public bool) string {
+	return `{"resultType":"complete",` + string(freshness(Description{TTL: ttl, Public: public}))
 }
 
 func freshness(d Description) []byte {
@@ -370,15 +385,23 @@ func (v *serving) listen(ctx context.Context) (json.RawMessage, error) {
 	}
 	ack := rawjson.Object{}
 	ack.Set("notifications", agreed(v.in.members.Get("notifications"), v.host.Describe(ctx).Capabilities))
-	v.to.say(notification("notifications/subscriptions/acknowledged", about(ack.Bytes())))
+	acknowledge := sync.OnceFunc(func() { v.to.say(notification(Acknowledged, about(ack.Bytes()))) })
+	defer time.AfterFunc(patience, acknowledge).Stop() // for a Host that does not say
 	call := v.in.call()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(v.server.listening, cancel)()
 	wanted := readSubscription(call.Arguments)
 	call.Notify = func(n dragoman.Notification) {
+		acknowledge()
 		if wanted.wants(n.Method, n.Params) {
 			v.to.say(notification(n.Method, about(n.Params)))
 		}
 	}
 	res, err := v.host.Call(ctx, call)
+	if v.server.listening.Err() != nil {
+		res, err = dragoman.Result{}, nil // its end is said by a result, not by an error
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -34,6 +34,8 @@ type Host interface {
 	// "subscriptions/listen" lasts until its context ends: what it hears goes to
 	// Notify. Clients of both eras are served by it; those of the legacy era hear
 	// of all their tasks, which "taskStatus": true among the notifications means.
+	// Notify is given [Acknowledged] as soon as nothing is missed any more; a client
+	// that is told so a moment too early never hears of what changes in between.
 	Call(context.Context, dragoman.Call) (dragoman.Result, error)
 }
 
@@ -43,6 +45,25 @@ type Host interface {
 type Describer interface {
 	// InputSchema returns the schema of a tool; nil where there is no such tool.
 	InputSchema(ctx context.Context, tool string) json.RawMessage
+}
+
+// A Gatekeeper is a Host that refuses requests over HTTP before they are answered,
+// with a status, so that a client gets itself a better token (MCP 2025-11-25, "Scope
+// Challenge Handling").
+type Gatekeeper interface {
+	// Admit returns nil for a request that is to be answered. The name is that of a
+	// tool or a prompt, or the URI of a resource; empty for other methods.
+	Admit(ctx context.Context, method, name string) *Refused
+}
+
+// Refused is an answer of HTTP to a request that is not answered.
+type Refused struct {
+	// Status is that of HTTP, such as 403.
+	Status int
+	// Challenge is the value of WWW-Authenticate; empty for none.
+	Challenge string
+	// Message is for the client.
+	Message string
 }
 
 // A Description is what clients are told about a server.
@@ -85,6 +106,9 @@ type Server struct {
 	mu       sync.Mutex
 	sessions map[string]*httpSession
 	closed   bool
+
+	listening context.Context // ends when the server drains
+	drain     context.CancelFunc
 }
 
 func (s *Server) init() {
@@ -97,12 +121,20 @@ func (s *Server) init() {
 			s.log = slog.New(slog.DiscardHandler)
 		}
 		s.sessions = map[string]*httpSession{}
+		s.listening, s.drain = context.WithCancel(context.Background())
 	})
+}
+
+// Drain ends what would never end by itself: the streams on which clients listen,
+// and subscriptions. What was asked for goes on.
+func (s *Server) Drain() {
+	s.init()
+	s.drain()
 }
 
 // Close ends all legacy sessions, and with them what runs for them.
 func (s *Server) Close() {
-	s.init()
+	s.Drain()
 	s.mu.Lock()
 	s.closed = true
 	var all []*httpSession

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 )
@@ -62,6 +63,13 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 		refuseHTTP(w, status, id, e)
 		return
 	}
+	if refused := q.refused(r.Context()); refused != nil {
+		if refused.Challenge != "" {
+			w.Header().Set("WWW-Authenticate", refused.Challenge)
+		}
+		refuseHTTP(w, refused.Status, q.id, &RPCError{Code: codeInvalidRequest, Message: refused.Message})
+		return
+	}
 	switch {
 	case !q.modern:
 		s.postLegacy(w, r, q)
@@ -72,6 +80,16 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.postModern(w, r, q)
 	}
+}
+
+// refused asks the host whether it answers the request at all.
+func (q *httpRequest) refused(ctx context.Context) *Refused {
+	keeper, ok := q.host.(Gatekeeper)
+	if !ok || q.method == "" || q.id == nil {
+		return nil
+	}
+	name, _ := q.name()
+	return keeper.Admit(ctx, q.method, name)
 }
 
 // read reads and judges a POST.
@@ -226,18 +244,48 @@ func headerText(v string) (string, bool) {
 // asked for ends.
 func (s *Server) postModern(w http.ResponseWriter, r *http.Request, q *httpRequest) {
 	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
 	t := newTrack("")
 	t.deaf = !q.event
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		v := &serving{host: q.host, in: q.inbound, to: t}
-		t.finish(v.answer(ctx))
-	}()
-	s.deliver(w, r, q, t, false)
-	cancel()
-	<-ended
+	c := &courier{done: make(chan struct{}), carry: func() {
+		defer cancel()
+		s.send(w, r, q, t, false)
+	}}
+	if q.event {
+		t.spoken = c.start
+		defer time.AfterFunc(plainPatience, c.start).Stop()
+	}
+	if !q.plain {
+		c.start()
+	}
+	v := &serving{server: s, host: q.host, in: q.inbound, to: t}
+	t.finish(v.answer(ctx))
+	if c.spared() {
+		s.send(w, r, q, t, false)
+		return
+	}
+	<-c.done
 }
+
+// A courier carries a stream to a client, beside the one who works on the answer.
+// Most answers come soon and need none.
+type courier struct {
+	carry func()
+	gone  atomic.Bool
+	done  chan struct{} // closed when it is back
+}
+
+func (c *courier) start() {
+	if c.gone.CompareAndSwap(false, true) {
+		go func() {
+			defer close(c.done)
+			c.carry()
+		}()
+	}
+}
+
+// spared reports that it has not gone, and never will.
+func (c *courier) spared() bool { return c.gone.CompareAndSwap(false, true) }
 
 // deliver sends what is on t to the client: the answer alone where it comes soon
 // and nothing was said before it, else a stream. It reports whether the client has
@@ -262,8 +310,15 @@ func (s *Server) deliver(w http.ResponseWriter, r *http.Request, q *httpRequest,
 			return false
 		}
 	}
+	return s.send(w, r, q, t, prime)
+}
+
+// send sends what is on t: the answer alone where that is all, else a stream.
+func (s *Server) send(w http.ResponseWriter, r *http.Request, q *httpRequest, t *track, prime bool) bool {
 	if msg, failed, ok := t.alone(); ok && q.plain {
+		t.sentPlain()
 		w.Header().Set("Content-Type", typeJSON)
+		w.Header().Set("Content-Length", strconv.Itoa(len(msg)))
 		status := http.StatusOK
 		if q.modern {
 			status = statusOf(failed)

@@ -4,13 +4,16 @@ import (
 	"context"
 	"crypto/rand"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
 
+// What is kept of one session for a client that comes back.
 const (
-	resumeLife = 2 * time.Minute // for a client to come back to a stream that broke
-	maxTracks  = 256             // of one session
+	resumeLife   = 2 * time.Minute // for a client to come back to a stream that broke
+	maxKept      = 256             // answered streams
+	maxKeptBytes = 4 << 20         // of them all
 )
 
 // An httpSession is a legacy session over Streamable HTTP.
@@ -22,6 +25,8 @@ type httpSession struct {
 
 	mu        sync.Mutex
 	tracks    map[string]*track
+	kept      []*track // that have been answered, the oldest first
+	keptBytes int
 	streams   int // open requests
 	listening bool
 	timer     *time.Timer // ends the session
@@ -56,15 +61,17 @@ func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, q *httpReque
 	t.deaf = !q.event
 	if !session.spawn(func() {
 		defer done()
-		v := &serving{host: q.host, in: q.inbound, to: t, conn: session.conn}
+		v := &serving{server: s, host: q.host, in: q.inbound, to: t, conn: session.conn}
 		t.finish(v.answer(ctx))
-		time.AfterFunc(resumeLife, func() { session.drop(t) })
+		session.settle(t)
 	}) {
 		done()
+		session.drop(t)
 		refuseHTTP(w, http.StatusNotFound, q.id, &RPCError{Code: codeInvalidRequest, Message: "the session has ended"})
 		return
 	}
 	session.follow(t, func() bool { return s.deliver(w, r, q, t, session.version >= "2025-11-25") }, done)
+	session.settle(t)
 }
 
 // initialize begins a session.
@@ -140,35 +147,67 @@ func (h *httpSession) end() {
 	h.server.mu.Unlock()
 	h.timer.Stop()
 	h.close()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for len(h.kept) > 0 {
+		h.forget(h.kept[0])
+	}
 }
 
 func (h *httpSession) newTrack() *track {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t := newTrack(rand.Text()[:10])
-	if len(h.tracks) >= maxTracks {
-		for id, old := range h.tracks {
-			if old != h.main && old.ended() {
-				delete(h.tracks, id)
-				break
-			}
-		}
-	}
+	t.readers = 1 // whose request it is
 	h.tracks[t.id] = t
 	return t
+}
+
+// settle decides what becomes of a track whose answer is there, once nobody reads
+// it: an answer that was sent without a stream had no event id by which a client
+// could ask for it again; a stream is kept for a while, for a client that lost its
+// end.
+func (h *httpSession) settle(t *track) {
+	size, plain, over := t.over()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case !over, t.kept != nil, h.tracks[t.id] != t:
+		return
+	case plain:
+		delete(h.tracks, t.id)
+		return
+	}
+	t.kept = time.AfterFunc(resumeLife, func() { h.drop(t) })
+	t.keptSize = size
+	h.kept, h.keptBytes = append(h.kept, t), h.keptBytes+size
+	for len(h.kept) > 1 && (len(h.kept) > maxKept || h.keptBytes > maxKeptBytes) {
+		h.forget(h.kept[0])
+	}
 }
 
 func (h *httpSession) drop(t *track) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.tracks, t.id)
+	h.forget(t)
 }
 
-// follow lets somebody read t. When the last reader has gone before the answer
+// forget lets go of a track. mu is held.
+func (h *httpSession) forget(t *track) {
+	delete(h.tracks, t.id)
+	if t.kept == nil {
+		return
+	}
+	t.kept.Stop() // or the timer holds on to it
+	if i := slices.Index(h.kept, t); i >= 0 {
+		h.kept, h.keptBytes = slices.Delete(h.kept, i, i+1), h.keptBytes-t.keptSize
+	}
+}
+
+// follow lets somebody read t who has been counted as a reader. When the last reader has gone before the answer
 // came, what was asked for ends, unless a reader comes back in time: in the legacy
 // era a stream that breaks is no cancellation.
 func (h *httpSession) follow(t *track, read func() bool, cancel func()) {
-	t.read(1)
 	read()
 	if t.read(-1) == 0 && !t.ended() && cancel != nil {
 		time.AfterFunc(resumeLife, func() {
@@ -204,17 +243,19 @@ func (s *Server) listenAgain(w http.ResponseWriter, r *http.Request) {
 		refuseHTTP(w, http.StatusConflict, nil, &RPCError{Code: codeInvalidRequest, Message: "the session has a listening stream already"})
 		return
 	}
+	gone, stop := context.WithCancel(r.Context())
 	if t == session.main {
 		defer func() {
 			session.mu.Lock()
 			defer session.mu.Unlock()
 			session.listening = false
 		}()
+		defer context.AfterFunc(s.listening, stop)()
 	}
-	gone, stop := context.WithCancel(r.Context())
 	defer context.AfterFunc(session.ctx, stop)()
 	defer stop()
 	out := newStreamWriter(w)
 	out.begin()
+	t.read(1)
 	session.follow(t, func() bool { return out.follow(gone.Done(), t, n, session.version >= "2025-11-25") }, nil)
 }

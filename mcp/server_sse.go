@@ -8,8 +8,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-
 	"sync"
+	"time"
 )
 
 // An SSE serves HTTP+SSE, the transport of 2024-11-05, for clients that know
@@ -50,6 +50,9 @@ func (e *SSE) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// idleCheck is how often a stream that is to end is asked whether it can.
+const idleCheck = 50 * time.Millisecond
+
 // stream serves a client from the first byte of its stream to the last.
 func (e *SSE) stream(w http.ResponseWriter, r *http.Request) {
 	host, err := e.server.Host(r)
@@ -82,6 +85,11 @@ func (e *SSE) stream(w http.ResponseWriter, r *http.Request) {
 		delete(e.streams, id)
 		e.mu.Unlock()
 	}()
+	defer context.AfterFunc(e.server.listening, func() {
+		for !c.idle() && sleep(ctx, idleCheck) == nil {
+		}
+		to.end()
+	})()
 	out := newStreamWriter(w)
 	out.begin()
 	if out.write(fmt.Appendf(nil, "event: endpoint\ndata: %s?sessionId=%s\n\n", (&url.URL{Path: e.post}).EscapedPath(), id)) == nil {

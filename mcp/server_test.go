@@ -64,6 +64,7 @@ func (h *toolsetHost) Call(ctx context.Context, call dragoman.Call) (dragoman.Re
 		}
 		return res, err
 	case listenMethod:
+		call.Notify(dragoman.Notification{Method: Acknowledged})
 		for {
 			select {
 			case <-list.Changed:

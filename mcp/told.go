@@ -23,7 +23,7 @@ func (c *Client) told(l link, x *exchange, m message) {
 				s.unsubscribe(id)
 			}
 		}
-	case m.method == "notifications/subscriptions/acknowledged":
+	case m.method == Acknowledged:
 		if c.stale != nil {
 			c.stale.hears()
 		}

@@ -22,6 +22,9 @@ const (
 type track struct {
 	id   string // names it in event ids; empty where nobody can come back
 	deaf bool   // the client takes no stream: it gets the answer alone
+	// spoken, unless nil, is called when there is something to say before the
+	// answer.
+	spoken func()
 
 	mu       sync.Mutex
 	first    int // number of messages[0], from 1
@@ -31,6 +34,10 @@ type track struct {
 	failed   *RPCError     // the answer is an error
 	news     chan struct{} // closed when there is more
 	readers  int
+	plain    bool // the answer was sent without a stream
+
+	kept     *time.Timer // forgets it; belongs to the session, as does its size there
+	keptSize int
 }
 
 func newTrack(id string) *track { return &track{id: id, first: 1, news: make(chan struct{})} }
@@ -38,12 +45,15 @@ func newTrack(id string) *track { return &track{id: id, first: 1, news: make(cha
 // say adds a message.
 func (t *track) say(msg []byte) bool {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.deaf || t.answered {
-		return false
+	heard := !t.deaf && !t.answered
+	if heard {
+		t.add(msg)
 	}
-	t.add(msg)
-	return true
+	t.mu.Unlock()
+	if heard && t.spoken != nil {
+		t.spoken()
+	}
+	return heard
 }
 
 // finish adds the answer.
@@ -52,6 +62,17 @@ func (t *track) finish(msg []byte, failed *RPCError) {
 	defer t.mu.Unlock()
 	t.answered, t.failed = true, failed
 	t.add(msg)
+}
+
+// end lets those who read come to their end once they have read everything.
+func (t *track) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.answered {
+		t.answered = true
+		close(t.news)
+		t.news = make(chan struct{})
+	}
 }
 
 // add adds a message. mu is held.
@@ -86,12 +107,27 @@ func (t *track) alone() ([]byte, *RPCError, bool) {
 	return t.messages[len(t.messages)-1], t.failed, true
 }
 
+// sentPlain notes that the answer goes to the client without a stream.
+func (t *track) sentPlain() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.plain = true
+}
+
 // read notes that a reader comes or goes, and returns how many there are.
 func (t *track) read(n int) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.readers += n
 	return t.readers
+}
+
+// over reports whether the answer is there and nobody reads, with the size of what
+// is kept, and whether the answer was sent without a stream.
+func (t *track) over() (size int, plain, over bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.size, t.plain, t.answered && t.readers == 0
 }
 
 func (t *track) ended() bool {

@@ -17,6 +17,7 @@ const (
 	TypeAuthentication = model.TypeAuthentication
 	TypePermission     = model.TypePermission
 	TypeServer         = model.TypeServer
+	TypeRateLimit      = model.TypeRateLimit
 )
 
 // Codes of an [Error] that are our own. They are stable. Package model has those

@@ -56,7 +56,7 @@ takes one, otherwise JSON. NAME:=JSON is always JSON.
 			defer g.Close()
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
 			defer stop()
-			var want session.Want
+			want := session.Want{Door: "terminal", Operator: atHand()}
 			if raw {
 				want.Profile = result.Raw
 			}

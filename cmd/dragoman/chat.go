@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/approval"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/gateway"
 	"github.com/dragoman-mcp/dragoman/internal/session"
@@ -21,6 +22,15 @@ import (
 // attended reports whether a person is there to answer questions.
 func attended() bool {
 	return term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd()))
+}
+
+// atHand is who can approve calls here and now: nobody where nobody is at the
+// terminal.
+func atHand() approval.Person {
+	if !attended() {
+		return approval.Person{}
+	}
+	return operator()
 }
 
 // canAsk is what can be asked here.
@@ -121,6 +131,7 @@ func (s *selection) newChat(g *gateway.Gateway, model string) *terminal.Chat {
 		Model: model, Quiet: s.quiet, Attended: attended(),
 		Out: terminal.NewScreen(os.Stdout), Trace: terminal.NewScreen(os.Stderr),
 		Open: func(ctx context.Context, want session.Want) (*session.Session, error) {
+			want.Door, want.Operator = "terminal", atHand()
 			return g.Open(ctx, caller.Local, want)
 		},
 		Models: func(ctx context.Context) []string {

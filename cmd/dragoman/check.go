@@ -62,6 +62,7 @@ may do to everything there is.` + serverHelp,
 			fine := checkServers(out, g)
 			fine = checkModels(cmd.Context(), out, g) && fine
 			fine = checkTools(cmd.Context(), out, g) && fine
+			fine = checkRules(out, file) && fine
 			if !fine {
 				return errFailed
 			}

@@ -35,6 +35,8 @@ type audit struct {
 	writeLock      bool
 	explain        string
 	fix            bool
+	prove          bool
+	engines        string
 }
 
 func lintCommand() *cobra.Command {
@@ -49,6 +51,10 @@ A running server is also watched: what it says on the wire, how it takes request
 that no client sends, and what its tools do. By default only tools are called that
 say they only read; --probe none calls none, --probe all calls all. No identifier is
 ever made up.
+
+--prove also looks, as dragoman prove does, for calls on which a model and a server
+cannot agree: by the grammar engine of a dialect where --engines has it, else by the
+schema that is sent.
 
 Findings can be suppressed in ` + lint.SuppressionsName + `, and tools pinned in ` + pin.LockName + `; both are
 looked for in the working directory. docs/lint.md lists the rules.
@@ -81,6 +87,8 @@ command line or a file makes no sense.`,
 	f.StringVar(&a.lock, "lock", "", "`FILE` of pins to compare with (default "+pin.LockName+", if it is there)")
 	f.BoolVar(&a.writeLock, "write-lock", false, "pin the tools as they are now")
 	f.StringVar(&a.explain, "explain", "", "say what the rule `ID` is about; all for all rules")
+	f.BoolVar(&a.prove, "prove", false, "look for calls on which model and server cannot agree; takes longer")
+	f.StringVar(&a.engines, "engines", os.Getenv(envEngines), "`FOLDER` with grammar engines, which --prove runs (default $"+envEngines+")")
 	f.BoolVar(&a.fix, "fix", false, "print a patch for what can be mended in one way only, instead of the report")
 	return cmd
 }
@@ -88,7 +96,7 @@ command line or a file makes no sense.`,
 func (a *audit) explainRule() error {
 	out := terminal.NewScreen(os.Stdout)
 	if strings.EqualFold(a.explain, "all") {
-		for i, r := range lint.Rules() {
+		for i, r := range slices.Concat(lint.Rules(), proofRules(nil)) {
 			if i > 0 {
 				out.Printf("\n")
 			}
@@ -97,6 +105,11 @@ func (a *audit) explainRule() error {
 		return nil
 	}
 	r, ok := lint.Explain(a.explain)
+	for _, proof := range proofRules(nil) {
+		if strings.EqualFold(proof.ID, a.explain) {
+			r, ok = proof, true
+		}
+	}
 	if !ok {
 		return &usageError{fmt.Errorf("there is no rule %q", a.explain), "dragoman lint --explain all lists them"}
 	}
@@ -106,10 +119,19 @@ func (a *audit) explainRule() error {
 
 // run audits what the command line names.
 func (a *audit) run(ctx context.Context, files []string) error {
-	o, failOn, err := a.options()
+	stderr := terminal.NewScreen(os.Stderr)
+	status := terminal.NewStatus(stderr)
+	showing := func(server, doing string) { status.Show(server + ": " + doing) }
+	source, err := a.proofs(ctx, stderr, showing)
 	if err != nil {
 		return &usageError{err, "see: dragoman lint --help"}
 	}
+	defer source.Close()
+	o, failOn, err := a.options(source)
+	if err != nil {
+		return &usageError{err, "see: dragoman lint --help"}
+	}
+	o.Progress = showing
 	targets, closing, err := a.targets(files)
 	if err != nil {
 		return err
@@ -118,11 +140,11 @@ func (a *audit) run(ctx context.Context, files []string) error {
 	if err := a.confirm(o.Probe, targets); err != nil {
 		return err
 	}
-	stderr := terminal.NewScreen(os.Stderr)
-	status := terminal.NewStatus(stderr)
-	o.Progress = func(server, doing string) { status.Show(server + ": " + doing) }
 	report, err := lint.Run(ctx, targets, o)
 	status.Clear()
+	if err == nil && source.err != nil {
+		return source.err
+	}
 	if err != nil {
 		if ctx.Err() != nil {
 			return err
@@ -150,7 +172,7 @@ func (a *audit) run(ctx context.Context, files []string) error {
 const never = lint.Error + 1
 
 // options makes sense of the flags.
-func (a *audit) options() (o lint.Options, failOn lint.Severity, err error) {
+func (a *audit) options(source *proofSource) (o lint.Options, failOn lint.Severity, err error) {
 	switch a.probe {
 	case "none":
 		o.Probe = lint.ProbeNone
@@ -169,7 +191,7 @@ func (a *audit) options() (o lint.Options, failOn lint.Severity, err error) {
 	if !slices.Contains([]string{"text", "json", "sarif", "junit", "markdown"}, a.format) {
 		return o, 0, fmt.Errorf("--format is text, json, sarif, junit or markdown, not %q", a.format)
 	}
-	if o.Rules, err = a.rules(); err != nil {
+	if o.Rules, err = a.rules(source); err != nil {
 		return o, 0, err
 	}
 	if o.Dialects = a.dialects; slices.Equal(a.dialects, []string{"all"}) {
@@ -185,9 +207,31 @@ func (a *audit) options() (o lint.Options, failOn lint.Severity, err error) {
 	return o, failOn, err
 }
 
+// proofs is what the rules of --prove ask, and says what it goes by.
+func (a *audit) proofs(ctx context.Context, stderr *terminal.Screen, showing func(server, doing string)) (*proofSource, error) {
+	if !a.prove {
+		return &proofSource{}, nil
+	}
+	dialects := a.dialects
+	if slices.Equal(dialects, []string{"all"}) {
+		dialects = dialect.Names()
+	}
+	source, err := newProofSource(ctx, a.engines, dialects, showing)
+	if err != nil {
+		return nil, err
+	}
+	for _, missing := range source.missing {
+		stderr.Printf("%s %s: V001 and V002 go by the schema that is sent, not by what the engine does\n", stderr.Warn("NOT ASKED:"), terminal.OneLine(missing, 300))
+	}
+	return source, nil
+}
+
 // rules are those that --only and --skip leave.
-func (a *audit) rules() ([]lint.Rule, error) {
+func (a *audit) rules(source *proofSource) ([]lint.Rule, error) {
 	all := lint.Rules()
+	if a.prove {
+		all = append(all, proofRules(source)...)
+	}
 	for _, pattern := range slices.Concat(a.only, a.skip) {
 		if !slices.ContainsFunc(all, func(r lint.Rule) bool { return glob.MatchAny([]string{pattern}, r.ID) }) {
 			return nil, fmt.Errorf("no rule is called %q", pattern)

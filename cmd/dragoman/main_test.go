@@ -21,6 +21,7 @@ func TestMain(m *testing.M) {
 	}
 	testscript.Main(m, map[string]func(){
 		"dragoman": func() { os.Exit(run(os.Args[1:])) },
+		"ledger":   writeLedger,
 	})
 }
 
@@ -45,6 +46,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/.config")
+			env.Setenv("XDG_STATE_HOME", env.WorkDir+"/.local/state")
 			guarded := httptest.NewServer(behindToken(fakemcp.New(fakemcp.Config{Tools: []fakemcp.Tool{{Name: "echo", Do: fakemcp.Echo}}})))
 			env.Defer(guarded.Close)
 			upstream := httptest.NewServer(&rehearsal.Model{})

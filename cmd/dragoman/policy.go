@@ -72,6 +72,34 @@ func (c *policyCheck) run(ctx context.Context, s *selection, file *config.File) 
 	return printVerdicts(p, requests(ctx, g, who, list))
 }
 
+// checkRules says how many rules there are, and that they let no model be used, which
+// is what who wrote rules for tools forgets.
+func checkRules(out *terminal.Screen, file *config.File) bool {
+	p, err := policy.New(policy.Config{Rules: file.Policy, File: file.PolicyFile})
+	switch {
+	case err != nil:
+		out.Printf("policy  %s %v\n", out.Bad("✗"), err)
+		return false
+	case p.Zero():
+		return true
+	}
+	rules := fmt.Sprintf("%d rules", p.Rules())
+	if p.Rules() == 1 {
+		rules = "1 rule"
+	}
+	out.Printf("policy  %s %s\n", out.Good("✓"), rules)
+	models := file.PolicyFile != ""
+	for _, r := range file.Policy {
+		for _, pattern := range r.Allow {
+			models = models || pattern == "*" || strings.HasPrefix(pattern, "model:")
+		}
+	}
+	if !models {
+		out.Printf("policy  %s no rule allows a model, so every chat is refused; allow: [\"model:*\"] allows all\n", out.Warn("!"))
+	}
+	return true
+}
+
 // who returns the caller that is meant: of a key in the file of keys, of this
 // machine, or one who is supposed to be granted everything.
 func (c *policyCheck) who(file *config.File) (caller.Caller, error) {

@@ -53,7 +53,7 @@ SIGTERM and Ctrl-C let running requests finish.` + serverHelp,
 			for _, w := range file.Warnings {
 				log.Warn("configuration", "warning", w)
 			}
-			g, err := gateway.New(file, gateway.Options{Log: log, Version: version(), Can: clientsCan(file)})
+			g, err := gateway.New(file, gateway.Options{Log: log, Version: version(), Can: clientsCan(file), Apps: !file.MCP.Off, Credentials: credentials()})
 			if err != nil {
 				return &usageError{err, ""}
 			}

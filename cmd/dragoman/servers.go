@@ -70,7 +70,7 @@ func (s *selection) start(ctx context.Context, file *config.File) (*gateway.Gate
 			stderr.Printf("%s %s\n", stderr.Warn("warning:"), terminal.Visible(w.Error()))
 		}
 	}
-	g, err := gateway.New(file, gateway.Options{Log: s.logger(), Version: version(), Can: canAsk()})
+	g, err := gateway.New(file, gateway.Options{Log: s.logger(), Version: version(), Can: canAsk(), Credentials: credentials()})
 	if err != nil {
 		return nil, &usageError{err, ""}
 	}
@@ -152,5 +152,5 @@ func (s *selection) authorizationHint() string {
 	if s.url != "" {
 		return `send a token that it knows: --header "Authorization: Bearer $TOKEN"`
 	}
-	return `give it a token that it knows: headers: {Authorization: "Bearer ${TOKEN}"}`
+	return `log in there, with dragoman login LABEL, or give it a token that it knows: headers: {Authorization: "Bearer ${TOKEN}"}`
 }

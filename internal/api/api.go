@@ -22,8 +22,10 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/approval"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/policy"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/openai"
@@ -47,6 +49,11 @@ type Options struct {
 	// ClientCredentials lets the clients' own credentials go to upstreams that
 	// have none in the configuration. It must be false where they are ours.
 	ClientCredentials bool
+	// Patience is how long a call in a stream waits for an operator who has to
+	// approve it; the session's default if zero.
+	Patience time.Duration
+	// Inbox has the questions to operators, for /approvals; nil for none.
+	Inbox *approval.Inbox
 	// Log must not be nil.
 	Log *slog.Logger
 }
@@ -114,7 +121,17 @@ func (a *API) chat(w http.ResponseWriter, r *http.Request, who caller.Caller) {
 		a.fail(w, r, err)
 		return
 	}
-	want.NoTools = why != ""
+	want.NoTools, want.Door = why != "", "chat"
+	if request.Stream {
+		want.Patience = a.Patience // the stream is kept alive meanwhile
+	}
+	leave, err := a.admit(r.Context(), who, policy.Model, request.Model)
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	defer leave()
+	asked := request.Model
 	s, err := a.open(r.Context(), who, want)
 	if err != nil {
 		a.fail(w, r, err)
@@ -134,10 +151,10 @@ func (a *API) chat(w http.ResponseWriter, r *http.Request, who caller.Caller) {
 		offer = slices.ContainsFunc(list.Tools.All(), func(t dragoman.Tool) bool { return t.Quarantined == nil })
 	}
 	if !offer {
-		a.relayTo(w, r, s.Upstream, request.Plain())
+		a.relayTo(w, r, s.Upstream, request.Plain(), func(usage []byte) { a.used(who, asked, usage) })
 		return
 	}
-	a.converse(w, r, request, s)
+	a.converse(w, r, request, s, asked)
 }
 
 // withheld says why no tools are to be offered to a request, which then goes
@@ -221,11 +238,14 @@ func missing(servers []dragoman.Server) string {
 }
 
 // converse runs a conversation with tools.
-func (a *API) converse(w http.ResponseWriter, r *http.Request, request *openai.ChatRequest, s *session.Session) {
+func (a *API) converse(w http.ResponseWriter, r *http.Request, request *openai.ChatRequest, s *session.Session, asked string) {
 	id := openai.NewRequestID()
 	log := a.Log.With("request", id, "model", request.Model)
+	client := s.Client(upstream.Request{RawQuery: r.URL.RawQuery, Header: r.Header, ClientCredentials: a.ClientCredentials}, log)
+	ask, can := s.Sampler(client, 0, nil)
 	chat, err := openai.NewChat(request, w, openai.ChatOptions{
-		Model:   s.Client(upstream.Request{RawQuery: r.URL.RawQuery, Header: r.Header, ClientCredentials: a.ClientCredentials}, log),
+		Model:   client,
+		Can:     can,
 		Shape:   s.Shape,
 		Guide:   s.Guide,
 		Offers:  &a.offers,
@@ -247,8 +267,9 @@ func (a *API) converse(w http.ResponseWriter, r *http.Request, request *openai.C
 		if e.Phase == dragoman.Execute && e.Result != nil {
 			calls++
 		}
-	}, nil)
+	}, ask)
 	err = loop.Run(r.Context(), chat)
+	a.used(s.Caller, asked, chat.Usage())
 	took := time.Since(started).Round(time.Millisecond)
 	switch {
 	case err == nil:

@@ -16,6 +16,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/pace"
+	"github.com/dragoman-mcp/dragoman/internal/policy"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/openai"
@@ -23,21 +24,36 @@ import (
 )
 
 // relay passes a request to the upstream and its answer back, both untouched.
-func (a *API) relay(w http.ResponseWriter, r *http.Request, _ caller.Caller) {
-	up, err := a.relayTarget(w, r)
+func (a *API) relay(w http.ResponseWriter, r *http.Request, who caller.Caller) {
+	leave, err := a.admit(r.Context(), who, policy.Route, r.URL.Path)
 	if err != nil {
 		a.fail(w, r, err)
 		return
 	}
-	a.relayTo(w, r, up, nil)
+	defer leave()
+	up, name, err := a.relayTarget(w, r)
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	if name != "" {
+		leave, err := a.admit(r.Context(), who, policy.Model, name)
+		if err != nil {
+			a.fail(w, r, err)
+			return
+		}
+		defer leave()
+	}
+	a.relayTo(w, r, up, nil, func(usage []byte) { a.used(who, name, usage) })
 }
 
 // relayTarget finds the upstream that a request is for: by the model that it
-// names, in its path, its JSON body, or the beginning of its form; the first one
-// when it names none.
-func (a *API) relayTarget(w http.ResponseWriter, r *http.Request) (*upstream.Upstream, error) {
+// names, in its path, its JSON body, or the beginning of its form, and returns the
+// name with it; the first upstream when it names none.
+func (a *API) relayTarget(w http.ResponseWriter, r *http.Request) (up *upstream.Upstream, name string, err error) {
 	if name, ok := strings.CutPrefix(r.URL.Path, "/v1/models/"); ok && name != "" {
-		return a.upstream(name)
+		up, err = a.upstream(name)
+		return up, name, err
 	}
 	kind, params, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
@@ -45,58 +61,59 @@ func (a *API) relayTarget(w http.ResponseWriter, r *http.Request) (*upstream.Ups
 	case kind == "application/json":
 		body, err := a.readBody(w, r)
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
-		up, body, err := a.jsonTarget(body)
+		up, name, body, err := a.jsonTarget(body)
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 		if up != nil {
-			return up, nil
+			return up, name, nil
 		}
 	case kind == "multipart/form-data":
 		if name := peekModel(r, params["boundary"]); name != "" {
-			return a.upstream(name)
+			up, err = a.upstream(name)
+			return up, name, err
 		}
 	}
 	if name := r.URL.Query().Get("model"); name != "" { // Realtime
-		return a.upstream(name)
+		up, err = a.upstream(name)
+		return up, name, err
 	}
-	return a.Upstreams.First(), nil
+	return a.Upstreams.First(), "", nil
 }
 
 // jsonTarget finds the upstream of the model that a JSON body names, and returns
 // the body with the name by which that upstream knows the model; nil when it
 // names none. The body must be JSON in everybody's reading: what is decided here
 // is what the upstream gets.
-func (a *API) jsonTarget(body []byte) (*upstream.Upstream, []byte, error) {
+func (a *API) jsonTarget(body []byte) (up *upstream.Upstream, name string, sent []byte, err error) {
 	if len(body) == 0 {
-		return nil, body, nil // a POST that needs none
+		return nil, "", body, nil // a POST that needs none
 	}
 	if err := rawjson.Check(body); err != nil {
-		return nil, nil, &openai.Error{
+		return nil, "", nil, &openai.Error{
 			Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Code: openai.CodeInvalidJSON,
 			Message: "The request body is not valid JSON: " + err.Error() + ".", Err: err,
 		}
 	}
 	o, err := rawjson.ParseObject(body)
 	if err != nil {
-		return nil, body, nil
+		return nil, "", body, nil
 	}
 	name, ok := rawjson.String(o.Get("model"))
 	if !ok {
-		return nil, body, nil
+		return nil, "", body, nil
 	}
-	up, err := a.upstream(name)
-	if err != nil {
-		return nil, nil, err
+	if up, err = a.upstream(name); err != nil {
+		return nil, "", nil, err
 	}
 	if theirs := up.ModelName(name); theirs != name {
 		o.Set("model", rawjson.Quote(theirs))
 		body = o.Bytes()
 	}
-	return up, body, nil
+	return up, name, body, nil
 }
 
 // peekModel looks for a field named model in the first 64 KiB of a form, which
@@ -124,8 +141,9 @@ func peekModel(r *http.Request, boundary string) string {
 	}
 }
 
-// relayTo passes a request to an upstream; with a body, in place of its own.
-func (a *API) relayTo(w http.ResponseWriter, r *http.Request, up *upstream.Upstream, body []byte) {
+// relayTo passes a request to an upstream; with a body, in place of its own. said
+// is told the usage that the answer ends with.
+func (a *API) relayTo(w http.ResponseWriter, r *http.Request, up *upstream.Upstream, body []byte, said func(usage []byte)) {
 	proxy := &httputil.ReverseProxy{
 		Rewrite:       func(p *httputil.ProxyRequest) { p.Out.URL = &url.URL{Scheme: "http", Host: "upstream"} },
 		Transport:     relayTransport{a, up, r, body},
@@ -135,7 +153,7 @@ func (a *API) relayTo(w http.ResponseWriter, r *http.Request, up *upstream.Upstr
 		ModifyResponse: func(res *http.Response) error {
 			relayedHeader(res.Header)
 			if res.StatusCode != http.StatusSwitchingProtocols {
-				res.Body = pace.Reader(res.Body, relayIdle)
+				res.Body = &usageReader{ReadCloser: pace.Reader(res.Body, relayIdle), said: said}
 			}
 			return nil
 		},

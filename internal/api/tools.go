@@ -91,6 +91,7 @@ func parseToolsCall(body []byte) (*toolsCall, error) {
 			return nil, openai.Invalid("arguments", "\"arguments\" must be a string, as the model wrote it, or an object.")
 		}
 	}
+	request.want.Door = "tools"
 	request.want.Dialect, _ = rawjson.String(o.Get("dialect"))
 	if request.want.Dialect == "" {
 		request.want.Model, _ = rawjson.String(o.Get("model"))
@@ -103,7 +104,7 @@ func parseToolsCall(body []byte) (*toolsCall, error) {
 // model can be offered.
 func (a *API) listTools(w http.ResponseWriter, r *http.Request, who caller.Caller) {
 	query := r.URL.Query()
-	want := session.Want{Dialect: query.Get("dialect")}
+	want := session.Want{Door: "tools", Dialect: query.Get("dialect")}
 	if want.Dialect == "" {
 		want.Model = query.Get("model")
 	}

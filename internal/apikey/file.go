@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
 	"sync"
-	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/wholefile"
 )
 
 // maxFile bounds a file of keys, in bytes.
@@ -166,12 +166,9 @@ func Add(path string, r Record) error {
 // on. Readers see the old file or the new one, whole. Where the file does not
 // exist there are no records. Changes at the same time wait for each other.
 func Change(path string, change func([]Record) ([]Record, error)) error {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real // a link stays one
-	}
-	unlock, err := lock(path + ".lock")
+	unlock, err := wholefile.Lock(path)
 	if err != nil {
-		return err
+		return fmt.Errorf("keys: %w", err)
 	}
 	defer unlock()
 	records, err := readFile(path)
@@ -189,45 +186,8 @@ func Change(path string, change func([]Record) ([]Record, error)) error {
 		}
 		text = append(append(text, line...), '\n')
 	}
-	if err := replace(path, text); err != nil {
+	if err := wholefile.Replace(path, text); err != nil {
 		return fmt.Errorf("keys: %w", err)
 	}
 	return nil
-}
-
-// replace puts a file in place of another one at once, on disk too.
-func replace(path string, text []byte) (err error) {
-	temporary, err := os.CreateTemp(filepath.Dir(path), ".keys-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(temporary.Name())
-		}
-	}()
-	_, err = temporary.Write(text)
-	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temporary.Name(), path)
-}
-
-// lockPatience is how long a change waits for another one.
-const lockPatience = 5 * time.Second
-
-// lock makes a file that only one can make.
-func lock(path string) (unlock func(), err error) {
-	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		switch {
-		case err == nil:
-			file.Close()
-			return func() { os.Remove(path) }, nil
-		case !errors.Is(err, fs.ErrExist):
-			return nil, fmt.Errorf("keys: %w", err)
-		case time.Since(began) > lockPatience:
-			return nil, fmt.Errorf("keys: another program is changing the file; if none is, delete %s", path)
-		}
-	}
 }

@@ -81,11 +81,11 @@ var (
 
 // A Key is what an approval is bound to.
 type Key struct {
-	Caller string   `json:"caller"` // ID
-	Server string   `json:"server"` // label
-	Tool   string   `json:"tool"`   // its name at the server
-	Pin    [32]byte `json:"-"`      // of the tool
-	Digest [32]byte `json:"-"`      // of the canonical arguments; see package canonical
+	Caller string         `json:"caller"` // ID
+	Server string         `json:"server"` // label
+	Tool   string         `json:"tool"`   // its name at the server
+	Pin    canonical.Hash `json:"pin"`    // of the tool
+	Digest canonical.Hash `json:"digest"` // of the canonical arguments
 }
 
 // A Request is a question.
@@ -311,7 +311,7 @@ func (in *Inbox) Spend(id string, key Key, by string) func(*store.Tx) error {
 		now := store.Time(in.now())
 		changed, err := tx.Exec(`UPDATE approvals SET state = $1, used = $2, used_by = $3
 			WHERE id = $4 AND state = $5 AND expires > $2 AND caller = $6 AND server = $7 AND tool = $8 AND pin = $9 AND digest = $10`,
-			string(Used), now, by, id, string(Approved), key.Caller, key.Server, key.Tool, hexOf(key.Pin), hexOf(key.Digest))
+			string(Used), now, by, id, string(Approved), key.Caller, key.Server, key.Tool, key.Pin.String(), key.Digest.String())
 		if err != nil {
 			return err
 		}

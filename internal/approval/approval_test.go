@@ -425,10 +425,19 @@ func TestList(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := fmt.Sprint(listed(Filter{State: Expired})); got != "[0 expired]" {
+	long := request(`"` + strings.Repeat("x", maxUnanswered) + `"`)
+	long.Expires = time.Nanosecond
+	unread := asked(t, b, long)
+	if err := b.Expire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if a, err := b.Get(t.Context(), unread.ID); err != nil || a.State != Expired || string(a.Arguments) != "null" {
+		t.Errorf("long arguments that nobody read are kept: %.80s, %v", a.Arguments, err)
+	}
+	if got := fmt.Sprint(listed(Filter{State: Expired, Caller: "key-1"})); got != "[-1 expired 0 expired]" {
 		t.Errorf("expired: %s", got)
 	}
-	if got := fmt.Sprint(*b.recorded); got != "[approved by terminal:ada denied by terminal:ada expired by ]" {
+	if got := fmt.Sprint(*b.recorded); got != "[approved by terminal:ada denied by terminal:ada expired by  expired by ]" {
 		t.Errorf("written down: %s", got)
 	}
 	*b.clock = b.clock.Add(8 * 24 * time.Hour)
@@ -489,5 +498,38 @@ func TestWait(t *testing.T) {
 	here.db.Close()
 	if got := <-last; !errors.Is(got.err, store.ErrClosed) {
 		t.Errorf("closed: %+v", got)
+	}
+}
+
+// TestWaitExpires: whoever waits learns that nobody answered in time.
+func TestWaitExpires(t *testing.T) {
+	b := fresh(t)
+	b.now = time.Now
+	r := request(`{}`)
+	r.Expires = 50 * time.Millisecond
+	a, err := b.Wait(t.Context(), asked(t, b, r).ID)
+	if err != nil || a.State != Expired {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
+// TestClockGoesBack: what was written down as expired is not good again when the
+// clock is set back (fault 36).
+func TestClockGoesBack(t *testing.T) {
+	b := fresh(t)
+	a, waits := approved(t, b, request(`1`)), asked(t, b, request(`2`))
+	*b.clock = a.Expires
+	if err := b.Expire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	*b.clock = a.Asked
+	if err := b.spend(a.ID, a.Key, "call"); !errors.Is(err, ErrNotSpendable) {
+		t.Errorf("spend: %v", err)
+	}
+	if _, err := b.Approve(t.Context(), waits.ID, operator); !errors.Is(err, ErrDecided) {
+		t.Errorf("approve: %v", err)
+	}
+	if again := asked(t, b, request(`1`)); again.ID == a.ID || again.State != Pending {
+		t.Errorf("asked again: %+v", again)
 	}
 }

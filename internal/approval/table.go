@@ -3,7 +3,6 @@ package approval
 import (
 	"crypto/rand"
 	"database/sql"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,8 +29,6 @@ func newID() string {
 	}
 	return string(b[:])
 }
-
-func hexOf(b [32]byte) string { return hex.EncodeToString(b[:]) }
 
 // maxText bounds what others wrote, in bytes.
 const maxText = 4 << 10
@@ -67,7 +64,7 @@ func insert(tx *store.Tx, a *Approval) error {
 		return err
 	}
 	_, err = tx.Exec("INSERT INTO approvals ("+columns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)",
-		a.ID, string(a.State), a.Caller, a.Server, a.Tool, hexOf(a.Pin), hexOf(a.Digest), string(details), string(a.Arguments), a.Rule, approversText(a.Approvers),
+		a.ID, string(a.State), a.Caller, a.Server, a.Tool, a.Pin.String(), a.Digest.String(), string(details), string(a.Arguments), a.Rule, approversText(a.Approvers),
 		a.lasts.Microseconds(), store.Time(a.Asked), store.Time(a.Expires), store.Time(a.Decided), a.By, a.Why, store.Time(a.Used), a.UsedBy)
 	return err
 }
@@ -91,9 +88,7 @@ func scanned(scan func(...any) error, now time.Time) (a Approval, err error) {
 		&lasts, &asked, &expires, &decided, &a.By, &a.Why, &used, &a.UsedBy); err != nil {
 		return a, err
 	}
-	_, pinErr := hex.Decode(a.Pin[:], []byte(pin))
-	_, digestErr := hex.Decode(a.Digest[:], []byte(digest))
-	if err := errors.Join(pinErr, digestErr, json.Unmarshal([]byte(details), &a.Details), json.Unmarshal([]byte(approvers), &a.Approvers)); err != nil {
+	if err := errors.Join(a.Pin.UnmarshalText([]byte(pin)), a.Digest.UnmarshalText([]byte(digest)), json.Unmarshal([]byte(details), &a.Details), json.Unmarshal([]byte(approvers), &a.Approvers)); err != nil {
 		return a, fmt.Errorf("approval %s is damaged: %w", a.ID, err)
 	}
 	a.Arguments = json.RawMessage(arguments)
@@ -138,7 +133,7 @@ func findEqual(tx *store.Tx, a *Approval, now time.Time) (*Approval, error) {
 	err := tx.Row(`SELECT id FROM approvals WHERE caller = $1 AND state IN ($2, $3) AND expires > $4
 		AND server = $5 AND tool = $6 AND pin = $7 AND digest = $8 AND rule = $9 AND approvers = $10
 		ORDER BY CASE state WHEN $3 THEN 0 ELSE 1 END, asked LIMIT 1`,
-		[]any{a.Caller, string(Pending), string(Approved), store.Time(now), a.Server, a.Tool, hexOf(a.Pin), hexOf(a.Digest), a.Rule, approversText(a.Approvers)}, &id)
+		[]any{a.Caller, string(Pending), string(Approved), store.Time(now), a.Server, a.Tool, a.Pin.String(), a.Digest.String(), a.Rule, approversText(a.Approvers)}, &id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}

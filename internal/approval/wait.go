@@ -112,9 +112,13 @@ func (in *Inbox) waited() (ids []string) {
 	return ids
 }
 
+// maxUnanswered bounds the arguments that are kept of what nobody answered, in
+// characters: otherwise a caller could fill the disk with questions.
+const maxUnanswered = 4 << 10
+
 // Expire writes down what has expired, and removes what was answered, or expired,
-// so long ago that it is not kept. What has expired cannot be used whether or not
-// this was called.
+// so long ago that it is not kept. Long arguments of what nobody answered become
+// null. What has expired cannot be used whether or not this was called.
 func (in *Inbox) Expire(ctx context.Context) error {
 	now := in.now()
 	return in.db.Write(ctx, func(tx *store.Tx) error {
@@ -129,7 +133,8 @@ func (in *Inbox) Expire(ctx context.Context) error {
 			return err
 		}
 		for _, a := range expired {
-			if _, err := tx.Exec("UPDATE approvals SET state = $1 WHERE id = $2", string(Expired), a.ID); err != nil {
+			if _, err := tx.Exec("UPDATE approvals SET state = $1, arguments = CASE WHEN length(arguments) > $2 THEN 'null' ELSE arguments END WHERE id = $3",
+				string(Expired), maxUnanswered, a.ID); err != nil {
 				return err
 			}
 			if err := in.record(tx, a); err != nil {

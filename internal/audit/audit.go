@@ -56,6 +56,7 @@ type Log struct {
 	config Config
 	log    *slog.Logger
 	now    func() time.Time
+	step   int64 // records that are removed at a time
 
 	lost    atomic.Uint64 // records that are not in the log and not in a gap yet
 	waiting atomic.Int64  // bytes of records that nobody waits for
@@ -74,7 +75,7 @@ func New(db *store.DB, config Config, log *slog.Logger) *Log {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Log{db: db, config: config, log: log, now: time.Now}
+	return &Log{db: db, config: config, log: log, now: time.Now, step: defaultStep}
 }
 
 // Intent writes r, and runs also in the same transaction, before r is written. It

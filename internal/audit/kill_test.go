@@ -17,7 +17,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/store"
 )
 
-var kills = flag.Int("kills", 12, "how often TestKill ends a process that writes")
+var kills = flag.Int("kills", 20, "how often TestKill ends a process that writes")
 
 // childFile names the variable that tells a process to be the one that is killed.
 const childFile = "DRAGOMAN_AUDIT_CHILD"
@@ -70,10 +70,10 @@ func TestKill(t *testing.T) {
 	path, run := "", 0
 	var acknowledged []string
 	for ; run < *kills; run++ {
-		if run%20 == 0 { // a log that went through twenty ends is long enough
+		if run%5 == 0 { // a log that went through five ends is long enough
 			path, acknowledged = filepath.Join(t.TempDir(), "audit.db"), nil
 		}
-		acknowledged = append(acknowledged, killed(t, path, 1+r.IntN(100))...)
+		acknowledged = append(acknowledged, killed(t, path, 1+r.IntN(40))...)
 		l := New(opened(t, path, 0), Config{}, nil)
 		verified(t, l)
 		there := map[string]bool{}

@@ -3,14 +3,13 @@ package audit
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/canonical"
 )
 
 // A Kind says what a record is about.
@@ -125,26 +124,8 @@ func (r *Record) Came(result dragoman.Result) {
 	}
 }
 
-// A Hash is a SHA-256, in hexadecimal where it is written. The zero Hash is none:
-// what stands before the first record.
-type Hash [32]byte
-
-// String returns 64 hexadecimal digits.
-func (h Hash) String() string { return hex.EncodeToString(h[:]) }
-
-// MarshalText implements [encoding.TextMarshaler].
-func (h Hash) MarshalText() ([]byte, error) {
-	return hex.AppendEncode(make([]byte, 0, 64), h[:]), nil
-}
-
-// UnmarshalText implements [encoding.TextUnmarshaler].
-func (h *Hash) UnmarshalText(text []byte) error {
-	if len(text) != 2*len(h) {
-		return errors.New("a hash has 64 hexadecimal digits")
-	}
-	_, err := hex.Decode(h[:], text)
-	return err
-}
+// A Hash is a SHA-256. The zero Hash is none: what stands before the first record.
+type Hash = canonical.Hash
 
 // body returns the bytes that the record's hash covers: its JSON, as [Log.Export]
 // writes it but for the hash at its end.
@@ -194,6 +175,6 @@ func line(body []byte, hash Hash) []byte {
 	out := make([]byte, 0, len(body)+80)
 	out = append(out, body[:len(body)-1]...)
 	out = append(out, `,"hash":"`...)
-	out = hex.AppendEncode(out, hash[:])
+	out = append(out, hash.String()...)
 	return append(out, "\"}\n"...)
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/store"
 )
 
-// pruneAtOnce is how many records are removed in one transaction: others wait for
+// defaultStep is how many records are removed in one transaction: others wait for
 // the lock meanwhile.
-const pruneAtOnce = 5000
+const defaultStep = 5000
 
 // Prune removes the records that are older than the configuration keeps them, from
 // the beginning up to the first that is not, and returns how many. Each step
@@ -24,18 +24,18 @@ func (l *Log) Prune(ctx context.Context) (removed uint64, err error) {
 	for {
 		var n uint64
 		if err := l.db.Write(ctx, func(tx *store.Tx) (err error) {
-			n, err = prune(tx, before, l.now())
+			n, err = prune(tx, before, l.now(), l.step)
 			return err
 		}); err != nil {
 			return removed, err
 		}
-		if removed += n; n < pruneAtOnce {
+		if removed += n; n < uint64(l.step) {
 			return removed, nil
 		}
 	}
 }
 
-func prune(tx *store.Tx, before, now time.Time) (removed uint64, err error) {
+func prune(tx *store.Tx, before, now time.Time, step int64) (removed uint64, err error) {
 	var first, young sql.NullInt64
 	if err := tx.Row("SELECT min(seq) FROM audit", nil, &first); err != nil || !first.Valid {
 		return 0, err
@@ -51,7 +51,7 @@ func prune(tx *store.Tx, before, now time.Time) (removed uint64, err error) {
 	if young.Valid {
 		through = young.Int64 - 1
 	}
-	if through = min(through, first.Int64+pruneAtOnce-1); through < first.Int64 {
+	if through = min(through, first.Int64+step-1); through < first.Int64 {
 		return 0, nil
 	}
 	var hash []byte

@@ -13,7 +13,7 @@ import (
 
 // page is how many records are read at a time, so that nobody who looks through a
 // long log holds up those who write.
-const page = 1000
+const page = 250
 
 // A Bad record is the first one that does not fit into the chain.
 type Bad struct {

@@ -14,6 +14,7 @@ import (
 type Front struct {
 	fixed fixed
 	file  *apikey.File
+	oauth *oauth // nil without authorization servers
 }
 
 // New returns a Front for a configuration. keys are API keys beside those of the
@@ -21,18 +22,30 @@ type Front struct {
 // error now, and refuses its callers later.
 func New(c Config, keys ...string) (*Front, error) {
 	f := &Front{fixed: newFixed(append(keys[:len(keys):len(keys)], c.APIKeys...))}
+	var err error
 	if c.KeysFile != "" {
-		var err error
 		if f.file, err = apikey.Open(c.KeysFile); err != nil {
 			return nil, fmt.Errorf("auth.keys_file: %w", err)
+		}
+	}
+	if len(c.OAuth) > 0 {
+		if f.oauth, err = newOAuth(c); err != nil {
+			return nil, fmt.Errorf("auth.oauth: %w", err)
 		}
 	}
 	return f, nil
 }
 
+// Close ends connections to authorization servers that are idle.
+func (f *Front) Close() {
+	if f.oauth != nil {
+		f.oauth.client.CloseIdleConnections()
+	}
+}
+
 // Required reports whether callers have to say who they are. Otherwise everybody is
 // [Local]. A file of keys asks everybody, though it be empty.
-func (f *Front) Required() bool { return len(f.fixed) > 0 || f.file != nil }
+func (f *Front) Required() bool { return len(f.fixed) > 0 || f.file != nil || f.oauth != nil }
 
 // Recognise returns who makes a request, by its Authorization header ("Bearer", as
 // OpenAI and MCP clients send it) or its api-key header (as Azure's clients do). The
@@ -45,23 +58,31 @@ func (f *Front) Recognise(r *http.Request) (Caller, error) {
 	if refusal != nil {
 		return Caller{}, refusal
 	}
-	who, err := f.whose(shown)
+	who, err := f.byKey(shown.text)
 	switch {
 	case err == nil:
 		return who, nil
 	case errors.Is(err, errKeysFile):
 		return Caller{}, unavailable(err, time.Second)
+	case f.oauth != nil && shown.text == "":
+		return Caller{}, f.oauth.unknown(r)
+	case f.oauth != nil && shown.bearer && !apikey.Is(shown.text):
+		return f.oauth.recognise(r, shown.text)
+	}
+	c := challenge{}
+	if f.oauth != nil {
+		c = f.oauth.challenge(r.URL.EscapedPath(), "invalid_token", err.Error(), nil)
 	}
 	return Caller{}, &Refusal{
-		Status: http.StatusUnauthorized, Code: "invalid_api_key", Challenge: challenge{}.String(), Err: err,
+		Status: http.StatusUnauthorized, Code: "invalid_api_key", Challenge: c.String(), Err: err,
 		Message: "This gateway needs an API key: send it as \"Authorization: Bearer …\". What came was: " + err.Error() + ".",
 	}
 }
 
 var errNothing = errors.New("no API key")
 
-// whose finds out whose a credential is.
-func (f *Front) whose(shown string) (Caller, error) {
+// byKey finds out whose an API key is.
+func (f *Front) byKey(shown string) (Caller, error) {
 	if shown == "" {
 		return Caller{}, errNothing
 	}
@@ -74,19 +95,25 @@ func (f *Front) whose(shown string) (Caller, error) {
 	return Caller{}, errUnknownKey
 }
 
-// credential returns what a request shows; empty for nothing. Two of one kind would
-// leave it to chance which one counts.
-func credential(r *http.Request) (string, *Refusal) {
+// A showing is what a request shows; its text is empty for nothing.
+type showing struct {
+	text   string
+	bearer bool // as Authorization: Bearer
+}
+
+// credential returns what a request shows. Two of one kind would leave it to chance
+// which one counts.
+func credential(r *http.Request) (showing, *Refusal) {
 	bearers, keys := r.Header.Values("Authorization"), r.Header.Values("Api-Key")
 	if len(bearers) > 1 || len(keys) > 1 {
-		return "", &Refusal{
+		return showing{}, &Refusal{
 			Status: http.StatusBadRequest, Code: "ambiguous_credentials",
 			Challenge: challenge{}.with("error", "invalid_request").String(),
 			Message:   "The request carries more than one Authorization or Api-Key header: send one.",
 		}
 	}
 	if scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
-		return strings.TrimSpace(token), nil
+		return showing{strings.TrimSpace(token), true}, nil
 	}
-	return r.Header.Get("Api-Key"), nil
+	return showing{r.Header.Get("Api-Key"), false}, nil
 }

@@ -15,7 +15,9 @@ package canonical
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -37,10 +39,30 @@ func JSON(value json.RawMessage) (json.RawMessage, error) {
 }
 
 // Digest returns the SHA-256 of the canonical form.
-func Digest(value json.RawMessage) ([32]byte, error) {
+func Digest(value json.RawMessage) (Hash, error) {
 	form, err := JSON(value)
 	if err != nil {
-		return [32]byte{}, err
+		return Hash{}, err
 	}
 	return sha256.Sum256(form), nil
+}
+
+// A Hash is a SHA-256, in hexadecimal where it is written.
+type Hash [32]byte
+
+// String returns 64 hexadecimal digits.
+func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (h Hash) MarshalText() ([]byte, error) {
+	return hex.AppendEncode(make([]byte, 0, 2*len(h)), h[:]), nil
+}
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (h *Hash) UnmarshalText(text []byte) error {
+	if len(text) != 2*len(h) {
+		return errors.New("a hash has 64 hexadecimal digits")
+	}
+	_, err := hex.Decode(h[:], text)
+	return err
 }

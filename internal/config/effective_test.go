@@ -19,6 +19,8 @@ allowed_origins: []
 auth:
   api_keys: []
   keys_file: ""
+  public_url: ""
+  oauth: []
 models: []
 dialects: []
 inputs: []
@@ -28,6 +30,10 @@ tools:
   search: auto
   tokens: 20000
   keep_response_format: false
+sampling:
+  answer: false
+  tokens: 8192
+  questions: 4
 connections:
   max: 64
   idle: 15m
@@ -38,6 +44,7 @@ mcp:
 sets: {}
 policy: []
 policy_file: ""
+limits: []
 loop:
   rounds: 16
   calls: 64
@@ -60,6 +67,17 @@ cache:
   tools: []
   ttl: 1m
   bytes: 64MiB
+store:
+  path: ""
+  max_bytes: 16GiB
+audit:
+  arguments: digest
+  retention: 2160h
+  off: false
+approvals:
+  expires: 1h
+  keep: 168h
+  pending: 50
 http:
   max_body: 32MiB
   header_timeout: 10s
@@ -76,7 +94,13 @@ log:
 func TestEffectiveHidesSecrets(t *testing.T) {
 	f := parse(t, `
 listen: 127.0.0.1:${PORT}
-auth: {api_keys: ["canary-canary-0123"]}
+auth:
+  api_keys: ["canary-canary-0123"]
+  public_url: https://gateway.example
+  oauth:
+    - issuer: https://login.example
+      introspection: {url: "https://login.example/introspect", client_id: dragoman, client_secret: canary}
+      grants: ["tool:*"]
 models:
   - base_url: ${CANARY_URL}
     api_key: canary
@@ -103,6 +127,15 @@ auth:
   api_keys:
     - "***"
   keys_file: ""
+  public_url: https://gateway.example
+  oauth:
+    - issuer: https://login.example
+      introspection:
+        url: https://login.example/introspect
+        client_id: dragoman
+        client_secret: "***"
+      grants:
+        - "tool:*"
 models:
   - match: "*"
     base_url: "${CANARY_URL}"

@@ -10,14 +10,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/approval"
+	"github.com/dragoman-mcp/dragoman/internal/audit"
 	"github.com/dragoman-mcp/dragoman/internal/cache"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/glob"
+	"github.com/dragoman-mcp/dragoman/internal/limit"
 	"github.com/dragoman-mcp/dragoman/internal/mcpserve"
 	"github.com/dragoman-mcp/dragoman/internal/policy"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/session"
+	"github.com/dragoman-mcp/dragoman/internal/store"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/result"
@@ -37,6 +41,7 @@ type File struct {
 	Inputs     []Input                   `yaml:"inputs" doc:"Values that are in no file, as editors declare them beside their servers. A person at a terminal is asked for those that servers refer to; elsewhere the environment answers, DRAGOMAN_INPUT_API_KEY for the id api-key."`
 	Names      Names                     `yaml:"names" doc:"What tools are called."`
 	Tools      Tools                     `yaml:"tools" doc:"How tools are offered to models."`
+	Sampling   session.Sampling          `yaml:"sampling" doc:"Whether models answer MCP servers that ask for one; by default they do not."`
 
 	Connections    servers.OwnConfig `yaml:"connections" doc:"Bounds of the connections to servers that callers have of their own; see share in mcpServers."`
 	WaitForServers time.Duration     `yaml:"wait_for_servers" doc:"Longest time that a request waits for servers that are still starting. What is not there by then is left out and named; a server that the request names is an error."`
@@ -46,13 +51,19 @@ type File struct {
 
 	Policy     []policy.Rule `yaml:"policy" doc:"What callers may do. Without a rule, here or in policy_file, everything; with one, only what a rule allows. A rule that denies beats one that asks, and that beats one that allows."`
 	PolicyFile string        `yaml:"policy_file" doc:"A file of Cedar policies beside those of policy; a relative path starts at the folder of the configuration file. All of them hold together."`
+	Limits     []limit.Limit `yaml:"limits" doc:"How much callers may do: calls in a time, at a time and in a day, and tokens in a day. None by default."`
 
 	Loop    Loop            `yaml:"loop" doc:"Limits of one conversation."`
 	Results session.Results `yaml:"results" doc:"How results of tools look to a model."`
 	Memory  Memory          `yaml:"memory" doc:"What is remembered of conversations that clients do not see whole."`
 	Cache   cache.Config    `yaml:"cache" doc:"Which results are remembered; none by default."`
-	HTTP    HTTP            `yaml:"http" doc:"Limits of the gateway's HTTP server."`
-	Log     Log             `yaml:"log" doc:"What the gateway writes to standard error."`
+
+	Store     store.Config    `yaml:"store" doc:"The file that keeps what outlives the process: the audit log and approvals."`
+	Audit     audit.Config    `yaml:"audit" doc:"The log of who did what."`
+	Approvals approval.Config `yaml:"approvals" doc:"Questions to a person whether a call may run."`
+
+	HTTP HTTP `yaml:"http" doc:"Limits of the gateway's HTTP server."`
+	Log  Log  `yaml:"log" doc:"What the gateway writes to standard error."`
 
 	// Path is the file that this was read from; empty for none.
 	Path string
@@ -140,12 +151,16 @@ func (f *File) SetDefaults() {
 	f.Listen = "127.0.0.1:8787"
 	f.Names.Strategy = "label"
 	f.Tools = Tools{Search: string(model.Auto), Tokens: model.DefaultSearchTokens}
+	f.Sampling = session.DefaultSampling
 	f.WaitForServers = session.DefaultWait
 	f.Connections = servers.OwnConfig{Max: servers.DefaultOwnMax, Idle: servers.DefaultOwnIdle}
 	f.Loop = Loop{Rounds: 16, Calls: 64, Parallel: 8, Bytes: 64 << 20, Timeout: 10 * time.Minute, CallTimeout: 2 * time.Minute}
 	f.Results = session.Results{Form: result.Form{Limit: result.DefaultLimit}, MaxMessage: 16 << 20}
 	f.Memory = Memory{Restore: true, Bytes: 64 << 20, TTL: time.Hour}
 	f.Cache = cache.Config{TTL: time.Minute, Bytes: 64 << 20}
+	f.Store.SetDefaults()
+	f.Audit.SetDefaults()
+	f.Approvals.SetDefaults()
 	f.HTTP = HTTP{MaxBody: 32 << 20, HeaderTimeout: 10 * time.Second, DrainTimeout: 30 * time.Second}
 	f.Log = Log{Level: "info", Format: "text"}
 }
@@ -178,6 +193,9 @@ func (f *File) Validate() error {
 	}
 	if _, err := policy.New(policy.Config{Rules: f.Policy}); err != nil {
 		return &keyError{"policy", err.Error()}
+	}
+	if err := limit.CheckNames(f.Limits); err != nil {
+		return &keyError{"limits", err.Error()}
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Sets)) {
 		for _, label := range f.Sets[name].Servers {

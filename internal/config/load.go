@@ -49,6 +49,8 @@ import (
 	"runtime"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/dragoman-mcp/dragoman/internal/store"
 )
 
 // maxFile is the largest configuration, in bytes; other clients keep more than
@@ -157,7 +159,7 @@ func quoteShell(path string) string {
 }
 
 // resolve makes paths absolute: the working directories of servers and the files
-// of keys and of policies. Relative ones start at dir, and ~/ at the user's home.
+// of keys, of policies and of the store. Relative ones start at dir, and ~/ at the user's home.
 func (f *File) resolve(dir string) {
 	for label, server := range f.MCPServers {
 		path, was := join(join("mcpServers", label), "cwd"), server.Dir
@@ -169,6 +171,9 @@ func (f *File) resolve(dir string) {
 	}
 	f.Auth.KeysFile = absolute(dir, f.Auth.KeysFile)
 	f.PolicyFile = absolute(dir, f.PolicyFile)
+	if f.Store.Path != store.Memory {
+		f.Store.Path = absolute(dir, f.Store.Path)
+	}
 }
 
 // absolute returns a path that starts at dir, or at the user's home, where it is

@@ -12,12 +12,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/dragoman-mcp/dragoman/internal/approval"
+	"github.com/dragoman-mcp/dragoman/internal/audit"
 	"github.com/dragoman-mcp/dragoman/internal/cache"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/mcpserve"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/session"
+	"github.com/dragoman-mcp/dragoman/internal/store"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/result"
 )
@@ -85,6 +88,7 @@ mcpServers:
   off: {command: "${UNSET}", args: ["${UNSET}"], max_in_flight: "${UNSET}", timeout: "${UNSET}", disabled: true}
 names: {strategy: host}
 tools: {search: never, tokens: 900}
+sampling: {answer: true, tokens: 700, questions: 3}
 connections: {max: 9, idle: 1m}
 wait_for_servers: 8s
 mcp: {raw: true}
@@ -93,6 +97,9 @@ loop: {rounds: 3, calls: 4, parallel: 5, bytes: 1.txt, timeout: 6s, call_timeout
 results: {limit: 1000, max_message: 1MiB}
 memory: {restore: false, bytes: 2MiB, ttl: 3m}
 cache: {tools: ["files__read_*"], ttl: 30s, bytes: 1MiB}
+store: {path: /srv/dragoman.db, max_bytes: 2MiB}
+audit: {arguments: full, retention: 24h, off: true}
+approvals: {expires: 5m, keep: 1h, pending: 6}
 http:
   max_body: 65536
   header_timeout: 1s
@@ -128,6 +135,7 @@ log: {level: debug, format: json}
 		},
 		Names:          config.Names{Strategy: "host"},
 		Tools:          config.Tools{Search: "never", Tokens: 900},
+		Sampling:       session.Sampling{Answer: true, Tokens: 700, Questions: 3},
 		Connections:    servers.OwnConfig{Max: 9, Idle: time.Minute},
 		WaitForServers: 8 * time.Second,
 		MCP:            mcpserve.Config{Raw: true},
@@ -136,6 +144,9 @@ log: {level: debug, format: json}
 		Results:        session.Results{Form: result.Form{Limit: 1000}, MaxMessage: 1 << 20},
 		Memory:         config.Memory{Bytes: 2 << 20, TTL: 3 * time.Minute},
 		Cache:          cache.Config{Tools: []string{"files__read_*"}, TTL: 30 * time.Second, Bytes: 1 << 20},
+		Store:          store.Config{Path: "/srv/dragoman.db", MaxBytes: 2 << 20},
+		Audit:          audit.Config{Arguments: audit.Full, Retention: 24 * time.Hour, Off: true},
+		Approvals:      approval.Config{Expires: 5 * time.Minute, Keep: time.Hour, Pending: 6},
 		HTTP:           config.HTTP{MaxBody: 65536, HeaderTimeout: time.Second, DrainTimeout: 2 * time.Minute},
 		Log:            config.Log{Level: "debug", Format: "json"},
 	}

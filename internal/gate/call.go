@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/approval"
 	"github.com/dragoman-mcp/dragoman/internal/audit"
+	"github.com/dragoman-mcp/dragoman/internal/canonical"
 	"github.com/dragoman-mcp/dragoman/internal/policy"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/store"
@@ -71,14 +72,14 @@ func (t *gated) start(ctx context.Context, call dragoman.Call, f frame) (dragoma
 
 	var spend func(*store.Tx) error
 	if v.Effect == policy.Ask {
-		a, answer := t.approved(ctx, &call, v, f.approval)
+		a, answer := t.approved(ctx, &call, r.Digest, v, f.approval)
 		r.Approval = a.ID
 		if answer != nil {
 			res = *answer
 			t.asked(r, &res)
 			return res, nil
 		}
-		spend = t.o.Inbox.Spend(a.ID, a.Key, call.ID)
+		spend = t.o.Inbox.Spend(a.ID, t.key(&call, r.Digest), call.ID)
 	}
 
 	if problem := t.intend(ctx, r, &call, spend); problem != nil {
@@ -158,7 +159,7 @@ func (t *gated) judge(call *dragoman.Call) policy.Verdict {
 }
 
 func (t *gated) enter(ctx context.Context, call *dragoman.Call) (leave func(dragoman.Result), problem *dragoman.Problem) {
-	if t.o.Limit == nil || listens(call) {
+	if listens(call) {
 		return func(dragoman.Result) {}, nil
 	}
 	return t.o.Limit.Enter(ctx, t.who.Caller, call)
@@ -166,13 +167,13 @@ func (t *gated) enter(ctx context.Context, call *dragoman.Call) (leave func(drag
 
 // approved returns the approval of a call where somebody has given it, or else what
 // the caller is answered: that it is asked for, or was denied.
-func (t *gated) approved(ctx context.Context, call *dragoman.Call, v policy.Verdict, waited string) (approval.Approval, *dragoman.Result) {
+func (t *gated) approved(ctx context.Context, call *dragoman.Call, digest audit.Hash, v policy.Verdict, waited string) (approval.Approval, *dragoman.Result) {
 	if t.o.Inbox == nil || call.Tool == nil {
 		// What is no call of a tool cannot wait: it is asked for by programs.
 		res := failure(dragoman.CodeDenied, v.Reason+" It cannot be asked for here. It did not run.")
 		return approval.Approval{}, &res
 	}
-	a, err := t.find(ctx, call, v, waited)
+	a, err := t.find(ctx, call, digest, v, waited)
 	switch {
 	case errors.Is(err, approval.ErrTooMany):
 		res := failure(dragoman.CodeDenied, "Too many calls wait for somebody's approval already. It did not run.")
@@ -204,17 +205,18 @@ func (t *gated) approved(ctx context.Context, call *dragoman.Call, v policy.Verd
 }
 
 // find returns the approval that was waited for, or asks.
-func (t *gated) find(ctx context.Context, call *dragoman.Call, v policy.Verdict, waited string) (approval.Approval, error) {
+func (t *gated) find(ctx context.Context, call *dragoman.Call, digest audit.Hash, v policy.Verdict, waited string) (approval.Approval, error) {
+	key := t.key(call, digest)
 	if waited != "" {
 		a, err := t.o.Inbox.Get(ctx, waited)
-		if err == nil && a.State != approval.Used || err != nil && !errors.Is(err, approval.ErrNotFound) {
+		if err == nil && a.Key == key && a.State != approval.Used || err != nil && !errors.Is(err, approval.ErrNotFound) {
 			return a, err
 		}
 		// An equal call was quicker to spend it.
 	}
 	tool := call.Tool
 	return t.o.Inbox.Ask(ctx, approval.Request{
-		Key:       approval.Key{Caller: t.who.Caller.ID, Server: tool.Server, Tool: tool.Original, Pin: tool.Pin},
+		Key:       key,
 		Arguments: orEmpty(call.Arguments),
 		Details: approval.Details{
 			CallerName: t.who.Caller.Name, Door: t.who.Door, Call: call.ID, Name: tool.Name, Title: tool.Title,
@@ -222,6 +224,11 @@ func (t *gated) find(ctx context.Context, call *dragoman.Call, v policy.Verdict,
 		},
 		Rule: v.Rule, Approvers: v.Approvers,
 	})
+}
+
+// key is what an approval of a call is bound to.
+func (t *gated) key(call *dragoman.Call, digest audit.Hash) approval.Key {
+	return approval.Key{Caller: t.who.Caller.ID, Server: call.Tool.Server, Tool: call.Tool.Original, Pin: call.Tool.Pin, Digest: digest}
 }
 
 // orEmpty returns the arguments of a call, which are an object also where it has
@@ -294,6 +301,9 @@ func (t *gated) about(call *dragoman.Call) audit.Record {
 	switch {
 	case call.Tool != nil:
 		r.Server, r.Target, r.Pin = call.Tool.Server, call.Tool.Original, call.Tool.Pin
+		if t.o.Audit != nil || t.o.Inbox != nil {
+			r.Digest, _ = canonical.Digest(orEmpty(call.Arguments)) // what is no JSON has no digest, and no approval
+		}
 	case call.Entry != nil:
 		r.Server, r.Target = call.Entry.Server, call.Entry.Original
 	}

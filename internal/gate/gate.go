@@ -31,6 +31,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/audit"
 	"github.com/dragoman-mcp/dragoman/internal/bounded"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
+	"github.com/dragoman-mcp/dragoman/internal/limit"
 	"github.com/dragoman-mcp/dragoman/internal/policy"
 )
 
@@ -38,18 +39,11 @@ import (
 // way, but for Inbox: without it, a call that somebody has to approve is denied.
 type Options struct {
 	Policy *policy.Policy
-	Limit  Limiter
+	Limit  *limit.Limiter
 	Inbox  *approval.Inbox
 	Audit  *audit.Log
 	// Log is told what went wrong here; nil discards it.
 	Log *slog.Logger
-}
-
-// Limiter says how often, and how many at a time.
-type Limiter interface {
-	// Enter admits a call, which leave ends, or returns the problem that the caller
-	// is told, with the time after which to try again.
-	Enter(ctx context.Context, who caller.Caller, call *dragoman.Call) (leave func(dragoman.Result), problem *dragoman.Problem)
 }
 
 // Gate makes gated toolsets. Make it with [New]; it is safe for concurrent use.
@@ -104,24 +98,39 @@ func (t *gated) List(ctx context.Context) (*dragoman.List, error) {
 	return t.o.Policy.List(t.who.Caller, list), nil
 }
 
-// May decides whether a caller may use a model, or a route of a model API that is
-// passed on: nil, or the problem. What is denied is written down.
-func (g *Gate) May(who caller.Caller, action policy.Action, name string) *dragoman.Problem {
-	if g.o.Policy == nil {
-		return nil
+// Admit lets a caller use a model, or a route of a model API that is passed on, and
+// returns what has to be called when that is over; or the problem. What is denied
+// is written down.
+func (g *Gate) Admit(ctx context.Context, who caller.Caller, action policy.Action, name string) (leave func(), problem *dragoman.Problem) {
+	r := audit.Record{Kind: audit.Decision, Caller: who.ID, Method: string(action), Target: name, Verdict: audit.Deny}
+	if g.o.Policy != nil {
+		v := g.o.Policy.Decide(policy.Request{Caller: who, Action: action, Name: name})
+		if v.Effect == policy.Ask {
+			// There is nobody to wait for: a request is passed on now or not at all.
+			v.Effect, v.Reason = policy.Deny, v.Reason+" Requests for models and routes cannot wait for that."
+		}
+		if problem := v.Problem(); problem != nil {
+			r.Rule, r.Code = v.Rule, problem.Code
+			g.record(r)
+			return nil, problem
+		}
 	}
-	v := g.o.Policy.Decide(policy.Request{Caller: who, Action: action, Name: name})
-	switch v.Effect {
-	case policy.Allow:
-		return nil
-	case policy.Ask:
-		// There is nobody to wait for: a request is passed on now or not at all.
-		v = policy.Verdict{Rule: v.Rule, Reason: v.Reason + " Requests for models and routes cannot wait for that."}
+	use := limit.Route(who, name)
+	if action == policy.Model {
+		use = limit.Model(who, name)
 	}
-	g.record(audit.Record{
-		Kind: audit.Decision, Caller: who.ID, Method: string(action), Target: name, Verdict: audit.Deny, Rule: v.Rule, Code: dragoman.CodeDenied,
-	})
-	return v.Problem()
+	end, problem := g.o.Limit.Admit(ctx, use)
+	if problem != nil {
+		r.Code = problem.Code
+		g.record(r)
+		return nil, problem
+	}
+	return func() { end(dragoman.Result{Ran: dragoman.RanYes}) }, nil
+}
+
+// Used counts the tokens that a model's API said it used for a caller.
+func (g *Gate) Used(who caller.Caller, model string, tokens int64) {
+	g.o.Limit.Tokens(who, model, tokens)
 }
 
 // Wait waits for the answer to an approval that a call asks for, until ctx ends. It

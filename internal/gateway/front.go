@@ -5,10 +5,12 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/api"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/clip"
 	"github.com/dragoman-mcp/dragoman/internal/mcpserve"
@@ -27,6 +29,8 @@ func (g *Gateway) Handler() http.Handler {
 	})
 	open.HandleFunc("GET /readyz", g.readyz)
 
+	open.HandleFunc(caller.MetadataPath+"/", g.metadata)
+	open.HandleFunc(caller.MetadataPath, g.metadata)
 	open.HandleFunc("/", g.guarded)
 	return pace.Handler(g.checked(open), clientIdle)
 }
@@ -59,8 +63,16 @@ func (g *Gateway) readyz(w http.ResponseWriter, r *http.Request) {
 	plain(w, status, text)
 }
 
-// refuse answers with an error in the form of the API, and logs it.
-func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, status int, code, message string) {
+// metadata tells clients that have no token yet where to get one.
+func (g *Gateway) metadata(w http.ResponseWriter, r *http.Request) {
+	pace.Refuse(w, r)
+	if !g.callers.ServeMetadata(w, r) {
+		g.refuse(w, r, http.StatusNotFound, "not_found", "There are no metadata at "+r.URL.Path+".")
+	}
+}
+
+// refuse answers with an error in the form of the API, and logs it with more.
+func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, status int, code, message string, more ...any) {
 	kind := openai.TypeInvalidRequest
 	switch status {
 	case http.StatusUnauthorized:
@@ -72,7 +84,7 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, status int, cod
 	}
 	pace.Refuse(w, r)
 	id := openai.NewRequestID()
-	g.log.Warn("request refused", "request", id, "path", r.URL.Path, "status", status, "code", code, "from", r.RemoteAddr)
+	g.log.Warn("request refused", append([]any{"request", id, "path", r.URL.Path, "status", status, "code", code, "from", r.RemoteAddr}, more...)...)
 	(&openai.Error{Status: status, Type: kind, Code: code, Message: message, ID: id}).Write(w)
 }
 
@@ -88,10 +100,7 @@ func (g *Gateway) unrecognised(w http.ResponseWriter, r *http.Request, err error
 	if refusal.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(refusal.RetryAfter.Seconds()))))
 	}
-	if refusal.Status >= http.StatusInternalServerError {
-		g.log.Error("a caller could not be recognised", "path", r.URL.Path, "error", err)
-	}
-	g.refuse(w, r, refusal.Status, refusal.Code, refusal.Message)
+	g.refuse(w, r, refusal.Status, refusal.Code, refusal.Message, "reason", err)
 }
 
 // guarded finds out who asks, once, and hands the request to its door.
@@ -104,6 +113,9 @@ func (g *Gateway) guarded(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasPrefix(r.URL.Path, "/v1/"):
 		g.api.Serve(w, r, who)
+		return
+	case api.ServesApprovals(r.URL.Path):
+		g.api.Approvals(w, r, who)
 		return
 	case !g.file.MCP.Off && mcpserve.Serves(r.URL.Path):
 		g.mcp.Serve(w, r, who)
@@ -120,6 +132,9 @@ func (g *Gateway) ours() *origin.Guard {
 	}
 	if listen, _, _ := net.SplitHostPort(g.file.Listen); listen != "" {
 		guard.Hosts = append([]string{listen}, guard.Hosts...)
+	}
+	if public, err := url.Parse(g.file.Auth.PublicURL); err == nil && public.Hostname() != "" {
+		guard.Hosts = append([]string{public.Hostname()}, guard.Hosts...)
 	}
 	return guard
 }

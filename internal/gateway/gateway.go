@@ -18,7 +18,10 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/credential"
 	"github.com/dragoman-mcp/dragoman/internal/demo"
+	"github.com/dragoman-mcp/dragoman/internal/ledger"
+	"github.com/dragoman-mcp/dragoman/internal/limit"
 	"github.com/dragoman-mcp/dragoman/internal/mcpserve"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/session"
@@ -41,8 +44,13 @@ type Options struct {
 	Log *slog.Logger
 	// Version is our version.
 	Version string
+	// Credentials is where tokens of logins at MCP servers are kept; nil for nowhere.
+	Credentials *credential.Store
 	// Can is what callers of this process can be asked, by whichever door.
 	Can dragoman.Kind
+	// Apps says that clients of the MCP endpoint may show views (MCP Apps), so that
+	// servers offer theirs.
+	Apps bool
 }
 
 // Gateway is everything, wired. Make it with [New].
@@ -50,6 +58,8 @@ type Gateway struct {
 	file      *config.File
 	log       *slog.Logger
 	callers   *caller.Front
+	ledger    *ledger.Ledger // nil where nothing is guarded
+	limits    *limit.Limiter
 	dialects  *dialect.Table
 	upstreams *upstream.Set
 	demo      *demo.Demo
@@ -78,6 +88,9 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if file.Sampling.Answer {
+		o.Can |= dragoman.AskSampling
+	}
 	g := &Gateway{file: file, log: o.Log, labels: map[string]bool{}}
 	key, _ := o.Lookup("DRAGOMAN_API_KEY")
 	if key != "" {
@@ -96,6 +109,10 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
+	judge, err := g.guard(o)
+	if err != nil {
+		return nil, err
+	}
 	g.startServers(o)
 	sets := map[string]catalog.Selection{}
 	for name, set := range file.Sets {
@@ -110,6 +127,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		Wait:      file.WaitForServers,
 		Servers:   g.labels,
 		Sets:      sets,
+		Gate:      judge,
 		Cache:     cache.New(file.Cache),
 		Upstreams: g.upstreams,
 		Dialects:  g.dialects,
@@ -117,6 +135,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 
 		KeepFormatChoice: file.Tools.KeepFormatChoice,
 		Search:           model.Search{When: model.SearchWhen(file.Tools.Search), Tokens: file.Tools.Tokens},
+		Sampling:         file.Sampling,
 		Loop: dragoman.Loop{
 			Rounds: file.Loop.Rounds, Calls: file.Loop.Calls, Parallel: file.Loop.Parallel, Bytes: file.Loop.Bytes,
 			Timeout: file.Loop.Timeout,
@@ -129,10 +148,12 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		Memory:            remembered(file.Memory),
 		MaxBody:           file.HTTP.MaxBody,
 		ClientCredentials: !g.callers.Required(),
+		Patience:          file.Approvals.Expires,
+		Inbox:             g.inbox(),
 		Log:               o.Log,
 	})
 	g.mcp = mcpserve.New(mcpserve.Options{
-		Config: file.MCP, Sessions: g.sessions,
+		Config: file.MCP, Sessions: g.sessions, StepUp: g.callers.StepUp,
 		Name: "dragoman", Version: o.Version, MaxMessage: file.HTTP.MaxBody, Log: o.Log,
 	})
 	return g, nil
@@ -142,7 +163,10 @@ func New(file *config.File, o Options) (*Gateway, error) {
 func (g *Gateway) startServers(o Options) {
 	so := servers.Options{
 		Name: "dragoman", Version: o.Version, Logger: o.Log, MaxMessage: g.file.Results.MaxMessage, Can: o.Can,
-		CallTimeout: g.file.Loop.CallTimeout, Own: g.file.Connections,
+		CallTimeout: g.file.Loop.CallTimeout, Own: g.file.Connections, Credentials: o.Credentials,
+	}
+	if o.Apps {
+		so.Extensions = mcpserve.AppsDeclared
 	}
 	if !g.file.MCP.Off {
 		so.LogLevel = "info" // MCP clients hear what servers log while their calls run
@@ -213,4 +237,6 @@ func (g *Gateway) Close() {
 		g.demo.Close()
 	}
 	g.upstreams.Close()
+	g.closeLedger()
+	g.callers.Close()
 }

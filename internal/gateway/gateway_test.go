@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -25,7 +26,22 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/session"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain keeps what gateways with keys write down out of the home of whoever runs
+// the tests.
+func TestMain(m *testing.M) {
+	if fakemcp.IsChild() {
+		fakemcp.Main()
+	}
+	state, err := os.MkdirTemp("", "dragoman-test")
+	if err != nil {
+		panic(err)
+	}
+	os.Setenv("XDG_STATE_HOME", state)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(state)
+		os.Exit(code)
+	}))
+}
 
 const key = "a key of sixteen characters"
 
@@ -58,7 +74,7 @@ func eventually(t *testing.T, what string, happened func() bool) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(10 * time.Second); !happened(); <-tick.C {
+	for deadline := time.Now().Add(time.Minute); !happened(); <-tick.C {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain: %s", what)
 		}

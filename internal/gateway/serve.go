@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"runtime"
+	"strings"
 	"time"
 )
 
@@ -35,6 +36,16 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 	if err != nil {
 		return fmt.Errorf("listening: %w", err)
 	}
+	// A name such as localhost is whatever this machine takes it for.
+	if at := listener.Addr().String(); !loopback(at) && !g.callers.Required() {
+		listener.Close()
+		return fmt.Errorf("%s is %s: %w", g.file.Listen, at, ErrOpen)
+	}
+	g.warnOfProxies()
+	keeping, stop := context.WithCancel(ctx)
+	kept := make(chan struct{})
+	go func() { defer close(kept); g.keep(keeping) }()
+	defer func() { stop(); <-kept }()
 	ballast := make([]byte, heapBallast)
 	defer runtime.KeepAlive(ballast)
 	requests, cut := context.WithCancelCause(context.Background())
@@ -58,6 +69,7 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 	case <-ctx.Done():
 	}
 	g.draining.Store(true)
+	g.mcp.Drain()
 	g.log.Info("stopping", "drain", g.file.HTTP.DrainTimeout)
 	drain, cancel := context.WithTimeout(context.Background(), g.file.HTTP.DrainTimeout)
 	defer cancel()
@@ -72,6 +84,20 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 		return fmt.Errorf("some requests were still running after %s and were cut off", g.file.HTTP.DrainTimeout)
 	}
 	return nil
+}
+
+// warnOfProxies warns where others than this machine are meant to reach a gateway
+// that asks nobody: something before it has to.
+func (g *Gateway) warnOfProxies() {
+	if g.callers.Required() {
+		return
+	}
+	for _, host := range g.file.AllowedHosts {
+		if !loopback(net.JoinHostPort(host, "0")) && !strings.HasSuffix(host, ".localhost") {
+			g.log.Warn("whoever reaches this gateway as the host in allowed_hosts can use it, as nobody is asked for a key: let what stands before it ask, or make a key with \"dragoman keys new\"", "host", host)
+			return
+		}
+	}
 }
 
 // loopback reports whether an address to listen on can be reached from this

@@ -39,7 +39,7 @@ func TestShare(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"ann", "bob", "ann"} {
-		open, err := g.Open(t.Context(), caller.Caller{ID: id}, session.Want{})
+		open, err := g.Open(t.Context(), caller.Caller{ID: id, Grants: []string{"tool:*"}}, session.Want{})
 		if err != nil {
 			t.Fatal(err)
 		}

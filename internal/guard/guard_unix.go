@@ -34,7 +34,7 @@ const aliveFD = 3
 // [mcp.Command] gives the guard itself; and all of them, when we are gone.
 const (
 	restGrace   = 900 * time.Millisecond
-	orphanGrace = 2 * time.Second
+	orphanGrace = 1500 * time.Millisecond
 )
 
 // A process that was started as a guard runs as one, and is nothing else.

@@ -39,6 +39,9 @@ type Options struct {
 	Config
 	// Sessions opens a session for each request.
 	Sessions *session.Opener
+	// StepUp returns the refusal for a caller at a path who lacks a right that they
+	// can ask their authorization server for; nil for all others. Nil is nobody.
+	StepUp func(who caller.Caller, path, right string) *caller.Refusal
 	// Name and Version are what we call ourselves to clients.
 	Name, Version string
 	// MaxMessage bounds one message of a client, in bytes; zero means 16 MiB.
@@ -75,6 +78,10 @@ func Serves(path string) bool {
 	return path == "/mcp" || path == ssePath || strings.HasPrefix(path, "/mcp/")
 }
 
+// Drain ends the streams on which clients listen, which would never end by
+// themselves. What was asked for goes on.
+func (d *Door) Drain() { d.server.Drain() }
+
 // Close ends all sessions of clients.
 func (d *Door) Close() { d.server.Close() }
 
@@ -104,7 +111,7 @@ func (d *Door) host(r *http.Request) (mcp.Host, error) {
 	if !ok || !who.Valid() {
 		return nil, &mcp.RPCError{Code: invalidRequest, Message: "nobody is asking"}
 	}
-	h := &host{door: d, who: who, legacy: r.Header.Get("Mcp-Protocol-Version") < firstModern}
+	h := &host{door: d, who: who, path: r.URL.EscapedPath(), legacy: r.Header.Get("Mcp-Protocol-Version") < firstModern}
 	if h.legacy {
 		h.session = r.Header.Get("Mcp-Session-Id")
 	}

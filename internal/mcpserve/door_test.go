@@ -43,7 +43,7 @@ func open(t *testing.T, tools dragoman.Toolset, change func(*Options), labels ..
 	}
 	door := New(o)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		who := caller.Caller{ID: "ann"}
+		who := caller.Caller{ID: "ann", Issuer: r.Header.Get("X-Test-Issuer")}
 		if id := r.Header.Get("X-Test-Caller"); id != "" {
 			who.ID = id
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/mcp"
+	"github.com/dragoman-mcp/dragoman/result"
 )
 
 // A place is what is at an address: everything, one server, or a set.
@@ -24,7 +25,8 @@ type host struct {
 	door   *Door
 	who    caller.Caller
 	at     place
-	legacy bool // the client speaks the legacy era
+	path   string // of the request; empty over lines
+	legacy bool   // the client speaks the legacy era
 	// session is that of a legacy client over HTTP. Clients of the modern era have
 	// none, and lines have one client.
 	session string
@@ -32,14 +34,29 @@ type host struct {
 	// greeted is what there was when the client was told about the server. What
 	// changed between that and the beginning of its listening is told, too.
 	greeted atomic.Pointer[view]
+	// opening is what InputSchema opened, for the call that follows.
+	opening *opening
+}
+
+// An opening is what was opened for a tool.
+type opening struct {
+	tool    string
+	session *session.Session
+	view    *view
 }
 
 // Owner implements [mcp.Host].
 func (h *host) Owner() string { return h.who.ID }
 
-// open opens a session for a request, and returns what there is at the place.
+// open opens a session for a request, and returns what there is at the place. It
+// waits a while for servers that are still starting.
 func (h *host) open(ctx context.Context) (*session.Session, *view, error) {
-	want := session.Want{Client: true, Session: h.session}
+	return h.opened(ctx, session.Want{})
+}
+
+// opened opens a session that wants this of the place.
+func (h *host) opened(ctx context.Context, want session.Want) (*session.Session, *view, error) {
+	want.Door, want.Client, want.Session = "mcp", true, h.session
 	switch {
 	case h.at.server != "":
 		want.Servers = catalog.Selection{{Server: h.at.server}}
@@ -60,6 +77,18 @@ func (h *host) open(ctx context.Context) (*session.Session, *view, error) {
 	return s, h.door.views.of(list, h.at, s.Chosen), nil
 }
 
+// openFor opens a session for a call of a tool. A tool that is there is called:
+// the call has nothing to do with servers that are still starting.
+func (h *host) openFor(ctx context.Context, tool string) (*session.Session, *view, error) {
+	if o := h.opening; o != nil && o.tool == tool {
+		return o.session, o.view, nil
+	}
+	if s, v, err := h.opened(ctx, session.Want{NoTools: true}); err == nil && (tool == result.ReadMore || v.tools.Exact(tool) != nil) {
+		return s, v, nil
+	}
+	return h.open(ctx)
+}
+
 // Describe implements [mcp.Host]: the capabilities of all servers together, and
 // their words on how to use them.
 func (h *host) Describe(ctx context.Context) mcp.Description {
@@ -76,20 +105,53 @@ func (h *host) Describe(ctx context.Context) mcp.Description {
 	}
 	h.greeted.CompareAndSwap(nil, v)
 	d.Capabilities, d.Instructions = v.capabilities(), v.instructions(h.at.server != "")
-	for i, s := range v.servers {
-		if d.Public = d.Public && s.Public; i == 0 || s.TTL < d.TTL {
-			d.TTL = s.TTL
-		}
-	}
+	d.TTL, d.Public = v.fresh()
 	return d
 }
 
-// InputSchema implements [mcp.Describer].
+// Admit implements [mcp.Gatekeeper]: a call of a tool that needs other scopes than
+// the caller's token has is refused in a way that its client can do something about.
+// Whether the call is made is not decided here.
+func (h *host) Admit(ctx context.Context, method, name string) *mcp.Refused {
+	if method != "tools/call" || h.door.o.StepUp == nil || h.who.Issuer == "" {
+		return nil
+	}
+	right := h.toolRight(ctx, name)
+	if right == "" {
+		return nil
+	}
+	refusal := h.door.o.StepUp(h.who, h.path, right)
+	if refusal == nil {
+		return nil
+	}
+	return &mcp.Refused{Status: refusal.Status, Challenge: refusal.Challenge, Message: refusal.Message}
+}
+
+// toolRight is the right to call what is a tool of this name here: tool:label__name,
+// whatever the tool is called. It is empty for tools that are ours. A tool that the
+// caller does not see has the right that its name says.
+func (h *host) toolRight(ctx context.Context, name string) string {
+	if h.at.server != "" {
+		name = h.at.server + "__" + name
+	} else if _, v, err := h.open(ctx); err == nil {
+		if t := v.tools.Exact(name); t != nil {
+			name = t.Server + "__" + t.Original
+		}
+	}
+	if !strings.Contains(strings.TrimPrefix(name, "__"), "__") || name == h.at.server+"__"+result.ReadMore {
+		return ""
+	}
+	return "tool:" + name
+}
+
+// InputSchema implements [mcp.Describer]. It is asked for with each request of a
+// modern client over HTTP, which has a host of its own, just before its call.
 func (h *host) InputSchema(ctx context.Context, name string) json.RawMessage {
-	_, v, err := h.open(ctx)
+	s, v, err := h.openFor(ctx, name)
 	if err != nil {
 		return nil
 	}
+	h.opening = &opening{name, s, v}
 	if t := v.tools.Exact(name); t != nil && t.Quarantined == nil {
 		return t.InputSchema
 	}
@@ -98,13 +160,28 @@ func (h *host) InputSchema(ctx context.Context, name string) json.RawMessage {
 
 // Call implements [mcp.Host].
 func (h *host) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
-	s, v, err := h.open(ctx)
-	if err != nil {
-		return dragoman.Result{}, err
-	}
 	params, err := rawjson.ParseObject(orEmpty(call.Arguments))
 	if err != nil {
 		return dragoman.Result{}, &mcp.RPCError{Code: invalidParams, Message: "params are no object"}
+	}
+	switch call.Method {
+	case "tools/call":
+		name, _ := rawjson.String(params.Get("name"))
+		s, v, err := h.openFor(ctx, name)
+		if err != nil {
+			return dragoman.Result{}, err
+		}
+		return h.callTool(ctx, s, v, call, params)
+	case "subscriptions/listen": // whoever listens hears of servers that come
+		s, v, err := h.opened(ctx, session.Want{NoTools: true})
+		if err != nil {
+			return dragoman.Result{}, err
+		}
+		return h.listen(ctx, s, v, call, params)
+	}
+	s, v, err := h.open(ctx)
+	if err != nil {
+		return dragoman.Result{}, err
 	}
 	switch call.Method {
 	case "tools/list", "prompts/list", "resources/list", "resources/templates/list":
@@ -114,16 +191,12 @@ func (h *host) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, e
 			break
 		}
 		return h.aboutSkill(ctx, s, v, call, params)
-	case "tools/call":
-		return h.callTool(ctx, s, v, call, params)
 	case "prompts/get":
 		return h.getPrompt(ctx, s, v, call, params)
 	case "resources/read":
 		return h.readResource(ctx, s, v, call, params)
 	case "completion/complete":
 		return h.complete(ctx, s, v, call, params)
-	case "subscriptions/listen":
-		return h.listen(ctx, s, v, call, params)
 	case "tasks/get", "tasks/result", "tasks/update", "tasks/cancel", "tasks/list":
 		return h.aboutTask(ctx, s, v, call, params)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/session"
+	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
 // listen tells a client what changes, until it goes: of lists, by comparing the
@@ -31,6 +32,7 @@ func (h *host) listen(ctx context.Context, s *session.Session, v *view, call dra
 	if known := h.greeted.Load(); known != nil {
 		l.compare(known, v)
 	}
+	l.tell(dragoman.Notification{Method: mcp.Acknowledged})
 	for {
 		l.hear(ctx, v)
 		select {
@@ -38,14 +40,12 @@ func (h *host) listen(ctx context.Context, s *session.Session, v *view, call dra
 			return dragoman.Result{}, context.Cause(ctx)
 		case <-v.changed:
 		}
-		_, next, err := h.open(ctx)
-		if err != nil || next == v {
-			if ctx.Err() != nil {
-				return dragoman.Result{}, context.Cause(ctx)
-			}
-			if err != nil {
-				return dragoman.Result{}, err
-			}
+		_, next, err := h.opened(ctx, session.Want{NoTools: true})
+		switch {
+		case ctx.Err() != nil:
+			return dragoman.Result{}, context.Cause(ctx)
+		case err != nil:
+			return dragoman.Result{}, err
 		}
 		l.compare(v, next)
 		v = next
@@ -58,9 +58,9 @@ func (v *view) changes(next *view) (what []string) {
 		what = append(what, "tools")
 	}
 	for _, list := range []struct{ name, method string }{{"prompts", "prompts/list"}, {"resources", "resources/list"}} {
-		same := string(v.listing(list.method, false, true)) == string(next.listing(list.method, false, true))
+		same := string(v.listing(list.method, true, true)) == string(next.listing(list.method, true, true))
 		if list.name == "resources" {
-			same = same && string(v.listing("resources/templates/list", false, true)) == string(next.listing("resources/templates/list", false, true))
+			same = same && string(v.listing("resources/templates/list", true, true)) == string(next.listing("resources/templates/list", true, true))
 		}
 		if !same {
 			what = append(what, list.name)

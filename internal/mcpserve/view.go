@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
@@ -222,6 +223,9 @@ func (v *view) capabilities() json.RawMessage {
 	if v.has(hasSkills) {
 		extensions.Set(mcp.SkillsExtension, v.skillsCapability())
 	}
+	if apps := v.appsCapability(); apps != nil {
+		extensions.Set(appsExtension, apps)
+	}
 	if len(extensions.Members) > 0 {
 		o.Set("extensions", extensions.Bytes())
 	}
@@ -264,9 +268,26 @@ func (v *view) listing(method string, legacy, raw bool) json.RawMessage {
 	default:
 		member, items = "resourceTemplates", v.entryItems(dragoman.Template, "uriTemplate")
 	}
-	l := append(rawjson.AppendArray([]byte(`{"`+member+`":`), items), '}')
+	begin := "{"
+	if !legacy {
+		ttl, public := v.fresh()
+		begin = mcp.CompleteList(ttl, public)
+	}
+	l := append(rawjson.AppendArray([]byte(begin+`"`+member+`":`), items), '}')
 	v.listings[key] = l
 	return l
+}
+
+// fresh says how long the lists are fresh, as the servers say it all together, and
+// whether they hold nothing of a single user.
+func (v *view) fresh() (ttl time.Duration, public bool) {
+	public = true
+	for i, s := range v.servers {
+		if public = public && s.Public; i == 0 || s.TTL < ttl {
+			ttl = s.TTL
+		}
+	}
+	return ttl, public
 }
 
 // toolItems are the definitions of the tools under their public names, each

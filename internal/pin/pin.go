@@ -5,6 +5,44 @@
 // tool whose pin differs is not the tool that was looked at (a "rug pull"). The
 // linter and the gateway share this package, so that the file that one writes
 // means the same to the other.
+//
+// # The file
+//
+// A [Lock] is JSON in UTF-8, for review in pull requests: two spaces of
+// indentation, names sorted, a line break at the end, and the same bytes for the
+// same pins.
+//
+//	{
+//	  "version": 1,
+//	  "servers": {
+//	    "notes": {
+//	      "tools": {
+//	        "get_note": {
+//	          "pin": "9f86d081884c7d65…",
+//	          "parts": {
+//	            "description": "2c26b46b68ffc68f",
+//	            "inputSchema": "fcde2b2edba56bf4"
+//	          }
+//	        }
+//	      }
+//	    }
+//	  }
+//	}
+//
+// servers has a member for each server, by its label in the configuration, and
+// tools one for each tool, by the server's own name of it. A server that is not
+// there was never looked at; a tool that is not there was not there when it was.
+// pin is [Of] in 64 hexadecimal digits, and decides alone. parts are the first 8
+// bytes of SHA-256 of the definition's parts (see [Parts]) with members sorted and
+// without white space, in 16 digits: they name what changed where the pin differs,
+// and are too short to decide anything. Members that are not named here, and other
+// versions, are refused: a file that is not understood must not approve anything.
+//
+// # What changed
+//
+// [Lock.Compare] says which tools differ from the file, and in which parts.
+// [Changes] says how, in words, for whoever has both definitions at hand: the
+// gateway, which keeps what was approved, or the linter, which asked twice.
 package pin
 
 import (

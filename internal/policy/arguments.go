@@ -17,9 +17,9 @@ import (
 // nobody can hide behind it and looking costs little.
 const (
 	maxValues = 10_000
-	// Sets of sets and of records are compared pairwise where somebody chose them
-	// to have the same hash.
-	maxNested = 500
+	// Arrays and objects in arrays: as members of sets they are compared pairwise
+	// where somebody chose them to have the same hash.
+	maxNested = 1000
 )
 
 // jsonNull is what rules see where the arguments have null, which Cedar has not.
@@ -61,6 +61,7 @@ func record(arguments json.RawMessage) (r types.Record, inexact bool, err error)
 type converter struct {
 	in      *jsontext.Decoder
 	values  int
+	nested  int // in arrays
 	inexact bool
 }
 
@@ -111,7 +112,6 @@ func (c *converter) object() (types.Value, error) {
 
 func (c *converter) array() (types.Value, error) {
 	var elements []types.Value
-	nested := 0
 	for c.in.PeekKind() != ']' {
 		v, err := c.value()
 		if err != nil {
@@ -119,7 +119,7 @@ func (c *converter) array() (types.Value, error) {
 		}
 		switch v.(type) {
 		case types.Record, types.Set:
-			if nested++; nested > maxNested {
+			if c.nested++; c.nested > maxNested {
 				return nil, errTooMany
 			}
 		}

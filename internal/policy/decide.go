@@ -263,6 +263,7 @@ func (t *target) key(action Action, tainted bool) string {
 	b = strconv.AppendBool(b, tainted)
 	if t.tool != nil {
 		b = strconv.AppendInt(append(b, ' '), int64(t.tool.Declared), 10)
+		b = strconv.AppendBool(append(b, ' '), t.tool.ClosedWorld)
 		return string(hex.AppendEncode(append(b, ' '), t.tool.Pin[:]))
 	}
 	b = append(append(b, ' '), t.kind...)

@@ -92,6 +92,7 @@ func (p *Policy) targetEntity(t target) types.Entity {
 	}
 	if t.tool != nil {
 		attributes["effect"], attributes["hints"] = types.String(t.tool.Effect().String()), against(t.tool.Hints)
+		attributes["open_world"] = types.Boolean(!t.tool.Closed())
 	}
 	for _, pattern := range p.targetGroups {
 		if glob.Match(pattern, name) {

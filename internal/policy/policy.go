@@ -27,9 +27,9 @@
 // are called there. action is Action::"call" for tools, "read"
 // for what else a server offers, "model" and "route". resource is a Tool, Prompt,
 // Resource, Template, Skill or Server with name (label__original), server and
-// original; a Tool has effect, the operator's word lowered by hints, and hints,
-// the set of what the server itself says against it; a Model and a Route have a
-// name. context has tainted, arguments and inexact. docs/policy.md is the guide.
+// original; a Tool has effect and open_world, the operator's word lowered by hints,
+// and hints, the set of what the server itself says against it; a Model and a Route
+// have a name. context has tainted, arguments and inexact. docs/policy.md is the guide.
 package policy
 
 import (

@@ -42,9 +42,8 @@ type Request struct {
 	// params.
 	Arguments json.RawMessage
 	// Tainted says that the conversation has read something from the open world
-	// before: what a tool answered whose hints do not rule that out
-	// (openWorldHint: false). Somebody out there may have written what the model
-	// does now.
+	// before: a result of a tool that is not [dragoman.Tool.Closed]. A stranger may
+	// have written what the model does now.
 	Tainted bool
 }
 

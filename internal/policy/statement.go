@@ -158,7 +158,7 @@ func (u uses) with(other uses) uses {
 // The attributes that there are; what is no attribute would be an error whenever
 // the policy is evaluated, and deny everything.
 var (
-	resourceAttributes = []types.String{"name", "server", "original", "effect", "hints"}
+	resourceAttributes = []types.String{"name", "server", "original", "effect", "hints", "open_world"}
 	entityTypes        = []types.EntityType{typeCaller, typeTool, typePrompt, typeResource, typeTemplate, typeSkill, typeServer, typeModel, typeRoute, typePattern, typeJSON, typeAction}
 	actionIDs          = []types.String{types.String(Call), types.String(Read), types.String(Model), types.String(Route)}
 )

@@ -130,8 +130,9 @@ type views struct {
 }
 
 type numbered struct {
-	pin      [32]byte
-	declared dragoman.Effect
+	pin         [32]byte
+	declared    dragoman.Effect
+	closedWorld bool
 }
 
 // marks are what a class of callers sees.
@@ -161,7 +162,7 @@ func (v *views) of(class string, all []dragoman.Tool) (*marks, []int) {
 	}
 	numbers := make([]int, len(all))
 	for i := range all {
-		key := numbered{all[i].Pin, all[i].Declared}
+		key := numbered{all[i].Pin, all[i].Declared, all[i].ClosedWorld}
 		n, ok := v.numbers[key]
 		if !ok {
 			n = len(v.numbers)

@@ -18,8 +18,7 @@ const patience = 30 * time.Second
 // current returns the client, or waits for a server that is starting, or starting
 // again. A client that has lost its server is none.
 func (c *connection) current(ctx context.Context) *mcp.Client {
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
+	var timer *time.Timer
 	for {
 		c.mu.Lock()
 		client, moved, status := c.client, c.moved, c.status
@@ -31,11 +30,23 @@ func (c *connection) current(ctx context.Context) *mcp.Client {
 				return client
 			}
 		}
+		remote := c.config.URL != ""
 		switch {
 		case status.State == dragoman.Stopped,
-			status.State == dragoman.Failed && time.Until(status.Retry) > patience,
+			status.State == dragoman.Failed && time.Until(status.Retry) > patience && !remote,
 			status.Problem != nil && status.Problem.Code == dragoman.CodeNeedsAuthorization:
 			return nil
+		}
+		if timer == nil {
+			wait := patience
+			if remote {
+				defer c.await()()
+			}
+			if remote && status.State == dragoman.Failed && time.Since(status.Since) > patience {
+				wait = 2 * retryFor // it is not expected, but may have just come back
+			}
+			timer = time.NewTimer(wait)
+			defer timer.Stop()
 		}
 		select {
 		case <-moved:
@@ -45,6 +56,16 @@ func (c *connection) current(ctx context.Context) *mcp.Client {
 			return nil
 		}
 	}
+}
+
+// await lets the server be tried again soon, until the returned function is called.
+func (c *connection) await() (end func()) {
+	c.waiting.Add(1)
+	select {
+	case c.wanted <- struct{}{}:
+	default:
+	}
+	return func() { c.waiting.Add(-1) }
 }
 
 // waits reports whether a call lasts as long as somebody listens, or as a task

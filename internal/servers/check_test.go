@@ -230,3 +230,28 @@ func TestListStays(t *testing.T) {
 		}
 	})
 }
+
+// A call that waits for a server over HTTP lets it be tried again soon, however
+// long the pause was to be.
+func TestPauseIsCutShort(t *testing.T) {
+	for _, tt := range []struct {
+		comes, least, most time.Duration // the call, and the end of the pause
+	}{
+		{0, retryFor, retryFor * 11 / 10},
+		{10 * time.Second, 10 * time.Second, 10 * time.Second},
+		{2 * time.Minute, time.Minute, time.Minute},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := &connection{wanted: make(chan struct{}, 1)}
+			call := time.AfterFunc(tt.comes, func() { c.await() })
+			defer call.Stop()
+			start := time.Now()
+			if !c.rest(t.Context(), time.Minute) {
+				t.Error("the pause ended with its context")
+			}
+			if took := time.Since(start); took < tt.least || took > tt.most {
+				t.Errorf("a call that comes after %s: tried again after %s", tt.comes, took)
+			}
+		})
+	}
+}

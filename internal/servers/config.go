@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/credential"
 	"github.com/dragoman-mcp/dragoman/internal/glob"
 	"github.com/dragoman-mcp/dragoman/internal/safehttp"
 )
@@ -25,6 +26,7 @@ type Config struct {
 
 	URL       string            `yaml:"url" secret:"filled" doc:"Address of a server over HTTP. Exactly one of command and url is needed."`
 	Headers   map[string]string `yaml:"headers" secret:"always" doc:"HTTP headers sent with each request to the server."`
+	OAuth     credential.Config `yaml:"oauth" doc:"How the gateway gets access tokens for the server. Without this key those of dragoman login are used, if somebody logged in. A server with an Authorization among its headers gets that and nothing else."`
 	Transport Transport         `yaml:"transport" enum:"auto,stdio,streamable-http,sse" doc:"How to talk to the server. auto: stdio for a command; for a url streamable-http, then sse if the server does not know it."`
 
 	Disabled       bool          `yaml:"disabled" doc:"Keeps the entry but does not start the server."`
@@ -202,6 +204,9 @@ func (c *Config) validateCommand() error {
 	}
 	if len(c.Headers) > 0 {
 		return &ConfigError{"headers", "headers are for servers with a url"}
+	}
+	if c.OAuth != (credential.Config{}) {
+		return &ConfigError{"oauth", "logins are for servers with a url"}
 	}
 	if strings.ContainsRune(c.Command, 0) || strings.ContainsRune(c.Dir, 0) {
 		return &ConfigError{"command", "a NUL character cannot be passed to a program"}

@@ -7,9 +7,11 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/credential"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/safehttp"
 	"github.com/dragoman-mcp/dragoman/mcp"
@@ -34,6 +36,8 @@ type connection struct {
 
 	slots   chan struct{} // one for each call in flight
 	settled chan struct{} // closed once the server listed its tools or failed
+	wanted  chan struct{} // a call waits for the server, which is over HTTP; has room for one
+	waiting atomic.Int64  // how many do
 	doubt   chan struct{} // a call makes it doubtful that the server is there; has room for one
 	once    sync.Once     // closes settled
 	stderr  tail          // what a local server wrote last
@@ -84,11 +88,35 @@ func (c *connection) supervise(ctx context.Context) {
 		c.log.Warn("server failed", "error", err, "again_in", pause.Round(time.Millisecond))
 		c.failed(problem, pause)
 		c.settle()
-		select {
-		case <-ctx.Done():
+		if !c.rest(ctx, pause) {
 			c.stopped()
 			return
-		case <-time.After(pause):
+		}
+	}
+}
+
+// retryFor is when a server over HTTP is tried again that a call waits for: a try
+// costs it next to nothing, unlike the start of a program.
+const retryFor = time.Second
+
+// rest waits for a pause, which a call that waits for the server cuts short. It
+// reports false where ctx ends.
+func (c *connection) rest(ctx context.Context, pause time.Duration) bool {
+	began := time.Now()
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	for {
+		wanted := c.wanted
+		if c.waiting.Load() > 0 && pause > retryFor {
+			wanted = nil
+			timer.Reset(spread(retryFor) - time.Since(began))
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-timer.C:
+			return true
+		case <-wanted:
 		}
 	}
 }
@@ -189,7 +217,7 @@ func (c *connection) session(ctx context.Context) (up time.Duration, err error) 
 	defer cancel()
 	client, err := mcp.Connect(startup, c.transport(ctx), &mcp.ClientOptions{
 		Name: c.set.options.Name, Version: c.set.options.Version, Label: c.label, Era: c.era,
-		Can: c.can, Timeout: c.config.Timeout,
+		Can: c.can, Extensions: c.set.options.Extensions, Timeout: c.config.Timeout,
 		Logger: c.set.options.Logger, // it names the server itself
 		Limits: mcp.Limits{Message: c.set.options.MaxMessage},
 	})
@@ -268,6 +296,9 @@ func (c *connection) explain(err error) *dragoman.Problem {
 	p := &dragoman.Problem{Code: dragoman.CodeServerUnavailable, Message: err.Error()}
 	if _, ok := errors.AsType[*mcp.AuthorizationError](err); ok {
 		p.Code = dragoman.CodeNeedsAuthorization
+		if c.set.options.Credentials != nil && c.config.OAuth.Grant != credential.ClientCredentialsGrant {
+			p.Message += "; to log in, run: dragoman login " + c.key.label
+		}
 	}
 	if said := c.stderr.String(); said != "" {
 		p.Message += "; it wrote: " + said

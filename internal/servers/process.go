@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/dragoman-mcp/dragoman/internal/credential"
 	"github.com/dragoman-mcp/dragoman/internal/safehttp"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
@@ -23,6 +24,33 @@ func (c *Config) remote(client *http.Client) mcp.Transport {
 		header.Set(name, value)
 	}
 	return mcp.HTTP{URL: c.URL, Header: header, Client: client, SSE: c.Transport == SSE}
+}
+
+// Client returns a client for the server at URL, which keeps off addresses at which a
+// machine finds its own cloud. It shows nothing but what its requests bring.
+func (c *Config) Client() *http.Client {
+	return safehttp.NewClient(safehttp.Options{Control: c.control})
+}
+
+// client returns the client for a server with a URL. Tokens are shown where they
+// are wanted, unless the configuration says what the server is shown.
+func (s *Set) client(label string, c *Config) *http.Client {
+	client := c.Client()
+	for name := range c.Headers {
+		if http.CanonicalHeaderKey(name) == "Authorization" {
+			return client
+		}
+	}
+	if s.options.Credentials == nil {
+		return client
+	}
+	transport, err := credential.NewTransport(client.Transport, label, c.URL, c.OAuth, s.options.Credentials)
+	if err != nil {
+		s.options.Logger.Error("no tokens for a server", "server", label, "error", err)
+		return client
+	}
+	client.Transport = transport
+	return client
 }
 
 // control refuses connections to addresses at which a machine finds its own

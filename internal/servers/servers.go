@@ -3,6 +3,7 @@ package servers
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"log/slog"
 	"maps"
 	"slices"
@@ -10,7 +11,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/safehttp"
+	"github.com/dragoman-mcp/dragoman/internal/credential"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
@@ -40,6 +41,11 @@ type Options struct {
 	Can dragoman.Kind
 	// Own bounds the connections that callers have of their own.
 	Own OwnConfig
+	// Credentials is where tokens of logins are kept; nil for nowhere.
+	Credentials *credential.Store
+	// Extensions is the raw object of extensions that those behind us have, and that
+	// servers are told; nil for none.
+	Extensions json.RawMessage
 	// Logger gets states, and what servers write to standard error. Nil discards
 	// it.
 	Logger *slog.Logger
@@ -128,6 +134,7 @@ func (s *Set) connect(k key) *connection {
 		slots:   make(chan struct{}, config.MaxInFlight),
 		settled: make(chan struct{}),
 		doubt:   make(chan struct{}, 1),
+		wanted:  make(chan struct{}, 1),
 		status:  dragoman.Server{Label: k.label, State: dragoman.Starting, Since: time.Now()},
 		moved:   make(chan struct{}),
 		tidy:    func() {},
@@ -138,7 +145,7 @@ func (s *Set) connect(k key) *connection {
 		local := config.local(c.stderrLines())
 		c.transport = func(context.Context) mcp.Transport { return local }
 	default:
-		client := safehttp.NewClient(safehttp.Options{Control: config.control})
+		client := s.client(k.label, &config)
 		remote := config.remote(client)
 		c.transport = func(context.Context) mcp.Transport { return remote }
 		c.tidy = client.CloseIdleConnections

@@ -55,11 +55,7 @@ func (o *Opener) await(ctx context.Context, owner servers.Owner, tools dragoman.
 	for _, c := range wanted {
 		labels = append(labels, c.Server)
 	}
-	if o.o.Settle != nil {
-		limited, cancel := context.WithTimeout(ctx, o.o.Wait)
-		o.o.Settle(limited, owner, labels)
-		cancel()
-	}
+	o.settle(ctx, owner, tools, labels)
 	list, err := tools.List(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("listing tools: %w", err)
@@ -80,6 +76,30 @@ func (o *Opener) await(ctx context.Context, owner servers.Owner, tools dragoman.
 		}
 	}
 	return missing, nil
+}
+
+// settle waits for servers that are still starting. Those that a request names are
+// worth the whole wait; where it names none, each has as long from its start, so
+// that one that hangs does not hold up every request until it is given up.
+func (o *Opener) settle(ctx context.Context, owner servers.Owner, tools dragoman.Toolset, labels []string) {
+	if o.o.Settle == nil {
+		return
+	}
+	wait := o.o.Wait
+	if list, err := tools.List(ctx); err == nil && len(labels) == 0 {
+		wait = 0
+		for _, s := range list.Servers {
+			if s.State == dragoman.Starting {
+				wait = max(wait, time.Until(s.Since.Add(o.o.Wait)))
+			}
+		}
+	}
+	if wait <= 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	o.o.Settle(ctx, owner, labels)
 }
 
 // offers reports whether the list has tools of a server: those of one that is

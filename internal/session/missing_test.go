@@ -58,6 +58,10 @@ func TestMissingServers(t *testing.T) {
 		if err != nil || len(s.Missing) != 2 || s.Missing[0].Label != "down" || s.Missing[1].Label != "slow" || waited != 3*time.Second {
 			t.Errorf("all: %v, missing %+v after %s", err, s.Missing, waited)
 		}
+		waited = -1
+		if s, err := open(); err != nil || len(s.Missing) != 2 || waited != -1 {
+			t.Errorf("all have had their time, and the next request waited %s: %v", waited, err)
+		}
 		for _, tt := range []struct {
 			name   string
 			choice catalog.Choice

@@ -34,7 +34,6 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/gate"
-	"github.com/dragoman-mcp/dragoman/internal/policy"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/openai/model"
@@ -73,6 +72,8 @@ type Options struct {
 	KeepFormatChoice bool
 	// Search says when models search for tools in place of being offered all.
 	Search model.Search
+	// Sampling says whether models answer servers that ask for one.
+	Sampling Sampling
 	// Gate decides what callers may see and do; nil lets everybody do everything.
 	Gate *gate.Gate
 	// Loop has the limits of conversations; its Tools and hooks are set here.
@@ -92,6 +93,7 @@ type Opener struct {
 	searches catalog.Searches
 	chosen   catalog.Selections
 	skills   skills
+	models   forModels
 
 	dialects sync.Map // of upstreams: *upstream.Upstream to *dialect.Dialect
 }
@@ -144,7 +146,8 @@ type Want struct {
 	// Profile is the form of results that the request asks for; empty leaves it to
 	// the configuration.
 	Profile result.Profile
-	// Client is for clients of MCP, which ask for skills themselves: there is no tool
+	// Client is for clients of MCP, which show views and ask for skills themselves:
+	// tools that are for views are there, and no tool
 	// for that.
 	Client bool
 	// NoTools is for a request that is not to be offered any tools: it does not
@@ -160,9 +163,6 @@ var (
 	ErrUnknownServer = errors.New("no such server")
 	// ErrUnknownDialect: there is no dialect of that name.
 	ErrUnknownDialect = errors.New("no such dialect")
-	// ErrDenied: the caller may not use the model. The error is a [dragoman.Problem]
-	// too.
-	ErrDenied = errors.New("not allowed")
 )
 
 // A Session is what a request works with.
@@ -196,6 +196,7 @@ type Session struct {
 	loop       dragoman.Loop
 	maxMessage int64
 	tasks      *tasks
+	sampling   Sampling
 	log        *slog.Logger
 }
 
@@ -211,15 +212,10 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 		return nil, err
 	}
 	want.Servers = chosen
-	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: o.o.Search, loop: o.o.Loop, maxMessage: o.o.Results.MaxMessage, tasks: o.tasks, log: o.o.Log,
+	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: o.o.Search, loop: o.o.Loop, maxMessage: o.o.Results.MaxMessage, tasks: o.tasks, sampling: o.o.Sampling, log: o.o.Log,
 		gate: o.o.Gate, patience: cmp.Or(want.Patience, DefaultPatience), operator: want.Operator}
 	if err := o.read(s, want); err != nil {
 		return nil, err
-	}
-	if want.Model != "" {
-		if problem := o.o.Gate.May(who, policy.Model, want.Model); problem != nil {
-			return nil, fmt.Errorf("%w: %w", ErrDenied, problem)
-		}
 	}
 	form := o.form(s)
 	s.Shape = o.shapes(s, form, want.Profile)
@@ -269,7 +265,7 @@ func (o *Opener) stack(client gate.Client, owner servers.Owner, all dragoman.Too
 	tools = o.o.Cache.For(who.ID+"\x00"+owner.Session, tools)
 	tools = o.o.Gate.Around(client, tools)
 	if !want.Client {
-		tools = o.skills.around(tools, want.Servers)
+		tools = o.skills.around(o.models.of(tools), want.Servers)
 	}
 	tools = searchable{tools, all, &o.searches, d}
 	tools = &tasked{tools, o.tasks, who.ID}
@@ -409,3 +405,7 @@ func (r readable) Call(ctx context.Context, call dragoman.Call) (dragoman.Result
 func Shared(tools dragoman.Toolset) func(servers.Owner) dragoman.Toolset {
 	return func(servers.Owner) dragoman.Toolset { return tools }
 }
+
+// Gate returns what judges requests that are for no tools: models, and routes that
+// are passed on.
+func (o *Opener) Gate() *gate.Gate { return o.o.Gate }

@@ -14,8 +14,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// memory is the path of a store that is in no file.
-const memory = ":memory:"
+// Memory is the path of a store that is in no file and ends with the process.
+const Memory = ":memory:"
 
 // begin takes the lock for writing at once: a transaction that reads first and
 // writes later could fail halfway where another process wrote in between.
@@ -28,7 +28,7 @@ const applicationID = 0x44474d4e
 // dsn names the file with settings that each of its connections has.
 func dsn(path string, pragmas ...string) string {
 	values := url.Values{"_pragma": append([]string{fmt.Sprintf("busy_timeout(%d)", BusyTimeout.Milliseconds())}, pragmas...)}
-	if path == memory {
+	if path == Memory {
 		return "file::memory:?" + values.Encode()
 	}
 	path = filepath.ToSlash(path)
@@ -62,7 +62,7 @@ func (w *writer) prepareStore(ctx context.Context, path string, maxBytes int64) 
 	if err := w.recognise(ctx); err != nil {
 		return err
 	}
-	if path != memory {
+	if path != Memory {
 		if err := w.useLog(ctx); err != nil {
 			return err
 		}

@@ -81,7 +81,7 @@ func Open(ctx context.Context, config Config) (*DB, error) {
 			return nil, err
 		}
 	}
-	if path != memory {
+	if path != Memory {
 		var err error
 		if path, err = filepath.Abs(path); err != nil {
 			return nil, fmt.Errorf("store %s: %w", path, err)
@@ -95,7 +95,7 @@ func Open(ctx context.Context, config Config) (*DB, error) {
 }
 
 func open(ctx context.Context, path string, maxBytes int64) (*DB, error) {
-	if path != memory {
+	if path != Memory {
 		if err := prepareFile(path); err != nil {
 			return nil, err
 		}
@@ -105,7 +105,7 @@ func open(ctx context.Context, path string, maxBytes int64) (*DB, error) {
 		return nil, err
 	}
 	db := &DB{path: path, queue: newQueue(), writer: w, ended: make(chan struct{})}
-	if path != memory {
+	if path != Memory {
 		if db.reading, err = openReaders(path); err != nil {
 			w.close()
 			return nil, err

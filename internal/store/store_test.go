@@ -5,9 +5,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -70,7 +73,7 @@ func words(t testing.TB, db *DB) (found []string) {
 // everywhere runs a test on a file and in memory.
 func everywhere(t *testing.T, test func(t *testing.T, db *DB)) {
 	t.Run("file", func(t *testing.T) { test(t, made(t, file(t))) })
-	t.Run("memory", func(t *testing.T) { test(t, made(t, memory)) })
+	t.Run("memory", func(t *testing.T) { test(t, made(t, Memory)) })
 }
 
 // TestWrite: a function that fails or panics undoes what it did and nothing else,
@@ -139,7 +142,7 @@ func TestAppend(t *testing.T) {
 }
 
 func TestQueueIsBounded(t *testing.T) {
-	db := made(t, memory)
+	db := made(t, Memory)
 	held, release := make(chan struct{}), make(chan struct{})
 	go db.Write(context.Background(), func(*Tx) error { close(held); <-release; return nil })
 	<-held
@@ -189,7 +192,7 @@ func TestCanceled(t *testing.T) {
 }
 
 func TestClosed(t *testing.T) {
-	for _, path := range []string{file(t), memory} {
+	for _, path := range []string{file(t), Memory} {
 		db := made(t, path)
 		written := make(chan error, 1)
 		db.Append(put("last"), func(err error) { written <- err })
@@ -210,7 +213,7 @@ func TestClosed(t *testing.T) {
 		if err := <-late; !errors.Is(err, ErrClosed) {
 			t.Errorf("append: %v", err)
 		}
-		if path != memory {
+		if path != Memory {
 			if got := fmt.Sprint(words(t, made(t, path))); got != "[last]" {
 				t.Errorf("afterwards there is %s", got)
 			}
@@ -309,7 +312,7 @@ func TestMigrations(t *testing.T) {
 	files := fstest.MapFS{
 		"migrations/0001_one.sql": {Data: []byte("CREATE TABLE one (n BIGINT PRIMARY KEY, b BYTEA); INSERT INTO one (n) VALUES (1);")},
 	}
-	db := opened(t, memory)
+	db := opened(t, Memory)
 	w := db.writer
 	if _, err := w.conn.ExecContext(t.Context(), "DELETE FROM migrations"); err != nil {
 		t.Fatal(err)
@@ -448,5 +451,61 @@ func BenchmarkWrite(b *testing.B) {
 			wg.Wait()
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "writes/s")
 		})
+	}
+}
+
+// TestAgainstModel does what callers do, in an order that chance picks: writes that
+// succeed and fail, alone and together, appends, and ends of the process between
+// them. What is there in the end is what was acknowledged.
+func TestAgainstModel(t *testing.T) {
+	for seed := range uint64(5) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		path := file(t)
+		db := made(t, path)
+		want, next := map[string]bool{}, 0
+		var mu sync.Mutex
+		errRefused := errors.New("refused")
+		write := func(word string, fails, waits bool) func() {
+			fn := func(tx *Tx) error {
+				if err := put(word)(tx); err != nil || !fails {
+					return err
+				}
+				return errRefused
+			}
+			done := func(err error) {
+				if fails != errors.Is(err, errRefused) || !fails && err != nil {
+					t.Errorf("seed %d, %s: %v", seed, word, err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				want[word] = want[word] || err == nil
+			}
+			on := db
+			if !waits {
+				return func() { on.Append(fn, done) }
+			}
+			return func() { done(on.Write(context.Background(), fn)) }
+		}
+		for range 40 {
+			if r.IntN(12) == 0 {
+				if err := db.Close(); err != nil {
+					t.Fatal(err)
+				}
+				db = made(t, path)
+			}
+			var wg sync.WaitGroup
+			for range 1 + r.IntN(6) {
+				next++
+				wg.Go(write(fmt.Sprintf("%04d", next), r.IntN(4) == 0, r.IntN(2) == 0))
+			}
+			wg.Wait()
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		maps.DeleteFunc(want, func(_ string, kept bool) bool { return !kept })
+		if got := words(t, made(t, path)); !slices.Equal(got, slices.Sorted(maps.Keys(want))) {
+			t.Errorf("seed %d: there are %v; want %v", seed, got, slices.Sorted(maps.Keys(want)))
+		}
 	}
 }

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-
-	"charm.land/glamour/v2"
-	"charm.land/glamour/v2/styles"
 )
 
 // An answer is the text of a model as it arrives. On a terminal its Markdown is
@@ -74,31 +71,8 @@ func (a *answer) print(block string) {
 	fmt.Fprint(a.out, markdown(Visible(block), a.out.Width(), a.out.Colours))
 }
 
-// markdown renders a block for a screen; what cannot be rendered stays as it is.
-func markdown(text string, width int, colours bool) string {
-	style := styles.ASCIIStyleConfig
-	if colours {
-		style = styles.DarkStyleConfig
-		// The terminal's own colours for plain text: it may be a light one.
-		style.Document.Color, style.Document.BackgroundColor = nil, nil
-		style.Text.Color = nil
-	}
-	none := uint(0)
-	style.Document.Margin, style.Document.BlockPrefix, style.Document.BlockSuffix = &none, "", ""
-	r, err := glamour.NewTermRenderer(glamour.WithStyles(style), glamour.WithWordWrap(min(width, 120)))
-	if err != nil {
-		return strings.TrimSpace(text) + "\n"
-	}
-	out, err := r.Render(text)
-	if err != nil {
-		return strings.TrimSpace(text) + "\n"
-	}
-	return strings.Trim(trailing.ReplaceAllString(out, ""), "\n") + "\n"
-}
-
 var (
-	trailing = regexp.MustCompile(`(?m)[ \t]+$`)
-	fence    = regexp.MustCompile("^ {0,3}(```+|~~~+)")
+	fence = regexp.MustCompile("^ {0,3}(```+|~~~+)")
 	// A list goes on over blank lines where the next line is one of it.
 	listLine = regexp.MustCompile(`^([ \t]|[-*+] |[0-9]{1,9}[.)] )`)
 )

@@ -50,6 +50,7 @@ func (c *Chat) converse(ctx context.Context, message string, t *trace, answer *a
 		asker := &Asker{In: c.Questions, Screen: c.Trace, Before: func() { answer.end(); t.room() }}
 		ask, talk.Can = asker.Ask, CanAsk
 	}
+	ask, talk.Can = s.Sampler(talk.Client, talk.Can, ask)
 	loop := s.Loop(nil, t.observe, ask)
 	loop.Tools = Approving(loop.Tools, c.Approve)
 	err = loop.Run(ctx, talk.Say(message))

@@ -14,6 +14,7 @@ const (
 	TypeAuthentication = "authentication_error"
 	TypePermission     = "permission_error"
 	TypeServer         = "server_error"
+	TypeRateLimit      = "rate_limit_error"
 )
 
 // Codes of an [Error] that say what became of a request to an upstream. They are

@@ -1,0 +1,276 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	auditlog "github.com/dragoman-mcp/dragoman/internal/audit"
+	"github.com/dragoman-mcp/dragoman/internal/terminal"
+)
+
+func auditCommand() *cobra.Command {
+	var w auditWish
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Show who did what, and check that nobody changed the record of it",
+		Long: `Shows the last records of the audit log, the newest at the end: what was decided, what
+was about to run, what came of it. --caller, --server and --tool take patterns with *
+and ?; --since takes a time, or how long ago:
+
+  dragoman audit --since 2h --verdict deny
+  dragoman audit --caller 'key-*' --tool 'delete_*' --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f, err := w.filter(time.Now())
+			if err != nil {
+				return err
+			}
+			l, err := openLedger(cmd.Context(), w.config)
+			if err != nil {
+				return err
+			}
+			defer l.Close()
+			found, err := l.Audit.Find(cmd.Context(), f)
+			if err != nil {
+				return err
+			}
+			slices.Reverse(found)
+			return showRecords(found, asJSON)
+		},
+	}
+	w.flags(cmd)
+	cmd.Flags().IntVar(&w.limit, "limit", 50, "show at most so `MANY`, the newest; 0 for all")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, one record on a line, with its hash")
+	cmd.AddCommand(auditVerifyCommand(), auditExportCommand())
+	return cmd
+}
+
+// An auditWish is what the flags say.
+type auditWish struct {
+	config                                    string
+	since, until                              string
+	caller, server, tool, verdict, kind, call string
+	limit                                     int
+}
+
+func (w *auditWish) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&w.since, "since", "", "only from this `TIME` on: 2h, 7d, 2026-11-21 or 2026-11-21T14:00:00Z")
+	f.StringVar(&w.until, "until", "", "only before this `TIME`")
+	f.StringVar(&w.caller, "caller", "", "only of callers whose ID matches this `PATTERN`")
+	f.StringVar(&w.server, "server", "", "only of servers whose label matches this `PATTERN`")
+	f.StringVar(&w.tool, "tool", "", "only of tools whose name at their server matches this `PATTERN`")
+	f.StringVar(&w.verdict, "verdict", "", "only with this `VERDICT`: allow, ask or deny")
+	f.StringVar(&w.kind, "kind", "", "only of this `KIND`: decision, intent, outcome, approval, …")
+	f.StringVar(&w.call, "call", "", "only of the call with this `ID`")
+	configFlag(cmd, &w.config)
+}
+
+// filter reads the flags.
+func (w *auditWish) filter(now time.Time) (auditlog.Filter, error) {
+	f := auditlog.Filter{Kind: auditlog.Kind(w.kind), Call: w.call, Caller: w.caller, Server: w.server, Tool: w.tool, Verdict: w.verdict, Limit: w.limit}
+	if w.limit < 0 {
+		return f, &usageError{errors.New("--limit is a number of records"), ""}
+	}
+	if !slices.Contains([]string{"", auditlog.Allow, auditlog.Ask, auditlog.Deny}, w.verdict) {
+		return f, &usageError{fmt.Errorf("there is no verdict %q", w.verdict), "verdicts are allow, ask and deny"}
+	}
+	for _, at := range []struct {
+		flag, text string
+		time       *time.Time
+	}{{"--since", w.since, &f.Since}, {"--until", w.until, &f.Until}} {
+		var err error
+		if *at.time, err = moment(at.text, now); err != nil {
+			return f, &usageError{fmt.Errorf("%s: %w", at.flag, err), "for example: " + at.flag + " 2h"}
+		}
+	}
+	return f, nil
+}
+
+// moment reads a time: how long ago, a day or a second; none is the zero time.
+func moment(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if ago, err := lifetime(text); err == nil {
+		return now.Add(-ago), nil
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly} {
+		if at, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("%q is neither a time nor how long ago", text)
+}
+
+func showRecords(found []auditlog.Record, asJSON bool) error {
+	out := terminal.NewScreen(os.Stdout)
+	for i := range found {
+		if !asJSON {
+			out.Printf("%s\n", recordLine(out, &found[i]))
+			continue
+		}
+		line, err := found[i].Line()
+		if err != nil {
+			return err
+		}
+		out.Printf("%s", line)
+	}
+	if len(found) == 0 && !asJSON {
+		terminal.NewScreen(os.Stderr).Printf("there are no such records\n")
+	}
+	return nil
+}
+
+// recordLine says a record in a line.
+func recordLine(out *terminal.Screen, r *auditlog.Record) string {
+	what := strings.Trim(r.Server+" / "+r.Target, " /")
+	if r.Method != "" {
+		what = strings.TrimSpace(r.Method + " " + what)
+	}
+	parts := []string{
+		out.Faint(fmt.Sprintf("%6d", r.Seq)), r.Time.Local().Format(time.DateTime),
+		fmt.Sprintf("%-8s", terminal.OneLine(string(r.Kind), 20)), terminal.OneLine(cmp.Or(r.Caller, "-"), 40), terminal.OneLine(cmp.Or(what, "-"), 100),
+	}
+	add := func(format string, args ...any) {
+		parts = append(parts, terminal.OneLine(fmt.Sprintf(format, args...), 200))
+	}
+	switch r.Verdict {
+	case auditlog.Deny:
+		parts = append(parts, out.Bad(auditlog.Deny))
+	case "", auditlog.Allow, auditlog.Ask:
+		parts = append(parts, r.Verdict)
+	}
+	if r.Rule != "" {
+		add("by %s", r.Rule)
+	}
+	switch r.Kind {
+	case auditlog.Outcome:
+		add("ran: %s", cmp.Or(r.Ran, "maybe"))
+		add("%s", time.Duration(r.Microseconds)*time.Microsecond)
+		if r.Failed {
+			add("failed")
+		}
+	case auditlog.Approval:
+		add("%s %s", r.Approval, r.State)
+		if r.By != "" {
+			add("by %s", r.By)
+		}
+	case auditlog.Pruned:
+		add("%d older records were removed", r.Count)
+	case auditlog.Gap:
+		add("%d records are missing: they could not be written", r.Count)
+	default:
+		if r.Approval != "" {
+			add("approval %s", r.Approval)
+		}
+	}
+	for _, more := range []string{r.Code, r.Why, r.Call} {
+		if more != "" {
+			add("%s", more)
+		}
+	}
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "  ")
+}
+
+func auditVerifyCommand() *cobra.Command {
+	var at string
+	var heads []string
+	cmd := &cobra.Command{
+		Use:   "verify [FILE]",
+		Short: "Check that no record was changed, removed or added",
+		Long: `Reads the whole log, or an export of it, and checks the chain of its hashes. It exits
+with 1, and names the first record that does not fit, when somebody changed it.
+
+Whoever can write to the file can write all of it anew. To find that, too, keep the
+head that this prints somewhere else, and name it the next time:
+
+  dragoman audit verify --head 4711:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var kept []auditlog.Head
+			for _, text := range heads {
+				head, err := auditlog.ParseHead(text)
+				if err != nil {
+					return &usageError{fmt.Errorf("--head %s: %w", text, err), ""}
+				}
+				kept = append(kept, head)
+			}
+			check, err := verify(cmd.Context(), at, args, kept)
+			if bad, ok := errors.AsType[*auditlog.Bad](err); ok {
+				return fmt.Errorf("the log does not hold together from %w", bad)
+			}
+			if err != nil {
+				return err
+			}
+			out := terminal.NewScreen(os.Stdout)
+			if check.Records == 0 {
+				out.Printf("%s no records\n", out.Good("✓"))
+				return nil
+			}
+			out.Printf("%s %d records, from %d to %d, hold together\nhead %s\n", out.Good("✓"), check.Records, check.First, check.Head.Seq, check.Head)
+			return nil
+		},
+	}
+	cmd.Flags().StringArrayVar(&heads, "head", nil, "a `SEQ:HASH` that was noted before, and has to be there; may be repeated")
+	configFlag(cmd, &at)
+	return cmd
+}
+
+// verify checks the log, or an export of it.
+func verify(ctx context.Context, configuration string, files []string, kept []auditlog.Head) (auditlog.Check, error) {
+	if len(files) == 1 {
+		var in io.Reader = os.Stdin
+		if files[0] != "-" {
+			file, err := os.Open(files[0])
+			if err != nil {
+				return auditlog.Check{}, err
+			}
+			defer file.Close()
+			in = file
+		}
+		return auditlog.VerifyExport(in, kept...)
+	}
+	l, err := openLedger(ctx, configuration)
+	if err != nil {
+		return auditlog.Check{}, err
+	}
+	defer l.Close()
+	return l.Audit.Verify(ctx, kept...)
+}
+
+func auditExportCommand() *cobra.Command {
+	var w auditWish
+	cmd := &cobra.Command{
+		Use:   "export",
+		Short: "Write the records as JSON, one on a line",
+		Long: `Writes all records, the oldest first, or those that the flags choose. Each line ends
+with its hash, which is the SHA-256 of the line without that last member; the member
+prev is the hash of the line before.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f, err := w.filter(time.Now())
+			if err != nil {
+				return err
+			}
+			l, err := openLedger(cmd.Context(), w.config)
+			if err != nil {
+				return err
+			}
+			defer l.Close()
+			return l.Audit.Export(cmd.Context(), os.Stdout, f)
+		},
+	}
+	w.flags(cmd)
+	return cmd
+}

@@ -1,0 +1,101 @@
+package credential
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/clientcredentials"
+)
+
+// A machine gets tokens by client credentials (RFC 6749 section 4.4; MCP extension
+// oauth-client-credentials). The SDK's own does not name the resource.
+type machine struct {
+	config Config
+	client *http.Client
+	server string
+	scopes []string // of all challenges so far, since a token for more is for less, too
+	source oauth2.TokenSource
+}
+
+// TokenSource implements [auth.OAuthHandler].
+func (m *machine) TokenSource(context.Context) (oauth2.TokenSource, error) { return m.source, nil }
+
+// Authorize implements [auth.OAuthHandler].
+func (m *machine) Authorize(ctx context.Context, _ *http.Request, res *http.Response) error {
+	challenges, err := oauthex.ParseWWWAuthenticate(res.Header.Values("WWW-Authenticate"))
+	if err != nil {
+		return fmt.Errorf("the server's challenge cannot be read: %w", err)
+	}
+	resource, err := m.resource(ctx, challenges)
+	if err != nil {
+		return err
+	}
+	// The secret is of one issuer, and goes to no other that the server names.
+	if !slices.Contains(resource.AuthorizationServers, m.config.Issuer) {
+		return fmt.Errorf("the server wants tokens of %s, and the client is one of %s", strings.Join(resource.AuthorizationServers, ", "), m.config.Issuer)
+	}
+	server, err := auth.GetAuthServerMetadata(ctx, m.config.Issuer, m.client)
+	if err != nil {
+		return fmt.Errorf("the metadata of %s: %w", m.config.Issuer, err)
+	}
+	if server == nil || server.TokenEndpoint == "" || server.Issuer != m.config.Issuer {
+		return fmt.Errorf("%s has no metadata", m.config.Issuer)
+	}
+	m.scopes = union(m.scopes, challenged(res))
+	c := clientcredentials.Config{
+		ClientID: m.config.ClientID, ClientSecret: m.config.ClientSecret, TokenURL: server.TokenEndpoint, Scopes: m.scopes,
+		EndpointParams: url.Values{"resource": {resource.Resource}}, AuthStyle: authStyle(server.TokenEndpointAuthMethodsSupported),
+	}
+	// The source outlives the request.
+	source := c.TokenSource(context.WithValue(context.Background(), oauth2.HTTPClient, m.client))
+	if _, err := source.Token(); err != nil {
+		if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
+			return fmt.Errorf("%s refuses: %s", m.config.Issuer, known(refused.ErrorCode))
+		}
+		return fmt.Errorf("%s cannot be asked for a token", m.config.Issuer)
+	}
+	m.source = source
+	return nil
+}
+
+// resource finds the metadata of the server: where its challenge says, or where they
+// are by rule (RFC 9728 section 3.1).
+func (m *machine) resource(ctx context.Context, challenges []oauthex.Challenge) (*oauthex.ProtectedResourceMetadata, error) {
+	u, err := url.Parse(m.server)
+	if err != nil {
+		return nil, err
+	}
+	const wellKnown = "/.well-known/oauth-protected-resource"
+	root := u.Scheme + "://" + u.Host
+	var places [][2]string // metadata, and the resource that they have to be of
+	for _, c := range challenges {
+		if at := c.Params["resource_metadata"]; at != "" {
+			places = append(places, [2]string{at, m.server})
+		}
+	}
+	places = append(places, [2]string{root + wellKnown + strings.TrimSuffix(u.EscapedPath(), "/"), m.server}, [2]string{root + wellKnown, root})
+	for _, place := range places {
+		var found *oauthex.ProtectedResourceMetadata
+		if found, err = oauthex.GetProtectedResourceMetadata(ctx, place[0], place[1], m.client); err == nil && found != nil {
+			return found, nil
+		}
+	}
+	return nil, fmt.Errorf("the server does not say whose tokens it takes: %w", err)
+}
+
+// authStyle is how the secret is sent, by what an authorization server takes; basic
+// is what it takes where it does not say (RFC 8414 section 2).
+func authStyle(methods []string) oauth2.AuthStyle {
+	if len(methods) > 0 && !slices.Contains(methods, "client_secret_basic") && slices.Contains(methods, "client_secret_post") {
+		return oauth2.AuthStyleInParams
+	}
+	return oauth2.AuthStyleInHeader
+}

@@ -1,0 +1,92 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/approval"
+	"github.com/dragoman-mcp/dragoman/internal/audit"
+	"github.com/dragoman-mcp/dragoman/internal/gate"
+	"github.com/dragoman-mcp/dragoman/internal/ledger"
+	"github.com/dragoman-mcp/dragoman/internal/limit"
+	"github.com/dragoman-mcp/dragoman/internal/policy"
+	"github.com/dragoman-mcp/dragoman/internal/store"
+)
+
+// openLedger bounds how long another process may hold the store while we start.
+const openLedger = 30 * time.Second
+
+// guard builds what judges every request, and opens the ledger where there is
+// something to be kept in it.
+//
+// The audit log is kept wherever callers are told apart or rules are made, and
+// where the configuration names the store. Where it was not asked for by name, and
+// cannot be opened, such as in a container without a place to write, that is said,
+// and nothing is kept; where rules may ask somebody, there is nothing to start
+// without it.
+func (g *Gateway) guard(o Options) (*gate.Gate, error) {
+	rules, err := policy.New(policy.Config{Rules: g.file.Policy, File: g.file.PolicyFile})
+	if err != nil {
+		return nil, err
+	}
+	needed := !rules.Zero() || g.file.Store.Path != ""
+	var db *store.DB
+	if needed || g.callers.Required() || len(g.file.Limits) > 0 {
+		ctx, cancel := context.WithTimeout(context.Background(), openLedger)
+		defer cancel()
+		g.ledger, err = ledger.Open(ctx, ledger.Config{Store: g.file.Store, Audit: g.file.Audit, Approvals: g.file.Approvals}, o.Log)
+		switch {
+		case err != nil && needed:
+			return nil, fmt.Errorf("the store of the audit log and of approvals: %w", err)
+		case err != nil:
+			o.Log.Warn("nothing is kept: no audit log, and budgets of a day begin anew with each start", "error", err, "hint", "set store.path to a file that can be written")
+			g.ledger = nil
+		default:
+			db = g.ledger.DB
+			o.Log.Debug("audit log", "file", g.ledger.DB.Path())
+		}
+	}
+	if g.limits, err = limit.New(context.Background(), limit.Options{Limits: g.file.Limits, Store: db, Log: o.Log}); err != nil {
+		g.closeLedger()
+		return nil, err
+	}
+	return gate.New(gate.Options{Policy: rules, Limit: g.limits, Inbox: g.inbox(), Audit: g.audit(), Log: o.Log}), nil
+}
+
+// keep looks after the ledger until ctx ends, in a process that stays.
+func (g *Gateway) keep(ctx context.Context) {
+	if g.ledger != nil {
+		g.ledger.Keep(ctx)
+	}
+}
+
+func (g *Gateway) inbox() *approval.Inbox {
+	if g.ledger == nil {
+		return nil
+	}
+	return g.ledger.Inbox
+}
+
+func (g *Gateway) audit() *audit.Log {
+	if g.ledger == nil {
+		return nil
+	}
+	return g.ledger.Audit
+}
+
+// closeLedger writes what is left, when nothing runs any more.
+func (g *Gateway) closeLedger() {
+	if g.limits != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := g.limits.Close(ctx); err != nil {
+			g.log.Warn("what was used of the budgets could not be written down", "error", err)
+		}
+	}
+	if g.ledger != nil {
+		if err := g.ledger.Close(); err != nil {
+			g.log.Warn("the audit log could not be closed", "error", err)
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package limit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/dragoman-mcp/dragoman"
+)
+
+// A counter counts for one limit and what has a count of its own in it. The
+// limiter's lock is held for all of it.
+type counter struct {
+	pace    *rate.Limiter
+	running int
+	waiting []chan struct{} // closed when it is somebody's turn
+}
+
+// wake lets the one who waits longest try again.
+func (c *counter) wake(most int) {
+	if len(c.waiting) > 0 && c.running < most {
+		close(c.waiting[0])
+		c.waiting = c.waiting[1:]
+	}
+}
+
+// An admission is one use on its way through all limits that count it.
+type admission struct {
+	of    *Limiter
+	use   *Use
+	until time.Time // when to stop waiting
+
+	held []held
+}
+
+// held is a count that an admitted use holds.
+type held struct {
+	limit   *limit
+	counter *counter
+	used    *usage
+	day     int64
+}
+
+// enter passes all limits at once, or none.
+func (a *admission) enter(ctx context.Context) *dragoman.Problem {
+	var turn chan struct{} // that was waited for
+	var at *held
+	for {
+		a.of.mu.Lock()
+		full, problem := a.try(turn != nil)
+		switch {
+		case problem == nil && full == nil:
+			a.of.keepSoon()
+			a.of.mu.Unlock()
+			return nil
+		case problem == nil:
+			problem = a.mayWait(full)
+		}
+		if at != nil && (problem != nil || full.counter != at.counter) {
+			at.counter.wake(at.limit.Concurrent) // the turn is another's
+		}
+		if problem != nil {
+			a.of.mu.Unlock()
+			return problem
+		}
+		next := make(chan struct{})
+		if at != nil && at.counter == full.counter {
+			full.counter.waiting = slices.Insert(full.counter.waiting, 0, next) // somebody was quicker
+		} else {
+			full.counter.waiting = append(full.counter.waiting, next)
+		}
+		a.of.mu.Unlock()
+		turn, at = next, full
+		if problem := a.wait(ctx, turn, at); problem != nil {
+			return problem
+		}
+	}
+}
+
+// try looks at every limit, and takes a count of each where all of them let it
+// pass. Otherwise it returns the problem, or the one that is full now.
+func (a *admission) try(woken bool) (full *held, problem *dragoman.Problem) {
+	now := time.Now()
+	var all []held
+	for i := range a.of.limits {
+		each := &a.of.limits[i]
+		if !each.counts(a.use) {
+			continue
+		}
+		owner, key := each.key(a.use)
+		h := held{limit: each, counter: a.of.counter(each, owner, key), day: day(now)}
+		if each.Calls > 0 || each.Tokens > 0 {
+			if h.used = a.of.days.of(now, owner, key); h.used == nil {
+				return nil, &dragoman.Problem{Code: dragoman.CodeRateLimited, Message: "Too many callers are counted today. Try again tomorrow.", RetryAfter: untilMidnight(now)}
+			}
+			if problem := each.spent(a.use, h.used, now); problem != nil {
+				return nil, problem
+			}
+		}
+		if each.Rate != "" {
+			if missing := 1 - h.counter.pace.TokensAt(now); missing > 0 {
+				return nil, each.tooFast(time.Duration(missing / float64(each.rate) * float64(time.Second)))
+			}
+		}
+		if each.Concurrent > 0 && full == nil && (h.counter.running >= each.Concurrent || !woken && len(h.counter.waiting) > 0) {
+			full = &h
+		}
+		all = append(all, h)
+	}
+	if full != nil {
+		return full, nil
+	}
+	for _, h := range all {
+		h.counter.pace.AllowN(now, 1)
+		h.counter.running++
+		if h.limit.Calls > 0 {
+			a.of.days.add(h.used, 1, 0)
+		}
+	}
+	a.held = all
+	return nil, nil
+}
+
+// mayWait returns why a use cannot wait for its turn; nil where it can.
+func (a *admission) mayWait(full *held) *dragoman.Problem {
+	if time.Now().Before(a.until) && len(full.counter.waiting) < maxWaiting {
+		return nil
+	}
+	return &dragoman.Problem{
+		Code: dragoman.CodeRateLimited, RetryAfter: time.Second,
+		Message: fmt.Sprintf("The gateway's limit %q is %d at a time, and so many are running. Try again in a second.", full.limit.name, full.limit.Concurrent),
+	}
+}
+
+// wait waits for a turn. Who gives up passes on a turn that came meanwhile.
+func (a *admission) wait(ctx context.Context, turn chan struct{}, at *held) *dragoman.Problem {
+	timer := time.NewTimer(time.Until(a.until))
+	defer timer.Stop()
+	select {
+	case <-turn:
+		return nil
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	a.of.mu.Lock()
+	defer a.of.mu.Unlock()
+	if i := slices.Index(at.counter.waiting, turn); i >= 0 {
+		at.counter.waiting = slices.Delete(at.counter.waiting, i, i+1)
+	} else {
+		at.counter.wake(at.limit.Concurrent)
+	}
+	if err := context.Cause(ctx); err != nil {
+		return &dragoman.Problem{Code: dragoman.CodeCanceled, Message: "The call was cancelled while it waited for its turn.", Err: err}
+	}
+	return a.mayWait(at)
+}
+
+// leave gives back what is held; what did not run counts for no day.
+func (a *admission) leave(ran bool) {
+	a.of.mu.Lock()
+	defer a.of.mu.Unlock()
+	today := day(time.Now())
+	for _, h := range a.held {
+		h.counter.running--
+		if h.limit.Concurrent > 0 {
+			h.counter.wake(h.limit.Concurrent)
+		}
+		if !ran && h.limit.Calls > 0 && h.day == today {
+			a.of.days.add(h.used, -1, 0)
+		}
+	}
+	a.of.keepSoon()
+}
+
+// spent says that a day's budget is used up; nil where it is not.
+func (l *limit) spent(u *Use, used *usage, now time.Time) *dragoman.Problem {
+	what := ""
+	switch {
+	case l.Calls > 0 && used.calls >= l.Calls:
+		what = fmt.Sprintf("%d calls", l.Calls)
+	case l.Tokens > 0 && used.tokens >= l.Tokens && (u.Kind == "model" || u.Kind == "route"):
+		what = fmt.Sprintf("%d tokens", l.Tokens)
+	default:
+		return nil
+	}
+	after := untilMidnight(now)
+	return &dragoman.Problem{
+		Code: dragoman.CodeBudget, RetryAfter: after,
+		Message: fmt.Sprintf("The gateway's limit %q is %s a day, and they are used up. The next day begins at midnight UTC, in %s.", l.name, what, seconds(after)),
+	}
+}
+
+func (l *limit) tooFast(after time.Duration) *dragoman.Problem {
+	after = after.Truncate(time.Millisecond) + time.Millisecond // what is missing is a fraction of a call
+	return &dragoman.Problem{
+		Code: dragoman.CodeRateLimited, RetryAfter: after,
+		Message: fmt.Sprintf("The gateway's limit %q is %s. Try again in %s.", l.name, l.words, seconds(after)),
+	}
+}

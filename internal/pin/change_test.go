@@ -1,0 +1,63 @@
+package pin
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestChanges(t *testing.T) {
+	const was = `{"name":"send_note","description":"Sends a note","inputSchema":{"type":"object","properties":{"to":{"type":"string"},"n":{"maximum":10}},"required":["to","n"]},"annotations":{"readOnlyHint":false},"icons":[{"src":"a"}]}`
+	for name, tt := range map[string]struct {
+		is   string
+		want []string
+	}{
+		"same":    {was, nil},
+		"spelled": {`{"annotations":{"readOnlyHint":false}, "icons":[{"src":"\u0061"}],"name":"send_note","description":"Sends a note","inputSchema":{"required":["n","to"],"properties":{"n":{"maximum":1e1},"to":{"type":"string"}},"type":"object"}}`, nil},
+		"text": {strings.Replace(was, "Sends a note", `Sends a note and\u202e mails it`, 1), []string{
+			`description: "Sends a note" became "Sends a note and<U+202E> mails it"`}},
+		"member":   {strings.Replace(was, `"to":{"type":"string"}`, `"cc":{"type":"string"}`, 1), []string{`inputSchema/properties/to: removed {"type":"string"}`, `inputSchema/properties/cc: added {"type":"string"}`}},
+		"required": {strings.Replace(was, `["to","n"]`, `["n"]`, 1), []string{`inputSchema/required/0: removed "to"`}},
+		"hint":     {strings.Replace(was, `"readOnlyHint":false`, `"readOnlyHint":true`, 1), []string{`annotations/readOnlyHint: false became true`}},
+		"list":     {strings.Replace(was, `[{"src":"a"}]`, `[{"src":"b"},{"src":"c"}]`, 1), []string{`icons/0/src: "a" became "b"`, `icons/1: added {"src":"c"}`}},
+		"kind":     {strings.Replace(was, `"type":"object"`, `"type":["object"]`, 1), []string{`inputSchema/type: "object" became ["object"]`}},
+		"twice":    {strings.Replace(was, `"name"`, `"description":"Sends it elsewhere","name"`, 1), []string{`the definition: `}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, c := range Changes([]byte(was), []byte(tt.is)) {
+				got = append(got, c.String())
+			}
+			if !slices.EqualFunc(got, tt.want, strings.HasPrefix) {
+				t.Errorf("got %q\nwant %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestChangeIsShort: what is far into a long text is shown, and not the text.
+func TestChangeIsShort(t *testing.T) {
+	long := strings.Repeat("word ", 1000)
+	was, _ := json.Marshal(long + "kind")
+	is, _ := json.Marshal(long + "evil")
+	text := Change{"/description", was, is}.String()
+	if len(text) > 500 || !strings.Contains(text, `kind"`) || !strings.Contains(text, `evil"`) {
+		t.Errorf("%d bytes: %s", len(text), text)
+	}
+}
+
+func FuzzChanges(f *testing.F) {
+	f.Add(`{"a":[1,{"b":2}]}`, `{"a":[1.0,{"b":3},4]}`)
+	f.Add(`{"a":1,"a":2}`, `[]`)
+	f.Fuzz(func(t *testing.T, was, is string) {
+		for _, c := range Changes([]byte(was), []byte(is)) {
+			if c.Was == nil && c.Is == nil || len(c.String()) > 4000 {
+				t.Errorf("%+v", c)
+			}
+		}
+		if json.Valid([]byte(was)) && len(Changes([]byte(was), []byte(was))) != 0 {
+			t.Error("a definition differs from itself")
+		}
+	})
+}

@@ -1,0 +1,54 @@
+package policy
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-mcp/dragoman/internal/glob"
+	"github.com/dragoman-mcp/dragoman/internal/right"
+)
+
+// A pattern means in Cedar what it means everywhere else in the configuration,
+// whatever characters stand in it.
+func TestPatternsMeanTheSame(t *testing.T) {
+	random := rand.New(rand.NewPCG(9, 10))
+	alphabet := []string{"a", "b", "a", "b", "__", "*", "*", "?", "é", "语", "\"", "\\", "\\*", "\n", "$", "\u0301", "\U0001f600"}
+	text := func(n int, without string) string {
+		var b strings.Builder
+		for range random.IntN(n) {
+			if piece := pick(random, alphabet...); !strings.ContainsAny(piece, without) {
+				b.WriteString(piece)
+			}
+		}
+		return b.String()
+	}
+	matched := 0
+	for range 400 {
+		pattern := "s__" + text(6, "\x00")
+		p := must(t, Config{Rules: []Rule{{Allow: []string{pattern, "s__none"}}}})
+		for range 8 {
+			name := text(6, "?")
+			if random.IntN(2) == 0 { // one that is likely to match
+				name = strings.NewReplacer("*", text(3, "?*"), "?", "a").Replace(strings.TrimPrefix(pattern, "s__"))
+			}
+			target := *tool("s", "x", "")
+			target.Original = name
+			target.Pin[0], target.Pin[1], target.Pin[2] = byte(random.Int()), byte(random.Int()), byte(random.Int()) // as of another tool
+			want := glob.Match(pattern, "s__"+name) || name == "none"
+			v := p.Decide(Request{Caller: alice, Action: Call, Tool: &target})
+			if (v.Effect == Allow) != want || v.Err != nil {
+				t.Fatalf("%q and %q: %+v, want %t\n%s", pattern, name, v, want, p.Cedar())
+			}
+			if right.Matches(pattern, "tool", "s__"+name) != (want && name != "none") && name != "none" {
+				t.Fatalf("%q and %q: a limit reads it otherwise", pattern, name)
+			}
+			if want {
+				matched++
+			}
+		}
+	}
+	if matched < 300 {
+		t.Errorf("only %d matched", matched)
+	}
+}

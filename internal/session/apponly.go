@@ -1,0 +1,66 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/derived"
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+)
+
+// forModels keeps the lists without the tools that are for views alone (MCP Apps,
+// "Tool visibility": a host must not show those to a model).
+type forModels struct {
+	lists derived.Map[dragoman.List, *dragoman.List]
+	tools derived.Map[dragoman.Tools, *dragoman.Tools]
+}
+
+func (m *forModels) of(tools dragoman.Toolset) dragoman.Toolset { return &modelTools{tools, m} }
+
+type modelTools struct {
+	dragoman.Toolset
+	made *forModels
+}
+
+// List returns the list without those tools; the same where there are none.
+func (t *modelTools) List(ctx context.Context) (*dragoman.List, error) {
+	inner, err := t.Toolset.List(ctx)
+	if err != nil || inner.Tools == nil {
+		return inner, err
+	}
+	kept := t.made.tools.Get(inner.Tools, func() *dragoman.Tools {
+		all := inner.Tools.All()
+		if !slices.ContainsFunc(all, appOnly) {
+			return nil
+		}
+		return dragoman.NewTools(slices.DeleteFunc(slices.Clone(all), appOnly))
+	})
+	if kept == nil {
+		return inner, nil
+	}
+	return t.made.lists.Get(inner, func() *dragoman.List {
+		list := *inner
+		list.Tools = kept
+		return &list
+	}), nil
+}
+
+// appOnly reports whether a tool is for the views of its server alone.
+func appOnly(t dragoman.Tool) bool {
+	if !bytes.Contains(t.Definition, []byte(`"visibility"`)) {
+		return false
+	}
+	at := t.Definition
+	for _, name := range []string{"_meta", "ui", "visibility"} {
+		o, err := rawjson.ParseObject(at)
+		if err != nil {
+			return false
+		}
+		at = o.Get(name)
+	}
+	who, err := rawjson.Elements(at)
+	return err == nil && len(who) > 0 && !slices.ContainsFunc(who, func(w json.RawMessage) bool { return string(w) == `"model"` })
+}

@@ -1,0 +1,61 @@
+// Package wholefile replaces files whole: whoever reads one sees what was there
+// before or what is there after, and nothing in between, also when the machine stops
+// in the middle.
+package wholefile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Replace puts a file in place of another one, or of none. Only its owner can read
+// it. A link to a file stays one.
+func Replace(path string, data []byte) (err error) {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(temporary.Name())
+		}
+	}()
+	_, err = temporary.Write(data)
+	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temporary.Name(), path)
+}
+
+// patience is how long Lock waits for somebody else.
+const patience = 10 * time.Second
+
+// Lock waits until nobody else, in this process or another one, has the lock of a
+// file, and takes it until unlock is called. It is a file beside it; one that a
+// process left behind when it was killed has to be deleted by hand, which the error
+// says.
+func Lock(path string) (unlock func(), err error) {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	path += ".lock"
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		switch {
+		case err == nil:
+			file.Close()
+			return func() { os.Remove(path) }, nil
+		case !errors.Is(err, fs.ErrExist):
+			return nil, err
+		case time.Since(began) > patience:
+			return nil, fmt.Errorf("another program is changing the file; if none is, delete %s", path)
+		}
+	}
+}
