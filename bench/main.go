@@ -14,7 +14,7 @@
 //	go run ./bench -only a,d        # some rows
 //	go run ./bench -before v0.1.0   # an older revision takes turns with this one
 //	go run ./bench -rounds 3 -time 500ms
-//	go run ./bench -only n          # servers that npx downloads; needs a network
+//	go run ./bench -only p          # servers that npx downloads; needs a network
 package main
 
 import (

@@ -61,17 +61,9 @@ var inputRules = []Rule{
 		Advice:  "Set additionalProperties to false where no further members are meant.",
 		Source:  seedInput,
 		Gateway: "The gateway treats an object that declares properties and says nothing more as closed when it judges arguments.",
-		Server: func(s *Server, say Say) {
-			var open []string
-			for _, t := range s.Tools {
-				if isObject(t) && len(t.Params()) > 0 && !t.Input.Has("additionalProperties") && !t.Input.Has("unevaluatedProperties") {
-					open = append(open, t.Name)
-				}
-			}
-			if open != nil {
-				say(At{Tool: only(s, open)}, "%d of %s without a word on further arguments: %s", len(open), count(len(s.Tools), "tool"), quoteList(open))
-			}
-		},
+		Server: ofTools("without a word on further arguments", func(t *Tool) bool {
+			return isObject(t) && len(t.Params()) > 0 && !t.Input.Has("additionalProperties") && !t.Input.Has("unevaluatedProperties")
+		}),
 	},
 	{
 		ID: "S010", Severity: Warning, Title: "choice that stands in words alone",

@@ -63,7 +63,7 @@ lint:
       expires: 2027-06-30
 ` + "```" + `
 
-The score of a server is six tenths the mean of its tools and four tenths the worst of them, where an error takes 10 of 100, a warning 4 and an info 1, each rule once for a tool; what is wrong with the server as a whole is taken from that. An error of security leaves no grade better than D.
+The score of a server is six tenths the mean of its tools and four tenths the worst of them, where an error takes 10 of 100, a warning 4 and an info 1, each rule once for a tool; what is wrong with the server as a whole is taken from that. An error of security leaves no grade better than D, and a server to which there is no connection gets nothing.
 `
 
 const docsTail = `

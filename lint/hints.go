@@ -14,17 +14,7 @@ var hintRules = []Rule{
 		Advice:  "State readOnlyHint, destructiveHint, idempotentHint and openWorldHint for each tool.",
 		Source:  specHints + "; directory requirements",
 		Gateway: "The gateway treats the tool as one that may change something, until the configuration says otherwise.",
-		Server: func(s *Server, say Say) {
-			var without []string
-			for _, t := range s.Tools {
-				if t.Name != "" && t.Malformed == nil && t.Hints.stated() == 0 {
-					without = append(without, t.Name)
-				}
-			}
-			if without != nil {
-				say(At{Tool: only(s, without)}, "%d of %s without annotations: %s", len(without), count(len(s.Tools), "tool"), quoteList(without))
-			}
-		},
+		Server:  ofTools("without annotations", func(t *Tool) bool { return t.Name != "" && t.Malformed == nil && t.Hints.stated() == 0 }),
 	},
 	{
 		ID: "A002", Severity: Error, Title: "a tool that writes says that it only reads",
@@ -91,17 +81,9 @@ var hintRules = []Rule{
 		Why:    "Without readOnlyHint the other hints mean little, and the default is that the tool changes something.",
 		Advice: "State readOnlyHint, too; and for tools that change something destructiveHint, whose default is true.",
 		Source: specHints,
-		Server: func(s *Server, say Say) {
-			var partly []string
-			for _, t := range s.Tools {
-				if n := t.Hints.stated(); n > 0 && (t.Hints.ReadOnly == nil || said(t.Hints.ReadOnly, false) && t.Hints.Destructive == nil) {
-					partly = append(partly, t.Name)
-				}
-			}
-			if partly != nil {
-				say(At{Tool: only(s, partly)}, "%d of %s without readOnlyHint, or without destructiveHint where they write: %s", len(partly), count(len(s.Tools), "tool"), quoteList(partly))
-			}
-		},
+		Server: ofTools("without readOnlyHint, or without destructiveHint where they write", func(t *Tool) bool {
+			return t.Hints.stated() > 0 && (t.Hints.ReadOnly == nil || said(t.Hints.ReadOnly, false) && t.Hints.Destructive == nil)
+		}),
 	},
 	{
 		ID: "A009", Severity: Info, Title: "hints left to their defaults",

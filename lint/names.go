@@ -111,17 +111,9 @@ var nameRules = []Rule{
 		Why:    "Clients show the title in menus and approval dialogs, where a person decides what may run.",
 		Advice: "Add a title in plain words, such as \"Search users\".",
 		Source: specTools + " (title)",
-		Server: func(s *Server, say Say) {
-			var without []string
-			for _, t := range s.Tools {
-				if t.Name != "" && t.Malformed == nil && (strings.TrimSpace(t.Title) == "" || t.Title == t.Name) {
-					without = append(without, t.Name)
-				}
-			}
-			if without != nil {
-				say(At{Tool: only(s, without)}, "%d of %s without a title of their own: %s", len(without), count(len(s.Tools), "tool"), quoteList(without))
-			}
-		},
+		Server: ofTools("without a title of their own", func(t *Tool) bool {
+			return t.Name != "" && t.Malformed == nil && (strings.TrimSpace(t.Title) == "" || t.Title == t.Name)
+		}),
 	},
 	{
 		ID: "N010", Severity: Info, Title: "server name that follows no convention",
@@ -134,8 +126,10 @@ var nameRules = []Rule{
 			case a != nil && a.Service != "" && s.Name != a.serverName():
 				say(here, "server name %s: a server of %s is called %s", quote(s.Name), quote(a.Service), quote(a.serverName()))
 			case a != nil && plainServer.MatchString(s.Name): // not the form, and for the author to know
-			case !serverName.MatchString(s.Name):
+			case a != nil:
 				say(here, "server name %s: use lower-case words such as \"weather-mcp-server\"", quote(s.Name))
+			case !serverName.MatchString(s.Name):
+				say(here, "server name %s: one such as \"weather-mcp-server\" tells what it is", quote(s.Name))
 			}
 		},
 	},
@@ -222,6 +216,22 @@ func checkStyle(s *Server, say Say) {
 	}
 	if parts != nil {
 		say(At{Tool: only(s, all)}, "of %s %s", count(len(s.Tools), "name"), strings.Join(parts, ", "))
+	}
+}
+
+// ofTools makes a check that names, in one finding, the tools of a server of which
+// something holds.
+func ofTools(what string, holds func(*Tool) bool) func(*Server, Say) {
+	return func(s *Server, say Say) {
+		var names []string
+		for _, t := range s.Tools {
+			if holds(t) {
+				names = append(names, t.Name)
+			}
+		}
+		if names != nil {
+			say(At{Tool: only(s, names)}, "%d of %s %s: %s", len(names), count(len(s.Tools), "tool"), what, quoteList(names))
+		}
 	}
 }
 

@@ -49,7 +49,7 @@ func knownBad(c *Config) string {
 			}
 			text := quote(m[1]+" "+m[2]) + ": " + k.what + " (" + k.where + ")"
 			if k.fixed != "" {
-				text += "; " + k.fixed + " does not"
+				text += "; mended in " + k.fixed
 			}
 			return text
 		}

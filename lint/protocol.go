@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -22,7 +23,7 @@ var protocolRules = []Rule{
 	{
 		ID: "P001", Severity: Error, Title: "no connection",
 		Why:     "A server that does not start, does not answer or speaks no known version is of no use to anybody.",
-		Advice:  "Start it by hand with the same command, and send it an initialize request.",
+		Advice:  "Try it by hand: start the same command, or go to the same address, and send an initialize request.",
 		Source:  "MCP, Lifecycle and versioning",
 		Gateway: "The gateway goes on without the server and tries again with growing pauses.",
 		Live: func(_ *Server, l *Live, say Say) {
@@ -230,12 +231,25 @@ const modern = "modern"
 
 // lastWords are the last line that a process wrote before it was gone.
 func lastWords(l *Live) string {
-	lines := strings.Split(strings.TrimSpace(l.Stderr), "\n")
-	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
-		return "; on standard error: " + quote(last)
+	// Programs end with an error, and some with a stack or a dump behind it.
+	last := ""
+	for _, line := range slices.Backward(strings.Split(l.Stderr, "\n")) {
+		line = strings.TrimSpace(line)
+		if last == "" && wordPattern.MatchString(line) {
+			last = line
+		}
+		if errorLine.MatchString(line) && !strings.HasPrefix(line, "at ") {
+			last = line
+			break
+		}
 	}
-	return ""
+	if last == "" {
+		return ""
+	}
+	return "; on standard error: " + quote(last)
 }
+
+var errorLine = regexp.MustCompile(`(?i)error|not found|cannot|failed|fatal|panic`)
 
 // firstDifference returns the first answer to tools/list and one that differs.
 func firstDifference(lists []Listing) (a, b Listing, ok bool) {

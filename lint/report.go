@@ -159,6 +159,10 @@ func (a *Audited) score(findings []Finding) {
 			lost[f.Tool] += weights[f.Severity]
 		}
 	}
+	if l := a.Server.Live; l != nil && l.Failure != nil {
+		a.Score, a.Grade = 0, grade(0) // nothing was seen that could be good
+		return
+	}
 	sum, worst := 0.0, 100.0
 	for _, t := range a.Server.Tools {
 		s := max(0, 100-lost[t.Name])

@@ -153,7 +153,9 @@ func subjects(ctx context.Context, targets []Target, o Options) ([]*Server, erro
 		servers[i] = &Server{Label: cmp.Or(t.Label, "server"), File: t.File, Config: t.Config}
 		if !t.live() {
 			servers[i].Source = t.List
-			errs[i] = readList(servers[i], t.List)
+			if errs[i] = readList(servers[i], t.List); errs[i] != nil {
+				errs[i] = fmt.Errorf("%s: %w", cmp.Or(t.File, servers[i].Label), errs[i])
+			}
 		}
 	})
 	for _, err := range errs {

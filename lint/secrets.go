@@ -103,69 +103,68 @@ var configRules = []Rule{
 		Why:    "Without an exact version the newest package is fetched and run at each start; one stolen publisher account is enough (postmark-mcp 1.0.16).",
 		Advice: "Name an exact version: npx -y package@1.2.3, uvx package==1.2.3, image@sha256:….",
 		Source: "MCP security best practices (local servers); OWASP MCP04",
-		Server: func(s *Server, say Say) {
-			if s.Config != nil {
-				if reason := unpinned(s.Config); reason != "" {
-					say(here, "%s", reason)
-				}
+		Server: configured(func(c *Config, say Say) {
+			if reason := unpinned(c); reason != "" {
+				say(here, "%s", reason)
 			}
-		},
+		}),
 	},
 	{
 		ID: "K002", Severity: Error, Title: "secret written into the configuration",
 		Why:    "Configurations are copied, committed and pasted into issues.",
 		Advice: "Write ${NAME} and set NAME in the environment.",
 		Source: "OWASP MCP01",
-		Server: func(s *Server, say Say) {
-			if s.Config == nil {
-				return
-			}
+		Server: configured(func(c *Config, say Say) {
 			for _, part := range []struct {
 				what   string
 				values map[string]string
-			}{{"environment variable", s.Config.Env}, {"header", s.Config.Headers}} {
+			}{{"environment variable", c.Env}, {"header", c.Headers}} {
 				for _, name := range slices.Sorted(maps.Keys(part.values)) {
 					if literalSecret(name, part.values[name]) {
 						say(here, "the %s %s holds a secret as it is", part.what, quote(name))
 					}
 				}
 			}
-			for _, arg := range s.Config.Args {
+			for _, arg := range c.Args {
 				if secretIn(arg) != "" {
 					say(here, "an argument holds what looks like %s", secretIn(arg))
 				}
 			}
-		},
+		}),
 	},
 	{
 		ID: "K003", Severity: Warning, Title: "the whole disk or home is given away",
 		Why:    "A server that may read ~ reads keys, mails and browser profiles, and a model can be talked into asking for them.",
 		Advice: "Name the folders that are needed.",
 		Source: "MCP security best practices (least privilege)",
-		Server: func(s *Server, say Say) {
-			if s.Config == nil {
-				return
-			}
-			for _, arg := range s.Config.Args {
+		Server: configured(func(c *Config, say Say) {
+			for _, arg := range c.Args {
 				if wide(arg) {
 					say(here, "the argument %s gives the server everything below it", quote(arg))
 				}
 			}
-		},
+		}),
 	},
 	{
 		ID: "K005", Severity: Error, Title: "version that is known to be dangerous",
 		Why:    "The hole is public, and so is how to use it.",
 		Advice: "Use a newer version, and ask a scanner for packages (npm audit, pip-audit) about all that this short list does not name.",
 		Source: "National Vulnerability Database, as of 2026-11",
-		Server: func(s *Server, say Say) {
-			if s.Config != nil {
-				if what := knownBad(s.Config); what != "" {
-					say(here, "%s", what)
-				}
+		Server: configured(func(c *Config, say Say) {
+			if what := knownBad(c); what != "" {
+				say(here, "%s", what)
 			}
-		},
+		}),
 	},
+}
+
+// configured makes a check of a server's configuration, where that is known.
+func configured(check func(*Config, Say)) func(*Server, Say) {
+	return func(s *Server, say Say) {
+		if s.Config != nil {
+			check(s.Config, say)
+		}
+	}
 }
 
 var (

@@ -237,12 +237,20 @@ func notification(method string, params json.RawMessage) []byte {
 	return append(b, '}')
 }
 
+// replyHead returns how an answer with a result begins, up to the result.
+func replyHead(id json.RawMessage) []byte {
+	b := append(make([]byte, 0, len(id)+40), `{"jsonrpc":"2.0","id":`...)
+	return append(append(b, id...), `,"result":`...)
+}
+
 // reply returns the answer to a request of the server.
 func reply(id, result json.RawMessage, err error) []byte {
-	b := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
 	if err == nil {
-		return append(append(append(b, `,"result":`...), result...), '}')
+		head := replyHead(id)
+		b := make([]byte, 0, len(head)+len(result)+2) // a newline may follow
+		return append(append(append(b, head...), result...), '}')
 	}
+	b := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
 	e, ok := errors.AsType[*RPCError](err)
 	if !ok {
 		e = &RPCError{Code: codeInternal, Message: "the client failed to answer"}

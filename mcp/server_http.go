@@ -259,12 +259,31 @@ func (s *Server) postModern(w http.ResponseWriter, r *http.Request, q *httpReque
 		c.start()
 	}
 	v := &serving{server: s, host: q.host, in: q.inbound, to: t}
-	t.finish(v.answer(ctx))
+	result, err := v.result(ctx)
+	if err == nil && q.plain && c.spared() {
+		sendWhole(w, q.id, result)
+		return
+	}
+	t.finish(v.message(result, err))
 	if c.spared() {
 		s.send(w, r, q, t, false)
 		return
 	}
 	<-c.done
+}
+
+// sendWhole sends an answer without a stream, and without putting it together in
+// memory first: it may be a list of megabytes that is kept ready.
+func sendWhole(w http.ResponseWriter, id, result json.RawMessage) {
+	head := replyHead(id)
+	w.Header().Set("Content-Type", typeJSON)
+	w.Header().Set("Content-Length", strconv.Itoa(len(head)+len(result)+1))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writePatience))
+	for _, part := range [][]byte{head, result, {'}'}} {
+		if _, err := w.Write(part); err != nil {
+			return
+		}
+	}
 }
 
 // A courier carries a stream to a client, beside the one who works on the answer.

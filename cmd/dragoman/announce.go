@@ -50,7 +50,8 @@ func countTools(log *slog.Logger, g *gateway.Gateway, file *config.File) {
 	if err != nil {
 		return
 	}
-	log.Info("servers have been given their time", "tools", tools.Tools.Len())
+	// Said last: whoever waits for it finds the rest before it.
+	defer log.Info("servers have been given their time", "tools", tools.Tools.Len())
 	for match, up := range g.Upstreams().Routes() {
 		if up.Rehearsal {
 			continue

@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -64,7 +67,12 @@ func savedLists(files []string) (targets []lint.Target, err error) {
 	for _, name := range files {
 		list, err := readInput([]string{name})
 		if err != nil {
-			return nil, &usageError{err, ""}
+			return nil, &usageError{err, insteadOfFile(name)}
+		}
+		if block := struct {
+			Servers json.RawMessage `json:"mcpServers"`
+		}{}; json.Unmarshal(list, &block) == nil && block.Servers != nil {
+			return nil, &usageError{fmt.Errorf("%s names servers, and is no saved list of tools", name), "to audit those servers: dragoman lint --mcp-config " + name}
 		}
 		t := lint.Target{Label: "server", List: list, File: "stdin.json"}
 		if name != "-" {
@@ -74,6 +82,18 @@ func savedLists(files []string) (targets []lint.Target, err error) {
 		targets = append(targets, t)
 	}
 	return targets, nil
+}
+
+// insteadOfFile says what somebody may have meant by the name of a file that
+// cannot be read.
+func insteadOfFile(name string) string {
+	if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
+		return "to audit a server at an address: dragoman lint --url " + name
+	}
+	if _, err := exec.LookPath(name); err == nil {
+		return "to start a server, put -- before its command: dragoman lint -- " + name + " …"
+	}
+	return ""
 }
 
 // target says how to reach one configured server.

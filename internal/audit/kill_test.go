@@ -137,7 +137,10 @@ func killed(t *testing.T, path string, n int) (calls []string) {
 	return calls
 }
 
-// BenchmarkIntent is the price of the record of a call that may change something.
+// BenchmarkIntent is the price of a call that may change something: its intent, on
+// disk, and its outcome. On two cores and a disk of a virtual machine: 430 calls/s
+// alone, 5,070 of 16 at a time (wanted: 2,000); synced writes alone, see package
+// store, 1,420/s, 7,370 of 16, 42,000 of 64.
 func BenchmarkIntent(b *testing.B) {
 	for _, writers := range []int{1, 16} {
 		b.Run(fmt.Sprint(writers), func(b *testing.B) {
@@ -167,7 +170,8 @@ func BenchmarkIntent(b *testing.B) {
 	}
 }
 
-// BenchmarkAppend is what a reading call pays, and what its record costs in all.
+// BenchmarkAppend is what the record of a reading call costs in all, 27 µs there, of
+// which the call itself pays 2 µs.
 func BenchmarkAppend(b *testing.B) {
 	l := New(opened(b, filepath.Join(b.TempDir(), "audit.db"), 0), Config{}, nil)
 	for i := range b.N {

@@ -220,7 +220,20 @@ func (d *decoder) invalid(n *node, path string, err error) {
 			message += ": " + reasoned.Reason()
 		}
 	}
-	d.fail(at, path, message, "")
+	d.fail(at, path, message, d.hinted(n))
+}
+
+// hinted is what a warning about a key of n has already suggested: what is wrong
+// with n may be that it was not understood.
+func (d *decoder) hinted(n *node) string {
+	for _, w := range d.warnings {
+		for _, e := range n.entries {
+			if w.Hint != "" && w.Line == e.line && w.Column == e.column {
+				return fmt.Sprintf("%q is not a key here. %s", e.name, w.Hint)
+			}
+		}
+	}
+	return ""
 }
 
 // duplicate reports a key that stands there twice.

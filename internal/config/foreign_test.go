@@ -135,6 +135,11 @@ PATH:1:47: mcpServers.a.args must be a list, not text
   1 | {"mcpServers": {"a": {"command": "x", "args": "y"}}}
     |                                               ^
   Write it as a list: [a, b].`},
+		{"another word for a key", "mcp.json", `{"mcpServers": {"a": {"cmd": "npx", "icon": "x"}}}`, `
+PATH:1:22: mcpServers.a: a server needs a command or a url
+  1 | {"mcpServers": {"a": {"cmd": "npx", "icon": "x"}}}
+    |                      ^
+  "cmd" is not a key here. Did you mean command?`},
 		{"twice", "mcp.json", "{\"mcpServers\": {\"a\": {\"command\": \"x\"},\n\"a\": {\"command\": \"y\"}}}", `
 PATH:2:1: "a" stands twice in mcpServers: here and in line 1
   2 | "a": {"command": "y"}}}

@@ -13,7 +13,7 @@ var lookup = toolkit.Hints{ReadOnly: toolkit.Yes, Destructive: toolkit.No, Idemp
 var weatherTool = toolkit.Tool{
 	Name:  "get_weather",
 	Title: "Weather (天气)",
-	Description: `Current weather (当前天气) in one city: temperature in degrees Celsius, sky condition and
+	Description: `Gets the current weather (当前天气) in one city: temperature in degrees Celsius, sky condition and
 		relative humidity in per cent (气温、天气状况、湿度). Use it for questions such as "What is the weather
 		in Paris today?" or "上海今天天气怎么样?". One call answers for one city; it gives no forecast for
 		other days.`,

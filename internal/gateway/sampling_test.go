@@ -17,7 +17,7 @@ import (
 
 // poet is a server with a tool that asks for a model, as often as it is told, and
 // says what it heard.
-type poet struct{ legacy bool }
+type poet struct{}
 
 func (poet) Owner() string { return "" }
 

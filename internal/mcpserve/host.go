@@ -133,7 +133,7 @@ func (h *host) Admit(ctx context.Context, method, name string) *mcp.Refused {
 func (h *host) toolRight(ctx context.Context, name string) string {
 	if h.at.server != "" {
 		name = h.at.server + "__" + name
-	} else if _, v, err := h.open(ctx); err == nil {
+	} else if _, v, err := h.openFor(ctx, name); err == nil {
 		if t := v.tools.Exact(name); t != nil {
 			name = t.Server + "__" + t.Original
 		}

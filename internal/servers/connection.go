@@ -264,8 +264,8 @@ func (c *connection) watch(ctx context.Context, client *mcp.Client) error {
 			c.connected(client, list)
 		}
 		if first {
-			c.settle()
 			c.log.Info("server connected", "era", client.Era().String(), "version", client.ProtocolVersion(), "tools", c.state().Tools)
+			c.settle() // behind the line in the log: who waits may end us
 		}
 		for same := true; same; {
 			select {

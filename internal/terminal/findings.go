@@ -110,8 +110,12 @@ func (s *Screen) score(a *lint.Audited) {
 	case a.Counts[lint.Warning] > 0:
 		grade = s.Warn
 	}
-	s.Printf("%s  %s  %d errors, %d warnings, %d infos; %d tools, about %d tokens in every request\n", s.Bold(Visible(name)),
-		grade(fmt.Sprintf("%d/100 %s", a.Score, a.Grade)), a.Counts[lint.Error], a.Counts[lint.Warning], a.Counts[lint.Info], len(a.Server.Tools), a.Tokens)
+	seen := fmt.Sprintf("%s, about %d tokens in every request", many(len(a.Server.Tools), "tool"), a.Tokens)
+	if l := a.Server.Live; l != nil && l.Failure != nil {
+		seen = "no connection, so nothing else was looked at"
+	}
+	s.Printf("%s  %s  %s, %s, %s; %s\n", s.Bold(Visible(name)), grade(fmt.Sprintf("%d/100 %s", a.Score, a.Grade)),
+		many(a.Counts[lint.Error], "error"), many(a.Counts[lint.Warning], "warning"), many(a.Counts[lint.Info], "info"), seen)
 	for _, p := range a.Providers {
 		if p.Untouched == len(a.Server.Tools) {
 			continue
@@ -149,4 +153,12 @@ func (s *Status) Clear() {
 	if s.screen.Live {
 		s.screen.Printf("\r\x1b[2K")
 	}
+}
+
+// many says how many there are of something.
+func many(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return strconv.Itoa(n) + " " + what
 }

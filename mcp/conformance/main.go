@@ -7,7 +7,7 @@
 //	MCP_CONFORMANCE_PROTOCOL_VERSION  the revision that is tested
 //
 // It does what any client does, with package mcp: it lists what there is and
-// calls what it was told to. Scenarios about authorization are not for it.
+// calls what it was told to; see authorized.go for scenarios about authorization.
 package main
 
 import (
@@ -28,7 +28,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: conformance URL")
 		os.Exit(2)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 110*time.Second)
 	defer cancel()
 	if err := run(ctx, os.Args[1], os.Getenv("MCP_CONFORMANCE_SCENARIO")); err != nil {
 		fmt.Fprintln(os.Stderr, "conformance:", err)
@@ -55,7 +55,7 @@ var scenarios = map[string]scenario{
 
 func run(ctx context.Context, url, name string) error {
 	do, ok := scenarios[name]
-	if !ok {
+	if !ok && !authorized(name) {
 		return fmt.Errorf("no such scenario: %q", name)
 	}
 	o := &mcp.ClientOptions{
@@ -64,6 +64,9 @@ func run(ctx context.Context, url, name string) error {
 	}
 	if v := os.Getenv("MCP_CONFORMANCE_PROTOCOL_VERSION"); v != "" && v < "2026-07-28" {
 		o.Era = mcp.Legacy
+	}
+	if authorized(name) {
+		return authorize(ctx, url, o)
 	}
 	switch name {
 	case "elicitation-sep1034-client-defaults":

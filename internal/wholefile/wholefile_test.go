@@ -1,0 +1,73 @@
+package wholefile
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+func TestReplace(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	for _, text := range []string{"one", "two"} {
+		if err := Replace(path, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(path)
+		if err != nil || string(got) != text {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if err := Replace(filepath.Join(dir, "nowhere", "file"), nil); err == nil {
+		t.Error("no folder: no error")
+	}
+	if runtime.GOOS != "windows" {
+		link := filepath.Join(dir, "link")
+		if err := os.Symlink(path, link); err != nil {
+			t.Fatal(err)
+		}
+		if err := Replace(link, []byte("three")); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != "three" {
+			t.Errorf("through a link: %q, %v", got, err)
+		}
+		if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
+			t.Errorf("the link is gone: %v", err)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, ".*")); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	var inside, count atomic.Int32
+	var wg sync.WaitGroup
+	for range 10 {
+		wg.Go(func() {
+			unlock, err := Lock(path)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if n := inside.Add(1); n != 1 {
+				t.Errorf("%d have the lock", n)
+			}
+			count.Add(1)
+			inside.Add(-1)
+			unlock()
+		})
+	}
+	wg.Wait()
+	if n := count.Load(); n != 10 {
+		t.Errorf("%d had it", n)
+	}
+}
