@@ -128,6 +128,7 @@ func TestGrammarEngines(t *testing.T) {
 		{"vllm sglang", `{"type":"string","enum":["médecin","patient"]}`, `enum`, []string{`"médecin"`}, "leaveLiterals"},
 		{"vllm sglang", `{"const":"idéal"}`, `const`, []string{`"idéal"`}, "leaveLiterals"},
 		{"vllm sglang", `{"type":"string","enum":["élève","名a"]}`, `none`, []string{`"élève"`}, ""},
+		{"llamacpp lmstudio", `{"pattern":"UTC|Africa/[A-Za-z]+"}`, `"pattern"`, []string{`"UTC"`, `5`}, "spillConstraints"},
 		{"vllm sglang llamacpp lmstudio", `{"type":"number","minimum":0.5}`, `"minimum"`, []string{`0.75`}, "spillConstraints"},
 		{"vllm sglang", `{"type":"integer","minimum":-5}`, `"minimum"`, []string{`-4`}, "spillConstraints"},
 		{"vllm sglang", `{"type":"integer","exclusiveMaximum":-12}`, `"exclusiveMaximum"`, []string{`-90`}, "spillConstraints"},
