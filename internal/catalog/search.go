@@ -213,23 +213,35 @@ func (x *Index) query(text string) []wanted {
 	return query
 }
 
-// Searches keeps the index of the list that was searched last, so that it is made
-// once for each list. The zero value is ready; it is safe for concurrent use.
+// Searches keeps the indexes of the lists that were searched last, so that each is
+// made once: callers with connections of their own have lists of their own. The
+// zero value is ready; it is safe for concurrent use.
 type Searches struct {
-	mu    sync.Mutex
+	mu   sync.Mutex
+	kept []keptIndex // the last one first
+}
+
+type keptIndex struct {
 	tools *dragoman.Tools
 	index func() *Index
 }
 
+// maxSearched is how many indexes are kept. One of 1,300 tools is about a megabyte.
+const maxSearched = 8
+
 // Of returns the index of tools.
 func (s *Searches) Of(tools *dragoman.Tools) *Index {
 	s.mu.Lock()
-	if s.index == nil || s.tools != tools {
-		s.tools, s.index = tools, sync.OnceValue(func() *Index { return NewIndex(tools) })
+	at := slices.IndexFunc(s.kept, func(k keptIndex) bool { return k.tools == tools })
+	found := keptIndex{tools, sync.OnceValue(func() *Index { return NewIndex(tools) })}
+	if at >= 0 {
+		found = s.kept[at]
+		s.kept = slices.Delete(s.kept, at, at+1)
 	}
-	index := s.index
+	s.kept = slices.Insert(s.kept, 0, found)
+	s.kept = s.kept[:min(len(s.kept), maxSearched)]
 	s.mu.Unlock()
-	return index() // outside of the lock: only those wait who want the same list
+	return found.index() // outside of the lock: only those wait who want the same list
 }
 
 // eachField calls yield with each text of a tool and the field that it belongs to.

@@ -157,6 +157,15 @@ func TestSearches(t *testing.T) {
 	if s.Of(searched()) == first {
 		t.Error("another list has the same index")
 	}
+	if s.Of(tools) != first {
+		t.Error("two lists in turn make each other's index anew")
+	}
+	for range 2 * maxSearched {
+		s.Of(searched())
+	}
+	if n := len(s.kept); n != maxSearched {
+		t.Errorf("%d indexes are kept", n)
+	}
 }
 
 // Schemas come from strangers.
