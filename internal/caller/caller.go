@@ -34,6 +34,9 @@ type Caller struct {
 	// Issuer is the authorization server of an access token, and Client the id of the
 	// client that it was issued to, where the token says; empty for everybody else.
 	Issuer, Client string
+	// Reach are the grants that other scopes of the same issuer would add. The
+	// caller may see what they are for, to ask for them, and use nothing of it.
+	Reach []string
 	// Expires is when what the caller showed ends to be good; zero for never.
 	Expires time.Time
 }

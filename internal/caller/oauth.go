@@ -85,7 +85,20 @@ func (i *Issuer) caller(t *accesstoken.Token) Caller {
 	return Caller{
 		ID: t.Issuer + "#" + t.Subject, Name: cmp.Or(t.Username, t.Subject),
 		Grants: grants, Scopes: t.Scopes, Issuer: t.Issuer, Client: t.Client, Expires: t.Expires,
+		Reach: i.reach(),
 	}
+}
+
+// reach are the grants of all scopes.
+func (i *Issuer) reach() (grants []string) {
+	for _, s := range i.Scopes {
+		for _, g := range s.Grants {
+			if !slices.Contains(grants, g) {
+				grants = append(grants, g)
+			}
+		}
+	}
+	return grants
 }
 
 // resources are what a token that is good at a path may be made for: the address

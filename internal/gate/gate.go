@@ -23,6 +23,7 @@ package gate
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,6 +77,9 @@ type Client struct {
 	Conversation string
 	// Door is where the calls come from, for the audit log.
 	Door string
+	// StepsUp says that the client can be told which scopes its token lacks. It then
+	// sees what those are for, since nobody asks for what they cannot see.
+	StepsUp bool
 }
 
 // Around returns tools as a client may see and call them.
@@ -95,7 +99,11 @@ func (t *gated) List(ctx context.Context) (*dragoman.List, error) {
 	if err != nil || t.o.Policy == nil {
 		return list, err
 	}
-	return t.o.Policy.List(t.who.Caller, list), nil
+	who := t.who.Caller
+	if t.who.StepsUp && len(who.Reach) > 0 {
+		who.Grants = append(slices.Clip(who.Grants), who.Reach...)
+	}
+	return t.o.Policy.List(who, list), nil
 }
 
 // Admit lets a caller use a model, or a route of a model API that is passed on, and

@@ -443,6 +443,25 @@ func TestTainted(t *testing.T) {
 	}
 }
 
+// A client that can ask for more scopes sees what they are for, and cannot use it.
+func TestStepsUp(t *testing.T) {
+	p := at(t, policy.Rule{Allow: []string{"inner__echo", "inner__write"}})
+	who := caller.Caller{ID: "issuer#ann", Issuer: "issuer", Grants: []string{"tool:inner__echo"}, Reach: []string{"tool:*"}}
+	for _, tt := range []struct {
+		stepsUp bool
+		want    int
+	}{{false, 1}, {true, 2}} {
+		tools := p.Around(Client{Caller: who, StepsUp: tt.stepsUp}, p.inner)
+		list, err := tools.List(t.Context())
+		if err != nil || list.Tools.Len() != tt.want {
+			t.Errorf("%d tools are seen, %v; want %d", list.Tools.Len(), err, tt.want)
+		}
+		if res, err := tools.Call(t.Context(), p.call("write", `{}`)); err != nil || code(res) != dragoman.CodeDenied {
+			t.Errorf("write: %+v, %v", res, err)
+		}
+	}
+}
+
 // Models and routes are judged as well.
 func TestAdmit(t *testing.T) {
 	p := at(t, policy.Rule{Allow: []string{"model:small-*", "route:/v1/files"}})

@@ -222,7 +222,7 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 	s.Dialect = o.offered(s.Dialect, form, want.Profile)
 	owner := o.o.Owner(servers.Owner{Caller: who.ID, Session: want.Session})
 	all := o.o.Tools(owner)
-	client := gate.Client{Caller: who, Conversation: want.Session, Door: want.Door}
+	client := gate.Client{Caller: who, Conversation: want.Session, Door: want.Door, StepsUp: want.Client}
 	s.Tools = o.stack(client, owner, all, want, s.Dialect)
 	if want.NoTools {
 		return s, nil
