@@ -61,7 +61,7 @@ func TestToken(t *testing.T) {
 	want := Caller{
 		ID: i.Name + "#ada", Name: "ada", Issuer: i.Name, Client: "ide", Expires: c.Expires,
 		Grants: []string{"model:*", "tool:*_get", "tool:*_list"}, Scopes: []string{"openid", "mcp:read", "model:x"},
-		Reach:  []string{"tool:*_get", "tool:*_list", "tool:*"},
+		Reach: []string{"tool:*_get", "tool:*_list", "tool:*"},
 	}
 	if diff := cmp.Diff(want, c); diff != "" || c.Expires.IsZero() {
 		t.Errorf("(-want +got):\n%s", diff)
