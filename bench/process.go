@@ -66,6 +66,8 @@ func (b *bench) gateway(ctx context.Context, name, binary string, s setting) (*p
 		"listen":     address,
 		"models":     []any{model},
 		"mcpServers": s.servers,
+		// What is measured is tools that are offered, not how models search for them.
+		"tools": map[string]any{"search": "never"},
 	})
 	if err != nil {
 		return nil, err
