@@ -12,6 +12,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -26,6 +27,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/policy"
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/openai"
@@ -326,14 +328,37 @@ func unknownModel(model string, err error) error {
 	}
 }
 
-// models answers GET /v1/models.
-func (a *API) models(w http.ResponseWriter, r *http.Request, _ caller.Caller) {
+// models answers GET /v1/models, with those that the caller may use.
+func (a *API) models(w http.ResponseWriter, r *http.Request, who caller.Caller) {
 	document, failures := a.Upstreams.Models(r.Context(), r.Header, a.ClientCredentials)
 	for _, f := range failures {
 		a.Log.Warn("models of an upstream are missing", "upstream", f.Host, "error", f.Err)
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(document, '\n'))
+	_, _ = w.Write(append(a.usable(who, document), '\n'))
+}
+
+// usable leaves out of a list of models those that a caller may not use. The others
+// stay as their upstreams wrote them.
+func (a *API) usable(who caller.Caller, document []byte) []byte {
+	list, err := rawjson.ParseObject(document)
+	if err != nil {
+		return document
+	}
+	all, err := rawjson.Elements(list.Get("data"))
+	if err != nil {
+		return document
+	}
+	kept := slices.DeleteFunc(all, func(each json.RawMessage) bool {
+		m, err := rawjson.ParseObject(each)
+		if err != nil {
+			return false
+		}
+		id, _ := rawjson.String(m.Get("id"))
+		return !a.Sessions.Gate().Sees(who, policy.Model, id)
+	})
+	list.Set("data", rawjson.AppendArray(nil, kept))
+	return list.Bytes()
 }
 
 // fail answers with an error and logs it.

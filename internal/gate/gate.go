@@ -136,6 +136,11 @@ func (g *Gate) Admit(ctx context.Context, who caller.Caller, action policy.Actio
 	return func() { end(dragoman.Result{Ran: dragoman.RanYes}) }, nil
 }
 
+// Sees reports whether a caller may use a model or a route, without using it.
+func (g *Gate) Sees(who caller.Caller, action policy.Action, name string) bool {
+	return g.o.Policy == nil || g.o.Policy.Decide(policy.Request{Caller: who, Action: action, Name: name}).Effect == policy.Allow
+}
+
 // Used counts the tokens that a model's API said it used for a caller.
 func (g *Gate) Used(who caller.Caller, model string, tokens int64) {
 	g.o.Limit.Tokens(who, model, tokens)

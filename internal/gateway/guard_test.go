@@ -149,6 +149,8 @@ func TestKeysAreNarrow(t *testing.T) {
 	}{
 		{"the tools that a key may use", s.bob, "GET", "/v1/tools", "", 200, "get_weather", "create_record"},
 		{"a model that it may not", s.bob, "POST", "/v1/chat/completions", `{"model":"large","messages":[{"role":"user","content":"hi"}]}`, 403, "denied", ""},
+		{"the models that a key may use", s.bob, "GET", "/v1/models", "", 200, `"id":"rehearsal"`, "rehearsal:"},
+		{"no model at all", s.olga, "GET", "/v1/models", "", 200, `"data":[]`, "rehearsal"},
 		{"a route that it may not", s.bob, "GET", "/v1/files", "", 403, "denied", ""},
 		{"nothing but approving", s.olga, "GET", "/v1/tools", "", 200, "", "get_weather"},
 		{"a tool that it may not, at /mcp", s.bob, "POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"create_record","arguments":{"table":"x","data":{}},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"}}}}`, 0, "", "people"},
