@@ -153,7 +153,10 @@ func (a *API) relayTo(w http.ResponseWriter, r *http.Request, up *upstream.Upstr
 		ModifyResponse: func(res *http.Response) error {
 			relayedHeader(res.Header)
 			if res.StatusCode != http.StatusSwitchingProtocols {
-				res.Body = &usageReader{ReadCloser: pace.Reader(res.Body, relayIdle), said: said}
+				res.Body = pace.Reader(res.Body, relayIdle)
+				if a.Sessions.Gate().CountsTokens() {
+					res.Body = &usageReader{ReadCloser: res.Body, said: said}
+				}
 			}
 			return nil
 		},

@@ -26,10 +26,15 @@ func (t *gated) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, 
 	switch {
 	case !t.who.Caller.Valid():
 		return dragoman.Failure(dragoman.CodeDenied, "Nobody is asking."), nil
-	case own(&call), strings.HasPrefix(call.Method, "tasks/"):
-		// What is ours gives back what the caller was given before, and a task belongs
-		// to who made the call that it stands for.
+	case own(&call):
+		// What is ours gives back what the caller was given before.
 		return t.tools.Call(ctx, call)
+	case strings.HasPrefix(call.Method, "tasks/"):
+		// A task belongs to who made the call that it stands for, which was judged;
+		// what comes of it is read as any result.
+		res, err := t.tools.Call(ctx, call)
+		t.read(&call, &res)
+		return res, err
 	case call.Answers == nil:
 		return t.start(ctx, call, frame{})
 	}
@@ -168,8 +173,9 @@ func (t *gated) enter(ctx context.Context, call *dragoman.Call) (leave func(drag
 // approved returns the approval of a call where somebody has given it, or else what
 // the caller is answered: that it is asked for, or was denied.
 func (t *gated) approved(ctx context.Context, call *dragoman.Call, digest audit.Hash, v policy.Verdict, waited string) (approval.Approval, *dragoman.Result) {
-	if t.o.Inbox == nil || call.Tool == nil {
-		// What is no call of a tool cannot wait: it is asked for by programs.
+	if t.o.Inbox == nil || t.o.Audit == nil || call.Tool == nil {
+		// Without a log no approval could be spent. What is no call of a tool cannot
+		// wait: it is asked for by programs.
 		res := failure(dragoman.CodeDenied, v.Reason+" It cannot be asked for here. It did not run.")
 		return approval.Approval{}, &res
 	}

@@ -24,7 +24,6 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
@@ -37,7 +36,8 @@ import (
 )
 
 // Options are the parts of a [Gate]. Each may be nil, and then stands in nobody's
-// way, but for Inbox: without it, a call that somebody has to approve is denied.
+// way, but for Inbox and Audit: without either, a call that somebody has to approve
+// is denied.
 type Options struct {
 	Policy *policy.Policy
 	Limit  *limit.Limiter
@@ -141,6 +141,9 @@ func (g *Gate) Sees(who caller.Caller, action policy.Action, name string) bool {
 	return g.o.Policy == nil || g.o.Policy.Decide(policy.Request{Caller: who, Action: action, Name: name}).Effect == policy.Allow
 }
 
+// CountsTokens reports whether it matters how many tokens are used.
+func (g *Gate) CountsTokens() bool { return g.o.Limit.CountsTokens() }
+
 // Used counts the tokens that a model's API said it used for a caller.
 func (g *Gate) Used(who caller.Caller, model string, tokens int64) {
 	g.o.Limit.Tokens(who, model, tokens)
@@ -174,16 +177,13 @@ func (g *Gate) record(r audit.Record) {
 	}
 }
 
-// taintKey names the conversation of a client.
-func (w Client) taintKey() string { return strings.ToValidUTF8(w.Conversation, "") }
-
 // isTainted reports whether the conversation has read something that strangers may
 // have written.
 func (t *gated) isTainted() bool {
 	if !t.o.Policy.Tainting() {
 		return false
 	}
-	_, ok := t.Gate.tainted.Get(t.who.Caller.ID, t.who.taintKey())
+	_, ok := t.Gate.tainted.Get(t.who.Caller.ID, t.who.Conversation)
 	return ok
 }
 
@@ -192,5 +192,5 @@ func (t *gated) read(call *dragoman.Call, res *dragoman.Result) {
 	if !t.o.Policy.Tainting() || res.Content == nil || call.Tool != nil && call.Tool.Closed() {
 		return
 	}
-	t.Gate.tainted.Put(t.who.Caller.ID, t.who.taintKey(), struct{}{}, 0)
+	t.Gate.tainted.Put(t.who.Caller.ID, t.who.Conversation, struct{}{}, 0)
 }

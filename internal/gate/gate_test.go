@@ -311,6 +311,15 @@ func TestApprovalIsSpentOnce(t *testing.T) {
 	}
 }
 
+// Where no approval could be spent, none is asked for, and nothing runs.
+func TestNoLogNoApproval(t *testing.T) {
+	p := at(t, asksForWrite...)
+	without := New(Options{Policy: rules(t, asksForWrite...), Inbox: p.ledger.Inbox}).Around(Client{Caller: ann}, p.inner)
+	if res, err := without.Call(t.Context(), p.call("write", `{}`)); err != nil || code(res) != dragoman.CodeDenied || p.inner.Ran("write") != 0 {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
 // What was denied, and what nobody waits with any longer, says so to the model.
 func TestNotApproved(t *testing.T) {
 	p := at(t, asksForWrite...)
@@ -440,6 +449,14 @@ func TestTainted(t *testing.T) {
 	}
 	if got := try("two", p.call("write", `{}`)); got != "ran" {
 		t.Errorf("in another conversation: %s", got)
+	}
+	// What a task brings is read, too.
+	task := p.Around(Client{Caller: ann, Conversation: "three"}, ending{p.inner, dragoman.Result{Content: json.RawMessage(`{}`), Ran: dragoman.RanYes}})
+	if _, err := task.Call(t.Context(), dragoman.Call{Method: "tasks/result", Server: "inner"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := try("three", p.call("write", `{}`)); got != dragoman.CodeDenied {
+		t.Errorf("after the result of a task: %s", got)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -204,6 +205,11 @@ func (l *Limiter) Admit(ctx context.Context, u Use) (leave func(dragoman.Result)
 	}
 	var once sync.Once
 	return func(res dragoman.Result) { once.Do(func() { a.leave(res.Ran != dragoman.RanNot) }) }, nil
+}
+
+// CountsTokens reports whether any limit is one of tokens.
+func (l *Limiter) CountsTokens() bool {
+	return l != nil && slices.ContainsFunc(l.limits, func(each limit) bool { return each.Tokens > 0 })
 }
 
 // Tokens counts tokens that a caller used of a model, once the model said so.

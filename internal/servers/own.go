@@ -29,16 +29,11 @@ func (s *Set) For(o Owner) Part { return Part{s, s.Owner(o)} }
 // Owner returns what of an owner makes a difference: sessions only where a server
 // keeps them apart, and callers only where one does that.
 func (s *Set) Owner(o Owner) Owner {
-	shares := map[Share]bool{}
-	for _, server := range s.servers {
-		shares[server.config.Share] = true
-	}
-	switch {
-	case shares[ShareSession]:
-	case shares[ShareCaller]:
+	switch s.share {
+	case ShareAll:
+		return Owner{}
+	case ShareCaller:
 		o.Session = ""
-	default:
-		o = Owner{}
 	}
 	return o
 }
@@ -54,16 +49,6 @@ func (p Part) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, er
 // Settle is [Set.Settle] for the owner's servers.
 func (p Part) Settle(ctx context.Context, labels ...string) error {
 	return p.view().settle(ctx, labels)
-}
-
-// divided reports whether there are servers that not all share.
-func (s *Set) divided() bool {
-	for _, server := range s.servers {
-		if server.config.Share != ShareAll {
-			return true
-		}
-	}
-	return false
 }
 
 // view returns the owner's view, with the connections that there is room for.

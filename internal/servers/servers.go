@@ -59,6 +59,7 @@ type Set struct {
 	labels  []string          // sorted
 	options Options
 	started time.Time
+	share   Share // the narrowest of all servers
 	shared  *view
 
 	ctx    context.Context
@@ -103,12 +104,18 @@ func New(configs map[string]Config, o Options) *Set {
 		}
 	}
 	s.labels = slices.Sorted(maps.Keys(s.servers))
+	s.share = ShareAll
+	for _, server := range s.servers {
+		if how := server.config.Share; how == ShareSession || how == ShareCaller && s.share == ShareAll {
+			s.share = how
+		}
+	}
 	s.shared = newView(s, Owner{})
 	s.mu.Lock()
 	s.fill(s.shared)
 	s.mu.Unlock()
 	s.shared.publish()
-	if s.divided() {
+	if s.share != ShareAll {
 		s.wg.Go(s.sweep)
 	}
 	return s

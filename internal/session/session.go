@@ -147,8 +147,7 @@ type Want struct {
 	// the configuration.
 	Profile result.Profile
 	// Client is for clients of MCP, which show views and ask for skills themselves:
-	// tools that are for views are there, and no tool
-	// for that.
+	// tools for views alone are there, and read_skill is not.
 	Client bool
 	// NoTools is for a request that is not to be offered any tools: it does not
 	// wait for servers.
