@@ -109,7 +109,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	judge, err := g.guard(o)
+	judge, err := g.openGate(o)
 	if err != nil {
 		return nil, err
 	}

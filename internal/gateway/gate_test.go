@@ -14,17 +14,17 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/policy"
 )
 
-// guardedGateway has three keys, and a rule that asks before records are made.
-type guardedGateway struct {
+// gatedGateway has three keys, and a rule that asks before records are made.
+type gatedGateway struct {
 	*testing.T
 	*Gateway
 	url                  string
 	ann, bob, olga, path string // keys; olga may approve
 }
 
-func guarded(t *testing.T) *guardedGateway {
+func gated(t *testing.T) *gatedGateway {
 	t.Helper()
-	s := &guardedGateway{T: t, path: filepath.Join(t.TempDir(), "keys.jsonl")}
+	s := &gatedGateway{T: t, path: filepath.Join(t.TempDir(), "keys.jsonl")}
 	for _, who := range []struct {
 		name   string
 		grants []string
@@ -52,7 +52,7 @@ func guarded(t *testing.T) *guardedGateway {
 	return s
 }
 
-func (s *guardedGateway) do(key, method, path, body string) (status int, answer string) {
+func (s *gatedGateway) do(key, method, path, body string) (status int, answer string) {
 	s.Helper()
 	req, err := http.NewRequestWithContext(s.Context(), method, s.url+path, strings.NewReader(body))
 	if err != nil {
@@ -79,7 +79,7 @@ const makesARecord = `{"model":"rehearsal","stream":true,"messages":[{"role":"us
 // TestApproval: a stream waits until an operator has answered, over HTTP. Those who
 // may not answer see nothing to be answered.
 func TestApproval(t *testing.T) {
-	s := guarded(t)
+	s := gated(t)
 	type answer struct {
 		status int
 		body   string
@@ -141,7 +141,7 @@ func TestApproval(t *testing.T) {
 
 // TestKeysAreNarrow: a key is good for what it was made for, at every door.
 func TestKeysAreNarrow(t *testing.T) {
-	s := guarded(t)
+	s := gated(t)
 	for _, tt := range []struct {
 		name, key, method, path, body string
 		status                        int

@@ -17,7 +17,7 @@ import (
 // openLedger bounds how long another process may hold the store while we start.
 const openLedger = 30 * time.Second
 
-// guard builds what judges every request, and opens the ledger where there is
+// openGate builds what judges every request, and opens the ledger where there is
 // something to be kept in it.
 //
 // The audit log is kept wherever callers are told apart or rules are made, and
@@ -25,7 +25,7 @@ const openLedger = 30 * time.Second
 // cannot be opened, such as in a container without a place to write, that is said,
 // and nothing is kept; where rules may ask somebody, there is nothing to start
 // without it.
-func (g *Gateway) guard(o Options) (*gate.Gate, error) {
+func (g *Gateway) openGate(o Options) (*gate.Gate, error) {
 	rules, err := policy.New(policy.Config{Rules: g.file.Policy, File: g.file.PolicyFile})
 	if err != nil {
 		return nil, err

@@ -1,0 +1,80 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/upstream"
+	"github.com/dragoman-mcp/dragoman/openai/model"
+)
+
+// Client returns the client of the model API, for a session with a model. r has
+// what the request of a client brings, such as its credentials; the zero Request is
+// for a conversation of this process. A nil log is that of all sessions.
+func (s *Session) Client(r upstream.Request, log *slog.Logger) *model.Client {
+	if log == nil {
+		log = s.log
+	}
+	return &model.Client{Post: s.Upstream.Chat(r), Dialect: s.Dialect, Idle: s.Upstream.Idle, MaxMessage: s.maxMessage, Log: log}
+}
+
+// Loop returns the loop that runs the session's calls. It logs each call under
+// log, and tells observe of everything; both may be nil. ask answers what calls
+// ask; nil where nobody can at once.
+func (s *Session) Loop(log *slog.Logger, observe func(dragoman.Event), ask Ask) *dragoman.Loop {
+	if log == nil {
+		log = s.log
+	}
+	loop := s.loop
+	loop.Tools, loop.Ask = s.Tools, s.operated(ask)
+	loop.Observe = func(e dragoman.Event) {
+		if e.Phase == dragoman.Execute && e.Result != nil {
+			logCall(log, e.Round, e.Call, e.Result)
+		}
+		if observe != nil {
+			observe(e)
+		}
+	}
+	return &loop
+}
+
+// Call runs one call outside a conversation. ask answers what the call asks; nil
+// where nobody can.
+func (s *Session) Call(ctx context.Context, call dragoman.Call, ask Ask) (dragoman.Result, error) {
+	loop := s.loop
+	loop.Tools, loop.Ask = s.Tools, s.operated(ask)
+	res, err := loop.Call(ctx, call)
+	logCall(s.log, 0, &call, &res)
+	return res, err
+}
+
+// logCall logs a call without its arguments and its result.
+func logCall(log *slog.Logger, round int, call *dragoman.Call, res *dragoman.Result) {
+	attrs := make([]any, 0, 12)
+	if round > 0 {
+		attrs = append(attrs, "round", round)
+	}
+	attrs = append(attrs, "took", res.Info.Duration.Round(time.Microsecond))
+	if t := call.Tool; t != nil {
+		attrs = append(attrs, "server", t.Server, "tool", t.Original)
+	}
+	switch {
+	case res.Asks != nil:
+		attrs = append(attrs, "asks", len(res.Asks.Questions))
+	case res.Problem != nil:
+		attrs = append(attrs, "problem", res.Problem.Code)
+		if panicked, ok := errors.AsType[*dragoman.PanicError](res.Problem); ok {
+			log.Error("call failed here", append(attrs, "error", panicked)...)
+			return
+		}
+		if res.Problem.Err != nil {
+			attrs = append(attrs, "error", res.Problem.Err)
+		}
+	case res.Failed:
+		attrs = append(attrs, "problem", "tool_error")
+	}
+	log.Info("call", attrs...)
+}
