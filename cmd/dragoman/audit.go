@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	auditlog "github.com/dragoman-mcp/dragoman/internal/audit"
+	"github.com/dragoman-mcp/dragoman/internal/ledger"
 	"github.com/dragoman-mcp/dragoman/internal/terminal"
 )
 
@@ -31,11 +32,7 @@ and ?; --since takes a time, or how long ago:
   dragoman audit --caller 'key-*' --tool 'delete_*' --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f, err := w.filter(time.Now())
-			if err != nil {
-				return err
-			}
-			l, err := openLedger(cmd.Context(), w.config)
+			f, l, err := w.open(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -74,6 +71,16 @@ func (w *auditWish) flags(cmd *cobra.Command) {
 	f.StringVar(&w.kind, "kind", "", "only of this `KIND`: decision, intent, outcome, approval, …")
 	f.StringVar(&w.call, "call", "", "only of the call with this `ID`")
 	configFlag(cmd, &w.config)
+}
+
+// open returns what is wished for, and where it is found.
+func (w *auditWish) open(ctx context.Context) (auditlog.Filter, *ledger.Ledger, error) {
+	f, err := w.filter(time.Now())
+	if err != nil {
+		return f, nil, err
+	}
+	l, err := openLedger(ctx, w.config)
+	return f, l, err
 }
 
 // filter reads the flags.
@@ -259,11 +266,7 @@ with its hash, which is the SHA-256 of the line without that last member; the me
 prev is the hash of the line before.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f, err := w.filter(time.Now())
-			if err != nil {
-				return err
-			}
-			l, err := openLedger(cmd.Context(), w.config)
+			f, l, err := w.open(cmd.Context())
 			if err != nil {
 				return err
 			}
