@@ -82,19 +82,22 @@ func (w *writer) prepareStore(ctx context.Context, path string, maxBytes int64) 
 	return w.migrate(ctx)
 }
 
-// recognise refuses a database that another program made.
+// recognise refuses a database that another program made. The mark and the tables
+// are read in one transaction: between two, another process of ours may make them.
 func (w *writer) recognise(ctx context.Context) error {
+	tx, err := w.conn.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() // nothing is written
 	var id, tables int64
-	if err := w.conn.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id); err != nil {
+	if err := tx.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id); err != nil {
 		return err
 	}
-	if id == applicationID {
-		return nil
-	}
-	if err := w.conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master").Scan(&tables); err != nil {
+	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master").Scan(&tables); err != nil {
 		return err
 	}
-	if id != 0 || tables > 0 {
+	if id != applicationID && (id != 0 || tables > 0) {
 		return fmt.Errorf("%w but a database of another program; name another file in store.path", ErrForeign)
 	}
 	return nil

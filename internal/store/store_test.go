@@ -244,23 +244,26 @@ func TestSharedFile(t *testing.T) {
 	}
 }
 
-// TestOpenTogether: several that make the file at once agree.
+// TestOpenTogether: several that make the file at once agree. One of them must
+// not take what another has made in the meantime for a stranger's.
 func TestOpenTogether(t *testing.T) {
-	path := file(t)
-	var wg sync.WaitGroup
-	for range 6 {
-		wg.Go(func() {
-			db, err := Open(context.Background(), Config{Path: path})
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			if err := db.Close(); err != nil {
-				t.Error(err)
-			}
-		})
+	for range 10 {
+		path := file(t)
+		var wg sync.WaitGroup
+		for range 6 {
+			wg.Go(func() {
+				db, err := Open(context.Background(), Config{Path: path})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := db.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
 	}
-	wg.Wait()
 }
 
 func TestPermissions(t *testing.T) {
