@@ -105,9 +105,13 @@ func (d *Dialect) Name() string { return d.spec.Name }
 func (d *Dialect) Wire() *Wire { return &d.spec.Wire }
 
 // Plan converts a tool. The Problem, of code [dragoman.CodeInvalidTool], says
-// that the tool cannot be used and where in its schema the reason is. Plans
+// that the tool cannot be used and where in its schema the reason is. A tool in
+// quarantine has its own problem for a plan: nobody is told what its schema says. Plans
 // are cached by the tool's Digest.
 func (d *Dialect) Plan(tool dragoman.Tool) (*Plan, *dragoman.Problem) {
+	if tool.Quarantined != nil {
+		return nil, tool.Quarantined
+	}
 	key := keyOf(&tool)
 	if e, ok := d.cache.get(key); ok {
 		return e.plan, e.problem

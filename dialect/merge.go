@@ -226,12 +226,13 @@ func (m *merging) properties(keyword string, mine, theirs *schema.Node) bool {
 
 func (m *merging) enum(mine, theirs *schema.Node) bool {
 	var both []*schema.Node
+	allowed := make(map[string]bool, len(theirs.Items()))
+	for _, b := range theirs.Items() {
+		allowed[b.Identity()] = true
+	}
 	for _, a := range mine.Items() {
-		for _, b := range theirs.Items() {
-			if schema.Equal(a, b) {
-				both = append(both, a)
-				break
-			}
+		if allowed[a.Identity()] {
+			both = append(both, a)
 		}
 	}
 	if len(both) == 0 {

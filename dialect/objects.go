@@ -259,12 +259,10 @@ func briefly(n *schema.Node) string {
 
 func distinct(list []*schema.Node) []*schema.Node {
 	var out []*schema.Node
+	known := make(map[string]bool, len(list))
 	for _, n := range list {
-		known := false
-		for _, other := range out {
-			known = known || schema.Equal(n, other)
-		}
-		if !known {
+		if identity := n.Identity(); !known[identity] {
+			known[identity] = true
 			out = append(out, n)
 		}
 	}

@@ -211,11 +211,15 @@ func TestEqualAndInteger(t *testing.T) {
 	}{
 		{`1`, `1.0`, true}, {`100`, `1e2`, true}, {`9007199254740993`, `9007199254740992`, false},
 		{`{"a":1,"b":[2]}`, `{"b":[2.0],"a":1}`, true}, {`[1,2]`, `[2,1]`, false}, {`"1"`, `1`, false}, {`null`, `false`, false},
+		{`["a","b"]`, `["a\",\"b"]`, false}, {`{"a":{},"b":1}`, `{"a":{"b":1}}`, false}, {`0.5`, `"1/2"`, false}, {`-0.0`, `0`, true}, {`[[],1]`, `[[1]]`, false},
 	} {
 		a, _ := Parse([]byte(tc.a))
 		b, _ := Parse([]byte(tc.b))
 		if Equal(a, b) != tc.want {
 			t.Errorf("Equal(%s, %s) is not %v", tc.a, tc.b, tc.want)
+		}
+		if (a.Identity() == b.Identity()) != tc.want {
+			t.Errorf("identities of %s and %s: %s and %s", tc.a, tc.b, a.Identity(), b.Identity())
 		}
 	}
 	for in, want := range map[string]string{`3.0`: "3", `1.5e3`: "1500", `-0.0`: "0", `1.5`: "", `1e60`: "", `"3"`: ""} {

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -40,6 +41,29 @@ func TestCostIsBounded(t *testing.T) {
 		}
 		if within := len(found) != 1 || found[0].Keyword != CostKeyword; within != test.within || test.fits != (len(found) == 0) {
 			t.Errorf("depth %d, ending with %s: %.300v", test.depth, test.end, found)
+		}
+	}
+}
+
+// TestDoublingIsBounded: definitions that use the one before twice are small as they
+// are written, and ask for any number of steps of a value that is a number.
+func TestDoublingIsBounded(t *testing.T) {
+	for _, form := range []string{`{"anyOf":[%s,%s]}`, `{"if":%s,"then":%s}`, `{"not":{"not":%s},"allOf":[%s]}`} {
+		defs := `"d0":{"type":"string"}`
+		for i := range 30 {
+			ref := fmt.Sprintf(`{"$ref":"#/$defs/d%d"}`, i)
+			defs += fmt.Sprintf(`,"d%d":`, i+1) + fmt.Sprintf(form, ref, ref)
+		}
+		v := NewValidator([]byte(`{"$ref":"#/$defs/d30","$defs":{` + defs + `}}`))
+		if !v.Compiles() {
+			t.Fatal(v.Unchecked())
+		}
+		value, err := Parse([]byte(`"x"`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, cost := v.ValidateCounted("", value); cost == 0 || cost > 2*maxSteps {
+			t.Errorf("%s: it cost %d", form, cost)
 		}
 	}
 }

@@ -1,5 +1,11 @@
 package schema
 
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
 // Equal reports whether two values are equal as JSON Schema sees it: 1 and 1.0
 // are, and the order of members does not matter.
 func Equal(a, b *Node) bool {
@@ -29,14 +35,50 @@ func Equal(a, b *Node) bool {
 		}
 		return true
 	case Number:
-		if a.text == b.text {
-			return true
+		if a.text == b.text || plainInteger(a.text) && plainInteger(b.text) {
+			return a.text == b.text
 		}
 		x, ok1 := rational(a.text)
 		y, ok2 := rational(b.text)
 		return ok1 && ok2 && x.Cmp(y) == 0
 	}
 	return a.Text() == b.Text()
+}
+
+// plainInteger reports whether a number is spelled as only that integer is.
+func plainInteger(text string) bool {
+	digits := strings.TrimPrefix(text, "-")
+	return !strings.ContainsAny(digits, ".eE") && (digits != "0" || digits == text)
+}
+
+// Identity returns a text that values have in common exactly where they are [Equal],
+// so that many can be told apart in a map.
+func (n *Node) Identity() string { return string(n.appendIdentity(nil)) }
+
+func (n *Node) appendIdentity(b []byte) []byte {
+	switch n.Kind() {
+	case Object:
+		members := slices.SortedFunc(slices.Values(n.members), func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
+		b = append(b, '{')
+		for _, m := range members {
+			b = m.Value.appendIdentity(append(strconv.AppendQuote(b, m.Name), ':'))
+		}
+		return append(b, '}')
+	case Array:
+		b = append(b, '[')
+		for _, item := range n.items {
+			b = append(item.appendIdentity(b), ',')
+		}
+		return append(b, ']')
+	case Number:
+		if r, ok := rational(n.text); ok {
+			return append(b, r.RatString()...)
+		}
+		return append(append(b, '#'), n.text...)
+	case String:
+		return strconv.AppendQuote(b, n.Text())
+	}
+	return append(b, n.Text()...)
 }
 
 // Compare compares two number nodes; ok is false where one of them is none.

@@ -244,8 +244,34 @@ func (v *Validator) prepare() {
 	v.compiler = c
 }
 
-// costly reports whether judging a small value can take many steps.
-func (d *Document) costly() bool { return d.Recursive() || len(d.path) > 200 }
+// costly reports whether judging a small value can take many steps: where a schema is
+// recursive, large, or large once its references are followed, as each doubling of a
+// definition by the next one makes it.
+func (d *Document) costly() bool {
+	const many = 200
+	if d.Recursive() || len(d.path) > many {
+		return true
+	}
+	weights := map[*Node]int{}
+	var weigh func(*Node) int
+	weigh = func(n *Node) int {
+		if w, ok := weights[n]; ok {
+			return w
+		}
+		w := 1
+		if target := d.Target(n); target != nil {
+			w += weigh(target)
+		}
+		for sub := range n.Subschemas() {
+			if sub.Keyword != "$defs" && sub.Keyword != "definitions" { // they judge where they are referred to
+				w += weigh(sub.Node)
+			}
+		}
+		weights[n] = min(w, many+1)
+		return weights[n]
+	}
+	return weigh(d.Root) > many
+}
 
 // judged is the schema as the validator gets it: with the formats that it
 // judges, and the step counter among them where steps are counted.
