@@ -14,8 +14,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -164,6 +166,28 @@ func (o *Object) Get(name string) json.RawMessage {
 		}
 	}
 	return nil
+}
+
+// All returns the names and values of the members, in their order.
+func (o *Object) All() iter.Seq2[string, json.RawMessage] {
+	return func(yield func(string, json.RawMessage) bool) {
+		for i := range o.Members {
+			if !yield(o.Members[i].Name, o.Members[i].Value) {
+				return
+			}
+		}
+	}
+}
+
+// Twin returns a member whose name differs from name in case alone; empty for none.
+// JSON knows it for another one. Some readers, such as Go's encoding/json, do not.
+func (o *Object) Twin(name string) string {
+	for i := range o.Members {
+		if other := o.Members[i].Name; len(other) >= len(name) && other != name && strings.EqualFold(other, name) {
+			return other
+		}
+	}
+	return ""
 }
 
 // Set replaces the value of a member in its place, or adds one at the end.
