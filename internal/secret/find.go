@@ -1,0 +1,91 @@
+package secret
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// Secrets are found by the names that they have, where there is no type for them.
+const names = `key|token|secret|passw|auth|credential|pwd`
+
+var (
+	flag       = regexp.MustCompile(`(?i)^--?[\w-]*(` + names + `)[\w-]*$`)
+	assignment = regexp.MustCompile(`(?i)^[\w-]*(` + names + `)[\w-]*(=|:\s*((bearer|basic)\s+)?)`)
+	parameter  = regexp.MustCompile(`(?i)(` + names + `|sig|code)`)
+	// A word, or a path of two names or more, that stands in a variable which does not
+	// sound like a secret is none: it is in half of all messages.
+	variable = regexp.MustCompile(`(?i)(` + names + `|pass|sig|code|cookie|session|salt|pin)`)
+	ordinary = regexp.MustCompile(`^([A-Za-z]+|~?(/[\w .-]+){2,}/?)$`)
+)
+
+// IsFlag reports whether an argument is a flag whose value, which is the argument
+// after it, is a secret by its name, such as --token.
+func IsFlag(argument string) bool { return flag.MatchString(argument) }
+
+// IsParameter reports whether the parameter of an address holds a secret by its name.
+func IsParameter(name string) bool { return parameter.MatchString(name) }
+
+// Assigned returns where the secret begins in a text such as --token=x or
+// Authorization: Bearer x; ok is false where there is none.
+func Assigned(text string) (at int, ok bool) {
+	at = len(assignment.FindString(text))
+	return at, at > 0 && at < len(text)
+}
+
+// InAddress returns the secrets in an address: of its user, and of its parameters.
+func InAddress(address string) (found []Text) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return nil
+	}
+	if password, ok := u.User.Password(); ok {
+		// Together they are what is sent (RFC 7617).
+		found = append(found, New(password), New(u.User.Username()+":"+password))
+	}
+	for name, values := range u.Query() {
+		for _, value := range values {
+			if IsParameter(name) {
+				found = append(found, New(value))
+			}
+		}
+	}
+	return found
+}
+
+// InArguments returns the secrets in the arguments of a program.
+func InArguments(arguments []string) (found []Text) {
+	for i, argument := range arguments {
+		found = append(found, InAddress(argument)...)
+		if at, ok := Assigned(argument); ok {
+			found = append(found, New(argument[at:]))
+		}
+		if i > 0 && IsFlag(arguments[i-1]) {
+			found = append(found, New(argument))
+		}
+	}
+	return found
+}
+
+// InHeaders returns the values of headers, and what stands in them after the name of
+// a scheme (RFC 9110 section 11.4), such as Bearer.
+func InHeaders(headers map[string]Text) (found []Text) {
+	for _, value := range headers {
+		found = append(found, value)
+		if _, credentials, ok := strings.Cut(value.Reveal(), " "); ok {
+			found = append(found, New(credentials))
+		}
+	}
+	return found
+}
+
+// InVariables returns the values of variables, and the secrets in those that are
+// addresses. A word or a path is none where the variable's name is not that of a secret.
+func InVariables(variables map[string]Text) (found []Text) {
+	for name, value := range variables {
+		if variable.MatchString(name) || !ordinary.MatchString(value.Reveal()) {
+			found = append(append(found, value), InAddress(value.Reveal())...)
+		}
+	}
+	return found
+}
