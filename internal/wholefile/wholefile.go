@@ -1,6 +1,6 @@
 // Package wholefile replaces files whole: whoever reads one sees what was there
 // before or what is there after, and nothing in between, also when the machine stops
-// in the middle.
+// in the middle. Whoever has read one finds out here whether it has to be read again.
 package wholefile
 
 import (
@@ -32,6 +32,14 @@ func Replace(path string, data []byte) (err error) {
 		return err
 	}
 	return os.Rename(temporary.Name(), path)
+}
+
+// Unchanged reports whether a file is, as far as its entry tells, what it was when it
+// was read: the same one, of the same size, time and mode. Was is nil where it was not
+// read.
+func Unchanged(was, now fs.FileInfo) bool {
+	return was != nil && os.SameFile(was, now) && was.Size() == now.Size() &&
+		was.ModTime().Equal(now.ModTime()) && was.Mode() == now.Mode()
 }
 
 // patience is how long Lock waits for somebody else.

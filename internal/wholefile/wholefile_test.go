@@ -1,12 +1,14 @@
 package wholefile
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 func TestReplace(t *testing.T) {
@@ -44,6 +46,37 @@ func TestReplace(t *testing.T) {
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, ".*")); err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestUnchanged(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	entry := func(err error) fs.FileInfo {
+		t.Helper()
+		info, statErr := os.Stat(path)
+		if err != nil || statErr != nil {
+			t.Fatal(err, statErr)
+		}
+		return info
+	}
+	was := entry(Replace(path, []byte("one")))
+	if Unchanged(nil, was) || !Unchanged(was, entry(nil)) {
+		t.Error("a file that nobody touched")
+	}
+	for _, change := range []struct {
+		what string
+		make func() error
+	}{
+		{"another file", func() error { return Replace(path, []byte("two")) }},
+		{"another size", func() error { return os.WriteFile(path, []byte("three"), 0o600) }},
+		{"another time", func() error { return os.Chtimes(path, was.ModTime(), was.ModTime().Add(-time.Hour)) }},
+		{"another mode", func() error { return os.Chmod(path, 0o400) }},
+	} {
+		now := entry(change.make())
+		if Unchanged(was, now) {
+			t.Errorf("%s is the same", change.what)
+		}
+		was = now
 	}
 }
 
