@@ -88,6 +88,19 @@ func (m *Map[V]) Get(of, key string) (value V, ok bool) {
 	return e.value, true
 }
 
+// Take returns a value of an owner and removes it: of those who take it at the same
+// time, one gets it.
+func (m *Map[V]) Take(of, key string) (value V, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if o := m.owners[of]; o != nil && o.entries[key] != nil {
+		e := o.entries[key].Value.(*entry[V])
+		value, ok = e.value, time.Since(e.used) < m.Age
+		m.remove(of, key)
+	}
+	return value, ok
+}
+
 // Values returns the values of an owner, the longest unused first. It does not
 // count as a use of them.
 func (m *Map[V]) Values(of string) (values []V) {

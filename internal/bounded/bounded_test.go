@@ -3,6 +3,7 @@ package bounded
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -97,4 +98,34 @@ func TestTogether(t *testing.T) {
 	if n := m.size; n < 0 || n > m.Bytes {
 		t.Errorf("%d bytes are kept", n)
 	}
+}
+
+// Of many who take a value at the same time one gets it, and nobody what is too old
+// or somebody else's.
+func TestTake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := Map[int]{Bytes: 1 << 20, Age: time.Minute}
+		m.Put("ann", "x", 7, 0)
+		if _, ok := m.Take("bob", "x"); ok {
+			t.Error("bob takes what is ann's")
+		}
+		var got atomic.Int32
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() {
+				if v, ok := m.Take("ann", "x"); ok && v == 7 {
+					got.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		if got.Load() != 1 || m.Has("ann") {
+			t.Errorf("%d took it", got.Load())
+		}
+		m.Put("ann", "y", 1, 0)
+		time.Sleep(time.Minute)
+		if _, ok := m.Take("ann", "y"); ok {
+			t.Error("what is too old was taken")
+		}
+	})
 }
