@@ -247,7 +247,7 @@ func observe(ctx context.Context, s *Server, t Target, o Options) {
 	l := &Live{Answers: map[string]Answer{}, Others: map[string]Listing{}, Errors: map[int64]string{}, Probed: o.Probe}
 	s.Live = l
 	w := &watcher{ctx: ctx, server: s, live: l, target: t, budget: budget, probe: o.Probe, long: or(o.long, 1<<20), progress: func(doing string) { o.Progress(s.Label, doing) }}
-	w.record = &record{live: l, limit: budget.Bytes}
+	w.record = &record{live: l, limit: budget.Bytes, mask: s.mask}
 	defer w.record.seal()
 	w.run()
 }

@@ -13,7 +13,7 @@ var pinRules = []Rule{
 		Why:     "A definition that changes after it was approved is how a harmless server turns into a harmful one (rug pull).",
 		Advice:  "Look at the difference, and if it is meant write the lock again: --write-lock.",
 		Source:  "OWASP MCP03; CVE-2025-54136",
-		Gateway: "In the gateway nothing that was kept for the old definition holds for the new one: no cached result, no open question. The tool itself is still offered.",
+		Gateway: "Where the gateway keeps pins, it hides the tool and refuses its calls until somebody has approved it: dragoman pins.",
 		Server: func(s *Server, say Say) {
 			if s.pins == nil {
 				return

@@ -16,6 +16,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/pin"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 )
 
 // A Target is one server to audit. One of List, Command, URL and Pipe is set.
@@ -46,6 +47,17 @@ type Target struct {
 	ReadOnly func(tool string) bool
 	// Config is how the server is configured; nil where nothing is known.
 	Config *Config
+	// Secrets are what the server is given and no report may show, though the server
+	// says it: keys and tokens of 8 bytes or more.
+	Secrets []string
+}
+
+func (t *Target) mask() secret.Mask {
+	texts := make([]secret.Text, len(t.Secrets))
+	for i, s := range t.Secrets {
+		texts[i] = secret.New(s)
+	}
+	return secret.NewMask(texts...)
 }
 
 func (t *Target) live() bool { return t.Command != nil || t.URL != "" || t.Pipe != nil }
@@ -150,7 +162,7 @@ func subjects(ctx context.Context, targets []Target, o Options) ([]*Server, erro
 	errs := make([]error, len(targets))
 	sideBySide(len(targets), func(i int) {
 		t := &targets[i]
-		servers[i] = &Server{Label: cmp.Or(t.Label, "server"), File: t.File, Config: t.Config}
+		servers[i] = &Server{Label: cmp.Or(t.Label, "server"), File: t.File, Config: t.Config, mask: t.mask()}
 		if !t.live() {
 			servers[i].Source = t.List
 			if errs[i] = readList(servers[i], t.List); errs[i] != nil {
@@ -250,7 +262,7 @@ func (r *Report) run(rule *Rule, subject At, t *Tool, check func(Say)) {
 			return
 		}
 		f := Finding{
-			Rule: rule.ID, Severity: rule.Severity, Title: rule.Title, Message: fmt.Sprintf(format, args...),
+			Rule: rule.ID, Severity: rule.Severity, Title: rule.Title, Message: r.hide(fmt.Sprintf(format, args...)),
 			Server: cmp.Or(at.Server, subject.Server), Tool: cmp.Or(at.Tool, subject.Tool), Pointer: at.Pointer, Gateway: rule.Gateway,
 		}
 		f.tool = t
@@ -259,6 +271,14 @@ func (r *Report) run(rule *Rule, subject At, t *Tool, check func(Say)) {
 		}
 		r.Findings = append(r.Findings, f)
 	})
+}
+
+// hide hides what the servers were given: findings quote what they say.
+func (r *Report) hide(message string) string {
+	for _, a := range r.Servers {
+		message = a.Server.mask.Hide(message)
+	}
+	return message
 }
 
 // find returns a tool by name.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/pin"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -41,6 +42,7 @@ type Server struct {
 
 	converted conversions
 	pins      *pin.Lock
+	mask      secret.Mask // hides what it was given in what it says
 }
 
 // A Tool is what rules see of one tool.

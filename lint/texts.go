@@ -18,7 +18,7 @@ var textRules = []Rule{
 		Why:     "Tag characters, bidirectional overrides and zero-width characters are read by the model and not seen by the person who approves.",
 		Advice:  "Remove them.",
 		Source:  "CVE-2021-42574; agent-scan W021",
-		Gateway: "The gateway shows them spelled out to people.",
+		Gateway: "Where the gateway keeps pins, it holds the tool back until somebody has approved it; to people it spells them out.",
 		Tool: func(t *Tool, say Say) {
 			for _, p := range t.passages() {
 				if p.hidden != "" {
@@ -32,7 +32,7 @@ var textRules = []Rule{
 		Why:     "Text that tells the model to ignore its orders, to hide something from the user or to fetch files is how poisoned tools steal data.",
 		Advice:  "Describe the tool; leave what the model does to its user.",
 		Source:  "OWASP MCP03 (tool poisoning); agent-scan E001",
-		Gateway: "Descriptions reach the model as data of the tool, never as a system message.",
+		Gateway: "Where the gateway keeps pins, it holds the tool back until somebody has approved it. Descriptions reach the model as data of the tool, never as a system message.",
 		Tool: func(t *Tool, say Say) {
 			for _, p := range t.passages() {
 				if m := orders(p.text); m != "" {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 )
 
 // A wire is one way to a server that is watched. The tolerant client of package
@@ -51,6 +52,7 @@ var errTooLarge = errors.New("the message is over 16 MiB")
 type record struct {
 	mu     sync.Mutex
 	live   *Live
+	mask   secret.Mask
 	sealed bool
 	last   string // what was asked last, in words
 	bytes  int64
@@ -119,8 +121,10 @@ func (r *record) sent(line, words string) {
 }
 
 // stderr and logs append to the bounded texts of that name.
-func (r *record) stderr(line string) { r.write(func(l *Live) { bounded(&l.Stderr, line) }) }
-func (r *record) logs(line string)   { r.write(func(l *Live) { bounded(&l.Logs, line) }) }
+func (r *record) stderr(line string) {
+	r.write(func(l *Live) { bounded(&l.Stderr, r.mask.Hide(line)) })
+}
+func (r *record) logs(line string) { r.write(func(l *Live) { bounded(&l.Logs, r.mask.Hide(line)) }) }
 
 func bounded(to *string, line string) {
 	if room := maxText - len(*to); room > 0 {

@@ -1,12 +1,15 @@
 package pin
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/dragoman-mcp/dragoman/internal/canonical"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
@@ -38,6 +41,25 @@ func Changes(was, is []byte) []Change {
 	var c changes
 	c.compare("", a, b)
 	return c
+}
+
+// Changed names the parts of a definition that changes are in, each once, in the
+// order of [Parts]: words of ours, whatever the server writes.
+func Changed(changes []Change) (parts []string) {
+	in := map[string]bool{}
+	for _, c := range changes {
+		part, _, _ := strings.Cut(strings.TrimPrefix(c.Pointer, "/"), "/")
+		if !slices.Contains(Parts, part) {
+			part = other
+		}
+		in[part] = true
+	}
+	for _, part := range append(slices.Clone(Parts), other) {
+		if in[part] {
+			parts = append(parts, part)
+		}
+	}
+	return parts
 }
 
 type changes []Change
@@ -115,23 +137,55 @@ func (c *changes) compareLists(pointer string, was, is []*schema.Node) {
 // String says the change in words, on one line of bounded length. Texts of the
 // server stand in quotes, and nothing in them is hidden.
 func (c Change) String() string {
-	where := strings.TrimPrefix(c.Pointer, "/")
-	if where == "" {
-		where = "the definition"
-	}
-	where = visible(clip(where, 0))
+	where := canonical.Spelled(clip(cmp.Or(strings.TrimPrefix(c.Pointer, "/"), whole), 0))
 	switch {
 	case c.Was == nil:
-		return fmt.Sprintf("%s: added %s", where, visible(clip(plain(c.Is), 0)))
+		return fmt.Sprintf("%s: added %s", where, canonical.Spelled(clip(plain(c.Is), 0)))
 	case c.Is == nil:
-		return fmt.Sprintf("%s: removed %s", where, visible(clip(plain(c.Was), 0)))
+		return fmt.Sprintf("%s: removed %s", where, canonical.Spelled(clip(plain(c.Was), 0)))
 	}
 	was, is := plain(c.Was), plain(c.Is)
 	same := 0
 	for a, b := []rune(was), []rune(is); same < len(a) && same < len(b) && a[same] == b[same]; {
 		same++
 	}
-	return fmt.Sprintf("%s: %s became %s", where, visible(clip(was, same)), visible(clip(is, same)))
+	return fmt.Sprintf("%s: %s became %s", where, canonical.Spelled(clip(was, same)), canonical.Spelled(clip(is, same)))
+}
+
+// Full returns where the change is, what stood there and what does, whole, for people:
+// texts without escapes, in lines, and nothing in them is hidden. Nothing is empty.
+func (c Change) Full() (where, was, is string) {
+	return canonical.Spelled(cmp.Or(c.Pointer, whole)), full(c.Was), full(c.Is)
+}
+
+// whole is where a change is that is about all of a definition.
+const whole = "the definition"
+
+func full(value json.RawMessage) string {
+	if value == nil {
+		return ""
+	}
+	text, ok := rawjson.String(value)
+	if !ok {
+		text = string(value)
+		d := json.NewDecoder(bytes.NewReader(value))
+		d.UseNumber()
+		var tree any
+		if d.Decode(&tree) == nil {
+			var b bytes.Buffer
+			e := json.NewEncoder(&b)
+			e.SetEscapeHTML(false)
+			e.SetIndent("", "  ")
+			if e.Encode(tree) == nil {
+				text = strings.TrimSuffix(b.String(), "\n")
+			}
+		}
+	}
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = canonical.Spelled(lines[i])
+	}
+	return strings.Join(lines, "\n")
 }
 
 // plain is a value for people: a text without escapes, so that none hides a word.
@@ -161,18 +215,4 @@ func clip(text string, place int) string {
 		tail = "…"
 	}
 	return head + string(runes[start:end]) + tail
-}
-
-// visible spells out what cannot be seen: control characters, overrides of
-// direction, tags.
-func visible(text string) string {
-	var b strings.Builder
-	for _, r := range text {
-		if strconv.IsGraphic(r) {
-			b.WriteRune(r)
-		} else {
-			fmt.Fprintf(&b, "<U+%04X>", r)
-		}
-	}
-	return b.String()
 }

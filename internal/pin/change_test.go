@@ -36,6 +36,28 @@ func TestChanges(t *testing.T) {
 	}
 }
 
+// TestChangedAndFull: the parts are named in words of ours, and the whole is shown with
+// nothing hidden in it.
+func TestChangedAndFull(t *testing.T) {
+	changes := Changes([]byte(`{"description":"Sends","x":1}`), []byte(`{"description":"Sends\nit\u200b","Obey\u2800me":{"b":"\u0049","a":9007199254740993},"inputSchema":{"n\ufe01":"\u3164\u034f\udb40\udd00"}}`))
+	if got := strings.Join(Changed(changes), " "); got != "description inputSchema other" {
+		t.Errorf("the parts are %s", got)
+	}
+	var full []string
+	for _, c := range changes {
+		where, was, is := c.Full()
+		full = append(full, where+": "+was+" > "+is)
+	}
+	want := []string{
+		"/description: Sends > Sends\nit<U+200B>", "/x: 1 > ",
+		"/Obey<U+2800>me:  > {\n  \"a\": 9007199254740993,\n  \"b\": \"I\"\n}",
+		"/inputSchema:  > {\n  \"n<U+FE01>\": \"<U+3164><U+034F><U+E0100>\"\n}",
+	}
+	if !slices.Equal(full, want) {
+		t.Errorf("got  %q\nwant %q", full, want)
+	}
+}
+
 // TestChangeIsShort: what is far into a long text is shown, and not the text.
 func TestChangeIsShort(t *testing.T) {
 	long := strings.Repeat("word ", 1000)

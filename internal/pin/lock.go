@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 )
 
 // LockName is the usual name of the file that holds a [Lock].
@@ -48,9 +50,12 @@ type Seen struct {
 	Definition []byte
 }
 
-// ParseLock reads a lock. Unknown members are refused, since a file that we do
-// not understand must not approve anything.
+// ParseLock reads a lock. Unknown members, and members that stand twice, are refused,
+// since a file that we do not understand must not approve anything.
 func ParseLock(data []byte) (*Lock, error) {
+	if err := rawjson.Check(bytes.TrimSpace(data)); err != nil {
+		return nil, fmt.Errorf("reading pins: %w", err)
+	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	var l Lock

@@ -101,21 +101,21 @@ func partDigests(definition []byte) map[string]string {
 	for name, value := range members {
 		switch {
 		case slices.Contains(Parts, name):
-			parts[name] = short(canonical(value))
+			parts[name] = short(sorted(value))
 		case name != "name":
-			rest[name] = canonical(value)
+			rest[name] = sorted(value)
 		}
 	}
 	if len(rest) > 0 {
-		b, _ := json.Marshal(rest) // of canonical values
+		b, _ := json.Marshal(rest) // of sorted values
 		parts[other] = short(b)
 	}
 	return parts
 }
 
-// canonical returns JSON with sorted members and without white space; numbers
+// sorted returns JSON with sorted members and without white space; numbers
 // keep their spelling.
-func canonical(raw []byte) []byte {
+func sorted(raw []byte) []byte {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	var value any

@@ -69,9 +69,29 @@ func TestLock(t *testing.T) {
 
 func TestParseLockRefuses(t *testing.T) {
 	for _, text := range []string{``, `[]`, `{"version":2,"servers":{}}`, `{"version":1,"servers":{},"x":1}`, `{"version":1,"servers":{}} {}`,
+		`{"version":1,"servers":{"a":{"tools":{}},"a":{"tools":{}}}}`,
 		`{"version":1,"servers":{"a":{"tools":{"t":{"pin":"00","parts":{}}}}}}`} {
 		if l, err := ParseLock([]byte(text)); err == nil {
 			t.Errorf("%s was read: %+v", text, l)
 		}
 	}
+}
+
+// FuzzParseLock: what is read is written the same.
+func FuzzParseLock(f *testing.F) {
+	var l Lock
+	l.Set("notes", []Seen{{"get_note", []byte(definition)}})
+	f.Add(l.Bytes())
+	f.Add([]byte(`{"version":1,"servers":{}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		l, err := ParseLock(data)
+		if err != nil {
+			return
+		}
+		text := l.Bytes()
+		again, err := ParseLock(text)
+		if err != nil || string(again.Bytes()) != string(text) {
+			t.Errorf("%q became %q, %v", text, again.Bytes(), err)
+		}
+	})
 }
