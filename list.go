@@ -79,6 +79,10 @@ type Server struct {
 	Public bool
 	// Tools and Quarantined count what the server listed.
 	Tools, Quarantined int
+	// Sandbox says what confines a server that is a process of ours: landlock/N, by
+	// the version of Linux's Landlock, and seccomp behind a space where it has no
+	// sockets, or else none. It is empty for other servers.
+	Sandbox string
 }
 
 // ServerState is what a server is doing.

@@ -51,6 +51,9 @@ const (
 	CodeInternal = "internal_error"
 	// CodeInvalidTool: the tool's definition cannot be used (quarantine).
 	CodeInvalidTool = "invalid_tool"
+	// CodeNotApproved: nobody has approved the tool as its server defines it now
+	// (quarantine).
+	CodeNotApproved = "not_approved"
 )
 
 // A Problem says why there is no result, or why a tool is not offered, in words

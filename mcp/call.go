@@ -198,7 +198,7 @@ func (c *Client) relabel(ctx context.Context, r *request, refused error) (*answe
 	tools := c.lists.now().Tools.All()
 	for i := range tools {
 		t := &tools[i]
-		if t.Original != r.flight.call.Tool.Original || t.Quarantined != nil {
+		if t.Original != r.flight.call.Tool.Original || t.Quarantined != nil || c.o.Pinned && t.Pin != r.flight.call.Tool.Pin {
 			continue
 		}
 		params, err := paramHeaders(t.InputSchema)

@@ -13,7 +13,6 @@ import (
 // HTTP+SSE. Both eras can share it, since each message says which it is of.
 type channel struct {
 	server *Server
-	host   Host
 	to     sink
 
 	ctx  context.Context
@@ -24,8 +23,8 @@ type channel struct {
 	running map[string]context.CancelFunc // modern requests, by raw id
 }
 
-func (s *Server) newChannel(ctx context.Context, host Host, to sink) *channel {
-	return &channel{server: s, host: host, to: to, ctx: ctx, running: map[string]context.CancelFunc{}}
+func (s *Server) newChannel(ctx context.Context, to sink) *channel {
+	return &channel{server: s, to: to, ctx: ctx, running: map[string]context.CancelFunc{}}
 }
 
 // close ends what runs for the client.
@@ -49,8 +48,9 @@ func (c *channel) idle() bool {
 	return len(c.running) == 0 && (c.conn == nil || c.conn.idle())
 }
 
-// take takes one message of the client.
-func (c *channel) take(b []byte) {
+// read reads a message of the client. What is wrong with it is told the client; then
+// there is none.
+func (c *channel) read(b []byte) *inbound {
 	in, e := readInbound(b)
 	if e == nil {
 		e = in.judgeEra("")
@@ -61,16 +61,21 @@ func (c *channel) take(b []byte) {
 			id = in.id
 		}
 		c.to.say(replyError(id, e))
-		return
+		return nil
 	}
+	return in
+}
+
+// take takes a message of the client, for the host that answers it.
+func (c *channel) take(host Host, in *inbound) {
 	c.mu.Lock()
 	conn := c.conn
 	c.mu.Unlock()
 	switch {
 	case in.modern && in.id != nil && in.method != "":
-		c.modern(in)
+		c.modern(host, in)
 	case in.method == "initialize" && in.id != nil && conn == nil:
-		conn, answer := c.server.greet(c.host, in, c.to)
+		conn, answer := c.server.greet(host, in, c.to)
 		c.mu.Lock()
 		c.conn = conn
 		c.mu.Unlock()
@@ -87,11 +92,11 @@ func (c *channel) take(b []byte) {
 	case conn == nil:
 		c.to.say(replyError(in.id, &RPCError{Code: codeInvalidRequest, Message: "begin with initialize, or say the version of the protocol in _meta"}))
 	default:
-		c.legacy(conn, in)
+		c.legacy(host, conn, in)
 	}
 }
 
-func (c *channel) legacy(conn *conn, in *inbound) {
+func (c *channel) legacy(host Host, conn *conn, in *inbound) {
 	ctx, done, e := conn.begin(in.id)
 	if e != nil {
 		c.to.say(replyError(in.id, e))
@@ -99,7 +104,7 @@ func (c *channel) legacy(conn *conn, in *inbound) {
 	}
 	if !conn.spawn(func() {
 		defer done()
-		v := &serving{server: c.server, host: c.host, in: in, to: c.to, conn: conn}
+		v := &serving{server: c.server, host: host, in: in, to: c.to, conn: conn}
 		msg, _ := v.answer(ctx)
 		if ctx.Err() == nil { // a request that was cancelled gets no answer
 			c.to.say(msg)
@@ -109,7 +114,7 @@ func (c *channel) legacy(conn *conn, in *inbound) {
 	}
 }
 
-func (c *channel) modern(in *inbound) {
+func (c *channel) modern(host Host, in *inbound) {
 	key := string(in.id)
 	ctx, cancel := context.WithCancel(c.ctx)
 	c.mu.Lock()
@@ -136,7 +141,7 @@ func (c *channel) modern(in *inbound) {
 			delete(c.running, key)
 			c.mu.Unlock()
 		}()
-		v := &serving{server: c.server, host: c.host, in: in, to: c.to}
+		v := &serving{server: c.server, host: host, in: in, to: c.to}
 		msg, _ := v.answer(ctx)
 		if ctx.Err() == nil {
 			c.to.say(msg)
@@ -178,7 +183,7 @@ func (s *Server) ServeLines(ctx context.Context, host Host, r io.Reader, w io.Wr
 	s.init()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := s.newChannel(ctx, host, &lineSink{w: w, ok: true})
+	c := s.newChannel(ctx, &lineSink{w: w, ok: true})
 	defer c.close()
 	lines := lineReader{r: bufio.NewReaderSize(r, 64<<10), limit: s.Limits.Message}
 	for ctx.Err() == nil {
@@ -192,7 +197,9 @@ func (s *Server) ServeLines(ctx context.Context, host Host, r io.Reader, w io.Wr
 		case err != nil:
 			return err
 		case len(b) > 0:
-			c.take(b)
+			if in := c.read(b); in != nil {
+				c.take(host, in)
+			}
 		}
 	}
 	return context.Cause(ctx)

@@ -65,6 +65,10 @@ type ClientOptions struct {
 	// nothing could be sent for 30 seconds is given up in any case.
 	Timeout time.Duration
 
+	// Pinned says that somebody approved the tools as they are defined: a call that
+	// the server refuses because the parameters that it wants in HTTP headers are
+	// others by now is not repeated with those of another definition.
+	Pinned bool
 	// Passive leaves the lists to [Client.Refresh]: Connect asks for none, and
 	// nobody watches for changes.
 	Passive bool

@@ -133,13 +133,13 @@ func (c *conn) told(in *inbound) {
 		c.hearing = true
 		c.mu.Unlock()
 		if first {
-			c.listen(c.ctx, `{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,"taskStatus":true}`)
+			c.listen(c.ctx, c.host, `{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,"taskStatus":true}`)
 		}
 	}
 }
 
-// listen tells the client what a subscription hears, until ctx ends.
-func (c *conn) listen(ctx context.Context, filter string) {
+// listen tells the client what a subscription at a host hears, until ctx ends.
+func (c *conn) listen(ctx context.Context, host Host, filter string) {
 	call := dragoman.Call{Method: listenMethod, Arguments: json.RawMessage(`{"notifications":` + filter + `}`)}
 	wanted := readSubscription(call.Arguments)
 	hears, begun := context.WithTimeout(ctx, patience)
@@ -158,7 +158,7 @@ func (c *conn) listen(ctx context.Context, filter string) {
 				c.server.log.Error("listening for an MCP client failed", "error", p)
 			}
 		}()
-		if _, err := c.host.Call(ctx, call); err != nil && ctx.Err() == nil {
+		if _, err := host.Call(ctx, call); err != nil && ctx.Err() == nil {
 			c.server.log.Debug("an MCP client hears of no changes", "error", err)
 		}
 	})
@@ -219,7 +219,7 @@ func (c *conn) own(v *serving) (result json.RawMessage, err error, ours bool) {
 		if uri == "" {
 			return nil, &RPCError{Code: codeInvalidParams, Message: "uri is missing"}, true
 		}
-		return empty, c.watch(uri, v.in.method == "resources/subscribe"), true
+		return empty, c.watch(v.host, uri, v.in.method == "resources/subscribe"), true
 	}
 	return nil, nil, false
 }
@@ -230,7 +230,7 @@ var logLevels = []string{"debug", "info", "notice", "warning", "error", "critica
 const maxWatched = 1000
 
 // watch lets the client hear of changes of a resource, or no more.
-func (c *conn) watch(uri string, want bool) error {
+func (c *conn) watch(host Host, uri string, want bool) error {
 	c.mu.Lock()
 	stop := c.watched[uri]
 	full := len(c.watched) >= maxWatched
@@ -241,7 +241,7 @@ func (c *conn) watch(uri string, want bool) error {
 		var ctx context.Context
 		ctx, c.watched[uri] = context.WithCancel(c.ctx)
 		c.mu.Unlock()
-		c.listen(ctx, `{"resourceSubscriptions":[`+string(rawjson.Quote(uri))+`]}`)
+		c.listen(ctx, host, `{"resourceSubscriptions":[`+string(rawjson.Quote(uri))+`]}`)
 		return nil
 	}
 	c.mu.Unlock()

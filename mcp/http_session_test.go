@@ -379,6 +379,13 @@ func TestRelabel(t *testing.T) {
 			t.Errorf("%+v, %v, headers %q", res.Problem, err, got)
 		}
 	})
+	got = nil
+	connected(t, srv, &ClientOptions{Pinned: true}, func(t *testing.T, c *Client) {
+		res, err := c.Call(t.Context(), dragoman.Call{Tool: echo, Arguments: json.RawMessage(`{"a":{"r":"\u00fcber"}}`)})
+		if err != nil || res.Problem == nil || len(got) != 1 {
+			t.Errorf("with another definition than the one that was approved: %+v, %v, headers %q", res, err, got)
+		}
+	})
 }
 
 // TestVersionWithdrawn: a server that does not speak the version any more that

@@ -92,7 +92,7 @@ type Server struct {
 	Host func(*http.Request) (Host, error)
 	// SessionLife is how long a legacy session lasts of which nothing is heard;
 	// 30 minutes if zero. MaxSessions is how many there are at most; 10,000 if
-	// zero.
+	// zero. Where there is no room, the owner of most gives up one that is not in use.
 	SessionLife time.Duration
 	MaxSessions int
 	// Limits.Message bounds what a client sends, and Limits.Requests, 64 if zero,

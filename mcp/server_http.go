@@ -63,11 +63,8 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 		refuseHTTP(w, status, id, e)
 		return
 	}
-	if refused := q.refused(r.Context()); refused != nil {
-		if refused.Challenge != "" {
-			w.Header().Set("WWW-Authenticate", refused.Challenge)
-		}
-		refuseHTTP(w, refused.Status, q.id, &RPCError{Code: codeInvalidRequest, Message: refused.Message})
+	if refused := q.refusedBy(r.Context(), q.host); refused != nil {
+		refused.write(w, q.id)
 		return
 	}
 	switch {
@@ -82,14 +79,22 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refused asks the host whether it answers the request at all.
-func (q *httpRequest) refused(ctx context.Context) *Refused {
-	keeper, ok := q.host.(Gatekeeper)
-	if !ok || q.method == "" || q.id == nil {
+// refusedBy asks the host whether it answers a request at all.
+func (in *inbound) refusedBy(ctx context.Context, host Host) *Refused {
+	keeper, ok := host.(Gatekeeper)
+	if !ok || in.method == "" || in.id == nil {
 		return nil
 	}
-	name, _ := q.name()
-	return keeper.Admit(ctx, q.method, name)
+	name, _ := in.name()
+	return keeper.Admit(ctx, in.method, name)
+}
+
+// write answers a request that is refused.
+func (refused *Refused) write(w http.ResponseWriter, id json.RawMessage) {
+	if refused.Challenge != "" {
+		w.Header().Set("WWW-Authenticate", refused.Challenge)
+	}
+	refuseHTTP(w, refused.Status, id, &RPCError{Code: codeInvalidRequest, Message: refused.Message})
 }
 
 // read reads and judges a POST.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os/exec"
 	"testing"
 	"time"
@@ -248,4 +249,45 @@ func TestSessionsBelongToTheirOwners(t *testing.T) {
 	if status, _, _ := post(t, url, list, headerSession, id, "X-Owner", "ada"); status != 404 {
 		t.Errorf("after its end: %d", status)
 	}
+}
+
+// TestNobodyTakesAllSessions: where there is no room for another session, who has most
+// gives up one that is not in use; whoever has most themselves is refused.
+func TestNobodyTakesAllSessions(t *testing.T) {
+	inner := toolsettest.NewInner()
+	s := &Server{MaxSessions: 4, Host: func(r *http.Request) (Host, error) {
+		return &toolsetHost{tools: inner, owner: r.Header.Get("X-Owner")}, nil
+	}}
+	srv := httptest.NewServer(s)
+	t.Cleanup(func() { srv.CloseClientConnections(); s.Close(); srv.Close() })
+	begin := func(owner string, want int) string {
+		t.Helper()
+		status, header, body := post(t, srv.URL, greeting, "Accept", "application/json", "X-Owner", owner)
+		if status != want {
+			t.Errorf("%s begins a session: %d %s, want %d", owner, status, body, want)
+		}
+		return header.Get(headerSession)
+	}
+	var of []string
+	for range 4 {
+		of = append(of, begin("eve", 200))
+	}
+	begin("eve", 503)
+	alive := func(owner, id string) bool {
+		status, _, _ := post(t, srv.URL, `{"jsonrpc":"2.0","id":9,"method":"ping"}`, "Accept", "application/json", "X-Owner", owner, headerSession, id)
+		return status == 200
+	}
+	ann := []string{begin("ann", 200), begin("ann", 200)}
+	begin("ann", 503) // as many as eve
+	left := 0
+	for _, id := range of {
+		if alive("eve", id) {
+			left++
+		}
+	}
+	if left != 2 || !alive("ann", ann[0]) || !alive("ann", ann[1]) || s.Sessions() != 4 {
+		t.Errorf("eve has %d sessions left; there are %d", left, s.Sessions())
+	}
+	begin("eve", 503)
+	begin("bob", 200) // who has none gets one
 }

@@ -80,21 +80,55 @@ func (s *Server) initialize(w http.ResponseWriter, q *httpRequest) {
 	var answer []byte
 	session.conn, answer = s.greet(q.host, q.inbound, session.main)
 	session.tracks["0"] = session.main
+	session.timer = time.AfterFunc(s.SessionLife, session.expire)
 	s.mu.Lock()
+	var ended *httpSession
+	if len(s.sessions) >= s.MaxSessions {
+		if ended = s.yields(session.owner); ended != nil {
+			delete(s.sessions, ended.id)
+		}
+	}
 	full := s.closed || len(s.sessions) >= s.MaxSessions
 	if !full {
 		s.sessions[session.id] = session
 	}
 	s.mu.Unlock()
+	if ended != nil {
+		ended.end()
+	}
 	if full {
+		session.timer.Stop()
 		session.stop()
 		refuseHTTP(w, http.StatusServiceUnavailable, q.id, &RPCError{Code: codeInternal, Message: "too many sessions"})
 		return
 	}
-	session.timer = time.AfterFunc(s.SessionLife, session.expire)
 	w.Header().Set(headerSession, session.id)
 	w.Header().Set("Content-Type", typeJSON)
 	_, _ = w.Write(answer)
+}
+
+// yields returns a session that gives way to one of an owner: one that nobody uses now,
+// of whoever has most, so that no owner takes the room of all others. It is nil where
+// nobody has more than this one would. mu is held.
+func (s *Server) yields(owner string) (found *httpSession) {
+	count := map[string]int{}
+	for _, h := range s.sessions {
+		count[h.owner]++
+	}
+	most := count[owner] + 1
+	for _, h := range s.sessions {
+		if count[h.owner] > most && !h.used() {
+			found, most = h, count[h.owner]
+		}
+	}
+	return found
+}
+
+// used reports whether a request of the session is open.
+func (h *httpSession) used() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.streams > 0
 }
 
 // found returns the session that a request names, if it belongs to who asks, and
@@ -130,10 +164,7 @@ func (h *httpSession) use() (end func()) {
 
 // expire ends a session of which nothing was heard.
 func (h *httpSession) expire() {
-	h.mu.Lock()
-	used := h.streams > 0
-	h.mu.Unlock()
-	if used {
+	if h.used() {
 		h.timer.Reset(h.server.SessionLife)
 		return
 	}

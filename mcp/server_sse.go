@@ -68,7 +68,7 @@ func (e *SSE) stream(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	to := newTrack("")
 	id := rand.Text()
-	c := &sseStream{channel: e.server.newChannel(ctx, host, to), owner: host.Owner()}
+	c := &sseStream{channel: e.server.newChannel(ctx, to), owner: host.Owner()}
 	e.mu.Lock()
 	full := len(e.streams) >= e.server.MaxSessions
 	if !full {
@@ -124,6 +124,13 @@ func (e *SSE) message(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the message is too large", http.StatusRequestEntityTooLarge)
 		return
 	}
-	c.take(bytes.TrimSpace(body))
+	in := c.read(bytes.TrimSpace(body))
+	if in != nil {
+		if refused := in.refusedBy(r.Context(), host); refused != nil {
+			refused.write(w, in.id)
+			return
+		}
+		c.take(host, in) // with the rights of whoever sends it, not those that the stream was opened with
+	}
 	w.WriteHeader(http.StatusAccepted)
 }

@@ -49,7 +49,7 @@ func TestClientStopsReading(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				host := &floodHost{toolsetHost: toolsetHost{tools: toolsettest.NewInner()}, ended: make(chan time.Time, 1)}
 				s := &Server{Host: func(*http.Request) (Host, error) { return host, nil }}
-				tr := serveHTTP(t, pace.Handler(s, idle))
+				tr := serveHTTP(t, pace.Handler(s, idle, idle))
 				defer s.Close()
 				do := func(body string, headers ...string) *http.Response {
 					req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, tr.URL, strings.NewReader(body))

@@ -264,3 +264,90 @@ func TestServeSSE(t *testing.T) {
 		t.Errorf("%+v, %v", res, err)
 	}
 }
+
+// guarded is a host of what a request shows: calls are made with that, and without it
+// they are refused.
+type guarded struct {
+	toolsetHost
+	shown string
+	calls chan<- string
+}
+
+func (h *guarded) Admit(_ context.Context, method, name string) *Refused {
+	if h.shown == "" && method == "tools/call" {
+		return &Refused{Status: http.StatusForbidden, Challenge: `Bearer scope="` + name + `"`, Message: "not for this"}
+	}
+	return nil
+}
+
+func (h *guarded) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
+	if call.Method == "tools/call" {
+		h.calls <- h.shown
+	}
+	return h.toolsetHost.Call(ctx, call)
+}
+
+// TestSSEHoldsEachMessage: over HTTP+SSE, too, a message is answered with the rights of
+// the request that brought it, whatever the stream was opened with, and refused with a
+// status where those do not suffice.
+func TestSSEHoldsEachMessage(t *testing.T) {
+	inner, calls := toolsettest.NewInner(), make(chan string, 10)
+	s := &Server{Host: func(r *http.Request) (Host, error) {
+		return &guarded{toolsetHost{tools: inner}, r.Header.Get("X-Shown"), calls}, nil
+	}}
+	tr := serveHTTP(t, s.SSE("/mcp"))
+	defer s.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	do := func(method, url, shown, body string) *http.Response {
+		t.Helper()
+		r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept", "text/event-stream")
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("X-Shown", shown)
+		res, err := tr.Client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	stream := do(http.MethodGet, tr.URL, "everything", "")
+	defer stream.Body.Close()
+	lines := bufio.NewScanner(stream.Body)
+	next := func() string {
+		for lines.Scan() {
+			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+				return data
+			}
+		}
+		t.Fatal("the stream ended")
+		return ""
+	}
+	base, _, _ := strings.Cut(tr.URL, "/mcp")
+	to := strings.TrimSuffix(base, "/") + next()
+	post := func(shown, body string) (int, string) {
+		res := do(http.MethodPost, to, shown, body)
+		defer res.Body.Close()
+		return res.StatusCode, res.Header.Get("WWW-Authenticate")
+	}
+	if status, _ := post("", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`); status != http.StatusAccepted {
+		t.Fatalf("initialize: %d", status)
+	}
+	next()
+	const call = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{}}}`
+	if status, challenge := post("", call); status != http.StatusForbidden || challenge != `Bearer scope="echo"` || len(calls) != 0 {
+		t.Errorf("with nothing: %d %s, %d calls", status, challenge, len(calls))
+	}
+	if status, _ := post("a little", call); status != http.StatusAccepted {
+		t.Errorf("with a little: %d", status)
+	}
+	if answer := next(); !strings.Contains(answer, `"id":2`) {
+		t.Errorf("answered %s", answer)
+	}
+	if got := <-calls; got != "a little" {
+		t.Errorf("called with %q, which is what the stream was opened with, and not the message", got)
+	}
+}

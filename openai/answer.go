@@ -137,10 +137,6 @@ func saysNothing(delta *rawjson.Object) bool {
 	return true
 }
 
-// Usage returns what all rounds so far used together, as the upstream says it; nil
-// where it has not said. It must not be called while the conversation runs.
-func (c *Chat) Usage() json.RawMessage { return c.usage }
-
 // setUsage puts usage into a chunk as the client asked for it: a number only in
 // the last one, null in all others, nothing where it did not ask.
 func (c *Chat) setUsage(chunk *rawjson.Object, usage json.RawMessage) {

@@ -43,6 +43,10 @@ type ChatOptions struct {
 	Caller string
 	// Retried reports that the client says it sends this request again.
 	Retried bool
+	// Again reports that this very request has run before and may have changed
+	// something. It is taken for a retry, however late, and refused where what it did
+	// is not remembered.
+	Again bool
 	// Limit is what a turn may use over all the requests that it takes. A zero
 	// member means no bound beside those of the [dragoman.Loop], which count from
 	// the beginning with each request.
@@ -200,6 +204,10 @@ func (c *Chat) see(r *model.Reply) {
 }
 
 func (c *Chat) seen() string { return strings.Join(c.visible, "\n\n") }
+
+// Wrote reports whether a call ran, in this request or one that it goes on with, that
+// is not known to change nothing.
+func (c *Chat) Wrote() bool { return c.dialogue.Wrote }
 
 // Answer implements [dragoman.Conversation].
 func (c *Chat) Answer(ctx context.Context, results []dragoman.Result) error {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"slices"
 	"strconv"
@@ -38,6 +39,10 @@ type ChatRequest struct {
 	answers      *replies // "dragoman":{"answers":{…}}
 	conversation string   // "dragoman":{"conversation":"…"}
 }
+
+// Members returns the names and the JSON values of the request's members, in their
+// order and without what is Dragoman's alone. The values must not be changed.
+func (r *ChatRequest) Members() iter.Seq2[string, json.RawMessage] { return r.object.All() }
 
 // A ServerChoice chooses tools of one MCP server for a request. It has the form
 // of the Responses API's "mcp" tool.
@@ -93,6 +98,9 @@ func (r *ChatRequest) readBasics() error {
 	model, ok := rawjson.String(r.object.Get("model"))
 	if !ok || model == "" {
 		return Invalid("model", "The request must name a model: \"model\" is missing or not a string.")
+	}
+	if twin := r.object.Twin("model"); twin != "" {
+		return Invalid(twin, fmt.Sprintf("%q is no member of a request, but some APIs take it for \"model\": leave it out.", twin))
 	}
 	r.Model = model
 	var err error

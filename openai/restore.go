@@ -47,7 +47,7 @@ func (c *Chat) restore(ctx context.Context) error {
 	c.digest = c.request.digest()
 	// A client that sends a request again gave up on the first run of it, and what
 	// that did must not be done twice.
-	end, err := c.options.Running.Begin(ctx, c.owner, c.digest, c.options.Retried)
+	end, err := c.options.Running.Begin(ctx, c.owner, c.digest, c.options.Retried || c.options.Again)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,14 @@ func (c *Chat) restore(ctx context.Context) error {
 	if asked != nil && c.resume == nil {
 		c.reopen(h, asked, nil, true)
 	}
-	if t := h.turns[requestKey(c.digest)]; t != nil && (t.Delivered.IsZero() || time.Since(t.Delivered) < retryWindow) {
+	switch t := h.turns[requestKey(c.digest)]; {
+	case t == nil && c.options.Again:
+		return &Error{
+			Status: http.StatusConflict, Type: TypeInvalidRequest, Code: CodeTurnExpired,
+			Message: "This request ran before, and what its tools did is not remembered any more. It is not run again, since they may have changed something.",
+			Header:  http.Header{"X-Should-Retry": {"false"}},
+		}
+	case t != nil && (c.options.Again || t.Delivered.IsZero() || time.Since(t.Delivered) < retryWindow):
 		c.repeat(t)
 	}
 	return nil
@@ -136,7 +143,7 @@ func (c *Chat) readHistory(ctx context.Context) (*history, error) {
 		}
 		keys = append(keys, h.keys[i]...)
 	}
-	if c.options.Retried {
+	if c.options.Retried || c.options.Again {
 		keys = append(keys, requestKey(c.digest))
 	} else if any {
 		// A request that is new ends what its like may claim.

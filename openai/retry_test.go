@@ -94,36 +94,45 @@ func TestRetryLeaves(t *testing.T) {
 }
 
 // Later rounds are asked for again after the time that the upstream names, or
-// after growing pauses; a wait that is too long is left to the client.
+// after growing pauses, and never sooner; a wait that is too long, or one more try than
+// the upstream may get, is left to the client.
 func TestRetryPauses(t *testing.T) {
-	for _, tc := range []struct {
-		retryAfter string
-		want       time.Duration
-		requests   int
+	for name, tc := range map[string]struct {
+		status   int
+		header   http.Header
+		full     bool          // nothing may be sent again
+		want     time.Duration // and up to a quarter more
+		requests int
 	}{
-		{"", 500*time.Millisecond + time.Second, 4},
-		{"3", 6 * time.Second, 4},
-		{"60", 0, 2},
-		{"Wed, 21 Oct 2026 07:28:00 GMT", 0, 2},
+		"no word":          {429, nil, false, 500*time.Millisecond + time.Second, 4},
+		"overloaded":       {529, nil, false, 500*time.Millisecond + time.Second, 4},
+		"seconds":          {429, http.Header{"Retry-After": {"3"}}, false, 6 * time.Second, 4},
+		"milliseconds":     {429, http.Header{"Retry-After": {"3"}, "Retry-After-Ms": {"2500"}}, false, 5 * time.Second, 4},
+		"a time":           {503, http.Header{"Retry-After": {"Sat, 01 Jan 2000 00:00:05 GMT"}}, false, 5 * time.Second, 4},
+		"too long":         {503, http.Header{"Retry-After": {"60"}}, false, 0, 2},
+		"a time far ahead": {429, http.Header{"Retry-After": {"Wed, 21 Oct 2026 07:28:00 GMT"}}, false, 0, 2},
+		"unreadable":       {429, http.Header{"Retry-After": {"soon"}}, false, 0, 2},
+		"too many":         {429, http.Header{"Retry-After": {"3"}}, true, 0, 2},
+		"not worth it":     {400, http.Header{"Retry-After": {"3"}}, false, 0, 2},
 	} {
-		t.Run(tc.retryAfter, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				requests, start := 0, time.Now()
-				chat := newChat(t, &client{}, streamBody, ChatOptions{Model: asking(func(context.Context, [][]byte) (*http.Response, error) {
+				w := &client{}
+				model := asking(func(context.Context, [][]byte) (*http.Response, error) {
 					if requests++; requests == 1 {
 						return streamed(strings.NewReader(getStream)), nil
 					}
-					h := http.Header{}
-					if tc.retryAfter != "" {
-						h.Set("Retry-After", tc.retryAfter)
-					}
-					return &http.Response{StatusCode: 429, Header: h, Body: io.NopCloser(strings.NewReader("{}"))}, nil
-				})})
+					return &http.Response{StatusCode: tc.status, Header: tc.header.Clone(), Body: io.NopCloser(strings.NewReader("{}"))}, nil
+				})
+				model.Repeat = func() bool { return !tc.full }
+				chat := newChat(t, w, streamBody, ChatOptions{Model: model})
 				err := (&dragoman.Loop{Tools: calling(func(context.Context, dragoman.Call) (dragoman.Result, error) { return done, nil })}).Run(t.Context(), chat)
-				if e, ok := errors.AsType[*Error](err); !ok || e.Status != 429 {
+				e, ok := errors.AsType[*Error](err)
+				if !ok || e.Status != tc.status || e.Header.Get("Retry-After") != tc.header.Get("Retry-After") {
 					t.Errorf("error %v", err)
 				}
-				if took := time.Since(start); took != tc.want || requests != tc.requests {
+				if took := time.Since(start); took < tc.want || took > tc.want*5/4 || requests != tc.requests {
 					t.Errorf("%d requests in %s, want %d in %s", requests, took, tc.requests, tc.want)
 				}
 			})

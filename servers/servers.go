@@ -11,6 +11,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
@@ -116,7 +117,7 @@ func Start(all map[string]Server, o *Options) (*Set, error) {
 // config returns what the supervisor of the server works with.
 func (s *Server) config() (servers.Config, error) {
 	c := servers.Config{
-		Env: s.Env, Dir: s.Dir, URL: s.URL, Headers: s.Headers,
+		Env: secret.Map(s.Env), Dir: s.Dir, URL: s.URL, Headers: secret.Map(s.Headers),
 		Timeout: s.Timeout, StartupTimeout: s.StartupTimeout, MaxInFlight: s.InFlight,
 		Tools:   servers.Filter{Include: s.Include, Exclude: s.Exclude},
 		Effects: servers.Effects{ReadOnly: s.ReadOnly, Idempotent: s.Idempotent},

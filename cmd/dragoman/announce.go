@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/config"
@@ -36,8 +38,8 @@ func announce(log *slog.Logger, file *config.File, g *gateway.Gateway, at net.Ad
 	go countTools(log, g, file)
 }
 
-// countTools warns of tools that do not fit into a request, for each model API, when
-// the servers have been given their time.
+// countTools warns of tools that wait for an approval, and of those that do not fit
+// into a request, for each model API, when the servers have been given their time.
 func countTools(log *slog.Logger, g *gateway.Gateway, file *config.File) {
 	ctx, cancel := context.WithTimeout(context.Background(), maxStart(file))
 	defer cancel()
@@ -51,7 +53,17 @@ func countTools(log *slog.Logger, g *gateway.Gateway, file *config.File) {
 		return
 	}
 	// Said last: whoever waits for it finds the rest before it.
-	defer log.Info("servers have been given their time", "tools", tools.Tools.Len())
+	usable := 0
+	for _, t := range tools.Tools.All() {
+		if t.Quarantined == nil {
+			usable++
+		}
+	}
+	defer log.Info("servers have been given their time", "tools", usable)
+	held := g.Held()
+	for _, label := range slices.Sorted(maps.Keys(held)) {
+		log.Warn("tools are held until somebody approves them: dragoman pins", "server", label, "tools", held[label])
+	}
 	for match, up := range g.Upstreams().Routes() {
 		if up.Rehearsal {
 			continue

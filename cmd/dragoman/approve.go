@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dragoman-mcp/dragoman/internal/approval"
+	"github.com/dragoman-mcp/dragoman/internal/canonical"
 	"github.com/dragoman-mcp/dragoman/internal/ledger"
 	"github.com/dragoman-mcp/dragoman/internal/store"
 	"github.com/dragoman-mcp/dragoman/internal/terminal"
@@ -173,12 +174,12 @@ func listApprovals(cmd *cobra.Command, l *ledger.Ledger, all, asJSON bool) error
 }
 
 // showApproval shows all that is asked. The words of servers and models are made
-// harmless, and nothing of the arguments is left out.
+// harmless, no character of them hides, and nothing of the arguments is left out.
 func showApproval(out *terminal.Screen, a *approval.Approval) {
-	out.Printf("%s  %s  asked %s\n", out.Bold(a.ID), out.Bold(terminal.OneLine(a.Server+" / "+a.Tool, 200)), a.Asked.Local().Format(time.DateTime))
+	out.Printf("%s  %s  asked %s\n", out.Bold(a.ID), out.Bold(spelledLine(a.Server+" / "+a.Tool, 200)), a.Asked.Local().Format(time.DateTime))
 	line := func(label, text string) {
 		if text != "" {
-			out.Printf("  %-10s %s\n", label, terminal.OneLine(text, 400))
+			out.Printf("  %-10s %s\n", label, spelledLine(text, 400))
 		}
 	}
 	who := a.Caller
@@ -191,18 +192,24 @@ func showApproval(out *terminal.Screen, a *approval.Approval) {
 	line("approvers", strings.Join(a.Approvers, ", "))
 	line("title", a.Title)
 	line("says", a.Description)
-	out.Printf("  %-10s %s\n", "arguments", strings.ReplaceAll(terminal.Visible(indented(a.Arguments)), "\n", "\n             "))
+	out.Printf("  %-10s %s\n", "arguments", strings.ReplaceAll(terminal.Visible(canonical.Readable(indented(a.Arguments))), "\n", "\n             "))
 	line("answered", strings.TrimSpace(a.By+"  "+a.Why))
 	line("used by", a.UsedBy)
 }
 
+// spelledLine is a text on one line of at most n characters, with those spelled out that
+// show nothing.
+func spelledLine(text string, n int) string {
+	return terminal.OneLine(canonical.Spelled(strings.Join(strings.Fields(text), " ")), n)
+}
+
 // indented lays JSON out without changing a value in it.
-func indented(raw json.RawMessage) string {
+func indented(raw json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
 	if json.Indent(&b, raw, "", "  ") != nil {
-		return string(raw)
+		return raw
 	}
-	return b.String()
+	return b.Bytes()
 }
 
 // questioner asks the person at the terminal; nil where there is none.

@@ -68,7 +68,7 @@ func (w *auditWish) flags(cmd *cobra.Command) {
 	f.StringVar(&w.server, "server", "", "only of servers whose label matches this `PATTERN`")
 	f.StringVar(&w.tool, "tool", "", "only of tools whose name at their server matches this `PATTERN`")
 	f.StringVar(&w.verdict, "verdict", "", "only with this `VERDICT`: allow, ask or deny")
-	f.StringVar(&w.kind, "kind", "", "only of this `KIND`: decision, intent, outcome, approval, …")
+	f.StringVar(&w.kind, "kind", "", "only of this `KIND`: decision, intent, outcome, approval, pin, …")
 	f.StringVar(&w.call, "call", "", "only of the call with this `ID`")
 	configFlag(cmd, &w.config)
 }
@@ -170,6 +170,13 @@ func recordLine(out *terminal.Screen, r *auditlog.Record) string {
 		}
 	case auditlog.Approval:
 		add("%s %s", r.Approval, r.State)
+		if r.By != "" {
+			add("by %s", r.By)
+		}
+	case auditlog.Login:
+		add("%s", r.State)
+	case auditlog.Pin:
+		add("%s", r.State)
 		if r.By != "" {
 			add("by %s", r.By)
 		}

@@ -59,7 +59,7 @@ may do to everything there is.` + serverHelp,
 				path = "none; defaults"
 			}
 			out.Printf("configuration  %s\n", path)
-			fine := checkServers(out, g)
+			fine := checkServers(out, g, file)
 			fine = checkModels(cmd.Context(), out, g) && fine
 			fine = checkTools(cmd.Context(), out, g) && fine
 			fine = checkRules(out, file) && fine
@@ -74,18 +74,27 @@ may do to everything there is.` + serverHelp,
 	return cmd
 }
 
-func checkServers(out *terminal.Screen, g *gateway.Gateway) bool {
+func checkServers(out *terminal.Screen, g *gateway.Gateway, file *config.File) bool {
 	fine := true
-	for _, state := range g.Servers() {
+	for _, state := range states(g) {
 		if state.State == dragoman.Connected {
-			out.Printf("server  %s %s: %d tools, %s era (%s)\n", out.Good("✓"), state.Label, state.Tools, state.Era, state.Version)
+			sandbox := ""
+			if state.Sandbox != "" {
+				sandbox = ", sandbox: " + state.Sandbox
+			}
+			out.Printf("server  %s %s: %s, %s era (%s)%s\n", out.Good("✓"), state.Label, terminal.Many(state.Tools, "tool"), state.Era, state.Version, sandbox)
 			continue
 		}
-		fine = false
 		reason := string(state.State)
 		if state.Problem != nil {
 			reason = state.Problem.Message
 		}
+		oauth := file.MCPServers[state.Label].OAuth
+		if oauth.PerCaller() && state.Problem != nil && state.Problem.Code == dragoman.CodeNeedsAuthorization {
+			out.Printf("server  %s %s: callers have tokens of their own, and nobody at this machine has: %s\n", out.Warn("!"), state.Label, terminal.OneLine(reason, 400))
+			continue
+		}
+		fine = false
 		out.Printf("server  %s %s: %s\n", out.Bad("✗"), state.Label, terminal.OneLine(reason, 400))
 	}
 	return fine
@@ -108,7 +117,7 @@ func checkModels(ctx context.Context, out *terminal.Screen, g *gateway.Gateway) 
 		if first.Rehearsal {
 			name = "rehearsal, the built-in stand-in: set OPENAI_BASE_URL or models for a real one"
 		}
-		out.Printf("models  %s %s: %d models\n", out.Good("✓"), name, countModels(document))
+		out.Printf("models  %s %s: %s\n", out.Good("✓"), name, terminal.Many(countModels(document), "model"))
 	}
 	return len(failures) == 0
 }

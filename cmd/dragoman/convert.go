@@ -250,7 +250,7 @@ func explainConversion(out *terminal.Screen, doc *dialect.Document, list json.Ra
 	for _, q := range doc.Quarantined {
 		out.Printf("\n%s  %s\n  %s\n", out.Bold(terminal.OneLine(q.Tool, 80)), out.Bad("quarantined"), terminal.Visible(q.Reason))
 	}
-	out.Printf("\n%d tools, %d changes, %d quarantined", len(doc.Tools), len(doc.Report), len(doc.Quarantined))
+	out.Printf("\n%s, %s, %d quarantined", terminal.Many(len(doc.Tools), "tool"), terminal.Many(len(doc.Report), "change"), len(doc.Quarantined))
 	if len(doc.LeftOut) > 0 {
 		out.Printf(", %d left out", len(doc.LeftOut))
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/apikey"
 	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/right"
 	"github.com/dragoman-mcp/dragoman/internal/terminal"
 )
 
@@ -68,7 +69,7 @@ Without more, a key may use every tool, model and route. --tools, --models and
 --routes narrow each of them down to patterns with * and ?, or to none:
 
   dragoman keys new --name laptop
-  dragoman keys new --name ci --tools 'github_*' --models none --routes none --expires 90d`,
+  dragoman keys new --name ci --tools 'github__*' --models none --routes none --expires 90d`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			grants, err := w.grants()
@@ -102,7 +103,7 @@ Without more, a key may use every tool, model and route. --tools, --models and
 	}
 	f := cmd.Flags()
 	f.StringVar(&w.name, "name", "", "`NAME` of who, or what, has the key")
-	f.StringSliceVar(&w.tools, "tools", nil, "`PATTERN` of tools, such as 'github_*', or none; may be repeated (default all)")
+	f.StringSliceVar(&w.tools, "tools", nil, "`PATTERN` of tools, such as 'github__*', or none; may be repeated (default all)")
 	f.StringSliceVar(&w.models, "models", nil, "`PATTERN` of models, such as 'gpt-*', or none; may be repeated (default all)")
 	f.StringSliceVar(&w.routes, "routes", nil, "`PATTERN` of routes that are relayed, such as '/v1/files*', or none; may be repeated (default all)")
 	f.StringSliceVar(&w.rights, "right", nil, "another `RIGHT`, kind:what, that the key is to have; may be repeated")
@@ -133,6 +134,11 @@ func (w *keyWish) grants() (grants []string, err error) {
 	}
 	if grants = append(grants, w.rights...); len(grants) == 0 {
 		return nil, &usageError{errors.New("this key could do nothing"), ""}
+	}
+	for _, grant := range grants {
+		if err := right.CheckUse(grant); err != nil {
+			return nil, &usageError{err, ""}
+		}
 	}
 	return grants, nil
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,7 +47,10 @@ func (a *audit) targets(files []string) (targets []lint.Target, closing func(), 
 		}
 		c.SetDefaults()
 		c.Complete()
-		t := target(label, &c, written[label])
+		t, err := target(label, &c, written[label])
+		if err != nil {
+			return nil, closing, err
+		}
 		t.Legacy = a.legacy
 		targets = append(targets, t)
 	}
@@ -96,20 +98,23 @@ func insteadOfFile(name string) string {
 	return ""
 }
 
-// target says how to reach one configured server.
-func target(label string, c *servers.Config, written *lint.Config) lint.Target {
+// target says how to reach one configured server, with the token of a login there.
+func target(label string, c *servers.Config, written *lint.Config) (lint.Target, error) {
 	t := lint.Target{Label: label, Config: written}
 	t.ReadOnly = func(tool string) bool { return c.Effects.Of(tool) == dragoman.ReadOnly }
+	for _, given := range c.Secrets(os.LookupEnv) {
+		t.Secrets = append(t.Secrets, given.Reveal())
+	}
 	if c.URL == "" {
 		t.Command = c.Process
-		return t
+		return t, nil
 	}
-	t.URL = c.URL
-	t.Header = http.Header{}
-	for name, value := range c.Headers {
-		t.Header.Set(name, value)
+	t.URL, t.Header = c.URL, c.Header()
+	token, err := loggedIn(label, c)
+	if token != "" {
+		t.Header.Set("Authorization", "Bearer "+token)
 	}
-	return t
+	return t, err
 }
 
 // written reads the servers as they are written, before variables are filled in:

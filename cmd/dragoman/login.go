@@ -1,28 +1,28 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"time"
+	"slices"
+	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/credential"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/store"
 	"github.com/dragoman-mcp/dragoman/internal/terminal"
-	"github.com/dragoman-mcp/dragoman/mcp"
 )
-
-// loginPatience is how long a person has to log in.
-const loginPatience = 10 * time.Minute
 
 // credentials is where tokens of logins are kept; nil where the user has no place for
 // anything.
@@ -36,7 +36,8 @@ func credentials() *credential.Store {
 
 func loginCommand() *cobra.Command {
 	var s selection
-	var quiet, forget bool
+	var quiet, forget, list bool
+	var who, gateway string
 	cmd := &cobra.Command{
 		Use:   "login SERVER",
 		Short: "Log in at an MCP server that wants it, for the gateway to use",
@@ -45,39 +46,61 @@ token that comes of it for the gateway, which shows it to that server alone and
 renews it. On another machine's terminal, open the address that is printed on a
 machine whose browser can reach this one at 127.0.0.1, such as through ssh -L.
 
-SERVER is the label of a server with a url in the configuration, or of --mcp-config.`,
-		Args: cobra.ExactArgs(1),
+SERVER is the label of a server with a url in the configuration, or of --mcp-config.
+
+Where each caller logs in for itself (oauth.whose: caller), this is the login of
+whoever uses the gateway at this machine without a key, or of --caller. Callers of a
+gateway elsewhere log in through it, with their own key or access token:
+
+  DRAGOMAN_API_KEY=… dragoman login tickets --gateway https://gateway.example`,
+		Args: func(_ *cobra.Command, args []string) error {
+			switch {
+			case list && len(args) > 0:
+				return &usageError{errors.New("--list lists all logins, and takes no SERVER"), ""}
+			case !list && len(args) != 1:
+				return &usageError{errors.New("name one SERVER, by its label"), "dragoman login --list lists the logins that are kept"}
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if list {
+				return listLogins(cmd, &s)
+			}
+			label, screen := args[0], terminal.NewScreen(os.Stderr)
+			if gateway != "" {
+				g, err := newRemote(gateway, os.Getenv("DRAGOMAN_API_KEY"))
+				if err != nil {
+					return &usageError{err, ""}
+				}
+				if forget {
+					return g.forget(cmd.Context(), screen, label)
+				}
+				return g.login(cmd.Context(), screen, label, !quiet)
+			}
 			file, err := s.load(environment())
 			if err != nil {
 				return err
 			}
-			server, ok := file.MCPServers[args[0]]
-			switch {
-			case !ok:
-				labels := make([]string, 0, len(file.MCPServers))
-				for label := range file.MCPServers {
-					labels = append(labels, label)
-				}
-				return &usageError{fmt.Errorf("there is no server %q", args[0]), config.Nearest(args[0], labels)}
-			case server.URL == "":
-				return &usageError{fmt.Errorf("the server %q is a command, which nobody logs in at", args[0]), "give it what it needs in env"}
-			case server.OAuth.Grant == credential.ClientCredentialsGrant:
-				return &usageError{fmt.Errorf("the gateway logs itself in at %q, by oauth.grant", args[0]), ""}
+			server, err := loggedInAt(file, label)
+			if err != nil {
+				return err
+			}
+			if !server.OAuth.PerCaller() && who != "" {
+				return &usageError{fmt.Errorf("all callers share the login at %q", label), "with oauth.whose: caller each has its own"}
 			}
 			kept := credentials()
 			if kept == nil {
 				return &failure{errors.New("there is no place to keep tokens: you have no home directory"), "set XDG_STATE_HOME"}
 			}
-			screen := terminal.NewScreen(os.Stderr)
+			account := server.Account(cmp.Or(who, caller.Local.ID))
 			if forget {
-				if err := kept.Delete(server.URL); err != nil {
+				if err := kept.Delete(account); err != nil {
 					return err
 				}
-				screen.Printf("nothing is kept any more for %s\n", args[0])
+				screen.Printf("nothing is kept any more for %s\n", label)
 				return nil
 			}
-			return login(cmd.Context(), screen, args[0], server, kept, !quiet)
+			return login(cmd.Context(), screen, label, account.Caller, server, kept, !quiet)
 		},
 	}
 	f := cmd.Flags()
@@ -85,48 +108,115 @@ SERVER is the label of a server with a url in the configuration, or of --mcp-con
 	f.StringVar(&s.mcpConfig, "mcp-config", "", "take the servers from another client's mcpServers `FILE`")
 	f.BoolVar(&quiet, "no-browser", false, "print the address, and open no browser")
 	f.BoolVar(&forget, "forget", false, "forget what is kept for the server, in place of logging in")
+	f.BoolVar(&list, "list", false, "list the logins that are kept, and whose they are")
+	f.StringVar(&who, "caller", "", "log in on behalf of the caller with this `ID`, which the audit log has")
+	f.StringVar(&gateway, "gateway", "", "log in through the gateway at this `URL`, as the caller that $DRAGOMAN_API_KEY is the key or token of")
+	for _, other := range []string{"config", "mcp-config", "caller", "list"} {
+		cmd.MarkFlagsMutuallyExclusive("gateway", other)
+	}
+	for _, other := range []string{"forget", "no-browser", "caller"} {
+		cmd.MarkFlagsMutuallyExclusive("list", other)
+	}
 	return cmd
 }
 
-func login(ctx context.Context, screen *terminal.Screen, label string, server servers.Config, kept *credential.Store, browser bool) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, loginPatience, errors.New("nobody logged in"))
-	defer cancel()
-	// As the gateway reaches the server, so that nothing else gets its requests.
-	client := server.Client()
+// listLogins lists the logins of this machine's store, under the labels of the servers
+// where those are configured.
+func listLogins(cmd *cobra.Command, s *selection) error {
+	file, err := s.load(environment())
+	if err != nil {
+		return err
+	}
+	var accounts []credential.Account
+	if kept := credentials(); kept != nil {
+		if accounts, err = kept.Accounts(); err != nil {
+			return err
+		}
+	}
+	if len(accounts) == 0 {
+		terminal.NewScreen(os.Stderr).Printf("there are no logins\n")
+		return nil
+	}
+	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "SERVER\tWHOSE")
+	for _, a := range accounts {
+		var labels []string
+		for label, server := range file.MCPServers {
+			if server.URL == a.Server {
+				labels = append(labels, label)
+			}
+		}
+		slices.Sort(labels)
+		fmt.Fprintf(table, "%s\t%s\n", terminal.OneLine(cmp.Or(strings.Join(labels, ", "), a.Server), 100), terminal.OneLine(cmp.Or(a.Caller, "the gateway's"), 200))
+	}
+	return table.Flush()
+}
+
+// loggedInAt returns the server of a label, where people log in.
+func loggedInAt(file *config.File, label string) (*servers.Config, error) {
+	server, ok := file.MCPServers[label]
+	switch {
+	case !ok:
+		return nil, &usageError{fmt.Errorf("there is no server %q", label), config.Nearest(label, slices.Collect(maps.Keys(file.MCPServers)))}
+	case server.URL == "":
+		return nil, &usageError{fmt.Errorf("the server %q is a command, which nobody logs in at", label), "give it what it needs in env"}
+	case server.OAuth.Grant == credential.TokenExchangeGrant:
+		return nil, &usageError{fmt.Errorf("nobody logs in at %q: the gateway exchanges the access tokens of its callers, by oauth.grant", label), ""}
+	case !server.OAuth.LogsIn():
+		return nil, &usageError{fmt.Errorf("the gateway logs itself in at %q, by oauth.grant", label), ""}
+	}
+	return &server, nil
+}
+
+// loggedIn returns the access token that a login at a server gave to the person at this
+// machine; empty for none. It is for those who make requests of their own, and is not
+// renewed while they do.
+func loggedIn(label string, server *servers.Config) (string, error) {
+	client, tokens := server.Authorized(label, caller.Local.ID, servers.Tokens{Store: credentials()})
 	defer client.CloseIdleConnections()
-	err := credential.Login(ctx, server.URL, client.Transport, credential.LoginOptions{
-		Config: server.OAuth, Store: kept,
-		Show: func(ctx context.Context, address string) {
-			screen.Printf("Log in here:\n\n  %s\n\n", terminal.Visible(address))
-			if browser {
-				openBrowser(ctx, address)
-			}
-		},
-		Use: func(ctx context.Context, client *http.Client) error {
-			header := http.Header{}
-			for name, value := range server.Headers {
-				header.Set(name, value)
-			}
-			c, err := mcp.Connect(ctx, mcp.HTTP{URL: server.URL, Header: header, Client: client, SSE: server.Transport == servers.SSE},
-				&mcp.ClientOptions{Label: label, Name: "dragoman", Version: version(), Passive: true, Timeout: loginPatience, ProbeTimeout: loginPatience})
-			if err != nil {
-				return err
-			}
-			defer c.Close()
-			return c.Refresh(ctx)
+	if tokens == nil || !server.OAuth.LogsIn() {
+		return "", nil
+	}
+	return tokens.Token(context.Background())
+}
+
+// login logs a person at this machine in, on behalf of a caller.
+func login(ctx context.Context, screen *terminal.Screen, label, who string, server *servers.Config, kept *credential.Store, browser bool) error {
+	back, err := credential.ListenLoopback()
+	if err != nil {
+		return err
+	}
+	defer back.Close()
+	err = server.LogIn(ctx, label, who, version(), credential.LoginOptions{
+		Store: kept, Redirect: back.Redirect(),
+		Visit: func(ctx context.Context, address string) (credential.Answer, error) {
+			return back.Visit(ctx, address, shower(screen, browser))
 		},
 	})
 	switch {
 	case errors.Is(err, credential.ErrNoLogin):
 		screen.Printf("%s asks for no login\n", label)
 		return nil
-	case err != nil && context.Cause(ctx) != nil:
-		return fmt.Errorf("logging in at %s: %w", label, context.Cause(ctx))
 	case err != nil:
 		return fmt.Errorf("logging in at %s: %w", label, err)
 	}
-	screen.Printf("logged in at %s\n", label)
+	whose := ""
+	if server.OAuth.PerCaller() {
+		whose = " for the caller " + terminal.OneLine(who, 200)
+	}
+	screen.Printf("logged in at %s%s\n", label, whose)
 	return nil
+}
+
+// shower returns what shows a person the address to log in at, in a browser where
+// that is wanted.
+func shower(screen *terminal.Screen, browser bool) func(context.Context, string) {
+	return func(ctx context.Context, address string) {
+		screen.Printf("Log in here:\n\n  %s\n\n", terminal.Visible(address))
+		if browser {
+			openBrowser(ctx, address)
+		}
+	}
 }
 
 // openBrowser opens an address, which is https or on this machine, if it can. That

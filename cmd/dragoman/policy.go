@@ -83,11 +83,7 @@ func checkRules(out *terminal.Screen, file *config.File) bool {
 	case p.Zero():
 		return true
 	}
-	rules := fmt.Sprintf("%d rules", p.Rules())
-	if p.Rules() == 1 {
-		rules = "1 rule"
-	}
-	out.Printf("policy  %s %s\n", out.Good("✓"), rules)
+	out.Printf("policy  %s %s\n", out.Good("✓"), terminal.Many(p.Rules(), "rule"))
 	models := file.PolicyFile != ""
 	for _, r := range file.Policy {
 		for _, pattern := range r.Allow {

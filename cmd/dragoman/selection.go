@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
+	"github.com/dragoman-mcp/dragoman/internal/trust"
 )
 
 // selection is how the servers of a command are named on its command line, and
@@ -124,6 +126,9 @@ func (s *selection) load(reader config.Reader) (*config.File, error) {
 		return nil, err
 	}
 	file.UseKeys()
+	if err := file.CheckSandboxes(); err != nil {
+		return nil, &usageError{err, ""}
+	}
 	return file, nil
 }
 
@@ -159,9 +164,9 @@ func (s *selection) useURL(file *config.File) error {
 			return &usageError{errors.New("--header takes a name, a colon and a value"), `for example: --header "Authorization: Bearer $TOKEN"`}
 		}
 		if server.Headers == nil {
-			server.Headers = map[string]string{}
+			server.Headers = map[string]secret.Text{}
 		}
-		server.Headers[strings.TrimSpace(name)] = strings.TrimSpace(value)
+		server.Headers[strings.TrimSpace(name)] = secret.New(strings.TrimSpace(value))
 	}
 	if err := server.Validate(); err != nil {
 		flag := "--url"
@@ -170,8 +175,18 @@ func (s *selection) useURL(file *config.File) error {
 		}
 		return &usageError{fmt.Errorf("%s: %w", flag, err), ""}
 	}
-	file.UseServers(&config.File{MCPServers: map[string]servers.Config{"server": server}})
+	s.use(file, "server", server, nil)
 	return nil
+}
+
+// use takes a server that the command line names. Its label is one that we made up, and
+// means another server the next time: its tools are pinned only where the configuration
+// says so.
+func (s *selection) use(file *config.File, label string, server servers.Config, warnings config.Errors) {
+	if file.Pins.Mode == trust.Auto {
+		server.Pins = trust.Off
+	}
+	file.UseServers(&config.File{MCPServers: map[string]servers.Config{label: server}, Warnings: warnings})
 }
 
 // useCommand takes the server that the command after "--" starts.
@@ -188,22 +203,22 @@ func (s *selection) useCommand(file *config.File, reader config.Reader) error {
 			}
 		}
 		if server.Env == nil {
-			server.Env = map[string]string{}
+			server.Env = map[string]secret.Text{}
 		}
-		server.Env[name] = value
+		server.Env[name] = secret.New(value)
 	}
 	if err := server.Validate(); err != nil {
 		return &usageError{err, ""}
 	}
-	other := &config.File{MCPServers: map[string]servers.Config{label(s.command): server}}
+	var warnings config.Errors
 	for _, a := range config.Advise(server) {
 		hint := a.Hint
 		if a.Key == "command" {
 			hint = "Write the command without quotes around all of it."
 		}
-		other.Warnings = append(other.Warnings, &config.Error{File: "the command after \"--\"", Message: a.Message, Hint: hint})
+		warnings = append(warnings, &config.Error{File: "the command after \"--\"", Message: a.Message, Hint: hint})
 	}
-	file.UseServers(other)
+	s.use(file, label(s.command), server, warnings)
 	return nil
 }
 

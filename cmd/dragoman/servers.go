@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/gateway"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
@@ -46,7 +49,7 @@ func (s *selection) openFile(ctx context.Context, file *config.File) (*gateway.G
 		return nil, err
 	}
 	down := unusable(g)
-	if len(down) > 0 && len(down) == len(g.Servers()) {
+	if len(down) > 0 && len(down) == len(states(g)) {
 		g.Close()
 		return nil, s.noServer(down)
 	}
@@ -54,6 +57,10 @@ func (s *selection) openFile(ctx context.Context, file *config.File) (*gateway.G
 		stderr := terminal.NewScreen(os.Stderr)
 		for _, state := range down {
 			stderr.Printf("%s server %q: %s\n", stderr.Warn("warning:"), state.Label, reason(state))
+		}
+		held := g.Held()
+		for _, label := range slices.Sorted(maps.Keys(held)) {
+			stderr.Printf("%s server %q: %s held until approved: dragoman pins\n", stderr.Warn("warning:"), label, terminal.Many(held[label], "tool"))
 		}
 	}
 	return g, nil
@@ -79,7 +86,7 @@ func (s *selection) start(ctx context.Context, file *config.File) (*gateway.Gate
 	limited, cancel := context.WithTimeout(ctx, maxStart(file))
 	defer cancel()
 	defer terminal.While(stderr, func() string { return starting(g, file) })()
-	_ = g.Wait(limited) // what is not there by then shows as starting
+	_ = g.Of(caller.Local).Settle(limited) // what is not there by then shows as starting
 	if ctx.Err() != nil {
 		g.Close()
 		return nil, &failure{errInterrupted, ""}
@@ -91,7 +98,7 @@ func (s *selection) start(ctx context.Context, file *config.File) (*gateway.Gate
 func starting(g *gateway.Gateway, file *config.File) string {
 	var labels []string
 	slow := false
-	for _, state := range g.Servers() {
+	for _, state := range states(g) {
 		if state.State == dragoman.Starting {
 			labels = append(labels, state.Label)
 			config := file.MCPServers[state.Label]
@@ -108,9 +115,18 @@ func starting(g *gateway.Gateway, file *config.File) string {
 	return text
 }
 
+// states are those of the servers as a person at this machine has them.
+func states(g *gateway.Gateway) []dragoman.Server {
+	list, err := g.Of(caller.Local).List(context.Background())
+	if err != nil {
+		return nil
+	}
+	return list.Servers
+}
+
 // unusable returns the servers that are not connected.
 func unusable(g *gateway.Gateway) (down []dragoman.Server) {
-	for _, state := range g.Servers() {
+	for _, state := range states(g) {
 		if state.State != dragoman.Connected {
 			down = append(down, state)
 		}

@@ -192,7 +192,7 @@ func printTools(d *dialect.Dialect, tools []dragoman.Tool, quiet bool) {
 		return
 	}
 	stderr := terminal.NewScreen(os.Stderr)
-	stderr.Printf("%s\n", stderr.Faint(fmt.Sprintf("%d tools, %d quarantined, dialect %s", len(offered), len(rest), d.Name())))
+	stderr.Printf("%s\n", stderr.Faint(fmt.Sprintf("%s, %d quarantined, dialect %s", terminal.Many(len(offered), "tool"), len(rest), d.Name())))
 }
 
 // hints says what a server says of a tool, and what the operator does.

@@ -26,6 +26,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/dragoman-mcp/dragoman/internal/bounded"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 )
 
 // maxToken is the longest token that is looked at, in bytes.
@@ -51,7 +52,10 @@ type Issuer struct {
 }
 
 // Introspection is an endpoint of RFC 7662, and who we are there.
-type Introspection struct{ URL, ClientID, ClientSecret string }
+type Introspection struct {
+	URL, ClientID string
+	ClientSecret  secret.Text
+}
 
 // A Token is a token that is good now, and for whoever verified it.
 type Token struct {

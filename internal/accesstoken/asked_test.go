@@ -15,11 +15,12 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/accesstoken"
 	"github.com/dragoman-mcp/dragoman/internal/accesstoken/issuertest"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 )
 
 // asking configures introspection.
 func asking(c *accesstoken.Issuer) {
-	c.Introspection = &accesstoken.Introspection{URL: c.Name + "/introspect", ClientID: "gateway", ClientSecret: issuertest.Secret}
+	c.Introspection = &accesstoken.Introspection{URL: c.Name + "/introspect", ClientID: "gateway", ClientSecret: secret.New(issuertest.Secret)}
 }
 
 // active are the claims of a good token as introspection tells them, changed.
@@ -151,7 +152,7 @@ func TestIntrospectionIsBounded(t *testing.T) {
 // Our own mistake about who we are is no fault of a token.
 func TestIntrospectionRefusesUs(t *testing.T) {
 	i := issuertest.New(t, "https://login.example")
-	v := verifier(t, i, func(c *accesstoken.Issuer) { asking(c); c.Introspection.ClientSecret = "wrong" })
+	v := verifier(t, i, func(c *accesstoken.Issuer) { asking(c); c.Introspection.ClientSecret = secret.New("wrong") })
 	got, err := v.Verify(t.Context(), i.Opaque(active(i, nil)), resource)
 	if end := outcome(t, got, err); end != "unavailable" || strings.Contains(err.Error(), "wrong") {
 		t.Errorf("%s: %v", end, err)

@@ -50,7 +50,7 @@ func (v *Verifier) introspect(ctx context.Context, from *issuer, token string) (
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	// RFC 6749 section 2.3.1 wants both parts encoded as in a form.
-	r.SetBasicAuth(url.QueryEscape(at.ClientID), url.QueryEscape(at.ClientSecret))
+	r.SetBasicAuth(url.QueryEscape(at.ClientID), url.QueryEscape(at.ClientSecret.Reveal()))
 	answer, err := v.do(r)
 	if err != nil {
 		return verdict{}, err

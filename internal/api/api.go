@@ -26,6 +26,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/approval"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/once"
 	"github.com/dragoman-mcp/dragoman/internal/policy"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/session"
@@ -43,6 +44,9 @@ type Options struct {
 	Upstreams *upstream.Set
 	// Memory keeps what clients do not see of their conversations; nil forgets it.
 	Memory memory.Store
+	// Once says which answers are kept for requests that come again with their
+	// Idempotency-Key.
+	Once once.Config
 	// MaxBody bounds the body of a request, in bytes; zero means 32 MiB.
 	MaxBody int64
 	// BodyTimeout is how long a client may take to send its body; zero means a
@@ -54,6 +58,8 @@ type Options struct {
 	// Patience is how long a call in a stream waits for an operator who has to
 	// approve it; the session's default if zero.
 	Patience time.Duration
+	// Servers log callers in, for /logins.
+	Servers Servers
 	// Inbox has the questions to operators, for /approvals; nil for none.
 	Inbox *approval.Inbox
 	// Log must not be nil.
@@ -66,6 +72,7 @@ type API struct {
 	mux     *http.ServeMux
 	routes  map[string]func(http.ResponseWriter, *http.Request, caller.Caller) // by pattern
 	running memory.Running
+	once    *once.Requests
 	offers  model.Offers
 }
 
@@ -77,11 +84,11 @@ func New(o Options) *API {
 	if o.BodyTimeout <= 0 {
 		o.BodyTimeout = time.Minute
 	}
-	a := &API{Options: o, mux: http.NewServeMux()}
+	a := &API{Options: o, mux: http.NewServeMux(), once: once.New(o.Once)}
 	a.routes = map[string]func(http.ResponseWriter, *http.Request, caller.Caller){
-		"POST /v1/chat/completions": a.chat,
+		"POST /v1/chat/completions": a.onceOnly(a.chat),
 		"GET /v1/tools":             a.listTools,
-		"POST /v1/tools/call":       a.callTool,
+		"POST /v1/tools/call":       a.onceOnly(a.callTool),
 		"GET /v1/models":            a.models,
 		"/v1/":                      a.relay,
 	}
@@ -102,13 +109,24 @@ func (a *API) Serve(w http.ResponseWriter, r *http.Request, who caller.Caller) {
 }
 
 // chat answers POST /v1/chat/completions.
-func (a *API) chat(w http.ResponseWriter, r *http.Request, who caller.Caller) {
+func (a *API) chat(w http.ResponseWriter, r *http.Request, who caller.Caller, run *once.Run) {
 	body, err := a.readBody(w, r)
 	if err != nil {
 		a.fail(w, r, err)
 		return
 	}
 	request, err := openai.ParseChat(body)
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	named, err := queryModel(r) // which goes with it
+	if err == nil {
+		err = sameModel(named, request.Model)
+	}
+	if err == nil {
+		err = a.judgeFurther(r.Context(), who, request.Members())
+	}
 	if err != nil {
 		a.fail(w, r, err)
 		return
@@ -140,9 +158,7 @@ func (a *API) chat(w http.ResponseWriter, r *http.Request, who caller.Caller) {
 		return
 	}
 	request.Rename(s.Model)
-	if len(s.Missing) > 0 {
-		w.Header().Set("X-Dragoman-Missing", missing(s.Missing))
-	}
+	tellMissing(w, s)
 	offer := why == ""
 	if offer {
 		list, err := s.Tools.List(r.Context())
@@ -153,10 +169,11 @@ func (a *API) chat(w http.ResponseWriter, r *http.Request, who caller.Caller) {
 		offer = slices.ContainsFunc(list.Tools.All(), func(t dragoman.Tool) bool { return t.Quarantined == nil })
 	}
 	if !offer {
-		a.relayTo(w, r, s.Upstream, request.Plain(), func(usage []byte) { a.used(who, asked, usage) })
+		a.relayTo(w, r, s.Upstream, request.Plain(), a.Sessions.Gate().Meter(who, request.Model))
+		run.Answered = true
 		return
 	}
-	a.converse(w, r, request, s, asked)
+	a.converse(w, r, request, s, asked, run)
 }
 
 // withheld says why no tools are to be offered to a request, which then goes
@@ -230,17 +247,27 @@ func unavailable(err error) error {
 	return e
 }
 
-// missing names servers and what they are doing.
+// tellMissing tells the client which servers are missing.
+func tellMissing(w http.ResponseWriter, s *session.Session) {
+	if len(s.Missing) > 0 {
+		w.Header().Set("X-Dragoman-Missing", missing(s.Missing))
+	}
+}
+
+// missing names servers and what they are doing, or what somebody has to do first.
 func missing(servers []dragoman.Server) string {
 	names := make([]string, len(servers))
 	for i, s := range servers {
 		names[i] = s.Label + " (" + string(s.State) + ")"
+		if s.Problem != nil && s.Problem.Code == dragoman.CodeNeedsAuthorization {
+			names[i] = s.Label + " (" + s.Problem.Message + ")"
+		}
 	}
 	return strings.Join(names, ", ")
 }
 
 // converse runs a conversation with tools.
-func (a *API) converse(w http.ResponseWriter, r *http.Request, request *openai.ChatRequest, s *session.Session, asked string) {
+func (a *API) converse(w http.ResponseWriter, r *http.Request, request *openai.ChatRequest, s *session.Session, asked string, run *once.Run) {
 	id := openai.NewRequestID()
 	log := a.Log.With("request", id, "model", request.Model)
 	client := s.Client(upstream.Request{RawQuery: r.URL.RawQuery, Header: r.Header, ClientCredentials: a.ClientCredentials}, log)
@@ -256,6 +283,7 @@ func (a *API) converse(w http.ResponseWriter, r *http.Request, request *openai.C
 		Running: &a.running,
 		Caller:  s.Caller.ID,
 		Retried: retried(r),
+		Again:   run.Again,
 		ID:      id,
 		Log:     log,
 		Missing: s.Missing,
@@ -270,8 +298,9 @@ func (a *API) converse(w http.ResponseWriter, r *http.Request, request *openai.C
 			calls++
 		}
 	}, ask)
+	defer func() { run.Changed = chat.Wrote() }() // however it ends
 	err = loop.Run(r.Context(), chat)
-	a.used(s.Caller, asked, chat.Usage())
+	run.Answered = err == nil
 	took := time.Since(started).Round(time.Millisecond)
 	switch {
 	case err == nil:
@@ -377,4 +406,20 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	told.ID = openai.NewRequestID()
 	a.Log.Warn("request refused", "request", told.ID, "path", r.URL.Path, "status", told.Status, "code", told.Code, "error", err)
 	told.Write(w)
+}
+
+// texts reads a body that is a JSON object, and returns what says the text of a member:
+// empty where it has none of that name, letter by letter.
+func texts(body []byte) (text func(name string) string, err error) {
+	var o *rawjson.Object
+	if err = rawjson.Check(body); err == nil {
+		o, err = rawjson.ParseObject(body)
+	}
+	if err != nil {
+		return nil, openai.Invalid("", "The request body is not the JSON object that is wanted here: "+err.Error()+".")
+	}
+	return func(name string) string {
+		said, _ := rawjson.String(o.Get(name))
+		return said
+	}, nil
 }

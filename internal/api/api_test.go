@@ -140,7 +140,7 @@ func openFor(t *testing.T, results session.Results, change func(*Options), model
 	}
 	door := New(options)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		door.Serve(w, r, caller.Caller{ID: cmp.Or(r.Header.Get("X-Test-Caller"), "somebody")})
+		door.Serve(w, r, caller.Caller{ID: cmp.Or(r.Header.Get("X-Test-Caller"), "somebody"), Grants: []string{"*"}})
 	}))
 	t.Cleanup(server.Close)
 	d.url = server.URL

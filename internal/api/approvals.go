@@ -9,7 +9,6 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/approval"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
-	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai"
 )
 
@@ -46,18 +45,13 @@ func (a *API) Approvals(w http.ResponseWriter, r *http.Request, who caller.Calle
 	}
 }
 
-// mayApprove reports whether a caller may answer a question.
-func mayApprove(who caller.Caller, x *approval.Approval) bool {
-	return who.May("approve:"+x.Server+"__"+x.Tool) && who.ID != x.Caller
-}
-
 func (a *API) listApprovals(w http.ResponseWriter, r *http.Request, who caller.Caller) {
 	all, err := a.Inbox.List(r.Context(), approval.Filter{State: approval.Pending, Limit: 1000})
 	if err != nil {
 		a.fail(w, r, err)
 		return
 	}
-	all = slices.DeleteFunc(all, func(x approval.Approval) bool { return !mayApprove(who, &x) })
+	all = slices.DeleteFunc(all, func(x approval.Approval) bool { return !x.Shows(who) })
 	a.answer(w, r, map[string]any{"approvals": append([]approval.Approval{}, all...)})
 }
 
@@ -67,22 +61,21 @@ func (a *API) answerApproval(w http.ResponseWriter, r *http.Request, who caller.
 		a.fail(w, r, err)
 		return
 	}
-	var said struct{ Decision, Why string }
-	if err := rawjson.Check(body); err != nil {
-		a.fail(w, r, openai.Invalid("", "The request body is not valid JSON: "+err.Error()+"."))
+	said, err := texts(body)
+	if err != nil {
+		a.fail(w, r, err)
 		return
 	}
-	_ = json.Unmarshal(body, &said) // what is no such object decides nothing
 	x, err := a.Inbox.Get(r.Context(), id)
-	if err == nil && !mayApprove(who, &x) {
+	if err == nil && !x.Shows(who) {
 		err = approval.ErrNotFound // whose it is is nobody else's business
 	}
-	switch by := (approval.Person{ID: who.ID, Name: who.Name}); {
+	switch by, decision := approval.PersonOf(who), said("decision"); {
 	case err != nil:
-	case said.Decision == "approve":
+	case decision == "approve":
 		x, err = a.Inbox.Approve(r.Context(), x.ID, by)
-	case said.Decision == "deny":
-		x, err = a.Inbox.Deny(r.Context(), x.ID, by, said.Why)
+	case decision == "deny":
+		x, err = a.Inbox.Deny(r.Context(), x.ID, by, said("why"))
 	default:
 		err = openai.Invalid("decision", `"decision" must be "approve" or "deny".`)
 	}

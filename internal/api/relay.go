@@ -2,11 +2,10 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"log"
-	"mime"
-	"mime/multipart"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -15,9 +14,9 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/caller"
+	"github.com/dragoman-mcp/dragoman/internal/meter"
 	"github.com/dragoman-mcp/dragoman/internal/pace"
 	"github.com/dragoman-mcp/dragoman/internal/policy"
-	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/openai"
 	"github.com/dragoman-mcp/dragoman/openai/model"
@@ -31,122 +30,112 @@ func (a *API) relay(w http.ResponseWriter, r *http.Request, who caller.Caller) {
 		return
 	}
 	defer leave()
-	up, name, err := a.relayTarget(w, r)
+	up, name, body, err := a.relayTarget(w, r, who)
 	if err != nil {
 		a.fail(w, r, err)
 		return
 	}
+	used := &modelUse{api: a, who: who}
+	defer used.end()
 	if name != "" {
-		leave, err := a.admit(r.Context(), who, policy.Model, name)
-		if err != nil {
+		if err := used.admit(r.Context(), name); err != nil {
 			a.fail(w, r, err)
 			return
 		}
-		defer leave()
 	}
-	a.relayTo(w, r, up, nil, func(usage []byte) { a.used(who, name, usage) })
+	if boundary := formBoundary(r); boundary != "" {
+		r.Body = guardForm(r.Body, boundary, func(model string) error { return used.found(r.Context(), model, up) })
+	}
+	a.relayTo(w, r, up, body, used.meter(r))
 }
 
-// relayTarget finds the upstream that a request is for: by the model that it
-// names, in its path, its JSON body, or the beginning of its form, and returns the
-// name with it; the first upstream when it names none.
-func (a *API) relayTarget(w http.ResponseWriter, r *http.Request) (up *upstream.Upstream, name string, err error) {
-	if name, ok := strings.CutPrefix(r.URL.Path, "/v1/models/"); ok && name != "" {
-		up, err = a.upstream(name)
-		return up, name, err
-	}
-	kind, params, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	switch {
-	case r.Body == nil || r.Body == http.NoBody:
-	case kind == "application/json":
-		body, err := a.readBody(w, r)
-		if err != nil {
-			return nil, "", err
-		}
-		up, name, body, err := a.jsonTarget(body)
-		if err != nil {
-			return nil, "", err
-		}
-		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-		if up != nil {
-			return up, name, nil
-		}
-	case kind == "multipart/form-data":
-		if name := peekModel(r, params["boundary"]); name != "" {
-			up, err = a.upstream(name)
-			return up, name, err
-		}
-	}
-	if name := r.URL.Query().Get("model"); name != "" { // Realtime
-		up, err = a.upstream(name)
-		return up, name, err
-	}
-	return a.Upstreams.First(), "", nil
+// A modelUse is the model that a relayed request uses, known before the request is
+// passed on or, in a form, while it is.
+type modelUse struct {
+	api *API
+	who caller.Caller
+
+	mu    sync.Mutex
+	name  string
+	leave func()
+	over  bool // the request has ended, be its form still on its way
 }
 
-// jsonTarget finds the upstream of the model that a JSON body names, and returns
-// the body with the name by which that upstream knows the model; nil when it
-// names none. The body must be JSON in everybody's reading: what is decided here
-// is what the upstream gets.
-func (a *API) jsonTarget(body []byte) (up *upstream.Upstream, name string, sent []byte, err error) {
-	if len(body) == 0 {
-		return nil, "", body, nil // a POST that needs none
-	}
-	if err := rawjson.Check(body); err != nil {
-		return nil, "", nil, &openai.Error{
-			Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Code: openai.CodeInvalidJSON,
-			Message: "The request body is not valid JSON: " + err.Error() + ".", Err: err,
-		}
-	}
-	o, err := rawjson.ParseObject(body)
+func (u *modelUse) admit(ctx context.Context, name string) error {
+	leave, err := u.api.admit(ctx, u.who, policy.Model, name)
 	if err != nil {
-		return nil, "", body, nil
+		return err
 	}
-	name, ok := rawjson.String(o.Get("model"))
-	if !ok {
-		return nil, "", body, nil
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.over {
+		leave()
+		return nil
 	}
-	if up, err = a.upstream(name); err != nil {
-		return nil, "", nil, err
-	}
-	if theirs := up.ModelName(name); theirs != name {
-		o.Set("model", rawjson.Quote(theirs))
-		body = o.Bytes()
-	}
-	return up, name, body, nil
+	u.name, u.leave = name, leave
+	return nil
 }
 
-// peekModel looks for a field named model in the first 64 KiB of a form, which
-// the request's body still begins with afterwards.
-func peekModel(r *http.Request, boundary string) string {
-	head, err := io.ReadAll(io.LimitReader(r.Body, 64<<10))
-	if err != nil && len(head) == 0 {
-		return ""
+// found judges the model of a form that is on its way to an upstream.
+func (u *modelUse) found(ctx context.Context, name string, up *upstream.Upstream) error {
+	switch known := u.model(); {
+	case known == name:
+		return nil
+	case known != "":
+		return ambiguousForm("The form can be read as naming two models.")
 	}
-	rest := r.Body
-	r.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(head), rest), rest}
-	form := multipart.NewReader(bytes.NewReader(head), boundary)
-	for {
-		part, err := form.NextPart()
-		if err != nil {
-			return ""
+	of, err := u.api.upstream(name)
+	if err != nil {
+		return err
+	}
+	if of != up {
+		return ambiguousForm("The form names its model behind a large file, and it is known too late where to send it: put the model in front.")
+	}
+	return u.admit(ctx, name)
+}
+
+func (u *modelUse) model() string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.name
+}
+
+// meter returns what counts the tokens of the request: of a form whose model is found
+// on its way, once it is known.
+func (u *modelUse) meter(r *http.Request) *meter.Meter {
+	name, gate := u.model(), u.api.Sessions.Gate()
+	switch {
+	case r.Method != http.MethodPost:
+		return nil
+	case name != "":
+		return gate.Meter(u.who, name)
+	case formBoundary(r) == "":
+		return nil
+	}
+	return &meter.Meter{Count: func(tokens int64) {
+		if name := u.model(); name != "" {
+			if m := gate.Meter(u.who, name); m != nil {
+				m.Count(tokens)
+			}
 		}
-		if part.FormName() == "model" {
-			name, _ := io.ReadAll(io.LimitReader(part, 256))
-			return string(name)
-		}
+	}}
+}
+
+func (u *modelUse) end() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.over = true
+	if u.leave != nil {
+		u.leave()
 	}
 }
 
-// relayTo passes a request to an upstream; with a body, in place of its own. said
-// is told the usage that the answer ends with.
-func (a *API) relayTo(w http.ResponseWriter, r *http.Request, up *upstream.Upstream, body []byte, said func(usage []byte)) {
+// relayTo passes a request to an upstream; with a body, in place of its own. m counts
+// its tokens; it may be nil.
+func (a *API) relayTo(w http.ResponseWriter, r *http.Request, up *upstream.Upstream, body []byte, m *meter.Meter) {
 	proxy := &httputil.ReverseProxy{
 		Rewrite:       func(p *httputil.ProxyRequest) { p.Out.URL = &url.URL{Scheme: "http", Host: "upstream"} },
-		Transport:     relayTransport{a, up, r, body},
+		Transport:     relayTransport{a, up, r, body, m},
 		FlushInterval: -1,
 		BufferPool:    buffers,
 		ErrorLog:      log.New(io.Discard, "", 0),
@@ -154,14 +143,13 @@ func (a *API) relayTo(w http.ResponseWriter, r *http.Request, up *upstream.Upstr
 			relayedHeader(res.Header)
 			if res.StatusCode != http.StatusSwitchingProtocols {
 				res.Body = pace.Reader(res.Body, relayIdle)
-				if a.Sessions.Gate().CountsTokens() {
-					res.Body = &usageReader{ReadCloser: res.Body, said: said}
-				}
 			}
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			if r.Context().Err() == nil {
+			if refused, ok := errors.AsType[*openai.Error](err); ok {
+				a.fail(w, r, refused)
+			} else if r.Context().Err() == nil {
 				a.fail(w, r, model.Unreachable(err))
 			}
 		},
@@ -205,20 +193,34 @@ func relayedHeader(h http.Header) {
 // relayTransport sends the proxy's request with the upstream's address and
 // credentials.
 type relayTransport struct {
-	a    *API
-	up   *upstream.Upstream
-	in   *http.Request
-	body []byte
+	a     *API
+	up    *upstream.Upstream
+	in    *http.Request
+	body  []byte
+	meter *meter.Meter
 }
 
 func (t relayTransport) RoundTrip(out *http.Request) (*http.Response, error) {
+	if t.meter != nil {
+		out.Header.Set("Accept-Encoding", "identity") // what is compressed says nothing of its cost
+	}
+	path := strings.TrimRight(t.in.URL.Path, "/")
+	completion := strings.HasSuffix(path, "/completions")
+	return t.meter.Do(meter.Request{
+		Upstream: t.up, Body: t.body, Text: completion || strings.HasSuffix(path, "/responses"), Asks: completion,
+		Send: func(body []byte) (*http.Response, error) { return t.send(out, body) },
+	})
+}
+
+// send sends the proxy's request, with a body in place of its own.
+func (t relayTransport) send(out *http.Request, body []byte) (*http.Response, error) {
 	request := upstream.Request{
 		Method: out.Method, Path: strings.TrimPrefix(t.in.URL.EscapedPath(), "/v1"), RawQuery: t.in.URL.RawQuery,
 		Header: out.Header, Body: out.Body, Length: out.ContentLength,
 		ClientCredentials: t.a.ClientCredentials, Relay: true,
 	}
-	if t.body != nil {
-		request.Body, request.Length = bytes.NewReader(t.body), 0
+	if body != nil {
+		request.Body, request.Length = bytes.NewReader(body), 0
 	} else if out.Body == nil || out.Body == http.NoBody {
 		request.Body = nil
 	}

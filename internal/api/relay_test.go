@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 )
 
@@ -253,7 +254,7 @@ func TestCredentials(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			up := &recorder{}
 			m := up.model(t, "*")
-			m.APIKey = tc.key
+			m.APIKey = secret.New(tc.key)
 			d := open(t, func(o *Options) { o.ClientCredentials = tc.clients }, m)
 			for _, send := range []func(){
 				func() { d.chat(hello, "Authorization", "Bearer client", "Api-Key", "client") },

@@ -8,6 +8,7 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
+	"github.com/dragoman-mcp/dragoman/internal/once"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/openai"
@@ -28,7 +29,11 @@ type toolsCall struct {
 // history: a tool message, and what must follow it. What is wrong with the call
 // is a message for the model, with status 200; only a request that makes no sense
 // is an error.
-func (a *API) callTool(w http.ResponseWriter, r *http.Request, who caller.Caller) {
+func (a *API) callTool(w http.ResponseWriter, r *http.Request, who caller.Caller, run *once.Run) {
+	if run.Again {
+		a.fail(w, r, answerLost(nil))
+		return
+	}
 	body, err := a.readBody(w, r)
 	if err != nil {
 		a.fail(w, r, err)
@@ -44,13 +49,17 @@ func (a *API) callTool(w http.ResponseWriter, r *http.Request, who caller.Caller
 		a.fail(w, r, err)
 		return
 	}
+	tellMissing(w, s)
 	list, err := s.Tools.List(r.Context())
 	if err != nil {
 		a.fail(w, r, fmt.Errorf("listing tools: %w", err))
 		return
 	}
 	call := request.call(list.Tools, s.Dialect)
+	run.Changed = call.Problem == nil && call.Tool.Effect() != dragoman.ReadOnly // however it ends
 	res, err := s.Call(r.Context(), call, nil)
+	run.Answered = call.Problem == nil && res.Ran != dragoman.RanNot
+	run.Changed = run.Changed && run.Answered
 	if err != nil {
 		a.fail(w, r, err)
 		return
@@ -113,6 +122,7 @@ func (a *API) listTools(w http.ResponseWriter, r *http.Request, who caller.Calle
 		a.fail(w, r, err)
 		return
 	}
+	tellMissing(w, s)
 	list, err := s.Tools.List(r.Context())
 	if err != nil {
 		a.fail(w, r, fmt.Errorf("listing tools: %w", err))

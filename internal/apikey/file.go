@@ -75,16 +75,14 @@ func (f *File) Count() (n int, err error) {
 	return n, nil
 }
 
-// refresh reads the file again if it has changed: it is another file, or has
-// another size or time.
+// refresh reads the file again if it has changed.
 func (f *File) refresh() error {
 	info, err := os.Stat(f.path)
 	if err != nil {
 		f.seen = nil
 		return fmt.Errorf("keys: %w", err)
 	}
-	if f.seen != nil && os.SameFile(info, f.seen) && info.Size() == f.seen.Size() &&
-		info.ModTime().Equal(f.seen.ModTime()) && info.Mode() == f.seen.Mode() {
+	if wholefile.Unchanged(f.seen, info) {
 		return f.wrong
 	}
 	f.seen, f.keys = info, nil

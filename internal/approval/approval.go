@@ -37,6 +37,7 @@ type Config struct {
 	Expires time.Duration `yaml:"expires" doc:"How long a question waits for an answer, and how long an approval waits for its call."`
 	Keep    time.Duration `yaml:"keep" doc:"How long questions that were answered, with their arguments, are kept to be looked at."`
 	Pending int           `yaml:"pending" max:"100000" doc:"Questions of one caller that wait at a time. Calls beyond them are denied."`
+	Elicit  bool          `yaml:"elicit" doc:"Whether callers who may approve calls are asked in their MCP clients, too, with a tool called review_approvals. A client that fills in forms by itself would answer for them."`
 }
 
 // SetDefaults gives an hour to answer.
@@ -279,7 +280,7 @@ func (in *Inbox) decide(ctx context.Context, id string, by Person, change func(*
 		if a.State != Pending {
 			return fmt.Errorf("approval %s: %w: it is %s", a.ID, ErrDecided, a.State)
 		}
-		if err := a.mayDecide(by); err != nil {
+		if err := a.MayDecide(by); err != nil {
 			return fmt.Errorf("approval %s: %w", a.ID, err)
 		}
 		a.Decided, a.By = now.UTC().Truncate(time.Microsecond), by.ID

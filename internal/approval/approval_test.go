@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/canonical"
 	"github.com/dragoman-mcp/dragoman/internal/store"
 )
@@ -531,5 +532,31 @@ func TestClockGoesBack(t *testing.T) {
 	}
 	if again := asked(t, b, request(`1`)); again.ID == a.ID || again.State != Pending {
 		t.Errorf("asked again: %+v", again)
+	}
+}
+
+// People choose what an authorization server calls them: a rule that names ada means
+// a key of that name, or an ID.
+func TestNamesOfTokensDoNotCount(t *testing.T) {
+	x := Approval{Key: Key{Caller: "key-ann", Server: "files", Tool: "write"}, Approvers: []string{"ada", "https://login.example#7"}}
+	grants := []string{"approve:files__*"}
+	for _, tt := range []struct {
+		who    caller.Caller
+		shows  bool
+		answer error
+	}{
+		{caller.Caller{ID: "key-1", Name: "ada", Grants: grants}, true, nil},
+		{caller.Caller{ID: "key-1", Name: "ada", Grants: []string{"tool:*"}}, false, nil},
+		{caller.Caller{ID: "key-ann", Name: "ada", Grants: grants}, false, ErrOwn},
+		{caller.Caller{ID: "https://login.example#6", Name: "ada", Issuer: "https://login.example", Grants: grants}, true, ErrNotApprover},
+		{caller.Caller{ID: "https://login.example#7", Name: "eve", Issuer: "https://login.example", Scopes: []string{"approve:files__write"}}, true, nil},
+		{caller.Caller{}, false, ErrNotApprover},
+	} {
+		if got := x.Shows(tt.who); got != tt.shows {
+			t.Errorf("%+v is shown it: %v", tt.who, got)
+		}
+		if err := x.MayDecide(PersonOf(tt.who)); !errors.Is(err, tt.answer) || (err == nil) != (tt.answer == nil) {
+			t.Errorf("%+v answers: %v, want %v", tt.who, err, tt.answer)
+		}
 	}
 }

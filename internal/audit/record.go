@@ -28,9 +28,10 @@ const (
 	// Approval: a person approved or denied something, nobody did in time, or an
 	// approval was given back because the call did not run.
 	Approval Kind = "approval"
-	// Login: somebody showed who they are, or could not.
+	// Login: a caller logged in at a server, could not, or had its login forgotten.
 	Login Kind = "login"
-	// Pin: somebody looked at a tool that had changed, and accepted it.
+	// Pin: a tool was trusted as it is defined, or is held until somebody approves
+	// it, or somebody did, or wanted it forgotten.
 	Pin Kind = "pin"
 	// Pruned: older records were removed, through the one in Through. Written by
 	// the log itself.
@@ -85,10 +86,10 @@ type Record struct {
 	Verdict string `json:"verdict,omitempty"`
 	Rule    string `json:"rule,omitempty"`
 	// Approval is the ID of the approval that is asked for, or spent. State is
-	// what became of it, for kind Approval.
+	// what became of it, for kinds Approval, Login and Pin.
 	Approval string `json:"approval,omitempty"`
 	State    string `json:"state,omitempty"`
-	// Why is what a person said about it.
+	// Why is what a person said about it, or why a tool is held.
 	Why string `json:"why,omitempty"`
 
 	// Ran is "yes", "not" or "maybe", for an outcome.

@@ -50,13 +50,23 @@ var Local = Caller{ID: "local", Name: "local", Grants: []string{"*"}}
 // and not to decide for others what may be used.
 var everyday = []string{"tool:*", "model:*", "route:*"}
 
+// RuleName is the name by which rules may mean a caller, beside the ID: that of a
+// key. It is empty for those whom an authorization server names, since people can
+// often choose what they are called there.
+func (c Caller) RuleName() string {
+	if c.Issuer != "" {
+		return ""
+	}
+	return c.Name
+}
+
 // Valid reports whether this is anybody.
 func (c Caller) Valid() bool { return c.ID != "" }
 
 // IsLocal reports whether the caller is [Local].
 func (c Caller) IsLocal() bool { return c.ID == Local.ID }
 
-// May reports whether the caller was granted a right, such as "tool:github_search".
+// May reports whether the caller was granted a right, such as "tool:github__search".
 // The rules of the configuration have their say beside it.
 func (c Caller) May(needed string) bool {
 	return c.Valid() && (right.Granted(c.Grants, needed) || right.Scoped(c.Scopes, needed))

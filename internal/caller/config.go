@@ -9,14 +9,15 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/accesstoken"
 	"github.com/dragoman-mcp/dragoman/internal/right"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 )
 
 // Config is the section auth of the configuration: who may call the gateway.
 type Config struct {
-	APIKeys   []string `yaml:"api_keys" secret:"always" doc:"Keys that programs present as Authorization: Bearer, in addition to the one in DRAGOMAN_API_KEY. Each has 16 characters or more."`
-	KeysFile  string   `yaml:"keys_file" doc:"File of keys that dragoman keys makes and revokes; it is read again when it changes. Without this key it is keys.jsonl beside this file, where there is one."`
-	PublicURL string   `yaml:"public_url" doc:"Address of the gateway as clients know it: scheme, host and maybe a port. Needed with oauth, since tokens are made for it."`
-	OAuth     []Issuer `yaml:"oauth" doc:"Authorization servers whose access tokens are accepted."`
+	APIKeys   []secret.Text `yaml:"api_keys" doc:"Keys that programs present as Authorization: Bearer, in addition to the one in DRAGOMAN_API_KEY. Each has 16 characters or more, and is no word of an example."`
+	KeysFile  string        `yaml:"keys_file" doc:"File of keys that dragoman keys makes and revokes; it is read again when it changes. Without this key it is keys.jsonl beside this file, where there is one."`
+	PublicURL string        `yaml:"public_url" doc:"Address of the gateway as clients know it: scheme, host and maybe a port. Needed with oauth, since tokens are made for it."`
+	OAuth     []Issuer      `yaml:"oauth" doc:"Authorization servers whose access tokens are accepted."`
 }
 
 // Issuer is an authorization server whose access tokens are accepted.
@@ -26,15 +27,15 @@ type Issuer struct {
 	JWKSURI       string        `yaml:"jwks_uri" doc:"Address of its keys. Without this key its metadata tell it."`
 	Introspection Introspection `yaml:"introspection" doc:"How it is asked about each token (RFC 7662), for tokens that are not signed, or are revoked at once. One issuer at most."`
 	Required      []string      `yaml:"required_scopes" doc:"Scopes that a token needs for anything at all."`
-	Grants        []string      `yaml:"grants" doc:"What every token of it may do: rights such as tool:github_search, or patterns of them."`
+	Grants        []string      `yaml:"grants" doc:"What every token of it may do: rights such as tool:github__search, or patterns of them."`
 	Scopes        []Scope       `yaml:"scopes" doc:"What scopes of a token add to that. A scope that is itself a right needs no entry."`
 }
 
 // Introspection is how an issuer is asked about tokens; the zero value does not ask.
 type Introspection struct {
-	URL          string `yaml:"url" doc:"Address of its introspection endpoint."`
-	ClientID     string `yaml:"client_id" doc:"Who the gateway is there."`
-	ClientSecret string `yaml:"client_secret" secret:"always" doc:"Its secret there."`
+	URL          string      `yaml:"url" doc:"Address of its introspection endpoint."`
+	ClientID     string      `yaml:"client_id" doc:"Who the gateway is there."`
+	ClientSecret secret.Text `yaml:"client_secret" doc:"Its secret there."`
 }
 
 // Scope is what a scope of OAuth means here.
@@ -58,7 +59,7 @@ func (e *ConfigError) Reason() string { return e.Message }
 // Validate reports what cannot work, as a [*ConfigError].
 func (c *Config) Validate() error {
 	for _, key := range c.APIKeys {
-		if err := CheckKey(key); err != nil {
+		if err := CheckKey(key.Reveal()); err != nil {
 			return &ConfigError{"api_keys", err.Error()}
 		}
 	}
@@ -102,7 +103,7 @@ func (i *Issuer) Validate() error {
 		return &ConfigError{"grants", "say what its tokens may do: grants for all, such as [\"tool:*\", \"model:*\"], or scopes"}
 	}
 	for _, grant := range i.Grants {
-		if err := right.CheckGrant(grant); err != nil {
+		if err := right.CheckUse(grant); err != nil {
 			return &ConfigError{"grants", err.Error()}
 		}
 	}
@@ -120,7 +121,7 @@ func (s *Scope) Validate() error {
 		return &ConfigError{"scope", fmt.Sprintf("%q is no scope", s.Scope)}
 	}
 	for _, grant := range s.Grants {
-		if err := right.CheckGrant(grant); err != nil {
+		if err := right.CheckUse(grant); err != nil {
 			return &ConfigError{"grants", err.Error()}
 		}
 	}
@@ -148,9 +149,12 @@ func (c *Config) issuers() []accesstoken.Issuer {
 	return all
 }
 
+// placeholders are what people write where a key belongs and forget to replace.
+var placeholders = []string{"changeme", "replaceme", "yourapikey", "yourkey", "yoursecret", "apikeyhere", "placeholder", "supersecret", "secretkey", "password", "0123456789", "1234567890"}
+
 // CheckKey reports why a key must not be used: it can be guessed. A key has at
-// least 16 characters, of which at least 8 are different ones; 16 characters of
-// base64 are 96 bits.
+// least 16 characters, of which at least 8 are different ones, and holds none of the
+// words of examples; 16 characters of base64 are 96 bits.
 func CheckKey(key string) error {
 	different := map[rune]bool{}
 	for _, r := range key {
@@ -163,6 +167,12 @@ func CheckKey(key string) error {
 		return errors.New("a key with fewer than 16 characters can be guessed")
 	case len(different) < 8:
 		return errors.New("a key with fewer than 8 different characters can be guessed")
+	}
+	plain := strings.ToLower(strings.NewReplacer("-", "", "_", "", " ", "").Replace(key))
+	for _, word := range placeholders {
+		if strings.Contains(plain, word) {
+			return errors.New("a key that is copied from an example can be guessed; a good one: openssl rand -base64 32")
+		}
 	}
 	return nil
 }

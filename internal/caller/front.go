@@ -8,10 +8,16 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/apikey"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 )
 
 // A Front recognises callers. Make it with [New]; it is safe for concurrent use.
 type Front struct {
+	// Shown is told of each access token that is good, and whose it is; nil tells
+	// nobody. A token ends with expires, which may be zero. Nothing else here keeps
+	// tokens, or hands them on. It is set before the first request.
+	Shown func(caller, issuer, token string, expires time.Time)
+
 	fixed fixed
 	file  *apikey.File
 	oauth *oauth // nil without authorization servers
@@ -20,7 +26,7 @@ type Front struct {
 // New returns a Front for a configuration. keys are API keys beside those of the
 // configuration; empty ones are none. A file of keys that cannot be used is an
 // error now, and refuses its callers later.
-func New(c Config, keys ...string) (*Front, error) {
+func New(c Config, keys ...secret.Text) (*Front, error) {
 	f := &Front{fixed: newFixed(append(keys[:len(keys):len(keys)], c.APIKeys...))}
 	var err error
 	if c.KeysFile != "" {
@@ -67,7 +73,11 @@ func (f *Front) Recognise(r *http.Request) (Caller, error) {
 	case f.oauth != nil && shown.text == "":
 		return Caller{}, f.oauth.unknown(r)
 	case f.oauth != nil && shown.bearer && !apikey.Is(shown.text):
-		return f.oauth.recognise(r, shown.text)
+		who, err := f.oauth.recognise(r, shown.text)
+		if err == nil && f.Shown != nil {
+			f.Shown(who.ID, who.Issuer, shown.text, who.Expires)
+		}
+		return who, err
 	}
 	c := challenge{}
 	if f.oauth != nil {
@@ -101,19 +111,20 @@ type showing struct {
 	bearer bool // as Authorization: Bearer
 }
 
-// credential returns what a request shows. Two of one kind would leave it to chance
-// which one counts.
+// credential returns what a request shows. Two that differ would leave it to chance
+// which one counts: for whoever looked at the request before us, too.
 func credential(r *http.Request) (showing, *Refusal) {
 	bearers, keys := r.Header.Values("Authorization"), r.Header.Values("Api-Key")
-	if len(bearers) > 1 || len(keys) > 1 {
+	shown := showing{text: r.Header.Get("Api-Key")}
+	if scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
+		shown = showing{strings.TrimSpace(token), true}
+	}
+	if len(bearers) > 1 || len(keys) > 1 || len(keys) == 1 && keys[0] != shown.text {
 		return showing{}, &Refusal{
 			Status: http.StatusBadRequest, Code: "ambiguous_credentials",
 			Challenge: challenge{}.with("error", "invalid_request").String(),
-			Message:   "The request carries more than one Authorization or Api-Key header: send one.",
+			Message:   "The request carries more than one key or token, in Authorization or Api-Key: send one.",
 		}
 	}
-	if scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
-		return showing{strings.TrimSpace(token), true}, nil
-	}
-	return showing{r.Header.Get("Api-Key"), false}, nil
+	return shown, nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/apikey"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 )
 
 func request(header ...string) *http.Request {
@@ -59,7 +60,7 @@ func TestMay(t *testing.T) {
 // The ids of keys of the configuration are those that they always had: what is kept
 // for a caller is kept under them.
 func TestFixedKeys(t *testing.T) {
-	f, err := New(Config{APIKeys: []string{"s3cret", "other"}}, "", "third")
+	f, err := New(Config{APIKeys: []secret.Text{secret.New("s3cret"), secret.New("other")}}, secret.Text{}, secret.New("third"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,9 +90,16 @@ func TestFixedKeys(t *testing.T) {
 	for _, twice := range [][]string{
 		{"Authorization", "Bearer s3cret", "Authorization", "Bearer other"},
 		{"Api-Key", "other", "Api-Key", "s3cret"},
+		{"Authorization", "Bearer s3cret", "Api-Key", "other"},
+		{"Authorization", "Bearer nobody's", "Api-Key", "s3cret"},
 	} {
 		if _, err := f.Recognise(request(twice...)); refused(t, err).Status != 400 {
 			t.Errorf("%v: %v", twice, err)
+		}
+	}
+	for _, same := range [][]string{{"Authorization", "Bearer s3cret", "Api-Key", "s3cret"}, {"Authorization", "Basic eA==", "Api-Key", "s3cret"}} {
+		if c, err := f.Recognise(request(same...)); err != nil || !c.Valid() {
+			t.Errorf("%v: %v", same, err)
 		}
 	}
 	ids := map[string]bool{}
@@ -105,7 +113,7 @@ func TestFixedKeys(t *testing.T) {
 	if len(ids) != 3 {
 		t.Errorf("ids %v", ids)
 	}
-	open, err := New(Config{}, "")
+	open, err := New(Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +197,8 @@ func TestFiledKeys(t *testing.T) {
 func TestCheckKey(t *testing.T) {
 	for key, fine := range map[string]bool{
 		"": false, "a": false, "0123456789abcde": false, "aaaaaaaaaaaaaaaaaaaaaaaa": false, "abcabcabcabcabcabc": false,
-		"0123456789abcdef": true, "correct horse battery": true,
+		"0123456789abcdef": false, "sk-1234567890abcdefghij": false, "Change-Me-please-42": false, "YOUR_API_KEY_goes-in-here": false, "my super secret key 7": false,
+		"correct horse battery": true, "s3cr3t-q8Zk2mVb71": true, "pass the word on 99": true,
 	} {
 		if err := CheckKey(key); (err == nil) != fine {
 			t.Errorf("CheckKey(%q) = %v", key, err)

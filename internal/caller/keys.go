@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/dragoman-mcp/dragoman/internal/apikey"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 )
 
 // fixed are the keys of the configuration; the keys themselves are not kept.
@@ -20,12 +21,12 @@ type fixedKey struct {
 
 // newFixed knows each of the keys; an empty one is none. The caller's ID is derived
 // from the key, and says nothing about it.
-func newFixed(keys []string) (f fixed) {
+func newFixed(keys []secret.Text) (f fixed) {
 	for _, key := range keys {
-		if key == "" {
+		if key.IsZero() {
 			continue
 		}
-		sum := sha256.Sum256([]byte(key))
+		sum := sha256.Sum256([]byte(key.Reveal()))
 		id := sha256.Sum256(sum[:])
 		f = append(f, fixedKey{"key-" + hex.EncodeToString(id[:4]), sum})
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/accesstoken/issuertest"
 	"github.com/dragoman-mcp/dragoman/internal/apikey"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 )
 
 const (
@@ -195,7 +196,7 @@ func TestSeveralIssuers(t *testing.T) {
 	f := authorized(t, a, func(config *Config) {
 		config.OAuth = append(config.OAuth, Issuer{
 			Issuer: b.Name, Grants: []string{"tool:b_*"},
-			Introspection: Introspection{b.Name + "/introspect", "gateway", issuertest.Secret},
+			Introspection: Introspection{b.Name + "/introspect", "gateway", secret.New(issuertest.Secret)},
 		})
 	})
 	ids := map[string]bool{}
@@ -294,7 +295,7 @@ func TestMetadata(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", path, diff)
 		}
 	}
-	keysOnly, err := New(Config{APIKeys: []string{"0123456789abcdef"}})
+	keysOnly, err := New(Config{APIKeys: []secret.Text{secret.New("0123456789abcdef")}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,9 +2,13 @@ package config
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/dragoman-mcp/dragoman/internal/servers"
+	"github.com/dragoman-mcp/dragoman/internal/trust"
 )
 
 // What other clients write in the entries of mcpServers, so that a block that
@@ -33,7 +37,7 @@ var (
 	ignoredKeys = []string{
 		"alwaysAllow", "authProviderType", "autoAllow", "autoApprove", "autoStart", "bundled", "chatMenu", "description",
 		"dev", "displayName", "gallery", "icon", "iconPath", "iconUrl", "id", "installUrl", "logoUrl", "longRunning",
-		"metadata", "name", "note", "provider", "providerUrl", "registryUrl", "requiresOAuth", "sandbox",
+		"metadata", "name", "note", "provider", "providerUrl", "registryUrl", "requiresOAuth",
 		"sandboxEnabled", "serverInstructions", "settings", "source", "tags", "title", "trust", "trusted", "version",
 		"watchPaths",
 	}
@@ -75,6 +79,10 @@ func (d *decoder) adapt(n *node, path string) *node {
 	for _, e := range n.entries {
 		at := join(path, e.name)
 		switch value := e.value; {
+		case e.name == "sandbox" && d.lenient && !ourSandbox(value):
+			d.ignored.add(e, path)
+		case e.name == "pins" && d.lenient && value.text != string(trust.Explicit):
+			d.ignored.add(e, path) // whether tools are trusted is not for such files, which others write
 		case slices.Contains(ignoredKeys, e.name) || strings.HasPrefix(e.name, "_") || strings.HasPrefix(e.name, "x-"):
 			d.ignored.add(e, path)
 		case filterKeys[e.name] != "":
@@ -141,6 +149,16 @@ func (d *decoder) adaptTimeout(e entry, path string) *node {
 	}
 	d.warn(e.line, e.column, path, fmt.Sprintf("%s has no unit and is taken for %s", path, text), "Write "+text+".")
 	return &node{kind: stringKind, text: text, line: e.value.line, column: e.value.column}
+}
+
+// ourSandbox reports whether the sandbox of a server is one as we have it. Another
+// client's, which has other keys, or is a switch, cannot be followed.
+func ourSandbox(n *node) bool {
+	fields := fieldsOf(reflect.TypeFor[servers.Sandbox]())
+	return n.kind == mapKind && !slices.ContainsFunc(n.entries, func(e entry) bool {
+		_, ok := find(fields, e.name)
+		return !ok || e.name == "network" && e.value.kind == mapKind
+	})
 }
 
 // withoutNulls drops variables that are null, which some clients write for

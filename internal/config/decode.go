@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 )
 
@@ -21,8 +22,8 @@ import (
 //	unit    "bytes" for an int64 that is a size
 //	min     the least a number can be; 1 without the tag
 //	max     the most a number can be
-//	secret  "always": values are never shown; "filled": values that came from
-//	        the environment are shown as the reference to it
+//	secret  "filled": values that came from the environment are shown as the
+//	        reference to it; those of a [secret.Text] are never shown
 //	keys    "label" for a map whose keys are labels of servers
 //	need    "true" for a key that has no default
 type field struct {
@@ -65,7 +66,11 @@ func fieldsOf(t reflect.Type) []field {
 var (
 	durationType = reflect.TypeFor[time.Duration]()
 	rawType      = reflect.TypeFor[json.RawMessage]() // a document of its own
+	secretType   = reflect.TypeFor[secret.Text]()
 )
+
+// isSection reports whether a type has keys of its own.
+func isSection(t reflect.Type) bool { return t.Kind() == reflect.Struct && t != secretType }
 
 // A decoder fills a struct from a tree and collects what is wrong.
 type decoder struct {
@@ -129,7 +134,11 @@ func (d *decoder) value(n *node, v reflect.Value, path string, f field) {
 		d.duration(n, v, path)
 	case v.Type() == rawType:
 		v.SetBytes(n.appendJSON(nil))
-	case v.Kind() == reflect.Struct:
+	case v.Type() == secretType:
+		var text string
+		d.str(n, reflect.ValueOf(&text).Elem(), path, f)
+		v.Set(reflect.ValueOf(secret.New(text)))
+	case isSection(v.Type()):
 		d.structure(n, v, path)
 	case v.Kind() == reflect.Map:
 		d.mapping(n, v, path, f)
@@ -307,7 +316,11 @@ func (d *decoder) server(e entry, v reflect.Value, path string) {
 	d.unsetOK = isTrue(n.get("disabled"))
 	d.value(n, v, at, field{})
 	d.unsetOK = false
-	if config := v.Interface().(servers.Config); !config.Disabled && len(d.errs) == 0 {
+	config := v.Interface().(servers.Config)
+	if !config.Disabled {
+		d.checkCode(n, at, config)
+	}
+	if !config.Disabled && len(d.errs) == 0 {
 		for _, a := range Advise(config) {
 			place := n.get(a.Key)
 			d.warn(place.line, place.column, join(at, a.Key), join(at, a.Key)+": "+a.Message, a.Hint)

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 )
 
 // Effective returns f as YAML, with defaults filled in and secrets hidden.
@@ -81,7 +82,7 @@ func (p *printer) value(v reflect.Value, path string, f field, depth int, compac
 		p.out.WriteString(" " + strings.TrimSpace(string(v.Bytes())) + "\n")
 	case (v.Kind() == reflect.Slice || v.Kind() == reflect.Map) && v.Len() == 0:
 		p.out.WriteString(map[reflect.Kind]string{reflect.Slice: " []\n", reflect.Map: " {}\n"}[v.Kind()])
-	case v.Kind() == reflect.Struct:
+	case isSection(v.Type()):
 		p.out.WriteByte('\n')
 		p.structure(v, path, depth, compact)
 	case v.Kind() == reflect.Slice:
@@ -90,14 +91,14 @@ func (p *printer) value(v reflect.Value, path string, f field, depth int, compac
 			p.indent(depth)
 			p.out.WriteString("-")
 			at := fmt.Sprintf("%s[%d]", path, i)
-			if v.Index(i).Kind() == reflect.Struct {
+			if isSection(v.Index(i).Type()) {
 				p.out.WriteByte(' ')
 				p.structure(v.Index(i), at, depth+1, true)
 				continue
 			}
 			text := p.text(v.Index(i), at, f)
-			if f.secret != "" && i > 0 && text == v.Index(i).String() && secretFlagName.MatchString(v.Index(i-1).String()) {
-				text = hidden
+			if f.secret != "" && i > 0 && text == v.Index(i).String() && secret.IsFlag(v.Index(i-1).String()) {
+				text = secret.Hidden
 			}
 			p.out.WriteString(" " + quote(text) + "\n")
 		}
@@ -138,10 +139,10 @@ func (p *printer) scalar(v reflect.Value, path string, f field) string {
 // text returns what to show of a string: itself, with dollars escaped, the
 // reference that it came from, or ***.
 func (p *printer) text(v reflect.Value, path string, f field) string {
-	text := v.String()
-	if f.secret == "always" && text != "" {
-		return hidden
+	if t, ok := v.Interface().(secret.Text); ok {
+		return t.String()
 	}
+	text := v.String()
 	if f.secret == "filled" {
 		if ref, ok := p.refs[path]; ok && ref.value == text {
 			return ref.written
@@ -164,37 +165,28 @@ func escapeDollars(text string) string {
 	return b.String()
 }
 
-var (
-	secretFlagName   = regexp.MustCompile(`(?i)^--?[\w-]*(key|token|secret|passw|auth|credential|pwd)[\w-]*$`)
-	secretAssignment = regexp.MustCompile(`(?i)^([\w-]*(?:key|token|secret|passw|auth|credential|pwd)[\w-]*=).+`)
-	secretHeader     = regexp.MustCompile(`(?i)^([\w-]*(?:key|token|secret|auth)[\w-]*:\s*(?:(?:bearer|basic)\s+)?).+`)
-	secretParameter  = regexp.MustCompile(`(?i)^([\w-]*(?:key|token|secret|passw|auth|credential|pwd|sig|code)[\w-]*=).+`)
-)
-
 // hideInText hides secrets that were written out where secrets do not belong:
 // in a URL, and in an argument such as --token=x or Authorization: x.
 func hideInText(text string) string {
 	if u, err := url.Parse(text); err == nil && u.Host != "" {
 		return hideInURL(text)
 	}
-	for _, expr := range []*regexp.Regexp{secretAssignment, secretHeader} {
-		if m := expr.FindStringSubmatch(text); m != nil {
-			return m[1] + hidden
-		}
+	if at, ok := secret.Assigned(text); ok {
+		return text[:at] + secret.Hidden
 	}
 	return text
 }
 
 func hideInURL(text string) string {
 	address, query, hasQuery := strings.Cut(text, "?")
-	address = userInfo.ReplaceAllLiteralString(address, "://"+hidden+"@")
+	address = userInfo.ReplaceAllLiteralString(address, "://"+secret.Hidden+"@")
 	if !hasQuery {
 		return address
 	}
 	pairs := strings.Split(query, "&")
 	for i, pair := range pairs {
-		if m := secretParameter.FindStringSubmatch(pair); m != nil {
-			pairs[i] = m[1] + hidden
+		if name, value, _ := strings.Cut(pair, "="); value != "" && secret.IsParameter(name) {
+			pairs[i] = name + "=" + secret.Hidden
 		}
 	}
 	return address + "?" + strings.Join(pairs, "&")

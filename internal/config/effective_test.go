@@ -67,6 +67,9 @@ cache:
   tools: []
   ttl: 1m
   bytes: 64MiB
+idempotency:
+  bytes: 64MiB
+  ttl: 24h
 store:
   path: ""
   max_bytes: 16GiB
@@ -78,9 +81,15 @@ approvals:
   expires: 1h
   keep: 168h
   pending: 50
+  elicit: false
+pins:
+  mode: auto
+  lock: ""
 http:
   max_body: 32MiB
   header_timeout: 10s
+  body_timeout: 10s
+  answer_timeout: 30s
   drain_timeout: 30s
 log:
   level: info
@@ -238,13 +247,16 @@ func TestUseServers(t *testing.T) {
 }
 
 func TestEffectiveShowsReferenceOfDirectory(t *testing.T) {
-	path := write(t, "c.yaml", "mcpServers: {a: {command: x, cwd: \"${D}\"}}", 0o600)
+	path := write(t, "c.yaml", "mcpServers: {a: {command: x, cwd: \"${D}\", sandbox: {read: [\"${D}/in\"], write: [\"${D}/out\"]}}}", 0o600)
 	f, err := config.Load(path, env("D", "work"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := string(config.Effective(f)); !strings.Contains(text, `cwd: "${D}"`) {
-		t.Errorf("got\n%s", text)
+	text := string(config.Effective(f))
+	for _, want := range []string{`cwd: "${D}"`, `- "${D}/in"`, `- "${D}/out"`, "enforce: strict"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s is not in\n%s", want, text)
+		}
 	}
 	if dir := f.MCPServers["a"].Dir; !strings.HasSuffix(dir, string(os.PathSeparator)+"work") {
 		t.Errorf("directory %q", dir)

@@ -18,10 +18,12 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/glob"
 	"github.com/dragoman-mcp/dragoman/internal/limit"
 	"github.com/dragoman-mcp/dragoman/internal/mcpserve"
+	"github.com/dragoman-mcp/dragoman/internal/once"
 	"github.com/dragoman-mcp/dragoman/internal/policy"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/store"
+	"github.com/dragoman-mcp/dragoman/internal/trust"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/result"
@@ -58,9 +60,12 @@ type File struct {
 	Memory  Memory          `yaml:"memory" doc:"What is remembered of conversations that clients do not see whole."`
 	Cache   cache.Config    `yaml:"cache" doc:"Which results are remembered; none by default."`
 
-	Store     store.Config    `yaml:"store" doc:"The file that keeps what outlives the process: the audit log and approvals."`
+	Idempotency once.Config `yaml:"idempotency" doc:"Answers that are kept for requests that are sent again with the same Idempotency-Key."`
+
+	Store     store.Config    `yaml:"store" doc:"The file that keeps what outlives the process: the audit log, approvals and pins."`
 	Audit     audit.Config    `yaml:"audit" doc:"The log of who did what."`
 	Approvals approval.Config `yaml:"approvals" doc:"Questions to a person whether a call may run."`
+	Pins      trust.Config    `yaml:"pins" doc:"Which tools are trusted: those that are defined as somebody approved them."`
 
 	HTTP HTTP `yaml:"http" doc:"Limits of the gateway's HTTP server."`
 	Log  Log  `yaml:"log" doc:"What the gateway writes to standard error."`
@@ -70,7 +75,8 @@ type File struct {
 	// Warnings are places that deserve a look but are no errors.
 	Warnings Errors
 
-	refs map[string]reference // values from the environment, by path
+	refs        map[string]reference // values from the environment, by path
+	serversFrom string               // the file that the servers are from, where that is another one
 }
 
 // Names says what tools are called.
@@ -130,7 +136,11 @@ type Memory struct {
 type HTTP struct {
 	MaxBody       int64         `yaml:"max_body" unit:"bytes" min:"1024" doc:"Largest request body."`
 	HeaderTimeout time.Duration `yaml:"header_timeout" doc:"Time in which a client must have sent its request header."`
+	BodyTimeout   time.Duration `yaml:"body_timeout" doc:"Time in which a client must send the next part of its request's body. Once it has waited that long in all, the body must come at a kilobyte a second at the least."`
+	AnswerTimeout time.Duration `yaml:"answer_timeout" doc:"Time in which a client must take the next 64 KiB of an answer."`
 	DrainTimeout  time.Duration `yaml:"drain_timeout" doc:"Time that running requests have to finish when the gateway stops."`
+	// MaxConnections is counted over all addresses: before a proxy all have one.
+	MaxConnections int `yaml:"max_connections" max:"1000000" doc:"Connections of clients at a time; further ones wait for their turn. Default: three quarters of the files that the process may open, so that the rest is there for servers and models."`
 }
 
 // Log says what is written to standard error.
@@ -158,10 +168,12 @@ func (f *File) SetDefaults() {
 	f.Results = session.Results{Form: result.Form{Limit: result.DefaultLimit}, MaxMessage: 16 << 20}
 	f.Memory = Memory{Restore: true, Bytes: 64 << 20, TTL: time.Hour}
 	f.Cache = cache.Config{TTL: time.Minute, Bytes: 64 << 20}
+	f.Idempotency.SetDefaults()
 	f.Store.SetDefaults()
 	f.Audit.SetDefaults()
 	f.Approvals.SetDefaults()
-	f.HTTP = HTTP{MaxBody: 32 << 20, HeaderTimeout: 10 * time.Second, DrainTimeout: 30 * time.Second}
+	f.Pins.Mode = trust.Auto
+	f.HTTP = HTTP{MaxBody: 32 << 20, HeaderTimeout: 10 * time.Second, BodyTimeout: 10 * time.Second, AnswerTimeout: 30 * time.Second, DrainTimeout: 30 * time.Second}
 	f.Log = Log{Level: "info", Format: "text"}
 }
 
@@ -229,10 +241,20 @@ func isOrigin(text string) bool {
 // are, be it none. Where nothing says so, the demo server runs.
 func (f *File) NamesServers() bool { return f.MCPServers != nil }
 
+// NamesPins reports whether the configuration asks for pins, of all servers or of one.
+func (f *File) NamesPins() bool {
+	for _, server := range f.MCPServers {
+		if !server.Disabled && server.Pins.Named() {
+			return true
+		}
+	}
+	return f.Pins.Mode.Named() || f.Pins.Lock != ""
+}
+
 // UseServers replaces the MCP servers of f by those of other, such as one that
 // [ReadMCP] returned, and takes over its inputs and warnings.
 func (f *File) UseServers(other *File) {
-	f.MCPServers, f.Inputs = maps.Clone(other.MCPServers), other.Inputs
+	f.MCPServers, f.Inputs, f.serversFrom = maps.Clone(other.MCPServers), other.Inputs, other.Path
 	const section = serversKey + "."
 	refs := make(map[string]reference)
 	for path, ref := range f.refs {

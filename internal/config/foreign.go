@@ -64,7 +64,7 @@ func (d *decoder) relabel(n *node) *node {
 // plainLabel returns the label that looks most like name.
 func plainLabel(name string) string {
 	label := strings.Map(func(r rune) rune {
-		if r < 0x80 && servers.CheckLabel("a"+string(r)) == nil {
+		if r < 0x80 && servers.CheckLabel("a"+string(r)+"a") == nil {
 			return r
 		}
 		return '-'

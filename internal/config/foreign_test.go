@@ -8,7 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
+	"github.com/dragoman-mcp/dragoman/internal/trust"
 )
 
 func withDefaults(c servers.Config) servers.Config {
@@ -24,9 +26,9 @@ func TestReadMCP(t *testing.T) {
 		warnings         []string
 	}{
 		{"the usual form", "mcp.json", `{"mcpServers": {"a": {"command": "npx", "args": ["-y", "x"], "env": {"K": "${KEY}", "N": null, "P": 80}}}}`,
-			map[string]servers.Config{"a": {Command: "npx", Args: []string{"-y", "x"}, Env: map[string]string{"K": "v", "P": "80"}}}, nil},
+			map[string]servers.Config{"a": {Command: "npx", Args: []string{"-y", "x"}, Env: secret.Map(map[string]string{"K": "v", "P": "80"})}}, nil},
 		{"an editor's form", "mcp.json", "{\n  // servers\n  \"inputs\": [{\"id\": \"key\"}],\n  \"servers\": {\"a\": {\"type\": \"http\", \"url\": \"https://a.test/mcp\", \"headers\": {\"X\": \"${env:KEY}\"}},},\n}",
-			map[string]servers.Config{"a": {URL: "https://a.test/mcp", Transport: servers.StreamableHTTP, Headers: map[string]string{"X": "v"}}}, nil},
+			map[string]servers.Config{"a": {URL: "https://a.test/mcp", Transport: servers.StreamableHTTP, Headers: secret.Map(map[string]string{"X": "v"})}}, nil},
 		{"settings of an editor", "settings.json", `{"editor.fontSize": 12, "mcp": {"servers": {"a": {"type": "sse", "url": "http://a.test/sse"}}}}`,
 			map[string]servers.Config{"a": {URL: "http://a.test/sse", Transport: servers.SSE}}, nil},
 		{"bare entries", "mcp.json", `{"a": {"command": "x"}, "b": {"url": "http://b.test"}}`,
@@ -39,6 +41,12 @@ func TestReadMCP(t *testing.T) {
 			[]string{
 				"keys of other clients are ignored: autoApprove (a), gallery (a), colour (a)",
 			}},
+		{"sandboxes", "mcp.json", `{"mcpServers": {"a": {"command": "x", "sandbox": {"read": ["/a"], "network": true}}, "b": {"command": "x", "sandbox": true}, "c": {"command": "x", "sandbox": {"filesystem": {}}}, "d": {"command": "x", "sandbox": {"network": {}}}}}`,
+			map[string]servers.Config{"a": {Command: "x", Sandbox: servers.Sandbox{Read: []string{"/a"}, Network: true, Enforce: servers.Strict}}, "b": {Command: "x"}, "c": {Command: "x"}, "d": {Command: "x"}},
+			[]string{"keys of other clients are ignored: sandbox (b, c, d)"}},
+		{"pins are no looser", "mcp.json", `{"mcpServers": {"a": {"command": "x", "pins": "off"}, "b": {"command": "x", "pins": "first"}, "c": {"command": "x", "pins": "explicit"}}}`,
+			map[string]servers.Config{"a": {Command: "x"}, "b": {Command: "x"}, "c": {Command: "x", Pins: trust.Explicit}},
+			[]string{"keys of other clients are ignored: pins (a, b)"}},
 		{"tools that are switched off stay off", "mcp.json", `{"mcpServers": {"a": {"command": "x", "tools": ["get_*"], "disabledTools": ["get_b"]}, "b": {"command": "x", "includeTools": ["a"], "excludeTools": ["b"]}}}`,
 			map[string]servers.Config{
 				"a": {Command: "x", Tools: servers.Filter{Include: []string{"get_*"}, Exclude: []string{"get_b"}}},
@@ -50,7 +58,7 @@ func TestReadMCP(t *testing.T) {
 			map[string]servers.Config{
 				"a": {URL: "http://a.test", Transport: servers.StreamableHTTP},
 				"b": {URL: "http://b.test"},
-				"c": {Command: "x", Args: []string{"y"}, Env: map[string]string{"A": "b"}, Transport: servers.Stdio},
+				"c": {Command: "x", Args: []string{"y"}, Env: secret.Map(map[string]string{"A": "b"}), Transport: servers.Stdio},
 				"d": {URL: "http://d.test", Transport: servers.StreamableHTTP},
 			}, nil},
 		{"times without unit", "mcp.json", `{"mcpServers": {"a": {"command": "x", "timeout": 60}, "b": {"command": "x", "timeout": 30000}, "c": {"command": "x", "timeout": "5s"}}}`,

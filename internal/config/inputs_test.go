@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 )
 
@@ -40,7 +41,7 @@ func ask(t *testing.T, asked *[]string, answers map[string]string) func(config.I
 
 func TestBlockWorksAsItIs(t *testing.T) {
 	want := map[string]servers.Config{
-		"My-Search": withDefaults(servers.Config{URL: "https://us.example.com/mcp", Transport: servers.StreamableHTTP, Headers: map[string]string{"Authorization": "Bearer canary"}}),
+		"My-Search": withDefaults(servers.Config{URL: "https://us.example.com/mcp", Transport: servers.StreamableHTTP, Headers: secret.Map(map[string]string{"Authorization": "Bearer canary"})}),
 		"files":     withDefaults(servers.Config{Command: "x", Args: []string{"--token", "canary"}, Transport: servers.Stdio}),
 		"off":       withDefaults(servers.Config{Command: "${input:branch}", Disabled: true}),
 	}

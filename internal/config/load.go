@@ -158,19 +158,32 @@ func quoteShell(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// resolve makes paths absolute: the working directories of servers and the files
-// of keys, of policies and of the store. Relative ones start at dir, and ~/ at the user's home.
+// resolve makes paths absolute: those of servers, and the files of keys, of policies, of
+// pins and of the store. Relative ones start at dir, and ~/ at the user's home. Those of
+// sandboxes are followed to where they lead now, and are no others later.
 func (f *File) resolve(dir string) {
-	for label, server := range f.MCPServers {
-		path, was := join(join("mcpServers", label), "cwd"), server.Dir
-		server.Dir = absolute(dir, was)
-		f.MCPServers[label] = server
-		if ref, ok := f.refs[path]; ok && ref.value == was {
-			f.refs[path] = reference{ref.written, server.Dir}
+	place := func(key, was string, resolve func(string) string) string {
+		path := resolve(absolute(dir, was))
+		if ref, ok := f.refs[key]; ok && ref.value == was {
+			f.refs[key] = reference{ref.written, path}
 		}
+		return path
+	}
+	asItIs := func(path string) string { return path }
+	for label, server := range f.MCPServers {
+		at := join("mcpServers", label)
+		server.Dir = place(join(at, "cwd"), server.Dir, asItIs)
+		for i, path := range server.Sandbox.Read {
+			server.Sandbox.Read[i] = place(fmt.Sprintf("%s.sandbox.read[%d]", at, i), path, real)
+		}
+		for i, path := range server.Sandbox.Write {
+			server.Sandbox.Write[i] = place(fmt.Sprintf("%s.sandbox.write[%d]", at, i), path, real)
+		}
+		f.MCPServers[label] = server
 	}
 	f.Auth.KeysFile = absolute(dir, f.Auth.KeysFile)
 	f.PolicyFile = absolute(dir, f.PolicyFile)
+	f.Pins.Lock = absolute(dir, f.Pins.Lock)
 	if f.Store.Path != store.Memory {
 		f.Store.Path = absolute(dir, f.Store.Path)
 	}

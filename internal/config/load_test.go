@@ -18,9 +18,12 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/mcpserve"
+	"github.com/dragoman-mcp/dragoman/internal/once"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/store"
+	"github.com/dragoman-mcp/dragoman/internal/trust"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/result"
 )
@@ -97,35 +100,40 @@ loop: {rounds: 3, calls: 4, parallel: 5, bytes: 1.txt, timeout: 6s, call_timeout
 results: {limit: 1000, max_message: 1MiB}
 memory: {restore: false, bytes: 2MiB, ttl: 3m}
 cache: {tools: ["files__read_*"], ttl: 30s, bytes: 1MiB}
+idempotency: {bytes: 4MiB, ttl: 12h}
 store: {path: /srv/dragoman.db, max_bytes: 2MiB}
 audit: {arguments: full, retention: 24h, off: true}
-approvals: {expires: 5m, keep: 1h, pending: 6}
+approvals: {expires: 5m, keep: 1h, pending: 6, elicit: true}
+pins: {mode: explicit, lock: /srv/dragoman.lock}
 http:
   max_body: 65536
   header_timeout: 1s
+  body_timeout: 3s
+  answer_timeout: 4s
+  max_connections: 500
   drain_timeout: 2m
 log: {level: debug, format: json}
 `
-	f := parse(t, strings.Replace(text, "1.txt", "8 KiB", 1), "KEY", "0123456789abcdef: {x}", "TOKEN", "t", "N", "8")
+	f := parse(t, strings.Replace(text, "1.txt", "8 KiB", 1), "KEY", "fedcba9876543210: {x}", "TOKEN", "t", "N", "8")
 	want := &config.File{
 		Listen:         "0.0.0.0:9000",
 		AllowedHosts:   []string{"gateway.example.com"},
 		AllowedOrigins: []string{"https://app.example.com", "http://localhost:3000"},
-		Auth:           caller.Config{APIKeys: []string{"0123456789abcdef: {x}"}},
+		Auth:           caller.Config{APIKeys: []secret.Text{secret.New("fedcba9876543210: {x}")}},
 		Models: []upstream.Model{
-			{Match: "gpt-*", BaseURL: "https://session.example.com/v1", APIKey: "0123456789abcdef: {x}", Dialect: "openai", Timeout: 5 * time.Minute, Idle: 90 * time.Second},
-			{Match: "*", BaseURL: "http://localhost:11434/v1", Name: "qwen3", Headers: map[string]string{"X-Number": "7"}, Timeout: 10 * time.Minute, Idle: 5 * time.Minute},
+			{Match: "gpt-*", BaseURL: "https://session.example.com/v1", APIKey: secret.New("fedcba9876543210: {x}"), Dialect: "openai", Timeout: 5 * time.Minute, Idle: 90 * time.Second},
+			{Match: "*", BaseURL: "http://localhost:11434/v1", Name: "qwen3", Headers: secret.Map(map[string]string{"X-Number": "7"}), Timeout: 10 * time.Minute, Idle: 5 * time.Minute},
 		},
 		MCPServers: map[string]servers.Config{
 			"files": {
-				Command: "npx", Args: []string{"-y", "files-server", "--port", "3000", "--verbose", "true", "a$b", "$c", "0123456789abcdef: {x}"},
-				Env: map[string]string{"DEBUG": "1", "EMPTY": ""}, Dir: "/srv", Transport: servers.Auto,
+				Command: "npx", Args: []string{"-y", "files-server", "--port", "3000", "--verbose", "true", "a$b", "$c", "fedcba9876543210: {x}"},
+				Env: secret.Map(map[string]string{"DEBUG": "1", "EMPTY": ""}), Dir: "/srv", Transport: servers.Auto,
 				Timeout: 2 * time.Minute, StartupTimeout: 90 * time.Second, MaxInFlight: 8, Share: "all",
 				Tools:   servers.Filter{Include: []string{"read_*"}, Exclude: []string{"*_all"}},
 				Effects: servers.Effects{ReadOnly: []string{"read_*"}, Idempotent: []string{"write_file"}},
 			},
 			"web": {
-				URL: "https://example.com/mcp", Transport: servers.SSE, Headers: map[string]string{"X-Team": "7", "Authorization": "Bearer t"},
+				URL: "https://example.com/mcp", Transport: servers.SSE, Headers: secret.Map(map[string]string{"X-Team": "7", "Authorization": "Bearer t"}),
 				Timeout: 90 * time.Second, StartupTimeout: 30 * time.Second, MaxInFlight: 16, Share: "all",
 			},
 			"off": {
@@ -144,10 +152,12 @@ log: {level: debug, format: json}
 		Results:        session.Results{Form: result.Form{Limit: 1000}, MaxMessage: 1 << 20},
 		Memory:         config.Memory{Bytes: 2 << 20, TTL: 3 * time.Minute},
 		Cache:          cache.Config{Tools: []string{"files__read_*"}, TTL: 30 * time.Second, Bytes: 1 << 20},
+		Idempotency:    once.Config{Bytes: 4 << 20, TTL: 12 * time.Hour},
 		Store:          store.Config{Path: "/srv/dragoman.db", MaxBytes: 2 << 20},
 		Audit:          audit.Config{Arguments: audit.Full, Retention: 24 * time.Hour, Off: true},
-		Approvals:      approval.Config{Expires: 5 * time.Minute, Keep: time.Hour, Pending: 6},
-		HTTP:           config.HTTP{MaxBody: 65536, HeaderTimeout: time.Second, DrainTimeout: 2 * time.Minute},
+		Approvals:      approval.Config{Expires: 5 * time.Minute, Keep: time.Hour, Pending: 6, Elicit: true},
+		Pins:           trust.Config{Mode: trust.Explicit, Lock: "/srv/dragoman.lock"},
+		HTTP:           config.HTTP{MaxBody: 65536, HeaderTimeout: time.Second, BodyTimeout: 3 * time.Second, AnswerTimeout: 4 * time.Second, DrainTimeout: 2 * time.Minute, MaxConnections: 500},
 		Log:            config.Log{Level: "debug", Format: "json"},
 	}
 	if diff := cmp.Diff(want, f, ignoreRead); diff != "" {
@@ -234,7 +244,7 @@ func write(t *testing.T, name, text string, mode os.FileMode) string {
 
 func TestLoadResolvesDirectories(t *testing.T) {
 	t.Setenv("HOME", "/home/me")
-	path := write(t, "config.yaml", "mcpServers:\n  a: {command: x, cwd: work}\n  b: {command: x, cwd: ~/work}\n  c: {command: x}\n  d: {command: x, cwd: /work}\n", 0o600)
+	path := write(t, "config.yaml", "mcpServers:\n  a: {command: x, cwd: work, sandbox: {read: [in, ~/in, /in], write: [out]}}\n  b: {command: x, cwd: ~/work}\n  c: {command: x}\n  d: {command: x, cwd: /work}\n", 0o600)
 	f, err := config.Load(path, env())
 	if err != nil {
 		t.Fatal(err)
@@ -247,6 +257,83 @@ func TestLoadResolvesDirectories(t *testing.T) {
 		if got := f.MCPServers[label].Dir; got != dir {
 			t.Errorf("%s: %q, want %q", label, got, dir)
 		}
+	}
+	here, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	box := servers.Sandbox{Read: []string{here + "/in", "/home/me/in", "/in"}, Write: []string{here + "/out"}, Enforce: servers.Strict}
+	if diff := cmp.Diff(box, f.MCPServers["a"].Sandbox); diff != "" {
+		t.Errorf("sandbox (-want +got):\n%s", diff)
+	}
+}
+
+// What is ours is out of reach of every sandbox, by whatever path.
+func TestCheckSandboxes(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the paths below are Unix paths")
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", dir)
+	t.Setenv("XDG_CONFIG_HOME", "")
+	t.Setenv("XDG_STATE_HOME", "")
+	for _, name := range []string{"work/data", "elsewhere", ".local/state/dragoman", ".config"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Join(dir, ".local"), filepath.Join(dir, "elsewhere", "link")); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ sandbox, want string }{
+		{"{read: [data, /usr], write: [data, ~/elsewhere]}", ""},
+		{"{read: [c.yaml]}", ""}, // whose author knows what is in it
+		{"{read: [~/]}", "sandbox.read: with DIR a server would reach DIR/.local/state/dragoman, which"},
+		{"{read: [/]}", "sandbox.read: with / a server would reach DIR/.local/state/dragoman"},
+		{"{read: [~/elsewhere/link/state/dragoman/x]}", "sandbox.read: with DIR/.local/state/dragoman/x"},
+		{"{read: [ledger.db]}", "would reach DIR/work/ledger.db"},
+		{"{read: [data/../keys.jsonl]}", "would reach DIR/work/keys.jsonl"},
+		{"{write: [.]}", "sandbox.write: with DIR/work a server would reach DIR/work"},
+		{"{write: [c.yaml]}", "would reach DIR/work/c.yaml"},
+		{"{write: [rules.cedar]}", "would reach DIR/work/rules.cedar"},
+		{"{write: [locks/]}", "would reach DIR/work/locks/dragoman.lock"},
+		{"{write: [~/.config]}", "would reach DIR/.config/dragoman"},
+		{"{write: [~/.config/dragoman/new]}", "would reach DIR/.config/dragoman"},
+		{"{write: [/]}", "sandbox.write: with / "},
+	} {
+		path := filepath.Join(dir, "work", "c.yaml")
+		text := "store: {path: ledger.db}\npins: {lock: locks/dragoman.lock}\npolicy_file: rules.cedar\nmcpServers: {a: {command: x, sandbox: " + tt.sandbox + "}}\n"
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := config.Load(path, env())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if err := f.CheckSandboxes(); err != nil {
+			got = err.Error()
+		}
+		if want := strings.ReplaceAll(tt.want, "DIR", dir); want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: got %q, want %q", tt.sandbox, got, want)
+		}
+	}
+
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := config.ReadMCP(write(t, "mcp.json", `{"mcpServers": {"a": {"command": "x", "sandbox": {"write": ["mcp.json", "`+program+`"]}}}}`, 0o600), env())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := config.Default()
+	f.UseServers(other)
+	if errs, ok := f.CheckSandboxes().(config.Errors); !ok || len(errs) != 2 {
+		t.Errorf("a file of servers and our program: %v", errs)
 	}
 }
 

@@ -4,10 +4,9 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
-)
 
-// hidden stands for a secret wherever a configuration is shown.
-const hidden = "***"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
+)
 
 // Excerpts are shown for files that may not even parse, so secrets are found in
 // them by the look of the text, generously: an excerpt that hides too much is
@@ -66,7 +65,7 @@ func (s *source) withoutSecrets(i int) (text string, intact int) {
 	}
 	// What follows a secret on its line is left out, too: where exactly the
 	// secret ends cannot be known in a text that does not parse.
-	return line[:start] + hidden, utf8.RuneCountInString(line[:start])
+	return line[:start] + secret.Hidden, utf8.RuneCountInString(line[:start])
 }
 
 // insideSecretBlock reports whether line i belongs to a block, by indentation,

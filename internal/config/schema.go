@@ -81,7 +81,7 @@ func schemaOf(v reflect.Value, f field) object {
 	case f.unit == "bytes":
 		schema = append(schema, member{"$ref", "#/$defs/size"})
 		def.value = formatSize(v.Int())
-	case v.Kind() == reflect.Struct:
+	case isSection(v.Type()):
 		return append(schema, structSchema(v)...)
 	case v.Kind() == reflect.Map:
 		return append(schema, mapSchema(v.Type().Elem(), f)...)
@@ -89,13 +89,15 @@ func schemaOf(v reflect.Value, f field) object {
 		return append(schema, member{"type", "object"})
 	case v.Kind() == reflect.Slice:
 		items := object{{"$ref", "#/$defs/text"}}
-		if elem := v.Type().Elem(); elem.Kind() == reflect.Struct {
+		if elem := v.Type().Elem(); isSection(elem) {
 			items = schemaOf(defaultOf(elem), field{})
 		}
 		return append(schema, member{"type", []string{"array", "null"}}, member{"items", items})
 	case len(f.enum) > 0:
 		schema = append(schema, orReference(object{{"enum", f.enum}}))
 		def.value = v.String()
+	case v.Type() == secretType:
+		return append(schema, member{"type", "string"})
 	case v.Kind() == reflect.String:
 		schema = append(schema, member{"type", "string"})
 		def.value = v.String()

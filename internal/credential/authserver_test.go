@@ -28,11 +28,13 @@ type world struct {
 	refresh   map[string]string // refresh tokens, with scopes
 	codes     map[string]url.Values
 	life      time.Duration
-	metadata  map[string]any // of the authorization server, changed by tests
-	issuer    string         // in the answer of a login; empty: the right one
-	asked     []url.Values   // of the token endpoint
-	shown     []string       // tokens that the server got
-	redirects string         // where the server sends requests
+	metadata  map[string]any                                                // of the authorization server, changed by tests
+	issuer    string                                                        // in the answer of a login; empty: the right one
+	asked     []url.Values                                                  // of the token endpoint
+	shown     []string                                                      // tokens that the server got
+	redirects string                                                        // where the server sends requests
+	exchanged func(http.ResponseWriter, *http.Request, map[string]any) bool // answers an exchange of tokens in another way
+	hold      chan struct{}                                                 // nil, or what the token endpoint waits for
 }
 
 func newWorld(t *testing.T) *world {
@@ -120,6 +122,11 @@ func (w *world) authorize(rw http.ResponseWriter, r *http.Request) {
 
 func (w *world) token(rw http.ResponseWriter, r *http.Request) {
 	_ = r.ParseForm()
+	if hold := w.hold; hold != nil {
+		w.mu.Unlock()
+		<-hold
+		w.mu.Lock()
+	}
 	w.asked = append(w.asked, r.Form)
 	if r.Form.Get("resource") != w.url() {
 		w.t.Errorf("a token for %q", r.Form.Get("resource"))
@@ -140,6 +147,10 @@ func (w *world) token(rw http.ResponseWriter, r *http.Request) {
 			id, secret = r.Form.Get("client_id"), r.Form.Get("client_secret")
 		}
 		scope, ok = r.Form.Get("scope"), id == "robot" && secret == "robot-secret"
+	case exchangeGrant:
+		id, secret, _ := r.BasicAuth()
+		scope, ok = r.Form.Get("scope"), id == "robot" && secret == "robot-secret" && strings.HasPrefix(r.Form.Get("subject_token"), "subject-")
+		ok = ok && r.Form.Get("subject_token_type") == accessTokenType && r.Form.Get("requested_token_type") == accessTokenType
 	}
 	if !ok {
 		rw.WriteHeader(http.StatusBadRequest)
@@ -147,6 +158,16 @@ func (w *world) token(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	access, refresh := "access-"+rand.Text(), "refresh-"+rand.Text()
-	w.tokens[access], w.refresh[refresh] = scope, scope
-	_ = json.NewEncoder(rw).Encode(map[string]any{"access_token": access, "refresh_token": refresh, "token_type": "Bearer", "expires_in": int(w.life.Seconds()), "scope": scope})
+	w.tokens[access] = scope
+	answer := map[string]any{"access_token": access, "token_type": "Bearer", "expires_in": int(w.life.Seconds()), "scope": scope}
+	if r.Form.Get("grant_type") == exchangeGrant {
+		answer["issued_token_type"] = accessTokenType
+		if w.exchanged != nil && w.exchanged(rw, r, answer) {
+			return
+		}
+	} else {
+		w.refresh[refresh] = scope
+		answer["refresh_token"] = refresh
+	}
+	_ = json.NewEncoder(rw).Encode(answer)
 }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 )
 
 func newStore(t *testing.T) *Store {
@@ -34,10 +36,22 @@ func browse(_ context.Context, address string) {
 // logIn logs in, as a request with a body that has to be sent twice.
 func logIn(t *testing.T, w *world, s *Store, c Config) error {
 	t.Helper()
+	return logInAs(t, "", w, s, c)
+}
+
+// logInAs logs in on behalf of a caller.
+func logInAs(t *testing.T, who string, w *world, s *Store, c Config) error {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	return Login(ctx, w.url(), http.DefaultTransport, LoginOptions{
-		Config: c, Store: s, Show: browse,
+	back, err := ListenLoopback()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer back.Close()
+	return Login(ctx, Account{w.url(), who}, http.DefaultTransport, LoginOptions{
+		Config: c, Store: s, Redirect: back.Redirect(),
+		Visit: func(ctx context.Context, address string) (Answer, error) { return back.Visit(ctx, address, browse) },
 		Use: func(ctx context.Context, client *http.Client) error {
 			status, err := ask(ctx, client, w.url())
 			if err == nil && status != 200 {
@@ -64,12 +78,18 @@ func ask(ctx context.Context, client *http.Client, address string) (int, error) 
 // gatewayOf is the client that a gateway has for the server.
 func gatewayOf(t *testing.T, w *world, s *Store, c Config) *http.Client {
 	t.Helper()
-	transport, err := NewTransport(http.DefaultTransport, "tickets", w.url(), c, s)
+	return &http.Client{Transport: transportOf(t, TransportOptions{Account: Account{w.url(), ""}, Config: c, Store: s})}
+}
+
+func transportOf(t *testing.T, o TransportOptions) *Transport {
+	t.Helper()
+	o.LogIn = "run dragoman login tickets"
+	transport, err := NewTransport(http.DefaultTransport, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport}
+	return transport
 }
 
 func TestLogin(t *testing.T) {
@@ -81,7 +101,7 @@ func TestLogin(t *testing.T) {
 	if err := logIn(t, w, s, Config{}); err != nil {
 		t.Fatal(err)
 	}
-	e, err := s.Get(w.url())
+	e, err := s.Get(Account{w.url(), ""})
 	if err != nil || e.ClientID != "registered" || e.Resource != w.url() || e.TokenURL != w.login.URL+"/token" {
 		t.Errorf("%+v, %v", e, err)
 	}
@@ -95,17 +115,17 @@ func TestLogin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(string(text), e.Access) || strings.Contains(string(text), e.Refresh) || strings.Contains(string(text), "access-") {
+		if strings.Contains(string(text), e.Access.Reveal()) || strings.Contains(string(text), e.Refresh.Reveal()) || strings.Contains(string(text), "access-") {
 			t.Errorf("%s shows a token", file)
 		}
 		if info, err := os.Stat(file); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v, %v", file, info.Mode(), err)
 		}
 	}
-	if err := s.Delete(w.url()); err != nil {
+	if err := s.Delete(Account{w.url(), ""}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Get(w.url()); !errors.Is(err, ErrNone) {
+	if _, err := s.Get(Account{w.url(), ""}); !errors.Is(err, ErrNone) {
 		t.Errorf("forgotten: %v", err)
 	}
 }
@@ -133,7 +153,7 @@ func TestLoginRefused(t *testing.T) {
 		"a page without https":   {func(w *world) { w.metadata["authorization_endpoint"] = "http://evil.example/authorize" }, Config{}},
 		"a program as the page":  {func(w *world) { w.metadata["authorization_endpoint"] = "file:///bin/sh" }, Config{}},
 		"no way to be a client":  {func(w *world) { w.metadata["registration_endpoint"] = nil }, Config{}},
-		"a client of another":    {func(*world) {}, Config{ClientID: "x", ClientSecret: "s", Issuer: "https://login.example"}},
+		"a client of another":    {func(*world) {}, Config{ClientID: "x", ClientSecret: secret.New("s"), Issuer: "https://login.example"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, s := newWorld(t), newStore(t)
@@ -141,7 +161,7 @@ func TestLoginRefused(t *testing.T) {
 			if err := logIn(t, w, s, tt.config); err == nil || errors.Is(err, ErrNoLogin) {
 				t.Errorf("%v", err)
 			}
-			if _, err := s.Get(w.url()); !errors.Is(err, ErrNone) {
+			if _, err := s.Get(Account{w.url(), ""}); !errors.Is(err, ErrNone) {
 				t.Errorf("something is kept: %v", err)
 			}
 			if len(w.asked) != 0 {
@@ -152,15 +172,18 @@ func TestLoginRefused(t *testing.T) {
 }
 
 // Only the page that we sent the person to can answer.
-func TestAnswers(t *testing.T) {
-	a, err := listenForAnswer()
+func TestLoopback(t *testing.T) {
+	l, err := ListenLoopback()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer a.close()
+	defer l.Close()
+	if err := CheckRedirect(l.Redirect()); err != nil {
+		t.Error(err)
+	}
 	get := func(query string) int {
 		t.Helper()
-		res, err := http.Get(a.url + query)
+		res, err := http.Get(l.Redirect() + query)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,22 +193,53 @@ func TestAnswers(t *testing.T) {
 	if get("?state=&code=x") != 400 {
 		t.Error("answered where nothing was asked")
 	}
-	a.expect("older")
-	answers := a.expect("right")
+	l.expect("older")
+	answers := l.expect("right")
 	for _, query := range []string{"", "?code=x", "?state=older&code=x", "?state=wrong&code=x"} {
 		if get(query) != 400 {
 			t.Errorf("%s is taken", query)
 		}
 	}
-	if get("?state=right&error=%1b%5b31m") != 200 {
+	if get("?state=right&error=%1b%5b31m&iss=x") != 200 {
 		t.Error("the answer is not taken")
 	}
-	if got := <-answers; got.failed != "an unknown error" {
+	if got := <-answers; got != (Answer{State: "right", Error: "\x1b[31m", Issuer: "x"}) {
 		t.Errorf("%+v", got)
 	}
 	if get("?state=right&code=x") != 400 {
 		t.Error("taken twice")
 	}
+}
+
+// A browser is sent to the machine that it runs on, and to no other place.
+func TestCheckRedirect(t *testing.T) {
+	for address, good := range map[string]bool{
+		"http://127.0.0.1:1234/callback": true, "http://[::1]:1234/callback": true,
+		"": false, "http://127.0.0.1/callback": false, "http://127.0.0.1:0/callback": false, "https://127.0.0.1:1/callback": false,
+		"http://localhost:1/callback": false, "http://127.0.0.2:1/callback": false, "http://evil.example:1/callback": false,
+		"http://127.0.0.1:1@evil.example/callback": false, "http://evil.example@127.0.0.1:1/callback": false,
+		"http://127.0.0.1:1/callback?x=y": false, "http://127.0.0.1:1/other": false, "http://127.0.0.1:1/callback#x": false,
+		"http://127.0.0.1:01/callback": false, "http://[::ffff:127.0.0.1]:1/callback": false, "HTTP://127.0.0.1:1/callback": false,
+	} {
+		if err := CheckRedirect(address); (err == nil) != good {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+func FuzzCheckRedirect(f *testing.F) {
+	f.Add("http://127.0.0.1:1/callback")
+	f.Add("http://[::1]:65535/callback")
+	f.Add("http://127.0.0.1:1@evil.example/callback")
+	f.Fuzz(func(t *testing.T, address string) {
+		if CheckRedirect(address) != nil {
+			return
+		}
+		u, err := url.Parse(address)
+		if err != nil || u.Scheme != "http" || u.Hostname() != "127.0.0.1" && u.Hostname() != "::1" || u.Port() == "" || u.User != nil || u.RequestURI() != "/callback" || u.Fragment != "" {
+			t.Errorf("%q is allowed: %v, %v", address, u, err)
+		}
+	})
 }
 
 func TestRenewal(t *testing.T) {
@@ -194,11 +248,11 @@ func TestRenewal(t *testing.T) {
 	if err := logIn(t, w, s, Config{}); err != nil {
 		t.Fatal(err)
 	}
-	old, err := s.Get(w.url())
+	old, err := s.Get(Account{w.url(), ""})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.do(func() { w.life, w.asked = time.Hour, nil; delete(w.tokens, old.Access) })
+	w.do(func() { w.life, w.asked = time.Hour, nil; delete(w.tokens, old.Access.Reveal()) })
 	client := gatewayOf(t, w, s, Config{})
 	var wg sync.WaitGroup
 	for range 20 {
@@ -214,12 +268,12 @@ func TestRenewal(t *testing.T) {
 			t.Errorf("asked %v", w.asked)
 		}
 	})
-	e, err := s.Get(w.url())
+	e, err := s.Get(Account{w.url(), ""})
 	if err != nil || e.Access == old.Access || e.Refresh == old.Refresh || time.Until(e.Expires) < time.Minute {
 		t.Errorf("%+v, %v", e, err)
 	}
 	// A token that the server takes no more is renewed once more.
-	w.do(func() { delete(w.tokens, e.Access) })
+	w.do(func() { delete(w.tokens, e.Access.Reveal()) })
 	if status, err := ask(t.Context(), client, w.url()); status != 200 || err != nil {
 		t.Errorf("revoked: %d, %v", status, err)
 	}
@@ -283,7 +337,7 @@ func TestTokensStayAtHome(t *testing.T) {
 
 func TestClientCredentials(t *testing.T) {
 	w := newWorld(t)
-	c := Config{Grant: ClientCredentialsGrant, ClientID: "robot", ClientSecret: "robot-secret", Issuer: w.login.URL}
+	c := Config{Grant: ClientCredentialsGrant, ClientID: "robot", ClientSecret: secret.New("robot-secret"), Issuer: w.login.URL}
 	client := gatewayOf(t, w, nil, c)
 	for range 3 {
 		if status, err := ask(t.Context(), client, w.url()); status != 200 || err != nil {
@@ -310,15 +364,15 @@ func TestClientCredentials(t *testing.T) {
 
 func TestStoreInTrouble(t *testing.T) {
 	s := newStore(t)
-	if _, err := s.Get("https://a.example"); !errors.Is(err, ErrNone) {
+	if _, err := s.Get(Account{Server: "https://a.example"}); !errors.Is(err, ErrNone) {
 		t.Errorf("no file: %v", err)
 	}
 	for _, server := range []string{"https://a.example", "https://b.example"} {
-		if err := s.Put(server, Entry{Access: server}); err != nil {
+		if err := s.Put(Account{Server: server}, Entry{Access: secret.New(server)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if e, err := s.Get("https://b.example"); err != nil || e.Access != "https://b.example" {
+	if e, err := s.Get(Account{Server: "https://b.example"}); err != nil || e.Access.Reveal() != "https://b.example" {
 		t.Errorf("%+v, %v", e, err)
 	}
 	whole, err := os.ReadFile(s.Path)
@@ -331,7 +385,7 @@ func TestStoreInTrouble(t *testing.T) {
 		if err := os.WriteFile(s.Path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Get("https://a.example"); err == nil || errors.Is(err, ErrNone) {
+		if _, err := s.Get(Account{Server: "https://a.example"}); err == nil || errors.Is(err, ErrNone) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -343,7 +397,7 @@ func TestStoreInTrouble(t *testing.T) {
 			if err := os.Chmod(file, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.Get("https://a.example"); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+			if _, err := s.Get(Account{Server: "https://a.example"}); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 				t.Errorf("%s that others may read: %v", file, err)
 			}
 			if err := os.Chmod(file, 0o600); err != nil {
@@ -354,7 +408,7 @@ func TestStoreInTrouble(t *testing.T) {
 	if err := os.Remove(s.Path + ".key"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Get("https://a.example"); err == nil {
+	if _, err := s.Get(Account{Server: "https://a.example"}); err == nil {
 		t.Error("opened without its key")
 	}
 }
@@ -366,12 +420,22 @@ func TestConfig(t *testing.T) {
 	}{
 		"nothing":               {Config{}, ""},
 		"public client":         {Config{ClientID: "x"}, ""},
-		"client":                {Config{ClientID: "x", ClientSecret: "y", Issuer: "https://login.example"}, ""},
-		"of whom":               {Config{ClientID: "x", ClientSecret: "y"}, "issuer"},
-		"a secret of nobody":    {Config{ClientSecret: "y"}, "client_secret"},
+		"client":                {Config{ClientID: "x", ClientSecret: secret.New("y"), Issuer: "https://login.example"}, ""},
+		"of whom":               {Config{ClientID: "x", ClientSecret: secret.New("y")}, "issuer"},
+		"a secret of nobody":    {Config{ClientSecret: secret.New("y")}, "client_secret"},
 		"credentials of nobody": {Config{Grant: ClientCredentialsGrant}, "grant"},
 		"a document":            {Config{Metadata: "https://gateway.example/client.json"}, ""},
 		"a bare document":       {Config{Metadata: "https://gateway.example/"}, "client_metadata_url"},
+		"each caller":           {Config{Whose: WhoseCaller}, ""},
+		"a client of callers":   {Config{Grant: ClientCredentialsGrant, ClientID: "x", ClientSecret: secret.New("y"), Issuer: "https://login.example", Whose: WhoseCaller}, "whose"},
+		"exchange":              {Config{Grant: TokenExchangeGrant, ClientID: "x", ClientSecret: secret.New("y"), Issuer: "https://login.example", TokenURL: "https://login.example/token", Scopes: []string{"a"}}, ""},
+		"exchange of nobody":    {Config{Grant: TokenExchangeGrant, Issuer: "https://login.example"}, "grant"},
+		"exchange with nobody":  {Config{Grant: TokenExchangeGrant, ClientID: "x", ClientSecret: secret.New("y")}, "issuer"},
+		"exchange for all":      {Config{Grant: TokenExchangeGrant, ClientID: "x", ClientSecret: secret.New("y"), Issuer: "https://login.example", Whose: WhoseGateway}, "whose"},
+		"an issuer in clear":    {Config{Grant: TokenExchangeGrant, ClientID: "x", ClientSecret: secret.New("y"), Issuer: "http://login.example"}, "issuer"},
+		"tokens in clear":       {Config{Grant: TokenExchangeGrant, ClientID: "x", ClientSecret: secret.New("y"), Issuer: "https://login.example", TokenURL: "http://login.example/token"}, "token_url"},
+		"an endpoint for login": {Config{TokenURL: "https://login.example/token"}, "token_url"},
+		"scopes for login":      {Config{Scopes: []string{"x"}}, "scopes"},
 		"both":                  {Config{ClientID: "x", Metadata: "https://gateway.example/client.json"}, "client_metadata_url"},
 	} {
 		err := tt.c.Validate()

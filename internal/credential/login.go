@@ -3,16 +3,14 @@ package credential
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
 	"net/http"
 	"net/url"
-	"strings"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
+
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 )
 
 // LoginOptions are what a login needs beside the server.
@@ -20,60 +18,106 @@ type LoginOptions struct {
 	Config Config
 	// Store keeps what comes of it.
 	Store *Store
-	// Show is called with the address that a person opens in a browser.
-	Show func(ctx context.Context, address string)
+	// Redirect is where the authorization server sends the browser back to.
+	Redirect string
+	// Visit sends a person to an address, and returns what the authorization server
+	// sent back.
+	Visit func(ctx context.Context, address string) (Answer, error)
 	// Use makes requests of the server with a client, until one is answered that
 	// needed a token: an MCP client that connects and lists.
 	Use func(ctx context.Context, client *http.Client) error
 }
 
+// An Answer is what an authorization server sends back with the browser (RFC 6749
+// section 4.1.2, RFC 9207).
+type Answer struct {
+	Code   string `json:"code"`
+	State  string `json:"state"`
+	Issuer string `json:"iss"`
+	// Error is set where it refuses.
+	Error string `json:"error"`
+}
+
 // ErrNoLogin means that a server answered without asking for a token.
 var ErrNoLogin = errors.New("the server asks for no login")
 
-// Login lets a person log in for a server, and keeps what comes of it in place of
-// what was there. next sends requests to the server; nothing else is sent through it.
-func Login(ctx context.Context, server string, next http.RoundTripper, o LoginOptions) error {
-	u, err := url.Parse(server)
+// A Refused says that an authorization server refused. Its text is one of those that
+// the standards have.
+type Refused struct{ Code string }
+
+// Error says so.
+func (e *Refused) Error() string { return "the authorization server refuses: " + known(e.Code) }
+
+// Login lets a person log in, and keeps what comes of it in place of what was there.
+// next sends requests to the server; nothing else is sent through it.
+func Login(ctx context.Context, a Account, next http.RoundTripper, o LoginOptions) error {
+	u, err := url.Parse(a.Server)
 	if err != nil {
 		return err
 	}
-	back, err := listenForAnswer()
-	if err != nil {
-		return err
-	}
-	defer back.close()
 	client := newClient(u)
 	defer client.CloseIdleConnections()
-	l := &login{server: server, o: o, back: back}
-	if old, err := o.Store.Get(server); err == nil {
+	l := &login{account: a, o: o}
+	if old, err := o.Store.Get(a); err == nil {
 		l.scopes = old.Scopes
 	}
-	handler, err := auth.NewAuthorizationCodeHandler(l.config(client))
-	if err != nil {
+	if l.handler, err = auth.NewAuthorizationCodeHandler(l.config(client)); err != nil {
 		return err
 	}
-	if err := o.Use(ctx, &http.Client{Transport: &Transport{next: next, server: u, client: client, handler: handler}}); err != nil {
-		return err
+	err = o.Use(ctx, &http.Client{Transport: &Transport{next: next, server: u, client: client, source: l}})
+	if err != nil && l.failed != nil {
+		err = l.failed // whatever came of it
 	}
-	if !l.kept {
+	refused, ok := errors.AsType[*oauth2.RetrieveError](err)
+	switch {
+	case ok:
+		return &Refused{refused.ErrorCode} // what it says beside that is not shown
+	case err != nil:
+		return err
+	case !l.kept:
 		return ErrNoLogin
 	}
 	return nil
 }
 
-// A login is one that is going on.
+// A login is one that is going on; it is the [source] of what comes of it.
 type login struct {
-	server   string
+	account  Account
 	o        LoginOptions
-	back     *answers
+	handler  *auth.AuthorizationCodeHandler
 	scopes   []string // asked for beside those of the challenge
 	resource string   // as the SDK names it to the authorization server
 	kept     bool
+	failed   error
+}
+
+func (l *login) basis() string { return "" }
+
+func (l *login) token(ctx context.Context) (string, error) {
+	tokens, err := l.handler.TokenSource(ctx)
+	if err != nil || tokens == nil {
+		return "", err
+	}
+	token, err := tokens.Token()
+	if err != nil {
+		return "", err
+	}
+	return token.AccessToken, nil
+}
+
+func (l *login) another(ctx context.Context, r *http.Request, res *http.Response) (string, error) {
+	if l.failed != nil {
+		return "", l.failed // a client may try in another way, and nobody is asked twice
+	}
+	if l.failed = l.handler.Authorize(ctx, r, res); l.failed != nil {
+		return "", l.failed
+	}
+	return l.token(ctx)
 }
 
 func (l *login) config(client *http.Client) *auth.AuthorizationCodeHandlerConfig {
 	c := &auth.AuthorizationCodeHandlerConfig{
-		RedirectURL: l.back.url, Client: client, RequestRefreshToken: true,
+		RedirectURL: l.o.Redirect, Client: client, RequestRefreshToken: true,
 		ScopeFilter:              func(discovered []string) []string { return union(discovered, l.scopes) },
 		AuthorizationCodeFetcher: l.fetch, NewTokenSource: l.keep,
 	}
@@ -81,8 +125,8 @@ func (l *login) config(client *http.Client) *auth.AuthorizationCodeHandlerConfig
 	// document first.
 	if id := l.o.Config.ClientID; id != "" {
 		c.PreregisteredClient = &oauthex.ClientCredentials{ClientID: id, Issuer: l.o.Config.Issuer}
-		if secret := l.o.Config.ClientSecret; secret != "" {
-			c.PreregisteredClient.ClientSecretAuth = &oauthex.ClientSecretAuth{ClientSecret: secret}
+		if s := l.o.Config.ClientSecret; !s.IsZero() {
+			c.PreregisteredClient.ClientSecretAuth = &oauthex.ClientSecretAuth{ClientSecret: s.Reveal()}
 		}
 		return c
 	}
@@ -90,7 +134,7 @@ func (l *login) config(client *http.Client) *auth.AuthorizationCodeHandlerConfig
 		c.ClientIDMetadataDocumentConfig = &auth.ClientIDMetadataDocumentConfig{URL: document}
 	}
 	c.DynamicClientRegistrationConfig = &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
-		ClientName: "Dragoman", RedirectURIs: []string{l.back.url}, TokenEndpointAuthMethod: "none",
+		ClientName: "Dragoman", RedirectURIs: []string{l.o.Redirect}, TokenEndpointAuthMethod: "none",
 		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
 	}}
 	return c
@@ -103,99 +147,26 @@ func (l *login) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.
 		return nil, errors.New("the server's metadata name no https address to log in at")
 	}
 	l.resource = u.Query().Get("resource")
-	answer := l.back.expect(u.Query().Get("state"))
-	l.o.Show(ctx, args.URL)
-	select {
-	case got := <-answer:
-		if got.failed != "" {
-			return nil, fmt.Errorf("the authorization server refused: %s", got.failed)
-		}
-		return &got.result, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	answer, err := l.o.Visit(ctx, args.URL)
+	switch {
+	case err != nil:
+		return nil, err
+	case answer.Error != "" || answer.Code == "":
+		return nil, &Refused{answer.Error}
 	}
+	return &auth.AuthorizationResult{Code: answer.Code, State: answer.State, Iss: answer.Issuer}, nil
 }
 
 // keep puts a token into the store.
 func (l *login) keep(_ context.Context, c *oauth2.Config, token *oauth2.Token) (oauth2.TokenSource, error) {
-	if !strings.EqualFold(token.Type(), "Bearer") {
-		return nil, fmt.Errorf("the token is no bearer token, but %.40q", token.Type())
+	if err := check(token); err != nil {
+		return nil, err
 	}
 	l.kept = true
 	// Renewed it would be without the store.
-	return oauth2.StaticTokenSource(token), l.o.Store.Put(l.server, Entry{
+	return oauth2.StaticTokenSource(token), l.o.Store.Put(l.account, Entry{
 		Resource: l.resource, AuthURL: c.Endpoint.AuthURL, TokenURL: c.Endpoint.TokenURL,
-		ClientID: c.ClientID, ClientSecret: c.ClientSecret, AuthStyle: int(c.Endpoint.AuthStyle), Scopes: c.Scopes,
-		Access: token.AccessToken, Refresh: token.RefreshToken, Expires: token.Expiry,
+		ClientID: c.ClientID, ClientSecret: secret.New(c.ClientSecret), AuthStyle: int(c.Endpoint.AuthStyle), Scopes: c.Scopes,
+		Access: secret.New(token.AccessToken), Refresh: secret.New(token.RefreshToken), Expires: token.Expiry,
 	})
-}
-
-// answers listens where an authorization server sends the browser back to.
-type answers struct {
-	url    string
-	server *http.Server
-	want   chan expected
-}
-
-type expected struct {
-	state string
-	got   chan answer
-}
-
-type answer struct {
-	result auth.AuthorizationResult
-	failed string
-}
-
-func listenForAnswer() (*answers, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("listening for the answer of the login: %w", err)
-	}
-	a := &answers{url: "http://" + listener.Addr().String() + "/callback", want: make(chan expected, 1)}
-	a.server = &http.Server{Handler: a, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 32 << 10}
-	go func() { _ = a.server.Serve(listener) }()
-	return a, nil
-}
-
-func (a *answers) close() { a.server.Close() }
-
-// expect returns where the answer with a state comes. A login has one at a time.
-func (a *answers) expect(state string) <-chan answer {
-	select {
-	case <-a.want: // of a request before this one, that nobody waits for
-	default:
-	}
-	e := expected{state, make(chan answer, 1)}
-	a.want <- e
-	return e.got
-}
-
-// ServeHTTP takes an answer, once. What does not have the state of the request does
-// not come from where we sent the person.
-func (a *answers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	q := r.URL.Query()
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
-	var e expected
-	select {
-	case e = <-a.want:
-	default:
-	}
-	if r.Method != http.MethodGet || r.URL.Path != "/callback" || e.state == "" || q.Get("state") != e.state {
-		if e.got != nil {
-			select {
-			case a.want <- e:
-			default: // there is a request after it
-			}
-		}
-		http.Error(w, "Nobody waits for this.", http.StatusBadRequest)
-		return
-	}
-	got := answer{result: auth.AuthorizationResult{Code: q.Get("code"), State: e.state, Iss: q.Get("iss")}}
-	if code := q.Get("error"); code != "" || got.result.Code == "" {
-		got.failed = known(code)
-	}
-	e.got <- got
-	fmt.Fprintln(w, "Dragoman has the answer. You can close this page.")
 }

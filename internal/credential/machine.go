@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
@@ -22,14 +23,41 @@ type machine struct {
 	client *http.Client
 	server string
 	scopes []string // of all challenges so far, since a token for more is for less, too
-	source oauth2.TokenSource
+	tokens oauth2.TokenSource
+
+	failed time.Time // when asking for a token failed last
+	reason error
 }
 
-// TokenSource implements [auth.OAuthHandler].
-func (m *machine) TokenSource(context.Context) (oauth2.TokenSource, error) { return m.source, nil }
+// basis: what it takes to get a token is in the configuration.
+func (m *machine) basis() string { return "" }
 
-// Authorize implements [auth.OAuthHandler].
-func (m *machine) Authorize(ctx context.Context, _ *http.Request, res *http.Response) error {
+func (m *machine) token(context.Context) (string, error) {
+	if m.tokens == nil {
+		return "", nil
+	}
+	token, err := m.tokens.Token()
+	if err != nil {
+		return "", nil // the server will say what it wants, and then there is another one
+	}
+	return token.AccessToken, nil
+}
+
+func (m *machine) another(ctx context.Context, _ *http.Request, res *http.Response) (string, error) {
+	if time.Since(m.failed) < retryAfter {
+		return "", m.reason
+	}
+	if err := m.authorize(ctx, res); err != nil {
+		if ctx.Err() == nil {
+			m.failed, m.reason = time.Now(), err
+		}
+		return "", err
+	}
+	return m.token(ctx)
+}
+
+// authorize asks for tokens that an answer of the server wants.
+func (m *machine) authorize(ctx context.Context, res *http.Response) error {
 	challenges, err := oauthex.ParseWWWAuthenticate(res.Header.Values("WWW-Authenticate"))
 	if err != nil {
 		return fmt.Errorf("the server's challenge cannot be read: %w", err)
@@ -51,18 +79,22 @@ func (m *machine) Authorize(ctx context.Context, _ *http.Request, res *http.Resp
 	}
 	m.scopes = union(m.scopes, challenged(res))
 	c := clientcredentials.Config{
-		ClientID: m.config.ClientID, ClientSecret: m.config.ClientSecret, TokenURL: server.TokenEndpoint, Scopes: m.scopes,
+		ClientID: m.config.ClientID, ClientSecret: m.config.ClientSecret.Reveal(), TokenURL: server.TokenEndpoint, Scopes: m.scopes,
 		EndpointParams: url.Values{"resource": {resource.Resource}}, AuthStyle: authStyle(server.TokenEndpointAuthMethodsSupported),
 	}
 	// The source outlives the request.
 	source := c.TokenSource(context.WithValue(context.Background(), oauth2.HTTPClient, m.client))
-	if _, err := source.Token(); err != nil {
+	token, err := source.Token()
+	if err != nil {
 		if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 			return fmt.Errorf("%s refuses: %s", m.config.Issuer, known(refused.ErrorCode))
 		}
 		return fmt.Errorf("%s cannot be asked for a token", m.config.Issuer)
 	}
-	m.source = source
+	if err := check(token); err != nil {
+		return err
+	}
+	m.tokens = source
 	return nil
 }
 

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 )
@@ -19,32 +18,70 @@ import (
 // early is how long before its end a token is renewed.
 const early = 30 * time.Second
 
+// retryAfter is how long nobody asks for a token again where that failed.
+const retryAfter = 10 * time.Second
+
+// A source gets tokens for a server without a person. Its methods are called one at
+// a time, but for basis.
+type source interface {
+	// token returns the token that there is, renewed where it is about to end; empty
+	// where there is none.
+	token(ctx context.Context) (string, error)
+	// another returns another token than the one that the server answered like this.
+	// A [*LoginError] says that it takes a person.
+	another(ctx context.Context, r *http.Request, res *http.Response) (string, error)
+	// basis is what tokens are made from. Where it has become another one, a token
+	// may be had that could not before.
+	basis() string
+}
+
 // A Transport shows a server the token that it wants. Make it with [NewTransport].
 type Transport struct {
 	next   http.RoundTripper
 	server *url.URL
-	label  string
-	store  *Store       // nil: tokens are not kept
 	client *http.Client // for authorization servers
 
-	mu      sync.Mutex
-	handler auth.OAuthHandler // nil: a person has to log in
-	failed  time.Time         // when asking for a token failed last
-	reason  error
-	spent   string // the refresh token that failed
+	mu     sync.Mutex
+	source source
+
+	last struct { // refusal of the server
+		sync.Mutex
+		refused bool
+		stuck   *LoginError
+		basis   string // of the source by then
+	}
 }
 
-// NewTransport returns a transport for a server, around another one. The label is for
-// people. Tokens of logins are those of the store.
-func NewTransport(next http.RoundTripper, label, server string, c Config, store *Store) (*Transport, error) {
-	u, err := url.Parse(server)
+// TransportOptions say whose tokens a [Transport] shows, and to whom.
+type TransportOptions struct {
+	// Account is the server, and on whose behalf it is used.
+	Account Account
+	// LogIn is how a person logs in, such as "run dragoman login tickets".
+	LogIn  string
+	Config Config
+	// Store has the tokens of logins; nil for none.
+	Store *Store
+	// Subjects has what callers showed the gateway; nil for nothing.
+	Subjects *Subjects
+}
+
+// NewTransport returns a transport for a server, around another one.
+func NewTransport(next http.RoundTripper, o TransportOptions) (*Transport, error) {
+	u, err := url.Parse(o.Account.Server)
 	if err != nil {
 		return nil, err
 	}
-	t := &Transport{next: next, server: u, label: label, store: store, client: newClient(u)}
-	if c.Grant == ClientCredentialsGrant {
-		t.store = nil // what it takes to get another one is in the configuration
-		t.handler = &machine{config: c, client: t.client, server: server}
+	t := &Transport{next: next, server: u}
+	switch o.Config.Grant {
+	case ClientCredentialsGrant:
+		t.client = newClient(u)
+		t.source = &machine{config: o.Config, client: t.client, server: o.Account.Server}
+	case TokenExchangeGrant:
+		t.client = newExchangeClient()
+		t.source = &exchange{config: o.Config, client: t.client, account: o.Account, subjects: o.Subjects}
+	default:
+		t.client = newClient(u)
+		t.source = &kept{how: o.LogIn, account: o.Account, store: o.Store, client: t.client}
 	}
 	return t, nil
 }
@@ -57,6 +94,32 @@ func (t *Transport) CloseIdleConnections() {
 	}
 }
 
+// Stuck returns what somebody has to do before the server takes a token again; nil
+// where nobody has to, or did so since.
+func (t *Transport) Stuck() *LoginError {
+	t.last.Lock()
+	defer t.last.Unlock()
+	if t.last.stuck == nil || t.source.basis() != t.last.basis {
+		return nil
+	}
+	return t.last.stuck
+}
+
+// Renewed reports whether the server has refused what it was shown, and there is
+// something else to show it since.
+func (t *Transport) Renewed() bool {
+	t.last.Lock()
+	defer t.last.Unlock()
+	return t.last.refused && t.source.basis() != t.last.basis
+}
+
+// refused remembers that the server's refusal stands. Stuck may be nil.
+func (t *Transport) refused(stuck *LoginError) {
+	t.last.Lock()
+	defer t.last.Unlock()
+	t.last.refused, t.last.stuck, t.last.basis = true, stuck, t.source.basis()
+}
+
 // RoundTrip sends a request with the token. Where the server wants another one, and
 // one can be had without a person, the request is sent once more with it. To other
 // origins, where a redirect may lead, requests go as they are.
@@ -64,7 +127,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if origin(r.URL) != origin(t.server) {
 		return t.next.RoundTrip(r)
 	}
-	token, err := t.token(r.Context())
+	token, err := t.Token(r.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +137,8 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	another, err := t.another(r, res, token)
 	if err != nil {
-		if _, ok := errors.AsType[*LoginError](err); ok {
+		if stuck, ok := errors.AsType[*LoginError](err); ok {
+			t.refused(stuck)
 			res.Body = http.NoBody // what the server said stands: the request was refused
 			return res, nil
 		}
@@ -86,7 +150,10 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	return t.next.RoundTrip(again)
+	if res, err = t.next.RoundTrip(again); err == nil && wanting(res) {
+		t.refused(nil)
+	}
+	return res, err
 }
 
 func with(r *http.Request, token string) *http.Request {
@@ -103,103 +170,22 @@ func wanting(res *http.Response) bool {
 		res.StatusCode == http.StatusForbidden && strings.Contains(strings.Join(res.Header.Values("WWW-Authenticate"), " "), "insufficient_scope")
 }
 
-// token returns the token that there is, renewed where it is about to end; empty
-// where there is none.
-func (t *Transport) token(ctx context.Context) (string, error) {
+// Token returns the token that a request would be sent with; empty for none.
+func (t *Transport) Token(ctx context.Context) (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.store != nil {
-		return t.kept(ctx)
-	}
-	if t.handler == nil {
-		return "", nil
-	}
-	source, err := t.handler.TokenSource(ctx)
-	if err != nil || source == nil {
-		return "", err
-	}
-	token, err := source.Token()
-	if err != nil {
-		return "", nil // the server will say what it wants, and then there is another one
-	}
-	return token.AccessToken, nil
+	return t.source.token(ctx)
 }
-
-// kept returns the token of a login. mu is held.
-func (t *Transport) kept(ctx context.Context) (string, error) {
-	e, err := t.store.Get(t.server.String())
-	switch {
-	case errors.Is(err, ErrNone):
-		return "", nil
-	case err != nil:
-		return "", err
-	case e.Refresh == "" || e.Expires.IsZero() || time.Until(e.Expires) > early:
-		return e.Access, nil
-	}
-	if renewed, err := t.renew(ctx, e); err == nil {
-		return renewed.Access, nil
-	}
-	return e.Access, nil // the server will say that it has ended, and then it is tried again
-}
-
-// retryAfter is how long nobody asks for a token again where that failed.
-const retryAfter = 10 * time.Second
 
 // another gets another token than the one that a server did not want.
 func (t *Transport) another(r *http.Request, res *http.Response, shown string) (string, error) {
 	defer res.Body.Close()
-	ctx := r.Context()
-	if now, err := t.token(ctx); err != nil || now != shown {
-		return now, err // somebody else got one meanwhile
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.handler != nil && time.Since(t.failed) < retryAfter {
-		return "", t.reason
+	if now, err := t.source.token(r.Context()); err != nil || now != shown {
+		return now, err // somebody else got one meanwhile
 	}
-	if err := t.authorize(ctx, r, res); err != nil {
-		if t.handler != nil && ctx.Err() == nil {
-			t.failed, t.reason = time.Now(), err
-		}
-		return "", err
-	}
-	if t.store != nil {
-		e, err := t.store.Get(t.server.String())
-		return e.Access, err
-	}
-	source, err := t.handler.TokenSource(ctx)
-	if err != nil {
-		return "", err
-	}
-	token, err := source.Token()
-	if err != nil {
-		return "", err
-	}
-	return token.AccessToken, nil
-}
-
-// authorize gets a token without a person, where that can be. mu is held.
-func (t *Transport) authorize(ctx context.Context, r *http.Request, res *http.Response) error {
-	if t.handler != nil {
-		return t.handler.Authorize(ctx, r, res)
-	}
-	e, err := t.store.Get(t.server.String())
-	switch {
-	case errors.Is(err, ErrNone):
-		return &LoginError{Server: t.label}
-	case err != nil:
-		return err
-	case res.StatusCode == http.StatusForbidden:
-		// The next login asks for these, too.
-		if e.Scopes = union(e.Scopes, challenged(res)); t.store.Put(t.server.String(), e) != nil {
-			return &LoginError{Server: t.label}
-		}
-		return &LoginError{t.label, errors.New("it does not suffice for what was asked")}
-	case e.Refresh == "":
-		return &LoginError{t.label, errors.New("it has ended")}
-	}
-	_, err = t.renew(ctx, e)
-	return err
+	return t.source.another(r.Context(), r, res)
 }
 
 // challenged are the scopes that an answer asks for.
@@ -226,45 +212,23 @@ func union(a, b []string) []string {
 	return all
 }
 
-// renew gets a new access token with the refresh token, and keeps it. Where that
-// failed it is not tried again for a while. mu is held.
-func (t *Transport) renew(ctx context.Context, e Entry) (Entry, error) {
-	if time.Since(t.failed) < retryAfter && t.spent == e.Refresh {
-		return e, t.reason
-	}
-	renewed, err := t.exchange(ctx, e)
-	if err != nil && ctx.Err() == nil {
-		t.failed, t.reason, t.spent = time.Now(), err, e.Refresh
-	}
-	return renewed, err
-}
+// maxToken bounds a token, in bytes: it goes with every request, and servers
+// take headers of 8 KiB and more.
+const maxToken = 16 << 10
 
-func (t *Transport) exchange(ctx context.Context, e Entry) (Entry, error) {
-	config := e.config()
-	ctx = context.WithValue(ctx, oauth2.HTTPClient, t.client)
-	// The library's own way to refresh cannot name the resource (RFC 8707 section
-	// 2.2). A parameter without a value counts as left out (RFC 6749 section 3.2).
-	token, err := config.Exchange(ctx, "", oauth2.SetAuthURLParam("grant_type", "refresh_token"),
-		oauth2.SetAuthURLParam("refresh_token", e.Refresh), oauth2.SetAuthURLParam("resource", e.Resource))
-	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.ErrorCode != "" {
-		return e, &LoginError{t.label, errors.New(known(refused.ErrorCode))}
+// check says why a token that an authorization server gave is of no use.
+func check(token *oauth2.Token) error {
+	switch {
+	case !strings.EqualFold(token.Type(), "Bearer"):
+		return fmt.Errorf("the token is no bearer token, but %.40q", token.Type())
+	case token.AccessToken == "" || len(token.AccessToken) > maxToken:
+		return fmt.Errorf("the token has %d bytes, where 1 to %d are of use", len(token.AccessToken), maxToken)
+	case len(token.RefreshToken) > maxToken:
+		return fmt.Errorf("the refresh token has %d bytes, where %d are kept", len(token.RefreshToken), maxToken)
+	case strings.ContainsFunc(token.AccessToken, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
+		return errors.New("the token has characters that no header carries")
 	}
-	if err != nil {
-		return e, errors.New("the authorization server cannot be asked for a new token")
-	}
-	e.Access, e.Expires = token.AccessToken, token.Expiry
-	if token.RefreshToken != "" {
-		e.Refresh = token.RefreshToken // the old one is good no more
-	}
-	return e, t.store.Put(t.server.String(), e)
-}
-
-// config is the client that an entry was made by.
-func (e *Entry) config() *oauth2.Config {
-	return &oauth2.Config{
-		ClientID: e.ClientID, ClientSecret: e.ClientSecret,
-		Endpoint: oauth2.Endpoint{AuthURL: e.AuthURL, TokenURL: e.TokenURL, AuthStyle: oauth2.AuthStyle(e.AuthStyle)},
-	}
+	return nil
 }
 
 // errorCodes are those that an authorization server may answer with (RFC 6749

@@ -97,19 +97,30 @@ func (t *gated) start(ctx context.Context, call dragoman.Call, f frame) (dragoma
 	return res, err
 }
 
-// goOn is a later leg of a call that has begun. Rules may have changed meanwhile:
-// then the server is told that nobody will answer.
+// goOn is a later leg of a call that has begun. What is asked of it may be more than
+// when it began, such as in a conversation that was tainted meanwhile: then the
+// server is told that nobody will answer.
 func (t *gated) goOn(ctx context.Context, call dragoman.Call, f frame) (dragoman.Result, error) {
 	r := t.about(&call)
+	if _, ok := t.legs.Take(t.who.Caller.ID, f.leg); f.leg != "" && !ok {
+		r.Approval, r.Verdict, r.Rule = f.approval, audit.Deny, policy.RuleInvalid
+		res := t.denied(r, &dragoman.Problem{
+			Code:    dragoman.CodeUnknownOutcome,
+			Message: "The call that the answers are for has gone on with others already, or was forgotten. It may or may not have taken effect: check before you repeat it.",
+		})
+		res.Ran = call.Answers.Ran
+		return res, nil
+	}
 	r.Approval = f.approval
 	answers := *call.Answers
 	answers.State = f.inner
 	call.Answers = &answers
 	v := t.judge(&call)
 	r.Verdict, r.Rule = v.Effect.String(), v.Rule
-	if v.Effect == policy.Deny || v.Effect == policy.Ask && f.approval == "" {
+	if v.Effect == policy.Deny || v.Effect == policy.Ask && !t.satisfied(ctx, f.approval, v) {
 		call.Answers.Gone = true
-		_, _ = t.tools.Call(ctx, call)
+		ended, _ := t.tools.Call(ctx, call)
+		t.read(&call, &ended)
 		problem := v.Problem()
 		if problem == nil {
 			problem = &dragoman.Problem{Code: dragoman.CodeDenied, Message: v.Reason + " The call had begun without, and was given up."}
@@ -124,6 +135,9 @@ func (t *gated) goOn(ctx context.Context, call dragoman.Call, f frame) (dragoman
 // run lets a call run, and writes down what came of it. An approval is given back
 // for a call that provably did not run.
 func (t *gated) run(ctx context.Context, call dragoman.Call, r audit.Record) (dragoman.Result, error) {
+	if r.Approval != "" {
+		call.Meta = nil // nobody was shown it, so nobody approved it
+	}
 	began := time.Now()
 	res, err := t.tools.Call(ctx, call)
 	t.read(&call, &res)
@@ -144,7 +158,22 @@ func (t *gated) run(ctx context.Context, call dragoman.Call, r audit.Record) (dr
 		}
 		t.record(r)
 	}
-	return wrapped(res, r.Approval), err
+	return t.wrapped(&call, res, r.Approval), err
+}
+
+// satisfied reports whether a call was begun with an approval of what is asked of it
+// now.
+func (t *gated) satisfied(ctx context.Context, id string, v policy.Verdict) bool {
+	if id == "" || t.o.Inbox == nil {
+		return false
+	}
+	a, err := t.o.Inbox.Get(ctx, id)
+	return err == nil && a.Satisfies(v.Rule, v.Approvers)
+}
+
+// changes reports whether a call may change something, as far as the operator says.
+func changes(call *dragoman.Call) bool {
+	return call.Tool != nil && call.Tool.Effect() != dragoman.ReadOnly
 }
 
 // listens reports whether a call lasts as long as somebody listens: it brings
@@ -215,10 +244,10 @@ func (t *gated) find(ctx context.Context, call *dragoman.Call, digest audit.Hash
 	key := t.key(call, digest)
 	if waited != "" {
 		a, err := t.o.Inbox.Get(ctx, waited)
-		if err == nil && a.Key == key && a.State != approval.Used || err != nil && !errors.Is(err, approval.ErrNotFound) {
+		if err == nil && a.Key == key && a.State != approval.Used && a.Satisfies(v.Rule, v.Approvers) || err != nil && !errors.Is(err, approval.ErrNotFound) {
 			return a, err
 		}
-		// An equal call was quicker to spend it.
+		// An equal call was quicker to spend it, or other rules ask meanwhile.
 	}
 	tool := call.Tool
 	return t.o.Inbox.Ask(ctx, approval.Request{
@@ -276,8 +305,7 @@ func failure(code, message string) dragoman.Result {
 // intend writes down that a call is about to run which may change something, and
 // spends its approval. Nothing else has to wait for the disk.
 func (t *gated) intend(ctx context.Context, r audit.Record, call *dragoman.Call, spend func(*store.Tx) error) *dragoman.Problem {
-	changes := call.Tool != nil && call.Tool.Effect() != dragoman.ReadOnly
-	if t.o.Audit == nil || !changes && spend == nil {
+	if t.o.Audit == nil || !changes(call) && spend == nil {
 		return nil
 	}
 	r.Kind = audit.Intent

@@ -1,16 +1,19 @@
 package gate
 
 import (
+	"crypto/rand"
+
 	"github.com/dragoman-mcp/dragoman"
 )
 
 // A frame is what this layer keeps in the state of a call that asks: an approval
 // that is waited for, or, where the call has begun, the one that it was begun with,
-// if any, and the state of the layer below. The session seals it, so that it comes
-// back as it was, to the same call of the same caller.
+// if any, the leg that comes next, and the state of the layer below. The session
+// seals it, so that it comes back as it was, to the same call of the same caller.
 type frame struct {
 	began    bool
 	approval string
+	leg      string // of a call that goes on once; empty where it may go on often
 	inner    []byte
 }
 
@@ -25,27 +28,36 @@ func (f frame) bytes() []byte {
 	if f.began {
 		kind = frameBegan
 	}
-	b := append([]byte{kind, byte(len(f.approval))}, f.approval...)
-	return append(b, f.inner...)
+	b := append([]byte{kind, byte(len(f.approval)), byte(len(f.leg))}, f.approval...)
+	return append(append(b, f.leg...), f.inner...)
 }
 
 // unframe reads a frame. Whatever is none came past this layer, and is refused.
 func unframe(state []byte) (f frame, ok bool) {
-	if len(state) < 2 || state[0] != frameWaits && state[0] != frameBegan || len(state) < 2+int(state[1]) {
+	const head = 3
+	if len(state) < head || state[0] != frameWaits && state[0] != frameBegan || len(state) < head+int(state[1])+int(state[2]) {
 		return f, false
 	}
+	approval, rest := state[head:head+int(state[1])], state[head+int(state[1]):]
 	f.began = state[0] == frameBegan
-	f.approval, f.inner = string(state[2:2+int(state[1])]), state[2+int(state[1]):]
-	return f, f.began || f.approval != "" && len(f.inner) == 0
+	f.approval, f.leg, f.inner = string(approval), string(rest[:state[2]]), rest[state[2]:]
+	return f, f.began || f.approval != "" && f.leg == "" && len(f.inner) == 0
 }
 
 // wrapped returns the result of a call that has begun, with what it asks framed.
-func wrapped(res dragoman.Result, approval string) dragoman.Result {
+// A call that may change something, or that somebody approved, goes on once: the
+// next leg is written down here and crossed out when it comes.
+func (t *gated) wrapped(call *dragoman.Call, res dragoman.Result, approval string) dragoman.Result {
 	if res.Asks == nil || res.Asks.Deferred() {
 		return res
 	}
+	f := frame{began: true, approval: approval, inner: res.Asks.State}
+	if changes(call) || approval != "" {
+		f.leg = rand.Text()
+		t.legs.Put(t.who.Caller.ID, f.leg, struct{}{}, int64(len(f.leg)))
+	}
 	asks := *res.Asks
-	asks.State = frame{began: true, approval: approval, inner: asks.State}.bytes()
+	asks.State = f.bytes()
 	res.Asks = &asks
 	return res
 }

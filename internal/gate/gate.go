@@ -11,9 +11,10 @@
 //
 // The parts are packages of their own that know nothing of each other. Each leg of
 // a call is judged anew: whoever comes back with answers, or with somebody else's
-// state, has passed nothing by it. An approval is spent in the transaction that
-// writes the intent, so that there is no moment in which one is and the other is
-// not, and given back where the call provably did not run.
+// state, has passed nothing by it, and whoever comes back twice runs nothing twice.
+// An approval is spent in the transaction that writes the intent, so that there is
+// no moment in which one is and the other is not, and given back where the call
+// provably did not run.
 //
 // What a policy asks for is asked of an operator ([approval.Inbox]), never of the
 // caller or the caller's client: the reply that a client sends for such a question
@@ -22,6 +23,7 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"time"
@@ -31,8 +33,11 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/audit"
 	"github.com/dragoman-mcp/dragoman/internal/bounded"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
+	"github.com/dragoman-mcp/dragoman/internal/canonical"
 	"github.com/dragoman-mcp/dragoman/internal/limit"
+	"github.com/dragoman-mcp/dragoman/internal/meter"
 	"github.com/dragoman-mcp/dragoman/internal/policy"
+	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
 // Options are the parts of a [Gate]. Each may be nil, and then stands in nobody's
@@ -51,6 +56,7 @@ type Options struct {
 type Gate struct {
 	o       Options
 	tainted bounded.Map[struct{}] // conversations that read something of strangers
+	legs    bounded.Map[struct{}] // that calls may go on with, once
 }
 
 // How long, and of how many conversations, it is remembered that they have read
@@ -60,12 +66,23 @@ const (
 	taintBytes = 16 << 20
 )
 
+// How long a call that asks may go on, and how many of them there are at a time:
+// what is forgotten does not go on.
+const (
+	legAge   = time.Hour
+	legBytes = 16 << 20
+)
+
 // New returns a Gate.
 func New(o Options) *Gate {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Gate{o: o, tainted: bounded.Map[struct{}]{Bytes: taintBytes, Age: taintAge}}
+	return &Gate{
+		o:       o,
+		tainted: bounded.Map[struct{}]{Bytes: taintBytes, Age: taintAge},
+		legs:    bounded.Map[struct{}]{Bytes: legBytes, Age: legAge},
+	}
 }
 
 // A Client is who is behind the calls of a toolset.
@@ -141,12 +158,13 @@ func (g *Gate) Sees(who caller.Caller, action policy.Action, name string) bool {
 	return g.o.Policy == nil || g.o.Policy.Decide(policy.Request{Caller: who, Action: action, Name: name}).Effect == policy.Allow
 }
 
-// CountsTokens reports whether it matters how many tokens are used.
-func (g *Gate) CountsTokens() bool { return g.o.Limit.CountsTokens() }
-
-// Used counts the tokens that a model's API said it used for a caller.
-func (g *Gate) Used(who caller.Caller, model string, tokens int64) {
-	g.o.Limit.Tokens(who, model, tokens)
+// Meter returns what counts the tokens that a caller uses of a model; nil where no
+// limit counts them.
+func (g *Gate) Meter(who caller.Caller, model string) *meter.Meter {
+	if !g.o.Limit.CountsTokens(who, model) {
+		return nil
+	}
+	return &meter.Meter{Count: func(tokens int64) { g.o.Limit.Tokens(who, model, tokens) }}
 }
 
 // Wait waits for the answer to an approval that a call asks for, until ctx ends. It
@@ -171,6 +189,40 @@ func (g *Gate) Deny(ctx context.Context, id string, by approval.Person, why stri
 	return err
 }
 
+// Pending returns what waits for an answer that a caller may give, those that were
+// asked first first: at most 1,000 of all that waits are looked at.
+func (g *Gate) Pending(ctx context.Context, who caller.Caller) ([]approval.Approval, error) {
+	if g.o.Inbox == nil {
+		return nil, nil
+	}
+	all, err := g.o.Inbox.List(ctx, approval.Filter{State: approval.Pending, Limit: 1000})
+	return slices.DeleteFunc(all, func(a approval.Approval) bool { return !a.Shows(who) || a.MayDecide(approval.PersonOf(who)) != nil }), err
+}
+
+// Answer gives a caller's answer to an approval with arguments of that digest. What
+// the caller is not shown does not exist; the errors are those of the inbox.
+func (g *Gate) Answer(ctx context.Context, who caller.Caller, id string, digest canonical.Hash, yes bool, why string) error {
+	if g.o.Inbox == nil {
+		return approval.ErrNotFound
+	}
+	a, err := g.o.Inbox.Get(ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case a.ID != id || a.Digest != digest || !a.Shows(who):
+		return approval.ErrNotFound
+	case yes:
+		return g.Approve(ctx, id, approval.PersonOf(who))
+	}
+	return g.Deny(ctx, id, approval.PersonOf(who), why)
+}
+
+// LoggedIn writes down what became of a caller's login at a server, by its label: the
+// state, and the code of what went wrong.
+func (g *Gate) LoggedIn(who caller.Caller, server, state, code string) {
+	g.record(audit.Record{Kind: audit.Login, Caller: who.ID, Server: server, State: state, Code: code})
+}
+
 func (g *Gate) record(r audit.Record) {
 	if g.o.Audit != nil {
 		g.o.Audit.Append(r)
@@ -189,8 +241,18 @@ func (t *gated) isTainted() bool {
 
 // read notes what a call has brought into the conversation.
 func (t *gated) read(call *dragoman.Call, res *dragoman.Result) {
-	if !t.o.Policy.Tainting() || res.Content == nil || call.Tool != nil && call.Tool.Closed() {
+	if !t.o.Policy.Tainting() || !speaks(call, res) || call.Tool != nil && call.Tool.Closed() {
 		return
 	}
 	t.Gate.tainted.Put(t.who.Caller.ID, t.who.Conversation, struct{}{}, 0)
+}
+
+// speaks reports whether a call has brought words of a server: content, an error in
+// its own words, or, where there are answers, a question. A question counts once the
+// call goes on, so that none is judged by its own.
+func speaks(call *dragoman.Call, res *dragoman.Result) bool {
+	if res.Content != nil || call.Answers != nil {
+		return true
+	}
+	return res.Problem != nil && errors.As(res.Problem, new(*mcp.RPCError))
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
@@ -154,10 +155,10 @@ func TestFaultEqualIDs(t *testing.T) {
 	all["legacy"], _ = fakes(t, fakemcp.Config{Era: fakemcp.LegacyOnly, Keep: -1, Tools: []fakemcp.Tool{{Name: "echo"}}})
 	all["modern"], _ = fakes(t, fakemcp.Config{Era: fakemcp.ModernOnly, Keep: -1, Tools: []fakemcp.Tool{{Name: "echo"}}})
 	path, args, env := fakemcp.Command(fakemcp.Config{Keep: -1, Tools: []fakemcp.Tool{{Name: "echo"}}})
-	lines := servers.Config{Command: path, Args: args, Env: map[string]string{}}
+	lines := servers.Config{Command: path, Args: args, Env: map[string]secret.Text{}}
 	for _, e := range env {
 		name, value, _ := strings.Cut(e, "=")
-		lines.Env[name] = value
+		lines.Env[name] = secret.New(value)
 	}
 	all["lines"] = lines
 	g := build(t, func(f *config.File) { f.MCPServers = all })

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/api"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
@@ -32,12 +31,8 @@ func (g *Gateway) Handler() http.Handler {
 	open.HandleFunc(caller.MetadataPath+"/", g.metadata)
 	open.HandleFunc(caller.MetadataPath, g.metadata)
 	open.HandleFunc("/", g.guarded)
-	return pace.Handler(g.checked(open), clientIdle)
+	return pace.Handler(g.checked(open), g.file.HTTP.BodyTimeout, g.file.HTTP.AnswerTimeout)
 }
-
-// clientIdle is how long a client may take to send, or to take, the next part of
-// what it is about.
-const clientIdle = time.Minute
 
 func plain(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -54,6 +49,8 @@ func (g *Gateway) readyz(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case g.draining.Load():
 		status, text = http.StatusServiceUnavailable, "draining"
+	case g.memory.Full() >= shedNew:
+		status, text = http.StatusServiceUnavailable, "overloaded"
 	case !g.servers.Ready():
 		status, text = http.StatusServiceUnavailable, "starting"
 	}
@@ -105,6 +102,9 @@ func (g *Gateway) unrecognised(w http.ResponseWriter, r *http.Request, err error
 
 // guarded finds out who asks, once, and hands the request to its door.
 func (g *Gateway) guarded(w http.ResponseWriter, r *http.Request) {
+	if g.shed(w, r) {
+		return
+	}
 	who, err := g.callers.Recognise(r)
 	if err != nil || !who.Valid() {
 		g.unrecognised(w, r, err)
@@ -117,6 +117,9 @@ func (g *Gateway) guarded(w http.ResponseWriter, r *http.Request) {
 	case api.ServesApprovals(r.URL.Path):
 		g.api.Approvals(w, r, who)
 		return
+	case api.ServesLogins(r.URL.Path):
+		g.api.Logins(w, r, who)
+		return
 	case !g.file.MCP.Off && mcpserve.Serves(r.URL.Path):
 		g.mcp.Serve(w, r, who)
 		return
@@ -124,11 +127,25 @@ func (g *Gateway) guarded(w http.ResponseWriter, r *http.Request) {
 	g.refuse(w, r, http.StatusNotFound, "not_found", "There is nothing at "+r.URL.Path+". The API begins at /v1, and MCP is at /mcp.")
 }
 
+// shed refuses what would be too much for the memory. Answers of operators never
+// are: calls wait for them.
+func (g *Gateway) shed(w http.ResponseWriter, r *http.Request) bool {
+	full := g.memory.Full()
+	if full < shedNew || full < shedAll && !strings.HasPrefix(r.URL.Path, "/v1/") || api.ServesApprovals(r.URL.Path) {
+		return false
+	}
+	w.Header().Set("Retry-After", strconv.Itoa(int(shedRetry.Seconds())))
+	g.refuse(w, r, http.StatusServiceUnavailable, "overloaded", "The gateway is short of memory and takes nothing new for now. Try again soon.", "full", strconv.Itoa(int(full*100))+"%")
+	_ = http.NewResponseController(w).Flush()
+	pace.Drain(r)
+	return true
+}
+
 // ours returns the hosts and origins that are served.
 func (g *Gateway) ours() *origin.Guard {
 	guard := &origin.Guard{
 		Hosts: g.file.AllowedHosts, Arrival: true, Origins: g.file.AllowedOrigins,
-		Methods: "GET, POST, DELETE", Expose: "X-Request-Id, X-Dragoman-Tools, X-Dragoman-Missing, Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate",
+		Methods: "GET, POST, DELETE", Expose: "X-Request-Id, X-Dragoman-Tools, X-Dragoman-Missing, Idempotent-Replayed, Retry-After, Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate",
 	}
 	if listen, _, _ := net.SplitHostPort(g.file.Listen); listen != "" {
 		guard.Hosts = append([]string{listen}, guard.Hosts...)

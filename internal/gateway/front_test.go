@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 )
 
 // routes are one of each kind, with what a good request gets without a key.
@@ -117,7 +118,7 @@ func TestHostAndOrigin(t *testing.T) {
 func TestCORS(t *testing.T) {
 	g := build(t, func(f *config.File) {
 		f.AllowedOrigins = []string{"https://app.example.com"}
-		f.Auth.APIKeys = []string{key}
+		f.Auth.APIKeys = []secret.Text{secret.New(key)}
 	})
 	preflight := map[string]string{
 		"Origin": "https://app.example.com", "Access-Control-Request-Method": "POST",
@@ -145,7 +146,7 @@ func TestCORS(t *testing.T) {
 }
 
 func TestKeys(t *testing.T) {
-	g := build(t, func(f *config.File) { f.Auth.APIKeys = []string{key} })
+	g := build(t, func(f *config.File) { f.Auth.APIKeys = []secret.Text{secret.New(key)} })
 	if err := g.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +205,7 @@ func TestUnknownRoutes(t *testing.T) {
 // A body that nobody may send, or that comes byte by byte, does not hold its
 // connection.
 func TestBodiesOfNobody(t *testing.T) {
-	g := build(t, func(f *config.File) { f.Auth.APIKeys = []string{"0123456789abcdef0123"} })
+	g := build(t, func(f *config.File) { f.Auth.APIKeys = []secret.Text{secret.New("fedcba98765432100123")} })
 	if err := g.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}

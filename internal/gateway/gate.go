@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/approval"
 	"github.com/dragoman-mcp/dragoman/internal/audit"
 	"github.com/dragoman-mcp/dragoman/internal/gate"
@@ -12,6 +13,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/limit"
 	"github.com/dragoman-mcp/dragoman/internal/policy"
 	"github.com/dragoman-mcp/dragoman/internal/store"
+	"github.com/dragoman-mcp/dragoman/internal/trust"
 )
 
 // openLedger bounds how long another process may hold the store while we start.
@@ -30,21 +32,22 @@ func (g *Gateway) openGate(o Options) (*gate.Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	needed := !rules.Zero() || g.file.Store.Path != ""
+	needed := !rules.Zero() || g.file.Store.Path != "" || g.file.NamesPins()
 	var db *store.DB
 	if needed || g.callers.Required() || len(g.file.Limits) > 0 {
 		ctx, cancel := context.WithTimeout(context.Background(), openLedger)
 		defer cancel()
-		g.ledger, err = ledger.Open(ctx, ledger.Config{Store: g.file.Store, Audit: g.file.Audit, Approvals: g.file.Approvals}, o.Log)
+		g.ledger, err = ledger.Open(ctx, ledger.Config{Store: g.file.Store, Audit: g.file.Audit, Approvals: g.file.Approvals, Pins: g.file.Pins}, o.Log)
 		switch {
 		case err != nil && needed:
-			return nil, fmt.Errorf("the store of the audit log and of approvals: %w", err)
+			return nil, fmt.Errorf("the store of the audit log, of approvals and of pins: %w", err)
 		case err != nil:
-			o.Log.Warn("nothing is kept: no audit log, and budgets of a day begin anew with each start", "error", err, "hint", "set store.path to a file that can be written")
+			o.Log.Warn("nothing is kept: no audit log, no pins of tools, and budgets of a day begin anew with each start", "error", err, "hint", "set store.path to a file that can be written")
 			g.ledger = nil
 		default:
 			db = g.ledger.DB
 			o.Log.Debug("audit log", "file", g.ledger.DB.Path())
+			g.watch()
 		}
 	}
 	if g.limits, err = limit.New(context.Background(), limit.Options{Limits: g.file.Limits, Store: db, Log: o.Log}); err != nil {
@@ -59,6 +62,38 @@ func (g *Gateway) keep(ctx context.Context) {
 	if g.ledger != nil {
 		g.ledger.Keep(ctx)
 	}
+}
+
+// watch lets the book of approved tools see what other processes change, until the
+// ledger is closed.
+func (g *Gateway) watch() {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); g.ledger.Book.Watch(ctx) }()
+	g.unwatch = func() { cancel(); <-done }
+}
+
+func (g *Gateway) book() *trust.Book {
+	if g.ledger == nil {
+		return nil
+	}
+	return g.ledger.Book
+}
+
+// Held returns how many tools wait for somebody's approval, by the labels of their
+// servers.
+func (g *Gateway) Held() map[string]int {
+	held := map[string]int{}
+	list, err := g.servers.List(context.Background())
+	if err != nil {
+		return held
+	}
+	for _, t := range list.Tools.All() {
+		if t.Quarantined != nil && t.Quarantined.Code == dragoman.CodeNotApproved {
+			held[t.Server]++
+		}
+	}
+	return held
 }
 
 func (g *Gateway) inbox() *approval.Inbox {
@@ -85,6 +120,7 @@ func (g *Gateway) closeLedger() {
 		}
 	}
 	if g.ledger != nil {
+		g.unwatch()
 		if err := g.ledger.Close(); err != nil {
 			g.log.Warn("the audit log could not be closed", "error", err)
 		}

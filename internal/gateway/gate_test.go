@@ -44,6 +44,7 @@ func gated(t *testing.T) *gatedGateway {
 		f.Auth.KeysFile = s.path
 		f.Policy = []policy.Rule{{Allow: []string{"*"}}, {Name: "records", Ask: []string{"demo__create_record"}}}
 		f.Store.Path = filepath.Join(t.TempDir(), "dragoman.db")
+		f.Approvals.Elicit = true
 	})
 	if err := s.Wait(t.Context()); err != nil {
 		t.Fatal(err)
@@ -114,8 +115,10 @@ func TestApproval(t *testing.T) {
 			t.Errorf("who may not approve: %d %s", status, body)
 		}
 	}
-	if status, body := s.do(s.olga, "POST", path, `{"decision":"perhaps"}`); status != 400 {
-		t.Errorf("no decision: %d %s", status, body)
+	for _, body := range []string{`{"decision":"perhaps"}`, `{"Decision":"approve"}`, `{"decision":"deny","decision":"approve"}`, `["approve"]`, `{"decision":["approve"]}`} {
+		if status, body := s.do(s.olga, "POST", path, body); status != 400 {
+			t.Errorf("no decision: %d %s", status, body)
+		}
 	}
 	if status, body := s.do(s.olga, "POST", path, `{"decision":"approve"}`); status != 200 || !strings.Contains(body, `"approved"`) {
 		t.Errorf("approved: %d %s", status, body)

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
 	"sync/atomic"
 
 	"github.com/dragoman-mcp/dragoman"
@@ -23,6 +25,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/ledger"
 	"github.com/dragoman-mcp/dragoman/internal/limit"
 	"github.com/dragoman-mcp/dragoman/internal/mcpserve"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
@@ -59,6 +62,7 @@ type Gateway struct {
 	log       *slog.Logger
 	callers   *caller.Front
 	ledger    *ledger.Ledger // nil where nothing is guarded
+	unwatch   func()         // ends the watch over its book
 	limits    *limit.Limiter
 	dialects  *dialect.Table
 	upstreams *upstream.Set
@@ -70,6 +74,7 @@ type Gateway struct {
 	api       *api.API
 	mcp       *mcpserve.Door
 	draining  atomic.Bool
+	memory    memoryGauge
 }
 
 // remembered is what conversations are kept in; nil where they are not.
@@ -99,7 +104,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		}
 	}
 	var err error
-	if g.callers, err = caller.New(file.Auth, key); err != nil {
+	if g.callers, err = caller.New(file.Auth, secret.New(key)); err != nil {
 		return nil, err
 	}
 	if g.dialects, err = file.Table(); err != nil {
@@ -109,11 +114,15 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
+	subjects, err := g.subjects()
+	if err != nil {
+		return nil, err
+	}
 	judge, err := g.openGate(o)
 	if err != nil {
 		return nil, err
 	}
-	g.startServers(o)
+	g.startServers(o, subjects)
 	sets := map[string]catalog.Selection{}
 	for name, set := range file.Sets {
 		sets[name] = set.Selection()
@@ -146,24 +155,27 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		Sessions:          g.sessions,
 		Upstreams:         g.upstreams,
 		Memory:            remembered(file.Memory),
+		Once:              file.Idempotency,
 		MaxBody:           file.HTTP.MaxBody,
 		ClientCredentials: !g.callers.Required(),
 		Patience:          file.Approvals.Expires,
+		Servers:           g.servers,
 		Inbox:             g.inbox(),
 		Log:               o.Log,
 	})
 	g.mcp = mcpserve.New(mcpserve.Options{
-		Config: file.MCP, Sessions: g.sessions, StepUp: g.callers.StepUp,
+		Config: file.MCP, Sessions: g.sessions, StepUp: g.callers.StepUp, Reviews: file.Approvals.Elicit,
 		Name: "dragoman", Version: o.Version, MaxMessage: file.HTTP.MaxBody, Log: o.Log,
 	})
 	return g, nil
 }
 
 // startServers starts the configured servers; the demo where there are none.
-func (g *Gateway) startServers(o Options) {
+func (g *Gateway) startServers(o Options, subjects *credential.Subjects) {
 	so := servers.Options{
 		Name: "dragoman", Version: o.Version, Logger: o.Log, MaxMessage: g.file.Results.MaxMessage, Can: o.Can,
-		CallTimeout: g.file.Loop.CallTimeout, Own: g.file.Connections, Credentials: o.Credentials,
+		CallTimeout: g.file.Loop.CallTimeout, Own: g.file.Connections, Pins: g.book(),
+		Tokens: servers.Tokens{Store: o.Credentials, Subjects: subjects, Gateway: g.file.Auth.PublicURL},
 	}
 	if o.Apps {
 		so.Extensions = mcpserve.AppsDeclared
@@ -194,6 +206,26 @@ func (g *Gateway) startServers(o Options) {
 	g.catalog = catalog.New(g.servers, names)
 }
 
+// subjects keeps what callers show, where a server's tokens are exchanged for it; nil
+// where none are. That nobody can show such a token is an error.
+func (g *Gateway) subjects() (s *credential.Subjects, err error) {
+	for _, label := range slices.Sorted(maps.Keys(g.file.MCPServers)) {
+		c := g.file.MCPServers[label]
+		issuer := c.OAuth.Exchanges()
+		if issuer == "" || c.Disabled {
+			continue
+		}
+		if !slices.ContainsFunc(g.file.Auth.OAuth, func(i caller.Issuer) bool { return i.Issuer == issuer }) {
+			return nil, fmt.Errorf("mcpServers.%s.oauth exchanges access tokens of %s, which auth.oauth does not accept", label, issuer)
+		}
+		if s == nil {
+			s = credential.NewSubjects()
+			g.callers.Shown = s.Keep
+		}
+	}
+	return s, nil
+}
+
 // connectDemo connects to the demo server in this process.
 func (g *Gateway) connectDemo(ctx context.Context) mcp.Transport {
 	r, w := g.demo.Pipe(ctx)
@@ -205,7 +237,12 @@ func (g *Gateway) Open(ctx context.Context, who caller.Caller, want session.Want
 	return g.sessions.Open(ctx, who, want)
 }
 
-// Servers returns the states of the MCP servers.
+// Of returns the MCP servers as a caller has them.
+func (g *Gateway) Of(who caller.Caller) servers.Part {
+	return g.servers.For(servers.Owner{Caller: who.ID})
+}
+
+// Servers returns the states of the MCP servers that all callers share.
 func (g *Gateway) Servers() []dragoman.Server {
 	list, err := g.servers.List(context.Background())
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 )
@@ -181,7 +182,7 @@ func TestServeRefusesToBeOpen(t *testing.T) {
 			}
 		}
 	}
-	g := build(t, func(f *config.File) { f.Listen, f.Auth.APIKeys = "0.0.0.0:0", []string{key} })
+	g := build(t, func(f *config.File) { f.Listen, f.Auth.APIKeys = "0.0.0.0:0", []secret.Text{secret.New(key)} })
 	s := serve(t, g)
 	s.stop()
 	if err := <-s.done; err != nil {

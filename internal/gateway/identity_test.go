@@ -17,6 +17,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/rehearsal"
@@ -175,8 +176,8 @@ func TestCredentialsStayHere(t *testing.T) {
 	var log bytes.Buffer
 	file := config.Default()
 	tokens(i)(file)
-	file.Listen, file.Auth.KeysFile, file.Auth.APIKeys = "127.0.0.1:0", path, []string{key}
-	file.Models = []upstream.Model{{Match: "*", BaseURL: web(t, model) + "/v1", APIKey: "operator-key"}}
+	file.Listen, file.Auth.KeysFile, file.Auth.APIKeys = "127.0.0.1:0", path, []secret.Text{secret.New(key)}
+	file.Models = []upstream.Model{{Match: "*", BaseURL: web(t, model) + "/v1", APIKey: secret.New("operator-key")}}
 	file.MCPServers = map[string]servers.Config{"files": {URL: web(t, server)}}
 	g, err := New(file, Options{
 		Lookup: func(string) (string, bool) { return "", false },

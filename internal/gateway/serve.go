@@ -42,6 +42,7 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 		return fmt.Errorf("%s is %s: %w", g.file.Listen, at, ErrOpen)
 	}
 	g.warnOfProxies()
+	limitMemory()
 	keeping, stop := context.WithCancel(ctx)
 	kept := make(chan struct{})
 	go func() { defer close(kept); g.keep(keeping) }()
@@ -62,7 +63,7 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 		started(listener.Addr())
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
+	go func() { failed <- server.Serve(limited(listener, g.maxConnections(), g.crowded())) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serving: %w", err)
@@ -84,6 +85,26 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 		return fmt.Errorf("some requests were still running after %s and were cut off", g.file.HTTP.DrainTimeout)
 	}
 	return nil
+}
+
+// maxConnections is how many connections clients may have at a time; 0 for any
+// number.
+func (g *Gateway) maxConnections() int {
+	if n := g.file.HTTP.MaxConnections; n > 0 {
+		return n
+	}
+	return openFiles() / 4 * 3
+}
+
+// crowded returns what says, once a minute, that clients wait for others to go.
+func (g *Gateway) crowded() func() {
+	var said time.Time
+	return func() {
+		if time.Since(said) > time.Minute {
+			said = time.Now()
+			g.log.Warn("no connections are left for further clients, who wait; see http.max_connections", "connections", g.maxConnections())
+		}
+	}
 }
 
 // warnOfProxies warns where others than this machine are meant to reach a gateway

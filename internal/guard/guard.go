@@ -1,5 +1,6 @@
 // Package guard puts a guard process around each local MCP server, which ends the
-// server and all that it started when this process is gone, by whatever death.
+// server and all that it started when this process is gone, by whatever death, and
+// starts it in a [Sandbox] where there is to be one.
 //
 // The guard is this very program, started anew. It is one from the init function
 // of this package on, and imports only what is initialised early: packages are
@@ -10,6 +11,6 @@
 // here; TestGuardStartsBare tells what else would spoil it.
 package guard
 
-// argument is the first argument of our program when it is to be a guard; the
-// command to guard follows.
+// argument is the first argument of our program when it is to be a guard; words
+// about the sandbox and the command to guard follow.
 const argument = "__guard"

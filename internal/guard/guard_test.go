@@ -54,7 +54,7 @@ func TestGuard(t *testing.T) {
 // around returns a command with a guard around it.
 func around(t *testing.T, command ...string) *exec.Cmd {
 	t.Helper()
-	program, args, alive, ok := Around(command[0], command[1:])
+	program, args, alive, ok := Around(command[0], command[1:], nil)
 	if !ok {
 		t.Fatal("the command has no guard")
 	}
@@ -67,7 +67,7 @@ func TestWithoutGuards(t *testing.T) {
 	saved := line
 	defer func() { line = saved }()
 	line = func() *lifeline { return nil }
-	if _, _, _, ok := Around("/bin/true", nil); ok {
+	if _, _, _, ok := Around("/bin/true", nil, nil); ok {
 		t.Error("a guard without a lifeline")
 	}
 }

@@ -40,27 +40,35 @@ const (
 // A process that was started as a guard runs as one, and is nothing else.
 func init() {
 	if len(os.Args) > 2 && os.Args[1] == argument {
-		os.Exit(run(os.Args[2], os.Args[3:]))
+		box, command, err := parse(os.Args[2:])
+		if err != nil {
+			_, _ = os.Stderr.WriteString("dragoman: cannot start a guard: " + err.Error() + "\n")
+			os.Exit(127)
+		}
+		os.Exit(run(box, command))
 	}
 }
 
-// Around returns how to start a command under a guard: the program, its arguments,
-// and the file that has to be the first of those that it inherits beside the
-// standard ones. ok is false where there can be no guard. The guard leads the
-// process group, and so the number of the group cannot come to mean another one.
-func Around(path string, args []string) (program string, arguments []string, alive *os.File, ok bool) {
+// Around returns how to start a command under a guard, in a sandbox where it is not
+// nil: the program, its arguments, and the file that has to be the first of those
+// that it inherits beside the standard ones. ok is false where there can be no guard.
+// The guard leads the process group, and so the number of the group cannot come to
+// mean another one.
+func Around(path string, args []string, box *Sandbox) (program string, arguments []string, alive *os.File, ok bool) {
 	program, err := executable()
 	pipe := line()
 	if pipe == nil || err != nil {
 		return "", nil, nil, false
 	}
-	return program, append([]string{argument, path}, args...), pipe.read, true
+	arguments = append([]string{argument}, box.words()...)
+	return program, append(append(arguments, theEnd, path), args...), pipe.read, true
 }
 
-// run runs a command in the guard's own process group and returns its exit
-// code. When the command ends, when the group is told to, or when the process
-// that started the guard dies, everything that the command left is ended, too.
-func run(path string, args []string) int {
+// run runs a command in the guard's own process group, and in the sandbox if there
+// is one, and returns its exit code. When the command ends, when the group is told
+// to, or when the process that started the guard dies, everything that the command
+// left is ended, too.
+func run(box *Sandbox, command []string) int {
 	syscall.CloseOnExec(aliveFD)
 	parent := os.NewFile(aliveFD, "parent")
 	// Signals to the group are for the server; the guard stays to the end. They
@@ -70,11 +78,16 @@ func run(path string, args []string) int {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
 	adopt()
 
-	server, err := os.StartProcess(path, append([]string{path}, args...), &os.ProcAttr{
-		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
-	})
+	server, err := start(box, command)
+	if box != nil {
+		defer os.RemoveAll(box.tempDir)
+	}
 	if err != nil {
-		_, _ = os.Stderr.WriteString("dragoman: cannot start the server: " + err.Error() + "\n")
+		where := ": "
+		if box != nil {
+			where = " in its sandbox: "
+		}
+		_, _ = os.Stderr.WriteString("dragoman: cannot start the server" + where + err.Error() + "\n")
 		return 127
 	}
 	os.Stdin.Close()
@@ -104,6 +117,35 @@ func run(path string, args []string) int {
 	default:
 	}
 	return code
+}
+
+// start starts a command, in the sandbox if there is one.
+func start(box *Sandbox, command []string) (server *os.Process, err error) {
+	begin := func() (err error) {
+		server, err = os.StartProcess(command[0], command, &os.ProcAttr{
+			Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
+		})
+		return err
+	}
+	if box == nil {
+		err = begin()
+	} else if err = box.makeTemp(); err == nil {
+		err = box.startConfined(begin)
+	}
+	return server, err
+}
+
+// makeTemp makes the folder for temporary files if there is to be one, and the
+// environment say so.
+func (s *Sandbox) makeTemp() (err error) {
+	if !s.Temp {
+		return nil
+	}
+	if s.tempDir, err = os.MkdirTemp("", "dragoman-"); err != nil {
+		return err
+	}
+	s.Write = append(s.Write, s.tempDir)
+	return os.Setenv("TMPDIR", s.tempDir)
 }
 
 // reap waits for all children of the guard: the server, whose exit code it

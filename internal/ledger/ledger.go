@@ -1,6 +1,7 @@
 // Package ledger opens what the gateway and the commands beside it share: the
-// store, the audit log and the inbox of approvals in it, wired so that no answer
-// to a question goes without its record, whichever process gives it.
+// store, the audit log, the inbox of approvals and the book of approved tools in it,
+// wired so that no answer to a question goes without its record, whichever process
+// gives it.
 package ledger
 
 import (
@@ -11,6 +12,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/approval"
 	"github.com/dragoman-mcp/dragoman/internal/audit"
 	"github.com/dragoman-mcp/dragoman/internal/store"
+	"github.com/dragoman-mcp/dragoman/internal/trust"
 )
 
 // Config is the part of the configuration that it needs.
@@ -18,6 +20,7 @@ type Config struct {
 	Store     store.Config
 	Audit     audit.Config
 	Approvals approval.Config
+	Pins      trust.Config
 }
 
 // A Ledger is an open store with what is in it.
@@ -25,6 +28,7 @@ type Ledger struct {
 	DB    *store.DB
 	Audit *audit.Log
 	Inbox *approval.Inbox
+	Book  *trust.Book
 
 	log *slog.Logger
 }
@@ -42,6 +46,12 @@ func Open(ctx context.Context, config Config, log *slog.Logger) (*Ledger, error)
 	l.Inbox = approval.New(db, config.Approvals, func(tx *store.Tx, a approval.Approval) error {
 		return l.Audit.Tx(record(a))(tx)
 	})
+	l.Book, err = trust.New(db, config.Pins, func(tx *store.Tx, e trust.Event) error {
+		return l.Audit.Tx(pinned(e))(tx)
+	}, log)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
 	return l, nil
 }
 
@@ -52,6 +62,12 @@ func record(a approval.Approval) audit.Record {
 		Kind: audit.Approval, Approval: a.ID, State: string(a.State), By: a.By, Why: a.Why, Call: a.Call, Door: a.Door,
 		Caller: a.Caller, Server: a.Server, Target: a.Tool, Pin: a.Pin, Digest: a.Digest, Arguments: a.Arguments, Rule: a.Rule,
 	}
+}
+
+// pinned is what stands in the audit log about a tool that was trusted, held, approved
+// or forgotten.
+func pinned(e trust.Event) audit.Record {
+	return audit.Record{Kind: audit.Pin, State: string(e.What), By: e.By, Why: e.Why, Server: e.Server, Target: e.Tool, Pin: audit.Hash(e.Pin)}
 }
 
 // Keep removes what is older than the configuration keeps it and writes down what

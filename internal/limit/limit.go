@@ -151,8 +151,7 @@ func (l *limit) counts(u *Use) bool {
 		if i == len(patterns) {
 			return false
 		}
-		// People can often choose the name by which an authorization server knows them.
-		if glob.Match(patterns[i], u.Caller.ID) || u.Caller.Issuer == "" && glob.Match(patterns[i], u.Caller.Name) {
+		if name := u.Caller.RuleName(); glob.Match(patterns[i], u.Caller.ID) || name != "" && glob.Match(patterns[i], name) {
 			break
 		}
 	}
@@ -207,16 +206,23 @@ func (l *Limiter) Admit(ctx context.Context, u Use) (leave func(dragoman.Result)
 	return func(res dragoman.Result) { once.Do(func() { a.leave(res.Ran != dragoman.RanNot) }) }, nil
 }
 
-// CountsTokens reports whether any limit is one of tokens.
-func (l *Limiter) CountsTokens() bool {
-	return l != nil && slices.ContainsFunc(l.limits, func(each limit) bool { return each.Tokens > 0 })
+// CountsTokens reports whether the tokens that a caller uses of a model count towards
+// any limit.
+func (l *Limiter) CountsTokens(who caller.Caller, model string) bool {
+	u := Model(who, model)
+	return l != nil && slices.ContainsFunc(l.limits, func(each limit) bool { return each.Tokens > 0 && each.counts(&u) })
 }
 
-// Tokens counts tokens that a caller used of a model, once the model said so.
+// mostTokens is what one answer counts at most, whatever its API says: a sum of such
+// numbers must not begin anew at its other end.
+const mostTokens = 1 << 40
+
+// Tokens counts tokens that a caller used of a model, once they are known.
 func (l *Limiter) Tokens(who caller.Caller, model string, n int64) {
 	if l == nil || n <= 0 {
 		return
 	}
+	n = min(n, mostTokens)
 	u := Model(who, model)
 	l.mu.Lock()
 	defer l.mu.Unlock()

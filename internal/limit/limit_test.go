@@ -3,6 +3,7 @@ package limit
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -132,6 +133,12 @@ func TestDays(t *testing.T) {
 		l.Tokens(bob, "gpt-5", -5000)
 		if n, problem := uses(t, l, Model(bob, "gpt-5"), 1); n != 0 || !strings.Contains(problem.Message, "1000 tokens a day") {
 			t.Errorf("%d, %+v", n, problem)
+		}
+		for range 4 { // no sum goes around
+			l.Tokens(bob, "gpt-5", math.MaxInt64)
+		}
+		if n, _ := uses(t, l, Model(bob, "gpt-5"), 1); n != 0 {
+			t.Error("more tokens than can be counted are none")
 		}
 		if n, _ := uses(t, l, tool(bob, "a", "x"), 1); n != 1 {
 			t.Error("tokens of models keep tools from running")

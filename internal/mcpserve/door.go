@@ -42,6 +42,8 @@ type Options struct {
 	// StepUp returns the refusal for a caller at a path who lacks a right that they
 	// can ask their authorization server for; nil for all others. Nil is nobody.
 	StepUp func(who caller.Caller, path, right string) *caller.Refusal
+	// Reviews offers review_approvals to those who may answer what waits.
+	Reviews bool
 	// Name and Version are what we call ourselves to clients.
 	Name, Version string
 	// MaxMessage bounds one message of a client, in bytes; zero means 16 MiB.

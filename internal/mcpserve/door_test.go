@@ -122,6 +122,12 @@ func (s *two) Call(_ context.Context, c dragoman.Call) (dragoman.Result, error) 
 // post sends one modern request and returns the answer.
 func post(t *testing.T, url, method, params string) (result, problem json.RawMessage) {
 	t.Helper()
+	return postAs(t, "", url, method, params)
+}
+
+// postAs is post of a caller.
+func postAs(t *testing.T, who, url, method, params string) (result, problem json.RawMessage) {
+	t.Helper()
 	body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}` + params + `}}`
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
@@ -131,6 +137,7 @@ func post(t *testing.T, url, method, params string) (result, problem json.RawMes
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	r.Header.Set("Mcp-Protocol-Version", "2026-07-28")
 	r.Header.Set("Mcp-Method", method)
+	r.Header.Set("X-Test-Caller", who)
 	var named struct{ Name, URI string }
 	_ = json.Unmarshal([]byte("{"+strings.TrimPrefix(params, ",")+"}"), &named)
 	if name := named.Name + named.URI; name != "" {
@@ -176,6 +183,26 @@ func TestPlaces(t *testing.T) {
 	for _, path := range []string{"/mcp/nobody", "/mcp/set/nobody", "/mcp/set/"} {
 		if got, problem := post(t, url+path, "tools/list", ""); got != nil || problem == nil {
 			t.Errorf("%s: %s", path, got)
+		}
+	}
+}
+
+// What servers say is for everybody to keep is for one caller alone where callers are
+// told apart: they need not see the same (MCP 2026-07-28, "Caching").
+func TestListsAreOneCallersOwn(t *testing.T) {
+	inner := newTwo()
+	for i := range inner.list.Servers {
+		inner.list.Servers[i].Public = true
+	}
+	url := open(t, inner, nil, "a", "b") + "/mcp"
+	for who, want := range map[string]string{caller.Local.ID: `"cacheScope":"public"`, "ann": `"cacheScope":"private"`} {
+		for _, method := range []string{"tools/list", "prompts/list", "resources/list", "resources/templates/list", "server/discover"} {
+			if got, problem := postAs(t, who, url, method, ""); !strings.Contains(string(got), want) {
+				t.Errorf("%s to %s: %s %s, want %s", method, who, got, problem, want)
+			}
+		}
+		if got, problem := postAs(t, who, url, "resources/read", `,"uri":"x-mcp:a:file:///x"`); !strings.Contains(string(got), want) {
+			t.Errorf("resources/read to %s: %s %s, want %s", who, got, problem, want)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/approval"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
@@ -56,7 +57,7 @@ func (h *host) open(ctx context.Context) (*session.Session, *view, error) {
 
 // opened opens a session that wants this of the place.
 func (h *host) opened(ctx context.Context, want session.Want) (*session.Session, *view, error) {
-	want.Door, want.Client, want.Session = "mcp", true, h.session
+	want.Door, want.Client, want.Session, want.Reviews = "mcp", true, h.session, h.reviews()
 	switch {
 	case h.at.server != "":
 		want.Servers = catalog.Selection{{Server: h.at.server}}
@@ -83,10 +84,30 @@ func (h *host) openFor(ctx context.Context, tool string) (*session.Session, *vie
 	if o := h.opening; o != nil && o.tool == tool {
 		return o.session, o.view, nil
 	}
-	if s, v, err := h.opened(ctx, session.Want{NoTools: true}); err == nil && (tool == result.ReadMore || v.tools.Exact(tool) != nil) {
+	if s, v, err := h.opened(ctx, session.Want{NoTools: true}); err == nil && (v.tools.Exact(tool) != nil || h.own(tool) != nil) {
 		return s, v, nil
 	}
 	return h.open(ctx)
+}
+
+// own returns a tool of ours; nil where there is none of that name.
+func (h *host) own(name string) *dragoman.Tool {
+	var tool dragoman.Tool
+	switch {
+	case name == result.ReadMore && !h.door.o.Raw:
+		tool = result.ReadMoreTool()
+	case name == session.ReviewApprovals && h.reviews():
+		tool = session.ReviewTool()
+	default:
+		return nil
+	}
+	return &tool
+}
+
+// reviews reports whether the caller may have review_approvals: at the place where
+// everything is, where no server's own name can be that of the tool.
+func (h *host) reviews() bool {
+	return h.door.o.Reviews && h.at == place{} && approval.Reviews(h.who)
 }
 
 // Describe implements [mcp.Host]: the capabilities of all servers together, and
@@ -106,8 +127,14 @@ func (h *host) Describe(ctx context.Context) mcp.Description {
 	h.greeted.CompareAndSwap(nil, v)
 	d.Capabilities, d.Instructions = v.capabilities(), v.instructions(h.at.server != "")
 	d.TTL, d.Public = v.fresh()
+	d.Public = d.Public && !h.toldApart()
 	return d
 }
+
+// toldApart reports whether callers are, so that what one gets is not for another: rules
+// and rights decide what each may see, whatever servers say of their lists (MCP
+// 2026-07-28, "Caching").
+func (h *host) toldApart() bool { return !h.who.IsLocal() }
 
 // Admit implements [mcp.Gatekeeper]: a call of a tool that needs other scopes than
 // the caller's token has is refused in a way that its client can do something about.
@@ -185,7 +212,7 @@ func (h *host) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, e
 	}
 	switch call.Method {
 	case "tools/list", "prompts/list", "resources/list", "resources/templates/list":
-		return h.list(v, call.Method, params)
+		return h.list(v, call, params)
 	case "skills/list", "skills/get", "resources/directory/read":
 		if !v.has(hasSkills) {
 			break
@@ -204,11 +231,15 @@ func (h *host) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, e
 }
 
 // list answers with a list, whole: nobody has to turn pages.
-func (h *host) list(v *view, method string, params *rawjson.Object) (dragoman.Result, error) {
+func (h *host) list(v *view, call dragoman.Call, params *rawjson.Object) (dragoman.Result, error) {
 	if cursor, ok := rawjson.String(params.Get("cursor")); ok && cursor != "" {
 		return dragoman.Result{}, &mcp.RPCError{Code: invalidParams, Message: "this cursor was not given by us"}
 	}
-	return dragoman.Result{Content: v.listing(method, h.legacy, h.door.o.Raw), Ran: dragoman.RanYes}, nil
+	f := form{
+		legacy: h.legacy, raw: h.door.o.Raw, private: h.toldApart(),
+		reviews: call.Method == "tools/list" && call.Can&dragoman.AskForm != 0 && h.reviews(),
+	}
+	return dragoman.Result{Content: v.listing(call.Method, f), Ran: dragoman.RanYes}, nil
 }
 
 // passed returns what a server answered, or the error that it gave, as its own.
@@ -293,13 +324,22 @@ func orEmpty(b json.RawMessage) json.RawMessage {
 	return b
 }
 
+// instructions are a server's own words; of one that wants a login, what to do about
+// it, since its tools are not there to say so.
+func instructions(s *dragoman.Server) string {
+	if p := s.Problem; p != nil && p.Code == dragoman.CodeNeedsAuthorization {
+		return "Nothing of this server can be used yet. " + p.Message + "."
+	}
+	return s.Instructions
+}
+
 // joined returns the instructions of servers, each under its label.
 func joined(servers []dragoman.Server) string {
 	const most = 16 << 10 // bytes: every conversation of the client pays for it
 	var b strings.Builder
-	for _, s := range servers {
-		if s.Instructions != "" {
-			fmt.Fprintf(&b, "# %s\n\n%s\n\n", s.Label, strings.TrimSpace(s.Instructions))
+	for i := range servers {
+		if said := strings.TrimSpace(instructions(&servers[i])); said != "" {
+			fmt.Fprintf(&b, "# %s\n\n%s\n\n", servers[i].Label, said)
 		}
 	}
 	text := strings.TrimSpace(b.String())

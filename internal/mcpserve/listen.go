@@ -58,9 +58,10 @@ func (v *view) changes(next *view) (what []string) {
 		what = append(what, "tools")
 	}
 	for _, list := range []struct{ name, method string }{{"prompts", "prompts/list"}, {"resources", "resources/list"}} {
-		same := string(v.listing(list.method, true, true)) == string(next.listing(list.method, true, true))
+		as := form{legacy: true, raw: true}
+		same := string(v.listing(list.method, as)) == string(next.listing(list.method, as))
 		if list.name == "resources" {
-			same = same && string(v.listing("resources/templates/list", true, true)) == string(next.listing("resources/templates/list", true, true))
+			same = same && string(v.listing("resources/templates/list", as)) == string(next.listing("resources/templates/list", as))
 		}
 		if !same {
 			what = append(what, list.name)

@@ -22,9 +22,8 @@ func (h *host) callTool(ctx context.Context, s *session.Session, v *view, call d
 		return dragoman.Result{}, &mcp.RPCError{Code: invalidParams, Message: "arguments are not an object"}
 	}
 	call.Tool = v.tools.Exact(name)
-	if call.Tool == nil && name == result.ReadMore && !h.door.o.Raw {
-		more := result.ReadMoreTool()
-		call.Tool = &more
+	if call.Tool == nil {
+		call.Tool = h.own(name)
 	}
 	switch {
 	case call.Tool == nil:

@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/derived"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/mcp"
 	"github.com/dragoman-mcp/dragoman/result"
 )
@@ -25,8 +26,16 @@ type view struct {
 	servers []dragoman.Server
 
 	mu       sync.Mutex
-	listings map[string]json.RawMessage // by method, era and form
-	patterns map[string]*regexp.Regexp  // of templates
+	listings map[string]map[form]json.RawMessage // by method
+	patterns map[string]*regexp.Regexp           // of templates
+}
+
+// A form is how a list is sent.
+type form struct {
+	legacy  bool // for a client of the legacy era
+	raw     bool // for one that gets results as servers sent them
+	reviews bool // with review_approvals
+	private bool // for a caller who may see what others do not
 }
 
 // views keep the views of each snapshot, as long as it is in use. What callers do
@@ -56,7 +65,7 @@ func (vs *views) of(list *dragoman.List, at place, chosen catalog.Selection) *vi
 }
 
 func (vs *views) make(list *dragoman.List, at place, chosen catalog.Selection) *view {
-	v := &view{changed: list.Changed, tools: list.Tools, listings: map[string]json.RawMessage{}, patterns: map[string]*regexp.Regexp{}}
+	v := &view{changed: list.Changed, tools: list.Tools, listings: map[string]map[form]json.RawMessage{}, patterns: map[string]*regexp.Regexp{}}
 	wanted := func(label string) bool {
 		return len(chosen) == 0 || slices.ContainsFunc(chosen, func(c catalog.Choice) bool { return c.Server == label })
 	}
@@ -238,27 +247,23 @@ func (v *view) has(such func(dragoman.Server) bool) bool { return slices.Contain
 // instructions are those of the servers; alone, the server's own words.
 func (v *view) instructions(alone bool) string {
 	if alone && len(v.servers) == 1 {
-		return v.servers[0].Instructions
+		return instructions(&v.servers[0])
 	}
 	return joined(v.servers)
 }
 
 // listing returns the answer to a list request.
-func (v *view) listing(method string, legacy, raw bool) json.RawMessage {
-	key := method
-	if legacy {
-		key += " legacy"
-	}
+func (v *view) listing(method string, f form) json.RawMessage {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if l := v.listings[key]; l != nil {
+	if l := v.listings[method][f]; l != nil {
 		return l
 	}
 	var items []json.RawMessage
 	member := "tools"
 	switch method {
 	case "tools/list":
-		items = v.toolItems(legacy, raw)
+		items = v.toolItems(f)
 	case "prompts/list":
 		member, items = "prompts", v.entryItems(dragoman.Prompt, "name")
 	case "skills/list":
@@ -269,12 +274,15 @@ func (v *view) listing(method string, legacy, raw bool) json.RawMessage {
 		member, items = "resourceTemplates", v.entryItems(dragoman.Template, "uriTemplate")
 	}
 	begin := "{"
-	if !legacy {
+	if !f.legacy {
 		ttl, public := v.fresh()
-		begin = mcp.CompleteList(ttl, public)
+		begin = mcp.CompleteList(ttl, public && !f.private)
 	}
 	l := append(rawjson.AppendArray([]byte(begin+`"`+member+`":`), items), '}')
-	v.listings[key] = l
+	if v.listings[method] == nil {
+		v.listings[method] = map[form]json.RawMessage{}
+	}
+	v.listings[method][f] = l
 	return l
 }
 
@@ -292,24 +300,26 @@ func (v *view) fresh() (ttl time.Duration, public bool) {
 
 // toolItems are the definitions of the tools under their public names, each
 // otherwise byte for byte, but for output schemas that legacy clients do not take.
-func (v *view) toolItems(legacy, raw bool) []json.RawMessage {
-	items := make([]json.RawMessage, 0, v.tools.Len()+1)
+func (v *view) toolItems(f form) []json.RawMessage {
+	items := make([]json.RawMessage, 0, v.tools.Len()+2)
 	for i := range v.tools.All() {
 		t := &v.tools.All()[i]
 		if t.Quarantined == nil {
-			items = append(items, definition(t, legacy, raw))
+			items = append(items, definition(t, f))
 		}
 	}
-	if !raw {
-		more := result.ReadMoreTool()
-		items = append(items, more.Definition)
+	if !f.raw {
+		items = append(items, result.ReadMoreTool().Definition)
+	}
+	if f.reviews {
+		items = append(items, session.ReviewTool().Definition)
 	}
 	return items
 }
 
-func definition(t *dragoman.Tool, legacy, raw bool) json.RawMessage {
-	wrap := legacy && !raw && t.OutputSchema != nil
-	task := !raw && taskSupport(t) == "required"
+func definition(t *dragoman.Tool, f form) json.RawMessage {
+	wrap := f.legacy && !f.raw && t.OutputSchema != nil
+	task := !f.raw && taskSupport(t) == "required"
 	if t.Name == t.Original && !wrap && !task {
 		return t.Definition
 	}

@@ -73,30 +73,32 @@ func (r *reader) Close() error {
 	return r.ReadCloser.Close()
 }
 
-// Handler bounds what clients of next can hold up, by [Request] and [Response].
-// The deadlines of one request do not outlive it: connections do.
-func Handler(next http.Handler, idle time.Duration) http.Handler {
+// Handler bounds what clients of next can hold up, by [Request] with the time for a
+// part of a body, and by [Response] with the time for a part of an answer. The
+// deadlines of one request do not outlive it: connections do.
+func Handler(next http.Handler, body, answer time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
 		_ = control.SetWriteDeadline(time.Time{})
 		defer func() {
 			// What is buffered is written when the handler has returned.
-			_ = control.SetWriteDeadline(time.Now().Add(idle))
+			_ = control.SetWriteDeadline(time.Now().Add(answer))
 		}()
-		Request(w, r, idle)
-		next.ServeHTTP(Response(w, idle), r)
+		Request(w, r, body)
+		next.ServeHTTP(Response(w, answer), r)
 	})
 }
 
 // Request bounds the reading of a request's body: each part has to come within
-// idle, and the whole at no less than a kilobyte a second after that. What is
-// never read is bounded too: the server reads it when the handler returns.
+// idle, and the whole at no less than a kilobyte a second after that, counted while
+// it is waited for. What is never read is bounded too: the server reads it when the
+// handler returns.
 func Request(w http.ResponseWriter, r *http.Request, idle time.Duration) {
 	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
 		return
 	}
-	b := &body{ReadCloser: r.Body, control: http.NewResponseController(w), idle: idle, start: time.Now()}
-	_ = b.control.SetReadDeadline(b.start.Add(idle))
+	b := &body{ReadCloser: r.Body, control: http.NewResponseController(w), idle: idle}
+	_ = b.control.SetReadDeadline(time.Now().Add(idle))
 	r.Body = b
 }
 
@@ -110,22 +112,37 @@ func Refuse(w http.ResponseWriter, r *http.Request) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(time.Second))
 }
 
+// Drain reads what a client still sends of a request that was answered, for a second
+// at most: many clients read only when they have sent all, and would find the
+// connection broken instead of the answer.
+func Drain(r *http.Request) {
+	b, ok := r.Body.(*body)
+	if !ok {
+		return
+	}
+	end := time.Now().Add(time.Second)
+	_ = b.control.SetReadDeadline(end)
+	for part := make([]byte, 32<<10); time.Now().Before(end); {
+		if _, err := b.ReadCloser.Read(part); err != nil {
+			return
+		}
+	}
+}
+
 type body struct {
 	io.ReadCloser
 	control *http.ResponseController
 	idle    time.Duration
-	start   time.Time
+	waited  time.Duration
 	read    int64
 }
 
 func (b *body) Read(p []byte) (int, error) {
-	deadline := time.Now().Add(b.idle)
-	if whole := b.start.Add(b.idle + time.Duration(b.read)*time.Second/minRate); whole.Before(deadline) {
-		deadline = whole
-	}
-	_ = b.control.SetReadDeadline(deadline)
+	start, whole := time.Now(), b.idle+time.Duration(b.read)*time.Second/minRate
+	_ = b.control.SetReadDeadline(start.Add(min(b.idle, whole-b.waited)))
 	n, err := b.ReadCloser.Read(p)
 	b.read += int64(n)
+	b.waited += time.Since(start)
 	if err == io.EOF {
 		// From here on only the end of the client is listened for.
 		_ = b.control.SetReadDeadline(time.Time{})

@@ -183,7 +183,7 @@ func TestHandlerLeavesNoDeadline(t *testing.T) {
 			default:
 				w.WriteHeader(http.StatusNoContent)
 			}
-		}), time.Minute).ServeHTTP)
+		}), time.Minute, time.Minute).ServeHTTP)
 		answers := bufio.NewReader(client)
 		for _, path := range []string{"/body", "/", "/late", "/", "/stream", "/", "/body"} {
 			go func() { _, _ = io.WriteString(client, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n") }()
@@ -195,6 +195,36 @@ func TestHandlerLeavesNoDeadline(t *testing.T) {
 				t.Errorf("%s: %v", path, err)
 			}
 			time.Sleep(90 * time.Second)
+		}
+	})
+}
+
+// A client that reads only when it has sent all of its body hears the answer, and one
+// that goes on for ever is left.
+func TestDrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ended := make(chan time.Duration, 1)
+		client := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			began := time.Now()
+			Request(w, r, time.Minute)
+			Refuse(w, r)
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_ = http.NewResponseController(w).Flush()
+			Drain(r)
+			ended <- time.Since(began)
+		})
+		left := make(chan struct{})
+		go func() {
+			defer close(left)
+			_, _ = io.WriteString(client, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\n\r\n")
+			for _, err := client.Write(make([]byte, 1<<10)); err == nil; _, err = client.Write(make([]byte, 1<<10)) {
+				time.Sleep(time.Millisecond)
+			}
+		}()
+		answer, _ := io.ReadAll(client)
+		<-left
+		if took := <-ended; !strings.HasPrefix(string(answer), "HTTP/1.1 503") || took > 2*time.Second {
+			t.Errorf("%q after %s", answer, took)
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cedar-policy/cedar-go/types"
 
+	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 )
 
@@ -307,3 +308,27 @@ func disturb(random *rand.Rand, document []byte) []byte {
 func space(random *rand.Rand) string { return pick(random, "", "", " ", "\n\t", "\r") }
 
 func pick(random *rand.Rand, of ...string) string { return of[random.IntN(len(of))] }
+
+// Where rules look at arguments, none that a server may take for the one that was
+// looked at goes with it. Deeper down, and where nobody looks, names are the server's.
+func TestTwins(t *testing.T) {
+	looks := must(t, Config{Rules: []Rule{{Allow: []string{"*"}, When: When{Arguments: []Argument{{"path", []string{"/pub/*"}}}}}}})
+	blind := must(t, Config{Rules: []Rule{{Allow: []string{"*"}}}})
+	for _, tt := range []struct {
+		arguments    string
+		looks, blind Effect
+	}{
+		{`{"path":"/pub/a"}`, Allow, Allow},
+		{`{"path":"/pub/a","Path":"/etc"}`, Deny, Allow},
+		{`{"PATH":"/etc","path":"/pub/a"}`, Deny, Allow},
+		{`{"path":"/pub/a","mask":1,"ma\u017fk":2}`, Deny, Allow},
+		{`{"path":"/pub/a","\u212a":1,"k":2}`, Deny, Allow},
+		{`{"path":"/pub/a","map":{"a":1,"A":2}}`, Allow, Allow},
+		{`{"Path":"/pub/a"}`, Deny, Allow},
+	} {
+		r := Request{Caller: free(caller.Caller{ID: "k"}), Action: Call, Tool: tool("files", "read", ""), Arguments: []byte(tt.arguments)}
+		if a, b := looks.Decide(r).Effect, blind.Decide(r).Effect; a != tt.looks || b != tt.blind {
+			t.Errorf("%s: %s and %s, want %s and %s", tt.arguments, a, b, tt.looks, tt.blind)
+		}
+	}
+}

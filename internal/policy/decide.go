@@ -184,6 +184,9 @@ func (p *Policy) conclude(r *Request, t *target, d *decision) Verdict {
 		whole := *d
 		whole.asks = append([]*policy(nil), d.asks...)
 		arguments, inexact, err := record(r.Arguments)
+		if err == nil && twins(arguments) {
+			err = errTwins
+		}
 		if err != nil {
 			whole.fail(d.open[0], err)
 		} else {
@@ -236,11 +239,7 @@ func (p *Policy) class(c *caller.Caller) string {
 		add(c.ID)
 	}
 	if p.uses.name {
-		if c.Issuer == "" {
-			add(c.Name)
-		} else {
-			add("")
-		}
+		add(c.RuleName())
 	}
 	if p.uses.issuer {
 		add(c.Issuer)

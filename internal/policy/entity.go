@@ -53,10 +53,7 @@ func (e *entities) Get(uid types.EntityUID) (types.Entity, bool) {
 
 // callerEntity says who asks.
 func (p *Policy) callerEntity(c caller.Caller) types.Entity {
-	name := c.Name
-	if c.Issuer != "" {
-		name = ""
-	}
+	name := c.RuleName()
 	scopes := make([]types.Value, len(c.Scopes))
 	for i, s := range c.Scopes {
 		scopes[i] = types.String(s)

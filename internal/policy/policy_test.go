@@ -116,6 +116,8 @@ func TestOrder(t *testing.T) {
 		{Request{Action: Model, Name: "files__x"}, Deny, RuleDefault, ""},
 		{Request{Action: Route, Name: "/v1/files"}, Allow, "all", ""},
 		{Request{Action: Route, Name: "/v1/files/../models"}, Deny, RuleInvalid, ""},
+		{Request{Action: Read, Entry: &dragoman.Entry{Kind: dragoman.Skill, Server: "files", Original: "skill://pub/../secret"}}, Deny, RuleInvalid, ""},
+		{Request{Action: Read, Entry: &dragoman.Entry{Kind: dragoman.Template, Server: "files", Original: "file:///pub/%2e%2e/{name}"}}, Deny, RuleInvalid, ""},
 		{Request{Action: Route, Name: "/v1/files/%252e%252E/models"}, Deny, RuleInvalid, ""},
 		{Request{Action: Route, Name: "/v1/batches"}, Deny, RuleDefault, ""},
 		{Request{Action: Read, Entry: &dragoman.Entry{Kind: dragoman.Prompt, Server: "files", Original: "p"}}, Allow, "all", ""},

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cedar-policy/cedar-go"
+
+	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/glob"
 	"github.com/dragoman-mcp/dragoman/internal/right"
 )
@@ -50,5 +53,28 @@ func TestPatternsMeanTheSame(t *testing.T) {
 	}
 	if matched < 300 {
 		t.Errorf("only %d matched", matched)
+	}
+}
+
+// Nothing in a rule's name, in a pattern for callers or in an id of one becomes Cedar.
+func TestNothingBecomesCedar(t *testing.T) {
+	words := []string{
+		`x`, `X`, `"`, `\`, `\"`, `\*`, `'`, "`", `x"); permit (principal, action, resource); //`, `" || true || "`, `x\n`, "\x00", "\u202e", "é", "e\u0301", "語", "🙂", "\U000e0041",
+		`{x}`, `[x]`, `[a-z]`, `${x}`, `//`, `@id("y")`, ` `, `x `, `x:y`, `::`, `Caller::"x"`, `.*`, `^x$`, `x*`, `?`, `*"`,
+	}
+	for _, in := range words {
+		p := must(t, Config{Rules: []Rule{{Allow: []string{"*"}}, {Name: in, Deny: []string{"*"}, When: When{Caller: []string{in}}}}})
+		if _, err := cedar.NewPolicyListFromBytes("", []byte(p.Cedar())); err != nil {
+			t.Errorf("%q: what is printed cannot be read: %v\n%s", in, err, p.Cedar())
+		}
+		for _, id := range words {
+			want, rule := Allow, "policy[0]"
+			if glob.Match(in, id) {
+				want, rule = Deny, in
+			}
+			if v := p.Decide(Request{Caller: free(caller.Caller{ID: id}), Action: Call, Tool: tool("a", "x", "")}); v.Effect != want || v.Rule != rule || v.Err != nil {
+				t.Errorf("%q under %q: %s by %q, want %s (%v)", id, in, v.Effect, v.Rule, want, v.Err)
+			}
+		}
 	}
 }

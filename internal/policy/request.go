@@ -177,7 +177,9 @@ func (t *target) granted(who *caller.Caller) bool {
 // climbs reports that a URI or a path goes up (/a/../b), so that no pattern can
 // say where it ends: the server may follow it, or not.
 func (t *target) climbs() bool {
-	if t.kind != "resource" && t.kind != "route" {
+	switch t.kind {
+	case "resource", "template", "skill", "route":
+	default:
 		return false
 	}
 	text := t.original

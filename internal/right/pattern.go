@@ -37,6 +37,24 @@ func CheckPattern(pattern string) error {
 	case !offered(kind), !glob.Literal(name), strings.Contains(name, "__"):
 		return nil
 	}
+	return nameless(pattern, name)
+}
+
+// CheckUse is [CheckGrant] for what somebody may do at the gateway: of the kinds that
+// it knows, what can never match is wrong. Others are words of servers.
+func CheckUse(grant string) error {
+	if err := CheckGrant(grant); err != nil || grant == "*" {
+		return err
+	}
+	kind, name, _ := strings.Cut(grant, ":")
+	if kind != "approve" && (!slices.Contains(Kinds, kind) || !offered(kind)) || !glob.Literal(name) || strings.Contains(name, "__") {
+		return nil
+	}
+	return nameless(grant, name)
+}
+
+// nameless says that a literal name is none of what servers offer.
+func nameless(pattern, name string) error {
 	return fmt.Errorf("%q matches nothing: what a server offers is called label__name; %s__* is all of a server's", pattern, name)
 }
 

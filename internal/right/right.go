@@ -5,12 +5,13 @@
 // A right is kind:what, such as
 //
 //	tickets:write        a permission that the author of a server named
-//	tool:github_search   calling one tool of the gateway's
+//	tool:github__search  calling one tool of the gateway's, as label__name
 //	model:gpt-5          using a model
 //	route:/v1/files      using a route that is relayed
+//	approve:github__*    saying yes or no to calls of others
 //
 // A grant is a right, or a pattern of rights with * for any text and ? for one
-// character: tickets:*, tool:github_*, and * alone for everything. One right
+// character: tickets:*, tool:github__*, and * alone for everything. One right
 // never implies another, so who may write and read is granted both.
 //
 // The scopes of OAuth tokens are rights as well, and never patterns: what an

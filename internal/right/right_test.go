@@ -80,3 +80,15 @@ func TestPatterns(t *testing.T) {
 		}
 	}
 }
+
+func TestCheckUse(t *testing.T) {
+	for grant, fine := range map[string]bool{
+		"*": true, "tool:*": true, "tool:github__search": true, "tool:github__*": true, "tool:github_*": true, "approve:files__write_*": true, "approve:*": true,
+		"model:gpt-5": true, "route:/v1/files": true, "tickets:write": true,
+		"tool:github_search": false, "tool:search": false, "prompt:x": false, "approve:ci": false, "": false, "search": false, "tool:a b": false,
+	} {
+		if err := right.CheckUse(grant); (err == nil) != fine {
+			t.Errorf("CheckUse(%q) = %v", grant, err)
+		}
+	}
+}

@@ -113,14 +113,21 @@ func (c *connection) attempt(ctx context.Context, call dragoman.Call) (dragoman.
 		case client == nil:
 			return dragoman.Result{Problem: c.unavailable(), Ran: dragoman.RanNot.After(call.Answers)}, nil
 		}
+		if res, held := c.withheld(ctx, client, call); held {
+			return res, nil
+		}
+		if !again {
+			c.retries.Sent()
+		}
 		res, err := client.Call(ctx, call)
 		if err != nil || res.Problem == nil {
 			return res, err
 		}
+		res.Problem = c.masked(c.worded(res.Problem))
 		if res.Problem.Code == dragoman.CodeTimeout || res.Problem.Code == dragoman.CodeUnknownOutcome || lost(res.Problem) {
 			c.doubted()
 		}
-		if again || !repeatable(&call, &res) {
+		if again || !repeatable(&call, &res) || !lost(res.Problem) && !c.retries.Spend() {
 			return res, nil
 		}
 		c.log.Info("calling again", "tool", call.Tool.Original, "after", res.Problem.Code)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 )
 
 var slow = []fakemcp.Tool{{Name: "slow", Delay: time.Second}}
@@ -207,7 +208,7 @@ func TestServerThatNeedsAuthorization(t *testing.T) {
 	if err != nil || res.Problem == nil || res.Problem.Code != dragoman.CodeNeedsAuthorization {
 		t.Errorf("a call: %+v, %v", res.Problem, err)
 	}
-	with := openOne(t, Config{URL: address, Headers: map[string]string{"Authorization": "Bearer open sesame"}}, Options{})
+	with := openOne(t, Config{URL: address, Headers: secret.Map(map[string]string{"Authorization": "Bearer open sesame"})}, Options{})
 	if outcome, _ := try(t, with, "echo"); outcome != "ok" {
 		t.Errorf("with the token the call came to %s", outcome)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
 	"github.com/dragoman-mcp/dragoman/internal/safehttp"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 )
 
 // A server that hangs is noticed within a minute, and started again.
@@ -139,7 +140,7 @@ func TestRedirectToAnotherOrigin(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := openOne(t, Config{URL: web(t, handler), Headers: map[string]string{"Authorization": "Bearer secret"}}, Options{})
+			s := openOne(t, Config{URL: web(t, handler), Headers: secret.Map(map[string]string{"Authorization": "Bearer secret"})}, Options{})
 			if st := state(s); st.State != dragoman.Failed || listed(t, s).Tools.Len() != 0 {
 				t.Errorf("%+v with %d tools", st, listed(t, s).Tools.Len())
 			}
@@ -246,7 +247,7 @@ func TestPauseIsCutShort(t *testing.T) {
 			call := time.AfterFunc(tt.comes, func() { c.await() })
 			defer call.Stop()
 			start := time.Now()
-			if !c.rest(t.Context(), time.Minute) {
+			if !c.rest(t.Context(), time.Minute, retryFor) {
 				t.Error("the pause ended with its context")
 			}
 			if took := time.Since(start); took < tt.least || took > tt.most {

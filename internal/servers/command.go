@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,15 +23,24 @@ func (c *Config) command() *exec.Cmd {
 	if cmd.Err != nil {
 		return cmd
 	}
-	cmd = guarded(cmd)
+	box, err := c.box(cmd.Path)
+	if err != nil {
+		cmd.Err = err
+		return cmd
+	}
+	cmd = guarded(cmd, box)
 	cmd.Dir = c.Dir
 	return cmd
 }
 
-// guarded returns cmd with a guard around it, where there can be one.
-func guarded(cmd *exec.Cmd) *exec.Cmd {
-	program, args, alive, ok := guard.Around(cmd.Path, cmd.Args[1:])
+// guarded returns cmd with a guard around it, where there can be one. Without a
+// guard there is no sandbox, and a server that is to have one does not start.
+func guarded(cmd *exec.Cmd, box *guard.Sandbox) *exec.Cmd {
+	program, args, alive, ok := guard.Around(cmd.Path, cmd.Args[1:], box)
 	if !ok {
+		if box != nil {
+			cmd.Err = errors.New("sandbox: no guard can be started, which is what puts servers into one")
+		}
 		return cmd
 	}
 	around := exec.Command(program, args...)

@@ -3,6 +3,7 @@ package servers
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -13,21 +14,24 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/credential"
 	"github.com/dragoman-mcp/dragoman/internal/glob"
 	"github.com/dragoman-mcp/dragoman/internal/safehttp"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
+	"github.com/dragoman-mcp/dragoman/internal/trust"
 )
 
 // Config is one MCP server: an entry of mcpServers in the configuration. Either
 // Command or URL is set. Other fields may be zero, which stands for the default
 // that [Config.SetDefaults] and [Config.Complete] give them.
 type Config struct {
-	Command string            `yaml:"command" secret:"filled" doc:"Program to run as a server over stdio. Exactly one of command and url is needed."`
-	Args    []string          `yaml:"args" secret:"filled" doc:"Arguments of the program, passed as they are; there is no shell."`
-	Env     map[string]string `yaml:"env" secret:"always" doc:"Environment of the program. It inherits nothing but a short list such as PATH and HOME."`
-	Dir     string            `yaml:"cwd" secret:"filled" doc:"Working directory of the program; a relative one starts at the folder of the configuration file. Default: where dragoman was started."`
+	Command string                 `yaml:"command" secret:"filled" doc:"Program to run as a server over stdio. Exactly one of command and url is needed."`
+	Args    []string               `yaml:"args" secret:"filled" doc:"Arguments of the program, passed as they are; there is no shell."`
+	Env     map[string]secret.Text `yaml:"env" doc:"Environment of the program. It inherits nothing but a short list such as PATH and HOME."`
+	Dir     string                 `yaml:"cwd" secret:"filled" doc:"Working directory of the program; a relative one starts at the folder of the configuration file. Default: where dragoman was started."`
+	Sandbox Sandbox                `yaml:"sandbox" doc:"Confines the program, and all that it starts, to what is named here (Linux). Without this key it may do what the user may."`
 
-	URL       string            `yaml:"url" secret:"filled" doc:"Address of a server over HTTP. Exactly one of command and url is needed."`
-	Headers   map[string]string `yaml:"headers" secret:"always" doc:"HTTP headers sent with each request to the server."`
-	OAuth     credential.Config `yaml:"oauth" doc:"How the gateway gets access tokens for the server. Without this key those of dragoman login are used, if somebody logged in. A server with an Authorization among its headers gets that and nothing else."`
-	Transport Transport         `yaml:"transport" enum:"auto,stdio,streamable-http,sse" doc:"How to talk to the server. auto: stdio for a command; for a url streamable-http, then sse if the server does not know it."`
+	URL       string                 `yaml:"url" secret:"filled" doc:"Address of a server over HTTP. Exactly one of command and url is needed."`
+	Headers   map[string]secret.Text `yaml:"headers" doc:"HTTP headers sent with each request to the server."`
+	OAuth     credential.Config      `yaml:"oauth" doc:"How the gateway gets access tokens for the server. Without this key those of dragoman login are used, if somebody logged in. A server with an Authorization among its headers gets that and nothing else."`
+	Transport Transport              `yaml:"transport" enum:"auto,stdio,streamable-http,sse" doc:"How to talk to the server. auto: stdio for a command; for a url streamable-http, then sse if the server does not know it."`
 
 	Disabled       bool          `yaml:"disabled" doc:"Keeps the entry but does not start the server."`
 	Timeout        time.Duration `yaml:"timeout" doc:"Longest time of one call."`
@@ -36,8 +40,9 @@ type Config struct {
 
 	Share Share `yaml:"share" enum:"all,caller,session" doc:"Who shares a session with the server, and so what it remembers between calls. all: all callers of the gateway. caller: each caller has its own, and with a command its own process. session: each session of a caller; that is an MCP session of the legacy era, or the conversation that a chat request names; requests that name none share the caller's."`
 
-	Tools   Filter  `yaml:"tools" doc:"Which tools of the server exist for models."`
-	Effects Effects `yaml:"effects" doc:"What calls can do to the world, in your word. Tools not named here may change something."`
+	Pins    trust.Mode `yaml:"pins" enum:"off,first,explicit" doc:"When a tool of the server is trusted, in place of pins.mode: off for one whose descriptions change by nature."`
+	Tools   Filter     `yaml:"tools" doc:"Which tools of the server exist for models."`
+	Effects Effects    `yaml:"effects" doc:"What calls can do to the world, in your word. Tools not named here may change something."`
 }
 
 // Share says who shares a session with a server.
@@ -205,7 +210,7 @@ func (c *Config) validateCommand() error {
 	if len(c.Headers) > 0 {
 		return &ConfigError{"headers", "headers are for servers with a url"}
 	}
-	if c.OAuth != (credential.Config{}) {
+	if !c.OAuth.IsZero() {
 		return &ConfigError{"oauth", "logins are for servers with a url"}
 	}
 	if strings.ContainsRune(c.Command, 0) || strings.ContainsRune(c.Dir, 0) {
@@ -217,7 +222,7 @@ func (c *Config) validateCommand() error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
-		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(c.Env[name], 0) {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(c.Env[name].Reveal(), 0) {
 			return &ConfigError{"env", fmt.Sprintf("%q cannot be an environment variable", name)}
 		}
 	}
@@ -236,6 +241,8 @@ func (c *Config) validateURL() error {
 		return &ConfigError{"env", onlyCommand}
 	case c.Dir != "":
 		return &ConfigError{"cwd", onlyCommand}
+	case c.Sandbox.On():
+		return &ConfigError{"sandbox", onlyCommand}
 	}
 	u, err := url.Parse(c.URL)
 	switch {
@@ -247,15 +254,41 @@ func (c *Config) validateURL() error {
 	case u.Hostname() == "":
 		return &ConfigError{"url", "the URL has no host"}
 	}
+	if err := c.validateOAuth(); err != nil {
+		return err
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Headers)) {
 		if !safehttp.ValidHeaderName(name) {
 			return &ConfigError{"headers", fmt.Sprintf("%q cannot be the name of a header", name)}
 		}
-		if !safehttp.ValidHeaderValue(c.Headers[name]) {
+		if !safehttp.ValidHeaderValue(c.Headers[name].Reveal()) {
 			return &ConfigError{"headers", fmt.Sprintf("the value of %s has a line break or a control character", name)}
 		}
 	}
 	return nil
+}
+
+// validateOAuth reports what in the rest of c does not go with oauth.
+func (c *Config) validateOAuth() error {
+	switch {
+	case !c.OAuth.PerCaller():
+		return nil
+	case c.Share != ShareCaller && c.Share != ShareSession:
+		return &ConfigError{"share", "with tokens of each caller's own (oauth) each has a connection of its own: write share: caller, or session"}
+	case c.authorized():
+		return &ConfigError{"headers", "with an Authorization here all callers would be one: take it out, or oauth"}
+	}
+	return nil
+}
+
+// authorized reports whether the configuration says what the server is shown.
+func (c *Config) authorized() bool {
+	for name := range c.Headers {
+		if http.CanonicalHeaderKey(name) == "Authorization" {
+			return true
+		}
+	}
+	return false
 }
 
 // String names the server by its command or host, without anything that may be
@@ -278,13 +311,15 @@ const MaxLabel = 32
 
 // CheckLabel reports why label cannot be the label of a server; nil when it
 // can. Labels stand in front of tool names, joined by two underscores, so they
-// are short, plain, and have no two underscores themselves.
+// are short, plain, and have no two underscores themselves, nor one at the end.
 func CheckLabel(label string) error {
 	switch {
 	case label == "":
 		return &ConfigError{Message: "a server label cannot be empty"}
 	case len(label) > MaxLabel:
 		return &ConfigError{Message: fmt.Sprintf("the server label %q has %d characters; %d are allowed", label, len(label), MaxLabel)}
+	case strings.HasSuffix(label, "_"):
+		return &ConfigError{Message: fmt.Sprintf("the server label %q ends with an underscore: with the two that follow it, nobody could tell it from a shorter label", label)}
 	case strings.Contains(label, "__"):
 		return &ConfigError{Message: fmt.Sprintf("the server label %q has two underscores in a row, which separate a label from a tool name", label)}
 	}

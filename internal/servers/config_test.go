@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/credential"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 )
 
 func TestConfigValidate(t *testing.T) {
@@ -17,22 +19,28 @@ func TestConfigValidate(t *testing.T) {
 	}{
 		{"nothing", Config{}, "a server needs a command or a url"},
 		{"both", Config{Command: "x", URL: "http://a"}, "url: a server has a command or a url, not both"},
-		{"command", Config{Command: "npx", Args: []string{"-y"}, Env: map[string]string{"A": "b"}, Dir: "/tmp"}, ""},
+		{"command", Config{Command: "npx", Args: []string{"-y"}, Env: secret.Map(map[string]string{"A": "b"}), Dir: "/tmp"}, ""},
 		{"command over sse", Config{Command: "npx", Transport: SSE}, "transport: a command speaks stdio, not sse"},
-		{"command with headers", Config{Command: "npx", Headers: map[string]string{"A": "b"}}, "headers: headers are for servers with a url"},
+		{"command with headers", Config{Command: "npx", Headers: secret.Map(map[string]string{"A": "b"})}, "headers: headers are for servers with a url"},
 		{"NUL in args", Config{Command: "npx", Args: []string{"a\x00b"}}, "args: a NUL character cannot be passed to a program"},
-		{"bad variable", Config{Command: "npx", Env: map[string]string{"A=B": "c"}}, `env: "A=B" cannot be an environment variable`},
-		{"url", Config{URL: "https://example.com/mcp", Headers: map[string]string{"Authorization": "Bearer x"}}, ""},
+		{"bad variable", Config{Command: "npx", Env: secret.Map(map[string]string{"A=B": "c"})}, `env: "A=B" cannot be an environment variable`},
+		{"url", Config{URL: "https://example.com/mcp", Headers: secret.Map(map[string]string{"Authorization": "Bearer x"})}, ""},
 		{"url over stdio", Config{URL: "https://example.com", Transport: Stdio}, "transport: a url speaks streamable-http or sse, not stdio"},
 		{"url with args", Config{URL: "https://example.com", Args: []string{"a"}}, "args: this is for servers with a command"},
-		{"url with env", Config{URL: "https://example.com", Env: map[string]string{"A": "b"}}, "env: this is for servers with a command"},
+		{"url with env", Config{URL: "https://example.com", Env: secret.Map(map[string]string{"A": "b"})}, "env: this is for servers with a command"},
+		{"url with sandbox", Config{URL: "https://example.com", Sandbox: Sandbox{Enforce: Strict}}, "sandbox: this is for servers with a command"},
 		{"url with cwd", Config{URL: "https://example.com", Dir: "/tmp"}, "cwd: this is for servers with a command"},
 		{"not a url", Config{URL: "http://a b/secret"}, "url: not a valid URL"},
+		{"tokens of callers", Config{URL: "https://a.example", Share: ShareSession, OAuth: credential.Config{Whose: credential.WhoseCaller}}, ""},
+		{"tokens of callers, shared", Config{URL: "https://a.example", OAuth: credential.Config{Whose: credential.WhoseCaller}}, "share: with tokens of each caller's own (oauth) each has a connection of its own: write share: caller, or session"},
+		{"tokens of callers and one for all", Config{URL: "https://a.example", Share: ShareCaller, Headers: secret.Map(map[string]string{"authorization": "Bearer x"}), OAuth: credential.Config{Whose: credential.WhoseCaller}}, "headers: with an Authorization here all callers would be one: take it out, or oauth"},
+		{"exchange, shared", Config{URL: "https://a.example", Share: ShareAll, OAuth: credential.Config{Grant: credential.TokenExchangeGrant}}, "share: with tokens of each caller's own (oauth) each has a connection of its own: write share: caller, or session"},
+		{"login at a command", Config{Command: "npx", OAuth: credential.Config{Scopes: []string{"x"}}}, "oauth: logins are for servers with a url"},
 		{"other scheme", Config{URL: "file:///etc/passwd"}, "url: a URL here begins with http:// or https://"},
 		{"no scheme", Config{URL: "example.com/mcp"}, "url: a URL here begins with http:// or https://"},
 		{"no host", Config{URL: "http:///mcp"}, "url: the URL has no host"},
-		{"bad header", Config{URL: "http://a", Headers: map[string]string{"A B": "c"}}, `headers: "A B" cannot be the name of a header`},
-		{"header injection", Config{URL: "http://a", Headers: map[string]string{"A": "secret\r\nB: d"}}, "headers: the value of A has a line break or a control character"},
+		{"bad header", Config{URL: "http://a", Headers: secret.Map(map[string]string{"A B": "c"})}, `headers: "A B" cannot be the name of a header`},
+		{"header injection", Config{URL: "http://a", Headers: secret.Map(map[string]string{"A": "secret\r\nB: d"})}, "headers: the value of A has a line break or a control character"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -56,6 +64,7 @@ func TestCheckLabel(t *testing.T) {
 	for bad, want := range map[string]string{
 		"":                      "a server label cannot be empty",
 		"a__b":                  `the server label "a__b" has two underscores in a row, which separate a label from a tool name`,
+		"a_":                    `the server label "a_" ends with an underscore: with the two that follow it, nobody could tell it from a shorter label`,
 		"-a":                    `the server label "-a" is not allowed: a label has the letters a-z and A-Z, digits, and after the first character also _ . -`,
 		"my server":             `the server label "my server" is not allowed: a label has the letters a-z and A-Z, digits, and after the first character also _ . -`,
 		strings.Repeat("x", 33): `the server label "` + strings.Repeat("x", 33) + `" has 33 characters; 32 are allowed`,
@@ -100,7 +109,7 @@ func TestFilter(t *testing.T) {
 }
 
 func TestConfigPrintsNoSecret(t *testing.T) {
-	c := Config{URL: "https://user:canary@example.com/canary?key=canary", Headers: map[string]string{"Authorization": "Bearer canary"}}
+	c := Config{URL: "https://user:canary@example.com/canary?key=canary", Headers: secret.Map(map[string]string{"Authorization": "Bearer canary"})}
 	for _, format := range []string{"%v", "%+v", "%#v", "%s"} {
 		if got := fmt.Sprintf(format, c); strings.Contains(got, "canary") {
 			t.Errorf("%s shows a secret: %s", format, got)
@@ -146,6 +155,29 @@ func TestDownloads(t *testing.T) {
 		own := Config{Command: tt.command, Args: tt.args, StartupTimeout: time.Second}
 		if own.Complete(); own.StartupTimeout != time.Second {
 			t.Errorf("%s: its own time is gone", tt.command)
+		}
+	}
+}
+
+// TestOrigin: a server stays the same one with another version, other options, other
+// secrets.
+func TestOrigin(t *testing.T) {
+	for _, tt := range []struct {
+		config Config
+		want   string
+	}{
+		{Config{Command: "npx", Args: []string{"-y", "@acme/server-notes@1.2.3", "./docs"}}, "npx @acme/server-notes"},
+		{Config{Command: "/usr/bin/npx", Args: []string{"@acme/server-notes"}}, "npx @acme/server-notes"},
+		{Config{Command: "uvx", Args: []string{"server-notes==1.2", "--key", "secret"}}, "uvx server-notes"},
+		{Config{Command: "uv", Args: []string{"tool", "run", "server-notes@1.2"}}, "uv server-notes"},
+		{Config{Command: "node", Args: []string{"--no-warnings", "dist/index.js"}}, "node dist/index.js"},
+		{Config{Command: "docker", Args: []string{"run", "-e", "TOKEN=secret", "acme/notes"}}, "docker"},
+		{Config{Command: "/opt/notes", Args: []string{"secret"}}, "notes"},
+		{Config{Command: "npx"}, "npx"},
+		{Config{URL: "https://user:secret@notes.example:8443/mcp?key=secret#x"}, "https://notes.example:8443/mcp"},
+	} {
+		if got := tt.config.identity(); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.config, got, tt.want)
 		}
 	}
 }

@@ -13,7 +13,9 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/credential"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/retry"
 	"github.com/dragoman-mcp/dragoman/internal/safehttp"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
@@ -22,7 +24,7 @@ import (
 // them.
 type key struct {
 	label     string
-	principal string        // on whose behalf it is; "" is the gateway
+	principal Owner         // on whose behalf it is; the zero Owner is the gateway
 	can       dragoman.Kind // what was declared when a legacy server was greeted
 }
 
@@ -32,25 +34,31 @@ type connection struct {
 	set       *Set
 	config    Config
 	transport func(context.Context) mcp.Transport
-	log       *slog.Logger
+	logger    *slog.Logger
+	log       *slog.Logger // names the server
+	mask      secret.Mask  // hides what the server was given in what it says
 
-	slots   chan struct{} // one for each call in flight
-	settled chan struct{} // closed once the server listed its tools or failed
-	wanted  chan struct{} // a call waits for the server, which is over HTTP; has room for one
-	waiting atomic.Int64  // how many do
-	doubt   chan struct{} // a call makes it doubtful that the server is there; has room for one
-	once    sync.Once     // closes settled
-	stderr  tail          // what a local server wrote last
-	tidy    func()        // closes connections that are kept open
-	end     func()        // ends the supervisor
-	era     mcp.Era       // of the last session; only the supervisor knows it
+	retries *retry.Budget         // of calls that the server had trouble with
+	slots   chan struct{}         // one for each call in flight
+	settled chan struct{}         // closed once the server listed its tools or failed
+	wanted  chan struct{}         // a call waits for the server, which is over HTTP; has room for one
+	waiting atomic.Int64          // how many do
+	doubt   chan struct{}         // a call makes it doubtful that the server is there; has room for one
+	once    sync.Once             // closes settled
+	stderr  tail                  // what a local server wrote last
+	tokens  *credential.Transport // shows the server what it wants; nil where the configuration says what
+	tidy    func()                // closes connections that are kept open
+	end     func()                // ends the supervisor
+	era     mcp.Era               // of the last session; only the supervisor knows it
 
 	mu     sync.Mutex
 	client *mcp.Client   // nil while there is none
 	moved  chan struct{} // closed when client, or the state, becomes another
 	status dragoman.Server
-	given  *dragoman.Tools // what the server listed last
-	tools  []dragoman.Tool // of those, the ones that the configuration allows
+	given  *dragoman.Tools              // what the server listed last
+	tools  []dragoman.Tool              // of those, the ones that the configuration allows
+	held   map[string]*dragoman.Problem // of those, by original name, the ones that wait for approval, and why
+	judged <-chan struct{}              // by what was approved until this is closed
 	others []dragoman.Entry
 }
 
@@ -82,13 +90,20 @@ func (c *connection) supervise(ctx context.Context) {
 			failures = 0
 		}
 		err = safehttp.Redact(err)
+		if certificate := safehttp.Certificate(err); certificate != "" {
+			err = fmt.Errorf("%s: %w", certificate, err)
+		}
 		problem := c.explain(err)
-		pause := pause(failures)
+		pause, asked := pause(failures), time.Duration(0)
+		if busy, ok := errors.AsType[*mcp.StatusError](err); ok && busy.RetryAfter > 0 {
+			asked = spread(min(busy.RetryAfter, time.Minute))
+			pause = max(pause, asked)
+		}
 		failures++
 		c.log.Warn("server failed", "error", err, "again_in", pause.Round(time.Millisecond))
 		c.failed(problem, pause)
 		c.settle()
-		if !c.rest(ctx, pause) {
+		if !c.rest(ctx, pause, max(retryFor, asked)) {
 			c.stopped()
 			return
 		}
@@ -99,17 +114,17 @@ func (c *connection) supervise(ctx context.Context) {
 // costs it next to nothing, unlike the start of a program.
 const retryFor = time.Second
 
-// rest waits for a pause, which a call that waits for the server cuts short. It
-// reports false where ctx ends.
-func (c *connection) rest(ctx context.Context, pause time.Duration) bool {
+// rest waits for a pause, which a call that waits for the server cuts down to least.
+// It reports false where ctx ends.
+func (c *connection) rest(ctx context.Context, pause, least time.Duration) bool {
 	began := time.Now()
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	for {
 		wanted := c.wanted
-		if c.waiting.Load() > 0 && pause > retryFor {
+		if c.waiting.Load() > 0 && pause > least {
 			wanted = nil
-			timer.Reset(spread(retryFor) - time.Since(began))
+			timer.Reset(spread(least) - time.Since(began))
 		}
 		select {
 		case <-ctx.Done():
@@ -131,15 +146,19 @@ func pause(failures int) time.Duration {
 
 func (c *connection) settle() { c.once.Do(func() { close(c.settled) }) }
 
-// connected shows what client says of its server and its lists.
-func (c *connection) connected(client *mcp.Client, list *dragoman.List) {
+// connected shows what client says of its server and its lists, by what is approved
+// until a channel is closed. Only the supervisor changes what it decides by.
+func (c *connection) connected(ctx context.Context, client *mcp.Client, list *dragoman.List, approvals <-chan struct{}) {
+	tools, held := c.tools, c.held
+	if list.Tools != c.given || approvals != c.judged {
+		tools, held = c.allowed(ctx, list.Tools)
+	}
 	c.enter(client, func() {
 		server := list.Servers[0]
-		if list.Tools != c.given {
-			c.given, c.tools = list.Tools, c.allowed(list.Tools)
-		}
+		c.given, c.judged, c.tools, c.held = list.Tools, approvals, tools, held
 		c.others = list.Entries
 		server.Label, server.Problem, server.Retry = c.label, nil, time.Time{}
+		server.Public = server.Public && !c.config.OAuth.PerCaller() // whatever it says
 		server.Tools, server.Quarantined = 0, 0
 		for i := range c.tools {
 			if c.tools[i].Quarantined == nil {
@@ -148,7 +167,7 @@ func (c *connection) connected(client *mcp.Client, list *dragoman.List) {
 				server.Quarantined++
 			}
 		}
-		server.Since = c.status.Since
+		server.Since, server.Sandbox = c.status.Since, c.status.Sandbox
 		if c.status.State != server.State {
 			server.Since = time.Now()
 		}
@@ -167,7 +186,7 @@ func (c *connection) failed(problem *dragoman.Problem, pause time.Duration) {
 
 func (c *connection) stopped() {
 	c.enter(nil, func() {
-		c.given, c.tools, c.others = nil, nil, nil
+		c.given, c.tools, c.held, c.others = nil, nil, nil, nil
 		c.status = dragoman.Server{Label: c.label, State: dragoman.Stopped, Since: time.Now()}
 	})
 }
@@ -187,21 +206,34 @@ func (c *connection) enter(client *mcp.Client, change func()) {
 }
 
 // allowed returns the tools that exist for models, with the operator's word on
-// them.
-func (c *connection) allowed(listed *dragoman.Tools) []dragoman.Tool {
-	tools := make([]dragoman.Tool, 0, listed.Len())
+// them, and why those of them are held that nobody has approved.
+func (c *connection) allowed(ctx context.Context, listed *dragoman.Tools) (tools []dragoman.Tool, held map[string]*dragoman.Problem) {
+	tools = make([]dragoman.Tool, 0, listed.Len())
 	for _, t := range listed.All() {
 		if !c.config.Tools.Allows(t.Original) {
 			continue
 		}
 		t.Server = c.label
 		t.Declared, t.ClosedWorld = c.config.Effects.Of(t.Original), c.config.Effects.Closed(t.Original)
-		if t.Quarantined != nil {
-			c.log.Warn("tool quarantined", "tool", t.Original, "reason", t.Quarantined.Message)
-		}
 		tools = append(tools, t)
 	}
-	return tools
+	said := map[string]string{}
+	for _, t := range c.tools {
+		if t.Quarantined != nil {
+			said[t.Original] = t.Quarantined.Message
+		}
+	}
+	held = c.pin(ctx, tools)
+	for _, t := range tools {
+		level := slog.LevelWarn
+		if c.given == nil && held[t.Original] != nil {
+			level = slog.LevelDebug // all may wait at the start, and "server connected" says how many
+		}
+		if t.Quarantined != nil && t.Quarantined.Message != said[t.Original] {
+			c.log.Log(ctx, level, "tool quarantined", "tool", t.Original, "reason", t.Quarantined.Message)
+		}
+	}
+	return tools, held
 }
 
 // errStartup is the cause when a server took too long to start.
@@ -218,7 +250,8 @@ func (c *connection) session(ctx context.Context) (up time.Duration, err error) 
 	client, err := mcp.Connect(startup, c.transport(ctx), &mcp.ClientOptions{
 		Name: c.set.options.Name, Version: c.set.options.Version, Label: c.label, Era: c.era,
 		Can: c.can, Extensions: c.set.options.Extensions, Timeout: c.config.Timeout,
-		Logger: c.set.options.Logger, // it names the server itself
+		Pinned: c.set.options.Pins.Pins(c.config.Pins),
+		Logger: c.logger, // it names the server itself
 		Limits: mcp.Limits{Message: c.set.options.MaxMessage},
 	})
 	if err != nil {
@@ -256,15 +289,24 @@ func (c *connection) watch(ctx context.Context, client *mcp.Client) error {
 	checks := newChecks(c, client)
 	defer checks.stop()
 	for first := true; ; first = false {
+		approvals := c.set.options.Pins.Changed()
 		list, err := client.List(ctx)
 		if err != nil {
 			return err
 		}
 		if list.Servers[0].State == dragoman.Connected {
-			c.connected(client, list)
+			c.connected(ctx, client, list, approvals)
 		}
 		if first {
-			c.log.Info("server connected", "era", client.Era().String(), "version", client.ProtocolVersion(), "tools", c.state().Tools)
+			state := c.state()
+			log := c.log
+			if state.Sandbox != "" {
+				log = log.With("sandbox", state.Sandbox)
+			}
+			if state.Quarantined > 0 {
+				log = log.With("quarantined", state.Quarantined)
+			}
+			log.Info("server connected", "era", client.Era().String(), "version", client.ProtocolVersion(), "tools", state.Tools)
 			c.settle() // behind the line in the log: who waits may end us
 		}
 		for same := true; same; {
@@ -274,6 +316,8 @@ func (c *connection) watch(ctx context.Context, client *mcp.Client) error {
 			case <-client.Done():
 				return fmt.Errorf("connection lost: %w", client.Err())
 			case <-list.Changed:
+				same = false
+			case <-approvals:
 				same = false
 			case <-c.doubt:
 				err = checks.run(ctx)
@@ -291,17 +335,17 @@ func (c *connection) watch(ctx context.Context, client *mcp.Client) error {
 // a local server said at its end.
 func (c *connection) explain(err error) *dragoman.Problem {
 	if known := dragoman.AsProblem(err); known != nil {
-		return known
+		return c.masked(c.worded(known))
 	}
 	p := &dragoman.Problem{Code: dragoman.CodeServerUnavailable, Message: err.Error()}
 	if _, ok := errors.AsType[*mcp.AuthorizationError](err); ok {
 		p.Code = dragoman.CodeNeedsAuthorization
-		if c.set.options.Credentials != nil && c.config.OAuth.Grant != credential.ClientCredentialsGrant {
-			p.Message += "; to log in, run: dragoman login " + c.key.label
+		if stuck := c.stuck(); stuck != nil {
+			p.Message += ": " + stuck.Advice()
 		}
 	}
 	if said := c.stderr.String(); said != "" {
 		p.Message += "; it wrote: " + said
 	}
-	return p
+	return c.masked(p)
 }

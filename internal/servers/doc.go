@@ -11,5 +11,6 @@
 // environment beyond a short list, and is watched by a guard (package guard), a
 // small process of our own program that ends the whole group should we be killed.
 // On Linux the guard also ends what left the group, such as a browser, with the
-// server that started it.
+// server that started it. What a server with a [Sandbox] may use, the guard sees to,
+// too.
 package servers

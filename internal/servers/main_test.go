@@ -19,19 +19,20 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
 // What this program is to be instead of a test, by environment variables.
 const (
-	envPrintEnvironment = "DRAGOMAN_TEST_ENVIRONMENT" // print the environment to standard error
+	envPrintEnvironment = "DRAGOMAN_TEST_ENVIRONMENT" // print the environment to standard error, in hexadecimal
 	envOpen             = "DRAGOMAN_TEST_OPEN"        // open the servers of this JSON and wait
 )
 
 func TestMain(m *testing.M) {
 	if os.Getenv(envPrintEnvironment) != "" {
 		for _, variable := range os.Environ() {
-			fmt.Fprintln(os.Stderr, variable)
+			fmt.Fprintf(os.Stderr, "%x\n", variable)
 		}
 		os.Exit(0)
 	}
@@ -45,12 +46,24 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// A toldConfig is what another process is told of a Config, whose variables would not
+// show.
+type toldConfig struct {
+	Command string
+	Args    []string
+	Env     map[string]string
+}
+
 // beOpened opens a Set, says on standard output when it is connected, and waits
 // for its death.
 func beOpened(configs string) {
-	var c map[string]Config
-	if err := json.Unmarshal([]byte(configs), &c); err != nil {
+	var told map[string]toldConfig
+	if err := json.Unmarshal([]byte(configs), &told); err != nil {
 		panic(err)
+	}
+	c := map[string]Config{}
+	for label, one := range told {
+		c[label] = Config{Command: one.Command, Args: one.Args, Env: secret.Map(one.Env)}
 	}
 	s := New(c, Options{})
 	if err := s.Settle(context.Background()); err != nil {
@@ -71,10 +84,10 @@ func child(t *testing.T, fake fakemcp.Config) (config Config, log string) {
 	t.Helper()
 	fake.LogFile = filepath.Join(t.TempDir(), "log")
 	path, args, env := fakemcp.Command(fake)
-	config = Config{Command: path, Args: args, Env: map[string]string{}}
+	config = Config{Command: path, Args: args, Env: map[string]secret.Text{}}
 	for _, variable := range env {
 		name, value, _ := strings.Cut(variable, "=")
-		config.Env[name] = value
+		config.Env[name] = secret.New(value)
 	}
 	return config, fake.LogFile
 }

@@ -55,6 +55,7 @@ func (p Part) Settle(ctx context.Context, labels ...string) error {
 func (p Part) view() *view {
 	s := p.set
 	if p.owner == (Owner{}) {
+		s.renewed(s.shared)
 		return s.shared
 	}
 	s.mu.Lock()
@@ -74,6 +75,7 @@ func (p Part) view() *view {
 	if news {
 		v.publish()
 	}
+	s.renewed(v)
 	return v
 }
 
@@ -86,10 +88,10 @@ func (s *Set) fill(v *view) {
 		k := key{label: label, principal: principal, can: s.options.Can}
 		switch {
 		case v.connections[label] != nil:
-		case principal != "" && v.owner == (Owner{}): // nobody's
+		case s.servers[label].config.Share != ShareAll && v.owner == (Owner{}): // nobody's
 		case s.connections[k] != nil:
 			v.connections[label] = s.connections[k]
-		case !s.stopped() && (principal == "" || s.views[v.owner] == v && s.room(v)):
+		case !s.stopped() && (principal == (Owner{}) || s.views[v.owner] == v && s.room(v)):
 			v.connections[label] = s.connect(k)
 		default:
 			v.missing = append(v.missing, label)
@@ -103,7 +105,7 @@ func (s *Set) room(v *view) bool {
 	for {
 		own := 0
 		for k := range s.connections {
-			if k.principal != "" {
+			if k.principal != (Owner{}) {
 				own++
 			}
 		}
@@ -138,7 +140,7 @@ func (s *Set) evict(v *view) bool {
 func (s *Set) leave(v *view) {
 	delete(s.views, v.owner)
 	for _, c := range v.connections {
-		if c.principal == "" || s.needed(c) {
+		if c.principal == (Owner{}) || s.needed(c) {
 			continue
 		}
 		delete(s.connections, c.key)

@@ -9,48 +9,33 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 
-	"github.com/dragoman-mcp/dragoman/internal/credential"
 	"github.com/dragoman-mcp/dragoman/internal/safehttp"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
 // remote returns the transport to a server with a URL.
 func (c *Config) remote(client *http.Client) mcp.Transport {
-	header := http.Header{}
+	return mcp.HTTP{URL: c.URL, Header: c.Header(), Client: client, SSE: c.Transport == SSE}
+}
+
+// Header returns the Headers, open: they are for the server at URL alone.
+func (c *Config) Header() http.Header {
+	header := make(http.Header, len(c.Headers))
 	for name, value := range c.Headers {
-		header.Set(name, value)
+		header.Set(name, value.Reveal())
 	}
-	return mcp.HTTP{URL: c.URL, Header: header, Client: client, SSE: c.Transport == SSE}
+	return header
 }
 
 // Client returns a client for the server at URL, which keeps off addresses at which a
 // machine finds its own cloud. It shows nothing but what its requests bring.
 func (c *Config) Client() *http.Client {
 	return safehttp.NewClient(safehttp.Options{Control: c.control})
-}
-
-// client returns the client for a server with a URL. Tokens are shown where they
-// are wanted, unless the configuration says what the server is shown.
-func (s *Set) client(label string, c *Config) *http.Client {
-	client := c.Client()
-	for name := range c.Headers {
-		if http.CanonicalHeaderKey(name) == "Authorization" {
-			return client
-		}
-	}
-	if s.options.Credentials == nil {
-		return client
-	}
-	transport, err := credential.NewTransport(client.Transport, label, c.URL, c.OAuth, s.options.Credentials)
-	if err != nil {
-		s.options.Logger.Error("no tokens for a server", "server", label, "error", err)
-		return client
-	}
-	client.Transport = transport
-	return client
 }
 
 // control refuses connections to addresses at which a machine finds its own
@@ -84,26 +69,30 @@ func (c *Config) local(stderr func(line string)) mcp.Transport {
 
 // Process returns the command of a local server without a guard around it, for
 // those who look after its process group themselves, as the linter does: it wants
-// to see what a server leaves behind.
+// to see what a server leaves behind. A server with a sandbox has a guard all the
+// same, and leaves nothing.
 func (c *Config) Process() *exec.Cmd {
 	cmd := exec.Command(c.program(), c.Args...)
+	if c.Sandbox.On() {
+		cmd = c.command()
+	}
 	cmd.Dir = c.Dir
 	cmd.Env = c.environment(os.LookupEnv)
 	return cmd
 }
 
-// program returns the path of the program to start. A relative path starts at
-// the server's working directory, not at ours.
+// program returns the program to start: an absolute path, or a name to look for in
+// PATH, where what is found in the working directory is refused ([exec.ErrDot]). A
+// relative path starts at the server's working directory.
 func (c *Config) program() string {
-	if c.Dir != "" && !filepath.IsAbs(c.Command) && strings.ContainsAny(c.Command, `/\`) {
-		path := filepath.Join(c.Dir, c.Command)
-		// Relative to us; to the process, which starts in Dir, it means another one.
-		if absolute, err := filepath.Abs(path); err == nil {
-			return absolute
-		}
-		return path
+	if filepath.IsAbs(c.Command) || !strings.ContainsAny(c.Command, `/\`) {
+		return c.Command
 	}
-	return c.Command
+	path := filepath.Join(c.Dir, c.Command)
+	if absolute, err := filepath.Abs(path); err == nil {
+		return absolute
+	}
+	return path
 }
 
 // inherited are the variables that a local server gets from our environment:
@@ -137,9 +126,23 @@ func (c *Config) environment(lookup func(string) (string, bool)) []string {
 		}
 	}
 	for name, value := range c.Env {
-		env = append(env, name+"="+value)
+		env = append(env, name+"="+value.Reveal())
 	}
 	return env
+}
+
+// proxies are the inherited variables that may have a password.
+var proxies = []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"}
+
+// Secrets returns what the server is given and nobody else may see.
+func (c *Config) Secrets(lookup func(string) (string, bool)) []secret.Text {
+	all := slices.Concat(secret.InVariables(c.Env), secret.InArguments(c.Args), secret.InHeaders(c.Headers), secret.InAddress(c.URL))
+	for _, name := range proxies {
+		if value, ok := lookup(name); ok {
+			all = append(all, secret.InAddress(value)...)
+		}
+	}
+	return all
 }
 
 // Identity says where a server is: its URL, or its command with arguments.

@@ -5,6 +5,7 @@ package servers
 import (
 	"bufio"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 )
 
 func TestProcess(t *testing.T) {
@@ -180,7 +182,7 @@ func TestNothingIsLeft(t *testing.T) {
 			start := func(t *testing.T) (Config, func() []int) {
 				config, log := child(t, fake)
 				if tt.detached {
-					config.Env["DRAGOMAN_TEST_DETACH"] = "1"
+					config.Env["DRAGOMAN_TEST_DETACH"] = secret.New("1")
 				}
 				return config, func() []int {
 					pids := fakemcp.PIDs(entries(t, log, ""))
@@ -226,7 +228,15 @@ func TestNothingIsLeft(t *testing.T) {
 // opened starts this program as one that has opened servers.
 func opened(t *testing.T, configs map[string]Config) *exec.Cmd {
 	t.Helper()
-	data, err := json.Marshal(configs)
+	told := map[string]toldConfig{}
+	for label, c := range configs {
+		env := map[string]string{}
+		for name, value := range c.Env {
+			env[name] = value.Reveal()
+		}
+		told[label] = toldConfig{c.Command, c.Args, env}
+	}
+	data, err := json.Marshal(told)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,9 +280,9 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("TZ", "() { :; }; echo canary")
 	t.Setenv("HOME", "/home/of/the/gateway")
 	var logged records
-	s := openOne(t, Config{Command: self, Env: map[string]string{
+	s := openOne(t, Config{Command: self, Env: secret.Map(map[string]string{
 		envPrintEnvironment: "1", "TOKEN": "for the server", "HOME": "/home/of/the/server",
-	}}, Options{Logger: logged.logger()})
+	})}, Options{Logger: logged.logger()})
 	s.Close()
 	got := map[string]string{}
 	for _, line := range logged.with(`"msg":"stderr"`) {
@@ -280,13 +290,14 @@ func TestEnvironment(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &record); err != nil {
 			t.Fatal(err)
 		}
-		name, value, ok := strings.Cut(record.Line, "=")
-		if !ok {
+		variable, err := hex.DecodeString(record.Line)
+		if err != nil {
 			continue // what a program that measures its coverage writes at its end
 		}
+		name, value, _ := strings.Cut(string(variable), "=")
 		got[name] = value
 		if strings.Contains(value, "canary") {
-			t.Errorf("the server got %s", record.Line)
+			t.Errorf("the server got %s", variable)
 		}
 		if _, own := s.own("it").config.Env[name]; !own && !slices.Contains(inherited, name) {
 			t.Errorf("the server got %s", name)
@@ -307,7 +318,7 @@ func TestProgram(t *testing.T) {
 	for _, tt := range []struct{ command, dir, want string }{
 		{"npx", "", "npx"},
 		{"npx", "/srv", "npx"},
-		{"./server", "", "./server"},
+		{"./server", "", here + "/server"},
 		{"./server", "/srv", "/srv/server"},
 		{"bin/server", "sub", here + "/sub/bin/server"},
 		{"/bin/server", "/srv", "/bin/server"},

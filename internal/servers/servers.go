@@ -6,12 +6,16 @@ import (
 	"encoding/json"
 	"log/slog"
 	"maps"
+	"os"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/credential"
+	"github.com/dragoman-mcp/dragoman/internal/retry"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
+	"github.com/dragoman-mcp/dragoman/internal/trust"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
@@ -41,8 +45,10 @@ type Options struct {
 	Can dragoman.Kind
 	// Own bounds the connections that callers have of their own.
 	Own OwnConfig
-	// Credentials is where tokens of logins are kept; nil for nowhere.
-	Credentials *credential.Store
+	// Tokens are where those for servers come from.
+	Tokens Tokens
+	// Pins is the book of approved tools; nil trusts them all.
+	Pins *trust.Book
 	// Extensions is the raw object of extensions that those behind us have, and that
 	// servers are told; nil for none.
 	Extensions json.RawMessage
@@ -67,6 +73,7 @@ type Set struct {
 	wg     sync.WaitGroup
 
 	mu          sync.Mutex
+	logins      map[credential.Account]*login // that callers have begun
 	connections map[key]*connection
 	views       map[Owner]*view // of those who have connections of their own
 }
@@ -76,6 +83,7 @@ type Set struct {
 type server struct {
 	config  Config
 	connect func(context.Context) mcp.Transport
+	retries *retry.Budget // of all connections to it
 }
 
 // New makes a Set and starts the servers that all share. It does not wait for
@@ -93,14 +101,16 @@ func New(configs map[string]Config, o Options) *Set {
 	if o.Own.Idle <= 0 {
 		o.Own.Idle = DefaultOwnIdle
 	}
-	s := &Set{servers: map[string]server{}, connections: map[key]*connection{}, views: map[Owner]*view{}, options: o, started: time.Now()}
+	s := &Set{servers: map[string]server{}, connections: map[key]*connection{}, views: map[Owner]*view{}, logins: map[credential.Account]*login{}, options: o, started: time.Now()}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	for label, connect := range o.Builtin {
-		s.servers[label] = server{configs[label].filled(), connect}
+		config := configs[label].filled()
+		config.Pins = trust.Off // they are part of this program
+		s.servers[label] = server{config, connect, &retry.Budget{}}
 	}
 	for label, config := range configs {
 		if _, builtin := s.servers[label]; !builtin && !config.Disabled {
-			s.servers[label] = server{config.filled(), nil}
+			s.servers[label] = server{config.filled(), nil, &retry.Budget{}}
 		}
 	}
 	s.labels = slices.Sorted(maps.Keys(s.servers))
@@ -135,9 +145,12 @@ func (s *Set) connect(k key) *connection {
 	if limit := s.options.CallTimeout; limit > 0 {
 		config.Timeout = min(config.Timeout, limit)
 	}
+	mask := secret.NewMask(config.Secrets(os.LookupEnv)...)
+	logger := slog.New(mask.Handler(s.options.Logger.Handler()))
 	c := &connection{
 		key: k, set: s, config: config, transport: def.connect,
-		log:     s.options.Logger.With("server", k.label),
+		logger: logger, log: logger.With("server", k.label), mask: mask,
+		retries: def.retries,
 		slots:   make(chan struct{}, config.MaxInFlight),
 		settled: make(chan struct{}),
 		doubt:   make(chan struct{}, 1),
@@ -150,10 +163,12 @@ func (s *Set) connect(k key) *connection {
 	case c.transport != nil:
 	case config.Command != "":
 		local := config.local(c.stderrLines())
+		c.status.Sandbox = config.level()
 		c.transport = func(context.Context) mcp.Transport { return local }
 	default:
-		client := s.client(k.label, &config)
+		client, tokens := config.Authorized(k.label, k.principal.Caller, s.options.Tokens)
 		remote := config.remote(client)
+		c.tokens = tokens
 		c.transport = func(context.Context) mcp.Transport { return remote }
 		c.tidy = client.CloseIdleConnections
 	}
@@ -199,7 +214,7 @@ func (s *Set) Close() {
 
 // publish builds anew the lists that a connection is in, if something is new.
 func (s *Set) publish(c *connection) {
-	if c.principal == "" {
+	if c.principal == (Owner{}) {
 		s.shared.publish()
 	}
 	s.mu.Lock()
@@ -224,6 +239,6 @@ func sameEntry(a, b dragoman.Entry) bool {
 func sameServer(a, b dragoman.Server) bool {
 	return a.Label == b.Label && a.State == b.State && a.Since.Equal(b.Since) && a.Problem == b.Problem && a.Retry.Equal(b.Retry) &&
 		a.Era == b.Era && a.Version == b.Version && a.Instructions == b.Instructions && a.TTL == b.TTL && a.Public == b.Public &&
-		a.Tools == b.Tools && a.Quarantined == b.Quarantined &&
+		a.Tools == b.Tools && a.Quarantined == b.Quarantined && a.Sandbox == b.Sandbox &&
 		bytes.Equal(a.Info, b.Info) && bytes.Equal(a.Capabilities, b.Capabilities)
 }

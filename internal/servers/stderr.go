@@ -37,6 +37,7 @@ func (c *connection) stderrLines() func(line string) {
 			}
 			return
 		}
+		line = c.mask.Hide(line) // before a cut could leave a part of a secret
 		if len(line) > stderrLine {
 			line = strings.ToValidUTF8(line[:stderrLine], "") + "…"
 		}

@@ -29,15 +29,14 @@ const (
 )
 
 // principal returns whose connection an owner uses, to a server that is shared so.
-// Nobody's is "".
-func (o Owner) principal(share Share) string {
+func (o Owner) principal(share Share) Owner {
 	switch share {
 	case ShareCaller:
-		return "caller " + o.Caller
+		return Owner{Caller: o.Caller}
 	case ShareSession:
-		return "session " + o.Caller + "\x00" + o.Session
+		return o
 	}
-	return ""
+	return Owner{}
 }
 
 // A view is what an owner has of a set: for each server the connection that all

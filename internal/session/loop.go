@@ -1,12 +1,15 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/meter"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
@@ -18,7 +21,20 @@ func (s *Session) Client(r upstream.Request, log *slog.Logger) *model.Client {
 	if log == nil {
 		log = s.log
 	}
-	return &model.Client{Post: s.Upstream.Chat(r), Dialect: s.Dialect, Idle: s.Upstream.Idle, MaxMessage: s.maxMessage, Log: log}
+	return &model.Client{Post: s.metered(s.Upstream.Chat(r)), Dialect: s.Dialect, Idle: s.Upstream.Idle, Repeat: s.Upstream.Retries.Spend, MaxMessage: s.maxMessage, Log: log}
+}
+
+// metered returns post with its tokens counted, where they are limited.
+func (s *Session) metered(post func(context.Context, [][]byte) (*http.Response, error)) func(context.Context, [][]byte) (*http.Response, error) {
+	m := s.gate.Meter(s.Caller, s.asked)
+	if m == nil {
+		return post
+	}
+	return func(ctx context.Context, parts [][]byte) (*http.Response, error) {
+		return m.Do(meter.Request{Upstream: s.Upstream, Body: bytes.Join(parts, nil), Text: true, Asks: true, Send: func(body []byte) (*http.Response, error) {
+			return post(ctx, [][]byte{body})
+		}})
+	}
 }
 
 // Loop returns the loop that runs the session's calls. It logs each call under

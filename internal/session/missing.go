@@ -23,6 +23,9 @@ type ServerError struct{ Server dragoman.Server }
 // Error names the server and its state, and what is wrong with it.
 func (e *ServerError) Error() string {
 	s := e.Server
+	if s.Problem != nil && s.Problem.Code == dragoman.CodeNeedsAuthorization {
+		return fmt.Sprintf("the MCP server %q is not available: %s", s.Label, s.Problem.Message)
+	}
 	text := fmt.Sprintf("the MCP server %q is not available: it is %s", s.Label, s.State)
 	if !s.Since.IsZero() {
 		text += " for " + time.Since(s.Since).Round(time.Second).String()

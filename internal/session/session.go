@@ -7,6 +7,7 @@
 //
 //	seal      what is asked leaves us sealed, and comes back whole or not at all
 //	tasks     tasks that servers make of calls belong to their callers
+//	review    review_approvals, for MCP clients of those who approve
 //	search    find_tools, for models that are not offered all tools
 //	skills    read_skill, for models, where servers have skills
 //	gate      policy, limits, approvals and the audit log
@@ -149,6 +150,9 @@ type Want struct {
 	// Client is for clients of MCP, which show views and ask for skills themselves:
 	// tools for views alone are there, and read_skill is not.
 	Client bool
+	// Reviews adds review_approvals, for a caller who may answer what calls of others
+	// ask.
+	Reviews bool
 	// NoTools is for a request that is not to be offered any tools: it does not
 	// wait for servers.
 	NoTools bool
@@ -190,6 +194,7 @@ type Session struct {
 	Missing []dragoman.Server
 
 	gate       *gate.Gate
+	asked      string // the model, as the client spells it
 	patience   time.Duration
 	operator   approval.Person
 	loop       dragoman.Loop
@@ -212,7 +217,7 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 	}
 	want.Servers = chosen
 	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: o.o.Search, loop: o.o.Loop, maxMessage: o.o.Results.MaxMessage, tasks: o.tasks, sampling: o.o.Sampling, log: o.o.Log,
-		gate: o.o.Gate, patience: cmp.Or(want.Patience, DefaultPatience), operator: want.Operator}
+		gate: o.o.Gate, patience: cmp.Or(want.Patience, DefaultPatience), operator: want.Operator, asked: want.Model}
 	if err := o.read(s, want); err != nil {
 		return nil, err
 	}
@@ -267,6 +272,9 @@ func (o *Opener) stack(client gate.Client, owner servers.Owner, all dragoman.Too
 		tools = o.skills.around(o.models.of(tools), want.Servers)
 	}
 	tools = searchable{tools, all, &o.searches, d}
+	if want.Reviews {
+		tools = reviewable{tools, o.o.Gate, who}
+	}
 	tools = &tasked{tools, o.tasks, who.ID}
 	return o.seal.around(who.ID, tools)
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/canonical"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 )
 
@@ -93,7 +94,7 @@ func (a *Asker) approval(ctx context.Context, call dragoman.Call, message string
 	if json.Indent(&pretty, call.Arguments, "  ", "  ") != nil {
 		pretty.Write(call.Arguments)
 	}
-	a.Screen.Printf("  %s %s\n", a.Screen.Bold(Visible(name)), Visible(pretty.String()))
+	a.Screen.Printf("  %s %s\n", a.Screen.Bold(Visible(name)), Visible(canonical.Readable(pretty.Bytes())))
 	yes, err := a.yes(ctx, "Run it?")
 	if err != nil || !yes {
 		return declined, err

@@ -61,7 +61,7 @@ func TestAsk(t *testing.T) {
 		},
 		{
 			name: "an approval", q: dragoman.Question{Kind: dragoman.AskApproval, Params: json.RawMessage(`{"message":"It deletes."}`)},
-			typed: "Y\n", want: `{"action":"accept"}`, screen: []string{"delete", `"path":"/tmp/x\u{1b}"`},
+			typed: "Y\n", want: `{"action":"accept"}`, screen: []string{"delete", `"path":"/tmp/x\u001b"`},
 		},
 		{
 			name: "an approval that nobody gives", q: dragoman.Question{Kind: dragoman.AskApproval},
@@ -103,5 +103,21 @@ func TestAskEndsWithItsContext(t *testing.T) {
 	_, err := asker.Ask(ctx, dragoman.Call{}, &dragoman.Asks{Questions: []dragoman.Question{{Kind: dragoman.AskApproval}}})
 	if err != context.Canceled {
 		t.Errorf("Ask = %v", err)
+	}
+}
+
+// A server that offers very many choices does not flood the terminal, and all of them
+// can be chosen.
+func TestManyChoices(t *testing.T) {
+	values := strings.Repeat(`"a",`, 50_000) + `"last"`
+	f := readFields(json.RawMessage(`{"type":"object","properties":{"x":{"enum":[` + values + `]}}}`))[0]
+	shown := f.prompt(&Screen{Writer: io.Discard})
+	if len(shown) > 10_000 || !strings.Contains(shown, "100) a\n    and 49901 more") {
+		t.Errorf("%d characters: %.3000s", len(shown), shown)
+	}
+	for _, typed := range []string{"last", "50001"} {
+		if value, err := f.read(typed); err != nil || string(value) != `"last"` {
+			t.Errorf("%s: %s, %v", typed, value, err)
+		}
 	}
 }

@@ -80,7 +80,7 @@ func TestOnce(t *testing.T) {
 	if got := d.out.String(); got != "Done \\u{1b}[1m.\n" {
 		t.Errorf("the answer is %q", got)
 	}
-	d.shows(t, &d.trace, "decide", `echo {"a":1}`, "execute", "✓", "summarise", "1 calls")
+	d.shows(t, &d.trace, "decide", `echo {"a":1}`, "execute", "✓", "summarise", "1 call")
 	d = sit(t, "")
 	d.Quiet = true
 	if err := d.Once(t.Context(), "SAY Done."); err != nil || d.trace.Len() > 0 {

@@ -92,6 +92,10 @@ func readChoices(s *rawjson.Object) (choices []choice) {
 	return choices
 }
 
+// maxShown is how many choices of a field are shown: a server decides how many there
+// are.
+const maxShown = 100
+
 // prompt is what a person is shown before they type.
 func (f *field) prompt(s *Screen) string {
 	name := f.name
@@ -105,8 +109,11 @@ func (f *field) prompt(s *Screen) string {
 	var notes []string
 	switch {
 	case len(f.choices) > 0:
-		for i, c := range f.choices {
+		for i, c := range f.choices[:min(len(f.choices), maxShown)] {
 			b += fmt.Sprintf("\n    %d) %s", i+1, OneLine(c.show(), 100))
+		}
+		if more := len(f.choices) - maxShown; more > 0 {
+			b += fmt.Sprintf("\n    and %d more, which can be typed as they are called", more)
 		}
 		b += "\n   "
 		if f.several {

@@ -110,12 +110,12 @@ func (s *Screen) score(a *lint.Audited) {
 	case a.Counts[lint.Warning] > 0:
 		grade = s.Warn
 	}
-	seen := fmt.Sprintf("%s, about %d tokens in every request", many(len(a.Server.Tools), "tool"), a.Tokens)
+	seen := fmt.Sprintf("%s, about %d tokens in every request", Many(len(a.Server.Tools), "tool"), a.Tokens)
 	if l := a.Server.Live; l != nil && l.Failure != nil {
 		seen = "no connection, so nothing else was looked at"
 	}
 	s.Printf("%s  %s  %s, %s, %s; %s\n", s.Bold(Visible(name)), grade(fmt.Sprintf("%d/100 %s", a.Score, a.Grade)),
-		many(a.Counts[lint.Error], "error"), many(a.Counts[lint.Warning], "warning"), many(a.Counts[lint.Info], "info"), seen)
+		Many(a.Counts[lint.Error], "error"), Many(a.Counts[lint.Warning], "warning"), Many(a.Counts[lint.Info], "info"), seen)
 	for _, p := range a.Providers {
 		if p.Untouched == len(a.Server.Tools) {
 			continue
@@ -155,8 +155,8 @@ func (s *Status) Clear() {
 	}
 }
 
-// many says how many there are of something.
-func many(n int, what string) string {
+// Many says how many there are of something, such as "2 tools".
+func Many(n int, what string) string {
 	if n != 1 {
 		what += "s"
 	}

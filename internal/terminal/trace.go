@@ -132,7 +132,7 @@ func (t *trace) end() {
 	t.bottom.clear()
 	t.text = false
 	if t.summary > 0 {
-		t.line("summarise", t.summary, t.chat.Trace.Faint(fmt.Sprintf("%d calls, %s in all", t.calls, short(time.Since(t.started)))))
+		t.line("summarise", t.summary, t.chat.Trace.Faint(Many(t.calls, "call")+", "+short(time.Since(t.started))+" in all"))
 	}
 }
 

@@ -37,6 +37,7 @@ func (u *Upstream) Chat(r Request) func(context.Context, [][]byte) (*http.Respon
 		// The answer keeps its request, and a stream lasts: it need not keep the
 		// body, which nobody sends again once there is an answer.
 		defer func() { parts = nil }()
+		u.Retries.Sent()
 		return u.Do(req)
 	}
 }

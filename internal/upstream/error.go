@@ -8,6 +8,8 @@ import (
 	"net"
 	"syscall"
 	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/safehttp"
 )
 
 // An Error is a request to an upstream that got no answer.
@@ -52,6 +54,9 @@ func (e *Error) cause() string {
 			return fmt.Sprintf("there is no host named %s", unknown.Name)
 		}
 		return "its host's name cannot be looked up: " + unknown.Err
+	}
+	if certificate := safehttp.Certificate(e.Err); certificate != "" {
+		return certificate
 	}
 	if header, ok := errors.AsType[tls.RecordHeaderError](e.Err); ok && header.Conn != nil {
 		return "it does not speak TLS; is it http:// instead of https://?"

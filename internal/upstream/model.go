@@ -9,21 +9,22 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/safehttp"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 	"github.com/dragoman-mcp/dragoman/result"
 )
 
 // Model is an entry of models in the configuration: which names it serves, and
 // where.
 type Model struct {
-	Match   string            `yaml:"match" doc:"Model names that this entry serves: a name, or a pattern with * and ?. The first entry that matches wins."`
-	BaseURL string            `yaml:"base_url" need:"true" secret:"filled" doc:"Where the OpenAI-compatible API begins, such as https://api.openai.com/v1. Needed."`
-	APIKey  string            `yaml:"api_key" secret:"always" doc:"Sent as Authorization: Bearer. Without one the upstream gets no key."`
-	Dialect string            `yaml:"dialect" doc:"What the upstream accepts. Default: recognised from its host, else conservative."`
-	Name    string            `yaml:"name" doc:"Model name to send upstream instead of the one in the request."`
-	Headers map[string]string `yaml:"headers" secret:"always" doc:"HTTP headers sent with each request, such as api-key."`
-	Results result.Form       `yaml:"results" doc:"How results of tools look to this model, where it differs from the section results."`
-	Timeout time.Duration     `yaml:"timeout" doc:"Longest wait for the first byte of an answer; without streaming that is the whole answer."`
-	Idle    time.Duration     `yaml:"idle_timeout" doc:"Longest time that the upstream may send nothing in the middle of an answer."`
+	Match   string                 `yaml:"match" doc:"Model names that this entry serves: a name, or a pattern with * and ?. The first entry that matches wins."`
+	BaseURL string                 `yaml:"base_url" need:"true" secret:"filled" doc:"Where the OpenAI-compatible API begins, such as https://api.openai.com/v1. Needed."`
+	APIKey  secret.Text            `yaml:"api_key" doc:"Sent as Authorization: Bearer. Without one the upstream gets no key."`
+	Dialect string                 `yaml:"dialect" doc:"What the upstream accepts. Default: recognised from its host, else conservative."`
+	Name    string                 `yaml:"name" doc:"Model name to send upstream instead of the one in the request."`
+	Headers map[string]secret.Text `yaml:"headers" doc:"HTTP headers sent with each request, such as api-key."`
+	Results result.Form            `yaml:"results" doc:"How results of tools look to this model, where it differs from the section results."`
+	Timeout time.Duration          `yaml:"timeout" doc:"Longest wait for the first byte of an answer; without streaming that is the whole answer."`
+	Idle    time.Duration          `yaml:"idle_timeout" doc:"Longest time that the upstream may send nothing in the middle of an answer."`
 }
 
 // DefaultTimeout is the Timeout of a [Model] that has none; OpenAI's own
@@ -89,14 +90,14 @@ func (m *Model) Validate() error {
 		return &ModelError{"base_url", "give the address where the API begins, without /chat/completions"}
 	}
 	// A key with a line break at its end comes from a file or a copied text.
-	if !safehttp.ValidHeaderValue(m.APIKey) {
+	if !safehttp.ValidHeaderValue(m.APIKey.Reveal()) {
 		return &ModelError{"api_key", "the key has a line break or a control character"}
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Headers)) {
 		if !safehttp.ValidHeaderName(name) {
 			return &ModelError{"headers", fmt.Sprintf("%q cannot be the name of a header", name)}
 		}
-		if !safehttp.ValidHeaderValue(m.Headers[name]) {
+		if !safehttp.ValidHeaderValue(m.Headers[name].Reveal()) {
 			return &ModelError{"headers", fmt.Sprintf("the value of %s has a line break or a control character", name)}
 		}
 	}

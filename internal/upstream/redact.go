@@ -1,11 +1,11 @@
 package upstream
 
 import (
-	"bytes"
 	"compress/gzip"
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/pace"
@@ -14,26 +14,26 @@ import (
 const (
 	maxErrorBody  = 1 << 20          // bytes of an error's body; the rest is left out
 	errorBodyIdle = 10 * time.Second // an error that stops in the middle ends there
-	minSecret     = 8                // characters; anything shorter could be any word
 )
 
-// redact makes the answer that reports an error fit to be shown: some APIs
-// repeat the key that they refuse, and it is ours. The body is read, since a
-// secret could lie across any two parts of it.
-func (u *Upstream) redact(res *http.Response) {
-	body := pace.Reader(res.Body, errorBodyIdle)
-	text := readError(body, res.Header.Get("Content-Encoding"))
-	_ = body.Close()
-	res.Header.Del("Content-Encoding")
-	for _, secret := range u.secrets {
-		text = bytes.ReplaceAll(text, secret, []byte("***"))
-		for _, values := range res.Header {
-			for i, value := range values {
-				values[i] = string(bytes.ReplaceAll([]byte(value), secret, []byte("***")))
-			}
+// redactHeader hides our secrets in the header of an answer: some APIs repeat what
+// they refuse, or send it on.
+func (u *Upstream) redactHeader(res *http.Response) {
+	for _, values := range res.Header {
+		for i, value := range values {
+			values[i] = u.mask.Hide(value)
 		}
 	}
-	res.Body = io.NopCloser(bytes.NewReader(text))
+}
+
+// redactBody hides our secrets in the body of an answer that reports an error. It is
+// read, since a secret could lie across any two parts of it.
+func (u *Upstream) redactBody(res *http.Response) {
+	body := pace.Reader(res.Body, errorBodyIdle)
+	text := u.mask.Hide(string(readError(body, res.Header.Get("Content-Encoding"))))
+	_ = body.Close()
+	res.Header.Del("Content-Encoding")
+	res.Body = io.NopCloser(strings.NewReader(text))
 	res.ContentLength = int64(len(text))
 	res.TransferEncoding = nil
 	if res.Header.Get("Content-Length") != "" {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 )
 
@@ -30,7 +31,7 @@ func TestErrorsDoNotShowOurKeys(t *testing.T) {
 			}
 			_, _ = w.Write([]byte(said))
 		}))
-		u := one(t, upstream.Model{Match: "*", BaseURL: server.URL, APIKey: key, Headers: map[string]string{"X-Tenant": header}})
+		u := one(t, upstream.Model{Match: "*", BaseURL: server.URL, APIKey: secret.New(key), Headers: secret.Map(map[string]string{"X-Tenant": header})})
 		req, err := u.NewRequest(t.Context(), upstream.Request{Method: "GET", Path: "/models"})
 		if err != nil {
 			t.Fatal(err)

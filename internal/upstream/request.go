@@ -3,8 +3,11 @@ package upstream
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -35,8 +38,8 @@ type Request struct {
 	// when the gateway does not use these headers to recognise its callers.
 	ClientCredentials bool
 	// Relay asks for an answer that can be handed to the client as it is: the
-	// client's Accept-Encoding and a wish to switch protocols (WebSocket) are
-	// kept. Without it the answer comes uncompressed.
+	// client's Accept-Encoding, Idempotency-Key and a wish to switch protocols
+	// (WebSocket) are kept. Without it the answer comes uncompressed.
 	Relay bool
 }
 
@@ -141,8 +144,11 @@ func (u *Upstream) Do(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, &Error{Host: u.Host(), Address: u.String(), From: u.From, Err: err, Waited: time.Since(start)}
 	}
+	if res.StatusCode >= 300 {
+		u.redactHeader(res)
+	}
 	if res.StatusCode >= 400 {
-		u.redact(res)
+		u.redactBody(res)
 	}
 	return res, nil
 }
@@ -207,6 +213,7 @@ func copyHeader(dst http.Header, r Request, credentials bool) {
 		case droppedHeaders[folded], hasDroppedPrefix(folded), slices.Contains(listed, folded):
 		case credentialHeaders[folded] && !credentials:
 		case folded == "Accept-Encoding" && !r.Relay:
+		case folded == "Idempotency-Key" && !r.Relay: // of the client's one request, not of our many
 		case folded == wsProtocols && !credentials:
 			if kept := withoutKeys(values); len(kept) > 0 {
 				dst[name] = kept
@@ -219,6 +226,18 @@ func copyHeader(dst http.Header, r Request, credentials bool) {
 		dst.Set("Connection", "Upgrade")
 		dst.Set("Upgrade", upgrade)
 	}
+}
+
+// Credentials returns a digest of the credentials in a client's header: those who
+// sent the same have the same.
+func Credentials(client http.Header) string {
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(client)) {
+		if credentialHeaders[fold(name)] {
+			fmt.Fprintf(h, "%q %q\n", fold(name), client[name])
+		}
+	}
+	return string(h.Sum(nil))
 }
 
 func hasDroppedPrefix(folded string) bool {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 )
 
@@ -57,7 +58,6 @@ func TestNewRequestHeader(t *testing.T) {
 	common := map[string]string{
 		"Accept":           "text/event-stream",
 		"Content-Type":     "application/json",
-		"Idempotency-Key":  "7",
 		"Openai-Beta":      "assistants=v2|realtime=v1",
 		"User-Agent":       "openai-python",
 		"X-Stainless-Lang": "python",
@@ -69,11 +69,11 @@ func TestNewRequestHeader(t *testing.T) {
 		"Sec-Websocket-Protocol": "realtime, openai-insecure-api-key.client, openai-beta.realtime-v1",
 	}
 	noKeys := map[string]string{"Sec-Websocket-Protocol": "realtime, openai-beta.realtime-v1"}
-	relay := map[string]string{"Accept-Encoding": "gzip, br", "Connection": "Upgrade", "Upgrade": "websocket"}
+	relay := map[string]string{"Accept-Encoding": "gzip, br", "Idempotency-Key": "7", "Connection": "Upgrade", "Upgrade": "websocket"}
 
 	plain := upstream.Model{BaseURL: "http://a.test/v1"}
-	keyed := upstream.Model{BaseURL: "http://a.test/v1", APIKey: "own"}
-	headed := upstream.Model{BaseURL: "http://a.test/v1", Headers: map[string]string{"api-key": "own", "openai-beta": "none"}}
+	keyed := upstream.Model{BaseURL: "http://a.test/v1", APIKey: secret.New("own")}
+	headed := upstream.Model{BaseURL: "http://a.test/v1", Headers: secret.Map(map[string]string{"api-key": "own", "openai-beta": "none"})}
 	tests := []struct {
 		name    string
 		model   upstream.Model
@@ -164,7 +164,7 @@ func TestDo(t *testing.T) {
 	}))
 	defer server.Close()
 	host := strings.TrimPrefix(server.URL, "http://")
-	u := one(t, upstream.Model{BaseURL: server.URL + "/v1", APIKey: "own"})
+	u := one(t, upstream.Model{BaseURL: server.URL + "/v1", APIKey: secret.New("own")})
 
 	for name, tt := range map[string]struct {
 		body   io.Reader
@@ -299,7 +299,7 @@ func echo(conn net.Conn) {
 }
 
 func BenchmarkNewRequest(b *testing.B) {
-	set, err := upstream.New([]upstream.Model{{BaseURL: "http://a.test/v1", APIKey: "k"}}, upstream.Options{})
+	set, err := upstream.New([]upstream.Model{{BaseURL: "http://a.test/v1", APIKey: secret.New("k")}}, upstream.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -30,10 +30,13 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/clip"
 	"github.com/dragoman-mcp/dragoman/internal/glob"
+	"github.com/dragoman-mcp/dragoman/internal/retry"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 	"github.com/dragoman-mcp/dragoman/result"
 )
 
@@ -139,8 +142,8 @@ func (s *Set) fromEnvironment(lookup func(string) (string, bool)) (models []Mode
 		value, _ := lookup(name)
 		return strings.TrimSpace(value)
 	}
-	m := Model{Match: "*", BaseURL: env("OPENAI_BASE_URL"), APIKey: env("OPENAI_API_KEY")}
-	if m.BaseURL == "" && m.APIKey == "" {
+	m := Model{Match: "*", BaseURL: env("OPENAI_BASE_URL"), APIKey: secret.New(env("OPENAI_API_KEY"))}
+	if m.BaseURL == "" && m.APIKey.IsZero() {
 		s.defaultModel = RehearsalModel
 		return []Model{{Match: "*", BaseURL: RehearsalURL}}, "the defaults"
 	}
@@ -148,10 +151,10 @@ func (s *Set) fromEnvironment(lookup func(string) (string, bool)) (models []Mode
 	if m.BaseURL == "" {
 		m.BaseURL, from = openAIURL, "OPENAI_BASE_URL, which is not set, so that OPENAI_API_KEY chose this address"
 	}
-	m.Headers = make(map[string]string)
+	m.Headers = make(map[string]secret.Text)
 	for header, name := range map[string]string{"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"} {
 		if value := env(name); value != "" {
-			m.Headers[header] = value
+			m.Headers[header] = secret.New(value)
 		}
 	}
 	s.defaultModel = env("OPENAI_MODEL")
@@ -218,11 +221,15 @@ type Upstream struct {
 	// HasKey reports that the configuration has credentials for the upstream, so
 	// that a client's own must not go there.
 	HasKey bool
+	// Retries is what may be sent again of conversations.
+	Retries *retry.Budget
+	// NoUsage is set once it has refused a request for its wish for usage.
+	NoUsage atomic.Bool
 
 	match, name string
 	account     string      // equal for upstreams with the same address and credentials
 	header      http.Header // set on each request, credentials included
-	secrets     [][]byte    // what must not be seen in an answer
+	mask        secret.Mask // hides those in an answer
 	transport   http.RoundTripper
 }
 
@@ -239,25 +246,22 @@ func newUpstream(m Model) (*Upstream, error) {
 		Results:   m.Results,
 		Idle:      m.Idle,
 		Rehearsal: base.Hostname() == "rehearsal.invalid",
-		HasKey:    m.APIKey != "",
+		HasKey:    !m.APIKey.IsZero(),
+		Retries:   &retry.Budget{},
 		match:     m.Match,
 		name:      m.Name,
 		header:    make(http.Header, len(m.Headers)+1),
 	}
-	if m.APIKey != "" {
-		u.header.Set("Authorization", "Bearer "+m.APIKey)
+	if !m.APIKey.IsZero() {
+		u.header.Set("Authorization", "Bearer "+m.APIKey.Reveal())
 	}
 	for name, value := range m.Headers {
-		u.header.Set(name, value)
+		u.header.Set(name, value.Reveal())
 		if credentialHeaders[fold(name)] {
 			u.HasKey = true
 		}
 	}
-	for _, secret := range append(slices.Sorted(maps.Values(m.Headers)), m.APIKey) {
-		if len(secret) >= minSecret {
-			u.secrets = append(u.secrets, []byte(secret))
-		}
-	}
+	u.mask = secret.NewMask(slices.Concat([]secret.Text{m.APIKey}, secret.InHeaders(m.Headers), secret.InAddress(m.BaseURL))...)
 	u.account = base.String()
 	for _, name := range slices.Sorted(maps.Keys(credentialHeaders)) {
 		u.account += "\x00" + u.header.Get(name)

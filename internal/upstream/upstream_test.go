@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 	"github.com/dragoman-mcp/dragoman/internal/upstream"
 )
 
@@ -38,9 +39,9 @@ func env(pairs ...string) func(string) (string, bool) {
 func TestForFirstMatchWins(t *testing.T) {
 	set, err := upstream.New([]upstream.Model{
 		{Match: "gpt-5", BaseURL: "http://one.test/v1", Dialect: "openai"},
-		{Match: "gpt-*", BaseURL: "http://two.test/v1/", APIKey: "k"},
+		{Match: "gpt-*", BaseURL: "http://two.test/v1/", APIKey: secret.New("k")},
 		{Match: "fast", BaseURL: "http://three.test/v1", Name: "meta/llama-3"},
-		{Match: "meta/*", BaseURL: "http://three.test/v1", Headers: map[string]string{"api_key": "k"}},
+		{Match: "meta/*", BaseURL: "http://three.test/v1", Headers: secret.Map(map[string]string{"api_key": "k"})},
 		{Match: "practice", BaseURL: upstream.RehearsalURL},
 	}, upstream.Options{Rehearsal: rehearsal{}})
 	if err != nil {
@@ -134,9 +135,9 @@ func TestNewRefuses(t *testing.T) {
 		{"password", upstream.Model{BaseURL: "http://me:canary@a.test/v1"}, "models[0]: base_url: a user name or password in the URL is not sent; use api_key or headers"},
 		{"fragment", upstream.Model{BaseURL: "http://a.test/v1#canary"}, "models[0]: base_url: a URL with # cannot be a base"},
 		{"too long a path", upstream.Model{BaseURL: "http://a.test/v1/chat/completions"}, "models[0]: base_url: give the address where the API begins, without /chat/completions"},
-		{"key", upstream.Model{BaseURL: "http://a.test", APIKey: "canary\n"}, "models[0]: api_key: the key has a line break or a control character"},
-		{"header name", upstream.Model{BaseURL: "http://a.test", Headers: map[string]string{"a b": "canary"}}, `models[0]: headers: "a b" cannot be the name of a header`},
-		{"header value", upstream.Model{BaseURL: "http://a.test", Headers: map[string]string{"a": "canary\r\nb: c"}}, "models[0]: headers: the value of a has a line break or a control character"},
+		{"key", upstream.Model{BaseURL: "http://a.test", APIKey: secret.New("canary\n")}, "models[0]: api_key: the key has a line break or a control character"},
+		{"header name", upstream.Model{BaseURL: "http://a.test", Headers: secret.Map(map[string]string{"a b": "canary"})}, `models[0]: headers: "a b" cannot be the name of a header`},
+		{"header value", upstream.Model{BaseURL: "http://a.test", Headers: secret.Map(map[string]string{"a": "canary\r\nb: c"})}, "models[0]: headers: the value of a has a line break or a control character"},
 		{"no rehearsal", upstream.Model{BaseURL: upstream.RehearsalURL}, "models[0]: there is no rehearsal model in this program"},
 	}
 	for _, tt := range tests {
@@ -150,7 +151,7 @@ func TestNewRefuses(t *testing.T) {
 }
 
 func TestNothingPrintsTheKey(t *testing.T) {
-	m := upstream.Model{Match: "*", BaseURL: "https://a.test/v1?code=canary", APIKey: "canary", Headers: map[string]string{"X": "canary"}}
+	m := upstream.Model{Match: "*", BaseURL: "https://a.test/v1?code=canary", APIKey: secret.New("canary"), Headers: secret.Map(map[string]string{"X": "canary"})}
 	set, err := upstream.New([]upstream.Model{m}, upstream.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/credential"
+	"github.com/dragoman-mcp/dragoman/internal/secret"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
@@ -33,7 +34,7 @@ func given() (c credential.Config, err error) {
 	if text := os.Getenv("MCP_CONFORMANCE_CONTEXT"); text != "" {
 		err = json.Unmarshal([]byte(text), &said)
 	}
-	c.ClientID, c.ClientSecret, c.Issuer = said.ClientID, said.ClientSecret, said.Issuer
+	c.ClientID, c.ClientSecret, c.Issuer = said.ClientID, secret.New(said.ClientSecret), said.Issuer
 	if c.ClientID == "" {
 		c.Metadata = document
 	}
@@ -50,8 +51,16 @@ func authorize(ctx context.Context, url string, o *mcp.ClientOptions) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	err = credential.Login(ctx, url, http.DefaultTransport, credential.LoginOptions{
-		Config: c, Store: &credential.Store{Path: filepath.Join(dir, "credentials.json")}, Show: agree,
+	back, err := credential.ListenLoopback()
+	if err != nil {
+		return err
+	}
+	defer back.Close()
+	err = credential.Login(ctx, credential.Account{Server: url}, http.DefaultTransport, credential.LoginOptions{
+		Config: c, Store: &credential.Store{Path: filepath.Join(dir, "credentials.json")}, Redirect: back.Redirect(),
+		Visit: func(ctx context.Context, address string) (credential.Answer, error) {
+			return back.Visit(ctx, address, agree)
+		},
 		Use: func(ctx context.Context, client *http.Client) error { return useAll(ctx, url, client, o) },
 	})
 	if errors.Is(err, credential.ErrNoLogin) {

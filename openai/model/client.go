@@ -39,6 +39,9 @@ type Client struct {
 	// minutes if zero. The wait for the answer's header is HTTP's, or Post's, to
 	// bound.
 	Idle time.Duration
+	// Repeat is asked before a request is sent again, and may say no, so that an API
+	// that is in trouble is not sent ever more; nil means yes.
+	Repeat func() bool
 	// MaxMessage is what may be kept of one answer, and the size of one event of
 	// its stream, in bytes; 16 MiB if zero.
 	MaxMessage int64

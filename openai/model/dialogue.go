@@ -146,7 +146,7 @@ func (d *Dialogue) ask(ctx context.Context, last bool) (*answer, error) {
 			return d.askWithout(ctx, last, failure)
 		}
 		wait, again := retryAfter(failure, attempt)
-		if !again || attempt == 2 {
+		if !again || attempt == 2 || d.Client.Repeat != nil && !d.Client.Repeat() {
 			return nil, failure
 		}
 		d.Client.log().Warn("asking the model again", "round", d.rounds+1, "attempt", attempt+2, "after", wait, "error", failure)

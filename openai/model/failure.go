@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"math/rand/v2"
 	"net/http"
 	"regexp"
 	"strings"
@@ -147,23 +149,55 @@ func misplaced(resp *http.Response) string {
 	return fmt.Sprintf("It was asked at %s: most APIs begin at /v1, so that may be missing at the end of base_url (or OPENAI_BASE_URL).", at.String())
 }
 
-// retryAfter says whether and when a failed model request is worth another try.
+// statusOverloaded is what some APIs answer where others say 503.
+const statusOverloaded = 529
+
+// maxRetryAfter is the longest time that a conversation waits for its model's API to
+// take the next request. A client can wait longer, if it likes.
+const maxRetryAfter = 20 * time.Second
+
+// retryAfter says whether and when a failed model request is worth another try: after
+// the time that the API names, else after growing pauses. Either is a little longer
+// each time, so that those who failed together do not come back together.
 func retryAfter(e *Error, attempt int) (time.Duration, bool) {
 	switch e.Status {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError,
-		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, statusOverloaded:
 	default:
 		return 0, false
 	}
-	wait := 500 * time.Millisecond << attempt
-	if s := e.Header.Get("Retry-After"); s != "" {
-		asked, err := time.ParseDuration(s + "s")
-		if err != nil || asked > 20*time.Second || asked < 0 {
-			return 0, false
-		}
-		wait = asked
+	asked, ok := askedWait(e.Header)
+	switch {
+	case !ok:
+		wait := 500 * time.Millisecond << attempt
+		return wait + rand.N(wait/4), true
+	case asked > maxRetryAfter:
+		return 0, false
 	}
-	return wait, true
+	return asked + rand.N(max(asked/10, time.Millisecond)), true
+}
+
+// askedWait returns how long an API asks to be left in peace: by Retry-After, in
+// seconds or as a time (RFC 9110, section 10.2.3), or by the finer header of OpenAI's.
+// What cannot be read asks for longer than anybody waits.
+func askedWait(h http.Header) (wait time.Duration, ok bool) {
+	for name, unit := range map[string]string{"Retry-After-Ms": "ms", "Retry-After": "s"} {
+		text := h.Get(name)
+		if text == "" {
+			continue
+		}
+		d, err := time.ParseDuration(text + unit)
+		if at, notTime := http.ParseTime(text); notTime == nil {
+			d, err = time.Until(at), nil
+		}
+		if err != nil {
+			d = math.MaxInt64
+		}
+		if d = max(d, 0); !ok || d < wait {
+			wait, ok = d, true
+		}
+	}
+	return wait, ok
 }
 
 // hidden are the headers of an upstream's response that say something about its

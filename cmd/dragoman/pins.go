@@ -1,0 +1,395 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/pin"
+	"github.com/dragoman-mcp/dragoman/internal/terminal"
+	"github.com/dragoman-mcp/dragoman/internal/trust"
+)
+
+func pinsCommand() *cobra.Command {
+	var at string
+	var all, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "pins",
+		Short: "Show which tools are trusted, and which wait because they changed",
+		Long: `Shows the tools that wait for somebody's approval, why they wait, and all that is
+different from what was approved before. Models do not see them, and nobody can call
+them. What is in order is counted; --all lists it.
+
+  dragoman pins
+  dragoman pins approve files/write_file
+
+When a tool is trusted, pins.mode in the configuration says. The gateway learns of
+what is approved within two seconds: both use the file that store.path names.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := openLedger(cmd.Context(), at)
+			if err != nil {
+				return err
+			}
+			defer l.Close()
+			pins, err := l.Book.List(cmd.Context(), "")
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printPins(pins)
+			}
+			showPins(terminal.NewScreen(os.Stdout), pins, all)
+			stderr := terminal.NewScreen(os.Stderr)
+			switch {
+			case len(pins) == 0:
+				stderr.Printf("nothing is pinned yet\n")
+			case slices.ContainsFunc(pins, func(p trust.Pin) bool { return p.State == trust.Waiting }):
+				stderr.Printf("what waits is trusted with: dragoman pins approve SERVER[/TOOL]\n")
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "list what is approved, and what was held before, too")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "list everything as JSON, one definition on a line")
+	configFlag(cmd, &at)
+	cmd.AddCommand(approvePinsCommand(), forgetPinsCommand(), lockPinsCommand())
+	return cmd
+}
+
+func approvePinsCommand() *cobra.Command {
+	var at, digest string
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "approve SERVER[/TOOL] …",
+		Short: "Trust tools as they are defined now",
+		Long: `Shows each tool of the servers that waits, with all that is different from what was
+approved before, and asks whether it is to be trusted. --yes asks nobody. --pin names
+the one definition of one tool that is meant, by the beginning of its pin, and asks
+nobody either: a tool that has changed again since it was looked at is refused.
+
+  dragoman pins approve files
+  dragoman pins approve files/write_file --pin 9f86d081884c`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, targets []string) error {
+			if digest != "" && (len(targets) != 1 || !strings.Contains(targets[0], "/") || len(digest) < minPin) {
+				return &usageError{fmt.Errorf("--pin is at least %d digits of the pin of one tool, SERVER/TOOL", minPin), ""}
+			}
+			p := questioner()
+			if p == nil && !yes && digest == "" {
+				return &usageError{errors.New("there is nobody at a terminal to ask"), "look at what dragoman pins shows, then name the pin with --pin, or use --yes"}
+			}
+			l, err := openLedger(cmd.Context(), at)
+			if err != nil {
+				return err
+			}
+			defer l.Close()
+			return approvePins(cmd.Context(), l.Book, targets, digest, yes || digest != "", p)
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "approve without asking")
+	cmd.Flags().StringVar(&digest, "pin", "", "the beginning of the `PIN` of the definition that is meant")
+	configFlag(cmd, &at)
+	return cmd
+}
+
+// minPin is how many digits of a pin may stand for it.
+const minPin = 8
+
+// approvePins approves what waits of the targets. Each definition is approved as it was
+// shown, and no other. One that cannot be approved keeps nobody from the others.
+func approvePins(ctx context.Context, book *trust.Book, targets []string, digest string, yes bool, p *prompter) error {
+	out := terminal.NewScreen(os.Stdout)
+	if p != nil {
+		out = p.out
+	}
+	var failed error
+	for _, target := range targets {
+		server, tool, _ := strings.Cut(target, "/")
+		if server == "" {
+			return &usageError{fmt.Errorf("%q names no server", target), ""}
+		}
+		pins, err := book.List(ctx, server)
+		if err != nil {
+			return err
+		}
+		waiting := slices.DeleteFunc(slices.Clone(pins), func(p trust.Pin) bool {
+			return p.State != trust.Waiting || tool != "" && p.Tool != tool
+		})
+		if len(waiting) == 0 {
+			terminal.NewScreen(os.Stderr).Error(fmt.Errorf("nothing of %s waits for approval", terminal.OneLine(target, 200)), "dragoman pins --all shows what there is")
+			failed = errFailed
+		}
+		for i := range waiting {
+			w := &waiting[i]
+			showWaiting(out, w, standing(pins, w))
+			err := trust.ErrChanged
+			if strings.HasPrefix(w.Pin.String(), strings.ToLower(digest)) {
+				err = approvePin(ctx, book, w, yes, p)
+			}
+			switch {
+			case errors.Is(err, errSkip):
+			case errors.Is(err, errQuit):
+				return failed
+			case err != nil:
+				out.Printf("%s\n\n", out.Warn(terminal.OneLine(err.Error(), 400)))
+				failed = errFailed
+			default:
+				out.Printf("%s\n\n", out.Good("approved"))
+			}
+		}
+	}
+	return failed
+}
+
+var errSkip = errors.New("the person does not want to say")
+
+// approvePin approves a definition that was shown, once somebody has said so. Only a
+// plain yes is one.
+func approvePin(ctx context.Context, book *trust.Book, w *trust.Pin, yes bool, p *prompter) error {
+	for !yes {
+		p.out.Printf("%s ", p.out.Bold("Is it to be trusted? [y]es, [s]kip, [q]uit:"))
+		text, err := p.line(false)
+		if err != nil {
+			return err
+		}
+		switch strings.ToLower(strings.TrimSpace(text)) {
+		case "y", "yes":
+			yes = true
+		case "n", "no", "s", "skip":
+			return errSkip
+		case "q", "quit":
+			return errQuit
+		}
+	}
+	return book.Approve(ctx, w.Server, w.Tool, w.Pin, operator().ID)
+}
+
+func forgetPinsCommand() *cobra.Command {
+	var at string
+	cmd := &cobra.Command{
+		Use:   "forget SERVER[/TOOL] …",
+		Short: "Drop what is known of servers or tools, as if they had never been seen",
+		Long: `Drops what was approved and what waits. Where servers are trusted on first use, one
+that is forgotten is trusted anew as it lists its tools next, which a running gateway
+notices at once. A single tool that is forgotten counts as one that joined its server.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, targets []string) error {
+			l, err := openLedger(cmd.Context(), at)
+			if err != nil {
+				return err
+			}
+			defer l.Close()
+			var failed error
+			for _, target := range targets {
+				server, tool, _ := strings.Cut(target, "/")
+				n, err := l.Book.Forget(cmd.Context(), server, tool, operator().ID)
+				if err != nil {
+					terminal.NewScreen(os.Stderr).Error(fmt.Errorf("%s: %w", target, err), "")
+					failed = errFailed
+					continue
+				}
+				terminal.NewScreen(os.Stdout).Printf("forgot %s: %s\n", terminal.OneLine(target, 200), terminal.Many(n, "approval"))
+			}
+			return failed
+		},
+	}
+	configFlag(cmd, &at)
+	return cmd
+}
+
+func lockPinsCommand() *cobra.Command {
+	var at string
+	cmd := &cobra.Command{
+		Use:   "lock [FILE]",
+		Short: "Write what is approved to a lock file, for review and for other machines",
+		Long: `Writes the pins of all approved tools in place of what the file has: pins.lock of the
+configuration, or ` + pin.LockName + ` here. dragoman lint compares with such a file, and a
+gateway whose pins.lock names it trusts what it has.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s := selection{config: at}
+			file, err := s.load(environment())
+			if err != nil {
+				return err
+			}
+			l, err := openLedger(cmd.Context(), at)
+			if err != nil {
+				return err
+			}
+			defer l.Close()
+			pins, err := l.Book.List(cmd.Context(), "")
+			if err != nil {
+				return err
+			}
+			path := pin.LockName
+			if file.Pins.Lock != "" {
+				path = file.Pins.Lock
+			}
+			if len(args) == 1 {
+				path = args[0]
+			}
+			lock, n := lockOf(file, pins)
+			if n == 0 {
+				return &failure{errors.New("no tool is approved, so nothing was written"), "a gateway that keeps pins has to see the servers first, or use dragoman lint --write-lock"}
+			}
+			if err := os.WriteFile(path, lock.Bytes(), 0o666); err != nil {
+				return fmt.Errorf("writing the lock: %w", err)
+			}
+			terminal.NewScreen(os.Stderr).Printf("%s of %s pinned in %s\n", terminal.Many(n, "tool"), terminal.Many(len(lock.Servers), "server"), path)
+			return nil
+		},
+	}
+	configFlag(cmd, &at)
+	return cmd
+}
+
+// lockOf returns the lock of what is approved. Where a server has to be approved by
+// somebody, what was trusted on first use before is not.
+func lockOf(file *config.File, pins []trust.Pin) (lock pin.Lock, n int) {
+	tools := map[string][]pin.Seen{}
+	for _, p := range pins {
+		explicit := file.MCPServers[p.Server].Pins.Or(file.Pins.Mode) == trust.Explicit
+		if p.State == trust.Standing && !(explicit && p.Reason == trust.ByFirst) {
+			tools[p.Server] = append(tools[p.Server], pin.Seen{Name: p.Tool, Definition: p.Definition})
+			n++
+		}
+	}
+	for server, seen := range tools {
+		lock.Set(server, seen)
+	}
+	return lock, n
+}
+
+// standing returns what is approved of the tool that waits; nil for nothing.
+func standing(pins []trust.Pin, w *trust.Pin) *trust.Pin {
+	i := slices.IndexFunc(pins, func(p trust.Pin) bool {
+		return p.State == trust.Standing && p.Server == w.Server && p.Tool == w.Tool
+	})
+	if i < 0 {
+		return nil
+	}
+	return &pins[i]
+}
+
+// differences are those of what waits from what is approved, or from nothing.
+func differences(w, before *trust.Pin) []pin.Change {
+	if before == nil {
+		return pin.Changes([]byte(`{}`), w.Definition)
+	}
+	return pin.Changes(before.Definition, w.Definition)
+}
+
+func showPins(out *terminal.Screen, pins []trust.Pin, all bool) {
+	for len(pins) > 0 {
+		server := pins[0].Server
+		n := slices.IndexFunc(pins, func(p trust.Pin) bool { return p.Server != server })
+		if n < 0 {
+			n = len(pins)
+		}
+		own := pins[:n]
+		pins = pins[n:]
+		count := map[trust.State]int{}
+		for i := range own {
+			count[own[i].State]++
+		}
+		line := fmt.Sprintf("%s: %s approved", out.Bold(server), terminal.Many(count[trust.Standing], "tool"))
+		if n := count[trust.Waiting]; n > 0 {
+			line += ", " + out.Bad(fmt.Sprintf("%d waiting", n))
+		}
+		if n := count[trust.Passed]; n > 0 {
+			line += fmt.Sprintf(", %d held before", n)
+		}
+		out.Printf("%s\n", line)
+		for i := range own {
+			switch p := &own[i]; {
+			case p.State == trust.Waiting:
+				showWaiting(out, p, standing(own, p))
+			case all && p.State == trust.Passed:
+				out.Printf("  %s  %s  %s seen like this, and held; no longer so\n", terminal.OneLine(p.Tool, 100), out.Faint(p.Pin.String()[:12]), p.At.Local().Format(time.DateTime))
+			case all:
+				out.Printf("  %s  %s  %s\n", terminal.OneLine(p.Tool, 100), out.Faint(p.Pin.String()[:12]), how(p))
+			}
+		}
+	}
+}
+
+// how says how a definition came to be approved.
+func how(p *trust.Pin) string {
+	how := map[string]string{trust.ByFirst: "on first use", trust.ByLock: "by the lock file", trust.ByPerson: "by " + terminal.OneLine(p.By, 100)}[p.Reason]
+	return strings.TrimSpace(p.At.Local().Format(time.DateTime) + " " + how)
+}
+
+// showWaiting shows a definition that waits, and all that is different in it. Nothing
+// in the words of the server is hidden, and nothing is left out.
+func showWaiting(out *terminal.Screen, w, before *trust.Pin) {
+	out.Printf("  %s  %s\n", out.Bold(terminal.OneLine(w.Server+"/"+w.Tool, 200)), trust.Why(w.Reason))
+	if before != nil {
+		out.Printf("    approved  %s\n", how(before))
+	}
+	out.Printf("    seen      %s  pin %s\n", w.At.Local().Format(time.DateTime), w.Pin.String()[:12])
+	changes := differences(w, before)
+	if changes == nil {
+		out.Printf("    the same as before\n")
+	}
+	for _, c := range changes {
+		where, was, is := c.Full()
+		out.Printf("    %s\n", terminal.Visible(where))
+		if c.Was != nil {
+			out.Printf("%s\n", out.Bad(indentedBy("      - ", was)))
+		}
+		if c.Is != nil {
+			out.Printf("%s\n", out.Good(indentedBy("      + ", is)))
+		}
+	}
+}
+
+// indentedBy puts a mark before each line.
+func indentedBy(mark, text string) string {
+	return mark + strings.ReplaceAll(terminal.Visible(text), "\n", "\n"+mark)
+}
+
+// A pinLine is a definition as it is printed for programs.
+type pinLine struct {
+	Server     string          `json:"server"`
+	Tool       string          `json:"tool"`
+	State      trust.State     `json:"state"`
+	Pin        pin.Digest      `json:"pin"`
+	At         time.Time       `json:"at"`
+	Reason     string          `json:"reason"`
+	By         string          `json:"by,omitempty"`
+	Changes    []pinChange     `json:"changes,omitempty"`
+	Definition json.RawMessage `json:"definition"`
+}
+
+type pinChange struct {
+	Pointer string          `json:"pointer"`
+	Was     json.RawMessage `json:"was,omitempty"`
+	Is      json.RawMessage `json:"is,omitempty"`
+}
+
+func printPins(pins []trust.Pin) error {
+	e := json.NewEncoder(os.Stdout)
+	e.SetEscapeHTML(false)
+	for i := range pins {
+		p := &pins[i]
+		line := pinLine{p.Server, p.Tool, p.State, p.Pin, p.At, p.Reason, p.By, nil, p.Definition}
+		if before := standing(pins, p); p.State != trust.Standing && before != nil {
+			for _, c := range differences(p, before) {
+				line.Changes = append(line.Changes, pinChange(c))
+			}
+		}
+		if err := e.Encode(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/ledger"
+	"github.com/dragoman-mcp/dragoman/internal/store"
+	"github.com/dragoman-mcp/dragoman/internal/terminal"
+	"github.com/dragoman-mcp/dragoman/internal/trust"
+)
+
+// TestApprovePins: at a terminal a person is shown each definition and asked about it;
+// only a plain yes is one, and what changes while they think is not approved.
+func TestApprovePins(t *testing.T) {
+	l, err := ledger.Open(t.Context(), ledger.Config{Store: store.Config{Path: store.Memory}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	judge := func(definitions ...string) {
+		var tools []dragoman.Tool
+		for _, d := range definitions {
+			tools = append(tools, dragoman.ReadTool("notes", json.RawMessage(d)))
+		}
+		l.Book.Judge(t.Context(), trust.Server{Label: "notes", Mode: trust.Explicit}, tools)
+	}
+	const a, b, c, d = `{"name":"a","description":"A\u001b[2J\u200b"}`, `{"name":"b"}`, `{"name":"c"}`, `{"name":"d"}`
+	judge(a, b, c, d)
+	answers := []string{"perhaps", " Y ", "n", "yes", "q", "never read"}
+	var shown bytes.Buffer
+	p := &prompter{out: &terminal.Screen{Writer: &shown}, line: func(bool) (string, error) {
+		if len(answers) == 0 {
+			return "", io.EOF
+		}
+		answer := answers[0]
+		answers = answers[1:]
+		if answer == "yes" {
+			judge(a, b, `{"name":"c","description":"Another one"}`, d)
+		}
+		return answer, nil
+	}}
+	if err := approvePins(t.Context(), l.Book, []string{"notes"}, "", false, p); !errors.Is(err, errFailed) {
+		t.Errorf("one had changed: %v", err)
+	}
+	pins, err := l.Book.List(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var approved []string
+	for _, p := range pins {
+		if p.State == trust.Standing {
+			approved = append(approved, p.Tool)
+		}
+	}
+	if strings.Join(approved, " ") != "a" || len(answers) != 1 {
+		t.Errorf("approved are %v, and %q is left", approved, answers)
+	}
+	if text := shown.String(); strings.ContainsAny(text, "\x1b\u200b") || !strings.Contains(text, "A<U+001B>[2J<U+200B>") || strings.Count(text, "Is it to be trusted?") != 5 || !strings.Contains(text, "has changed since it was shown") {
+		t.Errorf("shown:\n%s", text)
+	}
+}

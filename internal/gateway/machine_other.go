@@ -1,0 +1,9 @@
+//go:build !linux
+
+package gateway
+
+// openFiles is how many files the process may open; 0 where nobody says.
+func openFiles() int { return 0 }
+
+// memoryMax is how much memory the process may have; 0 where nobody says.
+func memoryMax() int64 { return 0 }

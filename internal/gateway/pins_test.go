@@ -1,0 +1,315 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/audit"
+	"github.com/dragoman-mcp/dragoman/internal/caller"
+	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
+	"github.com/dragoman-mcp/dragoman/internal/ledger"
+	"github.com/dragoman-mcp/dragoman/internal/servers"
+	"github.com/dragoman-mcp/dragoman/internal/session"
+	"github.com/dragoman-mcp/dragoman/internal/store"
+	"github.com/dragoman-mcp/dragoman/internal/trust"
+	"github.com/dragoman-mcp/dragoman/mcp"
+)
+
+// fields are changes of a definition, by what is changed in it.
+var fields = map[string][2]string{
+	"title":        {`"title":"A"`, `"title":"B"`},
+	"description":  {`"description":"Sends"`, `"description":"Sends it to all"`},
+	"inputschema":  {`"maximum":10`, `"maximum":11`},
+	"required":     {`"maximum":10}}`, `"maximum":10}},"required":["obey"]`},
+	"outputschema": {`"outputSchema":{"type":"object"}`, `"outputSchema":{"type":["object"]}`},
+	"annotations":  {`"readOnlyHint":false`, `"readOnlyHint":true`},
+	"icons":        {`"src":"https://a.example/a"`, `"src":"https://b.example/a"`},
+	"meta":         {`"x":1`, `"x":2`},
+	"execution":    {`"later":{}`, `"later":{"x":1}`},
+	"unknown":      {`"what":1`, `"what":2`},
+	"added":        {`"what":1`, `"what":1,"more":true`},
+}
+
+// pinnedTools are a tool for each field, of which that is changed or not, and one of
+// which the members are put in another order.
+func pinnedTools(changed bool) (tools []fakemcp.Tool) {
+	define := func(name string, change [2]string) {
+		definition := `{"name":"` + name + `","title":"A","description":"Sends","inputSchema":{"type":"object","properties":{"n":{"maximum":10}}},"outputSchema":{"type":"object"},"annotations":{"readOnlyHint":false},"icons":[{"src":"https://a.example/a"}],"_meta":{"x":1},"execution":{"later":{}},"what":1}`
+		if changed {
+			definition = strings.Replace(definition, change[0], change[1], 1)
+		}
+		tools = append(tools, fakemcp.Tool{Name: name, Definition: json.RawMessage(definition), Do: fakemcp.Structured})
+	}
+	for name, change := range fields {
+		define(name, change)
+	}
+	slices.SortFunc(tools, func(a, b fakemcp.Tool) int { return strings.Compare(a.Name, b.Name) })
+	define("same", [2]string{`"_meta":{"x":1},"execution":{"later":{}}`, `"execution":{"later":{}}, "_meta":{"x":1e0}`})
+	return tools
+}
+
+// beside opens the store as another process does.
+func beside(t *testing.T, path string) *ledger.Ledger {
+	t.Helper()
+	l, err := ledger.Open(t.Context(), ledger.Config{Store: store.Config{Path: path}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+// heldNow returns the names of a gateway's tools that are held.
+func heldNow(t *testing.T, g *Gateway) (names []string) {
+	t.Helper()
+	list, err := g.catalog.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range list.Tools.All() {
+		if tool.Quarantined != nil && tool.Quarantined.Code == dragoman.CodeNotApproved {
+			names = append(names, tool.Original)
+		}
+	}
+	return names
+}
+
+// TestChangedTools: a server that changes its tools under a running gateway. They are
+// hidden on every door and cannot be called by any, nor by who listed them before, until
+// another process has approved them.
+func TestChangedTools(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dragoman.db")
+	entry, fake := fakes(t, fakemcp.Config{Tools: pinnedTools(false)})
+	other, _ := fakes(t, fakemcp.Config{Tools: []fakemcp.Tool{{Name: "quiet"}}})
+	all := map[string]servers.Config{"web": entry, "other": other}
+	g := build(t, func(f *config.File) { f.MCPServers, f.Store.Path, f.Tools.Search = all, path, "never" })
+	searching := build(t, func(f *config.File) { f.MCPServers, f.Store.Path, f.Tools.Search = all, path, "always" })
+	for _, g := range []*Gateway{g, searching} {
+		if err := g.Wait(within(t)); err != nil {
+			t.Fatal(err)
+		}
+		if held := heldNow(t, g); held != nil {
+			t.Fatalf("held at first: %v", held)
+		}
+	}
+	before, err := g.catalog.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fake.SetTools(pinnedTools(true))
+	for _, g := range []*Gateway{g, searching} {
+		eventually(t, "all that changed to be held", func() bool { return len(heldNow(t, g)) == len(fields) })
+		if held := heldNow(t, g); slices.Contains(held, "same") {
+			t.Errorf("what means the same is held: %v", held)
+		}
+	}
+	select {
+	case <-before.Changed:
+	default:
+		t.Error("nobody was told that the list is another one")
+	}
+
+	if held := g.Held(); held["web"] != len(fields) || held["other"] != 0 {
+		t.Errorf("held are %v", held)
+	}
+
+	d := doors{t, g, web(t, g.Handler()), web(t, searching.Handler())}
+	for name := range fields {
+		d.closed("web__"+name, before.Tools.Exact("web__"+name))
+		if n := fake.Executions(name); n != 0 {
+			t.Errorf("%s ran %d times", name, n)
+		}
+	}
+	if res := d.callAs(before.Tools.Exact("web__same")); res.Problem != nil || fake.Executions("same") != 1 {
+		t.Errorf("what means the same: %+v", res.Problem)
+	}
+
+	// Somebody approves one, in another process.
+	person := beside(t, path)
+	pins, err := person.Book.List(t.Context(), "web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(pins, func(p trust.Pin) bool { return p.State == trust.Waiting && p.Tool == "title" })
+	began := time.Now()
+	if err := person.Book.Approve(t.Context(), "web", "title", pins[i].Pin, "terminal:ada"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the gateway to see it", func() bool { return !slices.Contains(heldNow(t, g), "title") })
+	t.Logf("approved by another process, and offered %s later", time.Since(began).Round(time.Millisecond))
+	list, _ := g.catalog.List(t.Context())
+	if res := d.callAs(list.Tools.Exact("web__title")); res.Problem != nil || fake.Executions("title") != 1 {
+		t.Errorf("approved, and refused: %+v", res.Problem)
+	}
+	if got := len(heldNow(t, g)); got != len(fields)-1 {
+		t.Errorf("%d are held", got)
+	}
+
+	found, err := person.Audit.Find(t.Context(), audit.Filter{Kind: audit.Pin, Server: "web"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	states := map[string]int{}
+	for _, r := range found {
+		states[r.State]++
+	}
+	if n := len(fields); states["first use"] != n+1 || states["waits"] != n || states["approved"] != 1 {
+		t.Errorf("the audit log has %v", states)
+	}
+}
+
+// doors are all ways to a tool.
+type doors struct {
+	*testing.T
+	g              *Gateway
+	url, searching string
+}
+
+// callAs calls a tool that somebody listed.
+func (d doors) callAs(tool *dragoman.Tool) dragoman.Result {
+	d.Helper()
+	open, err := d.g.Open(d.Context(), caller.Local, session.Want{})
+	if err != nil {
+		d.Fatal(err)
+	}
+	res, err := open.Tools.Call(d.Context(), dragoman.Call{ID: "x", Tool: tool, Arguments: json.RawMessage(`{"n":1}`)})
+	if err != nil {
+		d.Fatal(err)
+	}
+	return res
+}
+
+// closed fails where a door offers a tool, or calls it. old is the tool as it was.
+func (d doors) closed(name string, old *dragoman.Tool) {
+	d.Helper()
+	if old == nil {
+		d.Fatalf("%s was not offered", name)
+	}
+	res := d.callAs(old)
+	if res.Problem == nil || res.Problem.Code != dragoman.CodeNotApproved || res.Ran != dragoman.RanNot || !strings.Contains(res.Problem.Message, "dragoman pins approve web") {
+		d.Errorf("%s, listed before: %+v", name, res)
+	}
+	var listed struct {
+		Tools       []struct{ Function struct{ Name string } }
+		Quarantined []struct{ Tool, Reason string }
+	}
+	if err := json.Unmarshal([]byte(d.send("GET", d.url+"/v1/tools", "")), &listed); err != nil {
+		d.Fatal(err)
+	}
+	for _, t := range listed.Tools {
+		if t.Function.Name == name {
+			d.Errorf("GET /v1/tools has %s", name)
+		}
+	}
+	if !slices.ContainsFunc(listed.Quarantined, func(q struct{ Tool, Reason string }) bool {
+		return strings.HasSuffix(name, q.Tool) && strings.Contains(q.Reason, "changed this tool")
+	}) {
+		d.Errorf("GET /v1/tools does not say why %s is missing: %+v", name, listed.Quarantined)
+	}
+	if body := d.send("POST", d.url+"/v1/tools/call", fmt.Sprintf(`{"name":%q,"tool_call_id":"x","model":"rehearsal","arguments":{"n":1}}`, name)); !strings.Contains(body, `not_approved`) || strings.Contains(body, "obey") {
+		d.Errorf("POST /v1/tools/call: %s", body)
+	}
+	chat := `{"model":"rehearsal","messages":[{"role":"user","content":"CALL %s\nTHEN\nSAY done"}]}`
+	d.send("POST", d.url+"/v1/chat/completions", fmt.Sprintf(chat, name+` {\"n\":1}`))
+	d.send("POST", d.searching+"/v1/chat/completions", fmt.Sprintf(chat, `call_tool {\"name\":\"`+name+`\",\"arguments\":{\"n\":1}}`))
+	for _, path := range []string{"/mcp", "/mcp/web"} {
+		for _, era := range []mcp.Era{mcp.Legacy, mcp.Modern} {
+			c := dial(d.T, d.url+path, era)
+			list, err := c.List(d.Context())
+			if err != nil {
+				d.Fatal(err)
+			}
+			if list.Tools.Find(name) != nil || list.Tools.Find(old.Original) != nil {
+				d.Errorf("%s %s lists %s", era, path, name)
+			}
+			for _, name := range []string{name, old.Original} {
+				res, err := c.Call(context.Background(), dragoman.Call{Tool: &dragoman.Tool{Name: name, Original: name}, Arguments: json.RawMessage(`{"n":1}`)})
+				if err == nil && res.Problem == nil && !res.Failed {
+					d.Errorf("%s %s calls %s: %s", era, path, name, res.Content)
+				}
+			}
+		}
+	}
+}
+
+func (d doors) send(method, url, body string) string {
+	d.Helper()
+	req, err := http.NewRequestWithContext(d.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		d.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	res, err := client.Do(req)
+	if err != nil {
+		d.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		d.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestPinsByDefault: tools are pinned where something is kept in any case, and nowhere
+// else; a configuration that asks for pins needs a place for them.
+func TestPinsByDefault(t *testing.T) {
+	entry, _ := fakes(t, fakemcp.Config{Tools: []fakemcp.Tool{{Name: "echo"}}})
+	explicit := entry
+	explicit.Pins = trust.Explicit
+	for name, tt := range map[string]struct {
+		change func(*config.File)
+		pinned bool
+	}{
+		"nothing":         {func(*config.File) {}, false},
+		"a store":         {func(f *config.File) { f.Store.Path = store.Memory }, true},
+		"off":             {func(f *config.File) { f.Store.Path, f.Pins.Mode = store.Memory, trust.Off }, false},
+		"by name":         {func(f *config.File) { f.Pins.Mode = trust.First }, true},
+		"of one server":   {func(f *config.File) { f.MCPServers["web"] = explicit }, true},
+		"of one, off":     {func(f *config.File) { f.Pins.Mode = trust.Off; f.MCPServers["web"] = explicit }, true},
+		"the demo's ours": {func(f *config.File) { f.Pins.Mode, f.MCPServers = trust.Explicit, nil }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("XDG_STATE_HOME", t.TempDir())
+			g := build(t, func(f *config.File) {
+				f.MCPServers = map[string]servers.Config{"web": entry}
+				tt.change(f)
+			})
+			if err := g.Wait(within(t)); err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			if g.ledger != nil {
+				pins, err := g.ledger.Book.List(t.Context(), "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				n = len(pins)
+			}
+			if (n > 0) != tt.pinned {
+				t.Errorf("%d tools are pinned", n)
+			}
+			if held := heldNow(t, g); (len(held) > 0) != strings.HasPrefix(name, "of one") {
+				t.Errorf("held are %v", held)
+			}
+		})
+	}
+	file := config.Default()
+	file.Pins.Mode, file.Store.Path = trust.First, filepath.Join(t.TempDir(), "dragoman.db")
+	file.Pins.Lock = filepath.Join(t.TempDir(), "dragoman.lock")
+	if _, err := New(file, Options{}); err == nil || !strings.Contains(err.Error(), "the lock of pins") {
+		t.Errorf("a lock that is not there: %v", err)
+	}
+}

@@ -1,0 +1,115 @@
+package trust
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-mcp/dragoman"
+)
+
+// corpus returns the tools of the saved lists in the folder that DRAGOMAN_CORPUS names,
+// by the name of the file.
+func corpus(t testing.TB) map[string][]dragoman.Tool {
+	t.Helper()
+	dir := os.Getenv("DRAGOMAN_CORPUS")
+	if dir == "" {
+		t.Skip("DRAGOMAN_CORPUS is not set: no real lists to judge")
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]dragoman.Tool{}
+	for _, file := range files {
+		label := strings.TrimSuffix(filepath.Base(file), ".json")
+		if label == "MANIFEST" {
+			continue
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list struct{ Tools []json.RawMessage }
+		if err := json.Unmarshal(data, &list); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for _, definition := range list.Tools {
+			all[label] = append(all[label], dragoman.ReadTool(label, definition))
+		}
+	}
+	return all
+}
+
+// TestCorpus: of the tools of real servers hardly any is held at first sight.
+func TestCorpus(t *testing.T) {
+	d := fresh(t, Config{Mode: First})
+	n, held, lists := 0, 0, corpus(t)
+	for label, tools := range lists {
+		n += len(tools)
+		for name, p := range d.Judge(t.Context(), Server{Label: label}, tools) {
+			held++
+			t.Logf("%s/%s: %s", label, name, p.Message)
+		}
+	}
+	t.Logf("%d of %d tools of %d servers are held at first sight", held, n, len(lists))
+	if held > n/200 {
+		t.Errorf("that is too many")
+	}
+}
+
+// BenchmarkJudge judges the tools of all real servers as those of one: when they are
+// seen for the first time (and forgotten), after somebody changed something, and while
+// nobody did.
+func BenchmarkJudge(b *testing.B) {
+	var all []dragoman.Tool
+	for label, tools := range corpus(b) {
+		for _, t := range tools {
+			t.Original = label + "_" + t.Original
+			t.Server = "all"
+			t.Pin = dragoman.Pin(t.Server, t.Original, t.Definition)
+			all = append(all, t)
+		}
+	}
+	b.Logf("%d tools", len(all))
+	server := Server{Label: "all"}
+	judge := func(b *testing.B, d *desk) {
+		if held := d.Judge(b.Context(), server, all); len(held) > 0 {
+			b.Fatalf("%d are held", len(held))
+		}
+	}
+	b.Run("first", func(b *testing.B) {
+		d := open(b, filepath.Join(b.TempDir(), "dragoman.db"), Config{})
+		for b.Loop() {
+			judge(b, d)
+			if _, err := d.Forget(b.Context(), "all", "", "x"); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("poison", func(b *testing.B) { // a part of it
+		for b.Loop() {
+			j := &judgement{suspect: map[[32]byte]string{}}
+			for i := range all {
+				j.poison(&all[i])
+			}
+		}
+	})
+	d := open(b, filepath.Join(b.TempDir(), "dragoman.db"), Config{})
+	judge(b, d)
+	b.Run("anew", func(b *testing.B) {
+		for b.Loop() {
+			d.mu.Lock()
+			d.move()
+			d.mu.Unlock()
+			judge(b, d)
+		}
+	})
+	b.Run("again", func(b *testing.B) {
+		for b.Loop() {
+			judge(b, d)
+		}
+	})
+}

@@ -1,0 +1,159 @@
+package trust
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/pin"
+	"github.com/dragoman-mcp/dragoman/internal/store"
+)
+
+// State is what became of a definition.
+type State string
+
+// The states. A tool has one definition that is approved, at most, and one that waits or
+// has passed.
+const (
+	Standing State = "approved"
+	Waiting  State = "waiting"
+	// Passed: it was held, and its server no longer lists it so.
+	Passed State = "passed"
+)
+
+// Reasons why a definition is approved.
+const (
+	ByFirst  = "first use"
+	ByLock   = "lock"
+	ByPerson = "person"
+)
+
+// A Pin is one definition of a tool in the book.
+type Pin struct {
+	// Server is a label, and Tool the tool's name there.
+	Server string
+	Tool   string
+	State  State
+	Pin    pin.Digest
+	// Definition is the tool's whole entry in tools/list.
+	Definition json.RawMessage
+	// At is when it was approved, or seen.
+	At time.Time
+	// Reason says how it came to be approved, or why it waits.
+	Reason string
+	// By is the person who approved it.
+	By string
+
+	identity string
+	size     int
+}
+
+const columns = "server, tool, state, pin, identity, at, reason, decider"
+
+func scanned(scan func(...any) error, more any) (p Pin, err error) {
+	var digest, state string
+	var at int64
+	if err := scan(&p.Server, &p.Tool, &state, &digest, &p.identity, &at, &p.Reason, &p.By, more); err != nil {
+		return p, err
+	}
+	if err := p.Pin.UnmarshalText([]byte(digest)); err != nil {
+		return p, fmt.Errorf("the pin of %s/%s is damaged: %w", p.Server, p.Tool, err)
+	}
+	p.State, p.At = State(state), store.FromTime(at)
+	return p, nil
+}
+
+// list returns all of a server, or of all.
+func list(tx *store.Tx, server string) (all []Pin, err error) {
+	query, args := "SELECT "+columns+", definition FROM pins", []any{}
+	if server != "" {
+		query, args = query+" WHERE server = $1", []any{server}
+	}
+	err = tx.Rows(query+" ORDER BY server, tool, state", args, func(scan func(...any) error) error {
+		var definition []byte
+		p, err := scanned(scan, &definition)
+		p.Definition, p.size = definition, len(definition)
+		all = append(all, p)
+		return err
+	})
+	return all, err
+}
+
+// sizes returns all of a server without the definitions, by tool: what is approved, and
+// what waits or has passed.
+func sizes(tx *store.Tx, server string) (standing, held map[string]*Pin, err error) {
+	standing, held = map[string]*Pin{}, map[string]*Pin{}
+	err = tx.Rows("SELECT "+columns+", length(definition) FROM pins WHERE server = $1", []any{server}, func(scan func(...any) error) error {
+		var size int
+		p, err := scanned(scan, &size)
+		p.size = size
+		if p.State == Standing {
+			standing[p.Tool] = &p
+		} else {
+			held[p.Tool] = &p
+		}
+		return err
+	})
+	return standing, held, err
+}
+
+func get(tx *store.Tx, server, tool string, state State) (p Pin, err error) {
+	var definition []byte
+	p, err = scanned(func(dest ...any) error {
+		return tx.Row("SELECT "+columns+", definition FROM pins WHERE server = $1 AND tool = $2 AND state = $3", []any{server, tool, string(state)}, dest...)
+	}, &definition)
+	if errors.Is(err, sql.ErrNoRows) {
+		return p, ErrUnknown
+	}
+	p.Definition, p.size = definition, len(definition)
+	return p, err
+}
+
+// put writes p in place of what there was of its tool: what is approved in place of
+// what was, what waits in place of what did.
+func put(tx *store.Tx, p *Pin) error {
+	states := []State{Waiting, Passed}
+	if p.State == Standing {
+		states = []State{Standing}
+	}
+	if err := remove(tx, p.Server, p.Tool, states...); err != nil {
+		return err
+	}
+	_, err := tx.Exec("INSERT INTO pins ("+columns+", definition) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+		p.Server, p.Tool, string(p.State), p.Pin.String(), p.identity, store.Time(p.At), p.Reason, p.By, []byte(p.Definition))
+	return err
+}
+
+// pass says that what waits of a tool is no longer listed.
+func pass(tx *store.Tx, server, tool string) error {
+	_, err := tx.Exec("UPDATE pins SET state = $1 WHERE server = $2 AND tool = $3 AND state = $4", string(Passed), server, tool, string(Waiting))
+	return err
+}
+
+func remove(tx *store.Tx, server, tool string, states ...State) error {
+	for _, state := range states {
+		if _, err := tx.Exec("DELETE FROM pins WHERE server = $1 AND tool = $2 AND state = $3", server, tool, string(state)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// count counts a change that a person makes, and returns how many there were.
+func count(tx *store.Tx) (n int64, err error) {
+	if _, err = tx.Exec("INSERT INTO pin_changes (id, n) VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET n = pin_changes.n + 1"); err != nil {
+		return 0, err
+	}
+	return n, tx.Row("SELECT n FROM pin_changes WHERE id = 1", nil, &n)
+}
+
+// changes returns how often people have changed what is approved.
+func (b *Book) changes(ctx context.Context) (n int64, err error) {
+	err = b.db.Read(ctx, func(tx *store.Tx) error {
+		return tx.Row("SELECT coalesce(max(n), 0) FROM pin_changes", nil, &n)
+	})
+	return n, err
+}
