@@ -122,7 +122,11 @@ func (g *gateway) follow(stderr io.Reader, address chan<- string) {
 		var entry struct {
 			BaseURL string `json:"base_url"`
 		}
-		if json.Unmarshal(lines.Bytes(), &entry) == nil && entry.BaseURL != "" {
+		if json.Unmarshal(lines.Bytes(), &entry) != nil { // the log is text
+			_, after, _ := strings.Cut(lines.Text(), " base_url=")
+			entry.BaseURL, _, _ = strings.Cut(after, " ")
+		}
+		if entry.BaseURL != "" {
 			select {
 			case address <- entry.BaseURL:
 			default:

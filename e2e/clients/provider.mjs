@@ -1,4 +1,5 @@
-// An authorization server for tests: oidc-provider with resource indicators. It
+// An authorization server for tests: oidc-provider with resource indicators, and a
+// grant for the exchange of its own access tokens (RFC 8693), which it has none for. It
 // prints its issuer when it listens. POST /control changes how it behaves:
 //
 //	{"rotate":"k2"}   sign with a new key, and tell that one alone
@@ -8,24 +9,50 @@
 //	{"hold":true}     answer nothing until {"hold":false}
 import { createServer } from 'node:http';
 import { generateKeyPairSync } from 'node:crypto';
+import { createLocalJWKSet, jwtVerify } from 'jose'; // which oidc-provider brings
 import Provider from 'oidc-provider';
 
 const state = { age: 0, format: 'jwt', refuse: 0, hold: false };
 const held = [];
 let provider;
+let verify;
 let answer;
 
 const jwk = (kid) => ({ ...generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'jwk' }), kid, use: 'sig', alg: 'RS256' });
 
+const exchangeGrant = 'urn:ietf:params:oauth:grant-type:token-exchange';
+const accessToken = 'urn:ietf:params:oauth:token-type:access_token';
+
+const resourceServer = (resource) => ({
+  scope: 'gateway:use tools:read tools:write', audience: resource, accessTokenTTL: 600,
+  accessTokenFormat: state.format, jwt: { sign: { alg: 'RS256' } },
+});
+
+// exchange gives a token for a resource to whom a token for another one was given.
+async function exchange(ctx) {
+  const { client, params } = ctx.oidc;
+  const { payload } = await jwtVerify(params.subject_token, verify, { issuer: provider.issuer });
+  if (params.subject_token_type !== accessToken || params.requested_token_type !== accessToken || payload.aud === params.resource) {
+    ctx.status = 400;
+    ctx.body = { error: 'invalid_request' };
+    return;
+  }
+  const token = new provider.AccessToken({ accountId: payload.sub, client, gty: 'exchange', scope: params.scope });
+  token.resourceServer = new provider.ResourceServer(params.resource, resourceServer(params.resource));
+  ctx.body = { access_token: await token.save(), issued_token_type: accessToken, token_type: 'Bearer', expires_in: token.expiration, scope: token.scope };
+}
+
 function build(issuer, kid) {
+  const key = jwk(kid);
+  verify = createLocalJWKSet({ keys: [{ kty: key.kty, n: key.n, e: key.e, kid, use: 'sig', alg: key.alg }] });
   provider = new Provider(issuer, {
-    jwks: { keys: [jwk(kid)] },
+    jwks: { keys: [key] },
     cookies: { keys: ['a key for cookies of tests'] },
     scopes: ['openid', 'offline_access', 'gateway:use', 'tools:read', 'tools:write'],
     clients: [
       { client_id: 'ide', token_endpoint_auth_method: 'none', application_type: 'native', grant_types: ['authorization_code', 'refresh_token'], redirect_uris: ['http://127.0.0.1:1/callback'] },
       { client_id: 'robot', client_secret: 'robot-secret', grant_types: ['client_credentials'], response_types: [], redirect_uris: [] },
-      { client_id: 'gateway', client_secret: 'gateway-secret', grant_types: ['client_credentials'], response_types: [], redirect_uris: [] },
+      { client_id: 'gateway', client_secret: 'gateway-secret', grant_types: ['client_credentials', exchangeGrant], response_types: [], redirect_uris: [] },
     ],
     features: {
       devInteractions: { enabled: false },
@@ -36,10 +63,7 @@ function build(issuer, kid) {
         enabled: true,
         defaultResource: () => undefined,
         useGrantedResource: () => true,
-        getResourceServerInfo: (ctx, resource) => ({
-          scope: 'gateway:use tools:read tools:write', audience: resource, accessTokenTTL: 600,
-          accessTokenFormat: state.format, jwt: { sign: { alg: 'RS256' } },
-        }),
+        getResourceServerInfo: (ctx, resource) => resourceServer(resource),
       },
     },
     formats: {
@@ -52,6 +76,7 @@ function build(issuer, kid) {
     findAccount: (ctx, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
     interactions: { url: (ctx, interaction) => `/interaction/${interaction.uid}` },
   });
+  provider.registerGrantType(exchangeGrant, exchange, ['subject_token', 'subject_token_type', 'requested_token_type', 'resource', 'scope']);
   provider.on('server_error', (ctx, error) => console.error(error));
   answer = provider.callback();
 }
