@@ -17,8 +17,8 @@ const module = "github.com/dragoman-mcp/dragoman"
 
 // layers are the packages from low to high. A package imports lower rows only.
 var layers = [][]string{
-	{"internal/rawjson", "internal/sse", "internal/glob", "internal/bounded", "internal/derived", "internal/clip", "internal/park", "internal/pace", "internal/origin", "internal/addresses", "internal/wholefile", "internal/guard"},
-	{"internal/right", "internal/accesstoken", "internal/canonical"},
+	{"internal/rawjson", "internal/sse", "internal/glob", "internal/bounded", "internal/derived", "internal/clip", "internal/park", "internal/pace", "internal/origin", "internal/addresses", "internal/wholefile", "internal/guard", "internal/retry", "internal/secret"},
+	{"internal/right", "internal/accesstoken", "internal/canonical", "internal/once"},
 	{"internal/apikey"},
 	{"", "schema", "rehearsal"},
 	{"dialect", "result", "mcp", "toolsettest", "internal/pin"},
@@ -27,8 +27,8 @@ var layers = [][]string{
 	{"openai", "lint", "internal/prove"},
 	{"toolkit"},
 	{"internal/store", "internal/safehttp", "internal/telemetry", "internal/demo", "internal/fakemcp"},
-	{"internal/credential", "internal/upstream", "internal/caller"},
-	{"internal/servers"},
+	{"internal/credential", "internal/upstream", "internal/caller", "internal/trust"},
+	{"internal/servers", "internal/meter"},
 	{"internal/catalog"},
 	{"servers"},
 	{"internal/cache", "internal/approval", "internal/limit", "internal/policy", "internal/audit"},
@@ -130,6 +130,57 @@ func TestNames(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestThreatsHaveTests wants each test that docs/security.md names to be in the package
+// that stands before it.
+func TestThreatsHaveTests(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("docs", "security.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for line := range strings.Lines(string(page)) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 3 {
+			continue
+		}
+		folder := ""
+		for i, word := range strings.Split(cells[len(cells)-2], "`") {
+			info, err := os.Stat(filepath.FromSlash(word))
+			switch {
+			case i%2 == 0:
+			case err == nil && info.IsDir():
+				folder = word
+			case strings.HasPrefix(word, "Test") || strings.HasPrefix(word, "Fuzz"):
+				if !hasTest(t, folder, word) {
+					t.Errorf("docs/security.md: there is no %s in %q", word, folder)
+				}
+				found++
+			}
+		}
+	}
+	if found < 100 {
+		t.Errorf("docs/security.md names %d tests", found)
+	}
+}
+
+func hasTest(t *testing.T, folder, name string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(filepath.FromSlash(folder), "*_test.go"))
+	if err != nil || folder == "" {
+		return false
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "\nfunc "+name+"(") {
+			return true
+		}
+	}
+	return false
 }
 
 // goFiles returns the Go files of this module by package, as paths from its root.
