@@ -163,7 +163,7 @@ func TestPeers(t *testing.T) {
 			}
 			// A subscription of the modern era may only just have begun.
 			before, _ := c.List(t.Context())
-			for i := range 100 {
+			for i := range 600 {
 				s.AddTool(&sdk.Tool{Name: fmt.Sprint("new", i), InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
 				select {
 				case <-before.Changed:
