@@ -15,10 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
+	"github.com/dragoman-mcp/dragoman/internal/leaktest"
 	"github.com/dragoman-mcp/dragoman/internal/secret"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
@@ -43,7 +42,7 @@ func TestMain(m *testing.M) {
 	if configs := os.Getenv(envOpen); configs != "" {
 		beOpened(configs)
 	}
-	goleak.VerifyTestMain(m)
+	os.Exit(leaktest.Run(m))
 }
 
 // A toldConfig is what another process is told of a Config, whose variables would not
