@@ -125,6 +125,34 @@ func TestRenewedOnce(t *testing.T) {
 	})
 }
 
+// A token that somebody else has renewed between two looks at the store is used, and not
+// renewed once more.
+func TestRenewedMeanwhile(t *testing.T) {
+	w, s := newWorld(t), newStore(t)
+	if err := logInAs(t, "ann", w, s, Config{}); err != nil {
+		t.Fatal(err)
+	}
+	anns := Account{w.url(), "ann"}
+	e, err := s.Update(anns, func(e *Entry) error {
+		e.Access = secret.New("renewed")
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.do(func() { w.asked = nil })
+	k := &kept{how: "log in", account: anns, store: s, client: http.DefaultClient}
+	token, err := k.another(t.Context(), nil, &http.Response{StatusCode: http.StatusUnauthorized}, "what was shown")
+	if token != e.Access.Reveal() || err != nil {
+		t.Errorf("%q, %v", token, err)
+	}
+	w.do(func() {
+		if len(w.asked) > 0 {
+			t.Errorf("asked for %v", w.asked)
+		}
+	})
+}
+
 // What somebody left when it was killed while it renewed holds up nobody for ever.
 func TestClaimEnds(t *testing.T) {
 	w, s := newWorld(t), newStore(t)
