@@ -34,7 +34,7 @@ it changes. Once there is such a file, nobody gets in without a key.`,
 // keysFile returns where the keys are, by the flag --config.
 func keysFile(flag string) (string, error) {
 	s := selection{config: flag}
-	file, err := s.load(environment())
+	file, err := s.load(only("auth.keys_file"))
 	if err != nil {
 		return "", err
 	}
