@@ -16,7 +16,28 @@ import (
 
 // Replace puts a file in place of another one, or of none. Only its owner can read
 // it. A link to a file stays one.
-func Replace(path string, data []byte) (err error) {
+func Replace(path string, data []byte) error {
+	return replace(path, data, func(*os.File, string) error { return nil })
+}
+
+// Update is [Replace] for a file that others may read: where there was one, its mode
+// stays, and its owner and group where we may give files away.
+func Update(path string, data []byte) error {
+	return replace(path, data, func(file *os.File, path string) error {
+		was, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		give(file, was)
+		return file.Chmod(was.Mode().Perm())
+	})
+}
+
+// replace is Replace; like makes the new file like the one at a path.
+func replace(path string, data []byte, like func(file *os.File, path string) error) (err error) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
@@ -30,7 +51,7 @@ func Replace(path string, data []byte) (err error) {
 		}
 	}()
 	_, err = temporary.Write(data)
-	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
+	if err = errors.Join(err, like(temporary, path), temporary.Sync(), temporary.Close()); err != nil {
 		return err
 	}
 	return os.Rename(temporary.Name(), path)
