@@ -56,7 +56,7 @@ func (k *kept) token(ctx context.Context) (string, error) {
 	return e.Access.Reveal(), nil // the server will say that it has ended, and then it is tried again
 }
 
-func (k *kept) another(ctx context.Context, _ *http.Request, res *http.Response, shown string) (string, error) {
+func (k *kept) another(ctx context.Context, shown string, _ *http.Request, res *http.Response) (string, error) {
 	e, err := k.entry()
 	switch {
 	case errors.Is(err, ErrNone):

@@ -125,29 +125,31 @@ func TestRenewedOnce(t *testing.T) {
 	})
 }
 
-// A token that somebody else has renewed between two looks at the store is used, and not
-// renewed once more.
-func TestRenewedMeanwhile(t *testing.T) {
+// What another process has renewed while a server refused the old token is shown to
+// that server as it is: it has not been refused.
+func TestRenewedByAnother(t *testing.T) {
 	w, s := newWorld(t), newStore(t)
 	if err := logInAs(t, "ann", w, s, Config{}); err != nil {
 		t.Fatal(err)
 	}
-	anns := Account{w.url(), "ann"}
-	e, err := s.Update(anns, func(e *Entry) error {
-		e.Access = secret.New("renewed")
-		return nil
-	})
+	account := Account{w.url(), "ann"}
+	old, err := s.Get(account)
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := s.Put(account, Entry{Access: secret.New("renewed"), Refresh: secret.New("good once"), TokenURL: old.TokenURL}); err != nil {
+		t.Fatal(err)
+	}
 	w.do(func() { w.asked = nil })
-	k := &kept{how: "log in", account: anns, store: s, client: http.DefaultClient}
-	token, err := k.another(t.Context(), nil, &http.Response{StatusCode: http.StatusUnauthorized}, "what was shown")
-	if token != e.Access.Reveal() || err != nil {
-		t.Errorf("%q, %v", token, err)
+	k := transportOf(t, TransportOptions{Account: account, Store: s}).source
+	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden} {
+		token, err := k.another(t.Context(), old.Access.Reveal(), nil, &http.Response{StatusCode: status})
+		if token != "renewed" || err != nil {
+			t.Errorf("%d: %q, %v", status, token, err)
+		}
 	}
 	w.do(func() {
-		if len(w.asked) > 0 {
+		if len(w.asked) != 0 {
 			t.Errorf("asked for %v", w.asked)
 		}
 	})
