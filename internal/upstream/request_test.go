@@ -236,7 +236,11 @@ func TestDoErrors(t *testing.T) {
 		"gave up": {cancelled, server.URL, "context canceled", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			u := one(t, upstream.Model{BaseURL: tt.url + "/v1?code=canary", Timeout: 50 * time.Millisecond})
+			limit := time.Minute
+			if tt.timeout {
+				limit = 50 * time.Millisecond
+			}
+			u := one(t, upstream.Model{BaseURL: tt.url + "/v1?code=canary", Timeout: limit})
 			req, err := u.NewRequest(tt.ctx, upstream.Request{Method: "GET", Path: "/x"})
 			if err != nil {
 				t.Fatal(err)
