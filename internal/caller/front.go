@@ -17,10 +17,15 @@ type Front struct {
 	// nobody. A token ends with expires, which may be zero. Nothing else here keeps
 	// tokens, or hands them on. It is set before the first request.
 	Shown func(caller, issuer, token string, expires time.Time)
+	// Ended is told of each caller whose key is not good any more, or not as it was,
+	// after the requests that [Front.Stay] knows were ended; nil is told nothing. It is
+	// set before the first request.
+	Ended func(caller string)
 
-	fixed fixed
-	file  *apikey.File
-	oauth *oauth // nil without authorization servers
+	fixed   fixed
+	file    *apikey.File
+	oauth   *oauth // nil without authorization servers
+	present present
 }
 
 // New returns a Front for a configuration. keys are API keys beside those of the
@@ -100,7 +105,7 @@ func (f *Front) byKey(shown string) (Caller, error) {
 		return who, nil
 	}
 	if f.file != nil && apikey.Is(shown) {
-		return filed(f.file, shown)
+		return f.filed(shown)
 	}
 	return Caller{}, errUnknownKey
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"path/filepath"
@@ -11,7 +12,9 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/apikey"
 	"github.com/dragoman-mcp/dragoman/internal/audit"
 	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
 	"github.com/dragoman-mcp/dragoman/internal/policy"
+	"github.com/dragoman-mcp/dragoman/internal/servers"
 )
 
 // gatedGateway has three keys, and a rule that asks before records are made.
@@ -23,6 +26,12 @@ type gatedGateway struct {
 }
 
 func gated(t *testing.T) *gatedGateway {
+	t.Helper()
+	return gatedBy(t, nil)
+}
+
+// gatedBy is gated with a configuration that is changed by change; nil changes nothing.
+func gatedBy(t *testing.T, change func(*config.File)) *gatedGateway {
 	t.Helper()
 	s := &gatedGateway{T: t, path: filepath.Join(t.TempDir(), "keys.jsonl")}
 	for _, who := range []struct {
@@ -45,6 +54,9 @@ func gated(t *testing.T) *gatedGateway {
 		f.Policy = []policy.Rule{{Allow: []string{"*"}}, {Name: "records", Ask: []string{"demo__create_record"}}}
 		f.Store.Path = filepath.Join(t.TempDir(), "dragoman.db")
 		f.Approvals.Elicit = true
+		if change != nil {
+			change(f)
+		}
 	})
 	if err := s.Wait(t.Context()); err != nil {
 		t.Fatal(err)
@@ -162,6 +174,81 @@ func TestKeysAreNarrow(t *testing.T) {
 		status, body := s.do(tt.key, tt.method, tt.path, tt.body)
 		if tt.status != 0 && status != tt.status || !strings.Contains(body, tt.has) || tt.hasNot != "" && strings.Contains(body, tt.hasNot) {
 			t.Errorf("%s: %d %.300s", tt.name, status, body)
+		}
+	}
+}
+
+// TestNamesAreNotTold: of servers and tools that a caller may not use nobody tells the
+// names, nor that there are any: not in errors, in headers, nor to those who wait until
+// the gateway is ready.
+func TestNamesAreNotTold(t *testing.T) {
+	shop, _ := fakes(t, fakemcp.Config{Tools: []fakemcp.Tool{{Name: "echo"}, {Name: "flaky"}, {Name: "secret_keys"}}})
+	s := gatedBy(t, func(f *config.File) {
+		f.MCPServers = map[string]servers.Config{"demo": {Command: "/no/such/program"}, "payroll": {Command: "/no/such/program"}, "shop": shop}
+		f.Policy = append(f.Policy, policy.Rule{Deny: []string{"shop__secret_*"}})
+	})
+	if err := apikey.Change(s.path, func(all []apikey.Record) ([]apikey.Record, error) {
+		all[1].Rights = []string{"tool:demo__*", "tool:shop__echo", "model:*"} // bob
+		return all, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	chat := func(choice string) string {
+		return `{"model":"rehearsal","messages":[{"role":"user","content":"hi"}]` + choice + `}`
+	}
+	chosen := func(server, tool string) string {
+		return chat(`,"tools":[{"type":"mcp","server_label":"` + server + `","allowed_tools":["` + tool + `"]}]`)
+	}
+	ask := func(key, path, body string) string {
+		t.Helper()
+		method := "POST"
+		if body == "" {
+			method = "GET"
+		}
+		req, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		if key != "" {
+			req.Header.Set("Authorization", "Bearer "+key)
+		}
+		client := &http.Client{Transport: &http.Transport{}}
+		defer client.CloseIdleConnections()
+		res, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(res.StatusCode, " ", res.Header, string(text))
+	}
+	for _, tt := range []struct{ name, key, path, body, has, hasNot string }{
+		{"a tool with nearly that name", s.bob, "/v1/chat/completions", chosen("shop", "secret_key"), "has no tool", "secret_keys"},
+		{"one that is not granted", s.bob, "/v1/chat/completions", chosen("shop", "flip"), "has no tool", "flaky"},
+		{"one that may be seen", s.bob, "/v1/chat/completions", chosen("shop", "ecko"), `did you mean \"echo\"?`, ""},
+		{"one that is denied to everybody", s.ann, "/v1/chat/completions", chosen("shop", "secret_key"), "has no tool", "secret_keys"},
+		{"a server that has nothing for the caller", s.bob, "/v1/chat/completions", chosen("payroll", "x"), `no MCP server is labelled \"payroll\"`, "failed"},
+		{"a server that is not there", s.bob, "/v1/chat/completions", chosen("nothing", "x"), `no MCP server is labelled \"nothing\"`, "payroll"},
+		{"a server that fails", s.bob, "/v1/chat/completions", chosen("demo", "x"), "is not available", "payroll"},
+		{"servers that are missing", s.bob, "/v1/chat/completions", chat(""), "demo (", "payroll"},
+		{"the same for who may use it", s.ann, "/v1/chat/completions", chat(""), "payroll (", ""},
+		{"the same to list tools", s.bob, "/v1/tools", "", "demo (", "payroll"},
+		{"who may use nothing", s.olga, "/v1/tools", "", "", "demo"},
+		{"ready, for everybody", "", "/readyz", "", "ready", ":"},
+		{"ready, for who shows nothing good", "x", "/readyz", "", "ready", "demo"},
+		{"ready, for a caller", s.bob, "/readyz", "", "demo: ", "payroll"},
+		{"ready, for another", s.ann, "/readyz", "", "payroll: ", ""},
+	} {
+		got := ask(tt.key, tt.path, tt.body)
+		if tt.path == "/readyz" {
+			got = got[strings.LastIndex(got, "ready"):] // the header has colons
+		}
+		if !strings.Contains(got, tt.has) || tt.hasNot != "" && strings.Contains(strings.ReplaceAll(got, tt.body, ""), tt.hasNot) {
+			t.Errorf("%s: %.600s", tt.name, got)
 		}
 	}
 }
