@@ -217,7 +217,7 @@ gateway whose pins.lock names it trusts what it has.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s := selection{config: at}
-			file, err := s.load(environment())
+			file, err := s.load(only(append(ledgerKeys, "mcpServers.*.pins")...))
 			if err != nil {
 				return err
 			}

@@ -60,13 +60,13 @@ func (f fixed) has(caller string) bool {
 	return slices.ContainsFunc(f, func(k fixedKey) bool { return k.id == caller })
 }
 
-// filed recognises a key of the file.
-func (f *Front) filed(key string) (Caller, error) {
+// filed recognises a key of a file.
+func (f *Front) filed(file *apikey.File, key string) (Caller, error) {
 	id, err := apikey.ID(key)
 	if err != nil {
 		return Caller{}, err
 	}
-	r, err := f.file.Get(id)
+	r, err := file.Get(id)
 	switch {
 	case errors.Is(err, apikey.ErrUnknown):
 		return Caller{}, errUnknownKey

@@ -72,7 +72,7 @@ func (p *present) end(caller string) {
 // and tokens are as good as they were when the request came. leave must be called when
 // the request is over.
 func (f *Front) Stay(ctx context.Context, who Caller) (_ context.Context, leave func()) {
-	if f.file == nil || who.Issuer != "" || f.fixed.has(who.ID) {
+	if !f.Required() || who.Issuer != "" || f.fixed.has(who.ID) {
 		return ctx, func() {}
 	}
 	ctx, cut := context.WithCancelCause(ctx)
@@ -109,9 +109,6 @@ func (c Caller) Until(ctx context.Context) (context.Context, context.CancelFunc)
 // those whose keys are not good any more. While the file cannot be used, nobody comes
 // in, and nobody is put out.
 func (f *Front) Watch(ctx context.Context) {
-	if f.file == nil {
-		return
-	}
 	tick := time.NewTicker(lookEach)
 	defer tick.Stop()
 	for {
@@ -125,7 +122,11 @@ func (f *Front) Watch(ctx context.Context) {
 }
 
 func (f *Front) look() {
-	keys, err := f.file.Keys()
+	file := f.keys()
+	if file == nil {
+		return
+	}
+	keys, err := file.Keys()
 	if err != nil {
 		return
 	}
