@@ -44,7 +44,9 @@ func (a *Approval) tidy() {
 }
 
 // PersonOf returns a caller as somebody who answers.
-func PersonOf(who caller.Caller) Person { return Person{ID: who.ID, Name: who.RuleName()} }
+func PersonOf(who caller.Caller) Person {
+	return Person{ID: who.ID, Name: who.RuleName(), Called: who.Name}
+}
 
 // Shows reports whether a caller may see a question: its key or token grants it a
 // right such as approve:files__write_*, and it does not ask itself. Whether it may
@@ -72,7 +74,7 @@ func (a *Approval) MayDecide(by Person) error {
 	switch {
 	case by.ID == "":
 		return ErrNotApprover
-	case by.ID == a.Caller:
+	case by.ID == a.Caller, by.Called != "" && by.Called == a.CallerName:
 		return ErrOwn
 	}
 	if len(a.Approvers) == 0 || glob.MatchAny(a.Approvers, by.ID) || by.Name != "" && glob.MatchAny(a.Approvers, by.Name) {
