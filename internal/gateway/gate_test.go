@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
 	"github.com/dragoman-mcp/dragoman/internal/policy"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
+	"github.com/dragoman-mcp/dragoman/internal/upstream"
 )
 
 // gatedGateway has three keys, and a rule that asks before records are made.
@@ -250,5 +252,87 @@ func TestNamesAreNotTold(t *testing.T) {
 		if !strings.Contains(got, tt.has) || tt.hasNot != "" && strings.Contains(strings.ReplaceAll(got, tt.body, ""), tt.hasNot) {
 			t.Errorf("%s: %.600s", tt.name, got)
 		}
+	}
+}
+
+// TestRelayedChanges: what may change something at a model API, with the credentials of
+// the gateway, is written down before it is passed on, and not passed on where it cannot
+// be; and no header makes a question of it, or of its path another one.
+func TestRelayedChanges(t *testing.T) {
+	var s *gatedGateway
+	var got []string
+	peer := web(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		written, _ := s.ledger.Audit.Find(r.Context(), audit.Filter{Kind: audit.Intent}) // none once it is closed
+		header := ""
+		for name := range r.Header {
+			if strings.Contains(name, "Override") || strings.Contains(name, "Url") {
+				header += " " + name
+			}
+		}
+		got = append(got, fmt.Sprint(r.Method, " ", r.URL.Path, " ", len(written), header))
+		w.WriteHeader(map[bool]int{true: 404, false: 200}[strings.HasSuffix(r.URL.Path, "/none")])
+	}))
+	s = gatedBy(t, func(f *config.File) { f.Models = []upstream.Model{{Match: "*", BaseURL: peer + "/v1"}} })
+	if err := apikey.Change(s.path, func(all []apikey.Record) ([]apikey.Record, error) {
+		all[0].Rights = append(all[0].Rights, "route:*") // ann
+		return all, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ method, path, body string }{
+		{"GET", "/v1/files", ""},
+		{"DELETE", "/v1/files/f-7", ""},
+		{"POST", "/v1/embeddings", `{"model":"m","input":"x"}`},
+		{"POST", "/v1/vector_stores", `{}`},
+		{"POST", "/v1/vector_stores/none", `{"name":"x"}`},
+		{"DELETE", "/v1/models/m", ""},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), tt.method, s.url+tt.path, strings.NewReader(tt.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range map[string]string{
+			"Authorization": "Bearer " + s.ann, "Content-Type": "application/json",
+			"X-HTTP-Method-Override": "DELETE", "X_Http_Method_Override": "DELETE", "X-Original-URL": "/v1/files/f-8", "X-Rewrite-Url": "/v1/files/f-8",
+		} {
+			req.Header.Set(name, value)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+	}
+	http.DefaultClient.CloseIdleConnections()
+	want := []string{
+		"GET /v1/files 0", "DELETE /v1/files/f-7 1", "POST /v1/embeddings 1", "POST /v1/vector_stores 2", "POST /v1/vector_stores/none 3", "DELETE /v1/models/m 4",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the API got %q\nwant %q", got, want)
+	}
+	var came []string
+	eventually(t, "what came of them", func() bool {
+		came = nil
+		found, err := s.ledger.Audit.Find(t.Context(), audit.Filter{Kind: audit.Outcome})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range slices.Backward(found) {
+			came = append(came, fmt.Sprint(r.Target, " ", r.Ran, " ", r.Failed))
+		}
+		return len(came) == 4
+	})
+	if want := []string{"DELETE /v1/files/f-7 yes false", "POST /v1/vector_stores yes false", "POST /v1/vector_stores/none yes true", "DELETE /v1/models/m yes false"}; !slices.Equal(came, want) {
+		t.Errorf("what came of them is %q", came)
+	}
+	if err := s.ledger.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before := len(got)
+	if status, body := s.do(s.ann, "DELETE", "/v1/files/f-9", ""); status != 503 || len(got) != before {
+		t.Errorf("without a log: %d %s", status, body)
+	}
+	if status, body := s.do(s.ann, "GET", "/v1/files", ""); status != 200 || len(got) != before+1 {
+		t.Errorf("a question without a log: %d %s", status, body)
 	}
 }
