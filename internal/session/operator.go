@@ -37,14 +37,27 @@ func (s *Session) operated(ask Ask) Ask {
 				return &dragoman.Answers{}, err
 			}
 		}
-		waiting, cancel := context.WithTimeout(ctx, s.patience)
-		defer cancel()
-		decided := s.gate.Wait(waiting, id)
+		decided := s.wait(ctx, id)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 		return &dragoman.Answers{Gone: !decided}, nil
 	}
+}
+
+// wait waits for the answer to an approval: as long as the session has patience, and the
+// process does not stop. It reports whether there is one.
+func (s *Session) wait(ctx context.Context, id string) bool {
+	ctx, cancel := context.WithTimeout(ctx, s.patience)
+	defer cancel()
+	go func() {
+		select {
+		case <-s.stopping:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return s.gate.Wait(ctx, id)
 }
 
 // decide asks the operator who is here. An error means that it was not for them to
