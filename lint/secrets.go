@@ -159,15 +159,6 @@ var configRules = []Rule{
 	},
 }
 
-// configured makes a check of a server's configuration, where that is known.
-func configured(check func(*Config, Say)) func(*Server, Say) {
-	return func(s *Server, say Say) {
-		if s.Config != nil {
-			check(s.Config, say)
-		}
-	}
-}
-
 var (
 	npmVersion  = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`)
 	goVersion   = regexp.MustCompile(`^v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+incompatible)?$`)
