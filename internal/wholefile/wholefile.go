@@ -4,6 +4,7 @@
 package wholefile
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,11 +15,21 @@ import (
 
 // Replace puts a file in place of another one, or of none. Only its owner can read
 // it. A link to a file stays one.
-func Replace(path string, data []byte) (err error) {
+func Replace(path string, data []byte) error { return replace(path, data, false) }
+
+// ReplaceShared is [Replace] for a file that is no secret: it keeps the mode of the one
+// before, and a new one can be read by whoever can read other files of this process.
+func ReplaceShared(path string, data []byte) error { return replace(path, data, true) }
+
+func replace(path string, data []byte, shared bool) (err error) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
-	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
+	mode := fs.FileMode(0o600)
+	if shared {
+		mode = 0o666 // of which the system takes what this process keeps to itself
+	}
+	temporary, err := os.OpenFile(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"-"+rand.Text()), os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
 		return err
 	}
@@ -27,8 +38,11 @@ func Replace(path string, data []byte) (err error) {
 			os.Remove(temporary.Name())
 		}
 	}()
-	_, err = temporary.Write(data)
-	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
+	if was, statErr := os.Stat(path); shared && statErr == nil {
+		err = temporary.Chmod(was.Mode().Perm())
+	}
+	_, writeErr := temporary.Write(data)
+	if err = errors.Join(err, writeErr, temporary.Sync(), temporary.Close()); err != nil {
 		return err
 	}
 	return os.Rename(temporary.Name(), path)
