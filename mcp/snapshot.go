@@ -87,6 +87,13 @@ func (c *Client) refresh(ctx context.Context, names ...string) error {
 
 func (s *lists) now() *dragoman.List { return s.list.Load() }
 
+func (s *lists) listed(kind dragoman.EntryKind) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.entries[kind]
+	return ok
+}
+
 // begin makes the first snapshot, which is empty.
 func (s *lists) begin(c *Client) {
 	s.since, s.state, s.entries = time.Now(), dragoman.Connected, map[dragoman.EntryKind]listed{}
@@ -247,6 +254,7 @@ func (c *Client) watch() {
 			return max(refreshPause, backOff(failures))
 		}
 		again("prompts", "resources") // for the first time
+		close(c.complete)
 		for {
 			var over <-chan time.Time
 			if ttl := c.lists.now().Servers[0].TTL; ttl > 0 {
