@@ -61,10 +61,10 @@ func TestToolChangesWhileItAsks(t *testing.T) {
 			}
 
 			pins, err := b.List(t.Context(), "it")
-			if err != nil || len(pins) != 3 || pins[1].State != trust.Waiting {
+			if err != nil || len(pins) != 4 || pins[2].State != trust.Waiting {
 				t.Fatalf("%+v, %v", pins, err)
 			}
-			if err := b.Approve(t.Context(), "it", "ask", pins[1].Pin, "terminal:ada"); err != nil {
+			if err := b.Approve(t.Context(), "it", pins[2].Key, pins[2].Pin, "terminal:ada"); err != nil {
 				t.Fatal(err)
 			}
 			eventually(t, "the tool to be back", func() bool { return list(t, s)["ask"].Quarantined == nil })
@@ -78,8 +78,10 @@ func TestApprovalsOfOthers(t *testing.T) {
 	b := book(t)
 	s := openOne(t, Config{URL: web(t, fakemcp.New(fakemcp.Config{Tools: []fakemcp.Tool{{Name: "plain"}}})) + "/mcp"}, Options{Pins: b})
 	before := listed(t, s)
-	b.Judge(t.Context(), trust.Server{Label: "ghost", Mode: trust.Explicit}, []dragoman.Tool{dragoman.ReadTool("ghost", json.RawMessage(`{"name":"x"}`))})
-	if err := b.Approve(t.Context(), "ghost", "x", dragoman.Pin("ghost", "x", []byte(`{"name":"x"}`)), "terminal:ada"); err != nil {
+	ghost := dragoman.ReadTool("ghost", json.RawMessage(`{"name":"x"}`))
+	said := trust.OfTool(&ghost)
+	b.Judge(t.Context(), trust.Server{Label: "ghost", Mode: trust.Explicit}, []trust.Said{said})
+	if err := b.Approve(t.Context(), "ghost", said.Key, said.Pin, "terminal:ada"); err != nil {
 		t.Fatal(err)
 	}
 	c, news := s.own("it"), b.Changed()
