@@ -113,6 +113,7 @@ func (c *connection) attempt(ctx context.Context, call dragoman.Call) (dragoman.
 		case client == nil:
 			return dragoman.Result{Problem: c.unavailable(), Ran: dragoman.RanNot.After(call.Answers)}, nil
 		}
+		c.catchUp(ctx, client, &call)
 		if res, held := c.withheld(ctx, client, call); held {
 			return res, nil
 		}

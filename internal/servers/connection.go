@@ -206,12 +206,9 @@ func (c *connection) stopped() {
 // enter changes the state of the connection, and tells everybody.
 func (c *connection) enter(client *mcp.Client, change func()) {
 	c.mu.Lock()
-	before := c.status.State
 	change()
-	if client != c.client || before != c.status.State {
-		close(c.moved)
-		c.moved = make(chan struct{})
-	}
+	close(c.moved)
+	c.moved = make(chan struct{})
 	c.client = client
 	c.mu.Unlock()
 	c.set.publish(c)

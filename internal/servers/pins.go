@@ -121,6 +121,43 @@ func sameText(a, b dragoman.HeldText) bool {
 	return a.Name == b.Name && a.Problem.Message == b.Problem.Message
 }
 
+// catchUp waits until all is judged that the server has said of its tools by now, so that
+// a call is held to them as they are and not as they were. A server that says nothing
+// costs nothing; one that says that its tools changed and does not list them within
+// patience, or in vain, is called by its old list. Calls that go on are not kept: their
+// server may wait for them before it lists anything.
+func (c *connection) catchUp(ctx context.Context, client *mcp.Client, call *dragoman.Call) {
+	if call.Tool == nil || call.Answers != nil || !c.pinned() {
+		return
+	}
+	if now, _ := c.upToDate(client); now && !client.Stale() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	client.Current(ctx)
+	for {
+		now, moved := c.upToDate(client)
+		if now {
+			return
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// upToDate reports whether the tools that a client has are the ones that were judged
+// last, or the client is no longer ours; moved is closed when that may have changed.
+func (c *connection) upToDate(client *mcp.Client) (now bool, moved <-chan struct{}) {
+	list, err := client.List(context.Background())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return err != nil || c.client != client || c.given != nil && c.given.Tools == list.Tools, c.moved
+}
+
 // withheld answers a call whose target is held by now, whoever learned of it when it was
 // not; held is false where it is not. A server that waits for answers is told that there
 // will be none.
