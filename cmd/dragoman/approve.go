@@ -87,11 +87,14 @@ func denyCommand() *cobra.Command {
 	return cmd
 }
 
+// ledgerKeys are the keys of the configuration that say what is kept, and where.
+var ledgerKeys = []string{"store.*", "audit.*", "approvals.*", "pins.*"}
+
 // openLedger opens the store of the configuration. A gateway that keeps everything
 // in memory has nothing that another process could see.
 func openLedger(ctx context.Context, configuration string) (*ledger.Ledger, error) {
 	s := selection{config: configuration}
-	file, err := s.load(environment())
+	file, err := s.load(only(ledgerKeys...))
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ it changes. Once there is such a file, nobody gets in without a key.`,
 // keysFile returns where the keys are, by the flag --config.
 func keysFile(flag string) (string, error) {
 	s := selection{config: flag}
-	file, err := s.load(environment())
+	file, err := s.load(only("auth.keys_file"))
 	if err != nil {
 		return "", err
 	}
@@ -91,11 +91,15 @@ Without more, a key may use every tool, model and route. --tools, --models and
 			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 				return err
 			}
+			_, absent := os.Stat(path)
 			if err := apikey.Add(path, record); err != nil {
 				return err
 			}
 			stderr := terminal.NewScreen(os.Stderr)
 			stderr.Printf("key %s for %s, %s; it may use %s\n", record.ID, terminal.OneLine(record.User, 100), ending(record), strings.Join(grants, ", "))
+			if errors.Is(absent, os.ErrNotExist) {
+				stderr.Printf("It is the first one: from now on everybody needs a key. A gateway that runs without any has to be started again.\n")
+			}
 			stderr.Printf("Its hash is in %s. The key itself is shown this once:\n", path)
 			fmt.Fprintln(cmd.OutOrStdout(), key)
 			return nil

@@ -159,7 +159,7 @@ func (a *audit) run(ctx context.Context, files []string) error {
 		return err
 	}
 	if a.writeLock {
-		if err := wholefile.ReplaceShared(a.lockFile(), report.Lock()); err != nil {
+		if err := wholefile.Share(a.lockFile(), report.Lock()); err != nil {
 			return fmt.Errorf("writing the lock: %w", err)
 		}
 	}

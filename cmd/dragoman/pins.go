@@ -231,7 +231,7 @@ gateway whose pins.lock names it trusts what it has.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s := selection{config: at}
-			file, err := s.load(environment())
+			file, err := s.load(only(append(ledgerKeys, "mcpServers.*.pins")...))
 			if err != nil {
 				return err
 			}
@@ -255,7 +255,7 @@ gateway whose pins.lock names it trusts what it has.`,
 			if tools == 0 {
 				return &failure{errors.New("no tool is approved, so nothing was written"), "a gateway that keeps pins has to see the servers first, or use dragoman lint --write-lock"}
 			}
-			if err := wholefile.ReplaceShared(path, lock.Bytes()); err != nil {
+			if err := wholefile.Share(path, lock.Bytes()); err != nil {
 				return fmt.Errorf("writing the lock: %w", err)
 			}
 			terminal.NewScreen(os.Stderr).Printf("%s of %s pinned in %s\n", terminal.Many(tools, "tool"), terminal.Many(len(lock.Servers), "server"), path)

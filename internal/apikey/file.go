@@ -160,8 +160,8 @@ func Add(path string, r Record) error {
 	return Change(path, func(records []Record) ([]Record, error) { return append(records, r), nil })
 }
 
-// Change replaces the records of a file, which only its owner can read from then
-// on. Readers see the old file or the new one, whole. Where the file does not
+// Change replaces the records of a file. A new one only its owner can read; one that
+// others may read, such as a service that runs as somebody else, stays so. Readers see the old file or the new one, whole. Where the file does not
 // exist there are no records. Changes at the same time wait for each other.
 func Change(path string, change func([]Record) ([]Record, error)) error {
 	unlock, err := wholefile.Lock(path)
@@ -184,7 +184,7 @@ func Change(path string, change func([]Record) ([]Record, error)) error {
 		}
 		text = append(append(text, line...), '\n')
 	}
-	if err := wholefile.Replace(path, text); err != nil {
+	if err := wholefile.Update(path, text); err != nil {
 		return fmt.Errorf("keys: %w", err)
 	}
 	return nil

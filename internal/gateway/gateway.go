@@ -107,6 +107,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	if g.callers, err = caller.New(file.Auth, secret.New(key)); err != nil {
 		return nil, err
 	}
+	g.callers.Awaited = file.KeysAwaited()
 	if g.dialects, err = file.Table(); err != nil {
 		return nil, err
 	}

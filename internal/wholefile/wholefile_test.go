@@ -1,10 +1,14 @@
 package wholefile
 
 import (
+	"bufio"
+	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -49,9 +53,9 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// TestReplaceShared: a file that is no secret can be read as before, and a new one as
+// TestShare: a file that is no secret can be read as before, and a new one as
 // any other.
-func TestReplaceShared(t *testing.T) {
+func TestShare(t *testing.T) {
 	dir := t.TempDir()
 	other, path := filepath.Join(dir, "other"), filepath.Join(dir, "file")
 	mode := func(path string) fs.FileMode {
@@ -65,14 +69,14 @@ func TestReplaceShared(t *testing.T) {
 	if err := os.WriteFile(other, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := ReplaceShared(path, []byte("one")); err != nil || mode(path) != mode(other) {
+	if err := Share(path, []byte("one")); err != nil || mode(path) != mode(other) {
 		t.Errorf("%v, not %v: %v", mode(path), mode(other), err)
 	}
 	if err := os.Chmod(path, 0o640); err != nil {
 		t.Fatal(err)
 	}
 	before := mode(path)
-	if err := ReplaceShared(path, []byte("two")); err != nil || mode(path) != before {
+	if err := Share(path, []byte("two")); err != nil || mode(path) != before {
 		t.Errorf("%v, not %v: %v", mode(path), before, err)
 	}
 	if got, err := os.ReadFile(path); err != nil || string(got) != "two" {
@@ -137,4 +141,41 @@ func TestLock(t *testing.T) {
 	if n := count.Load(); n != 10 {
 		t.Errorf("%d had it", n)
 	}
+}
+
+// TestLockOfTheDead: what a process held when it was killed is free.
+func TestLockOfTheDead(t *testing.T) {
+	const env = "DRAGOMAN_TEST_LOCK"
+	if path := os.Getenv(env); path != "" { // the process that is killed
+		if _, err := Lock(path); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println("locked")
+		select {}
+	}
+	path := filepath.Join(t.TempDir(), "file")
+	holder := exec.Command(os.Args[0], "-test.run=^TestLockOfTheDead$")
+	holder.Env = append(os.Environ(), env+"="+path)
+	out, err := holder.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := holder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || line != "locked\n" {
+		t.Errorf("the holder said %q, %v", line, err)
+	} else if _, err := lock(path, time.Millisecond); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("held by another process: %v", err)
+	}
+	if err := holder.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = holder.Wait() // killed
+	unlock, err := Lock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock()
 }
