@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/rogpeppe/go-internal/lockedfile"
 )
 
 // Replace puts a file in place of another one, or of none. Only its owner can read
@@ -63,28 +65,46 @@ func Unchanged(was, now fs.FileInfo) bool {
 		was.ModTime().Equal(now.ModTime()) && was.Mode() == now.Mode()
 }
 
-// patience is how long Lock waits for somebody else.
+// patience is how long Lock waits for somebody else: a change takes milliseconds.
 const patience = 10 * time.Second
 
 // Lock waits until nobody else, in this process or another one, has the lock of a
-// file, and takes it until unlock is called. It is a file beside it; one that a
-// process left behind when it was killed has to be deleted by hand, which the error
-// says.
-func Lock(path string) (unlock func(), err error) {
+// file, and takes it until unlock is called. It stands at a file beside it, which
+// stays; the system takes the lock back when the process that has it ends, however
+// it does.
+func Lock(path string) (unlock func(), err error) { return lock(path, patience) }
+
+func lock(path string, patience time.Duration) (unlock func(), err error) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
 	path += ".lock"
-	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		switch {
-		case err == nil:
-			file.Close()
-			return func() { os.Remove(path) }, nil
-		case !errors.Is(err, fs.ErrExist):
-			return nil, err
-		case time.Since(began) > patience:
-			return nil, fmt.Errorf("another program is changing the file; if none is, delete %s", path)
+	type opened struct {
+		file *lockedfile.File
+		err  error
+	}
+	got := make(chan opened)
+	gone := make(chan struct{})
+	defer close(gone)
+	go func() {
+		file, err := lockedfile.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+		select {
+		case got <- opened{file, err}:
+		case <-gone:
+			if err == nil {
+				file.Close() // too late
+			}
 		}
+	}()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case o := <-got:
+		if o.err != nil {
+			return nil, o.err
+		}
+		return func() { o.file.Close() }, nil
+	case <-timer.C:
+		return nil, fmt.Errorf("another program has had the lock of the file for %v: %s", patience, path)
 	}
 }
