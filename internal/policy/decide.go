@@ -38,6 +38,22 @@ func (p *Policy) Decide(r Request) Verdict {
 	return p.conclude(&r, &t, d)
 }
 
+// DecideUse answers for what is wanted of a call that runs already, such as its result:
+// it is denied where no arguments would let the caller call the tool now. What rules ask
+// of somebody was asked before the call began.
+func (p *Policy) DecideUse(who caller.Caller, tool *dragoman.Tool, tainted bool) Verdict {
+	r := Request{Caller: who, Action: Call, Tool: tool, Tainted: tainted}
+	t, v, decided := p.withoutRules(&r)
+	if decided {
+		return v
+	}
+	d := p.decision(&r, &t)
+	if d.possible(&t) {
+		return Verdict{Effect: Allow, Rule: RuleNone}
+	}
+	return d.verdict(&t)
+}
+
 // withoutRules answers what needs no rule.
 func (p *Policy) withoutRules(r *Request) (t target, v Verdict, decided bool) {
 	t, ok := r.target()
