@@ -66,7 +66,7 @@ may do to everything there is.` + serverHelp,
 			fine := checkServers(out, g, file)
 			fine = checkModels(cmd.Context(), out, g) && fine
 			fine = checkTools(cmd.Context(), out, g) && fine
-			fine = checkRules(out, file) && fine
+			fine = checkRules(cmd.Context(), out, g, file) && fine
 			if !fine {
 				return errFailed
 			}

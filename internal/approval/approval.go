@@ -152,7 +152,8 @@ type Person struct {
 	Called string
 }
 
-// Inbox is all questions. Make it with [New]; it is safe for concurrent use.
+// Inbox is all questions. Make it with [New]; it is safe for concurrent use. In a nil
+// Inbox nothing waits, and nothing is found.
 type Inbox struct {
 	db     *store.DB
 	config Config
@@ -236,6 +237,9 @@ func (in *Inbox) Ask(ctx context.Context, r Request) (Approval, error) {
 // Get returns an approval by its ID, or by the beginning of one that no other
 // has.
 func (in *Inbox) Get(ctx context.Context, id string) (a Approval, err error) {
+	if in == nil {
+		return a, ErrNotFound
+	}
 	err = in.db.Read(ctx, func(tx *store.Tx) error {
 		a, err = get(tx, id, in.now())
 		return err
@@ -254,6 +258,9 @@ type Filter struct {
 // List returns the approvals that f chooses: those that were asked first come
 // first where they are pending, else those that were asked last.
 func (in *Inbox) List(ctx context.Context, f Filter) (found []Approval, err error) {
+	if in == nil {
+		return nil, nil
+	}
 	err = in.db.Read(ctx, func(tx *store.Tx) error {
 		found, err = list(tx, f, in.now())
 		return err
@@ -275,6 +282,9 @@ func (in *Inbox) Deny(ctx context.Context, id string, by Person, why string) (Ap
 }
 
 func (in *Inbox) decide(ctx context.Context, id string, by Person, change func(*Approval, time.Time)) (a Approval, err error) {
+	if in == nil {
+		return a, ErrNotFound
+	}
 	now := in.now()
 	err = in.db.Write(ctx, func(tx *store.Tx) (err error) {
 		if a, err = get(tx, id, now); err != nil {

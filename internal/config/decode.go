@@ -366,6 +366,7 @@ func (d *decoder) file(root *node) (*File, error) {
 		slices.SortStableFunc(d.errs, func(a, b *Error) int { return a.Line - b.Line })
 		return nil, d.errs
 	}
+	d.doubtLabels(root, f)
 	if note := d.ignored.note(d.src); note != nil {
 		d.warnings = append(d.warnings, note)
 	}

@@ -53,8 +53,8 @@ func TestMatchIsNotExponential(t *testing.T) {
 		if got {
 			t.Error("a name without b matched a pattern that ends in b")
 		}
-	case <-time.After(20 * time.Second):
-		t.Fatal("still matching after 20 s")
+	case <-time.After(time.Minute):
+		t.Fatal("still matching after a minute")
 	}
 }
 

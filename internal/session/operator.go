@@ -39,11 +39,11 @@ func (s *Session) operated(ask Ask) Ask {
 		}
 		waiting, cancel := context.WithTimeout(ctx, s.patience)
 		defer cancel()
-		decided := s.gate.Wait(waiting, id)
+		answered, err := s.gate.Inbox().Wait(waiting, id)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return &dragoman.Answers{Gone: !decided}, nil
+		return &dragoman.Answers{Gone: err != nil || answered.State == approval.Pending}, nil
 	}
 }
 
@@ -60,9 +60,9 @@ func (s *Session) decide(ctx context.Context, call dragoman.Call, asks *dragoman
 	}
 	switch action {
 	case "accept":
-		err = s.gate.Approve(ctx, id, s.operator)
+		_, err = s.gate.Inbox().Approve(ctx, id, s.operator)
 	case "decline":
-		err = s.gate.Deny(ctx, id, s.operator, "")
+		_, err = s.gate.Inbox().Deny(ctx, id, s.operator, "")
 	default:
 		return errors.New("the operator did not say")
 	}

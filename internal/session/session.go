@@ -274,7 +274,7 @@ func (o *Opener) stack(client gate.Client, owner servers.Owner, all dragoman.Too
 	}
 	tools = searchable{tools, all, &o.searches, d}
 	if want.Reviews {
-		tools = reviewable{tools, o.o.Gate, who}
+		tools = reviewable{tools, o.o.Gate.Inbox(), who}
 	}
 	tools = &tasked{tools, all, o.tasks, who.ID}
 	return o.seal.around(who.ID, tools)
