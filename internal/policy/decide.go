@@ -28,14 +28,22 @@ func (p *Policy) DecideCall(who caller.Caller, call dragoman.Call, tainted bool)
 }
 
 // Decide answers a request. It never fails: what cannot be judged is denied, with
-// the reason.
+// the reason. Of what can be read in several ways the strictest verdict counts.
 func (p *Policy) Decide(r Request) Verdict {
-	t, v, decided := p.withoutRules(&r)
+	verdict := p.decideRead(&r)
+	for other := range r.others() {
+		verdict = verdict.stricter(p.decideRead(other))
+	}
+	return verdict
+}
+
+// decideRead answers a request that is read in one way.
+func (p *Policy) decideRead(r *Request) Verdict {
+	t, v, decided := p.withoutRules(r)
 	if decided {
 		return v
 	}
-	d := p.decision(&r, &t)
-	return p.conclude(&r, &t, d)
+	return p.conclude(r, &t, p.decision(r, &t))
 }
 
 // DecideUse answers for what is wanted of a call that runs already, such as its result:
@@ -70,10 +78,10 @@ func (p *Policy) withoutRules(r *Request) (t target, v Verdict, decided bool) {
 		v := denied(&t, RuleGrants, "the caller was not granted "+t.String())
 		v.Needs = t.String()
 		return t, v, true
+	case p.strays(&t, &r.Caller):
+		return t, denied(&t, RuleInvalid, "it goes up with .., so no rule can tell where it ends"), true
 	case p.Zero():
 		return t, Verdict{Effect: Allow, Rule: RuleNone}, true
-	case t.climbs():
-		return t, denied(&t, RuleInvalid, "it goes up with .., so no rule can tell where it ends"), true
 	}
 	return t, v, false
 }
