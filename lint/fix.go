@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/diff"
 
+	"github.com/dragoman-mcp/dragoman/internal/unseen"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -51,12 +53,7 @@ func fixHidden(n *schema.Node) (fixed bool) {
 	switch n.Kind() {
 	case schema.String:
 		if text := n.Text(); hiddenIn(text) != "" {
-			n.Become(schema.NewString(strings.Map(func(r rune) rune {
-				if hidden(r) {
-					return -1
-				}
-				return r
-			}, text)))
+			n.Become(schema.NewString(withoutHidden(text)))
 			return true
 		}
 	case schema.Array:
@@ -69,6 +66,16 @@ func fixHidden(n *schema.Node) (fixed bool) {
 		}
 	}
 	return fixed
+}
+
+func withoutHidden(text string) string {
+	var b strings.Builder
+	from := 0
+	for at, r := range unseen.Find(text) {
+		b.WriteString(text[from:at])
+		from = at + utf8.RuneLen(r)
+	}
+	return b.String() + text[from:]
 }
 
 // Patch returns a unified diff that mends the findings for which there is only

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
+	"github.com/dragoman-mcp/dragoman/internal/unseen"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -156,24 +156,18 @@ func hiddenIn(text string) string {
 	if plain(text) {
 		return ""
 	}
-	var tag strings.Builder
+	var spelled strings.Builder
 	var odd []string
-	runes := []rune(text)
-	for i, r := range runes {
-		switch {
-		case r >= 0xe0020 && r <= 0xe007e:
-			if !inFlag(runes, i) {
-				tag.WriteRune(r - 0xe0000)
-			}
-		case hidden(r) && !joins(runes, i):
-			if name := fmt.Sprintf("U+%04X", r); !slices.Contains(odd, name) {
-				odd = append(odd, name)
-			}
+	for _, r := range unseen.Find(text) {
+		if c := unseen.Tag(r); c != 0 {
+			spelled.WriteRune(c)
+		} else if name := fmt.Sprintf("U+%04X", r); !slices.Contains(odd, name) {
+			odd = append(odd, name)
 		}
 	}
 	switch {
-	case tag.Len() > 0:
-		return "tag characters spell " + quote(tag.String())
+	case spelled.Len() > 0:
+		return "tag characters spell " + quote(spelled.String())
 	case odd != nil:
 		return "there are characters that cannot be seen: " + strings.Join(odd, ", ")
 	}
@@ -183,65 +177,17 @@ func hiddenIn(text string) string {
 // plain reports whether a text is printable ASCII and line breaks alone.
 func plain(text string) bool {
 	for i := range len(text) {
-		if c := text[i]; c > 0x7e || c < 0x20 && c != '\n' && c != '\t' && c != '\r' {
+		if c := text[i]; c > 0x7e || c < 0x20 && c != '\n' && c != '\t' {
 			return false
 		}
 	}
 	return true
 }
 
-// inFlag reports whether a tag character belongs to the emoji of a region's flag.
-func inFlag(runes []rune, i int) bool {
-	for i--; i >= 0 && runes[i] >= 0xe0020 && runes[i] <= 0xe007e; i-- {
-	}
-	return i >= 0 && runes[i] == 0x1f3f4
-}
+// visible returns text on one line, with hidden characters spelled out.
+func visible(text string) string { return unseen.Spell(oneLine.Replace(text)) }
 
-// hidden reports whether a character has no place in a text that is read by
-// people.
-func hidden(r rune) bool {
-	switch {
-	case r == '\n' || r == '\t' || r == '\r':
-		return false
-	case r == 0xfe0e || r == 0xfe0f: // emoji and text style
-		return false
-	case r == 0xfeff, r >= 0xfe00 && r <= 0xfe0d, r >= 0xe0100 && r <= 0xe01ef, r == 0x00ad, r == 0x2028, r == 0x2029, r == 0x3164, r == 0x115f, r == 0x1160:
-		return true
-	}
-	return unicode.In(r, unicode.Cf, unicode.Cc, unicode.Co)
-}
-
-// joins reports whether a joiner stands where scripts and emoji need one: behind
-// a character that is not ASCII, and before another.
-func joins(runes []rune, i int) bool {
-	r := runes[i]
-	if r == 0xe007f { // the end of a flag
-		return true
-	}
-	if r != 0x200c && r != 0x200d {
-		return false
-	}
-	return i > 0 && i+1 < len(runes) && runes[i-1] > 0x7f && runes[i+1] > 0x7f
-}
-
-// visible returns text with hidden characters and line breaks spelled out.
-func visible(text string) string {
-	if !strings.ContainsFunc(text, func(r rune) bool { return hidden(r) || unicode.IsControl(r) }) {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		switch {
-		case r == '\n' || r == '\r' || r == '\t':
-			b.WriteByte(' ')
-		case hidden(r) || unicode.IsControl(r):
-			fmt.Fprintf(&b, "\\u{%x}", r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
+var oneLine = strings.NewReplacer("\n", " ", "\r", " ", "\t", " ")
 
 // checkShadowing finds texts that name another server's tool. A name counts only
 // where it is not a plain word, and where the server has none of that name.

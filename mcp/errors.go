@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
+	"unicode"
+
+	"github.com/dragoman-mcp/dragoman/internal/retry"
 )
 
 // Sentinels to branch on with errors.Is.
@@ -82,7 +84,8 @@ func (e *TransportError) Unwrap() error { return e.Err }
 type StatusError struct {
 	// Status is the HTTP status code.
 	Status int
-	// RetryAfter is what the Retry-After header asks for; zero when absent.
+	// RetryAfter is what the Retry-After header asks for, at most an hour; zero when it
+	// is absent or cannot be read.
 	RetryAfter time.Duration
 	// Body is the beginning of the body, at most 64 KiB, untrusted.
 	Body []byte
@@ -112,20 +115,8 @@ func statusError(resp *http.Response, body []byte) error {
 	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden && len(challenges) > 0 {
 		return &AuthorizationError{Status: resp.StatusCode, Challenges: challenges}
 	}
-	return &StatusError{Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header), Body: body}
-}
-
-// retryAfter reads a Retry-After header (RFC 9110, section 10.2.3), at most an
-// hour.
-func retryAfter(h http.Header) time.Duration {
-	v := h.Get("Retry-After")
-	var d time.Duration
-	if seconds, err := strconv.Atoi(v); err == nil {
-		d = time.Duration(min(seconds, 3600)) * time.Second
-	} else if at, err := http.ParseTime(v); err == nil {
-		d = min(time.Until(at), time.Hour)
-	}
-	return max(d, 0)
+	wait, _ := retry.After(resp.Header.Get("Retry-After"), time.Second)
+	return &StatusError{Status: resp.StatusCode, RetryAfter: min(wait, time.Hour), Body: body}
 }
 
 // bounded cuts s to at most n bytes, at the border of a character, and takes
@@ -136,7 +127,7 @@ func bounded(s string, n int) string {
 		s, cut = s[:n], "…"
 	}
 	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
 			return -1
 		}
 		return r

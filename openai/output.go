@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/dragoman-mcp/dragoman/internal/clip"
 	"github.com/dragoman-mcp/dragoman/openai/model"
@@ -104,7 +105,7 @@ func (o *output) note(text string) {
 	o.mu.Unlock()
 	if due {
 		o.comment(strings.Map(func(r rune) rune {
-			if r < ' ' || r == 0x7f || r == 0x2028 || r == 0x2029 || r == 0x85 {
+			if unicode.IsControl(r) || r == 0x2028 || r == 0x2029 {
 				return ' '
 			}
 			return r

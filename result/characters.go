@@ -1,6 +1,10 @@
 package result
 
-import "unicode/utf8"
+import (
+	"unicode/utf8"
+
+	"github.com/dragoman-mcp/dragoman/internal/unseen"
+)
 
 const (
 	isQuote   = 1 + iota
@@ -42,7 +46,7 @@ func unit(b []byte) (size, width int, clean bool) {
 	}
 	r, size := utf8.DecodeRune(b)
 	switch {
-	case !hidden(r):
+	case !unseen.Stray(r):
 		return size, 1, true
 	case r > 0xffff:
 		return size, 12, false
@@ -94,21 +98,4 @@ func hex4(b []byte) rune {
 		r = r<<4 | rune(c)
 	}
 	return r
-}
-
-// hidden reports whether people do not see r, or do not see what it does to its
-// neighbours: control characters, overrides of the writing direction, invisible
-// operators, and the tag and variation characters that carry smuggled text.
-// Joiners and direction marks are left alone, because real scripts and emoji
-// need them.
-func hidden(r rune) bool {
-	switch {
-	case r < 0x20, r >= 0x7f && r < 0xa0,
-		r == 0x200b, r >= 0x202a && r <= 0x202e,
-		r >= 0x2060 && r <= 0x206f,
-		r == 0xfeff, r >= 0xfff9 && r <= 0xfffb,
-		r >= 0xe0000 && r <= 0xe0fff:
-		return true
-	}
-	return false
 }

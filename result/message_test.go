@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/unseen"
 	"pgregory.net/rapid"
 )
 
@@ -144,7 +145,7 @@ func TestMessageFitsAndIsJSON(t *testing.T) {
 			}
 		}
 		for _, r := range m.Text {
-			if hidden(r) && r != '\n' && r != '\t' {
+			if unseen.Stray(r) && r != '\n' && r != '\t' {
 				t.Fatalf("%U is in the message: %q", r, m.Text)
 			}
 		}

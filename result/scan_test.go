@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/unseen"
 )
 
 var scanSeeds = []string{
@@ -45,7 +46,7 @@ func FuzzScan(f *testing.F) {
 			t.Fatalf("%s became %s", b, clean)
 		}
 		for _, r := range string(clean) {
-			if hidden(r) {
+			if unseen.Stray(r) {
 				t.Fatalf("%U is in %s", r, clean)
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/dragoman-mcp/dragoman/internal/unseen"
 )
 
 // digestLines and digestChars bound the readable part of a Text message; the
@@ -116,7 +118,7 @@ func visible(s string, limit int) string {
 	width := 0
 	for _, r := range s {
 		start := len(out)
-		if hidden(r) && r != '\n' && r != '\t' {
+		if unseen.Stray(r) && r != '\n' && r != '\t' {
 			out = appendEscape(out, r)
 		} else {
 			out = utf8.AppendRune(out, r)

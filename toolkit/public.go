@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"github.com/dragoman-mcp/dragoman/internal/addresses"
 )
@@ -116,10 +117,8 @@ func PlainArgument(field, text string) error {
 	if i := strings.IndexAny(text, shellMeta); i >= 0 {
 		return Invalid(field, "%q must not contain %q.", text, text[i])
 	}
-	for _, r := range text {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return Invalid(field, "%q must not contain control characters.", text)
-		}
+	if strings.ContainsFunc(text, unicode.IsControl) {
+		return Invalid(field, "%q must not contain control characters.", text)
 	}
 	if strings.HasPrefix(text, "-") {
 		return Invalid(field, "%q must not begin with a dash.", text)

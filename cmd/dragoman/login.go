@@ -77,7 +77,7 @@ gateway elsewhere log in through it, with their own key or access token:
 				}
 				return g.login(cmd.Context(), screen, label, !quiet)
 			}
-			file, err := s.load(environment())
+			file, err := s.load(only("mcpServers." + label + ".*"))
 			if err != nil {
 				return err
 			}

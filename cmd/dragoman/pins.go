@@ -51,7 +51,7 @@ what is approved within two seconds: both use the file that store.path names.`,
 			stderr := terminal.NewScreen(os.Stderr)
 			switch {
 			case len(pins) == 0:
-				stderr.Printf("nothing is pinned yet\n")
+				stderr.Printf("nothing is pinned yet in %s\n", l.DB.Path())
 			case slices.ContainsFunc(pins, func(p trust.Pin) bool { return p.State == trust.Waiting }):
 				stderr.Printf("what waits is trusted with: dragoman pins approve SERVER[/TOOL]\n")
 			}
@@ -217,7 +217,7 @@ gateway whose pins.lock names it trusts what it has.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s := selection{config: at}
-			file, err := s.load(environment())
+			file, err := s.load(only(append(ledgerKeys, "mcpServers.*.pins")...))
 			if err != nil {
 				return err
 			}

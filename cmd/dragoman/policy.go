@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/gateway"
 	"github.com/dragoman-mcp/dragoman/internal/policy"
+	"github.com/dragoman-mcp/dragoman/internal/right"
 	"github.com/dragoman-mcp/dragoman/internal/terminal"
 )
 
@@ -43,6 +45,7 @@ func (c *policyCheck) run(ctx context.Context, s *selection, file *config.File) 
 	}
 	out := terminal.NewScreen(os.Stdout)
 	if c.caller == "" {
+		s.warn(terminal.NewScreen(os.Stderr), file)
 		if p.Zero() {
 			out.Printf("// There are no rules: everybody may do what their key grants.\n")
 			return nil
@@ -72,9 +75,17 @@ func (c *policyCheck) run(ctx context.Context, s *selection, file *config.File) 
 	return printVerdicts(p, requests(ctx, g, who, list))
 }
 
-// checkRules says how many rules there are, and that they let no model be used, which
-// is what who wrote rules for tools forgets.
-func checkRules(out *terminal.Screen, file *config.File) bool {
+// checkRules says how many rules there are, that they let no model be used, which is
+// what who wrote rules for tools forgets, and which of their patterns match nothing.
+func checkRules(ctx context.Context, out *terminal.Screen, g *gateway.Gateway, file *config.File) bool {
+	list, err := g.Of(caller.Local).List(ctx)
+	if err != nil {
+		out.Printf("policy  %s %v\n", out.Bad("✗"), err)
+		return false
+	}
+	for i, limit := range file.Limits {
+		checkPatterns(out, list, "limits", cmp.Or(limit.Name, fmt.Sprintf("limits[%d]", i)), limit.Of)
+	}
 	p, err := policy.New(policy.Config{Rules: file.Policy, File: file.PolicyFile})
 	switch {
 	case err != nil:
@@ -85,7 +96,8 @@ func checkRules(out *terminal.Screen, file *config.File) bool {
 	}
 	out.Printf("policy  %s %s\n", out.Good("✓"), terminal.Many(p.Rules(), "rule"))
 	models := file.PolicyFile != ""
-	for _, r := range file.Policy {
+	for i, r := range file.Policy {
+		checkPatterns(out, list, "policy", cmp.Or(r.Name, fmt.Sprintf("policy[%d]", i)), slices.Concat(r.Allow, r.Ask, r.Deny))
 		for _, pattern := range r.Allow {
 			models = models || pattern == "*" || strings.HasPrefix(pattern, "model:")
 		}
@@ -94,6 +106,24 @@ func checkRules(out *terminal.Screen, file *config.File) bool {
 		out.Printf("policy  %s no rule allows a model, so every chat is refused; allow: [\"model:*\"] allows all\n", out.Warn("!"))
 	}
 	return true
+}
+
+// checkPatterns says which patterns are for one server and match nothing that it offers:
+// a rule whose name is misspelt denies nobody anything. Of servers that are not there
+// nothing is known, and resources can be read that no list has.
+func checkPatterns(out *terminal.Screen, list *dragoman.List, section, name string, patterns []string) {
+	for _, pattern := range patterns {
+		kind, thing := right.CutPattern(pattern)
+		label, rest, _ := strings.Cut(thing, "__")
+		connected := slices.ContainsFunc(list.Servers, func(s dragoman.Server) bool { return s.Label == label && s.State == dragoman.Connected })
+		if kind == "model" || kind == "route" || !connected || rest == "*" || kind == "resource" || strings.Contains(rest, "://") {
+			continue
+		}
+		if !slices.ContainsFunc(list.Tools.All(), func(t dragoman.Tool) bool { return right.Matches(pattern, "tool", t.Server+"__"+t.Original) }) &&
+			!slices.ContainsFunc(list.Entries, func(e dragoman.Entry) bool { return right.Matches(pattern, string(e.Kind), e.Server+"__"+e.Original) }) {
+			out.Printf("%-7s %s %s: %q matches nothing that %s offers now\n", section, out.Warn("!"), terminal.OneLine(name, 100), terminal.OneLine(pattern, 200), label)
+		}
+	}
 }
 
 // who returns the caller that is meant: of a key in the file of keys, of this

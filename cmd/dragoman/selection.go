@@ -126,6 +126,9 @@ func (s *selection) load(reader config.Reader) (*config.File, error) {
 		return nil, err
 	}
 	file.UseKeys()
+	if reader.Needs != nil {
+		return file, nil // which starts nothing
+	}
 	if err := file.CheckSandboxes(); err != nil {
 		return nil, &usageError{err, ""}
 	}
@@ -251,6 +254,14 @@ func (s *selection) narrow(file *config.File) error {
 
 // environment reads variables alone: commands that start no server ask nobody.
 func environment() config.Reader { return config.Reader{Lookup: os.LookupEnv, Ask: leaveInput} }
+
+// only reads variables for the keys of those patterns: whoever answers a question at
+// another terminal than the gateway's has not the secrets of servers there.
+func only(keys ...string) config.Reader {
+	reader := environment()
+	reader.Needs = keys
+	return reader
+}
 
 // leaveInput answers for nobody. What is shown of a configuration is the
 // reference; "0" is text, a number, a host and a port, and so valid everywhere.

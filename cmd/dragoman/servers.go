@@ -72,11 +72,7 @@ func (s *selection) openFile(ctx context.Context, file *config.File) (*gateway.G
 func (s *selection) start(ctx context.Context, file *config.File) (*gateway.Gateway, error) {
 	stderr := terminal.NewScreen(os.Stderr)
 	stderr.Live = stderr.Live && !s.quiet
-	if !s.quiet {
-		for _, w := range file.Warnings {
-			stderr.Printf("%s %s\n", stderr.Warn("warning:"), terminal.Visible(w.Error()))
-		}
-	}
+	s.warn(stderr, file)
 	g, err := gateway.New(file, gateway.Options{Log: s.logger(), Version: version(), Can: canAsk(), Credentials: credentials()})
 	if err != nil {
 		return nil, &usageError{err, ""}
@@ -92,6 +88,16 @@ func (s *selection) start(ctx context.Context, file *config.File) (*gateway.Gate
 		return nil, &failure{errInterrupted, ""}
 	}
 	return g, nil
+}
+
+// warn shows what in a configuration deserves a look.
+func (s *selection) warn(stderr *terminal.Screen, file *config.File) {
+	if s.quiet {
+		return
+	}
+	for _, w := range file.Warnings {
+		stderr.Printf("%s %s\n", stderr.Warn("warning:"), terminal.Visible(w.Error()))
+	}
 }
 
 // starting says which servers are still being waited for.

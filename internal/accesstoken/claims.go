@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 )
@@ -82,7 +83,7 @@ func (r *claimReader) text(name string) string {
 
 // plain reports whether a text can be shown, logged and used as a key.
 func plain(text string) bool {
-	return len(text) <= maxName && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 })
+	return len(text) <= maxName && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
 // name is a text that becomes a part of who somebody is.

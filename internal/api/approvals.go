@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/approval"
@@ -46,12 +45,11 @@ func (a *API) Approvals(w http.ResponseWriter, r *http.Request, who caller.Calle
 }
 
 func (a *API) listApprovals(w http.ResponseWriter, r *http.Request, who caller.Caller) {
-	all, err := a.Inbox.List(r.Context(), approval.Filter{State: approval.Pending, Limit: 1000})
+	all, err := a.Inbox.Waiting(r.Context(), who)
 	if err != nil {
 		a.fail(w, r, err)
 		return
 	}
-	all = slices.DeleteFunc(all, func(x approval.Approval) bool { return !x.Shows(who) })
 	a.answer(w, r, map[string]any{"approvals": append([]approval.Approval{}, all...)})
 }
 
@@ -66,19 +64,12 @@ func (a *API) answerApproval(w http.ResponseWriter, r *http.Request, who caller.
 		a.fail(w, r, err)
 		return
 	}
-	x, err := a.Inbox.Get(r.Context(), id)
-	if err == nil && !x.Shows(who) {
-		err = approval.ErrNotFound // whose it is is nobody else's business
+	answer := approval.Answer{ID: id, Approve: said("decision") == "approve", Why: said("why")}
+	if !answer.Approve && said("decision") != "deny" {
+		a.fail(w, r, openai.Invalid("decision", `"decision" must be "approve" or "deny".`))
+		return
 	}
-	switch by, decision := approval.PersonOf(who), said("decision"); {
-	case err != nil:
-	case decision == "approve":
-		x, err = a.Inbox.Approve(r.Context(), x.ID, by)
-	case decision == "deny":
-		x, err = a.Inbox.Deny(r.Context(), x.ID, by, said("why"))
-	default:
-		err = openai.Invalid("decision", `"decision" must be "approve" or "deny".`)
-	}
+	x, err := a.Inbox.Answer(r.Context(), who, answer)
 	if err != nil {
 		a.fail(w, r, approvalError(err))
 		return

@@ -60,6 +60,15 @@ func (f *File) Get(id string) (Record, error) {
 	return r, nil
 }
 
+// Keys returns all records by their ids, or what is wrong with the file. The map is not
+// to be changed.
+func (f *File) Keys() (map[string]Record, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := f.refresh()
+	return f.keys, err
+}
+
 // Count returns how many keys there are that have not expired.
 func (f *File) Count() (n int, err error) {
 	f.mu.Lock()
@@ -160,8 +169,8 @@ func Add(path string, r Record) error {
 	return Change(path, func(records []Record) ([]Record, error) { return append(records, r), nil })
 }
 
-// Change replaces the records of a file, which only its owner can read from then
-// on. Readers see the old file or the new one, whole. Where the file does not
+// Change replaces the records of a file. A new one only its owner can read; one that
+// others may read, such as a service that runs as somebody else, stays so. Readers see the old file or the new one, whole. Where the file does not
 // exist there are no records. Changes at the same time wait for each other.
 func Change(path string, change func([]Record) ([]Record, error)) error {
 	unlock, err := wholefile.Lock(path)
@@ -184,7 +193,7 @@ func Change(path string, change func([]Record) ([]Record, error)) error {
 		}
 		text = append(append(text, line...), '\n')
 	}
-	if err := wholefile.Replace(path, text); err != nil {
+	if err := wholefile.Update(path, text); err != nil {
 		return fmt.Errorf("keys: %w", err)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/dragoman-mcp/dragoman/internal/right"
 )
@@ -52,7 +53,7 @@ func (r Record) Check() error {
 		return errors.New("a key without id")
 	case !Hashed(r.Hash):
 		return fmt.Errorf("key %s: the hash is not sha256: and 64 digits", r.ID)
-	case r.User == "" || len(r.User) > 200 || strings.ContainsFunc(r.User, func(r rune) bool { return r < ' ' || r == 0x7f }):
+	case r.User == "" || len(r.User) > 200 || strings.ContainsFunc(r.User, unicode.IsControl):
 		return fmt.Errorf("key %s: the user must have 1 to 200 characters, and no control characters", r.ID)
 	}
 	for _, grant := range r.Rights {

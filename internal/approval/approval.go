@@ -69,8 +69,8 @@ var (
 	ErrDecided = errors.New("it is no longer pending")
 	// ErrNotApprover: the rule names others.
 	ErrNotApprover = errors.New("the rule names others who may approve this")
-	// ErrOwn: the caller itself.
-	ErrOwn = errors.New("nobody approves their own calls")
+	// ErrOwn: the caller itself, or somebody called the same.
+	ErrOwn = errors.New("nobody approves their own calls, nor with another key of the same name")
 	// ErrNotSpendable: it is not approved, or no longer, or was spent, or is for
 	// another call.
 	ErrNotSpendable = errors.New("there is no approval for this call")
@@ -147,9 +147,13 @@ type Person struct {
 	ID string
 	// Name is what rules may call them by beside the ID; empty for none.
 	Name string
+	// Called is what a caller is called, by whomever: who has two keys, or a key and a
+	// token, is no second person. It is empty for a person at a terminal.
+	Called string
 }
 
-// Inbox is all questions. Make it with [New]; it is safe for concurrent use.
+// Inbox is all questions. Make it with [New]; it is safe for concurrent use. In a nil
+// Inbox nothing waits, and nothing is found.
 type Inbox struct {
 	db     *store.DB
 	config Config
@@ -233,6 +237,9 @@ func (in *Inbox) Ask(ctx context.Context, r Request) (Approval, error) {
 // Get returns an approval by its ID, or by the beginning of one that no other
 // has.
 func (in *Inbox) Get(ctx context.Context, id string) (a Approval, err error) {
+	if in == nil {
+		return a, ErrNotFound
+	}
 	err = in.db.Read(ctx, func(tx *store.Tx) error {
 		a, err = get(tx, id, in.now())
 		return err
@@ -251,6 +258,9 @@ type Filter struct {
 // List returns the approvals that f chooses: those that were asked first come
 // first where they are pending, else those that were asked last.
 func (in *Inbox) List(ctx context.Context, f Filter) (found []Approval, err error) {
+	if in == nil {
+		return nil, nil
+	}
 	err = in.db.Read(ctx, func(tx *store.Tx) error {
 		found, err = list(tx, f, in.now())
 		return err
@@ -272,6 +282,9 @@ func (in *Inbox) Deny(ctx context.Context, id string, by Person, why string) (Ap
 }
 
 func (in *Inbox) decide(ctx context.Context, id string, by Person, change func(*Approval, time.Time)) (a Approval, err error) {
+	if in == nil {
+		return a, ErrNotFound
+	}
 	now := in.now()
 	err = in.db.Write(ctx, func(tx *store.Tx) (err error) {
 		if a, err = get(tx, id, now); err != nil {

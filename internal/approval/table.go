@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/glob"
 	"github.com/dragoman-mcp/dragoman/internal/store"
 )
@@ -43,24 +42,6 @@ func (a *Approval) tidy() {
 	}
 }
 
-// PersonOf returns a caller as somebody who answers.
-func PersonOf(who caller.Caller) Person { return Person{ID: who.ID, Name: who.RuleName()} }
-
-// Shows reports whether a caller may see a question: its key or token grants it a
-// right such as approve:files__write_*, and it does not ask itself. Whether it may
-// answer is for the rule to say, too ([Approval.MayDecide]).
-func (a *Approval) Shows(who caller.Caller) bool {
-	return who.May("approve:"+a.Server+"__"+a.Tool) && who.ID != a.Caller
-}
-
-// Reviews reports whether a caller may answer any questions at all, as far as it was
-// granted.
-func Reviews(who caller.Caller) bool {
-	return who.Valid() && slices.ContainsFunc(slices.Concat(who.Grants, who.Scopes), func(right string) bool {
-		return right == "*" || strings.HasPrefix(right, "approve:")
-	})
-}
-
 // Satisfies reports whether an approval is one for what a rule asks now: of the
 // rule, and answered by one of those whom the rule accepts.
 func (a *Approval) Satisfies(rule string, approvers []string) bool {
@@ -72,7 +53,7 @@ func (a *Approval) MayDecide(by Person) error {
 	switch {
 	case by.ID == "":
 		return ErrNotApprover
-	case by.ID == a.Caller:
+	case by.ID == a.Caller, by.Called != "" && by.Called == a.CallerName:
 		return ErrOwn
 	}
 	if len(a.Approvers) == 0 || glob.MatchAny(a.Approvers, by.ID) || by.Name != "" && glob.MatchAny(a.Approvers, by.Name) {

@@ -3,8 +3,11 @@ package caller
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
+	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/apikey"
@@ -17,10 +20,19 @@ type Front struct {
 	// nobody. A token ends with expires, which may be zero. Nothing else here keeps
 	// tokens, or hands them on. It is set before the first request.
 	Shown func(caller, issuer, token string, expires time.Time)
+	// Ended is told of each caller whose key is not good any more, or not as it was,
+	// after the requests that [Front.Stay] knows were ended; nil is told nothing. It is
+	// set before the first request.
+	Ended func(caller string)
+	// Awaited is where a file of keys counts as soon as there is one; empty where the
+	// configuration names one, or none can be. It is set before the first request.
+	Awaited string
 
-	fixed fixed
-	file  *apikey.File
-	oauth *oauth // nil without authorization servers
+	fixed   fixed
+	file    *apikey.File
+	late    atomic.Pointer[apikey.File] // the one that was awaited, once it was seen
+	oauth   *oauth                      // nil without authorization servers
+	present present
 }
 
 // New returns a Front for a configuration. keys are API keys beside those of the
@@ -57,14 +69,18 @@ func (f *Front) Required() bool { return len(f.fixed) > 0 || f.file != nil || f.
 // OpenAI and MCP clients send it) or its api-key header (as Azure's clients do). The
 // error is a [*Refusal].
 func (f *Front) Recognise(r *http.Request) (Caller, error) {
+	file := f.keys()
 	if !f.Required() {
+		if file != nil {
+			return Caller{}, tooLate(file)
+		}
 		return Local, nil
 	}
 	shown, refusal := credential(r)
 	if refusal != nil {
 		return Caller{}, refusal
 	}
-	who, err := f.byKey(shown.text)
+	who, err := f.byKey(file, shown.text)
 	switch {
 	case err == nil:
 		return who, nil
@@ -91,16 +107,33 @@ func (f *Front) Recognise(r *http.Request) (Caller, error) {
 
 var errNothing = errors.New("no API key")
 
+// keys returns the file of keys; nil for none. One that was awaited stays one though
+// it goes away again, as one that was there from the start does.
+func (f *Front) keys() *apikey.File {
+	if f.file != nil || f.Awaited == "" {
+		return f.file
+	}
+	if file := f.late.Load(); file != nil {
+		return file
+	}
+	if _, err := os.Stat(f.Awaited); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	file, _ := apikey.Open(f.Awaited) // what is wrong with it, it says when it is asked
+	f.late.CompareAndSwap(nil, file)
+	return f.late.Load()
+}
+
 // byKey finds out whose an API key is.
-func (f *Front) byKey(shown string) (Caller, error) {
+func (f *Front) byKey(file *apikey.File, shown string) (Caller, error) {
 	if shown == "" {
 		return Caller{}, errNothing
 	}
 	if who, ok := f.fixed.recognise(shown); ok {
 		return who, nil
 	}
-	if f.file != nil && apikey.Is(shown) {
-		return filed(f.file, shown)
+	if file != nil && apikey.Is(shown) {
+		return f.filed(file, shown)
 	}
 	return Caller{}, errUnknownKey
 }

@@ -194,6 +194,53 @@ func TestFiledKeys(t *testing.T) {
 	}
 }
 
+// A file of keys that comes to be while the gateway runs lets nobody in without a key.
+// Where callers have been asked from the start its keys are good at once; else everybody
+// is refused until the gateway starts again, with what callers told apart need.
+func TestAwaitedKeys(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys.jsonl")
+	open, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asking, err := New(Config{APIKeys: []secret.Text{secret.New("s3cret")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	open.Awaited, asking.Awaited = path, path
+	if c, err := open.Recognise(request()); err != nil || !c.IsLocal() {
+		t.Errorf("before there is a file: %v, %v", c, err)
+	}
+	key, r, err := apikey.NewRecord("laptop", []string{"tool:*"}, 0)
+	if err == nil {
+		err = apikey.Add(path, r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, shown := range [][]string{nil, {"Authorization", "Bearer " + key}} {
+		_, err := open.Recognise(request(shown...))
+		if refusal := refused(t, err); refusal.Status != 503 || refusal.Code != "restart_needed" || strings.Contains(refusal.Message, path) || !strings.Contains(refusal.Error(), path) {
+			t.Errorf("%q: %+v", shown, refusal)
+		}
+	}
+	for shown, id := range map[string]string{key: "key-" + r.ID, "s3cret": "key-0ac1e49b"} {
+		if c, err := asking.Recognise(request("Authorization", "Bearer "+shown)); err != nil || c.ID != id {
+			t.Errorf("%s: %v, %v", shown, c, err)
+		}
+	}
+	// That the file goes away opens nothing.
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open.Recognise(request()); refused(t, err).Status != 503 {
+		t.Errorf("without the file: %v", err)
+	}
+	if _, err := asking.Recognise(request("Authorization", "Bearer "+key)); refused(t, err).Status != 503 {
+		t.Errorf("without the file: %v", err)
+	}
+}
+
 func TestCheckKey(t *testing.T) {
 	for key, fine := range map[string]bool{
 		"": false, "a": false, "0123456789abcde": false, "aaaaaaaaaaaaaaaaaaaaaaaa": false, "abcabcabcabcabcabc": false,

@@ -85,6 +85,8 @@ type decoder struct {
 	refs           map[string]reference
 	nodes, text    int
 	unsetOK        bool // inside a server that is disabled
+	// unfilled counts the values of keys that nobody needs whose variables are not set.
+	unfilled int
 }
 
 // A reference is a value that was filled in from the environment.
@@ -165,7 +167,7 @@ func (d *decoder) wrong(n *node, path, want string) {
 }
 
 func (d *decoder) structure(n *node, v reflect.Value, path string) {
-	before := len(d.errs)
+	before, unfilled := len(d.errs), d.unfilled
 	if defaults, ok := v.Addr().Interface().(interface{ SetDefaults() }); ok {
 		defaults.SetDefaults()
 	}
@@ -195,7 +197,7 @@ func (d *decoder) structure(n *node, v reflect.Value, path string) {
 	if complete, ok := v.Addr().Interface().(interface{ Complete() }); ok {
 		complete.Complete()
 	}
-	if valid, ok := v.Addr().Interface().(interface{ Validate() error }); ok && len(d.errs) == before {
+	if valid, ok := v.Addr().Interface().(interface{ Validate() error }); ok && len(d.errs) == before && d.unfilled == unfilled {
 		d.invalid(n, path, valid.Validate())
 	}
 }
@@ -364,6 +366,7 @@ func (d *decoder) file(root *node) (*File, error) {
 		slices.SortStableFunc(d.errs, func(a, b *Error) int { return a.Line - b.Line })
 		return nil, d.errs
 	}
+	d.doubtLabels(root, f)
 	if note := d.ignored.note(d.src); note != nil {
 		d.warnings = append(d.warnings, note)
 	}

@@ -10,10 +10,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/secret"
+	"github.com/dragoman-mcp/dragoman/internal/unseen"
 )
 
 // Effective returns f as YAML, with defaults filled in and secrets hidden.
@@ -205,11 +205,14 @@ func quote(text string) string {
 	}
 	var b strings.Builder
 	for _, r := range string(rawjson.Quote(text)) {
-		if visible(string(r)) != string(r) && r != utf8.RuneError {
+		switch {
+		case !unseen.Hidden(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		default:
 			fmt.Fprintf(&b, `\u%04x`, r)
-			continue
 		}
-		b.WriteRune(r)
 	}
 	return b.String()
 }

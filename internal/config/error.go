@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/dragoman-mcp/dragoman/internal/unseen"
 )
 
 // An Error is one thing that is wrong in a configuration file, with the place.
@@ -145,10 +147,11 @@ func (s *source) errorAt(line, column int, path, message, hint string) *Error {
 	return e
 }
 
-// visible replaces what could play tricks on a terminal.
+// visible replaces what cannot be seen, and what plays tricks on a terminal, by one
+// character each.
 func visible(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' || r >= 0x7f && r < 0xa0 || r >= 0x200e && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+		if r == '\n' || unseen.Hidden(r) {
 			return utf8.RuneError
 		}
 		return r

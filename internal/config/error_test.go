@@ -132,6 +132,21 @@ test.yaml:5:6: mcpServers.b: a server needs a command or a url
 test.yaml:2:5: models[0].base_url: a model needs a base_url, such as https://api.openai.com/v1
   2 |   - match: a
     |     ^`},
+		{"a star", "policy:\n  - allow: [*]\n", `
+test.yaml:2:13: a * without quotes stands for an anchor, and there is none
+  2 |   - allow: [*]
+    |             ^
+  Text that begins with * needs quotes.`},
+		{"a pattern that begins with a star", "policy:\n  - deny: [*__delete_*]\n", `
+test.yaml:2:12: there is no anchor &__delete_* before this alias
+  2 |   - deny: [*__delete_*]
+    |            ^
+  Text that begins with * needs quotes.`},
+		{"a column too far", "policy:\n  - allow: [a__*]\n   deny: [b__*]\n", `
+test.yaml:3:4: value is not allowed in this context
+  3 |    deny: [b__*]
+    |    ^
+  The lines of one mapping begin in the same column.`},
 		{"unset variable", "models:\n  - base_url: http://a\n    api_key: \"${OPENAI_API_KEY}\"\n", `
 test.yaml:3:14: models[0].api_key: the environment variable OPENAI_API_KEY is not set
   3 |     api_key: "${OPENAI_API_KEY}"
@@ -368,6 +383,7 @@ func FuzzParse(f *testing.F) {
 		"models: [{match: '*', base_url: http://a, api_key: !!str 5}]\n--- \n",
 		`{"inputs": [{"id": "a", "default": "x"}], "servers": {"a b": {"type": "stdio", "command": "${input:a}", "icon": 1}}}`,
 		`{"loop": {"bytes": "5MiB", "rounds": 3}, "log": {"level": "debug"}} // x`,
+		"policy: [{allow: ['a__*'], deny: [tool:b__c]}]\nlimits: [{of: [a__b], rate: 1/s}]\ncache: {tools: [a__*]}\nresults: {tools: [{match: a__b}]}\nmcpServers: {b: {url: http://x}}",
 		"? a\n: |\n  b\n- c", "%YAML 1.2\n---\na: >-\n  b\n...\n", "a: \"\\ud800\"",
 	} {
 		f.Add([]byte(seed))

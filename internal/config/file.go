@@ -76,6 +76,7 @@ type File struct {
 	Warnings Errors
 
 	refs        map[string]reference // values from the environment, by path
+	keysAwaited string               // where a file of keys would count, and was none
 	serversFrom string               // the file that the servers are from, where that is another one
 }
 

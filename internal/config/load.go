@@ -228,7 +228,8 @@ func (f *File) KeysFile() string {
 }
 
 // UseKeys makes the file of keys a part of the configuration where it does not name
-// one and there is one. A file that cannot be looked at counts as one.
+// one and there is one. A file that cannot be looked at counts as one. Where there is
+// none, [File.KeysAwaited] has its place.
 func (f *File) UseKeys() {
 	path := f.KeysFile()
 	if path == "" || f.Auth.KeysFile != "" {
@@ -236,5 +237,11 @@ func (f *File) UseKeys() {
 	}
 	if _, err := os.Stat(path); !os.IsNotExist(err) {
 		f.Auth.KeysFile = path
+		return
 	}
+	f.keysAwaited = path
 }
+
+// KeysAwaited returns where a file of keys would count as one of the configuration, and
+// was none when [File.UseKeys] looked; empty where it counts for nothing.
+func (f *File) KeysAwaited() string { return f.keysAwaited }

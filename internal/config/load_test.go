@@ -370,3 +370,23 @@ func TestLoadRefusesFiles(t *testing.T) {
 		}
 	}
 }
+
+// Keys that nobody needs may refer to variables that are not set; they are still
+// checked where they refer to none.
+func TestNeeds(t *testing.T) {
+	text := "store: {path: /x/y.db}\nmodels: [{base_url: \"${NONE}\", timeout: \"${NONE}\"}]\nmcpServers: {a: {url: \"${NONE}\", share: \"${NONE}\"}}\nlog: {level: \"${NONE}\"}\n"
+	f, err := (config.Reader{Needs: []string{"store.*"}}).Parse("test.yaml", []byte(text))
+	if err != nil || f.Store.Path != "/x/y.db" {
+		t.Errorf("%v, %+v", err, f)
+	}
+	for _, needs := range [][]string{nil, {"log.*"}, {"models*"}} {
+		if _, err := (config.Reader{Needs: needs}).Parse("test.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), "NONE is not set") {
+			t.Errorf("needs %q: %v", needs, err)
+		}
+	}
+	for _, wrong := range []string{"store: {path: \"${NONE}\"}\n", "modells: []\n", "log: {level: loud}\n", "mcpServers: {a: {}}\n", "mcpServers: {a: {url: \"${NONE}\", timeout: soon}}\n"} {
+		if _, err := (config.Reader{Needs: []string{"store.*"}}).Parse("test.yaml", []byte(wrong)); err == nil {
+			t.Errorf("%s: no error", wrong)
+		}
+	}
+}

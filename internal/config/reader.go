@@ -14,6 +14,11 @@ type Reader struct {
 	// where there is nobody to ask. An error ends reading. It is called at most
 	// once for each input, and not once anything is wrong with the file.
 	Ask func(Input) (string, error)
+	// Needs are patterns (* and ?) of the keys that are of use to whoever reads the
+	// file, such as store.*; nil for all of them. Of all others a variable that is not
+	// set is no error: their values stay as they are written, and sections with such
+	// values are not checked. So nobody needs the secrets of servers to look at a log.
+	Needs []string
 }
 
 func (r Reader) lookup(name string) (string, bool) {

@@ -7,10 +7,18 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/glob"
 )
 
+// unneeded reports whether nobody who reads the file needs the key at a path.
+func (d *decoder) unneeded(path string) bool {
+	return d.inputs.reader.Needs != nil && !glob.MatchAny(d.inputs.reader.Needs, path)
+}
+
 // scalar returns the text of a scalar with its variables filled in. Filled
-// reports that there were some.
+// reports that there were some. A value that nobody needs and that cannot be filled in
+// is not ok, and no error.
 func (d *decoder) scalar(n *node, path string) (text string, filled, ok bool) {
 	if n.kind != stringKind {
 		return n.text, false, true
@@ -19,6 +27,10 @@ func (d *decoder) scalar(n *node, path string) (text string, filled, ok bool) {
 	if failed != nil {
 		if d.unsetOK {
 			return n.text, false, true
+		}
+		if d.unneeded(path) {
+			d.unfilled++
+			return "", true, false
 		}
 		d.fail(n, path, path+": "+failed.message, failed.hint)
 		return "", true, false

@@ -57,12 +57,23 @@ func syntaxError(src *source, err error) *Error {
 		if strings.Contains(message, "tab character") || strings.Contains(message, "found character '\t'") {
 			return src.errorAt(at.Line, 1, "", "a tab stands where YAML needs spaces", "Indent with spaces.")
 		}
-		if strings.Contains(message, "mapping value is not allowed") {
+		switch {
+		case strings.Contains(message, "unexpected scalar value type") && stands('*', src.line(at.Line), at.Column-1):
+			return src.errorAt(at.Line, at.Column-1, "", "a * without quotes stands for an anchor, and there is none", "Text that begins with * needs quotes.")
+		case strings.Contains(message, "mapping value is not allowed"):
 			hint = "Text with a colon and a space in it needs quotes; and the lines of one mapping begin in the same column."
+		case strings.Contains(message, "value is not allowed in this context"):
+			hint = "The lines of one mapping begin in the same column."
 		}
 		return src.errorAt(at.Line, at.Column, "", message, hint)
 	}
 	return &Error{File: src.name, Message: "this is not valid YAML"}
+}
+
+// stands reports whether a character stands in a column of a line; the first is 1.
+func stands(want rune, line string, column int) bool {
+	text := []rune(line)
+	return column > 0 && column <= len(text) && text[column-1] == want
 }
 
 // nestedAt returns the first line that opens so many brackets, or so many list

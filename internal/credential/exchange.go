@@ -78,7 +78,7 @@ func (x *exchange) token(ctx context.Context) (string, error) {
 	return x.had.Reveal(), err
 }
 
-func (x *exchange) another(ctx context.Context, _ *http.Request, res *http.Response) (string, error) {
+func (x *exchange) another(ctx context.Context, _ string, _ *http.Request, res *http.Response) (string, error) {
 	before := len(x.scopes)
 	if len(x.config.Scopes) == 0 {
 		x.scopes = union(x.scopes, challenged(res))

@@ -56,13 +56,15 @@ func (k *kept) token(ctx context.Context) (string, error) {
 	return e.Access.Reveal(), nil // the server will say that it has ended, and then it is tried again
 }
 
-func (k *kept) another(ctx context.Context, _ *http.Request, res *http.Response) (string, error) {
+func (k *kept) another(ctx context.Context, shown string, _ *http.Request, res *http.Response) (string, error) {
 	e, err := k.entry()
 	switch {
 	case errors.Is(err, ErrNone):
 		return "", k.wanted(nil)
 	case err != nil:
 		return "", err
+	case e.Access.Reveal() != shown:
+		return e.Access.Reveal(), nil // another process has renewed it since
 	case res.StatusCode == http.StatusForbidden:
 		// The next login asks for these, too.
 		_, err := k.store.Update(k.account, func(e *Entry) error {

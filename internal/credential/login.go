@@ -105,7 +105,7 @@ func (l *login) token(ctx context.Context) (string, error) {
 	return token.AccessToken, nil
 }
 
-func (l *login) another(ctx context.Context, r *http.Request, res *http.Response) (string, error) {
+func (l *login) another(ctx context.Context, _ string, r *http.Request, res *http.Response) (string, error) {
 	if l.failed != nil {
 		return "", l.failed // a client may try in another way, and nobody is asked twice
 	}

@@ -43,7 +43,7 @@ func (m *machine) token(context.Context) (string, error) {
 	return token.AccessToken, nil
 }
 
-func (m *machine) another(ctx context.Context, _ *http.Request, res *http.Response) (string, error) {
+func (m *machine) another(ctx context.Context, _ string, _ *http.Request, res *http.Response) (string, error) {
 	if time.Since(m.failed) < retryAfter {
 		return "", m.reason
 	}

@@ -125,6 +125,36 @@ func TestRenewedOnce(t *testing.T) {
 	})
 }
 
+// What another process has renewed while a server refused the old token is shown to
+// that server as it is: it has not been refused.
+func TestRenewedByAnother(t *testing.T) {
+	w, s := newWorld(t), newStore(t)
+	if err := logInAs(t, "ann", w, s, Config{}); err != nil {
+		t.Fatal(err)
+	}
+	account := Account{w.url(), "ann"}
+	old, err := s.Get(account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Put(account, Entry{Access: secret.New("renewed"), Refresh: secret.New("good once"), TokenURL: old.TokenURL}); err != nil {
+		t.Fatal(err)
+	}
+	w.do(func() { w.asked = nil })
+	k := transportOf(t, TransportOptions{Account: account, Store: s}).source
+	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden} {
+		token, err := k.another(t.Context(), old.Access.Reveal(), nil, &http.Response{StatusCode: status})
+		if token != "renewed" || err != nil {
+			t.Errorf("%d: %q, %v", status, token, err)
+		}
+	}
+	w.do(func() {
+		if len(w.asked) != 0 {
+			t.Errorf("asked for %v", w.asked)
+		}
+	})
+}
+
 // What somebody left when it was killed while it renewed holds up nobody for ever.
 func TestClaimEnds(t *testing.T) {
 	w, s := newWorld(t), newStore(t)

@@ -27,9 +27,9 @@ type source interface {
 	// token returns the token that there is, renewed where it is about to end; empty
 	// where there is none.
 	token(ctx context.Context) (string, error)
-	// another returns another token than the one that the server answered like this.
+	// another returns another token than shown, which the server answered like this.
 	// A [*LoginError] says that it takes a person.
-	another(ctx context.Context, r *http.Request, res *http.Response) (string, error)
+	another(ctx context.Context, shown string, r *http.Request, res *http.Response) (string, error)
 	// basis is what tokens are made from. Where it has become another one, a token
 	// may be had that could not before.
 	basis() string
@@ -185,7 +185,7 @@ func (t *Transport) another(r *http.Request, res *http.Response, shown string) (
 	if now, err := t.source.token(r.Context()); err != nil || now != shown {
 		return now, err // somebody else got one meanwhile
 	}
-	return t.source.another(r.Context(), r, res)
+	return t.source.another(r.Context(), shown, r, res)
 }
 
 // challenged are the scopes that an answer asks for.

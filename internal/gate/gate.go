@@ -33,7 +33,6 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/audit"
 	"github.com/dragoman-mcp/dragoman/internal/bounded"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
-	"github.com/dragoman-mcp/dragoman/internal/canonical"
 	"github.com/dragoman-mcp/dragoman/internal/limit"
 	"github.com/dragoman-mcp/dragoman/internal/meter"
 	"github.com/dragoman-mcp/dragoman/internal/policy"
@@ -99,6 +98,20 @@ type Client struct {
 	StepsUp bool
 }
 
+// sees returns the caller with the rights by which it is decided what the client sees.
+func (c Client) sees() caller.Caller {
+	who := c.Caller
+	if c.StepsUp && len(who.Reach) > 0 {
+		who.Grants = append(slices.Clip(who.Grants), who.Reach...)
+	}
+	return who
+}
+
+// Reaches reports whether a client may know that there is a server of this label.
+func (g *Gate) Reaches(who Client, label string) bool {
+	return g.o.Policy == nil || policy.Reaches(who.sees(), label)
+}
+
 // Around returns tools as a client may see and call them.
 func (g *Gate) Around(who Client, tools dragoman.Toolset) dragoman.Toolset {
 	return &gated{g, who, tools}
@@ -116,11 +129,7 @@ func (t *gated) List(ctx context.Context) (*dragoman.List, error) {
 	if err != nil || t.o.Policy == nil {
 		return list, err
 	}
-	who := t.who.Caller
-	if t.who.StepsUp && len(who.Reach) > 0 {
-		who.Grants = append(slices.Clip(who.Grants), who.Reach...)
-	}
-	return t.o.Policy.List(who, list), nil
+	return t.o.Policy.List(t.who.sees(), list), nil
 }
 
 // Admit lets a caller use a model, or a route of a model API that is passed on, and
@@ -167,55 +176,8 @@ func (g *Gate) Meter(who caller.Caller, model string) *meter.Meter {
 	return &meter.Meter{Count: func(tokens int64) { g.o.Limit.Tokens(who, model, tokens) }}
 }
 
-// Wait waits for the answer to an approval that a call asks for, until ctx ends. It
-// reports whether there is one, be it that nobody answered in time.
-func (g *Gate) Wait(ctx context.Context, id string) bool {
-	if g.o.Inbox == nil {
-		return true
-	}
-	a, err := g.o.Inbox.Wait(ctx, id)
-	return err == nil && a.State != approval.Pending
-}
-
-// Approve and Deny answer an approval. The errors are those of the inbox.
-func (g *Gate) Approve(ctx context.Context, id string, by approval.Person) error {
-	_, err := g.o.Inbox.Approve(ctx, id, by)
-	return err
-}
-
-// Deny is the other answer; why is told to the model.
-func (g *Gate) Deny(ctx context.Context, id string, by approval.Person, why string) error {
-	_, err := g.o.Inbox.Deny(ctx, id, by, why)
-	return err
-}
-
-// Pending returns what waits for an answer that a caller may give, those that were
-// asked first first: at most 1,000 of all that waits are looked at.
-func (g *Gate) Pending(ctx context.Context, who caller.Caller) ([]approval.Approval, error) {
-	if g.o.Inbox == nil {
-		return nil, nil
-	}
-	all, err := g.o.Inbox.List(ctx, approval.Filter{State: approval.Pending, Limit: 1000})
-	return slices.DeleteFunc(all, func(a approval.Approval) bool { return !a.Shows(who) || a.MayDecide(approval.PersonOf(who)) != nil }), err
-}
-
-// Answer gives a caller's answer to an approval with arguments of that digest. What
-// the caller is not shown does not exist; the errors are those of the inbox.
-func (g *Gate) Answer(ctx context.Context, who caller.Caller, id string, digest canonical.Hash, yes bool, why string) error {
-	if g.o.Inbox == nil {
-		return approval.ErrNotFound
-	}
-	a, err := g.o.Inbox.Get(ctx, id)
-	switch {
-	case err != nil:
-		return err
-	case a.ID != id || a.Digest != digest || !a.Shows(who):
-		return approval.ErrNotFound
-	case yes:
-		return g.Approve(ctx, id, approval.PersonOf(who))
-	}
-	return g.Deny(ctx, id, approval.PersonOf(who), why)
-}
+// Inbox returns where what a policy asks for is asked; nil where nothing is.
+func (g *Gate) Inbox() *approval.Inbox { return g.o.Inbox }
 
 // LoggedIn writes down what became of a caller's login at a server, by its label: the
 // state, and the code of what went wrong.

@@ -221,7 +221,7 @@ func TestApprovedWithoutMeta(t *testing.T) {
 		res := p.run(call)
 		for res.Asks != nil {
 			if res.Asks.Questions[0].Operator {
-				if err := p.Approve(t.Context(), p.waiting().ID, operator); err != nil {
+				if _, err := p.Inbox().Approve(t.Context(), p.waiting().ID, operator); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -275,7 +275,7 @@ func TestApproved(t *testing.T) {
 	if string(x.Arguments) != `{"m":2,"n":1}` || x.CallerName != "ann" || x.Rule != "writes" {
 		t.Errorf("%+v", x)
 	}
-	if err := p.Approve(t.Context(), x.ID, operator); err != nil {
+	if _, err := p.Inbox().Approve(t.Context(), x.ID, operator); err != nil {
 		t.Fatal(err)
 	}
 	// The same call in another spelling finds it, as does the one that waited; the
@@ -299,7 +299,7 @@ func TestApprovalIsBound(t *testing.T) {
 	p := at(t, asksForWrite...)
 	call := p.call("write", `{"n":1}`)
 	res := p.run(call)
-	if err := p.Approve(t.Context(), p.waiting().ID, operator); err != nil {
+	if _, err := p.Inbox().Approve(t.Context(), p.waiting().ID, operator); err != nil {
 		t.Fatal(err)
 	}
 	changed := *call.Tool
@@ -336,7 +336,7 @@ func TestApprovalIsSpentOnce(t *testing.T) {
 	p := at(t, asksForWrite...)
 	call := p.call("write", `{}`)
 	first := p.run(call)
-	if err := p.Approve(t.Context(), p.waiting().ID, operator); err != nil {
+	if _, err := p.Inbox().Approve(t.Context(), p.waiting().ID, operator); err != nil {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
@@ -368,7 +368,7 @@ func TestNotApproved(t *testing.T) {
 	if got := p.run(left); code(got) != CodeApprovalPending || got.Ran != dragoman.RanNot || got.Problem.RetryAfter == 0 {
 		t.Errorf("nobody waits: %+v", got)
 	}
-	if err := p.Deny(t.Context(), p.waiting().ID, operator, "not on a Friday"); err != nil {
+	if _, err := p.Inbox().Deny(t.Context(), p.waiting().ID, operator, "not on a Friday"); err != nil {
 		t.Fatal(err)
 	}
 	if got := p.run(again(call, res)); code(got) != dragoman.CodeDenied || !strings.Contains(got.Problem.Message, "not on a Friday") {
@@ -390,7 +390,7 @@ func TestGivenBack(t *testing.T) {
 		call := p.call("write", `{}`)
 		res := p.run(call)
 		id := p.waiting().ID
-		if err := p.Approve(t.Context(), id, operator); err != nil {
+		if _, err := p.Inbox().Approve(t.Context(), id, operator); err != nil {
 			t.Fatal(err)
 		}
 		p.run(again(call, res))
@@ -449,7 +449,7 @@ func TestApprovedCallAsks(t *testing.T) {
 	p := at(t, asksForWrite...)
 	call := p.call("ask", `{}`)
 	res := p.run(call)
-	if err := p.Approve(t.Context(), p.waiting().ID, operator); err != nil {
+	if _, err := p.Inbox().Approve(t.Context(), p.waiting().ID, operator); err != nil {
 		t.Fatal(err)
 	}
 	res = p.run(again(call, res))
@@ -624,7 +624,7 @@ func TestLegsAreGoneOnce(t *testing.T) {
 		}
 		res := p.run(call)
 		if tt.ask {
-			if err := p.Approve(t.Context(), p.waiting().ID, operator); err != nil {
+			if _, err := p.Inbox().Approve(t.Context(), p.waiting().ID, operator); err != nil {
 				t.Fatal(err)
 			}
 			res = p.run(again(call, res))
@@ -655,12 +655,12 @@ func TestApprovalOfAnotherRule(t *testing.T) {
 	taint := func() { p.run(p.call("echo", `{}`)) }
 	write, ask := p.call("write", `{}`), p.call("ask", `{}`)
 	asked := p.run(ask)
-	if err := p.Approve(t.Context(), p.waiting().ID, operator); err != nil {
+	if _, err := p.Inbox().Approve(t.Context(), p.waiting().ID, operator); err != nil {
 		t.Fatal(err)
 	}
 	begun := p.run(again(ask, asked))
 	waits := p.run(write)
-	if err := p.Approve(t.Context(), p.waiting().ID, operator); err != nil {
+	if _, err := p.Inbox().Approve(t.Context(), p.waiting().ID, operator); err != nil {
 		t.Fatal(err)
 	}
 	taint()

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httputil"
 	"path/filepath"
 	"strings"
@@ -137,6 +138,37 @@ func TestKeysFileAtTheFront(t *testing.T) {
 	}
 }
 
+// The first key is made while a gateway runs that asks nobody: it answers nobody from
+// then on, rather than everybody, and says why in its log alone.
+func TestFirstKeyAtTheFront(t *testing.T) {
+	folder := t.TempDir()
+	g := build(t, func(f *config.File) {
+		f.Path = filepath.Join(folder, "config.yaml")
+		f.UseKeys()
+	})
+	get := func(path, key string) *httptest.ResponseRecorder {
+		return ask(g, "GET", "localhost", path, map[string]string{"Authorization": "Bearer " + key})
+	}
+	if w := get("/v1/models", "any"); w.Code != 200 {
+		t.Errorf("before there are keys: %d %s", w.Code, w.Body)
+	}
+	key, r, err := apikey.NewRecord("laptop", []string{"model:*"}, 0)
+	if err == nil {
+		err = apikey.Add(filepath.Join(folder, "keys.jsonl"), r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/v1/models", "/mcp", "/approvals"} {
+		for _, shown := range []string{"any", key} {
+			w := get(path, shown)
+			if w.Code != 503 || readRefusal(t, w.Body.Bytes()).Error.Code != "restart_needed" || strings.Contains(w.Body.String(), folder) {
+				t.Errorf("%s: %d %s", path, w.Code, w.Body)
+			}
+		}
+	}
+}
+
 // A recorder keeps every byte of the requests that a server gets.
 type recorder struct {
 	next http.Handler
@@ -177,6 +209,7 @@ func TestCredentialsStayHere(t *testing.T) {
 	file := config.Default()
 	tokens(i)(file)
 	file.Listen, file.Auth.KeysFile, file.Auth.APIKeys = "127.0.0.1:0", path, []secret.Text{secret.New(key)}
+	file.Store.Path = filepath.Join(t.TempDir(), "store.db") // in which no other test's "files" is pinned
 	file.Models = []upstream.Model{{Match: "*", BaseURL: web(t, model) + "/v1", APIKey: secret.New("operator-key")}}
 	file.MCPServers = map[string]servers.Config{"files": {URL: web(t, server)}}
 	g, err := New(file, Options{

@@ -1,6 +1,6 @@
 // Package retry bounds how much of what a peer is sent is sent again. Repetitions
 // help where one request in many fails; where all fail they are the load that keeps
-// the peer down.
+// the peer down. It also reads when a peer wants to be asked again.
 package retry
 
 import (

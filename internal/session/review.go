@@ -15,7 +15,6 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/canonical"
 	"github.com/dragoman-mcp/dragoman/internal/clip"
-	"github.com/dragoman-mcp/dragoman/internal/gate"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 )
 
@@ -54,8 +53,8 @@ const (
 // knows who may answer what, and that nobody answers for themselves.
 type reviewable struct {
 	dragoman.Toolset
-	gate *gate.Gate
-	who  caller.Caller
+	inbox *approval.Inbox
+	who   caller.Caller
 }
 
 // A review is how far the person has come.
@@ -111,12 +110,13 @@ func (t reviewable) decide(ctx context.Context, r *review, reply json.RawMessage
 		why, _ = rawjson.String(content.Get("why"))
 	}
 	switch decision {
-	case "approve":
-		if err = t.gate.Answer(ctx, t.who, r.Asked, r.Digest, true, why); err == nil {
+	case "approve", "deny":
+		_, err = t.inbox.Answer(ctx, t.who, approval.Answer{ID: r.Asked, Digest: &r.Digest, Approve: decision == "approve", Why: why})
+		switch {
+		case err != nil:
+		case decision == "approve":
 			r.Approved++
-		}
-	case "deny":
-		if err = t.gate.Answer(ctx, t.who, r.Asked, r.Digest, false, why); err == nil {
+		default:
 			r.Denied++
 		}
 	default:
@@ -129,13 +129,20 @@ func (t reviewable) decide(ctx context.Context, r *review, reply json.RawMessage
 	return true, err
 }
 
+// waiting returns what the person may answer: what they are shown, and no rule keeps
+// for others.
+func (t reviewable) waiting(ctx context.Context) ([]approval.Approval, error) {
+	all, err := t.inbox.Waiting(ctx, t.who)
+	return slices.DeleteFunc(all, func(a approval.Approval) bool { return a.MayDecide(approval.PersonOf(t.who)) != nil }), err
+}
+
 // next shows the approval that waits longest, but for those that are left for later;
 // or says what came of the review where there is none.
 func (t reviewable) next(ctx context.Context, r *review) (dragoman.Result, error) {
 	if r.Approved+r.Denied+r.Gone+len(r.Later) >= maxReviewed {
 		return t.reviewed(ctx, r)
 	}
-	waiting, err := t.gate.Pending(ctx, t.who)
+	waiting, err := t.waiting(ctx)
 	if err != nil {
 		return dragoman.Result{}, err
 	}
@@ -193,7 +200,7 @@ func form(a *approval.Approval) json.RawMessage {
 
 // reviewed is what the model is told: how many, and nothing of what they were.
 func (t reviewable) reviewed(ctx context.Context, r *review) (dragoman.Result, error) {
-	waiting, err := t.gate.Pending(ctx, t.who)
+	waiting, err := t.waiting(ctx)
 	if err != nil {
 		return dragoman.Result{}, err
 	}

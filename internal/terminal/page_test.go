@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-mcp/dragoman/internal/unseen"
 )
 
 // What Markdown looks like without colours, where its marks stay, on a narrow screen.
@@ -65,7 +67,7 @@ func TestMarkdownIsNoWayToTheTerminal(t *testing.T) {
 		"```\n&#27;[31m\n```", "| &#27; |\n|---|\n| &#155; |", "![&#27;](x)", "&#x202e;", "# &#27;",
 	} {
 		for _, r := range markdown(Visible(source), 40, false) {
-			if hidden(r) {
+			if unseen.Hidden(r) {
 				t.Errorf("%q brings %q", source, r)
 			}
 		}

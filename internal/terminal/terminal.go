@@ -18,9 +18,10 @@ import (
 	"io"
 	"os"
 	"strings"
-	"unicode"
 
 	"golang.org/x/term"
+
+	"github.com/dragoman-mcp/dragoman/internal/unseen"
 )
 
 // A Screen is where text for people goes.
@@ -85,39 +86,7 @@ func (s *Screen) Error(err error, hint string) {
 // Visible returns text from elsewhere so that it can be printed: control
 // characters, which could rewrite the screen, and characters that change the
 // direction of text or cannot be seen, are spelled out.
-func Visible(text string) string {
-	clean := true
-	for _, r := range text {
-		if hidden(r) {
-			clean = false
-			break
-		}
-	}
-	if clean {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if hidden(r) {
-			fmt.Fprintf(&b, "\\u{%x}", r)
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-func hidden(r rune) bool {
-	switch {
-	case r == '\n' || r == '\t' || r == '\u200d': // emoji are joined by U+200D
-		return false
-	case r == '\u200e' || r == '\u200f', r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069':
-		return true
-	case r >= 0xe0000 && r <= 0xe007f:
-		return true
-	}
-	return unicode.IsControl(r)
-}
+func Visible(text string) string { return unseen.Spell(text) }
 
 // OneLine returns text in one line of at most n characters.
 func OneLine(text string, n int) string {

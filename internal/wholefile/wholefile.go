@@ -10,11 +10,34 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/rogpeppe/go-internal/lockedfile"
 )
 
 // Replace puts a file in place of another one, or of none. Only its owner can read
 // it. A link to a file stays one.
-func Replace(path string, data []byte) (err error) {
+func Replace(path string, data []byte) error {
+	return replace(path, data, func(*os.File, string) error { return nil })
+}
+
+// Update is [Replace] for a file that others may read: where there was one, its mode
+// stays, and its owner and group where we may give files away.
+func Update(path string, data []byte) error {
+	return replace(path, data, func(file *os.File, path string) error {
+		was, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		give(file, was)
+		return file.Chmod(was.Mode().Perm())
+	})
+}
+
+// replace is Replace; like makes the new file like the one at a path.
+func replace(path string, data []byte, like func(file *os.File, path string) error) (err error) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
@@ -28,7 +51,7 @@ func Replace(path string, data []byte) (err error) {
 		}
 	}()
 	_, err = temporary.Write(data)
-	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
+	if err = errors.Join(err, like(temporary, path), temporary.Sync(), temporary.Close()); err != nil {
 		return err
 	}
 	return os.Rename(temporary.Name(), path)
@@ -42,28 +65,46 @@ func Unchanged(was, now fs.FileInfo) bool {
 		was.ModTime().Equal(now.ModTime()) && was.Mode() == now.Mode()
 }
 
-// patience is how long Lock waits for somebody else.
+// patience is how long Lock waits for somebody else: a change takes milliseconds.
 const patience = 10 * time.Second
 
 // Lock waits until nobody else, in this process or another one, has the lock of a
-// file, and takes it until unlock is called. It is a file beside it; one that a
-// process left behind when it was killed has to be deleted by hand, which the error
-// says.
-func Lock(path string) (unlock func(), err error) {
+// file, and takes it until unlock is called. It stands at a file beside it, which
+// stays; the system takes the lock back when the process that has it ends, however
+// it does.
+func Lock(path string) (unlock func(), err error) { return lock(path, patience) }
+
+func lock(path string, patience time.Duration) (unlock func(), err error) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
 	path += ".lock"
-	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		switch {
-		case err == nil:
-			file.Close()
-			return func() { os.Remove(path) }, nil
-		case !errors.Is(err, fs.ErrExist):
-			return nil, err
-		case time.Since(began) > patience:
-			return nil, fmt.Errorf("another program is changing the file; if none is, delete %s", path)
+	type opened struct {
+		file *lockedfile.File
+		err  error
+	}
+	got := make(chan opened)
+	gone := make(chan struct{})
+	defer close(gone)
+	go func() {
+		file, err := lockedfile.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+		select {
+		case got <- opened{file, err}:
+		case <-gone:
+			if err == nil {
+				file.Close() // too late
+			}
 		}
+	}()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case o := <-got:
+		if o.err != nil {
+			return nil, o.err
+		}
+		return func() { o.file.Close() }, nil
+	case <-timer.C:
+		return nil, fmt.Errorf("another program has had the lock of the file for %v: %s", patience, path)
 	}
 }

@@ -1,10 +1,14 @@
 package wholefile
 
 import (
+	"bufio"
+	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -103,4 +107,41 @@ func TestLock(t *testing.T) {
 	if n := count.Load(); n != 10 {
 		t.Errorf("%d had it", n)
 	}
+}
+
+// TestLockOfTheDead: what a process held when it was killed is free.
+func TestLockOfTheDead(t *testing.T) {
+	const env = "DRAGOMAN_TEST_LOCK"
+	if path := os.Getenv(env); path != "" { // the process that is killed
+		if _, err := Lock(path); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println("locked")
+		select {}
+	}
+	path := filepath.Join(t.TempDir(), "file")
+	holder := exec.Command(os.Args[0], "-test.run=^TestLockOfTheDead$")
+	holder.Env = append(os.Environ(), env+"="+path)
+	out, err := holder.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := holder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || line != "locked\n" {
+		t.Errorf("the holder said %q, %v", line, err)
+	} else if _, err := lock(path, time.Millisecond); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("held by another process: %v", err)
+	}
+	if err := holder.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = holder.Wait() // killed
+	unlock, err := Lock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock()
 }

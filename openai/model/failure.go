@@ -14,6 +14,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/clip"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/retry"
 )
 
 // maxFailure is what is read of the document of an error, in bytes.
@@ -177,23 +178,20 @@ func retryAfter(e *Error, attempt int) (time.Duration, bool) {
 	return asked + rand.N(max(asked/10, time.Millisecond)), true
 }
 
-// askedWait returns how long an API asks to be left in peace: by Retry-After, in
-// seconds or as a time (RFC 9110, section 10.2.3), or by the finer header of OpenAI's.
+// askedWait returns how long an API asks to be left in peace: by Retry-After, or by the
+// finer header of OpenAI's.
 // What cannot be read asks for longer than anybody waits.
 func askedWait(h http.Header) (wait time.Duration, ok bool) {
-	for name, unit := range map[string]string{"Retry-After-Ms": "ms", "Retry-After": "s"} {
+	for name, unit := range map[string]time.Duration{"Retry-After-Ms": time.Millisecond, "Retry-After": time.Second} {
 		text := h.Get(name)
 		if text == "" {
 			continue
 		}
-		d, err := time.ParseDuration(text + unit)
-		if at, notTime := http.ParseTime(text); notTime == nil {
-			d, err = time.Until(at), nil
-		}
+		d, err := retry.After(text, unit)
 		if err != nil {
 			d = math.MaxInt64
 		}
-		if d = max(d, 0); !ok || d < wait {
+		if !ok || d < wait {
 			wait, ok = d, true
 		}
 	}

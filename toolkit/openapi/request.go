@@ -9,12 +9,12 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/retry"
 	"github.com/dragoman-mcp/dragoman/schema"
 	"github.com/dragoman-mcp/dragoman/toolkit"
 )
@@ -231,14 +231,11 @@ func (p *plan) perhaps() string {
 	return " It may have carried out the request all the same; look before you try again."
 }
 
-// after is what Retry-After says, within an hour; ten seconds if nothing.
+// after is what Retry-After says, from a second to an hour; ten seconds if nothing.
 func after(res *http.Response) time.Duration {
-	value := res.Header.Get("Retry-After")
-	if n, err := strconv.Atoi(value); err == nil && n >= 0 {
-		return min(time.Duration(min(n, 3600))*time.Second, time.Hour)
+	wait, err := retry.After(res.Header.Get("Retry-After"), time.Second)
+	if err != nil {
+		return 10 * time.Second
 	}
-	if at, err := http.ParseTime(value); err == nil {
-		return min(max(time.Until(at), time.Second), time.Hour)
-	}
-	return 10 * time.Second
+	return min(max(wait, time.Second), time.Hour)
 }
