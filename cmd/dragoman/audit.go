@@ -92,6 +92,9 @@ func (w *auditWish) filter(now time.Time) (auditlog.Filter, error) {
 	if !slices.Contains([]string{"", auditlog.Allow, auditlog.Ask, auditlog.Deny}, w.verdict) {
 		return f, &usageError{fmt.Errorf("there is no verdict %q", w.verdict), "verdicts are allow, ask and deny"}
 	}
+	if w.kind != "" && !slices.Contains(auditlog.Kinds, f.Kind) {
+		return f, &usageError{fmt.Errorf("there is no kind %q", w.kind), fmt.Sprintf("kinds are %s", strings.Trim(fmt.Sprint(auditlog.Kinds), "[]"))}
+	}
 	for _, at := range []struct {
 		flag, text string
 		time       *time.Time
@@ -232,7 +235,7 @@ head that this prints somewhere else, and name it the next time:
 				out.Printf("%s no records\n", out.Good("✓"))
 				return nil
 			}
-			out.Printf("%s %d records, from %d to %d, hold together\nhead %s\n", out.Good("✓"), check.Records, check.First, check.Head.Seq, check.Head)
+			out.Printf("%s %s, from %d to %d, hold together\nhead %s\n", out.Good("✓"), terminal.Many(int(check.Records), "record"), check.First, check.Head.Seq, check.Head)
 			return nil
 		},
 	}

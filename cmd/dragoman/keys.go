@@ -141,6 +141,13 @@ func (w *keyWish) grants() (grants []string, err error) {
 			return nil, &usageError{fmt.Errorf("--%ss is none or patterns, not both", kind.name), ""}
 		}
 		for _, pattern := range kind.patterns {
+			if word, rest, ok := strings.Cut(pattern, ":"); ok && slices.Contains(right.Kinds, word) {
+				hint := fmt.Sprintf("--right '%s'", pattern)
+				if word == kind.name {
+					hint = fmt.Sprintf("--%ss '%s'", word, rest)
+				}
+				return nil, &usageError{fmt.Errorf("--%ss: %q begins with a kind, and the flag says it already", kind.name, pattern), hint}
+			}
 			grants = append(grants, kind.name+":"+pattern)
 		}
 	}
