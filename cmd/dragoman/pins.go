@@ -54,7 +54,7 @@ what is approved within two seconds: both use the file that store.path names.`,
 			stderr := terminal.NewScreen(os.Stderr)
 			switch {
 			case len(pins) == 0:
-				stderr.Printf("nothing is pinned yet\n")
+				stderr.Printf("nothing is pinned yet in %s\n", l.DB.Path())
 			case slices.ContainsFunc(pins, func(p trust.Pin) bool { return p.State == trust.Waiting }):
 				stderr.Printf("what waits is trusted with: dragoman pins approve SERVER[/NAME]\n")
 			}

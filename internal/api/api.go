@@ -169,7 +169,7 @@ func (a *API) chat(w http.ResponseWriter, r *http.Request, who caller.Caller, ru
 		offer = slices.ContainsFunc(list.Tools.All(), func(t dragoman.Tool) bool { return t.Quarantined == nil })
 	}
 	if !offer {
-		a.relayTo(w, r, s.Upstream, request.Plain(), a.Sessions.Gate().Meter(who, request.Model))
+		a.relayTo(w, r, s.Upstream, relayed{body: request.Plain(), meter: a.Sessions.Gate().Meter(who, request.Model)})
 		run.Answered = true
 		return
 	}
@@ -305,7 +305,7 @@ func (a *API) converse(w http.ResponseWriter, r *http.Request, request *openai.C
 	switch {
 	case err == nil:
 		log.Info("chat", "calls", calls, "took", took)
-	case r.Context().Err() != nil:
+	case errors.Is(context.Cause(r.Context()), context.Canceled):
 		log.Info("chat cancelled by the client", "calls", calls, "took", took)
 	default:
 		log.Warn("chat failed", "calls", calls, "took", took, "error", err)

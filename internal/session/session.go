@@ -77,6 +77,9 @@ type Options struct {
 	Sampling Sampling
 	// Gate decides what callers may see and do; nil lets everybody do everything.
 	Gate *gate.Gate
+	// Stopping is closed when the process is about to end: calls then wait no longer
+	// for operators, and their callers are told that they are pending. Nil never is.
+	Stopping <-chan struct{}
 	// Loop has the limits of conversations; its Tools and hooks are set here.
 	Loop dragoman.Loop
 	// Log gets a line for each call, without arguments and results; nil discards
@@ -196,6 +199,7 @@ type Session struct {
 	gate       *gate.Gate
 	asked      string // the model, as the client spells it
 	patience   time.Duration
+	stopping   <-chan struct{}
 	operator   approval.Person
 	loop       dragoman.Loop
 	maxMessage int64
@@ -211,13 +215,14 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 	if !who.Valid() {
 		return nil, ErrNobody
 	}
-	chosen, err := o.choose(want.Servers)
+	client := gate.Client{Caller: who, Conversation: want.Session, Door: want.Door, StepsUp: want.Client}
+	chosen, err := o.choose(client, want.Servers)
 	if err != nil {
 		return nil, err
 	}
 	want.Servers = chosen
 	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: o.o.Search, loop: o.o.Loop, maxMessage: o.o.Results.MaxMessage, tasks: o.tasks, sampling: o.o.Sampling, log: o.o.Log,
-		gate: o.o.Gate, patience: cmp.Or(want.Patience, DefaultPatience), operator: want.Operator, asked: want.Model}
+		gate: o.o.Gate, patience: cmp.Or(want.Patience, DefaultPatience), stopping: o.o.Stopping, operator: want.Operator, asked: want.Model}
 	if err := o.read(s, want); err != nil {
 		return nil, err
 	}
@@ -226,17 +231,17 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 	s.Dialect = o.offered(s.Dialect, form, want.Profile)
 	owner := o.o.Owner(servers.Owner{Caller: who.ID, Session: want.Session})
 	all := o.o.Tools(owner)
-	client := gate.Client{Caller: who, Conversation: want.Session, Door: want.Door, StepsUp: want.Client}
 	s.Tools = o.stack(client, owner, all, want, s.Dialect)
 	if want.NoTools {
 		return s, nil
 	}
-	s.Missing, err = o.await(ctx, owner, all, want.Servers)
+	s.Missing, err = o.await(ctx, owner, o.o.Gate.Around(client, all), want.Servers)
 	return s, err
 }
 
-// choose checks a selection, and writes sets out.
-func (o *Opener) choose(wanted catalog.Selection) (chosen catalog.Selection, err error) {
+// choose checks a selection, and writes sets out. To whom a server has nothing to offer,
+// there is no such server.
+func (o *Opener) choose(who gate.Client, wanted catalog.Selection) (chosen catalog.Selection, err error) {
 	for _, c := range wanted {
 		name, isSet := strings.CutPrefix(c.Server, SetPrefix)
 		set, known := o.o.Sets[name]
@@ -248,7 +253,7 @@ func (o *Opener) choose(wanted catalog.Selection) (chosen catalog.Selection, err
 			}
 		case isSet:
 			return nil, fmt.Errorf("%w: there is no set %q", ErrUnknownServer, name)
-		case !o.o.Servers[c.Server]:
+		case !o.o.Servers[c.Server], !o.o.Gate.Reaches(who, c.Server):
 			return nil, fmt.Errorf("%w: no MCP server is labelled %q", ErrUnknownServer, c.Server)
 		default:
 			chosen = append(chosen, c)
