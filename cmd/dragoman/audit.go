@@ -42,7 +42,7 @@ and ?; --since takes a time, or how long ago:
 				return err
 			}
 			slices.Reverse(found)
-			return showRecords(found, asJSON)
+			return showRecords(found, asJSON, l.DB.Path())
 		},
 	}
 	w.flags(cmd)
@@ -120,7 +120,7 @@ func moment(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is neither a time nor how long ago", text)
 }
 
-func showRecords(found []auditlog.Record, asJSON bool) error {
+func showRecords(found []auditlog.Record, asJSON bool, from string) error {
 	out := terminal.NewScreen(os.Stdout)
 	for i := range found {
 		if !asJSON {
@@ -134,7 +134,7 @@ func showRecords(found []auditlog.Record, asJSON bool) error {
 		out.Printf("%s", line)
 	}
 	if len(found) == 0 && !asJSON {
-		terminal.NewScreen(os.Stderr).Printf("there are no such records\n")
+		terminal.NewScreen(os.Stderr).Printf("there are no such records in %s\n", from)
 	}
 	return nil
 }

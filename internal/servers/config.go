@@ -5,12 +5,12 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/commandline"
 	"github.com/dragoman-mcp/dragoman/internal/credential"
 	"github.com/dragoman-mcp/dragoman/internal/glob"
 	"github.com/dragoman-mcp/dragoman/internal/safehttp"
@@ -40,7 +40,7 @@ type Config struct {
 
 	Share Share `yaml:"share" enum:"all,caller,session" doc:"Who shares a session with the server, and so what it remembers between calls. all: all callers of the gateway. caller: each caller has its own, and with a command its own process. session: each session of a caller; that is an MCP session of the legacy era, or the conversation that a chat request names; requests that name none share the caller's."`
 
-	Pins    trust.Mode `yaml:"pins" enum:"off,first,explicit" doc:"When a tool of the server is trusted, in place of pins.mode: off for one whose descriptions change by nature."`
+	Pins    trust.Mode `yaml:"pins" enum:"off,first,explicit" doc:"When a tool, or a text, of the server is trusted, in place of pins.mode: off for one whose descriptions change by nature."`
 	Tools   Filter     `yaml:"tools" doc:"Which tools of the server exist for models."`
 	Effects Effects    `yaml:"effects" doc:"What calls can do to the world, in your word. Tools not named here may change something."`
 }
@@ -147,16 +147,7 @@ func (c *Config) Complete() {
 }
 
 // Downloads reports whether the command may download what it then starts.
-func (c *Config) Downloads() bool {
-	name := strings.TrimSuffix(filepath.Base(c.Command), filepath.Ext(c.Command))
-	switch name {
-	case "npx", "bunx", "pnpx", "uvx", "pipx", "docker", "podman":
-		return true
-	case "pnpm", "yarn", "bun", "uv":
-		return len(c.Args) > 0 && slices.Contains([]string{"dlx", "x", "tool", "run"}, c.Args[0])
-	}
-	return false
-}
+func (c *Config) Downloads() bool { return commandline.Read(c.Command, c.Args).Fetches }
 
 // filled returns c with its defaults.
 func (c Config) filled() Config {
