@@ -71,13 +71,11 @@ var answerRules = []Rule{
 		Why:    "The model asked for one entry and pays for all of them.",
 		Advice: "Keep to the limit, in the query and not only when answering.",
 		Source: seedPages,
-		Live: func(_ *Server, l *Live, say Say) {
-			for _, c := range l.Calls {
-				if n, ok := entries(c.Result); ok && c.Probe == CallOne && n > 1 {
-					say(of(c, ""), "with %s 1 the tool returned %d entries", quote(c.Field), n)
-				}
+		Live: eachProbe(CallOne, func(c Called, say Say) {
+			if n, ok := entries(c.Result); ok && n > 1 {
+				say(of(c, ""), "with %s 1 the tool returned %d entries", quote(c.Field), n)
 			}
-		},
+		}),
 	},
 	{
 		ID: "O010", Severity: Info, Title: "another result for the same question",
@@ -199,23 +197,6 @@ func readResult(raw json.RawMessage) *result {
 		}
 	}
 	return r
-}
-
-// eachValid makes a rule of a check of each call that should succeed. A tool is
-// looked at once.
-func eachValid(check func(Called, *result, Say)) func(*Server, *Live, Say) {
-	return func(_ *Server, l *Live, say Say) {
-		told := map[*Tool]bool{}
-		for _, c := range l.Calls {
-			if c.Probe != CallValid || c.Result == nil || told[c.Tool] {
-				continue
-			}
-			check(c, readResult(c.Result), func(at At, format string, args ...any) {
-				told[c.Tool] = true
-				say(at, format, args...)
-			})
-		}
-	}
 }
 
 // document returns the JSON that a result holds: the structured part, or the one

@@ -35,13 +35,11 @@ var inputRules = []Rule{
 		Advice:  "Say which type the argument has.",
 		Source:  "OpenAI and Gemini function declarations",
 		Gateway: "The gateway writes the missing type as all types where a provider wants one.",
-		Tool: func(t *Tool, say Say) {
-			for _, p := range t.Params() {
-				if p.Schema.Kind() == schema.Bool || p.Schema.Kind() == schema.Object && untyped(p.Schema) {
-					say(at(p.Pointer), "the argument %s has no type", quote(p.Name))
-				}
+		Tool: eachArgument(func(_ *Tool, p Param, say Say) {
+			if p.Schema.Kind() == schema.Bool || p.Schema.Kind() == schema.Object && untyped(p.Schema) {
+				say(here, "the argument %s has no type", quote(p.Name))
 			}
-		},
+		}),
 	},
 	{
 		ID: "S008", Severity: Info, Title: "tool without arguments that takes any",
@@ -70,85 +68,71 @@ var inputRules = []Rule{
 		Why:    "A model that sees an enum keeps to it; from a sentence it picks a synonym.",
 		Advice: "Move the values into enum.",
 		Source: seedInput,
-		Tool: func(t *Tool, say Say) {
-			for _, p := range t.Params() {
-				text := p.Schema.Get("description").Text()
-				if p.Schema.Get("type").IsString("string") && free(p.Schema) && choice.MatchString(text) && !openChoice.MatchString(text) {
-					say(at(p.Pointer), "the description of %s lists its values, and the schema has no enum: %s", quote(p.Name), quote(choice.FindString(text)))
-				}
+		Tool: eachArgument(func(_ *Tool, p Param, say Say) {
+			text := p.Schema.Get("description").Text()
+			if p.Schema.Get("type").IsString("string") && free(p.Schema) && choice.MatchString(text) && !openChoice.MatchString(text) {
+				say(here, "the description of %s lists its values, and the schema has no enum: %s", quote(p.Name), quote(choice.FindString(text)))
 			}
-		},
+		}),
 	},
 	{
 		ID: "S015", Severity: Info, Title: "id as an integer without bounds",
 		Why:    "Above 2^53 integers lose their last digits in most languages, and models miscopy long numbers; a wrong id hits a wrong record.",
 		Advice: "Make ids strings, or give a maximum.",
 		Source: "RFC 8259, 6 (numbers); measured",
-		Tool: func(t *Tool, say Say) {
-			for _, p := range t.Params() {
-				w := splitWords(p.Name)
-				if len(w) > 0 && (w[len(w)-1] == "id" || w[len(w)-1] == "ids") && p.Schema.Get("type").IsString("integer") &&
-					!p.Schema.Has("maximum") && !p.Schema.Has("exclusiveMaximum") && !p.Schema.Has("enum") {
-					say(at(p.Pointer), "the argument %s is an integer without a maximum", quote(p.Name))
-				}
+		Tool: eachArgument(func(_ *Tool, p Param, say Say) {
+			w := splitWords(p.Name)
+			if len(w) > 0 && (w[len(w)-1] == "id" || w[len(w)-1] == "ids") && p.Schema.Get("type").IsString("integer") &&
+				!p.Schema.Has("maximum") && !p.Schema.Has("exclusiveMaximum") && !p.Schema.Has("enum") {
+				say(here, "the argument %s is an integer without a maximum", quote(p.Name))
 			}
-		},
+		}),
 	},
 	{
 		ID: "S016", Severity: Warning, Title: "secret as an argument",
 		Why:    "What is an argument stands in the model's context, in its provider's logs and in the conversation's history.",
 		Advice: "Take the secret from the environment or from the authorization of the request.",
 		Source: "OWASP MCP01; MCP server best practices: API keys",
-		Tool: func(t *Tool, say Say) {
-			for _, p := range t.Params() {
-				if isSecret(p.Name) && !p.Schema.Has("x-mcp-header") && !p.Schema.Get("type").IsString("boolean") {
-					say(at(p.Pointer), "the argument %s asks the model for a secret", quote(p.Name))
-				}
+		Tool: eachArgument(func(_ *Tool, p Param, say Say) {
+			if isSecret(p.Name) && !p.Schema.Has("x-mcp-header") && !p.Schema.Get("type").IsString("boolean") {
+				say(here, "the argument %s asks the model for a secret", quote(p.Name))
 			}
-		},
+		}),
 	},
 	{
 		ID: "S017", Severity: Warning, Title: "code or a command as a free text",
 		Why:    "What a model writes here may come from a web page that it has read; whoever wrote that page then runs commands.",
 		Advice: "Offer the operations that are meant as tools of their own, or an enum; if it must be free text, set destructiveHint and openWorldHint.",
 		Source: "OWASP MCP05 (command injection)",
-		Tool: func(t *Tool, say Say) {
-			if said(t.Hints.Destructive, true) && said(t.Hints.OpenWorld, true) {
-				return
+		Tool: eachArgument(func(t *Tool, p Param, say Say) {
+			declared := said(t.Hints.Destructive, true) && said(t.Hints.OpenWorld, true)
+			if !declared && isCommand(t, p) && p.Schema.Get("type").IsString("string") && free(p.Schema) {
+				say(here, "the argument %s is run as it is written", quote(p.Name))
 			}
-			for _, p := range t.Params() {
-				if isCommand(t, p) && p.Schema.Get("type").IsString("string") && free(p.Schema) {
-					say(at(p.Pointer), "the argument %s is run as it is written", quote(p.Name))
-				}
-			}
-		},
+		}),
 	},
 	{
 		ID: "S018", Severity: Error, Title: "argument that collects the conversation",
 		Why:    "An argument for the system prompt or the history makes the model hand over what the user told it in confidence.",
 		Advice: "Ask for what the tool needs, and nothing else.",
 		Source: "Cisco MCP scanner (coercive injection); MCP server best practices: privacy",
-		Tool: func(t *Tool, say Say) {
-			for _, p := range t.Params() {
-				if collects[fold(p.Name)] {
-					say(at(p.Pointer), "the argument %s asks for the conversation itself", quote(p.Name))
-				}
+		Tool: eachArgument(func(_ *Tool, p Param, say Say) {
+			if collects[fold(p.Name)] {
+				say(here, "the argument %s asks for the conversation itself", quote(p.Name))
 			}
-		},
+		}),
 	},
 	{
 		ID: "S023", Severity: Info, Title: "address or date without a format",
 		Why:    "With format uri, email or date a client can check the value before it reaches the server.",
 		Advice: "Add the format.",
 		Source: seedInput,
-		Tool: func(t *Tool, say Say) {
-			for _, p := range t.Params() {
-				want := formats[fold(p.Name)]
-				if want != "" && p.Schema.Get("type").IsString("string") && free(p.Schema) {
-					say(at(p.Pointer), "the argument %s has no format; %s would fit", quote(p.Name), quote(want))
-				}
+		Tool: eachArgument(func(_ *Tool, p Param, say Say) {
+			want := formats[fold(p.Name)]
+			if want != "" && p.Schema.Get("type").IsString("string") && free(p.Schema) {
+				say(here, "the argument %s has no format; %s would fit", quote(p.Name), quote(want))
 			}
-		},
+		}),
 	},
 }
 

@@ -60,13 +60,11 @@ var errorRules = []Rule{
 		Advice:  "Check arguments by the schema, or do not call the argument required.",
 		Source:  seedInput,
 		Gateway: "The gateway judges arguments by the schema before it calls.",
-		Live: func(_ *Server, l *Live, say Say) {
-			for _, c := range l.Calls {
-				if c.Probe == CallMissing && c.succeeded() {
-					say(of(c, "/inputSchema/required"), "a call without %s succeeded", quote(c.Field))
-				}
+		Live: eachProbe(CallMissing, func(c Called, say Say) {
+			if c.succeeded() {
+				say(of(c, "/inputSchema/required"), "a call without %s succeeded", quote(c.Field))
 			}
-		},
+		}),
 	},
 	{
 		ID: "E005", Severity: Warning, Title: "an unknown argument is dropped in silence",
@@ -74,13 +72,11 @@ var errorRules = []Rule{
 		Advice:  "Refuse arguments that the schema does not have.",
 		Source:  seedInput,
 		Gateway: "The gateway judges arguments by the schema before it calls.",
-		Live: func(_ *Server, l *Live, say Say) {
-			for _, c := range l.Calls {
-				if c.Probe == CallUnknown && c.succeeded() {
-					say(of(c, "/inputSchema/additionalProperties"), "a call with an argument that does not exist succeeded")
-				}
+		Live: eachProbe(CallUnknown, func(c Called, say Say) {
+			if c.succeeded() {
+				say(of(c, "/inputSchema/additionalProperties"), "a call with an argument that does not exist succeeded")
 			}
-		},
+		}),
 	},
 	{
 		ID: "E006", Severity: Error, Title: "bad input ends the server",
@@ -100,13 +96,11 @@ var errorRules = []Rule{
 		Advice:  "Check arguments by the schema.",
 		Source:  seedInput,
 		Gateway: "The gateway judges arguments by the schema before it calls.",
-		Live: func(_ *Server, l *Live, say Say) {
-			for _, c := range l.Calls {
-				if c.Probe == CallWrong && c.succeeded() && !errorText.MatchString(strings.Join(readResult(c.Result).texts, "\n")) {
-					say(of(c, "/inputSchema"+schema.Pointer("properties", c.Field)), "a call with %s of the wrong type succeeded", quote(c.Field))
-				}
+		Live: eachProbe(CallWrong, func(c Called, say Say) {
+			if c.succeeded() && !errorText.MatchString(strings.Join(readResult(c.Result).texts, "\n")) {
+				say(of(c, "/inputSchema"+schema.Pointer("properties", c.Field)), "a call with %s of the wrong type succeeded", quote(c.Field))
 			}
-		},
+		}),
 	},
 }
 
@@ -211,32 +205,6 @@ func (c *Called) succeeded() bool {
 	}
 	r := readResult(c.Result)
 	return !r.failed && r.bad == ""
-}
-
-// eachFailure makes a rule of a check of the text of each failure. A tool is
-// looked at once.
-func eachFailure(check func(Called, string, Say)) func(*Server, *Live, Say) {
-	return func(_ *Server, l *Live, say Say) {
-		told := map[*Tool]bool{}
-		for _, c := range l.Calls {
-			text := ""
-			switch {
-			case c.failed():
-				text = c.Message
-			case c.Result != nil && isError(c.Result):
-				text = strings.Join(readResult(c.Result).texts, "\n")
-			default:
-				continue
-			}
-			if told[c.Tool] {
-				continue
-			}
-			check(c, text, func(at At, format string, args ...any) {
-				told[c.Tool] = true
-				say(at, format, args...)
-			})
-		}
-	}
 }
 
 var (

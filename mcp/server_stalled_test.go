@@ -52,16 +52,7 @@ func TestClientStopsReading(t *testing.T) {
 				tr := serveHTTP(t, pace.Handler(s, idle, idle))
 				defer s.Close()
 				do := func(body string, headers ...string) *http.Response {
-					req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, tr.URL, strings.NewReader(body))
-					req.Header.Set("Content-Type", typeJSON)
-					for i := 0; i < len(headers); i += 2 {
-						req.Header.Set(headers[i], headers[i+1])
-					}
-					resp, err := tr.Client.Do(req)
-					if err != nil {
-						t.Fatal(err)
-					}
-					return resp
+					return send(t, tr, http.MethodPost, body, headers...)
 				}
 				var resp *http.Response
 				var most atomic.Int64

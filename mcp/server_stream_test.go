@@ -47,19 +47,7 @@ func inTime(t *testing.T, takes time.Duration, f func(t *testing.T, s *Server, d
 		tr := serveHTTP(t, s)
 		defer s.Close()
 		f(t, s, func(method, body string, headers ...string) *http.Response {
-			req, err := http.NewRequestWithContext(t.Context(), method, tr.URL, strings.NewReader(body))
-			if err != nil {
-				t.Fatal(err)
-			}
-			req.Header.Set("Content-Type", "application/json")
-			for i := 0; i < len(headers); i += 2 {
-				req.Header.Set(headers[i], headers[i+1])
-			}
-			resp, err := tr.Client.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return resp
+			return send(t, tr, method, body, headers...)
 		})
 	})
 }

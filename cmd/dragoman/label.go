@@ -4,20 +4,17 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/dragoman-mcp/dragoman/internal/commandline"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 )
 
 // label makes a label for a server from its command: the name of the package or
 // program that it starts.
 func label(command []string) string {
-	name := command[0]
-	if starters[filepath.Base(name)] {
-		for _, arg := range command[1:] {
-			if !strings.HasPrefix(arg, "-") && arg != "run" {
-				name = arg
-				break
-			}
-		}
+	s := commandline.Read(command[0], command[1:])
+	name := s.Program
+	if names := s.Names(); len(names) > 0 {
+		name = names[len(names)-1]
 	}
 	// Of a path, the last part that says something.
 	parts := strings.FieldsFunc(name, func(r rune) bool { return r == '/' || r == '\\' })
@@ -37,15 +34,8 @@ func label(command []string) string {
 	return "server"
 }
 
-// starters start a program that the next argument names, and wrappers are names
-// of folders and files that say nothing about what is in them.
-var (
-	starters = map[string]bool{
-		"npx": true, "bunx": true, "uvx": true, "uv": true, "node": true, "bun": true, "deno": true,
-		"python": true, "python3": true, "go": true, "java": true,
-	}
-	wrappers = map[string]bool{
-		"index": true, "main": true, "server": true, "cli": true, "dist": true, "build": true,
-		"src": true, "bin": true, "lib": true, "out": true, "cmd": true,
-	}
-)
+// wrappers are names of folders and files that say nothing about what is in them.
+var wrappers = map[string]bool{
+	"index": true, "main": true, "server": true, "cli": true, "dist": true, "build": true,
+	"src": true, "bin": true, "lib": true, "out": true, "cmd": true,
+}

@@ -2,10 +2,10 @@ package config
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/dragoman-mcp/dragoman/internal/commandline"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 )
 
@@ -52,52 +52,14 @@ func isPath(words []string) bool {
 	return strings.ContainsAny(words[0], `/\`) && !slices.ContainsFunc(words[1:], func(w string) bool { return strings.HasPrefix(w, "-") })
 }
 
-// runners run a package that the next argument names; the words in the value
-// stand between.
-var runners = map[string][]string{
-	"npx": nil, "bunx": nil, "uvx": nil, "pnpx": nil,
-	"pnpm": {"dlx"}, "yarn": {"dlx"}, "bun": {"x"}, "npm": {"exec"}, "pipx": {"run"}, "uv": {"tool", "run"},
-}
-
-// packageFlags are flags of runners whose value is a package.
-var packageFlags = []string{"-p", "--package", "--from"}
-
 // packages returns the names, without versions, of the packages that a server's
-// command runs.
-func packages(c servers.Config) (names []string) {
-	runner := strings.TrimSuffix(filepath.Base(c.Command), ".cmd")
-	between, ok := runners[runner]
-	if !ok {
+// command fetches and runs.
+func packages(c servers.Config) []string {
+	s := commandline.Read(c.Command, c.Args)
+	if s.Kind != commandline.NPM && s.Kind != commandline.PyPI {
 		return nil
 	}
-	for i := 0; i < len(c.Args); i++ {
-		arg := c.Args[i]
-		flag, value, joined := strings.Cut(arg, "=")
-		switch {
-		case slices.Contains(packageFlags, flag) && joined:
-			names = append(names, withoutVersion(value))
-		case slices.Contains(packageFlags, arg) && i+1 < len(c.Args):
-			i++
-			names = append(names, withoutVersion(c.Args[i]))
-		case strings.HasPrefix(arg, "-"):
-		case len(between) > 0 && arg == between[0]:
-			between = between[1:]
-		default:
-			return append(names, withoutVersion(arg))
-		}
-	}
-	return names
-}
-
-// withoutVersion cuts off what follows a package's name: @1.2.3, ==1.2.3, [extra].
-func withoutVersion(name string) string {
-	if i := strings.LastIndexByte(name, '@'); i > 0 {
-		name = name[:i]
-	}
-	if i := strings.IndexAny(name, "=<>[~!"); i > 0 {
-		name = name[:i]
-	}
-	return name
+	return s.Names()
 }
 
 // almost returns the well-known package whose name is at most two letters away;

@@ -4,17 +4,18 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/dragoman-mcp/dragoman/internal/commandline"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 )
 
 // checkCode reports an argument of a server that makes its command run code from the
-// arguments (see [servers.CodeArgument]), unless somebody wrote it there for us: a
+// arguments (see [commandline.Code]), unless somebody wrote it there for us: a
 // variable or an input does not turn a command into another one, and neither does
 // another client's file, which programs and projects write, too. What such a file has
-// in env is looked at as well (see [servers.CodeVariable]).
+// in env is looked at as well (see [commandline.CodeVariable]).
 func (d *decoder) checkCode(n *node, path string, c servers.Config) {
 	const instead = "If you know the code and want it, write this server into the configuration of dragoman."
-	if name := servers.CodeVariable(c.Env); name != "" && d.lenient {
+	if name := commandline.CodeVariable(c.Env); name != "" && d.lenient {
 		place := n
 		if value := n.get("env").get(name); value != nil {
 			place = value
@@ -22,7 +23,7 @@ func (d *decoder) checkCode(n *node, path string, c servers.Config) {
 		key := join(join(path, "env"), name)
 		d.fail(place, key, key+": this variable makes programs run code from its value, and the file is another client's", instead)
 	}
-	at := servers.CodeArgument(c.Command, c.Args)
+	at := commandline.Code(c.Command, c.Args)
 	if at < 0 {
 		return
 	}
@@ -45,7 +46,7 @@ func (d *decoder) checkCode(n *node, path string, c servers.Config) {
 			args[i] = ref.written
 		}
 	}
-	if servers.CodeArgument(command, args) != at {
+	if commandline.Code(command, args) != at {
 		d.fail(place, key, fmt.Sprintf(runs, key, "that is so because of what a variable holds"),
 			"If you want it, write the command, and the arguments up to this one, without ${…}.")
 	}

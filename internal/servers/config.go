@@ -5,12 +5,12 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/commandline"
 	"github.com/dragoman-mcp/dragoman/internal/credential"
 	"github.com/dragoman-mcp/dragoman/internal/glob"
 	"github.com/dragoman-mcp/dragoman/internal/safehttp"
@@ -147,16 +147,7 @@ func (c *Config) Complete() {
 }
 
 // Downloads reports whether the command may download what it then starts.
-func (c *Config) Downloads() bool {
-	name := strings.TrimSuffix(filepath.Base(c.Command), filepath.Ext(c.Command))
-	switch name {
-	case "npx", "bunx", "pnpx", "uvx", "pipx", "docker", "podman":
-		return true
-	case "pnpm", "yarn", "bun", "uv":
-		return len(c.Args) > 0 && slices.Contains([]string{"dlx", "x", "tool", "run"}, c.Args[0])
-	}
-	return false
-}
+func (c *Config) Downloads() bool { return commandline.Read(c.Command, c.Args).Fetches }
 
 // filled returns c with its defaults.
 func (c Config) filled() Config {

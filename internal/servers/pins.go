@@ -3,10 +3,9 @@ package servers
 import (
 	"context"
 	"net/url"
-	"path/filepath"
-	"strings"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/commandline"
 	"github.com/dragoman-mcp/dragoman/internal/trust"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
@@ -46,8 +45,7 @@ func (c *connection) withheld(ctx context.Context, client *mcp.Client, call drag
 }
 
 // identity says which server it is, whatever its version and its options: where it is,
-// or the program, and where that starts others, what it is told to start. Approvals of
-// tools hold for it.
+// or what its command starts in the end. Approvals of tools hold for it.
 func (c *Config) identity() string {
 	if c.URL != "" {
 		u, err := url.Parse(c.URL)
@@ -56,28 +54,5 @@ func (c *Config) identity() string {
 		}
 		return u.Scheme + "://" + u.Host + u.Path
 	}
-	name := strings.TrimSuffix(filepath.Base(c.Command), filepath.Ext(c.Command))
-	if !starters[name] {
-		return name
-	}
-	for _, arg := range c.Args {
-		if strings.HasPrefix(arg, "-") || started[arg] {
-			continue
-		}
-		if at := strings.LastIndex(arg, "@"); at > 0 {
-			arg = arg[:at]
-		}
-		arg, _, _ = strings.Cut(arg, "==")
-		return name + " " + arg
-	}
-	return name
+	return commandline.Read(c.Command, c.Args).Name()
 }
-
-// starters start a program that an argument names, behind such as are in started.
-var (
-	starters = map[string]bool{
-		"npx": true, "bunx": true, "pnpx": true, "pnpm": true, "yarn": true, "node": true, "bun": true, "deno": true, "npm": true,
-		"uvx": true, "uv": true, "pipx": true, "python": true, "python3": true, "go": true, "java": true,
-	}
-	started = map[string]bool{"run": true, "tool": true, "dlx": true, "x": true, "exec": true}
-)

@@ -52,8 +52,11 @@ func TestNewRequestHeader(t *testing.T) {
 		"X-Dragoman-Servers":     {"a"},
 		"X-Forwarded-For":        {"10.0.0.1"},
 		"X-Hop":                  {"1"},
+		"X-Http-Method-Override": {"DELETE"},
+		"X-Original-Url":         {"/v1/files"},
 		"X-Stainless-Lang":       {"python"},
 		"X_Forwarded_Host":       {"gateway.test"},
+		"X_rewrite_url":          {"/v1/files"},
 	}
 	common := map[string]string{
 		"Accept":           "text/event-stream",

@@ -1,4 +1,4 @@
-package servers
+package commandline
 
 import (
 	"slices"
@@ -11,7 +11,7 @@ import (
 // The first words that are quoted in braces are where the code is said to begin; a
 // command line without them has none. Among them is what got past lists of allowed
 // commands elsewhere (CVE-2026-30625, GHSA-c9gw-hvqq-f33r).
-func TestCodeArgument(t *testing.T) {
+func TestCode(t *testing.T) {
 	for _, line := range []string{
 		"sh {-c} x", "/bin/bash {-c} x", "bash {-lc} x", "bash -l {-c} x", "bash -o pipefail {-c} x", "bash -eo pipefail {-c} x",
 		"bash --norc {-c} x", "bash --rcfile f {-c} x", "bash +x {-c} x", "SH.EXE {-c} x", `C:\Git\bin\bash.exe {-c} x`, "fish {--command=x}", "fish {-C} x", "zsh -f {-c} x", "nu {--commands} x",
@@ -47,17 +47,17 @@ func TestCodeArgument(t *testing.T) {
 			words[want] = words[want][1 : len(words[want])-1]
 			want--
 		}
-		if got := CodeArgument(words[0], words[1:]); got != want {
+		if got := Code(words[0], words[1:]); got != want {
 			t.Errorf("%s: argument %d, want %d", line, got, want)
 		}
 	}
 }
 
 // A long line is no way to keep us busy.
-func TestCodeArgumentIsCheap(t *testing.T) {
+func TestCodeIsCheap(t *testing.T) {
 	for _, word := range []string{"env", "cmd", "/c", "git", "powershell", "-x"} {
 		for _, command := range []string{"env", "cmd"} {
-			if at := CodeArgument(command, append(slices.Repeat([]string{word}, 2000), "sh", "-c")); at < -1 {
+			if at := Code(command, append(slices.Repeat([]string{word}, 2000), "sh", "-c")); at < -1 {
 				t.Error(at)
 			}
 		}
@@ -66,18 +66,18 @@ func TestCodeArgumentIsCheap(t *testing.T) {
 
 // Whatever the arguments are, an answer is one of them, and comes soon; and putting a
 // program that starts others in front hides nothing.
-func FuzzCodeArgument(f *testing.F) {
+func FuzzCode(f *testing.F) {
 	f.Add("npx\x00-y\x00-c\x00x")
 	f.Add("cmd\x00/s/c\x00cmd\x00/c\x00a&b")
 	f.Add("env\x00-S\x00env\x00env\x00sh\x00-c")
 	f.Add("powershell\x00-ex\x00-c")
 	f.Fuzz(func(t *testing.T, text string) {
 		words := strings.Split(text, "\x00")
-		at := CodeArgument(words[0], words[1:])
+		at := Code(words[0], words[1:])
 		if at < -1 || at >= len(words)-1 {
 			t.Fatalf("%q: argument %d", words, at)
 		}
-		if at >= 0 && CodeArgument("env", words) < 0 {
+		if at >= 0 && Code("env", words) < 0 {
 			t.Fatalf("%q has code, and not behind env", words)
 		}
 	})
