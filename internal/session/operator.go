@@ -38,17 +38,17 @@ func (s *Session) operated(ask Ask) Ask {
 			}
 		}
 		s.log.Info("a call waits for a person; see dragoman approve", "approval", id, "caller", s.Caller.ID)
-		decided := s.wait(ctx, id)
+		answered, err := s.wait(ctx, id)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return &dragoman.Answers{Gone: !decided}, nil
+		return &dragoman.Answers{Gone: err != nil || answered.State == approval.Pending}, nil
 	}
 }
 
 // wait waits for the answer to an approval: as long as the session has patience, and the
-// process does not stop. It reports whether there is one.
-func (s *Session) wait(ctx context.Context, id string) bool {
+// process does not stop.
+func (s *Session) wait(ctx context.Context, id string) (approval.Approval, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
 	go func() {
@@ -58,8 +58,7 @@ func (s *Session) wait(ctx context.Context, id string) bool {
 		case <-ctx.Done():
 		}
 	}()
-	answered, err := s.gate.Inbox().Wait(ctx, id)
-	return err == nil && answered.State != approval.Pending
+	return s.gate.Inbox().Wait(ctx, id)
 }
 
 // decide asks the operator who is here. An error means that it was not for them to
