@@ -10,8 +10,9 @@ import (
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
-// fuzzLimit is what one conversion or decoding may take on a busy machine.
-const fuzzLimit = 3 * time.Second
+// fuzzLimit is longer than one conversion or decoding takes on the slowest and
+// busiest machine.
+const fuzzLimit = 30 * time.Second
 
 // FuzzConvert converts any schema into any dialect, which the seed chooses: what is sent passes the
 // checker, and what a model may answer is decoded to something valid, or to a

@@ -53,7 +53,7 @@ func TestPlansAreBounded(t *testing.T) {
 		for _, name := range Names() {
 			start := time.Now()
 			_, problem := mustFor(t, name).convert(dragoman.Tool{Name: "t", InputSchema: []byte(input)})
-			if took := time.Since(start); problem != nil || took > 5*time.Second {
+			if took := time.Since(start); problem != nil || took > 30*time.Second {
 				t.Errorf("%s in %s: %v, %v", what, name, took, problem)
 			}
 		}

@@ -26,7 +26,7 @@ func remote(t *testing.T, cfg fakemcp.Config) (server, *fakemcp.Server) {
 
 // soon is a context for what must happen, and does so long before.
 func soon(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -109,13 +109,13 @@ func TestMCPClients(t *testing.T) {
 			})
 		}
 	})
-	// Each of them gave up one call of each server, which must have been told.
-	given := len(scripts) + len(versions)
-	if err := legacy.Wait(soon(t), "notifications/cancelled", given); err != nil {
-		t.Error(err)
-	}
-	if err := modern.Wait(soon(t), fakemcp.Disconnected, given); err != nil {
-		t.Error(err)
+	// Each of them gave up one call of each server, which must have been told where the
+	// call had got there: a client on a slow machine may give up before.
+	g.until("telling the servers of the calls that were given up", func() bool {
+		return legacy.Count("notifications/cancelled") >= legacy.Executions("slow") && modern.Count(fakemcp.Disconnected) >= modern.Executions("slow")
+	})
+	if given := len(scripts) + len(versions); legacy.Executions("slow") == 0 || modern.Executions("slow") == 0 {
+		t.Errorf("of %d calls each that were given up none was made", given)
 	}
 }
 

@@ -258,7 +258,7 @@ func background(t *testing.T, port string, env []string, program string, args ..
 	})
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		if conn, err := net.Dial("tcp", "127.0.0.1:"+port); err == nil {
 			conn.Close()

@@ -90,7 +90,7 @@ func visible(text string) string {
 // sees waits until a text appears behind what was seen before.
 func (s *terminal) sees(text string) {
 	s.t.Helper()
-	deadline := time.NewTimer(45 * time.Second)
+	deadline := time.NewTimer(2 * time.Minute)
 	defer deadline.Stop()
 	for {
 		s.mu.Lock()
@@ -141,7 +141,7 @@ func (s *terminal) ends(code int) {
 	s.t.Helper()
 	select {
 	case <-s.done:
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		s.t.Fatalf("it does not end:\n%s", s.screen())
 	}
 	err := s.cmd.Wait()

@@ -43,7 +43,8 @@ func TestProcessRules(t *testing.T) {
 	}
 }
 
-// lintProcess lints a fake server without tools.
+// lintProcess lints a fake server without tools, by the rules that do not look at how
+// long something takes: on a busy machine everything does.
 func lintProcess(t *testing.T, config fakemcp.Config) *Report {
 	t.Helper()
 	path, args, env := fakemcp.Command(config)
@@ -52,7 +53,8 @@ func lintProcess(t *testing.T, config fakemcp.Config) *Report {
 		cmd.Env = append(os.Environ(), env...)
 		return cmd
 	}}
-	r, err := Run(t.Context(), []Target{target}, Options{})
+	rules := slices.DeleteFunc(Rules(), func(r Rule) bool { return slices.Contains([]string{"P018", "R001", "R002"}, r.ID) })
+	r, err := Run(t.Context(), []Target{target}, Options{Rules: rules})
 	must(t, err)
 	return r
 }

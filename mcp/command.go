@@ -28,12 +28,20 @@ type Command struct {
 	// Grace is how long the process may take to end after its input was closed,
 	// and again after it was told to (SIGTERM), before it is killed; 2 s if zero.
 	Grace time.Duration
+	// KillAfter is how long a process that was told to end may take instead; Grace if
+	// zero. A process that ends others has to be given longer than it needs for that
+	// on the slowest machine: what it did not get to when it is killed outlives it.
+	KillAfter time.Duration
 }
+
+// lastWords is how long what a process wrote last is read after its end.
+const lastWords = time.Second
 
 // process is a running command.
 type process struct {
 	cmd    *exec.Cmd
 	grace  time.Duration
+	last   time.Duration // between SIGTERM and SIGKILL
 	stdin  *os.File
 	stdout *os.File
 	stderr *os.File
@@ -54,7 +62,8 @@ func (t Command) open(_ context.Context, p *peer) (link, error) {
 
 func (t Command) start(owner *peer) (*process, error) {
 	cmd := t.New()
-	p := &process{cmd: cmd, grace: or(t.Grace, 2*time.Second), exited: make(chan struct{}), output: make(chan struct{})}
+	grace := or(t.Grace, 2*time.Second)
+	p := &process{cmd: cmd, grace: grace, last: or(t.KillAfter, grace), exited: make(chan struct{}), output: make(chan struct{})}
 	var theirs [3]*os.File
 	var err error
 	closeAll := func(files ...*os.File) {
@@ -89,8 +98,8 @@ func (t Command) start(owner *peer) (*process, error) {
 		p.err = cmd.Wait()
 		// What it wrote last is still in the pipes. A grandchild may hold them
 		// open for ever, so reading ends a little later whatever happens.
-		_ = p.stdout.SetReadDeadline(time.Now().Add(time.Second))
-		_ = p.stderr.SetReadDeadline(time.Now().Add(time.Second))
+		_ = p.stdout.SetReadDeadline(time.Now().Add(lastWords))
+		_ = p.stderr.SetReadDeadline(time.Now().Add(lastWords))
 		close(p.exited)
 	})
 	return p, nil
@@ -121,12 +130,11 @@ func readLog(ctx context.Context, r io.Reader, f func(string)) {
 // how the process went.
 func (p *process) end(why error) error {
 	_ = p.stdin.Close()
-	steps := []func(){func() { terminate(p.cmd.Process) }, func() { kill(p.cmd.Process) }}
-	for _, step := range steps {
-		if within(p.exited, p.grace) {
-			break
+	if !within(p.exited, p.grace) {
+		terminate(p.cmd.Process)
+		if !within(p.exited, p.last) {
+			kill(p.cmd.Process)
 		}
-		step()
 	}
 	<-p.exited
 	// The leader is gone; children of it, such as those of npx, may not be.
@@ -134,7 +142,7 @@ func (p *process) end(why error) error {
 	if !groupGone(p.cmd.Process, p.grace) {
 		kill(p.cmd.Process)
 	}
-	within(p.output, p.grace)
+	within(p.output, 2*lastWords) // it may be that nobody takes the lines
 	_ = p.stdout.Close()
 	_ = p.stderr.Close()
 	if errors.Is(why, ErrClosed) {

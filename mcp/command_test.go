@@ -25,7 +25,7 @@ import (
 func init() { misbehave = behave }
 
 func behave(how string) {
-	sleepFor := func() { <-time.After(time.Minute) }
+	sleepFor := func() { <-time.After(10 * time.Minute) } // which no test waits for
 	switch how {
 	case "exit":
 		fmt.Fprintln(os.Stderr, "configuration missing")
@@ -57,8 +57,20 @@ func behave(how string) {
 			answerLine(line)
 		}
 		sleepFor()
+	case "thorough": // takes its time to end when told to
+		told := make(chan os.Signal, 1)
+		signal.Notify(told, syscall.SIGTERM)
+		in := bufio.NewReader(os.Stdin)
+		for range 2 {
+			line, _ := in.ReadString('\n')
+			answerLine(line)
+		}
+		<-told
+		<-time.After(300 * time.Millisecond)
+		fmt.Fprintln(os.Stderr, "all done")
+		os.Exit(0)
 	case "parent": // leaves a child behind, which has inherited everything
-		child := exec.Command("sleep", "60")
+		child := exec.Command("sleep", "600")
 		child.Stdout, child.Stderr = os.Stdout, os.Stderr
 		if err := child.Start(); err != nil {
 			os.Exit(5)
@@ -195,8 +207,8 @@ func TestCommandCrashes(t *testing.T) {
 	}
 }
 
-// TestCommandEnds: no process is left, however it behaves, and it does not take
-// longer than the graces.
+// TestCommandEnds: no process is left, however it behaves, and nobody waits until it
+// ends by itself.
 func TestCommandEnds(t *testing.T) {
 	for _, how := range []string{"lingering", "stubborn", "parent", "deaf"} {
 		t.Run(how, func(t *testing.T) {
@@ -209,18 +221,32 @@ func TestCommandEnds(t *testing.T) {
 			group := c.link.(*stream).process.cmd.Process.Pid
 			start := time.Now()
 			_ = c.Close()
-			if took := time.Since(start); took > 5*time.Second {
+			if took := time.Since(start); took > time.Minute {
 				t.Errorf("Close took %s", took)
 			}
 			// A killed process is there until somebody has waited for it, which for
 			// an orphan is init's business.
-			for end := time.Now().Add(5 * time.Second); syscall.Kill(-group, 0) == nil && alive(group, &log); {
+			for end := time.Now().Add(time.Minute); syscall.Kill(-group, 0) == nil && alive(group, &log); {
 				if time.Now().After(end) {
 					t.Fatal("the group is still there")
 				}
 				<-time.After(10 * time.Millisecond)
 			}
 		})
+	}
+}
+
+// TestCommandIsThorough: who has more to do at the end than others gets the time.
+func TestCommandIsThorough(t *testing.T) {
+	var log lines
+	command := run("thorough", &log)
+	command.KillAfter = time.Minute
+	c, err := Connect(t.Context(), command, &ClientOptions{Passive: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _ = c.Close(); log.String() != "all done" {
+		t.Errorf("it ended with %q", log.String())
 	}
 }
 
@@ -247,7 +273,7 @@ func TestDeaf(t *testing.T) {
 		start := time.Now()
 		_, err = c.Call(ctx, dragoman.Call{Tool: echo, Arguments: big})
 		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 2*time.Second {
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 30*time.Second {
 			t.Errorf("%v after %s", err, time.Since(start))
 		}
 	}

@@ -58,12 +58,17 @@ func (s *Server) greet(host Host, in *inbound, main sink) (*conn, []byte) {
 	return c, reply(in.id, o.Bytes(), nil)
 }
 
-// close ends what runs for the client, and returns when it has ended.
-func (c *conn) close() {
+// cut ends what runs for the client, without waiting for it.
+func (c *conn) cut() {
 	c.mu.Lock()
 	c.ended = true
 	c.mu.Unlock()
 	c.stop()
+}
+
+// close ends what runs for the client, and returns when it has ended.
+func (c *conn) close() {
+	c.cut()
 	c.work.Wait()
 }
 

@@ -180,15 +180,7 @@ func (h *httpLink) drain(rest io.ReadCloser, end func()) {
 // tell tells a legacy server that nobody waits for x. It returns when the server
 // knows, or a moment later.
 func (h *httpLink) tell(x *exchange) {
-	told := make(chan struct{})
-	if h.p.start(func() {
-		defer close(told)
-		ctx, cancel := context.WithTimeout(h.p.ctx, cancelPatience)
-		defer cancel()
-		_ = h.send(ctx, cancelled(x.id))
-	}) {
-		within(told, 100*time.Millisecond)
-	}
+	h.p.tell(func(ctx context.Context) { _ = h.send(ctx, cancelled(x.id)) })
 }
 
 // answer reads the answer to x. rest is what is left of its stream, if anything;

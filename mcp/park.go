@@ -87,9 +87,7 @@ func (f *flight) reply(a *dragoman.Answers) {
 	}
 }
 
-// abandon ends a flight whose questions nobody will answer. The server is told
-// that they are cancelled, and the call with them.
-func (f *flight) abandon() {
-	f.recall()
-	f.cancel(errGone)
-}
+// abandon ends a flight whose questions nobody will answer. The server is told that
+// the call is cancelled, and then that they are: a server that heard of them first
+// could go on with the call.
+func (f *flight) abandon() { f.cancel(errGone) }

@@ -128,8 +128,8 @@ func TestTimeRunsOnAfterParking(t *testing.T) {
 	})
 }
 
-// TestParkedTooLong: a question that nobody answers is cancelled, and its call
-// with it.
+// TestParkedTooLong: a call with a question that nobody answers is cancelled, and the
+// question with it. The server hears of the call first, so that it does not go on.
 func TestParkedTooLong(t *testing.T) {
 	askingOne(t, ClientOptions{}, func(t *testing.T, c *Client, s *curious) {
 		call := question1("a")
@@ -139,7 +139,7 @@ func TestParkedTooLong(t *testing.T) {
 		}
 		time.Sleep(parkLife + time.Second)
 		synctest.Wait()
-		if s.holding(`"result":{"action":"cancel"}`) != 1 || s.holding("notifications/cancelled") != 1 {
+		if s.holding(`"result":{"action":"cancel"}`) != 1 || s.holding("notifications/cancelled") != 1 || !strings.Contains(s.all[len(s.all)-1], `"action":"cancel"`) {
 			t.Errorf("the server heard %q", s.all)
 		}
 		res, err = c.Call(t.Context(), answering(call, res))

@@ -82,6 +82,20 @@ func (p *peer) start(f func()) bool {
 	return true
 }
 
+// tell lets f tell the other end that nobody waits for something. It returns when f
+// has, or a moment later: f goes on then, as long as cancelPatience.
+func (p *peer) tell(f func(context.Context)) {
+	told := make(chan struct{})
+	if p.start(func() {
+		defer close(told)
+		ctx, cancel := context.WithTimeout(p.ctx, cancelPatience)
+		defer cancel()
+		f(ctx)
+	}) {
+		within(told, 100*time.Millisecond)
+	}
+}
+
 // enter lets shut wait for its caller, until leave is called. It reports false when
 // shut waits already.
 func (p *peer) enter() (leave func(), ok bool) {

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"go.uber.org/goleak"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/leaktest"
 	"github.com/dragoman-mcp/dragoman/toolsettest"
 )
 
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 		_ = newSDKServer().Run(context.Background(), &sdk.StdioTransport{})
 		return
 	}
-	goleak.VerifyTestMain(m)
+	os.Exit(leaktest.Run(m))
 }
 
 // newSDKServer returns a server with a tool for each thing that is tried.
@@ -163,7 +163,7 @@ func TestPeers(t *testing.T) {
 			}
 			// A subscription of the modern era may only just have begun.
 			before, _ := c.List(t.Context())
-			for i := range 100 {
+			for i := range 600 {
 				s.AddTool(&sdk.Tool{Name: fmt.Sprint("new", i), InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
 				select {
 				case <-before.Changed:

@@ -132,6 +132,22 @@ func (s *Server) Drain() {
 	s.drain()
 }
 
+// End ends the legacy sessions of an owner, and what runs for them, without waiting for
+// it. Requests of the modern era, and streams of [Server.SSE], end with their contexts.
+func (s *Server) End(owner string) {
+	s.mu.Lock()
+	var theirs []*httpSession
+	for _, session := range s.sessions {
+		if session.owner == owner {
+			theirs = append(theirs, session)
+		}
+	}
+	s.mu.Unlock()
+	for _, session := range theirs {
+		session.leave()
+	}
+}
+
 // Close ends all legacy sessions, and with them what runs for them.
 func (s *Server) Close() {
 	s.Drain()

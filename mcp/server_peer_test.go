@@ -251,6 +251,32 @@ func TestSessionsBelongToTheirOwners(t *testing.T) {
 	}
 }
 
+// An owner who may not come any more has no sessions, and nothing runs for them.
+func TestEnd(t *testing.T) {
+	inner := toolsettest.NewInner()
+	s := &Server{Host: func(r *http.Request) (Host, error) {
+		return &toolsetHost{tools: inner, owner: r.Header.Get("X-Owner")}, nil
+	}}
+	srv := httptest.NewServer(s)
+	t.Cleanup(func() { srv.CloseClientConnections(); s.Close(); srv.Close() })
+	s.End("ada") // there is nothing yet
+	adas, bobs := begin(t, srv.URL, "X-Owner", "ada"), begin(t, srv.URL, "X-Owner", "bob")
+	s.mu.Lock()
+	ctx := s.sessions[adas].ctx
+	s.mu.Unlock()
+	s.End("ada")
+	if ctx.Err() == nil {
+		t.Error("what runs for her session goes on")
+	}
+	list := `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
+	if status, _, body := post(t, srv.URL, list, headerSession, adas, "X-Owner", "ada"); status != 404 {
+		t.Errorf("her session: %d %s", status, body)
+	}
+	if status, _, body := post(t, srv.URL, list, headerSession, bobs, "X-Owner", "bob"); status != 200 {
+		t.Errorf("his session: %d %s", status, body)
+	}
+}
+
 // TestNobodyTakesAllSessions: where there is no room for another session, who has most
 // gives up one that is not in use; whoever has most themselves is refused.
 func TestNobodyTakesAllSessions(t *testing.T) {

@@ -171,13 +171,19 @@ func (h *httpSession) expire() {
 	h.end()
 }
 
-// end ends the session and what runs for it.
-func (h *httpSession) end() {
+// leave ends the session, and what runs for it, without waiting for it.
+func (h *httpSession) leave() {
 	h.server.mu.Lock()
 	delete(h.server.sessions, h.id)
 	h.server.mu.Unlock()
 	h.timer.Stop()
-	h.close()
+	h.cut()
+}
+
+// end ends the session and what runs for it.
+func (h *httpSession) end() {
+	h.leave()
+	h.work.Wait()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for len(h.kept) > 0 {

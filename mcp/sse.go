@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"time"
 )
 
 // sseLink is a link over HTTP+SSE: one stream with all that the server sends,
@@ -113,15 +112,7 @@ func (l *sseLink) established(*session) {}
 
 func (l *sseLink) roundTrip(ctx context.Context, x *exchange) (message, error) {
 	return l.mux.roundTrip(ctx, x, l.post, func(x *exchange) {
-		told := make(chan struct{})
-		if l.p.start(func() {
-			defer close(told)
-			ctx, cancel := context.WithTimeout(l.p.ctx, cancelPatience)
-			defer cancel()
-			_ = l.send(ctx, cancelled(x.id))
-		}) {
-			within(told, 100*time.Millisecond)
-		}
+		l.p.tell(func(ctx context.Context) { _ = l.send(ctx, cancelled(x.id)) })
 	})
 }
 

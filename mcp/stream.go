@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"strconv"
-	"time"
 )
 
 // Pipe is a [Transport] over two byte streams, with one message on each line:
@@ -64,15 +63,12 @@ func (s *stream) roundTrip(ctx context.Context, x *exchange) (message, error) {
 	return s.mux.roundTrip(ctx, x, s.put, s.cancel)
 }
 
-// cancel tells the server that nobody waits for x. It hands the message to the
-// writer before it returns, unless the server has stopped reading.
+// cancel tells the server that nobody waits for x.
 func (s *stream) cancel(x *exchange) {
 	if s.p.ctx.Err() != nil {
 		return // the end of the connection says so
 	}
-	ctx, stop := context.WithTimeout(s.p.ctx, 100*time.Millisecond)
-	defer stop()
-	_ = s.put(ctx, cancelled(x.id), nil)
+	s.p.tell(func(ctx context.Context) { _ = s.put(ctx, cancelled(x.id), nil) })
 }
 
 // cancelled returns the notification that the request id is not waited for.

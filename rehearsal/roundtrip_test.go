@@ -8,17 +8,17 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/dragoman-mcp/dragoman/internal/leaktest"
 	"github.com/dragoman-mcp/dragoman/rehearsal"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(leaktest.Run(m)) }
 
 // post builds a request to the model with a body that counts its closings.
 func post(ctx context.Context, body string) (*http.Request, *closing) {

@@ -141,8 +141,11 @@ func TestDocumentKnowsItsPlaces(t *testing.T) {
 	}
 }
 
-// TestAdmitIsQuick admits what is meant to take long. The limit is generous:
-// the machine may be busy.
+// hang is longer than anything here takes on the slowest and busiest machine, and
+// shorter than what is meant to take long would take if nothing bounded it.
+const hang = 30 * time.Second
+
+// TestAdmitIsQuick admits what is meant to take long.
 func TestAdmitIsQuick(t *testing.T) {
 	repeat := func(s string, n int) string { return strings.Repeat(s, n) }
 	for name, in := range map[string]string{
@@ -157,13 +160,13 @@ func TestAdmitIsQuick(t *testing.T) {
 	} {
 		start := time.Now()
 		d, refusal := Admit([]byte(in))
-		if took := time.Since(start); took > time.Second {
+		if took := time.Since(start); took > hang {
 			t.Errorf("%s: %s (%v)", name, took, refusal)
 		}
 		if refusal == nil {
 			start = time.Now()
 			d.Validator().Validate([]byte(`{}`))
-			if took := time.Since(start); took > 3*time.Second {
+			if took := time.Since(start); took > hang {
 				t.Errorf("%s: judging by it took %s", name, took)
 			}
 		}
@@ -268,7 +271,7 @@ func FuzzAdmit(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in, value []byte) {
 		start := time.Now()
 		d, refusal := Admit(in)
-		if took := time.Since(start); took > time.Second {
+		if took := time.Since(start); took > hang {
 			t.Fatalf("took %s", took)
 		}
 		if refusal != nil {

@@ -77,7 +77,7 @@ func TestPatternsAreBounded(t *testing.T) {
 	value := `["` + strings.Repeat(strings.Repeat("a", 40)+`!","`, 500) + `x"]`
 	start := time.Now()
 	v.Validate([]byte(value))
-	if took := time.Since(start); took > 2*time.Second {
+	if took := time.Since(start); took > hang {
 		t.Errorf("took %v", took)
 	}
 }

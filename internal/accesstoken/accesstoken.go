@@ -32,8 +32,9 @@ import (
 // maxToken is the longest token that is looked at, in bytes.
 const maxToken = 16 << 10
 
-// leeway is how far the clocks of an issuer and of this machine may be apart.
-const leeway = 30 * time.Second
+// Leeway is how far the clocks of an issuer and of this machine may be apart: a token
+// is good for so much longer than it says.
+const Leeway = 30 * time.Second
 
 // An Issuer is an authorization server whose tokens are accepted.
 type Issuer struct {
@@ -220,7 +221,7 @@ func (v *Verifier) Verify(ctx context.Context, token string, resources ...string
 		return nil, known.bad
 	}
 	good := known.token
-	if !good.Expires.IsZero() && !time.Now().Before(good.Expires.Add(leeway)) {
+	if !good.Expires.IsZero() && !time.Now().Before(good.Expires.Add(Leeway)) {
 		return nil, &Invalid{"has expired"}
 	}
 	accepted := resources

@@ -77,9 +77,9 @@ func judgeActive(from *issuer, answer *rawjson.Object) (*Token, *Invalid) {
 		return nil, &Invalid{"is no access token"}
 	case c.issuer != "" && c.issuer != from.Name:
 		return nil, &Invalid{"is of another issuer"}
-	case !c.expires.IsZero() && !now.Before(c.expires.Add(leeway)):
+	case !c.expires.IsZero() && !now.Before(c.expires.Add(Leeway)):
 		return nil, &Invalid{"has expired"}
-	case c.notBefore.After(now.Add(leeway)):
+	case c.notBefore.After(now.Add(Leeway)):
 		return nil, &Invalid{"is not good yet"}
 	case c.bound || c.tokenType != "" && !strings.EqualFold(c.tokenType, "Bearer"):
 		return nil, &Invalid{"is bound to a key, whose proof is not asked for here"}

@@ -102,7 +102,7 @@ func (s *keySet) find(ctx context.Context, id, algorithm string, issued time.Tim
 		}
 	default:
 		err := s.refresh(ctx)
-		if errors.Is(err, errTooOften) && age < freshFor && !issued.IsZero() && issued.Add(2*leeway).Before(time.Now().Add(-age)) {
+		if errors.Is(err, errTooOften) && age < freshFor && !issued.IsZero() && issued.Add(2*Leeway).Before(time.Now().Add(-age)) {
 			err = nil // the keys are younger than the token: no others can have signed it
 		}
 		if err != nil {

@@ -79,9 +79,9 @@ func (c *claims) token(from *issuer) (*Token, error) {
 		return nil, &Invalid{"is of another issuer"}
 	case c.expires.IsZero():
 		return nil, &Invalid{"never expires"}
-	case !now.Before(c.expires.Add(leeway)):
+	case !now.Before(c.expires.Add(Leeway)):
 		return nil, &Invalid{"has expired"}
-	case c.notBefore.After(now.Add(leeway)), c.issued.After(now.Add(leeway)):
+	case c.notBefore.After(now.Add(Leeway)), c.issued.After(now.Add(Leeway)):
 		return nil, &Invalid{"is not good yet"}
 	case c.bound:
 		return nil, &Invalid{"is bound to a key, whose proof is not asked for here"}

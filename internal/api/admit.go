@@ -19,10 +19,21 @@ func (a *API) admit(ctx context.Context, who caller.Caller, action policy.Action
 	if problem == nil {
 		return leave, nil
 	}
-	e := &openai.Error{Status: http.StatusForbidden, Type: openai.TypePermission, Code: problem.Code, Message: problem.Message, Err: problem.Err}
-	if problem.Code != dragoman.CodeDenied {
+	return nil, refused(problem)
+}
+
+// refused is a problem of the gate's in the API's words.
+func refused(problem *dragoman.Problem) *openai.Error {
+	e := &openai.Error{Code: problem.Code, Message: problem.Message, Err: problem.Err}
+	switch problem.Code {
+	case dragoman.CodeDenied:
+		e.Status, e.Type = http.StatusForbidden, openai.TypePermission
+		return e
+	case dragoman.CodeInternal, dragoman.CodeCanceled:
+		e.Status, e.Type = http.StatusServiceUnavailable, openai.TypeServer
+	default:
 		e.Status, e.Type = http.StatusTooManyRequests, openai.TypeRateLimit
-		e.Header = http.Header{"Retry-After": {strconv.Itoa(int(math.Ceil(problem.RetryAfter.Seconds())))}}
 	}
-	return nil, e
+	e.Header = http.Header{"Retry-After": {strconv.Itoa(int(math.Ceil(problem.RetryAfter.Seconds())))}}
+	return e
 }

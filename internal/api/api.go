@@ -169,7 +169,7 @@ func (a *API) chat(w http.ResponseWriter, r *http.Request, who caller.Caller, ru
 		offer = slices.ContainsFunc(list.Tools.All(), func(t dragoman.Tool) bool { return t.Quarantined == nil })
 	}
 	if !offer {
-		a.relayTo(w, r, s.Upstream, request.Plain(), a.Sessions.Gate().Meter(who, request.Model))
+		a.relayTo(w, r, s.Upstream, relayed{body: request.Plain(), meter: a.Sessions.Gate().Meter(who, request.Model)})
 		run.Answered = true
 		return
 	}

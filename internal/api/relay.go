@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/meter"
 	"github.com/dragoman-mcp/dragoman/internal/pace"
@@ -46,7 +47,35 @@ func (a *API) relay(w http.ResponseWriter, r *http.Request, who caller.Caller) {
 	if boundary := formBoundary(r); boundary != "" {
 		r.Body = guardForm(r.Body, boundary, func(model string) error { return used.found(r.Context(), model, up) })
 	}
-	a.relayTo(w, r, up, body, used.meter(r))
+	as := relayed{body: body, meter: used.meter(r)}
+	if changes(r.Method, name) {
+		came, problem := a.Sessions.Gate().Passing(r.Context(), who, r.Method+" "+r.URL.Path)
+		if problem != nil {
+			a.fail(w, r, refused(problem))
+			return
+		}
+		as.came = came
+	}
+	a.relayTo(w, r, up, as)
+}
+
+// changes reports whether a relayed request may change something at its upstream: what
+// is neither a question nor the use of a model, which is judged and counted as such.
+func changes(method, model string) bool {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return false
+	case http.MethodPost:
+		return model == ""
+	}
+	return true
+}
+
+// A relayed is how a request is passed on.
+type relayed struct {
+	body  []byte                // in place of its own; nil for its own
+	meter *meter.Meter          // of its tokens; nil counts none
+	came  func(dragoman.Result) // is told what came of it; may be nil
 }
 
 // A modelUse is the model that a relayed request uses, known before the request is
@@ -130,12 +159,11 @@ func (u *modelUse) end() {
 	}
 }
 
-// relayTo passes a request to an upstream; with a body, in place of its own. m counts
-// its tokens; it may be nil.
-func (a *API) relayTo(w http.ResponseWriter, r *http.Request, up *upstream.Upstream, body []byte, m *meter.Meter) {
+// relayTo passes a request to an upstream.
+func (a *API) relayTo(w http.ResponseWriter, r *http.Request, up *upstream.Upstream, as relayed) {
 	proxy := &httputil.ReverseProxy{
 		Rewrite:       func(p *httputil.ProxyRequest) { p.Out.URL = &url.URL{Scheme: "http", Host: "upstream"} },
-		Transport:     relayTransport{a, up, r, body, m},
+		Transport:     relayTransport{a, up, r, as},
 		FlushInterval: -1,
 		BufferPool:    buffers,
 		ErrorLog:      log.New(io.Discard, "", 0),
@@ -165,7 +193,7 @@ func (a *API) relayTo(w http.ResponseWriter, r *http.Request, up *upstream.Upstr
 			panic(p)
 		}
 	}()
-	if body == nil {
+	if as.body == nil {
 		// The upstream may answer before it has read everything; the server must
 		// not close the request's body then.
 		_ = http.NewResponseController(w).EnableFullDuplex()
@@ -193,11 +221,10 @@ func relayedHeader(h http.Header) {
 // relayTransport sends the proxy's request with the upstream's address and
 // credentials.
 type relayTransport struct {
-	a     *API
-	up    *upstream.Upstream
-	in    *http.Request
-	body  []byte
-	meter *meter.Meter
+	a  *API
+	up *upstream.Upstream
+	in *http.Request
+	relayed
 }
 
 func (t relayTransport) RoundTrip(out *http.Request) (*http.Response, error) {
@@ -206,10 +233,22 @@ func (t relayTransport) RoundTrip(out *http.Request) (*http.Response, error) {
 	}
 	path := strings.TrimRight(t.in.URL.Path, "/")
 	completion := strings.HasSuffix(path, "/completions")
-	return t.meter.Do(meter.Request{
+	res, err := t.meter.Do(meter.Request{
 		Upstream: t.up, Body: t.body, Text: completion || strings.HasSuffix(path, "/responses"), Asks: completion,
 		Send: func(body []byte) (*http.Response, error) { return t.send(out, body) },
 	})
+	if t.came != nil {
+		t.came(came(res, err))
+	}
+	return res, err
+}
+
+// came is what an answer, or that there is none, says of a request.
+func came(res *http.Response, err error) dragoman.Result {
+	if err != nil || res.StatusCode >= 500 {
+		return dragoman.Result{Ran: dragoman.RanMaybe, Failed: true}
+	}
+	return dragoman.Result{Ran: dragoman.RanYes, Failed: res.StatusCode >= 400}
 }
 
 // send sends the proxy's request, with a body in place of its own.

@@ -60,6 +60,15 @@ func (f *File) Get(id string) (Record, error) {
 	return r, nil
 }
 
+// Keys returns all records by their ids, or what is wrong with the file. The map is not
+// to be changed.
+func (f *File) Keys() (map[string]Record, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := f.refresh()
+	return f.keys, err
+}
+
 // Count returns how many keys there are that have not expired.
 func (f *File) Count() (n int, err error) {
 	f.mu.Lock()

@@ -10,7 +10,9 @@ import (
 )
 
 // PersonOf returns a caller as somebody who answers.
-func PersonOf(who caller.Caller) Person { return Person{ID: who.ID, Name: who.RuleName()} }
+func PersonOf(who caller.Caller) Person {
+	return Person{ID: who.ID, Name: who.RuleName(), Called: who.Name}
+}
 
 // Shows reports whether a caller may see a question: its key or token grants it a
 // right such as approve:files__write_*, and it does not ask itself. Whether it may

@@ -69,8 +69,8 @@ var (
 	ErrDecided = errors.New("it is no longer pending")
 	// ErrNotApprover: the rule names others.
 	ErrNotApprover = errors.New("the rule names others who may approve this")
-	// ErrOwn: the caller itself.
-	ErrOwn = errors.New("nobody approves their own calls")
+	// ErrOwn: the caller itself, or somebody called the same.
+	ErrOwn = errors.New("nobody approves their own calls, nor with another key of the same name")
 	// ErrNotSpendable: it is not approved, or no longer, or was spent, or is for
 	// another call.
 	ErrNotSpendable = errors.New("there is no approval for this call")
@@ -147,6 +147,9 @@ type Person struct {
 	ID string
 	// Name is what rules may call them by beside the ID; empty for none.
 	Name string
+	// Called is what a caller is called, by whomever: who has two keys, or a key and a
+	// token, is no second person. It is empty for a person at a terminal.
+	Called string
 }
 
 // Inbox is all questions. Make it with [New]; it is safe for concurrent use. In a nil

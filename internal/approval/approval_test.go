@@ -168,13 +168,15 @@ func TestTooMany(t *testing.T) {
 func TestDecide(t *testing.T) {
 	b := fresh(t)
 	r := request(`{}`)
-	r.Approvers = []string{"ada", "key-ops-*"}
+	r.Approvers, r.CallerName = []string{"ada", "key-ops-*"}, "ada"
 	id := asked(t, b, r).ID
 	for _, tc := range []struct {
 		by   Person
 		want error
 	}{
 		{Person{ID: "key-1", Name: "ada"}, ErrOwn},
+		{Person{ID: "key-ops-7", Name: "ada", Called: "ada"}, ErrOwn},
+		{Person{ID: "https://login.example#1", Called: "ada"}, ErrOwn},
 		{Person{}, ErrNotApprover},
 		{Person{ID: "key-3"}, ErrNotApprover},
 		{Person{ID: "key-3", Name: "adam"}, ErrNotApprover},
@@ -538,7 +540,7 @@ func TestClockGoesBack(t *testing.T) {
 // People choose what an authorization server calls them: a rule that names ada means
 // a key of that name, or an ID.
 func TestNamesOfTokensDoNotCount(t *testing.T) {
-	x := Approval{Key: Key{Caller: "key-ann", Server: "files", Tool: "write"}, Approvers: []string{"ada", "https://login.example#7"}}
+	x := Approval{Key: Key{Caller: "key-ann", Server: "files", Tool: "write"}, Details: Details{CallerName: "ann"}, Approvers: []string{"ada", "key-2", "https://login.example#7"}}
 	grants := []string{"approve:files__*"}
 	for _, tt := range []struct {
 		who    caller.Caller
@@ -550,6 +552,10 @@ func TestNamesOfTokensDoNotCount(t *testing.T) {
 		{caller.Caller{ID: "key-ann", Name: "ada", Grants: grants}, false, ErrOwn},
 		{caller.Caller{ID: "https://login.example#6", Name: "ada", Issuer: "https://login.example", Grants: grants}, true, ErrNotApprover},
 		{caller.Caller{ID: "https://login.example#7", Name: "eve", Issuer: "https://login.example", Scopes: []string{"approve:files__write"}}, true, nil},
+		// But nobody is a second person by a second key, or a token beside it.
+		{caller.Caller{ID: "key-2", Name: "anna", Grants: grants}, true, nil},
+		{caller.Caller{ID: "key-2", Name: "ann", Grants: grants}, true, ErrOwn},
+		{caller.Caller{ID: "https://login.example#7", Name: "ann", Issuer: "https://login.example", Grants: grants}, true, ErrOwn},
 		{caller.Caller{}, false, ErrNotApprover},
 	} {
 		if got := x.Shows(tt.who); got != tt.shows {

@@ -53,7 +53,7 @@ func (a *Approval) MayDecide(by Person) error {
 	switch {
 	case by.ID == "":
 		return ErrNotApprover
-	case by.ID == a.Caller:
+	case by.ID == a.Caller, by.Called != "" && by.Called == a.CallerName:
 		return ErrOwn
 	}
 	if len(a.Approvers) == 0 || glob.MatchAny(a.Approvers, by.ID) || by.Name != "" && glob.MatchAny(a.Approvers, by.Name) {

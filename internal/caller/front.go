@@ -20,14 +20,19 @@ type Front struct {
 	// nobody. A token ends with expires, which may be zero. Nothing else here keeps
 	// tokens, or hands them on. It is set before the first request.
 	Shown func(caller, issuer, token string, expires time.Time)
+	// Ended is told of each caller whose key is not good any more, or not as it was,
+	// after the requests that [Front.Stay] knows were ended; nil is told nothing. It is
+	// set before the first request.
+	Ended func(caller string)
 	// Awaited is where a file of keys counts as soon as there is one; empty where the
 	// configuration names one, or none can be. It is set before the first request.
 	Awaited string
 
-	fixed fixed
-	file  *apikey.File
-	late  atomic.Pointer[apikey.File] // the one that was awaited, once it was seen
-	oauth *oauth                      // nil without authorization servers
+	fixed   fixed
+	file    *apikey.File
+	late    atomic.Pointer[apikey.File] // the one that was awaited, once it was seen
+	oauth   *oauth                      // nil without authorization servers
+	present present
 }
 
 // New returns a Front for a configuration. keys are API keys beside those of the
@@ -128,7 +133,7 @@ func (f *Front) byKey(file *apikey.File, shown string) (Caller, error) {
 		return who, nil
 	}
 	if file != nil && apikey.Is(shown) {
-		return filed(file, shown)
+		return f.filed(file, shown)
 	}
 	return Caller{}, errUnknownKey
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/dragoman-mcp/dragoman/internal/apikey"
 	"github.com/dragoman-mcp/dragoman/internal/secret"
@@ -54,8 +55,13 @@ var (
 	errKeysFile   = errors.New("the file of keys cannot be used")
 )
 
+// has reports whether a caller has one of the keys.
+func (f fixed) has(caller string) bool {
+	return slices.ContainsFunc(f, func(k fixedKey) bool { return k.id == caller })
+}
+
 // filed recognises a key of a file.
-func filed(file *apikey.File, key string) (Caller, error) {
+func (f *Front) filed(file *apikey.File, key string) (Caller, error) {
 	id, err := apikey.ID(key)
 	if err != nil {
 		return Caller{}, err
@@ -75,5 +81,10 @@ func filed(file *apikey.File, key string) (Caller, error) {
 	if name == "" {
 		name = r.User
 	}
-	return Caller{ID: "key-" + r.ID, Name: name, Grants: r.Rights, Expires: r.Expires}, nil
+	who := Caller{ID: "key-" + r.ID, Name: name, Grants: r.Rights, Expires: r.Expires}
+	if !f.present.saw(who.ID, r) {
+		f.end(who.ID)
+		f.present.saw(who.ID, r)
+	}
+	return who, nil
 }

@@ -1,13 +1,15 @@
 package demo
 
 import (
+	"os"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"go.uber.org/goleak"
+
+	"github.com/dragoman-mcp/dragoman/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(leaktest.Run(m)) }
 
 const (
 	legacy = "2025-11-25"

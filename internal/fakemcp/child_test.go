@@ -60,7 +60,7 @@ func (p *process) killGroup() { syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL
 // entry waits until the log has an entry of that method.
 func (p *process) entry(method string) fakemcp.Entry {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(p.t.Context(), time.Minute)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -161,7 +161,7 @@ func TestGrandchildOutlivesStdin(t *testing.T) {
 	if _, err := io.Copy(io.Discard, p.in); err != nil {
 		t.Error(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := fakemcp.WaitGone(ctx, grandchild); err != nil {
 		t.Errorf("the grandchild outlives its group: %v", err)

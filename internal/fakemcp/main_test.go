@@ -9,19 +9,19 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
+	"github.com/dragoman-mcp/dragoman/internal/leaktest"
 )
 
 func TestMain(m *testing.M) {
 	if fakemcp.IsChild() {
 		fakemcp.Main()
 	}
-	goleak.VerifyTestMain(m)
+	os.Exit(leaktest.Run(m))
 }
 
 // lines is a client over pipes that shows each message as it came.

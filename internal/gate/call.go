@@ -313,17 +313,14 @@ func (t *gated) intend(ctx context.Context, r audit.Record, call *dragoman.Call,
 	if spend != nil {
 		also = append(also, spend)
 	}
-	switch err := t.o.Audit.Intent(ctx, r, also...); {
+	err := t.o.Audit.Intent(ctx, r, also...)
+	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, approval.ErrNotSpendable):
 		return &dragoman.Problem{Code: CodeApprovalPending, Message: "The approval of this call has just been used by an equal call, or has expired. It did not run. Make it again if it is meant twice."}
-	case ctx.Err() != nil:
-		return &dragoman.Problem{Code: dragoman.CodeCanceled, Message: "The conversation ended before this call was made."}
-	default:
-		t.o.Log.Error("a call did not run, because it could not be written down", "server", r.Server, "tool", r.Target, "error", err)
-		return &dragoman.Problem{Code: dragoman.CodeInternal, Message: "The gateway cannot write down what is done, so nothing that may change something runs now. The call did not run.", RetryAfter: time.Minute, Err: err}
 	}
+	return t.unwritten(ctx, r, err)
 }
 
 // about is the record of a call, without a verdict.

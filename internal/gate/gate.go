@@ -98,6 +98,20 @@ type Client struct {
 	StepsUp bool
 }
 
+// sees returns the caller with the rights by which it is decided what the client sees.
+func (c Client) sees() caller.Caller {
+	who := c.Caller
+	if c.StepsUp && len(who.Reach) > 0 {
+		who.Grants = append(slices.Clip(who.Grants), who.Reach...)
+	}
+	return who
+}
+
+// Reaches reports whether a client may know that there is a server of this label.
+func (g *Gate) Reaches(who Client, label string) bool {
+	return g.o.Policy == nil || policy.Reaches(who.sees(), label)
+}
+
 // Around returns tools as a client may see and call them.
 func (g *Gate) Around(who Client, tools dragoman.Toolset) dragoman.Toolset {
 	return &gated{g, who, tools}
@@ -115,11 +129,7 @@ func (t *gated) List(ctx context.Context) (*dragoman.List, error) {
 	if err != nil || t.o.Policy == nil {
 		return list, err
 	}
-	who := t.who.Caller
-	if t.who.StepsUp && len(who.Reach) > 0 {
-		who.Grants = append(slices.Clip(who.Grants), who.Reach...)
-	}
-	return t.o.Policy.List(who, list), nil
+	return t.o.Policy.List(t.who.sees(), list), nil
 }
 
 // Admit lets a caller use a model, or a route of a model API that is passed on, and

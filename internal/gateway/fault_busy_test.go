@@ -88,7 +88,8 @@ func TestFaultServerBusy(t *testing.T) {
 	})
 	t.Logf("%d calls in %s, %d of them failed: the server got %d of them and %d other requests (%.1f a second); used again after %s",
 		made.Load(), took.Round(time.Millisecond), refused.Load(), calls, other, float64(other)/took.Seconds(), time.Since(healed).Round(time.Millisecond))
-	if most := made.Load()*12/10 + 10; calls > most {
+	// Package retry lets a tenth be sent again, ten at once and one a second.
+	if most := made.Load()*12/10 + 10 + int64(took.Seconds()); calls > most {
 		t.Errorf("the server got %d calls for %d", calls, made.Load())
 	}
 }
@@ -181,7 +182,7 @@ func TestFaultModelBusy(t *testing.T) {
 			}
 			sent, again := int64(2*conversations), got-int64(conversations)
 			t.Logf("%d conversations of two requests in %s: %d requests were sent again (%.1f %%); each client was told %d", conversations, took.Round(time.Millisecond), again, 100*float64(again)/float64(sent), status)
-			if most := sent/5 + 10; again > most {
+			if most := sent/5 + 10 + int64(took.Seconds()); again > most { // as package retry lets
 				t.Errorf("%d were sent again", again)
 			}
 		})

@@ -116,7 +116,7 @@ func TestFaultGarbage(t *testing.T) {
 // Fault 9: servers that send a byte now and then, for ever. Each call ends at its
 // deadline, and holds little meanwhile.
 func TestFaultDribble(t *testing.T) {
-	const calls, deadline = 64, time.Second
+	const calls, deadline = 64, 5 * time.Second // in which one that is answered has to be, beside the others
 	entry, s := fakes(t, fakemcp.Config{
 		Tools:  []fakemcp.Tool{{Name: "drip"}, {Name: "echo"}},
 		Faults: []fakemcp.Fault{{Kind: fakemcp.SlowLoris, Method: "tools/call", Tool: "drip", Every: 20 * time.Millisecond}},

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"math"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/api"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/clip"
+	"github.com/dragoman-mcp/dragoman/internal/gate"
 	"github.com/dragoman-mcp/dragoman/internal/mcpserve"
 	"github.com/dragoman-mcp/dragoman/internal/origin"
 	"github.com/dragoman-mcp/dragoman/internal/pace"
@@ -41,8 +43,8 @@ func plain(w http.ResponseWriter, status int, text string) {
 }
 
 // readyz says whether requests should be sent here: the servers have been given
-// their time, and we are not about to stop. A line each says what a server is
-// doing.
+// their time, and we are not about to stop. That is for everybody. A line each says what
+// a server is doing, to those who may know that there is one.
 func (g *Gateway) readyz(w http.ResponseWriter, r *http.Request) {
 	pace.Refuse(w, r)
 	status, text := http.StatusOK, "ready"
@@ -54,8 +56,12 @@ func (g *Gateway) readyz(w http.ResponseWriter, r *http.Request) {
 	case !g.servers.Ready():
 		status, text = http.StatusServiceUnavailable, "starting"
 	}
-	for _, s := range g.Servers() {
-		text += "\n" + s.Label + ": " + string(s.State)
+	if who, err := g.callers.Recognise(r); err == nil {
+		for _, s := range g.Servers() {
+			if g.sessions.Gate().Reaches(gate.Client{Caller: who}, s.Label) {
+				text += "\n" + s.Label + ": " + string(s.State)
+			}
+		}
 	}
 	plain(w, status, text)
 }
@@ -110,6 +116,14 @@ func (g *Gateway) guarded(w http.ResponseWriter, r *http.Request) {
 		g.unrecognised(w, r, err)
 		return
 	}
+	ctx, leave := g.callers.Stay(r.Context(), who)
+	defer leave()
+	if lasts(r) {
+		var cancel context.CancelFunc
+		ctx, cancel = who.Until(ctx)
+		defer cancel()
+	}
+	r = r.WithContext(ctx)
 	switch {
 	case strings.HasPrefix(r.URL.Path, "/v1/"):
 		g.api.Serve(w, r, who)
@@ -125,6 +139,13 @@ func (g *Gateway) guarded(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	g.refuse(w, r, http.StatusNotFound, "not_found", "There is nothing at "+r.URL.Path+". The API begins at /v1, and MCP is at /mcp.")
+}
+
+// lasts reports whether a request has no end of its own, so that it would be of use
+// long after what its caller showed has expired: a stream on which an MCP client
+// listens, or a connection that is to speak another protocol.
+func lasts(r *http.Request) bool {
+	return r.Header.Get("Upgrade") != "" || r.Method == http.MethodGet && mcpserve.Serves(r.URL.Path)
 }
 
 // shed refuses what would be too much for the memory. Answers of operators never

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
@@ -57,10 +58,13 @@ func (g *Gateway) openGate(o Options) (*gate.Gate, error) {
 	return gate.New(gate.Options{Policy: rules, Limit: g.limits, Inbox: g.inbox(), Audit: g.audit(), Log: o.Log}), nil
 }
 
-// keep looks after the ledger until ctx ends, in a process that stays.
+// keep looks after the ledger and the keys until ctx ends, in a process that stays.
 func (g *Gateway) keep(ctx context.Context) {
+	var each sync.WaitGroup
+	defer each.Wait()
+	each.Go(func() { g.callers.Watch(ctx) })
 	if g.ledger != nil {
-		g.ledger.Keep(ctx)
+		each.Go(func() { g.ledger.Keep(ctx) })
 	}
 }
 

@@ -2,16 +2,21 @@ package gateway
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman/internal/apikey"
 	"github.com/dragoman-mcp/dragoman/internal/audit"
 	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
 	"github.com/dragoman-mcp/dragoman/internal/policy"
+	"github.com/dragoman-mcp/dragoman/internal/servers"
+	"github.com/dragoman-mcp/dragoman/internal/upstream"
 )
 
 // gatedGateway has three keys, and a rule that asks before records are made.
@@ -23,6 +28,12 @@ type gatedGateway struct {
 }
 
 func gated(t *testing.T) *gatedGateway {
+	t.Helper()
+	return gatedBy(t, nil)
+}
+
+// gatedBy is gated with a configuration that is changed by change; nil changes nothing.
+func gatedBy(t *testing.T, change func(*config.File)) *gatedGateway {
 	t.Helper()
 	s := &gatedGateway{T: t, path: filepath.Join(t.TempDir(), "keys.jsonl")}
 	for _, who := range []struct {
@@ -45,6 +56,9 @@ func gated(t *testing.T) *gatedGateway {
 		f.Policy = []policy.Rule{{Allow: []string{"*"}}, {Name: "records", Ask: []string{"demo__create_record"}}}
 		f.Store.Path = filepath.Join(t.TempDir(), "dragoman.db")
 		f.Approvals.Elicit = true
+		if change != nil {
+			change(f)
+		}
 	})
 	if err := s.Wait(t.Context()); err != nil {
 		t.Fatal(err)
@@ -163,5 +177,162 @@ func TestKeysAreNarrow(t *testing.T) {
 		if tt.status != 0 && status != tt.status || !strings.Contains(body, tt.has) || tt.hasNot != "" && strings.Contains(body, tt.hasNot) {
 			t.Errorf("%s: %d %.300s", tt.name, status, body)
 		}
+	}
+}
+
+// TestNamesAreNotTold: of servers and tools that a caller may not use nobody tells the
+// names, nor that there are any: not in errors, in headers, nor to those who wait until
+// the gateway is ready.
+func TestNamesAreNotTold(t *testing.T) {
+	shop, _ := fakes(t, fakemcp.Config{Tools: []fakemcp.Tool{{Name: "echo"}, {Name: "flaky"}, {Name: "secret_keys"}}})
+	s := gatedBy(t, func(f *config.File) {
+		f.MCPServers = map[string]servers.Config{"demo": {Command: "/no/such/program"}, "payroll": {Command: "/no/such/program"}, "shop": shop}
+		f.Policy = append(f.Policy, policy.Rule{Deny: []string{"shop__secret_*"}})
+	})
+	if err := apikey.Change(s.path, func(all []apikey.Record) ([]apikey.Record, error) {
+		all[1].Rights = []string{"tool:demo__*", "tool:shop__echo", "model:*"} // bob
+		return all, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	chat := func(choice string) string {
+		return `{"model":"rehearsal","messages":[{"role":"user","content":"hi"}]` + choice + `}`
+	}
+	chosen := func(server, tool string) string {
+		return chat(`,"tools":[{"type":"mcp","server_label":"` + server + `","allowed_tools":["` + tool + `"]}]`)
+	}
+	ask := func(key, path, body string) string {
+		t.Helper()
+		method := "POST"
+		if body == "" {
+			method = "GET"
+		}
+		req, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		if key != "" {
+			req.Header.Set("Authorization", "Bearer "+key)
+		}
+		client := &http.Client{Transport: &http.Transport{}}
+		defer client.CloseIdleConnections()
+		res, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(res.StatusCode, " ", res.Header, string(text))
+	}
+	for _, tt := range []struct{ name, key, path, body, has, hasNot string }{
+		{"a tool with nearly that name", s.bob, "/v1/chat/completions", chosen("shop", "secret_key"), "has no tool", "secret_keys"},
+		{"one that is not granted", s.bob, "/v1/chat/completions", chosen("shop", "flip"), "has no tool", "flaky"},
+		{"one that may be seen", s.bob, "/v1/chat/completions", chosen("shop", "ecko"), `did you mean \"echo\"?`, ""},
+		{"one that is denied to everybody", s.ann, "/v1/chat/completions", chosen("shop", "secret_key"), "has no tool", "secret_keys"},
+		{"a server that has nothing for the caller", s.bob, "/v1/chat/completions", chosen("payroll", "x"), `no MCP server is labelled \"payroll\"`, "failed"},
+		{"a server that is not there", s.bob, "/v1/chat/completions", chosen("nothing", "x"), `no MCP server is labelled \"nothing\"`, "payroll"},
+		{"a server that fails", s.bob, "/v1/chat/completions", chosen("demo", "x"), "is not available", "payroll"},
+		{"servers that are missing", s.bob, "/v1/chat/completions", chat(""), "demo (", "payroll"},
+		{"the same for who may use it", s.ann, "/v1/chat/completions", chat(""), "payroll (", ""},
+		{"the same to list tools", s.bob, "/v1/tools", "", "demo (", "payroll"},
+		{"who may use nothing", s.olga, "/v1/tools", "", "", "demo"},
+		{"ready, for everybody", "", "/readyz", "", "ready", ":"},
+		{"ready, for who shows nothing good", "x", "/readyz", "", "ready", "demo"},
+		{"ready, for a caller", s.bob, "/readyz", "", "demo: ", "payroll"},
+		{"ready, for another", s.ann, "/readyz", "", "payroll: ", ""},
+	} {
+		got := ask(tt.key, tt.path, tt.body)
+		if tt.path == "/readyz" {
+			got = got[strings.LastIndex(got, "ready"):] // the header has colons
+		}
+		if !strings.Contains(got, tt.has) || tt.hasNot != "" && strings.Contains(strings.ReplaceAll(got, tt.body, ""), tt.hasNot) {
+			t.Errorf("%s: %.600s", tt.name, got)
+		}
+	}
+}
+
+// TestRelayedChanges: what may change something at a model API, with the credentials of
+// the gateway, is written down before it is passed on, and not passed on where it cannot
+// be; and no header makes a question of it, or of its path another one.
+func TestRelayedChanges(t *testing.T) {
+	var s *gatedGateway
+	var got []string
+	peer := web(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		written, _ := s.ledger.Audit.Find(r.Context(), audit.Filter{Kind: audit.Intent}) // none once it is closed
+		header := ""
+		for name := range r.Header {
+			if strings.Contains(name, "Override") || strings.Contains(name, "Url") {
+				header += " " + name
+			}
+		}
+		got = append(got, fmt.Sprint(r.Method, " ", r.URL.Path, " ", len(written), header))
+		w.WriteHeader(map[bool]int{true: 404, false: 200}[strings.HasSuffix(r.URL.Path, "/none")])
+	}))
+	s = gatedBy(t, func(f *config.File) { f.Models = []upstream.Model{{Match: "*", BaseURL: peer + "/v1"}} })
+	if err := apikey.Change(s.path, func(all []apikey.Record) ([]apikey.Record, error) {
+		all[0].Rights = append(all[0].Rights, "route:*") // ann
+		return all, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ method, path, body string }{
+		{"GET", "/v1/files", ""},
+		{"DELETE", "/v1/files/f-7", ""},
+		{"POST", "/v1/embeddings", `{"model":"m","input":"x"}`},
+		{"POST", "/v1/vector_stores", `{}`},
+		{"POST", "/v1/vector_stores/none", `{"name":"x"}`},
+		{"DELETE", "/v1/models/m", ""},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), tt.method, s.url+tt.path, strings.NewReader(tt.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range map[string]string{
+			"Authorization": "Bearer " + s.ann, "Content-Type": "application/json",
+			"X-HTTP-Method-Override": "DELETE", "X_Http_Method_Override": "DELETE", "X-Original-URL": "/v1/files/f-8", "X-Rewrite-Url": "/v1/files/f-8",
+		} {
+			req.Header.Set(name, value)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+	}
+	http.DefaultClient.CloseIdleConnections()
+	want := []string{
+		"GET /v1/files 0", "DELETE /v1/files/f-7 1", "POST /v1/embeddings 1", "POST /v1/vector_stores 2", "POST /v1/vector_stores/none 3", "DELETE /v1/models/m 4",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the API got %q\nwant %q", got, want)
+	}
+	var came []string
+	eventually(t, "what came of them", func() bool {
+		came = nil
+		found, err := s.ledger.Audit.Find(t.Context(), audit.Filter{Kind: audit.Outcome})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range slices.Backward(found) {
+			came = append(came, fmt.Sprint(r.Target, " ", r.Ran, " ", r.Failed))
+		}
+		return len(came) == 4
+	})
+	if want := []string{"DELETE /v1/files/f-7 yes false", "POST /v1/vector_stores yes false", "POST /v1/vector_stores/none yes true", "DELETE /v1/models/m yes false"}; !slices.Equal(came, want) {
+		t.Errorf("what came of them is %q", came)
+	}
+	if err := s.ledger.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before := len(got)
+	if status, body := s.do(s.ann, "DELETE", "/v1/files/f-9", ""); status != 503 || len(got) != before {
+		t.Errorf("without a log: %d %s", status, body)
+	}
+	if status, body := s.do(s.ann, "GET", "/v1/files", ""); status != 200 || len(got) != before+1 {
+		t.Errorf("a question without a log: %d %s", status, body)
 	}
 }

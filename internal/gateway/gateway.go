@@ -168,7 +168,14 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		Config: file.MCP, Sessions: g.sessions, StepUp: g.callers.StepUp, Reviews: file.Approvals.Elicit,
 		Name: "dragoman", Version: o.Version, MaxMessage: file.HTTP.MaxBody, Log: o.Log,
 	})
+	g.callers.Ended = g.ended
 	return g, nil
+}
+
+// ended ends what outlasts the requests of a caller whose key is not good any more.
+func (g *Gateway) ended(who string) {
+	g.log.Info("what runs for a key is ended: it was revoked or changed, or has expired", "caller", who)
+	g.mcp.End(who)
 }
 
 // startServers starts the configured servers; the demo where there are none.

@@ -209,6 +209,7 @@ func TestCredentialsStayHere(t *testing.T) {
 	file := config.Default()
 	tokens(i)(file)
 	file.Listen, file.Auth.KeysFile, file.Auth.APIKeys = "127.0.0.1:0", path, []secret.Text{secret.New(key)}
+	file.Store.Path = filepath.Join(t.TempDir(), "store.db") // in which no other test's "files" is pinned
 	file.Models = []upstream.Model{{Match: "*", BaseURL: web(t, model) + "/v1", APIKey: secret.New("operator-key")}}
 	file.MCPServers = map[string]servers.Config{"files": {URL: web(t, server)}}
 	g, err := New(file, Options{

@@ -60,9 +60,10 @@ func TestMemoryGauge(t *testing.T) {
 		t.Errorf("%.2f full without a limit", full)
 	}
 	runtime.GC()
-	debug.SetMemoryLimit(4 * int64(inUse()))
+	limit := 4 * int64(inUse())
+	debug.SetMemoryLimit(limit)
 	empty := new(memoryGauge).Full()
-	held := make([]byte, 2*inUse())
+	held := make([]byte, limit*3/5) // whatever else goes meanwhile
 	runtime.GC()
 	full := new(memoryGauge).Full()
 	runtime.KeepAlive(held)

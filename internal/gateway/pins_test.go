@@ -114,8 +114,8 @@ func TestChangedTools(t *testing.T) {
 		}
 	}
 	select {
-	case <-before.Changed:
-	default:
+	case <-before.Changed: // a moment after the list is there
+	case <-within(t).Done():
 		t.Error("nobody was told that the list is another one")
 	}
 

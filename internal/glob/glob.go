@@ -51,6 +51,26 @@ func MatchAny(patterns []string, name string) bool {
 	return false
 }
 
+// Begins reports whether pattern matches any name that begins with prefix.
+func Begins(pattern, prefix string) bool {
+	p := 0
+	for n := 0; n < len(prefix); {
+		if p == len(pattern) {
+			return false
+		}
+		want, wantLen := utf8.DecodeRuneInString(pattern[p:])
+		got, gotLen := utf8.DecodeRuneInString(prefix[n:])
+		switch {
+		case want == '*':
+			return true // of the rest, too
+		case want != '?' && (want != got || pattern[p:p+wantLen] != prefix[n:n+gotLen]):
+			return false
+		}
+		p, n = p+wantLen, n+gotLen
+	}
+	return true
+}
+
 // Literal reports whether pattern matches nothing but itself.
 func Literal(pattern string) bool {
 	for i := range len(pattern) {

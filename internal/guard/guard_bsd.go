@@ -8,6 +8,10 @@ import (
 	"time"
 )
 
+// Patience is how long to wait for a guard that was told to end, before it is killed:
+// no longer than for its server, whose end it waits for.
+const Patience = 0
+
 // executable returns how to start this very program.
 func executable() (string, error) { return os.Executable() }
 

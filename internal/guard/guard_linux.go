@@ -8,6 +8,12 @@ import (
 	"time"
 )
 
+// Patience is how long to wait for a guard that was told to end (SIGTERM), before
+// it is killed. By its own clock it needs at most three seconds, but a busy machine
+// makes any guard late, and whoever kills it before it is done leaves behind what left
+// the process group.
+const Patience = 15 * time.Second
+
 // executable returns how to start this very program: also after a new version
 // was installed in its place.
 func executable() (string, error) { return "/proc/self/exe", nil }

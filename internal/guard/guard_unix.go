@@ -30,8 +30,8 @@ var line = sync.OnceValue(func() *lifeline {
 const aliveFD = 3
 
 // The time that processes get between SIGTERM and SIGKILL: those that outlive
-// the server, or twice that when the server was told to end, which is less than
-// [mcp.Command] gives the guard itself; and all of them, when we are gone.
+// the server, or twice that when the server was told to end; and all of them, when
+// we are gone.
 const (
 	restGrace   = 900 * time.Millisecond
 	orphanGrace = 1500 * time.Millisecond

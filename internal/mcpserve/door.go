@@ -84,6 +84,9 @@ func Serves(path string) bool {
 // themselves. What was asked for goes on.
 func (d *Door) Drain() { d.server.Drain() }
 
+// End ends the sessions of a caller's clients, who may not come any more.
+func (d *Door) End(caller string) { d.server.End(caller) }
+
 // Close ends all sessions of clients.
 func (d *Door) Close() { d.server.Close() }
 

@@ -26,6 +26,9 @@ func (h *host) listen(ctx context.Context, s *session.Session, v *view, call dra
 		wants = &rawjson.Object{}
 	}
 	ctx, end := context.WithCancel(ctx)
+	if !h.legacy { // whose session goes on with newer tokens
+		ctx, end = h.who.Until(ctx)
+	}
 	l := &listening{host: h, session: s, call: call, wants: wants, at: map[string]bool{}}
 	defer l.wg.Wait()
 	defer end()

@@ -24,8 +24,8 @@ type Change struct {
 
 // Changes returns in what a definition means something else than one before, in
 // the order of the old one, what is new behind it. The order of members, white
-// space, the spelling of numbers and the order of lists of names (required, enum)
-// mean nothing. So no changes, of definitions that are not the same bytes, is the
+// space, the spelling of numbers and the order of lists of names (required, enum,
+// type) mean nothing. So no changes, of definitions that are not the same bytes, is the
 // proof that an approval of the one holds for the other: it rests on the two
 // themselves, not on digests of parts. What is not strict JSON, where a second
 // member of the same name could hide a change, is one change of the whole.
@@ -91,7 +91,7 @@ func (c *changes) compare(pointer string, was, is *schema.Node) {
 				c.add(pointer+schema.Pointer(m.Name), nil, m.Value)
 			}
 		}
-	case was.Kind() == schema.Array && is.Kind() == schema.Array && scalars(was) && scalars(is):
+	case was.Kind() == schema.Array && is.Kind() == schema.Array && unordered(pointer) && scalars(was) && scalars(is):
 		c.compareSets(pointer, was.Items(), is.Items())
 	case was.Kind() == schema.Array && is.Kind() == schema.Array:
 		c.compareLists(pointer, was.Items(), is.Items())
@@ -99,6 +99,23 @@ func (c *changes) compare(pointer string, was, is *schema.Node) {
 		c.add(pointer, was, is)
 	}
 }
+
+// unordered reports whether the order of a list means nothing: of names in a schema, and
+// not in a value, such as the default of an argument.
+func unordered(pointer string) bool {
+	steps := strings.Split(pointer, "/")
+	switch n := len(steps); {
+	case slices.ContainsFunc(steps, func(s string) bool { return slices.Contains(values, s) }):
+		return false
+	case n > 1 && steps[n-2] == "dependentRequired":
+		return true
+	default:
+		return slices.Contains([]string{"required", "enum", "type"}, steps[n-1])
+	}
+}
+
+// values are members behind which values stand, and no schemas.
+var values = []string{"default", "const", "examples", "example", "_meta"}
 
 func scalars(list *schema.Node) bool {
 	return !slices.ContainsFunc(list.Items(), func(n *schema.Node) bool { return n.Kind() == schema.Object || n.Kind() == schema.Array })

@@ -36,6 +36,28 @@ func TestChanges(t *testing.T) {
 	}
 }
 
+// The order of names in a schema means nothing, and that of values is a part of them: a
+// default of a command and its argument is another command the other way round.
+func TestOrder(t *testing.T) {
+	for where, meansNothing := range map[string]bool{
+		`{"inputSchema":{"required":%s}}`:                                  true,
+		`{"inputSchema":{"properties":{"a":{"enum":%s}}}}`:                 true,
+		`{"inputSchema":{"type":%s}}`:                                      true,
+		`{"inputSchema":{"dependentRequired":{"a":%s}}}`:                   true,
+		`{"inputSchema":{"properties":{"a":{"default":%s}}}}`:              false,
+		`{"inputSchema":{"properties":{"a":{"default":{"required":%s}}}}}`: false,
+		`{"inputSchema":{"properties":{"a":{"examples":[%s]}}}}`:           false,
+		`{"inputSchema":{"properties":{"a":{"const":%s}}}}`:                false,
+		`{"_meta":{"x":{"type":%s}}}`:                                      false,
+		`{"x":%s}`:                                                         false,
+	} {
+		was, is := strings.Replace(where, "%s", `["rm","docs"]`, 1), strings.Replace(where, "%s", `["docs","rm"]`, 1)
+		if got := Changes([]byte(was), []byte(is)); (len(got) == 0) != meansNothing {
+			t.Errorf("%s: %v", where, got)
+		}
+	}
+}
+
 // TestChangedAndFull: the parts are named in words of ours, and the whole is shown with
 // nothing hidden in it.
 func TestChangedAndFull(t *testing.T) {

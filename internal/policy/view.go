@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/bounded"
 	"github.com/dragoman-mcp/dragoman/internal/caller"
+	"github.com/dragoman-mcp/dragoman/internal/glob"
 )
 
 // View returns those of the tools that a caller may see: all that can be called
@@ -24,8 +25,8 @@ func (p *Policy) View(who caller.Caller, tools *dragoman.Tools) *dragoman.Tools 
 }
 
 // List returns what a caller may see of a list: its tools as View does, its
-// entries, and the servers of which there is anything to be seen, or nothing
-// listed yet. It is the same pointer for the same list, and list itself where
+// entries, and the servers of which there is anything to be seen, or, as far as the
+// caller's own rights say, could be once they have listed something. It is the same pointer for the same list, and list itself where
 // nothing is hidden.
 func (p *Policy) List(who caller.Caller, list *dragoman.List) *dragoman.List {
 	if p.open(&who) {
@@ -45,6 +46,22 @@ func (p *Policy) List(who caller.Caller, list *dragoman.List) *dragoman.List {
 	size := int64(len(seen.Entries))*int64(unsafe.Sizeof(dragoman.Entry{})) + int64(len(seen.Servers))*int64(unsafe.Sizeof(dragoman.Server{}))
 	p.views.listed.Put(class, number, seen, size)
 	return seen
+}
+
+// Reaches reports whether a caller was granted anything that a server of this label may
+// have to offer, whatever it offers now and whatever rules say.
+func Reaches(who caller.Caller, label string) bool {
+	for kind := range cedarTypes {
+		if kind == string(Model) || kind == string(Route) {
+			continue
+		}
+		begin := kind + ":" + label + "__"
+		if slices.ContainsFunc(who.Grants, func(grant string) bool { return glob.Begins(grant, begin) }) ||
+			slices.ContainsFunc(who.Scopes, func(scope string) bool { return strings.HasPrefix(scope, begin) }) {
+			return who.Valid()
+		}
+	}
+	return false
 }
 
 // open reports that a caller sees everything.
@@ -75,7 +92,7 @@ func (p *Policy) list(who *caller.Caller, list *dragoman.List) *dragoman.List {
 		visible[seen.Tools.All()[i].Server] = true
 	}
 	for _, s := range list.Servers {
-		if visible[s.Label] || !listed[s.Label] {
+		if visible[s.Label] || !listed[s.Label] && Reaches(*who, s.Label) {
 			seen.Servers = append(seen.Servers, s)
 		}
 	}

@@ -173,3 +173,33 @@ func TestViewTogether(t *testing.T) {
 		t.Errorf("%d lists are remembered", n)
 	}
 }
+
+// A caller reaches a server of which it was granted anything at all, whatever the
+// server has.
+func TestReaches(t *testing.T) {
+	for _, tt := range []struct {
+		grants, scopes []string
+		want           bool
+	}{
+		{[]string{"*"}, nil, true},
+		{[]string{"tool:*"}, nil, true},
+		{[]string{"tool:git__*"}, nil, true},
+		{[]string{"tool:git__merge"}, nil, true},
+		{[]string{"tool:*__read"}, nil, true},
+		{[]string{"tool:g?t__*"}, nil, true},
+		{[]string{"resource:git__file:///*"}, nil, true},
+		{[]string{"prompt:git__a"}, nil, true},
+		{nil, []string{"tool:git__merge"}, true},
+		{nil, []string{"tool:*", "*"}, false}, // what looks like a pattern in a scope is none
+		{[]string{"tool:github__*", "tool:gi__*", "tool:git_"}, nil, false},
+		{[]string{"model:*", "route:*", "approve:*"}, nil, false},
+		{nil, nil, false},
+	} {
+		if got := Reaches(caller.Caller{ID: "x", Grants: tt.grants, Scopes: tt.scopes}, "git"); got != tt.want {
+			t.Errorf("%v, %v: %t", tt.grants, tt.scopes, got)
+		}
+	}
+	if Reaches(caller.Caller{Grants: []string{"*"}}, "git") {
+		t.Error("nobody reaches it")
+	}
+}

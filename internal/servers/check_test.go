@@ -76,10 +76,12 @@ func TestServerOverHTTPGoes(t *testing.T) {
 				t.Error("its list has gone with it")
 			}
 			// Another one takes its place, with other tools. A call waits for it.
-			again, err := net.Listen("tcp", address)
-			if err != nil {
-				t.Fatal(err)
-			}
+			var again net.Listener
+			eventually(t, "its address to be free", func() bool { // somebody else's test may have it
+				var err error
+				again, err = net.Listen("tcp", address)
+				return err == nil
+			})
 			other := &http.Server{Handler: fakemcp.New(fakemcp.Config{Era: era, Tools: []fakemcp.Tool{{Name: "echo"}, {Name: "other"}}})}
 			go func() { _ = other.Serve(again) }()
 			t.Cleanup(func() { _ = other.Close() })

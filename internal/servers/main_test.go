@@ -15,10 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
+	"github.com/dragoman-mcp/dragoman/internal/leaktest"
 	"github.com/dragoman-mcp/dragoman/internal/secret"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
@@ -43,7 +42,7 @@ func TestMain(m *testing.M) {
 	if configs := os.Getenv(envOpen); configs != "" {
 		beOpened(configs)
 	}
-	goleak.VerifyTestMain(m)
+	os.Exit(leaktest.Run(m))
 }
 
 // A toldConfig is what another process is told of a Config, whose variables would not
@@ -165,7 +164,7 @@ func eventually(t *testing.T, what string, happened func() bool) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(20 * time.Second); !happened(); <-tick.C {
+	for deadline := time.Now().Add(time.Minute); !happened(); <-tick.C {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain: %s", what)
 		}

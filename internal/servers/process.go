@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/dragoman-mcp/dragoman/internal/guard"
 	"github.com/dragoman-mcp/dragoman/internal/safehttp"
 	"github.com/dragoman-mcp/dragoman/internal/secret"
 	"github.com/dragoman-mcp/dragoman/mcp"
@@ -63,7 +64,8 @@ func (c *Config) local(stderr func(line string)) mcp.Transport {
 			cmd.Env = c.environment(os.LookupEnv)
 			return cmd
 		},
-		Stderr: stderr,
+		Stderr:    stderr,
+		KillAfter: guard.Patience,
 	}
 }
 

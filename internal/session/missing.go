@@ -52,7 +52,8 @@ var ErrUnknownTool = errors.New("no such tool")
 
 // await waits for the servers that a request wants and that are still starting,
 // and returns those that then have nothing to offer. One that the request names
-// is an error, and so is a tool that its server does not have.
+// is an error, and so is a tool that its server does not have. tools are those that the
+// caller may see, since what is said of them names them.
 func (o *Opener) await(ctx context.Context, owner servers.Owner, tools dragoman.Toolset, wanted catalog.Selection) (missing []dragoman.Server, err error) {
 	labels := make([]string, 0, len(wanted))
 	for _, c := range wanted {

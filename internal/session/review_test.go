@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
@@ -161,40 +162,44 @@ func TestReviewDecidesNothingElse(t *testing.T) {
 
 // A state is of no use to another approver, and what has expired is not approved.
 func TestReviewIsBound(t *testing.T) {
-	l := kept(t)
-	o := stacked(t, newCounting(), nil, l)
-	r := &reviewing{T: t, inbox: l.Inbox}
-	as := func(who caller.Caller) {
-		s, err := o.Open(t.Context(), who, Want{Client: true, Reviews: true, NoTools: true})
+	synctest.Test(t, func(t *testing.T) {
+		l := kept(t)
+		o := stacked(t, newCounting(), nil, l)
+		r := &reviewing{T: t, inbox: l.Inbox}
+		as := func(who caller.Caller) {
+			s, err := o.Open(t.Context(), who, Want{Client: true, Reviews: true, NoTools: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.tools = s.Tools
+		}
+		a, err := l.Inbox.Ask(t.Context(), approval.Request{Key: approval.Key{Caller: "key-ann", Server: "files", Tool: "write"}, Expires: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.tools = s.Tools
-	}
-	a, err := l.Inbox.Ask(t.Context(), approval.Request{Key: approval.Key{Caller: "key-ann", Server: "files", Tool: "write"}, Expires: 100 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	as(olga)
-	asked := r.call(nil, "")
-	as(caller.Caller{ID: "key-eve", Grants: []string{"approve:*"}})
-	if res := r.call(asked.Asks, said("approve")); res.Problem == nil {
-		t.Errorf("with the state of another: %+v", res)
-	}
-	for limit := time.Now().Add(30 * time.Second); r.state(a) == approval.Pending && time.Now().Before(limit); {
-		_, _ = l.Inbox.Wait(t.Context(), a.ID)
-	}
-	as(olga)
-	if res := r.call(asked.Asks, said("approve")); r.state(a) != approval.Expired || !strings.Contains(string(res.Content), "Approved: 0.") {
-		t.Errorf("after it expired: it is %s; the model is told %s", r.state(a), res.Content)
-	}
-	// Rights are those of now: who lost theirs while the form was open answers nothing.
-	b := r.wait("key-ann", "write", `{}`)
-	asked = r.call(nil, "")
-	as(caller.Caller{ID: olga.ID, Grants: []string{"tool:*"}})
-	if r.call(asked.Asks, said("approve")); r.state(b) != approval.Pending {
-		t.Errorf("without the right: it is %s", r.state(b))
-	}
+		as(olga)
+		asked := r.call(nil, "")
+		as(caller.Caller{ID: "key-eve", Grants: []string{"approve:*"}})
+		if res := r.call(asked.Asks, said("approve")); res.Problem == nil {
+			t.Errorf("with the state of another: %+v", res)
+		}
+		if expired, err := l.Inbox.Wait(t.Context(), a.ID); err != nil || expired.State != approval.Expired {
+			t.Errorf("it came to %s, %v", expired.State, err)
+		}
+		as(olga)
+		if res := r.call(asked.Asks, said("approve")); r.state(a) != approval.Expired || !strings.Contains(string(res.Content), "Approved: 0.") {
+			t.Errorf("after it expired: it is %s; the model is told %s", r.state(a), res.Content)
+		}
+		// Rights are those of now: who lost theirs while the form was open answers nothing.
+		b := r.wait("key-ann", "write", `{}`)
+		asked = r.call(nil, "")
+		as(caller.Caller{ID: olga.ID, Grants: []string{"tool:*"}})
+		if r.call(asked.Asks, said("approve")); r.state(b) != approval.Pending {
+			t.Errorf("without the right: it is %s", r.state(b))
+		}
+		_ = l.Close()
+		time.Sleep(time.Second) // who looks for answers of other processes stops
+	})
 }
 
 // What others wrote is shown as it is and cannot be taken for words of ours; the form

@@ -211,7 +211,8 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 	if !who.Valid() {
 		return nil, ErrNobody
 	}
-	chosen, err := o.choose(want.Servers)
+	client := gate.Client{Caller: who, Conversation: want.Session, Door: want.Door, StepsUp: want.Client}
+	chosen, err := o.choose(client, want.Servers)
 	if err != nil {
 		return nil, err
 	}
@@ -226,17 +227,17 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 	s.Dialect = o.offered(s.Dialect, form, want.Profile)
 	owner := o.o.Owner(servers.Owner{Caller: who.ID, Session: want.Session})
 	all := o.o.Tools(owner)
-	client := gate.Client{Caller: who, Conversation: want.Session, Door: want.Door, StepsUp: want.Client}
 	s.Tools = o.stack(client, owner, all, want, s.Dialect)
 	if want.NoTools {
 		return s, nil
 	}
-	s.Missing, err = o.await(ctx, owner, all, want.Servers)
+	s.Missing, err = o.await(ctx, owner, o.o.Gate.Around(client, all), want.Servers)
 	return s, err
 }
 
-// choose checks a selection, and writes sets out.
-func (o *Opener) choose(wanted catalog.Selection) (chosen catalog.Selection, err error) {
+// choose checks a selection, and writes sets out. To whom a server has nothing to offer,
+// there is no such server.
+func (o *Opener) choose(who gate.Client, wanted catalog.Selection) (chosen catalog.Selection, err error) {
 	for _, c := range wanted {
 		name, isSet := strings.CutPrefix(c.Server, SetPrefix)
 		set, known := o.o.Sets[name]
@@ -248,7 +249,7 @@ func (o *Opener) choose(wanted catalog.Selection) (chosen catalog.Selection, err
 			}
 		case isSet:
 			return nil, fmt.Errorf("%w: there is no set %q", ErrUnknownServer, name)
-		case !o.o.Servers[c.Server]:
+		case !o.o.Servers[c.Server], !o.o.Gate.Reaches(who, c.Server):
 			return nil, fmt.Errorf("%w: no MCP server is labelled %q", ErrUnknownServer, c.Server)
 		default:
 			chosen = append(chosen, c)

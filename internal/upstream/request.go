@@ -166,7 +166,8 @@ var credentialHeaders = map[string]bool{
 
 // droppedHeaders are the headers that end here: those of the connection
 // (RFC 9110, section 7.6.1), those that say who the client is or where a
-// browser came from, and those that the transport sets.
+// browser came from, those that the transport sets, and those by which some servers
+// take a request for another than it is: what was judged is its method and its path.
 var droppedHeaders = map[string]bool{
 	"Connection":          true,
 	"Keep-Alive":          true,
@@ -187,6 +188,14 @@ var droppedHeaders = map[string]bool{
 	"Forwarded":      true,
 	"Via":            true,
 	"X-Real-Ip":      true,
+
+	"X-Http-Method":          true,
+	"X-Http-Method-Override": true,
+	"X-Method-Override":      true,
+	"X-Original-Method":      true,
+	"X-Original-Uri":         true,
+	"X-Original-Url":         true,
+	"X-Rewrite-Url":          true,
 }
 
 // droppedPrefixes are beginnings of further such headers, and of our own.

@@ -52,8 +52,11 @@ func TestNewRequestHeader(t *testing.T) {
 		"X-Dragoman-Servers":     {"a"},
 		"X-Forwarded-For":        {"10.0.0.1"},
 		"X-Hop":                  {"1"},
+		"X-Http-Method-Override": {"DELETE"},
+		"X-Original-Url":         {"/v1/files"},
 		"X-Stainless-Lang":       {"python"},
 		"X_Forwarded_Host":       {"gateway.test"},
+		"X_rewrite_url":          {"/v1/files"},
 	}
 	common := map[string]string{
 		"Accept":           "text/event-stream",
@@ -220,8 +223,7 @@ func TestDoErrors(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hang }))
 	defer server.Close()
 	defer close(hang)
-	closed := httptest.NewServer(http.NotFoundHandler())
-	closed.Close()
+	const nobody = "http://127.0.0.1:1" // a port that nobody is given by chance
 
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -232,11 +234,15 @@ func TestDoErrors(t *testing.T) {
 		timeout bool
 	}{
 		"slow":    {t.Context(), server.URL, "did not answer within", true},
-		"refused": {t.Context(), closed.URL, "cannot be reached", false},
+		"refused": {t.Context(), nobody, "cannot be reached", false},
 		"gave up": {cancelled, server.URL, "context canceled", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			u := one(t, upstream.Model{BaseURL: tt.url + "/v1?code=canary", Timeout: 50 * time.Millisecond})
+			limit := time.Minute
+			if tt.timeout {
+				limit = 50 * time.Millisecond
+			}
+			u := one(t, upstream.Model{BaseURL: tt.url + "/v1?code=canary", Timeout: limit})
 			req, err := u.NewRequest(tt.ctx, upstream.Request{Method: "GET", Path: "/x"})
 			if err != nil {
 				t.Fatal(err)

@@ -166,26 +166,35 @@ func guarded(h http.Handler) http.Handler {
 	})
 }
 
-// start starts a server and returns its address.
+// start starts a server and returns its address. The port is one that was free a moment
+// before: where somebody else has got it meanwhile the server ends, and gets another.
 func start(t *testing.T, program string, stateless bool) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	_ = l.Close()
-	cmd := exec.Command(program, "-http="+address, fmt.Sprintf("-stateless=%t", stateless))
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	for range 200 {
-		if c, err := net.Dial("tcp", address); err == nil {
-			_ = c.Close()
-			return "http://" + address + "/mcp"
+	for began := time.Now(); time.Since(began) < time.Minute; {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
 		}
-		<-time.After(50 * time.Millisecond)
+		address := l.Addr().String()
+		_ = l.Close()
+		cmd := exec.Command(program, "-http="+address, fmt.Sprintf("-stateless=%t", stateless))
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan struct{})
+		go func() { defer close(ended); _ = cmd.Wait() }()
+		t.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
+		for serves := true; serves && time.Since(began) < time.Minute; {
+			if c, err := net.Dial("tcp", address); err == nil {
+				_ = c.Close()
+				return "http://" + address + "/mcp"
+			}
+			select {
+			case <-time.After(50 * time.Millisecond):
+			case <-ended:
+				serves = false
+			}
+		}
 	}
 	t.Fatal("the server did not start")
 	return ""
