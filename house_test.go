@@ -21,6 +21,7 @@ var layers = [][]string{
 	{"internal/right", "internal/accesstoken", "internal/canonical", "internal/once", "internal/commandline"},
 	{"internal/apikey"},
 	{"", "schema", "rehearsal"},
+	{"internal/snapshot"},
 	{"dialect", "result", "mcp", "toolsettest", "internal/pin"},
 	{"openai/memory"},
 	{"openai/model"},
