@@ -79,10 +79,22 @@ type Server struct {
 	Public bool
 	// Tools and Quarantined count what the server listed.
 	Tools, Quarantined int
+	// Held are those of its texts that wait until somebody approves them, sorted by
+	// name. None is in the list: in place of instructions that are held stand those
+	// that were approved before, or none.
+	Held []HeldText
 	// Sandbox says what confines a server that is a process of ours: landlock/N, by
 	// the version of Linux's Landlock, and seccomp behind a space where it has no
 	// sockets, or else none. It is empty for other servers.
 	Sandbox string
+}
+
+// A HeldText is a prompt, a skill or the instructions of a server, for people.
+type HeldText struct {
+	// Name is instructions, prompt: and its name, or skill: and its URI.
+	Name string
+	// Problem says why it waits.
+	Problem *Problem
 }
 
 // ServerState is what a server is doing.

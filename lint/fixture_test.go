@@ -176,6 +176,6 @@ func lockOf(label, definition string) []byte {
 	if err != nil {
 		panic(err)
 	}
-	l.Set(label, []pin.Seen{{Name: "notes_get_note", Definition: b}})
+	l.Set(label, []pin.Seen{{Key: pin.Key{Kind: pin.Tool, Name: "notes_get_note"}, Definition: b}})
 	return l.Bytes()
 }

@@ -86,11 +86,13 @@ func (r *Report) Count(s Severity) (n int) {
 	return n
 }
 
-// Lock returns the text of a dragoman.lock that pins all tools as they are now.
+// Lock returns the text of a dragoman.lock that pins all servers as they are now: their
+// tools, and of those that were asked the prompts and instructions.
 func (r *Report) Lock() []byte {
 	var l pin.Lock
 	for _, a := range r.Servers {
-		l.Set(a.Server.Label, a.Server.seen())
+		seen, kinds := a.Server.seen()
+		l.Set(a.Server.Label, seen, kinds...)
 	}
 	return l.Bytes()
 }

@@ -35,7 +35,7 @@ var textRules = []Rule{
 		Gateway: "Where the gateway keeps pins, it holds the tool back until somebody has approved it. Descriptions reach the model as data of the tool, never as a system message.",
 		Tool: func(t *Tool, say Say) {
 			for _, p := range t.passages() {
-				if m := orders(p.text); m != "" {
+				if m := orders(p.text, ofTool); m != "" {
 					say(at(p.pointer), "the text gives the model orders: %s", quote(m))
 				}
 			}
@@ -55,18 +55,19 @@ var textRules = []Rule{
 		Advice: "Say when the tool is right, in a normal voice.",
 		Source: "agent-scan W001",
 		Tool: func(t *Tool, say Say) {
-			if m := pressure.FindString(t.Description); m != "" && orders(t.Description) == "" {
+			if m := pressure.FindString(t.Description); m != "" && orders(t.Description, ofTool) == "" {
 				say(at("/description"), "%s", quote(m))
 			}
 		},
 	},
 	{
 		ID: "X023", Severity: Error, Title: "instructions to the model in the server's own text",
-		Why:    "The instructions of a server stand near the system prompt; poison there reaches every conversation.",
-		Advice: "Say how the tools belong together, and nothing else.",
-		Source: "OWASP MCP03 (tool poisoning)",
+		Why:     "The instructions of a server stand near the system prompt; poison there reaches every conversation.",
+		Advice:  "Say how the tools belong together, and nothing else.",
+		Source:  "OWASP MCP03 (tool poisoning)",
+		Gateway: "Where the gateway keeps pins, it passes such instructions on to nobody until somebody has approved them; to people it spells out what is hidden.",
 		Server: func(s *Server, say Say) {
-			if m := orders(s.Instructions); m != "" {
+			if m := orders(s.Instructions, ofServer); m != "" {
 				say(here, "the server's instructions give the model orders: %s", quote(m))
 			} else if what := hiddenIn(s.Instructions); what != "" {
 				say(here, "in the server's instructions %s", what)
@@ -75,31 +76,44 @@ var textRules = []Rule{
 	},
 }
 
+// A side is whose text it is.
+type side int
+
+const (
+	ofTool side = iota
+	// ofServer: instructions, which are there to say in which order tools are used, and
+	// may mark what is important.
+	ofServer
+)
+
 // injections are orders to the model, each with words without which it cannot
-// be there: looking for those first saves most of the work.
+// be there: looking for those first saves most of the work. Some are none in the
+// instructions of a server.
 var injections = []struct {
 	words   []string
 	pattern *regexp.Regexp
+	most    side
 }{
-	{[]string{"ignore", "disregard", "forget", "override"}, regexp.MustCompile(`\b(ignore|disregard|forget|override)\s+(all\s+|any\s+|the\s+|your\s+|every\s+)*(previous|prior|above|earlier|preceding|system|other)\s+(instruction|prompt|message|rule|direction|order)s?`)},
-	{[]string{">"}, regexp.MustCompile(`</?\s*(important|system|instructions?|secret|admin|hidden)\s*>`)},
-	{[]string{"the user", "the human", "the person", " user", " human"}, regexp.MustCompile(`\b(do not|don't|never|without)\s+(tell(ing)?|inform(ing)?|mention(ing)?|reveal(ing)?|notify(ing)?|alert(ing)?)\s+(this\s+|it\s+|that\s+|anything\s+)?(to\s+)?(the\s+)?(user|human|person)\b`)},
-	{[]string{"you are now"}, regexp.MustCompile(`\byou are now\s+(a|an|in)\b`)},
-	{[]string{"before ", "prior to "}, regexp.MustCompile(`\b(before|prior to)\s+(using|calling|invoking|running)\s+(any|every|all|another)\s+(other\s+)?tools?\b`)},
-	{[]string{"~/.", "/etc/passwd", ".env", "id_rsa"}, regexp.MustCompile(`\b(read|open|cat|include|send|attach)\s+(the\s+)?(file\s+|contents?\s+of\s+)?(~/\.|/etc/passwd|\.env\b|id_rsa)`)},
-	{[]string{"instruction"}, regexp.MustCompile(`\b(new|updated)\s+(system\s+)?instructions?\s*:`)},
-	{[]string{"http"}, regexp.MustCompile(`\bsend\s+(all|the|every|any)\s+[^.]{0,60}\bto\s+https?://`)},
-	{[]string{"system prompt"}, regexp.MustCompile(`\b(reveal|print|repeat|output|send|include)\s+(your|the)\s+system\s+prompt\b`)},
+	{[]string{"ignore", "disregard", "forget", "override"}, regexp.MustCompile(`\b(ignore|disregard|forget|override)\s+(all\s+|any\s+|the\s+|your\s+|every\s+)*(previous|prior|above|earlier|preceding|system|other)\s+(instruction|prompt|message|rule|direction|order)s?`), ofServer},
+	{[]string{">"}, regexp.MustCompile(`</?\s*(important|instructions?)\s*>`), ofTool},
+	{[]string{">"}, regexp.MustCompile(`</?\s*(system|secret|admin|hidden)\s*>`), ofServer},
+	{[]string{"the user", "the human", "the person", " user", " human"}, regexp.MustCompile(`\b(do not|don't|never|without)\s+(tell(ing)?|inform(ing)?|mention(ing)?|reveal(ing)?|notify(ing)?|alert(ing)?)\s+(this\s+|it\s+|that\s+|anything\s+)?(to\s+)?(the\s+)?(user|human|person)\b`), ofServer},
+	{[]string{"you are now"}, regexp.MustCompile(`\byou are now\s+(a|an|in)\b`), ofServer},
+	{[]string{"before ", "prior to "}, regexp.MustCompile(`\b(before|prior to)\s+(using|calling|invoking|running)\s+(any|every|all|another)\s+(other\s+)?tools?\b`), ofTool},
+	{[]string{"~/.", "/etc/passwd", ".env", "id_rsa"}, regexp.MustCompile(`\b(read|open|cat|include|send|attach)\s+(the\s+)?(file\s+|contents?\s+of\s+)?(~/\.|/etc/passwd|\.env\b|id_rsa)`), ofServer},
+	{[]string{"instruction"}, regexp.MustCompile(`\b(new|updated)\s+(system\s+)?instructions?\s*:`), ofServer},
+	{[]string{"http"}, regexp.MustCompile(`\bsend\s+(all|the|every|any)\s+[^.]{0,60}\bto\s+https?://`), ofServer},
+	{[]string{"system prompt"}, regexp.MustCompile(`\b(reveal|print|repeat|output|send|include)\s+(your|the)\s+system\s+prompt\b`), ofServer},
 }
 
 // orders returns the part of a text that gives the model orders; empty for none.
-func orders(text string) string {
+func orders(text string, whose side) string {
 	if len(text) < 8 {
 		return ""
 	}
 	lower := strings.ToLower(text)
 	for _, i := range injections {
-		if slices.ContainsFunc(i.words, func(w string) bool { return strings.Contains(lower, w) }) {
+		if whose <= i.most && slices.ContainsFunc(i.words, func(w string) bool { return strings.Contains(lower, w) }) {
 			if m := i.pattern.FindString(lower); m != "" {
 				return m
 			}

@@ -102,6 +102,7 @@ type Client struct {
 	lists    lists
 	ears     listeners // to a legacy server
 	stale    *watch    // of the lists; nil where nobody watches
+	complete chan struct{}
 	parked   park.Lot[*flight]
 	parkings atomic.Int64
 
@@ -151,8 +152,8 @@ func Connect(ctx context.Context, t Transport, o *ClientOptions) (*Client, error
 
 func newClient(o *ClientOptions) *Client {
 	c := &Client{
-		renewing: make(chan struct{}, 1),
-		flights:  map[*flight]struct{}{}, tokens: map[int64]*flight{}, tasks: map[string]*flight{}, held: map[string][]*question{}, heard: map[int64]*flight{},
+		renewing: make(chan struct{}, 1), complete: make(chan struct{}),
+		flights: map[*flight]struct{}{}, tokens: map[int64]*flight{}, tasks: map[string]*flight{}, held: map[string][]*question{}, heard: map[int64]*flight{},
 	}
 	if o != nil {
 		c.o = *o
@@ -227,6 +228,14 @@ func (c *Client) Capabilities() json.RawMessage { return c.session.Load().capabi
 
 // Instructions returns the server's text on how to use it; empty for none.
 func (c *Client) Instructions() string { return c.session.Load().instructions }
+
+// Listed reports whether the entries of a kind have been listed: all that the server
+// has, or none, is in a [Client.List] from then on.
+func (c *Client) Listed(kind dragoman.EntryKind) bool { return c.lists.listed(kind) }
+
+// Complete is closed once prompts, resources and skills have been asked for, too, with
+// success or not. It is never closed for a passive client.
+func (c *Client) Complete() <-chan struct{} { return c.complete }
 
 // Notify sends a notification. params is an object or nil.
 func (c *Client) Notify(ctx context.Context, method string, params json.RawMessage) error {

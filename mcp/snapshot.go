@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
@@ -85,6 +86,13 @@ func (c *Client) refresh(ctx context.Context, names ...string) error {
 
 func (s *lists) now() *dragoman.List { return s.list.Now() }
 
+func (s *lists) listed(kind dragoman.EntryKind) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.entries[kind]
+	return ok
+}
+
 // begin makes the first snapshot, which is empty.
 func (s *lists) begin(c *Client) {
 	s.since, s.state, s.entries = time.Now(), dragoman.Connected, map[dragoman.EntryKind]listed{}
@@ -153,15 +161,24 @@ func (s *lists) ttl() (ttl time.Duration) {
 
 // A watch keeps the snapshot as fresh as the server wants it.
 type watch struct {
-	mu    sync.Mutex
-	stale map[string]bool
 	news  chan struct{} // has room for one
+	hurry chan struct{} // somebody waits for a list; has room for one
 	heard chan struct{} // closed once the server tells us of changes, or will not
 	once  sync.Once     // closes heard
+
+	told  atomic.Uint64 // how often the server said that its tools changed
+	tried atomic.Uint64 // how often it had when the last try to list them began that has ended
+
+	mu    sync.Mutex
+	stale map[string]bool
+	ended chan struct{} // closed when a try has, and then another one
 }
 
 func newWatch() *watch {
-	return &watch{stale: map[string]bool{}, news: make(chan struct{}, 1), heard: make(chan struct{})}
+	return &watch{
+		stale: map[string]bool{}, news: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
+		heard: make(chan struct{}), ended: make(chan struct{}),
+	}
 }
 
 func (w *watch) hears() { w.once.Do(func() { close(w.heard) }) }
@@ -179,7 +196,10 @@ func (w *watch) mark(names ...string) {
 	}
 }
 
-func (w *watch) take() (names []string) {
+// take returns the names of lists that may have changed, and how often the server had
+// said so of its tools.
+func (w *watch) take() (names []string, told uint64) {
+	told = w.told.Load() // before the list is asked for
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, name := range listNames {
@@ -188,7 +208,69 @@ func (w *watch) take() (names []string) {
 			delete(w.stale, name)
 		}
 	}
-	return names
+	return names, told
+}
+
+// end says that lists were asked for, with success or not.
+func (w *watch) end(names []string, told uint64) {
+	if !slices.Contains(names, "tools") {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tried.Store(told)
+	close(w.ended)
+	w.ended = make(chan struct{})
+}
+
+// rest waits before lists are asked for again, until somebody waits for one.
+func (w *watch) rest(ctx context.Context, pause time.Duration) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			return
+		case <-w.hurry:
+			if w.tried.Load() < w.told.Load() {
+				return // else it is from before the last try
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Stale reports whether the server has said that its tools changed, and they were not
+// asked for since.
+func (c *Client) Stale() bool { return c.stale != nil && c.stale.tried.Load() < c.stale.told.Load() }
+
+// Current waits, where [Client.Stale] holds, until the tools have been asked for: with
+// success, so that [Client.List] has them, or in vain, or until ctx ends.
+func (c *Client) Current(ctx context.Context) {
+	w := c.stale
+	if w == nil {
+		return
+	}
+	for told := w.told.Load(); w.tried.Load() < told; {
+		w.mu.Lock()
+		ended := w.ended
+		w.mu.Unlock()
+		if w.tried.Load() >= told {
+			return
+		}
+		select {
+		case w.hurry <- struct{}{}:
+		default:
+		}
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			return
+		case <-c.ctx.Done():
+			return
+		}
+	}
 }
 
 const (
@@ -221,6 +303,7 @@ func (c *Client) watch() {
 			return max(refreshPause, backOff(failures))
 		}
 		again("prompts", "resources") // for the first time
+		close(c.complete)
 		for {
 			var over <-chan time.Time
 			if ttl := c.lists.now().Servers[0].TTL; ttl > 0 {
@@ -233,8 +316,10 @@ func (c *Client) watch() {
 				c.stale.mark(listNames...)
 			case <-c.stale.news:
 			}
-			if names := c.stale.take(); names != nil && sleep(c.ctx, again(names...)) != nil {
-				return
+			if names, told := c.stale.take(); names != nil {
+				pause := again(names...)
+				c.stale.end(names, told)
+				c.stale.rest(c.ctx, pause)
 			}
 		}
 	})
@@ -254,7 +339,11 @@ func (c *Client) missed() { c.listChanged(listNames...) }
 
 // listChanged says that lists may have changed.
 func (c *Client) listChanged(names ...string) {
-	if c.stale != nil {
-		c.stale.mark(names...)
+	if c.stale == nil {
+		return
 	}
+	if slices.Contains(names, "tools") {
+		c.stale.told.Add(1)
+	}
+	c.stale.mark(names...)
 }

@@ -62,7 +62,7 @@ func countTools(log *slog.Logger, g *gateway.Gateway, file *config.File) {
 	defer log.Info("servers have been given their time", "tools", usable)
 	held := g.Held()
 	for _, label := range slices.Sorted(maps.Keys(held)) {
-		log.Warn("tools are held until somebody approves them: dragoman pins", "server", label, "tools", held[label])
+		log.Warn("tools, or texts, are held until somebody approves them: dragoman pins", "server", label, "tools", held[label].Tools, "texts", held[label].Texts)
 	}
 	for match, up := range g.Upstreams().Routes() {
 		if up.Rehearsal {

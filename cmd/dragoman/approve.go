@@ -171,7 +171,7 @@ func listApprovals(cmd *cobra.Command, l *ledger.Ledger, all, asJSON bool) error
 		out.Printf("%s\n\n", verdict(out, a))
 	}
 	if len(found) == 0 && !asJSON {
-		terminal.NewScreen(os.Stderr).Printf("nothing waits for an answer\n")
+		terminal.NewScreen(os.Stderr).Printf("nothing waits for an answer in %s\n", l.DB.Path())
 	}
 	return nil
 }
@@ -191,13 +191,21 @@ func showApproval(out *terminal.Screen, a *approval.Approval) {
 	}
 	line("caller", who)
 	line("may", a.Effect)
-	line("rule", strings.TrimSpace(a.Rule+"  "+a.Reason))
+	line("rule", joined(a.Rule, a.Reason))
 	line("approvers", strings.Join(a.Approvers, ", "))
 	line("title", a.Title)
 	line("says", a.Description)
 	out.Printf("  %-10s %s\n", "arguments", strings.ReplaceAll(terminal.Visible(canonical.Readable(indented(a.Arguments))), "\n", "\n             "))
-	line("answered", strings.TrimSpace(a.By+"  "+a.Why))
+	line("answered", joined(a.By, a.Why))
 	line("used by", a.UsedBy)
+}
+
+// joined is a word and what there is to be said about it.
+func joined(word, more string) string {
+	if word == "" || more == "" {
+		return word + more
+	}
+	return word + ": " + more
 }
 
 // spelledLine is a text on one line of at most n characters, with those spelled out that
@@ -230,7 +238,7 @@ func answerAll(ctx context.Context, l *ledger.Ledger, p *prompter) error {
 		return err
 	}
 	if len(found) == 0 {
-		p.out.Printf("nothing waits for an answer\n")
+		p.out.Printf("nothing waits for an answer in %s\n", l.DB.Path())
 	}
 	for i := range found {
 		p.out.Printf("%s of %d\n", p.out.Faint(fmt.Sprint(i+1)), len(found))

@@ -42,7 +42,7 @@ and ?; --since takes a time, or how long ago:
 				return err
 			}
 			slices.Reverse(found)
-			return showRecords(found, asJSON)
+			return showRecords(found, asJSON, l.DB.Path())
 		},
 	}
 	w.flags(cmd)
@@ -92,6 +92,9 @@ func (w *auditWish) filter(now time.Time) (auditlog.Filter, error) {
 	if !slices.Contains([]string{"", auditlog.Allow, auditlog.Ask, auditlog.Deny}, w.verdict) {
 		return f, &usageError{fmt.Errorf("there is no verdict %q", w.verdict), "verdicts are allow, ask and deny"}
 	}
+	if w.kind != "" && !slices.Contains(auditlog.Kinds, f.Kind) {
+		return f, &usageError{fmt.Errorf("there is no kind %q", w.kind), fmt.Sprintf("kinds are %s", strings.Trim(fmt.Sprint(auditlog.Kinds), "[]"))}
+	}
 	for _, at := range []struct {
 		flag, text string
 		time       *time.Time
@@ -120,7 +123,7 @@ func moment(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is neither a time nor how long ago", text)
 }
 
-func showRecords(found []auditlog.Record, asJSON bool) error {
+func showRecords(found []auditlog.Record, asJSON bool, from string) error {
 	out := terminal.NewScreen(os.Stdout)
 	for i := range found {
 		if !asJSON {
@@ -134,7 +137,7 @@ func showRecords(found []auditlog.Record, asJSON bool) error {
 		out.Printf("%s", line)
 	}
 	if len(found) == 0 && !asJSON {
-		terminal.NewScreen(os.Stderr).Printf("there are no such records\n")
+		terminal.NewScreen(os.Stderr).Printf("there are no such records in %s\n", from)
 	}
 	return nil
 }
@@ -232,7 +235,7 @@ head that this prints somewhere else, and name it the next time:
 				out.Printf("%s no records\n", out.Good("✓"))
 				return nil
 			}
-			out.Printf("%s %d records, from %d to %d, hold together\nhead %s\n", out.Good("✓"), check.Records, check.First, check.Head.Seq, check.Head)
+			out.Printf("%s %s, from %d to %d, hold together\nhead %s\n", out.Good("✓"), terminal.Many(int(check.Records), "record"), check.First, check.Head.Seq, check.Head)
 			return nil
 		},
 	}

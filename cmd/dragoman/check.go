@@ -52,6 +52,7 @@ may do to everything there is.` + serverHelp,
 			if rules.caller != "" || len(rules.scopes) > 0 {
 				return &usageError{errors.New("--caller and --scope are for --policy"), ""}
 			}
+			s.texts = true
 			g, err := s.start(cmd.Context(), file)
 			if err != nil {
 				return err
@@ -87,6 +88,9 @@ func checkServers(out *terminal.Screen, g *gateway.Gateway, file *config.File) b
 				sandbox = ", sandbox: " + state.Sandbox
 			}
 			out.Printf("server  %s %s: %s, %s era (%s)%s\n", out.Good("✓"), state.Label, terminal.Many(state.Tools, "tool"), state.Era, state.Version, sandbox)
+			for _, t := range state.Held {
+				out.Printf("server  %s %s/%s is held: %s\n", out.Warn("!"), state.Label, terminal.OneLine(t.Name, 100), terminal.OneLine(t.Problem.Message, 300))
+			}
 			continue
 		}
 		reason := string(state.State)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -25,7 +26,10 @@ func keysCommand() *cobra.Command {
 		Short: "Make, list and revoke the keys of those who may call the gateway",
 		Long: `Keys stand in a file beside the configuration, or where auth.keys_file says, as
 hashes: a key is shown once, when it is made. The gateway reads the file again when
-it changes. Once there is such a file, nobody gets in without a key.`,
+it changes. Once there is such a file, nobody gets in without a key; a gateway that
+began without one has to be started again.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newKeyCommand(), listKeysCommand(), revokeKeyCommand())
 	return cmd
@@ -69,7 +73,11 @@ Without more, a key may use every tool, model and route. --tools, --models and
 --routes narrow each of them down to patterns with * and ?, or to none:
 
   dragoman keys new --name laptop
-  dragoman keys new --name ci --tools 'github__*' --models none --routes none --expires 90d`,
+  dragoman keys new --name ci --tools 'github__*' --models none --routes none --expires 90d
+
+Who answers what a rule asks, over HTTP or in an MCP client, has the right for it:
+
+  dragoman keys new --name olga --tools none --models none --routes none --right 'approve:github__*'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			grants, err := w.grants()
@@ -110,7 +118,7 @@ Without more, a key may use every tool, model and route. --tools, --models and
 	f.StringSliceVar(&w.tools, "tools", nil, "`PATTERN` of tools, such as 'github__*', or none; may be repeated (default all)")
 	f.StringSliceVar(&w.models, "models", nil, "`PATTERN` of models, such as 'gpt-*', or none; may be repeated (default all)")
 	f.StringSliceVar(&w.routes, "routes", nil, "`PATTERN` of routes that are relayed, such as '/v1/files*', or none; may be repeated (default all)")
-	f.StringSliceVar(&w.rights, "right", nil, "another `RIGHT`, kind:what, that the key is to have; may be repeated")
+	f.StringSliceVar(&w.rights, "right", nil, "another `RIGHT`, kind:what, that the key is to have, such as 'approve:github__*'; may be repeated")
 	f.StringVar(&w.expires, "expires", "", "`TIME` after which the key ends to be good, such as 12h or 90d (default never)")
 	configFlag(cmd, &at)
 	_ = cmd.MarkFlagRequired("name")
@@ -133,6 +141,13 @@ func (w *keyWish) grants() (grants []string, err error) {
 			return nil, &usageError{fmt.Errorf("--%ss is none or patterns, not both", kind.name), ""}
 		}
 		for _, pattern := range kind.patterns {
+			if word, rest, ok := strings.Cut(pattern, ":"); ok && slices.Contains(right.Kinds, word) {
+				hint := fmt.Sprintf("--right '%s'", pattern)
+				if word == kind.name {
+					hint = fmt.Sprintf("--%ss '%s'", word, rest)
+				}
+				return nil, &usageError{fmt.Errorf("--%ss: %q begins with a kind, and the flag says it already", kind.name, pattern), hint}
+			}
 			grants = append(grants, kind.name+":"+pattern)
 		}
 	}
@@ -212,6 +227,21 @@ func listKeysCommand() *cobra.Command {
 	return cmd
 }
 
+// meantKey is a hint at which key was meant by what is no id: by its name, or with a slip.
+func meantKey(text string, records []apikey.Record) string {
+	var ids, named []string
+	for _, r := range records {
+		ids = append(ids, r.ID)
+		if text == cmp.Or(r.Name, r.User) {
+			named = append(named, r.ID)
+		}
+	}
+	if named != nil {
+		return "keys are revoked by id; of that name there is " + strings.Join(named, ", ")
+	}
+	return config.Nearest(text, ids)
+}
+
 func revokeKeyCommand() *cobra.Command {
 	var at string
 	cmd := &cobra.Command{
@@ -231,11 +261,7 @@ func revokeKeyCommand() *cobra.Command {
 			err = apikey.Change(path, func(records []apikey.Record) ([]apikey.Record, error) {
 				i := slices.IndexFunc(records, func(r apikey.Record) bool { return r.ID == id })
 				if i < 0 {
-					ids := make([]string, len(records))
-					for i, r := range records {
-						ids[i] = r.ID
-					}
-					return nil, &failure{fmt.Errorf("there is no key %q in %s", terminal.OneLine(id, 100), path), config.Nearest(id, ids)}
+					return nil, &failure{fmt.Errorf("there is no key %q in %s", terminal.OneLine(id, 100), path), meantKey(id, records)}
 				}
 				gone = records[i]
 				return slices.Delete(records, i, i+1), nil

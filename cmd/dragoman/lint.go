@@ -17,6 +17,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/glob"
 	"github.com/dragoman-mcp/dragoman/internal/pin"
 	"github.com/dragoman-mcp/dragoman/internal/terminal"
+	"github.com/dragoman-mcp/dragoman/internal/wholefile"
 	"github.com/dragoman-mcp/dragoman/lint"
 )
 
@@ -158,7 +159,7 @@ func (a *audit) run(ctx context.Context, files []string) error {
 		return err
 	}
 	if a.writeLock {
-		if err := os.WriteFile(a.lockFile(), report.Lock(), 0o666); err != nil {
+		if err := wholefile.Share(a.lockFile(), report.Lock()); err != nil {
 			return fmt.Errorf("writing the lock: %w", err)
 		}
 	}

@@ -2,9 +2,12 @@ package main
 
 import (
 	"flag"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -57,7 +60,21 @@ func TestScripts(t *testing.T) {
 			env.Setenv("NOTHING_URL", nothing.URL)
 			env.Setenv("GUARDED_URL", guarded.URL)
 			env.Setenv("GUARDED_ADDRESS", guarded.Listener.Addr().String())
-			return nil
+			return writeGuide(env.WorkDir)
 		},
 	})
+}
+
+// writeGuide writes the commands of docs/policy.md, a block each, as guide1.sh and so on.
+func writeGuide(folder string) error {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "policy.md"))
+	if err != nil {
+		return err
+	}
+	for i, block := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllSubmatch(page, -1) {
+		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("guide%d.sh", i+1)), block[1], 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/pin"
 	"github.com/dragoman-mcp/dragoman/internal/terminal"
 	"github.com/dragoman-mcp/dragoman/internal/trust"
+	"github.com/dragoman-mcp/dragoman/internal/wholefile"
 )
 
 func pinsCommand() *cobra.Command {
@@ -23,15 +24,17 @@ func pinsCommand() *cobra.Command {
 	var all, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "pins",
-		Short: "Show which tools are trusted, and which wait because they changed",
+		Short: "Show which tools and texts of servers are trusted, and which wait because they changed",
 		Long: `Shows the tools that wait for somebody's approval, why they wait, and all that is
 different from what was approved before. Models do not see them, and nobody can call
-them. What is in order is counted; --all lists it.
+them. The same holds for other things that models read of a server: prompts (such as
+files/prompt:review), skills (files/skill:URI) and its instructions
+(files/instructions). What is in order is counted; --all lists it.
 
   dragoman pins
   dragoman pins approve files/write_file
 
-When a tool is trusted, pins.mode in the configuration says. The gateway learns of
+When something is trusted, pins.mode in the configuration says. The gateway learns of
 what is approved within two seconds: both use the file that store.path names.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -51,9 +54,9 @@ what is approved within two seconds: both use the file that store.path names.`,
 			stderr := terminal.NewScreen(os.Stderr)
 			switch {
 			case len(pins) == 0:
-				stderr.Printf("nothing is pinned yet\n")
+				stderr.Printf("nothing is pinned yet in %s\n", l.DB.Path())
 			case slices.ContainsFunc(pins, func(p trust.Pin) bool { return p.State == trust.Waiting }):
-				stderr.Printf("what waits is trusted with: dragoman pins approve SERVER[/TOOL]\n")
+				stderr.Printf("what waits is trusted with: dragoman pins approve SERVER[/NAME]\n")
 			}
 			return nil
 		},
@@ -69,19 +72,21 @@ func approvePinsCommand() *cobra.Command {
 	var at, digest string
 	var yes bool
 	cmd := &cobra.Command{
-		Use:   "approve SERVER[/TOOL] …",
-		Short: "Trust tools as they are defined now",
-		Long: `Shows each tool of the servers that waits, with all that is different from what was
-approved before, and asks whether it is to be trusted. --yes asks nobody. --pin names
-the one definition of one tool that is meant, by the beginning of its pin, and asks
-nobody either: a tool that has changed again since it was looked at is refused.
+		Use:   "approve SERVER[/NAME] …",
+		Short: "Trust tools, prompts, skills and instructions as they are now",
+		Long: `Shows each tool and text of the servers that waits, with all that is different from
+what was approved before, and asks whether it is to be trusted. --yes asks nobody. --pin
+names the one definition of one name that is meant, by the beginning of its pin, and
+asks nobody either: one that has changed again since it was looked at is refused. NAME
+is that of a tool, prompt:NAME, skill:URI or instructions, as dragoman pins shows it.
 
   dragoman pins approve files
+  dragoman pins approve files/instructions
   dragoman pins approve files/write_file --pin 9f86d081884c`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, targets []string) error {
 			if digest != "" && (len(targets) != 1 || !strings.Contains(targets[0], "/") || len(digest) < minPin) {
-				return &usageError{fmt.Errorf("--pin is at least %d digits of the pin of one tool, SERVER/TOOL", minPin), ""}
+				return &usageError{fmt.Errorf("--pin is at least %d digits of the pin of one definition, SERVER/NAME", minPin), ""}
 			}
 			p := questioner()
 			if p == nil && !yes && digest == "" {
@@ -104,6 +109,15 @@ nobody either: a tool that has changed again since it was looked at is refused.
 // minPin is how many digits of a pin may stand for it.
 const minPin = 8
 
+// targeted reads SERVER, or SERVER/NAME. Of a server alone the key is zero.
+func targeted(target string) (server string, key pin.Key) {
+	server, name, _ := strings.Cut(target, "/")
+	if name != "" {
+		key = pin.ParseKey(name)
+	}
+	return server, key
+}
+
 // approvePins approves what waits of the targets. Each definition is approved as it was
 // shown, and no other. One that cannot be approved keeps nobody from the others.
 func approvePins(ctx context.Context, book *trust.Book, targets []string, digest string, yes bool, p *prompter) error {
@@ -113,7 +127,7 @@ func approvePins(ctx context.Context, book *trust.Book, targets []string, digest
 	}
 	var failed error
 	for _, target := range targets {
-		server, tool, _ := strings.Cut(target, "/")
+		server, key := targeted(target)
 		if server == "" {
 			return &usageError{fmt.Errorf("%q names no server", target), ""}
 		}
@@ -122,7 +136,7 @@ func approvePins(ctx context.Context, book *trust.Book, targets []string, digest
 			return err
 		}
 		waiting := slices.DeleteFunc(slices.Clone(pins), func(p trust.Pin) bool {
-			return p.State != trust.Waiting || tool != "" && p.Tool != tool
+			return p.State != trust.Waiting || key != pin.Key{} && p.Key != key
 		})
 		if len(waiting) == 0 {
 			terminal.NewScreen(os.Stderr).Error(fmt.Errorf("nothing of %s waits for approval", terminal.OneLine(target, 200)), "dragoman pins --all shows what there is")
@@ -170,14 +184,14 @@ func approvePin(ctx context.Context, book *trust.Book, w *trust.Pin, yes bool, p
 			return errQuit
 		}
 	}
-	return book.Approve(ctx, w.Server, w.Tool, w.Pin, operator().ID)
+	return book.Approve(ctx, w.Server, w.Key, w.Pin, operator().ID)
 }
 
 func forgetPinsCommand() *cobra.Command {
 	var at string
 	cmd := &cobra.Command{
-		Use:   "forget SERVER[/TOOL] …",
-		Short: "Drop what is known of servers or tools, as if they had never been seen",
+		Use:   "forget SERVER[/NAME] …",
+		Short: "Drop what is known of servers or their tools, as if they had never been seen",
 		Long: `Drops what was approved and what waits. Where servers are trusted on first use, one
 that is forgotten is trusted anew as it lists its tools next, which a running gateway
 notices at once. A single tool that is forgotten counts as one that joined its server.`,
@@ -190,8 +204,8 @@ notices at once. A single tool that is forgotten counts as one that joined its s
 			defer l.Close()
 			var failed error
 			for _, target := range targets {
-				server, tool, _ := strings.Cut(target, "/")
-				n, err := l.Book.Forget(cmd.Context(), server, tool, operator().ID)
+				server, key := targeted(target)
+				n, err := l.Book.Forget(cmd.Context(), server, key, operator().ID)
 				if err != nil {
 					terminal.NewScreen(os.Stderr).Error(fmt.Errorf("%s: %w", target, err), "")
 					failed = errFailed
@@ -211,7 +225,7 @@ func lockPinsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lock [FILE]",
 		Short: "Write what is approved to a lock file, for review and for other machines",
-		Long: `Writes the pins of all approved tools in place of what the file has: pins.lock of the
+		Long: `Writes the pins of all that is approved in place of what the file has: pins.lock of the
 configuration, or ` + pin.LockName + ` here. dragoman lint compares with such a file, and a
 gateway whose pins.lock names it trusts what it has.`,
 		Args: cobra.MaximumNArgs(1),
@@ -237,14 +251,14 @@ gateway whose pins.lock names it trusts what it has.`,
 			if len(args) == 1 {
 				path = args[0]
 			}
-			lock, n := lockOf(file, pins)
-			if n == 0 {
+			lock, tools := lockOf(file, pins)
+			if tools == 0 {
 				return &failure{errors.New("no tool is approved, so nothing was written"), "a gateway that keeps pins has to see the servers first, or use dragoman lint --write-lock"}
 			}
-			if err := os.WriteFile(path, lock.Bytes(), 0o666); err != nil {
+			if err := wholefile.Share(path, lock.Bytes()); err != nil {
 				return fmt.Errorf("writing the lock: %w", err)
 			}
-			terminal.NewScreen(os.Stderr).Printf("%s of %s pinned in %s\n", terminal.Many(n, "tool"), terminal.Many(len(lock.Servers), "server"), path)
+			terminal.NewScreen(os.Stderr).Printf("%s of %s pinned in %s\n", terminal.Many(tools, "tool"), terminal.Many(len(lock.Servers), "server"), path)
 			return nil
 		},
 	}
@@ -252,27 +266,38 @@ gateway whose pins.lock names it trusts what it has.`,
 	return cmd
 }
 
-// lockOf returns the lock of what is approved. Where a server has to be approved by
-// somebody, what was trusted on first use before is not.
-func lockOf(file *config.File, pins []trust.Pin) (lock pin.Lock, n int) {
-	tools := map[string][]pin.Seen{}
+// lockOf returns the lock of what is approved, and how many tools are. Where a server
+// has to be approved by somebody, what was trusted on first use before is not. Of
+// prompts and skills it says something where there are some, approved or held; of
+// instructions always: where none are approved, that none are.
+func lockOf(file *config.File, pins []trust.Pin) (lock pin.Lock, tools int) {
+	kinds, seen := map[string][]pin.Kind{}, map[string][]pin.Seen{}
 	for _, p := range pins {
+		if kinds[p.Server] == nil {
+			kinds[p.Server] = []pin.Kind{pin.Instructions}
+		}
+		if !slices.Contains(kinds[p.Server], p.Kind) {
+			kinds[p.Server] = append(kinds[p.Server], p.Kind)
+		}
 		explicit := file.MCPServers[p.Server].Pins.Or(file.Pins.Mode) == trust.Explicit
-		if p.State == trust.Standing && !(explicit && p.Reason == trust.ByFirst) {
-			tools[p.Server] = append(tools[p.Server], pin.Seen{Name: p.Tool, Definition: p.Definition})
-			n++
+		if p.State != trust.Standing || explicit && p.Reason == trust.ByFirst {
+			continue
+		}
+		seen[p.Server] = append(seen[p.Server], pin.Seen{Key: p.Key, Definition: p.Definition})
+		if p.Kind == pin.Tool {
+			tools++
 		}
 	}
-	for server, seen := range tools {
-		lock.Set(server, seen)
+	for server, seen := range seen {
+		lock.Set(server, seen, kinds[server]...)
 	}
-	return lock, n
+	return lock, tools
 }
 
-// standing returns what is approved of the tool that waits; nil for nothing.
+// standing returns what is approved in place of what waits; nil for nothing.
 func standing(pins []trust.Pin, w *trust.Pin) *trust.Pin {
 	i := slices.IndexFunc(pins, func(p trust.Pin) bool {
-		return p.State == trust.Standing && p.Server == w.Server && p.Tool == w.Tool
+		return p.State == trust.Standing && p.Server == w.Server && p.Key == w.Key
 	})
 	if i < 0 {
 		return nil
@@ -301,7 +326,7 @@ func showPins(out *terminal.Screen, pins []trust.Pin, all bool) {
 		for i := range own {
 			count[own[i].State]++
 		}
-		line := fmt.Sprintf("%s: %s approved", out.Bold(server), terminal.Many(count[trust.Standing], "tool"))
+		line := fmt.Sprintf("%s: %s approved", out.Bold(server), approvedOf(own))
 		if n := count[trust.Waiting]; n > 0 {
 			line += ", " + out.Bad(fmt.Sprintf("%d waiting", n))
 		}
@@ -314,12 +339,34 @@ func showPins(out *terminal.Screen, pins []trust.Pin, all bool) {
 			case p.State == trust.Waiting:
 				showWaiting(out, p, standing(own, p))
 			case all && p.State == trust.Passed:
-				out.Printf("  %s  %s  %s seen like this, and held; no longer so\n", terminal.OneLine(p.Tool, 100), out.Faint(p.Pin.String()[:12]), p.At.Local().Format(time.DateTime))
+				out.Printf("  %s  %s  %s seen like this, and held; no longer so\n", terminal.OneLine(p.Key.String(), 100), out.Faint(p.Pin.String()[:12]), p.At.Local().Format(time.DateTime))
+			case all && p.None():
+				out.Printf("  %s  none\n", p.Kind)
 			case all:
-				out.Printf("  %s  %s  %s\n", terminal.OneLine(p.Tool, 100), out.Faint(p.Pin.String()[:12]), how(p))
+				out.Printf("  %s  %s  %s\n", terminal.OneLine(p.Key.String(), 100), out.Faint(p.Pin.String()[:12]), how(p))
 			}
 		}
 	}
+}
+
+// approvedOf counts what is approved of a server, texts where there are some.
+func approvedOf(own []trust.Pin) string {
+	count := map[pin.Kind]int{}
+	for i := range own {
+		if p := &own[i]; p.State == trust.Standing && !p.None() {
+			count[p.Kind]++
+		}
+	}
+	parts := []string{terminal.Many(count[pin.Tool], "tool")}
+	for _, kind := range []pin.Kind{pin.Prompt, pin.Skill} {
+		if count[kind] > 0 {
+			parts = append(parts, terminal.Many(count[kind], string(kind)))
+		}
+	}
+	if count[pin.Instructions] > 0 {
+		parts = append(parts, string(pin.Instructions))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // how says how a definition came to be approved.
@@ -331,7 +378,7 @@ func how(p *trust.Pin) string {
 // showWaiting shows a definition that waits, and all that is different in it. Nothing
 // in the words of the server is hidden, and nothing is left out.
 func showWaiting(out *terminal.Screen, w, before *trust.Pin) {
-	out.Printf("  %s  %s\n", out.Bold(terminal.OneLine(w.Server+"/"+w.Tool, 200)), trust.Why(w.Reason))
+	out.Printf("  %s  %s\n", out.Bold(terminal.OneLine(w.Server+"/"+w.Key.String(), 200)), trust.Why(w.Kind, w.Reason))
 	if before != nil {
 		out.Printf("    approved  %s\n", how(before))
 	}
@@ -360,7 +407,8 @@ func indentedBy(mark, text string) string {
 // A pinLine is a definition as it is printed for programs.
 type pinLine struct {
 	Server     string          `json:"server"`
-	Tool       string          `json:"tool"`
+	Kind       pin.Kind        `json:"kind"`
+	Name       string          `json:"name"`
 	State      trust.State     `json:"state"`
 	Pin        pin.Digest      `json:"pin"`
 	At         time.Time       `json:"at"`
@@ -381,7 +429,7 @@ func printPins(pins []trust.Pin) error {
 	e.SetEscapeHTML(false)
 	for i := range pins {
 		p := &pins[i]
-		line := pinLine{p.Server, p.Tool, p.State, p.Pin, p.At, p.Reason, p.By, nil, p.Definition}
+		line := pinLine{p.Server, p.Kind, p.Name, p.State, p.Pin, p.At, p.Reason, p.By, nil, p.Definition}
 		if before := standing(pins, p); p.State != trust.Standing && before != nil {
 			for _, c := range differences(p, before) {
 				line.Changes = append(line.Changes, pinChange(c))

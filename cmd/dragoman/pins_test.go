@@ -24,11 +24,12 @@ func TestApprovePins(t *testing.T) {
 	}
 	defer l.Close()
 	judge := func(definitions ...string) {
-		var tools []dragoman.Tool
+		var said []trust.Said
 		for _, d := range definitions {
-			tools = append(tools, dragoman.ReadTool("notes", json.RawMessage(d)))
+			tool := dragoman.ReadTool("notes", json.RawMessage(d))
+			said = append(said, trust.OfTool(&tool))
 		}
-		l.Book.Judge(t.Context(), trust.Server{Label: "notes", Mode: trust.Explicit}, tools)
+		l.Book.Judge(t.Context(), trust.Server{Label: "notes", Mode: trust.Explicit}, said)
 	}
 	const a, b, c, d = `{"name":"a","description":"A\u001b[2J\u200b"}`, `{"name":"b"}`, `{"name":"c"}`, `{"name":"d"}`
 	judge(a, b, c, d)
@@ -55,7 +56,7 @@ func TestApprovePins(t *testing.T) {
 	var approved []string
 	for _, p := range pins {
 		if p.State == trust.Standing {
-			approved = append(approved, p.Tool)
+			approved = append(approved, p.Name)
 		}
 	}
 	if strings.Join(approved, " ") != "a" || len(answers) != 1 {

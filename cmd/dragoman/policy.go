@@ -97,7 +97,11 @@ func checkRules(ctx context.Context, out *terminal.Screen, g *gateway.Gateway, f
 	out.Printf("policy  %s %s\n", out.Good("✓"), terminal.Many(p.Rules(), "rule"))
 	models := file.PolicyFile != ""
 	for i, r := range file.Policy {
-		checkPatterns(out, list, "policy", cmp.Or(r.Name, fmt.Sprintf("policy[%d]", i)), slices.Concat(r.Allow, r.Ask, r.Deny))
+		name := cmp.Or(r.Name, fmt.Sprintf("policy[%d]", i))
+		checkPatterns(out, list, "policy", name, slices.Concat(r.Allow, r.Ask, r.Deny))
+		if pattern := asksModels(&r); pattern != "" {
+			out.Printf("policy  %s %s: ask %q refuses models and routes, whose requests cannot wait; tool:* is all tools\n", out.Warn("!"), terminal.OneLine(name, 100), terminal.OneLine(pattern, 200))
+		}
 		for _, pattern := range r.Allow {
 			models = models || pattern == "*" || strings.HasPrefix(pattern, "model:")
 		}
@@ -106,6 +110,21 @@ func checkRules(ctx context.Context, out *terminal.Screen, g *gateway.Gateway, f
 		out.Printf("policy  %s no rule allows a model, so every chat is refused; allow: [\"model:*\"] allows all\n", out.Warn("!"))
 	}
 	return true
+}
+
+// asksModels returns the first pattern by which a rule asks about models or routes;
+// empty for none.
+func asksModels(r *policy.Rule) string {
+	w := &r.When
+	if w.Server != nil || w.Effect != nil || w.Hints != nil || w.Arguments != nil {
+		return "" // which models have not
+	}
+	for _, pattern := range r.Ask {
+		if kind, _ := right.CutPattern(pattern); pattern == "*" || kind == "model" || kind == "route" {
+			return pattern
+		}
+	}
+	return ""
 }
 
 // checkPatterns says which patterns are for one server and match nothing that it offers:

@@ -31,6 +31,7 @@ type selection struct {
 	labels    []string
 	verbose   bool
 	quiet     bool
+	texts     bool // prompts, skills and instructions are waited for, too
 }
 
 // flags adds the flags that choose servers to a command.

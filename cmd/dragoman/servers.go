@@ -60,11 +60,27 @@ func (s *selection) openFile(ctx context.Context, file *config.File) (*gateway.G
 		}
 		held := g.Held()
 		for _, label := range slices.Sorted(maps.Keys(held)) {
-			stderr.Printf("%s server %q: %s held until approved: dragoman pins\n", stderr.Warn("warning:"), label, terminal.Many(held[label], "tool"))
+			stderr.Printf("%s server %q: %s held until approved: dragoman pins\n", stderr.Warn("warning:"), label, toolsAndTexts(held[label]))
 		}
 	}
 	return g, nil
 }
+
+// toolsAndTexts says how many there are of what is there.
+func toolsAndTexts(h gateway.Held) string {
+	var parts []string
+	if h.Tools > 0 {
+		parts = append(parts, terminal.Many(h.Tools, "tool"))
+	}
+	if h.Texts > 0 {
+		parts = append(parts, terminal.Many(h.Texts, "text"))
+	}
+	return strings.Join(parts, " and ")
+}
+
+// maxTexts is how long servers that have listed their tools are waited for with what
+// else they have, where it is shown.
+const maxTexts = 5 * time.Second
 
 // start builds the gateway and waits for its servers, at most 30 s, or two minutes
 // for those that may have to be downloaded, whatever becomes of them. Ctrl-C ends
@@ -83,6 +99,11 @@ func (s *selection) start(ctx context.Context, file *config.File) (*gateway.Gate
 	defer cancel()
 	defer terminal.While(stderr, func() string { return starting(g, file) })()
 	_ = g.Of(caller.Local).Settle(limited) // what is not there by then shows as starting
+	if s.texts {
+		whole, cancel := context.WithTimeout(limited, maxTexts)
+		defer cancel()
+		_ = g.Of(caller.Local).SettleWhole(whole)
+	}
 	if ctx.Err() != nil {
 		g.Close()
 		return nil, &failure{errInterrupted, ""}

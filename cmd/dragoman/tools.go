@@ -46,6 +46,7 @@ With --search it lists those that match some words, the best first:
 			if len(args) > 0 {
 				return &usageError{fmt.Errorf("tools takes no arguments, got %q", args[0]), "a server's command comes after \"--\""}
 			}
+			s.texts = true
 			g, _, err := s.open(cmd.Context())
 			if err != nil {
 				return err
@@ -69,7 +70,7 @@ With --search it lists those that match some words, the best first:
 			case asJSON || name != "":
 				return printFunctions(open.Dialect, tools)
 			}
-			printTools(open.Dialect, tools, s.quiet)
+			printTools(open.Dialect, tools, list.Servers, s.quiet)
 			return nil
 		},
 	}
@@ -177,7 +178,7 @@ func printDefinitions(tools []dragoman.Tool) error {
 	return err
 }
 
-func printTools(d *dialect.Dialect, tools []dragoman.Tool, quiet bool) {
+func printTools(d *dialect.Dialect, tools []dragoman.Tool, servers []dragoman.Server, quiet bool) {
 	out := terminal.NewScreen(os.Stdout)
 	_, offered, rest := split(d, tools)
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
@@ -187,6 +188,11 @@ func printTools(d *dialect.Dialect, tools []dragoman.Tool, quiet bool) {
 	w.Flush()
 	for _, q := range rest {
 		out.Printf("%s %s/%s: %s\n", out.Bad("quarantined"), q.Server, terminal.OneLine(q.Tool, 60), terminal.OneLine(q.Reason, 200))
+	}
+	for _, server := range servers {
+		for _, t := range server.Held {
+			out.Printf("%s %s/%s: %s\n", out.Bad("held"), server.Label, terminal.OneLine(t.Name, 100), terminal.OneLine(t.Problem.Message, 200))
+		}
 	}
 	if quiet {
 		return

@@ -305,7 +305,7 @@ func (a *API) converse(w http.ResponseWriter, r *http.Request, request *openai.C
 	switch {
 	case err == nil:
 		log.Info("chat", "calls", calls, "took", took)
-	case r.Context().Err() != nil:
+	case errors.Is(context.Cause(r.Context()), context.Canceled):
 		log.Info("chat cancelled by the client", "calls", calls, "took", took)
 	default:
 		log.Warn("chat failed", "calls", calls, "took", took, "error", err)

@@ -41,6 +41,9 @@ const (
 	Gap Kind = "gap"
 )
 
+// Kinds are all kinds of records.
+var Kinds = []Kind{Decision, Intent, Outcome, Approval, Login, Pin, Pruned, Gap}
+
 // Verdicts of rules.
 const (
 	Allow = "allow"

@@ -43,7 +43,7 @@ func New(c Config, keys ...secret.Text) (*Front, error) {
 	var err error
 	if c.KeysFile != "" {
 		if f.file, err = apikey.Open(c.KeysFile); err != nil {
-			return nil, fmt.Errorf("auth.keys_file: %w", err)
+			return nil, fmt.Errorf("auth.keys_file: %w%s", err, advice(err))
 		}
 	}
 	if len(c.OAuth) > 0 {
@@ -52,6 +52,17 @@ func New(c Config, keys ...secret.Text) (*Front, error) {
 		}
 	}
 	return f, nil
+}
+
+// advice is what can be done about a file of keys that cannot be opened.
+func advice(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "; dragoman keys new makes it"
+	case errors.Is(err, fs.ErrPermission):
+		return "; let the user read it whom the gateway runs as: it holds hashes alone"
+	}
+	return ""
 }
 
 // Close ends connections to authorization servers that are idle.

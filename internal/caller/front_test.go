@@ -124,7 +124,7 @@ func TestFixedKeys(t *testing.T) {
 
 func TestFiledKeys(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys.jsonl")
-	if _, err := New(Config{KeysFile: path}); err == nil || !strings.Contains(err.Error(), "auth.keys_file") {
+	if _, err := New(Config{KeysFile: path}); err == nil || !strings.Contains(err.Error(), "auth.keys_file") || !strings.Contains(err.Error(), "dragoman keys new makes it") {
 		t.Errorf("no file: %v", err)
 	}
 	add := func(life time.Duration, rights ...string) (string, apikey.Record) {

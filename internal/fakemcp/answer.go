@@ -68,6 +68,10 @@ func (s *Server) answer(ctx context.Context, p peer, c *connection, m *message) 
 	case "subscriptions/listen":
 		s.subscribe(ctx, p, m)
 	default:
+		if members := s.texts(m); members != nil {
+			p.respond(0, m.result(members))
+			return
+		}
 		p.respond(m.fail(codeMethodNotFound, "method not found", ""))
 	}
 }
@@ -87,7 +91,14 @@ func (s *Server) initialized(m *message) []byte {
 }
 
 func (s *Server) capabilities(b []byte) []byte {
-	b = append(b, `,"capabilities":{"tools":{"listChanged":true}}`...)
+	b = append(b, `,"capabilities":{"tools":{"listChanged":true}`...)
+	if s.cfg.Prompts != nil {
+		b = append(b, `,"prompts":{}`...)
+	}
+	if s.cfg.Skills != nil {
+		b = append(b, `,"resources":{},"extensions":{"io.modelcontextprotocol/skills":{}}`...)
+	}
+	b = append(b, '}')
 	if s.cfg.Instructions != "" {
 		b = append(b, `,"instructions":`...)
 		b = quote(b, s.cfg.Instructions)

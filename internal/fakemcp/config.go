@@ -48,6 +48,14 @@ type Config struct {
 	// PageSize is how many tools a page of tools/list holds; zero means all.
 	PageSize int `json:",omitempty"`
 
+	// Prompts and Skills (SEP-2640) are entries of prompts/list and skills/list, sent
+	// as they are; without any the server does not offer them.
+	Prompts []json.RawMessage `json:",omitempty"`
+	Skills  []json.RawMessage `json:",omitempty"`
+	// Given, when set, is the skill that skills/get answers in place of the one in
+	// Skills.
+	Given json.RawMessage `json:",omitempty"`
+
 	// Faults are the ways in which the server misbehaves; none: it behaves.
 	Faults []Fault `json:",omitempty"`
 

@@ -43,7 +43,7 @@ func (g *Gateway) openGate(o Options) (*gate.Gate, error) {
 		case err != nil && needed:
 			return nil, fmt.Errorf("the store of the audit log, of approvals and of pins: %w", err)
 		case err != nil:
-			o.Log.Warn("nothing is kept: no audit log, no pins of tools, and budgets of a day begin anew with each start", "error", err, "hint", "set store.path to a file that can be written")
+			o.Log.Warn("nothing is kept: no audit log, no pins of servers, and budgets of a day begin anew with each start", "error", err, "hint", "set store.path to a file that can be written")
 			g.ledger = nil
 		default:
 			db = g.ledger.DB
@@ -68,7 +68,7 @@ func (g *Gateway) keep(ctx context.Context) {
 	}
 }
 
-// watch lets the book of approved tools see what other processes change, until the
+// watch lets the book of what is approved see what other processes change, until the
 // ledger is closed.
 func (g *Gateway) watch() {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -84,17 +84,27 @@ func (g *Gateway) book() *trust.Book {
 	return g.ledger.Book
 }
 
-// Held returns how many tools wait for somebody's approval, by the labels of their
-// servers.
-func (g *Gateway) Held() map[string]int {
-	held := map[string]int{}
+// A Held counts what waits for somebody's approval.
+type Held struct{ Tools, Texts int }
+
+// Held returns what waits for somebody's approval, by the labels of the servers: tools,
+// and prompts, skills and instructions.
+func (g *Gateway) Held() map[string]Held {
+	held := map[string]Held{}
 	list, err := g.servers.List(context.Background())
 	if err != nil {
 		return held
 	}
 	for _, t := range list.Tools.All() {
 		if t.Quarantined != nil && t.Quarantined.Code == dragoman.CodeNotApproved {
-			held[t.Server]++
+			of := held[t.Server]
+			of.Tools++
+			held[t.Server] = of
+		}
+	}
+	for _, s := range list.Servers {
+		if len(s.Held) > 0 {
+			held[s.Label] = Held{held[s.Label].Tools, len(s.Held)}
 		}
 	}
 	return held

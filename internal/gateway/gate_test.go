@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman/internal/apikey"
+	"github.com/dragoman-mcp/dragoman/internal/approval"
 	"github.com/dragoman-mcp/dragoman/internal/audit"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
@@ -24,6 +25,7 @@ type gatedGateway struct {
 	*testing.T
 	*Gateway
 	url                  string
+	served               *serving
 	ann, bob, olga, path string // keys; olga may approve
 }
 
@@ -63,7 +65,8 @@ func gatedBy(t *testing.T, change func(*config.File)) *gatedGateway {
 	if err := s.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.url = serve(t, s.Gateway).url
+	s.served = serve(t, s.Gateway)
+	s.url = s.served.url
 	return s
 }
 
@@ -153,6 +156,31 @@ func TestApproval(t *testing.T) {
 	}
 	if kinds[audit.Intent] != 1 || kinds[audit.Approval] != 1 {
 		t.Errorf("the audit log has %v", kinds)
+	}
+}
+
+// A gateway that stops waits for no operator: the caller is told that the call is
+// pending, and finds the answer later.
+func TestStoppingWaitsForNoOperator(t *testing.T) {
+	s := gated(t)
+	answered := make(chan string, 1)
+	go func() {
+		_, body := s.do(s.ann, "POST", "/v1/chat/completions", `{"model":"rehearsal","stream":true,"messages":[{"role":"user","content":"CALL create_record {\"table\":\"people\",\"data\":{}}"}]}`)
+		answered <- body
+	}()
+	eventually(t, "a question", func() bool {
+		_, body := s.do(s.olga, "GET", "/approvals", "")
+		return strings.Contains(body, "create_record")
+	})
+	s.served.stop()
+	if body := <-answered; !strings.Contains(body, `"finish_reason":"stop"`) || !strings.Contains(body, `"calls":1`) || strings.Contains(body, `"error"`) || !strings.HasSuffix(body, "data: [DONE]\n\n") {
+		t.Errorf("the stream: %s", body)
+	}
+	if err := <-s.served.done; err != nil {
+		t.Errorf("Serve = %v", err)
+	}
+	if waiting, err := s.ledger.Inbox.List(t.Context(), approval.Filter{State: approval.Pending}); err != nil || len(waiting) != 1 {
+		t.Errorf("what waits: %v, %v", waiting, err)
 	}
 }
 

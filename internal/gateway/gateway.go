@@ -74,6 +74,7 @@ type Gateway struct {
 	api       *api.API
 	mcp       *mcpserve.Door
 	draining  atomic.Bool
+	stopping  chan struct{} // closed when draining begins
 	memory    memoryGauge
 }
 
@@ -96,7 +97,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	if file.Sampling.Answer {
 		o.Can |= dragoman.AskSampling
 	}
-	g := &Gateway{file: file, log: o.Log, labels: map[string]bool{}}
+	g := &Gateway{file: file, log: o.Log, labels: map[string]bool{}, stopping: make(chan struct{})}
 	key, _ := o.Lookup("DRAGOMAN_API_KEY")
 	if key != "" {
 		if err := caller.CheckKey(key); err != nil {
@@ -146,6 +147,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		KeepFormatChoice: file.Tools.KeepFormatChoice,
 		Search:           model.Search{When: model.SearchWhen(file.Tools.Search), Tokens: file.Tools.Tokens},
 		Sampling:         file.Sampling,
+		Stopping:         g.stopping,
 		Loop: dragoman.Loop{
 			Rounds: file.Loop.Rounds, Calls: file.Loop.Calls, Parallel: file.Loop.Parallel, Bytes: file.Loop.Bytes,
 			Timeout: file.Loop.Timeout,

@@ -155,7 +155,7 @@ func TestDrainEnds(t *testing.T) {
 	began := time.Now()
 	s.stop()
 	rest, err := io.ReadAll(r)
-	if err != nil || !strings.Contains(string(rest), `"error"`) {
+	if err != nil || !strings.Contains(string(rest), `"code":"stopping"`) {
 		t.Errorf("the stream ended with %v and\n%s", err, rest)
 	}
 	if err := <-s.done; err == nil || !strings.Contains(err.Error(), "cut off") {

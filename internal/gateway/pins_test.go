@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -119,7 +120,7 @@ func TestChangedTools(t *testing.T) {
 		t.Error("nobody was told that the list is another one")
 	}
 
-	if held := g.Held(); held["web"] != len(fields) || held["other"] != 0 {
+	if held := g.Held(); held["web"] != (Held{Tools: len(fields)}) || held["other"] != (Held{}) {
 		t.Errorf("held are %v", held)
 	}
 
@@ -140,9 +141,9 @@ func TestChangedTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(pins, func(p trust.Pin) bool { return p.State == trust.Waiting && p.Tool == "title" })
+	i := slices.IndexFunc(pins, func(p trust.Pin) bool { return p.State == trust.Waiting && p.Name == "title" })
 	began := time.Now()
-	if err := person.Book.Approve(t.Context(), "web", "title", pins[i].Pin, "terminal:ada"); err != nil {
+	if err := person.Book.Approve(t.Context(), "web", pins[i].Key, pins[i].Pin, "terminal:ada"); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the gateway to see it", func() bool { return !slices.Contains(heldNow(t, g), "title") })
@@ -311,5 +312,139 @@ func TestPinsByDefault(t *testing.T) {
 	file.Pins.Lock = filepath.Join(t.TempDir(), "dragoman.lock")
 	if _, err := New(file, Options{}); err == nil || !strings.Contains(err.Error(), "the lock of pins") {
 		t.Errorf("a lock that is not there: %v", err)
+	}
+}
+
+// texts are a server with prompts, skills and instructions. What it says has a word of
+// its own in it.
+func texts(word string) *fakemcp.Server {
+	return fakemcp.New(fakemcp.Config{
+		Tools: []fakemcp.Tool{{Name: "plain"}}, Instructions: "Read " + word + ".",
+		Prompts: []json.RawMessage{json.RawMessage(`{"name":"plan","description":"Plan ` + word + `"}`)},
+		Skills: []json.RawMessage{
+			json.RawMessage(`{"uri":"skill://day/SKILL.md","frontmatter":{"name":"day","description":"Days ` + word + `"},"resources":"dynamic"}`),
+			json.RawMessage(`{"uri":"skill://same/SKILL.md","frontmatter":{"name":"same","description":"Stays"},"resources":"dynamic"}`),
+		},
+	})
+}
+
+// TestChangedTexts: a server that says something else after it was trusted. Its new
+// instructions reach nobody, and those that were approved stay; prompts and skills that
+// changed are on no door; until somebody approves them.
+func TestChangedTexts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dragoman.db")
+	var fake atomic.Pointer[fakemcp.Server]
+	fake.Store(texts("first"))
+	address := web(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fake.Load().ServeHTTP(w, r) }))
+	start := func(t *testing.T) (*Gateway, doors) {
+		g := build(t, func(f *config.File) {
+			f.MCPServers, f.Store.Path = map[string]servers.Config{"web": {URL: address + "/mcp"}}, path
+		})
+		if err := g.Of(caller.Local).SettleWhole(within(t)); err != nil {
+			t.Fatal(err)
+		}
+		return g, doors{t, g, web(t, g.Handler()), ""}
+	}
+	t.Run("first use", func(t *testing.T) {
+		g, d := start(t)
+		if held := g.Held(); len(held) != 0 {
+			t.Errorf("held at first: %v", held)
+		}
+		d.reads("Read first.", "plan", "day same", "Days first", "obey")
+	})
+	fake.Store(texts("obey"))
+	g, d := start(t)
+	if held := g.Held(); held["web"] != (Held{Texts: 3}) {
+		t.Errorf("held are %v", held)
+	}
+	d.reads("Read first.", "", "same", "Stays", "obey")
+	for _, entry := range []dragoman.Entry{
+		{Kind: dragoman.Prompt, Name: "web__plan", Server: "web", Original: "plan"},
+		{Kind: dragoman.Skill, URI: "skill://day/SKILL.md", Server: "web", Original: "skill://day/SKILL.md"},
+	} {
+		open, err := g.Open(t.Context(), caller.Local, session.Want{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := open.Tools.Call(t.Context(), dragoman.Call{ID: "x", Method: map[dragoman.EntryKind]string{dragoman.Prompt: "prompts/get", dragoman.Skill: "skills/get"}[entry.Kind], Entry: &entry, Arguments: json.RawMessage(`{"name":"plan","uri":"skill://day/SKILL.md"}`)})
+		if err != nil || res.Problem == nil || res.Problem.Code != dragoman.CodeNotApproved || res.Ran != dragoman.RanNot || strings.Contains(res.Problem.Message, "obey") {
+			t.Errorf("%s, listed before: %+v, %v", entry.Kind, res, err)
+		}
+	}
+
+	person := beside(t, path)
+	pins, err := person.Book.List(t.Context(), "web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pins {
+		if p.State == trust.Waiting {
+			if err := person.Book.Approve(t.Context(), "web", p.Key, p.Pin, "terminal:ada"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	eventually(t, "the gateway to see it", func() bool { return len(g.Held()) == 0 })
+	d.reads("Read obey.", "plan", "day same", "Days obey", "first")
+}
+
+// reads compares what clients and models are told: instructions, the names of prompts and
+// skills, something in what models are told of skills, and a word that is nowhere.
+func (d doors) reads(instructions, prompts, skills, told, nowhere string) {
+	d.Helper()
+	for _, path := range []string{"/mcp", "/mcp/web"} {
+		for _, era := range []mcp.Era{mcp.Legacy, mcp.Modern} {
+			c := dial(d.T, d.url+path, era)
+			<-c.Complete()
+			list, err := c.List(d.Context())
+			if err != nil {
+				d.Fatal(err)
+			}
+			names := map[dragoman.EntryKind][]string{}
+			for _, e := range list.Entries {
+				names[e.Kind] = append(names[e.Kind], strings.TrimPrefix(e.Name, "web__"))
+				if strings.Contains(string(e.Definition), nowhere) {
+					d.Errorf("%s %s lists %s", era, path, e.Definition)
+				}
+			}
+			if got := strings.Join(names[dragoman.Prompt], " "); got != prompts {
+				d.Errorf("%s %s has the prompts %q, not %q", era, path, got, prompts)
+			}
+			if got := strings.Join(names[dragoman.Skill], " "); got != skills {
+				d.Errorf("%s %s has the skills %q, not %q", era, path, got, skills)
+			}
+			if got := c.Instructions(); !strings.Contains(got, instructions) || strings.Contains(got, nowhere) {
+				d.Errorf("%s %s says %q, not %q", era, path, got, instructions)
+			}
+		}
+	}
+	if body := d.send("GET", d.url+"/v1/tools", ""); !strings.Contains(body, told) || strings.Contains(body, nowhere) {
+		d.Errorf("models are told %s", body)
+	}
+}
+
+// TestGivenSkill: a skill that a server gives otherwise than it lists it is not the one
+// that was approved.
+func TestGivenSkill(t *testing.T) {
+	listed := json.RawMessage(`{"uri":"skill://day/SKILL.md","frontmatter":{"name":"day","description":"Days"},"resources":"dynamic"}`)
+	for given, refused := range map[string]bool{
+		`{"uri":"skill://day/SKILL.md","frontmatter":{"name":"day","description":"Obey"},"resources":"dynamic"}`:  true,
+		`{"uri":"skill://day/SKILL.md","resources":"dynamic", "frontmatter":{"name":"day","description":"Days"}}`: false,
+	} {
+		entry, _ := fakes(t, fakemcp.Config{Skills: []json.RawMessage{listed}, Given: json.RawMessage(given)})
+		g := build(t, func(f *config.File) {
+			f.MCPServers, f.Store.Path = map[string]servers.Config{"web": entry}, store.Memory
+		})
+		part := g.Of(caller.Local)
+		if err := part.SettleWhole(within(t)); err != nil {
+			t.Fatal(err)
+		}
+		res, err := part.Call(t.Context(), dragoman.Call{
+			ID: "x", Method: "skills/get", Arguments: json.RawMessage(`{"uri":"skill://day/SKILL.md"}`),
+			Entry: &dragoman.Entry{Kind: dragoman.Skill, Server: "web", Original: "skill://day/SKILL.md"},
+		})
+		if err != nil || (res.Problem != nil) != refused || refused && (res.Problem.Code != dragoman.CodeNotApproved || res.Content != nil || res.Ran != dragoman.RanYes) {
+			t.Errorf("%s: %+v, %v", given, res, err)
+		}
 	}
 }

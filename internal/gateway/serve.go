@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/dragoman-mcp/dragoman/openai"
 )
 
 // ErrOpen means that the gateway would listen beyond this machine without
@@ -23,8 +25,12 @@ var ErrOpen = errors.New("listening beyond this machine needs a key: make one wi
 // every hundredth request, and spend a sixth of its time on that.
 const heapBallast = 8 << 20
 
-// errStopping is why requests end that outlast the drain timeout.
-var errStopping = errors.New("the gateway is stopping")
+// errStopping is why requests end that outlast the drain timeout, as their clients are
+// told.
+var errStopping error = &openai.Error{
+	Status: http.StatusServiceUnavailable, Type: openai.TypeServer, Code: "stopping",
+	Message: "The gateway is stopping, and did not wait longer for this request.",
+}
 
 // Serve listens and serves until ctx ends, then lets running requests finish.
 // started is told the address; it may be nil.
@@ -69,7 +75,9 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 		return fmt.Errorf("serving: %w", err)
 	case <-ctx.Done():
 	}
-	g.draining.Store(true)
+	if !g.draining.Swap(true) {
+		close(g.stopping)
+	}
 	g.mcp.Drain()
 	g.log.Info("stopping", "drain", g.file.HTTP.DrainTimeout)
 	drain, cancel := context.WithTimeout(context.Background(), g.file.HTTP.DrainTimeout)

@@ -1,7 +1,7 @@
 // Package ledger opens what the gateway and the commands beside it share: the
-// store, the audit log, the inbox of approvals and the book of approved tools in it,
-// wired so that no answer to a question goes without its record, whichever process
-// gives it.
+// store, the audit log, the inbox of approvals and the book of what is approved of
+// servers in it, wired so that no answer to a question goes without its record,
+// whichever process gives it.
 package ledger
 
 import (
@@ -64,10 +64,10 @@ func record(a approval.Approval) audit.Record {
 	}
 }
 
-// pinned is what stands in the audit log about a tool that was trusted, held, approved
-// or forgotten.
+// pinned is what stands in the audit log about a definition that was trusted, held,
+// approved or forgotten.
 func pinned(e trust.Event) audit.Record {
-	return audit.Record{Kind: audit.Pin, State: string(e.What), By: e.By, Why: e.Why, Server: e.Server, Target: e.Tool, Pin: audit.Hash(e.Pin)}
+	return audit.Record{Kind: audit.Pin, State: string(e.What), By: e.By, Why: e.Why, Server: e.Server, Target: e.Key.String(), Pin: audit.Hash(e.Pin)}
 }
 
 // Keep removes what is older than the configuration keeps it and writes down what

@@ -1,10 +1,11 @@
-// Package pin says which definition of a tool was approved.
+// Package pin says which definition of a tool, or of another thing that models read
+// of a server, was approved.
 //
-// A pin is a digest of what a server says about one tool. It is taken when
-// somebody has looked at the tool, and compared each time the tool is listed: a
-// tool whose pin differs is not the tool that was looked at (a "rug pull"). The
-// linter and the gateway share this package, so that the file that one writes
-// means the same to the other.
+// A pin is a digest of what a server says about one tool, prompt or skill, or of its
+// instructions. It is taken when somebody has looked at them, and compared each time
+// they are listed: a tool whose pin differs is not the tool that was looked at (a "rug
+// pull"). The linter and the gateway share this package, so that the file that one
+// writes means the same to the other.
 //
 // # The file
 //
@@ -13,7 +14,7 @@
 // same pins.
 //
 //	{
-//	  "version": 1,
+//	  "version": 2,
 //	  "servers": {
 //	    "notes": {
 //	      "tools": {
@@ -24,15 +25,27 @@
 //	            "inputSchema": "fcde2b2edba56bf4"
 //	          }
 //	        }
+//	      },
+//	      "prompts": {},
+//	      "instructions": {
+//	        "pin": "5891b5b522d5df08…",
+//	        "parts": {
+//	          "instructions": "7d865e959b246691"
+//	        }
 //	      }
 //	    }
 //	  }
 //	}
 //
-// servers has a member for each server, by its label in the configuration, and
-// tools one for each tool, by the server's own name of it. A server that is not
+// servers has a member for each server, by its label in the configuration. In it,
+// tools, prompts and skills have one for each definition, by the server's own name of
+// it, or the URI of a skill, and instructions is the one text. A server that is not
 // there was never looked at; a tool that is not there was not there when it was.
-// pin is [Of] in 64 hexadecimal digits, and decides alone. parts are the first 8
+// prompts, skills and instructions may be missing: of these the file then says
+// nothing. A server without instructions has the pin of the empty text. A file that
+// has none of the three has version 1, which is all that earlier programs read.
+//
+// pin is [Key.Of] in 64 hexadecimal digits, and decides alone. parts are the first 8
 // bytes of SHA-256 of the definition's parts (see [Parts]) with members sorted and
 // without white space, in 16 digits: they name what changed where the pin differs,
 // and are too short to decide anything. Members that are not named here, and other
@@ -52,19 +65,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-
-	"github.com/dragoman-mcp/dragoman"
 )
 
 // A Digest is a SHA-256 digest.
 type Digest [sha256.Size]byte
-
-// Of returns the pin of a tool, as [dragoman.Pin] makes it: of the server's label,
-// of the name by which the server knows the tool, and of its entry in tools/list,
-// byte for byte.
-func Of(server, original string, definition []byte) Digest {
-	return dragoman.Pin(server, original, definition)
-}
 
 // String returns the digest as hexadecimal digits.
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
@@ -82,9 +86,12 @@ func (d *Digest) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Parts are the members of a definition that [Compare] tells apart. All others
+// Parts are the members of a definition that [Lock.Compare] tells apart. All others
 // are "other".
-var Parts = []string{"title", "description", "inputSchema", "outputSchema", "annotations", "icons", "_meta", "execution"}
+var Parts = []string{
+	"title", "description", "inputSchema", "outputSchema", "annotations", "icons", "_meta", "execution",
+	"arguments", "frontmatter", "resources", "instructions",
+}
 
 const other = "other"
 

@@ -55,7 +55,7 @@ func CheckUse(grant string) error {
 
 // nameless says that a literal name is none of what servers offer.
 func nameless(pattern, name string) error {
-	return fmt.Errorf("%q matches nothing: what a server offers is called label__name; %s__* is all of a server's", pattern, name)
+	return fmt.Errorf("%q matches nothing: what a server offers is called label__name; %s__* is all of a server's", pattern, strings.TrimRight(name, "_"))
 }
 
 // Matches reports whether a pattern of the configuration is for the thing of a kind

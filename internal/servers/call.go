@@ -113,6 +113,7 @@ func (c *connection) attempt(ctx context.Context, call dragoman.Call) (dragoman.
 		case client == nil:
 			return dragoman.Result{Problem: c.unavailable(), Ran: dragoman.RanNot.After(call.Answers)}, nil
 		}
+		c.catchUp(ctx, client, &call)
 		if res, held := c.withheld(ctx, client, call); held {
 			return res, nil
 		}
@@ -120,8 +121,12 @@ func (c *connection) attempt(ctx context.Context, call dragoman.Call) (dragoman.
 			c.retries.Sent()
 		}
 		res, err := client.Call(ctx, call)
-		if err != nil || res.Problem == nil {
+		if err != nil {
 			return res, err
+		}
+		if res.Problem == nil {
+			c.judgeSkill(&call, &res)
+			return res, nil
 		}
 		res.Problem = c.masked(c.worded(res.Problem))
 		if res.Problem.Code == dragoman.CodeTimeout || res.Problem.Code == dragoman.CodeUnknownOutcome || lost(res.Problem) {

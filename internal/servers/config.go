@@ -41,7 +41,7 @@ type Config struct {
 
 	Share Share `yaml:"share" enum:"all,caller,session" doc:"Who shares a session with the server, and so what it remembers between calls. all: all callers of the gateway. caller: each caller has its own, and with a command its own process. session: each session of a caller; that is an MCP session of the legacy era, or the conversation that a chat request names; requests that name none share the caller's."`
 
-	Pins    trust.Mode `yaml:"pins" enum:"off,first,explicit" doc:"When a tool of the server is trusted, in place of pins.mode: off for one whose descriptions change by nature."`
+	Pins    trust.Mode `yaml:"pins" enum:"off,first,explicit" doc:"When a tool, or a text, of the server is trusted, in place of pins.mode: off for one whose descriptions change by nature."`
 	Tools   Filter     `yaml:"tools" doc:"Which tools of the server exist for models."`
 	Effects Effects    `yaml:"effects" doc:"What calls can do to the world, in your word. Tools not named here may change something."`
 }

@@ -12,10 +12,12 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/credential"
+	"github.com/dragoman-mcp/dragoman/internal/pin"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/retry"
 	"github.com/dragoman-mcp/dragoman/internal/safehttp"
 	"github.com/dragoman-mcp/dragoman/internal/secret"
+	"github.com/dragoman-mcp/dragoman/internal/trust"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
@@ -41,25 +43,27 @@ type connection struct {
 	retries *retry.Budget         // of calls that the server had trouble with
 	slots   chan struct{}         // one for each call in flight
 	settled chan struct{}         // closed once the server listed its tools or failed
+	whole   chan struct{}         // closed once its texts were asked for, too, or it failed
 	wanted  chan struct{}         // a call waits for the server, which is over HTTP; has room for one
 	waiting atomic.Int64          // how many do
 	doubt   chan struct{}         // a call makes it doubtful that the server is there; has room for one
-	once    sync.Once             // closes settled
+	once    [2]sync.Once          // close settled, and whole
 	stderr  tail                  // what a local server wrote last
 	tokens  *credential.Transport // shows the server what it wants; nil where the configuration says what
 	tidy    func()                // closes connections that are kept open
 	end     func()                // ends the supervisor
 	era     mcp.Era               // of the last session; only the supervisor knows it
 
-	mu     sync.Mutex
-	client *mcp.Client   // nil while there is none
-	moved  chan struct{} // closed when client, or the state, becomes another
-	status dragoman.Server
-	given  *dragoman.Tools              // what the server listed last
-	tools  []dragoman.Tool              // of those, the ones that the configuration allows
-	held   map[string]*dragoman.Problem // of those, by original name, the ones that wait for approval, and why
-	judged <-chan struct{}              // by what was approved until this is closed
-	others []dragoman.Entry
+	mu      sync.Mutex
+	client  *mcp.Client   // nil while there is none
+	moved   chan struct{} // closed when client, or the state, becomes another
+	status  dragoman.Server
+	given   *dragoman.List          // what the server listed last
+	tools   []dragoman.Tool         // of its tools, the ones that the configuration allows
+	others  []dragoman.Entry        // its entries, but for those that are held
+	held    map[pin.Key]*trust.Hold // what waits for approval, and why
+	judged  <-chan struct{}         // by what was approved until this is closed
+	partial int                     // how many kinds had not come
 }
 
 func (c *connection) state() dragoman.Server {
@@ -78,7 +82,7 @@ func (c *connection) snapshot() ([]dragoman.Tool, []dragoman.Entry, dragoman.Ser
 // for a while is started again at once; one that keeps failing is left in peace
 // for up to a minute. What it listed last stays meanwhile.
 func (c *connection) supervise(ctx context.Context) {
-	defer c.settle()
+	defer c.settle(true)
 	defer c.tidy()
 	for failures := 0; ; {
 		up, err := c.session(ctx)
@@ -102,7 +106,7 @@ func (c *connection) supervise(ctx context.Context) {
 		failures++
 		c.log.Warn("server failed", "error", err, "again_in", pause.Round(time.Millisecond))
 		c.failed(problem, pause)
-		c.settle()
+		c.settle(true)
 		if !c.rest(ctx, pause, max(retryFor, asked)) {
 			c.stopped()
 			return
@@ -144,19 +148,27 @@ func pause(failures int) time.Duration {
 	return base + rand.N(base/4+1)
 }
 
-func (c *connection) settle() { c.once.Do(func() { close(c.settled) }) }
+// settle tells those who wait for the server's tools, or, whole, for all that it has.
+func (c *connection) settle(whole bool) {
+	c.once[0].Do(func() { close(c.settled) })
+	if whole {
+		c.once[1].Do(func() { close(c.whole) })
+	}
+}
 
 // connected shows what client says of its server and its lists, by what is approved
 // until a channel is closed. Only the supervisor changes what it decides by.
-func (c *connection) connected(ctx context.Context, client *mcp.Client, list *dragoman.List, approvals <-chan struct{}) {
+func (c *connection) connected(ctx context.Context, client *mcp.Client, list *dragoman.List, partial []pin.Kind, approvals <-chan struct{}) {
 	tools, held := c.tools, c.held
-	if list.Tools != c.given || approvals != c.judged {
-		tools, held = c.allowed(ctx, list.Tools)
+	if !sameSaid(c.given, list) || len(partial) != c.partial || approvals != c.judged {
+		tools, held = c.allowed(ctx, list, partial)
 	}
+	others, texts := approved(list.Entries, held), heldTexts(held)
+	c.sayHeld(ctx, texts, c.given == nil)
 	c.enter(client, func() {
 		server := list.Servers[0]
-		c.given, c.judged, c.tools, c.held = list.Tools, approvals, tools, held
-		c.others = list.Entries
+		c.given, c.partial, c.judged, c.tools, c.held, c.others = list, len(partial), approvals, tools, held, others
+		server.Instructions, server.Held = words(server.Instructions, held), texts
 		server.Label, server.Problem, server.Retry = c.label, nil, time.Time{}
 		server.Public = server.Public && !c.config.OAuth.PerCaller() // whatever it says
 		server.Tools, server.Quarantined = 0, 0
@@ -194,22 +206,19 @@ func (c *connection) stopped() {
 // enter changes the state of the connection, and tells everybody.
 func (c *connection) enter(client *mcp.Client, change func()) {
 	c.mu.Lock()
-	before := c.status.State
 	change()
-	if client != c.client || before != c.status.State {
-		close(c.moved)
-		c.moved = make(chan struct{})
-	}
+	close(c.moved)
+	c.moved = make(chan struct{})
 	c.client = client
 	c.mu.Unlock()
 	c.set.publish(c)
 }
 
 // allowed returns the tools that exist for models, with the operator's word on
-// them, and why those of them are held that nobody has approved.
-func (c *connection) allowed(ctx context.Context, listed *dragoman.Tools) (tools []dragoman.Tool, held map[string]*dragoman.Problem) {
-	tools = make([]dragoman.Tool, 0, listed.Len())
-	for _, t := range listed.All() {
+// them, and what of the list is held that nobody has approved.
+func (c *connection) allowed(ctx context.Context, list *dragoman.List, partial []pin.Kind) (tools []dragoman.Tool, held map[pin.Key]*trust.Hold) {
+	tools = make([]dragoman.Tool, 0, list.Tools.Len())
+	for _, t := range list.Tools.All() {
 		if !c.config.Tools.Allows(t.Original) {
 			continue
 		}
@@ -223,11 +232,15 @@ func (c *connection) allowed(ctx context.Context, listed *dragoman.Tools) (tools
 			said[t.Original] = t.Quarantined.Message
 		}
 	}
-	held = c.pin(ctx, tools)
-	for _, t := range tools {
+	held = c.pin(ctx, tools, list, partial)
+	for i := range tools {
+		t := &tools[i]
 		level := slog.LevelWarn
-		if c.given == nil && held[t.Original] != nil {
-			level = slog.LevelDebug // all may wait at the start, and "server connected" says how many
+		if hold := held[pin.Key{Kind: pin.Tool, Name: t.Original}]; hold != nil && t.Quarantined == nil {
+			t.Quarantined = hold.Problem
+			if c.given == nil {
+				level = slog.LevelDebug // all may wait at the start, and "server connected" says how many
+			}
 		}
 		if t.Quarantined != nil && t.Quarantined.Message != said[t.Original] {
 			c.log.Log(ctx, level, "tool quarantined", "tool", t.Original, "reason", t.Quarantined.Message)
@@ -250,7 +263,7 @@ func (c *connection) session(ctx context.Context) (up time.Duration, err error) 
 	client, err := mcp.Connect(startup, c.transport(ctx), &mcp.ClientOptions{
 		Name: c.set.options.Name, Version: c.set.options.Version, Label: c.label, Era: c.era,
 		Can: c.can, Extensions: c.set.options.Extensions, Timeout: c.config.Timeout,
-		Pinned: c.set.options.Pins.Pins(c.config.Pins),
+		Pinned: c.pinned(),
 		Logger: c.logger, // it names the server itself
 		Limits: mcp.Limits{Message: c.set.options.MaxMessage},
 	})
@@ -288,14 +301,20 @@ func (c *connection) setLevel(ctx context.Context, client *mcp.Client) {
 func (c *connection) watch(ctx context.Context, client *mcp.Client) error {
 	checks := newChecks(c, client)
 	defer checks.stop()
+	complete := client.Complete()
 	for first := true; ; first = false {
-		approvals := c.set.options.Pins.Changed()
+		select {
+		case <-complete:
+			complete = nil
+		default:
+		}
+		approvals, partial := c.set.options.Pins.Changed(), partial(client)
 		list, err := client.List(ctx)
 		if err != nil {
 			return err
 		}
 		if list.Servers[0].State == dragoman.Connected {
-			c.connected(ctx, client, list, approvals)
+			c.connected(ctx, client, list, partial, approvals)
 		}
 		if first {
 			state := c.state()
@@ -306,8 +325,14 @@ func (c *connection) watch(ctx context.Context, client *mcp.Client) error {
 			if state.Quarantined > 0 {
 				log = log.With("quarantined", state.Quarantined)
 			}
+			if len(state.Held) > 0 {
+				log = log.With("texts_held", len(state.Held))
+			}
 			log.Info("server connected", "era", client.Era().String(), "version", client.ProtocolVersion(), "tools", state.Tools)
-			c.settle() // behind the line in the log: who waits may end us
+			c.settle(false) // behind the line in the log: who waits may end us
+		}
+		if complete == nil {
+			c.settle(true)
 		}
 		for same := true; same; {
 			select {
@@ -316,6 +341,8 @@ func (c *connection) watch(ctx context.Context, client *mcp.Client) error {
 			case <-client.Done():
 				return fmt.Errorf("connection lost: %w", client.Err())
 			case <-list.Changed:
+				same = false
+			case <-complete: // what is not there by now waits no longer
 				same = false
 			case <-approvals:
 				same = false

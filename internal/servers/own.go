@@ -48,8 +48,12 @@ func (p Part) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, er
 
 // Settle is [Set.Settle] for the owner's servers.
 func (p Part) Settle(ctx context.Context, labels ...string) error {
-	return p.view().settle(ctx, labels)
+	return p.view().settle(ctx, labels, false)
 }
+
+// SettleWhole waits until all of the owner's servers have listed their prompts, resources
+// and skills, too, or failed once.
+func (p Part) SettleWhole(ctx context.Context) error { return p.view().settle(ctx, nil, true) }
 
 // view returns the owner's view, with the connections that there is room for.
 func (p Part) view() *view {

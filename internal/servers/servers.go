@@ -46,7 +46,7 @@ type Options struct {
 	Own OwnConfig
 	// Tokens are where those for servers come from.
 	Tokens Tokens
-	// Pins is the book of approved tools; nil trusts them all.
+	// Pins is the book of what is approved of servers; nil trusts everything.
 	Pins *trust.Book
 	// Extensions is the raw object of extensions that those behind us have, and that
 	// servers are told; nil for none.
@@ -151,12 +151,12 @@ func (s *Set) connect(k key) *connection {
 		logger: logger, log: logger.With("server", k.label), mask: mask,
 		retries: def.retries,
 		slots:   make(chan struct{}, config.MaxInFlight),
-		settled: make(chan struct{}),
-		doubt:   make(chan struct{}, 1),
-		wanted:  make(chan struct{}, 1),
-		status:  dragoman.Server{Label: k.label, State: dragoman.Starting, Since: time.Now()},
-		moved:   make(chan struct{}),
-		tidy:    func() {},
+		settled: make(chan struct{}), whole: make(chan struct{}),
+		doubt:  make(chan struct{}, 1),
+		wanted: make(chan struct{}, 1),
+		status: dragoman.Server{Label: k.label, State: dragoman.Starting, Since: time.Now()},
+		moved:  make(chan struct{}),
+		tidy:   func() {},
 	}
 	switch {
 	case c.transport != nil:
@@ -194,7 +194,7 @@ func (s *Set) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, er
 // error of ctx where that ends first. Servers that nobody configured are not
 // waited for.
 func (s *Set) Settle(ctx context.Context, labels ...string) error {
-	return s.shared.settle(ctx, labels)
+	return s.shared.settle(ctx, labels, false)
 }
 
 // Ready reports whether every server that all share has listed its tools, has

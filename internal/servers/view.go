@@ -135,14 +135,18 @@ func noRoom(label string) *dragoman.Problem {
 	}
 }
 
-func (v *view) settle(ctx context.Context, labels []string) error {
+func (v *view) settle(ctx context.Context, labels []string, whole bool) error {
 	connections, _ := v.all()
 	for _, c := range connections {
 		if len(labels) > 0 && !slices.Contains(labels, c.label) {
 			continue
 		}
+		settled := c.settled
+		if whole {
+			settled = c.whole
+		}
 		select {
-		case <-c.settled:
+		case <-settled:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

@@ -37,14 +37,28 @@ func (s *Session) operated(ask Ask) Ask {
 				return &dragoman.Answers{}, err
 			}
 		}
-		waiting, cancel := context.WithTimeout(ctx, s.patience)
-		defer cancel()
-		answered, err := s.gate.Inbox().Wait(waiting, id)
+		s.log.Info("a call waits for a person; see dragoman approve", "approval", id, "caller", s.Caller.ID)
+		answered, err := s.wait(ctx, id)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 		return &dragoman.Answers{Gone: err != nil || answered.State == approval.Pending}, nil
 	}
+}
+
+// wait waits for the answer to an approval: as long as the session has patience, and the
+// process does not stop.
+func (s *Session) wait(ctx context.Context, id string) (approval.Approval, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.patience)
+	defer cancel()
+	go func() {
+		select {
+		case <-s.stopping:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return s.gate.Inbox().Wait(ctx, id)
 }
 
 // decide asks the operator who is here. An error means that it was not for them to

@@ -77,6 +77,9 @@ type Options struct {
 	Sampling Sampling
 	// Gate decides what callers may see and do; nil lets everybody do everything.
 	Gate *gate.Gate
+	// Stopping is closed when the process is about to end: calls then wait no longer
+	// for operators, and their callers are told that they are pending. Nil never is.
+	Stopping <-chan struct{}
 	// Loop has the limits of conversations; its Tools and hooks are set here.
 	Loop dragoman.Loop
 	// Log gets a line for each call, without arguments and results; nil discards
@@ -196,6 +199,7 @@ type Session struct {
 	gate       *gate.Gate
 	asked      string // the model, as the client spells it
 	patience   time.Duration
+	stopping   <-chan struct{}
 	operator   approval.Person
 	loop       dragoman.Loop
 	maxMessage int64
@@ -218,7 +222,7 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 	}
 	want.Servers = chosen
 	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: o.o.Search, loop: o.o.Loop, maxMessage: o.o.Results.MaxMessage, tasks: o.tasks, sampling: o.o.Sampling, log: o.o.Log,
-		gate: o.o.Gate, patience: cmp.Or(want.Patience, DefaultPatience), operator: want.Operator, asked: want.Model}
+		gate: o.o.Gate, patience: cmp.Or(want.Patience, DefaultPatience), stopping: o.o.Stopping, operator: want.Operator, asked: want.Model}
 	if err := o.read(s, want); err != nil {
 		return nil, err
 	}

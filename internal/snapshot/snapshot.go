@@ -27,7 +27,7 @@ func (s *Snapshot) Swap(next *dragoman.List) {
 		if next.Tools.Equal(old.Tools) {
 			next.Tools = old.Tools
 		}
-		if next.Tools == old.Tools && slices.EqualFunc(next.Entries, old.Entries, sameEntry) && slices.EqualFunc(next.Servers, old.Servers, sameServer) {
+		if next.Tools == old.Tools && slices.EqualFunc(next.Entries, old.Entries, SameEntry) && slices.EqualFunc(next.Servers, old.Servers, sameServer) {
 			return
 		}
 	}
@@ -46,7 +46,8 @@ func (s *Snapshot) End() {
 	}
 }
 
-func sameEntry(a, b dragoman.Entry) bool {
+// SameEntry reports whether an entry is defined in the same way.
+func SameEntry(a, b dragoman.Entry) bool {
 	return a.Kind == b.Kind && a.Server == b.Server && a.Original == b.Original && bytes.Equal(a.Definition, b.Definition)
 }
 
@@ -55,6 +56,11 @@ func sameEntry(a, b dragoman.Entry) bool {
 func sameServer(a, b dragoman.Server) bool {
 	return a.Label == b.Label && a.State == b.State && a.Since.Equal(b.Since) && a.Problem == b.Problem && a.Retry.Equal(b.Retry) &&
 		a.Era == b.Era && a.Version == b.Version && a.Instructions == b.Instructions && a.TTL == b.TTL && a.Public == b.Public &&
-		a.Tools == b.Tools && a.Quarantined == b.Quarantined && a.Sandbox == b.Sandbox &&
+		a.Tools == b.Tools && a.Quarantined == b.Quarantined && a.Sandbox == b.Sandbox && slices.EqualFunc(a.Held, b.Held, SameText) &&
 		bytes.Equal(a.Info, b.Info) && bytes.Equal(a.Capabilities, b.Capabilities)
+}
+
+// SameText reports whether a text is held for the same reason.
+func SameText(a, b dragoman.HeldText) bool {
+	return a.Name == b.Name && a.Problem.Message == b.Problem.Message
 }

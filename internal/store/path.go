@@ -64,3 +64,13 @@ func prepareFile(path string) error {
 	}
 	return nil
 }
+
+// denied reports whether we may not read and write a file. It must not be asked of one
+// that this process has open: to close it again would give up SQLite's locks.
+func denied(path string) bool {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err == nil {
+		file.Close()
+	}
+	return errors.Is(err, fs.ErrPermission)
+}

@@ -160,6 +160,11 @@ func isBusy(err error) bool {
 	return ok && (code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED)
 }
 
+func cannotOpen(err error) bool {
+	code, ok := resultCode(err)
+	return ok && code == sqlite3.SQLITE_CANTOPEN
+}
+
 // resultCode returns SQLite's primary result code.
 func resultCode(err error) (int, bool) {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
@@ -175,7 +180,7 @@ var explanations = map[int]string{
 	sqlite3.SQLITE_READONLY: "the file cannot be written",
 	sqlite3.SQLITE_CANTOPEN: "the file cannot be opened",
 	sqlite3.SQLITE_CORRUPT:  "the file is damaged: keep a copy of it, and start with another one",
-	sqlite3.SQLITE_NOTADB:   ErrForeign.Error() + "; name another file in store.path",
+	sqlite3.SQLITE_NOTADB:   ErrForeign.Error() + ", or is damaged: keep a copy of it, and name another file in store.path",
 	sqlite3.SQLITE_BUSY:     "another process has been writing to the file for too long",
 }
 

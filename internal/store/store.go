@@ -88,6 +88,9 @@ func Open(ctx context.Context, config Config) (*DB, error) {
 		}
 	}
 	db, err := open(ctx, path, config.MaxBytes)
+	if cannotOpen(err) && denied(path) {
+		err = errors.New("the file is another user's: be that user, such as with sudo, or name another file in store.path")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", path, explained(err))
 	}

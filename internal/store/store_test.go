@@ -310,6 +310,41 @@ func TestDefaultPath(t *testing.T) {
 	}
 }
 
+// TestPinsOfTools: what was pinned before pins had kinds is of tools, and a process of the
+// version before goes on writing beside this one.
+func TestPinsOfTools(t *testing.T) {
+	db := opened(t, Memory)
+	w := db.writer
+	exec := func(text string) {
+		t.Helper()
+		if _, err := w.conn.ExecContext(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := steps(migrations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec("DROP TABLE pins; DROP TABLE pin_changes; DELETE FROM migrations WHERE version > 3")
+	if err := w.migrateTo(t.Context(), all[:4]); err != nil {
+		t.Fatal(err)
+	}
+	const insert = "INSERT INTO pins (server, tool, state, pin, identity, definition, at, reason, decider) VALUES "
+	exec(insert + "('notes', 'send', 'approved', 'aa', 'id', 'text', 7, 'person', 'ada')")
+	if err := w.migrateTo(t.Context(), all); err != nil {
+		t.Fatal(err)
+	}
+	exec(insert + "('notes', 'read', 'approved', 'bb', 'id', 'text', 8, 'person', 'ada')")
+	exec("INSERT INTO pins (kind, server, tool, state, pin, identity, definition, at, reason, decider) VALUES ('prompt', 'notes', 'send', 'approved', 'cc', 'id', 'text', 9, 'person', 'ada')")
+	var got string
+	if err := w.conn.QueryRowContext(t.Context(), "SELECT group_concat(kind || ' ' || tool || ' ' || pin || ' ' || definition || ' ' || at || ' ' || decider, ', ' ORDER BY at) FROM pins").Scan(&got); err != nil {
+		t.Fatal(err)
+	}
+	if want := "tool send aa text 7 ada, tool read bb text 8 ada, prompt send cc text 9 ada"; got != want {
+		t.Errorf("pinned are %s", got)
+	}
+}
+
 // TestMigrations: steps run once, in order, and all of them or none.
 func TestMigrations(t *testing.T) {
 	files := fstest.MapFS{

@@ -1,23 +1,20 @@
 package trust
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/pin"
 	"github.com/dragoman-mcp/dragoman/internal/store"
-	"github.com/dragoman-mcp/dragoman/lint"
 )
 
-// A Server is what has to be known of a server whose tools are judged.
+// A Server is what has to be known of a server that is judged.
 type Server struct {
 	Label string
 	// Identity tells the server from others that the label may come to mean. It is
@@ -25,40 +22,75 @@ type Server struct {
 	Identity string
 	// Mode is its own; empty for that of all.
 	Mode Mode
-	// Own says that the list is that of one caller's connection: others may have
-	// another one.
+	// Own says that the lists are those of one caller's connection: others may have
+	// other ones.
 	Own bool
+	// Partial are the kinds of which not all is known yet: what waits and is not
+	// there may still be listed.
+	Partial []pin.Kind
 }
 
-// Reasons why a definition waits.
-const (
-	changed    = "changed"    // another one is approved
-	joined     = "joined"     // the server had no such tool when it was trusted
-	unapproved = "unapproved" // nobody has approved it
-	elsewhere  = "elsewhere"  // the label meant another server
-	full       = "full"       // more is kept of the server already than is good
-	unsure     = "unsure"     // the book cannot be read, or written
-	poisoned   = "poisoned"   // by the look of it; the rule's title comes behind ": "
-)
+// Said is one thing that a server says and models read.
+type Said struct {
+	pin.Key
+	Pin        pin.Digest
+	Definition json.RawMessage
+}
 
-// Judge returns why tools of a server are held, by their names there; none for tools
-// that are trusted, and for those that are in quarantine already. What is seen for the
-// first time is written down: approved, or waiting. Where that cannot be done, or the
-// book not be read, only what was found to be approved before is trusted.
-func (b *Book) Judge(ctx context.Context, s Server, tools []dragoman.Tool) map[string]*dragoman.Problem {
+// OfTool returns what is judged of a tool.
+func OfTool(t *dragoman.Tool) Said {
+	return Said{pin.Key{Kind: pin.Tool, Name: t.Original}, t.Pin, t.Definition}
+}
+
+// OfEntry returns what is judged of an entry. Ok is false for kinds that are not
+// pinned.
+func OfEntry(e *dragoman.Entry) (said Said, ok bool) {
+	key := pin.Key{Name: e.Original}
+	switch e.Kind {
+	case dragoman.Prompt:
+		key.Kind = pin.Prompt
+	case dragoman.Skill:
+		key.Kind = pin.Skill
+	default:
+		return said, false
+	}
+	return Said{key, key.Of(e.Server, e.Definition), e.Definition}, true
+}
+
+// OfInstructions returns what is judged of the instructions of a server, which may be
+// empty.
+func OfInstructions(label, text string) Said {
+	key, definition := pin.Key{Kind: pin.Instructions}, pin.TextOf(text)
+	return Said{key, key.Of(label, definition), definition}
+}
+
+// noText is the definition of empty instructions, which say nothing that could be
+// held.
+var noText = pin.TextOf("")
+
+func (s *Said) empty() bool { return s.Kind == pin.Instructions && bytes.Equal(s.Definition, noText) }
+
+// A Hold is what is said of a definition that is held.
+type Hold struct {
+	// Problem says why, to people and to a model that knew it before.
+	Problem *dragoman.Problem
+	// Approved is the definition that is approved in its place, and still counts; nil
+	// for none. Of what one caller's connection lists it is not told, since it may be
+	// another caller's.
+	Approved json.RawMessage
+}
+
+// Judge returns what of a server is held, with why; nothing for what is trusted. What
+// is seen for the first time is written down: approved, or waiting. Where that cannot be
+// done, or the book not be read, only what was found to be approved before is trusted.
+func (b *Book) Judge(ctx context.Context, s Server, said []Said) map[pin.Key]*Hold {
 	if !b.Pins(s.Mode) {
 		return nil
 	}
 	s.Mode = s.Mode.Or(b.mode)
 	sum := sha256.Sum256([]byte(s.Identity))
 	s.Identity = hex.EncodeToString(sum[:])
-	j := &judgement{Server: s, now: b.now(), suspect: map[[32]byte]string{}}
-	j.locked, j.inLock = b.lock.tools(s.Label)
-	for i := range tools {
-		if tools[i].Quarantined == nil {
-			j.tools = append(j.tools, &tools[i])
-		}
-	}
+	j := &judgement{Server: s, said: said, now: b.now(), suspect: map[pin.Digest]string{}, locked: b.lock.server(s.Label)}
 	known, all := b.known(j)
 	if all {
 		return nil
@@ -66,7 +98,7 @@ func (b *Book) Judge(ctx context.Context, s Server, tools []dragoman.Tool) map[s
 	err := b.db.Read(ctx, j.decide)
 	switch {
 	case err != nil:
-		j.doubt(func(pin [32]byte) bool { return b.trusts(known, pin) })
+		j.doubt(func(pin pin.Digest) bool { return b.trusts(known, pin) })
 	case j.writes():
 		if err = b.db.Write(ctx, func(tx *store.Tx) error { return j.write(tx, b.record) }); err != nil {
 			j.unwritten()
@@ -76,11 +108,11 @@ func (b *Book) Judge(ctx context.Context, s Server, tools []dragoman.Tool) map[s
 	return b.learn(j, known)
 }
 
-// verdicts are what was found about the tools of a server since the book moved: while
-// it lists nothing but what is trusted, nothing has to be looked up.
+// verdicts are what was found about a server since the book moved: while it lists
+// nothing but what is trusted, nothing has to be looked up.
 type verdicts struct {
-	trusted map[[32]byte]bool // by their pins
-	held    bool              // something was, and maybe is no longer listed
+	trusted map[pin.Digest]bool
+	held    bool // something was, and maybe is no longer listed
 }
 
 // known returns what is known of a server, and reports whether that is all that there
@@ -90,31 +122,39 @@ func (b *Book) known(j *judgement) (known *verdicts, all bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if known = b.judged[key]; known == nil {
-		known = &verdicts{trusted: map[[32]byte]bool{}}
+		known = &verdicts{trusted: map[pin.Digest]bool{}}
 		b.judged[key] = known
 	}
-	return known, !known.held && !slices.ContainsFunc(j.tools, func(t *dragoman.Tool) bool { return !known.trusted[t.Pin] })
+	if known.held {
+		return known, false
+	}
+	for i := range j.said {
+		if !known.trusted[j.said[i].Pin] {
+			return known, false
+		}
+	}
+	return known, true
 }
 
-func (b *Book) trusts(known *verdicts, pin [32]byte) bool {
+func (b *Book) trusts(known *verdicts, pin pin.Digest) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return known.trusted[pin]
 }
 
-// learn notes what is trusted, and returns why the others are held.
-func (b *Book) learn(j *judgement, known *verdicts) map[string]*dragoman.Problem {
-	held := map[string]*dragoman.Problem{}
+// learn notes what is trusted, and returns why the rest is held.
+func (b *Book) learn(j *judgement, known *verdicts) map[pin.Key]*Hold {
+	held := map[pin.Key]*Hold{}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(known.trusted) > 2*MaxApproved { // of a server that spells them in another way each time
 		clear(known.trusted)
 	}
-	for i, t := range j.tools {
+	for i := range j.said {
 		if v := &j.verdicts[i]; v.waits != "" {
-			held[t.Original] = v.problem(j.Label)
+			held[j.said[i].Key] = &Hold{v.problem(j.Label, j.said[i].Kind), v.approved}
 		} else {
-			known.trusted[t.Pin] = true
+			known.trusted[j.said[i].Pin] = true
 		}
 	}
 	known.held = len(held) > 0
@@ -130,112 +170,138 @@ func (b *Book) settle(ctx context.Context, label string, err error) {
 		b.unsure = time.Time{}
 	case ctx.Err() == nil:
 		if b.unsure.IsZero() {
-			b.log.Error("the book of approved tools fails, so tools that are new or changed are held", "server", label, "error", err)
+			b.log.Error("the book of what is approved of servers fails, so what is new or changed is held", "server", label, "error", err)
 		}
 		b.unsure = b.now()
 	}
 }
 
-// A judgement is about the tools that a server lists.
+// A judgement is about what a server lists.
 type judgement struct {
 	Server
-	tools   []*dragoman.Tool
+	said    []Said
 	now     time.Time
-	locked  map[string]pin.Tool
-	inLock  bool
-	suspect map[[32]byte]string // what is poisonous about definitions that were looked at
+	locked  *pin.Server           // what the lock has of it; nil: it does not name it
+	suspect map[pin.Digest]string // what is poisonous about definitions that were looked at
 
 	verdicts []verdict
-	over     []string // tools that do not wait any longer
+	over     []pin.Key // what does not wait any longer
 
-	standing, waiting           map[string]*Pin // waiting: or passed
-	standingTools               int
+	standing, waiting           map[pin.Key]*Pin // waiting: or passed
+	approvals                   int
 	standingBytes, waitingBytes int
-	learned                     time.Time // when the server was first used; zero: not
-	other                       bool      // all that is approved is another server's
+	first                       map[use]time.Time // when it was first used; zero: it was, and not on first use
+	other                       bool              // all that is approved is another server's
 }
 
-// A verdict is about one tool. Waits is empty for one that is trusted.
+// A use is one of the two ways in which a server is first used: for its tools, and for
+// its texts.
+type use bool
+
+func useOf(k pin.Kind) use { return k == pin.Tool }
+
+// A verdict is about one definition. Waits is empty for one that is trusted.
 type verdict struct {
-	waits string
-	parts []string // that changed
-	put   State    // what has to be written; empty for nothing
-	how   string   // it came to be approved
-	event bool     // which is to be said in the audit log
+	waits    string
+	parts    []string        // that changed
+	approved json.RawMessage // in its place
+	put      State           // what has to be written; empty for nothing
+	how      string          // it came to be approved
+	event    bool            // which is to be said in the audit log
 }
 
-// decide judges all tools by what the book has.
+// decide judges everything by what the book has.
 func (j *judgement) decide(tx *store.Tx) (err error) {
 	if j.standing, j.waiting, err = sizes(tx, j.Label); err != nil {
 		return err
 	}
-	j.verdicts, j.over = make([]verdict, len(j.tools)), nil
-	j.standingTools, j.standingBytes, j.waitingBytes = len(j.standing), 0, 0
-	j.learned, j.other = time.Time{}, len(j.standing) > 0
+	j.verdicts, j.over = make([]verdict, len(j.said)), nil
+	j.approvals, j.standingBytes, j.waitingBytes = len(j.standing), 0, 0
+	j.first, j.other = map[use]time.Time{}, len(j.standing) > 0
 	for _, p := range j.standing {
 		j.standingBytes += p.size
 		if p.identity != j.Identity {
 			continue
 		}
 		j.other = false
-		if p.Reason == ByFirst && (j.learned.IsZero() || p.At.Before(j.learned)) {
-			j.learned = p.At
+		first := j.first[useOf(p.Kind)]
+		if p.Reason == ByFirst && (first.IsZero() || p.At.Before(first)) {
+			first = p.At
 		}
+		j.first[useOf(p.Kind)] = first
 	}
 	for _, p := range j.waiting {
 		j.waitingBytes += p.size
 	}
-	still := map[string]bool{}
-	for i, t := range j.tools {
-		v, err := j.judge(tx, t)
+	still := map[pin.Key]bool{}
+	for i := range j.said {
+		s := &j.said[i]
+		v, err := j.judge(tx, s)
 		if err != nil {
 			return err
 		}
 		if v.waits != "" {
-			still[t.Original] = true
-			j.hold(t, &v)
+			still[s.Key] = true
+			j.hold(s, &v)
 		}
 		j.verdicts[i] = v
 	}
-	for name, p := range j.waiting {
-		if p.State == Waiting && !still[name] && !j.Own {
-			j.over = append(j.over, name)
+	for key, p := range j.waiting {
+		if p.State == Waiting && !still[key] && !j.Own && !slices.Contains(j.Partial, key.Kind) {
+			j.over = append(j.over, key)
 		}
 	}
 	return nil
 }
 
-// judge judges one tool. This is the order in which its approvals are looked for.
-func (j *judgement) judge(tx *store.Tx, t *dragoman.Tool) (verdict, error) {
-	name, digest := t.Original, pin.Digest(t.Pin)
-	if locked, ok := j.locked[name]; ok && locked.Pin == digest {
-		if p := j.standing[name]; p != nil && (p.Reason == ByPerson || p.Pin == digest) && p.identity == j.Identity {
+// judge judges one definition. This is the order in which its approvals are looked for.
+func (j *judgement) judge(tx *store.Tx, s *Said) (verdict, error) {
+	p := j.standing[s.Key]
+	if locked, ok := j.lock(s.Key); ok && locked.Pin == s.Pin {
+		if p != nil && (p.Reason == ByPerson || p.Pin == s.Pin) && p.identity == j.Identity {
 			return verdict{}, nil
 		}
-		return verdict{put: Standing, how: ByLock, event: true}, nil
+		return verdict{put: Standing, how: ByLock, event: !s.empty()}, nil
 	}
-	p := j.standing[name]
 	if p == nil {
-		return j.judgeNew(t), nil
+		return j.judgeNew(s), nil
 	}
 	var changes []pin.Change
-	if p.Pin != digest {
-		was, err := get(tx, j.Label, name, Standing)
-		if err != nil {
+	var was Pin
+	if p.Pin != s.Pin {
+		var err error
+		if was, err = get(tx, j.Label, s.Key, Standing); err != nil {
 			return verdict{}, err
 		}
-		changes = pin.Changes(was.Definition, t.Definition)
+		changes = pin.Changes(was.Definition, s.Definition)
 	}
 	switch {
+	case s.empty():
+		return verdict{}, nil
 	case p.identity != j.Identity:
 		return verdict{waits: elsewhere}, nil
 	case changes != nil:
-		return verdict{waits: changed, parts: pin.Changed(changes)}, nil
+		v := verdict{waits: changed, parts: pin.Changed(changes)}
+		if j.counts(p) && !j.Own {
+			v.approved = was.Definition
+		}
+		return v, nil
 	case !j.counts(p):
 		return verdict{waits: unapproved}, nil
 	}
 	return verdict{}, nil
 }
+
+// lock returns what the lock has under a key.
+func (j *judgement) lock(k pin.Key) (p pin.Pinned, ok bool) {
+	if j.locked == nil {
+		return p, false
+	}
+	return j.locked.Get(k)
+}
+
+// byLock reports whether the lock says which definitions of a kind are approved.
+func (j *judgement) byLock(k pin.Kind) bool { return j.locked != nil && j.locked.Names(k) }
 
 // counts reports whether what was approved is still, by the mode and the lock.
 func (j *judgement) counts(p *Pin) bool {
@@ -243,69 +309,60 @@ func (j *judgement) counts(p *Pin) bool {
 	case ByPerson:
 		return true
 	case ByLock:
-		locked, ok := j.locked[p.Tool]
+		locked, ok := j.lock(p.Key)
 		return ok && locked.Pin == p.Pin
 	}
-	return j.Mode == First && !j.inLock
+	return j.Mode == First && !j.byLock(p.Kind)
 }
 
-// judgeNew judges a tool of which nothing is approved.
-func (j *judgement) judgeNew(t *dragoman.Tool) verdict {
+// judgeNew judges a definition in whose place nothing is approved.
+func (j *judgement) judgeNew(s *Said) verdict {
+	first, used := j.first[useOf(s.Kind)]
+	byFirst := j.Mode == First && !j.byLock(s.Kind) && !j.other
 	switch {
+	case s.empty() && !byFirst:
+		return verdict{}
 	case j.other:
 		return verdict{waits: elsewhere}
-	case j.Mode != First || j.inLock:
+	case !byFirst:
 		return verdict{waits: unapproved}
-	case len(j.standing) > 0 && (j.learned.IsZero() || j.now.Sub(j.learned) > Learning):
+	case s.empty():
+	case used && (first.IsZero() || j.now.Sub(first) > Learning):
 		return verdict{waits: joined}
 	}
-	if what := j.poison(t); what != "" {
+	if what := j.poison(s); what != "" {
 		return verdict{waits: poisoned + ": " + what}
 	}
-	if j.standingTools >= MaxApproved || j.standingBytes+len(t.Definition) > MaxApprovedBytes {
+	switch over := j.approvals >= MaxApproved || j.standingBytes+len(s.Definition) > MaxApprovedBytes; {
+	case over && s.empty():
+		return verdict{}
+	case over:
 		return verdict{waits: full}
 	}
-	j.standingTools++
-	j.standingBytes += len(t.Definition)
-	return verdict{put: Standing, how: ByFirst, event: true}
+	j.approvals++
+	j.standingBytes += len(s.Definition)
+	return verdict{put: Standing, how: ByFirst, event: !s.empty()}
 }
 
-// poisonRules are the rules that nothing harmless breaks.
-var poisonRules = sync.OnceValue(func() []lint.Rule { return lint.Only("X001", "X002") })
-
-// poison says what is poisonous about a definition, in words of ours; empty for
-// nothing.
-func (j *judgement) poison(t *dragoman.Tool) string {
-	what, looked := j.suspect[t.Pin]
-	if !looked {
-		for _, f := range lint.Judge(&lint.Server{Label: j.Label}, []json.RawMessage{t.Definition}, poisonRules()) {
-			what = f.Title + " (" + f.Rule + ")"
-			break
-		}
-		j.suspect[t.Pin] = what
-	}
-	return what
-}
-
-// hold says what has to be written of a tool that waits, as far as there is room. The
-// audit log is told once, until somebody has approved or forgotten the tool, however
-// often its server goes back and forth.
-func (j *judgement) hold(t *dragoman.Tool, v *verdict) {
-	p := j.waiting[t.Original]
+// hold says what has to be written of a definition that waits, as far as there is room.
+// The audit log is told once, until somebody has approved or forgotten it, however often
+// its server goes back and forth.
+func (j *judgement) hold(s *Said, v *verdict) {
+	p := j.waiting[s.Key]
 	kept := 0
 	if p != nil {
-		if p.State == Waiting && p.Pin == t.Pin && p.Reason == v.waits && p.identity == j.Identity {
+		if p.State == Waiting && p.Pin == s.Pin && p.Reason == v.waits && p.identity == j.Identity {
 			return
 		}
 		kept = p.size
 	}
-	if p == nil && len(j.waiting) >= MaxWaiting || j.waitingBytes-kept+len(t.Definition) > MaxWaitingBytes {
+	if p == nil && len(j.waiting) >= MaxWaiting || j.waitingBytes-kept+len(s.Definition) > MaxWaitingBytes {
 		v.waits = full
 		return
 	}
-	j.waitingBytes += len(t.Definition) - kept
+	j.waitingBytes += len(s.Definition) - kept
 	v.put, v.event = Waiting, p == nil
-	j.waiting[t.Original] = &Pin{State: Waiting, size: len(t.Definition)}
+	j.waiting[s.Key] = &Pin{State: Waiting, size: len(s.Definition)}
 }
 
 func (j *judgement) writes() bool {
@@ -323,18 +380,18 @@ func (j *judgement) write(tx *store.Tx, record func(*store.Tx, Event) error) err
 	if err := j.decide(tx); err != nil {
 		return err
 	}
-	for _, name := range j.over {
-		if err := pass(tx, j.Label, name); err != nil {
+	for _, key := range j.over {
+		if err := pass(tx, j.Label, key); err != nil {
 			return err
 		}
 	}
-	for i, t := range j.tools {
-		v := &j.verdicts[i]
+	for i := range j.said {
+		s, v := &j.said[i], &j.verdicts[i]
 		if v.put == "" {
 			continue
 		}
-		p := Pin{Server: j.Label, Tool: t.Original, State: v.put, Pin: t.Pin, Definition: t.Definition, At: j.now, Reason: v.how, identity: j.Identity}
-		e := Event{Server: p.Server, Tool: p.Tool, Pin: p.Pin, What: FirstUse}
+		p := Pin{Server: j.Label, Key: s.Key, State: v.put, Pin: s.Pin, Definition: s.Definition, At: j.now, Reason: v.how, identity: j.Identity}
+		e := Event{Server: p.Server, Key: p.Key, Pin: p.Pin, What: FirstUse}
 		switch {
 		case v.put == Waiting:
 			p.Reason, e.What, e.Why = v.waits, Held, v.waits
@@ -355,11 +412,12 @@ func (j *judgement) write(tx *store.Tx, record func(*store.Tx, Event) error) err
 }
 
 // doubt is the judgement without the book: what was trusted before still is.
-func (j *judgement) doubt(before func(pin [32]byte) bool) {
-	j.verdicts = make([]verdict, len(j.tools))
-	for i, t := range j.tools {
-		locked, ok := j.locked[t.Original]
-		if !before(t.Pin) && !(ok && locked.Pin == t.Pin) {
+func (j *judgement) doubt(before func(pin.Digest) bool) {
+	j.verdicts = make([]verdict, len(j.said))
+	for i := range j.said {
+		s := &j.said[i]
+		locked, ok := j.lock(s.Key)
+		if !before(s.Pin) && !(ok && locked.Pin == s.Pin) && !s.empty() {
 			j.verdicts[i].waits = unsure
 		}
 	}
@@ -369,45 +427,8 @@ func (j *judgement) doubt(before func(pin [32]byte) bool) {
 // first use is not.
 func (j *judgement) unwritten() {
 	for i := range j.verdicts {
-		if v := &j.verdicts[i]; v.how == ByFirst {
+		if v := &j.verdicts[i]; v.how == ByFirst && !j.said[i].empty() {
 			v.waits = unsure
 		}
 	}
-}
-
-// problem says why a tool is held, to people and to a model that knew it before. It
-// has no words of the server, which may be meant for the model.
-func (v *verdict) problem(label string) *dragoman.Problem {
-	why := Why(v.waits)
-	if len(v.parts) > 0 {
-		why = fmt.Sprintf("Its server changed this tool since it was approved: another %s.", strings.Join(v.parts, ", "))
-	}
-	way := fmt.Sprintf("It is not offered and not called until somebody approves it: dragoman pins approve %s", label)
-	switch v.waits {
-	case full:
-		way = "It is not offered and not called. Make room for it: dragoman pins forget " + label
-	case unsure:
-		way = "It is not offered and not called meanwhile. Try again later."
-	}
-	return &dragoman.Problem{Code: dragoman.CodeNotApproved, Message: why + " " + way}
-}
-
-// Why says in a sentence why a definition with that reason waits.
-func Why(reason string) string {
-	what, title, _ := strings.Cut(reason, ": ")
-	switch what {
-	case changed:
-		return "Its server changed this tool since it was approved."
-	case joined:
-		return "Its server had no such tool when the server was first trusted."
-	case elsewhere:
-		return "Its server's label means another server now than the one that was approved."
-	case poisoned:
-		return "Its definition looks poisoned: " + title + "."
-	case full:
-		return "More definitions of its server are kept than are good."
-	case unsure:
-		return "Whether this tool is approved cannot be looked up or written down now."
-	}
-	return "Nobody has approved this tool."
 }

@@ -32,15 +32,18 @@ func openLock(path string) (*lockFile, error) {
 	return l, err
 }
 
-// tools returns what the lock has of a server, and whether it names it.
-func (l *lockFile) tools(label string) (tools map[string]pin.Tool, named bool) {
+// server returns what the lock has of a server; nil where it does not name it.
+func (l *lockFile) server(label string) *pin.Server {
 	if l == nil {
-		return nil, false
+		return nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s, named := l.lock.Servers[label]
-	return s.Tools, named
+	if !named {
+		return nil
+	}
+	return &s
 }
 
 // refresh reads the file again if it has changed, and reports whether it did. What is

@@ -1,26 +1,31 @@
-// Package trust keeps the book of the tools that were approved, as they were
-// defined then: a tool whose definition is not the approved one (a "rug pull"), or
-// that nobody approved, is held in quarantine until somebody has looked at it.
+// Package trust keeps the book of what was approved of servers, as it was defined
+// then: a tool whose definition is not the approved one (a "rug pull"), or that nobody
+// approved, is held until somebody has looked at it. So are a server's prompts, its
+// skills and its instructions, which models read as they read the tools.
 //
 // # What is trusted
 //
 // In the mode [First] a server is trusted on first use: what it lists within
 // [Learning] of the first time that it lists anything is approved as it is first
 // seen, but for definitions that are poisoned by the look of them (rules X001 and
-// X002 of package lint). What changes, or joins the server later, waits. In the mode
-// [Explicit] everything waits. A server that a lock file names is judged by that
-// file, in both modes: see package pin. What a person approves is approved in every
-// mode.
+// X002 of package lint; of instructions X023). What changes, or joins the server later,
+// waits. In the mode [Explicit] everything waits. A server that a lock file names is
+// judged by that file, in both modes, as far as the file says something of that kind:
+// see package pin. What a person approves is approved in every mode.
 //
 // A definition is approved whole, with every field that it has. One that means the
 // same (see [pin.Changes]) keeps its approval. Approvals are for the server that a
-// label means: where the configuration gives the label to another one, its tools
-// wait.
+// label means: where the configuration gives the label to another one, all that it has
+// waits.
+//
+// A server always has instructions, be it the empty text, which is never held: so the
+// book has something of each server's texts from the first time on, and those that come
+// later are a change.
 //
 // # The book
 //
 // All of it is in the store, with the definitions themselves, so that a person can
-// be shown what changed: what is approved and what waits, each once for a tool. What
+// be shown what changed: what is approved and what waits, each once for a name. What
 // servers can make us keep is bounded. Several processes share the book: a gateway
 // sees within a second what "dragoman pins" changes.
 package trust
@@ -38,25 +43,25 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/store"
 )
 
-// A Mode says what has to happen before a tool is trusted.
+// A Mode says what has to happen before a tool, or what else a server says, is trusted.
 type Mode string
 
 // The modes. The empty Mode means Auto.
 const (
 	// Auto is First where a store is open in any case, else Off.
 	Auto Mode = "auto"
-	// Off: every tool is trusted as its server lists it.
+	// Off: everything is trusted as its server lists it.
 	Off Mode = "off"
 	// First: a server is trusted on first use, and what differs later waits.
 	First Mode = "first"
-	// Explicit: a tool is trusted when somebody has approved it, or a lock file has.
+	// Explicit: what somebody has approved, or a lock file has, is trusted.
 	Explicit Mode = "explicit"
 )
 
-// Config says how tools are pinned.
+// Config says how servers are pinned.
 type Config struct {
-	Mode Mode   `yaml:"mode" enum:"auto,off,first,explicit" doc:"When a tool is trusted. first: as its server first lists it; what changes or joins later is hidden until somebody approves it. explicit: when somebody has approved it, or the lock has it. off: always. auto: first where the store is open in any case (there are rules, keys or limits, or store.path is set), else off."`
-	Lock string `yaml:"lock" doc:"A file of pins, as dragoman lint --write-lock and dragoman pins lock write it. Of a server that it names only the tools that it has, or that a person approved, are trusted. It is read again when it changes. A relative path starts at the folder of the configuration file."`
+	Mode Mode   `yaml:"mode" enum:"auto,off,first,explicit" doc:"When a tool, prompt or skill, or the instructions of a server, are trusted. first: as the server first lists them; what changes or joins later is hidden until somebody approves it. explicit: when somebody has approved it, or the lock has it. off: always. auto: first where the store is open in any case (there are rules, keys or limits, or store.path is set), else off."`
+	Lock string `yaml:"lock" doc:"A file of pins, as dragoman lint --write-lock and dragoman pins lock write it. Of a server that it names only what it has, or what a person approved, is trusted; prompts, skills or instructions of which it says nothing are judged by the mode. It is read again when it changes. A relative path starts at the folder of the configuration file."`
 }
 
 // Named reports whether the mode asks for pins by name, so that there has to be a place
@@ -70,8 +75,8 @@ func (m Mode) Or(all Mode) Mode { return cmp.Or(m, all) }
 // each caller's when that caller comes.
 const Learning = time.Hour
 
-// Bounds of what is kept of one server: tools and bytes of their definitions. What
-// goes beyond is held in quarantine and not kept.
+// Bounds of what is kept of one server: definitions, and bytes of them. What
+// goes beyond is held and not kept.
 const (
 	MaxApproved      = 5_000
 	MaxApprovedBytes = 64 << 20
@@ -85,7 +90,7 @@ var (
 	ErrNotWaiting = errors.New("it does not wait for approval")
 	// ErrChanged: another definition waits than the one that was looked at.
 	ErrChanged = errors.New("its definition has changed since it was shown; look again")
-	// ErrUnknown: nothing is known of the tool, or of the server.
+	// ErrUnknown: nothing is known by that name.
 	ErrUnknown = errors.New("nothing is pinned by that name")
 )
 
@@ -103,14 +108,15 @@ const (
 
 // An Event is something that happened to a pin.
 type Event struct {
-	Server, Tool string
-	Pin          pin.Digest
-	What         What
+	Server string
+	pin.Key
+	Pin  pin.Digest
+	What What
 	// By is the person, where it was one, and Why the reason for which it waits.
 	By, Why string
 }
 
-// Book is the book of approved tools. Make it with [New]; it is safe for concurrent
+// Book is the book of what is approved. Make it with [New]; it is safe for concurrent
 // use. A nil *Book trusts everything.
 type Book struct {
 	db     *store.DB
@@ -153,11 +159,11 @@ func New(db *store.DB, config Config, record func(*store.Tx, Event) error, log *
 	return b, nil
 }
 
-// Pins reports whether the tools of a server with that mode of its own are pinned.
+// Pins reports whether a server with that mode of its own is pinned.
 func (b *Book) Pins(own Mode) bool { return b != nil && own.Or(b.mode) != Off }
 
 // Changed returns a channel that is closed when something else may be approved than
-// before. Whoever judged tools before judges them again then. It is nil, and so never
+// before. Whoever judged a server before judges it again then. It is nil, and so never
 // closed, for a nil Book.
 func (b *Book) Changed() <-chan struct{} {
 	if b == nil {
@@ -176,7 +182,7 @@ func (b *Book) move() {
 }
 
 // lookEvery is how often a gateway looks whether another process, or the lock file,
-// has changed what is approved; and tryEvery how often tools are judged again where
+// has changed what is approved; and tryEvery how often servers are judged again where
 // the store failed.
 const (
 	lookEvery = time.Second
@@ -220,7 +226,7 @@ func (b *Book) look(ctx context.Context) {
 }
 
 // List returns what is approved, what waits and what has passed, of one server or,
-// where the label is empty, of all, sorted by server and tool.
+// where the label is empty, of all, sorted by server, kind and name.
 func (b *Book) List(ctx context.Context, server string) (all []Pin, err error) {
 	err = b.db.Read(ctx, func(tx *store.Tx) error {
 		all, err = list(tx, server)
@@ -229,33 +235,33 @@ func (b *Book) List(ctx context.Context, server string) (all []Pin, err error) {
 	return all, err
 }
 
-// Approve approves the definition of a tool that waits, if it is the one with that
+// Approve approves the definition that waits under a key, if it is the one with that
 // digest: the one that whoever approves was shown.
-func (b *Book) Approve(ctx context.Context, server, tool string, digest pin.Digest, by string) error {
+func (b *Book) Approve(ctx context.Context, server string, key pin.Key, digest pin.Digest, by string) error {
 	return b.change(ctx, func(tx *store.Tx) error {
-		waiting, err := get(tx, server, tool, Waiting)
+		waiting, err := get(tx, server, key, Waiting)
 		switch {
 		case errors.Is(err, ErrUnknown):
-			return fmt.Errorf("%s/%s: %w", server, tool, ErrNotWaiting)
+			return fmt.Errorf("%s/%s: %w", server, key, ErrNotWaiting)
 		case err != nil:
 			return err
 		case waiting.Pin != digest:
-			return fmt.Errorf("%s/%s: %w", server, tool, ErrChanged)
+			return fmt.Errorf("%s/%s: %w", server, key, ErrChanged)
 		}
 		waiting.State, waiting.Reason, waiting.By, waiting.At = Standing, ByPerson, by, b.now()
 		if err := put(tx, &waiting); err != nil {
 			return err
 		}
-		if err := remove(tx, server, tool, Waiting, Passed); err != nil {
+		if err := remove(tx, server, key, Waiting, Passed); err != nil {
 			return err
 		}
-		return b.record(tx, Event{Server: server, Tool: tool, Pin: digest, What: Approved, By: by})
+		return b.record(tx, Event{Server: server, Key: key, Pin: digest, What: Approved, By: by})
 	})
 }
 
-// Forget drops what is known of a tool, or, where tool is empty, of a server, as if
+// Forget drops what is known under a key, or, where that is zero, of a server, as if
 // it had never been seen. It returns how many definitions were approved.
-func (b *Book) Forget(ctx context.Context, server, tool, by string) (approved int, err error) {
+func (b *Book) Forget(ctx context.Context, server string, key pin.Key, by string) (approved int, err error) {
 	if server == "" {
 		return 0, ErrUnknown
 	}
@@ -267,18 +273,18 @@ func (b *Book) Forget(ctx context.Context, server, tool, by string) (approved in
 		found := false
 		approved = 0
 		for _, p := range all {
-			if tool != "" && p.Tool != tool {
+			if key != (pin.Key{}) && p.Key != key {
 				continue
 			}
 			found = true
-			if err := remove(tx, server, p.Tool, p.State); err != nil {
+			if err := remove(tx, server, p.Key, p.State); err != nil {
 				return err
 			}
-			if p.State != Standing {
+			if p.State != Standing || p.None() {
 				continue
 			}
 			approved++
-			if err := b.record(tx, Event{Server: server, Tool: p.Tool, Pin: p.Pin, What: Forgotten, By: by}); err != nil {
+			if err := b.record(tx, Event{Server: server, Key: p.Key, Pin: p.Pin, What: Forgotten, By: by}); err != nil {
 				return err
 			}
 		}

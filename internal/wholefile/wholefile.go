@@ -4,6 +4,7 @@
 package wholefile
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,31 +18,37 @@ import (
 // Replace puts a file in place of another one, or of none. Only its owner can read
 // it. A link to a file stays one.
 func Replace(path string, data []byte) error {
-	return replace(path, data, func(*os.File, string) error { return nil })
+	return replace(path, data, 0o600, func(*os.File, string) error { return nil })
 }
 
 // Update is [Replace] for a file that others may read: where there was one, its mode
 // stays, and its owner and group where we may give files away.
-func Update(path string, data []byte) error {
-	return replace(path, data, func(file *os.File, path string) error {
-		was, err := os.Stat(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		give(file, was)
-		return file.Chmod(was.Mode().Perm())
-	})
+func Update(path string, data []byte) error { return replace(path, data, 0o600, like) }
+
+// Share is [Update] for a file that is no secret: a new one can be read by whoever can
+// read other files of this process.
+func Share(path string, data []byte) error { return replace(path, data, 0o666, like) }
+
+// like makes a file like the one at a path, if there is one.
+func like(file *os.File, path string) error {
+	was, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	give(file, was)
+	return file.Chmod(was.Mode().Perm())
 }
 
-// replace is Replace; like makes the new file like the one at a path.
-func replace(path string, data []byte, like func(file *os.File, path string) error) (err error) {
+// replace is Replace. The system takes from the mode of a new file what this process
+// keeps to itself; adapt makes it like the one at the path.
+func replace(path string, data []byte, mode fs.FileMode, adapt func(file *os.File, path string) error) (err error) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
-	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
+	temporary, err := os.OpenFile(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"-"+rand.Text()), os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
 		return err
 	}
@@ -51,7 +58,7 @@ func replace(path string, data []byte, like func(file *os.File, path string) err
 		}
 	}()
 	_, err = temporary.Write(data)
-	if err = errors.Join(err, like(temporary, path), temporary.Sync(), temporary.Close()); err != nil {
+	if err = errors.Join(err, adapt(temporary, path), temporary.Sync(), temporary.Close()); err != nil {
 		return err
 	}
 	return os.Rename(temporary.Name(), path)

@@ -53,6 +53,40 @@ func TestReplace(t *testing.T) {
 	}
 }
 
+// TestShare: a file that is no secret can be read as before, and a new one as
+// any other.
+func TestShare(t *testing.T) {
+	dir := t.TempDir()
+	other, path := filepath.Join(dir, "other"), filepath.Join(dir, "file")
+	mode := func(path string) fs.FileMode {
+		t.Helper()
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Mode()
+	}
+	if err := os.WriteFile(other, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := Share(path, []byte("one")); err != nil || mode(path) != mode(other) {
+		t.Errorf("%v, not %v: %v", mode(path), mode(other), err)
+	}
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	before := mode(path)
+	if err := Share(path, []byte("two")); err != nil || mode(path) != before {
+		t.Errorf("%v, not %v: %v", mode(path), before, err)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != "two" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, ".*")); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
 func TestUnchanged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	entry := func(err error) fs.FileInfo {
