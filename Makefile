@@ -66,7 +66,7 @@ unit: modules peers buildah ## the tests of the packages
 
 .PHONY: e2e
 e2e: modules peers engines ## real clients and real servers against the real binary
-	$(GO) test -count=1 -timeout 15m ./e2e/...
+	$(GO) test -count=1 -timeout 40m ./e2e/...
 
 .PHONY: judge
 judge: modules peers engines ## public data judge us; CONTRIBUTING.md says where to get them

@@ -275,3 +275,43 @@ func TestFaultMemoryFull(t *testing.T) {
 		t.Errorf("/healthz %d, /readyz %d %s", healthy, ready, why)
 	}
 }
+
+// Faults 12 and 19: many clients announce large bodies and send next to nothing of
+// them. What is only announced fills no memory, so nobody is refused for it.
+func TestFaultAnnouncedBodies(t *testing.T) {
+	if runtime.GOOS != "linux" || raceEnabled {
+		t.Skip("SKIPPED, NOT TESTED: files are counted in /proc, and memory means nothing with the race detector")
+	}
+	g := start(t, nil, servers{"other": idle(t)}, environment(fmt.Sprintf("GOMEMLIMIT=%d", 96<<20)),
+		with("http", map[string]any{"body_timeout": "2m"}))
+	g.ready()
+	pid, count := g.cmd.Process.Pid, 300
+	before := peakMemory(t, pid)
+	for range count {
+		conn, err := net.Dial("tcp", g.address())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n{"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.until("taking all of them", func() bool { return openFiles(pid) >= count })
+	refused := 0
+	for range 200 {
+		resp, err := http.Post(g.Base+"/chat/completions", "application/json", strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"Hi"}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			refused++
+		}
+	}
+	t.Logf("a limit of 96 MiB, %d bodies of 1 MB announced: %d of 200 others refused, %d KiB more for each", count, refused, (peakMemory(t, pid)-before)>>10/int64(count))
+	if refused > 0 {
+		t.Errorf("%d of 200 were refused", refused)
+	}
+}

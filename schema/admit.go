@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 )
 
@@ -94,7 +93,7 @@ func admit(root *Node) (*Document, *Refusal) {
 			targets: map[*Node]*Node{}, cyclic: map[*Node]bool{},
 		},
 		draft:     draftOf(root),
-		resources: map[string]*Node{}, base: map[*Node]string{}, anchors: map[string]*Node{},
+		resources: map[string]*Node{}, base: map[*Node]string{}, anchors: map[string]*Node{}, came: lookup{},
 	}
 	for _, step := range []func() *Refusal{
 		func() *Refusal { return a.index(root, "", "", 0) },
@@ -160,6 +159,7 @@ type admission struct {
 	resources map[string]*Node // by absolute $id
 	base      map[*Node]string // $id that holds for a schema
 	anchors   map[string]*Node // by base + "#" + name
+	came      lookup           // into the schema as it came
 }
 
 func (a *admission) note(pass string, n *Node, suffix, why string, lossless bool) {
@@ -307,12 +307,13 @@ func (a *admission) find(base, ref string) (*Node, string) {
 	if err != nil {
 		plain = fragment
 	}
-	return resource.At(fragment), a.origin[resource] + plain
+	return resource.at(fragment, a.came.get), a.origin[resource] + plain
 }
 
 // rewriteRefs makes every reference a plain pointer into Root, and takes away
 // the ids that it needs no longer.
 func (a *admission) rewriteRefs() *Refusal {
+	now := lookup{}
 	for _, n := range a.order {
 		if target := a.targets[n]; target != nil {
 			path, known := a.path[target]
@@ -323,7 +324,7 @@ func (a *admission) rewriteRefs() *Refusal {
 				a.note("resolveReferences", n, "", "a dynamic reference within one document is a plain one", true)
 				n.Set("$ref", NewString(fragment(path)))
 			}
-			if was := n.Get("$ref"); a.Root.At(strings.TrimPrefix(was.text, "#")) != target || !strings.HasPrefix(was.text, "#") {
+			if was := n.Get("$ref"); a.Root.at(strings.TrimPrefix(was.text, "#"), now.get) != target || !strings.HasPrefix(was.text, "#") {
 				n.Set("$ref", NewString(fragment(path)))
 				a.note("resolveReferences", n, "/$ref", "references become pointers within the schema", true)
 			}
@@ -352,8 +353,9 @@ func (a *admission) place(n *Node, at string) {
 		a.place(sub.Node, at+sub.Pointer())
 	}
 	if at == "" {
+		now := lookup{}
 		for _, other := range a.order {
-			if _, placed := a.path[other]; !placed && a.Root.At(a.origin[other]) == other {
+			if _, placed := a.path[other]; !placed && a.Root.at(a.origin[other], now.get) == other {
 				a.place(other, a.origin[other])
 			}
 		}
@@ -369,7 +371,7 @@ func (a *admission) findCycles() *Refusal {
 		done
 	)
 	var refusal *Refusal
-	state := map[*Node]int{}
+	state := make(map[*Node]int, len(a.order))
 	var visit func(n *Node) bool // reports a circle without consumption
 	visit = func(n *Node) bool {
 		switch state[n] {
@@ -405,20 +407,21 @@ func (a *admission) findCycles() *Refusal {
 
 // findRecursive is Tarjan's algorithm over containment and references.
 func (a *admission) findRecursive() {
-	number, low := map[*Node]int{}, map[*Node]int{}
-	onStack := map[*Node]bool{}
+	number := make(map[*Node]int, len(a.order)) // from 1 on, as they are visited
+	low := make([]int, 1, len(a.order)+1)       // by number
+	at := make([]int, 1, len(a.order)+1)        // where in stack, by number; -1 once it was taken from there
 	var stack []*Node
-	var visit func(n *Node)
-	visit = func(n *Node) {
-		number[n] = len(number) + 1
-		low[n] = number[n]
-		stack, onStack[n] = append(stack, n), true
+	var visit func(n *Node) int // returns its number
+	visit = func(n *Node) int {
+		num := len(low)
+		number[n] = num
+		low, at = append(low, num), append(at, len(stack))
+		stack = append(stack, n)
 		next := func(m *Node) {
-			if number[m] == 0 {
-				visit(m)
-				low[n] = min(low[n], low[m])
-			} else if onStack[m] {
-				low[n] = min(low[n], number[m])
+			if seen := number[m]; seen == 0 {
+				low[num] = min(low[num], low[visit(m)])
+			} else if at[seen] >= 0 {
+				low[num] = min(low[num], seen)
 			}
 		}
 		if t := a.targets[n]; t != nil {
@@ -427,15 +430,15 @@ func (a *admission) findRecursive() {
 		for sub := range n.Subschemas() {
 			next(sub.Node)
 		}
-		if low[n] != number[n] {
-			return
+		if low[num] == num {
+			first := at[num]
+			for _, m := range stack[first:] {
+				at[number[m]] = -1
+				a.cyclic[m] = len(stack)-first > 1
+			}
+			stack = stack[:first]
 		}
-		i := slices.Index(stack, n)
-		for _, m := range stack[i:] {
-			onStack[m] = false
-			a.cyclic[m] = len(stack)-i > 1
-		}
-		stack = stack[:i]
+		return num
 	}
 	for _, n := range a.order {
 		if number[n] == 0 {

@@ -67,3 +67,27 @@ func TestDoublingIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestLookup: what is found with a map of members is what is found without.
+func TestLookup(t *testing.T) {
+	for _, count := range []int{0, 1, many - 1, many, 1000} {
+		n := NewObject()
+		for i := range count {
+			n.Set(fmt.Sprint("m", i), NewString(fmt.Sprint(i)))
+		}
+		root := NewObject()
+		root.Set("list", NewArray(n))
+		l := lookup{}
+		for _, name := range []string{"m0", "m1", fmt.Sprint("m", count-1), fmt.Sprint("m", count), "other"} {
+			if pointer := "/list/0/" + name; l.get(n, name) != n.Get(name) || root.at(pointer, l.get) != root.At(pointer) {
+				t.Errorf("%q of %d members is another one", name, count)
+			}
+		}
+		if mapped := len(l) == 1; mapped != (count >= many) {
+			t.Errorf("%d members have a map: %t", count, mapped)
+		}
+	}
+	if lookup.get(lookup{}, nil, "x") != nil {
+		t.Error("nothing has a member")
+	}
+}

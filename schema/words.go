@@ -28,7 +28,9 @@ var (
 
 // At returns the value at a JSON pointer in URI fragment form, with or without
 // the percent encoding, or nil.
-func (n *Node) At(pointer string) *Node {
+func (n *Node) At(pointer string) *Node { return n.at(pointer, (*Node).Get) }
+
+func (n *Node) at(pointer string, member func(n *Node, name string) *Node) *Node {
 	if plain, err := url.PathUnescape(pointer); err == nil {
 		pointer = plain
 	}
@@ -45,9 +47,32 @@ func (n *Node) At(pointer string) *Node {
 			n = n.items[i]
 			continue
 		}
-		n = n.Get(token)
+		n = member(n, token)
 	}
 	return n
+}
+
+// A lookup finds members of objects as [Node.Get] does, and in those that have many
+// without looking at each: thousands of references into one object would take a
+// second. It knows an object as it was when it first found something there.
+type lookup map[*Node]map[string]*Node
+
+// many is from how many members on an object is worth a map of them.
+const many = 32
+
+func (l lookup) get(n *Node, name string) *Node {
+	if n == nil || len(n.members) < many {
+		return n.Get(name)
+	}
+	members := l[n]
+	if members == nil {
+		members = make(map[string]*Node, len(n.members))
+		for _, m := range n.members {
+			members[m.Name] = m.Value
+		}
+		l[n] = members
+	}
+	return members[name]
 }
 
 // Words says in a few words what values a schema asks for, as far as its type,

@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -322,10 +323,7 @@ func retried(r *http.Request) bool {
 func (a *API) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(a.BodyTimeout))
-	// The buffer begins with the size that the client announces, within reason.
-	buffer := bytes.NewBuffer(make([]byte, 0, bytes.MinRead+max(0, min(r.ContentLength, 1<<20))))
-	_, err := buffer.ReadFrom(http.MaxBytesReader(w, r.Body, a.MaxBody))
-	body := buffer.Bytes()
+	body, err := readAll(http.MaxBytesReader(w, r.Body, a.MaxBody), r.ContentLength)
 	if err == nil {
 		_ = control.SetReadDeadline(time.Time{})
 		return body, nil
@@ -339,6 +337,34 @@ func (a *API) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return nil, &openai.Error{
 		Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Code: openai.CodeInvalidRequest,
 		Message: "The request body could not be read.", Err: err,
+	}
+}
+
+// firstRoom is the room that is made for a body before anything of it has come, in
+// bytes.
+const firstRoom = 4 << 10
+
+// readAll reads all of r, which is said to have announced bytes, or -1. The room for
+// it grows with what has come, fourfold: whoever announces much and sends nothing
+// costs next to nothing.
+func readAll(r io.Reader, announced int64) ([]byte, error) {
+	all := make([]byte, 0, min(max(announced, bytes.MinRead), firstRoom))
+	for {
+		n, err := r.Read(all[len(all):cap(all)])
+		all = all[:len(all)+n]
+		switch {
+		case err == io.EOF:
+			return all, nil
+		case err != nil:
+			return nil, err
+		case len(all) < cap(all):
+			continue
+		}
+		room := 4 * cap(all)
+		if left := announced - int64(len(all)); left > 0 {
+			room = int(min(int64(room), announced))
+		}
+		all = slices.Grow(all, room-len(all))
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
@@ -29,12 +28,8 @@ func (t *gated) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, 
 	case own(&call):
 		// What is ours gives back what the caller was given before.
 		return t.tools.Call(ctx, call)
-	case strings.HasPrefix(call.Method, "tasks/"):
-		// A task belongs to who made the call that it stands for, which was judged;
-		// what comes of it is read as any result.
-		res, err := t.tools.Call(ctx, call)
-		t.read(&call, &res)
-		return res, err
+	case aboutTask(&call):
+		return t.task(ctx, call)
 	case call.Answers == nil:
 		return t.start(ctx, call, frame{})
 	}

@@ -55,6 +55,15 @@ func hostile(address, file string) map[string][]string {
 			add("branches", `{"type":"object","`+union+`":[`+strings.Join(branches, ",")+`]}`)
 		}
 	}
+	for _, n := range []int{1900, 6000} {
+		defs := make([]string, n)
+		for i := range n {
+			defs[i] = fmt.Sprintf(`"d%d":{"$ref":"#/$defs/d%d"}`, i, i+1)
+		}
+		end := fmt.Sprintf(`,"d%d":{"type":"string"}}}`, n)
+		add("references", `{"type":"object","properties":{"f":{"$ref":"#/$defs/d0"}},"$defs":{`+strings.Join(defs, ",")+end,
+			`{"allOf":[`+strings.Repeat(fmt.Sprintf(`{"$ref":"#/$defs/d%d"},`, n), 2000)+`{}],"$defs":{`+strings.Join(defs, ",")+end)
+	}
 	for _, form := range []string{`{"anyOf":[%s,%s]}`, `{"allOf":[%s,%s]}`, `{"oneOf":[%s,%s]}`, `{"type":"object","properties":{"a":%s,"b":%s}}`, `{"if":%s,"then":%s}`, `{"type":"array","prefixItems":[%s],"contains":%s}`} {
 		for _, depth := range []int{10, 30, 200} {
 			defs := `"d0":{"type":"string"}`

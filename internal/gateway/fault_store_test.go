@@ -62,7 +62,7 @@ func TestFaultLargeStore(t *testing.T) {
 	entry, _ := fakes(t, fakemcp.Config{Keep: -1, Tools: []fakemcp.Tool{{Name: "echo"}}})
 	conf := config.Default()
 	conf.MCPServers = map[string]servers.Config{"web": entry}
-	conf.Store.Path = filepath.Join(t.TempDir(), "store.db")
+	conf.Listen, conf.Store.Path = "127.0.0.1:0", filepath.Join(t.TempDir(), "store.db")
 	conf.Audit.Arguments = audit.Full
 	records := grown(t, conf, size)
 

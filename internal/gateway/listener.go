@@ -5,6 +5,21 @@ import (
 	"sync"
 )
 
+// A thrifty listener bounds how much of an answer the system keeps for a client that
+// does not read it. By default it is megabytes, of memory that all connections of the
+// machine share, and everybody waits while it is filled. It is done with each
+// connection since those of a listener for MPTCP, as Go's is, inherit nothing.
+type thrifty struct{ net.Listener }
+
+// Accept waits for a connection.
+func (l thrifty) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err == nil {
+		boundUnsent(conn)
+	}
+	return conn, err
+}
+
 // A limitedListener accepts so many connections at a time; further ones wait in the
 // system's queue. Without it a crowd of clients would take all files that the process
 // may open, and servers and models could not be reached any more.

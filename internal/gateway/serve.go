@@ -69,7 +69,7 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 		started(listener.Addr())
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(limited(listener, g.maxConnections(), g.crowded())) }()
+	go func() { failed <- server.Serve(limited(thrifty{listener}, g.maxConnections(), g.crowded())) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serving: %w", err)

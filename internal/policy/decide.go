@@ -28,14 +28,38 @@ func (p *Policy) DecideCall(who caller.Caller, call dragoman.Call, tainted bool)
 }
 
 // Decide answers a request. It never fails: what cannot be judged is denied, with
-// the reason.
+// the reason. Of what can be read in several ways the strictest verdict counts.
 func (p *Policy) Decide(r Request) Verdict {
+	verdict := p.decideRead(&r)
+	for other := range r.others() {
+		verdict = verdict.stricter(p.decideRead(other))
+	}
+	return verdict
+}
+
+// decideRead answers a request that is read in one way.
+func (p *Policy) decideRead(r *Request) Verdict {
+	t, v, decided := p.withoutRules(r)
+	if decided {
+		return v
+	}
+	return p.conclude(r, &t, p.decision(r, &t))
+}
+
+// DecideUse answers for what is wanted of a call that runs already, such as its result:
+// it is denied where no arguments would let the caller call the tool now. What rules ask
+// of somebody was asked before the call began.
+func (p *Policy) DecideUse(who caller.Caller, tool *dragoman.Tool, tainted bool) Verdict {
+	r := Request{Caller: who, Action: Call, Tool: tool, Tainted: tainted}
 	t, v, decided := p.withoutRules(&r)
 	if decided {
 		return v
 	}
 	d := p.decision(&r, &t)
-	return p.conclude(&r, &t, d)
+	if d.possible(&t) {
+		return Verdict{Effect: Allow, Rule: RuleNone}
+	}
+	return d.verdict(&t)
 }
 
 // withoutRules answers what needs no rule.
@@ -54,10 +78,10 @@ func (p *Policy) withoutRules(r *Request) (t target, v Verdict, decided bool) {
 		v := denied(&t, RuleGrants, "the caller was not granted "+t.String())
 		v.Needs = t.String()
 		return t, v, true
+	case p.strays(&t, &r.Caller):
+		return t, denied(&t, RuleInvalid, "it goes up with .., so no rule can tell where it ends"), true
 	case p.Zero():
 		return t, Verdict{Effect: Allow, Rule: RuleNone}, true
-	case t.climbs():
-		return t, denied(&t, RuleInvalid, "it goes up with .., so no rule can tell where it ends"), true
 	}
 	return t, v, false
 }

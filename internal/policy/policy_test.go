@@ -354,3 +354,61 @@ func TestCallersAreApart(t *testing.T) {
 		}
 	}
 }
+
+// A URI is judged in each way in which servers read it: letters that are spelled as %41
+// are no way around a rule, nor around what a key was granted.
+func TestReadings(t *testing.T) {
+	p, err := New(Config{Rules: []Rule{
+		{Allow: []string{"*"}}, {Name: "secrets", Deny: []string{"resource:files__file:///srv/secret/*"}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	none, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := caller.Caller{ID: "key-1", Grants: []string{"*"}}
+	narrow := caller.Caller{ID: "key-2", Grants: []string{"resource:files__file:///srv/pub/*", "resource:files__file:///srv/%70ub/*"}}
+	for _, tt := range []struct {
+		rules *Policy
+		who   caller.Caller
+		uri   string
+		want  Effect
+	}{
+		{p, all, "file:///srv/pub/a", Allow},
+		{p, all, "file:///srv/secret/a", Deny},
+		{p, all, "file:///srv/%73ecret/a", Deny},
+		{p, all, "file:///srv/%2573ecret/a", Deny},
+		{p, all, "file:///srv%2fsecret%2Fa", Deny},
+		{p, all, "file:///srv/%zz/%73ecret/a", Allow}, // which is another folder
+		{p, all, "%zz:file", Allow},
+		{p, all, "file:///x%/%2e%2e/srv/pub/a", Deny},
+		{p, all, "file:///srv/%73ecret/a%", Deny},
+		{p, all, "file:///caf%E9/100%", Allow},
+		{none, narrow, "file:///srv/pub/a%20b", Allow},
+		{none, narrow, "file:///srv/%70ub/a", Allow},
+		{none, narrow, "file:///srv/pub%2f%2e%2e/secret", Deny},
+		{none, narrow, "file:///srv/pub/%2e%2e/secret", Deny},
+		{none, narrow, "file:///srv/pub/../secret", Deny},
+		{none, all, "file:///srv/pub/../secret", Allow},
+		{none, caller.Caller{ID: "key-4", Grants: []string{"tool:files__*"}}, "file:///srv/pub/../secret", Allow},
+		{none, caller.Caller{ID: "key-5", Grants: []string{"tool:*__file:///srv/pub/*"}}, "file:///srv/pub/../secret", Deny},
+		{none, caller.Caller{ID: "key-3", Grants: []string{"resource:files__file:///srv/%73*"}}, "file:///srv/%73ecret", Deny},
+	} {
+		for _, kind := range []dragoman.EntryKind{dragoman.Resource, dragoman.Skill, dragoman.Template} {
+			e := &dragoman.Entry{Kind: kind, Server: "files", Original: tt.uri}
+			who := tt.who
+			if kind != dragoman.Resource && (tt.rules == p && tt.want == Deny || tt.rules == none) {
+				continue // the rules and the keys are about resources
+			}
+			if got := tt.rules.Decide(Request{Caller: who, Action: Read, Entry: e}); got.Effect != tt.want {
+				t.Errorf("%s %s: %s %s", kind, tt.uri, got.Effect, got.Reason)
+			}
+			list := tt.rules.List(who, &dragoman.List{Tools: dragoman.NewTools(nil), Entries: []dragoman.Entry{*e}})
+			if seen := len(list.Entries) == 1; seen != (tt.want != Deny) {
+				t.Errorf("%s %s is seen: %t", kind, tt.uri, seen)
+			}
+		}
+	}
+}

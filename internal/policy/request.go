@@ -1,8 +1,9 @@
 package policy
 
 import (
+	"encoding/hex"
 	"encoding/json"
-	"net/url"
+	"iter"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman"
@@ -129,6 +130,52 @@ func (r Request) String() string {
 	return t.String()
 }
 
+// others are the other ways in which servers read a request: a URI in which letters are
+// spelled as %41 names the same as the one without (RFC 3986 section 6.2.2.2), and some
+// servers read what they have read once more.
+func (r *Request) others() iter.Seq[*Request] {
+	return func(yield func(*Request) bool) {
+		if r.Entry == nil || r.Entry.Kind == dragoman.Prompt {
+			return
+		}
+		text := r.Entry.Original
+		for range maxReadings {
+			read := unescaped(text)
+			if read == text {
+				return
+			}
+			other, entry := *r, *r.Entry
+			entry.Original, text = read, read
+			if other.Entry = &entry; !yield(&other) {
+				return
+			}
+		}
+	}
+}
+
+// unescaped returns a text with %41 and the like written out, as the most lenient of
+// servers read it: what is no such escape stands for itself.
+func unescaped(text string) string {
+	if strings.IndexByte(text, '%') < 0 {
+		return text
+	}
+	b := make([]byte, 0, len(text))
+	for i := 0; i < len(text); i++ {
+		if text[i] == '%' && i+2 < len(text) {
+			if c, err := hex.DecodeString(text[i+1 : i+3]); err == nil {
+				b = append(b, c[0])
+				i += 2
+				continue
+			}
+		}
+		b = append(b, text[i])
+	}
+	return string(b)
+}
+
+// maxReadings is how often a URI is read: %252e is a dot behind two readings.
+const maxReadings = 3
+
 // A target is what a request is about, in the words of the rules.
 type target struct {
 	kind             string // the word of rights and patterns
@@ -174,6 +221,16 @@ func (t *target) granted(who *caller.Caller) bool {
 	return who.May(t.String()) || t.server != "" && t.kind != "tool" && who.May("tool:"+t.name())
 }
 
+// strays reports that a target goes up, and where it ends makes a difference: to a rule,
+// or to a caller who was not granted all of that kind that the server has.
+func (p *Policy) strays(t *target, who *caller.Caller) bool {
+	if !t.climbs() {
+		return false
+	}
+	whole := target{kind: t.kind, server: t.server}
+	return !p.Zero() || !whole.granted(who)
+}
+
 // climbs reports that a URI or a path goes up (/a/../b), so that no pattern can
 // say where it ends: the server may follow it, or not.
 func (t *target) climbs() bool {
@@ -183,17 +240,13 @@ func (t *target) climbs() bool {
 		return false
 	}
 	text := t.original
-	for range 3 { // %252e is a dot behind two decodings
+	for range maxReadings {
 		for segment := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '/' || r == '\\' }) {
 			if segment == ".." {
 				return true
 			}
 		}
-		decoded, err := url.PathUnescape(text)
-		if err != nil || decoded == text {
-			break
-		}
-		text = decoded
+		text = unescaped(text)
 	}
 	return false
 }

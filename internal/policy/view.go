@@ -104,6 +104,15 @@ func (p *Policy) list(who *caller.Caller, list *dragoman.List) *dragoman.List {
 
 // sees reports whether a request of that kind can ever be allowed or asked about.
 func (p *Policy) sees(r *Request) bool {
+	for other := range r.others() {
+		if !p.seesRead(other) {
+			return false
+		}
+	}
+	return p.seesRead(r)
+}
+
+func (p *Policy) seesRead(r *Request) bool {
 	t, ok := r.target()
 	switch {
 	case !ok || !r.Caller.Valid():
@@ -112,10 +121,10 @@ func (p *Policy) sees(r *Request) bool {
 		return true
 	case !t.granted(&r.Caller):
 		return false
+	case p.strays(&t, &r.Caller):
+		return false
 	case p.Zero():
 		return true
-	case t.climbs():
-		return false
 	}
 	return p.decide(r, &t, false).possible(&t) || p.uses.tainted && p.decide(r, &t, true).possible(&t)
 }

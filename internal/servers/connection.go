@@ -164,7 +164,7 @@ func (c *connection) connected(ctx context.Context, client *mcp.Client, list *dr
 		tools, held = c.allowed(ctx, list, partial)
 	}
 	others, texts := approved(list.Entries, held), heldTexts(held)
-	c.sayHeld(ctx, texts, c.given == nil)
+	c.sayHeld(ctx, texts, c.given == nil || c.partial > 0)
 	c.enter(client, func() {
 		server := list.Servers[0]
 		c.given, c.partial, c.judged, c.tools, c.held, c.others = list, len(partial), approvals, tools, held, others

@@ -104,7 +104,7 @@ func heldTexts(held map[pin.Key]*trust.Hold) (texts []dragoman.HeldText) {
 }
 
 // sayHeld says in the log what is held and was not said before. All may wait at the
-// start, and "server connected" says how many.
+// start, while the lists come in, and is no news then.
 func (c *connection) sayHeld(ctx context.Context, texts []dragoman.HeldText, first bool) {
 	level := slog.LevelWarn
 	if first {

@@ -14,7 +14,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/trust"
 )
 
-// book is a book of approved tools in memory.
+// book is a book of what is approved, in memory.
 func book(t *testing.T) *trust.Book {
 	t.Helper()
 	db, err := store.Open(t.Context(), store.Config{Path: store.Memory})

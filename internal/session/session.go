@@ -280,7 +280,7 @@ func (o *Opener) stack(client gate.Client, owner servers.Owner, all dragoman.Too
 	if want.Reviews {
 		tools = reviewable{tools, o.o.Gate.Inbox(), who}
 	}
-	tools = &tasked{tools, o.tasks, who.ID}
+	tools = &tasked{tools, all, o.tasks, who.ID}
 	return o.seal.around(who.ID, tools)
 }
 

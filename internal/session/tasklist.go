@@ -57,7 +57,7 @@ func (t *tasked) states(ctx context.Context, call dragoman.Call, mine []Task) []
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			res, err := t.Toolset.Call(ctx, dragoman.Call{
-				ID: call.ID, Parent: call.Parent, Method: "tasks/get", Server: task.Server, Arguments: taskParams(nil, task.Original),
+				ID: call.ID, Parent: call.Parent, Method: "tasks/get", Server: task.Server, Arguments: taskParams(nil, task.Original), Tool: t.tool(ctx, task),
 			})
 			if o, bad := rawjson.ParseObject(res.Content); err == nil && bad == nil && o.Get("taskId") != nil {
 				o = o.Clone()

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -82,6 +83,7 @@ func (s *Session) Task(id string) (Task, bool) { return s.tasks.known.Get(s.Call
 // tasked is a stack whose callers know tasks by ids of ours.
 type tasked struct {
 	dragoman.Toolset
+	all    dragoman.Toolset // the tools of all servers, whoever sees them
 	tasks  *tasks
 	caller string
 }
@@ -135,8 +137,10 @@ func (t *tasked) about(ctx context.Context, call dragoman.Call) (dragoman.Result
 	if !ok {
 		return errNoTask(), nil
 	}
-	_, _ = t.tasks.known.Get(t.caller, id) // it is in use
 	call.Server, call.Arguments = server, taskParams(params, original)
+	if task, known := t.tasks.known.Get(t.caller, id); known { // and is in use
+		call.Tool = t.tool(ctx, task)
+	}
 	if notify := call.Notify; notify != nil {
 		call.Notify = func(n dragoman.Notification) {
 			n.Params = renamed(n.Params, original, id)
@@ -156,6 +160,20 @@ func (t *tasked) about(ctx context.Context, call dragoman.Call) (dragoman.Result
 		res.Asks = &asks
 	}
 	return res, err
+}
+
+// tool returns the tool that a task was made of, for those below to judge; nil where
+// there is none any more.
+func (t *tasked) tool(ctx context.Context, task Task) *dragoman.Tool {
+	list, err := t.all.List(ctx)
+	if err != nil {
+		return nil
+	}
+	all := list.Tools.All()
+	if i := slices.IndexFunc(all, func(tool dragoman.Tool) bool { return tool.Server == task.Server && tool.Original == task.Tool }); i >= 0 {
+		return &all[i]
+	}
+	return nil
 }
 
 // taskParams returns params about another task.

@@ -40,8 +40,9 @@ func (w *worker) Call(_ context.Context, call dragoman.Call) (dragoman.Result, e
 // of by no other.
 func TestTasksBelongToTheirCallers(t *testing.T) {
 	inner, all := &worker{}, newTasks()
-	ann, bob := &tasked{inner, all, "ann"}, &tasked{inner, all, "bob"}
 	tool := &dragoman.Tool{Server: "a", Original: "work", Name: "work"}
+	everything := &listed{&dragoman.List{Tools: dragoman.NewTools([]dragoman.Tool{{Server: "b", Original: "work"}, *tool})}}
+	ann, bob := &tasked{inner, everything, all, "ann"}, &tasked{inner, everything, all, "bob"}
 	made := func(of *tasked) string {
 		res, err := of.Call(t.Context(), dragoman.Call{Tool: tool, Task: json.RawMessage(`{}`)})
 		if err != nil || !strings.HasPrefix(res.Task, "a:") || string(res.Content) != `{"task":{"taskId":"`+res.Task+`","status":"working"}}` {
@@ -60,8 +61,8 @@ func TestTasksBelongToTheirCallers(t *testing.T) {
 	if got := about(ann, anns); string(got.Content) != `{"taskId":"`+anns+`","status":"working","_meta":{"io.modelcontextprotocol/related-task":{"taskId":"`+anns+`"}}}` {
 		t.Errorf("told is %s", got.Content)
 	}
-	if last := inner.calls[len(inner.calls)-1]; last.Server != "a" || string(last.Arguments) != `{"x":1,"taskId":"job-1"}` {
-		t.Errorf("the server got %s", last.Arguments)
+	if last := inner.calls[len(inner.calls)-1]; last.Server != "a" || string(last.Arguments) != `{"x":1,"taskId":"job-1"}` || last.Tool == nil || last.Tool.Server != "a" {
+		t.Errorf("the server got %s, as a use of %v", last.Arguments, last.Tool)
 	}
 	before := len(inner.calls)
 	for _, id := range []string{anns, "job-1", "a:" + strings.Split(bobs, ":")[1] + ":job-1", strings.Replace(bobs, "a:", "b:", 1), "", ":", "::"} {

@@ -1,0 +1,55 @@
+package api
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+	"testing/iotest"
+)
+
+// roomy notes how much room is made for what it says.
+type roomy struct {
+	io.Reader
+	came int
+	most float64 // of the room in relation to what came, where that is more than firstRoom
+}
+
+func (r *roomy) Read(p []byte) (int, error) {
+	if room := r.came + len(p); room > firstRoom {
+		r.most = max(r.most, float64(room)/float64(r.came))
+	}
+	n, err := r.Reader.Read(p)
+	r.came += n
+	return n, err
+}
+
+// A body is read whole, whatever was announced, and the room for it is never more than
+// a few times what has come.
+func TestReadAll(t *testing.T) {
+	body := make([]byte, 1<<20+1)
+	for i := range body {
+		body[i] = byte(i % 251)
+	}
+	for _, size := range []int{0, 1, firstRoom - 1, firstRoom, firstRoom + 1, 4 * firstRoom, 100_000, len(body)} {
+		for _, announced := range []int64{-1, 0, 10, int64(size) - 1, int64(size), int64(size) + 1, 1 << 40} {
+			for name, r := range map[string]io.Reader{
+				"at once":     bytes.NewReader(body[:size]),
+				"end in data": iotest.DataErrReader(bytes.NewReader(body[:size])),
+				"in halves":   iotest.HalfReader(bytes.NewReader(body[:size])),
+			} {
+				reader := &roomy{Reader: r}
+				got, err := readAll(reader, announced)
+				if err != nil || !bytes.Equal(got, body[:size]) {
+					t.Fatalf("%d bytes of %d %s: %d, %v", size, announced, name, len(got), err)
+				}
+				if reader.most > 5 {
+					t.Errorf("%d bytes of %d %s: room for %.1f times of what came", size, announced, name, reader.most)
+				}
+			}
+		}
+	}
+	if got, err := readAll(iotest.ErrReader(errors.ErrUnsupported), 100); got != nil || !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("an error became %q, %v", got, err)
+	}
+}
