@@ -59,6 +59,30 @@ func (g *gateway) script(file, scenario, prompt string, env ...string) facts {
 	return f
 }
 
+// mix runs scenarios of a client with a conversation of its own tool and two calls of
+// ours each, which log has; judge, which may be nil, judges what else a client got.
+func (g *gateway) mix(t *testing.T, log, file string, scenarios []string, judge func(*testing.T, facts)) {
+	before := len(ran(t, log))
+	for i, scenario := range scenarios {
+		t.Run(scenario, func(t *testing.T) {
+			g.t = t
+			got := g.script(file, scenario, mixed)
+			if !strings.HasSuffix(got.Content, "All done.") || !slices.Equal(got.Names, []string{"multiply"}) || len(got.Errors) != 0 {
+				t.Errorf("the client got %+v", got)
+			}
+			if len(got.Local) != 1 || got.Local[0].A != 6 || got.Local[0].B != 7 {
+				t.Errorf("the client's tool got %+v", got.Local)
+			}
+			if n := len(ran(t, log)) - before; n != 2*(i+1) {
+				t.Errorf("%d calls ran so far, want %d", n, 2*(i+1))
+			}
+			if judge != nil {
+				judge(t, got)
+			}
+		})
+	}
+}
+
 // toolsGateway is a gateway with two fast servers; the one labelled "tools" has
 // tools of several kinds and the log that is returned.
 func toolsGateway(t *testing.T) (*gateway, *upstream, string) {
@@ -176,39 +200,26 @@ func TestOpenAIHiddenCalls(t *testing.T) {
 
 func TestOpenAIMixedCalls(t *testing.T) {
 	g, up, log := toolsGateway(t)
-	for i, scenario := range []string{"run-tools", "run-tools-stream"} {
-		t.Run(scenario, func(t *testing.T) {
-			g.t = t
-			got := g.script("openai.mjs", scenario, mixed)
-			if !strings.HasSuffix(got.Content, "All done.") || !slices.Equal(got.Names, []string{"multiply"}) {
-				t.Errorf("the client got %+v", got)
+	g.mix(t, log, "openai.mjs", []string{"run-tools", "run-tools-stream"}, func(t *testing.T, got facts) {
+		if !slices.Equal(got.Roles, []string{"user", "assistant", "tool", "assistant"}) {
+			t.Errorf("the client's history is %s", got.Roles)
+		}
+		// The model's history is whole: each call has its result, the client's
+		// and ours.
+		last := up.last()
+		var calls, results []string
+		for _, m := range last.Messages {
+			for _, c := range m.ToolCalls {
+				calls = append(calls, c.ID)
 			}
-			if len(got.Local) != 1 || got.Local[0].A != 6 || got.Local[0].B != 7 {
-				t.Errorf("the client's tool got %+v", got.Local)
+			if m.Role == "tool" {
+				results = append(results, m.ToolCallID)
 			}
-			if !slices.Equal(got.Roles, []string{"user", "assistant", "tool", "assistant"}) {
-				t.Errorf("the client's history is %s", got.Roles)
-			}
-			// The model's history is whole: each call has its result, the client's
-			// and ours.
-			last := up.last()
-			var calls, results []string
-			for _, m := range last.Messages {
-				for _, c := range m.ToolCalls {
-					calls = append(calls, c.ID)
-				}
-				if m.Role == "tool" {
-					results = append(results, m.ToolCallID)
-				}
-			}
-			if len(calls) != 3 || !slices.Equal(calls, results) {
-				t.Errorf("the model saw calls %s and results %s", calls, results)
-			}
-			if n := len(ran(t, log)); n != 2*(i+1) {
-				t.Errorf("%d calls ran so far, want %d: one was run twice, or not at all", n, 2*(i+1))
-			}
-		})
-	}
+		}
+		if len(calls) != 3 || !slices.Equal(calls, results) {
+			t.Errorf("the model saw calls %s and results %s", calls, results)
+		}
+	})
 
 	t.Run("create", func(t *testing.T) {
 		g.t = t
@@ -325,38 +336,16 @@ func TestVercelAI(t *testing.T) {
 			}
 		})
 	}
-	before := len(ran(t, log))
-	for i, scenario := range []string{"generate-tools", "stream-tools"} {
-		t.Run(scenario, func(t *testing.T) {
-			g.t = t
-			got := g.script("ai.mjs", scenario, mixed)
-			if !strings.HasSuffix(got.Content, "All done.") || got.Finish != "stop" || !slices.Equal(got.Names, []string{"multiply"}) || len(got.Errors) != 0 {
-				t.Errorf("the client got %+v", got)
-			}
-			if len(got.Local) != 1 {
-				t.Errorf("the client's tool got %+v", got.Local)
-			}
-			if n := len(ran(t, log)) - before; n != 2*(i+1) {
-				t.Errorf("%d calls ran so far, want %d", n, 2*(i+1))
-			}
-		})
-	}
+	g.mix(t, log, "ai.mjs", []string{"generate-tools", "stream-tools"}, func(t *testing.T, got facts) {
+		if got.Finish != "stop" {
+			t.Errorf("the last reason is %q", got.Finish)
+		}
+	})
 }
 
 func TestOpenAIAgents(t *testing.T) {
 	g, _, log := toolsGateway(t)
-	for i, scenario := range []string{"run", "stream"} {
-		t.Run(scenario, func(t *testing.T) {
-			g.t = t
-			got := g.script("agents.mjs", scenario, mixed)
-			if !strings.HasSuffix(got.Content, "All done.") || !slices.Equal(got.Names, []string{"multiply"}) || len(got.Local) != 1 {
-				t.Errorf("the client got %+v", got)
-			}
-			if n := len(ran(t, log)); n != 2*(i+1) {
-				t.Errorf("%d calls ran so far, want %d", n, 2*(i+1))
-			}
-		})
-	}
+	g.mix(t, log, "agents.mjs", []string{"run", "stream"}, nil)
 }
 
 func TestOpenAIGo(t *testing.T) {

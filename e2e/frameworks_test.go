@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -24,20 +23,11 @@ func TestLangChain(t *testing.T) {
 			}
 		})
 	}
-	before := len(ran(t, log))
-	for i, scenario := range []string{"invoke-tools", "stream-tools"} {
-		t.Run(scenario, func(t *testing.T) {
-			g.t = t
-			got := g.script("langchain.mjs", scenario, mixed)
-			judgeMixed(t, got)
-			if !slices.Equal(got.Roles, []string{"human", "ai", "tool", "ai"}) || got.Finish != "stop" {
-				t.Errorf("the client's history is %s, the last reason %q", got.Roles, got.Finish)
-			}
-			if n := len(ran(t, log)) - before; n != 2*(i+1) {
-				t.Errorf("%d calls ran so far, want %d", n, 2*(i+1))
-			}
-		})
-	}
+	g.mix(t, log, "langchain.mjs", []string{"invoke-tools", "stream-tools"}, func(t *testing.T, got facts) {
+		if !slices.Equal(got.Roles, []string{"human", "ai", "tool", "ai"}) || got.Finish != "stop" {
+			t.Errorf("the client's history is %s, the last reason %q", got.Roles, got.Finish)
+		}
+	})
 }
 
 func TestLlamaIndex(t *testing.T) {
@@ -50,34 +40,15 @@ func TestLlamaIndex(t *testing.T) {
 			}
 		})
 	}
-	before := len(ran(t, log))
-	for i, scenario := range []string{"exec-tools", "agent"} {
-		t.Run(scenario, func(t *testing.T) {
-			g.t = t
-			judgeMixed(t, g.script("llamaindex.mjs", scenario, mixed))
-			if n := len(ran(t, log)) - before; n != 2*(i+1) {
-				t.Errorf("%d calls ran so far, want %d", n, 2*(i+1))
+	g.mix(t, log, "llamaindex.mjs", []string{"exec-tools", "agent"}, func(t *testing.T, _ facts) {
+		results := 0
+		for _, m := range up.last().Messages {
+			if m.Role == "tool" {
+				results++
 			}
-			results := 0
-			for _, m := range up.last().Messages {
-				if m.Role == "tool" {
-					results++
-				}
-			}
-			if results != 3 {
-				t.Errorf("at the end the model saw %d results, want two of ours and the client's", results)
-			}
-		})
-	}
-}
-
-// judgeMixed judges a conversation of the client's tool and ours.
-func judgeMixed(t *testing.T, got facts) {
-	t.Helper()
-	if !strings.HasSuffix(got.Content, "All done.") || !slices.Equal(got.Names, []string{"multiply"}) || len(got.Errors) != 0 {
-		t.Errorf("the client got %+v", got)
-	}
-	if len(got.Local) != 1 || got.Local[0].A != 6 || got.Local[0].B != 7 {
-		t.Errorf("the client's tool got %+v", got.Local)
-	}
+		}
+		if results != 3 {
+			t.Errorf("at the end the model saw %d results, want two of ours and the client's", results)
+		}
+	})
 }

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,15 +10,15 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/snapshot"
 )
 
 // lists are what a client knows of what its server offers: a snapshot that is
 // swapped whole.
 type lists struct {
-	list atomic.Pointer[dragoman.List]
+	list snapshot.Snapshot
 
 	mu      sync.Mutex // taken to make another snapshot
-	changed chan struct{}
 	since   time.Time
 	tools   listed
 	entries map[dragoman.EntryKind]listed
@@ -85,7 +84,7 @@ func (c *Client) refresh(ctx context.Context, names ...string) error {
 	return nil
 }
 
-func (s *lists) now() *dragoman.List { return s.list.Load() }
+func (s *lists) now() *dragoman.List { return s.list.Now() }
 
 func (s *lists) listed(kind dragoman.EntryKind) bool {
 	s.mu.Lock()
@@ -117,27 +116,12 @@ func (s *lists) set(c *Client, change func(*lists)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change(s)
-	old := s.list.Load()
 	next := &dragoman.List{Tools: s.tools.tools, Servers: []dragoman.Server{s.server(c)}}
 	for _, of := range entryLists {
 		next.Entries = append(next.Entries, s.entries[of.kind].entries...)
 	}
-	if old != nil {
-		if next.Tools.Equal(old.Tools) {
-			next.Tools = old.Tools
-			s.tools.tools = old.Tools
-		}
-		if next.Tools == old.Tools && slices.EqualFunc(next.Entries, old.Entries, sameEntry) && sameServer(&next.Servers[0], &old.Servers[0]) {
-			return
-		}
-	}
-	changed := make(chan struct{})
-	next.Changed = changed
-	s.list.Store(next)
-	if s.changed != nil {
-		close(s.changed)
-	}
-	s.changed = changed
+	s.list.Swap(next)
+	s.tools.tools = next.Tools // the ones that were, if they are equal
 }
 
 // server describes the server of c.
@@ -173,15 +157,6 @@ func (s *lists) ttl() (ttl time.Duration) {
 		}
 	}
 	return ttl
-}
-
-func sameEntry(a, b dragoman.Entry) bool {
-	return a.Kind == b.Kind && a.Original == b.Original && bytes.Equal(a.Definition, b.Definition)
-}
-
-func sameServer(a, b *dragoman.Server) bool {
-	return a.State == b.State && a.Era == b.Era && a.Version == b.Version && a.Instructions == b.Instructions &&
-		a.TTL == b.TTL && a.Public == b.Public && bytes.Equal(a.Info, b.Info) && bytes.Equal(a.Capabilities, b.Capabilities)
 }
 
 // A watch keeps the snapshot as fresh as the server wants it.

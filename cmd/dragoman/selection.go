@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/invalid"
 	"github.com/dragoman-mcp/dragoman/internal/secret"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/trust"
@@ -174,7 +175,7 @@ func (s *selection) useURL(file *config.File) error {
 	}
 	if err := server.Validate(); err != nil {
 		flag := "--url"
-		if wrong, ok := errors.AsType[*servers.ConfigError](err); ok && wrong.Field == "headers" {
+		if wrong, ok := errors.AsType[*invalid.Error](err); ok && wrong.Key == "headers" {
 			flag = "--header"
 		}
 		return &usageError{fmt.Errorf("%s: %w", flag, err), ""}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/accesstoken"
+	"github.com/dragoman-mcp/dragoman/internal/invalid"
 	"github.com/dragoman-mcp/dragoman/internal/right"
 	"github.com/dragoman-mcp/dragoman/internal/secret"
 )
@@ -44,23 +45,11 @@ type Scope struct {
 	Grants []string `yaml:"grants" need:"true" doc:"What it may do."`
 }
 
-// A ConfigError says which key of a [Config] is wrong and why.
-type ConfigError struct{ Field, Message string }
-
-// Error returns the message, with the key in front of it.
-func (e *ConfigError) Error() string { return e.Field + ": " + e.Message }
-
-// Key returns Field; configuration reading finds the line with it.
-func (e *ConfigError) Key() string { return e.Field }
-
-// Reason returns Message, without the key.
-func (e *ConfigError) Reason() string { return e.Message }
-
-// Validate reports what cannot work, as a [*ConfigError].
+// Validate reports what cannot work, as a [*invalid.Error].
 func (c *Config) Validate() error {
 	for _, key := range c.APIKeys {
 		if err := CheckKey(key.Reveal()); err != nil {
-			return &ConfigError{"api_keys", err.Error()}
+			return invalid.Key("api_keys", err.Error())
 		}
 	}
 	if len(c.OAuth) == 0 {
@@ -69,12 +58,12 @@ func (c *Config) Validate() error {
 	u, err := url.Parse(c.PublicURL)
 	switch {
 	case c.PublicURL == "":
-		return &ConfigError{"public_url", "tokens are made for an address: say which clients know the gateway by, such as https://gateway.example"}
+		return invalid.Key("public_url", "tokens are made for an address: say which clients know the gateway by, such as https://gateway.example")
 	case err != nil || u.Host == "" || c.PublicURL != u.Scheme+"://"+u.Host || accesstoken.CheckURL(c.PublicURL) != nil:
-		return &ConfigError{"public_url", "this is https, a host and maybe a port, and nothing after it, such as https://gateway.example"}
+		return invalid.Key("public_url", "this is https, a host and maybe a port, and nothing after it, such as https://gateway.example")
 	}
 	if _, err := accesstoken.New(nil, c.issuers()...); err != nil {
-		return &ConfigError{"oauth", err.Error()}
+		return invalid.Key("oauth", err.Error())
 	}
 	return nil
 }
@@ -91,38 +80,38 @@ func (c *Config) validateAll() error {
 	return err
 }
 
-// Validate reports what cannot work, as a [*ConfigError].
+// Validate reports what cannot work, as a [*invalid.Error].
 func (i *Issuer) Validate() error {
 	if i.JWKSURI != "" && i.Introspection != (Introspection{}) {
-		return &ConfigError{"jwks_uri", "tokens are verified with keys, or by introspection, not both"}
+		return invalid.Key("jwks_uri", "tokens are verified with keys, or by introspection, not both")
 	}
 	if i.Introspection != (Introspection{}) && (i.Introspection.URL == "" || i.Introspection.ClientID == "") {
-		return &ConfigError{"introspection", "it takes a url and a client_id"}
+		return invalid.Key("introspection", "it takes a url and a client_id")
 	}
 	if len(i.Grants) == 0 && len(i.Scopes) == 0 {
-		return &ConfigError{"grants", "say what its tokens may do: grants for all, such as [\"tool:*\", \"model:*\"], or scopes"}
+		return invalid.Key("grants", "say what its tokens may do: grants for all, such as [\"tool:*\", \"model:*\"], or scopes")
 	}
 	for _, grant := range i.Grants {
 		if err := right.CheckUse(grant); err != nil {
-			return &ConfigError{"grants", err.Error()}
+			return invalid.Key("grants", err.Error())
 		}
 	}
 	for _, scope := range i.Required {
 		if !isScope(scope) {
-			return &ConfigError{"required_scopes", fmt.Sprintf("%q is no scope", scope)}
+			return invalid.Key("required_scopes", fmt.Sprintf("%q is no scope", scope))
 		}
 	}
 	return nil
 }
 
-// Validate reports what cannot work, as a [*ConfigError].
+// Validate reports what cannot work, as a [*invalid.Error].
 func (s *Scope) Validate() error {
 	if !isScope(s.Scope) {
-		return &ConfigError{"scope", fmt.Sprintf("%q is no scope", s.Scope)}
+		return invalid.Key("scope", fmt.Sprintf("%q is no scope", s.Scope))
 	}
 	for _, grant := range s.Grants {
 		if err := right.CheckUse(grant); err != nil {
-			return &ConfigError{"grants", err.Error()}
+			return invalid.Key("grants", err.Error())
 		}
 	}
 	return nil

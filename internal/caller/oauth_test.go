@@ -14,6 +14,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/accesstoken/issuertest"
 	"github.com/dragoman-mcp/dragoman/internal/apikey"
+	"github.com/dragoman-mcp/dragoman/internal/invalid"
 	"github.com/dragoman-mcp/dragoman/internal/secret"
 )
 
@@ -335,8 +336,8 @@ func TestConfig(t *testing.T) {
 		c := good()
 		tt.change(&c)
 		_, err := newOAuth(c)
-		wrong, _ := err.(*ConfigError)
-		if (err == nil) != (tt.key == "") || wrong != nil && wrong.Key() != tt.key {
+		wrong, _ := err.(*invalid.Error)
+		if (err == nil) != (tt.key == "") || wrong != nil && wrong.Key != tt.key {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

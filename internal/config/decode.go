@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/invalid"
 	"github.com/dragoman-mcp/dragoman/internal/secret"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 )
@@ -221,15 +222,12 @@ func (d *decoder) invalid(n *node, path string, err error) {
 		return
 	}
 	at, message := n, orFile(path)+": "+err.Error()
-	if keyed, ok := err.(interface{ Key() string }); ok && keyed.Key() != "" {
-		path = join(path, keyed.Key())
-		if value := n.get(keyed.Key()); value != nil {
+	if wrong, ok := err.(*invalid.Error); ok && wrong.Key != "" {
+		path = join(path, wrong.Key)
+		if value := n.get(wrong.Key); value != nil {
 			at = value
 		}
-		message = path
-		if reasoned, ok := err.(interface{ Reason() string }); ok {
-			message += ": " + reasoned.Reason()
-		}
+		message = path + ": " + wrong.Reason
 	}
 	d.fail(at, path, message, d.hinted(n))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/invalid"
 )
 
 // Dialect adds a dialect to those that are built in, or changes one.
@@ -22,7 +23,7 @@ func (f *File) Table() (*dialect.Table, error) {
 	for i, d := range f.Dialects {
 		derived, err := table.Derive(d.Name, d.Base, d.fill)
 		if err != nil {
-			return nil, &keyError{"dialects", fmt.Sprintf("entry %d (%s): %v", i+1, d.Name, err)}
+			return nil, invalid.Key("dialects", fmt.Sprintf("entry %d (%s): %v", i+1, d.Name, err))
 		}
 		table = derived
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/glob"
+	"github.com/dragoman-mcp/dragoman/internal/invalid"
 	"github.com/dragoman-mcp/dragoman/internal/limit"
 	"github.com/dragoman-mcp/dragoman/internal/mcpserve"
 	"github.com/dragoman-mcp/dragoman/internal/once"
@@ -178,42 +179,35 @@ func (f *File) SetDefaults() {
 	f.Log = Log{Level: "info", Format: "text"}
 }
 
-// A keyError says which key of a section is wrong and why.
-type keyError struct{ key, reason string }
-
-func (e *keyError) Error() string  { return e.key + ": " + e.reason }
-func (e *keyError) Key() string    { return e.key }
-func (e *keyError) Reason() string { return e.reason }
-
 // Validate reports the first top-level key that cannot work.
 func (f *File) Validate() error {
 	_, port, err := net.SplitHostPort(f.Listen)
 	if n, portErr := strconv.ParseUint(port, 10, 16); err != nil || portErr != nil || n > 65535 {
-		return &keyError{"listen", "an address here is a host and a port, such as 127.0.0.1:8787"}
+		return invalid.Key("listen", "an address here is a host and a port, such as 127.0.0.1:8787")
 	}
 	for _, host := range f.AllowedHosts {
 		if host == "" || strings.ContainsAny(host, "/ @?#*") {
-			return &keyError{"allowed_hosts", strconv.Quote(host) + " is not a host name; write it without http:// and path"}
+			return invalid.Key("allowed_hosts", strconv.Quote(host)+" is not a host name; write it without http:// and path")
 		}
 	}
 	for _, origin := range f.AllowedOrigins {
 		if !isOrigin(origin) {
-			return &keyError{"allowed_origins", strconv.Quote(origin) + " is not an origin; one is a scheme, a host and maybe a port, such as https://example.com"}
+			return invalid.Key("allowed_origins", strconv.Quote(origin)+" is not an origin; one is a scheme, a host and maybe a port, such as https://example.com")
 		}
 	}
 	if err := checkInputs(f.Inputs); err != nil {
 		return err
 	}
 	if _, err := policy.New(policy.Config{Rules: f.Policy}); err != nil {
-		return &keyError{"policy", err.Error()}
+		return invalid.Key("policy", err.Error())
 	}
 	if err := limit.CheckNames(f.Limits); err != nil {
-		return &keyError{"limits", err.Error()}
+		return invalid.Key("limits", err.Error())
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Sets)) {
 		for _, label := range f.Sets[name].Servers {
 			if _, ok := f.MCPServers[label]; !ok {
-				return &keyError{"sets", fmt.Sprintf("%s: there is no server %q in mcpServers", name, label)}
+				return invalid.Key("sets", fmt.Sprintf("%s: there is no server %q in mcpServers", name, label))
 			}
 		}
 	}
@@ -226,7 +220,7 @@ func (f *File) Validate() error {
 			continue
 		}
 		if _, err := table.For(m.Dialect); err != nil {
-			return &keyError{"models", fmt.Sprintf("entry %d (%s): %v", i+1, m.Match, err)}
+			return invalid.Key("models", fmt.Sprintf("entry %d (%s): %v", i+1, m.Match, err))
 		}
 	}
 	return nil

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/dragoman-mcp/dragoman/internal/invalid"
 )
 
 // An Input is a value that is in no file, such as a token: a person is asked
@@ -33,11 +35,11 @@ func (in *Input) SetDefaults() { in.Type = PromptString }
 func (in *Input) Validate() error {
 	switch {
 	case !inputID(in.ID):
-		return &keyError{"id", "an input needs an id of letters, digits, and . _ -"}
+		return invalid.Key("id", "an input needs an id of letters, digits, and . _ -")
 	case in.Type == PickString && len(in.Options) == 0:
-		return &keyError{"options", "there is nothing to choose from"}
+		return invalid.Key("options", "there is nothing to choose from")
 	case in.Type == PickString && in.Default != "" && !slices.Contains(in.Options, in.Default):
-		return &keyError{"default", strconv.Quote(in.Default) + " is none of the options"}
+		return invalid.Key("default", strconv.Quote(in.Default)+" is none of the options")
 	}
 	return nil
 }
@@ -67,9 +69,9 @@ func checkInputs(list []Input) error {
 		for _, other := range list[:i] {
 			switch {
 			case other.ID == one.ID:
-				return &keyError{inputsKey, fmt.Sprintf("two inputs have the id %q", one.ID)}
+				return invalid.Key(inputsKey, fmt.Sprintf("two inputs have the id %q", one.ID))
 			case other.Variable() == one.Variable():
-				return &keyError{inputsKey, fmt.Sprintf("the inputs %q and %q would both be answered by %s", other.ID, one.ID, one.Variable())}
+				return invalid.Key(inputsKey, fmt.Sprintf("the inputs %q and %q would both be answered by %s", other.ID, one.ID, one.Variable()))
 			}
 		}
 	}

@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/accesstoken"
+	"github.com/dragoman-mcp/dragoman/internal/invalid"
 	"github.com/dragoman-mcp/dragoman/internal/safehttp"
 	"github.com/dragoman-mcp/dragoman/internal/secret"
 )
@@ -84,39 +85,27 @@ func (c *Config) Exchanges() string {
 	return cmp.Or(c.SubjectIssuer, c.Issuer)
 }
 
-// A ConfigError says which key of a [Config] is wrong and why.
-type ConfigError struct{ Field, Message string }
-
-// Error returns the message, with the key in front of it.
-func (e *ConfigError) Error() string { return e.Field + ": " + e.Message }
-
-// Key returns Field; configuration reading finds the line with it.
-func (e *ConfigError) Key() string { return e.Field }
-
-// Reason returns Message, without the key.
-func (e *ConfigError) Reason() string { return e.Message }
-
-// Validate reports what cannot work, as a [*ConfigError].
+// Validate reports what cannot work, as a [*invalid.Error].
 func (c *Config) Validate() error {
 	switch {
 	case !c.LogsIn() && (c.ClientID == "" || c.ClientSecret.IsZero()):
-		return &ConfigError{"grant", string(c.Grant) + " takes a client_id and a client_secret"}
+		return invalid.Key("grant", string(c.Grant)+" takes a client_id and a client_secret")
 	case !c.ClientSecret.IsZero() && c.ClientID == "":
-		return &ConfigError{"client_secret", "a secret is of a client_id"}
+		return invalid.Key("client_secret", "a secret is of a client_id")
 	case !c.ClientSecret.IsZero() && c.Issuer == "":
-		return &ConfigError{"issuer", "say whose client this is: whatever server the metadata name would get the secret"}
+		return invalid.Key("issuer", "say whose client this is: whatever server the metadata name would get the secret")
 	case c.Metadata != "" && c.ClientID != "":
-		return &ConfigError{"client_metadata_url", "a client_id and a document, not both"}
+		return invalid.Key("client_metadata_url", "a client_id and a document, not both")
 	case c.Grant == ClientCredentialsGrant && c.Whose == WhoseCaller:
-		return &ConfigError{"whose", "with client_credentials the tokens are the gateway's"}
+		return invalid.Key("whose", "with client_credentials the tokens are the gateway's")
 	case c.Grant == TokenExchangeGrant && c.Whose == WhoseGateway:
-		return &ConfigError{"whose", "with token_exchange the tokens are the caller's"}
+		return invalid.Key("whose", "with token_exchange the tokens are the caller's")
 	}
 	if err := c.validateExchange(); err != nil {
 		return err
 	}
 	if u, err := url.Parse(c.Metadata); c.Metadata != "" && (err != nil || u.Scheme != "https" || strings.Trim(u.Path, "/") == "") {
-		return &ConfigError{"client_metadata_url", "this is an https address with a path"}
+		return invalid.Key("client_metadata_url", "this is an https address with a path")
 	}
 	return nil
 }
@@ -125,10 +114,10 @@ func (c *Config) Validate() error {
 func (c *Config) validateExchange() error {
 	if c.Grant == TokenExchangeGrant {
 		if err := accesstoken.CheckURL(c.Issuer); err != nil {
-			return &ConfigError{"issuer", err.Error()}
+			return invalid.Key("issuer", err.Error())
 		}
 		if err := accesstoken.CheckURL(c.TokenURL); c.TokenURL != "" && err != nil {
-			return &ConfigError{"token_url", err.Error()}
+			return invalid.Key("token_url", err.Error())
 		}
 		return nil
 	}
@@ -137,7 +126,7 @@ func (c *Config) validateExchange() error {
 		set bool
 	}{{"token_url", c.TokenURL != ""}, {"subject_issuer", c.SubjectIssuer != ""}, {"audience", c.Audience != ""}, {"resource", c.Resource != ""}, {"scopes", len(c.Scopes) > 0}} {
 		if k.set {
-			return &ConfigError{k.key, "this is for grant: token_exchange"}
+			return invalid.Key(k.key, "this is for grant: token_exchange")
 		}
 	}
 	return nil

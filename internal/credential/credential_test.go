@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-mcp/dragoman/internal/invalid"
 	"github.com/dragoman-mcp/dragoman/internal/secret"
 )
 
@@ -439,8 +440,8 @@ func TestConfig(t *testing.T) {
 		"both":                  {Config{ClientID: "x", Metadata: "https://gateway.example/client.json"}, "client_metadata_url"},
 	} {
 		err := tt.c.Validate()
-		wrong, _ := err.(*ConfigError)
-		if (err == nil) != (tt.key == "") || wrong != nil && wrong.Key() != tt.key {
+		wrong, _ := err.(*invalid.Error)
+		if (err == nil) != (tt.key == "") || wrong != nil && wrong.Key != tt.key {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

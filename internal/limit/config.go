@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/invalid"
 	"github.com/dragoman-mcp/dragoman/internal/right"
 )
 
@@ -33,51 +34,35 @@ const (
 	perAll    = "all"
 )
 
-// A ConfigError says which key of a [Limit] is wrong and why.
-type ConfigError struct{ key, reason string }
-
-func (e *ConfigError) Error() string {
-	if e.key == "" {
-		return e.reason
-	}
-	return e.key + ": " + e.reason
-}
-
-// Key returns the key that is wrong; empty for the whole limit.
-func (e *ConfigError) Key() string { return e.key }
-
-// Reason says what is wrong with it.
-func (e *ConfigError) Reason() string { return e.reason }
-
 // Validate reports what is wrong with a limit.
 func (l *Limit) Validate() error {
 	for _, pattern := range l.Of {
 		if err := right.CheckPattern(pattern); err != nil {
-			return &ConfigError{"of", err.Error()}
+			return invalid.Key("of", err.Error())
 		}
 	}
 	for _, per := range l.Per {
 		if !slices.Contains([]string{perCaller, perServer, perTool, perAll}, per) {
-			return &ConfigError{"per", fmt.Sprintf("%q is none of caller, server, tool and all", per)}
+			return invalid.Key("per", fmt.Sprintf("%q is none of caller, server, tool and all", per))
 		}
 	}
 	if slices.Contains(l.Per, perAll) && len(l.Per) > 1 {
-		return &ConfigError{"per", "all is one count of everything, and stands alone"}
+		return invalid.Key("per", "all is one count of everything, and stands alone")
 	}
 	if l.Rate != "" {
 		if _, _, err := parseRate(l.Rate); err != nil {
-			return &ConfigError{"rate", err.Error()}
+			return invalid.Key("rate", err.Error())
 		}
 	}
 	switch {
 	case strings.ContainsAny(l.Name, "\n\r"):
-		return &ConfigError{"name", "a name is one line"}
+		return invalid.Key("name", "a name is one line")
 	case l.Burst != 0 && l.Rate == "":
-		return &ConfigError{"burst", "without a rate there is nothing to burst"}
+		return invalid.Key("burst", "without a rate there is nothing to burst")
 	case l.Burst < 0 || l.Concurrent < 0 || l.Calls < 0 || l.Tokens < 0:
-		return &ConfigError{"", "a limit below nothing"}
+		return invalid.Key("", "a limit below nothing")
 	case l.Rate == "" && l.Concurrent == 0 && l.Calls == 0 && l.Tokens == 0:
-		return &ConfigError{"", "it limits nothing; say rate, concurrent, calls_per_day or tokens_per_day"}
+		return invalid.Key("", "it limits nothing; say rate, concurrent, calls_per_day or tokens_per_day")
 	}
 	return nil
 }

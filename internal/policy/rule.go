@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dragoman-mcp/dragoman/internal/invalid"
 	"github.com/dragoman-mcp/dragoman/internal/right"
 )
 
@@ -38,24 +39,8 @@ type Argument struct {
 	Match []string `yaml:"match" need:"true" doc:"Patterns (*) of which the text has to match one. A number is no text: the call is denied."`
 }
 
-// A RuleError says which key of a [Rule] is wrong and why.
-type RuleError struct{ key, reason string }
-
-func (e *RuleError) Error() string {
-	if e.key == "" {
-		return e.reason
-	}
-	return e.key + ": " + e.reason
-}
-
-// Key returns the key that is wrong; empty for the whole rule.
-func (e *RuleError) Key() string { return e.key }
-
-// Reason says what is wrong with it.
-func (e *RuleError) Reason() string { return e.reason }
-
 func wrong(key, format string, args ...any) error {
-	return &RuleError{key, fmt.Sprintf(format, args...)}
+	return invalid.Key(key, fmt.Sprintf(format, args...))
 }
 
 // patterns are those of the one thing that the rule does.
@@ -73,7 +58,7 @@ func (r *Rule) Validate() error {
 		}
 		for _, pattern := range patterns {
 			if err := right.CheckPattern(pattern); err != nil {
-				return &RuleError{key, err.Error()}
+				return invalid.Key(key, err.Error())
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/commandline"
 	"github.com/dragoman-mcp/dragoman/internal/credential"
 	"github.com/dragoman-mcp/dragoman/internal/glob"
+	"github.com/dragoman-mcp/dragoman/internal/invalid"
 	"github.com/dragoman-mcp/dragoman/internal/safehttp"
 	"github.com/dragoman-mcp/dragoman/internal/secret"
 	"github.com/dragoman-mcp/dragoman/internal/trust"
@@ -156,38 +157,15 @@ func (c Config) filled() Config {
 	return c
 }
 
-// A ConfigError says which key of a [Config] is wrong and why.
-type ConfigError struct {
-	// Field is the key as the configuration spells it; empty for the whole
-	// entry.
-	Field string
-	// Message says what is wrong.
-	Message string
-}
-
-// Error returns the message, with the key in front of it.
-func (e *ConfigError) Error() string {
-	if e.Field == "" {
-		return e.Message
-	}
-	return e.Field + ": " + e.Message
-}
-
-// Key returns Field; configuration reading finds the line with it.
-func (e *ConfigError) Key() string { return e.Field }
-
-// Reason returns Message, without the key.
-func (e *ConfigError) Reason() string { return e.Message }
-
-// Validate reports the first thing in c that cannot work, as a [*ConfigError].
+// Validate reports the first thing in c that cannot work, as a [*invalid.Error].
 // It looks at c alone: whether the command exists, or anybody answers at the
 // URL, shows when the server starts.
 func (c *Config) Validate() error {
 	switch {
 	case c.Command == "" && c.URL == "":
-		return &ConfigError{Message: "a server needs a command or a url"}
+		return invalid.Key("", "a server needs a command or a url")
 	case c.Command != "" && c.URL != "":
-		return &ConfigError{Field: "url", Message: "a server has a command or a url, not both"}
+		return invalid.Key("url", "a server has a command or a url, not both")
 	case c.Command != "":
 		return c.validateCommand()
 	}
@@ -196,25 +174,25 @@ func (c *Config) Validate() error {
 
 func (c *Config) validateCommand() error {
 	if c.Transport != "" && c.Transport != Auto && c.Transport != Stdio {
-		return &ConfigError{"transport", fmt.Sprintf("a command speaks stdio, not %s", c.Transport)}
+		return invalid.Key("transport", fmt.Sprintf("a command speaks stdio, not %s", c.Transport))
 	}
 	if len(c.Headers) > 0 {
-		return &ConfigError{"headers", "headers are for servers with a url"}
+		return invalid.Key("headers", "headers are for servers with a url")
 	}
 	if !c.OAuth.IsZero() {
-		return &ConfigError{"oauth", "logins are for servers with a url"}
+		return invalid.Key("oauth", "logins are for servers with a url")
 	}
 	if strings.ContainsRune(c.Command, 0) || strings.ContainsRune(c.Dir, 0) {
-		return &ConfigError{"command", "a NUL character cannot be passed to a program"}
+		return invalid.Key("command", "a NUL character cannot be passed to a program")
 	}
 	for _, arg := range c.Args {
 		if strings.ContainsRune(arg, 0) {
-			return &ConfigError{"args", "a NUL character cannot be passed to a program"}
+			return invalid.Key("args", "a NUL character cannot be passed to a program")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(c.Env[name].Reveal(), 0) {
-			return &ConfigError{"env", fmt.Sprintf("%q cannot be an environment variable", name)}
+			return invalid.Key("env", fmt.Sprintf("%q cannot be an environment variable", name))
 		}
 	}
 	return nil
@@ -222,38 +200,38 @@ func (c *Config) validateCommand() error {
 
 func (c *Config) validateURL() error {
 	if c.Transport == Stdio {
-		return &ConfigError{"transport", "a url speaks streamable-http or sse, not stdio"}
+		return invalid.Key("transport", "a url speaks streamable-http or sse, not stdio")
 	}
 	const onlyCommand = "this is for servers with a command"
 	switch {
 	case len(c.Args) > 0:
-		return &ConfigError{"args", onlyCommand}
+		return invalid.Key("args", onlyCommand)
 	case len(c.Env) > 0:
-		return &ConfigError{"env", onlyCommand}
+		return invalid.Key("env", onlyCommand)
 	case c.Dir != "":
-		return &ConfigError{"cwd", onlyCommand}
+		return invalid.Key("cwd", onlyCommand)
 	case c.Sandbox.On():
-		return &ConfigError{"sandbox", onlyCommand}
+		return invalid.Key("sandbox", onlyCommand)
 	}
 	u, err := url.Parse(c.URL)
 	switch {
 	case err != nil:
 		// The parse error repeats the URL, which may hold a secret.
-		return &ConfigError{"url", "not a valid URL"}
+		return invalid.Key("url", "not a valid URL")
 	case u.Scheme != "http" && u.Scheme != "https":
-		return &ConfigError{"url", "a URL here begins with http:// or https://"}
+		return invalid.Key("url", "a URL here begins with http:// or https://")
 	case u.Hostname() == "":
-		return &ConfigError{"url", "the URL has no host"}
+		return invalid.Key("url", "the URL has no host")
 	}
 	if err := c.validateOAuth(); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Headers)) {
 		if !safehttp.ValidHeaderName(name) {
-			return &ConfigError{"headers", fmt.Sprintf("%q cannot be the name of a header", name)}
+			return invalid.Key("headers", fmt.Sprintf("%q cannot be the name of a header", name))
 		}
 		if !safehttp.ValidHeaderValue(c.Headers[name].Reveal()) {
-			return &ConfigError{"headers", fmt.Sprintf("the value of %s has a line break or a control character", name)}
+			return invalid.Key("headers", fmt.Sprintf("the value of %s has a line break or a control character", name))
 		}
 	}
 	return nil
@@ -265,9 +243,9 @@ func (c *Config) validateOAuth() error {
 	case !c.OAuth.PerCaller():
 		return nil
 	case c.Share != ShareCaller && c.Share != ShareSession:
-		return &ConfigError{"share", "with tokens of each caller's own (oauth) each has a connection of its own: write share: caller, or session"}
+		return invalid.Key("share", "with tokens of each caller's own (oauth) each has a connection of its own: write share: caller, or session")
 	case c.authorized():
-		return &ConfigError{"headers", "with an Authorization here all callers would be one: take it out, or oauth"}
+		return invalid.Key("headers", "with an Authorization here all callers would be one: take it out, or oauth")
 	}
 	return nil
 }
@@ -306,19 +284,19 @@ const MaxLabel = 32
 func CheckLabel(label string) error {
 	switch {
 	case label == "":
-		return &ConfigError{Message: "a server label cannot be empty"}
+		return invalid.Key("", "a server label cannot be empty")
 	case len(label) > MaxLabel:
-		return &ConfigError{Message: fmt.Sprintf("the server label %q has %d characters; %d are allowed", label, len(label), MaxLabel)}
+		return invalid.Key("", fmt.Sprintf("the server label %q has %d characters; %d are allowed", label, len(label), MaxLabel))
 	case strings.HasSuffix(label, "_"):
-		return &ConfigError{Message: fmt.Sprintf("the server label %q ends with an underscore: with the two that follow it, nobody could tell it from a shorter label", label)}
+		return invalid.Key("", fmt.Sprintf("the server label %q ends with an underscore: with the two that follow it, nobody could tell it from a shorter label", label))
 	case strings.Contains(label, "__"):
-		return &ConfigError{Message: fmt.Sprintf("the server label %q has two underscores in a row, which separate a label from a tool name", label)}
+		return invalid.Key("", fmt.Sprintf("the server label %q has two underscores in a row, which separate a label from a tool name", label))
 	}
 	for i := range len(label) {
 		c := label[i]
 		letter := c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 		if !letter && (i == 0 || c != '_' && c != '.' && c != '-') {
-			return &ConfigError{Message: fmt.Sprintf("the server label %q is not allowed: a label has the letters a-z and A-Z, digits, and after the first character also _ . -", label)}
+			return invalid.Key("", fmt.Sprintf("the server label %q is not allowed: a label has the letters a-z and A-Z, digits, and after the first character also _ . -", label))
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/commandline"
 	"github.com/dragoman-mcp/dragoman/internal/pin"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/snapshot"
 	"github.com/dragoman-mcp/dragoman/internal/trust"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
@@ -61,7 +62,7 @@ func sameSaid(a, b *dragoman.List) bool {
 	only := func(l *dragoman.List) []dragoman.Entry {
 		return slices.DeleteFunc(slices.Clone(l.Entries), func(e dragoman.Entry) bool { return pinnedEntries[e.Kind] == "" })
 	}
-	return a != nil && a.Tools == b.Tools && a.Servers[0].Instructions == b.Servers[0].Instructions && slices.EqualFunc(only(a), only(b), sameEntry)
+	return a != nil && a.Tools == b.Tools && a.Servers[0].Instructions == b.Servers[0].Instructions && slices.EqualFunc(only(a), only(b), snapshot.SameEntry)
 }
 
 // keyOf returns the key of an entry; ok is false for kinds that are not pinned.
@@ -110,14 +111,10 @@ func (c *connection) sayHeld(ctx context.Context, texts []dragoman.HeldText, fir
 		level = slog.LevelDebug
 	}
 	for _, t := range texts {
-		if !slices.ContainsFunc(c.status.Held, func(was dragoman.HeldText) bool { return sameText(was, t) }) {
+		if !slices.ContainsFunc(c.status.Held, func(was dragoman.HeldText) bool { return snapshot.SameText(was, t) }) {
 			c.log.Log(ctx, level, "text held", "text", t.Name, "reason", t.Problem.Message)
 		}
 	}
-}
-
-func sameText(a, b dragoman.HeldText) bool {
-	return a.Name == b.Name && a.Problem.Message == b.Problem.Message
 }
 
 // catchUp waits until all is judged that the server has said of its tools by now, so that

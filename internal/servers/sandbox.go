@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/guard"
+	"github.com/dragoman-mcp/dragoman/internal/invalid"
 )
 
 // Sandbox is what the process of a server may use beside the system's programs and
@@ -41,7 +42,7 @@ func (s *Sandbox) SetDefaults() {
 // On reports whether there is a sandbox.
 func (s *Sandbox) On() bool { return s.Enforce != "" }
 
-// Validate reports a path that cannot be one, as a [*ConfigError].
+// Validate reports a path that cannot be one, as a [*invalid.Error].
 func (s *Sandbox) Validate() error {
 	for _, list := range []struct {
 		key   string
@@ -49,7 +50,7 @@ func (s *Sandbox) Validate() error {
 	}{{"read", s.Read}, {"write", s.Write}} {
 		for _, path := range list.paths {
 			if path == "" || strings.ContainsRune(path, 0) {
-				return &ConfigError{list.key, fmt.Sprintf("%q cannot be a path", path)}
+				return invalid.Key(list.key, fmt.Sprintf("%q cannot be a path", path))
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package servers
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -228,17 +227,4 @@ func (s *Set) publish(c *connection) {
 	for _, v := range others {
 		v.publish()
 	}
-}
-
-func sameEntry(a, b dragoman.Entry) bool {
-	return a.Kind == b.Kind && a.Server == b.Server && a.Original == b.Original && bytes.Equal(a.Definition, b.Definition)
-}
-
-// sameServer compares pointers where they are enough: each failure has a problem
-// of its own.
-func sameServer(a, b dragoman.Server) bool {
-	return a.Label == b.Label && a.State == b.State && a.Since.Equal(b.Since) && a.Problem == b.Problem && a.Retry.Equal(b.Retry) &&
-		a.Era == b.Era && a.Version == b.Version && a.Instructions == b.Instructions && a.TTL == b.TTL && a.Public == b.Public &&
-		a.Tools == b.Tools && a.Quarantined == b.Quarantined && a.Sandbox == b.Sandbox && slices.EqualFunc(a.Held, b.Held, sameText) &&
-		bytes.Equal(a.Info, b.Info) && bytes.Equal(a.Capabilities, b.Capabilities)
 }

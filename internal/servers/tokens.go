@@ -78,7 +78,7 @@ func (c *connection) worded(p *dragoman.Problem) *dragoman.Problem {
 // renewed connects anew, in all views, to those servers of a view that wanted a token
 // where there is one now: somebody has logged in, or shown another one.
 func (s *Set) renewed(v *view) {
-	list := v.snapshot.Load()
+	list := v.snapshot.Now()
 	if list == nil {
 		return
 	}

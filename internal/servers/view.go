@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/snapshot"
 )
 
 // An Owner is on whose behalf servers are used: a caller, by its ID, and one
@@ -51,9 +52,8 @@ type view struct {
 	connections map[string]*connection // by label; set.mu guards it
 	missing     []string               // labels for which there was no room; set.mu guards it
 
-	mu       sync.Mutex    // taken to build a new list
-	changed  chan struct{} // of the list that snapshot has
-	snapshot atomic.Pointer[dragoman.List]
+	mu       sync.Mutex // taken to build a new list
+	snapshot snapshot.Snapshot
 }
 
 func newView(s *Set, o Owner) *view {
@@ -93,10 +93,10 @@ func (v *view) connection(label string) *connection {
 
 // List implements [dragoman.Toolset].
 func (v *view) List(context.Context) (*dragoman.List, error) {
-	list := v.snapshot.Load()
+	list := v.snapshot.Now()
 	if list == nil { // somebody else is about to publish the first
 		v.publish()
-		list = v.snapshot.Load()
+		list = v.snapshot.Now()
 	}
 	return list, nil
 }
@@ -171,7 +171,6 @@ func (v *view) publish() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	connections, missing := v.all()
-	old := v.snapshot.Load()
 	next := &dragoman.List{Servers: make([]dragoman.Server, 0, len(connections))}
 	var all []dragoman.Tool
 	for _, c := range connections {
@@ -184,29 +183,12 @@ func (v *view) publish() {
 	}
 	slices.SortFunc(next.Servers, func(a, b dragoman.Server) int { return strings.Compare(a.Label, b.Label) })
 	next.Tools = dragoman.NewTools(all)
-	if old != nil {
-		if next.Tools.Equal(old.Tools) {
-			next.Tools = old.Tools
-		}
-		if next.Tools == old.Tools && slices.EqualFunc(next.Entries, old.Entries, sameEntry) && slices.EqualFunc(next.Servers, old.Servers, sameServer) {
-			return
-		}
-	}
-	changed := make(chan struct{})
-	next.Changed = changed
-	v.snapshot.Store(next)
-	if v.changed != nil {
-		close(v.changed)
-	}
-	v.changed = changed
+	v.snapshot.Swap(next)
 }
 
 // over tells whoever waits for a newer list that there will be none here.
 func (v *view) over() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.changed != nil {
-		close(v.changed)
-		v.changed = nil
-	}
+	v.snapshot.End()
 }

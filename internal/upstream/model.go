@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/invalid"
 	"github.com/dragoman-mcp/dragoman/internal/safehttp"
 	"github.com/dragoman-mcp/dragoman/internal/secret"
 	"github.com/dragoman-mcp/dragoman/result"
@@ -47,58 +48,41 @@ func (m *Model) SetDefaults() {
 	}
 }
 
-// A ModelError says which key of a [Model] is wrong and why.
-type ModelError struct {
-	// Field is the key as the configuration spells it.
-	Field string
-	// Message says what is wrong.
-	Message string
-}
-
-// Error returns the key and the message.
-func (e *ModelError) Error() string { return e.Field + ": " + e.Message }
-
-// Key returns Field; configuration reading finds the line with it.
-func (e *ModelError) Key() string { return e.Field }
-
-// Reason returns Message, without the key.
-func (e *ModelError) Reason() string { return e.Message }
-
-// Validate reports the first thing in m that cannot work, as a [*ModelError].
+// Validate reports the first thing in m that cannot work, as a [*invalid.Error].
 // It wants defaults to be set.
 func (m *Model) Validate() error {
 	if m.Match == "" {
-		return &ModelError{"match", "an empty pattern matches no name"}
+		return invalid.Key("match", "an empty pattern matches no name")
 	}
 	if m.BaseURL == "" {
-		return &ModelError{"base_url", "a model needs a base_url, such as " + openAIURL}
+		return invalid.Key("base_url", "a model needs a base_url, such as "+openAIURL)
 	}
 	u, err := url.Parse(m.BaseURL)
 	switch {
 	case err != nil:
 		// The parse error repeats the URL, which may hold a secret.
-		return &ModelError{"base_url", "not a valid URL"}
+		return invalid.Key("base_url", "not a valid URL")
 	case u.Scheme != "http" && u.Scheme != "https":
-		return &ModelError{"base_url", "a URL here begins with http:// or https://"}
+		return invalid.Key("base_url", "a URL here begins with http:// or https://")
 	case u.Hostname() == "":
-		return &ModelError{"base_url", "the URL has no host"}
+		return invalid.Key("base_url", "the URL has no host")
 	case u.User != nil:
-		return &ModelError{"base_url", "a user name or password in the URL is not sent; use api_key or headers"}
+		return invalid.Key("base_url", "a user name or password in the URL is not sent; use api_key or headers")
 	case u.Fragment != "":
-		return &ModelError{"base_url", "a URL with # cannot be a base"}
+		return invalid.Key("base_url", "a URL with # cannot be a base")
 	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/chat/completions"):
-		return &ModelError{"base_url", "give the address where the API begins, without /chat/completions"}
+		return invalid.Key("base_url", "give the address where the API begins, without /chat/completions")
 	}
 	// A key with a line break at its end comes from a file or a copied text.
 	if !safehttp.ValidHeaderValue(m.APIKey.Reveal()) {
-		return &ModelError{"api_key", "the key has a line break or a control character"}
+		return invalid.Key("api_key", "the key has a line break or a control character")
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Headers)) {
 		if !safehttp.ValidHeaderName(name) {
-			return &ModelError{"headers", fmt.Sprintf("%q cannot be the name of a header", name)}
+			return invalid.Key("headers", fmt.Sprintf("%q cannot be the name of a header", name))
 		}
 		if !safehttp.ValidHeaderValue(m.Headers[name].Reveal()) {
-			return &ModelError{"headers", fmt.Sprintf("the value of %s has a line break or a control character", name)}
+			return invalid.Key("headers", fmt.Sprintf("the value of %s has a line break or a control character", name))
 		}
 	}
 	return nil

@@ -35,6 +35,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/clip"
 	"github.com/dragoman-mcp/dragoman/internal/glob"
+	"github.com/dragoman-mcp/dragoman/internal/invalid"
 	"github.com/dragoman-mcp/dragoman/internal/retry"
 	"github.com/dragoman-mcp/dragoman/internal/secret"
 	"github.com/dragoman-mcp/dragoman/result"
@@ -124,12 +125,12 @@ func New(models []Model, opts Options) (*Set, error) {
 
 // blamed names the variable of the environment that an error is about.
 func blamed(err error) error {
-	wrong, ok := errors.AsType[*ModelError](err)
+	wrong, ok := errors.AsType[*invalid.Error](err)
 	if !ok {
 		return err
 	}
-	name := map[string]string{"base_url": "OPENAI_BASE_URL", "api_key": "OPENAI_API_KEY", "headers": "OPENAI_ORG_ID or OPENAI_PROJECT_ID"}[wrong.Field]
-	return fmt.Errorf("the environment variable %s: %s", name, wrong.Message)
+	name := map[string]string{"base_url": "OPENAI_BASE_URL", "api_key": "OPENAI_API_KEY", "headers": "OPENAI_ORG_ID or OPENAI_PROJECT_ID"}[wrong.Key]
+	return fmt.Errorf("the environment variable %s: %s", name, wrong.Reason)
 }
 
 // fromEnvironment returns the one model that stands in for an empty
@@ -236,7 +237,7 @@ type Upstream struct {
 func newUpstream(m Model) (*Upstream, error) {
 	base, err := url.Parse(m.BaseURL)
 	if err != nil {
-		return nil, &ModelError{"base_url", "not a valid URL"}
+		return nil, invalid.Key("base_url", "not a valid URL")
 	}
 	base.Path = strings.TrimRight(base.Path, "/")
 	base.RawPath = strings.TrimRight(base.RawPath, "/")
