@@ -175,9 +175,13 @@ func (a *API) relayTo(w http.ResponseWriter, r *http.Request, up *upstream.Upstr
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			if refused, ok := errors.AsType[*openai.Error](err); ok {
+			refused, ok := errors.AsType[*openai.Error](err)
+			switch {
+			case ok:
 				a.fail(w, r, refused)
-			} else if r.Context().Err() == nil {
+			case r.Context().Err() != nil:
+				a.fail(w, r, context.Cause(r.Context()))
+			default:
 				a.fail(w, r, model.Unreachable(err))
 			}
 		},

@@ -2,18 +2,23 @@ package caller
 
 import (
 	"context"
-	"errors"
 	"maps"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/accesstoken"
 	"github.com/dragoman-mcp/dragoman/internal/apikey"
+	"github.com/dragoman-mcp/dragoman/openai"
 )
 
-// ErrEnded is why a request ends that its caller may not make any more.
-var ErrEnded = errors.New("what the caller showed is not good any more")
+// ErrEnded is why a request ends that its caller may not make any more, as the caller
+// is told.
+var ErrEnded error = &openai.Error{
+	Status: http.StatusUnauthorized, Type: openai.TypeAuthentication, Code: "invalid_api_key",
+	Message: "The request was ended: what it was made with is not good any more, or not for all that it was when the request began.",
+}
 
 // lookEach is how often the file of keys is looked at for those whose requests run.
 const lookEach = time.Second

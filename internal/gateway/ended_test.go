@@ -203,6 +203,50 @@ func TestEndedWithTheKey(t *testing.T) {
 	}
 }
 
+// Who is still there when a key ends is told why their request did: no answer is taken
+// for an empty one, and none for trouble of ours.
+func TestEndedIsSaid(t *testing.T) {
+	came := make(chan struct{}, 1)
+	peer := web(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		came <- struct{}{}
+		<-r.Context().Done()
+	}))
+	s := gatedBy(t, func(f *config.File) { f.Models = []upstream.Model{{Match: "*", BaseURL: peer}} })
+	for _, tt := range []struct{ method, path, body string }{
+		{"GET", "/v1/files/x", ""},
+		{"POST", "/v1/files", "{}"},
+		{"POST", "/v1/embeddings", `{"model":"m","input":"x"}`},
+		{"POST", "/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"x"}]}`},
+	} {
+		key, r, err := apikey.NewRecord("eve", []string{"tool:*", "model:*", "route:*"}, 0)
+		if err == nil {
+			err = apikey.Add(s.path, r)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var status int
+		var body string
+		answered := make(chan struct{})
+		go func() {
+			defer close(answered)
+			status, body = s.do(key, tt.method, tt.path, tt.body)
+		}()
+		select {
+		case <-came:
+		case <-answered:
+			t.Fatalf("%s %s did not go on: %d %s", tt.method, tt.path, status, body)
+		}
+		if err := apikey.Change(s.path, func(all []apikey.Record) ([]apikey.Record, error) { return all[:len(all)-1], nil }); err != nil {
+			t.Fatal(err)
+		}
+		if <-answered; status != 401 || readRefusal(t, []byte(body)).Error.Code != "invalid_api_key" {
+			t.Errorf("%s %s: %d %s", tt.method, tt.path, status, body)
+		}
+	}
+}
+
 // brief shows tokens that are good for two more seconds.
 type brief struct {
 	http.RoundTripper
