@@ -76,15 +76,20 @@ func (f *Front) Close() {
 // [Local]. A file of keys asks everybody, though it be empty.
 func (f *Front) Required() bool { return len(f.fixed) > 0 || f.file != nil || f.oauth != nil }
 
+// TooLate reports whether nobody is recognised before the gateway starts again: it began
+// without keys, and there is a file of them now.
+func (f *Front) TooLate() bool { return !f.Required() && f.keys() != nil }
+
 // Recognise returns who makes a request, by its Authorization header ("Bearer", as
 // OpenAI and MCP clients send it) or its api-key header (as Azure's clients do). The
 // error is a [*Refusal].
 func (f *Front) Recognise(r *http.Request) (Caller, error) {
 	file := f.keys()
-	if !f.Required() {
-		if file != nil {
-			return Caller{}, tooLate(file)
-		}
+	switch {
+	case f.Required():
+	case file != nil:
+		return Caller{}, tooLate(file)
+	default:
 		return Local, nil
 	}
 	shown, refusal := credential(r)

@@ -43,14 +43,16 @@ func plain(w http.ResponseWriter, status int, text string) {
 }
 
 // readyz says whether requests should be sent here: the servers have been given
-// their time, and we are not about to stop. That is for everybody. A line each says what
-// a server is doing, to those who may know that there is one.
+// their time, and we are not about to stop, nor have to. That is for everybody. A line
+// each says what a server is doing, to those who may know that there is one.
 func (g *Gateway) readyz(w http.ResponseWriter, r *http.Request) {
 	pace.Refuse(w, r)
 	status, text := http.StatusOK, "ready"
 	switch {
 	case g.draining.Load():
 		status, text = http.StatusServiceUnavailable, "draining"
+	case g.callers.TooLate():
+		status, text = http.StatusServiceUnavailable, "restart needed"
 	case g.memory.Full() >= shedNew:
 		status, text = http.StatusServiceUnavailable, "overloaded"
 	case !g.servers.Ready():

@@ -152,6 +152,12 @@ func TestFirstKeyAtTheFront(t *testing.T) {
 	if w := get("/v1/models", "any"); w.Code != 200 {
 		t.Errorf("before there are keys: %d %s", w.Code, w.Body)
 	}
+	if err := g.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if w := get("/readyz", ""); w.Code != 200 {
+		t.Errorf("ready, before there are keys: %d %s", w.Code, w.Body)
+	}
 	key, r, err := apikey.NewRecord("laptop", []string{"model:*"}, 0)
 	if err == nil {
 		err = apikey.Add(filepath.Join(folder, "keys.jsonl"), r)
@@ -166,6 +172,9 @@ func TestFirstKeyAtTheFront(t *testing.T) {
 				t.Errorf("%s: %d %s", path, w.Code, w.Body)
 			}
 		}
+	}
+	if w := get("/readyz", ""); w.Code != 503 || w.Body.String() != "restart needed\n" {
+		t.Errorf("ready: %d %s", w.Code, w.Body)
 	}
 }
 
