@@ -170,8 +170,9 @@ func Add(path string, r Record) error {
 }
 
 // Change replaces the records of a file. A new one only its owner can read; one that
-// others may read, such as a service that runs as somebody else, stays so. Readers see the old file or the new one, whole. Where the file does not
-// exist there are no records. Changes at the same time wait for each other.
+// others may read, such as a service that runs as somebody else, stays so. Readers see
+// the old file or the new one, whole. Where the file does not exist there are no
+// records. Changes at the same time wait for each other.
 func Change(path string, change func([]Record) ([]Record, error)) error {
 	unlock, err := wholefile.Lock(path)
 	if err != nil {

@@ -25,10 +25,11 @@ func (h *host) listen(ctx context.Context, s *session.Session, v *view, call dra
 	if err != nil {
 		wants = &rawjson.Object{}
 	}
-	ctx, end := context.WithCancel(ctx)
-	if !h.legacy { // whose session goes on with newer tokens
-		ctx, end = h.who.Until(ctx)
+	lasts := h.who.Until
+	if h.legacy { // whose session goes on with newer tokens
+		lasts = context.WithCancel
 	}
+	ctx, end := lasts(ctx)
 	l := &listening{host: h, session: s, call: call, wants: wants, at: map[string]bool{}}
 	defer l.wg.Wait()
 	defer end()

@@ -26,8 +26,8 @@ func (p *Policy) View(who caller.Caller, tools *dragoman.Tools) *dragoman.Tools 
 
 // List returns what a caller may see of a list: its tools as View does, its
 // entries, and the servers of which there is anything to be seen, or, as far as the
-// caller's own rights say, could be once they have listed something. It is the same pointer for the same list, and list itself where
-// nothing is hidden.
+// caller's own rights say, could be once they have listed something. It is the same
+// pointer for the same list, and list itself where nothing is hidden.
 func (p *Policy) List(who caller.Caller, list *dragoman.List) *dragoman.List {
 	if p.open(&who) {
 		return list
