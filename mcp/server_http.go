@@ -331,6 +331,8 @@ func (s *Server) deliver(w http.ResponseWriter, r *http.Request, q *httpRequest,
 		case <-timer.C:
 			wait = false
 		case <-r.Context().Done():
+			// Who went reads nothing. Others are still there: the request was ended here.
+			refuseHTTP(w, http.StatusServiceUnavailable, q.id, &RPCError{Code: codeInternal, Message: "the request was ended"})
 			return false
 		}
 	}

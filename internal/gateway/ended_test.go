@@ -247,6 +247,43 @@ func TestEndedIsSaid(t *testing.T) {
 	}
 }
 
+// streamless takes no streams, which break off when they are ended.
+type streamless struct{ http.RoundTripper }
+
+func (p streamless) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Accept", "application/json")
+	return p.RoundTripper.RoundTrip(r)
+}
+
+// So it is at the MCP door, where a call waits for somebody's approval.
+func TestEndedIsSaidToMCP(t *testing.T) {
+	for _, era := range []mcp.Era{mcp.Modern, mcp.Legacy} {
+		s := gatedBy(t, func(f *config.File) { f.Approvals.Elicit = false })
+		transport := &http.Transport{}
+		t.Cleanup(transport.CloseIdleConnections)
+		client, err := newStranger(t.Context(), s.url+"/mcp", era, &http.Client{Transport: bearer{streamless{transport}, s.ann}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		failed := make(chan error, 1)
+		go func() {
+			_, _, err := client.call(t.Context(), 5, "create_record", `{"table":"people","data":{"name":"Ada"}}`)
+			failed <- err
+		}()
+		eventually(t, "a question", func() bool {
+			_, body := s.do(s.olga, "GET", "/approvals", "")
+			return strings.Contains(body, `"id":"`)
+		})
+		if err := apikey.Change(s.path, func(all []apikey.Record) ([]apikey.Record, error) { return all[1:], nil }); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-failed; err == nil || !strings.Contains(err.Error(), `"error"`) {
+			t.Errorf("%s: %v", era, err)
+		}
+	}
+}
+
 // brief shows tokens that are good for two more seconds.
 type brief struct {
 	http.RoundTripper
