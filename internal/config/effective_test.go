@@ -89,7 +89,7 @@ http:
   max_body: 32MiB
   header_timeout: 10s
   body_timeout: 10s
-  answer_timeout: 15s
+  answer_timeout: 30s
   drain_timeout: 30s
 log:
   level: info

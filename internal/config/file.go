@@ -175,7 +175,7 @@ func (f *File) SetDefaults() {
 	f.Audit.SetDefaults()
 	f.Approvals.SetDefaults()
 	f.Pins.Mode = trust.Auto
-	f.HTTP = HTTP{MaxBody: 32 << 20, HeaderTimeout: 10 * time.Second, BodyTimeout: 10 * time.Second, AnswerTimeout: 15 * time.Second, DrainTimeout: 30 * time.Second}
+	f.HTTP = HTTP{MaxBody: 32 << 20, HeaderTimeout: 10 * time.Second, BodyTimeout: 10 * time.Second, AnswerTimeout: 30 * time.Second, DrainTimeout: 30 * time.Second}
 	f.Log = Log{Level: "info", Format: "text"}
 }
 

@@ -192,7 +192,7 @@ func (s *Store) change(a Account, change func(sealed) (*Entry, error)) error {
 		return err
 	}
 	s.seen = nil
-	if err := wholefile.Replace(s.Path, append(text, '\n')); err != nil {
+	if err := wholefile.Update(s.Path, append(text, '\n')); err != nil {
 		return fmt.Errorf("credentials: %w", err)
 	}
 	return nil

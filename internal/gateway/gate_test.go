@@ -312,6 +312,7 @@ func TestRelayedChanges(t *testing.T) {
 		{"DELETE", "/v1/files/f-7", ""},
 		{"POST", "/v1/embeddings", `{"model":"m","input":"x"}`},
 		{"POST", "/v1/vector_stores", `{}`},
+		{"POST", "/v1/fine_tuning/jobs", `{"model":"m"}`},
 		{"POST", "/v1/vector_stores/none", `{"name":"x"}`},
 		{"DELETE", "/v1/models/m", ""},
 	} {
@@ -333,7 +334,7 @@ func TestRelayedChanges(t *testing.T) {
 	}
 	http.DefaultClient.CloseIdleConnections()
 	want := []string{
-		"GET /v1/files 0", "DELETE /v1/files/f-7 1", "POST /v1/embeddings 1", "POST /v1/vector_stores 2", "POST /v1/vector_stores/none 3", "DELETE /v1/models/m 4",
+		"GET /v1/files 0", "DELETE /v1/files/f-7 1", "POST /v1/embeddings 1", "POST /v1/vector_stores 2", "POST /v1/fine_tuning/jobs 3", "POST /v1/vector_stores/none 4", "DELETE /v1/models/m 5",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("the API got %q\nwant %q", got, want)
@@ -348,9 +349,9 @@ func TestRelayedChanges(t *testing.T) {
 		for _, r := range slices.Backward(found) {
 			came = append(came, fmt.Sprint(r.Target, " ", r.Ran, " ", r.Failed))
 		}
-		return len(came) == 4
+		return len(came) == 5
 	})
-	if want := []string{"DELETE /v1/files/f-7 yes false", "POST /v1/vector_stores yes false", "POST /v1/vector_stores/none yes true", "DELETE /v1/models/m yes false"}; !slices.Equal(came, want) {
+	if want := []string{"DELETE /v1/files/f-7 yes false", "POST /v1/vector_stores yes false", "POST /v1/fine_tuning/jobs yes false", "POST /v1/vector_stores/none yes true", "DELETE /v1/models/m yes false"}; !slices.Equal(came, want) {
 		t.Errorf("what came of them is %q", came)
 	}
 	if err := s.ledger.Close(); err != nil {

@@ -8,6 +8,9 @@ import (
 	"syscall"
 )
 
+// noFollow opens no link.
+const noFollow = syscall.O_NOFOLLOW
+
 // give gives a file to the owner and the group of another one, or to the group alone,
 // where we may.
 func give(file *os.File, was fs.FileInfo) {

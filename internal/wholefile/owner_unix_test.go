@@ -43,3 +43,34 @@ func TestUpdate(t *testing.T) {
 		t.Errorf("replaced: %v, %v", entry().Mode(), err)
 	}
 }
+
+// The lock is whose the folder is, so that whoever may replace the file may lock it,
+// and a link that somebody put in its place is not followed.
+func TestLockIsOfTheFolder(t *testing.T) {
+	dir := t.TempDir()
+	_ = os.Chown(dir, 65534, 65534) // as root only
+	path := filepath.Join(dir, "file")
+	unlock, err := Lock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+	folder, err := os.Stat(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Lstat(path + ".lock")
+	if err != nil || info.Mode() != 0o600 || info.Sys().(*syscall.Stat_t).Uid != folder.Sys().(*syscall.Stat_t).Uid {
+		t.Errorf("%v, %v", info, err)
+	}
+	other := filepath.Join(dir, "other")
+	if err := os.Symlink(path, other+".lock"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Lock(other); err == nil {
+		t.Error("a link was followed")
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("a link made a file")
+	}
+}

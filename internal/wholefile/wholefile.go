@@ -78,7 +78,8 @@ const patience = 10 * time.Second
 // Lock waits until nobody else, in this process or another one, has the lock of a
 // file, and takes it until unlock is called. It stands at a file beside it, which
 // stays; the system takes the lock back when the process that has it ends, however
-// it does.
+// it does. Whoever may replace the file may lock it: the lock belongs to the owner of
+// the folder.
 func Lock(path string) (unlock func(), err error) { return lock(path, patience) }
 
 func lock(path string, patience time.Duration) (unlock func(), err error) {
@@ -94,7 +95,7 @@ func lock(path string, patience time.Duration) (unlock func(), err error) {
 	gone := make(chan struct{})
 	defer close(gone)
 	go func() {
-		file, err := lockedfile.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+		file, err := openLock(path)
 		select {
 		case got <- opened{file, err}:
 		case <-gone:
@@ -114,4 +115,20 @@ func lock(path string, patience time.Duration) (unlock func(), err error) {
 	case <-timer.C:
 		return nil, fmt.Errorf("another program has had the lock of the file for %v: %s", patience, path)
 	}
+}
+
+// openLock waits for the lock, and makes its file where there is none. A link in its
+// place is not followed: the folder may be somebody else's than ours.
+func openLock(path string) (*lockedfile.File, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	switch {
+	case err == nil:
+		if folder, err := os.Stat(filepath.Dir(path)); err == nil {
+			give(file, folder)
+		}
+		file.Close()
+	case !errors.Is(err, fs.ErrExist):
+		return nil, err
+	}
+	return lockedfile.OpenFile(path, os.O_RDWR|noFollow, 0)
 }
