@@ -72,22 +72,30 @@ func gatedBy(t *testing.T, change func(*config.File)) *gatedGateway {
 
 func (s *gatedGateway) do(key, method, path, body string) (status int, answer string) {
 	s.Helper()
-	req, err := http.NewRequestWithContext(s.Context(), method, s.url+path, strings.NewReader(body))
+	return sent(s, key, method, s.url+path, body)
+}
+
+// sent returns the answer to a request, on a connection of its own; key may be empty.
+func sent(t testing.TB, key, method, url, body string) (status int, answer string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
-		s.Fatal(err)
+		t.Fatal(err)
 	}
-	req.Header.Set("Authorization", "Bearer "+key)
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
 	req.Header.Set("Content-Type", "application/json")
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
 	res, err := client.Do(req)
 	if err != nil {
-		s.Fatal(err)
+		t.Fatal(err)
 	}
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)
 	if err != nil {
-		s.Fatal(err)
+		t.Fatal(err)
 	}
 	return res.StatusCode, string(b)
 }

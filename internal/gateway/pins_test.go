@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -245,23 +244,8 @@ func (d doors) closed(name string, old *dragoman.Tool) {
 
 func (d doors) send(method, url, body string) string {
 	d.Helper()
-	req, err := http.NewRequestWithContext(d.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		d.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	client := &http.Client{Transport: &http.Transport{}}
-	defer client.CloseIdleConnections()
-	res, err := client.Do(req)
-	if err != nil {
-		d.Fatal(err)
-	}
-	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
-	if err != nil {
-		d.Fatal(err)
-	}
-	return string(b)
+	_, answer := sent(d, "", method, url, body)
+	return answer
 }
 
 // TestPinsByDefault: tools are pinned where something is kept in any case, and nowhere

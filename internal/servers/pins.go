@@ -17,9 +17,6 @@ import (
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
-// pinnedEntries are the kinds of entries that are pinned.
-var pinnedEntries = map[dragoman.EntryKind]pin.Kind{dragoman.Prompt: pin.Prompt, dragoman.Skill: pin.Skill}
-
 // pin returns what of a list is held, since nobody has approved it as it is now. Tools
 // are those that the configuration allows; partial are kinds of which not all has come
 // yet.
@@ -49,7 +46,7 @@ func (c *connection) pinned() bool { return c.set.options.Pins.Pins(c.config.Pin
 // partial returns the kinds of which not all has come yet. What is listed afterwards is
 // no less.
 func partial(client *mcp.Client) (kinds []pin.Kind) {
-	for entry, kind := range pinnedEntries {
+	for entry, kind := range trust.Entries {
 		if !client.Listed(entry) {
 			kinds = append(kinds, kind)
 		}
@@ -60,21 +57,15 @@ func partial(client *mcp.Client) (kinds []pin.Kind) {
 // sameSaid reports whether two lists say the same, as far as it is pinned.
 func sameSaid(a, b *dragoman.List) bool {
 	only := func(l *dragoman.List) []dragoman.Entry {
-		return slices.DeleteFunc(slices.Clone(l.Entries), func(e dragoman.Entry) bool { return pinnedEntries[e.Kind] == "" })
+		return slices.DeleteFunc(slices.Clone(l.Entries), func(e dragoman.Entry) bool { return trust.Entries[e.Kind] == "" })
 	}
 	return a != nil && a.Tools == b.Tools && a.Servers[0].Instructions == b.Servers[0].Instructions && slices.EqualFunc(only(a), only(b), snapshot.SameEntry)
-}
-
-// keyOf returns the key of an entry; ok is false for kinds that are not pinned.
-func keyOf(e *dragoman.Entry) (key pin.Key, ok bool) {
-	kind, ok := pinnedEntries[e.Kind]
-	return pin.Key{Kind: kind, Name: e.Original}, ok
 }
 
 // approved returns the entries that are not held.
 func approved(entries []dragoman.Entry, held map[pin.Key]*trust.Hold) []dragoman.Entry {
 	return slices.DeleteFunc(slices.Clone(entries), func(e dragoman.Entry) bool {
-		key, ok := keyOf(&e)
+		key, ok := trust.KeyOf(&e)
 		return ok && held[key] != nil
 	})
 }
@@ -163,7 +154,7 @@ func (c *connection) withheld(ctx context.Context, client *mcp.Client, call drag
 	case call.Tool != nil:
 		key = pin.Key{Kind: pin.Tool, Name: call.Tool.Original}
 	case call.Entry != nil:
-		key, _ = keyOf(call.Entry)
+		key, _ = trust.KeyOf(call.Entry)
 	}
 	c.mu.Lock()
 	hold := c.held[key]

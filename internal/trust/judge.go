@@ -1,7 +1,6 @@
 package trust
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -29,46 +28,6 @@ type Server struct {
 	// there may still be listed.
 	Partial []pin.Kind
 }
-
-// Said is one thing that a server says and models read.
-type Said struct {
-	pin.Key
-	Pin        pin.Digest
-	Definition json.RawMessage
-}
-
-// OfTool returns what is judged of a tool.
-func OfTool(t *dragoman.Tool) Said {
-	return Said{pin.Key{Kind: pin.Tool, Name: t.Original}, t.Pin, t.Definition}
-}
-
-// OfEntry returns what is judged of an entry. Ok is false for kinds that are not
-// pinned.
-func OfEntry(e *dragoman.Entry) (said Said, ok bool) {
-	key := pin.Key{Name: e.Original}
-	switch e.Kind {
-	case dragoman.Prompt:
-		key.Kind = pin.Prompt
-	case dragoman.Skill:
-		key.Kind = pin.Skill
-	default:
-		return said, false
-	}
-	return Said{key, key.Of(e.Server, e.Definition), e.Definition}, true
-}
-
-// OfInstructions returns what is judged of the instructions of a server, which may be
-// empty.
-func OfInstructions(label, text string) Said {
-	key, definition := pin.Key{Kind: pin.Instructions}, pin.TextOf(text)
-	return Said{key, key.Of(label, definition), definition}
-}
-
-// noText is the definition of empty instructions, which say nothing that could be
-// held.
-var noText = pin.TextOf("")
-
-func (s *Said) empty() bool { return s.Kind == pin.Instructions && bytes.Equal(s.Definition, noText) }
 
 // A Hold is what is said of a definition that is held.
 type Hold struct {
