@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/cputime"
 )
 
 func TestAdmitRefuses(t *testing.T) {
@@ -141,11 +143,8 @@ func TestDocumentKnowsItsPlaces(t *testing.T) {
 	}
 }
 
-// hang is longer than anything here takes on the slowest and busiest machine, and
-// shorter than what is meant to take long would take if nothing bounded it.
-const hang = 30 * time.Second
-
-// TestAdmitIsQuick admits what is meant to take long.
+// TestAdmitIsQuick admits what is meant to take long. The limits, of processor time,
+// are generous.
 func TestAdmitIsQuick(t *testing.T) {
 	repeat := func(s string, n int) string { return strings.Repeat(s, n) }
 	for name, in := range map[string]string{
@@ -158,15 +157,13 @@ func TestAdmitIsQuick(t *testing.T) {
 		"names":      `{"required":[` + repeat(`"a",`, 60_000) + `"b"]}`,
 		"members":    `{"x":{` + manyMembers(20_000) + `}}`,
 	} {
-		start := time.Now()
-		d, refusal := Admit([]byte(in))
-		if took := time.Since(start); took > hang {
+		var d *Document
+		var refusal *Refusal
+		if took := cputime.Of(func() { d, refusal = Admit([]byte(in)) }); took > time.Second {
 			t.Errorf("%s: %s (%v)", name, took, refusal)
 		}
 		if refusal == nil {
-			start = time.Now()
-			d.Validator().Validate([]byte(`{}`))
-			if took := time.Since(start); took > hang {
+			if took := cputime.Of(func() { d.Validator().Validate([]byte(`{}`)) }); took > 3*time.Second {
 				t.Errorf("%s: judging by it took %s", name, took)
 			}
 		}
@@ -269,9 +266,9 @@ func FuzzAdmit(f *testing.F) {
 		f.Add([]byte(s), []byte(`{"a":"b"}`))
 	}
 	f.Fuzz(func(t *testing.T, in, value []byte) {
-		start := time.Now()
-		d, refusal := Admit(in)
-		if took := time.Since(start); took > hang {
+		var d *Document
+		var refusal *Refusal
+		if took := cputime.Of(func() { d, refusal = Admit(in) }); took > time.Second {
 			t.Fatalf("took %s", took)
 		}
 		if refusal != nil {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/cputime"
 )
 
 // TestFormatsAreJudged judges by formats, in small schemas and in those whose
@@ -75,9 +77,7 @@ func TestPatternsOfECMAScript(t *testing.T) {
 func TestPatternsAreBounded(t *testing.T) {
 	v := NewValidator([]byte(`{"type":"array","items":{"type":"string","pattern":"^(?!x)(a+)+$"}}`))
 	value := `["` + strings.Repeat(strings.Repeat("a", 40)+`!","`, 500) + `x"]`
-	start := time.Now()
-	v.Validate([]byte(value))
-	if took := time.Since(start); took > hang {
+	if took := cputime.Of(func() { v.Validate([]byte(value)) }); took > 2*time.Second {
 		t.Errorf("took %v", took)
 	}
 }
