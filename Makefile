@@ -71,7 +71,7 @@ e2e: modules peers engines ## real clients and real servers against the real bin
 .PHONY: judge
 judge: modules peers engines ## public data judge us; CONTRIBUTING.md says where to get them
 	$(GO) test -count=1 -timeout 2h -run 'Invariants|Bounded' ./dialect
-	DRAGOMAN_DIFFERENTIAL=50000 $(GO) test -count=1 -timeout 1h -v -run '^TestDifferential$$' ./internal/policy
+	DRAGOMAN_DIFFERENTIAL=50000 $(GO) test -count=1 -timeout 1h -v -run '^TestDifferential$$' ./internal/judge/policy
 	$(GO) test -count=1 -timeout 6h -v -run '^(TestMaskBench|TestBFCL|TestSchemaSuite|TestJudges|TestDecoded|TestOllamaKeepsTools)$$' ./e2e
 
 .PHONY: servers
@@ -99,7 +99,7 @@ soak: modules ## many clients, crashes and retries for SOAK_TIME (10m), with the
 	$(GO) test $(RACE) -count=1 -timeout 0 -v -run '^TestSoak$$' ./e2e -soak $(SOAK_TIME)
 	DRAGOMAN_SOAK=1 $(GO) test -count=1 -timeout 0 -v -p 1 -run '^TestFault' ./internal/gateway
 	DRAGOMAN_SOAK=1 $(GO) test -count=1 -timeout 0 -v -run '^TestFault' ./e2e -soak $(SOAK_TIME)
-	$(GO) test -count=1 -timeout 0 -v -run '^TestKill$$' ./internal/audit -kills 1000
+	$(GO) test -count=1 -timeout 0 -v -run '^TestKill$$' ./internal/judge/audit -kills 1000
 
 .PHONY: snapshot
 snapshot: modules buildah release-tools ## a whole release, unpublished, and its tests: archives, packages, images (long)

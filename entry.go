@@ -3,7 +3,7 @@ package dragoman
 import (
 	"encoding/json"
 
-	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
 // ReadTool makes a tool of an entry of an MCP server's tools/list, which it keeps

@@ -15,28 +15,43 @@ import (
 
 const module = "github.com/dragoman-mcp/dragoman"
 
+// rooms are the folders of internal, from low to high. What is in one imports its own
+// room and lower ones, and of its own room what stands before it in layers.
+var rooms = []string{"text", "wire", "state", "identity", "judge", "reach", "session", "door", "config", "gateway"}
+
 // layers are the packages from low to high. A package imports lower rows only.
 var layers = [][]string{
-	{"internal/rawjson", "internal/sse", "internal/glob", "internal/bounded", "internal/derived", "internal/clip", "internal/park", "internal/pace", "internal/origin", "internal/addresses", "internal/wholefile", "internal/guard", "internal/retry", "internal/secret", "internal/unseen", "internal/invalid", "internal/leaktest", "internal/cputime"},
-	{"internal/right", "internal/accesstoken", "internal/canonical", "internal/once", "internal/commandline"},
-	{"internal/apikey"},
+	// What knows nothing of tools.
+	{"internal/text/glob", "internal/text/clip", "internal/text/secret", "internal/text/invalid", "internal/text/invisible"},
+	{"internal/text/canonical", "internal/text/commandline"},
+	{"internal/wire/rawjson", "internal/wire/sse", "internal/wire/deadline", "internal/wire/origin", "internal/wire/addresses", "internal/wire/retry"},
+	{"internal/wire/safehttp"},
+	{"internal/state/bounded", "internal/state/weakcache", "internal/state/park", "internal/state/atomicfile", "internal/state/store"},
+	{"internal/state/idempotency"},
+	{"internal/identity/permission"},
+	{"internal/identity/apikey", "internal/identity/accesstoken"},
+	{"internal/stage/leaktest", "internal/stage/cputime"},
+
+	// The nouns, and the library on them.
 	{"", "schema", "rehearsal"},
-	{"internal/snapshot"},
-	{"dialect", "result", "mcp", "toolsettest", "internal/pin"},
+	{"internal/state/snapshot", "internal/state/cache"},
+	{"dialect", "result", "mcp", "toolsettest", "internal/judge/pin"},
 	{"openai/memory"},
 	{"openai/model"},
 	{"openai", "lint", "internal/prove"},
 	{"toolkit"},
-	{"internal/store", "internal/safehttp", "internal/telemetry", "internal/demo", "internal/fakemcp"},
-	{"internal/credential", "internal/upstream", "internal/caller", "internal/trust"},
-	{"internal/servers", "internal/meter"},
-	{"internal/catalog"},
+	{"internal/stage/demo", "internal/stage/fakemcp"},
+
+	// The gateway.
+	{"internal/identity/caller"},
+	{"internal/judge/policy", "internal/judge/limit", "internal/judge/approval", "internal/judge/audit", "internal/judge/pinning", "internal/judge/meter"},
+	{"internal/judge/ledger", "internal/judge/gate"},
+	{"internal/reach/sandbox", "internal/reach/credential", "internal/reach/upstream"},
+	{"internal/reach/servers"},
+	{"internal/reach/catalog"},
 	{"servers"},
-	{"internal/cache", "internal/approval", "internal/limit", "internal/policy", "internal/audit"},
-	{"internal/ledger"},
-	{"internal/gate"},
 	{"internal/session"},
-	{"internal/api", "internal/mcpserve", "internal/console", "internal/terminal"},
+	{"internal/door/api", "internal/door/mcpserve", "internal/door/terminal"},
 	{"internal/config"},
 	{"internal/gateway"},
 	{"cmd/dragoman"},
@@ -47,11 +62,11 @@ var outside = []string{"e2e", "bench", "examples", "mcp/conformance", "packaging
 
 // only says which packages alone may import a module.
 var only = map[string][]string{
-	"github.com/modelcontextprotocol/go-sdk/mcp": {"internal/demo", "toolkit"},
-	"modernc.org/sqlite":                         {"internal/store"},
-	"github.com/jackc/pgx":                       {"internal/store"},
-	"charm.land/":                                {"internal/terminal"},
-	"github.com/yuin/goldmark":                   {"internal/terminal"},
+	"github.com/modelcontextprotocol/go-sdk/mcp": {"internal/stage/demo", "toolkit"},
+	"modernc.org/sqlite":                         {"internal/state/store"},
+	"github.com/jackc/pgx":                       {"internal/state/store"},
+	"charm.land/":                                {"internal/door/terminal"},
+	"github.com/yuin/goldmark":                   {"internal/door/terminal"},
 }
 
 // TestLayers holds the rules of docs/design.md that a machine can hold.
@@ -63,7 +78,7 @@ func TestLayers(t *testing.T) {
 		}
 	}
 	for pkg, files := range goFiles(t) {
-		if under(pkg, outside) {
+		if under(pkg, outside) || isRoom(pkg) {
 			continue
 		}
 		// A package below another one, such as a generator, is part of it.
@@ -95,6 +110,49 @@ func TestLayers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestRooms wants each folder of internal to be a room that says what it is for, and
+// imports between rooms to go down. The nouns and the library on them are of no room.
+func TestRooms(t *testing.T) {
+	floor := func(pkg string) int {
+		name, _, _ := strings.Cut(strings.TrimPrefix(pkg, "internal/"), "/")
+		return slices.Index(rooms, name)
+	}
+	for pkg, files := range goFiles(t) {
+		if !strings.HasPrefix(pkg, "internal/") {
+			continue
+		}
+		if !under(pkg, []string{"internal/stage", "internal/prove"}) && floor(pkg) < 0 {
+			t.Errorf("package %s is in no room", pkg)
+		}
+		for _, file := range files {
+			for _, imported := range imports(t, file) {
+				ours, ok := strings.CutPrefix(imported, module+"/")
+				if !ok || strings.HasSuffix(file, "_test.go") || !strings.HasPrefix(ours, "internal/") || floor(pkg) < 0 || floor(ours) < 0 {
+					continue
+				}
+				if floor(ours) > floor(pkg) {
+					t.Errorf("%s imports %s, of a room above its own", file, imported)
+				}
+			}
+		}
+	}
+	folders, err := os.ReadDir("internal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range folders {
+		if _, err := os.Stat(filepath.Join("internal", folder.Name(), "doc.go")); err != nil && !slices.Contains([]string{"prove", "session", "config", "gateway"}, folder.Name()) {
+			t.Errorf("the room internal/%s does not say in a doc.go what it is for", folder.Name())
+		}
+	}
+}
+
+// isRoom reports whether a folder is a room, which has packages and is none.
+func isRoom(pkg string) bool {
+	name, ok := strings.CutPrefix(pkg, "internal/")
+	return ok && slices.Contains([]string{"text", "wire", "state", "identity", "judge", "reach", "door", "stage"}, name)
 }
 
 // TestPackageComments wants every package to say what it is.

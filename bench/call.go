@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
+	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
 )
 
 // toolCall is (d): a conversation with one tool call: a model call, an MCP call,

@@ -27,7 +27,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
+	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
 )
 
 func main() {

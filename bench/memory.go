@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
+	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
 )
 
 // memory is (e): what an open, idle stream keeps, and what an idle gateway keeps.

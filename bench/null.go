@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
+	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
 )
 
 // What the null gateway is told by its environment.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
+	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
 )
 
 // startup is (f): from the start of the process until it is ready, with 20

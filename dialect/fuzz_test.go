@@ -7,7 +7,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/cputime"
+	"github.com/dragoman-mcp/dragoman/internal/stage/cputime"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/cputime"
+	"github.com/dragoman-mcp/dragoman/internal/stage/cputime"
 )
 
 // adversarial are schemas that once took an engine of ours seconds, or for ever.

@@ -20,7 +20,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
+	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
 	"github.com/dragoman-mcp/dragoman/rehearsal"
 )
 

@@ -7,15 +7,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dragoman-mcp/dragoman/internal/guard"
+	"github.com/dragoman-mcp/dragoman/internal/reach/sandbox"
 )
 
 // A published server in a sandbox does what it is there for. What it would do beside
 // that, because it was told that it may, is denied.
 func TestSandboxedFilesystemServer(t *testing.T) {
 	t.Parallel()
-	if guard.Landlock() < 3 || !guard.Seccomp() {
-		missing(t, "this kernel has no sandboxes (Landlock %d)", guard.Landlock())
+	if sandbox.Landlock() < 3 || !sandbox.Seccomp() {
+		missing(t, "this kernel has no sandboxes (Landlock %d)", sandbox.Landlock())
 	}
 	up := record(t)
 	dir, err := filepath.EvalSymlinks(t.TempDir())

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
 // foreign is an origin and a host that are not the server's.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 
-	"github.com/dragoman-mcp/dragoman/internal/unseen"
+	"github.com/dragoman-mcp/dragoman/internal/text/invisible"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -71,7 +71,7 @@ func fixHidden(n *schema.Node) (fixed bool) {
 func withoutHidden(text string) string {
 	var b strings.Builder
 	from := 0
-	for at, r := range unseen.Find(text) {
+	for at, r := range invisible.Find(text) {
 		b.WriteString(text[from:at])
 		from = at + utf8.RuneLen(r)
 	}

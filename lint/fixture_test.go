@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dragoman-mcp/dragoman/internal/pin"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pin"
 )
 
 // base is a tool with which nothing is wrong. Fixtures are merge patches

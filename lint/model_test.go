@@ -17,7 +17,7 @@ import (
 
 // A model is a server with which nothing is wrong, in either era, over lines or
 // over HTTP. A fixture changes one thing about it. It is written for the tests of
-// the linter, so that every answer can be changed; internal/fakemcp has servers
+// the linter, so that every answer can be changed; internal/stage/fakemcp has servers
 // that misbehave as processes do.
 type model struct {
 	era       string

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
+	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
 )
 
 func TestMain(m *testing.M) {

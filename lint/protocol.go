@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dragoman-mcp/dragoman/internal/pin"
-	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pin"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
 const (

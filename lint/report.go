@@ -9,7 +9,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/dragoman-mcp/dragoman/internal/pin"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pin"
 )
 
 // A Report is what an audit found, worst first.

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/dialect"
-	"github.com/dragoman-mcp/dragoman/internal/pin"
-	"github.com/dragoman-mcp/dragoman/internal/secret"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pin"
+	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
 // A Target is one server to audit. One of List, Command, URL and Pipe is set.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dragoman-mcp/dragoman/internal/commandline"
+	"github.com/dragoman-mcp/dragoman/internal/text/commandline"
 )
 
 // secretRules look for secrets and for flows of data that nobody wants.

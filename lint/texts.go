@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dragoman-mcp/dragoman/internal/unseen"
+	"github.com/dragoman-mcp/dragoman/internal/text/invisible"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -172,8 +172,8 @@ func hiddenIn(text string) string {
 	}
 	var spelled strings.Builder
 	var odd []string
-	for _, r := range unseen.Find(text) {
-		if c := unseen.Tag(r); c != 0 {
+	for _, r := range invisible.Find(text) {
+		if c := invisible.Tag(r); c != 0 {
 			spelled.WriteRune(c)
 		} else if name := fmt.Sprintf("U+%04X", r); !slices.Contains(odd, name) {
 			odd = append(odd, name)
@@ -199,7 +199,7 @@ func plain(text string) bool {
 }
 
 // visible returns text on one line, with hidden characters spelled out.
-func visible(text string) string { return unseen.Spell(oneLine.Replace(text)) }
+func visible(text string) string { return invisible.Spell(oneLine.Replace(text)) }
 
 var oneLine = strings.NewReplacer("\n", " ", "\r", " ", "\t", " ")
 

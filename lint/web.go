@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dragoman-mcp/dragoman/internal/sse"
+	"github.com/dragoman-mcp/dragoman/internal/wire/sse"
 )
 
 // A webWire is a wire over HTTP: the client's requests pass through its

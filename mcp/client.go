@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/park"
+	"github.com/dragoman-mcp/dragoman/internal/state/park"
 )
 
 // Era is the kind of protocol that a server speaks (MCP 2026-07-28,

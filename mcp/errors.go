@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/dragoman-mcp/dragoman/internal/retry"
+	"github.com/dragoman-mcp/dragoman/internal/wire/retry"
 )
 
 // Sentinels to branch on with errors.Is.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dragoman-mcp/dragoman/internal/sse"
+	"github.com/dragoman-mcp/dragoman/internal/wire/sse"
 )
 
 // An event is one event of a text/event-stream (HTML, "Server-sent events").

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
 // The versions that we speak, the preferred one first.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
 // asksOfServers are the kinds of questions that MCP knows.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/pace"
+	"github.com/dragoman-mcp/dragoman/internal/wire/deadline"
 	"github.com/dragoman-mcp/dragoman/toolsettest"
 )
 
@@ -49,7 +49,7 @@ func TestClientStopsReading(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				host := &floodHost{toolsetHost: toolsetHost{tools: toolsettest.NewInner()}, ended: make(chan time.Time, 1)}
 				s := &Server{Host: func(*http.Request) (Host, error) { return host, nil }}
-				tr := serveHTTP(t, pace.Handler(s, idle, idle))
+				tr := serveHTTP(t, deadline.Handler(s, idle, idle))
 				defer s.Close()
 				do := func(body string, headers ...string) *http.Response {
 					return send(t, tr, http.MethodPost, body, headers...)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/snapshot"
+	"github.com/dragoman-mcp/dragoman/internal/state/snapshot"
 )
 
 // lists are what a client knows of what its server offers: a snapshot that is

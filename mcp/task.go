@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
 // A call can become a task of the server: MCP 2025-11-25 lets the client ask for

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
 // taskLife is how long a server of the legacy era is asked to keep a task and its

@@ -235,7 +235,7 @@ func (c *Chat) Close(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, errClientGone) {
 		return nil
 	}
-	e, ok := errors.AsType[*Error](err)
+	e, ok := model.AsError(err)
 	if !ok {
 		e = &Error{
 			Status: http.StatusInternalServerError, Type: TypeServer, Code: CodeInternal,

@@ -5,8 +5,8 @@ import (
 	"strconv"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/clip"
-	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/text/clip"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
 // progress returns what tells the client of a stream how a call of a tool gets

@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/dragoman-mcp/dragoman/internal/leaktest"
+	"github.com/dragoman-mcp/dragoman/internal/stage/leaktest"
 	"github.com/dragoman-mcp/dragoman/rehearsal"
 )
 

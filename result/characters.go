@@ -3,7 +3,7 @@ package result
 import (
 	"unicode/utf8"
 
-	"github.com/dragoman-mcp/dragoman/internal/unseen"
+	"github.com/dragoman-mcp/dragoman/internal/text/invisible"
 )
 
 const (
@@ -46,7 +46,7 @@ func unit(b []byte) (size, width int, clean bool) {
 	}
 	r, size := utf8.DecodeRune(b)
 	switch {
-	case !unseen.Stray(r):
+	case !invisible.Stray(r):
 		return size, 1, true
 	case r > 0xffff:
 		return size, 12, false

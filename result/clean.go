@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"unicode/utf8"
 
-	"github.com/dragoman-mcp/dragoman/internal/unseen"
+	"github.com/dragoman-mcp/dragoman/internal/text/invisible"
 )
 
 // appendClean appends JSON that scan has read without the space between tokens, with
@@ -93,7 +93,7 @@ func appendQuoted(dst []byte, s string) []byte {
 			dst = append(dst, '\\', 'r')
 		case r == '\t':
 			dst = append(dst, '\\', 't')
-		case unseen.Stray(r):
+		case invisible.Stray(r):
 			dst = appendEscape(dst, r)
 		case r == utf8.RuneError:
 			dst = utf8.AppendRune(dst, r) // invalid bytes too

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
 // Wrapped is the member under which Dual puts a structuredContent that is no

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/unseen"
+	"github.com/dragoman-mcp/dragoman/internal/text/invisible"
 	"pgregory.net/rapid"
 )
 
@@ -145,7 +145,7 @@ func TestMessageFitsAndIsJSON(t *testing.T) {
 			}
 		}
 		for _, r := range m.Text {
-			if unseen.Stray(r) && r != '\n' && r != '\t' {
+			if invisible.Stray(r) && r != '\n' && r != '\t' {
 				t.Fatalf("%U is in the message: %q", r, m.Text)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/unseen"
+	"github.com/dragoman-mcp/dragoman/internal/text/invisible"
 )
 
 var scanSeeds = []string{
@@ -46,7 +46,7 @@ func FuzzScan(f *testing.F) {
 			t.Fatalf("%s became %s", b, clean)
 		}
 		for _, r := range string(clean) {
-			if unseen.Stray(r) {
+			if invisible.Stray(r) {
 				t.Fatalf("%U is in %s", r, clean)
 			}
 		}

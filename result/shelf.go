@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dragoman-mcp/dragoman/internal/bounded"
+	"github.com/dragoman-mcp/dragoman/internal/state/bounded"
 )
 
 // Bounds of a Shelf.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/dragoman-mcp/dragoman/internal/unseen"
+	"github.com/dragoman-mcp/dragoman/internal/text/invisible"
 )
 
 // digestLines and digestChars bound the readable part of a Text message; the
@@ -118,7 +118,7 @@ func visible(s string, limit int) string {
 	width := 0
 	for _, r := range s {
 		start := len(out)
-		if unseen.Stray(r) && r != '\n' && r != '\t' {
+		if invisible.Stray(r) && r != '\n' && r != '\t' {
 			out = appendEscape(out, r)
 		} else {
 			out = utf8.AppendRune(out, r)

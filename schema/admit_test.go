@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dragoman-mcp/dragoman/internal/cputime"
+	"github.com/dragoman-mcp/dragoman/internal/stage/cputime"
 )
 
 func TestAdmitRefuses(t *testing.T) {

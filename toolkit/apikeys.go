@@ -9,8 +9,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 
-	"github.com/dragoman-mcp/dragoman/internal/apikey"
-	"github.com/dragoman-mcp/dragoman/internal/right"
+	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
+	"github.com/dragoman-mcp/dragoman/internal/identity/permission"
 )
 
 // An APIKey is what is stored of an API key: not the key itself, which only its
@@ -95,7 +95,7 @@ func (h HTTP) byKey(ctx context.Context, token string, log *slog.Logger) (*auth.
 	info := carried(c, nil)
 	if h.OAuth != nil { // what every request needs, keys need as well
 		for _, scope := range h.OAuth.Scopes {
-			if right.Granted(k.Rights, scope) {
+			if permission.Granted(k.Rights, scope) {
 				info.Scopes = append(info.Scopes, scope)
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/dragoman-mcp/dragoman/internal/right"
+	"github.com/dragoman-mcp/dragoman/internal/identity/permission"
 )
 
 // A Caller is who asks. There are three kinds:
@@ -52,9 +52,9 @@ func (c Caller) May(needed string) bool {
 	case c.User == "":
 		return false
 	case c.Token != nil:
-		return right.Scoped(c.Rights, needed)
+		return permission.Scoped(c.Rights, needed)
 	}
-	return right.Granted(c.Rights, needed)
+	return permission.Granted(c.Rights, needed)
 }
 
 // String names the caller for people.
@@ -137,7 +137,7 @@ func callerOf(ctx context.Context, extra *sdk.RequestExtra) Caller {
 // checkRequires says what is wrong with the rights that something requires.
 func checkRequires(needed []string) error {
 	for _, n := range needed {
-		if err := right.Check(n); err != nil {
+		if err := permission.Check(n); err != nil {
 			return fmt.Errorf("cannot require this: %w", err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/dragoman-mcp/dragoman/internal/apikey"
+	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
 )
 
 // A CommandLine is how a server is to be served. [Flags] makes one.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/dragoman-mcp/dragoman/internal/apikey"
+	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
 )
 
 // A KeyFile holds API keys in a file, one JSON object in each line, in the form

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dragoman-mcp/dragoman/internal/apikey"
+	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
 )
 
 func TestKeyFile(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/dragoman-mcp/dragoman/internal/addresses"
+	"github.com/dragoman-mcp/dragoman/internal/wire/addresses"
 )
 
 // IsPublic reports whether an address belongs to the public Internet: not this

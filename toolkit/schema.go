@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"strconv"
 
-	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
 // InputSchema returns the JSON Schema (2020-12) that [Add] announces for

@@ -11,7 +11,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/dragoman-mcp/dragoman/internal/leaktest"
+	"github.com/dragoman-mcp/dragoman/internal/stage/leaktest"
 )
 
 func TestMain(m *testing.M) { os.Exit(leaktest.Run(m)) }

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
-	"github.com/dragoman-mcp/dragoman/internal/terminal"
+	"github.com/dragoman-mcp/dragoman/internal/door/terminal"
 )
 
 var errInterrupted = errors.New("interrupted")

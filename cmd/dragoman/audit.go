@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	auditlog "github.com/dragoman-mcp/dragoman/internal/audit"
-	"github.com/dragoman-mcp/dragoman/internal/ledger"
-	"github.com/dragoman-mcp/dragoman/internal/terminal"
+	"github.com/dragoman-mcp/dragoman/internal/door/terminal"
+	auditlog "github.com/dragoman-mcp/dragoman/internal/judge/audit"
+	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
 )
 
 func auditCommand() *cobra.Command {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/config"
-	"github.com/dragoman-mcp/dragoman/internal/terminal"
+	"github.com/dragoman-mcp/dragoman/internal/door/terminal"
 )
 
 // conversion is how convert and arguments read tools and choose a dialect.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dragoman-mcp/dragoman/internal/demo"
-	"github.com/dragoman-mcp/dragoman/internal/terminal"
+	"github.com/dragoman-mcp/dragoman/internal/door/terminal"
+	"github.com/dragoman-mcp/dragoman/internal/stage/demo"
 )
 
 func demoServerCommand() *cobra.Command {

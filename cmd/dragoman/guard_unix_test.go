@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dragoman-mcp/dragoman/internal/guard"
+	"github.com/dragoman-mcp/dragoman/internal/reach/sandbox"
 )
 
 // TestGuardStartsBare holds what package guard promises: a guard, of which there is
 // one for each local server, sets up next to nothing of the program that it is.
 func TestGuardStartsBare(t *testing.T) {
-	program, args, alive, ok := guard.Around("/bin/sh", []string{"-c", "exit 3"}, nil)
+	program, args, alive, ok := sandbox.Around("/bin/sh", []string{"-c", "exit 3"}, nil)
 	if !ok {
 		t.Fatal("there are no guards")
 	}

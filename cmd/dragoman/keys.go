@@ -14,10 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dragoman-mcp/dragoman/internal/apikey"
 	"github.com/dragoman-mcp/dragoman/internal/config"
-	"github.com/dragoman-mcp/dragoman/internal/right"
-	"github.com/dragoman-mcp/dragoman/internal/terminal"
+	"github.com/dragoman-mcp/dragoman/internal/door/terminal"
+	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
+	"github.com/dragoman-mcp/dragoman/internal/identity/permission"
 )
 
 func keysCommand() *cobra.Command {
@@ -141,7 +141,7 @@ func (w *keyWish) grants() (grants []string, err error) {
 			return nil, &usageError{fmt.Errorf("--%ss is none or patterns, not both", kind.name), ""}
 		}
 		for _, pattern := range kind.patterns {
-			if word, rest, ok := strings.Cut(pattern, ":"); ok && slices.Contains(right.Kinds, word) {
+			if word, rest, ok := strings.Cut(pattern, ":"); ok && slices.Contains(permission.Kinds, word) {
 				hint := fmt.Sprintf("--right '%s'", pattern)
 				if word == kind.name {
 					hint = fmt.Sprintf("--%ss '%s'", word, rest)
@@ -155,7 +155,7 @@ func (w *keyWish) grants() (grants []string, err error) {
 		return nil, &usageError{errors.New("this key could do nothing"), ""}
 	}
 	for _, grant := range grants {
-		if err := right.CheckUse(grant); err != nil {
+		if err := permission.CheckUse(grant); err != nil {
 			return nil, &usageError{err, ""}
 		}
 	}

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/approval"
-	auditlog "github.com/dragoman-mcp/dragoman/internal/audit"
-	"github.com/dragoman-mcp/dragoman/internal/ledger"
-	"github.com/dragoman-mcp/dragoman/internal/store"
+	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
+	auditlog "github.com/dragoman-mcp/dragoman/internal/judge/audit"
+	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
 // writeLedger is the command "ledger" of the scripts: it does to the store what a

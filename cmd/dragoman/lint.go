@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dragoman-mcp/dragoman/dialect"
-	"github.com/dragoman-mcp/dragoman/internal/glob"
-	"github.com/dragoman-mcp/dragoman/internal/pin"
-	"github.com/dragoman-mcp/dragoman/internal/terminal"
-	"github.com/dragoman-mcp/dragoman/internal/wholefile"
+	"github.com/dragoman-mcp/dragoman/internal/door/terminal"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pin"
+	"github.com/dragoman-mcp/dragoman/internal/state/atomicfile"
+	"github.com/dragoman-mcp/dragoman/internal/text/glob"
 	"github.com/dragoman-mcp/dragoman/lint"
 )
 
@@ -159,7 +159,7 @@ func (a *audit) run(ctx context.Context, files []string) error {
 		return err
 	}
 	if a.writeLock {
-		if err := wholefile.Share(a.lockFile(), report.Lock()); err != nil {
+		if err := atomicfile.Share(a.lockFile(), report.Lock()); err != nil {
 			return fmt.Errorf("writing the lock: %w", err)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/door/terminal"
 	"github.com/dragoman-mcp/dragoman/internal/prove"
-	"github.com/dragoman-mcp/dragoman/internal/terminal"
 	"github.com/dragoman-mcp/dragoman/lint"
 )
 

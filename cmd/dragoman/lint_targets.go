@@ -17,9 +17,9 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/config"
-	"github.com/dragoman-mcp/dragoman/internal/demo"
 	"github.com/dragoman-mcp/dragoman/internal/gateway"
-	"github.com/dragoman-mcp/dragoman/internal/servers"
+	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
+	"github.com/dragoman-mcp/dragoman/internal/stage/demo"
 	"github.com/dragoman-mcp/dragoman/lint"
 )
 

@@ -11,12 +11,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dragoman-mcp/dragoman/internal/accesstoken"
-	"github.com/dragoman-mcp/dragoman/internal/api"
-	"github.com/dragoman-mcp/dragoman/internal/credential"
-	"github.com/dragoman-mcp/dragoman/internal/safehttp"
-	"github.com/dragoman-mcp/dragoman/internal/servers"
-	"github.com/dragoman-mcp/dragoman/internal/terminal"
+	"github.com/dragoman-mcp/dragoman/internal/door/api"
+	"github.com/dragoman-mcp/dragoman/internal/door/terminal"
+	"github.com/dragoman-mcp/dragoman/internal/identity/accesstoken"
+	"github.com/dragoman-mcp/dragoman/internal/reach/credential"
+	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
+	"github.com/dragoman-mcp/dragoman/internal/wire/safehttp"
 )
 
 // A remote is a gateway somewhere, and who we are there. Its caller's browser and

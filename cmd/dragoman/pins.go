@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
-	"github.com/dragoman-mcp/dragoman/internal/pin"
-	"github.com/dragoman-mcp/dragoman/internal/terminal"
-	"github.com/dragoman-mcp/dragoman/internal/trust"
-	"github.com/dragoman-mcp/dragoman/internal/wholefile"
+	"github.com/dragoman-mcp/dragoman/internal/door/terminal"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pin"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
+	"github.com/dragoman-mcp/dragoman/internal/state/atomicfile"
 )
 
 func pinsCommand() *cobra.Command {
@@ -53,7 +53,7 @@ what is approved within two seconds: both use the file that store.path names.`,
 			switch {
 			case len(pins) == 0:
 				stderr.Printf("nothing is pinned yet in %s\n", l.DB.Path())
-			case slices.ContainsFunc(pins, func(p trust.Pin) bool { return p.State == trust.Waiting }):
+			case slices.ContainsFunc(pins, func(p pinning.Pin) bool { return p.State == pinning.Waiting }):
 				stderr.Printf("what waits is trusted with: dragoman pins approve SERVER[/NAME]\n")
 			}
 			return nil
@@ -118,7 +118,7 @@ func targeted(target string) (server string, key pin.Key) {
 
 // approvePins approves what waits of the targets. Each definition is approved as it was
 // shown, and no other. One that cannot be approved keeps nobody from the others.
-func approvePins(ctx context.Context, book *trust.Book, targets []string, digest string, yes bool, p *prompter) error {
+func approvePins(ctx context.Context, book *pinning.Book, targets []string, digest string, yes bool, p *prompter) error {
 	out := terminal.NewScreen(os.Stdout)
 	if p != nil {
 		out = p.out
@@ -133,8 +133,8 @@ func approvePins(ctx context.Context, book *trust.Book, targets []string, digest
 		if err != nil {
 			return err
 		}
-		waiting := slices.DeleteFunc(slices.Clone(pins), func(p trust.Pin) bool {
-			return p.State != trust.Waiting || key != pin.Key{} && p.Key != key
+		waiting := slices.DeleteFunc(slices.Clone(pins), func(p pinning.Pin) bool {
+			return p.State != pinning.Waiting || key != pin.Key{} && p.Key != key
 		})
 		if len(waiting) == 0 {
 			terminal.NewScreen(os.Stderr).Error(fmt.Errorf("nothing of %s waits for approval", terminal.OneLine(target, 200)), "dragoman pins --all shows what there is")
@@ -143,7 +143,7 @@ func approvePins(ctx context.Context, book *trust.Book, targets []string, digest
 		for i := range waiting {
 			w := &waiting[i]
 			showWaiting(out, w, standing(pins, w))
-			err := trust.ErrChanged
+			err := pinning.ErrChanged
 			if strings.HasPrefix(w.Pin.String(), strings.ToLower(digest)) {
 				err = approvePin(ctx, book, w, yes, p)
 			}
@@ -166,7 +166,7 @@ var errSkip = errors.New("the person does not want to say")
 
 // approvePin approves a definition that was shown, once somebody has said so. Only a
 // plain yes is one.
-func approvePin(ctx context.Context, book *trust.Book, w *trust.Pin, yes bool, p *prompter) error {
+func approvePin(ctx context.Context, book *pinning.Book, w *pinning.Pin, yes bool, p *prompter) error {
 	for !yes {
 		p.out.Printf("%s ", p.out.Bold("Is it to be trusted? [y]es, [s]kip, [q]uit:"))
 		text, err := p.line(false)
@@ -253,7 +253,7 @@ gateway whose pins.lock names it trusts what it has.`,
 			if tools == 0 {
 				return &failure{errors.New("no tool is approved, so nothing was written"), "a gateway that keeps pins has to see the servers first, or use dragoman lint --write-lock"}
 			}
-			if err := wholefile.Share(path, lock.Bytes()); err != nil {
+			if err := atomicfile.Share(path, lock.Bytes()); err != nil {
 				return fmt.Errorf("writing the lock: %w", err)
 			}
 			terminal.NewScreen(os.Stderr).Printf("%s of %s pinned in %s\n", terminal.Many(tools, "tool"), terminal.Many(len(lock.Servers), "server"), path)
@@ -268,7 +268,7 @@ gateway whose pins.lock names it trusts what it has.`,
 // has to be approved by somebody, what was trusted on first use before is not. Of
 // prompts and skills it says something where there are some, approved or held; of
 // instructions always: where none are approved, that none are.
-func lockOf(file *config.File, pins []trust.Pin) (lock pin.Lock, tools int) {
+func lockOf(file *config.File, pins []pinning.Pin) (lock pin.Lock, tools int) {
 	kinds, seen := map[string][]pin.Kind{}, map[string][]pin.Seen{}
 	for _, p := range pins {
 		if kinds[p.Server] == nil {
@@ -277,8 +277,8 @@ func lockOf(file *config.File, pins []trust.Pin) (lock pin.Lock, tools int) {
 		if !slices.Contains(kinds[p.Server], p.Kind) {
 			kinds[p.Server] = append(kinds[p.Server], p.Kind)
 		}
-		explicit := file.MCPServers[p.Server].Pins.Or(file.Pins.Mode) == trust.Explicit
-		if p.State != trust.Standing || explicit && p.Reason == trust.ByFirst {
+		explicit := file.MCPServers[p.Server].Pins.Or(file.Pins.Mode) == pinning.Explicit
+		if p.State != pinning.Standing || explicit && p.Reason == pinning.ByFirst {
 			continue
 		}
 		seen[p.Server] = append(seen[p.Server], pin.Seen{Key: p.Key, Definition: p.Definition})

@@ -8,15 +8,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dragoman-mcp/dragoman/internal/pin"
-	"github.com/dragoman-mcp/dragoman/internal/terminal"
-	"github.com/dragoman-mcp/dragoman/internal/trust"
+	"github.com/dragoman-mcp/dragoman/internal/door/terminal"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pin"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
 )
 
 // standing returns what is approved in place of what waits; nil for nothing.
-func standing(pins []trust.Pin, w *trust.Pin) *trust.Pin {
-	i := slices.IndexFunc(pins, func(p trust.Pin) bool {
-		return p.State == trust.Standing && p.Server == w.Server && p.Key == w.Key
+func standing(pins []pinning.Pin, w *pinning.Pin) *pinning.Pin {
+	i := slices.IndexFunc(pins, func(p pinning.Pin) bool {
+		return p.State == pinning.Standing && p.Server == w.Server && p.Key == w.Key
 	})
 	if i < 0 {
 		return nil
@@ -25,39 +25,39 @@ func standing(pins []trust.Pin, w *trust.Pin) *trust.Pin {
 }
 
 // differences are those of what waits from what is approved, or from nothing.
-func differences(w, before *trust.Pin) []pin.Change {
+func differences(w, before *pinning.Pin) []pin.Change {
 	if before == nil {
 		return pin.Changes([]byte(`{}`), w.Definition)
 	}
 	return pin.Changes(before.Definition, w.Definition)
 }
 
-func showPins(out *terminal.Screen, pins []trust.Pin, all bool) {
+func showPins(out *terminal.Screen, pins []pinning.Pin, all bool) {
 	for len(pins) > 0 {
 		server := pins[0].Server
-		n := slices.IndexFunc(pins, func(p trust.Pin) bool { return p.Server != server })
+		n := slices.IndexFunc(pins, func(p pinning.Pin) bool { return p.Server != server })
 		if n < 0 {
 			n = len(pins)
 		}
 		own := pins[:n]
 		pins = pins[n:]
-		count := map[trust.State]int{}
+		count := map[pinning.State]int{}
 		for i := range own {
 			count[own[i].State]++
 		}
 		line := fmt.Sprintf("%s: %s approved", out.Bold(server), approvedOf(own))
-		if n := count[trust.Waiting]; n > 0 {
+		if n := count[pinning.Waiting]; n > 0 {
 			line += ", " + out.Bad(fmt.Sprintf("%d waiting", n))
 		}
-		if n := count[trust.Passed]; n > 0 {
+		if n := count[pinning.Passed]; n > 0 {
 			line += fmt.Sprintf(", %d held before", n)
 		}
 		out.Printf("%s\n", line)
 		for i := range own {
 			switch p := &own[i]; {
-			case p.State == trust.Waiting:
+			case p.State == pinning.Waiting:
 				showWaiting(out, p, standing(own, p))
-			case all && p.State == trust.Passed:
+			case all && p.State == pinning.Passed:
 				out.Printf("  %s  %s  %s seen like this, and held; no longer so\n", terminal.OneLine(p.Key.String(), 100), out.Faint(p.Pin.String()[:12]), p.At.Local().Format(time.DateTime))
 			case all && p.None():
 				out.Printf("  %s  none\n", p.Kind)
@@ -69,10 +69,10 @@ func showPins(out *terminal.Screen, pins []trust.Pin, all bool) {
 }
 
 // approvedOf counts what is approved of a server, texts where there are some.
-func approvedOf(own []trust.Pin) string {
+func approvedOf(own []pinning.Pin) string {
 	count := map[pin.Kind]int{}
 	for i := range own {
-		if p := &own[i]; p.State == trust.Standing && !p.None() {
+		if p := &own[i]; p.State == pinning.Standing && !p.None() {
 			count[p.Kind]++
 		}
 	}
@@ -89,15 +89,15 @@ func approvedOf(own []trust.Pin) string {
 }
 
 // how says how a definition came to be approved.
-func how(p *trust.Pin) string {
-	how := map[string]string{trust.ByFirst: "on first use", trust.ByLock: "by the lock file", trust.ByPerson: "by " + terminal.OneLine(p.By, 100)}[p.Reason]
+func how(p *pinning.Pin) string {
+	how := map[string]string{pinning.ByFirst: "on first use", pinning.ByLock: "by the lock file", pinning.ByPerson: "by " + terminal.OneLine(p.By, 100)}[p.Reason]
 	return strings.TrimSpace(p.At.Local().Format(time.DateTime) + " " + how)
 }
 
 // showWaiting shows a definition that waits, and all that is different in it. Nothing
 // in the words of the server is hidden, and nothing is left out.
-func showWaiting(out *terminal.Screen, w, before *trust.Pin) {
-	out.Printf("  %s  %s\n", out.Bold(terminal.OneLine(w.Server+"/"+w.Key.String(), 200)), trust.Why(w.Kind, w.Reason))
+func showWaiting(out *terminal.Screen, w, before *pinning.Pin) {
+	out.Printf("  %s  %s\n", out.Bold(terminal.OneLine(w.Server+"/"+w.Key.String(), 200)), pinning.Why(w.Kind, w.Reason))
 	if before != nil {
 		out.Printf("    approved  %s\n", how(before))
 	}
@@ -128,7 +128,7 @@ type pinLine struct {
 	Server     string          `json:"server"`
 	Kind       pin.Kind        `json:"kind"`
 	Name       string          `json:"name"`
-	State      trust.State     `json:"state"`
+	State      pinning.State   `json:"state"`
 	Pin        pin.Digest      `json:"pin"`
 	At         time.Time       `json:"at"`
 	Reason     string          `json:"reason"`
@@ -143,13 +143,13 @@ type pinChange struct {
 	Is      json.RawMessage `json:"is,omitempty"`
 }
 
-func printPins(pins []trust.Pin) error {
+func printPins(pins []pinning.Pin) error {
 	e := json.NewEncoder(os.Stdout)
 	e.SetEscapeHTML(false)
 	for i := range pins {
 		p := &pins[i]
 		line := pinLine{p.Server, p.Kind, p.Name, p.State, p.Pin, p.At, p.Reason, p.By, nil, p.Definition}
-		if before := standing(pins, p); p.State != trust.Standing && before != nil {
+		if before := standing(pins, p); p.State != pinning.Standing && before != nil {
 			for _, c := range differences(p, before) {
 				line.Changes = append(line.Changes, pinChange(c))
 			}

@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/ledger"
-	"github.com/dragoman-mcp/dragoman/internal/store"
-	"github.com/dragoman-mcp/dragoman/internal/terminal"
-	"github.com/dragoman-mcp/dragoman/internal/trust"
+	"github.com/dragoman-mcp/dragoman/internal/door/terminal"
+	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
 // TestApprovePins: at a terminal a person is shown each definition and asked about it;
@@ -24,12 +24,12 @@ func TestApprovePins(t *testing.T) {
 	}
 	defer l.Close()
 	judge := func(definitions ...string) {
-		var said []trust.Said
+		var said []pinning.Said
 		for _, d := range definitions {
 			tool := dragoman.ReadTool("notes", json.RawMessage(d))
-			said = append(said, trust.OfTool(&tool))
+			said = append(said, pinning.OfTool(&tool))
 		}
-		l.Book.Judge(t.Context(), trust.Server{Label: "notes", Mode: trust.Explicit}, said)
+		l.Book.Judge(t.Context(), pinning.Server{Label: "notes", Mode: pinning.Explicit}, said)
 	}
 	const a, b, c, d = `{"name":"a","description":"A\u001b[2J\u200b"}`, `{"name":"b"}`, `{"name":"c"}`, `{"name":"d"}`
 	judge(a, b, c, d)
@@ -55,7 +55,7 @@ func TestApprovePins(t *testing.T) {
 	}
 	var approved []string
 	for _, p := range pins {
-		if p.State == trust.Standing {
+		if p.State == pinning.Standing {
 			approved = append(approved, p.Name)
 		}
 	}

@@ -14,13 +14,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/apikey"
-	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/door/terminal"
 	"github.com/dragoman-mcp/dragoman/internal/gateway"
-	"github.com/dragoman-mcp/dragoman/internal/policy"
-	"github.com/dragoman-mcp/dragoman/internal/right"
-	"github.com/dragoman-mcp/dragoman/internal/terminal"
+	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
+	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/identity/permission"
+	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 )
 
 // policyCheck is what "check" is asked about the policy.
@@ -120,7 +120,7 @@ func asksModels(r *policy.Rule) string {
 		return "" // which models have not
 	}
 	for _, pattern := range r.Ask {
-		if kind, _ := right.CutPattern(pattern); pattern == "*" || kind == "model" || kind == "route" {
+		if kind, _ := permission.CutPattern(pattern); pattern == "*" || kind == "model" || kind == "route" {
 			return pattern
 		}
 	}
@@ -132,14 +132,16 @@ func asksModels(r *policy.Rule) string {
 // nothing is known, and resources can be read that no list has.
 func checkPatterns(out *terminal.Screen, list *dragoman.List, section, name string, patterns []string) {
 	for _, pattern := range patterns {
-		kind, thing := right.CutPattern(pattern)
+		kind, thing := permission.CutPattern(pattern)
 		label, rest, _ := strings.Cut(thing, "__")
 		connected := slices.ContainsFunc(list.Servers, func(s dragoman.Server) bool { return s.Label == label && s.State == dragoman.Connected })
 		if kind == "model" || kind == "route" || !connected || rest == "*" || kind == "resource" || strings.Contains(rest, "://") {
 			continue
 		}
-		if !slices.ContainsFunc(list.Tools.All(), func(t dragoman.Tool) bool { return right.Matches(pattern, "tool", t.Server+"__"+t.Original) }) &&
-			!slices.ContainsFunc(list.Entries, func(e dragoman.Entry) bool { return right.Matches(pattern, string(e.Kind), e.Server+"__"+e.Original) }) {
+		if !slices.ContainsFunc(list.Tools.All(), func(t dragoman.Tool) bool { return permission.Matches(pattern, "tool", t.Server+"__"+t.Original) }) &&
+			!slices.ContainsFunc(list.Entries, func(e dragoman.Entry) bool {
+				return permission.Matches(pattern, string(e.Kind), e.Server+"__"+e.Original)
+			}) {
 			out.Printf("%-7s %s %s: %q matches nothing that %s offers now\n", section, out.Warn("!"), terminal.OneLine(name, 100), terminal.OneLine(pattern, 200), label)
 		}
 	}

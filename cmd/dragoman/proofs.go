@@ -3,8 +3,8 @@ package main
 import (
 	"fmt"
 
+	"github.com/dragoman-mcp/dragoman/internal/door/terminal"
 	"github.com/dragoman-mcp/dragoman/internal/prove"
-	"github.com/dragoman-mcp/dragoman/internal/terminal"
 )
 
 // longestCall is how much of a call is shown to people.

@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
-	"github.com/dragoman-mcp/dragoman/internal/invalid"
-	"github.com/dragoman-mcp/dragoman/internal/secret"
-	"github.com/dragoman-mcp/dragoman/internal/servers"
-	"github.com/dragoman-mcp/dragoman/internal/trust"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
+	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
+	"github.com/dragoman-mcp/dragoman/internal/text/invalid"
+	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
 // selection is how the servers of a command are named on its command line, and
@@ -188,8 +188,8 @@ func (s *selection) useURL(file *config.File) error {
 // means another server the next time: its tools are pinned only where the configuration
 // says so.
 func (s *selection) use(file *config.File, label string, server servers.Config, warnings config.Errors) {
-	if file.Pins.Mode == trust.Auto {
-		server.Pins = trust.Off
+	if file.Pins.Mode == pinning.Auto {
+		server.Pins = pinning.Off
 	}
 	file.UseServers(&config.File{MCPServers: map[string]servers.Config{label: server}, Warnings: warnings})
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dragoman-mcp/dragoman/internal/demo"
+	"github.com/dragoman-mcp/dragoman/internal/stage/demo"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
 

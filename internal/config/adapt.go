@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dragoman-mcp/dragoman/internal/servers"
-	"github.com/dragoman-mcp/dragoman/internal/trust"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
+	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 )
 
 // What other clients write in the entries of mcpServers, so that a block that
@@ -81,7 +81,7 @@ func (d *decoder) adapt(n *node, path string) *node {
 		switch value := e.value; {
 		case e.name == "sandbox" && d.lenient && !ourSandbox(value):
 			d.ignored.add(e, path)
-		case e.name == "pins" && d.lenient && value.text != string(trust.Explicit):
+		case e.name == "pins" && d.lenient && value.text != string(pinning.Explicit):
 			d.ignored.add(e, path) // whether tools are trusted is not for such files, which others write
 		case slices.Contains(ignoredKeys, e.name) || strings.HasPrefix(e.name, "_") || strings.HasPrefix(e.name, "x-"):
 			d.ignored.add(e, path)

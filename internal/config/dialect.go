@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/dragoman-mcp/dragoman/dialect"
-	"github.com/dragoman-mcp/dragoman/internal/invalid"
+	"github.com/dragoman-mcp/dragoman/internal/text/invalid"
 )
 
 // Dialect adds a dialect to those that are built in, or changes one.

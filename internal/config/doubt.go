@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dragoman-mcp/dragoman/internal/glob"
-	"github.com/dragoman-mcp/dragoman/internal/right"
+	"github.com/dragoman-mcp/dragoman/internal/identity/permission"
+	"github.com/dragoman-mcp/dragoman/internal/text/glob"
 )
 
 // doubtLabels warns of patterns for what a server offers whose label no server has:
@@ -53,7 +53,7 @@ func (d *decoder) doubtLabels(root *node, f *File) {
 // labelOf returns the label of the one server whose things a pattern is for; empty
 // where it may be for those of several, or of none.
 func labelOf(pattern string) string {
-	kind, name := right.CutPattern(pattern)
+	kind, name := permission.CutPattern(pattern)
 	label, _, ok := strings.Cut(name, "__")
 	if !ok || kind == "model" || kind == "route" || !glob.Literal(label) {
 		return ""

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dragoman-mcp/dragoman/internal/rawjson"
-	"github.com/dragoman-mcp/dragoman/internal/secret"
-	"github.com/dragoman-mcp/dragoman/internal/unseen"
+	"github.com/dragoman-mcp/dragoman/internal/text/invisible"
+	"github.com/dragoman-mcp/dragoman/internal/text/secret"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
 // Effective returns f as YAML, with defaults filled in and secrets hidden.
@@ -206,7 +206,7 @@ func quote(text string) string {
 	var b strings.Builder
 	for _, r := range string(rawjson.Quote(text)) {
 		switch {
-		case !unseen.Hidden(r):
+		case !invisible.Hidden(r):
 			b.WriteRune(r)
 		case r > 0xffff:
 			fmt.Fprintf(&b, `\U%08x`, r)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/dragoman-mcp/dragoman/internal/unseen"
+	"github.com/dragoman-mcp/dragoman/internal/text/invisible"
 )
 
 // An Error is one thing that is wrong in a configuration file, with the place.
@@ -151,7 +151,7 @@ func (s *source) errorAt(line, column int, path, message, hint string) *Error {
 // character each.
 func visible(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r == '\n' || unseen.Hidden(r) {
+		if r == '\n' || invisible.Hidden(r) {
 			return utf8.RuneError
 		}
 		return r

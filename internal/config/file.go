@@ -10,22 +10,22 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dragoman-mcp/dragoman/internal/approval"
-	"github.com/dragoman-mcp/dragoman/internal/audit"
-	"github.com/dragoman-mcp/dragoman/internal/cache"
-	"github.com/dragoman-mcp/dragoman/internal/caller"
-	"github.com/dragoman-mcp/dragoman/internal/catalog"
-	"github.com/dragoman-mcp/dragoman/internal/glob"
-	"github.com/dragoman-mcp/dragoman/internal/invalid"
-	"github.com/dragoman-mcp/dragoman/internal/limit"
-	"github.com/dragoman-mcp/dragoman/internal/mcpserve"
-	"github.com/dragoman-mcp/dragoman/internal/once"
-	"github.com/dragoman-mcp/dragoman/internal/policy"
-	"github.com/dragoman-mcp/dragoman/internal/servers"
+	"github.com/dragoman-mcp/dragoman/internal/door/mcpserve"
+	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
+	"github.com/dragoman-mcp/dragoman/internal/judge/audit"
+	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
+	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
+	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
+	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/session"
-	"github.com/dragoman-mcp/dragoman/internal/store"
-	"github.com/dragoman-mcp/dragoman/internal/trust"
-	"github.com/dragoman-mcp/dragoman/internal/upstream"
+	"github.com/dragoman-mcp/dragoman/internal/state/cache"
+	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
+	"github.com/dragoman-mcp/dragoman/internal/text/glob"
+	"github.com/dragoman-mcp/dragoman/internal/text/invalid"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/result"
 )
@@ -61,12 +61,12 @@ type File struct {
 	Memory  Memory          `yaml:"memory" doc:"What is remembered of conversations that clients do not see whole."`
 	Cache   cache.Config    `yaml:"cache" doc:"Which results are remembered; none by default."`
 
-	Idempotency once.Config `yaml:"idempotency" doc:"Answers that are kept for requests that are sent again with the same Idempotency-Key."`
+	Idempotency idempotency.Config `yaml:"idempotency" doc:"Answers that are kept for requests that are sent again with the same Idempotency-Key."`
 
 	Store     store.Config    `yaml:"store" doc:"The file that keeps what outlives the process: the audit log, approvals and pins."`
 	Audit     audit.Config    `yaml:"audit" doc:"The log of who did what."`
 	Approvals approval.Config `yaml:"approvals" doc:"Questions to a person whether a call may run."`
-	Pins      trust.Config    `yaml:"pins" doc:"Which tools are trusted: those that are defined as somebody approved them."`
+	Pins      pinning.Config  `yaml:"pins" doc:"Which tools are trusted: those that are defined as somebody approved them."`
 
 	HTTP HTTP `yaml:"http" doc:"Limits of the gateway's HTTP server."`
 	Log  Log  `yaml:"log" doc:"What the gateway writes to standard error."`
@@ -174,7 +174,7 @@ func (f *File) SetDefaults() {
 	f.Store.SetDefaults()
 	f.Audit.SetDefaults()
 	f.Approvals.SetDefaults()
-	f.Pins.Mode = trust.Auto
+	f.Pins.Mode = pinning.Auto
 	f.HTTP = HTTP{MaxBody: 32 << 20, HeaderTimeout: 10 * time.Second, BodyTimeout: 10 * time.Second, AnswerTimeout: 30 * time.Second, DrainTimeout: 30 * time.Second}
 	f.Log = Log{Level: "info", Format: "text"}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
-	"github.com/dragoman-mcp/dragoman/internal/secret"
-	"github.com/dragoman-mcp/dragoman/internal/servers"
-	"github.com/dragoman-mcp/dragoman/internal/trust"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
+	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
+	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
 func withDefaults(c servers.Config) servers.Config {
@@ -45,7 +45,7 @@ func TestReadMCP(t *testing.T) {
 			map[string]servers.Config{"a": {Command: "x", Sandbox: servers.Sandbox{Read: []string{"/a"}, Network: true, Enforce: servers.Strict}}, "b": {Command: "x"}, "c": {Command: "x"}, "d": {Command: "x"}},
 			[]string{"keys of other clients are ignored: sandbox (b, c, d)"}},
 		{"pins are no looser", "mcp.json", `{"mcpServers": {"a": {"command": "x", "pins": "off"}, "b": {"command": "x", "pins": "first"}, "c": {"command": "x", "pins": "explicit"}}}`,
-			map[string]servers.Config{"a": {Command: "x"}, "b": {Command: "x"}, "c": {Command: "x", Pins: trust.Explicit}},
+			map[string]servers.Config{"a": {Command: "x"}, "b": {Command: "x"}, "c": {Command: "x", Pins: pinning.Explicit}},
 			[]string{"keys of other clients are ignored: pins (a, b)"}},
 		{"tools that are switched off stay off", "mcp.json", `{"mcpServers": {"a": {"command": "x", "tools": ["get_*"], "disabledTools": ["get_b"]}, "b": {"command": "x", "includeTools": ["a"], "excludeTools": ["b"]}}}`,
 			map[string]servers.Config{

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dragoman-mcp/dragoman/internal/invalid"
+	"github.com/dragoman-mcp/dragoman/internal/text/invalid"
 )
 
 // An Input is a value that is in no file, such as a token: a person is asked

@@ -50,7 +50,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/dragoman-mcp/dragoman/internal/store"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
 // maxFile is the largest configuration, in bytes; other clients keep more than

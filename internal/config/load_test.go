@@ -12,19 +12,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/dragoman-mcp/dragoman/internal/approval"
-	"github.com/dragoman-mcp/dragoman/internal/audit"
-	"github.com/dragoman-mcp/dragoman/internal/cache"
-	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/config"
-	"github.com/dragoman-mcp/dragoman/internal/mcpserve"
-	"github.com/dragoman-mcp/dragoman/internal/once"
-	"github.com/dragoman-mcp/dragoman/internal/secret"
-	"github.com/dragoman-mcp/dragoman/internal/servers"
+	"github.com/dragoman-mcp/dragoman/internal/door/mcpserve"
+	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
+	"github.com/dragoman-mcp/dragoman/internal/judge/audit"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
+	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
+	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/session"
-	"github.com/dragoman-mcp/dragoman/internal/store"
-	"github.com/dragoman-mcp/dragoman/internal/trust"
-	"github.com/dragoman-mcp/dragoman/internal/upstream"
+	"github.com/dragoman-mcp/dragoman/internal/state/cache"
+	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
+	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 	"github.com/dragoman-mcp/dragoman/result"
 )
 
@@ -152,11 +152,11 @@ log: {level: debug, format: json}
 		Results:        session.Results{Form: result.Form{Limit: 1000}, MaxMessage: 1 << 20},
 		Memory:         config.Memory{Bytes: 2 << 20, TTL: 3 * time.Minute},
 		Cache:          cache.Config{Tools: []string{"files__read_*"}, TTL: 30 * time.Second, Bytes: 1 << 20},
-		Idempotency:    once.Config{Bytes: 4 << 20, TTL: 12 * time.Hour},
+		Idempotency:    idempotency.Config{Bytes: 4 << 20, TTL: 12 * time.Hour},
 		Store:          store.Config{Path: "/srv/dragoman.db", MaxBytes: 2 << 20},
 		Audit:          audit.Config{Arguments: audit.Full, Retention: 24 * time.Hour, Off: true},
 		Approvals:      approval.Config{Expires: 5 * time.Minute, Keep: time.Hour, Pending: 6, Elicit: true},
-		Pins:           trust.Config{Mode: trust.Explicit, Lock: "/srv/dragoman.lock"},
+		Pins:           pinning.Config{Mode: pinning.Explicit, Lock: "/srv/dragoman.lock"},
 		HTTP:           config.HTTP{MaxBody: 65536, HeaderTimeout: time.Second, BodyTimeout: 3 * time.Second, AnswerTimeout: 4 * time.Second, DrainTimeout: 2 * time.Minute, MaxConnections: 500},
 		Log:            config.Log{Level: "debug", Format: "json"},
 	}

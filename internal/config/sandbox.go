@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/dragoman-mcp/dragoman/internal/store"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
 // CheckSandboxes reports, as [Errors], the sandboxes whose servers could reach what is

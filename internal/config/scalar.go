@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dragoman-mcp/dragoman/internal/glob"
+	"github.com/dragoman-mcp/dragoman/internal/text/glob"
 )
 
 // unneeded reports whether nobody who reads the file needs the key at a path.

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
-	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
-	"github.com/dragoman-mcp/dragoman/internal/servers"
+	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
+	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
 )
 
 // What the gateway itself spends on requests at the MCP endpoint, without a

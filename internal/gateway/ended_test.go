@@ -13,12 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dragoman-mcp/dragoman/internal/accesstoken"
-	"github.com/dragoman-mcp/dragoman/internal/accesstoken/issuertest"
-	"github.com/dragoman-mcp/dragoman/internal/apikey"
-	"github.com/dragoman-mcp/dragoman/internal/audit"
 	"github.com/dragoman-mcp/dragoman/internal/config"
-	"github.com/dragoman-mcp/dragoman/internal/upstream"
+	"github.com/dragoman-mcp/dragoman/internal/identity/accesstoken"
+	"github.com/dragoman-mcp/dragoman/internal/identity/accesstoken/issuertest"
+	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
+	"github.com/dragoman-mcp/dragoman/internal/judge/audit"
+	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
 

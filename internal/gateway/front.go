@@ -10,13 +10,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dragoman-mcp/dragoman/internal/api"
-	"github.com/dragoman-mcp/dragoman/internal/caller"
-	"github.com/dragoman-mcp/dragoman/internal/clip"
-	"github.com/dragoman-mcp/dragoman/internal/gate"
-	"github.com/dragoman-mcp/dragoman/internal/mcpserve"
-	"github.com/dragoman-mcp/dragoman/internal/origin"
-	"github.com/dragoman-mcp/dragoman/internal/pace"
+	"github.com/dragoman-mcp/dragoman/internal/door/api"
+	"github.com/dragoman-mcp/dragoman/internal/door/mcpserve"
+	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
+	"github.com/dragoman-mcp/dragoman/internal/text/clip"
+	"github.com/dragoman-mcp/dragoman/internal/wire/deadline"
+	"github.com/dragoman-mcp/dragoman/internal/wire/origin"
 	"github.com/dragoman-mcp/dragoman/openai"
 )
 
@@ -25,7 +25,7 @@ import (
 func (g *Gateway) Handler() http.Handler {
 	open := http.NewServeMux() // for load balancers, which have no key
 	open.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
-		pace.Refuse(w, r)
+		deadline.Refuse(w, r)
 		plain(w, http.StatusOK, "ok")
 	})
 	open.HandleFunc("GET /readyz", g.readyz)
@@ -33,7 +33,7 @@ func (g *Gateway) Handler() http.Handler {
 	open.HandleFunc(caller.MetadataPath+"/", g.metadata)
 	open.HandleFunc(caller.MetadataPath, g.metadata)
 	open.HandleFunc("/", g.guarded)
-	return pace.Handler(g.checked(open), g.file.HTTP.BodyTimeout, g.file.HTTP.AnswerTimeout)
+	return deadline.Handler(g.checked(open), g.file.HTTP.BodyTimeout, g.file.HTTP.AnswerTimeout)
 }
 
 func plain(w http.ResponseWriter, status int, text string) {
@@ -46,7 +46,7 @@ func plain(w http.ResponseWriter, status int, text string) {
 // their time, and we are not about to stop, nor have to. That is for everybody. A line
 // each says what a server is doing, to those who may know that there is one.
 func (g *Gateway) readyz(w http.ResponseWriter, r *http.Request) {
-	pace.Refuse(w, r)
+	deadline.Refuse(w, r)
 	status, text := http.StatusOK, "ready"
 	switch {
 	case g.draining.Load():
@@ -70,7 +70,7 @@ func (g *Gateway) readyz(w http.ResponseWriter, r *http.Request) {
 
 // metadata tells clients that have no token yet where to get one.
 func (g *Gateway) metadata(w http.ResponseWriter, r *http.Request) {
-	pace.Refuse(w, r)
+	deadline.Refuse(w, r)
 	if !g.callers.ServeMetadata(w, r) {
 		g.refuse(w, r, http.StatusNotFound, "not_found", "There are no metadata at "+r.URL.Path+".")
 	}
@@ -87,7 +87,7 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, status int, cod
 	case http.StatusServiceUnavailable, http.StatusInternalServerError:
 		kind = openai.TypeServer
 	}
-	pace.Refuse(w, r)
+	deadline.Refuse(w, r)
 	id := openai.NewRequestID()
 	g.log.Warn("request refused", append([]any{"request", id, "path", r.URL.Path, "status", status, "code", code, "from", r.RemoteAddr}, more...)...)
 	(&openai.Error{Status: status, Type: kind, Code: code, Message: message, ID: id}).Write(w)
@@ -160,7 +160,7 @@ func (g *Gateway) shed(w http.ResponseWriter, r *http.Request) bool {
 	w.Header().Set("Retry-After", strconv.Itoa(int(shedRetry.Seconds())))
 	g.refuse(w, r, http.StatusServiceUnavailable, "overloaded", "The gateway is short of memory and takes nothing new for now. Try again soon.", "full", strconv.Itoa(int(full*100))+"%")
 	_ = http.NewResponseController(w).Flush()
-	pace.Drain(r)
+	deadline.Drain(r)
 	return true
 }
 

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
-	"github.com/dragoman-mcp/dragoman/internal/secret"
+	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
 // routes are one of each kind, with what a good request gets without a key.

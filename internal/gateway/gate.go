@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/approval"
-	"github.com/dragoman-mcp/dragoman/internal/audit"
-	"github.com/dragoman-mcp/dragoman/internal/gate"
-	"github.com/dragoman-mcp/dragoman/internal/ledger"
-	"github.com/dragoman-mcp/dragoman/internal/limit"
-	"github.com/dragoman-mcp/dragoman/internal/policy"
-	"github.com/dragoman-mcp/dragoman/internal/store"
-	"github.com/dragoman-mcp/dragoman/internal/trust"
+	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
+	"github.com/dragoman-mcp/dragoman/internal/judge/audit"
+	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
+	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
+	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
+	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
 // openLedger bounds how long another process may hold the store while we start.
@@ -77,7 +77,7 @@ func (g *Gateway) watch() {
 	g.unwatch = func() { cancel(); <-done }
 }
 
-func (g *Gateway) book() *trust.Book {
+func (g *Gateway) book() *pinning.Book {
 	if g.ledger == nil {
 		return nil
 	}

@@ -13,14 +13,14 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/dragoman-mcp/dragoman/internal/accesstoken/issuertest"
-	"github.com/dragoman-mcp/dragoman/internal/apikey"
-	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/config"
-	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
-	"github.com/dragoman-mcp/dragoman/internal/secret"
-	"github.com/dragoman-mcp/dragoman/internal/servers"
-	"github.com/dragoman-mcp/dragoman/internal/upstream"
+	"github.com/dragoman-mcp/dragoman/internal/identity/accesstoken/issuertest"
+	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
+	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
+	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
+	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
+	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 	"github.com/dragoman-mcp/dragoman/rehearsal"
 )
 

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
-	"github.com/dragoman-mcp/dragoman/internal/limit"
-	"github.com/dragoman-mcp/dragoman/internal/upstream"
+	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
+	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 )
 
 // talker is a model API whose every answer costs 30 tokens. Of streams it says so where

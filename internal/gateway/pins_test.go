@@ -13,15 +13,15 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/audit"
-	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/config"
-	"github.com/dragoman-mcp/dragoman/internal/fakemcp"
-	"github.com/dragoman-mcp/dragoman/internal/ledger"
-	"github.com/dragoman-mcp/dragoman/internal/servers"
+	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/judge/audit"
+	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
+	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/session"
-	"github.com/dragoman-mcp/dragoman/internal/store"
-	"github.com/dragoman-mcp/dragoman/internal/trust"
+	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
@@ -140,7 +140,7 @@ func TestChangedTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(pins, func(p trust.Pin) bool { return p.State == trust.Waiting && p.Name == "title" })
+	i := slices.IndexFunc(pins, func(p pinning.Pin) bool { return p.State == pinning.Waiting && p.Name == "title" })
 	began := time.Now()
 	if err := person.Book.Approve(t.Context(), "web", pins[i].Key, pins[i].Pin, "terminal:ada"); err != nil {
 		t.Fatal(err)
@@ -253,18 +253,18 @@ func (d doors) send(method, url, body string) string {
 func TestPinsByDefault(t *testing.T) {
 	entry, _ := fakes(t, fakemcp.Config{Tools: []fakemcp.Tool{{Name: "echo"}}})
 	explicit := entry
-	explicit.Pins = trust.Explicit
+	explicit.Pins = pinning.Explicit
 	for name, tt := range map[string]struct {
 		change func(*config.File)
 		pinned bool
 	}{
 		"nothing":         {func(*config.File) {}, false},
 		"a store":         {func(f *config.File) { f.Store.Path = store.Memory }, true},
-		"off":             {func(f *config.File) { f.Store.Path, f.Pins.Mode = store.Memory, trust.Off }, false},
-		"by name":         {func(f *config.File) { f.Pins.Mode = trust.First }, true},
+		"off":             {func(f *config.File) { f.Store.Path, f.Pins.Mode = store.Memory, pinning.Off }, false},
+		"by name":         {func(f *config.File) { f.Pins.Mode = pinning.First }, true},
 		"of one server":   {func(f *config.File) { f.MCPServers["web"] = explicit }, true},
-		"of one, off":     {func(f *config.File) { f.Pins.Mode = trust.Off; f.MCPServers["web"] = explicit }, true},
-		"the demo's ours": {func(f *config.File) { f.Pins.Mode, f.MCPServers = trust.Explicit, nil }, false},
+		"of one, off":     {func(f *config.File) { f.Pins.Mode = pinning.Off; f.MCPServers["web"] = explicit }, true},
+		"the demo's ours": {func(f *config.File) { f.Pins.Mode, f.MCPServers = pinning.Explicit, nil }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("XDG_STATE_HOME", t.TempDir())
@@ -292,7 +292,7 @@ func TestPinsByDefault(t *testing.T) {
 		})
 	}
 	file := config.Default()
-	file.Pins.Mode, file.Store.Path = trust.First, filepath.Join(t.TempDir(), "dragoman.db")
+	file.Pins.Mode, file.Store.Path = pinning.First, filepath.Join(t.TempDir(), "dragoman.db")
 	file.Pins.Lock = filepath.Join(t.TempDir(), "dragoman.lock")
 	if _, err := New(file, Options{}); err == nil || !strings.Contains(err.Error(), "the lock of pins") {
 		t.Errorf("a lock that is not there: %v", err)
@@ -362,7 +362,7 @@ func TestChangedTexts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range pins {
-		if p.State == trust.Waiting {
+		if p.State == pinning.Waiting {
 			if err := person.Book.Approve(t.Context(), "web", p.Key, p.Pin, "terminal:ada"); err != nil {
 				t.Fatal(err)
 			}

@@ -7,15 +7,15 @@ import (
 	"slices"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/derived"
-	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/state/weakcache"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
 // forModels keeps the lists without the tools that are for views alone (MCP Apps,
 // "Tool visibility": a host must not show those to a model).
 type forModels struct {
-	lists derived.Map[dragoman.List, *dragoman.List]
-	tools derived.Map[dragoman.Tools, *dragoman.Tools]
+	lists weakcache.Map[dragoman.List, *dragoman.List]
+	tools weakcache.Map[dragoman.Tools, *dragoman.Tools]
 }
 
 func (m *forModels) of(tools dragoman.Toolset) dragoman.Toolset { return &modelTools{tools, m} }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
-	"github.com/dragoman-mcp/dragoman/internal/caller"
+	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 )
 
 // A tool that is for views alone is nothing for a model; clients of MCP, which show

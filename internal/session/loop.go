@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/meter"
-	"github.com/dragoman-mcp/dragoman/internal/upstream"
+	"github.com/dragoman-mcp/dragoman/internal/judge/meter"
+	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -31,7 +31,7 @@ func (s *Session) metered(post func(context.Context, [][]byte) (*http.Response, 
 		return post
 	}
 	return func(ctx context.Context, parts [][]byte) (*http.Response, error) {
-		return m.Do(meter.Request{Upstream: s.Upstream, Body: bytes.Join(parts, nil), Text: true, Asks: true, Send: func(body []byte) (*http.Response, error) {
+		return m.Do(meter.Request{Silent: &s.Upstream.NoUsage, Body: bytes.Join(parts, nil), Text: true, Asks: true, Send: func(body []byte) (*http.Response, error) {
 			return post(ctx, [][]byte{body})
 		}})
 	}

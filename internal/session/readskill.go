@@ -18,8 +18,8 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/catalog"
-	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
 // Limits of one skill (SEP-2640, "Limits").

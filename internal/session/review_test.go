@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/approval"
-	"github.com/dragoman-mcp/dragoman/internal/caller"
-	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
 // reviewing is an approver's stack, with questions of others in the inbox.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/park"
+	"github.com/dragoman-mcp/dragoman/internal/state/park"
 )
 
 // Bounds of what waits for answers.

@@ -9,9 +9,9 @@ import (
 	"sync"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/catalog"
-	"github.com/dragoman-mcp/dragoman/internal/derived"
-	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/state/weakcache"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
 // ReadSkill is the name of the tool by which models read skills (SEP-2640). It is
@@ -27,8 +27,8 @@ const (
 // skills keep the lists with read_skill in them, as long as those that they were
 // made of are in use.
 type skills struct {
-	lists derived.Map[dragoman.List, *dragoman.List]
-	tools derived.Map[dragoman.Tools, *skillTools]
+	lists weakcache.Map[dragoman.List, *dragoman.List]
+	tools weakcache.Map[dragoman.Tools, *skillTools]
 }
 
 // skillTools are the same tools with different skills to read.

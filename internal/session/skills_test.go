@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/catalog"
-	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
 const refunds = "---\nname: refunds\ndescription: How refunds are made\nmetadata:\n  version: \"2\"\n---\n\n# Refunds\n\nSee examples/email.md.\n"

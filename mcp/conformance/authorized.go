@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/credential"
-	"github.com/dragoman-mcp/dragoman/internal/secret"
+	"github.com/dragoman-mcp/dragoman/internal/reach/credential"
+	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
 

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dragoman-mcp/dragoman/internal/bounded"
+	"github.com/dragoman-mcp/dragoman/internal/state/bounded"
 )
 
 // A Store keeps turns for a while. It is safe for concurrent use. What it forgets

@@ -2,10 +2,11 @@ package model
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 
-	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
 // Types of an [Error], as the OpenAI API names them.
@@ -58,6 +59,40 @@ func (e *Error) Error() string {
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// AsError returns an error as a client is told of it: the [*Error] in its chain, or one
+// made of what a refusal in it says, which is an error with the method
+//
+//	Refused() (status int, code, message string)
+//
+// Anything else is our own trouble, which is told to nobody: ok is false.
+func AsError(err error) (e *Error, ok bool) {
+	if e, ok = errors.AsType[*Error](err); ok {
+		return e, true
+	}
+	refusal, ok := errors.AsType[refusal](err)
+	if !ok {
+		return nil, false
+	}
+	e = &Error{Type: TypeInvalidRequest, Err: err}
+	e.Status, e.Code, e.Message = refusal.Refused()
+	switch {
+	case e.Status == http.StatusUnauthorized:
+		e.Type = TypeAuthentication
+	case e.Status == http.StatusForbidden:
+		e.Type = TypePermission
+	case e.Status == http.StatusTooManyRequests:
+		e.Type = TypeRateLimit
+	case e.Status >= 500:
+		e.Type = TypeServer
+	}
+	return e, true
+}
+
+type refusal interface {
+	error
+	Refused() (status int, code, message string)
+}
 
 // JSON returns the error document: the upstream's own where there is one.
 func (e *Error) JSON() json.RawMessage {

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dragoman-mcp/dragoman/internal/clip"
-	"github.com/dragoman-mcp/dragoman/internal/rawjson"
-	"github.com/dragoman-mcp/dragoman/internal/retry"
+	"github.com/dragoman-mcp/dragoman/internal/text/clip"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/wire/retry"
 )
 
 // maxFailure is what is read of the document of an error, in bytes.

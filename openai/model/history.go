@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/dragoman-mcp/dragoman/dialect"
-	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
 // Add puts a message of the client's behind the history, in a form that the dialect

@@ -9,7 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
-	"github.com/dragoman-mcp/dragoman/internal/clip"
+	"github.com/dragoman-mcp/dragoman/internal/text/clip"
 )
 
 // An offer is a list of our tools as requests of one dialect carry it. It does not

@@ -7,7 +7,7 @@ import (
 	"io"
 	"mime"
 
-	"github.com/dragoman-mcp/dragoman/internal/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
 // A Reply is one message of the model, put together from whatever the upstream

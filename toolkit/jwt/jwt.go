@@ -19,7 +19,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 
-	"github.com/dragoman-mcp/dragoman/internal/accesstoken"
+	"github.com/dragoman-mcp/dragoman/internal/identity/accesstoken"
 )
 
 // Options say which tokens are good.

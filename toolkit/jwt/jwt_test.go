@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 
-	"github.com/dragoman-mcp/dragoman/internal/accesstoken/issuertest"
+	"github.com/dragoman-mcp/dragoman/internal/identity/accesstoken/issuertest"
 	"github.com/dragoman-mcp/dragoman/toolkit/jwt"
 )
 

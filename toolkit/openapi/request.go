@@ -13,8 +13,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/dragoman-mcp/dragoman/internal/rawjson"
-	"github.com/dragoman-mcp/dragoman/internal/retry"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/wire/retry"
 	"github.com/dragoman-mcp/dragoman/schema"
 	"github.com/dragoman-mcp/dragoman/toolkit"
 )

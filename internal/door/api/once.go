@@ -1,0 +1,106 @@
+package api
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
+	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
+	"github.com/dragoman-mcp/dragoman/openai"
+)
+
+// Codes of errors about the header Idempotency-Key. They are stable.
+const (
+	codeKeyInvalid = "idempotency_key_invalid"
+	codeKeyReused  = "idempotency_key_reused"
+	codeAnswerLost = "idempotency_answer_lost"
+)
+
+// keyHeader is by what clients say that a request is one that they sent before.
+const keyHeader = "Idempotency-Key"
+
+// maxKey is how long such a key may be, in characters.
+const maxKey = 255
+
+// onceOnly returns the route of requests that may run tools: one that comes again
+// with the same Idempotency-Key gets the answer of the first.
+func (a *API) onceOnly(route func(http.ResponseWriter, *http.Request, caller.Caller, *idempotency.Run)) func(http.ResponseWriter, *http.Request, caller.Caller) {
+	return func(w http.ResponseWriter, r *http.Request, who caller.Caller) {
+		if len(r.Header.Values(keyHeader)) == 0 {
+			route(w, r, who, &idempotency.Run{})
+			return
+		}
+		name, err := requestKey(r.Header)
+		if err != nil {
+			a.fail(w, r, err)
+			return
+		}
+		body, err := a.readBody(w, r)
+		if err != nil {
+			a.fail(w, r, err)
+			return
+		}
+		r = r.WithContext(r.Context())
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		key := idempotency.Key{Owner: who.ID, Name: name, Print: fingerprint(r, body)}
+		if a.ClientCredentials { // then nobody knows callers apart but by these
+			key.Owner += "\x00" + upstream.Credentials(r.Header)
+		}
+		err = a.once.Serve(w, r, key, func(w http.ResponseWriter, r *http.Request, run *idempotency.Run) { route(w, r, who, run) })
+		switch {
+		case errors.Is(err, idempotency.ErrOther):
+			a.fail(w, r, &openai.Error{
+				Status: http.StatusUnprocessableEntity, Type: openai.TypeInvalidRequest, Code: codeKeyReused, Err: err,
+				Message: "This Idempotency-Key was sent with another request. Send each request with a key of its own, and with the same one only when it is sent again as it was.",
+			})
+		case err != nil:
+			a.fail(w, r, answerLost(err))
+		}
+	}
+}
+
+// answerLost refuses a request that has run, whose answer nobody has any more.
+func answerLost(err error) error {
+	return &openai.Error{
+		Status: http.StatusConflict, Type: openai.TypeInvalidRequest, Code: codeAnswerLost, Err: err,
+		Message: "A request with this Idempotency-Key has run, and its answer is not kept: it broke off, was too large, or too many came after it. It is not run again, since it may have changed something. Look what it did; to run it once more, send another key.",
+		Header:  http.Header{"X-Should-Retry": {"false"}},
+	}
+}
+
+// requestKey returns the key that a client gave a request: a string as structured
+// fields have it (RFC 9651, section 3.3.3), as the draft wants it, or the bare text
+// that most clients send.
+func requestKey(h http.Header) (string, error) {
+	key := h.Get(keyHeader)
+	if inner, ok := strings.CutPrefix(key, `"`); ok {
+		if inner, ok = strings.CutSuffix(inner, `"`); ok && !strings.ContainsAny(inner, `"\`) {
+			key = inner
+		} else {
+			key = ""
+		}
+	}
+	visible := !strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' })
+	if len(h.Values(keyHeader)) > 1 || key == "" || len(key) > maxKey || !visible {
+		return "", &openai.Error{
+			Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Code: codeKeyInvalid,
+			Message: fmt.Sprintf("The header Idempotency-Key has to be there once, with 1 to %d visible ASCII characters.", maxKey),
+		}
+	}
+	return key, nil
+}
+
+// fingerprint is a digest of all that two requests have in common that are one.
+func fingerprint(r *http.Request, body []byte) (sum [32]byte) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %q %q %d\n", r.Method, r.URL.EscapedPath(), r.URL.RawQuery, len(body))
+	h.Write(body)
+	h.Sum(sum[:0])
+	return sum
+}

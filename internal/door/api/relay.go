@@ -1,0 +1,300 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/judge/meter"
+	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
+	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
+	"github.com/dragoman-mcp/dragoman/internal/wire/deadline"
+	"github.com/dragoman-mcp/dragoman/openai/model"
+)
+
+// relay passes a request to the upstream and its answer back, both untouched.
+func (a *API) relay(w http.ResponseWriter, r *http.Request, who caller.Caller) {
+	leave, err := a.admit(r.Context(), who, policy.Route, r.URL.Path)
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	defer leave()
+	up, name, body, err := a.relayTarget(w, r, who)
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	used := &modelUse{api: a, who: who}
+	defer used.end()
+	if name != "" {
+		if err := used.admit(r.Context(), name); err != nil {
+			a.fail(w, r, err)
+			return
+		}
+	}
+	if boundary := formBoundary(r); boundary != "" {
+		r.Body = guardForm(r.Body, boundary, func(model string) error { return used.found(r.Context(), model, up) })
+	}
+	as := relayed{body: body, meter: used.meter(r)}
+	if changes(r.Method, r.URL.Path) {
+		came, problem := a.Sessions.Gate().Passing(r.Context(), who, r.Method+" "+r.URL.Path)
+		if problem != nil {
+			a.fail(w, r, refused(problem))
+			return
+		}
+		as.came = came
+	}
+	a.relayTo(w, r, up, as)
+}
+
+// uses are the routes of models, under /v1: a request there is answered by a model, and
+// judged and counted as its use. Others that name one, such as jobs of fine-tuning and
+// batches, make something that stays.
+var uses = map[string]bool{
+	"/v1/chat/completions": true, "/v1/completions": true, "/v1/responses": true, "/v1/messages": true,
+	"/v1/embeddings": true, "/v1/moderations": true,
+	"/v1/rerank": true, "/v1/score": true, "/v1/classify": true, "/v1/pooling": true,
+	"/v1/images/generations": true, "/v1/images/edits": true, "/v1/images/variations": true,
+	"/v1/audio/speech": true, "/v1/audio/transcriptions": true, "/v1/audio/translations": true,
+}
+
+// changes reports whether a relayed request may change something at its upstream: what
+// is neither a question nor the use of a model.
+func changes(method, path string) bool {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return false
+	case http.MethodPost:
+		return !uses[path]
+	}
+	return true
+}
+
+// A relayed is how a request is passed on.
+type relayed struct {
+	body  []byte                // in place of its own; nil for its own
+	meter *meter.Meter          // of its tokens; nil counts none
+	came  func(dragoman.Result) // is told what came of it; may be nil
+}
+
+// A modelUse is the model that a relayed request uses, known before the request is
+// passed on or, in a form, while it is.
+type modelUse struct {
+	api *API
+	who caller.Caller
+
+	mu    sync.Mutex
+	name  string
+	leave func()
+	over  bool // the request has ended, be its form still on its way
+}
+
+func (u *modelUse) admit(ctx context.Context, name string) error {
+	leave, err := u.api.admit(ctx, u.who, policy.Model, name)
+	if err != nil {
+		return err
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.over {
+		leave()
+		return nil
+	}
+	u.name, u.leave = name, leave
+	return nil
+}
+
+// found judges the model of a form that is on its way to an upstream.
+func (u *modelUse) found(ctx context.Context, name string, up *upstream.Upstream) error {
+	switch known := u.model(); {
+	case known == name:
+		return nil
+	case known != "":
+		return ambiguousForm("The form can be read as naming two models.")
+	}
+	of, err := u.api.upstream(name)
+	if err != nil {
+		return err
+	}
+	if of != up {
+		return ambiguousForm("The form names its model behind a large file, and it is known too late where to send it: put the model in front.")
+	}
+	return u.admit(ctx, name)
+}
+
+func (u *modelUse) model() string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.name
+}
+
+// meter returns what counts the tokens of the request: of a form whose model is found
+// on its way, once it is known.
+func (u *modelUse) meter(r *http.Request) *meter.Meter {
+	name, gate := u.model(), u.api.Sessions.Gate()
+	switch {
+	case r.Method != http.MethodPost:
+		return nil
+	case name != "":
+		return gate.Meter(u.who, name)
+	case formBoundary(r) == "":
+		return nil
+	}
+	return &meter.Meter{Count: func(tokens int64) {
+		if name := u.model(); name != "" {
+			if m := gate.Meter(u.who, name); m != nil {
+				m.Count(tokens)
+			}
+		}
+	}}
+}
+
+func (u *modelUse) end() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.over = true
+	if u.leave != nil {
+		u.leave()
+	}
+}
+
+// relayTo passes a request to an upstream.
+func (a *API) relayTo(w http.ResponseWriter, r *http.Request, up *upstream.Upstream, as relayed) {
+	proxy := &httputil.ReverseProxy{
+		Rewrite:       func(p *httputil.ProxyRequest) { p.Out.URL = &url.URL{Scheme: "http", Host: "upstream"} },
+		Transport:     relayTransport{a, up, r, as},
+		FlushInterval: -1,
+		BufferPool:    buffers,
+		ErrorLog:      log.New(io.Discard, "", 0),
+		ModifyResponse: func(res *http.Response) error {
+			relayedHeader(res.Header)
+			if res.StatusCode != http.StatusSwitchingProtocols {
+				res.Body = deadline.Reader(res.Body, relayIdle)
+			}
+			return nil
+		},
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			refused, ok := model.AsError(err)
+			switch {
+			case ok:
+				a.fail(w, r, refused)
+			case r.Context().Err() != nil:
+				a.fail(w, r, context.Cause(r.Context()))
+			default:
+				a.fail(w, r, model.Unreachable(err))
+			}
+		},
+	}
+	defer func() {
+		// The proxy panics when an answer breaks off in the middle: the server
+		// then breaks off ours.
+		if p := recover(); p != nil {
+			if err, ok := p.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
+				panic(p)
+			}
+			a.Log.Warn("an upstream's answer broke off", "upstream", up.Host(), "path", r.URL.Path)
+			panic(p)
+		}
+	}()
+	if as.body == nil {
+		// The upstream may answer before it has read everything; the server must
+		// not close the request's body then.
+		_ = http.NewResponseController(w).EnableFullDuplex()
+	}
+	proxy.ServeHTTP(w, r)
+}
+
+// relayIdle is how long an upstream may say nothing in the middle of an answer
+// that is passed on.
+const relayIdle = 5 * time.Minute
+
+// relayedHeader takes out of an upstream's header what is between it and us: its
+// cookies, and its word on which web pages may read the answer. We have said
+// ours.
+func relayedHeader(h http.Header) {
+	h.Del("Set-Cookie")
+	h.Del("Alt-Svc")
+	for name := range h {
+		if strings.HasPrefix(name, "Access-Control-") {
+			delete(h, name)
+		}
+	}
+}
+
+// relayTransport sends the proxy's request with the upstream's address and
+// credentials.
+type relayTransport struct {
+	a  *API
+	up *upstream.Upstream
+	in *http.Request
+	relayed
+}
+
+func (t relayTransport) RoundTrip(out *http.Request) (*http.Response, error) {
+	if t.meter != nil {
+		out.Header.Set("Accept-Encoding", "identity") // what is compressed says nothing of its cost
+	}
+	path := strings.TrimRight(t.in.URL.Path, "/")
+	completion := strings.HasSuffix(path, "/completions")
+	res, err := t.meter.Do(meter.Request{
+		Silent: &t.up.NoUsage, Body: t.body, Text: completion || strings.HasSuffix(path, "/responses"), Asks: completion,
+		Send: func(body []byte) (*http.Response, error) { return t.send(out, body) },
+	})
+	if t.came != nil {
+		t.came(came(res, err))
+	}
+	return res, err
+}
+
+// came is what an answer, or that there is none, says of a request.
+func came(res *http.Response, err error) dragoman.Result {
+	if err != nil || res.StatusCode >= 500 {
+		return dragoman.Result{Ran: dragoman.RanMaybe, Failed: true}
+	}
+	return dragoman.Result{Ran: dragoman.RanYes, Failed: res.StatusCode >= 400}
+}
+
+// send sends the proxy's request, with a body in place of its own.
+func (t relayTransport) send(out *http.Request, body []byte) (*http.Response, error) {
+	request := upstream.Request{
+		Method: out.Method, Path: strings.TrimPrefix(t.in.URL.EscapedPath(), "/v1"), RawQuery: t.in.URL.RawQuery,
+		Header: out.Header, Body: out.Body, Length: out.ContentLength,
+		ClientCredentials: t.a.ClientCredentials, Relay: true,
+	}
+	if body != nil {
+		request.Body, request.Length = bytes.NewReader(body), 0
+	} else if out.Body == nil || out.Body == http.NoBody {
+		request.Body = nil
+	}
+	req, err := t.up.NewRequest(out.Context(), request)
+	if err != nil {
+		return nil, err
+	}
+	return t.up.Do(req)
+}
+
+// buffers are smaller than the proxy's own of 32 KiB: most of what passes is
+// events, and many streams are open at a time.
+var buffers = &bufferPool{}
+
+type bufferPool struct{ pool sync.Pool }
+
+func (p *bufferPool) Get() []byte {
+	if b, ok := p.pool.Get().(*[]byte); ok {
+		return *b
+	}
+	return make([]byte, 8<<10)
+}
+
+func (p *bufferPool) Put(b []byte) { p.pool.Put(&b) }

@@ -1,0 +1,365 @@
+package api
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime/multipart"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
+	"github.com/dragoman-mcp/dragoman/internal/text/secret"
+)
+
+// Every route but the door's own reaches the upstream as it came: method, path,
+// query, body and the headers that are about the request.
+func TestRelay(t *testing.T) {
+	for _, tc := range []struct {
+		name, method, path, body, kind string
+		want                           string
+	}{
+		{"JSON", "POST", "/v1/embeddings?x=1&y=%20z", `{ "input" : [1.0, 12345678901234567890], "model":"m" }`, "application/json", "POST /base/v1/embeddings?x=1&y=%20z"},
+		{"no body", "GET", "/v1/files", "", "", "GET /base/v1/files"},
+		{"escaped path", "GET", "/v1/files/a%2Fb%20c", "", "", "GET /base/v1/files/a%2Fb%20c"},
+		{"delete", "DELETE", "/v1/files/f-1", "", "", "DELETE /base/v1/files/f-1"},
+		{"binary", "POST", "/v1/uploads/u/parts", "\x00\xff\x1f\x8b\r\n", "application/octet-stream", "POST /base/v1/uploads/u/parts"},
+		{"empty JSON", "POST", "/v1/batches/b/cancel", "", "application/json", "POST /base/v1/batches/b/cancel"},
+		{"JSON that is no object", "POST", "/v1/x", `[1]`, "application/json", "POST /base/v1/x"},
+		{"other methods of our own routes", "GET", "/v1/chat/completions?limit=2", "", "", "GET /base/v1/chat/completions?limit=2"},
+		{"one model", "GET", "/v1/models/org/m-1", "", "", "GET /base/v1/models/org/m-1"},
+		{"responses", "POST", "/v1/responses", `{"model":"m","input":"hi"}`, "application/json", "POST /base/v1/responses"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			up := &recorder{respond: func(w http.ResponseWriter, _ *http.Request, _ []byte) {
+				w.Header().Set("Content-Type", "audio/mpeg")
+				w.Header().Set("X-Ratelimit-Remaining-Tokens", "7")
+				w.Header().Set("X-Request-Id", "up-1")
+				w.Header().Set("Retry-After", "3")
+				w.WriteHeader(http.StatusTeapot)
+				_, _ = w.Write([]byte("\x00\x01binary\xff"))
+			}}
+			d := open(t, nil, up.model(t, "*"))
+			a := d.do(tc.method, tc.path, tc.body, "Content-Type", tc.kind, "OpenAI-Beta", "assistants=v2", "X-Unknown", "kept", "Cookie", "a=b", "X-Forwarded-For", "10.0.0.1")
+			if a.status != http.StatusTeapot || a.body != "\x00\x01binary\xff" {
+				t.Errorf("answered %d %q", a.status, a.body)
+			}
+			for name, want := range map[string]string{"Content-Type": "audio/mpeg", "X-Ratelimit-Remaining-Tokens": "7", "X-Request-Id": "up-1", "Retry-After": "3"} {
+				if got := a.header.Get(name); got != want {
+					t.Errorf("answered with %s: %q, want %q", name, got, want)
+				}
+			}
+			sent := up.last(t)
+			if sent.line != tc.want || sent.body != tc.body {
+				t.Errorf("sent %s %q, want %s %q", sent.line, sent.body, tc.want, tc.body)
+			}
+			for name, want := range map[string]string{"Openai-Beta": "assistants=v2", "X-Unknown": "kept", "Content-Type": tc.kind, "Cookie": "", "X-Forwarded-For": ""} {
+				if got := sent.header.Get(name); got != want {
+					t.Errorf("sent %s: %q, want %q", name, got, want)
+				}
+			}
+		})
+	}
+}
+
+// JSON is judged before it is relayed: what the gateway decides on must be what
+// the upstream reads.
+func TestRelayRefuses(t *testing.T) {
+	up := &recorder{}
+	d := open(t, func(o *Options) { o.MaxBody = 2048 }, up.model(t, "m*"))
+	d.checkError(d.do("POST", "/v1/embeddings", `{"model":"m","model":"other"}`), 400, "invalid_json")
+	d.checkError(d.do("POST", "/v1/embeddings", `{"model":"m"} x`, "Content-Type", "application/json; charset=utf-8"), 400, "invalid_json")
+	d.checkError(d.do("POST", "/v1/embeddings", `{"model":"other"}`), 404, "model_not_found")
+	d.checkError(d.do("GET", "/v1/models/other", ""), 404, "model_not_found")
+	d.checkError(d.do("GET", "/v1/realtime?model=other", ""), 404, "model_not_found")
+	d.checkError(d.do("POST", "/v1/embeddings", `{"model":"m","input":"`+strings.Repeat("x", 3000)+`"}`), 413, "body_too_large")
+	if len(up.seen) > 0 {
+		t.Errorf("sent %v", up.seen)
+	}
+}
+
+// What a request names decides which upstream gets it; the first one gets what
+// names nothing.
+func TestRouting(t *testing.T) {
+	one, two := &recorder{}, &recorder{}
+	alias := two.model(t, "alias")
+	alias.Name = "their-name"
+	d := open(t, nil, one.model(t, "a-*"), two.model(t, "b-*"), alias)
+	form := func(model string) (string, string) {
+		var b strings.Builder
+		w := multipart.NewWriter(&b)
+		file, err := w.CreateFormFile("file", "a.wav")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = file.Write(bytes.Repeat([]byte{0, 0xff, '\r', '\n'}, 1000))
+		_ = w.WriteField("model", model)
+		_ = w.Close()
+		return b.String(), w.FormDataContentType()
+	}
+	formA, kindA := form("a-1")
+	formB, kindB := form("b-1")
+	for _, tc := range []struct {
+		name, path, body, kind string
+		up                     *recorder
+		sent                   string
+	}{
+		{"chat", "/v1/chat/completions", strings.Replace(hello, `"m"`, `"b-1"`, 1), "application/json", two, "-"},
+		{"embeddings", "/v1/embeddings", `{"model":"b-1"}`, "application/json", two, `{"model":"b-1"}`},
+		{"alias", "/v1/embeddings", `{"input":1.0,"model":"alias","x":2}`, "application/json", two, `{"input":1.0,"model":"their-name","x":2}`},
+		{"form to the first", "/v1/audio/transcriptions", formA, kindA, one, formA},
+		{"form to the second", "/v1/audio/transcriptions", formB, kindB, two, formB},
+		{"query", "/v1/realtime/sessions?model=b-9", "x", "text/plain", two, "x"},
+		{"nothing named", "/v1/files", "x", "text/plain", one, "x"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			before := len(tc.up.seen)
+			d.do("POST", tc.path, tc.body, "Content-Type", tc.kind)
+			if len(tc.up.seen) != before+1 {
+				t.Fatal("went elsewhere")
+			}
+			if sent := tc.up.last(t).body; tc.sent != "-" && sent != tc.sent {
+				t.Errorf("sent %q", sent)
+			}
+		})
+	}
+	d.chat(strings.Replace(hello, `"m"`, `"alias"`, 1))
+	if sent := two.last(t).body; !strings.Contains(sent, `"model":"their-name"`) {
+		t.Errorf("sent %s", sent)
+	}
+}
+
+// A compressed answer passes as it is where it is not looked at; where it has to
+// be read, compression is not asked for.
+func TestCompression(t *testing.T) {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, _ = io.WriteString(z, strings.Repeat("text ", 100))
+	_ = z.Close()
+	up := &recorder{}
+	up.respond = func(w http.ResponseWriter, r *http.Request, _ []byte) {
+		if strings.HasSuffix(r.URL.Path, "/completions") {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":"Hi."},"finish_reason":"stop"}]}`)
+			return
+		}
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(packed.Bytes())
+	}
+	d := open(t, nil, up.model(t, "*"))
+	a := d.do("GET", "/v1/files/f/content", "", "Accept-Encoding", "gzip")
+	if a.body != packed.String() || a.header.Get("Content-Encoding") != "gzip" || up.last(t).header.Get("Accept-Encoding") != "gzip" {
+		t.Errorf("got %q %v", a.body, a.header)
+	}
+	if a := d.chat(hello, "Accept-Encoding", "gzip"); !json.Valid([]byte(a.body)) || up.last(t).header.Get("Accept-Encoding") != "" {
+		t.Errorf("asked for %q, got %q", up.last(t).header.Get("Accept-Encoding"), a.body)
+	}
+}
+
+// A WebSocket passes in both directions after the upstream has agreed to it.
+func TestUpgrade(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.RawQuery != "model=m" || !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") || r.Header.Get("Sec-Websocket-Key") != "abc" {
+			http.Error(w, "no", http.StatusBadRequest)
+			return
+		}
+		conn, rw, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_, _ = rw.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: xyz\r\n\r\n")
+		_ = rw.Flush()
+		line, err := rw.ReadString('\n')
+		if err != nil {
+			return
+		}
+		_, _ = rw.WriteString("echo " + line)
+		_ = rw.Flush()
+	}))
+	t.Cleanup(server.Close)
+	d := open(t, nil, upstream.Model{Match: "*", BaseURL: server.URL + "/v1"})
+	conn, err := net.Dial("tcp", strings.TrimPrefix(d.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, _ = io.WriteString(conn, "GET /v1/realtime?model=m HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: abc\r\n\r\n")
+	r := bufio.NewReader(conn)
+	resp, err := http.ReadResponse(r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.StatusCode != http.StatusSwitchingProtocols || resp.Header.Get("Sec-Websocket-Accept") != "xyz" {
+		t.Fatalf("answered %s %v", resp.Status, resp.Header)
+	}
+	_, _ = io.WriteString(conn, "\x81\x05hello\n")
+	if line, err := r.ReadString('\n'); err != nil || line != "echo \x81\x05hello\n" {
+		t.Errorf("got %q, %v", line, err)
+	}
+}
+
+// The list of models is that of all upstreams; one that is down does not hide
+// the others.
+func TestModels(t *testing.T) {
+	list := func(ids string) *recorder {
+		return &recorder{respond: func(w http.ResponseWriter, _ *http.Request, _ []byte) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"object":"list","data":[`+ids+`]}`)
+		}}
+	}
+	a := list(`{"id":"a-1","object":"model","context":128000.0},{"id":"b-1","object":"model"}`)
+	b := list(`{"id":"b-1","object":"model","owned_by":"two"},{"id":"z","object":"model"}`)
+	d := open(t, nil, a.model(t, "a-*"), b.model(t, "b-*"), upstream.Model{Match: "c-*", BaseURL: "http://127.0.0.1:1/v1"})
+	got := d.do("GET", "/v1/models", "")
+	var have struct{ Data []json.RawMessage }
+	if err := json.Unmarshal([]byte(got.body), &have); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{`{"id":"a-1","object":"model","context":128000.0}`, `{"id":"b-1","object":"model","owned_by":"two"}`}
+	var entries []string
+	for _, e := range have.Data {
+		entries = append(entries, string(e))
+	}
+	if diff := cmp.Diff(want, entries); diff != "" || got.status != 200 {
+		t.Errorf("%d (-want +got)\n%s", got.status, diff)
+	}
+	if !strings.Contains(d.log.String(), "127.0.0.1:1") {
+		t.Errorf("log: %s", d.log)
+	}
+}
+
+// A client's own credentials go to an upstream only where the gateway does not
+// recognise its callers by them, and has none of its own for the upstream.
+func TestCredentials(t *testing.T) {
+	for _, tc := range []struct {
+		name, key string
+		clients   bool
+		want      string
+	}{
+		{"none of ours", "", true, "Bearer client"},
+		{"ours", "gateway", true, "Bearer gateway"},
+		{"callers recognised by them", "", false, ""},
+		{"both", "gateway", false, "Bearer gateway"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			up := &recorder{}
+			m := up.model(t, "*")
+			m.APIKey = secret.New(tc.key)
+			d := open(t, func(o *Options) { o.ClientCredentials = tc.clients }, m)
+			for _, send := range []func(){
+				func() { d.chat(hello, "Authorization", "Bearer client", "Api-Key", "client") },
+				func() { d.do("GET", "/v1/files", "", "Authorization", "Bearer client", "Api-Key", "client") },
+				func() { d.do("GET", "/v1/models", "", "Authorization", "Bearer client", "Api-Key", "client") },
+			} {
+				send()
+				sent := up.last(t).header
+				if got := sent.Get("Authorization"); got != tc.want {
+					t.Errorf("%s was sent %q, want %q", up.last(t).line, got, tc.want)
+				}
+				if apiKey := sent.Get("Api-Key"); apiKey != "" && tc.want != "Bearer client" {
+					t.Errorf("%s was sent %q", up.last(t).line, apiKey)
+				}
+			}
+			if log := d.log.String(); strings.Contains(log, "Bearer") || strings.Contains(log, "client credential") {
+				t.Errorf("log: %s", log)
+			}
+		})
+	}
+}
+
+// An upstream that cannot be reached, or says that it will not, answers in
+// OpenAI's form on each way.
+func TestUpstreamFails(t *testing.T) {
+	down := upstream.Model{Match: "*", BaseURL: "http://127.0.0.1:1/v1"}
+	d := open(t, nil, down)
+	d.checkError(d.chat(hello), 502, "upstream_unreachable")
+	d.checkError(d.do("GET", "/v1/files", ""), 502, "upstream_unreachable")
+	// Whoever asked is told the address, the cause, and what to check, on each way.
+	for _, body := range []string{d.chat(hello).body, d.do("GET", "/v1/files", "").body} {
+		if !strings.Contains(body, "The model's API at http://127.0.0.1:1/v1 cannot be reached: connection refused. Check that it runs there, and base_url of models[0].") {
+			t.Errorf("the answer does not help: %s", body)
+		}
+	}
+	if log := d.log.String(); !strings.Contains(log, "127.0.0.1:1") || !strings.Contains(log, "connection refused") {
+		t.Errorf("the log does not help: %s", log)
+	}
+	// A forgotten /v1 is a 404 without an error of the API's own.
+	nothing := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(nothing.Close)
+	d = open(t, nil, upstream.Model{Match: "*", BaseURL: nothing.URL})
+	if body := d.chat(strings.Replace(hello, `{`, `{"tools":[{"type":"mcp","server_label":"weather"}],`, 1)).body; !strings.Contains(body, "/v1, so that may be missing") {
+		t.Errorf("the answer does not help: %s", body)
+	}
+	for _, tc := range []struct {
+		model  string
+		status int
+		body   string
+	}{
+		{"rehearsal:401", 401, `"error"`},
+		{"rehearsal:429", 429, `"error"`},
+		{"rehearsal:500", 500, `"error"`},
+		{"rehearsal:html", 502, `"upstream_invalid_response"`},
+	} {
+		d := open(t, nil)
+		a := d.chat(strings.Replace(hello, `"m"`, `"`+tc.model+`"`, 1))
+		if !strings.Contains(a.body, tc.body) || !json.Valid([]byte(a.body)) || a.status < 400 {
+			t.Errorf("%s: %d %s", tc.model, a.status, a.body)
+		}
+		if tc.status != 502 && a.status != tc.status {
+			t.Errorf("%s: status %d", tc.model, a.status)
+		}
+		if tc.status == 429 && a.header.Get("Retry-After") == "" {
+			t.Errorf("%s: headers %v", tc.model, a.header)
+		}
+	}
+}
+
+// A relayed answer that breaks off breaks off for the client too, instead of
+// looking complete.
+func TestRelayCut(t *testing.T) {
+	up := &recorder{respond: func(w http.ResponseWriter, _ *http.Request, _ []byte) {
+		_, _ = io.WriteString(w, "half")
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}}
+	d := open(t, nil, up.model(t, "*"))
+	resp, err := http.Get(d.url + "/v1/files/f/content")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if b, err := io.ReadAll(resp.Body); !errors.Is(err, io.ErrUnexpectedEOF) || string(b) != "half" {
+		t.Errorf("got %q, %v", b, err)
+	}
+}
+
+// What an upstream says about cookies and web pages is between it and us.
+func TestRelayKeepsOurHeaders(t *testing.T) {
+	up := &recorder{respond: func(w http.ResponseWriter, _ *http.Request, _ []byte) {
+		w.Header().Add("Set-Cookie", "session=upstream")
+		w.Header().Set("Access-Control-Allow-Origin", "*")
+		w.Header().Set("Access-Control-Allow-Credentials", "true")
+		w.Header().Set("X-Kept", "yes")
+		_, _ = w.Write([]byte("{}"))
+	}}
+	d := open(t, nil, up.model(t, "*"))
+	a := d.do(http.MethodGet, "/v1/files", "")
+	for name := range a.header {
+		if name == "Set-Cookie" || strings.HasPrefix(name, "Access-Control-") {
+			t.Errorf("%s: %s reached the client", name, a.header.Get(name))
+		}
+	}
+	if a.header.Get("X-Kept") != "yes" {
+		t.Error("a header was lost")
+	}
+}

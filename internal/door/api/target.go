@@ -1,0 +1,271 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
+	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
+	"github.com/dragoman-mcp/dragoman/internal/text/clip"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai"
+)
+
+// relayTarget finds the upstream that a request is for: by the model that it
+// names, in its path, its query, its JSON body, or the beginning of its form, and
+// returns the name with it; the first upstream when it names none. A body that it has
+// read it returns. A request in which two readers may find two models, or one of them
+// none, is refused: what is decided here has to hold for whoever reads it next.
+func (a *API) relayTarget(w http.ResponseWriter, r *http.Request, who caller.Caller) (up *upstream.Upstream, name string, body []byte, err error) {
+	asked, err := queryModel(r)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	up, name, body, err = a.namedTarget(w, r, who)
+	switch {
+	case err != nil:
+		return nil, "", nil, err
+	case name == "" && asked != "": // Realtime
+		up, err = a.upstream(asked)
+		return up, asked, body, err
+	case name == "":
+		return a.Upstreams.First(), "", body, nil
+	}
+	return up, name, body, sameModel(asked, name)
+}
+
+// queryModel returns the model that the query of a request names; empty for none.
+func queryModel(r *http.Request) (string, error) {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil || len(query["model"]) > 1 {
+		return "", openai.Invalid("model", "The query can be read in more than one way.")
+	}
+	for key := range query {
+		if key != "model" && likeModel(key) {
+			return "", openai.Invalid("model", fmt.Sprintf("Some APIs take the parameter %.40q for \"model\": leave it out.", key))
+		}
+	}
+	return query.Get("model"), nil
+}
+
+// sameModel refuses a request whose query names another model than the rest of it:
+// some APIs go by the one, and some by the other.
+func sameModel(asked, name string) error {
+	if asked == "" || asked == name {
+		return nil
+	}
+	return openai.Invalid("model", "The query names another model than the rest of the request.")
+}
+
+// namedTarget is relayTarget without the query. It returns no upstream where nothing
+// names a model.
+func (a *API) namedTarget(w http.ResponseWriter, r *http.Request, who caller.Caller) (up *upstream.Upstream, name string, body []byte, err error) {
+	if name, ok := strings.CutPrefix(r.URL.Path, "/v1/models/"); ok && name != "" {
+		up, err = a.upstream(name)
+		return up, name, nil, err
+	}
+	kind, params, err := contentType(r)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	isJSON := false
+	if kind != "multipart/form-data" {
+		if isJSON, err = looksJSON(r, kind); err != nil {
+			return nil, "", nil, err
+		}
+	}
+	switch {
+	case r.Body == nil || r.Body == http.NoBody:
+	case isJSON:
+		if body, err = a.readBody(w, r); err != nil {
+			return nil, "", nil, err
+		}
+		return a.jsonTarget(r.Context(), who, body)
+	case kind == "multipart/form-data":
+		if name = peekModel(r, params["boundary"]); name != "" {
+			up, err = a.upstream(name)
+		}
+	case kind == "application/x-www-form-urlencoded":
+		err = &openai.Error{
+			Status: http.StatusUnsupportedMediaType, Type: openai.TypeInvalidRequest, Code: openai.CodeInvalidRequest,
+			Message: "Bodies of the type application/x-www-form-urlencoded are not passed on: send JSON, or multipart/form-data.",
+		}
+	}
+	return up, name, nil, err
+}
+
+// further are members in which some APIs, such as OpenRouter's and LiteLLM's, take
+// models for when the first one fails.
+var further = []string{"models", "fallbacks"}
+
+// judgeFurther refuses members of a body with a further model that the caller may not use.
+// What is no name there is judged like one, so that rules for some models alone refuse
+// it.
+func (a *API) judgeFurther(ctx context.Context, who caller.Caller, members iter.Seq2[string, json.RawMessage]) error {
+	for member, value := range members {
+		if rawjson.IsNull(value) || !slices.ContainsFunc(further, func(name string) bool { return strings.EqualFold(name, member) }) {
+			continue
+		}
+		list, err := rawjson.Elements(value)
+		if err != nil {
+			list = []json.RawMessage{value}
+		}
+		for _, each := range list {
+			name, ok := rawjson.String(each)
+			if !ok {
+				name = clip.Text(string(each), 80)
+			}
+			if a.Sessions.Gate().Sees(who, policy.Model, name) {
+				continue
+			}
+			leave, err := a.admit(ctx, who, policy.Model, name) // says so, and writes it down
+			if err != nil {
+				return err
+			}
+			leave()
+		}
+	}
+	return nil
+}
+
+// jsonTarget finds the upstream of the model that a JSON body names, and returns
+// the body with the name by which that upstream knows the model; nil when it
+// names none. The body must be JSON in everybody's reading, and name no further model
+// that the caller may not use: what is decided here is what the upstream gets.
+func (a *API) jsonTarget(ctx context.Context, who caller.Caller, body []byte) (up *upstream.Upstream, name string, sent []byte, err error) {
+	if len(body) == 0 {
+		return nil, "", body, nil // a POST that needs none
+	}
+	if err := rawjson.Check(body); err != nil {
+		return nil, "", nil, &openai.Error{
+			Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Code: openai.CodeInvalidJSON,
+			Message: "The request body is not valid JSON: " + err.Error() + ".", Err: err,
+		}
+	}
+	o, err := rawjson.ParseObject(body)
+	if err != nil {
+		return nil, "", body, nil
+	}
+	if twin := o.Twin("model"); twin != "" {
+		return nil, "", nil, openai.Invalid(twin, fmt.Sprintf("%q is no member of a request, but some APIs take it for \"model\": leave it out.", twin))
+	}
+	if err := a.judgeFurther(ctx, who, o.All()); err != nil {
+		return nil, "", nil, err
+	}
+	name, ok := rawjson.String(o.Get("model"))
+	if !ok {
+		return nil, "", body, nil
+	}
+	if up, err = a.upstream(name); err != nil {
+		return nil, "", nil, err
+	}
+	if theirs := up.ModelName(name); theirs != name {
+		o.Set("model", rawjson.Quote(theirs))
+		body = o.Bytes()
+	}
+	return up, name, body, nil
+}
+
+// contentType returns the type of a request's body; empty where it says none.
+func contentType(r *http.Request) (kind string, params map[string]string, err error) {
+	said := r.Header.Values("Content-Type")
+	if len(said) == 0 || len(said) == 1 && said[0] == "" {
+		return "", nil, nil
+	}
+	kind, params, err = mime.ParseMediaType(said[0])
+	switch {
+	case err != nil || len(said) > 1 || kind == "multipart/form-data" && (!boundaries.MatchString(params["boundary"]) || strings.Contains(said[0], "*")):
+		return "", nil, openai.Invalid("", "The Content-Type cannot be read, or can be in more than one way.")
+	case len(r.Header.Values("Content-Encoding")) > 0 && r.Header.Get("Content-Encoding") != "identity":
+		return "", nil, &openai.Error{
+			Status: http.StatusUnsupportedMediaType, Type: openai.TypeInvalidRequest, Code: openai.CodeInvalidRequest,
+			Message: "Bodies that are compressed are not passed on.",
+		}
+	}
+	return kind, params, nil
+}
+
+// boundaries are those that RFC 2046 has (section 5.1.1).
+var boundaries = regexp.MustCompile(`^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$`)
+
+// formBoundary returns what stands between the parts of a form; empty for what is no
+// form.
+func formBoundary(r *http.Request) string {
+	if kind, params, err := contentType(r); err == nil && kind == "multipart/form-data" && r.Body != nil && r.Body != http.NoBody {
+		return params["boundary"]
+	}
+	return ""
+}
+
+// maxBlank is how much white space may stand before a body, in bytes.
+const maxBlank = 4 << 10
+
+// looksJSON reports whether a body is JSON, or would be for those who do not look at
+// its type: many model APIs read JSON whatever the type says, as curl -d sends it.
+func looksJSON(r *http.Request, kind string) (bool, error) {
+	switch {
+	case r.Body == nil || r.Body == http.NoBody:
+		return false, nil
+	case kind == "application/json":
+		return true, nil
+	}
+	rest, first := r.Body, []byte(nil)
+	defer func() {
+		r.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(first), rest), rest}
+	}()
+	for b := [1]byte{}; len(first) < maxBlank; {
+		n, err := rest.Read(b[:])
+		if n > 0 {
+			first = append(first, b[0])
+			blank := strings.IndexByte(" \t\r\n", b[0]) >= 0
+			// A mark of the byte order, and the zeros of other encodings, are no text either.
+			if !blank && (len(first) > 4 || strings.IndexByte("\x00\xef\xbb\xbf\xff\xfe", b[0]) < 0) {
+				return b[0] == '{', nil
+			}
+		}
+		if err != nil {
+			return false, nil // whoever reads it finds out
+		}
+	}
+	return false, openai.Invalid("", "There is too much white space before the body.")
+}
+
+// peekModel looks for a field named model in the first 64 KiB of a form, which
+// the request's body still begins with afterwards.
+func peekModel(r *http.Request, boundary string) string {
+	head, err := io.ReadAll(io.LimitReader(r.Body, 64<<10))
+	if err != nil && len(head) == 0 {
+		return ""
+	}
+	rest := r.Body
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(head), rest), rest}
+	form := multipart.NewReader(bytes.NewReader(head), boundary)
+	for {
+		part, err := form.NextPart()
+		if err != nil {
+			return ""
+		}
+		if part.FormName() == "model" {
+			name, _ := io.ReadAll(io.LimitReader(part, 256))
+			return string(name)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+// Package mcpserve is the door for MCP clients: IDEs, agents, scripts. They see
+// all servers as one, whatever era either side speaks.
+//
+//	/mcp              all servers of the caller; tools and prompts as label__name
+//	/mcp/{server}     one server, with its own names
+//	/mcp/set/{name}   a set of the configuration
+//
+//	/sse              all servers over HTTP+SSE, for clients of 2024-11-05
+//
+// Streamable HTTP of both eras is served at each of the first three. Package mcp has the
+// protocol; here is what is said in it: lists are made of the snapshot that every
+// door has, and every request takes the same stack as a model's call.
+//
+// Results are given in both forms, as structuredContent and as text, and the text
+// is cut where it is longer than results may be; read_more gives the rest. Where
+// the configuration says raw, what a server sent is passed on byte for byte.
+package mcpserve
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/session"
+	"github.com/dragoman-mcp/dragoman/mcp"
+)
+
+// Config is the section mcp of the configuration.
+type Config struct {
+	Off bool `yaml:"off" doc:"Closes the MCP endpoint."`
+	Raw bool `yaml:"raw" doc:"Passes results on as servers sent them: neither given in both forms nor cut."`
+}
+
+// Options are what the door needs.
+type Options struct {
+	Config
+	// Sessions opens a session for each request.
+	Sessions *session.Opener
+	// StepUp returns the refusal for a caller at a path who lacks a right that they
+	// can ask their authorization server for; nil for all others. Nil is nobody.
+	StepUp func(who caller.Caller, path, right string) *caller.Refusal
+	// Reviews offers review_approvals to those who may answer what waits.
+	Reviews bool
+	// Name and Version are what we call ourselves to clients.
+	Name, Version string
+	// MaxMessage bounds one message of a client, in bytes; zero means 16 MiB.
+	MaxMessage int64
+	// Log gets what is odd about clients; nil discards it.
+	Log *slog.Logger
+}
+
+// Door serves MCP. Make it with [New] and end it with Close.
+type Door struct {
+	o      Options
+	log    *slog.Logger
+	server mcp.Server
+	sse    *mcp.SSE
+	views  views
+}
+
+// New returns a door.
+func New(o Options) *Door {
+	d := &Door{o: o, log: o.Log}
+	if d.log == nil {
+		d.log = slog.New(slog.DiscardHandler)
+	}
+	d.server = mcp.Server{Host: d.host, Limits: mcp.Limits{Message: o.MaxMessage}, Logger: d.log}
+	d.sse = d.server.SSE(ssePath)
+	return d
+}
+
+// ssePath is where clients of 2024-11-05 connect.
+const ssePath = "/sse"
+
+// Serves reports whether a path is one of the door's.
+func Serves(path string) bool {
+	return path == "/mcp" || path == ssePath || strings.HasPrefix(path, "/mcp/")
+}
+
+// Drain ends the streams on which clients listen, which would never end by
+// themselves. What was asked for goes on.
+func (d *Door) Drain() { d.server.Drain() }
+
+// End ends the sessions of a caller's clients, who may not come any more.
+func (d *Door) End(caller string) { d.server.End(caller) }
+
+// Close ends all sessions of clients.
+func (d *Door) Close() { d.server.Close() }
+
+// asking is what a request brings along from the front to the host: who asks.
+type asking struct{}
+
+// Serve answers a request of a caller to one of the door's paths.
+func (d *Door) Serve(w http.ResponseWriter, r *http.Request, who caller.Caller) {
+	r = r.WithContext(context.WithValue(r.Context(), asking{}, who))
+	if r.URL.Path == ssePath {
+		d.sse.ServeHTTP(w, r)
+		return
+	}
+	d.server.ServeHTTP(w, r)
+}
+
+// ServeLines serves one client over lines, such as a program that started us, with
+// all servers, until its input ends.
+func (d *Door) ServeLines(ctx context.Context, who caller.Caller, in io.Reader, out io.Writer) error {
+	return d.server.ServeLines(ctx, &host{door: d, who: who, legacy: true}, in, out)
+}
+
+// host returns who answers a request over HTTP: what is at its path, for its
+// caller.
+func (d *Door) host(r *http.Request) (mcp.Host, error) {
+	who, ok := r.Context().Value(asking{}).(caller.Caller)
+	if !ok || !who.Valid() {
+		return nil, &mcp.RPCError{Code: invalidRequest, Message: "nobody is asking"}
+	}
+	h := &host{door: d, who: who, path: r.URL.EscapedPath(), legacy: r.Header.Get("Mcp-Protocol-Version") < firstModern}
+	if h.legacy {
+		h.session = r.Header.Get("Mcp-Session-Id")
+	}
+	path := strings.Trim(strings.TrimPrefix(r.URL.Path, "/mcp"), "/")
+	name, isSet := strings.CutPrefix(path, "set/")
+	switch {
+	case path == "", r.URL.Path == ssePath:
+	case isSet:
+		h.at.set = name
+	default:
+		h.at.server = path
+	}
+	return h, nil
+}
+
+// firstModern is the first version of the protocol of the modern era; versions are
+// dates.
+const firstModern = "2026-07-28"
+
+// Codes of JSON-RPC and MCP.
+const (
+	invalidRequest   = -32600
+	methodNotFound   = -32601
+	invalidParams    = -32602
+	internalError    = -32603
+	resourceNotFound = -32002 // MCP 2025-11-25, "Resources", Error Handling
+)

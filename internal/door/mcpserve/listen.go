@@ -1,0 +1,233 @@
+package mcpserve
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/session"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/mcp"
+)
+
+// listen tells a client what changes, until it goes: of lists, by comparing the
+// snapshots that follow one another, and of the resources and tasks that it names,
+// by listening at their servers in turn.
+func (h *host) listen(ctx context.Context, s *session.Session, v *view, call dragoman.Call, params *rawjson.Object) (dragoman.Result, error) {
+	if call.Notify == nil {
+		<-ctx.Done()
+		return dragoman.Result{}, context.Cause(ctx)
+	}
+	wants, err := rawjson.ParseObject(orEmpty(params.Get("notifications")))
+	if err != nil {
+		wants = &rawjson.Object{}
+	}
+	lasts := h.who.Until
+	if h.legacy { // whose session goes on with newer tokens
+		lasts = context.WithCancel
+	}
+	ctx, end := lasts(ctx)
+	l := &listening{host: h, session: s, call: call, wants: wants, at: map[string]bool{}}
+	defer l.wg.Wait()
+	defer end()
+	if known := h.greeted.Load(); known != nil {
+		l.compare(known, v)
+	}
+	l.tell(dragoman.Notification{Method: mcp.Acknowledged})
+	for {
+		l.hear(ctx, v)
+		select {
+		case <-ctx.Done():
+			return dragoman.Result{}, context.Cause(ctx)
+		case <-v.changed:
+		}
+		_, next, err := h.opened(ctx, session.Want{NoTools: true})
+		switch {
+		case ctx.Err() != nil:
+			return dragoman.Result{}, context.Cause(ctx)
+		case err != nil:
+			return dragoman.Result{}, err
+		}
+		l.compare(v, next)
+		v = next
+	}
+}
+
+// changes names the lists in which two views differ.
+func (v *view) changes(next *view) (what []string) {
+	if v.tools != next.tools {
+		what = append(what, "tools")
+	}
+	for _, list := range []struct{ name, method string }{{"prompts", "prompts/list"}, {"resources", "resources/list"}} {
+		as := form{legacy: true, raw: true}
+		same := string(v.listing(list.method, as)) == string(next.listing(list.method, as))
+		if list.name == "resources" {
+			same = same && string(v.listing("resources/templates/list", as)) == string(next.listing("resources/templates/list", as))
+		}
+		if !same {
+			what = append(what, list.name)
+		}
+	}
+	return what
+}
+
+// A listening is a client that hears of changes, and all that listens for it at
+// servers.
+type listening struct {
+	host    *host
+	session *session.Session
+	call    dragoman.Call
+	wants   *rawjson.Object
+	wg      sync.WaitGroup
+
+	mu sync.Mutex // Notify is for one goroutine at a time
+	at map[string]bool
+}
+
+func (l *listening) tell(n dragoman.Notification) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.call.Notify(n)
+}
+
+// compare tells the client which lists differ between two views.
+func (l *listening) compare(before, after *view) {
+	if before == after {
+		return
+	}
+	for _, what := range before.changes(after) {
+		if l.wants.Get(what+"ListChanged") != nil {
+			l.tell(dragoman.Notification{Method: "notifications/" + what + "/list_changed"})
+		}
+	}
+}
+
+// hear listens at those servers of a view that have something to tell, each once.
+func (l *listening) hear(ctx context.Context, v *view) {
+	for server, w := range l.host.watched(v, l.wants) {
+		l.mu.Lock()
+		known := l.at[server]
+		l.at[server] = true
+		l.mu.Unlock()
+		if !known {
+			l.wg.Go(func() { l.keep(ctx, server, w) })
+		}
+	}
+}
+
+// keep listens at a server until the client goes: again, after a while, where the
+// server was away. A server that will not tell is asked no more.
+func (l *listening) keep(ctx context.Context, server string, w *watch) {
+	call := dragoman.Call{
+		Method: l.call.Method, Server: server, Can: l.call.Can, Meta: l.call.Meta,
+		Arguments: append(append(json.RawMessage(`{"notifications":`), w.filter()...), '}'),
+		Notify: func(n dragoman.Notification) {
+			n.Params = w.public(n)
+			l.tell(n)
+		},
+	}
+	for failures := 0; ; failures++ {
+		start := time.Now()
+		res, err := l.session.Tools.Call(ctx, call)
+		if ctx.Err() != nil || err != nil || asked(res.Problem) {
+			return
+		}
+		if time.Since(start) > time.Minute {
+			failures = 0
+		}
+		pause := min(250*time.Millisecond<<min(failures, 7), 30*time.Second)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause/2 + rand.N(pause/2)):
+		}
+	}
+}
+
+// asked reports whether a problem is the server's own answer, which it would give
+// again.
+func asked(p *dragoman.Problem) bool {
+	return p != nil && (p.Code == dragoman.CodeProtocol || p.Code == dragoman.CodeInvalidArguments)
+}
+
+// A watch is what a client wants to hear of one server.
+type watch struct {
+	uris   []json.RawMessage
+	as     map[string]string // how the client knows what the server knows by a URI
+	tasks  []json.RawMessage
+	status bool
+}
+
+func (w *watch) filter() json.RawMessage {
+	o := rawjson.Object{}
+	if w.uris != nil {
+		o.Set("resourceSubscriptions", rawjson.AppendArray(nil, w.uris))
+	}
+	if w.tasks != nil {
+		o.Set("taskIds", rawjson.AppendArray(nil, w.tasks))
+	}
+	if w.status {
+		o.Set("taskStatus", json.RawMessage(`true`))
+	}
+	return o.Bytes()
+}
+
+// public returns the params of a notification with the URI that the client knows.
+func (w *watch) public(n dragoman.Notification) json.RawMessage {
+	if n.Method != "notifications/resources/updated" {
+		return n.Params
+	}
+	o, err := rawjson.ParseObject(n.Params)
+	if err != nil {
+		return n.Params
+	}
+	uri, _ := rawjson.String(o.Get("uri"))
+	known, ok := w.as[uri]
+	if !ok || known == uri {
+		return n.Params
+	}
+	o = o.Clone()
+	o.Set("uri", rawjson.Quote(known))
+	return o.Bytes()
+}
+
+// watched returns what a client wants to hear, by server, as the servers know it.
+func (h *host) watched(v *view, wants *rawjson.Object) map[string]*watch {
+	byServer := map[string]*watch{}
+	at := func(server string) *watch {
+		if byServer[server] == nil {
+			byServer[server] = &watch{as: map[string]string{}}
+		}
+		return byServer[server]
+	}
+	uris, _ := rawjson.Elements(wants.Get("resourceSubscriptions"))
+	for _, u := range uris {
+		uri, _ := rawjson.String(u)
+		if e := v.resource(uri); e != nil {
+			w := at(e.Server)
+			original := e.Original
+			if e.Kind == dragoman.Template {
+				original = uri
+			}
+			w.uris = append(w.uris, rawjson.Quote(original))
+			w.as[original] = uri
+		}
+	}
+	ids, _ := rawjson.Elements(wants.Get("taskIds"))
+	for _, raw := range ids {
+		id, _ := rawjson.String(raw)
+		w := at(session.TaskServer(id))
+		w.tasks = append(w.tasks, raw)
+	}
+	if string(wants.Get("taskStatus")) == "true" {
+		for _, s := range v.servers {
+			if legacyTasks(s) {
+				at(s.Label).status = true
+			}
+		}
+	}
+	return byServer
+}

@@ -1,0 +1,173 @@
+package mcpserve
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/session"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/mcp"
+	"github.com/dragoman-mcp/dragoman/toolsettest"
+)
+
+// What changes after a client was greeted, and before it is listened for, is told.
+func TestChangeBeforeListening(t *testing.T) {
+	inner := toolsettest.NewInner()
+	door := New(Options{Name: "test", Version: "1", Sessions: session.New(session.Options{Tools: session.Shared(catalog.New(inner, catalog.Config{})), Dialects: dialect.Builtin()})})
+	defer door.Close()
+	h := &host{door: door, who: caller.Caller{ID: "ann"}, legacy: true}
+	h.Describe(t.Context())
+	inner.Change()
+	ctx, cancel := context.WithCancel(t.Context())
+	told := ""
+	_, _ = h.Call(ctx, dragoman.Call{
+		Method: "subscriptions/listen", Arguments: json.RawMessage(`{"notifications":{"toolsListChanged":true}}`),
+		Notify: func(n dragoman.Notification) {
+			if n.Method != mcp.Acknowledged {
+				told = n.Method
+				cancel()
+			}
+		},
+	})
+	if told != "notifications/tools/list_changed" {
+		t.Errorf("told was %q", told)
+	}
+}
+
+// pages is a server with one resource, over the wire of an era.
+type pages struct {
+	watched chan string
+	say     chan dragoman.Notification
+}
+
+func (*pages) Owner() string { return "" }
+
+func (*pages) Describe(context.Context) mcp.Description {
+	return mcp.Description{Info: json.RawMessage(`{"name":"pages","version":"1"}`), Capabilities: json.RawMessage(`{"resources":{"subscribe":true}}`)}
+}
+
+func (p *pages) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
+	switch call.Method {
+	case "resources/list":
+		return dragoman.Result{Content: json.RawMessage(`{"resources":[{"uri":"page:///1","name":"1"}]}`)}, nil
+	case "resources/templates/list":
+		return dragoman.Result{Content: json.RawMessage(`{"resourceTemplates":[]}`)}, nil
+	case "subscriptions/listen":
+		o, _ := rawjson.ParseObject(call.Arguments)
+		filter, _ := rawjson.ParseObject(o.Get("notifications"))
+		if filter.Get("resourceSubscriptions") == nil {
+			break
+		}
+		p.watched <- string(filter.Get("resourceSubscriptions"))
+		for {
+			select {
+			case <-ctx.Done():
+				return dragoman.Result{}, context.Cause(ctx)
+			case n := <-p.say:
+				call.Notify(n)
+			}
+		}
+	default:
+		return dragoman.Result{}, &mcp.RPCError{Code: methodNotFound, Message: "no"}
+	}
+	<-ctx.Done()
+	return dragoman.Result{}, context.Cause(ctx)
+}
+
+// both is the servers a and b, whose resource has the same URI.
+type both struct {
+	a, b *mcp.Client
+}
+
+func (s *both) List(ctx context.Context) (*dragoman.List, error) {
+	one, _ := s.a.List(ctx)
+	other, _ := s.b.List(ctx)
+	return &dragoman.List{
+		Entries: append(append([]dragoman.Entry(nil), one.Entries...), other.Entries...), Servers: append(append([]dragoman.Server(nil), one.Servers...), other.Servers...),
+		Changed: make(chan struct{}),
+	}, nil
+}
+
+func (s *both) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
+	if call.Server == "b" {
+		return s.b.Call(ctx, call)
+	}
+	return s.a.Call(ctx, call)
+}
+
+// A change of a resource reaches the client that watches it, by the URI that the
+// client knows, from a server of either era to a client of either.
+func TestResourceUpdated(t *testing.T) {
+	for _, behind := range []mcp.Era{mcp.Legacy, mcp.Modern} {
+		for _, era := range []mcp.Era{mcp.Legacy, mcp.Modern} {
+			t.Run(behind.String()+" server, "+era.String()+" client", func(t *testing.T) { resourceUpdated(t, behind, era) })
+		}
+	}
+}
+
+func resourceUpdated(t *testing.T, behind, era mcp.Era) {
+	server := func(label string) (*pages, *mcp.Client) {
+		p := &pages{watched: make(chan string, 1), say: make(chan dragoman.Notification)}
+		s := &mcp.Server{Host: func(*http.Request) (mcp.Host, error) { return p, nil }}
+		hs := httptest.NewServer(s)
+		transport := &http.Transport{}
+		c, err := mcp.Connect(t.Context(), &mcp.HTTP{URL: hs.URL, Client: &http.Client{Transport: transport}}, &mcp.ClientOptions{Label: label, Era: behind})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close(); s.Close(); hs.Close(); transport.CloseIdleConnections() })
+		if err := c.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return p, c
+	}
+	_, a := server("a")
+	p, b := server("b")
+	url := open(t, &both{a, b}, nil, "a", "b") + "/mcp"
+	heard := make(chan string, 10)
+	transport := &http.Transport{}
+	c, err := mcp.Connect(t.Context(), &mcp.HTTP{URL: url, Client: &http.Client{Transport: transport}}, &mcp.ClientOptions{Label: "door", Era: era})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ended := make(chan struct{})
+	defer func() { cancel(); <-ended; c.Close(); transport.CloseIdleConnections() }()
+	go func() {
+		defer close(ended)
+		_, _ = c.Call(ctx, dragoman.Call{
+			Method: "subscriptions/listen", Arguments: json.RawMessage(`{"notifications":{"resourceSubscriptions":["x-mcp:b:page:///1"]}}`),
+			Notify: func(n dragoman.Notification) {
+				if n.Method == "notifications/resources/updated" {
+					o, _ := rawjson.ParseObject(n.Params)
+					heard <- string(o.Get("uri"))
+				}
+			},
+		})
+	}()
+	select {
+	case uris := <-p.watched:
+		if uris != `["page:///1"]` {
+			t.Errorf("watched at the server is %s", uris)
+		}
+	case <-ctx.Done():
+		t.Fatal("the server was not asked")
+	}
+	p.say <- dragoman.Notification{Method: "notifications/resources/updated", Params: json.RawMessage(`{"uri":"page:///1"}`)}
+	select {
+	case uri := <-heard:
+		if uri != `"x-mcp:b:page:///1"` {
+			t.Errorf("told of %s", uri)
+		}
+	case <-ctx.Done():
+		t.Fatal("the client heard nothing")
+	}
+}

@@ -1,0 +1,105 @@
+package terminal
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
+	"github.com/dragoman-mcp/dragoman/internal/session"
+	"github.com/dragoman-mcp/dragoman/openai"
+)
+
+// turn sends a message with the history and prints the answer as it comes. What
+// goes wrong has been told the person when it returns.
+func (c *Chat) turn(ctx context.Context, message string) error {
+	t := newTrace(c)
+	answer := newAnswer(c.Out, t)
+	err := c.converse(ctx, message, t, answer)
+	answer.end()
+	t.end()
+	switch {
+	case ctx.Err() != nil:
+		c.Trace.Printf("%s\n", c.Trace.Warn("cancelled"))
+		return ErrAnswer
+	case err != nil:
+		c.Trace.Error(err, "")
+		return ErrAnswer
+	}
+	return nil
+}
+
+// converse is a turn: a session, as every door gets it, and its loop.
+func (c *Chat) converse(ctx context.Context, message string, t *trace, answer *answer) error {
+	s, err := c.Open(ctx, session.Want{Model: c.Model})
+	if err != nil {
+		return err
+	}
+	t.room()
+	c.sayMissing(s)
+	t.waiting("decide", c.Model)
+	talk := c.conversation()
+	talk.Model, talk.System = s.Model, c.system
+	talk.Client = s.Client(upstream.Request{}, nil)
+	talk.Guide, talk.Shape, talk.Search = s.Guide, s.Shape, s.Search
+	talk.Said, talk.Progress = answer.say, t.progress
+	var ask session.Ask
+	if c.Attended {
+		asker := &Asker{In: c.Questions, Screen: c.Trace, Before: func() { answer.end(); t.room() }}
+		ask, talk.Can = asker.Ask, CanAsk
+	}
+	ask, talk.Can = s.Sampler(talk.Client, talk.Can, ask)
+	loop := s.Loop(nil, t.observe, ask)
+	loop.Tools = Approving(loop.Tools, c.Approve)
+	err = loop.Run(ctx, talk.Say(message))
+	answer.end()
+	t.room()
+	c.sayLeft(talk)
+	if failure, ok := errors.AsType[*openai.Error](err); ok && failure.Message != "" {
+		return errors.New(failure.Message)
+	}
+	return err
+}
+
+// conversation returns the one that is going on.
+func (c *Chat) conversation() *openai.Talk {
+	if c.talk == nil {
+		c.talk = &openai.Talk{Offers: &c.offers}
+	}
+	return c.talk
+}
+
+// sayMissing says which servers have nothing to offer now, when that changes.
+func (c *Chat) sayMissing(s *session.Session) {
+	var names []string
+	for _, m := range s.Missing {
+		names = append(names, m.Label+" ("+string(m.State)+")")
+	}
+	if text := strings.Join(names, ", "); text != c.missing {
+		if c.missing = text; text != "" && !c.Quiet {
+			c.Trace.Printf("%s not there: %s\n", c.Trace.Warn("warning:"), text)
+		}
+	}
+}
+
+// sayLeft says which tools the model was not offered, when that changes.
+func (c *Chat) sayLeft(talk *openai.Talk) {
+	left, why := talk.Left(), talk.Withheld()
+	if why == "" && slices.Equal(left, c.left) && c.withheld == "" || c.Quiet {
+		return
+	}
+	if c.withheld = why; why != "" {
+		c.Trace.Printf("%s the model was offered no tools: %s\n", c.Trace.Warn("warning:"), why)
+		return
+	}
+	if c.left = slices.Clone(left); len(left) > 0 {
+		c.Trace.Printf("%s %s\n", c.Trace.Warn("warning:"), LeftOut(left))
+	}
+}
+
+// describeTool is a tool in a line of a list.
+func describeTool(s *Screen, t *dragoman.Tool) string {
+	return s.Bold(t.Name) + "  " + s.Faint(OneLine(t.Description, max(20, s.Width()-len(t.Name)-4)))
+}

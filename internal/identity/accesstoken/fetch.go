@@ -1,0 +1,158 @@
+package accesstoken
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+)
+
+const (
+	// maxDocument is the size of what an issuer answers, in bytes.
+	maxDocument = 1 << 20
+	// maxKeys is how many keys of an issuer are looked at.
+	maxKeys = 64
+	// fetchTimeout bounds everything that is fetched for one purpose.
+	fetchTimeout = 10 * time.Second
+)
+
+// defaultClient bounds what an issuer can do to us, and follows no redirect.
+func defaultClient() *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.ResponseHeaderTimeout = fetchTimeout
+	t.MaxResponseHeaderBytes = 64 << 10
+	t.DisableCompression = true
+	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return errors.New("an issuer redirects") }}
+}
+
+// A statusError is an answer that is none.
+type statusError struct {
+	host   string
+	status int
+}
+
+func (e *statusError) Error() string { return fmt.Sprintf("%s answered %d", e.host, e.status) }
+
+// do sends a request and returns the object that it is answered with, read strictly.
+func (v *Verifier) do(r *http.Request) (*rawjson.Object, error) {
+	r.Header.Set("Accept", "application/json")
+	res, err := v.client.Do(r)
+	if err != nil {
+		if failed, ok := errors.AsType[*url.Error](err); ok {
+			err = failed.Err // the address may hold more than whoever reads logs should see
+		}
+		return nil, fmt.Errorf("%s: %w", r.URL.Host, err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return nil, &statusError{r.URL.Host, res.StatusCode}
+	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxDocument+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", r.URL.Host, err)
+	case len(body) > maxDocument:
+		return nil, fmt.Errorf("%s answered with more than %d bytes", r.URL.Host, maxDocument)
+	}
+	if err := rawjson.Check(body); err != nil {
+		return nil, fmt.Errorf("%s did not answer with JSON: %w", r.URL.Host, err)
+	}
+	object, err := rawjson.ParseObject(body)
+	if err != nil {
+		return nil, fmt.Errorf("%s did not answer with an object", r.URL.Host)
+	}
+	return object, nil
+}
+
+func (v *Verifier) get(ctx context.Context, address string) (*rawjson.Object, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	return v.do(r)
+}
+
+// fetchKeys fetches the keys of an issuer, and where they are, if that is not known.
+func (v *Verifier) fetchKeys(ctx context.Context, from *issuer) (keys, error) {
+	address := from.KeySet
+	if address == "" {
+		var err error
+		if address, err = v.discover(ctx, from.Name); err != nil {
+			return nil, err
+		}
+	}
+	document, err := v.get(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	list, err := rawjson.Elements(document.Get("keys"))
+	if err != nil {
+		return nil, errors.New("its keys are no list")
+	}
+	found := keys{}
+	for _, raw := range list[:min(len(list), maxKeys)] {
+		// A key that is of no use to us, because of its type or use, is no trouble: the
+		// issuer may have others for other purposes.
+		var key jose.JSONWebKey
+		if json.Unmarshal(raw, &key) == nil && usable(&key) {
+			found = append(found, key)
+		}
+	}
+	if len(found) == 0 {
+		return nil, errors.New("it has no keys to verify signatures with")
+	}
+	return found, nil
+}
+
+// discover returns the address of an issuer's keys, by its metadata.
+func (v *Verifier) discover(ctx context.Context, name string) (string, error) {
+	var first error
+	for _, address := range metadataURLs(name) {
+		metadata, err := v.get(ctx, address)
+		if err != nil {
+			if first == nil {
+				first = err
+			}
+			if _, ok := errors.AsType[*statusError](err); ok {
+				continue
+			}
+			return "", first
+		}
+		// Who answers for another issuer could have its tokens taken for ours (RFC 8414
+		// section 3.3).
+		if issuer, _ := rawjson.String(metadata.Get("issuer")); issuer != name {
+			return "", fmt.Errorf("its metadata are those of another issuer, %.200q", issuer)
+		}
+		at, _ := rawjson.String(metadata.Get("jwks_uri"))
+		if err := CheckURL(at); err != nil {
+			return "", fmt.Errorf("its jwks_uri: %w", err)
+		}
+		return at, nil
+	}
+	return "", fmt.Errorf("its metadata are not found: %w", first)
+}
+
+// metadataURLs are the addresses of an issuer's metadata, in the order in which MCP
+// 2026-07-28 ("Authorization Server Metadata Discovery") tries them.
+func metadataURLs(issuer string) []string {
+	u, err := url.Parse(issuer)
+	if err != nil {
+		return nil
+	}
+	path := strings.TrimSuffix(u.EscapedPath(), "/")
+	at := func(path string) string { return u.Scheme + "://" + u.Host + path }
+	const oauth, openid = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
+	if path == "" {
+		return []string{at(oauth), at(openid)}
+	}
+	return []string{at(oauth + path), at(openid + path), at(path + openid)}
+}

@@ -1,0 +1,193 @@
+package approval
+
+import (
+	"crypto/rand"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
+	"github.com/dragoman-mcp/dragoman/internal/text/glob"
+)
+
+// idLetters are those that people do not take for one another (Crockford's).
+const (
+	idLetters = "0123456789abcdefghjkmnpqrstvwxyz"
+	idLength  = 10 // 50 bits, and short enough to type
+	minID     = 4  // letters of an ID that may stand for it
+)
+
+func newID() string {
+	var b [idLength]byte
+	rand.Read(b[:]) // never fails
+	for i := range b {
+		b[i] = idLetters[int(b[i])%len(idLetters)]
+	}
+	return string(b[:])
+}
+
+// maxText bounds what others wrote, in bytes.
+const maxText = 4 << 10
+
+func (a *Approval) tidy() {
+	for _, text := range []*string{&a.CallerName, &a.Door, &a.Call, &a.Name, &a.Title, &a.Description, &a.Effect, &a.Reason, &a.Why, &a.By} {
+		if len(*text) > maxText {
+			*text = (*text)[:maxText]
+		}
+		*text = strings.ReplaceAll(strings.ToValidUTF8(*text, "\uFFFD"), "\x00", "\uFFFD")
+	}
+}
+
+// Satisfies reports whether an approval is one for what a rule asks now: of the
+// rule, and answered by one of those whom the rule accepts.
+func (a *Approval) Satisfies(rule string, approvers []string) bool {
+	return a.Rule == rule && approversText(a.Approvers) == approversText(approvers)
+}
+
+// MayDecide reports why somebody may not answer: [ErrOwn] or [ErrNotApprover].
+func (a *Approval) MayDecide(by Person) error {
+	switch {
+	case by.ID == "":
+		return ErrNotApprover
+	case by.ID == a.Caller, by.Called != "" && by.Called == a.CallerName:
+		return ErrOwn
+	}
+	if len(a.Approvers) == 0 || glob.MatchAny(a.Approvers, by.ID) || by.Name != "" && glob.MatchAny(a.Approvers, by.Name) {
+		return nil
+	}
+	return ErrNotApprover
+}
+
+const columns = "id, state, caller, server, tool, pin, digest, details, arguments, rule, approvers, lasts, asked, expires, decided, decider, why, used, used_by"
+
+func insert(tx *store.Tx, a *Approval) error {
+	details, err := json.Marshal(a.Details)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec("INSERT INTO approvals ("+columns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)",
+		a.ID, string(a.State), a.Caller, a.Server, a.Tool, a.Pin.String(), a.Digest.String(), string(details), string(a.Arguments), a.Rule, approversText(a.Approvers),
+		a.lasts.Microseconds(), store.Time(a.Asked), store.Time(a.Expires), store.Time(a.Decided), a.By, a.Why, store.Time(a.Used), a.UsedBy)
+	return err
+}
+
+// approversText is the text that approvers are stored, and compared, as.
+func approversText(approvers []string) string {
+	if len(approvers) == 0 {
+		return "[]"
+	}
+	approvers = slices.Compact(slices.Sorted(slices.Values(approvers)))
+	text, _ := json.Marshal(approvers)
+	return string(text)
+}
+
+// scanned reads an approval from a row. What has expired is so from that moment
+// on, whether or not anybody has written it down.
+func scanned(scan func(...any) error, now time.Time) (a Approval, err error) {
+	var state, pin, digest, details, arguments, approvers string
+	var lasts, asked, expires, decided, used int64
+	if err := scan(&a.ID, &state, &a.Caller, &a.Server, &a.Tool, &pin, &digest, &details, &arguments, &a.Rule, &approvers,
+		&lasts, &asked, &expires, &decided, &a.By, &a.Why, &used, &a.UsedBy); err != nil {
+		return a, err
+	}
+	if err := errors.Join(a.Pin.UnmarshalText([]byte(pin)), a.Digest.UnmarshalText([]byte(digest)), json.Unmarshal([]byte(details), &a.Details), json.Unmarshal([]byte(approvers), &a.Approvers)); err != nil {
+		return a, fmt.Errorf("approval %s is damaged: %w", a.ID, err)
+	}
+	a.Arguments = json.RawMessage(arguments)
+	a.lasts = time.Duration(lasts) * time.Microsecond
+	a.Asked, a.Expires, a.Decided, a.Used = store.FromTime(asked), store.FromTime(expires), store.FromTime(decided), store.FromTime(used)
+	if a.State = State(state); (a.State == Pending || a.State == Approved) && !now.Before(a.Expires) {
+		a.State = Expired
+	}
+	return a, nil
+}
+
+// get finds an approval by its ID or by the beginning of it.
+func get(tx *store.Tx, id string, now time.Time) (a Approval, err error) {
+	var row Approval
+	one := func(condition string, args ...any) (n int, err error) {
+		err = tx.Rows("SELECT "+columns+" FROM approvals WHERE "+condition+" LIMIT 2", args, func(scan func(...any) error) error {
+			n++
+			row, err = scanned(scan, now)
+			return err
+		})
+		return n, err
+	}
+	n, err := one("id = $1", id)
+	if err == nil && n == 0 && len(id) >= minID && strings.Trim(id, idLetters) == "" {
+		if n, err = one("id >= $1 AND id < $2", id, id+"~"); err == nil && n > 1 {
+			return a, fmt.Errorf("%w with this ID alone: several begin with %q", ErrNotFound, id)
+		}
+	}
+	switch {
+	case err != nil:
+		return a, err
+	case n == 0:
+		return a, fmt.Errorf("%w: %q", ErrNotFound, id)
+	}
+	return row, nil
+}
+
+// findEqual returns the approval of an equal call that still can be used, or
+// answered; nil when there is none.
+func findEqual(tx *store.Tx, a *Approval, now time.Time) (*Approval, error) {
+	var id string
+	err := tx.Row(`SELECT id FROM approvals WHERE caller = $1 AND state IN ($2, $3) AND expires > $4
+		AND server = $5 AND tool = $6 AND pin = $7 AND digest = $8 AND rule = $9 AND approvers = $10
+		ORDER BY CASE state WHEN $3 THEN 0 ELSE 1 END, asked LIMIT 1`,
+		[]any{a.Caller, string(Pending), string(Approved), store.Time(now), a.Server, a.Tool, a.Pin.String(), a.Digest.String(), a.Rule, approversText(a.Approvers)}, &id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	equal, err := get(tx, id, now)
+	return &equal, err
+}
+
+func list(tx *store.Tx, f Filter, now time.Time) (found []Approval, err error) {
+	limit := f.Limit
+	if limit <= 0 {
+		limit = 100
+	}
+	var conditions []string
+	var args []any
+	add := func(condition string, values ...any) {
+		for _, value := range values {
+			args = append(args, value)
+			condition = strings.Replace(condition, "?", fmt.Sprintf("$%d", len(args)), 1)
+		}
+		conditions = append(conditions, condition)
+	}
+	order := "asked DESC, id"
+	switch f.State {
+	case "":
+	case Pending:
+		order = "asked, id"
+		add("state = ? AND expires > ?", string(Pending), store.Time(now))
+	case Approved:
+		add("state = ? AND expires > ?", string(Approved), store.Time(now))
+	case Expired:
+		add("(state = ? OR state IN (?, ?) AND expires <= ?)", string(Expired), string(Pending), string(Approved), store.Time(now))
+	default:
+		add("state = ?", string(f.State))
+	}
+	if f.Caller != "" {
+		add("caller = ?", f.Caller)
+	}
+	where := ""
+	if conditions != nil {
+		where = " WHERE " + strings.Join(conditions, " AND ")
+	}
+	err = tx.Rows(fmt.Sprintf("SELECT %s FROM approvals%s ORDER BY %s LIMIT %d", columns, where, order, limit), args, func(scan func(...any) error) error {
+		a, err := scanned(scan, now)
+		found = append(found, a)
+		return err
+	})
+	return found, err
+}

@@ -1,0 +1,353 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
+	"github.com/dragoman-mcp/dragoman/internal/judge/audit"
+	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
+	"github.com/dragoman-mcp/dragoman/internal/text/canonical"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+)
+
+// CodeApprovalPending: somebody has to approve the call, and has not yet. The same
+// call finds the answer when it is made again.
+const CodeApprovalPending = "approval_pending"
+
+// Call judges a call, and lets it run.
+func (t *gated) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
+	switch {
+	case !t.who.Caller.Valid():
+		return dragoman.Failure(dragoman.CodeDenied, "Nobody is asking."), nil
+	case own(&call):
+		// What is ours gives back what the caller was given before.
+		return t.tools.Call(ctx, call)
+	case aboutTask(&call):
+		return t.task(ctx, call)
+	case call.Answers == nil:
+		return t.start(ctx, call, frame{})
+	}
+	f, ok := unframe(call.Answers.State)
+	switch {
+	case !ok:
+		return dragoman.Result{Problem: &dragoman.Problem{Code: dragoman.CodeDenied, Message: "The answers do not belong to this call, so it was not continued."}}, nil
+	case f.began:
+		return t.goOn(ctx, call, f)
+	}
+	gone := call.Answers.Gone
+	call.Answers = nil
+	if gone {
+		// Whoever waited has left; what was asked stays, and is found again.
+		return t.pending(f.approval), nil
+	}
+	return t.start(ctx, call, f)
+}
+
+// own reports whether a call is of a tool of ours, such as read_more.
+func own(call *dragoman.Call) bool { return call.Tool != nil && call.Tool.Server == "" }
+
+// start is the first leg of a call, or the one that comes back when somebody has
+// been asked for it. This is the order in which everything is judged.
+func (t *gated) start(ctx context.Context, call dragoman.Call, f frame) (dragoman.Result, error) {
+	r := t.about(&call)
+
+	v := t.judge(&call)
+	r.Verdict, r.Rule = v.Effect.String(), v.Rule
+	if v.Effect == policy.Deny {
+		return t.denied(r, v.Problem()), nil
+	}
+
+	leave, problem := t.enter(ctx, &call)
+	if problem != nil {
+		return t.denied(r, problem), nil
+	}
+	var res dragoman.Result
+	defer func() { leave(res) }()
+
+	var spend func(*store.Tx) error
+	if v.Effect == policy.Ask {
+		a, answer := t.approved(ctx, &call, r.Digest, v, f.approval)
+		r.Approval = a.ID
+		if answer != nil {
+			res = *answer
+			t.asked(r, &res)
+			return res, nil
+		}
+		spend = t.o.Inbox.Spend(a.ID, t.key(&call, r.Digest), call.ID)
+	}
+
+	if problem := t.intend(ctx, r, &call, spend); problem != nil {
+		res = t.denied(r, problem)
+		return res, nil
+	}
+
+	var err error
+	res, err = t.run(ctx, call, r)
+	return res, err
+}
+
+// goOn is a later leg of a call that has begun. What is asked of it may be more than
+// when it began, such as in a conversation that was tainted meanwhile: then the
+// server is told that nobody will answer.
+func (t *gated) goOn(ctx context.Context, call dragoman.Call, f frame) (dragoman.Result, error) {
+	r := t.about(&call)
+	if _, ok := t.legs.Take(t.who.Caller.ID, f.leg); f.leg != "" && !ok {
+		r.Approval, r.Verdict, r.Rule = f.approval, audit.Deny, policy.RuleInvalid
+		res := t.denied(r, &dragoman.Problem{
+			Code:    dragoman.CodeUnknownOutcome,
+			Message: "The call that the answers are for has gone on with others already, or was forgotten. It may or may not have taken effect: check before you repeat it.",
+		})
+		res.Ran = call.Answers.Ran
+		return res, nil
+	}
+	r.Approval = f.approval
+	answers := *call.Answers
+	answers.State = f.inner
+	call.Answers = &answers
+	v := t.judge(&call)
+	r.Verdict, r.Rule = v.Effect.String(), v.Rule
+	if v.Effect == policy.Deny || v.Effect == policy.Ask && !t.satisfied(ctx, f.approval, v) {
+		call.Answers.Gone = true
+		ended, _ := t.tools.Call(ctx, call)
+		t.read(&call, &ended)
+		problem := v.Problem()
+		if problem == nil {
+			problem = &dragoman.Problem{Code: dragoman.CodeDenied, Message: v.Reason + " The call had begun without, and was given up."}
+		}
+		res := t.denied(r, problem)
+		res.Ran = answers.Ran
+		return res, nil
+	}
+	return t.run(ctx, call, r)
+}
+
+// run lets a call run, and writes down what came of it. An approval is given back
+// for a call that provably did not run.
+func (t *gated) run(ctx context.Context, call dragoman.Call, r audit.Record) (dragoman.Result, error) {
+	if r.Approval != "" {
+		call.Meta = nil // nobody was shown it, so nobody approved it
+	}
+	began := time.Now()
+	res, err := t.tools.Call(ctx, call)
+	t.read(&call, &res)
+	took := res.Info.Duration
+	if took == 0 {
+		took = time.Since(began)
+	}
+	if r.Approval != "" && res.Ran.After(call.Answers) == dragoman.RanNot && res.Asks == nil {
+		if err := t.o.Inbox.GiveBack(context.WithoutCancel(ctx), r.Approval, call.ID); err != nil {
+			t.o.Log.Warn("an approval could not be given back", "approval", r.Approval, "error", err)
+		}
+	}
+	if !listens(&call) || res.Problem != nil {
+		r.Came(res)
+		r.Microseconds = took.Microseconds()
+		if err != nil && r.Code == "" {
+			r.Code = dragoman.CodeCanceled
+		}
+		t.record(r)
+	}
+	return t.wrapped(&call, res, r.Approval), err
+}
+
+// satisfied reports whether a call was begun with an approval of what is asked of it
+// now.
+func (t *gated) satisfied(ctx context.Context, id string, v policy.Verdict) bool {
+	if id == "" || t.o.Inbox == nil {
+		return false
+	}
+	a, err := t.o.Inbox.Get(ctx, id)
+	return err == nil && a.Satisfies(v.Rule, v.Approvers)
+}
+
+// changes reports whether a call may change something, as far as the operator says.
+func changes(call *dragoman.Call) bool {
+	return call.Tool != nil && call.Tool.Effect() != dragoman.ReadOnly
+}
+
+// listens reports whether a call lasts as long as somebody listens: it brings
+// nothing, and its end says nothing.
+func listens(call *dragoman.Call) bool { return call.Method == "subscriptions/listen" }
+
+// judge asks the policy about all that a call wants. The strictest verdict counts.
+func (t *gated) judge(call *dragoman.Call) policy.Verdict {
+	if t.o.Policy == nil {
+		return policy.Verdict{Effect: policy.Allow, Rule: policy.RuleNone}
+	}
+	v := t.o.Policy.DecideCall(t.who.Caller, *call, t.isTainted())
+	if v.Err != nil {
+		t.o.Log.Error("a rule could not be evaluated, so it denied", "rule", v.Rule, "error", v.Err)
+	}
+	return v
+}
+
+func (t *gated) enter(ctx context.Context, call *dragoman.Call) (leave func(dragoman.Result), problem *dragoman.Problem) {
+	if listens(call) {
+		return func(dragoman.Result) {}, nil
+	}
+	return t.o.Limit.Enter(ctx, t.who.Caller, call)
+}
+
+// approved returns the approval of a call where somebody has given it, or else what
+// the caller is answered: that it is asked for, or was denied.
+func (t *gated) approved(ctx context.Context, call *dragoman.Call, digest audit.Hash, v policy.Verdict, waited string) (approval.Approval, *dragoman.Result) {
+	if t.o.Inbox == nil || t.o.Audit == nil || call.Tool == nil {
+		// Without a log no approval could be spent. What is no call of a tool cannot
+		// wait: it is asked for by programs.
+		res := failure(dragoman.CodeDenied, v.Reason+" It cannot be asked for here. It did not run.")
+		return approval.Approval{}, &res
+	}
+	a, err := t.find(ctx, call, digest, v, waited)
+	switch {
+	case errors.Is(err, approval.ErrTooMany):
+		res := failure(dragoman.CodeDenied, "Too many calls wait for somebody's approval already. It did not run.")
+		return a, &res
+	case errors.Is(err, approval.ErrTooLarge):
+		res := failure(dragoman.CodeDenied, v.Reason+" Its arguments are longer than anybody would read: split it up. It did not run.")
+		return a, &res
+	case err != nil:
+		t.o.Log.Error("an approval could not be asked for", "error", err)
+		res := failure(dragoman.CodeInternal, "Somebody has to approve this call, and the gateway cannot ask now. It did not run.")
+		return a, &res
+	}
+	switch a.State {
+	case approval.Approved:
+		return a, nil
+	case approval.Pending:
+		res := t.ask(call, &a)
+		return a, &res
+	case approval.Denied:
+		message := "The call was not approved. It did not run. Do not try it again in another way: tell the user."
+		if a.Why != "" {
+			message += " The reason given: " + a.Why
+		}
+		res := failure(dragoman.CodeDenied, message)
+		return a, &res
+	}
+	res := failure(dragoman.CodeDenied, "Nobody approved the call in time. It did not run. Tell the user, who can ask for it again.")
+	return a, &res
+}
+
+// find returns the approval that was waited for, or asks.
+func (t *gated) find(ctx context.Context, call *dragoman.Call, digest audit.Hash, v policy.Verdict, waited string) (approval.Approval, error) {
+	key := t.key(call, digest)
+	if waited != "" {
+		a, err := t.o.Inbox.Get(ctx, waited)
+		if err == nil && a.Key == key && a.State != approval.Used && a.Satisfies(v.Rule, v.Approvers) || err != nil && !errors.Is(err, approval.ErrNotFound) {
+			return a, err
+		}
+		// An equal call was quicker to spend it, or other rules ask meanwhile.
+	}
+	tool := call.Tool
+	return t.o.Inbox.Ask(ctx, approval.Request{
+		Key:       key,
+		Arguments: orEmpty(call.Arguments),
+		Details: approval.Details{
+			CallerName: t.who.Caller.Name, Door: t.who.Door, Call: call.ID, Name: tool.Name, Title: tool.Title,
+			Description: tool.Description, Effect: tool.Effect().String(), Reason: v.Reason,
+		},
+		Rule: v.Rule, Approvers: v.Approvers,
+	})
+}
+
+// key is what an approval of a call is bound to.
+func (t *gated) key(call *dragoman.Call, digest audit.Hash) approval.Key {
+	return approval.Key{Caller: t.who.Caller.ID, Server: call.Tool.Server, Tool: call.Tool.Original, Pin: call.Tool.Pin, Digest: digest}
+}
+
+// orEmpty returns the arguments of a call, which are an object also where it has
+// none.
+func orEmpty(arguments json.RawMessage) json.RawMessage {
+	if len(arguments) == 0 {
+		return json.RawMessage(`{}`)
+	}
+	return arguments
+}
+
+// QuestionKey names the question of an approval among those of a call.
+const QuestionKey = "operator"
+
+// ask is the result of a call that somebody has to approve.
+func (t *gated) ask(call *dragoman.Call, a *approval.Approval) dragoman.Result {
+	return dragoman.Result{Ran: dragoman.RanNot, Asks: &dragoman.Asks{
+		Questions: []dragoman.Question{{
+			Key: QuestionKey, Kind: dragoman.AskApproval, Operator: true, Server: call.Tool.Server,
+			Params: json.RawMessage(`{"approval":` + string(rawjson.Quote(a.ID)) + `,"message":` + string(rawjson.Quote(a.Reason)) + `}`),
+		}},
+		State:   frame{approval: a.ID}.bytes(),
+		Expires: a.Expires,
+	}}
+}
+
+// pending is the result of a call that nobody waits with any longer.
+func (t *gated) pending(id string) dragoman.Result {
+	res := failure(CodeApprovalPending, fmt.Sprintf("Somebody has to approve this call, and has not yet (approval %s). It did not run. "+
+		"Tell the user so. Once it is approved, the same call with the same arguments runs; do not make it before.", id))
+	res.Problem.RetryAfter = time.Minute
+	return res
+}
+
+func failure(code, message string) dragoman.Result {
+	return dragoman.Result{Ran: dragoman.RanNot, Problem: &dragoman.Problem{Code: code, Message: message}}
+}
+
+// intend writes down that a call is about to run which may change something, and
+// spends its approval. Nothing else has to wait for the disk.
+func (t *gated) intend(ctx context.Context, r audit.Record, call *dragoman.Call, spend func(*store.Tx) error) *dragoman.Problem {
+	if t.o.Audit == nil || !changes(call) && spend == nil {
+		return nil
+	}
+	r.Kind = audit.Intent
+	var also []func(*store.Tx) error
+	if spend != nil {
+		also = append(also, spend)
+	}
+	err := t.o.Audit.Intent(ctx, r, also...)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, approval.ErrNotSpendable):
+		return &dragoman.Problem{Code: CodeApprovalPending, Message: "The approval of this call has just been used by an equal call, or has expired. It did not run. Make it again if it is meant twice."}
+	}
+	return t.unwritten(ctx, r, err)
+}
+
+// about is the record of a call, without a verdict.
+func (t *gated) about(call *dragoman.Call) audit.Record {
+	r := audit.Record{
+		Call: call.ID, Parent: call.Parent, Caller: t.who.Caller.ID, Door: t.who.Door, Method: call.Method, Server: call.Server,
+		Arguments: call.Arguments, In: int64(len(call.Arguments)),
+	}
+	switch {
+	case call.Tool != nil:
+		r.Server, r.Target, r.Pin = call.Tool.Server, call.Tool.Original, call.Tool.Pin
+		if t.o.Audit != nil || t.o.Inbox != nil {
+			r.Digest, _ = canonical.Digest(orEmpty(call.Arguments)) // what is no JSON has no digest, and no approval
+		}
+	case call.Entry != nil:
+		r.Server, r.Target = call.Entry.Server, call.Entry.Original
+	}
+	return r
+}
+
+// denied writes down that a call did not run, and returns its result.
+func (t *gated) denied(r audit.Record, problem *dragoman.Problem) dragoman.Result {
+	r.Kind, r.Code, r.Ran = audit.Decision, problem.Code, dragoman.RanNot.String()
+	t.record(r)
+	return dragoman.Result{Ran: dragoman.RanNot, Problem: problem}
+}
+
+// asked writes down that somebody is asked, or what came of it.
+func (t *gated) asked(r audit.Record, res *dragoman.Result) {
+	r.Kind, r.Ran = audit.Decision, dragoman.RanNot.String()
+	if res.Problem != nil {
+		r.Code = res.Problem.Code
+	}
+	t.record(r)
+}

@@ -1,0 +1,220 @@
+// Package gate stands between a caller and the tools: nothing is seen, called or
+// changed that it has not decided about. It is one toolset, so that the order in
+// which a call is judged can be read in one place ([gated.start]):
+//
+//	policy    may this caller make this call?
+//	limit     now, and so often?
+//	approval  has somebody to say yes first, and did they?
+//	audit     what is about to happen is written down, and on disk
+//	          the call runs
+//	audit     what came of it is written down
+//
+// The parts are packages of their own that know nothing of each other. Each leg of
+// a call is judged anew: whoever comes back with answers, or with somebody else's
+// state, has passed nothing by it, and whoever comes back twice runs nothing twice.
+// An approval is spent in the transaction that writes the intent, so that there is
+// no moment in which one is and the other is not, and given back where the call
+// provably did not run.
+//
+// What a policy asks for is asked of an operator ([approval.Inbox]), never of the
+// caller or the caller's client: the reply that a client sends for such a question
+// is not even looked at.
+package gate
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
+	"github.com/dragoman-mcp/dragoman/internal/judge/audit"
+	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
+	"github.com/dragoman-mcp/dragoman/internal/judge/meter"
+	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
+	"github.com/dragoman-mcp/dragoman/internal/state/bounded"
+	"github.com/dragoman-mcp/dragoman/mcp"
+)
+
+// Options are the parts of a [Gate]. Each may be nil, and then stands in nobody's
+// way, but for Inbox and Audit: without either, a call that somebody has to approve
+// is denied.
+type Options struct {
+	Policy *policy.Policy
+	Limit  *limit.Limiter
+	Inbox  *approval.Inbox
+	Audit  *audit.Log
+	// Log is told what went wrong here; nil discards it.
+	Log *slog.Logger
+}
+
+// Gate makes gated toolsets. Make it with [New]; it is safe for concurrent use.
+type Gate struct {
+	o       Options
+	tainted bounded.Map[struct{}] // conversations that read something of strangers
+	legs    bounded.Map[struct{}] // that calls may go on with, once
+}
+
+// How long, and of how many conversations, it is remembered that they have read
+// something that strangers may have written.
+const (
+	taintAge   = 12 * time.Hour
+	taintBytes = 16 << 20
+)
+
+// How long a call that asks may go on, and how many of them there are at a time:
+// what is forgotten does not go on.
+const (
+	legAge   = time.Hour
+	legBytes = 16 << 20
+)
+
+// New returns a Gate.
+func New(o Options) *Gate {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Gate{
+		o:       o,
+		tainted: bounded.Map[struct{}]{Bytes: taintBytes, Age: taintAge},
+		legs:    bounded.Map[struct{}]{Bytes: legBytes, Age: legAge},
+	}
+}
+
+// A Client is who is behind the calls of a toolset.
+type Client struct {
+	Caller caller.Caller
+	// Conversation names the caller's conversation, so that what was read in one
+	// counts for no other; empty where the client does not say, and then all of the
+	// caller's that have no name are one.
+	Conversation string
+	// Door is where the calls come from, for the audit log.
+	Door string
+	// StepsUp says that the client can be told which scopes its token lacks. It then
+	// sees what those are for, since nobody asks for what they cannot see.
+	StepsUp bool
+}
+
+// sees returns the caller with the rights by which it is decided what the client sees.
+func (c Client) sees() caller.Caller {
+	who := c.Caller
+	if c.StepsUp && len(who.Reach) > 0 {
+		who.Grants = append(slices.Clip(who.Grants), who.Reach...)
+	}
+	return who
+}
+
+// Reaches reports whether a client may know that there is a server of this label.
+func (g *Gate) Reaches(who Client, label string) bool {
+	return g.o.Policy == nil || policy.Reaches(who.sees(), label)
+}
+
+// Around returns tools as a client may see and call them.
+func (g *Gate) Around(who Client, tools dragoman.Toolset) dragoman.Toolset {
+	return &gated{g, who, tools}
+}
+
+type gated struct {
+	*Gate
+	who   Client
+	tools dragoman.Toolset
+}
+
+// List returns what the client may see of the tools.
+func (t *gated) List(ctx context.Context) (*dragoman.List, error) {
+	list, err := t.tools.List(ctx)
+	if err != nil || t.o.Policy == nil {
+		return list, err
+	}
+	return t.o.Policy.List(t.who.sees(), list), nil
+}
+
+// Admit lets a caller use a model, or a route of a model API that is passed on, and
+// returns what has to be called when that is over; or the problem. What is denied
+// is written down.
+func (g *Gate) Admit(ctx context.Context, who caller.Caller, action policy.Action, name string) (leave func(), problem *dragoman.Problem) {
+	r := audit.Record{Kind: audit.Decision, Caller: who.ID, Method: string(action), Target: name, Verdict: audit.Deny}
+	if g.o.Policy != nil {
+		v := g.o.Policy.Decide(policy.Request{Caller: who, Action: action, Name: name})
+		if v.Effect == policy.Ask {
+			// There is nobody to wait for: a request is passed on now or not at all.
+			v.Effect, v.Reason = policy.Deny, v.Reason+" Requests for models and routes cannot wait for that."
+		}
+		if problem := v.Problem(); problem != nil {
+			r.Rule, r.Code = v.Rule, problem.Code
+			g.record(r)
+			return nil, problem
+		}
+	}
+	use := limit.Route(who, name)
+	if action == policy.Model {
+		use = limit.Model(who, name)
+	}
+	end, problem := g.o.Limit.Admit(ctx, use)
+	if problem != nil {
+		r.Code = problem.Code
+		g.record(r)
+		return nil, problem
+	}
+	return func() { end(dragoman.Result{Ran: dragoman.RanYes}) }, nil
+}
+
+// Sees reports whether a caller may use a model or a route, without using it.
+func (g *Gate) Sees(who caller.Caller, action policy.Action, name string) bool {
+	return g.o.Policy == nil || g.o.Policy.Decide(policy.Request{Caller: who, Action: action, Name: name}).Effect == policy.Allow
+}
+
+// Meter returns what counts the tokens that a caller uses of a model; nil where no
+// limit counts them.
+func (g *Gate) Meter(who caller.Caller, model string) *meter.Meter {
+	if !g.o.Limit.CountsTokens(who, model) {
+		return nil
+	}
+	return &meter.Meter{Count: func(tokens int64) { g.o.Limit.Tokens(who, model, tokens) }}
+}
+
+// Inbox returns where what a policy asks for is asked; nil where nothing is.
+func (g *Gate) Inbox() *approval.Inbox { return g.o.Inbox }
+
+// LoggedIn writes down what became of a caller's login at a server, by its label: the
+// state, and the code of what went wrong.
+func (g *Gate) LoggedIn(who caller.Caller, server, state, code string) {
+	g.record(audit.Record{Kind: audit.Login, Caller: who.ID, Server: server, State: state, Code: code})
+}
+
+func (g *Gate) record(r audit.Record) {
+	if g.o.Audit != nil {
+		g.o.Audit.Append(r)
+	}
+}
+
+// isTainted reports whether the conversation has read something that strangers may
+// have written.
+func (t *gated) isTainted() bool {
+	if !t.o.Policy.Tainting() {
+		return false
+	}
+	_, ok := t.Gate.tainted.Get(t.who.Caller.ID, t.who.Conversation)
+	return ok
+}
+
+// read notes what a call has brought into the conversation.
+func (t *gated) read(call *dragoman.Call, res *dragoman.Result) {
+	if !t.o.Policy.Tainting() || !speaks(call, res) || call.Tool != nil && call.Tool.Closed() {
+		return
+	}
+	t.Gate.tainted.Put(t.who.Caller.ID, t.who.Conversation, struct{}{}, 0)
+}
+
+// speaks reports whether a call has brought words of a server: content, an error in
+// its own words, or, where there are answers, a question. A question counts once the
+// call goes on, so that none is judged by its own.
+func speaks(call *dragoman.Call, res *dragoman.Result) bool {
+	if res.Content != nil || call.Answers != nil {
+		return true
+	}
+	return res.Problem != nil && errors.As(res.Problem, new(*mcp.RPCError))
+}

@@ -1,0 +1,40 @@
+package gate
+
+import (
+	"context"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/judge/audit"
+	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
+)
+
+// Passing writes down that a request of a caller is about to be passed on which may
+// change something at a model API, with the credentials that are ours: what it is, such
+// as "DELETE /v1/files/file-7". It returns once that is on disk, or why the request must
+// not be passed on. came has to be called with what came of it, once.
+func (g *Gate) Passing(ctx context.Context, who caller.Caller, what string) (came func(dragoman.Result), problem *dragoman.Problem) {
+	if g.o.Audit == nil {
+		return func(dragoman.Result) {}, nil
+	}
+	r := audit.Record{Kind: audit.Intent, Caller: who.ID, Door: "relay", Method: string(policy.Route), Target: what, Verdict: audit.Allow}
+	if err := g.o.Audit.Intent(ctx, r); err != nil {
+		return nil, g.unwritten(ctx, r, err)
+	}
+	began := time.Now()
+	return func(res dragoman.Result) {
+		r.Came(res)
+		r.Microseconds = time.Since(began).Microseconds()
+		g.record(r)
+	}, nil
+}
+
+// unwritten says why nothing is done that could not be written down.
+func (g *Gate) unwritten(ctx context.Context, r audit.Record, err error) *dragoman.Problem {
+	if ctx.Err() != nil {
+		return &dragoman.Problem{Code: dragoman.CodeCanceled, Message: "The conversation ended before this call was made."}
+	}
+	g.o.Log.Error("a call did not run, because it could not be written down", "server", r.Server, "tool", r.Target, "error", err)
+	return &dragoman.Problem{Code: dragoman.CodeInternal, Message: "The gateway cannot write down what is done, so nothing that may change something runs now. The call did not run.", RetryAfter: time.Minute, Err: err}
+}

@@ -1,0 +1,69 @@
+package limit
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
+)
+
+// What was used of a day outlives the process, and processes add up.
+func TestRestart(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "limits.db")
+	open := func() (*Limiter, *store.DB) {
+		db, err := store.Open(t.Context(), store.Config{Path: file, MaxBytes: store.DefaultMaxBytes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := New(t.Context(), Options{Limits: []Limit{{Calls: 10, Tokens: 1000}}, Store: db})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l, db
+	}
+	end := func(l *Limiter, db *store.DB) {
+		if err := l.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	first, db1 := open()
+	second, db2 := open() // beside it, as "chat" and "serve"
+	today := first.days.today
+	uses(t, first, tool(ada, "a", "x"), 4)
+	uses(t, second, tool(ada, "a", "x"), 3)
+	first.Tokens(bob, "gpt-5", 600)
+	second.Tokens(bob, "gpt-5", 600)
+	end(first, db1)
+	end(second, db2)
+
+	third, db3 := open()
+	calls, _ := uses(t, third, tool(ada, "a", "x"), 5)
+	models, _ := uses(t, third, Model(bob, "gpt-5"), 1)
+	if day(time.Now()) != today {
+		t.Skip("it became midnight meanwhile")
+	}
+	if calls != 3 || models != 0 {
+		t.Errorf("%d calls after seven of ten, and %d of a model without tokens", calls, models)
+	}
+	if _, err := db3.Path(), third.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+
+	// A store that cannot be used stops nobody: memory knows.
+	if err := db3.Close(); err != nil {
+		t.Error(err)
+	}
+	third.closed = false
+	uses(t, third, tool(bob, "a", "x"), 5)
+	third.keep()
+	if n, _ := uses(t, third, tool(bob, "a", "x"), 10); n != 5 && day(time.Now()) == today {
+		t.Errorf("%d calls after five of ten, without a store", n)
+	}
+	if third.Close(t.Context()) == nil && day(time.Now()) == today {
+		t.Error("what cannot be kept is no error at the end")
+	}
+}

@@ -1,0 +1,262 @@
+// Package limit keeps callers from doing too much: so many calls in a time, so many
+// at a time, so many calls and tokens in a day; for each caller, server or tool.
+//
+// Whoever makes a call asks [Limiter.Admit], or Enter, first and says afterwards what came of
+// it. What is refused is a [dragoman.Problem] that says when to try again: a result
+// for a model, and 429 with Retry-After at a door.
+//
+// Rates and what runs now are in memory, and begin anew with the process. What was
+// used of a day is kept in the store, at most a second late, where there is one.
+package limit
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/identity/permission"
+	"github.com/dragoman-mcp/dragoman/internal/state/bounded"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
+	"github.com/dragoman-mcp/dragoman/internal/text/glob"
+)
+
+// Bounds of what is kept.
+const (
+	counterBytes = 64 << 20
+	counterAge   = 2 * time.Hour // longer than a rate needs to be forgotten
+	counterSize  = 256
+	maxWaiting   = 128 // calls that wait for their turn at one counter
+	// maxWait is how long a call of a tool waits for its turn.
+	maxWait = 30 * time.Second
+)
+
+// Options are what a [Limiter] is made of.
+type Options struct {
+	// Limits are those of the configuration; none limits nothing.
+	Limits []Limit
+	// Store keeps what was used of a day over restarts; nil: memory does.
+	Store *store.DB
+	// Log is told when the store cannot be used; nil tells nobody.
+	Log *slog.Logger
+}
+
+// A Limiter admits calls. Make it with [New]; it is safe for concurrent use.
+type Limiter struct {
+	limits []limit
+	log    *slog.Logger
+
+	mu       sync.Mutex
+	counters bounded.Map[*counter] // by caller; what is shared by all, by none
+	days     days
+	closed   bool
+}
+
+// limit is a [Limit] in the form in which it is asked.
+type limit struct {
+	Limit
+	name  string
+	rate  rate.Limit
+	burst int
+	words string // the rate, for a person
+	per   struct{ caller, server, tool bool }
+}
+
+// New returns a Limiter. ctx bounds the reading of what was used of today.
+func New(ctx context.Context, o Options) (*Limiter, error) {
+	l := &Limiter{log: o.Log, counters: bounded.Map[*counter]{Bytes: counterBytes, Age: counterAge}}
+	if l.log == nil {
+		l.log = slog.New(slog.DiscardHandler)
+	}
+	if err := CheckNames(o.Limits); err != nil {
+		return nil, fmt.Errorf("limits: %w", err)
+	}
+	daily := false
+	for i, each := range o.Limits {
+		if err := each.Validate(); err != nil {
+			return nil, fmt.Errorf("limits[%d]: %w", i, err)
+		}
+		l.limits = append(l.limits, made(each, i))
+		daily = daily || each.Calls > 0 || each.Tokens > 0
+	}
+	l.days.init()
+	if daily && o.Store != nil {
+		if err := l.days.load(ctx, o.Store); err != nil {
+			return nil, fmt.Errorf("limits: reading what was used of today: %w", err)
+		}
+	}
+	return l, nil
+}
+
+func made(from Limit, place int) limit {
+	l := limit{Limit: from, name: from.called(place), rate: rate.Inf}
+	if from.Rate != "" {
+		n, each, _ := parseRate(from.Rate)
+		l.rate, l.burst = rate.Limit(float64(n)/each.Seconds()), from.Burst
+		if l.burst == 0 {
+			l.burst = n
+		}
+		l.words = fmt.Sprintf("%d calls a %s", n, map[time.Duration]string{time.Second: "second", time.Minute: "minute", time.Hour: "hour"}[each])
+	}
+	if from.Per == nil {
+		l.per.caller = true
+	}
+	for _, per := range from.Per {
+		l.per.caller = l.per.caller || per == perCaller
+		l.per.server = l.per.server || per == perServer
+		l.per.tool = l.per.tool || per == perTool
+	}
+	return l
+}
+
+// A Use is what somebody is about to do.
+type Use struct {
+	Caller caller.Caller
+	// Kind is that of a right: tool, prompt, resource, template, skill, model, route;
+	// or server for a request to a server as such.
+	Kind string
+	// Server is the label of a server, and Name label__original, or the name of a
+	// model, or the path of a route.
+	Server, Name string
+}
+
+// Call is the use that a call of a toolset is.
+func Call(who caller.Caller, call dragoman.Call) Use {
+	switch {
+	case call.Tool != nil:
+		return Use{who, "tool", call.Tool.Server, call.Tool.Server + "__" + call.Tool.Original}
+	case call.Entry != nil:
+		return Use{who, string(call.Entry.Kind), call.Entry.Server, call.Entry.Server + "__" + call.Entry.Original}
+	}
+	return Use{who, "server", call.Server, call.Server + "__"}
+}
+
+// Model is the use of a model.
+func Model(who caller.Caller, name string) Use { return Use{Caller: who, Kind: "model", Name: name} }
+
+// Route is the use of a route that is relayed.
+func Route(who caller.Caller, path string) Use { return Use{Caller: who, Kind: "route", Name: path} }
+
+// counts reports whether a limit is for a use.
+func (l *limit) counts(u *Use) bool {
+	for i, patterns := 0, l.Caller; len(patterns) > 0; i++ {
+		if i == len(patterns) {
+			return false
+		}
+		if name := u.Caller.RuleName(); glob.Match(patterns[i], u.Caller.ID) || name != "" && glob.Match(patterns[i], name) {
+			break
+		}
+	}
+	if len(l.Of) == 0 {
+		return true
+	}
+	for _, pattern := range l.Of {
+		if permission.Matches(pattern, u.Kind, u.Name) {
+			return true
+		}
+	}
+	return false
+}
+
+// key names the count that a use belongs to, among those of the limit.
+func (l *limit) key(u *Use) (owner, key string) {
+	var b strings.Builder
+	b.WriteString(l.name)
+	if l.per.caller {
+		owner = u.Caller.ID
+	}
+	if l.per.server {
+		b.WriteString("\nserver " + u.Server)
+	}
+	if l.per.tool {
+		b.WriteString("\n" + u.Kind + " " + u.Name)
+	}
+	return owner, b.String()
+}
+
+// Enter admits a call of a toolset, as [Limiter.Admit] does.
+func (l *Limiter) Enter(ctx context.Context, who caller.Caller, call *dragoman.Call) (leave func(dragoman.Result), problem *dragoman.Problem) {
+	return l.Admit(ctx, Call(who, *call))
+}
+
+// Admit admits a use, or says why not and when to try again. Calls of tools wait up
+// to 30 seconds where too many run now; what cannot be admitted at all is refused at
+// once. leave must be called with what came of it, once; it is never nil.
+func (l *Limiter) Admit(ctx context.Context, u Use) (leave func(dragoman.Result), problem *dragoman.Problem) {
+	if l == nil || len(l.limits) == 0 {
+		return func(dragoman.Result) {}, nil
+	}
+	wait := maxWait
+	if u.Kind == "model" || u.Kind == "route" {
+		wait = 0
+	}
+	a := &admission{of: l, use: &u, until: time.Now().Add(wait)}
+	if problem := a.enter(ctx); problem != nil {
+		return func(dragoman.Result) {}, problem
+	}
+	var once sync.Once
+	return func(res dragoman.Result) { once.Do(func() { a.leave(res.Ran != dragoman.RanNot) }) }, nil
+}
+
+// CountsTokens reports whether the tokens that a caller uses of a model count towards
+// any limit.
+func (l *Limiter) CountsTokens(who caller.Caller, model string) bool {
+	u := Model(who, model)
+	return l != nil && slices.ContainsFunc(l.limits, func(each limit) bool { return each.Tokens > 0 && each.counts(&u) })
+}
+
+// mostTokens is what one answer counts at most, whatever its API says: a sum of such
+// numbers must not begin anew at its other end.
+const mostTokens = 1 << 40
+
+// Tokens counts tokens that a caller used of a model, once they are known.
+func (l *Limiter) Tokens(who caller.Caller, model string, n int64) {
+	if l == nil || n <= 0 {
+		return
+	}
+	n = min(n, mostTokens)
+	u := Model(who, model)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.limits {
+		if each := &l.limits[i]; each.Tokens > 0 && each.counts(&u) {
+			owner, key := each.key(&u)
+			if used := l.days.of(time.Now(), owner, key); used != nil {
+				l.days.add(used, 0, n)
+			}
+		}
+	}
+	l.keepSoon()
+}
+
+// counter returns the counter of a limit for a use. l.mu is held.
+func (l *Limiter) counter(each *limit, owner, key string) *counter {
+	c, ok := l.counters.Get(owner, key)
+	if !ok {
+		c = &counter{pace: rate.NewLimiter(each.rate, each.burst)}
+		l.counters.Put(owner, key, c, int64(len(owner)+len(key)+counterSize))
+	}
+	return c
+}
+
+// seconds words a time for a person, rounded up.
+func seconds(d time.Duration) string {
+	n := int(math.Ceil(d.Seconds()))
+	switch {
+	case n <= 1:
+		return "a second"
+	case n < 120:
+		return fmt.Sprintf("%d seconds", n)
+	case n < 2*60*60:
+		return fmt.Sprintf("%d minutes", (n+59)/60)
+	}
+	return fmt.Sprintf("%d hours", (n+3599)/3600)
+}

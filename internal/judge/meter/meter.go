@@ -1,0 +1,183 @@
+// Package meter counts the tokens that requests to model APIs use, for those whose
+// tokens are limited.
+//
+// It counts what the API says. Of a stream it asks for that where the client did not
+// (stream_options.include_usage), and takes it out again, so that the client gets what
+// it asked for. Where the API says nothing, or the answer is cut off before it does, it
+// counts an estimate, a third of the bytes of what was said: nothing is free because
+// nobody said what it cost.
+package meter
+
+import (
+	"encoding/json"
+	"io"
+	"mime"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+)
+
+// A Meter counts the tokens of one caller and one model. Nil counts nothing. It is
+// safe for concurrent use if Count is.
+type Meter struct {
+	// Count is told the tokens of each exchange, once, when its answer was read or
+	// closed.
+	Count func(tokens int64)
+}
+
+// A Request is one that a Meter sends.
+type Request struct {
+	// Silent is set once the API is known to refuse the question for its usage, and is
+	// then not asked again. It is the API's, for all requests.
+	Silent *atomic.Bool
+	// Body is its JSON; nil where it is something else, such as a form.
+	Body []byte
+	// Text says that the answer is text that a model makes, and no picture or sound:
+	// its length says something of what it cost.
+	Text bool
+	// Asks says that the API is one of completions, which say the usage of a stream where
+	// they are asked. Others refuse the question, and are no reason not to ask again.
+	Asks bool
+	// Send sends it with a body, and may be called twice. The answer must not be
+	// compressed.
+	Send func(body []byte) (*http.Response, error)
+}
+
+// Do sends a request, and counts what comes of it unless it is refused.
+func (m *Meter) Do(r Request) (*http.Response, error) {
+	if m == nil {
+		return r.Send(r.Body)
+	}
+	asking, asked := r.Body, false
+	if r.Asks && !r.Silent.Load() {
+		asking, asked = asksUsage(r.Body)
+	}
+	res, err := r.Send(asking)
+	if asked && err == nil && (res.StatusCode == http.StatusBadRequest || res.StatusCode == http.StatusUnprocessableEntity) {
+		// It may be for what we asked.
+		_ = res.Body.Close()
+		asked = false
+		if res, err = r.Send(r.Body); err == nil && res.StatusCode == http.StatusOK {
+			r.Silent.Store(true)
+		}
+	}
+	if err != nil || res.StatusCode < 200 || res.StatusCode > 299 {
+		return res, err
+	}
+	a := &answer{body: res.Body, count: m.Count, sent: int64(len(r.Body)), text: r.Text, hide: asked}
+	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	if a.events = kind == "text/event-stream"; a.events && a.hide {
+		res.Header.Del("Content-Length")
+		res.ContentLength = -1
+	}
+	res.Body = a
+	return res, nil
+}
+
+// asksUsage returns the body of a request for a stream with the wish for usage in it;
+// ok is false where it is there, or is no such body.
+func asksUsage(body []byte) (asking []byte, ok bool) {
+	o, err := rawjson.ParseObject(body)
+	if err != nil || string(o.Get("stream")) != "true" || o.Get("messages") == nil && o.Get("prompt") == nil {
+		return body, false
+	}
+	options := &rawjson.Object{}
+	if given := o.Get("stream_options"); !rawjson.IsNull(given) {
+		if options, err = rawjson.ParseObject(given); err != nil {
+			return body, false
+		}
+	}
+	if string(options.Get("include_usage")) == "true" {
+		return body, false
+	}
+	options.Set("include_usage", json.RawMessage("true"))
+	o.Set("stream_options", options.Bytes())
+	return o.Bytes(), true
+}
+
+// An answer is the body of one, which is counted as it is read.
+type answer struct {
+	body   io.ReadCloser
+	count  func(tokens int64) // nil once it was told
+	sent   int64              // bytes of the request
+	text   bool
+	events bool
+	hide   bool // the usage
+
+	next []byte // of the stream, to be read
+	err  error  // behind it
+
+	mu    sync.Mutex // an answer may be closed while it is read
+	whole bool       // it came to its end
+	sum   sum
+	lines lines
+}
+
+// Read implements [io.Reader].
+func (a *answer) Read(p []byte) (int, error) {
+	if !a.events {
+		n, err := a.body.Read(p)
+		a.take(p[:n], err)
+		return n, err
+	}
+	for len(a.next) == 0 && a.err == nil {
+		part := p
+		if len(part) < minRead {
+			part = make([]byte, minRead)
+		}
+		var n int
+		n, a.err = a.body.Read(part)
+		a.take(part[:n], a.err)
+	}
+	n := copy(p, a.next)
+	if a.next = a.next[n:]; len(a.next) > 0 {
+		return n, nil
+	}
+	return n, a.err
+}
+
+// minRead is the least that is read of a stream, in bytes.
+const minRead = 4 << 10
+
+// take counts what arrived. An error ends the answer.
+func (a *answer) take(part []byte, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.events {
+		a.lines.add(part, err != nil, a.line)
+		a.next = a.lines.ready
+	} else {
+		a.sum.document(part)
+	}
+	if err != nil {
+		a.whole = a.whole || err == io.EOF
+		a.end()
+	}
+}
+
+// Close implements [io.Closer].
+func (a *answer) Close() error {
+	a.mu.Lock()
+	a.end()
+	a.mu.Unlock()
+	return a.body.Close()
+}
+
+// end tells what the exchange cost. mu is held.
+func (a *answer) end() {
+	count := a.count
+	if a.count = nil; count == nil {
+		return
+	}
+	tokens := a.sum.said()
+	if tokens == 0 || !a.whole { // what is said in the middle is of what came until then, or of the request alone
+		guess := (a.sent + 2) / 3
+		if a.text {
+			guess += a.sum.estimate()
+		}
+		tokens = max(tokens, guess, 1)
+	}
+	count(tokens)
+}

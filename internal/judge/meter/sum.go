@@ -1,0 +1,99 @@
+package meter
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+)
+
+// A sum is what is known of an answer's cost.
+type sum struct {
+	usage int64  // tokens, as the API says; 0 where it has not
+	tail  []byte // the end of a document
+	bytes int64  // of a document, or of the data of all events
+	// Events of a stream differ in what they say, and have the rest in common: what
+	// an event has beyond the shortest one is text, and each is a token at least.
+	count, shortest int64
+}
+
+// maxEnvelope is how much of an event is taken for what all have in common, in bytes:
+// there may be one alone.
+const maxEnvelope = 400
+
+// maxTail is how much of the end of a document, or an event, is looked at for its
+// usage.
+const maxTail = 8 << 10
+
+func (s *sum) document(part []byte) {
+	s.bytes += int64(len(part))
+	s.tail = append(s.tail, part...)
+	if extra := len(s.tail) - maxTail; extra > maxTail {
+		s.tail = append(s.tail[:0], s.tail[extra:]...)
+	}
+}
+
+func (s *sum) event(data []byte) {
+	n := int64(len(data))
+	if s.count == 0 {
+		s.shortest = maxEnvelope
+	}
+	s.shortest = min(s.shortest, n)
+	s.count, s.bytes = s.count+1, s.bytes+n
+	if tokens := lastUsage(data[max(0, len(data)-maxTail):]); tokens > 0 {
+		s.usage = tokens
+	}
+}
+
+// said returns what the API says; 0 for nothing.
+func (s *sum) said() int64 {
+	if s.usage == 0 {
+		s.usage = lastUsage(s.tail)
+	}
+	return s.usage
+}
+
+// estimate returns a third of the bytes of the answer's text, which is what
+// result.EstimateTokens makes of texts in any script.
+func (s *sum) estimate() int64 { return s.count + (s.bytes-s.count*s.shortest+2)/3 }
+
+// lastUsage returns the tokens of the last usage object in some JSON; 0 for none. In
+// a string its name would be followed by an escaped quote.
+func lastUsage(text []byte) int64 {
+	const name = `"usage"`
+	end := len(text)
+	for range maxNames {
+		at := bytes.LastIndex(text[:end], []byte(name))
+		if at < 0 {
+			break
+		}
+		rest, isName := bytes.CutPrefix(bytes.TrimLeft(text[at+len(name):], " \t\r\n"), []byte(":"))
+		var usage json.RawMessage
+		if isName && json.NewDecoder(bytes.NewReader(rest)).Decode(&usage) == nil {
+			if n := total(usage); n > 0 {
+				return n
+			}
+		}
+		end = at
+	}
+	return 0
+}
+
+// maxNames is how many members of that name are looked at, the last ones.
+const maxNames = 10
+
+// total returns the tokens of a usage object; 0 for none.
+func total(usage json.RawMessage) int64 {
+	o, err := rawjson.ParseObject(usage)
+	if err != nil {
+		return 0
+	}
+	total, ok := rawjson.Int(o.Get("total_tokens"))
+	if !ok {
+		for _, part := range []string{"input_tokens", "output_tokens", "prompt_tokens", "completion_tokens"} {
+			n, _ := rawjson.Int(o.Get(part))
+			total += max(n, 0)
+		}
+	}
+	return int64(max(total, 0))
+}

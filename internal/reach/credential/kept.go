@@ -1,0 +1,214 @@
+package credential
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"github.com/dragoman-mcp/dragoman/internal/text/secret"
+)
+
+// kept has the tokens of a login, those of the store.
+type kept struct {
+	how     string // a person logs in
+	account Account
+	store   *Store // nil: nothing is kept
+	client  *http.Client
+
+	failed time.Time // when renewing failed last
+	reason error
+	spent  secret.Text // the refresh token that it failed with
+}
+
+func (k *kept) entry() (Entry, error) {
+	if k.store == nil {
+		return Entry{}, ErrNone
+	}
+	return k.store.Get(k.account)
+}
+
+func (k *kept) basis() string {
+	e, err := k.entry()
+	if err != nil {
+		return ""
+	}
+	return e.Access.Reveal()
+}
+
+func (k *kept) token(ctx context.Context) (string, error) {
+	e, err := k.entry()
+	switch {
+	case errors.Is(err, ErrNone):
+		return "", nil
+	case err != nil:
+		return "", err
+	case e.Refresh.IsZero() || e.Expires.IsZero() || time.Until(e.Expires) > early:
+		return e.Access.Reveal(), nil
+	case e.renewing() && time.Until(e.Expires) > 0:
+		return e.Access.Reveal(), nil // it is good until that is done
+	}
+	if renewed, err := k.renew(ctx, e); err == nil {
+		return renewed.Access.Reveal(), nil
+	}
+	return e.Access.Reveal(), nil // the server will say that it has ended, and then it is tried again
+}
+
+func (k *kept) another(ctx context.Context, shown string, _ *http.Request, res *http.Response) (string, error) {
+	e, err := k.entry()
+	switch {
+	case errors.Is(err, ErrNone):
+		return "", k.wanted(nil)
+	case err != nil:
+		return "", err
+	case e.Access.Reveal() != shown:
+		return e.Access.Reveal(), nil // another process has renewed it since
+	case res.StatusCode == http.StatusForbidden:
+		// The next login asks for these, too.
+		_, err := k.store.Update(k.account, func(e *Entry) error {
+			e.Scopes = union(e.Scopes, challenged(res))
+			return nil
+		})
+		if err != nil {
+			return "", k.wanted(nil)
+		}
+		return "", k.wanted(errors.New("it does not suffice for what was asked"))
+	case e.Refresh.IsZero():
+		return "", k.wanted(errors.New("it has ended"))
+	}
+	e, err = k.renew(ctx, e)
+	return e.Access.Reveal(), err
+}
+
+// wanted says that somebody has to log in, and how.
+func (k *kept) wanted(err error) *LoginError { return &LoginError{k.how, err} }
+
+// renew gets new tokens with the refresh token, and keeps them. Where that failed it
+// is not tried again for a while.
+func (k *kept) renew(ctx context.Context, e Entry) (Entry, error) {
+	if time.Since(k.failed) < retryAfter && k.spent == e.Refresh {
+		return e, k.reason
+	}
+	renewed, err := k.claimed(ctx, e)
+	if err != nil && ctx.Err() == nil {
+		k.failed, k.reason, k.spent = time.Now(), err, e.Refresh
+	}
+	return renewed, err
+}
+
+// A refresh token may be good once (OAuth 2.1 section 4.3.1): whoever uses it says so
+// in the store, for all connections and processes, and others wait for what comes of
+// it.
+const (
+	claimLife  = 45 * time.Second // more than an exchange can take; see newClient
+	claimEvery = 50 * time.Millisecond
+)
+
+var errClaimed = errors.New("somebody else renews it")
+
+// renewing reports whether somebody is about to renew the entry.
+func (e *Entry) renewing() bool { return time.Since(e.Renewing).Abs() < claimLife }
+
+// claimed renews an entry, or waits until somebody else has.
+func (k *kept) claimed(ctx context.Context, old Entry) (Entry, error) {
+	for {
+		now, err := k.store.Update(k.account, func(now *Entry) error {
+			switch {
+			case !now.same(&old):
+			case now.renewing():
+				return errClaimed
+			default:
+				now.Renewing = time.Now()
+			}
+			return nil
+		})
+		switch {
+		case errors.Is(err, errClaimed):
+			select {
+			case <-time.After(claimEvery):
+			case <-ctx.Done():
+				return old, context.Cause(ctx)
+			}
+		case errors.Is(err, ErrNone):
+			return old, k.wanted(nil) // forgotten meanwhile
+		case err != nil:
+			return old, err
+		case !now.same(&old):
+			return now, nil // somebody else has renewed it
+		default:
+			return k.finished(ctx, now)
+		}
+	}
+}
+
+// finished is exchange, which goes on where whoever asked for it goes away: what comes
+// of it is the only refresh token that is good.
+func (k *kept) finished(ctx context.Context, old Entry) (Entry, error) {
+	var now Entry
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		now, err = k.exchange(context.WithoutCancel(ctx), old)
+	}()
+	select {
+	case <-done:
+		return now, err
+	case <-ctx.Done():
+		return old, context.Cause(ctx)
+	}
+}
+
+// same reports whether two entries have the same tokens.
+func (e *Entry) same(other *Entry) bool {
+	return e.Access == other.Access && e.Refresh == other.Refresh
+}
+
+// exchange gets new tokens for an entry that nobody else renews.
+func (k *kept) exchange(ctx context.Context, old Entry) (Entry, error) {
+	config := old.config()
+	ctx = context.WithValue(ctx, oauth2.HTTPClient, k.client)
+	// The library's own way to refresh cannot name the resource (RFC 8707 section
+	// 2.2). A parameter without a value counts as left out (RFC 6749 section 3.2).
+	token, err := config.Exchange(ctx, "", oauth2.SetAuthURLParam("grant_type", "refresh_token"),
+		oauth2.SetAuthURLParam("refresh_token", old.Refresh.Reveal()), oauth2.SetAuthURLParam("resource", old.Resource))
+	if err == nil {
+		err = check(token)
+	}
+	refused, ok := errors.AsType[*oauth2.RetrieveError](err)
+	if ok && refused.ErrorCode != "" {
+		err = k.wanted(errors.New(known(refused.ErrorCode)))
+	} else if err != nil {
+		err = errors.New("the authorization server cannot be asked for a new token")
+	}
+	now, keeping := k.store.Update(k.account, func(now *Entry) error {
+		if !now.same(&old) {
+			return nil // somebody logged in meanwhile
+		}
+		now.Renewing = time.Time{}
+		if err == nil {
+			now.Access, now.Expires = secret.New(token.AccessToken), token.Expiry
+			if token.RefreshToken != "" {
+				now.Refresh = secret.New(token.RefreshToken) // the old one is good no more
+			}
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(keeping, ErrNone):
+		return old, k.wanted(nil) // forgotten meanwhile, and so it stays
+	case keeping != nil:
+		return old, keeping
+	}
+	return now, err
+}
+
+// config is the client that an entry was made by.
+func (e *Entry) config() *oauth2.Config {
+	return &oauth2.Config{
+		ClientID: e.ClientID, ClientSecret: e.ClientSecret.Reveal(),
+		Endpoint: oauth2.Endpoint{AuthURL: e.AuthURL, TokenURL: e.TokenURL, AuthStyle: oauth2.AuthStyle(e.AuthStyle)},
+	}
+}

@@ -1,0 +1,172 @@
+package credential
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+	"golang.org/x/oauth2"
+
+	"github.com/dragoman-mcp/dragoman/internal/text/secret"
+)
+
+// LoginOptions are what a login needs beside the server.
+type LoginOptions struct {
+	Config Config
+	// Store keeps what comes of it.
+	Store *Store
+	// Redirect is where the authorization server sends the browser back to.
+	Redirect string
+	// Visit sends a person to an address, and returns what the authorization server
+	// sent back.
+	Visit func(ctx context.Context, address string) (Answer, error)
+	// Use makes requests of the server with a client, until one is answered that
+	// needed a token: an MCP client that connects and lists.
+	Use func(ctx context.Context, client *http.Client) error
+}
+
+// An Answer is what an authorization server sends back with the browser (RFC 6749
+// section 4.1.2, RFC 9207).
+type Answer struct {
+	Code   string `json:"code"`
+	State  string `json:"state"`
+	Issuer string `json:"iss"`
+	// Error is set where it refuses.
+	Error string `json:"error"`
+}
+
+// ErrNoLogin means that a server answered without asking for a token.
+var ErrNoLogin = errors.New("the server asks for no login")
+
+// A Refused says that an authorization server refused. Its text is one of those that
+// the standards have.
+type Refused struct{ Code string }
+
+// Error says so.
+func (e *Refused) Error() string { return "the authorization server refuses: " + known(e.Code) }
+
+// Login lets a person log in, and keeps what comes of it in place of what was there.
+// next sends requests to the server; nothing else is sent through it.
+func Login(ctx context.Context, a Account, next http.RoundTripper, o LoginOptions) error {
+	u, err := url.Parse(a.Server)
+	if err != nil {
+		return err
+	}
+	client := newClient(u)
+	defer client.CloseIdleConnections()
+	l := &login{account: a, o: o}
+	if old, err := o.Store.Get(a); err == nil {
+		l.scopes = old.Scopes
+	}
+	if l.handler, err = auth.NewAuthorizationCodeHandler(l.config(client)); err != nil {
+		return err
+	}
+	err = o.Use(ctx, &http.Client{Transport: &Transport{next: next, server: u, client: client, source: l}})
+	if err != nil && l.failed != nil {
+		err = l.failed // whatever came of it
+	}
+	refused, ok := errors.AsType[*oauth2.RetrieveError](err)
+	switch {
+	case ok:
+		return &Refused{refused.ErrorCode} // what it says beside that is not shown
+	case err != nil:
+		return err
+	case !l.kept:
+		return ErrNoLogin
+	}
+	return nil
+}
+
+// A login is one that is going on; it is the [source] of what comes of it.
+type login struct {
+	account  Account
+	o        LoginOptions
+	handler  *auth.AuthorizationCodeHandler
+	scopes   []string // asked for beside those of the challenge
+	resource string   // as the SDK names it to the authorization server
+	kept     bool
+	failed   error
+}
+
+func (l *login) basis() string { return "" }
+
+func (l *login) token(ctx context.Context) (string, error) {
+	tokens, err := l.handler.TokenSource(ctx)
+	if err != nil || tokens == nil {
+		return "", err
+	}
+	token, err := tokens.Token()
+	if err != nil {
+		return "", err
+	}
+	return token.AccessToken, nil
+}
+
+func (l *login) another(ctx context.Context, _ string, r *http.Request, res *http.Response) (string, error) {
+	if l.failed != nil {
+		return "", l.failed // a client may try in another way, and nobody is asked twice
+	}
+	if l.failed = l.handler.Authorize(ctx, r, res); l.failed != nil {
+		return "", l.failed
+	}
+	return l.token(ctx)
+}
+
+func (l *login) config(client *http.Client) *auth.AuthorizationCodeHandlerConfig {
+	c := &auth.AuthorizationCodeHandlerConfig{
+		RedirectURL: l.o.Redirect, Client: client, RequestRefreshToken: true,
+		ScopeFilter:              func(discovered []string) []string { return union(discovered, l.scopes) },
+		AuthorizationCodeFetcher: l.fetch, NewTokenSource: l.keep,
+	}
+	// Pre-registered, then a document, then registering: the SDK would take the
+	// document first.
+	if id := l.o.Config.ClientID; id != "" {
+		c.PreregisteredClient = &oauthex.ClientCredentials{ClientID: id, Issuer: l.o.Config.Issuer}
+		if s := l.o.Config.ClientSecret; !s.IsZero() {
+			c.PreregisteredClient.ClientSecretAuth = &oauthex.ClientSecretAuth{ClientSecret: s.Reveal()}
+		}
+		return c
+	}
+	if document := l.o.Config.Metadata; document != "" {
+		c.ClientIDMetadataDocumentConfig = &auth.ClientIDMetadataDocumentConfig{URL: document}
+	}
+	c.DynamicClientRegistrationConfig = &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
+		ClientName: "Dragoman", RedirectURIs: []string{l.o.Redirect}, TokenEndpointAuthMethod: "none",
+		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
+	}}
+	return c
+}
+
+// fetch sends the person to the authorization server, and waits for the answer.
+func (l *login) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+	u, err := url.Parse(args.URL)
+	if err != nil || u.Scheme != "https" && !nearby(u.Hostname()) {
+		return nil, errors.New("the server's metadata name no https address to log in at")
+	}
+	l.resource = u.Query().Get("resource")
+	answer, err := l.o.Visit(ctx, args.URL)
+	switch {
+	case err != nil:
+		return nil, err
+	case answer.Error != "" || answer.Code == "":
+		return nil, &Refused{answer.Error}
+	}
+	return &auth.AuthorizationResult{Code: answer.Code, State: answer.State, Iss: answer.Issuer}, nil
+}
+
+// keep puts a token into the store.
+func (l *login) keep(_ context.Context, c *oauth2.Config, token *oauth2.Token) (oauth2.TokenSource, error) {
+	if err := check(token); err != nil {
+		return nil, err
+	}
+	l.kept = true
+	// Renewed it would be without the store.
+	return oauth2.StaticTokenSource(token), l.o.Store.Put(l.account, Entry{
+		Resource: l.resource, AuthURL: c.Endpoint.AuthURL, TokenURL: c.Endpoint.TokenURL,
+		ClientID: c.ClientID, ClientSecret: secret.New(c.ClientSecret), AuthStyle: int(c.Endpoint.AuthStyle), Scopes: c.Scopes,
+		Access: secret.New(token.AccessToken), Refresh: secret.New(token.RefreshToken), Expires: token.Expiry,
+	})
+}

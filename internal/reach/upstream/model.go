@@ -1,0 +1,102 @@
+package upstream
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/text/invalid"
+	"github.com/dragoman-mcp/dragoman/internal/text/secret"
+	"github.com/dragoman-mcp/dragoman/internal/wire/safehttp"
+	"github.com/dragoman-mcp/dragoman/result"
+)
+
+// Model is an entry of models in the configuration: which names it serves, and
+// where.
+type Model struct {
+	Match   string                 `yaml:"match" doc:"Model names that this entry serves: a name, or a pattern with * and ?. The first entry that matches wins."`
+	BaseURL string                 `yaml:"base_url" need:"true" secret:"filled" doc:"Where the OpenAI-compatible API begins, such as https://api.openai.com/v1. Needed."`
+	APIKey  secret.Text            `yaml:"api_key" doc:"Sent as Authorization: Bearer. Without one the upstream gets no key."`
+	Dialect string                 `yaml:"dialect" doc:"What the upstream accepts. Default: recognised from its host, else conservative."`
+	Name    string                 `yaml:"name" doc:"Model name to send upstream instead of the one in the request."`
+	Headers map[string]secret.Text `yaml:"headers" doc:"HTTP headers sent with each request, such as api-key."`
+	Results result.Form            `yaml:"results" doc:"How results of tools look to this model, where it differs from the section results."`
+	Timeout time.Duration          `yaml:"timeout" doc:"Longest wait for the first byte of an answer; without streaming that is the whole answer."`
+	Idle    time.Duration          `yaml:"idle_timeout" doc:"Longest time that the upstream may send nothing in the middle of an answer."`
+}
+
+// DefaultTimeout is the Timeout of a [Model] that has none; OpenAI's own
+// clients wait as long.
+const DefaultTimeout = 10 * time.Minute
+
+// DefaultIdle is the Idle of a [Model] that has none.
+const DefaultIdle = 5 * time.Minute
+
+// SetDefaults gives every field that is zero and has a default its default.
+func (m *Model) SetDefaults() {
+	if m.Match == "" {
+		m.Match = "*"
+	}
+	if m.Timeout == 0 {
+		m.Timeout = DefaultTimeout
+	}
+	if m.Idle == 0 {
+		m.Idle = DefaultIdle
+	}
+}
+
+// Validate reports the first thing in m that cannot work, as a [*invalid.Error].
+// It wants defaults to be set.
+func (m *Model) Validate() error {
+	if m.Match == "" {
+		return invalid.Key("match", "an empty pattern matches no name")
+	}
+	if m.BaseURL == "" {
+		return invalid.Key("base_url", "a model needs a base_url, such as "+openAIURL)
+	}
+	u, err := url.Parse(m.BaseURL)
+	switch {
+	case err != nil:
+		// The parse error repeats the URL, which may hold a secret.
+		return invalid.Key("base_url", "not a valid URL")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return invalid.Key("base_url", "a URL here begins with http:// or https://")
+	case u.Hostname() == "":
+		return invalid.Key("base_url", "the URL has no host")
+	case u.User != nil:
+		return invalid.Key("base_url", "a user name or password in the URL is not sent; use api_key or headers")
+	case u.Fragment != "":
+		return invalid.Key("base_url", "a URL with # cannot be a base")
+	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/chat/completions"):
+		return invalid.Key("base_url", "give the address where the API begins, without /chat/completions")
+	}
+	// A key with a line break at its end comes from a file or a copied text.
+	if !safehttp.ValidHeaderValue(m.APIKey.Reveal()) {
+		return invalid.Key("api_key", "the key has a line break or a control character")
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Headers)) {
+		if !safehttp.ValidHeaderName(name) {
+			return invalid.Key("headers", fmt.Sprintf("%q cannot be the name of a header", name))
+		}
+		if !safehttp.ValidHeaderValue(m.Headers[name].Reveal()) {
+			return invalid.Key("headers", fmt.Sprintf("the value of %s has a line break or a control character", name))
+		}
+	}
+	return nil
+}
+
+// String says which names go where, without anything that may be a secret, so
+// that a Model can be logged.
+func (m Model) String() string {
+	host := "?"
+	if u, err := url.Parse(m.BaseURL); err == nil {
+		host = u.Host
+	}
+	return m.Match + " at " + host
+}
+
+// GoString is String, so that %#v does not show secrets either.
+func (m Model) GoString() string { return "upstream.Model(" + m.String() + ")" }

@@ -1,0 +1,190 @@
+// Package idempotency answers a request that is sent again with the answer of the first
+// one, so that what may change something runs once. The client says by a key which
+// requests are one: the header Idempotency-Key of
+// draft-ietf-httpapi-idempotency-key-header-07.
+//
+// Who sends a request again while the first one runs gets its answer as it comes,
+// from the beginning. The first client may go meanwhile: the request ends when
+// nobody is left. Answers are kept in memory; they do not outlive the process.
+package idempotency
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/state/bounded"
+)
+
+// Errors of [Requests.Serve], which has answered nothing then.
+var (
+	// ErrOther means that the key belongs to another request of the same owner (422
+	// in section 2.7 of the draft).
+	ErrOther = errors.New("the key was used for another request")
+	// ErrLarge means that the request runs and its answer has outgrown what is kept.
+	ErrLarge = errors.New("the answer to the first request is too large to be given again")
+)
+
+// Config says how many answers are kept, and for how long.
+type Config struct {
+	Bytes int64         `yaml:"bytes" unit:"bytes" doc:"Total size of the answers that are kept. When there is no room for one more, the oldest go; a request that may have changed something is not run again then, but refused."`
+	TTL   time.Duration `yaml:"ttl" doc:"Time after its last use that an answer is kept."`
+}
+
+// SetDefaults gives every field its default.
+func (c *Config) SetDefaults() { *c = Config{Bytes: 64 << 20, TTL: 24 * time.Hour} }
+
+// maxAnswer is what is kept of one answer, in bytes. A larger one is passed on and not
+// kept.
+const maxAnswer = 4 << 20
+
+// leastMarks is what there is for marks at the least, in bytes: some ten thousand of
+// them.
+const leastMarks = 8 << 20
+
+// A Key says which requests are one.
+type Key struct {
+	// Owner is whom the request belongs to. Nobody else reaches its answer.
+	Owner string
+	// Name is what the client says.
+	Name string
+	// Print is a digest of what has to be equal in both requests.
+	Print [32]byte
+}
+
+// A Run is one request while it runs, as its handler sees it.
+type Run struct {
+	// Again reports that the request has run before, that it may have changed
+	// something, and that its answer is lost.
+	Again bool
+	// Changed is to be set once the request may have changed something.
+	Changed bool
+	// Answered is to be set when the answer is complete and is the one to be given
+	// again. One with an error status is never kept.
+	Answered bool
+}
+
+// A Handler answers a request.
+type Handler func(http.ResponseWriter, *http.Request, *Run)
+
+// Requests are the requests that have a key. Make it with [New].
+type Requests struct {
+	mu      sync.Mutex
+	flights map[string]*flight // those that run, by owner and name
+	answers bounded.Map[*answer]
+	marks   bounded.Map[[32]byte] // prints of those that changed something and have no answer
+}
+
+// New returns Requests that keep answers as config says.
+func New(config Config) *Requests {
+	return &Requests{
+		flights: map[string]*flight{},
+		answers: bounded.Map[*answer]{Bytes: config.Bytes, Age: config.TTL},
+		marks:   bounded.Map[[32]byte]{Bytes: max(config.Bytes/4, leastMarks), Age: config.TTL},
+	}
+}
+
+// An answer is one that is kept.
+type answer struct {
+	print  [32]byte
+	status int
+	header http.Header
+	body   []byte
+}
+
+// Serve answers a request with the answer of the first one that had the same key,
+// or else lets handler answer it. Nothing may be read of the request's body in
+// handler but what is in memory.
+func (s *Requests) Serve(w http.ResponseWriter, r *http.Request, key Key, handler Handler) error {
+	for {
+		f, first, err := s.join(w, r, key, handler)
+		switch {
+		case errors.Is(err, errFailed):
+		case f == nil || err != nil:
+			return err
+		case f.follow(w, r, first):
+			return nil
+		}
+		// That one ends without an answer to be given again: it failed, or everybody
+		// had left it.
+		select {
+		case <-f.done:
+		case <-r.Context().Done():
+			return nil
+		}
+	}
+}
+
+// join returns the flight of a request, which begins here where there is none; nil
+// where the request is answered or refused already.
+func (s *Requests) join(w http.ResponseWriter, r *http.Request, key Key, handler Handler) (f *flight, first bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := key.Owner + "\x00" + key.Name
+	if f := s.flights[id]; f != nil {
+		if f.print != key.Print {
+			return nil, false, ErrOther
+		}
+		return f, false, f.enter()
+	}
+	mark, again := s.marks.Get(key.Owner, key.Name)
+	if again && mark != key.Print {
+		return nil, false, ErrOther
+	}
+	if a, ok := s.answers.Get(key.Owner, key.Name); ok {
+		if a.print != key.Print {
+			return nil, false, ErrOther
+		}
+		s.mu.Unlock()
+		defer s.mu.Lock()
+		begin(w, a.status, a.header, true)
+		_, _ = w.Write(a.body)
+		return nil, false, nil
+	}
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.Context()))
+	f = newFlight(key.Print, ctx, cancel)
+	s.flights[id] = f
+	go s.fly(f, key, r.WithContext(ctx), &Run{Again: again}, handler)
+	return f, true, nil
+}
+
+// fly runs a request and keeps what became of it.
+func (s *Requests) fly(f *flight, key Key, r *http.Request, run *Run, handler Handler) {
+	defer f.cancel(nil)
+	f.land(func() { handler(f, r, run) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.flights, key.Owner+"\x00"+key.Name)
+	if a := f.answer(); a != nil && run.Answered && a.status < 400 {
+		s.answers.Put(key.Owner, key.Name, a, int64(len(a.body))+headerSize(a.header))
+	}
+	// The mark outlives the answer, which others may push out.
+	if run.Changed || run.Again {
+		s.marks.Put(key.Owner, key.Name, key.Print, int64(len(key.Owner)+len(key.Name)))
+	}
+	f.end()
+}
+
+func headerSize(h http.Header) (size int64) {
+	for name, values := range h {
+		size += int64(len(name))
+		for _, v := range values {
+			size += int64(len(v))
+		}
+	}
+	return size
+}
+
+// Replayed is a header of answers that were given before, as other APIs have it.
+const Replayed = "Idempotent-Replayed"
+
+func begin(w http.ResponseWriter, status int, header http.Header, again bool) {
+	maps.Copy(w.Header(), header.Clone())
+	if again {
+		w.Header().Set(Replayed, "true")
+	}
+	w.WriteHeader(status)
+}

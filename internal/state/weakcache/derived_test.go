@@ -1,0 +1,50 @@
+package weakcache
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+type value struct{ N [8]int }
+
+// What is made of a value is made once, whoever asks.
+func TestGet(t *testing.T) {
+	var m Map[value, int]
+	var made atomic.Int64
+	one, other := &value{}, &value{}
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() {
+			if got := m.Get(one, func() int { return int(made.Add(1)) }); got != 1 {
+				t.Errorf("made %d", got)
+			}
+		})
+	}
+	wg.Wait()
+	if got := m.Get(other, func() int { return 7 }); got != 7 {
+		t.Errorf("another value has %d", got)
+	}
+	runtime.KeepAlive(one)
+	runtime.KeepAlive(other)
+}
+
+// What was made of values that are gone is kept no more.
+func TestValuesThatAreGone(t *testing.T) {
+	var m Map[value, *[1 << 16]byte]
+	stays := &value{}
+	m.Get(stays, func() *[1 << 16]byte { return &[1 << 16]byte{} })
+	for range 100 {
+		m.Get(&value{}, func() *[1 << 16]byte { return &[1 << 16]byte{} })
+	}
+	// Cleanups run some time after a collection; there is nothing that tells us.
+	for deadline := time.Now().Add(time.Minute); m.Len() > 1; runtime.Gosched() {
+		runtime.GC()
+		if time.Now().After(deadline) {
+			t.Fatalf("%d values are kept, one is in use", m.Len())
+		}
+	}
+	runtime.KeepAlive(stays)
+}

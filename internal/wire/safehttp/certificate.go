@@ -1,0 +1,46 @@
+package safehttp
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/text/clip"
+)
+
+// Certificate says in words for people what is wrong with a server's certificate,
+// where err is of a connection that failed for it, such as "its certificate expired on
+// 21 Nov 2026 23:00 UTC"; "" where it failed for something else.
+func Certificate(err error) string {
+	failed, ok := errors.AsType[*tls.CertificateVerificationError](err)
+	if !ok || len(failed.UnverifiedCertificates) == 0 {
+		return ""
+	}
+	own := failed.UnverifiedCertificates[0]
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](failed.Err); ok && invalid.Reason == x509.Expired {
+		what := "its certificate"
+		if !invalid.Cert.Equal(own) {
+			what = fmt.Sprintf("the certificate of the authority %q, which signed its own,", clip.Text(invalid.Cert.Subject.String(), 100))
+		}
+		if time.Now().Before(invalid.Cert.NotBefore) {
+			return what + " is not valid before " + moment(invalid.Cert.NotBefore)
+		}
+		return what + " expired on " + moment(invalid.Cert.NotAfter)
+	}
+	if other, ok := errors.AsType[x509.HostnameError](failed.Err); ok {
+		names := append([]string{}, own.DNSNames...)
+		for _, address := range own.IPAddresses {
+			names = append(names, address.String())
+		}
+		return fmt.Sprintf("its certificate is for %q, and not for %s", clip.Text(strings.Join(names, ", "), 100), other.Host)
+	}
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](failed.Err); ok {
+		return fmt.Sprintf("its certificate is signed by %q, which this machine does not trust", clip.Text(own.Issuer.String(), 100))
+	}
+	return "its certificate cannot be verified: " + failed.Err.Error()
+}
+
+func moment(t time.Time) string { return t.UTC().Format("2 Jan 2006 15:04 MST") }
