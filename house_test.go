@@ -38,7 +38,9 @@ var layers = [][]string{
 	{"dialect", "result", "mcp", "toolsettest", "internal/judge/pin"},
 	{"openai/memory"},
 	{"openai/model"},
-	{"openai", "lint", "internal/prove"},
+	{"openai/internal/output"},
+	{"openai/chat", "lint", "internal/prove"},
+	{"openai"},
 	{"toolkit"},
 	{"internal/stage/demo", "internal/stage/fakemcp"},
 

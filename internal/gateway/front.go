@@ -17,7 +17,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/text/clip"
 	"github.com/dragoman-mcp/dragoman/internal/wire/deadline"
 	"github.com/dragoman-mcp/dragoman/internal/wire/origin"
-	"github.com/dragoman-mcp/dragoman/openai"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // Handler returns everything that the gateway serves, behind the checks that
@@ -78,19 +78,19 @@ func (g *Gateway) metadata(w http.ResponseWriter, r *http.Request) {
 
 // refuse answers with an error in the form of the API, and logs it with more.
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, status int, code, message string, more ...any) {
-	kind := openai.TypeInvalidRequest
+	kind := model.TypeInvalidRequest
 	switch status {
 	case http.StatusUnauthorized:
-		kind = openai.TypeAuthentication
+		kind = model.TypeAuthentication
 	case http.StatusForbidden:
-		kind = openai.TypePermission
+		kind = model.TypePermission
 	case http.StatusServiceUnavailable, http.StatusInternalServerError:
-		kind = openai.TypeServer
+		kind = model.TypeServer
 	}
 	deadline.Refuse(w, r)
-	id := openai.NewRequestID()
+	id := model.NewRequestID()
 	g.log.Warn("request refused", append([]any{"request", id, "path", r.URL.Path, "status", status, "code", code, "from", r.RemoteAddr}, more...)...)
-	(&openai.Error{Status: status, Type: kind, Code: code, Message: message, ID: id}).Write(w)
+	(&model.Error{Status: status, Type: kind, Code: code, Message: message, ID: id}).Write(w)
 }
 
 // unrecognised answers a request of whom it is not known who makes it.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dragoman-mcp/dragoman/openai"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // ErrOpen means that the gateway would listen beyond this machine without
@@ -27,8 +27,8 @@ const heapBallast = 8 << 20
 
 // errStopping is why requests end that outlast the drain timeout, as their clients are
 // told.
-var errStopping error = &openai.Error{
-	Status: http.StatusServiceUnavailable, Type: openai.TypeServer, Code: "stopping",
+var errStopping error = &model.Error{
+	Status: http.StatusServiceUnavailable, Type: model.TypeServer, Code: "stopping",
 	Message: "The gateway is stopping, and did not wait longer for this request.",
 }
 

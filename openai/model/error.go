@@ -1,10 +1,12 @@
 package model
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
@@ -27,7 +29,32 @@ const (
 	CodeUpstreamCut         = "upstream_stream_cut"
 )
 
-// An Error is an error as clients of the OpenAI API know it.
+// Codes of an [Error] that are our own. They are stable.
+const (
+	CodeInvalidJSON    = "invalid_json"
+	CodeInvalidRequest = "invalid_request"
+	CodeBodyTooLarge   = "body_too_large"
+	CodeModelNotFound  = "model_not_found"
+	CodeToolConflict   = "tools_not_possible"
+	CodeUnknownServer  = "unknown_server"
+	CodeTurnExpired    = "turn_expired"
+	CodeInternal       = "internal_error"
+)
+
+// Invalid returns the error for a request that is wrong at param.
+func Invalid(param, message string) *Error {
+	return &Error{
+		Status: http.StatusBadRequest, Type: TypeInvalidRequest,
+		Code: CodeInvalidRequest, Param: param, Message: message,
+	}
+}
+
+// NewRequestID returns a new id for a request, to be given to the client with an
+// error and to be found in the log.
+func NewRequestID() string { return "req_" + strings.ToLower(rand.Text()[:20]) }
+
+// An Error is what a client is told of a failure, in the words of the OpenAI API. Each
+// client half renders it in the form of its own API.
 type Error struct {
 	// Status is the HTTP status; it does not show once a stream has begun.
 	Status int

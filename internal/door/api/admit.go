@@ -9,7 +9,7 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
-	"github.com/dragoman-mcp/dragoman/openai"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // admit lets a caller use a model or a route, or says in the API's words why not.
@@ -23,16 +23,16 @@ func (a *API) admit(ctx context.Context, who caller.Caller, action policy.Action
 }
 
 // refused is a problem of the gate's in the API's words.
-func refused(problem *dragoman.Problem) *openai.Error {
-	e := &openai.Error{Code: problem.Code, Message: problem.Message, Err: problem.Err}
+func refused(problem *dragoman.Problem) *model.Error {
+	e := &model.Error{Code: problem.Code, Message: problem.Message, Err: problem.Err}
 	switch problem.Code {
 	case dragoman.CodeDenied:
-		e.Status, e.Type = http.StatusForbidden, openai.TypePermission
+		e.Status, e.Type = http.StatusForbidden, model.TypePermission
 		return e
 	case dragoman.CodeInternal, dragoman.CodeCanceled:
-		e.Status, e.Type = http.StatusServiceUnavailable, openai.TypeServer
+		e.Status, e.Type = http.StatusServiceUnavailable, model.TypeServer
 	default:
-		e.Status, e.Type = http.StatusTooManyRequests, openai.TypeRateLimit
+		e.Status, e.Type = http.StatusTooManyRequests, model.TypeRateLimit
 	}
 	e.Header = http.Header{"Retry-After": {strconv.Itoa(int(math.Ceil(problem.RetryAfter.Seconds())))}}
 	return e

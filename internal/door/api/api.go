@@ -32,7 +32,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
-	"github.com/dragoman-mcp/dragoman/openai"
+	"github.com/dragoman-mcp/dragoman/openai/chat"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
@@ -116,7 +116,7 @@ func (a *API) chat(w http.ResponseWriter, r *http.Request, who caller.Caller, ru
 		a.fail(w, r, err)
 		return
 	}
-	request, err := openai.ParseChat(body)
+	request, err := chat.Parse(body)
 	if err != nil {
 		a.fail(w, r, err)
 		return
@@ -179,13 +179,13 @@ func (a *API) chat(w http.ResponseWriter, r *http.Request, who caller.Caller, ru
 
 // withheld says why no tools are to be offered to a request, which then goes
 // through as it is; "" where they are.
-func (a *API) withheld(w http.ResponseWriter, request *openai.ChatRequest) (why string, err error) {
+func (a *API) withheld(w http.ResponseWriter, request *chat.Request) (why string, err error) {
 	why = request.Withhold()
 	switch {
 	case why == "":
 	case len(request.Servers) > 0 && why != "tool_choice is none":
-		return "", &openai.Error{
-			Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Code: openai.CodeToolConflict, Param: "tools",
+		return "", &model.Error{
+			Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: model.CodeToolConflict, Param: "tools",
 			Message: "MCP tools cannot be used in this request: " + why + ".",
 		}
 	default:
@@ -195,17 +195,17 @@ func (a *API) withheld(w http.ResponseWriter, request *openai.ChatRequest) (why 
 }
 
 // wanted returns the session that a request wants.
-func wanted(request *openai.ChatRequest) (session.Want, error) {
+func wanted(request *chat.Request) (session.Want, error) {
 	want := session.Want{Model: request.Model, Session: request.Session()}
 	for _, s := range request.Servers {
 		if s.URL != "" {
-			return want, openai.Invalid("tools", "server_url is not allowed here; name a configured server by its server_label.")
+			return want, model.Invalid("tools", "server_url is not allowed here; name a configured server by its server_label.")
 		}
 		if s.RequireApproval != nil && string(s.RequireApproval) != `"never"` {
-			return want, openai.Invalid("tools", "require_approval can only be \"never\" here.")
+			return want, model.Invalid("tools", "require_approval can only be \"never\" here.")
 		}
 		if s.AllowedTools != nil && strings.HasPrefix(s.Label, session.SetPrefix) {
-			return want, openai.Invalid("tools", "A set says itself which tools it has; leave allowed_tools out.")
+			return want, model.Invalid("tools", "A set says itself which tools it has; leave allowed_tools out.")
 		}
 		want.Servers = append(want.Servers, catalog.Choice{Server: s.Label, Tools: s.AllowedTools, ReadOnly: s.ReadOnly})
 	}
@@ -217,16 +217,16 @@ func (a *API) open(ctx context.Context, who caller.Caller, want session.Want) (*
 	s, err := a.Sessions.Open(ctx, who, want)
 	switch {
 	case errors.Is(err, session.ErrUnknownServer):
-		return nil, &openai.Error{
-			Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Code: openai.CodeUnknownServer, Param: "tools",
+		return nil, &model.Error{
+			Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: model.CodeUnknownServer, Param: "tools",
 			Message: err.Error() + ".",
 		}
 	case errors.Is(err, session.ErrUnknownTool):
-		return nil, openai.Invalid("tools", err.Error()+".")
+		return nil, model.Invalid("tools", err.Error()+".")
 	case errors.Is(err, session.ErrServerUnavailable):
 		return nil, unavailable(err)
 	case errors.Is(err, session.ErrUnknownDialect):
-		return nil, openai.Invalid("dialect", err.Error()+".")
+		return nil, model.Invalid("dialect", err.Error()+".")
 	case errors.Is(err, upstream.ErrUnknownModel):
 		return nil, unknownModel(want.Model, err)
 	}
@@ -238,8 +238,8 @@ func (a *API) open(ctx context.Context, who caller.Caller, want session.Want) (*
 
 // unavailable says that a server which the request names is not there.
 func unavailable(err error) error {
-	e := &openai.Error{
-		Status: http.StatusServiceUnavailable, Type: openai.TypeServer, Code: dragoman.CodeServerUnavailable, Param: "tools",
+	e := &model.Error{
+		Status: http.StatusServiceUnavailable, Type: model.TypeServer, Code: dragoman.CodeServerUnavailable, Param: "tools",
 		Message: err.Error() + ".", Err: err,
 	}
 	if s, ok := errors.AsType[*session.ServerError](err); ok {
@@ -268,12 +268,12 @@ func missing(servers []dragoman.Server) string {
 }
 
 // converse runs a conversation with tools.
-func (a *API) converse(w http.ResponseWriter, r *http.Request, request *openai.ChatRequest, s *session.Session, asked string, run *idempotency.Run) {
-	id := openai.NewRequestID()
+func (a *API) converse(w http.ResponseWriter, r *http.Request, request *chat.Request, s *session.Session, asked string, run *idempotency.Run) {
+	id := model.NewRequestID()
 	log := a.Log.With("request", id, "model", request.Model)
 	client := s.Client(upstream.Request{RawQuery: r.URL.RawQuery, Header: r.Header, ClientCredentials: a.ClientCredentials}, log)
 	ask, can := s.Sampler(client, 0, nil)
-	chat, err := openai.NewChat(request, w, openai.ChatOptions{
+	chat, err := chat.New(request, w, chat.Options{
 		Model:   client,
 		Can:     can,
 		Shape:   s.Shape,
@@ -329,13 +329,13 @@ func (a *API) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		return body, nil
 	}
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, &openai.Error{
-			Status: http.StatusRequestEntityTooLarge, Type: openai.TypeInvalidRequest, Code: openai.CodeBodyTooLarge,
+		return nil, &model.Error{
+			Status: http.StatusRequestEntityTooLarge, Type: model.TypeInvalidRequest, Code: model.CodeBodyTooLarge,
 			Message: fmt.Sprintf("The request body is larger than %d bytes.", tooLarge.Limit), Err: err,
 		}
 	}
-	return nil, &openai.Error{
-		Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Code: openai.CodeInvalidRequest,
+	return nil, &model.Error{
+		Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: model.CodeInvalidRequest,
 		Message: "The request body could not be read.", Err: err,
 	}
 }
@@ -376,10 +376,10 @@ func (a *API) upstream(model string) (*upstream.Upstream, error) {
 	return up, nil
 }
 
-func unknownModel(model string, err error) error {
-	return &openai.Error{
-		Status: http.StatusNotFound, Type: openai.TypeInvalidRequest, Code: openai.CodeModelNotFound, Param: "model",
-		Message: fmt.Sprintf("The model %q does not exist here: no entry of models matches it.", model), Err: err,
+func unknownModel(name string, err error) error {
+	return &model.Error{
+		Status: http.StatusNotFound, Type: model.TypeInvalidRequest, Code: model.CodeModelNotFound, Param: "model",
+		Message: fmt.Sprintf("The model %q does not exist here: no entry of models matches it.", name), Err: err,
 	}
 }
 
@@ -423,13 +423,13 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	e, ok := model.AsError(err)
 	if !ok {
-		e = &openai.Error{
-			Status: http.StatusInternalServerError, Type: openai.TypeServer, Code: openai.CodeInternal,
+		e = &model.Error{
+			Status: http.StatusInternalServerError, Type: model.TypeServer, Code: model.CodeInternal,
 			Message: "The request failed here. The log tells more.", Err: err,
 		}
 	}
 	told := *e
-	told.ID = openai.NewRequestID()
+	told.ID = model.NewRequestID()
 	a.Log.Warn("request refused", "request", told.ID, "path", r.URL.Path, "status", told.Status, "code", told.Code, "error", err)
 	told.Write(w)
 }
@@ -442,7 +442,7 @@ func texts(body []byte) (text func(name string) string, err error) {
 		o, err = rawjson.ParseObject(body)
 	}
 	if err != nil {
-		return nil, openai.Invalid("", "The request body is not the JSON object that is wanted here: "+err.Error()+".")
+		return nil, model.Invalid("", "The request body is not the JSON object that is wanted here: "+err.Error()+".")
 	}
 	return func(name string) string {
 		said, _ := rawjson.String(o.Get(name))

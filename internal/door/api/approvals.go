@@ -8,7 +8,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
-	"github.com/dragoman-mcp/dragoman/openai"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // approvalsPath is where operators answer.
@@ -27,8 +27,8 @@ func (a *API) Approvals(w http.ResponseWriter, r *http.Request, who caller.Calle
 	id := strings.Trim(strings.TrimPrefix(r.URL.Path, approvalsPath), "/")
 	switch {
 	case a.Inbox == nil:
-		a.fail(w, r, &openai.Error{
-			Status: http.StatusNotFound, Type: openai.TypeInvalidRequest, Code: "not_found",
+		a.fail(w, r, &model.Error{
+			Status: http.StatusNotFound, Type: model.TypeInvalidRequest, Code: "not_found",
 			Message: "Nothing is asked of anybody here: no rule of the policy asks.",
 		})
 	case id == "" && r.Method == http.MethodGet:
@@ -37,8 +37,8 @@ func (a *API) Approvals(w http.ResponseWriter, r *http.Request, who caller.Calle
 		a.answerApproval(w, r, who, id)
 	default:
 		w.Header().Set("Allow", map[bool]string{true: "GET", false: "POST"}[id == ""])
-		a.fail(w, r, &openai.Error{
-			Status: http.StatusMethodNotAllowed, Type: openai.TypeInvalidRequest, Code: openai.CodeInvalidRequest,
+		a.fail(w, r, &model.Error{
+			Status: http.StatusMethodNotAllowed, Type: model.TypeInvalidRequest, Code: model.CodeInvalidRequest,
 			Message: "GET /approvals lists them, POST /approvals/ID answers one.",
 		})
 	}
@@ -66,7 +66,7 @@ func (a *API) answerApproval(w http.ResponseWriter, r *http.Request, who caller.
 	}
 	answer := approval.Answer{ID: id, Approve: said("decision") == "approve", Why: said("why")}
 	if !answer.Approve && said("decision") != "deny" {
-		a.fail(w, r, openai.Invalid("decision", `"decision" must be "approve" or "deny".`))
+		a.fail(w, r, model.Invalid("decision", `"decision" must be "approve" or "deny".`))
 		return
 	}
 	x, err := a.Inbox.Answer(r.Context(), who, answer)
@@ -79,14 +79,14 @@ func (a *API) answerApproval(w http.ResponseWriter, r *http.Request, who caller.
 
 // approvalError words what is wrong with an answer.
 func approvalError(err error) error {
-	e := &openai.Error{Type: openai.TypeInvalidRequest, Code: openai.CodeInvalidRequest, Message: err.Error() + ".", Err: err}
+	e := &model.Error{Type: model.TypeInvalidRequest, Code: model.CodeInvalidRequest, Message: err.Error() + ".", Err: err}
 	switch {
 	case errors.Is(err, approval.ErrNotFound):
 		e.Status, e.Code, e.Message = http.StatusNotFound, "not_found", "There is no such approval that you may answer."
 	case errors.Is(err, approval.ErrDecided):
 		e.Status = http.StatusConflict
 	case errors.Is(err, approval.ErrOwn), errors.Is(err, approval.ErrNotApprover):
-		e.Status, e.Type = http.StatusForbidden, openai.TypePermission
+		e.Status, e.Type = http.StatusForbidden, model.TypePermission
 	default:
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/dragoman-mcp/dragoman/openai"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // A formGuard passes a form (RFC 7578) on and reads its parts as they pass, so that
@@ -177,7 +177,7 @@ func (e *formEnd) Write(p []byte) (int, error) {
 const maxModelName = 256
 
 func ambiguousForm(message string) error {
-	return &openai.Error{Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Code: openai.CodeInvalidRequest, Message: message}
+	return &model.Error{Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: model.CodeInvalidRequest, Message: message}
 }
 
 func (f *formGuard) Read(p []byte) (n int, err error) {

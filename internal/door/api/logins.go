@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/reach/credential"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
-	"github.com/dragoman-mcp/dragoman/openai"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // loginsPath is where callers log in at servers, by label.
@@ -59,8 +59,8 @@ func (a *API) Logins(w http.ResponseWriter, r *http.Request, who caller.Caller) 
 		return
 	case !known:
 		w.Header().Set("Allow", "POST, PUT, DELETE")
-		a.fail(w, r, &openai.Error{
-			Status: http.StatusMethodNotAllowed, Type: openai.TypeInvalidRequest, Code: openai.CodeInvalidRequest,
+		a.fail(w, r, &model.Error{
+			Status: http.StatusMethodNotAllowed, Type: model.TypeInvalidRequest, Code: model.CodeInvalidRequest,
 			Message: "POST /logins/LABEL begins a login, PUT goes on with it, DELETE forgets it.",
 		})
 		return
@@ -117,30 +117,30 @@ func (a *API) forgetLogin(_ context.Context, _ []byte, label string, who caller.
 
 // loginError words why there is no login. What an authorization server says beside the
 // codes of the standards is for our log.
-func loginError(err error) *openai.Error {
-	if known, ok := errors.AsType[*openai.Error](err); ok {
+func loginError(err error) *model.Error {
+	if known, ok := errors.AsType[*model.Error](err); ok {
 		return known
 	}
-	e := &openai.Error{Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Code: openai.CodeInvalidRequest, Err: err}
+	e := &model.Error{Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: model.CodeInvalidRequest, Err: err}
 	refused, ok := errors.AsType[*credential.Refused](err)
 	switch {
 	case ok:
 		e.Code, e.Message = "login_refused", "There is no login: "+refused.Error()+"."
 	case errors.Is(err, servers.ErrUnknownServer):
-		e.Status, e.Code, e.Message = http.StatusNotFound, openai.CodeUnknownServer, "There is no such server."
+		e.Status, e.Code, e.Message = http.StatusNotFound, model.CodeUnknownServer, "There is no such server."
 	case errors.Is(err, servers.ErrNotTheirs):
 		e.Status, e.Message = http.StatusConflict, "Callers do not log in at this server themselves: its oauth is not whose: caller."
 	case errors.Is(err, servers.ErrNotBegun):
 		e.Status, e.Code, e.Message = http.StatusNotFound, "not_found", "No login was begun, or it has ended: begin again with POST."
 	case errors.Is(err, servers.ErrTooManyLogins):
-		e.Status, e.Type, e.Message = http.StatusTooManyRequests, openai.TypeRateLimit, "Too many logins have begun: try again in a moment."
+		e.Status, e.Type, e.Message = http.StatusTooManyRequests, model.TypeRateLimit, "Too many logins have begun: try again in a moment."
 		e.Header = http.Header{"Retry-After": {"2"}}
 	case errors.Is(err, credential.ErrNoLogin):
 		e.Status, e.Code, e.Message = http.StatusConflict, "no_login", "The server asks for no login."
 	case errors.Is(err, credential.ErrRedirect):
 		e.Param, e.Message = "redirect_uri", "The answer goes to the machine of whoever logs in: "+err.Error()+"."
 	default:
-		e.Status, e.Type, e.Code, e.Message = http.StatusBadGateway, openai.TypeServer, "login_failed", "The login could not be done; the gateway's log says why."
+		e.Status, e.Type, e.Code, e.Message = http.StatusBadGateway, model.TypeServer, "login_failed", "The login could not be done; the gateway's log says why."
 	}
 	return e
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
-	"github.com/dragoman-mcp/dragoman/openai"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // Codes of errors about the header Idempotency-Key. They are stable.
@@ -55,8 +55,8 @@ func (a *API) onceOnly(route func(http.ResponseWriter, *http.Request, caller.Cal
 		err = a.once.Serve(w, r, key, func(w http.ResponseWriter, r *http.Request, run *idempotency.Run) { route(w, r, who, run) })
 		switch {
 		case errors.Is(err, idempotency.ErrOther):
-			a.fail(w, r, &openai.Error{
-				Status: http.StatusUnprocessableEntity, Type: openai.TypeInvalidRequest, Code: codeKeyReused, Err: err,
+			a.fail(w, r, &model.Error{
+				Status: http.StatusUnprocessableEntity, Type: model.TypeInvalidRequest, Code: codeKeyReused, Err: err,
 				Message: "This Idempotency-Key was sent with another request. Send each request with a key of its own, and with the same one only when it is sent again as it was.",
 			})
 		case err != nil:
@@ -67,8 +67,8 @@ func (a *API) onceOnly(route func(http.ResponseWriter, *http.Request, caller.Cal
 
 // answerLost refuses a request that has run, whose answer nobody has any more.
 func answerLost(err error) error {
-	return &openai.Error{
-		Status: http.StatusConflict, Type: openai.TypeInvalidRequest, Code: codeAnswerLost, Err: err,
+	return &model.Error{
+		Status: http.StatusConflict, Type: model.TypeInvalidRequest, Code: codeAnswerLost, Err: err,
 		Message: "A request with this Idempotency-Key has run, and its answer is not kept: it broke off, was too large, or too many came after it. It is not run again, since it may have changed something. Look what it did; to run it once more, send another key.",
 		Header:  http.Header{"X-Should-Retry": {"false"}},
 	}
@@ -88,8 +88,8 @@ func requestKey(h http.Header) (string, error) {
 	}
 	visible := !strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' })
 	if len(h.Values(keyHeader)) > 1 || key == "" || len(key) > maxKey || !visible {
-		return "", &openai.Error{
-			Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Code: codeKeyInvalid,
+		return "", &model.Error{
+			Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: codeKeyInvalid,
 			Message: fmt.Sprintf("The header Idempotency-Key has to be there once, with 1 to %d visible ASCII characters.", maxKey),
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/text/clip"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
-	"github.com/dragoman-mcp/dragoman/openai"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // relayTarget finds the upstream that a request is for: by the model that it
@@ -50,11 +50,11 @@ func (a *API) relayTarget(w http.ResponseWriter, r *http.Request, who caller.Cal
 func queryModel(r *http.Request) (string, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil || len(query["model"]) > 1 {
-		return "", openai.Invalid("model", "The query can be read in more than one way.")
+		return "", model.Invalid("model", "The query can be read in more than one way.")
 	}
 	for key := range query {
 		if key != "model" && likeModel(key) {
-			return "", openai.Invalid("model", fmt.Sprintf("Some APIs take the parameter %.40q for \"model\": leave it out.", key))
+			return "", model.Invalid("model", fmt.Sprintf("Some APIs take the parameter %.40q for \"model\": leave it out.", key))
 		}
 	}
 	return query.Get("model"), nil
@@ -66,7 +66,7 @@ func sameModel(asked, name string) error {
 	if asked == "" || asked == name {
 		return nil
 	}
-	return openai.Invalid("model", "The query names another model than the rest of the request.")
+	return model.Invalid("model", "The query names another model than the rest of the request.")
 }
 
 // namedTarget is relayTarget without the query. It returns no upstream where nothing
@@ -98,8 +98,8 @@ func (a *API) namedTarget(w http.ResponseWriter, r *http.Request, who caller.Cal
 			up, err = a.upstream(name)
 		}
 	case kind == "application/x-www-form-urlencoded":
-		err = &openai.Error{
-			Status: http.StatusUnsupportedMediaType, Type: openai.TypeInvalidRequest, Code: openai.CodeInvalidRequest,
+		err = &model.Error{
+			Status: http.StatusUnsupportedMediaType, Type: model.TypeInvalidRequest, Code: model.CodeInvalidRequest,
 			Message: "Bodies of the type application/x-www-form-urlencoded are not passed on: send JSON, or multipart/form-data.",
 		}
 	}
@@ -149,8 +149,8 @@ func (a *API) jsonTarget(ctx context.Context, who caller.Caller, body []byte) (u
 		return nil, "", body, nil // a POST that needs none
 	}
 	if err := rawjson.Check(body); err != nil {
-		return nil, "", nil, &openai.Error{
-			Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Code: openai.CodeInvalidJSON,
+		return nil, "", nil, &model.Error{
+			Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: model.CodeInvalidJSON,
 			Message: "The request body is not valid JSON: " + err.Error() + ".", Err: err,
 		}
 	}
@@ -159,7 +159,7 @@ func (a *API) jsonTarget(ctx context.Context, who caller.Caller, body []byte) (u
 		return nil, "", body, nil
 	}
 	if twin := o.Twin("model"); twin != "" {
-		return nil, "", nil, openai.Invalid(twin, fmt.Sprintf("%q is no member of a request, but some APIs take it for \"model\": leave it out.", twin))
+		return nil, "", nil, model.Invalid(twin, fmt.Sprintf("%q is no member of a request, but some APIs take it for \"model\": leave it out.", twin))
 	}
 	if err := a.judgeFurther(ctx, who, o.All()); err != nil {
 		return nil, "", nil, err
@@ -187,10 +187,10 @@ func contentType(r *http.Request) (kind string, params map[string]string, err er
 	kind, params, err = mime.ParseMediaType(said[0])
 	switch {
 	case err != nil || len(said) > 1 || kind == "multipart/form-data" && (!boundaries.MatchString(params["boundary"]) || strings.Contains(said[0], "*")):
-		return "", nil, openai.Invalid("", "The Content-Type cannot be read, or can be in more than one way.")
+		return "", nil, model.Invalid("", "The Content-Type cannot be read, or can be in more than one way.")
 	case len(r.Header.Values("Content-Encoding")) > 0 && r.Header.Get("Content-Encoding") != "identity":
-		return "", nil, &openai.Error{
-			Status: http.StatusUnsupportedMediaType, Type: openai.TypeInvalidRequest, Code: openai.CodeInvalidRequest,
+		return "", nil, &model.Error{
+			Status: http.StatusUnsupportedMediaType, Type: model.TypeInvalidRequest, Code: model.CodeInvalidRequest,
 			Message: "Bodies that are compressed are not passed on.",
 		}
 	}
@@ -242,7 +242,7 @@ func looksJSON(r *http.Request, kind string) (bool, error) {
 			return false, nil // whoever reads it finds out
 		}
 	}
-	return false, openai.Invalid("", "There is too much white space before the body.")
+	return false, model.Invalid("", "There is too much white space before the body.")
 }
 
 // peekModel looks for a field named model in the first 64 KiB of a form, which

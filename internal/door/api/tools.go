@@ -11,7 +11,6 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
-	"github.com/dragoman-mcp/dragoman/openai"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/result"
 )
@@ -73,22 +72,22 @@ func (a *API) callTool(w http.ResponseWriter, r *http.Request, who caller.Caller
 
 func parseToolsCall(body []byte) (*toolsCall, error) {
 	if err := rawjson.Check(body); err != nil {
-		return nil, &openai.Error{
-			Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Code: openai.CodeInvalidJSON,
+		return nil, &model.Error{
+			Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: model.CodeInvalidJSON,
 			Message: "The request body is not valid JSON: " + err.Error() + ".", Err: err,
 		}
 	}
 	o, err := rawjson.ParseObject(body)
 	if err != nil {
-		return nil, openai.Invalid("", "The request body must be a JSON object.")
+		return nil, model.Invalid("", "The request body must be a JSON object.")
 	}
 	request := &toolsCall{}
 	var ok bool
 	if request.name, ok = rawjson.String(o.Get("name")); !ok || request.name == "" {
-		return nil, openai.Invalid("name", "\"name\" must be the name of a tool.")
+		return nil, model.Invalid("name", "\"name\" must be the name of a tool.")
 	}
 	if request.id, ok = rawjson.String(o.Get("tool_call_id")); !ok || request.id == "" {
-		return nil, openai.Invalid("tool_call_id", "\"tool_call_id\" must be the id of the call.")
+		return nil, model.Invalid("tool_call_id", "\"tool_call_id\" must be the id of the call.")
 	}
 	switch arguments := o.Get("arguments"); rawjson.Kind(arguments) {
 	case '"':
@@ -97,7 +96,7 @@ func parseToolsCall(body []byte) (*toolsCall, error) {
 		request.arguments = string(arguments)
 	default:
 		if !rawjson.IsNull(arguments) {
-			return nil, openai.Invalid("arguments", "\"arguments\" must be a string, as the model wrote it, or an object.")
+			return nil, model.Invalid("arguments", "\"arguments\" must be a string, as the model wrote it, or an object.")
 		}
 	}
 	request.want.Door = "tools"

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/session"
-	"github.com/dragoman-mcp/dragoman/openai"
+	"github.com/dragoman-mcp/dragoman/openai/chat"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -33,7 +33,7 @@ type Chat struct {
 	// Approve says before which calls that somebody is asked.
 	Approve Approve
 
-	talk     *openai.Talk
+	talk     *chat.Talk
 	offers   model.Offers
 	system   string
 	missing  string   // the servers that were said to be missing

@@ -9,7 +9,8 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/session"
-	"github.com/dragoman-mcp/dragoman/openai"
+	"github.com/dragoman-mcp/dragoman/openai/chat"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // turn sends a message with the history and prints the answer as it comes. What
@@ -57,16 +58,16 @@ func (c *Chat) converse(ctx context.Context, message string, t *trace, answer *a
 	answer.end()
 	t.room()
 	c.sayLeft(talk)
-	if failure, ok := errors.AsType[*openai.Error](err); ok && failure.Message != "" {
+	if failure, ok := errors.AsType[*model.Error](err); ok && failure.Message != "" {
 		return errors.New(failure.Message)
 	}
 	return err
 }
 
 // conversation returns the one that is going on.
-func (c *Chat) conversation() *openai.Talk {
+func (c *Chat) conversation() *chat.Talk {
 	if c.talk == nil {
-		c.talk = &openai.Talk{Offers: &c.offers}
+		c.talk = &chat.Talk{Offers: &c.offers}
 	}
 	return c.talk
 }
@@ -85,7 +86,7 @@ func (c *Chat) sayMissing(s *session.Session) {
 }
 
 // sayLeft says which tools the model was not offered, when that changes.
-func (c *Chat) sayLeft(talk *openai.Talk) {
+func (c *Chat) sayLeft(talk *chat.Talk) {
 	left, why := talk.Left(), talk.Withheld()
 	if why == "" && slices.Equal(left, c.left) && c.withheld == "" || c.Quiet {
 		return

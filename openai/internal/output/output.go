@@ -1,4 +1,7 @@
-package openai
+// Package output writes what the client of a conversation gets: one answer, whole or as
+// an event stream, with signs of life while nothing else is to be said, and within
+// bounds of time and memory. What stands in it is the business of the client halves.
+package output
 
 import (
 	"bytes"
@@ -12,14 +15,12 @@ import (
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
-// output is what the client sees of a conversation: one completion. Heartbeats
-// and progress are written from other goroutines than answers, so each method
-// locks.
-type output struct {
+// An Output is what the client sees of a conversation. Heartbeats and progress are
+// written from other goroutines than answers, so each method locks. Make it with [New].
+type Output struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
-	stream  bool
-	every   time.Duration // between heartbeats
+	form    Form
 
 	mu       sync.Mutex
 	begun    bool        // an answer has begun: an error can be no HTTP status now
@@ -32,42 +33,76 @@ type output struct {
 	err      error // the first failure to write: the client is gone
 }
 
-// begin makes ready to answer with the upstream's headers. In a stream they go
+// A Form is how one of the APIs wants its answers.
+type Form struct {
+	// Stream says that the answer is an event stream, and no document.
+	Stream bool
+	// Heartbeat is the time between signs of life in a stream; 15 s if zero.
+	Heartbeat time.Duration
+	// Alive is the sign of life; a comment if empty.
+	Alive string
+	// Write answers with an error where nothing has been sent yet.
+	Write func(http.ResponseWriter, *model.Error)
+	// Event returns the event that tells of an error in a stream, and its name.
+	Event func(*model.Error) (name string, payload []byte)
+}
+
+// New returns an Output on w.
+func New(w http.ResponseWriter, form Form) *Output {
+	if form.Heartbeat <= 0 {
+		form.Heartbeat = 15 * time.Second
+	}
+	if form.Alive == "" {
+		form.Alive = ": keep-alive\n"
+	}
+	return &Output{w: w, control: http.NewResponseController(w), form: form}
+}
+
+// Begin makes ready to answer with the upstream's headers. In a stream they go
 // out with the first event or heartbeat.
-func (o *output) begin(upstream http.Header) {
+func (o *Output) Begin(upstream http.Header) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.begun || o.timer != nil {
 		return
 	}
 	model.CopyHeader(o.w.Header(), upstream)
-	if o.stream {
+	if o.form.Stream {
 		h := o.w.Header()
 		h.Set("Content-Type", "text/event-stream; charset=utf-8")
 		h.Set("Cache-Control", "no-cache")
 		h.Set("X-Accel-Buffering", "no")
 		o.sent = time.Now()
-		o.timer = time.AfterFunc(o.every, o.beat)
+		o.timer = time.AfterFunc(o.form.Heartbeat, o.beat)
 	}
 }
 
-// header sets a header of the answer, before it begins.
-func (o *output) header(name, value string) {
+// Header sets a header of the answer, before it begins.
+func (o *Output) Header(name, value string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.w.Header().Set(name, value)
 }
 
-// event sends one event of a stream.
-func (o *output) event(payload []byte) {
+// Event writes one event of a stream, which goes out with the next flush. An event
+// without a name is of the kind "message" (WHATWG HTML §9.2).
+func (o *Output) Event(name string, payload []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.write("data: ", payload, "\n\n")
+	o.event(name, payload)
 }
 
-// comment sends a comment line. It has no blank line of its own: the official
+func (o *Output) event(name string, payload []byte) {
+	if name == "" {
+		o.write("data: ", payload, "\n\n")
+		return
+	}
+	o.write("event: "+name+"\ndata: ", payload, "\n\n")
+}
+
+// Comment sends a comment line. It has no blank line of its own: the official
 // Go client takes that for an empty event.
-func (o *output) comment(text string) {
+func (o *Output) Comment(text string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.timer == nil {
@@ -80,14 +115,14 @@ func (o *output) comment(text string) {
 // beat gives a sign of life where there was silence for long enough. It finds
 // that out when its time has come: setting the timer anew with each event would
 // cost more than the event.
-func (o *output) beat() {
+func (o *Output) beat() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	wait := o.every
-	if silent := time.Since(o.sent); silent < o.every {
+	wait := o.form.Heartbeat
+	if silent := time.Since(o.sent); silent < o.form.Heartbeat {
 		wait -= silent
 	} else {
-		o.write(": ", []byte("keep-alive"), "\n")
+		o.write(o.form.Alive, nil, "")
 		o.flushLocked()
 	}
 	if !o.closed && o.err == nil {
@@ -95,8 +130,8 @@ func (o *output) beat() {
 	}
 }
 
-// note sends a comment about progress, at most one a second.
-func (o *output) note(text string) {
+// Note sends a comment about progress, at most one a second.
+func (o *Output) Note(text string) {
 	o.mu.Lock()
 	due := time.Since(o.progress) >= time.Second
 	if due {
@@ -104,7 +139,7 @@ func (o *output) note(text string) {
 	}
 	o.mu.Unlock()
 	if due {
-		o.comment(strings.Map(func(r rune) rune {
+		o.Comment(strings.Map(func(r rune) rune {
 			if unicode.IsControl(r) || r == 0x2028 || r == 0x2029 {
 				return ' '
 			}
@@ -120,7 +155,7 @@ const writeTimeout = time.Minute
 // maxUnsent is how much is held back until the next flush at most.
 const maxUnsent = 32 << 10
 
-func (o *output) write(before string, payload []byte, after string) {
+func (o *Output) write(before string, payload []byte, after string) {
 	if o.closed || o.err != nil {
 		return
 	}
@@ -143,7 +178,7 @@ func (o *output) write(before string, payload []byte, after string) {
 }
 
 // send hands what is held back to the response, in one piece.
-func (o *output) send() {
+func (o *Output) send() {
 	if o.sent = time.Now(); o.deadline.IsZero() {
 		o.w.WriteHeader(http.StatusOK)
 	}
@@ -157,15 +192,15 @@ func (o *output) send() {
 	}
 }
 
-// flush sends what was written on its way.
-func (o *output) flush() error {
+// Flush sends what was written on its way.
+func (o *Output) Flush() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.flushLocked()
 	return o.err
 }
 
-func (o *output) flushLocked() {
+func (o *Output) flushLocked() {
 	if len(o.buf) == 0 || o.closed || o.err != nil {
 		return
 	}
@@ -174,8 +209,8 @@ func (o *output) flushLocked() {
 	}
 }
 
-// body sends a whole answer that is no stream.
-func (o *output) body(document []byte) error {
+// Body sends a whole answer that is no stream.
+func (o *Output) Body(document []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.w.Header().Set("Content-Type", "application/json")
@@ -184,23 +219,22 @@ func (o *output) body(document []byte) error {
 	return o.err
 }
 
-// fail tells the client about an error, in the form that is still possible.
-func (o *output) fail(e *Error) error {
+// Fail tells the client about an error, in the form that is still possible.
+func (o *Output) Fail(e *model.Error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.begun {
-		// No finish_reason and no [DONE] after an error.
-		o.write("data: ", e.JSON(), "\n\n")
+		o.event(o.form.Event(e))
 		o.flushLocked()
 		return o.err
 	}
-	e.Write(o.w)
+	o.form.Write(o.w, e)
 	o.begun = true
 	return nil
 }
 
-// close stops heartbeats. Nothing is written afterwards.
-func (o *output) close() {
+// Close stops heartbeats. Nothing is written afterwards.
+func (o *Output) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true

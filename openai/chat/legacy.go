@@ -1,10 +1,11 @@
-package openai
+package chat
 
 import (
 	"encoding/json"
 	"fmt"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // Requests with functions and function_call (OpenAI API before tools, 2023-11)
@@ -12,17 +13,17 @@ import (
 // and the client gets its answer as function_call.
 
 // readFunctions rewrites a legacy request. It leaves others alone.
-func (r *ChatRequest) readFunctions() error {
+func (r *Request) readFunctions() error {
 	raw := r.object.Get("functions")
 	if rawjson.IsNull(raw) {
 		return nil
 	}
 	if !rawjson.IsNull(r.object.Get("tools")) {
-		return Invalid("functions", "A request can have \"tools\" or the deprecated \"functions\", not both.")
+		return model.Invalid("functions", "A request can have \"tools\" or the deprecated \"functions\", not both.")
 	}
 	functions, err := rawjson.Elements(raw)
 	if err != nil {
-		return Invalid("functions", "\"functions\" must be an array.")
+		return model.Invalid("functions", "\"functions\" must be an array.")
 	}
 	var tools []json.RawMessage
 	for _, f := range functions {
@@ -41,7 +42,7 @@ func (r *ChatRequest) readFunctions() error {
 }
 
 // rewriteFunctionCall turns function_call into tool_choice.
-func (r *ChatRequest) rewriteFunctionCall() {
+func (r *Request) rewriteFunctionCall() {
 	call := r.object.Get("function_call")
 	r.object.Delete("function_call")
 	switch rawjson.Kind(call) {
@@ -57,13 +58,13 @@ func (r *ChatRequest) rewriteFunctionCall() {
 
 // rewriteLegacyMessages turns function calls and their results in the history
 // into tool calls. They had no ids, and only one was open at a time.
-func (r *ChatRequest) rewriteLegacyMessages() error {
+func (r *Request) rewriteLegacyMessages() error {
 	messages := append([]json.RawMessage(nil), r.messages...)
 	open := ""
 	for i, raw := range messages {
 		o, err := rawjson.ParseObject(raw)
 		if err != nil {
-			return Invalid(fmt.Sprintf("messages.%d", i), "Each message must be an object.")
+			return model.Invalid(fmt.Sprintf("messages.%d", i), "Each message must be an object.")
 		}
 		role, _ := rawjson.String(o.Get("role"))
 		switch {

@@ -1,4 +1,4 @@
-package openai_test
+package chat_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"net/http"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/openai"
+	"github.com/dragoman-mcp/dragoman/openai/chat"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/rehearsal"
 )
@@ -29,7 +29,7 @@ func (sky) Call(context.Context, dragoman.Call) (dragoman.Result, error) {
 // A program talks to a model that uses tools. The model here is one that needs no
 // key and no network.
 func ExampleTalk() {
-	talk := &openai.Talk{
+	talk := &chat.Talk{
 		Client: &model.Client{
 			BaseURL: "http://rehearsal.invalid/v1",
 			HTTP:    &http.Client{Transport: &rehearsal.Model{}},

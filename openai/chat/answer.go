@@ -1,4 +1,4 @@
-package openai
+package chat
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 
 // adopt takes over the identity of the first reply: the client sees one
 // completion, whatever happens inside.
-func (c *Chat) adopt(envelope *rawjson.Object) {
+func (c *Conversation) adopt(envelope *rawjson.Object) {
 	// Copies: a chunk is gone with the next one, and a body need not stay for these.
 	c.id, c.created, c.model = bytes.Clone(envelope.Get("id")), bytes.Clone(envelope.Get("created")), bytes.Clone(envelope.Get("model"))
 	if id, _ := rawjson.String(c.id); id == "" {
@@ -29,22 +29,22 @@ func (c *Chat) adopt(envelope *rawjson.Object) {
 	}
 }
 
-func (c *Chat) identify(o *rawjson.Object) {
+func (c *Conversation) identify(o *rawjson.Object) {
 	o.Set("id", c.id)
 	o.Set("created", c.created)
 	o.Set("model", c.model)
 }
 
 // chunk sends what a chunk of the model's message holds for the client.
-func (c *Chat) chunk(ch *model.Chunk) error {
+func (c *Conversation) chunk(ch *model.Chunk) error {
 	switch {
 	case ch.Preface:
 		if len(c.rounds) == 0 { // such as Azure's first, with the prompt's filter results
-			c.out.event(ch.Data)
+			c.out.Event("", ch.Data)
 		}
 		return nil
 	case ch.Same && c.asItIs:
-		c.out.event(ch.Data)
+		c.out.Event("", ch.Data)
 		return nil
 	}
 	envelope, choice, delta := ch.Parts()
@@ -57,7 +57,7 @@ func (c *Chat) chunk(ch *model.Chunk) error {
 	c.asItIs = ch.Data != nil && !ch.Calls && ch.Finish == "" && c.fits(envelope, delta)
 	if c.asItIs {
 		c.role, c.sent = true, true
-		c.out.event(ch.Data)
+		c.out.Event("", ch.Data)
 		return nil
 	}
 	if ch.Same && c.held.full() {
@@ -72,7 +72,7 @@ func (c *Chat) chunk(ch *model.Chunk) error {
 }
 
 // fits reports whether a chunk can go to the client byte for byte.
-func (c *Chat) fits(chunk, delta *rawjson.Object) bool {
+func (c *Conversation) fits(chunk, delta *rawjson.Object) bool {
 	if len(c.rounds) > 0 || c.request.jsonFormat || (delta.Get("role") == nil) != c.role ||
 		chunk.Get("error") != nil || chunk.Get("dragoman") != nil ||
 		!bytes.Equal(chunk.Get("id"), c.id) || !bytes.Equal(chunk.Get("created"), c.created) || !bytes.Equal(chunk.Get("model"), c.model) {
@@ -85,7 +85,7 @@ func (c *Chat) fits(chunk, delta *rawjson.Object) bool {
 // forward sends what a delta holds for the client: one role in all, no finish
 // reason yet, and a blank line between the texts of two rounds. It changes the
 // objects it is given.
-func (c *Chat) forward(chunk, choice, delta *rawjson.Object) {
+func (c *Conversation) forward(chunk, choice, delta *rawjson.Object) {
 	if c.role {
 		delta.Delete("role")
 	}
@@ -122,7 +122,7 @@ func (c *Chat) forward(chunk, choice, delta *rawjson.Object) {
 		return
 	}
 	c.sent = true
-	c.out.event(s.chunk)
+	c.out.Event("", s.chunk)
 }
 
 var null = json.RawMessage("null")
@@ -139,7 +139,7 @@ func saysNothing(delta *rawjson.Object) bool {
 
 // setUsage puts usage into a chunk as the client asked for it: a number only in
 // the last one, null in all others, nothing where it did not ask.
-func (c *Chat) setUsage(chunk *rawjson.Object, usage json.RawMessage) {
+func (c *Conversation) setUsage(chunk *rawjson.Object, usage json.RawMessage) {
 	switch {
 	case usage != nil:
 		chunk.Set("usage", usage)
@@ -151,7 +151,7 @@ func (c *Chat) setUsage(chunk *rawjson.Object, usage json.RawMessage) {
 }
 
 // account adds a reply to the sums of the completion.
-func (c *Chat) account(r *model.Reply) {
+func (c *Conversation) account(r *model.Reply) {
 	if len(c.rounds) == 0 && c.id == nil {
 		c.adopt(r.Envelope)
 	}
@@ -178,7 +178,7 @@ func (c *Chat) account(r *model.Reply) {
 
 // finish ends the answer: with the client's calls where the model made some, and
 // with the model's last words where it did not.
-func (c *Chat) finish(ctx context.Context) error {
+func (c *Conversation) finish(ctx context.Context) error {
 	r, round := c.last, c.pending
 	if r == nil {
 		r = round.Reply
@@ -201,7 +201,7 @@ func (c *Chat) finish(ctx context.Context) error {
 		}
 	}
 	for _, payload := range c.held.all() {
-		c.out.event(payload)
+		c.out.Event("", payload)
 	}
 	finish := r.Finish
 	switch {
@@ -228,7 +228,7 @@ func visible(call *memory.Call) json.RawMessage {
 	return o.Bytes()
 }
 
-func (c *Chat) finishStream(r *model.Reply, calls []json.RawMessage, finish string) error {
+func (c *Conversation) finishStream(r *model.Reply, calls []json.RawMessage, finish string) error {
 	base := r.Envelope.Clone()
 	c.identify(base)
 	base.Set("object", rawjson.Quote("chat.completion.chunk"))
@@ -258,22 +258,22 @@ func (c *Chat) finishStream(r *model.Reply, calls []json.RawMessage, finish stri
 		base.Delete("dragoman")
 		base.Set("choices", json.RawMessage("[]"))
 		base.Set("usage", c.usage)
-		c.out.event(base.Bytes())
+		c.out.Event("", base.Bytes())
 	}
-	c.out.event([]byte("[DONE]"))
-	return c.out.flush()
+	c.out.Event("", []byte("[DONE]"))
+	return c.out.Flush()
 }
 
-func (c *Chat) finalChunk(base, choice *rawjson.Object, delta, finish json.RawMessage) {
+func (c *Conversation) finalChunk(base, choice *rawjson.Object, delta, finish json.RawMessage) {
 	choice.Set("index", json.RawMessage("0"))
 	choice.Set("delta", delta)
 	choice.Set("finish_reason", finish)
 	base.Set("choices", rawjson.AppendArray(nil, []json.RawMessage{choice.Bytes()}))
-	c.out.event(base.Bytes())
+	c.out.Event("", base.Bytes())
 }
 
 // callDelta returns the delta that gives the client one of its calls.
-func (c *Chat) callDelta(index int, call json.RawMessage) json.RawMessage {
+func (c *Conversation) callDelta(index int, call json.RawMessage) json.RawMessage {
 	delta := &rawjson.Object{}
 	if !c.role {
 		delta.Set("role", rawjson.Quote("assistant"))
@@ -291,7 +291,7 @@ func (c *Chat) callDelta(index int, call json.RawMessage) json.RawMessage {
 	return delta.Bytes()
 }
 
-func (c *Chat) finishBody(r *model.Reply, calls []json.RawMessage, finish string) error {
+func (c *Conversation) finishBody(r *model.Reply, calls []json.RawMessage, finish string) error {
 	body := r.Envelope.Clone()
 	c.identify(body)
 	body.Set("object", rawjson.Quote("chat.completion"))
@@ -328,12 +328,12 @@ func (c *Chat) finishBody(r *model.Reply, calls []json.RawMessage, finish string
 	body.Delete("error")
 	body.Delete("dragoman")
 	body.Set("dragoman", c.extra(r))
-	return c.out.body(append(body.Bytes(), '\n'))
+	return c.out.Body(append(body.Bytes(), '\n'))
 }
 
 // extra is the dragoman member of the answer: each round with its usage and the
 // upstream's own ids, and the hidden messages when the client asked for them.
-func (c *Chat) extra(r *model.Reply) json.RawMessage {
+func (c *Conversation) extra(r *model.Reply) json.RawMessage {
 	o := &rawjson.Object{}
 	if have, err := rawjson.ParseObject(r.Note); err == nil {
 		o = have

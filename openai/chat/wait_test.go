@@ -1,4 +1,4 @@
-package openai
+package chat
 
 import (
 	"context"
@@ -98,16 +98,16 @@ func asking(f func(context.Context, [][]byte) (*http.Response, error)) *model.Cl
 	return &model.Client{Post: f}
 }
 
-func newChat(t testing.TB, w http.ResponseWriter, body string, o ChatOptions) *Chat {
+func newChat(t testing.TB, w http.ResponseWriter, body string, o Options) *Conversation {
 	t.Helper()
-	request, err := ParseChat([]byte(body))
+	request, err := Parse([]byte(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if o.Model == nil {
 		o.Model = asking(nil)
 	}
-	chat, err := NewChat(request, w, o)
+	chat, err := New(request, w, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &client{}
 		post := answers(getStream, fineStream)
-		chat := newChat(t, w, streamBody, ChatOptions{Model: asking(func(ctx context.Context, body [][]byte) (*http.Response, error) {
+		chat := newChat(t, w, streamBody, Options{Model: asking(func(ctx context.Context, body [][]byte) (*http.Response, error) {
 			<-time.After(40 * time.Second)
 			return post(ctx, body)
 		})})
@@ -163,7 +163,7 @@ func TestNoHeartbeat(t *testing.T) {
 			return done, nil
 		})
 		w := &client{}
-		chat := newChat(t, w, strings.Replace(streamBody, "true", "false", 1), ChatOptions{Model: asking(answers(getStream, fineStream))})
+		chat := newChat(t, w, strings.Replace(streamBody, "true", "false", 1), Options{Model: asking(answers(getStream, fineStream))})
 		if err := (&dragoman.Loop{Tools: tools}).Run(t.Context(), chat); err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +171,7 @@ func TestNoHeartbeat(t *testing.T) {
 			t.Errorf("no JSON: %s", w)
 		}
 		w = &client{}
-		chat = newChat(t, w, streamBody, ChatOptions{Model: asking(answers(fineStream))})
+		chat = newChat(t, w, streamBody, Options{Model: asking(answers(fineStream))})
 		if err := (&dragoman.Loop{Tools: tools}).Run(t.Context(), chat); err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +189,7 @@ func TestNoHeartbeat(t *testing.T) {
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &client{}
-		chat := newChat(t, w, streamBody, ChatOptions{Model: asking(answers(getStream, fineStream))})
+		chat := newChat(t, w, streamBody, Options{Model: asking(answers(getStream, fineStream))})
 		tools := calling(func(_ context.Context, c dragoman.Call) (dragoman.Result, error) {
 			for i := range 40 {
 				c.Progress(dragoman.Progress{Progress: float64(i), Total: 40, Message: "row\r\n\ndata: [DONE]\n\n\u2028x"})
@@ -223,7 +223,7 @@ func TestClientGone(t *testing.T) {
 	gone := func(t *testing.T, post func(context.Context, [][]byte) (*http.Response, error), tools calling) *client {
 		ctx, leave := context.WithCancel(t.Context())
 		w := &client{}
-		chat := newChat(t, w, streamBody, ChatOptions{Model: asking(post), Memory: &memory.Memory{}})
+		chat := newChat(t, w, streamBody, Options{Model: asking(post), Memory: &memory.Memory{}})
 		ended := make(chan error, 1)
 		go func() { ended <- (&dragoman.Loop{Tools: tools}).Run(ctx, chat) }()
 		<-time.After(time.Second)
@@ -274,7 +274,7 @@ func TestClientGone(t *testing.T) {
 	})
 	t.Run("broken connection", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			chat := newChat(t, brokenWriter{http.Header{}}, streamBody, ChatOptions{Model: asking(answers(getStream))})
+			chat := newChat(t, brokenWriter{http.Header{}}, streamBody, Options{Model: asking(answers(getStream))})
 			ran := false
 			err := (&dragoman.Loop{Tools: calling(func(context.Context, dragoman.Call) (dragoman.Result, error) {
 				ran = true

@@ -1,4 +1,4 @@
-package openai
+package chat
 
 import (
 	"encoding/json"
@@ -13,7 +13,7 @@ import (
 // on; nil where there is no stream. A comment line is harmless to every client,
 // so that is the form; chunks of their own come only to a client that asked for
 // them with "dragoman":{"progress":true}.
-func (c *Chat) progress(tool *dragoman.Tool) func(dragoman.Progress) {
+func (c *Conversation) progress(tool *dragoman.Tool) func(dragoman.Progress) {
 	if !c.request.Stream {
 		return nil
 	}
@@ -29,12 +29,12 @@ func (c *Chat) progress(tool *dragoman.Tool) func(dragoman.Progress) {
 		if p.Message != "" {
 			text += " " + p.Message
 		}
-		c.out.note(text)
+		c.out.Note(text)
 	}
 }
 
 // progressChunk sends a chunk that changes nothing of the answer.
-func (c *Chat) progressChunk(tool *dragoman.Tool, p dragoman.Progress) {
+func (c *Conversation) progressChunk(tool *dragoman.Tool, p dragoman.Progress) {
 	var told rawjson.Object
 	told.Set("tool", rawjson.Quote(tool.Name))
 	told.Set("progress", json.RawMessage(number(p.Progress)))
@@ -56,8 +56,8 @@ func (c *Chat) progressChunk(tool *dragoman.Tool, p dragoman.Progress) {
 	chunk.Set("choices", json.RawMessage(`[{"index":0,"delta":`+delta+`,"finish_reason":null}]`))
 	c.setUsage(&chunk, nil)
 	chunk.Set("dragoman", append(append(json.RawMessage(`{"progress":`), told.Bytes()...), '}'))
-	c.out.event(chunk.Bytes())
-	_ = c.out.flush() // a client that is gone shows elsewhere
+	c.out.Event("", chunk.Bytes())
+	_ = c.out.Flush() // a client that is gone shows elsewhere
 }
 
 func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }

@@ -1,4 +1,4 @@
-package openai
+package chat
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 // A Talk is a conversation of this program with a model, turn by turn. Each turn is
 // a [dragoman.Conversation], to be driven by a [dragoman.Loop]:
 //
-//	talk := &openai.Talk{Client: &model.Client{BaseURL: url, Key: key}, Model: "gpt-5"}
+//	talk := &chat.Talk{Client: &model.Client{BaseURL: url, Key: key}, Model: "gpt-5"}
 //	err := loop.Run(ctx, talk.Say("What is the weather in Oslo?"))
 //	fmt.Println(talk.Text())
 //

@@ -1,4 +1,4 @@
-package openai
+package chat
 
 import (
 	"crypto/sha256"
@@ -77,10 +77,10 @@ func (d *digest) message(o *rawjson.Object) {
 const enough = 200
 
 // proves reports whether a visible history shows whose it is.
-func (c *Chat) proves(d *digest) bool { return c.identified || d.weight >= enough }
+func (c *Conversation) proves(d *digest) bool { return c.identified || d.weight >= enough }
 
 // requestDigest is the digest of the request.
-func (r *ChatRequest) digest() string {
+func (r *Request) digest() string {
 	d := newDigest()
 	for _, m := range r.object.Members {
 		d.text(m.Name)
@@ -91,7 +91,7 @@ func (r *ChatRequest) digest() string {
 
 // visibleDigest is the digest of the history as the client will send it next time:
 // its own messages and our answer.
-func (c *Chat) visibleDigest(open *memory.Message) *digest {
+func (c *Conversation) visibleDigest(open *memory.Message) *digest {
 	d := newDigest()
 	o := new(rawjson.Object)
 	for _, m := range c.request.messages {

@@ -1,4 +1,4 @@
-package openai
+package chat
 
 import (
 	"context"
@@ -12,13 +12,14 @@ import (
 	"time"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/openai/internal/output"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/result"
 )
 
-// ChatOptions are what a [Chat] needs beside the request. Model is required.
-type ChatOptions struct {
+// Options are what a [Conversation] needs beside the request. Model is required.
+type Options struct {
 	// Model is the model API that answers.
 	Model *model.Client
 	// Shape says how the model shall read the results of a tool, which is nil for
@@ -65,12 +66,12 @@ type ChatOptions struct {
 	Missing []dragoman.Server
 }
 
-// Chat is one request to POST /v1/chat/completions as a conversation. Make it
-// with [NewChat] and drive it with a [dragoman.Loop].
-type Chat struct {
-	request  *ChatRequest
-	options  ChatOptions
-	out      *output
+// Conversation is one request to POST /v1/chat/completions as a conversation. Make it
+// with [New] and drive it with a [dragoman.Loop].
+type Conversation struct {
+	request  *Request
+	options  Options
+	out      *output.Output
 	dialogue *model.Dialogue
 
 	owner      string // of what is remembered
@@ -102,21 +103,23 @@ type Chat struct {
 
 var errClientGone = errors.New("the client is gone")
 
-// NewChat returns the conversation of a request that is answered on w. The error
-// is an [*Error].
-func NewChat(request *ChatRequest, w http.ResponseWriter, options ChatOptions) (*Chat, error) {
+// New returns the conversation of a request that is answered on w. The error
+// is an [*model.Error].
+func New(request *Request, w http.ResponseWriter, options Options) (*Conversation, error) {
 	if options.Model == nil {
 		return nil, errors.New("a chat needs a model")
-	}
-	if options.Heartbeat <= 0 {
-		options.Heartbeat = 15 * time.Second
 	}
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
 	}
-	c := &Chat{
+	c := &Conversation{
 		request: request, options: options,
-		out: &output{w: w, control: http.NewResponseController(w), stream: request.Stream, every: options.Heartbeat},
+		out: output.New(w, output.Form{
+			Stream: request.Stream, Heartbeat: options.Heartbeat,
+			Write: func(w http.ResponseWriter, e *model.Error) { e.Write(w) },
+			// No finish_reason and no [DONE] after an error.
+			Event: func(e *model.Error) (string, []byte) { return "", e.JSON() },
+		}),
 	}
 	c.owner, c.identified = request.owner(options.Caller)
 	c.dialogue = &model.Dialogue{
@@ -127,13 +130,13 @@ func NewChat(request *ChatRequest, w http.ResponseWriter, options ChatOptions) (
 }
 
 // Offer implements [dragoman.Conversation].
-func (c *Chat) Offer(list *dragoman.List) error {
+func (c *Conversation) Offer(list *dragoman.List) error {
 	c.dialogue.Offer(list)
 	return nil
 }
 
 // Next implements [dragoman.Conversation].
-func (c *Chat) Next(ctx context.Context, last bool) ([]dragoman.Call, error) {
+func (c *Conversation) Next(ctx context.Context, last bool) ([]dragoman.Call, error) {
 	if c.finished == nil {
 		if err := c.restore(ctx); err != nil {
 			return nil, err
@@ -141,7 +144,7 @@ func (c *Chat) Next(ctx context.Context, last bool) ([]dragoman.Call, error) {
 	}
 	if c.resume != nil { // what was asked has been answered
 		c.pending, c.resume = c.resume, nil
-		c.out.begin(nil)
+		c.out.Begin(nil)
 		return c.pending.Run, nil
 	}
 	if c.pending != nil { // ours are answered, now it is the client's turn
@@ -168,7 +171,7 @@ func (c *Chat) Next(ctx context.Context, last bool) ([]dragoman.Call, error) {
 }
 
 // overLimit reports whether the turn has used up what it may use.
-func (c *Chat) overLimit() bool {
+func (c *Conversation) overLimit() bool {
 	spent, limit := c.dialogue.Spent, c.options.Limit
 	return limit.Rounds > 0 && spent.Rounds >= limit.Rounds ||
 		limit.Calls > 0 && spent.Calls >= limit.Calls ||
@@ -176,18 +179,18 @@ func (c *Chat) overLimit() bool {
 }
 
 // listener is told what the model says.
-func (c *Chat) listener() model.Listener {
+func (c *Conversation) listener() model.Listener {
 	l := model.Listener{Begin: func(h http.Header) {
 		if why := c.dialogue.Withheld; why != "" {
-			c.out.header("X-Dragoman-Tools", "withheld: "+why)
+			c.out.Header("X-Dragoman-Tools", "withheld: "+why)
 		}
-		c.out.begin(h)
+		c.out.Begin(h)
 	}}
 	if c.request.Stream {
 		l.Chunk = c.chunk
 	}
 	l.Flush = func() error {
-		if err := c.out.flush(); err != nil {
+		if err := c.out.Flush(); err != nil {
 			return fmt.Errorf("%w: %w", errClientGone, err)
 		}
 		return nil
@@ -196,21 +199,21 @@ func (c *Chat) listener() model.Listener {
 }
 
 // see remembers a reply's text as seen by the client.
-func (c *Chat) see(r *model.Reply) {
+func (c *Conversation) see(r *model.Reply) {
 	if c.told = r; r.Text() != "" {
 		c.visible = append(c.visible, r.Text())
 		c.separate = true
 	}
 }
 
-func (c *Chat) seen() string { return strings.Join(c.visible, "\n\n") }
+func (c *Conversation) seen() string { return strings.Join(c.visible, "\n\n") }
 
 // Wrote reports whether a call ran, in this request or one that it goes on with, that
 // is not known to change nothing.
-func (c *Chat) Wrote() bool { return c.dialogue.Wrote }
+func (c *Conversation) Wrote() bool { return c.dialogue.Wrote }
 
 // Answer implements [dragoman.Conversation].
-func (c *Chat) Answer(ctx context.Context, results []dragoman.Result) error {
+func (c *Conversation) Answer(ctx context.Context, results []dragoman.Result) error {
 	closed := c.dialogue.Answer(c.pending, results)
 	if c.resumed != nil {
 		c.keepResumed(ctx)
@@ -229,16 +232,16 @@ func (c *Chat) Answer(ctx context.Context, results []dragoman.Result) error {
 }
 
 // Close implements [dragoman.Conversation].
-func (c *Chat) Close(err error) error {
-	defer c.out.close()
+func (c *Conversation) Close(err error) error {
+	defer c.out.Close()
 	c.remember(err)
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, errClientGone) {
 		return nil
 	}
 	e, ok := model.AsError(err)
 	if !ok {
-		e = &Error{
-			Status: http.StatusInternalServerError, Type: TypeServer, Code: CodeInternal,
+		e = &model.Error{
+			Status: http.StatusInternalServerError, Type: model.TypeServer, Code: model.CodeInternal,
 			Message: "The request failed here. The log tells more.", Err: err,
 		}
 	}
@@ -253,13 +256,13 @@ func (c *Chat) Close(err error) error {
 		}
 		told.Header.Set("X-Dragoman-Request-Id", c.options.ID)
 	}
-	return c.out.fail(&told)
+	return c.out.Fail(&told)
 }
 
 // noRetry keeps a client from sending a request again whose tools have already
 // changed something: official clients repeat 408, 409, 429 and 5xx by
 // themselves.
-func (c *Chat) noRetry(e Error) Error {
+func (c *Conversation) noRetry(e model.Error) model.Error {
 	if !c.dialogue.Wrote {
 		return e
 	}
@@ -274,4 +277,4 @@ func (c *Chat) noRetry(e Error) Error {
 	return e
 }
 
-var _ dragoman.Conversation = (*Chat)(nil)
+var _ dragoman.Conversation = (*Conversation)(nil)

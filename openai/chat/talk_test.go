@@ -1,4 +1,4 @@
-package openai
+package chat
 
 import (
 	"context"
@@ -27,7 +27,7 @@ func TestTalk(t *testing.T) {
 			asked = append(asked, tidy([]byte(body)))
 			s := streams[0]
 			if streams = streams[1:]; s == "broken" {
-				return nil, &Error{Status: 401, Message: s}
+				return nil, &model.Error{Status: 401, Message: s}
 			}
 			return streamed(strings.NewReader(s)), nil
 		}},
@@ -35,7 +35,7 @@ func TestTalk(t *testing.T) {
 	loop := &dragoman.Loop{Tools: calling(func(context.Context, dragoman.Call) (dragoman.Result, error) { return done, nil })}
 	for i, want := range []string{"Fine.", "", "Fine.", "", "Fine."} {
 		err := loop.Run(t.Context(), talk.Say("Go."))
-		if e, failed := errors.AsType[*Error](err); failed != (want == "") || failed && e.Message != "broken" {
+		if e, failed := errors.AsType[*model.Error](err); failed != (want == "") || failed && e.Message != "broken" {
 			t.Errorf("turn %d: %v", i, err)
 		}
 		if talk.Text() != want {

@@ -1,4 +1,4 @@
-package openai
+package chat
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 )
 
 // turn returns what has happened so far behind the message that the client gets.
-func (c *Chat) turn() *memory.Turn {
+func (c *Conversation) turn() *memory.Turn {
 	return &memory.Turn{
 		Hidden: c.dialogue.Hidden(), Text: c.seen(), Wrote: c.dialogue.Wrote, More: c.dialogue.More, Spent: c.dialogue.Spent,
 	}
@@ -23,7 +23,7 @@ func (c *Chat) turn() *memory.Turn {
 
 // keep stores a turn. That it cannot be kept costs the model its memory, and the
 // client nothing else.
-func (c *Chat) keep(ctx context.Context, keys []string, t *memory.Turn) {
+func (c *Conversation) keep(ctx context.Context, keys []string, t *memory.Turn) {
 	if err := c.options.Memory.Keep(ctx, c.owner, keys, t); err != nil {
 		c.options.Log.Error("a turn was not remembered", "error", err)
 	}
@@ -31,7 +31,7 @@ func (c *Chat) keep(ctx context.Context, keys []string, t *memory.Turn) {
 
 // keepOpen records a message before the client gets its calls, or is asked something,
 // where there is something that the client does not see.
-func (c *Chat) keepOpen(ctx context.Context, round *model.Round) {
+func (c *Conversation) keepOpen(ctx context.Context, round *model.Round) {
 	m := round.Message
 	ours := slices.ContainsFunc(m.Calls, func(call memory.Call) bool { return call.Ours() })
 	if c.options.Memory == nil || !ours && len(c.dialogue.Hidden()) == 0 {
@@ -63,7 +63,7 @@ func (c *Chat) keepOpen(ctx context.Context, round *model.Round) {
 
 // nameCalls gives the client's calls ids by which they are found again, and returns
 // the keys.
-func (c *Chat) nameCalls(m *memory.Message, prefix string) (keys []string) {
+func (c *Conversation) nameCalls(m *memory.Message, prefix string) (keys []string) {
 	for i := range m.Calls {
 		call := &m.Calls[i]
 		if call.Ours() {
@@ -87,7 +87,7 @@ func (c *Chat) nameCalls(m *memory.Message, prefix string) (keys []string) {
 
 // keepResumed records what became of the calls of an earlier turn, where the client
 // keeps a message of it, with calls of its own.
-func (c *Chat) keepResumed(ctx context.Context) {
+func (c *Conversation) keepResumed(ctx context.Context) {
 	var keys []string
 	m := *c.pending.Message
 	for i := range m.Calls {
@@ -105,7 +105,7 @@ func (c *Chat) keepResumed(ctx context.Context) {
 
 // remember records a turn that has ended: for the next one, or, when the client did
 // not get its answer, for the request that it sends again.
-func (c *Chat) remember(err error) {
+func (c *Conversation) remember(err error) {
 	if c.finished == nil {
 		return
 	}
@@ -133,7 +133,7 @@ func (c *Chat) remember(err error) {
 
 // claimed reports whether another turn ended with the same visible history, in a
 // conversation that may be somebody else's.
-func (c *Chat) claimed(ctx context.Context, key string, t *memory.Turn) bool {
+func (c *Conversation) claimed(ctx context.Context, key string, t *memory.Turn) bool {
 	found, err := c.options.Memory.Find(ctx, c.owner, []string{key})
 	if err != nil || found[key] == nil {
 		return false
@@ -146,7 +146,7 @@ func (c *Chat) claimed(ctx context.Context, key string, t *memory.Turn) bool {
 // the same request sent again. Once the client has its answer the record is
 // dropped: a request like it is then a new one, and only one that came while this
 // one ran still waits for what it did.
-func (c *Chat) rememberRequest(ctx context.Context, err error, answered bool) {
+func (c *Conversation) rememberRequest(ctx context.Context, err error, answered bool) {
 	key := requestKey(c.digest)
 	if !c.dialogue.Wrote {
 		return
@@ -164,7 +164,7 @@ func (c *Chat) rememberRequest(ctx context.Context, err error, answered bool) {
 
 // undelivered returns what the client was to see of a message with calls of its own.
 // Its documents are copies: those of a reply hold on to all of it.
-func (c *Chat) undelivered() *memory.Answer {
+func (c *Conversation) undelivered() *memory.Answer {
 	r := c.pending.Reply
 	a := &memory.Answer{
 		ID: bytes.Clone(c.id), Created: bytes.Clone(c.created), Model: bytes.Clone(c.model),
@@ -181,7 +181,7 @@ func (c *Chat) undelivered() *memory.Answer {
 }
 
 // repeat takes up a request again whose answer the client does not have.
-func (c *Chat) repeat(t *memory.Turn) {
+func (c *Conversation) repeat(t *memory.Turn) {
 	c.dialogue.AddHidden(t.Hidden...)
 	c.dialogue.Wrote, c.dialogue.Spent = t.Wrote, t.Spent
 	a := t.Undelivered
@@ -200,7 +200,7 @@ func (c *Chat) repeat(t *memory.Turn) {
 	c.pending = &model.Round{Reply: r, Message: &message}
 	c.id, c.created, c.model = a.ID, a.Created, a.Model
 	c.rounds, c.usage, c.logprobs, c.held = slices.Clone(a.Rounds), a.Usage, a.Logprobs, held{chunks: a.Held}
-	c.out.begin(nil)
+	c.out.Begin(nil)
 	if c.request.jsonFormat {
 		return // the text is held with the message
 	}

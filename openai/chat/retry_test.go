@@ -1,4 +1,4 @@
-package openai
+package chat
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // Retries that come while the first run goes on wait for it, and for one another:
@@ -30,7 +31,7 @@ func TestRetryJoins(t *testing.T) {
 		var asked atomic.Int32
 		run := func(ctx context.Context, retried bool) (*client, chan error) {
 			w := &client{}
-			chat := newChat(t, w, streamBody, ChatOptions{Memory: store, Running: going, Caller: "alice", Retried: retried,
+			chat := newChat(t, w, streamBody, Options{Memory: store, Running: going, Caller: "alice", Retried: retried,
 				Model: asking(func(ctx context.Context, parts [][]byte) (*http.Response, error) {
 					body := bytes.Join(parts, nil)
 					if ctx.Err() != nil {
@@ -78,7 +79,7 @@ func TestRetryJoins(t *testing.T) {
 func TestRetryLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, going := &memory.Memory{}, &memory.Running{}
-		first := newChat(t, &client{}, streamBody, ChatOptions{Caller: "alice"})
+		first := newChat(t, &client{}, streamBody, Options{Caller: "alice"})
 		end, err := going.Begin(t.Context(), first.owner, first.request.digest(), false)
 		if err != nil {
 			t.Fatal(err)
@@ -86,7 +87,7 @@ func TestRetryLeaves(t *testing.T) {
 		defer end()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		chat := newChat(t, &client{}, streamBody, ChatOptions{Memory: store, Running: going, Caller: "alice", Retried: true})
+		chat := newChat(t, &client{}, streamBody, Options{Memory: store, Running: going, Caller: "alice", Retried: true})
 		if err := (&dragoman.Loop{Tools: calling(nil)}).Run(ctx, chat); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
@@ -119,16 +120,16 @@ func TestRetryPauses(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				requests, start := 0, time.Now()
 				w := &client{}
-				model := asking(func(context.Context, [][]byte) (*http.Response, error) {
+				api := asking(func(context.Context, [][]byte) (*http.Response, error) {
 					if requests++; requests == 1 {
 						return streamed(strings.NewReader(getStream)), nil
 					}
 					return &http.Response{StatusCode: tc.status, Header: tc.header.Clone(), Body: io.NopCloser(strings.NewReader("{}"))}, nil
 				})
-				model.Repeat = func() bool { return !tc.full }
-				chat := newChat(t, w, streamBody, ChatOptions{Model: model})
+				api.Repeat = func() bool { return !tc.full }
+				chat := newChat(t, w, streamBody, Options{Model: api})
 				err := (&dragoman.Loop{Tools: calling(func(context.Context, dragoman.Call) (dragoman.Result, error) { return done, nil })}).Run(t.Context(), chat)
-				e, ok := errors.AsType[*Error](err)
+				e, ok := errors.AsType[*model.Error](err)
 				if !ok || e.Status != tc.status || e.Header.Get("Retry-After") != tc.header.Get("Retry-After") {
 					t.Errorf("error %v", err)
 				}

@@ -1,4 +1,4 @@
-package openai
+package chat
 
 import (
 	"context"
@@ -43,7 +43,7 @@ type history struct {
 }
 
 // restore makes the history of the request whole.
-func (c *Chat) restore(ctx context.Context) error {
+func (c *Conversation) restore(ctx context.Context) error {
 	c.digest = c.request.digest()
 	// A client that sends a request again gave up on the first run of it, and what
 	// that did must not be done twice.
@@ -89,8 +89,8 @@ func (c *Chat) restore(ctx context.Context) error {
 	}
 	switch t := h.turns[requestKey(c.digest)]; {
 	case t == nil && c.options.Again:
-		return &Error{
-			Status: http.StatusConflict, Type: TypeInvalidRequest, Code: CodeTurnExpired,
+		return &model.Error{
+			Status: http.StatusConflict, Type: model.TypeInvalidRequest, Code: model.CodeTurnExpired,
 			Message: "This request ran before, and what its tools did is not remembered any more. It is not run again, since they may have changed something.",
 			Header:  http.Header{"X-Should-Retry": {"false"}},
 		}
@@ -101,14 +101,14 @@ func (c *Chat) restore(ctx context.Context) error {
 }
 
 // answered returns the turn whose questions the request answers; nil for none.
-func (c *Chat) answered(h *history) (*memory.Turn, error) {
+func (c *Conversation) answered(h *history) (*memory.Turn, error) {
 	if c.request.answers == nil {
 		return nil, nil
 	}
 	t := h.turns[askKey(c.request.answers.id)]
 	if t == nil || t.Open == nil {
-		return nil, &Error{
-			Status: http.StatusBadRequest, Type: TypeInvalidRequest, Code: CodeTurnExpired, Param: "dragoman.answers.id",
+		return nil, &model.Error{
+			Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: model.CodeTurnExpired, Param: "dragoman.answers.id",
 			Message: "What was asked is not remembered any more. Start the turn anew from its user message.",
 		}
 	}
@@ -117,7 +117,7 @@ func (c *Chat) answered(h *history) (*memory.Turn, error) {
 
 // readHistory takes the messages of the request apart and finds the turns that
 // belong to them.
-func (c *Chat) readHistory(ctx context.Context) (*history, error) {
+func (c *Conversation) readHistory(ctx context.Context) (*history, error) {
 	messages, store := c.request.messages, c.options.Memory
 	h := &history{messages: messages, objects: make([]*rawjson.Object, len(messages)), keys: make([][]string, len(messages))}
 	any := store != nil && store.Any(ctx, c.owner)
@@ -129,7 +129,7 @@ func (c *Chat) readHistory(ctx context.Context) (*history, error) {
 		o.Members = members[4*i : 4*i : 4*i+4]
 		err := o.Parse(messages[i])
 		if err != nil {
-			return nil, Invalid(fmt.Sprintf("messages.%d", i), "The message is malformed.")
+			return nil, model.Invalid(fmt.Sprintf("messages.%d", i), "The message is malformed.")
 		}
 		if h.objects[i] = o; any {
 			prefix.message(o)
@@ -196,8 +196,8 @@ func (h *history) turn(i int) (*memory.Turn, error) {
 		lost = lost || strings.HasPrefix(key, callKey(wroteID))
 	}
 	if lost && !slices.ContainsFunc(h.objects[i+1:], func(o *rawjson.Object) bool { return !isTool(o) }) {
-		return nil, &Error{
-			Status: http.StatusBadRequest, Type: TypeInvalidRequest, Code: CodeTurnExpired, Param: "messages",
+		return nil, &model.Error{
+			Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: model.CodeTurnExpired, Param: "messages",
 			Message: "What tools did in this turn is not remembered any more, and they may have changed something. Start the turn anew from its user message.",
 		}
 	}
@@ -225,7 +225,7 @@ func (h *history) result(id string) *rawjson.Object {
 // reopen puts a turn with an open message back in its place, as the client has it
 // now; nil means as it was. Where the turn is the last one, it goes on: what waits
 // for answers is made again.
-func (c *Chat) reopen(h *history, t *memory.Turn, now *rawjson.Object, last bool) {
+func (c *Conversation) reopen(h *history, t *memory.Turn, now *rawjson.Object, last bool) {
 	hidden := t.Hidden
 	if now != nil && contentText(now.Get("content")) != t.Text {
 		hidden = withoutText(hidden)

@@ -1,4 +1,4 @@
-package openai
+package chat
 
 import (
 	"bytes"
@@ -164,9 +164,9 @@ func (p *player) request(flags string, body []byte) []txtar.File {
 	if strings.Contains(flags, "lost") {
 		w = lost{recorder}
 	}
-	request, err := ParseChat(bytes.TrimSpace(p.ids.put(body)))
+	request, err := Parse(bytes.TrimSpace(p.ids.put(body)))
 	if err == nil {
-		options := ChatOptions{
+		options := Options{
 			Model: &model.Client{Post: p.post, Dialect: p.dialect}, Memory: p.memory, Running: &p.running, Offers: &p.offers, Search: p.search, Caller: "alice",
 			Retried: strings.Contains(flags, "retried"), Shape: func(*dragoman.Tool) *result.Shape { return &result.Shape{Images: true} }, ID: "req_1",
 		}
@@ -176,13 +176,13 @@ func (p *player) request(flags string, body []byte) []txtar.File {
 		if _, name, ok := strings.Cut(flags, "dialect="); ok {
 			options.Model.Dialect = mustDialect(p.T, name)
 		}
-		var chat *Chat
-		if chat, err = NewChat(request, w, options); err == nil {
+		var chat *Conversation
+		if chat, err = New(request, w, options); err == nil {
 			loop := dragoman.Loop{Tools: shop{p}, Rounds: p.rounds}
 			_ = loop.Run(p.Context(), chat)
 		}
 	}
-	if e, ok := errors.AsType[*Error](err); ok {
+	if e, ok := errors.AsType[*model.Error](err); ok {
 		e.Write(w)
 	} else if err != nil {
 		p.Fatal(err)

@@ -1,4 +1,4 @@
-package openai
+package chat
 
 import (
 	"encoding/json"
@@ -13,9 +13,9 @@ import (
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
-// A ChatRequest is a request to POST /v1/chat/completions, taken apart by one
-// level. Parse it with [ParseChat].
-type ChatRequest struct {
+// A Request is a request to POST /v1/chat/completions, taken apart by one
+// level. Parse it with [Parse].
+type Request struct {
 	// Model is the model's name in the request.
 	Model string
 	// Stream reports whether the client asked for an event stream.
@@ -42,7 +42,7 @@ type ChatRequest struct {
 
 // Members returns the names and the JSON values of the request's members, in their
 // order and without what is Dragoman's alone. The values must not be changed.
-func (r *ChatRequest) Members() iter.Seq2[string, json.RawMessage] { return r.object.All() }
+func (r *Request) Members() iter.Seq2[string, json.RawMessage] { return r.object.All() }
 
 // A ServerChoice chooses tools of one MCP server for a request. It has the form
 // of the Responses API's "mcp" tool.
@@ -63,20 +63,20 @@ type ServerChoice struct {
 	RequireApproval json.RawMessage
 }
 
-// ParseChat reads a request body strictly: one JSON object, valid UTF-8, no
-// duplicate names. The error is an [*Error] with status 400.
-func ParseChat(body []byte) (*ChatRequest, error) {
+// Parse reads a request body strictly: one JSON object, valid UTF-8, no
+// duplicate names. The error is an [*model.Error] with status 400.
+func Parse(body []byte) (*Request, error) {
 	if err := rawjson.Check(body); err != nil {
-		return nil, &Error{
-			Status: http.StatusBadRequest, Type: TypeInvalidRequest, Code: CodeInvalidJSON,
+		return nil, &model.Error{
+			Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: model.CodeInvalidJSON,
 			Message: "The request body is not valid JSON: " + err.Error() + ".", Err: err,
 		}
 	}
 	o, err := rawjson.ParseObject(body)
 	if err != nil {
-		return nil, Invalid("", "The request body must be a JSON object.")
+		return nil, model.Invalid("", "The request body must be a JSON object.")
 	}
-	r := &ChatRequest{object: o}
+	r := &Request{object: o}
 	if err := errors.Join(r.readBasics(), r.readMessages()); err != nil {
 		return nil, firstError(err)
 	}
@@ -94,15 +94,15 @@ func firstError(err error) error {
 	return err
 }
 
-func (r *ChatRequest) readBasics() error {
-	model, ok := rawjson.String(r.object.Get("model"))
-	if !ok || model == "" {
-		return Invalid("model", "The request must name a model: \"model\" is missing or not a string.")
+func (r *Request) readBasics() error {
+	name, ok := rawjson.String(r.object.Get("model"))
+	if !ok || name == "" {
+		return model.Invalid("model", "The request must name a model: \"model\" is missing or not a string.")
 	}
 	if twin := r.object.Twin("model"); twin != "" {
-		return Invalid(twin, fmt.Sprintf("%q is no member of a request, but some APIs take it for \"model\": leave it out.", twin))
+		return model.Invalid(twin, fmt.Sprintf("%q is no member of a request, but some APIs take it for \"model\": leave it out.", twin))
 	}
-	r.Model = model
+	r.Model = name
 	var err error
 	if r.Stream, err = boolean(r.object, "stream"); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (r *ChatRequest) readBasics() error {
 	if options := r.object.Get("stream_options"); !rawjson.IsNull(options) {
 		o, err := rawjson.ParseObject(options)
 		if err != nil {
-			return Invalid("stream_options", "\"stream_options\" must be an object.")
+			return model.Invalid("stream_options", "\"stream_options\" must be an object.")
 		}
 		if r.includeUsage, err = boolean(o, "include_usage"); err != nil {
 			return err
@@ -121,7 +121,7 @@ func (r *ChatRequest) readBasics() error {
 	if format := r.object.Get("response_format"); !rawjson.IsNull(format) {
 		o, err := rawjson.ParseObject(format)
 		if err != nil {
-			return Invalid("response_format", "\"response_format\" must be an object.")
+			return model.Invalid("response_format", "\"response_format\" must be an object.")
 		}
 		kind, _ := rawjson.String(o.Get("type"))
 		r.jsonFormat = kind == "json_schema" || kind == "json_object"
@@ -130,7 +130,7 @@ func (r *ChatRequest) readBasics() error {
 }
 
 // readOwn reads our own member, which never reaches the upstream.
-func (r *ChatRequest) readOwn() error {
+func (r *Request) readOwn() error {
 	ours := r.object.Get("dragoman")
 	if ours == nil {
 		return nil
@@ -138,7 +138,7 @@ func (r *ChatRequest) readOwn() error {
 	r.object.Delete("dragoman")
 	o, err := rawjson.ParseObject(ours)
 	if err != nil {
-		return Invalid("dragoman", "\"dragoman\" must be an object.")
+		return model.Invalid("dragoman", "\"dragoman\" must be an object.")
 	}
 	if r.wantMessages, err = boolean(o, "messages"); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (r *ChatRequest) readOwn() error {
 	if raw := o.Get("conversation"); !rawjson.IsNull(raw) {
 		name, ok := rawjson.String(raw)
 		if !ok || name == "" || len(name) > maxConversation {
-			return Invalid("dragoman.conversation", fmt.Sprintf("\"conversation\" must be a string of at most %d bytes.", maxConversation))
+			return model.Invalid("dragoman.conversation", fmt.Sprintf("\"conversation\" must be a string of at most %d bytes.", maxConversation))
 		}
 		r.conversation = name
 	}
@@ -169,17 +169,17 @@ func boolean(o *rawjson.Object, name string) (bool, error) {
 	case rawjson.IsNull(v), string(v) == "false":
 		return false, nil
 	}
-	return false, Invalid(name, fmt.Sprintf("%q must be true or false.", name))
+	return false, model.Invalid(name, fmt.Sprintf("%q must be true or false.", name))
 }
 
-func (r *ChatRequest) readMessages() error {
+func (r *Request) readMessages() error {
 	messages, err := rawjson.Elements(r.object.Get("messages"))
 	if err != nil || len(messages) == 0 {
-		return Invalid("messages", "The request needs at least one message: \"messages\" is missing, empty or not an array.")
+		return model.Invalid("messages", "The request needs at least one message: \"messages\" is missing, empty or not an array.")
 	}
 	for i, m := range messages {
 		if rawjson.Kind(m) != '{' {
-			return Invalid(fmt.Sprintf("messages.%d", i), "Each message must be an object.")
+			return model.Invalid(fmt.Sprintf("messages.%d", i), "Each message must be an object.")
 		}
 	}
 	r.messages = messages
@@ -188,20 +188,20 @@ func (r *ChatRequest) readMessages() error {
 
 // readTools parts the client's own tools from the mcp entries, which choose
 // among ours.
-func (r *ChatRequest) readTools() error {
+func (r *Request) readTools() error {
 	raw := r.object.Get("tools")
 	if rawjson.IsNull(raw) {
 		return nil
 	}
 	tools, err := rawjson.Elements(raw)
 	if err != nil {
-		return Invalid("tools", "\"tools\" must be an array.")
+		return model.Invalid("tools", "\"tools\" must be an array.")
 	}
 	for i, raw := range tools {
 		param := fmt.Sprintf("tools.%d", i)
 		o, err := rawjson.ParseObject(raw)
 		if err != nil {
-			return Invalid(param, "Each tool must be an object.")
+			return model.Invalid(param, "Each tool must be an object.")
 		}
 		kind, _ := rawjson.String(o.Get("type"))
 		if kind == "mcp" {
@@ -242,17 +242,17 @@ func readServerChoice(o *rawjson.Object, param string) (ServerChoice, error) {
 	c.URL, _ = rawjson.String(o.Get("server_url"))
 	c.RequireApproval = o.Get("require_approval")
 	if c.Label == "" {
-		return c, Invalid(param+".server_label", "An mcp tool needs a server_label.")
+		return c, model.Invalid(param+".server_label", "An mcp tool needs a server_label.")
 	}
 	var err error
 	if c.DeferLoading, err = boolean(o, "defer_loading"); err != nil {
-		return c, Invalid(param+".defer_loading", "\"defer_loading\" must be true or false.")
+		return c, model.Invalid(param+".defer_loading", "\"defer_loading\" must be true or false.")
 	}
 	allowed := o.Get("allowed_tools")
 	if rawjson.IsNull(allowed) {
 		return c, nil
 	}
-	wrong := Invalid(param+".allowed_tools", "\"allowed_tools\" must be an array of tool names, or an object with tool_names or read_only.")
+	wrong := model.Invalid(param+".allowed_tools", "\"allowed_tools\" must be an array of tool names, or an object with tool_names or read_only.")
 	if rawjson.Kind(allowed) == '{' {
 		filter, err := rawjson.ParseObject(allowed)
 		if err != nil {
@@ -280,7 +280,7 @@ func readServerChoice(o *rawjson.Object, param string) (ServerChoice, error) {
 	return c, nil
 }
 
-func (r *ChatRequest) readChoice() error {
+func (r *Request) readChoice() error {
 	raw := r.object.Get("tool_choice")
 	if rawjson.IsNull(raw) {
 		return nil
@@ -292,7 +292,7 @@ func (r *ChatRequest) readChoice() error {
 	}
 	o, err := rawjson.ParseObject(raw)
 	if err != nil {
-		return Invalid("tool_choice", "\"tool_choice\" must be a string or an object.")
+		return model.Invalid("tool_choice", "\"tool_choice\" must be a string or an object.")
 	}
 	kind, _ := rawjson.String(o.Get("type"))
 	switch kind {
@@ -315,7 +315,7 @@ func (r *ChatRequest) readChoice() error {
 
 // Rename gives the request the name by which the upstream knows its model.
 // Model keeps the client's.
-func (r *ChatRequest) Rename(model string) {
+func (r *Request) Rename(model string) {
 	if model == r.Model {
 		return
 	}
@@ -327,7 +327,7 @@ func (r *ChatRequest) Rename(model string) {
 
 // Withhold says why tools that nobody asked for would break the request; "" when
 // they would not. Such requests go through without our tools.
-func (r *ChatRequest) Withhold() string {
+func (r *Request) Withhold() string {
 	if n := r.object.Get("n"); !rawjson.IsNull(n) {
 		// 1.0 is 1 for some upstreams, and "2" is 2.
 		if one, err := strconv.ParseFloat(string(n), 64); err != nil || one > 1 {
@@ -355,7 +355,7 @@ func (r *ChatRequest) Withhold() string {
 // Plain returns the request's body without what is meant for us alone: the
 // dragoman member and tools entries of type mcp. It is what goes upstream when
 // none of our tools is offered.
-func (r *ChatRequest) Plain() json.RawMessage {
+func (r *Request) Plain() json.RawMessage {
 	switch {
 	case len(r.Servers) > 0:
 		o := r.object.Clone()
@@ -368,7 +368,7 @@ func (r *ChatRequest) Plain() json.RawMessage {
 }
 
 // upstream returns the request as the upstream half takes it.
-func (r *ChatRequest) upstream() model.Request {
+func (r *Request) upstream() model.Request {
 	return model.Request{
 		Object: r.object, Tools: r.tools, Names: r.names, Choice: r.choice, OneCall: r.oneCall, Asked: len(r.Servers) > 0,
 		Deferred: len(r.Servers) > 0 && !slices.ContainsFunc(r.Servers, func(c ServerChoice) bool { return !c.DeferLoading }),
@@ -377,7 +377,7 @@ func (r *ChatRequest) upstream() model.Request {
 
 // Session names the conversation that the request says it belongs to, among those
 // of its caller; empty where it does not say.
-func (r *ChatRequest) Session() string {
+func (r *Request) Session() string {
 	if name, identified := r.owner(""); identified {
 		return name
 	}
@@ -387,7 +387,7 @@ func (r *ChatRequest) Session() string {
 // owner returns the name under which a caller's conversations are remembered, and
 // whether the request says whose this one is. Several people may share a caller's
 // key: what tells them apart are the members that OpenAI has for it, and our own.
-func (r *ChatRequest) owner(caller string) (owner string, identified bool) {
+func (r *Request) owner(caller string) (owner string, identified bool) {
 	owner = caller
 	for _, name := range []string{"user", "safety_identifier", "prompt_cache_key"} {
 		value, ok := rawjson.String(r.object.Get(name))

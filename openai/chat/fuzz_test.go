@@ -1,4 +1,4 @@
-package openai
+package chat
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // Whatever an upstream streams, the client gets one completion: chunks that are
@@ -29,7 +30,7 @@ func FuzzStream(f *testing.F) {
 		w := &client{}
 		body := strings.Replace(streamBody, `"m"`, `"m","tools":[{"type":"function","function":{"name":"x"}}],"stream_options":{"include_usage":true}`, 1)
 		rounds := 0
-		chat := newChat(t, w, body, ChatOptions{Memory: &memory.Memory{}, Model: asking(func(context.Context, [][]byte) (*http.Response, error) {
+		chat := newChat(t, w, body, Options{Memory: &memory.Memory{}, Model: asking(func(context.Context, [][]byte) (*http.Response, error) {
 			if rounds++; rounds > 1 {
 				return streamed(strings.NewReader(fineStream)), nil
 			}
@@ -108,9 +109,9 @@ func FuzzParseChat(f *testing.F) {
 	f.Add([]byte(`{"model":"m","messages":[{}],"tools":[{"type":"mcp","server_label":"a","allowed_tools":{"tool_names":["x"]}}],"tool_choice":{"type":"allowed_tools","allowed_tools":{}},"dragoman":{"messages":true}}`))
 	f.Add([]byte(`{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"dragoman0x"},1,null]},{"role":"tool","tool_call_id":"dragoman0x"}],"n":1,"x":[1.0,"\ud83d\ude00"]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := ParseChat(data)
+		r, err := Parse(data)
 		if err != nil {
-			if e, ok := err.(*Error); !ok || e.Status != http.StatusBadRequest {
+			if e, ok := err.(*model.Error); !ok || e.Status != http.StatusBadRequest {
 				t.Errorf("error %v", err)
 			}
 			return
@@ -123,7 +124,7 @@ func FuzzParseChat(f *testing.F) {
 		if o, err := rawjson.ParseObject(data); err == nil {
 			unknown = o.Get("x")
 		}
-		chat := newChat(t, &client{}, string(data), ChatOptions{Memory: &memory.Memory{}, Model: asking(func(_ context.Context, parts [][]byte) (*http.Response, error) {
+		chat := newChat(t, &client{}, string(data), Options{Memory: &memory.Memory{}, Model: asking(func(_ context.Context, parts [][]byte) (*http.Response, error) {
 			body := bytes.Join(parts, nil)
 			if err := rawjson.Check(body); err != nil {
 				t.Errorf("sent: %v: %s", err, body)

@@ -1,4 +1,4 @@
-package openai
+package chat
 
 import (
 	"context"
@@ -53,10 +53,10 @@ func (r *repeated) Read(b []byte) (int, error) {
 func BenchmarkChunk(b *testing.B) {
 	for _, round := range []int{1, 2} {
 		b.Run("round"+strconv.Itoa(round), func(b *testing.B) {
-			chat := newChat(b, nowhere{http.Header{}}, streamBody, ChatOptions{Heartbeat: time.Hour,
+			chat := newChat(b, nowhere{http.Header{}}, streamBody, Options{Heartbeat: time.Hour,
 				Model: asking(func(context.Context, [][]byte) (*http.Response, error) { return streamed(endless(b.N, "content")), nil })})
-			chat.out.begin(nil)
-			defer chat.out.close()
+			chat.out.Begin(nil)
+			defer chat.out.Close()
 			if round > 1 {
 				chat.rounds = make([]json.RawMessage, round-1)
 				chat.id, chat.created, chat.model, chat.role = rawjson.Quote("chatcmpl-0"), []byte("1"), rawjson.Quote("m"), true
@@ -76,7 +76,7 @@ func BenchmarkCompletion(b *testing.B) {
 	b.ReportAllocs()
 	offers := &model.Offers{}
 	for b.Loop() {
-		chat := newChat(b, nowhere{http.Header{}}, streamBody, ChatOptions{Offers: offers, Memory: &memory.Memory{},
+		chat := newChat(b, nowhere{http.Header{}}, streamBody, Options{Offers: offers, Memory: &memory.Memory{},
 			Model: asking(func(context.Context, [][]byte) (*http.Response, error) {
 				return streamed(strings.NewReader(fineStream)), nil
 			})})

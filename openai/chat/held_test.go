@@ -1,4 +1,4 @@
-package openai
+package chat
 
 import (
 	"context"
@@ -16,9 +16,9 @@ import (
 // text, not that of the chunks that brought it, and has a limit.
 func TestHeldIsBounded(t *testing.T) {
 	body := with(streamBody, `"response_format":{"type":"json_object"}`)
-	run := func(stream string, limit int64) (*client, *Chat, error) {
+	run := func(stream string, limit int64) (*client, *Conversation, error) {
 		w := &client{}
-		chat := newChat(t, w, body, ChatOptions{Model: &model.Client{MaxMessage: limit, Post: func(context.Context, [][]byte) (*http.Response, error) {
+		chat := newChat(t, w, body, Options{Model: &model.Client{MaxMessage: limit, Post: func(context.Context, [][]byte) (*http.Response, error) {
 			return streamed(strings.NewReader(stream)), nil
 		}}})
 		err := (&dragoman.Loop{Tools: calling(nil)}).Run(t.Context(), chat)
@@ -50,7 +50,7 @@ func TestHeldIsBounded(t *testing.T) {
 	// Chunks that are not text alone are held as they are, up to the limit.
 	odd := strings.Replace(chunk, `"content":"x"`, `"odd":true`, 1)
 	_, _, err = run(strings.Repeat(chunk+odd, 10_000)+fineStream, 300_000)
-	if e, ok := errors.AsType[*Error](err); !ok || e.Code != model.CodeUpstreamInvalid {
+	if e, ok := errors.AsType[*model.Error](err); !ok || e.Code != model.CodeUpstreamInvalid {
 		t.Errorf("error %v", err)
 	}
 }

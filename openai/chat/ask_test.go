@@ -1,4 +1,4 @@
-package openai
+package chat
 
 import (
 	"bytes"
@@ -73,7 +73,7 @@ type asker struct {
 func (a *asker) request(body string) (answer *rawjson.Object, text string) {
 	a.Helper()
 	w := &client{}
-	chat := newChat(a.T, w, body, ChatOptions{Memory: &a.store, Caller: "alice", Can: dragoman.AskForm, Model: &model.Client{
+	chat := newChat(a.T, w, body, Options{Memory: &a.store, Caller: "alice", Can: dragoman.AskForm, Model: &model.Client{
 		Post: func(_ context.Context, parts [][]byte) (*http.Response, error) {
 			a.asked = append(a.asked, tidy(bytes.Join(parts, nil)))
 			if len(a.models) == 0 {
@@ -274,8 +274,8 @@ func TestAskRefused(t *testing.T) {
 	id, call := question(t, answer)
 	for _, wrong := range []string{with(body, reply(id, call)), with(body, `"user":"bob",`+reply(id, call)), with(body, `"user":"ann",`+reply("dragoman1x", call))} {
 		w := &client{}
-		_ = (&dragoman.Loop{Tools: a.tools}).Run(t.Context(), newChat(t, w, wrong, ChatOptions{Memory: &a.store, Caller: "alice"}))
-		if w.status != http.StatusBadRequest || !strings.Contains(w.String(), CodeTurnExpired) {
+		_ = (&dragoman.Loop{Tools: a.tools}).Run(t.Context(), newChat(t, w, wrong, Options{Memory: &a.store, Caller: "alice"}))
+		if w.status != http.StatusBadRequest || !strings.Contains(w.String(), model.CodeTurnExpired) {
 			t.Errorf("%d %s", w.status, w)
 		}
 	}
@@ -289,7 +289,7 @@ func TestAskRefused(t *testing.T) {
 		t.Errorf("legs %q, the model was told %s", a.tools.legs, a.asked[1])
 	}
 	for _, wrong := range []string{`1`, `{}`, `{"id":"x"}`, `{"id":"x","replies":[]}`, `{"id":"x","replies":{"a":1}}`, `{"id":"x","replies":{"a":{"q":1}}}`} {
-		if _, err := ParseChat([]byte(with(body, `"dragoman":{"answers":`+wrong+`}`))); err == nil {
+		if _, err := Parse([]byte(with(body, `"dragoman":{"answers":`+wrong+`}`))); err == nil {
 			t.Errorf("answers %s were taken", wrong)
 		}
 	}

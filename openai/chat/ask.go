@@ -1,4 +1,4 @@
-package openai
+package chat
 
 import (
 	"encoding/json"
@@ -36,7 +36,7 @@ func readAnswers(raw json.RawMessage) (*replies, error) {
 	if rawjson.IsNull(raw) {
 		return nil, nil
 	}
-	wrong := Invalid("dragoman.answers", "\"answers\" must be an object with the id of what was asked, and replies by call and key.")
+	wrong := model.Invalid("dragoman.answers", "\"answers\" must be an object with the id of what was asked, and replies by call and key.")
 	o, err := rawjson.ParseObject(raw)
 	if err != nil {
 		return nil, wrong
@@ -67,7 +67,7 @@ func readAnswers(raw json.RawMessage) (*replies, error) {
 
 // asked returns what is asked, for the dragoman member of the answer. Questions for
 // an operator are not the client's to answer, and are named only.
-func (c *Chat) asked(m *memory.Message) json.RawMessage {
+func (c *Conversation) asked(m *memory.Message) json.RawMessage {
 	questions := []json.RawMessage{}
 	for i := range m.Calls {
 		w := m.Calls[i].Waiting
@@ -97,7 +97,7 @@ func (c *Chat) asked(m *memory.Message) json.RawMessage {
 
 // sayAsks tells the client in words that an answer is needed. A client that wants
 // JSON has to read the dragoman member.
-func (c *Chat) sayAsks(r *model.Reply, m *memory.Message) {
+func (c *Conversation) sayAsks(r *model.Reply, m *memory.Message) {
 	if c.id == nil {
 		c.adopt(r.Envelope)
 	}
@@ -129,7 +129,7 @@ func (c *Chat) sayAsks(r *model.Reply, m *memory.Message) {
 }
 
 // say sends text of ours to the client of a stream.
-func (c *Chat) say(r *model.Reply, text string) {
+func (c *Conversation) say(r *model.Reply, text string) {
 	if text == "" || !c.request.Stream {
 		return
 	}

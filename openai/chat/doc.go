@@ -1,8 +1,8 @@
-// Package openai has the client halves of conversations: what somebody asks for,
+// Package chat has the client halves of conversations: what somebody asks for,
 // and what they get.
 //
-// A [Chat] is one request to POST /v1/chat/completions as a
-// [dragoman.Conversation]. [ParseChat] takes the request apart by one level, so
+// A [Conversation] is one request to POST /v1/chat/completions as a
+// [dragoman.Conversation]. [Parse] takes the request apart by one level, so
 // that only tools, messages and tool_choice are ever edited and every field that
 // nobody here knows reaches the upstream byte for byte; the same holds for what
 // the upstream answers. Driven by a [dragoman.Loop] it offers our tools beside
@@ -24,4 +24,4 @@
 // The rules followed here, and why, stand with the code that follows them. They
 // come from the OpenAI API reference and from what the official clients and
 // other providers were seen to do.
-package openai
+package chat

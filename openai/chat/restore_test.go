@@ -1,4 +1,4 @@
-package openai
+package chat
 
 import (
 	"context"
@@ -19,7 +19,7 @@ func TestRestoreIsLinear(t *testing.T) {
 		store := &memory.Memory{}
 		var body strings.Builder
 		body.WriteString(`{"model":"m","stream":true,"messages":[{"role":"user","content":"Go."}`)
-		first := newChat(t, &client{}, streamBody, ChatOptions{Caller: "alice"})
+		first := newChat(t, &client{}, streamBody, Options{Caller: "alice"})
 		for i := range turns {
 			id := fmt.Sprintf("%s%022d", readID, i)
 			fmt.Fprintf(&body, `,{"role":"assistant","content":null,"tool_calls":[{"id":%q,"type":"function","function":{"name":"mine","arguments":"{}"}}]},{"role":"tool","tool_call_id":%q,"content":"one"}`, id, id)
@@ -33,7 +33,7 @@ func TestRestoreIsLinear(t *testing.T) {
 		}
 		body.WriteString(`]}`)
 		hidden := 0
-		chat := newChat(t, &client{}, body.String(), ChatOptions{Caller: "alice", Memory: store, Model: asking(func(_ context.Context, parts [][]byte) (*http.Response, error) {
+		chat := newChat(t, &client{}, body.String(), Options{Caller: "alice", Memory: store, Model: asking(func(_ context.Context, parts [][]byte) (*http.Response, error) {
 			for _, p := range parts {
 				hidden += strings.Count(string(p), `"hidden"`)
 			}
@@ -58,7 +58,7 @@ func TestRestoreIsLinear(t *testing.T) {
 // What a turn may use holds over all the requests that it takes.
 func TestLimit(t *testing.T) {
 	store := &memory.Memory{}
-	first := newChat(t, &client{}, streamBody, ChatOptions{Caller: "alice"})
+	first := newChat(t, &client{}, streamBody, Options{Caller: "alice"})
 	id := readID + "x"
 	_ = store.Keep(t.Context(), first.owner, []string{callKey(id)}, &memory.Turn{
 		Spent: memory.Spent{Rounds: 3, Calls: 7, Bytes: 100},
@@ -78,7 +78,7 @@ func TestLimit(t *testing.T) {
 		{memory.Spent{Bytes: 100}, true},
 	} {
 		sent := ""
-		chat := newChat(t, &client{}, next, ChatOptions{Caller: "alice", Memory: store, Limit: tc.limit, Model: asking(func(_ context.Context, parts [][]byte) (*http.Response, error) {
+		chat := newChat(t, &client{}, next, Options{Caller: "alice", Memory: store, Limit: tc.limit, Model: asking(func(_ context.Context, parts [][]byte) (*http.Response, error) {
 			for _, p := range parts {
 				sent += string(p)
 			}
