@@ -3,16 +3,13 @@ package session
 import (
 	"bytes"
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/state/park"
+	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 )
 
 // Bounds of what waits for answers.
@@ -24,14 +21,17 @@ const (
 	processBytes = 8
 )
 
-// A seal makes the outermost toolset: the one place where the state of a call
+// seals make the outermost toolset: the one place where the state of a call
 // that asks is sealed before it leaves us, and opened when it comes back. A state
 // is good for the caller, the method, the target as it was, and the arguments
 // that it was given to, until it expires; whoever brings anything else gets
 // nowhere. Layers below find their own state as they left it.
-type seal struct {
+//
+// What waits at its server waits in one process: its state names that one, and is of
+// no use to others. Every other state is good wherever the ring of keys is the same.
+type seals struct {
+	ring    *seal.Ring
 	process [processBytes]byte
-	box     cipher.AEAD
 	held    park.Lot[heldCall] // calls that wait at their servers, by sealed state
 }
 
@@ -44,28 +44,22 @@ type heldCall struct {
 	ran   dragoman.Ran
 }
 
-func newSeal() *seal {
-	var key [32]byte
-	s := &seal{held: park.Lot[heldCall]{Total: askedOfAll, Each: askedOfOne}}
-	_, _ = rand.Read(key[:]) // it never fails
-	_, _ = rand.Read(s.process[:])
-	block, err := aes.NewCipher(key[:])
-	if err == nil {
-		s.box, err = cipher.NewGCM(block)
+func newSeals(ring *seal.Ring) *seals {
+	if ring == nil {
+		ring = seal.New()
 	}
-	if err != nil {
-		panic("session: " + err.Error()) // the size of the key is right
-	}
+	s := &seals{ring: ring, held: park.Lot[heldCall]{Total: askedOfAll, Each: askedOfOne}}
+	_, _ = rand.Read(s.process[:]) // it never fails
 	return s
 }
 
-func (s *seal) around(caller string, inner dragoman.Toolset) dragoman.Toolset {
+func (s *seals) around(caller string, inner dragoman.Toolset) dragoman.Toolset {
 	return &sealed{inner, s, caller}
 }
 
 type sealed struct {
 	dragoman.Toolset
-	seal   *seal
+	seal   *seals
 	caller string
 }
 
@@ -94,7 +88,7 @@ func (t *sealed) Call(ctx context.Context, call dragoman.Call) (dragoman.Result,
 		asks.Expires = time.Now().Add(askLife)
 	}
 	here := heldCall{t.Toolset, call, asks.State, res.Ran}
-	asks.State = t.seal.close(asks.State, res.Ran, asks.Expires, bound)
+	asks.State = t.seal.close(&asks, res.Ran, bound)
 	if len(asks.State) > maxState || asks.Held && !t.hold(ctx, string(asks.State), here, time.Until(asks.Expires)) {
 		here.giveUp(ctx)
 		return dragoman.Result{Ran: res.Ran, Problem: &dragoman.Problem{
@@ -132,33 +126,21 @@ func (h heldCall) giveUp(ctx context.Context) {
 
 // binding is what a state belongs to.
 func (t *sealed) binding(call *dragoman.Call) []byte {
-	h := sha256.New()
-	add := func(part []byte) {
-		var size [8]byte
-		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
-		h.Write(size[:])
-		h.Write(part)
-	}
-	add([]byte(t.caller))
-	add([]byte(call.Method))
+	target := []byte(call.Server)
 	switch {
 	case call.Tool != nil:
-		add(call.Tool.Pin[:])
+		target = call.Tool.Pin[:]
 	case call.Entry != nil:
 		pin := dragoman.Pin(call.Entry.Server, call.Entry.Original, call.Entry.Definition)
-		add(pin[:])
-	default:
-		add([]byte(call.Server))
+		target = pin[:]
 	}
-	add(call.Arguments)
-	return h.Sum(nil)
+	return seal.Bind([]byte(t.caller), []byte(call.Method), target, call.Arguments)
 }
 
 // Why a state is of no use.
 var (
-	errForeign = errors.New("another process keeps the call")
-	errForged  = errors.New("the state was not given to this call")
-	errExpired = errors.New("the questions have expired")
+	errElsewhere = errors.New("another process keeps the call")
+	errTooLong   = errors.New("the state is longer than any that we give")
 )
 
 // refused is the result of a continuation whose state is of no use.
@@ -166,44 +148,42 @@ func refused(err error) dragoman.Result {
 	p := &dragoman.Problem{Code: dragoman.CodeDenied, Message: "The answers do not belong to this call, so it was not continued.", Err: err}
 	ran := dragoman.RanNot
 	switch {
-	case errors.Is(err, errForeign):
+	case errors.Is(err, errElsewhere), errors.Is(err, seal.ErrForeign):
 		ran = dragoman.RanMaybe
 		p.Code, p.Message = dragoman.CodeUnknownOutcome, "The call that the answers are for is not known here any more. It may or may not have taken effect: check before you repeat it."
-	case errors.Is(err, errExpired):
+	case errors.Is(err, seal.ErrExpired):
 		ran = dragoman.RanMaybe
 		p.Code, p.Message = dragoman.CodeUnanswered, "The answers came too late. The call may or may not have taken effect: check before you repeat it."
 	}
 	return dragoman.Result{Problem: p, Ran: ran}
 }
 
-// close seals a state: the process that keeps the call, a nonce, and sealed to
-// bound the expiry in milliseconds, what earlier legs did, and the state.
-func (s *seal) close(state []byte, ran dragoman.Ran, expires time.Time, bound []byte) []byte {
-	plain := make([]byte, 9, 9+len(state))
-	binary.BigEndian.PutUint64(plain, uint64(expires.UnixMilli()))
-	plain[8] = byte(ran)
-	plain = append(plain, state...)
-	out := make([]byte, processBytes+s.box.NonceSize(), processBytes+s.box.NonceSize()+len(plain)+s.box.Overhead())
-	copy(out, s.process[:])
-	nonce := out[processBytes:]
-	_, _ = rand.Read(nonce)
-	return s.box.Seal(out, nonce, plain, bound)
+// close seals what earlier legs did, the process that keeps the call where one does, and
+// the state.
+func (s *seals) close(asks *dragoman.Asks, ran dragoman.Ran, bound []byte) []byte {
+	plain := append(make([]byte, 0, 2+processBytes+len(asks.State)), byte(ran))
+	if asks.Held {
+		plain = append(append(plain, 1), s.process[:]...)
+	} else {
+		plain = append(plain, 0)
+	}
+	return s.ring.Close(seal.Continuation, bound, append(plain, asks.State...), asks.Expires)
 }
 
-func (s *seal) open(sealed, bound []byte) (state []byte, ran dragoman.Ran, err error) {
-	if len(sealed) > maxState || len(sealed) < processBytes+s.box.NonceSize() {
-		return nil, 0, errForged
+func (s *seals) open(sealed, bound []byte) (state []byte, ran dragoman.Ran, err error) {
+	if len(sealed) > maxState {
+		return nil, 0, errTooLong
 	}
-	if !bytes.Equal(sealed[:processBytes], s.process[:]) {
-		return nil, 0, errForeign
+	plain, err := s.ring.Open(seal.Continuation, bound, sealed)
+	if err != nil {
+		return nil, 0, err
 	}
-	nonce, rest := sealed[processBytes:processBytes+s.box.NonceSize()], sealed[processBytes+s.box.NonceSize():]
-	plain, err := s.box.Open(nil, nonce, rest, bound)
-	if err != nil || len(plain) < 9 {
-		return nil, 0, errForged
+	ran, held, state := dragoman.Ran(plain[0]), plain[1] == 1, plain[2:]
+	if held {
+		if !bytes.Equal(state[:processBytes], s.process[:]) {
+			return nil, 0, errElsewhere
+		}
+		state = state[processBytes:]
 	}
-	if time.Now().UnixMilli() > int64(binary.BigEndian.Uint64(plain)) {
-		return nil, 0, errExpired
-	}
-	return plain[9:], dragoman.Ran(plain[8]), nil
+	return state, ran, nil
 }

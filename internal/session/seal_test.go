@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 )
 
 // asking is a toolset whose calls ask once.
@@ -50,7 +51,7 @@ func ask(t *testing.T, tools dragoman.Toolset, c dragoman.Call) *dragoman.Asks {
 
 func TestSealedStateComesBackWhole(t *testing.T) {
 	inner := &asking{state: []byte("a secret of the server"), ran: dragoman.RanMaybe}
-	tools := newSeal().around("ann", inner)
+	tools := newSeals(nil).around("ann", inner)
 	c := call("s", "x", `{"n":1}`)
 	asks := ask(t, tools, c)
 	if bytes.Contains(asks.State, []byte("secret")) {
@@ -74,7 +75,7 @@ func TestSealedStateComesBackWhole(t *testing.T) {
 func TestSealRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := &asking{state: []byte("state")}
-		ours := newSeal()
+		ours := newSeals(nil)
 		c := call("s", "x", `{"n":1}`)
 		state := ask(t, ours.around("ann", inner), c).State
 		flip := func(i int) []byte {
@@ -84,7 +85,7 @@ func TestSealRefuses(t *testing.T) {
 		}
 		for _, tt := range []struct {
 			name, caller string
-			seal         *seal
+			seal         *seals
 			call         dragoman.Call
 			state        []byte
 			code         string
@@ -97,7 +98,7 @@ func TestSealRefuses(t *testing.T) {
 			{"a changed nonce", "ann", ours, c, flip(processBytes), dragoman.CodeDenied},
 			{"no state", "ann", ours, c, nil, dragoman.CodeDenied},
 			{"a state without end", "ann", ours, c, append(bytes.Clone(state), make([]byte, maxState)...), dragoman.CodeDenied},
-			{"another process", "ann", newSeal(), c, state, dragoman.CodeUnknownOutcome},
+			{"another process", "ann", newSeals(nil), c, state, dragoman.CodeUnknownOutcome},
 		} {
 			tt.call.Answers = &dragoman.Answers{State: tt.state}
 			res, err := tt.seal.around(tt.caller, inner).Call(t.Context(), tt.call)
@@ -126,7 +127,7 @@ func TestSealRefuses(t *testing.T) {
 func TestSealHasRoomForSoManyCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := &asking{state: []byte("state"), held: true}
-		seal := newSeal()
+		seal := newSeals(nil)
 		tools := seal.around("ann", inner)
 		c := call("s", "x", `{}`)
 		var all []*dragoman.Asks
@@ -161,7 +162,7 @@ func TestSealHasRoomForSoManyCalls(t *testing.T) {
 func TestSealHasRoomForSoManyCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := &asking{state: []byte("state"), held: true}
-		seal := newSeal()
+		seal := newSeals(nil)
 		c := call("s", "x", `{}`)
 		for i := range askedOfAll {
 			ask(t, seal.around("caller "+strconv.Itoa(i/askedOfOne), inner), c)
@@ -174,4 +175,27 @@ func TestSealHasRoomForSoManyCallers(t *testing.T) {
 			t.Errorf("the server was not told: %+v", inner.resumed)
 		}
 	})
+}
+
+// Two processes with one ring of keys open each other's states, but for those of calls
+// that wait in the other one.
+func TestSealAcrossProcesses(t *testing.T) {
+	ring := seal.New()
+	for _, tt := range []struct {
+		held bool
+		code string
+	}{{false, ""}, {true, dragoman.CodeUnknownOutcome}} {
+		inner := &asking{state: []byte("state"), held: tt.held}
+		c := call("s", "x", `{}`)
+		asks := ask(t, newSeals(ring).around("ann", inner), c)
+		c.Answers = &dragoman.Answers{State: asks.State}
+		res, err := newSeals(ring).around("ann", inner).Call(t.Context(), c)
+		code := ""
+		if res.Problem != nil {
+			code = res.Problem.Code
+		}
+		if err != nil || code != tt.code {
+			t.Errorf("held %t: %+v, %v; want %q", tt.held, res.Problem, err, tt.code)
+		}
+	}
 }

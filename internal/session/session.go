@@ -37,6 +37,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/state/cache"
+	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/result"
 )
@@ -75,6 +76,9 @@ type Options struct {
 	Search model.Search
 	// Sampling says whether models answer servers that ask for one.
 	Sampling Sampling
+	// Seals has the keys of what leaves us and comes back; nil makes one that ends with
+	// the process.
+	Seals *seal.Ring
 	// Gate decides what callers may see and do; nil lets everybody do everything.
 	Gate *gate.Gate
 	// Stopping is closed when the process is about to end: calls then wait no longer
@@ -92,7 +96,7 @@ type Opener struct {
 	o        Options
 	shelf    result.Shelf
 	outputs  outputs
-	seal     *seal
+	seal     *seals
 	tasks    *tasks
 	searches catalog.Searches
 	chosen   catalog.Selections
@@ -119,7 +123,7 @@ func New(o Options) *Opener {
 	if o.Wait <= 0 {
 		o.Wait = DefaultWait
 	}
-	return &Opener{o: o, seal: newSeal(), tasks: newTasks()}
+	return &Opener{o: o, seal: newSeals(o.Seals), tasks: newTasks()}
 }
 
 // DefaultWait is how long requests wait for servers that are still starting:

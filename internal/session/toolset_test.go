@@ -13,7 +13,9 @@ import (
 
 func TestToolset(t *testing.T) {
 	t.Run("seal", func(t *testing.T) {
-		toolsettest.Run(t, func(_ *testing.T, inner *toolsettest.Inner) dragoman.Toolset { return newSeal().around("ann", inner) })
+		toolsettest.Run(t, func(_ *testing.T, inner *toolsettest.Inner) dragoman.Toolset {
+			return newSeals(nil).around("ann", inner)
+		})
 	})
 	t.Run("stack", func(t *testing.T) {
 		toolsettest.Run(t, func(t *testing.T, inner *toolsettest.Inner) dragoman.Toolset {
