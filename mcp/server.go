@@ -85,10 +85,11 @@ type Description struct {
 // A Server speaks MCP to clients, both eras at one address: as an [http.Handler]
 // over Streamable HTTP, with [Server.SSE] over HTTP+SSE, and with
 // [Server.ServeLines] over lines, such as stdio. Host must be set before the first
-// use, and fields must not change after it.
+// use of ServeHTTP, and fields must not change after it.
 type Server struct {
 	// Host returns who answers a request over HTTP. Its error, an *[RPCError] or
-	// any other, is the answer to a request that nobody answers.
+	// any other, is the answer to a request that nobody answers. It is not asked by
+	// [Server.ServeAs].
 	Host func(*http.Request) (Host, error)
 	// SessionLife is how long a legacy session lasts of which nothing is heard;
 	// 30 minutes if zero. MaxSessions is how many there are at most; 10,000 if

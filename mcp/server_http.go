@@ -15,18 +15,31 @@ import (
 	"unicode/utf8"
 )
 
+// A finder returns who answers a request.
+type finder func(*http.Request) (Host, error)
+
+// known returns the finder of a host that is known.
+func known(host Host) finder { return func(*http.Request) (Host, error) { return host, nil } }
+
 // ServeHTTP serves Streamable HTTP, both eras. It trusts that whoever calls it has
 // looked at Host and Origin, and at who is asking.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.serve(w, r, s.Host) }
+
+// ServeAs is ServeHTTP for a request of which it is known who answers it.
+func (s *Server) ServeAs(w http.ResponseWriter, r *http.Request, host Host) {
+	s.serve(w, r, known(host))
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, find finder) {
 	s.init()
 	session := r.Header.Get(headerSession)
 	switch {
 	case r.Method == http.MethodPost:
-		s.post(w, r)
+		s.post(w, r, find)
 	case r.Method == http.MethodGet && session != "":
-		s.listenAgain(w, r)
+		s.listenAgain(w, r, find)
 	case r.Method == http.MethodDelete && session != "":
-		if found := s.found(w, r); found != nil {
+		if found := s.found(w, r, find); found != nil {
 			found.end()
 			w.WriteHeader(http.StatusNoContent)
 		}
@@ -52,9 +65,9 @@ type httpRequest struct {
 	plain, event bool // which answers the client takes
 }
 
-func (s *Server) post(w http.ResponseWriter, r *http.Request) {
+func (s *Server) post(w http.ResponseWriter, r *http.Request, find finder) {
 	q := &httpRequest{}
-	status, e := s.read(r, q)
+	status, e := s.read(r, q, find)
 	if e != nil {
 		var id json.RawMessage
 		if q.inbound != nil && q.method != "" {
@@ -98,7 +111,7 @@ func (refused *Refused) write(w http.ResponseWriter, id json.RawMessage) {
 }
 
 // read reads and judges a POST.
-func (s *Server) read(r *http.Request, q *httpRequest) (status int, e *RPCError) {
+func (s *Server) read(r *http.Request, q *httpRequest, find finder) (status int, e *RPCError) {
 	if mediaType(r.Header) != typeJSON {
 		return http.StatusUnsupportedMediaType, &RPCError{Code: codeInvalidRequest, Message: "the body has to be application/json"}
 	}
@@ -115,7 +128,7 @@ func (s *Server) read(r *http.Request, q *httpRequest) (status int, e *RPCError)
 	if q.inbound, e = readInbound(body); e != nil {
 		return http.StatusBadRequest, e
 	}
-	if q.host, err = s.Host(r); err != nil {
+	if q.host, err = find(r); err != nil {
 		if e, ok := errors.AsType[*RPCError](err); ok {
 			return http.StatusBadRequest, e
 		}

@@ -42,7 +42,7 @@ func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, q *httpReque
 		refuseHTTP(w, http.StatusBadRequest, q.id, &RPCError{Code: codeInvalidRequest, Message: "the header " + headerSession + " is missing: begin with initialize"})
 		return
 	}
-	session := s.found(w, r)
+	session := s.found(w, r, known(q.host))
 	if session == nil {
 		return
 	}
@@ -133,8 +133,8 @@ func (h *httpSession) used() bool {
 
 // found returns the session that a request names, if it belongs to who asks, and
 // answers the request otherwise.
-func (s *Server) found(w http.ResponseWriter, r *http.Request) *httpSession {
-	host, err := s.Host(r)
+func (s *Server) found(w http.ResponseWriter, r *http.Request, find finder) *httpSession {
+	host, err := find(r)
 	if err != nil {
 		refuseHTTP(w, http.StatusBadRequest, nil, &RPCError{Code: codeInvalidRequest, Message: "nobody answers here"})
 		return nil
@@ -257,12 +257,12 @@ func (h *httpSession) follow(t *track, read func() bool, cancel func()) {
 
 // listenAgain serves the GET of a legacy client: its listening stream, or the rest
 // of a stream that broke.
-func (s *Server) listenAgain(w http.ResponseWriter, r *http.Request) {
+func (s *Server) listenAgain(w http.ResponseWriter, r *http.Request, find finder) {
 	if _, event := accepts(r.Header); !event {
 		refuseHTTP(w, http.StatusNotAcceptable, nil, &RPCError{Code: codeInvalidRequest, Message: "the answer is text/event-stream"})
 		return
 	}
-	session := s.found(w, r)
+	session := s.found(w, r, find)
 	if session == nil {
 		return
 	}

@@ -38,12 +38,17 @@ func (s *Server) SSE(post string) *SSE {
 }
 
 // ServeHTTP serves the stream (GET) and the messages (POST).
-func (e *SSE) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (e *SSE) ServeHTTP(w http.ResponseWriter, r *http.Request) { e.serve(w, r, e.server.Host) }
+
+// ServeAs is ServeHTTP for a request of which it is known who answers it.
+func (e *SSE) ServeAs(w http.ResponseWriter, r *http.Request, host Host) { e.serve(w, r, known(host)) }
+
+func (e *SSE) serve(w http.ResponseWriter, r *http.Request, find finder) {
 	switch r.Method {
 	case http.MethodGet:
-		e.stream(w, r)
+		e.stream(w, r, find)
 	case http.MethodPost:
-		e.message(w, r)
+		e.message(w, r, find)
 	default:
 		w.Header().Set("Allow", "GET, POST")
 		http.Error(w, "a stream is opened with GET, and messages are sent with POST", http.StatusMethodNotAllowed)
@@ -54,8 +59,8 @@ func (e *SSE) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 const idleCheck = 50 * time.Millisecond
 
 // stream serves a client from the first byte of its stream to the last.
-func (e *SSE) stream(w http.ResponseWriter, r *http.Request) {
-	host, err := e.server.Host(r)
+func (e *SSE) stream(w http.ResponseWriter, r *http.Request, find finder) {
+	host, err := find(r)
 	if err != nil {
 		http.Error(w, "nobody answers here", http.StatusBadRequest)
 		return
@@ -98,8 +103,8 @@ func (e *SSE) stream(w http.ResponseWriter, r *http.Request) {
 }
 
 // message takes a message of a client; the answer goes to its stream.
-func (e *SSE) message(w http.ResponseWriter, r *http.Request) {
-	host, err := e.server.Host(r)
+func (e *SSE) message(w http.ResponseWriter, r *http.Request, find finder) {
+	host, err := find(r)
 	if err != nil {
 		http.Error(w, "nobody answers here", http.StatusBadRequest)
 		return

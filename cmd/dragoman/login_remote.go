@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dragoman-mcp/dragoman/internal/door/api"
+	"github.com/dragoman-mcp/dragoman/internal/door/ops"
 	"github.com/dragoman-mcp/dragoman/internal/door/terminal"
 	"github.com/dragoman-mcp/dragoman/internal/identity/accesstoken"
 	"github.com/dragoman-mcp/dragoman/internal/reach/credential"
@@ -46,7 +46,7 @@ func (g *remote) login(ctx context.Context, screen *terminal.Screen, label strin
 		return err
 	}
 	defer back.Close()
-	at, err := g.ask(ctx, http.MethodPost, label, api.LoginWish{Redirect: back.Redirect()})
+	at, err := g.ask(ctx, http.MethodPost, label, ops.LoginWish{Redirect: back.Redirect()})
 	for err == nil && at.Visit != "" {
 		var answer credential.Answer
 		if err = checkVisit(at.Visit); err == nil {
@@ -88,7 +88,7 @@ func (g *remote) forget(ctx context.Context, screen *terminal.Screen, label stri
 const maxRemote = 1 << 20
 
 // ask makes a request about the login at a server.
-func (g *remote) ask(ctx context.Context, method, label string, body any) (at api.Login, err error) {
+func (g *remote) ask(ctx context.Context, method, label string, body any) (at ops.Login, err error) {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return at, err

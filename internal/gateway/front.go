@@ -8,10 +8,8 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 
-	"github.com/dragoman-mcp/dragoman/internal/door/api"
-	"github.com/dragoman-mcp/dragoman/internal/door/mcpserve"
+	"github.com/dragoman-mcp/dragoman/internal/door"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
 	"github.com/dragoman-mcp/dragoman/internal/text/clip"
@@ -32,7 +30,7 @@ func (g *Gateway) Handler() http.Handler {
 
 	open.HandleFunc(caller.MetadataPath+"/", g.metadata)
 	open.HandleFunc(caller.MetadataPath, g.metadata)
-	open.HandleFunc("/", g.guarded)
+	open.Handle("/", g.routes())
 	return deadline.Handler(g.checked(open), g.file.HTTP.BodyTimeout, g.file.HTTP.AnswerTimeout)
 }
 
@@ -72,93 +70,80 @@ func (g *Gateway) readyz(w http.ResponseWriter, r *http.Request) {
 func (g *Gateway) metadata(w http.ResponseWriter, r *http.Request) {
 	deadline.Refuse(w, r)
 	if !g.callers.ServeMetadata(w, r) {
-		g.refuse(w, r, http.StatusNotFound, "not_found", "There are no metadata at "+r.URL.Path+".")
+		g.refuse(w, r, door.OpenAI, door.NotFound("There are no metadata at "+r.URL.Path+"."))
 	}
 }
 
-// refuse answers with an error in the form of the API, and logs it with more.
-func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, status int, code, message string, more ...any) {
-	kind := model.TypeInvalidRequest
-	switch status {
-	case http.StatusUnauthorized:
-		kind = model.TypeAuthentication
-	case http.StatusForbidden:
-		kind = model.TypePermission
-	case http.StatusServiceUnavailable, http.StatusInternalServerError:
-		kind = model.TypeServer
-	}
+// refuse answers with an error in a form, before anybody has read the request's body,
+// and logs it with more.
+func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, form door.Form, err error, more ...any) {
 	deadline.Refuse(w, r)
-	id := model.NewRequestID()
-	g.log.Warn("request refused", append([]any{"request", id, "path", r.URL.Path, "status", status, "code", code, "from", r.RemoteAddr}, more...)...)
-	(&model.Error{Status: status, Type: kind, Code: code, Message: message, ID: id}).Write(w)
+	door.Fail(g.log, form, w, r, err, append([]any{"from", r.RemoteAddr}, more...)...)
 }
 
 // unrecognised answers a request of whom it is not known who makes it.
-func (g *Gateway) unrecognised(w http.ResponseWriter, r *http.Request, err error) {
+func (g *Gateway) unrecognised(w http.ResponseWriter, r *http.Request, form door.Form, err error) {
 	refusal, ok := errors.AsType[*caller.Refusal](err)
 	if !ok {
 		refusal = &caller.Refusal{Status: http.StatusInternalServerError, Code: "internal_error", Message: "It could not be found out who is asking.", Err: err}
 	}
+	told, _ := model.AsError(refusal)
+	told.Header = http.Header{}
 	if refusal.Challenge != "" {
-		w.Header().Set("WWW-Authenticate", refusal.Challenge)
+		told.Header.Set("WWW-Authenticate", refusal.Challenge)
 	}
 	if refusal.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(refusal.RetryAfter.Seconds()))))
+		told.Header.Set("Retry-After", strconv.Itoa(int(math.Ceil(refusal.RetryAfter.Seconds()))))
 	}
-	g.refuse(w, r, refusal.Status, refusal.Code, refusal.Message, "reason", err)
+	g.refuse(w, r, form, told)
 }
 
-// guarded finds out who asks, once, and hands the request to its door.
-func (g *Gateway) guarded(w http.ResponseWriter, r *http.Request) {
-	if g.shed(w, r) {
+// enter finds out who asks, once, and hands the request to its route.
+func (g *Gateway) enter(w http.ResponseWriter, r *http.Request, route *door.Route) {
+	if g.shed(w, r, route) {
 		return
 	}
 	who, err := g.callers.Recognise(r)
 	if err != nil || !who.Valid() {
-		g.unrecognised(w, r, err)
+		g.unrecognised(w, r, route.Form, err)
 		return
 	}
 	ctx, leave := g.callers.Stay(r.Context(), who)
 	defer leave()
-	if lasts(r) {
+	if route.Lasts != nil && route.Lasts(r) {
 		var cancel context.CancelFunc
 		ctx, cancel = who.Until(ctx)
 		defer cancel()
 	}
-	r = r.WithContext(ctx)
-	switch {
-	case strings.HasPrefix(r.URL.Path, "/v1/"):
-		g.api.Serve(w, r, who)
-		return
-	case api.ServesApprovals(r.URL.Path):
-		g.api.Approvals(w, r, who)
-		return
-	case api.ServesLogins(r.URL.Path):
-		g.api.Logins(w, r, who)
-		return
-	case !g.file.MCP.Off && mcpserve.Serves(r.URL.Path):
-		g.mcp.Serve(w, r, who)
-		return
-	}
-	g.refuse(w, r, http.StatusNotFound, "not_found", "There is nothing at "+r.URL.Path+". The API begins at /v1, and MCP is at /mcp.")
+	route.Serve(w, r.WithContext(ctx), who)
 }
 
-// lasts reports whether a request has no end of its own, so that it would be of use
-// long after what its caller showed has expired: a stream on which an MCP client
-// listens, or a connection that is to speak another protocol.
-func lasts(r *http.Request) bool {
-	return r.Header.Get("Upgrade") != "" || r.Method == http.MethodGet && mcpserve.Serves(r.URL.Path)
+// routes are those of all doors.
+func (g *Gateway) routes() http.Handler {
+	mux := door.NewMux(g.enter)
+	mux.Handle(g.api.Routes()...)
+	mux.Handle(g.ops.Routes()...)
+	if !g.file.MCP.Off {
+		mux.Handle(g.mcp.Routes()...)
+	}
+	mux.Handle(door.Route{Pattern: "/", Serve: func(w http.ResponseWriter, r *http.Request, _ caller.Caller) {
+		g.refuse(w, r, door.OpenAI, door.NotFound("There is nothing at "+r.URL.Path+". The API begins at /v1, and MCP is at /mcp."))
+	}})
+	return mux
 }
 
 // shed refuses what would be too much for the memory. Answers of operators never
 // are: calls wait for them.
-func (g *Gateway) shed(w http.ResponseWriter, r *http.Request) bool {
+func (g *Gateway) shed(w http.ResponseWriter, r *http.Request, route *door.Route) bool {
 	full := g.memory.Full()
-	if full < shedNew || full < shedAll && !strings.HasPrefix(r.URL.Path, "/v1/") || api.ServesApprovals(r.URL.Path) {
+	if full < shedNew || full < shedAll && route.Shed == door.ShedLast || route.Shed == door.ShedNever {
 		return false
 	}
-	w.Header().Set("Retry-After", strconv.Itoa(int(shedRetry.Seconds())))
-	g.refuse(w, r, http.StatusServiceUnavailable, "overloaded", "The gateway is short of memory and takes nothing new for now. Try again soon.", "full", strconv.Itoa(int(full*100))+"%")
+	g.refuse(w, r, route.Form, &model.Error{
+		Status: http.StatusServiceUnavailable, Type: model.TypeServer, Code: "overloaded",
+		Message: "The gateway is short of memory and takes nothing new for now. Try again soon.",
+		Header:  http.Header{"Retry-After": {strconv.Itoa(int(shedRetry.Seconds()))}},
+	}, "full", strconv.Itoa(int(full*100))+"%")
 	_ = http.NewResponseController(w).Flush()
 	deadline.Drain(r)
 	return true
@@ -186,15 +171,19 @@ func (g *Gateway) checked(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case !ours.Host(r):
-			g.refuse(w, r, http.StatusForbidden, "host_not_allowed",
-				"Requests for the host "+strconv.Quote(clip.Text(origin.Hostname(r.Host), 80))+" are not served here. Add it to allowed_hosts in the configuration if it is ours.")
+			g.refuse(w, r, door.OpenAI, &model.Error{
+				Status: http.StatusForbidden, Type: model.TypePermission, Code: "host_not_allowed",
+				Message: "Requests for the host " + strconv.Quote(clip.Text(origin.Hostname(r.Host), 80)) + " are not served here. Add it to allowed_hosts in the configuration if it is ours.",
+			})
 		case ours.Listed(r):
 			if !ours.Share(w, r) {
 				next.ServeHTTP(w, r)
 			}
 		case !origin.Own(r):
-			g.refuse(w, r, http.StatusForbidden, "origin_not_allowed",
-				"Web pages of "+strconv.Quote(clip.Text(r.Header.Get("Origin"), 80))+" may not call this gateway. Add it to allowed_origins in the configuration if they may.")
+			g.refuse(w, r, door.OpenAI, &model.Error{
+				Status: http.StatusForbidden, Type: model.TypePermission, Code: "origin_not_allowed",
+				Message: "Web pages of " + strconv.Quote(clip.Text(r.Header.Get("Origin"), 80)) + " may not call this gateway. Add it to allowed_origins in the configuration if they may.",
+			})
 		default:
 			next.ServeHTTP(w, r)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/door/api"
 	"github.com/dragoman-mcp/dragoman/internal/door/mcpserve"
+	"github.com/dragoman-mcp/dragoman/internal/door/ops"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
 	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
@@ -72,6 +73,7 @@ type Gateway struct {
 	sessions  *session.Opener
 	labels    map[string]bool
 	api       *api.API
+	ops       *ops.Ops
 	mcp       *mcpserve.Door
 	draining  atomic.Bool
 	stopping  chan struct{} // closed when draining begins
@@ -162,10 +164,9 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		MaxBody:           file.HTTP.MaxBody,
 		ClientCredentials: !g.callers.Required(),
 		Patience:          file.Approvals.Expires,
-		Servers:           g.servers,
-		Inbox:             g.inbox(),
 		Log:               o.Log,
 	})
+	g.ops = &ops.Ops{Gate: judge, Inbox: g.inbox(), Servers: g.servers, MaxBody: file.HTTP.MaxBody, Log: o.Log}
 	g.mcp = mcpserve.New(mcpserve.Options{
 		Config: file.MCP, Sessions: g.sessions, StepUp: g.callers.StepUp, Reviews: file.Approvals.Elicit,
 		Name: "dragoman", Version: o.Version, MaxMessage: file.HTTP.MaxBody, Log: o.Log,

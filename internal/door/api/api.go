@@ -10,12 +10,10 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -24,8 +22,8 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/door"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
-	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
@@ -48,21 +46,14 @@ type Options struct {
 	// Once says which answers are kept for requests that come again with their
 	// Idempotency-Key.
 	Once idempotency.Config
-	// MaxBody bounds the body of a request, in bytes; zero means 32 MiB.
+	// MaxBody bounds the body of a request, in bytes; [door.DefaultMaxBody] if zero.
 	MaxBody int64
-	// BodyTimeout is how long a client may take to send its body; zero means a
-	// minute.
-	BodyTimeout time.Duration
 	// ClientCredentials lets the clients' own credentials go to upstreams that
 	// have none in the configuration. It must be false where they are ours.
 	ClientCredentials bool
 	// Patience is how long a call in a stream waits for an operator who has to
 	// approve it; the session's default if zero.
 	Patience time.Duration
-	// Servers log callers in, for /logins.
-	Servers Servers
-	// Inbox has the questions to operators, for /approvals; nil for none.
-	Inbox *approval.Inbox
 	// Log must not be nil.
 	Log *slog.Logger
 }
@@ -70,43 +61,23 @@ type Options struct {
 // API is the door. Make it with [New].
 type API struct {
 	Options
-	mux     *http.ServeMux
-	routes  map[string]func(http.ResponseWriter, *http.Request, caller.Caller) // by pattern
 	running memory.Running
 	once    *idempotency.Requests
 	offers  model.Offers
 }
 
-// New returns the handler of everything under /v1.
-func New(o Options) *API {
-	if o.MaxBody <= 0 {
-		o.MaxBody = 32 << 20
-	}
-	if o.BodyTimeout <= 0 {
-		o.BodyTimeout = time.Minute
-	}
-	a := &API{Options: o, mux: http.NewServeMux(), once: idempotency.New(o.Once)}
-	a.routes = map[string]func(http.ResponseWriter, *http.Request, caller.Caller){
-		"POST /v1/chat/completions": a.onceOnly(a.chat),
-		"GET /v1/tools":             a.listTools,
-		"POST /v1/tools/call":       a.onceOnly(a.callTool),
-		"GET /v1/models":            a.models,
-		"/v1/":                      a.relay,
-	}
-	for pattern := range a.routes {
-		a.mux.Handle(pattern, http.NotFoundHandler())
-	}
-	return a
-}
+// New returns the door.
+func New(o Options) *API { return &API{Options: o, once: idempotency.New(o.Once)} }
 
-// Serve answers a request of a caller to anything under /v1.
-func (a *API) Serve(w http.ResponseWriter, r *http.Request, who caller.Caller) {
-	other, pattern := a.mux.Handler(r)
-	if route := a.routes[pattern]; route != nil {
-		route(w, r, who)
-		return
+// Routes returns everything under /v1.
+func (a *API) Routes() []door.Route {
+	return []door.Route{
+		{Pattern: "POST /v1/chat/completions", Serve: a.onceOnly(a.chat)},
+		{Pattern: "GET /v1/tools", Serve: a.listTools},
+		{Pattern: "POST /v1/tools/call", Serve: a.onceOnly(a.callTool)},
+		{Pattern: "GET /v1/models", Serve: a.models},
+		{Pattern: "/v1/", Serve: a.relay, Lasts: func(r *http.Request) bool { return r.Header.Get("Upgrade") != "" }},
 	}
-	other.ServeHTTP(w, r) // a redirect, or a method that the path does not have
 }
 
 // chat answers POST /v1/chat/completions.
@@ -319,53 +290,15 @@ func retried(r *http.Request) bool {
 	return n != "" && n != "0"
 }
 
-// readBody reads a request's body within our bounds of size and time.
+// readBody reads a request's body within our bounds of size.
 func (a *API) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(a.BodyTimeout))
-	body, err := readAll(http.MaxBytesReader(w, r.Body, a.MaxBody), r.ContentLength)
-	if err == nil {
-		_ = control.SetReadDeadline(time.Time{})
-		return body, nil
-	}
-	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, &model.Error{
-			Status: http.StatusRequestEntityTooLarge, Type: model.TypeInvalidRequest, Code: model.CodeBodyTooLarge,
-			Message: fmt.Sprintf("The request body is larger than %d bytes.", tooLarge.Limit), Err: err,
-		}
-	}
-	return nil, &model.Error{
-		Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: model.CodeInvalidRequest,
-		Message: "The request body could not be read.", Err: err,
-	}
+	return door.ReadBody(w, r, a.MaxBody)
 }
 
-// firstRoom is the room that is made for a body before anything of it has come, in
-// bytes.
-const firstRoom = 4 << 10
-
-// readAll reads all of r, which is said to have announced bytes, or -1. The room for
-// it grows with what has come, fourfold: whoever announces much and sends nothing
-// costs next to nothing.
-func readAll(r io.Reader, announced int64) ([]byte, error) {
-	all := make([]byte, 0, min(max(announced, bytes.MinRead), firstRoom))
-	for {
-		n, err := r.Read(all[len(all):cap(all)])
-		all = all[:len(all)+n]
-		switch {
-		case err == io.EOF:
-			return all, nil
-		case err != nil:
-			return nil, err
-		case len(all) < cap(all):
-			continue
-		}
-		room := 4 * cap(all)
-		if left := announced - int64(len(all)); left > 0 {
-			room = int(min(int64(room), announced))
-		}
-		all = slices.Grow(all, room-len(all))
-	}
+// admit lets a caller use a model or a route, or says why not. leave has to be called
+// when the request is over.
+func (a *API) admit(ctx context.Context, who caller.Caller, action policy.Action, name string) (leave func(), err error) {
+	return door.Admit(ctx, a.Sessions.Gate(), who, action, name)
 }
 
 func (a *API) upstream(model string) (*upstream.Upstream, error) {
@@ -418,34 +351,5 @@ func (a *API) usable(who caller.Caller, document []byte) []byte {
 
 // fail answers with an error and logs it.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() != nil && errors.Is(err, context.Canceled) {
-		return // nobody is there to be told
-	}
-	e, ok := model.AsError(err)
-	if !ok {
-		e = &model.Error{
-			Status: http.StatusInternalServerError, Type: model.TypeServer, Code: model.CodeInternal,
-			Message: "The request failed here. The log tells more.", Err: err,
-		}
-	}
-	told := *e
-	told.ID = model.NewRequestID()
-	a.Log.Warn("request refused", "request", told.ID, "path", r.URL.Path, "status", told.Status, "code", told.Code, "error", err)
-	told.Write(w)
-}
-
-// texts reads a body that is a JSON object, and returns what says the text of a member:
-// empty where it has none of that name, letter by letter.
-func texts(body []byte) (text func(name string) string, err error) {
-	var o *rawjson.Object
-	if err = rawjson.Check(body); err == nil {
-		o, err = rawjson.ParseObject(body)
-	}
-	if err != nil {
-		return nil, model.Invalid("", "The request body is not the JSON object that is wanted here: "+err.Error()+".")
-	}
-	return func(name string) string {
-		said, _ := rawjson.String(o.Get(name))
-		return said
-	}, nil
+	door.Fail(a.Log, door.OpenAI, w, r, err)
 }

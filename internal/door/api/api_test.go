@@ -19,6 +19,7 @@ import (
 
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/door"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
@@ -28,8 +29,8 @@ import (
 	"github.com/dragoman-mcp/dragoman/rehearsal"
 )
 
-// A door is the API in front of real HTTP servers, as tests see it.
-type door struct {
+// A tested door is the API in front of real HTTP servers, as tests see it.
+type tested struct {
 	*testing.T
 	url   string
 	tools *toolset
@@ -106,13 +107,13 @@ func (s *toolset) calls() string {
 
 // open opens a door in front of models; without any, of the rehearsal model over
 // real HTTP. change may adjust the options.
-func open(t *testing.T, change func(*Options), models ...upstream.Model) *door {
+func open(t *testing.T, change func(*Options), models ...upstream.Model) *tested {
 	t.Helper()
 	return openFor(t, session.Results{}, change, models...)
 }
 
 // openFor is open with a word on how results look.
-func openFor(t *testing.T, results session.Results, change func(*Options), models ...upstream.Model) *door {
+func openFor(t *testing.T, results session.Results, change func(*Options), models ...upstream.Model) *tested {
 	t.Helper()
 	if len(models) == 0 {
 		model := httptest.NewServer(&rehearsal.Model{})
@@ -124,7 +125,7 @@ func openFor(t *testing.T, results session.Results, change func(*Options), model
 		t.Fatal(err)
 	}
 	t.Cleanup(set.Close)
-	d := &door{T: t, tools: &toolset{}, log: &logged{}}
+	d := &tested{T: t, tools: &toolset{}, log: &logged{}}
 	options := Options{
 		Upstreams: set,
 		Sessions: session.New(session.Options{
@@ -138,10 +139,11 @@ func openFor(t *testing.T, results session.Results, change func(*Options), model
 	if change != nil {
 		change(&options)
 	}
-	door := New(options)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		door.Serve(w, r, caller.Caller{ID: cmp.Or(r.Header.Get("X-Test-Caller"), "somebody"), Grants: []string{"*"}})
-	}))
+	mux := door.NewMux(func(w http.ResponseWriter, r *http.Request, route *door.Route) {
+		route.Serve(w, r, caller.Caller{ID: cmp.Or(r.Header.Get("X-Test-Caller"), "somebody"), Grants: []string{"*"}})
+	})
+	mux.Handle(New(options).Routes()...)
+	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	d.url = server.URL
 	return d
@@ -155,7 +157,7 @@ type answer struct {
 }
 
 // do sends a request; headers are pairs of name and value.
-func (d *door) do(method, path, body string, headers ...string) answer {
+func (d *tested) do(method, path, body string, headers ...string) answer {
 	d.Helper()
 	req, err := http.NewRequestWithContext(d.Context(), method, d.url+path, strings.NewReader(body))
 	if err != nil {
@@ -181,7 +183,7 @@ func (d *door) do(method, path, body string, headers ...string) answer {
 	return answer{resp.StatusCode, resp.Header, string(b)}
 }
 
-func (d *door) chat(body string, headers ...string) answer {
+func (d *tested) chat(body string, headers ...string) answer {
 	d.Helper()
 	return d.do("POST", "/v1/chat/completions", body, headers...)
 }
@@ -256,7 +258,7 @@ func TestChat(t *testing.T) {
 var errorShape = regexp.MustCompile(`^\{"error":\{"message":"[^\n]+","type":"[a-z_]+","param":(null|"[^"]*"),"code":"[a-z_]+","id":"req_[a-z0-9]+"\}\}\n$`)
 
 // checkError checks an error's shape, and that its id is in the log.
-func (d *door) checkError(a answer, status int, code string) {
+func (d *tested) checkError(a answer, status int, code string) {
 	d.Helper()
 	if a.status != status || !strings.Contains(a.body, `"code":"`+code+`"`) {
 		d.Errorf("got %d %s, want %d %s", a.status, a.body, status, code)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/door"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/judge/meter"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
@@ -50,7 +51,7 @@ func (a *API) relay(w http.ResponseWriter, r *http.Request, who caller.Caller) {
 	if changes(r.Method, r.URL.Path) {
 		came, problem := a.Sessions.Gate().Passing(r.Context(), who, r.Method+" "+r.URL.Path)
 		if problem != nil {
-			a.fail(w, r, refused(problem))
+			a.fail(w, r, door.Refused(problem))
 			return
 		}
 		as.came = came

@@ -23,6 +23,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/dragoman-mcp/dragoman/internal/door"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/mcp"
@@ -67,7 +68,7 @@ func New(o Options) *Door {
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
-	d.server = mcp.Server{Host: d.host, Limits: mcp.Limits{Message: o.MaxMessage}, Logger: d.log}
+	d.server = mcp.Server{Limits: mcp.Limits{Message: o.MaxMessage}, Logger: d.log}
 	d.sse = d.server.SSE(ssePath)
 	return d
 }
@@ -75,9 +76,17 @@ func New(o Options) *Door {
 // ssePath is where clients of 2024-11-05 connect.
 const ssePath = "/sse"
 
-// Serves reports whether a path is one of the door's.
-func Serves(path string) bool {
-	return path == "/mcp" || path == ssePath || strings.HasPrefix(path, "/mcp/")
+// Routes returns the door's paths. They are closed late when memory is short: a message
+// may belong to something that has begun. A stream on which a client listens lasts.
+func (d *Door) Routes() []door.Route {
+	var routes []door.Route
+	for _, pattern := range []string{"/mcp", "/mcp/", ssePath} {
+		routes = append(routes, door.Route{
+			Pattern: pattern, Serve: d.Serve, Shed: door.ShedLast,
+			Lasts: func(r *http.Request) bool { return r.Method == http.MethodGet },
+		})
+	}
+	return routes
 }
 
 // Drain ends the streams on which clients listen, which would never end by
@@ -90,17 +99,14 @@ func (d *Door) End(caller string) { d.server.End(caller) }
 // Close ends all sessions of clients.
 func (d *Door) Close() { d.server.Close() }
 
-// asking is what a request brings along from the front to the host: who asks.
-type asking struct{}
-
 // Serve answers a request of a caller to one of the door's paths.
 func (d *Door) Serve(w http.ResponseWriter, r *http.Request, who caller.Caller) {
-	r = r.WithContext(context.WithValue(r.Context(), asking{}, who))
+	host := d.host(r, who)
 	if r.URL.Path == ssePath {
-		d.sse.ServeHTTP(w, r)
+		d.sse.ServeAs(w, r, host)
 		return
 	}
-	d.server.ServeHTTP(w, r)
+	d.server.ServeAs(w, r, host)
 }
 
 // ServeLines serves one client over lines, such as a program that started us, with
@@ -111,11 +117,7 @@ func (d *Door) ServeLines(ctx context.Context, who caller.Caller, in io.Reader, 
 
 // host returns who answers a request over HTTP: what is at its path, for its
 // caller.
-func (d *Door) host(r *http.Request) (mcp.Host, error) {
-	who, ok := r.Context().Value(asking{}).(caller.Caller)
-	if !ok || !who.Valid() {
-		return nil, &mcp.RPCError{Code: invalidRequest, Message: "nobody is asking"}
-	}
+func (d *Door) host(r *http.Request, who caller.Caller) *host {
 	h := &host{door: d, who: who, path: r.URL.EscapedPath(), legacy: r.Header.Get("Mcp-Protocol-Version") < firstModern}
 	if h.legacy {
 		h.session = r.Header.Get("Mcp-Session-Id")
@@ -129,7 +131,7 @@ func (d *Door) host(r *http.Request) (mcp.Host, error) {
 	default:
 		h.at.server = path
 	}
-	return h, nil
+	return h
 }
 
 // firstModern is the first version of the protocol of the modern era; versions are

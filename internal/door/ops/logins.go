@@ -1,23 +1,17 @@
-package api
+package ops
 
 import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 
+	"github.com/dragoman-mcp/dragoman/internal/door"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/reach/credential"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
-
-// loginsPath is where callers log in at servers, by label.
-const loginsPath = "/logins/"
-
-// ServesLogins reports whether a path is one where callers log in at servers.
-func ServesLogins(path string) bool { return strings.HasPrefix(path, loginsPath) }
 
 // Servers log callers in. They are a [servers.Set], which says what comes of it.
 type Servers interface {
@@ -26,7 +20,7 @@ type Servers interface {
 	ForgetLogin(label, who string) error
 }
 
-// Login is how far a login is: the answer of the routes of [API.Logins].
+// Login is how far a login is: the answer of /logins/LABEL.
 type Login struct {
 	// Server is the label.
 	Server string `json:"server"`
@@ -42,77 +36,78 @@ type LoginWish struct {
 	Redirect string `json:"redirect_uri"`
 }
 
-// Logins lets a caller log in at a server, for itself: POST /logins/LABEL with a
-// [LoginWish] begins, PUT with the [credential.Answer] that the browser came back with
-// goes on, and DELETE forgets what there is. It takes the right route:/logins/LABEL.
-func (a *API) Logins(w http.ResponseWriter, r *http.Request, who caller.Caller) {
-	label := strings.TrimPrefix(r.URL.Path, loginsPath)
-	step, known := map[string]struct {
-		do   func(ctx context.Context, body []byte, label string, who caller.Caller) (address string, err error)
-		done string // what it comes to where there is nothing more to visit
-	}{
-		http.MethodPost: {a.beginLogin, "logged in"}, http.MethodPut: {a.finishLogin, "logged in"}, http.MethodDelete: {a.forgetLogin, "forgotten"},
-	}[r.Method]
-	switch {
-	case servers.CheckLabel(label) != nil:
-		a.fail(w, r, loginError(servers.ErrUnknownServer))
-		return
-	case !known:
-		w.Header().Set("Allow", "POST, PUT, DELETE")
-		a.fail(w, r, &model.Error{
-			Status: http.StatusMethodNotAllowed, Type: model.TypeInvalidRequest, Code: model.CodeInvalidRequest,
-			Message: "POST /logins/LABEL begins a login, PUT goes on with it, DELETE forgets it.",
-		})
-		return
+// logins are the routes by which a caller logs in at a server, for itself: POST
+// /logins/LABEL with a [LoginWish] begins, PUT with the [credential.Answer] that the
+// browser came back with goes on, and DELETE forgets what there is. They take the right
+// route:/logins/LABEL.
+func (o *Ops) logins() []door.Route {
+	const words = "POST /logins/LABEL begins a login, PUT goes on with it, DELETE forgets it."
+	return []door.Route{
+		{Pattern: "POST /logins/{label...}", Serve: o.login(o.beginLogin, "logged in")},
+		{Pattern: "PUT /logins/{label...}", Serve: o.login(o.finishLogin, "logged in")},
+		{Pattern: "DELETE /logins/{label...}", Serve: o.login(o.forgetLogin, "forgotten")},
+		{Pattern: "/logins/{label...}", Serve: o.only("POST, PUT, DELETE", words)},
 	}
-	body, err := a.readBody(w, r)
-	if err != nil {
-		a.fail(w, r, err)
-		return
-	}
-	leave, err := a.admit(r.Context(), who, policy.Route, loginsPath+label)
-	if err != nil {
-		a.fail(w, r, err)
-		return
-	}
-	defer leave()
-	address, err := step.do(r.Context(), body, label, who)
-	if err != nil {
-		wrong := loginError(err)
-		a.Sessions.Gate().LoggedIn(who, label, "failed", wrong.Code)
-		a.fail(w, r, wrong)
-		return
-	}
-	state := step.done
-	if address != "" {
-		state = "begun"
-	}
-	a.Sessions.Gate().LoggedIn(who, label, state, "")
-	a.Log.Info("login at a server", "server", label, "caller", who.ID, "state", state)
-	w.Header().Set("Cache-Control", "no-store")
-	a.answer(w, r, Login{label, address})
 }
 
-func (a *API) beginLogin(ctx context.Context, body []byte, label string, who caller.Caller) (string, error) {
-	wish, err := texts(body)
+// login returns the handler of a step of a login, and what it comes to where there is
+// nothing more to visit.
+func (o *Ops) login(do func(ctx context.Context, body []byte, label string, who caller.Caller) (address string, err error), done string) door.Handler {
+	return func(w http.ResponseWriter, r *http.Request, who caller.Caller) {
+		label := r.PathValue("label")
+		if servers.CheckLabel(label) != nil {
+			o.fail(w, r, loginError(servers.ErrUnknownServer))
+			return
+		}
+		body, err := door.ReadBody(w, r, o.MaxBody)
+		if err != nil {
+			o.fail(w, r, err)
+			return
+		}
+		leave, err := door.Admit(r.Context(), o.Gate, who, policy.Route, "/logins/"+label)
+		if err != nil {
+			o.fail(w, r, err)
+			return
+		}
+		defer leave()
+		address, err := do(r.Context(), body, label, who)
+		if err != nil {
+			wrong := loginError(err)
+			o.Gate.LoggedIn(who, label, "failed", wrong.Code)
+			o.fail(w, r, wrong)
+			return
+		}
+		state := done
+		if address != "" {
+			state = "begun"
+		}
+		o.Gate.LoggedIn(who, label, state, "")
+		o.Log.Info("login at a server", "server", label, "caller", who.ID, "state", state)
+		w.Header().Set("Cache-Control", "no-store")
+		o.answer(w, r, Login{label, address})
+	}
+}
+
+func (o *Ops) beginLogin(ctx context.Context, body []byte, label string, who caller.Caller) (string, error) {
+	wish, err := door.Texts(body)
 	if err != nil {
 		return "", err
 	}
-	return a.Servers.BeginLogin(ctx, label, who.ID, wish("redirect_uri"))
+	return o.Servers.BeginLogin(ctx, label, who.ID, wish("redirect_uri"))
 }
 
-func (a *API) finishLogin(ctx context.Context, body []byte, label string, who caller.Caller) (string, error) {
-	answer, err := texts(body)
+func (o *Ops) finishLogin(ctx context.Context, body []byte, label string, who caller.Caller) (string, error) {
+	answer, err := door.Texts(body)
 	if err != nil {
 		return "", err
 	}
-	return a.Servers.FinishLogin(ctx, label, who.ID, credential.Answer{
+	return o.Servers.FinishLogin(ctx, label, who.ID, credential.Answer{
 		Code: answer("code"), State: answer("state"), Issuer: answer("iss"), Error: answer("error"),
 	})
 }
 
-func (a *API) forgetLogin(_ context.Context, _ []byte, label string, who caller.Caller) (string, error) {
-	return "", a.Servers.ForgetLogin(label, who.ID)
+func (o *Ops) forgetLogin(_ context.Context, _ []byte, label string, who caller.Caller) (string, error) {
+	return "", o.Servers.ForgetLogin(label, who.ID)
 }
 
 // loginError words why there is no login. What an authorization server says beside the

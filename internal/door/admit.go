@@ -1,4 +1,4 @@
-package api
+package door
 
 import (
 	"context"
@@ -8,22 +8,23 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
-// admit lets a caller use a model or a route, or says in the API's words why not.
-// leave has to be called when the request is over.
-func (a *API) admit(ctx context.Context, who caller.Caller, action policy.Action, name string) (leave func(), err error) {
-	leave, problem := a.Sessions.Gate().Admit(ctx, who, action, name)
+// Admit lets a caller use a model or a route, or says why not. leave has to be called
+// when the request is over.
+func Admit(ctx context.Context, judge *gate.Gate, who caller.Caller, action policy.Action, name string) (leave func(), err error) {
+	leave, problem := judge.Admit(ctx, who, action, name)
 	if problem == nil {
 		return leave, nil
 	}
-	return nil, refused(problem)
+	return nil, Refused(problem)
 }
 
-// refused is a problem of the gate's in the API's words.
-func refused(problem *dragoman.Problem) *model.Error {
+// Refused is a problem of the gate's as an error.
+func Refused(problem *dragoman.Problem) *model.Error {
 	e := &model.Error{Code: problem.Code, Message: problem.Message, Err: problem.Err}
 	switch problem.Code {
 	case dragoman.CodeDenied:

@@ -1,0 +1,82 @@
+package door
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/model"
+)
+
+// DefaultMaxBody bounds the body of a request where nobody says otherwise, in bytes.
+const DefaultMaxBody = 32 << 20
+
+// ReadBody reads a request's body of at most that many bytes; of [DefaultMaxBody] if most
+// is zero. How slowly it may come is package deadline's business.
+func ReadBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
+	if most <= 0 {
+		most = DefaultMaxBody
+	}
+	body, err := readAll(http.MaxBytesReader(w, r.Body, most), r.ContentLength)
+	if err == nil {
+		return body, nil
+	}
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, &model.Error{
+			Status: http.StatusRequestEntityTooLarge, Type: model.TypeInvalidRequest, Code: model.CodeBodyTooLarge,
+			Message: fmt.Sprintf("The request body is larger than %d bytes.", tooLarge.Limit), Err: err,
+		}
+	}
+	return nil, &model.Error{
+		Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: model.CodeInvalidRequest,
+		Message: "The request body could not be read.", Err: err,
+	}
+}
+
+// firstRoom is the room that is made for a body before anything of it has come, in
+// bytes.
+const firstRoom = 4 << 10
+
+// readAll reads all of r, which is said to have announced bytes, or -1. The room for
+// it grows with what has come, fourfold: whoever announces much and sends nothing
+// costs next to nothing.
+func readAll(r io.Reader, announced int64) ([]byte, error) {
+	all := make([]byte, 0, min(max(announced, bytes.MinRead), firstRoom))
+	for {
+		n, err := r.Read(all[len(all):cap(all)])
+		all = all[:len(all)+n]
+		switch {
+		case err == io.EOF:
+			return all, nil
+		case err != nil:
+			return nil, err
+		case len(all) < cap(all):
+			continue
+		}
+		room := 4 * cap(all)
+		if left := announced - int64(len(all)); left > 0 {
+			room = int(min(int64(room), announced))
+		}
+		all = slices.Grow(all, room-len(all))
+	}
+}
+
+// Texts reads a body that is a JSON object, and returns what says the text of a member:
+// empty where it has none of that name, letter by letter.
+func Texts(body []byte) (text func(name string) string, err error) {
+	var o *rawjson.Object
+	if err = rawjson.Check(body); err == nil {
+		o, err = rawjson.ParseObject(body)
+	}
+	if err != nil {
+		return nil, model.Invalid("", "The request body is not the JSON object that is wanted here: "+err.Error()+".")
+	}
+	return func(name string) string {
+		said, _ := rawjson.String(o.Get(name))
+		return said
+	}, nil
+}

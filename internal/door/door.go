@@ -1,0 +1,63 @@
+package door
+
+import (
+	"net/http"
+
+	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+)
+
+// A Handler answers a request of a caller. Path values of the route's pattern are set.
+type Handler func(w http.ResponseWriter, r *http.Request, who caller.Caller)
+
+// A Route is one way in.
+type Route struct {
+	// Pattern is a pattern of [http.ServeMux].
+	Pattern string
+	// Serve answers.
+	Serve Handler
+	// Form is how errors look to the clients of the route; [OpenAI] if nil.
+	Form Form
+	// Shed says how soon the route is closed when memory is short.
+	Shed Shed
+	// Lasts says that a request may have no end of its own, such as a stream on which
+	// an MCP client listens: it ends when what its caller showed does.
+	Lasts func(*http.Request) bool
+}
+
+// Shed says how soon a route is closed when memory is short.
+type Shed int
+
+const (
+	// ShedFirst, the zero Shed, is for what begins something: conversations, calls.
+	ShedFirst Shed = iota
+	// ShedLast is for what may belong to something that has begun.
+	ShedLast
+	// ShedNever is for what others wait for, such as the answers of operators.
+	ShedNever
+)
+
+// Enter lets a request in: it finds out who asks, once, and calls serve; or it refuses,
+// in the route's form.
+type Enter func(w http.ResponseWriter, r *http.Request, route *Route)
+
+// A Mux has the routes of all doors. Make it with [NewMux].
+type Mux struct {
+	enter Enter
+	mux   *http.ServeMux
+}
+
+// NewMux returns a mux whose requests come in by enter.
+func NewMux(enter Enter) *Mux { return &Mux{enter: enter, mux: http.NewServeMux()} }
+
+// Handle adds routes. Patterns that clash panic, as those of [http.ServeMux] do.
+func (m *Mux) Handle(routes ...Route) {
+	for _, route := range routes {
+		if route.Form == nil {
+			route.Form = OpenAI
+		}
+		m.mux.HandleFunc(route.Pattern, func(w http.ResponseWriter, r *http.Request) { m.enter(w, r, &route) })
+	}
+}
+
+// ServeHTTP implements [http.Handler].
+func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.mux.ServeHTTP(w, r) }

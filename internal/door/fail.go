@@ -1,0 +1,40 @@
+package door
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+
+	"github.com/dragoman-mcp/dragoman/openai/model"
+)
+
+// A Form writes an error as the clients of an API know it.
+type Form func(http.ResponseWriter, *model.Error)
+
+// OpenAI is the form of the OpenAI API.
+func OpenAI(w http.ResponseWriter, e *model.Error) { e.Write(w) }
+
+// Fail answers with an error in a form, under an id that stands in the log as well, with
+// more. What the error does not say to clients is told to none: it is our own trouble.
+func Fail(log *slog.Logger, form Form, w http.ResponseWriter, r *http.Request, err error, more ...any) {
+	if r.Context().Err() != nil && errors.Is(err, context.Canceled) {
+		return // nobody is there to be told
+	}
+	e, ok := model.AsError(err)
+	if !ok {
+		e = &model.Error{
+			Status: http.StatusInternalServerError, Type: model.TypeServer, Code: model.CodeInternal,
+			Message: "The request failed here. The log tells more.", Err: err,
+		}
+	}
+	told := *e
+	told.ID = model.NewRequestID()
+	log.Warn("request refused", append([]any{"request", told.ID, "path", r.URL.Path, "status", told.Status, "code", told.Code, "error", err}, more...)...)
+	form(w, &told)
+}
+
+// NotFound is the error for a path or a thing that is not there.
+func NotFound(message string) error {
+	return &model.Error{Status: http.StatusNotFound, Type: model.TypeInvalidRequest, Code: "not_found", Message: message}
+}

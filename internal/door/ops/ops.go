@@ -1,0 +1,59 @@
+// Package ops is the door for those who operate a gateway, and for callers about
+// themselves: plain JSON over HTTP, with the errors of the OpenAI API.
+//
+//	GET    /approvals        what waits for somebody's approval
+//	POST   /approvals/{id}   answers
+//	POST   /logins/{label}   begins a login at a server, for the caller
+//	PUT    /logins/{label}   goes on with it
+//	DELETE /logins/{label}   forgets it
+package ops
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+
+	"github.com/dragoman-mcp/dragoman/internal/door"
+	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
+	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
+	"github.com/dragoman-mcp/dragoman/openai/model"
+)
+
+// Ops is the door. Set all fields but Inbox and MaxBody.
+type Ops struct {
+	// Gate judges who may use which route.
+	Gate *gate.Gate
+	// Inbox has the questions to operators; nil for none.
+	Inbox *approval.Inbox
+	// Servers log callers in.
+	Servers Servers
+	// MaxBody bounds the body of a request, in bytes; [door.DefaultMaxBody] if zero.
+	MaxBody int64
+	// Log gets who was refused and who logged in.
+	Log *slog.Logger
+}
+
+// Routes returns the routes of the door.
+func (o *Ops) Routes() []door.Route { return append(o.approvals(), o.logins()...) }
+
+// only refuses the methods that a path does not have, with words about those it has.
+func (o *Ops) only(allow, words string) door.Handler {
+	return func(w http.ResponseWriter, r *http.Request, _ caller.Caller) {
+		w.Header().Set("Allow", allow)
+		o.fail(w, r, &model.Error{
+			Status: http.StatusMethodNotAllowed, Type: model.TypeInvalidRequest, Code: model.CodeInvalidRequest, Message: words,
+		})
+	}
+}
+
+func (o *Ops) fail(w http.ResponseWriter, r *http.Request, err error) {
+	door.Fail(o.Log, door.OpenAI, w, r, err)
+}
+
+func (o *Ops) answer(w http.ResponseWriter, r *http.Request, document any) {
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(document); err != nil {
+		o.Log.Debug("an answer did not arrive", "path", r.URL.Path, "error", err)
+	}
+}
