@@ -38,7 +38,7 @@ var layers = [][]string{
 	{"dialect", "result", "mcp", "toolsettest", "internal/judge/pin"},
 	{"openai/memory"},
 	{"openai/model"},
-	{"openai/internal/output"},
+	{"openai/internal/output", "openai/internal/recall"},
 	{"openai/chat", "lint", "internal/prove"},
 	{"openai"},
 	{"toolkit"},

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
-	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/internal/recall"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -191,11 +191,11 @@ func (c *Conversation) finish(ctx context.Context) error {
 		if round.Message.Waits() && !round.Mixed() {
 			c.sayAsks(r, round.Message)
 		}
-		c.keepOpen(ctx, round)
+		c.thread.KeepOpen(ctx, round, c.seen())
 		if round.Mixed() {
 			for i := range round.Message.Calls {
 				if call := &round.Message.Calls[i]; !call.Ours() {
-					calls = append(calls, visible(call))
+					calls = append(calls, recall.Visible(call))
 				}
 			}
 		}
@@ -216,16 +216,6 @@ func (c *Conversation) finish(ctx context.Context) error {
 		return c.finishStream(r, calls, finish)
 	}
 	return c.finishBody(r, calls, finish)
-}
-
-// visible returns a call of the client's as the client gets it.
-func visible(call *memory.Call) json.RawMessage {
-	o, err := rawjson.ParseObject(call.Raw)
-	if err != nil {
-		return call.Raw // we made it
-	}
-	o.Set("id", rawjson.Quote(call.Client))
-	return o.Bytes()
 }
 
 func (c *Conversation) finishStream(r *model.Reply, calls []json.RawMessage, finish string) error {
@@ -352,7 +342,7 @@ func (c *Conversation) extra(r *model.Reply) json.RawMessage {
 			o.Set("left_out_total", strconv.AppendInt(nil, int64(len(left)), 10))
 		}
 	}
-	if c.asks != "" {
+	if c.thread.Asks != "" {
 		o.Set("asks", c.asked(c.pending.Message))
 	}
 	if c.request.wantMessages {

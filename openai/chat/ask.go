@@ -7,6 +7,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/text/clip"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/internal/recall"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
@@ -25,14 +26,8 @@ import (
 //
 // The calls then go on where they were, and the model is told what came of them.
 
-// replies are a client's answers to what was asked.
-type replies struct {
-	id     string
-	byCall map[string]map[string]json.RawMessage // and key
-}
-
 // readAnswers reads the answers member; nil for none.
-func readAnswers(raw json.RawMessage) (*replies, error) {
+func readAnswers(raw json.RawMessage) (*recall.Answers, error) {
 	if rawjson.IsNull(raw) {
 		return nil, nil
 	}
@@ -41,8 +36,8 @@ func readAnswers(raw json.RawMessage) (*replies, error) {
 	if err != nil {
 		return nil, wrong
 	}
-	a := &replies{byCall: map[string]map[string]json.RawMessage{}}
-	if a.id, _ = rawjson.String(o.Get("id")); a.id == "" {
+	a := &recall.Answers{Param: "dragoman.answers.id", ByCall: map[string]map[string]json.RawMessage{}}
+	if a.ID, _ = rawjson.String(o.Get("id")); a.ID == "" {
 		return nil, wrong
 	}
 	calls, err := rawjson.ParseObject(o.Get("replies"))
@@ -54,12 +49,12 @@ func readAnswers(raw json.RawMessage) (*replies, error) {
 		if err != nil {
 			return nil, wrong
 		}
-		a.byCall[call.Name] = map[string]json.RawMessage{}
+		a.ByCall[call.Name] = map[string]json.RawMessage{}
 		for _, reply := range byKey.Members {
 			if rawjson.Kind(reply.Value) != '{' {
 				return nil, wrong
 			}
-			a.byCall[call.Name][reply.Name] = reply.Value
+			a.ByCall[call.Name][reply.Name] = reply.Value
 		}
 	}
 	return a, nil
@@ -90,7 +85,7 @@ func (c *Conversation) asked(m *memory.Message) json.RawMessage {
 		}
 	}
 	var o rawjson.Object
-	o.Set("id", rawjson.Quote(c.asks))
+	o.Set("id", rawjson.Quote(c.thread.Asks))
 	o.Set("questions", rawjson.AppendArray(nil, questions))
 	return o.Bytes()
 }

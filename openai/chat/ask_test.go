@@ -14,6 +14,7 @@ import (
 
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/internal/recall"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
@@ -203,7 +204,7 @@ func TestAskMixed(t *testing.T) {
 	}
 	theirs, _ := rawjson.ParseObject(calls[0])
 	theirID, _ := rawjson.String(theirs.Get("id"))
-	if !strings.HasPrefix(theirID, wroteID) {
+	if !strings.HasPrefix(theirID, recall.WroteID) {
 		t.Errorf("the client's call %q does not say that something may have changed", theirID)
 	}
 	returned := strings.Replace(body, `"Go."}`, `"Go."},`+string(choice.Get("message"))+`,{"role":"tool","tool_call_id":"`+theirID+`","content":"one"}`, 1)

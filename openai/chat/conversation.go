@@ -13,6 +13,7 @@ import (
 
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/openai/internal/output"
+	"github.com/dragoman-mcp/dragoman/openai/internal/recall"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/result"
@@ -73,11 +74,7 @@ type Conversation struct {
 	options  Options
 	out      *output.Output
 	dialogue *model.Dialogue
-
-	owner      string // of what is remembered
-	identified bool   // the request says whose conversation it is
-	digest     string // of the request
-	finished   func() // lets a retry of this request go on; nil until the history is whole
+	thread   *recall.Thread
 
 	// What the client gets, over all rounds.
 	id, created, model json.RawMessage // of the one completion
@@ -89,9 +86,6 @@ type Conversation struct {
 	// The message that is being read or was read last.
 	told    *model.Reply // its text is in visible
 	pending *model.Round // its calls are being answered, or go to the client
-	resume  *model.Round // calls of an earlier turn, to be made again
-	resumed *memory.Turn // the turn that they are from
-	asks    string       // the id by which the client answers what was asked
 	last    *model.Reply // it ends the answer
 	asItIs  bool         // its last chunk went to the client as it came
 	sent    bool         // its logprobs have gone to the client
@@ -121,10 +115,17 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 			Event: func(e *model.Error) (string, []byte) { return "", e.JSON() },
 		}),
 	}
-	c.owner, c.identified = request.owner(options.Caller)
 	c.dialogue = &model.Dialogue{
 		Client: options.Model, Request: request.upstream(), Offers: options.Offers, Search: options.Search,
 		Shape: options.Shape, Progress: c.progress, Can: options.Can,
+	}
+	owner, identified := request.owner(options.Caller)
+	c.thread = &recall.Thread{
+		Request: recall.Request{
+			Messages: request.messages, Digest: recall.Digest(request.object), Owner: owner, Identified: identified,
+			NoCallIDs: request.legacy, Retried: options.Retried, Again: options.Again, Answers: request.answers,
+		},
+		Dialogue: c.dialogue, Memory: options.Memory, Running: options.Running, Guide: options.Guide, Log: options.Log,
 	}
 	return c, nil
 }
@@ -137,13 +138,16 @@ func (c *Conversation) Offer(list *dragoman.List) error {
 
 // Next implements [dragoman.Conversation].
 func (c *Conversation) Next(ctx context.Context, last bool) ([]dragoman.Call, error) {
-	if c.finished == nil {
-		if err := c.restore(ctx); err != nil {
+	if !c.thread.Restored() {
+		if err := c.thread.Restore(ctx); err != nil {
 			return nil, err
 		}
+		if c.thread.Lost != nil {
+			c.repeat(c.thread.Lost)
+		}
 	}
-	if c.resume != nil { // what was asked has been answered
-		c.pending, c.resume = c.resume, nil
+	if c.thread.Resume != nil { // what was asked has been answered
+		c.pending, c.thread.Resume = c.thread.Resume, nil
 		c.out.Begin(nil)
 		return c.pending.Run, nil
 	}
@@ -215,8 +219,8 @@ func (c *Conversation) Wrote() bool { return c.dialogue.Wrote }
 // Answer implements [dragoman.Conversation].
 func (c *Conversation) Answer(ctx context.Context, results []dragoman.Result) error {
 	closed := c.dialogue.Answer(c.pending, results)
-	if c.resumed != nil {
-		c.keepResumed(ctx)
+	if c.thread.Resumed() {
+		c.thread.KeepResumed(ctx, c.pending)
 	}
 	switch {
 	case c.pending.Message.Waits(): // the turn ends with what is asked
@@ -234,7 +238,7 @@ func (c *Conversation) Answer(ctx context.Context, results []dragoman.Result) er
 // Close implements [dragoman.Conversation].
 func (c *Conversation) Close(err error) error {
 	defer c.out.Close()
-	c.remember(err)
+	c.thread.Remember(recall.End{Err: err, Seen: c.seen(), Pending: c.pending, Last: c.last, Answer: c.undelivered})
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, errClientGone) {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/internal/recall"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -33,11 +34,11 @@ type Request struct {
 	legacy       bool // functions and function_call instead of tools
 	oneCall      bool // parallel_tool_calls is false
 	includeUsage bool
-	jsonFormat   bool     // response_format asks for JSON
-	wantMessages bool     // "dragoman":{"messages":true}
-	wantProgress bool     // "dragoman":{"progress":true}
-	answers      *replies // "dragoman":{"answers":{…}}
-	conversation string   // "dragoman":{"conversation":"…"}
+	jsonFormat   bool            // response_format asks for JSON
+	wantMessages bool            // "dragoman":{"messages":true}
+	wantProgress bool            // "dragoman":{"progress":true}
+	answers      *recall.Answers // "dragoman":{"answers":{…}}
+	conversation string          // "dragoman":{"conversation":"…"}
 }
 
 // Members returns the names and the JSON values of the request's members, in their

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/openai/internal/recall"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 )
 
@@ -21,9 +22,9 @@ func TestRestoreIsLinear(t *testing.T) {
 		body.WriteString(`{"model":"m","stream":true,"messages":[{"role":"user","content":"Go."}`)
 		first := newChat(t, &client{}, streamBody, Options{Caller: "alice"})
 		for i := range turns {
-			id := fmt.Sprintf("%s%022d", readID, i)
+			id := fmt.Sprintf("%s%022d", recall.ReadID, i)
 			fmt.Fprintf(&body, `,{"role":"assistant","content":null,"tool_calls":[{"id":%q,"type":"function","function":{"name":"mine","arguments":"{}"}}]},{"role":"tool","tool_call_id":%q,"content":"one"}`, id, id)
-			_ = store.Keep(t.Context(), first.owner, []string{callKey(id)}, &memory.Turn{Open: &memory.Message{
+			_ = store.Keep(t.Context(), first.thread.Request.Owner, []string{recall.CallKey(id)}, &memory.Turn{Open: &memory.Message{
 				Message: []byte(`{"role":"assistant","content":null}`),
 				Calls: []memory.Call{
 					{ID: "call_a", Raw: []byte(`{"id":"call_a","type":"function","function":{"name":"weather__get","arguments":"{}"}}`), Result: []byte(`{"role":"tool","tool_call_id":"call_a","content":"hidden"}`)},
@@ -59,8 +60,8 @@ func TestRestoreIsLinear(t *testing.T) {
 func TestLimit(t *testing.T) {
 	store := &memory.Memory{}
 	first := newChat(t, &client{}, streamBody, Options{Caller: "alice"})
-	id := readID + "x"
-	_ = store.Keep(t.Context(), first.owner, []string{callKey(id)}, &memory.Turn{
+	id := recall.ReadID + "x"
+	_ = store.Keep(t.Context(), first.thread.Request.Owner, []string{recall.CallKey(id)}, &memory.Turn{
 		Spent: memory.Spent{Rounds: 3, Calls: 7, Bytes: 100},
 		Open: &memory.Message{Message: []byte(`{"role":"assistant","content":null}`), Calls: []memory.Call{
 			{ID: "call_b", Client: id, Raw: []byte(`{"id":"call_b","type":"function","function":{"name":"mine","arguments":"{}"}}`)},

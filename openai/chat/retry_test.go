@@ -80,7 +80,7 @@ func TestRetryLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, going := &memory.Memory{}, &memory.Running{}
 		first := newChat(t, &client{}, streamBody, Options{Caller: "alice"})
-		end, err := going.Begin(t.Context(), first.owner, first.request.digest(), false)
+		end, err := going.Begin(t.Context(), first.thread.Request.Owner, first.thread.Request.Digest, false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,8 +21,9 @@ type Turn struct {
 	Open *Message `json:"open,omitempty"`
 	// Text is what the client saw of the turn, over all rounds.
 	Text string `json:"text,omitempty"`
-	// Undelivered is what the client was to get and did not; nil for none.
-	Undelivered *Answer `json:"undelivered,omitempty"`
+	// Undelivered is what the client was to get and did not, in the form of the client
+	// half that kept it; nil for none.
+	Undelivered json.RawMessage `json:"undelivered,omitempty"`
 	// Delivered is when the answer of a request was written to its client, who may
 	// have gone away before reading it; zero for one that was not.
 	Delivered time.Time `json:"delivered,omitzero"`
@@ -101,31 +102,6 @@ type Question struct {
 	Params   json.RawMessage `json:"params,omitempty"`
 }
 
-// An Answer is what a client was to see of a turn beside its calls.
-type Answer struct {
-	// ID, Created and Model are the identity of the completion.
-	ID      json.RawMessage `json:"id,omitempty"`
-	Created json.RawMessage `json:"created,omitempty"`
-	Model   json.RawMessage `json:"model,omitempty"`
-	// Text is the text of each round that the client may see.
-	Text []string `json:"text,omitempty"`
-	// Rounds are the rounds as the answer tells of them.
-	Rounds []json.RawMessage `json:"rounds,omitempty"`
-	// Usage and Logprobs are the sums over all rounds.
-	Usage    json.RawMessage `json:"usage,omitempty"`
-	Logprobs json.RawMessage `json:"logprobs,omitempty"`
-	// Envelope, Choice, Message and Note are the last reply: its document without
-	// choices, its choice, its message, and the upstream's own dragoman member.
-	Envelope json.RawMessage `json:"envelope,omitempty"`
-	Choice   json.RawMessage `json:"choice,omitempty"`
-	Message  json.RawMessage `json:"message,omitempty"`
-	Note     json.RawMessage `json:"note,omitempty"`
-	// Finish is the last reply's finish_reason, and Held what a stream was still
-	// to get of it.
-	Finish string            `json:"finish,omitempty"`
-	Held   []json.RawMessage `json:"held,omitempty"`
-}
-
 // Spent is what a turn used of the budgets of a conversation, over all requests
 // that it took.
 type Spent struct {
@@ -169,14 +145,8 @@ func (t *Turn) Size() int64 {
 			n += m.Calls[i].size()
 		}
 	}
-	if a := t.Undelivered; a != nil {
-		n += 256 + sizes(a.Rounds) + sizes(a.Held) + len(a.Finish)
-		for _, document := range []json.RawMessage{a.ID, a.Created, a.Model, a.Usage, a.Logprobs, a.Envelope, a.Choice, a.Message, a.Note} {
-			n += cap(document)
-		}
-		for _, text := range a.Text {
-			n += len(text) + slot
-		}
+	if t.Undelivered != nil {
+		n += size(t.Undelivered)
 	}
 	return int64(n)
 }

@@ -1,4 +1,4 @@
-package chat
+package recall
 
 import (
 	"crypto/sha256"
@@ -77,12 +77,12 @@ func (d *digest) message(o *rawjson.Object) {
 const enough = 200
 
 // proves reports whether a visible history shows whose it is.
-func (c *Conversation) proves(d *digest) bool { return c.identified || d.weight >= enough }
+func (t *Thread) proves(d *digest) bool { return t.Request.Identified || d.weight >= enough }
 
-// requestDigest is the digest of the request.
-func (r *Request) digest() string {
+// Digest is the digest of a request: of its members in their order.
+func Digest(request *rawjson.Object) string {
 	d := newDigest()
-	for _, m := range r.object.Members {
+	for _, m := range request.Members {
 		d.text(m.Name)
 		d.part(m.Value)
 	}
@@ -90,23 +90,24 @@ func (r *Request) digest() string {
 }
 
 // visibleDigest is the digest of the history as the client will send it next time:
-// its own messages and our answer.
-func (c *Conversation) visibleDigest(open *memory.Message) *digest {
+// its own messages and our answer, of which it has seen a text and the calls of a
+// message that are its own.
+func (t *Thread) visibleDigest(seen string, open *memory.Message) *digest {
 	d := newDigest()
 	o := new(rawjson.Object)
-	for _, m := range c.request.messages {
+	for _, m := range t.Request.Messages {
 		if err := o.Parse(m); err == nil {
 			d.message(o)
 		}
 	}
 	answer := rawjson.Object{}
 	answer.Set("role", rawjson.Quote("assistant"))
-	answer.Set("content", rawjson.Quote(c.seen()))
+	answer.Set("content", rawjson.Quote(seen))
 	if open != nil {
 		var calls []json.RawMessage
 		for i := range open.Calls {
 			if !open.Calls[i].Ours() {
-				calls = append(calls, visible(&open.Calls[i]))
+				calls = append(calls, Visible(&open.Calls[i]))
 			}
 		}
 		answer.Set("tool_calls", rawjson.AppendArray(nil, calls))

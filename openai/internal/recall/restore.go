@@ -1,4 +1,4 @@
-package chat
+package recall
 
 import (
 	"context"
@@ -18,12 +18,13 @@ import (
 // prefix says whether a call ran that may have changed something: should the
 // record be lost, nothing may run twice.
 const (
-	readID  = "dragoman0"
-	wroteID = "dragoman1"
+	ReadID  = "dragoman0"
+	WroteID = "dragoman1"
 )
 
 // Keys of what is remembered.
-func callKey(id string) string        { return "call " + id }
+// CallKey is the key under which a turn is kept that a call of the client's belongs to.
+func CallKey(id string) string        { return "call " + id }
 func prefixKey(d *digest) string      { return "prefix " + d.sum() }
 func requestKey(digest string) string { return "request " + digest }
 func askKey(id string) string         { return "ask " + id }
@@ -42,85 +43,95 @@ type history struct {
 	results  map[string]*rawjson.Object // the tool messages by id; nil until they are needed
 }
 
-// restore makes the history of the request whole.
-func (c *Conversation) restore(ctx context.Context) error {
-	c.digest = c.request.digest()
+// Restore makes the history of the request whole, in the dialogue.
+func (t *Thread) Restore(ctx context.Context) error {
 	// A client that sends a request again gave up on the first run of it, and what
 	// that did must not be done twice.
-	end, err := c.options.Running.Begin(ctx, c.owner, c.digest, c.options.Retried || c.options.Again)
+	end, err := t.Running.Begin(ctx, t.Request.Owner, t.Request.Digest, t.Request.Retried || t.Request.Again)
 	if err != nil {
 		return err
 	}
-	c.finished = end
-	h, err := c.readHistory(ctx)
+	t.finished = end
+	h, err := t.readHistory(ctx)
 	if err != nil {
 		return err
 	}
-	asked, err := c.answered(h)
+	asked, err := t.answered(h)
 	if err != nil {
 		return err
 	}
 	for i := 0; i < len(h.messages); i++ {
-		t, err := h.turn(i)
+		kept, err := h.turn(i)
 		if err != nil {
 			return err
 		}
-		if asked != nil && i == len(h.messages)-1 && h.keys[i] != nil && (t == nil || t.Open != nil) {
+		if asked != nil && i == len(h.messages)-1 && h.keys[i] != nil && (kept == nil || kept.Open != nil) {
 			break // the message that asked
 		}
-		if t == nil {
-			c.dialogue.Add(h.messages[i], h.objects[i])
+		if kept == nil {
+			t.Dialogue.Add(h.messages[i], h.objects[i])
 			continue
 		}
-		c.dialogue.More = c.dialogue.More || t.More
-		if t.Open == nil {
-			c.dialogue.AddHidden(append(slices.Clone(t.Hidden), t.Final)...)
+		t.Dialogue.More = t.Dialogue.More || kept.More
+		if kept.Open == nil {
+			t.Dialogue.AddHidden(append(slices.Clone(kept.Hidden), kept.Final)...)
 			continue
 		}
 		visible := h.objects[i]
 		for i+1 < len(h.messages) && isTool(h.objects[i+1]) {
 			i++
 		}
-		c.reopen(h, t, visible, i == len(h.messages)-1)
+		t.reopen(h, kept, visible, i == len(h.messages)-1)
 	}
-	c.dialogue.Begin(c.options.Guide)
-	if asked != nil && c.resume == nil {
-		c.reopen(h, asked, nil, true)
+	t.Dialogue.Begin(t.Guide)
+	if asked != nil && t.Resume == nil {
+		t.reopen(h, asked, nil, true)
 	}
-	switch t := h.turns[requestKey(c.digest)]; {
-	case t == nil && c.options.Again:
+	return t.takeUp(h.turns[requestKey(t.Request.Digest)])
+}
+
+// takeUp goes on with what is kept of this very request, where it was made before.
+func (t *Thread) takeUp(kept *memory.Turn) error {
+	switch {
+	case kept == nil && t.Request.Again:
 		return &model.Error{
 			Status: http.StatusConflict, Type: model.TypeInvalidRequest, Code: model.CodeTurnExpired,
 			Message: "This request ran before, and what its tools did is not remembered any more. It is not run again, since they may have changed something.",
 			Header:  http.Header{"X-Should-Retry": {"false"}},
 		}
-	case t != nil && (c.options.Again || t.Delivered.IsZero() || time.Since(t.Delivered) < retryWindow):
-		c.repeat(t)
+	case kept != nil && (t.Request.Again || kept.Delivered.IsZero() || time.Since(kept.Delivered) < retryWindow):
+		t.Dialogue.AddHidden(kept.Hidden...)
+		t.Dialogue.Wrote, t.Dialogue.Spent = kept.Wrote, kept.Spent
+		if kept.Undelivered != nil && kept.Open != nil {
+			open := *kept.Open
+			t.Lost = &Lost{Open: &open, Answer: kept.Undelivered}
+		}
 	}
 	return nil
 }
 
 // answered returns the turn whose questions the request answers; nil for none.
-func (c *Conversation) answered(h *history) (*memory.Turn, error) {
-	if c.request.answers == nil {
+func (t *Thread) answered(h *history) (*memory.Turn, error) {
+	a := t.Request.Answers
+	if a == nil {
 		return nil, nil
 	}
-	t := h.turns[askKey(c.request.answers.id)]
-	if t == nil || t.Open == nil {
+	kept := h.turns[askKey(a.ID)]
+	if kept == nil || kept.Open == nil {
 		return nil, &model.Error{
-			Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: model.CodeTurnExpired, Param: "dragoman.answers.id",
+			Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: model.CodeTurnExpired, Param: a.Param,
 			Message: "What was asked is not remembered any more. Start the turn anew from its user message.",
 		}
 	}
-	return t, nil
+	return kept, nil
 }
 
 // readHistory takes the messages of the request apart and finds the turns that
 // belong to them.
-func (c *Conversation) readHistory(ctx context.Context) (*history, error) {
-	messages, store := c.request.messages, c.options.Memory
+func (t *Thread) readHistory(ctx context.Context) (*history, error) {
+	messages, store := t.Request.Messages, t.Memory
 	h := &history{messages: messages, objects: make([]*rawjson.Object, len(messages)), keys: make([][]string, len(messages))}
-	any := store != nil && store.Any(ctx, c.owner)
+	any := store != nil && store.Any(ctx, t.Request.Owner)
 	prefix := newDigest()
 	var keys []string
 	objects, members := make([]rawjson.Object, len(messages)), make([]rawjson.Member, 4*len(messages))
@@ -138,24 +149,24 @@ func (c *Conversation) readHistory(ctx context.Context) (*history, error) {
 			continue
 		}
 		h.keys[i] = append([]string{}, callKeys(o)...) // not nil: it is the assistant's
-		if any && c.proves(prefix) {
+		if any && t.proves(prefix) {
 			h.keys[i] = append(h.keys[i], prefixKey(prefix))
 		}
 		keys = append(keys, h.keys[i]...)
 	}
-	if c.options.Retried || c.options.Again {
-		keys = append(keys, requestKey(c.digest))
+	if t.Request.Retried || t.Request.Again {
+		keys = append(keys, requestKey(t.Request.Digest))
 	} else if any {
 		// A request that is new ends what its like may claim.
-		if err := store.Drop(ctx, c.owner, requestKey(c.digest)); err != nil {
+		if err := store.Drop(ctx, t.Request.Owner, requestKey(t.Request.Digest)); err != nil {
 			return nil, fmt.Errorf("forgetting a request: %w", err)
 		}
 	}
-	if a := c.request.answers; a != nil {
-		keys = append(keys, askKey(a.id))
+	if a := t.Request.Answers; a != nil {
+		keys = append(keys, askKey(a.ID))
 	}
 	if any && len(keys) > 0 {
-		turns, err := store.Find(ctx, c.owner, keys)
+		turns, err := store.Find(ctx, t.Request.Owner, keys)
 		if err != nil {
 			return nil, fmt.Errorf("finding what is remembered: %w", err)
 		}
@@ -176,8 +187,8 @@ func callKeys(o *rawjson.Object) []string {
 		if err != nil {
 			continue
 		}
-		if id, _ := rawjson.String(call.Get("id")); strings.HasPrefix(id, readID) || strings.HasPrefix(id, wroteID) {
-			keys = append(keys, callKey(id))
+		if id, _ := rawjson.String(call.Get("id")); strings.HasPrefix(id, ReadID) || strings.HasPrefix(id, WroteID) {
+			keys = append(keys, CallKey(id))
 		}
 	}
 	return keys
@@ -193,7 +204,7 @@ func (h *history) turn(i int) (*memory.Turn, error) {
 		if t := h.turns[key]; t != nil && !t.Ambiguous {
 			return t, nil
 		}
-		lost = lost || strings.HasPrefix(key, callKey(wroteID))
+		lost = lost || strings.HasPrefix(key, CallKey(WroteID))
 	}
 	if lost && !slices.ContainsFunc(h.objects[i+1:], func(o *rawjson.Object) bool { return !isTool(o) }) {
 		return nil, &model.Error{
@@ -225,33 +236,33 @@ func (h *history) result(id string) *rawjson.Object {
 // reopen puts a turn with an open message back in its place, as the client has it
 // now; nil means as it was. Where the turn is the last one, it goes on: what waits
 // for answers is made again.
-func (c *Conversation) reopen(h *history, t *memory.Turn, now *rawjson.Object, last bool) {
-	hidden := t.Hidden
-	if now != nil && contentText(now.Get("content")) != t.Text {
+func (t *Thread) reopen(h *history, kept *memory.Turn, now *rawjson.Object, last bool) {
+	hidden := kept.Hidden
+	if now != nil && contentText(now.Get("content")) != kept.Text {
 		hidden = withoutText(hidden)
 	}
-	m := h.merged(t, now)
-	c.dialogue.AddHidden(hidden...)
+	m := h.merged(kept, now)
+	t.Dialogue.AddHidden(hidden...)
 	if last {
-		c.dialogue.Wrote, c.dialogue.Spent = c.dialogue.Wrote || t.Wrote, t.Spent
+		t.Dialogue.Wrote, t.Dialogue.Spent = t.Dialogue.Wrote || kept.Wrote, kept.Spent
 	}
 	switch {
 	case !m.Waits():
 	case last:
 		var given map[string]map[string]json.RawMessage
-		if c.request.answers != nil {
-			given = c.request.answers.byCall
+		if t.Request.Answers != nil {
+			given = t.Request.Answers.ByCall
 		}
-		c.resume, c.resumed = c.dialogue.Resume(m, given), t
+		t.Resume, t.resumed = t.Dialogue.Resume(m, given), kept
 		return
 	default:
 		for i := range m.Calls {
 			if call := &m.Calls[i]; call.Waiting != nil {
-				call.Result = c.dialogue.Unanswered(call)
+				call.Result = t.Dialogue.Unanswered(call)
 			}
 		}
 	}
-	c.dialogue.AddHidden(model.Documents(m)...)
+	t.Dialogue.AddHidden(model.Documents(m)...)
 }
 
 // merged returns the open message of a turn with what the client made of it. What

@@ -1,0 +1,107 @@
+// Package recall makes the conversation of a client whole: it puts back what the client
+// did not see, and keeps it for the next time.
+//
+// A client half gives it the client's own history in the form of the Chat API, and what
+// its client sees of the answer. Where a model called our tools and the client's in one
+// message, the client gets only its own; what happened beside is found again by the ids
+// that its calls were given, by the visible history of a turn that is over, by the digest
+// of a request that is sent again, or by the id of what was asked.
+package recall
+
+import (
+	"encoding/json"
+	"log/slog"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/model"
+)
+
+// A Request is a request of a client, as far as it says what belongs to it.
+type Request struct {
+	// Messages are its history, in the form of the Chat API.
+	Messages []json.RawMessage
+	// Digest is that of the whole request: see [Digest].
+	Digest string
+	// Owner is under whose name its conversations are kept.
+	Owner string
+	// Identified says that the request names its person or its conversation, among
+	// those of the same key.
+	Identified bool
+	// NoCallIDs says that the client sends no ids of calls back, and has one open at a
+	// time: the visible history has to do.
+	NoCallIDs bool
+	// Retried says that the client sends this request again; Again that this very one
+	// has run before and may have changed something. It is then refused where what it
+	// did is not remembered.
+	Retried, Again bool
+	// Answers are to what was asked in an earlier turn; nil for none.
+	Answers *Answers
+}
+
+// Answers are a client's answers to what was asked.
+type Answers struct {
+	// ID is what [Thread.Asks] was.
+	ID string
+	// Param names the member of the request that has the ID, for errors.
+	Param string
+	// ByCall are the replies, by the id of the call and the key of the question.
+	ByCall map[string]map[string]json.RawMessage
+}
+
+// A Thread is one request with what belongs to it. Fill in the exported fields above the
+// line, call Restore before the model is asked, and Remember in the end. It is used from
+// one goroutine.
+type Thread struct {
+	Request Request
+	// Dialogue gets the history.
+	Dialogue *model.Dialogue
+	// Memory keeps what the client does not see; nil forgets it.
+	Memory memory.Store
+	// Running knows which requests are being answered; nil knows of none.
+	Running *memory.Running
+	// Guide is a text about results for the model; empty for none.
+	Guide string
+	// Log receives what went wrong and was survived.
+	Log *slog.Logger
+
+	// Resume are calls of an earlier turn, to be made again since what they asked has
+	// been answered; nil for none. Set by Restore, taken by the half.
+	Resume *model.Round
+	// Lost is what the client was to get of this request when it was made before, and
+	// did not; nil where that is nothing. Set by Restore.
+	Lost *Lost
+	// Asks is the id by which the client answers what was asked; empty for nothing. Set
+	// by KeepOpen.
+	Asks string
+
+	resumed  *memory.Turn // the turn that Resume is from
+	finished func()       // lets a retry of this request go on; nil until Restore
+}
+
+// Lost is what a client was to get of a request and did not.
+type Lost struct {
+	// Open is the message whose calls are the client's to answer.
+	Open *memory.Message
+	// Answer is what the half kept of its own.
+	Answer json.RawMessage
+}
+
+// Restored reports whether Restore was called and went well.
+func (t *Thread) Restored() bool { return t.finished != nil }
+
+// Resumed reports whether calls of an earlier turn are taken up in this request.
+func (t *Thread) Resumed() bool { return t.resumed != nil }
+
+// Visible returns a call of the client's as the client knows it.
+func Visible(call *memory.Call) json.RawMessage {
+	o, err := rawjson.ParseObject(call.Raw)
+	if err != nil {
+		return call.Raw // we made it
+	}
+	o.Set("id", rawjson.Quote(call.Client))
+	return o.Bytes()
+}
+
+// null is what stands in a message for no content.
+var null = json.RawMessage("null")

@@ -1,0 +1,176 @@
+package recall
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/model"
+)
+
+// turn returns what has happened so far behind the message that the client gets, and
+// of which it has seen a text.
+func (t *Thread) turn(seen string) *memory.Turn {
+	d := t.Dialogue
+	return &memory.Turn{Hidden: d.Hidden(), Text: seen, Wrote: d.Wrote, More: d.More, Spent: d.Spent}
+}
+
+// keep stores a turn. That it cannot be kept costs the model its memory, and the
+// client nothing else.
+func (t *Thread) keep(ctx context.Context, keys []string, turn *memory.Turn) {
+	if err := t.Memory.Keep(ctx, t.Request.Owner, keys, turn); err != nil {
+		t.Log.Error("a turn was not remembered", "error", err)
+	}
+}
+
+// KeepOpen records a message before the client gets its calls, or is asked something,
+// where there is something that the client does not see. The client's calls in it get
+// the ids that the client is to be given. seen is the text that the client has seen.
+func (t *Thread) KeepOpen(ctx context.Context, round *model.Round, seen string) {
+	m := round.Message
+	ours := slices.ContainsFunc(m.Calls, func(call memory.Call) bool { return call.Ours() })
+	if t.Memory == nil || !ours && len(t.Dialogue.Hidden()) == 0 {
+		return
+	}
+	prefix := ReadID
+	if t.Dialogue.Wrote || m.Waits() {
+		prefix = WroteID
+	}
+	var keys []string
+	if m.Calls = slices.Clone(m.Calls); round.Mixed() {
+		keys = t.nameCalls(m, prefix, seen)
+	}
+	if m.Waits() {
+		t.Asks = prefix + rand.Text()[:22]
+		keys = append(keys, askKey(t.Asks))
+		if d := t.visibleDigest(seen, nil); !round.Mixed() && t.proves(d) {
+			keys = append(keys, prefixKey(d)) // the client may go on without an answer
+		}
+	}
+	if len(keys) == 0 {
+		return
+	}
+	turn, kept := t.turn(seen), *m
+	turn.Open = &kept
+	t.keep(ctx, keys, turn)
+}
+
+// nameCalls gives the client's calls ids by which they are found again, and returns
+// the keys.
+func (t *Thread) nameCalls(m *memory.Message, prefix, seen string) (keys []string) {
+	for i := range m.Calls {
+		call := &m.Calls[i]
+		if call.Ours() {
+			continue
+		}
+		call.Client = prefix + rand.Text()[:22]
+		if t.Request.NoCallIDs {
+			call.Client = fmt.Sprintf("call_legacy_%d", len(t.Request.Messages))
+		}
+		keys = append(keys, CallKey(call.Client))
+	}
+	if !t.Request.NoCallIDs {
+		return keys
+	}
+	if d := t.visibleDigest(seen, m); t.proves(d) {
+		return []string{prefixKey(d)}
+	}
+	return nil
+}
+
+// KeepResumed records what became of the calls of an earlier turn, where the client
+// keeps a message of it, with calls of its own.
+func (t *Thread) KeepResumed(ctx context.Context, round *model.Round) {
+	var keys []string
+	m := *round.Message
+	for i := range m.Calls {
+		if !m.Calls[i].Ours() {
+			keys = append(keys, CallKey(m.Calls[i].Client))
+		}
+	}
+	if len(keys) == 0 || t.Memory == nil {
+		return
+	}
+	turn, d := *t.resumed, t.Dialogue
+	turn.Open, turn.Wrote, turn.More, turn.Spent = &m, d.Wrote, d.More, d.Spent
+	t.keep(ctx, keys, &turn)
+}
+
+// An End is how a request ended.
+type End struct {
+	// Err is the error that ended it early; nil for none.
+	Err error
+	// Seen is the text that the client has seen.
+	Seen string
+	// Pending is the message whose calls are the client's to answer, or wait; nil for
+	// none. Last is the model's last message where there is none.
+	Pending *model.Round
+	Last    *model.Reply
+	// Answer returns what the half needs to give the client its answer where this
+	// request comes again. Its documents are copies: those of a reply hold on to all of
+	// it. It is asked only where that may be needed.
+	Answer func() json.RawMessage
+}
+
+// Remember records a turn that has ended: for the next one, or, when the client did
+// not get its answer, for the request that it sends again.
+func (t *Thread) Remember(end End) {
+	if t.finished == nil {
+		return
+	}
+	defer t.finished()
+	ctx := context.Background() // it is worth more than the request, which may be over
+	answered := end.Pending != nil && slices.ContainsFunc(end.Pending.Message.Calls, func(call memory.Call) bool { return call.Result != nil })
+	if t.Memory == nil || len(t.Dialogue.Hidden()) == 0 && !answered {
+		return
+	}
+	t.rememberRequest(ctx, end, answered)
+	if end.Err != nil || end.Last == nil || end.Pending != nil {
+		return
+	}
+	d := t.visibleDigest(end.Seen, nil)
+	if !t.proves(d) {
+		return
+	}
+	turn := t.turn(end.Seen)
+	turn.Final = t.Dialogue.Remember(end.Last.Message).Bytes()
+	if !t.Request.Identified && t.claimed(ctx, prefixKey(d), turn) {
+		turn = &memory.Turn{Ambiguous: true}
+	}
+	t.keep(ctx, []string{prefixKey(d)}, turn)
+}
+
+// claimed reports whether another turn ended with the same visible history, in a
+// conversation that may be somebody else's.
+func (t *Thread) claimed(ctx context.Context, key string, turn *memory.Turn) bool {
+	found, err := t.Memory.Find(ctx, t.Request.Owner, []string{key})
+	if err != nil || found[key] == nil {
+		return false
+	}
+	other := found[key]
+	return other.Ambiguous || !bytes.Equal(other.Final, turn.Final) || !slices.EqualFunc(other.Hidden, turn.Hidden, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
+}
+
+// rememberRequest records what a request did that may have changed something, for
+// the same request sent again. Once the client has its answer the record is
+// dropped: a request like it is then a new one, and only one that came while this
+// one ran still waits for what it did.
+func (t *Thread) rememberRequest(ctx context.Context, end End, answered bool) {
+	if !t.Dialogue.Wrote {
+		return
+	}
+	turn := t.turn(end.Seen)
+	if end.Err == nil && !t.Running.Waited(t.Request.Owner, t.Request.Digest) {
+		turn.Delivered = time.Now()
+	}
+	if answered {
+		kept := *end.Pending.Message
+		turn.Open, turn.Undelivered = &kept, end.Answer()
+	}
+	t.keep(ctx, []string{requestKey(t.Request.Digest)}, turn)
+}
