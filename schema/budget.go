@@ -20,12 +20,22 @@ func NewBudget(value *Node, times int) *Budget {
 	return &Budget{left: times * min(maxSteps+stepsForEach*parts+text/bytesForAStep, maxStepsForAll)}
 }
 
-// Spend takes steps away, and reports whether there were as many.
+// Spend takes steps away, and reports whether there were as many. A nil budget has no
+// end.
 func (b *Budget) Spend(steps int) bool {
+	if b == nil {
+		return true
+	}
 	if b.left >= 0 {
 		b.left -= max(steps, 0)
 	}
 	return b.left >= 0
+}
+
+// SpendOn takes away what reading all of a value costs, or writing it anew.
+func (b *Budget) SpendOn(value *Node) bool {
+	parts, _ := value.extent()
+	return b.Spend(2 * parts)
 }
 
 // extent is the number of values in n, itself included, and the bytes of the texts
@@ -44,4 +54,11 @@ func (n *Node) extent() (parts, text int) {
 		parts, text = parts+p, text+t
 	}
 	return parts, text
+}
+
+// Spend takes away, of the budget that v judges within, what looking for places in a
+// value costs, and reports whether there was as much.
+func (v *Validator) Spend(value *Node, places int) bool {
+	parts, _ := value.extent()
+	return v.budget.Spend(places * (1 + parts/64))
 }

@@ -121,16 +121,16 @@ func TestWhatIsReadIsPaidFor(t *testing.T) {
 func TestSharedBudgetEnds(t *testing.T) {
 	v := NewValidator([]byte(`{"type":"string","pattern":"^x*$"}`))
 	value := NewString(strings.Repeat("x", 100_000))
-	b := NewBudget(value, 1)
+	shared := v.Within(NewBudget(value, 1))
 	for i := range 1000 {
-		found := v.ValidateWithin(b, "", value)
+		found := shared.ValidateNode(value)
 		if len(found) == 0 {
 			continue
 		}
 		if found[0].Keyword != CostKeyword || i < 10 {
 			t.Errorf("the %dth: %v", i, found)
 		}
-		if again := v.ValidateWithin(b, "", NewString("x")); len(again) == 0 {
+		if again := shared.ValidateNode(NewString("x")); len(again) == 0 {
 			t.Error("there was more after the end")
 		}
 		return

@@ -33,7 +33,7 @@ func (c cause) failure() *failure {
 }
 
 // maxViolations is the number of violations that are told of one value.
-const maxViolations = 10_000
+const maxViolations = 2000
 
 // A telling puts failures into words. Each failure is told once in each place and
 // union.

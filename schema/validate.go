@@ -46,6 +46,12 @@ func (v Violation) String() string {
 
 // A Validator judges values by one schema. It is safe for concurrent use.
 type Validator struct {
+	*rulebook
+	budget *Budget // nil: each judging has its own
+}
+
+// A rulebook is a schema that is read where that is needed.
+type rulebook struct {
 	document func() (*Document, *Refusal)
 	nullable bool // nullable: true means what OpenAPI 3.0 says
 
@@ -62,13 +68,18 @@ type Validator struct {
 // read before the first use, and nothing is ever fetched. A schema that cannot be
 // used accepts every value; Unchecked says so.
 func NewValidator(raw json.RawMessage) *Validator {
-	return &Validator{document: func() (*Document, *Refusal) { return Admit(raw) }}
+	return &Validator{rulebook: &rulebook{document: func() (*Document, *Refusal) { return Admit(raw) }}}
 }
 
 // Validator returns a validator of d. Root must not change any more.
 func (d *Document) Validator() *Validator {
-	return &Validator{document: func() (*Document, *Refusal) { return d, nil }}
+	return &Validator{rulebook: &rulebook{document: func() (*Document, *Refusal) { return d, nil }}}
 }
+
+// Within returns a validator by the same schema that pays for every judging out of b,
+// which others may share. Once b is spent, each value has one violation, with
+// [CostKeyword]. Like b, it is for one goroutine.
+func (v *Validator) Within(b *Budget) *Validator { return &Validator{rulebook: v.rulebook, budget: b} }
 
 // NewOpenAPIValidator is NewValidator for the dialect of JSON Schema in OpenAPI
 // 3.0, where nullable: true beside a type, or beside anyOf, allows null.
@@ -118,25 +129,27 @@ var tooDear = Violation{Keyword: CostKeyword, Expected: "a smaller value: this o
 // ValidateAt judges a value by the schema at a JSON pointer of the document's
 // Root. Where there is no schema every value fits.
 func (v *Validator) ValidateAt(pointer string, value *Node) []Violation {
-	return v.ValidateWithin(NewBudget(value, 1), pointer, value)
+	found, _ := v.ValidateCounted(pointer, value)
+	return found
 }
 
-// ValidateCounted is ValidateAt for whoever pays for many of them: it also returns
-// what it cost, in the steps of a [Budget].
+// ValidateCounted is ValidateAt for whoever wants to know what it cost, in the steps of
+// a [Budget].
 func (v *Validator) ValidateCounted(pointer string, value *Node) (found []Violation, cost int) {
-	b := NewBudget(value, 1)
-	had := b.left
-	found = v.ValidateWithin(b, pointer, value)
+	r := v.at(pointer)
+	if r == nil {
+		return nil, 0
+	}
+	b := v.budget
+	if b == nil {
+		b = NewBudget(value, 1)
+	}
+	had := max(b.left, 0)
+	found = v.judge(r, value, b)
 	return found, had - max(b.left, 0)
 }
 
-// ValidateWithin is ValidateAt for what a budget that others may share has left. Once
-// that is spent, each value has one violation, with [CostKeyword].
-func (v *Validator) ValidateWithin(b *Budget, pointer string, value *Node) (found []Violation) {
-	r := v.at(pointer)
-	if r == nil {
-		return nil
-	}
+func (v *rulebook) judge(r *rule, value *Node, b *Budget) (found []Violation) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			if cause != errSteps {
@@ -157,7 +170,7 @@ func (v *Validator) ValidateWithin(b *Budget, pointer string, value *Node) (foun
 }
 
 // at returns the rule at a pointer; nil where there is none.
-func (v *Validator) at(pointer string) *rule {
+func (v *rulebook) at(pointer string) *rule {
 	v.once.Do(v.prepare)
 	if v.reading == nil {
 		return nil
@@ -177,7 +190,7 @@ func (v *Validator) at(pointer string) *rule {
 const location = "https://schema.invalid/"
 
 // prepare reads the schema.
-func (v *Validator) prepare() {
+func (v *rulebook) prepare() {
 	d, refusal := v.document()
 	if refusal != nil {
 		v.refused = []string{"the schema " + refusal.Error()}
