@@ -67,10 +67,7 @@ type ServerChoice struct {
 // duplicate names. The error is an [*Error] with status 400.
 func ParseChat(body []byte) (*ChatRequest, error) {
 	if err := rawjson.Check(body); err != nil {
-		return nil, &Error{
-			Status: http.StatusBadRequest, Type: TypeInvalidRequest, Code: CodeInvalidJSON,
-			Message: "The request body is not valid JSON: " + err.Error() + ".", Err: err,
-		}
+		return nil, InvalidBody(err)
 	}
 	o, err := rawjson.ParseObject(body)
 	if err != nil {
@@ -84,6 +81,18 @@ func ParseChat(body []byte) (*ChatRequest, error) {
 		return nil, firstError(err)
 	}
 	return r, nil
+}
+
+// InvalidBody is the [Error] for a request body of which the strict judge says err.
+func InvalidBody(err error) *Error {
+	e := &Error{
+		Status: http.StatusBadRequest, Type: TypeInvalidRequest, Code: CodeInvalidJSON,
+		Message: "The request body is not valid JSON: " + err.Error() + ".", Err: err,
+	}
+	if errors.Is(err, rawjson.ErrCrowded) {
+		e.Status, e.Code, e.Message = http.StatusRequestEntityTooLarge, CodeBodyTooLarge, "The request body is too large to read: "+err.Error()+"."
+	}
+	return e
 }
 
 // firstError returns the first of joined errors: one message is enough.

@@ -73,10 +73,7 @@ func (a *API) callTool(w http.ResponseWriter, r *http.Request, who caller.Caller
 
 func parseToolsCall(body []byte) (*toolsCall, error) {
 	if err := rawjson.Check(body); err != nil {
-		return nil, &openai.Error{
-			Status: http.StatusBadRequest, Type: openai.TypeInvalidRequest, Code: openai.CodeInvalidJSON,
-			Message: "The request body is not valid JSON: " + err.Error() + ".", Err: err,
-		}
+		return nil, openai.InvalidBody(err)
 	}
 	o, err := rawjson.ParseObject(body)
 	if err != nil {
