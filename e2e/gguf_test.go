@@ -2,7 +2,7 @@ package e2e
 
 import (
 	"bytes"
-	"encoding/binary"
+	le "encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -142,7 +142,7 @@ type ggufWriter struct {
 }
 
 func (w *ggufWriter) put(v any) {
-	if err := binary.Write(w, binary.LittleEndian, v); err != nil {
+	if err := le.Write(w, le.LittleEndian, v); err != nil {
 		panic(err) // all types have a size
 	}
 }
@@ -230,13 +230,13 @@ func storyModel(t *testing.T, dir string) *languageModel {
 	if err != nil {
 		t.Fatal(err)
 	}
-	number := func(i int) int { return int(int32(binary.LittleEndian.Uint32(weights[4*i:]))) }
+	number := func(i int) int { return int(int32(le.LittleEndian.Uint32(weights[4*i:]))) }
 	m := &languageModel{width: number(0), hidden: number(1), layers: number(2), heads: number(3), keyHeads: number(4)}
 	count, length := number(5), number(6)
 	m.firstWords()
 	for at, i := 4, 0; i < count; i++ {
-		score := math.Float32frombits(binary.LittleEndian.Uint32(words[at:]))
-		n := int(binary.LittleEndian.Uint32(words[at+4:]))
+		score := math.Float32frombits(le.LittleEndian.Uint32(words[at:]))
+		n := int(le.LittleEndian.Uint32(words[at+4:]))
 		if i >= len(m.words) { // those before are in each vocabulary
 			m.add(strings.ReplaceAll(strings.ToValidUTF8(string(words[at+8:at+8+n]), "\ufffd"), " ", "▁"), score, wordNormal)
 		}
@@ -246,7 +246,7 @@ func storyModel(t *testing.T, dir string) *languageModel {
 	take := func(name string, n int) {
 		values := make([]float32, n)
 		for i := range values {
-			values[i] = math.Float32frombits(binary.LittleEndian.Uint32(weights[at:]))
+			values[i] = math.Float32frombits(le.LittleEndian.Uint32(weights[at:]))
 			at += 4
 		}
 		tensors[name] = values

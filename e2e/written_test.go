@@ -149,7 +149,7 @@ func toolsOf(t *testing.T, list json.RawMessage) (tools []struct {
 // ask has the engine write one call of a tool, every other one as a stream.
 func (j *writtenJudge) ask(tool judgedTool, seed int) {
 	j.t.Helper()
-	before := j.servers[tool.server].Log().Executions(tool.name)
+	before := j.servers[tool.server].Log.Executions(tool.name)
 	stream := (len(tool.name)+seed)%2 == 0
 	body, err := json.Marshal(map[string]any{
 		"model": "engine", "stream": stream, "messages": []any{map[string]any{"role": "user", "content": strconv.Itoa(seed)}},
@@ -170,7 +170,7 @@ func (j *writtenJudge) ask(tool judgedTool, seed int) {
 	if err != nil {
 		j.t.Fatal(err)
 	}
-	ran := j.servers[tool.server].Log().Executions(tool.name) - before
+	ran := j.servers[tool.server].Log.Executions(tool.name) - before
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	where := tool.server + "/" + tool.name
