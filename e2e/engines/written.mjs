@@ -32,14 +32,12 @@ async function write({ tools, seed, limit }) {
   const messages = [{ role: 'user', content: 'Go.' }];
   const form = await model.getFormattedChat(messages, undefined, { jinja: true, tools, tool_choice: 'required', parallel_tool_calls: false });
   if (!form.grammar) throw new Error('no grammar was made of the tools');
-  if (process.env.SHOW) process.stderr.write(form.grammar + '\n' + form.prompt + '\n');
-  const said = await model.completion({
+  return model.completion({
     prompt: form.prompt, grammar: atOnce(form.grammar), grammar_lazy: false,
     chat_format: form.chat_format, chat_parser: form.chat_parser, generation_prompt: form.generation_prompt, preserved_tokens: form.preserved_tokens,
     n_predict: limit, temperature: 1.2, top_k: 0, top_p: 1, min_p: 0.001, seed, logit_bias: closing,
     stop: form.additional_stops ?? [],
   });
-  return said;
 }
 
 for await (const line of createInterface({ input: process.stdin })) {
@@ -47,10 +45,8 @@ for await (const line of createInterface({ input: process.stdin })) {
   try {
     const request = JSON.parse(line);
     const said = await write(request);
-    if (process.env.SHOW) process.stderr.write(JSON.stringify(said) + '\n');
-    const whole = `${said.text}</tool_call>`;
     const calls = (said.tool_calls ?? []).map((c) => ({ name: c.function.name, arguments: c.function.arguments }));
-    reply = said.stopped_limit || said.truncated ? { cut: true } : { calls, text: said.text, whole, tokens: said.tokens_predicted };
+    reply = said.stopped_limit || said.truncated ? { cut: true } : { calls, text: said.text, tokens: said.tokens_predicted };
   } catch (e) {
     reply = { error: String(e?.message ?? e).slice(0, 500) };
   }
