@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -185,6 +186,8 @@ func (j *writtenJudge) ask(tool judgedTool, seed int) {
 		j.note(tool, "%s: no call was asked for: %d %.300s", where, res.StatusCode, said)
 	case ran == 1:
 		j.counts["accepted"]++
+	case beyondNumbers.MatchString(j.last.arguments):
+		j.counts["a number that nobody can compute with"]++ // the grammars bound no exponent
 	default:
 		kind := "refused, plan not exact"
 		if tool.exact {
@@ -300,6 +303,9 @@ func answerWith(w http.ResponseWriter, stream bool, message map[string]any, fini
 	delta(map[string]any{}, finish)
 	fmt.Fprint(w, "data: [DONE]\n\n")
 }
+
+// beyondNumbers are numbers with an exponent of more than three digits.
+var beyondNumbers = regexp.MustCompile(`[0-9][eE][+-]?[0-9]{4}`)
 
 // longestWritten is how many tokens an engine may write before it is given up.
 const longestWritten = 1500
