@@ -73,6 +73,7 @@ judge: modules peers engines ## public data judge us; CONTRIBUTING.md says where
 	$(GO) test -count=1 -timeout 2h -run 'Invariants|Bounded' ./dialect
 	DRAGOMAN_DIFFERENTIAL=50000 $(GO) test -count=1 -timeout 1h -v -run '^TestDifferential$$' ./internal/judge/policy
 	$(GO) test -count=1 -timeout 6h -v -run '^(TestMaskBench|TestBFCL|TestSchemaSuite|TestJudges|TestDecoded|TestOllamaKeepsTools)$$' ./e2e
+	DRAGOMAN_JUDGE=1 $(GO) test -count=1 -timeout 6h -v -run '^TestEnginesWrite$$' ./e2e
 
 .PHONY: servers
 servers: modules peers e2e/published/node_modules/.installed ## two dozen published MCP servers behind one endpoint, with a table

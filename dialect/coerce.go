@@ -19,8 +19,8 @@ const maxAttempts = 1000
 // asked for and no text would do. It returns the value, what was done, and what
 // is still wrong; then nothing that it did counts. It may change the value that
 // it got.
-func coerce(value *schema.Node, judge func(*schema.Node) []schema.Violation) (*schema.Node, []Repair, []schema.Violation) {
-	before := judge(value)
+func coerce(value *schema.Node, judge *schema.Validator) (*schema.Node, []Repair, []schema.Violation) {
+	before := judge.ValidateNode(value)
 	if len(before) == 0 {
 		return value, nil, nil
 	}
@@ -28,7 +28,8 @@ func coerce(value *schema.Node, judge func(*schema.Node) []schema.Violation) (*s
 	var repairs []Repair
 	tried := map[string]int{}
 	for range maxRounds {
-		if before[0].Keyword == schema.CostKeyword {
+		// Each place is looked for from the root, among the members of each object.
+		if before[0].Keyword == schema.CostKeyword || !judge.Spend(value, len(before)) {
 			break
 		}
 		attempts := attemptsFor(value, before, tried)
@@ -38,7 +39,7 @@ func coerce(value *schema.Node, judge func(*schema.Node) []schema.Violation) (*s
 		for _, a := range attempts {
 			a.place.put(a.to)
 		}
-		after := judge(value)
+		after := judge.ValidateNode(value)
 		wrong := map[string]bool{}
 		for _, v := range after {
 			wrong[v.Path] = true
@@ -53,7 +54,7 @@ func coerce(value *schema.Node, judge func(*schema.Node) []schema.Violation) (*s
 			repairs = append(repairs, Repair{Rule: a.rule, Path: a.path})
 		}
 		if reverted {
-			after = judge(value)
+			after = judge.ValidateNode(value)
 		}
 		if before = after; len(before) == 0 {
 			return value, repairs, nil

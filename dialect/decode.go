@@ -29,6 +29,23 @@ func (r Repair) Grade() Grade {
 // MaxArguments is the length of the arguments, in bytes, that Decode reads.
 const MaxArguments = 4 << 20
 
+// decodingTimes is how often a value may be judged while it is decoded, at the price
+// that a budget has for it: as it came, in either form, and after each repair.
+const decodingTimes = 3
+
+// within returns p with judges that pay out of one budget.
+func (p *Plan) within(b *schema.Budget) *Plan {
+	inside := *p
+	inside.judge = p.judge.Within(b)
+	inside.budget = b
+	if p.record != nil {
+		r := *p.record
+		r.sent, r.judge, r.budget = r.sent.Within(b), r.judge.Within(b), b
+		inside.record = &r
+	}
+	return &inside
+}
+
 // Decode brings the arguments that a model wrote back into the form that the
 // MCP server asked for. finish is the finish_reason of the model's message, or
 // empty. Either there are arguments, valid for the server, with the repairs
@@ -63,6 +80,7 @@ func (p *Plan) DecodeAs(raw, finish string, grade Grade) (json.RawMessage, []Rep
 			}
 		}
 	}
+	p = p.within(schema.NewBudget(value, decodingTimes))
 	value, more, violations := p.renamed(value, grade)
 	if len(violations) > 0 {
 		return nil, nil, invalidArguments(violations)
@@ -98,7 +116,7 @@ func (p *Plan) settleInside(x *schema.Node, done []Repair, grade Grade) (*schema
 	if len(repairs) == 0 {
 		return x, nil, nil
 	}
-	x, more, violations := coerce(x, p.judge.ValidateNode)
+	x, more, violations := coerce(x, p.judge)
 	if len(violations) > 0 {
 		return nil, nil, invalidArguments(violations)
 	}
@@ -175,7 +193,7 @@ func readValue(text string) (*schema.Node, []Repair, *dragoman.Problem) {
 // restore maps a value back and coerces it until the server's schema takes it.
 func (p *Plan) restore(value *schema.Node) (*schema.Node, []Repair, *dragoman.Problem) {
 	if p.record == nil {
-		x, repairs, violations := coerce(value, p.judge.ValidateNode)
+		x, repairs, violations := coerce(value, p.judge)
 		if len(violations) > 0 {
 			return nil, nil, invalidArguments(violations)
 		}
@@ -189,15 +207,15 @@ func (p *Plan) restore(value *schema.Node) (*schema.Node, []Repair, *dragoman.Pr
 		return nil, nil, notUnderstood(err)
 	}
 	// First into the form that was asked for, then back.
-	asked, repairs, _ := coerce(value.Clone(), p.record.sent.ValidateNode)
+	asked, repairs, _ := coerce(value.Clone(), p.record.sent)
 	if mapped, mapErr := p.record.decode(asked); mapErr == nil {
-		x, more, violations := coerce(mapped, p.judge.ValidateNode)
+		x, more, violations := coerce(mapped, p.judge)
 		if len(violations) == 0 {
 			return x, append(repairs, more...), nil
 		}
 	}
 	if err == nil {
-		x, repairs, violations := coerce(direct, p.judge.ValidateNode)
+		x, repairs, violations := coerce(direct, p.judge)
 		if len(violations) == 0 {
 			return x, repairs, nil
 		}

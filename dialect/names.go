@@ -61,6 +61,12 @@ func (w *naming) unwrap(value, root *schema.Node) *schema.Node {
 // names puts the names of v's members right, and of all inside it.
 func (w *naming) names(v *schema.Node, schemas []*schema.Node, path string) {
 	all := w.place.all(schemas)
+	if !w.place.budget.Spend(2 * (1 + len(all))) {
+		if len(w.violations) == 0 {
+			w.refuse("", "a smaller value: this one takes too long to read")
+		}
+		return
+	}
 	switch v.Kind() {
 	case schema.Object:
 		known := w.known(all)
@@ -126,7 +132,7 @@ func (w *naming) members(v *schema.Node, known known, path string) {
 		return v.Has(name) && !(known.absent[name] && v.Get(name).Kind() == schema.Null)
 	}
 	for _, m := range append([]schema.Member(nil), v.Members()...) {
-		if known.names[m.Name] != nil {
+		if known.names[m.Name] != nil || !w.place.budget.Spend(5 * len(known.order)) {
 			continue
 		}
 		same, typos := []string(nil), []string(nil)
@@ -216,11 +222,13 @@ type inPlace struct {
 	// absent adds the properties of n of which null says that they are not
 	// there; nil where none does.
 	absent func(n *schema.Node, names map[string]bool)
+	budget *schema.Budget // what may be looked at; nil: anything
 }
 
 // asked looks at values by the server's schema.
 func (p *Plan) asked() inPlace {
 	return inPlace{
+		budget: p.budget,
 		target: p.admitted.Target,
 		origin: func(n *schema.Node) *schema.Node { return n },
 		fits: func(n, value *schema.Node) bool {
@@ -232,6 +240,7 @@ func (p *Plan) asked() inPlace {
 // asked looks at values by the schema that is sent.
 func (r *record) asked(root *schema.Node) inPlace {
 	return inPlace{
+		budget: r.budget,
 		target: func(n *schema.Node) *schema.Node { return resolveRef(root, n) },
 		origin: func(n *schema.Node) *schema.Node {
 			if m := r.marks[n]; m != nil {

@@ -30,6 +30,7 @@ type Plan struct {
 	judge     *schema.Validator // by the server's schema
 	record    *record           // nil where arguments need no mapping
 	loose     func() *Plan      // the same tool, not strict; nil where it is not
+	budget    *schema.Budget    // of one decoding; nil otherwise
 }
 
 // A Change is one thing that a conversion did to a schema.

@@ -33,6 +33,7 @@ var (
 type tolerant struct {
 	in    string
 	at    int
+	read  int // values
 	rules []string
 
 	stray, control bool // the string at hand has a backslash that escapes nothing, and one that does
@@ -92,6 +93,9 @@ func (r *tolerant) peek() byte {
 
 func (r *tolerant) value(depth int) (*schema.Node, error) {
 	if depth > schema.MaxNesting {
+		return nil, errForeign
+	}
+	if r.read++; r.read > schema.MaxValues {
 		return nil, errForeign
 	}
 	switch c := r.peek(); {

@@ -16,29 +16,38 @@ type record struct {
 	paths  map[*schema.Node]string
 	sent   *schema.Validator // of root
 	judge  *schema.Validator // of the admitted schema
+	budget *schema.Budget    // of one decoding; nil otherwise
 }
 
 // A walk maps one value, in one direction.
 type walk struct {
 	*record
 	forward bool
-	steps   *int // left
 }
 
-// maxWalk is the number of schemas that one value may meet. A union of
-// recursive schemas can ask for any number.
-const maxWalk = 200_000
+// stepsOfWalk is what a schema costs that one value meets, in the steps of a
+// [schema.Budget]. A union of recursive schemas can ask for any number.
+const stepsOfWalk = 10
 
 var errWalk = errors.New("the value has too many possible readings")
 
 func (r *record) decode(value *schema.Node) (*schema.Node, error) {
-	steps := maxWalk
-	return walk{r, false, &steps}.value(r.root, value, 0)
+	return walk{r.paid(value), false}.value(r.root, value, 0)
 }
 
 func (r *record) encode(value *schema.Node) (*schema.Node, error) {
-	steps := maxWalk
-	return walk{r, true, &steps}.value(r.root, value, 0)
+	return walk{r.paid(value), true}.value(r.root, value, 0)
+}
+
+// paid is r with a budget, its own where none came with it.
+func (r *record) paid(value *schema.Node) *record {
+	if r.budget != nil {
+		return r
+	}
+	inside := *r
+	inside.budget = schema.NewBudget(value, decodingTimes)
+	inside.sent, inside.judge = r.sent.Within(inside.budget), r.judge.Within(inside.budget)
+	return &inside
 }
 
 // maxMapDepth bounds recursion through recursive schemas; values are bounded by
@@ -52,7 +61,7 @@ func (r walk) value(n, v *schema.Node, depth int) (*schema.Node, error) {
 	if n.Kind() != schema.Object || !r.mapped[n] || depth > maxMapDepth {
 		return v, nil
 	}
-	if *r.steps--; *r.steps < 0 {
+	if !r.budget.Spend(stepsOfWalk) {
 		return nil, errWalk
 	}
 	var ops []mapping
@@ -173,6 +182,9 @@ func (r walk) union(n, union, v *schema.Node, depth int) (*schema.Node, error) {
 					continue
 				}
 			}
+			if !r.budget.SpendOn(v) {
+				return nil, errWalk
+			}
 			mapped, err := r.value(branch, v.Clone(), depth+1)
 			if errors.Is(err, errWalk) {
 				return nil, err
@@ -263,20 +275,19 @@ func (r walk) fits(n, branch *schema.Node, i int, v, mapped *schema.Node) (bool,
 		return false, err
 	}
 	// And only if it comes back as it went.
-	again, err := walk{r.record, false, r.steps}.value(branch, mapped.Clone(), 0)
+	if !r.budget.SpendOn(mapped) {
+		return false, errWalk
+	}
+	again, err := walk{r.record, false}.value(branch, mapped.Clone(), 0)
 	if errors.Is(err, errWalk) {
 		return false, err
 	}
 	return err == nil && schema.Equal(again, v), nil
 }
 
-// valid judges a value, which is paid for by steps.
+// valid judges a value, which the budget pays for.
 func (r walk) valid(judge *schema.Validator, path string, v *schema.Node) (bool, error) {
-	if *r.steps -= 100; *r.steps < 0 {
-		return false, errWalk
-	}
-	violations, cost := judge.ValidateCounted(path, v)
-	*r.steps -= cost
+	violations := judge.ValidateAt(path, v)
 	if len(violations) == 1 && violations[0].Keyword == schema.CostKeyword {
 		return false, errWalk
 	}

@@ -3,6 +3,7 @@ package mcp
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -29,7 +30,9 @@ type inbound struct {
 // readInbound reads one message strictly: I-JSON, version 2.0, an id that is a
 // string or an integer, params that are an object.
 func readInbound(b []byte) (*inbound, *RPCError) {
-	if err := rawjson.Check(b); err != nil {
+	if err := rawjson.Check(b); errors.Is(err, rawjson.ErrCrowded) {
+		return nil, &RPCError{Code: codeInvalidRequest, Message: "the message is too large: " + err.Error()}
+	} else if err != nil {
 		return nil, &RPCError{Code: codeParse, Message: "not JSON: " + err.Error()}
 	}
 	o, err := rawjson.ParseObject(b)

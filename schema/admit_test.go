@@ -178,11 +178,11 @@ func manyMembers(n int) string {
 	return b.String() + `"m":1`
 }
 
-// TestValidationIsBounded: a schema that asks for 2^100 steps gets an answer.
-func TestValidationIsBounded(t *testing.T) {
+// TestRecursiveUnionIsAnswered: a schema with 2^100 ways through a value gets its answer.
+func TestRecursiveUnionIsAnswered(t *testing.T) {
 	v := NewValidator([]byte(`{"$defs":{"a":{"anyOf":[{"items":{"$ref":"#/$defs/a"},"type":"array"},{"items":{"$ref":"#/$defs/a"},"type":"array"}]}},"$ref":"#/$defs/a"}`))
 	got := v.Validate([]byte(strings.Repeat("[", 100) + "1" + strings.Repeat("]", 100)))
-	if len(got) != 1 || got[0].Keyword != CostKeyword {
+	if len(got) == 0 || got[0].Keyword == CostKeyword {
 		t.Errorf("got %v", got)
 	}
 	if got := v.Validate([]byte(`[[],[[]]]`)); len(got) != 0 {

@@ -71,14 +71,44 @@ func (n *Node) appendIdentity(b []byte) []byte {
 		}
 		return append(b, ']')
 	case Number:
-		if r, ok := rational(n.text); ok {
-			return append(b, r.RatString()...)
-		}
-		return append(append(b, '#'), n.text...)
+		return appendDecimal(b, n.text)
 	case String:
 		return strconv.AppendQuote(b, n.Text())
 	}
 	return append(b, n.Text()...)
+}
+
+// appendDecimal appends what the spellings of one number have in common: its digits
+// without zeros around them, and where the point is. It computes nothing, so that a
+// large exponent is no large number.
+func appendDecimal(b []byte, literal string) []byte {
+	if !sane(literal) {
+		return append(append(b, '#'), literal...)
+	}
+	mantissa, power := literal, 0
+	if i := strings.IndexAny(literal, "eE"); i >= 0 {
+		mantissa = literal[:i]
+		power, _ = strconv.Atoi(strings.TrimPrefix(literal[i+1:], "+"))
+	}
+	digits, negative := strings.CutPrefix(mantissa, "-")
+	if i := strings.IndexByte(digits, '.'); i >= 0 {
+		power -= len(digits) - i - 1
+		digits = digits[:i] + digits[i+1:]
+	}
+	digits = strings.TrimLeft(digits, "0")
+	short := strings.TrimRight(digits, "0")
+	power += len(digits) - len(short)
+	if short == "" {
+		return append(b, '0')
+	}
+	if negative {
+		b = append(b, '-')
+	}
+	b = append(b, short...)
+	if power != 0 {
+		b = strconv.AppendInt(append(b, 'e'), int64(power), 10)
+	}
+	return b
 }
 
 // Compare compares two number nodes; ok is false where one of them is none.

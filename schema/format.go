@@ -1,10 +1,8 @@
 package schema
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -47,54 +45,6 @@ func judgeRegex(v any) error {
 	return nil
 }
 
-// stepFormat begins the name of a format that counts steps before it judges.
-const stepFormat = "dragoman-step/"
-
-// ownFormat begins the name of a format that the library would judge in its own
-// way: regex by the engine that it was given for patterns, which takes all.
-const ownFormat = "dragoman/"
-
-// registerFormats teaches a compiler the formats of judged schemas.
-func (v *Validator) registerFormats(c *jsonschema.Compiler) {
-	c.AssertFormat()
-	judges := formatJudges()
-	c.RegisterFormat(&jsonschema.Format{Name: ownFormat + "regex", Validate: judgeRegex})
-	if !v.bounded {
-		return
-	}
-	step := func() {
-		if v.steps--; v.steps < 0 {
-			panic(errSteps)
-		}
-	}
-	c.RegisterFormat(&jsonschema.Format{Name: stepFormat, Validate: func(any) error { step(); return nil }})
-	for name, judge := range judges {
-		c.RegisterFormat(&jsonschema.Format{Name: stepFormat + name, Validate: func(value any) error {
-			step()
-			return judge(value)
-		}})
-	}
-}
-
-// judgedFormat is the format by which the validator judges n; empty for none.
-func (v *Validator) judgedFormat(n *Node) string {
-	name := n.Get("format").Text()
-	if name != "" && formatJudges()[name] == nil {
-		if forStrings(n) && !slices.Contains(v.unknown, name) {
-			v.unknown = append(v.unknown, name)
-			v.unchecked = append(v.unchecked, fmt.Sprintf("the format %q is not checked: nobody but the server knows it", clip(name)))
-		}
-		name = ""
-	}
-	if v.bounded {
-		return stepFormat + name
-	}
-	if name == "regex" {
-		return ownFormat + name
-	}
-	return name
-}
-
 // forStrings reports whether n can be meant for strings. The formats of numbers,
 // such as int64, are no restriction that anybody relies on.
 func forStrings(n *Node) bool {
@@ -123,9 +73,4 @@ func formatWords(name string) string {
 		return "a regular expression"
 	}
 	return "a string in the format " + name
-}
-
-// formatName is the name of a format without our prefix.
-func formatName(name string) string {
-	return strings.TrimPrefix(strings.TrimPrefix(name, stepFormat), ownFormat)
 }

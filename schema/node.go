@@ -28,6 +28,10 @@ const (
 // above what [Admit] lets a schema have; it keeps recursion bounded.
 const MaxNesting = 512
 
+// MaxValues is the number of values, inside one another or not, that [Parse] reads. In
+// memory each takes up to 150 bytes, whatever it took as text.
+const MaxValues = 1 << 19
+
 // maxExponent is the largest decimal exponent of a number that Parse reads.
 // Every program that computes exactly with 1e999999999 is out of memory.
 const maxExponent = 1000
@@ -55,7 +59,7 @@ type Member struct {
 
 // Parse reads exactly one JSON value, as strictly as RFC 7493 asks: valid
 // UTF-8, no duplicate member names, nothing after the value, at most
-// [MaxNesting] levels. The error is a [*SyntaxError]. The tree keeps b, which
+// [MaxNesting] levels and [MaxValues] values. The error is a [*SyntaxError]. The tree keeps b, which
 // must not be changed afterwards.
 func Parse(b []byte) (*Node, error) {
 	r := reader{in: b, dec: jsontext.NewDecoder(bytes.NewBuffer(b))}
@@ -78,6 +82,9 @@ type SyntaxError struct {
 	// Duplicate reports that nothing is wrong but a member name that occurs
 	// twice in an object.
 	Duplicate bool
+	// Crowded reports that nothing is wrong but the number of values, which is over
+	// [MaxValues].
+	Crowded bool
 	// Pointer is the JSON pointer to where the error is, as far as known.
 	Pointer string
 	// Offset is the byte offset of the error.
@@ -94,13 +101,17 @@ func (e *SyntaxError) Error() string {
 }
 
 type reader struct {
-	in  []byte
-	dec *jsontext.Decoder
+	in   []byte
+	dec  *jsontext.Decoder
+	read int // values
 }
+
+var errCrowded = fmt.Errorf("more than %d values", MaxValues)
 
 // failure makes a SyntaxError of what the decoder or the reader said.
 func (r *reader) failure(err error) *SyntaxError {
 	e := &SyntaxError{Offset: r.dec.InputOffset(), Pointer: string(r.dec.StackPointer()), reason: err.Error()}
+	e.Crowded = err == errCrowded
 	if s, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		e.Offset, e.Pointer, e.reason = s.ByteOffset, string(s.JSONPointer), s.Err.Error()
 		e.Duplicate = errors.Is(s.Err, jsontext.ErrDuplicateName)
@@ -114,6 +125,9 @@ func (r *reader) failure(err error) *SyntaxError {
 func (r *reader) value(depth int) (*Node, error) {
 	if depth > MaxNesting {
 		return nil, fmt.Errorf("nested deeper than %d levels", MaxNesting)
+	}
+	if r.read++; r.read > MaxValues {
+		return nil, errCrowded
 	}
 	tok, err := r.dec.ReadToken()
 	if err != nil {

@@ -108,29 +108,12 @@ func anyOf(list *Node, is func(*Node) bool) bool {
 	return false
 }
 
-// plainType knows the types by name; an integer is any number without a fraction.
+// plainType reports whether a value is of a type, or of one of a list of types.
 func plainType(want, v *Node) bool {
 	if want.Kind() == Array {
 		return anyOf(want, func(n *Node) bool { return n.Kind() == String && plainType(n, v) })
 	}
-	switch want.Text() {
-	case "object":
-		return v.Kind() == Object
-	case "array":
-		return v.Kind() == Array
-	case "string":
-		return v.Kind() == String
-	case "boolean":
-		return v.Kind() == Bool
-	case "null":
-		return v.Kind() == Null
-	case "number":
-		return v.Kind() == Number
-	case "integer":
-		_, whole := v.Integer()
-		return whole
-	}
-	return false
+	return isType(want.Text(), v)
 }
 
 // plainOrder reports whether a number compares to a bound with a sign between low

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/big"
@@ -79,10 +80,10 @@ func (l lookup) get(n *Node, name string) *Node {
 // enum or const tells.
 func (n *Node) Words() string {
 	if c := n.Get("const"); c != nil {
-		return list([]any{c.plain()})
+		return list([]*Node{c})
 	}
 	if enum := n.Get("enum"); enum.Kind() == Array {
-		return "one of " + list(enum.plain().([]any))
+		return "one of " + list(enum.items)
 	}
 	switch t := n.Get("type"); t.Kind() {
 	case String:
@@ -116,7 +117,7 @@ func types(names []string) string {
 const maxListed = 20
 
 // list names values: strings in single quotes, everything else as JSON.
-func list(values []any) string {
+func list(values []*Node) string {
 	var b strings.Builder
 	for i, v := range values {
 		if i == maxListed {
@@ -126,14 +127,20 @@ func list(values []any) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		if s, ok := v.(string); ok {
-			b.WriteString("'" + s + "'")
-		} else if text, err := json.Marshal(v); err == nil {
-			b.Write(text)
+		if v.Kind() == String {
+			b.WriteString("'" + v.text + "'")
+			continue
+		}
+		var text bytes.Buffer
+		if err := json.Compact(&text, v.Bytes()); err == nil {
+			b.Write(text.Bytes())
 		}
 	}
 	return b.String()
 }
+
+// quoted is a text in quotes, clipped.
+func quoted(s string) string { return strconv.Quote(clip(s)) }
 
 // decimal writes a number without a fraction where it has none.
 func decimal(r *big.Rat) string {

@@ -10,7 +10,7 @@ import (
 // longestCall is how much of a call is shown to people.
 const longestCall = 400
 
-// printProofs shows people what was found: the smallest witness of each kind, how
+// printProofs shows people what was found: the worst witness of each kind, how
 // many more there are, and how hard it was looked.
 func printProofs(out *terminal.Screen, found *proofs) {
 	for i, p := range found.Proofs {
@@ -76,6 +76,9 @@ func printWitness(out *terminal.Screen, p *prove.Proof, kind prove.Kind) {
 		where = "(root)"
 	}
 	out.Printf("              at %s: %s\n", terminal.OneLine(where, 120), terminal.OneLine(w.Why, 300))
+	if w.Lost > 0 {
+		out.Printf("              %s\n", out.Faint(fmt.Sprintf("so are %d of %d calls that were tried", w.Lost, w.Of)))
+	}
 	if n := p.Count(kind); n > 1 {
 		out.Printf("              %s\n", out.Faint(fmt.Sprintf("and %d more; --format json has them", n-1)))
 	}

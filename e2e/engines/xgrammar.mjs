@@ -22,16 +22,26 @@ function load(name) {
 console.log = console.info = console.warn = (...what) => process.stderr.write(`${what.join(' ')}\n`);
 const { Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo, Testings, version } = load(packageName);
 
-// The vocabulary of a model that knows single characters: enough to write any
-// value, with those at which engines go wrong. The first one ends the text.
-const vocabulary = ['</s>', ...'{}[]":,\\ \n\tabcdefgnrstuxyzAZ0123456789+-._/@%#(é世'];
-let info, grammar, matcher;
+// The vocabulary of a model that knows single characters: those of ASCII, some beyond
+// it, and those that a schema names, or none of its members could be written. The first
+// one ends the text.
+const ascii = Array.from({ length: 0x7f - 0x20 }, (_, i) => String.fromCharCode(0x20 + i));
+let vocabulary = ['</s>', ...ascii, '\n', '\t', 'é', '世'];
+let info, grammar, matcher, length;
 
 async function open(schema) {
   grammar?.dispose();
   matcher?.dispose();
   matcher = undefined;
-  grammar = await Grammar.fromJSONSchema(JSON.stringify(schema));
+  const text = JSON.stringify(schema);
+  length = text.length;
+  const more = [...new Set(text)].filter((c) => !vocabulary.includes(c));
+  if (more.length > 0) {
+    vocabulary = [...vocabulary, ...more];
+    info?.dispose();
+    info = undefined;
+  }
+  grammar = await Grammar.fromJSONSchema(text);
 }
 
 async function ready() {
@@ -61,13 +71,14 @@ function without(open, text) {
   return rest.length > 0 ? rest : open;
 }
 
-// sample walks through the grammar at random. After limit characters it takes
-// what closes, where it can, and gives up at four times that.
+// sample walks through the grammar at random. After limit characters it takes what
+// closes, where it can, else what goes on to the next, and gives up at four times that
+// and the length of the schema, whose names may all be needed.
 async function sample(next, limit) {
   await ready();
   matcher.reset();
   let text = '';
-  for (let n = 0; n < 4 * limit; n++) {
+  for (let n = 0; n < 4 * limit + length; n++) {
     const refused = new Set(await Testings.debugGetMaskedTokensFromBitmask(await matcher.getNextTokenBitmask(), vocabulary.length));
     let open = vocabulary.map((_, i) => i).filter((i) => !refused.has(i));
     if (open.includes(0) && (open.length === 1 || open.every((i) => i === 0 || ' \n\t'.includes(vocabulary[i])))) return text;
@@ -77,8 +88,12 @@ async function sample(next, limit) {
     if (dense.length > 0) open = dense;
     if (/[0-9]$/.test(text)) open = without(open, 'e'); // numbers beyond all bounds prove nothing
     if (n > limit) {
-      const closing = open.filter((i) => '"}]'.includes(vocabulary[i]));
-      if (closing.length > 0) open = closing;
+      for (const ends of ['"}]', ',']) {
+        const closing = open.filter((i) => ends.includes(vocabulary[i]));
+        if (closing.length === 0) continue;
+        open = closing;
+        break;
+      }
     }
     if (open.length === 0) return undefined;
     const token = open[Math.floor(next() * open.length)];

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/dragoman-mcp/dragoman/schema"
 )
@@ -15,9 +16,13 @@ func (s *search) unsaid(ctx context.Context, taken []candidate) error {
 		return err
 	}
 	for i, why := range whys {
-		if why != "" {
-			s.keep(Witness{Kind: s.kindOf(taken[i].value), Call: taken[i].value.Append(nil), At: taken[i].at, Why: why, Told: s.told})
+		kind := s.kindOf(taken[i].value)
+		s.tried(kind, taken[i].at, why != "")
+		if why == "" {
+			s.looked.Writable++
+			continue
 		}
+		s.keep(Witness{Kind: kind, Call: taken[i].value.Append(nil), At: taken[i].at, Why: why, Told: s.told})
 	}
 	return nil
 }
@@ -75,13 +80,20 @@ func (s *search) cannotSay(ctx context.Context, calls []candidate) ([]string, er
 	return whys, nil
 }
 
-// refused looks for what the model can write and the server does not take.
-func (s *search) refused(ctx context.Context, written []candidate) error {
+// refused looks for what the model can write and the server does not take: among
+// calls that were made up to be refused, and among those that the model's own schema
+// suggests, which alone say how many calls of a place are lost.
+func (s *search) refused(ctx context.Context, beyond, suggested []candidate) error {
+	written := append(slices.Clone(beyond), suggested...)
 	var texts []string
 	var owner []candidate
-	for _, c := range written {
+	counted := 0
+	for i, c := range written {
 		for _, text := range s.spellings(c.value) {
 			texts, owner = append(texts, text), append(owner, c)
+		}
+		if i < len(beyond) {
+			counted = len(texts)
 		}
 	}
 	writes, err := s.writes(ctx, texts)
@@ -89,32 +101,43 @@ func (s *search) refused(ctx context.Context, written []candidate) error {
 		return err
 	}
 	for i, ok := range writes {
-		if ok {
-			s.writable(texts[i], owner[i].at)
+		if !ok {
+			continue
+		}
+		if at, lost := s.writable(texts[i], owner[i].at); i >= counted {
+			s.tried(Refused, at, lost)
 		}
 	}
 	return nil
 }
 
-// writable judges a text that the model can write.
-func (s *search) writable(text, at string) {
+// writable judges a text that the model can write, and reports whether it is lost, and
+// at which place.
+func (s *search) writable(text, at string) (place string, lost bool) {
 	s.looked.Writable++
 	s.looked.Longest = max(s.looked.Longest, len(text))
-	if why := s.refusal(text); why != "" {
-		s.keep(Witness{Kind: Refused, Call: asJSON(text), At: at, Why: why})
+	why, named := s.refusal(text)
+	if why == "" {
+		return at, false
 	}
+	if named != "" {
+		at = named
+	}
+	s.keep(Witness{Kind: Refused, Call: asJSON(text), At: at, Why: why})
+	return at, true
 }
 
-// refusal says why what a model wrote does not run; "" where it does.
-func (s *search) refusal(text string) string {
+// refusal says why what a model wrote does not run, "" where it does, and the place in
+// the schema that it is shown which that names, "" for none.
+func (s *search) refusal(text string) (why, at string) {
 	arguments, _, problem := s.plan.Decode(text, "tool_calls")
-	switch {
-	case problem != nil:
-		return problem.Message
-	case len(s.server.Validate(arguments)) > 0:
-		return fmt.Sprintf("it runs as %s, which the server's schema refuses: %v", arguments, s.server.Validate(arguments))
+	if problem != nil {
+		return problem.Message, namedIn(s.shown, problem)
 	}
-	return ""
+	if wrong := s.server.Validate(arguments); len(wrong) > 0 {
+		return fmt.Sprintf("it runs as %s, which the server's schema refuses: %v", arguments, wrong), ""
+	}
+	return "", ""
 }
 
 // made is the place of what an engine made up by itself.
@@ -128,7 +151,8 @@ func (s *search) sampled(ctx context.Context, seed uint64) error {
 	}
 	s.looked.Candidates += len(texts)
 	for _, text := range texts {
-		s.writable(text, made)
+		at, lost := s.writable(text, made)
+		s.tried(Refused, at, lost)
 	}
 	return nil
 }

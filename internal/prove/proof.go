@@ -26,10 +26,15 @@ type Witness struct {
 	// Call is the arguments: as the model writes them where it is Refused, else as
 	// the server takes them.
 	Call json.RawMessage `json:"call"`
-	// At is a JSON pointer into the schema that Call was made from, to where it
-	// was changed: the one that was sent where it is Refused, else the server's. It
-	// says so in words where the engine made Call up.
+	// At is a JSON pointer to the place that Why names, else to where Call was
+	// changed: into the schema that was sent where it is Refused, else into the
+	// server's. It says so in words where the engine made Call up and no place is
+	// named.
 	At string `json:"at"`
+	// Lost says how many calls are lost in the same place, of all that were tried
+	// (Of). Zero where that was not counted.
+	Lost int `json:"lost,omitempty"`
+	Of   int `json:"of,omitempty"`
 	// Why says what is in the way.
 	Why string `json:"why"`
 	// Told reports that the plan's report says that it narrows.
@@ -43,7 +48,8 @@ type Looked struct {
 	// Candidates are the calls that were made up, by us and by the engine.
 	Candidates int `json:"candidates"`
 	// Taken are those that the server takes, and Writable those that the model
-	// can write: what was tried in earnest.
+	// can write, among them each of Taken that is no witness: what was tried in
+	// earnest.
 	Taken    int `json:"taken"`
 	Writable int `json:"writable"`
 	// Longest is the length in bytes of the longest call that was tried.
@@ -69,13 +75,14 @@ type Proof struct {
 	Unusable string `json:"unusable,omitempty"`
 	// Unchecked is what of the server's schema nobody judges.
 	Unchecked []string `json:"unchecked,omitempty"`
-	// Witnesses has the smallest one first of each kind; several of a kind differ
-	// in the place.
+	// Witnesses has the worst one first of each kind, which is of the place where
+	// most of the calls that were tried are lost; several of a kind differ in the
+	// place.
 	Witnesses []Witness `json:"witnesses"`
 	Looked    Looked    `json:"looked"`
 }
 
-// First returns the smallest witness of a kind; nil where there is none.
+// First returns the worst witness of a kind; nil where there is none.
 func (p *Proof) First(kind Kind) *Witness {
 	for i := range p.Witnesses {
 		if p.Witnesses[i].Kind == kind {
@@ -95,12 +102,16 @@ func (p *Proof) Count(kind Kind) (n int) {
 	return n
 }
 
-// sortWitnesses brings the smallest of each kind to the front.
+// sortWitnesses brings the worst of each kind to the front, and of two that are as bad
+// the smaller one.
 func sortWitnesses(found []Witness) {
 	order := []Kind{Refused, Unsaid, Undeclared}
 	slices.SortStableFunc(found, func(a, b Witness) int {
 		return cmp.Or(
-			cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind)),
+			cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind)), cmp.Compare(b.share(), a.share()),
 			cmp.Compare(len(a.Call), len(b.Call)), cmp.Compare(string(a.Call), string(b.Call)), cmp.Compare(a.At, b.At))
 	})
 }
+
+// share is which part of all calls is lost in the place of w, in hundredths.
+func (w *Witness) share() int { return 100 * w.Lost / (w.Of + 1) }

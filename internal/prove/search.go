@@ -89,6 +89,18 @@ type search struct {
 
 	looked Looked
 	found  map[Kind][]Witness
+	lost   map[Kind]map[string]int // of all calls that were tried, those lost in a place
+	all    map[Kind]int
+}
+
+// tried counts a call, and where it is lost, if it is.
+func (s *search) tried(kind Kind, at string, lost bool) {
+	if s.lost[kind] == nil {
+		s.lost[kind] = map[string]int{}
+	}
+	if s.all[kind]++; lost {
+		s.lost[kind][at]++
+	}
 }
 
 func newSearch(p *Prover, plan *dialect.Plan, tool dragoman.Tool, language Language) (*search, error) {
@@ -106,7 +118,7 @@ func newSearch(p *Prover, plan *dialect.Plan, tool dragoman.Tool, language Langu
 	}
 	return &search{
 		plan: plan, language: language, server: schema.NewValidator(input), asked: doc.Root, shown: shown,
-		effort: max(p.Effort, 1), random: rand.New(rand.NewPCG(p.Seed, 1)), found: map[Kind][]Witness{},
+		effort: max(p.Effort, 1), random: rand.New(rand.NewPCG(p.Seed, 1)), found: map[Kind][]Witness{}, lost: map[Kind]map[string]int{}, all: map[Kind]int{},
 		told: slices.ContainsFunc(plan.Report(), func(c dialect.Change) bool { return c.Narrows }),
 	}, nil
 }
@@ -129,8 +141,7 @@ func (s *search) run(ctx context.Context, proof *Proof) error {
 	}
 	// What the server refuses is worth writing; so is what the model's own schema
 	// suggests.
-	written := append(s.asWritten(beyond), s.candidates(s.shown)...)
-	if err := s.refused(ctx, written); err != nil {
+	if err := s.refused(ctx, s.asWritten(beyond), s.candidates(s.shown)); err != nil {
 		return err
 	}
 	if err := s.sampled(ctx, proof.Looked.Seed); err != nil {

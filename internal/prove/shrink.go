@@ -14,10 +14,15 @@ const (
 	shrinkWidth  = 120 // candidates of a round
 )
 
-// shrinkAll makes the witnesses of a kind small, the smallest ones of those that
-// were found.
+// shrinkAll makes the witnesses of a kind small, the worst ones of those that were
+// found.
 func (s *search) shrinkAll(ctx context.Context, kind Kind) ([]Witness, error) {
 	found := s.found[kind]
+	for i := range found {
+		if lost := s.lost[kind][found[i].At]; lost > 0 {
+			found[i].Lost, found[i].Of = lost, s.all[kind]
+		}
+	}
 	sortWitnesses(found)
 	found = found[:min(len(found), keepEach)]
 	small := make([]Witness, 0, len(found))
@@ -26,6 +31,7 @@ func (s *search) shrinkAll(ctx context.Context, kind Kind) ([]Witness, error) {
 		if err != nil {
 			return nil, err
 		}
+		shrunk.At = s.named(shrunk)
 		// Witnesses of one place may be those of another with something beside it.
 		if !slices.ContainsFunc(small, func(o Witness) bool {
 			return string(o.Call) == string(shrunk.Call) || kind == Refused && o.Why == shrunk.Why
@@ -72,7 +78,7 @@ func (s *search) firstWitness(ctx context.Context, w Witness, values []*schema.N
 		}
 		for i, ok := range writes {
 			if ok {
-				if why := s.refusal(texts[i]); why != "" {
+				if why, _ := s.refusal(texts[i]); why != "" {
 					return values[i], why, nil
 				}
 			}

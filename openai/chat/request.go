@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/http"
 	"slices"
 	"strconv"
 
@@ -68,10 +67,7 @@ type ServerChoice struct {
 // duplicate names. The error is an [*model.Error] with status 400.
 func Parse(body []byte) (*Request, error) {
 	if err := rawjson.Check(body); err != nil {
-		return nil, &model.Error{
-			Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: model.CodeInvalidJSON,
-			Message: "The request body is not valid JSON: " + err.Error() + ".", Err: err,
-		}
+		return nil, model.InvalidBody(err)
 	}
 	o, err := rawjson.ParseObject(body)
 	if err != nil {

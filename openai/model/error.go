@@ -49,6 +49,18 @@ func Invalid(param, message string) *Error {
 	}
 }
 
+// InvalidBody is the [Error] for a request body of which the strict judge says err.
+func InvalidBody(err error) *Error {
+	e := &Error{
+		Status: http.StatusBadRequest, Type: TypeInvalidRequest, Code: CodeInvalidJSON,
+		Message: "The request body is not valid JSON: " + err.Error() + ".", Err: err,
+	}
+	if errors.Is(err, rawjson.ErrCrowded) {
+		e.Status, e.Code, e.Message = http.StatusRequestEntityTooLarge, CodeBodyTooLarge, "The request body is too large to read: "+err.Error()+"."
+	}
+	return e
+}
+
 // NewRequestID returns a new id for a request, to be given to the client with an
 // error and to be found in the log.
 func NewRequestID() string { return "req_" + strings.ToLower(rand.Text()[:20]) }

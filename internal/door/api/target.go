@@ -149,10 +149,7 @@ func (a *API) jsonTarget(ctx context.Context, who caller.Caller, body []byte) (u
 		return nil, "", body, nil // a POST that needs none
 	}
 	if err := rawjson.Check(body); err != nil {
-		return nil, "", nil, &model.Error{
-			Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: model.CodeInvalidJSON,
-			Message: "The request body is not valid JSON: " + err.Error() + ".", Err: err,
-		}
+		return nil, "", nil, model.InvalidBody(err)
 	}
 	o, err := rawjson.ParseObject(body)
 	if err != nil {

@@ -72,10 +72,7 @@ func (a *API) callTool(w http.ResponseWriter, r *http.Request, who caller.Caller
 
 func parseToolsCall(body []byte) (*toolsCall, error) {
 	if err := rawjson.Check(body); err != nil {
-		return nil, &model.Error{
-			Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: model.CodeInvalidJSON,
-			Message: "The request body is not valid JSON: " + err.Error() + ".", Err: err,
-		}
+		return nil, model.InvalidBody(err)
 	}
 	o, err := rawjson.ParseObject(body)
 	if err != nil {

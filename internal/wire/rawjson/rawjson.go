@@ -28,16 +28,34 @@ import (
 // give up at 1,000 and more.
 const MaxDepth = 512
 
+// MaxMembers and MaxValues are how many members of objects, and how many values in all,
+// [Check] accepts in one document. As text a member needs five bytes; read, it needs a
+// hundred, for its name is looked for among the others. Real requests have thousands.
+const (
+	MaxMembers = 1 << 17
+	MaxValues  = 1 << 20
+)
+
+// ErrCrowded is what the error of [Check] is where nothing is wrong with a document but
+// how many members or values it has, as far as it was looked at.
+var ErrCrowded = errors.New("holds too much")
+
 // Check reports whether b is exactly one JSON value (RFC 8259) as strictly as
 // RFC 7493 (I-JSON) reads it: valid UTF-8 without lone surrogates, no duplicate
-// member names, nothing after the value, and no more than [MaxDepth] levels.
-// The error says what is wrong and at which byte.
+// member names, nothing after the value, no more than [MaxDepth] levels, and no more
+// than [MaxMembers] and [MaxValues]. The error says what is wrong and at which byte.
+// What is over a limit takes no memory.
 func Check(b []byte) error {
-	if at, ok := tooDeep(b); ok {
-		return fmt.Errorf("nested deeper than %d levels at byte %d", MaxDepth, at)
+	members, err := survey(b)
+	if err != nil {
+		return err
 	}
 	c := checkers.Get().(*checker)
-	defer c.put()
+	defer func() {
+		if members <= maxPooled {
+			c.put()
+		}
+	}()
 	c.in = *bytes.NewBuffer(b)
 	c.d.Reset(&c.in)
 	d := &c.d
@@ -49,6 +67,10 @@ func Check(b []byte) error {
 	}
 	return nil
 }
+
+// maxPooled is how many members a document may have whose checker is used again: what
+// it needed to find duplicate names stays with it.
+const maxPooled = 4096
 
 // checkers keep what decoders need to find duplicate names.
 var checkers = sync.Pool{New: func() any { return new(checker) }}
@@ -77,8 +99,9 @@ func readable(err error) error {
 	return errors.New("the JSON ends before it is complete")
 }
 
-func tooDeep(b []byte) (at int, deep bool) {
-	depth := 0
+// survey counts what b holds, and says which limit it is over. It takes no memory.
+func survey(b []byte) (members int, err error) {
+	depth, commas := 0, 0
 	for i := 0; i < len(b); i++ {
 		switch b[i] {
 		case '"':
@@ -87,15 +110,23 @@ func tooDeep(b []byte) (at int, deep bool) {
 					i++
 				}
 			}
+		case ':':
+			if members++; members > MaxMembers {
+				return 0, fmt.Errorf("it %w: more than %d members at byte %d", ErrCrowded, MaxMembers, i)
+			}
+		case ',':
+			if commas++; commas >= MaxValues {
+				return 0, fmt.Errorf("it %w: more than %d values at byte %d", ErrCrowded, MaxValues, i)
+			}
 		case '{', '[':
 			if depth++; depth > MaxDepth {
-				return i, true
+				return 0, fmt.Errorf("nested deeper than %d levels at byte %d", MaxDepth, i)
 			}
 		case '}', ']':
 			depth--
 		}
 	}
-	return 0, false
+	return members, nil
 }
 
 // A Member is one member of an object.
@@ -136,6 +167,9 @@ func (o *Object) Parse(b []byte) error {
 			if decoded, err = Unquote(name); err != nil {
 				return err
 			}
+		}
+		if len(o.Members) == cap(o.Members) {
+			o.Members = slices.Grow(o.Members, len(o.Members)) // append alone makes five times as much of many
 		}
 		o.Members = append(o.Members, Member{Name: decoded, Value: value, raw: name})
 		return nil
@@ -286,6 +320,9 @@ func Elements(b []byte) ([]json.RawMessage, error) { return AppendElements(nil, 
 // AppendElements takes an array apart and appends its elements to dst.
 func AppendElements(dst []json.RawMessage, b []byte) ([]json.RawMessage, error) {
 	err := eachPart(b, '[', ']', func(_, value []byte) error {
+		if len(dst) == cap(dst) {
+			dst = slices.Grow(dst, max(len(dst), 4))
+		}
 		dst = append(dst, value)
 		return nil
 	})
