@@ -28,11 +28,16 @@ func (p *Policy) DecideCall(who caller.Caller, call dragoman.Call, tainted bool)
 }
 
 // Decide answers a request. It never fails: what cannot be judged is denied, with
-// the reason. Of what can be read in several ways the strictest verdict counts.
+// the reason. Of what can be read in several ways the strictest verdict counts; that no
+// rule or grant names another spelling of the same counts for nothing.
 func (p *Policy) Decide(r Request) Verdict {
 	verdict := p.decideRead(&r)
-	for other := range r.others() {
-		verdict = verdict.stricter(p.decideRead(other))
+	for other, same := range r.others() {
+		v := p.decideRead(other)
+		if same && (v.Rule == RuleDefault || v.Rule == RuleGrants) {
+			continue
+		}
+		verdict = verdict.stricter(v)
 	}
 	return verdict
 }
