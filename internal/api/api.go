@@ -101,6 +101,10 @@ func New(o Options) *API {
 
 // Serve answers a request of a caller to anything under /v1.
 func (a *API) Serve(w http.ResponseWriter, r *http.Request, who caller.Caller) {
+	if err := plainPath(r.URL); err != nil {
+		a.fail(w, r, err)
+		return
+	}
 	other, pattern := a.mux.Handler(r)
 	if route := a.routes[pattern]; route != nil {
 		route(w, r, who)
@@ -126,7 +130,7 @@ func (a *API) chat(w http.ResponseWriter, r *http.Request, who caller.Caller, ru
 		err = sameModel(named, request.Model)
 	}
 	if err == nil {
-		err = a.judgeFurther(r.Context(), who, request.Members())
+		err = a.judgeFurther(r.Context(), who, body)
 	}
 	if err != nil {
 		a.fail(w, r, err)
