@@ -73,7 +73,7 @@ func (db *DB) group(jobs []*job) error {
 	}
 	err := db.writer.group(jobs)
 	if err == nil && slices.ContainsFunc(jobs, func(j *job) bool { return j.sync }) {
-		err = db.place.checkLog()
+		err = db.place.check()
 	}
 	return err
 }

@@ -112,7 +112,7 @@ func TestFileStays(t *testing.T) {
 func BenchmarkPlace(b *testing.B) {
 	db := opened(b, file(b))
 	for b.Loop() {
-		if err := db.place.checkLog(); err != nil {
+		if err := db.place.check(); err != nil {
 			b.Fatal(err)
 		}
 	}
