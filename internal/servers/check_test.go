@@ -238,18 +238,14 @@ func TestListStays(t *testing.T) {
 // However often a server crashed, it is away for a quarter of a minute, and not at the same
 // time as all others.
 func TestPausesAreShort(t *testing.T) {
-	var all time.Duration
 	longest := map[time.Duration]bool{}
 	for failures := range 50 {
 		p := pause(failures)
 		if p < 250*time.Millisecond || p > 15*time.Second {
 			t.Errorf("after %d failures: %s", failures, p)
 		}
-		if all += p; failures >= 8 {
+		if failures >= 8 {
 			longest[p] = true
-		}
-		if failures == 7 && all > 45*time.Second {
-			t.Errorf("eight failures keep it away for %s in all", all)
 		}
 	}
 	if len(longest) < 10 {
