@@ -19,7 +19,9 @@ type HTTP struct {
 	URL string
 	// Client makes the requests. Its Timeout must be zero, since streams last.
 	// Redirects are followed within the same origin only, whatever the client
-	// says, and as far as it says. If nil, a client of our own is used.
+	// says, and as far as it says, and only by what changes nothing, such as the
+	// handshake and lists: a call that is redirected fails, since its server may have
+	// acted on it. If nil, a client of our own is used.
 	Client *http.Client
 	// Header holds headers to send with each request, such as Authorization.
 	// Headers of the protocol win over them.
@@ -113,7 +115,7 @@ func (h *httpLink) roundTrip(ctx context.Context, x *exchange) (message, error) 
 	stopToo := context.AfterFunc(h.p.ctx, cancel)
 	end := func() { stop(); stopToo(); cancel() }
 
-	req := h.request(lasting, http.MethodPost, h.url, x.body)
+	req := h.request(lasting, http.MethodPost, h.address(), x.body)
 	if x.method != "initialize" {
 		h.sessionHeaders(req, x.version)
 	}
@@ -281,7 +283,7 @@ func (h *httpLink) refused(x *exchange, resp *http.Response) error {
 
 // send posts a notification, or an answer to the server. Any 2xx is fine.
 func (h *httpLink) send(ctx context.Context, body []byte) error {
-	req := h.request(ctx, http.MethodPost, h.url, body)
+	req := h.request(ctx, http.MethodPost, h.address(), body)
 	h.sessionHeaders(req, h.p.spoken())
 	resp, err := h.do(req, nil)
 	if err != nil {
@@ -295,7 +297,7 @@ func (h *httpLink) close() error {
 	if h.session.Load() != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), deletePatience)
 		defer cancel()
-		req := h.request(ctx, http.MethodDelete, h.url, nil)
+		req := h.request(ctx, http.MethodDelete, h.address(), nil)
 		h.sessionHeaders(req, h.p.spoken())
 		if resp, err := h.do(req, nil); err == nil {
 			_ = delivered(resp)

@@ -42,7 +42,7 @@ func (t HTTP) openSSE(ctx context.Context, p *peer) (link, error) {
 
 // begin opens the stream and waits for the address.
 func (l *sseLink) begin(ctx context.Context) error {
-	resp, err := l.do(l.request(ctx, http.MethodGet, l.url, nil), nil)
+	resp, err := l.do(l.request(ctx, http.MethodGet, l.address(), nil), nil)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (l *sseLink) begin(ctx context.Context) error {
 		}
 		ref, err := url.Parse(string(bytes.TrimSpace(ev.data)))
 		if err == nil {
-			if l.endpoint = l.url.ResolveReference(ref); l.endpoint.Scheme == l.url.Scheme && l.endpoint.Host == l.url.Host {
+			if l.endpoint = l.address().ResolveReference(ref); l.endpoint.Scheme == l.url.Scheme && l.endpoint.Host == l.url.Host {
 				return nil
 			}
 		}

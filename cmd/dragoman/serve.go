@@ -50,6 +50,7 @@ SIGTERM and Ctrl-C let running requests finish.` + serverHelp,
 				}
 			}
 			log := newLogger(file, s.verbose, s.quiet)
+			defer hearLibraries(log)()
 			for _, w := range file.Warnings {
 				log.Warn("configuration", "warning", w)
 			}

@@ -29,7 +29,8 @@ func TestRelay(t *testing.T) {
 	}{
 		{"JSON", "POST", "/v1/embeddings?x=1&y=%20z", `{ "input" : [1.0, 12345678901234567890], "model":"m" }`, "application/json", "POST /base/v1/embeddings?x=1&y=%20z"},
 		{"no body", "GET", "/v1/files", "", "", "GET /base/v1/files"},
-		{"escaped path", "GET", "/v1/files/a%2Fb%20c", "", "", "GET /base/v1/files/a%2Fb%20c"},
+		{"escaped path", "GET", "/v1/files/a%20c", "", "", "GET /base/v1/files/a%20c"},
+		{"one model of an organisation", "GET", "/v1/models/org%2Fm-1", "", "", "GET /base/v1/models/org%2Fm-1"},
 		{"delete", "DELETE", "/v1/files/f-1", "", "", "DELETE /base/v1/files/f-1"},
 		{"binary", "POST", "/v1/uploads/u/parts", "\x00\xff\x1f\x8b\r\n", "application/octet-stream", "POST /base/v1/uploads/u/parts"},
 		{"empty JSON", "POST", "/v1/batches/b/cancel", "", "application/json", "POST /base/v1/batches/b/cancel"},

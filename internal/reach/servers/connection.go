@@ -44,7 +44,7 @@ type connection struct {
 	slots   chan struct{}         // one for each call in flight
 	settled chan struct{}         // closed once the server listed its tools or failed
 	whole   chan struct{}         // closed once its texts were asked for, too, or it failed
-	wanted  chan struct{}         // a call waits for the server, which is over HTTP; has room for one
+	wanted  chan struct{}         // a call waits for the server; has room for one
 	waiting atomic.Int64          // how many do
 	doubt   chan struct{}         // a call makes it doubtful that the server is there; has room for one
 	once    [2]sync.Once          // close settled, and whole
@@ -80,12 +80,15 @@ func (c *connection) snapshot() ([]dragoman.Tool, []dragoman.Entry, dragoman.Ser
 
 // supervise keeps the server connected until ctx ends. A server that stayed up
 // for a while is started again at once; one that keeps failing is left in peace
-// for up to a minute. What it listed last stays meanwhile.
+// for up to a quarter of a minute, or until a call waits for it. What it listed last
+// stays meanwhile.
 func (c *connection) supervise(ctx context.Context) {
 	defer c.settle(true)
 	defer c.tidy()
 	for failures := 0; ; {
+		began := time.Now()
 		up, err := c.session(ctx)
+		took := time.Since(began) - up
 		if ctx.Err() != nil {
 			c.stopped()
 			return
@@ -107,16 +110,23 @@ func (c *connection) supervise(ctx context.Context) {
 		c.log.Warn("server failed", "error", err, "again_in", pause.Round(time.Millisecond))
 		c.failed(problem, pause)
 		c.settle(true)
-		if !c.rest(ctx, pause, max(retryFor, asked)) {
+		if !c.rest(ctx, pause, max(retryFor, startShare*took, asked)) {
 			c.stopped()
 			return
 		}
 	}
 }
 
-// retryFor is when a server over HTTP is tried again that a call waits for: a try
-// costs it next to nothing, unlike the start of a program.
-const retryFor = time.Second
+// A server that a call waits for is tried again after retryFor, or after startShare times
+// what the last try took, where that is longer: a try of a server over HTTP costs next to
+// nothing, and programs that take long to start, and fail, take a fifth of a processor.
+const (
+	retryFor   = time.Second
+	startShare = 4
+)
+
+// maxPause is the longest pause that nobody asked for, without its jitter.
+const maxPause = 12 * time.Second
 
 // rest waits for a pause, which a call that waits for the server cuts down to least.
 // It reports false where ctx ends.
@@ -141,10 +151,10 @@ func (c *connection) rest(ctx context.Context, pause, least time.Duration) bool 
 }
 
 // pause is how long to wait after a number of failures: from a quarter of a
-// second to a minute, with jitter so that servers that failed together do not
+// second to a quarter of a minute, with jitter so that servers that failed together do not
 // come back together.
 func pause(failures int) time.Duration {
-	base := min(250*time.Millisecond<<min(failures, 8), time.Minute)
+	base := min(250*time.Millisecond<<min(failures, 8), maxPause)
 	return base + rand.N(base/4+1)
 }
 
