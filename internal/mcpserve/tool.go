@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/mcp"
-	"github.com/dragoman-mcp/dragoman/result"
 )
 
 // callTool runs a tool.
@@ -61,53 +59,7 @@ func (h *host) finished(s *session.Session, call dragoman.Call, res dragoman.Res
 	if h.door.o.Raw && res.Problem == nil {
 		return res, nil
 	}
-	return h.reshape(s, call, res), nil
-}
-
-// reshape gives a result in both forms, and cuts what is for a model to read where
-// it is longer than results may be. What a program reads by the tool's output
-// schema stays whole: a client would refuse anything else.
-func (h *host) reshape(s *session.Session, call dragoman.Call, res dragoman.Result) dragoman.Result {
-	dual := result.Dual(res, h.legacy)
-	shape := *s.Shape(call.Tool)
-	limit := shape.Limit
-	if limit <= 0 {
-		limit = result.DefaultLimit
-	}
-	if res.Problem != nil || len(dual.Content) <= limit || utf8.RuneCount(dual.Content) <= limit || pictures(res.Content) {
-		return dual
-	}
-	shape.Profile, shape.Images = result.Raw, false
-	message := shape.Message(call, res)
-	cut, err := rawjson.ParseObject([]byte(message.Text))
-	if err != nil || !message.Cut {
-		return dual
-	}
-	out := rawjson.Object{}
-	blocks, _ := rawjson.Elements(cut.Get("content"))
-	structured := cut.Get("structuredContent")
-	if structured != nil && len(blocks) == 0 {
-		blocks = append(blocks, text(string(structured)))
-	}
-	if note := cut.Get("truncated"); note != nil {
-		blocks = append(blocks, text(`{"truncated":`+string(note)+`}`))
-	}
-	out.Set("content", rawjson.AppendArray(nil, blocks))
-	if whole, err := rawjson.ParseObject(dual.Content); err == nil {
-		if call.Tool.OutputSchema != nil {
-			structured = whole.Get("structuredContent")
-		}
-		if structured != nil {
-			out.Set("structuredContent", structured)
-		}
-		for _, name := range []string{"isError", "_meta", "resultType"} {
-			if m := whole.Get(name); m != nil {
-				out.Set(name, m)
-			}
-		}
-	}
-	dual.Content, dual.Info.Truncated = out.Bytes(), true
-	return dual
+	return s.Shape(call.Tool).Dual(call, res, h.legacy), nil
 }
 
 // failed returns a result that says that it is an error.
@@ -119,26 +71,4 @@ func failed(content json.RawMessage) json.RawMessage {
 	o = o.Clone()
 	o.Set("isError", json.RawMessage("true"))
 	return o.Bytes()
-}
-
-func text(s string) json.RawMessage {
-	return json.RawMessage(`{"type":"text","text":` + string(rawjson.Quote(s)) + `}`)
-}
-
-// pictures reports whether a result has blocks that clients show and that text
-// cannot stand for. They pass whole: a picture cut in the middle is none.
-func pictures(content json.RawMessage) bool {
-	o, err := rawjson.ParseObject(content)
-	if err != nil {
-		return false
-	}
-	blocks, _ := rawjson.Elements(o.Get("content"))
-	for _, b := range blocks {
-		if block, err := rawjson.ParseObject(b); err == nil {
-			if kind, _ := rawjson.String(block.Get("type")); kind != "text" {
-				return true
-			}
-		}
-	}
-	return false
 }
