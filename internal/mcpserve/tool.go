@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/mcp"
+	"github.com/dragoman-mcp/dragoman/result"
 )
 
 // callTool runs a tool.
@@ -19,13 +22,13 @@ func (h *host) callTool(ctx context.Context, s *session.Session, v *view, call d
 	if call.Arguments != nil && rawjson.Kind(call.Arguments) != '{' {
 		return dragoman.Result{}, &mcp.RPCError{Code: invalidParams, Message: "arguments are not an object"}
 	}
-	call.Tool = v.tools.Exact(name)
-	if call.Tool == nil {
-		call.Tool = h.own(name)
+	var err error
+	if call.Tool, err = h.find(v, name); err != nil {
+		return dragoman.Result{}, err
 	}
 	switch {
 	case call.Tool == nil:
-		return dragoman.Result{}, &mcp.RPCError{Code: invalidParams, Message: fmt.Sprintf("unknown tool: %q", name)}
+		return h.nobodys(s, name)
 	case call.Tool.Quarantined != nil:
 		return dragoman.Result{}, &mcp.RPCError{Code: invalidParams, Message: call.Tool.Quarantined.Message}
 	}
@@ -41,6 +44,43 @@ func (h *host) callTool(ctx context.Context, s *session.Session, v *view, call d
 		return res, err
 	}
 	return h.finished(s, call, res)
+}
+
+// find returns the tool of a name: one that is listed, one of ours, or the one that a
+// view means. It is nil where there is none, and an error where there are several.
+func (h *host) find(v *view, name string) (*dragoman.Tool, error) {
+	if t := v.tools.Exact(name); t != nil {
+		return t, nil
+	}
+	if t := h.own(name); t != nil {
+		return t, nil
+	}
+	if h.at.server != "" {
+		return nil, nil
+	}
+	return v.ofView(name)
+}
+
+// nobodys answers a call of a tool that is not there. Where its name says that it is
+// one of a server that has nothing to offer now, that is told, as a result, for a
+// model to read; any other is unknown (MCP 2026-07-28, "Tools", Error Handling).
+func (h *host) nobodys(s *session.Session, name string) (dragoman.Result, error) {
+	var missing []string
+	for _, m := range s.Missing {
+		err := &session.ServerError{Server: m}
+		if catalog.Names(m.Label, name) {
+			return result.Dual(dragoman.Result{Ran: dragoman.RanNot, Problem: &dragoman.Problem{
+				Code: dragoman.CodeServerUnavailable, RetryAfter: err.RetryAfter(),
+				Message: fmt.Sprintf("The tool %q cannot be called now: %s.", name, err),
+			}}, h.legacy), nil
+		}
+		missing = append(missing, err.Error())
+	}
+	message := fmt.Sprintf("unknown tool: %q", name)
+	if len(missing) > 0 { // it may be one of theirs
+		message += "; " + strings.Join(missing, "; ")
+	}
+	return dragoman.Result{}, &mcp.RPCError{Code: invalidParams, Message: message}
 }
 
 // finished returns what a call of a tool came to, as clients are told it.
