@@ -117,21 +117,20 @@ func readDual(s *Shape, res dragoman.Result, legacy bool) *dual {
 	}
 	failed := res.Failed || r.isError
 	d.wrap = legacy && !failed && r.structured.kind != '{'
-	w := r.heard()
-	carried := &witness{doc: r.doc, carried: w.carried}
-	carried.judge(*r.structured, 0)
-	d.data = d.wrapped(carried.piece(*r.structured))
+	structured := piece{doc: r.doc, node: *r.structured}
+	d.data = d.wrapped(r.withoutBytes(structured))
 	if failed || r.repeated() {
 		return d
 	}
+	w := r.heard()
 	w.loose = func(bin binary) string {
 		if len(bin.base64) <= s.inline() {
 			return ""
 		}
 		return bin.described("base64 in structuredContent")
 	}
-	if c, _ := w.judge(*r.structured, 0); c != surely {
-		d.ours = d.wrapped(w.piece(*r.structured))
+	if c, _ := w.judge(structured.node, 0); c != surely {
+		d.ours = d.wrapped(w.piece(structured))
 	}
 	return d
 }

@@ -1,14 +1,15 @@
 package result
 
-import "strconv"
+import (
+	"bytes"
+	"strconv"
+)
 
 // heard returns what a client hears from the blocks of a result: the texts, and what
 // other blocks say of themselves. The pointers are from the root of the result.
 func (r *reading) heard() *witness {
-	w := &witness{
-		doc: r.doc, blocks: r.blocks, words: tally{}, patience: 8*len(r.doc.b) + 1<<12,
-		place: func(i int) string { return pointerTo("/content", i) },
-	}
+	w := newWitness(r.doc, "/content")
+	w.blocks, w.words = r.blocks, tally{}
 	for k := range r.blocks {
 		switch b := &r.blocks[k]; {
 		case b.isText() && !b.people:
@@ -24,20 +25,35 @@ func (r *reading) heard() *witness {
 // stand in an array of parts of the message: it says where. Other bytes that are longer
 // than what stands in a message go along as a picture, or get a handle.
 func (p *parts) named(v piece, array string, blocks []block) piece {
-	w := &witness{
-		doc: v.doc, patience: 8*len(v.doc.b) + 1<<12, loose: p.loose,
-		place: func(i int) string { return pointerTo(array, i) },
-	}
+	w := newWitness(v.doc, array)
+	w.loose, w.least = p.loose, p.shape.inline()
 	for k := range blocks {
 		if b := &blocks[k]; !b.isText() {
 			w.hear(b.node, b.kind, w.place(k), b.people)
+			w.least = leastBytes
 		}
 	}
-	w.judge(v.node, 0)
-	if len(w.names) == 0 {
+	if len(w.texts) == 0 && !mayHoldBytes(v.doc.b[v.node.start:v.node.end], w.least) {
 		return v
 	}
-	return w.piece(v.node)
+	w.judge(v.node, 0)
+	return w.piece(v)
+}
+
+// mayHoldBytes reports whether a document may have a string of so many bytes of base64, in
+// which no quote is.
+func mayHoldBytes(document []byte, least int) bool {
+	for len(document) >= least {
+		n := bytes.IndexByte(document, '"')
+		if n < 0 {
+			n = len(document)
+		}
+		if n >= least {
+			return true
+		}
+		document = document[min(n+1, len(document)):]
+	}
+	return false
 }
 
 // loose places bytes that stand in no block, and returns what stands for them; "" for
@@ -59,13 +75,20 @@ func (p *parts) loose(bin binary) string {
 	return bin.described("handle " + handle + ".b" + strconv.Itoa(len(p.blobs)-1))
 }
 
-// pointerTo returns the JSON pointer of an element of an array, or of the array where
-// i is negative.
-func pointerTo(array string, i int) string {
-	if i < 0 {
-		return array
+// withoutBytes returns a value with the names of the blocks in place of the bytes that
+// they carry.
+func (r *reading) withoutBytes(p piece) piece {
+	w := newWitness(r.doc, "/content")
+	w.least = leastBytes
+	for k := range r.blocks {
+		if b := &r.blocks[k]; !b.isText() {
+			w.hear(b.node, b.kind, w.place(k), true)
+		}
 	}
-	return array + "/" + strconv.Itoa(i)
+	if len(w.carried) > 0 {
+		w.judge(p.node, 0)
+	}
+	return w.piece(p)
 }
 
 // hear makes known what a block that is no text says, or the resource in it: its bytes,

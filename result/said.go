@@ -2,6 +2,7 @@ package result
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -42,14 +43,25 @@ type witness struct {
 	words    tally               // of the texts; nil where words are no sign of anything
 	patience int                 // bytes to be looked through yet
 	blocks   []block             // that a value might be, member by member
-	place    func(i int) string  // of a block
+	array    string              // JSON pointer of the array in which the blocks are
 	all      string              // where everything is that speaks
 	next     int                 // the block to be looked at first
+	least    int                 // characters of the shortest value that anything is known of
 	// loose returns a name for bytes that nobody carries; "" for none.
 	loose func(binary) string
 
 	names map[int]string // of values, by where they start
 }
+
+// newWitness returns a witness who has heard nothing yet, for a document beside the
+// array of blocks that a JSON pointer names. It looks through a few times as many bytes
+// as the document has, and no more.
+func newWitness(d *doc, array string) *witness {
+	return &witness{doc: d, array: array, patience: 8*len(d.b) + 1<<12}
+}
+
+// place is the JSON pointer of a block.
+func (w *witness) place(k int) string { return w.array + "/" + strconv.Itoa(k) }
 
 // spoken is a text, and where it stands.
 type spoken struct {
@@ -68,7 +80,7 @@ func (w *witness) says(text, at string) {
 	if w.texts = append(w.texts, spoken{text: text, at: at}); len(w.texts) == 1 {
 		w.all = at
 	} else {
-		w.all = w.place(-1)
+		w.all = w.array
 	}
 	if w.words != nil && len(text) <= maxWords {
 		w.words.add(text)
@@ -91,7 +103,7 @@ func see(at string) string { return "(see " + at + ")" }
 // judge finds out how surely a value is said, and names what need not be said again.
 // size is what is left of it, in characters.
 func (w *witness) judge(n node, depth int) (c certainty, size int) {
-	if n.deep(depth) || w.words == nil && n.chars < leastBytes {
+	if n.deep(depth) || n.chars < w.least {
 		return unsaid, n.chars
 	}
 	at := w.all
@@ -215,7 +227,8 @@ func (w *witness) find(s string) (at string) {
 // bytes judges a string that may be base64, or a data URL. It has a name where a block
 // carries the bytes, and where loose gives them one.
 func (w *witness) bytes(literal []byte) (name string, c certainty) {
-	if len(w.carried) == 0 && w.loose == nil {
+	const start = 100 // in which base64 has no space, and most texts have one
+	if len(w.carried) == 0 && w.loose == nil || bytes.IndexByte(literal[:min(len(literal), start)], ' ') >= 0 {
 		return "", unsaid
 	}
 	declared := ""
@@ -290,9 +303,9 @@ func (w *witness) appendNamed(dst []byte, n node) []byte {
 
 // piece is a value with what has a name as that name; the value as it stands where
 // nothing has.
-func (w *witness) piece(n node) piece {
+func (w *witness) piece(p piece) piece {
 	if len(w.names) == 0 {
-		return piece{doc: w.doc, node: n}
+		return p
 	}
-	return whole(w.appendNamed(nil, n))
+	return whole(w.appendNamed(nil, p.node))
 }
