@@ -3,6 +3,7 @@ package result
 import (
 	"bytes"
 	"strings"
+	"sync"
 )
 
 // beside returns the blocks that say more than structuredContent.
@@ -11,9 +12,9 @@ func (r *reading) beside() []block {
 		return nil
 	}
 	var rest []block
-	told := r.told()
+	told := sync.OnceValue(r.told)
 	for _, block := range r.blocks {
-		if !r.repeats(block) && !told(block) {
+		if !r.repeats(block) && !told()(block) {
 			rest = append(rest, block)
 		}
 	}
@@ -24,42 +25,51 @@ func (r *reading) beside() []block {
 // more: it is one of its texts or a part of a long one, or the JSON of one of its
 // members; or it is long, and has no word that is not there.
 func (r *reading) told() func(block) bool {
-	var all string
-	var values map[string]bool
+	var all string // names and values, if a text is long enough to be looked for in it
 	var vocabulary tally
+	values := map[string]bool{} // texts, and whether one of the values is such
 	patience := 8*len(r.doc.b) + 1<<12
-	collect := func() {
-		all, values, vocabulary = string(r.doc.appendLeaves(nil, *r.structured)), map[string]bool{}, tally{}
+	long := 0
+	for i := range r.blocks {
+		if b := &r.blocks[i]; b.isText() && !b.people {
+			text := r.trimmed(b)
+			values[text], long = false, max(long, len(text))
+		}
+	}
+	if len(values) > 0 {
 		r.doc.leaves(*r.structured, 0, func(leaf []byte, isName bool) {
-			if !isName {
-				values[string(bytes.TrimSpace(leaf))] = true
+			if leaf = bytes.TrimSpace(leaf); isName {
+				return
+			} else if _, ok := values[string(leaf)]; ok {
+				values[string(leaf)] = true
 			}
 		})
-		if len(all) <= maxWords {
-			vocabulary.add(all)
-		}
+	}
+	if long > worthNaming {
+		all = string(r.doc.appendLeaves(nil, *r.structured))
+	}
+	if long > inDoubt && len(all) <= maxWords {
+		vocabulary = tally{}
+		vocabulary.add(all)
 	}
 	return func(b block) bool {
 		if !b.isText() || b.people || b.text.count == 0 {
 			return false
 		}
-		if values == nil {
-			collect()
-		}
-		text := strings.TrimSpace(string(appendDecoded(nil, r.doc.b[b.text.start:b.text.end])))
-		if patience -= len(text); patience < 0 {
-			return false
-		}
-		switch {
-		case values[text]:
+		text := r.trimmed(&b)
+		if values[text] {
 			return true
-		case len(text) > worthNaming && len(text) <= len(all):
-			if patience -= len(all); patience >= 0 && strings.Contains(all, text) {
-				return true
-			}
+		}
+		if patience -= len(all); len(text) > worthNaming && patience >= 0 && strings.Contains(all, text) {
+			return true
 		}
 		return len(text) > inDoubt && vocabulary.has(r.legible(b.text)) || r.isMember(b, &patience)
 	}
+}
+
+// trimmed is the text of a block without the space around it.
+func (r *reading) trimmed(b *block) string {
+	return strings.TrimSpace(string(appendDecoded(nil, r.doc.b[b.text.start:b.text.end])))
 }
 
 // isMember reports whether a text is the JSON of a member of structuredContent.

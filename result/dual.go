@@ -66,7 +66,7 @@ func (s *Shape) Dual(call dragoman.Call, res dragoman.Result, legacy bool) drago
 		if s.Tokens <= 0 || limit == MinLimit {
 			break
 		}
-		text := d.legible()
+		text := d.shown()
 		tokens := EstimateTokens(text)
 		if tokens <= s.Tokens {
 			break
@@ -221,8 +221,8 @@ func (d *dual) cutOurs(room int) []cut {
 	return c.cuts
 }
 
-// legible is all the text that a model reads.
-func (d *dual) legible() string {
+// shown is all the text that a model reads.
+func (d *dual) shown() string {
 	var b []byte
 	for i := range d.blocks {
 		switch t := &d.blocks[i]; {

@@ -26,7 +26,7 @@ func (r *reading) heard() *witness {
 // than what stands in a message go along as a picture, or get a handle.
 func (p *parts) named(v piece, array string, blocks []block) piece {
 	w := newWitness(v.doc, array)
-	w.loose, w.least = p.loose, p.shape.inline()
+	w.loose, w.least = p.loose, max(p.shape.inline(), leastBytes)
 	for k := range blocks {
 		if b := &blocks[k]; !b.isText() {
 			w.hear(b.node, b.kind, w.place(k), b.people)
@@ -132,15 +132,23 @@ func (d *doc) appendLeaves(dst []byte, n node) []byte {
 func (d *doc) leaves(n node, depth int, yield func(leaf []byte, isName bool)) {
 	switch {
 	case n.kind == '"':
-		yield(appendDecoded(nil, d.b[n.start:n.end]), false)
+		yield(d.unquoted(d.b[n.start:n.end]), false)
 	case n.kind != '[' && n.kind != '{':
 		yield(d.b[n.start:n.end], false)
 	case !n.deep(depth):
 		for _, ch := range d.children(n) {
 			if ch.name != nil {
-				yield(appendDecoded(nil, ch.name), true)
+				yield(d.unquoted(ch.name), true)
 			}
 			d.leaves(ch.node, depth+1, yield)
 		}
 	}
+}
+
+// unquoted is the text of a literal: the document's own bytes where it has no escapes.
+func (*doc) unquoted(literal []byte) []byte {
+	if bytes.IndexByte(literal, '\\') < 0 {
+		return literal[1 : len(literal)-1]
+	}
+	return appendDecoded(nil, literal)
 }

@@ -57,7 +57,7 @@ type witness struct {
 // array of blocks that a JSON pointer names. It looks through a few times as many bytes
 // as the document has, and no more.
 func newWitness(d *doc, array string) *witness {
-	return &witness{doc: d, array: array, patience: 8*len(d.b) + 1<<12}
+	return &witness{doc: d, array: array, all: array, patience: 8*len(d.b) + 1<<12}
 }
 
 // place is the JSON pointer of a block.
@@ -77,10 +77,9 @@ func (w *witness) says(text, at string) {
 		}
 		w.whole[short] = append(w.whole[short], at)
 	}
-	if w.texts = append(w.texts, spoken{text: text, at: at}); len(w.texts) == 1 {
+	w.texts, w.all = append(w.texts, spoken{text: text, at: at}), w.array
+	if len(w.texts) == 1 && len(w.blocks) == 1 {
 		w.all = at
-	} else {
-		w.all = w.array
 	}
 	if w.words != nil && len(text) <= maxWords {
 		w.words.add(text)
@@ -151,8 +150,13 @@ func (w *witness) judgeParts(n node, depth int) (c certainty, size int) {
 	for _, ch := range w.children(n) {
 		one, left := w.judge(ch.node, depth+1)
 		c, size = min(c, one), size-ch.chars+left
-		same = same && (kind == 0 || kind == ch.kind)
-		kind = ch.kind
+		switch is := ch.kind; {
+		case is == 'n':
+		case kind == 0, kind == is, kind+is == 't'+'f':
+			kind = is
+		default:
+			same = false
+		}
 	}
 	if same && c > unsaid && len(w.texts) > 0 {
 		for _, ch := range w.children(n) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
@@ -193,15 +194,12 @@ func (s *Shape) failure(v *view, p *parts) {
 	r := v.reading
 	var message []byte
 	var rest []block
-	told := func(block) bool { return false }
-	if r.structured != nil {
-		told = r.told()
-	}
+	told := sync.OnceValue(r.told)
 	for _, b := range r.blocks {
 		switch {
 		case !b.isText() || b.people:
 			rest = append(rest, b)
-		case r.structured != nil && (r.repeats(b) || told(b)):
+		case r.structured != nil && (r.repeats(b) || told()(b)):
 		default:
 			if len(message) > 0 {
 				message = append(message, '\n')
