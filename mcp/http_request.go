@@ -62,7 +62,7 @@ func (r *requester) address() *url.URL {
 }
 
 // request makes a request with the headers that all have.
-func (r *requester) request(ctx context.Context, method string, u *url.URL, body []byte) *http.Request {
+func (r *requester) request(method string, u *url.URL, body []byte) *http.Request {
 	req := &http.Request{
 		Method: method, URL: u, Host: u.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: make(http.Header, len(r.header)+10),
@@ -81,12 +81,12 @@ func (r *requester) request(ctx context.Context, method string, u *url.URL, body
 	}
 	// Said by ourselves, the transport does not undo it without a limit.
 	req.Header["Accept-Encoding"] = []string{"gzip"}
-	return req.WithContext(ctx)
+	return req
 }
 
 // do makes req. Its errors are TransportErrors that know whether anything was
 // sent; leaves, unless nil, is told just before.
-func (r *requester) do(req *http.Request, leaves func()) (*http.Response, error) {
+func (r *requester) do(ctx context.Context, req *http.Request, leaves func()) (*http.Response, error) {
 	var sent atomic.Bool
 	// The header is written to a buffer first: before this nothing has left.
 	trace := &httptrace.ClientTrace{WroteHeaders: func() {
@@ -95,7 +95,7 @@ func (r *requester) do(req *http.Request, leaves func()) (*http.Response, error)
 			leaves()
 		}
 	}}
-	resp, err := r.send(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
+	resp, err := r.send(req.WithContext(httptrace.WithClientTrace(ctx, trace)))
 	if err != nil {
 		if e, ok := errors.AsType[*url.Error](err); ok {
 			err = e.Err // without the address, which may hold a secret
