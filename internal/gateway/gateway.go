@@ -61,7 +61,7 @@ type Options struct {
 type Gateway struct {
 	file      *config.File
 	log       *slog.Logger
-	callers   *caller.Front
+	callers   *caller.Authenticator
 	ledger    *ledger.Ledger // nil where nothing is guarded
 	unwatch   func()         // ends the watch over its book
 	limits    *limit.Limiter
