@@ -53,6 +53,9 @@ SIGTERM and Ctrl-C let running requests finish.` + serverHelp,
 			for _, w := range file.Warnings {
 				log.Warn("configuration", "warning", w)
 			}
+			for _, left := range file.LeftOut {
+				log.Warn("configuration", "warning", left.Reason)
+			}
 			g, err := gateway.New(file, gateway.Options{Log: log, Version: version(), Can: clientsCan(file), Apps: !file.MCP.Off, Credentials: credentials()})
 			if err != nil {
 				return &usageError{err, ""}
