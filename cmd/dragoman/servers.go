@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,18 +20,20 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/terminal"
 )
 
-// maxStart is how long a command waits for its servers: as long as one may need that
-// has to be downloaded first, where there is such a one.
+// maxStart is how long the slowest server may take to start, and a second for its turn:
+// by then each is there or has failed, and says why.
 func maxStart(file *config.File) time.Duration {
+	longest := time.Duration(0)
 	for _, c := range file.MCPServers {
-		if c.Downloads() && !c.Disabled {
-			return servers.DownloadTimeout
+		if !c.Disabled {
+			c.Complete()
+			longest = max(longest, c.StartupTimeout)
 		}
 	}
-	return servers.DefaultStartupTimeout
+	return cmp.Or(longest, servers.DefaultStartupTimeout) + time.Second
 }
 
-// open builds the gateway and waits for its servers, as [maxStart] says. It fails when
+// open builds the gateway and waits for its servers, as [selection.wait] says. It fails when
 // there are servers and none of them can be used, so that all commands that need
 // them end in the same way.
 func (s *selection) open(ctx context.Context) (*gateway.Gateway, *config.File, error) {
