@@ -262,6 +262,10 @@ func (g *Gateway) Servers() []dragoman.Server {
 	return list.Servers
 }
 
+// Said returns what a local server wrote and that is no message, as far as it may say why
+// the server does not come; empty for nothing.
+func (g *Gateway) Said(label string) string { return g.servers.Said(label) }
+
 // Dialect returns the dialect that a model API speaks.
 func (g *Gateway) Dialect(up *upstream.Upstream) *dialect.Dialect { return g.sessions.Dialect(up) }
 

@@ -54,6 +54,7 @@ func (a *API) relay(w http.ResponseWriter, r *http.Request, who caller.Caller) {
 	if boundary := formBoundary(r); boundary != "" {
 		r.Body = guardForm(r.Body, boundary, limited && uses[r.URL.Path], func(model string) error { return used.found(r.Context(), model, up) })
 	}
+	a.tellUntooled(w, r, name)
 	as := relayed{body: body, meter: used.meter(r)}
 	if changes(r.Method, r.URL.Path) {
 		came, problem := a.Sessions.Gate().Passing(r.Context(), who, r.Method+" "+r.URL.Path)
@@ -64,6 +65,21 @@ func (a *API) relay(w http.ResponseWriter, r *http.Request, who caller.Caller) {
 		as.came = came
 	}
 	a.relayTo(w, r, up, as)
+}
+
+// tooled are the routes whose models could have tools, of which this door offers ours at
+// /v1/chat/completions alone.
+var tooled = map[string]bool{"/v1/responses": true, "/v1/messages": true, "/v1/realtime": true}
+
+// tellUntooled says that a request goes on without our tools, where there are some: to
+// the client in a header, and in the log, so that nobody looks for the reason elsewhere.
+func (a *API) tellUntooled(w http.ResponseWriter, r *http.Request, name string) {
+	path := strings.TrimRight(r.URL.Path, "/")
+	if !tooled[path] || !a.Sessions.HasServers() || r.Method != http.MethodPost && r.Header.Get("Upgrade") == "" {
+		return
+	}
+	w.Header().Set("X-Dragoman-Tools", "withheld: "+path+" is passed on as it is")
+	a.Log.Warn("a request is passed on without the tools of MCP servers, which are offered at /v1/chat/completions", "path", path, "model", name)
 }
 
 // A relayed is how a request is passed on.
