@@ -87,7 +87,7 @@ async function sample(next, limit) {
     const blank = ' \n\t';
     const dense = open.filter((i) => !blank.includes(vocabulary[i]) || !blank.includes(text.at(-1) ?? ' '));
     if (dense.length > 0) open = dense;
-    if (/[0-9]$/.test(text)) open = without(open, 'e'); // numbers beyond all bounds prove nothing
+    if (/[0-9]$/.test(text)) open = without(without(open, 'e'), 'E'); // numbers beyond all bounds prove nothing
     if (n > limit) {
       for (const ends of ['"}]', ',']) {
         const closing = open.filter((i) => ends.includes(vocabulary[i]));
