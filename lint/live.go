@@ -79,6 +79,9 @@ type Live struct {
 	Others map[string]Listing
 	// Calls are the calls of tools, in order.
 	Calls []Called
+	// Texts are the answers to prompts/get and resources/read for the first entries of
+	// each list.
+	Texts []Read
 	// Cancelled is a call that was cancelled; nil where none took long enough.
 	Cancelled *Cancellation
 	// Contradicted are tools whose calls changed what others read.
@@ -162,6 +165,13 @@ func (a Answer) says() string {
 		return fmt.Sprintf("HTTP %d", a.Status)
 	}
 	return "nothing that is an answer"
+}
+
+// A Read is what came of asking for one prompt or resource.
+type Read struct {
+	// Name is what the prompt is called, or the resource's URI; Method says which it is.
+	Name string
+	Answer
 }
 
 // A Called is one call of a tool.

@@ -75,6 +75,7 @@ type Tool struct {
 	folded   map[string]int // index in params by folded name
 	prose    func() prose   // the description taken apart
 	passages func() []passage
+	poison   func() *poisoned // what is poisonous about its passages; nil for nothing
 }
 
 // Hints are the four behaviour hints of a tool's annotations, each nil where it
@@ -173,6 +174,7 @@ func readTool(s *Server, index int, definition json.RawMessage) *Tool {
 	t := &Tool{Server: s, Index: index, Definition: definition}
 	t.prose = sync.OnceValue(func() prose { return readProse(t.Description) })
 	t.passages = sync.OnceValue(t.readPassages)
+	t.poison = sync.OnceValue(func() *poisoned { return judgePassages(t.passages()) })
 	if t.Root, t.Malformed = schema.Parse(definition); t.Malformed != nil {
 		t.readLoosely()
 		return t

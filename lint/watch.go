@@ -66,6 +66,7 @@ func (w *watcher) run() {
 		doing string
 		do    func()
 	}{
+		{"reading prompts and resources", w.read},
 		{"asking what no client asks", w.protocol},
 		{"calling tools", w.calls},
 		{"asking many things at once", w.crowd},
