@@ -260,6 +260,10 @@ var fixtures = map[string]fixture{
 		t.Config = &Config{URL: "https://notes.example/mcp", Headers: map[string]string{"Authorization": "Bearer 8f14e45fceea167a5a36dedd4bea2543"}}
 	}},
 	"K003": {bad: `[{}]`, targets: func(t *Target) { t.Config = &Config{Command: "notes", Args: []string{"/home/ana/"}} }},
+	"K006": {
+		bad:     `[{}]`,
+		targets: func(t *Target) { t.Config = &Config{Command: "npx", Args: []string{"-y", "postmark-mcp@1.0.16"}} },
+	},
 	"K005": {
 		bad:     `[{}]`,
 		badOnly: func(s *Server) { s.Config = &Config{Command: "npx", Args: []string{"-y", "mcp-remote@0.1.15"}} },

@@ -91,6 +91,9 @@ func (r *Report) Count(s Severity) (n int) {
 func (r *Report) Lock() []byte {
 	var l pin.Lock
 	for _, a := range r.Servers {
+		if a.Server.refused {
+			continue
+		}
 		seen, kinds := a.Server.seen()
 		l.Set(a.Server.Label, seen, kinds...)
 	}
@@ -161,7 +164,7 @@ func (a *Audited) score(findings []Finding) {
 			lost[f.Tool] += weights[f.Severity]
 		}
 	}
-	if l := a.Server.Live; l != nil && l.Failure != nil {
+	if l := a.Server.Live; a.Server.refused || l != nil && l.Failure != nil {
 		a.Score, a.Grade = 0, grade(0) // nothing was seen that could be good
 		return
 	}

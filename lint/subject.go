@@ -40,6 +40,9 @@ type Server struct {
 	File   string
 	Source []byte
 
+	starts  *Config // the command that starts it, with variables filled in; nil for none
+	refused bool    // it is known to be malicious, and was not started
+
 	converted conversions
 	pins      *pin.Lock
 	mask      secret.Mask // hides what it was given in what it says
