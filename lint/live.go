@@ -75,6 +75,8 @@ type Live struct {
 	// said that its tools change.
 	Lists     []Listing
 	Announced bool
+	// Undeclared reports that there are tools without the capability.
+	Undeclared bool
 	// Others are the other lists that were asked for, by method.
 	Others map[string]Listing
 	// Calls are the calls of tools, in order.
@@ -236,6 +238,9 @@ type Web struct {
 	Plain, Loopback bool
 	// Token reports that requests carried credentials.
 	Token bool
+	// Types are content types that messages came with and that are none of the
+	// protocol's, at most 20.
+	Types []string
 	// Streams are the headers of event streams that it sent.
 	Streams []http.Header
 	// TLS is why a secure connection failed; empty if it did not.

@@ -49,6 +49,18 @@ var liveFixtures = map[string]liveFixture{
 		}
 		return nil
 	})},
+	"P026": {change: answering("initialize", func(m *model, q query) []string {
+		return []string{strings.Replace(m.answer(q), `,"serverInfo":{"name":"notes-mcp-server","version":"1.0.0"}`, "", 1)}
+	})},
+	"P027": {http: true, change: changing(func(w *changedWriter) { w.Header().Set("Content-Type", "text/html") })},
+	"P028": {change: answering("initialize", func(m *model, q query) []string {
+		return []string{strings.Replace(m.answer(q), `"tools":{}`, `"logging":{}`, 1)}
+	})},
+	"P029": {http: true, change: changing(func(w *changedWriter) { w.status = http.StatusInternalServerError })},
+	"P030": {change: answering("initialize", func(m *model, q query) []string {
+		return []string{strings.Replace(m.answer(q), "2025-11-25", q.Params.ProtocolVersion, 1)}
+	})},
+	"O019": {change: resulting(`{"content":[{"type":"text","text":"{\"text\":\"milk\"}"},{"type":"image","mimeType":"image/png","data":"/9j/4AAQSkZJRgABAQAAAQABAAD/2Q=="}],"structuredContent":{"text":"milk"}}`)},
 	"P005": {change: func(m *model) {
 		m.before = func(_ *model, q query) ([]string, bool) {
 			return []string{q.reply(`{}`)}, strings.HasPrefix(q.Method, nonsense)
@@ -193,7 +205,7 @@ var liveFixtures = map[string]liveFixture{
 			return was
 		}
 	}},
-	"O011": {change: resulting(`{"content":[{"type":"text","text":"x"},{"type":"image","mimeType":"image/png","data":"` + strings.Repeat("A", 300<<10) + `"}],"structuredContent":{"text":"x"}}`)},
+	"O011": {change: resulting(`{"content":[{"type":"text","text":"x"},{"type":"image","mimeType":"image/png","data":"iVBORw0KGgoA` + strings.Repeat("A", 300<<10) + `"}],"structuredContent":{"text":"x"}}`)},
 	"O016": {change: resulting(`{"content":[{"type":"text","text":"` + strings.Repeat("milk ", 500) + `[truncated]"}],"structuredContent":{"text":"x"}}`)},
 	"O017": {change: resulting(`{"content":[{"type":"text","text":"milk"}]}`)},
 	"O018": {change: resulting(`{"content":"milk","structuredContent":{"text":"x"}}`), also: []string{"O003"}},

@@ -67,6 +67,7 @@ func (w *watcher) run() {
 		do    func()
 	}{
 		{"reading prompts and resources", w.read},
+		{"greeting with a version that there is not", w.greet},
 		{"asking what no client asks", w.protocol},
 		{"calling tools", w.calls},
 		{"asking many things at once", w.crowd},
@@ -304,6 +305,10 @@ func (w *watcher) lists() {
 			items = distinct(items)
 		}
 		w.server.setTools(items)
+	} else if l := w.list(w.main, "tools/list", "tools"); l.Err == nil && len(l.Items) > 0 {
+		w.live.Undeclared = true
+		w.live.Lists = append(w.live.Lists, l)
+		w.server.setTools(l.Items)
 	}
 	for _, other := range []struct {
 		capability, method, key string
