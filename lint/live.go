@@ -113,6 +113,12 @@ type Live struct {
 	Log []string
 }
 
+// protected reports whether the server let nobody in without a token, so that only its
+// authorization was looked at.
+func (l *Live) protected() bool {
+	return l.Failure != nil && l.Web != nil && l.Web.Metadata != nil && !l.Web.Token
+}
+
 // A Listing is one answer to a list, over its pages.
 type Listing struct {
 	// Items are its entries.

@@ -319,31 +319,27 @@ var liveFixtures = map[string]liveFixture{
 			return new(net.Dialer).DialContext(ctx, network, address)
 		}}}
 	}, also: []string{"X008"}},
-	"X010": {http: true, change: guarded(`{"resource":"https://other.example/mcp","authorization_servers":["ISSUER"]}`, rightIssuer)},
-	"X011": {http: true, change: guarded(rightResource, `{"issuer":"https://other.example","code_challenge_methods_supported":["S256"]}`)},
-	"X012": {http: true, target: func(_ *testing.T, m *model, target *Target) {
-		target.Header = http.Header{"Authorization": {"Bearer right"}}
+	"X010": {http: true, target: withToken(guarded(`{"resource":"https://other.example/mcp","authorization_servers":["ISSUER"]}`, rightIssuer))},
+	"X011": {http: true, target: withToken(guarded(rightResource, `{"issuer":"https://other.example","code_challenge_methods_supported":["S256"]}`))},
+	"X012": {http: true, target: withToken(lettingIn(func(r *http.Request) bool {
+		return strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") && strings.HasPrefix(r.URL.Path, "/mcp")
+	}))},
+	"X015": {http: true, target: withToken(lettingIn(func(r *http.Request) bool {
+		return r.Header.Get("Authorization") == "" && r.Header.Get("Mcp-Session-Id") != ""
+	}))},
+	"X027": {http: true, target: withToken(func(m *model) {
+		guarded(rightResource, rightIssuer)(m)
+		refuse := m.handler
 		m.handler = func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-			if !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {
-				w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="http://127.0.0.1/x"`)
-				http.Error(w, "no", http.StatusUnauthorized)
-				return
-			}
-			next.ServeHTTP(w, r)
+			refuse(&changedWriter{ResponseWriter: w, change: func(w *changedWriter) {
+				if w.status == http.StatusUnauthorized {
+					w.status = http.StatusForbidden
+				}
+			}}, r, next)
 		}
-	}},
-	"X015": {http: true, target: func(_ *testing.T, m *model, target *Target) {
-		target.Header = http.Header{"Authorization": {"Bearer right"}}
-		m.handler = func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-			if r.Header.Get("Authorization") != "Bearer right" && (r.Header.Get("Authorization") != "" || r.Header.Get("Mcp-Session-Id") == "") {
-				w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="http://127.0.0.1/x"`)
-				http.Error(w, "no", http.StatusUnauthorized)
-				return
-			}
-			next.ServeHTTP(w, r)
-		}
-	}},
-	"X013": {http: true, change: func(m *model) {
+	})},
+	"P031": {http: true, change: guarded(rightResource, rightIssuer)},
+	"X013": {http: true, target: withToken(func(m *model) {
 		guarded(rightResource, rightIssuer)(m)
 		handler := m.handler
 		m.handler = func(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -353,8 +349,8 @@ var liveFixtures = map[string]liveFixture{
 			}
 			handler(w, r, next)
 		}
-	}},
-	"X014": {http: true, change: guarded(strings.Replace(rightResource, "notes:read", "*", 1), rightIssuer)},
+	})},
+	"X014": {http: true, target: withToken(guarded(strings.Replace(rightResource, "notes:read", "*", 1), rightIssuer))},
 	"X017": {http: true, change: header("Access-Control-Allow-Origin", "*")},
 	"X018": {http: true, target: func(t *testing.T, m *model, target *Target) {
 		server := httptest.NewUnstartedServer(m)

@@ -47,7 +47,9 @@ func (w *watcher) run() {
 	w.live.Startup = time.Since(began)
 	if err != nil {
 		w.live.Failure = err
-		w.metadata(err)
+		if status, challenges, ok := unauthorized(err); ok && w.live.Web != nil {
+			w.metadata(status, challenges)
+		}
 		return
 	}
 	w.main = c
