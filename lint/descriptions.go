@@ -31,7 +31,18 @@ var descriptionRules = []Rule{
 		Advice: "Say what the tool does, when to use it and what comes back.",
 		Source: studies,
 		Tool: func(t *Tool, say Say) {
-			if t.Description != "" && repeatsName(t) {
+			if t.Description != "" && repeatsName(t) && !slices.ContainsFunc(t.prose().words, func(w string) bool { return idle[w] && !slices.Contains(t.words, w) }) {
+				say(at("/description"), "%s is the name once more", quote(t.Description))
+			}
+		},
+	},
+	{
+		ID: "D012", Severity: Info, Title: "description that says little more than the name",
+		Why:    "Where the name says it all that may be enough; where tools resemble each other it is not.",
+		Advice: "Say when to use it and what comes back.",
+		Source: studies,
+		Tool: func(t *Tool, say Say) {
+			if t.Description != "" && repeatsName(t) && slices.ContainsFunc(t.prose().words, func(w string) bool { return idle[w] && !slices.Contains(t.words, w) }) {
 				say(at("/description"), "%s says no more than the name", quote(t.Description))
 			}
 		},
