@@ -52,3 +52,21 @@ func TestOneWordIsNoError(t *testing.T) {
 		}
 	}
 }
+
+// TestDoubt: D009 asks for an example where a value has to be guessed, and not because
+// there are many arguments.
+func TestDoubt(t *testing.T) {
+	for _, tt := range []struct{ name, schema, want string }{
+		{"an id, a number, an enum", `{"user_id":{"type":"string"},"limit":{"type":"integer"},"state":{"type":"string","enum":["a","b"]}}`, ""},
+		{"a pattern, a format, a default", `{"a":{"type":"string","pattern":"^x"},"b":{"type":"string","format":"date"},"c":{"type":"string","default":"d"}}`, ""},
+		{"said in the description", `{"sort":{"type":"string","description":"Field and direction, such as name:asc"},"range":{"type":"string","description":"In the format A1:B2"}}`, ""},
+		{"a text of its own form", `{"user_id":{"type":"string"},"range":{"type":"string","description":"The range"}}`, "range"},
+		{"an object of which nothing is said", `{"settings":{"type":"object","description":"The settings"}}`, "settings"},
+		{"deeper", `{"page":{"type":"object","properties":{"filter":{"type":"string"}}}}`, "filter"},
+	} {
+		tool := readTool(&Server{}, 0, json.RawMessage(`{"name":"a","inputSchema":{"type":"object","properties":`+tt.schema+`}}`))
+		if got := doubt(tool); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}

@@ -130,14 +130,17 @@ var descriptionRules = []Rule{
 	},
 	{
 		ID: "D009", Severity: Info, Title: "no example for a tool that needs one",
-		Why:    "One example settles formats that sentences leave open; models follow it nearly always.",
+		Why:    "One example settles formats that schema and sentences leave open; models follow it nearly always.",
 		Advice: "Put a call into the description, or examples into the schema.",
 		Source: seedUse + " (include examples)",
 		Tool: func(t *Tool, say Say) {
 			params := t.Params()
 			nested := slices.ContainsFunc(params, func(p Param) bool { return len(p.Schema.Get("properties").Members()) > 0 })
-			if (len(params) >= 5 || nested) && !hasExample(t) {
-				say(here, "%s%s, and no example", count(len(params), "argument"), map[bool]string{true: ", nested", false: ""}[nested])
+			if len(params) < 5 && !nested || hasExample(t) {
+				return
+			}
+			if name := doubt(t); name != "" {
+				say(here, "%s%s, and no example: what does %s look like?", count(len(params), "argument"), map[bool]string{true: ", nested", false: ""}[nested], quote(name))
 			}
 		},
 	},
