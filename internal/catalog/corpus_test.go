@@ -1,0 +1,122 @@
+package catalog
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-mcp/dragoman"
+)
+
+// corpus returns the tools of real servers under their public names.
+func corpus(t testing.TB) *dragoman.Tools {
+	t.Helper()
+	folder := os.Getenv("DRAGOMAN_CORPUS")
+	if folder == "" {
+		t.Skip("DRAGOMAN_CORPUS is not set: no real tools to search")
+	}
+	var all []dragoman.Tool
+	err := filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".json" {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		var list struct{ Tools []json.RawMessage }
+		if err != nil || json.Unmarshal(b, &list) != nil {
+			return err
+		}
+		for _, entry := range list.Tools {
+			all = append(all, dragoman.ReadTool(strings.TrimSuffix(filepath.Base(path), ".json"), entry))
+		}
+		return nil
+	})
+	if err != nil || len(all) < 100 {
+		t.Fatalf("%d tools in the corpus, %v", len(all), err)
+	}
+	return dragoman.NewTools(Name(all, Config{}))
+}
+
+// A finder returns the n tools that fit words best.
+type finder func(words string, n int) []*dragoman.Tool
+
+// asked counts the questions whose answer comes first, and among the first ten, and
+// tells of the others.
+func asked(t *testing.T, find finder, questions []question, tell bool) (first, ten int) {
+	t.Helper()
+	for _, q := range questions {
+		got := find(q.words, 10)
+		at := slices.IndexFunc(got, func(tool *dragoman.Tool) bool { return slices.Contains(q.tools, tool.Server+"/"+tool.Original) })
+		switch {
+		case at == 0:
+			first++
+			ten++
+		case at > 0:
+			ten++
+		}
+		if tell && at != 0 {
+			t.Logf("%3d %q: %v", at+1, q.words, found(got))
+		}
+	}
+	return first, ten
+}
+
+// plain is BM25 as the textbooks have it, over all words of a tool in one bag, to
+// compare with.
+func plain(tools *dragoman.Tools) finder {
+	all := tools.All()
+	counts, lengths, total, having := make([]map[string]float64, len(all)), make([]float64, len(all)), 0.0, map[string]float64{}
+	for i := range all {
+		counts[i] = map[string]float64{}
+		eachField(&all[i], func(_ int, text string) {
+			eachWord(text, false, func(w string) { counts[i][w]++; lengths[i]++; total++ })
+		})
+		for w := range counts[i] {
+			having[w]++
+		}
+	}
+	const k, b = 1.2, 0.75
+	n, mean := float64(len(all)), total/float64(len(all))
+	return func(words string, most int) (best []*dragoman.Tool) {
+		scores := make([]float64, len(all))
+		eachWord(words, false, func(w string) {
+			rare := math.Log(1 + (n-having[w]+0.5)/(having[w]+0.5))
+			for i := range all {
+				if f := counts[i][w]; f > 0 {
+					scores[i] += rare * f * (k + 1) / (f + k*(1-b+b*lengths[i]/mean))
+				}
+			}
+		})
+		for i := range all {
+			if scores[i] > 0 {
+				best = append(best, &all[i])
+			}
+		}
+		at := func(t *dragoman.Tool) int { return slices.IndexFunc(all, func(o dragoman.Tool) bool { return o.Name == t.Name }) }
+		slices.SortStableFunc(best, func(x, y *dragoman.Tool) int {
+			switch a, b := scores[at(x)], scores[at(y)]; {
+			case a > b:
+				return -1
+			case a < b:
+				return 1
+			}
+			return 0
+		})
+		return best[:min(len(best), most)]
+	}
+}
+
+// TestQuestionsFindTheirTool asks in users' words for tools of real servers.
+func TestQuestionsFindTheirTool(t *testing.T) {
+	tools := corpus(t)
+	index := NewIndex(tools)
+	search := func(words string, n int) []*dragoman.Tool { return index.Search(words, n, nil) }
+	for name, questions := range map[string][]question{"tuned": tuned} {
+		first, ten := asked(t, search, questions, testing.Verbose())
+		plainFirst, plainTen := asked(t, plain(tools), questions, false)
+		t.Logf("%s: %d questions: %d first, %d in ten; plain BM25 %d and %d", name, len(questions), first, ten, plainFirst, plainTen)
+	}
+}
