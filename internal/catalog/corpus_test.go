@@ -71,7 +71,7 @@ func plain(tools *dragoman.Tools) finder {
 	counts, lengths, total, having := make([]map[string]float64, len(all)), make([]float64, len(all)), 0.0, map[string]float64{}
 	for i := range all {
 		counts[i] = map[string]float64{}
-		eachField(&all[i], func(_ int, text string) {
+		eachField(&all[i], "", func(_ int, text string) {
 			eachWord(text, false, func(w string) { counts[i][w]++; lengths[i]++; total++ })
 		})
 		for w := range counts[i] {
@@ -95,7 +95,9 @@ func plain(tools *dragoman.Tools) finder {
 				best = append(best, &all[i])
 			}
 		}
-		at := func(t *dragoman.Tool) int { return slices.IndexFunc(all, func(o dragoman.Tool) bool { return o.Name == t.Name }) }
+		at := func(t *dragoman.Tool) int {
+			return slices.IndexFunc(all, func(o dragoman.Tool) bool { return o.Name == t.Name })
+		}
 		slices.SortStableFunc(best, func(x, y *dragoman.Tool) int {
 			switch a, b := scores[at(x)], scores[at(y)]; {
 			case a > b:
@@ -112,7 +114,7 @@ func plain(tools *dragoman.Tools) finder {
 // TestQuestionsFindTheirTool asks in users' words for tools of real servers.
 func TestQuestionsFindTheirTool(t *testing.T) {
 	tools := corpus(t)
-	index := NewIndex(tools)
+	index := NewIndex(tools, nil)
 	search := func(words string, n int) []*dragoman.Tool { return index.Search(words, n, nil) }
 	for name, questions := range map[string][]question{"tuned": tuned} {
 		first, ten := asked(t, search, questions, testing.Verbose())

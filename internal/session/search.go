@@ -59,7 +59,7 @@ func (s searchable) find(ctx context.Context, call dragoman.Call) (dragoman.Resu
 	if err != nil {
 		return dragoman.Result{}, err
 	}
-	matches := s.searches.Of(whole.Tools).Search(wanted.Query, wholeMatches+briefMatches, func(t *dragoman.Tool) bool {
+	matches := s.searches.Of(whole).Search(wanted.Query, wholeMatches+briefMatches, func(t *dragoman.Tool) bool {
 		own := mine.Tools.Exact(t.Name)
 		return t.Quarantined == nil && own != nil && own.Pin == t.Pin && own.Quarantined == nil
 	})
