@@ -39,7 +39,7 @@ func stem(w string) string {
 
 // whole are words that only look as if they had an ending, or mean something else
 // with it.
-var whole = map[string]bool{"meeting": true, "setting": true, "building": true, "during": true, "morning": true, "evening": true, "nothing": true, "something": true, "everything": true, "anything": true, "billing": true, "shared": true, "embed": true, "station": true, "nation": true, "ration": true}
+var whole = map[string]bool{"meeting": true, "setting": true, "building": true, "during": true, "morning": true, "evening": true, "nothing": true, "something": true, "everything": true, "anything": true, "billing": true, "booking": true, "shared": true, "embed": true, "station": true, "nation": true, "ration": true}
 
 // participle takes -ing or -ed off where a word is left that can stand alone.
 func participle(w string) (string, bool) {

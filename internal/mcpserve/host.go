@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/mcp"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/result"
 )
 
@@ -26,8 +27,9 @@ type host struct {
 	door   *Door
 	who    caller.Caller
 	at     place
-	path   string // of the request; empty over lines
-	legacy bool   // the client speaks the legacy era
+	path   string           // of the request; empty over lines
+	legacy bool             // the client speaks the legacy era
+	search model.SearchWhen // as the address says; empty where it does not
 	// session is that of a legacy client over HTTP. Clients of the modern era have
 	// none, and lines have one client.
 	session string
@@ -58,6 +60,7 @@ func (h *host) open(ctx context.Context) (*session.Session, *view, error) {
 // opened opens a session that wants this of the place.
 func (h *host) opened(ctx context.Context, want session.Want) (*session.Session, *view, error) {
 	want.Door, want.Client, want.Session, want.Reviews = "mcp", true, h.session, h.reviews()
+	want.Search, want.OwnNames = h.search, h.at.server != ""
 	switch {
 	case h.at.server != "":
 		want.Servers = catalog.Selection{{Server: h.at.server}}
@@ -84,7 +87,7 @@ func (h *host) openFor(ctx context.Context, tool string) (*session.Session, *vie
 	if o := h.opening; o != nil && o.tool == tool {
 		return o.session, o.view, nil
 	}
-	if s, v, err := h.opened(ctx, session.Want{NoTools: true}); err == nil && (v.tools.Exact(tool) != nil || h.own(tool) != nil) {
+	if s, v, err := h.opened(ctx, session.Want{NoTools: true}); err == nil && (v.tools.Exact(tool) != nil || h.own(tool) != nil || v.standsIn(s, tool) != nil) {
 		return s, v, nil
 	}
 	return h.open(ctx)
@@ -198,7 +201,13 @@ func (h *host) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, e
 		if err != nil {
 			return dragoman.Result{}, err
 		}
-		return h.callTool(ctx, s, v, call, params)
+		switch stand := v.standsIn(s, name); {
+		case stand == nil:
+			return h.callTool(ctx, s, v, call, params)
+		case stand == v.stands().find:
+			return h.find(ctx, stand, call, params)
+		}
+		return h.callNamed(ctx, call, params)
 	case "subscriptions/listen": // whoever listens hears of servers that come
 		s, v, err := h.opened(ctx, session.Want{NoTools: true})
 		if err != nil {
@@ -212,7 +221,7 @@ func (h *host) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, e
 	}
 	switch call.Method {
 	case "tools/list", "prompts/list", "resources/list", "resources/templates/list":
-		return h.list(v, call, params)
+		return h.list(s, v, call, params)
 	case "skills/list", "skills/get", "resources/directory/read":
 		if !v.has(hasSkills) {
 			break
@@ -228,18 +237,6 @@ func (h *host) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, e
 		return h.aboutTask(ctx, s, v, call, params)
 	}
 	return dragoman.Result{}, &mcp.RPCError{Code: methodNotFound, Message: "there is no method " + call.Method}
-}
-
-// list answers with a list, whole: nobody has to turn pages.
-func (h *host) list(v *view, call dragoman.Call, params *rawjson.Object) (dragoman.Result, error) {
-	if cursor, ok := rawjson.String(params.Get("cursor")); ok && cursor != "" {
-		return dragoman.Result{}, &mcp.RPCError{Code: invalidParams, Message: "this cursor was not given by us"}
-	}
-	f := form{
-		legacy: h.legacy, raw: h.door.o.Raw, private: h.toldApart(),
-		reviews: call.Method == "tools/list" && call.Can&dragoman.AskForm != 0 && h.reviews(),
-	}
-	return dragoman.Result{Content: v.listing(call.Method, f), Ran: dragoman.RanYes}, nil
 }
 
 // passed returns what a server answered, or the error that it gave, as its own.
