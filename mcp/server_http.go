@@ -86,6 +86,9 @@ func (in *inbound) refusedBy(ctx context.Context, host Host) *Refused {
 		return nil
 	}
 	name, _ := in.name()
+	if deputy, ok := host.(Deputy); ok && in.method == "tools/call" {
+		name = deputy.Meant(ctx, name, in.members.Get("arguments"))
+	}
 	return keeper.Admit(ctx, in.method, name)
 }
 

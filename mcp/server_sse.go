@@ -92,7 +92,9 @@ func (e *SSE) stream(w http.ResponseWriter, r *http.Request) {
 	})()
 	out := newStreamWriter(w)
 	out.begin()
-	if out.write(fmt.Appendf(nil, "event: endpoint\ndata: %s?sessionId=%s\n\n", (&url.URL{Path: e.post}).EscapedPath(), id)) == nil {
+	query := r.URL.Query() // what the host reads in the address of the stream holds for its messages
+	query.Set("sessionId", id)
+	if out.write(fmt.Appendf(nil, "event: endpoint\ndata: %s\n\n", &url.URL{Path: e.post, RawQuery: query.Encode()})) == nil {
 		out.follow(ctx.Done(), to, 0, false)
 	}
 }

@@ -143,7 +143,7 @@ func (h *host) toldApart() bool { return !h.who.IsLocal() }
 // the caller's token has is refused in a way that its client can do something about.
 // Whether the call is made is not decided here.
 func (h *host) Admit(ctx context.Context, method, name string) *mcp.Refused {
-	if method != "tools/call" || h.door.o.StepUp == nil || h.who.Issuer == "" {
+	if method != "tools/call" || !h.steps() {
 		return nil
 	}
 	right := h.toolRight(ctx, name)
@@ -157,13 +157,20 @@ func (h *host) Admit(ctx context.Context, method, name string) *mcp.Refused {
 	return &mcp.Refused{Status: refusal.Status, Challenge: refusal.Challenge, Message: refusal.Message}
 }
 
+// steps reports whether the caller can get a token with other scopes.
+func (h *host) steps() bool { return h.door.o.StepUp != nil && h.who.Issuer != "" }
+
 // toolRight is the right to call what is a tool of this name here: tool:label__name,
 // whatever the tool is called. It is empty for tools that are ours. A tool that the
 // caller does not see has the right that its name says.
 func (h *host) toolRight(ctx context.Context, name string) string {
+	s, v, err := h.openFor(ctx, name)
+	if err == nil && v.tools.Exact(name) == nil && v.standsIn(s, name) != nil {
+		return ""
+	}
 	if h.at.server != "" {
 		name = h.at.server + "__" + name
-	} else if _, v, err := h.openFor(ctx, name); err == nil {
+	} else if err == nil {
 		if t := v.tools.Exact(name); t != nil {
 			name = t.Server + "__" + t.Original
 		}

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -37,7 +36,7 @@ type listing struct {
 
 // An item is an element of a list.
 type item struct {
-	key  string // its name or URI
+	key  string // its name or URI, which no other has
 	json json.RawMessage
 }
 
@@ -50,8 +49,8 @@ func (h *host) list(s *session.Session, v *view, call dragoman.Call, params *raw
 			f.kept = s.Search.Always
 		}
 	}
-	cursor, _ := rawjson.String(params.Get("cursor"))
-	page, ok := v.listing(call.Method, f).page(call.Method, cursor, v.page)
+	after, _ := rawjson.String(params.Get("cursor"))
+	page, ok := v.listing(call.Method, f).page(call.Method, after, v.page)
 	if !ok {
 		return dragoman.Result{}, &mcp.RPCError{Code: invalidParams, Message: "this cursor was not given by us, or what it stands for is not listed any more; begin again without one"}
 	}
@@ -113,11 +112,11 @@ func (l *listing) same(other *listing) bool {
 // A cursor names the last item before the page, so that it means the same in a list
 // that has changed meanwhile: nothing is left out that is in both, and nothing given
 // twice. It is no secret, and gives nobody what they would not be given without it.
-func (l *listing) page(method, cursor string, size int) (json.RawMessage, bool) {
-	if cursor == "" && l.whole != nil {
+func (l *listing) page(method, after string, size int) (json.RawMessage, bool) {
+	if after == "" && l.whole != nil {
 		return l.whole, true
 	}
-	rest, ok := l.behind(method, cursor)
+	rest, ok := l.behind(method, after)
 	if !ok {
 		return nil, false
 	}
@@ -129,7 +128,7 @@ func (l *listing) page(method, cursor string, size int) (json.RawMessage, bool) 
 	if n == len(rest) {
 		return l.part(rest, ""), true
 	}
-	return l.part(rest[:n], l.cursor(method, len(l.items)-len(rest)+n-1)), true
+	return l.part(rest[:n], cursor(method, rest[n-1].key)), true
 }
 
 // part returns an answer with some of the items, and the cursor of the next; empty
@@ -146,16 +145,9 @@ func (l *listing) part(items []item, next string) json.RawMessage {
 	return append(b, '}')
 }
 
-// cursor returns the cursor of what is behind an item: its key, and how many before it
-// have the same, since resources of two servers can.
-func (l *listing) cursor(method string, last int) string {
-	same := 0
-	for _, i := range l.items[:last] {
-		if i.key == l.items[last].key {
-			same++
-		}
-	}
-	return base64.RawURLEncoding.EncodeToString([]byte(method + "\n" + strconv.Itoa(same) + "\n" + l.items[last].key))
+// cursor returns the cursor of what is behind an item.
+func cursor(method, key string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(method + "\n" + key))
 }
 
 // behind returns the items behind a cursor.
@@ -164,24 +156,12 @@ func (l *listing) behind(method, cursor string) ([]item, bool) {
 		return l.items, true
 	}
 	b, err := base64.RawURLEncoding.DecodeString(cursor)
-	parts := strings.SplitN(string(b), "\n", 3)
-	if err != nil || len(parts) != 3 || parts[0] != method {
+	of, key, ok := strings.Cut(string(b), "\n")
+	at := slices.IndexFunc(l.items, func(i item) bool { return i.key == key })
+	if err != nil || !ok || of != method || at < 0 {
 		return nil, false
 	}
-	same, err := strconv.Atoi(parts[1])
-	if err != nil {
-		return nil, false
-	}
-	for i := range l.items {
-		if l.items[i].key != parts[2] {
-			continue
-		}
-		if same == 0 {
-			return l.items[i+1:], true
-		}
-		same--
-	}
-	return nil, false
+	return l.items[at+1:], true
 }
 
 // fresh says how long the lists are fresh, as the servers say it all together, and

@@ -184,6 +184,27 @@ func named(params *rawjson.Object) (name string, inner *rawjson.Object, problem 
 	return name, inner, nil
 }
 
+// Meant implements [mcp.Deputy]: what a caller's token is good for is asked of the
+// tool that call_tool calls.
+func (h *host) Meant(ctx context.Context, name string, arguments json.RawMessage) string {
+	if !h.steps() {
+		return name
+	}
+	s, v, err := h.openFor(ctx, name)
+	if err != nil || v.tools.Exact(name) != nil {
+		return name
+	}
+	if stand := v.standsIn(s, name); stand == nil || stand == v.stands().find {
+		return name
+	}
+	params := &rawjson.Object{}
+	params.Set("arguments", orEmpty(arguments))
+	if inner, _, problem := named(params); problem == nil {
+		return inner
+	}
+	return name
+}
+
 // callNamed runs the tool that a call of call_tool names.
 func (h *host) callNamed(ctx context.Context, call dragoman.Call, params *rawjson.Object) (dragoman.Result, error) {
 	name, inner, problem := named(params)
