@@ -7,7 +7,8 @@ type question struct {
 	tools []string
 }
 
-// tuned are the questions on which weights and vocabulary were tried.
+// tuned are the questions on which weights and vocabulary were tried. Those from the
+// boss on were held out at first, and are no more since they were looked at.
 var tuned = []question{
 	{"schedule a meeting", []string{"ms-365/create-calendar-event", "ms-365/create-online-meeting", "ms-365/create-specific-calendar-event"}},
 	{"email a file to my colleague", []string{"ms-365/send-mail", "ms-365/create-draft-email", "ms-365/add-mail-attachment"}},
@@ -76,11 +77,6 @@ var tuned = []question{
 	{"change a record in my base", []string{"airtable/update_records"}},
 	{"sequence diagram from text", []string{"mermaid/generate_mermaid_diagram", "drawio/open_drawio_mermaid"}},
 	{"cpu and memory of this machine", []string{"system-monitor-app/get-system-info", "system-monitor-app/poll-system-stats", "hostinger/VPS_getMetricsV1"}},
-}
-
-// heldOut are the questions by which search is judged. They were written before
-// anything was tried, and nothing was tried on them.
-var heldOut = []question{
 	{"tell my boss by email that I'm sick", []string{"ms-365/send-mail"}},
 	{"when is everybody free next week", []string{"ms-365/find-meeting-times", "ms-365/get-schedule"}},
 	{"book an appointment with Ann on Tuesday", []string{"ms-365/create-calendar-event", "ms-365/create-specific-calendar-event", "ms-365/create-online-meeting"}},
@@ -135,8 +131,63 @@ var heldOut = []question{
 	{"check my javascript for mistakes", []string{"eslint/lint-files"}},
 }
 
-// drawn are questions for tools that were drawn by lot, so that it was not for the
-// writer to choose what is asked for. They are held out like heldOut.
+// heldOut and drawn are the questions by which search is judged. They are for tools
+// that were drawn by lot, so that it was not for the writer to choose what is asked
+// for, and nothing was tried on them.
+var heldOut = []question{
+	{"open an MR for my branch", []string{"gitlab-archived/create_merge_request"}},
+	{"did the last build go through", []string{"hostinger/hosting_getNode_jsBuildDetailsV1", "hostinger/hosting_listNodeJSBuildsV1", "hostinger/hosting_listJsDeployments"}},
+	{"which discount codes does the store have", []string{"hostinger/ecommerce_listDiscountsV1"}},
+	{"what diagrams are in this drawio file", []string{"drawio/list_pages"}},
+	{"show me the contents of a text file", []string{"filesystem/read_file", "filesystem/read_text_file"}},
+	{"Anna does not work at Acme any more, take the link out of the graph", []string{"memory/delete_relations"}},
+	{"take my comment off the collection", []string{"postman/deleteCollectionComment", "postman/deleteApiCollectionComment"}},
+	{"what is kept in the session storage under this key", []string{"playwright/browser_sessionstorage_get", "playwright/browser_sessionstorage_list"}},
+	{"drag one element onto another", []string{"chrome-devtools/drag", "playwright/browser_drag"}},
+	{"which containers does my docker project have", []string{"hostinger/VPS_getProjectContainersV1"}},
+	{"a section inside a section group of the SharePoint notebook", []string{"ms-365/create-sharepoint-site-onenote-section-group-section", "ms-365/list-sharepoint-site-onenote-section-group-sections"}},
+	{"one more category for our Backlog project", []string{"backlog/add_category"}},
+	{"rename the Backlog project", []string{"backlog/update_project"}},
+	{"get rid of a milestone", []string{"backlog/delete_version"}},
+	{"which papers cite this one", []string{"firecrawl/firecrawl_research_related_papers"}},
+	{"what did people remark on the collection", []string{"postman/getCollectionComments"}},
+	{"make her an admin of the team", []string{"postman/manageTeamMemberRoles", "ms-365/add-group-owner"}},
+	{"use another cluster with kubectl", []string{"kubernetes-ts/kubectl_context"}},
+	{"look at one network request in detail", []string{"chrome-devtools/get_network_request", "playwright/browser_network_request"}},
+	{"discussion of an issue", []string{"backlog/get_issue_comments"}},
+	{"load saved cookies and local storage from a file", []string{"playwright/browser_set_storage_state"}},
+	{"go to an older WordPress release", []string{"hostinger/agency-hosting_changeWordPressVersionV1", "hostinger/hosting_updateWordPressCoreV1"}},
+	{"throw one cookie away", []string{"playwright/browser_cookie_delete"}},
+	{"are there security holes in my node app", []string{"hostinger/hosting_listNode_jsVulnerabilitiesV1"}},
+	{"erase rows from Airtable", []string{"airtable/delete_records"}},
+	{"have the generated SDK pushed to a git repository", []string{"postman/createSdkGitConnection", "postman/updateSdkGitConnection"}},
+	{"empty the cells A1 to C3", []string{"ms-365/clear-excel-range", "ms-365/delete-excel-range"}},
+	{"the catch-all confirmation never arrived, send it again", []string{"hostinger/mail_resendCatchAllConfirmationV1"}},
+	{"open a PR on GitHub", []string{"github-archived/create_pull_request"}},
+	{"what can the Slack node in n8n do", []string{"n8n/get_node", "n8n/search_nodes"}},
+	{"values of the cells B2 to B9", []string{"ms-365/get-excel-range"}},
+	{"reach a service in the cluster from my own machine", []string{"kubernetes-ts/port_forward"}},
+	{"how do I write a three.js scene", []string{"threejs-app/learn_threejs"}},
+	{"which network routes are mocked in the browser", []string{"playwright/browser_route_list"}},
+	{"sheets of a workbook", []string{"ms-365/list-excel-worksheets"}},
+	{"move a mock to another workspace", []string{"postman/transferWorkspaceElement"}},
+	{"how many visitors get from stage to stage, as a chart", []string{"antv-chart/generate_funnel_chart", "antv-chart/generate_sankey_chart"}},
+	{"put a new entry into an Airtable table", []string{"airtable/create_record"}},
+	{"switch the firewall of my machine on", []string{"hostinger/VPS_activateFirewallV1"}},
+	{"how was the money split over the last two years", []string{"budget-allocator-app/get-budget-data"}},
+	{"say yes to an invitation", []string{"ms-365/accept-calendar-event"}},
+	{"how is my page monitor set up", []string{"firecrawl/firecrawl_monitor_get", "firecrawl/firecrawl_monitor_list"}},
+	{"read the README of a GitHub repo", []string{"github-archived/get_file_contents"}},
+	{"correct an announcement that was published in the workspace", []string{"postman/patchWorkspaceUpdate"}},
+	{"is my n8n workflow all right", []string{"n8n/n8n_validate_workflow", "n8n/validate_workflow"}},
+	{"which documents are popular around me", []string{"ms-365/list-trending-insights"}},
+	{"delete a database for good", []string{"hostinger/hosting_deleteAccountDatabaseV1", "hostinger/agency-hosting_deleteWebsiteDatabaseV1"}},
+	{"frequency of values as a chart", []string{"antv-chart/generate_histogram_chart"}},
+	{"what has changed in my calendar since last time", []string{"ms-365/list-calendar-events-delta", "ms-365/list-calendar-view-delta"}},
+	{"stop redirecting my domain", []string{"hostinger/domains_deleteDomainForwardingV1"}},
+}
+
+// drawn are the first that were drawn.
 var drawn = []question{
 	{"add one more step to my n8n flow", []string{"n8n/n8n_update_partial_workflow", "n8n/n8n_update_full_workflow"}},
 	{"is there a newer WordPress for my site", []string{"hostinger/hosting_listAvailableWordPressCoreUpdatesV1", "hostinger/agency-hosting_listAvailableWordPressVersionsV1"}},
