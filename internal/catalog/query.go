@@ -74,7 +74,7 @@ func (v *vocabulary) phrase(stems []string) int {
 // concept returns all that n words may be called, as far as tools have words for it.
 func (x *Index) concept(text, plain string, n int) (c concept) {
 	own := strings.Fields(text)
-	if x.has(own) {
+	if x.has(own) && (n == 1 || !slices.ContainsFunc(own, func(w string) bool { return idle[w] })) {
 		c = append(c, alternative{own, float32(n)})
 	}
 	for _, a := range words().finds[text] {
@@ -82,7 +82,7 @@ func (x *Index) concept(text, plain string, n int) (c concept) {
 			c = append(c, a)
 		}
 	}
-	if len(c) > 0 || len(plain) < 3 || n > 1 {
+	if len(c) > 0 || len(plain) < 4 || n > 1 {
 		return c
 	}
 	at, _ := slices.BinarySearch(x.words, plain)

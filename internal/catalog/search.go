@@ -18,23 +18,39 @@ import (
 // by another word than its tool is found by a vocabulary, and a tool that does what
 // the verbs of a question say is preferred to its siblings.
 type Index struct {
-	tools   []dragoman.Tool
-	byName  *dragoman.Tools
-	terms   map[string]term
-	words   []string // the keys of terms, sorted, for beginnings of words
-	actions []action // what each tool does
+	tools    []dragoman.Tool
+	byName   *dragoman.Tools
+	terms    map[string]term
+	words    []string  // the keys of terms, sorted, for beginnings of words
+	actions  []action  // what each tool does
+	subjects []float32 // how many words of its name say what it works on
 }
 
 // A term is a word, without its ending, and the tools that have it.
 type term struct {
-	postings []posting
-	having   int // tools that have it themselves, and not only their server
+	postings []posting // those that are not faint first
+	clear    int       // how many are not
+	having   int       // tools that have it themselves, and not only their server
+}
+
+// faint is the score below which a word has so little to do with a tool, such as one
+// in the description of a parameter, that it is not looked at where it only stands
+// for another: that is half of all postings.
+const faint = 0.2
+
+// of returns the postings for the alternative of a concept with this number.
+func (t term) of(alternative int) []posting {
+	if alternative == 0 {
+		return t.postings
+	}
+	return t.postings[:t.clear]
 }
 
 // A posting says how much a word has to do with a tool, between 0 and 1.
 type posting struct {
 	tool  int32
 	score float32
+	named bool // the name has it
 }
 
 // The fields of a tool that are searched.
@@ -42,6 +58,7 @@ const (
 	inName = iota
 	inTitle
 	inServer
+	inSummary
 	inDescription
 	inParameters
 	inParameterTexts
@@ -53,12 +70,12 @@ const (
 // the field counts against it. They were tried on the questions that the test calls
 // tuned; a little more or less of any changes little.
 var (
-	weights = [fields]float64{inName: 5, inTitle: 1, inServer: 2, inDescription: 2, inParameters: 1, inParameterTexts: 0.5, inServerTexts: 0.3}
-	even    = [fields]float64{inName: 0.8, inTitle: 0.3, inServer: 0, inDescription: 0.75, inParameters: 0.75, inParameterTexts: 0.75, inServerTexts: 0.75}
+	weights = [fields]float64{inName: 5, inTitle: 1, inServer: 2, inSummary: 3.5, inDescription: 1.75, inParameters: 1, inParameterTexts: 0.3, inServerTexts: 0.3}
+	even    = [fields]float64{inName: 0.8, inTitle: 0.3, inServer: 0, inSummary: 0.75, inDescription: 0.75, inParameters: 0.75, inParameterTexts: 0.75, inServerTexts: 0.75}
 )
 
 // saturation is k1 of BM25, for frequencies that carry the weights of the fields.
-const saturation = 4
+const saturation = 3.5
 
 // NewIndex makes the index of tools, quarantined ones included, and of what their
 // servers say of themselves.
@@ -91,7 +108,7 @@ func NewIndex(tools *dragoman.Tools, servers []dragoman.Server) *Index {
 			})
 		})
 	}
-	x := &Index{tools: all, byName: tools, terms: make(map[string]term, len(counts)), words: make([]string, 0, len(counts)), actions: make([]action, len(all))}
+	x := &Index{tools: all, byName: tools, terms: make(map[string]term, len(counts)), words: make([]string, 0, len(counts)), actions: make([]action, len(all)), subjects: make([]float32, len(all))}
 	n := float64(len(all))
 	for w, list := range counts {
 		t := term{postings: make([]posting, len(list))}
@@ -107,13 +124,27 @@ func NewIndex(tools *dragoman.Tools, servers []dragoman.Server) *Index {
 			if own {
 				t.having++
 			}
-			t.postings[i] = posting{f.tool, float32(frequency / (saturation + frequency))}
+			t.postings[i] = posting{f.tool, float32(frequency / (saturation + frequency)), f.count[inName] > 0}
+		}
+		isFaint := func(p posting) bool { return p.score < faint }
+		slices.SortStableFunc(t.postings, func(a, b posting) int {
+			switch x, y := isFaint(a), isFaint(b); {
+			case x == y:
+				return 0
+			case x:
+				return 1
+			}
+			return -1
+		})
+		if t.clear = slices.IndexFunc(t.postings, isFaint); t.clear < 0 {
+			t.clear = len(t.postings)
 		}
 		x.terms[w], x.words = t, append(x.words, w)
 	}
 	slices.Sort(x.words)
 	for i := range all {
 		x.actions[i] = does(&all[i])
+		x.subjects[i] = subjects(&all[i])
 	}
 	return x
 }
@@ -181,10 +212,24 @@ func eachField(t *dragoman.Tool, said string, yield func(field int, text string)
 	yield(inName, t.Original)
 	yield(inTitle, t.Title)
 	yield(inServer, t.Server)
-	yield(inDescription, cut(t.Description))
+	summary, rest := summarized(cut(t.Description))
+	yield(inSummary, summary)
+	yield(inDescription, rest)
 	p := parameters{yield: yield, nodes: maxNodes, bytes: maxTexts}
 	p.read(t.InputSchema, 0)
 	yield(inServerTexts, said)
+}
+
+// summarized parts a description into its first sentence, which mostly says what a
+// tool does, and the rest, which says how.
+func summarized(text string) (summary, rest string) {
+	text = strings.TrimSpace(text)
+	for i, r := range text {
+		if r == '\n' || r == '。' || r == '.' && i+1 < len(text) && (text[i+1] == ' ' || text[i+1] == '\n') {
+			return text[:i], text[i:]
+		}
+	}
+	return text, ""
 }
 
 // cut bounds what is read of one text.
