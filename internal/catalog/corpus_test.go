@@ -123,7 +123,7 @@ func TestQuestionsFindTheirTool(t *testing.T) {
 		name      string
 		questions []question
 		held      bool
-	}{{"tuned", tuned, false}, {"held out", heldOut, true}, {"drawn", drawn, true}} {
+	}{{"tuned", tuned, false}, {"drawn", drawn, false}, {"held out", heldOut, true}, {"common", common, true}} {
 		t.Run(tc.name, func(t *testing.T) {
 			first, ten := asked(t, search, tc.questions, testing.Verbose() && !tc.held)
 			plainFirst, plainTen := asked(t, bag, tc.questions, false)
