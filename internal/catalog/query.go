@@ -48,7 +48,9 @@ func (x *Index) read(text string) (q query) {
 		if n > 1 {
 			text = strings.Join(stems[i:i+n], " ")
 		}
-		q.actions |= v.asked[text]
+		if q.actions == 0 { // the first verb says what to do; those behind it are often nouns
+			q.actions = v.asked[text]
+		}
 		if !seen[text] && (n > 1 || !idle[text]) {
 			seen[text] = true
 			if c := x.concept(text, plain[i], n); len(c) > 0 {
