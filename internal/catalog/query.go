@@ -9,6 +9,7 @@ import (
 type query struct {
 	concepts []concept
 	actions  action // what the tool is to do; 0 where nothing says so
+	plural   bool   // it is about many things
 }
 
 // A concept is one of the things that a query names, with everything that it may be
@@ -41,6 +42,7 @@ func (x *Index) read(text string) (q query) {
 	eachWord(text, false, func(w string) {
 		plain, stems = append(plain, w), append(stems, stem(w))
 	})
+	q.plural = plural(text)
 	v, seen := words(), map[string]bool{}
 	for i := 0; i < len(stems) && len(q.concepts) < maxQuery; {
 		n := v.phrase(stems[i:])

@@ -14,6 +14,10 @@ const (
 	// doesElse how much less one that does something else.
 	doesIt   = 1.15
 	doesElse = 0.8
+	// agrees is how much more one is meant that reads many things or one, as the
+	// question does, and differs how much less others.
+	agrees  = 1.05
+	differs = 0.97
 	// unnamed is the part of its score that a tool loses if nothing of its name is in
 	// a question: what is asked for is rather what a tool is than what it mentions,
 	// and of siblings rather the one whose name says no more than the question.
@@ -81,6 +85,13 @@ func (x *Index) scores(q query) []float32 {
 			continue
 		}
 		scores[i] *= 1 - unnamed + unnamed*min(1, named[i]/x.subjects[i])
+		switch {
+		case a&reads == 0 || q.actions&^reads != 0:
+		case x.plural[i] == q.plural:
+			scores[i] *= agrees
+		default:
+			scores[i] *= differs
+		}
 		switch {
 		case q.actions == 0 || a == 0:
 		case a&q.actions != 0:

@@ -23,6 +23,7 @@ type Index struct {
 	terms    map[string]term
 	words    []string  // the keys of terms, sorted, for beginnings of words
 	actions  []action  // what each tool does
+	plural   []bool    // whether it is about many things, by its name
 	subjects []float32 // how many words of its name say what it works on
 }
 
@@ -108,7 +109,7 @@ func NewIndex(tools *dragoman.Tools, servers []dragoman.Server) *Index {
 			})
 		})
 	}
-	x := &Index{tools: all, byName: tools, terms: make(map[string]term, len(counts)), words: make([]string, 0, len(counts)), actions: make([]action, len(all)), subjects: make([]float32, len(all))}
+	x := &Index{tools: all, byName: tools, terms: make(map[string]term, len(counts)), words: make([]string, 0, len(counts)), actions: make([]action, len(all)), subjects: make([]float32, len(all)), plural: make([]bool, len(all))}
 	n := float64(len(all))
 	for w, list := range counts {
 		t := term{postings: make([]posting, len(list))}
@@ -144,7 +145,7 @@ func NewIndex(tools *dragoman.Tools, servers []dragoman.Server) *Index {
 	slices.Sort(x.words)
 	for i := range all {
 		x.actions[i] = does(&all[i])
-		x.subjects[i] = subjects(&all[i])
+		x.subjects[i], x.plural[i] = subjects(&all[i]), plural(all[i].Original)
 	}
 	return x
 }
