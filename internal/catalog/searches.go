@@ -22,7 +22,7 @@ type keptIndex struct {
 	index func() *Index
 }
 
-// maxSearched is how many indexes are kept. One of 1,300 tools is about a megabyte.
+// maxSearched is how many indexes are kept. One of 1,300 tools has two megabytes.
 const maxSearched = 8
 
 // Of returns the index of a list.

@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -119,5 +121,55 @@ func TestCursors(t *testing.T) {
 		if got, problem := post(t, url, "tools/list", `,"cursor":"`+cursor+`"`); got != nil || !strings.Contains(string(problem), "-32602") {
 			t.Errorf("%q: %.80s %s", cursor, got, problem)
 		}
+	}
+}
+
+// Issue 17, A 4: 1,342 tools of real servers were one page of 2.3 MB.
+func TestRealToolsComeInPages(t *testing.T) {
+	folder := os.Getenv("DRAGOMAN_CORPUS")
+	if folder == "" {
+		t.Skip("DRAGOMAN_CORPUS is not set: no real tools to list")
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner := &two{list: &dragoman.List{}}
+	var tools []dragoman.Tool
+	var labels []string
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		var list struct{ Tools []json.RawMessage }
+		if err != nil || json.Unmarshal(b, &list) != nil {
+			continue // the list of the servers
+		}
+		label := strings.TrimSuffix(filepath.Base(file), ".json")
+		labels = append(labels, label)
+		for _, entry := range list.Tools {
+			tools = append(tools, dragoman.ReadTool(label, entry))
+		}
+	}
+	inner.list.Tools = dragoman.NewTools(tools)
+	url := open(t, inner, nil, labels...) + "/mcp"
+	pages, bytes, largest, cursor := 0, 0, 0, ""
+	for {
+		params := ""
+		if cursor != "" {
+			params = `,"cursor":"` + cursor + `"`
+		}
+		got, problem := post(t, url, "tools/list", params)
+		var page struct{ NextCursor string }
+		if problem != nil || json.Unmarshal(got, &page) != nil {
+			t.Fatal(string(problem))
+		}
+		pages, bytes, largest, cursor = pages+1, bytes+len(got), max(largest, len(got)), page.NextCursor
+		if cursor == "" {
+			break
+		}
+	}
+	found, _ := post(t, url+"?search", "tools/list", "")
+	t.Logf("%d tools: %d bytes in %d pages of %d at most; with ?search %d bytes", len(tools), bytes, pages, largest, len(found))
+	if pages < 4 || largest > DefaultPage+1000 || len(found) > 40_000 {
+		t.Errorf("%d pages of %d bytes at most, %d bytes with ?search: %v", pages, largest, len(found), toolNames(t, found))
 	}
 }
