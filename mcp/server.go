@@ -56,6 +56,14 @@ type Gatekeeper interface {
 	Admit(ctx context.Context, method, name string) *Refused
 }
 
+// A Deputy is a [Gatekeeper] some of whose tools call others, which their arguments
+// name.
+type Deputy interface {
+	// Meant returns the name of the tool that a call is really of; that of the call
+	// where it is of no other.
+	Meant(ctx context.Context, name string, arguments json.RawMessage) string
+}
+
 // Refused is an answer of HTTP to a request that is not answered.
 type Refused struct {
 	// Status is that of HTTP, such as 403.

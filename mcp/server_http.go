@@ -25,9 +25,10 @@ func known(host Host) finder { return func(*http.Request) (Host, error) { return
 // looked at Host and Origin, and at who is asking.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.serve(w, r, s.Host) }
 
-// ServeAs is ServeHTTP for a request of which it is known who answers it.
-func (s *Server) ServeAs(w http.ResponseWriter, r *http.Request, host Host) {
-	s.serve(w, r, known(host))
+// ServeAs is ServeHTTP where host says who answers the request, in place of
+// [Server.Host].
+func (s *Server) ServeAs(w http.ResponseWriter, r *http.Request, host func(*http.Request) (Host, error)) {
+	s.serve(w, r, host)
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, find finder) {
@@ -99,6 +100,9 @@ func (in *inbound) refusedBy(ctx context.Context, host Host) *Refused {
 		return nil
 	}
 	name, _ := in.name()
+	if deputy, ok := host.(Deputy); ok && in.method == "tools/call" {
+		name = deputy.Meant(ctx, name, in.members.Get("arguments"))
+	}
 	return keeper.Admit(ctx, in.method, name)
 }
 

@@ -40,8 +40,11 @@ func (s *Server) SSE(post string) *SSE {
 // ServeHTTP serves the stream (GET) and the messages (POST).
 func (e *SSE) ServeHTTP(w http.ResponseWriter, r *http.Request) { e.serve(w, r, e.server.Host) }
 
-// ServeAs is ServeHTTP for a request of which it is known who answers it.
-func (e *SSE) ServeAs(w http.ResponseWriter, r *http.Request, host Host) { e.serve(w, r, known(host)) }
+// ServeAs is ServeHTTP where host says who answers the request, in place of
+// [Server.Host].
+func (e *SSE) ServeAs(w http.ResponseWriter, r *http.Request, host func(*http.Request) (Host, error)) {
+	e.serve(w, r, host)
+}
 
 func (e *SSE) serve(w http.ResponseWriter, r *http.Request, find finder) {
 	switch r.Method {
@@ -97,7 +100,9 @@ func (e *SSE) stream(w http.ResponseWriter, r *http.Request, find finder) {
 	})()
 	out := newStreamWriter(w)
 	out.begin()
-	if out.write(fmt.Appendf(nil, "event: endpoint\ndata: %s?sessionId=%s\n\n", (&url.URL{Path: e.post}).EscapedPath(), id)) == nil {
+	query := r.URL.Query() // what the host reads in the address of the stream holds for its messages
+	query.Set("sessionId", id)
+	if out.write(fmt.Appendf(nil, "event: endpoint\ndata: %s\n\n", &url.URL{Path: e.post, RawQuery: query.Encode()})) == nil {
 		out.follow(ctx.Done(), to, 0, false)
 	}
 }

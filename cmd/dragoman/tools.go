@@ -92,7 +92,7 @@ const maxMatches = 20
 // matching returns the tools that match words, the best first.
 func matching(tools *dragoman.Tools, words string) []dragoman.Tool {
 	found := []dragoman.Tool{}
-	for _, t := range catalog.NewIndex(tools).Search(words, maxMatches, nil) {
+	for _, t := range catalog.NewIndex(tools, nil).Search(words, maxMatches, nil) {
 		found = append(found, *t)
 	}
 	return found

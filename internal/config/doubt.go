@@ -43,6 +43,7 @@ func (d *decoder) doubtLabels(root *node, f *File) {
 	for i, limit := range f.Limits {
 		all(root.get("limits").items[i].get("of"), fmt.Sprintf("limits[%d].of", i), limit.Of)
 	}
+	all(root.get("tools").get("always"), "tools.always", f.Tools.Always)
 	all(root.get("cache").get("tools"), "cache.tools", f.Cache.Tools)
 	for i, form := range f.Results.Tools {
 		path := fmt.Sprintf("results.tools[%d]", i)

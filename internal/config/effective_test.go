@@ -29,6 +29,7 @@ names:
 tools:
   search: auto
   tokens: 20000
+  always: []
   keep_response_format: false
 sampling:
   answer: false
@@ -40,6 +41,8 @@ connections:
 wait_for_servers: 15s
 mcp:
   off: false
+  search: never
+  page: 512KiB
   raw: false
 sets: {}
 policy: []

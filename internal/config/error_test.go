@@ -437,3 +437,11 @@ func TestRuleErrors(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A tool that stays listed, of a server that is not there, is a slip of the pen.
+func TestAlwaysOfNobody(t *testing.T) {
+	file, err := config.Parse("test.yaml", []byte("tools: {always: ['files__*', 'fils__read_*', '*__get']}\nmcpServers: {files: {url: http://x}}"), nil)
+	if err != nil || len(file.Warnings) != 1 || !strings.Contains(file.Warnings.Error(), `tools.always[1]: "fils__read_*" matches nothing: no server is called fils`) {
+		t.Errorf("%v, warnings %v", err, file.Warnings)
+	}
+}

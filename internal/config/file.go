@@ -90,8 +90,9 @@ type Names struct {
 
 // Tools says how tools are offered to models; see model.Search.
 type Tools struct {
-	Search string `yaml:"search" enum:"auto,always,never" doc:"Whether a model gets find_tools and call_tool in place of all tools: where those cost more than tokens or are more than its API takes, always, or never."`
-	Tokens int    `yaml:"tokens" max:"10000000" doc:"What the definitions of the tools may cost each request, in tokens by a cautious estimate, before a model has to search."`
+	Search string   `yaml:"search" enum:"auto,always,never" doc:"Whether a model gets find_tools and call_tool in place of all tools: where those cost more than tokens or are more than its API takes, always, or never."`
+	Tokens int      `yaml:"tokens" max:"10000000" doc:"What the definitions of the tools may cost each request, in tokens by a cautious estimate, before a model has to search."`
+	Always []string `yaml:"always" doc:"Patterns (* and ?) for tools, as label__name, that stay offered, and listed to MCP clients, where others are searched for."`
 
 	KeepFormatChoice bool `yaml:"keep_response_format" doc:"Offers a tool's own parameter response_format, the choice between JSON and Markdown, also where its result has structured content in any case."`
 }
@@ -100,6 +101,7 @@ type Tools struct {
 type Set struct {
 	Servers []string `yaml:"servers" need:"true" doc:"Labels of the servers."`
 	Tools   []string `yaml:"tools" doc:"Patterns (* and ?) for tools, as label__name. Where there are any for a server, one has to match; those that begin with ! must not."`
+	Search  string   `yaml:"search" enum:"auto,always,never" doc:"As tools.search and mcp.search, for models and MCP clients that use this set alone; by default as those say."`
 }
 
 // Selection returns what the set chooses.
@@ -177,6 +179,7 @@ func (f *File) SetDefaults() {
 	f.Audit.SetDefaults()
 	f.Approvals.SetDefaults()
 	f.Pins.Mode = pinning.Auto
+	f.MCP = mcpserve.Config{Search: string(model.Never), Page: mcpserve.DefaultPage}
 	f.HTTP = HTTP{MaxBody: 32 << 20, HeaderTimeout: 10 * time.Second, BodyTimeout: 10 * time.Second, AnswerTimeout: 30 * time.Second, DrainTimeout: 30 * time.Second}
 	f.Log = Log{Level: "info", Format: "text"}
 }

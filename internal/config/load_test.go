@@ -90,11 +90,11 @@ mcpServers:
     transport: sse
   off: {command: "${UNSET}", args: ["${UNSET}"], max_in_flight: "${UNSET}", timeout: "${UNSET}", disabled: true}
 names: {strategy: host}
-tools: {search: never, tokens: 900}
+tools: {search: never, tokens: 900, always: ["files__read_*"]}
 sampling: {answer: true, tokens: 700, questions: 3}
 connections: {max: 9, idle: 1m}
 wait_for_servers: 8s
-mcp: {raw: true}
+mcp: {raw: true, search: auto, page: 1MiB}
 sets: {some: {servers: [web, files], tools: ["web__*", "!files__write_*"]}}
 loop: {rounds: 3, calls: 4, parallel: 5, bytes: 1.txt, timeout: 6s, call_timeout: 7s}
 results: {limit: 1000, max_message: 1MiB}
@@ -142,11 +142,11 @@ log: {level: debug, format: json}
 			},
 		},
 		Names:          config.Names{Strategy: "host"},
-		Tools:          config.Tools{Search: "never", Tokens: 900},
+		Tools:          config.Tools{Search: "never", Tokens: 900, Always: []string{"files__read_*"}},
 		Sampling:       session.Sampling{Answer: true, Tokens: 700, Questions: 3},
 		Connections:    servers.OwnConfig{Max: 9, Idle: time.Minute},
 		WaitForServers: 8 * time.Second,
-		MCP:            mcpserve.Config{Raw: true},
+		MCP:            mcpserve.Config{Search: "auto", Page: 1 << 20, Raw: true},
 		Sets:           map[string]config.Set{"some": {Servers: []string{"web", "files"}, Tools: []string{"web__*", "!files__write_*"}}},
 		Loop:           config.Loop{Rounds: 3, Calls: 4, Parallel: 5, Bytes: 8192, Timeout: 6 * time.Second, CallTimeout: 7 * time.Second},
 		Results:        session.Results{Form: result.Form{Limit: 1000}, MaxMessage: 1 << 20},

@@ -127,9 +127,9 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		return nil, err
 	}
 	g.startServers(o, subjects)
-	sets := map[string]catalog.Selection{}
+	sets, setSearch := map[string]catalog.Selection{}, map[string]model.SearchWhen{}
 	for name, set := range file.Sets {
-		sets[name] = set.Selection()
+		sets[name], setSearch[name] = set.Selection(), model.SearchWhen(set.Search)
 	}
 	g.sessions = session.New(session.Options{
 		Tools: func(o servers.Owner) dragoman.Toolset { return g.catalog.Of(g.servers.For(o)) },
@@ -140,6 +140,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		Wait:      file.WaitForServers,
 		Servers:   g.labels,
 		Sets:      sets,
+		SetSearch: setSearch,
 		Gate:      judge,
 		Cache:     cache.New(file.Cache),
 		Upstreams: g.upstreams,
@@ -147,7 +148,8 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		Results:   file.Results,
 
 		KeepFormatChoice: file.Tools.KeepFormatChoice,
-		Search:           model.Search{When: model.SearchWhen(file.Tools.Search), Tokens: file.Tools.Tokens},
+		Search:           model.Search{When: model.SearchWhen(file.Tools.Search), Tokens: file.Tools.Tokens, Always: model.Keep(file.Tools.Always...)},
+		Clients:          model.SearchWhen(file.MCP.Search),
 		Sampling:         file.Sampling,
 		Stopping:         g.stopping,
 		Loop: dragoman.Loop{

@@ -33,10 +33,10 @@ func (t *modelTools) List(ctx context.Context) (*dragoman.List, error) {
 	}
 	kept := t.made.tools.Get(inner.Tools, func() *dragoman.Tools {
 		all := inner.Tools.All()
-		if !slices.ContainsFunc(all, appOnly) {
+		if !slices.ContainsFunc(all, AppOnly) {
 			return nil
 		}
-		return dragoman.NewTools(slices.DeleteFunc(slices.Clone(all), appOnly))
+		return dragoman.NewTools(slices.DeleteFunc(slices.Clone(all), AppOnly))
 	})
 	if kept == nil {
 		return inner, nil
@@ -48,8 +48,8 @@ func (t *modelTools) List(ctx context.Context) (*dragoman.List, error) {
 	}), nil
 }
 
-// appOnly reports whether a tool is for the views of its server alone.
-func appOnly(t dragoman.Tool) bool {
+// AppOnly reports whether a tool is for the views of its server alone.
+func AppOnly(t dragoman.Tool) bool {
 	models, _ := Visibility(&t)
 	return !models
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -22,8 +23,24 @@ const (
 	briefLength  = 120      // characters of a description
 )
 
+// search returns when tools are searched for: as the request says, else the set that
+// it is for, else the configuration.
+func (o *Opener) search(want Want) model.Search {
+	s := o.o.Search
+	if want.Client {
+		s.When = cmp.Or(o.o.Clients, model.Never)
+	}
+	if len(want.Servers) == 1 {
+		if name, isSet := strings.CutPrefix(want.Servers[0].Server, SetPrefix); isSet {
+			s.When = cmp.Or(o.o.SetSearch[name], s.When)
+		}
+	}
+	s.When = cmp.Or(want.Search, s.When)
+	return s
+}
+
 // searchable is a stack that also runs find_tools. It does not list it: the
-// conversation offers it where tools are searched for.
+// conversation, or the door for clients of MCP, offers it where tools are searched for.
 //
 // The index is that of all tools of all callers, made once for each list; what is
 // found is what this stack lists.
@@ -32,6 +49,7 @@ type searchable struct {
 	all      dragoman.Toolset
 	searches *catalog.Searches
 	dialect  *dialect.Dialect
+	want     Want
 }
 
 func (s searchable) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
@@ -59,33 +77,44 @@ func (s searchable) find(ctx context.Context, call dragoman.Call) (dragoman.Resu
 	if err != nil {
 		return dragoman.Result{}, err
 	}
-	matches := s.searches.Of(whole.Tools).Search(wanted.Query, wholeMatches+briefMatches, func(t *dragoman.Tool) bool {
+	matches := s.searches.Of(whole).Search(wanted.Query, wholeMatches+briefMatches, func(t *dragoman.Tool) bool {
 		own := mine.Tools.Exact(t.Name)
-		return t.Quarantined == nil && own != nil && own.Pin == t.Pin && own.Quarantined == nil
+		return t.Quarantined == nil && own != nil && own.Pin == t.Pin && own.Quarantined == nil && !(s.want.Client && AppOnly(*t))
 	})
-	structured, err := json.Marshal(s.shown(matches))
+	answer, err := json.Marshal(s.shown(matches))
 	if err != nil {
 		return dragoman.Result{}, err
 	}
-	content := append(append([]byte(`{"content":[],"structuredContent":`), structured...), '}')
+	content := append(append([]byte(`{"content":[],"structuredContent":`), answer...), '}')
+	if s.want.Client { // which may read one or both, and pays for both
+		content = append(append([]byte(`{"content":[{"type":"text","text":`), rawjson.Quote(string(answer))...), `}]}`...)
+	}
 	return dragoman.Result{Ran: dragoman.RanYes, Content: content}, nil
 }
 
-// shown returns what a model is shown of the matches.
+// shown returns what a model, or a client, is shown of the matches.
 func (s searchable) shown(matches []*dragoman.Tool) found {
 	answer, size := found{Tools: []json.RawMessage{}}, 0
 	for _, t := range matches {
-		plan, problem := s.dialect.Plan(*t)
-		if problem != nil {
-			continue // nor can it be called
+		name, entry := t.Name, json.RawMessage(nil)
+		if s.want.OwnNames {
+			name = t.Original
 		}
-		entry := described(t.Name, plan)
+		if s.want.Client {
+			entry = defined(name, t)
+		} else {
+			plan, problem := s.dialect.Plan(*t)
+			if problem != nil {
+				continue // nor can it be called
+			}
+			entry = described(name, plan)
+		}
 		if n := len(answer.Tools); n == 0 || n < wholeMatches && size+len(entry) <= wholeBytes {
 			answer.Tools = append(answer.Tools, entry)
 			size += len(entry)
 			continue
 		}
-		answer.More = append(answer.More, brief{t.Name, firstWords(t.Description)})
+		answer.More = append(answer.More, brief{name, firstWords(t.Description)})
 	}
 	switch {
 	case len(answer.Tools) == 0:
@@ -119,6 +148,18 @@ func described(name string, plan *dialect.Plan) json.RawMessage {
 		}
 	}
 	entry.Set("input_schema", plan.Parameters())
+	return entry.Bytes()
+}
+
+// defined returns a tool as a client of MCP is shown it: with the schema of its
+// server, as in a list.
+func defined(name string, t *dragoman.Tool) json.RawMessage {
+	entry := &rawjson.Object{}
+	entry.Set("name", rawjson.Quote(name))
+	if t.Description != "" {
+		entry.Set("description", rawjson.Quote(t.Description))
+	}
+	entry.Set("inputSchema", t.InputSchema)
 	return entry.Bytes()
 }
 

@@ -135,3 +135,38 @@ func TestFoundToolsInEveryProfile(t *testing.T) {
 		}
 	}
 }
+
+// A set says when to search for whoever uses it alone, model or client; an address
+// says it for a client, whatever sets and the configuration say.
+func TestWhenToSearch(t *testing.T) {
+	opener := New(Options{
+		Tools: Shared(many()), Servers: map[string]bool{"books": true, "tracker": true}, Dialects: dialect.Builtin(),
+		Sets:      map[string]catalog.Selection{"all": {{Server: "books"}, {Server: "tracker"}}, "some": {{Server: "books"}}},
+		SetSearch: map[string]model.SearchWhen{"all": model.Always},
+		Search:    model.Search{When: model.Auto, Tokens: 7, Always: model.Keep("books__*")}, Clients: model.Never,
+	})
+	set := func(names ...string) (s catalog.Selection) {
+		for _, name := range names {
+			s = append(s, catalog.Choice{Server: SetPrefix + name})
+		}
+		return s
+	}
+	for _, tc := range []struct {
+		want Want
+		when model.SearchWhen
+	}{
+		{Want{}, model.Auto},
+		{Want{Client: true}, model.Never},
+		{Want{Servers: set("all")}, model.Always},
+		{Want{Servers: set("some")}, model.Auto},
+		{Want{Servers: set("all", "some")}, model.Auto},
+		{Want{Client: true, Servers: set("all")}, model.Always},
+		{Want{Client: true, Servers: set("all"), Search: model.Never}, model.Never},
+		{Want{Client: true, Search: model.Auto}, model.Auto},
+	} {
+		s, err := opener.Open(t.Context(), caller.Local, tc.want)
+		if err != nil || s.Search.When != tc.when || s.Search.Tokens != 7 || !s.Search.Always.Keeps(&dragoman.Tool{Server: "books", Original: "x"}) {
+			t.Errorf("%+v: %+v, %v; want %s", tc.want, s.Search, err, tc.when)
+		}
+	}
+}

@@ -62,6 +62,9 @@ type Options struct {
 	// Sets are what the configuration calls sets, by name. A [catalog.Choice] of the
 	// server "set:NAME" stands for one.
 	Sets map[string]catalog.Selection
+	// SetSearch says of some of the sets when tools are searched for, by a request
+	// for that set alone.
+	SetSearch map[string]model.SearchWhen
 	// Cache remembers results of all callers; nil remembers nothing.
 	Cache *cache.Cache
 	// Upstreams serve the models, in the dialects of Dialects.
@@ -72,8 +75,10 @@ type Options struct {
 	// KeepFormatChoice offers models a tool's own parameter response_format also
 	// where they get the tool's structured content whatever it says.
 	KeepFormatChoice bool
-	// Search says when models search for tools in place of being offered all.
-	Search model.Search
+	// Search says when models search for tools in place of being offered all, and
+	// Clients when clients of MCP do; empty is never.
+	Search  model.Search
+	Clients model.SearchWhen
 	// Sampling says whether models answer servers that ask for one.
 	Sampling Sampling
 	// Seals has the keys of what leaves us and comes back; nil makes one that ends with
@@ -161,6 +166,12 @@ type Want struct {
 	// Client is for clients of MCP, which show views and ask for skills themselves:
 	// tools for views alone are there, and read_skill is not.
 	Client bool
+	// Search says when tools are searched for; empty leaves it to the set and to the
+	// configuration.
+	Search model.SearchWhen
+	// OwnNames says that the client knows tools by the names that their server gave
+	// them, so that this is how searches name them.
+	OwnNames bool
 	// Reviews adds review_approvals, for a caller who may answer what calls of others
 	// ask.
 	Reviews bool
@@ -195,7 +206,8 @@ type Session struct {
 	Shape func(*dragoman.Tool) *result.Shape
 	// Guide is the system text about reading results; empty for none.
 	Guide string
-	// Search says when the model searches for tools in place of being offered all.
+	// Search says when the model, or the client, searches for tools in place of being
+	// offered all.
 	Search model.Search
 	// Chosen are the servers and tools that the session is narrowed to, sets written
 	// out; empty means all.
@@ -228,8 +240,9 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 	if err != nil {
 		return nil, err
 	}
+	search := o.search(want)
 	want.Servers = chosen
-	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: o.o.Search, loop: o.o.Loop, maxMessage: o.o.Results.MaxMessage, tasks: o.tasks, sampling: o.o.Sampling, log: o.o.Log,
+	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: search, loop: o.o.Loop, maxMessage: o.o.Results.MaxMessage, tasks: o.tasks, sampling: o.o.Sampling, log: o.o.Log,
 		gate: o.o.Gate, patience: cmp.Or(want.Patience, DefaultPatience), stopping: o.o.Stopping, operator: want.Operator, asked: want.Model}
 	if err := o.read(s, want); err != nil {
 		return nil, err
@@ -284,7 +297,7 @@ func (o *Opener) stack(client gate.Client, owner servers.Owner, all dragoman.Too
 	if !want.Client {
 		tools = o.skills.around(o.models.of(tools), want.Servers)
 	}
-	tools = searchable{tools, all, &o.searches, d}
+	tools = searchable{tools, all, &o.searches, d, want}
 	if want.Reviews {
 		tools = reviewable{tools, o.o.Gate.Inbox(), who}
 	}

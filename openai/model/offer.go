@@ -26,21 +26,19 @@ type offer struct {
 	// renamed are tools in place of others whose name the client has taken.
 	renamed map[*dragoman.Tool]renamed
 
-	// hidden reports that the functions are not those of the tools, which can be
-	// called all the same, but those of stand, the two that stand in for them. size
-	// is that of the functions of the tools.
-	//
-	// own are the functions, with commas between them, of tools of no server, which
-	// are about what others cannot be searched for, and so are offered beside the two.
-	hidden   bool
-	stand    *standIn
-	size     int
-	own      []byte
-	ownCount int
+	// hidden reports that most tools, which can be called all the same, are not
+	// among the functions, but those of stand, the two that stand in for them. listed
+	// is how many are, beside the two: those of no server, which are about what cannot
+	// be searched for, and those of kept. size is that of the functions of all tools.
+	hidden bool
+	stand  *standIn
+	listed int
+	kept   *Kept
+	size   int
 }
 
 // A place is where a tool stands in an offer's functions, as long as they are one
-// part.
+// part. A hidden tool has a plan, and ends where it begins.
 type place struct {
 	plan       *dialect.Plan
 	begin, end int
@@ -83,7 +81,14 @@ func makeOffer(tools *dragoman.Tools, d *dialect.Dialect, room int, search Searc
 		positions[p.Name()] = i
 		plans, byName[p.Name()] = append(plans, p), t
 	}
-	if o.hidden = search.hides(plans, room); !o.hidden {
+	kept := func(p *dialect.Plan) bool { t := byName[p.Name()]; return t.Server == "" || search.Always.Keeps(t) }
+	inOrder := func(a, b *dialect.Plan) int { return cmp.Compare(positions[a.Name()], positions[b.Name()]) }
+	listed := plans
+	if o.hidden = search.hides(plans, kept, room); o.hidden {
+		o.kept = search.Always
+		listed = beside(plans, kept, d, room)
+		slices.SortFunc(listed, inOrder)
+	} else {
 		if most := d.Wire().MaxTools; most > 0 && (room == 0 || room > most) {
 			room = most
 		}
@@ -94,44 +99,46 @@ func makeOffer(tools *dragoman.Tools, d *dialect.Dialect, room int, search Searc
 		plans = evenly(plans, room, func(p *dialect.Plan) string { return byName[p.Name()].Server })
 		var left []*dialect.Plan
 		plans, left, _ = d.Fit(plans, dialect.Budget{Tools: room})
-		slices.SortFunc(plans, func(a, b *dialect.Plan) int { return cmp.Compare(positions[a.Name()], positions[b.Name()]) })
+		slices.SortFunc(plans, inOrder)
 		for _, p := range left {
 			o.left = append(o.left, p.Name())
 		}
+		listed = plans
 	}
+	o.listed = len(listed)
 	for _, p := range plans {
+		t := byName[p.Name()]
+		o.order = append(o.order, t)
+		o.places[t] = place{plan: p}
 		o.size += len(p.Function()) + 1
 	}
 	var functions []byte
-	if !o.hidden {
-		functions = make([]byte, 0, o.size)
-	}
-	for i, p := range plans {
-		t := byName[p.Name()]
-		o.order = append(o.order, t)
-		if o.hidden {
-			o.places[t] = place{plan: p}
-			if t.Server == "" {
-				if o.ownCount++; o.ownCount > 1 {
-					o.own = append(o.own, ',')
-				}
-				o.own = append(o.own, p.Function()...)
-				o.strict = o.strict || p.Strict()
-			}
-			continue
-		}
+	for i, p := range listed {
 		o.strict = o.strict || p.Strict()
 		if i > 0 {
 			functions = append(functions, ',')
 		}
 		begin := len(functions)
 		functions = append(functions, p.Function()...)
-		o.places[t] = place{p, begin, len(functions)}
+		o.places[byName[p.Name()]] = place{p, begin, len(functions)}
 	}
 	if len(functions) > 0 {
 		o.functions = [][]byte{functions}
 	}
 	return o
+}
+
+// beside returns the plans of the tools that are offered beside the two that stand in
+// for others, as far as there is room; the rest is searched for as others are.
+func beside(plans []*dialect.Plan, kept func(*dialect.Plan) bool, d *dialect.Dialect, room int) []*dialect.Plan {
+	plans = slices.DeleteFunc(slices.Clone(plans), func(p *dialect.Plan) bool { return !kept(p) })
+	if room > 0 {
+		if room -= 3; room <= 0 { // the two, and read_more
+			return nil
+		}
+	}
+	fit, _, _ := d.Fit(plans, dialect.Budget{Tools: room})
+	return fit
 }
 
 // evenly puts plans in another order where there are more than room: each server in
@@ -165,7 +172,7 @@ func LeftOut(tools *dragoman.Tools, d *dialect.Dialect, search Search) (names []
 func (o *offer) full() bool {
 	count := len(o.order)
 	if o.hidden {
-		count = len(o.stand.offer.order) + o.ownCount
+		count = len(o.stand.offer.order) + o.listed
 	}
 	return o.room > 0 && count >= o.room
 }
@@ -216,16 +223,22 @@ func (o *offer) find(name string) (*dragoman.Tool, *dialect.Plan) {
 }
 
 // avoid returns the offer with other names for tools whose name is that of a
-// client's own tool: the client's keeps its name. It is o where nothing clashes,
-// and shares nearly everything with it where something does.
+// client's own tool: the client's keeps its name. Where tools are hidden, the two
+// stand in for them. It is o where nothing clashes and nothing is hidden, and shares
+// nearly everything with it where something does.
 func (o *offer) avoid(taken map[string]bool, d *dialect.Dialect) *offer {
+	renamed := o.rename(taken, d)
 	if o.hidden {
-		return o.standing(taken, d)
+		return renamed.standing(taken, d)
 	}
+	return renamed
+}
+
+// rename is avoid without the two that stand in for others.
+func (o *offer) rename(taken map[string]bool, d *dialect.Dialect) *offer {
 	var clashing []*dragoman.Tool
 	for name := range taken {
-		t := o.tools.Exact(name)
-		if _, offered := o.places[t]; offered {
+		if t := o.tools.Exact(name); o.lists(t) {
 			clashing = append(clashing, t)
 		}
 	}
@@ -254,16 +267,26 @@ func (o *offer) avoid(taken map[string]bool, d *dialect.Dialect) *offer {
 	return &other
 }
 
+// lists reports whether a tool is among the functions.
+func (o *offer) lists(t *dragoman.Tool) bool {
+	p, offered := o.places[t]
+	return offered && p.end > p.begin
+}
+
 // remade is avoid where the tools have to be fitted into a request once more.
 func (o *offer) remade(taken map[string]bool, d *dialect.Dialect) *offer {
 	tools, used := make([]dragoman.Tool, len(o.order)), map[string]bool{}
 	for i, t := range o.order {
-		if tools[i] = *t; taken[t.Name] {
+		if tools[i] = *t; taken[t.Name] && o.lists(t) {
 			tools[i].Name = o.freeName(t.Name, taken, used)
 			used[tools[i].Name] = true
 		}
 	}
-	other := makeOffer(dragoman.NewTools(tools), d, 0, Search{}, planned(d))
+	room, search := 0, Search{}
+	if o.hidden {
+		room, search = o.room, Search{When: Always, Always: o.kept}
+	}
+	other := makeOffer(dragoman.NewTools(tools), d, room, search, planned(d))
 	other.left, other.room = append(slices.Clone(o.left), other.left...), o.room
 	return other
 }

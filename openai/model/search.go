@@ -8,6 +8,7 @@ import (
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/text/clip"
+	"github.com/dragoman-mcp/dragoman/internal/text/glob"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/result"
 )
@@ -27,6 +28,26 @@ type Search struct {
 	// are searched for, where When is Auto, by the estimate of
 	// [result.EstimateTokens]; DefaultSearchTokens if zero.
 	Tokens int
+	// Always are tools that are offered in any case, beside the two, as far as the
+	// dialect takes them; nil for none. Offers are kept by the pointer.
+	Always *Kept
+}
+
+// Kept are the tools that stay offered where others are searched for.
+type Kept struct{ patterns []string }
+
+// Keep returns the tools that one of the patterns (* and ?) matches, as
+// server__original; nil for none.
+func Keep(patterns ...string) *Kept {
+	if len(patterns) == 0 {
+		return nil
+	}
+	return &Kept{slices.Clone(patterns)}
+}
+
+// Keeps reports whether a tool is one of them.
+func (k *Kept) Keeps(t *dragoman.Tool) bool {
+	return k != nil && slices.ContainsFunc(k.patterns, func(p string) bool { return glob.Match(p, t.Server+"__"+t.Original) })
 }
 
 // SearchWhen is a word for when tools are searched for.
@@ -49,10 +70,10 @@ const (
 // that much; of thirty real servers, four do alone.
 const DefaultSearchTokens = 20_000
 
-// hides reports whether tools are to be searched for. There must be room for the two
-// that stand in for them.
-func (s Search) hides(plans []*dialect.Plan, room int) bool {
-	if len(plans) == 0 || room == 1 {
+// hides reports whether tools are to be searched for, but for those that are kept.
+// There must be room for the two that stand in for them.
+func (s Search) hides(plans []*dialect.Plan, kept func(*dialect.Plan) bool, room int) bool {
+	if room == 1 || !slices.ContainsFunc(plans, func(p *dialect.Plan) bool { return !kept(p) }) {
 		return false
 	}
 	switch s.When {
@@ -82,7 +103,7 @@ func (d *Dialogue) search() Search {
 	case c.Mode == "allowed", c.Mode == "named" && (c.Server != "" || !d.Request.Names[c.Name]):
 		return Search{}
 	case d.Request.Deferred && d.Search.When == Auto:
-		return Search{When: Always}
+		return Search{When: Always, Always: d.Search.Always}
 	}
 	return d.Search
 }
@@ -93,28 +114,28 @@ const (
 	CallTool  = "call_tool"
 )
 
-// definitions returns the two tools under names that are free. Each request carries
-// them, so they are short.
-func definitions(find, call string) []dragoman.Tool {
-	entry := func(name, original, rest string, hints dragoman.Hints, effect dragoman.Effect) dragoman.Tool {
+// SearchTools returns the two tools under these names, find_tools first. Each request
+// carries them, so they are short.
+func SearchTools(find, call string) []dragoman.Tool {
+	entry := func(name, original, rest string, effect dragoman.Effect) dragoman.Tool {
 		t := dragoman.ReadTool("", json.RawMessage(`{"name":"`+original+`",`+rest+`}`))
-		t.Name, t.Hints, t.Declared = name, hints, effect
+		t.Name, t.Declared = name, effect
 		return t
 	}
-	yes, no := true, false
 	return []dragoman.Tool{
 		entry(find, FindTools, `"title":"Find tools",`+
 			`"description":"Finds tools for a task. There are many more tools than those listed here: search before you say that something cannot be done. `+
 			`Returns name, description and input schema of the best matches; run one with `+call+`.",`+
 			`"inputSchema":{"type":"object","properties":{"query":{"type":"string","description":"What the tool should do, in a few words, or the name of a tool."}},`+
-			`"required":["query"],"additionalProperties":false}`,
-			dragoman.Hints{ReadOnly: &yes, Destructive: &no, Idempotent: &yes, OpenWorld: &no}, dragoman.ReadOnly),
+			`"required":["query"],"additionalProperties":false},`+
+			`"annotations":{"readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}`,
+			dragoman.ReadOnly),
 		entry(call, CallTool, `"title":"Call a tool",`+
 			`"description":"Runs a tool that `+find+` returned.",`+
 			`"inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"The name of the tool."},`+
 			`"arguments":{"type":"object","description":"Its arguments, as its input schema says."}},`+
 			`"required":["name"],"additionalProperties":false}`,
-			dragoman.Hints{}, dragoman.MayChange),
+			dragoman.MayChange),
 	}
 }
 
@@ -125,7 +146,7 @@ type standIn struct {
 }
 
 func newStandIn(find, call string, d *dialect.Dialect) *standIn {
-	tools := dragoman.NewTools(definitions(find, call))
+	tools := dragoman.NewTools(SearchTools(find, call))
 	return &standIn{
 		offer: makeOffer(tools, d, 0, Search{}, planned(d)),
 		find:  &tools.All()[0], call: &tools.All()[1],
@@ -138,6 +159,9 @@ var standIns sync.Map // of *standIn with the usual names by dialect
 // the client nor another tool has.
 func (o *offer) standing(taken map[string]bool, d *dialect.Dialect) *offer {
 	used := map[string]bool{}
+	for _, r := range o.renamed {
+		used[r.tool.Name] = true
+	}
 	free := func(name string) string {
 		if taken[name] || o.tools.Exact(name) != nil {
 			name = o.freeName(name, taken, used)
@@ -157,15 +181,10 @@ func (o *offer) standing(taken map[string]bool, d *dialect.Dialect) *offer {
 		other.stand = newStandIn(find, call, d)
 	}
 	other.functions, other.strict = other.stand.offer.functions, o.strict || other.stand.offer.strict
-	if o.ownCount > 0 && !o.clash(taken) {
-		other.functions = append(slices.Clip(other.functions), []byte{','}, o.own)
+	if o.listed > 0 {
+		other.functions = append(append(slices.Clip(other.functions), []byte{','}), o.functions...)
 	}
 	return &other
-}
-
-// clash reports whether the client has taken the name of a tool of no server.
-func (o *offer) clash(taken map[string]bool) bool {
-	return slices.ContainsFunc(o.order, func(t *dragoman.Tool) bool { return t.Server == "" && taken[t.Name] })
 }
 
 // caller reports whether a tool is the one that calls others.

@@ -7,6 +7,9 @@
 //
 //	/sse              all servers over HTTP+SSE, for clients of 2024-11-05
 //
+// With ?search in the address, a client is listed find_tools and call_tool in place
+// of most tools; ?search=auto is where there are many, ?search=never never.
+//
 // Streamable HTTP of both eras is served at each of the first three. Package mcp has the
 // protocol; here is what is said in it: lists are made of the snapshot that every
 // door has, and every request takes the same stack as a model's call.
@@ -17,6 +20,7 @@
 package mcpserve
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -31,8 +35,10 @@ import (
 
 // Config is the section mcp of the configuration.
 type Config struct {
-	Off bool `yaml:"off" doc:"Closes the MCP endpoint."`
-	Raw bool `yaml:"raw" doc:"Passes results on as servers sent them: neither given in both forms nor cut."`
+	Off    bool   `yaml:"off" doc:"Closes the MCP endpoint."`
+	Search string `yaml:"search" enum:"never,auto,always" doc:"Whether a client is listed find_tools and call_tool in place of all tools: never, where those cost more than tools.tokens, or always. ?search in the address, or a set, says it for some clients."`
+	Page   int64  `yaml:"page" unit:"bytes" min:"4096" doc:"Size beyond which a list is given in pages."`
+	Raw    bool   `yaml:"raw" doc:"Passes results on as servers sent them: neither given in both forms nor cut."`
 }
 
 // Options are what the door needs.
@@ -64,7 +70,7 @@ type Door struct {
 
 // New returns a door.
 func New(o Options) *Door {
-	d := &Door{o: o, log: o.Log}
+	d := &Door{o: o, log: o.Log, views: views{page: cmp.Or(int(o.Page), DefaultPage)}}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
@@ -101,7 +107,7 @@ func (d *Door) Close() { d.server.Close() }
 
 // Serve answers a request of a caller to one of the door's paths.
 func (d *Door) Serve(w http.ResponseWriter, r *http.Request, who caller.Caller) {
-	host := d.host(r, who)
+	host := func(r *http.Request) (mcp.Host, error) { return d.host(r, who) }
 	if r.URL.Path == ssePath {
 		d.sse.ServeAs(w, r, host)
 		return
@@ -117,10 +123,14 @@ func (d *Door) ServeLines(ctx context.Context, who caller.Caller, in io.Reader, 
 
 // host returns who answers a request over HTTP: what is at its path, for its
 // caller.
-func (d *Door) host(r *http.Request, who caller.Caller) *host {
+func (d *Door) host(r *http.Request, who caller.Caller) (mcp.Host, error) {
 	h := &host{door: d, who: who, path: r.URL.EscapedPath(), legacy: r.Header.Get("Mcp-Protocol-Version") < firstModern}
 	if h.legacy {
 		h.session = r.Header.Get("Mcp-Session-Id")
+	}
+	var err error
+	if h.search, err = searchOf(r.URL.Query()); err != nil {
+		return nil, err
 	}
 	path := strings.Trim(strings.TrimPrefix(r.URL.Path, "/mcp"), "/")
 	name, isSet := strings.CutPrefix(path, "set/")
@@ -131,7 +141,7 @@ func (d *Door) host(r *http.Request, who caller.Caller) *host {
 	default:
 		h.at.server = path
 	}
-	return h
+	return h, nil
 }
 
 // firstModern is the first version of the protocol of the modern era; versions are

@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/mcp"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/result"
 )
 
@@ -26,8 +27,9 @@ type host struct {
 	door   *Door
 	who    caller.Caller
 	at     place
-	path   string // of the request; empty over lines
-	legacy bool   // the client speaks the legacy era
+	path   string           // of the request; empty over lines
+	legacy bool             // the client speaks the legacy era
+	search model.SearchWhen // as the address says; empty where it does not
 	// session is that of a legacy client over HTTP. Clients of the modern era have
 	// none, and lines have one client.
 	session string
@@ -58,6 +60,7 @@ func (h *host) open(ctx context.Context) (*session.Session, *view, error) {
 // opened opens a session that wants this of the place.
 func (h *host) opened(ctx context.Context, want session.Want) (*session.Session, *view, error) {
 	want.Door, want.Client, want.Session, want.Reviews = "mcp", true, h.session, h.reviews()
+	want.Search, want.OwnNames = h.search, h.at.server != ""
 	switch {
 	case h.at.server != "":
 		want.Servers = catalog.Selection{{Server: h.at.server}}
@@ -84,7 +87,7 @@ func (h *host) openFor(ctx context.Context, tool string) (*session.Session, *vie
 	if o := h.opening; o != nil && o.tool == tool {
 		return o.session, o.view, nil
 	}
-	if s, v, err := h.opened(ctx, session.Want{NoTools: true}); err == nil && (v.tools.Exact(tool) != nil || h.own(tool) != nil) {
+	if s, v, err := h.opened(ctx, session.Want{NoTools: true}); err == nil && (v.tools.Exact(tool) != nil || h.own(tool) != nil || v.standsIn(s, tool) != nil) {
 		return s, v, nil
 	}
 	return h.open(ctx)
@@ -139,7 +142,7 @@ func (h *host) toldApart() bool { return !h.who.IsLocal() }
 // the caller's token has is refused in a way that its client can do something about.
 // Whether the call is made is not decided here.
 func (h *host) Admit(ctx context.Context, method, name string) *mcp.Refused {
-	if method != "tools/call" || h.door.o.StepUp == nil || h.who.Issuer == "" {
+	if method != "tools/call" || !h.steps() {
 		return nil
 	}
 	right := h.toolRight(ctx, name)
@@ -153,13 +156,20 @@ func (h *host) Admit(ctx context.Context, method, name string) *mcp.Refused {
 	return &mcp.Refused{Status: refusal.Status, Challenge: refusal.Challenge, Message: refusal.Message}
 }
 
+// steps reports whether the caller can get a token with other scopes.
+func (h *host) steps() bool { return h.door.o.StepUp != nil && h.who.Issuer != "" }
+
 // toolRight is the right to call what is a tool of this name here: tool:label__name,
 // whatever the tool is called. It is empty for tools that are ours. A tool that the
 // caller does not see has the right that its name says.
 func (h *host) toolRight(ctx context.Context, name string) string {
+	s, v, err := h.openFor(ctx, name)
+	if err == nil && v.tools.Exact(name) == nil && v.standsIn(s, name) != nil {
+		return ""
+	}
 	if h.at.server != "" {
 		name = h.at.server + "__" + name
-	} else if _, v, err := h.openFor(ctx, name); err == nil {
+	} else if err == nil {
 		if t, _ := h.find(v, name); t != nil && t.Server != "" {
 			name = catalog.Pattern(t)
 		}
@@ -197,7 +207,13 @@ func (h *host) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, e
 		if err != nil {
 			return dragoman.Result{}, err
 		}
-		return h.callTool(ctx, s, v, call, params)
+		switch stand := v.standsIn(s, name); {
+		case stand == nil:
+			return h.callTool(ctx, s, v, call, params)
+		case stand == v.stands().find:
+			return h.findTools(ctx, stand, call, params)
+		}
+		return h.callNamed(ctx, call, params)
 	case "subscriptions/listen": // whoever listens hears of servers that come
 		s, v, err := h.opened(ctx, session.Want{NoTools: true})
 		if err != nil {
@@ -211,7 +227,7 @@ func (h *host) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, e
 	}
 	switch call.Method {
 	case "tools/list", "prompts/list", "resources/list", "resources/templates/list":
-		return h.list(v, call, params)
+		return h.list(s, v, call, params)
 	case "skills/list", "skills/get", "resources/directory/read":
 		if !v.has(hasSkills) {
 			break
@@ -227,18 +243,6 @@ func (h *host) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, e
 		return h.aboutTask(ctx, s, v, call, params)
 	}
 	return dragoman.Result{}, &mcp.RPCError{Code: methodNotFound, Message: "there is no method " + call.Method}
-}
-
-// list answers with a list, whole: nobody has to turn pages.
-func (h *host) list(v *view, call dragoman.Call, params *rawjson.Object) (dragoman.Result, error) {
-	if cursor, ok := rawjson.String(params.Get("cursor")); ok && cursor != "" {
-		return dragoman.Result{}, &mcp.RPCError{Code: invalidParams, Message: "this cursor was not given by us"}
-	}
-	f := form{
-		legacy: h.legacy, raw: h.door.o.Raw, private: h.toldApart(),
-		reviews: call.Method == "tools/list" && call.Can&dragoman.AskForm != 0 && h.reviews(),
-	}
-	return dragoman.Result{Content: v.listing(call.Method, f), Ran: dragoman.RanYes}, nil
 }
 
 // passed returns what a server answered, or the error that it gave, as its own.

@@ -63,9 +63,9 @@ func (v *view) changes(next *view) (what []string) {
 	}
 	for _, list := range []struct{ name, method string }{{"prompts", "prompts/list"}, {"resources", "resources/list"}} {
 		as := form{legacy: true, raw: true}
-		same := string(v.listing(list.method, as)) == string(next.listing(list.method, as))
+		same := v.listing(list.method, as).same(next.listing(list.method, as))
 		if list.name == "resources" {
-			same = same && string(v.listing("resources/templates/list", as)) == string(next.listing("resources/templates/list", as))
+			same = same && v.listing("resources/templates/list", as).same(next.listing("resources/templates/list", as))
 		}
 		if !same {
 			what = append(what, list.name)

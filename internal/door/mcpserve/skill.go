@@ -38,7 +38,7 @@ func (h *host) aboutSkill(ctx context.Context, s *session.Session, v *view, call
 	uri, _ := rawjson.String(params.Get("uri"))
 	switch call.Method {
 	case "skills/list":
-		return h.list(v, call, params)
+		return h.list(s, v, call, params)
 	case "skills/get":
 		return h.getSkill(ctx, s, v, call, uri)
 	}

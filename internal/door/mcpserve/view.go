@@ -6,15 +6,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
-	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/state/weakcache"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/mcp"
-	"github.com/dragoman-mcp/dragoman/result"
 )
 
 // A view is what there is at a place, made of one snapshot, and its lists as they
@@ -26,21 +23,18 @@ type view struct {
 	servers []dragoman.Server
 
 	mu       sync.Mutex
-	listings map[string]map[form]json.RawMessage // by method
-	patterns map[string]*regexp.Regexp           // of templates
-}
+	listings map[string]map[form]*listing // by method
+	patterns map[string]*regexp.Regexp    // of templates
 
-// A form is how a list is sent.
-type form struct {
-	legacy  bool // for a client of the legacy era
-	raw     bool // for one that gets results as servers sent them
-	reviews bool // with review_approvals
-	private bool // for a caller who may see what others do not
+	page   int             // the size of one, in bytes
+	cost   func() int      // of the definitions of the tools, in tokens
+	stands func() standIns // the tools that stand in for others
 }
 
 // views keep the views of each snapshot, as long as it is in use. What callers do
 // not see alike are snapshots of their own.
 type views struct {
+	page int // the size of a page of a list, in bytes
 	made weakcache.Map[dragoman.List, *places]
 	own  weakcache.Map[dragoman.Tools, *dragoman.Tools] // under the names that their server gave them
 }
@@ -65,7 +59,7 @@ func (vs *views) of(list *dragoman.List, at place, chosen catalog.Selection) *vi
 }
 
 func (vs *views) make(list *dragoman.List, at place, chosen catalog.Selection) *view {
-	v := &view{changed: list.Changed, tools: list.Tools, listings: map[string]map[form]json.RawMessage{}, patterns: map[string]*regexp.Regexp{}}
+	v := &view{page: vs.page, changed: list.Changed, tools: list.Tools, listings: map[string]map[form]*listing{}, patterns: map[string]*regexp.Regexp{}}
 	wanted := func(label string) bool {
 		return len(chosen) == 0 || slices.ContainsFunc(chosen, func(c catalog.Choice) bool { return c.Server == label })
 	}
@@ -85,6 +79,8 @@ func (vs *views) make(list *dragoman.List, at place, chosen catalog.Selection) *
 	if at.server != "" && list.Tools != nil {
 		v.tools = vs.own.Get(list.Tools, func() *dragoman.Tools { return ownNames(list.Tools) })
 	}
+	v.cost = sync.OnceValue(v.estimate)
+	v.stands = sync.OnceValue(func() standIns { return standsFor(v.tools) })
 	return v
 }
 
@@ -250,125 +246,4 @@ func (v *view) instructions(alone bool) string {
 		return instructions(&v.servers[0])
 	}
 	return joined(v.servers)
-}
-
-// listing returns the answer to a list request.
-func (v *view) listing(method string, f form) json.RawMessage {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if l := v.listings[method][f]; l != nil {
-		return l
-	}
-	var items []json.RawMessage
-	member := "tools"
-	switch method {
-	case "tools/list":
-		items = v.toolItems(f)
-	case "prompts/list":
-		member, items = "prompts", v.entryItems(dragoman.Prompt, "name")
-	case "skills/list":
-		member, items = "skills", v.entryItems(dragoman.Skill, "uri")
-	case "resources/list":
-		member, items = "resources", v.entryItems(dragoman.Resource, "uri")
-	default:
-		member, items = "resourceTemplates", v.entryItems(dragoman.Template, "uriTemplate")
-	}
-	begin := "{"
-	if !f.legacy {
-		ttl, public := v.fresh()
-		begin = mcp.CompleteList(ttl, public && !f.private)
-	}
-	l := append(rawjson.AppendArray([]byte(begin+`"`+member+`":`), items), '}')
-	if v.listings[method] == nil {
-		v.listings[method] = map[form]json.RawMessage{}
-	}
-	v.listings[method][f] = l
-	return l
-}
-
-// fresh says how long the lists are fresh, as the servers say it all together, and
-// whether they hold nothing of a single user.
-func (v *view) fresh() (ttl time.Duration, public bool) {
-	public = true
-	for i, s := range v.servers {
-		if public = public && s.Public; i == 0 || s.TTL < ttl {
-			ttl = s.TTL
-		}
-	}
-	return ttl, public
-}
-
-// toolItems are the definitions of the tools under their public names, each
-// otherwise byte for byte, but for output schemas that legacy clients do not take.
-func (v *view) toolItems(f form) []json.RawMessage {
-	items := make([]json.RawMessage, 0, v.tools.Len()+2)
-	for i := range v.tools.All() {
-		t := &v.tools.All()[i]
-		if t.Quarantined == nil {
-			items = append(items, definition(t, f))
-		}
-	}
-	if !f.raw {
-		items = append(items, result.ReadMoreTool().Definition)
-	}
-	if f.reviews {
-		items = append(items, session.ReviewTool().Definition)
-	}
-	return items
-}
-
-func definition(t *dragoman.Tool, f form) json.RawMessage {
-	wrap := f.legacy && !f.raw && t.OutputSchema != nil
-	task := !f.raw && taskSupport(t) == "required"
-	if t.Name == t.Original && !wrap && !task {
-		return t.Definition
-	}
-	o, err := rawjson.ParseObject(t.Definition)
-	if err != nil {
-		return t.Definition
-	}
-	o = o.Clone()
-	if t.Name != t.Original {
-		o.Set("name", rawjson.Quote(t.Name))
-	}
-	if wrap {
-		o.Set("outputSchema", result.WrapSchema(t.OutputSchema))
-	}
-	if task {
-		// Clients that know nothing of tasks do not call a tool that requires one; for
-		// those the task is run here.
-		if execution, err := rawjson.ParseObject(o.Get("execution")); err == nil {
-			execution = execution.Clone()
-			execution.Set("taskSupport", json.RawMessage(`"optional"`))
-			o.Set("execution", execution.Bytes())
-		}
-	}
-	return o.Bytes()
-}
-
-// entryItems are the definitions of entries of a kind, with their public name or
-// URI.
-func (v *view) entryItems(kind dragoman.EntryKind, key string) []json.RawMessage {
-	items := []json.RawMessage{}
-	for _, e := range v.entries {
-		if e.Kind != kind {
-			continue
-		}
-		public := e.URI
-		if kind == dragoman.Prompt {
-			public = e.Name
-		}
-		if public == e.Original {
-			items = append(items, e.Definition)
-			continue
-		}
-		if kind == dragoman.Skill {
-			items = append(items, relocated(e.Definition, e.Server))
-		} else if o, err := rawjson.ParseObject(e.Definition); err == nil {
-			o = o.Clone()
-			o.Set(key, rawjson.Quote(public))
-			items = append(items, o.Bytes())
-		}
-	}
-	return items
 }

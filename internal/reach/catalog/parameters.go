@@ -2,7 +2,9 @@ package catalog
 
 import (
 	"encoding/json"
+	"strings"
 
+	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
@@ -13,6 +15,7 @@ const (
 	maxDepth = 12
 	maxText  = 8 << 10  // bytes of one text
 	maxTexts = 64 << 10 // bytes of all texts of the parameters
+	maxAbout = 1 << 10  // bytes of what a server says of itself
 )
 
 // parameters reads the names and descriptions of the parameters in a schema.
@@ -102,4 +105,19 @@ func (p *parameters) values(raw json.RawMessage) {
 			p.tell(inParameterTexts, text)
 		}
 	}
+}
+
+// about returns what a server says of itself: what it is called, what it is, and how
+// its instructions begin.
+func about(s *dragoman.Server) string {
+	var b strings.Builder
+	if info, err := rawjson.ParseObject(s.Info); err == nil {
+		for _, name := range []string{"title", "description"} {
+			text, _ := rawjson.String(info.Get(name))
+			b.WriteString(text[:min(len(text), maxAbout)] + "\n")
+		}
+	}
+	b.WriteString(s.Instructions[:min(len(s.Instructions), maxAbout)])
+	text := b.String()
+	return strings.ToValidUTF8(text[:min(len(text), maxAbout)], "")
 }

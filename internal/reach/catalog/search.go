@@ -4,29 +4,54 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/dragoman-mcp/dragoman"
 )
 
-// An Index finds tools by words. It is made of one [dragoman.Tools] and does not
+// An Index finds tools by words. It is made of one [dragoman.List] and does not
 // change; it is safe for concurrent use.
 //
 // Tools are ranked by BM25 over several fields (Robertson and Zaragoza, "The
 // Probabilistic Relevance Framework: BM25 and Beyond", 2009, section 3.6): a word
 // counts more where few tools have it, more in a name than in the description of a
-// parameter, and less the longer the field that it stands in.
+// parameter, and less the longer the field that it stands in. What a question calls
+// by another word than its tool is found by a vocabulary, and a tool that does what
+// the verbs of a question say is preferred to its siblings.
 type Index struct {
 	tools    []dragoman.Tool
 	byName   *dragoman.Tools
-	postings map[string][]posting
-	words    []string // the keys of postings, sorted, for beginnings of words
+	terms    map[string]term
+	words    []string  // the keys of terms, sorted, for beginnings of words
+	actions  []action  // what each tool does
+	plural   []bool    // whether it is about many things, by its name
+	subjects []float32 // how many words of its name say what it works on
 }
 
-// A posting says how much a word contributes to the score of a tool.
+// A term is a word, without its ending, and the tools that have it.
+type term struct {
+	postings []posting // those that are not faint first
+	clear    int       // how many are not
+	having   int       // tools that have it themselves, and not only their server
+}
+
+// faint is the score below which a word has so little to do with a tool, such as one
+// in the description of a parameter, that it is not looked at where it only stands
+// for another: that is half of all postings.
+const faint = 0.2
+
+// of returns the postings for the alternative of a concept with this number.
+func (t term) of(alternative int) []posting {
+	if alternative == 0 {
+		return t.postings
+	}
+	return t.postings[:t.clear]
+}
+
+// A posting says how much a word has to do with a tool, between 0 and 1.
 type posting struct {
 	tool  int32
 	score float32
+	named bool // the name has it
 }
 
 // The fields of a tool that are searched.
@@ -34,34 +59,43 @@ const (
 	inName = iota
 	inTitle
 	inServer
+	inSummary
 	inDescription
 	inParameters
 	inParameterTexts
+	inServerTexts
 	fields
 )
 
 // weights say how much a word in each field counts, and even how much the length of
-// the field counts against it: a name of three words is not worse than one of two.
+// the field counts against it. They were tried on the questions that the test calls
+// tuned; a little more or less of any changes little.
 var (
-	weights = [fields]float64{inName: 5, inTitle: 3, inServer: 2, inDescription: 2, inParameters: 1, inParameterTexts: 0.5}
-	even    = [fields]float64{inName: 0.3, inTitle: 0.3, inServer: 0, inDescription: 0.6, inParameters: 0.75, inParameterTexts: 0.75}
+	weights = [fields]float64{inName: 5, inTitle: 1, inServer: 2, inSummary: 3.5, inDescription: 1.75, inParameters: 1, inParameterTexts: 0.3, inServerTexts: 0.3}
+	even    = [fields]float64{inName: 0.8, inTitle: 0.3, inServer: 0, inSummary: 0.75, inDescription: 0.75, inParameters: 0.75, inParameterTexts: 0.75, inServerTexts: 0.75}
 )
 
 // saturation is k1 of BM25, for frequencies that carry the weights of the fields.
-const saturation = 3
+const saturation = 3.5
 
-// NewIndex makes the index of tools, quarantined ones included.
-func NewIndex(tools *dragoman.Tools) *Index {
+// NewIndex makes the index of tools, quarantined ones included, and of what their
+// servers say of themselves.
+func NewIndex(tools *dragoman.Tools, servers []dragoman.Server) *Index {
 	all := tools.All()
 	type found struct {
 		tool  int32
 		count [fields]uint16
 	}
+	said := make(map[string]string, len(servers))
+	for i := range servers {
+		said[servers[i].Label] = about(&servers[i])
+	}
 	counts := map[string][]found{}
 	lengths, total := make([][fields]float64, len(all)), [fields]float64{}
 	for i := range all {
-		eachField(&all[i], func(field int, text string) {
+		eachField(&all[i], said[all[i].Server], func(field int, text string) {
 			eachWord(text, true, func(w string) {
+				w = stem(w)
 				list := counts[w]
 				if n := len(list); n == 0 || list[n-1].tool != int32(i) {
 					list = append(list, found{tool: int32(i)})
@@ -75,24 +109,44 @@ func NewIndex(tools *dragoman.Tools) *Index {
 			})
 		})
 	}
-	x := &Index{tools: all, byName: tools, postings: make(map[string][]posting, len(counts)), words: make([]string, 0, len(counts))}
+	x := &Index{tools: all, byName: tools, terms: make(map[string]term, len(counts)), words: make([]string, 0, len(counts)), actions: make([]action, len(all)), subjects: make([]float32, len(all)), plural: make([]bool, len(all))}
 	n := float64(len(all))
 	for w, list := range counts {
-		rare := math.Log(1 + (n-float64(len(list))+0.5)/(float64(len(list))+0.5))
-		out := make([]posting, len(list))
+		t := term{postings: make([]posting, len(list))}
 		for i, f := range list {
-			frequency := 0.0
+			frequency, own := 0.0, false
 			for field, count := range f.count {
 				if count > 0 {
 					long := lengths[f.tool][field] * n / total[field]
 					frequency += weights[field] * float64(count) / (1 - even[field] + even[field]*long)
+					own = own || field != inServerTexts
 				}
 			}
-			out[i] = posting{f.tool, float32(rare * frequency / (saturation + frequency))}
+			if own {
+				t.having++
+			}
+			t.postings[i] = posting{f.tool, float32(frequency / (saturation + frequency)), f.count[inName] > 0}
 		}
-		x.postings[w], x.words = out, append(x.words, w)
+		isFaint := func(p posting) bool { return p.score < faint }
+		slices.SortStableFunc(t.postings, func(a, b posting) int {
+			switch x, y := isFaint(a), isFaint(b); {
+			case x == y:
+				return 0
+			case x:
+				return 1
+			}
+			return -1
+		})
+		if t.clear = slices.IndexFunc(t.postings, isFaint); t.clear < 0 {
+			t.clear = len(t.postings)
+		}
+		x.terms[w], x.words = t, append(x.words, w)
 	}
 	slices.Sort(x.words)
+	for i := range all {
+		x.actions[i] = does(&all[i])
+		x.subjects[i], x.plural[i] = subjects(&all[i]), plural(all[i].Original)
+	}
 	return x
 }
 
@@ -109,21 +163,16 @@ const far = 6
 // Search returns at most n tools that match words best, the best first, and none that
 // matches much worse than the best. keep leaves tools out for which it reports false;
 // nil keeps all. Equal matches are in the order of the list. A tool whose name is what
-// was searched for comes first.
+// was searched for comes first; where none has it, those whose server calls them so.
 func (x *Index) Search(words string, n int, keep func(*dragoman.Tool) bool) []*dragoman.Tool {
-	scores := make([]float32, len(x.tools))
-	for _, w := range x.query(words) {
-		for _, p := range x.postings[w.text] {
-			scores[p.tool] += w.weight * p.score
-		}
-	}
+	scores, name := x.scores(x.read(words)), strings.TrimSpace(words)
 	var named *dragoman.Tool
-	if name := strings.TrimSpace(words); name != "" {
+	if name != "" {
 		named = x.byName.Find(name)
 	}
 	best := make([]match, 0, max(n, 0)+1)
 	for i, score := range scores {
-		if &x.tools[i] == named {
+		if &x.tools[i] == named || named == nil && name != "" && strings.EqualFold(x.tools[i].Original, name) {
 			score = math.MaxFloat32
 		}
 		full := len(best) >= n
@@ -158,100 +207,30 @@ func (x *Index) near(matches []match) []*dragoman.Tool {
 	return tools
 }
 
-// A wanted is a word that is searched for, and how much it counts.
-type wanted struct {
-	text   string
-	weight float32
-}
-
-// Bounds of a query: models were seen to search for whole paragraphs.
-const (
-	maxQuery    = 64 // words
-	maxQueryLen = 4 << 10
-	maxBegun    = 16 // words that begin with one that no tool has
-)
-
-// idle are words that say nothing of a tool. In a long list they are in so many
-// descriptions that they count for nothing anyway; in a short one they would not.
-var idle = func() map[string]bool {
-	const words = "a an and any are as at be by can do does for from how i in into is it me my of on or please some that the there this to tool use what which with you your"
-	idle := map[string]bool{}
-	eachWord(words, false, func(w string) { idle[w] = true })
-	return idle
-}()
-
-// query returns the different words of a query, in their order. A word that no tool
-// has stands for those that begin with it.
-func (x *Index) query(text string) []wanted {
-	if len(text) > maxQueryLen {
-		text = strings.ToValidUTF8(text[:maxQueryLen], "")
-	}
-	var query []wanted
-	seen := map[string]bool{}
-	add := func(word string, weight float32) {
-		if !seen[word] && len(seen) < maxQuery {
-			seen[word] = true
-			query = append(query, wanted{word, weight})
-		}
-	}
-	eachWord(text, false, func(word string) {
-		if idle[word] {
-			return
-		}
-		if x.postings[word] != nil {
-			add(word, 1)
-			return
-		}
-		if len(word) < 3 {
-			return
-		}
-		at, _ := slices.BinarySearch(x.words, word)
-		for i := at; i < len(x.words) && i < at+maxBegun && strings.HasPrefix(x.words[i], word); i++ {
-			add(x.words[i], 0.5)
-		}
-	})
-	return query
-}
-
-// Searches keeps the indexes of the lists that were searched last, so that each is
-// made once: callers with connections of their own have lists of their own. The
-// zero value is ready; it is safe for concurrent use.
-type Searches struct {
-	mu   sync.Mutex
-	kept []keptIndex // the last one first
-}
-
-type keptIndex struct {
-	tools *dragoman.Tools
-	index func() *Index
-}
-
-// maxSearched is how many indexes are kept. One of 1,300 tools is about a megabyte.
-const maxSearched = 8
-
-// Of returns the index of tools.
-func (s *Searches) Of(tools *dragoman.Tools) *Index {
-	s.mu.Lock()
-	at := slices.IndexFunc(s.kept, func(k keptIndex) bool { return k.tools == tools })
-	found := keptIndex{tools, sync.OnceValue(func() *Index { return NewIndex(tools) })}
-	if at >= 0 {
-		found = s.kept[at]
-		s.kept = slices.Delete(s.kept, at, at+1)
-	}
-	s.kept = slices.Insert(s.kept, 0, found)
-	s.kept = s.kept[:min(len(s.kept), maxSearched)]
-	s.mu.Unlock()
-	return found.index() // outside of the lock: only those wait who want the same list
-}
-
-// eachField calls yield with each text of a tool and the field that it belongs to.
-func eachField(t *dragoman.Tool, yield func(field int, text string)) {
+// eachField calls yield with each text of a tool, and with what its server says of
+// itself, and the field that it belongs to.
+func eachField(t *dragoman.Tool, said string, yield func(field int, text string)) {
 	yield(inName, t.Original)
 	yield(inTitle, t.Title)
 	yield(inServer, t.Server)
-	yield(inDescription, cut(t.Description))
+	summary, rest := summarized(cut(t.Description))
+	yield(inSummary, summary)
+	yield(inDescription, rest)
 	p := parameters{yield: yield, nodes: maxNodes, bytes: maxTexts}
 	p.read(t.InputSchema, 0)
+	yield(inServerTexts, said)
+}
+
+// summarized parts a description into its first sentence, which mostly says what a
+// tool does, and the rest, which says how.
+func summarized(text string) (summary, rest string) {
+	text = strings.TrimSpace(text)
+	for i, r := range text {
+		if r == '\n' || r == '。' || r == '.' && i+1 < len(text) && (text[i+1] == ' ' || text[i+1] == '\n') {
+			return text[:i], text[i:]
+		}
+	}
+	return text, ""
 }
 
 // cut bounds what is read of one text.

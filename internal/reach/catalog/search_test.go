@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -85,7 +83,7 @@ func found(tools []*dragoman.Tool) (names []string) {
 
 func TestSearch(t *testing.T) {
 	tools := searched()
-	index := NewIndex(tools)
+	index := NewIndex(tools, nil)
 	for words, want := range map[string]string{
 		"opens an issue":   "tracker__createIssue",
 		"list issues":      "tracker__list_issues",
@@ -118,14 +116,14 @@ func TestSearch(t *testing.T) {
 	if diff := cmp.Diff([]string{"twin__beta"}, found(got)); diff != "" {
 		t.Error(diff)
 	}
-	if got := NewIndex(nil).Search("anything", 3, nil); len(got) != 0 {
+	if got := NewIndex(nil, nil).Search("anything", 3, nil); len(got) != 0 {
 		t.Errorf("found %v among no tools", found(got))
 	}
 }
 
 // The n best must be the first n of all, however the scores lie.
 func TestSearchIsSortedAndStable(t *testing.T) {
-	index := NewIndex(manyTools(500))
+	index := NewIndex(manyTools(500), nil)
 	all := index.Search("list remote branch records", 500, nil)
 	if len(all) < 50 {
 		t.Fatalf("only %d matches", len(all))
@@ -135,7 +133,7 @@ func TestSearchIsSortedAndStable(t *testing.T) {
 			t.Fatalf("the best %d are others: %s", n, diff)
 		}
 	}
-	if diff := cmp.Diff(found(all), found(NewIndex(manyTools(500)).Search("list remote branch records", 500, nil))); diff != "" {
+	if diff := cmp.Diff(found(all), found(NewIndex(manyTools(500), nil).Search("list remote branch records", 500, nil))); diff != "" {
 		t.Errorf("another index of the same tools has another order: %s", diff)
 	}
 }
@@ -143,25 +141,32 @@ func TestSearchIsSortedAndStable(t *testing.T) {
 // An index is made once for each list, also by those who ask at the same time.
 func TestSearches(t *testing.T) {
 	var s Searches
-	tools := searched()
-	first := s.Of(tools)
+	list := &dragoman.List{Tools: searched(), Servers: []dragoman.Server{{Label: "sky", Instructions: "About the sky."}}}
+	first := s.Of(list)
 	others := make(chan *Index)
 	for range 4 {
-		go func() { others <- s.Of(tools) }()
+		go func() { others <- s.Of(list) }()
 	}
 	for range 4 {
 		if got := <-others; got != first {
 			t.Error("the same list has two indexes")
 		}
 	}
-	if s.Of(searched()) == first {
+	another := func() *dragoman.List { return &dragoman.List{Tools: searched()} }
+	if s.Of(another()) == first {
 		t.Error("another list has the same index")
 	}
-	if s.Of(tools) != first {
-		t.Error("two lists in turn make each other's index anew")
+	if s.Of(&dragoman.List{Tools: list.Tools, Servers: []dragoman.Server{{Label: "sky", State: dragoman.Failed, Instructions: "About the sky."}}}) != first {
+		t.Error("a list with the same tools and words has another index")
+	}
+	if s.Of(&dragoman.List{Tools: list.Tools, Servers: []dragoman.Server{{Label: "sky", Instructions: "About clouds."}}}) == first {
+		t.Error("what a server says anew is not in the index")
+	}
+	if s.Of(list) != first {
+		t.Error("lists in turn make each other's index anew")
 	}
 	for range 2 * maxSearched {
-		s.Of(searched())
+		s.Of(another())
 	}
 	if n := len(s.kept); n != maxSearched {
 		t.Errorf("%d indexes are kept", n)
@@ -178,7 +183,7 @@ func TestSearchOfHostileSchemas(t *testing.T) {
 		{Server: "s", Original: "odd", Name: "odd", InputSchema: []byte(`{"properties":[1],"items":[{"enum":["needle"]},3],"anyOf":{},"enum":7}`)},
 		{Server: "s", Original: "broken", Name: "broken", InputSchema: []byte(`{"properties":`)},
 	}
-	index := NewIndex(dragoman.NewTools(tools))
+	index := NewIndex(dragoman.NewTools(tools), nil)
 	if got := found(index.Search("needle", 2, nil)); !slices.Equal(got, []string{"odd"}) {
 		t.Errorf("found %v", got)
 	}
@@ -192,7 +197,7 @@ func FuzzSearch(f *testing.F) {
 	f.Add("a__b", "\xff\xfe가나다", "ＡＢ")
 	f.Fuzz(func(t *testing.T, name, description, words string) {
 		tools := dragoman.NewTools([]dragoman.Tool{{Name: "one", Original: name, Description: description}, {Name: "two", Original: "two"}})
-		index := NewIndex(tools)
+		index := NewIndex(tools, nil)
 		if got := index.Search(words, 2, nil); len(got) > 2 {
 			t.Errorf("%d tools for %q", len(got), words)
 		}
@@ -205,30 +210,8 @@ func FuzzSearch(f *testing.F) {
 // TestSearchOfRealTools looks for tools of real servers by their own titles and the
 // beginning of their own descriptions: what somebody would write who wants them.
 func TestSearchOfRealTools(t *testing.T) {
-	corpus := os.Getenv("DRAGOMAN_CORPUS")
-	if corpus == "" {
-		t.Skip("DRAGOMAN_CORPUS is not set: no real tools to search")
-	}
-	var all []dragoman.Tool
-	err := filepath.WalkDir(corpus, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(path) != ".json" {
-			return err
-		}
-		b, err := os.ReadFile(path)
-		var list struct{ Tools []json.RawMessage }
-		if err != nil || json.Unmarshal(b, &list) != nil {
-			return err
-		}
-		for _, entry := range list.Tools {
-			all = append(all, dragoman.ReadTool(strings.TrimSuffix(filepath.Base(path), ".json"), entry))
-		}
-		return nil
-	})
-	if err != nil || len(all) < 100 {
-		t.Fatalf("%d tools in the corpus, %v", len(all), err)
-	}
-	tools := dragoman.NewTools(Name(all, Config{}))
-	index := NewIndex(tools)
+	tools := corpus(t)
+	index := NewIndex(tools, nil)
 	asked, first, among := 0, 0, 0
 	for i := range tools.All() {
 		tool := &tools.All()[i]
@@ -246,7 +229,7 @@ func TestSearchOfRealTools(t *testing.T) {
 		}
 	}
 	t.Logf("%d tools, %d searches: %.1f%% first, %.1f%% among 8", tools.Len(), asked, 100*float64(first)/float64(asked), 100*float64(among)/float64(asked))
-	if among < asked*9/10 {
+	if among < asked*99/100 {
 		t.Errorf("only %d of %d tools are found by the first sentence of their own description", among, asked)
 	}
 }
@@ -270,7 +253,7 @@ func manyTools(n int) *dragoman.Tools {
 }
 
 func BenchmarkSearch(b *testing.B) {
-	index := NewIndex(manyTools(10_000))
+	index := NewIndex(manyTools(10_000), nil)
 	for _, words := range []string{"merge branch", "find the most recent invoice of a customer and send it to a channel"} {
 		b.Run(fmt.Sprintf("%d-words", len(strings.Fields(words))), func(b *testing.B) {
 			b.ReportAllocs()
@@ -285,6 +268,6 @@ func BenchmarkIndex(b *testing.B) {
 	tools := manyTools(10_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		NewIndex(tools)
+		NewIndex(tools, nil)
 	}
 }

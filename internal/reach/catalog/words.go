@@ -15,6 +15,17 @@ import (
 // dictionary for each: every two neighbouring characters are a piece. With single
 // true each character is one as well, so that a search for one finds it.
 func eachWord(text string, single bool, yield func(string)) {
+	eachForm(text, single, func(w string) { yield(singular(w)) })
+}
+
+// plural reports whether a text has an English plural: it is about many.
+func plural(text string) (found bool) {
+	eachForm(text, false, func(w string) { found = found || singular(w) != w && !idle[stem(singular(w))] })
+	return found
+}
+
+// eachForm is eachWord with plurals as they are.
+func eachForm(text string, single bool, yield func(string)) {
 	for len(text) > 0 {
 		r, size := utf8.DecodeRuneInString(text)
 		r = narrow(r)
@@ -104,7 +115,7 @@ const longest = 64
 func word(runes []rune, yield func(string)) {
 	w := strings.ToLower(string(runes))
 	if len(w) <= longest {
-		yield(singular(w))
+		yield(w)
 	}
 }
 

@@ -1,0 +1,101 @@
+package catalog
+
+import (
+	"slices"
+	"strings"
+)
+
+// A query is what is searched for.
+type query struct {
+	concepts []concept
+	actions  action // what the tool is to do; 0 where nothing says so
+	plural   bool   // it is about many things
+}
+
+// A concept is one of the things that a query names, with everything that it may be
+// called. What says it best counts.
+type concept []alternative
+
+// Bounds of a query: models were seen to search for whole paragraphs.
+const (
+	maxQuery    = 64 // concepts
+	maxQueryLen = 4 << 10
+	maxBegun    = 16 // words that begin with one that no tool has
+)
+
+// idle are words that say nothing of a tool. In a long list they are in so many
+// descriptions that they count for nothing anyway; in a short one they would not.
+var idle = func() map[string]bool {
+	const words = "a about again also an and any are as at be been but by can could d did do does everybody everyone for from had has have how i if in into is it just keep like ll m me must my need now of off on onto or our please re s should so some t than that the their them then there these they this those to too tool up us use ve want was we were what when where which who whose why will with would you your"
+	idle := map[string]bool{}
+	eachWord(words, false, func(w string) { idle[stem(w)] = true })
+	return idle
+}()
+
+// read takes a text apart into what it names. A word that no tool has, and that the
+// vocabulary does not know, stands for those that begin with it.
+func (x *Index) read(text string) (q query) {
+	if len(text) > maxQueryLen {
+		text = strings.ToValidUTF8(text[:maxQueryLen], "")
+	}
+	var plain, stems []string
+	eachWord(text, false, func(w string) {
+		plain, stems = append(plain, w), append(stems, stem(w))
+	})
+	q.plural = plural(text)
+	v, seen := words(), map[string]bool{}
+	for i := 0; i < len(stems) && len(q.concepts) < maxQuery; {
+		n := v.phrase(stems[i:])
+		text := stems[i]
+		if n > 1 {
+			text = strings.Join(stems[i:i+n], " ")
+		}
+		if q.actions == 0 { // the first verb says what to do; those behind it are often nouns
+			q.actions = v.asked[text]
+		}
+		if !seen[text] && (n > 1 || !idle[text]) {
+			seen[text] = true
+			if c := x.concept(text, plain[i], n); len(c) > 0 {
+				q.concepts = append(q.concepts, c)
+			}
+		}
+		i += n
+	}
+	return q
+}
+
+// phrase returns how many words at the beginning of stems are one entry of the
+// vocabulary; 1 where none is.
+func (v *vocabulary) phrase(stems []string) int {
+	for n := min(v.longest, len(stems)); n > 1; n-- {
+		if v.finds[strings.Join(stems[:n], " ")] != nil {
+			return n
+		}
+	}
+	return 1
+}
+
+// concept returns all that n words may be called, as far as tools have words for it.
+func (x *Index) concept(text, plain string, n int) (c concept) {
+	own := strings.Fields(text)
+	if x.has(own) && (n == 1 || !slices.ContainsFunc(own, func(w string) bool { return idle[w] })) {
+		c = append(c, alternative{own, float32(n)})
+	}
+	for _, a := range words().finds[text] {
+		if x.has(a.words) {
+			c = append(c, a)
+		}
+	}
+	if len(c) > 0 || len(plain) < 4 || n > 1 {
+		return c
+	}
+	at, _ := slices.BinarySearch(x.words, plain)
+	for i := at; i < len(x.words) && i < at+maxBegun && strings.HasPrefix(x.words[i], plain); i++ {
+		c = append(c, alternative{[]string{x.words[i]}, 0.5})
+	}
+	return c
+}
+
+func (x *Index) has(words []string) bool {
+	return !slices.ContainsFunc(words, func(w string) bool { return len(x.terms[w].postings) == 0 })
+}
