@@ -1,13 +1,17 @@
 package openai
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	dragoman "github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -53,5 +57,47 @@ func TestTalk(t *testing.T) {
 	}
 	if err := loop.Run(t.Context(), (&Talk{}).Say("Go.")); err == nil {
 		t.Error("a talk with nobody")
+	}
+}
+
+// A call that asks when nobody can be asked ends the turn, and is in the history as
+// given up: the next turn begins where this one ended, each call with its answer.
+func TestTalkKeepsWhatNobodyAnswered(t *testing.T) {
+	var asked []string
+	streams := []string{saveStream, fineStream}
+	talk := &Talk{Model: "m", Client: &model.Client{Post: func(_ context.Context, parts [][]byte) (*http.Response, error) {
+		asked = append(asked, tidy(bytes.Join(parts, nil)))
+		s := streams[0]
+		streams = streams[1:]
+		return streamed(strings.NewReader(s)), nil
+	}}}
+	tools := &shy{asks: 1}
+	loop := &dragoman.Loop{Tools: tools}
+	for _, message := range []string{"Save it.", "And now?"} {
+		if err := loop.Run(t.Context(), talk.Say(message)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(asked) != 2 || talk.Text() != "Fine." {
+		t.Fatalf("the model was asked %d times and said %q", len(asked), talk.Text())
+	}
+	var roles []string
+	for _, message := range talk.Messages() {
+		o, err := rawjson.ParseObject(message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		role, _ := rawjson.String(o.Get("role"))
+		roles = append(roles, role)
+		content, _ := rawjson.String(o.Get("content"))
+		if role == "tool" && !strings.Contains(content, dragoman.CodeUnanswered) {
+			t.Errorf("the call has the result %s", content)
+		}
+	}
+	if diff := cmp.Diff([]string{"user", "assistant", "tool", "user", "assistant"}, roles); diff != "" {
+		t.Errorf("history (-want +got)\n%s", diff)
+	}
+	if n := strings.Count(asked[1], dragoman.CodeUnanswered); n != 1 || !strings.Contains(asked[1], `"id":"call_a"`) {
+		t.Errorf("the second turn began with %s", asked[1])
 	}
 }
