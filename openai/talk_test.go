@@ -101,3 +101,54 @@ func TestTalkKeepsWhatNobodyAnswered(t *testing.T) {
 		t.Errorf("the second turn began with %s", asked[1])
 	}
 }
+
+// TestTalkUsage: a stream says its usage where it is asked, so a talk asks, but for an
+// API that refuses the question, which it remembers, and for whoever says otherwise.
+func TestTalkUsage(t *testing.T) {
+	const asks = `"stream_options":{"include_usage":true}`
+	used := strings.Replace(fineStream, "data: [DONE]", `data: {"id":"up2","created":1,"model":"m","choices":[],"usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}}`+"\n\ndata: [DONE]", 1)
+	refusal := &Error{Status: 400, Message: "unknown stream_options"}
+	for name, tt := range map[string]struct {
+		members string
+		refuses func(body string) bool
+		asked   []bool // of each request: whether it asks
+		fails   bool
+		want    string
+	}{
+		"asked":             {asked: []bool{true, true}, want: `{"prompt_tokens":10,"completion_tokens":4,"total_tokens":14}`},
+		"refused":           {refuses: func(body string) bool { return strings.Contains(body, asks) }, asked: []bool{true, false, false}},
+		"refused otherwise": {refuses: func(string) bool { return true }, asked: []bool{true, false, true, true, false, true}, fails: true},
+		"of one's own":      {members: `{"stream_options":{}}`, asked: []bool{false, false}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked []bool
+			talk := &Talk{Model: "m", Members: []byte(tt.members), Client: &model.Client{Post: func(_ context.Context, parts [][]byte) (*http.Response, error) {
+				body := string(bytes.Join(parts, nil))
+				asked = append(asked, strings.Contains(body, asks))
+				switch {
+				case tt.refuses != nil && tt.refuses(body):
+					return nil, refusal
+				case strings.Contains(body, asks):
+					return streamed(strings.NewReader(used)), nil
+				}
+				return streamed(strings.NewReader(fineStream)), nil
+			}}}
+			if tt.members == "" {
+				talk.Members = nil
+			}
+			loop := &dragoman.Loop{Tools: calling(nil)}
+			for range 2 {
+				err := loop.Run(t.Context(), talk.Say("Go."))
+				if (err != nil) != tt.fails || err == nil && talk.Text() != "Fine." {
+					t.Fatalf("%v, said %q", err, talk.Text())
+				}
+			}
+			if diff := cmp.Diff(tt.asked, asked); diff != "" {
+				t.Errorf("asked (-want +got)\n%s", diff)
+			}
+			if got := string(talk.Usage()); got != tt.want {
+				t.Errorf("usage %s, want %s", got, tt.want)
+			}
+		})
+	}
+}

@@ -88,7 +88,7 @@ func (a *API) Logins(w http.ResponseWriter, r *http.Request, who caller.Caller) 
 		state = "begun"
 	}
 	a.Sessions.Gate().LoggedIn(who, label, state, "")
-	a.Log.Info("login at a server", "server", label, "caller", who.ID, "state", state)
+	a.Log.Info("login at a server", append(who.Logged(), "server", label, "state", state)...)
 	w.Header().Set("Cache-Control", "no-store")
 	a.answer(w, r, Login{label, address})
 }
