@@ -353,11 +353,17 @@ func (s *Server) bound(ctx context.Context) (context.Context, context.CancelFunc
 // over the very wire of standard input and output: for tests of tools. The
 // session ends with Close, with ctx, or with the server.
 func (s *Server) Client(ctx context.Context) (*sdk.ClientSession, error) {
+	return s.ClientWith(ctx, nil)
+}
+
+// ClientWith is [Server.Client] for a client with options, such as an
+// ElicitationHandler that answers what a tool asks; nil for none.
+func (s *Server) ClientWith(ctx context.Context, o *sdk.ClientOptions) (*sdk.ClientSession, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
 	r, w := s.Pipe(ctx)
-	client := sdk.NewClient(&sdk.Implementation{Name: "toolkit-client", Version: "1"}, nil)
+	client := sdk.NewClient(&sdk.Implementation{Name: "toolkit-client", Version: "1"}, o)
 	session, err := client.Connect(ctx, &sdk.IOTransport{Reader: r, Writer: w}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", s.name, err)
