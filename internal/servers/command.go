@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 
+	"github.com/dragoman-mcp/dragoman/internal/commandline"
 	"github.com/dragoman-mcp/dragoman/internal/guard"
 )
 
@@ -16,6 +17,9 @@ func (c *Config) command() *exec.Cmd {
 	// A guard would find out too late to say it well.
 	if cmd.Err == nil {
 		_, cmd.Err = exec.LookPath(cmd.Path)
+	}
+	if errors.Is(cmd.Err, exec.ErrNotFound) {
+		cmd.Err = fmt.Errorf("%w; %s", cmd.Err, commandline.Missing(c.program()))
 	}
 	if _, err := os.Stat(c.Dir); c.Dir != "" && err != nil {
 		cmd.Err = fmt.Errorf("working directory: %w", err)
