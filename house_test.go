@@ -17,7 +17,7 @@ const module = "github.com/dragoman-mcp/dragoman"
 
 // layers are the packages from low to high. A package imports lower rows only.
 var layers = [][]string{
-	{"internal/rawjson", "internal/sse", "internal/glob", "internal/bounded", "internal/derived", "internal/clip", "internal/park", "internal/pace", "internal/origin", "internal/addresses", "internal/wholefile", "internal/guard", "internal/retry", "internal/secret", "internal/unseen", "internal/invalid", "internal/leaktest", "internal/cputime"},
+	{"internal/rawjson", "internal/sse", "internal/glob", "internal/bounded", "internal/derived", "internal/clip", "internal/park", "internal/pace", "internal/origin", "internal/addresses", "internal/wholefile", "internal/guard", "internal/retry", "internal/secret", "internal/unseen", "internal/invalid", "internal/leaktest", "internal/cputime", "internal/patience"},
 	{"internal/right", "internal/accesstoken", "internal/canonical", "internal/once", "internal/commandline"},
 	{"internal/apikey"},
 	{"", "schema", "rehearsal"},

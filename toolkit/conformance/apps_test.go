@@ -17,6 +17,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/caller"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/gateway"
+	"github.com/dragoman-mcp/dragoman/internal/patience"
 	"github.com/dragoman-mcp/dragoman/internal/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/servers"
 	"github.com/dragoman-mcp/dragoman/internal/session"
@@ -182,9 +183,7 @@ func TestAppsJudge(t *testing.T) {
 }
 
 func appsJudge(t *testing.T, node, script, dir, front, era string) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, node, script, dir, front+"/mcp", era)
+	cmd := exec.CommandContext(patience.Context(t), node, script, dir, front+"/mcp", era)
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
 	var complaints strings.Builder
 	cmd.Stderr = &complaints
