@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"sync"
 	"time"
 
@@ -112,7 +113,7 @@ func (q *asks) key(r *Request, message string, form json.RawMessage) string {
 	key := hex.EncodeToString(h.Sum(nil)[:12])
 	n := q.asked[key]
 	q.asked[key]++
-	return key + "-" + string(rune('a'+n%26))
+	return key + "-" + strconv.Itoa(n)
 }
 
 // waits reports whether this leg wants to know something.
