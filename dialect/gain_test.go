@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -38,6 +39,50 @@ func TestLengthsAsPatterns(t *testing.T) {
 			if wanted && !asked || strings.HasPrefix(tc.pattern, `^[`) && !strings.Contains(tc.in, "4000") && asked != wanted {
 				t.Errorf("%s: %q: taken %v as sent, %v by the server", tc.in, text, asked, wanted)
 			}
+		}
+	}
+}
+
+// TestLengthsStayWhereTheyAreTaken: a pattern stands for lengths where the dialect
+// wants that, does not take lengths, and takes patterns; each of the three is needed.
+func TestLengthsStayWhereTheyAreTaken(t *testing.T) {
+	const taken, rejected = `{"support":"taken"}`, `{"support":"rejected"}`
+	for _, tc := range []struct {
+		wanted           string
+		lengths, pattern string
+		want             string
+	}{
+		{"true", rejected, taken, `^[\s\S]{2,5}$`},
+		{"true", rejected, rejected, ""},
+		{"true", taken, taken, ""},
+		{"true", taken, rejected, ""},
+		{"false", rejected, taken, ""},
+	} {
+		name := fmt.Sprintf("wanted %s, lengths %s, patterns %s", tc.wanted, tc.lengths, tc.pattern)
+		table, err := Builtin().Derive("house", "openai", func(spec any) error {
+			return json.Unmarshal([]byte(`{"strict":null,"rules":{"lengths_as_patterns":`+tc.wanted+
+				`,"cells":{"minmaxLength":`+tc.lengths+`,"pattern":`+tc.pattern+`}}}`), spec)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := table.For("house")
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, problem := d.Plan(dragoman.Tool{Name: "t", InputSchema: []byte(`{"type":"object","properties":{"p":{"type":"string","minLength":2,"maxLength":5}}}`)})
+		if problem != nil {
+			t.Fatal(problem)
+		}
+		sent, err := schema.Parse(plan.Parameters())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := sent.Get("properties").Get("p")
+		said := p.Get("description").Text() // never our own pattern in place of what the author wrote
+		if got, kept := p.Get("pattern").Text(), p.Has("minLength") && p.Has("maxLength"); got != tc.want || kept != (tc.lengths == taken) ||
+			strings.Contains(said, `[\s\S]`) || !kept && !strings.Contains(said, "minimum length 2") {
+			t.Errorf("%s: sent as %s", name, p.Bytes())
 		}
 	}
 }

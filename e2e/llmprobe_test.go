@@ -7,7 +7,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
+
+	"github.com/dragoman-mcp/dragoman/internal/stage/patience"
 )
 
 // probed is what llmprobe reports, as far as it is judged. Its check of the
@@ -34,7 +37,7 @@ func TestLLMProbe(t *testing.T) {
 	program, script := node(t, filepath.Join("node_modules", "llmprobe", "bin", "dist", "llmprobe.mjs"))
 	g := start(t, nil, servers{"tools": idle(t)}).ready()
 	for _, depth := range [][]string{nil, {"--full"}} {
-		report := probe(t, program, append([]string{script, g.Base, "-m", "rehearsal", "--no-bench", "--no-save", "--json"}, depth...)...)
+		report := probe(t, program, append([]string{script, g.Base, "-m", "rehearsal", "--no-bench", "--no-save", "--json", "--timeout", strconv.FormatFloat(patience.Longest.Seconds(), 'f', 0, 64)}, depth...)...)
 		chat := -1
 		for i, s := range report.Conformance.BySurface {
 			if s.Passed != s.Total {
@@ -89,7 +92,7 @@ func judgeResults(t *testing.T, report probed) {
 // stand-in must be.
 func probe(t *testing.T, program string, args ...string) probed {
 	t.Helper()
-	cmd := exec.CommandContext(soon(t), program, args...)
+	cmd := exec.CommandContext(patience.Context(t), program, args...)
 	cmd.Env = cleanEnv(t)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

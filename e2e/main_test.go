@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -13,9 +12,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
+	"github.com/dragoman-mcp/dragoman/internal/stage/patience"
 )
 
 // scratch holds what is built, and goes when the tests are over.
@@ -140,11 +139,10 @@ func node(t *testing.T, file string) (program, script string) {
 	return program, script
 }
 
-// output runs a program to its end, within three minutes, and returns its stdout.
+// output runs a program of others to its end and returns its stdout.
 func output(t *testing.T, env []string, program string, args ...string) []byte {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
+	ctx := patience.Context(t)
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = append(cleanEnv(t), env...)
 	var stdout, stderr bytes.Buffer

@@ -275,14 +275,13 @@ func TestElicitationInChat(t *testing.T) {
 func TestLineEditor(t *testing.T) {
 	s := sitDown(t, nil, "chat")
 	s.sees("›")
-	s.types("SAY first" + enter)
-	s.sees("first")
-	s.sees("summarise")
+	s.types("first of all" + enter)
+	s.sees("not a language model")
 	s.sees("›")
 
 	s.types("\x1b[A" + enter) // up: the last message again
-	s.sees("SAY first")
-	s.sees("summarise")
+	s.sees("first of all")
+	s.sees("not a language model")
 	s.sees("›")
 
 	s.types("/he\t" + enter)
@@ -297,7 +296,7 @@ func TestLineEditor(t *testing.T) {
 	s.sees("›")
 
 	long := "SAY " + strings.Repeat("0123456789", 3000)
-	s.types("\x1b[200~SAY one\nSAY " + long[4:] + "\nSAY three\x1b[201~" + enter)
+	s.types("\x1b[200~SAY one\nSAY " + long[4:] + "\nCALL get_weather {\"city\":\"Oslo\"}\nSAY three\x1b[201~" + enter)
 	s.sees("summarise")
 	s.sees("›")
 	s.types("/save talk.json" + enter)
@@ -375,8 +374,8 @@ func TestDumbTerminal(t *testing.T) {
 	s.types("/cancel\n")
 	s.sees("summarise")
 	s.sees("›")
-	s.types("SAY **bold**\n")
-	s.sees("summarise")
+	s.types("hello\n")
+	s.sees("not a language model")
 	s.sees("›")
 	s.types(ctrlC)
 	s.ends(0)

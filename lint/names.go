@@ -272,10 +272,10 @@ func (a *Author) checkVerb(t *Tool, say Say) {
 	action, resource, ok := a.action(t.Name)
 	switch {
 	case !ok || !SnakeCase(t.Name):
-	case !KnowsVerb(action) && !slices.Contains(a.Verbs, action):
-		say(at("/name"), "%s is not a known verb; names are %s", quote(action), a.form())
 	case resource == "":
 		say(at("/name"), "the name does not say what is acted on; names are %s", a.form())
+	case !KnowsVerb(action) && !slices.Contains(a.Verbs, action):
+		say(at("/name"), "%s is not a known verb; names are %s", quote(action), a.form())
 	}
 }
 

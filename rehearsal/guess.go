@@ -163,7 +163,7 @@ func (f *filler) array(p property) (string, bool) {
 			found = slices.DeleteFunc(found, func(s span) bool { return strings.Contains(f.text[s.start:s.end], ".") })
 		}
 	case "string", "":
-		for _, look := range []func() []span{f.quotes, func() []span { return f.fields(pathPattern) }, f.nouns} {
+		for _, look := range []func() []span{f.quotes, func() []span { return f.formed(p) }, func() []span { return f.fields(pathPattern) }, f.nouns} {
 			if found = look(); len(found) > 0 {
 				break
 			}
@@ -182,6 +182,18 @@ func (f *filler) array(p property) (string, bool) {
 		list = append(list, text)
 	}
 	return "[" + strings.Join(list, ",") + "]", len(list) > 0
+}
+
+// formed are the words that look as the name of a list promises of its items: the ids
+// of ids.
+func (f *filler) formed(p property) []span {
+	p.name = strings.TrimSuffix(p.name, "s")
+	for _, form := range forms {
+		if found := f.fields(form.pattern); form.wanted(p) && len(found) > 0 {
+			return found
+		}
+	}
+	return nil
 }
 
 // nested takes a JSON object, or fills the properties the schema declares, or

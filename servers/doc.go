@@ -10,7 +10,7 @@
 //		log.Fatal(err) // a label or a server that cannot be, not one that is down
 //	}
 //	defer set.Close()
-//	if err := set.Wait(ctx); err != nil { … } // until each has listed its tools, or failed
+//	if err := set.Wait(ctx); err != nil { … } // until each has listed its tools, or failed; an error if all have
 //	list, err := set.List(ctx)
 //
 // For one server, package mcp is enough: its Client is a toolset, too.

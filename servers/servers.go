@@ -146,11 +146,38 @@ func (s *Set) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, er
 	return s.named.Call(ctx, call)
 }
 
+// ErrNone is what [Set.Wait] returns, wrapped with the reasons, where all servers that
+// it waited for have failed. They are tried again, as [dragoman.Server].Retry says.
+var ErrNone = errors.New("none of the servers can be used")
+
 // Wait waits until the servers of these labels, or all where there are none, have
 // listed their tools or failed once. It returns the cause of the context's end where
-// that comes first; what the others offer can be used all the same.
+// that comes first; what the others offer can be used all the same. Where every one
+// has failed, the error wraps [ErrNone] and the [dragoman.Problem] of each.
 func (s *Set) Wait(ctx context.Context, labels ...string) error {
-	return s.running.Settle(ctx, labels...)
+	if err := s.running.Settle(ctx, labels...); err != nil {
+		return err
+	}
+	list, err := s.List(ctx)
+	if err != nil {
+		return err
+	}
+	var failures []error
+	for _, server := range list.Servers {
+		switch {
+		case len(labels) > 0 && !slices.Contains(labels, server.Label):
+		case server.State == dragoman.Connected:
+			return nil
+		case server.Problem != nil:
+			failures = append(failures, fmt.Errorf("%s: %w", server.Label, server.Problem))
+		default: // it is starting anew
+			failures = append(failures, fmt.Errorf("%s: it is %s", server.Label, server.State))
+		}
+	}
+	if failures == nil {
+		return nil // there are none
+	}
+	return fmt.Errorf("%w:\n%w", ErrNone, errors.Join(failures...))
 }
 
 // Close ends all servers, with all that they started, and returns when they have

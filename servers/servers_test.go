@@ -3,6 +3,7 @@ package servers
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http/httptest"
 	"os"
 	"slices"
@@ -101,6 +102,42 @@ func TestServersOfEveryKind(t *testing.T) {
 	i := slices.IndexFunc(list.Servers, func(s dragoman.Server) bool { return s.Label == "gone" })
 	if i < 0 || list.Servers[i].State != dragoman.Failed || !strings.Contains(list.Servers[i].Problem.Message, "/no/such/program") {
 		t.Errorf("servers: %+v", list.Servers)
+	}
+}
+
+// TestWaitSaysWhenAllFailed: as long as one server can be used there is no error; where
+// none can, it names each with its reason. What was not waited for does not count.
+func TestWaitSaysWhenAllFailed(t *testing.T) {
+	gone, nowhere := Server{Command: []string{"/no/such/program"}}, Server{URL: "http://127.0.0.1:1/mcp"}
+	fine := Server{Connect: here(fakemcp.Config{Tools: tools("read")})}
+	for name, tt := range map[string]struct {
+		all    map[string]Server
+		labels []string
+		want   []string // words of the error; none for no error
+	}{
+		"none there":        {all: nil},
+		"one of two":        {all: map[string]Server{"gone": gone, "fine": fine}},
+		"all":               {all: map[string]Server{"gone": gone, "nowhere": nowhere}, want: []string{"gone: ", "/no/such/program", "nowhere: ", "connection refused"}},
+		"the one by label":  {all: map[string]Server{"gone": gone, "fine": fine}, labels: []string{"gone"}, want: []string{"gone: ", "/no/such/program"}},
+		"the fine by label": {all: map[string]Server{"gone": gone, "fine": fine}, labels: []string{"fine"}},
+	} {
+		set, err := Start(tt.all, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = set.Wait(t.Context(), tt.labels...)
+		if errors.Is(err, ErrNone) != (tt.want != nil) || err != nil && tt.want == nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, word := range tt.want {
+			if err != nil && !strings.Contains(err.Error(), word) {
+				t.Errorf("%s: %v does not say %s", name, err, word)
+			}
+		}
+		if problem, ok := errors.AsType[*dragoman.Problem](err); ok != (tt.want != nil) || ok && problem.Code == "" {
+			t.Errorf("%s: no problem in %v", name, err)
+		}
+		set.Close()
 	}
 }
 

@@ -28,6 +28,8 @@ type job struct {
 	timeout   time.Duration
 	changes   bool // the call may have changed something
 	raw       bool // a *jsonrpc.Error goes out as it is
+	asks      *asks
+	again     bool // it is a later leg, which the rates have let in
 	// prepare runs before any middleware; it may complete the request.
 	prepare func(*Request) error
 }
@@ -41,7 +43,11 @@ func do[T any](ctx context.Context, s *Server, j job, run func(context.Context) 
 	defer root.calls.leave()
 	start := time.Now()
 	e := entry{request: j.request, name: j.name, arguments: j.arguments, outcome: "ok"}
-	current := &running{Request: j.request, session: j.session}
+	current := &running{Request: j.request, session: j.session, asks: j.asks}
+	if j.asks != nil {
+		current.last, current.sent = j.asks.last, j.asks.sent
+		defer func() { j.asks.last, j.asks.sent = current.last, current.sent }()
+	}
 	defer current.end()
 	var out T
 	err := s.permit(j)
@@ -57,7 +63,9 @@ func do[T any](ctx context.Context, s *Server, j job, run func(context.Context) 
 			return surround(ctx, s.around(), j.request, run)
 		})
 	}
-	if err != nil {
+	if _, asking := errors.AsType[unasked](err); asking {
+		e.outcome = "asked"
+	} else if err != nil {
 		var none T
 		out = none
 		err = s.judge(ctx, j, &e, err)
@@ -72,6 +80,9 @@ func (s *Server) permit(j job) error {
 	if lacking := j.request.lacks(j.requires); lacking != "" {
 		return &Refusal{Code: codeDenied, Message: fmt.Sprintf(
 			"%s needs the right %q, which %s does not have. Whoever runs this server can grant it.", j.name, lacking, j.request.Caller)}
+	}
+	if j.again {
+		return nil
 	}
 	var limiters []*rate.Limiter
 	for _, server := range s.chain() {

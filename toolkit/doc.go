@@ -84,6 +84,11 @@
 // have them as scopes, and the owner has them all. [HTTP] says how users are
 // recognised: [OpenKeys], [OAuth] with toolkit/jwt, or a function of one's own.
 //
+// # Asking the user
+//
+// [Ask] has a person fill in a form, in one line and in both eras: the function is
+// called again with the answer.
+//
 // # Beyond one server
 //
 // [Server.Include] makes a server of several. Package toolkit/openapi makes tools

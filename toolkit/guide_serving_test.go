@@ -57,6 +57,50 @@ func ExampleProgress() {
 	// Output: 5 books
 }
 
+func ExampleAsk() {
+	s := newShop()
+	t := find("shop_clear_basket")
+	t.Hints = toolkit.Hints{ReadOnly: toolkit.No, Destructive: toolkit.Yes, Idempotent: toolkit.Yes, OpenWorld: toolkit.No}
+	toolkit.Add(s, t, func(ctx context.Context, _ struct{}) (toolkit.Text, error) {
+		answer, err := toolkit.Ask[struct {
+			Clear bool `json:"clear" title:"Take all of them out?"`
+		}](ctx, "There are 14 books in the basket.")
+		if err != nil {
+			return "", err
+		}
+		if !answer.Clear {
+			return "The basket stays as it is.", nil
+		}
+		return "The basket is empty.", nil
+	})
+	person := func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		fmt.Println(r.Params.Message)
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"clear": true}}, nil
+	}
+	ctx := context.Background()
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		r, w := s.Pipe(ctx)
+		client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, &mcp.ClientOptions{ElicitationHandler: person})
+		session, err := client.Connect(ctx, &mcp.IOTransport{Reader: r, Writer: w}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+		if err != nil {
+			log.Fatal(err)
+		}
+		result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "shop_clear_basket"})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(result.Content[0].(*mcp.TextContent).Text)
+		session.Close()
+	}
+	ask(s, "shop_clear_basket", `{}`) // a client that shows no forms
+	// Output:
+	// There are 14 books in the basket.
+	// The basket is empty.
+	// There are 14 books in the basket.
+	// The basket is empty.
+	// This needs an answer of the user, and the client that is used shows no forms (MCP elicitation).
+}
+
 func ExampleFolder() {
 	dir, err := os.MkdirTemp("", "guide-")
 	if err != nil {

@@ -15,7 +15,9 @@ import (
 
 // What the toolkit wants of names, descriptions, hints and schemas are rules of
 // package lint: those that leave no room for judgement, so that a server is never
-// kept from starting by a guess. All others are for dragoman lint.
+// kept from starting by a guess. All others are for dragoman lint. A list of verbs is
+// never complete: a name with another word in that place is in the form that N005
+// wants, and gives a warning.
 var (
 	serverRules = sync.OnceValue(func() []lint.Rule { return lint.Only("N010", "N011") })
 	toolRules   = sync.OnceValue(func() []lint.Rule {
@@ -72,6 +74,10 @@ func (b *binding) checkHeld() {
 	}
 	s := &lint.Server{Author: b.server.author()}
 	for _, f := range lint.Judge(s, []json.RawMessage{o.Bytes()}, rules) {
+		if f.Rule == "N005" && b.server.namesResource(b.tool.Name) {
+			b.server.warn(fmt.Errorf("tool %q: %w", b.tool.Name, broken("", f)))
+			continue
+		}
 		b.problems = append(b.problems, broken(b.where(f), f))
 	}
 	b.read = s.Tools[0].Input

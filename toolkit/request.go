@@ -30,8 +30,8 @@ type Request struct {
 	// Header of the HTTP request, without its credentials; nil elsewhere.
 	Header http.Header
 	// SDK is the official SDK's request behind a tool's call, for what the toolkit
-	// has no word for: the session (sampling, elicitation), _meta, answers to
-	// input requests. Nil for everything else.
+	// has no word for: the session (sampling, forms beyond [Ask]), _meta,
+	// answers to input requests. Nil for everything else.
 	SDK *sdk.CallToolRequest
 }
 
@@ -58,6 +58,7 @@ type Middleware func(ctx context.Context, r *Request, next func(context.Context)
 type running struct {
 	*Request
 	session *sdk.ServerSession
+	asks    *asks // nil where nobody can be asked
 
 	mu   sync.Mutex
 	last float64

@@ -42,7 +42,8 @@ type Options struct {
 	// sentences.
 	Instructions string
 
-	// Verbs are actions that tool names may begin with besides the usual ones.
+	// Verbs are actions that tool names may begin with besides the usual ones. Others
+	// give a warning: see [Server.Warnings].
 	Verbs []string
 	// Keys are secrets from the environment that must be there before anything
 	// is served.
@@ -98,6 +99,7 @@ type Server struct {
 
 	mu        sync.Mutex
 	problems  []error
+	warnings  []error
 	taken     map[string]bool // "tool x", "prompt y", "resource z"
 	waiting   []registration  // what the SDK's server gets once it exists
 	built     *sdk.Server
@@ -253,10 +255,14 @@ func each(about string, err error) []error {
 // the context says otherwise, see [As]. The error is that of [Server.Validate].
 func (s *Server) SDK() (*sdk.Server, error) {
 	s.mu.Lock()
-	if s.built == nil && len(s.problems) == 0 && s.host == nil {
+	first := s.built == nil && len(s.problems) == 0 && s.host == nil
+	if first {
 		s.build()
 	}
 	s.mu.Unlock()
+	if first {
+		s.logWarnings(s.Warnings())
+	}
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
@@ -347,11 +353,17 @@ func (s *Server) bound(ctx context.Context) (context.Context, context.CancelFunc
 // over the very wire of standard input and output: for tests of tools. The
 // session ends with Close, with ctx, or with the server.
 func (s *Server) Client(ctx context.Context) (*sdk.ClientSession, error) {
+	return s.ClientWith(ctx, nil)
+}
+
+// ClientWith is [Server.Client] for a client with options, such as an
+// ElicitationHandler that answers what a tool asks; nil for none.
+func (s *Server) ClientWith(ctx context.Context, o *sdk.ClientOptions) (*sdk.ClientSession, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
 	r, w := s.Pipe(ctx)
-	client := sdk.NewClient(&sdk.Implementation{Name: "toolkit-client", Version: "1"}, nil)
+	client := sdk.NewClient(&sdk.Implementation{Name: "toolkit-client", Version: "1"}, o)
 	session, err := client.Connect(ctx, &sdk.IOTransport{Reader: r, Writer: w}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", s.name, err)

@@ -262,15 +262,41 @@ func (s *shape) unnamed() *shape {
 	return &root
 }
 
-// call runs one call, from the arguments as they came to the result.
+// call runs one call, from the arguments as they came to the result. Where it asks, a
+// client of the modern era gets the questions as its result, and makes the call again
+// with the answers; one of the legacy era is asked here, and the call made again.
 func (b *binding) call(ctx context.Context, req *sdk.CallToolRequest, run func(context.Context, arguments) (reply, error)) (*sdk.CallToolResult, error) {
+	questions := asksOf(req)
+	for leg := 0; ; leg++ {
+		result, err := b.leg(ctx, req, questions, leg > 0, run)
+		if _, asking := errors.AsType[unasked](err); !asking {
+			return b.told(result, err)
+		}
+		switch {
+		case req.ProtocolVersion() >= asksInResults:
+			return b.told(questions.wants())
+		case leg == maxAsks:
+			return b.told(nil, Refuse("The user was asked %d times, and each answer led to another question.", maxAsks))
+		}
+		warn := func(err error) {
+			b.server.logger().WarnContext(ctx, "a client could not ask its user", "server", b.server.name, "tool", b.tool.Name, "error", err)
+		}
+		if err := questions.put(ctx, req.Session, warn); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// leg is one run of the function.
+func (b *binding) leg(ctx context.Context, req *sdk.CallToolRequest, questions *asks, again bool, run func(context.Context, arguments) (reply, error)) (*sdk.CallToolResult, error) {
+	questions.begin()
 	r := newRequest(ctx, "tool", b.tool.Name, req.ClientInfo(), req.Session, req.Extra)
 	r.SDK = req
 	var a arguments
 	j := job{
 		request: r, session: req.Session, name: b.tool.Name, arguments: req.Params.Arguments,
 		requires: b.tool.Requires, own: b.budget,
-		timeout: b.timeout, changes: b.tool.Hints.ReadOnly == No, raw: b.raw,
+		timeout: b.timeout, changes: b.tool.Hints.ReadOnly == No, raw: b.raw, asks: questions, again: again,
 		prepare: func(r *Request) (err error) {
 			if a, err = b.accept(req.Params.Arguments); err == nil {
 				r.Arguments = a.node.Bytes()
@@ -278,13 +304,20 @@ func (b *binding) call(ctx context.Context, req *sdk.CallToolRequest, run func(c
 			return err
 		},
 	}
-	result, err := do(ctx, b.server, j, func(ctx context.Context) (*sdk.CallToolResult, error) {
+	return do(ctx, b.server, j, func(ctx context.Context) (*sdk.CallToolResult, error) {
 		r, err := run(ctx, a)
+		if questions.waits() {
+			return nil, unasked{} // whatever the function made of it
+		}
 		if err != nil {
 			return nil, err
 		}
 		return b.deliver(r, a.markdown)
 	})
+}
+
+// told makes a result of a refusal.
+func (b *binding) told(result *sdk.CallToolResult, err error) (*sdk.CallToolResult, error) {
 	if refusal, ok := errors.AsType[*Refusal](err); ok {
 		text := refusal.Error()
 		if refusal.Code == codeInvalid {

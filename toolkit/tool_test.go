@@ -1,11 +1,14 @@
 package toolkit
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -138,12 +141,67 @@ func TestDefinition(t *testing.T) {
 	}
 }
 
+// TestUnknownVerbsWarn: an action that is on no list keeps nobody from starting. It is
+// said when the server is first served, and of tools that come later, once each.
+func TestUnknownVerbsWarn(t *testing.T) {
+	var log bytes.Buffer
+	none := func(context.Context, struct{}) (Text, error) { return "", nil }
+	part := NewServer(Options{Service: "part"})
+	Add(part, Tool{Name: "part_defragment_disk", Description: "x", Hints: reading}, none)
+	s := NewServer(Options{Service: "notes", Verbs: []string{"transmogrify"}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	Add(s, Tool{Name: "notes_frobnicate_note", Description: "x", Hints: reading}, none)
+	Add(s, Tool{Name: "notes_transmogrify_note", Description: "x", Hints: reading}, none)
+	Add(s, Tool{Name: "notes_read_note", Description: "x", Hints: reading}, none)
+	s.Include(part)
+	if err := s.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		`tool "notes_frobnicate_note": "frobnicate" is not a known verb; names are notes_{action}_{resource} (add a verb with Options.Verbs) [N005]`,
+		`tool "part_defragment_disk": "defragment" is not a known verb; names are part_{action}_{resource} (add a verb with Options.Verbs) [N005]`,
+	}
+	check := func() {
+		t.Helper()
+		var got []string
+		for _, w := range s.Warnings() {
+			got = append(got, w.Error())
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("warnings (-want +got)\n%s", diff)
+		}
+		for i := range got {
+			if n := strings.Count(log.String(), strings.ReplaceAll(got[i], `"`, `\"`)); n != 1 {
+				t.Errorf("%q is %d times in the log", got[i], n)
+			}
+		}
+		if n := strings.Count(log.String(), "level=WARN"); n != len(want) {
+			t.Errorf("%d warnings in the log:\n%s", n, log.String())
+		}
+	}
+	for range 2 {
+		session, err := s.Client(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if list, err := session.ListTools(t.Context(), nil); err != nil || len(list.Tools) < 4 {
+			t.Errorf("%v, %v", list, err)
+		}
+		session.Close()
+		check()
+		if len(want) == 2 {
+			Add(s, Tool{Name: "notes_yank_note", Description: "x", Hints: reading}, none)
+			want = slices.Insert(want, 1, `tool "notes_yank_note": "yank" is not a known verb; names are notes_{action}_{resource} (add a verb with Options.Verbs) [N005]`)
+		}
+	}
+	check()
+}
+
 func TestRegistrationProblems(t *testing.T) {
 	s := NewServer(Options{Service: "git_hub", Name: "github-v2", Characters: 10, Keys: []*Key{{Env: "TOOLKIT_TEST_UNSET", Hint: "make one at example.com"}}})
 	none := func(context.Context, struct{}) (Text, error) { return "", nil }
 	Add(s, Tool{Name: "Weather"}, none)
 	Add(s, Tool{Name: "list_issues", Description: "x", Hints: reading}, none)
-	Add(s, Tool{Name: "git_hub_frobnicate_issue", Description: "x", Hints: reading}, none)
+	Add(s, Tool{Name: "git_hub_frobnicate", Description: "x", Hints: reading}, none)
 	Add(s, Tool{Name: "git_hub_list", Description: "x", Hints: Hints{ReadOnly: Yes, Destructive: Yes, Idempotent: Yes, OpenWorld: No}}, none)
 	Add(s, Tool{Name: "git_hub_list_issues", Description: "x", Hints: Hints{ReadOnly: Yes, Destructive: No}}, none)
 	Add(s, Tool{Name: "git_hub_get_stay", Description: "x", Hints: reading}, echo)
@@ -169,7 +227,6 @@ func TestRegistrationProblems(t *testing.T) {
 		`tool "Weather": names are lower-case words joined by _`, `no description`,
 		`hints not stated: readOnlyHint, destructiveHint, idempotentHint, openWorldHint`,
 		`names of this server begin with the service: git_hub_{action}_{resource}`,
-		`"frobnicate" is not a known verb`,
 		`the name does not say what is acted on`, `a tool that changes nothing cannot be destructive`,
 		`hints not stated: idempotentHint, openWorldHint; say Yes or No to each [A009]`,
 		`tool "git_hub_get_stay": no Examples`, `tool "git_hub_get_text": Characters is 20;`,

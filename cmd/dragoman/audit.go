@@ -26,10 +26,11 @@ func auditCommand() *cobra.Command {
 		Short: "Show who did what, and check that nobody changed the record of it",
 		Long: `Shows the last records of the audit log, the newest at the end: what was decided, what
 was about to run, what came of it. --caller, --server and --tool take patterns with *
-and ?; --since takes a time, or how long ago:
+and ?, --caller for the ID of a caller or for the name that it had then, also when its
+key has been revoked since; --since takes a time, or how long ago:
 
   dragoman audit --since 2h --verdict deny
-  dragoman audit --caller 'key-*' --tool 'delete_*' --json`,
+  dragoman audit --caller ada --tool 'delete_*' --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f, l, err := w.open(cmd.Context())
@@ -64,7 +65,7 @@ func (w *auditWish) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&w.since, "since", "", "only from this `TIME` on: 2h, 7d, 2026-11-21 or 2026-11-21T14:00:00Z")
 	f.StringVar(&w.until, "until", "", "only before this `TIME`")
-	f.StringVar(&w.caller, "caller", "", "only of callers whose ID matches this `PATTERN`")
+	f.StringVar(&w.caller, "caller", "", "only of callers whose ID, or name then, matches this `PATTERN`")
 	f.StringVar(&w.server, "server", "", "only of servers whose label matches this `PATTERN`")
 	f.StringVar(&w.tool, "tool", "", "only of tools whose name at their server matches this `PATTERN`")
 	f.StringVar(&w.verdict, "verdict", "", "only with this `VERDICT`: allow, ask or deny")
@@ -150,7 +151,7 @@ func recordLine(out *terminal.Screen, r *auditlog.Record) string {
 	}
 	parts := []string{
 		out.Faint(fmt.Sprintf("%6d", r.Seq)), r.Time.Local().Format(time.DateTime),
-		fmt.Sprintf("%-8s", terminal.OneLine(string(r.Kind), 20)), terminal.OneLine(cmp.Or(r.Caller, "-"), 40), terminal.OneLine(cmp.Or(what, "-"), 100),
+		fmt.Sprintf("%-8s", terminal.OneLine(string(r.Kind), 20)), cmp.Or(known(r.Caller, r.CallerName), "-"), terminal.OneLine(cmp.Or(what, "-"), 100),
 	}
 	add := func(format string, args ...any) {
 		parts = append(parts, terminal.OneLine(fmt.Sprintf(format, args...), 200))
@@ -174,14 +175,14 @@ func recordLine(out *terminal.Screen, r *auditlog.Record) string {
 	case auditlog.Approval:
 		add("%s %s", r.Approval, r.State)
 		if r.By != "" {
-			add("by %s", r.By)
+			add("by %s", known(r.By, r.ByName))
 		}
 	case auditlog.Login:
 		add("%s", r.State)
 	case auditlog.Pin:
 		add("%s", r.State)
 		if r.By != "" {
-			add("by %s", r.By)
+			add("by %s", known(r.By, r.ByName))
 		}
 	case auditlog.Pruned:
 		add("%d older records were removed", r.Count)
@@ -198,6 +199,14 @@ func recordLine(out *terminal.Screen, r *auditlog.Record) string {
 		}
 	}
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "  ")
+}
+
+// known is somebody's ID, with the name that belonged to it.
+func known(id, name string) string {
+	if id = terminal.OneLine(id, 40); name != "" {
+		id += " (" + terminal.OneLine(name, 40) + ")"
+	}
+	return id
 }
 
 func auditVerifyCommand() *cobra.Command {

@@ -77,7 +77,7 @@ func story(ctx context.Context, l *ledger.Ledger, key approval.Key) error {
 	if err != nil {
 		return err
 	}
-	r := auditlog.Record{Kind: auditlog.Decision, Call: "call-1", Caller: key.Caller, Server: key.Server, Target: key.Tool, Verdict: auditlog.Ask, Rule: "writes", Approval: a.ID}
+	r := auditlog.Record{Kind: auditlog.Decision, Call: "call-1", Caller: key.Caller, CallerName: "ada\x1b", Server: key.Server, Target: key.Tool, Verdict: auditlog.Ask, Rule: "writes", Approval: a.ID}
 	if err := l.Audit.Intent(ctx, r); err != nil {
 		return err
 	}

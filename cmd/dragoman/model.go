@@ -39,7 +39,8 @@ func (s *selection) openChat(ctx context.Context, model string) (*gateway.Gatewa
 // defaultModel returns the model to talk to where none was named. There may be none:
 // the configuration may have patterns only, or the environment a key and no model.
 // Then the error says which models there are. Who is only trying things out, with no
-// server of their own, gets the stand-in model, and is told so.
+// server of their own, gets the stand-in model, and is told so; but not where the API
+// refused the key, which nothing would tell them so well.
 func (s *selection) defaultModel(ctx context.Context, file *config.File) (string, error) {
 	set, err := upstream.New(file.Models, upstream.Options{Rehearsal: &rehearsal.Model{}, Getenv: os.LookupEnv})
 	if err != nil {
@@ -63,6 +64,9 @@ func (s *selection) defaultModel(ctx context.Context, file *config.File) (string
 	case len(failures) > 0:
 		cause = fmt.Errorf("%w. Its models cannot be listed: %w", cause, failures[0].Err)
 	}
+	if refusedKey(failures) && len(file.Models) == 0 {
+		return "", &usageError{cause, keyHint()}
+	}
 	if len(file.Models) > 0 || file.NamesServers() || s.quiet {
 		return "", &usageError{cause, hint}
 	}
@@ -70,6 +74,26 @@ func (s *selection) defaultModel(ctx context.Context, file *config.File) (string
 	stderr.Printf("%s %s.\nhint: %s. Until then the built-in stand-in model answers, which only knows the demo.\n", stderr.Warn("warning:"), terminal.Visible(cause.Error()), hint)
 	file.Models = []upstream.Model{{Match: "*", BaseURL: upstream.RehearsalURL}}
 	return upstream.RehearsalModel, nil
+}
+
+// refusedKey reports whether an API did not take the key that it was shown, or none.
+func refusedKey(failures []upstream.Failure) bool {
+	return slices.ContainsFunc(failures, func(f upstream.Failure) bool {
+		status, ok := errors.AsType[*upstream.StatusError](f.Err)
+		return ok && status.Unauthorized()
+	})
+}
+
+// keyHint says what to do about a key that was refused.
+func keyHint() string {
+	if os.Getenv("OPENAI_API_KEY") == "" {
+		return "set OPENAI_API_KEY and OPENAI_MODEL; without OPENAI_BASE_URL the built-in stand-in model answers"
+	}
+	variables := "OPENAI_API_KEY"
+	if os.Getenv("OPENAI_BASE_URL") != "" {
+		variables += " and OPENAI_BASE_URL"
+	}
+	return "check " + variables + ", and set OPENAI_MODEL; without them the built-in stand-in model answers"
 }
 
 // environmentChoice says which variable chose the model's API.

@@ -208,6 +208,25 @@ test.yaml:1:9: mapping value is not allowed in this context
   1 | listen: a: b
     |         ^
   Text with a colon and a space in it needs quotes; and the lines of one mapping begin in the same column.`},
+		{"variable in a flow mapping", "models:\n  - {base_url: ${BASE}, match: \"*\"}\n", `
+test.yaml:2:17: ',' or '}' must be specified
+  2 |   - {base_url: ${BASE}, match: "*"}
+    |                 ^
+  Between { } and [ ] a variable needs quotes: "${NAME}".`},
+		{"variable in a flow list", "allowed_hosts: [a.test, x${B}]\n", `
+test.yaml:1:27: ',' or ']' must be specified
+  1 | allowed_hosts: [a.test, x${B}]
+    |                           ^
+  Between { } and [ ] a variable needs quotes: "${NAME}".`},
+		{"variable in a list of lines", "allowed_hosts: [\n  a.test, ${B},\n  c]\n", `
+test.yaml:2:12: ',' or ']' must be specified
+  2 |   a.test, ${B},
+    |            ^
+  Between { } and [ ] a variable needs quotes: "${NAME}".`},
+		{"variable that is quoted", "allowed_hosts: [\"${B}\" c]\n", `
+test.yaml:1:24: ',' or ']' must be specified
+  1 | allowed_hosts: ["${B}" c]
+    |                        ^`},
 		{"tab", "log:\n\tlevel: info\n", `
 test.yaml:2:1: a tab stands where YAML needs spaces
   2 | 	level: info

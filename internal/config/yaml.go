@@ -62,12 +62,35 @@ func syntaxError(src *source, err error) *Error {
 			return src.errorAt(at.Line, at.Column-1, "", "a * without quotes stands for an anchor, and there is none", "Text that begins with * needs quotes.")
 		case strings.Contains(message, "mapping value is not allowed"):
 			hint = "Text with a colon and a space in it needs quotes; and the lines of one mapping begin in the same column."
+		case strings.HasSuffix(message, "must be specified") && unquotedVariable(src.line(at.Line)): // a comma or a bracket
+			hint = `Between { } and [ ] a variable needs quotes: "${NAME}".`
 		case strings.Contains(message, "value is not allowed in this context"):
 			hint = "The lines of one mapping begin in the same column."
 		}
 		return src.errorAt(at.Line, at.Column, "", message, hint)
 	}
 	return &Error{File: src.name, Message: "this is not valid YAML"}
+}
+
+// unquotedVariable reports whether a line has a ${ outside of quotes, whose braces YAML
+// takes for its own inside of brackets.
+func unquotedVariable(line string) bool {
+	var quote rune
+	for i, r := range line {
+		switch {
+		case quote != 0:
+			if r == quote {
+				quote = 0
+			}
+		case r == '"' || r == '\'':
+			quote = r
+		case r == '#' && (i == 0 || line[i-1] == ' '):
+			return false
+		case r == '$' && strings.HasPrefix(line[i:], "${"):
+			return true
+		}
+	}
+	return false
 }
 
 // stands reports whether a character stands in a column of a line; the first is 1.

@@ -69,7 +69,7 @@ func (s *Session) Call(ctx context.Context, call dragoman.Call, ask Ask) (dragom
 
 // logCall logs a call without its arguments and its result.
 func logCall(log *slog.Logger, round int, call *dragoman.Call, res *dragoman.Result) {
-	attrs := make([]any, 0, 12)
+	attrs := make([]any, 0, 14)
 	if round > 0 {
 		attrs = append(attrs, "round", round)
 	}
@@ -91,6 +91,9 @@ func logCall(log *slog.Logger, round int, call *dragoman.Call, res *dragoman.Res
 		}
 	case res.Failed:
 		attrs = append(attrs, "problem", "tool_error")
+	}
+	if len(res.Content) > 0 {
+		attrs = append(attrs, "result_tokens", (len(res.Content)+2)/3) // an estimate, before anything is cut
 	}
 	log.Info("call", attrs...)
 }

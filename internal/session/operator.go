@@ -37,7 +37,7 @@ func (s *Session) operated(ask Ask) Ask {
 				return &dragoman.Answers{}, err
 			}
 		}
-		s.log.Info("a call waits for a person; see dragoman approve", "approval", id, "caller", s.Caller.ID)
+		s.log.Info("a call waits for a person; see dragoman approve", "approval", id)
 		answered, err := s.wait(ctx, id)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)

@@ -81,6 +81,8 @@ type Conversation struct {
 	visible            []string        // its text, a string a round
 	rounds             []json.RawMessage
 	usage, logprobs    json.RawMessage
+	tokens             int64
+	estimated          bool
 	role, separate     bool // the role was sent; a blank line is due
 
 	// The message that is being read or was read last.
@@ -160,6 +162,7 @@ func (c *Conversation) Next(ctx context.Context, last bool) ([]dragoman.Call, er
 		return nil, err
 	}
 	c.account(round.Reply)
+	c.tokens, c.estimated = c.tokens+round.Tokens, c.estimated || round.Estimated
 	if len(round.Run) == 0 {
 		c.last = round.Reply
 		if round.Message != nil {
@@ -215,6 +218,10 @@ func (c *Conversation) seen() string { return strings.Join(c.visible, "\n\n") }
 // Wrote reports whether a call ran, in this request or one that it goes on with, that
 // is not known to change nothing.
 func (c *Conversation) Wrote() bool { return c.dialogue.Wrote }
+
+// Tokens returns what this request has cost at the model's API so far, in and out, all
+// rounds summed, and whether some of it is an estimate, since the API did not say.
+func (c *Conversation) Tokens() (n int64, estimated bool) { return c.tokens, c.estimated }
 
 // Answer implements [dragoman.Conversation].
 func (c *Conversation) Answer(ctx context.Context, results []dragoman.Result) error {

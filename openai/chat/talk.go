@@ -55,12 +55,14 @@ type Talk struct {
 	withheld string
 	text     string
 	usage    json.RawMessage
+	noUsage  bool // the API refuses to be asked for it
 }
 
 // Text returns the text of the last turn's answer; empty where it has none.
 func (t *Talk) Text() string { return t.text }
 
-// Usage returns the usage of all turns, summed; nil where the API gave none.
+// Usage returns the usage of all turns so far, summed; nil where the API gave none. It
+// is asked for it, unless Members say something of stream_options.
 func (t *Talk) Usage() json.RawMessage { return t.usage }
 
 // Messages returns the history as the model knows it, but for the system message.
@@ -107,7 +109,7 @@ func (c *talkTurn) Offer(list *dragoman.List) error {
 		}
 	}
 	request.Set("stream", json.RawMessage("true"))
-	c.dialogue = &model.Dialogue{Client: t.Client, Request: model.Request{Object: request}, Offers: t.Offers, Search: t.Search, Shape: t.Shape, Can: t.Can}
+	c.dialogue = &model.Dialogue{Client: t.Client, Request: model.Request{Object: request}, Offers: t.Offers, Search: t.Search, Shape: t.Shape, Can: t.Can, Usage: !t.noUsage}
 	if t.Progress != nil {
 		c.dialogue.Progress = func(tool *dragoman.Tool) func(dragoman.Progress) {
 			return func(p dragoman.Progress) { t.Progress(tool, p) }
@@ -144,7 +146,7 @@ func (c *talkTurn) Next(ctx context.Context, last bool) ([]dragoman.Call, error)
 	if err != nil {
 		return nil, err
 	}
-	c.talk.withheld = c.dialogue.Withheld
+	c.talk.withheld, c.talk.noUsage = c.dialogue.Withheld, !c.dialogue.Usage
 	c.talk.usage = model.AddUsage(c.talk.usage, round.Reply.Usage)
 	if c.round = round; len(round.Run) == 0 {
 		c.dialogue.AddHidden(c.dialogue.Remember(round.Reply.Message).Bytes())

@@ -1,13 +1,17 @@
 package chat
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	dragoman "github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -53,5 +57,98 @@ func TestTalk(t *testing.T) {
 	}
 	if err := loop.Run(t.Context(), (&Talk{}).Say("Go.")); err == nil {
 		t.Error("a talk with nobody")
+	}
+}
+
+// A call that asks when nobody can be asked ends the turn, and is in the history as
+// given up: the next turn begins where this one ended, each call with its answer.
+func TestTalkKeepsWhatNobodyAnswered(t *testing.T) {
+	var asked []string
+	streams := []string{saveStream, fineStream}
+	talk := &Talk{Model: "m", Client: &model.Client{Post: func(_ context.Context, parts [][]byte) (*http.Response, error) {
+		asked = append(asked, tidy(bytes.Join(parts, nil)))
+		s := streams[0]
+		streams = streams[1:]
+		return streamed(strings.NewReader(s)), nil
+	}}}
+	tools := &shy{asks: 1}
+	loop := &dragoman.Loop{Tools: tools}
+	for _, message := range []string{"Save it.", "And now?"} {
+		if err := loop.Run(t.Context(), talk.Say(message)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(asked) != 2 || talk.Text() != "Fine." {
+		t.Fatalf("the model was asked %d times and said %q", len(asked), talk.Text())
+	}
+	var roles []string
+	for _, message := range talk.Messages() {
+		o, err := rawjson.ParseObject(message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		role, _ := rawjson.String(o.Get("role"))
+		roles = append(roles, role)
+		content, _ := rawjson.String(o.Get("content"))
+		if role == "tool" && !strings.Contains(content, dragoman.CodeUnanswered) {
+			t.Errorf("the call has the result %s", content)
+		}
+	}
+	if diff := cmp.Diff([]string{"user", "assistant", "tool", "user", "assistant"}, roles); diff != "" {
+		t.Errorf("history (-want +got)\n%s", diff)
+	}
+	if n := strings.Count(asked[1], dragoman.CodeUnanswered); n != 1 || !strings.Contains(asked[1], `"id":"call_a"`) {
+		t.Errorf("the second turn began with %s", asked[1])
+	}
+}
+
+// TestTalkUsage: a stream says its usage where it is asked, so a talk asks, but for an
+// API that refuses the question, which it remembers, and for whoever says otherwise.
+func TestTalkUsage(t *testing.T) {
+	const asks = `"stream_options":{"include_usage":true}`
+	used := strings.Replace(fineStream, "data: [DONE]", `data: {"id":"up2","created":1,"model":"m","choices":[],"usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}}`+"\n\ndata: [DONE]", 1)
+	refusal := &model.Error{Status: 400, Message: "unknown stream_options"}
+	for name, tt := range map[string]struct {
+		members string
+		refuses func(body string) bool
+		asked   []bool // of each request: whether it asks
+		fails   bool
+		want    string
+	}{
+		"asked":             {asked: []bool{true, true}, want: `{"prompt_tokens":10,"completion_tokens":4,"total_tokens":14}`},
+		"refused":           {refuses: func(body string) bool { return strings.Contains(body, asks) }, asked: []bool{true, false, false}},
+		"refused otherwise": {refuses: func(string) bool { return true }, asked: []bool{true, false, true, true, false, true}, fails: true},
+		"of one's own":      {members: `{"stream_options":{}}`, asked: []bool{false, false}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked []bool
+			talk := &Talk{Model: "m", Members: []byte(tt.members), Client: &model.Client{Post: func(_ context.Context, parts [][]byte) (*http.Response, error) {
+				body := string(bytes.Join(parts, nil))
+				asked = append(asked, strings.Contains(body, asks))
+				switch {
+				case tt.refuses != nil && tt.refuses(body):
+					return nil, refusal
+				case strings.Contains(body, asks):
+					return streamed(strings.NewReader(used)), nil
+				}
+				return streamed(strings.NewReader(fineStream)), nil
+			}}}
+			if tt.members == "" {
+				talk.Members = nil
+			}
+			loop := &dragoman.Loop{Tools: calling(nil)}
+			for range 2 {
+				err := loop.Run(t.Context(), talk.Say("Go."))
+				if (err != nil) != tt.fails || err == nil && talk.Text() != "Fine." {
+					t.Fatalf("%v, said %q", err, talk.Text())
+				}
+			}
+			if diff := cmp.Diff(tt.asked, asked); diff != "" {
+				t.Errorf("asked (-want +got)\n%s", diff)
+			}
+			if got := string(talk.Usage()); got != tt.want {
+				t.Errorf("usage %s, want %s", got, tt.want)
+			}
+		})
 	}
 }

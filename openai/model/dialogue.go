@@ -54,6 +54,10 @@ type Dialogue struct {
 	Shape func(*dragoman.Tool) *result.Shape
 	// Progress returns what is told how a call of a tool gets on; nil for nobody.
 	Progress func(*dragoman.Tool) func(dragoman.Progress)
+	// Usage asks for the usage of a stream where the request does not say whether it is
+	// wanted: APIs say it only where they are asked. One that refuses to be asked is
+	// asked without; Usage is false then.
+	Usage bool
 	// Can says what can be asked of whoever is behind the conversation.
 	Can dragoman.Kind
 
@@ -69,6 +73,7 @@ type Dialogue struct {
 	history []json.RawMessage // what the upstream was told, ours included
 	from    int               // history[from:] is what the client does not see
 	rounds  int
+	sent    int64 // bytes of the last request
 }
 
 // A Round is one message of the model.
@@ -80,6 +85,10 @@ type Round struct {
 	Message *memory.Message
 	// Run are the calls of ours among them that are to be made, in order.
 	Run []dragoman.Call
+	// Tokens is what the message cost, in and out, as the API says. Where it does not,
+	// Estimated is set, and Tokens a third of the bytes of the request and the message.
+	Tokens    int64
+	Estimated bool
 
 	resumed bool // the client has answered its own calls
 }
@@ -124,6 +133,9 @@ func (d *Dialogue) Next(ctx context.Context, last bool, l Listener) (*Round, err
 	}
 	d.rounds++
 	round := d.sort(r, last)
+	if round.Tokens = Tokens(r.Usage); round.Tokens == 0 {
+		round.Tokens, round.Estimated = (d.sent+r.size()+2)/3, true
+	}
 	if len(round.Run) > 0 {
 		d.Request.Choice = d.Request.Choice.relaxed()
 		d.Spent.Rounds++
@@ -137,12 +149,16 @@ func (d *Dialogue) Next(ctx context.Context, last bool, l Listener) (*Round, err
 func (d *Dialogue) ask(ctx context.Context, last bool) (*answer, error) {
 	body := d.body(last)
 	for attempt := 0; ; attempt++ {
+		d.sent = size(body)
 		a, err := d.Client.open(ctx, body)
 		failure, ok := errors.AsType[*Error](err)
 		switch {
 		case err == nil || !ok:
 			return a, err
 		case d.rounds == 0:
+			if a, ok := d.askNoUsage(ctx, last, failure); ok {
+				return a, nil
+			}
 			return d.askWithout(ctx, last, failure)
 		}
 		wait, again := retryAfter(failure, attempt)
@@ -158,6 +174,36 @@ func (d *Dialogue) ask(ctx context.Context, last bool) (*answer, error) {
 	}
 }
 
+// size returns the bytes of a body in parts.
+func size(body [][]byte) (n int64) {
+	for _, part := range body {
+		n += int64(len(part))
+	}
+	return n
+}
+
+// askNoUsage sends a first request once more without our wish for usage, where it may
+// have failed for that.
+func (d *Dialogue) askNoUsage(ctx context.Context, last bool, failure *Error) (*answer, bool) {
+	if !d.asksUsage() || failure.Status != http.StatusBadRequest && failure.Status != http.StatusUnprocessableEntity {
+		return nil, false
+	}
+	d.Usage = false
+	body := d.body(last)
+	a, err := d.Client.open(ctx, body)
+	if err != nil {
+		d.Usage = true // it was not that
+		return nil, false
+	}
+	d.sent = size(body)
+	return a, true
+}
+
+// asksUsage reports whether requests get our wish for usage.
+func (d *Dialogue) asksUsage() bool {
+	return d.Usage && !d.wire().NoStreamOptions && string(d.Request.Object.Get("stream")) == "true" && d.Request.Object.Get("stream_options") == nil
+}
+
 // askWithout sends a first request once more without our tools, where the request
 // asked for none and may have failed for ours. Some models take no tools, and their
 // upstreams refuse every request that has some: each in words of its own, so words
@@ -170,7 +216,9 @@ func (d *Dialogue) askWithout(ctx context.Context, last bool, failure *Error) (*
 	}
 	offered := d.ours
 	d.ours = noOffer
-	a, err := d.Client.open(ctx, d.body(last))
+	body := d.body(last)
+	d.sent = size(body)
+	a, err := d.Client.open(ctx, body)
 	if err != nil {
 		d.ours = offered
 		if ctx.Err() != nil {
@@ -223,6 +271,9 @@ func (d *Dialogue) body(last bool) [][]byte {
 	values := map[string][][]byte{"messages": {rawjson.AppendArray(nil, d.history)}}
 	if wire.NoStreamOptions {
 		o.Delete("stream_options")
+	}
+	if d.asksUsage() {
+		o.Set("stream_options", json.RawMessage(`{"include_usage":true}`))
 	}
 	choice, ours := d.Request.Choice, d.ours
 	if last {

@@ -38,6 +38,15 @@ func (r *Reply) Text() string {
 	return s
 }
 
+// size returns the bytes of what the model wrote.
+func (r *Reply) size() int64 {
+	n := len(r.Message.Bytes())
+	for _, c := range r.Calls {
+		n += len(c.Name) + len(c.Arguments)
+	}
+	return int64(n)
+}
+
 // CutOff reports whether the message is incomplete.
 func (r *Reply) CutOff() bool {
 	return r.Finish == "length" || r.Finish == "model_length" || r.Finish == "content_filter"

@@ -38,6 +38,23 @@ func AddUsage(a, b json.RawMessage) json.RawMessage {
 	return b
 }
 
+// Tokens returns the tokens of a usage object, in and out; 0 for one that says none. It
+// reads the spellings of chat/completions and of OpenAI's other APIs.
+func Tokens(usage json.RawMessage) int64 {
+	o, err := rawjson.ParseObject(usage)
+	if err != nil {
+		return 0
+	}
+	total, ok := rawjson.Int(o.Get("total_tokens"))
+	if !ok {
+		for _, part := range []string{"input_tokens", "output_tokens", "prompt_tokens", "completion_tokens"} {
+			n, _ := rawjson.Int(o.Get(part))
+			total += max(n, 0)
+		}
+	}
+	return int64(max(total, 0))
+}
+
 func addNumbers(a, b json.RawMessage) json.RawMessage {
 	if x, err := strconv.ParseInt(string(a), 10, 62); err == nil {
 		if y, err := strconv.ParseInt(string(b), 10, 62); err == nil {

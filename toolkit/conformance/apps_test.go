@@ -19,6 +19,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/session"
+	"github.com/dragoman-mcp/dragoman/internal/stage/patience"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
@@ -196,9 +197,7 @@ func TestAppsJudge(t *testing.T) {
 }
 
 func appsJudge(t *testing.T, node, script, dir, front, era string) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, node, script, dir, front+"/mcp", era)
+	cmd := exec.CommandContext(patience.Context(t), node, script, dir, front+"/mcp", era)
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
 	var complaints strings.Builder
 	cmd.Stderr = &complaints

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/stage/patience"
 	"github.com/dragoman-mcp/dragoman/toolkit"
 )
 
@@ -43,10 +44,8 @@ func TestInspector(t *testing.T) {
 		t.Run(era, func(t *testing.T) {
 			run := func(args ...string) (string, int) {
 				t.Helper()
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				defer cancel()
 				args = append([]string{entry, "--cli", url, "--transport", "http", "--protocol-era", era, "--format", "json", "-q"}, args...)
-				cmd := exec.CommandContext(ctx, node, args...)
+				cmd := exec.CommandContext(patience.Context(t), node, args...)
 				cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
 				var complaints strings.Builder
 				cmd.Stderr = &complaints

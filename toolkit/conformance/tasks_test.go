@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
@@ -11,13 +10,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/gateway"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp/jobs"
+	"github.com/dragoman-mcp/dragoman/internal/stage/patience"
 )
 
 // taskScenarios are those of the tasks extension. The suite runs and does not score
@@ -63,7 +62,7 @@ func TestTasks(t *testing.T) {
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			good, bad, err := runScenario(t, node, suite, front.URL+"/mcp/only", scenario)
+			good, bad, err := runScenario(t, node, suite, front.URL+"/mcp/only", "2026-07-28", scenario)
 			mu.Lock()
 			defer mu.Unlock()
 			passed += good
@@ -81,13 +80,11 @@ func TestTasks(t *testing.T) {
 	t.Logf("tasks through the gateway: %d checks of %d scenarios pass", passed, len(taskScenarios))
 }
 
-// runScenario runs one scenario of the modern era, and returns how many of its
+// runScenario runs one scenario of a version, and returns how many of its
 // checks passed, and which failed.
-func runScenario(t *testing.T, node, suite, url, name string) (good int, bad []string, err error) {
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
+func runScenario(t *testing.T, node, suite, url, version, name string) (good int, bad []string, err error) {
 	results := t.TempDir()
-	cmd := exec.CommandContext(ctx, node, suite, "server", "--url", url, "--scenario", name, "--spec-version", "2026-07-28", "--force", "--timeout", "170000", "-o", results)
+	cmd := exec.CommandContext(patience.Context(t), node, suite, "server", "--url", url, "--scenario", name, "--spec-version", version, "--force", "--timeout", suiteTimeout, "-o", results)
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
 	out, runErr := cmd.CombinedOutput()

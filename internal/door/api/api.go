@@ -241,7 +241,7 @@ func missing(servers []dragoman.Server) string {
 // converse runs a conversation with tools.
 func (a *API) converse(w http.ResponseWriter, r *http.Request, request *chat.Request, s *session.Session, asked string, run *idempotency.Run) {
 	id := model.NewRequestID()
-	log := a.Log.With("request", id, "model", request.Model)
+	log := a.Log.With("request", id, "model", request.Model).With(s.Caller.Logged()...)
 	client := s.Client(upstream.Request{RawQuery: r.URL.RawQuery, Header: r.Header, ClientCredentials: a.ClientCredentials}, log)
 	ask, can := s.Sampler(client, 0, nil)
 	chat, err := chat.New(request, w, chat.Options{
@@ -273,15 +273,24 @@ func (a *API) converse(w http.ResponseWriter, r *http.Request, request *chat.Req
 	defer func() { run.Changed = chat.Wrote() }() // however it ends
 	err = loop.Run(r.Context(), chat)
 	run.Answered = err == nil
-	took := time.Since(started).Round(time.Millisecond)
+	log = log.With("calls", calls, "took", time.Since(started).Round(time.Millisecond)).With(spent(chat)...)
 	switch {
 	case err == nil:
-		log.Info("chat", "calls", calls, "took", took)
+		log.Info("chat")
 	case errors.Is(context.Cause(r.Context()), context.Canceled):
-		log.Info("chat cancelled by the client", "calls", calls, "took", took)
+		log.Info("chat cancelled by the client")
 	default:
-		log.Warn("chat failed", "calls", calls, "took", took, "error", err)
+		log.Warn("chat failed", "error", err)
 	}
+}
+
+// spent is what a chat has cost, as a line of a log says it.
+func spent(chat *chat.Conversation) []any {
+	tokens, estimated := chat.Tokens()
+	if estimated {
+		return []any{"tokens_estimated", tokens}
+	}
+	return []any{"tokens", tokens}
 }
 
 // retried reports whether an official client says that it sends a request again.

@@ -82,7 +82,7 @@ func (o *Ops) login(do func(ctx context.Context, body []byte, label string, who 
 			state = "begun"
 		}
 		o.Gate.LoggedIn(who, label, state, "")
-		o.Log.Info("login at a server", "server", label, "caller", who.ID, "state", state)
+		o.Log.Info("login at a server", append(who.Logged(), "server", label, "state", state)...)
 		w.Header().Set("Cache-Control", "no-store")
 		o.answer(w, r, Login{label, address})
 	}

@@ -178,6 +178,49 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+// TestListsWrapAtWords: /help and /tools fit the screen, whatever its width, and break
+// between words.
+func TestListsWrapAtWords(t *testing.T) {
+	for _, width := range []int{30, 40, 80, 200} {
+		d := sit(t, "/help\n/tools\n")
+		d.Trace.Columns = width
+		if err := d.Interactive(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		got := d.trace.String()
+		_, got, _ = strings.Cut(got, "\n") // who is talked to
+		for line := range strings.Lines(strings.ReplaceAll(got, "› ", "")) {
+			if line = strings.TrimRight(line, "\n"); len([]rune(line)) > width && len(strings.Fields(line)) > 1 {
+				t.Errorf("%d columns: %q", width, line)
+			}
+		}
+		words := strings.Fields(got)
+		for _, h := range slashCommands {
+			for word := range strings.FieldsSeq(h.name + " " + h.what) {
+				if !slices.Contains(words, word) {
+					t.Errorf("%d columns: %q is broken", width, word)
+				}
+			}
+		}
+	}
+	for text, want := range map[string]string{"": "", "one two": "one two", "one two three four": "one two …", "onetwothreefour": "onetwothr …"} {
+		if got := someWords(text, 11); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
+
+// TestNothingToSummarise: where no tool was called there is no line about it.
+func TestNothingToSummarise(t *testing.T) {
+	d := sit(t, "SAY hello\nCALL echo {}\n")
+	if err := d.Interactive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(d.trace.String(), "summarise"); got != 1 || !strings.Contains(d.trace.String(), "1 call,") {
+		t.Errorf("%d lines of a summary in\n%s", got, d.trace.String())
+	}
+}
+
 func TestComplete(t *testing.T) {
 	d := sit(t, "")
 	for text, want := range map[string][]string{

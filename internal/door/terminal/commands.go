@@ -16,11 +16,11 @@ import (
 // slashCommands are the commands of an interactive chat.
 var slashCommands = []struct{ name, what string }{
 	{"/help", "this list"},
-	{"/tools", "[WORD]  the tools that the model has, or those with a word in them"},
-	{"/model", "[NAME]  which model answers, and which there are; or another one from now on"},
-	{"/system", "[TEXT]  the system message, or another one; \"/system none\" for none"},
+	{"/tools", "[WORD] the tools that the model has, or those with a word in them"},
+	{"/model", "[NAME] which model answers, and which there are; or another one from now on"},
+	{"/system", "[TEXT] the system message, or another one; \"/system none\" for none"},
 	{"/clear", "forget the conversation"},
-	{"/save", "FILE    save the conversation: as JSON where the name ends in .json, else as Markdown"},
+	{"/save", "FILE save the conversation: as JSON where the name ends in .json, else as Markdown"},
 	{"/quit", "leave; so does Ctrl-D"},
 }
 
@@ -39,10 +39,7 @@ func (c *Chat) command(ctx context.Context, line string) (leave bool, err error)
 	case "/quit", "/exit":
 		return true, nil
 	case "/help":
-		for _, h := range slashCommands {
-			c.Trace.Printf("  %s %s\n", c.Trace.Bold(fmt.Sprintf("%-8s", h.name)), h.what)
-		}
-		c.Trace.Printf("  %s\n", c.Trace.Faint("Alt-Enter or Ctrl-J begins a new line, Tab completes, ↑ brings back what was typed, Ctrl-C interrupts."))
+		c.help()
 	case "/clear", "/new":
 		c.talk = nil
 		c.Trace.Printf("%s\n", c.Trace.Faint("The conversation is forgotten."))
@@ -64,6 +61,19 @@ func (c *Chat) command(ctx context.Context, line string) (leave bool, err error)
 	return false, nil
 }
 
+// help lists the commands, and says what the keys do.
+func (c *Chat) help() {
+	const column = 11
+	width := max(c.Trace.Width()-column-1, narrowest)
+	for _, h := range slashCommands {
+		lines := prefixed(wrapped(h.what, width), fmt.Sprintf("  %s ", c.Trace.Bold(fmt.Sprintf("%-*s", column-3, h.name))), strings.Repeat(" ", column))
+		c.Trace.Printf("%s\n", strings.Join(lines, "\n"))
+	}
+	for _, line := range wrapped("Alt-Enter or Ctrl-J begins a new line, Tab completes, ↑ brings back what was typed, Ctrl-C interrupts.", c.Trace.Width()-3) {
+		c.Trace.Printf("  %s\n", c.Trace.Faint(line))
+	}
+}
+
 // listTools prints the tools that the model has.
 func (c *Chat) listTools(ctx context.Context, word string) {
 	s, err := c.Open(ctx, session.Want{Model: c.Model})
@@ -80,7 +90,7 @@ func (c *Chat) listTools(ctx context.Context, word string) {
 	for _, t := range list.Tools.All() {
 		text := strings.ToLower(t.Name + " " + t.Description)
 		if t.Quarantined == nil && strings.Contains(text, strings.ToLower(word)) {
-			c.Trace.Printf("  %s\n", describeTool(c.Trace, &t))
+			c.Trace.Printf("%s\n", strings.Join(describeTool(c.Trace, &t), "\n"))
 			shown++
 		}
 	}

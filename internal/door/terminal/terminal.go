@@ -27,6 +27,8 @@ import (
 // A Screen is where text for people goes.
 type Screen struct {
 	io.Writer
+	// Columns is how wide it is; zero asks the terminal.
+	Columns int
 	// Colours and Live say whether colours may be used, and whether a line may be
 	// written again, as a progress bar is.
 	Colours, Live bool
@@ -40,6 +42,9 @@ func NewScreen(f *os.File) *Screen {
 
 // Width returns how many columns the screen has; 80 where nobody knows.
 func (s *Screen) Width() int {
+	if s.Columns > 0 {
+		return max(s.Columns, 20)
+	}
 	if f, ok := s.Writer.(*os.File); ok {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
 			return max(w, 20)

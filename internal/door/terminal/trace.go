@@ -125,13 +125,14 @@ func (t *trace) pause() {
 	t.text = true
 }
 
-// end prints the last line.
+// end prints the last line, where there were results to summarise: an answer that comes
+// at once needs no account.
 func (t *trace) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.bottom.clear()
 	t.text = false
-	if t.summary > 0 {
+	if t.summary > 0 && t.calls > 0 {
 		t.line("summarise", t.summary, t.chat.Trace.Faint(Many(t.calls, "call")+", "+short(time.Since(t.started))+" in all"))
 	}
 }

@@ -100,7 +100,33 @@ func (c *Chat) sayLeft(talk *chat.Talk) {
 	}
 }
 
-// describeTool is a tool in a line of a list.
-func describeTool(s *Screen, t *dragoman.Tool) string {
-	return s.Bold(t.Name) + "  " + s.Faint(OneLine(t.Description, max(20, s.Width()-len(t.Name)-4)))
+// maxDescribed is how much of a tool's description a list shows, in characters.
+const maxDescribed = 240
+
+// describeTool is a tool in the lines of a list.
+func describeTool(s *Screen, t *dragoman.Tool) []string {
+	text := someWords(OneLine(t.Description, 10*maxDescribed), maxDescribed)
+	lines := wrapped(t.Name+"  "+text, s.Width()-7)
+	for i, line := range lines {
+		if rest, named := strings.CutPrefix(line, t.Name); i == 0 && named {
+			lines[i] = s.Bold(t.Name) + s.Faint(rest)
+		} else {
+			lines[i] = s.Faint(line)
+		}
+	}
+	return prefixed(lines, "  ", "      ")
+}
+
+// someWords returns the whole words at the beginning of a text, at most n characters of
+// it.
+func someWords(text string, n int) string {
+	runes := []rune(text)
+	if len(runes) <= n {
+		return text
+	}
+	kept := string(runes[:n-2])
+	if at := strings.LastIndexByte(kept, ' '); at > 0 && runes[n-2] != ' ' {
+		kept = kept[:at]
+	}
+	return strings.TrimRight(kept, " ") + " …"
 }

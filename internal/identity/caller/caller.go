@@ -66,6 +66,15 @@ func (c Caller) Valid() bool { return c.ID != "" }
 // IsLocal reports whether the caller is [Local].
 func (c Caller) IsLocal() bool { return c.ID == Local.ID }
 
+// Logged is who this is, as lines of a log say it: the ID, and the name where that says
+// more.
+func (c Caller) Logged() []any {
+	if c.Name == "" || c.Name == c.ID {
+		return []any{"caller", c.ID}
+	}
+	return []any{"caller", c.ID, "caller_name", c.Name}
+}
+
 // May reports whether the caller was granted a right, such as "tool:github__search".
 // The rules of the configuration have their say beside it.
 func (c Caller) May(needed string) bool {

@@ -45,7 +45,7 @@ func TestAnswer(t *testing.T) {
 	if got := state(t, b, x.ID); got != Pending {
 		t.Fatalf("it is %s", got)
 	}
-	if a, err := b.Answer(t.Context(), ada, Answer{ID: x.ID[:8], Approve: true}); err != nil || a.State != Approved || a.By != "key-2" {
+	if a, err := b.Answer(t.Context(), ada, Answer{ID: x.ID[:8], Approve: true}); err != nil || a.State != Approved || a.By != "key-2" || a.ByName != ada.Name {
 		t.Errorf("%+v, %v", a, err)
 	}
 	if _, err := b.Answer(t.Context(), ada, Answer{ID: x.ID, Digest: &x.Digest}); !errors.Is(err, ErrDecided) {

@@ -113,8 +113,9 @@ type Details struct {
 	Name        string `json:"name,omitempty"` // the tool's public name
 	Title       string `json:"title,omitempty"`
 	Description string `json:"description,omitempty"`
-	Effect      string `json:"effect,omitempty"` // what it may do, as we take it
-	Reason      string `json:"reason,omitempty"` // why the rule asks
+	Effect      string `json:"effect,omitempty"`  // what it may do, as we take it
+	Reason      string `json:"reason,omitempty"`  // why the rule asks
+	ByName      string `json:"by_name,omitempty"` // what whoever answered was called then
 }
 
 // An Approval is a question and what became of it.
@@ -296,11 +297,15 @@ func (in *Inbox) decide(ctx context.Context, id string, by Person, change func(*
 		if err := a.MayDecide(by); err != nil {
 			return fmt.Errorf("approval %s: %w", a.ID, err)
 		}
-		a.Decided, a.By = now.UTC().Truncate(time.Microsecond), by.ID
+		a.Decided, a.By, a.ByName = now.UTC().Truncate(time.Microsecond), by.ID, by.Called
 		change(&a, now)
 		a.tidy()
-		changed, err := tx.Exec("UPDATE approvals SET state = $1, expires = $2, decided = $3, decider = $4, why = $5 WHERE id = $6 AND state = $7",
-			string(a.State), store.Time(a.Expires), store.Time(a.Decided), a.By, a.Why, a.ID, string(Pending))
+		details, err := json.Marshal(a.Details)
+		if err != nil {
+			return err
+		}
+		changed, err := tx.Exec("UPDATE approvals SET state = $1, expires = $2, decided = $3, decider = $4, why = $5, details = $6 WHERE id = $7 AND state = $8",
+			string(a.State), store.Time(a.Expires), store.Time(a.Decided), a.By, a.Why, string(details), a.ID, string(Pending))
 		if err != nil {
 			return err
 		}

@@ -385,6 +385,27 @@ func TestRestart(t *testing.T) {
 	}
 }
 
+// TestListIsBounded: without a limit, or with one that is none, a list has the 100
+// that were asked last; one of the caller's choice is kept to.
+func TestListIsBounded(t *testing.T) {
+	b := fresh(t)
+	b.config.Pending = 200
+	var ids []string
+	for i := range 102 {
+		ids = append(ids, asked(t, b, request(fmt.Sprint(i))).ID)
+		*b.clock = b.clock.Add(time.Second)
+	}
+	for limit, want := range map[int]int{-1: 100, 0: 100, 1: 1, 2: 2, 101: 101, 1000: 102} {
+		all, err := b.List(t.Context(), Filter{Limit: limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(all) != want || all[0].ID != ids[101] || all[len(all)-1].ID != ids[102-want] {
+			t.Errorf("limit %d: %d approvals", limit, len(all))
+		}
+	}
+}
+
 func TestList(t *testing.T) {
 	b := fresh(t)
 	var ids []string

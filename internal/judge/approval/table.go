@@ -34,7 +34,7 @@ func newID() string {
 const maxText = 4 << 10
 
 func (a *Approval) tidy() {
-	for _, text := range []*string{&a.CallerName, &a.Door, &a.Call, &a.Name, &a.Title, &a.Description, &a.Effect, &a.Reason, &a.Why, &a.By} {
+	for _, text := range []*string{&a.CallerName, &a.Door, &a.Call, &a.Name, &a.Title, &a.Description, &a.Effect, &a.Reason, &a.Why, &a.By, &a.ByName} {
 		if len(*text) > maxText {
 			*text = (*text)[:maxText]
 		}

@@ -193,6 +193,7 @@ func TestFind(t *testing.T) {
 		r := intent(fmt.Sprint("call-", i))
 		r.Time = start.Add(time.Duration(i) * time.Minute)
 		r.Caller, r.Server, r.Target = fmt.Sprint("key-", i%3), []string{"files", "weather"}[i%2], fmt.Sprint("tool_", i%5)
+		r.CallerName = []string{"key-0", "ada", "bob"}[i%3]
 		r.Verdict = []string{Allow, Ask, Deny}[i%3]
 		l.Append(r)
 	}
@@ -209,6 +210,9 @@ func TestFind(t *testing.T) {
 		{Filter{Caller: "key-1"}, 10},
 		{Filter{Caller: "key-?", Server: "wea*"}, 15},
 		{Filter{Caller: "KEY-1"}, 0},
+		{Filter{Caller: "ada"}, 10},
+		{Filter{Caller: "a*", Server: "files"}, 5},
+		{Filter{Caller: "ada", Limit: 3}, 3},
 		{Filter{Tool: "tool_3", Server: "files"}, 3},
 		{Filter{Verdict: Deny, Limit: 4}, 4},
 		{Filter{Kind: Outcome}, 0},
@@ -220,6 +224,9 @@ func TestFind(t *testing.T) {
 			t.Errorf("%+v: %d records, want %d", tc.f, len(got), tc.want)
 		}
 		for i := range got {
+			if got[i].Caller == "key-0" && got[i].CallerName != "" {
+				t.Error("a name that says no more than the ID is kept")
+			}
 			if i > 0 && got[i].Seq >= got[i-1].Seq {
 				t.Errorf("%+v: not the newest first", tc.f)
 			}

@@ -16,7 +16,7 @@ import (
 )
 
 // A Filter chooses records. Empty fields choose all; Caller, Server and Tool are
-// patterns with * and ?.
+// patterns with * and ?. That of Caller is for its ID or the name that it had.
 type Filter struct {
 	Since, Until time.Time // Until is not included
 	Kind         Kind
@@ -86,7 +86,16 @@ func (f Filter) where() (conditions []string, args []any) {
 // matches decides the part of f that the database does not.
 func (f Filter) matches(r *row) bool {
 	fits := func(pattern, name string) bool { return pattern == "" || glob.Match(pattern, name) }
-	return fits(f.Caller, r.caller) && fits(f.Server, r.server) && fits(f.Tool, r.target)
+	return fits(f.Server, r.server) && fits(f.Tool, r.target) && (fits(f.Caller, r.caller) || fits(f.Caller, r.callerName()))
+}
+
+// callerName returns what the caller was called; empty where the record does not say.
+func (r *row) callerName() string {
+	var named struct {
+		CallerName string `json:"caller_name"`
+	}
+	_ = json.Unmarshal(r.body, &named) // a damaged record names nobody
+	return named.CallerName
 }
 
 // Export writes the records that f chooses, the oldest first, as JSON Lines: each

@@ -67,9 +67,13 @@ type Record struct {
 	// Call is the call's ID and Parent that of the call that it belongs to.
 	Call   string `json:"call,omitempty"`
 	Parent string `json:"parent,omitempty"`
-	// Caller is who asks, by ID; By is who decided, where a person did.
-	Caller string `json:"caller,omitempty"`
-	By     string `json:"by,omitempty"`
+	// Caller is who asks, by ID; By is who decided, where a person did. The names are
+	// what they were called then, where that is something else: a key that is revoked
+	// is named nowhere else.
+	Caller     string `json:"caller,omitempty"`
+	CallerName string `json:"caller_name,omitempty"`
+	By         string `json:"by,omitempty"`
+	ByName     string `json:"by_name,omitempty"`
 	// Door is the way that the request came in by: api, mcp, terminal.
 	Door string `json:"door,omitempty"`
 	// Server is the label in our configuration, Method the method of MCP (empty:
@@ -152,13 +156,18 @@ const (
 // tidy bounds what others wrote, and makes text of it that every database takes.
 func (r *Record) tidy() {
 	for _, text := range []*string{
-		&r.Call, &r.Parent, &r.Caller, &r.By, &r.Door, &r.Server, &r.Method, &r.Target,
+		&r.Call, &r.Parent, &r.Caller, &r.CallerName, &r.By, &r.ByName, &r.Door, &r.Server, &r.Method, &r.Target,
 		&r.Verdict, &r.Rule, &r.Approval, &r.State, &r.Why, &r.Ran, &r.Code,
 	} {
 		if len(*text) > maxText {
 			*text = (*text)[:maxText]
 		}
 		*text = strings.ReplaceAll(strings.ToValidUTF8(*text, "\uFFFD"), "\x00", "\uFFFD")
+	}
+	for _, named := range []struct{ id, name *string }{{&r.Caller, &r.CallerName}, {&r.By, &r.ByName}} {
+		if *named.name == *named.id {
+			*named.name = ""
+		}
 	}
 	if len(r.Arguments) > maxArguments {
 		r.Arguments = nil // the digest stays

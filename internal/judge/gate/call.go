@@ -321,7 +321,7 @@ func (t *gated) intend(ctx context.Context, r audit.Record, call *dragoman.Call,
 // about is the record of a call, without a verdict.
 func (t *gated) about(call *dragoman.Call) audit.Record {
 	r := audit.Record{
-		Call: call.ID, Parent: call.Parent, Caller: t.who.Caller.ID, Door: t.who.Door, Method: call.Method, Server: call.Server,
+		Call: call.ID, Parent: call.Parent, Caller: t.who.Caller.ID, CallerName: t.who.Caller.Name, Door: t.who.Door, Method: call.Method, Server: call.Server,
 		Arguments: call.Arguments, In: int64(len(call.Arguments)),
 	}
 	switch {

@@ -136,7 +136,7 @@ func (t *gated) List(ctx context.Context) (*dragoman.List, error) {
 // returns what has to be called when that is over; or the problem. What is denied
 // is written down.
 func (g *Gate) Admit(ctx context.Context, who caller.Caller, action policy.Action, name string) (leave func(), problem *dragoman.Problem) {
-	r := audit.Record{Kind: audit.Decision, Caller: who.ID, Method: string(action), Target: name, Verdict: audit.Deny}
+	r := audit.Record{Kind: audit.Decision, Caller: who.ID, CallerName: who.Name, Method: string(action), Target: name, Verdict: audit.Deny}
 	if g.o.Policy != nil {
 		v := g.o.Policy.Decide(policy.Request{Caller: who, Action: action, Name: name})
 		if v.Effect == policy.Ask {
@@ -185,7 +185,7 @@ func (g *Gate) Inbox() *approval.Inbox { return g.o.Inbox }
 // LoggedIn writes down what became of a caller's login at a server, by its label: the
 // state, and the code of what went wrong.
 func (g *Gate) LoggedIn(who caller.Caller, server, state, code string) {
-	g.record(audit.Record{Kind: audit.Login, Caller: who.ID, Server: server, State: state, Code: code})
+	g.record(audit.Record{Kind: audit.Login, Caller: who.ID, CallerName: who.Name, Server: server, State: state, Code: code})
 }
 
 func (g *Gate) record(r audit.Record) {

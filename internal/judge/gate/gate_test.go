@@ -569,6 +569,49 @@ func TestAdmit(t *testing.T) {
 	p.want("decision large-1 deny denied", "decision /v1/fine_tuning/jobs deny denied")
 }
 
+// TestRecordsNameTheCaller: every record about a caller has its ID and what it was
+// called then, so that it says who it was when the key is gone.
+func TestRecordsNameTheCaller(t *testing.T) {
+	p := at(t, append([]policy.Rule{{Deny: []string{"inner__remove", "model:large"}}}, asksForWrite...)...)
+	p.run(p.call("echo", `{}`))
+	write := p.call("write", `{}`)
+	res := p.run(write)
+	if _, err := p.ledger.Inbox.Approve(t.Context(), p.waiting().ID, approval.Person{ID: "key-olga", Called: "olga"}); err != nil {
+		t.Fatal(err)
+	}
+	p.run(again(write, res))
+	if _, problem := p.Admit(t.Context(), ann, policy.Model, "large"); problem == nil {
+		t.Error("the model is not denied")
+	}
+	p.LoggedIn(ann, "inner", "logged in", "")
+	came, problem := p.Passing(t.Context(), ann, "DELETE /v1/files/1")
+	if problem != nil {
+		t.Fatal(problem)
+	}
+	came(dragoman.Result{Ran: dragoman.RanYes})
+	p.records() // waits for all
+	found, err := p.ledger.Audit.Find(t.Context(), audit.Filter{Caller: "ann"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := p.ledger.Audit.Find(t.Context(), audit.Filter{})
+	if err != nil || len(found) != len(all) || len(all) < 9 {
+		t.Errorf("%d of %d records are of ann by name, %v", len(found), len(all), err)
+	}
+	approved := 0
+	for _, r := range all {
+		if r.Caller != ann.ID || r.CallerName != "ann" {
+			t.Errorf("a %s of %q, called %q", r.Kind, r.Caller, r.CallerName)
+		}
+		if r.Kind == audit.Approval && r.By == "key-olga" && r.ByName == "olga" {
+			approved++
+		}
+	}
+	if approved != 1 {
+		t.Error("the record of the approval does not name who approved")
+	}
+}
+
 func FuzzUnframe(f *testing.F) {
 	f.Add([]byte("w\x03\x00abc"))
 	f.Add([]byte("b\x00\x03legstate"))

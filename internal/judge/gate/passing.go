@@ -18,7 +18,7 @@ func (g *Gate) Passing(ctx context.Context, who caller.Caller, what string) (cam
 	if g.o.Audit == nil {
 		return func(dragoman.Result) {}, nil
 	}
-	r := audit.Record{Kind: audit.Intent, Caller: who.ID, Door: "relay", Method: string(policy.Route), Target: what, Verdict: audit.Allow}
+	r := audit.Record{Kind: audit.Intent, Caller: who.ID, CallerName: who.Name, Door: "relay", Method: string(policy.Route), Target: what, Verdict: audit.Allow}
 	if err := g.o.Audit.Intent(ctx, r); err != nil {
 		return nil, g.unwritten(ctx, r, err)
 	}

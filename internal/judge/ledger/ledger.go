@@ -59,8 +59,8 @@ func Open(ctx context.Context, config Config, log *slog.Logger) (*Ledger, error)
 // expired or given back.
 func record(a approval.Approval) audit.Record {
 	return audit.Record{
-		Kind: audit.Approval, Approval: a.ID, State: string(a.State), By: a.By, Why: a.Why, Call: a.Call, Door: a.Door,
-		Caller: a.Caller, Server: a.Server, Target: a.Tool, Pin: a.Pin, Digest: a.Digest, Arguments: a.Arguments, Rule: a.Rule,
+		Kind: audit.Approval, Approval: a.ID, State: string(a.State), By: a.By, ByName: a.ByName, Why: a.Why, Call: a.Call, Door: a.Door,
+		Caller: a.Caller, CallerName: a.CallerName, Server: a.Server, Target: a.Tool, Pin: a.Pin, Digest: a.Digest, Arguments: a.Arguments, Rule: a.Rule,
 	}
 }
 

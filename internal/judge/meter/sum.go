@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // A sum is what is known of an answer's cost.
@@ -70,7 +70,7 @@ func lastUsage(text []byte) int64 {
 		rest, isName := bytes.CutPrefix(bytes.TrimLeft(text[at+len(name):], " \t\r\n"), []byte(":"))
 		var usage json.RawMessage
 		if isName && json.NewDecoder(bytes.NewReader(rest)).Decode(&usage) == nil {
-			if n := total(usage); n > 0 {
+			if n := model.Tokens(usage); n > 0 {
 				return n
 			}
 		}
@@ -81,19 +81,3 @@ func lastUsage(text []byte) int64 {
 
 // maxNames is how many members of that name are looked at, the last ones.
 const maxNames = 10
-
-// total returns the tokens of a usage object; 0 for none.
-func total(usage json.RawMessage) int64 {
-	o, err := rawjson.ParseObject(usage)
-	if err != nil {
-		return 0
-	}
-	total, ok := rawjson.Int(o.Get("total_tokens"))
-	if !ok {
-		for _, part := range []string{"input_tokens", "output_tokens", "prompt_tokens", "completion_tokens"} {
-			n, _ := rawjson.Int(o.Get(part))
-			total += max(n, 0)
-		}
-	}
-	return int64(max(total, 0))
-}

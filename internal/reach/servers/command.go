@@ -7,6 +7,7 @@ import (
 	"os/exec"
 
 	"github.com/dragoman-mcp/dragoman/internal/reach/sandbox"
+	"github.com/dragoman-mcp/dragoman/internal/text/commandline"
 )
 
 // command makes the process of a local server, under a guard where we have one.
@@ -16,6 +17,9 @@ func (c *Config) command() *exec.Cmd {
 	// A guard would find out too late to say it well.
 	if cmd.Err == nil {
 		_, cmd.Err = exec.LookPath(cmd.Path)
+	}
+	if errors.Is(cmd.Err, exec.ErrNotFound) {
+		cmd.Err = fmt.Errorf("%w; %s", cmd.Err, commandline.Missing(c.program()))
 	}
 	if _, err := os.Stat(c.Dir); c.Dir != "" && err != nil {
 		cmd.Err = fmt.Errorf("working directory: %w", err)

@@ -27,6 +27,26 @@ type Failure struct {
 	Err error
 }
 
+// A StatusError is an upstream that answered a request for its models with
+// something else than 200.
+type StatusError struct {
+	// Host is the upstream's host and port, and Status what it answered.
+	Host   string
+	Status int
+}
+
+// Error says which upstream answered what.
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("the upstream %s answered %d to a request for its models", e.Host, e.Status)
+}
+
+// Unauthorized reports that the upstream did not take the key, or wants one. Some, such
+// as Gemini's API, say so with 400, and a request for models has nothing else in it
+// that could be wrong.
+func (e *StatusError) Unauthorized() bool {
+	return e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden || e.Status == http.StatusBadRequest
+}
+
 // Models returns the answer to GET /v1/models for all upstreams as one, and the
 // upstreams that are missing in it because they did not answer within five
 // seconds or gave no list. Each upstream is asked once, all at the same time.
@@ -112,7 +132,7 @@ func (u *Upstream) list(ctx context.Context, r Request) ([]json.RawMessage, erro
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the upstream %s answered %d to a request for its models", u.Host(), res.StatusCode)
+		return nil, &StatusError{u.Host(), res.StatusCode}
 	}
 	body, err := safehttp.ReadAll(res.Body, maxList)
 	if err != nil {

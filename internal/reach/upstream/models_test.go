@@ -1,6 +1,7 @@
 package upstream_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -138,5 +139,24 @@ func TestModelsSendsTheClientsKeyWhereItMay(t *testing.T) {
 		if got.Load() != want {
 			t.Errorf("credentials allowed %v: got %q", may, got.Load())
 		}
+	}
+}
+
+// TestWrongKeyIsTold: an upstream that refuses the key is told from one that has no
+// list, or is in trouble.
+func TestWrongKeyIsTold(t *testing.T) {
+	for status, refused := range map[int]bool{400: true, 401: true, 403: true, 404: false, 405: false, 429: false, 500: false} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+		set, err := upstream.New([]upstream.Model{{BaseURL: server.URL}}, upstream.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, failures := set.Models(t.Context(), nil, false)
+		var got *upstream.StatusError
+		if len(failures) != 1 || !errors.As(failures[0].Err, &got) || got.Status != status || got.Unauthorized() != refused {
+			t.Errorf("%d: %+v", status, failures)
+		}
+		set.Close()
+		server.Close()
 	}
 }

@@ -1,0 +1,60 @@
+package gateway
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
+	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
+	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
+)
+
+// TestLogSaysWhoAndHowMuch: lines about chats and calls, at each door, say whose they
+// are, by id and name, and how many tokens they took, as the API said or estimated.
+func TestLogSaysWhoAndHowMuch(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys.jsonl")
+	key, record, err := apikey.NewRecord("laptop", []string{"*"}, 0)
+	if err == nil {
+		err = apikey.Add(path, record)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	echo := web(t, fakemcp.New(fakemcp.Config{Tools: []fakemcp.Tool{{Name: "echo", Do: fakemcp.Echo}}}))
+	f := openFront(t, func(file *config.File) {
+		file.Auth.KeysFile = path
+		file.MCPServers = map[string]servers.Config{"files": {URL: echo}}
+	})
+	chat := func(members string) {
+		t.Helper()
+		messages := []map[string]string{{"role": "user", "content": "CALL echo {\"text\":\"hi\"}"}}
+		body := map[string]any{"model": "x", "messages": messages}
+		if members != "" {
+			body[members] = true
+		}
+		if status, _, answer := f.ask(key, "POST", "/v1/chat/completions", body); status != 200 || !strings.Contains(answer, "hi") {
+			t.Errorf("%d %s", status, answer)
+		}
+	}
+	chat("")
+	chat("stream") // of which the API says nothing
+	if ran, _ := f.echo(key, "ho"); !ran {
+		t.Error("the call did not run")
+	}
+	f.close()
+	log := f.log.String()
+	const who = `caller=key-[a-z2-7]+ caller_name=laptop`
+	for line, want := range map[string]int{
+		`msg=call request=\S+ model=x ` + who + ` .*server=files tool=echo result_tokens=[1-9]`: 2,
+		`msg=call ` + who + ` .*server=files tool=echo result_tokens=[1-9]`:                     1,
+		`msg=chat request=\S+ model=x ` + who + ` calls=1 took=\S+ tokens=[1-9]`:                1,
+		`msg=chat request=\S+ model=x ` + who + ` calls=1 took=\S+ tokens_estimated=[1-9]`:      1,
+	} {
+		if got := len(regexp.MustCompile(line).FindAllString(log, -1)); got != want {
+			t.Errorf("%d lines are %s, want %d, in\n%s", got, line, want, log)
+		}
+	}
+}
