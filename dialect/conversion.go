@@ -40,8 +40,9 @@ type mark struct {
 	said   []string  // constraints that left, for the description
 	def    *schema.Node
 	closed bool // objects are closed by silence here
-	// pattern is the server's pattern, where another spelling is sent.
-	pattern string
+	// pattern is the server's pattern, where another one is sent; meant what that
+	// one says of texts, where the engine reads it as what JSON writes for them.
+	pattern, meant string
 }
 
 // maxExpanded is the number of schemas that a conversion makes before it gives

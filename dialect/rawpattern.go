@@ -4,19 +4,20 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
 // Engines that turn patterns into grammars match them against the text of a
 // JSON string as it is written, whole, between its quotes. There "." also takes
-// the quote that ends the string, and a value that holds a quotation mark cannot
-// match at all, because it is written \". And each engine knows a few escapes
-// only. So a pattern goes to them only where it matches the whole value and all
-// characters that it can ever match are written as themselves; and it is written
-// anew, from what it means, in what all of them understand: literals, classes
-// with \xHH, groups, alternatives and repetitions.
+// the quote that ends the string, and a value that holds a quotation mark is
+// written \". And each engine knows a few escapes only. So a pattern is written
+// anew for them, from what it means, in what all of them understand: literals,
+// classes with \xHH, groups, alternatives and repetitions. Characters that JSON
+// escapes are written as JSON writes them, whatever range they came in.
 //
 // Read in the sources: ggml-org/llama.cpp common/json-schema-to-grammar.cpp
 // (_visit_pattern) and src/llama-grammar.cpp (parse_char, MAX_REPETITION_THRESHOLD),
@@ -33,11 +34,23 @@ func rawPattern(p string, maxRepeat int) (string, bool) {
 	}
 	w := rawWriter{limit: maxRepeat}
 	body := w.write(re, true, true)
-	if w.failed || !w.begins || !w.ends {
+	if w.failed || body == "" && !w.begins && !w.ends {
 		return "", false
 	}
-	return "^" + body + "$", isRawPattern("^"+body+"$", maxRepeat)
+	if !w.begins {
+		body = w.anything() + body
+	}
+	if !w.ends {
+		body += w.anything()
+	}
+	if body = "^" + body + "$"; len(body) > maxPattern {
+		return "", false
+	}
+	return body, !w.failed && isRawPattern(body, maxRepeat)
 }
+
+// anything is any text, as JSON writes it.
+func (w *rawWriter) anything() string { return w.class([]rune{0, unicode.MaxRune}) + "*" }
 
 // unicodeEscape is how ECMAScript spells a code point, which RE2 does not know.
 var unicodeEscape = regexp.MustCompile(`\\u([0-9a-fA-F]{4})`)
@@ -73,6 +86,10 @@ func (w *rawWriter) write(re *syntax.Regexp, first, last bool) string {
 		return w.literal(re)
 	case syntax.OpCharClass:
 		return w.class(re.Rune)
+	case syntax.OpAnyChar:
+		return w.class([]rune{0, unicode.MaxRune})
+	case syntax.OpAnyCharNotNL:
+		return w.class([]rune{0, '\n' - 1, '\n' + 1, unicode.MaxRune})
 	case syntax.OpCapture:
 		body := w.write(re.Sub[0], first, last)
 		if body == "" || re.Sub[0].Op == syntax.OpAlternate {
@@ -86,7 +103,7 @@ func (w *rawWriter) write(re *syntax.Regexp, first, last bool) string {
 	case syntax.OpStar, syntax.OpPlus, syntax.OpQuest, syntax.OpRepeat:
 		return w.repeat(re)
 	}
-	return w.fail() // any character, a boundary, or nothing at all
+	return w.fail() // a boundary, or nothing at all
 }
 
 // unless fails where something is wrong.
@@ -153,7 +170,7 @@ func (w *rawWriter) repeat(re *syntax.Regexp) string {
 	if body == "" || most == 0 {
 		return ""
 	}
-	if !strings.HasPrefix(body, "[") || strings.IndexByte(body, ']') != len(body)-1 {
+	if !oneUnit(body) {
 		body = "(" + body + ")"
 	}
 	times := max(least, most, 1)
@@ -178,88 +195,241 @@ func (w *rawWriter) repeat(re *syntax.Regexp) string {
 	return body + "{" + strconv.Itoa(least) + "," + strconv.Itoa(most) + "}"
 }
 
+// oneUnit reports whether a piece of a pattern is one class or one group, so that
+// what follows is about all of it.
+func oneUnit(body string) bool {
+	depth, class := 0, false
+	for i, ch := range body {
+		switch {
+		case class:
+			class = ch != ']'
+		case ch == '[':
+			class = true
+		case ch == '(':
+			depth++
+		case ch == ')':
+			depth--
+		}
+		if depth == 0 && !class {
+			return i == len(body)-1 && i > 0
+		}
+	}
+	return false
+}
+
 func (w *rawWriter) literal(re *syntax.Regexp) string {
 	var b strings.Builder
 	for _, r := range re.Rune {
 		switch {
-		case !plainRune(r):
-			return w.fail()
 		case re.Flags&syntax.FoldCase != 0:
-			return w.fail() // written out, hardly anybody could read it
+			b.WriteString(w.class(folded(r)))
 		case r == '^':
 			b.WriteString(`\^`)
-		case r == '[' || r == ']':
-			fmt.Fprintf(&b, `[\x%02X]`, r)
 		case strings.ContainsRune(`|.(){}*+?$`, r):
 			b.WriteString("[" + string(r) + "]")
-		default:
+		case plainRune(r):
 			b.WriteRune(r)
+		default:
+			b.WriteString(w.class([]rune{r, r}))
 		}
 	}
 	return b.String()
 }
 
-// class writes a class of ranges, the circumflex and the hyphen last: there no
-// engine takes them for anything else.
-func (w *rawWriter) class(ranges []rune) string {
-	if len(ranges) == 0 {
-		return w.fail()
+// folded are the spellings of a letter, as the ranges of a class.
+func folded(r rune) []rune {
+	all := []rune{r}
+	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+		all = append(all, f)
 	}
-	var b strings.Builder
-	caret, hyphen := false, false
+	slices.Sort(all)
+	var ranges []rune
+	for _, f := range all {
+		ranges = append(ranges, f, f)
+	}
+	return ranges
+}
+
+// class writes a class of ranges: those of its characters that are written as
+// themselves, or else the escapes of the others.
+func (w *rawWriter) class(ranges []rune) string {
+	open := len(ranges) > 0 && ranges[len(ranges)-1] == unicode.MaxRune
+	plain := w.plain(ranges, open)
+	escapes := escapesOf(ranges)
+	switch {
+	case escapes == "":
+		return plain
+	case plain == "":
+		return escapes
+	}
+	return "(" + plain + "|" + escapes + ")"
+}
+
+// plain writes the characters of a class that are written as themselves; "" where
+// there are none. An open class is written by what is not in it.
+func (w *rawWriter) plain(ranges []rune, open bool) string {
+	if open {
+		return "[^\"" + classText(minus(complement(ranges)), `\x00-\x1F\x5C`) + "]"
+	}
+	ranges = minus(ranges)
+	if len(ranges) == 0 {
+		return ""
+	}
 	for i := 0; i < len(ranges); i += 2 {
-		lo, hi := ranges[i], ranges[i+1]
-		if !plainRange(lo, hi) {
+		if !plainRange(ranges[i], ranges[i+1]) {
 			return w.fail()
 		}
-		for _, special := range []rune{'-', '^'} {
+	}
+	switch text := classText(ranges, ""); text {
+	case `\x5E`:
+		return `\^`
+	case `\x5E-`:
+		return `(\^|[-])`
+	default:
+		return "[" + text + "]"
+	}
+}
+
+// minus takes from ranges what JSON escapes.
+func minus(ranges []rune) []rune {
+	var out []rune
+	for i := 0; i < len(ranges); i += 2 {
+		lo, hi := max(ranges[i], ' '), ranges[i+1]
+		for _, special := range []rune{'"', '\\'} {
 			if lo <= special && special <= hi {
-				caret, hyphen = caret || special == '^', hyphen || special == '-'
-				classRange(&b, lo, special-1)
+				if lo < special {
+					out = append(out, lo, special-1)
+				}
 				lo = special + 1
 			}
 		}
+		if lo <= hi {
+			out = append(out, lo, hi)
+		}
+	}
+	return out
+}
+
+// complement is what is in no range.
+func complement(ranges []rune) []rune {
+	var out []rune
+	next := rune(0)
+	for i := 0; i < len(ranges); i += 2 {
+		if ranges[i] > next {
+			out = append(out, next, ranges[i]-1)
+		}
+		next = ranges[i+1] + 1
+	}
+	return out
+}
+
+// escapesOf writes the characters of a class that JSON escapes as it does so; ""
+// where there are none.
+func escapesOf(ranges []rune) string {
+	in := func(r rune) bool {
+		for i := 0; i < len(ranges); i += 2 {
+			if ranges[i] <= r && r <= ranges[i+1] {
+				return true
+			}
+		}
+		return false
+	}
+	short := ""
+	for i, r := range []rune("\"\b\f\n\r\t\\") {
+		if in(r) {
+			short += []string{`"`, "b", "f", "n", "r", "t", `\x5C`}[i]
+		}
+	}
+	var forms, numbers []string
+	if short != "" {
+		forms = append(forms, "["+short+"]")
+	}
+	for high := rune(0); high < 2; high++ {
+		digits := ""
+		for low := range rune(16) {
+			if r := high<<4 | low; in(r) && !strings.ContainsRune("\b\f\n\r\t", r) {
+				digits += strings.ToUpper(strconv.FormatInt(int64(low), 16))
+				if low > 9 {
+					digits += strconv.FormatInt(int64(low), 16)
+				}
+			}
+		}
+		if digits != "" {
+			numbers = append(numbers, strconv.Itoa(int(high))+"["+digits+"]")
+		}
+	}
+	switch {
+	case all(in, 0, ' '-1):
+		forms = append(forms, "u00[01][0-9A-Fa-f]")
+	case len(numbers) > 0:
+		forms = append(forms, "u00("+strings.Join(numbers, "|")+")")
+	}
+	switch len(forms) {
+	case 0:
+		return ""
+	case 1:
+		return `[\x5C]` + forms[0]
+	}
+	return `[\x5C](` + strings.Join(forms, "|") + ")"
+}
+
+// all reports whether something holds of all characters from one to another.
+func all(holds func(rune) bool, from, to rune) bool {
+	for r := from; r <= to; r++ {
+		if !holds(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// classText writes ranges as the inside of a class: first what is written as
+// itself, then what has a number, with the numbers in escaped, and the hyphen last,
+// where no engine takes it for anything else. A number that a digit follows would
+// be read as a longer one by XGrammar.
+func classText(ranges []rune, escaped string) string {
+	var b strings.Builder
+	hyphen := false
+	for i := 0; i < len(ranges); i += 2 {
+		lo, hi := ranges[i], ranges[i+1]
+		for _, special := range []rune("-[]^") {
+			if lo > special || special > hi {
+				continue
+			}
+			if special == '-' {
+				hyphen = true
+			} else {
+				escaped += fmt.Sprintf(`\x%02X`, special)
+			}
+			classRange(&b, lo, special-1)
+			lo = special + 1
+		}
 		classRange(&b, lo, hi)
 	}
-	if b.Len() == 0 && caret && !hyphen {
-		return `\^`
-	}
-	if caret && b.Len() == 0 {
-		return `(\^|[-])`
-	}
-	if caret {
-		b.WriteString(`\x5E`)
-	}
+	b.WriteString(escaped)
 	if hyphen {
 		b.WriteByte('-')
 	}
-	return "[" + b.String() + "]"
+	return b.String()
 }
 
 func classRange(b *strings.Builder, lo, hi rune) {
 	if lo > hi {
 		return
 	}
-	b.WriteString(classRune(lo))
+	b.WriteRune(lo)
+	if hi > lo+1 {
+		b.WriteByte('-')
+	}
 	if hi > lo {
-		if hi > lo+1 {
-			b.WriteByte('-')
-		}
-		b.WriteString(classRune(hi))
+		b.WriteRune(hi)
 	}
-}
-
-func classRune(r rune) string {
-	if r == '[' || r == ']' {
-		return fmt.Sprintf(`\x%02X`, r)
-	}
-	return string(r)
 }
 
 // plainRune reports whether a character is written as itself in JSON, and read
 // as itself by all engines.
 func plainRune(r rune) bool {
-	return r >= 0x20 && r != '"' && r != '\\' && (r < 0x7f || r >= 0xa0) && utf8.ValidRune(r)
+	return r >= 0x20 && !strings.ContainsRune(`"\[]`, r) && (r < 0x7f || r >= 0xa0) && utf8.ValidRune(r)
 }
 
 func plainRange(lo, hi rune) bool {
@@ -268,17 +438,18 @@ func plainRange(lo, hi rune) bool {
 			return false
 		}
 	}
-	return plainRune(lo) && plainRune(hi)
+	return lo >= ' ' && utf8.ValidRune(lo) && utf8.ValidRune(hi)
 }
 
 // rawSyntax is what rawPattern writes.
-var rawSyntax = regexp.MustCompile(`^\^(?:\\\^|[^"\\.\[\]^$\x00-\x1f\x7f]|\[(?:[^"\\\[\]^\x00-\x1f\x7f]|\\x[0-9A-F]{2})+\])*\$$`)
+var rawSyntax = regexp.MustCompile(`^\^(?:\\\^|[^"\\.\[\]^$\x00-\x1f\x7f]|\[\^?(?:[^\\\[\]^\x00-\x1f\x7f]|\\x[0-9A-F]{2})+\])*\$$`)
 
 var repetition = regexp.MustCompile(`\{(\d+)(?:,(\d*))?\}`)
 
-// isRawPattern reports whether a pattern is written as rawPattern writes them.
+// isRawPattern reports whether a pattern is written as rawPattern writes them, and
+// whatever it matches can stand in a JSON string.
 func isRawPattern(p string, maxRepeat int) bool {
-	if !rawSyntax.MatchString(p) || strings.Contains(p, "(?") || strings.Contains(p, `\x22`) || strings.Contains(p, `\x5C`) {
+	if !rawSyntax.MatchString(p) || strings.Contains(p, "(?") || !keepsToJSON(p) {
 		return false
 	}
 	if maxRepeat == 0 {

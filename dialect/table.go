@@ -273,13 +273,13 @@ var table = []Spec{
 		Name: "vllm", Title: "vLLM", Hosts: []string{"*:8000"},
 		Rules: Rules{ClosedBySilence: true, Cells: cells(grammar,
 			rejected("vllm v1/structured_output/backend_xgrammar.py", PatternProperties, PropertyNames, UniqueItems, Contains, FormatOther,
-				MultipleOf, PatternWithLength)), Formats: grammarFormats, RawPatterns: true, Bounds: "double", Tuples: "whole", Literals: grammarLiterals,
+				MultipleOf, PatternWithLength)), Formats: grammarFormats, RawPatterns: true, EscapedPatterns: true, Bounds: "double", Tuples: "whole", Literals: grammarLiterals,
 			PropertyName: grammarNames},
 		Wire: Wire{Reasoning: []string{"reasoning", "reasoning_content"}, DefinitionsShared: true},
 	},
 	{
 		Name: "sglang", Title: "SGLang", Hosts: []string{"*:30000"},
-		Rules: Rules{ClosedBySilence: true, Cells: grammar, Formats: grammarFormats, RawPatterns: true, Bounds: "double", Tuples: "whole",
+		Rules: Rules{ClosedBySilence: true, Cells: grammar, Formats: grammarFormats, RawPatterns: true, EscapedPatterns: true, Bounds: "double", Tuples: "whole",
 			Literals: grammarLiterals, PropertyName: grammarNames},
 		Wire: Wire{Reasoning: []string{"reasoning_content"}},
 	},
@@ -389,7 +389,7 @@ var llamaCPP = Rules{
 	// resolve_refs takes any member named $ref for a reference, properties too. An
 	// empty name cannot be written.
 	ReservedNames: []string{"$ref"}, PropertyName: `^[\s\S]+$`,
-	RawPatterns: true, MaxRepeat: 1900, Bounds: "int64", Tuples: "exact", Enforced: true, NamesBesideOpen: `^[A-Za-z0-9_.@$/: ]+$`,
+	RawPatterns: true, EscapedPatterns: true, MaxRepeat: 1900, Bounds: "int64", Tuples: "exact", Enforced: true, NamesBesideOpen: `^[A-Za-z0-9_.@$/: ]+$`,
 	Cells: cells(everywhere,
 		rejected("ggml-org/llama.cpp json-schema-to-grammar.cpp resolve_refs", RefRoot),
 		rejected("ggml-org/llama.cpp json-schema-to-grammar.cpp: siblings of $ref and anyOf are dropped", RefSiblings, UnionSiblings),

@@ -68,7 +68,7 @@ func (p *Prover) Count(ctx context.Context, tool dragoman.Tool, calls int, t *Ta
 		t.Unusable++
 		return nil
 	}
-	language, err := engine.Read(ctx, plan.Parameters())
+	language, err := read(ctx, engine, plan)
 	if errors.Is(err, ErrRefused) {
 		t.Unusable++
 		return nil

@@ -1,0 +1,190 @@
+package dialect
+
+import (
+	"regexp/syntax"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// A language is the texts that each of some patterns matches as a whole.
+type language []*syntax.Prog
+
+// languageOf reads a pattern that is to match a whole text; false where RE2 does
+// not know it, or it looks at the borders of words or lines.
+func languageOf(p string) (language, bool) {
+	re, err := syntax.Parse(p, syntax.Perl)
+	if err != nil {
+		return language{}, false
+	}
+	prog, err := syntax.Compile(re.Simplify())
+	if err != nil {
+		return language{}, false
+	}
+	for _, inst := range prog.Inst {
+		if inst.Op == syntax.InstEmptyWidth && syntax.EmptyOp(inst.Arg)&^(syntax.EmptyBeginText|syntax.EmptyEndText) != 0 {
+			return language{}, false
+		}
+	}
+	return language{prog}, true
+}
+
+// maxStates bounds the work of comparing two languages.
+const maxStates = 3000
+
+// within reports whether each text of a is one of b; false also where that would
+// take too long to find out.
+func (a language) within(b language) bool {
+	runes := borders(append(append(language(nil), a...), b...))
+	type state struct{ a, b [][]uint32 }
+	seen := map[string]bool{}
+	open := []state{{a.begin(), b.begin()}}
+	for first := true; len(open) > 0; first = false {
+		if len(seen) > maxStates {
+			return false
+		}
+		s := open[len(open)-1]
+		open = open[:len(open)-1]
+		if a.ends(s.a, first) && !b.ends(s.b, first) {
+			return false
+		}
+		froms, intos := a.closure(s.a, first, false), b.closure(s.b, first, false)
+		for _, r := range runes {
+			from, alive := a.step(froms, r)
+			if !alive {
+				continue
+			}
+			into, _ := b.step(intos, r)
+			if key := spell(from) + "|" + spell(into); !seen[key] {
+				seen[key] = true
+				open = append(open, state{from, into})
+			}
+		}
+	}
+	return true
+}
+
+func (l language) begin() [][]uint32 {
+	var pcs [][]uint32
+	for _, p := range l {
+		pcs = append(pcs, []uint32{uint32(p.Start)})
+	}
+	return pcs
+}
+
+// borders are characters of which each stands for all up to the next one.
+func borders(progs language) []rune {
+	runes := []rune{0}
+	for _, p := range progs {
+		for _, inst := range p.Inst {
+			fold := syntax.Flags(inst.Arg)&syntax.FoldCase != 0
+			for i, r := range inst.Rune {
+				if inst.Op == syntax.InstRune1 || len(inst.Rune) == 1 {
+					for f := r; ; {
+						runes = append(runes, f, f+1)
+						if f = unicode.SimpleFold(f); !fold || f == r {
+							break
+						}
+					}
+				} else if i%2 == 0 {
+					runes = append(runes, r)
+				} else {
+					runes = append(runes, r+1)
+				}
+			}
+			if inst.Op == syntax.InstRuneAnyNotNL {
+				runes = append(runes, '\n', '\n'+1)
+			}
+		}
+	}
+	slices.Sort(runes)
+	runes = slices.Compact(runes)
+	return slices.DeleteFunc(runes, func(r rune) bool { return r > unicode.MaxRune })
+}
+
+// closure follows what consumes nothing. At the end of the text it also follows
+// what may stand only there.
+func (l language) closure(states [][]uint32, first, last bool) [][]uint32 {
+	out := make([][]uint32, len(l))
+	for i, p := range l {
+		seen := map[uint32]bool{}
+		var add func(pc uint32)
+		add = func(pc uint32) {
+			if seen[pc] {
+				return
+			}
+			seen[pc] = true
+			switch inst := &p.Inst[pc]; inst.Op {
+			case syntax.InstAlt, syntax.InstAltMatch:
+				add(inst.Out)
+				add(inst.Arg)
+			case syntax.InstNop, syntax.InstCapture:
+				add(inst.Out)
+			case syntax.InstEmptyWidth:
+				op := syntax.EmptyOp(inst.Arg)
+				if (op&syntax.EmptyBeginText == 0 || first) && (op&syntax.EmptyEndText == 0 || last) {
+					add(inst.Out)
+				}
+			default:
+				out[i] = append(out[i], pc)
+			}
+		}
+		for _, pc := range states[i] {
+			add(pc)
+		}
+	}
+	return out
+}
+
+// ends reports whether the text may end here.
+func (l language) ends(states [][]uint32, first bool) bool {
+	for i, pcs := range l.closure(states, first, true) {
+		if !slices.ContainsFunc(pcs, func(pc uint32) bool { return l[i].Inst[pc].Op == syntax.InstMatch }) {
+			return false
+		}
+	}
+	return true
+}
+
+// step goes on by one character, and reports whether the text may go on so.
+func (l language) step(states [][]uint32, r rune) (next [][]uint32, alive bool) {
+	next, alive = make([][]uint32, len(l)), true
+	for i, pcs := range states {
+		for _, pc := range pcs {
+			if inst := &l[i].Inst[pc]; inst.Op >= syntax.InstRune && inst.MatchRune(r) {
+				next[i] = append(next[i], inst.Out)
+			}
+		}
+		slices.Sort(next[i])
+		next[i] = slices.Compact(next[i])
+		alive = alive && len(next[i]) > 0
+	}
+	return next, alive
+}
+
+func spell(states [][]uint32) string {
+	var b strings.Builder
+	for _, pcs := range states {
+		for _, pc := range pcs {
+			b.WriteString(strconv.FormatUint(uint64(pc), 36))
+			b.WriteByte(',')
+		}
+		b.WriteByte(';')
+	}
+	return b.String()
+}
+
+// jsonString is what stands between the quotes of a JSON string.
+var jsonString = func() language {
+	l, _ := languageOf(`^(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*$`)
+	return l
+}()
+
+// keepsToJSON reports whether a text that a pattern matches can always stand
+// between the quotes of a JSON string. How often something repeats does not
+// matter: jsonString is a repetition itself.
+func keepsToJSON(p string) bool {
+	l, ok := languageOf(repetition.ReplaceAllString(p, "*"))
+	return ok && l.within(jsonString)
+}
