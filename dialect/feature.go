@@ -163,6 +163,9 @@ type Rules struct {
 	// NamesBesideOpen is a regular expression for the names of properties in an
 	// object that may have further members; empty for no rule.
 	NamesBesideOpen string `json:"names_beside_open,omitempty" yaml:"names_beside_open,omitempty"`
+	// RefsAnywhere reports that the engine takes a member named $ref for a
+	// reference wherever it stands, in an example or an extension too.
+	RefsAnywhere bool `json:"refs_anywhere,omitempty" yaml:"refs_anywhere,omitempty"`
 	// ReservedNames are property names that break the engine.
 	ReservedNames []string `json:"reserved_names,omitempty" yaml:"reserved_names,omitempty"`
 

@@ -24,6 +24,61 @@ func (c *conversion) addMissing() {
 	})
 }
 
+// declareRequired declares the members that are required and that no property
+// names, where the engine writes declared members only: without them no call could
+// be written. Their values are what the server takes for members of such a name.
+func (c *conversion) declareRequired() {
+	if !c.rules.ClosedBySilence || c.rules.Form != "" {
+		return
+	}
+	c.each(func(n *schema.Node) {
+		if !contains(typesOf(n), "object") {
+			return
+		}
+		for _, name := range required(n) {
+			if n.Get("properties").Has(name) {
+				continue
+			}
+			value, ok := c.furtherMember(n, name)
+			if !ok {
+				continue
+			}
+			if freeForm(n) && n != c.root && !n.Has("additionalProperties") && !n.Has("patternProperties") && !c.rules.bad(Open) {
+				n.Set("additionalProperties", schema.NewBool(true)) // it does not close with its first property
+			}
+			if !n.Has("properties") {
+				n.Set("properties", schema.NewObject())
+			}
+			n.Get("properties").Set(name, value)
+			c.say("declareRequired", n, "a required member that no property names could not be written")
+		}
+	})
+}
+
+// furtherMember is the schema of a member that properties does not name; false
+// where the server takes none.
+func (c *conversion) furtherMember(n *schema.Node, name string) (*schema.Node, bool) {
+	value := schema.NewObject()
+	matched := false
+	for _, p := range n.Get("patternProperties").Members() {
+		if re, err := regexp.Compile(p.Name); err != nil || re.MatchString(name) {
+			if both, ok := c.merge(value, c.clone(p.Value)); ok && err == nil {
+				value, matched = both, true
+			}
+		}
+	}
+	extra := n.Get("additionalProperties")
+	switch {
+	case matched:
+		return value, true
+	case extra.IsBool(false):
+		return nil, false
+	case extra.Kind() == schema.Object:
+		return c.clone(extra), true
+	}
+	return c.made(value, n), true
+}
+
 // defineRequired drops required names that are no properties, where they are
 // refused.
 func (c *conversion) defineRequired() {
@@ -157,9 +212,46 @@ func (c *conversion) writeMaps() {
 			for _, p := range patterns.Members() {
 				c.spill(n, "members named like "+p.Name+": "+briefly(p.Value))
 			}
+			c.openForPatterns(n, patterns.Members())
 			c.widen("writeMaps", n, "patternProperties is not taken")
 		}
 	})
+}
+
+// openForPatterns lets an object have members of any name with the values that its
+// patternProperties, which it had, and its additionalProperties take.
+func (c *conversion) openForPatterns(n *schema.Node, patterns []schema.Member) {
+	extra := n.Get("additionalProperties")
+	if len(patterns) == 0 || !c.rules.ClosedBySilence && !extra.IsBool(false) && extra.Kind() != schema.Object {
+		return // it is open
+	}
+	if c.rules.bad(Map) {
+		if c.rules.bad(Open) {
+			n.Delete("additionalProperties")
+			return
+		}
+		n.Set("additionalProperties", schema.NewBool(true))
+		return
+	}
+	var values []*schema.Node
+	for _, p := range patterns {
+		values = append(values, p.Value)
+	}
+	if extra.Kind() == schema.Object {
+		values = append(values, extra)
+	}
+	for _, v := range values {
+		if v.IsBool(true) || unrestricted(v) {
+			n.Set("additionalProperties", schema.NewBool(true))
+			return
+		}
+	}
+	values = distinct(values)
+	value := values[0]
+	if len(values) > 1 {
+		value = c.made(schema.NewObject(schema.Member{Name: "anyOf", Value: schema.NewArray(values...)}), n)
+	}
+	n.Set("additionalProperties", value)
 }
 
 // beside are the alternatives of unions of which one takes values of some type.

@@ -386,9 +386,10 @@ var llamaCPP = Rules{
 	// llama.cpp src/llama-grammar.cpp MAX_REPETITION_THRESHOLD is 2,000 rules, with
 	// those of the groups around; build_min_max_int computes with 64 bits; _not_strings
 	// writes the bytes of names into classes as they are (llama.rn 0.12.9).
-	// resolve_refs takes any member named $ref for a reference, properties too. An
+	// resolve_refs takes any member named $ref for a reference, properties and what
+	// is in examples or extensions too. An
 	// empty name cannot be written.
-	ReservedNames: []string{"$ref"}, PropertyName: `^[\s\S]+$`,
+	ReservedNames: []string{"$ref"}, RefsAnywhere: true, PropertyName: `^[\s\S]+$`,
 	RawPatterns: true, EscapedPatterns: true, MaxRepeat: 1900, Bounds: "int64", Tuples: "exact", Enforced: true, NamesBesideOpen: `^[A-Za-z0-9_.@$/: ]+$`,
 	Cells: cells(everywhere,
 		rejected("ggml-org/llama.cpp json-schema-to-grammar.cpp resolve_refs", RefRoot),
