@@ -30,6 +30,20 @@ func (k *checker) numbers(n *schema.Node, at string) {
 	}
 }
 
+// ranges looks for what ends before it begins.
+func (k *checker) ranges(n *schema.Node, at string) {
+	for _, pair := range [][2]string{
+		{"minLength", "maxLength"}, {"minItems", "maxItems"}, {"minProperties", "maxProperties"}, {"minimum", "maximum"},
+		{"minimum", "exclusiveMaximum"}, {"exclusiveMinimum", "maximum"}, {"exclusiveMinimum", "exclusiveMaximum"},
+	} {
+		low, err := strconv.ParseFloat(n.Get(pair[0]).Text(), 64)
+		high, failed := strconv.ParseFloat(n.Get(pair[1]).Text(), 64)
+		if err == nil && failed == nil && (low > high || low == high && strings.HasPrefix(pair[0]+pair[1], "exclusive")) {
+			k.wrong(at, pair[0]+" is above "+pair[1])
+		}
+	}
+}
+
 // opposite are the keywords that bound numbers on the other side.
 var opposite = map[string][2]string{
 	"minimum": {"maximum", "exclusiveMaximum"}, "exclusiveMinimum": {"maximum", "exclusiveMaximum"},
@@ -96,6 +110,7 @@ func isHex(b byte) bool { return strings.IndexByte("0123456789ABCDEF", b) >= 0 }
 
 func (k *checker) scalar(n *schema.Node, at string) {
 	k.numbers(n, at)
+	k.ranges(n, at)
 	k.literals(n, at)
 	length := n.Has("minLength") || n.Has("maxLength")
 	k.has(MinMaxLength, at, length)
