@@ -62,7 +62,54 @@ func coerce(value *schema.Node, judge func(*schema.Node) []schema.Violation) (*s
 	if len(repairs) == 0 {
 		return value, nil, advise(value, first)
 	}
-	return value, repairs, advise(value, before)
+	return value, repairs, advise(value, asWritten(before, first, repairs))
+}
+
+// reshaping are the repairs after which places inside are not those that the model
+// wrote.
+var reshaping = map[string]bool{"objectFromString": true, "arrayFromString": true, "wrapInArray": true}
+
+// asWritten brings violations inside what was reshaped back to the place that the
+// model wrote: there something else was expected in the first place.
+func asWritten(violations, first []schema.Violation, repairs []Repair) []schema.Violation {
+	var out []schema.Violation
+	at := map[string]int{}
+	for _, v := range violations {
+		outer, reshaped := "", false
+		for _, r := range repairs {
+			if reshaping[r.Rule] && strings.HasPrefix(v.Path, r.Path+"/") && (!reshaped || len(r.Path) < len(outer)) {
+				outer, reshaped = r.Path, true
+			}
+		}
+		if !reshaped {
+			out = append(out, v)
+			continue
+		}
+		inside := v.Expected + " at " + v.Path[len(outer):]
+		if v.Missing {
+			inside += ", which is missing"
+		}
+		if i, known := at[outer]; known {
+			out[i].Expected += "; " + inside
+			continue
+		}
+		at[outer] = len(out)
+		out = append(out, schema.Violation{Path: outer, Expected: strings.Join(expectedAt(first, outer), " or ") + ", and in it " + inside})
+	}
+	return out
+}
+
+// expectedAt is what violations say of one place.
+func expectedAt(violations []schema.Violation, path string) (words []string) {
+	for _, v := range violations {
+		if v.Path == path && !contains(words, v.Expected) {
+			words = append(words, v.Expected)
+		}
+	}
+	if len(words) == 0 {
+		return []string{"another form"}
+	}
+	return words
 }
 
 // An attempt is one change that may make a value fit.
