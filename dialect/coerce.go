@@ -356,7 +356,7 @@ func fromText(s string, types []string) []attempt {
 			return []attempt{{rule: "arrayFromString", to: value}}
 		}
 	case schema.Number:
-		if wants("number") || wants("integer") {
+		if (wants("number") || wants("integer")) && inDouble(value) {
 			return []attempt{{rule: "numberFromString", to: value}}
 		}
 	case schema.Bool:
@@ -369,4 +369,12 @@ func fromText(s string, types []string) []attempt {
 		}
 	}
 	return nil
+}
+
+// inDouble reports whether a number is one for programs that compute with doubles,
+// as those in JavaScript do: 1e400 would be infinite there, and 1e-400 nothing.
+func inDouble(v *schema.Node) bool {
+	f, err := strconv.ParseFloat(v.Text(), 64)
+	zero := strings.Trim(strings.SplitN(strings.ToLower(v.Text()), "e", 2)[0], "-0.") == ""
+	return err == nil && (f != 0 || zero)
 }
