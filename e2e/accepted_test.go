@@ -49,11 +49,12 @@ func TestAccepted(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			t.Logf("%s: %d tools, %d unusable; %d of %d calls that can be written are accepted (%.2f %%), %d are no JSON; %d of %d that the server takes can be written (%.2f %%)",
-				name, tally.Tools, tally.Unusable, tally.Accepted, tally.Written, tally.Rate(), tally.NoJSON, tally.Writable, tally.Wanted, tally.WritableRate())
-			for _, reasons := range []map[string]int{tally.Refusals, tally.Unsaid} {
+			t.Logf("%s: %d tools, %d unusable; %d of %d calls that can be written are accepted (%.2f %%), %d are no JSON; %d of %d of who reads descriptions (%.2f %%); %d of %d that the server takes can be written (%.2f %%)",
+				name, tally.Tools, tally.Unusable, tally.Accepted, tally.Written, tally.Rate(), tally.NoJSON,
+				tally.Kept, tally.Obedient, tally.KeptRate(), tally.Writable, tally.Wanted, tally.WritableRate())
+			for what, reasons := range map[string]map[string]int{"refused": tally.Refusals, "refused though descriptions were read": tally.Disobeyed, "cannot be written": tally.Unsaid} {
 				for _, why := range slices.SortedFunc(maps.Keys(reasons), func(a, b string) int { return reasons[b] - reasons[a] }) {
-					t.Logf("%6d  %s\n        %s", reasons[why], why, tally.Examples[why])
+					t.Logf("%s %6d  %s\n        %.400s", what, reasons[why], why, tally.Examples[why])
 				}
 			}
 		})

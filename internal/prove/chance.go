@@ -19,6 +19,7 @@ import (
 type chance struct {
 	r    *rand.Rand
 	root *schema.Node
+	obey bool // descriptions are read
 	made int
 }
 
@@ -29,9 +30,10 @@ const (
 	deepestChance = 24
 )
 
-// chanceOf makes a value of root.
-func chanceOf(r *rand.Rand, root *schema.Node) *schema.Node {
-	c := chance{r: r, root: root}
+// chanceOf makes a value of root, and where obey is true one that keeps to what
+// descriptions say, too.
+func chanceOf(r *rand.Rand, root *schema.Node, obey bool) *schema.Node {
+	c := chance{r: r, root: root, obey: obey}
 	return c.value(root, 0)
 }
 
@@ -43,6 +45,9 @@ func (c *chance) value(n *schema.Node, depth int) *schema.Node {
 	c.made++
 	if n = follow(c.root, n); n.Kind() != schema.Object || depth > deepestChance {
 		return schema.NewNull()
+	}
+	if c.obey {
+		n = obeyed(n)
 	}
 	if v := n.Get("const"); v != nil {
 		return v.Clone()

@@ -20,25 +20,31 @@ type Tally struct {
 	// Written are calls that a model can write by the schema that is sent;
 	// Accepted those of them that arrive as the server's schema wants it.
 	Written, Accepted int
+	// Obedient are calls of a model that also keeps to what the conversion says in
+	// descriptions; Kept those of them that are accepted.
+	Obedient, Kept int
 	// Wanted are calls that the server takes; Writable those of them that a model
 	// can write, and that come back as they were.
 	Wanted, Writable int
 	// NoJSON are texts that an engine made up and that are no JSON.
 	NoJSON int
-	// Refusals are why calls were refused, and how often; Unsaid why they cannot
-	// be written.
-	Refusals, Unsaid map[string]int
-	// Examples has one refused call of each reason.
+	// Refusals are why calls were refused, and how often; Disobeyed those of the
+	// obedient model; Unsaid why calls cannot be written.
+	Refusals, Disobeyed, Unsaid map[string]int
+	// Examples has one such call of each reason.
 	Examples map[string]string
 }
 
 // NewTally returns an empty tally.
 func NewTally() *Tally {
-	return &Tally{Refusals: map[string]int{}, Unsaid: map[string]int{}, Examples: map[string]string{}}
+	return &Tally{Refusals: map[string]int{}, Disobeyed: map[string]int{}, Unsaid: map[string]int{}, Examples: map[string]string{}}
 }
 
 // Rate is how many of each hundred calls that can be written are accepted.
 func (t *Tally) Rate() float64 { return percent(t.Accepted, t.Written) }
+
+// KeptRate is that of a model that reads descriptions.
+func (t *Tally) KeptRate() float64 { return percent(t.Kept, t.Obedient) }
 
 // WritableRate is how many of each hundred calls that a server takes can be
 // written.
@@ -84,6 +90,9 @@ func (p *Prover) Count(ctx context.Context, tool dragoman.Tool, calls int, t *Ta
 	if err := c.written(ctx, calls); err != nil {
 		return err
 	}
+	if err := c.obedient(ctx, calls); err != nil {
+		return err
+	}
 	return c.wanted(ctx, calls)
 }
 
@@ -95,57 +104,80 @@ type count struct {
 	r     *rand.Rand
 }
 
-// written makes up calls by the schema that the model sees.
+// written makes up calls by the schema that the model sees, and lets the engine
+// make up others.
 func (c *count) written(ctx context.Context, calls int) error {
-	var texts []string
-	var owner []int
-	for i := range calls * chances {
-		for _, text := range c.spellings(chanceOf(c.r, c.shown)) {
-			texts, owner = append(texts, text), append(owner, i)
-		}
-	}
-	writes, err := c.writes(ctx, texts)
+	texts, err := c.random(ctx, calls, false)
 	if err != nil {
 		return err
-	}
-	made, last := 0, -1
-	for t, ok := range writes {
-		if !ok || owner[t] == last || made == calls {
-			continue
-		}
-		last = owner[t]
-		made++
-		c.accept(texts[t])
 	}
 	own, err := c.language.Sample(ctx, calls, c.r.Uint64())
 	if err != nil {
 		return err
 	}
-	for _, text := range own {
-		c.accept(text)
+	for _, text := range append(texts, own...) {
+		c.tally.Written++
+		if _, err := schema.Parse([]byte(text)); err != nil {
+			c.tally.NoJSON++
+		}
+		if c.accepted(text, c.tally.Refusals) {
+			c.tally.Accepted++
+		}
 	}
 	return nil
 }
 
-// accept judges a text that the model can write.
-func (c *count) accept(text string) {
-	c.tally.Written++
-	if _, err := schema.Parse([]byte(text)); err != nil {
-		c.tally.NoJSON++
+// obedient makes up calls by schema and descriptions.
+func (c *count) obedient(ctx context.Context, calls int) error {
+	texts, err := c.random(ctx, calls, true)
+	for _, text := range texts {
+		c.tally.Obedient++
+		if c.accepted(text, c.tally.Disobeyed) {
+			c.tally.Kept++
+		}
 	}
+	return err
+}
+
+// random are texts that the engine lets a model write.
+func (c *count) random(ctx context.Context, calls int, obey bool) (made []string, err error) {
+	for range chances {
+		var texts []string
+		var owner []int
+		for i := range calls - len(made) {
+			for _, text := range c.spellings(chanceOf(c.r, c.shown, obey)) {
+				texts, owner = append(texts, text), append(owner, i)
+			}
+		}
+		writes, err := c.writes(ctx, texts)
+		if err != nil {
+			return nil, err
+		}
+		last := -1
+		for t, ok := range writes {
+			if ok && owner[t] != last {
+				last = owner[t]
+				made = append(made, texts[t])
+			}
+		}
+	}
+	return made, nil
+}
+
+// accepted judges a text that the model can write, and notes why it is refused.
+func (c *count) accepted(text string, refusals map[string]int) bool {
 	why := c.refusal(text)
-	if why == "" {
-		c.tally.Accepted++
-		return
+	if why != "" {
+		c.tally.note(refusals, why, c.tool+" "+text)
 	}
-	c.tally.note(c.tally.Refusals, why, c.tool+" "+text)
+	return why == ""
 }
 
 // wanted makes up calls by the server's schema.
 func (c *count) wanted(ctx context.Context, calls int) error {
 	var made []candidate
 	for range calls * chances {
-		if v := chanceOf(c.r, c.asked); len(made) < calls && v.Kind() == schema.Object && len(c.server.ValidateNode(v)) == 0 {
+		if v := chanceOf(c.r, c.asked, false); len(made) < calls && v.Kind() == schema.Object && len(c.server.ValidateNode(v)) == 0 {
 			made = append(made, candidate{v, ""})
 		}
 	}
