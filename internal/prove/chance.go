@@ -193,7 +193,7 @@ func (c *chance) further(v, n *schema.Node, depth int) {
 // undeclared is the value of a member that properties does not name.
 func (c *chance) undeclared(n *schema.Node, name string, depth int) *schema.Node {
 	for _, p := range n.Get("patternProperties").Members() {
-		if matchesName(p.Name, name) {
+		if matched(p.Name, name) {
 			return c.value(p.Value, depth+1)
 		}
 	}
@@ -281,7 +281,11 @@ func (c *chance) text(n *schema.Node) string {
 	if n.Has("maxLength") {
 		most = number(n, "maxLength")
 	}
+	formats := formatted[n.Get("format").Text()]
 	if p := n.Get("pattern").Text(); p != "" {
+		if len(formats) > 0 && matched(p, formats[0]) {
+			return formats[0] // both judge
+		}
 		text := c.match(p)
 		for range 30 {
 			if size := len([]rune(text)); size >= least && (most < 0 || size <= most) {
@@ -291,8 +295,8 @@ func (c *chance) text(n *schema.Node) string {
 		}
 		return text
 	}
-	if texts := formatted[n.Get("format").Text()]; len(texts) > 0 {
-		return texts[0]
+	if len(formats) > 0 {
+		return formats[0]
 	}
 	if strings.Contains(n.Get("description").Text(), "a JSON object, written as text") {
 		return string(c.undeclaredObject().Append(nil))
@@ -394,8 +398,8 @@ func (c *chance) oneOf(ranges []rune) rune {
 	return low + rune(c.r.IntN(int(high-low)+1))
 }
 
-// matchesName reports whether a name is one that a pattern of names means.
-func matchesName(pattern, name string) bool {
+// matched reports whether a pattern, as far as RE2 knows it, matches a text.
+func matched(pattern, text string) bool {
 	re, err := regexp.Compile(pattern)
-	return err == nil && re.MatchString(name)
+	return err == nil && re.MatchString(text)
 }
