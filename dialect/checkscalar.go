@@ -66,48 +66,6 @@ func (k *checker) literals(n *schema.Node, at string) {
 	}
 }
 
-// rawPattern judges a pattern for an engine that reads it as the text of a JSON
-// string: it has only parts that such engines know, and whatever it matches can
-// stand in a string.
-func (k *checker) rawPattern(p, at string) {
-	repeats, class := 0, false
-	for i := 1; i < len(p)-1; i++ {
-		switch ch := p[i]; {
-		case ch == '\\' && class && p[i+1] == 'x' && isHex(p[i+2]) && isHex(p[i+3]):
-			i += 3
-		case ch == '\\' && !class && p[i+1] == '^':
-			i++
-		case class:
-			class = ch != ']'
-			if ch == '\\' || ch < ' ' || ch == '^' && p[i-1] != '[' {
-				k.wrong(at, "the pattern has a class that the engine does not know")
-				return
-			}
-		case ch == '[':
-			class = true
-		case strings.IndexByte(`\".^$`, ch) >= 0, ch < ' ', ch == 0x7f, ch == '?' && p[i-1] == '(':
-			k.wrong(at, "the pattern has a part that the engine does not know")
-			return
-		case ch == '{':
-			for _, digits := range strings.Split(p[i+1:i+1+strings.IndexByte(p[i+1:], '}')], ",") {
-				n, _ := strconv.Atoi(digits)
-				repeats = max(repeats, n)
-			}
-		}
-	}
-	if k.rules.MaxRepeat > 0 && repeats > k.rules.MaxRepeat {
-		k.wrong(at, "the pattern repeats too often")
-	}
-	if !k.rules.EscapedPatterns && strings.Contains(p, `\x5C]`) {
-		k.wrong(at, "the pattern has what JSON escapes")
-	}
-	if !keepsToJSON(p) {
-		k.wrong(at, "the pattern takes what cannot stand in a JSON string")
-	}
-}
-
-func isHex(b byte) bool { return strings.IndexByte("0123456789ABCDEF", b) >= 0 }
-
 func (k *checker) scalar(n *schema.Node, at string) {
 	k.numbers(n, at)
 	k.ranges(n, at)

@@ -14,6 +14,9 @@ func (c *conversion) rewriteConstraints() {
 			c.includeBound(n, "exclusiveMinimum", "minimum", 1)
 			c.includeBound(n, "exclusiveMaximum", "maximum", -1)
 		}
+		if names := n.Get("propertyNames"); names.Kind() == schema.Object && c.rules.RawPatterns && !names.Has("type") && !names.Has("$ref") {
+			names.Set("type", schema.NewString("string")) // which names are, and engines want to be told
+		}
 		c.rewriteText(n)
 	})
 }

@@ -72,7 +72,28 @@ func TestRawPatterns(t *testing.T) {
 		if faults := slices.DeleteFunc(k.faults, func(s string) bool { return strings.Contains(s, "the root") }); len(faults) > 0 {
 			t.Errorf("%s: %s: %v", tc.in, got, faults)
 		}
+		if !keepsToJSON(got) {
+			t.Errorf("%s: %s takes what cannot stand in a JSON string", tc.in, got)
+		}
 		sameLanguage(t, tc.in, got)
+	}
+}
+
+// TestRawPatternsAreJudged holds patterns that let an engine write what is no JSON,
+// or that it would read as something else.
+func TestRawPatternsAreJudged(t *testing.T) {
+	for _, p := range []string{
+		`^[ -~]*$`, `^[!-z]+$`, `^[^a]$`, `^[^"]$`, `^[^"\x5C]$`, `^.$`, `^"$`, `^[\x5C]$`, `^[\x5C]q$`, `^[\x5C]["]*$`, `^([\x5C])["]$`, `^[\x5C]|["]$`,
+		`^[\x5C][a-z]$`, `^[\x00-\x7E]$`, `^[\x5Db]$`, `^\d$`, `^a$b$`, `^[a$`, `^[\x5C]u0041$`, `^[#-\x5D]$`, `^(?:a)$`,
+	} {
+		k := &checker{rules: &Rules{RawPatterns: true, EscapedPatterns: true}}
+		if k.rawPattern(p, ""); len(k.faults) == 0 {
+			t.Errorf("%s is sent", p)
+		}
+	}
+	k := &checker{rules: &Rules{RawPatterns: true}}
+	if k.rawPattern(`^`+anything+`$`, ""); len(k.faults) == 0 {
+		t.Error("escapes are sent to an engine that may not know them")
 	}
 }
 

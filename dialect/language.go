@@ -12,36 +12,34 @@ import (
 type language []*syntax.Prog
 
 // languageOf reads a pattern that is to match a whole text; false where RE2 does
-// not know it, or it looks at the borders of words or lines.
+// not know it, or it looks at the borders of words or lines, or does not name both
+// ends of the text.
 func languageOf(p string) (language, bool) {
 	re, err := syntax.Parse(p, syntax.Perl)
-	if err != nil {
-		return language{}, false
+	if err != nil || !anchored(p) {
+		return nil, false
 	}
 	prog, err := syntax.Compile(re.Simplify())
 	if err != nil {
-		return language{}, false
+		return nil, false
 	}
 	for _, inst := range prog.Inst {
 		if inst.Op == syntax.InstEmptyWidth && syntax.EmptyOp(inst.Arg)&^(syntax.EmptyBeginText|syntax.EmptyEndText) != 0 {
-			return language{}, false
+			return nil, false
 		}
 	}
 	return language{prog}, true
 }
 
-// maxStates bounds the work of comparing two languages.
-const maxStates = 3000
-
-// within reports whether each text of a is one of b; false also where that would
-// take too long to find out.
-func (a language) within(b language) bool {
+// within reports whether each text of a is one of b; false also where finding out
+// takes more than is left of a budget, of which it takes what it used.
+func (a language) within(b language, budget *int) bool {
 	runes := borders(append(append(language(nil), a...), b...))
 	type state struct{ a, b [][]uint32 }
 	seen := map[string]bool{}
 	open := []state{{a.begin(), b.begin()}}
 	for first := true; len(open) > 0; first = false {
-		if len(seen) > maxStates {
+		if *budget <= 0 {
 			return false
 		}
 		s := open[len(open)-1]
@@ -51,6 +49,7 @@ func (a language) within(b language) bool {
 		}
 		froms, intos := a.closure(s.a, first, false), b.closure(s.b, first, false)
 		for _, r := range runes {
+			*budget -= size(froms) + size(intos)
 			from, alive := a.step(froms, r)
 			if !alive {
 				continue
@@ -163,6 +162,13 @@ func (l language) step(states [][]uint32, r rune) (next [][]uint32, alive bool) 
 	return next, alive
 }
 
+func size(states [][]uint32) (n int) {
+	for _, pcs := range states {
+		n += len(pcs)
+	}
+	return n
+}
+
 func spell(states [][]uint32) string {
 	var b strings.Builder
 	for _, pcs := range states {
@@ -173,18 +179,4 @@ func spell(states [][]uint32) string {
 		b.WriteByte(';')
 	}
 	return b.String()
-}
-
-// jsonString is what stands between the quotes of a JSON string.
-var jsonString = func() language {
-	l, _ := languageOf(`^(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*$`)
-	return l
-}()
-
-// keepsToJSON reports whether a text that a pattern matches can always stand
-// between the quotes of a JSON string. How often something repeats does not
-// matter: jsonString is a repetition itself.
-func keepsToJSON(p string) bool {
-	l, ok := languageOf(repetition.ReplaceAllString(p, "*"))
-	return ok && l.within(jsonString)
 }

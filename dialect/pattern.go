@@ -124,7 +124,7 @@ func (c *conversion) spillPattern(n *schema.Node) {
 		why = "the pattern looks around or back, which is not taken; the description says it"
 	case c.rules.RawPatterns && len(typesOf(n)) == 0:
 		why = "the engine takes a pattern without a type for that of a text; the description says it"
-	case c.rules.RawPatterns && (!isRawPattern(p, c.rules.MaxRepeat) || !c.rules.EscapedPatterns && escaping(p)):
+	case c.rules.RawPatterns && !c.mark(n).raw:
 		why = "the engine reads patterns as the text of a JSON string, which this one may not keep to; the description says it"
 	case c.rules.bad(PatternUnanchored) && !anchored(p),
 		c.rules.bad(PatternEscapes) && escapes.MatchString(p),

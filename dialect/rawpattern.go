@@ -446,10 +446,9 @@ var rawSyntax = regexp.MustCompile(`^\^(?:\\\^|[^"\\.\[\]^$\x00-\x1f\x7f]|\[\^?(
 
 var repetition = regexp.MustCompile(`\{(\d+)(?:,(\d*))?\}`)
 
-// isRawPattern reports whether a pattern is written as rawPattern writes them, and
-// whatever it matches can stand in a JSON string.
+// isRawPattern reports whether a pattern is written as rawPattern writes them.
 func isRawPattern(p string, maxRepeat int) bool {
-	if !rawSyntax.MatchString(p) || strings.Contains(p, "(?") || !keepsToJSON(p) {
+	if !rawSyntax.MatchString(p) || strings.Contains(p, "(?") {
 		return false
 	}
 	if maxRepeat == 0 {

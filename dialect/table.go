@@ -352,6 +352,7 @@ var grammar = cells(everywhere,
 	rejected("mlc-ai/xgrammar GenerateAllOf: becomes any", AllOfMulti),
 	rejected("mlc-ai/xgrammar: anyOf wins over what stands beside it", UnionSiblings),
 	rejected("web-xgrammar 0.1.27, run", PatternLookaround),
+	rejected("web-xgrammar 0.1.27, run: a name is held to its pattern as a full match, and beside properties cannot be written", PatternProperties),
 	rejected("mlc-ai/xgrammar: an object without properties is closed", PropertiesMissing),
 	rejected("mlc-ai/xgrammar json_schema_converter.cc JSONFormatToRegexPattern, 0.1.27: takes less than the format, or breaks the JSON", FormatOther),
 	rejected("mlc-ai/xgrammar: warned about and left out", Not, IfThenElse, Dependent),
@@ -382,7 +383,7 @@ var grammarFormats = []string{"date-time", "time", "date", "duration", "email", 
 
 // llamaCPP are the rules of its converter from schemas to grammars.
 var llamaCPP = Rules{
-	Any: "union", ClosedBySilence: true, Formats: []string{"date", "time", "date-time", "uuid"},
+	Any: "union", ClosedBySilence: true, Formats: []string{"date", "uuid"}, // its time has three digits of a fraction, or none
 	// llama.cpp src/llama-grammar.cpp MAX_REPETITION_THRESHOLD is 2,000 rules, with
 	// those of the groups around; build_min_max_int computes with 64 bits; _not_strings
 	// writes the bytes of names into classes as they are (llama.rn 0.12.9).

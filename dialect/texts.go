@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -25,7 +26,9 @@ func (c *conversion) rewriteText(n *schema.Node) {
 	if pattern == nil {
 		return
 	}
-	if spelled, ok := c.spellPattern(pattern.Text()); ok && spelled != pattern.Text() {
+	spelled, ok := c.spellPattern(pattern.Text())
+	c.mark(n).raw = ok && c.rules.RawPatterns
+	if ok && spelled != pattern.Text() {
 		if c.rules.RawPatterns && escaping(spelled) {
 			c.mark(n).meant = pattern.Text()
 			if theirs != nil { // in a form that a model can read
@@ -74,18 +77,82 @@ func (c *conversion) writeFormat(n *schema.Node) {
 		c.say("writeFormats", n, "the format is not held; a pattern says the same")
 		return
 	}
-	format, ok := languageOf(patterns[0])
-	theirs, known := languageOf(pattern.Text())
-	if !ok || !known {
+	c.joinFormat(n, pattern.Text(), patterns)
+}
+
+// joinFormat makes one pattern of a pattern and the format beside it, of which
+// engines hold one. Where that cannot be done, an engine of raw patterns gets the
+// pattern alone: it is the server's own.
+func (c *conversion) joinFormat(n *schema.Node, p string, patterns []string) {
+	if joined := c.join(p, patterns); joined != "" {
+		if joined != p {
+			c.replacePattern(n, joined)
+		}
+		if c.rules.RawPatterns {
+			n.Delete("format")
+		}
+		c.say("writeFormats", n, "a pattern or a format is held; this pattern says what both say")
 		return
 	}
-	for _, p := range patterns {
-		if both, ok := languageOf(p); ok && both.within(theirs) && both.within(format) && append(theirs, format...).within(both) && c.spellable(p) {
-			c.replacePattern(n, p)
-			c.say("writeFormats", n, "a pattern is held alone; this one says what the format beside it says, too")
-			return
+	if c.rules.RawPatterns && c.spellable(p) {
+		c.spill(n, "format "+n.Get("format").Text())
+		n.Delete("format")
+		c.widen("writeFormats", n, "a pattern or a format is held; the description says the format")
+	}
+}
+
+// join finds the pattern that says what p and a format say together, of which one
+// may say it alone; "" where there is none.
+func (c *conversion) join(p string, patterns []string) string {
+	key := p + "\x00" + patterns[0]
+	if joined, known := c.joined[key]; known {
+		return joined
+	}
+	joined := ""
+	format, ok := c.languageOf(patterns[0])
+	theirs, known := c.languageOf(p)
+	switch {
+	case !ok || !known || !c.spellable(p):
+	case theirs.within(format, &c.compare):
+		joined = p
+	default:
+		for _, candidate := range patterns {
+			both, ok := c.languageOf(candidate)
+			if ok && both.within(theirs, &c.compare) && both.within(format, &c.compare) &&
+				append(theirs[:1:1], format...).within(both, &c.compare) && c.spellable(candidate) {
+				joined = candidate
+				break
+			}
 		}
 	}
+	c.joined[key] = joined
+	return joined
+}
+
+// maxCompare bounds what one conversion spends on comparing patterns: some ten
+// milliseconds, for a few dozen patterns.
+const maxCompare = 1_000_000
+
+// maxCompared are the length of a pattern that is compared with others, and the
+// product of all repetitions in it: what it becomes when they are written out.
+const maxCompared, maxWrittenOut = 400, 20_000
+
+func (c *conversion) languageOf(p string) (language, bool) {
+	times := 1
+	for _, m := range repetition.FindAllStringSubmatch(p, -1) {
+		most, err := strconv.Atoi(cmp.Or(m[2], m[1]))
+		if times *= max(most, 1); err != nil || times > maxWrittenOut {
+			return nil, false
+		}
+	}
+	if len(p) > maxCompared || c.compare <= 0 {
+		return nil, false
+	}
+	l, ok := languageOf(p)
+	if ok {
+		c.compare -= len(l[0].Inst)
+	}
+	return l, ok
 }
 
 // foldLengths writes the lengths beside a pattern into it.
@@ -202,17 +269,17 @@ func (c *conversion) meaning() *schema.Node {
 
 // formatPatterns are patterns that say what a format says, as far as a pattern
 // can: the first as RFC 3339 and 3986 have it, the others what remains of it beside
-// the patterns that some servers add. What they leave out is said where they are
-// used: none, since a format's description stays.
+// the patterns that some servers add.
 var formatPatterns = func() map[string][]string {
 	date := `[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|[12][0-9]))`
-	clock := func(second, fraction, zulu string) string {
-		return `(?:[01][0-9]|2[0-3]):[0-5][0-9]:` + second + fraction + `(?:` + zulu + `|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])`
-	}
-	wide := clock(`(?:[0-5][0-9]|60)`, `(?:[.][0-9]+)?`, `[Zz]`)
+	wide := `(?:[01][0-9]|2[0-3]):[0-5][0-9]:(?:[0-5][0-9]|60)(?:[.][0-9]+)?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])`
 	moments := []string{`^` + date + `[Tt]` + wide + `$`}
-	for _, fraction := range []string{`(?:[.][0-9]+)?`, `(?:[.][0-9]{1,12})?`, `(?:[.][0-9]{1,9})?`, `(?:[.][0-9]{1,7})?`, `(?:[.][0-9]{1,6})?`, `(?:[.][0-9]{3})?`, ``} {
-		moments = append(moments, `^`+date+`T`+clock(`[0-5][0-9]`, fraction, `Z`)+`$`)
+	for _, zone := range []string{`(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])`, `Z`} {
+		for _, second := range []string{`[0-5][0-9]`, `(?:[0-5][0-9]|60)`} {
+			for _, fraction := range []string{`(?:[.][0-9]+)?`, `(?:[.][0-9]{1,12})?`, `(?:[.][0-9]{1,9})?`, `(?:[.][0-9]{1,7})?`, `(?:[.][0-9]{1,6})?`, `(?:[.][0-9]{3})?`, `[.][0-9]{3}`, ``} {
+				moments = append(moments, `^`+date+`T(?:[01][0-9]|2[0-3]):[0-5][0-9]:`+second+fraction+zone+`$`)
+			}
+		}
 	}
 	return map[string][]string{
 		"date-time": moments,
