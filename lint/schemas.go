@@ -51,17 +51,17 @@ var schemaRules = []Rule{
 		Source:  "MCP 2026-07-28, Basic (composition keywords); measured",
 		Gateway: "The gateway quarantines the tool.",
 		Tool: func(t *Tool, say Say) {
-			if t.Refusal != nil && isObject(t) && len(badRefs(t.Input)) == 0 && !circular(t.Input) && !badType(t.Input) {
+			if t.Refusal != nil && isObject(t) && len(badRefs(t.Input)) == 0 && !circular(t.Input) && !badType(t.Input) && !contradicts(t.Input) {
 				say(at("/inputSchema"+t.Refusal.Pointer), "the schema %s", t.Refusal.Reason)
 			}
 		},
 	},
 	{
 		ID: "S005", Severity: Error, Title: "schema that contradicts itself",
-		Why:     "A required argument that is not declared, or an enum without values, cannot be filled in; strict model APIs refuse the request.",
-		Advice:  "Declare what is required under properties; make required an array of names beside properties.",
+		Why:     "A required argument that is not declared, an enum without values of the type, or a range that ends before it begins cannot be filled in; strict model APIs refuse the request, and an engine can run out of memory over it.",
+		Advice:  "Declare what is required under properties; make required an array of names beside properties; let minima be at most the maxima.",
 		Source:  "JSON Schema 2020-12; OpenAI structured outputs",
-		Gateway: "The gateway declares what is required and drops what means nothing.",
+		Gateway: "The gateway quarantines a tool that nothing fits, declares what is required and drops what means nothing.",
 		Tool:    checkConsistent,
 	},
 	{
@@ -232,6 +232,10 @@ func circular(root *schema.Node) bool {
 }
 
 func checkConsistent(t *Tool, say Say) {
+	if t.Refusal != nil && contradicts(t.Input) {
+		say(at("/inputSchema"+t.Refusal.Pointer), "the schema %s", t.Refusal.Reason)
+		return
+	}
 	walk(t.Input, "/inputSchema", func(n *schema.Node, pointer string, _ int) {
 		required := n.Get("required")
 		switch {
@@ -245,13 +249,24 @@ func checkConsistent(t *Tool, say Say) {
 				}
 			}
 		}
-		if e := n.Get("enum"); e != nil && (e.Kind() != schema.Array || len(e.Items()) == 0) {
+		if e := n.Get("enum"); e != nil && e.Kind() != schema.Array {
 			say(at(pointer+"/enum"), "the enum has no values")
 		}
-		if sign, ok := schema.Compare(n.Get("minimum"), n.Get("maximum")); ok && sign > 0 {
-			say(at(pointer), "minimum is more than maximum")
+		for _, pair := range [][2]string{{"minimum", "maximum"}, {"minLength", "maxLength"}, {"minItems", "maxItems"}, {"minProperties", "maxProperties"}} {
+			if sign, ok := schema.Compare(n.Get(pair[0]), n.Get(pair[1])); ok && sign > 0 {
+				say(at(pointer), "%s is more than %s", pair[0], pair[1])
+			}
 		}
 	})
+}
+
+// contradicts reports whether a schema, or one in it, can be met by no value.
+func contradicts(root *schema.Node) (found bool) {
+	walk(root, "", func(n *schema.Node, _ string, _ int) {
+		enum := n.Get("enum")
+		found = found || n.Kind() == schema.Object && !schema.Satisfiable(n) || enum.Kind() == schema.Array && len(enum.Items()) == 0
+	})
+	return found
 }
 
 // inherits reports whether properties may be declared elsewhere.
