@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/schema"
@@ -14,11 +15,40 @@ func (c *conversion) rewriteConstraints() {
 			c.includeBound(n, "exclusiveMinimum", "minimum", 1)
 			c.includeBound(n, "exclusiveMaximum", "maximum", -1)
 		}
+		c.listRange(n)
 		if names := n.Get("propertyNames"); names.Kind() == schema.Object && c.rules.RawPatterns && !names.Has("type") && !names.Has("$ref") {
 			names.Set("type", schema.NewString("string")) // which names are, and engines want to be told
 		}
 		c.rewriteText(n)
 	})
+}
+
+// maxRange is the number of integers that are listed for a range.
+const maxRange = 25
+
+// listRange writes a small range of integers as an enum, where an engine holds that
+// and no bounds.
+func (c *conversion) listRange(n *schema.Node) {
+	if !c.rules.Enforced || !c.rules.bad(MinMax) || c.rules.bad(EnumNumber) || !n.Get("type").IsString("integer") || n.Has("enum") || n.Has("const") {
+		return
+	}
+	c.includeBound(n, "exclusiveMinimum", "minimum", 1)
+	c.includeBound(n, "exclusiveMaximum", "maximum", -1)
+	low, isLow := n.Get("minimum").Integer()
+	high, isHigh := n.Get("maximum").Integer()
+	from, err := strconv.Atoi(low)
+	to, failed := strconv.Atoi(high)
+	if !isLow || !isHigh || err != nil || failed != nil || to < from || to-from >= maxRange || from < -maxCounted || from > maxCounted {
+		return
+	}
+	var values []*schema.Node
+	for i := from; i <= to; i++ {
+		values = append(values, schema.NewNumber(itoa(i)))
+	}
+	n.Delete("minimum")
+	n.Delete("maximum")
+	n.Set("enum", schema.NewArray(values...))
+	c.say("listRanges", n, "bounds are not taken; an enum of the integers between them says the same")
 }
 
 // includeBound writes an exclusive bound of an integer as an inclusive one.

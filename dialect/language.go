@@ -11,13 +11,20 @@ import (
 // A language is the texts that each of some patterns matches as a whole.
 type language []*syntax.Prog
 
-// languageOf reads a pattern that is to match a whole text; false where RE2 does
-// not know it, or it looks at the borders of words or lines, or does not name both
-// ends of the text.
+// languageOf reads a pattern; false where RE2 does not know it, or it looks at the
+// borders of words or lines. Where it does not name an end of the text, anything may
+// stand there.
 func languageOf(p string) (language, bool) {
 	re, err := syntax.Parse(p, syntax.Perl)
-	if err != nil || !anchored(p) {
+	if err != nil {
 		return nil, false
+	}
+	if !anchored(p) {
+		body, ok := whole(re)
+		if !ok {
+			return nil, false
+		}
+		re = &syntax.Regexp{Op: syntax.OpConcat, Sub: []*syntax.Regexp{body, {Op: syntax.OpEndText}}}
 	}
 	prog, err := syntax.Compile(re.Simplify())
 	if err != nil {

@@ -34,8 +34,10 @@ func TestWithin(t *testing.T) {
 		{`^(?i)k$`, `^[kK]$`, false},
 		{`^.$`, `^[\s\S]$`, true},
 		{`^[\s\S]$`, `^.$`, false},
-		{`^a\b$`, `^a$`, false},   // nobody knows
-		{`a`, `^[\s\S]*$`, false}, // names no ends
+		{`^a\b$`, `^a$`, false}, // nobody knows
+		{`a`, `^[\s\S]*$`, true},
+		{`^[0-9]{4}-[0-9]{2}$`, `^[0-9]{4}-`, true},
+		{`^[0-9]{4}-`, `^[0-9]{4}-[0-9]{2}$`, false},
 	} {
 		budget := 100_000
 		a, known := languageOf(tc.a)

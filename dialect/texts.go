@@ -21,6 +21,8 @@ func (c *conversion) rewriteText(n *schema.Node) {
 		if c.rules.bad(MinMaxLength) {
 			c.writeLengths(n)
 		}
+	} else if c.rules.bad(FormatOther) && !n.Has("pattern") {
+		c.writeFormat(n)
 	}
 	pattern := n.Get("pattern")
 	if pattern == nil {
@@ -74,10 +76,25 @@ func (c *conversion) writeFormat(n *schema.Node) {
 		}
 		n.Set("pattern", schema.NewString(patterns[0]))
 		c.mark(n).pattern = patterns[0]
-		c.say("writeFormats", n, "the format is not held; a pattern says the same")
+		c.sayFormat(n, name, "the format is not held; a pattern says the same")
 		return
 	}
 	c.joinFormat(n, pattern.Text(), patterns)
+}
+
+// leftOut is what formats allow and their patterns do not.
+var leftOut = map[string]string{
+	"email":     "a quoted name, or numbers for a host, cannot be written in an email address",
+	"date-time": "a leap second cannot be written", "time": "a leap second cannot be written",
+}
+
+// sayFormat notes that a format became a pattern.
+func (c *conversion) sayFormat(n *schema.Node, name, why string) {
+	if left := leftOut[name]; left != "" {
+		c.narrow("writeFormats", n, why+", but for one thing: "+left)
+		return
+	}
+	c.say("writeFormats", n, why)
 }
 
 // joinFormat makes one pattern of a pattern and the format beside it, of which
@@ -85,13 +102,16 @@ func (c *conversion) writeFormat(n *schema.Node) {
 // pattern alone: it is the server's own.
 func (c *conversion) joinFormat(n *schema.Node, p string, patterns []string) {
 	if joined := c.join(p, patterns); joined != "" {
-		if joined != p {
+		why := "a pattern or a format is held; this pattern says what both say"
+		if joined == p {
+			c.say("writeFormats", n, why)
+		} else {
+			c.sayFormat(n, n.Get("format").Text(), why)
 			c.replacePattern(n, joined)
 		}
 		if c.rules.RawPatterns {
 			n.Delete("format")
 		}
-		c.say("writeFormats", n, "a pattern or a format is held; this pattern says what both say")
 		return
 	}
 	if c.rules.RawPatterns && c.spellable(p) {
@@ -272,21 +292,25 @@ func (c *conversion) meaning() *schema.Node {
 // the patterns that some servers add.
 var formatPatterns = func() map[string][]string {
 	date := `[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|[12][0-9]))`
-	wide := `(?:[01][0-9]|2[0-3]):[0-5][0-9]:(?:[0-5][0-9]|60)(?:[.][0-9]+)?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])`
+	octet := `(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])`
+	label := `[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?`
+	host := label + `(?:[.]` + label + `)*`
+	atom := `[^\x00-\x20"\\@.]+`
+	wide := `(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:[.][0-9]+)?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])`
 	moments := []string{`^` + date + `[Tt]` + wide + `$`}
 	for _, zone := range []string{`(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])`, `Z`} {
-		for _, second := range []string{`[0-5][0-9]`, `(?:[0-5][0-9]|60)`} {
-			for _, fraction := range []string{`(?:[.][0-9]+)?`, `(?:[.][0-9]{1,12})?`, `(?:[.][0-9]{1,9})?`, `(?:[.][0-9]{1,7})?`, `(?:[.][0-9]{1,6})?`, `(?:[.][0-9]{3})?`, `[.][0-9]{3}`, ``} {
-				moments = append(moments, `^`+date+`T(?:[01][0-9]|2[0-3]):[0-5][0-9]:`+second+fraction+zone+`$`)
-			}
+		for _, fraction := range []string{`(?:[.][0-9]+)?`, `(?:[.][0-9]{1,12})?`, `(?:[.][0-9]{1,9})?`, `(?:[.][0-9]{1,7})?`, `(?:[.][0-9]{1,6})?`, `(?:[.][0-9]{3})?`, `[.][0-9]{3}`, ``} {
+			moments = append(moments, `^`+date+`T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]`+fraction+zone+`$`)
 		}
 	}
 	return map[string][]string{
 		"date-time": moments,
 		"date":      {`^` + date + `$`},
 		"time":      {`^` + wide + `$`},
-		"ipv4":      {`^(?:(?:25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])[.]){3}(?:25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])$`},
+		"ipv4":      {`^(?:` + octet + `[.]){3}` + octet + `$`},
+		"uuid":      {`^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$`},
+		"email":     {`^` + atom + `(?:[.]` + atom + `)*@` + host + `$`},
+		"hostname":  {`^` + host + `[.]?$`},
 		"uri":       {`^[A-Za-z][A-Za-z0-9+.-]*:(?:[^\x00-\x20"%\\]|%[0-9A-Fa-f]{2})*$`},
-		"hostname":  {`^[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:[.][A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)*[.]?$`},
 	}
 }()

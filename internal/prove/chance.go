@@ -20,6 +20,7 @@ type chance struct {
 	r    *rand.Rand
 	root *schema.Node
 	obey bool // descriptions are read
+	long int  // how long the text that is made has to be
 	made int
 }
 
@@ -286,13 +287,15 @@ func (c *chance) text(n *schema.Node) string {
 		if len(formats) > 0 && matched(p, formats[0]) {
 			return formats[0] // both judge
 		}
+		c.long = least
 		text := c.match(p)
-		for range 30 {
+		for range 100 {
 			if size := len([]rune(text)); size >= least && (most < 0 || size <= most) {
 				break
 			}
 			text = c.match(p)
 		}
+		c.long = 0
 		return text
 	}
 	if len(formats) > 0 {
@@ -339,7 +342,8 @@ func (c *chance) match(pattern string) string {
 func (c *chance) write(b *strings.Builder, re *syntax.Regexp) {
 	times := func(least, most int) {
 		if most < 0 {
-			most = least + 4
+			most = max(least, c.long) + 4
+			least = max(least, c.long-2)
 			if c.one(12) {
 				most = least + 40
 			}

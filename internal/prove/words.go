@@ -28,7 +28,7 @@ var said = []struct {
 	{"exclusiveMinimum", regexp.MustCompile(`[(,] ?greater than (-?[\d.]+(?:[eE][-+]?\d+)?)`)},
 	{"exclusiveMaximum", regexp.MustCompile(`[(,] ?less than (-?[\d.]+(?:[eE][-+]?\d+)?)`)},
 	{"multipleOf", regexp.MustCompile(`[(,] ?multiple of (-?[\d.]+(?:[eE][-+]?\d+)?)`)},
-	{"format", regexp.MustCompile(`[(,] ?format ([a-z-]+)`)},
+	{"format", regexp.MustCompile(`[(,] ?format ([a-z0-9-]+)`)},
 	{"pattern", regexp.MustCompile(`(?s)[(,] ?pattern (.+?)(?:, (?:format|minimum|maximum|required|one of|named) .*)?\)(?: \(default: .*\))?$`)},
 	{"required", regexp.MustCompile(`[(,] ?required: ([^()]+)\)`)},
 }
