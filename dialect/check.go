@@ -44,20 +44,6 @@ type checker struct {
 	schemas, depth, properties, enumValues, stringBytes, optionals, unions, references int
 }
 
-// members counts the members of a name in a whole document.
-func members(n *schema.Node, name string) (count int) {
-	for _, m := range n.Members() {
-		if m.Name == name {
-			count++
-		}
-		count += members(m.Value, name)
-	}
-	for _, item := range n.Items() {
-		count += members(item, name)
-	}
-	return count
-}
-
 func (k *checker) wrong(at, why string) {
 	k.faults = append(k.faults, fmt.Sprintf("at %q: %s", at, why))
 }

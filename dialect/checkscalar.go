@@ -105,3 +105,17 @@ func (k *checker) scalar(n *schema.Node, at string) {
 		strings.Contains(p, `\D`) || strings.Contains(p, `\W`) || strings.Contains(p, `\S`))
 	k.has(PatternWithLength, at, length)
 }
+
+// members counts the members of a name in a whole document.
+func members(n *schema.Node, name string) (count int) {
+	for _, m := range n.Members() {
+		if m.Name == name {
+			count++
+		}
+		count += members(m.Value, name)
+	}
+	for _, item := range n.Items() {
+		count += members(item, name)
+	}
+	return count
+}

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"fmt"
 	"regexp/syntax"
 	"strings"
 )
@@ -191,6 +192,9 @@ func fittedEach(re *syntax.Regexp, want span) (*syntax.Regexp, bool) {
 		}
 		out.Sub = append(out.Sub, fit)
 	}
+	if len(out.Sub) == 1 {
+		return out.Sub[0], true
+	}
 	return out, len(out.Sub) > 0
 }
 
@@ -234,6 +238,12 @@ func repeatedFor(re *syntax.Regexp, times, want span) (*syntax.Regexp, bool) {
 	}
 	if most >= 0 && most < least || max(least, most) > maxCounted {
 		return nil, false
+	}
+	switch {
+	case least == 1 && most == 1:
+		return re.Sub[0], true
+	case least == 1 && most < 0:
+		return &syntax.Regexp{Op: syntax.OpPlus, Sub: re.Sub}, true
 	}
 	return &syntax.Regexp{Op: syntax.OpRepeat, Min: least, Max: most, Sub: re.Sub}, true
 }
@@ -288,9 +298,9 @@ func notEmptyOf(re *syntax.Regexp) (*syntax.Regexp, bool) {
 // plainSyntax writes a pattern in the syntax that JSON Schema has in common with
 // RE2; false where there are flags in it, or escapes of RE2's own.
 func plainSyntax(body *syntax.Regexp) (string, bool) {
-	text := body.String()
-	for _, spelling := range [][2]string{{"(?s:.)", `[\s\S]`}, {"(?-s:.)", `[^\n]`}} {
-		text = strings.ReplaceAll(text, spelling[0], spelling[1])
+	text := marked(body).String()
+	for i, spelling := range []string{`[\s\S]`, `[^\n]`} {
+		text = strings.ReplaceAll(text, fmt.Sprintf(`\x{%x}`, anyRune+i), spelling)
 	}
 	if strings.Contains(strings.ReplaceAll(text, "(?:", ""), "(?") || strings.Contains(text, `\x{`) ||
 		strings.Contains(text, `\a`) || strings.Contains(text, `\p`) || strings.Contains(text, `\P`) {
@@ -300,4 +310,24 @@ func plainSyntax(body *syntax.Regexp) (string, bool) {
 		text = "(?:" + text + ")"
 	}
 	return "^" + text + "$", true
+}
+
+// anyRune stands for any character, and the one behind it for any but a line break,
+// while a pattern is written: RE2 writes these with flags that others do not know.
+const anyRune = 0xe000
+
+// marked is a pattern with those in the place of what they stand for.
+func marked(re *syntax.Regexp) *syntax.Regexp {
+	switch re.Op {
+	case syntax.OpAnyChar:
+		return &syntax.Regexp{Op: syntax.OpLiteral, Rune: []rune{anyRune}}
+	case syntax.OpAnyCharNotNL:
+		return &syntax.Regexp{Op: syntax.OpLiteral, Rune: []rune{anyRune + 1}}
+	}
+	out := *re
+	out.Sub = nil
+	for _, sub := range re.Sub {
+		out.Sub = append(out.Sub, marked(sub))
+	}
+	return &out
 }
