@@ -151,7 +151,7 @@ func classText(ranges []rune, escaped string) string {
 	hyphen := false
 	for i := 0; i < len(ranges); i += 2 {
 		lo, hi := ranges[i], ranges[i+1]
-		for _, special := range []rune("-[]^") {
+		for _, special := range "-[]^" {
 			if lo > special || special > hi {
 				continue
 			}
