@@ -27,6 +27,9 @@ func check(root *schema.Node, rules *Rules) *checker {
 		}
 	}
 	k.schema(root, "", 0, "")
+	if rules.RefsAnywhere && members(root, "$ref") > k.references {
+		k.wrong("", "a $ref that is none")
+	}
 	k.circles()
 	k.totals()
 	return k
@@ -38,7 +41,7 @@ type checker struct {
 	propertyName *regexp.Regexp
 	faults       []string
 
-	schemas, depth, properties, enumValues, stringBytes, optionals, unions int
+	schemas, depth, properties, enumValues, stringBytes, optionals, unions, references int
 }
 
 func (k *checker) wrong(at, why string) {
@@ -72,7 +75,7 @@ func (k *checker) schema(n *schema.Node, at string, depth int, role string) {
 	}
 	k.types(n, at)
 	k.values(n, at)
-	k.references(n, at)
+	k.refers(n, at)
 	k.combinators(n, at)
 	k.object(n, at)
 	k.array(n, at)
@@ -180,7 +183,7 @@ func (k *checker) values(n *schema.Node, at string) {
 	k.has(Definitions, at, n.Has("definitions"))
 }
 
-func (k *checker) references(n *schema.Node, at string) {
+func (k *checker) refers(n *schema.Node, at string) {
 	if n.Has("$dynamicRef") || n.Has("$recursiveRef") {
 		k.wrong(at, "a dynamic reference")
 	}
@@ -188,6 +191,7 @@ func (k *checker) references(n *schema.Node, at string) {
 	if ref == nil {
 		return
 	}
+	k.references++
 	text := ref.Text()
 	switch {
 	case !strings.HasPrefix(text, "#"):

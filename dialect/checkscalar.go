@@ -30,6 +30,20 @@ func (k *checker) numbers(n *schema.Node, at string) {
 	}
 }
 
+// ranges looks for what ends before it begins.
+func (k *checker) ranges(n *schema.Node, at string) {
+	for _, pair := range [][2]string{
+		{"minLength", "maxLength"}, {"minItems", "maxItems"}, {"minProperties", "maxProperties"}, {"minimum", "maximum"},
+		{"minimum", "exclusiveMaximum"}, {"exclusiveMinimum", "maximum"}, {"exclusiveMinimum", "exclusiveMaximum"},
+	} {
+		low, err := strconv.ParseFloat(n.Get(pair[0]).Text(), 64)
+		high, failed := strconv.ParseFloat(n.Get(pair[1]).Text(), 64)
+		if err == nil && failed == nil && (low > high || low == high && strings.HasPrefix(pair[0]+pair[1], "exclusive")) {
+			k.wrong(at, pair[0]+" is above "+pair[1])
+		}
+	}
+}
+
 // opposite are the keywords that bound numbers on the other side.
 var opposite = map[string][2]string{
 	"minimum": {"maximum", "exclusiveMaximum"}, "exclusiveMinimum": {"maximum", "exclusiveMaximum"},
@@ -52,43 +66,9 @@ func (k *checker) literals(n *schema.Node, at string) {
 	}
 }
 
-// rawPattern judges a pattern for an engine that reads it as the text of a JSON
-// string: no character class or wildcard may take what JSON escapes.
-func (k *checker) rawPattern(p, at string) {
-	repeats, class := 0, false
-	for i := 1; i < len(p)-1; i++ {
-		switch ch := p[i]; {
-		case ch == '\\' && class && p[i+1] == 'x' && p[i+2] != '0' && p[i+2] != '1' && p[i+2:i+4] != "22" && p[i+2:i+4] != "5C":
-			i += 3
-		case ch == '\\' && !class && p[i+1] == '^':
-			i++
-		case ch == '\\', ch == '"', ch < ' ', ch == 0x7f:
-			k.wrong(at, "the pattern takes what JSON escapes")
-			return
-		case class:
-			class = ch != ']'
-		case ch == '[':
-			class = true
-			if p[i+1] == '^' {
-				k.wrong(at, "the pattern has a negated class")
-			}
-		case ch == '.', ch == '^', ch == '$', ch == '?' && p[i-1] == '(':
-			k.wrong(at, "the pattern has a part that the engine does not know")
-			return
-		case ch == '{':
-			for _, digits := range strings.Split(p[i+1:i+1+strings.IndexByte(p[i+1:], '}')], ",") {
-				n, _ := strconv.Atoi(digits)
-				repeats = max(repeats, n)
-			}
-		}
-	}
-	if k.rules.MaxRepeat > 0 && repeats > k.rules.MaxRepeat {
-		k.wrong(at, "the pattern repeats too often")
-	}
-}
-
 func (k *checker) scalar(n *schema.Node, at string) {
 	k.numbers(n, at)
+	k.ranges(n, at)
 	k.literals(n, at)
 	length := n.Has("minLength") || n.Has("maxLength")
 	k.has(MinMaxLength, at, length)
@@ -124,4 +104,18 @@ func (k *checker) scalar(n *schema.Node, at string) {
 	k.has(PatternEscapes, at, strings.Contains(p, `\d`) || strings.Contains(p, `\w`) || strings.Contains(p, `\s`) ||
 		strings.Contains(p, `\D`) || strings.Contains(p, `\W`) || strings.Contains(p, `\S`))
 	k.has(PatternWithLength, at, length)
+}
+
+// members counts the members of a name in a whole document.
+func members(n *schema.Node, name string) (count int) {
+	for _, m := range n.Members() {
+		if m.Name == name {
+			count++
+		}
+		count += members(m.Value, name)
+	}
+	for _, item := range n.Items() {
+		count += members(item, name)
+	}
+	return count
 }

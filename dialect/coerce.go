@@ -63,7 +63,54 @@ func coerce(value *schema.Node, judge *schema.Validator) (*schema.Node, []Repair
 	if len(repairs) == 0 {
 		return value, nil, advise(value, first)
 	}
-	return value, repairs, advise(value, before)
+	return value, repairs, advise(value, asWritten(before, first, repairs))
+}
+
+// reshaping are the repairs after which places inside are not those that the model
+// wrote.
+var reshaping = map[string]bool{"objectFromString": true, "arrayFromString": true, "wrapInArray": true}
+
+// asWritten brings violations inside what was reshaped back to the place that the
+// model wrote: there something else was expected in the first place.
+func asWritten(violations, first []schema.Violation, repairs []Repair) []schema.Violation {
+	var out []schema.Violation
+	at := map[string]int{}
+	for _, v := range violations {
+		outer, reshaped := "", false
+		for _, r := range repairs {
+			if reshaping[r.Rule] && strings.HasPrefix(v.Path, r.Path+"/") && (!reshaped || len(r.Path) < len(outer)) {
+				outer, reshaped = r.Path, true
+			}
+		}
+		if !reshaped {
+			out = append(out, v)
+			continue
+		}
+		inside := v.Expected + " at " + v.Path[len(outer):]
+		if v.Missing {
+			inside += ", which is missing"
+		}
+		if i, known := at[outer]; known {
+			out[i].Expected += "; " + inside
+			continue
+		}
+		at[outer] = len(out)
+		out = append(out, schema.Violation{Path: outer, Expected: strings.Join(expectedAt(first, outer), " or ") + ", and in it " + inside})
+	}
+	return out
+}
+
+// expectedAt is what violations say of one place.
+func expectedAt(violations []schema.Violation, path string) (words []string) {
+	for _, v := range violations {
+		if v.Path == path && !contains(words, v.Expected) {
+			words = append(words, v.Expected)
+		}
+	}
+	if len(words) == 0 {
+		return []string{"another form"}
+	}
+	return words
 }
 
 // An attempt is one change that may make a value fit.
@@ -310,7 +357,7 @@ func fromText(s string, types []string) []attempt {
 			return []attempt{{rule: "arrayFromString", to: value}}
 		}
 	case schema.Number:
-		if wants("number") || wants("integer") {
+		if (wants("number") || wants("integer")) && inDouble(value) {
 			return []attempt{{rule: "numberFromString", to: value}}
 		}
 	case schema.Bool:
@@ -323,4 +370,12 @@ func fromText(s string, types []string) []attempt {
 		}
 	}
 	return nil
+}
+
+// inDouble reports whether a number is one for programs that compute with doubles,
+// as those in JavaScript do: 1e400 would be infinite there, and 1e-400 nothing.
+func inDouble(v *schema.Node) bool {
+	f, err := strconv.ParseFloat(v.Text(), 64)
+	zero := strings.Trim(strings.SplitN(strings.ToLower(v.Text()), "e", 2)[0], "-0.") == ""
+	return err == nil && (f != 0 || zero)
 }

@@ -15,60 +15,40 @@ func (c *conversion) rewriteConstraints() {
 			c.includeBound(n, "exclusiveMinimum", "minimum", 1)
 			c.includeBound(n, "exclusiveMaximum", "maximum", -1)
 		}
-		if c.rules.LengthsAsPatterns && c.rules.bad(MinMaxLength) && !c.rules.bad(Pattern) {
-			c.writeLengths(n)
+		c.listRange(n)
+		if names := n.Get("propertyNames"); names.Kind() == schema.Object && c.rules.RawPatterns && !names.Has("type") && !names.Has("$ref") {
+			names.Set("type", schema.NewString("string")) // which names are, and engines want to be told
 		}
-		if pattern := n.Get("pattern"); pattern != nil && !c.rules.bad(Pattern) {
-			if spelled, ok := c.spellPattern(pattern.Text()); ok && spelled != pattern.Text() {
-				c.mark(n).pattern = pattern.Text()
-				n.Set("pattern", schema.NewString(spelled))
-				c.say("rewriteConstraints", n, "the pattern is spelled in the way that the engine understands")
-			}
-		}
+		c.rewriteText(n)
 	})
 }
 
-// maxCounted is the largest number of repetitions in a pattern that Go's own
-// engine, and whoever judges with it, takes.
-const maxCounted = 1000
+// maxRange is the number of integers that are listed for a range.
+const maxRange = 25
 
-// writeLengths writes the lengths of a string as a pattern. What is too long
-// for that stays, for the description.
-func (c *conversion) writeLengths(n *schema.Node) {
-	if n.Has("pattern") || n.Has("format") || n.Has("enum") || n.Has("const") || !contains(typesOf(n), "string") {
+// listRange writes a small range of integers as an enum, where an engine holds that
+// and no bounds.
+func (c *conversion) listRange(n *schema.Node) {
+	if !c.rules.Enforced || !c.rules.bad(MinMax) || c.rules.bad(EnumNumber) || !n.Get("type").IsString("integer") || n.Has("enum") || n.Has("const") {
 		return
 	}
-	count := func(keyword string) int {
-		literal, ok := n.Get(keyword).Integer()
-		i, err := strconv.Atoi(literal)
-		if !ok || err != nil || i < 0 || i > maxCounted {
-			return -1
-		}
-		return i
-	}
-	least, most := count("minLength"), count("maxLength")
-	times := ""
-	switch {
-	case most >= 0 && max(least, 0) <= most:
-		times = "{" + itoa(max(least, 0)) + "," + itoa(most) + "}"
-	case least == 1:
-		times = "+"
-	case least > 1:
-		times = "{" + itoa(least) + ",}"
-	default:
+	c.includeBound(n, "exclusiveMinimum", "minimum", 1)
+	c.includeBound(n, "exclusiveMaximum", "maximum", -1)
+	low, isLow := n.Get("minimum").Integer()
+	high, isHigh := n.Get("maximum").Integer()
+	from, err := strconv.Atoi(low)
+	to, failed := strconv.Atoi(high)
+	if !isLow || !isHigh || err != nil || failed != nil || to < from || to-from >= maxRange || from < -maxCounted || from > maxCounted {
 		return
 	}
-	for _, k := range []struct {
-		keyword, words string
-		written        bool
-	}{{"minLength", "minimum length ", least >= 0}, {"maxLength", "maximum length ", most >= 0}} {
-		if v := n.Get(k.keyword); v != nil && k.written {
-			n.Delete(k.keyword)
-			c.spill(n, k.words+v.Text())
-		}
+	var values []*schema.Node
+	for i := from; i <= to; i++ {
+		values = append(values, schema.NewNumber(itoa(i)))
 	}
-	n.Set("pattern", schema.NewString(`^[\s\S]`+times+"$"))
-	c.say("writeLengths", n, "a length is not taken; a pattern says the same")
+	n.Delete("minimum")
+	n.Delete("maximum")
+	n.Set("enum", schema.NewArray(values...))
+	c.say("listRanges", n, "bounds are not taken; an enum of the integers between them says the same")
 }
 
 // includeBound writes an exclusive bound of an integer as an inclusive one.
@@ -143,6 +123,10 @@ func (c *conversion) spillConstraints() {
 		}
 		c.spillLarge(n)
 		c.spillPattern(n)
+		if c.rules.RawPatterns && n.Has("pattern") {
+			c.spillKeyword(n, "minLength") // the pattern alone is held
+			c.spillKeyword(n, "maxLength")
+		}
 		c.spillFormat(n)
 	})
 }
@@ -175,7 +159,7 @@ func (c *conversion) spillLarge(n *schema.Node) {
 
 func (c *conversion) spillKeyword(n *schema.Node, keyword string) {
 	for _, k := range constraints {
-		if k.keyword == keyword {
+		if k.keyword == keyword && n.Has(keyword) {
 			c.spillOne(n, k, n.Get(keyword))
 		}
 	}
@@ -285,7 +269,8 @@ func (c *conversion) spillFormat(n *schema.Node) {
 	}
 	known := contains(c.rules.Formats, format.Text())
 	if known && c.rules.bad(FormatKnown) || !known && c.rules.bad(FormatOther) ||
-		c.rules.bad(PatternWithLength) && (n.Has("minLength") || n.Has("maxLength")) {
+		c.rules.bad(PatternWithLength) && (n.Has("minLength") || n.Has("maxLength")) ||
+		c.rules.RawPatterns && len(typesOf(n)) == 0 {
 		n.Delete("format")
 		c.spill(n, "format "+cut(format.Text(), 60))
 		c.widen("spillConstraints", n, "the format is not taken; the description says it")

@@ -25,6 +25,9 @@ type conversion struct {
 	lossy  bool            // strict is forced, so that null may mean absent
 	output *schema.Node    // what the tool says of its results; nil where it says nothing
 
+	joined  map[string]string // patterns that say what a format and a pattern say, by both
+	compare int               // what may still be spent on comparing patterns
+
 	dropFormat bool // the choice of a form is left out where it decides nothing
 
 	propertyName *regexp.Regexp // nil for any
@@ -40,8 +43,10 @@ type mark struct {
 	said   []string  // constraints that left, for the description
 	def    *schema.Node
 	closed bool // objects are closed by silence here
-	// pattern is the server's pattern, where another spelling is sent.
-	pattern string
+	// pattern is the server's pattern, where another one is sent; meant what that
+	// one says of texts, where the engine reads it as what JSON writes for them.
+	pattern, meant string
+	raw            bool // the pattern that is sent is one of an engine that reads it so
 }
 
 // maxExpanded is the number of schemas that a conversion makes before it gives
@@ -56,7 +61,7 @@ const (
 
 // begin makes a working copy of the admitted schema.
 func (c *conversion) begin() {
-	c.marks, c.told = map[*schema.Node]*mark{}, map[Change]bool{}
+	c.marks, c.told, c.joined, c.compare = map[*schema.Node]*mark{}, map[Change]bool{}, map[string]string{}, maxCompare
 	c.root = c.copyOf(c.doc.Root)
 	for _, n := range c.doc.Notes {
 		c.add(Change{Pass: n.Pass, Pointer: n.Pointer, Lossless: n.Lossless, Why: n.Why})

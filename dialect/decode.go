@@ -100,9 +100,10 @@ func (p *Plan) DecodeAs(raw, finish string, grade Grade) (json.RawMessage, []Rep
 	return x.Bytes(), append(repairs, more...), nil
 }
 
-// settleInside puts the names right in what was read out of texts.
+// settleInside puts the names right in what was read out of texts, and in objects
+// that the model wrote in the server's form where another was asked for.
 func (p *Plan) settleInside(x *schema.Node, done []Repair, grade Grade) (*schema.Node, []Repair, *dragoman.Problem) {
-	read := false
+	read := p.record != nil && p.record.flattens
 	for _, r := range done {
 		read = read || r.Rule == "objectFromString" || r.Rule == "arrayFromString"
 	}
@@ -175,7 +176,7 @@ func readValue(text string) (*schema.Node, []Repair, *dragoman.Problem) {
 	case tolerantErr == errCut:
 		return nil, nil, truncated()
 	case tolerantErr != nil:
-		if tolerantErr == errGlued || tolerantErr == errBackslash {
+		if _, twice := errors.AsType[errTwice](tolerantErr); twice || tolerantErr == errGlued || tolerantErr == errBackslash {
 			err = tolerantErr
 		}
 		return nil, nil, &dragoman.Problem{

@@ -47,7 +47,7 @@ func TestDecodeRepairs(t *testing.T) {
 		{`{"n":1}}}`, `{"n":1}`, "extraClosers"},
 		{`{}{"n":1}`, `{"n":1}`, "emptyObjectBefore"},
 		{`{"n":1} {"n":1.0}`, `{"n":1}`, "repeatedObject"},
-		{`{"n":1,"n":2}`, `{"n":2}`, "duplicateKeys"},
+		{`{"n":1,"n":1.0}`, `{"n":1}`, "duplicateKeys plainInteger"},
 		{`{"l":[1,2]\n}`, `{"l":[1,2]}`, "literalEscapes"},
 		{`{"s":"\ud83d\ude00",}`, `{"s":"😀"}`, "trailingComma"},
 		{`{"n":"5"}`, `{"n":5}`, "numberFromString"},
@@ -103,6 +103,12 @@ func TestDecodeRefuses(t *testing.T) {
 		{`{"n":1} and so on`, "", dragoman.CodeInvalidArguments, "not valid JSON"},
 		{`{"n":1e999999}`, "", dragoman.CodeInvalidArguments, "not valid JSON"},
 		{`{"n":"five"}`, "", dragoman.CodeInvalidArguments, "/n: expected integer"},
+		{`{"n":1,"n":2}`, "", dragoman.CodeInvalidArguments, `"n" is there twice, with different values`},
+		{`{"o":{"x":1,"x":2}}`, "", dragoman.CodeInvalidArguments, `"x" is there twice`},
+		{`{"o":"{\"x\":1,\"x\":2}"}`, "", dragoman.CodeInvalidArguments, "/o: expected object"},
+		{`{"n":"1e400"}`, "", dragoman.CodeInvalidArguments, "/n: expected integer"}, // infinite in JavaScript
+		{`{"f":"-1e400"}`, "", dragoman.CodeInvalidArguments, "/f: expected number"},
+		{`{"f":"1e-400"}`, "", dragoman.CodeInvalidArguments, "/f: expected number"}, // nothing there
 		{`{"n":"1.5"}`, "", dragoman.CodeInvalidArguments, "/n: expected integer"},
 		{`{"m":"DOWN"}`, "", dragoman.CodeInvalidArguments, "one of 'Up', 'Down', 'down'"},
 		{`{"u":"{\"y\":1}"}`, "", dragoman.CodeInvalidArguments, "/u: expected"},

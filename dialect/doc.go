@@ -55,10 +55,10 @@
 //
 // Rules of reading: emptyArguments, doubleEncoding, codeFence, quotes,
 // unquotedNames, trailingComma, pythonLiterals, rawControls, strayBackslash,
-// loneSurrogate, invalidUTF8, literalEscapes, duplicateKeys (the last counts),
+// loneSurrogate, invalidUTF8, literalEscapes, duplicateKeys (with equal values),
 // extraClosers, emptyObjectBefore, emptyObjectBehind, repeatedObject.
 //
-// Rules of names: envelope, nearName, misspelledName.
+// Rules of names: envelope, nearName, misspelledName, pathName.
 //
 // Rules of fitting: dropNull, enumCase, numberFromString, booleanFromString,
 // nullFromString, objectFromString, arrayFromString, stringFromNumber,

@@ -22,6 +22,9 @@ func changes(p *Plan) map[string]bool {
 	return m
 }
 
+// anything is any character, as JSON writes it.
+const anything = `([^"\x00-\x1F\x5C]|[\x5C](["bfnrt\x5C]|u00[01][0-9A-Fa-f]))`
+
 // TestRawPatterns writes patterns for engines that match them against the text
 // of a JSON string.
 func TestRawPatterns(t *testing.T) {
@@ -36,18 +39,21 @@ func TestRawPatterns(t *testing.T) {
 		{`^[\^x]\[\]$`, `^[x\x5E][\x5B][\x5D]$`},
 		{`^\^\$\|$`, `^\^[$][|]$`},
 		{`^\u0041[\u00e9\u4e00-\u9fff]*$`, `^A[é一-鿿]*$`},
-		{`^(ab){2,5}c?$`, `^((ab)){2,5}(c)?$`},
+		{`^(ab){2,5}c?$`, `^(ab){2,5}(c)?$`},
 		{`^[+-.]$`, `^[+,.-]$`},
 		{`^[-^]$`, `^(\^|[-])$`},
 		{``, ``},
-		{`\d{3}`, ``},             // anything around it
-		{`^https?://`, ``},        // anything behind it
-		{`^.*$`, ``},              // takes a quotation mark
-		{`^[^/]+$`, ``},           // takes one as well
-		{`^[\s\w]+$`, ``},         // takes a line break
-		{`^"x"$`, ``},             // needs one
-		{`^a\\b$`, ``},            // needs a backslash
-		{`^(?i)abc$`, ``},         // would be unreadable
+		{`\d{3}`, `^` + anything + `*[0-9]{3}` + anything + `*$`},
+		{`^https?://`, `^http(s)?://` + anything + `*$`},
+		{`^.*$`, `^([^"\x00-\x1F\x5C]|[\x5C](["bfrt\x5C]|u00(0[01234567BbEeFf]|1[0123456789AaBbCcDdEeFf])))*$`},
+		{`^[^/]+$`, `^([^"/\x00-\x1F\x5C]|[\x5C](["bfnrt\x5C]|u00[01][0-9A-Fa-f]))+$`},
+		{`^[\s\w]+$`, `^([ 0-9A-Z_a-z]|[\x5C][fnrt])+$`},
+		{`^[ -~]*$`, `^([ !#-,.-Z_-~\x5B\x5D\x5E-]|[\x5C]["\x5C])*$`}, // spans both
+		{`^[!-z]+$`, `^([!#-,.-Z_-z\x5B\x5D\x5E-]|[\x5C]["\x5C])+$`},
+		{`^"x"$`, `^[\x5C]["]x[\x5C]["]$`},
+		{`^a\\b$`, `^a[\x5C][\x5C]b$`},
+		{`^a\\\\b$`, `^a[\x5C][\x5C][\x5C][\x5C]b$`},
+		{`^(?i)abc$`, `^[Aa][Bb][Cc]$`},
 		{`^\bx$`, ``},             //
 		{`^(?=a)a$`, ``},          //
 		{`^(a{0,1000}b){3}$`, ``}, // repeats too often
@@ -62,34 +68,64 @@ func TestRawPatterns(t *testing.T) {
 			continue
 		}
 		k := check(schema.NewObject(schema.Member{Name: "type", Value: schema.NewString("string")},
-			schema.Member{Name: "pattern", Value: schema.NewString(got)}), &Rules{RawPatterns: true, MaxRepeat: 1900})
+			schema.Member{Name: "pattern", Value: schema.NewString(got)}), &Rules{RawPatterns: true, EscapedPatterns: true, MaxRepeat: 1900})
 		if faults := slices.DeleteFunc(k.faults, func(s string) bool { return strings.Contains(s, "the root") }); len(faults) > 0 {
 			t.Errorf("%s: %s: %v", tc.in, got, faults)
+		}
+		if !keepsToJSON(got) {
+			t.Errorf("%s: %s takes what cannot stand in a JSON string", tc.in, got)
 		}
 		sameLanguage(t, tc.in, got)
 	}
 }
 
-// sameLanguage makes texts of either pattern and judges them by the other.
-func sameLanguage(t *testing.T, a, b string) {
-	t.Helper()
-	a = unicodeEscape.ReplaceAllString(a, `\x{$1}`)
-	r := rand.New(rand.NewPCG(1, 2))
-	for _, pair := range [][2]string{{a, b}, {b, a}} {
-		tree, err := syntax.Parse(pair[0], syntax.Perl)
-		if err != nil {
-			t.Fatal(err)
+// TestRawPatternsAreJudged holds patterns that let an engine write what is no JSON,
+// or that it would read as something else.
+func TestRawPatternsAreJudged(t *testing.T) {
+	for _, p := range []string{
+		`^[ -~]*$`, `^[!-z]+$`, `^[^a]$`, `^[^"]$`, `^[^"\x5C]$`, `^.$`, `^"$`, `^[\x5C]$`, `^[\x5C]q$`, `^[\x5C]["]*$`, `^([\x5C])["]$`, `^[\x5C]|["]$`,
+		`^[\x5C][a-z]$`, `^[\x00-\x7E]$`, `^[\x5Db]$`, `^\d$`, `^a$b$`, `^[a$`, `^[\x5C]u0041$`, `^[#-\x5D]$`, `^(?:a)$`,
+	} {
+		k := &checker{rules: &Rules{RawPatterns: true, EscapedPatterns: true}}
+		if k.rawPattern(p, ""); len(k.faults) == 0 {
+			t.Errorf("%s is sent", p)
 		}
-		other := regexp.MustCompile(pair[1])
-		for range 200 {
-			g := generator{r: r}
-			text := g.match(tree.Simplify())
-			if !other.MatchString(text) {
-				t.Fatalf("%q fits %s and not %s", text, pair[0], pair[1])
-			}
-			if strings.ContainsAny(text, "\"\\\n\t") {
-				t.Fatalf("%q fits %s and is not written as itself", text, pair[0])
-			}
+	}
+	k := &checker{rules: &Rules{RawPatterns: true}}
+	if k.rawPattern(`^`+anything+`$`, ""); len(k.faults) == 0 {
+		t.Error("escapes are sent to an engine that may not know them")
+	}
+}
+
+// sameLanguage makes texts of a pattern and judges them, as JSON writes them, by
+// the pattern that engines get; and the other way round.
+func sameLanguage(t *testing.T, meant, raw string) {
+	t.Helper()
+	meant = unicodeEscape.ReplaceAllString(meant, `\x{$1}`)
+	tree, err := syntax.Parse(meant, syntax.Perl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of, by := regexp.MustCompile(meant), regexp.MustCompile(raw)
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		text := (&generator{r: r}).match(tree.Simplify())
+		written := string(schema.NewString(text).Bytes())
+		if !by.MatchString(written[1 : len(written)-1]) {
+			t.Fatalf("%q fits %s and, written as %s, not %s", text, meant, written, raw)
+		}
+	}
+	if tree, err = syntax.Parse(raw, syntax.Perl); err != nil {
+		t.Fatal(err)
+	}
+	for range 300 {
+		written := `"` + (&generator{r: r}).match(tree.Simplify()) + `"`
+		text, err := schema.Parse([]byte(written))
+		if err != nil {
+			t.Fatalf("%s lets %s be written, which is no JSON: %v", raw, written, err)
+		}
+		if !of.MatchString(text.Text()) {
+			t.Fatalf("%s lets %q be written, which does not fit %s", raw, text.Text(), meant)
 		}
 	}
 }
@@ -110,10 +146,11 @@ func TestGrammarEngines(t *testing.T) {
 		{"llamacpp lmstudio", `{"type":"array","items":{"type":"string"},"maxItems":5000}`, `"maxItems":`, nil, "spillConstraints"},
 		{"llamacpp lmstudio", `{"type":"integer","maximum":18446744073709551615}`, `"maximum":`, nil, "spillConstraints"},
 		{"llamacpp lmstudio vllm sglang", `{"type":"string","pattern":"^[\\w\\-./]+$"}`, `\\-`, []string{`"a-b/c.d"`}, ""},
-		{"llamacpp lmstudio vllm sglang", `{"type":"string","pattern":"\\d{3}"}`, `"pattern":`, []string{`"a \"123\""`}, "spillConstraints"},
-		{"llamacpp lmstudio vllm sglang", `{"type":"string","pattern":"^https?://"}`, `"pattern":`, []string{`"https://a.b/c?d"`}, "spillConstraints"},
-		{"llamacpp lmstudio vllm sglang", `{"type":"string","pattern":"^[^/]+$"}`, `"pattern":`, []string{`"a \"b\""`}, "spillConstraints"},
-		{"vllm sglang", `{"type":"string","minLength":1,"maxLength":72}`, `Length"`, []string{`"fix \"quotes\"\n\nand C:\\dir"`}, "spillConstraints"},
+		{"llamacpp lmstudio vllm sglang", `{"type":"string","pattern":"\\d{3}"}`, `none`, []string{`"a \"123\""`}, ""},
+		{"llamacpp lmstudio vllm sglang", `{"type":"string","pattern":"^https?://"}`, `none`, []string{`"https://a.b/c?d"`}, ""},
+		{"llamacpp lmstudio vllm sglang", `{"type":"string","pattern":"^[^/]+$"}`, `none`, []string{`"a \"b\""`}, ""},
+		{"deepseek-strict", `{"type":"string","pattern":"^[^/]+$"}`, `"pattern":`, []string{`"a \"b\""`}, "spillConstraints"},
+		{"vllm sglang", `{"type":"string","minLength":1,"maxLength":72}`, `Length"`, []string{`"fix \"quotes\"\n\nand C:\\dir"`}, ""},
 		{"vllm sglang", `{"type":"string","format":"hostname"}`, `"format"`, []string{`"Host.Local"`}, "spillConstraints"},
 		{"vllm sglang", `{"type":"string","format":"uri"}`, `"format"`, []string{`"http://[::1]:80/"`}, "spillConstraints"},
 		{
@@ -167,7 +204,7 @@ func TestGrammarEngines(t *testing.T) {
 					}
 				}
 			}
-			judge := schema.NewOpenAPIValidator(plan.Parameters())
+			judge := schema.NewOpenAPIValidator(plan.Meaning())
 			for _, v := range tc.values {
 				raw := fmt.Sprintf(`{"p":%s}`, v)
 				if wrong := judge.Validate([]byte(raw)); len(wrong) > 0 {

@@ -202,8 +202,34 @@ func (r *record) meant(n, v *schema.Node) *schema.Node {
 				return branch
 			}
 		}
+		if branch := r.ofKind(branches, v); branch != nil {
+			return branch
+		}
 	}
 	return nil
+}
+
+// ofKind is the one alternative that takes values of v's kind; nil where there are
+// several.
+func (r *record) ofKind(branches []*schema.Node, v *schema.Node) (only *schema.Node) {
+	for _, branch := range branches {
+		target := branch
+		for range schema.MaxDepth {
+			next := resolveRef(r.root, target)
+			if next == nil {
+				break
+			}
+			target = next
+		}
+		kind := typeOfValue(v)
+		if types := typesOf(target); contains(types, kind) || kind == "integer" && contains(types, "number") || len(types) == 0 {
+			if only != nil {
+				return nil
+			}
+			only = branch
+		}
+	}
+	return only
 }
 
 func childSchema(n *schema.Node, token string) *schema.Node {

@@ -143,6 +143,9 @@ type Rules struct {
 	// patterns of characters that are written as themselves are sent, in a
 	// spelling that all such engines know.
 	RawPatterns bool `json:"raw_patterns,omitempty" yaml:"raw_patterns,omitempty"`
+	// EscapedPatterns reports that the engine was seen to do so, so that in raw
+	// patterns characters that JSON escapes are written as JSON writes them.
+	EscapedPatterns bool `json:"escaped_patterns,omitempty" yaml:"escaped_patterns,omitempty"`
 	// MaxRepeat is the largest length, number of items, and number of
 	// repetitions in a pattern; 0 for any.
 	MaxRepeat int `json:"max_repeat,omitempty" yaml:"max_repeat,omitempty"`
@@ -160,6 +163,9 @@ type Rules struct {
 	// NamesBesideOpen is a regular expression for the names of properties in an
 	// object that may have further members; empty for no rule.
 	NamesBesideOpen string `json:"names_beside_open,omitempty" yaml:"names_beside_open,omitempty"`
+	// RefsAnywhere reports that the engine takes a member named $ref for a
+	// reference wherever it stands, in an example or an extension too.
+	RefsAnywhere bool `json:"refs_anywhere,omitempty" yaml:"refs_anywhere,omitempty"`
 	// ReservedNames are property names that break the engine.
 	ReservedNames []string `json:"reserved_names,omitempty" yaml:"reserved_names,omitempty"`
 

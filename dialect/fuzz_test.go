@@ -101,3 +101,24 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// FuzzRawPattern spells patterns for engines that match them against the text of a
+// JSON string: what comes out can stand in one, and has only parts that they know.
+func FuzzRawPattern(f *testing.F) {
+	for _, p := range []string{`^[ -~]*$`, `^[!-z]+$`, `^[^/]+$`, `a.b`, `^\w+@\S+$`, `^(?i)[k-m]{2,9}$`, `^(a|b\\)?"$`, `^[\x00-\x{10ffff}]{3}$`, `^[\[\]^-]*$`} {
+		f.Add(p)
+	}
+	f.Fuzz(func(t *testing.T, p string) {
+		raw, ok := rawPattern(p, 1900)
+		if !ok {
+			return
+		}
+		if len(raw) < 300 && !keepsToJSON(raw) {
+			t.Errorf("%q is written as %s, which takes what cannot stand in a JSON string", p, raw)
+		}
+		k := &checker{rules: &Rules{RawPatterns: true, EscapedPatterns: true, MaxRepeat: 1900}}
+		if k.rawPattern(raw, ""); len(k.faults) > 0 {
+			t.Errorf("%q is written as %s: %v", p, raw, k.faults)
+		}
+	})
+}

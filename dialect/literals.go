@@ -19,22 +19,27 @@ func (c *conversion) leaveLiterals() {
 			if v == nil || legal.Match(v.Bytes()) {
 				continue
 			}
-			members := v.Items()
-			if keyword == "const" {
-				members = []*schema.Node{v}
-			}
-			n.Delete(keyword)
-			if len(typesOf(n)) == 0 {
-				setTypes(n, typesOfValues(members))
-			}
-			var texts []string
-			for _, m := range members {
-				texts = append(texts, snippet(m, 100))
-			}
-			c.spill(n, "one of "+cut(strings.Join(texts, ", "), 1000))
-			c.widen("leaveLiterals", n, "the engine cannot write every value of the "+keyword+"; the description says them")
+			c.leaveLiteral(n, keyword, "the engine cannot write every value of the "+keyword)
 		}
 	})
+}
+
+// leaveLiteral leaves an enum or const to the description.
+func (c *conversion) leaveLiteral(n *schema.Node, keyword, why string) {
+	members := n.Get(keyword).Items()
+	if keyword == "const" {
+		members = []*schema.Node{n.Get(keyword)}
+	}
+	n.Delete(keyword)
+	if len(typesOf(n)) == 0 {
+		setTypes(n, typesOfValues(members))
+	}
+	var texts []string
+	for _, m := range members {
+		texts = append(texts, snippet(m, 100))
+	}
+	c.spill(n, "one of "+cut(strings.Join(texts, ", "), 1000))
+	c.widen("leaveLiterals", n, why+"; the description says them")
 }
 
 // typesOfValues are the types that a schema for some values needs.

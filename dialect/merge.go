@@ -70,6 +70,9 @@ func (c *conversion) merge(a, b *schema.Node) (_ *schema.Node, ok bool) {
 			return nil, false
 		}
 	}
+	if !schema.Satisfiable(m.out) {
+		return nil, false // engines fail over what nothing fits; better left to the validation
+	}
 	// The values inside came over without their marks.
 	c.carryMarks(b, m.out)
 	return m.out, true

@@ -150,6 +150,7 @@ func (w *naming) members(v *schema.Node, known known, path string) {
 		}
 		switch {
 		case len(near) == 0:
+			w.unflatten(v, known, m, path)
 		case len(near) == 1 && schema.Equal(v.Get(near[0]), m.Value): // said twice
 		case len(near) == 1 && !has(near[0]) && (rule == "nearName" || w.grade == Likely) && w.lonely(v, known, m.Name, near[0]):
 			v.Delete(near[0])

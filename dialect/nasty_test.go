@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -60,6 +61,10 @@ func TestNastyInvariants(t *testing.T) {
 	checkInvariants(t, tools, 30)
 }
 
+// decidedSince are vectors whose answer is another one now: keys that are there twice and
+// contradict each other have two readings, and are refused.
+var decidedSince = map[string]string{"duplicate-keys-last-wins": dragoman.CodeInvalidArguments}
+
 // TestNastyArguments decodes the arguments that models wrote, in every dialect.
 func TestNastyArguments(t *testing.T) {
 	vectors := readNasty(t).Arguments
@@ -79,9 +84,9 @@ func TestNastyArguments(t *testing.T) {
 				raw = *v.Raw
 			}
 			got, repairs, problem := plan.Decode(raw, "tool_calls")
-			if v.WantError != "" {
-				if problem == nil || problem.Code != v.WantError {
-					t.Errorf("%s %s: %s %v, want the problem %s", name, v.ID, got, problem, v.WantError)
+			if want := cmp.Or(decidedSince[v.ID], v.WantError); want != "" {
+				if problem == nil || problem.Code != want {
+					t.Errorf("%s %s: %s %v, want the problem %s", name, v.ID, got, problem, want)
 				}
 				continue
 			}

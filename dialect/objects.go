@@ -24,56 +24,6 @@ func (c *conversion) addMissing() {
 	})
 }
 
-// defineRequired drops required names that are no properties, where they are
-// refused.
-func (c *conversion) defineRequired() {
-	if !c.rules.bad(RequiredUndefined) || c.rules.Form != "" {
-		return // a strict object without the property would never be valid
-	}
-	c.each(func(n *schema.Node) {
-		var kept []string
-		names := required(n)
-		for _, name := range names {
-			if n.Get("properties").Has(name) {
-				kept = append(kept, name)
-			}
-		}
-		if len(kept) < len(names) {
-			setRequired(n, kept)
-			c.widen("defineRequired", n, "a required name that is no property is refused")
-		}
-	})
-}
-
-// describeRequired moves required to the description where the engine drops it
-// on the way to the model.
-func (c *conversion) describeRequired() {
-	if !c.rules.bad(RequiredNested) {
-		return
-	}
-	eachNested(c.root, func(n *schema.Node) {
-		names := required(n)
-		if len(names) == 0 {
-			n.Delete("required")
-			return
-		}
-		n.Delete("required")
-		c.spill(n, "required: "+cut(strings.Join(names, ", "), 300))
-		c.widen("describeRequired", n, "required inside a property is dropped; the description says it")
-	})
-}
-
-// eachNested visits the schemas that are properties, or alternatives of one, at
-// any depth. What is in items is not among them.
-func eachNested(n *schema.Node, visit func(*schema.Node)) {
-	for sub := range n.Subschemas() {
-		if sub.Keyword == "properties" || sub.Keyword == "anyOf" {
-			eachNested(sub.Node, visit)
-			visit(sub.Node)
-		}
-	}
-}
-
 // freeForm reports whether n is an object whose members may have any name.
 func freeForm(n *schema.Node) bool {
 	if !isObject(n) || len(n.Get("properties").Members()) > 0 {
@@ -157,9 +107,46 @@ func (c *conversion) writeMaps() {
 			for _, p := range patterns.Members() {
 				c.spill(n, "members named like "+p.Name+": "+briefly(p.Value))
 			}
+			c.openForPatterns(n, patterns.Members())
 			c.widen("writeMaps", n, "patternProperties is not taken")
 		}
 	})
+}
+
+// openForPatterns lets an object have members of any name with the values that its
+// patternProperties, which it had, and its additionalProperties take.
+func (c *conversion) openForPatterns(n *schema.Node, patterns []schema.Member) {
+	extra := n.Get("additionalProperties")
+	if len(patterns) == 0 || !c.rules.ClosedBySilence && !extra.IsBool(false) && extra.Kind() != schema.Object {
+		return // it is open
+	}
+	if c.rules.bad(Map) {
+		if c.rules.bad(Open) {
+			n.Delete("additionalProperties")
+			return
+		}
+		n.Set("additionalProperties", schema.NewBool(true))
+		return
+	}
+	var values []*schema.Node
+	for _, p := range patterns {
+		values = append(values, p.Value)
+	}
+	if extra.Kind() == schema.Object {
+		values = append(values, extra)
+	}
+	for _, v := range values {
+		if v.IsBool(true) || unrestricted(v) {
+			n.Set("additionalProperties", schema.NewBool(true))
+			return
+		}
+	}
+	values = distinct(values)
+	value := values[0]
+	if len(values) > 1 {
+		value = c.made(schema.NewObject(schema.Member{Name: "anyOf", Value: schema.NewArray(values...)}), n)
+	}
+	n.Set("additionalProperties", value)
 }
 
 // beside are the alternatives of unions of which one takes values of some type.

@@ -49,7 +49,8 @@ func (c *conversion) spellPattern(p string) (string, bool) {
 		return p, false
 	}
 	if c.rules.RawPatterns {
-		return rawPattern(p, c.rules.MaxRepeat)
+		raw, ok := rawPattern(p, c.rules.MaxRepeat)
+		return raw, ok && (c.rules.EscapedPatterns || !escaping(raw))
 	}
 	if c.rules.bad(PatternUnanchored) && !anchored(p) {
 		anything := `[\s\S]*`
@@ -121,7 +122,9 @@ func (c *conversion) spillPattern(n *schema.Node) {
 		why = "pattern is not taken; the description says it"
 	case c.rules.bad(PatternLookaround) && lookaround.MatchString(p):
 		why = "the pattern looks around or back, which is not taken; the description says it"
-	case c.rules.RawPatterns && !isRawPattern(p, c.rules.MaxRepeat):
+	case c.rules.RawPatterns && len(typesOf(n)) == 0:
+		why = "the engine takes a pattern without a type for that of a text; the description says it"
+	case c.rules.RawPatterns && !c.mark(n).raw:
 		why = "the engine reads patterns as the text of a JSON string, which this one may not keep to; the description says it"
 	case c.rules.bad(PatternUnanchored) && !anchored(p),
 		c.rules.bad(PatternEscapes) && escapes.MatchString(p),

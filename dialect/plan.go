@@ -21,6 +21,7 @@ type Plan struct {
 	function  json.RawMessage
 	responses json.RawMessage
 	sent      *schema.Node // the parameters as sent
+	meant     *schema.Node // what they mean in JSON Schema
 	strict    bool
 	wide      bool
 	optionals int // of a strict tool, for the budgets of a request
@@ -64,6 +65,11 @@ func (p *Plan) ResponsesFunction() json.RawMessage { return p.responses }
 
 // Parameters returns the schema that is sent. The bytes are a copy.
 func (p *Plan) Parameters() json.RawMessage { return p.sent.Bytes() }
+
+// Meaning returns the schema that is sent as JSON Schema means it. It differs from
+// Parameters where the engine matches patterns against the text of a JSON string
+// as it is written: there a quotation mark is two characters. The bytes are a copy.
+func (p *Plan) Meaning() json.RawMessage { return p.meant.Bytes() }
 
 // Strict reports whether the tool is sent as strict.
 func (p *Plan) Strict() bool { return p.strict }
@@ -207,12 +213,12 @@ func (b *building) attemptOnce(rules *Rules, strict bool, unroll int) (*Plan, st
 		return nil, k.faults[0], nil
 	}
 	p := &Plan{
-		strict: strict, sent: c.root, report: c.report, judge: b.judge, admitted: b.doc,
+		strict: strict, sent: c.root, meant: c.meaning(), report: c.report, judge: b.judge, admitted: b.doc,
 		optionals: k.optionals, unions: k.unions,
 	}
 	r := &record{root: c.root, marks: c.marks, judge: b.judge}
 	if r.finish() {
-		r.sent = schema.NewOpenAPIValidator(c.root.Bytes())
+		r.sent = schema.NewOpenAPIValidator(p.meant.Bytes())
 		p.record = r
 	}
 	b.render(p, c.toolDescription(b.tool.Description, b.output), rules)
@@ -237,8 +243,8 @@ func namePattern(text string) *regexp.Regexp {
 func (c *conversion) passes() []func() {
 	return []func(){
 		c.inlineRefs, c.mergeRoot, c.mergeAllOf, c.dropFormatChoice, c.dropImpossible, c.replaceOneOf, c.replaceConst, c.pushIntoBranches,
-		c.inferTypes, c.splitTypeLists, c.nullableUnions, c.spliceUnions, c.writeEnumsAsText, c.leaveLiterals, c.collapseItemUnions,
-		c.writeTuples, c.spillConditions, c.spellOutAny, c.addMissing, c.defineRequired, c.writeMaps, c.openObjects, c.openExplicitly,
+		c.inferTypes, c.splitTypeLists, c.nullableUnions, c.spliceUnions, c.writeEnumsAsText, c.leaveLiterals, c.hideReferences, c.collapseItemUnions,
+		c.writeTuples, c.spillConditions, c.spellOutAny, c.addMissing, c.declareRequired, c.defineRequired, c.writeMaps, c.openObjects, c.openExplicitly,
 		c.renameProperties, c.limitDepth, c.acceptNulls, c.makeStrict, c.describeRequired, c.rewriteConstraints, c.spillConstraints, c.spellOutAny,
 		c.stripAnnotations, c.preferKnown, c.describe,
 	}
@@ -255,7 +261,7 @@ func (b *building) widest(why string) *Plan {
 	if rules := &b.dialect.spec.Rules; rules.ClosedBySilence && !rules.bad(Open) {
 		root.Set("additionalProperties", schema.NewBool(true))
 	}
-	p := &Plan{sent: root, wide: true, judge: b.judge, admitted: b.doc, report: []Change{{
+	p := &Plan{sent: root, meant: root, wide: true, judge: b.judge, admitted: b.doc, report: []Change{{
 		Pass: "sendWidest", Why: "the dialect takes no other form: " + why,
 	}}}
 	text := sentence(b.tool.Description, "The arguments are an object of this JSON Schema: "+cut(string(b.doc.Root.Bytes()), maxSchemaText))

@@ -198,7 +198,7 @@ func checkTool(t *testing.T, d *Dialect, tool dragoman.Tool, r *rand.Rand, round
 	if faults := check(sent, rules).faults; len(faults) > 0 {
 		t.Errorf("%s: sent schema is against the rules: %v\n%s", where, faults, sent.Bytes())
 	}
-	judge := schema.NewOpenAPIValidator(plan.Parameters())
+	judge := schema.NewOpenAPIValidator(plan.Meaning())
 	if u := judge.Unchecked(); len(u) > 0 && len(plan.judge.Unchecked()) == 0 {
 		t.Errorf("%s: sent schema cannot be checked: %v", where, u)
 	}
@@ -206,7 +206,7 @@ func checkTool(t *testing.T, d *Dialect, tool dragoman.Tool, r *rand.Rand, round
 		checkThereAndBack(t, where, plan, judge, generated(r, plan.admitted.Root, plan.admitted.Root), narrow, sum)
 	}
 	for range rounds {
-		y := generated(r, sent, sent)
+		y := generated(r, plan.meant, plan.meant)
 		if len(judge.ValidateNode(y)) > 0 {
 			continue
 		}

@@ -1,22 +1,20 @@
 package dialect
 
 import (
-	"fmt"
 	"regexp"
 	"regexp/syntax"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+	"unicode"
 )
 
 // Engines that turn patterns into grammars match them against the text of a
 // JSON string as it is written, whole, between its quotes. There "." also takes
-// the quote that ends the string, and a value that holds a quotation mark cannot
-// match at all, because it is written \". And each engine knows a few escapes
-// only. So a pattern goes to them only where it matches the whole value and all
-// characters that it can ever match are written as themselves; and it is written
-// anew, from what it means, in what all of them understand: literals, classes
-// with \xHH, groups, alternatives and repetitions.
+// the quote that ends the string, and a value that holds a quotation mark is
+// written \". And each engine knows a few escapes only. So a pattern is written
+// anew for them, from what it means, in what all of them understand: literals,
+// classes with \xHH, groups, alternatives and repetitions. Characters that JSON
+// escapes are written as JSON writes them, whatever range they came in.
 //
 // Read in the sources: ggml-org/llama.cpp common/json-schema-to-grammar.cpp
 // (_visit_pattern) and src/llama-grammar.cpp (parse_char, MAX_REPETITION_THRESHOLD),
@@ -33,11 +31,23 @@ func rawPattern(p string, maxRepeat int) (string, bool) {
 	}
 	w := rawWriter{limit: maxRepeat}
 	body := w.write(re, true, true)
-	if w.failed || !w.begins || !w.ends {
+	if w.failed || body == "" && !w.begins && !w.ends {
 		return "", false
 	}
-	return "^" + body + "$", isRawPattern("^"+body+"$", maxRepeat)
+	if !w.begins {
+		body = w.anything() + body
+	}
+	if !w.ends {
+		body += w.anything()
+	}
+	if body = "^" + body + "$"; len(body) > maxPattern {
+		return "", false
+	}
+	return body, !w.failed && isRawPattern(body, maxRepeat)
 }
+
+// anything is any text, as JSON writes it.
+func (w *rawWriter) anything() string { return w.class([]rune{0, unicode.MaxRune}) + "*" }
 
 // unicodeEscape is how ECMAScript spells a code point, which RE2 does not know.
 var unicodeEscape = regexp.MustCompile(`\\u([0-9a-fA-F]{4})`)
@@ -73,6 +83,10 @@ func (w *rawWriter) write(re *syntax.Regexp, first, last bool) string {
 		return w.literal(re)
 	case syntax.OpCharClass:
 		return w.class(re.Rune)
+	case syntax.OpAnyChar:
+		return w.class([]rune{0, unicode.MaxRune})
+	case syntax.OpAnyCharNotNL:
+		return w.class([]rune{0, '\n' - 1, '\n' + 1, unicode.MaxRune})
 	case syntax.OpCapture:
 		body := w.write(re.Sub[0], first, last)
 		if body == "" || re.Sub[0].Op == syntax.OpAlternate {
@@ -86,7 +100,7 @@ func (w *rawWriter) write(re *syntax.Regexp, first, last bool) string {
 	case syntax.OpStar, syntax.OpPlus, syntax.OpQuest, syntax.OpRepeat:
 		return w.repeat(re)
 	}
-	return w.fail() // any character, a boundary, or nothing at all
+	return w.fail() // a boundary, or nothing at all
 }
 
 // unless fails where something is wrong.
@@ -153,7 +167,7 @@ func (w *rawWriter) repeat(re *syntax.Regexp) string {
 	if body == "" || most == 0 {
 		return ""
 	}
-	if !strings.HasPrefix(body, "[") || strings.IndexByte(body, ']') != len(body)-1 {
+	if !oneUnit(body) {
 		body = "(" + body + ")"
 	}
 	times := max(least, most, 1)
@@ -178,107 +192,55 @@ func (w *rawWriter) repeat(re *syntax.Regexp) string {
 	return body + "{" + strconv.Itoa(least) + "," + strconv.Itoa(most) + "}"
 }
 
+// oneUnit reports whether a piece of a pattern is one class or one group, so that
+// what follows is about all of it.
+func oneUnit(body string) bool {
+	depth, class := 0, false
+	for i, ch := range body {
+		switch {
+		case class:
+			class = ch != ']'
+		case ch == '[':
+			class = true
+		case ch == '(':
+			depth++
+		case ch == ')':
+			depth--
+		}
+		if depth == 0 && !class {
+			return i == len(body)-1 && i > 0
+		}
+	}
+	return false
+}
+
 func (w *rawWriter) literal(re *syntax.Regexp) string {
 	var b strings.Builder
 	for _, r := range re.Rune {
 		switch {
-		case !plainRune(r):
-			return w.fail()
 		case re.Flags&syntax.FoldCase != 0:
-			return w.fail() // written out, hardly anybody could read it
+			b.WriteString(w.class(folded(r)))
 		case r == '^':
 			b.WriteString(`\^`)
-		case r == '[' || r == ']':
-			fmt.Fprintf(&b, `[\x%02X]`, r)
 		case strings.ContainsRune(`|.(){}*+?$`, r):
 			b.WriteString("[" + string(r) + "]")
-		default:
+		case plainRune(r):
 			b.WriteRune(r)
+		default:
+			b.WriteString(w.class([]rune{r, r}))
 		}
 	}
 	return b.String()
 }
 
-// class writes a class of ranges, the circumflex and the hyphen last: there no
-// engine takes them for anything else.
-func (w *rawWriter) class(ranges []rune) string {
-	if len(ranges) == 0 {
-		return w.fail()
-	}
-	var b strings.Builder
-	caret, hyphen := false, false
-	for i := 0; i < len(ranges); i += 2 {
-		lo, hi := ranges[i], ranges[i+1]
-		if !plainRange(lo, hi) {
-			return w.fail()
-		}
-		for _, special := range []rune{'-', '^'} {
-			if lo <= special && special <= hi {
-				caret, hyphen = caret || special == '^', hyphen || special == '-'
-				classRange(&b, lo, special-1)
-				lo = special + 1
-			}
-		}
-		classRange(&b, lo, hi)
-	}
-	if b.Len() == 0 && caret && !hyphen {
-		return `\^`
-	}
-	if caret && b.Len() == 0 {
-		return `(\^|[-])`
-	}
-	if caret {
-		b.WriteString(`\x5E`)
-	}
-	if hyphen {
-		b.WriteByte('-')
-	}
-	return "[" + b.String() + "]"
-}
-
-func classRange(b *strings.Builder, lo, hi rune) {
-	if lo > hi {
-		return
-	}
-	b.WriteString(classRune(lo))
-	if hi > lo {
-		if hi > lo+1 {
-			b.WriteByte('-')
-		}
-		b.WriteString(classRune(hi))
-	}
-}
-
-func classRune(r rune) string {
-	if r == '[' || r == ']' {
-		return fmt.Sprintf(`\x%02X`, r)
-	}
-	return string(r)
-}
-
-// plainRune reports whether a character is written as itself in JSON, and read
-// as itself by all engines.
-func plainRune(r rune) bool {
-	return r >= 0x20 && r != '"' && r != '\\' && (r < 0x7f || r >= 0xa0) && utf8.ValidRune(r)
-}
-
-func plainRange(lo, hi rune) bool {
-	for _, r := range []rune{'"', '\\', 0x7f, 0x9f, 0xd800} {
-		if lo <= r && r <= hi {
-			return false
-		}
-	}
-	return plainRune(lo) && plainRune(hi)
-}
-
 // rawSyntax is what rawPattern writes.
-var rawSyntax = regexp.MustCompile(`^\^(?:\\\^|[^"\\.\[\]^$\x00-\x1f\x7f]|\[(?:[^"\\\[\]^\x00-\x1f\x7f]|\\x[0-9A-F]{2})+\])*\$$`)
+var rawSyntax = regexp.MustCompile(`^\^(?:\\\^|[^"\\.\[\]^$\x00-\x1f\x7f]|\[\^?(?:[^\\\[\]^\x00-\x1f\x7f]|\\x[0-9A-F]{2})+\])*\$$`)
 
 var repetition = regexp.MustCompile(`\{(\d+)(?:,(\d*))?\}`)
 
 // isRawPattern reports whether a pattern is written as rawPattern writes them.
 func isRawPattern(p string, maxRepeat int) bool {
-	if !rawSyntax.MatchString(p) || strings.Contains(p, "(?") || strings.Contains(p, `\x22`) || strings.Contains(p, `\x5C`) {
+	if !rawSyntax.MatchString(p) || strings.Contains(p, "(?") {
 		return false
 	}
 	if maxRepeat == 0 {

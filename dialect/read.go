@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -29,6 +30,14 @@ var (
 	errBackslash = errors.New("a string has backslashes that escape nothing beside some that do; write each backslash of a text as \\\\")
 	errGlued     = errors.New("there are several objects, one behind the other; make one call for each")
 )
+
+// errTwice means that an object has two members of a name, with values that
+// contradict each other: readers differ in which one counts.
+type errTwice struct{ name string }
+
+func (e errTwice) Error() string {
+	return fmt.Sprintf("the member %q is there twice, with different values", cut(e.name, 60))
+}
 
 type tolerant struct {
 	in    string
@@ -145,7 +154,10 @@ func (r *tolerant) object(depth int) (*schema.Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		if object.Has(name) {
+		if known := object.Get(name); known != nil {
+			if !schema.Equal(known, value) {
+				return nil, errTwice{name}
+			}
 			r.used("duplicateKeys")
 		}
 		object.Set(name, value)

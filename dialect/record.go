@@ -14,9 +14,12 @@ type record struct {
 	marks  map[*schema.Node]*mark
 	mapped map[*schema.Node]bool // schemas with a mapping in or below them
 	paths  map[*schema.Node]string
-	sent   *schema.Validator // of root
-	judge  *schema.Validator // of the admitted schema
-	budget *schema.Budget    // of one decoding; nil otherwise
+	// flattens reports that objects were flattened, so that a model may write
+	// members that the schema that is sent does not name.
+	flattens bool
+	sent     *schema.Validator // of root
+	judge    *schema.Validator // of the admitted schema
+	budget   *schema.Budget    // of one decoding; nil otherwise
 }
 
 // A walk maps one value, in one direction.
@@ -310,6 +313,10 @@ func (r *record) finish() (any bool) {
 		r.paths[n] = at
 		if m := r.marks[n]; m != nil && len(m.ops) > 0 {
 			r.mapped[n], any = true, true
+			for _, op := range m.ops {
+				_, flat := op.(flatten)
+				r.flattens = r.flattens || flat
+			}
 		}
 		for sub := range n.Subschemas() {
 			place(sub.Node, at+sub.Pointer())

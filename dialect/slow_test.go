@@ -37,6 +37,14 @@ var adversarial = map[string]string{
 		}
 		return `{"type":"object","properties":{` + b.String()[1:] + `}}`
 	}(),
+	"patterns that are hard to compare and to count": func() string {
+		var b strings.Builder
+		for i := range 900 {
+			fmt.Fprintf(&b, `,"p%d":{"type":"string","format":"date-time","minLength":1,"maxLength":%d,"pattern":"^(?:[0-9]|[0-5])*[0-%d](?:[0-9T:Z.-]|[a-z]){%d}.*$"}`, i, i+40, i%10, i%60)
+			fmt.Fprintf(&b, `,"q%d":{"type":"string","minLength":%d,"pattern":"^(?:(?:a*|b)*(?:c*|d%d)*)*e{0,%d}$"}`, i, i%3, i, i)
+		}
+		return `{"type":"object","properties":{` + b.String()[1:] + `}}`
+	}(),
 	"definitions that nothing uses": func() string {
 		var b strings.Builder
 		for i := range 3000 {

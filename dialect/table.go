@@ -273,13 +273,13 @@ var table = []Spec{
 		Name: "vllm", Title: "vLLM", Hosts: []string{"*:8000"},
 		Rules: Rules{ClosedBySilence: true, Cells: cells(grammar,
 			rejected("vllm v1/structured_output/backend_xgrammar.py", PatternProperties, PropertyNames, UniqueItems, Contains, FormatOther,
-				MultipleOf, PatternWithLength)), Formats: grammarFormats, RawPatterns: true, Bounds: "double", Tuples: "whole", Literals: grammarLiterals,
+				MultipleOf, PatternWithLength)), Formats: grammarFormats, RawPatterns: true, EscapedPatterns: true, Bounds: "double", Tuples: "whole", Literals: grammarLiterals,
 			PropertyName: grammarNames},
 		Wire: Wire{Reasoning: []string{"reasoning", "reasoning_content"}, DefinitionsShared: true},
 	},
 	{
 		Name: "sglang", Title: "SGLang", Hosts: []string{"*:30000"},
-		Rules: Rules{ClosedBySilence: true, Cells: grammar, Formats: grammarFormats, RawPatterns: true, Bounds: "double", Tuples: "whole",
+		Rules: Rules{ClosedBySilence: true, Cells: grammar, Formats: grammarFormats, RawPatterns: true, EscapedPatterns: true, Bounds: "double", Tuples: "whole",
 			Literals: grammarLiterals, PropertyName: grammarNames},
 		Wire: Wire{Reasoning: []string{"reasoning_content"}},
 	},
@@ -352,6 +352,7 @@ var grammar = cells(everywhere,
 	rejected("mlc-ai/xgrammar GenerateAllOf: becomes any", AllOfMulti),
 	rejected("mlc-ai/xgrammar: anyOf wins over what stands beside it", UnionSiblings),
 	rejected("web-xgrammar 0.1.27, run", PatternLookaround),
+	rejected("web-xgrammar 0.1.27, run: a name is held to its pattern as a full match, and beside properties cannot be written", PatternProperties),
 	rejected("mlc-ai/xgrammar: an object without properties is closed", PropertiesMissing),
 	rejected("mlc-ai/xgrammar json_schema_converter.cc JSONFormatToRegexPattern, 0.1.27: takes less than the format, or breaks the JSON", FormatOther),
 	rejected("mlc-ai/xgrammar: warned about and left out", Not, IfThenElse, Dependent),
@@ -382,14 +383,15 @@ var grammarFormats = []string{"date-time", "time", "date", "duration", "email", 
 
 // llamaCPP are the rules of its converter from schemas to grammars.
 var llamaCPP = Rules{
-	Any: "union", ClosedBySilence: true, Formats: []string{"date", "time", "date-time", "uuid"},
+	Any: "union", ClosedBySilence: true, Formats: []string{"date", "uuid"}, // its time has three digits of a fraction, or none
 	// llama.cpp src/llama-grammar.cpp MAX_REPETITION_THRESHOLD is 2,000 rules, with
 	// those of the groups around; build_min_max_int computes with 64 bits; _not_strings
 	// writes the bytes of names into classes as they are (llama.rn 0.12.9).
-	// resolve_refs takes any member named $ref for a reference, properties too. An
+	// resolve_refs takes any member named $ref for a reference, properties and what
+	// is in examples or extensions too. An
 	// empty name cannot be written.
-	ReservedNames: []string{"$ref"}, PropertyName: `^[\s\S]+$`,
-	RawPatterns: true, MaxRepeat: 1900, Bounds: "int64", Tuples: "exact", Enforced: true, NamesBesideOpen: `^[A-Za-z0-9_.@$/: ]+$`,
+	ReservedNames: []string{"$ref"}, RefsAnywhere: true, PropertyName: `^[\s\S]+$`,
+	RawPatterns: true, EscapedPatterns: true, MaxRepeat: 1900, Bounds: "int64", Tuples: "exact", Enforced: true, NamesBesideOpen: `^[A-Za-z0-9_.@$/: ]+$`,
 	Cells: cells(everywhere,
 		rejected("ggml-org/llama.cpp json-schema-to-grammar.cpp resolve_refs", RefRoot),
 		rejected("ggml-org/llama.cpp json-schema-to-grammar.cpp: siblings of $ref and anyOf are dropped", RefSiblings, UnionSiblings),

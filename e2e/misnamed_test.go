@@ -32,7 +32,7 @@ func misnamed(root *schema.Node, data json.RawMessage) bool {
 	var visit func(v *schema.Node)
 	visit = func(v *schema.Node) {
 		for _, m := range v.Members() {
-			found = found || !declared[m.Name] && (spelled[letters(m.Name)] || closeToOne(m.Name, declared))
+			found = found || !declared[m.Name] && (spelled[letters(m.Name)] || closeToOne(m.Name, declared) || pathOf(m.Name, spelled))
 			visit(m.Value)
 		}
 		for _, item := range v.Items() {
@@ -56,6 +56,17 @@ func gather(n *schema.Node, into map[string]bool) {
 // letters are the letters and digits of a name, in lower case.
 func letters(name string) string {
 	return strings.ToLower(strings.Join(strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }), ""))
+}
+
+// pathOf reports whether a name is several declared ones, written as a path.
+func pathOf(name string, spelled map[string]bool) bool {
+	parts := strings.FieldsFunc(strings.NewReplacer("__", ".", "::", ".", "->", ".").Replace(name), func(r rune) bool { return strings.ContainsRune(`./[]"'`, r) })
+	for _, part := range parts {
+		if !spelled[letters(part)] {
+			return false
+		}
+	}
+	return len(parts) > 1
 }
 
 // closeToOne reports whether a name is one edit or one exchange of neighbours
@@ -106,6 +117,8 @@ func TestMisnamed(t *testing.T) {
 		`{"read_only":true}`:             true,
 		`{"spec":{"replcias":2}}`:        true,
 		`{"spec":[{"replica":2}]}`:       true,
+		`{"spec.replicas":2}`:            true,
+		`{"spec.copies":2}`:              false,
 		`{"spec":{"copies":2},"note":1}`: false,
 	} {
 		if misnamed(root, json.RawMessage(data)) != want {

@@ -72,10 +72,10 @@ var schemaRules = []Rule{
 	},
 	{
 		ID: "S005", Severity: Error, Title: "schema that contradicts itself",
-		Why:     "A required argument that is not declared, or an enum without values, cannot be filled in; strict model APIs refuse the request.",
-		Advice:  "Declare what is required under properties; make required an array of names beside properties.",
+		Why:     "A required argument that is not declared, an enum without values of the type, or a range that ends before it begins cannot be filled in; strict model APIs refuse the request, and an engine can run out of memory over it.",
+		Advice:  "Declare what is required under properties; make required an array of names beside properties; let minima be at most the maxima.",
 		Source:  "JSON Schema 2020-12; OpenAI structured outputs",
-		Gateway: "The gateway declares what is required and drops what means nothing.",
+		Gateway: "The gateway quarantines a tool that nothing fits, declares what is required and drops what means nothing.",
 		Tool:    checkConsistent,
 	},
 	{
@@ -258,6 +258,10 @@ func contradicts(t *Tool) (found bool) {
 }
 
 func checkConsistent(t *Tool, say Say) {
+	if t.Refusal != nil && unsatisfiable(t.Input) {
+		say(at("/inputSchema"+t.Refusal.Pointer), "the schema %s", t.Refusal.Reason)
+		return
+	}
 	walk(t.Input, "/inputSchema", func(n *schema.Node, pointer string, _ int) {
 		required := n.Get("required")
 		switch {
@@ -271,7 +275,7 @@ func checkConsistent(t *Tool, say Say) {
 				}
 			}
 		}
-		if e := n.Get("enum"); e != nil && (e.Kind() != schema.Array || len(e.Items()) == 0) {
+		if e := n.Get("enum"); e != nil && e.Kind() != schema.Array {
 			say(at(pointer+"/enum"), "the enum has no values")
 		}
 		for _, name := range []string{"imum", "Length", "Items", "Properties", "Contains"} {
@@ -280,6 +284,15 @@ func checkConsistent(t *Tool, say Say) {
 			}
 		}
 	})
+}
+
+// unsatisfiable reports whether a schema, or one in it, can be met by no value.
+func unsatisfiable(root *schema.Node) (found bool) {
+	walk(root, "", func(n *schema.Node, _ string, _ int) {
+		enum := n.Get("enum")
+		found = found || n.Kind() == schema.Object && !schema.Satisfiable(n) || enum.Kind() == schema.Array && len(enum.Items()) == 0
+	})
+	return found
 }
 
 // inherits reports whether properties may be declared elsewhere.

@@ -100,6 +100,7 @@ func admit(root *Node) (*Document, *Refusal) {
 		a.resolve,
 		a.sanitize,
 		a.upgrade,
+		a.satisfy,
 		func() *Refusal { a.place(root, ""); return nil },
 		a.rewriteRefs,
 		a.findCycles,

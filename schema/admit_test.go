@@ -106,7 +106,7 @@ func TestAdmitUpgrades(t *testing.T) {
 		{`{"$recursiveAnchor":true,"properties":{"c":{"$recursiveRef":"#"}}}`, `{"properties":{"c":{"$ref":"#"}}}`},
 		{`{"type":"any","properties":[],"required":true,"minLength":"3","anyOf":[],"minItems":-1,"maxItems":2.0,"multipleOf":0}`, `{"properties":{},"maxItems":2.0}`},
 		{`{"properties":{"a":"string","b":{"required":["x","x",1],"description":5}}}`, `{"properties":{"b":{"required":["x"]}}}`},
-		{`{"type":["string","string"],"enum":[{"$ref":"http://x"}],"default":{"type":"unknown"}}`, `{"type":["string"],"enum":[{"$ref":"http://x"}],"default":{"type":"unknown"}}`},
+		{`{"type":["object","object"],"enum":[{"$ref":"http://x"}],"default":{"type":"unknown"}}`, `{"type":["object"],"enum":[{"$ref":"http://x"}],"default":{"type":"unknown"}}`},
 	} {
 		d, r := Admit([]byte(tc.in))
 		if r != nil {

@@ -1,7 +1,8 @@
 // Command fidelity writes docs/fidelity.md: for each server and each engine, on
 // how many tools a model and the server cannot agree. It runs "dragoman prove" on
 // the demo server, on the odd tools that the end-to-end tests use, and on the tool
-// lists of public servers, of which only names and counts are written.
+// lists of public servers, of which only names and counts are written. It also counts
+// of calls that are made up at random how many are accepted.
 //
 //	go run ./bench/fidelity -engines e2e/engines -corpus FOLDER > docs/fidelity.md
 //
@@ -78,13 +79,17 @@ func run(out io.Writer, corpus, engines, odd string, most int, dialects []string
 	problems := make([]error, len(dialects))
 	var running sync.WaitGroup
 	for i, d := range dialects {
-		running.Go(func() { all[i], problems[i] = prove(binary, engines, d, files) })
+		running.Go(func() { all[i], problems[i] = proofs(binary, engines, d, files) })
 	}
 	running.Wait()
 	if err := errors.Join(problems...); err != nil {
 		return err
 	}
 	write(out, dialects, most, all)
+	if err := accepted(out, engines, dialects, files); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\nMeasured on %s.\n", time.Now().UTC().Format(time.DateOnly))
 	return nil
 }
 
@@ -116,8 +121,8 @@ func thin(file, dir string, most int) (string, error) {
 	return thinned, os.WriteFile(thinned, b, 0o600)
 }
 
-// prove proves the tools of the demo server and of the files in one dialect.
-func prove(binary, engines, dialect string, files []string) (all []proof, err error) {
+// proofs proves the tools of the demo server and of the files in one dialect.
+func proofs(binary, engines, dialect string, files []string) (all []proof, err error) {
 	for _, more := range [][]string{nil, files} {
 		args := append([]string{"prove", "--format", "json", "--fail-on", "missing", "--dialect", dialect, "--engines", engines}, more...)
 		cmd := exec.Command(binary, args...)
@@ -182,7 +187,7 @@ func write(out io.Writer, dialects []string, most int, all [][]proof) {
 		}
 		fmt.Fprintf(out, "| `%s` | %s | %d | %d | %d |\n", d, all[i][0].Engine, candidates, taken, writable)
 	}
-	fmt.Fprintf(out, "\nMeasured on %s.\n%s", time.Now().UTC().Format(time.DateOnly), written)
+	fmt.Fprint(out, written)
 }
 
 // written is what "make judge" has measured, which takes longer than a table should.

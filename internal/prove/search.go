@@ -56,7 +56,7 @@ func (p *Prover) Tool(ctx context.Context, tool dragoman.Tool) (*Proof, error) {
 		return proof, nil
 	}
 	proof.Strict, proof.Wide = plan.Strict(), plan.Wide()
-	language, err := engine.Read(ctx, plan.Parameters())
+	language, err := read(ctx, engine, plan)
 	if errors.Is(err, ErrRefused) {
 		proof.Unusable = err.Error()
 		return proof, nil
@@ -74,6 +74,15 @@ func (p *Prover) Tool(ctx context.Context, tool dragoman.Tool) (*Proof, error) {
 	}
 	sortWitnesses(proof.Witnesses)
 	return proof, nil
+}
+
+// read makes an engine read what is sent. One that takes the schema for the law
+// gets what it means.
+func read(ctx context.Context, engine Engine, plan *dialect.Plan) (Language, error) {
+	if _, ok := engine.(Sent); ok {
+		return engine.Read(ctx, plan.Meaning())
+	}
+	return engine.Read(ctx, plan.Parameters())
 }
 
 // A search is one tool's.
@@ -112,7 +121,11 @@ func newSearch(p *Prover, plan *dialect.Plan, tool dragoman.Tool, language Langu
 	if refusal != nil {
 		return nil, fmt.Errorf("the schema of %s: %w", tool.Name, refusal) // the plan has admitted it
 	}
-	shown, err := schema.Parse(language.Shown())
+	meant := language.Shown()
+	if _, ok := language.(*shown); !ok {
+		meant = plan.Meaning()
+	}
+	shown, err := schema.Parse(meant)
 	if err != nil {
 		return nil, fmt.Errorf("what the engine shows of %s: %w", tool.Name, err)
 	}
