@@ -3,14 +3,12 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"os"
-	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/dragoman-mcp/dragoman"
@@ -20,9 +18,9 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/door/mcpserve"
 	"github.com/dragoman-mcp/dragoman/internal/door/ops"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
 	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
 	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
-	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/reach/credential"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
@@ -32,8 +30,6 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 	"github.com/dragoman-mcp/dragoman/mcp"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
-	"github.com/dragoman-mcp/dragoman/openai/model"
-	"github.com/dragoman-mcp/dragoman/rehearsal"
 )
 
 // DemoLabel is the label of the built-in demo server, which runs only when
@@ -44,6 +40,8 @@ const DemoLabel = "demo"
 type Options struct {
 	// Lookup finds environment variables; nil means those of the process.
 	Lookup func(string) (string, bool)
+	// Read reads the configuration again, for [Gateway.Reload]; nil for one that nobody can.
+	Read func() (*config.File, error)
 	// Log gets everything worth knowing; nil discards it.
 	Log *slog.Logger
 	// Version is our version.
@@ -57,27 +55,32 @@ type Options struct {
 	Apps bool
 }
 
-// Gateway is everything, wired. Make it with [New].
+// Gateway is the process: what lasts from its start to its end, and in front of it the
+// setup that counts now. Make it with [New].
 type Gateway struct {
-	file      *config.File
-	log       *slog.Logger
-	callers   *caller.Authenticator
-	ledger    *ledger.Ledger // nil where nothing is guarded
-	unwatch   func()         // ends the watch over its book
-	limits    *limit.Limiter
-	dialects  *dialect.Table
-	upstreams *upstream.Set
-	demo      *demo.Demo
-	servers   *servers.Set
-	catalog   catalog.Catalog
-	sessions  *session.Opener
-	labels    map[string]bool
-	api       *api.API
-	ops       *ops.Ops
-	mcp       *mcpserve.Door
-	draining  atomic.Bool
-	stopping  chan struct{} // closed when draining begins
-	memory    memoryGauge
+	o        Options
+	file     *config.File // of the start; what needs another start is as it is here
+	log      *slog.Logger
+	callers  *caller.Authenticator
+	subjects *credential.Subjects // what callers showed, for servers' tokens
+	ledger   *ledger.Ledger       // nil where nothing is guarded
+	unwatch  func()               // ends the watch over its book
+	limits   *limit.Limiter
+	gate     *gate.Gate
+	cache    *cache.Cache
+	state    *session.State
+	apiState *api.State
+	demo     *demo.Demo // nil until it is wanted
+	servers  *servers.Set
+	ops      *ops.Ops
+	mcp      *mcpserve.Door
+	draining atomic.Bool
+	stopping chan struct{} // closed when draining begins
+	memory   memoryGauge
+
+	now       atomic.Pointer[setup]
+	reloading sync.Mutex
+	refused   atomic.Pointer[string] // why the file, as it was read last, is not in effect; nil where it is
 }
 
 // remembered is what conversations are kept in; nil where they are not.
@@ -99,80 +102,51 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	if file.Sampling.Answer {
 		o.Can |= dragoman.AskSampling
 	}
-	g := &Gateway{file: file, log: o.Log, labels: map[string]bool{}, stopping: make(chan struct{})}
-	key, _ := o.Lookup("DRAGOMAN_API_KEY")
-	if key != "" {
-		if err := caller.CheckKey(key); err != nil {
-			return nil, fmt.Errorf("DRAGOMAN_API_KEY: %w; openssl rand -base64 32 makes a good one", err)
-		}
-	}
-	var err error
-	if g.callers, err = caller.New(file.Auth, secret.New(key)); err != nil {
+	g := &Gateway{o: o, file: file, log: o.Log, state: session.NewState(nil), cache: cache.New(file.Cache), stopping: make(chan struct{})}
+	if err := g.knowCallers(); err != nil {
 		return nil, err
 	}
-	g.callers.Awaited = file.KeysAwaited()
-	if g.dialects, err = file.Table(); err != nil {
-		return nil, err
-	}
-	g.upstreams, err = upstream.New(file.Models, upstream.Options{Rehearsal: &rehearsal.Model{}, Getenv: o.Lookup})
+	first, err := judge(file, &g.o)
 	if err != nil {
 		return nil, err
 	}
-	subjects, err := g.subjects()
-	if err != nil {
+	if err := g.openGate(first); err != nil {
 		return nil, err
 	}
-	judge, err := g.openGate(o)
-	if err != nil {
-		return nil, err
-	}
-	g.startServers(o, subjects)
-	sets := map[string]catalog.Selection{}
-	for name, set := range file.Sets {
-		sets[name] = set.Selection()
-	}
-	g.sessions = session.New(session.Options{
-		Tools: func(o servers.Owner) dragoman.Toolset { return g.catalog.Of(g.servers.For(o)) },
-		Owner: g.servers.Owner,
-		Settle: func(ctx context.Context, o servers.Owner, labels []string) {
-			_ = g.servers.For(o).Settle(ctx, labels...)
-		},
-		Wait:      file.WaitForServers,
-		Servers:   g.labels,
-		Sets:      sets,
-		Gate:      judge,
-		Cache:     cache.New(file.Cache),
-		Upstreams: g.upstreams,
-		Dialects:  g.dialects,
-		Results:   file.Results,
-
-		KeepFormatChoice: file.Tools.KeepFormatChoice,
-		Search:           model.Search{When: model.SearchWhen(file.Tools.Search), Tokens: file.Tools.Tokens},
-		Sampling:         file.Sampling,
-		Stopping:         g.stopping,
-		Loop: dragoman.Loop{
-			Rounds: file.Loop.Rounds, Calls: file.Loop.Calls, Parallel: file.Loop.Parallel, Bytes: file.Loop.Bytes,
-			Timeout: file.Loop.Timeout,
-		},
-		Log: o.Log,
-	})
-	g.api = api.New(api.Options{
-		Sessions:          g.sessions,
-		Upstreams:         g.upstreams,
-		Memory:            remembered(file.Memory),
-		Once:              file.Idempotency,
-		MaxBody:           file.HTTP.MaxBody,
-		ClientCredentials: !g.callers.Required(),
-		Patience:          file.Approvals.Expires,
-		Log:               o.Log,
-	})
-	g.ops = &ops.Ops{Gate: judge, Inbox: g.inbox(), Servers: g.servers, MaxBody: file.HTTP.MaxBody, Log: o.Log}
+	g.apiState = api.NewState(remembered(file.Memory), file.Idempotency)
+	g.servers = servers.New(file.MCPServers, g.serverOptions(first))
+	g.ops = &ops.Ops{Gate: g.gate, Inbox: g.inbox(), Servers: g.servers, Reload: g.asked, MaxBody: file.HTTP.MaxBody, Log: o.Log}
 	g.mcp = mcpserve.New(mcpserve.Options{
 		Config: file.MCP, Sessions: g.sessions, StepUp: g.callers.StepUp, Reviews: file.Approvals.Elicit,
 		Name: "dragoman", Version: o.Version, MaxMessage: file.HTTP.MaxBody, Log: o.Log,
 	})
 	g.callers.Ended = g.ended
+	first.complete(g, nil)
+	g.now.Store(first)
 	return g, nil
+}
+
+// sessions returns what opens sessions now.
+func (g *Gateway) sessions() *session.Opener { return g.now.Load().sessions }
+
+// knowCallers makes what finds out who asks.
+func (g *Gateway) knowCallers() error {
+	key, _ := g.o.Lookup("DRAGOMAN_API_KEY")
+	if key != "" {
+		if err := caller.CheckKey(key); err != nil {
+			return fmt.Errorf("DRAGOMAN_API_KEY: %w; openssl rand -base64 32 makes a good one", err)
+		}
+	}
+	var err error
+	if g.callers, err = caller.New(g.file.Auth, secret.New(key)); err != nil {
+		return err
+	}
+	g.callers.Awaited = g.file.KeysAwaited()
+	if len(g.file.Auth.OAuth) > 0 { // servers that want such a token exchanged may come later
+		g.subjects = credential.NewSubjects()
+		g.callers.Shown = g.subjects.Keep
+	}
+	return nil
 }
 
 // ended ends what outlasts the requests of a caller whose key is not good any more.
@@ -181,60 +155,31 @@ func (g *Gateway) ended(who string) {
 	g.mcp.End(who)
 }
 
-// startServers starts the configured servers; the demo where there are none.
-func (g *Gateway) startServers(o Options, subjects *credential.Subjects) {
+// serverOptions are what servers need of the process.
+func (g *Gateway) serverOptions(first *setup) servers.Options {
 	so := servers.Options{
-		Name: "dragoman", Version: o.Version, Logger: o.Log, MaxMessage: g.file.Results.MaxMessage, Can: o.Can,
-		CallTimeout: g.file.Loop.CallTimeout, Own: g.file.Connections, Pins: g.book(),
-		Tokens: servers.Tokens{Store: o.Credentials, Subjects: subjects, Gateway: g.file.Auth.PublicURL},
+		Name: "dragoman", Version: g.o.Version, Logger: g.log, MaxMessage: g.file.Results.MaxMessage, Can: g.o.Can,
+		CallTimeout: g.file.Loop.CallTimeout, Own: g.file.Connections, Pins: g.book(), Builtin: g.builtin(first),
+		Tokens: servers.Tokens{Store: g.o.Credentials, Subjects: g.subjects, Gateway: g.file.Auth.PublicURL},
 	}
-	if o.Apps {
+	if g.o.Apps {
 		so.Extensions = mcpserve.AppsDeclared
 	}
 	if !g.file.MCP.Off {
 		so.LogLevel = "info" // MCP clients hear what servers log while their calls run
 	}
-	if !g.file.NamesServers() {
-		g.demo = demo.New(demo.Options{Version: o.Version})
-		so.Builtin = map[string]func(context.Context) mcp.Transport{DemoLabel: g.connectDemo}
-		g.labels[DemoLabel] = true
-	}
-	for label := range g.file.MCPServers {
-		g.labels[label] = true
-	}
-	names := catalog.Config{
-		Strategy: catalog.Strategy(g.file.Names.Strategy),
-		Identity: func(label string) string {
-			c := g.file.MCPServers[label]
-			return c.Identity()
-		},
-	}
-	// A single server needs no prefix: nothing can clash.
-	if len(g.labels) == 1 && cmp.Or(names.Strategy, catalog.Label) == catalog.Label {
-		names.Strategy = catalog.None
-	}
-	g.servers = servers.New(g.file.MCPServers, so)
-	g.catalog = catalog.New(g.servers, names)
+	return so
 }
 
-// subjects keeps what callers show, where a server's tokens are exchanged for it; nil
-// where none are. That nobody can show such a token is an error.
-func (g *Gateway) subjects() (s *credential.Subjects, err error) {
-	for _, label := range slices.Sorted(maps.Keys(g.file.MCPServers)) {
-		c := g.file.MCPServers[label]
-		issuer := c.OAuth.Exchanges()
-		if issuer == "" || c.Disabled {
-			continue
-		}
-		if !slices.ContainsFunc(g.file.Auth.OAuth, func(i caller.Issuer) bool { return i.Issuer == issuer }) {
-			return nil, fmt.Errorf("mcpServers.%s.oauth exchanges access tokens of %s, which auth.oauth does not accept", label, issuer)
-		}
-		if s == nil {
-			s = credential.NewSubjects()
-			g.callers.Shown = s.Keep
-		}
+// builtin returns the demo server for a setup that names no others.
+func (g *Gateway) builtin(s *setup) servers.Builtin {
+	if s.file.NamesServers() {
+		return nil
 	}
-	return s, nil
+	if g.demo == nil {
+		g.demo = demo.New(demo.Options{Version: g.o.Version})
+	}
+	return servers.Builtin{DemoLabel: g.connectDemo}
 }
 
 // connectDemo connects to the demo server in this process.
@@ -245,7 +190,7 @@ func (g *Gateway) connectDemo(ctx context.Context) mcp.Transport {
 
 // Open opens a session, as each door does for its requests.
 func (g *Gateway) Open(ctx context.Context, who caller.Caller, want session.Want) (*session.Session, error) {
-	return g.sessions.Open(ctx, who, want)
+	return g.sessions().Open(ctx, who, want)
 }
 
 // Of returns the MCP servers as a caller has them.
@@ -267,10 +212,10 @@ func (g *Gateway) Servers() []dragoman.Server {
 func (g *Gateway) Said(label string) string { return g.servers.Said(label) }
 
 // Dialect returns the dialect that a model API speaks.
-func (g *Gateway) Dialect(up *upstream.Upstream) *dialect.Dialect { return g.sessions.Dialect(up) }
+func (g *Gateway) Dialect(up *upstream.Upstream) *dialect.Dialect { return g.sessions().Dialect(up) }
 
 // Upstreams returns the model APIs.
-func (g *Gateway) Upstreams() *upstream.Set { return g.upstreams }
+func (g *Gateway) Upstreams() *upstream.Set { return g.now.Load().upstreams }
 
 // Wait waits until each server has listed its tools or failed once, or ctx ends.
 func (g *Gateway) Wait(ctx context.Context) error { return g.servers.Settle(ctx) }
@@ -288,7 +233,7 @@ func (g *Gateway) Close() {
 	if g.demo != nil {
 		g.demo.Close()
 	}
-	g.upstreams.Close()
+	g.now.Load().upstreams.Close()
 	g.closeLedger()
 	g.callers.Close()
 }
