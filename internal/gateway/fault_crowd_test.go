@@ -314,7 +314,7 @@ func TestFaultListsChangeUnderLoad(t *testing.T) {
 	for i := range changes {
 		s.SetTools([]fakemcp.Tool{{Name: "echo"}, {Name: fmt.Sprintf("new%d", i)}})
 		eventually(t, "the new list", func() bool {
-			list, err := g.catalog.List(t.Context())
+			list, err := g.now.Load().names.List(t.Context())
 			return err == nil && list.Tools.Exact(fmt.Sprintf("new%d", i)) != nil
 		})
 	}

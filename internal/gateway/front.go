@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"math"
-	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 
 	"github.com/dragoman-mcp/dragoman/internal/door"
+	"github.com/dragoman-mcp/dragoman/internal/door/ops"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
 	"github.com/dragoman-mcp/dragoman/internal/text/clip"
@@ -31,7 +30,7 @@ func (g *Gateway) Handler() http.Handler {
 
 	open.HandleFunc(caller.MetadataPath+"/", g.metadata)
 	open.HandleFunc(caller.MetadataPath, g.metadata)
-	open.Handle("/", g.routes())
+	open.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { g.now.Load().routes.ServeHTTP(w, r) })
 	return deadline.Handler(g.checked(open), g.file.HTTP.BodyTimeout, g.file.HTTP.AnswerTimeout)
 }
 
@@ -58,8 +57,11 @@ func (g *Gateway) readyz(w http.ResponseWriter, r *http.Request) {
 		status, text = http.StatusServiceUnavailable, "starting"
 	}
 	if who, err := g.callers.Recognise(r); err == nil {
+		if refused := g.refused.Load(); refused != nil && who.May(ops.ReloadRight) {
+			text += "\nthe configuration was read again, and the one before it stays: " + *refused
+		}
 		for _, s := range g.Servers() {
-			if g.sessions.Gate().Reaches(gate.Client{Caller: who}, s.Label) {
+			if g.gate.Reaches(gate.Client{Caller: who}, s.Label) {
 				text += "\n" + s.Label + ": " + string(s.State)
 			}
 		}
@@ -119,20 +121,6 @@ func (g *Gateway) enter(w http.ResponseWriter, r *http.Request, route *door.Rout
 	route.Serve(w, r.WithContext(ctx), who)
 }
 
-// routes are those of all doors.
-func (g *Gateway) routes() http.Handler {
-	mux := door.NewMux(g.enter)
-	mux.Handle(g.api.Routes()...)
-	mux.Handle(g.ops.Routes()...)
-	if !g.file.MCP.Off {
-		mux.Handle(g.mcp.Routes()...)
-	}
-	mux.Handle(door.Route{Pattern: "/", Serve: func(w http.ResponseWriter, r *http.Request, _ caller.Caller) {
-		g.refuse(w, r, door.OpenAI, door.NotFound("There is nothing at "+r.URL.Path+". The API begins at /v1, and MCP is at /mcp."))
-	}})
-	return mux
-}
-
 // shed refuses what would be too much for the memory. Answers of operators never
 // are: calls wait for them.
 func (g *Gateway) shed(w http.ResponseWriter, r *http.Request, route *door.Route) bool {
@@ -150,26 +138,11 @@ func (g *Gateway) shed(w http.ResponseWriter, r *http.Request, route *door.Route
 	return true
 }
 
-// ours returns the hosts and origins that are served.
-func (g *Gateway) ours() *origin.Guard {
-	guard := &origin.Guard{
-		Hosts: g.file.AllowedHosts, Arrival: true, Origins: g.file.AllowedOrigins,
-		Methods: "GET, POST, DELETE", Expose: "X-Request-Id, X-Dragoman-Tools, X-Dragoman-Missing, Idempotent-Replayed, Retry-After, Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate",
-	}
-	if listen, _, _ := net.SplitHostPort(g.file.Listen); listen != "" {
-		guard.Hosts = append([]string{listen}, guard.Hosts...)
-	}
-	if public, err := url.Parse(g.file.Auth.PublicURL); err == nil && public.Hostname() != "" {
-		guard.Hosts = append([]string{public.Hostname()}, guard.Hosts...)
-	}
-	return guard
-}
-
 // checked refuses requests for a host that is not ours, and those that a browser
 // makes for a web page of another origin.
 func (g *Gateway) checked(next http.Handler) http.Handler {
-	ours := g.ours()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ours := g.now.Load().ours
 		switch {
 		case !ours.Host(r):
 			g.refuse(w, r, door.OpenAI, &model.Error{

@@ -13,7 +13,6 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
 	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
-	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
@@ -28,34 +27,30 @@ const openLedger = 30 * time.Second
 // cannot be opened, such as in a container without a place to write, that is said,
 // and nothing is kept; where rules may ask somebody, there is nothing to start
 // without it.
-func (g *Gateway) openGate(o Options) (*gate.Gate, error) {
-	rules, err := policy.New(policy.Config{Rules: g.file.Policy, File: g.file.PolicyFile})
-	if err != nil {
-		return nil, err
-	}
-	needed := !rules.Zero() || g.file.Store.Path != "" || g.file.NamesPins()
+func (g *Gateway) openGate(first *setup) (err error) {
 	var db *store.DB
-	if needed || g.callers.Required() || len(g.file.Limits) > 0 {
+	if needed := first.keepsRecords(); needed || g.callers.Required() || len(g.file.Limits) > 0 {
 		ctx, cancel := context.WithTimeout(context.Background(), openLedger)
 		defer cancel()
-		g.ledger, err = ledger.Open(ctx, ledger.Config{Store: g.file.Store, Audit: g.file.Audit, Approvals: g.file.Approvals, Pins: g.file.Pins}, o.Log)
+		g.ledger, err = ledger.Open(ctx, ledger.Config{Store: g.file.Store, Audit: g.file.Audit, Approvals: g.file.Approvals, Pins: g.file.Pins}, g.log)
 		switch {
 		case err != nil && needed:
-			return nil, fmt.Errorf("the store of the audit log, of approvals and of pins: %w", err)
+			return fmt.Errorf("the store of the audit log, of approvals and of pins: %w", err)
 		case err != nil:
-			o.Log.Warn("nothing is kept: no audit log, no pins of servers, and budgets of a day begin anew with each start", "error", err, "hint", "set store.path to a file that can be written")
+			g.log.Warn("nothing is kept: no audit log, no pins of servers, and budgets of a day begin anew with each start", "error", err, "hint", "set store.path to a file that can be written")
 			g.ledger = nil
 		default:
 			db = g.ledger.DB
-			o.Log.Debug("audit log", "file", g.ledger.DB.Path())
+			g.log.Debug("audit log", "file", g.ledger.DB.Path())
 			g.watch()
 		}
 	}
-	if g.limits, err = limit.New(context.Background(), limit.Options{Limits: g.file.Limits, Store: db, Log: o.Log}); err != nil {
+	if g.limits, err = limit.New(context.Background(), limit.Options{Limits: g.file.Limits, Store: db, Log: g.log}); err != nil {
 		g.closeLedger()
-		return nil, err
+		return err
 	}
-	return gate.New(gate.Options{Policy: rules, Limit: g.limits, Inbox: g.inbox(), Audit: g.audit(), Log: o.Log}), nil
+	g.gate = gate.New(gate.Options{Policy: first.rules, Limit: g.limits, Inbox: g.inbox(), Audit: g.audit(), Log: g.log})
+	return nil
 }
 
 // keep looks after the ledger and the keys until ctx ends, in a process that stays.

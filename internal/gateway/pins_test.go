@@ -72,7 +72,7 @@ func beside(t *testing.T, path string) *ledger.Ledger {
 // heldNow returns the names of a gateway's tools that are held.
 func heldNow(t *testing.T, g *Gateway) (names []string) {
 	t.Helper()
-	list, err := g.catalog.List(t.Context())
+	list, err := g.now.Load().names.List(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestChangedTools(t *testing.T) {
 			t.Fatalf("held at first: %v", held)
 		}
 	}
-	before, err := g.catalog.List(t.Context())
+	before, err := g.now.Load().names.List(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestChangedTools(t *testing.T) {
 	}
 	eventually(t, "the gateway to see it", func() bool { return !slices.Contains(heldNow(t, g), "title") })
 	t.Logf("approved by another process, and offered %s later", time.Since(began).Round(time.Millisecond))
-	list, _ := g.catalog.List(t.Context())
+	list, _ := g.now.Load().names.List(t.Context())
 	if res := d.callAs(list.Tools.Exact("web__title")); res.Problem != nil || fake.Executions("title") != 1 {
 		t.Errorf("approved, and refused: %+v", res.Problem)
 	}

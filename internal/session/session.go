@@ -37,7 +37,6 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/state/cache"
-	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/result"
 )
@@ -81,9 +80,8 @@ type Options struct {
 	Clients model.SearchWhen
 	// Sampling says whether models answer servers that ask for one.
 	Sampling Sampling
-	// Seals has the keys of what leaves us and comes back; nil makes one that ends with
-	// the process.
-	Seals *seal.Ring
+	// State is what outlasts the opener; nil makes one.
+	State *State
 	// Gate decides what callers may see and do; nil lets everybody do everything.
 	Gate *gate.Gate
 	// Stopping is closed when the process is about to end: calls then wait no longer
@@ -99,16 +97,17 @@ type Options struct {
 // Opener opens sessions. Make it with [New]; it is safe for concurrent use.
 type Opener struct {
 	o        Options
-	shelf    result.Shelf
+	state    *State
 	outputs  outputs
-	seal     *seals
-	tasks    *tasks
 	searches catalog.Searches
 	chosen   catalog.Selections
 	skills   skills
 	models   forModels
 
 	dialects sync.Map // of upstreams: *upstream.Upstream to *dialect.Dialect
+
+	over    chan struct{} // closed when another opener is in the place of this one
+	retired sync.Once
 }
 
 // New returns an Opener.
@@ -128,8 +127,18 @@ func New(o Options) *Opener {
 	if o.Wait <= 0 {
 		o.Wait = DefaultWait
 	}
-	return &Opener{o: o, seal: newSeals(o.Seals), tasks: newTasks()}
+	if o.State == nil {
+		o.State = NewState(nil)
+	}
+	return &Opener{o: o, state: o.State, over: make(chan struct{})}
 }
+
+// Retire tells those who follow what there is that another opener is in the place of
+// this one. Sessions that are open go on.
+func (o *Opener) Retire() { o.retired.Do(func() { close(o.over) }) }
+
+// Over is closed once the opener is retired.
+func (o *Opener) Over() <-chan struct{} { return o.over }
 
 // HasServers reports whether any MCP server is configured, be it one that callers have no
 // right to.
@@ -242,7 +251,7 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 	}
 	search := o.search(want)
 	want.Servers = chosen
-	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: search, loop: o.o.Loop, maxMessage: o.o.Results.MaxMessage, tasks: o.tasks, sampling: o.o.Sampling, log: o.o.Log.With(who.Logged()...),
+	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: search, loop: o.o.Loop, maxMessage: o.o.Results.MaxMessage, tasks: o.state.tasks, sampling: o.o.Sampling, log: o.o.Log.With(who.Logged()...),
 		gate: o.o.Gate, patience: cmp.Or(want.Patience, DefaultPatience), stopping: o.o.Stopping, operator: want.Operator, asked: want.Model}
 	if err := o.read(s, want); err != nil {
 		return nil, err
@@ -291,7 +300,7 @@ const SetPrefix = "set:"
 func (o *Opener) stack(client gate.Client, owner servers.Owner, all dragoman.Toolset, want Want, d *dialect.Dialect) dragoman.Toolset {
 	who := client.Caller
 	tools := o.chosen.Of(all, want.Servers)
-	tools = readable{tools, o.shelf.For(who.ID)}
+	tools = readable{tools, o.state.shelf.For(who.ID)}
 	tools = o.o.Cache.For(who.ID+"\x00"+owner.Session, tools)
 	tools = o.o.Gate.Around(client, tools)
 	if !want.Client {
@@ -301,8 +310,8 @@ func (o *Opener) stack(client gate.Client, owner servers.Owner, all dragoman.Too
 	if want.Reviews {
 		tools = reviewable{tools, o.o.Gate.Inbox(), who}
 	}
-	tools = &tasked{tools, all, o.tasks, who.ID}
-	return o.seal.around(who.ID, tools)
+	tools = &tasked{tools, all, o.state.tasks, who.ID}
+	return o.state.seals.around(who.ID, tools)
 }
 
 // read finds out who will read the results: which model, in which dialect.

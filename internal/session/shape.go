@@ -88,7 +88,7 @@ func (o *Opener) shapes(s *Session, form result.Form, profile result.Profile) fu
 		form = result.Form{Profile: profile}.Or(form)
 		return &result.Shape{
 			Profile: form.Profile, Limit: form.Limit, Tokens: form.Tokens,
-			Images: true, Check: o.outputs.check, Shelf: &o.shelf, Caller: s.Caller.ID,
+			Images: true, Check: o.outputs.check, Shelf: &o.state.shelf, Caller: s.Caller.ID,
 		}
 	}
 }

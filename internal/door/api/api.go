@@ -41,11 +41,12 @@ type Options struct {
 	Sessions *session.Opener
 	// Upstreams serve the models.
 	Upstreams *upstream.Set
-	// Memory keeps what clients do not see of their conversations; nil forgets it.
+	// State is what outlasts the door; nil makes one of Memory and Once, which mean
+	// nothing beside it.
+	State *State
+	// Memory and Once are as in [NewState].
 	Memory memory.Store
-	// Once says which answers are kept for requests that come again with their
-	// Idempotency-Key.
-	Once idempotency.Config
+	Once   idempotency.Config
 	// MaxBody bounds the body of a request, in bytes; [door.DefaultMaxBody] if zero.
 	MaxBody int64
 	// ClientCredentials lets the clients' own credentials go to upstreams that
@@ -61,13 +62,32 @@ type Options struct {
 // API is the door. Make it with [New].
 type API struct {
 	Options
-	running memory.Running
-	once    *idempotency.Requests
-	offers  model.Offers
+	offers model.Offers
 }
 
 // New returns the door.
-func New(o Options) *API { return &API{Options: o, once: idempotency.New(o.Once)} }
+func New(o Options) *API {
+	if o.State == nil {
+		o.State = NewState(o.Memory, o.Once)
+	}
+	return &API{Options: o}
+}
+
+// State is what requests leave behind for those that follow. It is the process's, and
+// the same for doors that come one after another. Make it with [NewState]; it is safe for
+// concurrent use.
+type State struct {
+	memory  memory.Store
+	running memory.Running
+	once    *idempotency.Requests
+}
+
+// NewState returns a State. Kept keeps what clients do not see of their conversations; nil
+// forgets it. Once says which answers are kept for requests that come again with their
+// Idempotency-Key.
+func NewState(kept memory.Store, once idempotency.Config) *State {
+	return &State{memory: kept, once: idempotency.New(once)}
+}
 
 // Routes returns everything under /v1.
 func (a *API) Routes() []door.Route {
@@ -251,8 +271,8 @@ func (a *API) converse(w http.ResponseWriter, r *http.Request, request *chat.Req
 		Guide:   s.Guide,
 		Offers:  &a.offers,
 		Search:  s.Search,
-		Memory:  a.Memory,
-		Running: &a.running,
+		Memory:  a.State.memory,
+		Running: &a.State.running,
 		Caller:  s.Caller.ID,
 		Retried: retried(r),
 		Again:   run.Again,

@@ -52,7 +52,7 @@ func (a *API) onceOnly(route func(http.ResponseWriter, *http.Request, caller.Cal
 		if a.ClientCredentials { // then nobody knows callers apart but by these
 			key.Owner += "\x00" + upstream.Credentials(r.Header)
 		}
-		err = a.once.Serve(w, r, key, func(w http.ResponseWriter, r *http.Request, run *idempotency.Run) { route(w, r, who, run) })
+		err = a.State.once.Serve(w, r, key, func(w http.ResponseWriter, r *http.Request, run *idempotency.Run) { route(w, r, who, run) })
 		switch {
 		case errors.Is(err, idempotency.ErrOther):
 			a.fail(w, r, &model.Error{

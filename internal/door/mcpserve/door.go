@@ -44,8 +44,8 @@ type Config struct {
 // Options are what the door needs.
 type Options struct {
 	Config
-	// Sessions opens a session for each request.
-	Sessions *session.Opener
+	// Sessions returns what opens a session, for each request anew.
+	Sessions func() *session.Opener
 	// StepUp returns the refusal for a caller at a path who lacks a right that they
 	// can ask their authorization server for; nil for all others. Nil is nobody.
 	StepUp func(who caller.Caller, path, right string) *caller.Refusal

@@ -23,6 +23,9 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(leaktest.Run(m)) }
 
+// always is one opener that nothing replaces.
+func always(o *session.Opener) func() *session.Opener { return func() *session.Opener { return o } }
+
 // open opens a door to tools over real HTTP and returns its address.
 func open(t *testing.T, tools dragoman.Toolset, change func(*Options), labels ...string) string {
 	t.Helper()
@@ -32,11 +35,11 @@ func open(t *testing.T, tools dragoman.Toolset, change func(*Options), labels ..
 	}
 	o := Options{
 		Name: "test", Version: "1",
-		Sessions: session.New(session.Options{
+		Sessions: always(session.New(session.Options{
 			Tools: session.Shared(catalog.New(tools, catalog.Config{})), Servers: servers, Dialects: dialect.Builtin(),
 			Results: session.Results{Form: result.Form{Limit: 2000}},
 			Sets:    map[string]catalog.Selection{"some": {{Server: "a", Match: []string{"!a__l*"}}}},
-		}),
+		})),
 	}
 	if change != nil {
 		change(&o)

@@ -67,7 +67,7 @@ func (h *host) opened(ctx context.Context, want session.Want) (*session.Session,
 	case h.at.set != "":
 		want.Servers = catalog.Selection{{Server: session.SetPrefix + h.at.set}}
 	}
-	s, err := h.door.o.Sessions.Open(ctx, h.who, want)
+	s, err := h.door.o.Sessions().Open(ctx, h.who, want)
 	switch {
 	case errors.Is(err, session.ErrUnknownServer), errors.Is(err, session.ErrServerUnavailable):
 		return nil, nil, &mcp.RPCError{Code: internalError, Message: err.Error()}

@@ -37,12 +37,19 @@ func (h *host) listen(ctx context.Context, s *session.Session, v *view, call dra
 		l.compare(known, v)
 	}
 	l.tell(dragoman.Notification{Method: mcp.Acknowledged})
+	var was <-chan struct{} // of the opener that v is of
 	for {
 		l.hear(ctx, v)
-		select {
-		case <-ctx.Done():
-			return dragoman.Result{}, context.Cause(ctx)
-		case <-v.changed:
+		over := h.door.o.Sessions().Over()
+		if over != was { // there is another opener than when v was opened
+			was = over
+		} else {
+			select {
+			case <-ctx.Done():
+				return dragoman.Result{}, context.Cause(ctx)
+			case <-v.changed:
+			case <-over:
+			}
 		}
 		_, next, err := h.opened(ctx, session.Want{NoTools: true})
 		switch {
@@ -58,7 +65,8 @@ func (h *host) listen(ctx context.Context, s *session.Session, v *view, call dra
 
 // changes names the lists in which two views differ.
 func (v *view) changes(next *view) (what []string) {
-	if v.tools != next.tools {
+	tools := form{legacy: true, raw: true}
+	if v.tools != next.tools && !v.listing("tools/list", tools).same(next.listing("tools/list", tools)) {
 		what = append(what, "tools")
 	}
 	for _, list := range []struct{ name, method string }{{"prompts", "prompts/list"}, {"resources", "resources/list"}} {

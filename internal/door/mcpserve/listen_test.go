@@ -21,7 +21,7 @@ import (
 // What changes after a client was greeted, and before it is listened for, is told.
 func TestChangeBeforeListening(t *testing.T) {
 	inner := toolsettest.NewInner()
-	door := New(Options{Name: "test", Version: "1", Sessions: session.New(session.Options{Tools: session.Shared(catalog.New(inner, catalog.Config{})), Dialects: dialect.Builtin()})})
+	door := New(Options{Name: "test", Version: "1", Sessions: always(session.New(session.Options{Tools: session.Shared(catalog.New(inner, catalog.Config{})), Dialects: dialect.Builtin()}))})
 	defer door.Close()
 	h := &host{door: door, who: caller.Caller{ID: "ann"}, legacy: true}
 	h.Describe(t.Context())

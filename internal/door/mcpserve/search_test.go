@@ -38,12 +38,13 @@ func large() *two {
 func searched(t *testing.T, inner dragoman.Toolset, clients model.SearchWhen, always ...string) string {
 	t.Helper()
 	return open(t, inner, func(o *Options) {
-		o.Sessions = session.New(session.Options{
+		opener := session.New(session.Options{
 			Tools: session.Shared(catalog.New(inner, catalog.Config{})), Servers: map[string]bool{"desk": true, "post": true}, Dialects: dialect.Builtin(),
 			Sets:      map[string]catalog.Selection{"office": {{Server: "desk", Match: []string{"desk__ticket_0*"}}, {Server: "post"}}, "plain": {{Server: "post"}}},
 			SetSearch: map[string]model.SearchWhen{"office": model.Always},
 			Search:    model.Search{When: model.Never, Tokens: 1000, Always: model.Keep(always...)}, Clients: clients,
 		})
+		o.Sessions = func() *session.Opener { return opener }
 	})
 }
 
@@ -204,10 +205,11 @@ func TestStepUpForSearchedTools(t *testing.T) {
 	inner := large()
 	var asked []string
 	url := open(t, inner, func(o *Options) {
-		o.Sessions = session.New(session.Options{
+		opener := session.New(session.Options{
 			Tools: session.Shared(catalog.New(inner, catalog.Config{})), Servers: map[string]bool{"desk": true, "post": true},
 			Dialects: dialect.Builtin(), Clients: model.Always,
 		})
+		o.Sessions = always(opener)
 		o.StepUp = func(_ caller.Caller, _, right string) *caller.Refusal {
 			asked = append(asked, right)
 			return nil

@@ -6,12 +6,15 @@
 //	POST   /logins/{label}   begins a login at a server, for the caller
 //	PUT    /logins/{label}   goes on with it
 //	DELETE /logins/{label}   forgets it
+//	POST   /ops/reload       has the configuration read again
 package ops
 
 import (
+	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"slices"
 
 	"github.com/dragoman-mcp/dragoman/internal/door"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
@@ -28,6 +31,8 @@ type Ops struct {
 	Inbox *approval.Inbox
 	// Servers log callers in.
 	Servers Servers
+	// Reload reads the configuration again; check changes nothing.
+	Reload func(ctx context.Context, check bool) (Reloaded, error)
 	// MaxBody bounds the body of a request, in bytes; [door.DefaultMaxBody] if zero.
 	MaxBody int64
 	// Log gets who was refused and who logged in.
@@ -35,7 +40,9 @@ type Ops struct {
 }
 
 // Routes returns the routes of the door.
-func (o *Ops) Routes() []door.Route { return append(o.approvals(), o.logins()...) }
+func (o *Ops) Routes() []door.Route {
+	return slices.Concat(o.approvals(), o.logins(), o.reloads())
+}
 
 // only refuses the methods that a path does not have, with words about those it has.
 func (o *Ops) only(allow, words string) door.Handler {

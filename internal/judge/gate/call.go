@@ -177,10 +177,7 @@ func listens(call *dragoman.Call) bool { return call.Method == "subscriptions/li
 
 // judge asks the policy about all that a call wants. The strictest verdict counts.
 func (t *gated) judge(call *dragoman.Call) policy.Verdict {
-	if t.o.Policy == nil {
-		return policy.Verdict{Effect: policy.Allow, Rule: policy.RuleNone}
-	}
-	v := t.o.Policy.DecideCall(t.who.Caller, *call, t.isTainted())
+	v := t.strictest(func(p *policy.Policy) policy.Verdict { return p.DecideCall(t.who.Caller, *call, t.isTainted()) })
 	if v.Err != nil {
 		t.o.Log.Error("a rule could not be evaluated, so it denied", "rule", v.Rule, "error", v.Err)
 	}

@@ -26,6 +26,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
@@ -43,6 +44,7 @@ import (
 // way, but for Inbox and Audit: without either, a call that somebody has to approve
 // is denied.
 type Options struct {
+	// Policy is the one that counts until [Gate.Use].
 	Policy *policy.Policy
 	Limit  *limit.Limiter
 	Inbox  *approval.Inbox
@@ -54,8 +56,9 @@ type Options struct {
 // Gate makes gated toolsets. Make it with [New]; it is safe for concurrent use.
 type Gate struct {
 	o       Options
-	tainted bounded.Map[struct{}] // conversations that read something of strangers
-	legs    bounded.Map[struct{}] // that calls may go on with, once
+	policy  atomic.Pointer[policy.Policy] // the newest; nil for none
+	tainted bounded.Map[struct{}]         // conversations that read something of strangers
+	legs    bounded.Map[struct{}]         // that calls may go on with, once
 }
 
 // How long, and of how many conversations, it is remembered that they have read
@@ -77,12 +80,19 @@ func New(o Options) *Gate {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Gate{
+	g := &Gate{
 		o:       o,
 		tainted: bounded.Map[struct{}]{Bytes: taintBytes, Age: taintAge},
 		legs:    bounded.Map[struct{}]{Bytes: legBytes, Age: legAge},
 	}
+	g.policy.Store(o.Policy)
+	return g
 }
+
+// Use makes this the policy. Toolsets that there are keep the one that they were made
+// with, and are judged by both: what was taken away is denied at the next leg of a call,
+// and what was given is given to those who come.
+func (g *Gate) Use(p *policy.Policy) { g.policy.Store(p) }
 
 // A Client is who is behind the calls of a toolset.
 type Client struct {
@@ -109,27 +119,41 @@ func (c Client) sees() caller.Caller {
 
 // Reaches reports whether a client may know that there is a server of this label.
 func (g *Gate) Reaches(who Client, label string) bool {
-	return g.o.Policy == nil || policy.Reaches(who.sees(), label)
+	return g.policy.Load() == nil || policy.Reaches(who.sees(), label)
 }
 
 // Around returns tools as a client may see and call them.
 func (g *Gate) Around(who Client, tools dragoman.Toolset) dragoman.Toolset {
-	return &gated{g, who, tools}
+	return &gated{g, g.policy.Load(), who, tools}
 }
 
 type gated struct {
 	*Gate
+	began *policy.Policy // when the toolset was made
 	who   Client
 	tools dragoman.Toolset
+}
+
+// strictest returns the verdict of the policy that the toolset was made with, and of the
+// newest: the stricter one.
+func (t *gated) strictest(decide func(*policy.Policy) policy.Verdict) policy.Verdict {
+	v := policy.Verdict{Effect: policy.Allow, Rule: policy.RuleNone}
+	if t.began != nil {
+		v = decide(t.began)
+	}
+	if newest := t.policy.Load(); newest != t.began && newest != nil {
+		v = v.Stricter(decide(newest))
+	}
+	return v
 }
 
 // List returns what the client may see of the tools.
 func (t *gated) List(ctx context.Context) (*dragoman.List, error) {
 	list, err := t.tools.List(ctx)
-	if err != nil || t.o.Policy == nil {
+	if err != nil || t.began == nil {
 		return list, err
 	}
-	return t.o.Policy.List(t.who.sees(), list), nil
+	return t.began.List(t.who.sees(), list), nil
 }
 
 // Admit lets a caller use a model, or a route of a model API that is passed on, and
@@ -137,8 +161,8 @@ func (t *gated) List(ctx context.Context) (*dragoman.List, error) {
 // is written down.
 func (g *Gate) Admit(ctx context.Context, who caller.Caller, action policy.Action, name string) (leave func(), problem *dragoman.Problem) {
 	r := audit.Record{Kind: audit.Decision, Caller: who.ID, CallerName: who.Name, Method: string(action), Target: name, Verdict: audit.Deny}
-	if g.o.Policy != nil {
-		v := g.o.Policy.Decide(policy.Request{Caller: who, Action: action, Name: name})
+	if rules := g.policy.Load(); rules != nil {
+		v := rules.Decide(policy.Request{Caller: who, Action: action, Name: name})
 		if v.Effect == policy.Ask {
 			// There is nobody to wait for: a request is passed on now or not at all.
 			v.Effect, v.Reason = policy.Deny, v.Reason+" Requests for models and routes cannot wait for that."
@@ -164,11 +188,12 @@ func (g *Gate) Admit(ctx context.Context, who caller.Caller, action policy.Actio
 
 // Sees reports whether a caller may use a model or a route, without using it.
 func (g *Gate) Sees(who caller.Caller, action policy.Action, name string) bool {
-	return g.o.Policy == nil || g.o.Policy.Decide(policy.Request{Caller: who, Action: action, Name: name}).Effect == policy.Allow
+	rules := g.policy.Load()
+	return rules == nil || rules.Decide(policy.Request{Caller: who, Action: action, Name: name}).Effect == policy.Allow
 }
 
 // LimitsModels reports whether there may be a model that a caller may not use.
-func (g *Gate) LimitsModels(who caller.Caller) bool { return g.o.Policy.LimitsModels(who) }
+func (g *Gate) LimitsModels(who caller.Caller) bool { return g.policy.Load().LimitsModels(who) }
 
 // Meter returns what counts the tokens that a caller uses of a model; nil where no
 // limit counts them.
@@ -194,10 +219,13 @@ func (g *Gate) record(r audit.Record) {
 	}
 }
 
+// tainting reports whether it matters what a conversation has read.
+func (t *gated) tainting() bool { return t.began.Tainting() || t.policy.Load().Tainting() }
+
 // isTainted reports whether the conversation has read something that strangers may
 // have written.
 func (t *gated) isTainted() bool {
-	if !t.o.Policy.Tainting() {
+	if !t.tainting() {
 		return false
 	}
 	_, ok := t.Gate.tainted.Get(t.who.Caller.ID, t.who.Conversation)
@@ -206,7 +234,7 @@ func (t *gated) isTainted() bool {
 
 // read notes what a call has brought into the conversation.
 func (t *gated) read(call *dragoman.Call, res *dragoman.Result) {
-	if !t.o.Policy.Tainting() || !speaks(call, res) || call.Tool != nil && call.Tool.Closed() {
+	if !t.tainting() || !speaks(call, res) || call.Tool != nil && call.Tool.Closed() {
 		return
 	}
 	t.Gate.tainted.Put(t.who.Caller.ID, t.who.Conversation, struct{}{}, 0)

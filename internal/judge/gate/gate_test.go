@@ -428,7 +428,7 @@ func TestEveryLegIsJudged(t *testing.T) {
 		}
 	}
 	// The rules have changed while the caller was asked.
-	p.o.Policy = rules(t, policy.Rule{Deny: []string{"*"}})
+	p.Use(rules(t, policy.Rule{Deny: []string{"*"}}))
 	if got := p.run(again(call, res)); code(got) != dragoman.CodeDenied || got.Ran != res.Ran {
 		t.Errorf("after a change of rules: %+v", got)
 	}
@@ -436,9 +436,9 @@ func TestEveryLegIsJudged(t *testing.T) {
 		t.Errorf("%d questions were taken back at the server", n)
 	}
 	// Where a rule asks now, an earlier approval would be needed.
-	p.o.Policy = nil
+	p.Use(nil)
 	res = p.run(call)
-	p.o.Policy = rules(t, asksForWrite...)
+	p.Use(rules(t, asksForWrite...))
 	if got := p.run(again(call, res)); code(got) != dragoman.CodeDenied {
 		t.Errorf("after a rule that asks: %+v", got)
 	}

@@ -45,12 +45,12 @@ func (t *gated) task(ctx context.Context, call dragoman.Call) (dragoman.Result, 
 }
 
 func (t *gated) judgeTask(call *dragoman.Call) policy.Verdict {
-	if t.o.Policy == nil || call.Tool == nil || call.Method == "tasks/cancel" {
+	if call.Tool == nil || call.Method == "tasks/cancel" {
 		return policy.Verdict{Effect: policy.Allow, Rule: policy.RuleNone}
 	}
 	tool := *call.Tool
 	if call.Method != "tasks/update" {
 		tool.Quarantined = nil // what it did, it did when it was trusted
 	}
-	return t.o.Policy.DecideUse(t.who.Caller, &tool, t.isTainted())
+	return t.strictest(func(p *policy.Policy) policy.Verdict { return p.DecideUse(t.who.Caller, &tool, t.isTainted()) })
 }

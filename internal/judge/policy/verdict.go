@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman"
@@ -81,7 +82,25 @@ func (v Verdict) Problem() *dragoman.Problem {
 	return &dragoman.Problem{Code: dragoman.CodeDenied, Message: message, Err: v.Err}
 }
 
-// stricter returns the verdict that counts where both have to be passed.
+// Stricter returns the verdict that counts where both have to be passed. Where both ask,
+// only who satisfies both may answer.
+func (v Verdict) Stricter(other Verdict) Verdict {
+	if v.Effect != Ask || other.Effect != Ask || v.Rule == other.Rule && slices.Equal(v.Approvers, other.Approvers) {
+		return v.stricter(other)
+	}
+	switch {
+	case v.Approvers == nil:
+		return other
+	case other.Approvers == nil:
+		return v
+	}
+	if v.Approvers = both(v.Approvers, other.Approvers); len(v.Approvers) == 0 {
+		return Verdict{Rule: other.Rule, Reason: "The rules have changed meanwhile, and nobody may answer what both ask."}
+	}
+	return v
+}
+
+// stricter returns the stricter of two verdicts, and the first of equal ones.
 func (v Verdict) stricter(other Verdict) Verdict {
 	if other.Effect < v.Effect {
 		return other

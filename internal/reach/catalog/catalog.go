@@ -47,6 +47,9 @@ const MaxName = 64
 // Config says how names are made.
 type Config struct {
 	Strategy Strategy
+	// Bare is the label of a server whose tools have nothing in front of their names;
+	// empty for none.
+	Bare string
 	// Identity returns where a server is: its URL or its command. It must say the
 	// same after a restart. Nil means that the label is all that is known.
 	Identity func(label string) string
@@ -158,6 +161,9 @@ func (c Config) prefix(label string) string {
 	identity := ""
 	if c.Identity != nil {
 		identity = c.Identity(label)
+	}
+	if c.Bare != "" && label == c.Bare {
+		return ""
 	}
 	switch c.Strategy {
 	case None:

@@ -55,6 +55,11 @@ type connection struct {
 	end     func()                // ends the supervisor
 	era     mcp.Era               // of the last session; only the supervisor knows it
 
+	// set.mu guards these.
+	running int                  // calls
+	asking  map[string]time.Time // calls that wait here for answers, by their state, until they expire
+	left    chan struct{}        // nil while callers get the connection; closed once nothing runs any more
+
 	mu      sync.Mutex
 	client  *mcp.Client   // nil while there is none
 	moved   chan struct{} // closed when client, or the state, becomes another

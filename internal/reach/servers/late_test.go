@@ -63,7 +63,8 @@ func (a *answering) Write(b []byte) (int, error) {
 	return a.body.Write(b)
 }
 
-// Issue 17, D5: a server over HTTP that comes late is used within 2 s of its coming.
+// Issue 17, D5: a server over HTTP that comes late is used within 2 s of its coming; one
+// that failed otherwise, within the longest pause.
 func TestLateServerIsUsedSoon(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	tests := map[string]struct {
@@ -87,10 +88,14 @@ func TestLateServerIsUsedSoon(t *testing.T) {
 				})
 				o.Logger = log.logger()
 				s := open(t, map[string]Config{"it": {URL: "http://it.test/mcp"}}, o)
-				time.Sleep(tt.after + 2*time.Second)
+				within := 2 * time.Second
+				if !tt.soon {
+					within = maxPause + maxPause/4 + time.Second
+				}
+				time.Sleep(tt.after + within)
 				synctest.Wait()
-				if up := state(s).State == dragoman.Connected; up != tt.soon {
-					t.Errorf("connected 2 s after it came: %v, want %v: %+v", up, tt.soon, state(s))
+				if at := state(s); at.State != dragoman.Connected {
+					t.Errorf("not connected %s after it came: %+v", within, at)
 				}
 				if lines := log.with("server failed"); len(lines) > 5 {
 					t.Errorf("%d lines in the log for one server that is not there (%d tries)", len(lines), late.tries)

@@ -143,7 +143,7 @@ func (s *Set) ForgetLogin(label, who string) error {
 
 // loggingIn returns the configuration of a server at which callers log in.
 func (s *Set) loggingIn(label string) (*Config, error) {
-	def, ok := s.servers[label]
+	def, ok := s.defined.Load().servers[label]
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("%w: %.60q", ErrUnknownServer, label)

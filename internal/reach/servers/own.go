@@ -29,7 +29,7 @@ func (s *Set) For(o Owner) Part { return Part{s, s.Owner(o)} }
 // Owner returns what of an owner makes a difference: sessions only where a server
 // keeps them apart, and callers only where one does that.
 func (s *Set) Owner(o Owner) Owner {
-	switch s.share {
+	switch s.defined.Load().share {
 	case ShareAll:
 		return Owner{}
 	case ShareCaller:
@@ -73,7 +73,7 @@ func (p Part) view() *view {
 		}
 	}
 	v.touch()
-	news := !kept || len(v.missing) > 0
+	news := !kept || v.stale || len(v.missing) > 0
 	if news {
 		s.fill(v)
 	}
@@ -88,13 +88,15 @@ func (p Part) view() *view {
 // fill gives a view the connections that it lacks, as far as there is room. mu is
 // held.
 func (s *Set) fill(v *view) {
-	v.missing = nil
-	for _, label := range s.labels {
-		principal := v.owner.principal(s.servers[label].config.Share)
+	v.missing, v.stale = nil, false
+	defined := s.defined.Load()
+	for _, label := range defined.labels {
+		share := defined.servers[label].config.Share
+		principal := v.owner.principal(share)
 		k := key{label: label, principal: principal, can: s.options.Can}
 		switch {
 		case v.connections[label] != nil:
-		case s.servers[label].config.Share != ShareAll && v.owner == (Owner{}): // nobody's
+		case share != ShareAll && v.owner == (Owner{}): // nobody's
 		case s.connections[k] != nil:
 			v.connections[label] = s.connections[k]
 		case !s.stopped() && (principal == (Owner{}) || s.views[v.owner] == v && s.room(v)):

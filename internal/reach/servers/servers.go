@@ -4,17 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"maps"
 	"os"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
 	"github.com/dragoman-mcp/dragoman/internal/reach/credential"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
-	"github.com/dragoman-mcp/dragoman/internal/wire/retry"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
@@ -22,10 +20,8 @@ import (
 type Options struct {
 	// Name and Version are what we call ourselves to the servers.
 	Name, Version string
-	// Builtin connects servers that live in this process, by label: once for each
-	// session, which lasts no longer than the context. Their Config has neither a
-	// command nor a URL, and need not be there.
-	Builtin map[string]func(context.Context) mcp.Transport
+	// Builtin are the servers that live in this process, until [Set.Apply].
+	Builtin Builtin
 	// Grace is how long the first requests wait for servers that are still
 	// starting; 500 ms if zero.
 	Grace time.Duration
@@ -60,11 +56,9 @@ type Options struct {
 // callers share; [Set.For] has that of one caller. Make it with [New]; it is safe
 // for concurrent use.
 type Set struct {
-	servers map[string]server // by label
-	labels  []string          // sorted
+	defined atomic.Pointer[definitions] // replaced with mu held
 	options Options
 	started time.Time
-	share   Share // the narrowest of all servers
 	shared  *view
 
 	turns turns // of local servers that start
@@ -76,15 +70,9 @@ type Set struct {
 	mu          sync.Mutex
 	logins      map[credential.Account]*login // that callers have begun
 	connections map[key]*connection
-	views       map[Owner]*view // of those who have connections of their own
-}
-
-// A server is what connections to it are made of. Connect is nil but for servers
-// that live in this process.
-type server struct {
-	config  Config
-	connect func(context.Context) mcp.Transport
-	retries *retry.Budget // of all connections to it
+	leaving     map[*connection]struct{} // that nobody gets any more, and that still have calls
+	views       map[Owner]*view          // of those who have connections of their own
+	sweeping    bool                     // for views that nobody uses
 }
 
 // New makes a Set and starts the servers that all share. It does not wait for
@@ -102,33 +90,14 @@ func New(configs map[string]Config, o Options) *Set {
 	if o.Own.Idle <= 0 {
 		o.Own.Idle = DefaultOwnIdle
 	}
-	s := &Set{servers: map[string]server{}, connections: map[key]*connection{}, views: map[Owner]*view{}, logins: map[credential.Account]*login{}, options: o, started: time.Now(), turns: newTurns()}
+	s := &Set{
+		connections: map[key]*connection{}, leaving: map[*connection]struct{}{}, views: map[Owner]*view{}, logins: map[credential.Account]*login{},
+		options: o, started: time.Now(), turns: newTurns(),
+	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	for label, connect := range o.Builtin {
-		config := configs[label].filled()
-		config.Pins = pinning.Off // they are part of this program
-		s.servers[label] = server{config, connect, &retry.Budget{}}
-	}
-	for label, config := range configs {
-		if _, builtin := s.servers[label]; !builtin && !config.Disabled {
-			s.servers[label] = server{config.filled(), nil, &retry.Budget{}}
-		}
-	}
-	s.labels = slices.Sorted(maps.Keys(s.servers))
-	s.share = ShareAll
-	for _, server := range s.servers {
-		if how := server.config.Share; how == ShareSession || how == ShareCaller && s.share == ShareAll {
-			s.share = how
-		}
-	}
+	s.defined.Store(&definitions{})
 	s.shared = newView(s, Owner{})
-	s.mu.Lock()
-	s.fill(s.shared)
-	s.mu.Unlock()
-	s.shared.publish()
-	if s.share != ShareAll {
-		s.wg.Go(s.sweep)
-	}
+	s.Apply(configs, o.Builtin)
 	return s
 }
 
@@ -141,7 +110,7 @@ func (s *Set) own(label string) *connection {
 
 // connect makes a connection and starts it. mu is held.
 func (s *Set) connect(k key) *connection {
-	def := s.servers[k.label]
+	def := s.defined.Load().servers[k.label]
 	config := def.config
 	if limit := s.options.CallTimeout; limit > 0 {
 		config.Timeout = min(config.Timeout, limit)
@@ -158,6 +127,7 @@ func (s *Set) connect(k key) *connection {
 		wanted: make(chan struct{}, 1),
 		status: dragoman.Server{Label: k.label, State: dragoman.Starting, Since: time.Now()},
 		moved:  make(chan struct{}),
+		asking: map[string]time.Time{},
 		tidy:   func() {},
 	}
 	switch {

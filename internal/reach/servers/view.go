@@ -51,6 +51,7 @@ type view struct {
 
 	connections map[string]*connection // by label; set.mu guards it
 	missing     []string               // labels for which there was no room; set.mu guards it
+	stale       bool                   // the set has other servers than when it was filled; set.mu guards it
 
 	mu       sync.Mutex // taken to build a new list
 	snapshot snapshot.Snapshot
@@ -77,7 +78,7 @@ func (v *view) has(c *connection) bool { return v.connections[c.label] == c }
 func (v *view) all() (all []*connection, missing []string) {
 	v.set.mu.Lock()
 	defer v.set.mu.Unlock()
-	for _, label := range v.set.labels {
+	for _, label := range v.set.defined.Load().labels {
 		if c := v.connections[label]; c != nil {
 			all = append(all, c)
 		}
@@ -112,19 +113,23 @@ func (v *view) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, e
 	case call.Method == "" || call.Method == "tools/call":
 		return dragoman.Failure(dragoman.CodeUnknownTool, "The call names no tool."), nil
 	}
-	c := v.connection(label)
+	c, done := v.take(label, &call)
 	if c == nil {
-		if _, known := v.set.servers[label]; known {
+		if _, known := v.set.defined.Load().servers[label]; known {
 			return dragoman.Result{Ran: dragoman.RanNot, Problem: noRoom(label)}, nil
 		}
 		return dragoman.Failure(dragoman.CodeServerUnavailable, fmt.Sprintf("There is no server %q.", label)), nil
 	}
+	var res dragoman.Result
+	var err error
 	v.running.Add(1)
 	defer func() {
 		v.touch()
 		v.running.Add(-1)
+		done(&res)
 	}()
-	return c.call(ctx, call)
+	res, err = c.call(ctx, call)
+	return res, err
 }
 
 func noRoom(label string) *dragoman.Problem {

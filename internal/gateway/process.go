@@ -1,0 +1,239 @@
+// Package gateway builds everything from a configuration, starts it, and stops
+// it in order.
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/door/api"
+	"github.com/dragoman-mcp/dragoman/internal/door/mcpserve"
+	"github.com/dragoman-mcp/dragoman/internal/door/ops"
+	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
+	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
+	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
+	"github.com/dragoman-mcp/dragoman/internal/reach/credential"
+	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
+	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
+	"github.com/dragoman-mcp/dragoman/internal/session"
+	"github.com/dragoman-mcp/dragoman/internal/stage/demo"
+	"github.com/dragoman-mcp/dragoman/internal/state/cache"
+	"github.com/dragoman-mcp/dragoman/internal/text/secret"
+	"github.com/dragoman-mcp/dragoman/mcp"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
+)
+
+// DemoLabel is the label of the built-in demo server, which runs only when
+// nothing names a server.
+const DemoLabel = "demo"
+
+// Options are what a Gateway needs beside its configuration.
+type Options struct {
+	// Lookup finds environment variables; nil means those of the process.
+	Lookup func(string) (string, bool)
+	// Read reads the configuration again, for [Gateway.Reload]; nil for one that nobody can.
+	Read func() (*config.File, error)
+	// Log gets everything worth knowing; nil discards it.
+	Log *slog.Logger
+	// Version is our version.
+	Version string
+	// Credentials is where tokens of logins at MCP servers are kept; nil for nowhere.
+	Credentials *credential.Store
+	// Can is what callers of this process can be asked, by whichever door.
+	Can dragoman.Kind
+	// Apps says that clients of the MCP endpoint may show views (MCP Apps), so that
+	// servers offer theirs.
+	Apps bool
+}
+
+// Gateway is the process: what lasts from its start to its end, and in front of it the
+// setup that counts now. Make it with [New].
+type Gateway struct {
+	o        Options
+	file     *config.File // of the start; what needs another start is as it is here
+	log      *slog.Logger
+	callers  *caller.Authenticator
+	subjects *credential.Subjects // what callers showed, for servers' tokens
+	ledger   *ledger.Ledger       // nil where nothing is guarded
+	unwatch  func()               // ends the watch over its book
+	limits   *limit.Limiter
+	gate     *gate.Gate
+	cache    *cache.Cache
+	state    *session.State
+	apiState *api.State
+	demo     *demo.Demo // nil until it is wanted
+	servers  *servers.Set
+	ops      *ops.Ops
+	mcp      *mcpserve.Door
+	draining atomic.Bool
+	stopping chan struct{} // closed when draining begins
+	memory   memoryGauge
+
+	now       atomic.Pointer[setup]
+	reloading sync.Mutex
+	refused   atomic.Pointer[string] // why the file, as it was read last, is not in effect; nil where it is
+}
+
+// remembered is what conversations are kept in; nil where they are not.
+func remembered(m config.Memory) memory.Store {
+	if !m.Restore {
+		return nil
+	}
+	return &memory.Memory{Bytes: m.Bytes, TTL: m.TTL}
+}
+
+// New builds a gateway and starts its MCP servers, without waiting for them.
+func New(file *config.File, o Options) (*Gateway, error) {
+	if o.Lookup == nil {
+		o.Lookup = os.LookupEnv
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if file.Sampling.Answer {
+		o.Can |= dragoman.AskSampling
+	}
+	g := &Gateway{o: o, file: file, log: o.Log, state: session.NewState(nil), cache: cache.New(file.Cache), stopping: make(chan struct{})}
+	if err := g.knowCallers(); err != nil {
+		return nil, err
+	}
+	first, err := judge(file, &g.o)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.openGate(first); err != nil {
+		return nil, err
+	}
+	g.apiState = api.NewState(remembered(file.Memory), file.Idempotency)
+	g.servers = servers.New(file.MCPServers, g.serverOptions(first))
+	g.ops = &ops.Ops{Gate: g.gate, Inbox: g.inbox(), Servers: g.servers, Reload: g.asked, MaxBody: file.HTTP.MaxBody, Log: o.Log}
+	g.mcp = mcpserve.New(mcpserve.Options{
+		Config: file.MCP, Sessions: g.sessions, StepUp: g.callers.StepUp, Reviews: file.Approvals.Elicit,
+		Name: "dragoman", Version: o.Version, MaxMessage: file.HTTP.MaxBody, Log: o.Log,
+	})
+	g.callers.Ended = g.ended
+	first.complete(g, nil)
+	g.now.Store(first)
+	return g, nil
+}
+
+// sessions returns what opens sessions now.
+func (g *Gateway) sessions() *session.Opener { return g.now.Load().sessions }
+
+// knowCallers makes what finds out who asks.
+func (g *Gateway) knowCallers() error {
+	key, _ := g.o.Lookup("DRAGOMAN_API_KEY")
+	if key != "" {
+		if err := caller.CheckKey(key); err != nil {
+			return fmt.Errorf("DRAGOMAN_API_KEY: %w; openssl rand -base64 32 makes a good one", err)
+		}
+	}
+	var err error
+	if g.callers, err = caller.New(g.file.Auth, secret.New(key)); err != nil {
+		return err
+	}
+	g.callers.Awaited = g.file.KeysAwaited()
+	if len(g.file.Auth.OAuth) > 0 { // servers that want such a token exchanged may come later
+		g.subjects = credential.NewSubjects()
+		g.callers.Shown = g.subjects.Keep
+	}
+	return nil
+}
+
+// ended ends what outlasts the requests of a caller whose key is not good any more.
+func (g *Gateway) ended(who string) {
+	g.log.Info("what runs for a key is ended: it was revoked or changed, or has expired", "caller", who)
+	g.mcp.End(who)
+}
+
+// serverOptions are what servers need of the process.
+func (g *Gateway) serverOptions(first *setup) servers.Options {
+	so := servers.Options{
+		Name: "dragoman", Version: g.o.Version, Logger: g.log, MaxMessage: g.file.Results.MaxMessage, Can: g.o.Can,
+		CallTimeout: g.file.Loop.CallTimeout, Own: g.file.Connections, Pins: g.book(), Builtin: g.builtin(first),
+		Tokens: servers.Tokens{Store: g.o.Credentials, Subjects: g.subjects, Gateway: g.file.Auth.PublicURL},
+	}
+	if g.o.Apps {
+		so.Extensions = mcpserve.AppsDeclared
+	}
+	if !g.file.MCP.Off {
+		so.LogLevel = "info" // MCP clients hear what servers log while their calls run
+	}
+	return so
+}
+
+// builtin returns the demo server for a setup that names no others.
+func (g *Gateway) builtin(s *setup) servers.Builtin {
+	if s.file.NamesServers() {
+		return nil
+	}
+	if g.demo == nil {
+		g.demo = demo.New(demo.Options{Version: g.o.Version})
+	}
+	return servers.Builtin{DemoLabel: g.connectDemo}
+}
+
+// connectDemo connects to the demo server in this process.
+func (g *Gateway) connectDemo(ctx context.Context) mcp.Transport {
+	r, w := g.demo.Pipe(ctx)
+	return &mcp.Pipe{Reader: r, Writer: w}
+}
+
+// Open opens a session, as each door does for its requests.
+func (g *Gateway) Open(ctx context.Context, who caller.Caller, want session.Want) (*session.Session, error) {
+	return g.sessions().Open(ctx, who, want)
+}
+
+// Of returns the MCP servers as a caller has them.
+func (g *Gateway) Of(who caller.Caller) servers.Part {
+	return g.servers.For(servers.Owner{Caller: who.ID})
+}
+
+// Servers returns the states of the MCP servers that all callers share.
+func (g *Gateway) Servers() []dragoman.Server {
+	list, err := g.servers.List(context.Background())
+	if err != nil {
+		return nil
+	}
+	return list.Servers
+}
+
+// Said returns what a local server wrote and that is no message, as far as it may say why
+// the server does not come; empty for nothing.
+func (g *Gateway) Said(label string) string { return g.servers.Said(label) }
+
+// Dialect returns the dialect that a model API speaks.
+func (g *Gateway) Dialect(up *upstream.Upstream) *dialect.Dialect { return g.sessions().Dialect(up) }
+
+// Upstreams returns the model APIs.
+func (g *Gateway) Upstreams() *upstream.Set { return g.now.Load().upstreams }
+
+// Wait waits until each server has listed its tools or failed once, or ctx ends.
+func (g *Gateway) Wait(ctx context.Context) error { return g.servers.Settle(ctx) }
+
+// ServeLines serves one MCP client over lines, such as the program that started us
+// over stdio, until its input ends.
+func (g *Gateway) ServeLines(ctx context.Context, in io.Reader, out io.Writer) error {
+	return g.mcp.ServeLines(ctx, caller.Local, in, out)
+}
+
+// Close ends the servers and everything else.
+func (g *Gateway) Close() {
+	g.mcp.Close()
+	g.servers.Close()
+	if g.demo != nil {
+		g.demo.Close()
+	}
+	g.now.Load().upstreams.Close()
+	g.closeLedger()
+	g.callers.Close()
+}

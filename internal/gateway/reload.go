@@ -1,0 +1,82 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"reflect"
+
+	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/door/ops"
+)
+
+// ErrNoFile: the process was given nothing to read again.
+var ErrNoFile = errors.New("this gateway has no configuration that it could read again")
+
+// Reload reads the configuration again and, unless it is only to be checked, puts what it
+// says in the place of what counts now. It is judged whole: where anything is wrong, all
+// stays as it is, and the error says what. What needs another start is named, and stays
+// as it is, too.
+func (g *Gateway) Reload(_ context.Context, check bool) (config.Changes, error) {
+	g.reloading.Lock()
+	defer g.reloading.Unlock()
+	changes, err := g.replace(check)
+	switch {
+	case check:
+	case err != nil:
+		text := err.Error()
+		g.refused.Store(&text)
+		g.log.Error("the configuration was read again, and the one before it stays", "error", err)
+	default:
+		g.refused.Store(nil)
+		g.log.Info("the configuration was read again", "changed", changes.Now, "needs_restart", changes.Restart)
+	}
+	return changes, err
+}
+
+// asked is [Gateway.Reload] for the door of those who operate.
+func (g *Gateway) asked(ctx context.Context, check bool) (ops.Reloaded, error) {
+	changes, err := g.Reload(ctx, check)
+	return ops.Reloaded{Now: changes.Now, Restart: changes.Restart}, err
+}
+
+// replace replaces the setup by what the file says now. What is denied is denied first,
+// and nobody is offered what is not there yet.
+func (g *Gateway) replace(check bool) (config.Changes, error) {
+	if g.o.Read == nil {
+		return config.Changes{}, ErrNoFile
+	}
+	file, err := g.o.Read()
+	if err != nil {
+		return config.Changes{}, err
+	}
+	before := g.now.Load()
+	changes := file.Follow(g.file, before.file)
+	next, err := judge(file, &g.o)
+	if err != nil {
+		return changes, err
+	}
+	if next.keepsRecords() && g.ledger == nil {
+		next.upstreams.Close()
+		return changes, errNoStore
+	}
+	if string(next.rules.Cedar()) != string(before.rules.Cedar()) && reflect.DeepEqual(file.Policy, before.file.Policy) && file.PolicyFile == before.file.PolicyFile {
+		changes.Now = append(changes.Now, "policy_file")
+	}
+	if check {
+		next.upstreams.Close()
+		return changes, nil
+	}
+	if reflect.DeepEqual(file.Models, before.file.Models) {
+		next.upstreams.Close()
+		next.upstreams = before.upstreams
+	}
+	next.complete(g, before)
+	g.gate.Use(next.rules)
+	g.servers.Apply(file.MCPServers, g.builtin(next))
+	g.now.Store(next)
+	before.sessions.Retire()
+	if next.upstreams != before.upstreams {
+		before.upstreams.Close()
+	}
+	return changes, nil
+}

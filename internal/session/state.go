@@ -1,0 +1,22 @@
+package session
+
+import (
+	"github.com/dragoman-mcp/dragoman/internal/state/seal"
+	"github.com/dragoman-mcp/dragoman/result"
+)
+
+// State is what sessions leave behind for those that follow: the rest of results that
+// were cut, calls that wait for answers, and tasks. It is the process's, and the same for
+// openers that come one after another. Make it with [NewState]; it is safe for concurrent
+// use.
+type State struct {
+	shelf result.Shelf
+	seals *seals
+	tasks *tasks
+}
+
+// NewState returns a State. Ring has the keys of what leaves us and comes back; nil makes
+// one that ends with the process.
+func NewState(ring *seal.Ring) *State {
+	return &State{seals: newSeals(ring), tasks: newTasks()}
+}
