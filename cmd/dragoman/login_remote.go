@@ -89,13 +89,28 @@ const maxRemote = 1 << 20
 
 // ask makes a request about the login at a server.
 func (g *remote) ask(ctx context.Context, method, label string, body any) (at ops.Login, err error) {
-	text, err := json.Marshal(body)
+	status, answer, err := g.post(ctx, method, "/logins/"+url.PathEscape(label), body)
 	if err != nil {
 		return at, err
 	}
-	r, err := http.NewRequestWithContext(ctx, method, g.base+"/logins/"+url.PathEscape(label), bytes.NewReader(text))
+	if status != http.StatusOK {
+		return at, refusal(status, answer)
+	}
+	if err := json.Unmarshal(answer, &at); err != nil {
+		return at, errors.New("the answer is none of a gateway's")
+	}
+	return at, nil
+}
+
+// post sends a document to the gateway, and returns its answer.
+func (g *remote) post(ctx context.Context, method, path string, body any) (status int, answer []byte, err error) {
+	text, err := json.Marshal(body)
 	if err != nil {
-		return at, err
+		return 0, nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, method, g.base+path, bytes.NewReader(text))
+	if err != nil {
+		return 0, nil, err
 	}
 	r.Header.Set("Content-Type", "application/json")
 	if g.key != "" {
@@ -103,20 +118,13 @@ func (g *remote) ask(ctx context.Context, method, label string, body any) (at op
 	}
 	res, err := g.client.Do(r)
 	if err != nil {
-		return at, err
+		return 0, nil, err
 	}
 	defer res.Body.Close()
-	answer, err := safehttp.ReadAll(res.Body, maxRemote)
-	if err != nil {
-		return at, fmt.Errorf("the answer of the gateway: %w", err)
+	if answer, err = safehttp.ReadAll(res.Body, maxRemote); err != nil {
+		return 0, nil, fmt.Errorf("the answer of the gateway: %w", err)
 	}
-	if res.StatusCode != http.StatusOK {
-		return at, refusal(res.StatusCode, answer)
-	}
-	if err := json.Unmarshal(answer, &at); err != nil {
-		return at, errors.New("the answer is none of a gateway's")
-	}
-	return at, nil
+	return res.StatusCode, answer, nil
 }
 
 // refusal is why a gateway does not do something, in its words.

@@ -37,7 +37,8 @@ Clients in containers come by another name of this machine, which has to be allo
 
 Beyond this machine it listens only where callers are known: make a key with
 "dragoman keys new", set DRAGOMAN_API_KEY, or say in auth whose tokens are good.
-SIGTERM and Ctrl-C let running requests finish.` + serverHelp,
+SIGTERM and Ctrl-C let running requests finish. SIGHUP, or "dragoman reload", has the
+configuration read again: requests and servers that did not change go on.` + serverHelp,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			args, err := s.args(cmd, args)
 			if err != nil {
@@ -46,11 +47,15 @@ SIGTERM and Ctrl-C let running requests finish.` + serverHelp,
 			if len(args) > 0 {
 				return &usageError{errors.New("serve takes no arguments; a server's command comes after \"--\""), ""}
 			}
-			file, err := s.load(config.Reader{Lookup: os.LookupEnv, Ask: person()})
-			if err != nil {
-				return err
+			read := func(ask func(config.Input) (string, error)) (*config.File, error) {
+				file, err := s.load(config.Reader{Lookup: os.LookupEnv, Ask: ask})
+				if err == nil {
+					err = listenAs(file, listen, hosts)
+				}
+				return file, err
 			}
-			if err := listenAs(file, listen, hosts); err != nil {
+			file, err := read(person())
+			if err != nil {
 				return err
 			}
 			log := newLogger(file, s.verbose, s.quiet)
@@ -61,15 +66,15 @@ SIGTERM and Ctrl-C let running requests finish.` + serverHelp,
 			for _, left := range file.LeftOut {
 				log.Warn("configuration", "warning", left.Reason)
 			}
-			g, err := gateway.New(file, gateway.Options{Log: log, Version: version(), Can: clientsCan(file), Apps: !file.MCP.Off, Credentials: credentials()})
+			g, err := gateway.New(file, gateway.Options{Read: func() (*config.File, error) { return read(nil) }, Log: log, Version: version(), Can: clientsCan(file), Apps: !file.MCP.Off, Credentials: credentials()})
 			if err != nil {
 				return &usageError{err, ""}
 			}
 			defer g.Close()
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
 			defer stop()
-			context.AfterFunc(ctx, stop) // a second signal ends us at once
-			defer hangup(log)()
+			context.AfterFunc(ctx, stop)                           // a second signal ends us at once
+			defer hangup(func() { _, _ = g.Reload(ctx, false) })() // which logs what came of it
 			if stdio {
 				return g.ServeLines(ctx, os.Stdin, os.Stdout)
 			}
@@ -121,19 +126,22 @@ func clientsCan(file *config.File) dragoman.Kind {
 	return dragoman.AskForm | dragoman.AskURL | dragoman.AskSampling | dragoman.AskRoots
 }
 
-// hangup keeps a SIGHUP, which a closing terminal or a careful administrator
-// sends, from ending what runs, until the returned function is called.
-func hangup(log *slog.Logger) (stop func()) {
+// hangup calls reload for each SIGHUP, which so does not end what runs, until the returned
+// function is called.
+func hangup(reload func()) (stop func()) {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
+	done := make(chan struct{})
 	go func() {
+		defer close(done)
 		for range hangups {
-			log.Warn("SIGHUP does nothing here: to read the configuration anew, start again")
+			reload()
 		}
 	}()
 	return func() {
 		signal.Stop(hangups)
 		close(hangups)
+		<-done
 	}
 }
 

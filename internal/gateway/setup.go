@@ -78,11 +78,13 @@ func (s *setup) named(before *setup) string {
 	switch {
 	case cmp.Or(catalog.Strategy(s.file.Names.Strategy), catalog.Label) != catalog.Label:
 		return ""
-	case before != nil && (before.bare == "" || s.labels[before.bare]):
+	case before != nil && s.labels[before.bare]:
 		return before.bare
 	case len(s.labels) == 1:
 		for label := range s.labels {
-			return label
+			if before == nil || !before.labels[label] {
+				return label
+			}
 		}
 	}
 	return ""

@@ -141,22 +141,29 @@ func noRoom(label string) *dragoman.Problem {
 }
 
 func (v *view) settle(ctx context.Context, labels []string, whole bool) error {
-	connections, _ := v.all()
-	for _, c := range connections {
-		if len(labels) > 0 && !slices.Contains(labels, c.label) {
-			continue
+	for {
+		connections, _ := v.all()
+		same := true
+		for _, c := range connections {
+			if len(labels) > 0 && !slices.Contains(labels, c.label) {
+				continue
+			}
+			settled := c.settled
+			if whole {
+				settled = c.whole
+			}
+			select {
+			case <-settled:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+			now := v.connection(c.label) // another server may be in its place
+			same = same && (now == c || now == nil)
 		}
-		settled := c.settled
-		if whole {
-			settled = c.whole
-		}
-		select {
-		case <-settled:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if same {
+			return nil
 		}
 	}
-	return nil
 }
 
 func (v *view) settled() bool {
