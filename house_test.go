@@ -30,7 +30,7 @@ var layers = [][]string{
 	{"internal/state/idempotency"},
 	{"internal/identity/permission"},
 	{"internal/identity/apikey", "internal/identity/accesstoken"},
-	{"internal/stage/leaktest", "internal/stage/cputime"},
+	{"internal/stage/leaktest", "internal/stage/cputime", "internal/stage/pgtest"},
 
 	// The nouns, and the library on them.
 	{"", "schema", "rehearsal"},

@@ -42,7 +42,7 @@ and ?; --since takes a time, or how long ago:
 				return err
 			}
 			slices.Reverse(found)
-			return showRecords(found, asJSON, l.DB.Path())
+			return showRecords(found, asJSON, l.DB.String())
 		},
 	}
 	w.flags(cmd)

@@ -73,6 +73,9 @@ idempotency:
 store:
   path: ""
   max_bytes: 16GiB
+  url: ""
+  listen_url: ""
+  pooler: none
 audit:
   arguments: digest
   retention: 2160h

@@ -33,7 +33,7 @@ func (g *Gateway) openGate(o Options) (*gate.Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	needed := !rules.Zero() || g.file.Store.Path != "" || g.file.NamesPins()
+	needed := !rules.Zero() || g.file.Store.Path != "" || !g.file.Store.URL.IsZero() || g.file.NamesPins()
 	var db *store.DB
 	if needed || g.callers.Required() || len(g.file.Limits) > 0 {
 		ctx, cancel := context.WithTimeout(context.Background(), openLedger)
@@ -47,7 +47,7 @@ func (g *Gateway) openGate(o Options) (*gate.Gate, error) {
 			g.ledger = nil
 		default:
 			db = g.ledger.DB
-			o.Log.Debug("audit log", "file", g.ledger.DB.Path())
+			o.Log.Debug("audit log", "file", g.ledger.DB.String())
 			g.watch()
 		}
 	}

@@ -49,7 +49,7 @@ func TestRestart(t *testing.T) {
 	if calls != 3 || models != 0 {
 		t.Errorf("%d calls after seven of ten, and %d of a model without tokens", calls, models)
 	}
-	if _, err := db3.Path(), third.Close(t.Context()); err != nil {
+	if err := third.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
 

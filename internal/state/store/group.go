@@ -43,27 +43,6 @@ func (w *writer) exec(query string) error {
 	return err
 }
 
-// write runs groups until the queue is closed and empty.
-func (db *DB) write() {
-	defer close(db.ended)
-	for {
-		jobs := db.queue.next()
-		if len(jobs) == 0 {
-			return
-		}
-		if err := db.writer.group(jobs); err != nil {
-			for _, j := range jobs {
-				if j.err == nil {
-					j.err = explained(err)
-				}
-			}
-		}
-		for _, j := range jobs {
-			j.finish()
-		}
-	}
-}
-
 // group runs jobs in one transaction and commits it. An error means that nothing
 // of any of them was kept; that of a single job stands in the job.
 func (w *writer) group(jobs []*job) error {
@@ -78,17 +57,28 @@ func (w *writer) group(jobs []*job) error {
 		return err
 	}
 	tx := &Tx{ctx: context.Background(), on: w.conn, prep: w.prepare}
-	for _, j := range jobs {
-		if err := w.guarded(tx, j); err != nil {
-			_ = w.exec("ROLLBACK") // SQLite may have done so itself
-			return err
-		}
+	err := w.each(tx, jobs)
+	if err != nil {
+		_ = w.exec("ROLLBACK") // SQLite may have done so itself
+		return err
 	}
 	if err := w.exec("COMMIT"); err != nil {
 		_ = w.exec("ROLLBACK")
 		return err
 	}
 	return nil
+}
+
+// each runs the jobs one after another, and writes down what they raised.
+func (w *writer) each(tx *Tx, jobs []*job) error {
+	var raised []string
+	for _, j := range jobs {
+		if err := w.guarded(tx, j); err != nil {
+			return err
+		}
+		raised = append(raised, j.raised...)
+	}
+	return tx.raise(raised)
 }
 
 // guarded runs a job behind a savepoint. An error means that the transaction is
@@ -117,5 +107,11 @@ func (j *job) call(tx *Tx) (err error) {
 			}
 		}
 	}()
-	return j.fn(tx)
+	tx.raised, tx.wrote, tx.broken = nil, false, nil
+	j.panicked, j.raised = nil, nil
+	if err := j.fn(tx); err != nil {
+		return err
+	}
+	j.raised = tx.raised
+	return nil
 }
