@@ -23,7 +23,7 @@ var rooms = []string{"text", "wire", "state", "identity", "judge", "reach", "ses
 var layers = [][]string{
 	// What knows nothing of tools.
 	{"internal/text/glob", "internal/text/clip", "internal/text/secret", "internal/text/invalid", "internal/text/invisible"},
-	{"internal/text/canonical", "internal/text/commandline"},
+	{"internal/text/canonical", "internal/text/commandline", "internal/text/poison"},
 	{"internal/wire/rawjson", "internal/wire/sse", "internal/wire/deadline", "internal/wire/origin", "internal/wire/addresses", "internal/wire/retry"},
 	{"internal/wire/safehttp"},
 	{"internal/state/bounded", "internal/state/weakcache", "internal/state/park", "internal/state/atomicfile", "internal/state/store", "internal/state/seal"},

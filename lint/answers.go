@@ -130,8 +130,8 @@ var answerRules = []Rule{
 	},
 	{
 		ID: "O018", Severity: Error, Title: "result that is no result",
-		Why:    "content must be an array of blocks with a type; anything else is dropped or breaks the client.",
-		Advice: "Send content as an array, each block with its type.",
+		Why:    "content must be an array of blocks of the types that the protocol knows, each with what its type asks for; the official clients refuse the whole result otherwise.",
+		Advice: "Send content as an array of text, image, audio, resource and resource_link, bytes in base64 with their mimeType.",
 		Source: specTools + " (tool results)",
 		Live: func(_ *Server, l *Live, say Say) {
 			for _, c := range l.Calls {
@@ -183,11 +183,11 @@ func readResult(raw json.RawMessage) *result {
 		return r
 	}
 	for i, b := range blocks {
-		block, err := rawjson.ParseObject(b)
-		if err != nil || rawjson.IsNull(block.Get("type")) {
-			r.bad = fmt.Sprintf("block %d of the result has no type", i+1)
+		if fault := blockFault(b); fault != "" {
+			r.bad = fmt.Sprintf("block %d of the result %s", i+1, fault)
 			return r
 		}
+		block, _ := rawjson.ParseObject(b) // it has no fault
 		if text, ok := rawjson.String(block.Get("text")); ok {
 			r.texts = append(r.texts, text)
 		}

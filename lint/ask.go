@@ -19,6 +19,7 @@ const (
 	askMalformed    = "malformed"     // what is not JSON
 	askResource     = "resource"      // a resource that does not exist
 	askBare         = "bare"          // modern, without _meta
+	askGreeting     = "greeting"      // legacy: initialize with a version that there is not
 	askVersion      = "version"       // modern, of a version that does not exist
 	askNotification = "notification"  // over HTTP
 	askMismatch     = "mismatch"      // modern HTTP: header and body differ
@@ -83,7 +84,7 @@ func (w *watcher) bare(c *connection) raw {
 }
 
 func (w *watcher) unknownVersion(c *connection) raw {
-	const version = "1900-01-01"
+	const version = noVersion
 	m := w.message(c, "tools/list", params())
 	o, _ := rawjson.ParseObject(m.body) // our own
 	p, _ := rawjson.ParseObject(o.Get("params"))

@@ -60,11 +60,12 @@ func explainFailure(err error) string {
 	return strings.TrimSuffix(err.Error(), ".")
 }
 
-// unauthorized returns the challenges of a server that wants authorization.
-func unauthorized(err error) (challenges []string, ok bool) {
+// unauthorized returns the status and the challenges of a server that wants
+// authorization.
+func unauthorized(err error) (status int, challenges []string, ok bool) {
 	auth, ok := errors.AsType[*mcp.AuthorizationError](err)
 	if !ok {
-		return nil, false
+		return 0, nil, false
 	}
-	return auth.Challenges, true
+	return auth.Status, auth.Challenges, true
 }

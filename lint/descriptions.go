@@ -31,7 +31,18 @@ var descriptionRules = []Rule{
 		Advice: "Say what the tool does, when to use it and what comes back.",
 		Source: studies,
 		Tool: func(t *Tool, say Say) {
-			if t.Description != "" && repeatsName(t) {
+			if t.Description != "" && repeatsName(t) && !slices.ContainsFunc(t.prose().words, func(w string) bool { return idle[w] && !slices.Contains(t.words, w) }) {
+				say(at("/description"), "%s is the name once more", quote(t.Description))
+			}
+		},
+	},
+	{
+		ID: "D012", Severity: Info, Title: "description that says little more than the name",
+		Why:    "Where the name says it all that may be enough; where tools resemble each other it is not.",
+		Advice: "Say when to use it and what comes back.",
+		Source: studies,
+		Tool: func(t *Tool, say Say) {
+			if t.Description != "" && repeatsName(t) && slices.ContainsFunc(t.prose().words, func(w string) bool { return idle[w] && !slices.Contains(t.words, w) }) {
 				say(at("/description"), "%s says no more than the name", quote(t.Description))
 			}
 		},
@@ -119,14 +130,17 @@ var descriptionRules = []Rule{
 	},
 	{
 		ID: "D009", Severity: Info, Title: "no example for a tool that needs one",
-		Why:    "One example settles formats that sentences leave open; models follow it nearly always.",
+		Why:    "One example settles formats that schema and sentences leave open; models follow it nearly always.",
 		Advice: "Put a call into the description, or examples into the schema.",
 		Source: seedUse + " (include examples)",
 		Tool: func(t *Tool, say Say) {
 			params := t.Params()
 			nested := slices.ContainsFunc(params, func(p Param) bool { return len(p.Schema.Get("properties").Members()) > 0 })
-			if (len(params) >= 5 || nested) && !hasExample(t) {
-				say(here, "%s%s, and no example", count(len(params), "argument"), map[bool]string{true: ", nested", false: ""}[nested])
+			if len(params) < 5 && !nested || hasExample(t) {
+				return
+			}
+			if name := doubt(t); name != "" {
+				say(here, "%s%s, and no example: what does %s look like?", count(len(params), "argument"), map[bool]string{true: ", nested", false: ""}[nested], quote(name))
 			}
 		},
 	},

@@ -49,6 +49,7 @@ func (w *watcher) doors() {
 		}
 		knock(askAnonymous, drop)
 		w.stranger(drop)
+		w.refusals()
 		knock(askForged, map[string]string{"Authorization": "Bearer " + forgedToken()})
 	}
 	if c.client.modern() {
@@ -152,7 +153,9 @@ func certificateProblem(err error) string {
 
 // Metadata is what the documents of OAuth say (RFC 9728, RFC 8414).
 type Metadata struct {
-	// Challenges are the WWW-Authenticate headers of the refusal.
+	// Status is that of the refusal of a request without credentials, and Challenges its
+	// WWW-Authenticate headers.
+	Status     int
 	Challenges []string
 	// Where is the address of the resource's document, Resource the resource that
 	// it names, Servers its authorization servers, Scopes its scopes. Err says
@@ -171,14 +174,21 @@ type Metadata struct {
 
 var metadataLink = regexp.MustCompile(`resource_metadata="([^"]+)"`)
 
-// metadata reads the documents that a server which wants authorization must
-// have.
-func (w *watcher) metadata(err error) {
-	challenges, ok := unauthorized(err)
-	if !ok || w.live.Web == nil {
+// refusals looks at how a server that was reached with a token refuses requests without
+// one. Who has another kind of key is asked nothing about OAuth.
+func (w *watcher) refusals() {
+	a := w.live.Answers[askAnonymous]
+	token, bearer := strings.CutPrefix(w.target.Header.Get("Authorization"), "Bearer ")
+	if !bearer || token == "" || a.Err != nil || a.Result != nil || a.Status == 0 {
 		return
 	}
-	m := &Metadata{Challenges: challenges}
+	w.metadata(a.Status, a.Header.Values("WWW-Authenticate"))
+}
+
+// metadata reads the documents that a server which wants authorization must
+// have.
+func (w *watcher) metadata(status int, challenges []string) {
+	m := &Metadata{Status: status, Challenges: challenges}
 	w.live.Web.Metadata = m
 	base, err := url.Parse(w.target.URL)
 	if err != nil {

@@ -68,9 +68,6 @@ func promptGap(n *schema.Node) string {
 	if n.Get("description").Text() == "" {
 		return "no description"
 	}
-	if hiddenIn(n.Get("description").Text()) != "" || orders(n.Get("description").Text(), ofTool) != "" {
-		return "a description that gives the model orders"
-	}
 	for _, a := range n.Get("arguments").Items() {
 		if a.Get("description").Text() == "" {
 			return fmt.Sprintf("the argument %s without a description", quote(a.Get("name").Text()))

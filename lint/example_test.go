@@ -31,6 +31,6 @@ func Example() {
 		fmt.Println(f.Severity, f.Rule, f.Message)
 	}
 	// Output:
-	// error A002 readOnlyHint is true, and the name says "update"
+	// error A002 readOnlyHint is true, and the name and the description say "update"
 	// warning Z001 the name "notes_update_note" does not begin with acme_
 }

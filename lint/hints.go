@@ -1,6 +1,8 @@
 package lint
 
 import (
+	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -23,8 +25,19 @@ var hintRules = []Rule{
 		Source:  specHints + "; " + seedUse,
 		Gateway: "The gateway believes no hint that makes a tool safer; calls lose their order, nothing else.",
 		Tool: func(t *Tool, say Say) {
-			if verb, _ := t.mutates(); said(t.Hints.ReadOnly, true) && verb != "" {
-				say(at("/annotations/readOnlyHint"), "readOnlyHint is true, and the name says %s", quote(verb))
+			if verb, words := t.saysItWrites(); said(t.Hints.ReadOnly, true) && len(words) > 1 {
+				say(at("/annotations/readOnlyHint"), "readOnlyHint is true, and %s say %s", strings.Join(words, " and "), quote(verb))
+			}
+		},
+	},
+	{
+		ID: "A011", Severity: Info, Title: "a read-only tool that sounds as if it wrote",
+		Why:    "People and models go by the words; one word alone may mean something else, so this may be right as it is.",
+		Advice: "If it writes, set readOnlyHint to false; if it only reads, use a verb of reading.",
+		Source: specHints + "; " + ours,
+		Tool: func(t *Tool, say Say) {
+			if verb, words := t.saysItWrites(); said(t.Hints.ReadOnly, true) && len(words) == 1 {
+				say(at("/annotations/readOnlyHint"), "readOnlyHint is true, and %s alone says %s", words[0], quote(verb))
 			}
 		},
 	},
@@ -34,8 +47,8 @@ var hintRules = []Rule{
 		Advice: "Set destructiveHint to false for tools that only read.",
 		Source: specHints,
 		Tool: func(t *Tool, say Say) {
-			verb, _ := t.mutates() // of which A002 speaks, where the author does not ask
-			if (verb == "" || t.Server.Author != nil) && said(t.Hints.ReadOnly, true) && said(t.Hints.Destructive, true) {
+			_, words := t.saysItWrites() // of which A002 speaks, where the author does not ask
+			if (len(words) < 2 || t.Server.Author != nil) && said(t.Hints.ReadOnly, true) && said(t.Hints.Destructive, true) {
 				say(at("/annotations/destructiveHint"), "a tool that changes nothing cannot be destructive, and both hints are true")
 			}
 		},
@@ -110,6 +123,47 @@ var hintRules = []Rule{
 		},
 	},
 }
+
+// saysItWrites returns the verb by which a tool says that it changes something, and what
+// says so: its name, its description, both. A description that promises not to takes the
+// word back.
+func (t *Tool) saysItWrites() (verb string, words []string) {
+	verb, _ = t.mutates()
+	if harmless.MatchString(t.prose().lower) {
+		return "", nil
+	}
+	if verb != "" {
+		words = append(words, "the name")
+	}
+	if does := writesInProse(t.prose().first); does != "" {
+		verb, words = cmp.Or(verb, does), append(words, "the description")
+	}
+	return verb, words
+}
+
+// writesInProse returns the first verb of a sentence where that is one of writing or
+// destroying alone; empty for others.
+func writesInProse(sentence []string) string {
+	for i, w := range sentence {
+		switch {
+		case i > 2: // "this tool deletes"
+			return ""
+		case strings.HasSuffix(w, "ed"): // "saved notes"
+		case stemIn(w, destroyVerbs):
+			return w
+		case stemIn(w, readVerbs):
+			return ""
+		case stemIn(w, plainlyWrites):
+			return w
+		case stemIn(w, writeVerbs):
+			return ""
+		}
+	}
+	return ""
+}
+
+// harmless are the words by which a tool says that nothing is changed.
+var harmless = regexp.MustCompile(`\b(read[- ]only|only reads|dry[- ]run|preview|simulat\w+|without (saving|changing|modifying|writing|applying)|does not (change|modify|write|save|alter|send)|nothing is (changed|saved|written|sent))\b`)
 
 // checkUnsaid finds hints that are left out. Where the author asks, each of the
 // four has to be said; from outside the rules A001 and A008 speak of the main

@@ -202,6 +202,28 @@ var webRules = []Rule{
 		}),
 	},
 	{
+		ID: "X027", Severity: Error, Title: "refusal that no client takes for one",
+		Why:    "Clients send their user to log in, or renew a token, at 401 alone; at 403, at 200 with an error inside and at anything else they give up.",
+		Advice: "Answer 401 to requests without a token, or with one that is not valid; 403 is for a valid one without the scope.",
+		Source: "MCP 2026-07-28, Authorization (error handling); RFC 6750, 3.1",
+		Live: withMetadata(func(_ *Web, m *Metadata, say Say) {
+			if m.Status != http.StatusUnauthorized {
+				say(here, "a request without credentials was refused with HTTP %d", m.Status)
+			}
+		}),
+	},
+	{
+		ID: "P031", Severity: Info, Title: "protected, and there is no token",
+		Why:    "Of a server that lets nobody in, only its authorization can be looked at.",
+		Advice: "Give a token: dragoman login, or a header in the configuration.",
+		Source: ours,
+		Live: func(_ *Server, l *Live, say Say) {
+			if l.protected() {
+				say(here, "the server is protected; give a token")
+			}
+		},
+	},
+	{
 		ID: "X014", Severity: Warning, Title: "scopes that ask for everything",
 		Why:    "Clients ask for all scopes that are listed; one stolen token then opens everything.",
 		Advice: "List the least that is needed to begin with.",

@@ -75,10 +75,15 @@ type Live struct {
 	// said that its tools change.
 	Lists     []Listing
 	Announced bool
+	// Undeclared reports that there are tools without the capability.
+	Undeclared bool
 	// Others are the other lists that were asked for, by method.
 	Others map[string]Listing
 	// Calls are the calls of tools, in order.
 	Calls []Called
+	// Texts are the answers to prompts/get and resources/read for the first entries of
+	// each list.
+	Texts []Read
 	// Cancelled is a call that was cancelled; nil where none took long enough.
 	Cancelled *Cancellation
 	// Contradicted are tools whose calls changed what others read.
@@ -106,6 +111,12 @@ type Live struct {
 
 	// Log is what was sent, one line each, for people who want to know.
 	Log []string
+}
+
+// protected reports whether the server let nobody in without a token, so that only its
+// authorization was looked at.
+func (l *Live) protected() bool {
+	return l.Failure != nil && l.Web != nil && l.Web.Metadata != nil && !l.Web.Token
 }
 
 // A Listing is one answer to a list, over its pages.
@@ -162,6 +173,13 @@ func (a Answer) says() string {
 		return fmt.Sprintf("HTTP %d", a.Status)
 	}
 	return "nothing that is an answer"
+}
+
+// A Read is what came of asking for one prompt or resource.
+type Read struct {
+	// Name is what the prompt is called, or the resource's URI; Method says which it is.
+	Name string
+	Answer
 }
 
 // A Called is one call of a tool.
@@ -226,6 +244,9 @@ type Web struct {
 	Plain, Loopback bool
 	// Token reports that requests carried credentials.
 	Token bool
+	// Types are content types that messages came with and that are none of the
+	// protocol's, at most 20.
+	Types []string
 	// Streams are the headers of event streams that it sent.
 	Streams []http.Header
 	// TLS is why a secure connection failed; empty if it did not.

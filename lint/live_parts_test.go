@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 )
 
@@ -71,6 +72,38 @@ func guarded(resource, issuer string) func(*model) {
 				w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+base+`/.well-known/oauth-protected-resource/mcp"`)
 				http.Error(w, "no", http.StatusUnauthorized)
 			}
+		}
+	}
+}
+
+// lettingIn makes a fixture of a server that wants authorization, and lets some requests
+// in.
+func lettingIn(pass func(r *http.Request) bool) func(*model) {
+	return func(m *model) {
+		guarded(rightResource, rightIssuer)(m)
+		refuse := m.handler
+		m.handler = func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if pass(r) {
+				next.ServeHTTP(w, r)
+				return
+			}
+			refuse(w, r, next)
+		}
+	}
+}
+
+// withToken is the target of a server that wants authorization, with a good token.
+func withToken(change func(*model)) func(*testing.T, *model, *Target) {
+	return func(_ *testing.T, m *model, target *Target) {
+		target.Header = http.Header{"Authorization": {"Bearer right"}}
+		change(m)
+		refuse := m.handler
+		m.handler = func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if r.Header.Get("Authorization") == "Bearer right" {
+				next.ServeHTTP(w, r)
+				return
+			}
+			refuse(w, r, next)
 		}
 	}
 }

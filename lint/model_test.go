@@ -45,11 +45,12 @@ type query struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params struct {
-		Name      string          `json:"name"`
-		URI       string          `json:"uri"`
-		Cursor    *string         `json:"cursor"`
-		Arguments json.RawMessage `json:"arguments"`
-		Meta      map[string]any  `json:"_meta"`
+		Name            string          `json:"name"`
+		URI             string          `json:"uri"`
+		Cursor          *string         `json:"cursor"`
+		ProtocolVersion string          `json:"protocolVersion"`
+		Arguments       json.RawMessage `json:"arguments"`
+		Meta            map[string]any  `json:"_meta"`
 	} `json:"params"`
 }
 

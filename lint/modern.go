@@ -2,6 +2,8 @@ package lint
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/schema"
@@ -36,7 +38,7 @@ var modernRules = []Rule{
 	},
 	{
 		ID: "P003", Severity: Error, Title: "results without what the era asks for",
-		Why:    "Without resultType a client cannot tell a result from a question; without ttlMs and cacheScope it may not keep a list.",
+		Why:    "Without resultType, or by one that it does not know, a client cannot tell a result from a question; without ttlMs and cacheScope it may not keep a list.",
 		Advice: "Send resultType with each result, and ttlMs and cacheScope with discover, lists and resources.",
 		Source: specModern + " (SEP-2322, SEP-2549)",
 		Live:   checkResults,
@@ -89,17 +91,32 @@ var modernRules = []Rule{
 	},
 }
 
+// resultTypes are those of the protocol, and of its extension for tasks.
+var resultTypes = []string{"complete", "input_required", "task"}
+
 func checkResults(_ *Server, l *Live, say Say) {
 	if l.Era != modern {
 		return
 	}
+	var bare, odd []string // what has no resultType, and what has an unknown one
+	defer func() {
+		if bare != nil {
+			say(here, "no resultType is in the results of %s", strings.Join(bare, ", "))
+		}
+		if odd != nil {
+			say(here, "an unknown resultType is in the results of %s", strings.Join(odd, ", "))
+		}
+	}()
 	look := func(what string, result json.RawMessage, cacheable bool) {
 		o, err := rawjson.ParseObject(result)
 		if err != nil {
 			return
 		}
-		if kind, _ := rawjson.String(o.Get("resultType")); kind == "" {
-			say(here, "the result of %s has no resultType", what)
+		switch kind, _ := rawjson.String(o.Get("resultType")); {
+		case kind == "":
+			bare = append(bare, what)
+		case !slices.Contains(resultTypes, kind):
+			odd = append(odd, what+" ("+quote(kind)+")")
 		}
 		if !cacheable {
 			return

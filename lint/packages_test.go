@@ -1,6 +1,10 @@
 package lint
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -18,14 +22,76 @@ func TestKnownBad(t *testing.T) {
 		"uvx mcp-server-git==2026.1.13 --repository .":               "CVE-2026-27735",
 		"uvx mcp-server-git@2026.1.14":                               "",
 		"uvx --from mcp-server-git[all]==2025.9.25 mcp-server-git":   "CVE-2026-27735",
-		"npx postmark-mcp@1.0.15":                                    "",
-		"npx postmark-mcp@1.0.16":                                    "postmark-mcp 1.0.16",
-		"npx postmark-mcp@1.1.0":                                     "postmark-mcp 1.0.16",
 	} {
 		words := strings.Fields(line)
 		got := knownBad(&Config{Command: words[0], Args: words[1:]})
 		if want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+}
+
+// TestKnownMalicious: it is known in whichever way a command names it, and without a
+// version.
+func TestKnownMalicious(t *testing.T) {
+	for line, want := range map[string]bool{
+		"npx postmark-mcp@1.0.15":                                         false,
+		"npx postmark-mcp@1.0.16":                                         true,
+		"npx postmark-mcp@1.1.0":                                          true,
+		"npx -y postmark-mcp":                                             true,
+		"npx -y postmark-mcp@latest":                                      true,
+		"npx -y postmark-mcp@^1.0.0":                                      true,
+		"npx --package=postmark-mcp@1.0.16 postmark-mcp":                  true,
+		"npx -y Postmark-MCP@1.0.16":                                      true,
+		"npx -y mail@npm:postmark-mcp@1.0.17":                             true,
+		"npx -y @me/postmark-mcp@1.0.16":                                  false,
+		"npx -y postmark-mcp-safe@1.0.16":                                 false,
+		"cmd /c npx postmark-mcp@1.0.16":                                  true,
+		"env A=b npx postmark-mcp@1.0.16":                                 true,
+		"npm exec -- postmark-mcp@1.0.16":                                 true,
+		"bunx postmark-mcp@1.0.16":                                        true,
+		"npx -y https://r.example/postmark-mcp/-/postmark-mcp-1.0.16.tgz": true,
+		"npx -y https://r.example/postmark-mcp/-/postmark-mcp-1.0.9.tgz":  false,
+	} {
+		words := strings.Fields(line)
+		if got := knownMalicious(&Config{Command: words[0], Args: words[1:]}); (got != "") != want {
+			t.Errorf("%s: %q, want %v", line, got, want)
+		}
+	}
+	if knownMalicious(&Config{Command: "sh", Args: []string{"-c", "cd /x && npx -y postmark-mcp@1.0.16"}}) == "" {
+		t.Error("it is not known behind a shell")
+	}
+}
+
+// TestNothingMaliciousStarts: neither what a configuration names, nor what a command
+// line or a variable made of it; and nothing at all where the configuration alone is
+// judged.
+func TestNothingMaliciousStarts(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		args []string
+		only bool
+		want []string
+	}{
+		{"malicious", []string{"postmark-mcp@1.0.16"}, false, []string{"K006"}},
+		{"configuration alone", []string{"notes@1.2.3"}, true, nil},
+	} {
+		for _, probe := range []Probe{ProbeSafe, ProbeNone} {
+			mark := filepath.Join(t.TempDir(), "started")
+			target := Target{Label: "mail", Command: func() *exec.Cmd {
+				return exec.Command("touch", append([]string{mark}, tt.args...)...)
+			}}
+			r, err := Run(t.Context(), []Target{target}, Options{Probe: probe, ConfigOnly: tt.only})
+			must(t, err)
+			if got := rulesOf(r); !slices.Equal(got, tt.want) {
+				t.Errorf("%s: found %v", tt.name, got)
+			}
+			if _, err := os.Stat(mark); err == nil {
+				t.Errorf("%s: it was started", tt.name)
+			}
+			if score := r.Servers[0].Score; !tt.only && score != 0 {
+				t.Errorf("%s: the score is %d", tt.name, score)
+			}
 		}
 	}
 }

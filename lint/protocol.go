@@ -27,10 +27,14 @@ var protocolRules = []Rule{
 		Source:  "MCP, Lifecycle and versioning",
 		Gateway: "The gateway goes on without the server and tries again with growing pauses.",
 		Live: func(_ *Server, l *Live, say Say) {
-			if l.Failure == nil || l.Web != nil && (l.Web.TLS != "" || l.Web.Metadata != nil) || l.Flooded != "" {
+			if l.Failure == nil || l.Web != nil && l.Web.TLS != "" || l.protected() || l.Flooded != "" {
 				return
 			}
-			say(here, "%s", explainFailure(l.Failure)+lastWords(l))
+			why := explainFailure(l.Failure)
+			if _, _, refused := unauthorized(l.Failure); refused && l.Web != nil && l.Web.Token {
+				why = "it does not take the credentials that it was given"
+			}
+			say(here, "%s", why+lastWords(l))
 		},
 	},
 	{

@@ -56,7 +56,7 @@ func (f *Finding) Fingerprint() string {
 type Audited struct {
 	// Server is what was looked at.
 	Server *Server
-	// Score is between 0 and 100, and Grade A to F. Neither says anything
+	// Score is between 0 and 100, and Grade A to F, or [Unseen]. Neither says anything
 	// without the findings.
 	Score int
 	Grade string
@@ -91,6 +91,9 @@ func (r *Report) Count(s Severity) (n int) {
 func (r *Report) Lock() []byte {
 	var l pin.Lock
 	for _, a := range r.Servers {
+		if a.Server.refused {
+			continue
+		}
 		seen, kinds := a.Server.seen()
 		l.Set(a.Server.Label, seen, kinds...)
 	}
@@ -161,7 +164,11 @@ func (a *Audited) score(findings []Finding) {
 			lost[f.Tool] += weights[f.Severity]
 		}
 	}
-	if l := a.Server.Live; l != nil && l.Failure != nil {
+	if l := a.Server.Live; l != nil && l.protected() {
+		a.Score, a.Grade = int(math.Round(max(0, 100-lost[""]))), Unseen
+		return
+	}
+	if l := a.Server.Live; a.Server.refused || l != nil && l.Failure != nil {
 		a.Score, a.Grade = 0, grade(0) // nothing was seen that could be good
 		return
 	}
@@ -180,6 +187,10 @@ func (a *Audited) score(findings []Finding) {
 		a.Grade = "D"
 	}
 }
+
+// Unseen is the grade of a server that let nobody in without a token: its score is that
+// of its authorization alone.
+const Unseen = "-"
 
 func grade(score int) string {
 	for _, g := range []struct {

@@ -16,7 +16,7 @@ func messy(t *testing.T) *Report {
 	var laidOut bytes.Buffer
 	saved := list(t, []json.RawMessage{
 		json.RawMessage(`{}`),
-		json.RawMessage(`{"name":"notes_update_note","title":"Upd<ate | a\u200b note","inputSchema":{"properties":{"note_id":{"type":"integer","description":"Id"}}}}`),
+		json.RawMessage(`{"name":"notes_update_note","title":"Upd<ate | a\u200b note","description":"Updates one note by its number. Returns the text.","inputSchema":{"properties":{"note_id":{"type":"integer","description":"Id"}}}}`),
 	})
 	must(t, json.Indent(&laidOut, saved, "", "  "))
 	r, err := Run(t.Context(), []Target{

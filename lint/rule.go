@@ -125,8 +125,8 @@ var Groups = []Group{
 func Rules() []Rule {
 	var all []Rule
 	for _, part := range [][]Rule{
-		protocolRules, modernRules, httpRules, processRules, nameRules, descriptionRules, inputRules, schemaRules, dialectRules,
-		hintRules, behaviourRules, outputRules, answerRules, errorRules, reliabilityRules, textRules, secretRules, webRules, pinRules,
+		protocolRules, modernRules, officialRules, httpRules, processRules, nameRules, descriptionRules, inputRules, schemaRules, dialectRules,
+		hintRules, behaviourRules, outputRules, answerRules, errorRules, reliabilityRules, textRules, poisonRules, secretRules, webRules, pinRules,
 		costRules, configRules, entryRules, ownRules,
 	} {
 		all = append(all, part...)

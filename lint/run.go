@@ -69,6 +69,9 @@ type Options struct {
 	Rules []Rule
 	// Probe says which tools of running servers are called.
 	Probe Probe
+	// ConfigOnly judges how servers are configured, by the rules of group K, and starts
+	// and asks none.
+	ConfigOnly bool
 	// Dialects are the dialects into which tools are converted; nil means
 	// [DefaultDialects].
 	Dialects []string
@@ -103,6 +106,9 @@ func run(ctx context.Context, targets []Target, o Options, seen func(*Server)) (
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.ConfigOnly {
+		o.Rules = slices.DeleteFunc(slices.Clone(o.Rules), func(r Rule) bool { return r.group() != 'K' })
 	}
 	o.Progress = oneAtATime(o.Progress)
 	dialects := make([]*dialect.Dialect, len(o.Dialects))
@@ -176,7 +182,7 @@ func subjects(ctx context.Context, targets []Target, o Options) ([]*Server, erro
 		}
 	}
 	for i, t := range targets {
-		if t.live() {
+		if servers[i].mayStart(t) && !o.ConfigOnly {
 			observe(ctx, servers[i], t, o)
 		}
 		if err := ctx.Err(); err != nil {
@@ -184,6 +190,20 @@ func subjects(ctx context.Context, targets []Target, o Options) ([]*Server, erro
 		}
 	}
 	return servers, nil
+}
+
+// mayStart reports whether a running server may be watched: nothing that is known to be
+// malicious is started, or asked.
+func (s *Server) mayStart(t Target) bool {
+	if t.Command != nil {
+		if cmd := t.Command(); cmd != nil && len(cmd.Args) > 0 {
+			s.starts = &Config{Command: cmd.Args[0], Args: cmd.Args[1:]}
+		}
+	}
+	for _, c := range []*Config{s.Config, s.starts} {
+		s.refused = s.refused || c != nil && knownMalicious(c) != ""
+	}
+	return t.live() && !s.refused
 }
 
 // sideBySide calls do for 0 to n-1, on as many goroutines as there are processors.

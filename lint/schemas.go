@@ -51,7 +51,21 @@ var schemaRules = []Rule{
 		Source:  "MCP 2026-07-28, Basic (composition keywords); measured",
 		Gateway: "The gateway quarantines the tool.",
 		Tool: func(t *Tool, say Say) {
-			if t.Refusal != nil && isObject(t) && len(badRefs(t.Input)) == 0 && !circular(t.Input) && !badType(t.Input) {
+			if refused(t) && tooLarge(t) {
+				say(at("/inputSchema"+t.Refusal.Pointer), "the schema %s", t.Refusal.Reason)
+			} else if where, n := doubling(t.Input); n > 0 {
+				say(at("/inputSchema"+where), "with references written out, %.0f schemas judge one value", n)
+			}
+		},
+	},
+	{
+		ID: "S025", Severity: Warning, Title: "schema that few validators can read",
+		Why:     "References that depend on how one came, two at one place, or to what is no schema are read by some validators and refused by most, model APIs among them.",
+		Advice:  "Use $ref to a schema in $defs, one at a place.",
+		Source:  "JSON Schema 2020-12, 8.2.3; " + ours,
+		Gateway: "The gateway quarantines the tool.",
+		Tool: func(t *Tool, say Say) {
+			if refused(t) && !tooLarge(t) && !contradicts(t) {
 				say(at("/inputSchema"+t.Refusal.Pointer), "the schema %s", t.Refusal.Reason)
 			}
 		},
@@ -231,6 +245,18 @@ func circular(root *schema.Node) bool {
 	return found
 }
 
+// refused reports whether a schema was refused for something that no other rule speaks
+// of.
+func refused(t *Tool) bool {
+	return t.Refusal != nil && isObject(t) && len(badRefs(t.Input)) == 0 && !circular(t.Input) && !badType(t.Input)
+}
+
+// contradicts reports whether S005 finds something.
+func contradicts(t *Tool) (found bool) {
+	checkConsistent(t, func(At, string, ...any) { found = true })
+	return found
+}
+
 func checkConsistent(t *Tool, say Say) {
 	walk(t.Input, "/inputSchema", func(n *schema.Node, pointer string, _ int) {
 		required := n.Get("required")
@@ -248,8 +274,10 @@ func checkConsistent(t *Tool, say Say) {
 		if e := n.Get("enum"); e != nil && (e.Kind() != schema.Array || len(e.Items()) == 0) {
 			say(at(pointer+"/enum"), "the enum has no values")
 		}
-		if sign, ok := schema.Compare(n.Get("minimum"), n.Get("maximum")); ok && sign > 0 {
-			say(at(pointer), "minimum is more than maximum")
+		for _, name := range []string{"imum", "Length", "Items", "Properties", "Contains"} {
+			if sign, ok := schema.Compare(n.Get("min"+name), n.Get("max"+name)); ok && sign > 0 {
+				say(at(pointer), "min%s is more than max%s", name, name)
+			}
 		}
 	})
 }

@@ -157,6 +157,23 @@ var configRules = []Rule{
 			}
 		}),
 	},
+	{
+		ID: "K006", Severity: Error, Title: "package that is known to be malicious",
+		Why:    "It was made to do harm; to start it once, if only to look at its tools, is once too often. It was not started.",
+		Advice: "Take it out of the configuration, and change what it was given: keys, tokens, passwords.",
+		Source: "Reports of the registries, as of 2026-11; OWASP MCP04",
+		Server: func(s *Server, say Say) {
+			for _, c := range []*Config{s.Config, s.starts} {
+				if c == nil {
+					continue
+				}
+				if what := knownMalicious(c); what != "" {
+					say(here, "%s", what)
+					return
+				}
+			}
+		},
+	},
 }
 
 var (

@@ -40,6 +40,9 @@ type Server struct {
 	File   string
 	Source []byte
 
+	starts  *Config // the command that starts it, with variables filled in; nil for none
+	refused bool    // it is known to be malicious, and was not started
+
 	converted conversions
 	pins      *pin.Lock
 	mask      secret.Mask // hides what it was given in what it says
@@ -75,6 +78,7 @@ type Tool struct {
 	folded   map[string]int // index in params by folded name
 	prose    func() prose   // the description taken apart
 	passages func() []passage
+	poison   func() *poisoned // what is poisonous about its passages; nil for nothing
 }
 
 // Hints are the four behaviour hints of a tool's annotations, each nil where it
@@ -173,6 +177,7 @@ func readTool(s *Server, index int, definition json.RawMessage) *Tool {
 	t := &Tool{Server: s, Index: index, Definition: definition}
 	t.prose = sync.OnceValue(func() prose { return readProse(t.Description) })
 	t.passages = sync.OnceValue(t.readPassages)
+	t.poison = sync.OnceValue(func() *poisoned { return judgePassages(t.passages()) })
 	if t.Root, t.Malformed = schema.Parse(definition); t.Malformed != nil {
 		t.readLoosely()
 		return t

@@ -28,20 +28,6 @@ var textRules = []Rule{
 		},
 	},
 	{
-		ID: "X002", Severity: Error, Title: "instructions to the model",
-		Why:     "Text that tells the model to ignore its orders, to hide something from the user or to fetch files is how poisoned tools steal data.",
-		Advice:  "Describe the tool; leave what the model does to its user.",
-		Source:  "OWASP MCP03 (tool poisoning); agent-scan E001",
-		Gateway: "Where the gateway keeps pins, it holds the tool back until somebody has approved it. Descriptions reach the model as data of the tool, never as a system message.",
-		Tool: func(t *Tool, say Say) {
-			for _, p := range t.passages() {
-				if m := orders(p.text, ofTool); m != "" {
-					say(at(p.pointer), "the text gives the model orders: %s", quote(m))
-				}
-			}
-		},
-	},
-	{
 		ID: "X003", Severity: Error, Title: "text about other servers' tools",
 		Why:     "A server that says how another server's tools are to be used takes them over (tool shadowing).",
 		Advice:  "Write about your own tools alone.",
@@ -55,71 +41,11 @@ var textRules = []Rule{
 		Advice: "Say when the tool is right, in a normal voice.",
 		Source: "agent-scan W001",
 		Tool: func(t *Tool, say Say) {
-			if m := pressure.FindString(t.Description); m != "" && orders(t.Description, ofTool) == "" {
+			if m := pressure.FindString(t.Description); m != "" && t.poison() == nil {
 				say(at("/description"), "%s", quote(m))
 			}
 		},
 	},
-	{
-		ID: "X023", Severity: Error, Title: "instructions to the model in the server's own text",
-		Why:     "The instructions of a server stand near the system prompt; poison there reaches every conversation.",
-		Advice:  "Say how the tools belong together, and nothing else.",
-		Source:  "OWASP MCP03 (tool poisoning)",
-		Gateway: "Where the gateway keeps pins, it passes such instructions on to nobody until somebody has approved them; to people it spells out what is hidden.",
-		Server: func(s *Server, say Say) {
-			if m := orders(s.Instructions, ofServer); m != "" {
-				say(here, "the server's instructions give the model orders: %s", quote(m))
-			} else if what := hiddenIn(s.Instructions); what != "" {
-				say(here, "in the server's instructions %s", what)
-			}
-		},
-	},
-}
-
-// A side is whose text it is.
-type side int
-
-const (
-	ofTool side = iota
-	// ofServer: instructions, which are there to say in which order tools are used, and
-	// may mark what is important.
-	ofServer
-)
-
-// injections are orders to the model, each with words without which it cannot
-// be there: looking for those first saves most of the work. Some are none in the
-// instructions of a server.
-var injections = []struct {
-	words   []string
-	pattern *regexp.Regexp
-	most    side
-}{
-	{[]string{"ignore", "disregard", "forget", "override"}, regexp.MustCompile(`\b(ignore|disregard|forget|override)\s+(all\s+|any\s+|the\s+|your\s+|every\s+)*(previous|prior|above|earlier|preceding|system|other)\s+(instruction|prompt|message|rule|direction|order)s?`), ofServer},
-	{[]string{">"}, regexp.MustCompile(`</?\s*(important|instructions?)\s*>`), ofTool},
-	{[]string{">"}, regexp.MustCompile(`</?\s*(system|secret|admin|hidden)\s*>`), ofServer},
-	{[]string{"the user", "the human", "the person", " user", " human"}, regexp.MustCompile(`\b(do not|don't|never|without)\s+(tell(ing)?|inform(ing)?|mention(ing)?|reveal(ing)?|notify(ing)?|alert(ing)?)\s+(this\s+|it\s+|that\s+|anything\s+)?(to\s+)?(the\s+)?(user|human|person)\b`), ofServer},
-	{[]string{"you are now"}, regexp.MustCompile(`\byou are now\s+(a|an|in)\b`), ofServer},
-	{[]string{"before ", "prior to "}, regexp.MustCompile(`\b(before|prior to)\s+(using|calling|invoking|running)\s+(any|every|all|another)\s+(other\s+)?tools?\b`), ofTool},
-	{[]string{"~/.", "/etc/passwd", ".env", "id_rsa"}, regexp.MustCompile(`\b(read|open|cat|include|send|attach)\s+(the\s+)?(file\s+|contents?\s+of\s+)?(~/\.|/etc/passwd|\.env\b|id_rsa)`), ofServer},
-	{[]string{"instruction"}, regexp.MustCompile(`\b(new|updated)\s+(system\s+)?instructions?\s*:`), ofServer},
-	{[]string{"http"}, regexp.MustCompile(`\bsend\s+(all|the|every|any)\s+[^.]{0,60}\bto\s+https?://`), ofServer},
-	{[]string{"system prompt"}, regexp.MustCompile(`\b(reveal|print|repeat|output|send|include)\s+(your|the)\s+system\s+prompt\b`), ofServer},
-}
-
-// orders returns the part of a text that gives the model orders; empty for none.
-func orders(text string, whose side) string {
-	if len(text) < 8 {
-		return ""
-	}
-	lower := strings.ToLower(text)
-	for _, i := range injections {
-		if whose <= i.most && slices.ContainsFunc(i.words, func(w string) bool { return strings.Contains(lower, w) }) {
-			if m := i.pattern.FindString(lower); m != "" {
-				return m
-			}
-		}
-	}
-	return ""
 }
 
 var pressure = regexp.MustCompile(`\b(ALWAYS|MUST ALWAYS|MUST)\s+(use|call|invoke|run|prefer|USE|CALL)\s+(this|THIS|it|IT)\b[^.]{0,40}|(?i)\b(always|you must)\s+(use|call|prefer|choose)\s+this\s+(tool|function|server)\b|\bthis is the (best|only) tool\b|\b(use|prefer) this (tool )?(instead of|over|rather than) (any|all) other\b|\bhighest priority tool\b|\bmandatory first step\b`)
@@ -127,15 +53,15 @@ var pressure = regexp.MustCompile(`\b(ALWAYS|MUST ALWAYS|MUST)\s+(use|call|invok
 // A passage is one text of a tool that a model or a person may be shown.
 type passage struct {
 	text, pointer string
+	name          bool   // of a member or of the tool
 	hidden        string // which hidden characters it has
 }
 
-// readPassages collects the texts of a definition: all strings, and names of
-// members with hidden characters. Of one that is not strict JSON it has what could
-// be read.
+// readPassages collects the texts of a definition: all strings, and the names of
+// members. Of one that is not strict JSON it has what could be read.
 func (t *Tool) readPassages() (all []passage) {
 	if t.Malformed != nil {
-		return []passage{{t.Name, "", hiddenIn(t.Name)}, {t.Description, "", hiddenIn(t.Description)}}
+		return []passage{{t.Name, "", true, hiddenIn(t.Name)}, {t.Description, "", false, hiddenIn(t.Description)}}
 	}
 	readTexts(t.Root, "", 0, func(p passage) { all = append(all, p) })
 	return all
@@ -148,7 +74,7 @@ func readTexts(n *schema.Node, pointer string, depth int, found func(passage)) {
 	switch n.Kind() {
 	case schema.String:
 		text := n.Text()
-		found(passage{text, pointer, hiddenIn(text)})
+		found(passage{text, pointer, pointer == "/name", hiddenIn(text)})
 	case schema.Array:
 		for i, item := range n.Items() {
 			readTexts(item, pointer+"/"+strconv.Itoa(i), depth+1, found)
@@ -156,9 +82,7 @@ func readTexts(n *schema.Node, pointer string, depth int, found func(passage)) {
 	case schema.Object:
 		for _, m := range n.Members() {
 			inner := pointer + schema.Pointer(m.Name)
-			if what := hiddenIn(m.Name); what != "" {
-				found(passage{m.Name, inner, what})
-			}
+			found(passage{m.Name, inner, true, hiddenIn(m.Name)})
 			readTexts(m.Value, inner, depth+1, found)
 		}
 	}

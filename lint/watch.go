@@ -47,7 +47,9 @@ func (w *watcher) run() {
 	w.live.Startup = time.Since(began)
 	if err != nil {
 		w.live.Failure = err
-		w.metadata(err)
+		if status, challenges, ok := unauthorized(err); ok && w.live.Web != nil {
+			w.metadata(status, challenges)
+		}
 		return
 	}
 	w.main = c
@@ -66,6 +68,8 @@ func (w *watcher) run() {
 		doing string
 		do    func()
 	}{
+		{"reading prompts and resources", w.read},
+		{"greeting with a version that there is not", w.greet},
 		{"asking what no client asks", w.protocol},
 		{"calling tools", w.calls},
 		{"asking many things at once", w.crowd},
@@ -303,6 +307,10 @@ func (w *watcher) lists() {
 			items = distinct(items)
 		}
 		w.server.setTools(items)
+	} else if l := w.list(w.main, "tools/list", "tools"); l.Err == nil && len(l.Items) > 0 {
+		w.live.Undeclared = true
+		w.live.Lists = append(w.live.Lists, l)
+		w.server.setTools(l.Items)
 	}
 	for _, other := range []struct {
 		capability, method, key string

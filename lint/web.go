@@ -75,6 +75,17 @@ func (w *webWire) learn(req *http.Request, resp *http.Response) {
 	}
 }
 
+// typed notes the content type of a message, where it is another one than it should be.
+func (w *webWire) typed(resp *http.Response) {
+	if is := resp.Header.Get("Content-Type"); resp.StatusCode < 300 && !ofTheProtocol(is) {
+		w.record.write(func(l *Live) {
+			if len(l.Web.Types) < maxStray {
+				l.Web.Types = append(l.Web.Types, is)
+			}
+		})
+	}
+}
+
 func isStream(h http.Header) bool {
 	return strings.HasPrefix(strings.ToLower(h.Get("Content-Type")), "text/event-stream")
 }
@@ -235,6 +246,7 @@ func (w *webWire) read(resp *http.Response, id string) Answer {
 			return Answer{Body: string(text[:min(len(text), 4<<10)]), Err: err}
 		}
 		w.record.message(m)
+		w.typed(resp)
 		return m.answer()
 	}
 	w.record.write(func(l *Live) { l.Web.Streams = append(l.Web.Streams, resp.Header) })

@@ -27,6 +27,7 @@ type audit struct {
 	format, output string
 	probe          string
 	yes            bool
+	configOnly     bool
 	legacy         bool
 	failOn         string
 	only, skip     []string
@@ -51,7 +52,8 @@ servers of a configuration together. It works offline and needs no model.
 A running server is also watched: what it says on the wire, how it takes requests
 that no client sends, and what its tools do. By default only tools are called that
 say they only read; --probe none calls none, --probe all calls all. No identifier is
-ever made up.
+ever made up. What is known to be malicious is not started, and --config-only starts
+nothing: it judges how servers are configured.
 
 --prove also looks, as dragoman prove does, for calls on which a model and a server
 cannot agree: by the grammar engine of a dialect where --engines has it, else by the
@@ -79,6 +81,7 @@ command line or a file makes no sense.`,
 	f.StringVarP(&a.output, "output", "o", "", "write the report to `FILE` instead of standard output")
 	f.StringVar(&a.probe, "probe", "safe", "which tools of running servers to call: none, safe or all")
 	f.BoolVar(&a.yes, "yes", false, "do not ask before --probe all")
+	f.BoolVar(&a.configOnly, "config-only", false, "judge how servers are configured, and start none")
 	f.BoolVar(&a.legacy, "legacy", false, "greet servers of both eras in the legacy one")
 	f.StringVar(&a.failOn, "fail-on", "error", "`SEVERITY` from which on to exit with 1: error, warning, info or never")
 	f.StringSliceVar(&a.only, "only", nil, "check these `RULES` alone; patterns such as X* are allowed")
@@ -132,7 +135,7 @@ func (a *audit) run(ctx context.Context, files []string) error {
 	if err != nil {
 		return &usageError{err, "see: dragoman lint --help"}
 	}
-	o.Progress = showing
+	o.Progress, o.ConfigOnly = showing, a.configOnly
 	targets, closing, err := a.targets(files)
 	if err != nil {
 		return err
@@ -188,6 +191,9 @@ func (a *audit) options(source *proofSource) (o lint.Options, failOn lint.Severi
 		if failOn, err = lint.ParseSeverity(a.failOn); err != nil {
 			return o, 0, fmt.Errorf("--fail-on: %w", err)
 		}
+	}
+	if a.configOnly && a.writeLock {
+		return o, 0, errors.New("--config-only asks no server, so that there is nothing to pin")
 	}
 	if !slices.Contains([]string{"text", "json", "sarif", "junit", "markdown"}, a.format) {
 		return o, 0, fmt.Errorf("--format is text, json, sarif, junit or markdown, not %q", a.format)

@@ -97,7 +97,7 @@ func (a *API) chat(w http.ResponseWriter, r *http.Request, who caller.Caller, ru
 		err = sameModel(named, request.Model)
 	}
 	if err == nil {
-		err = a.judgeFurther(r.Context(), who, request.Members())
+		err = a.judgeFurther(r.Context(), who, body)
 	}
 	if err != nil {
 		a.fail(w, r, err)

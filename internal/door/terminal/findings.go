@@ -111,7 +111,10 @@ func (s *Screen) score(a *lint.Audited) {
 		grade = s.Warn
 	}
 	seen := fmt.Sprintf("%s, about %d tokens in every request", Many(len(a.Server.Tools), "tool"), a.Tokens)
-	if l := a.Server.Live; l != nil && l.Failure != nil {
+	switch l := a.Server.Live; {
+	case a.Grade == lint.Unseen:
+		seen = "protected; give a token, since nothing but its authorization was looked at"
+	case l != nil && l.Failure != nil:
 		seen = "no connection, so nothing else was looked at"
 	}
 	s.Printf("%s  %s  %s, %s, %s; %s\n", s.Bold(Visible(name)), grade(fmt.Sprintf("%d/100 %s", a.Score, a.Grade)),

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,6 +43,7 @@ func dsn(path string, pragmas ...string) string {
 type sqliteFile struct {
 	*writer
 	path    string
+	place   *place  // nil in memory
 	reading *sql.DB // nil where the writer's connection is the only one: in memory
 }
 
@@ -73,12 +75,33 @@ func (f *sqliteFile) open(ctx context.Context, maxBytes int64) (err error) {
 		if err := prepareFile(f.path); err != nil {
 			return err
 		}
+		if f.place, err = hold(f.path); err != nil {
+			return err
+		}
 	}
-	if f.writer, err = openWriter(ctx, f.path, maxBytes); err != nil || f.path == Memory {
+	if f.writer, err = openWriter(ctx, f.path, maxBytes); err != nil {
+		f.place.release()
 		return err
+	}
+	if f.path == Memory {
+		return nil
 	}
 	if f.reading, err = openReaders(f.path); err != nil {
 		f.writer.close()
+		f.place.release()
+	}
+	return err
+}
+
+// group runs jobs, unless their file is not there any more: before, and after for whoever
+// waits for the disk.
+func (f *sqliteFile) group(jobs []*job) error {
+	if err := f.place.check(); err != nil {
+		return err
+	}
+	err := f.writer.group(jobs)
+	if err == nil && slices.ContainsFunc(jobs, func(j *job) bool { return j.sync }) {
+		err = f.place.check()
 	}
 	return err
 }
@@ -103,7 +126,9 @@ func (f *sqliteFile) close() (err error) {
 	if f.reading != nil {
 		err = f.reading.Close()
 	}
-	return errors.Join(err, f.writer.close())
+	err = errors.Join(err, f.writer.close())
+	f.place.release()
+	return err
 }
 
 // news has nobody to tell: other processes look.

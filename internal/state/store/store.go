@@ -151,7 +151,8 @@ func (db *DB) String() string { return db.on.name() }
 // When ctx ends before fn began, it never runs. After that Write waits, so that
 // nil means that it is on disk and an error that it is not, with two exceptions
 // that no database can spare us: when the disk fails while it syncs, what was
-// written may be found later all the same; and [ErrUnknown].
+// written may be found later all the same; and [ErrUnknown]. Where the file was removed
+// or replaced meanwhile, it is [ErrGone], until it is there again.
 func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	return db.run(ctx, &job{fn: fn, ended: make(chan struct{}), sync: true})
 }

@@ -33,8 +33,8 @@ type Tx struct {
 
 // Lock lets nobody else who locks the same go on until this transaction has ended, in
 // whichever process. A function that reads and then writes what it found begins with
-// it; where it needs several keys of a topic, it names them at once, and topics in the
-// order of their names. In a file there is one writer, and nothing to do.
+// it, and names all keys of a topic at once. The audit log's comes last, since every
+// change ends with its record. In a file there is one writer, and nothing to do.
 func (tx *Tx) Lock(topic string, keys ...string) error {
 	if tx.locks == nil {
 		return nil
