@@ -37,7 +37,7 @@ func at(t testing.TB, path string, clock *time.Time) bench {
 		recorded = append(recorded, fmt.Sprintf("%s by %s", a.State, a.By))
 		return nil
 	})
-	in.now = func() time.Time { return *clock }
+	in.now = func(*store.Tx) (time.Time, error) { return *clock, nil }
 	return bench{in, clock, &recorded}
 }
 
@@ -507,7 +507,7 @@ func TestWait(t *testing.T) {
 // TestWaitExpires: whoever waits learns that nobody answered in time.
 func TestWaitExpires(t *testing.T) {
 	b := fresh(t)
-	b.now = time.Now
+	b.now = (*store.Tx).Now
 	r := request(`{}`)
 	r.Expires = 50 * time.Millisecond
 	a, err := b.Wait(t.Context(), asked(t, b, r).ID)
