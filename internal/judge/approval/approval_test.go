@@ -14,9 +14,13 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/text/canonical"
 )
+
+// TestOnPostgres: all of it, in PostgreSQL.
+func TestOnPostgres(t *testing.T) { pgtest.Again(t, ".") }
 
 // A bench is an inbox with a clock of its own, and what it wrote down.
 type bench struct {
@@ -27,7 +31,9 @@ type bench struct {
 
 func at(t testing.TB, path string, clock *time.Time) bench {
 	t.Helper()
-	db, err := store.Open(context.Background(), store.Config{Path: path})
+	var config store.Config
+	config.Path, config.URL = pgtest.Place(t, path)
+	db, err := store.Open(context.Background(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
