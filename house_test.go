@@ -27,7 +27,7 @@ var layers = [][]string{
 	{"internal/wire/rawjson", "internal/wire/sse", "internal/wire/deadline", "internal/wire/origin", "internal/wire/addresses", "internal/wire/retry"},
 	{"internal/wire/safehttp"},
 	{"internal/state/bounded", "internal/state/weakcache", "internal/state/park", "internal/state/atomicfile", "internal/state/store", "internal/state/seal"},
-	{"internal/state/idempotency"},
+	{"internal/state/idempotency", "internal/state/vault"},
 	{"internal/identity/permission"},
 	{"internal/identity/apikey", "internal/identity/accesstoken"},
 	{"internal/stage/leaktest", "internal/stage/cputime", "internal/stage/pgtest"},

@@ -75,6 +75,8 @@ store:
   max_bytes: 16GiB
   url: ""
   listen_url: ""
+  key_file: ""
+  key: ""
   pooler: none
 audit:
   arguments: digest

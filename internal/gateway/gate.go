@@ -2,7 +2,9 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -14,7 +16,9 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
+	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
+	"github.com/dragoman-mcp/dragoman/internal/state/vault"
 )
 
 // openLedger bounds how long another process may hold the store while we start.
@@ -38,13 +42,14 @@ func (g *Gateway) openGate(o Options) (*gate.Gate, error) {
 	if needed || g.callers.Required() || len(g.file.Limits) > 0 {
 		ctx, cancel := context.WithTimeout(context.Background(), openLedger)
 		defer cancel()
-		g.ledger, err = ledger.Open(ctx, ledger.Config{Store: g.file.Store, Audit: g.file.Audit, Approvals: g.file.Approvals, Pins: g.file.Pins}, o.Log)
+		err = g.openLedger(ctx, o.Log)
 		switch {
 		case err != nil && needed:
 			return nil, fmt.Errorf("the store of the audit log, of approvals and of pins: %w", err)
+		case errors.Is(err, vault.ErrOtherKey):
+			return nil, fmt.Errorf("the store: %w", err)
 		case err != nil:
 			o.Log.Warn("nothing is kept: no audit log, no pins of servers, and budgets of a day begin anew with each start", "error", err, "hint", "set store.path to a file that can be written")
-			g.ledger = nil
 		default:
 			db = g.ledger.DB
 			o.Log.Debug("audit log", "file", g.ledger.DB.String())
@@ -58,6 +63,29 @@ func (g *Gateway) openGate(o Options) (*gate.Gate, error) {
 	return gate.New(gate.Options{Policy: rules, Limit: g.limits, Inbox: g.inbox(), Audit: g.audit(), Log: o.Log}), nil
 }
 
+// openLedger opens the ledger and its keys: both, or none.
+func (g *Gateway) openLedger(ctx context.Context, log *slog.Logger) error {
+	opened, err := ledger.Open(ctx, ledger.Config{Store: g.file.Store, Audit: g.file.Audit, Approvals: g.file.Approvals, Pins: g.file.Pins}, log)
+	if err != nil {
+		return err
+	}
+	keys, err := vault.Open(ctx, opened.DB, g.file.Store)
+	if err != nil {
+		return errors.Join(err, opened.Close())
+	}
+	g.ledger, g.vault = opened, keys
+	return nil
+}
+
+// seals are the keys of what leaves us and comes back; nil where they end with the
+// process.
+func (g *Gateway) seals() *seal.Ring {
+	if g.vault == nil {
+		return nil
+	}
+	return g.vault.Ring()
+}
+
 // keep looks after the ledger and the keys until ctx ends, in a process that stays.
 func (g *Gateway) keep(ctx context.Context) {
 	var each sync.WaitGroup
@@ -68,13 +96,18 @@ func (g *Gateway) keep(ctx context.Context) {
 	}
 }
 
-// watch lets the book of what is approved see what other processes change, until the
-// ledger is closed.
+// watch lets the book of what is approved, and the keys, see what other processes
+// change, until the ledger is closed.
 func (g *Gateway) watch() {
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() { defer close(done); g.ledger.Book.Watch(ctx) }()
-	g.unwatch = func() { cancel(); <-done }
+	var both sync.WaitGroup
+	both.Go(func() { g.ledger.Book.Watch(ctx) })
+	both.Go(func() {
+		g.vault.Keep(ctx, func(err error) {
+			g.log.Error("the keys of the store cannot be read, so those that are known are used", "error", err)
+		})
+	})
+	g.unwatch = func() { cancel(); both.Wait() }
 }
 
 func (g *Gateway) book() *pinning.Book {

@@ -29,6 +29,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/stage/demo"
 	"github.com/dragoman-mcp/dragoman/internal/state/cache"
+	"github.com/dragoman-mcp/dragoman/internal/state/vault"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 	"github.com/dragoman-mcp/dragoman/mcp"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
@@ -63,7 +64,8 @@ type Gateway struct {
 	log       *slog.Logger
 	callers   *caller.Authenticator
 	ledger    *ledger.Ledger // nil where nothing is guarded
-	unwatch   func()         // ends the watch over its book
+	vault     *vault.Vault   // its keys; nil with it
+	unwatch   func()         // ends the watch over its book and keys
 	limits    *limit.Limiter
 	dialects  *dialect.Table
 	upstreams *upstream.Set
@@ -149,6 +151,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		KeepFormatChoice: file.Tools.KeepFormatChoice,
 		Search:           model.Search{When: model.SearchWhen(file.Tools.Search), Tokens: file.Tools.Tokens},
 		Sampling:         file.Sampling,
+		Seals:            g.seals(),
 		Stopping:         g.stopping,
 		Loop: dragoman.Loop{
 			Rounds: file.Loop.Rounds, Calls: file.Loop.Calls, Parallel: file.Loop.Parallel, Bytes: file.Loop.Bytes,

@@ -64,6 +64,8 @@ type Config struct {
 	MaxBytes  int64       `yaml:"max_bytes" unit:"bytes" min:"1048576" doc:"Largest size of the file. When it is reached, or the disk is full, nothing more is written: tools that may change something are refused, others go on."`
 	URL       secret.Text `yaml:"url" doc:"A PostgreSQL database in place of the file, such as postgres://dragoman@db.example/dragoman?sslmode=verify-full: one that several gateways share, of version 14 or later."`
 	ListenURL secret.Text `yaml:"listen_url" doc:"The same database past a pooler, for the one connection of each process that hears at once what others change. Without it behind a pooler, each looks once a second."`
+	KeyFile   string      `yaml:"key_file" doc:"File with the master key, 32 random bytes in base64: without it, nothing that is sealed or encrypted in the store can be read. Default: beside the file of the store, with .key after its name, made at first use. With url this or key is needed, the same for all gateways that share it."`
+	Key       secret.Text `yaml:"key" doc:"The master key itself, from a variable."`
 	Pooler    string      `yaml:"pooler" enum:"none,transaction" doc:"What stands between us and PostgreSQL: transaction for one that gives each transaction another connection, such as PgBouncer's pool_mode=transaction."`
 }
 
@@ -83,6 +85,8 @@ func (c *Config) Validate() error {
 		return errors.New("listen_url is for a PostgreSQL database, and url names none")
 	case !c.URL.IsZero() && c.Path != "":
 		return errors.New("path and url name two stores; leave out one of them")
+	case !c.Key.IsZero() && c.KeyFile != "":
+		return errors.New("key and key_file name two master keys; leave out one of them")
 	}
 	return nil
 }

@@ -1,0 +1,30 @@
+package gateway
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/state/seal"
+)
+
+// TestSealsSurviveRestart: what one process sealed the next one opens, by the keys of
+// their store.
+func TestSealsSurviveRestart(t *testing.T) {
+	file := config.Default()
+	file.Store.Path = filepath.Join(t.TempDir(), "dragoman.db")
+	var sealed []byte
+	for range 2 {
+		g, err := New(file, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sealed == nil {
+			sealed = g.seals().Close(seal.Continuation, nil, []byte("state"), time.Time{})
+		} else if plain, err := g.seals().Open(seal.Continuation, nil, sealed); err != nil || string(plain) != "state" {
+			t.Errorf("%q, %v", plain, err)
+		}
+		g.Close()
+	}
+}
