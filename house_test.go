@@ -37,6 +37,7 @@ var layers = [][]string{
 	{"internal/state/snapshot", "internal/state/cache"},
 	{"dialect", "result", "mcp", "toolsettest", "internal/judge/pin"},
 	{"openai/memory"},
+	{"internal/state/turns"},
 	{"openai/model"},
 	{"openai/internal/output", "openai/internal/recall"},
 	{"openai/chat", "lint", "internal/prove"},

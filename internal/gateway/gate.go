@@ -18,6 +18,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
+	"github.com/dragoman-mcp/dragoman/internal/state/turns"
 	"github.com/dragoman-mcp/dragoman/internal/state/vault"
 )
 
@@ -74,6 +75,7 @@ func (g *Gateway) openLedger(ctx context.Context, log *slog.Logger) error {
 		return errors.Join(err, opened.Close())
 	}
 	g.ledger, g.vault = opened, keys
+	g.turns = turns.New(opened.DB, keys, turns.Config{Bytes: g.file.Memory.Bytes, TTL: g.file.Memory.TTL, Log: log})
 	return nil
 }
 
@@ -97,17 +99,18 @@ func (g *Gateway) keep(ctx context.Context) {
 }
 
 // watch lets the book of what is approved, and the keys, see what other processes
-// change, until the ledger is closed.
+// change, and what has expired go, until the ledger is closed.
 func (g *Gateway) watch() {
 	ctx, cancel := context.WithCancel(context.Background())
-	var both sync.WaitGroup
-	both.Go(func() { g.ledger.Book.Watch(ctx) })
-	both.Go(func() {
+	var all sync.WaitGroup
+	all.Go(func() { g.ledger.Book.Watch(ctx) })
+	all.Go(func() { g.turns.Watch(ctx) })
+	all.Go(func() {
 		g.vault.Keep(ctx, func(err error) {
 			g.log.Error("the keys of the store cannot be read, so those that are known are used", "error", err)
 		})
 	})
-	g.unwatch = func() { cancel(); both.Wait() }
+	g.unwatch = func() { cancel(); all.Wait() }
 }
 
 func (g *Gateway) book() *pinning.Book {

@@ -29,6 +29,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/stage/demo"
 	"github.com/dragoman-mcp/dragoman/internal/state/cache"
+	"github.com/dragoman-mcp/dragoman/internal/state/turns"
 	"github.com/dragoman-mcp/dragoman/internal/state/vault"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 	"github.com/dragoman-mcp/dragoman/mcp"
@@ -65,7 +66,8 @@ type Gateway struct {
 	callers   *caller.Authenticator
 	ledger    *ledger.Ledger // nil where nothing is guarded
 	vault     *vault.Vault   // its keys; nil with it
-	unwatch   func()         // ends the watch over its book and keys
+	turns     *turns.Turns   // what it keeps of conversations; nil with it
+	unwatch   func()         // ends the watch over all of them
 	limits    *limit.Limiter
 	dialects  *dialect.Table
 	upstreams *upstream.Set
@@ -82,12 +84,17 @@ type Gateway struct {
 	memory    memoryGauge
 }
 
-// remembered is what conversations are kept in; nil where they are not.
-func remembered(m config.Memory) memory.Store {
-	if !m.Restore {
+// remembered is what conversations are kept in: the store where it is open, else this
+// process; nil where they are not.
+func (g *Gateway) remembered() memory.Store {
+	switch m := g.file.Memory; {
+	case !m.Restore:
 		return nil
+	case g.turns != nil:
+		return g.turns
+	default:
+		return &memory.Memory{Bytes: m.Bytes, TTL: m.TTL}
 	}
-	return &memory.Memory{Bytes: m.Bytes, TTL: m.TTL}
 }
 
 // New builds a gateway and starts its MCP servers, without waiting for them.
@@ -162,7 +169,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	g.api = api.New(api.Options{
 		Sessions:          g.sessions,
 		Upstreams:         g.upstreams,
-		Memory:            remembered(file.Memory),
+		Memory:            g.remembered(),
 		Once:              file.Idempotency,
 		MaxBody:           file.HTTP.MaxBody,
 		ClientCredentials: !g.callers.Required(),
