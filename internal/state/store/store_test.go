@@ -356,13 +356,13 @@ func TestPinsOfTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exec("DROP TABLE pins; DROP TABLE pin_changes; DELETE FROM migrations WHERE version > 3; DELETE FROM schema_steps WHERE version > 3; DROP TABLE topics")
+	exec("DROP TABLE pins; DROP TABLE pin_changes; DELETE FROM migrations WHERE version > 3; DELETE FROM schema_steps WHERE version > 3")
 	if err := w.migrateTo(t.Context(), all[:4]); err != nil {
 		t.Fatal(err)
 	}
 	const insert = "INSERT INTO pins (server, tool, state, pin, identity, definition, at, reason, decider) VALUES "
 	exec(insert + "('notes', 'send', 'approved', 'aa', 'id', 'text', 7, 'person', 'ada')")
-	if err := w.migrateTo(t.Context(), all); err != nil {
+	if err := w.migrateTo(t.Context(), all[:firstBook]); err != nil {
 		t.Fatal(err)
 	}
 	exec(insert + "('notes', 'read', 'approved', 'bb', 'id', 'text', 8, 'person', 'ada')")
