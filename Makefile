@@ -60,7 +60,7 @@ endif
 test: unit e2e ## all tests; installs what they need
 
 .PHONY: unit
-unit: modules peers buildah ## the tests of the packages
+unit: modules peers buildah postgres ## the tests of the packages
 	$(GO) test $(RACE) -timeout 20m $$($(GO) list ./... | grep -v /e2e)
 	cd $(TICKETS) && $(GO) test ./...
 
@@ -167,6 +167,12 @@ e2e/engines/bin/.built: e2e/engines/package.json e2e/engines/package-lock.json e
 	@command -v npm >/dev/null || $(MAKE) --no-print-directory npm
 	cd e2e/engines && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error || { echo "make: the npm packages in e2e/engines/package-lock.json could not be fetched; is there a network, or an npm registry?" >&2; exit 1; }
 	@GO="$(GO)" sh e2e/engines/build.sh && touch $@ || echo "make: not every engine could be built; what needs it is skipped" >&2
+
+.PHONY: postgres
+postgres: # the database that several gateways share; its tests skip without it
+	@if ! ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 && ! command -v postgres >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  apt-get update -q && apt-get install -qy --no-install-recommends postgresql || \
+	  echo "make: the Debian package postgresql could not be fetched, so PostgreSQL is not tested" >&2; fi
 
 .PHONY: buildah
 buildah: # builds images for packaging's tests, which skip without it

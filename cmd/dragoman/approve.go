@@ -171,7 +171,7 @@ func listApprovals(cmd *cobra.Command, l *ledger.Ledger, all, asJSON bool) error
 		out.Printf("%s\n\n", verdict(out, a))
 	}
 	if len(found) == 0 && !asJSON {
-		terminal.NewScreen(os.Stderr).Printf("nothing waits for an answer in %s\n", l.DB.Path())
+		terminal.NewScreen(os.Stderr).Printf("nothing waits for an answer in %s\n", l.DB.String())
 	}
 	return nil
 }
@@ -238,7 +238,7 @@ func answerAll(ctx context.Context, l *ledger.Ledger, p *prompter) error {
 		return err
 	}
 	if len(found) == 0 {
-		p.out.Printf("nothing waits for an answer in %s\n", l.DB.Path())
+		p.out.Printf("nothing waits for an answer in %s\n", l.DB.String())
 	}
 	for i := range found {
 		p.out.Printf("%s of %d\n", p.out.Faint(fmt.Sprint(i+1)), len(found))

@@ -43,7 +43,7 @@ key has been revoked since; --since takes a time, or how long ago:
 				return err
 			}
 			slices.Reverse(found)
-			return showRecords(found, asJSON, l.DB.Path())
+			return showRecords(found, asJSON, l.DB.String())
 		},
 	}
 	w.flags(cmd)

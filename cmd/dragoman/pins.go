@@ -52,7 +52,7 @@ what is approved within two seconds: both use the file that store.path names.`,
 			stderr := terminal.NewScreen(os.Stderr)
 			switch {
 			case len(pins) == 0:
-				stderr.Printf("nothing is pinned yet in %s\n", l.DB.Path())
+				stderr.Printf("nothing is pinned yet in %s\n", l.DB.String())
 			case slices.ContainsFunc(pins, func(p pinning.Pin) bool { return p.State == pinning.Waiting }):
 				stderr.Printf("what waits is trusted with: dragoman pins approve SERVER[/NAME]\n")
 			}

@@ -76,6 +76,11 @@ idempotency:
 store:
   path: ""
   max_bytes: 16GiB
+  url: ""
+  listen_url: ""
+  key_file: ""
+  key: ""
+  pooler: none
 audit:
   arguments: digest
   retention: 2160h

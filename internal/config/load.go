@@ -184,6 +184,7 @@ func (f *File) resolve(dir string) {
 	f.Auth.KeysFile = absolute(dir, f.Auth.KeysFile)
 	f.PolicyFile = absolute(dir, f.PolicyFile)
 	f.Pins.Lock = absolute(dir, f.Pins.Lock)
+	f.Store.KeyFile = absolute(dir, f.Store.KeyFile)
 	if f.Store.Path != store.Memory {
 		f.Store.Path = absolute(dir, f.Store.Path)
 	}

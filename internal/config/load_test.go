@@ -153,7 +153,7 @@ log: {level: debug, format: json}
 		Memory:         config.Memory{Bytes: 2 << 20, TTL: 3 * time.Minute},
 		Cache:          cache.Config{Tools: []string{"files__read_*"}, TTL: 30 * time.Second, Bytes: 1 << 20},
 		Idempotency:    idempotency.Config{Bytes: 4 << 20, TTL: 12 * time.Hour},
-		Store:          store.Config{Path: "/srv/dragoman.db", MaxBytes: 2 << 20},
+		Store:          store.Config{Path: "/srv/dragoman.db", MaxBytes: 2 << 20, Pooler: "none"},
 		Audit:          audit.Config{Arguments: audit.Full, Retention: 24 * time.Hour, Off: true},
 		Approvals:      approval.Config{Expires: 5 * time.Minute, Keep: time.Hour, Pending: 6, Elicit: true},
 		Pins:           pinning.Config{Mode: pinning.Explicit, Lock: "/srv/dragoman.lock"},

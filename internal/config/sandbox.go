@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
+	"github.com/dragoman-mcp/dragoman/internal/state/vault"
 )
 
 // CheckSandboxes reports, as [Errors], the sandboxes whose servers could reach what is
@@ -26,10 +27,10 @@ func (f *File) CheckSandboxes() error {
 	if program, err := os.Executable(); err == nil {
 		fixed = append(fixed, program)
 	}
-	if f.Store.Path != store.Memory {
-		secret = append(secret, f.Store.Path)
+	if f.Store.Path != store.Memory && f.Store.Path != "" {
+		secret = append(secret, f.Store.Path, vault.KeyPath(f.Store.Path))
 	}
-	secret = append(secret, f.KeysFile())
+	secret = append(secret, f.Store.KeyFile, f.KeysFile())
 	fixed = append(append(fixed, secret...), f.Path, f.serversFrom, f.PolicyFile, f.Pins.Lock)
 
 	var errs Errors

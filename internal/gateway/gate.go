@@ -2,7 +2,9 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -13,7 +15,10 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
 	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
+	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
+	"github.com/dragoman-mcp/dragoman/internal/state/turns"
+	"github.com/dragoman-mcp/dragoman/internal/state/vault"
 )
 
 // openLedger bounds how long another process may hold the store while we start.
@@ -32,16 +37,17 @@ func (g *Gateway) openGate(first *setup) (err error) {
 	if needed := first.keepsRecords(); needed || g.callers.Required() || len(g.file.Limits) > 0 {
 		ctx, cancel := context.WithTimeout(context.Background(), openLedger)
 		defer cancel()
-		g.ledger, err = ledger.Open(ctx, ledger.Config{Store: g.file.Store, Audit: g.file.Audit, Approvals: g.file.Approvals, Pins: g.file.Pins}, g.log)
+		err = g.openLedger(ctx, g.log)
 		switch {
 		case err != nil && needed:
 			return fmt.Errorf("the store of the audit log, of approvals and of pins: %w", err)
+		case errors.Is(err, vault.ErrOtherKey):
+			return fmt.Errorf("the store: %w", err)
 		case err != nil:
 			g.log.Warn("nothing is kept: no audit log, no pins of servers, and budgets of a day begin anew with each start", "error", err, "hint", "set store.path to a file that can be written")
-			g.ledger = nil
 		default:
 			db = g.ledger.DB
-			g.log.Debug("audit log", "file", g.ledger.DB.Path())
+			g.log.Debug("audit log", "file", g.ledger.DB.String())
 			g.watch()
 		}
 	}
@@ -51,6 +57,30 @@ func (g *Gateway) openGate(first *setup) (err error) {
 	}
 	g.gate = gate.New(gate.Options{Policy: first.rules, Limit: g.limits, Inbox: g.inbox(), Audit: g.audit(), Log: g.log})
 	return nil
+}
+
+// openLedger opens the ledger and its keys: both, or none.
+func (g *Gateway) openLedger(ctx context.Context, log *slog.Logger) error {
+	opened, err := ledger.Open(ctx, ledger.Config{Store: g.file.Store, Audit: g.file.Audit, Approvals: g.file.Approvals, Pins: g.file.Pins}, log)
+	if err != nil {
+		return err
+	}
+	keys, err := vault.Open(ctx, opened.DB, g.file.Store)
+	if err != nil {
+		return errors.Join(err, opened.Close())
+	}
+	g.ledger, g.vault = opened, keys
+	g.turns = turns.New(opened.DB, keys, turns.Config{Bytes: g.file.Memory.Bytes, TTL: g.file.Memory.TTL, Log: log})
+	return nil
+}
+
+// seals are the keys of what leaves us and comes back; nil where they end with the
+// process.
+func (g *Gateway) seals() *seal.Ring {
+	if g.vault == nil {
+		return nil
+	}
+	return g.vault.Ring()
 }
 
 // keep looks after the ledger and the keys until ctx ends, in a process that stays.
@@ -63,13 +93,19 @@ func (g *Gateway) keep(ctx context.Context) {
 	}
 }
 
-// watch lets the book of what is approved see what other processes change, until the
-// ledger is closed.
+// watch lets the book of what is approved, and the keys, see what other processes
+// change, and what has expired go, until the ledger is closed.
 func (g *Gateway) watch() {
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() { defer close(done); g.ledger.Book.Watch(ctx) }()
-	g.unwatch = func() { cancel(); <-done }
+	var all sync.WaitGroup
+	all.Go(func() { g.ledger.Book.Watch(ctx) })
+	all.Go(func() { g.turns.Watch(ctx) })
+	all.Go(func() {
+		g.vault.Keep(ctx, func(err error) {
+			g.log.Error("the keys of the store cannot be read, so those that are known are used", "error", err)
+		})
+	})
+	g.unwatch = func() { cancel(); all.Wait() }
 }
 
 func (g *Gateway) book() *pinning.Book {

@@ -27,6 +27,8 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/stage/demo"
 	"github.com/dragoman-mcp/dragoman/internal/state/cache"
+	"github.com/dragoman-mcp/dragoman/internal/state/turns"
+	"github.com/dragoman-mcp/dragoman/internal/state/vault"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 	"github.com/dragoman-mcp/dragoman/mcp"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
@@ -64,7 +66,9 @@ type Gateway struct {
 	callers  *caller.Authenticator
 	subjects *credential.Subjects // what callers showed, for servers' tokens
 	ledger   *ledger.Ledger       // nil where nothing is guarded
-	unwatch  func()               // ends the watch over its book
+	vault    *vault.Vault         // its keys; nil with it
+	turns    *turns.Turns         // what it keeps of conversations; nil with it
+	unwatch  func()               // ends the watch over all of them
 	limits   *limit.Limiter
 	gate     *gate.Gate
 	cache    *cache.Cache
@@ -83,12 +87,17 @@ type Gateway struct {
 	refused   atomic.Pointer[string] // why the file, as it was read last, is not in effect; nil where it is
 }
 
-// remembered is what conversations are kept in; nil where they are not.
-func remembered(m config.Memory) memory.Store {
-	if !m.Restore {
+// remembered is what conversations are kept in: the store where it is open, else this
+// process; nil where they are not.
+func (g *Gateway) remembered() memory.Store {
+	switch m := g.file.Memory; {
+	case !m.Restore:
 		return nil
+	case g.turns != nil:
+		return g.turns
+	default:
+		return &memory.Memory{Bytes: m.Bytes, TTL: m.TTL}
 	}
-	return &memory.Memory{Bytes: m.Bytes, TTL: m.TTL}
 }
 
 // New builds a gateway and starts its MCP servers, without waiting for them.
@@ -102,7 +111,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	if file.Sampling.Answer {
 		o.Can |= dragoman.AskSampling
 	}
-	g := &Gateway{o: o, file: file, log: o.Log, state: session.NewState(nil), cache: cache.New(file.Cache), stopping: make(chan struct{})}
+	g := &Gateway{o: o, file: file, log: o.Log, cache: cache.New(file.Cache), stopping: make(chan struct{})}
 	if err := g.knowCallers(); err != nil {
 		return nil, err
 	}
@@ -113,7 +122,8 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	if err := g.openGate(first); err != nil {
 		return nil, err
 	}
-	g.apiState = api.NewState(remembered(file.Memory), file.Idempotency)
+	g.state = session.NewState(g.seals())
+	g.apiState = api.NewState(g.remembered(), file.Idempotency)
 	g.servers = servers.New(file.MCPServers, g.serverOptions(first))
 	g.ops = &ops.Ops{Gate: g.gate, Inbox: g.inbox(), Servers: g.servers, Reload: g.asked, MaxBody: file.HTTP.MaxBody, Log: o.Log}
 	g.mcp = mcpserve.New(mcpserve.Options{

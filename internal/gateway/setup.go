@@ -68,7 +68,7 @@ func judge(file *config.File, o *Options) (s *setup, err error) {
 
 // keepsRecords reports whether what the file says cannot be done without the store.
 func (s *setup) keepsRecords() bool {
-	return !s.rules.Zero() || s.file.Store.Path != "" || s.file.NamesPins()
+	return !s.rules.Zero() || s.file.Store.Path != "" || !s.file.Store.URL.IsZero() || s.file.NamesPins()
 }
 
 // named returns the label whose tools have no label in front of their names: that of a

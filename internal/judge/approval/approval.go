@@ -25,7 +25,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
@@ -153,17 +152,16 @@ type Person struct {
 	Called string
 }
 
+// topic is raised when a question is put or answered, or has expired.
+const topic = "approvals"
+
 // Inbox is all questions. Make it with [New]; it is safe for concurrent use. In a nil
 // Inbox nothing waits, and nothing is found.
 type Inbox struct {
 	db     *store.DB
 	config Config
 	record func(*store.Tx, Approval) error
-	now    func() time.Time
-
-	mu      sync.Mutex
-	waiting map[string]map[chan struct{}]bool // by ID
-	polling bool
+	now    func(*store.Tx) (time.Time, error)
 }
 
 // New returns the inbox in db. record, which may be nil, writes down what became
@@ -185,7 +183,7 @@ func New(db *store.DB, config Config, record func(*store.Tx, Approval) error) *I
 	if record == nil {
 		record = func(*store.Tx, Approval) error { return nil }
 	}
-	return &Inbox{db: db, config: config, record: record, now: time.Now, waiting: map[string]map[chan struct{}]bool{}}
+	return &Inbox{db: db, config: config, record: record, now: (*store.Tx).Now}
 }
 
 // Ask puts a question, and returns it. Where an equal one of the same caller under
@@ -205,34 +203,48 @@ func (in *Inbox) Ask(ctx context.Context, r Request) (Approval, error) {
 	if r.Expires <= 0 {
 		r.Expires = in.config.Expires
 	}
-	now := in.now()
-	a := Approval{
-		ID: newID(), State: Pending, Key: r.Key, Details: r.Details, Arguments: arguments, Rule: r.Rule, Approvers: r.Approvers,
-		Asked: now.UTC().Truncate(time.Microsecond), Expires: now.Add(r.Expires).UTC().Truncate(time.Microsecond), lasts: r.Expires,
-	}
-	a.tidy()
+	var a Approval
 	err = in.db.Write(ctx, func(tx *store.Tx) error {
-		equal, err := findEqual(tx, &a, now)
-		if err != nil {
-			return err
-		}
-		if equal != nil {
-			a = *equal
-			return nil
-		}
-		var waiting int
-		if err := tx.Row("SELECT count(*) FROM approvals WHERE caller = $1 AND state = $2 AND expires > $3", []any{a.Caller, string(Pending), store.Time(now)}, &waiting); err != nil {
-			return err
-		}
-		if waiting >= in.config.Pending {
-			return ErrTooMany
-		}
-		return insert(tx, &a)
+		a, err = in.ask(tx, r, arguments)
+		return err
 	})
 	if err != nil {
 		return Approval{}, err
 	}
 	return a, nil
+}
+
+// ask puts a question in a transaction, or finds the equal one. Two askers for one
+// caller take turns: both would find none, and count those that wait.
+func (in *Inbox) ask(tx *store.Tx, r Request, arguments json.RawMessage) (Approval, error) {
+	if err := tx.Lock(topic, "caller "+r.Caller); err != nil {
+		return Approval{}, err
+	}
+	now, err := in.now(tx)
+	if err != nil {
+		return Approval{}, err
+	}
+	a := Approval{
+		ID: newID(), State: Pending, Key: r.Key, Details: r.Details, Arguments: arguments, Rule: r.Rule, Approvers: r.Approvers,
+		Asked: now.UTC().Truncate(time.Microsecond), Expires: now.Add(r.Expires).UTC().Truncate(time.Microsecond), lasts: r.Expires,
+	}
+	a.tidy()
+	equal, err := findEqual(tx, &a, now)
+	if err != nil {
+		return Approval{}, err
+	}
+	if equal != nil {
+		return *equal, nil
+	}
+	var waiting int
+	if err := tx.Row("SELECT count(*) FROM approvals WHERE caller = $1 AND state = $2 AND expires > $3", []any{a.Caller, string(Pending), store.Time(now)}, &waiting); err != nil {
+		return Approval{}, err
+	}
+	if waiting >= in.config.Pending {
+		return Approval{}, ErrTooMany
+	}
+	tx.Raise(topic)
+	return a, insert(tx, &a)
 }
 
 // Get returns an approval by its ID, or by the beginning of one that no other
@@ -242,7 +254,10 @@ func (in *Inbox) Get(ctx context.Context, id string) (a Approval, err error) {
 		return a, ErrNotFound
 	}
 	err = in.db.Read(ctx, func(tx *store.Tx) error {
-		a, err = get(tx, id, in.now())
+		now, err := in.now(tx)
+		if err == nil {
+			a, err = get(tx, id, now)
+		}
 		return err
 	})
 	return a, err
@@ -263,7 +278,10 @@ func (in *Inbox) List(ctx context.Context, f Filter) (found []Approval, err erro
 		return nil, nil
 	}
 	err = in.db.Read(ctx, func(tx *store.Tx) error {
-		found, err = list(tx, f, in.now())
+		now, err := in.now(tx)
+		if err == nil {
+			found, err = list(tx, f, now)
+		}
 		return err
 	})
 	return found, err
@@ -286,8 +304,11 @@ func (in *Inbox) decide(ctx context.Context, id string, by Person, change func(*
 	if in == nil {
 		return a, ErrNotFound
 	}
-	now := in.now()
-	err = in.db.Write(ctx, func(tx *store.Tx) (err error) {
+	err = in.db.Write(ctx, func(tx *store.Tx) error {
+		now, err := in.now(tx)
+		if err != nil {
+			return err
+		}
 		if a, err = get(tx, id, now); err != nil {
 			return err
 		}
@@ -312,12 +333,12 @@ func (in *Inbox) decide(ctx context.Context, id string, by Person, change func(*
 		if changed != 1 {
 			return fmt.Errorf("approval %s: %w", a.ID, ErrDecided)
 		}
+		tx.Raise(topic)
 		return in.record(tx, a)
 	})
 	if err != nil {
 		return Approval{}, err
 	}
-	in.wake(a.ID)
 	return a, nil
 }
 
@@ -327,7 +348,11 @@ func (in *Inbox) decide(ctx context.Context, id string, by Person, change func(*
 // ErrNotSpendable. by is the call's ID.
 func (in *Inbox) Spend(id string, key Key, by string) func(*store.Tx) error {
 	return func(tx *store.Tx) error {
-		now := store.Time(in.now())
+		moment, err := in.now(tx)
+		if err != nil {
+			return err
+		}
+		now := store.Time(moment)
 		changed, err := tx.Exec(`UPDATE approvals SET state = $1, used = $2, used_by = $3
 			WHERE id = $4 AND state = $5 AND expires > $2 AND caller = $6 AND server = $7 AND tool = $8 AND pin = $9 AND digest = $10`,
 			string(Used), now, by, id, string(Approved), key.Caller, key.Server, key.Tool, key.Pin.String(), key.Digest.String())
@@ -353,7 +378,11 @@ func (in *Inbox) GiveBack(ctx context.Context, id, by string) error {
 		if changed != 1 {
 			return fmt.Errorf("approval %s: %w", id, ErrNotSpendable)
 		}
-		a, err := get(tx, id, in.now())
+		now, err := in.now(tx)
+		if err != nil {
+			return err
+		}
+		a, err := get(tx, id, now)
 		if err != nil {
 			return err
 		}

@@ -14,9 +14,13 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/text/canonical"
 )
+
+// TestOnPostgres: all of it, in PostgreSQL.
+func TestOnPostgres(t *testing.T) { pgtest.Again(t, ".") }
 
 // A bench is an inbox with a clock of its own, and what it wrote down.
 type bench struct {
@@ -27,7 +31,9 @@ type bench struct {
 
 func at(t testing.TB, path string, clock *time.Time) bench {
 	t.Helper()
-	db, err := store.Open(context.Background(), store.Config{Path: path})
+	var config store.Config
+	config.Path, config.URL = pgtest.Place(t, path)
+	db, err := store.Open(context.Background(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +43,7 @@ func at(t testing.TB, path string, clock *time.Time) bench {
 		recorded = append(recorded, fmt.Sprintf("%s by %s", a.State, a.By))
 		return nil
 	})
-	in.now = func() time.Time { return *clock }
+	in.now = func(*store.Tx) (time.Time, error) { return *clock, nil }
 	return bench{in, clock, &recorded}
 }
 
@@ -528,7 +534,7 @@ func TestWait(t *testing.T) {
 // TestWaitExpires: whoever waits learns that nobody answered in time.
 func TestWaitExpires(t *testing.T) {
 	b := fresh(t)
-	b.now = time.Now
+	b.now = (*store.Tx).Now
 	r := request(`{}`)
 	r.Expires = 50 * time.Millisecond
 	a, err := b.Wait(t.Context(), asked(t, b, r).ID)

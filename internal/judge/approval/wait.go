@@ -2,114 +2,51 @@ package approval
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
-// lookEvery is how often somebody who waits looks whether another process has
-// answered. Answers of this process are seen at once.
-const lookEvery = 250 * time.Millisecond
-
 // Wait returns an approval as soon as it is no longer pending: answered, here or
 // by another process, or expired.
 func (in *Inbox) Wait(ctx context.Context, id string) (Approval, error) {
-	changed := make(chan struct{}, 1)
 	a, err := in.Get(ctx, id)
 	if err != nil || a.State != Pending {
 		return a, err
 	}
-	in.listen(a.ID, changed)
-	defer in.leave(a.ID, changed)
+	watching, cancel := context.WithCancel(ctx)
+	defer cancel()
+	changed := in.db.Changed(watching, topic)
 	for {
-		// Looked at again after listening, so that no answer falls between.
-		if a, err = in.Get(ctx, a.ID); err != nil || a.State != Pending {
+		// Looked at again after watching began, so that no answer falls between.
+		left := time.Duration(0)
+		if a, left, err = in.left(ctx, a.ID); err != nil || a.State != Pending {
 			return a, err
 		}
+		expired := time.NewTimer(left)
 		select {
 		case <-changed:
+		case <-expired.C:
 		case <-ctx.Done():
-			return a, context.Cause(ctx)
+			err = context.Cause(ctx)
+		}
+		if expired.Stop(); err != nil {
+			return a, err
 		}
 	}
 }
 
-// listen wakes changed when something may have happened to id.
-func (in *Inbox) listen(id string, changed chan struct{}) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if in.waiting[id] == nil {
-		in.waiting[id] = map[chan struct{}]bool{}
-	}
-	in.waiting[id][changed] = true
-	if !in.polling {
-		in.polling = true
-		go in.poll()
-	}
-}
-
-func (in *Inbox) leave(id string, changed chan struct{}) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	delete(in.waiting[id], changed)
-	if len(in.waiting[id]) == 0 {
-		delete(in.waiting, id)
-	}
-}
-
-// wake wakes those who wait for id.
-func (in *Inbox) wake(id string) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	for changed := range in.waiting[id] {
-		select {
-		case changed <- struct{}{}:
-		default:
+// left returns an approval and how long it may wait, by the store's clock.
+func (in *Inbox) left(ctx context.Context, id string) (a Approval, left time.Duration, err error) {
+	err = in.db.Read(ctx, func(tx *store.Tx) error {
+		now, err := in.now(tx)
+		if err == nil {
+			a, err = get(tx, id, now)
+			left = a.Expires.Sub(now)
 		}
-	}
-}
-
-// poll looks for answers of other processes, with one query however many wait, as
-// long as anybody does.
-func (in *Inbox) poll() {
-	ticker := time.NewTicker(lookEvery)
-	defer ticker.Stop()
-	for range ticker.C {
-		in.mu.Lock()
-		if len(in.waiting) == 0 {
-			in.polling = false
-			in.mu.Unlock()
-			return
-		}
-		in.mu.Unlock()
-		pending := map[string]bool{}
-		err := in.db.Read(context.Background(), func(tx *store.Tx) error {
-			return tx.Rows("SELECT id FROM approvals WHERE state = $1 AND expires > $2", []any{string(Pending), store.Time(in.now())}, func(scan func(...any) error) error {
-				var id string
-				err := scan(&id)
-				pending[id] = true
-				return err
-			})
-		})
-		if err != nil && !errors.Is(err, store.ErrClosed) {
-			continue // those who wait go on waiting
-		}
-		for _, id := range in.waited() {
-			if !pending[id] {
-				in.wake(id) // also when the store is closed: they are told so
-			}
-		}
-	}
-}
-
-func (in *Inbox) waited() (ids []string) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	for id := range in.waiting {
-		ids = append(ids, id)
-	}
-	return ids
+		return err
+	})
+	return a, left, err
 }
 
 // maxUnanswered bounds the arguments that are kept of what nobody answered, in
@@ -120,10 +57,16 @@ const maxUnanswered = 4 << 10
 // so long ago that it is not kept. Long arguments of what nobody answered become
 // null. What has expired cannot be used whether or not this was called.
 func (in *Inbox) Expire(ctx context.Context) error {
-	now := in.now()
 	return in.db.Write(ctx, func(tx *store.Tx) error {
+		if err := tx.Lock(topic, "expire"); err != nil {
+			return err
+		}
+		now, err := in.now(tx)
+		if err != nil {
+			return err
+		}
 		var expired []Approval
-		err := tx.Rows("SELECT "+columns+" FROM approvals WHERE state IN ($1, $2) AND expires <= $3 ORDER BY expires LIMIT 1000",
+		err = tx.Rows("SELECT "+columns+" FROM approvals WHERE state IN ($1, $2) AND expires <= $3 ORDER BY expires LIMIT 1000",
 			[]any{string(Pending), string(Approved), store.Time(now)}, func(scan func(...any) error) error {
 				a, err := scanned(scan, now)
 				expired = append(expired, a)
@@ -133,10 +76,15 @@ func (in *Inbox) Expire(ctx context.Context) error {
 			return err
 		}
 		for _, a := range expired {
-			if _, err := tx.Exec("UPDATE approvals SET state = $1, arguments = CASE WHEN length(arguments) > $2 THEN 'null' ELSE arguments END WHERE id = $3",
-				string(Expired), maxUnanswered, a.ID); err != nil {
+			changed, err := tx.Exec("UPDATE approvals SET state = $1, arguments = CASE WHEN length(arguments) > $2 THEN 'null' ELSE arguments END WHERE id = $3 AND state IN ($4, $5) AND expires <= $6",
+				string(Expired), maxUnanswered, a.ID, string(Pending), string(Approved), store.Time(now))
+			if err != nil {
 				return err
 			}
+			if changed == 0 {
+				continue // answered, or spent, meanwhile
+			}
+			tx.Raise(topic)
 			if err := in.record(tx, a); err != nil {
 				return err
 			}

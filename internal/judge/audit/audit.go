@@ -88,8 +88,9 @@ func (l *Log) Intent(ctx context.Context, r Record, also ...func(*store.Tx) erro
 	}
 	l.prepare(&r)
 	var refused bool // by also
-	var gap uint64
-	err := l.db.Write(ctx, func(tx *store.Tx) (err error) {
+	gap := l.lost.Swap(0)
+	err := l.db.Write(ctx, func(tx *store.Tx) error {
+		refused = false
 		for _, fn := range also {
 			if err := fn(tx); err != nil {
 				refused = true
@@ -99,8 +100,7 @@ func (l *Log) Intent(ctx context.Context, r Record, also ...func(*store.Tx) erro
 		if l.config.Off {
 			return nil
 		}
-		gap, err = l.add(tx, r)
-		return err
+		return add(tx, r, gap)
 	})
 	l.settle(gap, err)
 	if err != nil && !refused && ctx.Err() == nil {
@@ -123,11 +123,8 @@ func (l *Log) Append(r Record) {
 		l.failed(store.ErrBehind)
 		return
 	}
-	var gap uint64
-	l.db.Append(func(tx *store.Tx) (err error) {
-		gap, err = l.add(tx, r)
-		return err
-	}, func(err error) {
+	gap := l.lost.Swap(0)
+	l.db.Append(func(tx *store.Tx) error { return add(tx, r, gap) }, func(err error) {
 		l.waiting.Add(-size)
 		l.settle(gap, err)
 		if err != nil {
@@ -177,15 +174,14 @@ func (l *Log) prepare(r *Record) {
 	}
 }
 
-// add writes what was lost before, and r. It returns how many records the gap
-// stands for.
-func (l *Log) add(tx *store.Tx, r Record) (gap uint64, err error) {
-	if gap = l.lost.Swap(0); gap > 0 {
+// add writes how many records were lost before, and r.
+func add(tx *store.Tx, r Record, gap uint64) error {
+	if gap > 0 {
 		if err := insert(tx, Record{Kind: Gap, Time: r.Time, Count: gap}); err != nil {
-			return gap, err
+			return err
 		}
 	}
-	return gap, insert(tx, r)
+	return insert(tx, r)
 }
 
 // settle takes a gap back that did not reach the disk, and says when all is well

@@ -13,12 +13,20 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
+// TestOnPostgres: all of it, but for what is about files, in PostgreSQL.
+func TestOnPostgres(t *testing.T) {
+	pgtest.Again(t, "^Test(Chain|Also|Arguments|OddText|Find|Export|Prune|Heads|Mutations)$")
+}
+
 func opened(t testing.TB, path string, maxBytes int64) *store.DB {
 	t.Helper()
-	db, err := store.Open(context.Background(), store.Config{Path: path, MaxBytes: maxBytes})
+	config := store.Config{MaxBytes: maxBytes}
+	config.Path, config.URL = pgtest.Place(t, path)
+	db, err := store.Open(context.Background(), config)
 	if err != nil {
 		t.Fatal(err)
 	}

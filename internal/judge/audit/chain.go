@@ -48,9 +48,11 @@ func head(tx *store.Tx) (h Head, err error) {
 	return h, err
 }
 
-// insert adds r to the chain. The transaction holds the lock for writing, so
-// nobody else adds in between, in whichever process.
+// insert adds r to the chain. Nobody else adds in between, in whichever process.
 func insert(tx *store.Tx, r Record) error {
+	if err := tx.Lock("audit", chainName); err != nil {
+		return fmt.Errorf("audit log: %w", err)
+	}
 	last, err := head(tx)
 	if err != nil {
 		return fmt.Errorf("audit log: %w", err)

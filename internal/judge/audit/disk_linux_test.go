@@ -85,7 +85,7 @@ func failingDisk(path string) error {
 
 // untilDiskFails writes until the disk refuses, and returns how many were written.
 func untilDiskFails(ctx context.Context, l *Log, round int) (n int, err error) {
-	info, err := os.Stat(l.db.Path() + "-wal")
+	info, err := os.Stat(l.db.String() + "-wal")
 	if err != nil {
 		return 0, err
 	}

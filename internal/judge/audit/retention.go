@@ -36,6 +36,9 @@ func (l *Log) Prune(ctx context.Context) (removed uint64, err error) {
 }
 
 func prune(tx *store.Tx, before, now time.Time, step int64) (removed uint64, err error) {
+	if err := tx.Lock("audit", chainName); err != nil {
+		return 0, err
+	}
 	var first, young sql.NullInt64
 	if err := tx.Row("SELECT min(seq) FROM audit", nil, &first); err != nil || !first.Valid {
 		return 0, err

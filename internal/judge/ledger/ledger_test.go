@@ -9,14 +9,18 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
 	"github.com/dragoman-mcp/dragoman/internal/judge/audit"
+	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
+
+// TestOnPostgres: all of it, in PostgreSQL.
+func TestOnPostgres(t *testing.T) { pgtest.Again(t, ".") }
 
 func opened(t *testing.T, path string) *Ledger {
 	t.Helper()
 	var config Config
 	config.Audit.SetDefaults()
-	config.Store.Path = path
+	config.Store.Path, config.Store.URL = pgtest.Place(t, path)
 	l, err := Open(t.Context(), config, nil)
 	if err != nil {
 		t.Fatal(err)

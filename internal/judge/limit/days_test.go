@@ -5,14 +5,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
+
+// TestOnPostgres: what is kept of days, in PostgreSQL.
+func TestOnPostgres(t *testing.T) { pgtest.Again(t, "^TestRestart$") }
 
 // What was used of a day outlives the process, and processes add up.
 func TestRestart(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "limits.db")
 	open := func() (*Limiter, *store.DB) {
-		db, err := store.Open(t.Context(), store.Config{Path: file, MaxBytes: store.DefaultMaxBytes})
+		config := store.Config{MaxBytes: store.DefaultMaxBytes}
+		config.Path, config.URL = pgtest.Place(t, file)
+		db, err := store.Open(t.Context(), config)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +55,7 @@ func TestRestart(t *testing.T) {
 	if calls != 3 || models != 0 {
 		t.Errorf("%d calls after seven of ten, and %d of a model without tokens", calls, models)
 	}
-	if _, err := db3.Path(), third.Close(t.Context()); err != nil {
+	if err := third.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
 

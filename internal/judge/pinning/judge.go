@@ -336,6 +336,9 @@ func (j *judgement) writes() bool {
 // write decides again, since another process may have written meanwhile, and writes
 // what is new.
 func (j *judgement) write(tx *store.Tx, record func(*store.Tx, Event) error) error {
+	if err := tx.Lock(topic, j.Label); err != nil {
+		return err
+	}
 	if err := j.decide(tx); err != nil {
 		return err
 	}

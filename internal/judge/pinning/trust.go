@@ -238,7 +238,7 @@ func (b *Book) List(ctx context.Context, server string) (all []Pin, err error) {
 // Approve approves the definition that waits under a key, if it is the one with that
 // digest: the one that whoever approves was shown.
 func (b *Book) Approve(ctx context.Context, server string, key pin.Key, digest pin.Digest, by string) error {
-	return b.change(ctx, func(tx *store.Tx) error {
+	return b.change(ctx, server, func(tx *store.Tx) error {
 		waiting, err := get(tx, server, key, Waiting)
 		switch {
 		case errors.Is(err, ErrUnknown):
@@ -265,7 +265,7 @@ func (b *Book) Forget(ctx context.Context, server string, key pin.Key, by string
 	if server == "" {
 		return 0, ErrUnknown
 	}
-	err = b.change(ctx, func(tx *store.Tx) error {
+	err = b.change(ctx, server, func(tx *store.Tx) error {
 		all, err := list(tx, server)
 		if err != nil {
 			return err
@@ -296,10 +296,16 @@ func (b *Book) Forget(ctx context.Context, server string, key pin.Key, by string
 	return approved, err
 }
 
-// change runs a change that a person makes, and counts it.
-func (b *Book) change(ctx context.Context, fn func(*store.Tx) error) error {
+// topic is that of what is known of servers; its locks are their labels.
+const topic = "pins"
+
+// change runs a change of a server's that a person makes, and counts it.
+func (b *Book) change(ctx context.Context, server string, fn func(*store.Tx) error) error {
 	var n int64
 	err := b.db.Write(ctx, func(tx *store.Tx) (err error) {
+		if err = tx.Lock(topic, server); err != nil {
+			return err
+		}
 		if n, err = count(tx); err != nil {
 			return err
 		}

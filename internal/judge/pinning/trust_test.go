@@ -15,8 +15,12 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pin"
+	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
+
+// TestOnPostgres: all of it, in PostgreSQL.
+func TestOnPostgres(t *testing.T) { pgtest.Again(t, ".") }
 
 // A desk is a book with a clock of its own, and what it wrote down.
 type desk struct {
@@ -28,7 +32,9 @@ type desk struct {
 
 func open(t testing.TB, path string, config Config) *desk {
 	t.Helper()
-	db, err := store.Open(t.Context(), store.Config{Path: path})
+	var where store.Config
+	where.Path, where.URL = pgtest.Place(t, path)
+	db, err := store.Open(t.Context(), where)
 	if err != nil {
 		t.Fatal(err)
 	}

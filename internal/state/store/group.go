@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 )
 
 // A writer is the one connection that writes, with the statements that it has
@@ -44,40 +43,6 @@ func (w *writer) exec(query string) error {
 	return err
 }
 
-// write runs groups until the queue is closed and empty.
-func (db *DB) write() {
-	defer close(db.ended)
-	for {
-		jobs := db.queue.next()
-		if len(jobs) == 0 {
-			return
-		}
-		if err := db.group(jobs); err != nil {
-			for _, j := range jobs {
-				if j.err == nil {
-					j.err = explained(err)
-				}
-			}
-		}
-		for _, j := range jobs {
-			j.finish()
-		}
-	}
-}
-
-// group runs jobs, unless their file is not there any more: before, and after for whoever
-// waits for the disk.
-func (db *DB) group(jobs []*job) error {
-	if err := db.place.check(); err != nil {
-		return err
-	}
-	err := db.writer.group(jobs)
-	if err == nil && slices.ContainsFunc(jobs, func(j *job) bool { return j.sync }) {
-		err = db.place.check()
-	}
-	return err
-}
-
 // group runs jobs in one transaction and commits it. An error means that nothing
 // of any of them was kept; that of a single job stands in the job.
 func (w *writer) group(jobs []*job) error {
@@ -92,17 +57,28 @@ func (w *writer) group(jobs []*job) error {
 		return err
 	}
 	tx := &Tx{ctx: context.Background(), on: w.conn, prep: w.prepare}
-	for _, j := range jobs {
-		if err := w.guarded(tx, j); err != nil {
-			_ = w.exec("ROLLBACK") // SQLite may have done so itself
-			return err
-		}
+	err := w.each(tx, jobs)
+	if err != nil {
+		_ = w.exec("ROLLBACK") // SQLite may have done so itself
+		return err
 	}
 	if err := w.exec("COMMIT"); err != nil {
 		_ = w.exec("ROLLBACK")
 		return err
 	}
 	return nil
+}
+
+// each runs the jobs one after another, and writes down what they raised.
+func (w *writer) each(tx *Tx, jobs []*job) error {
+	var raised []string
+	for _, j := range jobs {
+		if err := w.guarded(tx, j); err != nil {
+			return err
+		}
+		raised = append(raised, j.raised...)
+	}
+	return tx.raise(raised)
 }
 
 // guarded runs a job behind a savepoint. An error means that the transaction is
@@ -131,5 +107,11 @@ func (j *job) call(tx *Tx) (err error) {
 			}
 		}
 	}()
-	return j.fn(tx)
+	tx.raised, tx.wrote, tx.broken = nil, false, nil
+	j.panicked, j.raised = nil, nil
+	if err := j.fn(tx); err != nil {
+		return err
+	}
+	j.raised = tx.raised
+	return nil
 }

@@ -13,7 +13,9 @@ import (
 // migrations make the tables, in the order of their names: 0001_audit.sql is the
 // step to version 1. They only ever go forward, and one that was released is never
 // changed. A step adds, so that the version before, which may still run beside
-// this one, goes on working; what it no longer needs is removed a release later.
+// this one, goes on working; what it no longer needs is removed a release later. Its
+// first line says so, "-- compatible_from: 5": who knows the tables of version 5 can
+// work with these. Without it nobody can who does not know the step.
 //
 //go:embed migrations/*.sql
 var migrations embed.FS
@@ -23,7 +25,15 @@ type step struct {
 	version int
 	name    string
 	sql     string
+	// compatibleFrom is the least version that a program has to know to work with
+	// these tables.
+	compatibleFrom int
 }
+
+// firstBook is the last version whose programs know the table migrations alone, and
+// start where its highest version is no higher than theirs. Of later steps that table
+// has what has to be known, and schema_steps has all.
+const firstBook = 5
 
 // steps reads the embedded files. They are part of the program, so what is wrong
 // with them is a mistake of ours.
@@ -43,74 +53,71 @@ func steps(files fs.FS) ([]step, error) {
 		if version, err := strconv.Atoi(number); err != nil || version != i+1 {
 			return nil, fmt.Errorf("migration %s has to be number %04d", name, i+1)
 		}
-		found[i] = step{i + 1, name, portable(string(text))}
+		s := step{version: i + 1, name: name, sql: string(text), compatibleFrom: i + 1}
+		if line, ok := strings.CutPrefix(s.sql, "-- compatible_from: "); ok {
+			line, _, _ = strings.Cut(line, "\n")
+			if s.compatibleFrom, err = strconv.Atoi(line); err != nil || s.compatibleFrom > s.version {
+				return nil, fmt.Errorf("migration %s is compatible from %q", name, line)
+			}
+		}
+		found[i] = s
 	}
 	return found, nil
 }
 
-// portable turns the SQL that both databases read into that of SQLite: a key that
-// counts is its row's own number there only under the name INTEGER.
-func portable(text string) string {
-	return strings.ReplaceAll(text, "BIGINT PRIMARY KEY", "INTEGER PRIMARY KEY")
+// A schema is tables that are brought up to date, on a connection whose transaction
+// nobody else has meanwhile.
+type schema struct {
+	on       querier
+	portable func(string) string // makes what both databases read what this one does
 }
 
-// migrate brings the tables up to date. Processes that start at the same time
-// take turns, and the second finds nothing to do.
-func (w *writer) migrate(ctx context.Context) error {
-	all, err := steps(migrations)
-	if err != nil {
-		return err
-	}
-	return w.migrateTo(ctx, all)
-}
-
-func (w *writer) migrateTo(ctx context.Context, all []step) error {
-	if version, err := w.version(ctx); err == nil && version == len(all) {
-		return nil // without taking the lock
-	}
-	if err := w.exec(begin); err != nil {
-		return err
-	}
-	err := w.apply(ctx, all)
-	if err == nil {
-		err = w.exec("COMMIT")
-	}
-	if err != nil {
-		_ = w.exec("ROLLBACK")
-	}
-	return err
-}
-
-// apply runs the steps that are missing, inside a transaction.
-func (w *writer) apply(ctx context.Context, all []step) error {
+// migrate runs the steps that are missing, inside a transaction.
+func (s schema) migrate(ctx context.Context, all []step) error {
 	for _, text := range []string{
-		fmt.Sprintf("PRAGMA application_id=%d", applicationID),
 		"CREATE TABLE IF NOT EXISTS migrations (version BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL, applied BIGINT NOT NULL)",
+		"CREATE TABLE IF NOT EXISTS schema_steps (version BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL, compatible_from BIGINT NOT NULL, applied BIGINT NOT NULL)",
 	} {
-		if _, err := w.conn.ExecContext(ctx, text); err != nil {
+		if _, err := s.on.ExecContext(ctx, text); err != nil {
 			return err
 		}
 	}
-	have, err := w.version(ctx)
+	have, needs, err := s.version(ctx)
 	if err != nil {
 		return err
 	}
-	if have > len(all) {
-		return fmt.Errorf("%w: its tables have version %d, and this one knows %d. Start the newer one, or name another file in store.path", ErrNewer, have, len(all))
+	if needs > len(all) {
+		return fmt.Errorf("%w: its tables have version %d, and this one knows %d. Start the newer one, or name another store", ErrNewer, have, len(all))
 	}
-	for _, s := range all[have:] {
-		if _, err := w.conn.ExecContext(ctx, s.sql); err != nil {
-			return fmt.Errorf("migration %s: %w", s.name, err)
-		}
-		if _, err := w.conn.ExecContext(ctx, "INSERT INTO migrations (version, name, applied) VALUES ($1, $2, $3)", s.version, s.name, Time(time.Now())); err != nil {
-			return fmt.Errorf("migration %s: %w", s.name, err)
+	for _, next := range all[min(have, len(all)):] {
+		if err := s.apply(ctx, next); err != nil {
+			return fmt.Errorf("migration %s: %w", next.name, err)
 		}
 	}
 	return nil
 }
 
-// version returns the version of the tables; 0 for none.
-func (w *writer) version(ctx context.Context) (version int, err error) {
-	err = w.conn.QueryRowContext(ctx, "SELECT coalesce(max(version), 0) FROM migrations").Scan(&version)
-	return version, err
+func (s schema) apply(ctx context.Context, next step) error {
+	if _, err := s.on.ExecContext(ctx, s.portable(next.sql)); err != nil {
+		return err
+	}
+	now := Time(time.Now())
+	if least := next.compatibleFrom; next.version <= firstBook || least > firstBook {
+		if _, err := s.on.ExecContext(ctx, "INSERT INTO migrations (version, name, applied) VALUES ($1, $2, $3) ON CONFLICT (version) DO NOTHING", least, next.name, now); err != nil {
+			return err
+		}
+	}
+	_, err := s.on.ExecContext(ctx, "INSERT INTO schema_steps (version, name, compatible_from, applied) VALUES ($1, $2, $3, $4) ON CONFLICT (version) DO NOTHING", next.version, next.name, next.compatibleFrom, now)
+	return err
+}
+
+// version returns the version of the tables, 0 for none, and the least that a program
+// has to know to work with them.
+func (s schema) version(ctx context.Context) (have, needs int, err error) {
+	if err = s.on.QueryRowContext(ctx, "SELECT coalesce(max(version), 0) FROM migrations").Scan(&needs); err != nil {
+		return 0, 0, err
+	}
+	var steps, from int
+	err = s.on.QueryRowContext(ctx, "SELECT coalesce(max(version), 0), coalesce(max(compatible_from), 0) FROM schema_steps").Scan(&steps, &from)
+	return max(steps, needs), max(from, needs), err
 }

@@ -88,7 +88,7 @@ func TestFileStays(t *testing.T) {
 		if err := other.Write(t.Context(), put(string(rune('a'+i)))); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := other.writer.conn.ExecContext(t.Context(), "PRAGMA wal_checkpoint("+mode+")"); err != nil {
+		if _, err := other.on.(*sqliteFile).writer.conn.ExecContext(t.Context(), "PRAGMA wal_checkpoint("+mode+")"); err != nil {
 			t.Fatal(err)
 		}
 		if err := other.Write(t.Context(), func(*Tx) error { return nil }); err != nil {
@@ -112,7 +112,7 @@ func TestFileStays(t *testing.T) {
 func BenchmarkPlace(b *testing.B) {
 	db := opened(b, file(b))
 	for b.Loop() {
-		if err := db.place.check(); err != nil {
+		if err := db.on.(*sqliteFile).place.check(); err != nil {
 			b.Fatal(err)
 		}
 	}

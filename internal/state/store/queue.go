@@ -19,6 +19,7 @@ type job struct {
 	state    atomic.Uint32
 	err      error
 	panicked any
+	raised   []string // topics
 }
 
 // States of a job.
@@ -46,14 +47,16 @@ type queue struct {
 	lazy    chan struct{} // there is something
 	closing chan struct{}
 
+	most int // jobs of a group
+
 	mu       sync.Mutex
 	jobs     []*job
 	appended int // of jobs
 	closed   bool
 }
 
-func newQueue() *queue {
-	return &queue{urgent: make(chan struct{}, 1), lazy: make(chan struct{}, 1), closing: make(chan struct{})}
+func newQueue(most int) *queue {
+	return &queue{most: most, urgent: make(chan struct{}, 1), lazy: make(chan struct{}, 1), closing: make(chan struct{})}
 }
 
 func (q *queue) add(j *job) error {
@@ -107,7 +110,7 @@ func (q *queue) next() []*job {
 func (q *queue) cut() (jobs []*job, end bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	n := min(len(q.jobs), maxGroup)
+	n := min(len(q.jobs), q.most)
 	for _, j := range q.jobs[:n] {
 		if j.ended == nil {
 			q.appended--

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +38,101 @@ func dsn(path string, pragmas ...string) string {
 	}
 	return "file://" + (&url.URL{Path: path}).EscapedPath() + "?" + values.Encode()
 }
+
+// A sqliteFile is a store in a file, or in memory.
+type sqliteFile struct {
+	*writer
+	path    string
+	place   *place  // nil in memory
+	reading *sql.DB // nil where the writer's connection is the only one: in memory
+}
+
+func openFile(ctx context.Context, config Config) (database, error) {
+	path := config.Path
+	var err error
+	switch path {
+	case Memory:
+	case "":
+		path, err = DefaultPath()
+	default:
+		path, err = filepath.Abs(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f := &sqliteFile{path: path}
+	if err = f.open(ctx, config.MaxBytes); cannotOpen(err) && denied(path) {
+		err = errors.New("the file is another user's: be that user, such as with sudo, or name another file in store.path")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("store %s: %w", path, explained(err))
+	}
+	return f, nil
+}
+
+func (f *sqliteFile) open(ctx context.Context, maxBytes int64) (err error) {
+	if f.path != Memory {
+		if err := prepareFile(f.path); err != nil {
+			return err
+		}
+		if f.place, err = hold(f.path); err != nil {
+			return err
+		}
+	}
+	if f.writer, err = openWriter(ctx, f.path, maxBytes); err != nil {
+		f.place.release()
+		return err
+	}
+	if f.path == Memory {
+		return nil
+	}
+	if f.reading, err = openReaders(f.path); err != nil {
+		f.writer.close()
+		f.place.release()
+	}
+	return err
+}
+
+// group runs jobs, unless their file is not there any more: before, and after for whoever
+// waits for the disk.
+func (f *sqliteFile) group(jobs []*job) error {
+	if err := f.place.check(); err != nil {
+		return err
+	}
+	err := f.writer.group(jobs)
+	if err == nil && slices.ContainsFunc(jobs, func(j *job) bool { return j.sync }) {
+		err = f.place.check()
+	}
+	return err
+}
+
+func (f *sqliteFile) name() string { return f.path }
+
+func (f *sqliteFile) most() int { return maxGroup }
+
+func (f *sqliteFile) read(ctx context.Context, fn func(*Tx) error) error {
+	if f.reading == nil {
+		return errNoReaders
+	}
+	tx, err := f.reading.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return explained(err)
+	}
+	defer tx.Rollback() // a reader has nothing to commit
+	return fn(&Tx{ctx: ctx, on: tx})
+}
+
+func (f *sqliteFile) close() (err error) {
+	if f.reading != nil {
+		err = f.reading.Close()
+	}
+	err = errors.Join(err, f.writer.close())
+	f.place.release()
+	return err
+}
+
+// news has nobody to tell: other processes look.
+func (f *sqliteFile) news(context.Context, <-chan struct{}, func()) {}
 
 func openWriter(ctx context.Context, path string, maxBytes int64) (*writer, error) {
 	pool, err := sql.Open("sqlite", dsn(path, "trusted_schema(0)", "fullfsync(1)", "checkpoint_fullfsync(1)", "journal_size_limit(67108864)"))
@@ -127,6 +223,43 @@ func (w *writer) useLog(ctx context.Context) error {
 	}
 }
 
+// migrate brings the tables up to date. Processes that start at the same time take
+// turns, and the second finds nothing to do.
+func (w *writer) migrate(ctx context.Context) error {
+	all, err := steps(migrations)
+	if err != nil {
+		return err
+	}
+	return w.migrateTo(ctx, all)
+}
+
+func (w *writer) migrateTo(ctx context.Context, all []step) error {
+	tables := schema{w.conn, withRowNumbers}
+	if have, _, err := tables.version(ctx); err == nil && have == len(all) {
+		return nil // without taking the lock
+	}
+	if err := w.exec(begin); err != nil {
+		return err
+	}
+	_, err := w.conn.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id=%d", applicationID))
+	if err == nil {
+		err = tables.migrate(ctx, all)
+	}
+	if err == nil {
+		err = w.exec("COMMIT")
+	}
+	if err != nil {
+		_ = w.exec("ROLLBACK")
+	}
+	return err
+}
+
+// withRowNumbers makes of a key that counts its row's own number, which it is in
+// SQLite only under the name INTEGER.
+func withRowNumbers(text string) string {
+	return strings.ReplaceAll(text, "BIGINT PRIMARY KEY", "INTEGER PRIMARY KEY")
+}
+
 func openReaders(path string) (*sql.DB, error) {
 	pool, err := sql.Open("sqlite", dsn(path, "query_only(1)", "trusted_schema(0)"))
 	if err != nil {
@@ -205,6 +338,9 @@ func explained(err error) error {
 	}
 	if code, ok := resultCode(err); ok && explanations[code] != "" {
 		return &explainedError{explanations[code], err}
+	}
+	if words := postgresWords(err); words != "" {
+		return &explainedError{words, err}
 	}
 	return err
 }

@@ -1,23 +1,24 @@
-// Package store keeps what must outlive the process: one SQLite file for the
-// audit log, approvals and whatever else has to be there after a crash.
+// Package store keeps what must outlive the process, in a SQLite file or in a
+// PostgreSQL database: the audit log, approvals and whatever else has to be there
+// after a crash.
 //
-// There is one writer and there are many readers. [DB.Write] returns once what it
-// did is on disk; callers that come while the disk is busy share the next
-// transaction and its one sync (group commit), each behind a savepoint of its
-// own, so that the failure of one undoes nothing of the others. [DB.Append] joins
-// the next group without waiting for it.
+// There is one writer in a process and there are many readers. [DB.Write] returns
+// once what it did is on disk; callers that come while the disk is busy share the
+// next transaction and its one sync (group commit), and the failure of one undoes
+// nothing of the others. [DB.Append] joins the next group without waiting for it.
 //
-// Several processes share the file, such as the gateway and "dragoman approve":
-// write-ahead logging lets them read while one writes, and who wants to write
-// waits for the other for [BusyTimeout].
+// Several processes share the store, such as the gateway and "dragoman approve", or
+// replicas: one that reads is not held up by one that writes. Who wants to write to a
+// file waits for another process for [BusyTimeout]. On PostgreSQL they write side by
+// side, so that a function that reads and then writes begins with [Tx.Lock].
 //
 // # SQL
 //
 // Statements are written once, for SQLite and PostgreSQL: parameters are $1, $2,
-// …; types are TEXT, BIGINT and BYTEA; times are microseconds since 1970 in UTC.
-// The few differences are in sqlite.go. Tables are made by the files in
-// migrations, which are never changed once they are released: a change is a new
-// file.
+// …; types are TEXT, BIGINT and BYTEA; times are microseconds since 1970 in UTC, and
+// now is [Tx.Now]. The few differences are in sqlite.go and postgres.go. Tables are
+// made by the files in migrations, which are never changed once they are released: a
+// change is a new file.
 package store
 
 import (
@@ -25,8 +26,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
 // Limits of every store.
@@ -47,98 +49,114 @@ var (
 	ErrClosed = errors.New("the store is closed")
 	// ErrNewer: the file was written by a newer version of this program.
 	ErrNewer = errors.New("the file was written by a newer Dragoman")
-	// ErrForeign: the file is not one of ours.
+	// ErrForeign: the file, or the database, is not one of ours.
 	ErrForeign = errors.New("the file is not a Dragoman store")
+	// ErrUnknown: the database was told to commit and did not answer, nor when it was
+	// asked again. What was written may be there or not.
+	ErrUnknown = errors.New("whether it was written is not known: the database did not answer")
 	// ErrBehind: more is appended than the disk takes, and the queue is full.
 	ErrBehind = errors.New("the disk is too slow for what is appended")
 )
 
 // Config says where the store is.
 type Config struct {
-	Path     string `yaml:"path" doc:"File of the store, made where it is missing; it and its folder are for this user alone. Default: dragoman/dragoman.db in $XDG_STATE_HOME, else in ~/.local/state; on macOS and Windows in the folder for data of applications. :memory: keeps everything in memory, until the process ends."`
-	MaxBytes int64  `yaml:"max_bytes" unit:"bytes" min:"1048576" doc:"Largest size of the file. When it is reached, or the disk is full, nothing more is written: tools that may change something are refused, others go on."`
+	Path      string      `yaml:"path" doc:"File of the store, made where it is missing; it and its folder are for this user alone. Default: dragoman/dragoman.db in $XDG_STATE_HOME, else in ~/.local/state; on macOS and Windows in the folder for data of applications. :memory: keeps everything in memory, until the process ends."`
+	MaxBytes  int64       `yaml:"max_bytes" unit:"bytes" min:"1048576" doc:"Largest size of the file. When it is reached, or the disk is full, nothing more is written: tools that may change something are refused, others go on."`
+	URL       secret.Text `yaml:"url" doc:"A PostgreSQL database in place of the file, such as postgres://dragoman@db.example/dragoman?sslmode=verify-full: one that several gateways share, of version 14 or later."`
+	ListenURL secret.Text `yaml:"listen_url" doc:"The same database past a pooler, for the one connection of each process that hears at once what others change. Without it behind a pooler, each looks once a second."`
+	KeyFile   string      `yaml:"key_file" doc:"File with the master key, 32 random bytes in base64: without it, nothing that is sealed or encrypted in the store can be read. Default: beside the file of the store, with .key after its name, made at first use. With url this or key is needed, the same for all gateways that share it."`
+	Key       secret.Text `yaml:"key" doc:"The master key itself, from a variable."`
+	Pooler    string      `yaml:"pooler" enum:"none,transaction" doc:"What stands between us and PostgreSQL: transaction for one that gives each transaction another connection, such as PgBouncer's pool_mode=transaction."`
 }
 
 // SetDefaults sets what is not about this machine.
-func (c *Config) SetDefaults() { c.MaxBytes = DefaultMaxBytes }
+func (c *Config) SetDefaults() { c.MaxBytes, c.Pooler = DefaultMaxBytes, PoolerNone }
+
+// What may stand between us and PostgreSQL.
+const (
+	PoolerNone        = "none"
+	PoolerTransaction = "transaction"
+)
+
+// Validate refuses settings that exclude each other.
+func (c *Config) Validate() error {
+	switch {
+	case c.URL.IsZero() && !c.ListenURL.IsZero():
+		return errors.New("listen_url is for a PostgreSQL database, and url names none")
+	case !c.URL.IsZero() && c.Path != "":
+		return errors.New("path and url name two stores; leave out one of them")
+	case !c.Key.IsZero() && c.KeyFile != "":
+		return errors.New("key and key_file name two master keys; leave out one of them")
+	}
+	return nil
+}
+
+// A database is what a store is in.
+type database interface {
+	// group runs jobs in one transaction, as far as that is possible, and says in each
+	// what came of it. An error is one of all those that have none.
+	group(jobs []*job) error
+	// most is how many jobs a group may have.
+	most() int
+	// read runs fn on a snapshot; errNoReaders says that only the writer can.
+	read(ctx context.Context, fn func(*Tx) error) error
+	// close ends all connections. Nothing runs any more.
+	close() error
+	// name says to people which store it is, without secrets.
+	name() string
+	// news tells others that something has changed, and calls look when others may
+	// have changed something, until ctx ends. It returns at once where nobody can say so.
+	news(ctx context.Context, changed <-chan struct{}, look func())
+}
+
+var errNoReaders = errors.New("no readers")
 
 // DB is an open store. It is safe for concurrent use.
 type DB struct {
-	path    string
-	place   *place // nil in memory
-	queue   *queue
-	writer  *writer
-	reading *sql.DB // nil where the writer's connection is the only one: in memory
-	ended   chan struct{}
+	queue  *queue
+	on     database
+	ended  chan struct{}
+	topics *topics
 }
 
 // Open opens the store, or makes it, and brings its tables up to date. ctx bounds
 // the opening alone.
 func Open(ctx context.Context, config Config) (*DB, error) {
-	path := config.Path
-	if path == "" {
-		var err error
-		if path, err = DefaultPath(); err != nil {
-			return nil, err
-		}
+	if err := config.Validate(); err != nil {
+		return nil, fmt.Errorf("store: %w", err)
 	}
-	if path != Memory {
-		var err error
-		if path, err = filepath.Abs(path); err != nil {
-			return nil, fmt.Errorf("store %s: %w", path, err)
-		}
-	}
-	db, err := open(ctx, path, config.MaxBytes)
-	if cannotOpen(err) && denied(path) {
-		err = errors.New("the file is another user's: be that user, such as with sudo, or name another file in store.path")
+	var on database
+	var err error
+	if config.URL.IsZero() {
+		on, err = openFile(ctx, config)
+	} else {
+		on, err = openPostgres(ctx, config)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("store %s: %w", path, explained(err))
-	}
-	return db, nil
-}
-
-func open(ctx context.Context, path string, maxBytes int64) (*DB, error) {
-	db := &DB{path: path, queue: newQueue(), ended: make(chan struct{})}
-	if path != Memory {
-		if err := prepareFile(path); err != nil {
-			return nil, err
-		}
-		var err error
-		if db.place, err = hold(path); err != nil {
-			return nil, err
-		}
-	}
-	var err error
-	if db.writer, err = openWriter(ctx, path, maxBytes); err != nil {
-		db.place.release()
 		return nil, err
 	}
-	if path != Memory {
-		if db.reading, err = openReaders(path); err != nil {
-			db.writer.close()
-			db.place.release()
-			return nil, err
-		}
-	}
+	db := &DB{queue: newQueue(on.most()), on: on, ended: make(chan struct{})}
+	db.topics = newTopics(db)
 	go db.write()
 	return db, nil
 }
 
-// Path returns the file that the store is in.
-func (db *DB) Path() string { return db.path }
+// String names the store to people: its file, or its database without the password.
+func (db *DB) String() string { return db.on.name() }
 
 // Write runs fn in a transaction and returns once what it did is on disk; the
 // power may fail after that. When fn fails, nothing of it is kept and Write
 // returns its error. Other functions may run in the same transaction before and
 // after fn, and it sees what those before it did. fn must not wait for anybody
-// but the database, and must not use the DB itself.
+// but the database, and must not use the DB itself. It may run several times, and
+// only what the last one did counts: it changes nothing but the database and what it
+// sets anew each time.
 //
 // When ctx ends before fn began, it never runs. After that Write waits, so that
-// nil means that it is on disk and an error that it is not, with one exception
+// nil means that it is on disk and an error that it is not, with two exceptions
 // that no database can spare us: when the disk fails while it syncs, what was
-// written may be found later all the same. Where the file was removed or replaced
-// meanwhile, it is ErrGone, until it is there again.
+// written may be found later all the same; and [ErrUnknown]. Where the file was removed
+// or replaced meanwhile, it is [ErrGone], until it is there again.
 func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	return db.run(ctx, &job{fn: fn, ended: make(chan struct{}), sync: true})
 }
@@ -158,18 +176,17 @@ func (db *DB) Append(fn func(*Tx) error, done func(error)) {
 
 // Read runs fn on a snapshot. It neither waits for writers nor holds them up.
 func (db *DB) Read(ctx context.Context, fn func(*Tx) error) error {
-	if db.reading == nil {
+	if db.queue.isClosed() {
+		return ErrClosed
+	}
+	err := db.on.read(ctx, fn)
+	switch {
+	case errors.Is(err, errNoReaders):
 		return db.run(ctx, &job{fn: fn, ended: make(chan struct{})})
+	case err != nil && errors.Is(err, sql.ErrConnDone), err != nil && db.queue.isClosed() && isClosedPool(err):
+		return ErrClosed
 	}
-	tx, err := db.reading.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-	if err != nil {
-		if errors.Is(err, sql.ErrConnDone) || db.queue.isClosed() {
-			return ErrClosed
-		}
-		return explained(err)
-	}
-	defer tx.Rollback() // a reader has nothing to commit
-	return fn(&Tx{ctx: ctx, on: tx})
+	return err
 }
 
 // run queues j and waits for it.
@@ -191,7 +208,7 @@ func (db *DB) run(ctx context.Context, j *job) error {
 	return j.err
 }
 
-// Close writes what is queued and closes the file. Whatever is called later
+// Close writes what is queued and closes the store. Whatever is called later
 // returns ErrClosed.
 func (db *DB) Close() error {
 	if !db.queue.close() {
@@ -199,11 +216,35 @@ func (db *DB) Close() error {
 		return nil
 	}
 	<-db.ended
-	var err error
-	if db.reading != nil {
-		err = db.reading.Close()
-	}
-	err = errors.Join(err, db.writer.close())
-	db.place.release()
-	return err
+	db.topics.close()
+	return db.on.close()
 }
+
+// write runs groups until the queue is closed and empty.
+func (db *DB) write() {
+	defer close(db.ended)
+	for {
+		jobs := db.queue.next()
+		if len(jobs) == 0 {
+			return
+		}
+		if err := db.on.group(jobs); err != nil {
+			for _, j := range jobs {
+				if j.err == nil {
+					j.err = explained(err)
+				}
+			}
+		}
+		var raised []string
+		for _, j := range jobs {
+			if j.err == nil {
+				raised = append(raised, j.raised...)
+			}
+			j.finish()
+		}
+		db.topics.raised(raised)
+	}
+}
+
+// isClosedPool reports whether an error is one of a pool that was closed meanwhile.
+func isClosedPool(err error) bool { return err.Error() == "sql: database is closed" }

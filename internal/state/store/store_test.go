@@ -11,18 +11,35 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
+
+	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
-// opened returns a store in a file of its own, or in memory, with a table.
-func opened(t testing.TB, path string) *DB {
-	t.Helper()
-	config := Config{Path: path}
+// at is the configuration of a store at a path or an address.
+func at(place string) Config {
+	config := Config{}
 	config.SetDefaults()
-	db, err := Open(t.Context(), config)
+	if address, pooled := strings.CutSuffix(place, "#pooler"); strings.HasPrefix(place, "postgres:") {
+		config.URL = secret.New(address)
+		if pooled {
+			config.Pooler = PoolerTransaction
+		}
+	} else {
+		config.Path = place
+	}
+	return config
+}
+
+// opened returns a store in a file of its own, in memory, or in PostgreSQL.
+func opened(t testing.TB, place string) *DB {
+	t.Helper()
+	db, err := Open(context.Background(), at(place))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,10 +87,17 @@ func words(t testing.TB, db *DB) (found []string) {
 	return found
 }
 
-// everywhere runs a test on a file and in memory.
+// everywhere runs a test in a file, in memory and in PostgreSQL.
 func everywhere(t *testing.T, test func(t *testing.T, db *DB)) {
-	t.Run("file", func(t *testing.T) { test(t, made(t, file(t))) })
 	t.Run("memory", func(t *testing.T) { test(t, made(t, Memory)) })
+	shared(t, func(t *testing.T, place string) { test(t, made(t, place)) })
+}
+
+// shared runs a test in places that several may open.
+func shared(t *testing.T, test func(t *testing.T, place string)) {
+	t.Run("file", func(t *testing.T) { test(t, file(t)) })
+	t.Run("postgres", func(t *testing.T) { test(t, pgtest.URL(t)) })
+	t.Run("pooler", func(t *testing.T) { test(t, pgtest.URL(t)+"#pooler") })
 }
 
 // TestWrite: a function that fails or panics undoes what it did and nothing else,
@@ -170,7 +194,10 @@ func TestQueueIsBounded(t *testing.T) {
 // TestCanceled: a function whose caller left before it began never runs, and one
 // that began is waited for.
 func TestCanceled(t *testing.T) {
-	db := made(t, file(t))
+	everywhere(t, canceled)
+}
+
+func canceled(t *testing.T, db *DB) {
 	held, release := make(chan struct{}), make(chan struct{})
 	first := make(chan error)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -192,7 +219,7 @@ func TestCanceled(t *testing.T) {
 }
 
 func TestClosed(t *testing.T) {
-	for _, path := range []string{file(t), Memory} {
+	for _, path := range []string{file(t), Memory, pgtest.URL(t)} {
 		db := made(t, path)
 		written := make(chan error, 1)
 		db.Append(put("last"), func(err error) { written <- err })
@@ -221,10 +248,11 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestSharedFile: two stores on one file take turns, and each sees what the other
+// TestSharedStore: two that are open on one store take turns, and each sees what the other
 // wrote.
-func TestSharedFile(t *testing.T) {
-	path := file(t)
+func TestSharedStore(t *testing.T) { shared(t, sharedStore) }
+
+func sharedStore(t *testing.T, path string) {
 	a, b := made(t, path), made(t, path)
 	var wg sync.WaitGroup
 	for i := range 40 {
@@ -247,12 +275,15 @@ func TestSharedFile(t *testing.T) {
 // TestOpenTogether: several that make the file at once agree. One of them must
 // not take what another has made in the meantime for a stranger's.
 func TestOpenTogether(t *testing.T) {
-	for range 10 {
+	for i := range 12 {
 		path := file(t)
+		if i > 9 {
+			path = pgtest.URL(t)
+		}
 		var wg sync.WaitGroup
 		for range 6 {
 			wg.Go(func() {
-				db, err := Open(context.Background(), Config{Path: path})
+				db, err := Open(context.Background(), at(path))
 				if err != nil {
 					t.Error(err)
 					return
@@ -314,7 +345,7 @@ func TestDefaultPath(t *testing.T) {
 // version before goes on writing beside this one.
 func TestPinsOfTools(t *testing.T) {
 	db := opened(t, Memory)
-	w := db.writer
+	w := db.on.(*sqliteFile).writer
 	exec := func(text string) {
 		t.Helper()
 		if _, err := w.conn.ExecContext(t.Context(), text); err != nil {
@@ -325,13 +356,13 @@ func TestPinsOfTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exec("DROP TABLE pins; DROP TABLE pin_changes; DELETE FROM migrations WHERE version > 3")
+	exec("DROP TABLE pins; DROP TABLE pin_changes; DELETE FROM migrations WHERE version > 3; DELETE FROM schema_steps WHERE version > 3")
 	if err := w.migrateTo(t.Context(), all[:4]); err != nil {
 		t.Fatal(err)
 	}
 	const insert = "INSERT INTO pins (server, tool, state, pin, identity, definition, at, reason, decider) VALUES "
 	exec(insert + "('notes', 'send', 'approved', 'aa', 'id', 'text', 7, 'person', 'ada')")
-	if err := w.migrateTo(t.Context(), all); err != nil {
+	if err := w.migrateTo(t.Context(), all[:firstBook]); err != nil {
 		t.Fatal(err)
 	}
 	exec(insert + "('notes', 'read', 'approved', 'bb', 'id', 'text', 8, 'person', 'ada')")
@@ -345,25 +376,40 @@ func TestPinsOfTools(t *testing.T) {
 	}
 }
 
+// bare empties the book of steps, and returns what runs steps there and what queries.
+func bare(t *testing.T, db *DB) (run func([]step) error, on querier) {
+	t.Helper()
+	switch on := db.on.(type) {
+	case *sqliteFile:
+		return func(all []step) error { return on.migrateTo(context.Background(), all) }, on.conn
+	case *postgres:
+		return func(all []step) error { return on.migrateTo(context.Background(), all) }, on.writer
+	}
+	return nil, nil
+}
+
 // TestMigrations: steps run once, in order, and all of them or none.
-func TestMigrations(t *testing.T) {
+func TestMigrations(t *testing.T) { everywhere(t, migrated) }
+
+func migrated(t *testing.T, db *DB) {
 	files := fstest.MapFS{
 		"migrations/0001_one.sql": {Data: []byte("CREATE TABLE one (n BIGINT PRIMARY KEY, b BYTEA); INSERT INTO one (n) VALUES (1);")},
 	}
-	db := opened(t, Memory)
-	w := db.writer
-	if _, err := w.conn.ExecContext(t.Context(), "DELETE FROM migrations"); err != nil {
-		t.Fatal(err)
+	migrate, on := bare(t, db)
+	for _, table := range []string{"migrations", "schema_steps"} {
+		if _, err := on.ExecContext(t.Context(), "DELETE FROM "+table); err != nil {
+			t.Fatal(err)
+		}
 	}
 	run := func() error {
 		all, err := steps(files)
 		if err != nil {
 			return err
 		}
-		return w.migrateTo(t.Context(), all)
+		return migrate(all)
 	}
 	rows := func() (n int) {
-		_ = w.conn.QueryRowContext(t.Context(), "SELECT count(*) FROM one").Scan(&n)
+		_ = on.QueryRowContext(t.Context(), "SELECT count(*) FROM one").Scan(&n)
 		return n
 	}
 	for range 2 {
@@ -386,7 +432,40 @@ func TestMigrations(t *testing.T) {
 	delete(files, "migrations/0004_four.sql")
 	delete(files, "migrations/0002_two.sql")
 	if err := run(); !errors.Is(err, ErrNewer) {
-		t.Errorf("a newer file: %v", err)
+		t.Errorf("a newer store: %v", err)
+	}
+}
+
+// TestCompatible: a program goes on with tables of a later version that say so, also
+// one that knows nothing of schema_steps, and with no others.
+func TestCompatible(t *testing.T) { everywhere(t, compatible) }
+
+func compatible(t *testing.T, db *DB) {
+	migrate, on := bare(t, db)
+	all, err := steps(migrations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first int
+	if err := on.QueryRowContext(t.Context(), "SELECT max(version) FROM migrations").Scan(&first); err != nil || first != firstBook {
+		t.Errorf("the first programs find version %d, %v", first, err)
+	}
+	expand := step{version: len(all) + 1, name: "expand", sql: "CREATE TABLE more (n BIGINT PRIMARY KEY)", compatibleFrom: len(all)}
+	if err := migrate(append(slices.Clone(all), expand)); err != nil {
+		t.Fatal(err)
+	}
+	if err := migrate(all); err != nil {
+		t.Errorf("the version before, beside it: %v", err)
+	}
+	if err := migrate(all[:len(all)-1]); !errors.Is(err, ErrNewer) {
+		t.Errorf("the version before that: %v", err)
+	}
+	contract := step{version: len(all) + 2, name: "contract", sql: "DROP TABLE more", compatibleFrom: len(all) + 1}
+	if err := migrate(append(slices.Clone(all), expand, contract)); err != nil {
+		t.Fatal(err)
+	}
+	if err := migrate(all); !errors.Is(err, ErrNewer) {
+		t.Errorf("what it needs is gone: %v", err)
 	}
 }
 
@@ -471,34 +550,52 @@ func TestFull(t *testing.T) {
 
 // BenchmarkWrite is the price of a synced write, alone and in company.
 func BenchmarkWrite(b *testing.B) {
-	for _, writers := range []int{1, 16, 64} {
-		b.Run(fmt.Sprint(writers), func(b *testing.B) {
-			db := made(b, file(b))
-			var next atomic.Int64
-			var wg sync.WaitGroup
-			b.ResetTimer()
-			for range writers {
-				wg.Go(func() {
-					for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
-						if err := db.Write(context.Background(), put(fmt.Sprint(i))); err != nil {
-							b.Error(err)
-						}
-					}
-				})
+	for _, where := range []string{"file", "postgres"} {
+		for _, writers := range []int{1, 16, 64} {
+			b.Run(fmt.Sprint(where, "/", writers), func(b *testing.B) { writeAll(b, where, writers) })
+		}
+	}
+}
+
+func writeAll(b *testing.B, where string, writers int) {
+	place := file(b)
+	if where == "postgres" {
+		place = pgtest.URL(b)
+	}
+	db := made(b, place)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	b.ResetTimer()
+	for range writers {
+		wg.Go(func() {
+			for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
+				if err := db.Write(context.Background(), put(fmt.Sprint(i))); err != nil {
+					b.Error(err)
+				}
 			}
-			wg.Wait()
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "writes/s")
 		})
 	}
+	wg.Wait()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "writes/s")
 }
 
 // TestAgainstModel does what callers do, in an order that chance picks: writes that
 // succeed and fail, alone and together, appends, and ends of the process between
 // them. What is there in the end is what was acknowledged.
-func TestAgainstModel(t *testing.T) {
-	for seed := range uint64(5) {
+func TestAgainstModel(t *testing.T) { shared(t, againstModel) }
+
+func againstModel(t *testing.T, path string) {
+	seeds := uint64(5)
+	if strings.HasPrefix(path, "postgres:") {
+		seeds = 2
+	}
+	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 0))
-		path := file(t)
+		if seed > 0 && !strings.HasPrefix(path, "postgres:") {
+			path = file(t)
+		} else if seed > 0 {
+			path = pgtest.URL(t)
+		}
 		db := made(t, path)
 		want, next := map[string]bool{}, 0
 		var mu sync.Mutex

@@ -2,18 +2,115 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/binary"
+	"errors"
+	"slices"
 	"time"
 )
 
 // A Tx is a transaction, for the function that it is given to and no longer.
 type Tx struct {
 	// ctx is here, and not in every method, because a Tx lives no longer than one
-	// call of Read or Write. That of a writer never ends: a group is not given up
-	// halfway because one of its callers left.
+	// call of Read or Write. That of a writer never ends with a caller: a group is not
+	// given up halfway because one of them left.
 	ctx  context.Context
 	on   querier
-	prep func(string) (*sql.Stmt, error) // nil for readers
+	prep func(string) (*sql.Stmt, error) // nil where nobody prepares
+	// locks takes a lock until the transaction ends; nil where there is one writer.
+	locks func(key int64) error
+	held  map[int64]bool
+	clock string    // the query for the database's time; empty where it is ours
+	now   time.Time // zero until somebody asks
+
+	raised []string // topics
+	// wrote says that a function has changed something, or tried to; broken is the
+	// first statement that failed, after which PostgreSQL does nothing more.
+	wrote  bool
+	broken error
+}
+
+// Lock lets nobody else who locks the same go on until this transaction has ended, in
+// whichever process. A function that reads and then writes what it found begins with
+// it, and names all keys of a topic at once. The audit log's comes last, since every
+// change ends with its record. In a file there is one writer, and nothing to do.
+func (tx *Tx) Lock(topic string, keys ...string) error {
+	if tx.locks == nil {
+		return nil
+	}
+	numbers := make([]int64, len(keys))
+	for i, key := range keys {
+		numbers[i] = lockNumber(topic, key)
+	}
+	slices.Sort(numbers)
+	for _, number := range numbers {
+		if tx.held[number] {
+			continue
+		}
+		if err := tx.failed(tx.locks(number)); err != nil {
+			return explained(err)
+		}
+		if tx.held == nil {
+			tx.held = map[int64]bool{}
+		}
+		tx.held[number] = true
+	}
+	return nil
+}
+
+// lockNumber is what a lock is called at PostgreSQL, where all programs that share a
+// database share its advisory locks.
+func lockNumber(topic, key string) int64 {
+	sum := sha256.Sum256([]byte("dragoman lock\x00" + topic + "\x00" + key))
+	return int64(binary.BigEndian.Uint64(sum[:]))
+}
+
+// Now returns the time at the database, in UTC and in microseconds: the same for all
+// of a transaction, and for all processes that share the store.
+func (tx *Tx) Now() (time.Time, error) {
+	if !tx.now.IsZero() {
+		return tx.now, nil
+	}
+	if tx.clock == "" {
+		tx.now = time.Now().UTC().Truncate(time.Microsecond)
+		return tx.now, nil
+	}
+	var now int64
+	if err := tx.Row(tx.clock, nil, &now); err != nil {
+		return time.Time{}, err
+	}
+	tx.now = FromTime(now)
+	return tx.now, nil
+}
+
+// Raise says that something of a topic has changed, once this transaction has ended
+// well: whoever watches it with [DB.Changed] looks again, in whichever process.
+func (tx *Tx) Raise(topic string) {
+	tx.wrote = true
+	if !slices.Contains(tx.raised, topic) {
+		tx.raised = append(tx.raised, topic)
+	}
+}
+
+// raise writes down what was raised, in one order for all, as the last thing of a
+// transaction.
+func (tx *Tx) raise(topics []string) error {
+	topics = slices.Compact(slices.Sorted(slices.Values(topics)))
+	for _, topic := range topics {
+		if _, err := tx.Exec("INSERT INTO topics (name, n) VALUES ($1, 1) ON CONFLICT (name) DO UPDATE SET n = topics.n + 1", topic); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failed notes that a statement failed.
+func (tx *Tx) failed(err error) error {
+	if err != nil && tx.broken == nil && !errors.Is(err, sql.ErrNoRows) {
+		tx.broken = err
+	}
+	return err
 }
 
 type querier interface {
@@ -24,8 +121,9 @@ type querier interface {
 
 // Exec runs a statement and returns how many rows it changed.
 func (tx *Tx) Exec(query string, args ...any) (changed int64, err error) {
+	tx.wrote = true
 	result, err := tx.exec(query, args)
-	if err != nil {
+	if tx.failed(err) != nil {
 		return 0, explained(err)
 	}
 	return result.RowsAffected()
@@ -46,19 +144,19 @@ func (tx *Tx) exec(query string, args []any) (sql.Result, error) {
 // when there is none.
 func (tx *Tx) Row(query string, args []any, dest ...any) error {
 	if tx.prep == nil {
-		return explained(tx.on.QueryRowContext(tx.ctx, query, args...).Scan(dest...))
+		return explained(tx.failed(tx.on.QueryRowContext(tx.ctx, query, args...).Scan(dest...)))
 	}
 	stmt, err := tx.prep(query)
 	if err != nil {
-		return explained(err)
+		return explained(tx.failed(err))
 	}
-	return explained(stmt.QueryRowContext(tx.ctx, args...).Scan(dest...))
+	return explained(tx.failed(stmt.QueryRowContext(tx.ctx, args...).Scan(dest...)))
 }
 
 // Rows runs a query and calls each for every row, until it returns an error.
 func (tx *Tx) Rows(query string, args []any, each func(scan func(dest ...any) error) error) (err error) {
 	rows, err := tx.on.QueryContext(tx.ctx, query, args...)
-	if err != nil {
+	if tx.failed(err) != nil {
 		return explained(err)
 	}
 	defer rows.Close()
@@ -67,7 +165,7 @@ func (tx *Tx) Rows(query string, args []any, each func(scan func(dest ...any) er
 			return err
 		}
 	}
-	return explained(rows.Err())
+	return explained(tx.failed(rows.Err()))
 }
 
 // Time returns a time as it is stored: microseconds since 1970. The zero time is

@@ -1,0 +1,324 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+)
+
+// A cable stands between us and PostgreSQL, and is cut at a COMMIT.
+type cable struct {
+	dir   string
+	to    string // the server's socket
+	cut   atomic.Int32
+	close atomic.Bool // nobody comes through afterwards
+	delay atomic.Int64
+}
+
+// Where a cable is cut.
+const (
+	whole  = iota
+	before // the database never hears of the COMMIT
+	after  // it commits, and we never hear of it
+)
+
+// laid returns an address of the same database behind a cable.
+func laid(t testing.TB, url string) (c *cable, behind string) {
+	t.Helper()
+	c = &cable{dir: t.TempDir(), to: pgtest.Socket(t, url)}
+	listener, err := net.Listen("unix", filepath.Join(c.dir, ".s.PGSQL.5432"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	t.Cleanup(func() { listener.Close(); all.Wait() })
+	all.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			if c.close.Load() {
+				conn.Close()
+				continue
+			}
+			all.Go(func() { c.carry(conn) })
+		}
+	})
+	address, _, _ := strings.Cut(url, "?")
+	return c, address + "?host=" + c.dir
+}
+
+func (c *cable) carry(client net.Conn) {
+	defer client.Close()
+	server, err := net.Dial("unix", c.to)
+	if err != nil {
+		return
+	}
+	var silent atomic.Bool
+	var back sync.WaitGroup
+	back.Go(func() {
+		buf := make([]byte, 64<<10)
+		for {
+			n, err := server.Read(buf)
+			if silent.Load() {
+				client.Close()
+				return
+			}
+			c.wait()
+			if _, failed := client.Write(buf[:n]); err != nil || failed != nil {
+				client.Close()
+				return
+			}
+		}
+	})
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := client.Read(buf)
+		if bytes.HasPrefix(buf[:n], []byte("Q\x00\x00\x00\x0bCOMMIT")) {
+			switch c.cut.Swap(whole) {
+			case before:
+				n, err = 0, net.ErrClosed
+			case after:
+				silent.Store(true)
+			}
+		}
+		c.wait()
+		if n > 0 {
+			if _, failed := server.Write(buf[:n]); failed != nil {
+				err = failed
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	server.Close()
+	client.Close()
+	back.Wait()
+}
+
+func (c *cable) wait() {
+	if delay := c.delay.Load(); delay > 0 {
+		<-time.After(time.Duration(delay))
+	}
+}
+
+// TestCommitWithoutAnswer: where the COMMIT or its answer is lost, the database is
+// asked what became of the transaction: it is there once, whichever was lost.
+func TestCommitWithoutAnswer(t *testing.T) {
+	for name, at := range map[string]int32{"never arrived": before, "never answered": after} {
+		t.Run(name, func(t *testing.T) {
+			c, url := laid(t, pgtest.URL(t))
+			db := made(t, url)
+			runs := 0
+			c.cut.Store(at)
+			if err := db.Write(t.Context(), func(tx *Tx) error { runs++; return put("a")(tx) }); err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprint(words(t, db)); got != "[a]" || at == after && runs != 1 || at == before && runs != 2 {
+				t.Errorf("there is %s after %d runs", got, runs)
+			}
+		})
+	}
+}
+
+// TestCommitUnknown: where the database cannot be asked either, nobody says that it was
+// written, or that it was not.
+func TestCommitUnknown(t *testing.T) {
+	c, url := laid(t, pgtest.URL(t))
+	db := made(t, url)
+	db.on.(*postgres).patient = 300 * time.Millisecond
+	c.close.Store(true)
+	c.cut.Store(after)
+	if err := db.Write(t.Context(), put("a")); !errors.Is(err, ErrUnknown) {
+		t.Fatalf("%v", err)
+	}
+	if err := db.Write(t.Context(), put("b")); err == nil || errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), "cannot be reached") {
+		t.Errorf("while it is away: %v", err)
+	}
+	c.close.Store(false)
+	if err := db.Write(t.Context(), put("c")); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(words(t, db)); got != "[a c]" {
+		t.Errorf("there is %s", got)
+	}
+}
+
+// TestConnectionsEnd: connections that the server has ended are replaced, and nobody
+// notices.
+func TestConnectionsEnd(t *testing.T) {
+	url := pgtest.URL(t)
+	db := made(t, url)
+	for i := range 3 {
+		pgtest.SQL(t, url, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()")
+		if err := db.Write(t.Context(), put(fmt.Sprint(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestLock: those who read and then write what they found take turns.
+func TestLock(t *testing.T) {
+	shared(t, func(t *testing.T, place string) {
+		stores := []*DB{made(t, place), opened(t, place)}
+		var wg sync.WaitGroup
+		for i := range 40 {
+			wg.Go(func() {
+				err := stores[i%2].Write(t.Context(), func(tx *Tx) error {
+					// Sorted or not: nobody may wait for who waits for them.
+					if err := tx.Lock("words", fmt.Sprint(i%3), fmt.Sprint((i+1)%3), "count"); err != nil {
+						return err
+					}
+					var n int
+					if err := tx.Row("SELECT count(*) FROM words", nil, &n); err != nil {
+						return err
+					}
+					return put(fmt.Sprintf("%03d", n))(tx)
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if got := words(t, stores[0]); len(got) != 40 || got[39] != "039" {
+			t.Errorf("%d counted: %v", len(got), got)
+		}
+	})
+}
+
+// TestDeadlock: who has rows that others wait for, and waits for theirs, is undone and
+// run again.
+func TestDeadlock(t *testing.T) {
+	url := pgtest.URL(t)
+	stores := []*DB{made(t, url), opened(t, url)}
+	for _, word := range []string{"x", "y"} {
+		if err := stores[0].Write(t.Context(), put(word)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	met := make(chan struct{}, 2)
+	var wg sync.WaitGroup
+	for i, order := range [][]string{{"x", "y"}, {"y", "x"}} {
+		first := sync.OnceFunc(func() {
+			met <- struct{}{}
+			for len(met) < 2 {
+				<-time.After(time.Millisecond)
+			}
+		})
+		wg.Go(func() {
+			err := stores[i].Write(t.Context(), func(tx *Tx) error {
+				for _, word := range order {
+					if _, err := tx.Exec("UPDATE words SET word = word WHERE word = $1", word); err != nil {
+						return err
+					}
+					first()
+				}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestSwallowed: a function that makes light of a statement that failed has failed:
+// PostgreSQL does nothing more in that transaction.
+func TestSwallowed(t *testing.T) {
+	db := made(t, pgtest.URL(t))
+	err := db.Write(t.Context(), func(tx *Tx) error {
+		_ = put("a")(tx)
+		_, _ = tx.Exec("INSERT INTO nowhere VALUES (1)")
+		return nil
+	})
+	if err == nil || len(words(t, db)) > 0 {
+		t.Errorf("%v, %v", err, words(t, db))
+	}
+}
+
+// TestChanged: who watches a topic learns of changes of its own process and of others,
+// also where nobody can notify; and not of what was undone.
+func TestChanged(t *testing.T) {
+	raise := func(topic string, err error) func(*Tx) error {
+		return func(tx *Tx) error { tx.Raise(topic); return err }
+	}
+	shared(t, func(t *testing.T, place string) {
+		here, there := opened(t, place), opened(t, place)
+		changed := here.Changed(t.Context(), "pins")
+		<-changed // to begin with
+		for name, db := range map[string]*DB{"here": here, "there": there} {
+			if err := db.Write(t.Context(), raise("pins", nil)); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-changed:
+			case <-time.After(10 * time.Second):
+				t.Errorf("nobody said that something has changed %s", name)
+			}
+		}
+		if err := there.Write(t.Context(), raise("other", nil)); err != nil {
+			t.Fatal(err)
+		}
+		_ = there.Write(t.Context(), raise("pins", errors.New("refused")))
+		numbers, err := here.topics.numbers(context.Background())
+		if err != nil || numbers["pins"] != 2 || numbers["other"] != 1 {
+			t.Errorf("%v, %v", numbers, err)
+		}
+	})
+}
+
+// TestNow: the time of a transaction is one, and the database's.
+func TestNow(t *testing.T) {
+	everywhere(t, func(t *testing.T, db *DB) {
+		look := func(tx *Tx) error {
+			first, err := tx.Now()
+			if err != nil {
+				return err
+			}
+			second, err := tx.Now()
+			if first != second || time.Since(first).Abs() > time.Minute {
+				t.Errorf("%v and %v", first, second)
+			}
+			return err
+		}
+		if err := errors.Join(db.Read(t.Context(), look), db.Write(t.Context(), look)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestPostgresErrors: what is wrong with an address is said without its password.
+func TestPostgresErrors(t *testing.T) {
+	url := pgtest.URL(t)
+	pgtest.SQL(t, url, "CREATE TABLE migrations (id INT, migration TEXT)")
+	for address, want := range map[string]string{
+		url:                                      "another program",
+		"postgres://ann:sesame@/x?host=/nowhere": "cannot be reached",
+		"postgres://ann:sesame@h:port/?sslmode=so":  "no address",
+		strings.Replace(url, "@/", "@/missing_", 1): "no such database",
+	} {
+		_, err := Open(t.Context(), at(address))
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sesame") {
+			t.Errorf("%v; want %q", err, want)
+		}
+	}
+	for _, config := range []Config{{Path: "x", URL: at(url).URL}, {ListenURL: at(url).URL}} {
+		if _, err := Open(t.Context(), config); err == nil {
+			t.Errorf("%+v is taken", config)
+		}
+	}
+}

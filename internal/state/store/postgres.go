@@ -1,0 +1,180 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// Limits of a PostgreSQL database.
+const (
+	pgReaders = 8                // connections of a process that read
+	pgGroup   = 64               // functions in one transaction
+	pgConnect = 5 * time.Second  // for one connection
+	pgTime    = 10 * time.Second // for one transaction, or one query that reads
+)
+
+// databaseTime is the database's clock as it is stored.
+const databaseTime = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+
+// postgres is a store in a PostgreSQL database.
+type postgres struct {
+	config  *pgx.ConnConfig
+	listen  *pgx.ConnConfig // for the connection that hears; nil where none can
+	writer  *sql.DB         // one connection
+	reading *sql.DB
+	patient time.Duration // how long a commit that was not answered is asked for
+}
+
+func openPostgres(ctx context.Context, config Config) (database, error) {
+	p := &postgres{patient: pgTime + 5*time.Second}
+	var err error
+	if p.config, err = connection(config.URL.Reveal()); err != nil {
+		return nil, fmt.Errorf("store.url: %w", err)
+	}
+	switch {
+	case !config.ListenURL.IsZero():
+		if p.listen, err = connection(config.ListenURL.Reveal()); err != nil {
+			return nil, fmt.Errorf("store.listen_url: %w", err)
+		}
+	case config.Pooler != PoolerTransaction:
+		p.listen = p.config
+	}
+	if config.Pooler == PoolerTransaction {
+		// The next statement may go to another connection, which has not prepared it.
+		p.config = p.config.Copy()
+		p.config.DefaultQueryExecMode = pgx.QueryExecModeExec
+	}
+	p.writer = pool(p.config, 1)
+	p.reading = pool(p.config, pgReaders)
+	if err := p.migrate(ctx); err != nil {
+		p.close()
+		return nil, fmt.Errorf("store %s: %w", p.name(), explained(err))
+	}
+	return p, nil
+}
+
+// connection reads an address. What pgx says of one that it cannot read may show the
+// password, so that it is not told.
+func connection(url string) (*pgx.ConnConfig, error) {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, errors.New("this is no address of a PostgreSQL database, such as postgres://user@host/name")
+	}
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = pgConnect
+	}
+	if config.RuntimeParams["application_name"] == "" {
+		config.RuntimeParams["application_name"] = "dragoman"
+	}
+	return config, nil
+}
+
+func pool(config *pgx.ConnConfig, most int) *sql.DB {
+	pool := stdlib.OpenDB(*config)
+	pool.SetMaxOpenConns(most)
+	pool.SetMaxIdleConns(most)
+	pool.SetConnMaxIdleTime(5 * time.Minute)
+	pool.SetConnMaxLifetime(time.Hour)
+	return pool
+}
+
+func (p *postgres) name() string {
+	return fmt.Sprintf("postgres://%s:%d/%s", p.config.Host, p.config.Port, p.config.Database)
+}
+
+func (p *postgres) most() int { return pgGroup }
+
+func (p *postgres) close() error { return errors.Join(p.reading.Close(), p.writer.Close()) }
+
+// read runs fn in a transaction that sees one moment.
+func (p *postgres) read(ctx context.Context, fn func(*Tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, pgTime)
+	defer cancel()
+	tx, err := p.reading.BeginTx(ctx, &sql.TxOptions{ReadOnly: true, Isolation: sql.LevelRepeatableRead})
+	if err != nil {
+		return explained(err)
+	}
+	defer tx.Rollback() // a reader has nothing to commit
+	return fn(&Tx{ctx: ctx, on: tx, clock: "SELECT " + databaseTime})
+}
+
+// mark is what is said about our table of versions, so that no other program's is
+// taken for it.
+const mark = "Dragoman store"
+
+// migrate brings the tables up to date. Processes that start at the same time take
+// turns.
+func (p *postgres) migrate(ctx context.Context) error {
+	all, err := steps(migrations)
+	if err != nil {
+		return err
+	}
+	return p.migrateTo(ctx, all)
+}
+
+func (p *postgres) migrateTo(ctx context.Context, all []step) error {
+	tx, err := p.writer.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() // where it was not committed
+	if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", lockNumber("schema", "")); err != nil {
+		return err
+	}
+	var version int
+	var there, ours bool
+	if err := tx.QueryRowContext(ctx, `SELECT current_setting('server_version_num')::int, to_regclass('migrations') IS NOT NULL,
+		coalesce(obj_description(to_regclass('migrations'), 'pg_class') = $1, false)`, mark).Scan(&version, &there, &ours); err != nil {
+		return err
+	}
+	switch {
+	case version < 140000:
+		return fmt.Errorf("it is PostgreSQL %d, and 14 is the first that we know", version/10000)
+	case there && !ours:
+		return fmt.Errorf("%w: another program has a table migrations there; name another database in store.url", ErrForeign)
+	}
+	if err := (schema{tx, func(text string) string { return text }}).migrate(ctx, all); err != nil {
+		return err
+	}
+	if !ours {
+		if _, err := tx.ExecContext(ctx, "COMMENT ON TABLE migrations IS '"+mark+"'"); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}
+
+// pgWords say what a person can do about errors of PostgreSQL, by their codes.
+var pgWords = map[string]string{
+	"53100": "the disk of the database is full",
+	"53200": "the database has no memory left",
+	"53300": "the database takes no more connections: raise its max_connections, or put a pooler in front of it",
+	"25006": "the database can only be read: it may be a standby",
+	"42501": "the database user lacks the right to do this",
+	"28P01": "the database does not accept this password",
+	"28000": "the database does not accept this user",
+	"3D000": "there is no such database",
+	"42P07": "a table of this name is there already, and not ours: name another database in store.url",
+	"55P03": "another process has been writing to the database for too long",
+	"57014": "the database took too long",
+	"57P01": "the database is being stopped",
+	"57P03": "the database is starting",
+}
+
+// postgresWords explains an error of PostgreSQL; empty for what needs no explanation.
+func postgresWords(err error) string {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return pgWords[e.Code]
+	}
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return "the database cannot be reached"
+	}
+	return ""
+}

@@ -1,0 +1,181 @@
+package turns
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
+	"github.com/dragoman-mcp/dragoman/internal/state/vault"
+	"github.com/dragoman-mcp/dragoman/internal/text/secret"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
+)
+
+// TestOnPostgres: all of it, in PostgreSQL.
+func TestOnPostgres(t *testing.T) { pgtest.Again(t, "^Test(Restart|Owners|Expire|Room|StoreFails)$") }
+
+// opened returns what a process has of the store at a path.
+func opened(t testing.TB, path string, config Config) *Turns {
+	t.Helper()
+	var where store.Config
+	if where.Path, where.URL = pgtest.Place(t, path); !where.URL.IsZero() {
+		where.Key = secret.New(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
+	}
+	db, err := store.Open(t.Context(), where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	v, err := vault.Open(t.Context(), db, where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(db, v, config)
+}
+
+var usual = Config{Bytes: 1 << 20, TTL: time.Hour}
+
+func turn(text string) *memory.Turn {
+	return &memory.Turn{Hidden: []json.RawMessage{json.RawMessage(`{"role":"assistant","content":"<a> & b"}`)}, Text: text}
+}
+
+func keep(t testing.TB, in *Turns, owner string, turn *memory.Turn, keys ...string) {
+	t.Helper()
+	if err := in.Keep(t.Context(), owner, keys, turn); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func find(t testing.TB, in *Turns, owner string, keys ...string) map[string]*memory.Turn {
+	t.Helper()
+	found, err := in.Find(t.Context(), owner, keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// TestRestart: a turn is found by each of its keys in another process, as it was, and a
+// later one under the same key stands in its place.
+func TestRestart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dragoman.db")
+	first := opened(t, path, usual)
+	want := turn("hello")
+	keep(t, first, "ann", want, "a", "b")
+	second := opened(t, path, usual)
+	if found := find(t, second, "ann", "a", "x", "b"); len(found) != 2 || !reflect.DeepEqual(found["a"], want) || !reflect.DeepEqual(found["b"], want) {
+		t.Errorf("found %+v", found)
+	}
+	keep(t, first, "ann", turn("again"), "b")
+	if err := first.Drop(t.Context(), "ann", "a"); err != nil {
+		t.Fatal(err)
+	}
+	third := opened(t, path, usual)
+	if found := find(t, third, "ann", "a", "b"); len(found) != 1 || found["b"].Text != "again" {
+		t.Errorf("found %+v", found)
+	}
+}
+
+// TestOwners: what is kept is its owner's, and gone when the owner is erased.
+func TestOwners(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dragoman.db")
+	here := opened(t, path, usual)
+	keep(t, here, "ann", turn("ann's"), "k")
+	keep(t, here, "bob", turn("bob's"), "k")
+	there := opened(t, path, usual)
+	if found := find(t, there, "eve", "k"); len(found) > 0 {
+		t.Errorf("eve finds %v", found)
+	}
+	if err := there.db.Write(t.Context(), func(tx *store.Tx) error { _, err := there.vault.Erase(tx, "ann"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	if found := find(t, there, "ann", "k"); len(found) > 0 {
+		t.Errorf("erased, and still there: %v", found)
+	}
+	if found := find(t, there, "bob", "k"); found["k"] == nil || found["k"].Text != "bob's" {
+		t.Errorf("bob finds %v", found)
+	}
+}
+
+// TestExpire: what has not been used for its time is gone, and its rows are.
+func TestExpire(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dragoman.db")
+	here := opened(t, path, Config{Bytes: 1 << 20, TTL: time.Microsecond})
+	keep(t, here, "ann", turn("short"), "k")
+	there := opened(t, path, usual)
+	if found := find(t, there, "ann", "k"); len(found) > 0 {
+		t.Errorf("found %v", found)
+	}
+	if err := there.Expire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var rows int
+	if err := there.db.Read(t.Context(), func(tx *store.Tx) error {
+		return tx.Row("SELECT (SELECT count(*) FROM turns) + (SELECT count(*) FROM turn_keys)", nil, &rows)
+	}); err != nil || rows != 0 {
+		t.Errorf("%d rows are left, %v", rows, err)
+	}
+}
+
+// TestRoom: an owner who has all that it may gives up what it used longest ago, and
+// nobody else does.
+func TestRoom(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dragoman.db")
+	config := Config{Bytes: 4000, TTL: time.Hour}
+	here := opened(t, path, config)
+	keep(t, here, "bob", turn("bob's"), "0")
+	for i := range 6 {
+		keep(t, here, "ann", turn(strings.Repeat("x", 900)), fmt.Sprint(i))
+	}
+	there := opened(t, path, Config{Bytes: 1 << 20, TTL: time.Hour})
+	if found := find(t, there, "ann", "0", "1", "2", "3", "4", "5"); len(found) != 4 || found["0"] != nil || found["5"] == nil {
+		t.Errorf("%d are left", len(found))
+	}
+	if found := find(t, there, "bob", "0"); len(found) != 1 {
+		t.Error("bob gave up something")
+	}
+}
+
+// TestStoreFails: while the store cannot be used, conversations go on with what this
+// process remembers.
+func TestStoreFails(t *testing.T) {
+	here := opened(t, filepath.Join(t.TempDir(), "dragoman.db"), usual)
+	keep(t, here, "ann", turn("before"), "a")
+	here.db.Close()
+	if err := here.Keep(t.Context(), "ann", []string{"b"}, turn("after")); err == nil {
+		t.Error("it is kept in a store that is closed")
+	}
+	if found := find(t, here, "ann", "a", "b", "c"); len(found) != 2 {
+		t.Errorf("found %v", found)
+	}
+	if err := here.Drop(t.Context(), "ann", "a"); err != nil {
+		t.Error(err)
+	}
+	if found := find(t, here, "ann", "a"); len(found) > 0 {
+		t.Errorf("dropped, and found: %v", found)
+	}
+}
+
+// TestNothingIsReadable: no word of a conversation, and no key, stands in the file.
+func TestNothingIsReadable(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dragoman.db")
+	here := opened(t, path, usual)
+	keep(t, here, "ann", turn("watermelon"), "pineapple")
+	for _, name := range []string{path, path + "-wal"} {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(data, []byte("watermelon")) || bytes.Contains(data, []byte("pineapple")) {
+			t.Errorf("%s has words of it", name)
+		}
+	}
+}
