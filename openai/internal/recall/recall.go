@@ -103,5 +103,19 @@ func Visible(call *memory.Call) json.RawMessage {
 	return o.Bytes()
 }
 
+// Owner returns the name under which a caller's conversations are remembered, and whether
+// a request says whose this one is. Several people may share a caller's key: what tells
+// them apart are the members that OpenAI has for it, and the name that a client gives a
+// conversation, empty for none.
+func Owner(request *rawjson.Object, caller, conversation string) (owner string, identified bool) {
+	owner = caller
+	for _, name := range []string{"user", "safety_identifier", "prompt_cache_key"} {
+		value, ok := rawjson.String(request.Get(name))
+		owner += "\x00" + string(rawjson.Quote(value))
+		identified = identified || ok && value != ""
+	}
+	return owner + "\x00" + conversation, identified || conversation != ""
+}
+
 // null is what stands in a message for no content.
 var null = json.RawMessage("null")
