@@ -41,7 +41,7 @@ var layers = [][]string{
 	{"openai/internal/output"},
 	{"openai/internal/recall"},
 	{"openai/chat", "lint", "internal/prove"},
-	{"openai/responses"},
+	{"openai/responses", "openai/messages"},
 	{"openai"},
 	{"toolkit"},
 	{"internal/stage/demo", "internal/stage/fakemcp"},

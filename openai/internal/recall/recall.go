@@ -31,6 +31,9 @@ type Request struct {
 	// NoCallIDs says that the client sends no ids of calls back, and has one open at a
 	// time: the visible history has to do.
 	NoCallIDs bool
+	// Shown says that the client sees the calls of ours and sends them back with its
+	// history: nothing is kept for it but for a request that is sent again.
+	Shown bool
 	// Retried says that the client sends this request again; Again that this very one
 	// has run before and may have changed something. It is then refused where what it
 	// did is not remembered.

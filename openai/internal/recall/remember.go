@@ -34,7 +34,7 @@ func (t *Thread) keep(ctx context.Context, keys []string, turn *memory.Turn) {
 func (t *Thread) KeepOpen(ctx context.Context, round *model.Round, seen string) {
 	m := round.Message
 	ours := slices.ContainsFunc(m.Calls, func(call memory.Call) bool { return call.Ours() })
-	if t.Memory == nil || !ours && len(t.Dialogue.Hidden()) == 0 {
+	if t.Memory == nil || t.Request.Shown || !ours && len(t.Dialogue.Hidden()) == 0 {
 		return
 	}
 	prefix := ReadID
@@ -130,7 +130,7 @@ func (t *Thread) Remember(end End) {
 		return
 	}
 	t.rememberRequest(ctx, end, answered)
-	if end.Err != nil || end.Last == nil || end.Pending != nil {
+	if end.Err != nil || end.Last == nil || end.Pending != nil || t.Request.Shown {
 		return
 	}
 	d := t.visibleDigest(end.Seen, nil)
