@@ -27,6 +27,11 @@ func (g *Gateway) Handler() http.Handler {
 		plain(w, http.StatusOK, "ok")
 	})
 	open.HandleFunc("GET /readyz", g.readyz)
+	// Clients such as Claude Code look whether anybody is here before they begin.
+	open.HandleFunc("HEAD /{$}", func(w http.ResponseWriter, r *http.Request) {
+		deadline.Refuse(w, r)
+		w.WriteHeader(http.StatusOK)
+	})
 
 	open.HandleFunc(caller.MetadataPath+"/", g.metadata)
 	open.HandleFunc(caller.MetadataPath, g.metadata)

@@ -1,6 +1,7 @@
 // Package api is the door for programs that speak the OpenAI API.
 //
 //	POST /v1/chat/completions   with our tools offered, called and answered
+//	POST /v1/messages           the same for clients of Anthropic's API
 //	GET  /v1/tools              the function tools, for people with a loop of their own
 //	POST /v1/tools/call         one call, for the same people
 //	GET  /v1/models             the models of all upstreams
@@ -24,6 +25,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
+	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/model"
@@ -48,6 +50,9 @@ type Options struct {
 	// Patience is how long a call in a stream waits for an operator who has to
 	// approve it; the session's default if zero.
 	Patience time.Duration
+	// Seals has the keys of what clients keep for us; nil makes one that ends with the
+	// process.
+	Seals *seal.Ring
 	// Log must not be nil.
 	Log *slog.Logger
 }
@@ -58,20 +63,27 @@ type API struct {
 	running memory.Running
 	once    *idempotency.Requests
 	offers  model.Offers
+	seals   *seal.Ring
 }
 
 // New returns the door.
-func New(o Options) *API { return &API{Options: o, once: idempotency.New(o.Once)} }
+func New(o Options) *API {
+	a := &API{Options: o, once: idempotency.New(o.Once), seals: o.Seals}
+	if a.seals == nil {
+		a.seals = seal.New()
+	}
+	return a
+}
 
 // Routes returns everything under /v1.
 func (a *API) Routes() []door.Route {
-	return []door.Route{
+	return append(a.messagesRoutes(), []door.Route{
 		{Pattern: "POST /v1/chat/completions", Serve: a.onceOnly(a.ask(chatWire))},
 		{Pattern: "GET /v1/tools", Serve: a.listTools},
 		{Pattern: "POST /v1/tools/call", Serve: a.onceOnly(a.callTool)},
 		{Pattern: "GET /v1/models", Serve: a.models},
 		{Pattern: "/v1/", Serve: a.relay, Lasts: func(r *http.Request) bool { return r.Header.Get("Upgrade") != "" }},
-	}
+	}...)
 }
 
 // readBody reads a request's body within our bounds of size.
@@ -106,8 +118,12 @@ func (a *API) models(w http.ResponseWriter, r *http.Request, who caller.Caller) 
 	for _, f := range failures {
 		a.Log.Warn("models of an upstream are missing", "upstream", f.Host, "error", f.Err)
 	}
+	document = a.usable(who, document)
+	if caller.SpeaksMessages(r) {
+		document = anthropicModels(document)
+	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(a.usable(who, document), '\n'))
+	_, _ = w.Write(append(document, '\n'))
 }
 
 // usable leaves out of a list of models those that a caller may not use. The others
@@ -135,5 +151,5 @@ func (a *API) usable(who caller.Caller, document []byte) []byte {
 
 // fail answers with an error and logs it.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
-	door.Fail(a.Log, door.OpenAI, w, r, err)
+	door.Fail(a.Log, errorsOf(r), w, r, err)
 }

@@ -67,6 +67,9 @@ type about struct {
 	servers []model.ServerChoice
 	// withhold says why our tools would break it; empty where they would not.
 	withhold string
+	// way says which way it takes where its API may be the upstream's own: "relayed", or
+	// "chat" by a conversation over Chat; empty where nobody wonders.
+	way string
 	// approves says that its client can be asked whether a call may run.
 	approves bool
 }
@@ -90,6 +93,9 @@ func (a *API) answer(on wire, w http.ResponseWriter, r *http.Request, who caller
 		return err
 	}
 	said := request.about()
+	if said.way != "" {
+		w.Header().Set("X-Dragoman-Wire", said.way)
+	}
 	why, err := said.withheld(w.Header())
 	if err != nil {
 		return err

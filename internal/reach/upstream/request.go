@@ -66,6 +66,13 @@ func (u *Upstream) NewRequest(ctx context.Context, r Request) (*http.Request, er
 	for name, values := range u.header {
 		req.Header[name] = values
 	}
+	if u.SpeaksMessages() && u.HasKey && (r.Path == "/messages" || strings.HasPrefix(r.Path, "/messages/")) {
+		// These routes take an API key in a header of its own alone.
+		if key, ok := strings.CutPrefix(u.header.Get("Authorization"), "Bearer "); ok && u.header.Get("X-Api-Key") == "" {
+			req.Header.Del("Authorization")
+			req.Header.Set("X-Api-Key", key)
+		}
+	}
 	if req.Header.Get("User-Agent") == "" {
 		req.Header.Set("User-Agent", "dragoman")
 	}

@@ -283,6 +283,13 @@ func (u *Upstream) ModelName(requested string) string {
 // dialect.
 func (u *Upstream) Host() string { return u.BaseURL.Host }
 
+// SpeaksMessages reports whether the upstream speaks Anthropic's Messages API itself, by
+// its host.
+func (u *Upstream) SpeaksMessages() bool { return u.BaseURL.Hostname() == anthropicHost }
+
+// anthropicHost is where Anthropic's own API is.
+const anthropicHost = "api.anthropic.com"
+
 // String returns the address of the upstream without its query, which may hold
 // a secret.
 func (u *Upstream) String() string {
