@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"net/http"
 	"slices"
 	"strings"
@@ -61,8 +60,6 @@ type about struct {
 	stream bool
 	// session names the conversation among those of its caller; empty for none.
 	session string
-	// members are the members of its body.
-	members iter.Seq2[string, json.RawMessage]
 	// servers are those of our servers that it chooses; none: it does not choose.
 	servers []model.ServerChoice
 	// withhold says why our tools would break it; empty where they would not.
@@ -142,7 +139,7 @@ func (a *API) read(on wire, w http.ResponseWriter, r *http.Request, who caller.C
 		err = sameModel(named, request.about().model)
 	}
 	if err == nil {
-		err = a.judgeFurther(r.Context(), who, request.about().members)
+		err = a.judgeFurther(r.Context(), who, body)
 	}
 	return request, err
 }
