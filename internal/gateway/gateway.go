@@ -33,6 +33,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/mcp"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/model"
+	"github.com/dragoman-mcp/dragoman/openai/responses"
 	"github.com/dragoman-mcp/dragoman/rehearsal"
 )
 
@@ -160,6 +161,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		Sessions:          g.sessions,
 		Upstreams:         g.upstreams,
 		Memory:            remembered(file.Memory),
+		Responses:         &responses.Memory{},
 		Once:              file.Idempotency,
 		MaxBody:           file.HTTP.MaxBody,
 		ClientCredentials: !g.callers.Required(),

@@ -26,8 +26,11 @@ type answer struct {
 	final   json.RawMessage   // the response as it ended; nil until then
 }
 
+// IDPrefix is what the ids of responses begin with that are made here.
+const IDPrefix = "resp_dg"
+
 func (a *answer) begin(r *Request, out *output.Output) {
-	a.id, a.created, a.request, a.out = newID("resp_dg"), time.Now(), r, out
+	a.id, a.created, a.request, a.out = newID(IDPrefix), time.Now(), r, out
 }
 
 // event sends an event of a stream, with its place among them.

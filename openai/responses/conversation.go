@@ -281,7 +281,6 @@ func (c *Conversation) giveUp() (any bool) {
 func (c *Conversation) Close(err error) error {
 	defer c.out.Close()
 	c.thread.Remember(recall.End{Err: err, Seen: c.text(), Pending: c.pending, Last: c.last, Answer: c.undelivered})
-	c.keep(err)
 	told := c.thread.Told(err, c.options.ID)
 	if told == nil {
 		return nil

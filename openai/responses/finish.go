@@ -6,6 +6,7 @@ import (
 
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/internal/recall"
 )
 
 // finish ends the answer: with what the client has to do, or with the model's last words.
@@ -32,6 +33,8 @@ func (c *Conversation) finish(ctx context.Context) error {
 		status, incomplete = "incomplete", object(text("reason", reason))
 	}
 	c.answer.final = c.answer.response(status, c.usage, incomplete, nil)
+	c.thread.KeepFinal(ctx, recall.End{Seen: c.text(), Pending: c.pending, Last: c.last})
+	c.keep(ctx) // before the client is told: it may go on at once
 	if !c.request.Stream {
 		return c.out.Body(append(c.answer.final, '\n'))
 	}

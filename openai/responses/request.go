@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/openai/internal/recall"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/model"
+	"github.com/dragoman-mcp/dragoman/result"
 )
 
 // A Request is a request to POST /v1/responses, taken apart. Parse it with [Parse].
@@ -139,10 +140,6 @@ func (r *Request) readInput() error {
 // raw1 is a member that is an array of one.
 func raw1(name string, element json.RawMessage) rawjson.Member { return raw(name, array(element)) }
 
-// Members returns the names and the JSON values of the request's members, in their
-// order. The values must not be changed.
-func (r *Request) Members() func(yield func(string, json.RawMessage) bool) { return r.object.All() }
-
 // Rename gives the request the name by which the upstream knows its model. Model keeps
 // the client's.
 func (r *Request) Rename(model string) { r.upstream = model }
@@ -167,3 +164,22 @@ func (r *Request) Session() string {
 
 // Input returns the items of the request's own input.
 func (r *Request) Input() []json.RawMessage { return r.own }
+
+// Plain returns the request's body for an upstream that speaks the Responses API itself.
+func (r *Request) Plain() json.RawMessage {
+	if r.upstream == r.Model {
+		return r.object.Bytes()
+	}
+	o := r.object.Clone()
+	o.Set("model", rawjson.Quote(r.upstream))
+	return o.Bytes()
+}
+
+// Tokens returns about how many tokens the input of the request has, tools included.
+func (r *Request) Tokens() int {
+	n := 0
+	for _, part := range append(append([]json.RawMessage{r.object.Get("instructions")}, r.items...), r.tools...) {
+		n += result.EstimateTokens(string(part))
+	}
+	return n
+}

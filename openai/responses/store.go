@@ -237,15 +237,15 @@ func (r *Request) resolveItems(ctx context.Context, store Store, caller string) 
 }
 
 // keep stores the response where it is to be stored, and went well.
-func (c *Conversation) keep(err error) {
-	if err != nil || c.answer.final == nil || !c.request.store || c.options.Store == nil {
+func (c *Conversation) keep(ctx context.Context) {
+	if !c.request.store || c.options.Store == nil {
 		return
 	}
 	s := &Stored{
 		ID: c.answer.id, Previous: c.request.Previous, Input: withIDs(c.request.own), Output: c.answer.finished(),
-		Response: c.answer.final, Turns: c.turns,
+		Response: c.answer.final, Turns: maps.Clone(c.turns),
 	}
-	if err := c.options.Store.Put(context.Background(), c.options.Caller, s); err != nil {
+	if err := c.options.Store.Put(context.WithoutCancel(ctx), c.options.Caller, s); err != nil {
 		c.options.Log.Error("a response was not stored", "error", err)
 	}
 }

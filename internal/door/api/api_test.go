@@ -236,7 +236,7 @@ func (u *recorder) taken() []recorded {
 func (u *recorder) model(t *testing.T, match string) upstream.Model {
 	server := httptest.NewServer(u)
 	t.Cleanup(server.Close)
-	return upstream.Model{Match: match, BaseURL: server.URL + "/base/v1"}
+	return upstream.Model{Match: match, BaseURL: server.URL + "/base/v1", Wires: []string{"chat", "responses"}}
 }
 
 const hello = `{"model":"m","messages":[{"role":"user","content":"Hello"}]}`

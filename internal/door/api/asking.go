@@ -72,7 +72,7 @@ type about struct {
 const notAsked = "tool_choice is none"
 
 // ask returns the route of one of the wires.
-func (a *API) ask(on wire) func(http.ResponseWriter, *http.Request, caller.Caller, *idempotency.Run) {
+func (a *API) ask(on wire) onceRoute {
 	return func(w http.ResponseWriter, r *http.Request, who caller.Caller, run *idempotency.Run) {
 		if err := a.answer(on, w, r, who, run); err != nil {
 			door.Fail(a.Log, on.form, w, r, err)

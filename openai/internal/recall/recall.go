@@ -88,6 +88,7 @@ type Thread struct {
 	Kept func(keys []string, turn *memory.Turn)
 
 	resumed  *memory.Turn // the turn that Resume is from
+	ended    bool         // KeepFinal was called
 	finished func()       // lets a retry of this request go on; nil until Restore
 }
 

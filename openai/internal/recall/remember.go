@@ -138,6 +138,15 @@ func (t *Thread) Remember(end End) {
 		return
 	}
 	t.rememberRequest(ctx, end, answered)
+	t.KeepFinal(ctx, end)
+}
+
+// KeepFinal records a turn that has ended well for the next one. Remember does so where
+// a half did not before it told its client.
+func (t *Thread) KeepFinal(ctx context.Context, end End) {
+	if t.Memory == nil || len(t.Dialogue.Hidden()) == 0 || t.ended {
+		return
+	}
 	if end.Err != nil || end.Last == nil || end.Pending != nil {
 		return
 	}
@@ -145,6 +154,7 @@ func (t *Thread) Remember(end End) {
 	if !t.proves(d) {
 		return
 	}
+	t.ended = true
 	turn := t.turn(end.Seen)
 	turn.Final = t.Dialogue.Remember(end.Last.Message).Bytes()
 	if !t.Request.Identified && t.claimed(ctx, prefixKey(d), turn) {
