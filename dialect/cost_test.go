@@ -43,7 +43,7 @@ func TestDecodingByADoublingSchema(t *testing.T) {
 			} {
 				var wrong *dragoman.Problem
 				took := cputime.Of(func() { _, _, wrong = plan.Decode(call.arguments, "tool_calls") })
-				if took > 3*time.Second || (wrong == nil) != call.fits && !plan.Wide() {
+				if took > thinned*3*time.Second || (wrong == nil) != call.fits && !plan.Wide() {
 					t.Errorf("%s in %s: %s, %.300v", form, name, took, wrong)
 				}
 			}
@@ -84,7 +84,7 @@ func TestDecodingIsPaidFor(t *testing.T) {
 			if problem != nil {
 				t.Fatalf("%s in %s: %v", what, name, problem)
 			}
-			if took := cputime.Of(func() { plan.Decode(call.arguments, "tool_calls") }); took > 8*time.Second {
+			if took := cputime.Of(func() { plan.Decode(call.arguments, "tool_calls") }); took > thinned*8*time.Second {
 				t.Errorf("%s in %s: %s", what, name, took)
 			} else {
 				t.Logf("%s in %s: %s", what, name, took)

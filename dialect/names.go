@@ -132,7 +132,7 @@ func (w *naming) members(v *schema.Node, known known, path string) {
 		return v.Has(name) && !(known.absent[name] && v.Get(name).Kind() == schema.Null)
 	}
 	for _, m := range append([]schema.Member(nil), v.Members()...) {
-		if known.names[m.Name] != nil || !w.place.budget.Spend(5 * len(known.order)) {
+		if known.names[m.Name] != nil || !w.place.budget.Spend(5*len(known.order)) {
 			continue
 		}
 		same, typos := []string(nil), []string(nil)

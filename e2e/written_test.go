@@ -22,13 +22,15 @@ import (
 	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/prove"
 	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
+	"github.com/dragoman-mcp/dragoman/schema"
 )
 
 // A written is what an engine wrote for a tool.
 type written struct {
 	name, arguments string
-	cut             bool  // it came to no end
-	refused         error // the engine takes no such schema
+	parameters      json.RawMessage // the schema that it was held to
+	cut             bool            // it came to no end
+	refused         error           // the engine takes no such schema
 }
 
 // A writer has an engine write a call of a tool, as the request's tools define it.
@@ -188,6 +190,8 @@ func (j *writtenJudge) ask(tool judgedTool, seed int) {
 		j.counts["accepted"]++
 	case beyondNumbers.MatchString(j.last.arguments):
 		j.counts["a number that nobody can compute with"]++ // the grammars bound no exponent
+	case j.dialect == "vllm" && j.last.breaksEnum():
+		j.counts["none of the enum, a fault of XGrammar 0.1.27"]++
 	default:
 		kind := "refused, plan not exact"
 		if tool.exact {
@@ -248,6 +252,11 @@ func (j *writtenJudge) upstream(w http.ResponseWriter, r *http.Request) {
 	}
 	seed, _ := strconv.Atoi(last.Content)
 	wrote := j.write(r.Context(), request.Tools[0], seed)
+	var sent struct {
+		Function struct{ Parameters json.RawMessage }
+	}
+	_ = json.Unmarshal(request.Tools[0], &sent) // the writer has said where that is no function
+	wrote.parameters = sent.Function.Parameters
 	j.mu.Lock()
 	j.last = wrote
 	j.mu.Unlock()
@@ -302,6 +311,14 @@ func answerWith(w http.ResponseWriter, stream bool, message map[string]any, fini
 	}
 	delta(map[string]any{}, finish)
 	fmt.Fprint(w, "data: [DONE]\n\n")
+}
+
+// breaksEnum reports that the engine has written, of what it was sent, nothing wrong but
+// values that are in no enum. XGrammar 0.1.27 merges the ends of values: with createTable,
+// deleteTable and deleteColumn it lets createColumn be written.
+func (w written) breaksEnum() bool {
+	wrong := schema.NewValidator(w.parameters).Validate(json.RawMessage(w.arguments))
+	return len(wrong) > 0 && !slices.ContainsFunc(wrong, func(v schema.Violation) bool { return v.Keyword != "enum" })
 }
 
 // beyondNumbers are numbers with an exponent of more than three digits.

@@ -76,6 +76,10 @@ type ClientOptions struct {
 	// the order in which they arrive, log messages (notifications/message)
 	// included. It must not block.
 	OnNotification func(method string, params json.RawMessage)
+	// OnStray sees each line that a server over stdio wrote where its messages go and
+	// that is none, cut to about 200 bytes: programs print there what they are doing.
+	// It must not block.
+	OnStray func(line string)
 	// LogLevel is the least level of log messages that the server should send,
 	// such as "warning"; empty leaves it to a legacy server, and means none to a
 	// modern one.

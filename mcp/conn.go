@@ -55,6 +55,9 @@ func (s *Server) greet(host Host, in *inbound, main sink) (*conn, []byte) {
 	if d.Instructions != "" {
 		o.Set("instructions", rawjson.Quote(d.Instructions))
 	}
+	if d.Meta != nil {
+		o.Set("_meta", d.Meta)
+	}
 	return c, reply(in.id, o.Bytes(), nil)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 	"unicode"
@@ -89,9 +90,15 @@ type StatusError struct {
 	RetryAfter time.Duration
 	// Body is the beginning of the body, at most 64 KiB, untrusted.
 	Body []byte
+	// Location is where a redirect leads, without query, at most 200 bytes; untrusted. It
+	// was not followed.
+	Location string
 }
 
 func (e *StatusError) Error() string {
+	if e.Location != "" {
+		return fmt.Sprintf("MCP server answered HTTP %d %s, to %s: if that is its address, write it in the configuration", e.Status, http.StatusText(e.Status), e.Location)
+	}
 	return fmt.Sprintf("MCP server answered HTTP %d %s", e.Status, http.StatusText(e.Status))
 }
 
@@ -116,7 +123,16 @@ func statusError(resp *http.Response, body []byte) error {
 		return &AuthorizationError{Status: resp.StatusCode, Challenges: challenges}
 	}
 	wait, _ := retry.After(resp.Header.Get("Retry-After"), time.Second)
-	return &StatusError{Status: resp.StatusCode, RetryAfter: min(wait, time.Hour), Body: body}
+	return &StatusError{Status: resp.StatusCode, RetryAfter: min(wait, time.Hour), Body: body, Location: location(resp)}
+}
+
+// location returns where a redirect leads, for people.
+func location(resp *http.Response) string {
+	to, err := resp.Location()
+	if err != nil || resp.StatusCode/100 != 3 {
+		return ""
+	}
+	return bounded((&url.URL{Scheme: to.Scheme, Host: to.Host, Path: to.Path}).String(), 200)
 }
 
 // bounded cuts s to at most n bytes, at the border of a character, and takes

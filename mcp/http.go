@@ -19,7 +19,9 @@ type HTTP struct {
 	URL string
 	// Client makes the requests. Its Timeout must be zero, since streams last.
 	// Redirects are followed within the same origin only, whatever the client
-	// says, and as far as it says. If nil, a client of our own is used.
+	// says, and as far as it says, and only by what changes nothing, such as the
+	// handshake and lists: a call that is redirected fails, since its server may have
+	// acted on it. If nil, a client of our own is used.
 	Client *http.Client
 	// Header holds headers to send with each request, such as Authorization.
 	// Headers of the protocol win over them.
@@ -110,10 +112,13 @@ func (h *httpLink) roundTrip(ctx context.Context, x *exchange) (message, error) 
 		}
 		cancel()
 	})
-	stopToo := context.AfterFunc(h.p.ctx, cancel)
+	stopToo := func() bool { return true }
+	if x.flight == nil { // a flight ends with the client by itself
+		stopToo = context.AfterFunc(h.p.ctx, cancel)
+	}
 	end := func() { stop(); stopToo(); cancel() }
 
-	req := h.request(lasting, http.MethodPost, h.url, x.body)
+	req := h.request(http.MethodPost, h.address(), x.body)
 	if x.method != "initialize" {
 		h.sessionHeaders(req, x.version)
 	}
@@ -129,7 +134,7 @@ func (h *httpLink) roundTrip(ctx context.Context, x *exchange) (message, error) 
 	if readMethods[x.method] {
 		req.Header["X-Idempotency-Key"] = nil // never sent; see http.Transport
 	}
-	resp, err := h.do(req, x.leaves)
+	resp, err := h.do(lasting, req, x.leaves)
 	if err != nil {
 		end()
 		return message{}, h.ended(ctx, err)
@@ -281,9 +286,9 @@ func (h *httpLink) refused(x *exchange, resp *http.Response) error {
 
 // send posts a notification, or an answer to the server. Any 2xx is fine.
 func (h *httpLink) send(ctx context.Context, body []byte) error {
-	req := h.request(ctx, http.MethodPost, h.url, body)
+	req := h.request(http.MethodPost, h.address(), body)
 	h.sessionHeaders(req, h.p.spoken())
-	resp, err := h.do(req, nil)
+	resp, err := h.do(ctx, req, nil)
 	if err != nil {
 		return h.ended(ctx, err)
 	}
@@ -295,9 +300,9 @@ func (h *httpLink) close() error {
 	if h.session.Load() != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), deletePatience)
 		defer cancel()
-		req := h.request(ctx, http.MethodDelete, h.url, nil)
+		req := h.request(http.MethodDelete, h.address(), nil)
 		h.sessionHeaders(req, h.p.spoken())
-		if resp, err := h.do(req, nil); err == nil {
+		if resp, err := h.do(ctx, req, nil); err == nil {
 			_ = delivered(resp)
 		}
 	}

@@ -62,12 +62,12 @@ func (h *httpLink) follow(ctx context.Context, x *exchange, resp *http.Response)
 
 // listenAgain makes the GET that opens or resumes a stream.
 func (h *httpLink) listenAgain(ctx context.Context, version string, at position) (*http.Response, error) {
-	req := h.request(ctx, http.MethodGet, h.url, nil)
+	req := h.request(http.MethodGet, h.address(), nil)
 	h.sessionHeaders(req, version)
 	if at.last != "" {
 		req.Header[headerLast] = []string{at.last}
 	}
-	return h.do(req, nil)
+	return h.do(ctx, req, nil)
 }
 
 // events reads the events of resp up to the answer to x, and receives what else

@@ -25,6 +25,8 @@ type inbound struct {
 	version string        // modern: of the protocol
 	can     dragoman.Kind // modern: what the client declared
 	tasks   bool          // modern: it declared TasksExtension
+	// early are answers that came without the state of a question of ours.
+	early map[string]json.RawMessage
 }
 
 // readInbound reads one message strictly: I-JSON, version 2.0, an id that is a
@@ -184,16 +186,19 @@ func (in *inbound) call() dragoman.Call {
 	}
 	if in.modern && takesInput(in.method) {
 		responses, state := in.members.Get("inputResponses"), in.members.Get("requestState")
-		if responses != nil || state != nil {
-			call.Answers = &dragoman.Answers{Replies: map[string]json.RawMessage{}}
-			text, _ := rawjson.String(state)
-			call.Answers.State, _ = base64.RawURLEncoding.DecodeString(text)
-			for _, m := range object(responses).Members {
-				call.Answers.Replies[m.Name] = m.Value
-			}
-			in.members.Delete("inputResponses")
-			in.members.Delete("requestState")
+		replies := map[string]json.RawMessage{}
+		for _, m := range object(responses).Members {
+			replies[m.Name] = m.Value
 		}
+		if state != nil {
+			text, _ := rawjson.String(state)
+			call.Answers = &dragoman.Answers{Replies: replies}
+			call.Answers.State, _ = base64.RawURLEncoding.DecodeString(text)
+		} else {
+			in.early = replies
+		}
+		in.members.Delete("inputResponses")
+		in.members.Delete("requestState")
 	}
 	if len(in.members.Members) > 0 {
 		call.Arguments = in.members.Bytes()

@@ -114,6 +114,8 @@ func (e *StatusError) problem(t *dragoman.Tool) *dragoman.Problem {
 		p = dragoman.Unanswered(t, "The tool's server was too busy to answer.")
 	case e.Status == http.StatusRequestEntityTooLarge:
 		p = &dragoman.Problem{Code: dragoman.CodeTooLarge, Message: "The call is larger than the tool's server accepts."}
+	case e.Status/100 == 3:
+		p = &dragoman.Problem{Code: dragoman.CodeProtocol, Message: fmt.Sprintf("The tool's server received the call and answered with a redirect (HTTP status %d), which is not followed: it may have taken effect.", e.Status)}
 	case e.Status >= 500:
 		p = dragoman.Unanswered(t, fmt.Sprintf("The tool's server failed with HTTP status %d before it answered.", e.Status))
 	default:

@@ -44,6 +44,8 @@ type handler interface {
 	told(l link, x *exchange, m message)
 	// missed says that something may have been said that did not arrive.
 	missed()
+	// strayed takes a line that is no message.
+	strayed(line string)
 }
 
 func newPeer(h handler, limits Limits, log *slog.Logger) *peer {

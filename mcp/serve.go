@@ -104,7 +104,7 @@ func legacyOnly(method string) bool {
 }
 
 // run makes the call, and makes it again with the answers as long as it asks a
-// legacy client.
+// legacy client, or once for a modern one that brought them along.
 func (v *serving) run(ctx context.Context) (json.RawMessage, error) {
 	call := v.in.call()
 	v.hear(&call)
@@ -117,8 +117,12 @@ func (v *serving) run(ctx context.Context) (json.RawMessage, error) {
 			return nil, v.rpcError(res.Problem)
 		case res.Asks == nil:
 			return v.finished(ctx, res.Content), nil
-		case v.in.modern:
+		case v.in.modern && !v.in.answersEarly(res.Asks):
 			return inputRequired(res.Asks), nil
+		case v.in.modern:
+			call.Answers = &dragoman.Answers{State: res.Asks.State, Ran: res.Ran, Replies: v.in.early}
+			v.in.early = nil
+			continue
 		}
 		answers, err := v.ask(ctx, res.Asks)
 		if err == nil && leg+1 >= maxLegs {
@@ -228,6 +232,18 @@ func (v *serving) ask(ctx context.Context, asks *dragoman.Asks) (*dragoman.Answe
 		}
 	}
 	return a, failed
+}
+
+// answersEarly reports whether a request brought along the answers to all that is
+// asked. Those to questions that nobody put are unexpected and mean nothing (MCP
+// 2026-07-28, "Multi Round-Trip Requests": a server SHOULD ignore them).
+func (in *inbound) answersEarly(asks *dragoman.Asks) bool {
+	for _, q := range asks.Questions {
+		if _, ok := in.early[q.Key]; !ok || q.Operator {
+			return false
+		}
+	}
+	return len(asks.Questions) > 0
 }
 
 // requestOf returns the method that asks a question of a kind.
@@ -356,7 +372,7 @@ func discovery(d Description) json.RawMessage {
 	if d.Instructions != "" {
 		o.Set("instructions", rawjson.Quote(d.Instructions))
 	}
-	meta := rawjson.Object{}
+	meta := object(d.Meta).Clone()
 	meta.Set(metaServer, orEmpty(d.Info))
 	o.Set("_meta", meta.Bytes())
 	return append(b, o.Bytes()[1:]...)

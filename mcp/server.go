@@ -70,6 +70,8 @@ type Refused struct {
 type Description struct {
 	// Info is the raw object that names the server and its version.
 	Info json.RawMessage
+	// Meta is a raw object whose members go into _meta beside it; nil for none.
+	Meta json.RawMessage
 	// Capabilities is the raw object of what it can do, for clients of both eras:
 	// tasks is told to those of the legacy era, and the extension [TasksExtension]
 	// to those of the modern one.

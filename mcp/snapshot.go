@@ -337,6 +337,13 @@ func (c *Client) refreshInTime(names []string) error {
 // missed says that the server may have told us of changes that we did not hear.
 func (c *Client) missed() { c.listChanged(listNames...) }
 
+// strayed tells whoever wants to know of a line that is no message.
+func (c *Client) strayed(line string) {
+	if c.o.OnStray != nil {
+		c.o.OnStray(line)
+	}
+}
+
 // listChanged says that lists may have changed.
 func (c *Client) listChanged(names ...string) {
 	if c.stale == nil {

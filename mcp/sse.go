@@ -42,7 +42,7 @@ func (t HTTP) openSSE(ctx context.Context, p *peer) (link, error) {
 
 // begin opens the stream and waits for the address.
 func (l *sseLink) begin(ctx context.Context) error {
-	resp, err := l.do(l.request(ctx, http.MethodGet, l.url, nil), nil)
+	resp, err := l.do(ctx, l.request(http.MethodGet, l.address(), nil), nil)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (l *sseLink) begin(ctx context.Context) error {
 		}
 		ref, err := url.Parse(string(bytes.TrimSpace(ev.data)))
 		if err == nil {
-			if l.endpoint = l.url.ResolveReference(ref); l.endpoint.Scheme == l.url.Scheme && l.endpoint.Host == l.url.Host {
+			if l.endpoint = l.address().ResolveReference(ref); l.endpoint.Scheme == l.url.Scheme && l.endpoint.Host == l.url.Host {
 				return nil
 			}
 		}
@@ -121,7 +121,7 @@ func (l *sseLink) send(ctx context.Context, body []byte) error { return l.post(c
 // post posts a message. Any 2xx means that the server has it; the answer comes
 // on the stream.
 func (l *sseLink) post(ctx context.Context, body []byte, w *wait) error {
-	req := l.request(ctx, http.MethodPost, l.endpoint, body)
+	req := l.request(http.MethodPost, l.endpoint, body)
 	if v := l.p.spoken(); v != "" {
 		req.Header[headerVersion] = []string{v}
 	}
@@ -130,7 +130,7 @@ func (l *sseLink) post(ctx context.Context, body []byte, w *wait) error {
 		w.state.Store(writing)
 		leaves = w.leaves
 	}
-	resp, err := l.do(req, leaves)
+	resp, err := l.do(ctx, req, leaves)
 	if err == nil {
 		err = delivered(resp)
 	}

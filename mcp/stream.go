@@ -164,7 +164,9 @@ func (s *stream) read() {
 			if garbage++; garbage > 10 {
 				level = slog.LevelDebug
 			}
-			s.p.log.Log(s.p.ctx, level, "MCP server wrote a line that is no message", "line", bounded(string(b), 200))
+			line := bounded(string(b), 200)
+			s.p.handler.strayed(line)
+			s.p.log.Log(s.p.ctx, level, "MCP server wrote a line that is no message", "line", line)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package result
 import (
 	"bytes"
 	"encoding/base64"
+	"strconv"
 	"strings"
 )
 
@@ -35,6 +36,11 @@ func readBinary(literal []byte, declared string) (binary, bool) {
 		bin.mime, bin.declared = "application/octet-stream", declared
 	}
 	return bin, true
+}
+
+// described names binary data by its type and size, and what else there is to say.
+func (bin *binary) described(more string) string {
+	return "(" + bin.mime + ", " + strconv.Itoa(bin.size) + " bytes: " + more + ")"
 }
 
 func padding(b []byte) int {

@@ -20,7 +20,8 @@
 //   - else the content blocks, as an array of typed parts.
 //
 // Blocks beside structuredContent that say more than it does stand in
-// meta.parts. When the result is an error, status is "error" and data holds
+// meta.parts. What such a block carries is not said a second time in the data, which
+// names its place: "(see /meta/parts/0)" for the bytes of a picture. When the result is an error, status is "error" and data holds
 // what the model needs to do better: error (a code), message, and where they
 // apply missing_field, invalid, retry_after (seconds), audit_id, and the tool's
 // own structuredContent. An empty result is a success with data null, and
@@ -71,6 +72,7 @@
 //
 // # The MCP door
 //
-// [Dual] and [WrapSchema] make results for MCP clients: structuredContent and
-// the same JSON as text, so that either kind of client can read them.
+// [Shape.Dual] and [WrapSchema] make results for MCP clients: structuredContent, and
+// as text what of it the other blocks do not say, so that either kind of client can
+// read them. [Dual] does it without limits.
 package result

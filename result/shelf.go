@@ -52,17 +52,21 @@ type root struct {
 
 // kept returns what a shelf has to keep of v.
 func (v *view) kept(raw bool, limit int) *kept {
-	k := &kept{blobs: v.blobs, limit: limit}
-	k.roots = append(k.roots, root{"/data", v.data})
+	roots := []root{{"/data", v.data}}
 	if raw {
-		k.roots[0].pointer = ""
+		roots[0].pointer = ""
 	}
 	if v.parts.doc != nil {
-		k.roots = append(k.roots, root{"/meta/parts", v.parts})
+		roots = append(roots, root{"/meta/parts", v.parts})
 	}
+	return newKept(v.reading, limit, v.blobs, roots)
+}
+
+func newKept(r *reading, limit int, blobs []binary, roots []root) *kept {
+	k := &kept{roots: roots, blobs: blobs, limit: limit}
 	const nodeSize = 56
-	if v.reading != nil {
-		k.size += int64(cap(v.reading.doc.b) + nodeSize*len(v.reading.doc.tape))
+	if r != nil {
+		k.size += int64(cap(r.doc.b) + nodeSize*len(r.doc.tape))
 	}
 	for _, r := range k.roots {
 		if r.owned > 0 {

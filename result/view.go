@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
@@ -115,14 +116,15 @@ func (s *Shape) handle(v *view) string {
 func (s *Shape) success(v *view, p *parts) {
 	r := v.reading
 	if r.structured != nil {
-		v.data, v.structured = piece{doc: r.doc, node: *r.structured}, true
-		if rest := r.beside(); len(rest) > 0 {
+		rest := r.beside()
+		if len(rest) > 0 {
 			v.parts = p.array(rest)
 		}
+		v.data, v.structured = p.named(piece{doc: r.doc, node: *r.structured}, "/meta/parts", rest), true
 		return
 	}
 	if n, ok := r.single(); ok {
-		v.data = r.jsonOrText(n)
+		v.data = p.named(r.jsonOrText(n), "", nil)
 		return
 	}
 	switch n := len(r.blocks); {
@@ -158,8 +160,9 @@ func (s *Shape) raw(v *view, p *parts) {
 	p.out = append(p.out, start...)
 	p.blocksOf(r.blocks)
 	if r.structured != nil {
+		named := p.named(piece{doc: r.doc, node: *r.structured}, "/content", r.blocks)
 		p.out = append(p.out, `,"structuredContent":`...)
-		p.out = r.doc.appendNode(p.out, *r.structured)
+		p.out = named.doc.appendNode(p.out, named.node)
 	}
 	p.out = append(p.out, `,"isError":`...)
 	p.out = append(strconv.AppendBool(p.out, v.failed), '}')
@@ -191,11 +194,12 @@ func (s *Shape) failure(v *view, p *parts) {
 	r := v.reading
 	var message []byte
 	var rest []block
+	told := sync.OnceValue(r.told)
 	for _, b := range r.blocks {
 		switch {
 		case !b.isText() || b.people:
 			rest = append(rest, b)
-		case r.structured != nil && r.repeats(b):
+		case r.structured != nil && (r.repeats(b) || told()(b)):
 		default:
 			if len(message) > 0 {
 				message = append(message, '\n')
@@ -209,16 +213,17 @@ func (s *Shape) failure(v *view, p *parts) {
 			message = []byte("The tool reported an error: see structuredContent.")
 		}
 	}
-	data := append([]byte(nil), `{"error":"`+CodeTool+`","message":`...)
-	data = appendQuoted(data, string(message))
-	if r.structured != nil {
-		data = append(data, `,"structuredContent":`...)
-		data = r.doc.appendNode(data, *r.structured)
-	}
-	v.data = whole(append(data, '}'))
 	if len(rest) > 0 {
 		v.parts = p.array(rest)
 	}
+	data := append([]byte(nil), `{"error":"`+CodeTool+`","message":`...)
+	data = appendQuoted(data, string(message))
+	if r.structured != nil {
+		named := p.named(piece{doc: r.doc, node: *r.structured}, "/meta/parts", rest)
+		data = append(data, `,"structuredContent":`...)
+		data = named.doc.appendNode(data, named.node)
+	}
+	v.data = whole(append(data, '}'))
 }
 
 // check compares structuredContent with the tool's output schema.

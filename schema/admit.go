@@ -449,7 +449,8 @@ func (a *admission) findRecursive() {
 
 // countReachable refuses a schema of which too much can judge a value.
 // Definitions that nothing refers to cost nothing, and those that much refers
-// to cost once: whoever writes references out bounds that work himself.
+// to cost once, since a [Validator] judges a value by each of them once: whoever
+// writes references out bounds that work himself.
 func (a *admission) countReachable() *Refusal {
 	reached := map[*Node]bool{}
 	var reach func(n *Node)

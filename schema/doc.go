@@ -13,7 +13,8 @@
 // refuses it names by a JSON pointer.
 //
 // A [Validator] judges values by an admitted schema, tells in plain words what
-// is wrong with them, never fetches anything, and ends in bounded time. Formats
-// are not judged, as 2020-12 says; a pattern that RE2 does not know is not
+// is wrong with them, never fetches anything, and ends in bounded time: each pair
+// of a value and a schema is judged once, and what is read is paid for out of a
+// [Budget]. [Formats] lists the formats that are judged; a pattern that RE2 does not know is not
 // judged either, and [Validator.Unchecked] says so.
 package schema

@@ -73,6 +73,9 @@ At a terminal you are asked before a tool runs that says it is destructive; with
 			if err != nil {
 				return err
 			}
+			if err := checkMessage(args, yes); err != nil {
+				return err
+			}
 			message, err := readMessage(args, os.Stdin)
 			if err != nil {
 				return err
@@ -97,7 +100,8 @@ At a terminal you are asked before a tool runs that says it is destructive; with
 	}
 	s.flags(cmd)
 	cmd.Flags().StringVarP(&model, "model", "m", "", "`NAME` of the model")
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "ask before no call")
+	// It has no short form: -y is what npx takes, and who forgets "--" would disarm us.
+	cmd.Flags().BoolVar(&yes, "yes", false, "ask before no call")
 	cmd.Flags().BoolVar(&ask, "ask", false, "ask before each call of a tool that may change something")
 	cmd.MarkFlagsMutuallyExclusive("yes", "ask")
 	register(cmd, "model", s.models)

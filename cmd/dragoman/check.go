@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"os/signal"
 	"slices"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/door/terminal"
 	"github.com/dragoman-mcp/dragoman/internal/gateway"
+	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -52,22 +55,26 @@ may do to everything there is.` + serverHelp,
 			if rules.caller != "" || len(rules.scopes) > 0 {
 				return &usageError{errors.New("--caller and --scope are for --policy"), ""}
 			}
-			s.texts = true
-			g, err := s.start(cmd.Context(), file)
+			g, err := s.build(file)
 			if err != nil {
 				return err
 			}
 			defer g.Close()
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
+			defer stop()
 			out := terminal.NewScreen(os.Stdout)
 			path := file.Path
 			if path == "" {
 				path = "none; defaults"
 			}
 			out.Printf("configuration  %s\n", path)
-			fine := checkServers(out, g, file)
-			fine = checkModels(cmd.Context(), out, g) && fine
-			fine = checkTools(cmd.Context(), out, g) && fine
-			fine = checkRules(cmd.Context(), out, g, file) && fine
+			fine := s.checkServers(ctx, out, g, file)
+			fine = checkModels(ctx, out, g) && fine
+			fine = checkTools(ctx, out, g) && fine
+			fine = checkRules(ctx, out, g, file) && fine
+			if ctx.Err() != nil {
+				return &failure{errInterrupted, ""}
+			}
 			if !fine {
 				return errFailed
 			}
@@ -79,33 +86,73 @@ may do to everything there is.` + serverHelp,
 	return cmd
 }
 
-func checkServers(out *terminal.Screen, g *gateway.Gateway, file *config.File) bool {
-	fine := true
+// checkServers says of each server whether it works, as soon as it is known. It waits for
+// each as long as it may take to start, and says which requests would not have waited for.
+func (s *selection) checkServers(ctx context.Context, out *terminal.Screen, g *gateway.Gateway, file *config.File) bool {
+	fine := len(file.LeftOut) == 0
+	for _, left := range file.LeftOut {
+		out.Printf("server  %s %s\n", out.Bad("✗"), terminal.Visible(left.Reason.Error()))
+	}
+	ctx, cancel := context.WithTimeout(ctx, maxStart(file))
+	defer cancel()
+	waiting := map[string]bool{}
+	known := make(chan string)
 	for _, state := range states(g) {
-		if state.State == dragoman.Connected {
-			sandbox := ""
-			if state.Sandbox != "" {
-				sandbox = ", sandbox: " + state.Sandbox
+		waiting[state.Label] = true
+		go func() {
+			_ = g.Of(caller.Local).Settle(ctx, state.Label)
+			whole, cancel := context.WithTimeout(ctx, maxTexts)
+			defer cancel()
+			_ = g.Of(caller.Local).SettleWhole(whole, state.Label)
+			known <- state.Label
+		}()
+	}
+	stderr := terminal.NewScreen(os.Stderr)
+	late := time.NewTimer(file.WaitForServers)
+	defer late.Stop()
+	for len(waiting) > 0 {
+		said := s.saying(stderr, g, file, maxStart(file))
+		select {
+		case label := <-known:
+			said()
+			delete(waiting, label)
+			fine = checkServer(out, g, file, label) && fine
+		case <-late.C:
+			said()
+			for _, label := range slices.Sorted(maps.Keys(waiting)) {
+				out.Printf("server  %s %s: requests go on without it after %s (wait_for_servers); waiting\n", out.Warn("!"), label, file.WaitForServers)
 			}
-			out.Printf("server  %s %s: %s, %s era (%s)%s\n", out.Good("✓"), state.Label, terminal.Many(state.Tools, "tool"), state.Era, state.Version, sandbox)
-			for _, t := range state.Held {
-				out.Printf("server  %s %s/%s is held: %s\n", out.Warn("!"), state.Label, terminal.OneLine(t.Name, 100), terminal.OneLine(t.Problem.Message, 300))
-			}
-			continue
 		}
-		reason := string(state.State)
-		if state.Problem != nil {
-			reason = state.Problem.Message
-		}
-		oauth := file.MCPServers[state.Label].OAuth
-		if oauth.PerCaller() && state.Problem != nil && state.Problem.Code == dragoman.CodeNeedsAuthorization {
-			out.Printf("server  %s %s: callers have tokens of their own, and nobody at this machine has: %s\n", out.Warn("!"), state.Label, terminal.OneLine(reason, 400))
-			continue
-		}
-		fine = false
-		out.Printf("server  %s %s: %s\n", out.Bad("✗"), state.Label, terminal.OneLine(reason, 400))
 	}
 	return fine
+}
+
+// checkServer says whether a server works.
+func checkServer(out *terminal.Screen, g *gateway.Gateway, file *config.File, label string) bool {
+	all := states(g)
+	i := slices.IndexFunc(all, func(s dragoman.Server) bool { return s.Label == label })
+	if i < 0 {
+		return true
+	}
+	state := all[i]
+	if state.State == dragoman.Connected {
+		sandbox := ""
+		if state.Sandbox != "" {
+			sandbox = ", sandbox: " + state.Sandbox
+		}
+		out.Printf("server  %s %s: %s, %s era (%s)%s\n", out.Good("✓"), label, terminal.Many(state.Tools, "tool"), state.Era, state.Version, sandbox)
+		for _, t := range state.Held {
+			out.Printf("server  %s %s/%s is held: %s\n", out.Warn("!"), label, terminal.OneLine(t.Name, 100), terminal.OneLine(t.Problem.Message, 300))
+		}
+		return true
+	}
+	oauth := file.MCPServers[label].OAuth
+	if oauth.PerCaller() && state.Problem != nil && state.Problem.Code == dragoman.CodeNeedsAuthorization {
+		out.Printf("server  %s %s: callers have tokens of their own, and nobody at this machine has: %s\n", out.Warn("!"), label, reason(g, state))
+		return true
+	}
+	out.Printf("server  %s %s: %s\n", out.Bad("✗"), label, reason(g, state))
+	return false
 }
 
 // checkModels asks each model API for its models. An API that has no list may

@@ -39,6 +39,7 @@ func (a *audit) targets(files []string) (targets []lint.Target, closing func(), 
 	if err != nil {
 		return nil, closing, err
 	}
+	a.warnLeftOut(file)
 	written := a.written(file)
 	for _, label := range slices.Sorted(maps.Keys(file.MCPServers)) {
 		c := file.MCPServers[label]

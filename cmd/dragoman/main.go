@@ -117,9 +117,7 @@ For programs, start the gateway and point any OpenAI client's base_url to it:
 		SilenceUsage:  true,
 	}
 	root.SetVersionTemplate(versionLine())
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &usageError{err, "see: " + cmd.CommandPath() + " --help"}
-	})
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		chatCommand(), serveCommand(), toolsCommand(), callCommand(),
 		convertCommand(), argumentsCommand(), lintCommand(), proveCommand(),

@@ -59,6 +59,7 @@ func (c *policyCheck) run(ctx context.Context, s *selection, file *config.File) 
 	}
 	// What there is, is asked for as if there were no rules.
 	file.Policy, file.PolicyFile = nil, ""
+	s.warnLeftOut(file)
 	g, err := s.start(ctx, file)
 	if err != nil {
 		return err

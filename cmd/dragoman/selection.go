@@ -32,6 +32,8 @@ type selection struct {
 	verbose   bool
 	quiet     bool
 	texts     bool // prompts, skills and instructions are waited for, too
+
+	toldStarting bool // that servers are waited for has been said
 }
 
 // flags adds the flags that choose servers to a command.
@@ -152,6 +154,13 @@ func (s *selection) useFile(file *config.File, reader config.Reader) error {
 	if err != nil {
 		return &usageError{err, ""}
 	}
+	if len(other.MCPServers) == 0 && len(other.LeftOut) > 0 {
+		lines := make([]string, len(other.LeftOut))
+		for i, left := range other.LeftOut {
+			lines[i] = "\n  " + left.Reason.Error()
+		}
+		return &usageError{fmt.Errorf("no server of %s can be used:%s", s.mcpConfig, strings.Join(lines, "")), ""}
+	}
 	if len(other.MCPServers) == 0 {
 		return &usageError{fmt.Errorf("there are no MCP servers in %s", s.mcpConfig), ""}
 	}
@@ -236,7 +245,10 @@ func (s *selection) narrow(file *config.File) error {
 	chosen := map[string]servers.Config{}
 	for _, name := range s.labels {
 		server, ok := file.MCPServers[name]
+		left := slices.IndexFunc(file.LeftOut, func(l config.LeftOut) bool { return l.Label == name })
 		switch {
+		case left >= 0:
+			return &usageError{file.LeftOut[left].Reason, ""}
 		case !ok && len(all) == 0:
 			return &usageError{fmt.Errorf("there is no server %q: none is configured", name), ""}
 		case !ok:
@@ -250,7 +262,7 @@ func (s *selection) narrow(file *config.File) error {
 		}
 		chosen[name] = server
 	}
-	file.MCPServers = chosen
+	file.MCPServers, file.LeftOut = chosen, nil
 	return nil
 }
 

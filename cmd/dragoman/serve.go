@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -14,11 +15,13 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/gateway"
+	"github.com/dragoman-mcp/dragoman/internal/text/invalid"
 )
 
 func serveCommand() *cobra.Command {
 	var s selection
 	var listen string
+	var hosts []string
 	var stdio bool
 	cmd := &cobra.Command{
 		Use:   "serve [-- SERVER-COMMAND …]",
@@ -27,6 +30,10 @@ func serveCommand() *cobra.Command {
 as its base_url gets models that use the tools of all configured MCP servers. MCP
 clients find all servers as one at http://127.0.0.1:8787/mcp; those that start
 their servers themselves start "dragoman serve --stdio".
+
+Clients in containers come by another name of this machine, which has to be allowed:
+
+  dragoman serve --listen 0.0.0.0:8787 --host-allowed host.docker.internal
 
 Beyond this machine it listens only where callers are known: make a key with
 "dragoman keys new", set DRAGOMAN_API_KEY, or say in auth whose tokens are good.
@@ -43,15 +50,16 @@ SIGTERM and Ctrl-C let running requests finish.` + serverHelp,
 			if err != nil {
 				return err
 			}
-			if listen != "" {
-				file.Listen = listen
-				if err := file.Validate(); err != nil {
-					return &usageError{err, ""}
-				}
+			if err := listenAs(file, listen, hosts); err != nil {
+				return err
 			}
 			log := newLogger(file, s.verbose, s.quiet)
+			defer hearLibraries(log)()
 			for _, w := range file.Warnings {
 				log.Warn("configuration", "warning", w)
+			}
+			for _, left := range file.LeftOut {
+				log.Warn("configuration", "warning", left.Reason)
 			}
 			g, err := gateway.New(file, gateway.Options{Log: log, Version: version(), Can: clientsCan(file), Apps: !file.MCP.Off, Credentials: credentials()})
 			if err != nil {
@@ -81,8 +89,27 @@ SIGTERM and Ctrl-C let running requests finish.` + serverHelp,
 	s.flags(cmd)
 	cmd.Flags().BoolVar(&stdio, "stdio", false, "serve MCP over standard input and output to the program that starts this, and nothing else")
 	cmd.Flags().StringVar(&listen, "listen", "", "`ADDRESS` to listen on (default 127.0.0.1:8787)")
+	cmd.Flags().StringSliceVar(&hosts, "host-allowed", nil, "a `NAME` that clients may call the gateway by, such as host.docker.internal, beside allowed_hosts of the configuration; may be repeated")
 	cmd.MarkFlagsMutuallyExclusive("stdio", "listen")
+	cmd.MarkFlagsMutuallyExclusive("stdio", "host-allowed")
 	return cmd
+}
+
+// listenAs puts what the command line says of the listener into a configuration: an
+// address in place of its own, and names beside its own.
+func listenAs(file *config.File, address string, hosts []string) error {
+	if address != "" {
+		file.Listen = address
+	}
+	file.AllowedHosts = append(file.AllowedHosts[:len(file.AllowedHosts):len(file.AllowedHosts)], hosts...)
+	err := file.Validate()
+	if wrong, ok := errors.AsType[*invalid.Error](err); ok && wrong.Key == "allowed_hosts" {
+		return &usageError{fmt.Errorf("--host-allowed: %s", wrong.Reason), ""}
+	}
+	if err != nil {
+		return &usageError{err, ""}
+	}
+	return nil
 }
 
 // clientsCan is what clients of the gateway can be asked: those of the OpenAI API

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,18 +20,20 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 )
 
-// maxStart is how long a command waits for its servers: as long as one may need that
-// has to be downloaded first, where there is such a one.
+// maxStart is how long the slowest server may take to start, and a second for its turn:
+// by then each is there or has failed, and says why.
 func maxStart(file *config.File) time.Duration {
+	longest := time.Duration(0)
 	for _, c := range file.MCPServers {
-		if c.Downloads() && !c.Disabled {
-			return servers.DownloadTimeout
+		if !c.Disabled {
+			c.Complete()
+			longest = max(longest, c.StartupTimeout)
 		}
 	}
-	return servers.DefaultStartupTimeout
+	return cmp.Or(longest, servers.DefaultStartupTimeout) + time.Second
 }
 
-// open builds the gateway and waits for its servers, as [maxStart] says. It fails when
+// open builds the gateway and waits for its servers, as [selection.wait] says. It fails when
 // there are servers and none of them can be used, so that all commands that need
 // them end in the same way.
 func (s *selection) open(ctx context.Context) (*gateway.Gateway, *config.File, error) {
@@ -44,19 +47,23 @@ func (s *selection) open(ctx context.Context) (*gateway.Gateway, *config.File, e
 
 // openFile is open for a configuration that was read.
 func (s *selection) openFile(ctx context.Context, file *config.File) (*gateway.Gateway, error) {
+	s.warnLeftOut(file)
 	g, err := s.start(ctx, file)
 	if err != nil {
 		return nil, err
 	}
 	down := unusable(g)
 	if len(down) > 0 && len(down) == len(states(g)) {
-		g.Close()
-		return nil, s.noServer(down)
+		defer g.Close()
+		return nil, s.noServer(g, down)
 	}
 	if !s.quiet {
 		stderr := terminal.NewScreen(os.Stderr)
 		for _, state := range down {
-			stderr.Printf("%s server %q: %s\n", stderr.Warn("warning:"), state.Label, reason(state))
+			stderr.Printf("%s server %q: %s\n", stderr.Warn("warning:"), state.Label, reason(g, state))
+		}
+		if slices.ContainsFunc(down, isStarting) {
+			stderr.Printf("%s what comes later is used then; wait_for_servers in the configuration says how long it is waited for, startup_timeout of a server how long that may take\n", stderr.Faint("hint:"))
 		}
 		held := g.Held()
 		for _, label := range slices.Sorted(maps.Keys(held)) {
@@ -78,35 +85,29 @@ func toolsAndTexts(h gateway.Held) string {
 	return strings.Join(parts, " and ")
 }
 
-// maxTexts is how long servers that have listed their tools are waited for with what
-// else they have, where it is shown.
-const maxTexts = 5 * time.Second
-
-// start builds the gateway and waits for its servers, at most 30 s, or two minutes
-// for those that may have to be downloaded, whatever becomes of them. Ctrl-C ends
-// the wait.
+// start builds the gateway and waits for its servers, as [selection.wait] says. Ctrl-C
+// ends the wait.
 func (s *selection) start(ctx context.Context, file *config.File) (*gateway.Gateway, error) {
-	stderr := terminal.NewScreen(os.Stderr)
-	stderr.Live = stderr.Live && !s.quiet
-	s.warn(stderr, file)
-	g, err := gateway.New(file, gateway.Options{Log: s.logger(), Version: version(), Can: canAsk(), Credentials: credentials()})
+	g, err := s.build(file)
 	if err != nil {
-		return nil, &usageError{err, ""}
+		return nil, err
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
-	limited, cancel := context.WithTimeout(ctx, maxStart(file))
-	defer cancel()
-	defer terminal.While(stderr, func() string { return starting(g, file) })()
-	_ = g.Of(caller.Local).Settle(limited) // what is not there by then shows as starting
-	if s.texts {
-		whole, cancel := context.WithTimeout(limited, maxTexts)
-		defer cancel()
-		_ = g.Of(caller.Local).SettleWhole(whole)
-	}
+	s.wait(ctx, g, file)
 	if ctx.Err() != nil {
 		g.Close()
 		return nil, &failure{errInterrupted, ""}
+	}
+	return g, nil
+}
+
+// build builds the gateway, which starts its servers.
+func (s *selection) build(file *config.File) (*gateway.Gateway, error) {
+	s.warn(terminal.NewScreen(os.Stderr), file)
+	g, err := gateway.New(file, gateway.Options{Log: s.logger(), Version: version(), Can: canAsk(), Credentials: credentials()})
+	if err != nil {
+		return nil, &usageError{err, ""}
 	}
 	return g, nil
 }
@@ -121,25 +122,14 @@ func (s *selection) warn(stderr *terminal.Screen, file *config.File) {
 	}
 }
 
-// starting says which servers are still being waited for.
-func starting(g *gateway.Gateway, file *config.File) string {
-	var labels []string
-	slow := false
-	for _, state := range states(g) {
-		if state.State == dragoman.Starting {
-			labels = append(labels, state.Label)
-			config := file.MCPServers[state.Label]
-			slow = slow || config.Downloads()
+// warnLeftOut says which servers of another client's file cannot be used here.
+func (s *selection) warnLeftOut(file *config.File) {
+	stderr := terminal.NewScreen(os.Stderr)
+	for _, left := range file.LeftOut {
+		if !s.quiet {
+			stderr.Printf("%s %s\n", stderr.Warn("warning:"), terminal.Visible(left.Reason.Error()))
 		}
 	}
-	if len(labels) == 0 {
-		return ""
-	}
-	text := "starting " + strings.Join(labels, ", ")
-	if slow {
-		text += ", which may have to be downloaded first"
-	}
-	return text
 }
 
 // states are those of the servers as a person at this machine has them.
@@ -162,18 +152,22 @@ func unusable(g *gateway.Gateway) (down []dragoman.Server) {
 }
 
 // reason says in a line why a server cannot be used.
-func reason(state dragoman.Server) string {
+func reason(g *gateway.Gateway, state dragoman.Server) string {
 	switch {
 	case state.Problem != nil:
 		return terminal.OneLine(state.Problem.Message, 400)
-	case state.State == dragoman.Starting:
-		return fmt.Sprintf("it has not answered within %s", time.Since(state.Since).Round(time.Second))
+	case isStarting(state):
+		text := fmt.Sprintf("it has not answered within %s", time.Since(state.Since).Round(time.Second))
+		if said := g.Said(state.Label); said != "" {
+			text += "; " + said
+		}
+		return terminal.OneLine(text, 400)
 	}
 	return string(state.State)
 }
 
 // noServer is the error when not one of the servers can be used.
-func (s *selection) noServer(down []dragoman.Server) error {
+func (s *selection) noServer(g *gateway.Gateway, down []dragoman.Server) error {
 	hint := ""
 	for _, state := range down {
 		if state.Problem != nil && state.Problem.Code == dragoman.CodeNeedsAuthorization {
@@ -181,11 +175,11 @@ func (s *selection) noServer(down []dragoman.Server) error {
 		}
 	}
 	if len(down) == 1 {
-		return &failure{fmt.Errorf("the server %q cannot be used: %s", down[0].Label, reason(down[0])), hint}
+		return &failure{fmt.Errorf("the server %q cannot be used: %s", down[0].Label, reason(g, down[0])), hint}
 	}
 	lines := make([]string, len(down))
 	for i, state := range down {
-		lines[i] = fmt.Sprintf("\n  %s: %s", state.Label, reason(state))
+		lines[i] = fmt.Sprintf("\n  %s: %s", state.Label, reason(g, state))
 	}
 	return &failure{errors.New("none of the servers can be used:" + strings.Join(lines, "")), hint}
 }

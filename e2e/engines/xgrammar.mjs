@@ -26,7 +26,8 @@ const { Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo, Testings, versi
 // it, and those that a schema names, or none of its members could be written. The first
 // one ends the text.
 const ascii = Array.from({ length: 0x7f - 0x20 }, (_, i) => String.fromCharCode(0x20 + i));
-let vocabulary = ['</s>', ...ascii, '\n', '\t', 'é', '世'];
+const known = ['</s>', ...ascii, '\n', '\t', 'é', '世'];
+let vocabulary = known;
 let info, grammar, matcher, length;
 
 async function open(schema) {
@@ -35,12 +36,12 @@ async function open(schema) {
   matcher = undefined;
   const text = JSON.stringify(schema);
   length = text.length;
-  const more = [...new Set(text)].filter((c) => !vocabulary.includes(c));
-  if (more.length > 0) {
-    vocabulary = [...vocabulary, ...more];
+  const all = [...known, ...[...new Set(text)].filter((c) => !known.includes(c))];
+  if (all.join('') !== vocabulary.join('')) {
     info?.dispose();
     info = undefined;
   }
+  vocabulary = all;
   grammar = await Grammar.fromJSONSchema(text);
 }
 
@@ -86,7 +87,7 @@ async function sample(next, limit) {
     const blank = ' \n\t';
     const dense = open.filter((i) => !blank.includes(vocabulary[i]) || !blank.includes(text.at(-1) ?? ' '));
     if (dense.length > 0) open = dense;
-    if (/[0-9]$/.test(text)) open = without(open, 'e'); // numbers beyond all bounds prove nothing
+    if (/[0-9]$/.test(text)) open = without(without(open, 'e'), 'E'); // numbers beyond all bounds prove nothing
     if (n > limit) {
       for (const ends of ['"}]', ',']) {
         const closing = open.filter((i) => ends.includes(vocabulary[i]));

@@ -24,11 +24,13 @@ var (
 	}
 	// filterKeys say which tools there are.
 	filterKeys = map[string]string{
-		"disabledTools": "exclude",
-		"excludeTools":  "exclude",
-		"enabledTools":  "include",
-		"includeTools":  "include",
-		"allowedTools":  "include",
+		"disabledTools":  "exclude",
+		"disabled_tools": "exclude",
+		"excludeTools":   "exclude",
+		"enabledTools":   "include",
+		"enabled_tools":  "include",
+		"includeTools":   "include",
+		"allowedTools":   "include",
 	}
 	// switchKeys are the opposite of disabled.
 	switchKeys = []string{"enabled", "isActive"}
@@ -36,10 +38,11 @@ var (
 	// given elsewhere here.
 	ignoredKeys = []string{
 		"alwaysAllow", "authProviderType", "autoAllow", "autoApprove", "autoStart", "bundled", "chatMenu", "description",
-		"dev", "displayName", "gallery", "icon", "iconPath", "iconUrl", "id", "installUrl", "logoUrl", "longRunning",
-		"metadata", "name", "note", "provider", "providerUrl", "registryUrl", "requiresOAuth",
-		"sandboxEnabled", "serverInstructions", "settings", "source", "tags", "title", "trust", "trusted", "version",
-		"watchPaths",
+		"default_tools_approval_mode", "dev", "displayName", "experimental_environment", "gallery", "icon", "iconPath",
+		"iconUrl", "id", "installUrl", "logoUrl", "longRunning", "metadata", "name", "namespace", "note",
+		"oauth_resource", "provider", "providerUrl", "registryUrl", "required", "requiresOAuth", "sandboxEnabled",
+		"scopes", "serverInstructions", "settings", "source", "supports_parallel_tool_calls", "tags", "title", "trust",
+		"trusted", "version", "watchPaths",
 	}
 	// transportNames are their names for transports.
 	transportNames = map[string]string{
@@ -54,7 +57,12 @@ var (
 // ForeignKeys returns the keys of other clients that entries of mcpServers may
 // have, sorted.
 func ForeignKeys() []string {
-	keys := slices.Concat(ignoredKeys, switchKeys)
+	keys := append(slices.Concat(ignoredKeys, switchKeys), variablesFile)
+	for key := range unfolders {
+		if !slices.Contains(keysOf[servers.Config](), key) {
+			keys = append(keys, key)
+		}
+	}
 	for key := range renamedKeys {
 		keys = append(keys, key)
 	}
@@ -71,6 +79,7 @@ func (d *decoder) adapt(n *node, path string) *node {
 	if n.kind != mapKind {
 		return n
 	}
+	n = d.unfold(n)
 	out := &node{kind: mapKind, line: n.line, column: n.column}
 	add := func(e entry, name string, value *node) {
 		out.entries = append(out.entries, entry{name, e.line, e.column, value})
@@ -87,6 +96,8 @@ func (d *decoder) adapt(n *node, path string) *node {
 			d.ignored.add(e, path)
 		case filterKeys[e.name] != "":
 			filter.entries = append(filter.entries, entry{filterKeys[e.name], e.line, e.column, value})
+		case e.name == "tools" && d.lenient && !ourTools(value):
+			d.ignored.add(e, path)
 		case e.name == "tools" && value.kind == listKind:
 			filter.entries = append(filter.entries, entry{"include", e.line, e.column, value})
 		case slices.Contains(switchKeys, e.name) && value.kind == boolKind:
@@ -96,8 +107,8 @@ func (d *decoder) adapt(n *node, path string) *node {
 			if n.get("args") == nil {
 				add(e, "args", &node{kind: listKind, items: value.items[1:], line: value.line, column: value.column})
 			}
-		case e.name == "envFile":
-			d.fail(&node{line: e.line, column: e.column}, at, at+": files of variables are not read", "Put the variables into env.")
+		case e.name == variablesFile:
+			out.merge("env", e, d.variablesOf(e, at, n.get("env"))...)
 		case e.name == "httpUrl":
 			add(e, "url", value)
 			if n.get("transport") == nil && n.get("type") == nil {
@@ -107,6 +118,8 @@ func (d *decoder) adapt(n *node, path string) *node {
 			add(e, "transport", adaptTransport(value))
 		case e.name == "timeout" && value.kind == numberKind:
 			add(e, "timeout", d.adaptTimeout(e, at))
+		case e.name == "env" && value.kind == mapKind && n.get(variablesFile) != nil:
+			out.merge("env", e, withoutNulls(value).entries...)
 		case e.name == "env" && value.kind == mapKind:
 			add(e, "env", withoutNulls(value))
 		case renamedKeys[e.name] != "":
@@ -154,11 +167,25 @@ func (d *decoder) adaptTimeout(e entry, path string) *node {
 // ourSandbox reports whether the sandbox of a server is one as we have it. Another
 // client's, which has other keys, or is a switch, cannot be followed.
 func ourSandbox(n *node) bool {
-	fields := fieldsOf(reflect.TypeFor[servers.Sandbox]())
+	keys := keysOf[servers.Sandbox]()
 	return n.kind == mapKind && !slices.ContainsFunc(n.entries, func(e entry) bool {
-		_, ok := find(fields, e.name)
-		return !ok || e.name == "network" && e.value.kind == mapKind
+		return !slices.Contains(keys, e.name) || e.name == "network" && e.value.kind == mapKind
 	})
+}
+
+// ourTools reports whether tools are a filter as we have it, or a list. Another
+// client's mapping, by names of tools, says when it asks a person.
+func ourTools(n *node) bool {
+	keys := keysOf[servers.Filter]()
+	return n.kind != mapKind || !slices.ContainsFunc(n.entries, func(e entry) bool { return !slices.Contains(keys, e.name) })
+}
+
+// keysOf returns the keys of a section.
+func keysOf[T any]() (keys []string) {
+	for _, f := range fieldsOf(reflect.TypeFor[T]()) {
+		keys = append(keys, f.name)
+	}
+	return keys
 }
 
 // withoutNulls drops variables that are null, which some clients write for

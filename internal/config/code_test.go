@@ -46,11 +46,15 @@ func TestCodeArguments(t *testing.T) {
 		{`{"command": "x", "env": {"BASH_ENV": "$(x)"}, "disabled": true}`, ""},
 		{`{"command": "bash", "args": ["a.sh"], "env": {"K": "v", "BASH_ENV": "$(x)"}}`, "mcpServers.a.env.BASH_ENV: this variable makes programs run code from its value, and the file is another client's"},
 	} {
-		_, err := config.ReadMCP(write(t, "mcp.json", `{"mcpServers": {"a": `+tt.server+`}}`, 0o600), lookup)
-		switch {
-		case tt.want == "" && err == nil:
-		case tt.want == "" || err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "write this server into the configuration"):
-			t.Errorf("%s: got %v, want %q", tt.server, err, tt.want)
+		f, err := config.ReadMCP(write(t, "mcp.json", `{"mcpServers": {"a": `+tt.server+`}}`, 0o600), lookup)
+		if err != nil {
+			t.Errorf("%s: %v", tt.server, err)
+			continue
+		}
+		switch _, there := f.MCPServers["a"]; {
+		case tt.want == "" && there && f.LeftOut == nil:
+		case tt.want == "" || there || len(f.LeftOut) != 1 || !strings.Contains(f.LeftOut[0].Reason.Error(), tt.want) || !strings.Contains(f.LeftOut[0].Reason.Error(), "write this server into the configuration"):
+			t.Errorf("%s: got %v, left out %v, want %q", tt.server, f.MCPServers, f.LeftOut, tt.want)
 		}
 	}
 }

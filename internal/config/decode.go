@@ -83,6 +83,7 @@ type decoder struct {
 	ignored ignored
 
 	errs, warnings Errors
+	leftOut        []LeftOut
 	refs           map[string]reference
 	nodes, text    int
 	unsetOK        bool // inside a server that is disabled
@@ -273,15 +274,21 @@ func (d *decoder) mapping(n *node, v reflect.Value, path string, f field) {
 	}
 	out := reflect.MakeMapWithSize(v.Type(), len(n.entries))
 	seen := make(map[string]int)
+	tolerant := f.keys == "label" && d.lenient
+	twice := several(n.entries)
 	for _, e := range n.entries {
 		at := join(path, e.name)
-		if d.duplicate(e, seen, path) {
+		if !tolerant && d.duplicate(e, seen, path) {
 			continue
 		}
 		item := reflect.New(v.Type().Elem()).Elem()
-		if f.keys == "label" {
+		switch {
+		case tolerant && !d.serverOrNot(e, item, path, twice[e.name]):
+			continue
+		case tolerant:
+		case f.keys == "label":
 			d.server(e, item, path)
-		} else {
+		default:
 			d.value(e.value, item, at, field{unit: "text"})
 		}
 		out.SetMapIndex(reflect.ValueOf(e.name), item)
@@ -311,9 +318,9 @@ func (d *decoder) list(n *node, v reflect.Value, path string, f field) {
 // server fills v from an entry of mcpServers.
 func (d *decoder) server(e entry, v reflect.Value, path string) {
 	at := join(path, e.name)
-	n := d.adapt(e.value, at)
 	// A server that is switched off needs no variables.
-	d.unsetOK = isTrue(n.get("disabled"))
+	d.unsetOK = switchedOff(e.value)
+	n := d.adapt(e.value, at)
 	d.value(n, v, at, field{})
 	d.unsetOK = false
 	config := v.Interface().(servers.Config)
@@ -368,6 +375,6 @@ func (d *decoder) file(root *node) (*File, error) {
 	if note := d.ignored.note(d.src); note != nil {
 		d.warnings = append(d.warnings, note)
 	}
-	f.Warnings, f.refs = d.warnings, d.refs
+	f.Warnings, f.LeftOut, f.refs = d.warnings, d.leftOut, d.refs
 	return f, nil
 }

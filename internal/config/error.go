@@ -106,6 +106,9 @@ const maxErrors = 20
 type source struct {
 	name  string
 	lines []string
+	// unshown keeps lines out of errors: what is secret in them is found by how YAML
+	// and JSON write it.
+	unshown bool
 }
 
 func newSource(name, text string) *source {
@@ -113,7 +116,7 @@ func newSource(name, text string) *source {
 	for i, line := range lines {
 		lines[i] = strings.TrimSuffix(line, "\r")
 	}
-	return &source{name, lines}
+	return &source{name: name, lines: lines}
 }
 
 // line returns a line by its number, which begins at 1.
@@ -130,7 +133,7 @@ const maxExcerpt = 120
 // errorAt makes an error with the line it is about.
 func (s *source) errorAt(line, column int, path, message, hint string) *Error {
 	e := &Error{File: s.name, Line: line, Column: column, Path: path, Message: message, Hint: hint}
-	if text := s.line(line); text == "" || !utf8.ValidString(text) {
+	if text := s.line(line); text == "" || s.unshown || !utf8.ValidString(text) {
 		return e
 	}
 	text, intact := s.withoutSecrets(line - 1)

@@ -265,10 +265,9 @@ test.yaml:1:14: log.level must be one of debug, info, warn, error, not "\u202ex"
   1 | log: {level: "` + "\ufffd" + `x"}
     |              ^`},
 		{"a file of variables", "mcpServers: {a: {command: x, envFile: .env}}\n", `
-test.yaml:1:30: mcpServers.a.envFile: files of variables are not read
+test.yaml:1:39: mcpServers.a.envFile: the file of variables cannot be read: no such file or directory
   1 | mcpServers: {a: {command: x, envFile: .env}}
-    |                              ^
-  Put the variables into env.`},
+    |                                       ^`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

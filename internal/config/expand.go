@@ -2,6 +2,9 @@ package config
 
 import (
 	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -12,6 +15,7 @@ import (
 //	${env:NAME}        the same, as some editors write it
 //	${NAME:-default}   default where the variable is not set or empty
 //	${input:id}        the answer to an input
+//	${userHome}        and others that editors know: see editorVariable
 //	$$                 one $, in a file of ours
 //
 // A $ before anything else is itself.
@@ -19,6 +23,9 @@ type expander struct {
 	lookup func(string) (string, bool)
 	// input answers ${input:id}.
 	input func(id string) (string, *referenceError)
+	// folder is the workspace that the file belongs to; empty where it is no editor's
+	// file of a workspace.
+	folder string
 	// plainDollars leaves $$ as it is: other clients' files have no escape.
 	plainDollars bool
 }
@@ -94,9 +101,12 @@ func (e expander) reference(text string, nesting int) (string, *referenceError) 
 	}
 	name, fallback, hasFallback := strings.Cut(text, ":-")
 	name = strings.TrimPrefix(name, "env:")
+	if secret := secretOf(text); secret != "" {
+		name = secret
+	}
 	if !variableName(name) {
-		if failed := editorVariable(name); failed != nil {
-			return "", failed
+		if value, known, failed := e.editorVariable(name); known {
+			return value, failed
 		}
 		return "", &referenceError{fmt.Sprintf("${%s} is not a reference to a variable", text), e.dollarHint()}
 	}
@@ -111,8 +121,8 @@ func (e expander) reference(text string, nesting int) (string, *referenceError) 
 		value, _, failed := e.expand(fallback, nesting+1)
 		return value, failed
 	}
-	if failed := editorVariable(name); failed != nil {
-		return "", failed
+	if value, known, failed := e.editorVariable(name); known {
+		return value, failed
 	}
 	return "", &referenceError{
 		fmt.Sprintf("the environment variable %s is not set", name),
@@ -130,17 +140,78 @@ func variableName(name string) bool {
 	return name != ""
 }
 
-// editorVariable explains variables that only an editor can fill in; nil for
-// other names.
-func editorVariable(name string) *referenceError {
+// editorVariable returns the value of a variable that editors fill in, or says why there
+// is none here. It reports whether the name is one of those.
+func (e expander) editorVariable(name string) (value string, known bool, failed *referenceError) {
 	prefix, _, _ := strings.Cut(name, ":")
 	switch prefix {
-	case "workspaceFolder", "workspaceRoot", "workspaceFolderBasename", "cwd", "file", "fileDirname", "relativeFile":
-		return &referenceError{fmt.Sprintf("${%s} is known to an editor only: there is no workspace here", name), "Write the path."}
+	case "workspaceFolder", "workspaceRoot", "cwd":
+		if e.folder != "" && prefix == name {
+			return e.folder, true, nil
+		}
+	case "workspaceFolderBasename":
+		if e.folder != "" {
+			return filepath.Base(e.folder), true, nil
+		}
+	case "file", "fileDirname", "relativeFile":
 	case "userHome":
-		return &referenceError{"${userHome} is known to an editor only", "Write ${HOME}."}
-	case "command", "config", "pathSeparator", "/":
-		return &referenceError{fmt.Sprintf("${%s} is known to an editor only", name), "Write the value."}
+		if home, ok := e.home(); ok {
+			return home, true, nil
+		}
+		return "", true, &referenceError{"${userHome} is not known: there is no HOME in the environment", "Write the path."}
+	case "pathSeparator", "/":
+		return string(filepath.Separator), true, nil
+	case "command", "config":
+		return "", true, &referenceError{fmt.Sprintf("${%s} is known to an editor only", name), "Write the value."}
+	default:
+		return "", false, nil
 	}
-	return nil
+	return "", true, &referenceError{fmt.Sprintf("${%s} is known to an editor only: there is no workspace here", name), "Write the path."}
+}
+
+// home returns the user's home.
+func (e expander) home() (string, bool) {
+	name := "HOME"
+	if runtime.GOOS == "windows" {
+		name = "USERPROFILE"
+	}
+	home, ok := e.lookup(name)
+	return home, ok && home != ""
+}
+
+// secretOf returns the variable of a reference such as ${{ secrets.NAME }}, which one
+// client has for what a person stores there; empty for other references.
+func secretOf(text string) string {
+	inner, ok := strings.CutPrefix(text, "{")
+	inner, closed := strings.CutSuffix(inner, "}")
+	name, isSecret := strings.CutPrefix(strings.TrimSpace(inner), "secrets.")
+	if !ok || !closed || !isSecret || !variableName(name) {
+		return ""
+	}
+	return name
+}
+
+// editorFolders are the folders in which editors keep the files of a workspace.
+var editorFolders = []string{".amazonq", ".codex", ".continue", ".cursor", ".gemini", ".idea", ".junie", ".kiro", ".qwen", ".roo", ".vscode", ".zed"}
+
+// workspace returns the workspace that a file of an editor belongs to: the folder in
+// which the editor's own folder is, unless that is the user's home, whose files are for
+// all workspaces. It is empty for other files.
+func (e expander) workspace(path string) string {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return ""
+	}
+	dir := filepath.Dir(path)
+	for range 2 { // .continue/mcpServers/one.yaml
+		if slices.Contains(editorFolders, filepath.Base(dir)) {
+			folder := filepath.Dir(dir)
+			if home, ok := e.home(); ok && filepath.Clean(home) == folder {
+				return ""
+			}
+			return folder
+		}
+		dir = filepath.Dir(dir)
+	}
+	return ""
 }

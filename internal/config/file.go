@@ -75,6 +75,8 @@ type File struct {
 	Path string
 	// Warnings are places that deserve a look but are no errors.
 	Warnings Errors
+	// LeftOut are the servers of another client's file that cannot be used, in its order.
+	LeftOut []LeftOut
 
 	refs        map[string]reference // values from the environment, by path
 	keysAwaited string               // where a file of keys would count, and was none
@@ -247,9 +249,10 @@ func (f *File) NamesPins() bool {
 }
 
 // UseServers replaces the MCP servers of f by those of other, such as one that
-// [ReadMCP] returned, and takes over its inputs and warnings.
+// [ReadMCP] returned, and takes over its inputs, warnings
+// and what it left out.
 func (f *File) UseServers(other *File) {
-	f.MCPServers, f.Inputs, f.serversFrom = maps.Clone(other.MCPServers), other.Inputs, other.Path
+	f.MCPServers, f.Inputs, f.LeftOut, f.serversFrom = maps.Clone(other.MCPServers), other.Inputs, other.LeftOut, other.Path
 	const section = serversKey + "."
 	refs := make(map[string]reference)
 	for path, ref := range f.refs {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
@@ -9,25 +10,33 @@ import (
 
 // foreignServers finds the mapping of labels to servers.
 func foreignServers(root *node) *node {
-	for _, path := range [][]string{{"mcpServers"}, {"servers"}, {"mcp", "servers"}, {"mcp", "mcpServers"}, {"mcp"}, {"context_servers"}} {
+	for _, path := range foreignPaths {
 		n := root
 		for _, name := range path {
 			n = n.get(name)
 		}
-		if n != nil && n.kind == mapKind {
+		switch {
+		case n == nil:
+		case n.kind == mapKind:
 			return n
+		case n.kind == listKind:
+			return labelled(n)
 		}
 	}
 	// Some files are the mapping itself.
-	if root.kind != mapKind || len(root.entries) == 0 {
-		return nil
+	startable := func(e entry) bool { return e.value.get("command") != nil || e.value.get("url") != nil }
+	sections := func(e entry) bool { return e.value.kind == mapKind }
+	if root.kind == mapKind && slices.ContainsFunc(root.entries, startable) && !slices.ContainsFunc(root.entries, func(e entry) bool { return !sections(e) }) {
+		return root
 	}
-	for _, e := range root.entries {
-		if e.value.get("command") == nil && e.value.get("url") == nil {
-			return nil
-		}
-	}
-	return root
+	return nil
+}
+
+// foreignPaths are where other clients have their servers, in mappings by their labels
+// or in lists.
+var foreignPaths = [][]string{
+	{"mcpServers"}, {"servers"}, {"mcp", "servers"}, {"mcp", "mcpServers"}, {"mcp"}, {"context_servers"}, {"mcp_servers"},
+	{"experimental", "modelContextProtocolServers"},
 }
 
 // foreignInputs finds the inputs that editors keep beside their servers.

@@ -107,58 +107,16 @@ func TestReadMCPErrors(t *testing.T) {
 PATH:1:1: there are no MCP servers in this file
   1 | {"theme": "dark"}
     | ^
-  They are expected under "mcpServers", "servers" or "mcp".`},
+  They are expected under "mcpServers", "servers", "mcp", "context_servers" or "mcp_servers".`},
 		{"not JSON", "mcp.json", `{"mcpServers": {"a": {"command": x}}}`, `
 PATH:1:34: this is not valid JSON
   1 | {"mcpServers": {"a": {"command": x}}}
     |                                  ^`},
-		{"an editor's variables", "mcp.json", `{"servers": {
- "a": {"command": "x", "args": ["${workspaceFolder}"]},
- "b": {"command": "x", "args": ["${input:which}"]},
- "c": {"command": "${userHome}/x"},
- "d": {"command": "${NONE}"},
- "e": {"command": "${config:x.y}"}}}`, `
-PATH:2:33: mcpServers.a.args[0]: ${workspaceFolder} is known to an editor only: there is no workspace here
-  2 |  "a": {"command": "x", "args": ["${workspaceFolder}"]},
-    |                                 ^
-  Write the path.
-PATH:3:33: mcpServers.b.args[0]: ${input:which} asks a person for a value, and nobody is at a terminal
-  3 |  "b": {"command": "x", "args": ["${input:which}"]},
-    |                                 ^
-  Set DRAGOMAN_INPUT_WHICH in the environment.
-PATH:4:19: mcpServers.c.command: ${userHome} is known to an editor only
-  4 |  "c": {"command": "${userHome}/x"},
-    |                   ^
-  Write ${HOME}.
-PATH:5:19: mcpServers.d.command: the environment variable NONE is not set
-  5 |  "d": {"command": "${NONE}"},
-    |                   ^
-  Set it, or give a default: ${NONE:-default}.
-PATH:6:19: mcpServers.e.command: ${config:x.y} is known to an editor only
-  6 |  "e": {"command": "${config:x.y}"}}}
-    |                   ^
-  Write the value.`},
-		{"wrong kind", "mcp.json", `{"mcpServers": {"a": {"command": "x", "args": "y"}}}`, `
-PATH:1:47: mcpServers.a.args must be a list, not text
-  1 | {"mcpServers": {"a": {"command": "x", "args": "y"}}}
-    |                                               ^
-  Write it as a list: [a, b].`},
-		{"another word for a key", "mcp.json", `{"mcpServers": {"a": {"cmd": "npx", "icon": "x"}}}`, `
-PATH:1:22: mcpServers.a: a server needs a command or a url
-  1 | {"mcpServers": {"a": {"cmd": "npx", "icon": "x"}}}
-    |                      ^
-  "cmd" is not a key here. Did you mean command?`},
-		{"twice", "mcp.json", "{\"mcpServers\": {\"a\": {\"command\": \"x\"},\n\"a\": {\"command\": \"y\"}}}", `
-PATH:2:1: "a" stands twice in mcpServers: here and in line 1
-  2 | "a": {"command": "y"}}}
-    | ^`},
-		{"unknown transport", "mcp.json", `{"mcpServers": {"a": {"type": "ws", "url": "http://a.test"}}}`, `
-PATH:1:31: mcpServers.a.transport must be one of auto, stdio, streamable-http, sse, not "ws"
-  1 | {"mcpServers": {"a": {"type": "ws", "url": "http://a.test"}}}
-    |                               ^`},
-		{"TOML", "config.toml", "[mcp_servers.a]\ncommand = \"x\"\n", `
-PATH: TOML is not read here
-  Write the servers as JSON: {"mcpServers": {"label": {"command": …}}}.`},
+		{"TOML that is none", "config.toml", "[mcp_servers.a]\nhttp_headers = { key = \"canary\" }\nurl = x\n", `
+PATH:3:7: this is not valid TOML`},
+		{"TOML without servers", "config.toml", "model = \"x\"\n", `
+PATH:1:1: there are no MCP servers in this file
+  They are expected under "mcpServers", "servers", "mcp", "context_servers" or "mcp_servers".`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -33,6 +33,7 @@ func (k kind) String() string {
 type node struct {
 	kind         kind
 	text         string // of scalars: the string, or the number as it is written
+	literal      bool   // a $ in text is itself: nothing in it is a reference
 	line, column int
 	entries      []entry
 	items        []*node

@@ -1,8 +1,10 @@
 package config
 
 import (
+	"bytes"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 )
 
 // A Reader reads configuration files. The zero Reader knows no variables and
@@ -65,29 +67,31 @@ func (r Reader) decoder(src *source) *decoder {
 // answer returns the answer to an input. Once something is wrong nobody is
 // asked: the answers would be for nothing.
 func (d *decoder) answer(id string) (string, *referenceError) {
-	if len(d.errs) > 0 && d.inputs.reader.Ask != nil {
-		d.inputs.reader.Ask = func(Input) (string, error) { return "", nil }
+	if len(d.errs) == 0 || d.inputs.reader.Ask == nil {
+		return d.inputs.value(id)
 	}
-	return d.inputs.value(id)
+	unasked := inputs{reader: d.inputs.reader, declared: d.inputs.declared}
+	unasked.reader.Ask = func(Input) (string, error) { return "", nil }
+	return unasked.value(id)
 }
 
 // ReadMCP reads the MCP servers from another client's file, which is JSON,
-// maybe with comments, and holds them under mcpServers, servers, mcp.servers or
-// context_servers. Everything else in the file is left alone, but for the inputs
-// that its servers refer to. The result is a [File] with nothing but these and
-// defaults, for [File.UseServers].
+// maybe with comments, YAML or TOML, and holds them under mcpServers, servers,
+// mcp.servers, context_servers or mcp_servers, by their labels or as a list.
+// Everything else in the file is left alone, but for the inputs that its servers
+// refer to. The result is a [File] with nothing but these and defaults, for
+// [File.UseServers].
 //
-// Keys that mean nothing to us become a warning. Labels that we could not use
-// are changed, with a warning. References to environment variables are filled in
-// as in our own files, except that $$ is two dollars; references that only an
-// editor can fill in, such as ${workspaceFolder}, are errors.
+// A server that cannot be used is left out (see [File.LeftOut]) and harms no
+// other: the file is not ours to put right. Keys that mean nothing to us become a
+// warning. Labels that we could not use are changed, with a warning. References to
+// environment variables are filled in as in our own files, except that $$ is two
+// dollars, and that TOML has none; ${workspaceFolder} is the folder of the file's
+// workspace where it has one.
 func (r Reader) ReadMCP(path string) (*File, error) {
 	data, warnings, err := readFile(path, maxForeignFile)
 	if err != nil {
 		return nil, err
-	}
-	if strings.EqualFold(filepath.Ext(path), ".toml") {
-		return nil, Errors{{File: path, Message: "TOML is not read here", Hint: "Write the servers as JSON: {\"mcpServers\": {\"label\": {\"command\": …}}}."}}
 	}
 	f, err := r.parseMCP(path, data)
 	if err != nil {
@@ -98,17 +102,32 @@ func (r Reader) ReadMCP(path string) (*File, error) {
 	return f, nil
 }
 
+// foreignTree is tree, for files that may be TOML as well.
+func foreignTree(name string, data []byte) (*source, *node, *Error) {
+	if !strings.EqualFold(filepath.Ext(name), ".toml") {
+		return tree(name, data)
+	}
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	src := newSource(name, string(data))
+	if !utf8.Valid(data) {
+		return nil, nil, badText(src)
+	}
+	src.unshown = true
+	root, failed := parseTOML(src, data)
+	return src, root, failed
+}
+
 func (r Reader) parseMCP(name string, data []byte) (*File, error) {
-	src, root, failed := tree(name, data)
+	src, root, failed := foreignTree(name, data)
 	if failed != nil {
 		return nil, Errors{failed}
 	}
 	found := foreignServers(root)
 	if found == nil {
-		return nil, Errors{src.errorAt(root.line, root.column, "", "there are no MCP servers in this file", `They are expected under "mcpServers", "servers" or "mcp".`)}
+		return nil, Errors{src.errorAt(root.line, root.column, "", "there are no MCP servers in this file", `They are expected under "mcpServers", "servers", "mcp", "context_servers" or "mcp_servers".`)}
 	}
 	d := r.decoder(src)
-	d.lenient, d.expand.plainDollars = true, true
+	d.lenient, d.expand.plainDollars, d.expand.folder = true, true, d.expand.workspace(name)
 	sections := []entry{{serversKey, found.line, found.column, found}}
 	if list := foreignInputs(root); list != nil {
 		sections = append(sections, entry{inputsKey, list.line, list.column, list})

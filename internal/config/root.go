@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -86,6 +87,9 @@ func (d *decoder) inputsFirst(root *node) *node {
 	for _, other := range root.entries {
 		if other.name == inputsKey {
 			other.value = d.adaptInputs(other.value)
+			if d.lenient {
+				other.value = d.usableInputs(other.value)
+			}
 			out.entries = append([]entry{other}, out.entries...)
 			continue
 		}
@@ -149,6 +153,15 @@ func (g *ignored) add(e entry, path string) {
 	}
 	place := strings.TrimPrefix(path, serversKey+".")
 	g.places[e.name] = append(g.places[e.name], place)
+}
+
+// clone returns a copy that further keys do not change.
+func (g *ignored) clone() ignored {
+	out := ignored{g.first, slices.Clone(g.keys), maps.Clone(g.places)}
+	for key, places := range out.places {
+		out.places[key] = slices.Clone(places)
+	}
+	return out
 }
 
 // note returns the warning; nil when nothing was ignored.

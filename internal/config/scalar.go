@@ -20,7 +20,7 @@ func (d *decoder) unneeded(path string) bool {
 // reports that there were some. A value that nobody needs and that cannot be filled in
 // is not ok, and no error.
 func (d *decoder) scalar(n *node, path string) (text string, filled, ok bool) {
-	if n.kind != stringKind {
+	if n.kind != stringKind || n.literal {
 		return n.text, false, true
 	}
 	text, filled, failed := d.expand.expand(n.text, 0)

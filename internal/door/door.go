@@ -59,5 +59,14 @@ func (m *Mux) Handle(routes ...Route) {
 	}
 }
 
-// ServeHTTP implements [http.Handler].
-func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.mux.ServeHTTP(w, r) }
+// ServeHTTP implements [http.Handler]. A path that can be read as more than one is
+// refused, and never redirected: see plainPath.
+func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := plainPath(r.URL); err != nil {
+		m.enter(w, r, &Route{Form: OpenAI, Serve: func(w http.ResponseWriter, r *http.Request, _ caller.Caller) {
+			OpenAI(w, err)
+		}})
+		return
+	}
+	m.mux.ServeHTTP(w, r)
+}

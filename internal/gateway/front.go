@@ -27,11 +27,7 @@ func (g *Gateway) Handler() http.Handler {
 		plain(w, http.StatusOK, "ok")
 	})
 	open.HandleFunc("GET /readyz", g.readyz)
-	// Clients such as Claude Code look whether anybody is here before they begin.
-	open.HandleFunc("HEAD /{$}", func(w http.ResponseWriter, r *http.Request) {
-		deadline.Refuse(w, r)
-		w.WriteHeader(http.StatusOK)
-	})
+	open.HandleFunc("GET /{$}", g.root)
 
 	open.HandleFunc(caller.MetadataPath+"/", g.metadata)
 	open.HandleFunc(caller.MetadataPath, g.metadata)
@@ -178,7 +174,7 @@ func (g *Gateway) checked(next http.Handler) http.Handler {
 		case !ours.Host(r):
 			g.refuse(w, r, door.OpenAI, &model.Error{
 				Status: http.StatusForbidden, Type: model.TypePermission, Code: "host_not_allowed",
-				Message: "Requests for the host " + strconv.Quote(clip.Text(origin.Hostname(r.Host), 80)) + " are not served here. Add it to allowed_hosts in the configuration if it is ours.",
+				Message: "Requests for the host " + strconv.Quote(clip.Text(origin.Hostname(r.Host), 80)) + " are not served here. If it is ours, add it to allowed_hosts in the configuration, or start with --host-allowed.",
 			})
 		case ours.Listed(r):
 			if !ours.Share(w, r) {

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net"
 	"net/http"
@@ -185,6 +186,27 @@ func TestKeys(t *testing.T) {
 				t.Errorf("the refusal shows a key: %s", w.Body)
 			}
 		}
+	}
+}
+
+// Issue 17, D7: the root says what this is, as text, or as JSON to whoever wants that.
+func TestRootSaysWhatThisIs(t *testing.T) {
+	g := build(t, func(f *config.File) { f.Auth.APIKeys = []secret.Text{secret.New("a-key-that-is-long-enough")} })
+	w := ask(g, "GET", "localhost", "/", map[string]string{"Accept": "text/html,*/*"})
+	if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "text/plain; charset=utf-8" || !strings.Contains(w.Body.String(), "This is Dragoman") || !strings.Contains(w.Body.String(), "/v1") || !strings.Contains(w.Body.String(), "/mcp") {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+	w = ask(g, "GET", "localhost", "/", map[string]string{"Accept": "application/json"})
+	var self map[string]string
+	if err := json.Unmarshal(w.Body.Bytes(), &self); err != nil || self["name"] != "dragoman" || self["openai"] != "/v1" || self["mcp"] != "/mcp" {
+		t.Errorf("%v %s", err, w.Body)
+	}
+	if w := ask(g, "GET", "evil.test", "/", nil); w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), "--host-allowed") {
+		t.Errorf("another host: %d %s", w.Code, w.Body)
+	}
+	off := build(t, func(f *config.File) { f.MCP.Off = true })
+	if w := ask(off, "GET", "localhost", "/", nil); strings.Contains(w.Body.String(), "/mcp") {
+		t.Errorf("an endpoint that is off: %s", w.Body)
 	}
 }
 

@@ -33,6 +33,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/mcp"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/model"
+	"github.com/dragoman-mcp/dragoman/openai/responses"
 	"github.com/dragoman-mcp/dragoman/rehearsal"
 )
 
@@ -61,7 +62,7 @@ type Options struct {
 type Gateway struct {
 	file      *config.File
 	log       *slog.Logger
-	callers   *caller.Front
+	callers   *caller.Authenticator
 	ledger    *ledger.Ledger // nil where nothing is guarded
 	unwatch   func()         // ends the watch over its book
 	limits    *limit.Limiter
@@ -160,6 +161,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		Sessions:          g.sessions,
 		Upstreams:         g.upstreams,
 		Memory:            remembered(file.Memory),
+		Responses:         &responses.Memory{},
 		Once:              file.Idempotency,
 		MaxBody:           file.HTTP.MaxBody,
 		ClientCredentials: !g.callers.Required(),
@@ -261,6 +263,10 @@ func (g *Gateway) Servers() []dragoman.Server {
 	}
 	return list.Servers
 }
+
+// Said returns what a local server wrote and that is no message, as far as it may say why
+// the server does not come; empty for nothing.
+func (g *Gateway) Said(label string) string { return g.servers.Said(label) }
 
 // Dialect returns the dialect that a model API speaks.
 func (g *Gateway) Dialect(up *upstream.Upstream) *dialect.Dialect { return g.sessions.Dialect(up) }

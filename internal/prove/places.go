@@ -1,8 +1,10 @@
 package prove
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/dragoman-mcp/dragoman/schema"
 )
@@ -43,11 +45,30 @@ type walker struct {
 	root   *schema.Node
 	places []place
 	turns  map[*schema.Node]int
+	seen   map[judged]bool
+}
+
+// A judged is a schema that judges one part of a value, by whatever way: the ways
+// double where a definition is used twice.
+type judged struct {
+	node  *schema.Node
+	where string
+}
+
+// where is the part of a value that steps lead to.
+func where(steps []step) string {
+	var b strings.Builder
+	for _, s := range steps {
+		if s.kind != branch {
+			fmt.Fprintf(&b, "%c%d%q", s.kind, s.index, s.name)
+		}
+	}
+	return b.String()
 }
 
 // placesOf returns the places of a schema, the root first.
 func placesOf(root *schema.Node) []place {
-	w := &walker{root: root, turns: map[*schema.Node]int{}}
+	w := &walker{root: root, turns: map[*schema.Node]int{}, seen: map[judged]bool{}}
 	w.walk(root, nil, "")
 	return w.places
 }
@@ -76,9 +97,11 @@ func (w *walker) walk(n *schema.Node, steps []step, pointer string) {
 	}
 	if n.Has("$ref") {
 		target := follow(w.root, n)
-		if target == nil || w.turns[target] >= maxTurns {
+		at := judged{target, where(steps)}
+		if target == nil || w.turns[target] >= maxTurns || w.seen[at] {
 			return
 		}
+		w.seen[at] = true
 		w.turns[target]++
 		defer func() { w.turns[target]-- }()
 		w.walk(target, steps, pointer)

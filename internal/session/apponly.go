@@ -50,17 +50,31 @@ func (t *modelTools) List(ctx context.Context) (*dragoman.List, error) {
 
 // appOnly reports whether a tool is for the views of its server alone.
 func appOnly(t dragoman.Tool) bool {
+	models, _ := Visibility(&t)
+	return !models
+}
+
+// Visibility reports whether models may see a tool, and whether the views of its
+// server may call it: both, unless its definition says otherwise (MCP Apps, "Tool
+// visibility").
+func Visibility(t *dragoman.Tool) (models, views bool) {
 	if !bytes.Contains(t.Definition, []byte(`"visibility"`)) {
-		return false
+		return true, true
 	}
 	at := t.Definition
 	for _, name := range []string{"_meta", "ui", "visibility"} {
 		o, err := rawjson.ParseObject(at)
 		if err != nil {
-			return false
+			return true, true
 		}
 		at = o.Get(name)
 	}
 	who, err := rawjson.Elements(at)
-	return err == nil && len(who) > 0 && !slices.ContainsFunc(who, func(w json.RawMessage) bool { return string(w) == `"model"` })
+	if err != nil || len(who) == 0 {
+		return true, true
+	}
+	says := func(whom string) bool {
+		return slices.ContainsFunc(who, func(w json.RawMessage) bool { return string(w) == whom })
+	}
+	return says(`"model"`), says(`"app"`)
 }

@@ -126,6 +126,10 @@ func New(o Options) *Opener {
 	return &Opener{o: o, seal: newSeals(o.Seals), tasks: newTasks()}
 }
 
+// HasServers reports whether any MCP server is configured, be it one that callers have no
+// right to.
+func (o *Opener) HasServers() bool { return len(o.o.Servers) > 0 }
+
 // DefaultWait is how long requests wait for servers that are still starting:
 // npx takes 3 to 13 seconds for most.
 const DefaultWait = 15 * time.Second

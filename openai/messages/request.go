@@ -3,7 +3,6 @@ package messages
 import (
 	"encoding/json"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -295,23 +294,9 @@ func (r *Request) Flags(values []string) {
 	}
 }
 
-// Members returns the names and the JSON values of the request's members, in their
-// order. The values must not be changed.
-func (r *Request) Members() iter.Seq2[string, json.RawMessage] { return r.object.All() }
-
 // Rename gives the request the name by which the upstream knows its model. Model keeps
 // the client's.
 func (r *Request) Rename(name string) { r.upstream = name }
-
-// Body returns the request as an upstream of the same API gets it.
-func (r *Request) Body() json.RawMessage {
-	if r.upstream == r.Model {
-		return r.object.Bytes()
-	}
-	o := r.object.Clone()
-	o.Set("model", rawjson.Quote(r.upstream))
-	return o.Bytes()
-}
 
 // Withhold says why the model is to be offered no tools of ours; empty where it is.
 func (r *Request) Withhold() string {

@@ -9,9 +9,10 @@ import (
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
-// ownURL is what stands as url of an entry of mcp_servers that means one of our labels,
-// since typed clients cannot leave the member out: nothing is ever connected to by it.
-const ownURL = "dragoman:"
+// URL returns what may stand as url of an entry of mcp_servers that means the label of a
+// configured server, since typed clients cannot leave the member out. Nothing is ever
+// connected to by it.
+func URL(label string) string { return "dragoman:" + label }
 
 // readServers reads mcp_servers. An entry names a server of the configuration. Which of
 // its tools are meant may stand there or in an mcp_toolset, which wins.
@@ -49,9 +50,9 @@ func readServer(o *rawjson.Object, param string) (choice model.ServerChoice, wan
 	if choice.Label == "" {
 		return choice, false, model.Invalid(param+".name", param+".name: must be the label of a configured server.")
 	}
-	if at, _ := rawjson.String(o.Get("url")); at != "" && at != ownURL+choice.Label {
+	if at, _ := rawjson.String(o.Get("url")); at != "" && at != URL(choice.Label) {
 		return choice, false, model.Invalid(param+".url", fmt.Sprintf(
-			"%s.url: servers are those of the configuration, and no other address is connected to. Name one by its label and leave url out, or let it be %q.", param, ownURL+choice.Label))
+			"%s.url: servers are those of the configuration, and no other address is connected to. Name one by its label and leave url out, or let it be %q.", param, URL(choice.Label)))
 	}
 	if !rawjson.IsNull(o.Get("authorization_token")) {
 		return choice, false, model.Invalid(param+".authorization_token", param+".authorization_token: credentials for a server stand in the configuration, or come of its login. Leave it out.")

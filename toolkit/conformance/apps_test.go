@@ -23,38 +23,43 @@ import (
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
-// charts is a server with a view: a tool that has one, a tool for the view alone, and
-// the view's page.
-type charts struct{}
+// charts is a server with a view: a tool that has one, tools for the view alone, and
+// the view's page. Others are the same about something else.
+type charts struct{ about string }
 
 const (
 	chartMeta = `{"ui":{"resourceUri":"ui://charts/view.html","visibility":["model","app"]},"vendor/n":9007199254740993}`
-	chartPage = `{"uri":"ui://charts/view.html","mimeType":"text/html;profile=mcp-app","text":"<!doctype html><title>Chart</title>",` +
+	chartPage = `{"uri":"ui://charts/view.html","mimeType":"text/html;profile=mcp-app","text":"<!doctype html><title>Chart</title><script type=\"module\">` + chartScript + `</script>",` +
 		`"_meta":{"ui":{"csp":{"connectDomains":["https://example.com"]},"prefersBorder":true}}}`
+	// The view knows its server's tools by the names that the server gave them.
+	chartScript = `const app = new App({ name: 'chart', version: '1' }, {}, { autoResize: false });` +
+		` await app.connect(transport);` +
+		` done(await app.callServerTool({ name: 'refresh_chart', arguments: {} }), await app.callServerTool({ name: 'close_view', arguments: {} }).catch(String));`
 	chartTools = `[{"name":"show_chart","description":"Shows a chart.","inputSchema":{"type":"object","properties":{"year":{"type":"integer"}}},` +
 		`"outputSchema":{"type":"object","properties":{"points":{"type":"array"}}},"_meta":` + chartMeta + `},` +
-		`{"name":"refresh_chart","description":"For the view.","inputSchema":{"type":"object"},"_meta":{"ui":{"resourceUri":"ui://charts/view.html","visibility":["app"]}}}]`
+		`{"name":"refresh_chart","description":"For the view.","inputSchema":{"type":"object"},"_meta":{"ui":{"resourceUri":"ui://charts/view.html","visibility":["app"]}}},` +
+		`{"name":"close_view","description":"For the view.","inputSchema":{"type":"object"},"_meta":{"ui":{"visibility":["app"]}}}]`
 	chartResource = `{"uri":"ui://charts/view.html","name":"Chart","mimeType":"text/html;profile=mcp-app","_meta":{"ui":{"prefersBorder":true}}}`
-	chartResult   = `{"content":[{"type":"text","text":"{\"points\":[1,2]}"}],"structuredContent":{"points":[1,2]},"_meta":{"ui":{"title":"2026"}}}`
+	chartResult   = `{"content":[{"type":"text","text":"{\"points\":[1,2]}"}],"structuredContent":{"points":[1,2]},"_meta":{"ui":{"title":"2026"},"vendor/view":"of chart"}}`
 )
 
 func (charts) Owner() string { return "" }
 
 func (charts) Describe(context.Context) mcp.Description {
 	return mcp.Description{
-		Info:         json.RawMessage(`{"name":"charts","version":"1"}`),
+		Info:         json.RawMessage(`{"name":"apps","version":"1"}`),
 		Capabilities: json.RawMessage(`{"tools":{},"resources":{},"extensions":{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}}`),
 	}
 }
 
-func (charts) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
+func (c charts) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
 	content := map[string]string{
 		"tools/list": `{"tools":` + chartTools + `}`, "resources/list": `{"resources":[` + chartResource + `]}`,
 		"resources/templates/list": `{"resourceTemplates":[]}`, "resources/read": `{"contents":[` + chartPage + `]}`, "tools/call": chartResult,
 	}[call.Method]
 	switch {
 	case content != "":
-		return dragoman.Result{Content: json.RawMessage(content)}, nil
+		return dragoman.Result{Content: json.RawMessage(strings.ReplaceAll(content, "chart", c.about))}, nil
 	case call.Method == "subscriptions/listen":
 		<-ctx.Done()
 		return dragoman.Result{}, context.Cause(ctx)
@@ -65,18 +70,27 @@ func (charts) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, er
 // chartsGateway is a gateway with the server behind it in an era.
 func chartsGateway(t *testing.T, era string) (front string) {
 	t.Helper()
-	behind := &mcp.Server{Host: func(*http.Request) (mcp.Host, error) { return charts{}, nil }}
-	t.Cleanup(behind.Close)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if era == "legacy" && r.Header.Get("Mcp-Method") != "" {
-			http.Error(w, "what?", http.StatusBadRequest)
-			return
-		}
-		behind.ServeHTTP(w, r)
-	}))
-	t.Cleanup(server.Close)
+	return appsGateway(t, era, "chart")
+}
+
+// appsGateway is a gateway with servers behind it in an era, about these things.
+func appsGateway(t *testing.T, era string, things ...string) (front string) {
+	t.Helper()
 	file := config.Default()
-	file.MCPServers = map[string]servers.Config{"charts": {URL: server.URL}}
+	file.MCPServers = map[string]servers.Config{}
+	for _, about := range things {
+		behind := &mcp.Server{Host: func(*http.Request) (mcp.Host, error) { return charts{about}, nil }}
+		t.Cleanup(behind.Close)
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if era == "legacy" && r.Header.Get("Mcp-Method") != "" {
+				http.Error(w, "what?", http.StatusBadRequest)
+				return
+			}
+			behind.ServeHTTP(w, r)
+		}))
+		t.Cleanup(server.Close)
+		file.MCPServers[about+"s"] = servers.Config{URL: server.URL}
+	}
 	file.Sets = map[string]config.Set{"all": {Servers: []string{"charts"}}}
 	g, err := gateway.New(file, gateway.Options{Apps: true})
 	if err != nil {
@@ -96,7 +110,7 @@ func chartsGateway(t *testing.T, era string) (front string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if list, err := s.Tools.List(t.Context()); err != nil || len(list.Entries) > 0 {
+		if list, err := s.Tools.List(t.Context()); err != nil || len(list.Entries) >= len(things) {
 			return h.URL
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -158,7 +172,7 @@ func appsPass(t *testing.T, c *mcp.Client) {
 	if err != nil || res.Problem != nil {
 		t.Fatalf("%v %v", res.Problem, err)
 	}
-	for _, part := range []string{`"structuredContent":{"points":[1,2]}`, `"_meta":{"ui":{"title":"2026"}}`, `{"type":"text","text":"{\"points\":[1,2]}"}`} {
+	for _, part := range []string{`"structuredContent":{"points":[1,2]}`, `"_meta":{"ui":{"title":"2026"},"vendor/view":"of chart"}`, `{"type":"text","text":"{\"points\":[1,2]}"}`} {
 		if !strings.Contains(string(res.Content), part) {
 			t.Errorf("the result is %s, want %s in it", res.Content, part)
 		}
@@ -219,4 +233,46 @@ func sameJSON(a, b string) bool {
 	xs, _ := json.Marshal(x)
 	ys, _ := json.Marshal(y)
 	return string(xs) == string(ys)
+}
+
+// TestViewsOfTwoServers runs the script of each view's own page, as its server sends it,
+// in the official App, which talks to the official AppBridge: at /mcp it calls its tool
+// by the name that its server gave it, and gets its own server's; a name that both
+// servers' views have is an error that says what to call.
+func TestViewsOfTwoServers(t *testing.T) {
+	node, _ := programs(t)
+	dir := filepath.Dir(filepath.Dir(modules(t, "@modelcontextprotocol", "ext-apps")))
+	script, err := filepath.Abs(filepath.Join("testdata", "views.mjs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for behind, era := range map[string]string{"legacy": "modern", "modern": "legacy"} {
+		t.Run(behind+" servers, "+era+" client", func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, node, script, dir, appsGateway(t, behind, "chart", "map")+"/mcp", era)
+			cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+			var complaints strings.Builder
+			cmd.Stderr = &complaints
+			out, err := cmd.Output()
+			var seen map[string]struct {
+				Called struct {
+					Meta json.RawMessage `json:"_meta"`
+					SC   json.RawMessage `json:"structuredContent"`
+				}
+				Both json.RawMessage
+			}
+			if err != nil || json.Unmarshal(out, &seen) != nil || len(seen) != 2 {
+				t.Fatalf("%v\n%s\n%s", err, out, complaints.String())
+			}
+			for about, view := range seen {
+				if !strings.Contains(string(view.Called.Meta), `"of `+about+`"`) {
+					t.Errorf("the view of %s got %s %s", about, view.Called.Meta, view.Called.SC)
+				}
+				if !strings.Contains(string(view.Both), "call charts__close_view or maps__close_view") {
+					t.Errorf("what both have: %s", view.Both)
+				}
+			}
+		})
+	}
 }

@@ -1,6 +1,8 @@
 // Package api is the door for programs that speak the OpenAI API.
 //
 //	POST /v1/chat/completions   with our tools offered, called and answered
+//	POST /v1/responses          the same by the Responses API
+//	     /v1/responses/{id}     what is kept of those: GET, DELETE, and its input_items
 //	POST /v1/messages           the same for clients of Anthropic's API
 //	GET  /v1/tools              the function tools, for people with a loop of their own
 //	POST /v1/tools/call         one call, for the same people
@@ -29,6 +31,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/model"
+	"github.com/dragoman-mcp/dragoman/openai/responses"
 )
 
 // Options are what the door needs.
@@ -39,6 +42,11 @@ type Options struct {
 	Upstreams *upstream.Set
 	// Memory keeps what clients do not see of their conversations; nil forgets it.
 	Memory memory.Store
+	// Responses keeps responses that are to be gone on from; nil keeps none.
+	Responses responses.Store
+	// Seals has the keys of what clients keep for us; nil makes one that ends with the
+	// process.
+	Seals *seal.Ring
 	// Once says which answers are kept for requests that come again with their
 	// Idempotency-Key.
 	Once idempotency.Config
@@ -50,9 +58,6 @@ type Options struct {
 	// Patience is how long a call in a stream waits for an operator who has to
 	// approve it; the session's default if zero.
 	Patience time.Duration
-	// Seals has the keys of what clients keep for us; nil makes one that ends with the
-	// process.
-	Seals *seal.Ring
 	// Log must not be nil.
 	Log *slog.Logger
 }
@@ -63,22 +68,28 @@ type API struct {
 	running memory.Running
 	once    *idempotency.Requests
 	offers  model.Offers
-	seals   *seal.Ring
 }
 
 // New returns the door.
 func New(o Options) *API {
-	a := &API{Options: o, once: idempotency.New(o.Once), seals: o.Seals}
-	if a.seals == nil {
-		a.seals = seal.New()
+	if o.Seals == nil {
+		o.Seals = seal.New()
 	}
-	return a
+	return &API{Options: o, once: idempotency.New(o.Once)}
 }
 
 // Routes returns everything under /v1.
 func (a *API) Routes() []door.Route {
 	return append(a.messagesRoutes(), []door.Route{
 		{Pattern: "POST /v1/chat/completions", Serve: a.onceOnly(a.ask(chatWire))},
+		{Pattern: "POST /v1/responses", Serve: a.onceOnly(a.orNative(a.ask(responsesWire)))},
+		{Pattern: "GET /v1/responses", Serve: a.noWebSocket},
+		{Pattern: "GET /v1/responses/{id}", Serve: a.kept(a.getResponse)},
+		{Pattern: "DELETE /v1/responses/{id}", Serve: a.kept(a.deleteResponse)},
+		{Pattern: "POST /v1/responses/{id}/cancel", Serve: a.kept(a.cancelResponse)},
+		{Pattern: "GET /v1/responses/{id}/input_items", Serve: a.kept(a.listInput)},
+		{Pattern: "POST /v1/responses/input_tokens", Serve: a.countInput},
+		{Pattern: "POST /v1/responses/compact", Serve: a.compact},
 		{Pattern: "GET /v1/tools", Serve: a.listTools},
 		{Pattern: "POST /v1/tools/call", Serve: a.onceOnly(a.callTool)},
 		{Pattern: "GET /v1/models", Serve: a.models},

@@ -224,10 +224,19 @@ func (u *recorder) last(t *testing.T) recorded {
 	return u.seen[len(u.seen)-1]
 }
 
+// taken returns what came since it was asked last.
+func (u *recorder) taken() []recorded {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	seen := u.seen
+	u.seen = nil
+	return seen
+}
+
 func (u *recorder) model(t *testing.T, match string) upstream.Model {
 	server := httptest.NewServer(u)
 	t.Cleanup(server.Close)
-	return upstream.Model{Match: match, BaseURL: server.URL + "/base/v1"}
+	return upstream.Model{Match: match, BaseURL: server.URL + "/base/v1", Wires: []string{"chat", "responses"}}
 }
 
 const hello = `{"model":"m","messages":[{"role":"user","content":"Hello"}]}`

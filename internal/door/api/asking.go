@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"net/http"
 	"slices"
 	"strings"
@@ -61,15 +60,10 @@ type about struct {
 	stream bool
 	// session names the conversation among those of its caller; empty for none.
 	session string
-	// members are the members of its body.
-	members iter.Seq2[string, json.RawMessage]
 	// servers are those of our servers that it chooses; none: it does not choose.
 	servers []model.ServerChoice
 	// withhold says why our tools would break it; empty where they would not.
 	withhold string
-	// way says which way it takes where its API may be the upstream's own: "relayed", or
-	// "chat" by a conversation over Chat; empty where nobody wonders.
-	way string
 	// approves says that its client can be asked whether a call may run.
 	approves bool
 }
@@ -78,7 +72,7 @@ type about struct {
 const notAsked = "tool_choice is none"
 
 // ask returns the route of one of the wires.
-func (a *API) ask(on wire) func(http.ResponseWriter, *http.Request, caller.Caller, *idempotency.Run) {
+func (a *API) ask(on wire) onceRoute {
 	return func(w http.ResponseWriter, r *http.Request, who caller.Caller, run *idempotency.Run) {
 		if err := a.answer(on, w, r, who, run); err != nil {
 			door.Fail(a.Log, on.form, w, r, err)
@@ -93,9 +87,6 @@ func (a *API) answer(on wire, w http.ResponseWriter, r *http.Request, who caller
 		return err
 	}
 	said := request.about()
-	if said.way != "" {
-		w.Header().Set("X-Dragoman-Wire", said.way)
-	}
 	why, err := said.withheld(w.Header())
 	if err != nil {
 		return err
@@ -148,7 +139,7 @@ func (a *API) read(on wire, w http.ResponseWriter, r *http.Request, who caller.C
 		err = sameModel(named, request.about().model)
 	}
 	if err == nil {
-		err = a.judgeFurther(r.Context(), who, request.about().members)
+		err = a.judgeFurther(r.Context(), who, body)
 	}
 	return request, err
 }

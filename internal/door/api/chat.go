@@ -23,7 +23,7 @@ type chatAsking struct{ *chat.Request }
 
 func (c chatAsking) about() about {
 	return about{
-		model: c.Model, stream: c.Stream, session: c.Session(), members: c.Members(), servers: c.Servers, withhold: c.Withhold(),
+		model: c.Model, stream: c.Stream, session: c.Session(), servers: c.Servers, withhold: c.Withhold(),
 	}
 }
 

@@ -30,14 +30,14 @@ type formGuard struct {
 }
 
 // guardForm returns a body whose parts are judged: judge is called with the model that
-// the form names, from another goroutine.
-func guardForm(body io.ReadCloser, boundary string, judge func(model string) error) *formGuard {
+// the form names, from another goroutine. needed says that it has to name one.
+func guardForm(body io.ReadCloser, boundary string, needed bool, judge func(model string) error) *formGuard {
 	from, to := io.Pipe()
 	f := &formGuard{ReadCloser: body, parts: to, result: make(chan error, 1)}
 	go func() {
 		end := formEnd{last: []byte("\n--" + boundary + "--"), seen: []byte("\n")}
 		form := io.TeeReader(from, &end)
-		err := readForm(multipart.NewReader(form, boundary), judge)
+		err := readForm(multipart.NewReader(form, boundary), needed, judge)
 		if err == nil {
 			_, err = io.Copy(io.Discard, form)
 		}
@@ -52,11 +52,14 @@ func guardForm(body io.ReadCloser, boundary string, judge func(model string) err
 
 // readForm reads the parts of a form. Where two readers might see two models, or none
 // and one, it refuses.
-func readForm(form *multipart.Reader, judge func(model string) error) error {
+func readForm(form *multipart.Reader, needed bool, judge func(model string) error) error {
 	named := false
 	for {
 		part, err := form.NextRawPart()
-		if errors.Is(err, io.EOF) {
+		switch {
+		case errors.Is(err, io.EOF) && needed && !named:
+			return ambiguousForm("This key may use some models only: name one of them in the form.")
+		case errors.Is(err, io.EOF):
 			return nil
 		}
 		if err != nil {

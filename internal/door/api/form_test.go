@@ -65,9 +65,10 @@ func TestModelIsJudgedWhereverItStands(t *testing.T) {
 		{"a form with the model last", form, formOf(file, small), "", 0},
 		{"a form of a program", form, formOf(field{named + "\r\nContent-Type: text/plain; charset=UTF-8\r\nContent-Transfer-Encoding: binary\r\nContent-Length: 5", "small"}, field{`Content-Disposition: form-data; name="file"; filename="=?utf-8?q?a?="; filename*=utf-8''%61`, "x"}), "", 0},
 		{"a form with a language", form, formOf(small, field{`Content-Disposition: form-data; name="timestamp_granularities[]"`, "word"}), "", 0},
-		{"a form without", form, formOf(file), "", 0},
-		{"zeros", "application/octet-stream", strings.Repeat("\x00", 2*maxBlank), "", 0},
-		{"an offer", "application/sdp", "v=0\r\n", "?model=small", 0},
+		{"a form without", form, formOf(file), "", 400},
+		{"zeros", "application/octet-stream", strings.Repeat("\x00", 2*maxBlank), "", 403},
+		{"an offer", "application/sdp", "v=0\r\n", "?model=small", 403},
+		{"JSON and a model in the query alone", "application/json", `{}`, "?model=small", 403},
 
 		{"JSON and an equal query", "application/json", `{"model":"small"}`, "?model=small&api-version=1", 0},
 
@@ -168,7 +169,7 @@ func TestFormGuard(t *testing.T) {
 		"with white space behind it": strings.NewReader(form + "\r\n \t\r\n"),
 	} {
 		var model string
-		g := guardForm(io.NopCloser(in), "x", func(m string) error { model = m; return nil })
+		g := guardForm(io.NopCloser(in), "x", false, func(m string) error { model = m; return nil })
 		got, err := io.ReadAll(g)
 		if err != nil || strings.TrimSpace(string(got)) != strings.TrimSpace(form) || model != "small" {
 			t.Errorf("%s: %d bytes, %v, model %q", name, len(got), err, model)
@@ -177,14 +178,14 @@ func TestFormGuard(t *testing.T) {
 	}
 	no := errors.New("no")
 	for name, in := range map[string]io.Reader{"whole": strings.NewReader(form), "byte by byte": iotest.OneByteReader(strings.NewReader(form))} {
-		g := guardForm(io.NopCloser(in), "x", func(string) error { return no })
+		g := guardForm(io.NopCloser(in), "x", false, func(string) error { return no })
 		if got, err := io.ReadAll(g); !errors.Is(err, no) || len(got) >= len(form) {
 			t.Errorf("%s: %d bytes of %d, %v", name, len(got), len(form), err)
 		}
 		_ = g.Close()
 	}
 	// Whoever gives up leaves nobody behind.
-	g := guardForm(io.NopCloser(strings.NewReader(form)), "x", func(string) error { return nil })
+	g := guardForm(io.NopCloser(strings.NewReader(form)), "x", false, func(string) error { return nil })
 	_, _ = g.Read(make([]byte, 10))
 	_ = g.Close()
 	if err := <-g.result; err == nil {
@@ -195,7 +196,7 @@ func TestFormGuard(t *testing.T) {
 	w := multipart.NewWriter(&b)
 	_ = w.WriteField("model", "small")
 	_ = w.Close()
-	if _, err := io.ReadAll(guardForm(io.NopCloser(&b), w.Boundary(), func(string) error { return nil })); err != nil {
+	if _, err := io.ReadAll(guardForm(io.NopCloser(&b), w.Boundary(), false, func(string) error { return nil })); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,21 +1,29 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
+	"slices"
 
+	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/door"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
+	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
+	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
 	"github.com/dragoman-mcp/dragoman/internal/state/seal"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/chat"
 	"github.com/dragoman-mcp/dragoman/openai/messages"
+	"github.com/dragoman-mcp/dragoman/openai/model"
+	"github.com/dragoman-mcp/dragoman/result"
 )
 
 // messagesRoutes are those of Anthropic's API, but for the list of models.
 func (a *API) messagesRoutes() []door.Route {
 	return []door.Route{
-		{Pattern: "POST /v1/messages", Serve: a.onceOnly(a.ask(messagesWire)), Form: messages.WriteError},
+		{Pattern: "POST /v1/messages", Serve: a.onceOnly(a.orNativeMessages(a.ask(messagesWire))), Form: messages.WriteError},
 		{Pattern: "POST /v1/messages/count_tokens", Serve: a.countTokens, Form: messages.WriteError},
 	}
 }
@@ -27,92 +35,162 @@ var messagesWire = wire{name: "messages", form: messages.WriteError, read: func(
 		return nil, err
 	}
 	request.Flags(r.Header.Values("Anthropic-Beta"))
-	up, err := a.upstream(request.Model)
-	if err != nil {
-		return nil, err
-	}
-	m := messagesAsking{Request: request, seals: a.seals}
-	// Whoever names our servers wants them, whatever the upstream speaks.
-	if m.native = up.SpeaksMessages() && len(request.Servers) == 0; m.native {
-		a.Log.Info("messages passed on as they are, without tools", "model", request.Model, "upstream", up.Host())
-	}
-	return m, nil
+	return messagesAsking{request, a.Seals}, nil
 }}
 
-// A messagesAsking is a request to POST /v1/messages.
+// orNativeMessages returns the route of requests of the Messages API that are answered
+// here, unless they name no server and are for an upstream that speaks the API itself:
+// those go there as they are.
+func (a *API) orNativeMessages(route onceRoute) onceRoute {
+	return func(w http.ResponseWriter, r *http.Request, who caller.Caller, run *idempotency.Run) {
+		body, err := a.readBody(w, r)
+		if err != nil {
+			a.fail(w, r, err)
+			return
+		}
+		r.Body, r.ContentLength = readAgain(body), int64(len(body))
+		if up, err := a.upstreamOf(body); err == nil && up.Speaks(upstream.Messages) && !namesServers(body) {
+			w.Header().Set(wireHeader, "relayed")
+			a.Log.Info("messages passed on as they came, without tools", "upstream", up.Host())
+			a.relay(w, r, who)
+			run.Answered = true
+			return
+		}
+		route(w, r, who, run)
+	}
+}
+
+// namesServers reports whether a request names MCP servers by labels of ours: an entry
+// of mcp_servers that is not an address of somebody else's, or a toolset without one.
+func namesServers(body []byte) bool {
+	o, err := rawjson.ParseObject(body)
+	if err != nil {
+		return false
+	}
+	elsewhere := map[string]bool{}
+	entries, _ := rawjson.Elements(o.Get("mcp_servers"))
+	for _, raw := range entries {
+		s, err := rawjson.ParseObject(raw)
+		if err != nil {
+			return false
+		}
+		name, _ := rawjson.String(s.Get("name"))
+		if at, _ := rawjson.String(s.Get("url")); at == "" || at == messages.URL(name) {
+			return true
+		}
+		elsewhere[name] = true
+	}
+	tools, _ := rawjson.Elements(o.Get("tools"))
+	return slices.ContainsFunc(tools, func(raw json.RawMessage) bool {
+		t, err := rawjson.ParseObject(raw)
+		if err != nil {
+			return false
+		}
+		kind, _ := rawjson.String(t.Get("type"))
+		name, _ := rawjson.String(t.Get("mcp_server_name"))
+		return kind == "mcp_toolset" && !elsewhere[name]
+	})
+}
+
+// A messagesAsking is a request to POST /v1/messages that is answered here.
 type messagesAsking struct {
 	*messages.Request
-	seals  *seal.Ring
-	native bool // the upstream speaks the API itself
+	seals *seal.Ring
 }
 
 func (m messagesAsking) about() about {
-	said := about{
-		model: m.Model, stream: m.Stream, session: m.Session(), members: m.Members(), servers: m.Servers, withhold: m.Withhold(), way: "chat",
-	}
-	if m.native {
-		said.withhold, said.way = "the upstream speaks this API itself", "relayed"
-	}
-	return said
+	return about{model: m.Model, stream: m.Stream, session: m.Session(), servers: m.Servers, withhold: m.Withhold()}
 }
 
 func (m messagesAsking) rename(model string) { m.Rename(model) }
 
-func (m messagesAsking) plain() json.RawMessage {
-	if !m.native {
-		return nil
-	}
-	return m.Body()
-}
+func (m messagesAsking) plain() json.RawMessage { return nil }
 
 func (m messagesAsking) converse(w http.ResponseWriter, options chat.Options) (conversation, error) {
+	w.Header().Set(wireHeader, "chat")
 	return messages.New(m.Request, w, messages.Options{Options: options, Seals: m.seals})
 }
 
-// countTokens answers POST /v1/messages/count_tokens: the upstream's own count where it
-// speaks the API, and an estimate that says so where it does not.
+// countTokens answers POST /v1/messages/count_tokens: with the upstream's own count where
+// it speaks the API, and an estimate that says so where it does not.
 func (a *API) countTokens(w http.ResponseWriter, r *http.Request, who caller.Caller) {
 	body, err := a.readBody(w, r)
 	if err != nil {
-		door.Fail(a.Log, messages.WriteError, w, r, err)
+		a.fail(w, r, err)
 		return
 	}
-	if err := a.count(w, r, who, body); err != nil {
-		door.Fail(a.Log, messages.WriteError, w, r, err)
+	r.Body, r.ContentLength = readAgain(body), int64(len(body))
+	if up, err := a.upstreamOf(body); err == nil && up.Speaks(upstream.Messages) && !namesServers(body) {
+		w.Header().Set(wireHeader, "relayed")
+		a.relay(w, r, who)
+		return
 	}
+	tokens, err := a.count(r, who, body)
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	w.Header().Set(wireHeader, "chat")
+	w.Header().Set("X-Dragoman-Estimate", "input_tokens")
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]int{"input_tokens": tokens})
 }
 
-func (a *API) count(w http.ResponseWriter, r *http.Request, who caller.Caller, body []byte) error {
+// count returns about how many tokens a request is, with the tools of servers that the
+// model would be offered with it.
+func (a *API) count(r *http.Request, who caller.Caller, body []byte) (int, error) {
 	request, err := messages.ParseCount(body)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	named, err := queryModel(r)
 	if err == nil {
 		err = sameModel(named, request.Model)
 	}
+	if err == nil {
+		err = a.judgeFurther(r.Context(), who, body)
+	}
 	if err != nil {
-		return err
+		return 0, err
 	}
 	leave, err := a.admit(r.Context(), who, policy.Model, request.Model)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer leave()
-	up, err := a.upstream(request.Model)
+	said := messagesAsking{Request: request}.about()
+	want, err := said.want()
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if up.SpeaksMessages() && len(request.Servers) == 0 {
-		request.Rename(up.ModelName(request.Model))
-		w.Header().Set("X-Dragoman-Wire", "relayed")
-		a.relayTo(w, r, up, relayed{body: request.Body()})
-		return nil
+	want.NoTools, want.Door = said.withhold != "", messagesWire.name
+	s, err := a.open(r.Context(), who, want)
+	if err != nil || want.NoTools {
+		return request.Count(), err
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("X-Dragoman-Estimate", "input_tokens")
-	return json.NewEncoder(w).Encode(map[string]int{"input_tokens": request.Count()})
+	list, err := s.Tools.List(r.Context())
+	if err != nil {
+		return 0, err
+	}
+	return request.Count() + offered(list, s.Search), nil
 }
+
+// offered returns about how many tokens tools cost in a request.
+func offered(list *dragoman.List, search model.Search) (tokens int) {
+	for _, t := range list.Tools.All() {
+		if t.Quarantined == nil {
+			tokens += 12 + result.EstimateTokens(t.Name+t.Description+string(t.InputSchema))
+		}
+	}
+	most := cmp.Or(search.Tokens, model.DefaultSearchTokens)
+	if search.When == model.Always && tokens > 0 || search.When == model.Auto && tokens > most {
+		return searchTokens
+	}
+	return tokens
+}
+
+// searchTokens is about what the two tools cost that stand in for all others.
+const searchTokens = 500
 
 // errorsOf returns the form of errors that the client of a request reads.
 func errorsOf(r *http.Request) door.Form {

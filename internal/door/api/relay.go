@@ -36,6 +36,13 @@ func (a *API) relay(w http.ResponseWriter, r *http.Request, who caller.Caller) {
 		a.fail(w, r, err)
 		return
 	}
+	limited := a.Sessions.Gate().LimitsModels(who)
+	if limited {
+		if err := untoldModel(r, body); err != nil {
+			a.fail(w, r, err)
+			return
+		}
+	}
 	used := &modelUse{api: a, who: who}
 	defer used.end()
 	if name != "" {
@@ -45,8 +52,9 @@ func (a *API) relay(w http.ResponseWriter, r *http.Request, who caller.Caller) {
 		}
 	}
 	if boundary := formBoundary(r); boundary != "" {
-		r.Body = guardForm(r.Body, boundary, func(model string) error { return used.found(r.Context(), model, up) })
+		r.Body = guardForm(r.Body, boundary, limited && uses[r.URL.Path], func(model string) error { return used.found(r.Context(), model, up) })
 	}
+	a.tellUntooled(w, r, name)
 	as := relayed{body: body, meter: used.meter(r)}
 	if changes(r.Method, r.URL.Path) {
 		came, problem := a.Sessions.Gate().Passing(r.Context(), who, r.Method+" "+r.URL.Path)
@@ -59,27 +67,19 @@ func (a *API) relay(w http.ResponseWriter, r *http.Request, who caller.Caller) {
 	a.relayTo(w, r, up, as)
 }
 
-// uses are the routes of models, under /v1: a request there is answered by a model, and
-// judged and counted as its use. Others that name one, such as jobs of fine-tuning and
-// batches, make something that stays.
-var uses = map[string]bool{
-	"/v1/chat/completions": true, "/v1/completions": true, "/v1/responses": true, "/v1/messages": true,
-	"/v1/embeddings": true, "/v1/moderations": true,
-	"/v1/rerank": true, "/v1/score": true, "/v1/classify": true, "/v1/pooling": true,
-	"/v1/images/generations": true, "/v1/images/edits": true, "/v1/images/variations": true,
-	"/v1/audio/speech": true, "/v1/audio/transcriptions": true, "/v1/audio/translations": true,
-}
+// tooled are the routes whose models could have tools, of which this door offers ours at
+// /v1/chat/completions alone.
+var tooled = map[string]bool{"/v1/responses": true, "/v1/messages": true, "/v1/realtime": true}
 
-// changes reports whether a relayed request may change something at its upstream: what
-// is neither a question nor the use of a model.
-func changes(method, path string) bool {
-	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions:
-		return false
-	case http.MethodPost:
-		return !uses[path]
+// tellUntooled says that a request goes on without our tools, where there are some: to
+// the client in a header, and in the log, so that nobody looks for the reason elsewhere.
+func (a *API) tellUntooled(w http.ResponseWriter, r *http.Request, name string) {
+	path := strings.TrimRight(r.URL.Path, "/")
+	if !tooled[path] || !a.Sessions.HasServers() || r.Method != http.MethodPost && r.Header.Get("Upgrade") == "" {
+		return
 	}
-	return true
+	w.Header().Set("X-Dragoman-Tools", "withheld: "+path+" is passed on as it is")
+	a.Log.Warn("a request is passed on without the tools of MCP servers, which are offered at /v1/chat/completions", "path", path, "model", name)
 }
 
 // A relayed is how a request is passed on.

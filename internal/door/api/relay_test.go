@@ -16,7 +16,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
+	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
@@ -29,7 +31,8 @@ func TestRelay(t *testing.T) {
 	}{
 		{"JSON", "POST", "/v1/embeddings?x=1&y=%20z", `{ "input" : [1.0, 12345678901234567890], "model":"m" }`, "application/json", "POST /base/v1/embeddings?x=1&y=%20z"},
 		{"no body", "GET", "/v1/files", "", "", "GET /base/v1/files"},
-		{"escaped path", "GET", "/v1/files/a%2Fb%20c", "", "", "GET /base/v1/files/a%2Fb%20c"},
+		{"escaped path", "GET", "/v1/files/a%20c", "", "", "GET /base/v1/files/a%20c"},
+		{"one model of an organisation", "GET", "/v1/models/org%2Fm-1", "", "", "GET /base/v1/models/org%2Fm-1"},
 		{"delete", "DELETE", "/v1/files/f-1", "", "", "DELETE /base/v1/files/f-1"},
 		{"binary", "POST", "/v1/uploads/u/parts", "\x00\xff\x1f\x8b\r\n", "application/octet-stream", "POST /base/v1/uploads/u/parts"},
 		{"empty JSON", "POST", "/v1/batches/b/cancel", "", "application/json", "POST /base/v1/batches/b/cancel"},
@@ -361,5 +364,35 @@ func TestRelayKeepsOurHeaders(t *testing.T) {
 	}
 	if a.header.Get("X-Kept") != "yes" {
 		t.Error("a header was lost")
+	}
+}
+
+// Issue 17, D2: a request whose model could have tools, and that goes on without ours, says so
+// in a header and in the log, unless there are none.
+func TestRelayTellsWithoutTools(t *testing.T) {
+	up := &recorder{respond: func(w http.ResponseWriter, _ *http.Request, _ []byte) { _, _ = w.Write([]byte("{}")) }}
+	d := open(t, nil, up.model(t, "*"))
+	for _, tt := range []struct {
+		method, path string
+		told         bool
+	}{
+		{http.MethodPost, "/v1/responses", true},
+		{http.MethodPost, "/v1/messages", true},
+		{http.MethodGet, "/v1/responses", false},
+		{http.MethodPost, "/v1/embeddings", false},
+		{http.MethodPost, "/v1/responses/resp_1/cancel", false},
+	} {
+		before := len(d.log.String())
+		a := d.do(tt.method, tt.path, `{"model":"m","input":"hi"}`, "Content-Type", "application/json")
+		logged := strings.Contains(d.log.String()[before:], "passed on without the tools of MCP servers")
+		if told := a.header.Get("X-Dragoman-Tools"); (told == "withheld: "+tt.path+" is passed on as it is") != tt.told || logged != tt.told {
+			t.Errorf("%s %s: header %q, logged %v", tt.method, tt.path, told, logged)
+		}
+	}
+	none := open(t, func(o *Options) {
+		o.Sessions = session.New(session.Options{Upstreams: o.Upstreams, Dialects: dialect.Builtin()})
+	}, up.model(t, "*"))
+	if a := none.do(http.MethodPost, "/v1/responses", `{"model":"m","input":"hi"}`); a.header.Get("X-Dragoman-Tools") != "" || none.log.String() != "" {
+		t.Errorf("without servers: %v %s", a.header, none.log)
 	}
 }

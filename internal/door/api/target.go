@@ -3,22 +3,17 @@ package api
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"iter"
 	"mime"
 	"mime/multipart"
 	"net/http"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
-	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
-	"github.com/dragoman-mcp/dragoman/internal/text/clip"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
@@ -106,40 +101,6 @@ func (a *API) namedTarget(w http.ResponseWriter, r *http.Request, who caller.Cal
 	return up, name, nil, err
 }
 
-// further are members in which some APIs, such as OpenRouter's and LiteLLM's, take
-// models for when the first one fails.
-var further = []string{"models", "fallbacks"}
-
-// judgeFurther refuses members of a body with a further model that the caller may not use.
-// What is no name there is judged like one, so that rules for some models alone refuse
-// it.
-func (a *API) judgeFurther(ctx context.Context, who caller.Caller, members iter.Seq2[string, json.RawMessage]) error {
-	for member, value := range members {
-		if rawjson.IsNull(value) || !slices.ContainsFunc(further, func(name string) bool { return strings.EqualFold(name, member) }) {
-			continue
-		}
-		list, err := rawjson.Elements(value)
-		if err != nil {
-			list = []json.RawMessage{value}
-		}
-		for _, each := range list {
-			name, ok := rawjson.String(each)
-			if !ok {
-				name = clip.Text(string(each), 80)
-			}
-			if a.Sessions.Gate().Sees(who, policy.Model, name) {
-				continue
-			}
-			leave, err := a.admit(ctx, who, policy.Model, name) // says so, and writes it down
-			if err != nil {
-				return err
-			}
-			leave()
-		}
-	}
-	return nil
-}
-
 // jsonTarget finds the upstream of the model that a JSON body names, and returns
 // the body with the name by which that upstream knows the model; nil when it
 // names none. The body must be JSON in everybody's reading, and name no further model
@@ -158,7 +119,7 @@ func (a *API) jsonTarget(ctx context.Context, who caller.Caller, body []byte) (u
 	if twin := o.Twin("model"); twin != "" {
 		return nil, "", nil, model.Invalid(twin, fmt.Sprintf("%q is no member of a request, but some APIs take it for \"model\": leave it out.", twin))
 	}
-	if err := a.judgeFurther(ctx, who, o.All()); err != nil {
+	if err := a.judgeFurther(ctx, who, body); err != nil {
 		return nil, "", nil, err
 	}
 	name, ok := rawjson.String(o.Get("model"))

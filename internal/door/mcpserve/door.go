@@ -11,9 +11,9 @@
 // protocol; here is what is said in it: lists are made of the snapshot that every
 // door has, and every request takes the same stack as a model's call.
 //
-// Results are given in both forms, as structuredContent and as text, and the text
-// is cut where it is longer than results may be; read_more gives the rest. Where
-// the configuration says raw, what a server sent is passed on byte for byte.
+// Results are given in both forms, as structuredContent and as text: what no text and
+// no picture says is added, and texts are cut where they are longer than results may
+// be, ours first; read_more gives the rest. Where the configuration says raw, what a server sent is passed on byte for byte.
 package mcpserve
 
 import (

@@ -128,7 +128,13 @@ func post(t *testing.T, url, method, params string) (result, problem json.RawMes
 // postAs is post of a caller.
 func postAs(t *testing.T, who, url, method, params string) (result, problem json.RawMessage) {
 	t.Helper()
-	body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}` + params + `}}`
+	return postCan(t, who, url, method, params, `{}`)
+}
+
+// postCan is postAs of a client with capabilities.
+func postCan(t *testing.T, who, url, method, params, capabilities string) (result, problem json.RawMessage) {
+	t.Helper()
+	body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":` + capabilities + `}` + params + `}}`
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)

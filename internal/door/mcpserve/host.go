@@ -113,11 +113,7 @@ func (h *host) reviews() bool {
 // Describe implements [mcp.Host]: the capabilities of all servers together, and
 // their words on how to use them.
 func (h *host) Describe(ctx context.Context) mcp.Description {
-	d := mcp.Description{Public: true}
-	info := rawjson.Object{}
-	info.Set("name", rawjson.Quote(h.door.o.Name))
-	info.Set("version", rawjson.Quote(h.door.o.Version))
-	d.Info = info.Bytes()
+	d := mcp.Description{Public: true, Info: h.door.info()}
 	_, v, err := h.open(ctx)
 	if err != nil {
 		d.Capabilities = json.RawMessage(`{"tools":{"listChanged":true}}`)
@@ -125,6 +121,9 @@ func (h *host) Describe(ctx context.Context) mcp.Description {
 		return d
 	}
 	h.greeted.CompareAndSwap(nil, v)
+	if h.at.server != "" && len(v.servers) == 1 {
+		d.Info, d.Meta = h.door.identity(v.servers[0].Info)
+	}
 	d.Capabilities, d.Instructions = v.capabilities(), v.instructions(h.at.server != "")
 	d.TTL, d.Public = v.fresh()
 	d.Public = d.Public && !h.toldApart()
@@ -161,8 +160,8 @@ func (h *host) toolRight(ctx context.Context, name string) string {
 	if h.at.server != "" {
 		name = h.at.server + "__" + name
 	} else if _, v, err := h.openFor(ctx, name); err == nil {
-		if t := v.tools.Exact(name); t != nil {
-			name = t.Server + "__" + t.Original
+		if t, _ := h.find(v, name); t != nil && t.Server != "" {
+			name = catalog.Pattern(t)
 		}
 	}
 	if !strings.Contains(strings.TrimPrefix(name, "__"), "__") || name == h.at.server+"__"+result.ReadMore {
@@ -179,7 +178,7 @@ func (h *host) InputSchema(ctx context.Context, name string) json.RawMessage {
 		return nil
 	}
 	h.opening = &opening{name, s, v}
-	if t := v.tools.Exact(name); t != nil && t.Quarantined == nil {
+	if t, _ := h.find(v, name); t != nil && t.Server != "" && t.Quarantined == nil {
 		return t.InputSchema
 	}
 	return nil

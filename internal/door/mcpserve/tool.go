@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"unicode/utf8"
+	"strings"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/mcp"
@@ -21,13 +22,13 @@ func (h *host) callTool(ctx context.Context, s *session.Session, v *view, call d
 	if call.Arguments != nil && rawjson.Kind(call.Arguments) != '{' {
 		return dragoman.Result{}, &mcp.RPCError{Code: invalidParams, Message: "arguments are not an object"}
 	}
-	call.Tool = v.tools.Exact(name)
-	if call.Tool == nil {
-		call.Tool = h.own(name)
+	var err error
+	if call.Tool, err = h.find(v, name); err != nil {
+		return dragoman.Result{}, err
 	}
 	switch {
 	case call.Tool == nil:
-		return dragoman.Result{}, &mcp.RPCError{Code: invalidParams, Message: fmt.Sprintf("unknown tool: %q", name)}
+		return h.nobodys(s, name)
 	case call.Tool.Quarantined != nil:
 		return dragoman.Result{}, &mcp.RPCError{Code: invalidParams, Message: call.Tool.Quarantined.Message}
 	}
@@ -43,6 +44,43 @@ func (h *host) callTool(ctx context.Context, s *session.Session, v *view, call d
 		return res, err
 	}
 	return h.finished(s, call, res)
+}
+
+// find returns the tool of a name: one that is listed, one of ours, or the one that a
+// view means. It is nil where there is none, and an error where there are several.
+func (h *host) find(v *view, name string) (*dragoman.Tool, error) {
+	if t := v.tools.Exact(name); t != nil {
+		return t, nil
+	}
+	if t := h.own(name); t != nil {
+		return t, nil
+	}
+	if h.at.server != "" {
+		return nil, nil
+	}
+	return v.ofView(name)
+}
+
+// nobodys answers a call of a tool that is not there. Where its name says that it is
+// one of a server that has nothing to offer now, that is told, as a result, for a
+// model to read; any other is unknown (MCP 2026-07-28, "Tools", Error Handling).
+func (h *host) nobodys(s *session.Session, name string) (dragoman.Result, error) {
+	var missing []string
+	for _, m := range s.Missing {
+		err := &session.ServerError{Server: m}
+		if catalog.Names(m.Label, name) {
+			return result.Dual(dragoman.Result{Ran: dragoman.RanNot, Problem: &dragoman.Problem{
+				Code: dragoman.CodeServerUnavailable, RetryAfter: err.RetryAfter(),
+				Message: fmt.Sprintf("The tool %q cannot be called now: %s.", name, err),
+			}}, h.legacy), nil
+		}
+		missing = append(missing, err.Error())
+	}
+	message := fmt.Sprintf("unknown tool: %q", name)
+	if len(missing) > 0 { // it may be one of theirs
+		message += "; " + strings.Join(missing, "; ")
+	}
+	return dragoman.Result{}, &mcp.RPCError{Code: invalidParams, Message: message}
 }
 
 // finished returns what a call of a tool came to, as clients are told it.
@@ -61,53 +99,7 @@ func (h *host) finished(s *session.Session, call dragoman.Call, res dragoman.Res
 	if h.door.o.Raw && res.Problem == nil {
 		return res, nil
 	}
-	return h.reshape(s, call, res), nil
-}
-
-// reshape gives a result in both forms, and cuts what is for a model to read where
-// it is longer than results may be. What a program reads by the tool's output
-// schema stays whole: a client would refuse anything else.
-func (h *host) reshape(s *session.Session, call dragoman.Call, res dragoman.Result) dragoman.Result {
-	dual := result.Dual(res, h.legacy)
-	shape := *s.Shape(call.Tool)
-	limit := shape.Limit
-	if limit <= 0 {
-		limit = result.DefaultLimit
-	}
-	if res.Problem != nil || len(dual.Content) <= limit || utf8.RuneCount(dual.Content) <= limit || pictures(res.Content) {
-		return dual
-	}
-	shape.Profile, shape.Images = result.Raw, false
-	message := shape.Message(call, res)
-	cut, err := rawjson.ParseObject([]byte(message.Text))
-	if err != nil || !message.Cut {
-		return dual
-	}
-	out := rawjson.Object{}
-	blocks, _ := rawjson.Elements(cut.Get("content"))
-	structured := cut.Get("structuredContent")
-	if structured != nil && len(blocks) == 0 {
-		blocks = append(blocks, text(string(structured)))
-	}
-	if note := cut.Get("truncated"); note != nil {
-		blocks = append(blocks, text(`{"truncated":`+string(note)+`}`))
-	}
-	out.Set("content", rawjson.AppendArray(nil, blocks))
-	if whole, err := rawjson.ParseObject(dual.Content); err == nil {
-		if call.Tool.OutputSchema != nil {
-			structured = whole.Get("structuredContent")
-		}
-		if structured != nil {
-			out.Set("structuredContent", structured)
-		}
-		for _, name := range []string{"isError", "_meta", "resultType"} {
-			if m := whole.Get(name); m != nil {
-				out.Set(name, m)
-			}
-		}
-	}
-	dual.Content, dual.Info.Truncated = out.Bytes(), true
-	return dual
+	return s.Shape(call.Tool).Dual(call, res, h.legacy), nil
 }
 
 // failed returns a result that says that it is an error.
@@ -119,26 +111,4 @@ func failed(content json.RawMessage) json.RawMessage {
 	o = o.Clone()
 	o.Set("isError", json.RawMessage("true"))
 	return o.Bytes()
-}
-
-func text(s string) json.RawMessage {
-	return json.RawMessage(`{"type":"text","text":` + string(rawjson.Quote(s)) + `}`)
-}
-
-// pictures reports whether a result has blocks that clients show and that text
-// cannot stand for. They pass whole: a picture cut in the middle is none.
-func pictures(content json.RawMessage) bool {
-	o, err := rawjson.ParseObject(content)
-	if err != nil {
-		return false
-	}
-	blocks, _ := rawjson.Elements(o.Get("content"))
-	for _, b := range blocks {
-		if block, err := rawjson.ParseObject(b); err == nil {
-			if kind, _ := rawjson.String(block.Get("type")); kind != "text" {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -208,6 +208,9 @@ func (v *Verifier) Verify(ctx context.Context, token string, resources ...string
 	if len(token) > maxToken {
 		return nil, &Invalid{"is too long"}
 	}
+	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return nil, &Invalid{"has characters that no token has"} // RFC 6750 section 2.1
+	}
 	sum := sha256.Sum256([]byte(token))
 	key := string(sum[:])
 	known, ok := v.seen.Get("", key)

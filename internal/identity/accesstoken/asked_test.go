@@ -2,9 +2,11 @@ package accesstoken_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -156,6 +158,32 @@ func TestIntrospectionRefusesUs(t *testing.T) {
 	got, err := v.Verify(t.Context(), i.Opaque(active(i, nil)), resource)
 	if end := outcome(t, got, err); end != "unavailable" || strings.Contains(err.Error(), "wrong") {
 		t.Errorf("%s: %v", end, err)
+	}
+}
+
+// A token that its issuer cannot even read is no good; that the issuer has trouble, or with
+// us, is not known to be the token's fault.
+func TestIntrospectionRefusesTokens(t *testing.T) {
+	i := issuertest.New(t, "https://login.example")
+	for refusal, want := range map[string]string{
+		`400 {"error":"invalid_request"}`: "invalid", `400`: "invalid", `413`: "invalid", `422 no`: "invalid",
+		`400 {"error":"invalid_client"}`: "unavailable", `401 {"error":"invalid_token"}`: "unavailable", `403`: "unavailable", `429`: "unavailable", `503`: "unavailable",
+	} {
+		status, body, _ := strings.Cut(refusal, " ")
+		code, _ := strconv.Atoi(status)
+		client := &http.Client{Transport: round(func(r *http.Request) *http.Response {
+			return &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: r}
+		})}
+		config := accesstoken.Issuer{Name: i.Name}
+		asking(&config)
+		v, err := accesstoken.New(client, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := v.Verify(t.Context(), "hostile|token", resource)
+		if end := outcome(t, got, err); end != want {
+			t.Errorf("%s: %s", refusal, end)
+		}
 	}
 }
 

@@ -38,9 +38,38 @@ func defaultClient() *http.Client {
 type statusError struct {
 	host   string
 	status int
+	code   string // of RFC 6749 section 5.2; empty where it has none
+}
+
+// aboutToken reports whether an issuer refused to be asked about a token because of the
+// token: many answer 400 to one that is malformed, and not that it is not active.
+func (e *statusError) aboutToken() bool {
+	switch e.status {
+	case http.StatusBadRequest:
+		return e.code != "invalid_client" && e.code != "unauthorized_client"
+	case http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return true
+	}
+	return false
 }
 
 func (e *statusError) Error() string { return fmt.Sprintf("%s answered %d", e.host, e.status) }
+
+// maxRefusal is how much of a refusal is read, in bytes.
+const maxRefusal = 4 << 10
+
+// errorCode returns the error that a refusal names; empty where it is none of OAuth's.
+func errorCode(body []byte) string {
+	if rawjson.Check(body) != nil {
+		return ""
+	}
+	o, err := rawjson.ParseObject(body)
+	if err != nil {
+		return ""
+	}
+	code, _ := rawjson.String(o.Get("error"))
+	return code
+}
 
 // do sends a request and returns the object that it is answered with, read strictly.
 func (v *Verifier) do(r *http.Request) (*rawjson.Object, error) {
@@ -54,7 +83,8 @@ func (v *Verifier) do(r *http.Request) (*rawjson.Object, error) {
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return nil, &statusError{r.URL.Host, res.StatusCode}
+		body, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal))
+		return nil, &statusError{r.URL.Host, res.StatusCode, errorCode(body)}
 	}
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxDocument+1))
 	switch {

@@ -52,10 +52,13 @@ func (v *Verifier) introspect(ctx context.Context, from *issuer, token string) (
 	// RFC 6749 section 2.3.1 wants both parts encoded as in a form.
 	r.SetBasicAuth(url.QueryEscape(at.ClientID), url.QueryEscape(at.ClientSecret.Reveal()))
 	answer, err := v.do(r)
+	now := time.Now()
+	if refused, ok := errors.AsType[*statusError](err); ok && refused.aboutToken() {
+		return verdict{bad: &Invalid{"is none that its issuer can read"}, until: now.Add(inactiveFor)}, nil
+	}
 	if err != nil {
 		return verdict{}, err
 	}
-	now := time.Now()
 	good, bad := judgeActive(from, answer)
 	if bad != nil {
 		return verdict{bad: bad, until: now.Add(inactiveFor)}, nil

@@ -102,8 +102,11 @@ func (s *keySet) find(ctx context.Context, id, algorithm string, issued time.Tim
 		}
 	default:
 		err := s.refresh(ctx)
-		if errors.Is(err, errTooOften) && age < freshFor && !issued.IsZero() && issued.Add(2*Leeway).Before(time.Now().Add(-age)) {
-			err = nil // the keys are younger than the token: no others can have signed it
+		// Keys that are younger than the token, or that have just been fetched, are all that
+		// can have signed it.
+		older := age < freshFor && !issued.IsZero() && issued.Add(2*Leeway).Before(time.Now().Add(-age))
+		if errors.Is(err, errTooOften) && (older || age < 2*fetchEvery) {
+			err = nil
 		}
 		if err != nil {
 			return nil, &Unavailable{Err: err, RetryAfter: fetchEvery}

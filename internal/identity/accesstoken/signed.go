@@ -47,14 +47,19 @@ func verifySigned(ctx context.Context, from *issuer, token string) (*Token, erro
 	if err != nil || len(signed.Signatures) != 1 {
 		return nil, &Invalid{"is not signed in a way that is accepted here"}
 	}
-	header := signed.Signatures[0].Protected
-	kind, _ := header.ExtraHeaders[jose.HeaderType].(string)
-	if !tokenTypes[strings.ToLower(kind)] {
-		return nil, &Invalid{"is no access token: its type is another one"}
+	if bad := checkHeader(token); bad != nil {
+		return nil, bad
 	}
+	header := signed.Signatures[0].Protected
 	c, bad := readClaims(signed.UnsafePayloadWithoutVerification())
 	if bad != nil {
 		return nil, bad
+	}
+	// What would be no good however it was signed costs its issuer nothing, and is no
+	// reason to tell anybody to come again.
+	good, err := c.token(from)
+	if err != nil {
+		return nil, err
 	}
 	candidates, err := from.keys.find(ctx, header.KeyID, header.Algorithm, c.issued)
 	if err != nil {
@@ -65,13 +70,40 @@ func verifySigned(ctx context.Context, from *issuer, token string) (*Token, erro
 	}
 	for _, key := range candidates {
 		if _, err := signed.Verify(key.Key); err == nil {
-			return c.token(from)
+			return good, nil
 		}
 	}
 	return nil, &Invalid{"was not signed by its issuer"}
 }
 
-// token judges claims that were proved to be the issuer's.
+// checkHeader judges the header of a signed token, but for its algorithm and key.
+func checkHeader(token string) *Invalid {
+	encoded, _, _ := strings.Cut(token, ".")
+	document, err := base64.RawURLEncoding.DecodeString(encoded)
+	if err != nil || rawjson.Check(document) != nil {
+		return &Invalid{"has a header that cannot be read"}
+	}
+	header, err := rawjson.ParseObject(document)
+	if err != nil {
+		return &Invalid{"has a header that cannot be read"}
+	}
+	kind := ""
+	if raw := header.Get("typ"); raw != nil {
+		var ok bool
+		if kind, ok = rawjson.String(raw); !ok || kind == "" {
+			return &Invalid{"has a type that is no text"}
+		}
+	}
+	switch {
+	case !tokenTypes[strings.ToLower(kind)]:
+		return &Invalid{"is no access token: its type is another one"}
+	case header.Get("zip") != nil, header.Get("enc") != nil:
+		return &Invalid{"is of a form that is not signed text"} // RFC 7516: they are for what is encrypted
+	}
+	return nil
+}
+
+// token judges claims, as if they were proved to be the issuer's.
 func (c *claims) token(from *issuer) (*Token, error) {
 	now := time.Now()
 	switch {

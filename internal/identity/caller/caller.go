@@ -1,4 +1,4 @@
-// Package caller says who is asking. A [Front] recognises callers, once, where
+// Package caller says who is asking. A [Authenticator] recognises callers, once, where
 // requests come in: by API keys of the configuration, by keys in a file, by the
 // access tokens of authorization servers. Everything that is kept or counted for
 // somebody, and everything that is allowed, is for a [Caller].

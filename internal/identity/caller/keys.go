@@ -61,7 +61,7 @@ func (f fixed) has(caller string) bool {
 }
 
 // filed recognises a key of a file.
-func (f *Front) filed(file *apikey.File, key string) (Caller, error) {
+func (f *Authenticator) filed(file *apikey.File, key string) (Caller, error) {
 	id, err := apikey.ID(key)
 	if err != nil {
 		return Caller{}, err

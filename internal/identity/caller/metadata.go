@@ -44,7 +44,7 @@ type metadata struct {
 // ServeMetadata answers a request below [MetadataPath], for which nobody has to say
 // who they are. It reports false where there are no such metadata. Whether there is a
 // server of the name in the path is not said here.
-func (f *Front) ServeMetadata(w http.ResponseWriter, r *http.Request) bool {
+func (f *Authenticator) ServeMetadata(w http.ResponseWriter, r *http.Request) bool {
 	path := strings.TrimRight(strings.TrimPrefix(r.URL.EscapedPath(), MetadataPath), "/")
 	if f.oauth == nil || r.Method != http.MethodGet && r.Method != http.MethodHead || resourcePath(path) != path || len(path) > 256 {
 		return false

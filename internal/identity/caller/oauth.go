@@ -147,7 +147,7 @@ func (o *oauth) challenge(path, code, description string, scopes []string) chall
 // scopes would give (MCP 2025-11-25, "Scope Challenge Handling"): its client can ask
 // the user for them. It is nil for everybody who has the right, or cannot get it that
 // way.
-func (f *Front) StepUp(who Caller, path, needed string) *Refusal {
+func (f *Authenticator) StepUp(who Caller, path, needed string) *Refusal {
 	if f.oauth == nil || who.Issuer == "" || who.May(needed) {
 		return nil
 	}

@@ -24,7 +24,7 @@ const (
 )
 
 // authorized returns a front that accepts the tokens of an issuer.
-func authorized(t *testing.T, i *issuertest.Issuer, change func(*Config)) *Front {
+func authorized(t *testing.T, i *issuertest.Issuer, change func(*Config)) *Authenticator {
 	t.Helper()
 	c := Config{PublicURL: base, OAuth: []Issuer{{
 		Issuer: i.Name, Grants: []string{"model:*"},

@@ -71,10 +71,10 @@ func (p *present) end(caller string) {
 
 // Stay returns a context for a request of a caller who was just recognised. It ends,
 // because of [ErrEnded], once the caller's key is not in the file of keys as it was when
-// it was shown, or has expired: within two seconds, where [Front.Watch] runs. Other keys
+// it was shown, or has expired: within two seconds, where [Authenticator.Watch] runs. Other keys
 // and tokens are as good as they were when the request came. leave must be called when
 // the request is over.
-func (f *Front) Stay(ctx context.Context, who Caller) (_ context.Context, leave func()) {
+func (f *Authenticator) Stay(ctx context.Context, who Caller) (_ context.Context, leave func()) {
 	if !f.Required() || who.Issuer != "" || f.fixed.has(who.ID) {
 		return ctx, func() {}
 	}
@@ -111,7 +111,7 @@ func (c Caller) Until(ctx context.Context) (context.Context, context.CancelFunc)
 // Watch looks at the file of keys each second until ctx ends, and ends what runs for
 // those whose keys are not good any more. While the file cannot be used, nobody comes
 // in, and nobody is put out.
-func (f *Front) Watch(ctx context.Context) {
+func (f *Authenticator) Watch(ctx context.Context) {
 	tick := time.NewTicker(lookEach)
 	defer tick.Stop()
 	for {
@@ -124,7 +124,7 @@ func (f *Front) Watch(ctx context.Context) {
 	}
 }
 
-func (f *Front) look() {
+func (f *Authenticator) look() {
 	file := f.keys()
 	if file == nil {
 		return
@@ -148,7 +148,7 @@ func (f *Front) look() {
 }
 
 // end ends what runs for a caller.
-func (f *Front) end(caller string) {
+func (f *Authenticator) end(caller string) {
 	f.present.end(caller)
 	if f.Ended != nil {
 		f.Ended(caller)

@@ -167,6 +167,9 @@ func (g *Gate) Sees(who caller.Caller, action policy.Action, name string) bool {
 	return g.o.Policy == nil || g.o.Policy.Decide(policy.Request{Caller: who, Action: action, Name: name}).Effect == policy.Allow
 }
 
+// LimitsModels reports whether there may be a model that a caller may not use.
+func (g *Gate) LimitsModels(who caller.Caller) bool { return g.o.Policy.LimitsModels(who) }
+
 // Meter returns what counts the tokens that a caller uses of a model; nil where no
 // limit counts them.
 func (g *Gate) Meter(who caller.Caller, model string) *meter.Meter {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/cedar-policy/cedar-go/types"
 	"github.com/go-json-experiment/json/jsontext"
@@ -32,27 +31,15 @@ var errTooMany = errors.New("the arguments are too large for rules that look at 
 
 var errTwins = errors.New("two arguments have names that differ in case alone, which some servers take for one")
 
-// twins reports two members whose names differ in case alone. Rules look at the one,
-// and a server that reads names in any case, as Go's encoding/json does, may take the
-// other.
+// twins reports two members at the top whose names differ in case alone. Rules look at the
+// one, and a server that reads names in any case, as Go's encoding/json does, may take the
+// other. Deeper down that holds for names that rules look for ([wantedNames.rename]).
 func twins(r types.Record) bool {
 	seen := make(map[string]bool, r.Len())
 	for name := range r.All() {
 		seen[folded(string(name))] = true
 	}
 	return len(seen) < r.Len()
-}
-
-// folded returns a name in the one spelling of all that [strings.EqualFold] takes for
-// the same.
-func folded(name string) string {
-	return strings.Map(func(r rune) rune {
-		least := r
-		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
-			least = min(least, f)
-		}
-		return least
-	}, name)
 }
 
 // record converts a JSON object to what rules see of it, from its exact bytes:

@@ -309,6 +309,44 @@ func space(random *rand.Rand) string { return pick(random, "", "", " ", "\n\t", 
 
 func pick(random *rand.Rand, of ...string) string { return of[random.IntN(len(of))] }
 
+// An argument whose name differs in case alone from the one that a rule looks for is judged
+// as if it was that, at any depth, whichever of the two its server has.
+func TestArgumentsInAnotherCase(t *testing.T) {
+	denies := must(t, Config{Rules: []Rule{{Allow: []string{"*"}}, {Name: "etc", Deny: []string{"*"}, When: When{Arguments: []Argument{{"path", []string{"/etc*"}}}}}}})
+	asks := must(t, Config{Rules: []Rule{{Allow: []string{"*"}}, {Ask: []string{"*"}, When: When{Arguments: []Argument{{"Path", []string{"/etc*"}}}}}}})
+	deep := must(t, Config{File: cedarFile(t, `permit (principal, action, resource);
+forbid (principal, action, resource) when { context.arguments has options && context.arguments.options has force && context.arguments.options.force };
+forbid (principal, action, resource) when { context.arguments has list && context.arguments.list.contains({deep: true}) };
+forbid (principal, action, resource) when { context.arguments has Options && context.arguments has url };`)})
+	for _, tt := range []struct {
+		rules     *Policy
+		arguments string
+		want      Effect
+	}{
+		{denies, `{"path":"/etc/passwd"}`, Deny},
+		{denies, `{"Path":"/etc/passwd"}`, Deny},
+		{denies, `{"PATH":"/etc/passwd","other":1}`, Deny},
+		{denies, `{"PATH":"/home/a"}`, Allow}, // a server may call it so
+		{denies, `{"Path":7}`, Deny},          // what is no text cannot be compared
+		{denies, `{}`, Allow},
+		{asks, `{"path":"/etc/passwd"}`, Ask},
+		{asks, `{"path":"/home"}`, Allow},
+		{deep, `{"options":{"force":false}}`, Allow},
+		{deep, `{"options":{"Force":true}}`, Deny},
+		{deep, `{"OPTIONS":{"FORCE":true}}`, Deny},
+		{deep, `{"options":{"force":false,"Force":true}}`, Deny},
+		{deep, `{"options":{"map":{"a":1,"A":2}}}`, Allow},
+		{deep, `{"list":[{"Deep":true}]}`, Deny},
+		{deep, `{"list":[{"deep":false}]}`, Allow},
+		{deep, `{"OPTIONS":{},"URL":"x"}`, Deny}, // two rules spell it in two ways
+	} {
+		r := Request{Caller: free(caller.Caller{ID: "k"}), Action: Call, Tool: tool("files", "read", ""), Arguments: []byte(tt.arguments)}
+		if v := tt.rules.Decide(r); v.Effect != tt.want || !v.Depends {
+			t.Errorf("%s: %s %s, depends: %t", tt.arguments, v.Effect, v.Reason, v.Depends)
+		}
+	}
+}
+
 // Where rules look at arguments, none that a server may take for the one that was
 // looked at goes with it. Deeper down, and where nobody looks, names are the server's.
 func TestTwins(t *testing.T) {

@@ -2,8 +2,10 @@ package policy
 
 import (
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/cedar-policy/cedar-go"
@@ -28,11 +30,16 @@ func (p *Policy) DecideCall(who caller.Caller, call dragoman.Call, tainted bool)
 }
 
 // Decide answers a request. It never fails: what cannot be judged is denied, with
-// the reason. Of what can be read in several ways the strictest verdict counts.
+// the reason. Of what can be read in several ways the strictest verdict counts; that no
+// rule or grant names another spelling of the same counts for nothing.
 func (p *Policy) Decide(r Request) Verdict {
 	verdict := p.decideRead(&r)
-	for other := range r.others() {
-		verdict = verdict.stricter(p.decideRead(other))
+	for other, same := range r.others() {
+		v := p.decideRead(other)
+		if same && (v.Rule == RuleDefault || v.Rule == RuleGrants) {
+			continue
+		}
+		verdict = verdict.stricter(v)
 	}
 	return verdict
 }
@@ -95,7 +102,8 @@ type decision struct {
 	allows  *policy
 	asks    []*policy
 	// open are the policies that look at arguments and hold so far.
-	open statements
+	open   statements
+	wanted wantedNames // by open
 }
 
 // decision returns what is remembered of a request, or decides it.
@@ -124,6 +132,7 @@ func (p *Policy) decide(r *Request, t *target, tainted bool) *decision {
 			d.open = append(d.open, each)
 		}
 	}
+	d.wanted = foldedNames(d.open)
 	return d
 }
 
@@ -203,27 +212,55 @@ func (p *Policy) of(id cedar.PolicyID) *policy {
 
 // conclude looks at the arguments where rules want to, and words the verdict.
 func (p *Policy) conclude(r *Request, t *target, d *decision) Verdict {
-	depends := len(d.open) > 0 && d.failed == nil && d.forbids == nil
-	if depends {
-		whole := *d
-		whole.asks = append([]*policy(nil), d.asks...)
-		arguments, inexact, err := record(r.Arguments)
-		if err == nil && twins(arguments) {
-			err = errTwins
-		}
-		if err != nil {
-			whole.fail(d.open[0], err)
-		} else {
-			e := &entities{p.callerEntity(r.Caller), p.about(r.Action, t).target}
-			whole.take(p, d.open, e, e.request(r.Action, types.NewRecord(types.RecordMap{
-				"tainted": types.Boolean(r.Tainted), "arguments": arguments, "inexact": types.Boolean(inexact),
-			})))
-		}
-		d = &whole
+	if len(d.open) == 0 || d.failed != nil || d.forbids != nil {
+		return d.verdict(t)
 	}
-	v := d.verdict(t)
-	v.Depends = depends
+	readings, inexact, err := d.read(r.Arguments)
+	var v Verdict
+	if err != nil {
+		whole := *d
+		whole.fail(d.open[0], err)
+		v = whole.verdict(t)
+	}
+	e := &entities{p.callerEntity(r.Caller), p.about(r.Action, t).target}
+	for i, arguments := range readings {
+		whole := *d
+		whole.asks = slices.Clone(d.asks)
+		whole.take(p, d.open, e, e.request(r.Action, types.NewRecord(types.RecordMap{
+			"tainted": types.Boolean(r.Tainted), "arguments": arguments, "inexact": types.Boolean(inexact),
+		})))
+		if each := whole.verdict(t); i == 0 {
+			v = each
+		} else {
+			v = v.stricter(each)
+		}
+	}
+	v.Depends = true
 	return v
+}
+
+// read returns what servers may find in arguments, as far as open rules look at them: the
+// arguments as they are and, where a name differs in case alone from one that rules look
+// for, as if it was that.
+func (d *decision) read(arguments json.RawMessage) (readings []types.Record, inexact bool, err error) {
+	exact, inexact, err := record(arguments)
+	if err == nil && twins(exact) {
+		err = errTwins
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	readings = append(readings, exact)
+	for n := range d.wanted.most {
+		other, changed, err := d.wanted.rename(exact, n)
+		switch {
+		case err != nil:
+			return nil, false, err
+		case changed:
+			readings = append(readings, other)
+		}
+	}
+	return readings, inexact, nil
 }
 
 func (d *decision) verdict(t *target) Verdict {

@@ -72,6 +72,9 @@ type Policy struct {
 	decisions bounded.Map[*decision] // by class of caller and target
 	relevant  bounded.Map[*relevant] // by target
 	views     views
+
+	modelNames []string          // that rules may tell apart, and one that none has
+	limited    bounded.Map[bool] // by class, [Policy.LimitsModels]
 }
 
 // How much is remembered of what was decided. What is forgotten is decided anew.
@@ -88,6 +91,9 @@ func New(c Config) (*Policy, error) {
 	p := &Policy{
 		decisions: bounded.Map[*decision]{Bytes: decisionBytes, Age: rememberedFor},
 		relevant:  bounded.Map[*relevant]{Bytes: relevantBytes, Age: rememberedFor},
+		limited:   bounded.Map[bool]{Bytes: limitedBytes, Age: rememberedFor},
+
+		modelNames: []string{noModel},
 	}
 	p.views.init()
 	if err := p.addRules(c.Rules); err != nil {
@@ -119,7 +125,10 @@ func New(c Config) (*Policy, error) {
 			p.fixed = append(p.fixed, each)
 		}
 		p.uses = p.uses.with(each.uses)
+		p.modelNames = append(p.modelNames, each.names()...)
 	}
+	slices.Sort(p.modelNames)
+	p.modelNames = slices.Compact(p.modelNames)
 	return p, nil
 }
 

@@ -178,7 +178,7 @@ func TestWhen(t *testing.T) {
 		{who: alice, tool: tool("a", "x", ""), args: `{"to":"\u0078"}`, rule: "argument"},
 		{who: alice, tool: tool("a", "x", ""), args: `{"to":"bob@example.org"}`, rule: "ids"},
 		{who: alice, tool: tool("a", "x", ""), args: `{"to":null}`, rule: "ids"},
-		{who: alice, tool: tool("a", "x", ""), args: `{"To":"x"}`, rule: "ids"},
+		{who: alice, tool: tool("a", "x", ""), args: `{"To":"x"}`, rule: "argument"},
 	} {
 		v := p.Decide(Request{Caller: tt.who, Action: Call, Tool: tt.tool, Arguments: []byte(tt.args), Tainted: tt.taint})
 		if v.Rule != tt.rule || v.Err != nil {

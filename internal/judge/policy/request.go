@@ -130,23 +130,23 @@ func (r Request) String() string {
 	return t.String()
 }
 
-// others are the other ways in which servers read a request: a URI in which letters are
-// spelled as %41 names the same as the one without (RFC 3986 section 6.2.2.2), and some
-// servers read what they have read once more.
-func (r *Request) others() iter.Seq[*Request] {
-	return func(yield func(*Request) bool) {
-		if r.Entry == nil || r.Entry.Kind == dragoman.Prompt {
+// others are the requests that r is for those who spell, or read, what it names in
+// another way; same says that what is allowed of r is allowed of the other.
+func (r *Request) others() iter.Seq2[*Request, bool] {
+	return func(yield func(other *Request, same bool) bool) {
+		t, ok := r.target()
+		if !ok {
 			return
 		}
-		text := r.Entry.Original
-		for range maxReadings {
-			read := unescaped(text)
-			if read == text {
-				return
+		for _, each := range spellings(t.kind, t.original) {
+			other := *r
+			if r.Entry != nil {
+				entry := *r.Entry
+				entry.Original, other.Entry = each.text, &entry
+			} else {
+				other.Name = each.text
 			}
-			other, entry := *r, *r.Entry
-			entry.Original, text = read, read
-			if other.Entry = &entry; !yield(&other) {
+			if !yield(&other, each.same) {
 				return
 			}
 		}

@@ -43,8 +43,14 @@ func wrong(key, format string, args ...any) error {
 	return invalid.Key(key, fmt.Sprintf(format, args...))
 }
 
-// patterns are those of the one thing that the rule does.
-func (r *Rule) patterns() []string { return slices.Concat(r.Allow, r.Ask, r.Deny) }
+// patterns are those of the one thing that the rule does: of what it denies or asks about
+// in all spellings.
+func (r *Rule) patterns() []string {
+	if r.Allow != nil {
+		return r.Allow
+	}
+	return respelled(slices.Concat(r.Ask, r.Deny))
+}
 
 // Validate reports what is wrong with a rule.
 func (r *Rule) Validate() error {

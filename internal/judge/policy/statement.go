@@ -20,6 +20,7 @@ type policy struct {
 	ask       bool // a permit that is a question
 	approvers []string
 	uses      uses
+	members   []string // of arguments that it looks at, at any depth
 
 	// before is a policy of what stands in this one before it first looks at
 	// arguments. Cedar joins conditions as && does, from left to right: where
@@ -104,12 +105,59 @@ func (p *policy) read() error {
 		return err
 	}
 	if p.uses.arguments {
+		p.members = members(tree)
 		p.before = front(tree, func(u uses) bool { return u.arguments })
 	}
 	anybody := *tree
 	anybody.Principal = ast.ScopeTypeAll{}
 	p.about = front(&anybody, func(u uses) bool { return u != uses{} })
 	return nil
+}
+
+// members returns the names by which a policy looks for members of what is no entity: of
+// the arguments.
+func members(tree *ast.Policy) (names []string) {
+	for _, c := range tree.Conditions {
+		ast.Inspect(ast.NewNode(c.Body), func(n ast.IsNode) bool {
+			switch n := n.(type) {
+			case ast.NodeTypeAccess:
+				names = append(names, member(n.StrOpNode)...)
+			case ast.NodeTypeHas:
+				names = append(names, member(n.StrOpNode)...)
+			case ast.NodeTypeRecord:
+				for _, e := range n.Elements {
+					names = append(names, string(e.Key))
+				}
+			case ast.NodeValue:
+				names = append(names, namesIn(n.Value)...)
+			}
+			return true
+		})
+	}
+	return names
+}
+
+// member returns the name by which an expression looks into something that is no variable.
+func member(n ast.StrOpNode) []string {
+	if _, ok := n.Arg.(ast.NodeTypeVariable); ok {
+		return nil
+	}
+	return []string{string(n.Value)}
+}
+
+// namesIn returns the names of the members of a record, at any depth.
+func namesIn(v types.Value) (names []string) {
+	switch v := v.(type) {
+	case types.Record:
+		for name, value := range v.All() {
+			names = append(append(names, string(name)), namesIn(value)...)
+		}
+	case types.Set:
+		for value := range v.All() {
+			names = append(names, namesIn(value)...)
+		}
+	}
+	return names
 }
 
 // front returns what stands in a policy before it looks at something.

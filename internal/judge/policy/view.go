@@ -104,12 +104,22 @@ func (p *Policy) list(who *caller.Caller, list *dragoman.List) *dragoman.List {
 
 // sees reports whether a request of that kind can ever be allowed or asked about.
 func (p *Policy) sees(r *Request) bool {
-	for other := range r.others() {
-		if !p.seesRead(other) {
+	for other, same := range r.others() {
+		if same && p.forbids(other) || !same && !p.seesRead(other) {
 			return false
 		}
 	}
 	return p.seesRead(r)
+}
+
+// forbids reports whether a rule denies a request, whatever its arguments are.
+func (p *Policy) forbids(r *Request) bool {
+	t, ok := r.target()
+	if !ok || p.Zero() {
+		return false
+	}
+	d := p.decide(r, &t, false)
+	return d.forbids != nil || d.failed != nil
 }
 
 func (p *Policy) seesRead(r *Request) bool {

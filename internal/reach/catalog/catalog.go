@@ -173,10 +173,22 @@ func (c Config) prefix(label string) string {
 	return label + "__"
 }
 
+// Names reports whether a public name is one that a server's tools have where names
+// begin with labels.
+func Names(label, name string) bool { return strings.HasPrefix(name, spelled(label+"__")) }
+
 // mint makes a tool's name from its prefix and its own name. altered reports
 // that another tool could get the same one.
 func mint(prefix string, t *dragoman.Tool) (name string, altered bool) {
-	want := prefix + t.Original
+	name = spelled(prefix + t.Original)
+	if len(name) > MaxName || strings.Trim(name, "_") == "" {
+		return hashed(name, t, 0), false
+	}
+	return name, !strings.HasSuffix(name, t.Original) || len(t.Original) == 0
+}
+
+// spelled returns a name in the letters that public names have.
+func spelled(want string) string {
 	b := make([]byte, 0, len(want)+1)
 	for _, r := range want {
 		if r < 0x80 && (r == '_' || r == '-' || r >= '0' && r <= '9' || isLetter(byte(r))) {
@@ -188,11 +200,7 @@ func mint(prefix string, t *dragoman.Tool) (name string, altered bool) {
 	if len(b) == 0 || !isLetter(b[0]) {
 		b = append([]byte{'t'}, b...)
 	}
-	name = string(b)
-	if len(name) > MaxName || strings.Trim(name, "_") == "" {
-		return hashed(name, t, 0), false
-	}
-	return name, !strings.HasSuffix(name, t.Original) || len(t.Original) == 0
+	return string(b)
 }
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }

@@ -144,6 +144,9 @@ func newClient(server *url.URL) *http.Client {
 			if err != nil {
 				return err
 			}
+			if ours := to.Addr().Unmap(); (ours.IsLoopback() || ours.IsUnspecified()) && !here(server.Hostname()) {
+				return fmt.Errorf("%w: %s is this machine, and the server is elsewhere", safehttp.ErrAddress, ours)
+			}
 			return safehttp.CheckLocal(to.Addr()) // never where a cloud has its secrets
 		}
 	}
@@ -155,6 +158,12 @@ func newClient(server *url.URL) *http.Client {
 func nearby(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && safehttp.CheckAddress(ip) != nil && safehttp.CheckLocal(ip) == nil
+}
+
+// here reports whether a host is this machine by its name.
+func here(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && ip.Unmap().IsLoopback()
 }
 
 // origin is the scheme, host and port of an address.

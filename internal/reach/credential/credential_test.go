@@ -3,6 +3,7 @@ package credential
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -150,6 +151,8 @@ func TestLoginRefused(t *testing.T) {
 	}{
 		"another issuer answers": {func(w *world) { w.issuer = "https://evil.example" }, Config{}},
 		"no PKCE":                {func(w *world) { w.metadata["code_challenge_methods_supported"] = nil }, Config{}},
+		"plain PKCE alone":       {func(w *world) { w.metadata["code_challenge_methods_supported"] = []string{"plain"} }, Config{}},
+		"an issuer with a slash": {func(w *world) { w.issuer = w.login.URL + "/"; w.metadata["issuer"] = w.issuer }, Config{}},
 		"metadata of another":    {func(w *world) { w.metadata["issuer"] = "https://evil.example" }, Config{}},
 		"a page without https":   {func(w *world) { w.metadata["authorization_endpoint"] = "http://evil.example/authorize" }, Config{}},
 		"a program as the page":  {func(w *world) { w.metadata["authorization_endpoint"] = "file:///bin/sh" }, Config{}},
@@ -443,6 +446,40 @@ func TestConfig(t *testing.T) {
 		wrong, _ := err.(*invalid.Error)
 		if (err == nil) != (tt.key == "") || wrong != nil && wrong.Key != tt.key {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// What a server on a private address names is never fetched from this machine; what one on
+// this machine names is.
+func TestMetadataOnOurLoopback(t *testing.T) {
+	asked := 0
+	inner := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
+	defer inner.Close()
+	_, port, err := net.SplitHostPort(inner.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for server, want := range map[string]bool{
+		"http://10.1.2.3/mcp": false, "http://[fd00::1]/mcp": false, "https://example.com/mcp": false,
+		"http://localhost/mcp": true, "http://127.0.0.1:7/mcp": true, "http://x.localhost/mcp": true, "http://[::ffff:127.0.0.1]/mcp": true,
+	} {
+		u, err := url.Parse(server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, host := range []string{"127.0.0.1", "localhost", "0.0.0.0", "[::ffff:127.0.0.1]"} {
+			asked = 0
+			client := newClient(u)
+			client.Transport.(*http.Transport).Proxy = nil
+			res, err := client.Get("http://" + host + ":" + port + "/metadata")
+			if err == nil {
+				res.Body.Close()
+			}
+			if (err == nil) != want || (asked > 0) != want {
+				t.Errorf("for %s from %s: asked %d times, %v", server, host, asked, err)
+			}
+			client.CloseIdleConnections()
 		}
 	}
 }

@@ -57,6 +57,7 @@ func Login(ctx context.Context, a Account, next http.RoundTripper, o LoginOption
 	}
 	client := newClient(u)
 	defer client.CloseIdleConnections()
+	client.Transport = &metadataJudge{next: client.Transport}
 	l := &login{account: a, o: o}
 	if old, err := o.Store.Get(a); err == nil {
 		l.scopes = old.Scopes

@@ -157,10 +157,11 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func with(r *http.Request, token string) *http.Request {
-	r = r.Clone(r.Context())
-	if token != "" {
-		r.Header.Set("Authorization", "Bearer "+token)
+	if token == "" {
+		return r
 	}
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+token)
 	return r
 }
 

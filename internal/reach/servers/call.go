@@ -30,19 +30,15 @@ func (c *connection) current(ctx context.Context) *mcp.Client {
 				return client
 			}
 		}
-		remote := c.config.URL != ""
 		switch {
 		case status.State == dragoman.Stopped,
-			status.State == dragoman.Failed && time.Until(status.Retry) > patience && !remote,
 			status.Problem != nil && status.Problem.Code == dragoman.CodeNeedsAuthorization:
 			return nil
 		}
 		if timer == nil {
 			wait := patience
-			if remote {
-				defer c.await()()
-			}
-			if remote && status.State == dragoman.Failed && time.Since(status.Since) > patience {
+			defer c.await()()
+			if status.State == dragoman.Failed && time.Since(status.Since) > patience {
 				wait = 2 * retryFor // it is not expected, but may have just come back
 			}
 			timer = time.NewTimer(wait)

@@ -17,6 +17,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 	"github.com/dragoman-mcp/dragoman/internal/wire/safehttp"
+	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
 // A server that hangs is noticed within a minute, and started again.
@@ -234,8 +235,73 @@ func TestListStays(t *testing.T) {
 	})
 }
 
-// A call that waits for a server over HTTP lets it be tried again soon, however
-// long the pause was to be.
+// However often a server crashed, it is away for a quarter of a minute, and not at the same
+// time as all others.
+func TestPausesAreShort(t *testing.T) {
+	longest := map[time.Duration]bool{}
+	for failures := range 50 {
+		p := pause(failures)
+		if p < 250*time.Millisecond || p > 15*time.Second {
+			t.Errorf("after %d failures: %s", failures, p)
+		}
+		if failures >= 8 {
+			longest[p] = true
+		}
+	}
+	if len(longest) < 10 {
+		t.Errorf("no jitter: %v", longest)
+	}
+}
+
+// Eight crashes in a row keep no program away from a call that waits for it: it is started
+// again at once where it was left in peace, and never more often than its starts are cheap.
+func TestCrashesAndCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &died{good: map[int]*fakemcp.Server{1: fakemcp.New(fakemcp.Config{Tools: echo}), 11: fakemcp.New(fakemcp.Config{Tools: echo})}}
+		ctx, cut := context.WithCancel(t.Context())
+		s := open(t, nil, builtin(d.cutBy(ctx)))
+		settle(t, s)
+		cut()
+		for len(d.pauses()) < 9 {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(2 * time.Second) // of a pause of twelve
+		start := time.Now()
+		if outcome, res := try(t, s, "echo"); outcome != "ok" {
+			t.Errorf("the call came to %s (%v)", outcome, res.Problem)
+		}
+		if took := time.Since(start); took > 50*time.Millisecond {
+			t.Errorf("it took %s", took)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) { // which never comes back, and is slow to fail
+		d := &died{good: map[int]*fakemcp.Server{1: fakemcp.New(fakemcp.Config{Tools: echo})}}
+		ctx, cut := context.WithCancel(t.Context())
+		connect := d.cutBy(ctx)
+		s := open(t, nil, builtin(func(session context.Context) mcp.Transport {
+			transport := connect(session)
+			if len(d.pauses()) > 0 {
+				time.Sleep(3 * time.Second)
+			}
+			return transport
+		}))
+		settle(t, s)
+		cut()
+		synctest.Wait()
+		for range 20 { // somebody always waits
+			_, _ = try(t, s, "echo")
+		}
+		pauses := d.pauses()
+		for i, pause := range pauses[6:] {
+			if pause < (startShare+1)*3*time.Second {
+				t.Errorf("start %d came %s after the one before, which took 3s", i+7, pause)
+			}
+		}
+	})
+}
+
+// A call that waits for a server lets it be tried again soon, however long the pause was
+// to be.
 func TestPauseIsCutShort(t *testing.T) {
 	for _, tt := range []struct {
 		comes, least, most time.Duration // the call, and the end of the pause

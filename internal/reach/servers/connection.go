@@ -44,11 +44,12 @@ type connection struct {
 	slots   chan struct{}         // one for each call in flight
 	settled chan struct{}         // closed once the server listed its tools or failed
 	whole   chan struct{}         // closed once its texts were asked for, too, or it failed
-	wanted  chan struct{}         // a call waits for the server, which is over HTTP; has room for one
+	wanted  chan struct{}         // a call waits for the server; has room for one
 	waiting atomic.Int64          // how many do
 	doubt   chan struct{}         // a call makes it doubtful that the server is there; has room for one
 	once    [2]sync.Once          // close settled, and whole
 	stderr  tail                  // what a local server wrote last
+	stray   tail                  // what it wrote where messages go, and is none
 	tokens  *credential.Transport // shows the server what it wants; nil where the configuration says what
 	tidy    func()                // closes connections that are kept open
 	end     func()                // ends the supervisor
@@ -80,12 +81,16 @@ func (c *connection) snapshot() ([]dragoman.Tool, []dragoman.Entry, dragoman.Ser
 
 // supervise keeps the server connected until ctx ends. A server that stayed up
 // for a while is started again at once; one that keeps failing is left in peace
-// for up to a minute. What it listed last stays meanwhile.
+// for up to a quarter of a minute, or until a call waits for it. What it listed last
+// stays meanwhile.
 func (c *connection) supervise(ctx context.Context) {
 	defer c.settle(true)
 	defer c.tidy()
+	said := ""
 	for failures := 0; ; {
+		began := time.Now()
 		up, err := c.session(ctx)
+		took := time.Since(began) - up
 		if ctx.Err() != nil {
 			c.stopped()
 			return
@@ -93,30 +98,45 @@ func (c *connection) supervise(ctx context.Context) {
 		if up > time.Minute {
 			failures = 0
 		}
+		pause, asked := pause(failures), time.Duration(0)
+		if c.config.URL != "" && absent(err, time.Since(c.set.started)) {
+			pause = min(pause, spread(comesLate))
+		}
 		err = safehttp.Redact(err)
 		if certificate := safehttp.Certificate(err); certificate != "" {
 			err = fmt.Errorf("%s: %w", certificate, err)
 		}
 		problem := c.explain(err)
-		pause, asked := pause(failures), time.Duration(0)
 		if busy, ok := errors.AsType[*mcp.StatusError](err); ok && busy.RetryAfter > 0 {
 			asked = spread(min(busy.RetryAfter, time.Minute))
 			pause = max(pause, asked)
 		}
 		failures++
-		c.log.Warn("server failed", "error", err, "again_in", pause.Round(time.Millisecond))
+		level := slog.LevelWarn
+		if failures > 3 && err.Error() == said {
+			level = slog.LevelDebug // one that is not there is asked for often
+		}
+		said = err.Error()
+		c.log.Log(ctx, level, "server failed", "error", err, "again_in", pause.Round(time.Millisecond))
 		c.failed(problem, pause)
 		c.settle(true)
-		if !c.rest(ctx, pause, max(retryFor, asked)) {
+		if !c.rest(ctx, pause, max(retryFor, startShare*took, asked)) {
 			c.stopped()
 			return
 		}
 	}
 }
 
-// retryFor is when a server over HTTP is tried again that a call waits for: a try
-// costs it next to nothing, unlike the start of a program.
-const retryFor = time.Second
+// A server that a call waits for is tried again after retryFor, or after startShare times
+// what the last try took, where that is longer: a try of a server over HTTP costs next to
+// nothing, and programs that take long to start, and fail, take a fifth of a processor.
+const (
+	retryFor   = time.Second
+	startShare = 4
+)
+
+// maxPause is the longest pause that nobody asked for, without its jitter.
+const maxPause = 12 * time.Second
 
 // rest waits for a pause, which a call that waits for the server cuts down to least.
 // It reports false where ctx ends.
@@ -141,10 +161,10 @@ func (c *connection) rest(ctx context.Context, pause, least time.Duration) bool 
 }
 
 // pause is how long to wait after a number of failures: from a quarter of a
-// second to a minute, with jitter so that servers that failed together do not
+// second to a quarter of a minute, with jitter so that servers that failed together do not
 // come back together.
 func pause(failures int) time.Duration {
-	base := min(250*time.Millisecond<<min(failures, 8), time.Minute)
+	base := min(250*time.Millisecond<<min(failures, 8), maxPause)
 	return base + rand.N(base/4+1)
 }
 
@@ -256,17 +276,27 @@ var errStartup = errors.New("the server did not finish starting in time")
 // how long the server was connected, and why it is not any more.
 func (c *connection) session(ctx context.Context) (up time.Duration, err error) {
 	c.stderr.clear()
+	c.stray.clear()
 	ctx, end := context.WithCancel(ctx)
 	defer end()
+	started := func() {}
+	if c.config.Command != "" {
+		if started, err = c.set.turns.take(ctx); err != nil {
+			return 0, err
+		}
+		defer started()
+	}
 	startup, cancel := context.WithTimeoutCause(ctx, c.config.StartupTimeout, errStartup)
 	defer cancel()
 	client, err := mcp.Connect(startup, c.transport(ctx), &mcp.ClientOptions{
 		Name: c.set.options.Name, Version: c.set.options.Version, Label: c.label, Era: c.era,
 		Can: c.can, Extensions: c.set.options.Extensions, Timeout: c.config.Timeout,
-		Pinned: c.pinned(),
-		Logger: c.logger, // it names the server itself
-		Limits: mcp.Limits{Message: c.set.options.MaxMessage},
+		Pinned:  c.pinned(),
+		OnStray: func(line string) { c.stray.add(c.mask.Hide(line)) },
+		Logger:  c.logger, // it names the server itself
+		Limits:  mcp.Limits{Message: c.set.options.MaxMessage},
 	})
+	started()
 	if err != nil {
 		if context.Cause(startup) == errStartup {
 			err = fmt.Errorf("%w (%s): %w", errStartup, c.config.StartupTimeout, err)
@@ -356,23 +386,4 @@ func (c *connection) watch(ctx context.Context, client *mcp.Client) error {
 			}
 		}
 	}
-}
-
-// explain turns the error that ended a session into words for people, with what
-// a local server said at its end.
-func (c *connection) explain(err error) *dragoman.Problem {
-	if known := dragoman.AsProblem(err); known != nil {
-		return c.masked(c.worded(known))
-	}
-	p := &dragoman.Problem{Code: dragoman.CodeServerUnavailable, Message: err.Error()}
-	if _, ok := errors.AsType[*mcp.AuthorizationError](err); ok {
-		p.Code = dragoman.CodeNeedsAuthorization
-		if stuck := c.stuck(); stuck != nil {
-			p.Message += ": " + stuck.Advice()
-		}
-	}
-	if said := c.stderr.String(); said != "" {
-		p.Message += "; it wrote: " + said
-	}
-	return c.masked(p)
 }

@@ -51,9 +51,11 @@ func (p Part) Settle(ctx context.Context, labels ...string) error {
 	return p.view().settle(ctx, labels, false)
 }
 
-// SettleWhole waits until all of the owner's servers have listed their prompts, resources
-// and skills, too, or failed once.
-func (p Part) SettleWhole(ctx context.Context) error { return p.view().settle(ctx, nil, true) }
+// SettleWhole waits until the owner's servers of these labels, or all, have listed their
+// prompts, resources and skills, too, or failed once.
+func (p Part) SettleWhole(ctx context.Context, labels ...string) error {
+	return p.view().settle(ctx, labels, true)
+}
 
 // view returns the owner's view, with the connections that there is room for.
 func (p Part) view() *view {

@@ -67,6 +67,8 @@ type Set struct {
 	share   Share // the narrowest of all servers
 	shared  *view
 
+	turns turns // of local servers that start
+
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
@@ -100,7 +102,7 @@ func New(configs map[string]Config, o Options) *Set {
 	if o.Own.Idle <= 0 {
 		o.Own.Idle = DefaultOwnIdle
 	}
-	s := &Set{servers: map[string]server{}, connections: map[key]*connection{}, views: map[Owner]*view{}, logins: map[credential.Account]*login{}, options: o, started: time.Now()}
+	s := &Set{servers: map[string]server{}, connections: map[key]*connection{}, views: map[Owner]*view{}, logins: map[credential.Account]*login{}, options: o, started: time.Now(), turns: newTurns()}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	for label, connect := range o.Builtin {
 		config := configs[label].filled()
@@ -201,6 +203,16 @@ func (s *Set) Settle(ctx context.Context, labels ...string) error {
 // failed, or is older than the grace period: nothing more is worth waiting for.
 func (s *Set) Ready() bool {
 	return time.Since(s.started) >= s.options.Grace || s.shared.settled()
+}
+
+// Said returns what a local server that all share wrote and that is no message, as far
+// as it may say why the server does not come; empty for nothing.
+func (s *Set) Said(label string) string {
+	c := s.own(label)
+	if c == nil {
+		return ""
+	}
+	return c.mask.Hide(c.said())
 }
 
 // Close ends all servers side by side, and returns when they have ended.

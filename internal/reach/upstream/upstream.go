@@ -228,6 +228,7 @@ type Upstream struct {
 	NoUsage atomic.Bool
 
 	match, name string
+	wires       []string    // what it speaks; nil where only its host tells
 	account     string      // equal for upstreams with the same address and credentials
 	header      http.Header // set on each request, credentials included
 	mask        secret.Mask // hides those in an answer
@@ -245,6 +246,7 @@ func newUpstream(m Model) (*Upstream, error) {
 		BaseURL:   base,
 		Dialect:   m.Dialect,
 		Results:   m.Results,
+		wires:     m.Wires,
 		Idle:      m.Idle,
 		Rehearsal: base.Hostname() == "rehearsal.invalid",
 		HasKey:    !m.APIKey.IsZero(),
@@ -282,13 +284,6 @@ func (u *Upstream) ModelName(requested string) string {
 // Host returns host and port of the upstream, for logs and for recognising its
 // dialect.
 func (u *Upstream) Host() string { return u.BaseURL.Host }
-
-// SpeaksMessages reports whether the upstream speaks Anthropic's Messages API itself, by
-// its host.
-func (u *Upstream) SpeaksMessages() bool { return u.BaseURL.Hostname() == anthropicHost }
-
-// anthropicHost is where Anthropic's own API is.
-const anthropicHost = "api.anthropic.com"
 
 // String returns the address of the upstream without its query, which may hold
 // a secret.

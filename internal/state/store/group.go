@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // A writer is the one connection that writes, with the statements that it has
@@ -51,7 +52,7 @@ func (db *DB) write() {
 		if len(jobs) == 0 {
 			return
 		}
-		if err := db.writer.group(jobs); err != nil {
+		if err := db.group(jobs); err != nil {
 			for _, j := range jobs {
 				if j.err == nil {
 					j.err = explained(err)
@@ -62,6 +63,19 @@ func (db *DB) write() {
 			j.finish()
 		}
 	}
+}
+
+// group runs jobs, unless their file is not there any more: before, and after for whoever
+// waits for the disk.
+func (db *DB) group(jobs []*job) error {
+	if err := db.place.check(); err != nil {
+		return err
+	}
+	err := db.writer.group(jobs)
+	if err == nil && slices.ContainsFunc(jobs, func(j *job) bool { return j.sync }) {
+		err = db.place.check()
+	}
+	return err
 }
 
 // group runs jobs in one transaction and commits it. An error means that nothing

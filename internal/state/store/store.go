@@ -65,6 +65,7 @@ func (c *Config) SetDefaults() { c.MaxBytes = DefaultMaxBytes }
 // DB is an open store. It is safe for concurrent use.
 type DB struct {
 	path    string
+	place   *place // nil in memory
 	queue   *queue
 	writer  *writer
 	reading *sql.DB // nil where the writer's connection is the only one: in memory
@@ -98,19 +99,25 @@ func Open(ctx context.Context, config Config) (*DB, error) {
 }
 
 func open(ctx context.Context, path string, maxBytes int64) (*DB, error) {
+	db := &DB{path: path, queue: newQueue(), ended: make(chan struct{})}
 	if path != Memory {
 		if err := prepareFile(path); err != nil {
 			return nil, err
 		}
+		var err error
+		if db.place, err = hold(path); err != nil {
+			return nil, err
+		}
 	}
-	w, err := openWriter(ctx, path, maxBytes)
-	if err != nil {
+	var err error
+	if db.writer, err = openWriter(ctx, path, maxBytes); err != nil {
+		db.place.release()
 		return nil, err
 	}
-	db := &DB{path: path, queue: newQueue(), writer: w, ended: make(chan struct{})}
 	if path != Memory {
 		if db.reading, err = openReaders(path); err != nil {
-			w.close()
+			db.writer.close()
+			db.place.release()
 			return nil, err
 		}
 	}
@@ -130,7 +137,8 @@ func (db *DB) Path() string { return db.path }
 // When ctx ends before fn began, it never runs. After that Write waits, so that
 // nil means that it is on disk and an error that it is not, with one exception
 // that no database can spare us: when the disk fails while it syncs, what was
-// written may be found later all the same.
+// written may be found later all the same. Where the file was removed or replaced
+// meanwhile, it is ErrGone, until it is there again.
 func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	return db.run(ctx, &job{fn: fn, ended: make(chan struct{}), sync: true})
 }
@@ -195,5 +203,7 @@ func (db *DB) Close() error {
 	if db.reading != nil {
 		err = db.reading.Close()
 	}
-	return errors.Join(err, db.writer.close())
+	err = errors.Join(err, db.writer.close())
+	db.place.release()
+	return err
 }

@@ -53,7 +53,7 @@ func TestParsingCostsInProportion(t *testing.T) {
 		t.Errorf("%d bytes for each of %d members, %d in all", each, len(o.Members), got)
 	}
 	list := []byte(`[` + strings.Repeat(`0,`, MaxValues-1) + `0]`)
-	if got := allocated(func() { _, _ = Elements(list) }); got/MaxValues > 100 {
+	if got := allocated(func() { _, _ = Elements(list) }); got/MaxValues > 200 {
 		t.Errorf("%d bytes for each element", got/MaxValues)
 	}
 }

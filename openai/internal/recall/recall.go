@@ -21,6 +21,11 @@ import (
 type Request struct {
 	// Messages are its history, in the form of the Chat API.
 	Messages []json.RawMessage
+	// Whole are messages in place of some of those, by their place, for where nothing is
+	// remembered of them: what the client itself brings of what they leave out.
+	Whole map[int][]json.RawMessage
+	// Known are turns that came with the request, by key, for where the Memory has none.
+	Known map[string]*memory.Turn
 	// Digest is that of the whole request: see [Digest].
 	Digest string
 	// Owner is under whose name its conversations are kept.
@@ -44,8 +49,10 @@ type Request struct {
 
 // Answers are a client's answers to what was asked.
 type Answers struct {
-	// ID is what [Thread.Asks] was.
-	ID string
+	// ID is what [Thread.Asks] was; IDs are further ones, of [Thread.Consents], of which
+	// one has to be known.
+	ID  string
+	IDs []string
 	// Param names the member of the request that has the ID, for errors.
 	Param string
 	// ByCall are the replies, by the id of the call and the key of the question.
@@ -77,8 +84,14 @@ type Thread struct {
 	// Asks is the id by which the client answers what was asked; empty for nothing. Set
 	// by KeepOpen.
 	Asks string
+	// Consents are further ids by which the client answers, in place of Asks. Set by the
+	// half before KeepOpen.
+	Consents []string
+	// Kept is told of what is remembered, with its keys; nil tells nobody.
+	Kept func(keys []string, turn *memory.Turn)
 
 	resumed  *memory.Turn // the turn that Resume is from
+	ended    bool         // KeepFinal was called
 	finished func()       // lets a retry of this request go on; nil until Restore
 }
 

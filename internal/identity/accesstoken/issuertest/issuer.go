@@ -212,13 +212,13 @@ func (i *Issuer) Revoke(token string) {
 	delete(i.opaque, token)
 }
 
-func (i *Issuer) sign(algorithm jose.SignatureAlgorithm, key any, id, kind string, header ...string) jose.Signer {
+func (i *Issuer) sign(algorithm jose.SignatureAlgorithm, key any, id, kind string, header ...any) jose.Signer {
 	options := (&jose.SignerOptions{}).WithHeader("kid", id)
 	if kind != "" {
 		options = options.WithType(jose.ContentType(kind))
 	}
 	for n := 0; n < len(header); n += 2 {
-		options = options.WithHeader(jose.HeaderKey(header[n]), header[n+1])
+		options = options.WithHeader(jose.HeaderKey(header[n].(string)), header[n+1])
 	}
 	s, err := jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: key}, options)
 	if err != nil {
@@ -253,6 +253,7 @@ func (i *Issuer) Bad(audience string) map[string]string {
 	bad := map[string]string{
 		"empty but for a space":   " ",
 		"no token":                "opaque",
+		"of other letters":        "ключ",
 		"too long":                good + strings.Repeat("x", 20_000),
 		"cut off":                 good[:len(good)-10],
 		"without its signature":   parts[0] + "." + parts[1] + ".",
@@ -322,6 +323,13 @@ func (i *Issuer) badlySigned(audience string) map[string]string {
 		"an unknown key":          i.serialize(i.sign(jose.ES256, key, "k7", "at+jwt"), claims),
 		"another algorithm":       i.serialize(i.sign(jose.RS256, other, id, "at+jwt"), claims),
 		"a logout token":          i.serialize(i.sign(jose.ES256, key, id, "logout+jwt"), claims),
+		"a type that is a number": i.serialize(i.sign(jose.ES256, key, id, "", "typ", 7), claims),
+		"a type that is a list":   i.serialize(i.sign(jose.ES256, key, id, "", "typ", []string{"logout+jwt"}), claims),
+		"a type that is null":     i.serialize(i.sign(jose.ES256, key, id, "", "typ", nil), claims),
+		"an empty type":           i.serialize(i.sign(jose.ES256, key, id, "", "typ", ""), claims),
+		"compressed":              i.serialize(i.sign(jose.ES256, key, id, "at+jwt", "zip", "DEF"), claims),
+		"encrypted, it says":      i.serialize(i.sign(jose.ES256, key, id, "at+jwt", "enc", "A256GCM"), claims),
+		"expired, of no key":      i.serialize(i.sign(jose.ES256, key, "k9", "at+jwt"), i.Good(audience, Claims{"exp": time.Now().Add(-time.Hour).Unix()})),
 		"keys from elsewhere":     i.serialize(i.sign(jose.RS256, other, "x", "at+jwt", "jku", "https://evil.example/keys"), claims),
 	}
 }

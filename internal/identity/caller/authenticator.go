@@ -14,14 +14,14 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
-// A Front recognises callers. Make it with [New]; it is safe for concurrent use.
-type Front struct {
+// An Authenticator recognises callers. Make it with [New]; it is safe for concurrent use.
+type Authenticator struct {
 	// Shown is told of each access token that is good, and whose it is; nil tells
 	// nobody. A token ends with expires, which may be zero. Nothing else here keeps
 	// tokens, or hands them on. It is set before the first request.
 	Shown func(caller, issuer, token string, expires time.Time)
 	// Ended is told of each caller whose key is not good any more, or not as it was,
-	// after the requests that [Front.Stay] knows were ended; nil is told nothing. It is
+	// after the requests that [Authenticator.Stay] knows were ended; nil is told nothing. It is
 	// set before the first request.
 	Ended func(caller string)
 	// Awaited is where a file of keys counts as soon as there is one; empty where the
@@ -35,11 +35,11 @@ type Front struct {
 	present present
 }
 
-// New returns a Front for a configuration. keys are API keys beside those of the
+// New returns an Authenticator for a configuration. keys are API keys beside those of the
 // configuration; empty ones are none. A file of keys that cannot be used is an
 // error now, and refuses its callers later.
-func New(c Config, keys ...secret.Text) (*Front, error) {
-	f := &Front{fixed: newFixed(append(keys[:len(keys):len(keys)], c.APIKeys...))}
+func New(c Config, keys ...secret.Text) (*Authenticator, error) {
+	f := &Authenticator{fixed: newFixed(append(keys[:len(keys):len(keys)], c.APIKeys...))}
 	var err error
 	if c.KeysFile != "" {
 		if f.file, err = apikey.Open(c.KeysFile); err != nil {
@@ -66,7 +66,7 @@ func advice(err error) string {
 }
 
 // Close ends connections to authorization servers that are idle.
-func (f *Front) Close() {
+func (f *Authenticator) Close() {
 	if f.oauth != nil {
 		f.oauth.client.CloseIdleConnections()
 	}
@@ -74,16 +74,16 @@ func (f *Front) Close() {
 
 // Required reports whether callers have to say who they are. Otherwise everybody is
 // [Local]. A file of keys asks everybody, though it be empty.
-func (f *Front) Required() bool { return len(f.fixed) > 0 || f.file != nil || f.oauth != nil }
+func (f *Authenticator) Required() bool { return len(f.fixed) > 0 || f.file != nil || f.oauth != nil }
 
 // TooLate reports whether nobody is recognised before the gateway starts again: it began
 // without keys, and there is a file of them now.
-func (f *Front) TooLate() bool { return !f.Required() && f.keys() != nil }
+func (f *Authenticator) TooLate() bool { return !f.Required() && f.keys() != nil }
 
 // Recognise returns who makes a request, by its Authorization header ("Bearer", as
 // OpenAI and MCP clients send it) or its api-key header (as Azure's clients do). The
 // error is a [*Refusal].
-func (f *Front) Recognise(r *http.Request) (Caller, error) {
+func (f *Authenticator) Recognise(r *http.Request) (Caller, error) {
 	file := f.keys()
 	switch {
 	case f.Required():
@@ -125,7 +125,7 @@ var errNothing = errors.New("no API key")
 
 // keys returns the file of keys; nil for none. One that was awaited stays one though
 // it goes away again, as one that was there from the start does.
-func (f *Front) keys() *apikey.File {
+func (f *Authenticator) keys() *apikey.File {
 	if f.file != nil || f.Awaited == "" {
 		return f.file
 	}
@@ -141,7 +141,7 @@ func (f *Front) keys() *apikey.File {
 }
 
 // byKey finds out whose an API key is.
-func (f *Front) byKey(file *apikey.File, shown string) (Caller, error) {
+func (f *Authenticator) byKey(file *apikey.File, shown string) (Caller, error) {
 	if shown == "" {
 		return Caller{}, errNothing
 	}

@@ -1,0 +1,211 @@
+package policy
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+)
+
+// A rule that denies a URI denies each spelling of it that a server may take for the same:
+// RFC 3986 section 6.2 for all schemes, and one canonical form for file:.
+func TestSpellingsOfDeniedURIs(t *testing.T) {
+	p := must(t, Config{Rules: []Rule{
+		{Allow: []string{"*"}},
+		{Deny: []string{
+			"resource:files__file:///srv/secret/*", "resource:files__file:///srv/one.txt", "resource:files__FILE:/srv//%6fther/./*", "resource:files__file:///c:/Users/?dmin/*",
+			"resource:files__https://Inner.example/secret/*", "resource:files__notes://Team/Secret/*", "resource:files__git://h/a%2Fb*",
+		}},
+	}})
+	for uri, want := range map[string]Effect{
+		"file:///srv/public/a":                     Allow,
+		"file:///srv/secretive":                    Allow,
+		"file:///srv/secret/a":                     Deny,
+		"FILE:///srv/secret/a":                     Deny,
+		"file:/srv/secret/a":                       Deny,
+		"file:srv/secret/a":                        Deny,
+		"file:////srv/secret/a":                    Deny,
+		"file://localhost/srv/secret/a":            Deny,
+		"file://LOCALHOST/srv/secret/a":            Deny,
+		"file://elsewhere/srv/secret/a":            Deny, // many servers read the path alone
+		"file://srv/secret/a":                      Deny, // or cut off file://
+		"file:///srv//secret/a":                    Deny,
+		"file:///srv//secret/":                     Deny,
+		"file:///srv/./secret/a":                   Deny,
+		"file:///srv/%2e/secret/a":                 Deny,
+		"file:///srv/%252e/s%2565cret/a":           Deny,
+		"file:///srv%2f%2fsecret/a":                Deny,
+		`file:///srv\secret\a`:                     Deny,
+		"file:///srv/SECRET/a":                     Deny, // on a disk that does not look at case
+		"file:///srv/sec\tret/a":                   Deny,
+		" file:///srv/secret/a":                    Deny,
+		"file:///srv//secret/a?b":                  Deny,
+		"/srv/secret/a":                            Deny,
+		"//srv/secret/a":                           Deny,
+		"file:///srv/one.txt":                      Deny,
+		"file:///srv/one.txt/":                     Deny,
+		"file:///srv/one.txt?":                     Deny,
+		"file:///srv/one.txt#a":                    Deny,
+		"file:///srv/./one.txt#a":                  Deny,
+		"file:///srv/one.txt.gz":                   Allow,
+		"file:///srv/other/a":                      Deny, // the rule itself is spelled oddly
+		"file:///srv/oth%65r/a":                    Deny,
+		"file:///C:/Users/Admin/x":                 Deny,
+		"file:///C:/Users//admin/x":                Deny,
+		"file:///C:/Users/Bdmin2/x":                Allow,
+		"https://inner.example/secret/a":           Deny,
+		"HTTPS://INNER.example:443/secret/a":       Deny,
+		"https://inner.example./secret/a":          Deny,
+		"https://me:pw@inner.example/secret/a":     Deny,
+		"https://inner.example/./secret/a":         Deny,
+		`https:\\inner.example\secret\a`:           Deny,
+		"https:/inner.example/secret/a":            Deny,
+		"https://inner.example/secret%2Fa":         Deny,
+		"https://inner.example/Secret/a":           Allow, // paths of others have letters as they are
+		"https://inner.example:8443/secret/a":      Allow,
+		"https://inner.example/public?x=/./secret": Allow,
+		"notes://team/Secret/a":                    Deny,
+		"NOTES://TEAM/Secret/a":                    Deny,
+		"notes://team/./Secret/a":                  Deny,
+		"notes://team/secret/a":                    Allow,
+		"git://h/a/b":                              Deny,
+		"git://h/a%2fb":                            Deny,
+		"urn:isbn:1":                               Allow,
+	} {
+		if got := p.Decide(read(uri)); got.Effect != want {
+			t.Errorf("%s: %s %s", uri, got.Effect, got.Reason)
+		}
+		seen := p.List(read(uri).Caller, &dragoman.List{Tools: dragoman.NewTools(nil), Entries: []dragoman.Entry{*read(uri).Entry}})
+		if (len(seen.Entries) == 1) != (want == Allow) {
+			t.Errorf("%s is seen: %d", uri, len(seen.Entries))
+		}
+	}
+}
+
+// What is spelled in any number of odd ways at once is denied as well.
+func TestSpellingsTogether(t *testing.T) {
+	p := must(t, Config{Rules: []Rule{{Allow: []string{"*"}}, {Deny: []string{"resource:files__file:///srv/secret/*"}}}})
+	random := rand.New(rand.NewPCG(17, 1))
+	for range 2000 {
+		var b strings.Builder
+		for _, r := range []string{"file:///", "File:/", "file://localhost/", "fILE:", "file:////"}[random.IntN(5)] {
+			b.WriteRune(r)
+		}
+		for _, r := range "srv/secret/a" {
+			switch spelled := fmt.Sprintf("%%%02x", r); random.IntN(6) {
+			case 0:
+				b.WriteString(spelled)
+			case 1:
+				b.WriteString("%25" + spelled[1:])
+			case 2:
+				b.WriteString(strings.ToUpper(string(r)))
+			default:
+				b.WriteRune(r)
+			}
+			if r == '/' {
+				b.WriteString([]string{"", "/", "./", "%2e/", "//./"}[random.IntN(5)])
+			}
+		}
+		if v := p.Decide(read(b.String())); v.Effect != Deny {
+			t.Fatalf("%s: %s", b.String(), v.Effect)
+		}
+	}
+}
+
+// What rules or grants allow in one spelling is no way to what they do not name; and what
+// they allow as it is spelled stays allowed.
+func TestSpellingsOfAllowedURIs(t *testing.T) {
+	for pattern, uris := range map[string]map[string]Effect{
+		"resource:files__*.txt": {
+			"file:///a.txt": Allow, "file:///etc/passwd?.txt": Deny, "file:///etc/passwd#.txt": Deny, "https://h/secret#.txt": Deny,
+		},
+		"resource:files__file:///srv/pub/*": {
+			"file:///srv/pub/A": Allow, "file:///srv/pub/": Allow, "file:///srv/pub/a?x=1": Allow, "file:/srv/pub/a": Deny, "/srv/pub/a": Deny,
+		},
+		"resource:files__file:///srv/*/pub": {"file:///srv//pub": Deny, "file:///srv/./pub": Deny, "file:///srv/x/pub": Allow},
+		"resource:files__demo://Static/*":   {"demo://Static/1": Allow, "demo://Static": Deny},
+		"resource:files__*Static*":          {"demo://Static/1": Allow},
+		"resource:files__https://good*":     {"https://good.example": Allow, "https://good@evil.example/": Deny},
+		"resource:files__/notes/*":          {"/notes/a": Allow},
+		"resource:files__urn:a:*":           {"urn:a:B": Allow},
+	} {
+		rules := must(t, Config{Rules: []Rule{{Allow: []string{pattern}}}})
+		granted := must(t, Config{})
+		for uri, want := range uris {
+			if got := rules.Decide(read(uri)); got.Effect != want {
+				t.Errorf("allow %s: %s: %s %s", pattern, uri, got.Effect, got.Reason)
+			}
+			r := read(uri)
+			r.Caller = caller.Caller{ID: "key", Grants: []string{pattern}}
+			if got := granted.Decide(r); got.Effect != want {
+				t.Errorf("granted %s: %s: %s %s", pattern, uri, got.Effect, got.Reason)
+			}
+		}
+	}
+}
+
+// An ask is about each spelling, too.
+func TestSpellingsOfAskedURIs(t *testing.T) {
+	p := must(t, Config{Rules: []Rule{{Allow: []string{"*"}}, {Ask: []string{"files__file:///srv/secret/*"}}}})
+	for _, uri := range []string{"file:///srv/secret/a", "file:/srv//%73ecret/a"} {
+		if v := p.Decide(read(uri)); v.Effect != Ask {
+			t.Errorf("%s: %s", uri, v.Effect)
+		}
+	}
+}
+
+// A rule that denies a route denies it in other cases and with a slash at its end.
+func TestSpellingsOfRoutes(t *testing.T) {
+	p := must(t, Config{Rules: []Rule{{Allow: []string{"*"}}, {Deny: []string{"route:/v1/files*", "route:/v1/Batches"}}}})
+	narrow := must(t, Config{Rules: []Rule{{Allow: []string{"route:/v1/files/*"}}}})
+	for _, tt := range []struct {
+		rules *Policy
+		path  string
+		want  Effect
+	}{
+		{p, "/v1/files", Deny},
+		{p, "/v1/FILES", Deny},
+		{p, "/V1/Files/f-1", Deny},
+		{p, "/v1/batches", Deny},
+		{p, "/v1/batches/", Deny},
+		{p, "/v1/BATCHES//", Deny},
+		{p, "/v1/embeddings", Allow},
+		{narrow, "/v1/files/file-Ab", Allow},
+		{narrow, "/v1/files/", Allow},
+		{narrow, "/v1/FILES/x", Deny},
+	} {
+		r := Request{Caller: caller.Caller{ID: "c", Grants: []string{"*"}}, Action: Route, Name: tt.path}
+		if got := tt.rules.Decide(r); got.Effect != tt.want {
+			t.Errorf("%s: %s %s", tt.path, got.Effect, got.Reason)
+		}
+	}
+}
+
+// Whatever a URI is, its spellings are few, and none is itself.
+func FuzzSpellings(f *testing.F) {
+	for _, seed := range []string{"file:///a/./b//c", "FILE:%2525", "http://u@H:80/./a?b#c", "%", `\\h\x`, "a:", "//", "/"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, uri string) {
+		all := spellings("resource", uri)
+		if len(all) > 100 {
+			t.Errorf("%d spellings", len(all))
+		}
+		for _, each := range all {
+			if each.text == uri {
+				t.Error("a spelling of its own")
+			}
+		}
+	})
+}
+
+// read asks for a resource on behalf of somebody who may do everything.
+func read(uri string) Request {
+	return Request{
+		Caller: caller.Caller{ID: "c", Grants: []string{"*"}}, Action: Read,
+		Entry: &dragoman.Entry{Kind: dragoman.Resource, Server: "files", Original: uri},
+	}
+}

@@ -1,0 +1,97 @@
+package credential
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+)
+
+// maxMetadata is the size of metadata that are read, in bytes.
+const maxMetadata = 1 << 20
+
+// A metadataJudge judges the metadata of a login more strictly than the SDK does, which
+// takes an issuer with a slash more for the same, and any method of PKCE for one.
+type metadataJudge struct {
+	next http.RoundTripper
+
+	mu      sync.Mutex
+	servers []string // authorization servers that the server's metadata name
+}
+
+// CloseIdleConnections ends the connections that are kept open.
+func (j *metadataJudge) CloseIdleConnections() {
+	if c, ok := j.next.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (j *metadataJudge) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := j.next.RoundTrip(r)
+	if err != nil || r.Method != http.MethodGet || res.StatusCode != http.StatusOK {
+		return res, err
+	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxMetadata+1))
+	_ = res.Body.Close()
+	if err == nil && len(body) > maxMetadata {
+		err = fmt.Errorf("metadata of more than %d bytes", maxMetadata)
+	}
+	if err == nil {
+		err = j.judge(body)
+	}
+	if err != nil {
+		return nil, err
+	}
+	res.Body = io.NopCloser(bytes.NewReader(body))
+	return res, nil
+}
+
+func (j *metadataJudge) judge(body []byte) error {
+	if err := rawjson.Check(body); err != nil {
+		return fmt.Errorf("metadata that are no JSON: %w", err)
+	}
+	document, err := rawjson.ParseObject(body)
+	if err != nil {
+		return errors.New("metadata that are no object")
+	}
+	if listed := texts(document.Get("authorization_servers")); listed != nil { // RFC 9728
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.servers = listed
+		return nil
+	}
+	issuer, ok := rawjson.String(document.Get("issuer"))
+	if !ok {
+		return nil // of something else
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.servers) > 0 && !slices.Contains(j.servers, issuer) { // RFC 8414 section 3.3
+		return fmt.Errorf("the metadata are those of the issuer %.200q, and the server names %.200q: they are compared letter by letter", issuer, strings.Join(j.servers, ", "))
+	}
+	if !slices.Contains(texts(document.Get("code_challenge_methods_supported")), "S256") {
+		return fmt.Errorf("the authorization server %.200q does not say that it takes PKCE with S256", issuer)
+	}
+	return nil
+}
+
+// texts returns the texts of a list; nil for what is none.
+func texts(raw []byte) (list []string) {
+	elements, err := rawjson.Elements(raw)
+	if err != nil {
+		return nil
+	}
+	for _, e := range elements {
+		if text, ok := rawjson.String(e); ok {
+			list = append(list, text)
+		}
+	}
+	return list
+}
