@@ -51,7 +51,6 @@ func (a *API) orNativeMessages(route onceRoute) onceRoute {
 		r.Body, r.ContentLength = readAgain(body), int64(len(body))
 		if up, err := a.upstreamOf(body); err == nil && up.Speaks(upstream.Messages) && !namesServers(body) {
 			w.Header().Set(wireHeader, "relayed")
-			a.Log.Info("messages passed on as they came, without tools", "upstream", up.Host())
 			a.relay(w, r, who)
 			run.Answered = true
 			return

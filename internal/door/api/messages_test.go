@@ -83,7 +83,7 @@ func TestMessagesNative(t *testing.T) {
 			t.Errorf("%s: %v, sent %+v", path, a.header, got)
 		}
 	}
-	if !strings.Contains(d.log.String(), "messages passed on as they came, without tools") {
+	if !strings.Contains(d.log.String(), "passed on without the tools of MCP servers") {
 		t.Errorf("not in the log: %s", d.log)
 	}
 	for _, named := range []string{`"mcp_servers":[{"name":"weather"}]`, `"tools":[{"type":"mcp_toolset","mcp_server_name":"weather"}]`} {
