@@ -56,7 +56,15 @@ func TestLLMProbe(t *testing.T) {
 // notOfAStandIn are the checks that rehearsal gives no occasion for: it does not
 // think, and does not continue what is put into its mouth; one question in plain
 // words is one call to it.
-var notOfAStandIn = []string{"chat-parallel-tools", "chat-reasoning-cap", "chat-assistant-prefill"}
+var notOfAStandIn = []string{
+	"chat-parallel-tools", "chat-reasoning-cap", "chat-assistant-prefill",
+	"messages-parallel-tools", "messages-reasoning-cap", "messages-assistant-prefill",
+	"messages-thinking-budget", "messages-system-blocks", "messages-stop-sequence-echo",
+}
+
+// notMeasured are those of what rehearsal does not have: a prompt cache, and questions
+// that it answers without calling a tool, so that they cost what was counted.
+var notMeasured = []string{"messages-cache-write", "messages-cache-read", "count-tokens-matches-usage"}
 
 // dictated are those of the text that is written into a tool's argument: rehearsal
 // does not take dictation.
@@ -79,7 +87,7 @@ func judgeResults(t *testing.T, report probed) {
 		}
 	}
 	for _, w := range slices.Concat(report.Conformance.Warnings, report.Conformance.Nits) {
-		if !slices.Contains(dictated, w.ID) {
+		if !slices.Contains(dictated, w.ID) && !slices.Contains(notMeasured, w.ID) {
 			t.Errorf("%s: %s: %s", w.ID, w.Label, w.Message)
 		}
 	}

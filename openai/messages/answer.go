@@ -17,14 +17,14 @@ import (
 
 // showCalls shows the client the calls of ours that a message makes, before they are
 // made.
-func (c *Conversation) showCalls(round *model.Round) {
+func (c *Conversation) showCalls(round *model.Round, tag string) {
 	c.shownAs = map[string]string{}
 	raw := map[string]json.RawMessage{}
 	for i := range round.Message.Calls {
 		call := &round.Message.Calls[i]
 		id := call.Client
 		if call.Ours() {
-			id = newID("mcptoolu_dg")
+			id = callID(mcpUseID, tag)
 			c.shownAs[call.ID] = id
 		}
 		raw[id] = call.Raw

@@ -2,6 +2,7 @@ package messages
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -74,7 +75,7 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 	owner, identified := recall.Owner(named, options.Caller, "")
 	c.thoughts = thoughts{options.Seals, owner}
 	c.write = &writer{
-		out: c.out, stream: request.Stream, id: newID("msg_dg"), model: request.Model, omitted: request.omitted,
+		out: c.out, stream: request.Stream, id: newID(messageID), model: request.Model, omitted: request.omitted,
 		sign: func(field, text string) string { return c.thoughts.close(field, text, request.omitted) },
 	}
 	c.dialogue = &model.Dialogue{
@@ -270,13 +271,14 @@ func (c *Conversation) complete(round *model.Round) {
 	if round.Message == nil {
 		return
 	}
+	tag := rand.Text()[:tagSize]
 	for i := range round.Message.Calls {
 		if call := &round.Message.Calls[i]; !call.Ours() {
-			call.Client = newID("toolu_dg") // upstreams use theirs again
+			call.Client = callID(useID, tag) // upstreams use theirs again
 		}
 	}
 	if c.request.shown() {
-		c.showCalls(round)
+		c.showCalls(round, tag)
 	}
 }
 

@@ -187,6 +187,12 @@ type spoken struct {
 	calls   []json.RawMessage
 	ids     []string // of the client's calls
 	results []json.RawMessage
+	tag     string // of the ids of its calls
+}
+
+// has reports whether a block is a call that the model made in the same message.
+func (m *spoken) has(b block) bool {
+	return b.kind == "tool_use" && m.tag != "" && tagOf(b.text("id")) == m.tag
 }
 
 // assistant adds what the model said: a message for each round that the blocks tell of.
@@ -194,7 +200,7 @@ func (t *translator) assistant(turn *turn) error {
 	m := &spoken{}
 	var kept map[string]json.RawMessage // calls as the upstream made them, by id
 	for _, b := range turn.blocks {
-		if len(m.results) > 0 && b.kind != "mcp_tool_result" && b.kind != "mcp_tool_listing" {
+		if len(m.results) > 0 && b.kind != "mcp_tool_result" && b.kind != "mcp_tool_listing" && !m.has(b) {
 			t.say(m)
 			m = &spoken{}
 		}
@@ -240,6 +246,7 @@ func (t *translator) call(m *spoken, b block, kept map[string]json.RawMessage) e
 		}
 	}
 	if b.kind == "mcp_tool_use" {
+		m.tag = tagOf(id)
 		name = t.name(serverTool{b.text("server_name"), name})
 	} else {
 		m.ids = append(m.ids, id)

@@ -29,8 +29,31 @@ type writer struct {
 	text  strings.Builder
 }
 
+// Prefixes of ids of ours: of messages, of the client's calls and of ours.
+const (
+	messageID = "msg_dg"
+	useID     = "toolu_dg"
+	mcpUseID  = "mcptoolu_dg"
+)
+
 // newID returns a random id of ours.
 func newID(prefix string) string { return prefix + rand.Text()[:22] }
+
+// tagSize is how long the part of a call's id is that all calls of one message of the
+// model have in common, so that they are one message again when they come back.
+const tagSize = 10
+
+func callID(prefix, tag string) string { return prefix + tag + rand.Text()[:22-tagSize] }
+
+// tagOf returns that part of an id; empty where it is none of ours.
+func tagOf(id string) string {
+	for _, prefix := range []string{useID, mcpUseID} {
+		if rest, ok := strings.CutPrefix(id, prefix); ok && len(rest) == 22 {
+			return rest[:tagSize]
+		}
+	}
+	return ""
+}
 
 func (w *writer) event(name string, o *rawjson.Object) {
 	if w.stream {
