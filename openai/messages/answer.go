@@ -242,8 +242,11 @@ func (c *Conversation) undelivered() json.RawMessage {
 	r := c.pending.Reply
 	kept := slices.DeleteFunc(slices.Clone(c.write.blocks), func(raw json.RawMessage) bool {
 		block, err := rawjson.ParseObject(raw)
+		if err != nil {
+			return true // we made it
+		}
 		kind, _ := rawjson.String(block.Get("type"))
-		return err != nil || kind == "tool_use" // they are given again
+		return kind == "tool_use" // they are given again
 	})
 	document, err := json.Marshal(undelivered{c.write.id, kept, c.visible, c.usage, r.Message.Bytes(), r.Finish})
 	if err != nil {
