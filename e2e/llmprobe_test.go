@@ -68,7 +68,7 @@ var notMeasured = []string{"messages-cache-write", "messages-cache-read", "count
 
 // dictated are those of the text that is written into a tool's argument: rehearsal
 // does not take dictation.
-var dictated = []string{"chat-tool-args-literal-any", "chat-tool-args-literal-all"}
+var dictated = []string{"chat-tool-args-literal-any", "chat-tool-args-literal-all", "messages-tool-args-literal-any", "messages-tool-args-literal-all"}
 
 func judgeResults(t *testing.T, report probed) {
 	t.Helper()

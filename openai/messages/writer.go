@@ -226,11 +226,19 @@ func (w *writer) finish(reason, sequence string, used usage) error {
 	return w.out.Flush()
 }
 
-// usage is what a message cost, in tokens.
-type usage struct{ input, cached, output int }
+// usage is what a message cost, in tokens. How many of them came from a cache is null
+// where the upstream does not say: many have a cache and do not tell.
+type usage struct {
+	input, cached, output int
+	told                  bool // of cached
+}
 
 func (u usage) object() *rawjson.Object {
-	return members("input_tokens", u.input, "cache_creation_input_tokens", 0, "cache_read_input_tokens", u.cached, "output_tokens", u.output)
+	created, cached := null, null
+	if u.told {
+		created, cached = json.RawMessage("0"), strconv.AppendInt(nil, int64(u.cached), 10)
+	}
+	return members("input_tokens", u.input, "cache_creation_input_tokens", created, "cache_read_input_tokens", cached, "output_tokens", u.output)
 }
 
 // readUsage reads the usage of a Chat API, summed over all rounds.
@@ -242,7 +250,7 @@ func readUsage(raw json.RawMessage) (u usage) {
 	u.input, _ = rawjson.Int(o.Get("prompt_tokens"))
 	u.output, _ = rawjson.Int(o.Get("completion_tokens"))
 	if details, err := rawjson.ParseObject(o.Get("prompt_tokens_details")); err == nil {
-		u.cached, _ = rawjson.Int(details.Get("cached_tokens"))
+		u.cached, u.told = rawjson.Int(details.Get("cached_tokens"))
 	}
 	u.cached = min(max(u.cached, 0), u.input)
 	u.input -= u.cached
