@@ -62,9 +62,9 @@ var notOfAStandIn = []string{
 	"messages-thinking-budget", "messages-system-blocks", "messages-stop-sequence-echo",
 }
 
-// notMeasured are those of what rehearsal does not have: a prompt cache, and questions
-// that it answers without calling a tool, so that they cost what was counted.
-var notMeasured = []string{"messages-cache-write", "messages-cache-read", "count-tokens-matches-usage"}
+// notMeasured are those of what rehearsal does not have: questions in plain words
+// that it answers without a tool of ours, so that they cost what was counted.
+var notMeasured = []string{"count-tokens-matches-usage"}
 
 // dictated are those of the text that is written into a tool's argument: rehearsal
 // does not take dictation.
