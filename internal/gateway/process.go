@@ -32,6 +32,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 	"github.com/dragoman-mcp/dragoman/mcp"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/responses"
 )
 
 // DemoLabel is the label of the built-in demo server, which runs only when
@@ -123,7 +124,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		return nil, err
 	}
 	g.state = session.NewState(g.seals())
-	g.apiState = api.NewState(g.remembered(), file.Idempotency)
+	g.apiState = api.NewState(api.Kept{Memory: g.remembered(), Responses: &responses.Memory{}, Seals: g.seals(), Once: file.Idempotency})
 	g.servers = servers.New(file.MCPServers, g.serverOptions(first))
 	g.ops = &ops.Ops{Gate: g.gate, Inbox: g.inbox(), Servers: g.servers, Reload: g.asked, MaxBody: file.HTTP.MaxBody, Log: o.Log}
 	g.mcp = mcpserve.New(mcpserve.Options{

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -81,8 +80,6 @@ type Conversation struct {
 	visible            []string        // its text, a string a round
 	rounds             []json.RawMessage
 	usage, logprobs    json.RawMessage
-	tokens             int64
-	estimated          bool
 	role, separate     bool // the role was sent; a blank line is due
 
 	// The message that is being read or was read last.
@@ -96,8 +93,6 @@ type Conversation struct {
 	progressing sync.Mutex // calls tell their progress side by side
 	scratch     struct{ delta, choice, chunk []byte }
 }
-
-var errClientGone = errors.New("the client is gone")
 
 // New returns the conversation of a request that is answered on w. The error
 // is an [*model.Error].
@@ -157,12 +152,11 @@ func (c *Conversation) Next(ctx context.Context, last bool) ([]dragoman.Call, er
 		return nil, c.finish(ctx)
 	}
 	c.asItIs, c.sent, c.held = false, false, held{}
-	round, err := c.dialogue.Next(ctx, last || c.overLimit(), c.listener())
+	round, err := c.dialogue.Next(ctx, last || c.thread.Over(c.options.Limit), c.listener())
 	if err != nil {
 		return nil, err
 	}
 	c.account(round.Reply)
-	c.tokens, c.estimated = c.tokens+round.Tokens, c.estimated || round.Estimated
 	if len(round.Run) == 0 {
 		c.last = round.Reply
 		if round.Message != nil {
@@ -177,14 +171,6 @@ func (c *Conversation) Next(ctx context.Context, last bool) ([]dragoman.Call, er
 	return round.Run, nil
 }
 
-// overLimit reports whether the turn has used up what it may use.
-func (c *Conversation) overLimit() bool {
-	spent, limit := c.dialogue.Spent, c.options.Limit
-	return limit.Rounds > 0 && spent.Rounds >= limit.Rounds ||
-		limit.Calls > 0 && spent.Calls >= limit.Calls ||
-		limit.Bytes > 0 && spent.Bytes >= limit.Bytes
-}
-
 // listener is told what the model says.
 func (c *Conversation) listener() model.Listener {
 	l := model.Listener{Begin: func(h http.Header) {
@@ -196,12 +182,7 @@ func (c *Conversation) listener() model.Listener {
 	if c.request.Stream {
 		l.Chunk = c.chunk
 	}
-	l.Flush = func() error {
-		if err := c.out.Flush(); err != nil {
-			return fmt.Errorf("%w: %w", errClientGone, err)
-		}
-		return nil
-	}
+	l.Flush = c.out.Flush
 	return l
 }
 
@@ -221,7 +202,9 @@ func (c *Conversation) Wrote() bool { return c.dialogue.Wrote }
 
 // Tokens returns what this request has cost at the model's API so far, in and out, all
 // rounds summed, and whether some of it is an estimate, since the API did not say.
-func (c *Conversation) Tokens() (n int64, estimated bool) { return c.tokens, c.estimated }
+func (c *Conversation) Tokens() (n int64, estimated bool) {
+	return c.dialogue.Tokens, c.dialogue.Estimated
+}
 
 // Answer implements [dragoman.Conversation].
 func (c *Conversation) Answer(ctx context.Context, results []dragoman.Result) error {
@@ -246,46 +229,10 @@ func (c *Conversation) Answer(ctx context.Context, results []dragoman.Result) er
 func (c *Conversation) Close(err error) error {
 	defer c.out.Close()
 	c.thread.Remember(recall.End{Err: err, Seen: c.seen(), Pending: c.pending, Last: c.last, Answer: c.undelivered})
-	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, errClientGone) {
-		return nil
+	if told := c.thread.Told(err, c.options.ID); told != nil {
+		return c.out.Fail(told)
 	}
-	e, ok := model.AsError(err)
-	if !ok {
-		e = &model.Error{
-			Status: http.StatusInternalServerError, Type: model.TypeServer, Code: model.CodeInternal,
-			Message: "The request failed here. The log tells more.", Err: err,
-		}
-	}
-	told := c.noRetry(*e)
-	if told.Body == nil {
-		told.ID = c.options.ID
-	} else if c.options.ID != "" {
-		// The upstream's own error stays as it is.
-		told.Header = told.Header.Clone()
-		if told.Header == nil {
-			told.Header = http.Header{}
-		}
-		told.Header.Set("X-Dragoman-Request-Id", c.options.ID)
-	}
-	return c.out.Fail(&told)
-}
-
-// noRetry keeps a client from sending a request again whose tools have already
-// changed something: official clients repeat 408, 409, 429 and 5xx by
-// themselves.
-func (c *Conversation) noRetry(e model.Error) model.Error {
-	if !c.dialogue.Wrote {
-		return e
-	}
-	e.Header = e.Header.Clone()
-	if e.Header == nil {
-		e.Header = http.Header{}
-	}
-	e.Header.Set("X-Should-Retry", "false")
-	if e.Status >= 500 || e.Status == 408 || e.Status == 409 || e.Status == 429 {
-		e.Status = http.StatusFailedDependency
-	}
-	return e
+	return nil
 }
 
 var _ dragoman.Conversation = (*Conversation)(nil)

@@ -22,14 +22,7 @@ func (c *Conversation) progress(tool *dragoman.Tool) func(dragoman.Progress) {
 			c.progressChunk(tool, p)
 			return
 		}
-		text := "progress " + tool.Name + " " + number(p.Progress)
-		if p.Total > 0 {
-			text += "/" + number(p.Total)
-		}
-		if p.Message != "" {
-			text += " " + p.Message
-		}
-		c.out.Note(text)
+		c.out.Note(ProgressText(tool, p))
 	}
 }
 
@@ -61,3 +54,15 @@ func (c *Conversation) progressChunk(tool *dragoman.Tool, p dragoman.Progress) {
 }
 
 func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+
+// ProgressText returns what a comment in a stream says of how a call gets on.
+func ProgressText(tool *dragoman.Tool, p dragoman.Progress) string {
+	text := "progress " + tool.Name + " " + number(p.Progress)
+	if p.Total > 0 {
+		text += "/" + number(p.Total)
+	}
+	if p.Message != "" {
+		text += " " + p.Message
+	}
+	return text
+}

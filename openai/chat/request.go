@@ -44,24 +44,8 @@ type Request struct {
 // order and without what is Dragoman's alone. The values must not be changed.
 func (r *Request) Members() iter.Seq2[string, json.RawMessage] { return r.object.All() }
 
-// A ServerChoice chooses tools of one MCP server for a request. It has the form
-// of the Responses API's "mcp" tool.
-type ServerChoice struct {
-	// Label is the server's label in our configuration (server_label).
-	Label string
-	// URL names a server that is not in our configuration (server_url).
-	URL string
-	// AllowedTools are the original names of the tools to offer; nil means all.
-	AllowedTools []string
-	// ReadOnly offers only tools that say they change nothing
-	// (allowed_tools.read_only).
-	ReadOnly bool
-	// DeferLoading keeps the definitions of the server's tools out of the request
-	// until the model searches for them (defer_loading).
-	DeferLoading bool
-	// RequireApproval is the raw require_approval member; nil when absent.
-	RequireApproval json.RawMessage
-}
+// A ServerChoice chooses tools of one MCP server for a request.
+type ServerChoice = model.ServerChoice
 
 // Parse reads a request body strictly: one JSON object, valid UTF-8, no
 // duplicate names. The error is an [*model.Error] with status 400.
@@ -101,7 +85,7 @@ func (r *Request) readBasics() error {
 	}
 	r.Model = name
 	var err error
-	if r.Stream, err = boolean(r.object, "stream"); err != nil {
+	if r.Stream, err = model.Boolean(r.object, "stream"); err != nil {
 		return err
 	}
 	parallel := r.object.Get("parallel_tool_calls")
@@ -111,7 +95,7 @@ func (r *Request) readBasics() error {
 		if err != nil {
 			return model.Invalid("stream_options", "\"stream_options\" must be an object.")
 		}
-		if r.includeUsage, err = boolean(o, "include_usage"); err != nil {
+		if r.includeUsage, err = model.Boolean(o, "include_usage"); err != nil {
 			return err
 		}
 	}
@@ -137,10 +121,10 @@ func (r *Request) readOwn() error {
 	if err != nil {
 		return model.Invalid("dragoman", "\"dragoman\" must be an object.")
 	}
-	if r.wantMessages, err = boolean(o, "messages"); err != nil {
+	if r.wantMessages, err = model.Boolean(o, "messages"); err != nil {
 		return err
 	}
-	if r.wantProgress, err = boolean(o, "progress"); err != nil {
+	if r.wantProgress, err = model.Boolean(o, "progress"); err != nil {
 		return err
 	}
 	if r.answers, err = readAnswers(o.Get("answers")); err != nil {
@@ -158,16 +142,6 @@ func (r *Request) readOwn() error {
 
 // maxConversation is the length of a client's own name for a conversation.
 const maxConversation = 256
-
-func boolean(o *rawjson.Object, name string) (bool, error) {
-	switch v := o.Get(name); {
-	case string(v) == "true":
-		return true, nil
-	case rawjson.IsNull(v), string(v) == "false":
-		return false, nil
-	}
-	return false, model.Invalid(name, fmt.Sprintf("%q must be true or false.", name))
-}
 
 func (r *Request) readMessages() error {
 	messages, err := rawjson.Elements(r.object.Get("messages"))
@@ -202,7 +176,7 @@ func (r *Request) readTools() error {
 		}
 		kind, _ := rawjson.String(o.Get("type"))
 		if kind == "mcp" {
-			choice, err := readServerChoice(o, param)
+			choice, err := model.ReadServerChoice(o, param)
 			if err != nil {
 				return err
 			}
@@ -231,50 +205,6 @@ func toolName(o *rawjson.Object, kind string) string {
 		return name
 	}
 	return ""
-}
-
-func readServerChoice(o *rawjson.Object, param string) (ServerChoice, error) {
-	var c ServerChoice
-	c.Label, _ = rawjson.String(o.Get("server_label"))
-	c.URL, _ = rawjson.String(o.Get("server_url"))
-	c.RequireApproval = o.Get("require_approval")
-	if c.Label == "" {
-		return c, model.Invalid(param+".server_label", "An mcp tool needs a server_label.")
-	}
-	var err error
-	if c.DeferLoading, err = boolean(o, "defer_loading"); err != nil {
-		return c, model.Invalid(param+".defer_loading", "\"defer_loading\" must be true or false.")
-	}
-	allowed := o.Get("allowed_tools")
-	if rawjson.IsNull(allowed) {
-		return c, nil
-	}
-	wrong := model.Invalid(param+".allowed_tools", "\"allowed_tools\" must be an array of tool names, or an object with tool_names or read_only.")
-	if rawjson.Kind(allowed) == '{' {
-		filter, err := rawjson.ParseObject(allowed)
-		if err != nil {
-			return c, wrong
-		}
-		if c.ReadOnly, err = boolean(filter, "read_only"); err != nil {
-			return c, err
-		}
-		if allowed = filter.Get("tool_names"); rawjson.IsNull(allowed) {
-			return c, nil
-		}
-	}
-	names, err := rawjson.Elements(allowed)
-	if err != nil {
-		return c, wrong
-	}
-	c.AllowedTools = []string{}
-	for _, raw := range names {
-		name, ok := rawjson.String(raw)
-		if !ok {
-			return c, wrong
-		}
-		c.AllowedTools = append(c.AllowedTools, name)
-	}
-	return c, nil
 }
 
 func (r *Request) readChoice() error {
@@ -382,14 +312,7 @@ func (r *Request) Session() string {
 }
 
 // owner returns the name under which a caller's conversations are remembered, and
-// whether the request says whose this one is. Several people may share a caller's
-// key: what tells them apart are the members that OpenAI has for it, and our own.
+// whether the request says whose this one is.
 func (r *Request) owner(caller string) (owner string, identified bool) {
-	owner = caller
-	for _, name := range []string{"user", "safety_identifier", "prompt_cache_key"} {
-		value, ok := rawjson.String(r.object.Get(name))
-		owner += "\x00" + string(rawjson.Quote(value))
-		identified = identified || ok && value != ""
-	}
-	return owner + "\x00" + r.conversation, identified || r.conversation != ""
+	return recall.Owner(r.object, caller, r.conversation)
 }

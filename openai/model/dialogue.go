@@ -68,6 +68,11 @@ type Dialogue struct {
 	Wrote, More bool
 	// Spent is what the turn has used of its budgets.
 	Spent memory.Spent
+	// Tokens is what the messages of this dialogue cost, in and out, as the API says.
+	// Where it does not say, Estimated is set, and a third of the bytes of the request and
+	// the message counts.
+	Tokens    int64
+	Estimated bool
 
 	ours    *offer
 	history []json.RawMessage // what the upstream was told, ours included
@@ -85,10 +90,6 @@ type Round struct {
 	Message *memory.Message
 	// Run are the calls of ours among them that are to be made, in order.
 	Run []dragoman.Call
-	// Tokens is what the message cost, in and out, as the API says. Where it does not,
-	// Estimated is set, and Tokens a third of the bytes of the request and the message.
-	Tokens    int64
-	Estimated bool
 
 	resumed bool // the client has answered its own calls
 }
@@ -133,9 +134,11 @@ func (d *Dialogue) Next(ctx context.Context, last bool, l Listener) (*Round, err
 	}
 	d.rounds++
 	round := d.sort(r, last)
-	if round.Tokens = Tokens(r.Usage); round.Tokens == 0 {
-		round.Tokens, round.Estimated = (d.sent+r.size()+2)/3, true
+	tokens := Tokens(r.Usage)
+	if tokens == 0 {
+		tokens, d.Estimated = (d.sent+r.size()+2)/3, true
 	}
+	d.Tokens += tokens
 	if len(round.Run) > 0 {
 		d.Request.Choice = d.Request.Choice.relaxed()
 		d.Spent.Rounds++

@@ -19,13 +19,12 @@ func (d *Dialogue) Answer(round *Round, results []dragoman.Result) (closed bool)
 	m := round.Message
 	m.Calls = slices.Clone(m.Calls)
 	answers, at := make([]Answer, 0, len(round.Run)), make([]int, 0, len(round.Run))
-	waiting := false
 	for i, run := range round.Run {
 		res := results[i]
 		d.Wrote = d.Wrote || run.Problem == nil && res.Ran != dragoman.RanNot && run.Tool.Effect() != dragoman.ReadOnly
 		n := slices.IndexFunc(m.Calls, func(c memory.Call) bool { return c.Ours() && c.ID == run.ID })
 		if res.Asks != nil && n >= 0 {
-			m.Calls[n].Waiting, waiting = wait(run, res), true
+			m.Calls[n].Waiting = wait(run, res)
 			continue
 		}
 		if a := run.Answers; a != nil && a.Gone {
@@ -47,7 +46,7 @@ func (d *Dialogue) Answer(round *Round, results []dragoman.Result) (closed bool)
 			m.Calls[n].Result, m.Calls[n].Waiting = tools[i], nil
 		}
 	}
-	if waiting || round.Mixed() {
+	if m.Waits() || round.Mixed() {
 		return false
 	}
 	if round.resumed {
@@ -77,6 +76,23 @@ func wait(run dragoman.Call, res dragoman.Result) *memory.Waiting {
 		w.Server, w.Original, w.Pin = t.Server, t.Original, slices.Clone(t.Pin[:])
 	}
 	return w
+}
+
+// Hold takes calls out of those of a round that are to be made, so that they wait until
+// the round is taken up again by [Dialogue.Resume]: the client has to say first whether
+// they may run.
+func (d *Dialogue) Hold(round *Round, hold func(*dragoman.Call) bool) {
+	m := *round.Message
+	m.Calls = slices.Clone(m.Calls)
+	round.Message = &m
+	round.Run = slices.DeleteFunc(slices.Clone(round.Run), func(run dragoman.Call) bool {
+		n := slices.IndexFunc(m.Calls, func(c memory.Call) bool { return c.Ours() && c.ID == run.ID })
+		if n < 0 || run.Tool == nil || run.Problem != nil || !hold(&run) {
+			return false
+		}
+		m.Calls[n].Waiting = wait(run, dragoman.Result{Asks: &dragoman.Asks{}, Ran: dragoman.RanNot})
+		return true
+	})
 }
 
 // Resume takes up a message again whose calls of ours wait for answers. replies are

@@ -26,6 +26,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/model"
+	"github.com/dragoman-mcp/dragoman/openai/responses"
 	"github.com/dragoman-mcp/dragoman/rehearsal"
 )
 
@@ -133,8 +134,8 @@ func openFor(t *testing.T, results session.Results, change func(*Options), model
 			Upstreams: set, Dialects: dialect.Builtin(), Results: results,
 			Sets: map[string]catalog.Selection{"safe": {{Server: "weather", Match: []string{"!*warn"}}}},
 		}),
-		Memory: &memory.Memory{},
-		Log:    slog.New(slog.NewTextHandler(d.log, nil)),
+		Kept: Kept{Memory: &memory.Memory{}, Responses: &responses.Memory{}},
+		Log:  slog.New(slog.NewTextHandler(d.log, nil)),
 	}
 	if change != nil {
 		change(&options)
@@ -236,7 +237,7 @@ func (u *recorder) taken() []recorded {
 func (u *recorder) model(t *testing.T, match string) upstream.Model {
 	server := httptest.NewServer(u)
 	t.Cleanup(server.Close)
-	return upstream.Model{Match: match, BaseURL: server.URL + "/base/v1"}
+	return upstream.Model{Match: match, BaseURL: server.URL + "/base/v1", Wires: []string{"chat", "responses"}}
 }
 
 const hello = `{"model":"m","messages":[{"role":"user","content":"Hello"}]}`

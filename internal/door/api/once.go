@@ -28,9 +28,12 @@ const keyHeader = "Idempotency-Key"
 // maxKey is how long such a key may be, in characters.
 const maxKey = 255
 
+// A onceRoute answers a request that may run tools, and says in run what became of it.
+type onceRoute func(w http.ResponseWriter, r *http.Request, who caller.Caller, run *idempotency.Run)
+
 // onceOnly returns the route of requests that may run tools: one that comes again
 // with the same Idempotency-Key gets the answer of the first.
-func (a *API) onceOnly(route func(http.ResponseWriter, *http.Request, caller.Caller, *idempotency.Run)) func(http.ResponseWriter, *http.Request, caller.Caller) {
+func (a *API) onceOnly(route onceRoute) func(http.ResponseWriter, *http.Request, caller.Caller) {
 	return func(w http.ResponseWriter, r *http.Request, who caller.Caller) {
 		if len(r.Header.Values(keyHeader)) == 0 {
 			route(w, r, who, &idempotency.Run{})
@@ -47,7 +50,7 @@ func (a *API) onceOnly(route func(http.ResponseWriter, *http.Request, caller.Cal
 			return
 		}
 		r = r.WithContext(r.Context())
-		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		r.Body, r.ContentLength = readAgain(body), int64(len(body))
 		key := idempotency.Key{Owner: who.ID, Name: name, Print: fingerprint(r, body)}
 		if a.ClientCredentials { // then nobody knows callers apart but by these
 			key.Owner += "\x00" + upstream.Credentials(r.Header)
@@ -64,6 +67,9 @@ func (a *API) onceOnly(route func(http.ResponseWriter, *http.Request, caller.Cal
 		}
 	}
 }
+
+// readAgain returns a body that was read as one that is still to be read.
+func readAgain(body []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(body)) }
 
 // answerLost refuses a request that has run, whose answer nobody has any more.
 func answerLost(err error) error {

@@ -371,7 +371,9 @@ func TestRelayKeepsOurHeaders(t *testing.T) {
 // in a header and in the log, unless there are none.
 func TestRelayTellsWithoutTools(t *testing.T) {
 	up := &recorder{respond: func(w http.ResponseWriter, _ *http.Request, _ []byte) { _, _ = w.Write([]byte("{}")) }}
-	d := open(t, nil, up.model(t, "*"))
+	speaks := up.model(t, "*")
+	speaks.Wires = []string{"chat", upstream.Responses, upstream.Messages}
+	d := open(t, nil, speaks)
 	for _, tt := range []struct {
 		method, path string
 		told         bool

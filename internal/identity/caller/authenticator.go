@@ -163,8 +163,8 @@ type showing struct {
 // credential returns what a request shows. Two that differ would leave it to chance
 // which one counts: for whoever looked at the request before us, too.
 func credential(r *http.Request) (showing, *Refusal) {
-	bearers, keys := r.Header.Values("Authorization"), r.Header.Values("Api-Key")
-	shown := showing{text: r.Header.Get("Api-Key")}
+	bearers, keys := r.Header.Values("Authorization"), r.Header.Values(keyHeader(r))
+	shown := showing{text: r.Header.Get(keyHeader(r))}
 	if scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
 		shown = showing{strings.TrimSpace(token), true}
 	}
@@ -176,4 +176,20 @@ func credential(r *http.Request) (showing, *Refusal) {
 		}
 	}
 	return shown, nil
+}
+
+// SpeaksMessages reports whether a request is one of Anthropic's API: by its path, and of
+// the list of models, which other APIs have there too, by a header.
+func SpeaksMessages(r *http.Request) bool {
+	path := r.URL.Path
+	return path == "/v1/messages" || strings.HasPrefix(path, "/v1/messages/") || path == "/v1/models" && r.Header.Get("Anthropic-Version") != ""
+}
+
+// keyHeader is the header in which the clients of a route may have a key, beside
+// Authorization: Anthropic's have one of their own.
+func keyHeader(r *http.Request) string {
+	if SpeaksMessages(r) {
+		return "X-Api-Key"
+	}
+	return "Api-Key"
 }

@@ -23,6 +23,7 @@ type Model struct {
 	Dialect string                 `yaml:"dialect" doc:"What the upstream accepts. Default: recognised from its host, else conservative."`
 	Name    string                 `yaml:"name" doc:"Model name to send upstream instead of the one in the request."`
 	Headers map[string]secret.Text `yaml:"headers" doc:"HTTP headers sent with each request, such as api-key."`
+	Wires   []string               `yaml:"wires" doc:"Which APIs the upstream speaks, of chat, responses and messages. A request of the Responses or the Messages API that names none of the MCP servers goes as it is to an upstream that speaks it; with [chat] it never does, so that tools are always offered. Default: chat, responses at OpenAI and Azure OpenAI, and messages at Anthropic."`
 	Results result.Form            `yaml:"results" doc:"How results of tools look to this model, where it differs from the section results."`
 	Timeout time.Duration          `yaml:"timeout" doc:"Longest wait for the first byte of an answer; without streaming that is the whole answer."`
 	Idle    time.Duration          `yaml:"idle_timeout" doc:"Longest time that the upstream may send nothing in the middle of an answer."`
@@ -72,6 +73,11 @@ func (m *Model) Validate() error {
 		return invalid.Key("base_url", "a URL with # cannot be a base")
 	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/chat/completions"):
 		return invalid.Key("base_url", "give the address where the API begins, without /chat/completions")
+	}
+	for _, wire := range m.Wires {
+		if wire != "chat" && wire != Responses && wire != Messages {
+			return invalid.Key("wires", fmt.Sprintf("%q is no API that is known here; it is chat, responses or messages", wire))
+		}
 	}
 	// A key with a line break at its end comes from a file or a copied text.
 	if !safehttp.ValidHeaderValue(m.APIKey.Reveal()) {

@@ -66,6 +66,16 @@ func (u *Upstream) NewRequest(ctx context.Context, r Request) (*http.Request, er
 	for name, values := range u.header {
 		req.Header[name] = values
 	}
+	if u.Speaks(Messages) && u.HasKey && (r.Path == "/messages" || strings.HasPrefix(r.Path, "/messages/")) {
+		// On these routes a key stands in a header of its own; Anthropic takes a bearer
+		// token for something else.
+		if key, ok := strings.CutPrefix(u.header.Get("Authorization"), "Bearer "); ok && u.header.Get("X-Api-Key") == "" {
+			req.Header.Set("X-Api-Key", key)
+			if u.BaseURL.Hostname() == anthropicHost {
+				req.Header.Del("Authorization")
+			}
+		}
+	}
 	if req.Header.Get("User-Agent") == "" {
 		req.Header.Set("User-Agent", "dragoman")
 	}

@@ -228,6 +228,7 @@ type Upstream struct {
 	NoUsage atomic.Bool
 
 	match, name string
+	wires       []string    // what it speaks; nil where only its host tells
 	account     string      // equal for upstreams with the same address and credentials
 	header      http.Header // set on each request, credentials included
 	mask        secret.Mask // hides those in an answer
@@ -245,6 +246,7 @@ func newUpstream(m Model) (*Upstream, error) {
 		BaseURL:   base,
 		Dialect:   m.Dialect,
 		Results:   m.Results,
+		wires:     m.Wires,
 		Idle:      m.Idle,
 		Rehearsal: base.Hostname() == "rehearsal.invalid",
 		HasKey:    !m.APIKey.IsZero(),

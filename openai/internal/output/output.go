@@ -5,6 +5,8 @@ package output
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -192,12 +194,18 @@ func (o *Output) send() {
 	}
 }
 
-// Flush sends what was written on its way.
+// ErrGone is the error where the client takes no more of its answer.
+var ErrGone = errors.New("the client is gone")
+
+// Flush sends what was written on its way. The error wraps [ErrGone].
 func (o *Output) Flush() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.flushLocked()
-	return o.err
+	if o.err != nil {
+		return fmt.Errorf("%w: %w", ErrGone, o.err)
+	}
+	return nil
 }
 
 func (o *Output) flushLocked() {

@@ -21,6 +21,11 @@ import (
 type Request struct {
 	// Messages are its history, in the form of the Chat API.
 	Messages []json.RawMessage
+	// Whole are messages in place of some of those, by their place, for where nothing is
+	// remembered of them: what the client itself brings of what they leave out.
+	Whole map[int][]json.RawMessage
+	// Known are turns that came with the request, by key, for where the Memory has none.
+	Known map[string]*memory.Turn
 	// Digest is that of the whole request: see [Digest].
 	Digest string
 	// Owner is under whose name its conversations are kept.
@@ -31,6 +36,9 @@ type Request struct {
 	// NoCallIDs says that the client sends no ids of calls back, and has one open at a
 	// time: the visible history has to do.
 	NoCallIDs bool
+	// Shown says that the client sees the calls of ours and sends them back with its
+	// history: nothing is kept for it but for a request that is sent again.
+	Shown bool
 	// Retried says that the client sends this request again; Again that this very one
 	// has run before and may have changed something. It is then refused where what it
 	// did is not remembered.
@@ -41,8 +49,10 @@ type Request struct {
 
 // Answers are a client's answers to what was asked.
 type Answers struct {
-	// ID is what [Thread.Asks] was.
-	ID string
+	// ID is what [Thread.Asks] was; IDs are further ones, of [Thread.Consents], of which
+	// one has to be known.
+	ID  string
+	IDs []string
 	// Param names the member of the request that has the ID, for errors.
 	Param string
 	// ByCall are the replies, by the id of the call and the key of the question.
@@ -74,8 +84,14 @@ type Thread struct {
 	// Asks is the id by which the client answers what was asked; empty for nothing. Set
 	// by KeepOpen.
 	Asks string
+	// Consents are further ids by which the client answers, in place of Asks. Set by the
+	// half before KeepOpen.
+	Consents []string
+	// Kept is told of what is remembered, with its keys; nil tells nobody.
+	Kept func(keys []string, turn *memory.Turn)
 
 	resumed  *memory.Turn // the turn that Resume is from
+	ended    bool         // KeepFinal was called
 	finished func()       // lets a retry of this request go on; nil until Restore
 }
 
@@ -101,6 +117,20 @@ func Visible(call *memory.Call) json.RawMessage {
 	}
 	o.Set("id", rawjson.Quote(call.Client))
 	return o.Bytes()
+}
+
+// Owner returns the name under which a caller's conversations are remembered, and whether
+// a request says whose this one is. Several people may share a caller's key: what tells
+// them apart are the members that OpenAI has for it, and the name that a client gives a
+// conversation, empty for none.
+func Owner(request *rawjson.Object, caller, conversation string) (owner string, identified bool) {
+	owner = caller
+	for _, name := range []string{"user", "safety_identifier", "prompt_cache_key"} {
+		value, ok := rawjson.String(request.Get(name))
+		owner += "\x00" + string(rawjson.Quote(value))
+		identified = identified || ok && value != ""
+	}
+	return owner + "\x00" + conversation, identified || conversation != ""
 }
 
 // null is what stands in a message for no content.

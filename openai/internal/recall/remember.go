@@ -23,6 +23,9 @@ func (t *Thread) turn(seen string) *memory.Turn {
 // keep stores a turn. That it cannot be kept costs the model its memory, and the
 // client nothing else.
 func (t *Thread) keep(ctx context.Context, keys []string, turn *memory.Turn) {
+	if t.Kept != nil {
+		t.Kept(keys, turn)
+	}
 	if err := t.Memory.Keep(ctx, t.Request.Owner, keys, turn); err != nil {
 		t.Log.Error("a turn was not remembered", "error", err)
 	}
@@ -34,7 +37,7 @@ func (t *Thread) keep(ctx context.Context, keys []string, turn *memory.Turn) {
 func (t *Thread) KeepOpen(ctx context.Context, round *model.Round, seen string) {
 	m := round.Message
 	ours := slices.ContainsFunc(m.Calls, func(call memory.Call) bool { return call.Ours() })
-	if t.Memory == nil || !ours && len(t.Dialogue.Hidden()) == 0 {
+	if t.Memory == nil || t.Request.Shown || !ours && len(t.Dialogue.Hidden()) == 0 {
 		return
 	}
 	prefix := ReadID
@@ -46,8 +49,13 @@ func (t *Thread) KeepOpen(ctx context.Context, round *model.Round, seen string) 
 		keys = t.nameCalls(m, prefix, seen)
 	}
 	if m.Waits() {
-		t.Asks = prefix + rand.Text()[:22]
-		keys = append(keys, askKey(t.Asks))
+		for _, id := range t.Consents {
+			keys = append(keys, AskKey(id))
+		}
+		if len(t.Consents) == 0 {
+			t.Asks = prefix + rand.Text()[:22]
+			keys = append(keys, AskKey(t.Asks))
+		}
 		if d := t.visibleDigest(seen, nil); !round.Mixed() && t.proves(d) {
 			keys = append(keys, prefixKey(d)) // the client may go on without an answer
 		}
@@ -130,13 +138,23 @@ func (t *Thread) Remember(end End) {
 		return
 	}
 	t.rememberRequest(ctx, end, answered)
-	if end.Err != nil || end.Last == nil || end.Pending != nil {
+	t.KeepFinal(ctx, end)
+}
+
+// KeepFinal records a turn that has ended well for the next one. Remember does so where
+// a half did not before it told its client.
+func (t *Thread) KeepFinal(ctx context.Context, end End) {
+	if t.Memory == nil || len(t.Dialogue.Hidden()) == 0 || t.ended {
+		return
+	}
+	if end.Err != nil || end.Last == nil || end.Pending != nil || t.Request.Shown {
 		return
 	}
 	d := t.visibleDigest(end.Seen, nil)
 	if !t.proves(d) {
 		return
 	}
+	t.ended = true
 	turn := t.turn(end.Seen)
 	turn.Final = t.Dialogue.Remember(end.Last.Message).Bytes()
 	if !t.Request.Identified && t.claimed(ctx, prefixKey(d), turn) {

@@ -22,12 +22,13 @@ const (
 	WroteID = "dragoman1"
 )
 
-// Keys of what is remembered.
 // CallKey is the key under which a turn is kept that a call of the client's belongs to.
 func CallKey(id string) string        { return "call " + id }
 func prefixKey(d *digest) string      { return "prefix " + d.sum() }
 func requestKey(digest string) string { return "request " + digest }
-func askKey(id string) string         { return "ask " + id }
+
+// AskKey is the key under which a turn is kept that asked something.
+func AskKey(id string) string { return "ask " + id }
 
 // retryWindow is how long after an answer was written its request may still be sent
 // again: that a write to a connection succeeded does not say that anybody read it,
@@ -69,7 +70,11 @@ func (t *Thread) Restore(ctx context.Context) error {
 			break // the message that asked
 		}
 		if kept == nil {
-			t.Dialogue.Add(h.messages[i], h.objects[i])
+			if whole, ok := t.Request.Whole[i]; ok {
+				t.Dialogue.AddHidden(whole...)
+			} else {
+				t.Dialogue.Add(h.messages[i], h.objects[i])
+			}
 			continue
 		}
 		t.Dialogue.More = t.Dialogue.More || kept.More
@@ -116,7 +121,12 @@ func (t *Thread) answered(h *history) (*memory.Turn, error) {
 	if a == nil {
 		return nil, nil
 	}
-	kept := h.turns[askKey(a.ID)]
+	var kept *memory.Turn
+	for _, id := range append([]string{a.ID}, a.IDs...) {
+		if kept == nil {
+			kept = h.turns[AskKey(id)]
+		}
+	}
 	if kept == nil || kept.Open == nil {
 		return nil, &model.Error{
 			Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: model.CodeTurnExpired, Param: a.Param,
@@ -131,7 +141,7 @@ func (t *Thread) answered(h *history) (*memory.Turn, error) {
 func (t *Thread) readHistory(ctx context.Context) (*history, error) {
 	messages, store := t.Request.Messages, t.Memory
 	h := &history{messages: messages, objects: make([]*rawjson.Object, len(messages)), keys: make([][]string, len(messages))}
-	any := store != nil && store.Any(ctx, t.Request.Owner)
+	any := len(t.Request.Known) > 0 || store != nil && store.Any(ctx, t.Request.Owner)
 	prefix := newDigest()
 	var keys []string
 	objects, members := make([]rawjson.Object, len(messages)), make([]rawjson.Member, 4*len(messages))
@@ -156,23 +166,39 @@ func (t *Thread) readHistory(ctx context.Context) (*history, error) {
 	}
 	if t.Request.Retried || t.Request.Again {
 		keys = append(keys, requestKey(t.Request.Digest))
-	} else if any {
+	} else if any && store != nil {
 		// A request that is new ends what its like may claim.
 		if err := store.Drop(ctx, t.Request.Owner, requestKey(t.Request.Digest)); err != nil {
 			return nil, fmt.Errorf("forgetting a request: %w", err)
 		}
 	}
 	if a := t.Request.Answers; a != nil {
-		keys = append(keys, askKey(a.ID))
+		for _, id := range append([]string{a.ID}, a.IDs...) {
+			keys = append(keys, AskKey(id))
+		}
 	}
-	if any && len(keys) > 0 {
+	if any && len(keys) > 0 && store != nil {
 		turns, err := store.Find(ctx, t.Request.Owner, keys)
 		if err != nil {
 			return nil, fmt.Errorf("finding what is remembered: %w", err)
 		}
 		h.turns = turns
 	}
+	h.know(t.Request.Known, keys)
 	return h, nil
+}
+
+// know adds turns that came with the request, where nothing else is known under their
+// keys.
+func (h *history) know(known map[string]*memory.Turn, keys []string) {
+	for _, key := range keys {
+		if turn := known[key]; turn != nil && h.turns[key] == nil {
+			if h.turns == nil {
+				h.turns = map[string]*memory.Turn{}
+			}
+			h.turns[key] = turn
+		}
+	}
 }
 
 // callKeys returns the keys of the calls of a message whose ids we made.

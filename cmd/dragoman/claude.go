@@ -1,0 +1,229 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dragoman-mcp/dragoman/internal/state/atomicfile"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/internal/wire/safehttp"
+)
+
+func claudeCommand() *cobra.Command {
+	var at, model, base string
+	var write bool
+	cmd := &cobra.Command{
+		Use:   "claude",
+		Short: "Say how Claude Code uses the gateway",
+		Long: `Prints the environment in which Claude Code talks to the gateway, and looks whether
+the gateway answers and has the model:
+
+  eval "$(dragoman claude --model qwen3-coder)" && claude
+
+With --write it goes into "env" of Claude Code's settings (~/.claude/settings.json, or
+in $CLAUDE_CONFIG_DIR); everything else there stays as it is. The key is that in
+DRAGOMAN_API_KEY, and stands in the settings then.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if base == "" {
+				s := selection{config: at}
+				file, err := s.load(only("listen"))
+				if err != nil {
+					return err
+				}
+				base = ownAddress(file.Listen)
+			}
+			key := os.Getenv("DRAGOMAN_API_KEY")
+			name, err := servedModel(cmd.Context(), base, key, model)
+			if err != nil {
+				return err
+			}
+			settings := claudeEnvironment(base, cmp.Or(key, "none"), name)
+			if write {
+				return writeClaude(cmd, settings)
+			}
+			for _, m := range settings.Members {
+				value, _ := rawjson.String(m.Value)
+				shown := "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
+				if key != "" && m.Name == "ANTHROPIC_AUTH_TOKEN" {
+					shown = `"$DRAGOMAN_API_KEY"`
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "export %s=%s\n", m.Name, shown)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&model, "model", "", "`NAME` of the model for everything that Claude Code asks (default the first that the gateway lists)")
+	cmd.Flags().StringVar(&base, "url", "", "`URL` of the gateway (default where the configuration says that it listens)")
+	cmd.Flags().BoolVar(&write, "write", false, "write Claude Code's settings")
+	configFlag(cmd, &at)
+	return cmd
+}
+
+// ownAddress is where a gateway is reached from its own machine.
+func ownAddress(listen string) string {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return "http://" + listen
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}
+
+// claudeEnvironment returns the variables by name. Where one of the models is left out,
+// Claude Code asks for one that is not there, in the background.
+func claudeEnvironment(base, key, model string) *rawjson.Object {
+	o := &rawjson.Object{}
+	o.Set("ANTHROPIC_BASE_URL", rawjson.Quote(base))
+	o.Set("ANTHROPIC_AUTH_TOKEN", rawjson.Quote(key))
+	for _, name := range []string{"ANTHROPIC_MODEL", "ANTHROPIC_DEFAULT_OPUS_MODEL", "ANTHROPIC_DEFAULT_SONNET_MODEL", "ANTHROPIC_DEFAULT_HAIKU_MODEL", "ANTHROPIC_SMALL_FAST_MODEL"} {
+		o.Set(name, rawjson.Quote(model))
+	}
+	return o
+}
+
+// servedModel asks the gateway for its models, and returns the one that is wanted, or
+// the first. A name that is not listed may be served by a pattern all the same, so the
+// gateway is asked to count tokens for it.
+func servedModel(ctx context.Context, base, key, wanted string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	if wanted != "" {
+		body := `{"model":` + string(rawjson.Quote(wanted)) + `,"messages":[{"role":"user","content":"Hello"}]}`
+		_, err := askGateway(ctx, http.MethodPost, base+"/v1/messages/count_tokens", key, []byte(body))
+		return wanted, err
+	}
+	answer, err := askGateway(ctx, http.MethodGet, base+"/v1/models", key, nil)
+	if err != nil {
+		return "", err
+	}
+	o, err := rawjson.ParseObject(answer)
+	if err != nil {
+		return "", &failure{errors.New("what answers at " + base + " is no gateway: its list of models cannot be read"), ""}
+	}
+	first, _ := rawjson.String(o.Get("first_id"))
+	if first == "" {
+		return "", &failure{errors.New("the gateway lists no model"), "name one: --model NAME"}
+	}
+	return first, nil
+}
+
+func askGateway(ctx context.Context, method, address, key string, body []byte) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, &usageError{errors.New("--url is no address of a gateway"), "such as --url http://127.0.0.1:8787"}
+	}
+	req.Header.Set("Anthropic-Version", "2023-06-01")
+	req.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }} // the key is for nobody else
+	res, err := client.Do(req)
+	if err != nil {
+		return nil, &failure{fmt.Errorf("the gateway does not answer: %w", err), "start it with \"dragoman serve\", or say where it is: --url URL"}
+	}
+	defer res.Body.Close()
+	answer, err := safehttp.ReadAll(res.Body, 16<<20)
+	switch {
+	case err != nil:
+		return nil, &failure{fmt.Errorf("the gateway does not answer: %w", err), ""}
+	case res.StatusCode == http.StatusUnauthorized:
+		return nil, &failure{errors.New("the gateway wants a key"), "set DRAGOMAN_API_KEY to one; \"dragoman keys new\" makes them"}
+	case res.StatusCode != http.StatusOK:
+		return nil, &failure{fmt.Errorf("the gateway answered %d: %s", res.StatusCode, said(answer)), ""}
+	}
+	return answer, nil
+}
+
+// said returns the words of an error of the gateway's.
+func said(answer []byte) string {
+	var document struct{ Error struct{ Message string } }
+	if json.Unmarshal(answer, &document) == nil && document.Error.Message != "" {
+		return document.Error.Message
+	}
+	return "no reason"
+}
+
+// claudeSettings returns where Claude Code has its settings.
+func claudeSettings() (string, error) {
+	folder := os.Getenv("CLAUDE_CONFIG_DIR")
+	if folder == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", &failure{err, "say where Claude Code's settings are: CLAUDE_CONFIG_DIR"}
+		}
+		folder = filepath.Join(home, ".claude")
+	}
+	path := filepath.Join(folder, "settings.json")
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	return path, os.MkdirAll(filepath.Dir(path), 0o700)
+}
+
+// writeClaude puts variables into Claude Code's settings.
+func writeClaude(cmd *cobra.Command, settings *rawjson.Object) error {
+	path, err := claudeSettings()
+	if err != nil {
+		return err
+	}
+	have, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return &failure{err, ""}
+	}
+	merged, err := mergeEnvironment(have, settings)
+	if err != nil {
+		return &failure{fmt.Errorf("%s was left as it is: %w", path, err), "without --write the variables are printed"}
+	}
+	if err := atomicfile.Update(path, merged); err != nil {
+		return &failure{err, ""}
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%s: env has the gateway now\n", path)
+	return nil
+}
+
+// mergeEnvironment returns settings with variables in their member env. Everything else
+// keeps its place and its value.
+func mergeEnvironment(have []byte, variables *rawjson.Object) ([]byte, error) {
+	if len(bytes.TrimSpace(have)) == 0 {
+		have = []byte("{}")
+	}
+	if err := rawjson.Check(have); err != nil {
+		return nil, err
+	}
+	all, err := rawjson.ParseObject(have)
+	if err != nil {
+		return nil, errors.New("it is no JSON object")
+	}
+	env := &rawjson.Object{}
+	if raw := all.Get("env"); !rawjson.IsNull(raw) {
+		if env, err = rawjson.ParseObject(raw); err != nil {
+			return nil, errors.New("its member env is no object")
+		}
+	}
+	for name, value := range variables.All() {
+		env.Set(name, value)
+	}
+	all.Set("env", env.Bytes())
+	var b bytes.Buffer
+	if err := json.Indent(&b, all.Bytes(), "", "  "); err != nil {
+		return nil, err
+	}
+	return []byte(strings.TrimRight(b.String(), "\n") + "\n"), nil
+}

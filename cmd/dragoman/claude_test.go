@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// gatewayStub answers as a gateway does that has one model and wants a key.
+func gatewayStub(t *testing.T) *httptest.Server {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		switch {
+		case r.Header.Get("Authorization") != "Bearer 0123456789abcdef":
+			w.WriteHeader(http.StatusUnauthorized)
+		case r.Method == http.MethodGet && r.URL.Path == "/v1/models" && r.Header.Get("Anthropic-Version") != "":
+			_, _ = io.WriteString(w, `{"data":[],"has_more":false,"first_id":"first","last_id":"last"}`)
+		case r.URL.Path == "/v1/messages/count_tokens" && bytes.Contains(body, []byte(`"model":"it's"`)):
+			_, _ = io.WriteString(w, `{"input_tokens":3}`)
+		default:
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, `{"type":"error","error":{"type":"not_found_error","message":"No such model."}}`)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func claude(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	cmd := command()
+	var out bytes.Buffer
+	cmd.SetOut(&out)
+	cmd.SetArgs(append([]string{"claude"}, args...))
+	err := cmd.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+// TestClaude: the environment is printed without the key, and only where the gateway
+// answers and has the model.
+func TestClaude(t *testing.T) {
+	s := gatewayStub(t)
+	t.Setenv("DRAGOMAN_API_KEY", "0123456789abcdef")
+	for _, tt := range []struct {
+		name  string
+		model []string
+		want  string
+	}{
+		{"the first model", nil, "export ANTHROPIC_DEFAULT_HAIKU_MODEL='first'\n"},
+		{"one that is not listed", []string{"--model", "it's"}, `export ANTHROPIC_SMALL_FAST_MODEL='it'\''s'` + "\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			out, err := claude(t, append(tt.model, "--url", s.URL)...)
+			if err != nil || !strings.Contains(out, tt.want) || strings.Contains(out, "0123456789abcdef") || strings.Count(out, "export ") != 7 {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+	for name, args := range map[string][]string{
+		"No such model": {"--url", s.URL, "--model", "other"}, "does not answer": {"--url", "http://127.0.0.1:1"},
+	} {
+		if out, err := claude(t, args...); err == nil || !strings.Contains(err.Error(), name) || out != "" {
+			t.Errorf("%s: %v %q", name, err, out)
+		}
+	}
+	t.Setenv("DRAGOMAN_API_KEY", "")
+	if _, err := claude(t, "--url", s.URL); err == nil || !strings.Contains(err.Error(), "wants a key") {
+		t.Errorf("without a key: %v", err)
+	}
+}
+
+// TestClaudeWrite: settings keep what they have, and what is no JSON is left as it is.
+func TestClaudeWrite(t *testing.T) {
+	s := gatewayStub(t)
+	home := t.TempDir()
+	t.Setenv("DRAGOMAN_API_KEY", "0123456789abcdef")
+	t.Setenv("CLAUDE_CONFIG_DIR", home)
+	path := filepath.Join(home, "settings.json")
+	write := func() error { _, err := claude(t, "--write", "--url", s.URL); return err }
+	if err := os.WriteFile(path, []byte(`{"permissions":{"allow":["Bash(ls)"]},"env":{"MINE":"1","ANTHROPIC_MODEL":"old"},"x":1.0}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time changes nothing
+		if err := write(); err != nil {
+			t.Fatal(err)
+		}
+		got, _ := os.ReadFile(path)
+		want := `{
+  "permissions": {
+    "allow": [
+      "Bash(ls)"
+    ]
+  },
+  "env": {
+    "MINE": "1",
+    "ANTHROPIC_MODEL": "first",
+    "ANTHROPIC_BASE_URL": "` + s.URL + `",
+    "ANTHROPIC_AUTH_TOKEN": "0123456789abcdef",
+    "ANTHROPIC_DEFAULT_OPUS_MODEL": "first",
+    "ANTHROPIC_DEFAULT_SONNET_MODEL": "first",
+    "ANTHROPIC_DEFAULT_HAIKU_MODEL": "first",
+    "ANTHROPIC_SMALL_FAST_MODEL": "first"
+  },
+  "x": 1.0
+}
+`
+		if string(got) != want {
+			t.Errorf("%s", got)
+		}
+	}
+	for _, bad := range []string{"{// a comment\n}", `[]`, `{"env":[]}`} {
+		if err := os.WriteFile(path, []byte(bad), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := write()
+		if got, _ := os.ReadFile(path); err == nil || string(got) != bad {
+			t.Errorf("%s: %v, and is %s", bad, err, got)
+		}
+	}
+}

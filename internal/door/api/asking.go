@@ -1,0 +1,262 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/door"
+	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
+	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
+	"github.com/dragoman-mcp/dragoman/internal/session"
+	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
+	"github.com/dragoman-mcp/dragoman/openai/chat"
+	"github.com/dragoman-mcp/dragoman/openai/model"
+)
+
+// A wire is one of the APIs by which clients ask a model: all that is different about it.
+type wire struct {
+	// name names it in logs and in the audit log.
+	name string
+	// form is how it tells of errors.
+	form door.Form
+	// read reads the body of a request.
+	read func(a *API, r *http.Request, who caller.Caller, body []byte) (asking, error)
+}
+
+// An asking is a request to ask a model, as the client half of its API has read it.
+type asking interface {
+	// about says what is to be known of it here.
+	about() about
+	// rename gives it the name by which the upstream knows its model.
+	rename(model string)
+	// plain returns its body without what is for us alone, for an upstream of the same
+	// API where none of our tools is offered; nil where the upstream speaks another one,
+	// so that a conversation without tools has to do.
+	plain() json.RawMessage
+	// converse makes a conversation of it that answers on w.
+	converse(w http.ResponseWriter, options chat.Options) (conversation, error)
+}
+
+// A conversation is one that also tells whether it may have changed something, and what
+// it has cost.
+type conversation interface {
+	dragoman.Conversation
+	Wrote() bool
+	// Tokens returns what it has cost at the model's API, in and out, and whether some
+	// of it is an estimate.
+	Tokens() (n int64, estimated bool)
+}
+
+// about is what a request says that the door goes by.
+type about struct {
+	// model names the model, as the client spells it.
+	model string
+	// stream says that the answer is to be a stream.
+	stream bool
+	// session names the conversation among those of its caller; empty for none.
+	session string
+	// servers are those of our servers that it chooses; none: it does not choose.
+	servers []model.ServerChoice
+	// withhold says why our tools would break it; empty where they would not.
+	withhold string
+	// approves says that its client can be asked whether a call may run.
+	approves bool
+}
+
+// notAsked is why tools are withheld from a request that wants none.
+const notAsked = "tool_choice is none"
+
+// ask returns the route of one of the wires.
+func (a *API) ask(on wire) onceRoute {
+	return func(w http.ResponseWriter, r *http.Request, who caller.Caller, run *idempotency.Run) {
+		if err := a.answer(on, w, r, who, run); err != nil {
+			door.Fail(a.Log, on.form, w, r, err)
+		}
+	}
+}
+
+// answer answers a request on a wire. An error is still to be told.
+func (a *API) answer(on wire, w http.ResponseWriter, r *http.Request, who caller.Caller, run *idempotency.Run) error {
+	request, err := a.read(on, w, r, who)
+	if err != nil {
+		return err
+	}
+	said := request.about()
+	why, err := said.withheld(w.Header())
+	if err != nil {
+		return err
+	}
+	want, err := said.want()
+	if err != nil {
+		return err
+	}
+	want.NoTools, want.Door = why != "", on.name
+	if said.stream {
+		want.Patience = a.Patience // the stream is kept alive meanwhile
+	}
+	leave, err := a.admit(r.Context(), who, policy.Model, said.model)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	s, err := a.open(r.Context(), who, want)
+	if err != nil {
+		return err
+	}
+	request.rename(s.Model)
+	tellMissing(w, s)
+	offer := why == ""
+	if offer {
+		if offer, err = offers(r.Context(), s); err != nil {
+			return err
+		}
+	}
+	if plain := request.plain(); !offer && plain != nil {
+		a.relayTo(w, r, s.Upstream, relayed{body: plain, meter: a.Sessions.Gate().Meter(who, said.model)})
+		run.Answered = true
+		return nil
+	}
+	return a.converse(on, w, r, request, s, offer, run)
+}
+
+// read reads a request, and refuses one that names a model which the caller may not use.
+func (a *API) read(on wire, w http.ResponseWriter, r *http.Request, who caller.Caller) (asking, error) {
+	body, err := a.readBody(w, r)
+	if err != nil {
+		return nil, err
+	}
+	request, err := on.read(a, r, who, body)
+	if err != nil {
+		return nil, err
+	}
+	named, err := queryModel(r) // which goes with it
+	if err == nil {
+		err = sameModel(named, request.about().model)
+	}
+	if err == nil {
+		err = a.judgeFurther(r.Context(), who, body)
+	}
+	return request, err
+}
+
+// withheld says why no tools are to be offered to a request, which then goes through as
+// it is; "" where they are.
+func (said about) withheld(h http.Header) (why string, err error) {
+	switch why = said.withhold; {
+	case why == "":
+	case len(said.servers) > 0 && why != notAsked:
+		return "", &model.Error{
+			Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: model.CodeToolConflict, Param: "tools",
+			Message: "MCP tools cannot be used in this request: " + why + ".",
+		}
+	default:
+		h.Set("X-Dragoman-Tools", "withheld: "+why)
+	}
+	return why, nil
+}
+
+// want returns the session that a request wants.
+func (said about) want() (session.Want, error) {
+	want := session.Want{Model: said.model, Session: said.session}
+	for _, s := range said.servers {
+		if s.URL != "" {
+			return want, model.Invalid("tools", "server_url is not allowed here; name a configured server by its server_label.")
+		}
+		if !said.approves && s.RequireApproval != nil && string(s.RequireApproval) != `"never"` {
+			return want, model.Invalid("tools", "require_approval can only be \"never\" here.")
+		}
+		if s.AllowedTools != nil && strings.HasPrefix(s.Label, session.SetPrefix) {
+			return want, model.Invalid("tools", "A set says itself which tools it has; leave allowed_tools out.")
+		}
+		want.Servers = append(want.Servers, catalog.Choice{Server: s.Label, Tools: s.AllowedTools, ReadOnly: s.ReadOnly})
+	}
+	return want, nil
+}
+
+// offers reports whether a session has tools to offer.
+func offers(ctx context.Context, s *session.Session) (bool, error) {
+	list, err := s.Tools.List(ctx)
+	if err != nil {
+		return false, fmt.Errorf("listing tools: %w", err)
+	}
+	return slices.ContainsFunc(list.Tools.All(), func(t dragoman.Tool) bool { return t.Quarantined == nil }), nil
+}
+
+// converse runs a conversation, with tools where there are some to offer.
+func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request asking, s *session.Session, offer bool, run *idempotency.Run) error {
+	id := model.NewRequestID()
+	log := a.Log.With("request", id, "model", request.about().model).With(s.Caller.Logged()...)
+	client := s.Client(upstream.Request{RawQuery: r.URL.RawQuery, Header: r.Header, ClientCredentials: a.ClientCredentials}, log)
+	ask, can := s.Sampler(client, 0, nil)
+	c, err := request.converse(w, chat.Options{
+		Model:   client,
+		Can:     can,
+		Shape:   s.Shape,
+		Guide:   s.Guide,
+		Offers:  &a.offers,
+		Search:  s.Search,
+		Memory:  a.State.Memory,
+		Running: &a.State.running,
+		Caller:  s.Caller.ID,
+		Retried: retried(r),
+		Again:   run.Again,
+		ID:      id,
+		Log:     log,
+		Missing: s.Missing,
+	})
+	if err != nil {
+		return err
+	}
+	started, calls := time.Now(), 0
+	loop := s.Loop(log, func(e dragoman.Event) {
+		if e.Phase == dragoman.Execute && e.Result != nil {
+			calls++
+		}
+	}, ask)
+	if !offer {
+		loop.Tools = none{loop.Tools}
+	}
+	defer func() { run.Changed = c.Wrote() }() // however it ends
+	err = loop.Run(r.Context(), c)
+	run.Answered = err == nil
+	log = log.With("calls", calls, "took", time.Since(started).Round(time.Millisecond)).With(spent(c)...)
+	switch {
+	case err == nil:
+		log.Info(on.name)
+	case errors.Is(context.Cause(r.Context()), context.Canceled):
+		log.Info(on.name + " cancelled by the client")
+	default:
+		log.Warn(on.name+" failed", "error", err)
+	}
+	return nil // the client has been told
+}
+
+// spent is what a conversation has cost, as a line of a log says it.
+func spent(c conversation) []any {
+	tokens, estimated := c.Tokens()
+	if estimated {
+		return []any{"tokens_estimated", tokens}
+	}
+	return []any{"tokens", tokens}
+}
+
+// none is a toolset without its tools.
+type none struct{ dragoman.Toolset }
+
+// List returns a list of nothing.
+func (none) List(context.Context) (*dragoman.List, error) { return &dragoman.List{}, nil }
+
+// retried reports whether an official client says that it sends a request again.
+func retried(r *http.Request) bool {
+	n := r.Header.Get("X-Stainless-Retry-Count")
+	return n != "" && n != "0"
+}

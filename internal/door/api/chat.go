@@ -1,0 +1,36 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/dragoman-mcp/dragoman/internal/door"
+	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/openai/chat"
+)
+
+// chatWire is the Chat API.
+var chatWire = wire{name: "chat", form: door.OpenAI, read: func(_ *API, _ *http.Request, _ caller.Caller, body []byte) (asking, error) {
+	request, err := chat.Parse(body)
+	if err != nil {
+		return nil, err
+	}
+	return chatAsking{request}, nil
+}}
+
+// A chatAsking is a request to POST /v1/chat/completions.
+type chatAsking struct{ *chat.Request }
+
+func (c chatAsking) about() about {
+	return about{
+		model: c.Model, stream: c.Stream, session: c.Session(), servers: c.Servers, withhold: c.Withhold(),
+	}
+}
+
+func (c chatAsking) rename(model string) { c.Rename(model) }
+
+func (c chatAsking) plain() json.RawMessage { return c.Plain() }
+
+func (c chatAsking) converse(w http.ResponseWriter, options chat.Options) (conversation, error) {
+	return chat.New(c.Request, w, options)
+}

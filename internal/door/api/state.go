@@ -1,0 +1,39 @@
+package api
+
+import (
+	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
+	"github.com/dragoman-mcp/dragoman/internal/state/seal"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/responses"
+)
+
+// Kept says where requests leave what belongs to those that follow.
+type Kept struct {
+	// Memory keeps what clients do not see of their conversations; nil forgets it.
+	Memory memory.Store
+	// Responses keeps responses that are to be gone on from; nil keeps none.
+	Responses responses.Store
+	// Seals has the keys of what clients keep for us; nil makes one that ends with the
+	// process.
+	Seals *seal.Ring
+	// Once says which answers are kept for requests that come again with their
+	// Idempotency-Key.
+	Once idempotency.Config
+}
+
+// State is what requests leave behind for those that follow. It is the process's, and
+// the same for doors that come one after another. Make it with [NewState]; it is safe for
+// concurrent use.
+type State struct {
+	Kept
+	running memory.Running
+	once    *idempotency.Requests
+}
+
+// NewState returns a State.
+func NewState(kept Kept) *State {
+	if kept.Seals == nil {
+		kept.Seals = seal.New()
+	}
+	return &State{Kept: kept, once: idempotency.New(kept.Once)}
+}

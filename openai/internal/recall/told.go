@@ -1,0 +1,65 @@
+package recall
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/dragoman-mcp/dragoman/openai/internal/output"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/model"
+)
+
+// Over reports whether the turn has used up what it may use over all its requests. A
+// zero member of the limit is no bound.
+func (t *Thread) Over(limit memory.Spent) bool {
+	spent := t.Dialogue.Spent
+	return limit.Rounds > 0 && spent.Rounds >= limit.Rounds ||
+		limit.Calls > 0 && spent.Calls >= limit.Calls ||
+		limit.Bytes > 0 && spent.Bytes >= limit.Bytes
+}
+
+// Told returns what the client is told of the error that ended its request; nil where
+// there is none, or nobody is there to be told. id is that of the request.
+func (t *Thread) Told(err error, id string) *model.Error {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, output.ErrGone) {
+		return nil
+	}
+	e, ok := model.AsError(err)
+	if !ok {
+		e = &model.Error{
+			Status: http.StatusInternalServerError, Type: model.TypeServer, Code: model.CodeInternal,
+			Message: "The request failed here. The log tells more.", Err: err,
+		}
+	}
+	told := t.noRetry(*e)
+	if told.Body == nil {
+		told.ID = id
+	} else if id != "" {
+		// The upstream's own error stays as it is.
+		told.Header = told.Header.Clone()
+		if told.Header == nil {
+			told.Header = http.Header{}
+		}
+		told.Header.Set("X-Dragoman-Request-Id", id)
+	}
+	return &told
+}
+
+// noRetry keeps a client from sending a request again whose tools have already
+// changed something: official clients repeat 408, 409, 429 and 5xx by
+// themselves.
+func (t *Thread) noRetry(e model.Error) model.Error {
+	if !t.Dialogue.Wrote {
+		return e
+	}
+	e.Header = e.Header.Clone()
+	if e.Header == nil {
+		e.Header = http.Header{}
+	}
+	e.Header.Set("X-Should-Retry", "false")
+	if e.Status >= 500 || e.Status == 408 || e.Status == 409 || e.Status == 429 {
+		e.Status = http.StatusFailedDependency
+	}
+	return e
+}

@@ -1,0 +1,207 @@
+package messages
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	dragoman "github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/model"
+	"github.com/dragoman-mcp/dragoman/result"
+)
+
+// A reader makes content for a Chat API of blocks.
+type reader struct {
+	// files says that the upstream takes files, such as PDF, as parts of a message.
+	files bool
+}
+
+// takesFiles are the dialects whose APIs document a part of the type file.
+var takesFiles = []string{"openai", "openai-strict", "azure", "openrouter", "gemini"}
+
+// said is content as a Chat API has it: texts, and other parts where there are any.
+type said struct {
+	texts []string
+	parts []json.RawMessage // all of it, in its order
+	other bool              // there are parts that are no text
+}
+
+func (s *said) text(text string) {
+	if text == "" {
+		return
+	}
+	s.texts = append(s.texts, text)
+	s.parts = append(s.parts, json.RawMessage(`{"type":"text","text":`+string(rawjson.Quote(text))+`}`))
+}
+
+func (s *said) part(part string) {
+	s.parts, s.other = append(s.parts, json.RawMessage(part)), true
+}
+
+func (s *said) empty() bool { return len(s.parts) == 0 }
+
+// joined returns the texts as one: templates of many models take nothing else.
+func (s *said) joined() string { return strings.Join(s.texts, "\n\n") }
+
+// content returns the member content.
+func (s *said) content() json.RawMessage {
+	if s.other {
+		return rawjson.AppendArray(nil, s.parts)
+	}
+	return rawjson.Quote(s.joined())
+}
+
+// read adds a block of a person, or of a tool's result.
+func (r reader) read(s *said, b block) error {
+	switch b.kind {
+	case "text":
+		s.text(b.text("text"))
+	case "image":
+		return r.image(s, b)
+	case "document":
+		return r.document(s, b)
+	case "search_result":
+		inner, err := blocks(b.Get("content"), b.param+".content")
+		if err != nil {
+			return err
+		}
+		s.text(strings.TrimSpace(b.text("title") + "\n" + b.text("source")))
+		return r.all(s, inner)
+	case "tool_reference":
+		s.text("The tool " + b.text("tool_name") + " can be called now.")
+	default:
+		return model.Invalid(b.param+".type", fmt.Sprintf("%s.type: blocks of the type %q are not taken here.", b.param, b.kind))
+	}
+	return nil
+}
+
+func (r reader) all(s *said, all []block) error {
+	for _, b := range all {
+		if err := r.read(s, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// source returns the source of an image or a document.
+func (b block) source() (block, error) {
+	o, err := rawjson.ParseObject(b.Get("source"))
+	if err != nil {
+		return block{}, model.Invalid(b.param+".source", b.param+".source: must be an object.")
+	}
+	source := block{param: b.param + ".source", Object: o}
+	source.kind = source.text("type")
+	return source, nil
+}
+
+func (r reader) image(s *said, b block) error {
+	source, err := b.source()
+	if err != nil {
+		return err
+	}
+	switch source.kind {
+	case "base64":
+		url := result.Image{MIMEType: source.text("media_type"), Base64: source.text("data")}.URL()
+		s.part(`{"type":"image_url","image_url":{"url":` + string(rawjson.Quote(url)) + `}}`)
+	case "url":
+		s.part(`{"type":"image_url","image_url":{"url":` + string(rawjson.Quote(source.text("url"))) + `}}`)
+	default:
+		return model.Invalid(source.param, source.param+".type: an image is sent as base64 or as a url.")
+	}
+	return nil
+}
+
+func (r reader) document(s *said, b block) error {
+	source, err := b.source()
+	if err != nil {
+		return err
+	}
+	title := b.text("title")
+	if about := b.text("context"); about != "" {
+		s.text(about)
+	}
+	switch {
+	case source.kind == "text":
+		s.text(strings.TrimLeft(title+"\n", "\n") + source.text("data"))
+	case source.kind == "content":
+		inner, err := blocks(source.Get("content"), source.param+".content")
+		if err != nil {
+			return err
+		}
+		s.text(title)
+		return r.all(s, inner)
+	case source.kind == "base64" && r.files:
+		if title == "" {
+			title = "document.pdf"
+		}
+		data := "data:" + source.text("media_type") + ";base64," + source.text("data")
+		s.part(`{"type":"file","file":{"filename":` + string(rawjson.Quote(title)) + `,"file_data":` + string(rawjson.Quote(data)) + `}}`)
+	case source.kind == "base64":
+		return model.Invalid(source.param, source.param+": the API of this model takes no files. Send the text of the document.")
+	default:
+		return model.Invalid(source.param, source.param+".type: a document is sent as text, content or base64; nothing is fetched here.")
+	}
+	return nil
+}
+
+// A toolResult is a tool_result: what came of a call of the client's.
+type toolResult struct {
+	id     string
+	said   said
+	failed bool
+}
+
+func (r reader) toolResult(b block) (t toolResult, err error) {
+	if t.id = b.text("tool_use_id"); t.id == "" {
+		return t, model.Invalid(b.param+".tool_use_id", b.param+".tool_use_id: must name the call.")
+	}
+	if t.failed, err = onOff(b.Object, "is_error", false, b.param); err != nil {
+		return t, err
+	}
+	if rawjson.IsNull(b.Get("content")) {
+		return t, nil
+	}
+	inner, err := blocks(b.Get("content"), b.param+".content")
+	if err != nil {
+		return t, err
+	}
+	return t, r.all(&t.said, inner)
+}
+
+// text returns what the model reads of it, but for pictures.
+func (t *toolResult) text() string {
+	if t.failed {
+		return failure(t.said.joined())
+	}
+	return t.said.joined()
+}
+
+// ours is text of the result of a call of ours, which was written for the model when the
+// call was made.
+func (t *toolResult) ours() string {
+	if text := t.said.joined(); rawjson.Kind([]byte(text)) == '{' {
+		return text
+	}
+	return t.text()
+}
+
+// failure is what a model reads of a call of the client's that failed: the same as of
+// one of ours.
+func failure(text string) string {
+	content := `{"content":[{"type":"text","text":` + string(rawjson.Quote(text)) + `}],"isError":true}`
+	return (&result.Shape{}).Message(dragoman.Call{}, dragoman.Result{Ran: dragoman.RanYes, Failed: true, Content: json.RawMessage(content)}).Text
+}
+
+// pictures returns the parts of a result that are no text.
+func (t *toolResult) pictures() []json.RawMessage {
+	if !t.said.other {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(t.said.parts), func(part json.RawMessage) bool {
+		o, err := rawjson.ParseObject(part)
+		return err != nil || o.Get("text") != nil
+	})
+}

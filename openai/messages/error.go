@@ -1,0 +1,91 @@
+package messages
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/model"
+)
+
+// kinds are the types of errors by HTTP status, as the API has them.
+var kinds = map[int]string{
+	http.StatusBadRequest:            "invalid_request_error",
+	http.StatusUnauthorized:          "authentication_error",
+	http.StatusPaymentRequired:       "billing_error",
+	http.StatusForbidden:             "permission_error",
+	http.StatusNotFound:              "not_found_error",
+	http.StatusRequestEntityTooLarge: "request_too_large",
+	http.StatusTooManyRequests:       "rate_limit_error",
+	http.StatusServiceUnavailable:    "overloaded_error",
+	http.StatusGatewayTimeout:        "timeout_error",
+	529:                              "overloaded_error",
+}
+
+func kindOf(status int) string {
+	switch kind, ok := kinds[status]; {
+	case ok:
+		return kind
+	case status >= 400 && status < 500 && status != http.StatusFailedDependency:
+		return "invalid_request_error"
+	}
+	return "api_error"
+}
+
+// document is an error as the API has it: as a body, and as an event.
+func document(e *model.Error) []byte {
+	var inner, o rawjson.Object
+	inner.Set("type", rawjson.Quote(kindOf(e.Status)))
+	inner.Set("message", rawjson.Quote(message(e)))
+	if e.Code != "" && e.Body == nil {
+		inner.Set("code", rawjson.Quote(e.Code))
+	}
+	o.Set("type", rawjson.Quote("error"))
+	o.Set("error", inner.Bytes())
+	if e.ID != "" {
+		o.Set("request_id", rawjson.Quote(e.ID))
+	} else {
+		o.Set("request_id", []byte("null"))
+	}
+	return o.Bytes()
+}
+
+// message is what an error says: in the upstream's words, where it is the upstream's.
+func message(e *model.Error) string {
+	if e.Body == nil {
+		return e.Message
+	}
+	o, err := rawjson.ParseObject(e.Body)
+	if err != nil {
+		return strings.ToValidUTF8(string(e.Body), "\uFFFD")
+	}
+	for _, name := range []string{"error", "message", "detail"} {
+		raw := o.Get(name)
+		if text, ok := rawjson.String(raw); ok && text != "" {
+			return text
+		}
+		if inner, err := rawjson.ParseObject(raw); err == nil {
+			if text, _ := rawjson.String(inner.Get("message")); text != "" {
+				return text
+			}
+		}
+	}
+	return string(e.Body)
+}
+
+// WriteError answers a request with an error, in the form of the API.
+func WriteError(w http.ResponseWriter, e *model.Error) {
+	h := w.Header()
+	for name, values := range e.Header {
+		h[name] = values
+	}
+	h.Set("Content-Type", "application/json")
+	h.Set("X-Content-Type-Options", "nosniff")
+	if e.ID != "" {
+		h.Set("X-Request-Id", e.ID)
+		h.Set("Request-Id", e.ID)
+	}
+	h.Del("Content-Length")
+	w.WriteHeader(e.Status)
+	_, _ = w.Write(append(document(e), '\n'))
+}

@@ -1,0 +1,301 @@
+package messages
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/model"
+)
+
+// A translator writes the history of a request in the form of the Chat API.
+type translator struct {
+	reader
+	wire *dialect.Wire
+	// system says that a system message may stand anywhere.
+	system bool
+	// name returns the name under which the model knows a tool of a server.
+	name func(serverTool) string
+	// thoughts opens what we sealed.
+	thoughts thoughts
+
+	messages []json.RawMessage
+	last     *said    // the last message, where it is a person's
+	tools    bool     // the last message is a tool's
+	ordered  []string // the ids of the client's calls in the last message of the model
+	calls    []string // those of them that have no result yet
+}
+
+// takesSystem are the dialects whose APIs take a system message in the middle of a
+// conversation. The templates of many models refuse one.
+var takesSystem = []string{"openai", "openai-strict", "azure"}
+
+// translate returns the history of a request, the system prompt first.
+func (t *translator) translate(r *Request) ([]json.RawMessage, error) {
+	var prompt said
+	for _, b := range r.system {
+		prompt.text(b.text("text"))
+	}
+	if !prompt.empty() {
+		t.add("system", prompt.content())
+	}
+	for i := range r.turns {
+		turn := &r.turns[i]
+		var err error
+		switch turn.role {
+		case "assistant":
+			err = t.assistant(turn)
+		case "system":
+			err = t.between(turn)
+		default:
+			err = t.user(turn)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(t.calls) > 0 {
+		return nil, unanswered(r.turns[len(r.turns)-1].param)
+	}
+	if len(t.messages) == 0 {
+		return nil, model.Invalid("messages", "messages: all of them are empty.")
+	}
+	return t.messages, nil
+}
+
+func (t *translator) add(role string, content json.RawMessage) {
+	var m rawjson.Object
+	m.Set("role", rawjson.Quote(role))
+	m.Set("content", content)
+	t.messages = append(t.messages, m.Bytes())
+	t.last, t.tools = nil, false
+}
+
+// person adds what a person says. What stands in several messages behind each other
+// becomes one, as the API wants it: templates of many models refuse two.
+func (t *translator) person(s *said) {
+	if s.empty() {
+		return
+	}
+	if t.tools && t.wire.NoUserAfterTool {
+		t.add("assistant", rawjson.Quote("The results are there."))
+	}
+	if t.last != nil {
+		t.messages = t.messages[:len(t.messages)-1]
+		s = &said{append(t.last.texts, s.texts...), append(t.last.parts, s.parts...), t.last.other || s.other}
+	}
+	t.add("user", s.content())
+	t.last = s
+}
+
+// between adds a system message in the middle of a conversation.
+func (t *translator) between(turn *turn) error {
+	var s said
+	if err := t.all(&s, turn.blocks); err != nil {
+		return err
+	}
+	switch {
+	case s.other:
+		return model.Invalid(turn.param, turn.param+": a system message is text.")
+	case s.empty():
+	case t.system:
+		t.add("system", s.content())
+	default:
+		var reminder said
+		reminder.text("<system-reminder>\n" + s.joined() + "\n</system-reminder>")
+		t.person(&reminder)
+	}
+	return nil
+}
+
+// user adds a person's message: the results of the client's calls first, in the order of
+// the calls, then everything else.
+func (t *translator) user(turn *turn) error {
+	var s said
+	var results []toolResult
+	for _, b := range turn.blocks {
+		if b.kind != "tool_result" {
+			if err := t.read(&s, b); err != nil {
+				return err
+			}
+			continue
+		}
+		result, err := t.toolResult(b)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(t.calls, result.id) {
+			return model.Invalid(b.param+".tool_use_id", b.param+".tool_use_id: there is no call of this id in the message before that has no result yet.")
+		}
+		t.calls = slices.DeleteFunc(t.calls, func(id string) bool { return id == result.id })
+		results = append(results, result)
+	}
+	if len(t.calls) > 0 {
+		return unanswered(turn.param)
+	}
+	t.results(results)
+	t.person(&s)
+	return nil
+}
+
+func unanswered(param string) error {
+	return model.Invalid(param, param+": each tool_use of a message needs its tool_result in the next one.")
+}
+
+// results adds the results of the client's calls.
+func (t *translator) results(results []toolResult) {
+	if len(results) == 0 {
+		return
+	}
+	at := map[string]int{}
+	for i, id := range t.ordered {
+		at[id] = i
+	}
+	slices.SortStableFunc(results, func(a, b toolResult) int { return at[a.id] - at[b.id] })
+	var pictures said
+	for i := range results {
+		r := &results[i]
+		own := r.pictures()
+		content := rawjson.Quote(r.text())
+		if len(own) > 0 && t.wire.ImagesInTool && !t.wire.StringContent {
+			content = r.said.content()
+		} else if len(own) > 0 {
+			pictures.parts, pictures.other = append(pictures.parts, own...), true
+		}
+		var m rawjson.Object
+		m.Set("role", rawjson.Quote("tool"))
+		m.Set("tool_call_id", rawjson.Quote(r.id))
+		m.Set("content", content)
+		t.messages = append(t.messages, m.Bytes())
+		t.last, t.tools = nil, true
+	}
+	if pictures.other {
+		shown := said{other: true}
+		shown.text("The pictures that the tools returned, in order:")
+		shown.parts = append(shown.parts, pictures.parts...)
+		t.person(&shown)
+	}
+}
+
+// A spoken message is one of the model's, as it is put together of blocks: of each round
+// that they tell of there is one.
+type spoken struct {
+	said
+	thought *rawjson.Object // members that the upstream wants back; nil for none
+	calls   []json.RawMessage
+	ids     []string // of the client's calls
+	results []json.RawMessage
+	tag     string // of the ids of its calls
+}
+
+// has reports whether a block is a call that the model made in the same message.
+func (m *spoken) has(b block) bool {
+	return b.kind == "tool_use" && m.tag != "" && tagOf(b.text("id")) == m.tag
+}
+
+// assistant adds what the model said: a message for each round that the blocks tell of.
+func (t *translator) assistant(turn *turn) error {
+	m := &spoken{}
+	var kept map[string]json.RawMessage // calls as the upstream made them, by id
+	for _, b := range turn.blocks {
+		if len(m.results) > 0 && b.kind != "mcp_tool_result" && b.kind != "mcp_tool_listing" && !m.has(b) {
+			t.say(m)
+			m = &spoken{}
+		}
+		switch b.kind {
+		case "text", "compaction":
+			m.text(b.text("text") + b.text("content"))
+		case "thinking":
+			t.thoughts.open(m, b)
+		case "redacted_thinking":
+			kept = t.thoughts.rest(m, b)
+		case "tool_use", "mcp_tool_use":
+			if err := t.call(m, b, kept); err != nil {
+				return err
+			}
+		case "mcp_tool_result":
+			r, err := t.toolResult(b)
+			if err != nil {
+				return err
+			}
+			var o rawjson.Object
+			o.Set("role", rawjson.Quote("tool"))
+			o.Set("tool_call_id", rawjson.Quote(r.id))
+			o.Set("content", rawjson.Quote(r.ours()))
+			m.results = append(m.results, o.Bytes())
+		default:
+			// What other servers made of their own, such as searches, has no meaning here.
+		}
+	}
+	t.say(m)
+	return nil
+}
+
+// call adds a call, of the client's or of ours.
+func (t *translator) call(m *spoken, b block, kept map[string]json.RawMessage) error {
+	id, name := b.text("id"), b.text("name")
+	if id == "" || name == "" {
+		return model.Invalid(b.param, b.param+": a call has an id and a name.")
+	}
+	input := b.Get("input")
+	if rawjson.Kind(input) != '{' {
+		if input = []byte("{}"); !rawjson.IsNull(b.Get("input")) {
+			return model.Invalid(b.param+".input", b.param+".input: must be an object.")
+		}
+	}
+	if b.kind == "mcp_tool_use" {
+		m.tag = tagOf(id)
+		name = t.name(serverTool{b.text("server_name"), name})
+	} else {
+		m.ids = append(m.ids, id)
+	}
+	var f, o rawjson.Object
+	f.Set("name", rawjson.Quote(name))
+	f.Set("arguments", rawjson.Quote(string(input)))
+	if raw, ok := kept[id]; ok {
+		if was, err := rawjson.ParseObject(raw); err == nil {
+			o = *was
+		}
+	}
+	if was, err := rawjson.ParseObject(o.Get("function")); err == nil {
+		was.Set("name", f.Get("name"))
+		was.Set("arguments", f.Get("arguments"))
+		f = *was
+	}
+	o.Set("id", rawjson.Quote(id))
+	o.Set("type", rawjson.Quote("function"))
+	o.Set("function", f.Bytes())
+	m.calls = append(m.calls, o.Bytes())
+	return nil
+}
+
+// say adds a message of the model's, with the results of our calls in it.
+func (t *translator) say(m *spoken) {
+	if m.empty() && len(m.calls) == 0 {
+		return
+	}
+	o := &rawjson.Object{}
+	o.Set("role", rawjson.Quote("assistant"))
+	if o.Set("content", m.content()); m.empty() {
+		o.Set("content", json.RawMessage("null"))
+	}
+	if m.thought != nil {
+		for name, value := range m.thought.All() {
+			o.Set(name, value)
+		}
+	}
+	if len(m.calls) > 0 {
+		o.Set("tool_calls", rawjson.AppendArray(nil, m.calls))
+	}
+	t.messages = append(t.messages, o.Bytes())
+	t.messages = append(t.messages, m.results...)
+	t.last, t.tools = nil, len(m.results) > 0
+	t.calls, t.ordered = slices.Clone(m.ids), slices.Clone(m.ids)
+}
+
+// publicName is a name for a tool that is not offered any more.
+func publicName(tool serverTool) string {
+	return strings.Trim(tool.server+"__"+tool.name, "_")
+}

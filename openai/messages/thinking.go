@@ -1,0 +1,147 @@
+package messages
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/state/seal"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+)
+
+// thoughts seals what a model thought, for clients that send it back, and opens it. A
+// seal is good for its owner and for the text that it came with. Thoughts whose seal is
+// not ours, too old or not for this text are dropped: another model had them.
+type thoughts struct {
+	ring  *seal.Ring
+	owner string
+}
+
+// fields are the members in which Chat APIs have a model's thoughts as text.
+var fields = []string{"reasoning_content", "reasoning"}
+
+func (t thoughts) bound(text string) []byte {
+	return seal.Bind([]byte(t.owner), []byte("messages"), []byte(text))
+}
+
+// close returns the signature of thoughts that came in a member. Where the client does
+// not get their text, they are in it.
+func (t thoughts) close(field, text string, omitted bool) string {
+	plain, shown := field, text
+	if omitted {
+		plain, shown = field+"\n"+text, ""
+	}
+	return base64.StdEncoding.EncodeToString(t.ring.Close(seal.Reasoning, t.bound(shown), []byte(plain), time.Time{}))
+}
+
+// open puts thoughts into a message of the model's, as its API wants them back.
+func (t thoughts) open(m *spoken, b block) {
+	text := b.text("thinking")
+	plain, ok := t.opened(b.text("signature"), text)
+	if !ok {
+		return
+	}
+	for _, field := range fields {
+		switch {
+		case string(plain) == field:
+			m.think(field, text)
+		case len(plain) > len(field) && string(plain[:len(field)+1]) == field+"\n":
+			m.think(field, string(plain[len(field)+1:]))
+		}
+	}
+}
+
+func (t thoughts) opened(signature, text string) ([]byte, bool) {
+	sealed, err := base64.StdEncoding.DecodeString(signature)
+	if err != nil {
+		return nil, false
+	}
+	plain, err := t.ring.Open(seal.Reasoning, t.bound(text), sealed)
+	return plain, err == nil
+}
+
+// think adds to the thoughts of a message.
+func (m *spoken) think(field, text string) {
+	if m.thought == nil {
+		m.thought = &rawjson.Object{}
+	}
+	have, _ := rawjson.String(m.thought.Get(field))
+	m.thought.Set(field, rawjson.Quote(have+text))
+}
+
+// A rest is what an API wants back of a message beside the text of its thoughts, such as
+// signatures of its own.
+type rest struct {
+	Members map[string]json.RawMessage `json:"members,omitempty"`
+	Calls   map[string]json.RawMessage `json:"calls,omitempty"`
+}
+
+// sealRest seals what else an API wants back of a message, and of its calls; empty where
+// that is nothing. remembered is the message as the API wants to see it
+// again, and calls are by the ids that the client has of them.
+func (t thoughts) sealRest(remembered *rawjson.Object, calls map[string]json.RawMessage) string {
+	r := rest{Members: map[string]json.RawMessage{}, Calls: map[string]json.RawMessage{}}
+	for name, value := range remembered.All() {
+		switch name {
+		case "role", "content", "refusal", "audio", "annotations", fields[0], fields[1]:
+		default:
+			if !rawjson.IsNull(value) {
+				r.Members[name] = value
+			}
+		}
+	}
+	for id, raw := range calls {
+		if more(raw) {
+			r.Calls[id] = raw
+		}
+	}
+	if len(r.Members) == 0 && len(r.Calls) == 0 {
+		return ""
+	}
+	plain, err := json.Marshal(r)
+	if err != nil {
+		return "" // they are documents that came as JSON
+	}
+	return base64.StdEncoding.EncodeToString(t.ring.Close(seal.Reasoning, t.bound("rest"), plain, time.Time{}))
+}
+
+// more reports whether a call has members that a client of this API cannot keep.
+func more(raw json.RawMessage) bool {
+	o, err := rawjson.ParseObject(raw)
+	if err != nil {
+		return false
+	}
+	for name := range o.All() {
+		if name != "id" && name != "type" && name != "function" {
+			return true
+		}
+	}
+	f, err := rawjson.ParseObject(o.Get("function"))
+	return err == nil && len(f.Members) > 2
+}
+
+// rest opens what sealRest sealed, and returns the calls as the API made them.
+func (t thoughts) rest(m *spoken, b block) map[string]json.RawMessage {
+	plain, ok := t.opened(b.text("data"), "rest")
+	var r rest
+	if !ok || json.Unmarshal(plain, &r) != nil {
+		return nil
+	}
+	for name, value := range r.Members {
+		if m.thought == nil {
+			m.thought = &rawjson.Object{}
+		}
+		m.thought.Set(name, value)
+	}
+	return r.Calls
+}
+
+// textOf returns the thoughts of a whole message, and the member that has them.
+func textOf(message *rawjson.Object) (field, text string) {
+	for _, field := range fields {
+		if text, _ := rawjson.String(message.Get(field)); text != "" {
+			return field, text
+		}
+	}
+	return "", ""
+}

@@ -1,0 +1,258 @@
+package messages
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/internal/output"
+)
+
+// A writer writes one message to the client: event by event where that is a stream,
+// else as a whole. Blocks come one after the other.
+type writer struct {
+	out       *output.Output
+	stream    bool
+	id, model string
+	sign      func(field, text string) string // the signature of thoughts
+	omitted   bool                            // the client does not get their text
+
+	started bool
+	blocks  []json.RawMessage // those that are whole
+
+	// The block that is being written.
+	kind  string // text or thinking; empty for none
+	field string // where thoughts came from
+	text  strings.Builder
+}
+
+// Prefixes of ids of ours: of messages, of the client's calls and of ours.
+const (
+	messageID = "msg_dg"
+	useID     = "toolu_dg"
+	mcpUseID  = "mcptoolu_dg"
+)
+
+// newID returns a random id of ours.
+func newID(prefix string) string { return prefix + rand.Text()[:22] }
+
+// tagSize is how long the part of a call's id is that all calls of one message of the
+// model have in common, so that they are one message again when they come back.
+const tagSize = 10
+
+func callID(prefix, tag string) string { return prefix + tag + rand.Text()[:22-tagSize] }
+
+// tagOf returns that part of an id; empty where it is none of ours.
+func tagOf(id string) string {
+	for _, prefix := range []string{useID, mcpUseID} {
+		if rest, ok := strings.CutPrefix(id, prefix); ok && len(rest) == 22 {
+			return rest[:tagSize]
+		}
+	}
+	return ""
+}
+
+func (w *writer) event(name string, o *rawjson.Object) {
+	if w.stream {
+		w.out.Event(name, o.Bytes())
+	}
+}
+
+// members returns an object with the names and values of pairs.
+func members(pairs ...any) *rawjson.Object {
+	o := &rawjson.Object{Members: make([]rawjson.Member, 0, len(pairs)/2)}
+	for i := 0; i < len(pairs); i += 2 {
+		var value json.RawMessage
+		switch v := pairs[i+1].(type) {
+		case string:
+			value = rawjson.Quote(v)
+		case int:
+			value = strconv.AppendInt(nil, int64(v), 10)
+		case json.RawMessage:
+			value = v
+		case []byte:
+			value = v
+		case *rawjson.Object:
+			value = v.Bytes()
+		}
+		o.Members = append(o.Members, rawjson.Member{Name: pairs[i].(string), Value: value})
+	}
+	return o
+}
+
+var null = json.RawMessage("null")
+
+// message is the message without what is only known in its end.
+func (w *writer) message() *rawjson.Object {
+	return members("id", w.id, "type", "message", "role", "assistant", "model", w.model, "content", json.RawMessage("[]"),
+		"stop_reason", null, "stop_sequence", null, "usage", usage{}.object())
+}
+
+// start begins the message, once.
+func (w *writer) start() {
+	if !w.started {
+		w.started = true
+		w.event("message_start", members("type", "message_start", "message", w.message()))
+	}
+}
+
+func (w *writer) delta(delta *rawjson.Object) {
+	w.event("content_block_delta", members("type", "content_block_delta", "index", len(w.blocks), "delta", delta))
+}
+
+func (w *writer) begin(block *rawjson.Object) {
+	w.start()
+	w.event("content_block_start", members("type", "content_block_start", "index", len(w.blocks), "content_block", block))
+}
+
+// say writes a piece of text.
+func (w *writer) say(piece string) {
+	if piece == "" {
+		return
+	}
+	if w.kind != "text" {
+		w.end()
+		w.kind = "text"
+		w.begin(members("type", "text", "text", ""))
+	}
+	w.text.WriteString(piece)
+	w.delta(members("type", "text_delta", "text", piece))
+}
+
+// think writes a piece of thoughts, which came in a member of the upstream's.
+func (w *writer) think(field, piece string) {
+	if piece == "" {
+		return
+	}
+	if w.kind != "thinking" || w.field != field {
+		w.end()
+		w.kind, w.field = "thinking", field
+		w.begin(members("type", "thinking", "thinking", "", "signature", ""))
+	}
+	if w.text.WriteString(piece); !w.omitted {
+		w.delta(members("type", "thinking_delta", "thinking", piece))
+	}
+}
+
+// end ends the block that is being written.
+func (w *writer) end() {
+	text := w.text.String()
+	w.text.Reset()
+	switch w.kind {
+	case "":
+		return
+	case "text":
+		w.stop(members("type", "text", "text", text))
+	case "thinking":
+		signature := w.sign(w.field, text)
+		w.delta(members("type", "signature_delta", "signature", signature))
+		if w.omitted {
+			text = ""
+		}
+		w.stop(members("type", "thinking", "thinking", text, "signature", signature))
+	}
+	w.kind = ""
+}
+
+func (w *writer) stop(block *rawjson.Object) {
+	w.event("content_block_stop", members("type", "content_block_stop", "index", len(w.blocks)))
+	w.blocks = append(w.blocks, block.Bytes())
+}
+
+// put writes a whole block. What a call is given comes as a delta of its own.
+func (w *writer) put(block *rawjson.Object) {
+	w.end()
+	input := block.Get("input")
+	if input == nil {
+		w.begin(block)
+	} else {
+		bare := block.Clone()
+		bare.Set("input", json.RawMessage("{}"))
+		w.begin(bare)
+		w.delta(members("type", "input_json_delta", "partial_json", string(input)))
+	}
+	w.stop(block)
+}
+
+// again writes the blocks of an answer that its client did not get.
+func (w *writer) again(blocks []json.RawMessage) {
+	w.start()
+	for _, raw := range blocks {
+		block, err := rawjson.ParseObject(raw)
+		if err != nil {
+			continue // we made it
+		}
+		text, _ := rawjson.String(block.Get("text"))
+		thought, _ := rawjson.String(block.Get("thinking"))
+		signature, _ := rawjson.String(block.Get("signature"))
+		switch kind, _ := rawjson.String(block.Get("type")); kind {
+		case "text":
+			w.say(text)
+			w.end()
+		case "thinking":
+			w.begin(members("type", "thinking", "thinking", "", "signature", ""))
+			if thought != "" {
+				w.delta(members("type", "thinking_delta", "thinking", thought))
+			}
+			w.delta(members("type", "signature_delta", "signature", signature))
+			w.stop(block)
+		default:
+			w.put(block)
+		}
+	}
+}
+
+// finish ends the message.
+func (w *writer) finish(reason, sequence string, used usage) error {
+	w.start()
+	w.end()
+	stopped := null
+	if sequence != "" {
+		stopped = rawjson.Quote(sequence)
+	}
+	if !w.stream {
+		m := w.message()
+		m.Set("content", rawjson.AppendArray(nil, w.blocks))
+		m.Set("stop_reason", rawjson.Quote(reason))
+		m.Set("stop_sequence", stopped)
+		m.Set("usage", used.object().Bytes())
+		return w.out.Body(append(bytes.Clone(m.Bytes()), '\n'))
+	}
+	w.event("message_delta", members("type", "message_delta", "delta", members("stop_reason", reason, "stop_sequence", stopped), "usage", used.object()))
+	w.event("message_stop", members("type", "message_stop"))
+	return w.out.Flush()
+}
+
+// usage is what a message cost, in tokens. How many of them came from a cache is null
+// where the upstream does not say: many have a cache and do not tell.
+type usage struct {
+	input, cached, output int
+	told                  bool // of cached
+}
+
+func (u usage) object() *rawjson.Object {
+	created, cached := null, null
+	if u.told {
+		created, cached = json.RawMessage("0"), strconv.AppendInt(nil, int64(u.cached), 10)
+	}
+	return members("input_tokens", u.input, "cache_creation_input_tokens", created, "cache_read_input_tokens", cached, "output_tokens", u.output)
+}
+
+// readUsage reads the usage of a Chat API, summed over all rounds.
+func readUsage(raw json.RawMessage) (u usage) {
+	o, err := rawjson.ParseObject(raw)
+	if err != nil {
+		return u
+	}
+	u.input, _ = rawjson.Int(o.Get("prompt_tokens"))
+	u.output, _ = rawjson.Int(o.Get("completion_tokens"))
+	if details, err := rawjson.ParseObject(o.Get("prompt_tokens_details")); err == nil {
+		u.cached, u.told = rawjson.Int(details.Get("cached_tokens"))
+	}
+	u.cached = min(max(u.cached, 0), u.input)
+	u.input -= u.cached
+	return u
+}

@@ -1,0 +1,85 @@
+package model
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+)
+
+// A ServerChoice chooses tools of one MCP server for a request. It has the form
+// of the Responses API's "mcp" tool.
+type ServerChoice struct {
+	// Label is the server's label in our configuration (server_label).
+	Label string
+	// URL names a server that is not in our configuration (server_url).
+	URL string
+	// AllowedTools are the original names of the tools to offer; nil means all.
+	AllowedTools []string
+	// ReadOnly offers only tools that say they change nothing
+	// (allowed_tools.read_only).
+	ReadOnly bool
+	// DeferLoading keeps the definitions of the server's tools out of the request
+	// until the model searches for them (defer_loading).
+	DeferLoading bool
+	// RequireApproval is the raw require_approval member; nil when absent.
+	RequireApproval json.RawMessage
+}
+
+// ReadServerChoice reads an entry of tools of the type "mcp", which stands at param.
+// The error is an [*Error].
+func ReadServerChoice(o *rawjson.Object, param string) (ServerChoice, error) {
+	var c ServerChoice
+	c.Label, _ = rawjson.String(o.Get("server_label"))
+	c.URL, _ = rawjson.String(o.Get("server_url"))
+	c.RequireApproval = o.Get("require_approval")
+	if c.Label == "" {
+		return c, Invalid(param+".server_label", "An mcp tool needs a server_label.")
+	}
+	var err error
+	if c.DeferLoading, err = Boolean(o, "defer_loading"); err != nil {
+		return c, Invalid(param+".defer_loading", "\"defer_loading\" must be true or false.")
+	}
+	allowed := o.Get("allowed_tools")
+	if rawjson.IsNull(allowed) {
+		return c, nil
+	}
+	wrong := Invalid(param+".allowed_tools", "\"allowed_tools\" must be an array of tool names, or an object with tool_names or read_only.")
+	if rawjson.Kind(allowed) == '{' {
+		filter, err := rawjson.ParseObject(allowed)
+		if err != nil {
+			return c, wrong
+		}
+		if c.ReadOnly, err = Boolean(filter, "read_only"); err != nil {
+			return c, err
+		}
+		if allowed = filter.Get("tool_names"); rawjson.IsNull(allowed) {
+			return c, nil
+		}
+	}
+	names, err := rawjson.Elements(allowed)
+	if err != nil {
+		return c, wrong
+	}
+	c.AllowedTools = []string{}
+	for _, raw := range names {
+		name, ok := rawjson.String(raw)
+		if !ok {
+			return c, wrong
+		}
+		c.AllowedTools = append(c.AllowedTools, name)
+	}
+	return c, nil
+}
+
+// Boolean reads a member that is true, or else false, null or not there. The error is
+// an [*Error].
+func Boolean(o *rawjson.Object, name string) (bool, error) {
+	switch v := o.Get(name); {
+	case string(v) == "true":
+		return true, nil
+	case rawjson.IsNull(v), string(v) == "false":
+		return false, nil
+	}
+	return false, Invalid(name, fmt.Sprintf("%q must be true or false.", name))
+}

@@ -1,0 +1,225 @@
+package responses
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/internal/output"
+	"github.com/dragoman-mcp/dragoman/openai/model"
+)
+
+// newID returns a new id that begins with a prefix.
+func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
+
+// An answer is a response while it is made: its items, and in a stream its events.
+type answer struct {
+	id      string
+	created time.Time
+	request *Request
+	out     *output.Output
+	begun   bool
+	seq     int
+	items   []json.RawMessage // nil where one is not finished
+	final   json.RawMessage   // the response as it ended; nil until then
+}
+
+// IDPrefix is what the ids of responses begin with that are made here.
+const IDPrefix = "resp_dg"
+
+func (a *answer) begin(r *Request, out *output.Output) {
+	a.id, a.created, a.request, a.out = newID(IDPrefix), time.Now(), r, out
+}
+
+// event sends an event of a stream, with its place among them.
+func (a *answer) event(kind string, members ...rawjson.Member) {
+	if !a.request.Stream {
+		return
+	}
+	all := append([]rawjson.Member{text("type", kind), number("sequence_number", a.seq)}, members...)
+	a.seq++
+	a.out.Event(kind, object(all...))
+}
+
+// open sends what every stream begins with.
+func (a *answer) open() {
+	if a.begun {
+		return
+	}
+	a.begun = true
+	if !a.request.Stream {
+		return
+	}
+	begun := a.response("in_progress", nil, nil, nil)
+	a.event("response.created", raw("response", begun))
+	a.event("response.in_progress", raw("response", begun))
+}
+
+// add begins an item, and returns its place in the output.
+func (a *answer) add(item json.RawMessage) int {
+	a.items = append(a.items, nil)
+	a.event("response.output_item.added", number("output_index", len(a.items)-1), raw("item", item))
+	return len(a.items) - 1
+}
+
+// done ends an item.
+func (a *answer) done(at int, item json.RawMessage) {
+	a.items[at] = item
+	a.event("response.output_item.done", number("output_index", at), raw("item", item))
+}
+
+// whole sends an item that is complete already.
+func (a *answer) whole(item json.RawMessage) { a.done(a.add(item), item) }
+
+// finished returns the items that are complete.
+func (a *answer) finished() []json.RawMessage {
+	done := []json.RawMessage{}
+	for _, item := range a.items {
+		if item != nil {
+			done = append(done, item)
+		}
+	}
+	return done
+}
+
+// failure is the event for an error: with the members that OpenAI's clients look for on
+// the top level, and with those in an object that the API sends and others look for.
+func (a *answer) failure(e *model.Error) []byte {
+	code, message := said(e)
+	kind := object(text("type", e.Type), text("code", code), text("message", message), raw("param", quoteOrNull(e.Param)))
+	o := object(text("type", "error"), number("sequence_number", a.seq), text("code", code), text("message", message),
+		raw("param", quoteOrNull(e.Param)), raw("error", kind))
+	a.seq++
+	return o
+}
+
+// fail ends a stream with an error.
+func (a *answer) fail(c *Conversation, e *model.Error) {
+	a.out.Event("error", a.failure(e))
+	code, message := said(e)
+	a.event("response.failed", raw("response", a.response("failed", c.usage, nil, object(text("code", code), text("message", message)))))
+	a.out.Event("", []byte("[DONE]"))
+}
+
+// said returns the code and the message of an error, which may be the upstream's own.
+func said(e *model.Error) (code, message string) {
+	code, message = e.Code, e.Message
+	if body, err := rawjson.ParseObject(e.Body); err == nil {
+		if o, err := rawjson.ParseObject(body.Get("error")); err == nil {
+			code, message = stringOf(o, "code"), stringOf(o, "message")
+		}
+	}
+	if code == "" {
+		code = "server_error"
+	}
+	if message == "" {
+		message = "The upstream failed."
+	}
+	return code, message
+}
+
+func quoteOrNull(s string) json.RawMessage {
+	if s == "" {
+		return null
+	}
+	return rawjson.Quote(s)
+}
+
+// response returns the response as it is now: all members that Open Responses wants,
+// whatever the request said.
+func (a *answer) response(status string, usage, incomplete, failure json.RawMessage) json.RawMessage {
+	r := a.request.object
+	given := func(name string, otherwise string) rawjson.Member {
+		if value := r.Get(name); !rawjson.IsNull(value) {
+			return raw(name, value)
+		}
+		return raw(name, json.RawMessage(otherwise))
+	}
+	completed := null
+	if status == "completed" || status == "incomplete" {
+		completed = json.RawMessage(number("", int(time.Now().Unix())).Value)
+	}
+	store := "false"
+	if a.request.store {
+		store = "true"
+	}
+	o := rawjson.Object{Members: []rawjson.Member{
+		text("id", a.id), text("object", "response"), number("created_at", int(a.created.Unix())), raw("completed_at", completed),
+		text("status", status), raw("background", json.RawMessage("false")), raw("error", failure), raw("incomplete_details", incomplete),
+		given("instructions", "null"), given("max_output_tokens", "null"), given("max_tool_calls", "null"), text("model", a.request.Model),
+		raw("output", array(a.finished()...)), given("parallel_tool_calls", "true"), given("previous_response_id", "null"),
+		given("prompt_cache_key", "null"), given("safety_identifier", "null"), given("reasoning", `{"effort":null,"summary":null}`),
+		given("service_tier", `"default"`), raw("store", json.RawMessage(store)), given("temperature", "1"),
+		raw("text", withFormat(r.Get("text"))), given("tool_choice", `"auto"`), raw("tools", a.request.echoed()),
+		given("top_logprobs", "0"), given("top_p", "1"), given("presence_penalty", "0"), given("frequency_penalty", "0"),
+		given("truncation", `"disabled"`), raw("usage", responseUsage(usage)), given("user", "null"), given("metadata", "{}"),
+	}}
+	return o.Bytes()
+}
+
+// withFormat returns the text member with its format.
+func withFormat(given json.RawMessage) json.RawMessage {
+	o, err := rawjson.ParseObject(given)
+	if err != nil {
+		o = &rawjson.Object{}
+	}
+	if rawjson.IsNull(o.Get("format")) {
+		o.Set("format", json.RawMessage(`{"type":"text"}`))
+	}
+	return o.Bytes()
+}
+
+// echoed returns the tools as they stand in the response: with all members that have to
+// be there, and without what is secret.
+func (r *Request) echoed() json.RawMessage {
+	tools := make([]json.RawMessage, 0, len(r.tools))
+	for _, tool := range r.tools {
+		o, err := rawjson.ParseObject(tool)
+		if err != nil {
+			continue // it was read
+		}
+		var need []string
+		switch stringOf(o, "type") {
+		case "function":
+			need = []string{"description", "parameters", "strict"}
+		case "mcp":
+			o.Delete("authorization")
+			o.Set("headers", null)
+			need = []string{"allowed_tools", "require_approval", "server_description", "server_url"}
+		}
+		for _, name := range need {
+			if o.Get(name) == nil {
+				o.Set(name, null)
+			}
+		}
+		tools = append(tools, o.Bytes())
+	}
+	return array(tools...)
+}
+
+// responseUsage returns the usage of the Chat API as the Responses API has it.
+func responseUsage(usage json.RawMessage) json.RawMessage {
+	o, err := rawjson.ParseObject(usage)
+	if err != nil {
+		return null
+	}
+	count := func(o *rawjson.Object, name string) int {
+		n, _ := rawjson.Int(o.Get(name))
+		return n
+	}
+	inner := func(name, member string) int {
+		d, err := rawjson.ParseObject(o.Get(name))
+		if err != nil {
+			return 0
+		}
+		return count(d, member)
+	}
+	in, out := count(o, "prompt_tokens"), count(o, "completion_tokens")
+	return object(
+		number("input_tokens", in), raw("input_tokens_details", object(number("cached_tokens", inner("prompt_tokens_details", "cached_tokens")))),
+		number("output_tokens", out), raw("output_tokens_details", object(number("reasoning_tokens", inner("completion_tokens_details", "reasoning_tokens")))),
+		number("total_tokens", max(count(o, "total_tokens"), in+out)),
+	)
+}

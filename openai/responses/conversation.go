@@ -1,0 +1,338 @@
+package responses
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	dragoman "github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/state/seal"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/chat"
+	"github.com/dragoman-mcp/dragoman/openai/internal/output"
+	"github.com/dragoman-mcp/dragoman/openai/internal/recall"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/model"
+)
+
+// Options are what a [Conversation] needs beside the request. Model is required.
+type Options struct {
+	// Options are those of every client half.
+	chat.Options
+	// Store keeps responses that are to be gone on from, and says which approvals were
+	// used; nil keeps none, and a response cannot be fetched.
+	Store Store
+	// Seals has the keys of what clients keep for us; nil makes one that ends with the
+	// conversation.
+	Seals *seal.Ring
+}
+
+// Conversation is one request to POST /v1/responses as a conversation. Make it with
+// [New] and drive it with a [dragoman.Loop].
+type Conversation struct {
+	request  *Request
+	options  Options
+	out      *output.Output
+	dialogue *model.Dialogue
+	thread   *recall.Thread
+	seals    seals
+	tools    *clientTools
+	history  *history
+	list     *dragoman.List
+
+	answer answer
+	seen   []string // the text that the client has seen, a string a round
+	usage  json.RawMessage
+	turns  map[string]*memory.Turn // what was kept in this request, by key
+
+	speech  speech               // the message that is being read
+	pending *model.Round         // its calls are being answered, or go to the client
+	last    *model.Reply         // it ends the answer
+	running map[string]*ourCall  // calls of ours that are being made, by id
+	held    map[string]bool      // calls that wait for the client's approval, by id
+	given   map[string]*decision // approvals that the request brings, by call
+	capped  int                  // calls that counted against max_tool_calls
+}
+
+// New returns the conversation of a request that is answered on w. The error is an
+// [*model.Error].
+func New(request *Request, w http.ResponseWriter, options Options) (*Conversation, error) {
+	if options.Model == nil {
+		return nil, errors.New("a conversation needs a model")
+	}
+	if options.Log == nil {
+		options.Log = slog.New(slog.DiscardHandler)
+	}
+	if options.Seals == nil {
+		options.Seals = seal.New()
+	}
+	c := &Conversation{
+		request: request, options: options, seals: seals{options.Seals, options.Caller},
+		running: map[string]*ourCall{}, held: map[string]bool{}, turns: map[string]*memory.Turn{},
+	}
+	var err error
+	if c.tools, err = request.offered(); err != nil {
+		return nil, err
+	}
+	if err := c.tools.check(options.Model.Dialect); err != nil {
+		return nil, err
+	}
+	if c.history, err = readHistory(request, c.tools, c.seals); err != nil {
+		return nil, err
+	}
+	c.out = output.New(w, output.Form{
+		Stream: request.Stream, Heartbeat: options.Heartbeat,
+		Write: func(w http.ResponseWriter, e *model.Error) { e.Write(w) },
+		Event: func(e *model.Error) (string, []byte) { return "error", c.answer.failure(e) },
+	})
+	c.answer.begin(request, c.out)
+	c.dialogue = &model.Dialogue{
+		Client: options.Model, Offers: options.Offers, Search: options.Search,
+		Shape: options.Shape, Progress: c.progress, Can: options.Can,
+		Request: model.Request{
+			Object: request.chat(options.Model.Dialect), Tools: c.tools.functions, Names: c.tools.names,
+			Choice: request.choice.chat(c.tools), OneCall: request.oneCall, Asked: len(request.Servers) > 0,
+			Deferred: request.deferred(),
+		},
+	}
+	c.thread, err = c.newThread()
+	return c, err
+}
+
+// newThread returns what belongs to the request beside what it says.
+func (c *Conversation) newThread() (*recall.Thread, error) {
+	owner, identified := recall.Owner(c.request.object, c.options.Caller, "")
+	t := &recall.Thread{
+		Request: recall.Request{
+			Messages: c.history.messages, Whole: c.history.whole, Known: c.request.known,
+			Digest: recall.Digest(c.request.object), Owner: owner, Identified: identified || c.request.Previous != "",
+			Retried: c.options.Retried, Again: c.options.Again,
+		},
+		Dialogue: c.dialogue, Memory: c.options.Memory, Running: c.options.Running, Guide: c.options.Guide, Log: c.options.Log,
+		Kept: func(keys []string, turn *memory.Turn) {
+			for _, key := range keys {
+				c.turns[key] = turn
+			}
+		},
+	}
+	return t, c.readApprovals(t)
+}
+
+// deferred reports whether the model is to search for the tools of all servers.
+func (r *Request) deferred() bool {
+	for _, s := range r.Servers {
+		if !s.DeferLoading {
+			return false
+		}
+	}
+	return len(r.Servers) > 0
+}
+
+// Offer implements [dragoman.Conversation].
+func (c *Conversation) Offer(list *dragoman.List) error {
+	c.list = c.request.choice.ours(list)
+	c.dialogue.Offer(c.list)
+	return nil
+}
+
+// Next implements [dragoman.Conversation].
+func (c *Conversation) Next(ctx context.Context, last bool) ([]dragoman.Call, error) {
+	if !c.thread.Restored() {
+		c.instruct()
+		if err := c.thread.Restore(ctx); err != nil {
+			return nil, err
+		}
+		if c.thread.Lost != nil {
+			c.repeat(c.thread.Lost)
+		}
+	}
+	if c.thread.Resume != nil { // what was asked has been answered
+		c.pending, c.thread.Resume = c.thread.Resume, nil
+		if err := c.decide(ctx); err != nil {
+			return nil, err
+		}
+		c.begin(nil)
+		c.announce()
+		return c.pending.Run, c.out.Flush()
+	}
+	if c.pending != nil { // ours are answered, now it is the client's turn
+		return nil, c.finish(ctx)
+	}
+	c.speech = speech{}
+	limit := c.options.Limit
+	round, err := c.dialogue.Next(ctx, last || c.thread.Over(limit) || c.over(), c.listener())
+	if err != nil {
+		return nil, err
+	}
+	c.usage = model.AddUsage(c.usage, round.Reply.Usage)
+	c.endSpeech(round)
+	if len(round.Run) > 0 {
+		c.holdBack(round)
+	}
+	if len(round.Run) == 0 {
+		c.last = round.Reply
+		if round.Message != nil {
+			c.pending = round
+		}
+		return nil, c.finish(ctx)
+	}
+	c.pending = round
+	c.announce()
+	return round.Run, c.out.Flush()
+}
+
+// over reports whether the response has as many calls of ours as it may have.
+func (c *Conversation) over() bool {
+	return c.request.maxCalls > 0 && c.capped >= c.request.maxCalls
+}
+
+// instruct puts the instructions in front of the history: they are those of this
+// request alone.
+func (c *Conversation) instruct() {
+	if s := stringOf(c.request.object, "instructions"); s != "" {
+		c.dialogue.AddHidden(object(text("role", "system"), text("content", s)))
+	}
+}
+
+// listener is told what the model says.
+func (c *Conversation) listener() model.Listener {
+	return model.Listener{
+		Begin: func(h http.Header) {
+			if why := c.dialogue.Withheld; why != "" {
+				c.out.Header("X-Dragoman-Tools", "withheld: "+why)
+			}
+			c.begin(h)
+		},
+		Chunk: c.chunk,
+		Flush: func() error {
+			if !c.request.Stream {
+				return nil
+			}
+			return c.out.Flush()
+		},
+	}
+}
+
+// begin begins the answer, once.
+func (c *Conversation) begin(h http.Header) {
+	if c.answer.begun {
+		return
+	}
+	c.out.Begin(h)
+	c.answer.open()
+	c.listTools()
+}
+
+// progress returns what tells the client of a stream how a call of a tool gets on; nil
+// where there is no stream.
+func (c *Conversation) progress(tool *dragoman.Tool) func(dragoman.Progress) {
+	if !c.request.Stream {
+		return nil
+	}
+	return func(p dragoman.Progress) { c.out.Note(chat.ProgressText(tool, p)) }
+}
+
+// Wrote reports whether a call ran, in this request or one that it goes on with, that
+// is not known to change nothing.
+func (c *Conversation) Wrote() bool { return c.dialogue.Wrote }
+
+// Tokens returns what this request has cost at the model's API so far, in and out, all
+// rounds summed, and whether some of it is an estimate, since the API did not say.
+func (c *Conversation) Tokens() (n int64, estimated bool) {
+	return c.dialogue.Tokens, c.dialogue.Estimated
+}
+
+// Answer implements [dragoman.Conversation].
+func (c *Conversation) Answer(ctx context.Context, results []dragoman.Result) error {
+	runs := c.pending.Run
+	closed := c.dialogue.Answer(c.pending, results)
+	if gaveUp := c.giveUp(); gaveUp && !c.pending.Message.Waits() && !c.pending.Mixed() {
+		c.dialogue.AddHidden(model.Documents(c.pending.Message)...)
+		closed = true
+	}
+	for i := range runs {
+		c.result(&runs[i], &results[i])
+	}
+	if c.thread.Resumed() {
+		c.thread.KeepResumed(ctx, c.pending)
+	}
+	if c.request.Stream {
+		if err := c.out.Flush(); err != nil {
+			return err
+		}
+	}
+	if !closed {
+		return nil // it stays open until the client returns
+	}
+	c.pending = nil
+	return nil
+}
+
+// giveUp ends calls whose servers asked what nobody here can answer, and reports
+// whether there were any.
+func (c *Conversation) giveUp() (any bool) {
+	m := c.pending.Message
+	for i := range m.Calls {
+		if call := &m.Calls[i]; call.Waiting != nil && !c.held[call.ID] {
+			call.Result, call.Waiting, any = c.dialogue.Unanswered(call), nil, true
+		}
+	}
+	return any
+}
+
+// Close implements [dragoman.Conversation].
+func (c *Conversation) Close(err error) error {
+	defer c.out.Close()
+	c.thread.Remember(recall.End{Err: err, Seen: c.text(), Pending: c.pending, Last: c.last, Answer: c.undelivered})
+	told := c.thread.Told(err, c.options.ID)
+	if told == nil {
+		return nil
+	}
+	if c.answer.begun && c.request.Stream {
+		c.answer.fail(c, told)
+		return c.out.Flush()
+	}
+	return c.out.Fail(told)
+}
+
+// text returns what the client has seen of the answer's text.
+func (c *Conversation) text() string { return strings.Join(c.seen, "\n\n") }
+
+// undelivered returns the items that the client was to get beside calls of its own.
+func (c *Conversation) undelivered() json.RawMessage {
+	return object(raw("output", array(c.answer.finished()...)), raw("text", array(quoted(c.seen)...)), raw("usage", c.usage))
+}
+
+// repeat takes up a request again whose answer the client does not have.
+func (c *Conversation) repeat(lost *recall.Lost) {
+	o, err := rawjson.ParseObject(lost.Answer)
+	if err != nil {
+		return // we made it
+	}
+	c.pending = &model.Round{Reply: &model.Reply{Message: &rawjson.Object{}}, Message: lost.Open}
+	c.usage = o.Get("usage")
+	texts, _ := rawjson.Elements(o.Get("text"))
+	for _, each := range texts {
+		s, _ := rawjson.String(each)
+		c.seen = append(c.seen, s)
+	}
+	c.out.Begin(nil)
+	c.answer.open()
+	items, _ := rawjson.Elements(o.Get("output"))
+	for _, item := range items {
+		c.answer.whole(item)
+	}
+}
+
+func quoted(texts []string) []json.RawMessage {
+	all := make([]json.RawMessage, len(texts))
+	for i, s := range texts {
+		all[i] = rawjson.Quote(s)
+	}
+	return all
+}
+
+var _ dragoman.Conversation = (*Conversation)(nil)

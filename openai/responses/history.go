@@ -1,0 +1,244 @@
+package responses
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/internal/recall"
+	"github.com/dragoman-mcp/dragoman/openai/model"
+)
+
+// A history is the items of a request as messages of the Chat API.
+type history struct {
+	// messages are what the client knows: texts and calls of its own tools.
+	messages []json.RawMessage
+	// whole are messages in place of some of those, by their place, with what the
+	// client brings of our calls and of what the model thought.
+	whole map[int][]json.RawMessage
+	// listed are the servers of which the client has a list of tools.
+	listed map[string]bool
+	// asked are the requests for approval in it, by id, and answered the answers at its
+	// end.
+	asked    map[string]*rawjson.Object
+	answered []approval
+
+	tools   *clientTools
+	seals   seals
+	turn    turn
+	open    map[string]string // open calls of the client's, by id, to their names
+	foreign bool              // something that another provider sealed was left out
+}
+
+// An approval is a client's answer to a request for one.
+type approval struct {
+	id      string
+	approve bool
+	reason  string
+}
+
+// readHistory reads the items of a request.
+func readHistory(r *Request, tools *clientTools, s seals) (*history, error) {
+	h := &history{
+		whole: map[int][]json.RawMessage{}, listed: map[string]bool{}, asked: map[string]*rawjson.Object{},
+		tools: tools, seals: s, open: map[string]string{},
+	}
+	for i, item := range r.items {
+		o, err := rawjson.ParseObject(item)
+		if err != nil {
+			return nil, model.Invalid(fmt.Sprintf("input[%d]", i), "The item is malformed.")
+		}
+		if err := h.item(o, fmt.Sprintf("input[%d]", i-len(r.items)+len(r.own))); err != nil {
+			return nil, err
+		}
+	}
+	h.endTurn()
+	h.placeholders()
+	return h, nil
+}
+
+// kindOf returns the type of an item; one without is a message.
+func kindOf(o *rawjson.Object) string {
+	kind := stringOf(o, "type")
+	if kind == "" && o.Get("role") != nil {
+		return "message"
+	}
+	return kind
+}
+
+// item takes one item, which stands at param.
+func (h *history) item(o *rawjson.Object, param string) error {
+	switch kind := kindOf(o); kind {
+	case "message":
+		return h.message(o, param)
+	case "function_call", "custom_tool_call", "tool_search_call":
+		h.answered = nil
+		return h.call(o, kind, param)
+	case "function_call_output", "custom_tool_call_output", "tool_search_output":
+		return h.output(o, kind, param)
+	case "reasoning":
+		h.answered = nil
+		h.reasoning(o)
+	case "mcp_call":
+		h.answered = nil
+		h.ourCall(o)
+	case "mcp_list_tools":
+		if rawjson.IsNull(o.Get("error")) {
+			h.listed[stringOf(o, "server_label")] = true
+		}
+	case "mcp_approval_request":
+		h.answered = nil
+		h.turn.any = true
+		h.asked[stringOf(o, "id")] = o
+	case "mcp_approval_response":
+		approve, err := model.Boolean(o, "approve")
+		if err != nil {
+			return err
+		}
+		h.endTurn()
+		h.answered = append(h.answered, approval{stringOf(o, "approval_request_id"), approve, stringOf(o, "reason")})
+	case "compaction", "compaction_summary":
+		h.leftOut()
+	case "additional_tools", "compaction_trigger":
+	case "item_reference":
+		return model.Invalid(param, fmt.Sprintf("The item %.60q is not kept here: send the item itself.", stringOf(o, "id")))
+	default:
+		if strings.HasSuffix(kind, "_call") || strings.HasSuffix(kind, "_call_output") {
+			return nil // what a hosted tool of another provider did; the text that follows says it
+		}
+		return model.Invalid(param+".type", fmt.Sprintf("Items of the type %.40q are not known here.", kind))
+	}
+	return nil
+}
+
+// message takes a message.
+func (h *history) message(o *rawjson.Object, param string) error {
+	role := stringOf(o, "role")
+	content, err := chatContent(o.Get("content"), role, param)
+	if err != nil {
+		return err
+	}
+	switch role {
+	case "assistant":
+		h.answered = nil
+		s, _ := rawjson.String(content)
+		h.turn.say(s)
+		return nil
+	case "user", "system", "developer":
+	default:
+		return model.Invalid(param+".role", "A message is of the role user, assistant, system or developer.")
+	}
+	if role == "developer" {
+		role = "system" // the name that all upstreams know
+	}
+	h.add(object(text("role", role), raw("content", content)))
+	return nil
+}
+
+// add puts a message behind the history that is no part of the assistant's turn.
+func (h *history) add(message json.RawMessage) {
+	h.endTurn()
+	h.placeholders()
+	h.messages = append(h.messages, message)
+}
+
+// call takes a call of a tool of the client's.
+func (h *history) call(o *rawjson.Object, kind, param string) error {
+	id, name := stringOf(o, "call_id"), stringOf(o, "name")
+	arguments := stringOf(o, "arguments")
+	switch kind {
+	case "custom_tool_call":
+		arguments = string(object(text("input", stringOf(o, "input"))))
+	case "tool_search_call":
+		if name = "tool_search"; rawjson.Kind(o.Get("arguments")) == '{' {
+			arguments = string(o.Get("arguments"))
+		}
+	}
+	if id == "" {
+		id = stringOf(o, "id")
+	}
+	if id == "" || name == "" {
+		return model.Invalid(param, "A call needs a call_id and a name.")
+	}
+	flat := h.tools.find(stringOf(o, "namespace"), name)
+	h.turn.theirs(object(text("id", id), text("type", "function"),
+		raw("function", object(text("name", flat), text("arguments", arguments)))))
+	h.open[id] = flat
+	return nil
+}
+
+// output takes the result of a call of a tool of the client's.
+func (h *history) output(o *rawjson.Object, kind, param string) error {
+	id := stringOf(o, "call_id")
+	if id == "" {
+		for open, name := range h.open {
+			if name == h.tools.find(stringOf(o, "namespace"), stringOf(o, "name")) {
+				id = open
+			}
+		}
+	}
+	if id == "" {
+		return model.Invalid(param+".call_id", "A result needs the call_id of its call.")
+	}
+	content := o.Get("output")
+	if kind == "tool_search_output" {
+		content = rawjson.Quote(`{"tools":` + string(o.Get("tools")) + `}`)
+	}
+	if rawjson.Kind(content) == '[' {
+		var err error
+		if content, err = chatContent(content, "tool", param+".output"); err != nil {
+			return err
+		}
+	} else if rawjson.Kind(content) != '"' {
+		content = rawjson.Quote(string(content))
+	}
+	h.endTurn()
+	_, was := h.open[id]
+	delete(h.open, id)
+	if !was && !strings.HasPrefix(id, recall.ReadID) && !strings.HasPrefix(id, recall.WroteID) {
+		return model.Invalid("input", fmt.Sprintf("No tool call found for function call output with call_id %.64s.", id))
+	}
+	h.messages = append(h.messages, object(text("role", "tool"), text("tool_call_id", id), raw("content", content)))
+	return nil
+}
+
+// placeholders answers calls that have no result yet, where something else follows: the
+// Chat API wants one for each.
+func (h *history) placeholders() {
+	for i := range h.messages {
+		o, err := rawjson.ParseObject(h.messages[i])
+		if err != nil || len(h.open) == 0 {
+			continue
+		}
+		calls, _ := rawjson.Elements(o.Get("tool_calls"))
+		at := i + 1
+		for _, call := range calls {
+			c, err := rawjson.ParseObject(call)
+			if id := stringOf(c, "id"); err == nil && h.open[id] != "" {
+				delete(h.open, id)
+				h.insert(at, object(text("role", "tool"), text("tool_call_id", id), text("content", `{"status":"pending"}`)))
+			}
+		}
+	}
+}
+
+// insert puts a message before the one at a place.
+func (h *history) insert(at int, message json.RawMessage) {
+	h.messages = append(h.messages[:at:at], append([]json.RawMessage{message}, h.messages[at:]...)...)
+	for i := len(h.messages) - 1; i > at; i-- {
+		if whole, ok := h.whole[i-1]; ok {
+			h.whole[i] = whole
+			delete(h.whole, i-1)
+		}
+	}
+}
+
+// leftOut says once that something of another provider's cannot be read.
+func (h *history) leftOut() {
+	if h.foreign {
+		return
+	}
+	h.foreign = true
+	h.add(object(text("role", "system"), text("content", "(Earlier turns, or what was thought in them, were kept by another provider in a form that only it can read.)")))
+}

@@ -1,0 +1,82 @@
+package responses
+
+import (
+	"encoding/json"
+
+	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+)
+
+// same are members that mean the same to the Chat API.
+var same = []string{"temperature", "top_p", "presence_penalty", "frequency_penalty", "parallel_tool_calls"}
+
+// openAIs are members that OpenAI's Chat API has too, and that others refuse or do not
+// know.
+var openAIs = []string{"user", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "service_tier"}
+
+// chat returns the request as the Chat API has it, without messages and tools, for an
+// upstream of a dialect.
+func (r *Request) chat(of *dialect.Dialect) *rawjson.Object {
+	o := &rawjson.Object{}
+	o.Set("model", rawjson.Quote(r.upstream))
+	o.Set("messages", null)
+	if r.Stream {
+		o.Set("stream", json.RawMessage("true"))
+		o.Set("stream_options", json.RawMessage(`{"include_usage":true}`))
+	}
+	take := func(name, from string, in *rawjson.Object) {
+		if value := in.Get(from); !rawjson.IsNull(value) {
+			o.Set(name, value)
+		}
+	}
+	for _, name := range same {
+		take(name, name, r.object)
+	}
+	openAI := of != nil && (of.Name() == "openai" || of.Name() == "openai-strict" || of.Name() == "azure")
+	limit := "max_tokens"
+	if openAI {
+		limit = "max_completion_tokens"
+		for _, name := range openAIs {
+			take(name, name, r.object)
+		}
+	}
+	take(limit, "max_output_tokens", r.object)
+	if n, ok := rawjson.Int(r.object.Get("top_logprobs")); ok && n > 0 {
+		take("top_logprobs", "top_logprobs", r.object)
+		o.Set("logprobs", json.RawMessage("true"))
+	}
+	if reasoning, err := rawjson.ParseObject(r.object.Get("reasoning")); err == nil {
+		take("reasoning_effort", "effort", reasoning)
+	}
+	if format, err := rawjson.ParseObject(r.object.Get("text")); err == nil {
+		if openAI {
+			take("verbosity", "verbosity", format)
+		}
+		setFormat(o, format.Get("format"))
+	}
+	return o
+}
+
+// setFormat gives a request of the Chat API the format that the text has to have.
+func setFormat(o *rawjson.Object, format json.RawMessage) {
+	f, err := rawjson.ParseObject(format)
+	if err != nil {
+		return
+	}
+	switch stringOf(f, "type") {
+	case "json_object":
+		o.Set("response_format", format)
+	case "json_schema":
+		f.Delete("type")
+		o.Set("response_format", object(text("type", "json_schema"), raw("json_schema", f.Bytes())))
+	}
+}
+
+// jsonFormat reports whether the text has to be JSON.
+func (r *Request) jsonFormat() bool {
+	o := &rawjson.Object{}
+	if format, err := rawjson.ParseObject(r.object.Get("text")); err == nil {
+		setFormat(o, format.Get("format"))
+	}
+	return o.Get("response_format") != nil
+}

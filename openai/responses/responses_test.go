@@ -1,0 +1,407 @@
+package responses
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+)
+
+const oslo = `{"city":"Oslo"}`
+
+// A stream has the events of the real API in its order, over two rounds with a call of
+// ours: one created, one completed, one id.
+func TestTwoRoundsAreOneStream(t *testing.T) {
+	p := newPlayer(t)
+	got := p.say(`{"model":"m","stream":true,"input":"Weather?","tools":[{"type":"mcp","server_label":"weather","require_approval":"never"}]}`,
+		answered(`"content":"I look.","tool_calls":[{"id":"call_1","type":"function","function":{"name":"weather__get","arguments":"{\"city\":\"Oslo\"}"}}]`), spoken("22 degrees."))
+	want := `created
+in_progress
+output_item.added mcp_list_tools
+mcp_list_tools.in_progress
+mcp_list_tools.completed
+output_item.done mcp_list_tools
+output_item.added message
+content_part.added
+output_text.delta
+output_text.done
+content_part.done
+output_item.done message
+output_item.added mcp_call
+mcp_call.in_progress
+mcp_call_arguments.delta
+mcp_call_arguments.done
+mcp_call.completed
+output_item.done mcp_call
+output_item.added message
+content_part.added
+output_text.delta
+output_text.done
+content_part.done
+output_item.done message
+completed`
+	if diff := cmp.Diff(want, got.kinds()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if usage := string(got.response.Get("usage")); !strings.Contains(usage, `"input_tokens":6`) || !strings.Contains(usage, `"total_tokens":10`) {
+		t.Errorf("usage %s", usage)
+	}
+	call := got.item("mcp_call")
+	if stringOf(call, "server_label") != "weather" || stringOf(call, "name") != "get" || stringOf(call, "arguments") != oslo || !strings.Contains(stringOf(call, "output"), "22") {
+		t.Errorf("call %s", call.Bytes())
+	}
+	if len(p.ran) != 1 {
+		t.Errorf("ran %v", p.ran)
+	}
+}
+
+// A response has all the members that Open Responses wants, whatever the request said.
+func TestAllMembersAreThere(t *testing.T) {
+	got := newPlayer(t).say(`{"model":"m","input":"Hello","tools":[{"type":"function","name":"f"}]}`, spoken("Hi"))
+	for _, name := range strings.Fields(`id object created_at completed_at status incomplete_details model previous_response_id instructions output error
+		tools tool_choice truncation parallel_tool_calls text top_p presence_penalty frequency_penalty top_logprobs temperature reasoning usage
+		max_output_tokens max_tool_calls store background service_tier metadata safety_identifier prompt_cache_key`) {
+		value := got.response.Get(name)
+		nullable := strings.Contains("completed_at incomplete_details previous_response_id instructions error reasoning usage max_output_tokens max_tool_calls safety_identifier prompt_cache_key", name)
+		if value == nil || rawjson.IsNull(value) && !nullable {
+			t.Errorf("%s is %s", name, value)
+		}
+	}
+	if tools := string(got.response.Get("tools")); !strings.Contains(tools, `"description":null,"parameters":null,"strict":null`) {
+		t.Errorf("tools %s", tools)
+	}
+}
+
+// The model remembers what our tools said in the next turn, be the client one that drops
+// what it does not know, or one that sends all back, or one that goes on by id, and be
+// the memory gone.
+func TestHiddenTurnsAreThere(t *testing.T) {
+	for name, next := range map[string]func(*player, *played) string{
+		"drops": func(_ *player, g *played) string {
+			return `"store":false,"prompt_cache_key":"k","input":[{"role":"user","content":"Weather?"}` + g.raws("mcp_call") + `,{"role":"user","content":"And?"}]`
+		},
+		"sends": func(_ *player, g *played) string {
+			return `"store":false,"prompt_cache_key":"k","input":[{"role":"user","content":"Weather?"}` + g.raws() + `,{"role":"user","content":"And?"}]`
+		},
+		"sealed": func(p *player, g *played) string {
+			p.memory = nil
+			return `"input":[{"role":"user","content":"Weather?"}` + g.raws() + `,{"role":"user","content":"And?"}]`
+		},
+		"by id": func(p *player, g *played) string {
+			p.memory = nil
+			return `"previous_response_id":"` + stringOf(g.response, "id") + `","input":"And?"`
+		},
+	} {
+		p := newPlayer(t)
+		got := p.say(`{"model":"m","prompt_cache_key":"k","input":[{"role":"user","content":"Weather?"}]}`, called("weather__get", oslo), spoken("22 degrees."))
+		after := p.say(`{"model":"m",`+next(p, got)+`}`, spoken("Yes."))
+		if after.status != 200 {
+			t.Errorf("%s: %s", name, after.body)
+			continue
+		}
+		if m := p.messages(); strings.Count(m, `"role":"tool"`) != 1 || !strings.Contains(m, `\"degrees\":22`) || strings.Count(m, "22 degrees.") != 1 || len(p.ran) != 0 {
+			t.Errorf("%s: the model was told %s", name, m)
+		}
+	}
+}
+
+// A call of ours that a client made up, or changed, is its own word and nothing more.
+func TestForgedCallsAreWords(t *testing.T) {
+	p := newPlayer(t)
+	got := p.say(`{"model":"m","input":"Weather?"}`, called("weather__get", oslo), spoken("22 degrees."))
+	p.memory = nil
+	forged := strings.Replace(got.raws(), `\"degrees\":22`, `\"degrees\":99`, 1)
+	p.say(`{"model":"m","input":[{"role":"user","content":"Weather?"}`+forged+`,{"role":"user","content":"And?"}]}`, spoken("Yes."))
+	if m := p.messages(); strings.Contains(m, `"role":"tool"`) || !strings.Contains(m, "The client of this conversation says") {
+		t.Errorf("the model was told %s", m)
+	}
+	p.caller = "mallory"
+	p.say(`{"model":"m","input":[{"role":"user","content":"Weather?"}`+got.raws()+`,{"role":"user","content":"And?"}]}`, spoken("Yes."))
+	if m := p.messages(); strings.Contains(m, `"role":"tool"`) {
+		t.Errorf("mallory has alice's calls: %s", m)
+	}
+}
+
+// What is stored is its caller's: another gets the same as for what never was.
+func TestResponsesHaveOwners(t *testing.T) {
+	p := newPlayer(t)
+	got := p.say(`{"model":"m","input":"Hello"}`, spoken("Hi"))
+	body := `{"model":"m","previous_response_id":"` + stringOf(got.response, "id") + `","input":"And?"}`
+	p.caller = "mallory"
+	if a := p.say(body, "unused"); a.status != 400 || !strings.Contains(a.body, "previous_response_not_found") {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	p.caller = "alice"
+	p.say(body, spoken("Yes"))
+	if m := p.messages(); !strings.Contains(m, "Hello") || !strings.Contains(m, "Hi") {
+		t.Errorf("the model was told %s", m)
+	}
+	item := string(got.item("message").Bytes())
+	if a := p.say(`{"model":"m","previous_response_id":"`+stringOf(got.response, "id")+`","input":[`+item+`]}`, "unused"); a.status != 400 || !strings.Contains(a.body, "Duplicate item") {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	off := p.say(`{"model":"m","store":false,"input":"Hello"}`, spoken("Hi"))
+	if s, _ := p.store.Get(t.Context(), "alice", stringOf(off.response, "id")); s != nil {
+		t.Error("stored in spite of store: false")
+	}
+}
+
+// A client that names a server is asked by default; its approval is good for the call
+// that was shown, once, and also where nothing but the seal is left.
+func TestApprovals(t *testing.T) {
+	const tools = `"tools":[{"type":"mcp","server_label":"weather"}]`
+	for _, forgotten := range []bool{false, true} {
+		p := newPlayer(t)
+		got := p.say(`{"model":"m","stream":true,`+tools+`,"input":"Warn Oslo"}`, called("weather__warn", oslo))
+		if got.types() != "mcp_list_tools mcp_approval_request" || len(p.ran) != 0 || stringOf(got.response, "status") != "completed" {
+			t.Fatalf("%s, ran %v", got.types(), p.ran)
+		}
+		id := stringOf(got.item("mcp_approval_request"), "id")
+		start, end := `{"model":"m",`+tools+`,"input":[{"role":"user","content":"Warn Oslo"}`+got.raws(), `]}`
+		if forgotten {
+			p.memory, start = nil, strings.Replace(start, `"input"`, `"store":false,"input"`, 1)
+		} else {
+			start = `{"model":"m",` + tools + `,"previous_response_id":"` + stringOf(got.response, "id") + `","input":[{"role":"user","content":"Well."}`
+			start = strings.Replace(start, `[{"role":"user","content":"Well."}`, `[`, 1)
+		}
+		answer := func(approve string) string {
+			comma := ","
+			if strings.HasSuffix(start, "[") {
+				comma = ""
+			}
+			return start + comma + `{"type":"mcp_approval_response","approval_request_id":"` + id + `","approve":` + approve + `}` + end
+		}
+		denied := p.say(answer("false"), spoken("Then not."))
+		if len(p.ran) != 0 || denied.status != 200 || !strings.Contains(p.messages(), "did not allow") {
+			t.Errorf("denied: ran %v, told %s", p.ran, denied.body)
+		}
+		done := p.say(answer("true"), spoken("Warned."))
+		if len(p.ran) != 1 || p.ran[0] != "weather__warn "+oslo || done.status != 200 {
+			t.Fatalf("approved: ran %v: %s", p.ran, done.body)
+		}
+		if call := done.item("mcp_call"); stringOf(call, "approval_request_id") != id {
+			t.Errorf("call %s", call.Bytes())
+		}
+		if again := p.say(answer("true"), "unused"); again.status != 400 || len(p.ran) != 0 || !strings.Contains(again.body, codeApproval) {
+			t.Errorf("approved twice: ran %v: %d %s", p.ran, again.status, again.body)
+		}
+		p.caller = "mallory"
+		if stolen := p.say(strings.Replace(answer("true"), `"previous_response_id"`, `"x"`, 1), "unused"); stolen.status != 400 || len(p.ran) != 0 {
+			t.Errorf("stolen: ran %v: %d %s", p.ran, stolen.status, stolen.body)
+		}
+	}
+}
+
+// An approval is for the arguments that were shown, be they changed in the item that
+// comes back.
+func TestApprovalsAreBoundToArguments(t *testing.T) {
+	p := newPlayer(t)
+	p.memory = nil
+	got := p.say(`{"model":"m","store":false,"tools":[{"type":"mcp","server_label":"weather"}],"input":"Warn Oslo"}`, called("weather__warn", oslo))
+	id := stringOf(got.item("mcp_approval_request"), "id")
+	items := strings.ReplaceAll(got.raws(), "Oslo", "Rome")
+	a := p.say(`{"model":"m","tools":[{"type":"mcp","server_label":"weather"}],"input":[{"role":"user","content":"Warn Oslo"}`+items+`,{"type":"mcp_approval_response","approval_request_id":"`+id+`","approve":true}]}`, "unused")
+	if a.status != 400 || len(p.ran) != 0 {
+		t.Errorf("ran %v: %d %s", p.ran, a.status, a.body)
+	}
+}
+
+// require_approval has all of its forms, and is no matter for servers that the request
+// does not name.
+func TestRequireApproval(t *testing.T) {
+	for rule, asked := range map[string]bool{
+		``: true, `,"require_approval":"always"`: true, `,"require_approval":"never"`: false,
+		`,"require_approval":{"never":{"tool_names":["warn"]}}`:                                   false,
+		`,"require_approval":{"never":{"tool_names":["get"]}}`:                                    true,
+		`,"require_approval":{"never":{"read_only":true}}`:                                        true,
+		`,"require_approval":{"always":{"tool_names":["warn"]},"never":{"tool_names":["warn"]}}`:  true,
+		`,"require_approval":{"always":{"read_only":true},"never":{"tool_names":["get","warn"]}}`: false,
+	} {
+		p := newPlayer(t)
+		answers := []string{called("weather__warn", oslo)}
+		if !asked {
+			answers = append(answers, spoken("Done."))
+		}
+		got := p.say(`{"model":"m","tools":[{"type":"mcp","server_label":"weather"`+rule+`}],"input":"Warn"}`, answers...)
+		if (len(p.ran) == 0) != asked {
+			t.Errorf("%s: ran %v: %s", rule, p.ran, got.body)
+		}
+	}
+	p := newPlayer(t)
+	if p.say(`{"model":"m","input":"Warn"}`, called("weather__warn", oslo), spoken("Done.")); len(p.ran) != 1 {
+		t.Errorf("ran %v", p.ran)
+	}
+}
+
+// Codex's tools become functions, and their calls come back as what they were.
+func TestToolsOfCodex(t *testing.T) {
+	const tools = `"tools":[
+		{"type":"function","name":"exec_command","parameters":{"type":"object"}},
+		{"type":"custom","name":"apply_patch","description":"Patch.","format":{"type":"grammar","syntax":"lark","definition":"start: x"}},
+		{"type":"namespace","name":"mcp__demo","description":"d","tools":[{"type":"function","name":"get_weather","parameters":{"type":"object"}}]},
+		{"type":"tool_search","execution":"client","description":"Search.","parameters":{"type":"object"}},
+		{"type":"web_search","external_web_access":false}]`
+	const input = `{"type":"additional_tools","role":"developer","tools":[{"type":"namespace","name":"functions","tools":[{"type":"custom","name":"exec"}]}]}`
+	p := newPlayer(t)
+	got := p.say(`{"model":"m","stream":true,"store":false,`+tools+`,"input":[`+input+`,{"role":"developer","content":"Base."},{"role":"user","content":"Go"}]}`,
+		called("exec_command", `{"c":1}`, "apply_patch", `{"input":"*** Begin"}`, "mcp__demo__get_weather", oslo, "tool_search", `{"query":"x"}`, "functions__exec", `{"input":"text(1)"}`))
+	var have []string
+	for _, o := range got.items() {
+		have = append(have, stringOf(o, "type")+" "+stringOf(o, "namespace")+" "+stringOf(o, "name")+" "+stringOf(o, "arguments")+stringOf(o, "input"))
+	}
+	want := []string{
+		`function_call  exec_command {"c":1}`, `custom_tool_call  apply_patch *** Begin`, `function_call mcp__demo get_weather {"city":"Oslo"}`,
+		`tool_search_call   `, `custom_tool_call functions exec text(1)`,
+	}
+	if diff := cmp.Diff(want, have); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	var results string
+	for _, o := range got.items() {
+		kind := strings.TrimSuffix(stringOf(o, "type"), "_call")
+		id := stringOf(o, "call_id")
+		switch kind {
+		case "function":
+			results += `,{"type":"function_call_output","call_id":"` + id + `","output":"ok"}`
+		case "custom_tool":
+			results += `,{"type":"custom_tool_call_output","call_id":"` + id + `","output":[{"type":"input_text","text":"patched"}]}`
+		case "tool_search":
+			results += `,{"type":"tool_search_output","call_id":"` + id + `","tools":[{"type":"function","name":"found","parameters":{"type":"object"}}]}`
+		}
+	}
+	p.say(`{"model":"m","store":false,`+tools+`,"input":[`+input+`,{"role":"user","content":"Go"}`+got.raws()+results+`]}`, called("found", "{}"))
+	m := p.messages()
+	if strings.Count(m, `"role":"tool"`) != 5 || !strings.Contains(m, `"name":"mcp__demo__get_weather"`) || !strings.Contains(m, `{\"input\":\"*** Begin\"}`) {
+		t.Errorf("the model was told %s", m)
+	}
+	if offered := string(p.asked[0].Get("tools")); !strings.Contains(offered, `"name":"found"`) || strings.Contains(offered, "web_search") {
+		t.Errorf("offered %s", offered)
+	}
+}
+
+// Names of namespaces that are long or odd are cut with a hash, and two tools never
+// become one.
+func TestFlatten(t *testing.T) {
+	seen := map[string]bool{}
+	for _, pair := range [][2]string{{"", "plain"}, {"a", "b"}, {"ä", "b"}, {"ö", "b"}, {strings.Repeat("n", 70), "x"}, {strings.Repeat("n", 70), "y"}, {"", "a.b"}, {"", "a/b"}} {
+		name := flatten(pair[0], pair[1], false)
+		if len(name) > maxName || seen[name] || strings.ContainsAny(name, "äö./") {
+			t.Errorf("%q became %q", pair, name)
+		}
+		seen[name] = true
+	}
+	a, err := Parse([]byte(`{"model":"m","input":"x","tools":[{"type":"namespace","name":"a__b","tools":[{"type":"function","name":"c"}]},{"type":"namespace","name":"a","tools":[{"type":"function","name":"b__c"}]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools, err := a.offered()
+	if err != nil || len(tools.functions) != 2 || tools.find("a__b", "c") == tools.find("a", "b__c") {
+		t.Errorf("%s, %v", tools.functions, err)
+	}
+}
+
+// What the model thought is given to clients that ask, goes back to the upstream
+// verbatim, and what another provider sealed is left out in words.
+func TestReasoning(t *testing.T) {
+	p := newPlayer(t)
+	p.dialect = "deepseek"
+	const ask = `{"model":"m","stream":true,"store":false,"include":["reasoning.encrypted_content"],"tools":[{"type":"function","name":"f"}],"input":[{"role":"user","content":"Go"}`
+	got := p.say(ask+`]}`, answered(`"reasoning_content":"Hm.","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{}"}}]`))
+	if got.types() != "reasoning function_call" || !strings.HasPrefix(stringOf(got.item("reasoning"), "encrypted_content"), reasoningPrefix) {
+		t.Fatalf("%s", got.response.Get("output"))
+	}
+	p.say(ask+got.raws()+`,{"type":"function_call_output","call_id":"call_1","output":"ok"}]}`, spoken("Done."))
+	if m := p.messages(); !strings.Contains(m, `"reasoning_content":"Hm."`) {
+		t.Errorf("the model was told %s", m)
+	}
+	p.say(ask+`,{"type":"compaction","encrypted_content":"gAAAA"},{"type":"reasoning","summary":[],"encrypted_content":"gAAAB"},{"role":"assistant","content":"Ok"},{"role":"user","content":"On"}]}`, spoken("Done."))
+	if m := p.messages(); strings.Contains(m, "gAAA") || strings.Count(m, "another provider") != 1 {
+		t.Errorf("the model was told %s", m)
+	}
+}
+
+// A turn with calls of ours and the client's goes on whole, and ours run once.
+func TestMixedTurn(t *testing.T) {
+	p := newPlayer(t)
+	const ask = `{"model":"m","tools":[{"type":"function","name":"f"}],"input":[{"role":"user","content":"Go"}`
+	got := p.say(ask+`]}`, called("weather__get", oslo, "f", "{}"))
+	if got.types() != "mcp_call function_call" || len(p.ran) != 1 {
+		t.Fatalf("%s, ran %v", got.types(), p.ran)
+	}
+	id := stringOf(got.item("function_call"), "call_id")
+	p.say(ask+got.raws("mcp_call")+`,{"type":"function_call_output","call_id":"`+id+`","output":"ok"}]}`, spoken("Done."))
+	if m := p.messages(); strings.Count(m, `"role":"tool"`) != 2 || !strings.Contains(m, "degrees") || len(p.ran) != 0 {
+		t.Errorf("ran %v, told %s", p.ran, m)
+	}
+}
+
+// Only what allowed_tools names can be called, max_tool_calls bounds our calls, and a
+// call that fails is an item that says so.
+func TestLimitsOfARequest(t *testing.T) {
+	p := newPlayer(t)
+	got := p.say(`{"model":"m","input":"Go","tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"mcp","server_label":"weather","name":"get"}]}}`,
+		called("files__save", oslo), spoken("No."))
+	if len(p.ran) != 0 || strings.Contains(string(p.asked[0].Get("tools")), "files__save") {
+		t.Errorf("ran %v: %s", p.ran, got.body)
+	}
+	got = p.say(`{"model":"m","input":"Go","max_tool_calls":1}`, called("weather__get", oslo, "weather__get", `{"city":"Rome"}`), spoken("Ok."))
+	if len(p.ran) != 1 || !strings.Contains(got.body, "allows no further calls") {
+		t.Errorf("ran %v: %s", p.ran, got.body)
+	}
+	got = p.say(`{"model":"m","stream":true,"input":"Go"}`, called("weather__get", `{"city":"Nowhere"}`), spoken("Ok."))
+	if call := got.item("mcp_call"); stringOf(call, "status") != "failed" || !strings.Contains(string(call.Get("error")), "mcp_tool_execution_error") || !strings.Contains(got.kinds(), "mcp_call.failed") {
+		t.Errorf("call %s", call.Bytes())
+	}
+}
+
+// What is cut off is incomplete; a refusal is one; an error in a stream has both shapes,
+// and ends it; one before it is an HTTP error.
+func TestEnds(t *testing.T) {
+	p := newPlayer(t)
+	got := p.say(`{"model":"m","stream":true,"input":"Go"}`, strings.Replace(spoken("Half"), `"stop"`, `"length"`, 1))
+	if stringOf(got.response, "status") != "incomplete" || !strings.Contains(string(got.response.Get("incomplete_details")), "max_output_tokens") || stringOf(got.item("message"), "status") != "incomplete" {
+		t.Errorf("%s", got.response.Bytes())
+	}
+	got = p.say(`{"model":"m","stream":true,"input":"Go"}`, answered(`"content":null,"refusal":"No."`))
+	if !strings.Contains(got.kinds(), "refusal.delta\nrefusal.done") || !strings.Contains(string(got.item("message").Bytes()), `"refusal":"No."`) {
+		t.Errorf("%s", got.response.Bytes())
+	}
+	got = p.say(`{"model":"m","stream":true,"input":"Go"}`, called("weather__get", oslo), `400 {"error":{"message":"too long","code":"context_length_exceeded"}}`)
+	if kinds := got.kinds(); !strings.HasSuffix(kinds, "error\nfailed") || !strings.Contains(string(got.response.Get("error")), "context_length_exceeded") {
+		t.Errorf("%s\n%s", kinds, got.response.Bytes())
+	}
+	got = p.say(`{"model":"m","stream":true,"input":"Go"}`, `429 {"error":{"message":"slow down","code":"rate_limit_exceeded"}}`)
+	if got.status != 429 || !strings.Contains(got.body, "slow down") {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+}
+
+// With text that has to be JSON, what the model says beside calls is not the answer.
+func TestJSONFormat(t *testing.T) {
+	p := newPlayer(t)
+	got := p.say(`{"model":"m","stream":true,"input":"Go","text":{"format":{"type":"json_schema","name":"n","schema":{"type":"object"},"strict":true}}}`,
+		answered(`"content":"I look.","tool_calls":[{"id":"call_1","type":"function","function":{"name":"weather__get","arguments":"{}"}}]`), spoken(`{"a":1}`))
+	if got.types() != "mcp_call message" || !strings.Contains(string(p.asked[0].Get("response_format")), `{"type":"json_schema","json_schema":{"name":"n"`) {
+		t.Errorf("%s: %s", got.types(), p.asked[0].Get("response_format"))
+	}
+}
+
+// What cannot be done here is refused in words, with the member that is wrong.
+func TestRefusals(t *testing.T) {
+	p := newPlayer(t)
+	for body, param := range map[string]string{
+		`{"model":"m"}`: "input", `{"input":"x"}`: "model", `{"model":"m","input":"x","background":true}`: "background",
+		`{"model":"m","input":"x","conversation":"c"}`: "conversation", `{"model":"m","input":"x","prompt":{"id":"p"}}`: "prompt",
+		`{"model":"m","input":"x","tools":[{"type":"file_search"}]}`:                                             "tools[0].type",
+		`{"model":"m","input":[{"type":"nonsense"}]}`:                                                            "input[0].type",
+		`{"model":"m","input":[{"role":"user","content":[{"type":"input_file","file_id":"f"}]}]}`:                "input[0].content[0]",
+		`{"model":"m","input":[{"type":"function_call_output","call_id":"c","output":"x"}]}`:                     "input",
+		`{"model":"m","input":[{"type":"mcp_approval_response","approval_request_id":"mcpr_x","approve":true}]}`: "input",
+	} {
+		if a := p.say(body, "unused"); a.status != 400 || !strings.Contains(a.body, `"param":"`+param+`"`) {
+			t.Errorf("%s: %d %s", body, a.status, a.body)
+		}
+	}
+}

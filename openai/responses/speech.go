@@ -1,0 +1,204 @@
+package responses
+
+import (
+	"encoding/json"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/model"
+)
+
+// A speech is one message of the model as its client gets it: what it thought, and what
+// it says.
+type speech struct {
+	thinking *part // an item of its own
+	talking  *part // the text of a message
+	refusing *part // what stands in the same message in its place
+	message  string
+	at       int
+	thought  string // the member in which the upstream gives what the model thinks
+	held     []byte // text that waits until it is known that the message is the last one
+}
+
+// A part is text that grows.
+type part struct {
+	id   string
+	at   int // the place of its item in the output
+	text []byte
+}
+
+// thoughts are the members in which upstreams give what a model thinks.
+var thoughts = []string{"reasoning_content", "reasoning"}
+
+// chunk sends what a chunk of the model's message holds for the client.
+func (c *Conversation) chunk(ch *model.Chunk) error {
+	if ch.Preface {
+		return nil
+	}
+	if ch.Same {
+		c.talk(ch.Text())
+		return nil
+	}
+	_, _, delta := ch.Parts()
+	for _, name := range thoughts {
+		if s := stringOf(delta, name); s != "" {
+			c.think(name, s)
+			break
+		}
+	}
+	c.refuse(stringOf(delta, "refusal"))
+	content := delta.Get("content")
+	if s, ok := rawjson.String(content); ok {
+		c.talk(s)
+		return nil
+	}
+	parts, _ := rawjson.Elements(content)
+	for _, each := range parts {
+		if o, err := rawjson.ParseObject(each); err == nil {
+			c.piece(o)
+		}
+	}
+	return nil
+}
+
+// piece takes a part of content that is a list, such as Mistral's.
+func (c *Conversation) piece(o *rawjson.Object) {
+	if stringOf(o, "type") != "thinking" {
+		c.talk(stringOf(o, "text"))
+		return
+	}
+	inner, _ := rawjson.Elements(o.Get("thinking"))
+	for _, each := range inner {
+		if t, err := rawjson.ParseObject(each); err == nil {
+			c.think("", stringOf(t, "text"))
+		}
+	}
+}
+
+// think takes a piece of what the model thinks.
+func (c *Conversation) think(member, s string) {
+	if s == "" {
+		return
+	}
+	p := c.speech.thinking
+	if p == nil {
+		p = &part{id: newID("rs_")}
+		c.speech.thinking, c.speech.thought = p, member
+		p.at = c.answer.add(object(text("id", p.id), text("type", "reasoning"), raw("summary", array())))
+	}
+	p.text = append(p.text, s...)
+	c.answer.event("response.reasoning_text.delta", text("item_id", p.id), number("output_index", p.at), number("content_index", 0), text("delta", s))
+}
+
+// endThinking ends the item of what the model thought.
+func (c *Conversation) endThinking() {
+	p := c.speech.thinking
+	if p == nil {
+		return
+	}
+	c.speech.thinking = nil
+	s := string(p.text)
+	c.answer.event("response.reasoning_text.done", text("item_id", p.id), number("output_index", p.at), number("content_index", 0), text("text", s))
+	item := rawjson.Object{Members: []rawjson.Member{
+		text("id", p.id), text("type", "reasoning"), raw("summary", array()),
+		raw1("content", object(text("type", "reasoning_text"), text("text", s))),
+	}}
+	if c.request.sealed && c.speech.thought != "" {
+		item.Set("encrypted_content", rawjson.Quote(c.seals.thought([]rawjson.Member{text(c.speech.thought, s)})))
+	}
+	c.answer.done(p.at, item.Bytes())
+}
+
+// talk takes a piece of the model's text.
+func (c *Conversation) talk(s string) {
+	switch {
+	case s == "":
+		return
+	case c.request.jsonFormat():
+		c.speech.held = append(c.speech.held, s...)
+		return
+	}
+	c.sayText(s)
+}
+
+func (c *Conversation) sayText(s string) {
+	p := c.speech.talking
+	if p == nil {
+		p = c.newPart(object(text("type", "output_text"), raw("annotations", array()), raw("logprobs", array()), text("text", "")), 0)
+		c.speech.talking = p
+	}
+	p.text = append(p.text, s...)
+	c.answer.event("response.output_text.delta", text("item_id", p.id), number("output_index", p.at), number("content_index", 0),
+		text("delta", s), raw("logprobs", array()))
+}
+
+// refuse takes a piece of what the model says in place of an answer.
+func (c *Conversation) refuse(s string) {
+	if s == "" {
+		return
+	}
+	p := c.speech.refusing
+	if p == nil {
+		p = c.newPart(object(text("type", "refusal"), text("refusal", "")), c.refusalPlace())
+		c.speech.refusing = p
+	}
+	p.text = append(p.text, s...)
+	c.answer.event("response.refusal.delta", text("item_id", p.id), number("output_index", p.at), number("content_index", c.refusalPlace()), text("delta", s))
+}
+
+// refusalPlace is the place of a refusal in the content of its message.
+func (c *Conversation) refusalPlace() int {
+	if c.speech.talking != nil {
+		return 1
+	}
+	return 0
+}
+
+// newPart begins a part of a message, and the message where there is none.
+func (c *Conversation) newPart(content json.RawMessage, place int) *part {
+	c.endThinking()
+	if c.speech.message == "" {
+		c.speech.message = newID("msg_")
+		c.speech.at = c.answer.add(message(c.speech.message, "in_progress"))
+	}
+	p := &part{id: c.speech.message, at: c.speech.at}
+	c.answer.event("response.content_part.added", text("item_id", p.id), number("output_index", p.at), number("content_index", place), raw("part", content))
+	return p
+}
+
+func message(id, status string, content ...json.RawMessage) json.RawMessage {
+	return object(text("id", id), text("type", "message"), text("status", status), text("role", "assistant"), raw("content", array(content...)))
+}
+
+// endSpeech ends the items of a message that was read.
+func (c *Conversation) endSpeech(round *model.Round) {
+	if len(round.Run) == 0 && len(c.speech.held) > 0 {
+		c.sayText(string(c.speech.held))
+	}
+	c.endThinking()
+	s := &c.speech
+	if s.message == "" {
+		return
+	}
+	var content []json.RawMessage
+	if p := s.talking; p != nil {
+		said := string(p.text)
+		c.seen = append(c.seen, said)
+		whole := object(text("type", "output_text"), raw("annotations", array()), raw("logprobs", array()), text("text", said))
+		at := []rawjson.Member{text("item_id", p.id), number("output_index", p.at), number("content_index", 0)}
+		c.answer.event("response.output_text.done", append(at, text("text", said), raw("logprobs", array()))...)
+		c.answer.event("response.content_part.done", append(at[:3:3], raw("part", whole))...)
+		content = append(content, whole)
+	}
+	if p := s.refusing; p != nil {
+		whole := object(text("type", "refusal"), text("refusal", string(p.text)))
+		at := []rawjson.Member{text("item_id", p.id), number("output_index", p.at), number("content_index", c.refusalPlace())}
+		c.answer.event("response.refusal.done", append(at, text("refusal", string(p.text)))...)
+		c.answer.event("response.content_part.done", append(at[:3:3], raw("part", whole))...)
+		content = append(content, whole)
+	}
+	status := "completed"
+	if round.Reply.CutOff() {
+		status = "incomplete"
+	}
+	c.answer.done(s.at, message(s.message, status, content...))
+}

@@ -1,0 +1,274 @@
+package responses
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/state/bounded"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/model"
+)
+
+// A Stored response is one that can be fetched, and gone on from. It does not change
+// once it was given to a [Store].
+type Stored struct {
+	// ID is its id, and Previous that of the one it went on from; empty for none.
+	ID       string `json:"id"`
+	Previous string `json:"previous,omitempty"`
+	// Input are the items of its request, each with an id, and Output its own.
+	Input  []json.RawMessage `json:"input"`
+	Output []json.RawMessage `json:"output"`
+	// Response is the response object as the client got it.
+	Response json.RawMessage `json:"response"`
+	// Turns are what happened behind it, by the keys under which it is found.
+	Turns map[string]*memory.Turn `json:"turns,omitempty"`
+}
+
+// Size returns about how many bytes of memory the response holds.
+func (s *Stored) Size() int64 {
+	n := int64(256 + len(s.ID) + len(s.Previous) + cap(s.Response))
+	for _, item := range slices.Concat(s.Input, s.Output) {
+		n += int64(cap(item)) + 32
+	}
+	for key, turn := range s.Turns {
+		n += int64(len(key)) + turn.Size()
+	}
+	return n
+}
+
+// A Store keeps responses for their callers. It is safe for concurrent use. What is of
+// one caller no other can reach.
+type Store interface {
+	// Put keeps a response.
+	Put(ctx context.Context, caller string, s *Stored) error
+	// Get returns a response; nil where there is none.
+	Get(ctx context.Context, caller, id string) (*Stored, error)
+	// Item returns an item of a response; nil where there is none.
+	Item(ctx context.Context, caller, id string) (json.RawMessage, error)
+	// Delete forgets a response, and reports whether there was one.
+	Delete(ctx context.Context, caller, id string) (bool, error)
+	// Spend uses an approval, and reports whether it was not used before.
+	Spend(ctx context.Context, caller, id string) (bool, error)
+}
+
+// Memory is a [Store] in this process. The zero value is ready.
+type Memory struct {
+	// Bytes is the most that is kept in all; 64 MiB if zero. Where there is no room,
+	// the caller who holds most gives up what it used longest ago.
+	Bytes int64
+	// TTL is the time after its last use that a response is kept; 24 hours if zero.
+	TTL time.Duration
+
+	once      sync.Once
+	responses bounded.Map[*Stored]
+	items     bounded.Map[json.RawMessage]
+	spent     bounded.Map[struct{}]
+	spending  sync.Mutex
+}
+
+var _ Store = (*Memory)(nil)
+
+// spentBytes bounds what is kept of approvals that were used: about a hundred thousand
+// of them.
+const spentBytes = 64 << 20
+
+func (m *Memory) ready() {
+	m.once.Do(func() {
+		most, age := m.Bytes, m.TTL
+		if most <= 0 {
+			most = 64 << 20
+		}
+		if age <= 0 {
+			age = 24 * time.Hour
+		}
+		m.responses.Bytes, m.responses.Age = most, age
+		m.items.Bytes, m.items.Age = most, age
+		m.spent.Bytes, m.spent.Age = spentBytes, 30*24*time.Hour // as long as an approval is good
+	})
+}
+
+// Put implements [Store].
+func (m *Memory) Put(_ context.Context, caller string, s *Stored) error {
+	m.ready()
+	m.responses.Put(caller, s.ID, s, s.Size())
+	for _, item := range slices.Concat(s.Input, s.Output) {
+		if o, err := rawjson.ParseObject(item); err == nil && stringOf(o, "id") != "" {
+			m.items.Put(caller, stringOf(o, "id"), item, int64(cap(item)))
+		}
+	}
+	return nil
+}
+
+// Get implements [Store].
+func (m *Memory) Get(_ context.Context, caller, id string) (*Stored, error) {
+	m.ready()
+	s, _ := m.responses.Get(caller, id)
+	return s, nil
+}
+
+// Item implements [Store].
+func (m *Memory) Item(_ context.Context, caller, id string) (json.RawMessage, error) {
+	m.ready()
+	item, _ := m.items.Get(caller, id)
+	return item, nil
+}
+
+// Delete implements [Store].
+func (m *Memory) Delete(_ context.Context, caller, id string) (bool, error) {
+	m.ready()
+	s, ok := m.responses.Take(caller, id)
+	if ok {
+		for _, item := range slices.Concat(s.Input, s.Output) {
+			if o, err := rawjson.ParseObject(item); err == nil {
+				m.items.Delete(caller, stringOf(o, "id"))
+			}
+		}
+	}
+	return ok, nil
+}
+
+// Spend implements [Store].
+func (m *Memory) Spend(_ context.Context, caller, id string) (bool, error) {
+	m.ready()
+	m.spending.Lock()
+	defer m.spending.Unlock()
+	if _, used := m.spent.Get(caller, id); used {
+		return false, nil
+	}
+	m.spent.Put(caller, id, struct{}{}, int64(len(id)))
+	return true, nil
+}
+
+// Bounds of the responses that one goes on from.
+const (
+	maxChain      = 100
+	maxChainBytes = 16 << 20
+)
+
+// Resolve puts the items of the responses that the request goes on from before its own,
+// and those that it names by their ids in their place. The error is an [*model.Error],
+// or the store's.
+func (r *Request) Resolve(ctx context.Context, store Store, caller string) error {
+	if err := r.resolveItems(ctx, store, caller); err != nil {
+		return err
+	}
+	chain, err := r.chain(ctx, store, caller)
+	if err != nil {
+		return err
+	}
+	ids := map[string]bool{}
+	r.items, r.known = nil, map[string]*memory.Turn{}
+	for _, s := range slices.Backward(chain) {
+		r.items = append(append(r.items, s.Input...), s.Output...)
+		maps.Copy(r.known, s.Turns)
+	}
+	for _, item := range r.items {
+		if o, err := rawjson.ParseObject(item); err == nil {
+			ids[stringOf(o, "id")] = true
+		}
+	}
+	for _, item := range r.own {
+		if o, err := rawjson.ParseObject(item); err == nil {
+			if id := stringOf(o, "id"); id != "" && ids[id] {
+				return model.Invalid("input", fmt.Sprintf("Duplicate item found with id %.80s. Remove duplicate items from your input and try again.", id))
+			}
+		}
+	}
+	r.items = append(r.items, r.own...)
+	return nil
+}
+
+// chain returns the responses that the request goes on from, the last one first.
+func (r *Request) chain(ctx context.Context, store Store, caller string) (chain []*Stored, err error) {
+	size := int64(0)
+	for id := r.Previous; id != ""; {
+		var s *Stored
+		if store != nil {
+			if s, err = store.Get(ctx, caller, id); err != nil {
+				return nil, fmt.Errorf("finding a response: %w", err)
+			}
+		}
+		if s == nil {
+			return nil, &model.Error{
+				Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: "previous_response_not_found", Param: "previous_response_id",
+				Message: fmt.Sprintf("Previous response with id %.80q not found.", id),
+			}
+		}
+		chain = append(chain, s)
+		if size += s.Size(); len(chain) > maxChain || size > maxChainBytes {
+			return nil, model.Invalid("previous_response_id", fmt.Sprintf("The conversation is longer than the %d responses or %d bytes that are put together here: send its items in a new one.", maxChain, maxChainBytes))
+		}
+		id = s.Previous
+	}
+	return chain, nil
+}
+
+// resolveItems puts items in the place of those that name them.
+func (r *Request) resolveItems(ctx context.Context, store Store, caller string) error {
+	r.own = slices.Clone(r.own)
+	for i, item := range r.own {
+		o, err := rawjson.ParseObject(item)
+		if err != nil || store == nil || stringOf(o, "id") == "" {
+			continue
+		}
+		if kind := stringOf(o, "type"); kind != "item_reference" && (kind != "" || o.Get("role") != nil) {
+			continue
+		}
+		found, err := store.Item(ctx, caller, stringOf(o, "id"))
+		if err != nil {
+			return fmt.Errorf("finding an item: %w", err)
+		}
+		if found == nil {
+			return &model.Error{
+				Status: http.StatusNotFound, Type: model.TypeInvalidRequest, Code: "not_found", Param: fmt.Sprintf("input[%d]", i),
+				Message: fmt.Sprintf("Item with id %.80q not found.", stringOf(o, "id")),
+			}
+		}
+		r.own[i] = found
+	}
+	return nil
+}
+
+// keep stores the response where it is to be stored, and went well.
+func (c *Conversation) keep(ctx context.Context) {
+	if !c.request.store || c.options.Store == nil {
+		return
+	}
+	s := &Stored{
+		ID: c.answer.id, Previous: c.request.Previous, Input: withIDs(c.request.own), Output: c.answer.finished(),
+		Response: c.answer.final, Turns: maps.Clone(c.turns),
+	}
+	if err := c.options.Store.Put(context.WithoutCancel(ctx), c.options.Caller, s); err != nil {
+		c.options.Log.Error("a response was not stored", "error", err)
+	}
+}
+
+// withIDs returns items that all have an id.
+func withIDs(items []json.RawMessage) []json.RawMessage {
+	all := make([]json.RawMessage, len(items))
+	for i, item := range items {
+		all[i] = item
+		o, err := rawjson.ParseObject(item)
+		if err != nil || stringOf(o, "id") != "" {
+			continue
+		}
+		kind := kindOf(o)
+		prefix := map[string]string{"message": "msg_", "function_call": "fc_", "function_call_output": "fco_", "reasoning": "rs_"}[kind]
+		if prefix == "" {
+			prefix = "item_"
+		}
+		if o.Get("type") == nil {
+			o.Set("type", rawjson.Quote(kind))
+		}
+		o.Set("id", rawjson.Quote(newID(prefix)))
+		all[i] = o.Bytes()
+	}
+	return all
+}

@@ -1,0 +1,222 @@
+package responses
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/model"
+)
+
+// A clientTool is a tool of the client's own as its calls go back to it.
+type clientTool struct {
+	kind      string // function, custom or tool_search
+	name      string
+	namespace string // empty for none
+	async     bool   // its result may come later than the next request
+}
+
+// clientTools are the client's own tools, as functions of the Chat API.
+type clientTools struct {
+	functions []json.RawMessage
+	names     map[string]bool
+	byName    map[string]clientTool // by the name of the function
+	allowed   func(clientTool) bool // nil: all
+}
+
+// readTools parts the client's own tools from the mcp entries, which choose among ours.
+func (r *Request) readTools() error {
+	raw := r.object.Get("tools")
+	if rawjson.IsNull(raw) {
+		return nil
+	}
+	tools, err := rawjson.Elements(raw)
+	if err != nil {
+		return model.Invalid("tools", "\"tools\" must be an array.")
+	}
+	for i, raw := range tools {
+		param := fmt.Sprintf("tools[%d]", i)
+		o, err := rawjson.ParseObject(raw)
+		if err != nil {
+			return model.Invalid(param, "Each tool must be an object.")
+		}
+		if stringOf(o, "type") == "mcp" {
+			chosen, err := model.ReadServerChoice(o, param)
+			if err != nil {
+				return err
+			}
+			r.Servers = append(r.Servers, chosen)
+		}
+	}
+	r.tools = tools
+	return nil
+}
+
+// add adds an entry of tools that stands at param, with those in it where it is a
+// namespace.
+func (t *clientTools) add(entry json.RawMessage, param, namespace string) error {
+	o, err := rawjson.ParseObject(entry)
+	if err != nil {
+		return model.Invalid(param, "Each tool must be an object.")
+	}
+	kind := stringOf(o, "type")
+	switch {
+	case kind == "mcp", strings.HasPrefix(kind, "web_search"):
+		return nil
+	case kind == "namespace":
+		name := stringOf(o, "name")
+		inner, err := rawjson.Elements(o.Get("tools"))
+		if err != nil || name == "" || namespace != "" {
+			return model.Invalid(param, "A namespace needs a name and tools, and none of them is a namespace.")
+		}
+		for i, tool := range inner {
+			if err := t.add(tool, fmt.Sprintf("%s.tools[%d]", param, i), name); err != nil {
+				return err
+			}
+		}
+		return nil
+	case kind == "tool_search":
+		if stringOf(o, "execution") != "client" {
+			return nil // ours searches where there is much to search
+		}
+		o.Set("name", rawjson.Quote("tool_search"))
+	case kind != "function" && kind != "custom":
+		return model.Invalid(param+".type", fmt.Sprintf("Tools of the type %.40q need an upstream that speaks the Responses API itself.", kind))
+	}
+	tool := clientTool{kind: kind, name: stringOf(o, "name"), namespace: namespace, async: string(o.Get("async")) == "true"}
+	if tool.name == "" {
+		return model.Invalid(param+".name", "A tool needs a name.")
+	}
+	if t.allowed != nil && !t.allowed(tool) {
+		return nil
+	}
+	name := t.free(tool)
+	if name == "" {
+		return nil // the same tool once more, as tool_search_output repeats them
+	}
+	t.names[name], t.byName[name] = true, tool
+	t.functions = append(t.functions, function(name, tool, o))
+	return nil
+}
+
+// free returns the name of the function for a tool; empty where it is there already.
+func (t *clientTools) free(tool clientTool) string {
+	name := flatten(tool.namespace, tool.name, false)
+	have, taken := t.byName[name]
+	if !taken {
+		return name
+	}
+	if have.name == tool.name && have.namespace == tool.namespace {
+		return ""
+	}
+	if name = flatten(tool.namespace, tool.name, true); t.names[name] {
+		return ""
+	}
+	return name
+}
+
+// find returns the name of the function for a tool of a replayed call, be it offered in
+// this request or not.
+func (t *clientTools) find(namespace, name string) string {
+	for _, hashed := range []bool{false, true} {
+		flat := flatten(namespace, name, hashed)
+		if have, ok := t.byName[flat]; ok && have.name == name && have.namespace == namespace {
+			return flat
+		}
+	}
+	return flatten(namespace, name, false)
+}
+
+// maxName is the length of a function's name in the Chat API.
+const maxName = 64
+
+// flatten returns the name of a function for a tool in a namespace. What the Chat API
+// has no room or no letters for ends with a hash.
+func flatten(namespace, name string, hashed bool) string {
+	whole := name
+	if namespace != "" {
+		whole = namespace + "__" + name
+	}
+	flat := strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' {
+			return c
+		}
+		return '_'
+	}, whole)
+	if flat == whole && len(flat) <= maxName && !hashed {
+		return flat
+	}
+	sum := sha256.Sum256([]byte(namespace + "\x00" + name))
+	end := "_" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:5]))
+	return flat[:min(len(flat), maxName-len(end))] + end
+}
+
+// function returns the function of the Chat API that stands for a tool.
+func function(name string, tool clientTool, o *rawjson.Object) json.RawMessage {
+	f := rawjson.Object{Members: []rawjson.Member{text("name", name)}}
+	description, parameters := stringOf(o, "description"), o.Get("parameters")
+	if tool.kind == "custom" {
+		description, parameters = freeText(description, o.Get("format")), freeTextParameters
+	}
+	if description != "" {
+		f.Set("description", rawjson.Quote(description))
+	}
+	if !rawjson.IsNull(parameters) {
+		f.Set("parameters", parameters)
+	}
+	if strict := o.Get("strict"); tool.kind == "function" && !rawjson.IsNull(strict) {
+		f.Set("strict", strict)
+	}
+	return object(text("type", "function"), raw("function", f.Bytes()))
+}
+
+// freeTextParameters are those of a function that takes text of no form of JSON's.
+var freeTextParameters = json.RawMessage(`{"type":"object","properties":{"input":{"type":"string","description":"The whole input, as plain text."}},"required":["input"],"additionalProperties":false}`)
+
+// freeText returns the description of a tool that takes free text, with its grammar.
+func freeText(description string, format json.RawMessage) string {
+	o, err := rawjson.ParseObject(format)
+	if err != nil || stringOf(o, "type") != "grammar" {
+		return description
+	}
+	return strings.TrimSpace(description + "\n\nThe input has to fit this grammar (" + stringOf(o, "syntax") + "):\n" + stringOf(o, "definition"))
+}
+
+// inputOf returns the free text in the arguments of a function that stands for a tool
+// that takes it.
+func inputOf(arguments string) string {
+	if o, err := rawjson.ParseObject([]byte(arguments)); err == nil {
+		if input, ok := rawjson.String(o.Get("input")); ok {
+			return input
+		}
+	}
+	return arguments // the model wrote the text itself
+}
+
+// offered returns the client's own tools: those of the request, and those that came
+// with items.
+func (r *Request) offered() (*clientTools, error) {
+	t := &clientTools{names: map[string]bool{}, byName: map[string]clientTool{}, allowed: r.choice.client}
+	for i, tool := range r.tools {
+		if err := t.add(tool, fmt.Sprintf("tools[%d]", i), ""); err != nil {
+			return nil, err
+		}
+	}
+	for i, item := range r.items {
+		o, err := rawjson.ParseObject(item)
+		if err != nil || !slices.Contains([]string{"additional_tools", "tool_search_output"}, stringOf(o, "type")) {
+			continue
+		}
+		tools, _ := rawjson.Elements(o.Get("tools"))
+		for j, tool := range tools {
+			if err := t.add(tool, fmt.Sprintf("input[%d].tools[%d]", i, j), ""); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return t, nil
+}

@@ -1,0 +1,113 @@
+package responses
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+)
+
+// A turn is what items say of the assistant, until somebody else speaks.
+type turn struct {
+	any    bool
+	texts  []string
+	calls  []json.RawMessage // of the client's tools
+	closed []json.RawMessage // messages that are complete
+	said   saying            // the message that is being read
+	more   bool              // there is more to it than texts and calls of the client's
+}
+
+// A saying is one message of the assistant.
+type saying struct {
+	thought []rawjson.Member // what the upstream wants back of what it thought
+	text    string
+	spoke   bool
+	calls   []json.RawMessage
+	results []json.RawMessage // of our calls
+}
+
+// say takes a text.
+func (t *turn) say(s string) {
+	t.any = true
+	t.texts = append(t.texts, s)
+	if t.said.spoke || len(t.said.calls) > 0 {
+		t.more = true
+		t.next()
+	}
+	t.said.text, t.said.spoke = s, true
+}
+
+// think takes what the upstream wants back of what it thought.
+func (t *turn) think(members []rawjson.Member) {
+	if t.said.spoke || len(t.said.calls) > 0 {
+		t.next()
+	}
+	t.any, t.more = true, true
+	t.said.thought = append(t.said.thought, members...)
+}
+
+// theirs takes a call of a tool of the client's.
+func (t *turn) theirs(call json.RawMessage) {
+	t.any = true
+	t.calls = append(t.calls, call)
+	t.said.calls = append(t.said.calls, call)
+}
+
+// ours takes a call of ours, and the message that answers it.
+func (t *turn) ours(call, result json.RawMessage) {
+	t.any, t.more = true, true
+	t.said.calls = append(t.said.calls, call)
+	t.said.results = append(t.said.results, result)
+}
+
+// next ends the message that is being read.
+func (t *turn) next() {
+	s := t.said
+	t.said = saying{}
+	if !s.spoke && len(s.calls) == 0 {
+		return
+	}
+	o := rawjson.Object{Members: []rawjson.Member{text("role", "assistant"), raw("content", nil)}}
+	if s.text != "" {
+		o.Set("content", rawjson.Quote(s.text))
+	}
+	if len(s.calls) > 0 {
+		o.Set("tool_calls", array(s.calls...))
+	} else if s.text == "" {
+		return
+	}
+	o.Members = append(o.Members, s.thought...)
+	t.closed = append(append(t.closed, o.Bytes()), s.results...)
+}
+
+// endTurn ends the assistant's turn: one message that is what its client knows of it.
+func (h *history) endTurn() {
+	t := &h.turn
+	if !t.any {
+		return
+	}
+	content := strings.Join(nonEmpty(t.texts), "\n\n")
+	o := rawjson.Object{Members: []rawjson.Member{text("role", "assistant"), raw("content", nil)}}
+	if content != "" || len(t.calls) == 0 {
+		o.Set("content", rawjson.Quote(content))
+	}
+	if len(t.calls) > 0 {
+		o.Set("tool_calls", array(t.calls...))
+	}
+	t.next()
+	if t.more || content == "" && len(t.calls) == 0 {
+		h.whole[len(h.messages)] = append([]json.RawMessage{}, t.closed...)
+	}
+	h.messages = append(h.messages, o.Bytes())
+	h.turn = turn{}
+}
+
+func nonEmpty(texts []string) []string {
+	var kept []string
+	for _, s := range texts {
+		if s != "" {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
