@@ -394,7 +394,9 @@ func TestRefusals(t *testing.T) {
 	for body, param := range map[string]string{
 		`{"model":"m"}`: "input", `{"input":"x"}`: "model", `{"model":"m","input":"x","background":true}`: "background",
 		`{"model":"m","input":"x","conversation":"c"}`: "conversation", `{"model":"m","input":"x","prompt":{"id":"p"}}`: "prompt",
-		`{"model":"m","input":"x","tools":[{"type":"file_search"}]}`:                                             "tools[0].type",
+		`{"model":"m","input":"x","tools":[{"type":"file_search"}]}`: "tools[0].type",
+		`{"model":"m","input":"x","tools":[{"type":"function","name":"f","strict":true,"parameters":{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}}]}`: "tools[0]",
+		`{"model":"m","input":"x","tools":[{"type":"function","name":"f","strict":true,"parameters":{"type":"object","properties":{}}}]}`:                                                   "tools[0]",
 		`{"model":"m","input":[{"type":"nonsense"}]}`:                                                            "input[0].type",
 		`{"model":"m","input":[{"role":"user","content":[{"type":"input_file","file_id":"f"}]}]}`:                "input[0].content[0]",
 		`{"model":"m","input":[{"type":"function_call_output","call_id":"c","output":"x"}]}`:                     "input",
