@@ -150,12 +150,26 @@ func (a *answer) response(status string, usage, incomplete, failure json.RawMess
 		text("status", status), raw("background", json.RawMessage("false")), raw("error", failure), raw("incomplete_details", incomplete),
 		given("instructions", "null"), given("max_output_tokens", "null"), given("max_tool_calls", "null"), text("model", a.request.Model),
 		raw("output", array(a.finished()...)), given("parallel_tool_calls", "true"), given("previous_response_id", "null"),
-		given("prompt_cache_key", "null"), given("safety_identifier", "null"), given("reasoning", `{"effort":null,"summary":null}`),
+		given("prompt_cache_key", "null"), given("safety_identifier", "null"), raw("reasoning", withBoth(r.Get("reasoning"))),
 		given("service_tier", `"default"`), raw("store", json.RawMessage(store)), given("temperature", "1"),
 		raw("text", withFormat(r.Get("text"))), given("tool_choice", `"auto"`), raw("tools", a.request.echoed()),
 		given("top_logprobs", "0"), given("top_p", "1"), given("presence_penalty", "0"), given("frequency_penalty", "0"),
 		given("truncation", `"disabled"`), raw("usage", responseUsage(usage)), given("user", "null"), given("metadata", "{}"),
 	}}
+	return o.Bytes()
+}
+
+// withBoth returns the reasoning member with the two members that it has to have.
+func withBoth(given json.RawMessage) json.RawMessage {
+	o, err := rawjson.ParseObject(given)
+	if err != nil {
+		return null
+	}
+	for _, name := range []string{"effort", "summary"} {
+		if o.Get(name) == nil {
+			o.Set(name, null)
+		}
+	}
 	return o.Bytes()
 }
 

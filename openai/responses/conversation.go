@@ -77,9 +77,6 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 	if c.tools, err = request.offered(); err != nil {
 		return nil, err
 	}
-	if err := c.tools.check(options.Model.Dialect); err != nil {
-		return nil, err
-	}
 	if c.history, err = readHistory(request, c.tools, c.seals); err != nil {
 		return nil, err
 	}

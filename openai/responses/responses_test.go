@@ -59,7 +59,10 @@ completed`
 
 // A response has all the members that Open Responses wants, whatever the request said.
 func TestAllMembersAreThere(t *testing.T) {
-	got := newPlayer(t).say(`{"model":"m","input":"Hello","tools":[{"type":"function","name":"f"}]}`, spoken("Hi"))
+	got := newPlayer(t).say(`{"model":"m","input":"Hello","reasoning":{"effort":"low"},"tools":[{"type":"function","name":"f"}]}`, spoken("Hi"))
+	if reasoning := string(got.response.Get("reasoning")); reasoning != `{"effort":"low","summary":null}` {
+		t.Errorf("reasoning %s", reasoning)
+	}
 	for _, name := range strings.Fields(`id object created_at completed_at status incomplete_details model previous_response_id instructions output error
 		tools tool_choice truncation parallel_tool_calls text top_p presence_penalty frequency_penalty top_logprobs temperature reasoning usage
 		max_output_tokens max_tool_calls store background service_tier metadata safety_identifier prompt_cache_key`) {
@@ -394,7 +397,9 @@ func TestRefusals(t *testing.T) {
 	for body, param := range map[string]string{
 		`{"model":"m"}`: "input", `{"input":"x"}`: "model", `{"model":"m","input":"x","background":true}`: "background",
 		`{"model":"m","input":"x","conversation":"c"}`: "conversation", `{"model":"m","input":"x","prompt":{"id":"p"}}`: "prompt",
-		`{"model":"m","input":"x","tools":[{"type":"file_search"}]}`:                                             "tools[0].type",
+		`{"model":"m","input":"x","tools":[{"type":"file_search"}]}`: "tools[0].type",
+		`{"model":"m","input":"x","tools":[{"type":"function","name":"f","strict":true,"parameters":{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}}]}`: "tools[0]",
+		`{"model":"m","input":"x","tools":[{"type":"function","name":"f","strict":true,"parameters":{"type":"object","properties":{}}}]}`:                                                   "tools[0]",
 		`{"model":"m","input":[{"type":"nonsense"}]}`:                                                            "input[0].type",
 		`{"model":"m","input":[{"role":"user","content":[{"type":"input_file","file_id":"f"}]}]}`:                "input[0].content[0]",
 		`{"model":"m","input":[{"type":"function_call_output","call_id":"c","output":"x"}]}`:                     "input",

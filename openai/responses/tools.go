@@ -91,6 +91,11 @@ func (t *clientTools) add(entry json.RawMessage, param, namespace string) error 
 	if tool.name == "" {
 		return model.Invalid(param+".name", "A tool needs a name.")
 	}
+	if tool.kind == "function" {
+		if err := checkStrict(o, tool.name, param); err != nil {
+			return err
+		}
+	}
 	if t.allowed != nil && !t.allowed(tool) {
 		return nil
 	}

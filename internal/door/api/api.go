@@ -14,11 +14,9 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/door"
@@ -26,7 +24,6 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/session"
-	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -108,43 +105,6 @@ func unknownModel(name string, err error) error {
 		Status: http.StatusNotFound, Type: model.TypeInvalidRequest, Code: model.CodeModelNotFound, Param: "model",
 		Message: fmt.Sprintf("The model %q does not exist here: no entry of models matches it.", name), Err: err,
 	}
-}
-
-// models answers GET /v1/models, with those that the caller may use.
-func (a *API) models(w http.ResponseWriter, r *http.Request, who caller.Caller) {
-	document, failures := a.Upstreams.Models(r.Context(), r.Header, a.ClientCredentials)
-	for _, f := range failures {
-		a.Log.Warn("models of an upstream are missing", "upstream", f.Host, "error", f.Err)
-	}
-	document = a.usable(who, document)
-	if caller.SpeaksMessages(r) {
-		document = anthropicModels(document)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(document, '\n'))
-}
-
-// usable leaves out of a list of models those that a caller may not use. The others
-// stay as their upstreams wrote them.
-func (a *API) usable(who caller.Caller, document []byte) []byte {
-	list, err := rawjson.ParseObject(document)
-	if err != nil {
-		return document
-	}
-	all, err := rawjson.Elements(list.Get("data"))
-	if err != nil {
-		return document
-	}
-	kept := slices.DeleteFunc(all, func(each json.RawMessage) bool {
-		m, err := rawjson.ParseObject(each)
-		if err != nil {
-			return false
-		}
-		id, _ := rawjson.String(m.Get("id"))
-		return !a.Sessions.Gate().Sees(who, policy.Model, id)
-	})
-	list.Set("data", rawjson.AppendArray(nil, kept))
-	return list.Bytes()
 }
 
 // fail answers with an error and logs it.

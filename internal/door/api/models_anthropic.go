@@ -9,33 +9,23 @@ import (
 
 // anthropicModels returns a list of models in the form of Anthropic's API, whole: it
 // has no further pages.
-func anthropicModels(document []byte) []byte {
-	list, err := rawjson.ParseObject(document)
-	if err != nil {
-		return document
-	}
-	all, err := rawjson.Elements(list.Get("data"))
-	if err != nil {
-		return document
-	}
-	data, ids := []json.RawMessage{}, []json.RawMessage{}
-	for _, raw := range all {
-		m, err := rawjson.ParseObject(raw)
-		if err != nil || !rawjson.IsString(m.Get("id")) {
-			continue
+func anthropicModels(usable []listedModel) json.RawMessage {
+	entries := make([]json.RawMessage, 0, len(usable))
+	for _, each := range usable {
+		if m, err := rawjson.ParseObject(each.entry); err == nil {
+			entries = append(entries, anthropicModel(m))
 		}
-		data, ids = append(data, anthropicModel(m)), append(ids, m.Get("id"))
 	}
-	var o rawjson.Object
-	o.Set("data", rawjson.AppendArray(nil, data))
-	o.Set("has_more", json.RawMessage("false"))
-	o.Set("first_id", json.RawMessage("null"))
-	o.Set("last_id", json.RawMessage("null"))
-	if len(ids) > 0 {
-		o.Set("first_id", ids[0])
-		o.Set("last_id", ids[len(ids)-1])
+	var list rawjson.Object
+	list.Set("data", rawjson.AppendArray(nil, entries))
+	list.Set("has_more", json.RawMessage("false"))
+	list.Set("first_id", json.RawMessage("null"))
+	list.Set("last_id", json.RawMessage("null"))
+	if n := len(usable); n > 0 {
+		list.Set("first_id", rawjson.Quote(usable[0].id))
+		list.Set("last_id", rawjson.Quote(usable[n-1].id))
 	}
-	return o.Bytes()
+	return list.Bytes()
 }
 
 func anthropicModel(m *rawjson.Object) json.RawMessage {

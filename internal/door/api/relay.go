@@ -67,8 +67,8 @@ func (a *API) relay(w http.ResponseWriter, r *http.Request, who caller.Caller) {
 	a.relayTo(w, r, up, as)
 }
 
-// tooled are the routes whose models could have tools, of which this door offers ours at
-// /v1/chat/completions alone.
+// tooled are the routes whose models could have tools, and that are passed on: for an
+// upstream that speaks the Responses API that one, too.
 var tooled = map[string]bool{"/v1/responses": true, "/v1/messages": true, "/v1/realtime": true}
 
 // tellUntooled says that a request goes on without our tools, where there are some: to
@@ -79,7 +79,7 @@ func (a *API) tellUntooled(w http.ResponseWriter, r *http.Request, name string) 
 		return
 	}
 	w.Header().Set("X-Dragoman-Tools", "withheld: "+path+" is passed on as it is")
-	a.Log.Warn("a request is passed on without the tools of MCP servers, which are offered at /v1/chat/completions", "path", path, "model", name)
+	a.Log.Warn("a request is passed on without the tools of MCP servers, which are offered where a request names one, and at /v1/chat/completions", "path", path, "model", name)
 }
 
 // A relayed is how a request is passed on.

@@ -24,6 +24,7 @@ type Model struct {
 	Name    string                 `yaml:"name" doc:"Model name to send upstream instead of the one in the request."`
 	Headers map[string]secret.Text `yaml:"headers" doc:"HTTP headers sent with each request, such as api-key."`
 	Wires   []string               `yaml:"wires" doc:"Which APIs the upstream speaks, of chat, responses and messages. A request of the Responses or the Messages API that names none of the MCP servers goes as it is to an upstream that speaks it; with [chat] it never does, so that tools are always offered. Default: chat, responses at OpenAI and Azure OpenAI, and messages at Anthropic."`
+	Context int                    `yaml:"context_window" max:"100000000" doc:"How many tokens the model reads, for clients that ask, such as Codex. Default: 128000."`
 	Results result.Form            `yaml:"results" doc:"How results of tools look to this model, where it differs from the section results."`
 	Timeout time.Duration          `yaml:"timeout" doc:"Longest wait for the first byte of an answer; without streaming that is the whole answer."`
 	Idle    time.Duration          `yaml:"idle_timeout" doc:"Longest time that the upstream may send nothing in the middle of an answer."`
@@ -35,6 +36,10 @@ const DefaultTimeout = 10 * time.Minute
 
 // DefaultIdle is the Idle of a [Model] that has none.
 const DefaultIdle = 5 * time.Minute
+
+// DefaultContext is the Context of a [Model] that has none: what most models read at
+// least.
+const DefaultContext = 128_000
 
 // SetDefaults gives every field that is zero and has a default its default.
 func (m *Model) SetDefaults() {

@@ -212,6 +212,8 @@ type Upstream struct {
 	Dialect string
 	// Results is what the configuration says about results for its models.
 	Results result.Form
+	// Context is how many tokens its models read.
+	Context int
 	// Idle is how long it may send nothing in the middle of an answer.
 	Idle time.Duration
 	// Rehearsal reports that this is the built-in model.
@@ -246,6 +248,7 @@ func newUpstream(m Model) (*Upstream, error) {
 		BaseURL:   base,
 		Dialect:   m.Dialect,
 		Results:   m.Results,
+		Context:   m.Context,
 		wires:     m.Wires,
 		Idle:      m.Idle,
 		Rehearsal: base.Hostname() == "rehearsal.invalid",

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dragoman-mcp/dragoman/internal/state/atomicfile"
+)
+
+func codexCommand() *cobra.Command {
+	var w codexWish
+	cmd := &cobra.Command{
+		Use:   "codex",
+		Short: "Point Codex CLI to a gateway",
+		Long: `Prints what Codex CLI needs in its configuration to use a gateway that runs, and checks
+that the gateway answers. With --write it is put into config.toml in $CODEX_HOME, or
+~/.codex: nothing that stands there for another provider is changed.
+
+  dragoman codex --model qwen3 --write
+  DRAGOMAN_API_KEY=none codex
+
+Codex sends the key in DRAGOMAN_API_KEY, which has to be set, to any text where the
+gateway asks for none: without one it does not ask what models there are.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return w.run(cmd.Context()) },
+	}
+	cmd.Flags().StringVar(&w.url, "url", "http://127.0.0.1:8787/v1", "`ADDRESS` of the gateway")
+	cmd.Flags().StringVar(&w.model, "model", "", "`NAME` of the model (default the first that the gateway has)")
+	cmd.Flags().BoolVar(&w.write, "write", false, "write it into Codex's configuration")
+	return cmd
+}
+
+// codexKey is the variable with the key that Codex sends.
+const codexKey = "DRAGOMAN_API_KEY"
+
+// A codexWish is what the flags say.
+type codexWish struct {
+	url, model string
+	write      bool
+}
+
+func (w *codexWish) run(ctx context.Context) error {
+	w.url = strings.TrimRight(w.url, "/")
+	if strings.ContainsAny(w.url+w.model, "\"\\\n\r\x00") {
+		return &usageError{errors.New("an address and a model have no quotes, backslashes or line ends"), ""}
+	}
+	models, err := listedModels(ctx, w.url)
+	if err != nil {
+		return &failure{fmt.Errorf("the gateway at %s does not answer: %w", w.url, err), "start it with dragoman serve, or name it with --url"}
+	}
+	switch {
+	case len(models) == 0:
+		return &failure{fmt.Errorf("the gateway at %s has no model for you", w.url), "see models in its configuration, and what your key may use"}
+	case w.model == "":
+		w.model = models[0]
+	case !slices.Contains(models, w.model):
+		fmt.Fprintf(os.Stderr, "the gateway does not list the model %q; it may know it all the same\n", w.model)
+	}
+	if !w.write {
+		_, err = io.WriteString(os.Stdout, w.top()+"\n"+w.provider())
+		return err
+	}
+	path, err := codexConfig()
+	if err != nil {
+		return err
+	}
+	return w.writeTo(path)
+}
+
+// top returns the keys that choose the model, which stand before all tables.
+func (w *codexWish) top() string {
+	return fmt.Sprintf("model = %q\nmodel_provider = \"dragoman\"\n", w.model)
+}
+
+// providerHeader begins the provider's table.
+const providerHeader = "[model_providers.dragoman]"
+
+// provider returns the table of the provider.
+func (w *codexWish) provider() string {
+	return fmt.Sprintf("%s\nname = \"Dragoman\"\nbase_url = %q\nwire_api = \"responses\"\nenv_key = %q\nmodel_catalog_url = %q\n",
+		providerHeader, w.url, codexKey, w.url+"/models")
+}
+
+// codexConfig returns where Codex has its configuration.
+func codexConfig() (string, error) {
+	home := os.Getenv("CODEX_HOME")
+	if home == "" {
+		user, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("finding Codex's configuration: %w", err)
+		}
+		home = filepath.Join(user, ".codex")
+	}
+	return filepath.Join(home, "config.toml"), nil
+}
+
+// writeTo puts the provider into Codex's configuration.
+func (w *codexWish) writeTo(path string) error {
+	before, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	after, chosen := w.edit(string(before))
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	if err := atomicfile.Update(path, []byte(after)); err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "wrote %s\n", path)
+	if chosen {
+		fmt.Fprintf(os.Stderr, "start Codex with: %s=none codex\n", codexKey)
+	} else {
+		fmt.Fprintf(os.Stderr, "it chooses another provider, which stays: start Codex with: %s=none codex -c model_provider=dragoman -m %s\n", codexKey, w.model)
+	}
+	return nil
+}
+
+// edit returns a configuration of Codex's with the provider in it, and whether it is the
+// one that is chosen. A choice that stands there stays.
+func (w *codexWish) edit(before string) (after string, chosen bool) {
+	var top, rest []string
+	inTop, ours, hasChoice := true, false, false
+	for line := range strings.Lines(before) {
+		trimmed := strings.TrimSpace(line)
+		if strings.HasPrefix(trimmed, "[") {
+			inTop, ours = false, trimmed == providerHeader
+		}
+		key, value, _ := strings.Cut(trimmed, "=")
+		if key = strings.TrimSpace(key); inTop && (key == "model" || key == "model_provider") {
+			hasChoice = true
+			chosen = chosen || key == "model_provider" && strings.TrimSpace(value) == `"dragoman"`
+		}
+		switch {
+		case ours:
+		case inTop:
+			top = append(top, line)
+		default:
+			rest = append(rest, line)
+		}
+	}
+	head, tail := strings.Join(top, ""), strings.Join(rest, "")
+	if !hasChoice {
+		head, chosen = w.top()+head, true
+	}
+	for _, part := range []*string{&head, &tail} {
+		if *part = strings.TrimRight(*part, "\n"); *part != "" {
+			*part += "\n\n"
+		}
+	}
+	return head + tail + w.provider(), chosen
+}
+
+// listedModels asks a gateway for its models.
+func listedModels(ctx context.Context, base string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/models", nil)
+	if err != nil {
+		return nil, err
+	}
+	if key := os.Getenv(codexKey); key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("it says %s; the key is that in %s", resp.Status, codexKey)
+	}
+	var list struct {
+		Models []struct {
+			Slug string `json:"slug"`
+		} `json:"models"`
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, 16<<20)).Decode(&list); err != nil {
+		return nil, fmt.Errorf("it is no Dragoman: %w", err)
+	}
+	var names []string
+	for _, m := range list.Models {
+		names = append(names, m.Slug)
+	}
+	return names, nil
+}

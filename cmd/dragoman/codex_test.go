@@ -1,0 +1,35 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// What stands in Codex's configuration stays, the choice of another provider too; what
+// is ours is replaced, and writing it again changes nothing.
+func TestCodexConfigurationIsEdited(t *testing.T) {
+	w := &codexWish{url: "http://127.0.0.1:8787/v1", model: "m"}
+	for name, tt := range map[string]struct {
+		before string
+		keeps  []string
+		chosen bool
+	}{
+		"empty":    {"", nil, true},
+		"tables":   {"[mcp_servers.x]\ncommand = \"y\"\nmodel = \"no choice\"\n", []string{"[mcp_servers.x]", `command = "y"`}, true},
+		"a choice": {"model = \"gpt\"\n\n[tui]\na = 1\n", []string{`model = "gpt"`, "[tui]\na = 1"}, false},
+		"ours":     {w.top() + "\n" + providerHeader + "\nbase_url = \"old\"\n\n[tui]\na = 1\n", []string{"[tui]\na = 1"}, true},
+	} {
+		after, chosen := w.edit(tt.before)
+		for _, keep := range append(tt.keeps, w.provider()) {
+			if strings.Count(after, keep) != 1 {
+				t.Errorf("%s: %q is not there once in\n%s", name, keep, after)
+			}
+		}
+		if chosen != tt.chosen || strings.Contains(after, `"old"`) || chosen != strings.HasPrefix(after, w.top()) {
+			t.Errorf("%s: chosen %v in\n%s", name, chosen, after)
+		}
+		if again, _ := w.edit(after); again != after {
+			t.Errorf("%s: written again it is\n%s", name, again)
+		}
+	}
+}

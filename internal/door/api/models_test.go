@@ -1,0 +1,41 @@
+package api
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+)
+
+// The list of models is OpenAI's and Codex's at once, has a tag by which clients need not
+// read it again, and is Anthropic's for clients that speak that API.
+func TestModelsForEveryClient(t *testing.T) {
+	d := open(t, nil, upstream.Model{Match: "small", BaseURL: "http://127.0.0.1:1/v1", Context: 32768})
+	a := d.do("GET", "/v1/models?client_version=0.169.0", "")
+	list, err := rawjson.ParseObject([]byte(a.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	models, _ := rawjson.Elements(list.Get("models"))
+	if data, _ := rawjson.Elements(list.Get("data")); len(models) != 1 || len(data) != 1 || a.header.Get("Cache-Control") != "private" {
+		t.Fatalf("%v %s", a.header, a.body)
+	}
+	entry, _ := rawjson.ParseObject(models[0])
+	for _, name := range []string{"slug", "display_name", "supported_reasoning_levels", "shell_type", "visibility", "supported_in_api", "priority",
+		"support_verbosity", "truncation_policy", "experimental_supported_tools", "base_instructions"} {
+		if rawjson.IsNull(entry.Get(name)) {
+			t.Errorf("%s is %s", name, entry.Get(name))
+		}
+	}
+	if string(entry.Get("context_window")) != "32768" {
+		t.Errorf("context_window is %s", entry.Get("context_window"))
+	}
+	if again := d.do("GET", "/v1/models", "", "If-None-Match", a.header.Get("ETag")); again.status != http.StatusNotModified || again.body != "" {
+		t.Errorf("%d %s", again.status, again.body)
+	}
+	theirs := d.do("GET", "/v1/models", "", "Anthropic-Version", "2023-06-01")
+	if want := `{"data":[{"type":"model","id":"small","display_name":"small","created_at":"1970-01-01T00:00:00Z"}],"has_more":false,"first_id":"small","last_id":"small"}` + "\n"; theirs.body != want {
+		t.Errorf("got %s", theirs.body)
+	}
+}
