@@ -22,11 +22,12 @@ var rooms = []string{"text", "wire", "state", "identity", "judge", "reach", "ses
 // layers are the packages from low to high. A package imports lower rows only.
 var layers = [][]string{
 	// What knows nothing of tools.
-	{"internal/text/glob", "internal/text/clip", "internal/text/secret", "internal/text/invalid", "internal/text/invisible"},
+	{"internal/text/glob", "internal/text/clip", "internal/text/secret", "internal/text/invalid", "internal/text/invisible", "internal/text/qualified"},
 	{"internal/text/canonical", "internal/text/commandline"},
 	{"internal/wire/rawjson", "internal/wire/sse", "internal/wire/deadline", "internal/wire/origin", "internal/wire/addresses", "internal/wire/retry"},
 	{"internal/wire/safehttp"},
 	{"internal/state/bounded", "internal/state/weakcache", "internal/state/park", "internal/state/atomicfile", "internal/state/store", "internal/state/seal"},
+	{"internal/state/watchedfile"},
 	{"internal/state/idempotency"},
 	{"internal/identity/permission"},
 	{"internal/identity/apikey", "internal/identity/accesstoken"},

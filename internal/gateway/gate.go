@@ -63,6 +63,9 @@ func (g *Gateway) keep(ctx context.Context) {
 	var each sync.WaitGroup
 	defer each.Wait()
 	each.Go(func() { g.callers.Watch(ctx) })
+	if g.credentials != nil {
+		each.Go(func() { g.credentials.Watch(ctx) })
+	}
 	if g.ledger != nil {
 		each.Go(func() { g.ledger.Keep(ctx) })
 	}

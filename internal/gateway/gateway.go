@@ -59,25 +59,26 @@ type Options struct {
 
 // Gateway is everything, wired. Make it with [New].
 type Gateway struct {
-	file      *config.File
-	log       *slog.Logger
-	callers   *caller.Authenticator
-	ledger    *ledger.Ledger // nil where nothing is guarded
-	unwatch   func()         // ends the watch over its book
-	limits    *limit.Limiter
-	dialects  *dialect.Table
-	upstreams *upstream.Set
-	demo      *demo.Demo
-	servers   *servers.Set
-	catalog   catalog.Catalog
-	sessions  *session.Opener
-	labels    map[string]bool
-	api       *api.API
-	ops       *ops.Ops
-	mcp       *mcpserve.Door
-	draining  atomic.Bool
-	stopping  chan struct{} // closed when draining begins
-	memory    memoryGauge
+	file        *config.File
+	log         *slog.Logger
+	callers     *caller.Authenticator
+	credentials *credential.Store // nil where none are kept
+	ledger      *ledger.Ledger    // nil where nothing is guarded
+	unwatch     func()            // ends the watch over its book
+	limits      *limit.Limiter
+	dialects    *dialect.Table
+	upstreams   *upstream.Set
+	demo        *demo.Demo
+	servers     *servers.Set
+	catalog     catalog.Catalog
+	sessions    *session.Opener
+	labels      map[string]bool
+	api         *api.API
+	ops         *ops.Ops
+	mcp         *mcpserve.Door
+	draining    atomic.Bool
+	stopping    chan struct{} // closed when draining begins
+	memory      memoryGauge
 }
 
 // remembered is what conversations are kept in; nil where they are not.
@@ -99,7 +100,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	if file.Sampling.Answer {
 		o.Can |= dragoman.AskSampling
 	}
-	g := &Gateway{file: file, log: o.Log, labels: map[string]bool{}, stopping: make(chan struct{})}
+	g := &Gateway{file: file, log: o.Log, credentials: o.Credentials, labels: map[string]bool{}, stopping: make(chan struct{})}
 	key, _ := o.Lookup("DRAGOMAN_API_KEY")
 	if key != "" {
 		if err := caller.CheckKey(key); err != nil {

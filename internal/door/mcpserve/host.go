@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
 	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/session"
+	"github.com/dragoman-mcp/dragoman/internal/text/qualified"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/mcp"
 	"github.com/dragoman-mcp/dragoman/result"
@@ -158,13 +159,13 @@ func (h *host) Admit(ctx context.Context, method, name string) *mcp.Refused {
 // caller does not see has the right that its name says.
 func (h *host) toolRight(ctx context.Context, name string) string {
 	if h.at.server != "" {
-		name = h.at.server + "__" + name
+		name = qualified.Name(h.at.server, name)
 	} else if _, v, err := h.openFor(ctx, name); err == nil {
 		if t, _ := h.find(v, name); t != nil && t.Server != "" {
 			name = catalog.Pattern(t)
 		}
 	}
-	if !strings.Contains(strings.TrimPrefix(name, "__"), "__") || name == h.at.server+"__"+result.ReadMore {
+	if !strings.Contains(strings.TrimPrefix(name, qualified.Separator), qualified.Separator) || name == qualified.Name(h.at.server, result.ReadMore) {
 		return ""
 	}
 	return "tool:" + name
