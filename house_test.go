@@ -297,3 +297,33 @@ func has(row map[string]int, pkg string) bool { _, ok := row[pkg]; return ok }
 func under(pkg string, folders []string) bool {
 	return slices.ContainsFunc(folders, func(f string) bool { return pkg == f || strings.HasPrefix(pkg, f+"/") })
 }
+
+// TestDecisions wants each decision in the index, under the title that it has.
+func TestDecisions(t *testing.T) {
+	const folder = "docs/decisions/"
+	index, err := os.ReadFile(folder + "README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(folder + "[0-9]*.md")
+	if err != nil || len(files) < 100 {
+		t.Fatalf("%d decisions, %v", len(files), err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Base(file)
+		number, _, _ := strings.Cut(name, "-")
+		first, _, _ := strings.Cut(string(text), "\n")
+		title, ok := strings.CutPrefix(first, "# "+number+": ")
+		if !ok {
+			t.Errorf("%s begins with %q, not with \"# %s: title\"", name, first, number)
+			continue
+		}
+		if line := "* [" + number + "](" + name + ") " + title + "\n"; !strings.Contains(string(index)+"\n", line) {
+			t.Errorf("%sREADME.md lacks, under its subject: %s", folder, line)
+		}
+	}
+}
