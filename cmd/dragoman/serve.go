@@ -70,6 +70,9 @@ SIGTERM and Ctrl-C let running requests finish.` + serverHelp,
 			defer stop()
 			context.AfterFunc(ctx, stop) // a second signal ends us at once
 			defer hangup(log)()
+			if g.Unprefixed() {
+				log.Info("names of tools have no prefix while there is one server; a second one renames them to label__name, which names.strategy: none forgoes")
+			}
 			if stdio {
 				return g.ServeLines(ctx, os.Stdin, os.Stdout)
 			}

@@ -76,6 +76,7 @@ type Gateway struct {
 	api         *api.API
 	ops         *ops.Ops
 	mcp         *mcpserve.Door
+	unprefixed  bool // one server is configured, and its tools have no prefix therefore
 	draining    atomic.Bool
 	stopping    chan struct{} // closed when draining begins
 	memory      memoryGauge
@@ -213,10 +214,15 @@ func (g *Gateway) startServers(o Options, subjects *credential.Subjects) {
 	// A single server needs no prefix: nothing can clash.
 	if len(g.labels) == 1 && cmp.Or(names.Strategy, catalog.Label) == catalog.Label {
 		names.Strategy = catalog.None
+		g.unprefixed = g.file.NamesServers()
 	}
 	g.servers = servers.New(g.file.MCPServers, so)
 	g.catalog = catalog.New(g.servers, names)
 }
+
+// Unprefixed reports whether tools have no prefix because one server alone is
+// configured: a second one renames them.
+func (g *Gateway) Unprefixed() bool { return g.unprefixed }
 
 // subjects keeps what callers show, where a server's tokens are exchanged for it; nil
 // where none are. That nobody can show such a token is an error.
