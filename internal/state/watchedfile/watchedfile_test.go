@@ -135,12 +135,19 @@ func TestHungFolder(t *testing.T) {
 	write(t, path, "one")
 	f, _ := watch(t, path)
 	synctest.Test(t, func(t *testing.T) {
+		var hangs atomic.Bool
+		counted, hang := stat, make(chan struct{})
+		stat = func(path string) (fs.FileInfo, error) {
+			if hangs.Load() {
+				<-hang
+			}
+			return counted(path)
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		over := make(chan struct{})
 		go func() { defer close(over); f.Watch(ctx, nil) }()
 		synctest.Wait()
-		counted, hang := stat, make(chan struct{})
-		stat = func(path string) (fs.FileInfo, error) { <-hang; return counted(path) }
+		hangs.Store(true)
 		time.Sleep(interval + leastPause)
 		start := time.Now()
 		if got, err := f.Now(); got != "one" || err != nil || time.Since(start) != 0 {
