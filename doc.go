@@ -1,6 +1,18 @@
 // Package dragoman makes any OpenAI-compatible model use any MCP server as if
 // the model had been born with its tools.
 //
+// A program starts servers (package servers), has a model (openai/chat and
+// openai/model), and runs a [Loop]:
+//
+//	tools, err := servers.Start(map[string]servers.Server{"files": {Command: command}}, nil)
+//	…
+//	talk := &chat.Talk{Client: &model.Client{BaseURL: address, Key: key}, Model: name}
+//	loop := dragoman.Loop{Tools: tools}
+//	err = loop.Run(ctx, talk.Say("What changed since yesterday?"))
+//	fmt.Println(talk.Text())
+//
+// The example of the package is the whole of it.
+//
 // The whole design is one sentence: a door turns a request into calls, a
 // [Toolset] runs calls, and everything between is a toolset around a toolset.
 // This package holds the nouns of that sentence and the one algorithm that

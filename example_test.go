@@ -60,7 +60,7 @@ func (p *politician) Close(err error) error {
 }
 
 // A toolset and a conversation, joined by a loop.
-func Example() {
+func ExampleLoop() {
 	loop := &dragoman.Loop{
 		Tools: adder{},
 		Observe: func(e dragoman.Event) {

@@ -22,11 +22,12 @@ var rooms = []string{"text", "wire", "state", "identity", "judge", "reach", "ses
 // layers are the packages from low to high. A package imports lower rows only.
 var layers = [][]string{
 	// What knows nothing of tools.
-	{"internal/text/glob", "internal/text/clip", "internal/text/secret", "internal/text/invalid", "internal/text/invisible"},
+	{"internal/text/glob", "internal/text/clip", "internal/text/secret", "internal/text/invalid", "internal/text/invisible", "internal/text/qualified"},
 	{"internal/text/canonical", "internal/text/commandline", "internal/text/poison"},
 	{"internal/wire/rawjson", "internal/wire/sse", "internal/wire/deadline", "internal/wire/origin", "internal/wire/addresses", "internal/wire/retry"},
 	{"internal/wire/safehttp"},
 	{"internal/state/bounded", "internal/state/weakcache", "internal/state/park", "internal/state/atomicfile", "internal/state/store", "internal/state/seal"},
+	{"internal/state/watchedfile"},
 	{"internal/state/idempotency", "internal/state/vault"},
 	{"internal/identity/permission"},
 	{"internal/identity/apikey", "internal/identity/accesstoken"},
@@ -298,4 +299,34 @@ func has(row map[string]int, pkg string) bool { _, ok := row[pkg]; return ok }
 
 func under(pkg string, folders []string) bool {
 	return slices.ContainsFunc(folders, func(f string) bool { return pkg == f || strings.HasPrefix(pkg, f+"/") })
+}
+
+// TestDecisions wants each decision in the index, under the title that it has.
+func TestDecisions(t *testing.T) {
+	const folder = "docs/decisions/"
+	index, err := os.ReadFile(folder + "README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(folder + "[0-9]*.md")
+	if err != nil || len(files) < 100 {
+		t.Fatalf("%d decisions, %v", len(files), err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Base(file)
+		number, _, _ := strings.Cut(name, "-")
+		first, _, _ := strings.Cut(string(text), "\n")
+		title, ok := strings.CutPrefix(first, "# "+number+": ")
+		if !ok {
+			t.Errorf("%s begins with %q, not with \"# %s: title\"", name, first, number)
+			continue
+		}
+		if line := "* [" + number + "](" + name + ") " + title + "\n"; !strings.Contains(string(index)+"\n", line) {
+			t.Errorf("%sREADME.md lacks, under its subject: %s", folder, line)
+		}
+	}
 }

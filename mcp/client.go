@@ -96,26 +96,26 @@ type ClientOptions struct {
 type Client struct {
 	*peer
 	o    ClientOptions
-	link link     // set by Connect, then constant
-	id   [16]byte // names this connection, and this process, in the states of parked calls
+	link connection // set by Connect, then constant
+	id   [16]byte   // names this connection, and this process, in the states of parked calls
 
-	session  atomic.Pointer[session]
-	renewing chan struct{} // a lock that can be waited for with a context
-	closing  sync.Once
-	replay   replay
-	lists    lists
-	ears     listeners // to a legacy server
-	stale    *watch    // of the lists; nil where nobody watches
-	complete chan struct{}
-	parked   park.Lot[*flight]
-	parkings atomic.Int64
+	session         atomic.Pointer[session]
+	renewing        chan struct{} // a lock that can be waited for with a context
+	closing         sync.Once
+	replay          replay
+	lists           lists
+	legacyListeners legacyListeners // to a legacy server
+	listWatch       *listWatch      // of the lists; nil where nobody watches
+	complete        chan struct{}
+	parked          park.Lot[*pendingCall]
+	parkings        atomic.Int64
 
-	mu      sync.Mutex
-	flights map[*flight]struct{}   // calls on their way, parked ones too
-	tokens  map[int64]*flight      // by progress token
-	tasks   map[string]*flight     // who hears what is asked about a task, by its raw id
-	held    map[string][]*question // about tasks of which nobody hears now, by raw id
-	heard   map[int64]*flight      // subscriptions of callers to a modern server, by id of the request
+	mu            sync.Mutex
+	pending       map[*pendingCall]struct{} // calls on their way, parked ones too
+	tokens        map[int64]*pendingCall    // by progress token
+	tasks         map[string]*pendingCall   // who hears what is asked about a task, by its raw id
+	held          map[string][]*question    // about tasks of which nobody hears now, by raw id
+	subscriptions map[int64]*pendingCall    // subscriptions of callers to a modern server, by id of the request
 }
 
 // Connect opens t and agrees with the server on a version of the protocol, and,
@@ -157,13 +157,13 @@ func Connect(ctx context.Context, t Transport, o *ClientOptions) (*Client, error
 func newClient(o *ClientOptions) *Client {
 	c := &Client{
 		renewing: make(chan struct{}, 1), complete: make(chan struct{}),
-		flights: map[*flight]struct{}{}, tokens: map[int64]*flight{}, tasks: map[string]*flight{}, held: map[string][]*question{}, heard: map[int64]*flight{},
+		pending: map[*pendingCall]struct{}{}, tokens: map[int64]*pendingCall{}, tasks: map[string]*pendingCall{}, held: map[string][]*question{}, subscriptions: map[int64]*pendingCall{},
 	}
 	if o != nil {
 		c.o = *o
 	}
 	if !c.o.Passive {
-		c.stale = newWatch()
+		c.listWatch = newWatch()
 	}
 	c.o.Can &= asksOfServers
 	c.o.ProbeTimeout = or(c.o.ProbeTimeout, 5*time.Second)
@@ -178,7 +178,7 @@ func newClient(o *ClientOptions) *Client {
 		log = log.With("server", c.o.Label)
 	}
 	_, _ = rand.Read(c.id[:]) // it never fails
-	c.parked = park.Lot[*flight]{Total: maxParked, Expired: func(_ string, f *flight) { f.abandon() }}
+	c.parked = park.Lot[*pendingCall]{Total: maxParked, Expired: func(_ string, f *pendingCall) { f.abandon() }}
 	c.peer = newPeer(c, c.o.Limits, log)
 	return c
 }
@@ -278,14 +278,14 @@ func (c *Client) compare(a *answer) {
 	}
 	c.log.Info("another MCP server has taken the place of the one we knew")
 	c.adopt(s)
-	c.missed()
+	c.notificationsMissed()
 }
 
 // Idle reports whether no call is on its way, be it that it waits for answers.
 func (c *Client) Idle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.flights) == 0
+	return len(c.pending) == 0
 }
 
 var _ dragoman.Toolset = (*Client)(nil)

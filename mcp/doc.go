@@ -65,4 +65,9 @@
 // are followed: https://modelcontextprotocol.io/specification/2026-07-28 and
 // …/2025-11-25. The official conformance suite runs against client and server in
 // mcp/conformance.
+//
+// # Files
+//
+// client_* is what speaks to servers, server_* what speaks to clients, wire_* what
+// both need.
 package mcp

@@ -267,27 +267,27 @@ func headerText(v string) (string, bool) {
 func (s *Server) postModern(w http.ResponseWriter, r *http.Request, q *httpRequest) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	t := newTrack("")
-	t.deaf = !q.event
-	c := &courier{done: make(chan struct{}), carry: func() {
+	t := newServerStream("")
+	t.answerOnly = !q.event
+	c := &lazyStream{done: make(chan struct{}), write: func() {
 		defer cancel()
 		s.send(w, r, q, t, false)
 	}}
 	if q.event {
-		t.spoken = c.start
+		t.onMessage = c.start
 		defer time.AfterFunc(plainPatience, c.start).Stop()
 	}
 	if !q.plain {
 		c.start()
 	}
-	v := &serving{server: s, host: q.host, in: q.inbound, to: t}
+	v := &incomingRequest{server: s, host: q.host, in: q.inbound, to: t}
 	result, err := v.result(ctx)
-	if err == nil && q.plain && c.spared() {
+	if err == nil && q.plain && c.neverStarted() {
 		sendWhole(w, q.id, result)
 		return
 	}
 	t.finish(v.message(result, err))
-	if c.spared() {
+	if c.neverStarted() {
 		s.send(w, r, q, t, false)
 		return
 	}
@@ -308,30 +308,30 @@ func sendWhole(w http.ResponseWriter, id, result json.RawMessage) {
 	}
 }
 
-// A courier carries a stream to a client, beside the one who works on the answer.
+// A lazyStream carries a stream to a client, beside the one who works on the answer.
 // Most answers come soon and need none.
-type courier struct {
-	carry func()
-	gone  atomic.Bool
-	done  chan struct{} // closed when it is back
+type lazyStream struct {
+	write   func()
+	decided atomic.Bool
+	done    chan struct{} // closed when it is back
 }
 
-func (c *courier) start() {
-	if c.gone.CompareAndSwap(false, true) {
+func (c *lazyStream) start() {
+	if c.decided.CompareAndSwap(false, true) {
 		go func() {
 			defer close(c.done)
-			c.carry()
+			c.write()
 		}()
 	}
 }
 
-// spared reports that it has not gone, and never will.
-func (c *courier) spared() bool { return c.gone.CompareAndSwap(false, true) }
+// neverStarted reports that it has not gone, and never will.
+func (c *lazyStream) neverStarted() bool { return c.decided.CompareAndSwap(false, true) }
 
 // deliver sends what is on t to the client: the answer alone where it comes soon
 // and nothing was said before it, else a stream. It reports whether the client has
 // got the answer.
-func (s *Server) deliver(w http.ResponseWriter, r *http.Request, q *httpRequest, t *track, prime bool) bool {
+func (s *Server) deliver(w http.ResponseWriter, r *http.Request, q *httpRequest, t *serverStream, prime bool) bool {
 	timer := time.NewTimer(plainPatience)
 	defer timer.Stop()
 	for wait := q.plain; wait; {
@@ -357,7 +357,7 @@ func (s *Server) deliver(w http.ResponseWriter, r *http.Request, q *httpRequest,
 }
 
 // send sends what is on t: the answer alone where that is all, else a stream.
-func (s *Server) send(w http.ResponseWriter, r *http.Request, q *httpRequest, t *track, prime bool) bool {
+func (s *Server) send(w http.ResponseWriter, r *http.Request, q *httpRequest, t *serverStream, prime bool) bool {
 	if msg, failed, ok := t.alone(); ok && q.plain {
 		t.sentPlain()
 		w.Header().Set("Content-Type", typeJSON)

@@ -61,7 +61,7 @@ func TestAnswersAreNotHoarded(t *testing.T) {
 				kept := func() (int, int) {
 					session.mu.Lock()
 					defer session.mu.Unlock()
-					return len(session.tracks) - 1, session.keptBytes
+					return len(session.streams) - 1, session.keptBytes
 				}
 				n, size := kept()
 				t.Logf("after 500 answers of 20 KB: %d are kept, %d bytes", n, size)

@@ -70,8 +70,8 @@ func TestClientStopsReading(t *testing.T) {
 						defer close(looked)
 						for {
 							session.mu.Lock()
-							for _, track := range session.tracks {
-								size, _, _ := track.over()
+							for _, stream := range session.streams {
+								size, _, _ := stream.over()
 								most.Store(max(most.Load(), int64(size)))
 							}
 							session.mu.Unlock()
@@ -93,7 +93,7 @@ func TestClientStopsReading(t *testing.T) {
 				}
 				took := (<-host.ended).Sub(began)
 				t.Logf("a %s client that reads nothing: its call ended after %s and %d messages; at most %d bytes were kept", tt.era, took.Round(time.Millisecond), host.said, most.Load())
-				if took > tt.cutoff+2*time.Second || most.Load() > maxTrackBytes+8<<10 {
+				if took > tt.cutoff+2*time.Second || most.Load() > maxStreamBytes+8<<10 {
 					t.Errorf("the call ended after %s, want at most %s; %d bytes", took, tt.cutoff, most.Load())
 				}
 			})

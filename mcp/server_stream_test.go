@@ -103,8 +103,8 @@ func TestNobodyComesBack(t *testing.T) {
 			s.mu.Lock()
 			session := s.sessions[id]
 			s.mu.Unlock()
-			session.conn.mu.Lock()
-			defer session.conn.mu.Unlock()
+			session.legacyPeer.mu.Lock()
+			defer session.legacyPeer.mu.Unlock()
 			return len(session.running)
 		}
 		<-time.After(resumeLife - time.Second)

@@ -21,6 +21,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/identity/permission"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
+	"github.com/dragoman-mcp/dragoman/internal/text/qualified"
 )
 
 // policyCheck is what "check" is asked about the policy.
@@ -134,14 +135,16 @@ func asksModels(r *policy.Rule) string {
 func checkPatterns(out *terminal.Screen, list *dragoman.List, section, name string, patterns []string) {
 	for _, pattern := range patterns {
 		kind, thing := permission.CutPattern(pattern)
-		label, rest, _ := strings.Cut(thing, "__")
+		label, rest, _ := qualified.Split(thing)
 		connected := slices.ContainsFunc(list.Servers, func(s dragoman.Server) bool { return s.Label == label && s.State == dragoman.Connected })
 		if kind == "model" || kind == "route" || !connected || rest == "*" || kind == "resource" || strings.Contains(rest, "://") {
 			continue
 		}
-		if !slices.ContainsFunc(list.Tools.All(), func(t dragoman.Tool) bool { return permission.Matches(pattern, "tool", t.Server+"__"+t.Original) }) &&
+		if !slices.ContainsFunc(list.Tools.All(), func(t dragoman.Tool) bool {
+			return permission.Matches(pattern, "tool", qualified.Name(t.Server, t.Original))
+		}) &&
 			!slices.ContainsFunc(list.Entries, func(e dragoman.Entry) bool {
-				return permission.Matches(pattern, string(e.Kind), e.Server+"__"+e.Original)
+				return permission.Matches(pattern, string(e.Kind), qualified.Name(e.Server, e.Original))
 			}) {
 			out.Printf("%-7s %s %s: %q matches nothing that %s offers now\n", section, out.Warn("!"), terminal.OneLine(name, 100), terminal.OneLine(pattern, 200), label)
 		}

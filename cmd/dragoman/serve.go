@@ -75,6 +75,9 @@ configuration read again: requests and servers that did not change go on.` + ser
 			defer stop()
 			context.AfterFunc(ctx, stop)                           // a second signal ends us at once
 			defer hangup(func() { _, _ = g.Reload(ctx, false) })() // which logs what came of it
+			if g.Unprefixed() {
+				log.Info("names of tools have no prefix while there is one server; a second one renames them to label__name, which names.strategy: none forgoes")
+			}
 			if stdio {
 				return g.ServeLines(ctx, os.Stdin, os.Stdout)
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/identity/permission"
 	"github.com/dragoman-mcp/dragoman/internal/text/glob"
+	"github.com/dragoman-mcp/dragoman/internal/text/qualified"
 )
 
 // doubtLabels warns of patterns for what a server offers whose label no server has:
@@ -55,7 +56,7 @@ func (d *decoder) doubtLabels(root *node, f *File) {
 // where it may be for those of several, or of none.
 func labelOf(pattern string) string {
 	kind, name := permission.CutPattern(pattern)
-	label, _, ok := strings.Cut(name, "__")
+	label, _, ok := qualified.Split(name)
 	if !ok || kind == "model" || kind == "route" || !glob.Literal(label) {
 		return ""
 	}

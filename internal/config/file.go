@@ -26,6 +26,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/text/glob"
 	"github.com/dragoman-mcp/dragoman/internal/text/invalid"
+	"github.com/dragoman-mcp/dragoman/internal/text/qualified"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/result"
 )
@@ -110,7 +111,7 @@ func (s Set) Selection() catalog.Selection {
 	for _, label := range s.Servers {
 		choice := catalog.Choice{Server: label}
 		for _, pattern := range s.Tools {
-			server, _, named := strings.Cut(strings.TrimPrefix(pattern, "!"), "__")
+			server, _, named := qualified.Split(strings.TrimPrefix(pattern, "!"))
 			if !named || glob.Match(server, label) {
 				choice.Match = append(choice.Match, pattern)
 			}

@@ -131,13 +131,11 @@ func TestEndedWithTheKey(t *testing.T) {
 				f.Models = []upstream.Model{{Match: "m", BaseURL: peer}, {Match: "*", BaseURL: upstream.RehearsalURL}}
 			})
 			var ann apikey.Record
-			if err := apikey.Change(s.path, func(all []apikey.Record) ([]apikey.Record, error) {
+			s.change(func(all []apikey.Record) ([]apikey.Record, error) {
 				all[0].Rights = append(all[0].Rights, "route:*")
 				ann = all[0]
 				return all, nil
-			}); err != nil {
-				t.Fatal(err)
-			}
+			})
 			transport := &http.Transport{}
 			t.Cleanup(transport.CloseIdleConnections)
 			all, session := lastingOnes(ctx, t, s.url, &http.Client{Transport: bearer{transport, s.ann}})
@@ -181,11 +179,9 @@ func TestEndedWithTheKey(t *testing.T) {
 				}
 			}
 			// The same key, as it was, finds no session of before.
-			if err := apikey.Change(s.path, func(all []apikey.Record) ([]apikey.Record, error) {
+			s.change(func(all []apikey.Record) ([]apikey.Record, error) {
 				return append(slices.DeleteFunc(all, func(r apikey.Record) bool { return r.ID == ann.ID }), ann), nil
-			}); err != nil {
-				t.Fatal(err)
-			}
+			})
 			for who, tt := range map[string]struct {
 				*stranger
 				status int

@@ -88,6 +88,9 @@ func (g *Gateway) keep(ctx context.Context) {
 	var each sync.WaitGroup
 	defer each.Wait()
 	each.Go(func() { g.callers.Watch(ctx) })
+	if g.o.Credentials != nil {
+		each.Go(func() { g.o.Credentials.Watch(ctx) })
+	}
 	if g.ledger != nil {
 		each.Go(func() { g.ledger.Keep(ctx) })
 	}

@@ -70,6 +70,19 @@ func gatedBy(t *testing.T, change func(*config.File)) *gatedGateway {
 	return s
 }
 
+// change changes the file of keys and lets the gateway see it: a key that nobody knows
+// makes it look.
+func (s *gatedGateway) change(change func([]apikey.Record) ([]apikey.Record, error)) {
+	s.Helper()
+	if err := apikey.Change(s.path, change); err != nil {
+		s.Fatal(err)
+	}
+	unknown, _ := apikey.New()
+	if status, body := s.do(unknown, "GET", "/v1/models", ""); status != http.StatusUnauthorized {
+		s.Fatalf("a key that nobody knows: %d %s", status, body)
+	}
+}
+
 func (s *gatedGateway) do(key, method, path, body string) (status int, answer string) {
 	s.Helper()
 	return sent(s, key, method, s.url+path, body)
@@ -225,12 +238,10 @@ func TestNamesAreNotTold(t *testing.T) {
 		f.MCPServers = map[string]servers.Config{"demo": {Command: "/no/such/program"}, "payroll": {Command: "/no/such/program"}, "shop": shop}
 		f.Policy = append(f.Policy, policy.Rule{Deny: []string{"shop__secret_*"}})
 	})
-	if err := apikey.Change(s.path, func(all []apikey.Record) ([]apikey.Record, error) {
+	s.change(func(all []apikey.Record) ([]apikey.Record, error) {
 		all[1].Rights = []string{"tool:demo__*", "tool:shop__echo", "model:*"} // bob
 		return all, nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
 	chat := func(choice string) string {
 		return `{"model":"rehearsal","messages":[{"role":"user","content":"hi"}]` + choice + `}`
 	}
@@ -309,12 +320,10 @@ func TestRelayedChanges(t *testing.T) {
 		w.WriteHeader(map[bool]int{true: 404, false: 200}[strings.HasSuffix(r.URL.Path, "/none")])
 	}))
 	s = gatedBy(t, func(f *config.File) { f.Models = []upstream.Model{{Match: "*", BaseURL: peer + "/v1"}} })
-	if err := apikey.Change(s.path, func(all []apikey.Record) ([]apikey.Record, error) {
+	s.change(func(all []apikey.Record) ([]apikey.Record, error) {
 		all[0].Rights = append(all[0].Rights, "route:*") // ann
 		return all, nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
 	for _, tt := range []struct{ method, path, body string }{
 		{"GET", "/v1/files", ""},
 		{"DELETE", "/v1/files/f-7", ""},

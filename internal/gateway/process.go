@@ -137,6 +137,10 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	return g, nil
 }
 
+// Unprefixed reports whether tools have no prefix because one server alone is
+// configured: another start with a second one renames them.
+func (g *Gateway) Unprefixed() bool { return g.now.Load().bare != "" && g.file.NamesServers() }
+
 // sessions returns what opens sessions now.
 func (g *Gateway) sessions() *session.Opener { return g.now.Load().sessions }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/state/bounded"
 	"github.com/dragoman-mcp/dragoman/internal/text/glob"
+	"github.com/dragoman-mcp/dragoman/internal/text/qualified"
 	"github.com/dragoman-mcp/dragoman/result"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
@@ -79,7 +80,7 @@ func (o *Opener) shapes(s *Session, form result.Form, profile result.Profile) fu
 		form := form
 		if t != nil {
 			for _, rule := range o.o.Results.Tools {
-				if glob.Match(rule.Match, t.Server+"__"+t.Original) {
+				if glob.Match(rule.Match, qualified.Name(t.Server, t.Original)) {
 					form = rule.Form.Or(form)
 					break
 				}

@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
 	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/session"
+	"github.com/dragoman-mcp/dragoman/internal/text/qualified"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/mcp"
 	"github.com/dragoman-mcp/dragoman/openai/model"
@@ -168,13 +169,13 @@ func (h *host) toolRight(ctx context.Context, name string) string {
 		return ""
 	}
 	if h.at.server != "" {
-		name = h.at.server + "__" + name
+		name = qualified.Name(h.at.server, name)
 	} else if err == nil {
 		if t, _ := h.find(v, name); t != nil && t.Server != "" {
 			name = catalog.Pattern(t)
 		}
 	}
-	if !strings.Contains(strings.TrimPrefix(name, "__"), "__") || name == h.at.server+"__"+result.ReadMore {
+	if !strings.Contains(strings.TrimPrefix(name, qualified.Separator), qualified.Separator) || name == qualified.Name(h.at.server, result.ReadMore) {
 		return ""
 	}
 	return "tool:" + name

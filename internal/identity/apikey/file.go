@@ -3,15 +3,16 @@ package apikey
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"runtime"
-	"sync"
 
 	"github.com/dragoman-mcp/dragoman/internal/state/atomicfile"
+	"github.com/dragoman-mcp/dragoman/internal/state/watchedfile"
 )
 
 // maxFile bounds a file of keys, in bytes.
@@ -26,34 +27,55 @@ var ErrUnknown = errors.New("no such API key")
 // but an error.
 type File struct {
 	path string
-
-	mu    sync.Mutex
-	seen  fs.FileInfo
-	keys  map[string]Record
-	wrong error
+	kept *watchedfile.File[map[string]Record]
 }
 
 // Open reads a file of keys. The error names the line that is wrong; the File is
 // of use all the same, once the file is mended.
 func Open(path string) (*File, error) {
-	f := &File{path: path}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f, f.refresh()
+	f := Await(path)
+	_, err := f.kept.Now()
+	return f, err
+}
+
+// Await is Open for a file that may not be there yet: it is read when it is asked.
+func Await(path string) *File {
+	return &File{path, watchedfile.New(func() (map[string]Record, error) { return index(path) }, path)}
+}
+
+// index returns the records of a file by their ids.
+func index(path string) (map[string]Record, error) {
+	records, err := readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	keys := make(map[string]Record, len(records))
+	for _, r := range records {
+		keys[r.ID] = r
+	}
+	return keys, nil
 }
 
 // Path is where the file is.
 func (f *File) Path() string { return f.path }
 
+// Watch looks at the file each second until ctx ends, and calls then after each look.
+// Meanwhile the other methods do not touch the file system: what changes is seen within
+// two seconds.
+func (f *File) Watch(ctx context.Context, then func()) { f.kept.Watch(ctx, then) }
+
 // Get returns the record of an id: [ErrUnknown] where there is none, or what is
-// wrong with the file.
+// wrong with the file. An id that is not known may be new, so the file is looked at for
+// it.
 func (f *File) Get(id string) (Record, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err := f.refresh(); err != nil {
+	keys, err := f.kept.Now()
+	if _, ok := keys[id]; !ok && err == nil {
+		keys, err = f.kept.Fresh()
+	}
+	if err != nil {
 		return Record{}, err
 	}
-	r, ok := f.keys[id]
+	r, ok := keys[id]
 	if !ok {
 		return Record{}, ErrUnknown
 	}
@@ -62,47 +84,20 @@ func (f *File) Get(id string) (Record, error) {
 
 // Keys returns all records by their ids, or what is wrong with the file. The map is not
 // to be changed.
-func (f *File) Keys() (map[string]Record, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	err := f.refresh()
-	return f.keys, err
-}
+func (f *File) Keys() (map[string]Record, error) { return f.kept.Now() }
 
 // Count returns how many keys there are that have not expired.
 func (f *File) Count() (n int, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err := f.refresh(); err != nil {
+	keys, err := f.kept.Now()
+	if err != nil {
 		return 0, err
 	}
-	for _, r := range f.keys {
+	for _, r := range keys {
 		if !r.Expired() {
 			n++
 		}
 	}
 	return n, nil
-}
-
-// refresh reads the file again if it has changed.
-func (f *File) refresh() error {
-	info, err := os.Stat(f.path)
-	if err != nil {
-		f.seen = nil
-		return fmt.Errorf("keys: %w", err)
-	}
-	if atomicfile.Unchanged(f.seen, info) {
-		return f.wrong
-	}
-	f.seen, f.keys = info, nil
-	var records []Record
-	if records, f.wrong = readFile(f.path); f.wrong == nil {
-		f.keys = make(map[string]Record, len(records))
-		for _, r := range records {
-			f.keys[r.ID] = r
-		}
-	}
-	return f.wrong
 }
 
 // Read returns the records of a file in their order.

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
-	"os"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
+	"github.com/dragoman-mcp/dragoman/internal/state/watchedfile"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
@@ -30,7 +30,8 @@ type Authenticator struct {
 
 	fixed   fixed
 	file    *apikey.File
-	late    atomic.Pointer[apikey.File] // the one that was awaited, once it was seen
+	late    atomic.Pointer[apikey.File] // the one that is awaited
+	came    atomic.Bool                 // the one that is awaited was seen
 	oauth   *oauth                      // nil without authorization servers
 	present present
 }
@@ -126,17 +127,25 @@ var errNothing = errors.New("no API key")
 // keys returns the file of keys; nil for none. One that was awaited stays one though
 // it goes away again, as one that was there from the start does.
 func (f *Authenticator) keys() *apikey.File {
+	file := f.place()
+	if file == nil || file == f.file || f.came.Load() {
+		return file
+	}
+	if _, err := file.Keys(); errors.Is(err, fs.ErrNotExist) || errors.Is(err, watchedfile.ErrHung) {
+		return nil
+	}
+	f.came.Store(true) // what is wrong with it, it says when it is asked
+	return file
+}
+
+// place returns the file of keys, be there one or not; nil where none can be.
+func (f *Authenticator) place() *apikey.File {
 	if f.file != nil || f.Awaited == "" {
 		return f.file
 	}
-	if file := f.late.Load(); file != nil {
-		return file
+	if f.late.Load() == nil {
+		f.late.CompareAndSwap(nil, apikey.Await(f.Awaited))
 	}
-	if _, err := os.Stat(f.Awaited); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	file, _ := apikey.Open(f.Awaited) // what is wrong with it, it says when it is asked
-	f.late.CompareAndSwap(nil, file)
 	return f.late.Load()
 }
 

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/identity/accesstoken"
 	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
@@ -17,9 +16,6 @@ var ErrEnded error = &Refusal{
 	Status: http.StatusUnauthorized, Code: "invalid_api_key",
 	Message: "The request was ended: what it was made with is not good any more, or not for all that it was when the request began.",
 }
-
-// lookEach is how often the file of keys is looked at for those whose requests run.
-const lookEach = time.Second
 
 // present are the callers who showed keys of the file, with their requests that run.
 // One is forgotten once its key is not good any more, so there are no more of them
@@ -110,17 +106,11 @@ func (c Caller) Until(ctx context.Context) (context.Context, context.CancelFunc)
 
 // Watch looks at the file of keys each second until ctx ends, and ends what runs for
 // those whose keys are not good any more. While the file cannot be used, nobody comes
-// in, and nobody is put out.
+// in, and nobody is put out. No request looks at the file meanwhile, except for a key
+// that is not known yet.
 func (f *Authenticator) Watch(ctx context.Context) {
-	tick := time.NewTicker(lookEach)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			f.look()
-		}
+	if file := f.place(); file != nil {
+		file.Watch(ctx, f.look)
 	}
 }
 

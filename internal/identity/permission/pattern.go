@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/text/glob"
+	"github.com/dragoman-mcp/dragoman/internal/text/qualified"
 )
 
 // Kinds are the kinds of rights that the gateway itself knows, and so the words that
@@ -20,7 +21,7 @@ func offered(kind string) bool { return kind != "model" && kind != "route" }
 // as model:gpt-*, is for that kind. One without, such as github__get_*, is for
 // whatever servers offer, and a lone * for everything.
 func CutPattern(pattern string) (kind, name string) {
-	if word, rest, ok := strings.Cut(pattern, ":"); ok && !strings.Contains(word, "__") {
+	if word, rest, ok := strings.Cut(pattern, ":"); ok && !strings.Contains(word, qualified.Separator) {
 		return word, rest
 	}
 	return "", pattern
@@ -34,7 +35,7 @@ func CheckPattern(pattern string) error {
 		return fmt.Errorf("%q: %q is no kind of thing; there are tool, prompt, resource, template, skill, model and route", pattern, kind)
 	case name == "":
 		return fmt.Errorf("%q matches nothing", pattern)
-	case !offered(kind), !glob.Literal(name), strings.Contains(name, "__"):
+	case !offered(kind), !glob.Literal(name), strings.Contains(name, qualified.Separator):
 		return nil
 	}
 	return nameless(pattern, name)
@@ -47,7 +48,7 @@ func CheckUse(grant string) error {
 		return err
 	}
 	kind, name, _ := strings.Cut(grant, ":")
-	if kind != "approve" && (!slices.Contains(Kinds, kind) || !offered(kind)) || !glob.Literal(name) || strings.Contains(name, "__") {
+	if kind != "approve" && (!slices.Contains(Kinds, kind) || !offered(kind)) || !glob.Literal(name) || strings.Contains(name, qualified.Separator) {
 		return nil
 	}
 	return nameless(grant, name)

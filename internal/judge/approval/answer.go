@@ -7,6 +7,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/text/canonical"
+	"github.com/dragoman-mcp/dragoman/internal/text/qualified"
 )
 
 // PersonOf returns a caller as somebody who answers.
@@ -18,7 +19,7 @@ func PersonOf(who caller.Caller) Person {
 // right such as approve:files__write_*, and it does not ask itself. Whether it may
 // answer is for the rule to say, too ([Approval.MayDecide]).
 func (a *Approval) Shows(who caller.Caller) bool {
-	return who.May("approve:"+a.Server+"__"+a.Tool) && who.ID != a.Caller
+	return who.May("approve:"+qualified.Name(a.Server, a.Tool)) && who.ID != a.Caller
 }
 
 // Reviews reports whether a caller may answer any questions at all, as far as it was

@@ -27,6 +27,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/state/bounded"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/text/glob"
+	"github.com/dragoman-mcp/dragoman/internal/text/qualified"
 )
 
 // Bounds of what is kept.
@@ -132,11 +133,11 @@ type Use struct {
 func Call(who caller.Caller, call dragoman.Call) Use {
 	switch {
 	case call.Tool != nil:
-		return Use{who, "tool", call.Tool.Server, call.Tool.Server + "__" + call.Tool.Original}
+		return Use{who, "tool", call.Tool.Server, qualified.Name(call.Tool.Server, call.Tool.Original)}
 	case call.Entry != nil:
-		return Use{who, string(call.Entry.Kind), call.Entry.Server, call.Entry.Server + "__" + call.Entry.Original}
+		return Use{who, string(call.Entry.Kind), call.Entry.Server, qualified.Name(call.Entry.Server, call.Entry.Original)}
 	}
-	return Use{who, "server", call.Server, call.Server + "__"}
+	return Use{who, "server", call.Server, qualified.Name(call.Server, "")}
 }
 
 // Model is the use of a model.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/text/qualified"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
@@ -204,7 +205,7 @@ func (t *target) name() string {
 	if t.kind == "model" || t.kind == "route" {
 		return t.original
 	}
-	return t.server + "__" + t.original
+	return qualified.Name(t.server, t.original)
 }
 
 // String names the target for people, as a right that could be granted.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/identity/permission"
+	"github.com/dragoman-mcp/dragoman/internal/text/qualified"
 )
 
 // A spelling is another way to write what a request names. Whoever serves the request may
@@ -239,11 +240,11 @@ func respelled(patterns []string) []string {
 		kind, name := permission.CutPattern(pattern)
 		begin, original := "", name
 		if kind != string(Route) {
-			label, rest, ok := strings.Cut(name, "__")
+			label, rest, ok := qualified.Split(name)
 			if !ok || kind != "" && kind != string(dragoman.Resource) && kind != string(dragoman.Template) && kind != string(dragoman.Skill) {
 				continue
 			}
-			begin, original = label+"__", rest
+			begin, original = qualified.Name(label, ""), rest
 		}
 		of := kind
 		if kind == "" {

@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/state/bounded"
 	"github.com/dragoman-mcp/dragoman/internal/text/glob"
+	"github.com/dragoman-mcp/dragoman/internal/text/qualified"
 )
 
 // View returns those of the tools that a caller may see: all that can be called
@@ -55,7 +56,7 @@ func Reaches(who caller.Caller, label string) bool {
 		if kind == string(Model) || kind == string(Route) {
 			continue
 		}
-		begin := kind + ":" + label + "__"
+		begin := kind + ":" + qualified.Name(label, "")
 		if slices.ContainsFunc(who.Grants, func(grant string) bool { return glob.Begins(grant, begin) }) ||
 			slices.ContainsFunc(who.Scopes, func(scope string) bool { return strings.HasPrefix(scope, begin) }) {
 			return who.Valid()

@@ -20,6 +20,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/state/weakcache"
+	"github.com/dragoman-mcp/dragoman/internal/text/qualified"
 )
 
 // Strategy says what stands in front of a tool's own name.
@@ -106,7 +107,7 @@ func (c Catalog) Call(ctx context.Context, call dragoman.Call) (dragoman.Result,
 
 // Pattern returns what patterns in the configuration are matched against,
 // whatever the strategy.
-func Pattern(t *dragoman.Tool) string { return t.Server + "__" + t.Original }
+func Pattern(t *dragoman.Tool) string { return qualified.Name(t.Server, t.Original) }
 
 // Name returns a copy of tools with public names, sorted by server
 // and original name. A second tool of the same name on the same server is
@@ -170,18 +171,20 @@ func (c Config) prefix(label string) string {
 		return ""
 	case Random:
 		sum := sha256.Sum256([]byte(cmp.Or(identity, label)))
-		return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:6] + "__"
+		return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:6] + qualified.Separator
 	case Host:
 		if u, err := url.Parse(identity); err == nil && u.Hostname() != "" {
-			return u.Hostname() + "__"
+			return u.Hostname() + qualified.Separator
 		}
 	}
-	return label + "__"
+	return qualified.Name(label, "")
 }
 
 // Names reports whether a public name is one that a server's tools have where names
 // begin with labels.
-func Names(label, name string) bool { return strings.HasPrefix(name, spelled(label+"__")) }
+func Names(label, name string) bool {
+	return strings.HasPrefix(name, spelled(qualified.Name(label, "")))
+}
 
 // mint makes a tool's name from its prefix and its own name. altered reports
 // that another tool could get the same one.

@@ -86,9 +86,9 @@ func TestEntriesOfCallersAreSealedApart(t *testing.T) {
 	if err := s.Put(ann, Entry{Access: secret.New("x")}); err != nil {
 		t.Fatal(err)
 	}
-	err := s.change(bob, func(all sealed) (*Entry, error) {
-		all[bob.key()] = all[ann.key()] // as somebody with an editor would
-		e, err := s.open(all, bob)
+	err := s.change(bob, func(all *book) (*Entry, error) {
+		all.all[bob.key()] = all.all[ann.key()] // as somebody with an editor would
+		e, err := all.entry(bob)
 		return &e, err
 	})
 	if err == nil || errors.Is(err, ErrNone) {

@@ -1,6 +1,7 @@
 package credential
 
 import (
+	"context"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/state/atomicfile"
+	"github.com/dragoman-mcp/dragoman/internal/state/watchedfile"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
@@ -78,9 +80,8 @@ type Store struct {
 	// The key is beside it, at Path with ".key" after it.
 	Path string
 
-	mu   sync.Mutex
-	seen fs.FileInfo // of the file as it was read
-	all  sealed
+	once sync.Once
+	kept *watchedfile.File[*book]
 }
 
 // ErrNone means that nothing is kept for an account.
@@ -90,70 +91,95 @@ var ErrNone = errors.New("nobody has logged in")
 // it is made.
 type sealed map[string][]byte
 
+// A book is what was read: entries, and what opens them. It is not changed once it is
+// made; an entry is opened when it is asked for, once.
+type book struct {
+	path   string
+	all    sealed
+	seal   cipher.AEAD // nil where there is no key, which wrong says
+	wrong  error
+	opened sync.Map // of Entry, by the key of the account
+}
+
+func (s *Store) file() *watchedfile.File[*book] {
+	s.once.Do(func() { s.kept = watchedfile.New(s.read, s.Path, s.keyPath()) })
+	return s.kept
+}
+
+// Watch looks each second at what other processes wrote, until ctx ends. Meanwhile
+// [Store.Get] does not touch the file system, and is not held up by one that hangs;
+// what this process writes is seen at once.
+func (s *Store) Watch(ctx context.Context) { s.file().Watch(ctx, nil) }
+
 // Get returns the entry of an account, [ErrNone], or what is wrong with the store.
 func (s *Store) Get(a Account) (Entry, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all, err := s.read()
+	b, err := s.file().Now()
 	if err != nil {
 		return Entry{}, err
 	}
-	return s.open(all, a)
+	return b.entry(a)
 }
 
-func (s *Store) open(all sealed, a Account) (e Entry, err error) {
-	box, ok := all[a.key()]
+func (b *book) entry(a Account) (e Entry, err error) {
+	if known, ok := b.opened.Load(a.key()); ok {
+		e = known.(Entry)
+		e.Scopes = slices.Clone(e.Scopes)
+		return e, nil
+	}
+	box, ok := b.all[a.key()]
 	if !ok {
 		return e, ErrNone
 	}
-	seal, err := s.seal(false)
-	if err != nil {
-		return e, err
+	if b.seal == nil {
+		return e, b.wrong
 	}
-	n := seal.NonceSize()
+	n := b.seal.NonceSize()
 	if len(box) < n {
-		return e, fmt.Errorf("credentials: %s is damaged", s.Path)
+		return e, fmt.Errorf("credentials: %s is damaged", b.path)
 	}
-	text, err := seal.Open(nil, box[:n], box[n:], []byte(a.key()))
+	text, err := b.seal.Open(nil, box[:n], box[n:], []byte(a.key()))
 	if err != nil {
-		return e, fmt.Errorf("credentials: %s cannot be opened with its key", s.Path)
+		return e, fmt.Errorf("credentials: %s cannot be opened with its key", b.path)
 	}
 	var opened openEntry
 	if err := json.Unmarshal(text, &opened); err != nil {
-		return e, fmt.Errorf("credentials: %s: %w", s.Path, err)
+		return e, fmt.Errorf("credentials: %s: %w", b.path, err)
 	}
 	e = opened.Entry
 	e.ClientSecret, e.Access, e.Refresh = secret.New(opened.ClientSecret), secret.New(opened.Access), secret.New(opened.Refresh)
+	b.opened.Store(a.key(), e)
+	e.Scopes = slices.Clone(e.Scopes)
 	return e, nil
 }
 
 // Accounts returns the accounts for which something is kept, in order.
 func (s *Store) Accounts() (accounts []Account, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all, err := s.read()
-	for _, key := range slices.Sorted(maps.Keys(all)) {
+	b, err := s.file().Now()
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range slices.Sorted(maps.Keys(b.all)) {
 		server, caller, _ := strings.Cut(key, "\n")
 		accounts = append(accounts, Account{server, caller})
 	}
-	return accounts, err
+	return accounts, nil
 }
 
 // Put keeps an entry in place of an older one.
 func (s *Store) Put(a Account, e Entry) error {
-	return s.change(a, func(sealed) (*Entry, error) { return &e, nil })
+	return s.change(a, func(*book) (*Entry, error) { return &e, nil })
 }
 
 // Delete forgets an account. It is no error where there is nothing to forget.
 func (s *Store) Delete(a Account) error {
-	return s.change(a, func(sealed) (*Entry, error) { return nil, nil })
+	return s.change(a, func(*book) (*Entry, error) { return nil, nil })
 }
 
 // Update changes an entry that is there; nobody else changes it meanwhile. It is
 // [ErrNone] where there is none, and otherwise what change returns.
 func (s *Store) Update(a Account, change func(*Entry) error) (e Entry, err error) {
-	err = s.change(a, func(all sealed) (*Entry, error) {
-		if e, err = s.open(all, a); err == nil {
+	err = s.change(a, func(b *book) (*Entry, error) {
+		if e, err = b.entry(a); err == nil {
 			err = change(&e)
 		}
 		return &e, err
@@ -162,8 +188,8 @@ func (s *Store) Update(a Account, change func(*Entry) error) (e Entry, err error
 }
 
 // change replaces the entry of an account by what another function makes of all of
-// them; nil removes it.
-func (s *Store) change(a Account, change func(sealed) (*Entry, error)) error {
+// them; nil removes it. It reads what stands in the file while the lock is held.
+func (s *Store) change(a Account, change func(*book) (*Entry, error)) error {
 	if err := os.MkdirAll(filepath.Dir(s.Path), 0o700); err != nil {
 		return fmt.Errorf("credentials: %w", err)
 	}
@@ -172,67 +198,90 @@ func (s *Store) change(a Account, change func(sealed) (*Entry, error)) error {
 		return fmt.Errorf("credentials: %w", err)
 	}
 	defer unlock()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all, err := s.read()
+	b, err := s.read()
 	if err != nil {
 		return err
 	}
-	e, err := change(all)
+	e, err := change(b)
 	if err != nil {
 		return err
 	}
-	if all = maps.Clone(all); e == nil {
-		delete(all, a.key())
-	} else if all[a.key()], err = s.close(a, *e); err != nil {
+	after := &book{path: b.path, all: maps.Clone(b.all), seal: b.seal, wrong: b.wrong}
+	if e == nil {
+		delete(after.all, a.key())
+	} else if err := s.put(after, a, *e); err != nil {
 		return err
 	}
-	text, err := json.Marshal(all)
+	text, err := json.Marshal(after.all)
 	if err != nil {
 		return err
 	}
-	s.seen = nil
 	if err := atomicfile.Update(s.Path, append(text, '\n')); err != nil {
 		return fmt.Errorf("credentials: %w", err)
 	}
+	s.file().Wrote(after)
 	return nil
 }
 
-// close seals an entry.
-func (s *Store) close(a Account, e Entry) ([]byte, error) {
+// put seals an entry and puts it in a book. A key that is not there is made; the lock of
+// the store is held.
+func (s *Store) put(b *book, a Account, e Entry) (err error) {
 	text, err := json.Marshal(openEntry{e, e.ClientSecret.Reveal(), e.Access.Reveal(), e.Refresh.Reveal()})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	seal, err := s.seal(true)
-	if err != nil {
-		return nil, err
+	if errors.Is(b.wrong, fs.ErrNotExist) {
+		key := make([]byte, keySize)
+		_, _ = rand.Read(key) // never fails
+		if b.wrong = atomicfile.Replace(s.keyPath(), key); b.wrong == nil {
+			b.seal, b.wrong = newSeal(key)
+		}
 	}
-	nonce := make([]byte, seal.NonceSize())
+	if b.wrong != nil {
+		return b.wrong
+	}
+	nonce := make([]byte, b.seal.NonceSize())
 	_, _ = rand.Read(nonce) // never fails
-	return seal.Seal(nonce, nonce, text, []byte(a.key())), nil
+	b.all[a.key()] = b.seal.Seal(nonce, nonce, text, []byte(a.key()))
+	return nil
 }
 
-// read returns what is in the file, which is read again when it has changed. mu is
-// held.
-func (s *Store) read() (sealed, error) {
-	info, err := os.Stat(s.Path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return sealed{}, nil
-	}
-	if err == nil && atomicfile.Unchanged(s.seen, info) {
-		return s.all, nil
-	}
+// read reads both files.
+func (s *Store) read() (*book, error) {
+	b := &book{path: s.Path, all: sealed{}}
 	text, err := readOwn(s.Path)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("credentials: %w", err)
 	}
-	all := sealed{}
-	if err := json.Unmarshal(text, &all); err != nil {
-		return nil, fmt.Errorf("credentials: %s: %w", s.Path, err)
+	if err == nil {
+		if err := json.Unmarshal(text, &b.all); err != nil {
+			return nil, fmt.Errorf("credentials: %s: %w", s.Path, err)
+		}
 	}
-	s.seen, s.all = info, all
-	return all, nil
+	if b.all == nil {
+		b.all = sealed{} // the file says null
+	}
+	key, err := readOwn(s.keyPath())
+	switch {
+	case err != nil:
+		b.wrong = fmt.Errorf("credentials: %w", err)
+	case len(key) != keySize:
+		b.wrong = fmt.Errorf("credentials: %s is no key", s.keyPath())
+	default:
+		b.seal, b.wrong = newSeal(key)
+	}
+	return b, nil
+}
+
+func (s *Store) keyPath() string { return s.Path + ".key" }
+
+// newSeal returns what entries are sealed with.
+func newSeal(key []byte) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCM(block)
 }
 
 // readOwn reads a file that nobody else may read.
@@ -249,26 +298,3 @@ func readOwn(path string) ([]byte, error) {
 
 // keySize is that of AES-256, in bytes.
 const keySize = 32
-
-// seal returns what entries are sealed with. A key that is not there is made where
-// wanted; the lock of the store is held then.
-func (s *Store) seal(missing bool) (cipher.AEAD, error) {
-	path := s.Path + ".key"
-	key, err := readOwn(path)
-	if errors.Is(err, fs.ErrNotExist) && missing {
-		key = make([]byte, keySize)
-		_, _ = rand.Read(key) // never fails
-		err = atomicfile.Replace(path, key)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("credentials: %w", err)
-	}
-	if len(key) != keySize {
-		return nil, fmt.Errorf("credentials: %s is no key", path)
-	}
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, err
-	}
-	return cipher.NewGCM(block)
-}

@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/text/commandline"
 	"github.com/dragoman-mcp/dragoman/internal/text/glob"
 	"github.com/dragoman-mcp/dragoman/internal/text/invalid"
+	"github.com/dragoman-mcp/dragoman/internal/text/qualified"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 	"github.com/dragoman-mcp/dragoman/internal/wire/safehttp"
 )
@@ -289,7 +290,7 @@ func CheckLabel(label string) error {
 		return invalid.Key("", fmt.Sprintf("the server label %q has %d characters; %d are allowed", label, len(label), MaxLabel))
 	case strings.HasSuffix(label, "_"):
 		return invalid.Key("", fmt.Sprintf("the server label %q ends with an underscore: with the two that follow it, nobody could tell it from a shorter label", label))
-	case strings.Contains(label, "__"):
+	case strings.Contains(label, qualified.Separator):
 		return invalid.Key("", fmt.Sprintf("the server label %q has two underscores in a row, which separate a label from a tool name", label))
 	}
 	for i := range len(label) {

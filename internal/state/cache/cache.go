@@ -21,6 +21,7 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/state/bounded"
 	"github.com/dragoman-mcp/dragoman/internal/text/glob"
+	"github.com/dragoman-mcp/dragoman/internal/text/qualified"
 )
 
 // Config says what is remembered, and for how long.
@@ -108,7 +109,7 @@ func (t *toolset) Call(ctx context.Context, call dragoman.Call) (dragoman.Result
 func (c *Cache) key(call dragoman.Call) (string, bool) {
 	tool := call.Tool
 	if tool == nil || call.Answers != nil || call.Method != "" || call.Problem != nil || call.Task != nil || call.TakesTask || tool.Effect() != dragoman.ReadOnly ||
-		!glob.MatchAny(c.config.Tools, tool.Server+"__"+tool.Original) {
+		!glob.MatchAny(c.config.Tools, qualified.Name(tool.Server, tool.Original)) {
 		return "", false
 	}
 	arguments, err := canonical(call.Arguments)

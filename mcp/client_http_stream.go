@@ -1,0 +1,173 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// resumptions is how often a stream is resumed in a row without an event.
+const resumptions = 5
+
+// errNoAnswer: a stream came to its end without the answer that it was for.
+var errNoAnswer = errors.New("the stream ended without an answer")
+
+// follow reads the stream that answers x up to the answer. A legacy stream that
+// breaks is resumed where it broke, if the server numbers its events.
+func (h *httpConnection) follow(ctx context.Context, x *exchange, resp *http.Response) (message, io.ReadCloser, error) {
+	var at position
+	for attempt := 0; ; attempt++ {
+		before := at.last
+		m, ok, err := h.events(x, resp, &at)
+		if ok {
+			return m, resp.Body, nil
+		}
+		_ = resp.Body.Close()
+		switch {
+		case ctx.Err() != nil:
+			return m, nil, ctx.Err()
+		case errors.Is(err, ErrTooLarge), errors.Is(err, ErrAnswer):
+			return m, nil, err
+		case x.modern || at.last == "":
+			return m, nil, &TransportError{Sent: true, Err: err}
+		case at.last != before:
+			attempt = 0
+		}
+		lost := &TransportError{Sent: true, Err: fmt.Errorf("%w, and it cannot be resumed", err)}
+		for ; ; attempt++ {
+			if attempt >= resumptions {
+				return m, nil, lost
+			}
+			pause := at.retry
+			if pause == 0 || attempt > 0 {
+				pause = max(pause, backOff(attempt))
+			}
+			if err := sleep(ctx, pause); err != nil {
+				return m, nil, err
+			}
+			if resp, err = h.listenAgain(ctx, x.version, at); err == nil {
+				break
+			}
+		}
+		if resp.StatusCode != http.StatusOK || mediaType(resp.Header) != typeStream {
+			_ = delivered(resp)
+			return m, nil, lost
+		}
+	}
+}
+
+// listenAgain makes the GET that opens or resumes a stream.
+func (h *httpConnection) listenAgain(ctx context.Context, version string, at position) (*http.Response, error) {
+	req := h.request(http.MethodGet, h.address(), nil)
+	h.sessionHeaders(req, version)
+	if at.last != "" {
+		req.Header[headerLast] = []string{at.last}
+	}
+	return h.do(ctx, req, nil)
+}
+
+// events reads the events of resp up to the answer to x, and receives what else
+// comes. Without x there is no answer, and it reads to the end.
+func (h *httpConnection) events(x *exchange, resp *http.Response, at *position) (answer message, ok bool, err error) {
+	body, err := content(resp, h.p.limits.Ratio)
+	if err != nil {
+		return answer, false, err
+	}
+	r := newEventReader(body, h.p.limits.Message, at)
+	var odd error
+	for {
+		ev, err := r.next()
+		if err == io.EOF {
+			err = errNoAnswer
+			if odd != nil {
+				err = odd
+			}
+		}
+		if err != nil {
+			return answer, false, err
+		}
+		data := bytes.TrimSpace(ev.data)
+		if len(data) == 0 || ev.name != "" && ev.name != "message" {
+			continue
+		}
+		err = readMessages(data, func(m message) {
+			switch {
+			case !m.answer():
+				h.p.receive(h, x, m)
+			case x != nil && !ok && x.answeredBy(m):
+				answer, ok = m, true
+			default:
+				odd = fmt.Errorf("%w: it is for another request", ErrAnswer)
+			}
+		})
+		if ok {
+			return answer, true, nil
+		}
+		if err != nil {
+			odd = err
+			h.p.log.Warn("MCP server sent an event that is no message", "error", err)
+		}
+	}
+}
+
+// patience is how long calls wait for the listening stream of a new session.
+const patience = time.Second
+
+// established starts to listen to what a legacy server sends by itself.
+func (h *httpConnection) established(s *session) {
+	if s.era == Modern {
+		return
+	}
+	ctx, stop := context.WithCancel(h.p.ctx)
+	open, opened := context.WithTimeout(ctx, patience)
+	if old := h.listening.Swap(&listeningStream{stop: stop, open: open}); old != nil {
+		old.stop()
+	}
+	if !h.p.start(func() { h.listen(ctx, s.version, opened); stop() }) {
+		stop()
+	}
+}
+
+// listen keeps a GET stream open, as long as the server offers one (MCP
+// 2025-11-25, "Listening for Messages from the Server").
+func (h *httpConnection) listen(ctx context.Context, version string, opened func()) {
+	defer opened()
+	var at position
+	for failures := 0; ; failures++ {
+		start := time.Now()
+		resp, err := h.listenAgain(ctx, version, at)
+		opened()
+		if err == nil {
+			switch status := resp.StatusCode; {
+			case status == http.StatusOK && mediaType(resp.Header) == typeStream:
+				_, _, err = h.events(nil, resp, &at)
+				_ = resp.Body.Close()
+			case status == http.StatusTooManyRequests || status >= 500:
+				err = delivered(resp)
+			default:
+				// 405 is how a server says that it has no such stream.
+				_ = delivered(resp)
+				if status != http.StatusMethodNotAllowed {
+					h.p.log.Debug("MCP server offers no stream", "status", status)
+				}
+				return
+			}
+		}
+		lasted := time.Since(start)
+		if lasted > time.Minute {
+			failures = 0
+		}
+		h.p.log.Debug("MCP stream ended", "error", err)
+		if sleep(ctx, max(at.retry, backOff(failures))) != nil {
+			return
+		}
+		if lasted > 5*time.Second && at.last == "" {
+			// Nothing will be delivered again: what changed meanwhile is not known.
+			h.p.handler.notificationsMissed()
+		}
+	}
+}

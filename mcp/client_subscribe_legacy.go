@@ -1,0 +1,144 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+)
+
+// A subscription is what somebody wants to hear of, in the terms of the modern
+// era (MCP 2026-07-28, "Subscriptions").
+type subscription struct {
+	methods []string // notifications/…/list_changed
+	uris    []string // of resources/updated
+	tasks   []string // ids, of notifications/tasks
+	status  bool     // of tasks, as the legacy era tells it
+}
+
+// readSubscription reads the params of subscriptions/listen.
+func readSubscription(params json.RawMessage) (s subscription) {
+	wanted := object(object(params).Get("notifications"))
+	for _, name := range listNames {
+		if string(wanted.Get(name+"ListChanged")) == "true" {
+			s.methods = append(s.methods, "notifications/"+name+"/list_changed")
+		}
+	}
+	s.uris, s.tasks = stringList(wanted.Get("resourceSubscriptions")), stringList(wanted.Get("taskIds"))
+	s.status = string(wanted.Get("taskStatus")) == "true"
+	return s
+}
+
+// wants reports whether a notification is among what s is about.
+func (s *subscription) wants(method string, params json.RawMessage) bool {
+	switch method {
+	case "notifications/resources/updated":
+		uri, _ := rawjson.String(object(params).Get("uri"))
+		return slices.Contains(s.uris, uri)
+	case "notifications/tasks":
+		id, _ := rawjson.String(object(params).Get("taskId"))
+		return slices.Contains(s.tasks, id)
+	case "notifications/tasks/status":
+		return s.status
+	}
+	return slices.Contains(s.methods, method)
+}
+
+// A legacyListener is somebody who listens to a legacy server.
+type legacyListener struct {
+	subscription
+	notifications notificationQueue
+}
+
+// legacyListeners are all of those, and the resources that the server was asked to tell of.
+type legacyListeners struct {
+	mu      sync.Mutex
+	all     map[*legacyListener]struct{}
+	asking  sync.Mutex // held while the server is asked
+	watched map[string]int
+}
+
+// tell hands a notification to those who want to hear it.
+func (l *legacyListeners) tell(m message) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for e := range l.all {
+		if e.wants(m.method, m.params) {
+			e.notifications.put(queuedNotification{notification: dragoman.Notification{Method: m.method, Params: slices.Clone(m.params)}})
+		}
+	}
+}
+
+// listenLegacy is subscriptions/listen for a server of the legacy era, which knows no such
+// request: it tells everybody about its lists, and about resources once it was
+// asked to. It lasts until ctx ends, or the connection does.
+func (c *Client) listenLegacy(ctx context.Context, call *dragoman.Call) (dragoman.Result, error) {
+	e := &legacyListener{subscription: readSubscription(call.Arguments)}
+	c.legacyListeners.mu.Lock()
+	if c.legacyListeners.all == nil {
+		c.legacyListeners.all, c.legacyListeners.watched = map[*legacyListener]struct{}{}, map[string]int{}
+	}
+	c.legacyListeners.all[e] = struct{}{}
+	c.legacyListeners.mu.Unlock()
+	defer func() {
+		c.legacyListeners.mu.Lock()
+		delete(c.legacyListeners.all, e)
+		c.legacyListeners.mu.Unlock()
+	}()
+	defer e.notifications.deliver(nil, call.Notify)()
+	for i, uri := range e.uris {
+		err := c.watchResource(ctx, uri, 1)
+		defer func() {
+			if err == nil {
+				ctx, cancel := context.WithTimeout(c.ctx, cancelPatience)
+				defer cancel()
+				_ = c.watchResource(ctx, uri, -1)
+			}
+		}()
+		if err != nil {
+			e.uris = e.uris[:i]
+			return dragoman.Result{Problem: &dragoman.Problem{
+				Code: dragoman.CodeProtocol, Err: err, Message: "The server does not tell about changes of " + bounded(uri, 200) + ".",
+			}}, nil
+		}
+	}
+	e.notifications.put(queuedNotification{notification: dragoman.Notification{Method: Acknowledged}})
+	select {
+	case <-ctx.Done():
+		return dragoman.Result{Ran: dragoman.RanYes}, context.Cause(ctx)
+	case <-c.ctx.Done():
+		return dragoman.Result{Problem: unavailable(c.Err()), Ran: dragoman.RanYes}, nil
+	}
+}
+
+// watchResource notes that one more, or one less, wants to hear of a resource,
+// and asks the server accordingly for the first and the last.
+func (c *Client) watchResource(ctx context.Context, uri string, n int) error {
+	c.legacyListeners.asking.Lock()
+	defer c.legacyListeners.asking.Unlock()
+	before := c.legacyListeners.watched[uri]
+	method := ""
+	switch {
+	case before == 0 && n > 0:
+		method = "resources/subscribe"
+	case before+n == 0:
+		method = "resources/unsubscribe"
+	}
+	if method != "" {
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		params := append(append([]byte(`{"uri":`), rawjson.Quote(uri)...), '}')
+		if _, err := c.request(ctx, method, params); err != nil && n > 0 {
+			return fmt.Errorf("subscribing: %w", err)
+		}
+	}
+	if c.legacyListeners.watched[uri] = before + n; before+n <= 0 {
+		delete(c.legacyListeners.watched, uri)
+	}
+	return nil
+}

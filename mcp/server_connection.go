@@ -1,0 +1,263 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+)
+
+// A legacyPeer is what a server knows of one legacy client, from its initialize to the
+// end of its session or connection.
+type legacyPeer struct {
+	server *Server
+	host   Host
+	main   sink // for what belongs to no request
+	ctx    context.Context
+	stop   context.CancelFunc
+	work   sync.WaitGroup
+	ids    atomic.Int64
+
+	version string
+	can     dragoman.Kind
+	level   atomic.Pointer[json.RawMessage] // of log messages; nil before it was set
+
+	mu      sync.Mutex
+	ended   bool
+	hearing bool                              // it hears of changes
+	running map[string]context.CancelFunc     // requests of the client, by raw id
+	waiting map[string]chan<- json.RawMessage // requests of ours, by raw id
+	watched map[string]context.CancelFunc     // resources, by URI
+}
+
+// greet makes a legacyPeer of an initialize, and the answer to it. A client that wants
+// a version that we do not know is offered the newest one of its era.
+func (s *Server) greet(host Host, in *inbound, main sink) (*legacyPeer, []byte) {
+	c := &legacyPeer{
+		server: s, host: host, main: main,
+		running: map[string]context.CancelFunc{}, waiting: map[string]chan<- json.RawMessage{}, watched: map[string]context.CancelFunc{},
+	}
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	if c.version, _ = rawjson.String(in.members.Get("protocolVersion")); !slices.Contains(legacyVersions, c.version) {
+		c.version = legacyVersions[0]
+	}
+	c.can = declaredBy(in.members.Get("capabilities"))
+	d := host.Describe(c.ctx)
+	o := rawjson.Object{}
+	o.Set("protocolVersion", rawjson.Quote(c.version))
+	o.Set("capabilities", d.capabilities(Legacy))
+	o.Set("serverInfo", orEmpty(d.Info))
+	if d.Instructions != "" {
+		o.Set("instructions", rawjson.Quote(d.Instructions))
+	}
+	if d.Meta != nil {
+		o.Set("_meta", d.Meta)
+	}
+	return c, reply(in.id, o.Bytes(), nil)
+}
+
+// cut ends what runs for the client, without waiting for it.
+func (c *legacyPeer) cut() {
+	c.mu.Lock()
+	c.ended = true
+	c.mu.Unlock()
+	c.stop()
+}
+
+// close ends what runs for the client, and returns when it has ended.
+func (c *legacyPeer) close() {
+	c.cut()
+	c.work.Wait()
+}
+
+// spawn runs f as long as the connection lasts, and reports whether it does.
+func (c *legacyPeer) spawn(f func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return false
+	}
+	c.work.Go(f)
+	return true
+}
+
+// begin notes that a request of the client runs. It returns an error where too
+// many run, or one of this id.
+func (c *legacyPeer) begin(id json.RawMessage) (context.Context, func(), *RPCError) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch key := string(id); {
+	case c.ended:
+		return nil, nil, &RPCError{Code: codeInternal, Message: "the session has ended"}
+	case c.running[key] != nil:
+		return nil, nil, &RPCError{Code: codeInvalidRequest, Message: "a request of this id is running"}
+	case len(c.running) >= c.server.Limits.Requests:
+		return nil, nil, &RPCError{Code: codeInternal, Message: "too many requests at a time"}
+	default:
+		ctx, cancel := context.WithCancel(c.ctx)
+		c.running[key] = cancel
+		return ctx, func() {
+			cancel()
+			c.mu.Lock()
+			delete(c.running, key)
+			c.mu.Unlock()
+		}, nil
+	}
+}
+
+// idle reports whether no request of the client runs.
+func (c *legacyPeer) idle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.running) == 0
+}
+
+// handleMessage takes a notification or an answer of the client.
+func (c *legacyPeer) handleMessage(in *inbound) {
+	switch {
+	case in.method == "":
+		c.mu.Lock()
+		answer := c.waiting[string(in.id)]
+		delete(c.waiting, string(in.id))
+		c.mu.Unlock()
+		if answer != nil {
+			answer <- in.result // has room for one
+		}
+	case in.method == "notifications/cancelled":
+		c.mu.Lock()
+		cancel := c.running[string(in.members.Get("requestId"))]
+		c.mu.Unlock()
+		if cancel != nil {
+			cancel()
+		}
+	case in.method == "notifications/initialized":
+		c.mu.Lock()
+		first := !c.hearing
+		c.hearing = true
+		c.mu.Unlock()
+		if first {
+			c.listen(c.ctx, c.host, `{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,"taskStatus":true}`)
+		}
+	}
+}
+
+// listen tells the client what a subscription at a host hears, until ctx ends.
+func (c *legacyPeer) listen(ctx context.Context, host Host, filter string) {
+	call := dragoman.Call{Method: listenMethod, Arguments: json.RawMessage(`{"notifications":` + filter + `}`)}
+	wanted := readSubscription(call.Arguments)
+	hears, begun := context.WithTimeout(ctx, patience)
+	call.Notify = func(n dragoman.Notification) {
+		if n.Method == Acknowledged {
+			begun()
+		}
+		if wanted.wants(n.Method, n.Params) {
+			c.main.send(notification(n.Method, n.Params))
+		}
+	}
+	spawned := c.spawn(func() {
+		defer begun()
+		defer func() {
+			if p := recover(); p != nil {
+				c.server.log.Error("listening for an MCP client failed", "error", p)
+			}
+		}()
+		if _, err := host.Call(ctx, call); err != nil && ctx.Err() == nil {
+			c.server.log.Debug("an MCP client hears of no changes", "error", err)
+		}
+	})
+	if !spawned {
+		begun()
+	}
+	<-hears.Done() // what changes after the client has our answer must be told
+}
+
+// request asks the client something and returns its result; nil for an error of
+// the client. It tells the client when nobody waits any more.
+func (c *legacyPeer) request(ctx context.Context, to sink, method string, params json.RawMessage) (json.RawMessage, error) {
+	id := fmt.Sprintf(`"dragoman-%d"`, c.ids.Add(1))
+	answer := make(chan json.RawMessage, 1)
+	c.mu.Lock()
+	c.waiting[id] = answer
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		delete(c.waiting, id)
+		c.mu.Unlock()
+	}()
+	msg := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%s`, id, rawjson.Quote(method))
+	if params != nil {
+		msg = append(append(msg, `,"params":`...), params...)
+	}
+	if !to.send(append(msg, '}')) {
+		return nil, fmt.Errorf("the client cannot hear %s", method)
+	}
+	select {
+	case result := <-answer:
+		return result, nil
+	case <-ctx.Done():
+		to.send(notification("notifications/cancelled", json.RawMessage(`{"requestId":`+id+`}`)))
+		return nil, context.Cause(ctx)
+	}
+}
+
+// own answers the requests that are about the connection itself.
+func (c *legacyPeer) own(v *incomingRequest) (result json.RawMessage, err error, ours bool) {
+	empty := json.RawMessage(`{}`)
+	uri, _ := rawjson.String(v.in.members.Get("uri"))
+	switch v.in.method {
+	case "ping":
+		return empty, nil, true
+	case "initialize":
+		return nil, &RPCError{Code: codeInvalidRequest, Message: "the session has been initialized"}, true
+	case listenMethod:
+		return nil, &RPCError{Code: codeMethodNotFound, Message: "subscriptions/listen is of the modern era"}, true
+	case "logging/setLevel":
+		level := v.in.members.Get("level")
+		if name, _ := rawjson.String(level); !slices.Contains(logLevels, name) {
+			return nil, &RPCError{Code: codeInvalidParams, Message: "no such level of log messages"}, true
+		}
+		c.level.Store(&level)
+		return empty, nil, true
+	case "resources/subscribe", "resources/unsubscribe":
+		if uri == "" {
+			return nil, &RPCError{Code: codeInvalidParams, Message: "uri is missing"}, true
+		}
+		return empty, c.watch(v.host, uri, v.in.method == "resources/subscribe"), true
+	}
+	return nil, nil, false
+}
+
+var logLevels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+// maxWatched is how many resources a legacy client can subscribe to.
+const maxWatched = 1000
+
+// watch lets the client hear of changes of a resource, or no more.
+func (c *legacyPeer) watch(host Host, uri string, want bool) error {
+	c.mu.Lock()
+	stop := c.watched[uri]
+	full := len(c.watched) >= maxWatched
+	switch {
+	case !want:
+		delete(c.watched, uri)
+	case stop == nil && !full:
+		var ctx context.Context
+		ctx, c.watched[uri] = context.WithCancel(c.ctx)
+		c.mu.Unlock()
+		c.listen(ctx, host, `{"resourceSubscriptions":[`+string(rawjson.Quote(uri))+`]}`)
+		return nil
+	}
+	c.mu.Unlock()
+	if !want && stop != nil {
+		stop()
+	}
+	if want && stop == nil && full {
+		return &RPCError{Code: codeInternal, Message: "too many subscriptions"}
+	}
+	return nil
+}

@@ -1,0 +1,386 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+)
+
+// A sink takes messages to a client. It does not block for long.
+type sink interface {
+	// send sends a message that is not the answer. It reports false where the client
+	// cannot hear it.
+	send(msg []byte) bool
+}
+
+// maxLegs is how often one request may ask its client.
+const maxLegs = 16
+
+// An incomingRequest is one request that is being answered.
+type incomingRequest struct {
+	server *Server
+	host   Host
+	in     *inbound
+	to     sink
+	conn   *legacyPeer // of a legacy client; nil in the modern era
+}
+
+// answer returns the answer to the request: a whole message.
+func (v *incomingRequest) answer(ctx context.Context) (msg []byte, failed *RPCError) {
+	return v.message(v.result(ctx))
+}
+
+// message makes the answer of a result, or of an error.
+func (v *incomingRequest) message(result json.RawMessage, err error) (msg []byte, failed *RPCError) {
+	if err == nil {
+		return reply(v.in.id, result, nil), nil
+	}
+	e, ok := errors.AsType[*RPCError](err)
+	if !ok {
+		e = &RPCError{Code: codeInternal, Message: "the request failed here"}
+	}
+	return replyError(v.in.id, e), e
+}
+
+// replyError returns an answer that is an error, with its data. id may be nil.
+func replyError(id json.RawMessage, e *RPCError) []byte {
+	if id == nil {
+		id = json.RawMessage(`null`)
+	}
+	b := reply(id, nil, e)
+	if e.Data != nil {
+		b = append(append(b[:len(b)-2], `,"data":`...), e.Data...)
+		b = append(b, `}}`...)
+	}
+	return b
+}
+
+func (v *incomingRequest) result(ctx context.Context) (result json.RawMessage, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &dragoman.PanicError{Value: p, Stack: debug.Stack()}
+		}
+	}()
+	switch {
+	case v.in.method == "server/discover":
+		return discovery(v.host.Describe(ctx)), nil
+	case v.in.modern && legacyOnly(v.in.method):
+		return nil, &RPCError{Code: codeMethodNotFound, Message: "there is no " + bounded(v.in.method, 60) + " in the modern era"}
+	case v.conn != nil && v.in.method == methodTaskUpdate:
+		return nil, &RPCError{Code: codeMethodNotFound, Message: "tasks/update is of the modern era"}
+	case v.in.modern && aboutTask(v.in.method):
+		if err := v.mayUseTasks(ctx); err != nil {
+			return nil, err
+		}
+	case v.in.modern && v.in.method == listenMethod:
+		return v.listen(ctx)
+	case v.conn != nil:
+		if result, err, ours := v.conn.own(v); ours {
+			return result, err
+		}
+	}
+	return v.run(ctx)
+}
+
+// legacyOnly reports whether a method ended with the legacy era (MCP 2026-07-28,
+// changelog).
+func legacyOnly(method string) bool {
+	switch method {
+	case "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", methodTaskResult, methodTaskList:
+		return true
+	}
+	return false
+}
+
+// run makes the call, and makes it again with the answers as long as it asks a
+// legacy client, or once for a modern one that brought them along.
+func (v *incomingRequest) run(ctx context.Context) (json.RawMessage, error) {
+	call := v.in.call()
+	v.forwardNotifications(&call)
+	for leg := 0; ; leg++ {
+		res, err := v.host.Call(ctx, call)
+		switch {
+		case err != nil:
+			return nil, err
+		case res.Problem != nil:
+			return nil, v.rpcError(res.Problem)
+		case res.Asks == nil:
+			return v.finished(ctx, res.Content), nil
+		case v.in.modern && !v.in.answersEarly(res.Asks):
+			return inputRequired(res.Asks), nil
+		case v.in.modern:
+			call.Answers = &dragoman.Answers{State: res.Asks.State, Ran: res.Ran, Replies: v.in.early}
+			v.in.early = nil
+			continue
+		}
+		answers, err := v.ask(ctx, res.Asks)
+		if err == nil && leg+1 >= maxLegs {
+			err = fmt.Errorf("it asked %d times", leg+1)
+		}
+		if err != nil {
+			call.Answers = &dragoman.Answers{State: res.Asks.State, Ran: res.Ran, Gone: true}
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+			defer cancel()
+			_, _ = v.host.Call(ctx, call)
+			return nil, err
+		}
+		answers.State, answers.Ran = res.Asks.State, res.Ran
+		call.Answers = answers
+	}
+}
+
+// forwardNotifications sends the client what it wants to hear while the call runs.
+func (v *incomingRequest) forwardNotifications(call *dragoman.Call) {
+	if v.conn != nil {
+		call.Can = v.conn.can
+		if level := v.conn.level.Load(); level != nil {
+			meta := object(call.Meta).Clone()
+			meta.Set(metaLogLevel, *level)
+			call.Meta = meta.Bytes()
+		}
+	}
+	if token := v.in.meta.Get("progressToken"); token != nil && validID(token) {
+		call.Progress = func(p dragoman.Progress) {
+			v.to.send(notification("notifications/progress", progressParams(token, p)))
+		}
+	}
+	if v.conn == nil && v.in.meta.Get(metaLogLevel) == nil {
+		return // a modern client hears of nothing that it did not ask for
+	}
+	least := v.in.meta.Get(metaLogLevel)
+	if v.conn != nil {
+		if level := v.conn.level.Load(); level != nil {
+			least = *level
+		}
+	}
+	call.Notify = func(n dragoman.Notification) {
+		if n.Method == "notifications/message" && severity(object(n.Params).Get("level")) >= severity(least) {
+			v.to.send(notification(n.Method, n.Params))
+		}
+	}
+}
+
+// severity ranks the levels of log messages (RFC 5424, as MCP names them). A level
+// that nobody knows, and none, ranks lowest.
+func severity(level json.RawMessage) int {
+	name, _ := rawjson.String(level)
+	return slices.Index([]string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}, name)
+}
+
+func progressParams(token json.RawMessage, p dragoman.Progress) json.RawMessage {
+	o := rawjson.Object{}
+	o.Set("progressToken", token)
+	o.Set("progress", appendNumber(p.Progress))
+	if p.Total != 0 {
+		o.Set("total", appendNumber(p.Total))
+	}
+	if p.Message != "" {
+		o.Set("message", rawjson.Quote(p.Message))
+	}
+	return o.Bytes()
+}
+
+func appendNumber(f float64) json.RawMessage {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return json.RawMessage(`0`)
+	}
+	return strconv.AppendFloat(nil, f, 'g', -1, 64)
+}
+
+// ask puts what a call asks to a legacy client, all at once, and waits for its
+// answers.
+func (v *incomingRequest) ask(ctx context.Context, asks *dragoman.Asks) (*dragoman.Answers, error) {
+	if len(asks.Questions) == 0 {
+		return &dragoman.Answers{}, sleep(ctx, max(asks.After, 100*time.Millisecond))
+	}
+	if !asks.Expires.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, asks.Expires)
+		defer cancel()
+	}
+	type answered struct {
+		key   string
+		reply json.RawMessage
+		err   error
+	}
+	replies := make(chan answered, len(asks.Questions))
+	for _, q := range asks.Questions {
+		go func() {
+			reply, err := v.conn.request(ctx, v.to, requestOf(q.Kind), q.Params)
+			replies <- answered{q.Key, reply, err}
+		}()
+	}
+	a := &dragoman.Answers{Replies: map[string]json.RawMessage{}}
+	var failed error
+	for range asks.Questions {
+		r := <-replies
+		if r.err != nil {
+			failed = r.err
+		} else if r.reply != nil {
+			a.Replies[r.key] = r.reply
+		}
+	}
+	return a, failed
+}
+
+// answersEarly reports whether a request brought along the answers to all that is
+// asked. Those to questions that nobody put are unexpected and mean nothing (MCP
+// 2026-07-28, "Multi Round-Trip Requests": a server SHOULD ignore them).
+func (in *inbound) answersEarly(asks *dragoman.Asks) bool {
+	for _, q := range asks.Questions {
+		if _, ok := in.early[q.Key]; !ok || q.Operator {
+			return false
+		}
+	}
+	return len(asks.Questions) > 0
+}
+
+// requestOf returns the method that asks a question of a kind.
+func requestOf(kind dragoman.Kind) string {
+	switch kind {
+	case dragoman.AskSampling:
+		return "sampling/createMessage"
+	case dragoman.AskRoots:
+		return "roots/list"
+	}
+	return "elicitation/create"
+}
+
+// inputRequired makes the result by which a modern client is asked.
+func inputRequired(asks *dragoman.Asks) json.RawMessage {
+	o := rawjson.Object{}
+	o.Set("resultType", json.RawMessage(`"input_required"`))
+	if len(asks.Questions) > 0 {
+		requests := rawjson.Object{}
+		for _, q := range asks.Questions {
+			request := rawjson.Object{}
+			request.Set("method", rawjson.Quote(requestOf(q.Kind)))
+			if q.Params != nil {
+				request.Set("params", q.Params)
+			}
+			requests.Set(q.Key, request.Bytes())
+		}
+		o.Set("inputRequests", requests.Bytes())
+	}
+	o.Set("requestState", rawjson.Quote(base64.RawURLEncoding.EncodeToString(asks.State)))
+	return o.Bytes()
+}
+
+// rpcError makes an error of JSON-RPC of a problem. An error that another server
+// answered with is passed on where it is about the request, and not about what is
+// between that server and us.
+func (v *incomingRequest) rpcError(p *dragoman.Problem) *RPCError {
+	if e, ok := errors.AsType[*RPCError](p); ok {
+		const first, last = -32768, -32000 // codes that JSON-RPC and MCP have kept
+		switch {
+		case e.Code == codeInvalidParams, e.Code == codeMissingCapability, e.Code < first, e.Code > last,
+			e.Code == codeURLRequired && !v.in.modern,
+			e.Code == codeMethodNotFound && !takesInput(v.in.method):
+			return e
+		}
+	}
+	e := &RPCError{Code: codeInternal, Message: p.Message}
+	switch p.Code {
+	case dragoman.CodeUnknownTool, dragoman.CodeInvalidArguments, dragoman.CodeTruncated, dragoman.CodeInvalidTool:
+		e.Code = codeInvalidParams
+	}
+	data := rawjson.Object{}
+	data.Set("code", rawjson.Quote(p.Code))
+	if p.RetryAfter > 0 {
+		data.Set("retry_after", strconv.AppendInt(nil, int64(math.Ceil(p.RetryAfter.Seconds())), 10))
+	}
+	if p.AuditID != "" {
+		data.Set("audit_id", rawjson.Quote(p.AuditID))
+	}
+	e.Data = data.Bytes()
+	return e
+}
+
+// cacheable are the methods whose results say how long they are fresh (MCP
+// 2026-07-28, "Caching").
+var cacheable = map[string]bool{
+	"tools/list": true, "prompts/list": true, "resources/list": true, "resources/templates/list": true, "resources/read": true,
+}
+
+// finished returns a result with the members that the modern era wants.
+func (v *incomingRequest) finished(ctx context.Context, content json.RawMessage) json.RawMessage {
+	if content == nil {
+		content = json.RawMessage(`{}`)
+	}
+	if !v.in.modern {
+		return content
+	}
+	if bytes.HasPrefix(content, []byte(completeList)) {
+		return content
+	}
+	o := object(content)
+	var members []byte
+	if o.Get("resultType") == nil {
+		members = append(members, `"resultType":"complete",`...)
+	}
+	if cacheable[v.in.method] && o.Get("ttlMs") == nil {
+		members = append(members, freshness(v.host.Describe(ctx))...)
+	}
+	if members == nil {
+		return content
+	}
+	if len(o.Members) == 0 {
+		return append(append([]byte{'{'}, members[:len(members)-1]...), '}')
+	}
+	return append(append([]byte{'{'}, members...), bytes.TrimSpace(content)[1:]...)
+}
+
+// completeList is how a list begins that lacks nothing.
+const completeList = `{"resultType":"complete","ttlMs":`
+
+// CompleteList returns the beginning of the result of a list request up to the
+// list itself, with all that the modern era wants: a list of megabytes that a
+// [Host] keeps ready is not looked at again with each request.
+func CompleteList(ttl time.Duration, public bool) string {
+	return `{"resultType":"complete",` + string(freshness(Description{TTL: ttl, Public: public}))
+}
+
+func freshness(d Description) []byte {
+	scope := "private"
+	if d.Public {
+		scope = "public"
+	}
+	return fmt.Appendf(nil, `"ttlMs":%d,"cacheScope":"%s",`, d.TTL.Milliseconds(), scope)
+}
+
+// discovery is the answer to server/discover.
+func discovery(d Description) json.RawMessage {
+	b := append([]byte(`{"resultType":"complete",`), freshness(d)...)
+	o := rawjson.Object{}
+	var supported []json.RawMessage
+	for _, v := range append(modernVersions[:len(modernVersions):len(modernVersions)], legacyVersions...) {
+		supported = append(supported, rawjson.Quote(v))
+	}
+	o.Set("supportedVersions", rawjson.AppendArray(nil, supported))
+	o.Set("capabilities", d.capabilities(Modern))
+	if d.Instructions != "" {
+		o.Set("instructions", rawjson.Quote(d.Instructions))
+	}
+	meta := object(d.Meta).Clone()
+	meta.Set(metaServer, orEmpty(d.Info))
+	o.Set("_meta", meta.Bytes())
+	return append(b, o.Bytes()[1:]...)
+}
+
+func orEmpty(b json.RawMessage) json.RawMessage {
+	if b == nil {
+		return json.RawMessage(`{}`)
+	}
+	return b
+}

@@ -1,0 +1,206 @@
+package mcp
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"sync"
+)
+
+// A sharedConnection is one connection that carries everything of one client: lines, or
+// HTTP+SSE. Both eras can share it, since each message says which it is of.
+type sharedConnection struct {
+	server *Server
+	to     sink
+
+	ctx  context.Context
+	work sync.WaitGroup
+
+	mu      sync.Mutex
+	conn    *legacyPeer                   // nil before a legacy client has greeted
+	running map[string]context.CancelFunc // modern requests, by raw id
+}
+
+func (s *Server) newSharedConnection(ctx context.Context, to sink) *sharedConnection {
+	return &sharedConnection{server: s, to: to, ctx: ctx, running: map[string]context.CancelFunc{}}
+}
+
+// close ends what runs for the client.
+func (c *sharedConnection) close() {
+	c.mu.Lock()
+	conn := c.conn
+	for _, cancel := range c.running {
+		cancel()
+	}
+	c.mu.Unlock()
+	if conn != nil {
+		conn.close()
+	}
+	c.work.Wait()
+}
+
+// idle reports whether nothing that the client asked for is running.
+func (c *sharedConnection) idle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.running) == 0 && (c.conn == nil || c.conn.idle())
+}
+
+// read reads a message of the client. What is wrong with it is told the client; then
+// there is none.
+func (c *sharedConnection) read(b []byte) *inbound {
+	in, e := readInbound(b)
+	if e == nil {
+		e = in.judgeEra("")
+	}
+	if e != nil {
+		var id json.RawMessage
+		if in != nil {
+			id = in.id
+		}
+		c.to.send(replyError(id, e))
+		return nil
+	}
+	return in
+}
+
+// take takes a message of the client, for the host that answers it.
+func (c *sharedConnection) take(host Host, in *inbound) {
+	c.mu.Lock()
+	conn := c.conn
+	c.mu.Unlock()
+	switch {
+	case in.modern && in.id != nil && in.method != "":
+		c.modern(host, in)
+	case in.method == "initialize" && in.id != nil && conn == nil:
+		conn, answer := c.server.greet(host, in, c.to)
+		c.mu.Lock()
+		c.conn = conn
+		c.mu.Unlock()
+		c.to.send(answer)
+	case in.id == nil || in.method == "":
+		if in.method == "notifications/cancelled" {
+			c.cancel(in.members.Get("requestId"))
+		}
+		if conn != nil {
+			conn.handleMessage(in)
+		}
+	case conn == nil && in.method == "ping":
+		c.to.send(reply(in.id, json.RawMessage(`{}`), nil))
+	case conn == nil:
+		c.to.send(replyError(in.id, &RPCError{Code: codeInvalidRequest, Message: "begin with initialize, or say the version of the protocol in _meta"}))
+	default:
+		c.legacy(host, conn, in)
+	}
+}
+
+func (c *sharedConnection) legacy(host Host, conn *legacyPeer, in *inbound) {
+	ctx, done, e := conn.begin(in.id)
+	if e != nil {
+		c.to.send(replyError(in.id, e))
+		return
+	}
+	if !conn.spawn(func() {
+		defer done()
+		v := &incomingRequest{server: c.server, host: host, in: in, to: c.to, conn: conn}
+		msg, _ := v.answer(ctx)
+		if ctx.Err() == nil { // a request that was cancelled gets no answer
+			c.to.send(msg)
+		}
+	}) {
+		done()
+	}
+}
+
+func (c *sharedConnection) modern(host Host, in *inbound) {
+	key := string(in.id)
+	ctx, cancel := context.WithCancel(c.ctx)
+	c.mu.Lock()
+	taken := c.running[key] != nil
+	full := len(c.running) >= c.server.Limits.Requests
+	if !taken && !full {
+		c.running[key] = cancel
+	}
+	c.mu.Unlock()
+	switch {
+	case taken:
+		cancel()
+		c.to.send(replyError(in.id, &RPCError{Code: codeInvalidRequest, Message: "a request of this id is running"}))
+		return
+	case full:
+		cancel()
+		c.to.send(replyError(in.id, &RPCError{Code: codeInternal, Message: "too many requests at a time"}))
+		return
+	}
+	c.work.Go(func() {
+		defer func() {
+			cancel()
+			c.mu.Lock()
+			delete(c.running, key)
+			c.mu.Unlock()
+		}()
+		v := &incomingRequest{server: c.server, host: host, in: in, to: c.to}
+		msg, _ := v.answer(ctx)
+		if ctx.Err() == nil {
+			c.to.send(msg)
+		}
+	})
+}
+
+func (c *sharedConnection) cancel(id json.RawMessage) {
+	c.mu.Lock()
+	cancel := c.running[string(id)]
+	c.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+}
+
+// lineSink writes messages as lines.
+type lineSink struct {
+	mu sync.Mutex
+	w  io.Writer
+	ok bool
+}
+
+func (l *lineSink) send(msg []byte) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ok {
+		_, err := l.w.Write(oneLine(msg))
+		l.ok = err == nil
+	}
+	return l.ok
+}
+
+// ServeLines serves one client on two byte streams with one message on each line,
+// such as standard input and output, until r or ctx ends. It does not close them:
+// where a read from r does not return by itself, closing r makes ServeLines return.
+// Both eras are served. Host is not asked.
+func (s *Server) ServeLines(ctx context.Context, host Host, r io.Reader, w io.Writer) error {
+	s.init()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c := s.newSharedConnection(ctx, &lineSink{w: w, ok: true})
+	defer c.close()
+	lines := lineReader{r: bufio.NewReaderSize(r, 64<<10), limit: s.Limits.Message}
+	for ctx.Err() == nil {
+		b, err := lines.next()
+		var long *longLine
+		switch {
+		case errors.As(err, &long):
+			c.to.send(replyError(flatID(long.head, long.tail), &RPCError{Code: codeInvalidRequest, Message: "the message is too large"}))
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		case len(b) > 0:
+			if in := c.read(b); in != nil {
+				c.take(host, in)
+			}
+		}
+	}
+	return context.Cause(ctx)
+}

@@ -1,0 +1,90 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+)
+
+// A watchedHost acknowledges subscriptions and tells which last.
+type watchedHost struct {
+	toolsetHost
+	mu    sync.Mutex
+	lasts map[string]int
+}
+
+func (h *watchedHost) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
+	uris, _ := rawjson.Elements(object(object(call.Arguments).Get("notifications")).Get("resourceSubscriptions"))
+	uri, _ := rawjson.String(uris[0])
+	h.count(uri, 1)
+	call.Notify(dragoman.Notification{Method: Acknowledged})
+	<-ctx.Done()
+	h.count(uri, -1)
+	return dragoman.Result{}, ctx.Err()
+}
+
+func (h *watchedHost) count(uri string, n int) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lasts[uri] += n
+	return h.lasts[uri]
+}
+
+// TestSubscriptionsAreBounded: a legacy client watches so many resources and no more,
+// one that it watches is not refused, and what it gives up makes room and is ended.
+func TestSubscriptionsAreBounded(t *testing.T) { synctest.Test(t, testSubscriptionsAreBounded) }
+
+func testSubscriptionsAreBounded(t *testing.T) {
+	h := &watchedHost{lasts: map[string]int{}}
+	c := &legacyPeer{server: &Server{}, watched: map[string]context.CancelFunc{}}
+	c.ctx, c.stop = context.WithCancel(t.Context())
+	defer c.close()
+	watch := func(uri string, want bool) error { return c.watch(h, uri, want) }
+	heard := func(uri string, want int) {
+		t.Helper()
+		synctest.Wait()
+		if got := h.count(uri, 0); got != want {
+			t.Errorf("%s is heard %d times, want %d", uri, got, want)
+		}
+	}
+	for i := range maxWatched {
+		for range 1 + max(0, 2-i) { // the first more than once, while there is room
+			if err := watch(fmt.Sprint("r:", i), true); err != nil {
+				t.Fatalf("subscription %d: %v", i+1, err)
+			}
+		}
+	}
+	heard("r:0", 1)
+	refused := func(err error) bool {
+		e, ok := errors.AsType[*RPCError](err)
+		return ok && e.Code == codeInternal && e.Message == "too many subscriptions"
+	}
+	if err := watch("r:more", true); !refused(err) {
+		t.Errorf("one too many: %v", err)
+	}
+	heard("r:more", 0)
+	if err := watch("r:0", true); err != nil {
+		t.Errorf("one that is watched: %v", err)
+	}
+	heard("r:0", 1)
+	for _, uri := range []string{"r:more", "r:0", "r:0"} { // the first and the last are not watched
+		if err := watch(uri, false); err != nil {
+			t.Errorf("giving up %s: %v", uri, err)
+		}
+	}
+	heard("r:0", 0)
+	heard("r:1", 1)
+	if err := watch("r:more", true); err != nil {
+		t.Errorf("into the room that was made: %v", err)
+	}
+	heard("r:more", 1)
+	if err := watch("r:0", true); !refused(err) {
+		t.Errorf("one too many again: %v", err)
+	}
+}
