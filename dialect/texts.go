@@ -85,6 +85,7 @@ func (c *conversion) writeFormat(n *schema.Node) {
 // leftOut is what formats allow and their patterns do not.
 var leftOut = map[string]string{
 	"email":     "a quoted name, or numbers for a host, cannot be written in an email address",
+	"uri":       "a character beyond ASCII only by its numbers, an IPv6 host only with ::, and something has to stand between scheme and query",
 	"date-time": "a leap second cannot be written", "time": "a leap second cannot be written",
 }
 
@@ -295,6 +296,8 @@ var formatPatterns = func() map[string][]string {
 	octet := `(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])`
 	label := `[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?`
 	host := label + `(?:[.]` + label + `)*`
+	path := `(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})`
+	six := `(?:[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{1,4}){0,3})?::(?:[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{1,4}){0,2})?`
 	atom := `[^\x00-\x20"\\@.]+`
 	wide := `(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:[.][0-9]+)?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])`
 	moments := []string{`^` + date + `[Tt]` + wide + `$`}
@@ -311,6 +314,6 @@ var formatPatterns = func() map[string][]string {
 		"uuid":      {`^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$`},
 		"email":     {`^` + atom + `(?:[.]` + atom + `)*@` + host + `$`},
 		"hostname":  {`^` + host + `[.]?$`},
-		"uri":       {`^[A-Za-z][A-Za-z0-9+.-]*:(?:[^\x00-\x20"%\\]|%[0-9A-Fa-f]{2})*$`},
+		"uri":       {`^[A-Za-z][A-Za-z0-9+.-]*:(?://\[` + six + `\](?::[0-9]*)?(?:/` + path + `*)?|` + path + `+)(?:[?](?:` + path + `|[?])*)?(?:#(?:` + path + `|[?])*)?$`},
 	}
 }()
