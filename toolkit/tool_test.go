@@ -1,13 +1,11 @@
 package toolkit
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -144,11 +142,11 @@ func TestDefinition(t *testing.T) {
 // TestUnknownVerbsWarn: an action that is on no list keeps nobody from starting. It is
 // said when the server is first served, and of tools that come later, once each.
 func TestUnknownVerbsWarn(t *testing.T) {
-	var log bytes.Buffer
+	var log sink
 	none := func(context.Context, struct{}) (Text, error) { return "", nil }
 	part := NewServer(Options{Service: "part"})
 	Add(part, Tool{Name: "part_defragment_disk", Description: "x", Hints: reading}, none)
-	s := NewServer(Options{Service: "notes", Verbs: []string{"transmogrify"}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	s := NewServer(Options{Service: "notes", Verbs: []string{"transmogrify"}, Logger: loggingTo(&log)})
 	Add(s, Tool{Name: "notes_frobnicate_note", Description: "x", Hints: reading}, none)
 	Add(s, Tool{Name: "notes_transmogrify_note", Description: "x", Hints: reading}, none)
 	Add(s, Tool{Name: "notes_read_note", Description: "x", Hints: reading}, none)
