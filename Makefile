@@ -72,7 +72,7 @@ e2e: modules peers engines ## real clients and real servers against the real bin
 judge: modules peers engines ## public data judge us; CONTRIBUTING.md says where to get them
 	$(GO) test -count=1 -timeout 2h -run 'Invariants|Bounded' ./dialect
 	DRAGOMAN_DIFFERENTIAL=50000 $(GO) test -count=1 -timeout 1h -v -run '^TestDifferential$$' ./internal/judge/policy
-	$(GO) test -count=1 -timeout 6h -v -run '^(TestMaskBench|TestBFCL|TestSchemaSuite|TestJudges|TestDecoded|TestOllamaKeepsTools)$$' ./e2e
+	$(GO) test -count=1 -timeout 6h -v -run '^(TestMaskBench|TestBFCL|TestSchemaSuite|TestJudges|TestAccepted|TestEnginesHold|TestDecoded|TestOllamaKeepsTools)$$' ./e2e
 	DRAGOMAN_JUDGE=1 $(GO) test -count=1 -timeout 6h -v -run '^TestEnginesWrite$$' ./e2e
 
 .PHONY: servers
