@@ -66,7 +66,7 @@ func New(o Options) *API {
 func (a *API) Routes() []door.Route {
 	return append(a.messagesRoutes(), []door.Route{
 		{Pattern: "POST /v1/chat/completions", Serve: a.onceOnly(a.ask(chatWire))},
-		{Pattern: "POST /v1/responses", Serve: a.onceOnly(a.orNative(a.ask(responsesWire)))},
+		{Pattern: "POST /v1/responses", Serve: a.onceOnly(a.orNative(upstream.Responses, ours, a.ask(responsesWire)))},
 		{Pattern: "GET /v1/responses", Serve: a.noWebSocket},
 		{Pattern: "GET /v1/responses/{id}", Serve: a.kept(a.getResponse)},
 		{Pattern: "DELETE /v1/responses/{id}", Serve: a.kept(a.deleteResponse)},

@@ -11,7 +11,6 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
-	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
 	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/chat"
@@ -23,7 +22,7 @@ import (
 // messagesRoutes are those of Anthropic's API, but for the list of models.
 func (a *API) messagesRoutes() []door.Route {
 	return []door.Route{
-		{Pattern: "POST /v1/messages", Serve: a.onceOnly(a.orNativeMessages(a.ask(messagesWire))), Form: messages.WriteError},
+		{Pattern: "POST /v1/messages", Serve: a.onceOnly(a.orNative(upstream.Messages, namesServers, a.ask(messagesWire))), Form: messages.WriteError},
 		{Pattern: "POST /v1/messages/count_tokens", Serve: a.countTokens, Form: messages.WriteError},
 	}
 }
@@ -37,27 +36,6 @@ var messagesWire = wire{name: "messages", form: messages.WriteError, read: func(
 	request.Flags(r.Header.Values("Anthropic-Beta"))
 	return messagesAsking{request, a.State.Seals}, nil
 }}
-
-// orNativeMessages returns the route of requests of the Messages API that are answered
-// here, unless they name no server and are for an upstream that speaks the API itself:
-// those go there as they are.
-func (a *API) orNativeMessages(route onceRoute) onceRoute {
-	return func(w http.ResponseWriter, r *http.Request, who caller.Caller, run *idempotency.Run) {
-		body, err := a.readBody(w, r)
-		if err != nil {
-			a.fail(w, r, err)
-			return
-		}
-		r.Body, r.ContentLength = readAgain(body), int64(len(body))
-		if up, err := a.upstreamOf(body); err == nil && up.Speaks(upstream.Messages) && !namesServers(body) {
-			w.Header().Set(wireHeader, "relayed")
-			a.relay(w, r, who)
-			run.Answered = true
-			return
-		}
-		route(w, r, who, run)
-	}
-}
 
 // namesServers reports whether a request names MCP servers by labels of ours: an entry
 // of mcp_servers that is not an address of somebody else's, or a toolset without one.

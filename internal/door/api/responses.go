@@ -12,7 +12,6 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
-	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/chat"
 	"github.com/dragoman-mcp/dragoman/openai/model"
@@ -36,40 +35,6 @@ func readResponses(a *API, r *http.Request, who caller.Caller, body []byte) (ask
 		return nil, err
 	}
 	return responsesAsking{request, a}, nil
-}
-
-// orNative returns the route of requests of the Responses API that are answered here,
-// unless they name no server of ours and are for an upstream that speaks the API itself:
-// those go there as they are.
-func (a *API) orNative(route onceRoute) onceRoute {
-	return func(w http.ResponseWriter, r *http.Request, who caller.Caller, run *idempotency.Run) {
-		body, err := a.readBody(w, r)
-		if err != nil {
-			a.fail(w, r, err)
-			return
-		}
-		r.Body, r.ContentLength = readAgain(body), int64(len(body))
-		if up, err := a.upstreamOf(body); err == nil && up.Speaks(upstream.Responses) && !ours(body) {
-			w.Header().Set(wireHeader, "relayed")
-			a.relay(w, r, who)
-			run.Answered = true
-			return
-		}
-		route(w, r, who, run)
-	}
-}
-
-// upstreamOf returns the upstream of the model that a body names.
-func (a *API) upstreamOf(body []byte) (*upstream.Upstream, error) {
-	o, err := rawjson.ParseObject(body)
-	if err != nil {
-		return a.Upstreams.First(), nil
-	}
-	name, ok := rawjson.String(o.Get("model"))
-	if !ok {
-		return a.Upstreams.First(), nil // where requests go that name none
-	}
-	return a.upstream(name)
 }
 
 // ours reports whether a request of the Responses API is for us alone: it names a server

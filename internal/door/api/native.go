@@ -1,0 +1,44 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
+	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+)
+
+// orNative returns the route of requests of an API that are answered here, unless they are
+// for an upstream that speaks the API itself and are not for us alone, by named: those go
+// there as they are.
+func (a *API) orNative(api string, named func(body []byte) bool, route onceRoute) onceRoute {
+	return func(w http.ResponseWriter, r *http.Request, who caller.Caller, run *idempotency.Run) {
+		body, err := a.readBody(w, r)
+		if err != nil {
+			a.fail(w, r, err)
+			return
+		}
+		r.Body, r.ContentLength = readAgain(body), int64(len(body))
+		if up, err := a.upstreamOf(body); err == nil && up.Speaks(api) && !named(body) {
+			w.Header().Set(wireHeader, "relayed")
+			a.relay(w, r, who)
+			run.Answered = true
+			return
+		}
+		route(w, r, who, run)
+	}
+}
+
+// upstreamOf returns the upstream of the model that a body names.
+func (a *API) upstreamOf(body []byte) (*upstream.Upstream, error) {
+	o, err := rawjson.ParseObject(body)
+	if err != nil {
+		return a.Upstreams.First(), nil
+	}
+	name, ok := rawjson.String(o.Get("model"))
+	if !ok {
+		return a.Upstreams.First(), nil // where requests go that name none
+	}
+	return a.upstream(name)
+}
