@@ -40,9 +40,10 @@ func TestLLMProbe(t *testing.T) {
 		report := probe(t, program, append([]string{script, g.Base, "-m", "rehearsal", "--no-bench", "--no-save", "--json", "--timeout", strconv.FormatFloat(patience.Longest.Seconds(), 'f', 0, 64)}, depth...)...)
 		chat := -1
 		for i, s := range report.Conformance.BySurface {
-			if s.Passed != s.Total {
+			if s.Passed+beyond(report, s.Surface) != s.Total {
 				t.Errorf("%s %v: %d of %d MUST", s.Surface, depth, s.Passed, s.Total)
 			}
+			t.Logf("llmprobe %v, %s: %d of %d MUST, %d of them beyond a stand-in", depth, s.Surface, s.Passed, s.Total, beyond(report, s.Surface))
 			if s.Surface == "chat" {
 				chat = i
 			}
@@ -56,6 +57,26 @@ func TestLLMProbe(t *testing.T) {
 	}
 }
 
+// beyondAStandIn are the demands that only a model can meet: rehearsal recalls nobody's
+// name, and caches no prompts. That a chain has its context is what openai/responses
+// tests.
+var beyondAStandIn = []string{"responses-previous-response-id", "responses-prompt-caching", "responses-prompt-cache-prefix"}
+
+// beyond counts the demands of a surface that are not met and that are beyond rehearsal.
+func beyond(report probed, surface string) (n int) {
+	for _, r := range report.Conformance.Results {
+		if r.Surface != surface || !slices.Contains(beyondAStandIn, r.ID) {
+			continue
+		}
+		for _, f := range r.Failures {
+			if f.Severity == "MUST" {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // notOfAStandIn are the checks that rehearsal gives no occasion for: it does not
 // think, and does not continue what is put into its mouth; one question in plain
 // words is one call to it.
@@ -63,15 +84,17 @@ var notOfAStandIn = []string{
 	"chat-parallel-tools", "chat-reasoning-cap", "chat-assistant-prefill",
 	"messages-parallel-tools", "messages-reasoning-cap", "messages-assistant-prefill",
 	"messages-thinking-budget", "messages-system-blocks", "messages-stop-sequence-echo",
+	"responses-parallel-tools", "responses-reasoning-cap",
 }
 
 // notMeasured are those of what rehearsal does not have: questions in plain words
-// that it answers without a tool of ours, so that they cost what was counted.
-var notMeasured = []string{"count-tokens-matches-usage"}
+// that it answers without a tool of ours, so that they cost what was counted, and a sum
+// that it would have to work out.
+var notMeasured = []string{"count-tokens-matches-usage", "messages-content-blocks-honored"}
 
 // dictated are those of the text that is written into a tool's argument: rehearsal
 // does not take dictation.
-var dictated = []string{"chat-tool-args-literal-any", "chat-tool-args-literal-all", "messages-tool-args-literal-any", "messages-tool-args-literal-all"}
+var dictated = []string{"chat-tool-args-literal-any", "chat-tool-args-literal-all", "messages-tool-args-literal-any", "messages-tool-args-literal-all", "responses-tool-args-literal-any", "responses-tool-args-literal-all"}
 
 func judgeResults(t *testing.T, report probed) {
 	t.Helper()
@@ -83,7 +106,9 @@ func judgeResults(t *testing.T, report probed) {
 				t.Errorf("%s is inconclusive: %s", r.ID, r.Reason)
 			}
 		default:
-			t.Errorf("%s is %s: %+v", r.ID, r.Outcome, r.Failures)
+			if !slices.Contains(beyondAStandIn, r.ID) {
+				t.Errorf("%s is %s: %+v", r.ID, r.Outcome, r.Failures)
+			}
 		}
 		if r.ID == "chat-logprobs" && r.Outcome != "pass" {
 			t.Errorf("logprobs: %s", r.Outcome)
