@@ -25,7 +25,7 @@ var dialectRules = []Rule{
 		Gateway: "The gateway sends the narrower form and says so.",
 		Tool: func(t *Tool, say Say) {
 			for _, l := range t.outcome().losses {
-				if l.narrows {
+				if l.narrows && !quiet[l.pass] {
 					say(at("/inputSchema"+l.pointer), "for %s: %s", strings.Join(l.dialects, ", "), l.why)
 				}
 			}
