@@ -17,7 +17,7 @@ const module = "github.com/dragoman-mcp/dragoman"
 
 // rooms are the folders of internal, from low to high. What is in one imports its own
 // room and lower ones, and of its own room what stands before it in layers.
-var rooms = []string{"text", "wire", "state", "identity", "judge", "reach", "session", "door", "config", "gateway"}
+var rooms = []string{"text", "wire", "state", "identity", "judge", "show", "reach", "session", "door", "config", "gateway"}
 
 // layers are the packages from low to high. A package imports lower rows only.
 var layers = [][]string{
@@ -52,6 +52,7 @@ var layers = [][]string{
 	{"internal/identity/caller"},
 	{"internal/judge/policy", "internal/judge/limit", "internal/judge/approval", "internal/judge/audit", "internal/judge/pinning", "internal/judge/meter"},
 	{"internal/judge/ledger", "internal/judge/gate"},
+	{"internal/show"},
 	{"internal/reach/sandbox", "internal/reach/credential", "internal/reach/upstream"},
 	{"internal/reach/servers"},
 	{"internal/reach/catalog"},
