@@ -199,6 +199,27 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestOneSeparator wants names that say whose they are, label__name, to be made and taken
+// apart in one package. Others that join with two underscores join something else: outer
+// and inner properties, a client's namespaces, definitions of a schema.
+func TestOneSeparator(t *testing.T) {
+	others := []string{"internal/text/qualified", "dialect", "openai/responses/tools.go", "rehearsal", "bench", "e2e"}
+	for pkg, files := range goFiles(t) {
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") || under(pkg, others) || slices.Contains(others, filepath.ToSlash(file)) {
+				continue
+			}
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(text), `"__"`) {
+				t.Errorf("%s joins or cuts names by itself: internal/text/qualified does", file)
+			}
+		}
+	}
+}
+
 // TestThreatsHaveTests wants each test that docs/security.md names to be in the package
 // that stands before it.
 func TestThreatsHaveTests(t *testing.T) {
