@@ -26,7 +26,7 @@ var layers = [][]string{
 	{"internal/text/canonical", "internal/text/commandline", "internal/text/poison"},
 	{"internal/wire/rawjson", "internal/wire/sse", "internal/wire/deadline", "internal/wire/origin", "internal/wire/addresses", "internal/wire/retry"},
 	{"internal/wire/safehttp"},
-	{"internal/state/bounded", "internal/state/weakcache", "internal/state/park", "internal/state/atomicfile", "internal/state/store", "internal/state/seal"},
+	{"internal/state/bounded", "internal/state/weakcache", "internal/state/park", "internal/state/atomicfile", "internal/state/store", "internal/state/seal", "internal/state/frame"},
 	{"internal/state/watchedfile"},
 	{"internal/state/idempotency", "internal/state/vault"},
 	{"internal/identity/permission"},
