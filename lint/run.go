@@ -77,6 +77,9 @@ type Options struct {
 	Dialects []string
 	// Suppressions take findings out of the report.
 	Suppressions []Suppression
+	// Baseline are findings that were there before, and are reported as known; nil for
+	// none.
+	Baseline Baseline
 	// Lock is the text of a dragoman.lock to compare with; nil for none.
 	Lock []byte
 	// Budget bounds what is done with each running server.
@@ -144,6 +147,7 @@ func run(ctx context.Context, targets []Target, o Options, seen func(*Server)) (
 		return nil, err
 	}
 	r.suppress(slices.Clone(o.Suppressions), o.Now())
+	r.compare(o.Baseline)
 	r.finish()
 	return r, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,8 @@ type audit struct {
 	suppressions   string
 	lock           string
 	writeLock      bool
+	baseline       string
+	writeBaseline  bool
 	explain        string
 	fix            bool
 	prove          bool
@@ -58,6 +61,10 @@ nothing: it judges how servers are configured.
 --prove also looks, as dragoman prove does, for calls on which a model and a server
 cannot agree: by the grammar engine of a dialect where --engines has it, else by the
 schema that is sent.
+
+With --baseline only findings that the file does not know count; --write-baseline makes
+it of what there is now. "dragoman lint init" writes what a service for continuous
+integration runs.
 
 Findings can be suppressed in ` + lint.SuppressionsName + `, and tools pinned in ` + pin.LockName + `; both are
 looked for in the working directory. docs/lint.md lists the rules.
@@ -90,10 +97,13 @@ command line or a file makes no sense.`,
 	f.StringVar(&a.suppressions, "suppressions", "", "`FILE` of suppressions (default "+lint.SuppressionsName+", if it is there)")
 	f.StringVar(&a.lock, "lock", "", "`FILE` of pins to compare with (default "+pin.LockName+", if it is there)")
 	f.BoolVar(&a.writeLock, "write-lock", false, "pin the tools as they are now")
+	f.StringVar(&a.baseline, "baseline", "", "`FILE` of findings that were there before, and do not count")
+	f.BoolVar(&a.writeBaseline, "write-baseline", false, "write the findings as they are now into the file of --baseline")
 	f.StringVar(&a.explain, "explain", "", "say what the rule `ID` is about; all for all rules")
 	f.BoolVar(&a.prove, "prove", false, "look for calls on which model and server cannot agree; takes longer")
 	f.StringVar(&a.engines, "engines", os.Getenv(envEngines), "`FOLDER` with grammar engines, which --prove runs (default $"+envEngines+")")
 	f.BoolVar(&a.fix, "fix", false, "print a patch for what can be mended in one way only, instead of the report")
+	cmd.AddCommand(lintInitCommand())
 	return cmd
 }
 
@@ -166,6 +176,15 @@ func (a *audit) run(ctx context.Context, files []string) error {
 			return fmt.Errorf("writing the lock: %w", err)
 		}
 	}
+	if a.writeBaseline {
+		var text bytes.Buffer
+		if err := report.WriteJSON(&text); err != nil {
+			return err
+		}
+		if err := atomicfile.Share(a.baseline, text.Bytes()); err != nil {
+			return fmt.Errorf("writing the baseline: %w", err)
+		}
+	}
 	if report.Worst() >= failOn {
 		return errFailed
 	}
@@ -211,7 +230,25 @@ func (a *audit) options(source *proofSource) (o lint.Options, failOn lint.Severi
 	if err == nil && !a.writeLock {
 		o.Lock, err = readOptional(a.lock, pin.LockName)
 	}
+	if err == nil {
+		o.Baseline, err = a.readBaseline()
+	}
 	return o, failOn, err
+}
+
+// readBaseline reads what --baseline names, unless that is to be written.
+func (a *audit) readBaseline() (lint.Baseline, error) {
+	switch {
+	case a.writeBaseline && a.baseline == "":
+		return nil, errors.New("--write-baseline needs the name of the file: --baseline FILE")
+	case a.writeBaseline || a.baseline == "":
+		return nil, nil
+	}
+	text, err := os.ReadFile(a.baseline)
+	if err != nil {
+		return nil, fmt.Errorf("%w; --write-baseline makes one of what is found now", err)
+	}
+	return lint.ParseBaseline(text)
 }
 
 // proofs is what the rules of --prove ask, and says what it goes by.
