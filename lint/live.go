@@ -86,22 +86,33 @@ type Live struct {
 	Texts []Read
 	// Cancelled is a call that was cancelled; nil where none took long enough.
 	Cancelled *Cancellation
-	// Contradicted are tools whose calls changed what others read.
+	// Contradicted are tools whose calls changed what others read, and Moved the other
+	// lists that were others after calls of tools that only read.
 	Contradicted []Contradiction
+	Moved        []string
+	// Together are calls that were made at the same time, each with the answer that it
+	// got alone.
+	Together []Pair
+	// OtherClient are the tools that a client of another name was shown, where they were
+	// others; nil where they were the same.
+	OtherClient *Listing
 	// Rough is what bad input did to a connection of its own.
 	Rough Rough
 	// Crowd are the answers to requests that were sent at once.
 	Crowd []Answer
 
 	// Stray are lines on standard output that are no messages, at most 20, and
-	// Odd answers that nobody asked for.
-	Stray, Odd []string
+	// Odd answers that nobody asked for, and Progress what is wrong with notifications of
+	// progress.
+	Stray, Odd, Progress []string
 	// Errors are the codes of all errors of the protocol that came.
 	Errors map[int64]string
 	// Flooded says what the server sent too much of; empty for nothing.
 	Flooded string
-	// Stderr is what a process wrote to standard error, at most 64 KiB.
-	Stderr string
+	// Stderr is what a process wrote to standard error, at most 64 KiB, and StderrLines
+	// how many lines that were.
+	Stderr      string
+	StderrLines int
 	// Logs are the log messages that were sent as notifications, at most 64 KiB.
 	Logs string
 	// Exit is how a process ended; nil where there is none.
@@ -211,6 +222,8 @@ const (
 	CallTwo CallProbe = "two"
 	// CallWatch reads something before and after another call.
 	CallWatch CallProbe = "watch"
+	// CallFormat asks for a format of the response.
+	CallFormat CallProbe = "format"
 )
 
 // A Rough is what bad input did.

@@ -149,6 +149,17 @@ func oldTransport(m *model) http.Handler {
 	return mux
 }
 
+// without returns a definition without one of its members.
+func without(definition json.RawMessage, member string) json.RawMessage {
+	var tool map[string]json.RawMessage
+	if err := json.Unmarshal(definition, &tool); err != nil {
+		panic(err)
+	}
+	delete(tool, member)
+	b, _ := json.Marshal(tool) // of what was just read
+	return b
+}
+
 // answering makes a fixture of an answer to one method, "" for what is not JSON.
 func answering(method string, reply func(m *model, q query) []string) func(*model) {
 	return func(m *model) {
