@@ -20,6 +20,11 @@ const (
 	// ProbeAll calls all tools for which arguments are known. It may change
 	// things; ask first.
 	ProbeAll
+	// ProbeAttack is ProbeSafe, and attacks the tools of [Options.Attack]: it looks
+	// whether an argument leads to a file outside, to an address of this machine, into a
+	// shell or into a statement of a database. What a server says of a tool does not count
+	// here; a tool that writes writes what it is sent. It makes at most 200 calls more.
+	ProbeAttack
 )
 
 // A Budget bounds what is done with one running server. The zero value of each
@@ -84,6 +89,8 @@ type Live struct {
 	// Texts are the answers to prompts/get and resources/read for the first entries of
 	// each list.
 	Texts []Read
+	// Attacks are those that succeeded.
+	Attacks []Attack
 	// Cancelled is a call that was cancelled; nil where none took long enough.
 	Cancelled *Cancellation
 	// Contradicted are tools whose calls changed what others read, and Moved the other
@@ -276,11 +283,14 @@ type Web struct {
 // written down for rules to judge.
 func observe(ctx context.Context, s *Server, t Target, o Options) {
 	budget := o.Budget.filled()
+	if o.Probe == ProbeAttack {
+		budget.Time += attackTime
+	}
 	ctx, cancel := context.WithTimeout(ctx, budget.Time)
 	defer cancel()
 	l := &Live{Answers: map[string]Answer{}, Others: map[string]Listing{}, Errors: map[int64]string{}, Probed: o.Probe}
 	s.Live = l
-	w := &watcher{ctx: ctx, server: s, live: l, target: t, budget: budget, probe: o.Probe, long: or(o.long, 1<<20), progress: func(doing string) { o.Progress(s.Label, doing) }}
+	w := &watcher{ctx: ctx, server: s, live: l, target: t, budget: budget, probe: o.Probe, attacked: o.Attack, long: or(o.long, 1<<20), progress: func(doing string) { o.Progress(s.Label, doing) }}
 	w.record = &record{live: l, limit: budget.Bytes, mask: s.mask}
 	defer w.record.seal()
 	w.run()

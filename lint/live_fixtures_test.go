@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +23,7 @@ type liveFixture struct {
 	http   bool
 	target func(t *testing.T, m *model, target *Target)
 	also   []string // rules that cannot but fire with it
+	attack bool     // notes_get_note is attacked
 }
 
 var liveFixtures = map[string]liveFixture{
@@ -254,6 +256,25 @@ var liveFixtures = map[string]liveFixture{
 			return nil
 		}
 		return []string{strings.Replace(m.answer(q), "Gets one note", "Gets one note and the keys beside it", 1)}
+	})},
+	"X030": {http: true, attack: true, change: attacked(func(title string) string {
+		text, _ := os.ReadFile(strings.TrimPrefix(title, "file://"))
+		return string(text)
+	})},
+	"X031": {http: true, attack: true, change: attacked(func(title string) string {
+		if resp, err := http.Get(title); err == nil {
+			resp.Body.Close()
+		}
+		return "fetched"
+	})},
+	"X032": {http: true, attack: true, change: attacked(func(title string) string {
+		return strings.ReplaceAll(title, "$((1000+337))", "1337")
+	})},
+	"X033": {http: true, attack: true, change: attacked(func(title string) string {
+		if strings.Count(title, "'")%2 == 1 {
+			return `SQLite: unrecognized token: "'"`
+		}
+		return "none"
 	})},
 	"X029": {change: resulting(`{"content":[{"type":"text","text":"token: gh` + "p_" + strings.Repeat("aB3", 12) + `"}],"structuredContent":{"text":"x"}}`)},
 

@@ -67,8 +67,10 @@ func (t *Target) live() bool { return t.Command != nil || t.URL != "" || t.Pipe 
 type Options struct {
 	// Rules are the rules to check; nil means [Rules].
 	Rules []Rule
-	// Probe says which tools of running servers are called.
-	Probe Probe
+	// Probe says which tools of running servers are called, and Attack which are attacked
+	// by [ProbeAttack]: names as servers spell them, no patterns.
+	Probe  Probe
+	Attack []string
 	// ConfigOnly judges how servers are configured, by the rules of group K, and starts
 	// and asks none.
 	ConfigOnly bool

@@ -106,7 +106,7 @@ func (w *watcher) others(c *connection) {
 
 // moved lists what is no tool again, after tools were called that only read.
 func (w *watcher) moved() {
-	if w.probe != ProbeSafe || len(w.live.Calls) == 0 {
+	if w.probe == ProbeAll || len(w.live.Calls) == 0 {
 		return
 	}
 	for method, before := range w.live.Others {

@@ -21,7 +21,8 @@ type watcher struct {
 	target   Target
 	budget   Budget
 	probe    Probe
-	long     int // length of the longest argument that is tried
+	attacked []string // tools that may be attacked
+	long     int      // length of the longest argument that is tried
 	progress func(doing string)
 	record   *record
 
@@ -72,6 +73,7 @@ func (w *watcher) run() {
 		{"greeting with a version that there is not", w.greet},
 		{"asking what no client asks", w.protocol},
 		{"calling tools", w.calls},
+		{"attacking tools", w.attack},
 		{"asking many things at once", w.crowd},
 		{"knocking at the door", w.doors},
 		{"sending bad input", w.second},

@@ -27,6 +27,7 @@ type audit struct {
 	selection
 	format, output string
 	probe          string
+	attack         []string
 	yes            bool
 	configOnly     bool
 	legacy         bool
@@ -55,7 +56,9 @@ servers of a configuration together. It works offline and needs no model.
 A running server is also watched: what it says on the wire, how it takes requests
 that no client sends, and what its tools do. By default only tools are called that
 say they only read; --probe none calls none, --probe all calls all. No identifier is
-ever made up. What is known to be malicious is not started, and --config-only starts
+ever made up. --probe attack attacks the tools that --attack names, one by one: it looks
+whether an argument leads to files outside, to addresses of this machine, into a shell or
+into a statement of a database. What is known to be malicious is not started, and --config-only starts
 nothing: it judges how servers are configured.
 
 --prove also looks, as dragoman prove does, for calls on which a model and a server
@@ -86,8 +89,9 @@ command line or a file makes no sense.`,
 	f := cmd.Flags()
 	f.StringVar(&a.format, "format", "text", "`FORMAT` of the report: text, json, sarif, junit or markdown")
 	f.StringVarP(&a.output, "output", "o", "", "write the report to `FILE` instead of standard output")
-	f.StringVar(&a.probe, "probe", "safe", "which tools of running servers to call: none, safe or all")
-	f.BoolVar(&a.yes, "yes", false, "do not ask before --probe all")
+	f.StringVar(&a.probe, "probe", "safe", "which tools of running servers to call: none, safe, all, or attack")
+	f.StringSliceVar(&a.attack, "attack", nil, "the `TOOL` that --probe attack attacks; may be repeated")
+	f.BoolVar(&a.yes, "yes", false, "do not ask before --probe all or attack")
 	f.BoolVar(&a.configOnly, "config-only", false, "judge how servers are configured, and start none")
 	f.BoolVar(&a.legacy, "legacy", false, "greet servers of both eras in the legacy one")
 	f.StringVar(&a.failOn, "fail-on", "error", "`SEVERITY` from which on to exit with 1: error, warning, info or never")
@@ -203,8 +207,13 @@ func (a *audit) options(source *proofSource) (o lint.Options, failOn lint.Severi
 		o.Probe = lint.ProbeSafe
 	case "all":
 		o.Probe = lint.ProbeAll
+	case "attack":
+		o.Probe, o.Attack = lint.ProbeAttack, a.attack
 	default:
-		return o, 0, fmt.Errorf("--probe is none, safe or all, not %q", a.probe)
+		return o, 0, fmt.Errorf("--probe is none, safe, all or attack, not %q", a.probe)
+	}
+	if (a.probe == "attack") != (len(a.attack) > 0) {
+		return o, 0, errors.New("--probe attack and --attack TOOL belong together: only what is named is attacked")
 	}
 	if failOn = never; a.failOn != "never" {
 		if failOn, err = lint.ParseSeverity(a.failOn); err != nil {
@@ -306,17 +315,21 @@ func readOptional(flag, usual string) ([]byte, error) {
 	return text, err
 }
 
-// confirm asks before tools are called that may change something.
+// confirm asks before tools are called that may change something, or attacked.
 func (a *audit) confirm(probe lint.Probe, targets []lint.Target) error {
 	running := slices.ContainsFunc(targets, func(t lint.Target) bool { return t.List == nil })
-	if probe != lint.ProbeAll || a.yes || !running {
+	if probe != lint.ProbeAll && probe != lint.ProbeAttack || a.yes || !running {
 		return nil
+	}
+	what := "All tools will be called, also those that change or delete something."
+	if probe == lint.ProbeAttack {
+		what = "Up to 200 hostile calls will be made of " + strings.Join(a.attack, ", ") + ". What it writes, it writes."
 	}
 	stderr := terminal.NewScreen(os.Stderr)
 	if !stderr.Live || !terminal.NewScreen(os.Stdin).Live {
-		return &usageError{errors.New("--probe all calls tools that may change something, and there is nobody to ask"), "say --yes if that is meant"}
+		return &usageError{fmt.Errorf("--probe %s makes calls that may change something, and there is nobody to ask", a.probe), "say --yes if that is meant"}
 	}
-	stderr.Printf("All tools will be called, also those that change or delete something. Go on? Type yes: ")
+	stderr.Printf("%s Go on? Type yes: ", terminal.Visible(what))
 	answer, _ := bufio.NewReader(os.Stdin).ReadString('\n') // no answer is no
 	if strings.TrimSpace(answer) != "yes" {
 		return &usageError{errors.New("nothing was called"), ""}
