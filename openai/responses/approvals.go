@@ -9,6 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/hosted"
 	"github.com/dragoman-mcp/dragoman/openai/internal/recall"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/model"
@@ -134,7 +135,7 @@ func (c *Conversation) holdBack(round *model.Round) {
 	round.Run = slices.Clone(round.Run)
 	for i := range round.Run {
 		run := &round.Run[i]
-		if run.Tool == nil || run.Tool.Server == "" || run.Problem != nil {
+		if run.Tool == nil || run.Tool.Server == "" && !hosted.Is(run.Tool) || run.Problem != nil {
 			continue
 		}
 		if c.over() {

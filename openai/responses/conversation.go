@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/chat"
+	"github.com/dragoman-mcp/dragoman/openai/hosted"
 	"github.com/dragoman-mcp/dragoman/openai/internal/output"
 	"github.com/dragoman-mcp/dragoman/openai/internal/recall"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
@@ -48,13 +49,15 @@ type Conversation struct {
 	usage  json.RawMessage
 	turns  map[string]*memory.Turn // what was kept in this request, by key
 
-	speech  speech               // the message that is being read
-	pending *model.Round         // its calls are being answered, or go to the client
-	last    *model.Reply         // it ends the answer
-	running map[string]*ourCall  // calls of ours that are being made, by id
-	held    map[string]bool      // calls that wait for the client's approval, by id
-	given   map[string]*decision // approvals that the request brings, by call
-	capped  int                  // calls that counted against max_tool_calls
+	speech   speech               // the message that is being read
+	pending  *model.Round         // its calls are being answered, or go to the client
+	last     *model.Reply         // it ends the answer
+	running  map[string]*ourCall  // calls of ours that are being made, by id
+	searches map[string]*search   // searches of the web among them
+	sources  []hosted.Result      // what they found
+	held     map[string]bool      // calls that wait for the client's approval, by id
+	given    map[string]*decision // approvals that the request brings, by call
+	capped   int                  // calls that counted against max_tool_calls
 }
 
 // New returns the conversation of a request that is answered on w. The error is an
@@ -71,7 +74,7 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 	}
 	c := &Conversation{
 		request: request, options: options, seals: seals{options.Seals, options.Caller},
-		running: map[string]*ourCall{}, held: map[string]bool{}, turns: map[string]*memory.Turn{},
+		running: map[string]*ourCall{}, searches: map[string]*search{}, held: map[string]bool{}, turns: map[string]*memory.Turn{},
 	}
 	var err error
 	if c.tools, err = request.offered(); err != nil {
@@ -131,6 +134,9 @@ func (r *Request) deferred() bool {
 // Offer implements [dragoman.Conversation].
 func (c *Conversation) Offer(list *dragoman.List) error {
 	c.list = c.request.choice.ours(list)
+	if err := c.offerSearch(); err != nil {
+		return err
+	}
 	c.dialogue.Offer(c.list)
 	return nil
 }

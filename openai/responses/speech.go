@@ -183,8 +183,12 @@ func (c *Conversation) endSpeech(round *model.Round) {
 	if p := s.talking; p != nil {
 		said := string(p.text)
 		c.seen = append(c.seen, said)
-		whole := object(text("type", "output_text"), raw("annotations", array()), raw("logprobs", array()), text("text", said))
+		cited := c.cite(said)
+		whole := object(text("type", "output_text"), raw("annotations", array(cited...)), raw("logprobs", array()), text("text", said))
 		at := []rawjson.Member{text("item_id", p.id), number("output_index", p.at), number("content_index", 0)}
+		for i, annotation := range cited {
+			c.answer.event("response.output_text.annotation.added", append(at[:3:3], number("annotation_index", i), raw("annotation", annotation))...)
+		}
 		c.answer.event("response.output_text.done", append(at, text("text", said), raw("logprobs", array()))...)
 		c.answer.event("response.content_part.done", append(at[:3:3], raw("part", whole))...)
 		content = append(content, whole)
