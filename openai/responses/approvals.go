@@ -98,7 +98,10 @@ func (c *Conversation) decide(ctx context.Context) error {
 				message += " They said: " + d.reason
 			}
 			run.Problem = &dragoman.Problem{Code: dragoman.CodeDenied, Message: message}
+		case c.over():
+			run.Problem = tooMany()
 		default:
+			c.capped++
 			if err := c.spend(ctx, run, d); err != nil {
 				return err
 			}
@@ -139,7 +142,7 @@ func (c *Conversation) holdBack(round *model.Round) {
 			continue
 		}
 		if c.over() {
-			run.Problem = &dragoman.Problem{Code: dragoman.CodeBudget, Message: "The request allows no further calls, so this one was not made."}
+			run.Problem = tooMany()
 			continue
 		}
 		c.capped++
@@ -151,6 +154,11 @@ func (c *Conversation) holdBack(round *model.Round) {
 		c.held[run.ID] = true
 		return true
 	})
+}
+
+// tooMany is why a call beyond max_tool_calls is not made.
+func tooMany() *dragoman.Problem {
+	return &dragoman.Problem{Code: dragoman.CodeBudget, Message: "The request allows no further calls, so this one was not made."}
 }
 
 // needsApproval reports whether the client wants to be asked before a tool is called.

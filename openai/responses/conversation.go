@@ -88,6 +88,7 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 		Write: func(w http.ResponseWriter, e *model.Error) { e.Write(w) },
 		Event: func(e *model.Error) (string, []byte) { return "error", c.answer.failure(e) },
 	})
+	c.capped = request.made()
 	c.answer.begin(request, c.out)
 	c.dialogue = &model.Dialogue{
 		Client: options.Model, Offers: options.Offers, Search: options.Search,
@@ -95,7 +96,7 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 		Request: model.Request{
 			Object: request.chat(options.Model.Dialect), Tools: c.tools.functions, Names: c.tools.names,
 			Choice: request.choice.chat(c.tools), OneCall: request.oneCall, Asked: len(request.Servers) > 0,
-			Deferred: request.deferred(),
+			Deferred: request.deferred(), Shorten: request.shorten,
 		},
 	}
 	c.thread, err = c.newThread()
@@ -187,7 +188,28 @@ func (c *Conversation) Next(ctx context.Context, last bool) ([]dragoman.Call, er
 	return round.Run, c.out.Flush()
 }
 
-// over reports whether the response has as many calls of ours as it may have.
+// made returns how many calls of ours the turn has in the responses that this one goes on
+// from, or in the items that the client sends of them: max_tool_calls is for the turn, be
+// it in one response or, since approvals and the client's calls come between, in several.
+func (r *Request) made() (n int) {
+	for _, item := range r.items {
+		o, err := rawjson.ParseObject(item)
+		if err != nil {
+			continue // it was read
+		}
+		switch kindOf(o) {
+		case "message":
+			if stringOf(o, "role") == "user" {
+				n = 0
+			}
+		case "mcp_call", "web_search_call":
+			n++
+		}
+	}
+	return n
+}
+
+// over reports whether the turn has as many calls of ours as it may have.
 func (c *Conversation) over() bool {
 	return c.request.maxCalls > 0 && c.capped >= c.request.maxCalls
 }

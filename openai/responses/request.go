@@ -35,8 +35,9 @@ type Request struct {
 	store    bool
 	oneCall  bool
 	sealed   bool // include asks for reasoning.encrypted_content
-	logprobs bool // and for message.output_text.logprobs
 	sources  bool // and for web_search_call.action.sources
+	logprobs bool // and for message.output_text.logprobs, or top_logprobs does
+	shorten  bool // truncation is auto
 	maxCalls int  // max_tool_calls; 0 for none
 }
 
@@ -109,6 +110,20 @@ func (r *Request) readBasics() (err error) {
 		return model.Invalid("instructions", "\"instructions\" must be a string.")
 	}
 	r.oneCall = string(r.object.Get("parallel_tool_calls")) == "false"
+	if raw := r.object.Get("top_logprobs"); !rawjson.IsNull(raw) {
+		most, ok := rawjson.Int(raw)
+		if !ok || most < 0 || most > 20 {
+			return model.Invalid("top_logprobs", "\"top_logprobs\" must be a whole number from 0 to 20.")
+		}
+		r.logprobs = most > 0
+	}
+	switch truncation, ok := rawjson.String(r.object.Get("truncation")); {
+	case rawjson.IsNull(r.object.Get("truncation")), truncation == "disabled":
+	case ok && truncation == "auto":
+		r.shorten = true
+	default:
+		return model.Invalid("truncation", "\"truncation\" must be auto or disabled.")
+	}
 	return r.readInclude()
 }
 
