@@ -407,6 +407,8 @@ func TestRefusals(t *testing.T) {
 	} {
 		if a := p.say(body, "unused"); a.status != 400 || !strings.Contains(a.body, `"param":"`+param+`"`) {
 			t.Errorf("%s: %d %s", body, a.status, a.body)
+		} else if strings.Contains(body, `"strict":true`) != strings.Contains(a.body, `"code":"invalid_function_parameters"`) {
+			t.Errorf("%s: %s", body, a.body)
 		}
 	}
 }
