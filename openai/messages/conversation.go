@@ -51,7 +51,8 @@ type Conversation struct {
 	last    *model.Reply      // it ends the answer
 	shownAs map[string]string // the client's ids of our calls in it that it sees, by those of the upstream
 
-	searched int // searches of the web that the client was shown
+	rounds   map[string]int // see [translator]
+	searched int            // searches of the web that the client was shown
 }
 
 // New returns the conversation of a request that is answered on w. The error is an
@@ -116,10 +117,10 @@ func (c *Conversation) Offer(list *dragoman.List) error {
 	t := &translator{
 		reader: reader{files: slices.Contains(takesFiles, name)}, wire: c.dialect().Wire(), system: slices.Contains(takesSystem, name),
 		name: c.nameOf, search: c.nameOf(serverTool{own, hosted.WebSearch}), shown: c.request.shown(), thoughts: c.thoughts,
-		whole: map[int][]json.RawMessage{},
+		whole: map[int][]json.RawMessage{}, rounds: map[string]int{},
 	}
 	messages, err := t.translate(c.request)
-	c.thread.Request.Messages, c.thread.Request.Whole = messages, t.whole
+	c.thread.Request.Messages, c.thread.Request.Whole, c.rounds = messages, t.whole, t.rounds
 	return err
 }
 
@@ -160,6 +161,9 @@ func (c *Conversation) nameOf(tool serverTool) string {
 // Next implements [dragoman.Conversation].
 func (c *Conversation) Next(ctx context.Context, last bool) ([]dragoman.Call, error) {
 	if !c.thread.Restored() {
+		if err := c.putPictures(ctx); err != nil {
+			return nil, err
+		}
 		if err := c.thread.Restore(ctx); err != nil {
 			return nil, err
 		}
@@ -312,6 +316,7 @@ func (c *Conversation) Answer(ctx context.Context, results []dragoman.Result) er
 	}
 	if len(c.shownAs) > 0 && !c.thread.Resumed() {
 		c.showResults(run, results)
+		c.keepPictures(ctx, c.pending.Message)
 		if err := c.out.Flush(); c.request.Stream && err != nil {
 			return err
 		}

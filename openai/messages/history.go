@@ -27,6 +27,7 @@ type translator struct {
 
 	messages []json.RawMessage
 	whole    map[int][]json.RawMessage // in place of those, by their place: with what the client brings of searches
+	rounds   map[string]int            // the last result of each round that the client sees, by the tag of its calls
 	last     *said                     // the last message, where it is a person's
 	tools    bool                      // the last message is a tool's
 	ordered  []string                  // the ids of the client's calls in the last message of the model
@@ -207,7 +208,7 @@ func (t *translator) turn(turn *turn) error {
 		return t.assistant(turn)
 	}
 	whole := *t
-	whole.messages, whole.shown = nil, true
+	whole.messages, whole.rounds, whole.shown = nil, nil, true
 	at := len(t.messages)
 	if err := t.assistant(turn); err != nil {
 		return err
@@ -330,6 +331,9 @@ func (t *translator) say(m *spoken) {
 	}
 	t.messages = append(t.messages, o.Bytes())
 	t.messages = append(t.messages, m.results...)
+	if len(m.results) > 0 && m.tag != "" && t.rounds != nil {
+		t.rounds[m.tag] = len(t.messages) - 1
+	}
 	t.last, t.tools = nil, len(m.results) > 0
 	t.calls, t.ordered = slices.Clone(m.ids), slices.Clone(m.ids)
 }
