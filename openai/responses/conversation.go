@@ -49,6 +49,7 @@ type Conversation struct {
 	usage  json.RawMessage
 	turns  map[string]*memory.Turn // what was kept in this request, by key
 
+	holds    bool                 // text waits until the end, since it has to be JSON
 	speech   speech               // the message that is being read
 	pending  *model.Round         // its calls are being answered, or go to the client
 	last     *model.Reply         // it ends the answer
@@ -88,7 +89,7 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 		Write: func(w http.ResponseWriter, e *model.Error) { e.Write(w) },
 		Event: func(e *model.Error) (string, []byte) { return "error", c.answer.failure(e) },
 	})
-	c.capped = request.made()
+	c.capped, c.holds = request.made(), request.jsonFormat()
 	c.answer.begin(request, c.out)
 	c.dialogue = &model.Dialogue{
 		Client: options.Model, Offers: options.Offers, Search: options.Search,

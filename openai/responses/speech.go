@@ -137,7 +137,7 @@ func (c *Conversation) talk(s string, logprobs []json.RawMessage) {
 	switch {
 	case s == "":
 		return
-	case c.request.jsonFormat():
+	case c.holds:
 		c.speech.held, c.speech.likely = append(c.speech.held, s...), append(c.speech.likely, cloned(logprobs)...)
 		return
 	}
