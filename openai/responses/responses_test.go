@@ -440,3 +440,16 @@ func TestResolveWithoutStore(t *testing.T) {
 		}
 	}
 }
+
+// What was thought belongs to its own turn, also where that has nothing else.
+func TestThoughtsStayInTheirTurn(t *testing.T) {
+	p := newPlayer(t)
+	p.dialect = "deepseek"
+	got := p.say(`{"model":"m","include":["reasoning.encrypted_content"],"input":"Hi"}`, answered(`"content":"Hello.","reasoning_content":"They greet."`))
+	thought := string(got.item("reasoning").Bytes())
+	p.memory = nil
+	after := p.say(`{"model":"m","input":[{"role":"user","content":"Hi"},`+thought+`,{"role":"user","content":"Well?"},{"role":"assistant","content":"Sorry."},{"role":"user","content":"So?"}]}`, spoken("Yes."))
+	if m := p.messages(); after.status != 200 || strings.Contains(m, "They greet.") || !strings.Contains(m, "Sorry.") {
+		t.Errorf("%d, the model was told %s", after.status, m)
+	}
+}
