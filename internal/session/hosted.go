@@ -100,14 +100,19 @@ func (h *hosting) List(ctx context.Context) (*dragoman.List, error) {
 	if err != nil || inner.Tools == nil {
 		return inner, err
 	}
-	return h.opener.hosted.Get(inner, func() *dragoman.List { return h.list(inner) }), nil // a selection has lists of its own
+	// A selection has lists of its own, so the list says what was chosen.
+	if list := h.opener.hosted.Get(inner, func() *dragoman.List { return h.list(inner) }); list != nil {
+		return list, nil
+	}
+	return inner, nil
 }
 
+// list makes the list; nil where the tool is not there.
 func (h *hosting) list(inner *dragoman.List) *dragoman.List {
 	all := inner.Tools.All()
 	n := slices.IndexFunc(all, func(t dragoman.Tool) bool { return h.search.Does(&t) })
 	if n < 0 {
-		return inner
+		return nil
 	}
 	tools := slices.Clone(all)
 	does := tools[n]

@@ -109,7 +109,7 @@ func (p *player) say(body string, answers ...string) *played {
 func (g *played) readStream() {
 	g.Helper()
 	events := sse.NewReader(strings.NewReader(g.body), 1<<20)
-	open, added, ended := map[string]bool{}, -1, false
+	open, added, ended, closed := map[string]bool{}, -1, false, false
 	for {
 		e, err := events.Next()
 		if err != nil {
@@ -122,6 +122,7 @@ func (g *played) readStream() {
 			if !ended {
 				g.Errorf("[DONE] without an end:\n%s", g.body)
 			}
+			closed = true
 			break
 		}
 		o, err := rawjson.ParseObject(bytes.Clone(e.Data))
@@ -158,7 +159,7 @@ func (g *played) readStream() {
 			}
 		}
 	}
-	if !ended {
+	if !ended || !closed {
 		g.Errorf("the stream has no end:\n%s", g.body)
 	}
 }
