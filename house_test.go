@@ -40,7 +40,7 @@ var layers = [][]string{
 	{"openai/memory"},
 	{"internal/state/turns"},
 	{"openai/model"},
-	{"openai/internal/output"},
+	{"openai/internal/output", "openai/hosted"},
 	{"openai/internal/recall"},
 	{"openai/chat", "lint", "internal/prove"},
 	{"openai/responses", "openai/messages"},

@@ -117,11 +117,16 @@ func (s *selected) held() int {
 
 func (s *selected) choose(all []dragoman.Tool) (chosen []dragoman.Tool) {
 	for i := range all {
-		if slices.ContainsFunc(s.selection, func(c Choice) bool { return c.chooses(&all[i]) }) {
+		if s.selection.Chooses(&all[i]) {
 			chosen = append(chosen, all[i])
 		}
 	}
 	return chosen
+}
+
+// Chooses reports whether any Choice chooses a tool. An empty Selection has none.
+func (s Selection) Chooses(t *dragoman.Tool) bool {
+	return slices.ContainsFunc(s, func(c Choice) bool { return c.chooses(t) })
 }
 
 func (c Choice) chooses(t *dragoman.Tool) bool {
