@@ -284,6 +284,35 @@ func TestToolsOfCodex(t *testing.T) {
 	}
 }
 
+// Codex's exec tells by further results of the same call what it is at, and its tools
+// show pictures: the Chat API gets one result for each call, and the pictures behind it.
+func TestFurtherResults(t *testing.T) {
+	const call = `{"type":"custom_tool_call","call_id":"c1","name":"exec","input":"notify('one')"}`
+	output := func(output string) string {
+		return `,{"type":"custom_tool_call_output","call_id":"c1","output":` + output + `}`
+	}
+	const picture = `[{"type":"input_text","text":"two"},{"type":"input_image","image_url":"data:image/png;base64,iVBORw0KGgo="}]`
+	for _, tt := range []struct{ name, outputs, want string }{
+		{"texts", output(`"one"`) + output(`"two"`), `[{"role":"tool","tool_call_id":"c1","content":"one\ntwo"}]`},
+		{"a picture", output(`"one"`) + output(picture) + output(`"three"`),
+			`[{"role":"tool","tool_call_id":"c1","content":"one\ntwo\nthree"},` +
+				`{"role":"user","content":[{"type":"text","text":"The pictures that the tools returned, in order:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}]}]`},
+		{"later", output(`"one"`) + `,{"type":"message","role":"assistant","content":"Wait."}` + output(`"two"`),
+			`[{"role":"tool","tool_call_id":"c1","content":"one\ntwo"},{"role":"assistant","content":"Wait."}]`},
+	} {
+		p := newPlayer(t)
+		got := p.say(`{"model":"m","store":false,"tools":[{"type":"custom","name":"exec"}],"input":[{"role":"user","content":"Go"},`+call+tt.outputs+`]}`, spoken("Done."))
+		if got.status != 200 {
+			t.Errorf("%s: %d %s", tt.name, got.status, got.body)
+			continue
+		}
+		messages, _ := rawjson.Elements(p.asked[0].Get("messages"))
+		if have := string(array(messages[len(messages)-strings.Count(tt.want, `"role"`):]...)); have != tt.want {
+			t.Errorf("%s: the model was told %s\nwant %s", tt.name, have, tt.want)
+		}
+	}
+}
+
 // Names of namespaces that are long or odd are cut with a hash, and two tools never
 // become one.
 func TestFlatten(t *testing.T) {
