@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"os/exec"
@@ -133,13 +134,31 @@ func makeKeys(t *testing.T, who ...[]string) keys {
 // "tools". Its tools "echo" and "again" answer their arguments, "picture" a picture.
 func agentGateway(t *testing.T, options ...option) (*gateway, *upstream, string) {
 	up := record(t)
+	up.obeys = true
 	tools, log := fake(t, fakemcp.Config{Tools: []fakemcp.Tool{{Name: "echo"}, {Name: "again"}, {Name: "picture", Do: fakemcp.Image}}})
 	return start(t, up, servers{"tools": tools, "other": idle(t)}, options...).ready(), up, log
 }
 
+// careful is a policy that wants calls of the tool "again" approved.
+var careful = with("policy", []any{
+	map[string]any{"allow": []string{"*", "model:*"}}, map[string]any{"name": "careful", "ask": []string{"tools__again"}},
+})
+
+// pixelFile writes a picture into a folder.
+func pixelFile(t *testing.T, folder string) string {
+	t.Helper()
+	pixel, err := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(folder, "pixel.png")
+	writeFile(t, path, string(pixel))
+	return path
+}
+
 // agentTime bounds one run of an agent, so that one that hangs is told of.
 func agentTime(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(patience.Context(t), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(patience.Context(t), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

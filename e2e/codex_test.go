@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -238,12 +237,7 @@ func TestCodexPictures(t *testing.T) {
 	t.Parallel()
 	g, up, _ := agentGateway(t)
 	c := startCodex(t, g, true)
-	path := filepath.Join(c.folder, "pixel.png")
-	pixel, err := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==")
-	if err != nil {
-		t.Fatal(err)
-	}
-	writeFile(t, path, string(pixel))
+	path := pixelFile(t, c.folder)
 	f := c.ask("CALL view_image {\"path\":"+tomlText(path)+"}\nCALL tools__picture\nSAY Done.", "-i", path)
 	if !slices.Equal(f.Texts, []string{"Done."}) || len(f.Fails) != 0 {
 		t.Errorf("Codex says %+v", f)
@@ -338,9 +332,7 @@ func TestCodexCompacts(t *testing.T) {
 func TestCodexWaits(t *testing.T) {
 	t.Parallel()
 	keys := makeKeys(t, []string{"codex"}, []string{"operator", "--right", "approve:*"})
-	g, up, log := agentGateway(t, keys.option, with("policy", []any{
-		map[string]any{"allow": []string{"*", "model:*"}}, map[string]any{"name": "careful", "ask": []string{"tools__again"}},
-	}))
+	g, up, log := agentGateway(t, keys.option, careful)
 	c := startCodex(t, g, true, "DRAGOMAN_API_KEY="+keys.of["codex"])
 	done := make(chan codexFacts, 1)
 	go func() {

@@ -2,11 +2,8 @@ package e2e
 
 import (
 	"encoding/json"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
@@ -76,47 +73,5 @@ func TestAnthropicClients(t *testing.T) {
 	}
 	if f := g.anthropic("models", ""); !slices.Equal(f.Names, []string{"rehearsal"}) {
 		t.Errorf("models: %+v", f)
-	}
-}
-
-// TestClaudeCode: Claude Code writes a file with a tool of its own and calls one of ours
-// in the same turn, by the environment that dragoman claude prints. It needs the package
-// @anthropic-ai/claude-code (2.1.197), which is too large to be among the others:
-// DRAGOMAN_CLAUDE names its program.
-func TestClaudeCode(t *testing.T) {
-	program := os.Getenv("DRAGOMAN_CLAUDE")
-	if program == "" {
-		t.Skip("DRAGOMAN_CLAUDE names no program of Claude Code")
-	}
-	tools, _ := fake(t, fakemcp.Config{Tools: []fakemcp.Tool{{Name: "echo", Do: fakemcp.Echo}}})
-	g := start(t, nil, servers{"tools": tools}).ready()
-	home := t.TempDir()
-	env := append(cleanEnv(t), "HOME="+home, "CLAUDE_CONFIG_DIR="+home, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1")
-	setUp := exec.CommandContext(soon(t), binary(t), "claude", "--write", "--url", g.Root)
-	setUp.Env = env
-	if out, err := setUp.CombinedOutput(); err != nil {
-		t.Fatalf("dragoman claude: %v\n%s", err, out)
-	}
-	ask := func(prompt string, more ...string) string {
-		cmd := exec.CommandContext(soon(t), program, append([]string{"-p", prompt, "--permission-mode", "acceptEdits"}, more...)...)
-		cmd.Env, cmd.Dir = env, home
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("claude: %v\n%s", err, out)
-		}
-		return strings.TrimSpace(string(out))
-	}
-	file := filepath.Join(home, "made.txt")
-	said := ask("CALL Write {\"file_path\":\"" + file + "\",\"content\":\"made\"}\nCALL echo {\"text\":\"a\"}\nSAY Done.")
-	if got, _ := os.ReadFile(file); said != "Done." || string(got) != "made" {
-		t.Errorf("said %q, the file is %q\n%s", said, got, g.logged())
-	}
-	if strings.Count(g.logged(), `"tool":"echo"`) != 1 {
-		t.Errorf("echo did not run once:\n%s", g.logged())
-	}
-	for n := range 3 { // it sends all of the conversation again
-		if said := ask("CALL Read {\"file_path\":\""+file+"\"}\nSAY Again.", "--continue"); said != "Again." {
-			t.Errorf("turn %d: %q", n, said)
-		}
 	}
 }

@@ -61,8 +61,11 @@ const shownFirst = "The pictures that the tools returned, in order:"
 
 // withText returns content of a text and further parts.
 func withText(text string, parts []json.RawMessage) json.RawMessage {
-	first := json.RawMessage(`{"type":"text","text":` + string(rawjson.Quote(text)) + `}`)
-	return rawjson.AppendArray(nil, append([]json.RawMessage{first}, parts...))
+	return rawjson.AppendArray(nil, append([]json.RawMessage{textPart(text)}, parts...))
+}
+
+func textPart(text string) json.RawMessage {
+	return json.RawMessage(`{"type":"text","text":` + string(rawjson.Quote(text)) + `}`)
 }
 
 // withGuide returns a history with a guide in its first system message, or in

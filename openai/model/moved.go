@@ -52,8 +52,13 @@ func (d *Dialogue) push(message json.RawMessage, o *rawjson.Object) {
 		switch role, _ := rawjson.String(o.Get("role")); {
 		case role == "tool":
 		case role == "user" && ok && !d.wire().NoUserAfterTool:
+			if len(content) > 0 && string(content[0]) == string(textPart(shownFirst)) {
+				content = slices.Concat(content[1:], d.moved) // ours are counted, and come first
+			} else {
+				content = slices.Concat(d.moved, content)
+			}
 			own := o.Clone()
-			own.Set("content", withText(shownFirst, slices.Concat(d.moved, content)))
+			own.Set("content", withText(shownFirst, content))
 			message, d.moved = own.Bytes(), nil
 		default:
 			d.showMoved()
@@ -72,7 +77,7 @@ func (d *Dialogue) showMoved() {
 // contentParts returns content as parts.
 func contentParts(content json.RawMessage) ([]json.RawMessage, bool) {
 	if text, ok := rawjson.String(content); ok {
-		return []json.RawMessage{json.RawMessage(`{"type":"text","text":` + string(rawjson.Quote(text)) + `}`)}, true
+		return []json.RawMessage{textPart(text)}, true
 	}
 	parts, err := rawjson.Elements(content)
 	return parts, err == nil

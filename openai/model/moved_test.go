@@ -24,6 +24,8 @@ func TestPicturesOfClientsTools(t *testing.T) {
 		twoText = `{"role":"tool","tool_call_id":"b00000000","content":"(What the tool returned follows.)"}`
 		shown   = `{"role":"user","content":[{"type":"text","text":"The pictures that the tools returned, in order:"},{"type":"image_url","image_url":{"url":"data:1"}},{"type":"image_url","image_url":{"url":"data:2"}}]}`
 		joined  = `{"role":"user","content":[{"type":"text","text":"The pictures that the tools returned, in order:"},{"type":"image_url","image_url":{"url":"data:1"}},{"type":"text","text":"Well?"}]}`
+		ours    = `{"role":"user","content":[{"type":"text","text":"The pictures that the tools returned, in order:"},{"type":"image_url","image_url":{"url":"data:ours"}}]}`
+		both    = `{"role":"user","content":[{"type":"text","text":"The pictures that the tools returned, in order:"},{"type":"image_url","image_url":{"url":"data:ours"}},{"type":"image_url","image_url":{"url":"data:1"}}]}`
 		between = `{"role":"assistant","content":"The pictures follow."}`
 	)
 	for _, tt := range []struct {
@@ -33,6 +35,7 @@ func TestPicturesOfClientsTools(t *testing.T) {
 		{"at the end", "openai", []string{calls, one, two}, []string{calls, oneText, twoText, shown}},
 		{"before the model", "openai", []string{calls, one, two, calls}, []string{calls, oneText, twoText, shown, calls}},
 		{"before the person", "openai", []string{calls, one, asks}, []string{calls, oneText, joined}},
+		{"beside ours, which are counted", "openai", []string{calls, one, ours}, []string{calls, oneText, both}},
 		{"behind all results", "openai", []string{calls, one, plain, two}, []string{calls, oneText, plain, twoText, shown}},
 		{"where they are seen in results", "llamacpp", []string{calls, one, two}, []string{calls, one, two}},
 		{"where no person may follow", "mistral", []string{calls, one, two}, []string{calls, oneText, twoText, between, shown}},
