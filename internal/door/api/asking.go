@@ -169,7 +169,7 @@ func (said about) want() (session.Want, error) {
 	want := session.Want{Model: said.model, Session: said.session}
 	for _, s := range said.servers {
 		if s.URL != "" {
-			return want, model.Invalid("tools", "server_url is not allowed here; name a configured server by its server_label.")
+			return want, model.Invalid("tools", "server_url is not allowed here; name a configured server by its server_label, and leave server_url out or let it be \"dragoman:\" and the label.")
 		}
 		if !said.approves && s.RequireApproval != nil && string(s.RequireApproval) != `"never"` {
 			return want, model.Invalid("tools", "require_approval can only be \"never\" here.")
