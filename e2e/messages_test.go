@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
@@ -17,10 +18,10 @@ type told struct {
 	Tokens               int `json:"input_tokens"`
 }
 
-func (g *gateway) anthropic(scenario, prompt string) (f told) {
+func (g *gateway) anthropic(scenario, prompt string, env ...string) (f told) {
 	g.t.Helper()
 	program, path := node(g.t, filepath.Join("clients", "anthropic.mjs"))
-	out := output(g.t, []string{"DRAGOMAN_BASE_URL=" + g.Base}, program, path, scenario, prompt)
+	out := output(g.t, append(env, "DRAGOMAN_BASE_URL="+g.Base), program, path, scenario, prompt)
 	if err := json.Unmarshal(out, &f); err != nil {
 		g.t.Fatalf("%s: %v: %s", scenario, err, out)
 	}
@@ -31,21 +32,29 @@ func (g *gateway) anthropic(scenario, prompt string) (f told) {
 // each alone.
 const mixedTurn = "SAY Both.\nCALL echo {\"text\":\"a\"}\nCALL multiply {\"a\":6,\"b\":7}\nTHEN\nCALL echo {\"text\":\"b\"}\nTHEN\nCALL multiply {\"a\":2,\"b\":3}\nSAY Done."
 
-// TestAnthropicClients: Anthropic's own client and the AI SDK's go through turns in which
-// our tools and theirs are called, by strict streams of one message each.
+// TestAnthropicClients: Anthropic's own client goes through turns in which our tools and
+// its own are called, by strict streams of one message each.
 func TestAnthropicClients(t *testing.T) {
-	server := fakemcp.Config{Tools: []fakemcp.Tool{{Name: "echo", Do: fakemcp.Echo}}}
-	tools, _ := fake(t, server)
-	g := start(t, nil, servers{"tools": tools}).ready()
+	t.Parallel()
+	up := record(t)
+	tools, _ := fake(t, fakemcp.Config{Tools: []fakemcp.Tool{{Name: "echo", Do: fakemcp.Echo}}})
+	g := start(t, up, servers{"tools": tools}).ready()
 	for _, tt := range []struct {
-		scenario string
-		kinds    []string
+		scenario, model string
+		kinds           []string
+		pictures        int
 	}{
-		{"unseen", []string{"text", "tool_use", "tool_use", "text"}},
-		{"shown", []string{"text", "mcp_tool_use", "mcp_tool_result", "tool_use", "mcp_tool_use", "mcp_tool_result", "tool_use", "text"}},
+		{"unseen", "rehearsal", []string{"text", "tool_use", "tool_use", "text"}, 0},
+		{"shown", "rehearsal", []string{"text", "mcp_tool_use", "mcp_tool_result", "tool_use", "mcp_tool_use", "mcp_tool_result", "tool_use", "text"}, 0},
+		{"pictures", "rehearsal", []string{"text", "tool_use", "tool_use", "text"}, 3},
+		{"thinking", "rehearsal:reasoning", []string{"thinking", "text", "tool_use", "thinking", "thinking", "tool_use", "thinking", "text"}, 0},
 	} {
 		t.Run(tt.scenario, func(t *testing.T) {
-			f := g.anthropic(tt.scenario, mixedTurn)
+			g.t = t
+			f := g.anthropic(tt.scenario, mixedTurn, "DRAGOMAN_MODEL="+tt.model)
+			if n := strings.Count(string(up.last().Raw), "data:image/png;base64,"); n != tt.pictures {
+				t.Errorf("the model sees %d pictures", n)
+			}
 			if f.Finish != "end_turn" || f.Text != "Done." || !slices.Equal(f.Kinds, tt.kinds) {
 				t.Errorf("%+v", f)
 			}
@@ -60,10 +69,18 @@ func TestAnthropicClients(t *testing.T) {
 			}
 		})
 	}
-	for _, scenario := range []string{"generate", "stream"} {
-		if f := g.anthropic(scenario, mixedTurn); f.Text != "Done." || f.Finish != "stop" || f.Steps != 3 {
-			t.Errorf("%s: %+v", scenario, f)
+	g.t = t
+	if f := g.anthropic("whole", mixedTurn); f.Finish != "tool_use" || !slices.Equal(f.Kinds, []string{"text", "tool_use"}) {
+		t.Errorf("without a stream: %+v", f)
+	}
+	for model, want := range map[string]int{"rehearsal:500": 500, "rehearsal:401": 401, "rehearsal:429": 429} {
+		if f := g.anthropic("fails", mixedTurn, "DRAGOMAN_MODEL="+model); f.Status != want || f.Type == "" {
+			t.Errorf("%s: %+v", model, f)
 		}
+	}
+	// In a stream there is no status any more.
+	if f := g.anthropic("fails", mixedTurn, "DRAGOMAN_MODEL=rehearsal:error-in-stream"); f.Status != 0 || f.Text == "" || f.Finish != "" {
+		t.Errorf("an error in a stream: %+v", f)
 	}
 	if f := g.anthropic("error", ""); f.Status != 400 || f.Type != "invalid_request_error" {
 		t.Errorf("error: %+v", f)
@@ -73,5 +90,34 @@ func TestAnthropicClients(t *testing.T) {
 	}
 	if f := g.anthropic("models", ""); !slices.Equal(f.Names, []string{"rehearsal"}) {
 		t.Errorf("models: %+v", f)
+	}
+}
+
+// TestVercelAIMessages: the AI SDK's provider for Anthropic's API.
+func TestVercelAIMessages(t *testing.T) {
+	t.Parallel()
+	g, up, log := toolsGateway(t)
+	g.plays(t, up, log, "ai.mjs", "messages", []wireScenario{
+		{name: "generate-tools", names: []string{"multiply"}}, {name: "stream-tools", names: []string{"multiply"}, model: "rehearsal:reasoning"},
+		{name: "generate-named", names: []string{"echo", "multiply", "again"}}, {name: "stream-named", names: []string{"echo", "multiply", "again"}},
+		{name: "generate-image", images: 1}, {name: "stream-image", images: 1},
+	})
+	for _, scenario := range []string{"generate", "stream"} {
+		g.refused(t, "ai.mjs", scenario, "rehearsal:500", "messages", 500, "")
+	}
+}
+
+// TestLangChainMessages: LangChain's ChatAnthropic. It takes the arguments of a server's
+// call for those of a call of its own that is broken, where they come in a stream.
+func TestLangChainMessages(t *testing.T) {
+	t.Parallel()
+	g, up, log := toolsGateway(t)
+	g.plays(t, up, log, "langchain.mjs", "messages", []wireScenario{
+		{name: "invoke-tools"}, {name: "stream-tools", model: "rehearsal:reasoning"},
+		{name: "invoke-named"}, {name: "stream-named", fails: true},
+		{name: "invoke-image", images: 1}, {name: "stream-image", images: 1},
+	})
+	for _, scenario := range []string{"invoke", "stream"} {
+		g.refused(t, "langchain.mjs", scenario, "rehearsal:500", "messages", 500, "")
 	}
 }

@@ -19,7 +19,7 @@ const streamed = async (params) => {
   stream.on('event', (e) => events.push(e));
   const final = await stream.finalResponse();
   const deltas = events.filter((e) => e.type === 'response.output_text.delta').map((e) => e.delta);
-  if (deltas.join('') !== final.output.flatMap((i) => i.content ?? []).map((c) => c.text ?? '').join('')) throw new Error('the deltas are not the text');
+  if (deltas.join('') !== final.output.filter((i) => i.type === 'message').flatMap((i) => i.content).map((c) => c.text ?? '').join('')) throw new Error('the deltas are not the text');
   return final;
 };
 
