@@ -23,6 +23,7 @@ type agent struct {
 	program      string
 	folder, home string
 	env          []string
+	fails        bool // it is to end with an error
 }
 
 // installed returns an agent of e2e/agents, whose packages are a program for each
@@ -65,7 +66,7 @@ func (a *agent) run(ctx context.Context, args ...string) []json.RawMessage {
 	cmd.Dir, cmd.Env = a.folder, a.env
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
+	if err := cmd.Run(); (err != nil) != a.fails {
 		a.t.Errorf("%s %q: %v\n%s%s", filepath.Base(a.program), args, err, stdout.Bytes(), stderr.Bytes())
 	}
 	var lines []json.RawMessage

@@ -70,6 +70,9 @@ type about struct {
 	withhold string
 	// approves says that its client can be asked whether a call may run.
 	approves bool
+	// turn says that it names its turn, so that no two requests are the same: one that
+	// is, is one sent again.
+	turn bool
 }
 
 // notAsked is why tools are withheld from a request that wants none.
@@ -207,7 +210,7 @@ func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request 
 		Memory:  a.State.Memory,
 		Running: &a.State.running,
 		Caller:  s.Caller.ID,
-		Retried: retried(r),
+		Retried: retried(r, request.about()),
 		Again:   run.Again,
 		ID:      id,
 		Log:     log,
@@ -255,8 +258,10 @@ type none struct{ dragoman.Toolset }
 // List returns a list of nothing.
 func (none) List(context.Context) (*dragoman.List, error) { return &dragoman.List{}, nil }
 
-// retried reports whether an official client says that it sends a request again.
-func retried(r *http.Request) bool {
+// retried reports whether a client sends a request again: official ones say so, and
+// agents that do not show it.
+func retried(r *http.Request, said about) bool {
 	n := r.Header.Get("X-Stainless-Retry-Count")
-	return n != "" && n != "0"
+	return n != "" && n != "0" || said.turn ||
+		!said.stream && r.Header.Get("X-Claude-Code-Session-Id") != "" // what failed in a stream it asks without one
 }

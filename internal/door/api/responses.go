@@ -69,7 +69,7 @@ type responsesAsking struct {
 
 func (q responsesAsking) about() about {
 	return about{
-		model: q.Model, stream: q.Stream, session: q.Session(), servers: q.Servers, withhold: q.Withhold(), approves: true,
+		model: q.Model, stream: q.Stream, session: q.Session(), servers: q.Servers, withhold: q.Withhold(), approves: true, turn: q.NamesTurn(),
 	}
 }
 
