@@ -65,7 +65,7 @@ unit: modules peers buildah postgres ## the tests of the packages
 	cd $(TICKETS) && $(GO) test ./...
 
 .PHONY: e2e
-e2e: modules peers engines ## real clients and real servers against the real binary
+e2e: modules peers agents engines ## real clients and real servers against the real binary
 	$(GO) test -count=1 -timeout 40m ./e2e/...
 
 .PHONY: judge
@@ -151,6 +151,15 @@ peers: e2e/node_modules/.installed
 e2e/node_modules/.installed: e2e/package.json e2e/package-lock.json
 	@command -v npm >/dev/null || $(MAKE) --no-print-directory npm
 	cd e2e && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error || { echo "make: the npm packages in e2e/package-lock.json could not be fetched; is there a network, or an npm registry?" >&2; exit 1; }
+	@touch $@
+
+# Coding agents: two programs of nearly 400 MB each.
+.PHONY: agents
+agents: e2e/agents/node_modules/.installed
+
+e2e/agents/node_modules/.installed: e2e/agents/package.json e2e/agents/package-lock.json
+	@command -v npm >/dev/null || $(MAKE) --no-print-directory npm
+	cd e2e/agents && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error || { echo "make: the npm packages in e2e/agents/package-lock.json could not be fetched; is there a network, or an npm registry?" >&2; exit 1; }
 	@touch $@
 
 e2e/published/node_modules/.installed: e2e/published/package.json e2e/published/package-lock.json

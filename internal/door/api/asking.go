@@ -73,6 +73,9 @@ type about struct {
 	withhold string
 	// approves says that its client can be asked whether a call may run.
 	approves bool
+	// turn says that it names its turn, so that no two requests are the same: one that
+	// is, is one sent again.
+	turn bool
 }
 
 // notAsked is why tools are withheld from a request that wants none.
@@ -172,7 +175,7 @@ func (said about) want() (session.Want, error) {
 	want := session.Want{Model: said.model, Session: said.session, WebSearch: said.search}
 	for _, s := range said.servers {
 		if s.URL != "" {
-			return want, model.Invalid("tools", "server_url is not allowed here; name a configured server by its server_label.")
+			return want, model.Invalid("tools", "server_url is not allowed here; name a configured server by its server_label, and leave server_url out or let it be \"dragoman:\" and the label.")
 		}
 		if !said.approves && s.RequireApproval != nil && string(s.RequireApproval) != `"never"` {
 			return want, model.Invalid("tools", "require_approval can only be \"never\" here.")
@@ -210,7 +213,7 @@ func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request 
 		Memory:  a.State.Memory,
 		Running: &a.State.running,
 		Caller:  s.Caller.ID,
-		Retried: retried(r),
+		Retried: retried(r, request.about()),
 		Again:   run.Again,
 		ID:      id,
 		Log:     log,
@@ -258,8 +261,10 @@ type none struct{ dragoman.Toolset }
 // List returns a list of nothing.
 func (none) List(context.Context) (*dragoman.List, error) { return &dragoman.List{}, nil }
 
-// retried reports whether an official client says that it sends a request again.
-func retried(r *http.Request) bool {
+// retried reports whether a client sends a request again: official ones say so, and
+// agents that do not show it.
+func retried(r *http.Request, said about) bool {
 	n := r.Header.Get("X-Stainless-Retry-Count")
-	return n != "" && n != "0"
+	return n != "" && n != "0" || said.turn ||
+		!said.stream && r.Header.Get("X-Claude-Code-Session-Id") != "" // what failed in a stream it asks without one
 }
