@@ -64,7 +64,7 @@ func TestApply(t *testing.T) {
 	<-slow.came
 
 	first := listed(t, s)
-	s.Apply(map[string]Config{"stays": stays, "changes": changed, "goes": {URL: goes.URL, Disabled: true}, "comes": comes}, nil)
+	s.Apply(map[string]Config{"stays": stays, "changes": changed, "goes": {URL: goes.URL, Disabled: true}, "comes": comes}, nil, Bounds{})
 	select {
 	case <-first.Changed:
 	default:
@@ -110,7 +110,7 @@ func TestApplyWhileAsked(t *testing.T) {
 			}
 			config.MaxInFlight = 3
 			before := s.own("it")
-			s.Apply(map[string]Config{"it": config}, nil)
+			s.Apply(map[string]Config{"it": config}, nil, Bounds{})
 			if s.own("it") == before {
 				t.Fatal("the connection is the same")
 			}
@@ -149,7 +149,7 @@ func TestApplyUnderCalls(t *testing.T) {
 	}
 	for i := range 50 {
 		other.MaxInFlight = 100 + i%2
-		s.Apply(map[string]Config{"stays": stays, "other": other}, nil)
+		s.Apply(map[string]Config{"stays": stays, "other": other}, nil, Bounds{})
 	}
 	stop()
 	wg.Wait()
