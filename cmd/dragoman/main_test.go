@@ -3,12 +3,16 @@ package main
 import (
 	"flag"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -25,7 +29,31 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"dragoman": func() { os.Exit(run(os.Args[1:])) },
 		"ledger":   writeLedger,
+		"await":    await,
 	})
+}
+
+// await asks an address until its answer has a text in it, and gives up after a minute.
+func await() {
+	address, text := os.Args[1], os.Args[2]
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	said := ""
+	for range 1200 {
+		if res, err := http.Get(address); err != nil {
+			said = err.Error()
+		} else {
+			body, _ := io.ReadAll(res.Body)
+			res.Body.Close()
+			said = string(body)
+		}
+		if strings.Contains(said, text) {
+			return
+		}
+		<-tick.C
+	}
+	fmt.Fprintf(os.Stderr, "%s says %s\n", address, said)
+	os.Exit(1)
 }
 
 // behindToken lets only those through who know the token "open".
@@ -62,6 +90,14 @@ func TestScripts(t *testing.T) {
 			env.Defer(refusing.Close)
 			env.Setenv("REFUSING_URL", refusing.URL)
 			env.Setenv("GUARDED_URL", guarded.URL)
+			free, err := net.Listen("tcp", "127.0.0.1:0") // which a gateway of the script takes over
+			if err != nil {
+				return err
+			}
+			env.Setenv("FREE_ADDRESS", free.Addr().String())
+			if err := free.Close(); err != nil {
+				return err
+			}
 			env.Setenv("GUARDED_ADDRESS", guarded.Listener.Addr().String())
 			return writeGuide(env.WorkDir)
 		},
