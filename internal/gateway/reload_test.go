@@ -44,21 +44,27 @@ func live(t *testing.T, text string) *living {
 	t.Helper()
 	l := &living{T: t, path: filepath.Join(t.TempDir(), "dragoman.yaml")}
 	l.write(text)
+	l.begin()
+	return l
+}
+
+// begin starts the gateway with what is in its file.
+func (l *living) begin() {
+	l.Helper()
 	none := func(string) (string, bool) { return "", false }
 	read := func() (*config.File, error) { return config.Reader{Lookup: none}.Load(l.path) }
 	file, err := read()
 	if err != nil {
-		t.Fatal(err)
+		l.Fatal(err)
 	}
 	if l.Gateway, err = New(file, Options{Lookup: none, Version: "test", Read: read}); err != nil {
-		t.Fatal(err)
+		l.Fatal(err)
 	}
-	t.Cleanup(l.Gateway.Close)
-	if err := l.Wait(t.Context()); err != nil {
-		t.Fatal(err)
+	l.Cleanup(l.Gateway.Close)
+	if err := l.Wait(l.Context()); err != nil {
+		l.Fatal(err)
 	}
-	l.url = serve(t, l.Gateway).url
-	return l
+	l.url = serve(l.T, l.Gateway).url
 }
 
 func server(label, url string, more ...string) string {
