@@ -209,7 +209,6 @@ func TestCertificateRenewed(t *testing.T) {
 	s.put(s.cert, cert)
 	eventually(t, "the new one is shown", func() bool { return shown() != first })
 	each(func(i int) error { return healthy(conns[i]) })
-	// What the file of the start names needs another start, and what is wrong there is no matter.
 	if got := shown(); got != first+1 {
 		t.Errorf("certificate %d", got)
 	}
