@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -99,19 +100,19 @@ func TestScripts(t *testing.T) {
 				return err
 			}
 			env.Setenv("GUARDED_ADDRESS", guarded.Listener.Addr().String())
-			return writeGuide(env.WorkDir)
+			return errors.Join(writeGuide(env.WorkDir, "guide", "policy.md"), writeGuide(env.WorkDir, "operations", "operations.md"))
 		},
 	})
 }
 
-// writeGuide writes the commands of docs/policy.md, a block each, as guide1.sh and so on.
-func writeGuide(folder string) error {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "policy.md"))
+// writeGuide writes the commands of a page of docs, a block each, as name1.sh and so on.
+func writeGuide(folder, name, page string) error {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", page))
 	if err != nil {
 		return err
 	}
-	for i, block := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllSubmatch(page, -1) {
-		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("guide%d.sh", i+1)), block[1], 0o600); err != nil {
+	for i, block := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllSubmatch(text, -1) {
+		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("%s%d.sh", name, i+1)), block[1], 0o600); err != nil {
 			return err
 		}
 	}
