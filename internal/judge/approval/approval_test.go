@@ -155,7 +155,7 @@ func TestJoinsApproved(t *testing.T) {
 // TestTooMany: one caller cannot fill the inbox, and not that of others.
 func TestTooMany(t *testing.T) {
 	b := fresh(t)
-	b.config.Load().Pending = 3
+	b.Use(Config{Pending: 3})
 	for i := range 3 {
 		asked(t, b, request(fmt.Sprint(i)))
 	}

@@ -57,6 +57,7 @@ type Limiter struct {
 
 	mu       sync.Mutex
 	limits   []limit               // replaced, never changed
+	since    time.Time             // when they were replaced
 	waiting  map[*counter]struct{} // at which somebody waits
 	counters bounded.Map[*counter] // by caller; what is shared by all, by none
 	days     days
@@ -118,7 +119,7 @@ func (l *Limiter) Use(ctx context.Context, limits []Limit) error {
 			return fmt.Errorf("limits: reading what was used of today: %w", err)
 		}
 	}
-	l.limits = all
+	l.limits, l.since = all, time.Now()
 	for c := range l.waiting {
 		c.wakeAll()
 	}
@@ -282,8 +283,8 @@ func (l *Limiter) counter(each *limit, owner, key string) *counter {
 		l.counters.Put(owner, key, c, int64(len(owner)+len(key)+counterSize))
 	}
 	if c.pace.Limit() != each.rate || c.pace.Burst() != each.burst {
-		c.pace.SetLimit(each.rate)
-		c.pace.SetBurst(each.burst)
+		c.pace.SetLimitAt(l.since, each.rate) // and not from now on: nobody has asked meanwhile
+		c.pace.SetBurstAt(l.since, each.burst)
 	}
 	return c
 }

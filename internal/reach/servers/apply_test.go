@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
@@ -93,6 +94,34 @@ func TestApply(t *testing.T) {
 	left.ended(t)
 	if res, err := s.Call(t.Context(), dragoman.Call{Tool: before["gone"]}); err != nil || res.Problem == nil || res.Problem.Code != dragoman.CodeServerUnavailable {
 		t.Errorf("a tool that is gone: %v, %v", res.Problem, err)
+	}
+}
+
+// A bound that changes what a connection does makes another one of it, and no other bound
+// does.
+func TestApplyBounds(t *testing.T) {
+	echo := fakemcp.New(fakemcp.Config{Tools: []fakemcp.Tool{{Name: "echo"}}})
+	configs := map[string]Config{"quick": {URL: web(t, echo) + "/mcp", Timeout: time.Second}, "usual": {URL: web(t, echo) + "/mcp"}}
+	s := open(t, configs, Options{Bounds: Bounds{CallTimeout: time.Minute}})
+	settle(t, s)
+	for _, tt := range []struct {
+		name         string
+		bounds       Bounds
+		quick, usual bool // goes on
+	}{
+		{"own", Bounds{CallTimeout: time.Minute, Own: OwnConfig{Max: 3}}, true, true},
+		{"time-out", Bounds{CallTimeout: 30 * time.Second}, true, false},
+		{"message", Bounds{CallTimeout: 30 * time.Second, MaxMessage: 1 << 20}, false, false},
+	} {
+		quick, usual := s.own("quick"), s.own("usual")
+		s.Apply(configs, nil, tt.bounds)
+		if got := s.own("quick") == quick; got != tt.quick {
+			t.Errorf("%s: quick goes on: %t", tt.name, got)
+		}
+		if got := s.own("usual") == usual; got != tt.usual {
+			t.Errorf("%s: usual goes on: %t", tt.name, got)
+		}
+		settle(t, s)
 	}
 }
 
