@@ -201,7 +201,7 @@ func offers(ctx context.Context, s *session.Session) (bool, error) {
 func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request asking, s *session.Session, offer bool, run *idempotency.Run) error {
 	id := model.NewRequestID()
 	log := a.Log.With("request", id, "model", request.about().model).With(s.Caller.Logged()...)
-	client := s.Client(upstream.Request{RawQuery: r.URL.RawQuery, Header: r.Header, ClientCredentials: a.ClientCredentials}, log)
+	client := s.Client(upstream.Request{RawQuery: r.URL.RawQuery, Header: r.Header, ClientCredentials: a.clientCredentials()}, log)
 	ask, can := s.Sampler(client, 0, nil)
 	c, err := request.converse(w, chat.Options{
 		Model:   client,
@@ -210,7 +210,7 @@ func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request 
 		Guide:   s.Guide,
 		Offers:  &a.offers,
 		Search:  s.Search,
-		Memory:  a.State.Memory,
+		Memory:  a.memory(),
 		Running: &a.State.running,
 		Caller:  s.Caller.ID,
 		Retried: retried(r, request.about()),
