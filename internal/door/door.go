@@ -15,6 +15,9 @@ type Route struct {
 	Pattern string
 	// Serve answers.
 	Serve Handler
+	// Who finds out who asks, where the route has a way of its own; nil for the key or
+	// token in the request's headers. What goes wrong is a [*caller.Refusal].
+	Who func(*http.Request) (caller.Caller, error)
 	// Form is how errors look to the clients of the route; [OpenAI] if nil.
 	Form Form
 	// Shed says how soon the route is closed when memory is short.

@@ -65,6 +65,8 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 	}
+	g.publish(listener.Addr())
+	defer g.secret.Close()
 	if started != nil {
 		started(listener.Addr())
 	}

@@ -153,6 +153,7 @@ func (s *setup) complete(g *Gateway, before *setup) {
 		Clients:          model.SearchWhen(s.file.MCP.Search),
 		Sampling:         s.file.Sampling,
 		Stopping:         g.stopping,
+		Live:             g.live,
 		Loop: dragoman.Loop{
 			Rounds: s.file.Loop.Rounds, Calls: s.file.Loop.Calls, Parallel: s.file.Loop.Parallel, Bytes: s.file.Loop.Bytes,
 			Timeout: s.file.Loop.Timeout,
@@ -175,6 +176,7 @@ func (g *Gateway) routes(a *api.API) http.Handler {
 	mux := door.NewMux(g.enter)
 	mux.Handle(a.Routes()...)
 	mux.Handle(g.ops.Routes()...)
+	mux.Handle(g.console.Routes()...)
 	if !g.file.MCP.Off {
 		mux.Handle(g.mcp.Routes()...)
 	}
