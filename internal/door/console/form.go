@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/dragoman-mcp/dragoman/internal/text/canonical"
+	"github.com/dragoman-mcp/dragoman/internal/text/clip"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -162,7 +164,7 @@ func (f *former) field(pointer, name string, n *schema.Node, depth int) field {
 			one.Title = t.Text()
 		}
 		if d := from.Get("default"); d != nil && one.Default == "" {
-			one.Default = string(d.Bytes())
+			one.Default = canonical.Readable(d.Bytes())
 		}
 	}
 	n = f.resolve(n, 0)
@@ -175,12 +177,12 @@ func (f *former) field(pointer, name string, n *schema.Node, depth int) field {
 	if enum := n.Get("enum"); enum != nil && len(enum.Items()) > 0 {
 		one.Kind = "choice"
 		for _, item := range enum.Items() {
-			one.Choices = append(one.Choices, string(item.Bytes()))
+			one.Choices = append(one.Choices, canonical.Readable(item.Bytes()))
 		}
 		return one
 	}
 	if fixed := n.Get("const"); fixed != nil {
-		one.Kind, one.Choices = "choice", []string{string(fixed.Bytes())}
+		one.Kind, one.Choices = "choice", []string{canonical.Readable(fixed.Bytes())}
 		return one
 	}
 	switch kind := typeOf(n); kind {
@@ -250,5 +252,5 @@ func title(n *schema.Node) string {
 	if kind := typeOf(n); kind != "" {
 		return kind
 	}
-	return string(n.Bytes()[:min(40, len(n.Bytes()))])
+	return clip.Text(string(n.Bytes()), 40)
 }

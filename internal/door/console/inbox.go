@@ -44,7 +44,7 @@ type heldDefinition struct {
 }
 
 func (c *Console) inbox(r *request) error {
-	return c.inboxAfter(r, r.URL.Query().Get("done"), http.StatusOK)
+	return c.inboxAfter(r, done(r), http.StatusOK)
 }
 
 func (c *Console) inboxAfter(r *request, said string, status int) error {
@@ -114,16 +114,25 @@ func (c *Console) answer(r *request) error {
 	case err != nil:
 		return err
 	}
-	done := "Denied."
+	came := "Denied."
 	if a.State == approval.Approved {
-		done = "Approved: the call may run once."
+		came = "Approved: the call may run once."
 	}
-	return back(r, Root+"inbox", done)
+	return back(r, Root+"inbox", came)
+}
+
+// done is what was done before the page was opened, in words of ours: an address that says
+// something else says nothing.
+func done(r *request) string {
+	if text := r.URL.Query().Get("done"); chinese[text] != "" {
+		return text
+	}
+	return ""
 }
 
 // back sends the browser to a page, which says what was done.
-func back(r *request, to, done string) error {
-	http.Redirect(r.w, r.Request, to+"?"+url.Values{"done": {done}}.Encode(), http.StatusSeeOther)
+func back(r *request, to, came string) error {
+	http.Redirect(r.w, r.Request, to+"?"+url.Values{"done": {came}}.Encode(), http.StatusSeeOther)
 	return nil
 }
 

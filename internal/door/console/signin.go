@@ -146,7 +146,7 @@ func (c *Console) shown(r *http.Request, text string) (caller.Caller, error) {
 // next is where a browser goes once it is signed in: a page of ours, and nowhere else.
 func next(wanted string) string {
 	u, err := url.Parse(wanted)
-	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(u.Path, Root) || strings.Contains(wanted, `\`) || strings.HasPrefix(u.Path, Root+"sign-") {
+	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(u.Path, Root) || strings.Contains(wanted, `\`) || strings.Contains(u.Path, "..") || strings.HasPrefix(u.Path, Root+"sign-") {
 		return Root
 	}
 	return wanted

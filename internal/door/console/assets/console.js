@@ -177,7 +177,10 @@ if (call && $(".fields", call)) {
     for (const input of all("[data-at]", fields)) {
       const is = get(value, input.dataset.at);
       const plain = input.dataset.kind === "text" && typeof is === "string";
-      input.value = is === undefined ? "" : plain ? is : JSON.stringify(is);
+      const text = is === undefined ? "" : plain ? is : JSON.stringify(is);
+      // Choices spell out what shows nothing, and are the same values.
+      const choice = [...(input.options ?? [])].find((o) => o.value && JSON.stringify(JSON.parse(o.value)) === text);
+      input.value = choice ? choice.value : text;
     }
   };
   const write = (input) => {
