@@ -2,6 +2,9 @@ package console
 
 import (
 	"encoding/json"
+	"errors"
+	"html/template"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -177,5 +180,18 @@ func TestPagesHaveNothingOfTheirOwn(t *testing.T) {
 	script, err := files.ReadFile("assets/console.js")
 	if err != nil || strings.Count(string(script), "\n") > 500 || strings.Contains(string(script), "innerHTML") {
 		t.Errorf("the script: %d lines, %v", strings.Count(string(script), "\n"), err)
+	}
+}
+
+// TestPagesCanBeMade: each page is HTML in which every value has its place. What is wrong
+// there would show only when somebody opens the page.
+func TestPagesCanBeMade(t *testing.T) {
+	for lang, all := range pages {
+		for name, page := range all {
+			err := page.ExecuteTemplate(io.Discard, "page", view{Lang: lang, Data: nil})
+			if wrong, ok := errors.AsType[*template.Error](err); ok {
+				t.Errorf("%s: %v", name, wrong)
+			}
+		}
 	}
 }
