@@ -189,6 +189,11 @@ func TestConsolePages(t *testing.T) {
 		}
 	}
 	b.header.Set("Accept-Language", "zh-CN,zh;q=0.9,en;q=0.8")
+	stranger := newBrowser(t, b.base)
+	stranger.header = b.header
+	if status, page := stranger.get("/console/"); status != 401 || !strings.Contains(page, "登录") {
+		t.Errorf("who is not signed in: %d %s", status, page)
+	}
 	for _, path := range pagesOf {
 		b.want(path, `lang="zh-Hans"`, "概览")
 	}

@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"errors"
 	"net/url"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
+	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/result"
 )
 
@@ -88,8 +90,11 @@ type catalogueData struct {
 func (c *Console) catalogue(r *request) error {
 	d := catalogueData{Wish: wishOf(r.URL.Query()), Dialects: c.o.Now().Dialects.Names(), Sum: -1}
 	s, err := c.open(r, d.Wish.Dialect)
-	if err != nil {
+	if errors.Is(err, session.ErrUnknownDialect) {
 		return notFound("There is no such dialect.")
+	}
+	if err != nil {
+		return err
 	}
 	list, err := s.Tools.List(r.Context())
 	if err != nil {

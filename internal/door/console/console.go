@@ -120,7 +120,7 @@ func New(o Options) *Console {
 func (c *Console) Routes() []door.Route {
 	var routes []door.Route
 	add := func(pattern string, shed door.Shed, serve func(*request) error) {
-		routes = append(routes, door.Route{Pattern: pattern, Who: c.who, Form: c.fail, Shed: shed, Serve: c.page(serve)})
+		routes = append(routes, door.Route{Pattern: pattern, Who: c.who, FormOf: c.form, Shed: shed, Serve: c.page(serve)})
 	}
 	add("GET "+Root+"{$}", door.ShedLast, c.overview)
 	add("GET "+Root+"servers/{label}", door.ShedLast, c.server)
@@ -140,7 +140,7 @@ func (c *Console) Routes() []door.Route {
 	add("POST "+Root+"sign-out", door.ShedNever, c.signOut)
 	add(Root, door.ShedLast, func(*request) error { return notFound("There is no such page.") })
 	routes = append(routes, door.Route{
-		Pattern: "GET " + Root + "events", Who: c.who, Form: c.fail, Shed: door.ShedFirst, Serve: c.page(c.events),
+		Pattern: "GET " + Root + "events", Who: c.who, FormOf: c.form, Shed: door.ShedFirst, Serve: c.page(c.events),
 		Lasts: func(*http.Request) bool { return true },
 	})
 	return routes
@@ -166,7 +166,7 @@ func (c *Console) page(serve func(*request) error) door.Handler {
 			err = serve(&request{r, w, who, language(r)})
 		}
 		if err != nil {
-			door.Fail(c.o.Log, c.failIn(language(r)), w, r, err)
+			door.Fail(c.o.Log, c.form(r), w, r, err)
 		}
 	}
 }

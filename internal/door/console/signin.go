@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/dragoman-mcp/dragoman/internal/door"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/identity/signin"
 	"github.com/dragoman-mcp/dragoman/openai/model"
@@ -172,11 +173,10 @@ type signInData struct {
 	Next string
 }
 
-// fail shows an error where the language of its reader is not known.
-func (c *Console) fail(w http.ResponseWriter, e *model.Error) { c.failIn("en")(w, e) }
-
-// failIn shows an error as a page. Who is not signed in gets the page to sign in.
-func (c *Console) failIn(lang string) func(http.ResponseWriter, *model.Error) {
+// form shows errors as pages in the language of the reader. Who is not signed in gets the
+// page to sign in.
+func (c *Console) form(r *http.Request) door.Form {
+	lang := language(r)
 	return func(w http.ResponseWriter, e *model.Error) {
 		guard(w)
 		for name, values := range e.Header {

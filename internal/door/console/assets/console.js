@@ -66,7 +66,7 @@ document.addEventListener("keydown", (e) => {
   }
   const near = (selector) => $(selector, rows()[here] ?? document.activeElement.closest?.("[data-row]") ?? (rows().length === 1 ? rows()[0] : document.createElement("p")));
   const does = {
-    "/": () => $("#search")?.focus() ?? (location.href = "/console/tools"),
+    "/": () => ($("#search") ? $("#search").focus() : (location.href = "/console/tools")),
     j: () => move(1),
     k: () => move(-1),
     g: () => (going = true),
