@@ -26,8 +26,11 @@ func (w *watcher) calls() {
 			w.call(c)
 		}
 	}
+	w.together()
+	w.alone()
 	w.cancel()
 	w.compare()
+	w.moved()
 	if len(w.live.Calls) > 0 && w.live.Lists[0].Endless == "" {
 		w.live.Lists = append(w.live.Lists, w.list(w.main, "tools/list", "tools"))
 	}
@@ -62,6 +65,13 @@ func plan(t *Tool) []Called {
 				}
 			}
 		}
+		for _, format := range formatChoices(t) {
+			with := *valid.Clone()
+			with.Set(format.Name, json.RawMessage(format.value))
+			if fits(t, with) {
+				add(CallFormat, format.value, with)
+			}
+		}
 		if closed(t.Input) {
 			with := *valid.Clone()
 			with.Set(nonsense+"_unknown", json.RawMessage(`true`))
@@ -87,6 +97,30 @@ func plan(t *Tool) []Called {
 		}
 	}
 	return calls
+}
+
+// A formatChoice is an argument that chooses the form of the response, with one of its values.
+type formatChoice struct {
+	Param
+	value string // raw
+}
+
+// formatChoices returns the argument by which a tool lets its caller choose between JSON and
+// Markdown, once with each of the two; nil where there is none.
+func formatChoices(t *Tool) (both []formatChoice) {
+	p := t.param("responseformat", "outputformat", "resultformat", "format")
+	if p == nil {
+		return nil
+	}
+	for _, value := range p.Schema.Get("enum").Items() {
+		if name := strings.ToLower(value.Text()); name == "json" || name == "markdown" {
+			both = append(both, formatChoice{*p, string(value.Bytes())})
+		}
+	}
+	if len(both) != 2 {
+		return nil
+	}
+	return both
 }
 
 func numeric(n *schema.Node) bool {

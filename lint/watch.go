@@ -21,7 +21,8 @@ type watcher struct {
 	target   Target
 	budget   Budget
 	probe    Probe
-	long     int // length of the longest argument that is tried
+	attacked []string // tools that may be attacked
+	long     int      // length of the longest argument that is tried
 	progress func(doing string)
 	record   *record
 
@@ -43,7 +44,7 @@ func (w *watcher) run() {
 	w.record.stop = cancel
 	w.progress("connecting")
 	began := time.Now()
-	c, err := w.connect()
+	c, err := w.connect(ownName)
 	w.live.Startup = time.Since(began)
 	if err != nil {
 		w.live.Failure = err
@@ -72,6 +73,7 @@ func (w *watcher) run() {
 		{"greeting with a version that there is not", w.greet},
 		{"asking what no client asks", w.protocol},
 		{"calling tools", w.calls},
+		{"attacking tools", w.attack},
 		{"asking many things at once", w.crowd},
 		{"knocking at the door", w.doors},
 		{"sending bad input", w.second},
@@ -97,15 +99,15 @@ func (w *watcher) over() bool {
 	}
 }
 
-// connect opens a wire and greets the server.
-func (w *watcher) connect() (*connection, error) {
+// connect opens a wire and greets the server, as the client of a name.
+func (w *watcher) connect(name string) (*connection, error) {
 	wire, err := w.open()
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(w.ctx, w.budget.Start)
 	defer cancel()
-	c, err := connect(ctx, wire, w.target.Legacy)
+	c, err := connect(ctx, wire, name, w.target.Legacy)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("it does not answer within %v", w.budget.Start)
@@ -174,7 +176,7 @@ func (w *watcher) message(c *connection, method string, params rawjson.Object) r
 	if c.client.modern() {
 		meta.Set("io.modelcontextprotocol/protocolVersion", rawjson.Quote(c.client.version()))
 		meta.Set("io.modelcontextprotocol/clientCapabilities", json.RawMessage(`{}`))
-		meta.Set("io.modelcontextprotocol/clientInfo", json.RawMessage(`{"name":"dragoman-lint","version":"1"}`))
+		meta.Set("io.modelcontextprotocol/clientInfo", json.RawMessage(`{"name":"`+c.client.name+`","version":"1"}`))
 		m.header["Mcp-Method"] = method
 		m.header["Mcp-Protocol-Version"] = c.client.version()
 		for _, key := range []string{"name", "uri"} {
