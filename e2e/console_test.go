@@ -99,7 +99,7 @@ func (b *browser) becomes(what, expression string) {
 func (b *browser) open(path string) {
 	b.Helper()
 	do(b, path, chromedp.Navigate(b.g.Root+path))
-	do(b, path, chromedp.WaitReady(chromedp.CSS("main h1")))
+	b.becomes(path, `document.querySelector("main h1") !== null`)
 }
 
 // dress shows pages light or dark.
@@ -179,11 +179,15 @@ func TestConsolePages(t *testing.T) {
 	}
 	b.open("/console/")
 	do(b, "g c", chromedp.KeyEvent("gc"))
-	do(b, "the catalogue", chromedp.WaitReady(chromedp.CSS("#search")))
-	do(b, "/", chromedp.KeyEvent("/weather\r"))
+	b.becomes("the catalogue", `location.pathname === "/console/tools"`)
+	do(b, "/", chromedp.KeyEvent("/"))
+	b.becomes("searching", `document.activeElement.id === "search"`)
+	// A key that is sent so arrives as a character, too, which a page cannot prevent.
+	do(b, "nothing but the words", chromedp.Evaluate[chromedp.Void](`document.activeElement.value = ""; 0`))
+	do(b, "words", chromedp.KeyEvent("weather\r"))
 	b.becomes("what was found", `location.search.includes("q=weather")`)
 	do(b, "j", chromedp.KeyEvent("j\r"))
-	do(b, "the tool", chromedp.WaitReady(chromedp.CSS("#converted")))
+	b.becomes("the tool", `document.querySelector("#converted") !== null`)
 	before := do(b, "the dialect", chromedp.Value(chromedp.CSS("#dialect")))
 	do(b, "]", chromedp.KeyEvent("]"))
 	b.becomes("another dialect", fmt.Sprintf("document.querySelector('#dialect')?.value !== %q", before))
