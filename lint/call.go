@@ -40,7 +40,7 @@ func (w *watcher) calls() {
 func (w *watcher) call(c Called) Called {
 	m := w.message(w.main, "tools/call", params("name", string(rawjson.Quote(c.Tool.Name)), "arguments", string(c.Arguments)))
 	m.words = "a call of " + quote(c.Tool.Name) + " " + c.fault()
-	c.Answer = w.send(w.main, m, w.budget.Answer)
+	c.Answer = w.await(w.main, m)
 	w.live.Calls = append(w.live.Calls, c)
 	return c
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -27,7 +28,8 @@ type watcher struct {
 	record   *record
 
 	main *connection
-	ids  int
+	ids  atomic.Int64
+	hung atomic.Bool // it answers nothing any more
 }
 
 // A connection is one wire with a client on it.
@@ -95,7 +97,7 @@ func (w *watcher) over() bool {
 	case <-w.main.wire.gone():
 		return true
 	default:
-		return w.ctx.Err() != nil
+		return w.ctx.Err() != nil || w.hung.Load()
 	}
 }
 
@@ -166,8 +168,7 @@ func (w *watcher) disconnect(c *connection) {
 
 // message makes a message as a client of the server's era would.
 func (w *watcher) message(c *connection, method string, params rawjson.Object) raw {
-	w.ids++
-	id := `"lint-` + strconv.Itoa(w.ids) + `"`
+	id := `"lint-` + strconv.FormatInt(w.ids.Add(1), 10) + `"`
 	var meta rawjson.Object
 	if method == "tools/call" {
 		meta.Set("progressToken", json.RawMessage(id))
@@ -199,12 +200,35 @@ func (w *watcher) message(c *connection, method string, params rawjson.Object) r
 
 // ask sends a request and waits for the answer.
 func (w *watcher) ask(c *connection, method string, params rawjson.Object) Answer {
-	return w.send(c, w.message(c, method, params), w.budget.Answer)
+	return w.await(c, w.message(c, method, params))
+}
+
+// doubted is how long an answer may take before the server is asked whether it is there.
+const doubted = 10 * time.Second
+
+// await sends a message and waits as long as an answer may take, unless the server shows
+// meanwhile that it answers nothing at all: then nothing else is asked of it.
+func (w *watcher) await(c *connection, m raw) Answer {
+	until := w.ctx
+	ctx, cancel := context.WithCancel(until)
+	defer cancel()
+	doubt := time.AfterFunc(doubted, func() {
+		if w.health(c).Err == errSilent && until.Err() == nil {
+			w.hung.Store(true)
+			cancel()
+		}
+	})
+	defer doubt.Stop()
+	return w.sendUntil(ctx, c, m, w.budget.Answer)
 }
 
 // send sends a message and waits at most so long for the answer.
 func (w *watcher) send(c *connection, m raw, patience time.Duration) Answer {
-	ctx, cancel := context.WithTimeout(w.ctx, min(patience, w.budget.Answer))
+	return w.sendUntil(w.ctx, c, m, patience)
+}
+
+func (w *watcher) sendUntil(ctx context.Context, c *connection, m raw, patience time.Duration) Answer {
+	ctx, cancel := context.WithTimeout(ctx, min(patience, w.budget.Answer))
 	defer cancel()
 	words := m.words
 	if words == "" {
