@@ -66,7 +66,7 @@ configuration read again: requests and servers that did not change go on.` + ser
 			for _, left := range file.LeftOut {
 				log.Warn("configuration", "warning", left.Reason)
 			}
-			g, err := gateway.New(file, gateway.Options{Read: func() (*config.File, error) { return read(nil) }, Log: log, Version: version(), Used: level, Can: clientsCan(file), Apps: !file.MCP.Off, Credentials: credentials()})
+			g, err := gateway.New(file, gateway.Options{Read: func() (*config.File, error) { return read(nil) }, Log: log, Version: version(), Used: level, Can: clientsCan(file), Apps: !file.MCP.Off, Credentials: credentials(), StateFolder: stateFolder()})
 			if err != nil {
 				return &usageError{err, ""}
 			}

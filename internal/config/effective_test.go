@@ -57,6 +57,7 @@ mcp:
   search: never
   page: 512KiB
   raw: false
+console: "on"
 sets: {}
 policy: []
 policy_file: ""

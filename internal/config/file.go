@@ -55,8 +55,9 @@ type File struct {
 	Connections    servers.OwnConfig `yaml:"connections" doc:"Bounds of the connections to servers that callers have of their own; see share in mcpServers."`
 	WaitForServers time.Duration     `yaml:"wait_for_servers" doc:"Longest time that a request waits for servers that are still starting. What is not there by then is left out and named; a server that the request names is an error."`
 
-	MCP  mcpserve.Config `yaml:"mcp" doc:"The MCP endpoint at /mcp."`
-	Sets map[string]Set  `yaml:"sets" doc:"Sets of servers and tools by name: at /mcp/set/NAME, and for chat requests as server_label set:NAME."`
+	MCP     mcpserve.Config `yaml:"mcp" doc:"The MCP endpoint at /mcp."`
+	Console string          `yaml:"console" enum:"on,off" doc:"Whether there is a web console at /console/. On loopback without keys the address that serve prints, or dragoman console, signs in; else a key does."`
+	Sets    map[string]Set  `yaml:"sets" doc:"Sets of servers and tools by name: at /mcp/set/NAME, and for chat requests as server_label set:NAME."`
 
 	Policy     []policy.Rule `yaml:"policy" doc:"What callers may do. Without a rule, here or in policy_file, everything; with one, only what a rule allows. A rule that denies beats one that asks, and that beats one that allows."`
 	PolicyFile string        `yaml:"policy_file" doc:"A file of Cedar policies beside those of policy; a relative path starts at the folder of the configuration file. All of them hold together."`
@@ -88,6 +89,9 @@ type File struct {
 	read        map[string]Sum       // the files that it was read from, as they were
 	serversFrom string               // the file that the servers are from, where that is another one
 }
+
+// ConsoleOff is the value of console that says that there is none.
+const ConsoleOff = "off"
 
 // Names says what tools are called.
 type Names struct {
@@ -204,6 +208,7 @@ func (f *File) SetDefaults() {
 	f.Audit.SetDefaults()
 	f.Approvals.SetDefaults()
 	f.Pins.Mode = pinning.Auto
+	f.Console = "on"
 	f.MCP = mcpserve.Config{Search: string(model.Never), Page: mcpserve.DefaultPage}
 	f.HTTP = HTTP{MaxBody: 32 << 20, HeaderTimeout: 10 * time.Second, BodyTimeout: 10 * time.Second, AnswerTimeout: 30 * time.Second, DrainTimeout: 30 * time.Second}
 	f.Log = Log{Level: "info", Format: "text"}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/dragoman-mcp/dragoman/internal/door"
+	"github.com/dragoman-mcp/dragoman/internal/door/console"
 	"github.com/dragoman-mcp/dragoman/internal/door/ops"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
@@ -27,7 +28,9 @@ func (g *Gateway) Handler() http.Handler {
 	})
 	open.HandleFunc("GET /readyz", g.readyz)
 	open.HandleFunc("GET /{$}", g.root)
-
+	for _, pattern := range console.Open {
+		open.Handle(pattern, g.console.Front())
+	}
 	open.HandleFunc(caller.MetadataPath+"/", g.metadata)
 	open.HandleFunc(caller.MetadataPath, g.metadata)
 	open.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { g.now.Load().routes.ServeHTTP(w, r) })
@@ -108,7 +111,11 @@ func (g *Gateway) enter(w http.ResponseWriter, r *http.Request, route *door.Rout
 	if g.shed(w, r, route) {
 		return
 	}
-	who, err := g.callers.Recognise(r)
+	recognise := g.callers.Recognise
+	if route.Who != nil {
+		recognise = route.Who
+	}
+	who, err := recognise(r)
 	if err != nil || !who.Valid() {
 		g.unrecognised(w, r, route.Form, err)
 		return

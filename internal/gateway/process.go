@@ -15,9 +15,11 @@ import (
 	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/door/api"
+	"github.com/dragoman-mcp/dragoman/internal/door/console"
 	"github.com/dragoman-mcp/dragoman/internal/door/mcpserve"
 	"github.com/dragoman-mcp/dragoman/internal/door/ops"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/identity/signin"
 	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
 	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
 	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
@@ -49,6 +51,9 @@ type Options struct {
 	Log *slog.Logger
 	// Version is our version.
 	Version string
+	// StateFolder is where the secret of the console is written down while the
+	// gateway serves; empty for nowhere.
+	StateFolder string
 	// Credentials is where tokens of logins at MCP servers are kept; nil for nowhere.
 	Credentials *credential.Store
 	// Used is told of each configuration that counts from then on, the first one
@@ -82,6 +87,9 @@ type Gateway struct {
 	demo       *demo.Demo // nil until it is wanted
 	servers    *servers.Set
 	ops        *ops.Ops
+	console    *console.Console
+	secret     *signin.Secret // of the operator; nil where callers have keys
+	live       *session.Live  // what runs, for those who watch
 	mcp        *mcpserve.Door
 	draining   atomic.Bool
 	stopping   chan struct{} // closed when draining begins
@@ -104,7 +112,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	if file.Sampling.Answer {
 		o.Can |= dragoman.AskSampling
 	}
-	g := &Gateway{o: o, file: file, log: o.Log, cache: cache.New(file.Cache), stopping: make(chan struct{})}
+	g := &Gateway{o: o, file: file, log: o.Log, cache: cache.New(file.Cache), live: &session.Live{}, stopping: make(chan struct{})}
 	if err := g.knowCallers(); err != nil {
 		return nil, err
 	}
@@ -122,10 +130,11 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	}
 	g.apiState = api.NewState(api.Kept{Memory: g.remembered, Responses: &responses.Memory{}, Seals: g.seals(), Once: file.Idempotency})
 	g.servers = servers.New(file.MCPServers, g.serverOptions(first))
-	g.ops = &ops.Ops{Gate: g.gate, Inbox: g.inbox(), Servers: g.servers, Reload: g.asked, MaxBody: g.maxBody, Log: o.Log}
+	g.ops = &ops.Ops{Gate: g.gate, Inbox: g.inbox(), Servers: g.servers, Reload: g.asked, Who: g.operator, MaxBody: g.maxBody, Log: o.Log}
 	g.mcp = mcpserve.New(mcpserve.Options{
 		Settings: first.mcp(), Sessions: g.sessions, StepUp: g.callers.StepUp, Name: "dragoman", Version: o.Version, Log: o.Log,
 	})
+	g.openConsole()
 	g.callers.Ended, g.callers.Guarded = g.ended, g.guarded
 	g.use(first)
 	first.complete(g, nil)

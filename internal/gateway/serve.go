@@ -74,6 +74,8 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 		server.TLSConfig = secured.config()
 		accept = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
 	}
+	g.publish(listener.Addr())
+	defer g.secret.Close()
 	if started != nil {
 		started(listener.Addr())
 	}

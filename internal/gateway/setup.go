@@ -161,6 +161,7 @@ func (s *setup) complete(g *Gateway, before *setup) {
 		Sampling:         s.file.Sampling,
 		Hosted:           s.file.Hosted,
 		Stopping:         g.stopping,
+		Live:             g.live,
 		Loop: dragoman.Loop{
 			Rounds: s.file.Loop.Rounds, Calls: s.file.Loop.Calls, Parallel: s.file.Loop.Parallel, Bytes: s.file.Loop.Bytes,
 			Timeout: s.file.Loop.Timeout,
@@ -184,6 +185,7 @@ func (g *Gateway) routes(s *setup, a *api.API) http.Handler {
 	mux := door.NewMux(g.enter)
 	mux.Handle(a.Routes()...)
 	mux.Handle(g.ops.Routes()...)
+	mux.Handle(g.console.Routes()...)
 	if !s.file.MCP.Off {
 		mux.Handle(g.mcp.Routes()...)
 	}

@@ -233,6 +233,7 @@ func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request 
 	}
 	defer func() { run.Changed = c.Wrote() }() // however it ends
 	err = loop.Run(r.Context(), c)
+	s.Over(err)
 	run.Answered = err == nil
 	log = log.With("calls", calls, "took", time.Since(started).Round(time.Millisecond)).With(spent(c)...)
 	switch {

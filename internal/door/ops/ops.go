@@ -33,6 +33,8 @@ type Ops struct {
 	Servers Servers
 	// Reload reads the configuration again; check changes nothing.
 	Reload func(ctx context.Context, check bool) (Reloaded, error)
+	// Who finds out who asks on the routes of operators: /approvals and /ops.
+	Who func(*http.Request) (caller.Caller, error)
 	// MaxBody says what bounds the body of a request, in bytes; nil, and zero, is
 	// [door.DefaultMaxBody].
 	MaxBody func() int64
@@ -42,7 +44,11 @@ type Ops struct {
 
 // Routes returns the routes of the door.
 func (o *Ops) Routes() []door.Route {
-	return slices.Concat(o.approvals(), o.logins(), o.reloads())
+	operators := slices.Concat(o.approvals(), o.reloads())
+	for i := range operators {
+		operators[i].Who = o.Who
+	}
+	return slices.Concat(operators, o.logins())
 }
 
 // maxBody bounds the body of a request, in bytes; zero is the default.
