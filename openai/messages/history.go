@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/text/qualified"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
@@ -340,5 +341,5 @@ func (t *translator) say(m *spoken) {
 
 // publicName is a name for a tool that is not offered any more.
 func publicName(tool serverTool) string {
-	return strings.Trim(tool.server+"__"+tool.name, "_")
+	return strings.Trim(qualified.Name(tool.server, tool.name), "_")
 }

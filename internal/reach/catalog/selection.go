@@ -9,6 +9,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/text/glob"
+	"github.com/dragoman-mcp/dragoman/internal/text/qualified"
 )
 
 // A Selection chooses among the tools of a toolset: those that any Choice
@@ -132,7 +133,7 @@ func (c Choice) chooses(t *dragoman.Tool) bool {
 	if c.ReadOnly && t.Effect() != dragoman.ReadOnly && (t.Hints.ReadOnly == nil || !*t.Hints.ReadOnly) {
 		return false
 	}
-	return c.Server == t.Server && (c.Tools == nil || slices.Contains(c.Tools, t.Original)) && c.matches(Pattern(t))
+	return c.Server == t.Server && (c.Tools == nil || slices.Contains(c.Tools, t.Original)) && c.matches(qualified.Name(t.Server, t.Original))
 }
 
 // matches reports whether the patterns of c let a tool through.
