@@ -29,6 +29,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/door"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/observe"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
@@ -51,6 +52,8 @@ type Options struct {
 	StepUp func(who caller.Caller, path, right string) *caller.Refusal
 	// Reviews offers review_approvals to those who may answer what waits.
 	Reviews bool
+	// Observer watches what a caller does; nil, and what it returns, may be nobody.
+	Observer func(caller.Caller) observe.Observer
 	// Name and Version are what we call ourselves to clients.
 	Name, Version string
 	// MaxMessage bounds one message of a client, in bytes; zero means 16 MiB.
