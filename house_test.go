@@ -53,7 +53,7 @@ var layers = [][]string{
 
 	// The gateway.
 	{"internal/identity/caller"},
-	{"internal/judge/policy", "internal/judge/limit", "internal/judge/approval", "internal/judge/audit", "internal/judge/pinning", "internal/judge/meter"},
+	{"internal/judge/policy", "internal/judge/limit", "internal/judge/approval", "internal/judge/audit", "internal/judge/pinning", "internal/judge/meter", "internal/judge/usage"},
 	{"internal/judge/ledger", "internal/judge/gate"},
 	{"internal/reach/sandbox", "internal/reach/credential", "internal/reach/upstream"},
 	{"internal/reach/servers"},

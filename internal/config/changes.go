@@ -9,7 +9,7 @@ import (
 // restarts are the keys that a process takes over only when it starts: the listener, the
 // store, who the callers are, and what is kept or counted for as long as it runs.
 var restarts = []string{
-	"listen", "auth", "sampling", "connections", "mcp", "limits", "memory", "cache", "idempotency", "store", "audit", "approvals", "pins", "http", "log",
+	"listen", "auth", "sampling", "connections", "mcp", "limits", "memory", "cache", "idempotency", "store", "audit", "approvals", "pins", "http", "log", "telemetry", "usage",
 	"results.max_message", "loop.call_timeout",
 }
 

@@ -103,15 +103,20 @@ func (g *Gateway) unrecognised(w http.ResponseWriter, r *http.Request, form door
 
 // enter finds out who asks, once, and hands the request to its route.
 func (g *Gateway) enter(w http.ResponseWriter, r *http.Request, route *door.Route) {
+	var who caller.Caller
+	out, r, over := g.identified(w, r, route)
+	defer func() { over(who) }()
+	w = out
 	if g.shed(w, r, route) {
 		return
 	}
-	who, err := g.callers.Recognise(r)
+	var err error
+	who, err = g.callers.Recognise(r)
 	if err != nil || !who.Valid() {
 		g.unrecognised(w, r, route.Form, err)
 		return
 	}
-	ctx, leave := g.callers.Stay(r.Context(), who)
+	ctx, leave := g.callers.Stay(g.watched(r.Context(), r, who), who)
 	defer leave()
 	if route.Lasts != nil && route.Lasts(r) {
 		var cancel context.CancelFunc

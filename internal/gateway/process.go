@@ -21,6 +21,8 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
 	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
 	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
+	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
+	"github.com/dragoman-mcp/dragoman/internal/observe/telemetry"
 	"github.com/dragoman-mcp/dragoman/internal/reach/credential"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
@@ -83,6 +85,11 @@ type Gateway struct {
 	stopping chan struct{} // closed when draining begins
 	memory   memoryGauge
 
+	telemetry  *telemetry.Telemetry // nil where nobody watches
+	usage      *usage.Book          // nil where none is kept
+	open       atomic.Int64         // requests that are being answered
+	requestLog *slog.Logger
+
 	now       atomic.Pointer[setup]
 	reloading sync.Mutex
 	refused   atomic.Pointer[string] // why the file, as it was read last, is not in effect; nil where it is
@@ -112,12 +119,15 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	if file.Sampling.Answer {
 		o.Can |= dragoman.AskSampling
 	}
-	g := &Gateway{o: o, file: file, log: o.Log, cache: cache.New(file.Cache), stopping: make(chan struct{})}
+	g := &Gateway{o: o, file: file, log: o.Log, requestLog: o.Log, cache: cache.New(file.Cache), stopping: make(chan struct{})}
 	if err := g.knowCallers(); err != nil {
 		return nil, err
 	}
 	first, err := judge(file, &g.o)
 	if err != nil {
+		return nil, err
+	}
+	if err := g.openTelemetry(); err != nil {
 		return nil, err
 	}
 	if err := g.openGate(first); err != nil {
@@ -126,9 +136,10 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	g.state = session.NewState(g.seals())
 	g.apiState = api.NewState(api.Kept{Memory: g.remembered(), Responses: &responses.Memory{}, Seals: g.seals(), Once: file.Idempotency})
 	g.servers = servers.New(file.MCPServers, g.serverOptions(first))
-	g.ops = &ops.Ops{Gate: g.gate, Inbox: g.inbox(), Servers: g.servers, Reload: g.asked, MaxBody: file.HTTP.MaxBody, Log: o.Log}
+	g.ops = &ops.Ops{Usage: g.readUsage, Gate: g.gate, Inbox: g.inbox(), Servers: g.servers, Reload: g.asked, MaxBody: file.HTTP.MaxBody, Log: o.Log}
 	g.mcp = mcpserve.New(mcpserve.Options{
-		Config: file.MCP, Sessions: g.sessions, StepUp: g.callers.StepUp, Reviews: file.Approvals.Elicit,
+		Observer: g.observer,
+		Config:   file.MCP, Sessions: g.sessions, StepUp: g.callers.StepUp, Reviews: file.Approvals.Elicit,
 		Name: "dragoman", Version: o.Version, MaxMessage: file.HTTP.MaxBody, Log: o.Log,
 	})
 	g.callers.Ended = g.ended
@@ -173,7 +184,8 @@ func (g *Gateway) ended(who string) {
 // serverOptions are what servers need of the process.
 func (g *Gateway) serverOptions(first *setup) servers.Options {
 	so := servers.Options{
-		Name: "dragoman", Version: g.o.Version, Logger: g.log, MaxMessage: g.file.Results.MaxMessage, Can: g.o.Can,
+		Observer: g.observer(caller.Caller{}),
+		Name:     "dragoman", Version: g.o.Version, Logger: g.log, MaxMessage: g.file.Results.MaxMessage, Can: g.o.Can,
 		CallTimeout: g.file.Loop.CallTimeout, Own: g.file.Connections, Pins: g.book(), Builtin: g.builtin(first),
 		Tokens: servers.Tokens{Store: g.o.Credentials, Subjects: g.subjects, Gateway: g.file.Auth.PublicURL},
 	}
@@ -238,7 +250,7 @@ func (g *Gateway) Wait(ctx context.Context) error { return g.servers.Settle(ctx)
 // ServeLines serves one MCP client over lines, such as the program that started us
 // over stdio, until its input ends.
 func (g *Gateway) ServeLines(ctx context.Context, in io.Reader, out io.Writer) error {
-	return g.mcp.ServeLines(ctx, caller.Local, in, out)
+	return g.mcp.ServeLines(g.Observed(ctx, caller.Local), caller.Local, in, out)
 }
 
 // Close ends the servers and everything else.
@@ -251,4 +263,5 @@ func (g *Gateway) Close() {
 	g.now.Load().upstreams.Close()
 	g.closeLedger()
 	g.callers.Close()
+	g.closeTelemetry()
 }

@@ -67,6 +67,7 @@ const (
 	Outcome       = "dragoman.outcome"         // ok or refused
 	Waited        = "dragoman.waited"          // seconds
 	QuestionKind  = "dragoman.question.kind"
+	ToolOriginal  = "dragoman.tool.original" // as its server calls it
 )
 
 // Values that are said by more than one.
@@ -181,7 +182,7 @@ var Metrics = []Metric{
 	{LimitRefusals, Counter, "{call}", []string{Limit}, nil, "What a limit of the configuration refused."},
 	{LimitWarnings, Counter, "{warning}", []string{Limit}, nil, "Budgets of which the warning mark was passed."},
 	{OpenStreams, Gauge, "{request}", nil, nil, "Requests over HTTP that are being answered."},
-	{StoreDuration, Histogram, "s", []string{StoreKind, ErrorType}, storeSeconds, "Transactions of the store, with the wait for their turn."},
+	{StoreDuration, Histogram, "s", []string{StoreKind}, storeSeconds, "Transactions of the store, with the wait for their turn."},
 	{QueueLength, Gauge, "{call}", []string{Queue}, nil, "What waits: calls for a turn at a server, by its label, and writes for the store."},
 	{Reloads, Counter, "{reload}", []string{Outcome}, nil, "Configurations that were read again."},
 

@@ -99,6 +99,6 @@ func (d *Dialogue) decodeArguments(plan *dialect.Plan, raw, finish string, grade
 // tellCut tells that a model gets a result that was cut.
 func (d *Dialogue) tellCut(tool *dragoman.Tool) {
 	if tool != nil && d.now != nil {
-		observe.Count(d.now, observe.Truncated, 1, observe.Text(observe.ToolName, tool.Name), observe.Text(observe.Server, tool.Server))
+		observe.Count(d.now, observe.Truncated, 1, observe.Text(observe.ToolName, tool.Name), observe.Text(observe.Server, tool.Server), observe.Text(observe.ToolOriginal, tool.Original))
 	}
 }

@@ -152,10 +152,10 @@ func (u *modelUse) meter(r *http.Request) *meter.Meter {
 	case formBoundary(r) == "":
 		return nil
 	}
-	return &meter.Meter{Count: func(tokens int64) {
+	return &meter.Meter{Count: func(used meter.Used) {
 		if name := u.model(); name != "" {
 			if m := gate.Meter(u.who, name); m != nil {
-				m.Count(tokens)
+				m.Count(used)
 			}
 		}
 	}}

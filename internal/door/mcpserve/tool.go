@@ -104,7 +104,7 @@ func (h *host) finished(ctx context.Context, s *session.Session, call dragoman.C
 	whole := res.Info.Truncated
 	res = s.Shape(call.Tool).Dual(call, res, h.legacy)
 	if res.Info.Truncated && !whole {
-		observe.Count(ctx, observe.Truncated, 1, observe.Text(observe.ToolName, call.Tool.Name), observe.Text(observe.Server, call.Tool.Server))
+		observe.Count(ctx, observe.Truncated, 1, observe.Text(observe.ToolName, call.Tool.Name), observe.Text(observe.Server, call.Tool.Server), observe.Text(observe.ToolOriginal, call.Tool.Original))
 	}
 	return res, nil
 }

@@ -7,6 +7,7 @@
 //	PUT    /logins/{label}   goes on with it
 //	DELETE /logins/{label}   forgets it
 //	POST   /ops/reload       has the configuration read again
+//	GET    /v1/usage         what callers used; a caller without the right sees its own
 package ops
 
 import (
@@ -20,6 +21,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
 	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
+	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -33,6 +35,8 @@ type Ops struct {
 	Servers Servers
 	// Reload reads the configuration again; check changes nothing.
 	Reload func(ctx context.Context, check bool) (Reloaded, error)
+	// Usage reads usage; its error is [ErrNoUsage] where none is kept.
+	Usage func(context.Context, usage.Query) ([]usage.Row, error)
 	// MaxBody bounds the body of a request, in bytes; [door.DefaultMaxBody] if zero.
 	MaxBody int64
 	// Log gets who was refused and who logged in.
@@ -41,7 +45,7 @@ type Ops struct {
 
 // Routes returns the routes of the door.
 func (o *Ops) Routes() []door.Route {
-	return slices.Concat(o.approvals(), o.logins(), o.reloads())
+	return slices.Concat(o.approvals(), o.logins(), o.reloads(), o.usages())
 }
 
 // only refuses the methods that a path does not have, with words about those it has.

@@ -143,6 +143,7 @@ func (t *gated) run(ctx context.Context, call dragoman.Call, r audit.Record) (dr
 	if took == 0 {
 		took = time.Since(began)
 	}
+	t.usedTool(&call, &res, took)
 	if r.Approval != "" && res.Ran.After(call.Answers) == dragoman.RanNot && res.Asks == nil {
 		if err := t.o.Inbox.GiveBack(context.WithoutCancel(ctx), r.Approval, call.ID); err != nil {
 			t.o.Log.Warn("an approval could not be given back", "approval", r.Approval, "error", err)

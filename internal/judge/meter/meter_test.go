@@ -86,7 +86,11 @@ func TestCounts(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var counted []int64
-			m := &Meter{Count: func(n int64) { counted = append(counted, n) }}
+			m := &Meter{Count: func(u Used) {
+				if !u.Failed {
+					counted = append(counted, u.Total)
+				}
+			}}
 			up, peer := new(atomic.Bool), &api{kind: tt.kind, answers: []string{tt.answer}, refuses: tt.refuses}
 			body := []byte(tt.body)
 			if tt.body == "" {
@@ -128,7 +132,7 @@ func TestCounts(t *testing.T) {
 // An API that refused once is not asked again, and one that refuses the request anyway
 // is not blamed.
 func TestRefused(t *testing.T) {
-	m := &Meter{Count: func(int64) {}}
+	m := &Meter{Count: func(Used) {}}
 	peer := &api{kind: events, answers: []string{""}, refuses: 400}
 	r := Request{Silent: new(atomic.Bool), Body: []byte(wish), Text: true, Asks: true, Send: peer.send}
 	for range 2 {
@@ -151,7 +155,7 @@ func TestRefused(t *testing.T) {
 // What is no completion is not asked: an API that refuses that there would not be asked
 // about completions any more, and nobody's usage be known.
 func TestAsksCompletions(t *testing.T) {
-	m, up := &Meter{Count: func(int64) {}}, new(atomic.Bool)
+	m, up := &Meter{Count: func(Used) {}}, new(atomic.Bool)
 	peer := &api{kind: events, answers: []string{""}, refuses: 400}
 	const response = `{"stream":true,"prompt":{"id":"p"}}`
 	res, err := m.Do(Request{Silent: up, Body: []byte(response), Text: true, Send: peer.send})
