@@ -25,7 +25,7 @@ var layers = [][]string{
 	{"internal/text/glob", "internal/text/clip", "internal/text/secret", "internal/text/invalid", "internal/text/invisible", "internal/text/qualified"},
 	{"internal/text/canonical", "internal/text/commandline", "internal/text/poison"},
 	{"internal/observe"},
-	{"internal/observe/otlp", "internal/observe/prometheus"},
+	{"internal/observe/otlp", "internal/observe/prometheus", "internal/observe/loglevel"},
 	{"internal/observe/telemetry"},
 	{"internal/wire/rawjson", "internal/wire/sse", "internal/wire/deadline", "internal/wire/origin", "internal/wire/addresses", "internal/wire/retry"},
 	{"internal/wire/safehttp"},

@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/gateway"
+	"github.com/dragoman-mcp/dragoman/internal/observe/loglevel"
 	"github.com/dragoman-mcp/dragoman/internal/text/invalid"
 )
 
@@ -158,9 +159,10 @@ func newLogger(file *config.File, verbose, quiet bool) *slog.Logger {
 	case quiet:
 		level = slog.LevelError
 	}
-	options := &slog.HandlerOptions{Level: level}
+	levels := loglevel.New(level, file.Log.Levels)
+	options := &slog.HandlerOptions{Level: levels.Least()}
 	if file.Log.Format == "json" {
-		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+		return slog.New(levels.Handler(slog.NewJSONHandler(os.Stderr, options)))
 	}
-	return slog.New(slog.NewTextHandler(os.Stderr, options))
+	return slog.New(levels.Handler(slog.NewTextHandler(os.Stderr, options)))
 }

@@ -21,7 +21,7 @@ func (s *Session) Client(r upstream.Request, log *slog.Logger) *model.Client {
 	if log == nil {
 		log = s.log
 	}
-	return &model.Client{Post: s.metered(s.Upstream.Chat(r)), Dialect: s.Dialect, Idle: s.Upstream.Idle, Repeat: s.Upstream.Retries.Spend, MaxMessage: s.maxMessage, Log: log}
+	return &model.Client{Post: s.told(s.metered(s.Upstream.Chat(r))), Dialect: s.Dialect, Idle: s.Upstream.Idle, Repeat: s.Upstream.Retries.Spend, MaxMessage: s.maxMessage, Log: log}
 }
 
 // metered returns post with its tokens counted, where they are limited.
