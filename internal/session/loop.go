@@ -10,6 +10,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/judge/meter"
+	"github.com/dragoman-mcp/dragoman/internal/observe"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
@@ -31,6 +32,7 @@ func (s *Session) metered(post func(context.Context, [][]byte) (*http.Response, 
 		return post
 	}
 	return func(ctx context.Context, parts [][]byte) (*http.Response, error) {
+		m := toldTokens(observe.Current(ctx), m)
 		return m.Do(meter.Request{Silent: &s.Upstream.NoUsage, Body: bytes.Join(parts, nil), Text: true, Asks: true, Send: func(body []byte) (*http.Response, error) {
 			return post(ctx, [][]byte{body})
 		}})

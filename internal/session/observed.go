@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/dragoman-mcp/dragoman/internal/judge/meter"
 	"github.com/dragoman-mcp/dragoman/internal/observe"
 )
 
@@ -36,4 +37,22 @@ func (s *Session) provider() string {
 		return known
 	}
 	return name
+}
+
+// toldTokens returns a meter that tells a span, too, what it counts: of a stream the
+// conversation may not see it. Estimates are for budgets alone.
+func toldTokens(span *observe.Span, m *meter.Meter) *meter.Meter {
+	if !span.On() {
+		return m
+	}
+	return &meter.Meter{Count: func(u meter.Used) {
+		if !u.Estimated {
+			for key, n := range map[string]int64{observe.InputTokens: u.In, observe.OutputTokens: u.Out, observe.CacheReadTokens: u.Cached, observe.ReasoningTokens: u.Reasoning} {
+				if n > 0 {
+					span.Int(key, n)
+				}
+			}
+		}
+		m.Count(u)
+	}}
 }

@@ -29,10 +29,11 @@ type Meter struct {
 	Count func(Used)
 }
 
-// Used is what an exchange used. Where the API said nothing of it, In and Out are an
-// estimate.
+// Used is what an exchange used.
 type Used struct {
 	model.Usage
+	// Estimated says that it is an estimate, since the API did not say, or not to the end.
+	Estimated bool
 	// Took is how long it took, and Failed that it was refused or never came.
 	Took   time.Duration
 	Failed bool
@@ -185,16 +186,16 @@ func (a *answer) end() {
 	if a.count = nil; count == nil {
 		return
 	}
-	used := a.sum.said()
+	used, estimated := a.sum.said(), false
 	if used.Total == 0 || !a.whole { // what is said in the middle is of what came until then, or of the request alone
 		guess := model.Usage{In: (a.sent + 2) / 3}
 		if a.text {
 			guess.Out = a.sum.estimate()
 		}
 		if guess.Total = guess.In + guess.Out; guess.Total > used.Total {
-			used = guess
+			used, estimated = guess, true
 		}
 		used.Total = max(used.Total, 1)
 	}
-	count(Used{Usage: used, Took: time.Since(a.began)})
+	count(Used{Usage: used, Estimated: estimated, Took: time.Since(a.began)})
 }

@@ -167,7 +167,7 @@ func TestAsksCompletions(t *testing.T) {
 // What is left in the middle is counted, by whoever ends it first.
 func TestLeft(t *testing.T) {
 	counted := make(chan int64, 10)
-	m := &Meter{Count: func(n int64) { counted <- n }}
+	m := &Meter{Count: func(u Used) { counted <- u.Total }}
 	said, words := io.Pipe()
 	res, err := m.Do(Request{Silent: new(atomic.Bool), Body: []byte(`{"stream":true,"messages":[]}`), Text: true, Asks: true, Send: func([]byte) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {events}}, Body: said}, nil
@@ -200,7 +200,7 @@ func TestNotCounted(t *testing.T) {
 	if res, err := (*Meter)(nil).Do(Request{Body: []byte(wish), Send: peer.send}); err != nil || peer.got[0] != wish || res.ContentLength != 1 {
 		t.Errorf("%v, %v, sent %s", res, err, peer.got)
 	}
-	m := &Meter{Count: func(int64) { t.Error("counted") }}
+	m := &Meter{Count: func(Used) { t.Error("counted") }}
 	for _, status := range []int{101, 301, 401, 500} {
 		res, err := m.Do(Request{Silent: new(atomic.Bool), Send: func([]byte) (*http.Response, error) {
 			return &http.Response{StatusCode: status, Body: http.NoBody}, nil
@@ -223,7 +223,7 @@ func FuzzStream(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, size int) {
 		size = min(max(size, 1), len(text)+1)
 		through := func(text string) string {
-			a := &answer{body: io.NopCloser(pieces{strings.NewReader(text), size}), count: func(int64) {}, events: true, hide: true}
+			a := &answer{body: io.NopCloser(pieces{strings.NewReader(text), size}), count: func(Used) {}, events: true, hide: true}
 			got, err := io.ReadAll(a)
 			if err != nil {
 				t.Fatal(err)

@@ -118,7 +118,7 @@ func (r *recorder) End(s *observe.Span) {
 	if r.span == nil {
 		return
 	}
-	if s.Kind == observe.Conversation {
+	if s.Kind == observe.Conversation && r.in+r.out > 0 {
 		said = append(slices.Clip(said), observe.Int(observe.InputTokens, r.in), observe.Int(observe.OutputTokens, r.out))
 	}
 	r.span.SetName(name(s.Kind, said))
