@@ -25,6 +25,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
@@ -412,10 +413,17 @@ func (n *nest) converse() {
 // and the usage of all callers.
 func (n *nest) watched() {
 	n.t.Helper()
-	waitFor(n.t, "traces and metrics at the collector", func() bool {
-		text := n.collected()
-		return strings.Contains(text, "execute_tool works__echo") && strings.Contains(text, "gen_ai.client.operation.duration")
-	})
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for text := ""; !strings.Contains(text, "execute_tool works__echo") || !strings.Contains(text, "gen_ai.client.operation.duration"); text = n.collected() {
+		select {
+		case <-tick.C:
+		case <-n.g.exited:
+			n.t.Fatal("the gateway ended before a collector heard of it")
+		case <-n.t.Context().Done():
+			n.t.Fatal("nothing came to the collector")
+		}
+	}
 	for _, path := range []string{"/metrics", "/v1/usage?by=caller,model,server,tool"} {
 		req, err := http.NewRequestWithContext(n.t.Context(), "GET", n.g.Root+path, nil)
 		if err != nil {

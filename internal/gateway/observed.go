@@ -32,9 +32,6 @@ func (g *Gateway) openTelemetry() (err error) {
 		Lookup: g.o.Lookup, Version: g.o.Version, Log: g.log, Hide: g.mask().Hide,
 		Model: func(name string) string { label, _ := g.priced(name); return label },
 	})
-	if err == nil && g.telemetry != nil {
-		g.telemetry.Read(g.readings)
-	}
 	return err
 }
 

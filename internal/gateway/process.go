@@ -109,7 +109,7 @@ func (g *Gateway) remembered() memory.Store {
 }
 
 // New builds a gateway and starts its MCP servers, without waiting for them.
-func New(file *config.File, o Options) (*Gateway, error) {
+func New(file *config.File, o Options) (_ *Gateway, err error) {
 	if o.Lookup == nil {
 		o.Lookup = os.LookupEnv
 	}
@@ -130,6 +130,11 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	if err := g.openTelemetry(); err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			g.closeTelemetry()
+		}
+	}()
 	if err := g.openGate(first); err != nil {
 		return nil, err
 	}
@@ -145,6 +150,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	g.callers.Ended = g.ended
 	first.complete(g, nil)
 	g.now.Store(first)
+	g.telemetry.Read(g.readings)
 	return g, nil
 }
 

@@ -112,7 +112,6 @@ const (
 	Approvals      = "dragoman.approvals"
 	UnknownOutcome = "dragoman.calls.unknown_outcome"
 	LimitRefusals  = "dragoman.limit.refusals"
-	LimitWarnings  = "dragoman.limit.warnings"
 	OpenStreams    = "dragoman.streams.open"
 	StoreDuration  = "dragoman.store.operation.duration"
 	QueueLength    = "dragoman.queue.length"
@@ -180,7 +179,6 @@ var Metrics = []Metric{
 	{Approvals, Counter, "{approval}", []string{ApprovalState}, nil, "Approvals that were asked for, by what came of them."},
 	{UnknownOutcome, Counter, "{call}", []string{ToolName, Server}, nil, "Calls of which nobody knows whether they ran."},
 	{LimitRefusals, Counter, "{call}", []string{Limit}, nil, "What a limit of the configuration refused."},
-	{LimitWarnings, Counter, "{warning}", []string{Limit}, nil, "Budgets of which the warning mark was passed."},
 	{OpenStreams, Gauge, "{request}", nil, nil, "Requests over HTTP that are being answered."},
 	{StoreDuration, Histogram, "s", []string{StoreKind}, storeSeconds, "Transactions of the store, with the wait for their turn."},
 	{QueueLength, Gauge, "{call}", []string{Queue}, nil, "What waits: calls for a turn at a server, by its label, and writes for the store."},

@@ -77,7 +77,9 @@ func (m *Meter) Do(r Request) (*http.Response, error) {
 		}
 	}
 	if err != nil || res.StatusCode < 200 || res.StatusCode > 299 {
-		m.Count(Used{Took: time.Since(began), Failed: true})
+		if err != nil || res.StatusCode >= 400 {
+			m.Count(Used{Took: time.Since(began), Failed: true})
+		}
 		return res, err
 	}
 	a := &answer{body: res.Body, count: m.Count, began: began, sent: int64(len(r.Body)), text: r.Text, hide: asked}

@@ -194,13 +194,17 @@ func TestLeft(t *testing.T) {
 	}
 }
 
-// Nobody counts what is not limited, nor what is refused or fails.
+// No tokens are counted of what is refused or fails, and nothing where nobody wants to know.
 func TestNotCounted(t *testing.T) {
 	peer := &api{kind: document, answers: []string{"x"}}
 	if res, err := (*Meter)(nil).Do(Request{Body: []byte(wish), Send: peer.send}); err != nil || peer.got[0] != wish || res.ContentLength != 1 {
 		t.Errorf("%v, %v, sent %s", res, err, peer.got)
 	}
-	m := &Meter{Count: func(Used) { t.Error("counted") }}
+	m := &Meter{Count: func(u Used) {
+		if u.Total != 0 || !u.Failed {
+			t.Errorf("counted: %+v", u)
+		}
+	}}
 	for _, status := range []int{101, 301, 401, 500} {
 		res, err := m.Do(Request{Silent: new(atomic.Bool), Send: func([]byte) (*http.Response, error) {
 			return &http.Response{StatusCode: status, Body: http.NoBody}, nil
