@@ -153,27 +153,40 @@ func (s *Span) On() bool { return s != nil }
 // Text says a text; an empty one is not said. What was said before under the key gives
 // way.
 func (s *Span) Text(key, value string) {
-	if value != "" {
+	if s != nil && value != "" {
 		s.set(key, value)
 	}
 }
 
 // Int says a number.
-func (s *Span) Int(key string, value int64) { s.set(key, value) }
+func (s *Span) Int(key string, value int64) {
+	if s != nil {
+		s.set(key, value)
+	}
+}
 
 // Seconds says a time.
-func (s *Span) Seconds(key string, value float64) { s.set(key, value) }
+func (s *Span) Seconds(key string, value float64) {
+	if s != nil {
+		s.set(key, value)
+	}
+}
 
 // Flag says that something is so.
-func (s *Span) Flag(key string) { s.set(key, true) }
+func (s *Span) Flag(key string) {
+	if s != nil {
+		s.set(key, true)
+	}
+}
 
 // Texts says several texts.
-func (s *Span) Texts(key string, value ...string) { s.set(key, value) }
+func (s *Span) Texts(key string, value ...string) {
+	if s != nil {
+		s.set(key, value)
+	}
+}
 
 func (s *Span) set(key string, value any) {
-	if s == nil {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {

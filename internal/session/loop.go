@@ -32,7 +32,7 @@ func (s *Session) metered(post func(context.Context, [][]byte) (*http.Response, 
 		return post
 	}
 	return func(ctx context.Context, parts [][]byte) (*http.Response, error) {
-		m := toldTokens(observe.Current(ctx), m)
+		m := m.Telling(observe.Current(ctx))
 		return m.Do(meter.Request{Silent: &s.Upstream.NoUsage, Body: bytes.Join(parts, nil), Text: true, Asks: true, Send: func(body []byte) (*http.Response, error) {
 			return post(ctx, [][]byte{body})
 		}})

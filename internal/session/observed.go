@@ -4,8 +4,8 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/dragoman-mcp/dragoman/internal/judge/meter"
 	"github.com/dragoman-mcp/dragoman/internal/observe"
+	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 )
 
 // told returns post with who watches told to whom it goes.
@@ -27,32 +27,18 @@ var providers = map[string]string{
 	"azure": "azure.ai.openai", "gemini": "gcp.gemini", "mistral": "mistral_ai", "xai": "x_ai", "vertex": "gcp.vertex_ai", "bedrock": "aws.bedrock",
 }
 
-// provider is what the model API is called.
-func (s *Session) provider() string {
-	if s.Upstream.Rehearsal {
+// Provider returns what the API of an upstream is called by the conventions.
+func (o *Opener) Provider(up *upstream.Upstream) string { return provider(up, o.spoken(up).Name()) }
+
+func (s *Session) provider() string { return provider(s.Upstream, s.Dialect.Name()) }
+
+func provider(up *upstream.Upstream, dialect string) string {
+	known, ok := providers[dialect]
+	switch {
+	case up.Rehearsal:
 		return "rehearsal"
-	}
-	name := s.Dialect.Name()
-	if known, ok := providers[name]; ok {
+	case ok:
 		return known
 	}
-	return name
-}
-
-// toldTokens returns a meter that tells a span, too, what it counts: of a stream the
-// conversation may not see it. Estimates are for budgets alone.
-func toldTokens(span *observe.Span, m *meter.Meter) *meter.Meter {
-	if !span.On() {
-		return m
-	}
-	return &meter.Meter{Count: func(u meter.Used) {
-		if !u.Estimated {
-			for key, n := range map[string]int64{observe.InputTokens: u.In, observe.OutputTokens: u.Out, observe.CacheReadTokens: u.Cached, observe.ReasoningTokens: u.Reasoning} {
-				if n > 0 {
-					span.Int(key, n)
-				}
-			}
-		}
-		m.Count(u)
-	}}
+	return dialect
 }

@@ -122,7 +122,7 @@ func (a *API) answer(on wire, w http.ResponseWriter, r *http.Request, who caller
 		}
 	}
 	if plain := request.plain(); !offer && plain != nil {
-		a.relayTo(w, r, s.Upstream, relayed{body: plain, meter: a.Sessions.Gate().Meter(who, said.model)})
+		a.relayTo(w, r, s.Upstream, relayed{body: plain, model: said.model, meter: a.Sessions.Gate().Meter(who, said.model)})
 		run.Answered = true
 		return nil
 	}

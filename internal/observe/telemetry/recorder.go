@@ -183,7 +183,7 @@ func name(kind observe.Kind, said []observe.Attribute) string {
 	case observe.Conversation:
 		target = value(observe.AgentName)
 	case observe.Chat:
-		target = value(observe.RequestModel)
+		operation, target = value(observe.OperationName), value(observe.RequestModel)
 	case observe.Tool:
 		target = value(observe.ToolName)
 	case observe.ClientRequest, observe.ServerRequest:
