@@ -172,7 +172,7 @@ func (g *Gateway) identified(w http.ResponseWriter, r *http.Request, route *door
 	return out, r.WithContext(ctx), func(who caller.Caller) {
 		g.open.Add(-1)
 		took := time.Since(began)
-		g.requestLog.Debug("request", append([]any{"request", id, "method", r.Method, "path", r.URL.Path, "status", out.answered(), "took", took.Round(time.Microsecond)}, who.Logged()...)...)
+		g.log.Debug("request", append([]any{"request", id, "method", r.Method, "path", r.URL.Path, "status", out.answered(), "took", took.Round(time.Microsecond)}, who.Logged()...)...)
 		if g.telemetry == nil {
 			return
 		}

@@ -85,10 +85,9 @@ type Gateway struct {
 	stopping chan struct{} // closed when draining begins
 	memory   memoryGauge
 
-	telemetry  *telemetry.Telemetry // nil where nobody watches
-	usage      *usage.Book          // nil where none is kept
-	open       atomic.Int64         // requests that are being answered
-	requestLog *slog.Logger
+	telemetry *telemetry.Telemetry // nil where nobody watches
+	usage     *usage.Book          // nil where none is kept
+	open      atomic.Int64         // requests that are being answered
 
 	now       atomic.Pointer[setup]
 	reloading sync.Mutex
@@ -119,7 +118,7 @@ func New(file *config.File, o Options) (_ *Gateway, err error) {
 	if file.Sampling.Answer {
 		o.Can |= dragoman.AskSampling
 	}
-	g := &Gateway{o: o, file: file, log: o.Log, requestLog: o.Log, cache: cache.New(file.Cache), stopping: make(chan struct{})}
+	g := &Gateway{o: o, file: file, log: o.Log, cache: cache.New(file.Cache), stopping: make(chan struct{})}
 	if err := g.knowCallers(); err != nil {
 		return nil, err
 	}
