@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/gateway"
+	"github.com/dragoman-mcp/dragoman/internal/observe/loglevel"
 	"github.com/dragoman-mcp/dragoman/internal/text/invalid"
 )
 
@@ -163,9 +164,10 @@ func newLogger(file *config.File, verbose, quiet bool) (log *slog.Logger, use fu
 		}
 	}
 	use(file)
-	options := &slog.HandlerOptions{Level: level}
+	levels := loglevel.New(level, file.Log.Levels)
+	options := &slog.HandlerOptions{Level: levels}
 	if file.Log.Format == "json" {
-		return slog.New(slog.NewJSONHandler(os.Stderr, options)), use
+		return slog.New(levels.Handler(slog.NewJSONHandler(os.Stderr, options))), use
 	}
-	return slog.New(slog.NewTextHandler(os.Stderr, options)), use
+	return slog.New(levels.Handler(slog.NewTextHandler(os.Stderr, options))), use
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"crypto/sha256"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net"
 	"net/url"
@@ -18,6 +19,8 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
+	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
+	"github.com/dragoman-mcp/dragoman/internal/observe/telemetry"
 	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
@@ -74,6 +77,9 @@ type File struct {
 	Audit     audit.Config    `yaml:"audit" doc:"The log of who did what."`
 	Approvals approval.Config `yaml:"approvals" doc:"Questions to a person whether a call may run."`
 	Pins      pinning.Config  `yaml:"pins" doc:"Which tools are trusted: those that are defined as somebody approved them."`
+
+	Usage     usage.Config     `yaml:"usage" doc:"What callers used of models and tools, kept where there is a store."`
+	Telemetry telemetry.Config `yaml:"telemetry" doc:"What is told of the gateway to those who look after it: metrics at /metrics, and traces and metrics for a collector."`
 
 	HTTP HTTP `yaml:"http" doc:"Limits of the gateway's HTTP server."`
 	Log  Log  `yaml:"log" doc:"What the gateway writes to standard error."`
@@ -180,8 +186,9 @@ type HTTP struct {
 
 // Log says what is written to standard error.
 type Log struct {
-	Level  string `yaml:"level" enum:"debug,info,warn,error" doc:"Least level that is written."`
-	Format string `yaml:"format" enum:"text,json" doc:"text for people, json for programs."`
+	Level  string            `yaml:"level" enum:"debug,info,warn,error" doc:"Least level that is written."`
+	Format string            `yaml:"format" enum:"text,json" doc:"text for people, json for programs."`
+	Levels map[string]string `yaml:"levels" doc:"Least levels of single packages, such as {mcp: debug}: the last element of a package's path."`
 }
 
 // Default returns the configuration of an empty file.
@@ -212,6 +219,8 @@ func (f *File) SetDefaults() {
 	f.MCP = mcpserve.Config{Search: string(model.Never), Page: mcpserve.DefaultPage}
 	f.HTTP = HTTP{MaxBody: 32 << 20, HeaderTimeout: 10 * time.Second, BodyTimeout: 10 * time.Second, AnswerTimeout: 30 * time.Second, DrainTimeout: 30 * time.Second}
 	f.Log = Log{Level: "info", Format: "text"}
+	f.Usage.Retention = usage.DefaultRetention
+	f.Telemetry.SetDefaults()
 }
 
 // Validate reports the first top-level key that cannot work.
@@ -232,6 +241,11 @@ func (f *File) Validate() error {
 	}
 	if err := checkInputs(f.Inputs); err != nil {
 		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Log.Levels)) {
+		if new(slog.Level).UnmarshalText([]byte(f.Log.Levels[name])) != nil {
+			return invalid.Key("log", fmt.Sprintf("levels: %q of %s is none of debug, info, warn and error", f.Log.Levels[name], name))
+		}
 	}
 	if _, err := policy.New(policy.Config{Rules: f.Policy}); err != nil {
 		return invalid.Key("policy", err.Error())

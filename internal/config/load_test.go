@@ -18,6 +18,8 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
 	"github.com/dragoman-mcp/dragoman/internal/judge/audit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
+	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
+	"github.com/dragoman-mcp/dragoman/internal/observe/telemetry"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/session"
@@ -114,7 +116,14 @@ http:
   answer_timeout: 4s
   max_connections: 500
   drain_timeout: 2m
-log: {level: debug, format: json}
+usage: {off: true, retention: 720h}
+telemetry:
+  endpoint: http://localhost:4318
+  headers: {X-Key: "${TOKEN}"}
+  service: gate
+  traces: {sample: 5, content: true}
+  metrics: {listen: "127.0.0.1:9464", interval: 10s}
+log: {level: debug, format: json, levels: {mcp: warn}}
 `
 	f := parse(t, strings.Replace(text, "1.txt", "8 KiB", 1), "KEY", "fedcba9876543210: {x}", "TOKEN", "t", "N", "8")
 	want := &config.File{
@@ -161,8 +170,13 @@ log: {level: debug, format: json}
 		Audit:          audit.Config{Arguments: audit.Full, Retention: 24 * time.Hour, Off: true},
 		Approvals:      approval.Config{Expires: 5 * time.Minute, Keep: time.Hour, Pending: 6, Elicit: true},
 		Pins:           pinning.Config{Mode: pinning.Explicit, Lock: "/srv/dragoman.lock"},
-		HTTP:           config.HTTP{MaxBody: 65536, HeaderTimeout: time.Second, BodyTimeout: 3 * time.Second, AnswerTimeout: 4 * time.Second, DrainTimeout: 2 * time.Minute, MaxConnections: 500},
-		Log:            config.Log{Level: "debug", Format: "json"},
+		Usage:          usage.Config{Off: true, Retention: 720 * time.Hour},
+		Telemetry: telemetry.Config{
+			Endpoint: "http://localhost:4318", Headers: secret.Map(map[string]string{"X-Key": "t"}), Service: "gate",
+			Traces: telemetry.Traces{Sample: 5, Content: true}, Metrics: telemetry.Metrics{Listen: "127.0.0.1:9464", Interval: 10 * time.Second},
+		},
+		HTTP: config.HTTP{MaxBody: 65536, HeaderTimeout: time.Second, BodyTimeout: 3 * time.Second, AnswerTimeout: 4 * time.Second, DrainTimeout: 2 * time.Minute, MaxConnections: 500},
+		Log:  config.Log{Level: "debug", Format: "json", Levels: map[string]string{"mcp": "warn"}},
 	}
 	if diff := cmp.Diff(want, f, ignoreRead); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

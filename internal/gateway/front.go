@@ -34,7 +34,7 @@ func (g *Gateway) Handler() http.Handler {
 	open.HandleFunc(caller.MetadataPath+"/", g.metadata)
 	open.HandleFunc(caller.MetadataPath, g.metadata)
 	open.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { g.now.Load().routes.ServeHTTP(w, r) })
-	checked := g.identified(g.checked(open))
+	checked := g.demanding(g.checked(open))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		bounds := g.now.Load().file.HTTP
 		deadline.Handler(checked, bounds.BodyTimeout, bounds.AnswerTimeout).ServeHTTP(w, r)
@@ -108,19 +108,24 @@ func (g *Gateway) unrecognised(w http.ResponseWriter, r *http.Request, form door
 
 // enter finds out who asks, once, and hands the request to its route.
 func (g *Gateway) enter(w http.ResponseWriter, r *http.Request, route *door.Route) {
+	var who caller.Caller
+	out, r, over := g.identified(w, r, route)
+	defer func() { over(who) }()
+	w = out
 	if g.shed(w, r, route) {
 		return
 	}
+	var err error
 	recognise := g.callers.Recognise
 	if route.Who != nil {
 		recognise = route.Who
 	}
-	who, err := recognise(r)
+	who, err = recognise(r)
 	if err != nil || !who.Valid() {
 		g.unrecognised(w, r, route.Form, err)
 		return
 	}
-	ctx, leave := g.callers.Stay(r.Context(), who)
+	ctx, leave := g.callers.Stay(g.watched(r.Context(), r, who), who)
 	defer leave()
 	if route.Lasts != nil && route.Lasts(r) {
 		var cancel context.CancelFunc

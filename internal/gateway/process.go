@@ -23,6 +23,8 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
 	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
 	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
+	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
+	"github.com/dragoman-mcp/dragoman/internal/observe/telemetry"
 	"github.com/dragoman-mcp/dragoman/internal/reach/credential"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
@@ -95,6 +97,10 @@ type Gateway struct {
 	stopping   chan struct{} // closed when draining begins
 	memory     memoryGauge
 
+	telemetry *telemetry.Telemetry // nil where nobody watches
+	usage     *usage.Book          // nil where none is kept
+	open      atomic.Int64         // requests that are being answered
+
 	now       atomic.Pointer[setup]
 	reloading sync.Mutex
 	refused   atomic.Pointer[string]   // why the file, as it was read last, is not in effect; nil where it is
@@ -102,7 +108,7 @@ type Gateway struct {
 }
 
 // New builds a gateway and starts its MCP servers, without waiting for them.
-func New(file *config.File, o Options) (*Gateway, error) {
+func New(file *config.File, o Options) (_ *Gateway, err error) {
 	if o.Lookup == nil {
 		o.Lookup = os.LookupEnv
 	}
@@ -120,6 +126,14 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := g.openTelemetry(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			g.closeTelemetry()
+		}
+	}()
 	if err := g.openGate(first); err != nil {
 		return nil, err
 	}
@@ -130,8 +144,9 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	}
 	g.apiState = api.NewState(api.Kept{Memory: g.remembered, Responses: &responses.Memory{}, Seals: g.seals(), Once: file.Idempotency})
 	g.servers = servers.New(file.MCPServers, g.serverOptions(first))
-	g.ops = &ops.Ops{Gate: g.gate, Inbox: g.inbox(), Servers: g.servers, Reload: g.asked, Who: g.operator, MaxBody: g.maxBody, Log: o.Log}
+	g.ops = &ops.Ops{Usage: g.readUsage, Gate: g.gate, Inbox: g.inbox(), Servers: g.servers, Reload: g.asked, Who: g.operator, MaxBody: g.maxBody, Log: o.Log}
 	g.mcp = mcpserve.New(mcpserve.Options{
+		Observer: g.observer,
 		Settings: first.mcp(), Sessions: g.sessions, StepUp: g.callers.StepUp, Name: "dragoman", Version: o.Version, Log: o.Log,
 	})
 	g.openConsole()
@@ -141,6 +156,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	g.now.Store(first)
 	named := file.Files()
 	g.named.Store(&named)
+	g.telemetry.Read(g.readings)
 	return g, nil
 }
 
@@ -185,7 +201,8 @@ func (g *Gateway) guarded() {
 // serverOptions are what servers need of the process.
 func (g *Gateway) serverOptions(first *setup) servers.Options {
 	so := servers.Options{
-		Name: "dragoman", Version: g.o.Version, Logger: g.log, Can: g.o.Can, Bounds: first.bounds(), Pins: g.book(), Builtin: g.builtin(first),
+		Observer: g.observer(caller.Caller{}),
+		Name:     "dragoman", Version: g.o.Version, Logger: g.log, Can: g.o.Can, Bounds: first.bounds(), Pins: g.book(), Builtin: g.builtin(first),
 		Tokens: servers.Tokens{Store: g.o.Credentials, Subjects: g.subjects, Gateway: g.file.Auth.PublicURL},
 	}
 	if g.o.Apps {
@@ -249,7 +266,7 @@ func (g *Gateway) Wait(ctx context.Context) error { return g.servers.Settle(ctx)
 // ServeLines serves one MCP client over lines, such as the program that started us
 // over stdio, until its input ends.
 func (g *Gateway) ServeLines(ctx context.Context, in io.Reader, out io.Writer) error {
-	return g.mcp.ServeLines(ctx, caller.Local, in, out)
+	return g.mcp.ServeLines(g.Observed(ctx, caller.Local), caller.Local, in, out)
 }
 
 // Close ends the servers and everything else.
@@ -262,4 +279,5 @@ func (g *Gateway) Close() {
 	g.now.Load().upstreams.Close()
 	g.closeLedger()
 	g.callers.Close()
+	g.closeTelemetry()
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/judge/meter"
+	"github.com/dragoman-mcp/dragoman/internal/observe"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
@@ -21,7 +22,7 @@ func (s *Session) Client(r upstream.Request, log *slog.Logger) *model.Client {
 	if log == nil {
 		log = s.log
 	}
-	return &model.Client{Post: s.metered(s.Upstream.Chat(r)), Dialect: s.Dialect, Idle: s.Upstream.Idle, Repeat: s.Upstream.Retries.Spend, MaxMessage: s.maxMessage, Log: log}
+	return &model.Client{Post: s.told(s.metered(s.Upstream.Chat(r))), Dialect: s.Dialect, Idle: s.Upstream.Idle, Repeat: s.Upstream.Retries.Spend, MaxMessage: s.maxMessage, Log: log}
 }
 
 // metered returns post with its tokens counted, where they are limited.
@@ -31,6 +32,7 @@ func (s *Session) metered(post func(context.Context, [][]byte) (*http.Response, 
 		return post
 	}
 	return func(ctx context.Context, parts [][]byte) (*http.Response, error) {
+		m := m.Telling(observe.Current(ctx))
 		return m.Do(meter.Request{Silent: &s.Upstream.NoUsage, Body: bytes.Join(parts, nil), Text: true, Asks: true, Send: func(body []byte) (*http.Response, error) {
 			return post(ctx, [][]byte{body})
 		}})
