@@ -201,7 +201,7 @@ func offers(ctx context.Context, s *session.Session) (bool, error) {
 func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request asking, s *session.Session, offer bool, run *idempotency.Run) error {
 	id := model.NewRequestID()
 	log := a.Log.With("request", id, "model", request.about().model).With(s.Caller.Logged()...)
-	client := s.Client(upstream.Request{RawQuery: r.URL.RawQuery, Header: r.Header, ClientCredentials: a.ClientCredentials}, log)
+	client := s.Client(upstream.Request{RawQuery: r.URL.RawQuery, Header: r.Header, ClientCredentials: a.clientCredentials()}, log)
 	ask, can := s.Sampler(client, 0, nil)
 	c, err := request.converse(w, chat.Options{
 		Model:   client,
@@ -210,7 +210,7 @@ func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request 
 		Guide:   s.Guide,
 		Offers:  &a.offers,
 		Search:  s.Search,
-		Memory:  a.State.Memory,
+		Memory:  a.memory(),
 		Running: &a.State.running,
 		Caller:  s.Caller.ID,
 		Retried: retried(r, request.about()),
@@ -233,6 +233,7 @@ func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request 
 	}
 	defer func() { run.Changed = c.Wrote() }() // however it ends
 	err = loop.Run(r.Context(), c)
+	s.Over(err)
 	run.Answered = err == nil
 	log = log.With("calls", calls, "took", time.Since(started).Round(time.Millisecond)).With(spent(c)...)
 	switch {
