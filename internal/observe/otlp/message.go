@@ -111,6 +111,6 @@ func (m *message) value(v attribute.Value) {
 			}
 		})
 	default:
-		m.bytes(1, []byte(v.Emit()))
+		m.bytes(1, []byte(v.String()))
 	}
 }

@@ -129,7 +129,7 @@ func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 func labels(set attribute.Set, bound string) string {
 	var all []string
 	for _, kv := range set.ToSlice() {
-		all = append(all, Label(string(kv.Key))+`="`+labelEscape.Replace(strings.ToValidUTF8(kv.Value.Emit(), "\uFFFD"))+`"`)
+		all = append(all, Label(string(kv.Key))+`="`+labelEscape.Replace(strings.ToValidUTF8(kv.Value.String(), "\uFFFD"))+`"`)
 	}
 	if bound != "" {
 		all = append(all, `le="`+bound+`"`)
