@@ -15,8 +15,10 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
 	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
+	"github.com/dragoman-mcp/dragoman/internal/state/content"
 	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
+	"github.com/dragoman-mcp/dragoman/internal/state/stored"
 	"github.com/dragoman-mcp/dragoman/internal/state/turns"
 	"github.com/dragoman-mcp/dragoman/internal/state/vault"
 )
@@ -70,6 +72,7 @@ func (g *Gateway) openLedger(ctx context.Context, log *slog.Logger) error {
 		return errors.Join(err, opened.Close())
 	}
 	g.ledger, g.vault = opened, keys
+	g.stored = stored.New(opened.DB, keys)
 	g.turns = turns.New(opened.DB, keys, turns.Config{Bytes: g.file.Memory.Bytes, TTL: g.file.Memory.TTL, Log: log})
 	return nil
 }
@@ -102,7 +105,7 @@ func (g *Gateway) watch() {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { g.ledger.Book.Watch(ctx) })
-	all.Go(func() { g.turns.Watch(ctx) })
+	all.Go(func() { content.Watch(ctx, g.ledger.DB, g.turns.Expire, g.stored.Expire) })
 	all.Go(func() {
 		g.vault.Keep(ctx, func(err error) {
 			g.log.Error("the keys of the store cannot be read, so those that are known are used", "error", err)

@@ -70,7 +70,7 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 		options.Seals = seal.New()
 	}
 	c := &Conversation{
-		request: request, options: options, seals: seals{options.Seals, options.Caller},
+		request: request, options: options, seals: seals{options.Seals, options.Caller, request.person()},
 		running: map[string]*ourCall{}, held: map[string]bool{}, turns: map[string]*memory.Turn{},
 	}
 	var err error

@@ -5,14 +5,11 @@ package turns
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"database/sql"
-	"encoding/hex"
-	"errors"
 	"log/slog"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/state/bounded"
+	"github.com/dragoman-mcp/dragoman/internal/state/content"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/state/vault"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
@@ -31,7 +28,7 @@ type Config struct {
 // Turns are those of all owners. Make it with [New]; it is safe for concurrent use.
 type Turns struct {
 	db     *store.DB
-	vault  *vault.Vault
+	kind   content.Kind
 	config Config
 	cached bounded.Map[*cached]
 }
@@ -50,7 +47,7 @@ func New(db *store.DB, v *vault.Vault, config Config) *Turns {
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
-	t := &Turns{db: db, vault: v, config: config}
+	t := &Turns{db: db, kind: content.Kind{Name: "turn", Keyed: true, Life: config.TTL, Bytes: config.Bytes, Vault: v}, config: config}
 	t.cached.Bytes, t.cached.Age = config.Bytes, config.TTL
 	return t
 }
@@ -70,69 +67,8 @@ func (t *Turns) Keep(ctx context.Context, owner string, keys []string, turn *mem
 	if err != nil || int64(len(document)) > t.config.Bytes {
 		return err
 	}
-	return t.db.Write(ctx, func(tx *store.Tx) error { return t.keep(tx, owner, keys, document) })
-}
-
-func (t *Turns) keep(tx *store.Tx, owner string, keys []string, document []byte) error {
-	if err := tx.Lock("turns", owner); err != nil {
-		return err
-	}
-	now, err := tx.Now()
-	if err != nil {
-		return err
-	}
-	if err := t.makeRoom(tx, owner, now, int64(len(document))); err != nil {
-		return err
-	}
-	id, expires := rand.Text(), store.Time(now.Add(t.config.TTL))
-	closed, err := t.vault.Close(tx, owner, place(id), document)
-	if err != nil {
-		return err
-	}
-	if _, err := tx.Exec("INSERT INTO turns (owner, id, content, size, expires) VALUES ($1, $2, $3, $4, $5)", owner, id, closed, len(document), expires); err != nil {
-		return err
-	}
-	for _, key := range keys {
-		if _, err := tx.Exec(`INSERT INTO turn_keys (owner, digest, turn, expires) VALUES ($1, $2, $3, $4)
-			ON CONFLICT (owner, digest) DO UPDATE SET turn = excluded.turn, expires = excluded.expires`, owner, digest(key), id, expires); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// makeRoom removes what has expired, and what was used longest ago, of an owner
-// who would have more than it may.
-func (t *Turns) makeRoom(tx *store.Tx, owner string, now time.Time, size int64) error {
-	for _, table := range []string{"turns", "turn_keys"} {
-		if _, err := tx.Exec("DELETE FROM "+table+" WHERE owner = $1 AND expires <= $2", owner, store.Time(now)); err != nil {
-			return err
-		}
-	}
-	var held int64
-	if err := tx.Row("SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM turns WHERE owner = $1", []any{owner}, &held); err != nil {
-		return err
-	}
-	for held+size > t.config.Bytes {
-		var id string
-		var freed int64
-		if err := tx.Row("SELECT id, size FROM turns WHERE owner = $1 ORDER BY expires, id LIMIT 1", []any{owner}, &id, &freed); err != nil {
-			return err
-		}
-		if err := remove(tx, owner, id); err != nil {
-			return err
-		}
-		held -= freed
-	}
-	return nil
-}
-
-func remove(tx *store.Tx, owner, id string) error {
-	_, err := tx.Exec("DELETE FROM turns WHERE owner = $1 AND id = $2", owner, id)
-	if err == nil {
-		_, err = tx.Exec("DELETE FROM turn_keys WHERE owner = $1 AND turn = $2", owner, id)
-	}
-	return err
+	id := rand.Text()
+	return t.db.Write(ctx, func(tx *store.Tx) error { return t.kind.Put(tx, owner, id, document, keys...) })
 }
 
 // Find implements [memory.Store]. What is cached costs no statement. What cannot be
@@ -176,36 +112,15 @@ func (t *Turns) Find(ctx context.Context, owner string, keys []string) (map[stri
 	return found, nil
 }
 
-// read reads the turns that stand under keys. What its owner's key does not open is not
-// there: it was erased.
+// read reads the turns that stand under keys.
 func (t *Turns) read(tx *store.Tx, owner string, keys []string, into map[string]*memory.Turn) error {
-	now, err := tx.Now()
-	if err != nil {
-		return err
-	}
-	for _, key := range keys {
-		var id string
-		var closed []byte
-		err := tx.Row(`SELECT t.id, t.content FROM turn_keys k JOIN turns t ON t.owner = k.owner AND t.id = k.turn
-			WHERE k.owner = $1 AND k.digest = $2 AND t.expires > $3`, []any{owner, digest(key), store.Time(now)}, &id, &closed)
-		if errors.Is(err, sql.ErrNoRows) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		document, err := t.vault.Open(tx, owner, place(id), closed)
-		if errors.Is(err, vault.ErrErased) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if into[key], err = memory.Decode(document); err != nil {
-			return err
+	found, err := t.kind.Find(tx, owner, keys)
+	for key, document := range found {
+		if err == nil {
+			into[key], err = memory.Decode(document)
 		}
 	}
-	return nil
+	return err
 }
 
 // use lets what is in use live as long again. Nobody waits for it.
@@ -213,30 +128,16 @@ func (t *Turns) use(owner string, keys []string) {
 	if len(keys) == 0 {
 		return
 	}
-	t.db.Append(func(tx *store.Tx) error {
-		now, err := tx.Now()
-		if err != nil {
-			return err
-		}
-		expires := store.Time(now.Add(t.config.TTL))
-		for _, key := range keys {
-			if _, err := tx.Exec("UPDATE turns SET expires = $1 WHERE owner = $2 AND id = (SELECT turn FROM turn_keys WHERE owner = $2 AND digest = $3)", expires, owner, digest(key)); err != nil {
-				return err
-			}
-			if _, err := tx.Exec("UPDATE turn_keys SET expires = $1 WHERE owner = $2 AND digest = $3", expires, owner, digest(key)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}, nil)
+	t.db.Append(func(tx *store.Tx) error { return t.kind.Use(tx, owner, keys) }, nil)
 }
 
 // Drop implements [memory.Store]. Nothing is written where nothing is there.
 func (t *Turns) Drop(ctx context.Context, owner, key string) error {
 	t.cached.Delete(owner, key)
 	var there bool
-	err := t.db.Read(ctx, func(tx *store.Tx) error {
-		return tx.Row("SELECT EXISTS (SELECT 1 FROM turn_keys WHERE owner = $1 AND digest = $2)", []any{owner, digest(key)}, &there)
+	err := t.db.Read(ctx, func(tx *store.Tx) (err error) {
+		there, err = t.kind.Has(tx, owner, key)
+		return err
 	})
 	if err != nil && ctx.Err() == nil {
 		t.config.Log.Error("what is remembered of a conversation cannot be read", "error", err)
@@ -245,48 +146,11 @@ func (t *Turns) Drop(ctx context.Context, owner, key string) error {
 	if err != nil || !there {
 		return err
 	}
-	return t.db.Write(ctx, func(tx *store.Tx) error {
-		_, err := tx.Exec("DELETE FROM turn_keys WHERE owner = $1 AND digest = $2", owner, digest(key))
-		return err
-	})
+	return t.db.Write(ctx, func(tx *store.Tx) error { return t.kind.Drop(tx, owner, key) })
 }
 
 // Any implements [memory.Store]: another process may have kept something.
 func (t *Turns) Any(context.Context, string) bool { return true }
 
 // Expire removes what has expired, of anybody.
-func (t *Turns) Expire(ctx context.Context) error {
-	return t.db.Write(ctx, func(tx *store.Tx) error {
-		now, err := tx.Now()
-		for _, table := range []string{"turns", "turn_keys"} {
-			if err == nil {
-				_, err = tx.Exec("DELETE FROM "+table+" WHERE expires <= $1", store.Time(now))
-			}
-		}
-		return err
-	})
-}
-
-// Watch expires now and every minute, until ctx ends. What could not be removed is
-// not found either.
-func (t *Turns) Watch(ctx context.Context) {
-	ticker := time.NewTicker(time.Minute)
-	defer ticker.Stop()
-	for {
-		_ = t.Expire(ctx)
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// place is what a turn's content is bound to.
-func place(id string) string { return "turn " + id }
-
-// digest is what a key is stored as: it may hold words of its owner.
-func digest(key string) string {
-	sum := sha256.Sum256([]byte(key))
-	return hex.EncodeToString(sum[:])
-}
+func (t *Turns) Expire(tx *store.Tx) error { return t.kind.Expire(tx) }

@@ -90,11 +90,13 @@ func TestOwners(t *testing.T) {
 	here := opened(t, path, usual)
 	keep(t, here, "ann", turn("ann's"), "k")
 	keep(t, here, "bob", turn("bob's"), "k")
+	people := "bob\x00\"ada\"\x00" // as recall names an owner
+	keep(t, here, people, turn("ada's"), "k")
 	there := opened(t, path, usual)
 	if found := find(t, there, "eve", "k"); len(found) > 0 {
 		t.Errorf("eve finds %v", found)
 	}
-	if err := there.db.Write(t.Context(), func(tx *store.Tx) error { _, err := there.vault.Erase(tx, "ann"); return err }); err != nil {
+	if err := there.db.Write(t.Context(), func(tx *store.Tx) error { _, err := there.kind.Vault.Erase(tx, "ann"); return err }); err != nil {
 		t.Fatal(err)
 	}
 	if found := find(t, there, "ann", "k"); len(found) > 0 {
@@ -102,6 +104,9 @@ func TestOwners(t *testing.T) {
 	}
 	if found := find(t, there, "bob", "k"); found["k"] == nil || found["k"].Text != "bob's" {
 		t.Errorf("bob finds %v", found)
+	}
+	if found := find(t, there, people, "k"); found["k"] == nil || found["k"].Text != "ada's" {
+		t.Errorf("a person behind a key finds %v", found)
 	}
 }
 
@@ -114,7 +119,7 @@ func TestExpire(t *testing.T) {
 	if found := find(t, there, "ann", "k"); len(found) > 0 {
 		t.Errorf("found %v", found)
 	}
-	if err := there.Expire(t.Context()); err != nil {
+	if err := there.db.Write(t.Context(), there.Expire); err != nil {
 		t.Fatal(err)
 	}
 	var rows int
