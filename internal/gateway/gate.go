@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
 	"github.com/dragoman-mcp/dragoman/internal/state/content"
+	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
 	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/state/stored"
@@ -57,7 +58,7 @@ func (g *Gateway) openGate(first *setup) (err error) {
 		g.closeLedger()
 		return err
 	}
-	g.gate = gate.New(gate.Options{Policy: first.rules, Limit: g.limits, Inbox: g.inbox(), Audit: g.audit(), Log: g.log})
+	g.gate = gate.New(gate.Options{Policy: first.rules, Limit: g.limits, Inbox: g.inbox(), Audit: g.audit(), Store: db, Log: g.log})
 	return nil
 }
 
@@ -72,7 +73,7 @@ func (g *Gateway) openLedger(ctx context.Context, log *slog.Logger) error {
 		return errors.Join(err, opened.Close())
 	}
 	g.ledger, g.vault = opened, keys
-	g.stored = stored.New(opened.DB, keys)
+	g.stored, g.claims = stored.New(opened.DB, keys), idempotency.NewClaims(opened.DB, keys, g.file.Idempotency)
 	g.turns = turns.New(opened.DB, keys, turns.Config{Bytes: g.file.Memory.Bytes, TTL: g.file.Memory.TTL, Log: log})
 	return nil
 }
@@ -105,7 +106,7 @@ func (g *Gateway) watch() {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { g.ledger.Book.Watch(ctx) })
-	all.Go(func() { content.Watch(ctx, g.ledger.DB, g.turns.Expire, g.stored.Expire) })
+	all.Go(func() { content.Watch(ctx, g.ledger.DB, g.turns.Expire, g.stored.Expire, g.claims.Expire) })
 	all.Go(func() {
 		g.vault.Keep(ctx, func(err error) {
 			g.log.Error("the keys of the store cannot be read, so those that are known are used", "error", err)

@@ -27,6 +27,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/stage/demo"
 	"github.com/dragoman-mcp/dragoman/internal/state/cache"
+	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
 	"github.com/dragoman-mcp/dragoman/internal/state/stored"
 	"github.com/dragoman-mcp/dragoman/internal/state/turns"
 	"github.com/dragoman-mcp/dragoman/internal/state/vault"
@@ -71,6 +72,7 @@ type Gateway struct {
 	vault    *vault.Vault         // its keys; nil with it
 	turns    *turns.Turns         // what it keeps of conversations; nil with it
 	stored   *stored.Responses    // nil with it
+	claims   *idempotency.Claims  // nil with it
 	unwatch  func()               // ends the watch over all of them
 	limits   *limit.Limiter
 	gate     *gate.Gate
@@ -135,7 +137,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		return nil, err
 	}
 	g.state = session.NewState(g.seals())
-	g.apiState = api.NewState(api.Kept{Memory: g.remembered(), Responses: g.responses(), Seals: g.seals(), Once: file.Idempotency})
+	g.apiState = api.NewState(api.Kept{Memory: g.remembered(), Responses: g.responses(), Seals: g.seals(), Once: file.Idempotency, Claims: g.claims, Log: o.Log})
 	g.servers = servers.New(file.MCPServers, g.serverOptions(first))
 	g.ops = &ops.Ops{Gate: g.gate, Inbox: g.inbox(), Servers: g.servers, Reload: g.asked, MaxBody: file.HTTP.MaxBody, Log: o.Log}
 	g.mcp = mcpserve.New(mcpserve.Options{

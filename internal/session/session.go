@@ -37,6 +37,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/state/cache"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/result"
 )
@@ -187,6 +188,9 @@ type Want struct {
 	// NoTools is for a request that is not to be offered any tools: it does not
 	// wait for servers.
 	NoTools bool
+	// Claim is part of each transaction that writes down what a call is about to change;
+	// see [gate.Client].
+	Claim func(*store.Tx) error
 }
 
 // The errors of [Opener.Open], which wrap them.
@@ -244,7 +248,7 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 	if !who.Valid() {
 		return nil, ErrNobody
 	}
-	client := gate.Client{Caller: who, Conversation: want.Session, Door: want.Door, StepsUp: want.Client}
+	client := gate.Client{Caller: who, Conversation: want.Session, Door: want.Door, StepsUp: want.Client, Claim: want.Claim}
 	chosen, err := o.choose(client, want.Servers)
 	if err != nil {
 		return nil, err

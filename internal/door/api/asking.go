@@ -99,7 +99,7 @@ func (a *API) answer(on wire, w http.ResponseWriter, r *http.Request, who caller
 	if err != nil {
 		return err
 	}
-	want.NoTools, want.Door = why != "", on.name
+	want.NoTools, want.Door, want.Claim = why != "", on.name, claiming(run)
 	if said.stream {
 		want.Patience = a.Patience // the stream is kept alive meanwhile
 	}

@@ -1,8 +1,6 @@
 package gate
 
 import (
-	"crypto/rand"
-
 	"github.com/dragoman-mcp/dragoman"
 )
 
@@ -53,8 +51,7 @@ func (t *gated) wrapped(call *dragoman.Call, res dragoman.Result, approval strin
 	}
 	f := frame{began: true, approval: approval, inner: res.Asks.State}
 	if changes(call) || approval != "" {
-		f.leg = rand.Text()
-		t.legs.Put(t.who.Caller.ID, f.leg, struct{}{}, int64(len(f.leg)))
+		f.leg = t.remembered.leg(t.who.Caller.ID)
 	}
 	asks := *res.Asks
 	asks.State = f.bytes()

@@ -27,7 +27,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
@@ -36,7 +35,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/meter"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
-	"github.com/dragoman-mcp/dragoman/internal/state/bounded"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
@@ -49,42 +48,29 @@ type Options struct {
 	Limit  *limit.Limiter
 	Inbox  *approval.Inbox
 	Audit  *audit.Log
+	// Store is where it is kept what one call leaves behind for others, with Audit; nil
+	// keeps it in this process.
+	Store *store.DB
 	// Log is told what went wrong here; nil discards it.
 	Log *slog.Logger
 }
 
 // Gate makes gated toolsets. Make it with [New]; it is safe for concurrent use.
 type Gate struct {
-	o       Options
-	policy  atomic.Pointer[policy.Policy] // the newest; nil for none
-	tainted bounded.Map[struct{}]         // conversations that read something of strangers
-	legs    bounded.Map[struct{}]         // that calls may go on with, once
+	o          Options
+	policy     atomic.Pointer[policy.Policy] // the newest; nil for none
+	remembered *remembered
 }
-
-// How long, and of how many conversations, it is remembered that they have read
-// something that strangers may have written.
-const (
-	taintAge   = 12 * time.Hour
-	taintBytes = 16 << 20
-)
-
-// How long a call that asks may go on, and how many of them there are at a time:
-// what is forgotten does not go on.
-const (
-	legAge   = time.Hour
-	legBytes = 16 << 20
-)
 
 // New returns a Gate.
 func New(o Options) *Gate {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	g := &Gate{
-		o:       o,
-		tainted: bounded.Map[struct{}]{Bytes: taintBytes, Age: taintAge},
-		legs:    bounded.Map[struct{}]{Bytes: legBytes, Age: legAge},
+	if o.Audit == nil {
+		o.Store = nil // what is spent is spent with an intent
 	}
+	g := &Gate{o: o, remembered: newRemembered(o.Store, o.Log)}
 	g.policy.Store(o.Policy)
 	return g
 }
@@ -106,6 +92,10 @@ type Client struct {
 	// StepsUp says that the client can be told which scopes its token lacks. It then
 	// sees what those are for, since nobody asks for what they cannot see.
 	StepsUp bool
+	// Claim is part of each transaction that writes down what is about to be changed; nil
+	// where nothing has to be. Where it fails with [idempotency.ErrRunning], another
+	// process makes the request's calls: the call is not made, and its error is that.
+	Claim func(*store.Tx) error
 }
 
 // sees returns the caller with the rights by which it is decided what the client sees.
@@ -224,20 +214,16 @@ func (t *gated) tainting() bool { return t.began.Tainting() || t.policy.Load().T
 
 // isTainted reports whether the conversation has read something that strangers may
 // have written.
-func (t *gated) isTainted() bool {
-	if !t.tainting() {
-		return false
-	}
-	_, ok := t.Gate.tainted.Get(t.who.Caller.ID, t.who.Conversation)
-	return ok
+func (t *gated) isTainted(ctx context.Context) bool {
+	return t.tainting() && t.remembered.isTainted(ctx, t.who.Caller.ID, t.who.Conversation)
 }
 
 // read notes what a call has brought into the conversation.
-func (t *gated) read(call *dragoman.Call, res *dragoman.Result) {
+func (t *gated) read(ctx context.Context, call *dragoman.Call, res *dragoman.Result) {
 	if !t.tainting() || !speaks(call, res) || call.Tool != nil && call.Tool.Closed() {
 		return
 	}
-	t.Gate.tainted.Put(t.who.Caller.ID, t.who.Conversation, struct{}{}, 0)
+	t.remembered.taint(ctx, t.who.Caller.ID, t.who.Conversation)
 }
 
 // speaks reports whether a call has brought words of a server: content, an error in
