@@ -22,6 +22,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/state/stored"
 	"github.com/dragoman-mcp/dragoman/internal/state/turns"
 	"github.com/dragoman-mcp/dragoman/internal/state/vault"
+	"github.com/dragoman-mcp/dragoman/result"
 )
 
 // openLedger bounds how long another process may hold the store while we start.
@@ -74,6 +75,7 @@ func (g *Gateway) openLedger(ctx context.Context, log *slog.Logger) error {
 	}
 	g.ledger, g.vault = opened, keys
 	g.stored, g.claims = stored.New(opened.DB, keys), idempotency.NewClaims(opened.DB, keys, g.file.Idempotency)
+	g.results = content.NewDocuments(opened.DB, content.Kind{Name: "result", Life: result.DefaultShelfAge, Bytes: result.DefaultShelfBytes, Vault: keys}, log)
 	g.turns = turns.New(opened.DB, keys, turns.Config{Bytes: g.file.Memory.Bytes, TTL: g.file.Memory.TTL, Log: log})
 	return nil
 }
@@ -106,7 +108,9 @@ func (g *Gateway) watch() {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { g.ledger.Book.Watch(ctx) })
-	all.Go(func() { content.Watch(ctx, g.ledger.DB, g.turns.Expire, g.stored.Expire, g.claims.Expire) })
+	all.Go(func() {
+		content.Watch(ctx, g.ledger.DB, g.turns.Expire, g.stored.Expire, g.claims.Expire, g.results.Expire, gate.Expire)
+	})
 	all.Go(func() {
 		g.vault.Keep(ctx, func(err error) {
 			g.log.Error("the keys of the store cannot be read, so those that are known are used", "error", err)

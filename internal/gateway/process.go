@@ -27,6 +27,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/stage/demo"
 	"github.com/dragoman-mcp/dragoman/internal/state/cache"
+	"github.com/dragoman-mcp/dragoman/internal/state/content"
 	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
 	"github.com/dragoman-mcp/dragoman/internal/state/stored"
 	"github.com/dragoman-mcp/dragoman/internal/state/turns"
@@ -35,6 +36,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/mcp"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/responses"
+	"github.com/dragoman-mcp/dragoman/result"
 )
 
 // DemoLabel is the label of the built-in demo server, which runs only when
@@ -73,6 +75,7 @@ type Gateway struct {
 	turns    *turns.Turns         // what it keeps of conversations; nil with it
 	stored   *stored.Responses    // nil with it
 	claims   *idempotency.Claims  // nil with it
+	results  *content.Documents   // those that were cut; nil with it
 	unwatch  func()               // ends the watch over all of them
 	limits   *limit.Limiter
 	gate     *gate.Gate
@@ -103,6 +106,14 @@ func (g *Gateway) remembered() memory.Store {
 	default:
 		return &memory.Memory{Bytes: m.Bytes, TTL: m.TTL}
 	}
+}
+
+// cut is where results that were cut are kept for all processes; nil for nowhere.
+func (g *Gateway) cut() result.Documents {
+	if g.results == nil {
+		return nil
+	}
+	return g.results
 }
 
 // responses is where responses are stored for their callers: the store where it is open,
@@ -136,7 +147,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	if err := g.openGate(first); err != nil {
 		return nil, err
 	}
-	g.state = session.NewState(g.seals())
+	g.state = session.NewState(g.seals(), g.cut())
 	g.apiState = api.NewState(api.Kept{Memory: g.remembered(), Responses: g.responses(), Seals: g.seals(), Once: file.Idempotency, Claims: g.claims, Log: o.Log})
 	g.servers = servers.New(file.MCPServers, g.serverOptions(first))
 	g.ops = &ops.Ops{Gate: g.gate, Inbox: g.inbox(), Servers: g.servers, Reload: g.asked, MaxBody: file.HTTP.MaxBody, Log: o.Log}

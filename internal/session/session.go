@@ -129,7 +129,7 @@ func New(o Options) *Opener {
 		o.Wait = DefaultWait
 	}
 	if o.State == nil {
-		o.State = NewState(nil)
+		o.State = NewState(nil, nil)
 	}
 	return &Opener{o: o, state: o.State, over: make(chan struct{})}
 }

@@ -135,4 +135,4 @@ func (m *remembered) taint(ctx context.Context, caller, conversation string) {
 }
 
 // Expire removes what has expired, of anybody.
-func (g *Gate) Expire(tx *store.Tx) error { return content.Expire("legs", "taints")(tx) }
+func Expire(tx *store.Tx) error { return content.Expire("legs", "taints")(tx) }

@@ -170,7 +170,7 @@ func TestRememberedExpires(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.ledger.DB.Write(t.Context(), p.Expire); err != nil || rows() != 0 {
+	if err := p.ledger.DB.Write(t.Context(), Expire); err != nil || rows() != 0 {
 		t.Errorf("%d rows are left, %v", rows(), err)
 	}
 }
