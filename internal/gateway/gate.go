@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
 	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
 	"github.com/dragoman-mcp/dragoman/internal/judge/audit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
@@ -73,9 +74,12 @@ func (g *Gateway) openLedger(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return errors.Join(err, opened.Close())
 	}
-	g.ledger, g.vault = opened, keys
+	if g.revoked, err = apikey.OpenRevoked(ctx, opened.DB); err != nil {
+		return errors.Join(err, opened.Close())
+	}
 	g.stored, g.claims = stored.New(opened.DB, keys), idempotency.NewClaims(opened.DB, keys, g.file.Idempotency)
 	g.results = content.NewDocuments(opened.DB, content.Kind{Name: "result", Life: result.DefaultShelfAge, Bytes: result.DefaultShelfBytes, Vault: keys}, log)
+	g.ledger, g.vault = opened, keys
 	g.turns = turns.New(opened.DB, keys, turns.Config{Bytes: g.file.Memory.Bytes, TTL: g.file.Memory.TTL, Log: log})
 	return nil
 }
@@ -108,6 +112,7 @@ func (g *Gateway) watch() {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { g.ledger.Book.Watch(ctx) })
+	all.Go(func() { g.revoked.Watch(ctx, g.callers.Revoke) })
 	all.Go(func() {
 		content.Watch(ctx, g.ledger.DB, g.turns.Expire, g.stored.Expire, g.claims.Expire, g.results.Expire, gate.Expire)
 	})

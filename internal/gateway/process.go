@@ -17,6 +17,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/door/api"
 	"github.com/dragoman-mcp/dragoman/internal/door/mcpserve"
 	"github.com/dragoman-mcp/dragoman/internal/door/ops"
+	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
 	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
@@ -75,6 +76,7 @@ type Gateway struct {
 	turns    *turns.Turns         // what it keeps of conversations; nil with it
 	stored   *stored.Responses    // nil with it
 	claims   *idempotency.Claims  // nil with it
+	revoked  *apikey.Revoked      // nil with it
 	results  *content.Documents   // those that were cut; nil with it
 	unwatch  func()               // ends the watch over all of them
 	limits   *limit.Limiter
@@ -155,7 +157,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		Config: file.MCP, Sessions: g.sessions, StepUp: g.callers.StepUp, Reviews: file.Approvals.Elicit,
 		Name: "dragoman", Version: o.Version, MaxMessage: file.HTTP.MaxBody, Log: o.Log,
 	})
-	g.callers.Ended = g.ended
+	g.callers.Ended, g.callers.Revoked = g.ended, g.revoked.Has
 	first.complete(g, nil)
 	g.now.Store(first)
 	return g, nil

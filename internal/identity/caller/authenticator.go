@@ -27,6 +27,9 @@ type Authenticator struct {
 	// Awaited is where a file of keys counts as soon as there is one; empty where the
 	// configuration names one, or none can be. It is set before the first request.
 	Awaited string
+	// Revoked reports whether a key, by its id or its caller's, is good nowhere, whatever
+	// says it is; nil where none is. It is set before the first request.
+	Revoked func(id string) bool
 
 	fixed   fixed
 	file    *apikey.File
@@ -155,6 +158,9 @@ func (f *Authenticator) byKey(file *apikey.File, shown string) (Caller, error) {
 		return Caller{}, errNothing
 	}
 	if who, ok := f.fixed.recognise(shown); ok {
+		if f.isRevoked(who.ID) {
+			return Caller{}, errUnknownKey
+		}
 		return who, nil
 	}
 	if file != nil && apikey.Is(shown) {

@@ -17,7 +17,9 @@ import (
 )
 
 // TestOnPostgres: what is kept in the store, in PostgreSQL.
-func TestOnPostgres(t *testing.T) { pgtest.Again(t, "^Test(Leg.*|Taint.*|Claim.*|Remembered.*|ApprovalIsSpentOnce)$") }
+func TestOnPostgres(t *testing.T) {
+	pgtest.Again(t, "^Test(Leg.*|Taint.*|Claim.*|Remembered.*|ApprovalIsSpentOnce)$")
+}
 
 // processes returns gates of several processes on one store, around the same tools.
 func processes(t *testing.T, n int, all ...policy.Rule) []*place {
