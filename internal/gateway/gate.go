@@ -112,6 +112,7 @@ func (g *Gateway) watch() {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { g.ledger.Book.Watch(ctx) })
+	all.Go(func() { g.turns.Watch(ctx) })
 	all.Go(func() { g.revoked.Watch(ctx, g.callers.Revoke) })
 	all.Go(func() {
 		content.Watch(ctx, g.ledger.DB, g.turns.Expire, g.stored.Expire, g.claims.Expire, g.results.Expire, gate.Expire)

@@ -11,6 +11,8 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
 	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
+	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
+	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
@@ -238,5 +240,33 @@ func TestKeysRevokedInTheStore(t *testing.T) {
 	late := s.beside(t)
 	if status, _ := late.do(ann, "GET", "/v1/models", ""); status != http.StatusUnauthorized {
 		t.Errorf("at the next process: %d", status)
+	}
+}
+
+// TestReadsCostNoStatement: a conversation that begins, a call of a tool that only reads,
+// and a list wait for nothing in the store.
+func TestReadsCostNoStatement(t *testing.T) {
+	entry, _ := fakes(t, fakemcp.Config{Keep: -1, Tools: []fakemcp.Tool{{Name: "echo"}}})
+	entry.Effects.ReadOnly = []string{"*"}
+	s := gatedBy(t, func(f *config.File) { f.MCPServers = map[string]servers.Config{"demo": entry} })
+	ann, _ := s.key("ann of many")
+	for name, r := range map[string][2]string{
+		"a chat":                {"/v1/chat/completions", `{"model":"rehearsal","messages":[{"role":"user","content":"CALL echo {}"}]}`},
+		"a call":                {"/v1/tools/call", `{"name":"echo","arguments":{},"tool_call_id":"c","dialect":"openai"}`},
+		"a message":             {"/v1/messages", `{"model":"rehearsal","max_tokens":100,"messages":[{"role":"user","content":"SAY hello"}]}`},
+		"a response unstored":   {"/v1/responses", `{"model":"rehearsal","store":false,"input":"CALL echo {}","tools":[{"type":"mcp","server_label":"demo","require_approval":"never"}]}`},
+		"a call that is denied": {"/v1/tools/call", `{"name":"nothing_like_it","arguments":{},"tool_call_id":"c","dialect":"openai"}`},
+	} {
+		least := ^uint64(0) // what the gateway looks after meanwhile counts as well
+		for range 20 {
+			before := s.ledger.DB.Waited()
+			if status, body := s.do(ann, "POST", r[0], r[1]); status != 200 {
+				t.Fatalf("%s: %d %s", name, status, body)
+			}
+			least = min(least, s.ledger.DB.Waited()-before)
+		}
+		if least > 0 {
+			t.Errorf("%s waits for the store %d times", name, least)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/state/bounded"
@@ -31,7 +32,16 @@ type Turns struct {
 	kind   content.Kind
 	config Config
 	cached bounded.Map[*cached]
+	// none are owners that have nothing; nil while nobody would say when they have. It is
+	// replaced when one of them may have: what was read before goes with the old one.
+	none atomic.Pointer[bounded.Map[struct{}]]
 }
+
+// topic is raised when an owner has its first turn.
+const topic = "turns"
+
+// noneBytes bounds what is known of owners that have nothing.
+const noneBytes = 8 << 20
 
 var _ memory.Store = (*Turns)(nil)
 
@@ -68,7 +78,20 @@ func (t *Turns) Keep(ctx context.Context, owner string, keys []string, turn *mem
 		return err
 	}
 	id := rand.Text()
-	return t.db.Write(ctx, func(tx *store.Tx) error { return t.kind.Put(tx, owner, id, document, keys...) })
+	err = t.db.Write(ctx, func(tx *store.Tx) error {
+		there, err := t.kind.Any(tx, owner)
+		if err != nil {
+			return err
+		}
+		if !there {
+			tx.Raise(topic)
+		}
+		return t.kind.Put(tx, owner, id, document, keys...)
+	})
+	if none := t.none.Load(); none != nil {
+		none.Delete(owner, "") // the topic says so a moment later
+	}
+	return err
 }
 
 // Find implements [memory.Store]. What is cached costs no statement. What cannot be
@@ -131,14 +154,26 @@ func (t *Turns) use(owner string, keys []string) {
 	t.db.Append(func(tx *store.Tx) error { return t.kind.Use(tx, owner, keys) }, nil)
 }
 
-// Drop implements [memory.Store]. Nothing is written where nothing is there.
+// Drop implements [memory.Store]. Nothing is written where nothing is there, and nothing
+// read where the owner is known to have nothing.
 func (t *Turns) Drop(ctx context.Context, owner, key string) error {
 	t.cached.Delete(owner, key)
-	var there bool
+	none := t.none.Load()
+	if none != nil {
+		if _, ok := none.Get(owner, ""); ok {
+			return nil
+		}
+	}
+	var any, there bool
 	err := t.db.Read(ctx, func(tx *store.Tx) (err error) {
-		there, err = t.kind.Has(tx, owner, key)
+		if any, err = t.kind.Any(tx, owner); err == nil && any {
+			there, err = t.kind.Has(tx, owner, key)
+		}
 		return err
 	})
+	if none != nil && err == nil && !any {
+		none.Put(owner, "", struct{}{}, int64(len(owner)))
+	}
 	if err != nil && ctx.Err() == nil {
 		t.config.Log.Error("what is remembered of a conversation cannot be read", "error", err)
 		return nil
@@ -149,8 +184,23 @@ func (t *Turns) Drop(ctx context.Context, owner, key string) error {
 	return t.db.Write(ctx, func(tx *store.Tx) error { return t.kind.Drop(tx, owner, key) })
 }
 
-// Any implements [memory.Store]: another process may have kept something.
+// Any implements [memory.Store]: another process may have kept something this very
+// moment, of a conversation that goes on here.
 func (t *Turns) Any(context.Context, string) bool { return true }
 
 // Expire removes what has expired, of anybody.
 func (t *Turns) Expire(tx *store.Tx) error { return t.kind.Expire(tx) }
+
+// Watch lets it be known which owners have nothing, until ctx ends.
+func (t *Turns) Watch(ctx context.Context) {
+	changed := t.db.Changed(ctx, topic)
+	defer t.none.Store(nil)
+	for {
+		t.none.Store(&bounded.Map[struct{}]{Bytes: noneBytes, Age: time.Hour})
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

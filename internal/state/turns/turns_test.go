@@ -2,12 +2,14 @@ package turns
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -182,5 +184,42 @@ func TestNothingIsReadable(t *testing.T) {
 		if bytes.Contains(data, []byte("watermelon")) || bytes.Contains(data, []byte("pineapple")) {
 			t.Errorf("%s has words of it", name)
 		}
+	}
+}
+
+// TestNothingIsAskedTwice: that an owner has nothing is asked once, until it has
+// something, here or at another process.
+func TestNothingIsAskedTwice(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dragoman.db")
+	here, there := opened(t, path, usual), opened(t, path, usual)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); here.Watch(ctx) }()
+	asked := func() uint64 {
+		before := here.db.Waited()
+		if err := here.Drop(t.Context(), "ann", "k"); err != nil {
+			t.Fatal(err)
+		}
+		return here.db.Waited() - before
+	}
+	// The first look at the topics makes it forget, once: so twice in a row is certain.
+	for quiet := 0; quiet < 2; quiet++ {
+		if asked() > 0 {
+			quiet = -1
+		}
+	}
+	keep(t, there, "ann", turn("elsewhere"), "k")
+	for len(find(t, there, "ann", "k")) > 0 && len(find(t, opened(t, path, usual), "ann", "k")) > 0 {
+		asked()
+		runtime.Gosched()
+	}
+	keep(t, here, "ann", turn("here"), "k")
+	if asked() == 0 {
+		t.Error("it has something, and nobody looks")
+	}
+	cancel()
+	<-ended
+	if here.none.Load() != nil {
+		t.Error("known without a watch")
 	}
 }
