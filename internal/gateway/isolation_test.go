@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"regexp"
 	"strings"
@@ -267,6 +268,106 @@ func TestReadsCostNoStatement(t *testing.T) {
 		}
 		if least > 0 {
 			t.Errorf("%s waits for the store %d times", name, least)
+		}
+	}
+}
+
+// TestDeniedIsNotAskedOfClients: what the rules deny is denied, before the client is asked;
+// and what the client allows still waits for the operator, whom no yes of a client stands
+// in for.
+func TestDeniedIsNotAskedOfClients(t *testing.T) {
+	s := gatedBy(t, func(f *config.File) {
+		f.Policy = append(f.Policy, policy.Rule{Name: "north", Deny: []string{"demo__get_weather"}, When: policy.When{Arguments: []policy.Argument{{Name: "city", Match: []string{"Oslo"}}}}})
+	})
+	ann, _ := s.key("ann of many")
+	const tools = `"tools":[{"type":"mcp","server_label":"demo","require_approval":"always"}]`
+	_, body := s.do(ann, "POST", "/v1/responses", `{"model":"rehearsal","input":"CALL get_weather {\"city\":\"Oslo\"}",`+tools+`}`)
+	if strings.Contains(body, "mcp_approval_request") {
+		t.Errorf("what is denied is asked: %s", body)
+	}
+	asked := s.respond(ann, `"input":"CALL create_record {\"table\":\"people\",\"data\":{}}",`+tools)
+	id := asked.Output[len(asked.Output)-1].ID
+	waiting := func() []approval.Approval {
+		all, err := s.ledger.Inbox.List(t.Context(), approval.Filter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	if all := waiting(); len(all) != 0 {
+		t.Errorf("the operator is asked before the client: %+v", all)
+	}
+	answered := make(chan string, 1)
+	go func() {
+		_, body := s.do(ann, "POST", "/v1/responses", `{"model":"rehearsal","previous_response_id":"`+asked.ID+`","input":[{"type":"mcp_approval_response","approval_request_id":"`+id+`","approve":true}],`+tools+`}`)
+		answered <- body
+	}()
+	eventually(t, "the operator is asked", func() bool { return len(waiting()) == 1 })
+	if _, err := s.ledger.Inbox.Deny(t.Context(), waiting()[0].ID, approval.Person{ID: "terminal:olga", Name: "olga"}, "not today"); err != nil {
+		t.Fatal(err)
+	}
+	if body := <-answered; !strings.Contains(body, "not today") {
+		t.Errorf("the client's yes stands in for the operator's: %s", body)
+	}
+}
+
+// TestIdempotencyKeyOfProcesses: a request that comes again with its key at another
+// process gets the answer of the first, and runs nothing twice; another request with the
+// key is refused there; and one without a key leaves nothing.
+func TestIdempotencyKeyOfProcesses(t *testing.T) {
+	s := gatedBy(t, func(f *config.File) { f.Policy = []policy.Rule{{Allow: []string{"*"}}} })
+	ann, _ := s.key("ann of many")
+	bob, _ := s.key("bob of many")
+	there := s.beside(t)
+	claims := func() (n int) {
+		if err := s.ledger.DB.Read(t.Context(), func(tx *store.Tx) error { return tx.Row("SELECT count(*) FROM claims", nil, &n) }); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for name, r := range map[string][2]string{
+		"/v1/chat/completions": {makesARecord, strings.Replace(makesARecord, "Ada", "Eve", 1)},
+		"/v1/tools/call": {
+			`{"name":"create_record","arguments":{"table":"people","data":{"name":"Ada"}},"tool_call_id":"c","dialect":"openai"}`,
+			`{"name":"create_record","arguments":{"table":"people","data":{"name":"Eve"}},"tool_call_id":"c","dialect":"openai"}`,
+		},
+	} {
+		before := claims()
+		if status, body := s.do(ann, "POST", name, r[0]); status != 200 || claims() != before {
+			t.Errorf("%s without a key: %d, %d claims, %s", name, status, claims(), body)
+		}
+		send := func(at *gatedGateway, key, body string) (int, string, bool) {
+			req, err := http.NewRequestWithContext(t.Context(), "POST", at.url+name, strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Authorization", "Bearer "+key)
+			req.Header.Set("Idempotency-Key", "k"+name)
+			client := &http.Client{Transport: &http.Transport{}}
+			defer client.CloseIdleConnections()
+			res, err := client.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			b, err := io.ReadAll(res.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return res.StatusCode, string(b), res.Header.Get("Idempotent-Replayed") == "true"
+		}
+		status, first, again := send(s, ann, r[0])
+		if status != 200 || again || claims() != before+1 {
+			t.Errorf("%s: %d %s, %d claims", name, status, first, claims())
+		}
+		if status, body, again := send(there, ann, r[0]); status != 200 || body != first || !again {
+			t.Errorf("%s at another process: %d, given before: %v, %s\nthe first: %s", name, status, again, body, first)
+		}
+		if status, body, _ := send(there, ann, r[1]); status != http.StatusUnprocessableEntity {
+			t.Errorf("%s, another request: %d %s", name, status, body)
+		}
+		if status, _, again := send(there, bob, r[0]); status != 200 || again {
+			t.Errorf("%s, another caller: %d, given before: %v", name, status, again)
 		}
 	}
 }

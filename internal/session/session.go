@@ -230,6 +230,7 @@ type Session struct {
 	Missing []dragoman.Server
 
 	gate       *gate.Gate
+	client     gate.Client
 	asked      string // the model, as the client spells it
 	patience   time.Duration
 	stopping   <-chan struct{}
@@ -256,7 +257,7 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 	search := o.search(want)
 	want.Servers = chosen
 	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: search, loop: o.o.Loop, maxMessage: o.o.Results.MaxMessage, tasks: o.state.tasks, sampling: o.o.Sampling, log: o.o.Log.With(who.Logged()...),
-		gate: o.o.Gate, patience: cmp.Or(want.Patience, DefaultPatience), stopping: o.o.Stopping, operator: want.Operator, asked: want.Model}
+		gate: o.o.Gate, client: client, patience: cmp.Or(want.Patience, DefaultPatience), stopping: o.o.Stopping, operator: want.Operator, asked: want.Model}
 	if err := o.read(s, want); err != nil {
 		return nil, err
 	}
@@ -271,6 +272,12 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 	}
 	s.Missing, err = o.await(ctx, owner, o.o.Gate.Around(client, all), want.Servers)
 	return s, err
+}
+
+// Denies reports whether a call is denied by the rules, whoever says yes to it: its client
+// is not to be asked.
+func (s *Session) Denies(ctx context.Context, call *dragoman.Call) bool {
+	return s.gate.Denies(ctx, s.client, call)
 }
 
 // choose checks a selection, and writes sets out. To whom a server has nothing to offer,

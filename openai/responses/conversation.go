@@ -28,6 +28,9 @@ type Options struct {
 	// Seals has the keys of what clients keep for us; nil makes one that ends with the
 	// conversation.
 	Seals *seal.Ring
+	// Denies reports whether a call is denied, whatever the client says of it: then the
+	// client is not asked. Nil denies nothing.
+	Denies func(context.Context, *dragoman.Call) bool
 }
 
 // Conversation is one request to POST /v1/responses as a conversation. Make it with
@@ -167,7 +170,7 @@ func (c *Conversation) Next(ctx context.Context, last bool) ([]dragoman.Call, er
 	c.usage = model.AddUsage(c.usage, round.Reply.Usage)
 	c.endSpeech(round)
 	if len(round.Run) > 0 {
-		c.holdBack(round)
+		c.holdBack(ctx, round)
 	}
 	if len(round.Run) == 0 {
 		c.last = round.Reply

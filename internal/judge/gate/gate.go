@@ -176,6 +176,17 @@ func (g *Gate) Admit(ctx context.Context, who caller.Caller, action policy.Actio
 	return func() { end(dragoman.Result{Ran: dragoman.RanYes}) }, nil
 }
 
+// Denies reports whether a call is denied, whoever says yes to it: then nobody is to be
+// asked. What it would be denied for is said, and written down, when it is made.
+func (g *Gate) Denies(ctx context.Context, who Client, call *dragoman.Call) bool {
+	rules := g.policy.Load()
+	if rules == nil || own(call) {
+		return false
+	}
+	t := gated{Gate: g, began: rules, who: who}
+	return t.judge(ctx, call).Effect == policy.Deny
+}
+
 // Sees reports whether a caller may use a model or a route, without using it.
 func (g *Gate) Sees(who caller.Caller, action policy.Action, name string) bool {
 	rules := g.policy.Load()
