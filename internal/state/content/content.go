@@ -55,6 +55,7 @@ func (k *Kind) tables() []string {
 // Put keeps a document of an owner, in place of an older one with its id, which is found
 // under each of keys from now on. One that is larger than an owner may have is not kept.
 func (k *Kind) Put(tx *store.Tx, owner, id string, document []byte, keys ...string) error {
+	owner = store.Owner(owner)
 	if int64(len(document)) > k.Bytes {
 		return nil
 	}
@@ -75,12 +76,12 @@ func (k *Kind) Put(tx *store.Tx, owner, id string, document []byte, keys ...stri
 	expires := store.Time(now.Add(k.Life))
 	if _, err := tx.Exec("INSERT INTO "+k.table()+` (owner, id, content, size, expires) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (owner, id) DO UPDATE SET content = excluded.content, size = excluded.size, expires = excluded.expires`,
-		store.Owner(owner), id, closed, len(document), expires); err != nil {
+		owner, id, closed, len(document), expires); err != nil {
 		return err
 	}
 	for _, key := range keys {
 		if _, err := tx.Exec("INSERT INTO "+k.keys()+" (owner, digest, "+k.Name+`, expires) VALUES ($1, $2, $3, $4)
-			ON CONFLICT (owner, digest) DO UPDATE SET `+k.Name+" = excluded."+k.Name+", expires = excluded.expires", store.Owner(owner), Digest(key), id, expires); err != nil {
+			ON CONFLICT (owner, digest) DO UPDATE SET `+k.Name+" = excluded."+k.Name+", expires = excluded.expires", owner, Digest(key), id, expires); err != nil {
 			return err
 		}
 	}
@@ -91,21 +92,21 @@ func (k *Kind) Put(tx *store.Tx, owner, id string, document []byte, keys ...stri
 // have more than it may.
 func (k *Kind) makeRoom(tx *store.Tx, owner string, now time.Time, size int64) error {
 	for _, table := range k.tables() {
-		if _, err := tx.Exec("DELETE FROM "+table+" WHERE owner = $1 AND expires <= $2", store.Owner(owner), store.Time(now)); err != nil {
+		if _, err := tx.Exec("DELETE FROM "+table+" WHERE owner = $1 AND expires <= $2", owner, store.Time(now)); err != nil {
 			return err
 		}
 	}
 	var held int64
-	if err := tx.Row("SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM "+k.table()+" WHERE owner = $1", []any{store.Owner(owner)}, &held); err != nil {
+	if err := tx.Row("SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM "+k.table()+" WHERE owner = $1", []any{owner}, &held); err != nil {
 		return err
 	}
 	for held+size > k.Bytes {
 		var id string
 		var freed int64
-		if err := tx.Row("SELECT id, size FROM "+k.table()+" WHERE owner = $1 ORDER BY expires, id LIMIT 1", []any{store.Owner(owner)}, &id, &freed); err != nil {
+		if err := tx.Row("SELECT id, size FROM "+k.table()+" WHERE owner = $1 ORDER BY expires, id LIMIT 1", []any{owner}, &id, &freed); err != nil {
 			return err
 		}
-		if _, err := k.Delete(tx, owner, id); err != nil {
+		if _, err := k.remove(tx, owner, id); err != nil {
 			return err
 		}
 		held -= freed
@@ -115,25 +116,31 @@ func (k *Kind) makeRoom(tx *store.Tx, owner string, now time.Time, size int64) e
 
 // Delete removes a document, and reports whether there was one.
 func (k *Kind) Delete(tx *store.Tx, owner, id string) (bool, error) {
+	return k.remove(tx, store.Owner(owner), id)
+}
+
+// remove is Delete for an owner as it stands in the tables.
+func (k *Kind) remove(tx *store.Tx, owner, id string) (bool, error) {
 	now, err := tx.Now()
 	if err != nil {
 		return false, err
 	}
-	n, err := tx.Exec("DELETE FROM "+k.table()+" WHERE owner = $1 AND id = $2 AND expires > $3", store.Owner(owner), id, store.Time(now))
+	n, err := tx.Exec("DELETE FROM "+k.table()+" WHERE owner = $1 AND id = $2 AND expires > $3", owner, id, store.Time(now))
 	if err == nil && k.Keyed {
-		_, err = tx.Exec("DELETE FROM "+k.keys()+" WHERE owner = $1 AND "+k.Name+" = $2", store.Owner(owner), id)
+		_, err = tx.Exec("DELETE FROM "+k.keys()+" WHERE owner = $1 AND "+k.Name+" = $2", owner, id)
 	}
 	return n > 0, err
 }
 
 // Get returns a document of an owner, or [ErrNone].
 func (k *Kind) Get(tx *store.Tx, owner, id string) ([]byte, error) {
+	owner = store.Owner(owner)
 	now, err := tx.Now()
 	if err != nil {
 		return nil, err
 	}
 	var closed []byte
-	err = tx.Row("SELECT content FROM "+k.table()+" WHERE owner = $1 AND id = $2 AND expires > $3", []any{store.Owner(owner), id, store.Time(now)}, &closed)
+	err = tx.Row("SELECT content FROM "+k.table()+" WHERE owner = $1 AND id = $2 AND expires > $3", []any{owner, id, store.Time(now)}, &closed)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, ErrNone
 	}
@@ -158,6 +165,7 @@ const maxAsked = 256
 
 // Find returns those of an owner's documents that are kept under one of keys, by key.
 func (k *Kind) Find(tx *store.Tx, owner string, keys []string) (map[string][]byte, error) {
+	owner = store.Owner(owner)
 	found := map[string][]byte{}
 	now, err := tx.Now()
 	if err != nil {
@@ -165,7 +173,7 @@ func (k *Kind) Find(tx *store.Tx, owner string, keys []string) (map[string][]byt
 	}
 	for some := range slices.Chunk(keys, maxAsked) {
 		byDigest, rows := map[string]string{}, []row{}
-		args := []any{store.Owner(owner), store.Time(now)}
+		args := []any{owner, store.Time(now)}
 		for _, key := range some {
 			byDigest[Digest(key)] = key
 			args = append(args, Digest(key))
@@ -211,16 +219,17 @@ func parameters(from, n int) string {
 
 // Use lets what is found under keys live as long again.
 func (k *Kind) Use(tx *store.Tx, owner string, keys []string) error {
+	owner = store.Owner(owner)
 	now, err := tx.Now()
 	if err != nil {
 		return err
 	}
 	expires := store.Time(now.Add(k.Life))
 	for _, key := range keys {
-		if _, err := tx.Exec("UPDATE "+k.table()+" SET expires = $1 WHERE owner = $2 AND id = (SELECT "+k.Name+" FROM "+k.keys()+" WHERE owner = $2 AND digest = $3)", expires, store.Owner(owner), Digest(key)); err != nil {
+		if _, err := tx.Exec("UPDATE "+k.table()+" SET expires = $1 WHERE owner = $2 AND id = (SELECT "+k.Name+" FROM "+k.keys()+" WHERE owner = $2 AND digest = $3)", expires, owner, Digest(key)); err != nil {
 			return err
 		}
-		if _, err := tx.Exec("UPDATE "+k.keys()+" SET expires = $1 WHERE owner = $2 AND digest = $3", expires, store.Owner(owner), Digest(key)); err != nil {
+		if _, err := tx.Exec("UPDATE "+k.keys()+" SET expires = $1 WHERE owner = $2 AND digest = $3", expires, owner, Digest(key)); err != nil {
 			return err
 		}
 	}
@@ -229,19 +238,22 @@ func (k *Kind) Use(tx *store.Tx, owner string, keys []string) error {
 
 // Drop forgets a key of a document.
 func (k *Kind) Drop(tx *store.Tx, owner, key string) error {
-	_, err := tx.Exec("DELETE FROM "+k.keys()+" WHERE owner = $1 AND digest = $2", store.Owner(owner), Digest(key))
+	owner = store.Owner(owner)
+	_, err := tx.Exec("DELETE FROM "+k.keys()+" WHERE owner = $1 AND digest = $2", owner, Digest(key))
 	return err
 }
 
 // Has reports whether a key leads anywhere.
 func (k *Kind) Has(tx *store.Tx, owner, key string) (there bool, err error) {
-	err = tx.Row("SELECT EXISTS (SELECT 1 FROM "+k.keys()+" WHERE owner = $1 AND digest = $2)", []any{store.Owner(owner), Digest(key)}, &there)
+	owner = store.Owner(owner)
+	err = tx.Row("SELECT EXISTS (SELECT 1 FROM "+k.keys()+" WHERE owner = $1 AND digest = $2)", []any{owner, Digest(key)}, &there)
 	return there, err
 }
 
 // Any reports whether an owner has anything.
 func (k *Kind) Any(tx *store.Tx, owner string) (there bool, err error) {
-	err = tx.Row("SELECT EXISTS (SELECT 1 FROM "+k.table()+" WHERE owner = $1)", []any{store.Owner(owner)}, &there)
+	owner = store.Owner(owner)
+	err = tx.Row("SELECT EXISTS (SELECT 1 FROM "+k.table()+" WHERE owner = $1)", []any{owner}, &there)
 	return there, err
 }
 

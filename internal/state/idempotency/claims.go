@@ -84,7 +84,7 @@ func (c *Claims) find(ctx context.Context, key Key) (*claim, error) {
 		}
 		at.held, at.changed = holder != "" && until > store.Time(now), changed != 0
 		if len(closed) > 0 {
-			plain, err := c.vault.Open(tx, key.Owner, key.place(), closed)
+			plain, err := c.vault.Open(tx, store.Owner(key.Owner), key.place(), closed)
 			if err == nil {
 				at.answer, err = decodeAnswer(plain)
 			}
@@ -254,7 +254,7 @@ func (h *holding) answered(tx *store.Tx, a *answer, changed bool) error {
 	if err := h.makeRoom(tx, int64(len(plain))); err != nil {
 		return err
 	}
-	closed, err := h.vault.Close(tx, h.key.Owner, h.key.place(), plain)
+	closed, err := h.vault.Close(tx, store.Owner(h.key.Owner), h.key.place(), plain)
 	if err != nil {
 		return err
 	}

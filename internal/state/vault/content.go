@@ -43,14 +43,14 @@ func (v *Vault) Open(tx *store.Tx, owner, place string, closed []byte) ([]byte, 
 // the store without that row. What it has from now on is under another one. It reports
 // whether there was one.
 func (v *Vault) Erase(tx *store.Tx, owner string) (bool, error) {
-	n, err := tx.Exec("DELETE FROM owner_keys WHERE owner = $1", store.Owner(owner))
+	n, err := tx.Exec("DELETE FROM owner_keys WHERE owner = $1", owner)
 	return n > 0, err
 }
 
 // owner returns an owner's key.
 func (v *Vault) owner(tx *store.Tx, owner string) (key [keySize]byte, err error) {
 	var wrapped []byte
-	err = tx.Row("SELECT wrapped FROM owner_keys WHERE owner = $1", []any{store.Owner(owner)}, &wrapped)
+	err = tx.Row("SELECT wrapped FROM owner_keys WHERE owner = $1", []any{owner}, &wrapped)
 	if errors.Is(err, sql.ErrNoRows) {
 		return key, ErrErased
 	}
@@ -63,7 +63,7 @@ func (v *Vault) owner(tx *store.Tx, owner string) (key [keySize]byte, err error)
 // enter makes an owner's key, unless another process has meanwhile.
 func (v *Vault) enter(tx *store.Tx, owner string) (key [keySize]byte, err error) {
 	_, _ = rand.Read(key[:]) // it never fails
-	if _, err := tx.Exec("INSERT INTO owner_keys (owner, wrapped) VALUES ($1, $2) ON CONFLICT (owner) DO NOTHING", store.Owner(owner), v.master.wrap("owner", owner, key[:])); err != nil {
+	if _, err := tx.Exec("INSERT INTO owner_keys (owner, wrapped) VALUES ($1, $2) ON CONFLICT (owner) DO NOTHING", owner, v.master.wrap("owner", owner, key[:])); err != nil {
 		return key, err
 	}
 	return v.owner(tx, owner)
