@@ -35,6 +35,14 @@ sampling:
   answer: false
   tokens: 8192
   questions: 4
+hosted:
+  web_search:
+    tool: ""
+    query: query
+    results: /results
+    url: url
+    title: title
+    text: snippet
 connections:
   max: 64
   idle: 15m

@@ -47,6 +47,8 @@ type File struct {
 	Tools      Tools                     `yaml:"tools" doc:"How tools are offered to models."`
 	Sampling   session.Sampling          `yaml:"sampling" doc:"Whether models answer MCP servers that ask for one; by default they do not."`
 
+	Hosted session.Hosted `yaml:"hosted" doc:"Which tools do what clients declare as the API's own, such as web_search."`
+
 	Connections    servers.OwnConfig `yaml:"connections" doc:"Bounds of the connections to servers that callers have of their own; see share in mcpServers."`
 	WaitForServers time.Duration     `yaml:"wait_for_servers" doc:"Longest time that a request waits for servers that are still starting. What is not there by then is left out and named; a server that the request names is an error."`
 
@@ -168,7 +170,7 @@ func (f *File) SetDefaults() {
 	f.Listen = "127.0.0.1:8787"
 	f.Names.Strategy = "label"
 	f.Tools = Tools{Search: string(model.Auto), Tokens: model.DefaultSearchTokens}
-	f.Sampling = session.DefaultSampling
+	f.Sampling, f.Hosted = session.DefaultSampling, session.DefaultHosted
 	f.WaitForServers = session.DefaultWait
 	f.Connections = servers.OwnConfig{Max: servers.DefaultOwnMax, Idle: servers.DefaultOwnIdle}
 	f.Loop = Loop{Rounds: 16, Calls: 64, Parallel: 8, Bytes: 64 << 20, Timeout: 10 * time.Minute, CallTimeout: 2 * time.Minute}
@@ -215,6 +217,11 @@ func (f *File) Validate() error {
 			if _, ok := f.MCPServers[label]; !ok {
 				return invalid.Key("sets", fmt.Sprintf("%s: there is no server %q in mcpServers", name, label))
 			}
+		}
+	}
+	if label := f.Hosted.WebSearch.Server(); label != "" && f.NamesServers() {
+		if _, ok := f.MCPServers[label]; !ok {
+			return invalid.Key("hosted", fmt.Sprintf("web_search: there is no server %q in mcpServers", label))
 		}
 	}
 	table, err := f.Table()

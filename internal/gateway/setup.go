@@ -152,6 +152,7 @@ func (s *setup) complete(g *Gateway, before *setup) {
 		Search:           model.Search{When: model.SearchWhen(s.file.Tools.Search), Tokens: s.file.Tools.Tokens, Always: model.Keep(s.file.Tools.Always...)},
 		Clients:          model.SearchWhen(s.file.MCP.Search),
 		Sampling:         s.file.Sampling,
+		Hosted:           s.file.Hosted,
 		Stopping:         g.stopping,
 		Loop: dragoman.Loop{
 			Rounds: s.file.Loop.Rounds, Calls: s.file.Loop.Calls, Parallel: s.file.Loop.Parallel, Bytes: s.file.Loop.Bytes,

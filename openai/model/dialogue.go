@@ -30,6 +30,9 @@ type Request struct {
 	OneCall bool
 	// Asked reports that the request asked for tools of ours.
 	Asked bool
+	// Shorten leaves the oldest turns out where the upstream says that the request is too
+	// long for its model, until it takes it or one turn is left.
+	Shorten bool
 	// Deferred reports that the request wants the model to search for tools of ours.
 	Deferred bool
 }
@@ -158,6 +161,11 @@ func (d *Dialogue) ask(ctx context.Context, last bool) (*answer, error) {
 		switch {
 		case err == nil || !ok:
 			return a, err
+		case d.Request.Shorten && failure.tooLong() && d.shorten():
+			d.Client.log().Warn("the oldest turns were left out: the model reads less", "messages", len(d.history))
+			body = d.body(last)
+			attempt-- // it is another request
+			continue
 		case d.rounds == 0:
 			if a, ok := d.askNoUsage(ctx, last, failure); ok {
 				return a, nil

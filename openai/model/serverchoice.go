@@ -36,6 +36,9 @@ func ReadServerChoice(o *rawjson.Object, param string) (ServerChoice, error) {
 	if c.Label == "" {
 		return c, Invalid(param+".server_label", "An mcp tool needs a server_label.")
 	}
+	if err := refuseStrangers(o, param); err != nil {
+		return c, err
+	}
 	var err error
 	if c.DeferLoading, err = Boolean(o, "defer_loading"); err != nil {
 		return c, Invalid(param+".defer_loading", "\"defer_loading\" must be true or false.")
@@ -70,6 +73,26 @@ func ReadServerChoice(o *rawjson.Object, param string) (ServerChoice, error) {
 		c.AllowedTools = append(c.AllowedTools, name)
 	}
 	return c, nil
+}
+
+// refuseStrangers refuses what is about servers, or accounts at servers, that are not of
+// our configuration. Left out in silence, a call would be made as somebody else.
+func refuseStrangers(o *rawjson.Object, param string) error {
+	for _, name := range []string{"authorization", "headers"} {
+		switch value := o.Get(name); string(value) {
+		case "{}", `""`:
+		default:
+			if !rawjson.IsNull(value) {
+				return Invalid(param+"."+name, fmt.Sprintf("Credentials for a server stand in the configuration, or come of its login: leave %q out.", name))
+			}
+		}
+	}
+	for _, name := range []string{"connector_id", "tunnel_id"} {
+		if !rawjson.IsNull(o.Get(name)) {
+			return Invalid(param+"."+name, fmt.Sprintf("What %q names is at OpenAI, and there is nothing here of that name: name a configured server by its server_label.", name))
+		}
+	}
+	return nil
 }
 
 // Boolean reads a member that is true, or else false, null or not there. The error is

@@ -1,12 +1,14 @@
 package responses
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 const oslo = `{"city":"Oslo"}`
@@ -407,6 +409,47 @@ func TestRefusals(t *testing.T) {
 	} {
 		if a := p.say(body, "unused"); a.status != 400 || !strings.Contains(a.body, `"param":"`+param+`"`) {
 			t.Errorf("%s: %d %s", body, a.status, a.body)
+		} else if strings.Contains(body, `"strict":true`) != strings.Contains(a.body, `"code":"invalid_function_parameters"`) {
+			t.Errorf("%s: %s", body, a.body)
 		}
+	}
+}
+
+// Without a store there is nothing that an id could name, and an item is what it says.
+func TestResolveWithoutStore(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"model":"m","input":[{"type":"item_reference","id":"msg_1"}]}`:                      "", // refused when it is read
+		`{"model":"m","input":[{"role":"user","content":"x"}]}`:                               "",
+		`{"model":"m","previous_response_id":"resp_dg1","input":"x"}`:                         "previous_response_not_found",
+		`{"model":"m","input":[{"type":"message","id":"msg_1","role":"user","content":"x"}]}`: "",
+	} {
+		r, err := Parse([]byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = r.Resolve(t.Context(), nil, "alice")
+		if got := ""; err != nil {
+			if e, ok := errors.AsType[*model.Error](err); ok {
+				got = e.Code
+			}
+			if got != want {
+				t.Errorf("%s: %v", body, err)
+			}
+		} else if want != "" || len(r.items) != 1 {
+			t.Errorf("%s: %d items", body, len(r.items))
+		}
+	}
+}
+
+// What was thought belongs to its own turn, also where that has nothing else.
+func TestThoughtsStayInTheirTurn(t *testing.T) {
+	p := newPlayer(t)
+	p.dialect = "deepseek"
+	got := p.say(`{"model":"m","include":["reasoning.encrypted_content"],"input":"Hi"}`, answered(`"content":"Hello.","reasoning_content":"They greet."`))
+	thought := string(got.item("reasoning").Bytes())
+	p.memory = nil
+	after := p.say(`{"model":"m","input":[{"role":"user","content":"Hi"},`+thought+`,{"role":"user","content":"Well?"},{"role":"assistant","content":"Sorry."},{"role":"user","content":"So?"}]}`, spoken("Yes."))
+	if m := p.messages(); after.status != 200 || strings.Contains(m, "They greet.") || !strings.Contains(m, "Sorry.") {
+		t.Errorf("%d, the model was told %s", after.status, m)
 	}
 }

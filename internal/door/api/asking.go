@@ -19,6 +19,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
 	"github.com/dragoman-mcp/dragoman/openai/chat"
+	"github.com/dragoman-mcp/dragoman/openai/hosted"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -66,6 +67,8 @@ type about struct {
 	session string
 	// servers are those of our servers that it chooses; none: it does not choose.
 	servers []model.ServerChoice
+	// search is what it says of searches of the web; nil where it declares none.
+	search *hosted.Wanted
 	// withhold says why our tools would break it; empty where they would not.
 	withhold string
 	// approves says that its client can be asked whether a call may run.
@@ -166,7 +169,7 @@ func (said about) withheld(h http.Header) (why string, err error) {
 
 // want returns the session that a request wants.
 func (said about) want() (session.Want, error) {
-	want := session.Want{Model: said.model, Session: said.session}
+	want := session.Want{Model: said.model, Session: said.session, WebSearch: said.search}
 	for _, s := range said.servers {
 		if s.URL != "" {
 			return want, model.Invalid("tools", "server_url is not allowed here; name a configured server by its server_label.")

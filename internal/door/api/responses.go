@@ -67,7 +67,7 @@ type responsesAsking struct {
 
 func (q responsesAsking) about() about {
 	return about{
-		model: q.Model, stream: q.Stream, session: q.Session(), servers: q.Servers, withhold: q.Withhold(), approves: true,
+		model: q.Model, stream: q.Stream, session: q.Session(), servers: q.Servers, search: q.Search(), withhold: q.Withhold(), approves: true,
 	}
 }
 

@@ -172,7 +172,7 @@ func (h *host) toolRight(ctx context.Context, name string) string {
 		name = qualified.Name(h.at.server, name)
 	} else if err == nil {
 		if t, _ := h.find(v, name); t != nil && t.Server != "" {
-			name = catalog.Pattern(t)
+			name = qualified.Name(t.Server, t.Original)
 		}
 	}
 	if !strings.Contains(strings.TrimPrefix(name, qualified.Separator), qualified.Separator) || name == qualified.Name(h.at.server, result.ReadMore) {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dragoman-mcp/dragoman/internal/show"
 	"github.com/dragoman-mcp/dragoman/lint"
 )
 
@@ -34,6 +35,12 @@ func (s *Screen) Findings(r *lint.Report) {
 	}
 	if n := len(r.Suppressed); n > 0 {
 		s.Printf("%s\n", s.Faint(fmt.Sprintf("%d suppressed", n)))
+	}
+	if n := len(r.Known); n > 0 {
+		s.Printf("%s\n", s.Faint(fmt.Sprintf("%d known from the baseline", n)))
+	}
+	if r.Gone > 0 {
+		s.Printf("%s\n", s.Faint(fmt.Sprintf("%d of the baseline gone: --write-baseline writes it again without", r.Gone)))
 	}
 }
 
@@ -159,9 +166,4 @@ func (s *Status) Clear() {
 }
 
 // Many says how many there are of something, such as "2 tools".
-func Many(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return strconv.Itoa(n) + " " + what
-}
+func Many(n int, what string) string { return show.Many(n, what) }

@@ -32,22 +32,22 @@ func (t *gated) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, 
 	case aboutTask(&call):
 		return t.task(ctx, call)
 	case call.Answers == nil:
-		return t.start(ctx, call, frame{})
+		return t.start(ctx, call, passage{})
 	}
-	f, ok := unframe(call.Answers.State)
+	p, ok := passed(call.Answers.State)
 	switch {
 	case !ok:
 		return dragoman.Result{Problem: &dragoman.Problem{Code: dragoman.CodeDenied, Message: "The answers do not belong to this call, so it was not continued."}}, nil
-	case f.began:
-		return t.goOn(ctx, call, f)
+	case p.began:
+		return t.goOn(ctx, call, p)
 	}
 	gone := call.Answers.Gone
 	call.Answers = nil
 	if gone {
 		// Whoever waited has left; what was asked stays, and is found again.
-		return t.pending(f.approval), nil
+		return t.pending(p.approval), nil
 	}
-	return t.start(ctx, call, f)
+	return t.start(ctx, call, p)
 }
 
 // own reports whether a call is of a tool of ours, such as read_more.
@@ -55,7 +55,7 @@ func own(call *dragoman.Call) bool { return call.Tool != nil && call.Tool.Server
 
 // start is the first leg of a call, or the one that comes back when somebody has
 // been asked for it. This is the order in which everything is judged.
-func (t *gated) start(ctx context.Context, call dragoman.Call, f frame) (dragoman.Result, error) {
+func (t *gated) start(ctx context.Context, call dragoman.Call, p passage) (dragoman.Result, error) {
 	r := t.about(&call)
 
 	v := t.judge(ctx, &call)
@@ -73,7 +73,7 @@ func (t *gated) start(ctx context.Context, call dragoman.Call, f frame) (dragoma
 
 	var spend func(*store.Tx) error
 	if v.Effect == policy.Ask {
-		a, answer := t.approved(ctx, &call, r.Digest, v, f.approval)
+		a, answer := t.approved(ctx, &call, r.Digest, v, p.approval)
 		r.Approval = a.ID
 		if answer != nil {
 			res = *answer
@@ -96,16 +96,16 @@ func (t *gated) start(ctx context.Context, call dragoman.Call, f frame) (dragoma
 // goOn is a later leg of a call that has begun. What is asked of it may be more than
 // when it began, such as in a conversation that was tainted meanwhile: then the
 // server is told that nobody will answer.
-func (t *gated) goOn(ctx context.Context, call dragoman.Call, f frame) (dragoman.Result, error) {
+func (t *gated) goOn(ctx context.Context, call dragoman.Call, p passage) (dragoman.Result, error) {
 	r := t.about(&call)
-	r.Approval = f.approval
+	r.Approval = p.approval
 	answers := *call.Answers
-	answers.State = f.inner
+	answers.State = p.inner
 	call.Answers = &answers
 	v := t.judge(ctx, &call)
 	r.Verdict, r.Rule = v.Effect.String(), v.Rule
-	ends := v.Effect == policy.Deny || v.Effect == policy.Ask && !t.satisfied(ctx, f.approval, v)
-	if problem, err := t.nextLeg(ctx, r, &call, f.leg, ends); problem != nil {
+	ends := v.Effect == policy.Deny || v.Effect == policy.Ask && !t.satisfied(ctx, p.approval, v)
+	if problem, err := t.nextLeg(ctx, r, &call, p.leg, ends); problem != nil {
 		if problem.Code == dragoman.CodeUnknownOutcome {
 			r.Verdict, r.Rule = audit.Deny, policy.RuleInvalid
 		}
@@ -312,7 +312,7 @@ func (t *gated) ask(call *dragoman.Call, a *approval.Approval) dragoman.Result {
 			Key: QuestionKey, Kind: dragoman.AskApproval, Operator: true, Server: call.Tool.Server,
 			Params: json.RawMessage(`{"approval":` + string(rawjson.Quote(a.ID)) + `,"message":` + string(rawjson.Quote(a.Reason)) + `}`),
 		}},
-		State:   frame{approval: a.ID}.bytes(),
+		State:   passage{approval: a.ID}.bytes(),
 		Expires: a.Expires,
 	}}
 }
