@@ -53,6 +53,7 @@ var layers = [][]string{
 
 	// The gateway.
 	{"internal/identity/caller"},
+	{"internal/identity/signin"},
 	{"internal/judge/policy", "internal/judge/limit", "internal/judge/approval", "internal/judge/audit", "internal/judge/pinning", "internal/judge/meter"},
 	{"internal/judge/ledger", "internal/judge/gate"},
 	{"internal/show"},
@@ -62,7 +63,7 @@ var layers = [][]string{
 	{"servers"},
 	{"internal/session"},
 	{"internal/door"},
-	{"internal/door/api", "internal/door/mcpserve", "internal/door/ops", "internal/door/terminal"},
+	{"internal/door/api", "internal/door/console", "internal/door/mcpserve", "internal/door/ops", "internal/door/terminal"},
 	{"internal/config"},
 	{"internal/gateway"},
 	{"cmd/dragoman"},

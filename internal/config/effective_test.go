@@ -14,6 +14,11 @@ import (
 
 func TestEffectiveOfDefault(t *testing.T) {
 	const want = `listen: 127.0.0.1:8787
+tls:
+  cert: ""
+  key: ""
+  client_ca: ""
+watch: false
 allowed_hosts: []
 allowed_origins: []
 auth:
@@ -52,6 +57,7 @@ mcp:
   search: never
   page: 512KiB
   raw: false
+console: "on"
 sets: {}
 policy: []
 policy_file: ""
@@ -146,6 +152,11 @@ mcpServers:
 		t.Errorf("a secret shows")
 	}
 	want := `listen: 127.0.0.1:1234
+tls:
+  cert: ""
+  key: ""
+  client_ca: ""
+watch: false
 allowed_hosts: []
 allowed_origins: []
 auth:

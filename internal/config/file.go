@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"net"
@@ -35,6 +36,8 @@ import (
 // all. The struct tags are described at the decoder.
 type File struct {
 	Listen         string        `yaml:"listen" doc:"Address and port to listen on. Beyond loopback, callers have to be known by auth."`
+	TLS            TLS           `yaml:"tls" doc:"Has the gateway speak HTTPS itself, HTTP/2 included. Without it, what stands before it does where that is wanted."`
+	Watch          bool          `yaml:"watch" doc:"Whether this file, and those that it names, are read again when they change, as on SIGHUP. Certificates and the file of keys are in any case."`
 	AllowedHosts   []string      `yaml:"allowed_hosts" doc:"Host names that clients may call the gateway by, beside those of loopback and the address in listen."`
 	AllowedOrigins []string      `yaml:"allowed_origins" doc:"Origins of web pages, such as https://example.com, that may call the gateway, beside its own."`
 	Auth           caller.Config `yaml:"auth" doc:"Who may call the gateway."`
@@ -52,8 +55,9 @@ type File struct {
 	Connections    servers.OwnConfig `yaml:"connections" doc:"Bounds of the connections to servers that callers have of their own; see share in mcpServers."`
 	WaitForServers time.Duration     `yaml:"wait_for_servers" doc:"Longest time that a request waits for servers that are still starting. What is not there by then is left out and named; a server that the request names is an error."`
 
-	MCP  mcpserve.Config `yaml:"mcp" doc:"The MCP endpoint at /mcp."`
-	Sets map[string]Set  `yaml:"sets" doc:"Sets of servers and tools by name: at /mcp/set/NAME, and for chat requests as server_label set:NAME."`
+	MCP     mcpserve.Config `yaml:"mcp" doc:"The MCP endpoint at /mcp."`
+	Console string          `yaml:"console" enum:"on,off" doc:"Whether there is a web console at /console/. On loopback without keys the address that serve prints, or dragoman console, signs in; else a key does."`
+	Sets    map[string]Set  `yaml:"sets" doc:"Sets of servers and tools by name: at /mcp/set/NAME, and for chat requests as server_label set:NAME."`
 
 	Policy     []policy.Rule `yaml:"policy" doc:"What callers may do. Without a rule, here or in policy_file, everything; with one, only what a rule allows. A rule that denies beats one that asks, and that beats one that allows."`
 	PolicyFile string        `yaml:"policy_file" doc:"A file of Cedar policies beside those of policy; a relative path starts at the folder of the configuration file. All of them hold together."`
@@ -82,9 +86,12 @@ type File struct {
 	LeftOut []LeftOut
 
 	refs        map[string]reference // values from the environment, by path
-	keysAwaited string               // where a file of keys would count, and was none
+	read        map[string]Sum       // the files that it was read from, as they were
 	serversFrom string               // the file that the servers are from, where that is another one
 }
+
+// ConsoleOff is the value of console that says that there is none.
+const ConsoleOff = "off"
 
 // Names says what tools are called.
 type Names struct {
@@ -141,6 +148,25 @@ type Memory struct {
 	TTL     time.Duration `yaml:"ttl" doc:"Time after its last use that something is remembered."`
 }
 
+// TLS is what the gateway shows clients, and wants of them. The files are read again when
+// they change; where they cannot be used then, those before them stay.
+type TLS struct {
+	Cert     string `yaml:"cert" doc:"File with the certificate and those between it and its authority, in PEM. A relative path starts at the folder of the configuration file, as those below do."`
+	Key      string `yaml:"key" doc:"File with its private key, in PEM."`
+	ClientCA string `yaml:"client_ca" doc:"File with the authorities, in PEM, one of which has to have signed the certificate of a client. Health checks need none. Who the caller is, their key or token says all the same."`
+}
+
+// Validate reports a certificate without key, or a key without certificate.
+func (t *TLS) Validate() error {
+	switch {
+	case t.Cert == "" && *t != TLS{}:
+		return invalid.Key("cert", "TLS takes a certificate and its key")
+	case t.Cert != "" && t.Key == "":
+		return invalid.Key("key", "a certificate takes its private key")
+	}
+	return nil
+}
+
 // HTTP limits the gateway's server.
 type HTTP struct {
 	MaxBody       int64         `yaml:"max_body" unit:"bytes" min:"1024" doc:"Largest request body."`
@@ -182,6 +208,7 @@ func (f *File) SetDefaults() {
 	f.Audit.SetDefaults()
 	f.Approvals.SetDefaults()
 	f.Pins.Mode = pinning.Auto
+	f.Console = "on"
 	f.MCP = mcpserve.Config{Search: string(model.Never), Page: mcpserve.DefaultPage}
 	f.HTTP = HTTP{MaxBody: 32 << 20, HeaderTimeout: 10 * time.Second, BodyTimeout: 10 * time.Second, AnswerTimeout: 30 * time.Second, DrainTimeout: 30 * time.Second}
 	f.Log = Log{Level: "info", Format: "text"}
@@ -245,6 +272,27 @@ func isOrigin(text string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && text == u.Scheme+"://"+u.Host
 }
 
+// A Sum is the SHA-256 of what stood in a file; the zero Sum is no file.
+type Sum [sha256.Size]byte
+
+// Read returns the files that the configuration was read from, by their paths, with what
+// stood in them then.
+func (f *File) Read() map[string]Sum {
+	read := map[string]Sum{}
+	maps.Copy(read, f.read)
+	return read
+}
+
+// Files returns the paths of the files that make the configuration, sorted: those that it
+// was read from, and the one with policies.
+func (f *File) Files() []string {
+	files := slices.Collect(maps.Keys(f.read))
+	if f.PolicyFile != "" {
+		files = append(files, f.PolicyFile)
+	}
+	return slices.Sorted(slices.Values(files))
+}
+
 // NamesServers reports whether the configuration says which MCP servers there
 // are, be it none. Where nothing says so, the demo server runs.
 func (f *File) NamesServers() bool { return f.MCPServers != nil }
@@ -277,5 +325,10 @@ func (f *File) UseServers(other *File) {
 		}
 	}
 	f.refs = refs
+	f.read = maps.Clone(f.read)
+	if f.read == nil {
+		f.read = map[string]Sum{}
+	}
+	maps.Copy(f.read, other.read)
 	f.Warnings = append(f.Warnings[:len(f.Warnings):len(f.Warnings)], other.Warnings...)
 }

@@ -96,6 +96,7 @@ hosted: {web_search: {tool: web__find, query: q, results: "", url: link, title: 
 connections: {max: 9, idle: 1m}
 wait_for_servers: 8s
 mcp: {raw: true, search: auto, page: 1MiB}
+console: off
 sets: {some: {servers: [web, files], tools: ["web__*", "!files__write_*"]}}
 loop: {rounds: 3, calls: 4, parallel: 5, bytes: 1.txt, timeout: 6s, call_timeout: 7s}
 results: {limit: 1000, max_message: 1MiB}
@@ -149,6 +150,7 @@ log: {level: debug, format: json}
 		Connections:    servers.OwnConfig{Max: 9, Idle: time.Minute},
 		WaitForServers: 8 * time.Second,
 		MCP:            mcpserve.Config{Search: "auto", Page: 1 << 20, Raw: true},
+		Console:        config.ConsoleOff,
 		Sets:           map[string]config.Set{"some": {Servers: []string{"web", "files"}, Tools: []string{"web__*", "!files__write_*"}}},
 		Loop:           config.Loop{Rounds: 3, Calls: 4, Parallel: 5, Bytes: 8192, Timeout: 6 * time.Second, CallTimeout: 7 * time.Second},
 		Results:        session.Results{Form: result.Form{Limit: 1000}, MaxMessage: 1 << 20},

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/dragoman-mcp/dragoman/internal/door"
+	"github.com/dragoman-mcp/dragoman/internal/door/console"
 	"github.com/dragoman-mcp/dragoman/internal/door/ops"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
@@ -27,11 +28,17 @@ func (g *Gateway) Handler() http.Handler {
 	})
 	open.HandleFunc("GET /readyz", g.readyz)
 	open.HandleFunc("GET /{$}", g.root)
-
+	for _, pattern := range console.Open {
+		open.Handle(pattern, g.console.Front())
+	}
 	open.HandleFunc(caller.MetadataPath+"/", g.metadata)
 	open.HandleFunc(caller.MetadataPath, g.metadata)
 	open.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { g.now.Load().routes.ServeHTTP(w, r) })
-	return deadline.Handler(g.checked(open), g.file.HTTP.BodyTimeout, g.file.HTTP.AnswerTimeout)
+	checked := g.identified(g.checked(open))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		bounds := g.now.Load().file.HTTP
+		deadline.Handler(checked, bounds.BodyTimeout, bounds.AnswerTimeout).ServeHTTP(w, r)
+	})
 }
 
 func plain(w http.ResponseWriter, status int, text string) {
@@ -49,14 +56,12 @@ func (g *Gateway) readyz(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case g.draining.Load():
 		status, text = http.StatusServiceUnavailable, "draining"
-	case g.callers.TooLate():
-		status, text = http.StatusServiceUnavailable, "restart needed"
 	case g.memory.Full() >= shedNew:
 		status, text = http.StatusServiceUnavailable, "overloaded"
 	case !g.servers.Ready():
 		status, text = http.StatusServiceUnavailable, "starting"
 	}
-	if who, err := g.callers.Recognise(r); err == nil {
+	if who, err := g.callers.Recognise(r); err == nil && g.certified(r) {
 		if refused := g.refused.Load(); refused != nil && who.May(ops.ReloadRight) {
 			text += "\nthe configuration was read again, and the one before it stays: " + *refused
 		}
@@ -106,7 +111,11 @@ func (g *Gateway) enter(w http.ResponseWriter, r *http.Request, route *door.Rout
 	if g.shed(w, r, route) {
 		return
 	}
-	who, err := g.callers.Recognise(r)
+	recognise := g.callers.Recognise
+	if route.Who != nil {
+		recognise = route.Who
+	}
+	who, err := recognise(r)
 	if err != nil || !who.Valid() {
 		g.unrecognised(w, r, route.Form, err)
 		return

@@ -40,7 +40,7 @@ func TestHiddenTurnsSurviveRestart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kept := g.remembered()
+		kept := g.remembered
 		if i == 0 {
 			err = kept.Keep(t.Context(), "ann", []string{"k"}, &memory.Turn{Text: "hidden"})
 		} else if found, failed := kept.Find(t.Context(), "ann", []string{"k"}); failed != nil || found["k"] == nil || found["k"].Text != "hidden" {

@@ -46,7 +46,11 @@ func (s *Session) Loop(log *slog.Logger, observe func(dragoman.Event), ask Ask) 
 	}
 	loop := s.loop
 	loop.Tools, loop.Ask = s.Tools, s.operated(ask)
+	s.run = s.live.begin(s)
 	loop.Observe = func(e dragoman.Event) {
+		if s.run != nil {
+			s.live.add(s.run, step(e, s.Shape))
+		}
 		if e.Phase == dragoman.Execute && e.Result != nil {
 			logCall(log, e.Round, e.Call, e.Result)
 		}
@@ -57,12 +61,27 @@ func (s *Session) Loop(log *slog.Logger, observe func(dragoman.Event), ask Ask) 
 	return &loop
 }
 
+// Over says that the conversation of [Session.Loop] is over, for those who watch.
+func (s *Session) Over(err error) {
+	if s.run != nil {
+		s.live.end(s.run, err)
+	}
+}
+
 // Call runs one call outside a conversation. ask answers what the call asks; nil
 // where nobody can.
 func (s *Session) Call(ctx context.Context, call dragoman.Call, ask Ask) (dragoman.Result, error) {
 	loop := s.loop
 	loop.Tools, loop.Ask = s.Tools, s.operated(ask)
+	run := s.live.begin(s)
+	if run != nil {
+		s.live.add(run, step(dragoman.Event{Phase: dragoman.Execute, Call: &call}, s.Shape))
+	}
 	res, err := loop.Call(ctx, call)
+	if run != nil {
+		s.live.add(run, step(dragoman.Event{Phase: dragoman.Execute, Call: &call, Result: &res}, s.Shape))
+		s.live.end(run, err)
+	}
 	logCall(s.log, 0, &call, &res)
 	return res, err
 }

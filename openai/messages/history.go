@@ -161,15 +161,14 @@ func (t *translator) results(results []toolResult) {
 		at[id] = i
 	}
 	slices.SortStableFunc(results, func(a, b toolResult) int { return at[a.id] - at[b.id] })
-	var pictures said
 	for i := range results {
 		r := &results[i]
-		own := r.pictures()
 		content := rawjson.Quote(r.text())
-		if len(own) > 0 && t.wire.ImagesInTool && !t.wire.StringContent {
-			content = r.said.content()
-		} else if len(own) > 0 {
-			pictures.parts, pictures.other = append(pictures.parts, own...), true
+		if own := r.pictures(); len(own) > 0 {
+			shown := said{other: true}
+			shown.text(r.text())
+			shown.parts = append(shown.parts, own...)
+			content = shown.content()
 		}
 		var m rawjson.Object
 		m.Set("role", rawjson.Quote("tool"))
@@ -177,12 +176,6 @@ func (t *translator) results(results []toolResult) {
 		m.Set("content", content)
 		t.messages = append(t.messages, m.Bytes())
 		t.last, t.tools = nil, true
-	}
-	if pictures.other {
-		shown := said{other: true}
-		shown.text("The pictures that the tools returned, in order:")
-		shown.parts = append(shown.parts, pictures.parts...)
-		t.person(&shown)
 	}
 }
 

@@ -80,6 +80,7 @@ type Dialogue struct {
 	ours    *offer
 	history []json.RawMessage // what the upstream was told, ours included
 	from    int               // history[from:] is what the client does not see
+	moved   []json.RawMessage // parts of tool messages at its end that are to follow them
 	rounds  int
 	sent    int64 // bytes of the last request
 }
@@ -276,6 +277,7 @@ func (e *Error) mayBeTools() bool {
 // body returns the next request to the upstream: the client's own, with our tools
 // and the history put in.
 func (d *Dialogue) body(last bool) [][]byte {
+	d.showMoved()
 	o := d.Request.Object.Clone()
 	wire, theirs := d.wire(), d.Request.Tools
 	o.Set("messages", nil) // put in below

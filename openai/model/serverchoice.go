@@ -12,7 +12,8 @@ import (
 type ServerChoice struct {
 	// Label is the server's label in our configuration (server_label).
 	Label string
-	// URL names a server that is not in our configuration (server_url).
+	// URL names a server that is not in our configuration (server_url); empty for one that
+	// is, which a url may say, too ([ServerURL]).
 	URL string
 	// AllowedTools are the original names of the tools to offer; nil means all.
 	AllowedTools []string
@@ -26,6 +27,10 @@ type ServerChoice struct {
 	RequireApproval json.RawMessage
 }
 
+// ServerURL returns what stands for the url of a configured server where a client's types
+// want one.
+func ServerURL(label string) string { return "dragoman:" + label }
+
 // ReadServerChoice reads an entry of tools of the type "mcp", which stands at param.
 // The error is an [*Error].
 func ReadServerChoice(o *rawjson.Object, param string) (ServerChoice, error) {
@@ -38,6 +43,9 @@ func ReadServerChoice(o *rawjson.Object, param string) (ServerChoice, error) {
 	}
 	if err := refuseStrangers(o, param); err != nil {
 		return c, err
+	}
+	if c.URL == ServerURL(c.Label) {
+		c.URL = ""
 	}
 	var err error
 	if c.DeferLoading, err = Boolean(o, "defer_loading"); err != nil {

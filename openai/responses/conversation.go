@@ -113,7 +113,7 @@ func (c *Conversation) newThread() (*recall.Thread, error) {
 	t := &recall.Thread{
 		Request: recall.Request{
 			Messages: c.history.messages, Whole: c.history.whole, Known: c.request.known,
-			Digest: recall.Digest(c.request.object), Owner: owner, Identified: identified || c.request.Previous != "",
+			Digest: c.request.digest(), Owner: owner, Identified: identified || c.request.Previous != "",
 			Retried: c.options.Retried, Again: c.options.Again,
 		},
 		Dialogue: c.dialogue, Memory: c.options.Memory, Running: c.options.Running, Guide: c.options.Guide, Log: c.options.Log,

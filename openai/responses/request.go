@@ -209,6 +209,31 @@ func (r *Request) Session() string {
 	return ""
 }
 
+// NamesTurn reports whether the request says which turn it belongs to, as those of Codex
+// do (client_metadata.turn_id). Since a turn's history grows with each request, two that
+// are the same are one that was sent again: Codex repeats what fails five times, and has
+// no header that says so.
+func (r *Request) NamesTurn() bool { return r.turnID() != "" }
+
+func (r *Request) turnID() string {
+	o, err := rawjson.ParseObject(r.object.Get("client_metadata"))
+	if err != nil {
+		return ""
+	}
+	return stringOf(o, "turn_id")
+}
+
+// digest is the digest by which the request is known when it is sent again. What else
+// Codex says of itself differs from try to try.
+func (r *Request) digest() string {
+	o := r.object
+	if id := r.turnID(); id != "" {
+		o = o.Clone()
+		o.Set("client_metadata", rawjson.Quote(id))
+	}
+	return recall.Digest(o)
+}
+
 // Input returns the items of the request's own input.
 func (r *Request) Input() []json.RawMessage { return r.own }
 

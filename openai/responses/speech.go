@@ -88,9 +88,16 @@ func (c *Conversation) think(member, s string) {
 		p = &part{id: newID("rs_")}
 		c.speech.thinking, c.speech.thought = p, member
 		p.at = c.answer.add(object(text("id", p.id), text("type", "reasoning"), raw("summary", array())))
+		c.thoughtPart("added", p, "") // OpenAI's accumulator throws at a delta without it
 	}
 	p.text = append(p.text, s...)
 	c.answer.event("response.reasoning_text.delta", text("item_id", p.id), number("output_index", p.at), number("content_index", 0), text("delta", s))
+}
+
+// thoughtPart tells that the part with what the model thinks is added, or done.
+func (c *Conversation) thoughtPart(what string, p *part, s string) {
+	c.answer.event("response.content_part."+what, text("item_id", p.id), number("output_index", p.at), number("content_index", 0),
+		raw("part", object(text("type", "reasoning_text"), text("text", s))))
 }
 
 // endThinking ends the item of what the model thought.
@@ -102,6 +109,7 @@ func (c *Conversation) endThinking() {
 	c.speech.thinking = nil
 	s := string(p.text)
 	c.answer.event("response.reasoning_text.done", text("item_id", p.id), number("output_index", p.at), number("content_index", 0), text("text", s))
+	c.thoughtPart("done", p, s)
 	item := rawjson.Object{Members: []rawjson.Member{
 		text("id", p.id), text("type", "reasoning"), raw("summary", array()),
 		raw1("content", object(text("type", "reasoning_text"), text("text", s))),

@@ -73,6 +73,9 @@ type about struct {
 	withhold string
 	// approves says that its client can be asked whether a call may run.
 	approves bool
+	// turn says that it names its turn, so that no two requests are the same: one that
+	// is, is one sent again.
+	turn bool
 }
 
 // notAsked is why tools are withheld from a request that wants none.
@@ -172,7 +175,7 @@ func (said about) want() (session.Want, error) {
 	want := session.Want{Model: said.model, Session: said.session, WebSearch: said.search}
 	for _, s := range said.servers {
 		if s.URL != "" {
-			return want, model.Invalid("tools", "server_url is not allowed here; name a configured server by its server_label.")
+			return want, model.Invalid("tools", "server_url is not allowed here; name a configured server by its server_label, and leave server_url out or let it be \"dragoman:\" and the label.")
 		}
 		if !said.approves && s.RequireApproval != nil && string(s.RequireApproval) != `"never"` {
 			return want, model.Invalid("tools", "require_approval can only be \"never\" here.")
@@ -198,7 +201,7 @@ func offers(ctx context.Context, s *session.Session) (bool, error) {
 func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request asking, s *session.Session, offer bool, run *idempotency.Run) error {
 	id := model.NewRequestID()
 	log := a.Log.With("request", id, "model", request.about().model).With(s.Caller.Logged()...)
-	client := s.Client(upstream.Request{RawQuery: r.URL.RawQuery, Header: r.Header, ClientCredentials: a.ClientCredentials}, log)
+	client := s.Client(upstream.Request{RawQuery: r.URL.RawQuery, Header: r.Header, ClientCredentials: a.clientCredentials()}, log)
 	ask, can := s.Sampler(client, 0, nil)
 	c, err := request.converse(w, chat.Options{
 		Model:   client,
@@ -207,10 +210,10 @@ func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request 
 		Guide:   s.Guide,
 		Offers:  &a.offers,
 		Search:  s.Search,
-		Memory:  a.State.Memory,
+		Memory:  a.memory(),
 		Running: &a.State.running,
 		Caller:  s.Caller.ID,
-		Retried: retried(r),
+		Retried: retried(r, request.about()),
 		Again:   run.Again,
 		ID:      id,
 		Log:     log,
@@ -230,6 +233,7 @@ func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request 
 	}
 	defer func() { run.Changed = c.Wrote() }() // however it ends
 	err = loop.Run(r.Context(), c)
+	s.Over(err)
 	run.Answered = err == nil
 	log = log.With("calls", calls, "took", time.Since(started).Round(time.Millisecond)).With(spent(c)...)
 	switch {
@@ -258,8 +262,10 @@ type none struct{ dragoman.Toolset }
 // List returns a list of nothing.
 func (none) List(context.Context) (*dragoman.List, error) { return &dragoman.List{}, nil }
 
-// retried reports whether an official client says that it sends a request again.
-func retried(r *http.Request) bool {
+// retried reports whether a client sends a request again: official ones say so, and
+// agents that do not show it.
+func retried(r *http.Request, said about) bool {
 	n := r.Header.Get("X-Stainless-Retry-Count")
-	return n != "" && n != "0"
+	return n != "" && n != "0" || said.turn ||
+		!said.stream && r.Header.Get("X-Claude-Code-Session-Id") != "" // what failed in a stream it asks without one
 }

@@ -89,7 +89,7 @@ func (in *Inbox) Expire(ctx context.Context) error {
 				return err
 			}
 		}
-		_, err = tx.Exec("DELETE FROM approvals WHERE state IN ($1, $2, $3) AND expires < $4", string(Denied), string(Expired), string(Used), store.Time(now.Add(-in.config.Keep)))
+		_, err = tx.Exec("DELETE FROM approvals WHERE state IN ($1, $2, $3) AND expires < $4", string(Denied), string(Expired), string(Used), store.Time(now.Add(-in.config.Load().Keep)))
 		return err
 	})
 }

@@ -24,7 +24,7 @@ import (
 type Claims struct {
 	db     *store.DB
 	vault  *vault.Vault
-	config Config
+	config atomic.Pointer[Config]
 	wait   time.Duration // for a request that runs elsewhere
 	lease  time.Duration
 }
@@ -44,7 +44,9 @@ const topic = "claims"
 // NewClaims returns the claims in db, under the keys of v. The bytes of a config are those
 // of one owner's answers.
 func NewClaims(db *store.DB, v *vault.Vault, config Config) *Claims {
-	return &Claims{db, v, config, patience, lease}
+	c := &Claims{db: db, vault: v, wait: patience, lease: lease}
+	c.config.Store(&config)
+	return c
 }
 
 // A claim is what is written down of a request.
@@ -135,7 +137,7 @@ func (c *Claims) used(key Key) {
 	c.db.Append(func(tx *store.Tx) error {
 		now, err := tx.Now()
 		if err == nil {
-			_, err = tx.Exec("UPDATE claims SET expires = $1 WHERE owner = $2 AND digest = $3", store.Time(now.Add(c.config.TTL)), store.Owner(key.Owner), key.digest())
+			_, err = tx.Exec("UPDATE claims SET expires = $1 WHERE owner = $2 AND digest = $3", store.Time(now.Add(c.config.Load().TTL)), store.Owner(key.Owner), key.digest())
 		}
 		return err
 	}, nil)
@@ -181,7 +183,7 @@ func (h *holding) claim(tx *store.Tx) error {
 	}
 	n, err := tx.Exec(`INSERT INTO claims (owner, digest, print, holder, lease, changed, answer, size, expires) VALUES ($1, $2, $3, $4, $5, 1, $6, 0, $7)
 		ON CONFLICT (owner, digest) DO UPDATE SET holder = excluded.holder, lease = excluded.lease, changed = 1, expires = excluded.expires`+ours,
-		store.Owner(h.key.Owner), h.key.digest(), h.key.print(), h.id, store.Time(now.Add(h.lease)), []byte{}, store.Time(now.Add(max(h.config.TTL, leastClaim))),
+		store.Owner(h.key.Owner), h.key.digest(), h.key.print(), h.id, store.Time(now.Add(h.lease)), []byte{}, store.Time(now.Add(max(h.config.Load().TTL, leastClaim))),
 		h.id, store.Time(now), number(h.again))
 	if err == nil && n == 0 {
 		err = ErrRunning
@@ -260,7 +262,7 @@ func (h *holding) answered(tx *store.Tx, a *answer, changed bool) error {
 	}
 	_, err = tx.Exec(`INSERT INTO claims (owner, digest, print, holder, lease, changed, answer, size, expires) VALUES ($1, $2, $3, '', 0, $4, $5, $6, $7)
 		ON CONFLICT (owner, digest) DO UPDATE SET holder = '', changed = excluded.changed, answer = excluded.answer, size = excluded.size, expires = excluded.expires`+ours,
-		store.Owner(h.key.Owner), h.key.digest(), h.key.print(), number(changed), closed, len(plain), store.Time(now.Add(h.config.TTL)),
+		store.Owner(h.key.Owner), h.key.digest(), h.key.print(), number(changed), closed, len(plain), store.Time(now.Add(h.config.Load().TTL)),
 		h.id, store.Time(now), number(h.again))
 	return err
 }
@@ -273,7 +275,7 @@ func (h *holding) makeRoom(tx *store.Tx, size int64) error {
 	if err := tx.Row("SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM claims WHERE owner = $1", []any{owner}, &held); err != nil {
 		return err
 	}
-	for held > 0 && held+size > h.config.Bytes {
+	for held > 0 && held+size > h.config.Load().Bytes {
 		var digest string
 		var freed int64
 		if err := tx.Row("SELECT digest, size FROM claims WHERE owner = $1 AND size > 0 ORDER BY expires, digest LIMIT 1", []any{owner}, &digest, &freed); err != nil {

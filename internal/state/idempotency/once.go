@@ -97,12 +97,18 @@ func New(config Config, claims *Claims, log *slog.Logger) *Requests {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Requests{
-		claims: claims, log: log,
-		flights: map[string]*flight{},
-		answers: bounded.Map[*answer]{Bytes: config.Bytes, Age: config.TTL},
-		marks:   bounded.Map[[32]byte]{Bytes: max(config.Bytes/4, leastMarks), Age: config.TTL},
+	s := &Requests{claims: claims, log: log, flights: map[string]*flight{}}
+	s.Use(config)
+	return s
+}
+
+// Use makes this the configuration. Where it has less room, the oldest answers go.
+func (s *Requests) Use(config Config) {
+	if s.claims != nil {
+		s.claims.config.Store(&config)
 	}
+	s.answers.Bound(config.Bytes, config.TTL)
+	s.marks.Bound(max(config.Bytes/4, leastMarks), config.TTL)
 }
 
 // An answer is one that is kept.

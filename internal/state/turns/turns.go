@@ -18,19 +18,25 @@ import (
 
 // Config bounds what is kept.
 type Config struct {
+	Bounds
+	// Log is told what cannot be read; nil for nobody.
+	Log *slog.Logger
+}
+
+// Bounds are those of what is kept.
+type Bounds struct {
 	// Bytes is the most that is cached in all, and that is kept of one owner.
 	Bytes int64
 	// TTL is the time after its last use that a turn is kept.
 	TTL time.Duration
-	// Log is told what cannot be read; nil for nobody.
-	Log *slog.Logger
 }
 
 // Turns are those of all owners. Make it with [New]; it is safe for concurrent use.
 type Turns struct {
 	db     *store.DB
-	kind   content.Kind
-	config Config
+	vault  *vault.Vault
+	log    *slog.Logger
+	bounds atomic.Pointer[Bounds]
 	cached bounded.Map[*cached]
 	// none are owners that have nothing; nil while nobody would say when they have. It is
 	// replaced when one of them may have: what was read before goes with the old one.
@@ -57,14 +63,26 @@ func New(db *store.DB, v *vault.Vault, config Config) *Turns {
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
-	t := &Turns{db: db, kind: content.Kind{Name: "turn", Keyed: true, Life: config.TTL, Bytes: config.Bytes, Vault: v}, config: config}
-	t.cached.Bytes, t.cached.Age = config.Bytes, config.TTL
+	t := &Turns{db: db, vault: v, log: config.Log}
+	t.Use(config.Bounds)
 	return t
+}
+
+// Use makes these the bounds, for what is kept and used from now on.
+func (t *Turns) Use(b Bounds) {
+	t.cached.Bound(b.Bytes, b.TTL)
+	t.bounds.Store(&b)
+}
+
+// kind is what turns are in the store.
+func (t *Turns) kind() *content.Kind {
+	b := t.bounds.Load()
+	return &content.Kind{Name: "turn", Keyed: true, Life: b.TTL, Bytes: b.Bytes, Vault: t.vault}
 }
 
 // remember puts a turn into the cache.
 func (t *Turns) remember(owner, key string, turn *memory.Turn) {
-	t.cached.Put(owner, key, &cached{turn, time.Now().Add(t.config.TTL / 4)}, turn.Size()+int64(len(key)))
+	t.cached.Put(owner, key, &cached{turn, time.Now().Add(t.bounds.Load().TTL / 4)}, turn.Size()+int64(len(key)))
 }
 
 // Keep implements [memory.Store]. It returns once the turn is on disk; where it cannot
@@ -74,19 +92,19 @@ func (t *Turns) Keep(ctx context.Context, owner string, keys []string, turn *mem
 		t.remember(owner, key, turn)
 	}
 	document, err := turn.Encode()
-	if err != nil || int64(len(document)) > t.config.Bytes {
+	if err != nil || int64(len(document)) > t.bounds.Load().Bytes {
 		return err
 	}
 	id := rand.Text()
 	err = t.db.Write(ctx, func(tx *store.Tx) error {
-		there, err := t.kind.Any(tx, owner)
+		there, err := t.kind().Any(tx, owner)
 		if err != nil {
 			return err
 		}
 		if !there {
 			tx.Raise(topic)
 		}
-		return t.kind.Put(tx, owner, id, document, keys...)
+		return t.kind().Put(tx, owner, id, document, keys...)
 	})
 	if none := t.none.Load(); none != nil {
 		none.Delete(owner, "") // the topic says so a moment later
@@ -120,7 +138,7 @@ func (t *Turns) Find(ctx context.Context, owner string, keys []string) (map[stri
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
-			t.config.Log.Error("what is remembered of a conversation cannot be read", "error", err)
+			t.log.Error("what is remembered of a conversation cannot be read", "error", err)
 			clear(read)
 		}
 		for key, turn := range read {
@@ -137,7 +155,7 @@ func (t *Turns) Find(ctx context.Context, owner string, keys []string) (map[stri
 
 // read reads the turns that stand under keys.
 func (t *Turns) read(tx *store.Tx, owner string, keys []string, into map[string]*memory.Turn) error {
-	found, err := t.kind.Find(tx, owner, keys)
+	found, err := t.kind().Find(tx, owner, keys)
 	for key, document := range found {
 		if err == nil {
 			into[key], err = memory.Decode(document)
@@ -151,7 +169,7 @@ func (t *Turns) use(owner string, keys []string) {
 	if len(keys) == 0 {
 		return
 	}
-	t.db.Append(func(tx *store.Tx) error { return t.kind.Use(tx, owner, keys) }, nil)
+	t.db.Append(func(tx *store.Tx) error { return t.kind().Use(tx, owner, keys) }, nil)
 }
 
 // Drop implements [memory.Store]. Nothing is written where nothing is there, and nothing
@@ -166,8 +184,8 @@ func (t *Turns) Drop(ctx context.Context, owner, key string) error {
 	}
 	var any, there bool
 	err := t.db.Read(ctx, func(tx *store.Tx) (err error) {
-		if any, err = t.kind.Any(tx, owner); err == nil && any {
-			there, err = t.kind.Has(tx, owner, key)
+		if any, err = t.kind().Any(tx, owner); err == nil && any {
+			there, err = t.kind().Has(tx, owner, key)
 		}
 		return err
 	})
@@ -175,13 +193,13 @@ func (t *Turns) Drop(ctx context.Context, owner, key string) error {
 		none.Put(owner, "", struct{}{}, int64(len(owner)))
 	}
 	if err != nil && ctx.Err() == nil {
-		t.config.Log.Error("what is remembered of a conversation cannot be read", "error", err)
+		t.log.Error("what is remembered of a conversation cannot be read", "error", err)
 		return nil
 	}
 	if err != nil || !there {
 		return err
 	}
-	return t.db.Write(ctx, func(tx *store.Tx) error { return t.kind.Drop(tx, owner, key) })
+	return t.db.Write(ctx, func(tx *store.Tx) error { return t.kind().Drop(tx, owner, key) })
 }
 
 // Any implements [memory.Store]: another process may have kept something this very
@@ -189,7 +207,7 @@ func (t *Turns) Drop(ctx context.Context, owner, key string) error {
 func (t *Turns) Any(context.Context, string) bool { return true }
 
 // Expire removes what has expired, of anybody.
-func (t *Turns) Expire(tx *store.Tx) error { return t.kind.Expire(tx) }
+func (t *Turns) Expire(tx *store.Tx) error { return t.kind().Expire(tx) }
 
 // Watch lets it be known which owners have nothing, until ctx ends.
 func (t *Turns) Watch(ctx context.Context) {
