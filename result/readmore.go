@@ -76,7 +76,7 @@ func (t shelfTools) Call(ctx context.Context, c dragoman.Call) (dragoman.Result,
 	if c.Tool != nil && c.Tool.Original != ReadMore && c.Tool.Name != ReadMore {
 		return dragoman.Failure(dragoman.CodeUnknownTool, "Nobody offers a tool of that name here."), nil
 	}
-	res := t.shelf.Read(t.caller, c.Arguments)
+	res := t.shelf.read(ctx, t.caller, c.Arguments)
 	if res.Ran = dragoman.RanYes; res.Problem != nil {
 		res.Ran = dragoman.RanNot
 	}
@@ -104,6 +104,10 @@ type request struct {
 // page holds what fits and says in cut, as meta.truncated does, where the rest
 // is.
 func (s *Shelf) Read(caller string, arguments json.RawMessage) dragoman.Result {
+	return s.read(context.Background(), caller, arguments)
+}
+
+func (s *Shelf) read(ctx context.Context, caller string, arguments json.RawMessage) dragoman.Result {
 	var req request
 	if err := json.Unmarshal(arguments, &req); err != nil {
 		field := dragoman.Field{Expected: "an object with a handle"}
@@ -116,7 +120,7 @@ func (s *Shelf) Read(caller string, arguments json.RawMessage) dragoman.Result {
 		return wrong("The arguments cannot be read: they must be "+field.Expected+".", field)
 	}
 	base, part, _ := strings.Cut(req.Handle, ".")
-	k := s.get(caller, base)
+	k := s.get(ctx, caller, base)
 	if k == nil {
 		return wrong("The handle is unknown or has expired. Call the tool again that gave the result.",
 			dragoman.Field{Path: "/handle", Expected: "a handle from meta.truncated of a recent result", Missing: req.Handle == ""})

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"context"
 	"crypto/rand"
 	"strings"
 	"sync"
@@ -20,9 +21,9 @@ const (
 // each only to the caller whose result it was. The zero value is ready; a Shelf
 // is safe for concurrent use and needs no closing.
 //
-// A Shelf lives in one process. Where several processes serve one caller, a
-// handle of another process is like an expired one: the model is told to make
-// the call again.
+// Where several processes serve one caller, Beyond keeps results for all of them.
+// Without it a handle of another process is like an expired one: the model is told to
+// make the call again.
 type Shelf struct {
 	// Bytes is the size of all results together; DefaultShelfBytes if zero. When
 	// it is reached the caller who holds most loses the oldest result.
@@ -30,6 +31,9 @@ type Shelf struct {
 	// Age is how long a result is kept after it was last used; DefaultShelfAge
 	// if zero.
 	Age time.Duration
+	// Beyond keeps results beside the memory; nil for nowhere. It is set before the
+	// first use.
+	Beyond Documents
 
 	once    sync.Once
 	results bounded.Map[*kept] // by caller and handle
@@ -106,11 +110,26 @@ func (s *Shelf) shelved() *bounded.Map[*kept] {
 	return &s.results
 }
 
-func (s *Shelf) keep(caller, handle string, k *kept) { s.shelved().Put(caller, handle, k, k.size) }
+func (s *Shelf) keep(caller, handle string, k *kept) {
+	s.shelved().Put(caller, handle, k, k.size)
+	if s.Beyond != nil {
+		s.Beyond.Keep(caller, handle, k.encode())
+	}
+}
 
 // get returns a result of the caller's, and nothing of anybody else's.
-func (s *Shelf) get(caller, handle string) *kept {
-	k, _ := s.shelved().Get(caller, handle)
+func (s *Shelf) get(ctx context.Context, caller, handle string) *kept {
+	k, ok := s.shelved().Get(caller, handle)
+	if ok || s.Beyond == nil {
+		return k
+	}
+	document := s.Beyond.Find(ctx, caller, handle)
+	if document == nil {
+		return nil
+	}
+	if k = decodeKept(document); k != nil {
+		s.shelved().Put(caller, handle, k, k.size)
+	}
 	return k
 }
 

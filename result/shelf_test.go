@@ -146,3 +146,25 @@ func TestShelfConcurrently(t *testing.T) {
 		t.Errorf("%d of 160 results could be read right after they were cut", n)
 	}
 }
+
+// Another process reads what this one cut, for the same caller alone, and forgets it no
+// sooner than it is asked.
+func TestShelfOfProcesses(t *testing.T) {
+	outside := documents{}
+	here, there := &Shelf{Beyond: outside}, &Shelf{Beyond: outside}
+	handle := cutResult(t, here, "ann", 5000)
+	if !readable(there, "ann", handle) {
+		t.Error("another process does not find it")
+	}
+	if readable(there, "bob", handle) {
+		t.Error("somebody else read ann's result at another process")
+	}
+	clear(outside)
+	if !readable(there, "ann", handle) {
+		t.Error("it is read from outside each time")
+	}
+	outside["ann "+handle] = []byte(`{"roots":[]}`)
+	if readable(&Shelf{Beyond: outside}, "ann", handle) {
+		t.Error("what is no result is read")
+	}
+}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/door/terminal"
 	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
 	"github.com/dragoman-mcp/dragoman/internal/identity/permission"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
 func keysCommand() *cobra.Command {
@@ -247,32 +249,83 @@ func revokeKeyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "revoke ID",
 		Short: "Take a key out of the file, so that it is good for nothing",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			id := args[0]
-			if whole, err := apikey.ID(id); err == nil {
-				id = whole // somebody has the key, not its id
-			}
-			path, err := keysFile(at)
-			if err != nil {
-				return err
-			}
-			var gone apikey.Record
-			err = apikey.Change(path, func(records []apikey.Record) ([]apikey.Record, error) {
-				i := slices.IndexFunc(records, func(r apikey.Record) bool { return r.ID == id })
-				if i < 0 {
-					return nil, &failure{fmt.Errorf("there is no key %q in %s", terminal.OneLine(id, 100), path), meantKey(id, records)}
-				}
-				gone = records[i]
-				return slices.Delete(records, i, i+1), nil
-			})
-			if err != nil {
-				return err
-			}
-			terminal.NewScreen(os.Stderr).Printf("revoked key %s of %s\n", gone.ID, terminal.OneLine(gone.User, 100))
-			return nil
-		},
+		Long: `Takes a key out of the file. Where there is a store, the key is revoked in it, too: then
+it is good at no gateway that uses the store, whatever file or configuration names it.
+So a key of the configuration, which the audit log calls key-0ac1e49b, and one of a file
+that is mounted, are revoked by that name.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return revokeKey(cmd.Context(), at, args[0]) },
 	}
 	configFlag(cmd, &at)
 	return cmd
+}
+
+// revokeKey revokes a key in the store, where there is one, and then in the file.
+func revokeKey(ctx context.Context, at, said string) error {
+	id, called := strings.CutPrefix(said, apikey.CallerPrefix)
+	if whole, err := apikey.ID(id); err == nil {
+		id = whole // somebody has the key, not its id
+	}
+	path, err := keysFile(at)
+	if err != nil {
+		return err
+	}
+	records, err := apikey.Read(path)
+	known := slices.IndexFunc(records, func(r apikey.Record) bool { return r.ID == id })
+	if known < 0 && !called {
+		if err != nil {
+			return err
+		}
+		return &failure{fmt.Errorf("there is no key %q in %s", terminal.OneLine(id, 100), path), meantKey(id, records)}
+	}
+	everywhere, err := revokeInStore(ctx, at, id)
+	if err != nil {
+		return fmt.Errorf("the key was not revoked in the store: %w", err)
+	}
+	stderr := terminal.NewScreen(os.Stderr)
+	if known < 0 {
+		if !everywhere {
+			return &failure{fmt.Errorf("there is no key %q in %s", terminal.OneLine(id, 100), path), "keys that stand elsewhere are revoked in a store, and there is none"}
+		}
+		stderr.Printf("revoked key %s in the store; it is in no file here\n", terminal.OneLine(id, 100))
+		return nil
+	}
+	err = apikey.Change(path, func(now []apikey.Record) ([]apikey.Record, error) {
+		return slices.DeleteFunc(now, func(r apikey.Record) bool { return r.ID == id }), nil
+	})
+	gone := records[known]
+	if err != nil && !everywhere {
+		return err
+	}
+	stderr.Printf("revoked key %s of %s\n", gone.ID, terminal.OneLine(gone.User, 100))
+	if err != nil {
+		stderr.Printf("It stands in the file still, and is good at no gateway that uses the store: %v\n", err)
+	}
+	return nil
+}
+
+// revokeInStore revokes a key in the store, and reports whether there is one. None is made
+// for it.
+func revokeInStore(ctx context.Context, at, id string) (bool, error) {
+	s := selection{config: at}
+	file, err := s.load(only("store.*"))
+	if err != nil {
+		return false, err
+	}
+	if file.Store.URL.IsZero() {
+		place := file.Store.Path
+		if place == "" {
+			if place, err = store.DefaultPath(); err != nil {
+				return false, nil // then there is none
+			}
+		}
+		if _, err := os.Stat(place); errors.Is(err, os.ErrNotExist) {
+			return false, nil
+		}
+	}
+	db, err := store.Open(ctx, file.Store)
+	if err != nil {
+		return false, err
+	}
+	return true, errors.Join(apikey.Revoke(ctx, db, id), db.Close())
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
 	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
 	"github.com/dragoman-mcp/dragoman/internal/judge/audit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
@@ -16,10 +17,14 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
 	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
+	"github.com/dragoman-mcp/dragoman/internal/state/content"
+	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
 	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
+	"github.com/dragoman-mcp/dragoman/internal/state/stored"
 	"github.com/dragoman-mcp/dragoman/internal/state/turns"
 	"github.com/dragoman-mcp/dragoman/internal/state/vault"
+	"github.com/dragoman-mcp/dragoman/result"
 )
 
 // openLedger bounds how long another process may hold the store while we start.
@@ -59,7 +64,7 @@ func (g *Gateway) openGate(first *setup) (err error) {
 	if db != nil && !g.file.Usage.Off {
 		g.usage = usage.New(db, g.log)
 	}
-	g.gate = gate.New(gate.Options{Usage: g.usage, Model: g.priced, Price: g.toolPrice, Policy: first.rules, Limit: g.limits, Inbox: g.inbox(), Audit: g.audit(), Log: g.log})
+	g.gate = gate.New(gate.Options{Usage: g.usage, Model: g.priced, Price: g.toolPrice, Policy: first.rules, Limit: g.limits, Inbox: g.inbox(), Audit: g.audit(), Store: db, Log: g.log})
 	return nil
 }
 
@@ -73,6 +78,11 @@ func (g *Gateway) openLedger(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return errors.Join(err, opened.Close())
 	}
+	if g.revoked, err = apikey.OpenRevoked(ctx, opened.DB); err != nil {
+		return errors.Join(err, opened.Close())
+	}
+	g.stored, g.claims = stored.New(opened.DB, keys), idempotency.NewClaims(opened.DB, keys, g.file.Idempotency)
+	g.results = content.NewDocuments(opened.DB, content.Kind{Name: "result", Life: result.DefaultShelfAge, Bytes: result.DefaultShelfBytes, Vault: keys}, log)
 	g.ledger, g.vault = opened, keys
 	if g.telemetry.Measuring() {
 		opened.DB.Time(g.timed)
@@ -117,6 +127,10 @@ func (g *Gateway) watch() {
 	var all sync.WaitGroup
 	all.Go(func() { g.ledger.Book.Watch(ctx) })
 	all.Go(func() { g.turns.Watch(ctx) })
+	all.Go(func() { g.revoked.Watch(ctx, g.callers.Revoke) })
+	all.Go(func() {
+		content.Watch(ctx, g.ledger.DB, g.turns.Expire, g.stored.Expire, g.claims.Expire, g.results.Expire, gate.Expire)
+	})
 	all.Go(func() {
 		g.vault.Keep(ctx, func(err error) {
 			g.log.Error("the keys of the store cannot be read, so those that are known are used", "error", err)

@@ -18,6 +18,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/door/console"
 	"github.com/dragoman-mcp/dragoman/internal/door/mcpserve"
 	"github.com/dragoman-mcp/dragoman/internal/door/ops"
+	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/identity/signin"
 	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
@@ -31,12 +32,16 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/stage/demo"
 	"github.com/dragoman-mcp/dragoman/internal/state/cache"
+	"github.com/dragoman-mcp/dragoman/internal/state/content"
+	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
+	"github.com/dragoman-mcp/dragoman/internal/state/stored"
 	"github.com/dragoman-mcp/dragoman/internal/state/turns"
 	"github.com/dragoman-mcp/dragoman/internal/state/vault"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 	"github.com/dragoman-mcp/dragoman/mcp"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/responses"
+	"github.com/dragoman-mcp/dragoman/result"
 )
 
 // DemoLabel is the label of the built-in demo server, which runs only when
@@ -80,6 +85,10 @@ type Gateway struct {
 	ledger     *ledger.Ledger       // nil where nothing is guarded
 	vault      *vault.Vault         // its keys; nil with it
 	turns      *turns.Turns         // what it keeps of conversations; nil with it
+	stored     *stored.Responses    // nil with it
+	claims     *idempotency.Claims  // nil with it
+	revoked    *apikey.Revoked      // nil with it
+	results    *content.Documents   // those that were cut; nil with it
 	unwatch    func()               // ends the watch over all of them
 	limits     *limit.Limiter
 	gate       *gate.Gate
@@ -105,6 +114,23 @@ type Gateway struct {
 	reloading sync.Mutex
 	refused   atomic.Pointer[string]   // why the file, as it was read last, is not in effect; nil where it is
 	named     atomic.Pointer[[]string] // the files that the configuration named when it was read last
+}
+
+// cut is where results that were cut are kept for all processes; nil for nowhere.
+func (g *Gateway) cut() result.Documents {
+	if g.results == nil {
+		return nil
+	}
+	return g.results
+}
+
+// responses is where responses are stored for their callers: the store where it is open,
+// else this process.
+func (g *Gateway) responses() responses.Store {
+	if g.stored == nil {
+		return &responses.Memory{}
+	}
+	return g.stored
 }
 
 // New builds a gateway and starts its MCP servers, without waiting for them.
@@ -137,12 +163,12 @@ func New(file *config.File, o Options) (_ *Gateway, err error) {
 	if err := g.openGate(first); err != nil {
 		return nil, err
 	}
-	g.state = session.NewState(g.seals())
+	g.state = session.NewState(g.seals(), g.cut())
 	g.remembered = &memory.Memory{}
 	if g.turns != nil {
 		g.remembered = g.turns
 	}
-	g.apiState = api.NewState(api.Kept{Memory: g.remembered, Responses: &responses.Memory{}, Seals: g.seals(), Once: file.Idempotency})
+	g.apiState = api.NewState(api.Kept{Memory: g.remembered, Responses: g.responses(), Seals: g.seals(), Once: file.Idempotency, Claims: g.claims, Log: o.Log})
 	g.servers = servers.New(file.MCPServers, g.serverOptions(first))
 	g.ops = &ops.Ops{Usage: g.readUsage, Gate: g.gate, Inbox: g.inbox(), Servers: g.servers, Reload: g.asked, Who: g.operator, MaxBody: g.maxBody, Log: o.Log}
 	g.mcp = mcpserve.New(mcpserve.Options{
@@ -150,7 +176,7 @@ func New(file *config.File, o Options) (_ *Gateway, err error) {
 		Settings: first.mcp(), Sessions: g.sessions, StepUp: g.callers.StepUp, Name: "dragoman", Version: o.Version, Log: o.Log,
 	})
 	g.openConsole()
-	g.callers.Ended, g.callers.Guarded = g.ended, g.guarded
+	g.callers.Ended, g.callers.Guarded, g.callers.Revoked = g.ended, g.guarded, g.revoked.Has
 	g.use(first)
 	first.complete(g, nil)
 	g.now.Store(first)

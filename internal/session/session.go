@@ -38,6 +38,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/state/cache"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/state/weakcache"
 	"github.com/dragoman-mcp/dragoman/openai/hosted"
 	"github.com/dragoman-mcp/dragoman/openai/model"
@@ -136,7 +137,7 @@ func New(o Options) *Opener {
 		o.Wait = DefaultWait
 	}
 	if o.State == nil {
-		o.State = NewState(nil)
+		o.State = NewState(nil, nil)
 	}
 	return &Opener{o: o, state: o.State, over: make(chan struct{})}
 }
@@ -198,6 +199,9 @@ type Want struct {
 	// NoTools is for a request that is not to be offered any tools: it does not
 	// wait for servers.
 	NoTools bool
+	// Claim is part of each transaction that writes down what a call is about to change;
+	// see [gate.Client].
+	Claim func(*store.Tx) error
 }
 
 // The errors of [Opener.Open], which wrap them.
@@ -259,7 +263,7 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 	if !who.Valid() {
 		return nil, ErrNobody
 	}
-	client := gate.Client{Caller: who, Conversation: want.Session, Door: want.Door, StepsUp: want.Client}
+	client := gate.Client{Caller: who, Conversation: want.Session, Door: want.Door, StepsUp: want.Client, Claim: want.Claim}
 	chosen, err := o.choose(client, want.Servers)
 	if err != nil {
 		return nil, err
@@ -286,6 +290,12 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 	}
 	s.Missing, err = o.await(ctx, owner, judged, want.Servers)
 	return s, err
+}
+
+// Denies reports whether a call is denied by the rules, whoever says yes to it: its client
+// is not to be asked.
+func (s *Session) Denies(ctx context.Context, call *dragoman.Call) bool {
+	return s.gate.Denies(ctx, s.client, call)
 }
 
 // choose checks a selection, and writes sets out. To whom a server has nothing to offer,

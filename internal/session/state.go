@@ -16,7 +16,8 @@ type State struct {
 }
 
 // NewState returns a State. Ring has the keys of what leaves us and comes back; nil makes
-// one that ends with the process.
-func NewState(ring *seal.Ring) *State {
-	return &State{seals: newSeals(ring), tasks: newTasks()}
+// one that ends with the process. Cut keeps results that were cut for all processes; nil
+// keeps them in this one alone.
+func NewState(ring *seal.Ring, cut result.Documents) *State {
+	return &State{shelf: result.Shelf{Beyond: cut}, seals: newSeals(ring), tasks: newTasks()}
 }

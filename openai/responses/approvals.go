@@ -133,8 +133,9 @@ func (c *Conversation) spend(ctx context.Context, run *dragoman.Call, d *decisio
 }
 
 // holdBack holds those calls of a round back that the client has to approve, and
-// refuses those for which the request leaves no room.
-func (c *Conversation) holdBack(round *model.Round) {
+// refuses those for which the request leaves no room. What is denied in any case is not
+// asked: it comes to nothing where it is made.
+func (c *Conversation) holdBack(ctx context.Context, round *model.Round) {
 	round.Run = slices.Clone(round.Run)
 	for i := range round.Run {
 		run := &round.Run[i]
@@ -148,7 +149,7 @@ func (c *Conversation) holdBack(round *model.Round) {
 		c.capped++
 	}
 	c.dialogue.Hold(round, func(run *dragoman.Call) bool {
-		if !c.needsApproval(run.Tool) {
+		if !c.needsApproval(run.Tool) || c.options.Denies != nil && c.options.Denies(ctx, run) {
 			return false
 		}
 		c.held[run.ID] = true

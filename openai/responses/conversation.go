@@ -29,6 +29,9 @@ type Options struct {
 	// Seals has the keys of what clients keep for us; nil makes one that ends with the
 	// conversation.
 	Seals *seal.Ring
+	// Denies reports whether a call is denied, whatever the client says of it: then the
+	// client is not asked. Nil denies nothing.
+	Denies func(context.Context, *dragoman.Call) bool
 }
 
 // Conversation is one request to POST /v1/responses as a conversation. Make it with
@@ -74,7 +77,7 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 		options.Seals = seal.New()
 	}
 	c := &Conversation{
-		request: request, options: options, seals: seals{options.Seals, options.Caller},
+		request: request, options: options, seals: seals{options.Seals, options.Caller, request.person()},
 		running: map[string]*ourCall{}, searches: map[string]*search{}, held: map[string]bool{}, turns: map[string]*memory.Turn{},
 	}
 	var err error
@@ -175,7 +178,7 @@ func (c *Conversation) Next(ctx context.Context, last bool) ([]dragoman.Call, er
 	c.usage = model.AddUsage(c.usage, round.Reply.Usage)
 	c.endSpeech(round)
 	if len(round.Run) > 0 {
-		c.holdBack(round)
+		c.holdBack(ctx, round)
 	}
 	if len(round.Run) == 0 {
 		c.last = round.Reply

@@ -14,8 +14,9 @@ import (
 
 // seals close for one caller what clients keep for us.
 type seals struct {
-	ring  *seal.Ring
-	owner string
+	ring   *seal.Ring
+	owner  string
+	person string // behind the owner, as the request names them; empty for nobody
 }
 
 var encoding = base64.RawURLEncoding
@@ -132,13 +133,14 @@ type consent struct {
 	Name   string `json:"name"`
 	Pin    []byte `json:"pin"`
 	Digest []byte `json:"digest"` // of the arguments
+	Person string `json:"person,omitempty"`
 }
 
 // ask returns the id of a request for approval of a call.
 func (s seals) ask(c *memory.Call, tool string) string {
 	w := c.Waiting
 	sum := sha256.Sum256(w.Arguments)
-	plain, err := json.Marshal(consent{Call: c.ID, Tool: tool, Server: w.Server, Name: w.Original, Pin: w.Pin, Digest: sum[:]})
+	plain, err := json.Marshal(consent{Call: c.ID, Tool: tool, Server: w.Server, Name: w.Original, Pin: w.Pin, Digest: sum[:], Person: s.person})
 	if err != nil {
 		return "" // it always can
 	}
@@ -155,5 +157,5 @@ func (s seals) consent(id string) (c consent, ok bool) {
 	if err != nil {
 		return c, false
 	}
-	return c, json.Unmarshal(plain, &c) == nil
+	return c, json.Unmarshal(plain, &c) == nil && !others(c.Person, s.person)
 }

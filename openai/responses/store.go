@@ -22,6 +22,9 @@ type Stored struct {
 	// ID is its id, and Previous that of the one it went on from; empty for none.
 	ID       string `json:"id"`
 	Previous string `json:"previous,omitempty"`
+	// Person is who the request named behind its caller; empty for nobody. A request
+	// that names another one finds nothing of it.
+	Person string `json:"person,omitempty"`
 	// Input are the items of its request, each with an id, and Output its own.
 	Input  []json.RawMessage `json:"input"`
 	Output []json.RawMessage `json:"output"`
@@ -33,7 +36,7 @@ type Stored struct {
 
 // Size returns about how many bytes of memory the response holds.
 func (s *Stored) Size() int64 {
-	n := int64(256 + len(s.ID) + len(s.Previous) + cap(s.Response))
+	n := int64(256 + len(s.ID) + len(s.Previous) + len(s.Person) + cap(s.Response))
 	for _, item := range slices.Concat(s.Input, s.Output) {
 		n += int64(cap(item)) + 32
 	}
@@ -43,6 +46,34 @@ func (s *Stored) Size() int64 {
 	return n
 }
 
+// ItemIDs returns the ids of its items, those of its request first.
+func (s *Stored) ItemIDs() (ids []string) {
+	for _, item := range slices.Concat(s.Input, s.Output) {
+		if id := idOf(item); id != "" {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// item returns the item of an id; nil where it has none.
+func (s *Stored) item(id string) json.RawMessage {
+	for _, item := range slices.Backward(slices.Concat(s.Input, s.Output)) {
+		if idOf(item) == id {
+			return item
+		}
+	}
+	return nil
+}
+
+func idOf(item json.RawMessage) string {
+	o, err := rawjson.ParseObject(item)
+	if err != nil {
+		return ""
+	}
+	return stringOf(o, "id")
+}
+
 // A Store keeps responses for their callers. It is safe for concurrent use. What is of
 // one caller no other can reach.
 type Store interface {
@@ -50,8 +81,8 @@ type Store interface {
 	Put(ctx context.Context, caller string, s *Stored) error
 	// Get returns a response; nil where there is none.
 	Get(ctx context.Context, caller, id string) (*Stored, error)
-	// Item returns an item of a response; nil where there is none.
-	Item(ctx context.Context, caller, id string) (json.RawMessage, error)
+	// With returns a response that has an item of that id; nil where there is none.
+	With(ctx context.Context, caller, item string) (*Stored, error)
 	// Delete forgets a response, and reports whether there was one.
 	Delete(ctx context.Context, caller, id string) (bool, error)
 	// Spend uses an approval, and reports whether it was not used before.
@@ -68,7 +99,7 @@ type Memory struct {
 
 	once      sync.Once
 	responses bounded.Map[*Stored]
-	items     bounded.Map[json.RawMessage]
+	items     bounded.Map[string] // responses' ids, by those of items
 	spent     bounded.Map[struct{}]
 	spending  sync.Mutex
 }
@@ -98,10 +129,8 @@ func (m *Memory) ready() {
 func (m *Memory) Put(_ context.Context, caller string, s *Stored) error {
 	m.ready()
 	m.responses.Put(caller, s.ID, s, s.Size())
-	for _, item := range slices.Concat(s.Input, s.Output) {
-		if o, err := rawjson.ParseObject(item); err == nil && stringOf(o, "id") != "" {
-			m.items.Put(caller, stringOf(o, "id"), item, int64(cap(item)))
-		}
+	for _, item := range s.ItemIDs() {
+		m.items.Put(caller, item, s.ID, int64(len(item)+len(s.ID)))
 	}
 	return nil
 }
@@ -113,11 +142,11 @@ func (m *Memory) Get(_ context.Context, caller, id string) (*Stored, error) {
 	return s, nil
 }
 
-// Item implements [Store].
-func (m *Memory) Item(_ context.Context, caller, id string) (json.RawMessage, error) {
+// With implements [Store].
+func (m *Memory) With(ctx context.Context, caller, item string) (*Stored, error) {
 	m.ready()
-	item, _ := m.items.Get(caller, id)
-	return item, nil
+	id, _ := m.items.Get(caller, item)
+	return m.Get(ctx, caller, id)
 }
 
 // Delete implements [Store].
@@ -125,10 +154,8 @@ func (m *Memory) Delete(_ context.Context, caller, id string) (bool, error) {
 	m.ready()
 	s, ok := m.responses.Take(caller, id)
 	if ok {
-		for _, item := range slices.Concat(s.Input, s.Output) {
-			if o, err := rawjson.ParseObject(item); err == nil {
-				m.items.Delete(caller, stringOf(o, "id"))
-			}
+		for _, item := range s.ItemIDs() {
+			m.items.Delete(caller, item)
 		}
 	}
 	return ok, nil
@@ -195,7 +222,7 @@ func (r *Request) chain(ctx context.Context, store Store, caller string) (chain 
 				return nil, fmt.Errorf("finding a response: %w", err)
 			}
 		}
-		if s == nil {
+		if s == nil || s.isAnothers(r.person()) {
 			return nil, &model.Error{
 				Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: "previous_response_not_found", Param: "previous_response_id",
 				Message: fmt.Sprintf("Previous response with id %.80q not found.", id),
@@ -221,9 +248,13 @@ func (r *Request) resolveItems(ctx context.Context, store Store, caller string) 
 		if kind := stringOf(o, "type"); kind != "item_reference" && (kind != "" || o.Get("role") != nil) {
 			continue
 		}
-		found, err := store.Item(ctx, caller, stringOf(o, "id"))
+		with, err := store.With(ctx, caller, stringOf(o, "id"))
 		if err != nil {
 			return fmt.Errorf("finding an item: %w", err)
+		}
+		var found json.RawMessage
+		if with != nil && !with.isAnothers(r.person()) {
+			found = with.item(stringOf(o, "id"))
 		}
 		if found == nil {
 			return &model.Error{
@@ -236,13 +267,29 @@ func (r *Request) resolveItems(ctx context.Context, store Store, caller string) 
 	return nil
 }
 
+// person returns whom the request names behind its caller; empty for nobody.
+func (r *Request) person() string {
+	for _, name := range []string{"safety_identifier", "user"} {
+		if s, ok := rawjson.String(r.object.Get(name)); ok && s != "" {
+			return name + " " + s
+		}
+	}
+	return ""
+}
+
+func (s *Stored) isAnothers(person string) bool { return others(s.Person, person) }
+
+// others reports whether a person is another one than the one who is named. Who names
+// nobody speaks for all of the caller's people, as whoever gets a response by its id does.
+func others(person, named string) bool { return named != "" && person != "" && person != named }
+
 // keep stores the response where it is to be stored, and went well.
 func (c *Conversation) keep(ctx context.Context) {
 	if !c.request.store || c.options.Store == nil {
 		return
 	}
 	s := &Stored{
-		ID: c.answer.id, Previous: c.request.Previous, Input: withIDs(c.request.own), Output: c.answer.finished(),
+		ID: c.answer.id, Previous: c.request.Previous, Person: c.request.person(), Input: withIDs(c.request.own), Output: c.answer.finished(),
 		Response: c.answer.final, Turns: maps.Clone(c.turns),
 	}
 	if err := c.options.Store.Put(context.WithoutCancel(ctx), c.options.Caller, s); err != nil {

@@ -44,8 +44,8 @@ type asking interface {
 	// API where none of our tools is offered; nil where the upstream speaks another one,
 	// so that a conversation without tools has to do.
 	plain() json.RawMessage
-	// converse makes a conversation of it that answers on w.
-	converse(w http.ResponseWriter, options chat.Options) (conversation, error)
+	// converse makes a conversation of it that answers on w, in a session.
+	converse(w http.ResponseWriter, options chat.Options, s *session.Session) (conversation, error)
 }
 
 // A conversation is one that also tells whether it may have changed something, and what
@@ -106,7 +106,7 @@ func (a *API) answer(on wire, w http.ResponseWriter, r *http.Request, who caller
 	if err != nil {
 		return err
 	}
-	want.NoTools, want.Door = why != "", on.name
+	want.NoTools, want.Door, want.Claim = why != "", on.name, claiming(run)
 	if said.stream {
 		want.Patience = a.Patience // the stream is kept alive meanwhile
 	}
@@ -222,7 +222,7 @@ func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request 
 		ID:      id,
 		Log:     log,
 		Missing: s.Missing,
-	})
+	}, s)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/door"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/openai/chat"
 )
 
@@ -31,6 +32,6 @@ func (c chatAsking) rename(model string) { c.Rename(model) }
 
 func (c chatAsking) plain() json.RawMessage { return c.Plain() }
 
-func (c chatAsking) converse(w http.ResponseWriter, options chat.Options) (conversation, error) {
+func (c chatAsking) converse(w http.ResponseWriter, options chat.Options, _ *session.Session) (conversation, error) {
 	return chat.New(c.Request, w, options)
 }

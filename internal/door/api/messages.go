@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
+	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/chat"
@@ -83,7 +84,7 @@ func (m messagesAsking) rename(model string) { m.Rename(model) }
 
 func (m messagesAsking) plain() json.RawMessage { return nil }
 
-func (m messagesAsking) converse(w http.ResponseWriter, options chat.Options) (conversation, error) {
+func (m messagesAsking) converse(w http.ResponseWriter, options chat.Options, _ *session.Session) (conversation, error) {
 	w.Header().Set(wireHeader, "chat")
 	return messages.New(m.Request, w, messages.Options{Options: options, Seals: m.seals})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -20,6 +21,7 @@ const (
 	codeKeyInvalid = "idempotency_key_invalid"
 	codeKeyReused  = "idempotency_key_reused"
 	codeAnswerLost = "idempotency_answer_lost"
+	codeInProgress = "request_in_progress"
 )
 
 // keyHeader is by what clients say that a request is one that they sent before.
@@ -53,7 +55,7 @@ func (a *API) onceOnly(route onceRoute) func(http.ResponseWriter, *http.Request,
 		r.Body, r.ContentLength = readAgain(body), int64(len(body))
 		key := idempotency.Key{Owner: who.ID, Name: name, Print: fingerprint(r, body)}
 		if a.clientCredentials() { // then nobody knows callers apart but by these
-			key.Owner += "\x00" + upstream.Credentials(r.Header)
+			key.Apart = upstream.Credentials(r.Header)
 		}
 		err = a.State.once.Serve(w, r, key, func(w http.ResponseWriter, r *http.Request, run *idempotency.Run) { route(w, r, who, run) })
 		switch {
@@ -62,9 +64,37 @@ func (a *API) onceOnly(route onceRoute) func(http.ResponseWriter, *http.Request,
 				Status: http.StatusUnprocessableEntity, Type: model.TypeInvalidRequest, Code: codeKeyReused, Err: err,
 				Message: "This Idempotency-Key was sent with another request. Send each request with a key of its own, and with the same one only when it is sent again as it was.",
 			})
-		case err != nil:
+		case errors.Is(err, idempotency.ErrRunning):
+			a.fail(w, r, inProgress(err))
+		case errors.Is(err, idempotency.ErrLarge):
 			a.fail(w, r, answerLost(err))
+		case err != nil:
+			a.fail(w, r, fmt.Errorf("looking for the answer of an Idempotency-Key: %w", err))
 		}
+	}
+}
+
+// claiming returns how a request is claimed by what it is about to change; nil where it
+// has not to be.
+func claiming(run *idempotency.Run) func(*store.Tx) error {
+	if run.Claim == nil {
+		return nil
+	}
+	return func(tx *store.Tx) error {
+		err := run.Claim(tx)
+		if errors.Is(err, idempotency.ErrRunning) {
+			return inProgress(err)
+		}
+		return err
+	}
+}
+
+// inProgress refuses a request that another process runs.
+func inProgress(err error) error {
+	return &model.Error{
+		Status: http.StatusConflict, Type: model.TypeInvalidRequest, Code: codeInProgress, Err: err,
+		Message: "A request with this Idempotency-Key runs at another process of this gateway. Send it again later: it then gets the answer of the first.",
+		Header:  http.Header{"Retry-After": {"5"}},
 	}
 }
 

@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/dragoman-mcp/dragoman/internal/session"
 	"net/http"
 	"slices"
 	"strconv"
@@ -77,9 +78,9 @@ func (q responsesAsking) rename(model string) { q.Rename(model) }
 
 func (responsesAsking) plain() json.RawMessage { return nil } // the upstream speaks Chat
 
-func (q responsesAsking) converse(w http.ResponseWriter, options chat.Options) (conversation, error) {
+func (q responsesAsking) converse(w http.ResponseWriter, options chat.Options, s *session.Session) (conversation, error) {
 	w.Header().Set(wireHeader, "chat")
-	return responses.New(q.Request, w, responses.Options{Options: options, Store: q.api.State.Responses, Seals: q.api.State.Seals})
+	return responses.New(q.Request, w, responses.Options{Options: options, Store: q.api.State.Responses, Seals: q.api.State.Seals, Denies: s.Denies})
 }
 
 // noWebSocket refuses responses by WebSocket: clients then send them by POST.

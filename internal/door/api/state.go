@@ -1,6 +1,8 @@
 package api
 
 import (
+	"log/slog"
+
 	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
 	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
@@ -19,6 +21,10 @@ type Kept struct {
 	// Once says which answers are kept for requests that come again with their
 	// Idempotency-Key.
 	Once idempotency.Config
+	// Claims keeps those answers for all processes; nil keeps them in this one.
+	Claims *idempotency.Claims
+	// Log is told what goes wrong; nil discards it.
+	Log *slog.Logger
 }
 
 // State is what requests leave behind for those that follow. It is the process's, and
@@ -39,5 +45,5 @@ func NewState(kept Kept) *State {
 	if kept.Seals == nil {
 		kept.Seals = seal.New()
 	}
-	return &State{Kept: kept, once: idempotency.New(kept.Once)}
+	return &State{Kept: kept, once: idempotency.New(kept.Once, kept.Claims, kept.Log)}
 }

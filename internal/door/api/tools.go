@@ -43,6 +43,7 @@ func (a *API) callTool(w http.ResponseWriter, r *http.Request, who caller.Caller
 		a.fail(w, r, err)
 		return
 	}
+	request.want.Claim = claiming(run)
 	s, err := a.open(r.Context(), who, request.want)
 	if err != nil {
 		a.fail(w, r, err)

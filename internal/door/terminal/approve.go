@@ -39,18 +39,20 @@ func (a Approve) asks(t *dragoman.Tool) bool {
 }
 
 // Approving returns the tools with a question before the calls that a says. Where
-// nobody can be asked, such a call is denied. It is the outermost layer of a stack
-// whose results do not leave this process.
-func Approving(tools dragoman.Toolset, a Approve) dragoman.Toolset {
-	l := &approving{Toolset: tools, which: a, key: make([]byte, 32)}
+// nobody can be asked, such a call is denied. What denies says is denied in any case is
+// not asked; nil denies nothing. It is the outermost layer of a stack whose results do not
+// leave this process.
+func Approving(tools dragoman.Toolset, a Approve, denies func(context.Context, *dragoman.Call) bool) dragoman.Toolset {
+	l := &approving{Toolset: tools, which: a, denies: denies, key: make([]byte, 32)}
 	_, _ = rand.Read(l.key) // it never fails
 	return l
 }
 
 type approving struct {
 	dragoman.Toolset
-	which Approve
-	key   []byte
+	which  Approve
+	denies func(context.Context, *dragoman.Call) bool
+	key    []byte
 }
 
 // approvalKey names our question among those of a call.
@@ -59,7 +61,7 @@ const approvalKey = "approval"
 // Call implements [dragoman.Toolset]. The frame of a call has a proof: that this very call
 // was asked about, or, once it has begun, that it was approved.
 func (l *approving) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
-	if !l.which.asks(call.Tool) {
+	if !l.which.asks(call.Tool) || call.Answers == nil && l.denies != nil && l.denies(ctx, &call) {
 		return l.Toolset.Call(ctx, call)
 	}
 	if call.Answers == nil {

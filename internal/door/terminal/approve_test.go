@@ -28,7 +28,7 @@ func TestApprovingIsAToolset(t *testing.T) {
 	for name, which := range map[string]Approve{"destructive": ApproveDestructive, "writes": ApproveWrites, "nothing": ApproveNothing} {
 		t.Run(name, func(t *testing.T) {
 			toolsettest.Run(t, func(_ *testing.T, inner *toolsettest.Inner) dragoman.Toolset {
-				return yes{Approving(inner, which)}
+				return yes{Approving(inner, which, nil)}
 			})
 		})
 	}
@@ -60,7 +60,7 @@ func TestWhoIsAsked(t *testing.T) {
 // What was not asked, was asked of another call, or was declined does not run.
 func TestApproval(t *testing.T) {
 	inner := toolsettest.NewInner()
-	tools := Approving(inner, ApproveWrites)
+	tools := Approving(inner, ApproveWrites, nil)
 	list, err := tools.List(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -109,5 +109,22 @@ func TestApproval(t *testing.T) {
 	c.Answers = &dragoman.Answers{State: asked.Asks.State, Replies: map[string]json.RawMessage{approvalKey: accepted}}
 	if res := run(c); res.Problem != nil || inner.Ran(toolsettest.Write) != 1 {
 		t.Errorf("approved: %+v", res)
+	}
+}
+
+// TestDeniedIsNotAsked: nobody is asked about a call that is denied in any case; the layer
+// that denies it says so.
+func TestDeniedIsNotAsked(t *testing.T) {
+	inner := toolsettest.NewInner()
+	for _, denied := range []bool{true, false} {
+		tools := Approving(inner, ApproveWrites, func(context.Context, *dragoman.Call) bool { return denied })
+		list, err := tools.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := tools.Call(t.Context(), dragoman.Call{Tool: list.Tools.Find(toolsettest.Write), Arguments: []byte(`{"a":1}`), Can: dragoman.AskApproval})
+		if err != nil || (res.Asks == nil) != denied {
+			t.Errorf("denied: %v: %+v, %v", denied, res, err)
+		}
 	}
 }

@@ -53,7 +53,7 @@ func (c *Chat) converse(ctx context.Context, message string, t *trace, answer *a
 	}
 	ask, talk.Can = s.Sampler(talk.Client, talk.Can, ask)
 	loop := s.Loop(nil, t.observe, ask)
-	loop.Tools = Approving(loop.Tools, c.Approve)
+	loop.Tools = Approving(loop.Tools, c.Approve, s.Denies)
 	err = loop.Run(ctx, talk.Say(message))
 	answer.end()
 	t.room()

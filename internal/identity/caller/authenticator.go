@@ -21,6 +21,9 @@ type Authenticator struct {
 	// as it was, after the requests that [Authenticator.Stay] knows were ended; nil is
 	// told nothing. It is set before the first request.
 	Ended func(caller string)
+	// Revoked reports whether a key, by its id or its caller's, is good nowhere, whatever
+	// says it is; nil where none is. It is set before the first request.
+	Revoked func(id string) bool
 	// Guarded is called when callers have to say who they are from now on, who did not
 	// before; nil is not. It is set before the first request.
 	Guarded func()
@@ -99,6 +102,9 @@ func (f *Authenticator) byKey(now *Accepted, file *apikey.File, shown string) (C
 		return Caller{}, errNothing
 	}
 	if who, ok := now.fixed.recognise(shown); ok {
+		if f.isRevoked(who.ID) {
+			return Caller{}, errUnknownKey
+		}
 		return who, nil
 	}
 	if file != nil && apikey.Is(shown) {

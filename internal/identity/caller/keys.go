@@ -29,7 +29,7 @@ func newFixed(keys []secret.Text) (f fixed) {
 		}
 		sum := sha256.Sum256([]byte(key.Reveal()))
 		id := sha256.Sum256(sum[:])
-		f = append(f, fixedKey{"key-" + hex.EncodeToString(id[:4]), sum})
+		f = append(f, fixedKey{apikey.CallerPrefix + hex.EncodeToString(id[:4]), sum})
 	}
 	return f
 }
@@ -72,7 +72,7 @@ func (f *Authenticator) filed(file *apikey.File, key string) (Caller, error) {
 		return Caller{}, errUnknownKey
 	case err != nil:
 		return Caller{}, fmt.Errorf("%w: %w", errKeysFile, err)
-	case !apikey.Matches(key, r.Hash):
+	case !apikey.Matches(key, r.Hash), f.isRevoked(r.ID):
 		return Caller{}, errUnknownKey
 	}
 	return f.keyed(r)
@@ -87,7 +87,7 @@ func (f *Authenticator) keyed(r apikey.Record) (Caller, error) {
 	if name == "" {
 		name = r.User
 	}
-	who := Caller{ID: "key-" + r.ID, Name: name, Grants: r.Rights, Expires: r.Expires}
+	who := Caller{ID: apikey.CallerPrefix + r.ID, Name: name, Grants: r.Rights, Expires: r.Expires}
 	if !f.present.saw(who.ID, r) {
 		f.end(who.ID)
 		f.present.saw(who.ID, r)

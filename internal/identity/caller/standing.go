@@ -14,7 +14,7 @@ import (
 func (f *Authenticator) Standing(who Caller) (now Caller, mark string, ok bool) {
 	accepted := f.now.Load()
 	switch {
-	case !who.Valid():
+	case !who.Valid(), f.isRevoked(who.ID):
 		return Caller{}, "", false
 	case who.Issuer != "":
 		return who, "", accepted.oauth.issuer(who.Issuer) != nil

@@ -108,7 +108,7 @@ func (f *Authenticator) Stay(ctx context.Context, who Caller) (_ context.Context
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	in := p.all[who.ID]
-	if !f.stands(who, in) {
+	if !f.stands(who, in) || f.isRevoked(who.ID) {
 		cut(ErrEnded) // it was changed this very moment
 		return ctx, func() {}
 	}
@@ -217,6 +217,12 @@ func (f *Authenticator) look() {
 		f.end(caller)
 	}
 }
+
+// isRevoked reports whether a key is good nowhere.
+func (f *Authenticator) isRevoked(id string) bool { return f.Revoked != nil && f.Revoked(id) }
+
+// Revoke ends what runs for a key that was revoked this moment.
+func (f *Authenticator) Revoke(id string) { f.end(apikey.CallerPrefix + id) }
 
 // end ends what runs for a caller.
 func (f *Authenticator) end(caller string) {

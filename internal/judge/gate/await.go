@@ -6,7 +6,6 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
-	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 )
 
 // ErrDenied: what waited for an approval would not be allowed with one any more.
@@ -21,7 +20,7 @@ func (g *Gate) Await(ctx context.Context, who Client, call dragoman.Call, id str
 		defer close(watched)
 		for {
 			replaced := *g.replaced.Load()
-			if g.denies(who, &call) {
+			if g.Denies(ctx, who, &call) {
 				cancel(ErrDenied)
 			}
 			select {
@@ -38,10 +37,4 @@ func (g *Gate) Await(ctx context.Context, who Client, call dragoman.Call, id str
 	cancel(nil)
 	<-watched
 	return a, err
-}
-
-// denies reports whether the newest policy denies a call whatever anybody approves.
-func (g *Gate) denies(who Client, call *dragoman.Call) bool {
-	newest := &gated{Gate: g, began: g.policy.Load(), who: who}
-	return newest.judge(call).Effect == policy.Deny
 }

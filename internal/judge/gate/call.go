@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/audit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/observe"
+	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/text/canonical"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -59,7 +60,7 @@ func own(call *dragoman.Call) bool { return call.Tool != nil && call.Tool.Server
 func (t *gated) start(ctx context.Context, call dragoman.Call, p passage) (dragoman.Result, error) {
 	r := t.about(ctx, &call)
 
-	v := t.judge(&call)
+	v := t.judge(ctx, &call)
 	r.Verdict, r.Rule = v.Effect.String(), v.Rule
 	observe.Current(ctx).Event(observe.EventGate, observe.Text(observe.Verdict, r.Verdict), observe.Text(observe.Rule, r.Rule))
 	if v.Effect == policy.Deny {
@@ -85,12 +86,12 @@ func (t *gated) start(ctx context.Context, call dragoman.Call, p passage) (drago
 		spend = t.o.Inbox.Spend(a.ID, t.key(&call, r.Digest), call.ID)
 	}
 
-	if problem := t.intend(ctx, r, &call, spend); problem != nil {
+	problem, err := t.intend(ctx, r, &call, spend)
+	if problem != nil {
 		res = t.denied(r, problem)
-		return res, nil
+		return res, err
 	}
 
-	var err error
 	res, err = t.run(ctx, call, r)
 	return res, err
 }
@@ -100,25 +101,25 @@ func (t *gated) start(ctx context.Context, call dragoman.Call, p passage) (drago
 // server is told that nobody will answer.
 func (t *gated) goOn(ctx context.Context, call dragoman.Call, p passage) (dragoman.Result, error) {
 	r := t.about(ctx, &call)
-	if _, ok := t.legs.Take(t.who.Caller.ID, p.leg); p.leg != "" && !ok {
-		r.Approval, r.Verdict, r.Rule = p.approval, audit.Deny, policy.RuleInvalid
-		res := t.denied(r, &dragoman.Problem{
-			Code:    dragoman.CodeUnknownOutcome,
-			Message: "The call that the answers are for has gone on with others already, or was forgotten. It may or may not have taken effect: check before you repeat it.",
-		})
-		res.Ran = call.Answers.Ran
-		return res, nil
-	}
 	r.Approval = p.approval
 	answers := *call.Answers
 	answers.State = p.inner
 	call.Answers = &answers
-	v := t.judge(&call)
+	v := t.judge(ctx, &call)
 	r.Verdict, r.Rule = v.Effect.String(), v.Rule
-	if v.Effect == policy.Deny || v.Effect == policy.Ask && !t.satisfied(ctx, p.approval, v) {
+	ends := v.Effect == policy.Deny || v.Effect == policy.Ask && !t.satisfied(ctx, p.approval, v)
+	if problem, err := t.nextLeg(ctx, r, &call, p.leg, ends); problem != nil {
+		if problem.Code == dragoman.CodeUnknownOutcome {
+			r.Verdict, r.Rule = audit.Deny, policy.RuleInvalid
+		}
+		res := t.denied(r, problem)
+		res.Ran = answers.Ran
+		return res, err
+	}
+	if ends {
 		call.Answers.Gone = true
 		ended, _ := t.tools.Call(ctx, call)
-		t.read(&call, &ended)
+		t.read(ctx, &call, &ended)
 		problem := v.Problem()
 		if problem == nil {
 			problem = &dragoman.Problem{Code: dragoman.CodeDenied, Message: v.Reason + " The call had begun without, and was given up."}
@@ -130,6 +131,39 @@ func (t *gated) goOn(ctx context.Context, call dragoman.Call, p passage) (dragom
 	return t.run(ctx, call, r)
 }
 
+// nextLeg uses the leg that a call goes on with, or ends with; empty for one that may go
+// on often. In the store it does so in the transaction that writes the intent.
+func (t *gated) nextLeg(ctx context.Context, r audit.Record, call *dragoman.Call, leg string, ends bool) (*dragoman.Problem, error) {
+	if leg == "" {
+		return nil, nil
+	}
+	spend, err := t.remembered.spend(t.who.Caller.ID, leg)
+	switch {
+	case err != nil:
+		return legSpent(), nil
+	case spend == nil:
+		return nil, nil
+	case ends, call.Answers.Gone:
+		err = t.o.Store.Write(ctx, spend)
+	default:
+		return t.intend(ctx, r, call, spend)
+	}
+	if errors.Is(err, errLegSpent) {
+		return legSpent(), nil
+	}
+	if err != nil {
+		return t.unwritten(ctx, r, err), nil
+	}
+	return nil, nil
+}
+
+func legSpent() *dragoman.Problem {
+	return &dragoman.Problem{
+		Code:    dragoman.CodeUnknownOutcome,
+		Message: "The call that the answers are for has gone on with others already, or was forgotten. It may or may not have taken effect: check before you repeat it.",
+	}
+}
+
 // run lets a call run, and writes down what came of it. An approval is given back
 // for a call that provably did not run.
 func (t *gated) run(ctx context.Context, call dragoman.Call, r audit.Record) (dragoman.Result, error) {
@@ -138,7 +172,7 @@ func (t *gated) run(ctx context.Context, call dragoman.Call, r audit.Record) (dr
 	}
 	began := time.Now()
 	res, err := t.tools.Call(ctx, call)
-	t.read(&call, &res)
+	t.read(ctx, &call, &res)
 	took := res.Info.Duration
 	if took == 0 {
 		took = time.Since(began)
@@ -180,8 +214,9 @@ func changes(call *dragoman.Call) bool {
 func listens(call *dragoman.Call) bool { return call.Method == "subscriptions/listen" }
 
 // judge asks the policy about all that a call wants. The strictest verdict counts.
-func (t *gated) judge(call *dragoman.Call) policy.Verdict {
-	v := t.strictest(func(p *policy.Policy) policy.Verdict { return p.DecideCall(t.who.Caller, *call, t.isTainted()) })
+func (t *gated) judge(ctx context.Context, call *dragoman.Call) policy.Verdict {
+	tainted := t.isTainted(ctx)
+	v := t.strictest(func(p *policy.Policy) policy.Verdict { return p.DecideCall(t.who.Caller, *call, tainted) })
 	if v.Err != nil {
 		t.o.Log.Error("a rule could not be evaluated, so it denied", "rule", v.Rule, "error", v.Err)
 	}
@@ -302,24 +337,31 @@ func failure(code, message string) dragoman.Result {
 }
 
 // intend writes down that a call is about to run which may change something, and
-// spends its approval. Nothing else has to wait for the disk.
-func (t *gated) intend(ctx context.Context, r audit.Record, call *dragoman.Call, spend func(*store.Tx) error) *dragoman.Problem {
+// spends what lets it run once. Nothing else has to wait for the disk. An error beside the
+// problem ends the whole request.
+func (t *gated) intend(ctx context.Context, r audit.Record, call *dragoman.Call, spend func(*store.Tx) error) (*dragoman.Problem, error) {
 	if t.o.Audit == nil || !changes(call) && spend == nil {
-		return nil
+		return nil, nil
 	}
 	r.Kind = audit.Intent
 	var also []func(*store.Tx) error
-	if spend != nil {
-		also = append(also, spend)
+	for _, each := range []func(*store.Tx) error{t.who.Claim, spend} {
+		if each != nil {
+			also = append(also, each)
+		}
 	}
 	err := t.o.Audit.Intent(ctx, r, also...)
 	switch {
 	case err == nil:
-		return nil
+		return nil, nil
+	case errors.Is(err, idempotency.ErrRunning):
+		return &dragoman.Problem{Code: dragoman.CodeCanceled, Message: "Another process makes the calls of this request. This one was not made.", Err: err}, err
 	case errors.Is(err, approval.ErrNotSpendable):
-		return &dragoman.Problem{Code: CodeApprovalPending, Message: "The approval of this call has just been used by an equal call, or has expired. It did not run. Make it again if it is meant twice."}
+		return &dragoman.Problem{Code: CodeApprovalPending, Message: "The approval of this call has just been used by an equal call, or has expired. It did not run. Make it again if it is meant twice."}, nil
+	case errors.Is(err, errLegSpent):
+		return legSpent(), nil
 	}
-	return t.unwritten(ctx, r, err)
+	return t.unwritten(ctx, r, err), nil
 }
 
 // about is the record of a call, without a verdict.

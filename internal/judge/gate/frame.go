@@ -1,8 +1,6 @@
 package gate
 
 import (
-	"crypto/rand"
-
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/state/frame"
 )
@@ -42,8 +40,7 @@ func (t *gated) wrapped(call *dragoman.Call, res dragoman.Result, approval strin
 	}
 	p := passage{began: true, approval: approval, inner: res.Asks.State}
 	if changes(call) || approval != "" {
-		p.leg = rand.Text()
-		t.legs.Put(t.who.Caller.ID, p.leg, struct{}{}, int64(len(p.leg)))
+		p.leg = t.remembered.leg(t.who.Caller.ID)
 	}
 	asks := *res.Asks
 	asks.State = p.bytes()

@@ -27,7 +27,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
@@ -37,7 +36,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/meter"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
-	"github.com/dragoman-mcp/dragoman/internal/state/bounded"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
@@ -57,43 +56,30 @@ type Options struct {
 	Model func(name string) (label string, price usage.Price)
 	// Price returns what a call of a tool costs, in millionths; nil: nothing.
 	Price func(*dragoman.Tool) int64
+	// Store is where it is kept what one call leaves behind for others, with Audit; nil
+	// keeps it in this process.
+	Store *store.DB
 	// Log is told what went wrong here; nil discards it.
 	Log *slog.Logger
 }
 
 // Gate makes gated toolsets. Make it with [New]; it is safe for concurrent use.
 type Gate struct {
-	o        Options
-	policy   atomic.Pointer[policy.Policy] // the newest; nil for none
-	replaced atomic.Pointer[chan struct{}] // closed when there is another policy
-	tainted  bounded.Map[struct{}]         // conversations that read something of strangers
-	legs     bounded.Map[struct{}]         // that calls may go on with, once
+	o          Options
+	policy     atomic.Pointer[policy.Policy] // the newest; nil for none
+	replaced   atomic.Pointer[chan struct{}] // closed when there is another policy
+	remembered *remembered
 }
-
-// How long, and of how many conversations, it is remembered that they have read
-// something that strangers may have written.
-const (
-	taintAge   = 12 * time.Hour
-	taintBytes = 16 << 20
-)
-
-// How long a call that asks may go on, and how many of them there are at a time:
-// what is forgotten does not go on.
-const (
-	legAge   = time.Hour
-	legBytes = 16 << 20
-)
 
 // New returns a Gate.
 func New(o Options) *Gate {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	g := &Gate{
-		o:       o,
-		tainted: bounded.Map[struct{}]{Bytes: taintBytes, Age: taintAge},
-		legs:    bounded.Map[struct{}]{Bytes: legBytes, Age: legAge},
+	if o.Audit == nil {
+		o.Store = nil // what is spent is spent with an intent
 	}
+	g := &Gate{o: o, remembered: newRemembered(o.Store, o.Log)}
 	g.policy.Store(o.Policy)
 	replaced := make(chan struct{})
 	g.replaced.Store(&replaced)
@@ -122,6 +108,10 @@ type Client struct {
 	// StepsUp says that the client can be told which scopes its token lacks. It then
 	// sees what those are for, since nobody asks for what they cannot see.
 	StepsUp bool
+	// Claim is part of each transaction that writes down what is about to be changed; nil
+	// where nothing has to be. Where it fails with [idempotency.ErrRunning], another
+	// process makes the request's calls: the call is not made, and its error is that.
+	Claim func(*store.Tx) error
 }
 
 // sees returns the caller with the rights by which it is decided what the client sees.
@@ -202,6 +192,17 @@ func (g *Gate) Admit(ctx context.Context, who caller.Caller, action policy.Actio
 	return func() { end(dragoman.Result{Ran: dragoman.RanYes}) }, nil
 }
 
+// Denies reports whether a call is denied, whoever says yes to it: then nobody is to be
+// asked. What it would be denied for is said, and written down, when it is made.
+func (g *Gate) Denies(ctx context.Context, who Client, call *dragoman.Call) bool {
+	rules := g.policy.Load()
+	if rules == nil || own(call) {
+		return false
+	}
+	t := gated{Gate: g, began: rules, who: who}
+	return t.judge(ctx, call).Effect == policy.Deny
+}
+
 // Sees reports whether a caller may use a model or a route, without using it.
 func (g *Gate) Sees(who caller.Caller, action policy.Action, name string) bool {
 	rules := g.policy.Load()
@@ -246,20 +247,16 @@ func (t *gated) tainting() bool { return t.began.Tainting() || t.policy.Load().T
 
 // isTainted reports whether the conversation has read something that strangers may
 // have written.
-func (t *gated) isTainted() bool {
-	if !t.tainting() {
-		return false
-	}
-	_, ok := t.Gate.tainted.Get(t.who.Caller.ID, t.who.Conversation)
-	return ok
+func (t *gated) isTainted(ctx context.Context) bool {
+	return t.tainting() && t.remembered.isTainted(ctx, t.who.Caller.ID, t.who.Conversation)
 }
 
 // read notes what a call has brought into the conversation.
-func (t *gated) read(call *dragoman.Call, res *dragoman.Result) {
+func (t *gated) read(ctx context.Context, call *dragoman.Call, res *dragoman.Result) {
 	if !t.tainting() || !speaks(call, res) || call.Tool != nil && call.Tool.Closed() {
 		return
 	}
-	t.Gate.tainted.Put(t.who.Caller.ID, t.who.Conversation, struct{}{}, 0)
+	t.remembered.taint(ctx, t.who.Caller.ID, t.who.Conversation)
 }
 
 // speaks reports whether a call has brought words of a server: content, an error in

@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/audit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
+	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/mcp"
 	"github.com/dragoman-mcp/dragoman/toolsettest"
@@ -35,11 +36,13 @@ type place struct {
 	tools  dragoman.Toolset
 }
 
-func kept(t *testing.T) *ledger.Ledger {
+func kept(t *testing.T) *ledger.Ledger { return keptAt(t, store.Memory) }
+
+func keptAt(t *testing.T, path string) *ledger.Ledger {
 	t.Helper()
 	var config ledger.Config
 	config.Store.SetDefaults()
-	config.Store.Path = store.Memory
+	config.Store.Path, config.Store.URL = pgtest.Place(t, path)
 	config.Audit.SetDefaults()
 	config.Approvals.SetDefaults()
 	l, err := ledger.Open(t.Context(), config, nil)
@@ -62,7 +65,7 @@ func rules(t *testing.T, all ...policy.Rule) *policy.Policy {
 func at(t *testing.T, all ...policy.Rule) *place {
 	t.Helper()
 	p := &place{T: t, ledger: kept(t), inner: toolsettest.NewInner()}
-	p.Gate = New(Options{Policy: rules(t, all...), Inbox: p.ledger.Inbox, Audit: p.ledger.Audit})
+	p.Gate = New(Options{Policy: rules(t, all...), Inbox: p.ledger.Inbox, Audit: p.ledger.Audit, Store: p.ledger.DB})
 	p.tools = p.Around(Client{Caller: ann}, p.inner)
 	return p
 }
@@ -419,13 +422,21 @@ func TestEveryLegIsJudged(t *testing.T) {
 	}
 	for state, want := range map[string]string{
 		"": dragoman.CodeDenied, "state 1": dragoman.CodeDenied, "b": dragoman.CodeDenied, "b\x00": dragoman.CodeDenied, "w\x00\x00": dragoman.CodeDenied,
-		"b\xff\x00": dragoman.CodeDenied, "b\x00\xff": dragoman.CodeDenied, "w\x00\x00state 1": dragoman.CodeDenied, "b\x00\x01Astate 1": dragoman.CodeUnknownOutcome,
+		"b\xff\x00": dragoman.CodeDenied, "b\x00\xff": dragoman.CodeDenied, "w\x00\x00state 1": dragoman.CodeDenied,
 	} {
 		bad := call
 		bad.Answers = &dragoman.Answers{State: []byte(state)}
 		if got := code(p.run(bad)); got != want {
 			t.Errorf("the state %q: %s", state, got)
 		}
+	}
+	// Without a store, what may go on is what this process remembers. With one it is what
+	// the session's seal lets through, and is not written down yet.
+	alone := New(Options{Audit: p.ledger.Audit}).Around(Client{Caller: ann}, p.inner)
+	bad := call
+	bad.Answers = &dragoman.Answers{State: []byte("b\x00\x01Astate 1")}
+	if res, err := alone.Call(t.Context(), bad); err != nil || code(res) != dragoman.CodeUnknownOutcome {
+		t.Errorf("a leg that nobody began: %+v, %v", res, err)
 	}
 	// The rules have changed while the caller was asked.
 	p.Use(rules(t, policy.Rule{Deny: []string{"*"}}))

@@ -21,7 +21,7 @@ func aboutTask(call *dragoman.Call) bool { return strings.HasPrefix(call.Method,
 // change something. Asking how far it is, which clients do each second, is not.
 func (t *gated) task(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
 	r := t.about(ctx, &call)
-	if v := t.judgeTask(&call); v.Effect == policy.Deny {
+	if v := t.judgeTask(ctx, &call); v.Effect == policy.Deny {
 		r.Verdict, r.Rule = audit.Deny, v.Rule
 		return t.denied(r, v.Problem()), nil
 	}
@@ -36,7 +36,7 @@ func (t *gated) task(ctx context.Context, call dragoman.Call) (dragoman.Result, 
 	below := call
 	below.Tool = nil // it is not called
 	res, err := t.tools.Call(ctx, below)
-	t.read(&call, &res)
+	t.read(ctx, &call, &res)
 	if changes {
 		r.Came(res)
 		t.record(r)
@@ -44,7 +44,7 @@ func (t *gated) task(ctx context.Context, call dragoman.Call) (dragoman.Result, 
 	return res, err
 }
 
-func (t *gated) judgeTask(call *dragoman.Call) policy.Verdict {
+func (t *gated) judgeTask(ctx context.Context, call *dragoman.Call) policy.Verdict {
 	if call.Tool == nil || call.Method == "tasks/cancel" {
 		return policy.Verdict{Effect: policy.Allow, Rule: policy.RuleNone}
 	}
@@ -52,5 +52,6 @@ func (t *gated) judgeTask(call *dragoman.Call) policy.Verdict {
 	if call.Method != "tasks/update" {
 		tool.Quarantined = nil // what it did, it did when it was trusted
 	}
-	return t.strictest(func(p *policy.Policy) policy.Verdict { return p.DecideUse(t.who.Caller, &tool, t.isTainted()) })
+	tainted := t.isTainted(ctx)
+	return t.strictest(func(p *policy.Policy) policy.Verdict { return p.DecideUse(t.who.Caller, &tool, tainted) })
 }

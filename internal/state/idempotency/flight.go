@@ -33,11 +33,12 @@ type flight struct {
 	body      []byte        // from the offset gone on
 	gone      int64
 	followers map[*follower]struct{}
-	entering  int  // are about to follow
-	full      bool // the handler waits for room
-	left      bool // everybody went before the end
-	over      bool // nothing more is written
-	broken    any  // what the handler panicked with; told once it is over
+	entering  int   // are about to follow
+	full      bool  // the handler waits for room
+	left      bool  // everybody went before the end
+	over      bool  // nothing more is written
+	refused   error // nothing is answered
+	broken    any   // what the handler panicked with; told once it is over
 }
 
 // A follower is a client that gets the answer.
@@ -160,11 +161,25 @@ func (f *flight) land(handler func()) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.broken = broken
-		if broken == nil {
+		if broken == nil && f.refused == nil {
 			f.begin(http.StatusOK)
 		}
 	}()
 	handler()
+}
+
+// refuse says why the request is not answered.
+func (f *flight) refuse(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.refused = err
+}
+
+// refusal returns why the request was not answered; nil where it was.
+func (f *flight) refusal() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.refused
 }
 
 // end tells everybody that nothing more comes. The outcome is kept by then: a client
@@ -181,7 +196,7 @@ func (f *flight) end() {
 func (f *flight) answer() *answer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.broken != nil || f.gone > 0 || f.left {
+	if f.broken != nil || f.gone > 0 || f.left || f.refused != nil {
 		return nil
 	}
 	return &answer{print: f.print, status: f.status, header: f.said, body: bytes.Clone(f.body)}

@@ -5,18 +5,21 @@
 //
 // Who sends a request again while the first one runs gets its answer as it comes,
 // from the beginning. The first client may go meanwhile: the request ends when
-// nobody is left. Answers are kept in memory; they do not outlive the process.
+// nobody is left. Answers are kept in the store where there is one ([Claims]), so that
+// they are those of all processes; else in memory, and end with the process.
 package idempotency
 
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/state/bounded"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
 // Errors of [Requests.Serve], which has answered nothing then.
@@ -26,6 +29,8 @@ var (
 	ErrOther = errors.New("the key was used for another request")
 	// ErrLarge means that the request runs and its answer has outgrown what is kept.
 	ErrLarge = errors.New("the answer to the first request is too large to be given again")
+	// ErrRunning means that another process runs the request, and goes on to.
+	ErrRunning = errors.New("another process runs the request")
 )
 
 // Config says how many answers are kept, and for how long.
@@ -49,6 +54,8 @@ const leastMarks = 8 << 20
 type Key struct {
 	// Owner is whom the request belongs to. Nobody else reaches its answer.
 	Owner string
+	// Apart tells those apart who are one owner; empty where nothing does.
+	Apart string
 	// Name is what the client says.
 	Name string
 	// Print is a digest of what has to be equal in both requests.
@@ -65,6 +72,10 @@ type Run struct {
 	// Answered is to be set when the answer is complete and is the one to be given
 	// again. One with an error status is never kept.
 	Answered bool
+	// Claim is to be part of each transaction that writes down what the request is about
+	// to change; nil where nothing has to be. It fails with [ErrRunning] where another
+	// process was quicker: then nothing may be changed, and the request ends.
+	Claim func(*store.Tx) error
 }
 
 // A Handler answers a request.
@@ -76,17 +87,26 @@ type Requests struct {
 	flights map[string]*flight // those that run, by owner and name
 	answers bounded.Map[*answer]
 	marks   bounded.Map[[32]byte] // prints of those that changed something and have no answer
+	claims  *Claims               // in place of answers and marks; nil where they are here
+	log     *slog.Logger
 }
 
-// New returns Requests that keep answers as config says.
-func New(config Config) *Requests {
-	s := &Requests{flights: map[string]*flight{}}
+// New returns Requests that keep answers as config says: in claims, or, where that is
+// nil, in memory. A log of nil discards what goes wrong.
+func New(config Config, claims *Claims, log *slog.Logger) *Requests {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	s := &Requests{claims: claims, log: log, flights: map[string]*flight{}}
 	s.Use(config)
 	return s
 }
 
 // Use makes this the configuration. Where it has less room, the oldest answers go.
 func (s *Requests) Use(config Config) {
+	if s.claims != nil {
+		s.claims.config.Store(&config)
+	}
 	s.answers.Bound(config.Bytes, config.TTL)
 	s.marks.Bound(max(config.Bytes/4, leastMarks), config.TTL)
 }
@@ -110,7 +130,10 @@ func (s *Requests) Serve(w http.ResponseWriter, r *http.Request, key Key, handle
 		case f == nil || err != nil:
 			return err
 		case f.follow(w, r, first):
-			return nil
+			if r.Context().Err() != nil {
+				return nil
+			}
+			return f.refusal()
 		}
 		// That one ends without an answer to be given again: it failed, or everybody
 		// had left it.
@@ -127,18 +150,18 @@ func (s *Requests) Serve(w http.ResponseWriter, r *http.Request, key Key, handle
 func (s *Requests) join(w http.ResponseWriter, r *http.Request, key Key, handler Handler) (f *flight, first bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	id := key.Owner + "\x00" + key.Name
+	id := key.id()
 	if f := s.flights[id]; f != nil {
 		if f.print != key.Print {
 			return nil, false, ErrOther
 		}
 		return f, false, f.enter()
 	}
-	mark, again := s.marks.Get(key.Owner, key.Name)
+	mark, again := s.marks.Get(key.owner(), key.Name)
 	if again && mark != key.Print {
 		return nil, false, ErrOther
 	}
-	if a, ok := s.answers.Get(key.Owner, key.Name); ok {
+	if a, ok := s.answers.Get(key.owner(), key.Name); ok {
 		if a.print != key.Print {
 			return nil, false, ErrOther
 		}
@@ -158,19 +181,76 @@ func (s *Requests) join(w http.ResponseWriter, r *http.Request, key Key, handler
 // fly runs a request and keeps what became of it.
 func (s *Requests) fly(f *flight, key Key, r *http.Request, run *Run, handler Handler) {
 	defer f.cancel(nil)
-	f.land(func() { handler(f, r, run) })
+	keep := s.keep
+	f.land(func() {
+		if s.claims != nil {
+			if keep = s.claimed(f, key, run); keep == nil {
+				return
+			}
+		}
+		handler(f, r, run)
+	})
+	a := f.answer()
+	if a != nil && (!run.Answered || a.status >= 400) {
+		a = nil
+	}
+	if keep != nil {
+		keep(key, run, a)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.flights, key.Owner+"\x00"+key.Name)
-	if a := f.answer(); a != nil && run.Answered && a.status < 400 {
-		s.answers.Put(key.Owner, key.Name, a, int64(len(a.body))+headerSize(a.header))
+	delete(s.flights, key.id())
+	f.end()
+}
+
+// keep keeps an answer here; nil is none that is to be given again.
+func (s *Requests) keep(key Key, run *Run, a *answer) {
+	if a != nil {
+		s.answers.Put(key.owner(), key.Name, a, int64(len(a.body))+headerSize(a.header))
 	}
 	// The mark outlives the answer, which others may push out.
 	if run.Changed || run.Again {
-		s.marks.Put(key.Owner, key.Name, key.Print, int64(len(key.Owner)+len(key.Name)))
+		s.marks.Put(key.owner(), key.Name, key.Print, int64(len(key.owner())+len(key.Name)))
 	}
-	f.end()
 }
+
+// claimed looks what is written down of a request, and returns how what becomes of it is
+// kept; nil where it is answered, or refused, by what is written down.
+func (s *Requests) claimed(f *flight, key Key, run *Run) func(Key, *Run, *answer) {
+	found, err := s.claims.await(f.ctx, key)
+	switch {
+	case err != nil:
+		f.refuse(err)
+		return nil
+	case found != nil && found.print != key.print():
+		f.refuse(ErrOther)
+		return nil
+	case found != nil && found.answer != nil:
+		s.claims.used(key)
+		begin(f, found.answer.status, found.answer.header, true)
+		_, _ = f.Write(found.answer.body)
+		return nil
+	}
+	run.Again = found != nil
+	h := s.claims.begin(key, run.Again)
+	run.Claim = h.claim
+	ctx, stop := context.WithCancel(context.WithoutCancel(f.ctx))
+	var living sync.WaitGroup
+	living.Go(func() { h.live(ctx) })
+	return func(_ Key, run *Run, a *answer) {
+		stop()
+		living.Wait()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(f.ctx), patience)
+		defer cancel()
+		if err := h.end(ctx, a, run.Changed); err != nil {
+			s.log.Error("what became of a request with an Idempotency-Key was not written down", "error", err)
+		}
+	}
+}
+
+// id tells one request from others, and owner whose it is among all who are told apart.
+func (k Key) id() string    { return k.owner() + "\x00" + k.Name }
+func (k Key) owner() string { return k.Owner + "\x00" + k.Apart }
 
 func headerSize(h http.Header) (size int64) {
 	for name, values := range h {

@@ -18,7 +18,9 @@ import (
 	"time"
 )
 
-func key(owner, name, body string) Key { return Key{owner, name, sha256.Sum256([]byte(body))} }
+func key(owner, name, body string) Key {
+	return Key{Owner: owner, Name: name, Print: sha256.Sum256([]byte(body))}
+}
 
 // ask sends a request and returns its answer.
 func ask(t *testing.T, s *Requests, k Key, handler Handler) (*httptest.ResponseRecorder, error) {
@@ -39,7 +41,7 @@ func says(text string, ran *atomic.Int32) Handler {
 }
 
 func TestSecondGetsTheFirstsAnswer(t *testing.T) {
-	s, ran := New(Config{Bytes: 1 << 20, TTL: time.Hour}), atomic.Int32{}
+	s, ran := New(Config{Bytes: 1 << 20, TTL: time.Hour}, nil, nil), atomic.Int32{}
 	for n := range 3 {
 		w, err := ask(t, s, key("a", "k", "body"), says("done", &ran))
 		if err != nil || w.Code != http.StatusCreated || w.Body.String() != "done" || w.Header().Get("X-Said") != "done" {
@@ -88,7 +90,7 @@ func TestOutcomes(t *testing.T) {
 		}, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := New(Config{Bytes: 64 << 20, TTL: time.Hour})
+			s := New(Config{Bytes: 64 << 20, TTL: time.Hour}, nil, nil)
 			func() {
 				defer func() { _ = recover() }()
 				_, _ = ask(t, s, key("a", "k", ""), tc.first)
@@ -111,7 +113,7 @@ func TestOutcomes(t *testing.T) {
 
 // Who has seen a failure and asks again at once does not get it a second time.
 func TestAgainAtOnce(t *testing.T) {
-	s := New(Config{Bytes: 1 << 20, TTL: time.Hour})
+	s := New(Config{Bytes: 1 << 20, TTL: time.Hour}, nil, nil)
 	for n := range 1000 {
 		ran := false
 		_, err := ask(t, s, key("a", "k", ""), func(w http.ResponseWriter, _ *http.Request, _ *Run) {
@@ -126,7 +128,7 @@ func TestAgainAtOnce(t *testing.T) {
 
 // An answer that was pushed out is not made anew where that may change something.
 func TestPushedOut(t *testing.T) {
-	s, ran := New(Config{Bytes: 3 << 10, TTL: time.Hour}), atomic.Int32{}
+	s, ran := New(Config{Bytes: 3 << 10, TTL: time.Hour}, nil, nil), atomic.Int32{}
 	for _, name := range []string{"1", "2", "3"} {
 		if _, err := ask(t, s, key("a", name, ""), says(strings.Repeat("x", 1<<10), &ran)); err != nil {
 			t.Fatal(err)
@@ -143,7 +145,7 @@ func TestPushedOut(t *testing.T) {
 // go.
 func TestJoin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, ran := New(Config{Bytes: 1 << 20, TTL: time.Hour}), 0
+		s, ran := New(Config{Bytes: 1 << 20, TTL: time.Hour}, nil, nil), 0
 		next := make(chan string)
 		handler := func(w http.ResponseWriter, r *http.Request, run *Run) {
 			ran++
@@ -194,7 +196,7 @@ func TestJoin(t *testing.T) {
 // and begins anew.
 func TestEverybodyLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, runs := New(Config{Bytes: 1 << 20, TTL: time.Hour}), 0
+		s, runs := New(Config{Bytes: 1 << 20, TTL: time.Hour}, nil, nil), 0
 		handler := func(w http.ResponseWriter, r *http.Request, run *Run) {
 			if runs++; runs == 1 {
 				<-r.Context().Done()
@@ -224,7 +226,7 @@ func TestEverybodyLeaves(t *testing.T) {
 // it is about to end: a client that tries again at once is one of them.
 func TestTryAgainAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, runs, end := New(Config{Bytes: 1 << 20, TTL: time.Hour}), 0, make(chan struct{})
+		s, runs, end := New(Config{Bytes: 1 << 20, TTL: time.Hour}, nil, nil), 0, make(chan struct{})
 		handler := func(w http.ResponseWriter, _ *http.Request, run *Run) {
 			if runs++; runs == 1 {
 				http.Error(w, "no", http.StatusBadGateway)
@@ -270,7 +272,7 @@ func (s slow) Write(p []byte) (int, error) {
 // memory than that.
 func TestLarge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Config{Bytes: 64 << 20, TTL: time.Hour})
+		s := New(Config{Bytes: 64 << 20, TTL: time.Hour}, nil, nil)
 		whole := bytes.Repeat([]byte("0123456789abcdef"), 3*maxAnswer/16)
 		w, ended := slow{httptest.NewRecorder(), make(chan struct{})}, make(chan error, 1)
 		go func() {
@@ -282,7 +284,7 @@ func TestLarge(t *testing.T) {
 		synctest.Wait()
 		w.turn <- struct{}{}
 		synctest.Wait()
-		f := s.flights["a\x00k"]
+		f := s.flights[key("a", "k", "").id()]
 		if f.mu.Lock(); len(f.body) > maxAnswer {
 			t.Errorf("holds %d bytes", len(f.body))
 		}
@@ -306,7 +308,7 @@ func TestComingAndGoing(t *testing.T) {
 			if seed%25 == 0 {
 				size = 100 << 10 // which is too large to be kept, in all
 			}
-			s := New(Config{Bytes: 64 << 20, TTL: time.Hour})
+			s := New(Config{Bytes: 64 << 20, TTL: time.Hour}, nil, nil)
 			var running, runs atomic.Int32
 			handler := func(w http.ResponseWriter, r *http.Request, run *Run) {
 				if running.Add(1) != 1 {

@@ -119,7 +119,12 @@ type DB struct {
 	ended  chan struct{}
 	topics *topics
 	tell   atomic.Pointer[func(kind string, took time.Duration)] // nil for nobody
+	waited atomic.Uint64
 }
+
+// Waited returns how many functions were given to [DB.Read] and [DB.Write] so far: what
+// requests have waited for.
+func (db *DB) Waited() uint64 { return db.waited.Load() }
 
 // Open opens the store, or makes it, and brings its tables up to date. ctx bounds
 // the opening alone.
@@ -160,6 +165,7 @@ func (db *DB) String() string { return db.on.name() }
 // written may be found later all the same; and [ErrUnknown]. Where the file was removed
 // or replaced meanwhile, it is [ErrGone], until it is there again.
 func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
+	db.waited.Add(1)
 	return db.timed("write", func() error {
 		return db.run(ctx, &job{fn: fn, ended: make(chan struct{}), sync: true})
 	})
@@ -180,6 +186,11 @@ func (db *DB) Append(fn func(*Tx) error, done func(error)) {
 
 // Read runs fn on a snapshot. It neither waits for writers nor holds them up.
 func (db *DB) Read(ctx context.Context, fn func(*Tx) error) error {
+	db.waited.Add(1)
+	return db.read(ctx, fn)
+}
+
+func (db *DB) read(ctx context.Context, fn func(*Tx) error) error {
 	if db.queue.isClosed() {
 		return ErrClosed
 	}

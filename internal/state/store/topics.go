@@ -125,7 +125,7 @@ func (t *topics) watched() []string {
 
 func (t *topics) numbers(ctx context.Context) (map[string]int64, error) {
 	now := map[string]int64{}
-	err := t.db.Read(ctx, func(tx *Tx) error {
+	err := t.db.read(ctx, func(tx *Tx) error {
 		return tx.Rows("SELECT name, n FROM topics", nil, func(scan func(...any) error) error {
 			var name string
 			var n int64

@@ -5,15 +5,12 @@ package turns
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"database/sql"
-	"encoding/hex"
-	"errors"
 	"log/slog"
 	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/state/bounded"
+	"github.com/dragoman-mcp/dragoman/internal/state/content"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/state/vault"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
@@ -41,7 +38,16 @@ type Turns struct {
 	log    *slog.Logger
 	bounds atomic.Pointer[Bounds]
 	cached bounded.Map[*cached]
+	// none are owners that have nothing; nil while nobody would say when they have. It is
+	// replaced when one of them may have: what was read before goes with the old one.
+	none atomic.Pointer[bounded.Map[struct{}]]
 }
+
+// topic is raised when an owner has its first turn.
+const topic = "turns"
+
+// noneBytes bounds what is known of owners that have nothing.
+const noneBytes = 8 << 20
 
 var _ memory.Store = (*Turns)(nil)
 
@@ -68,6 +74,12 @@ func (t *Turns) Use(b Bounds) {
 	t.bounds.Store(&b)
 }
 
+// kind is what turns are in the store.
+func (t *Turns) kind() *content.Kind {
+	b := t.bounds.Load()
+	return &content.Kind{Name: "turn", Keyed: true, Life: b.TTL, Bytes: b.Bytes, Vault: t.vault}
+}
+
 // remember puts a turn into the cache.
 func (t *Turns) remember(owner, key string, turn *memory.Turn) {
 	t.cached.Put(owner, key, &cached{turn, time.Now().Add(t.bounds.Load().TTL / 4)}, turn.Size()+int64(len(key)))
@@ -83,67 +95,19 @@ func (t *Turns) Keep(ctx context.Context, owner string, keys []string, turn *mem
 	if err != nil || int64(len(document)) > t.bounds.Load().Bytes {
 		return err
 	}
-	return t.db.Write(ctx, func(tx *store.Tx) error { return t.keep(tx, owner, keys, document) })
-}
-
-func (t *Turns) keep(tx *store.Tx, owner string, keys []string, document []byte) error {
-	if err := tx.Lock("turns", owner); err != nil {
-		return err
-	}
-	now, err := tx.Now()
-	if err != nil {
-		return err
-	}
-	if err := t.makeRoom(tx, owner, now, int64(len(document))); err != nil {
-		return err
-	}
-	id, expires := rand.Text(), store.Time(now.Add(t.bounds.Load().TTL))
-	closed, err := t.vault.Close(tx, owner, place(id), document)
-	if err != nil {
-		return err
-	}
-	if _, err := tx.Exec("INSERT INTO turns (owner, id, content, size, expires) VALUES ($1, $2, $3, $4, $5)", owner, id, closed, len(document), expires); err != nil {
-		return err
-	}
-	for _, key := range keys {
-		if _, err := tx.Exec(`INSERT INTO turn_keys (owner, digest, turn, expires) VALUES ($1, $2, $3, $4)
-			ON CONFLICT (owner, digest) DO UPDATE SET turn = excluded.turn, expires = excluded.expires`, owner, digest(key), id, expires); err != nil {
+	id := rand.Text()
+	err = t.db.Write(ctx, func(tx *store.Tx) error {
+		there, err := t.kind().Any(tx, owner)
+		if err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// makeRoom removes what has expired, and what was used longest ago, of an owner
-// who would have more than it may.
-func (t *Turns) makeRoom(tx *store.Tx, owner string, now time.Time, size int64) error {
-	for _, table := range []string{"turns", "turn_keys"} {
-		if _, err := tx.Exec("DELETE FROM "+table+" WHERE owner = $1 AND expires <= $2", owner, store.Time(now)); err != nil {
-			return err
+		if !there {
+			tx.Raise(topic)
 		}
-	}
-	var held int64
-	if err := tx.Row("SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM turns WHERE owner = $1", []any{owner}, &held); err != nil {
-		return err
-	}
-	for held+size > t.bounds.Load().Bytes {
-		var id string
-		var freed int64
-		if err := tx.Row("SELECT id, size FROM turns WHERE owner = $1 ORDER BY expires, id LIMIT 1", []any{owner}, &id, &freed); err != nil {
-			return err
-		}
-		if err := remove(tx, owner, id); err != nil {
-			return err
-		}
-		held -= freed
-	}
-	return nil
-}
-
-func remove(tx *store.Tx, owner, id string) error {
-	_, err := tx.Exec("DELETE FROM turns WHERE owner = $1 AND id = $2", owner, id)
-	if err == nil {
-		_, err = tx.Exec("DELETE FROM turn_keys WHERE owner = $1 AND turn = $2", owner, id)
+		return t.kind().Put(tx, owner, id, document, keys...)
+	})
+	if none := t.none.Load(); none != nil {
+		none.Delete(owner, "") // the topic says so a moment later
 	}
 	return err
 }
@@ -189,36 +153,15 @@ func (t *Turns) Find(ctx context.Context, owner string, keys []string) (map[stri
 	return found, nil
 }
 
-// read reads the turns that stand under keys. What its owner's key does not open is not
-// there: it was erased.
+// read reads the turns that stand under keys.
 func (t *Turns) read(tx *store.Tx, owner string, keys []string, into map[string]*memory.Turn) error {
-	now, err := tx.Now()
-	if err != nil {
-		return err
-	}
-	for _, key := range keys {
-		var id string
-		var closed []byte
-		err := tx.Row(`SELECT t.id, t.content FROM turn_keys k JOIN turns t ON t.owner = k.owner AND t.id = k.turn
-			WHERE k.owner = $1 AND k.digest = $2 AND t.expires > $3`, []any{owner, digest(key), store.Time(now)}, &id, &closed)
-		if errors.Is(err, sql.ErrNoRows) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		document, err := t.vault.Open(tx, owner, place(id), closed)
-		if errors.Is(err, vault.ErrErased) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if into[key], err = memory.Decode(document); err != nil {
-			return err
+	found, err := t.kind().Find(tx, owner, keys)
+	for key, document := range found {
+		if err == nil {
+			into[key], err = memory.Decode(document)
 		}
 	}
-	return nil
+	return err
 }
 
 // use lets what is in use live as long again. Nobody waits for it.
@@ -226,31 +169,29 @@ func (t *Turns) use(owner string, keys []string) {
 	if len(keys) == 0 {
 		return
 	}
-	t.db.Append(func(tx *store.Tx) error {
-		now, err := tx.Now()
-		if err != nil {
-			return err
-		}
-		expires := store.Time(now.Add(t.bounds.Load().TTL))
-		for _, key := range keys {
-			if _, err := tx.Exec("UPDATE turns SET expires = $1 WHERE owner = $2 AND id = (SELECT turn FROM turn_keys WHERE owner = $2 AND digest = $3)", expires, owner, digest(key)); err != nil {
-				return err
-			}
-			if _, err := tx.Exec("UPDATE turn_keys SET expires = $1 WHERE owner = $2 AND digest = $3", expires, owner, digest(key)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}, nil)
+	t.db.Append(func(tx *store.Tx) error { return t.kind().Use(tx, owner, keys) }, nil)
 }
 
-// Drop implements [memory.Store]. Nothing is written where nothing is there.
+// Drop implements [memory.Store]. Nothing is written where nothing is there, and nothing
+// read where the owner is known to have nothing.
 func (t *Turns) Drop(ctx context.Context, owner, key string) error {
 	t.cached.Delete(owner, key)
-	var there bool
-	err := t.db.Read(ctx, func(tx *store.Tx) error {
-		return tx.Row("SELECT EXISTS (SELECT 1 FROM turn_keys WHERE owner = $1 AND digest = $2)", []any{owner, digest(key)}, &there)
+	none := t.none.Load()
+	if none != nil {
+		if _, ok := none.Get(owner, ""); ok {
+			return nil
+		}
+	}
+	var any, there bool
+	err := t.db.Read(ctx, func(tx *store.Tx) (err error) {
+		if any, err = t.kind().Any(tx, owner); err == nil && any {
+			there, err = t.kind().Has(tx, owner, key)
+		}
+		return err
 	})
+	if none != nil && err == nil && !any {
+		none.Put(owner, "", struct{}{}, int64(len(owner)))
+	}
 	if err != nil && ctx.Err() == nil {
 		t.log.Error("what is remembered of a conversation cannot be read", "error", err)
 		return nil
@@ -258,48 +199,26 @@ func (t *Turns) Drop(ctx context.Context, owner, key string) error {
 	if err != nil || !there {
 		return err
 	}
-	return t.db.Write(ctx, func(tx *store.Tx) error {
-		_, err := tx.Exec("DELETE FROM turn_keys WHERE owner = $1 AND digest = $2", owner, digest(key))
-		return err
-	})
+	return t.db.Write(ctx, func(tx *store.Tx) error { return t.kind().Drop(tx, owner, key) })
 }
 
-// Any implements [memory.Store]: another process may have kept something.
+// Any implements [memory.Store]: another process may have kept something this very
+// moment, of a conversation that goes on here.
 func (t *Turns) Any(context.Context, string) bool { return true }
 
 // Expire removes what has expired, of anybody.
-func (t *Turns) Expire(ctx context.Context) error {
-	return t.db.Write(ctx, func(tx *store.Tx) error {
-		now, err := tx.Now()
-		for _, table := range []string{"turns", "turn_keys"} {
-			if err == nil {
-				_, err = tx.Exec("DELETE FROM "+table+" WHERE expires <= $1", store.Time(now))
-			}
-		}
-		return err
-	})
-}
+func (t *Turns) Expire(tx *store.Tx) error { return t.kind().Expire(tx) }
 
-// Watch expires now and every minute, until ctx ends. What could not be removed is
-// not found either.
+// Watch lets it be known which owners have nothing, until ctx ends.
 func (t *Turns) Watch(ctx context.Context) {
-	ticker := time.NewTicker(time.Minute)
-	defer ticker.Stop()
+	changed := t.db.Changed(ctx, topic)
+	defer t.none.Store(nil)
 	for {
-		_ = t.Expire(ctx)
+		t.none.Store(&bounded.Map[struct{}]{Bytes: noneBytes, Age: time.Hour})
 		select {
-		case <-ticker.C:
+		case <-changed:
 		case <-ctx.Done():
 			return
 		}
 	}
-}
-
-// place is what a turn's content is bound to.
-func place(id string) string { return "turn " + id }
-
-// digest is what a key is stored as: it may hold words of its owner.
-func digest(key string) string {
-	sum := sha256.Sum256([]byte(key))
-	return hex.EncodeToString(sum[:])
 }

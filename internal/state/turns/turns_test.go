@@ -2,12 +2,14 @@ package turns
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -90,6 +92,8 @@ func TestOwners(t *testing.T) {
 	here := opened(t, path, usual)
 	keep(t, here, "ann", turn("ann's"), "k")
 	keep(t, here, "bob", turn("bob's"), "k")
+	people := "bob\x00\"ada\"\x00" // as recall names an owner
+	keep(t, here, people, turn("ada's"), "k")
 	there := opened(t, path, usual)
 	if found := find(t, there, "eve", "k"); len(found) > 0 {
 		t.Errorf("eve finds %v", found)
@@ -103,6 +107,9 @@ func TestOwners(t *testing.T) {
 	if found := find(t, there, "bob", "k"); found["k"] == nil || found["k"].Text != "bob's" {
 		t.Errorf("bob finds %v", found)
 	}
+	if found := find(t, there, people, "k"); found["k"] == nil || found["k"].Text != "ada's" {
+		t.Errorf("a person behind a key finds %v", found)
+	}
 }
 
 // TestExpire: what has not been used for its time is gone, and its rows are.
@@ -114,7 +121,7 @@ func TestExpire(t *testing.T) {
 	if found := find(t, there, "ann", "k"); len(found) > 0 {
 		t.Errorf("found %v", found)
 	}
-	if err := there.Expire(t.Context()); err != nil {
+	if err := there.db.Write(t.Context(), there.Expire); err != nil {
 		t.Fatal(err)
 	}
 	var rows int
@@ -177,5 +184,43 @@ func TestNothingIsReadable(t *testing.T) {
 		if bytes.Contains(data, []byte("watermelon")) || bytes.Contains(data, []byte("pineapple")) {
 			t.Errorf("%s has words of it", name)
 		}
+	}
+}
+
+// TestNothingIsAskedTwice: that an owner has nothing is asked once, until it has
+// something, here or at another process.
+func TestNothingIsAskedTwice(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dragoman.db")
+	here, there := opened(t, path, usual), opened(t, path, usual)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); here.Watch(ctx) }()
+	asked := func() uint64 {
+		before := here.db.Waited()
+		if err := here.Drop(t.Context(), "ann", "k"); err != nil {
+			t.Fatal(err)
+		}
+		return here.db.Waited() - before
+	}
+	// The first look at the topics makes it forget, once: so twice in a row is certain.
+	for quiet := 0; quiet < 2; quiet++ {
+		if asked() > 0 {
+			quiet = -1
+		}
+	}
+	keep(t, there, "ann", turn("elsewhere"), "k")
+	// Once it has heard of it, it looks, and drops what is there: for all processes.
+	for len(find(t, opened(t, path, usual), "ann", "k")) > 0 {
+		asked()
+		runtime.Gosched()
+	}
+	keep(t, here, "ann", turn("here"), "k")
+	if asked() == 0 {
+		t.Error("it has something, and nobody looks")
+	}
+	cancel()
+	<-ended
+	if here.none.Load() != nil {
+		t.Error("known without a watch")
 	}
 }

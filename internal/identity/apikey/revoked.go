@@ -1,0 +1,102 @@
+package apikey
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
+)
+
+// topic is raised when a key is revoked in the store.
+const topic = "revoked keys"
+
+// Revoke says in the store that a key is good nowhere, whatever a file or a configuration
+// says of it, now and later. Its id may be that of its caller, too.
+func Revoke(ctx context.Context, db *store.DB, id string) error {
+	return db.Write(ctx, func(tx *store.Tx) error {
+		now, err := tx.Now()
+		if err != nil {
+			return err
+		}
+		tx.Raise(topic)
+		_, err = tx.Exec("INSERT INTO revoked_keys (id, at) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING", bare(id), store.Time(now))
+		return err
+	})
+}
+
+// CallerPrefix stands before the id of a key in that of its caller.
+const CallerPrefix = "key-"
+
+func bare(id string) string { return strings.TrimPrefix(id, CallerPrefix) }
+
+// Revoked are the keys that are revoked in the store, as they were read last: no request
+// asks the store. It is safe for concurrent use; in a nil Revoked no key is.
+type Revoked struct {
+	db  *store.DB
+	mu  sync.RWMutex
+	ids map[string]bool
+}
+
+// OpenRevoked reads which keys are revoked.
+func OpenRevoked(ctx context.Context, db *store.DB) (*Revoked, error) {
+	r := &Revoked{db: db}
+	_, err := r.read(ctx)
+	return r, err
+}
+
+// Has reports whether a key is revoked, by its id or that of its caller.
+func (r *Revoked) Has(id string) bool {
+	if r == nil {
+		return false
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.ids[bare(id)]
+}
+
+// Watch reads again when a key is revoked, until ctx ends, and tells of each that was not
+// known to be. While the store cannot be read, those that are known stay revoked.
+func (r *Revoked) Watch(ctx context.Context, revoked func(id string)) {
+	changed := r.db.Changed(ctx, topic)
+	for {
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+		more, err := r.read(ctx)
+		if err != nil {
+			continue // it is told again when it can be read
+		}
+		for _, id := range more {
+			revoked(id)
+		}
+	}
+}
+
+// read reads all, and returns those that are new.
+func (r *Revoked) read(ctx context.Context) (more []string, err error) {
+	ids := map[string]bool{}
+	err = r.db.Read(ctx, func(tx *store.Tx) error {
+		clear(ids)
+		return tx.Rows("SELECT id FROM revoked_keys", nil, func(scan func(...any) error) error {
+			var id string
+			err := scan(&id)
+			ids[id] = true
+			return err
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id := range ids {
+		if !r.ids[id] {
+			more = append(more, id)
+		}
+	}
+	r.ids = ids
+	return more, nil
+}

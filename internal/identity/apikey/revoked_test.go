@@ -1,0 +1,68 @@
+package apikey
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"path/filepath"
+	"testing"
+
+	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
+	"github.com/dragoman-mcp/dragoman/internal/text/secret"
+)
+
+// TestOnPostgres: revocations, in PostgreSQL.
+func TestOnPostgres(t *testing.T) { pgtest.Again(t, "^TestRevoked") }
+
+func database(t testing.TB, path string) *store.DB {
+	t.Helper()
+	var where store.Config
+	if where.Path, where.URL = pgtest.Place(t, path); !where.URL.IsZero() {
+		where.Key = secret.New(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
+	}
+	db, err := store.Open(context.Background(), where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// TestRevoked: what one process revokes is revoked at all, at once or when they start, by
+// the key's id or its caller's; and twice is once.
+func TestRevoked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dragoman.db")
+	here, there := database(t, path), database(t, path)
+	if err := Revoke(t.Context(), here, "before"); err != nil {
+		t.Fatal(err)
+	}
+	r, err := OpenRevoked(t.Context(), there)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	told, ended := make(chan string, 8), make(chan struct{})
+	go func() { defer close(ended); r.Watch(ctx, func(id string) { told <- id }) }()
+	for range 2 {
+		if err := Revoke(t.Context(), here, "key-later"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if id := <-told; id != "later" {
+		t.Errorf("told of %s", id)
+	}
+	for id, want := range map[string]bool{"before": true, "key-before": true, "later": true, "key-later": true, "other": false, "": false} {
+		if r.Has(id) != want {
+			t.Errorf("%q is revoked: %v", id, !want)
+		}
+	}
+	cancel()
+	<-ended
+	if len(told) > 0 {
+		t.Errorf("told of %s", <-told)
+	}
+	if (*Revoked)(nil).Has("before") {
+		t.Error("revoked nowhere")
+	}
+}

@@ -1,0 +1,70 @@
+package content
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
+)
+
+// Documents are those of a kind without keys, for who does not wait for the disk. Make
+// them with [NewDocuments]; they are safe for concurrent use.
+type Documents struct {
+	db      *store.DB
+	kind    Kind
+	log     *slog.Logger
+	waiting atomic.Int64 // bytes
+}
+
+// Bounds of what waits for the disk, in bytes: of one document, and of all.
+const (
+	maxDocument = 16 << 20
+	maxWaiting  = 64 << 20
+)
+
+// NewDocuments returns the documents of a kind in db. A log of nil discards what goes
+// wrong.
+func NewDocuments(db *store.DB, kind Kind, log *slog.Logger) *Documents {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Documents{db: db, kind: kind, log: log}
+}
+
+// Keep keeps a document soon. One for which there is no room is not kept.
+func (d *Documents) Keep(owner, id string, document []byte) {
+	size := int64(len(document))
+	if size > maxDocument {
+		return
+	}
+	if d.waiting.Add(size) > maxWaiting {
+		d.waiting.Add(-size)
+		return
+	}
+	d.db.Append(func(tx *store.Tx) error { return d.kind.Put(tx, owner, id, document) }, func(err error) {
+		if d.waiting.Add(-size); err != nil {
+			d.log.Error("a "+d.kind.Name+" is known to this process alone", "error", err)
+		}
+	})
+}
+
+// Find returns a document; nil where there is none, or it cannot be read, which is said
+// in the log.
+func (d *Documents) Find(ctx context.Context, owner, id string) (document []byte) {
+	err := d.db.Read(ctx, func(tx *store.Tx) (err error) {
+		document, err = d.kind.Get(tx, owner, id)
+		return err
+	})
+	if err != nil {
+		if !errors.Is(err, ErrNone) && ctx.Err() == nil {
+			d.log.Error("a "+d.kind.Name+" cannot be read", "error", err)
+		}
+		return nil
+	}
+	return document
+}
+
+// Expire removes what has expired, of anybody.
+func (d *Documents) Expire(tx *store.Tx) error { return d.kind.Expire(tx) }

@@ -1,0 +1,316 @@
+package idempotency
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/state/content"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
+	"github.com/dragoman-mcp/dragoman/internal/state/vault"
+)
+
+// Claims are the requests with a key of all processes that share a store: which of them
+// may have changed something, and their answers. A request is written down with the first
+// thing that it does ([Run.Claim]), or else with its answer. Make it with [NewClaims].
+type Claims struct {
+	db     *store.DB
+	vault  *vault.Vault
+	config atomic.Pointer[Config]
+	wait   time.Duration // for a request that runs elsewhere
+	lease  time.Duration
+}
+
+// How long one that runs elsewhere is waited for, and how long after its last sign of
+// life a request is taken to run.
+const (
+	patience = 30 * time.Second
+	lease    = 15 * time.Second
+	// leastClaim is how long a request that runs is known at the least.
+	leastClaim = time.Hour
+)
+
+// topic is raised when a request has ended that others may wait for.
+const topic = "claims"
+
+// NewClaims returns the claims in db, under the keys of v. The bytes of a config are those
+// of one owner's answers.
+func NewClaims(db *store.DB, v *vault.Vault, config Config) *Claims {
+	c := &Claims{db: db, vault: v, wait: patience, lease: lease}
+	c.config.Store(&config)
+	return c
+}
+
+// A claim is what is written down of a request.
+type claim struct {
+	print   string
+	held    bool // somebody runs it
+	changed bool
+	answer  *answer // nil for none
+}
+
+func (k Key) digest() string { return content.Digest(k.Apart + "\x00" + k.Name) }
+
+func (k Key) place() string { return "claim " + k.digest() }
+
+func (k Key) print() string { return hex.EncodeToString(k.Print[:]) }
+
+// find returns what is written down of a request; nil for nothing.
+func (c *Claims) find(ctx context.Context, key Key) (*claim, error) {
+	var found *claim
+	err := c.db.Read(ctx, func(tx *store.Tx) error {
+		found = nil
+		now, err := tx.Now()
+		if err != nil {
+			return err
+		}
+		var at claim
+		var holder string
+		var until, changed int64
+		var closed []byte
+		err = tx.Row("SELECT print, holder, lease, changed, answer FROM claims WHERE owner = $1 AND digest = $2 AND expires > $3",
+			[]any{store.Owner(key.Owner), key.digest(), store.Time(now)}, &at.print, &holder, &until, &changed, &closed)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		at.held, at.changed = holder != "" && until > store.Time(now), changed != 0
+		if len(closed) > 0 {
+			plain, err := c.vault.Open(tx, store.Owner(key.Owner), key.place(), closed)
+			if err == nil {
+				at.answer, err = decodeAnswer(plain)
+			}
+			if err != nil && !errors.Is(err, vault.ErrErased) {
+				return err
+			}
+		}
+		if found = &at; at.answer == nil && !at.held && !at.changed {
+			found = nil // its answer was erased
+		}
+		return nil
+	})
+	return found, err
+}
+
+// await returns what is written down of a request once nobody else runs it; nil for
+// nothing. It waits a while for that: then it is [ErrRunning].
+func (c *Claims) await(ctx context.Context, key Key) (*claim, error) {
+	found, err := c.find(ctx, key)
+	if err != nil || found == nil || !found.held || found.print != key.print() {
+		return found, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, c.wait, ErrRunning)
+	defer cancel()
+	changed := c.db.Changed(ctx, topic)
+	for {
+		found, err := c.find(ctx, key)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err != nil || found == nil || !found.held {
+			return found, err
+		}
+		dead := time.NewTimer(c.lease / 3) // its holder may have died
+		select {
+		case <-changed:
+		case <-dead.C:
+		case <-ctx.Done():
+			dead.Stop()
+			return nil, context.Cause(ctx)
+		}
+		dead.Stop()
+	}
+}
+
+// used lets an answer that was given again be kept as long again.
+func (c *Claims) used(key Key) {
+	c.db.Append(func(tx *store.Tx) error {
+		now, err := tx.Now()
+		if err == nil {
+			_, err = tx.Exec("UPDATE claims SET expires = $1 WHERE owner = $2 AND digest = $3", store.Time(now.Add(c.config.Load().TTL)), store.Owner(key.Owner), key.digest())
+		}
+		return err
+	}, nil)
+}
+
+// Expire removes what has expired, of anybody.
+func (c *Claims) Expire(tx *store.Tx) error { return content.Expire("claims")(tx) }
+
+// A holding is a request that runs here, as it is, or may be, written down.
+type holding struct {
+	*Claims
+	key   Key
+	id    string // of this run
+	again bool   // it has run before, and changed something
+	tried atomic.Bool
+}
+
+func (c *Claims) begin(key Key, again bool) *holding {
+	return &holding{Claims: c, key: key, id: rand.Text(), again: again}
+}
+
+// ours is the condition under which a row is this run's to change: it holds the request;
+// or it knew that the request had run before and come to no answer, and nobody holds it;
+// or its time is over.
+const ours = ` WHERE claims.holder = $8 OR claims.expires <= $9
+	OR ($10 = 1 AND claims.print = excluded.print AND claims.size = 0 AND (claims.holder = '' OR claims.lease <= $9))`
+
+func number(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// claim writes down, in the transaction of what may change something, that the request
+// runs here, or that it still does. It is [ErrRunning] where another one was quicker, or
+// has taken its place.
+func (h *holding) claim(tx *store.Tx) error {
+	h.tried.Store(true)
+	now, err := tx.Now()
+	if err != nil {
+		return err
+	}
+	n, err := tx.Exec(`INSERT INTO claims (owner, digest, print, holder, lease, changed, answer, size, expires) VALUES ($1, $2, $3, $4, $5, 1, $6, 0, $7)
+		ON CONFLICT (owner, digest) DO UPDATE SET holder = excluded.holder, lease = excluded.lease, changed = 1, expires = excluded.expires`+ours,
+		store.Owner(h.key.Owner), h.key.digest(), h.key.print(), h.id, store.Time(now.Add(h.lease)), []byte{}, store.Time(now.Add(max(h.config.Load().TTL, leastClaim))),
+		h.id, store.Time(now), number(h.again))
+	if err == nil && n == 0 {
+		err = ErrRunning
+	}
+	return err
+}
+
+// live tells others that the request still runs, until ctx ends.
+func (h *holding) live(ctx context.Context) {
+	ticker := time.NewTicker(h.lease / 3)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		if h.tried.Load() {
+			// What fails ends with the lease: others then take it for dead, and the next
+			// thing that it does is refused.
+			_ = h.db.Write(ctx, func(tx *store.Tx) error {
+				now, err := tx.Now()
+				if err == nil {
+					_, err = tx.Exec("UPDATE claims SET lease = $1 WHERE owner = $2 AND digest = $3 AND holder = $4",
+						store.Time(now.Add(h.Claims.lease)), store.Owner(h.key.Owner), h.key.digest(), h.id)
+				}
+				return err
+			})
+		}
+	}
+}
+
+// end writes down what became of the request: its answer, nil for none, and whether it
+// may have changed something.
+func (h *holding) end(ctx context.Context, a *answer, changed bool) error {
+	if a == nil && !h.tried.Load() {
+		return nil // there is nothing to write down
+	}
+	return h.db.Write(ctx, func(tx *store.Tx) error {
+		if h.tried.Load() {
+			tx.Raise(topic)
+		}
+		if a == nil {
+			return h.unanswered(tx, changed || h.again)
+		}
+		return h.answered(tx, a, changed || h.again)
+	})
+}
+
+// unanswered lets the request go. One that has changed nothing may run again.
+func (h *holding) unanswered(tx *store.Tx, changed bool) error {
+	statement := "DELETE FROM claims"
+	if changed {
+		statement = "UPDATE claims SET holder = ''"
+	}
+	_, err := tx.Exec(statement+" WHERE owner = $1 AND digest = $2 AND holder = $3", store.Owner(h.key.Owner), h.key.digest(), h.id)
+	return err
+}
+
+// answered keeps the answer, unless another run of the request was quicker.
+func (h *holding) answered(tx *store.Tx, a *answer, changed bool) error {
+	if err := tx.Lock("claims", h.key.Owner); err != nil {
+		return err
+	}
+	now, err := tx.Now()
+	if err != nil {
+		return err
+	}
+	plain := encodeAnswer(a)
+	if err := h.makeRoom(tx, int64(len(plain))); err != nil {
+		return err
+	}
+	closed, err := h.vault.Close(tx, store.Owner(h.key.Owner), h.key.place(), plain)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(`INSERT INTO claims (owner, digest, print, holder, lease, changed, answer, size, expires) VALUES ($1, $2, $3, '', 0, $4, $5, $6, $7)
+		ON CONFLICT (owner, digest) DO UPDATE SET holder = '', changed = excluded.changed, answer = excluded.answer, size = excluded.size, expires = excluded.expires`+ours,
+		store.Owner(h.key.Owner), h.key.digest(), h.key.print(), number(changed), closed, len(plain), store.Time(now.Add(h.config.Load().TTL)),
+		h.id, store.Time(now), number(h.again))
+	return err
+}
+
+// makeRoom removes the oldest answers of an owner who would have more than it may. That
+// something was changed stays known.
+func (h *holding) makeRoom(tx *store.Tx, size int64) error {
+	owner := store.Owner(h.key.Owner)
+	var held int64
+	if err := tx.Row("SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM claims WHERE owner = $1", []any{owner}, &held); err != nil {
+		return err
+	}
+	for held > 0 && held+size > h.config.Load().Bytes {
+		var digest string
+		var freed int64
+		if err := tx.Row("SELECT digest, size FROM claims WHERE owner = $1 AND size > 0 ORDER BY expires, digest LIMIT 1", []any{owner}, &digest, &freed); err != nil {
+			return err
+		}
+		if _, err := tx.Exec("DELETE FROM claims WHERE owner = $1 AND digest = $2 AND changed = 0", owner, digest); err != nil {
+			return err
+		}
+		if _, err := tx.Exec("UPDATE claims SET answer = $1, size = 0 WHERE owner = $2 AND digest = $3", []byte{}, owner, digest); err != nil {
+			return err
+		}
+		held -= freed
+	}
+	return nil
+}
+
+// A head is an answer but for its body, which follows behind a line break.
+type head struct {
+	Status int         `json:"status"`
+	Header http.Header `json:"header"`
+}
+
+func encodeAnswer(a *answer) []byte {
+	line, err := json.Marshal(head{a.status, a.header})
+	if err != nil {
+		panic(fmt.Sprintf("idempotency: %v", err)) // numbers and texts
+	}
+	return append(append(line, '\n'), a.body...)
+}
+
+func decodeAnswer(plain []byte) (*answer, error) {
+	line, body, ok := bytes.Cut(plain, []byte("\n"))
+	var h head
+	if err := json.Unmarshal(line, &h); err != nil || !ok {
+		return nil, errors.New("an answer that was kept is damaged")
+	}
+	return &answer{status: h.Status, header: h.Header, body: body}, nil
+}

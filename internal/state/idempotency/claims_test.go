@@ -1,0 +1,325 @@
+package idempotency
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
+	"github.com/dragoman-mcp/dragoman/internal/state/vault"
+	"github.com/dragoman-mcp/dragoman/internal/text/secret"
+)
+
+// TestOnPostgres: what is claimed, in PostgreSQL.
+func TestOnPostgres(t *testing.T) { pgtest.Again(t, "^TestClaim") }
+
+// process returns a process on the store at a path.
+func process(t testing.TB, path string, config Config) *Requests {
+	t.Helper()
+	var where store.Config
+	if where.Path, where.URL = pgtest.Place(t, path); !where.URL.IsZero() {
+		where.Key = secret.New(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
+	}
+	db, err := store.Open(context.Background(), where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	v, err := vault.Open(context.Background(), db, where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(config, NewClaims(db, v, config), nil)
+}
+
+func two(t testing.TB) (here, there *Requests) {
+	path := filepath.Join(t.TempDir(), "dragoman.db")
+	config := Config{Bytes: 1 << 20, TTL: time.Hour}
+	return process(t, path, config), process(t, path, config)
+}
+
+// writes answers with a text once it has claimed the request and changed something.
+func (s *Requests) writes(text string, ran *atomic.Int32) Handler {
+	return func(w http.ResponseWriter, r *http.Request, run *Run) {
+		if err := s.claims.db.Write(r.Context(), run.Claim); err != nil {
+			w.WriteHeader(http.StatusConflict)
+			return
+		}
+		says(text, ran)(w, r, run)
+	}
+}
+
+// rows returns how many claims there are.
+func (s *Requests) rows(t testing.TB) (n int) {
+	t.Helper()
+	if err := s.claims.db.Read(t.Context(), func(tx *store.Tx) error { return tx.Row("SELECT count(*) FROM claims", nil, &n) }); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestClaimIsAnsweredElsewhere: another process, and the next one, give the answer of the
+// first, be it one that changed something or not; and another request is an error there.
+func TestClaimIsAnsweredElsewhere(t *testing.T) {
+	here, there := two(t)
+	var ran atomic.Int32
+	for name, handler := range map[string]Handler{"wrote": here.writes("done", &ran), "read": says("done", &ran)} {
+		if w, err := ask(t, here, key("a", name, "body"), handler); err != nil || w.Body.String() != "done" || w.Header().Get(Replayed) != "" {
+			t.Errorf("%s: %q, %v", name, w.Body, err)
+		}
+		for i, s := range []*Requests{there, here} {
+			w, err := ask(t, s, key("a", name, "body"), says("no", &ran))
+			if err != nil || w.Code != http.StatusCreated || w.Body.String() != "done" || w.Header().Get("X-Said") != "done" || w.Header().Get(Replayed) != "true" {
+				t.Errorf("%s, %d: %d %q %v, %v", name, i, w.Code, w.Body, w.Header(), err)
+			}
+		}
+		if _, err := ask(t, there, key("a", name, "other"), says("no", &ran)); !errors.Is(err, ErrOther) {
+			t.Errorf("%s: another request: %v", name, err)
+		}
+	}
+	if ran.Load() != 2 {
+		t.Errorf("%d ran", ran.Load())
+	}
+	for _, k := range []Key{key("b", "wrote", "body"), {Owner: "a", Apart: "x", Name: "wrote", Print: key("", "", "body").Print}} {
+		if w, err := ask(t, there, k, says("theirs", &ran)); err != nil || w.Body.String() != "theirs" {
+			t.Errorf("somebody else's: %q, %v", w.Body, err)
+		}
+	}
+}
+
+// TestClaimIsOnePerRequest: of processes that run one request at once, one comes to change
+// something.
+func TestClaimIsOnePerRequest(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dragoman.db")
+	var ran, refused atomic.Int32
+	var begun sync.WaitGroup
+	var all sync.WaitGroup
+	const n = 4
+	begun.Add(n)
+	for range n {
+		s := process(t, path, Config{Bytes: 1 << 20, TTL: time.Hour})
+		all.Go(func() {
+			_, err := ask(t, s, key("a", "k", "body"), func(w http.ResponseWriter, r *http.Request, run *Run) {
+				begun.Done()
+				begun.Wait() // all have found nothing
+				if err := s.claims.db.Write(r.Context(), run.Claim); err != nil {
+					if !errors.Is(err, ErrRunning) {
+						t.Error(err)
+					}
+					refused.Add(1)
+					w.WriteHeader(http.StatusConflict)
+					return
+				}
+				if err := s.claims.db.Write(r.Context(), run.Claim); err != nil {
+					t.Errorf("the second change of one request: %v", err)
+				}
+				says("done", &ran)(w, r, run)
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if ran.Load() != 1 || refused.Load() != n-1 {
+		t.Errorf("%d ran, %d were refused", ran.Load(), refused.Load())
+	}
+	if w, err := ask(t, process(t, path, Config{Bytes: 1 << 20, TTL: time.Hour}), key("a", "k", "body"), says("no", &ran)); err != nil || w.Body.String() != "done" {
+		t.Errorf("%q, %v", w.Body, err)
+	}
+}
+
+// TestClaimIsWaitedFor: a request that runs at another process is waited for, and refused
+// where that takes too long.
+func TestClaimIsWaitedFor(t *testing.T) {
+	here, there := two(t)
+	var ran atomic.Int32
+	claimed, end := make(chan struct{}), make(chan struct{})
+	var first sync.WaitGroup
+	first.Go(func() {
+		_, _ = ask(t, here, key("a", "k", "body"), func(w http.ResponseWriter, r *http.Request, run *Run) {
+			if err := here.claims.db.Write(r.Context(), run.Claim); err != nil {
+				t.Error(err)
+			}
+			close(claimed)
+			<-end
+			says("done", &ran)(w, r, run)
+		})
+	})
+	<-claimed
+	there.claims.wait = 50 * time.Millisecond
+	if _, err := ask(t, there, key("a", "k", "body"), says("no", &ran)); !errors.Is(err, ErrRunning) {
+		t.Errorf("it runs: %v", err)
+	}
+	there.claims.wait = time.Minute
+	var second sync.WaitGroup
+	second.Go(func() {
+		if w, err := ask(t, there, key("a", "k", "body"), says("no", &ran)); err != nil || w.Body.String() != "done" {
+			t.Errorf("%q, %v", w.Body, err)
+		}
+	})
+	close(end)
+	first.Wait()
+	second.Wait()
+}
+
+// TestClaimOfTheDead: a request whose process died has run before, for whoever sends it
+// again once its lease is over; and a process that was taken for dead changes nothing any
+// more.
+func TestClaimOfTheDead(t *testing.T) {
+	here, there := two(t)
+	here.claims.lease, there.claims.lease = time.Hour, time.Hour // neither says again that it lives
+	var ran atomic.Int32
+	claimed, end := make(chan struct{}), make(chan struct{})
+	var first sync.WaitGroup
+	first.Go(func() {
+		_, _ = ask(t, here, key("a", "k", "body"), func(w http.ResponseWriter, r *http.Request, run *Run) {
+			if err := here.claims.db.Write(r.Context(), run.Claim); err != nil {
+				t.Error(err)
+			}
+			close(claimed)
+			<-end
+			if err := here.claims.db.Write(r.Context(), run.Claim); !errors.Is(err, ErrRunning) {
+				t.Errorf("it changes something: %v", err)
+			}
+			run.Changed = true
+			w.WriteHeader(http.StatusConflict)
+		})
+	})
+	<-claimed
+	if err := there.claims.db.Write(t.Context(), func(tx *store.Tx) error { _, err := tx.Exec("UPDATE claims SET lease = 1"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	var again bool
+	if w, err := ask(t, there, key("a", "k", "body"), func(w http.ResponseWriter, r *http.Request, run *Run) {
+		again = run.Again
+		there.writes("taken up", &ran)(w, r, run)
+	}); err != nil || w.Body.String() != "taken up" || !again {
+		t.Errorf("%q, %v, has run before: %v", w.Body, err, again)
+	}
+	close(end)
+	first.Wait()
+	if w, err := ask(t, here, key("a", "k", "body"), says("no", &ran)); err != nil || w.Body.String() != "taken up" {
+		t.Errorf("the dead one had the last word: %q, %v", w.Body, err)
+	}
+}
+
+// TestClaimWithoutAnswer: what changed something and has no answer has run before, for
+// every process; what changed nothing has not; and neither is written down without need.
+func TestClaimWithoutAnswer(t *testing.T) {
+	here, there := two(t)
+	fails := func(changed, claims bool) Handler {
+		return func(w http.ResponseWriter, r *http.Request, run *Run) {
+			if claims {
+				if err := here.claims.db.Write(r.Context(), run.Claim); err != nil {
+					t.Error(err)
+				}
+			}
+			run.Changed = changed
+			w.WriteHeader(http.StatusBadGateway)
+		}
+	}
+	for _, tt := range []struct {
+		name            string
+		changed, claims bool
+		again           bool
+		rows            int
+	}{{"read", false, false, false, 0}, {"did not run", false, true, false, 0}, {"wrote", true, true, true, 1}} {
+		if w, err := ask(t, here, key("a", tt.name, ""), fails(tt.changed, tt.claims)); err != nil || w.Code != http.StatusBadGateway {
+			t.Errorf("%s: %d, %v", tt.name, w.Code, err)
+		}
+		if n := here.rows(t); n != tt.rows {
+			t.Errorf("%s: %d rows", tt.name, n)
+		}
+		again := !tt.again
+		_, _ = ask(t, there, key("a", tt.name, ""), func(w http.ResponseWriter, _ *http.Request, run *Run) {
+			again = run.Again
+			w.WriteHeader(http.StatusBadGateway)
+		})
+		if again != tt.again {
+			t.Errorf("%s: has run before: %v", tt.name, again)
+		}
+	}
+	// Whoever takes it up and has an answer gives it to all.
+	var ran atomic.Int32
+	_, _ = ask(t, there, key("a", "wrote", ""), says("found", &ran))
+	if w, err := ask(t, here, key("a", "wrote", ""), says("no", &ran)); err != nil || w.Body.String() != "found" {
+		t.Errorf("%q, %v", w.Body, err)
+	}
+}
+
+// TestClaimsAreBounded: an owner who has all that it may gives up its oldest answers, and
+// not that they changed something; nobody else gives up anything.
+func TestClaimsAreBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dragoman.db")
+	s := process(t, path, Config{Bytes: 6000, TTL: time.Hour})
+	var ran atomic.Int32
+	_, _ = ask(t, s, key("b", "k", ""), says("b's", &ran))
+	for i := range 6 {
+		handler := says(strings.Repeat("x", 900), &ran)
+		if i == 0 {
+			handler = s.writes(strings.Repeat("x", 900), &ran) // claimed before
+		}
+		_, _ = ask(t, s, key("a", fmt.Sprint(i), ""), handler)
+	}
+	kept := ""
+	for i := range 6 {
+		found, err := s.claims.find(t.Context(), key("a", fmt.Sprint(i), ""))
+		switch {
+		case err != nil:
+			t.Error(err)
+		case found == nil:
+			kept += "-"
+		case found.answer == nil && found.changed:
+			kept += "m"
+		default:
+			kept += "a"
+		}
+	}
+	if !strings.HasPrefix(kept, "mm") || !strings.HasSuffix(kept, "aaa") {
+		t.Errorf("kept: %s", kept)
+	}
+	if w, err := ask(t, s, key("b", "k", ""), says("no", &ran)); err != nil || w.Body.String() != "b's" {
+		t.Errorf("%q, %v", w.Body, err)
+	}
+}
+
+// TestClaimAgainstAStoreThatIsClosed: what cannot be looked up is not run.
+func TestClaimAgainstAStoreThatIsClosed(t *testing.T) {
+	s, _ := two(t)
+	s.claims.db.Close()
+	var ran atomic.Int32
+	if _, err := ask(t, s, key("a", "k", ""), says("no", &ran)); !errors.Is(err, store.ErrClosed) || ran.Load() != 0 {
+		t.Errorf("%v, %d ran", err, ran.Load())
+	}
+}
+
+// TestAnswersAreNotReadable: no word of an answer, and no key, stands in the file.
+func TestAnswersAreNotReadable(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dragoman.db")
+	s := process(t, path, Config{Bytes: 1 << 20, TTL: time.Hour})
+	var ran atomic.Int32
+	if _, err := ask(t, s, key("a", "pineapple", ""), says("watermelon", &ran)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{path, path + "-wal"} {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(data, []byte("watermelon")) || bytes.Contains(data, []byte("pineapple")) {
+			t.Errorf("%s has words of it", name)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+// Package stored keeps responses for their callers in the store, and which approvals of
+// clients were used: a [responses.Store] that outlives the process, and is the same for
+// all processes that share the store.
+package stored
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/state/content"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
+	"github.com/dragoman-mcp/dragoman/internal/state/vault"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/responses"
+)
+
+// Bounds of what is kept.
+const (
+	// Life is how long a response is kept, and how long it is known that an approval was
+	// used: as long as one is good.
+	Life = 30 * 24 * time.Hour
+	// Bytes is the most that is kept of one caller. Who would have more gives up the
+	// oldest.
+	Bytes = 1 << 30
+)
+
+// Responses are those of all callers. Make it with [New]; it is safe for concurrent use.
+type Responses struct {
+	db   *store.DB
+	kind content.Kind
+}
+
+var _ responses.Store = (*Responses)(nil)
+
+// New returns the responses that are kept in db, under the keys of v.
+func New(db *store.DB, v *vault.Vault) *Responses {
+	return &Responses{db, content.Kind{Name: "response", Keyed: true, Life: Life, Bytes: Bytes, Vault: v}}
+}
+
+// Put implements [responses.Store]. It returns once the response is on disk.
+func (r *Responses) Put(ctx context.Context, caller string, s *responses.Stored) error {
+	document, err := encode(s)
+	if err != nil {
+		return err
+	}
+	return r.db.Write(ctx, func(tx *store.Tx) error { return r.kind.Put(tx, caller, s.ID, document, s.ItemIDs()...) })
+}
+
+// Get implements [responses.Store].
+func (r *Responses) Get(ctx context.Context, caller, id string) (*responses.Stored, error) {
+	return r.read(ctx, func(tx *store.Tx) ([]byte, error) { return r.kind.Get(tx, caller, id) })
+}
+
+// With implements [responses.Store].
+func (r *Responses) With(ctx context.Context, caller, item string) (*responses.Stored, error) {
+	return r.read(ctx, func(tx *store.Tx) ([]byte, error) {
+		found, err := r.kind.Find(tx, caller, []string{item})
+		if err == nil && found[item] == nil {
+			err = content.ErrNone
+		}
+		return found[item], err
+	})
+}
+
+func (r *Responses) read(ctx context.Context, find func(*store.Tx) ([]byte, error)) (*responses.Stored, error) {
+	var document []byte
+	err := r.db.Read(ctx, func(tx *store.Tx) (err error) {
+		document, err = find(tx)
+		return err
+	})
+	if errors.Is(err, content.ErrNone) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return decode(document)
+}
+
+// Delete implements [responses.Store].
+func (r *Responses) Delete(ctx context.Context, caller, id string) (there bool, err error) {
+	err = r.db.Write(ctx, func(tx *store.Tx) (err error) {
+		there, err = r.kind.Delete(tx, caller, id)
+		return err
+	})
+	return there, err
+}
+
+// Spend implements [responses.Store]: of all processes one is the first.
+func (r *Responses) Spend(ctx context.Context, caller, id string) (first bool, err error) {
+	err = r.db.Write(ctx, func(tx *store.Tx) error {
+		now, err := tx.Now()
+		if err != nil {
+			return err
+		}
+		n, err := tx.Exec("INSERT INTO consents (owner, digest, expires) VALUES ($1, $2, $3) ON CONFLICT (owner, digest) DO NOTHING",
+			store.Owner(caller), content.Digest(id), store.Time(now.Add(Life)))
+		first = n == 1
+		return err
+	})
+	return first && err == nil, err
+}
+
+// Expire removes what has expired, of anybody.
+func (r *Responses) Expire(tx *store.Tx) error {
+	if err := r.kind.Expire(tx); err != nil {
+		return err
+	}
+	return content.Expire("consents")(tx)
+}
+
+// A document is a response as it is kept. A turn stands in it once, whatever it is found
+// by.
+type document struct {
+	*responses.Stored
+	Turns []json.RawMessage `json:"turns,omitempty"`
+	Keys  map[string]int    `json:"keys,omitempty"` // the turn that stands under each
+}
+
+func encode(s *responses.Stored) ([]byte, error) {
+	d := document{Stored: s, Keys: map[string]int{}}
+	seen := map[*memory.Turn]int{}
+	for key, turn := range s.Turns {
+		at, ok := seen[turn]
+		if !ok {
+			encoded, err := turn.Encode()
+			if err != nil {
+				return nil, err
+			}
+			at = len(d.Turns)
+			seen[turn], d.Turns = at, append(d.Turns, encoded)
+		}
+		d.Keys[key] = at
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // what came without escapes goes without
+	err := e.Encode(d)
+	return b.Bytes(), err
+}
+
+func decode(plain []byte) (*responses.Stored, error) {
+	d := document{Stored: &responses.Stored{}}
+	if err := json.Unmarshal(plain, &d); err != nil {
+		return nil, err
+	}
+	turns := make([]*memory.Turn, len(d.Turns))
+	for i, encoded := range d.Turns {
+		var err error
+		if turns[i], err = memory.Decode(encoded); err != nil {
+			return nil, err
+		}
+	}
+	d.Stored.Turns = map[string]*memory.Turn{}
+	for key, at := range d.Keys {
+		if at < 0 || at >= len(turns) {
+			return nil, errors.New("a stored response is damaged")
+		}
+		d.Stored.Turns[key] = turns[at]
+	}
+	return d.Stored, nil
+}

@@ -1,0 +1,211 @@
+package stored
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
+	"github.com/dragoman-mcp/dragoman/internal/state/vault"
+	"github.com/dragoman-mcp/dragoman/internal/text/secret"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/responses"
+)
+
+// TestOnPostgres: all of it, in PostgreSQL.
+func TestOnPostgres(t *testing.T) { pgtest.Again(t, "^Test(Restart|Owners|Delete|Spend|Expire)$") }
+
+// opened returns what a process has of the store at a path.
+func opened(t testing.TB, path string) *Responses {
+	t.Helper()
+	var where store.Config
+	if where.Path, where.URL = pgtest.Place(t, path); !where.URL.IsZero() {
+		where.Key = secret.New(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
+	}
+	db, err := store.Open(t.Context(), where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	v, err := vault.Open(t.Context(), db, where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(db, v)
+}
+
+func response(id string) *responses.Stored {
+	turn := &memory.Turn{Hidden: []json.RawMessage{json.RawMessage(`{"role":"assistant","content":"<a> & b"}`)}, Text: "watermelon"}
+	return &responses.Stored{
+		ID: id, Previous: "resp_dg0", Person: "user ada",
+		Input:    []json.RawMessage{json.RawMessage(`{"id":"in-` + id + `","content":"<x>"}`)},
+		Output:   []json.RawMessage{json.RawMessage(`{"id":"out-` + id + `","content":"pineapple"}`)},
+		Response: json.RawMessage(`{"id":"` + id + `"}`),
+		Turns:    map[string]*memory.Turn{"a": turn, "b": turn},
+	}
+}
+
+func put(t testing.TB, in *Responses, caller string, s *responses.Stored) {
+	t.Helper()
+	if err := in.Put(t.Context(), caller, s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRestart: another process has a response as it was, by its id and by its items'.
+func TestRestart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dragoman.db")
+	want := response("resp_dg1")
+	put(t, opened(t, path), "ann", want)
+	there := opened(t, path)
+	found, err := there.Get(t.Context(), "ann", "resp_dg1")
+	if err != nil || !reflect.DeepEqual(found, want) {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	if found.Turns["a"] != found.Turns["b"] {
+		t.Error("a turn that stands under two keys has become two")
+	}
+	for _, item := range []string{"in-resp_dg1", "out-resp_dg1"} {
+		if found, err := there.With(t.Context(), "ann", item); err != nil || found == nil || found.ID != "resp_dg1" {
+			t.Errorf("with %s: %v, %v", item, found, err)
+		}
+	}
+}
+
+// TestOwners: a response is its caller's, and gone when the caller is erased.
+func TestOwners(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dragoman.db")
+	here := opened(t, path)
+	put(t, here, "ann", response("resp_dg1"))
+	gone := func(why, caller string) {
+		t.Helper()
+		s, err := here.Get(t.Context(), caller, "resp_dg1")
+		with, err2 := here.With(t.Context(), caller, "in-resp_dg1")
+		if s != nil || with != nil || err != nil || err2 != nil {
+			t.Errorf("%s: %v, %v, %v, %v", why, s, with, err, err2)
+		}
+	}
+	gone("another caller", "bob")
+	if there, err := here.Delete(t.Context(), "bob", "resp_dg1"); there || err != nil {
+		t.Errorf("another caller deletes it: %v, %v", there, err)
+	}
+	if err := here.db.Write(t.Context(), func(tx *store.Tx) error { _, err := here.kind.Vault.Erase(tx, "ann"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	gone("erased", "ann")
+}
+
+// TestDelete: what one process deletes is gone in all, with its items.
+func TestDelete(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dragoman.db")
+	here, there := opened(t, path), opened(t, path)
+	put(t, here, "ann", response("resp_dg1"))
+	put(t, here, "ann", response("resp_dg2"))
+	if ok, err := there.Delete(t.Context(), "ann", "resp_dg1"); !ok || err != nil {
+		t.Fatalf("%v, %v", ok, err)
+	}
+	if ok, err := there.Delete(t.Context(), "ann", "resp_dg1"); ok || err != nil {
+		t.Errorf("twice: %v, %v", ok, err)
+	}
+	for id, want := range map[string]bool{"resp_dg1": false, "resp_dg2": true} {
+		s, err := here.Get(t.Context(), "ann", id)
+		with, err2 := here.With(t.Context(), "ann", "out-"+id)
+		if (s != nil) != want || (with != nil) != want || err != nil || err2 != nil {
+			t.Errorf("%s: %v, %v, %v, %v", id, s, with, err, err2)
+		}
+	}
+}
+
+// TestSpend: of all who use an approval at once, in all processes, one is the first; and
+// each caller has its own.
+func TestSpend(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dragoman.db")
+	processes := []*Responses{opened(t, path), opened(t, path)}
+	var wg sync.WaitGroup
+	var first atomic.Int64
+	for i := range 20 {
+		wg.Go(func() {
+			ok, err := processes[i%2].Spend(t.Context(), "ann", "mcpr_1")
+			if err != nil {
+				t.Error(err)
+			}
+			if ok {
+				first.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if first.Load() != 1 {
+		t.Errorf("%d were the first", first.Load())
+	}
+	if ok, err := opened(t, path).Spend(t.Context(), "ann", "mcpr_1"); ok || err != nil {
+		t.Errorf("after a restart: %v, %v", ok, err)
+	}
+	if ok, err := processes[0].Spend(t.Context(), "bob", "mcpr_1"); !ok || err != nil {
+		t.Errorf("another caller: %v, %v", ok, err)
+	}
+}
+
+// TestExpire: what has expired is not there, and its rows go.
+func TestExpire(t *testing.T) {
+	here := opened(t, filepath.Join(t.TempDir(), "dragoman.db"))
+	put(t, here, "ann", response("resp_dg1"))
+	if _, err := here.Spend(t.Context(), "ann", "mcpr_1"); err != nil {
+		t.Fatal(err)
+	}
+	rows := func() (n int) {
+		if err := here.db.Read(t.Context(), func(tx *store.Tx) error {
+			return tx.Row("SELECT (SELECT count(*) FROM responses) + (SELECT count(*) FROM response_keys) + (SELECT count(*) FROM consents)", nil, &n)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if n := rows(); n != 4 {
+		t.Errorf("%d rows", n)
+	}
+	err := here.db.Write(t.Context(), func(tx *store.Tx) error {
+		for _, table := range []string{"responses", "response_keys", "consents"} {
+			if _, err := tx.Exec("UPDATE " + table + " SET expires = 1"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := here.Get(t.Context(), "ann", "resp_dg1"); s != nil || err != nil {
+		t.Errorf("%v, %v", s, err)
+	}
+	if err := here.db.Write(t.Context(), here.Expire); err != nil {
+		t.Fatal(err)
+	}
+	if n := rows(); n != 0 {
+		t.Errorf("%d rows are left", n)
+	}
+}
+
+// TestNothingIsReadable: no word of a response stands in the file.
+func TestNothingIsReadable(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dragoman.db")
+	put(t, opened(t, path), "ann", response("resp_dg1"))
+	for _, name := range []string{path, path + "-wal"} {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, word := range []string{"watermelon", "pineapple", "out-resp", "user ada"} {
+			if bytes.Contains(data, []byte(word)) {
+				t.Errorf("%s has %q", name, word)
+			}
+		}
+	}
+}
