@@ -56,7 +56,7 @@ func (w *writer) group(jobs []*job) error {
 	if err := w.exec(begin); err != nil {
 		return err
 	}
-	tx := &Tx{ctx: context.Background(), on: w.conn, prep: w.prepare}
+	tx := &Tx{ctx: context.Background(), on: w.conn, prep: w.prepare, schema: sqliteSchema}
 	err := w.each(tx, jobs)
 	if err != nil {
 		_ = w.exec("ROLLBACK") // SQLite may have done so itself

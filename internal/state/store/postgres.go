@@ -102,7 +102,7 @@ func (p *postgres) read(ctx context.Context, fn func(*Tx) error) error {
 		return explained(err)
 	}
 	defer tx.Rollback() // a reader has nothing to commit
-	return fn(&Tx{ctx: ctx, on: tx, clock: "SELECT " + databaseTime})
+	return fn(&Tx{ctx: ctx, on: tx, clock: "SELECT " + databaseTime, schema: postgresSchema})
 }
 
 // mark is what is said about our table of versions, so that no other program's is

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +16,7 @@ type job struct {
 	sync  bool          // it has to be on disk before anybody is told
 	ended chan struct{} // closed when err is there; nil for what was appended
 	done  func(error)   // told instead
+	alone func() error  // runs by itself, in place of fn; nil for one of a group
 
 	state    atomic.Uint32
 	err      error
@@ -106,11 +108,14 @@ func (q *queue) next() []*job {
 	}
 }
 
-// cut takes a group from the front.
+// cut takes a group from the front, or one job that runs alone.
 func (q *queue) cut() (jobs []*job, end bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n := min(len(q.jobs), q.most)
+	if i := slices.IndexFunc(q.jobs[:n], func(j *job) bool { return j.alone != nil }); i >= 0 {
+		n = max(1, i)
+	}
 	for _, j := range q.jobs[:n] {
 		if j.ended == nil {
 			q.appended--

@@ -119,7 +119,7 @@ func (f *sqliteFile) read(ctx context.Context, fn func(*Tx) error) error {
 		return explained(err)
 	}
 	defer tx.Rollback() // a reader has nothing to commit
-	return fn(&Tx{ctx: ctx, on: tx})
+	return fn(&Tx{ctx: ctx, on: tx, schema: sqliteSchema})
 }
 
 func (f *sqliteFile) close() (err error) {

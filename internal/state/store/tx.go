@@ -21,8 +21,10 @@ type Tx struct {
 	// locks takes a lock until the transaction ends; nil where there is one writer.
 	locks func(key int64) error
 	held  map[int64]bool
-	clock string    // the query for the database's time; empty where it is ours
-	now   time.Time // zero until somebody asks
+	clock string // the query for the database's time; empty where it is ours
+	// schema is the query for the columns of all tables.
+	schema string
+	now    time.Time // zero until somebody asks
 
 	raised []string // topics
 	// wrote says that a function has changed something, or tried to; broken is the

@@ -74,6 +74,7 @@ func (t *Turns) Keep(ctx context.Context, owner string, keys []string, turn *mem
 }
 
 func (t *Turns) keep(tx *store.Tx, owner string, keys []string, document []byte) error {
+	owner = store.Owner(owner)
 	if err := tx.Lock("turns", owner); err != nil {
 		return err
 	}
@@ -179,6 +180,7 @@ func (t *Turns) Find(ctx context.Context, owner string, keys []string) (map[stri
 // read reads the turns that stand under keys. What its owner's key does not open is not
 // there: it was erased.
 func (t *Turns) read(tx *store.Tx, owner string, keys []string, into map[string]*memory.Turn) error {
+	owner = store.Owner(owner)
 	now, err := tx.Now()
 	if err != nil {
 		return err
@@ -213,6 +215,7 @@ func (t *Turns) use(owner string, keys []string) {
 	if len(keys) == 0 {
 		return
 	}
+	owner = store.Owner(owner)
 	t.db.Append(func(tx *store.Tx) error {
 		now, err := tx.Now()
 		if err != nil {
@@ -234,6 +237,7 @@ func (t *Turns) use(owner string, keys []string) {
 // Drop implements [memory.Store]. Nothing is written where nothing is there.
 func (t *Turns) Drop(ctx context.Context, owner, key string) error {
 	t.cached.Delete(owner, key)
+	owner = store.Owner(owner)
 	var there bool
 	err := t.db.Read(ctx, func(tx *store.Tx) error {
 		return tx.Row("SELECT EXISTS (SELECT 1 FROM turn_keys WHERE owner = $1 AND digest = $2)", []any{owner, digest(key)}, &there)
@@ -253,34 +257,6 @@ func (t *Turns) Drop(ctx context.Context, owner, key string) error {
 
 // Any implements [memory.Store]: another process may have kept something.
 func (t *Turns) Any(context.Context, string) bool { return true }
-
-// Expire removes what has expired, of anybody.
-func (t *Turns) Expire(ctx context.Context) error {
-	return t.db.Write(ctx, func(tx *store.Tx) error {
-		now, err := tx.Now()
-		for _, table := range []string{"turns", "turn_keys"} {
-			if err == nil {
-				_, err = tx.Exec("DELETE FROM "+table+" WHERE expires <= $1", store.Time(now))
-			}
-		}
-		return err
-	})
-}
-
-// Watch expires now and every minute, until ctx ends. What could not be removed is
-// not found either.
-func (t *Turns) Watch(ctx context.Context) {
-	ticker := time.NewTicker(time.Minute)
-	defer ticker.Stop()
-	for {
-		_ = t.Expire(ctx)
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
 
 // place is what a turn's content is bound to.
 func place(id string) string { return "turn " + id }
