@@ -28,7 +28,7 @@ var layers = [][]string{
 	{"internal/wire/safehttp"},
 	{"internal/state/bounded", "internal/state/weakcache", "internal/state/park", "internal/state/atomicfile", "internal/state/store", "internal/state/seal"},
 	{"internal/state/watchedfile"},
-	{"internal/state/idempotency", "internal/state/vault"},
+	{"internal/state/idempotency", "internal/state/vault", "internal/state/keeping"},
 	{"internal/identity/permission"},
 	{"internal/identity/apikey", "internal/identity/accesstoken"},
 	{"internal/stage/leaktest", "internal/stage/cputime", "internal/stage/patience", "internal/stage/pgtest"},

@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
 	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
+	"github.com/dragoman-mcp/dragoman/internal/state/keeping"
 	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/state/turns"
@@ -70,6 +71,7 @@ func (g *Gateway) openLedger(ctx context.Context, log *slog.Logger) error {
 		return errors.Join(err, opened.Close())
 	}
 	g.ledger, g.vault = opened, keys
+	g.keeper = keeping.New(opened.DB, g.file.Store.Quota, log)
 	g.turns = turns.New(opened.DB, keys, turns.Config{Bytes: g.file.Memory.Bytes, TTL: g.file.Memory.TTL, Log: log})
 	return nil
 }
@@ -81,6 +83,14 @@ func (g *Gateway) seals() *seal.Ring {
 		return nil
 	}
 	return g.vault.Ring()
+}
+
+// room says whether an owner may store more; nil where nothing is stored.
+func (g *Gateway) room() func(owner string) error {
+	if g.keeper == nil {
+		return nil
+	}
+	return g.keeper.Admit
 }
 
 // keep looks after the ledger and the keys until ctx ends, in a process that stays.
@@ -102,7 +112,7 @@ func (g *Gateway) watch() {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { g.ledger.Book.Watch(ctx) })
-	all.Go(func() { g.turns.Watch(ctx) })
+	all.Go(func() { g.keeper.Watch(ctx) })
 	all.Go(func() {
 		g.vault.Keep(ctx, func(err error) {
 			g.log.Error("the keys of the store cannot be read, so those that are known are used", "error", err)

@@ -27,6 +27,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/stage/demo"
 	"github.com/dragoman-mcp/dragoman/internal/state/cache"
+	"github.com/dragoman-mcp/dragoman/internal/state/keeping"
 	"github.com/dragoman-mcp/dragoman/internal/state/turns"
 	"github.com/dragoman-mcp/dragoman/internal/state/vault"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
@@ -69,6 +70,7 @@ type Gateway struct {
 	ledger   *ledger.Ledger       // nil where nothing is guarded
 	vault    *vault.Vault         // its keys; nil with it
 	turns    *turns.Turns         // what it keeps of conversations; nil with it
+	keeper   *keeping.Keeper      // what removes and counts what it keeps; nil with it
 	unwatch  func()               // ends the watch over all of them
 	limits   *limit.Limiter
 	gate     *gate.Gate
@@ -124,7 +126,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		return nil, err
 	}
 	g.state = session.NewState(g.seals())
-	g.apiState = api.NewState(api.Kept{Memory: g.remembered(), Responses: &responses.Memory{}, Seals: g.seals(), Once: file.Idempotency})
+	g.apiState = api.NewState(api.Kept{Memory: g.remembered(), Responses: &responses.Memory{TTL: file.Store.Retention}, Room: g.room(), Seals: g.seals(), Once: file.Idempotency})
 	g.servers = servers.New(file.MCPServers, g.serverOptions(first))
 	g.ops = &ops.Ops{Gate: g.gate, Inbox: g.inbox(), Servers: g.servers, Reload: g.asked, MaxBody: file.HTTP.MaxBody, Log: o.Log}
 	g.mcp = mcpserve.New(mcpserve.Options{

@@ -28,6 +28,9 @@ var responsesWire = wire{name: "responses", form: door.OpenAI, read: readRespons
 // readResponses reads a request to POST /v1/responses.
 func readResponses(a *API, r *http.Request, who caller.Caller, body []byte) (asking, error) {
 	request, err := responses.Parse(body)
+	if err == nil && request.Stores() && a.State.Room != nil {
+		err = noRoom(a.State.Room(who.ID + request.Session()))
+	}
 	if err == nil {
 		err = request.Resolve(r.Context(), a.State.Responses, who.ID)
 	}
@@ -35,6 +38,21 @@ func readResponses(a *API, r *http.Request, who caller.Caller, body []byte) (ask
 		return nil, err
 	}
 	return responsesAsking{request, a}, nil
+}
+
+// codeQuota: what is stored has reached the quota.
+const codeQuota = "quota_exceeded"
+
+// noRoom refuses a request that would store something.
+func noRoom(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &model.Error{
+		Status: http.StatusTooManyRequests, Type: model.TypeRateLimit, Code: codeQuota, Param: "store", Err: err,
+		Message: "Nothing more can be stored: " + err.Error() + ". Delete stored responses, or send \"store\": false.",
+		Header:  http.Header{"X-Should-Retry": {"false"}},
+	}
 }
 
 // ours reports whether a request of the Responses API is for us alone: it names a server
