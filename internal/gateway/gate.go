@@ -85,12 +85,31 @@ func (g *Gateway) seals() *seal.Ring {
 	return g.vault.Ring()
 }
 
-// room says whether an owner may store more; nil where nothing is stored.
+// forget drops what this process has in memory of what is kept, whenever somebody was
+// erased, until ctx ends.
+func (g *Gateway) forget(ctx context.Context) {
+	erased := g.ledger.DB.Changed(ctx, keeping.Erased)
+	for {
+		select {
+		case <-erased:
+			g.turns.Forget()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// room says why nothing more may be stored for an owner now; nil where nothing is stored.
 func (g *Gateway) room() func(owner string) error {
 	if g.keeper == nil {
 		return nil
 	}
-	return g.keeper.Admit
+	return func(owner string) error {
+		if err := g.ledger.DB.Behind(); err != nil {
+			return err
+		}
+		return g.keeper.Admit(owner)
+	}
 }
 
 // keep looks after the ledger and the keys until ctx ends, in a process that stays.
@@ -113,6 +132,7 @@ func (g *Gateway) watch() {
 	var all sync.WaitGroup
 	all.Go(func() { g.ledger.Book.Watch(ctx) })
 	all.Go(func() { g.keeper.Watch(ctx) })
+	all.Go(func() { g.forget(ctx) })
 	all.Go(func() {
 		g.vault.Keep(ctx, func(err error) {
 			g.log.Error("the keys of the store cannot be read, so those that are known are used", "error", err)

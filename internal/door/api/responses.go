@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
+	"github.com/dragoman-mcp/dragoman/internal/state/keeping"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/chat"
 	"github.com/dragoman-mcp/dragoman/openai/model"
@@ -43,10 +45,10 @@ func readResponses(a *API, r *http.Request, who caller.Caller, body []byte) (ask
 // codeQuota: what is stored has reached the quota.
 const codeQuota = "quota_exceeded"
 
-// noRoom refuses a request that would store something.
+// noRoom words why a request that would store something is refused; nil where it is not.
 func noRoom(err error) error {
-	if err == nil {
-		return nil
+	if !errors.Is(err, keeping.ErrQuota) {
+		return err
 	}
 	return &model.Error{
 		Status: http.StatusTooManyRequests, Type: model.TypeRateLimit, Code: codeQuota, Param: "store", Err: err,

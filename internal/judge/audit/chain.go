@@ -92,3 +92,20 @@ func (l *Log) Head(ctx context.Context) (h Head, err error) {
 	})
 	return h, err
 }
+
+// Heads returns the last record of each log in the store, by the log's name.
+func Heads(ctx context.Context, db *store.DB) (map[string]Head, error) {
+	heads := map[string]Head{}
+	err := db.Read(ctx, func(tx *store.Tx) error {
+		return tx.Rows("SELECT log, seq, hash FROM audit_head", nil, func(scan func(...any) error) error {
+			var name string
+			var h Head
+			var hash []byte
+			err := scan(&name, &h.Seq, &hash)
+			copy(h.Hash[:], hash)
+			heads[name] = h
+			return err
+		})
+	})
+	return heads, err
+}

@@ -305,7 +305,10 @@ func (t *gated) intend(ctx context.Context, r audit.Record, call *dragoman.Call,
 	if spend != nil {
 		also = append(also, spend)
 	}
-	err := t.o.Audit.Intent(ctx, r, also...)
+	err := t.o.Audit.Behind()
+	if err == nil {
+		err = t.o.Audit.Intent(ctx, r, also...)
+	}
 	switch {
 	case err == nil:
 		return nil

@@ -9,6 +9,10 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
+// Erased is the topic that is raised when somebody was erased: what a process has in
+// memory of them goes, too.
+const Erased = "erased"
+
 // Whose says whom to erase, and so whose rows are meant.
 type Whose struct {
 	// Caller is the ID of a caller, with everybody behind it.
@@ -59,6 +63,7 @@ func Erase(ctx context.Context, db *store.DB, whose Whose) (found []Share, err e
 		if err := tx.Lock("keeping", "erase"); err != nil {
 			return err
 		}
+		tx.Raise(Erased)
 		return owners(tx, whose, func(t *store.Table, owner string, rows int64) error {
 			if t.Owned() {
 				var err error

@@ -28,7 +28,8 @@ func (db *DB) Size(ctx context.Context) (int64, error) { return db.on.size(ctx) 
 
 // Backup writes a copy of the store, as it is at one moment, to a file that is not there
 // yet, while everybody goes on reading and writing. The file is there whole or not at all;
-// check is given it before that, under another name, and may refuse it.
+// check is given it before that, under another name, and may refuse it. Of
+// PostgreSQL there is none ([ErrNoBackup], with the command that makes one).
 func (db *DB) Backup(ctx context.Context, path string, check func(copied string) error) (err error) {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("%s is there already: %w", path, fs.ErrExist)
@@ -85,7 +86,20 @@ func (f *sqliteFile) backup(ctx context.Context, file string) error {
 	return errors.Join(err, pool.Close())
 }
 
-func (p *postgres) backup(context.Context, string) error { return ErrNoBackup }
+// backup says the command that makes one. It names no password: that is pg_dump's own
+// business, as it is ours.
+func (p *postgres) backup(context.Context, string) error {
+	return fmt.Errorf("%w: pg_dump --format=custom --host=%s --port=%d --username=%s --dbname=%s", ErrNoBackup,
+		quoted(p.config.Host), p.config.Port, quoted(p.config.User), quoted(p.config.Database))
+}
+
+// quoted is a word as a shell reads it.
+func quoted(word string) string {
+	if word != "" && strings.Trim(strings.ToLower(word), "abcdefghijklmnopqrstuvwxyz0123456789_./-") == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
 
 func (f *sqliteFile) size(ctx context.Context) (n int64, err error) {
 	err = f.read(ctx, func(tx *Tx) error {

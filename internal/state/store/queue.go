@@ -17,6 +17,7 @@ type job struct {
 	ended chan struct{} // closed when err is there; nil for what was appended
 	done  func(error)   // told instead
 	alone func() error  // runs by itself, in place of fn; nil for one of a group
+	since time.Time     // when it was added
 
 	state    atomic.Uint32
 	err      error
@@ -55,6 +56,7 @@ type queue struct {
 	jobs     []*job
 	appended int // of jobs
 	closed   bool
+	running  time.Time // since when the oldest of the group that runs has waited; zero for none
 }
 
 func newQueue(most int) *queue {
@@ -74,6 +76,7 @@ func (q *queue) add(j *job) error {
 		q.appended++
 		wake = q.lazy
 	}
+	j.since = time.Now()
 	q.jobs = append(q.jobs, j)
 	signal(wake)
 	return nil
@@ -124,12 +127,35 @@ func (q *queue) cut() (jobs []*job, end bool) {
 			jobs = append(jobs, j)
 		}
 	}
+	if q.running = (time.Time{}); len(jobs) > 0 {
+		q.running = jobs[0].since
+	}
 	rest := copy(q.jobs, q.jobs[n:])
 	clear(q.jobs[rest:])
 	if q.jobs = q.jobs[:rest]; rest > 0 {
 		signal(q.urgent)
 	}
 	return jobs, q.closed && rest == 0
+}
+
+// behind returns how long the oldest job has waited that is not done yet.
+func (q *queue) behind() time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case !q.running.IsZero():
+		return time.Since(q.running)
+	case len(q.jobs) > 0:
+		return time.Since(q.jobs[0].since)
+	}
+	return 0
+}
+
+// idle says that the group has ended.
+func (q *queue) idle() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.running = time.Time{}
 }
 
 // close reports whether it was this call that closed the queue.

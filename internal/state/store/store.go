@@ -139,6 +139,7 @@ type DB struct {
 	on     database
 	ended  chan struct{}
 	topics *topics
+	health health
 }
 
 // Open opens the store, or makes it, and brings its tables up to date. ctx bounds
@@ -202,6 +203,9 @@ func (db *DB) Read(ctx context.Context, fn func(*Tx) error) error {
 		return ErrClosed
 	}
 	err := db.on.read(ctx, fn)
+	if ctx.Err() == nil {
+		db.health.read(err)
+	}
 	switch {
 	case errors.Is(err, errNoReaders):
 		return db.run(ctx, &job{fn: fn, ended: make(chan struct{})})
@@ -259,8 +263,10 @@ func (db *DB) write() {
 				}
 			}
 		}
+		db.queue.idle()
 		var raised []string
 		for _, j := range jobs {
+			db.health.came(j.err)
 			if j.err == nil {
 				raised = append(raised, j.raised...)
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // A Table is a table of ours, as the database has it. What it means stands in the names of
@@ -88,6 +89,43 @@ func (tx *Tx) Tables() ([]Table, error) {
 	}
 	slices.SortFunc(all, func(a, b Table) int { return strings.Compare(a.Name, b.Name) })
 	return all, err
+}
+
+// A Standing is how many rows a table has.
+type Standing struct {
+	Table
+	Rows int64
+	// Oldest is when the oldest of them was made; zero where the table does not say.
+	Oldest time.Time
+}
+
+// Standings returns what there is, table by table.
+func (tx *Tx) Standings() ([]Standing, error) {
+	tables, err := tx.Tables()
+	all := make([]Standing, len(tables))
+	for i, t := range tables {
+		oldest := "0"
+		if t.Time != "" {
+			oldest = fmt.Sprintf("coalesce(min(%s), 0)", t.Time)
+		}
+		var first int64
+		all[i].Table = t
+		if err := tx.Row(fmt.Sprintf("SELECT count(*), %s FROM %s", oldest, t.Name), nil, &all[i].Rows, &first); err != nil {
+			return nil, err
+		}
+		all[i].Oldest = FromTime(first)
+	}
+	return all, err
+}
+
+// Versions returns the version of the tables, and the one that this program makes.
+func (tx *Tx) Versions() (have, ours int, err error) {
+	all, err := steps(migrations)
+	if err != nil {
+		return 0, 0, err
+	}
+	have, _, err = schema{on: tx.on}.version(tx.ctx)
+	return have, len(all), err
 }
 
 // mean says what a table's columns mean.

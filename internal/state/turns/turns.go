@@ -255,6 +255,9 @@ func (t *Turns) Drop(ctx context.Context, owner, key string) error {
 	})
 }
 
+// Forget empties the cache: somebody was erased.
+func (t *Turns) Forget() { t.cached.Clear() }
+
 // Any implements [memory.Store]: another process may have kept something.
 func (t *Turns) Any(context.Context, string) bool { return true }
 
