@@ -121,7 +121,7 @@ For programs, start the gateway and point any OpenAI client's base_url to it:
 	root.AddCommand(
 		chatCommand(), serveCommand(), reloadCommand(), toolsCommand(), callCommand(),
 		convertCommand(), argumentsCommand(), lintCommand(), proveCommand(),
-		checkCommand(), configCommand(), approveCommand(), denyCommand(), auditCommand(), pinsCommand(), keysCommand(), loginCommand(), claudeCommand(), codexCommand(), demoServerCommand(), versionCommand(),
+		checkCommand(), configCommand(), approveCommand(), denyCommand(), auditCommand(), pinsCommand(), storeCommand(), keysCommand(), loginCommand(), claudeCommand(), codexCommand(), demoServerCommand(), versionCommand(),
 	)
 	return root
 }
