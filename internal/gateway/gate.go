@@ -45,7 +45,7 @@ func (g *Gateway) openGate(first *setup) (err error) {
 		case errors.Is(err, vault.ErrOtherKey):
 			return fmt.Errorf("the store: %w", err)
 		case err != nil:
-			g.log.Warn("nothing is kept: no audit log, no pins of servers, and budgets of a day begin anew with each start", "error", err, "hint", "set store.path to a file that can be written")
+			g.log.Warn("nothing is kept: no audit log, no pins of servers; budgets of a day, what is remembered of conversations and responses that clients store end with this process", "error", err, "hint", "set store.path to a file that can be written")
 		default:
 			db = g.ledger.DB
 			g.log.Debug("audit log", "file", g.ledger.DB.String())
