@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
+	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
 	"github.com/dragoman-mcp/dragoman/rehearsal"
 )
 
@@ -63,20 +64,38 @@ func TestScripts(t *testing.T) {
 			env.Setenv("REFUSING_URL", refusing.URL)
 			env.Setenv("GUARDED_URL", guarded.URL)
 			env.Setenv("GUARDED_ADDRESS", guarded.Listener.Addr().String())
-			return writeGuide(env.WorkDir)
+			return writeGuides(env.WorkDir)
 		},
 	})
 }
 
-// writeGuide writes the commands of docs/policy.md, a block each, as guide1.sh and so on.
-func writeGuide(folder string) error {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "policy.md"))
-	if err != nil {
-		return err
-	}
-	for i, block := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllSubmatch(page, -1) {
-		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("guide%d.sh", i+1)), block[1], 0o600); err != nil {
+// TestStoreOnPostgres runs what docs/store.md says of PostgreSQL.
+func TestStoreOnPostgres(t *testing.T) {
+	database, restored := pgtest.URL(t), pgtest.URL(t)
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "postgres"),
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("XDG_STATE_HOME", env.WorkDir+"/.local/state")
+			env.Setenv("DATABASE_URL", database)
+			env.Setenv("RESTORED_URL", restored)
+			return writeGuides(env.WorkDir)
+		},
+	})
+}
+
+// writeGuides writes the commands of pages, a block each, as guide1.sh, store1.sh and so on.
+func writeGuides(folder string) error {
+	for name, page := range map[string]string{"guide": "policy.md", "store": "store.md"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "docs", page))
+		if err != nil {
 			return err
+		}
+		for i, block := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllSubmatch(text, -1) {
+			if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("%s%d.sh", name, i+1)), block[1], 0o600); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -243,7 +243,9 @@ PostgreSQL is backed up with pg_dump; this says how.`,
 				return printJSON(report)
 			}
 			report.show("backed up to")
-			terminal.NewScreen(os.Stderr).Printf("The master key (%s, in %s) is not in it. Keep a copy of that, and not beside this one.\n", report.Key.Fingerprint, report.Key.Where)
+			if report.Key.Fingerprint != "" {
+				terminal.NewScreen(os.Stderr).Printf("The master key (%s, in %s) is not in it. Keep a copy of that, and not beside this one.\n", report.Key.Fingerprint, report.Key.Where)
+			}
 			return nil
 		},
 	}

@@ -17,13 +17,14 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
 	"github.com/dragoman-mcp/dragoman/internal/state/keeping"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
+	"github.com/dragoman-mcp/dragoman/internal/state/vault"
 )
 
 func storeEraseCommand() *cobra.Command {
 	var at, name, user string
-	var yes, asJSON bool
+	var lost, yes, asJSON bool
 	cmd := &cobra.Command{
-		Use:   "erase --caller NAME | --user ID",
+		Use:   "erase --caller NAME | --user ID | --lost-key",
 		Short: "Remove all that is kept of a caller, or of a person",
 		Long: `Removes all that is kept of a caller, and of everybody behind it, or of one person, and
 the keys that it was encrypted under, so that backups without those keys cannot be read
@@ -33,6 +34,9 @@ either. Shows before what there is, and asks; --yes asks nobody.
 --user is a person behind any key, as requests name one (user, safety_identifier), or
 the ID of whoever comes with an access token, ISSUER#SUBJECT.
 
+--lost-key is for a store whose master key is lost: it removes what nobody can read any
+more, of all owners, and a gateway makes new keys then. It is refused while the key fits.
+
 The audit log stays as it is, and this says so. Backups that were made before still have
 everything. The key itself is revoked with dragoman keys revoke.
 
@@ -40,8 +44,8 @@ everything. The key itself is revoked with dragoman keys revoke.
   dragoman store erase --user ada@example.org --yes`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if (name == "") == (user == "") {
-				return &usageError{errors.New("name a caller or a person: --caller NAME or --user ID"), ""}
+			if said := cmd.Flags().Changed; lost == (name != "" || user != "") || said("caller") && said("user") {
+				return &usageError{errors.New("say whose: --caller NAME, --user ID or --lost-key"), ""}
 			}
 			p := questioner()
 			if p == nil && !yes {
@@ -52,6 +56,9 @@ everything. The key itself is revoked with dragoman keys revoke.
 				return err
 			}
 			defer l.Close()
+			if lost {
+				return eraseUnreadable(cmd.Context(), file, l, yes, asJSON, p)
+			}
 			whose := keeping.Whose{User: user}
 			if name != "" {
 				if whose.Caller, err = calledSo(cmd.Context(), file, l, name); err != nil {
@@ -86,10 +93,37 @@ everything. The key itself is revoked with dragoman keys revoke.
 	f := cmd.Flags()
 	f.StringVar(&name, "caller", "", "`NAME` or ID of a key, or the ID of another caller")
 	f.StringVar(&user, "user", "", "`ID` of a person")
+	f.BoolVar(&lost, "lost-key", false, "remove what nobody can read, since the master key is lost")
 	f.BoolVar(&yes, "yes", false, "ask nobody")
 	f.BoolVar(&asJSON, "json", false, "write JSON")
 	configFlag(cmd, &at)
 	return cmd
+}
+
+// eraseUnreadable begins anew where the master key is lost, and nowhere else.
+func eraseUnreadable(ctx context.Context, file *config.File, l *ledger.Ledger, yes, asJSON bool, p *prompter) error {
+	keys, err := vault.Look(ctx, l.DB, file.Store)
+	if err != nil {
+		return err
+	}
+	if !errors.Is(keys.Trouble, vault.ErrOtherKey) {
+		return &failure{errors.New("the master key fits, or nothing was ever encrypted: nothing is lost"), ""}
+	}
+	if !yes {
+		p.out.Printf("%s: what %s kept, and all that was sealed, goes\n", keys.Trouble, terminal.Many(keys.Owners, "owner"))
+		if err := agreed(p); err != nil {
+			return err
+		}
+	}
+	found, err := keeping.EraseUnreadable(ctx, l.DB)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return printJSON(map[string]any{"tables": found})
+	}
+	showShares(terminal.NewScreen(os.Stdout), found, "erased")
+	return nil
 }
 
 // agreed asks whether to go on. Only a plain yes is one.

@@ -81,6 +81,30 @@ func Erase(ctx context.Context, db *store.DB, whose Whose) (found []Share, err e
 	return found, err
 }
 
+// EraseUnreadable removes everything that is encrypted, of all owners, and the keys that a
+// master key wrapped which is lost. It returns what it removed.
+func EraseUnreadable(ctx context.Context, db *store.DB) (found []Share, err error) {
+	err = db.Write(ctx, func(tx *store.Tx) error {
+		found = nil
+		tx.Raise(Erased)
+		tables, err := tx.Tables()
+		for _, t := range tables {
+			if t.Owner != store.OwnerColumn && t.Name != "seal_keys" {
+				continue
+			}
+			rows, err := tx.Exec("DELETE FROM " + t.Name)
+			if err != nil {
+				return err
+			}
+			if rows > 0 {
+				found = append(found, Share{Table: t.Name, Rows: rows})
+			}
+		}
+		return err
+	})
+	return found, err
+}
+
 // owners calls each with the tables that have something of somebody, under which owner,
 // and how many rows.
 func owners(tx *store.Tx, whose Whose, each func(t *store.Table, owner string, rows int64) error) error {
