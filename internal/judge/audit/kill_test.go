@@ -14,7 +14,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
+	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
 var kills = flag.Int("kills", 20, "how often TestKill ends a process that writes")
@@ -30,10 +32,18 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// place is the configuration of a store at a path, or at the address of a database.
+func place(at string) store.Config {
+	if strings.HasPrefix(at, "postgres:") {
+		return store.Config{URL: secret.New(at)}
+	}
+	return store.Config{Path: at}
+}
+
 // child writes intents from several goroutines, with appended records between
 // them, and says on standard output which are acknowledged, until it is killed.
 func child(path string) {
-	db, err := store.Open(context.Background(), store.Config{Path: path})
+	db, err := store.Open(context.Background(), place(path))
 	if err != nil {
 		fmt.Println("error", err)
 		os.Exit(1)
@@ -66,23 +76,35 @@ func child(path string) {
 // told is on disk is there, and the chain is whole (fault 27). "make soak" does it
 // a thousand times.
 func TestKill(t *testing.T) {
+	t.Run("file", func(t *testing.T) {
+		killedAgain(t, func() string { return filepath.Join(t.TempDir(), "audit.db") })
+	})
+	// What it was doing in PostgreSQL when it ended, its server finds out and undoes.
+	t.Run("postgres", func(t *testing.T) { killedAgain(t, func() string { return pgtest.URL(t) }) })
+}
+
+func killedAgain(t *testing.T, fresh func() string) {
 	r := rand.New(rand.NewPCG(3, 4))
 	path, run := "", 0
 	var acknowledged []string
 	for ; run < *kills; run++ {
 		if run%5 == 0 { // a log that went through five ends is long enough
-			path, acknowledged = filepath.Join(t.TempDir(), "audit.db"), nil
+			path, acknowledged = fresh(), nil
 		}
 		acknowledged = append(acknowledged, killed(t, path, 1+r.IntN(40))...)
-		l := New(opened(t, path, 0), Config{}, nil)
+		db, err := store.Open(t.Context(), place(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := New(db, Config{}, nil)
 		verified(t, l)
-		there := map[string]bool{}
+		there := map[string]int{}
 		for _, record := range found(t, l, Filter{Kind: Intent}) {
-			there[record.Call] = true
+			there[record.Call]++
 		}
 		for _, call := range acknowledged {
-			if !there[call] {
-				t.Fatalf("after %d kills intent %s was acknowledged and is not there", run+1, call)
+			if there[call] != 1 {
+				t.Fatalf("after %d kills intent %s was acknowledged and is there %d times", run+1, call, there[call])
 			}
 		}
 		if err := l.db.Close(); err != nil {

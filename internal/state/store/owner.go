@@ -17,6 +17,10 @@ func OwnerParts(stored string) []string {
 	parts, part := []string{}, strings.Builder{}
 	for i := 0; i < len(stored); i++ {
 		switch {
+		case stored[i] == 0: // as it was written before
+			parts = append(parts, part.String())
+			part.Reset()
+			continue
 		case stored[i] != '\\' || i+1 == len(stored):
 			part.WriteByte(stored[i])
 			continue

@@ -82,4 +82,7 @@ func TestOwner(t *testing.T) {
 			t.Errorf("%q is %q, and that is %q", parts, stored, got)
 		}
 	}
+	if got := OwnerParts("key-1\x00\"ada\"\x00"); !reflect.DeepEqual(got, []string{"key-1", `"ada"`, ""}) {
+		t.Errorf("as it was written before: %q", got)
+	}
 }
