@@ -37,6 +37,9 @@ func ParseHead(text string) (h Head, err error) {
 
 // head returns the end of the chain; the zero Head for an empty one.
 func head(tx *store.Tx) (h Head, err error) {
+	if known, ok := tx.Known(headNote).(Head); ok {
+		return known, nil
+	}
 	var hash []byte
 	err = tx.Row("SELECT seq, hash FROM audit_head WHERE log = $1", []any{chainName}, &h.Seq, &hash)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -68,8 +71,21 @@ func insert(tx *store.Tx, r Record) error {
 		int64(r.Seq), store.Time(r.Time), string(r.Kind), r.Call, r.Caller, r.Server, r.Target, r.Verdict, hash[:], string(body)); err != nil {
 		return fmt.Errorf("audit log: %w", err)
 	}
+	tx.Note(headNote, Head{r.Seq, hash}, writeHead)
+	return nil
+}
+
+// headNote is what records of one transaction know the one before them by.
+const headNote = "audit head"
+
+// writeHead writes down the last record of a transaction.
+func writeHead(tx *store.Tx) error {
+	last, err := head(tx)
+	if err != nil {
+		return err
+	}
 	if _, err := tx.Exec(`INSERT INTO audit_head (log, seq, hash) VALUES ($1, $2, $3)
-		ON CONFLICT (log) DO UPDATE SET seq = excluded.seq, hash = excluded.hash`, chainName, int64(r.Seq), hash[:]); err != nil {
+		ON CONFLICT (log) DO UPDATE SET seq = excluded.seq, hash = excluded.hash`, chainName, int64(last.Seq), last.Hash[:]); err != nil {
 		return fmt.Errorf("audit log: %w", err)
 	}
 	return nil

@@ -164,9 +164,22 @@ func killed(t *testing.T, path string, n int) (calls []string) {
 // alone, 5,070 of 16 at a time (wanted: 2,000); synced writes alone, see package
 // store, 1,420/s, 7,370 of 16, 42,000 of 64.
 func BenchmarkIntent(b *testing.B) {
-	for _, writers := range []int{1, 16} {
-		b.Run(fmt.Sprint(writers), func(b *testing.B) {
-			l := New(opened(b, filepath.Join(b.TempDir(), "audit.db"), 0), Config{}, nil)
+	for _, run := range []struct {
+		where   string
+		writers int
+	}{{"file", 1}, {"file", 16}, {"postgres", 1}, {"postgres", 16}, {"postgres", 64}} {
+		writers := run.writers
+		b.Run(fmt.Sprint(run.where, "/", writers), func(b *testing.B) {
+			at := filepath.Join(b.TempDir(), "audit.db")
+			if run.where == "postgres" {
+				at = pgtest.URL(b)
+			}
+			db, err := store.Open(b.Context(), place(at))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer db.Close()
+			l := New(db, Config{}, nil)
 			work := make(chan int)
 			var wg sync.WaitGroup
 			b.ResetTimer()
@@ -205,5 +218,37 @@ func BenchmarkAppend(b *testing.B) {
 	flush(b, l)
 	if n, err := l.Failures(); n > 0 {
 		b.Error(n, err)
+	}
+}
+
+// TestCommitsAreCut: intents whose COMMIT, or its answer, is lost on the way are in the log
+// once, whatever was lost, and the chain is whole.
+func TestCommitsAreCut(t *testing.T) {
+	cable, url := pgtest.Lay(t, pgtest.URL(t))
+	db, err := store.Open(t.Context(), place(url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	l := New(db, Config{}, nil)
+	const many = 12
+	for i := range many {
+		cable.Cut([]int32{pgtest.Before, pgtest.After}[i%2])
+		if err := l.Intent(t.Context(), intent(fmt.Sprint(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	verified(t, l)
+	there := map[string]int{}
+	for _, record := range found(t, l, Filter{Kind: Intent}) {
+		there[record.Call]++
+	}
+	for call, n := range there {
+		if n != 1 {
+			t.Errorf("intent %s is there %d times", call, n)
+		}
+	}
+	if len(there) != many {
+		t.Errorf("there are %d of %d", len(there), many)
 	}
 }

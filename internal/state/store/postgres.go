@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -30,6 +31,7 @@ type postgres struct {
 	listen  *pgx.ConnConfig // for the connection that hears; nil where none can
 	writer  *sql.DB         // one connection
 	reading *sql.DB
+	count   atomic.Int64
 	patient time.Duration // how long a commit that was not answered is asked for
 }
 
@@ -90,6 +92,8 @@ func (p *postgres) name() string {
 	return fmt.Sprintf("postgres://%s:%d/%s", p.config.Host, p.config.Port, p.config.Database)
 }
 
+func (p *postgres) statements() int64 { return p.count.Load() }
+
 func (p *postgres) most() int { return pgGroup }
 
 func (p *postgres) close() error { return errors.Join(p.reading.Close(), p.writer.Close()) }
@@ -103,7 +107,7 @@ func (p *postgres) read(ctx context.Context, fn func(*Tx) error) error {
 		return explained(err)
 	}
 	defer tx.Rollback() // a reader has nothing to commit
-	return fn(&Tx{ctx: ctx, on: tx, clock: "SELECT " + databaseTime, schema: postgresSchema})
+	return fn(&Tx{ctx: ctx, on: tx, clock: "SELECT " + databaseTime, schema: postgresSchema, count: &p.count})
 }
 
 // beginRead begins a transaction. Connections that were lost while nobody used them are

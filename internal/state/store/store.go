@@ -122,6 +122,8 @@ type database interface {
 	fill(ctx context.Context, fn func(*Tx) error) error
 	// size is how many bytes it takes.
 	size(ctx context.Context) (int64, error)
+	// statements is how many were run for functions.
+	statements() int64
 	// close ends all connections. Nothing runs any more.
 	close() error
 	// name says to people which store it is, without secrets.
@@ -166,6 +168,9 @@ func Open(ctx context.Context, config Config) (*DB, error) {
 
 // String names the store to people: its file, or its database without the password.
 func (db *DB) String() string { return db.on.name() }
+
+// Statements returns how many statements functions have run here since the store was opened.
+func (db *DB) Statements() int64 { return db.on.statements() }
 
 // Write runs fn in a transaction and returns once what it did is on disk; the
 // power may fail after that. When fn fails, nothing of it is kept and Write
