@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/state/keeping"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
 )
 
 // TestQuotaExceeded: who has stored all that may be stored is refused a response that
@@ -48,5 +50,45 @@ func TestQuotaExceeded(t *testing.T) {
 		if !strings.Contains(string(text), want) || (answer.StatusCode == http.StatusTooManyRequests) != (want == "quota_exceeded") {
 			t.Errorf("%s: %d %s", body, answer.StatusCode, text)
 		}
+	}
+}
+
+// TestErasedIsForgotten: once somebody is erased, by whichever process, a gateway that runs
+// has nothing of them in memory either.
+func TestErasedIsForgotten(t *testing.T) {
+	file := config.Default()
+	file.Store.Path = filepath.Join(t.TempDir(), "dragoman.db")
+	g, err := New(file, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	for _, owner := range []string{"key-1", "key-2"} {
+		if err := g.remembered().Keep(t.Context(), owner, []string{"k"}, &memory.Turn{Text: "hidden"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other, err := store.Open(t.Context(), file.Store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if _, err := keeping.Erase(t.Context(), other, keeping.Whose{Caller: "key-1"}); err != nil {
+		t.Fatal(err)
+	}
+	for start := time.Now(); ; <-time.After(20 * time.Millisecond) {
+		found, err := g.remembered().Find(t.Context(), "key-1", []string{"k"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(found) == 0 {
+			break
+		}
+		if time.Since(start) > 30*time.Second {
+			t.Fatal("it remembers still")
+		}
+	}
+	if found, err := g.remembered().Find(t.Context(), "key-2", []string{"k"}); err != nil || len(found) != 1 {
+		t.Errorf("of others: %v, %v", found, err)
 	}
 }
