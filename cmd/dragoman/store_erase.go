@@ -27,8 +27,8 @@ func storeEraseCommand() *cobra.Command {
 		Use:   "erase --caller NAME | --user ID | --lost-key",
 		Short: "Remove all that is kept of a caller, or of a person",
 		Long: `Removes all that is kept of a caller, and of everybody behind it, or of one person, and
-the keys that it was encrypted under, so that backups without those keys cannot be read
-either. Shows before what there is, and asks; --yes asks nobody.
+the keys that it was encrypted under. Shows before what there is, and asks; --yes asks
+nobody.
 
 --caller is the name or the ID of a key, or the ID of a caller that the audit log has.
 --user is a person behind any key, as requests name one (user, safety_identifier), or
@@ -106,7 +106,10 @@ func eraseUnreadable(ctx context.Context, file *config.File, l *ledger.Ledger, y
 	if err != nil {
 		return err
 	}
-	if !errors.Is(keys.Trouble, vault.ErrOtherKey) {
+	if keys.Trouble != nil && !errors.Is(keys.Trouble, vault.ErrOtherKey) {
+		return keys.Trouble // it may be there all the same
+	}
+	if keys.Trouble == nil {
 		return &failure{errors.New("the master key fits, or nothing was ever encrypted: nothing is lost"), ""}
 	}
 	if !yes {

@@ -53,16 +53,20 @@ var timeColumns = []string{"time", "made", "asked", "created", "at", "applied"}
 // known are tables whose columns do not say what they mean. Each that has no column owner
 // stands here: the test says so.
 var known = map[string]Table{
-	"approvals":    {Owner: "caller"}, // package approval expires them, with a record of each
-	"audit":        {Owner: "caller", Stays: "the record of what was done, which only its retention ends"},
-	"audit_head":   {},
-	"limit_days":   {Stays: "what was used of the limits of a day: else erasing would be a way to begin anew"},
-	"migrations":   {},
-	"pin_changes":  {},
-	"pins":         {}, // of servers
-	"schema_steps": {},
-	"seal_keys":    {},
-	"topics":       {},
+	"approvals":        {Owner: "caller"}, // package approval expires them, with a record of each
+	"audit":            {Owner: "caller", Stays: "the record of what was done, which only its retention ends"},
+	"audit_head":       {},
+	"console_sessions": {Owner: "caller"},
+	"limit_days":       {Stays: "what was used of the limits of a day: else erasing would be a way to begin anew"},
+	"migrations":       {},
+	"pin_changes":      {},
+	"pins":             {}, // of servers
+	"revoked_keys":     {}, // erasing nobody makes a key good again
+	"schema_steps":     {},
+	"seal_keys":        {},
+	"topics":           {},
+	"usage":            {Owner: "caller", Stays: "numbers of what was used, and nothing of what was said"},
+	"usage_batches":    {},
 }
 
 // Tables returns our tables, in the order of their names.
