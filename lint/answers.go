@@ -295,6 +295,9 @@ var behaviourRules = []Rule{
 					say(At{Tool: c.Tool.Name, Pointer: "/annotations/readOnlyHint"}, "after a call of %s, %s reads differently", quote(c.Tool.Name), quote(c.Reader.Name))
 				}
 			}
+			for _, method := range l.Moved {
+				say(here, "after calls of tools that say that they only read, %s lists something else", method)
+			}
 		},
 	},
 }

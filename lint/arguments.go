@@ -139,7 +139,7 @@ var inputRules = []Rule{
 // explained reports whether the tool's own description explains an argument, as
 // the "Args:" sections of Python servers do.
 func explained(t *Tool, p Param) bool {
-	if p.Schema.Has("$ref") || p.Schema.Has("const") {
+	if p.Schema.Has("$ref") || p.Schema.Has("const") || partsExplained(p.Schema) {
 		return true
 	}
 	for line := range strings.Lines(t.Description) {
@@ -149,6 +149,21 @@ func explained(t *Tool, p Param) bool {
 		}
 	}
 	return false
+}
+
+// partsExplained reports whether an argument is an object, or a list of them, each of
+// whose members has a description: it needs none of its own.
+func partsExplained(n *schema.Node) bool {
+	if n.Has("items") {
+		n = n.Get("items")
+	}
+	members := n.Get("properties").Members()
+	for _, m := range members {
+		if strings.TrimSpace(m.Value.Get("description").Text()) == "" {
+			return false
+		}
+	}
+	return len(members) > 0
 }
 
 // argumentEnd is what follows an argument's name in a list of arguments.

@@ -12,16 +12,16 @@ import (
 
 // Names of the single requests in [Live.Answers].
 const (
-	askDiscover     = "discover"      // server/discover, modern
-	askUnknown      = "unknown"       // a method that does not exist
-	askUnknownTool  = "unknown tool"  // a tool that does not exist
-	askCursor       = "cursor"        // a list with a cursor that nobody gave out
-	askMalformed    = "malformed"     // what is not JSON
-	askResource     = "resource"      // a resource that does not exist
-	askBare         = "bare"          // modern, without _meta
-	askGreeting     = "greeting"      // legacy: initialize with a version that there is not
-	askVersion      = "version"       // modern, of a version that does not exist
-	askNotification = "notification"  // over HTTP
+	askDiscover     = "discover"     // server/discover, modern
+	askUnknown      = "unknown"      // a method that does not exist
+	askUnknownTool  = "unknown tool" // a tool that does not exist
+	askCursor       = "cursor"       // a list with a cursor that nobody gave out
+	askMalformed    = "malformed"    // what is not JSON
+	askResource     = "resource"     // a resource that does not exist
+	askBare         = "bare"         // modern, without _meta
+	askGreeting     = "greeting"     // legacy: initialize with a version that there is not
+	askVersion      = "version"      // modern, of a version that does not exist
+	askNotification = "notification"
 	askMismatch     = "mismatch"      // modern HTTP: header and body differ
 	askOrigin       = "origin"        // from a page of another origin
 	askHost         = "host"          // by a name that is not its own
@@ -52,6 +52,7 @@ func (w *watcher) protocol() {
 		w.note(askUnknownTool, w.ask(c, "tools/call", params("name", `"`+nonsense+`_unknown_tool"`, "arguments", `{}`)))
 		w.note(askCursor, w.send(c, w.message(c, "tools/list", params("cursor", `"`+nonsense+`"`)), patience))
 	}
+	w.notify()
 	if _, ok := w.live.Others["resources/list"]; ok {
 		w.note(askResource, w.ask(c, "resources/read", params("uri", `"dragoman-lint://nothing"`)))
 	}
@@ -63,6 +64,16 @@ func (w *watcher) protocol() {
 		}
 		w.note(askVersion, w.send(c, w.unknownVersion(c), patience))
 	}
+}
+
+// notify sends a notification, which on standard output must get no answer.
+func (w *watcher) notify() {
+	if w.live.Web != nil {
+		return // [watcher.doors] does
+	}
+	w.note(askNotification, w.send(w.main, raw{
+		body: []byte(`{"jsonrpc":"2.0","method":"notifications/` + nonsense + `"}`), method: "notifications/" + nonsense,
+	}, time.Second))
 }
 
 // usual are the headers without which a modern server does not even read the
@@ -130,13 +141,13 @@ func (w *watcher) crowd() {
 // second opens a second connection: to see whether it lists the same tools, and
 // to send bad input where it harms nothing else.
 func (w *watcher) second() {
-	c, err := w.connect()
+	c, err := w.connect(otherName)
 	if err != nil {
 		return // the first connection came about; that this one did not shows nowhere
 	}
 	defer w.disconnect(c)
 	if len(w.live.Lists) > 0 && w.live.Lists[0].Endless == "" {
-		w.live.Lists = append(w.live.Lists, w.list(c, "tools/list", "tools"))
+		w.others(c)
 		w.mix(c)
 	}
 	w.rough(c)

@@ -26,8 +26,11 @@ func (w *watcher) calls() {
 			w.call(c)
 		}
 	}
+	w.together()
+	w.alone()
 	w.cancel()
 	w.compare()
+	w.moved()
 	if len(w.live.Calls) > 0 && w.live.Lists[0].Endless == "" {
 		w.live.Lists = append(w.live.Lists, w.list(w.main, "tools/list", "tools"))
 	}
@@ -37,7 +40,7 @@ func (w *watcher) calls() {
 func (w *watcher) call(c Called) Called {
 	m := w.message(w.main, "tools/call", params("name", string(rawjson.Quote(c.Tool.Name)), "arguments", string(c.Arguments)))
 	m.words = "a call of " + quote(c.Tool.Name) + " " + c.fault()
-	c.Answer = w.send(w.main, m, w.budget.Answer)
+	c.Answer = w.await(w.main, m)
 	w.live.Calls = append(w.live.Calls, c)
 	return c
 }
@@ -60,6 +63,13 @@ func plan(t *Tool) []Called {
 				if fits(t, with) {
 					add(probe, p.Name, with)
 				}
+			}
+		}
+		for _, format := range formatChoices(t) {
+			with := *valid.Clone()
+			with.Set(format.Name, json.RawMessage(format.value))
+			if fits(t, with) {
+				add(CallFormat, format.value, with)
 			}
 		}
 		if closed(t.Input) {
@@ -87,6 +97,30 @@ func plan(t *Tool) []Called {
 		}
 	}
 	return calls
+}
+
+// A formatChoice is an argument that chooses the form of the response, with one of its values.
+type formatChoice struct {
+	Param
+	value string // raw
+}
+
+// formatChoices returns the argument by which a tool lets its caller choose between JSON and
+// Markdown, once with each of the two; nil where there is none.
+func formatChoices(t *Tool) (both []formatChoice) {
+	p := t.param("responseformat", "outputformat", "resultformat", "format")
+	if p == nil {
+		return nil
+	}
+	for _, value := range p.Schema.Get("enum").Items() {
+		if name := strings.ToLower(value.Text()); name == "json" || name == "markdown" {
+			both = append(both, formatChoice{*p, string(value.Bytes())})
+		}
+	}
+	if len(both) != 2 {
+		return nil
+	}
+	return both
 }
 
 func numeric(n *schema.Node) bool {

@@ -20,12 +20,12 @@ type Cancellation struct {
 // What a call has to take to be cancelled: long enough that a cancellation is
 // not overtaken by the answer, and not so long that it is worth no second time.
 const (
-	leastCancelled = time.Second
-	mostCancelled  = 5 * time.Second
+	leastCancelled = 800 * time.Millisecond
+	mostCancelled  = 20 * time.Second
+	cancelledAfter = 200 * time.Millisecond
 )
 
-// cancel repeats the first call that took its time, and cancels it after a
-// quarter of that. In the modern era over HTTP clients cancel by closing the
+// cancel repeats the first call that took its time, and cancels it soon. In the modern era over HTTP clients cancel by closing the
 // stream, after which nobody can see what the server does.
 func (w *watcher) cancel() {
 	if w.live.Web != nil && (w.main.client.modern() || w.live.Transport == "sse") {
@@ -46,7 +46,7 @@ func (w *watcher) cancel() {
 func (w *watcher) cancelled(c Called) *Cancellation {
 	m := w.message(w.main, "tools/call", params("name", string(rawjson.Quote(c.Tool.Name)), "arguments", string(c.Arguments)))
 	m.words = "a call of " + quote(c.Tool.Name) + " that is cancelled"
-	result := &Cancellation{Tool: c.Tool, Usual: c.Took, After: c.Took / 4}
+	result := &Cancellation{Tool: c.Tool, Usual: c.Took, After: cancelledAfter}
 	var sending sync.WaitGroup
 	sending.Add(1)
 	stop := time.AfterFunc(result.After, func() {

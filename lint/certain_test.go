@@ -70,3 +70,20 @@ func TestDoubt(t *testing.T) {
 		}
 	}
 }
+
+// TestLittleUse: what follows from another finding, or is said elsewhere, is not said
+// again.
+func TestLittleUse(t *testing.T) {
+	for patch, silent := range map[string]string{
+		// Each member of the argument is described.
+		`{"inputSchema":{"properties":{"title":{"type":"array","description":null,"items":{"type":"object","properties":{"a":{"type":"string","description":"Part, such as x"}}}}}}}`: "S006",
+		// No schema was sent at all.
+		`{"name":"notes_list_tags","description":"Lists all tags. Returns names.","inputSchema":{"type":null,"properties":null,"required":null,"additionalProperties":null}}`: "O005",
+		// A verb.
+		`{"name":"notes_explore_tags"}`: "N005",
+	} {
+		if got := fired(t, fixture{}, "["+patch+"]", true); slices.Contains(got, silent) {
+			t.Errorf("%s: fires %v", patch, got)
+		}
+	}
+}

@@ -17,10 +17,17 @@ import (
 type client struct {
 	mcp  *mcp.Client
 	wire wire
+	name string // that it greeted the server with
 }
 
-// connect greets the server over a wire.
-func connect(ctx context.Context, w wire, legacy bool) (*client, error) {
+// What the linter calls itself: the second connection is another client to the server.
+const (
+	ownName   = "dragoman-lint"
+	otherName = "example-client"
+)
+
+// connect greets the server over a wire, as the client of a name.
+func connect(ctx context.Context, w wire, name string, legacy bool) (*client, error) {
 	var transport mcp.Transport
 	switch w := w.(type) {
 	case *lineWire:
@@ -28,7 +35,7 @@ func connect(ctx context.Context, w wire, legacy bool) (*client, error) {
 	case *webWire:
 		transport = &mcp.HTTP{URL: w.url, Client: w.tapped(), Header: w.header}
 	}
-	o := &mcp.ClientOptions{Name: "dragoman-lint", Version: "1", Passive: true, Limits: mcp.Limits{Message: maxMessage}}
+	o := &mcp.ClientOptions{Name: name, Version: "1", Passive: true, Limits: mcp.Limits{Message: maxMessage}}
 	if legacy {
 		o.Era = mcp.Legacy
 	}
@@ -36,7 +43,7 @@ func connect(ctx context.Context, w wire, legacy bool) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &client{c, w}, nil
+	return &client{c, w, name}, nil
 }
 
 func (c *client) era() string     { return c.mcp.Era().String() }

@@ -97,8 +97,12 @@ var descriptionRules = []Rule{
 			if t.Description == "" || !t.prose().latin || !said(t.Hints.Destructive, true) && !destroys || said(t.Hints.ReadOnly, true) {
 				return
 			}
-			if !t.prose().has(effects) {
+			switch {
+			case t.prose().has(effects):
+			case destroys:
 				say(at("/description"), "the tool may destroy something, and its description does not say what")
+			default:
+				say(at("/annotations/destructiveHint"), "destructiveHint is true, and nothing that is said of the tool destroys anything: say what it destroys, or set the hint to false")
 			}
 		},
 	},

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf16"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/lint.md")
@@ -30,6 +31,7 @@ func TestDocs(t *testing.T) {
 			if r.Gateway != "" {
 				fmt.Fprintf(&b, "*%s*\n\n", r.Gateway)
 			}
+			examples(&b, r.ID)
 			fmt.Fprintf(&b, "Source: %s\n", r.Source)
 		}
 	}
@@ -49,7 +51,9 @@ const docsHead = `# What dragoman lint looks for
 
 Generated from the rules; do not edit.
 
-An **error** breaks the protocol or clients, or is dangerous; a **warning** costs users something; an **info** is good to know. A rule looks at a *tool*'s definition, at a *server* as a whole, at a *set* of servers together, or at a *running* server. What stands in italics is what Dragoman's gateway does about it.
+An **error** breaks the protocol or clients, or is dangerous; a **warning** costs users something; an **info** is good to know. A rule looks at a *tool*'s definition, at a *server* as a whole, at a *set* of servers together, or at a *running* server. What stands in italics is what Dragoman's gateway does about it. The examples are what each rule is tried on: arrays of merge patches (RFC 7396), one for each tool, of a tool with which nothing is wrong:
+
+` + "```json\n" + base + "\n```" + `
 
 Findings are suppressed in ` + "`dragoman.yaml`" + `, with an owner, a reason and a day of expiry:
 
@@ -71,6 +75,21 @@ const docsTail = `
 
 ` + "`dragoman lint --prove`" + ` adds two rules, whose findings come from the search of [` + "`dragoman prove`" + `](prove.md): **V001** (warning), a call that the server takes and the model cannot write, and **V002** (info), a call that the model can write and the server refuses. Where the grammar engine of a dialect is installed it is asked; where not, the schema that is sent stands in for it, and standard error says so.
 
+## In continuous integration
+
+` + "`dragoman lint init github|gitlab|pre-commit -- COMMAND`" + ` writes what the service runs. A server that has findings and is to get no more gets a baseline:
+
+` + "```" + `
+dragoman lint --baseline lint-baseline.json --write-baseline --fail-on never -- node build/index.js
+dragoman lint --baseline lint-baseline.json -- node build/index.js
+` + "```" + `
+
+The first command writes what there is; the second fails for what is new, and says how much of the old is gone. ` + "`--fix`" + ` prints a patch for what can be mended in one way only; it touches no other line. Of a running server, SARIF points to the line of the configuration that names it.
+
+## Attacks
+
+` + "`dragoman lint --probe attack --attack TOOL`" + ` calls the named tools, and no others, with up to 200 hostile arguments. It looks for X030 to X033 by canaries: a file in a temporary folder, a listener on loopback, a number that a shell computes, a text that a database joins. Nothing of it changes anything where it succeeds; but a tool that writes writes what it is sent, so name tools that read, or a server that may be thrown away.
+
 ## What is not looked for
 
 Each of these needs something that nobody has prepared who points a linter at a server:
@@ -79,10 +98,41 @@ Each of these needs something that nobody has prepared who points a linter at a 
 * A tampered ` + "`requestState`" + `: only a tool that asks its caller has one, and a safe probe answers no question.
 * The results of tasks: a task has to be created, which is work that nobody wants.
 * Memory and files that grow: a thousand calls, where a probe makes at most eighty.
-* Addresses and paths that a tool should not reach: they need a listener and a folder with links, on the machine where the server runs.
+* What needs a key that is not there: whether a server checks its keys at its start shows only where it is started without.
 * A package's server.json: a linter sees the server, not its package.
 * A configuration without a sandbox: no client's configuration has a word for one yet, so this would be said of every server.
 `
+
+// longest is how long an example may be to be worth looking at.
+const longest = 420
+
+// examples writes what the rule is tried on, where a reader sees it at a glance: the
+// patches of fixtures_test.go.
+func examples(b *bytes.Buffer, id string) {
+	f := fixtures[id]
+	if f.bad == "" || len(f.bad) > longest || f.server != nil || f.badOnly != nil || f.targets != nil || f.lock != nil {
+		return
+	}
+	fmt.Fprintf(b, "Bad:\n\n```json\n%s\n```\n\n", escaped(f.bad))
+	if f.good != "" && f.good != `[{}]` && len(f.good) <= longest {
+		fmt.Fprintf(b, "Good:\n\n```json\n%s\n```\n\n", escaped(f.good))
+	}
+}
+
+// escaped writes what is hidden, or looks like something else, in its escaped form.
+func escaped(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if r > 0x7e {
+			for _, unit := range utf16.Encode([]rune{r}) {
+				fmt.Fprintf(&b, `\u%04x`, unit)
+			}
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
 
 func looksAt(r *Rule) string {
 	switch {

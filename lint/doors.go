@@ -92,7 +92,7 @@ func (w *watcher) oldSession() {
 	if w.main.client.modern() {
 		return
 	}
-	c, err := w.connect()
+	c, err := w.connect(ownName)
 	if err != nil {
 		return
 	}

@@ -130,6 +130,14 @@ var reliabilityRules = []Rule{
 		Live:    checkCrowd,
 	},
 	{
+		ID: "R009", Severity: Error, Title: "calls at the same time disturb each other",
+		Why:     "Models call several tools in one message; what is shared between calls without a lock answers one of them with what belongs to another.",
+		Advice:  "Keep the state of a call in the call, and lock what calls share.",
+		Source:  "MCP, Basic: requests may be in flight at the same time; " + ours,
+		Gateway: "The gateway runs calls of tools that only read side by side; max_in_flight: 1 keeps a server from it.",
+		Live:    checkTogether,
+	},
+	{
 		ID: "R003", Severity: Error, Title: "one bad request ends the session",
 		Why:     "Every later call fails, and most clients show the user an error until they are restarted.",
 		Advice:  "Answer a bad request with an error, and go on.",
@@ -162,7 +170,7 @@ var reliabilityRules = []Rule{
 		Source: "MCP, Basic: Cancellation",
 		Live: func(_ *Server, l *Live, say Say) {
 			c := l.Cancelled
-			if c != nil && c.Result != nil && c.Took > c.After && c.Took > c.Usual*3/4 {
+			if c != nil && c.Result != nil && c.Took > 2*c.After && c.Took > c.Usual*3/4 {
 				round := func(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
 				say(At{Tool: c.Tool.Name}, "a call that was cancelled after %v was answered after %v; without that it took %v", round(c.After), round(c.Took), round(c.Usual))
 			}

@@ -4,102 +4,86 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/diff"
-
-	"github.com/dragoman-mcp/dragoman/internal/text/invisible"
-	"github.com/dragoman-mcp/dragoman/schema"
 )
 
-// A fix mends one rule in a definition, where there is only one way to mend it.
-// It reports whether it did anything.
+// A fix mends one rule in the text of a definition, where there is only one way to mend
+// it, and leaves every other character as it stands. It reports whether it did anything.
 type fix struct {
 	rule string
-	do   func(t *Tool, root *schema.Node) bool
+	do   func(definition []byte) ([]byte, bool)
 }
 
 var fixes = []fix{
 	{"S001", fixObject},
 	{"S008", fixOpen},
-	{"X001", func(_ *Tool, root *schema.Node) bool { return fixHidden(root) }},
+	{"X001", fixHidden},
 }
 
 // fixObject says that a schema is of an object, where it is one in all but name.
-func fixObject(_ *Tool, root *schema.Node) bool {
-	in := root.Get("inputSchema")
-	switch {
-	case in == nil || in.Kind() == schema.Null:
-		root.Set("inputSchema", schema.NewObject(
-			schema.Member{Name: "type", Value: schema.NewString("object")},
-			schema.Member{Name: "additionalProperties", Value: schema.NewBool(false)}))
-	case in.Kind() == schema.Object && !in.Has("type") && (in.Has("properties") || len(in.Members()) == 0):
-		in.Set("type", schema.NewString("object"))
-	default:
-		return false
+func fixObject(definition []byte) ([]byte, bool) {
+	const empty = `{"type": "object", "additionalProperties": false}`
+	in := spanOf(definition, "/inputSchema")
+	if in.kind(definition) == 0 {
+		return insert(definition, span{0, len(definition)}, `"inputSchema": `+empty), true
 	}
-	return true
+	if in.kind(definition) == 'n' {
+		return in.replace(definition, empty), true
+	}
+	typed := spanOf(definition, "/inputSchema/type").kind(definition) != 0
+	properties := spanOf(definition, "/inputSchema/properties").kind(definition) != 0
+	if in.kind(definition) != '{' || typed || !properties && !in.bare(definition) {
+		return definition, false
+	}
+	return insert(definition, in, `"type": "object"`), true
 }
 
 // fixOpen closes the schema of a tool without arguments.
-func fixOpen(_ *Tool, root *schema.Node) bool {
-	root.Get("inputSchema").Set("additionalProperties", schema.NewBool(false))
-	return true
+func fixOpen(definition []byte) ([]byte, bool) {
+	if open := spanOf(definition, "/inputSchema/additionalProperties"); open.kind(definition) != 0 {
+		return open.replace(definition, "false"), true
+	}
+	in := spanOf(definition, "/inputSchema")
+	if in.kind(definition) != '{' {
+		return definition, false
+	}
+	return insert(definition, in, `"additionalProperties": false`), true
 }
 
 // fixHidden takes hidden characters out of all texts and names.
-func fixHidden(n *schema.Node) (fixed bool) {
-	switch n.Kind() {
-	case schema.String:
-		if text := n.Text(); hiddenIn(text) != "" {
-			n.Become(schema.NewString(withoutHidden(text)))
-			return true
-		}
-	case schema.Array:
-		for _, item := range n.Items() {
-			fixed = fixHidden(item) || fixed
-		}
-	case schema.Object:
-		for _, m := range slices.Clone(n.Members()) {
-			fixed = fixHidden(m.Value) || fixed
-		}
-	}
-	return fixed
-}
-
-func withoutHidden(text string) string {
-	var b strings.Builder
-	from := 0
-	for at, r := range invisible.Find(text) {
-		b.WriteString(text[from:at])
-		from = at + utf8.RuneLen(r)
-	}
-	return b.String() + text[from:]
+func fixHidden(definition []byte) ([]byte, bool) {
+	fixed := withoutHidden(definition)
+	return fixed, len(fixed) != len(definition)
 }
 
 // Patch returns a unified diff that mends the findings for which there is only
 // one way, and how many those are. The diff is of saved lists, or of laid-out
 // definitions where the server was running; it is empty where there is nothing
-// to mend. Suppressed findings are left alone.
+// to mend, and touches no line in which nothing is. Suppressed findings, and those of a
+// baseline, are left alone.
 func (r *Report) Patch() (patch []byte, mended int) {
 	for _, a := range r.Servers {
 		s := a.Server
 		text := bytes.Clone(s.Source)
 		// From the last tool to the first, so that offsets before it stay.
 		for _, t := range slices.Backward(s.Tools) {
-			definition, n := r.mend(t)
+			before := []byte(t.Definition)
+			if s.File == "" {
+				before = laidOut(t.Definition)
+			}
+			after, n := r.mend(t, before)
 			if n == 0 {
 				continue
 			}
 			mended += n
 			if s.File == "" {
 				name := s.Label + "/" + fileName(t.Name) + ".json"
-				patch = append(patch, diff.Diff(name, laidOut(t.Definition), name, laidOut(definition))...)
+				patch = append(patch, diff.Diff(name, before, name, after)...)
 				continue
 			}
-			if bytes.HasPrefix(text[t.start.offset:], t.Definition) {
-				text = slices.Replace(text, t.start.offset, t.start.offset+len(t.Definition), definition...)
+			if bytes.HasPrefix(text[t.start.offset:], before) {
+				text = slices.Replace(text, t.start.offset, t.start.offset+len(before), after...)
 			}
 		}
 		if s.File != "" && !bytes.Equal(text, s.Source) {
@@ -109,19 +93,21 @@ func (r *Report) Patch() (patch []byte, mended int) {
 	return patch, mended
 }
 
-// mend returns a tool's definition with everything mended that can be.
-func (r *Report) mend(t *Tool) (definition json.RawMessage, n int) {
+// mend returns the text of a tool's definition with everything mended that can be.
+func (r *Report) mend(t *Tool, definition []byte) (mended []byte, n int) {
 	if t.Root == nil {
 		return nil, 0
 	}
-	root := t.Root.Clone()
 	for _, f := range fixes {
-		found := slices.ContainsFunc(r.Findings, func(g Finding) bool { return g.Rule == f.rule && g.tool == t })
-		if found && f.do(t, root) {
+		if !slices.ContainsFunc(r.Findings, func(g Finding) bool { return g.Rule == f.rule && g.tool == t }) {
+			continue
+		}
+		if fixed, did := f.do(definition); did {
+			definition = fixed
 			n++
 		}
 	}
-	return root.Bytes(), n
+	return definition, n
 }
 
 func laidOut(definition json.RawMessage) []byte {

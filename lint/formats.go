@@ -146,6 +146,9 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 	if len(r.Suppressed) > 0 {
 		fmt.Fprintf(&b, "\n%s suppressed.\n", count(len(r.Suppressed), "finding"))
 	}
+	if len(r.Known) > 0 {
+		fmt.Fprintf(&b, "\n%s known from the baseline.\n", count(len(r.Known), "finding"))
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }

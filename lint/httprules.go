@@ -36,6 +36,12 @@ var httpRules = []Rule{
 		Advice: "Answer 202 without a body.",
 		Source: specHTTP,
 		Live: answered(askNotification, func(a Answer, say Say) {
+			if a.Err == nil && a.Status == 0 { // on standard output
+				if a.Result != nil || a.Code != 0 {
+					say(here, "a notification got %s", a.says())
+				}
+				return
+			}
 			if a.Err == nil && (a.Status != http.StatusAccepted || a.Result != nil || strings.TrimSpace(a.Body) != "") {
 				say(here, "a notification got HTTP %d%s", a.Status, map[bool]string{true: " with a body"}[a.Result != nil || a.Body != ""])
 			}

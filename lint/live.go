@@ -20,6 +20,11 @@ const (
 	// ProbeAll calls all tools for which arguments are known. It may change
 	// things; ask first.
 	ProbeAll
+	// ProbeAttack is ProbeSafe, and attacks the tools of [Options.Attack]: it looks
+	// whether an argument leads to a file outside, to an address of this machine, into a
+	// shell or into a statement of a database. What a server says of a tool does not count
+	// here; a tool that writes writes what it is sent. It makes at most 200 calls more.
+	ProbeAttack
 )
 
 // A Budget bounds what is done with one running server. The zero value of each
@@ -84,24 +89,37 @@ type Live struct {
 	// Texts are the answers to prompts/get and resources/read for the first entries of
 	// each list.
 	Texts []Read
+	// Attacks are those that succeeded.
+	Attacks []Attack
 	// Cancelled is a call that was cancelled; nil where none took long enough.
 	Cancelled *Cancellation
-	// Contradicted are tools whose calls changed what others read.
+	// Contradicted are tools whose calls changed what others read, and Moved the other
+	// lists that were others after calls of tools that only read.
 	Contradicted []Contradiction
+	Moved        []string
+	// Together are calls that were made at the same time, each with the answer that it
+	// got alone.
+	Together []Pair
+	// OtherClient are the tools that a client of another name was shown, where they were
+	// others; nil where they were the same.
+	OtherClient *Listing
 	// Rough is what bad input did to a connection of its own.
 	Rough Rough
 	// Crowd are the answers to requests that were sent at once.
 	Crowd []Answer
 
 	// Stray are lines on standard output that are no messages, at most 20, and
-	// Odd answers that nobody asked for.
-	Stray, Odd []string
+	// Odd answers that nobody asked for, and Progress what is wrong with notifications of
+	// progress.
+	Stray, Odd, Progress []string
 	// Errors are the codes of all errors of the protocol that came.
 	Errors map[int64]string
 	// Flooded says what the server sent too much of; empty for nothing.
 	Flooded string
-	// Stderr is what a process wrote to standard error, at most 64 KiB.
-	Stderr string
+	// Stderr is what a process wrote to standard error, at most 64 KiB, and StderrLines
+	// how many lines that were.
+	Stderr      string
+	StderrLines int
 	// Logs are the log messages that were sent as notifications, at most 64 KiB.
 	Logs string
 	// Exit is how a process ended; nil where there is none.
@@ -211,6 +229,8 @@ const (
 	CallTwo CallProbe = "two"
 	// CallWatch reads something before and after another call.
 	CallWatch CallProbe = "watch"
+	// CallFormat asks for a format of the response.
+	CallFormat CallProbe = "format"
 )
 
 // A Rough is what bad input did.
@@ -263,11 +283,14 @@ type Web struct {
 // written down for rules to judge.
 func observe(ctx context.Context, s *Server, t Target, o Options) {
 	budget := o.Budget.filled()
+	if o.Probe == ProbeAttack {
+		budget.Time += attackTime
+	}
 	ctx, cancel := context.WithTimeout(ctx, budget.Time)
 	defer cancel()
 	l := &Live{Answers: map[string]Answer{}, Others: map[string]Listing{}, Errors: map[int64]string{}, Probed: o.Probe}
 	s.Live = l
-	w := &watcher{ctx: ctx, server: s, live: l, target: t, budget: budget, probe: o.Probe, long: or(o.long, 1<<20), progress: func(doing string) { o.Progress(s.Label, doing) }}
+	w := &watcher{ctx: ctx, server: s, live: l, target: t, budget: budget, probe: o.Probe, attacked: o.Attack, long: or(o.long, 1<<20), progress: func(doing string) { o.Progress(s.Label, doing) }}
 	w.record = &record{live: l, limit: budget.Bytes, mask: s.mask}
 	defer w.record.seal()
 	w.run()

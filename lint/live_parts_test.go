@@ -149,6 +149,32 @@ func oldTransport(m *model) http.Handler {
 	return mux
 }
 
+// attacked makes a fixture of what notes_get_note answers to a title that it was not
+// asked for before.
+func attacked(answer func(title string) string) func(*model) {
+	return func(m *model) {
+		m.result = func(q query, was string) string {
+			var a struct{ Title string }
+			if q.Params.Name != "notes_get_note" || json.Unmarshal(q.Params.Arguments, &a) != nil || a.Title == "groceries" || strings.Contains(was, "isError") || len(a.Title) > 5000 {
+				return was
+			}
+			b, _ := json.Marshal(answer(a.Title))
+			return `{"content":[{"type":"text","text":` + string(b) + `}],"structuredContent":{"text":` + string(b) + `}}`
+		}
+	}
+}
+
+// without returns a definition without one of its members.
+func without(definition json.RawMessage, member string) json.RawMessage {
+	var tool map[string]json.RawMessage
+	if err := json.Unmarshal(definition, &tool); err != nil {
+		panic(err)
+	}
+	delete(tool, member)
+	b, _ := json.Marshal(tool) // of what was just read
+	return b
+}
+
 // answering makes a fixture of an answer to one method, "" for what is not JSON.
 func answering(method string, reply func(m *model, q query) []string) func(*model) {
 	return func(m *model) {

@@ -89,7 +89,11 @@ func tryLive(t *testing.T, id string, f liveFixture) {
 	if f.target != nil {
 		f.target(t, m, &target)
 	}
-	r, err := Run(t.Context(), []Target{target}, Options{long: 10_000}) // the whole length: TestModelServer
+	o := Options{long: 10_000} // the whole length: TestModelServer
+	if f.attack {
+		o.Probe, o.Attack = ProbeAttack, []string{"notes_get_note"}
+	}
+	r, err := Run(t.Context(), []Target{target}, o)
 	must(t, err)
 	want := append([]string{id}, f.also...)
 	slices.Sort(want)

@@ -65,6 +65,18 @@ func (r *Report) Place(f *Finding) Place {
 	return p
 }
 
+// inRepository is [Report.Place] for services that show findings beside the files of a
+// repository: what has no file there stands where the server is configured.
+func (r *Report) inRepository(f *Finding) Place {
+	place := r.Place(f)
+	for _, a := range r.Servers {
+		if s := a.Server; s.Label == f.Server && s.File == "" && s.Config != nil && s.Config.File != "" {
+			return Place{File: s.Config.File, Line: max(s.Config.Line, 1), Column: 1}
+		}
+	}
+	return place
+}
+
 // fileName makes a name for a file of a tool's name.
 func fileName(tool string) string {
 	return strings.Map(func(r rune) rune {

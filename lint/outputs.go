@@ -41,7 +41,8 @@ var outputRules = []Rule{
 		Tool: func(t *Tool, say Say) {
 			// Without arguments, and of a closed world, it lists the few things there are.
 			few := len(t.Params()) == 0 && said(t.Hints.OpenWorld, false)
-			if listing(t) && !pages(t) && !few {
+			// Without a schema, which is S001's, nothing is known of its arguments.
+			if listing(t) && !pages(t) && !few && (t.Input.Has("type") || t.Input.Has("properties")) {
 				say(at("/inputSchema"), "the tool lists things and takes neither limit nor cursor")
 			}
 		},

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
@@ -21,6 +22,7 @@ func TestMain(m *testing.M) {
 var processFixtures = map[string]fakemcp.Config{
 	"P016": {Name: "fake-mcp-server", Era: fakemcp.LegacyOnly, Faults: []fakemcp.Fault{{Kind: fakemcp.Stubborn}}},
 	"P024": {Name: "fake-mcp-server", Era: fakemcp.LegacyOnly, Faults: []fakemcp.Fault{{Kind: fakemcp.Grandchild}}},
+	"P033": {Name: "fake-mcp-server", Era: fakemcp.LegacyOnly, Stderr: strings.Repeat("loading\n", 300)},
 }
 
 // TestProcessRules: servers that do not end, and that leave others behind, are

@@ -14,13 +14,18 @@ import (
 
 // A Report is what an audit found, worst first.
 type Report struct {
-	// Findings are what is wrong, and Suppressed what was taken out.
+	// Findings are what is wrong, and Suppressed what was taken out. Known is what stood
+	// in the baseline already; it counts for scores and for nothing else.
 	Findings   []Finding
 	Suppressed []Finding
+	Known      []Finding
+	// Gone is how many findings of the baseline there are no more.
+	Gone int
 	// Servers are the servers that were looked at, in the order of the targets.
 	Servers []*Audited
 
-	rules map[string]*Rule
+	rules    map[string]*Rule
+	compared bool // with a baseline
 }
 
 // A Finding is one thing that is wrong.
@@ -114,10 +119,11 @@ func (r *Report) own(id, message string) Finding {
 func (r *Report) finish() {
 	sortFindings(r.Findings)
 	sortFindings(r.Suppressed)
+	sortFindings(r.Known)
 	for _, a := range r.Servers {
 		a.Tokens = a.Server.tokens()
 		a.Providers = a.Server.converted.providers
-		a.score(r.Findings)
+		a.score(slices.Concat(r.Findings, r.Known))
 	}
 }
 
@@ -205,7 +211,7 @@ func grade(score int) string {
 }
 
 // MarshalJSON writes the report as a document: servers with scores, findings,
-// suppressed findings.
+// suppressed findings, and those that the baseline knew.
 func (r *Report) MarshalJSON() ([]byte, error) {
 	type server struct {
 		Label     string           `json:"label"`
@@ -224,7 +230,8 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		Servers    []server  `json:"servers"`
 		Findings   []Finding `json:"findings"`
 		Suppressed []Finding `json:"suppressed"`
-	}{[]server{}, slices.Concat([]Finding{}, r.Findings), slices.Concat([]Finding{}, r.Suppressed)}
+		Known      []Finding `json:"known,omitempty"`
+	}{[]server{}, append([]Finding{}, r.Findings...), append([]Finding{}, r.Suppressed...), r.Known}
 	for _, a := range r.Servers {
 		s := server{
 			Label: a.Server.Label, Name: a.Server.Name, Version: a.Server.Version, Tools: len(a.Server.Tools),

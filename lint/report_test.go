@@ -209,7 +209,7 @@ func TestHiddenBehindAFlag(t *testing.T) {
 		if got := hiddenIn(in); got != want.message {
 			t.Errorf("%+q: %s, want %s", in, got, want.message)
 		}
-		if got := withoutHidden(in); got != want.mended {
+		if got := string(shown([]byte(in))); got != want.mended {
 			t.Errorf("%+q: mended %+q, want %+q", in, got, want.mended)
 		}
 	}

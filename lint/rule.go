@@ -126,7 +126,7 @@ func Rules() []Rule {
 	var all []Rule
 	for _, part := range [][]Rule{
 		protocolRules, modernRules, officialRules, httpRules, processRules, nameRules, descriptionRules, inputRules, schemaRules, dialectRules,
-		hintRules, behaviourRules, outputRules, answerRules, errorRules, reliabilityRules, textRules, poisonRules, secretRules, webRules, pinRules,
+		hintRules, behaviourRules, outputRules, answerRules, formRules, errorRules, reliabilityRules, textRules, poisonRules, secretRules, webRules, pinRules, attackRules,
 		costRules, configRules, entryRules, ownRules,
 	} {
 		all = append(all, part...)

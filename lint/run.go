@@ -67,8 +67,10 @@ func (t *Target) live() bool { return t.Command != nil || t.URL != "" || t.Pipe 
 type Options struct {
 	// Rules are the rules to check; nil means [Rules].
 	Rules []Rule
-	// Probe says which tools of running servers are called.
-	Probe Probe
+	// Probe says which tools of running servers are called, and Attack which are attacked
+	// by [ProbeAttack]: names as servers spell them, no patterns.
+	Probe  Probe
+	Attack []string
 	// ConfigOnly judges how servers are configured, by the rules of group K, and starts
 	// and asks none.
 	ConfigOnly bool
@@ -77,6 +79,9 @@ type Options struct {
 	Dialects []string
 	// Suppressions take findings out of the report.
 	Suppressions []Suppression
+	// Baseline are findings that were there before, and are reported as known; nil for
+	// none.
+	Baseline Baseline
 	// Lock is the text of a dragoman.lock to compare with; nil for none.
 	Lock []byte
 	// Budget bounds what is done with each running server.
@@ -144,6 +149,7 @@ func run(ctx context.Context, targets []Target, o Options, seen func(*Server)) (
 		return nil, err
 	}
 	r.suppress(slices.Clone(o.Suppressions), o.Now())
+	r.compare(o.Baseline)
 	r.finish()
 	return r, nil
 }

@@ -44,6 +44,9 @@ type (
 	}
 	sarifTags struct {
 		Tags []string `json:"tags"`
+		// Severity is that of a rule about security, from 0 to 10, by which code scanning
+		// services sort; empty for other rules.
+		Severity string `json:"security-severity,omitempty"`
 	}
 	sarifResult struct {
 		RuleID       string             `json:"ruleId"`
@@ -53,6 +56,7 @@ type (
 		Locations    []sarifLocation    `json:"locations"`
 		Fingerprints map[string]string  `json:"partialFingerprints"`
 		Suppressions []sarifSuppression `json:"suppressions,omitempty"`
+		Baseline     string             `json:"baselineState,omitempty"`
 	}
 	sarifLocation struct {
 		Physical sarifPhysical  `json:"physicalLocation"`
@@ -97,11 +101,18 @@ func (r *Report) WriteSARIF(w io.Writer, version string) error {
 		index[id] = len(run.Tool.Driver.Rules)
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{
 			ID: id, Name: id, Short: sarifText{rule.Title}, Full: sarifText{rule.Why}, Help: sarifText{rule.Advice + "\n\nSource: " + rule.Source},
-			HelpURI: rulesURL + "#" + anchor(id), Default: sarifConf{sarifLevels[rule.Severity]}, Properties: sarifTags{[]string{"mcp", groupOf(id)}},
+			HelpURI: rulesURL + "#" + anchor(id), Default: sarifConf{sarifLevels[rule.Severity]}, Properties: tagsOf(rule),
 		})
 	}
-	for _, f := range slices.Concat(r.Findings, r.Suppressed) {
-		run.Results = append(run.Results, r.sarif(&f, index[f.Rule]))
+	for _, part := range []struct {
+		findings []Finding
+		state    string
+	}{{r.Findings, r.state("new")}, {r.Suppressed, ""}, {r.Known, "unchanged"}} {
+		for _, f := range part.findings {
+			result := r.sarif(&f, index[f.Rule])
+			result.Baseline = part.state
+			run.Results = append(run.Results, result)
+		}
 	}
 	log.Runs = []sarifRun{run}
 	e := json.NewEncoder(w)
@@ -110,8 +121,29 @@ func (r *Report) WriteSARIF(w io.Writer, version string) error {
 	return e.Encode(log)
 }
 
+// tagsOf are the group of a rule and, where it is about security, how much that hurts.
+func tagsOf(rule *Rule) sarifTags {
+	tags := sarifTags{Tags: []string{"mcp", groupOf(rule.ID)}}
+	if rule.group() == 'X' || rule.group() == 'K' {
+		tags.Tags = append(tags.Tags, "security")
+		tags.Severity = securitySeverity[rule.Severity]
+	}
+	return tags
+}
+
+// securitySeverity are the middles of what code scanning calls low, medium and high.
+var securitySeverity = map[Severity]string{Info: "2.0", Warning: "5.5", Error: "8.0"}
+
+// state is a state against the baseline, where there was one.
+func (r *Report) state(state string) string {
+	if !r.compared {
+		return ""
+	}
+	return state
+}
+
 func (r *Report) sarif(f *Finding, index int) sarifResult {
-	place := r.Place(f)
+	place := r.inRepository(f)
 	s := sarifResult{
 		RuleID: f.Rule, RuleIndex: index, Level: sarifLevels[f.Severity], Message: sarifText{f.sentence()},
 		Fingerprints: map[string]string{"dragomanLint/v1": f.Fingerprint()},

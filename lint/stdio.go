@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"io"
 	"os"
@@ -25,9 +26,10 @@ type lineWire struct {
 	in     io.WriteCloser // to the server
 	out    io.ReadCloser  // from the server
 	cmd    *exec.Cmd      // nil for pipes
+	mark   string         // a variable by which its children are found
 
 	waiting *waiting
-	writes  sync.Mutex
+	writes  chan struct{}  // holds one while somebody writes
 	toward  *io.PipeWriter // to the client
 	client  *io.PipeReader
 	ended   chan struct{}
@@ -52,6 +54,8 @@ func startProcess(r *record, cmd *exec.Cmd) (*lineWire, error) {
 		return nil, err
 	}
 	cmd.Stdout, cmd.Stderr = outEnd, errEnd
+	mark := "DRAGOMAN_LINT=" + rand.Text()
+	cmd.Env = append(cmd.Environ(), mark)
 	lead(cmd)
 	err = cmd.Start()
 	outEnd.Close()
@@ -71,7 +75,7 @@ func startProcess(r *record, cmd *exec.Cmd) (*lineWire, error) {
 		_, _ = io.Copy(io.Discard, errOut) // after a line that is too long
 	}()
 	w := watchLines(r, out, in)
-	w.cmd = cmd
+	w.cmd, w.mark = cmd, mark
 	w.exited = make(chan error, 1)
 	go func() { w.exited <- cmd.Wait() }()
 	return w, nil
@@ -79,7 +83,7 @@ func startProcess(r *record, cmd *exec.Cmd) (*lineWire, error) {
 
 // watchLines watches a pair of streams.
 func watchLines(r *record, out io.ReadCloser, in io.WriteCloser) *lineWire {
-	w := &lineWire{record: r, in: in, out: out, waiting: newWaiting(), ended: make(chan struct{})}
+	w := &lineWire{record: r, in: in, out: out, waiting: newWaiting(), writes: make(chan struct{}, 1), ended: make(chan struct{})}
 	w.client, w.toward = io.Pipe()
 	go w.read()
 	return w
@@ -116,6 +120,7 @@ func (w *lineWire) heard(line []byte) {
 		return
 	}
 	w.record.message(m)
+	w.record.progress(w.waiting.progressed(m))
 	ours, again := w.waiting.take(m)
 	if again {
 		w.record.odd("a second answer to " + string(m.ID))
@@ -163,8 +168,8 @@ func (w *lineWire) Write(p []byte) (int, error) {
 }
 
 func (w *lineWire) send(p []byte) (int, error) {
-	w.writes.Lock()
-	defer w.writes.Unlock()
+	w.writes <- struct{}{}
+	defer func() { <-w.writes }()
 	return w.in.Write(p)
 }
 
@@ -225,6 +230,10 @@ func (w *lineWire) end() {
 		exit.Orphans = groupAlive(w.cmd)
 	}
 	endGroup(w.cmd)
+	if left := leftBehind(w.mark); len(left) > 0 {
+		exit.Orphans = true
+		endAll(left)
+	}
 	w.out.Close()
 	w.record.write(func(l *Live) {
 		if l.Exit == nil || exit.Killed || exit.Orphans {

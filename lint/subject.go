@@ -115,6 +115,10 @@ type Config struct {
 	Headers map[string]string `yaml:"headers"`
 	// URL is its address.
 	URL string `yaml:"url"`
+	// File is where this stands, and Line where the server's name does, from 1; empty and
+	// 0 where that is not known.
+	File string `yaml:"-"`
+	Line int    `yaml:"-"`
 }
 
 // errNotAList says that a document is not a list of tools.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -21,12 +22,14 @@ type watcher struct {
 	target   Target
 	budget   Budget
 	probe    Probe
-	long     int // length of the longest argument that is tried
+	attacked []string // tools that may be attacked
+	long     int      // length of the longest argument that is tried
 	progress func(doing string)
 	record   *record
 
 	main *connection
-	ids  int
+	ids  atomic.Int64
+	hung atomic.Bool // it answers nothing any more
 }
 
 // A connection is one wire with a client on it.
@@ -43,7 +46,7 @@ func (w *watcher) run() {
 	w.record.stop = cancel
 	w.progress("connecting")
 	began := time.Now()
-	c, err := w.connect()
+	c, err := w.connect(ownName)
 	w.live.Startup = time.Since(began)
 	if err != nil {
 		w.live.Failure = err
@@ -72,6 +75,7 @@ func (w *watcher) run() {
 		{"greeting with a version that there is not", w.greet},
 		{"asking what no client asks", w.protocol},
 		{"calling tools", w.calls},
+		{"attacking tools", w.attack},
 		{"asking many things at once", w.crowd},
 		{"knocking at the door", w.doors},
 		{"sending bad input", w.second},
@@ -93,19 +97,19 @@ func (w *watcher) over() bool {
 	case <-w.main.wire.gone():
 		return true
 	default:
-		return w.ctx.Err() != nil
+		return w.ctx.Err() != nil || w.hung.Load()
 	}
 }
 
-// connect opens a wire and greets the server.
-func (w *watcher) connect() (*connection, error) {
+// connect opens a wire and greets the server, as the client of a name.
+func (w *watcher) connect(name string) (*connection, error) {
 	wire, err := w.open()
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(w.ctx, w.budget.Start)
 	defer cancel()
-	c, err := connect(ctx, wire, w.target.Legacy)
+	c, err := connect(ctx, wire, name, w.target.Legacy)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("it does not answer within %v", w.budget.Start)
@@ -164,8 +168,7 @@ func (w *watcher) disconnect(c *connection) {
 
 // message makes a message as a client of the server's era would.
 func (w *watcher) message(c *connection, method string, params rawjson.Object) raw {
-	w.ids++
-	id := `"lint-` + strconv.Itoa(w.ids) + `"`
+	id := `"lint-` + strconv.FormatInt(w.ids.Add(1), 10) + `"`
 	var meta rawjson.Object
 	if method == "tools/call" {
 		meta.Set("progressToken", json.RawMessage(id))
@@ -174,7 +177,7 @@ func (w *watcher) message(c *connection, method string, params rawjson.Object) r
 	if c.client.modern() {
 		meta.Set("io.modelcontextprotocol/protocolVersion", rawjson.Quote(c.client.version()))
 		meta.Set("io.modelcontextprotocol/clientCapabilities", json.RawMessage(`{}`))
-		meta.Set("io.modelcontextprotocol/clientInfo", json.RawMessage(`{"name":"dragoman-lint","version":"1"}`))
+		meta.Set("io.modelcontextprotocol/clientInfo", json.RawMessage(`{"name":"`+c.client.name+`","version":"1"}`))
 		m.header["Mcp-Method"] = method
 		m.header["Mcp-Protocol-Version"] = c.client.version()
 		for _, key := range []string{"name", "uri"} {
@@ -197,12 +200,35 @@ func (w *watcher) message(c *connection, method string, params rawjson.Object) r
 
 // ask sends a request and waits for the answer.
 func (w *watcher) ask(c *connection, method string, params rawjson.Object) Answer {
-	return w.send(c, w.message(c, method, params), w.budget.Answer)
+	return w.await(c, w.message(c, method, params))
+}
+
+// doubted is how long an answer may take before the server is asked whether it is there.
+const doubted = 10 * time.Second
+
+// await sends a message and waits as long as an answer may take, unless the server shows
+// meanwhile that it answers nothing at all: then nothing else is asked of it.
+func (w *watcher) await(c *connection, m raw) Answer {
+	until := w.ctx
+	ctx, cancel := context.WithCancel(until)
+	defer cancel()
+	doubt := time.AfterFunc(doubted, func() {
+		if w.health(c).Err == errSilent && until.Err() == nil {
+			w.hung.Store(true)
+			cancel()
+		}
+	})
+	defer doubt.Stop()
+	return w.sendUntil(ctx, c, m, w.budget.Answer)
 }
 
 // send sends a message and waits at most so long for the answer.
 func (w *watcher) send(c *connection, m raw, patience time.Duration) Answer {
-	ctx, cancel := context.WithTimeout(w.ctx, min(patience, w.budget.Answer))
+	return w.sendUntil(w.ctx, c, m, patience)
+}
+
+func (w *watcher) sendUntil(ctx context.Context, c *connection, m raw, patience time.Duration) Answer {
+	ctx, cancel := context.WithTimeout(ctx, min(patience, w.budget.Answer))
 	defer cancel()
 	words := m.words
 	if words == "" {

@@ -138,6 +138,7 @@ func (w *webWire) event(name string, data []byte) {
 	if m, ok := parseRPC(data); ok {
 		w.record.message(m)
 		if w.stream() != "" {
+			w.record.progress(w.waiting.progressed(m))
 			w.waiting.take(m)
 		}
 		return
@@ -265,6 +266,7 @@ func (w *webWire) read(resp *http.Response, id string) Answer {
 			continue
 		}
 		w.record.message(m)
+		w.record.progress(w.waiting.progressed(m))
 		switch {
 		case m.Method == "notifications/progress":
 			progress++

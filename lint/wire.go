@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -122,7 +123,19 @@ func (r *record) sent(line, words string) {
 
 // stderr and logs append to the bounded texts of that name.
 func (r *record) stderr(line string) {
-	r.write(func(l *Live) { bounded(&l.Stderr, r.mask.Hide(line)) })
+	r.write(func(l *Live) {
+		l.StderrLines++
+		bounded(&l.Stderr, r.mask.Hide(line))
+	})
+}
+
+// progress notes what is wrong with a notification of progress; empty for nothing.
+func (r *record) progress(fault string) {
+	r.write(func(l *Live) {
+		if fault != "" && len(l.Progress) < maxStray {
+			l.Progress = append(l.Progress, fault)
+		}
+	})
 }
 func (r *record) logs(line string) { r.write(func(l *Live) { bounded(&l.Logs, r.mask.Hide(line)) }) }
 
@@ -190,13 +203,13 @@ func (m rpc) answer() Answer {
 type waiting struct {
 	mu       sync.Mutex
 	byID     map[string]chan rpc
-	late     map[string]bool // ids for whose answer nobody waits any more
-	progress map[string]int  // by raw token
-	asked    map[string]bool // ids of the client's own requests; nil when they cannot be told
+	late     map[string]bool   // ids for whose answer nobody waits any more
+	progress map[string]*steps // by raw token
+	asked    map[string]bool   // ids of the client's own requests; nil when they cannot be told
 }
 
 func newWaiting() *waiting {
-	return &waiting{byID: map[string]chan rpc{}, late: map[string]bool{}, progress: map[string]int{}, asked: map[string]bool{}}
+	return &waiting{byID: map[string]chan rpc{}, late: map[string]bool{}, progress: map[string]*steps{}, asked: map[string]bool{}}
 }
 
 func (w *waiting) add(id string) <-chan rpc {
@@ -246,15 +259,7 @@ func (w *waiting) take(m rpc) (ours, again bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if m.Method == "notifications/progress" {
-		var p struct {
-			Token json.RawMessage `json:"progressToken"`
-		}
-		_ = json.Unmarshal(m.Params, &p) // without a token it is nobody's
-		if bytes.HasPrefix(p.Token, []byte(`"lint-`)) {
-			w.progress[string(p.Token)]++
-			return true, false
-		}
-		return false, false
+		return bytes.HasPrefix(tokenOf(m), []byte(`"lint-`)), false
 	}
 	if m.Method != "" {
 		return false, false
@@ -274,6 +279,61 @@ func (w *waiting) take(m rpc) (ours, again bool) {
 	}
 	ours = strings.HasPrefix(id, `"lint-`)
 	return ours, ours
+}
+
+// steps are the notifications of progress of one request.
+type steps struct {
+	n    int
+	last float64
+	done bool
+}
+
+// stepsOf are those of a token, which is the id of its request. The lock is held.
+func (w *waiting) stepsOf(token string) *steps {
+	s := w.progress[token]
+	if s == nil {
+		s = &steps{}
+		w.progress[token] = s
+	}
+	return s
+}
+
+// tokenOf returns the raw token of a notification of progress; nil where it has none.
+func tokenOf(m rpc) json.RawMessage {
+	var p struct {
+		Token json.RawMessage `json:"progressToken"`
+	}
+	_ = json.Unmarshal(m.Params, &p) // without a token it is nobody's
+	return p.Token
+}
+
+// progressed takes in a notification of progress, or the end of a request, and says
+// what is wrong with it; empty for nothing. Progress MUST rise, and MUST stop at the end
+// (MCP, Basic: Progress).
+func (w *waiting) progressed(m rpc) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if m.Method == "" && m.ID != nil {
+		w.stepsOf(string(m.ID)).done = true
+		return ""
+	}
+	token := tokenOf(m)
+	if m.Method != "notifications/progress" || !bytes.HasPrefix(token, []byte(`"lint-`)) {
+		return ""
+	}
+	var p struct{ Progress float64 }
+	_ = json.Unmarshal(m.Params, &p) // what is no number stays 0
+	s := w.stepsOf(string(token))
+	s.n++
+	before := s.last
+	s.last = p.Progress
+	switch {
+	case s.done:
+		return "progress came after the answer"
+	case s.n > 1 && p.Progress <= before:
+		return fmt.Sprintf("progress went from %v to %v", before, p.Progress)
+	}
+	return ""
 }
 
 // wait waits for an answer.
@@ -298,7 +358,7 @@ func (w *waiting) wait(ctx context.Context, id string, answers <-chan rpc, gone 
 	}
 	a.Took = time.Since(since)
 	w.mu.Lock()
-	a.Progress = w.progress[id]
+	a.Progress = w.stepsOf(id).n
 	w.mu.Unlock()
 	return a
 }

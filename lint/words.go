@@ -54,7 +54,7 @@ var (
 		search show stat stats summarize tail validate verify view watch estimate geocode crawl recall map discover
 		suggest recommend predict evaluate parse decode encode format convert translate extract render plan tree ping
 		echo help status info export download test trace monitor classify take screenshot snapshot capture tokenize
-		autocomplete grep match select wait audit research ask
+		autocomplete grep match select wait audit research ask explore
 		collect filter rank receive review`)
 	destroyVerbs = words(`
 		delete destroy drop erase purge remove wipe truncate uninstall unlink clear overwrite kill terminate revoke

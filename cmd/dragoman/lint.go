@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ type audit struct {
 	selection
 	format, output string
 	probe          string
+	attack         []string
 	yes            bool
 	configOnly     bool
 	legacy         bool
@@ -35,6 +37,8 @@ type audit struct {
 	suppressions   string
 	lock           string
 	writeLock      bool
+	baseline       string
+	writeBaseline  bool
 	explain        string
 	fix            bool
 	prove          bool
@@ -52,12 +56,18 @@ servers of a configuration together. It works offline and needs no model.
 A running server is also watched: what it says on the wire, how it takes requests
 that no client sends, and what its tools do. By default only tools are called that
 say they only read; --probe none calls none, --probe all calls all. No identifier is
-ever made up. What is known to be malicious is not started, and --config-only starts
+ever made up. --probe attack attacks the tools that --attack names, one by one: it looks
+whether an argument leads to files outside, to addresses of this machine, into a shell or
+into a statement of a database. What is known to be malicious is not started, and --config-only starts
 nothing: it judges how servers are configured.
 
 --prove also looks, as dragoman prove does, for calls on which a model and a server
 cannot agree: by the grammar engine of a dialect where --engines has it, else by the
 schema that is sent.
+
+With --baseline only findings that the file does not know count; --write-baseline makes
+it of what there is now. "dragoman lint init" writes what a service for continuous
+integration runs.
 
 Findings can be suppressed in ` + lint.SuppressionsName + `, and tools pinned in ` + pin.LockName + `; both are
 looked for in the working directory. docs/lint.md lists the rules.
@@ -79,8 +89,9 @@ command line or a file makes no sense.`,
 	f := cmd.Flags()
 	f.StringVar(&a.format, "format", "text", "`FORMAT` of the report: text, json, sarif, junit or markdown")
 	f.StringVarP(&a.output, "output", "o", "", "write the report to `FILE` instead of standard output")
-	f.StringVar(&a.probe, "probe", "safe", "which tools of running servers to call: none, safe or all")
-	f.BoolVar(&a.yes, "yes", false, "do not ask before --probe all")
+	f.StringVar(&a.probe, "probe", "safe", "which tools of running servers to call: none, safe, all, or attack")
+	f.StringSliceVar(&a.attack, "attack", nil, "the `TOOL` that --probe attack attacks; may be repeated")
+	f.BoolVar(&a.yes, "yes", false, "do not ask before --probe all or attack")
 	f.BoolVar(&a.configOnly, "config-only", false, "judge how servers are configured, and start none")
 	f.BoolVar(&a.legacy, "legacy", false, "greet servers of both eras in the legacy one")
 	f.StringVar(&a.failOn, "fail-on", "error", "`SEVERITY` from which on to exit with 1: error, warning, info or never")
@@ -90,10 +101,13 @@ command line or a file makes no sense.`,
 	f.StringVar(&a.suppressions, "suppressions", "", "`FILE` of suppressions (default "+lint.SuppressionsName+", if it is there)")
 	f.StringVar(&a.lock, "lock", "", "`FILE` of pins to compare with (default "+pin.LockName+", if it is there)")
 	f.BoolVar(&a.writeLock, "write-lock", false, "pin the tools as they are now")
+	f.StringVar(&a.baseline, "baseline", "", "`FILE` of findings that were there before, and do not count")
+	f.BoolVar(&a.writeBaseline, "write-baseline", false, "write the findings as they are now into the file of --baseline")
 	f.StringVar(&a.explain, "explain", "", "say what the rule `ID` is about; all for all rules")
 	f.BoolVar(&a.prove, "prove", false, "look for calls on which model and server cannot agree; takes longer")
 	f.StringVar(&a.engines, "engines", os.Getenv(envEngines), "`FOLDER` with grammar engines, which --prove runs (default $"+envEngines+")")
 	f.BoolVar(&a.fix, "fix", false, "print a patch for what can be mended in one way only, instead of the report")
+	cmd.AddCommand(lintInitCommand())
 	return cmd
 }
 
@@ -166,6 +180,15 @@ func (a *audit) run(ctx context.Context, files []string) error {
 			return fmt.Errorf("writing the lock: %w", err)
 		}
 	}
+	if a.writeBaseline {
+		var text bytes.Buffer
+		if err := report.WriteJSON(&text); err != nil {
+			return err
+		}
+		if err := atomicfile.Share(a.baseline, text.Bytes()); err != nil {
+			return fmt.Errorf("writing the baseline: %w", err)
+		}
+	}
 	if report.Worst() >= failOn {
 		return errFailed
 	}
@@ -184,8 +207,13 @@ func (a *audit) options(source *proofSource) (o lint.Options, failOn lint.Severi
 		o.Probe = lint.ProbeSafe
 	case "all":
 		o.Probe = lint.ProbeAll
+	case "attack":
+		o.Probe, o.Attack = lint.ProbeAttack, a.attack
 	default:
-		return o, 0, fmt.Errorf("--probe is none, safe or all, not %q", a.probe)
+		return o, 0, fmt.Errorf("--probe is none, safe, all or attack, not %q", a.probe)
+	}
+	if (a.probe == "attack") != (len(a.attack) > 0) {
+		return o, 0, errors.New("--probe attack and --attack TOOL belong together: only what is named is attacked")
 	}
 	if failOn = never; a.failOn != "never" {
 		if failOn, err = lint.ParseSeverity(a.failOn); err != nil {
@@ -211,7 +239,25 @@ func (a *audit) options(source *proofSource) (o lint.Options, failOn lint.Severi
 	if err == nil && !a.writeLock {
 		o.Lock, err = readOptional(a.lock, pin.LockName)
 	}
+	if err == nil {
+		o.Baseline, err = a.readBaseline()
+	}
 	return o, failOn, err
+}
+
+// readBaseline reads what --baseline names, unless that is to be written.
+func (a *audit) readBaseline() (lint.Baseline, error) {
+	switch {
+	case a.writeBaseline && a.baseline == "":
+		return nil, errors.New("--write-baseline needs the name of the file: --baseline FILE")
+	case a.writeBaseline || a.baseline == "":
+		return nil, nil
+	}
+	text, err := os.ReadFile(a.baseline)
+	if err != nil {
+		return nil, fmt.Errorf("%w; --write-baseline makes one of what is found now", err)
+	}
+	return lint.ParseBaseline(text)
 }
 
 // proofs is what the rules of --prove ask, and says what it goes by.
@@ -269,17 +315,21 @@ func readOptional(flag, usual string) ([]byte, error) {
 	return text, err
 }
 
-// confirm asks before tools are called that may change something.
+// confirm asks before tools are called that may change something, or attacked.
 func (a *audit) confirm(probe lint.Probe, targets []lint.Target) error {
 	running := slices.ContainsFunc(targets, func(t lint.Target) bool { return t.List == nil })
-	if probe != lint.ProbeAll || a.yes || !running {
+	if probe != lint.ProbeAll && probe != lint.ProbeAttack || a.yes || !running {
 		return nil
+	}
+	what := "All tools will be called, also those that change or delete something."
+	if probe == lint.ProbeAttack {
+		what = "Up to 200 hostile calls will be made of " + strings.Join(a.attack, ", ") + ". What it writes, it writes."
 	}
 	stderr := terminal.NewScreen(os.Stderr)
 	if !stderr.Live || !terminal.NewScreen(os.Stdin).Live {
-		return &usageError{errors.New("--probe all calls tools that may change something, and there is nobody to ask"), "say --yes if that is meant"}
+		return &usageError{fmt.Errorf("--probe %s makes calls that may change something, and there is nobody to ask", a.probe), "say --yes if that is meant"}
 	}
-	stderr.Printf("All tools will be called, also those that change or delete something. Go on? Type yes: ")
+	stderr.Printf("%s Go on? Type yes: ", terminal.Visible(what))
 	answer, _ := bufio.NewReader(os.Stdin).ReadString('\n') // no answer is no
 	if strings.TrimSpace(answer) != "yes" {
 		return &usageError{errors.New("nothing was called"), ""}

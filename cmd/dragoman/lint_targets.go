@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/config"
@@ -143,5 +145,38 @@ func (a *audit) written(file *config.File) map[string]*lint.Config {
 	all := map[string]*lint.Config{}
 	maps.Copy(all, doc.Other)
 	maps.Copy(all, doc.Servers)
+	lines := labelLines(text)
+	for label, c := range all {
+		c.File, c.Line = path, lines[label]
+	}
 	return all
+}
+
+// labelLines returns the line on which each server of a configuration is named.
+func labelLines(text []byte) map[string]int {
+	lines := map[string]int{}
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil || len(file.Docs) == 0 {
+		return lines
+	}
+	for _, block := range []string{"servers", "mcpServers"} {
+		path, err := yaml.PathString("$." + block)
+		if err != nil {
+			return lines
+		}
+		node, err := path.FilterFile(file)
+		if err != nil {
+			continue
+		}
+		servers, ok := node.(ast.MapNode)
+		if !ok {
+			continue
+		}
+		for each := servers.MapRange(); each.Next(); {
+			if token := each.Key().GetToken(); token != nil {
+				lines[token.Value] = token.Position.Line
+			}
+		}
+	}
+	return lines
 }

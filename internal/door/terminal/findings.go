@@ -35,6 +35,12 @@ func (s *Screen) Findings(r *lint.Report) {
 	if n := len(r.Suppressed); n > 0 {
 		s.Printf("%s\n", s.Faint(fmt.Sprintf("%d suppressed", n)))
 	}
+	if n := len(r.Known); n > 0 {
+		s.Printf("%s\n", s.Faint(fmt.Sprintf("%d known from the baseline", n)))
+	}
+	if r.Gone > 0 {
+		s.Printf("%s\n", s.Faint(fmt.Sprintf("%d of the baseline gone: --write-baseline writes it again without", r.Gone)))
+	}
 }
 
 func (s *Screen) severity(level lint.Severity) string {
