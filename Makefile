@@ -65,7 +65,7 @@ unit: modules peers buildah postgres ## the tests of the packages
 	cd $(TICKETS) && $(GO) test ./...
 
 .PHONY: e2e
-e2e: modules peers engines ## real clients and real servers against the real binary
+e2e: modules peers agents engines proxies ## real clients and real servers against the real binary
 	$(GO) test -count=1 -timeout 40m ./e2e/...
 
 .PHONY: judge
@@ -153,6 +153,15 @@ e2e/node_modules/.installed: e2e/package.json e2e/package-lock.json
 	cd e2e && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error || { echo "make: the npm packages in e2e/package-lock.json could not be fetched; is there a network, or an npm registry?" >&2; exit 1; }
 	@touch $@
 
+# Coding agents: two programs of nearly 400 MB each.
+.PHONY: agents
+agents: e2e/agents/node_modules/.installed
+
+e2e/agents/node_modules/.installed: e2e/agents/package.json e2e/agents/package-lock.json
+	@command -v npm >/dev/null || $(MAKE) --no-print-directory npm
+	cd e2e/agents && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error || { echo "make: the npm packages in e2e/agents/package-lock.json could not be fetched; is there a network, or an npm registry?" >&2; exit 1; }
+	@touch $@
+
 e2e/published/node_modules/.installed: e2e/published/package.json e2e/published/package-lock.json
 	@command -v npm >/dev/null || $(MAKE) --no-print-directory npm
 	cd e2e/published && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error || { echo "make: the npm packages in e2e/published/package-lock.json could not be fetched; is there a network, or an npm registry?" >&2; exit 1; }
@@ -173,6 +182,12 @@ postgres: # the database that several gateways share; its tests skip without it
 	@if ! ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 && ! command -v postgres >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
 	  apt-get update -q && apt-get install -qy --no-install-recommends postgresql || \
 	  echo "make: the Debian package postgresql could not be fetched, so PostgreSQL is not tested" >&2; fi
+
+.PHONY: proxies
+proxies: # what stands before gateways in docs/operations.md; its test skips without them
+	@if ! { command -v nginx && command -v caddy; } >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  apt-get update -q && apt-get install -qy --no-install-recommends nginx-light caddy || \
+	  echo "make: the Debian packages nginx-light and caddy could not be fetched, so no proxy is tested" >&2; fi
 
 .PHONY: buildah
 buildah: # builds images for packaging's tests, which skip without it

@@ -17,7 +17,7 @@ const module = "github.com/dragoman-mcp/dragoman"
 
 // rooms are the folders of internal, from low to high. What is in one imports its own
 // room and lower ones, and of its own room what stands before it in layers.
-var rooms = []string{"text", "wire", "state", "identity", "judge", "reach", "session", "door", "config", "gateway"}
+var rooms = []string{"text", "wire", "state", "identity", "judge", "show", "reach", "session", "door", "config", "gateway"}
 
 // layers are the packages from low to high. A package imports lower rows only.
 var layers = [][]string{
@@ -26,7 +26,7 @@ var layers = [][]string{
 	{"internal/text/canonical", "internal/text/commandline", "internal/text/poison"},
 	{"internal/wire/rawjson", "internal/wire/sse", "internal/wire/deadline", "internal/wire/origin", "internal/wire/addresses", "internal/wire/retry"},
 	{"internal/wire/safehttp"},
-	{"internal/state/bounded", "internal/state/weakcache", "internal/state/park", "internal/state/atomicfile", "internal/state/store", "internal/state/seal"},
+	{"internal/state/bounded", "internal/state/weakcache", "internal/state/park", "internal/state/atomicfile", "internal/state/store", "internal/state/seal", "internal/state/frame"},
 	{"internal/state/watchedfile"},
 	{"internal/state/idempotency", "internal/state/vault", "internal/state/keeping"},
 	{"internal/identity/permission"},
@@ -40,7 +40,7 @@ var layers = [][]string{
 	{"openai/memory"},
 	{"internal/state/turns"},
 	{"openai/model"},
-	{"openai/internal/output"},
+	{"openai/internal/output", "openai/hosted"},
 	{"openai/internal/recall"},
 	{"openai/chat", "lint", "internal/prove"},
 	{"openai/responses", "openai/messages"},
@@ -52,6 +52,7 @@ var layers = [][]string{
 	{"internal/identity/caller"},
 	{"internal/judge/policy", "internal/judge/limit", "internal/judge/approval", "internal/judge/audit", "internal/judge/pinning", "internal/judge/meter"},
 	{"internal/judge/ledger", "internal/judge/gate"},
+	{"internal/show"},
 	{"internal/reach/sandbox", "internal/reach/credential", "internal/reach/upstream"},
 	{"internal/reach/servers"},
 	{"internal/reach/catalog"},
@@ -193,6 +194,27 @@ func TestNames(t *testing.T) {
 		for _, file := range files {
 			if name := strings.TrimSuffix(filepath.Base(file), ".go"); slices.Contains(banned, name) {
 				t.Errorf("file name %s says nothing", file)
+			}
+		}
+	}
+}
+
+// TestOneSeparator wants names that say whose they are, label__name, to be made and taken
+// apart in one package. Others that join with two underscores join something else: outer
+// and inner properties, a client's namespaces, definitions of a schema.
+func TestOneSeparator(t *testing.T) {
+	others := []string{"internal/text/qualified", "dialect", "openai/responses/tools.go", "rehearsal", "bench", "e2e"}
+	for pkg, files := range goFiles(t) {
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") || under(pkg, others) || slices.Contains(others, filepath.ToSlash(file)) {
+				continue
+			}
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(text), `"__"`) {
+				t.Errorf("%s joins or cuts names by itself: internal/text/qualified does", file)
 			}
 		}
 	}

@@ -92,6 +92,7 @@ var items = []struct {
 	{"m", "calls at the MCP endpoint", (*bench).relayed},
 	{"n", "lists at the MCP endpoint", (*bench).listed},
 	{"o", "search over 10,000 tools", (*bench).searched},
+	{"q", "the other doors at which a model is asked", (*bench).doors},
 	{network, "cold start of npx servers", (*bench).coldStart},
 }
 

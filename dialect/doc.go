@@ -63,4 +63,11 @@
 // Rules of fitting: dropNull, enumCase, numberFromString, booleanFromString,
 // nullFromString, objectFromString, arrayFromString, stringFromNumber,
 // stringFromBoolean, wrapInArray, plainInteger, originalForm.
+//
+// # What is stable
+//
+// [For], [ForHost], [Names], [Table], [Dialect] with its methods, [Plan], [Document] and
+// their types are for programs, and keep their form. The features of [Rules] and the passes
+// that a [Change] names grow with what providers take: new ones join, and what a schema
+// becomes may differ from release to release, which CHANGELOG says.
 package dialect

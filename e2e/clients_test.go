@@ -348,26 +348,31 @@ func TestOpenAIAgents(t *testing.T) {
 	g.mix(t, log, "agents.mjs", []string{"run", "stream"}, nil)
 }
 
+// goFacts are what openaigo prints.
+type goFacts struct {
+	Content, Finish string
+	Prompt          int `json:"prompt_tokens"`
+	Accepted        bool
+	Local, Kinds    []string
+	Error           map[string]any
+}
+
+func (g *gateway) openAIGo(program, scenario, prompt string) (got goFacts) {
+	g.t.Helper()
+	out := output(g.t, []string{"DRAGOMAN_BASE_URL=" + g.Base}, program, scenario, prompt)
+	if err := json.Unmarshal(out, &got); err != nil {
+		g.t.Fatalf("%s printed no facts: %v: %s", scenario, err, out)
+	}
+	return got
+}
+
 func TestOpenAIGo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiling openai-go takes more than a minute")
 	}
 	program := must(t, buildOpenAIGo)
 	g, _, log := toolsGateway(t)
-	ask := func(scenario, prompt string) (got struct {
-		Content, Finish string
-		Prompt          int `json:"prompt_tokens"`
-		Accepted        bool
-		Local           []string
-		Error           map[string]any
-	}) {
-		t.Helper()
-		out := output(t, []string{"DRAGOMAN_BASE_URL=" + g.Base}, program, scenario, prompt)
-		if err := json.Unmarshal(out, &got); err != nil {
-			t.Fatalf("%s printed no facts: %v: %s", scenario, err, out)
-		}
-		return got
-	}
+	ask := func(scenario, prompt string) goFacts { return g.openAIGo(program, scenario, prompt) }
 	if got := ask("create", hidden); got.Content != said || got.Finish != "stop" || got.Prompt == 0 {
 		t.Errorf("create: the client got %+v", got)
 	}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -289,6 +290,8 @@ type upstream struct {
 	*httptest.Server
 	mu       sync.Mutex
 	requests []request
+	// obeys says that the model does nothing but what somebody told it, at any time.
+	obeys bool
 }
 
 // request is what the upstream got, as far as tests look at it.
@@ -368,13 +371,53 @@ func record(t *testing.T) *upstream {
 			}
 			u.mu.Lock()
 			u.requests = append(u.requests, req)
+			obeys := u.obeys
 			u.mu.Unlock()
+			if obeys {
+				body = obedient(t, body)
+			}
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		model.ServeHTTP(w, r)
 	}))
 	t.Cleanup(u.Close)
 	return u
+}
+
+// obedient takes what rehearsal would read as no directives out of a request: agents have
+// shells, and say things to their model which would make up commands.
+func obedient(t *testing.T, body []byte) []byte {
+	var whole map[string]json.RawMessage
+	var messages []message
+	if err := errors.Join(json.Unmarshal(body, &whole), json.Unmarshal(body, &struct{ Messages *[]message }{&messages})); err != nil {
+		t.Errorf("the upstream got no JSON: %v: %s", err, body)
+	}
+	var all, kept []json.RawMessage
+	if err := json.Unmarshal(whole["messages"], &all); err != nil {
+		t.Errorf("the upstream got no messages: %v: %s", err, body)
+	}
+	told := false
+	for i, m := range slices.Backward(messages) {
+		directives := strings.Contains(string(m.Content), "SAY ") || strings.Contains(string(m.Content), "CALL ")
+		if m.Role == "user" && !told && !directives {
+			continue
+		}
+		told = told || m.Role == "user"
+		kept = append(kept, all[i])
+	}
+	slices.Reverse(kept)
+	if !told {
+		kept = append(kept, json.RawMessage(`{"role":"user","content":"SAY Nobody told me."}`))
+	}
+	data, err := json.Marshal(kept)
+	if err != nil {
+		t.Error(err)
+	}
+	whole["messages"] = data
+	if body, err = json.Marshal(whole); err != nil {
+		t.Error(err)
+	}
+	return body
 }
 
 // all are the chat requests so far.

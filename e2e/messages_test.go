@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,10 +18,10 @@ type told struct {
 	Tokens               int `json:"input_tokens"`
 }
 
-func (g *gateway) anthropic(scenario, prompt string) (f told) {
+func (g *gateway) anthropic(scenario, prompt string, env ...string) (f told) {
 	g.t.Helper()
 	program, path := node(g.t, filepath.Join("clients", "anthropic.mjs"))
-	out := output(g.t, []string{"DRAGOMAN_BASE_URL=" + g.Base}, program, path, scenario, prompt)
+	out := output(g.t, append(env, "DRAGOMAN_BASE_URL="+g.Base), program, path, scenario, prompt)
 	if err := json.Unmarshal(out, &f); err != nil {
 		g.t.Fatalf("%s: %v: %s", scenario, err, out)
 	}
@@ -34,21 +32,29 @@ func (g *gateway) anthropic(scenario, prompt string) (f told) {
 // each alone.
 const mixedTurn = "SAY Both.\nCALL echo {\"text\":\"a\"}\nCALL multiply {\"a\":6,\"b\":7}\nTHEN\nCALL echo {\"text\":\"b\"}\nTHEN\nCALL multiply {\"a\":2,\"b\":3}\nSAY Done."
 
-// TestAnthropicClients: Anthropic's own client and the AI SDK's go through turns in which
-// our tools and theirs are called, by strict streams of one message each.
+// TestAnthropicClients: Anthropic's own client goes through turns in which our tools and
+// its own are called, by strict streams of one message each.
 func TestAnthropicClients(t *testing.T) {
-	server := fakemcp.Config{Tools: []fakemcp.Tool{{Name: "echo", Do: fakemcp.Echo}}}
-	tools, _ := fake(t, server)
-	g := start(t, nil, servers{"tools": tools}).ready()
+	t.Parallel()
+	up := record(t)
+	tools, _ := fake(t, fakemcp.Config{Tools: []fakemcp.Tool{{Name: "echo", Do: fakemcp.Echo}}})
+	g := start(t, up, servers{"tools": tools}).ready()
 	for _, tt := range []struct {
-		scenario string
-		kinds    []string
+		scenario, model string
+		kinds           []string
+		pictures        int
 	}{
-		{"unseen", []string{"text", "tool_use", "tool_use", "text"}},
-		{"shown", []string{"text", "mcp_tool_use", "mcp_tool_result", "tool_use", "mcp_tool_use", "mcp_tool_result", "tool_use", "text"}},
+		{"unseen", "rehearsal", []string{"text", "tool_use", "tool_use", "text"}, 0},
+		{"shown", "rehearsal", []string{"text", "mcp_tool_use", "mcp_tool_result", "tool_use", "mcp_tool_use", "mcp_tool_result", "tool_use", "text"}, 0},
+		{"pictures", "rehearsal", []string{"text", "tool_use", "tool_use", "text"}, 3},
+		{"thinking", "rehearsal:reasoning", []string{"thinking", "text", "tool_use", "thinking", "thinking", "tool_use", "thinking", "text"}, 0},
 	} {
 		t.Run(tt.scenario, func(t *testing.T) {
-			f := g.anthropic(tt.scenario, mixedTurn)
+			g.t = t
+			f := g.anthropic(tt.scenario, mixedTurn, "DRAGOMAN_MODEL="+tt.model)
+			if n := strings.Count(string(up.last().Raw), "data:image/png;base64,"); n != tt.pictures {
+				t.Errorf("the model sees %d pictures", n)
+			}
 			if f.Finish != "end_turn" || f.Text != "Done." || !slices.Equal(f.Kinds, tt.kinds) {
 				t.Errorf("%+v", f)
 			}
@@ -63,10 +69,18 @@ func TestAnthropicClients(t *testing.T) {
 			}
 		})
 	}
-	for _, scenario := range []string{"generate", "stream"} {
-		if f := g.anthropic(scenario, mixedTurn); f.Text != "Done." || f.Finish != "stop" || f.Steps != 3 {
-			t.Errorf("%s: %+v", scenario, f)
+	g.t = t
+	if f := g.anthropic("whole", mixedTurn); f.Finish != "tool_use" || !slices.Equal(f.Kinds, []string{"text", "tool_use"}) {
+		t.Errorf("without a stream: %+v", f)
+	}
+	for model, want := range map[string]int{"rehearsal:500": 500, "rehearsal:401": 401, "rehearsal:429": 429} {
+		if f := g.anthropic("fails", mixedTurn, "DRAGOMAN_MODEL="+model); f.Status != want || f.Type == "" {
+			t.Errorf("%s: %+v", model, f)
 		}
+	}
+	// In a stream there is no status any more.
+	if f := g.anthropic("fails", mixedTurn, "DRAGOMAN_MODEL=rehearsal:error-in-stream"); f.Status != 0 || f.Text == "" || f.Finish != "" {
+		t.Errorf("an error in a stream: %+v", f)
 	}
 	if f := g.anthropic("error", ""); f.Status != 400 || f.Type != "invalid_request_error" {
 		t.Errorf("error: %+v", f)
@@ -79,44 +93,31 @@ func TestAnthropicClients(t *testing.T) {
 	}
 }
 
-// TestClaudeCode: Claude Code writes a file with a tool of its own and calls one of ours
-// in the same turn, by the environment that dragoman claude prints. It needs the package
-// @anthropic-ai/claude-code (2.1.197), which is too large to be among the others:
-// DRAGOMAN_CLAUDE names its program.
-func TestClaudeCode(t *testing.T) {
-	program := os.Getenv("DRAGOMAN_CLAUDE")
-	if program == "" {
-		t.Skip("DRAGOMAN_CLAUDE names no program of Claude Code")
+// TestVercelAIMessages: the AI SDK's provider for Anthropic's API.
+func TestVercelAIMessages(t *testing.T) {
+	t.Parallel()
+	g, up, log := toolsGateway(t)
+	g.plays(t, up, log, "ai.mjs", "messages", []wireScenario{
+		{name: "generate-tools", names: []string{"multiply"}}, {name: "stream-tools", names: []string{"multiply"}, model: "rehearsal:reasoning"},
+		{name: "generate-named", names: []string{"echo", "multiply", "again"}}, {name: "stream-named", names: []string{"echo", "multiply", "again"}},
+		{name: "generate-image", images: 1}, {name: "stream-image", images: 1},
+	})
+	for _, scenario := range []string{"generate", "stream"} {
+		g.refused(t, "ai.mjs", scenario, "rehearsal:500", "messages", 500, "")
 	}
-	tools, _ := fake(t, fakemcp.Config{Tools: []fakemcp.Tool{{Name: "echo", Do: fakemcp.Echo}}})
-	g := start(t, nil, servers{"tools": tools}).ready()
-	home := t.TempDir()
-	env := append(cleanEnv(t), "HOME="+home, "CLAUDE_CONFIG_DIR="+home, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1")
-	setUp := exec.CommandContext(soon(t), binary(t), "claude", "--write", "--url", g.Root)
-	setUp.Env = env
-	if out, err := setUp.CombinedOutput(); err != nil {
-		t.Fatalf("dragoman claude: %v\n%s", err, out)
-	}
-	ask := func(prompt string, more ...string) string {
-		cmd := exec.CommandContext(soon(t), program, append([]string{"-p", prompt, "--permission-mode", "acceptEdits"}, more...)...)
-		cmd.Env, cmd.Dir = env, home
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("claude: %v\n%s", err, out)
-		}
-		return strings.TrimSpace(string(out))
-	}
-	file := filepath.Join(home, "made.txt")
-	said := ask("CALL Write {\"file_path\":\"" + file + "\",\"content\":\"made\"}\nCALL echo {\"text\":\"a\"}\nSAY Done.")
-	if got, _ := os.ReadFile(file); said != "Done." || string(got) != "made" {
-		t.Errorf("said %q, the file is %q\n%s", said, got, g.logged())
-	}
-	if strings.Count(g.logged(), `"tool":"echo"`) != 1 {
-		t.Errorf("echo did not run once:\n%s", g.logged())
-	}
-	for n := range 3 { // it sends all of the conversation again
-		if said := ask("CALL Read {\"file_path\":\""+file+"\"}\nSAY Again.", "--continue"); said != "Again." {
-			t.Errorf("turn %d: %q", n, said)
-		}
+}
+
+// TestLangChainMessages: LangChain's ChatAnthropic. It takes the arguments of a server's
+// call for those of a call of its own that is broken, where they come in a stream.
+func TestLangChainMessages(t *testing.T) {
+	t.Parallel()
+	g, up, log := toolsGateway(t)
+	g.plays(t, up, log, "langchain.mjs", "messages", []wireScenario{
+		{name: "invoke-tools"}, {name: "stream-tools", model: "rehearsal:reasoning"},
+		{name: "invoke-named"}, {name: "stream-named", fails: true},
+		{name: "invoke-image", images: 1}, {name: "stream-image", images: 1},
+	})
+	for _, scenario := range []string{"invoke", "stream"} {
+		g.refused(t, "langchain.mjs", scenario, "rehearsal:500", "messages", 500, "")
 	}
 }

@@ -32,4 +32,11 @@
 //		}
 //	}}
 //	lint.Run(ctx, targets, lint.Options{Rules: append(lint.Rules(), own)})
+//
+// # What is stable
+//
+// [Run], [Target], [Options], [Report], [Finding] and [Suppression] keep their form, and the
+// id of a rule its meaning. What rules of one's own are given ([Server], [Tool], [Live],
+// [Listing], [Answer] and the like) gains fields as more is looked at, and loses none
+// without a word in CHANGELOG. Which findings a server gets may change with each release.
 package lint

@@ -93,3 +93,24 @@ func TestQuestionOfATaskExpires(t *testing.T) {
 		}
 	})
 }
+
+// TestWithdrawnQuestionOfATask: what the server does not ask any more is put to nobody who
+// comes for the result later.
+func TestWithdrawnQuestionOfATask(t *testing.T) {
+	server := &aTask{}
+	serve := func(line []byte, out io.Writer) {
+		server.serve(line, out)
+		if method, _ := rawjson.String(object(line).Get("method")); method == "tools/call" {
+			_, _ = io.WriteString(out, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q"}}`+"\n")
+		}
+	}
+	piped(t, serve, func(t *testing.T, c *Client) {
+		makeTask(t, c)
+		c.mu.Lock()
+		held := len(c.held)
+		c.mu.Unlock()
+		if held != 0 {
+			t.Errorf("questions about %d tasks are held", held)
+		}
+	})
+}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
@@ -112,6 +113,7 @@ type Server struct {
 	// Logger gets what is odd about clients; nil discards it.
 	Logger *slog.Logger
 
+	message  atomic.Int64 // bounds what a client sends
 	once     sync.Once
 	log      *slog.Logger
 	mu       sync.Mutex
@@ -128,12 +130,19 @@ func (s *Server) init() {
 		s.MaxSessions = or(s.MaxSessions, 10_000)
 		s.Limits.Requests = or(s.Limits.Requests, 64)
 		s.Limits = s.Limits.filled()
+		s.message.CompareAndSwap(0, s.Limits.Message)
 		if s.log = s.Logger; s.log == nil {
 			s.log = slog.New(slog.DiscardHandler)
 		}
 		s.sessions = map[string]*httpSession{}
 		s.listening, s.drain = context.WithCancel(context.Background())
 	})
+}
+
+// LimitMessages sets Limits.Message while the server is in use, for messages that come
+// from now on; zero is 16 MiB. A client over lines keeps the limit that it began with.
+func (s *Server) LimitMessages(bytes int64) {
+	s.message.Store(Limits{Message: bytes}.filled().Message)
 }
 
 // Drain ends what would never end by itself: the streams on which clients listen,

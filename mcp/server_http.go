@@ -122,11 +122,12 @@ func (s *Server) read(r *http.Request, q *httpRequest, find finder) (status int,
 	if q.plain, q.event = accepts(r.Header); !q.plain && !q.event {
 		return http.StatusNotAcceptable, &RPCError{Code: codeInvalidRequest, Message: "the answer is application/json or text/event-stream"}
 	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, s.Limits.Message+1))
+	most := s.message.Load()
+	body, err := io.ReadAll(io.LimitReader(r.Body, most+1))
 	switch {
 	case err != nil:
 		return http.StatusBadRequest, &RPCError{Code: codeParse, Message: "the body could not be read"}
-	case int64(len(body)) > s.Limits.Message:
+	case int64(len(body)) > most:
 		return http.StatusRequestEntityTooLarge, &RPCError{Code: codeInvalidRequest, Message: "the message is too large"}
 	}
 	if q.inbound, e = readInbound(body); e != nil {

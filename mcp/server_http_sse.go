@@ -125,12 +125,13 @@ func (e *SSE) message(w http.ResponseWriter, r *http.Request, find finder) {
 		http.Error(w, "there is no such session", http.StatusNotFound)
 		return
 	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, e.server.Limits.Message+1))
+	most := e.server.message.Load()
+	body, err := io.ReadAll(io.LimitReader(r.Body, most+1))
 	switch {
 	case err != nil:
 		http.Error(w, "the body could not be read", http.StatusBadRequest)
 		return
-	case int64(len(body)) > e.server.Limits.Message:
+	case int64(len(body)) > most:
 		http.Error(w, "the message is too large", http.StatusRequestEntityTooLarge)
 		return
 	}

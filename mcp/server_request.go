@@ -24,9 +24,6 @@ type sink interface {
 	send(msg []byte) bool
 }
 
-// maxLegs is how often one request may ask its client.
-const maxLegs = 16
-
 // An incomingRequest is one request that is being answered.
 type incomingRequest struct {
 	server *Server
@@ -103,42 +100,58 @@ func legacyOnly(method string) bool {
 	return false
 }
 
-// run makes the call, and makes it again with the answers as long as it asks a
-// legacy client, or once for a modern one that brought them along.
+// run makes the call, and makes it again with the answers: as long as it asks a legacy
+// client, once for a modern one that brought them along.
 func (v *incomingRequest) run(ctx context.Context) (json.RawMessage, error) {
 	call := v.in.call()
 	v.forwardNotifications(&call)
-	for leg := 0; ; leg++ {
-		res, err := v.host.Call(ctx, call)
-		switch {
-		case err != nil:
-			return nil, err
-		case res.Problem != nil:
-			return nil, v.rpcError(res.Problem)
-		case res.Asks == nil:
-			return v.finished(ctx, res.Content), nil
-		case v.in.modern && !v.in.answersEarly(res.Asks):
-			return inputRequired(res.Asks), nil
-		case v.in.modern:
-			call.Answers = &dragoman.Answers{State: res.Asks.State, Ran: res.Ran, Replies: v.in.early}
-			v.in.early = nil
-			continue
-		}
-		answers, err := v.ask(ctx, res.Asks)
-		if err == nil && leg+1 >= maxLegs {
-			err = fmt.Errorf("it asked %d times", leg+1)
-		}
-		if err != nil {
-			call.Answers = &dragoman.Answers{State: res.Asks.State, Ran: res.Ran, Gone: true}
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-			defer cancel()
-			_, _ = v.host.Call(ctx, call)
-			return nil, err
-		}
-		answers.State, answers.Ran = res.Asks.State, res.Ran
-		call.Answers = answers
+	legs := v.modernLegs
+	if !v.in.modern {
+		legs = v.legacyLegs
+	}
+	switch res, err := legs(ctx, call); {
+	case err != nil:
+		return nil, err
+	case res.Problem != nil:
+		return nil, v.rpcError(res.Problem)
+	case res.Asks != nil:
+		return inputRequired(res.Asks), nil
+	default:
+		return v.finished(ctx, res.Content), nil
 	}
 }
+
+// modernLegs makes a call of a modern client, which is asked by the answer and makes the
+// call again itself: only what it answered in advance needs a second leg here.
+func (v *incomingRequest) modernLegs(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
+	res, err := v.host.Call(ctx, call)
+	if err != nil || res.Problem != nil || res.Asks == nil || !v.in.answersEarly(res.Asks) {
+		return res, err
+	}
+	call.Answers = &dragoman.Answers{State: res.Asks.State, Ran: res.Ran, Replies: v.in.early}
+	return v.host.Call(ctx, call)
+}
+
+// legacyLegs makes a call of a legacy client, which is asked while it waits. Why nobody
+// answered is the error of the request.
+func (v *incomingRequest) legacyLegs(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
+	var unheard error
+	loop := dragoman.Loop{Tools: hosted{v.host}, Ask: func(ctx context.Context, _ dragoman.Call, asks *dragoman.Asks) (answers *dragoman.Answers, err error) {
+		answers, unheard = v.ask(ctx, asks)
+		return answers, unheard
+	}}
+	res, err := loop.Call(ctx, call)
+	if unheard != nil {
+		err = unheard
+	}
+	return res, err
+}
+
+// hosted is a host as the toolset of a [dragoman.Loop], which only calls it.
+type hosted struct{ Host }
+
+// List implements [dragoman.Toolset]: what a host offers is asked for by calls.
+func (hosted) List(context.Context) (*dragoman.List, error) { return &dragoman.List{}, nil }
 
 // forwardNotifications sends the client what it wants to hear while the call runs.
 func (v *incomingRequest) forwardNotifications(call *dragoman.Call) {
@@ -201,14 +214,6 @@ func appendNumber(f float64) json.RawMessage {
 // ask puts what a call asks to a legacy client, all at once, and waits for its
 // answers.
 func (v *incomingRequest) ask(ctx context.Context, asks *dragoman.Asks) (*dragoman.Answers, error) {
-	if len(asks.Questions) == 0 {
-		return &dragoman.Answers{}, sleep(ctx, max(asks.After, 100*time.Millisecond))
-	}
-	if !asks.Expires.IsZero() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, asks.Expires)
-		defer cancel()
-	}
 	type answered struct {
 		key   string
 		reply json.RawMessage

@@ -185,7 +185,7 @@ func (s *Server) ServeLines(ctx context.Context, host Host, r io.Reader, w io.Wr
 	defer cancel()
 	c := s.newSharedConnection(ctx, &lineSink{w: w, ok: true})
 	defer c.close()
-	lines := lineReader{r: bufio.NewReaderSize(r, 64<<10), limit: s.Limits.Message}
+	lines := lineReader{r: bufio.NewReaderSize(r, 64<<10), limit: s.message.Load()}
 	for ctx.Err() == nil {
 		b, err := lines.next()
 		var long *longLine

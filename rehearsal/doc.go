@@ -51,12 +51,13 @@
 // Without directives it compares the message with the names, descriptions and
 // parameters of the tools, word by word (two characters at a time in Chinese,
 // Japanese and Korean), calls the one that fits best, and fills its required
-// arguments from what is left of the message: name=value, allowed values and
-// examples, quoted strings, numbers, paths, names. Optional arguments are
-// filled only where the message names them. A list of names for the only
-// required argument ("Oslo, Rome and Paris") makes a call for each. What it
-// cannot fill it asks for; where no tool fits it says so. After one round of calls it answers with
-// what the results say, in Chinese if the question is, else in English.
+// arguments from what is left of the message: name=value, allowed values,
+// quoted strings, numbers, paths, ids, names. Optional arguments are filled only
+// where the message gives them as name=value or says an allowed value. What it
+// cannot fill it asks for; where no tool fits it says so. That is for demos: it
+// knows no language, and a test that has to have a certain call says it with a
+// directive. After one round of calls it answers with what the results say, in
+// Chinese if the question is, else in English.
 //
 // It honours tool_choice (a named or required tool is called in the first
 // round, with made-up arguments if need be; directives go before), n, stop,

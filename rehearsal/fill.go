@@ -5,170 +5,97 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
 // span is a stretch of bytes in the message.
 type span struct{ start, end int }
 
-// filler finds arguments in a message. What one argument took, the next does
-// not get.
+// A filler finds arguments in a message. What one argument took, the next does not get.
 type filler struct {
-	text    string
-	words   []word
-	terms   []term
-	whole   []span // paths, addresses, dates: more than their words
-	root    value  // the schema that $refs point into
-	used    []span // taken by arguments
-	covered []span // the words that chose the tool
+	text string
+	root value  // the schema that $refs point into
+	used []span // taken by arguments, or by the words that chose the tool
+	last int    // where the last of those words ends
+}
+
+// A property of a tool's arguments.
+type property struct {
+	name     string
+	schema   value // settled
+	required bool
 }
 
 // fill writes the arguments of a call as a JSON object in the order of the
 // schema's properties, and names the required ones that the message does not
 // hold. Forced, it makes those up, as small as the schema allows.
 func fill(text string, t tool, forced bool) (arguments string, missing []string) {
-	f := newFiller(text, t)
-	f.cover(t)
-	return f.object(t.parameters, forced)
-}
-
-func newFiller(text string, t tool) *filler {
-	f := &filler{text: text, words: words(text), terms: terms(text), root: t.parameters}
-	f.whole = f.fields(wholePattern)
-	return f
-}
-
-// cover marks the words of the message that stand in the tool's name or
-// description: they said which tool, so they are no arguments. What is a name
-// on either side, or only an example in the description, stays free.
-func (f *filler) cover(t tool) {
-	known := make(map[string]bool)
-	for _, w := range nameTerms(t.name) {
-		known[w.text] = true
-	}
-	said := newFiller(subject(head(t.description)), tool{})
-	for _, w := range said.terms {
-		if !said.properNoun(w.start) && !strings.ContainsAny(w.text, "0123456789") {
-			known[w.text] = true
-		}
-	}
-	for _, w := range f.terms {
-		if known[w.text] && !f.properNoun(w.start) {
-			f.covered = append(f.covered, span{w.start, w.end})
-		}
-	}
-}
-
-// subject is a description without what it quotes and gives as examples.
-func subject(description string) string {
-	marks := exampleMark.FindAllStringIndex(description, -1)
-	var b strings.Builder
-	for i := 0; i < len(description); {
-		if q, ok := quotedAt(description, i); ok {
-			b.WriteByte(' ')
-			i = q.end
-			continue
-		}
-		for len(marks) > 0 && marks[0][0] < i {
-			marks = marks[1:]
-		}
-		if len(marks) > 0 && marks[0][0] == i {
-			i = marks[0][1]
-			end := strings.IndexAny(description[i:], ".;)。；）")
-			if end < 0 {
-				break
-			}
-			i += end
-			continue
-		}
-		_, size := utf8.DecodeRuneInString(description[i:])
-		b.WriteString(description[i : i+size])
-		i += size
-	}
-	return b.String()
-}
-
-// exampleMark leads to examples in a description.
-var exampleMark = regexp.MustCompile(`(?i)e\.g\.,?|\bexamples?:|for example|such as|\blike\b|例如|比如|示例|例：|如`)
-
-type property struct {
-	name     string
-	schema   value // settled
-	required bool
-	loose    bool // takes whatever is left of the message
-}
-
-// object fills the properties of an object schema: first what the message
-// names outright, then what is required, the properties that take free text
-// last.
-func (f *filler) object(schema value, forced bool) (text string, missing []string) {
-	list := f.properties(schema)
-	found := make(map[string]string)
-	pass := func(wanted func(property) bool, look func(property) (string, bool)) {
+	f := &filler{text: text, root: t.parameters}
+	list, found := f.properties(t.parameters), map[string]string{}
+	pass := func(look func(property) (string, bool)) {
 		for _, p := range list {
-			if found[p.name] == "" && wanted(p) {
+			if found[p.name] == "" {
 				if v, ok := look(p); ok {
 					found[p.name] = v
 				}
 			}
 		}
 	}
-	pass(func(property) bool { return true }, f.assigned)
-	pass(func(property) bool { return true }, f.mentioned)
-	pass(func(p property) bool { return !p.required }, f.counted)
-	pass(func(p property) bool { return !p.required }, f.switched)
-	literal := func(p property) bool { typ := typeOf(p.schema); return typ == "object" || typ == "array" }
-	pass(func(p property) bool { return p.required && literal(p) && strings.ContainsAny(f.text, "{[") }, f.guess)
-	pass(func(p property) bool { return p.required && !p.loose }, f.guess)
-	pass(func(p property) bool { return p.required && p.loose }, f.guess)
-	pass(func(p property) bool { return p.required }, f.standard)
+	pass(f.assigned)
+	pass(f.mentioned)
+	f.cover(t)
+	pass(f.guess)
+	pass(f.standard)
 	var b strings.Builder
 	for _, p := range list {
 		v := found[p.name]
 		if v == "" && p.required && forced {
 			v = minimal(f.root, p.schema)
 		}
-		if v == "" {
-			if p.required {
-				missing = append(missing, p.name)
+		switch {
+		case v == "" && p.required:
+			missing = append(missing, p.name)
+		case v != "":
+			if b.Len() > 0 {
+				b.WriteByte(',')
 			}
-			continue
+			b.WriteString(quote(p.name) + ":" + v)
 		}
-		if b.Len() > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(quote(p.name) + ":" + v)
 	}
 	return "{" + b.String() + "}", missing
 }
 
-func (f *filler) properties(schema value) []property {
-	var list []property
+// properties are those of a schema, each name once.
+func (f *filler) properties(schema value) (list []property) {
 	for _, m := range schema.get("properties").members {
 		if slices.ContainsFunc(list, func(p property) bool { return p.name == m.name }) {
 			continue
 		}
-		p := property{name: m.name, schema: settle(f.root, m.value)}
-		p.required = slices.ContainsFunc(schema.get("required").items, func(v value) bool { return v.is(m.name) })
-		for _, t := range nameTerms(m.name) {
-			p.loose = p.loose || looseNames[t.text]
-		}
-		list = append(list, p)
+		required := slices.ContainsFunc(schema.get("required").items, func(v value) bool { return v.is(m.name) })
+		list = append(list, property{m.name, settle(f.root, m.value), required})
 	}
 	return list
 }
 
-// looseNames are words in the names of properties that take free text.
-var looseNames = set(`query text message prompt question topic thought content search keyword input body sentence note description`)
-
-// standard takes the value that the schema itself gives.
-func (f *filler) standard(p property) (string, bool) {
-	for _, word := range []string{"const", "default"} {
-		if v := p.schema.get(word); v.kind != absent {
-			return string(v.raw), true
+// cover takes the words of the message that stand in the tool's name or description: they
+// said which tool, so they are no arguments. A name, with a capital letter, stays free, and
+// so do numbers and what is more than a word.
+func (f *filler) cover(t tool) {
+	known := map[string]bool{}
+	for _, w := range append(nameTerms(t.name), terms(head(t.description))...) {
+		known[w.text] = true
+	}
+	var said []span // pairs of characters overlap, so none is taken before all are seen
+	shaped := shapedPattern.FindAllStringIndex(f.text, -1)
+	for _, w := range terms(f.text) {
+		part := slices.ContainsFunc(shaped, func(m []int) bool { return m[0] <= w.start && w.end <= m[1] })
+		if known[w.text] && !part && f.free(w.start, w.end) && !f.capital(w.start) {
+			f.last = max(f.last, w.end)
+			said = append(said, span{w.start, w.end})
 		}
 	}
-	return "", false
+	f.used = append(f.used, said...)
 }
 
 // assigned finds name=value and name: value.
@@ -181,19 +108,10 @@ func (f *filler) assigned(p property) (string, bool) {
 		start := from + at
 		from = start + len(p.name)
 		rest := strings.TrimLeft(f.text[from:], " \"'`")
-		if !boundary(f.text, start) || rest == "" || strings.HasPrefix(rest, "://") {
+		if !boundary(f.text, start) || rest == "" || !strings.ContainsAny(rest[:1], "=:") || strings.HasPrefix(rest, "://") {
 			continue
 		}
-		after, found := strings.CutPrefix(rest, "=")
-		if !found {
-			if after, found = strings.CutPrefix(rest, ":"); !found {
-				after, found = strings.CutPrefix(rest, "：")
-			}
-		}
-		if !found {
-			continue
-		}
-		after = strings.TrimLeft(after, " ")
+		after := strings.TrimLeft(rest[1:], " ")
 		literal, length := leadingValue(after)
 		if v, ok := coerce(p.schema, literal); ok {
 			begin := len(f.text) - len(after)
@@ -203,148 +121,231 @@ func (f *filler) assigned(p property) (string, bool) {
 	}
 }
 
-// leadingValue cuts the value off the front of what follows an equals sign: a
-// quoted string, JSON, or all up to a space, a comma or a semicolon.
-func leadingValue(s string) (literal string, length int) {
-	if q, ok := quotedAt(s, 0); ok {
-		return q.text, q.end
-	}
-	if strings.HasPrefix(s, "{") || strings.HasPrefix(s, "[") {
-		if n := jsonLength(s); n > 0 {
-			return s[:n], n
-		}
-	}
-	n := strings.IndexAny(s, " \t\n,;，；")
-	if n < 0 {
-		n = len(s)
-	}
-	literal = strings.TrimRight(s[:n], ".?!。？！)")
-	return literal, len(literal)
-}
-
-// jsonLength returns the length of the JSON value that the text begins with.
-func jsonLength(s string) int {
-	var raw json.RawMessage
-	dec := json.NewDecoder(strings.NewReader(s))
-	if dec.Decode(&raw) != nil {
-		return 0
-	}
-	return int(dec.InputOffset())
-}
-
-// mentioned finds one of the values that the schema allows or gives as
-// examples, and flags that are named with yes or no.
+// mentioned finds one of the values that the schema allows.
 func (f *filler) mentioned(p property) (string, bool) {
-	if typeOf(p.schema) == "array" {
-		var list []string
-		for _, e := range settle(f.root, p.schema.get("items")).get("enum").items {
-			if f.take(e.text, p.required) {
-				list = append(list, string(e.raw))
-			}
-		}
-		return "[" + strings.Join(list, ",") + "]", len(list) > 0
-	}
 	for _, e := range p.schema.get("enum").items {
-		text := e.text
-		if e.kind == isNumber {
-			text = string(e.raw)
-		}
-		if f.take(text, p.required) {
+		if s, ok := f.find(e.text); ok && !stopWords[strings.ToLower(e.text)] {
+			f.used = append(f.used, s)
 			return string(e.raw), true
-		}
-	}
-	if typ := typeOf(p.schema); typ != "string" && typ != "" || p.schema.get("enum").given() {
-		return "", false
-	}
-	for _, e := range examples(p.schema) {
-		if at := f.find(e); at >= 0 && !f.overlaps(f.covered, at, at+len(e)) && !stopWords[strings.ToLower(e)] {
-			f.used = append(f.used, span{at, at + len(e)})
-			return quote(f.text[at : at+len(e)]), true
 		}
 	}
 	return "", false
 }
 
-// take finds an allowed value in the message and uses it up. Words like "all"
-// count only where a value is required.
-func (f *filler) take(text string, required bool) bool {
-	if text == "" || !required && stopWords[strings.ToLower(text)] {
-		return false
-	}
-	at := f.find(text)
-	if at < 0 {
-		return false
-	}
-	f.used = append(f.used, span{at, at + len(text)})
-	return true
-}
-
-// find looks for a whole word or phrase that no argument has taken.
-func (f *filler) find(phrase string) int {
-	for from := 0; ; {
+// find looks for a whole word or phrase that nothing has taken.
+func (f *filler) find(phrase string) (span, bool) {
+	for from := 0; phrase != ""; {
 		at := indexFold(f.text[from:], phrase)
 		if at < 0 {
-			return -1
+			break
 		}
-		at += from
-		if boundary(f.text, at) && boundary(f.text, at+len(phrase)) && !f.overlaps(f.used, at, at+len(phrase)) {
-			return at
+		s := span{from + at, from + at + len(phrase)}
+		if boundary(f.text, s.start) && boundary(f.text, s.end) && f.free(s.start, s.end) {
+			return s, true
 		}
-		from = at + 1
+		from = s.start + 1
 	}
+	return span{}, false
 }
 
-func (f *filler) overlaps(list []span, start, end int) bool {
-	return slices.ContainsFunc(list, func(s span) bool { return s.start < end && start < s.end })
-}
-
-// indexFold is strings.Index that takes ASCII letters in either case. Other
-// letters must agree, so that lengths do.
-func indexFold(s, sub string) int {
-	for i := 0; i+len(sub) <= len(s); i++ {
-		if sub != "" && strings.EqualFold(s[i:i+len(sub)], sub) {
-			return i
+// guess finds a value for a required property in what is left of the message.
+func (f *filler) guess(p property) (string, bool) {
+	if !p.required || p.schema.get("enum").given() {
+		return "", false
+	}
+	if typeOf(p.schema) == "array" {
+		if s, ok := f.literal(); ok {
+			return f.take(p.schema, s)
+		}
+		return f.list(property{strings.TrimSuffix(p.name, "s"), settle(f.root, p.schema.get("items")), true})
+	}
+	for _, look := range f.looks(p) {
+		if s, ok := look(); ok {
+			return f.take(p.schema, s)
 		}
 	}
-	return -1
+	return "", false
 }
 
-// boundary is true between characters that are not of one word. Chinese has
-// no spaces, so there every place is one.
-func boundary(s string, at int) bool {
-	if at <= 0 || at >= len(s) {
-		return true
+// formed are words in the names of properties whose values are more than words.
+var formed = regexp.MustCompile(`(?i)path|file|dir|folder|ur[il]|mail|date|day|id$|source|dest|^to$`)
+
+// looks are where the value of a property may be, the likeliest first.
+func (f *filler) looks(p property) []func() (span, bool) {
+	switch typeOf(p.schema) {
+	case "integer", "number":
+		return []func() (span, bool){f.number}
+	case "object":
+		return []func() (span, bool){f.literal}
+	case "boolean":
+		return nil
 	}
-	wordByte := func(b byte) bool {
-		return b == '_' || '0' <= b && b <= '9' || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z'
+	looks := []func() (span, bool){f.quoted, f.shaped, f.named, f.chinese, f.rest}
+	if formed.MatchString(p.name) {
+		looks[0], looks[1] = f.shaped, f.quoted
 	}
-	return !wordByte(s[at-1]) || !wordByte(s[at])
+	return looks
 }
 
-// examples are the values that a schema or its description gives: its
-// examples, what the description quotes, and what follows "e.g.".
-func examples(schema value) []string {
-	var list []string
-	for _, e := range schema.get("examples").items {
-		list = append(list, e.text)
+// take writes a stretch of the message as a value, and uses it up.
+func (f *filler) take(schema value, s span) (string, bool) {
+	v, ok := coerce(schema, f.text[s.start:s.end])
+	if ok {
+		f.used = append(f.used, s)
 	}
-	description := head(schema.get("description").text)
-	for i := range description {
-		if q, ok := quotedAt(description, i); ok {
-			list = append(list, q.text)
-		}
-	}
-	if at := exampleMark.FindStringIndex(description); at != nil {
-		after := description[at[1]:]
-		if end := strings.IndexAny(after, ").;。；）"); end >= 0 {
-			after = after[:end]
-		}
-		for e := range strings.SplitSeq(separators.Replace(after), ",") {
-			list = append(list, strings.Trim(e, "'\"‘’“” "))
-		}
-	}
-	return slices.DeleteFunc(list, func(e string) bool { return len(e) < 2 })
+	return v, ok
 }
 
-// separators stand between the examples in a description.
-var separators = strings.NewReplacer("、", ",", "，", ",", "/", ",", " or ", ",", " and ", ",", "或", ",", "和", ",")
+// list is all that the first look finds that finds anything.
+func (f *filler) list(item property) (string, bool) {
+	for _, look := range f.looks(item) {
+		var items []string
+		for s, ok := look(); ok && len(items) < maxItems; s, ok = look() {
+			v, ok := f.take(item.schema, s)
+			if !ok {
+				break
+			}
+			items = append(items, v)
+		}
+		if len(items) > 0 {
+			return "[" + strings.Join(items, ",") + "]", true
+		}
+	}
+	return "", false
+}
+
+// maxItems is how many items of a list are looked for.
+const maxItems = 16
+
+// standard takes the value that the schema itself gives.
+func (f *filler) standard(p property) (string, bool) {
+	for _, word := range []string{"const", "default"} {
+		if v := p.schema.get(word); p.required && v.kind != absent {
+			return string(v.raw), true
+		}
+	}
+	return "", false
+}
+
+var (
+	numberPattern = regexp.MustCompile(`-?\d+(?:\.\d+)?`)
+	shapedPattern = regexp.MustCompile(`[\w.~@:+-]*(?:[/\\@]|\d|\.\w)[\w.~@:/\\?=&%+-]*`)
+)
+
+// number is the next that stands alone: the 001 of E001 does not.
+func (f *filler) number() (span, bool) {
+	for _, m := range numberPattern.FindAllStringIndex(f.text, -1) {
+		if f.free(m[0], m[1]) && boundary(f.text, m[0]) && boundary(f.text, m[1]) && json.Valid([]byte(f.text[m[0]:m[1]])) {
+			return span{m[0], m[1]}, true
+		}
+	}
+	return span{}, false
+}
+
+// literal is the first JSON object or array.
+func (f *filler) literal() (span, bool) {
+	at := strings.IndexAny(f.text, "{[")
+	if at < 0 || !f.free(at, at+1) {
+		return span{}, false
+	}
+	n := jsonLength(f.text[at:])
+	return span{at, at + n}, n > 0
+}
+
+// quoted is the next text in quotation marks, without them.
+func (f *filler) quoted() (span, bool) {
+	for at := 0; at < len(f.text); at++ {
+		if !utf8.RuneStart(f.text[at]) {
+			continue
+		}
+		if q, ok := quotedAt(f.text, at); ok {
+			_, mark := utf8.DecodeRuneInString(f.text[at:])
+			if s := (span{at + mark, at + mark + len(q.text)}); f.free(s.start, s.end) {
+				return s, true
+			}
+			at = q.end - 1
+		}
+	}
+	return span{}, false
+}
+
+// shaped is the next that is more than a word: a path, an address, an id, a date.
+func (f *filler) shaped() (span, bool) {
+	for _, m := range shapedPattern.FindAllStringIndex(f.text, -1) {
+		text := strings.TrimRight(f.text[m[0]:m[1]], ".:?")
+		if text != "" && f.free(m[0], m[0]+len(text)) {
+			return span{m[0], m[0] + len(text)}, true
+		}
+	}
+	return span{}, false
+}
+
+// named is the next name: words with capital letters side by side, of which the first does
+// not begin a sentence.
+func (f *filler) named() (span, bool) {
+	list := terms(f.text)
+	for i, w := range list {
+		before := strings.TrimRight(f.text[:w.start], " ")
+		if !f.capital(w.start) || !f.free(w.start, w.end) || before == "" || strings.ContainsAny(before[len(before)-1:], ".!?:\n") {
+			continue
+		}
+		s := span{w.start, w.end}
+		for _, next := range list[i+1:] {
+			if f.text[s.end:next.start] != " " || !f.capital(next.start) {
+				break
+			}
+			s.end = next.end
+		}
+		return s, true
+	}
+	return span{}, false
+}
+
+// chinese is the first stretch of Chinese, Japanese or Korean that is not taken, without
+// the phrases that say nothing.
+func (f *filler) chinese() (span, bool) {
+	masked := []byte(f.text)
+	blank := func(s span) { copy(masked[s.start:s.end], strings.Repeat(" ", s.end-s.start)) }
+	for _, stop := range stopPhrases {
+		for at := strings.Index(string(masked), stop); at >= 0; at = strings.Index(string(masked), stop) {
+			blank(span{at, at + len(stop)})
+		}
+	}
+	for _, s := range f.used {
+		blank(s)
+	}
+	start := strings.IndexFunc(string(masked), isCJK)
+	if start < 0 {
+		return span{}, false
+	}
+	length := strings.IndexFunc(string(masked[start:]), func(c rune) bool { return !isCJK(c) })
+	if length < 0 {
+		length = len(masked) - start
+	}
+	return span{start, start + length}, true
+}
+
+// rest is what stands behind the words that chose the tool, or the first word before.
+func (f *filler) rest() (span, bool) {
+	list := slices.DeleteFunc(terms(f.text), func(w term) bool { return !f.free(w.start, w.end) })
+	if len(list) == 0 {
+		return span{}, false
+	}
+	behind := slices.IndexFunc(list, func(w term) bool { return w.start >= f.last })
+	if behind < 0 {
+		return span{list[0].start, list[0].end}, true
+	}
+	s := span{list[behind].start, list[len(list)-1].end}
+	return s, f.free(s.start, s.end)
+}
+
+// capital is true for a word that begins with a capital letter.
+func (f *filler) capital(at int) bool {
+	c, _ := utf8.DecodeRuneInString(f.text[at:])
+	return unicode.IsUpper(c)
+}
+
+// free is true for what nothing has taken.
+func (f *filler) free(start, end int) bool {
+	return !slices.ContainsFunc(f.used, func(s span) bool { return s.start < end && start < s.end })
+}

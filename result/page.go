@@ -220,7 +220,6 @@ func (p *page) lines(d *doc) (*page, *dragoman.Problem) {
 		}
 		left -= width
 		p.count++
-		start += utf8.RuneCountInString(line) + 1
 	}
 	p.items = append(p.items, ']')
 	return p, nil

@@ -224,3 +224,31 @@ func TestPagingByLinesAndBytes(t *testing.T) {
 		t.Errorf("%d bytes came back as %d characters of base64, want %d", message.Data[1].Bytes, data.Len(), len(blob))
 	}
 }
+
+// TestLineTooLong: of a line that fits into no answer a model is told where it begins, in
+// characters, and finds it there.
+func TestLineTooLong(t *testing.T) {
+	before := "one\nzwei \u00fc\n\n"
+	text := before + strings.Repeat("x", 3000) + "\nlast"
+	shape := &Shape{Limit: 1000, Shelf: &Shelf{}, Inline: -1}
+	m := shape.Message(call, dragoman.Result{Content: json.RawMessage(`{"content":[{"type":"text","text":` + string(appendQuoted(nil, text)) + `}]}`)})
+	read := func(args string) dragoman.Result {
+		return shape.Shelf.Read(shape.Caller, json.RawMessage(`{"handle":"`+m.Handle+`","pointer":"/data",`+args+`}`))
+	}
+	if res := read(`"unit":"lines","offset":0`); res.Problem != nil {
+		t.Fatalf("the lines before: %v", res.Problem)
+	}
+	res := read(`"unit":"lines","offset":3`)
+	start := utf8.RuneCountInString(before)
+	if res.Problem == nil || !strings.HasPrefix(res.Problem.Message, fmt.Sprintf("Line 3 is too long for one answer: it has 3000 characters and begins at character %d.", start)) ||
+		len(res.Problem.Fields) != 1 || res.Problem.Fields[0].Expected != fmt.Sprintf("'characters', with offset %d", start) {
+		t.Fatalf("%+v", res.Problem)
+	}
+	r := &reader{t: t, shape: shape, handle: m.Handle}
+	if p := r.page("/data", Characters, start); !strings.HasPrefix(p.Items.(string), "xxx") {
+		t.Errorf("there begins %q", p.Items)
+	}
+	if p := r.page("/data", Characters, start-1); !strings.HasPrefix(p.Items.(string), "\nxxx") {
+		t.Errorf("before it stands %q", p.Items)
+	}
+}

@@ -138,3 +138,19 @@ func TestHugeResults(t *testing.T) {
 		})
 	}
 }
+
+// TestEscape: how much of a document an escape is, how wide it is written, and whether it
+// may stay as it is.
+func TestEscape(t *testing.T) {
+	for text, want := range map[string][3]any{
+		`\n`: {2, 2, true}, `\"x`: {2, 2, true}, `\/`: {2, 2, true}, `\`: {0, 0, false}, `\x`: {0, 0, false}, `\u12`: {0, 0, false}, `\u12g4`: {0, 0, false},
+		`\u0041`: {6, 6, true}, `\u00aa`: {6, 6, true}, `\u00AA`: {6, 6, true}, `\u0909`: {6, 6, true}, `\u00FF`: {6, 6, true}, `\uffff`: {6, 6, true}, `\ud7ff`: {6, 6, true}, `\ue000`: {6, 6, true},
+		`\ud83d\ude00`: {12, 12, true}, `\ud83d`: {6, 6, false}, `\ud83dx`: {6, 6, false}, `\ud83d\u0041`: {6, 6, false}, `\ud83d\ud83d`: {6, 6, false},
+		`\ude00`: {6, 6, false}, `\udfff`: {6, 6, false}, `\udc00`: {6, 6, false}, `\udbff\udfff`: {12, 12, true}, `\ud800\ue000`: {6, 6, false},
+	} {
+		size, width, clean := escape([]byte(text))
+		if got := [3]any{size, width, clean}; got != want {
+			t.Errorf("%s is %v, want %v", text, got, want)
+		}
+	}
+}

@@ -31,7 +31,7 @@ func TestUnionOfRecursiveSchemasIsJudgedOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, cost := v.ValidateCounted("", value)
+		found, cost := v.validateCounted("", value)
 		if most := 200 * (test.depth + 1); cost <= 0 || cost > most {
 			t.Errorf("depth %d, ending with %s: it cost %d, at most %d", test.depth, test.end, cost, most)
 		}
@@ -67,7 +67,7 @@ func TestDoublingSchemaIsJudgedOnce(t *testing.T) {
 			if !v.Compiles() {
 				t.Fatal(v.Unchecked())
 			}
-			found, cost := v.ValidateCounted("", long)
+			found, cost := v.validateCounted("", long)
 			if cost == 0 || cost > 300_000 {
 				t.Errorf("%s of %s: it cost %d", form, end, cost)
 			}

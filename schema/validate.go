@@ -129,13 +129,13 @@ var tooDear = Violation{Keyword: CostKeyword, Expected: "a smaller value: this o
 // ValidateAt judges a value by the schema at a JSON pointer of the document's
 // Root. Where there is no schema every value fits.
 func (v *Validator) ValidateAt(pointer string, value *Node) []Violation {
-	found, _ := v.ValidateCounted(pointer, value)
+	found, _ := v.validateCounted(pointer, value)
 	return found
 }
 
-// ValidateCounted is ValidateAt for whoever wants to know what it cost, in the steps of
+// validateCounted is ValidateAt for whoever wants to know what it cost, in the steps of
 // a [Budget].
-func (v *Validator) ValidateCounted(pointer string, value *Node) (found []Violation, cost int) {
+func (v *Validator) validateCounted(pointer string, value *Node) (found []Violation, cost int) {
 	r := v.at(pointer)
 	if r == nil {
 		return nil, 0

@@ -102,7 +102,7 @@ func Start(all map[string]Server, o *Options) (*Set, error) {
 		}
 	}
 	running := servers.New(configs, servers.Options{
-		Name: o.Name, Version: o.Version, Builtin: connect, Can: o.Can, MaxMessage: o.MaxMessage, Logger: o.Logger,
+		Name: o.Name, Version: o.Version, Builtin: connect, Can: o.Can, Bounds: servers.Bounds{MaxMessage: o.MaxMessage}, Logger: o.Logger,
 	})
 	names := catalog.Config{Identity: func(label string) string {
 		c := configs[label]

@@ -100,4 +100,10 @@
 // {service}_{action}_{resource}, missing descriptions, hints that are not stated,
 // missing or wrong examples, types that have no schema, tags that contradict each
 // other, keys that are not in the environment. Nothing panics.
+//
+// # What is stable
+//
+// Everything that is exported here, with the words that models and clients are told:
+// servers are compiled against it. What a release changes stands in CHANGELOG with what to
+// write instead, and the old name stays for one release.
 package toolkit

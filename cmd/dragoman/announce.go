@@ -30,9 +30,13 @@ func announce(log *slog.Logger, file *config.File, g *gateway.Gateway, at net.Ad
 		}
 		log.Info("model", "match", match, "upstream", up.String(), "from", up.From)
 	}
-	attrs := []any{"base_url", "http://" + at.String() + "/v1"}
+	scheme := "http://"
+	if file.TLS != (config.TLS{}) {
+		scheme = "https://"
+	}
+	attrs := []any{"base_url", scheme + at.String() + "/v1"}
 	if !file.MCP.Off {
-		attrs = append(attrs, "mcp", "http://"+at.String()+"/mcp")
+		attrs = append(attrs, "mcp", scheme+at.String()+"/mcp")
 	}
 	log.Info("serving", append(attrs, "version", version())...)
 	go countTools(log, g, file)

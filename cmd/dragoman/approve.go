@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,15 +8,14 @@ import (
 	"os"
 	"os/user"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dragoman-mcp/dragoman/internal/door/terminal"
 	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
 	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
+	"github.com/dragoman-mcp/dragoman/internal/show"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
-	"github.com/dragoman-mcp/dragoman/internal/text/canonical"
 )
 
 func approveCommand() *cobra.Command {
@@ -126,24 +124,10 @@ func decideAll(cmd *cobra.Command, ids []string, decide func(context.Context, st
 			failed = errFailed
 			continue
 		}
-		showApproval(out, &a)
-		out.Printf("%s\n", verdict(out, &a))
+		shown := show.ApprovalOf(&a)
+		out.Printf("%s%s\n", shown.Text(out), shown.Verdict(out))
 	}
 	return failed
-}
-
-// verdict says what became of a question.
-func verdict(out *terminal.Screen, a *approval.Approval) string {
-	until := a.Expires.Local().Format(time.TimeOnly)
-	switch a.State {
-	case approval.Approved:
-		return out.Good("approved") + ": the call may run once, until " + until
-	case approval.Denied:
-		return out.Bad("denied")
-	case approval.Pending:
-		return "pending until " + until
-	}
-	return string(a.State)
 }
 
 // listApprovals writes what waits, or everything, for people or for programs.
@@ -167,60 +151,13 @@ func listApprovals(cmd *cobra.Command, l *ledger.Ledger, all, asJSON bool) error
 			out.Printf("%s\n", line)
 			continue
 		}
-		showApproval(out, a)
-		out.Printf("%s\n\n", verdict(out, a))
+		shown := show.ApprovalOf(a)
+		out.Printf("%s%s\n\n", shown.Text(out), shown.Verdict(out))
 	}
 	if len(found) == 0 && !asJSON {
 		terminal.NewScreen(os.Stderr).Printf("nothing waits for an answer in %s\n", l.DB.String())
 	}
 	return nil
-}
-
-// showApproval shows all that is asked. The words of servers and models are made
-// harmless, no character of them hides, and nothing of the arguments is left out.
-func showApproval(out *terminal.Screen, a *approval.Approval) {
-	out.Printf("%s  %s  asked %s\n", out.Bold(a.ID), out.Bold(spelledLine(a.Server+" / "+a.Tool, 200)), a.Asked.Local().Format(time.DateTime))
-	line := func(label, text string) {
-		if text != "" {
-			out.Printf("  %-10s %s\n", label, spelledLine(text, 400))
-		}
-	}
-	who := a.Caller
-	if a.CallerName != "" && a.CallerName != a.Caller {
-		who += " (" + a.CallerName + ")"
-	}
-	line("caller", who)
-	line("may", a.Effect)
-	line("rule", joined(a.Rule, a.Reason))
-	line("approvers", strings.Join(a.Approvers, ", "))
-	line("title", a.Title)
-	line("says", a.Description)
-	out.Printf("  %-10s %s\n", "arguments", strings.ReplaceAll(terminal.Visible(canonical.Readable(indented(a.Arguments))), "\n", "\n             "))
-	line("answered", joined(a.By, a.Why))
-	line("used by", a.UsedBy)
-}
-
-// joined is a word and what there is to be said about it.
-func joined(word, more string) string {
-	if word == "" || more == "" {
-		return word + more
-	}
-	return word + ": " + more
-}
-
-// spelledLine is a text on one line of at most n characters, with those spelled out that
-// show nothing.
-func spelledLine(text string, n int) string {
-	return terminal.OneLine(canonical.Spelled(strings.Join(strings.Fields(text), " ")), n)
-}
-
-// indented lays JSON out without changing a value in it.
-func indented(raw json.RawMessage) json.RawMessage {
-	var b bytes.Buffer
-	if json.Indent(&b, raw, "", "  ") != nil {
-		return raw
-	}
-	return b.Bytes()
 }
 
 // questioner asks the person at the terminal; nil where there is none.
@@ -256,7 +193,8 @@ var errQuit = errors.New("the person has had enough")
 
 // answer asks about one call, until there is an answer. Only a plain yes is one.
 func answer(ctx context.Context, inbox *approval.Inbox, a *approval.Approval, p *prompter) error {
-	showApproval(p.out, a)
+	shown := show.ApprovalOf(a)
+	p.out.Printf("%s", shown.Text(p.out))
 	for {
 		p.out.Printf("%s ", p.out.Bold("May it run? [y]es, [n]o, [s]kip, [q]uit:"))
 		text, err := p.line(false)
@@ -285,7 +223,8 @@ func answer(ctx context.Context, inbox *approval.Inbox, a *approval.Approval, p 
 			p.out.Printf("%s\n\n", p.out.Warn(err.Error()))
 			return nil
 		}
-		p.out.Printf("%s\n\n", verdict(p.out, &decided))
+		shown = show.ApprovalOf(&decided)
+		p.out.Printf("%s\n\n", shown.Verdict(p.out))
 		return nil
 	}
 }

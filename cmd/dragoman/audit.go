@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/door/terminal"
 	auditlog "github.com/dragoman-mcp/dragoman/internal/judge/audit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
+	"github.com/dragoman-mcp/dragoman/internal/show"
 )
 
 func auditCommand() *cobra.Command {
@@ -128,7 +128,8 @@ func showRecords(found []auditlog.Record, asJSON bool, from string) error {
 	out := terminal.NewScreen(os.Stdout)
 	for i := range found {
 		if !asJSON {
-			out.Printf("%s\n", recordLine(out, &found[i]))
+			shown := show.RecordOf(&found[i])
+			out.Printf("%s\n", shown.Line(out))
 			continue
 		}
 		line, err := found[i].Line()
@@ -141,72 +142,6 @@ func showRecords(found []auditlog.Record, asJSON bool, from string) error {
 		terminal.NewScreen(os.Stderr).Printf("there are no such records in %s\n", from)
 	}
 	return nil
-}
-
-// recordLine says a record in a line.
-func recordLine(out *terminal.Screen, r *auditlog.Record) string {
-	what := strings.Trim(r.Server+" / "+r.Target, " /")
-	if r.Method != "" {
-		what = strings.TrimSpace(r.Method + " " + what)
-	}
-	parts := []string{
-		out.Faint(fmt.Sprintf("%6d", r.Seq)), r.Time.Local().Format(time.DateTime),
-		fmt.Sprintf("%-8s", terminal.OneLine(string(r.Kind), 20)), cmp.Or(known(r.Caller, r.CallerName), "-"), terminal.OneLine(cmp.Or(what, "-"), 100),
-	}
-	add := func(format string, args ...any) {
-		parts = append(parts, terminal.OneLine(fmt.Sprintf(format, args...), 200))
-	}
-	switch r.Verdict {
-	case auditlog.Deny:
-		parts = append(parts, out.Bad(auditlog.Deny))
-	case "", auditlog.Allow, auditlog.Ask:
-		parts = append(parts, r.Verdict)
-	}
-	if r.Rule != "" {
-		add("by %s", r.Rule)
-	}
-	switch r.Kind {
-	case auditlog.Outcome:
-		add("ran: %s", cmp.Or(r.Ran, "maybe"))
-		add("%s", time.Duration(r.Microseconds)*time.Microsecond)
-		if r.Failed {
-			add("failed")
-		}
-	case auditlog.Approval:
-		add("%s %s", r.Approval, r.State)
-		if r.By != "" {
-			add("by %s", known(r.By, r.ByName))
-		}
-	case auditlog.Login:
-		add("%s", r.State)
-	case auditlog.Pin:
-		add("%s", r.State)
-		if r.By != "" {
-			add("by %s", known(r.By, r.ByName))
-		}
-	case auditlog.Pruned:
-		add("%d older records were removed", r.Count)
-	case auditlog.Gap:
-		add("%d records are missing: they could not be written", r.Count)
-	default:
-		if r.Approval != "" {
-			add("approval %s", r.Approval)
-		}
-	}
-	for _, more := range []string{r.Code, r.Why, r.Call} {
-		if more != "" {
-			add("%s", more)
-		}
-	}
-	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "  ")
-}
-
-// known is somebody's ID, with the name that belonged to it.
-func known(id, name string) string {
-	if id = terminal.OneLine(id, 40); name != "" {
-		id += " (" + terminal.OneLine(name, 40) + ")"
-	}
-	return id
 }
 
 func auditVerifyCommand() *cobra.Command {

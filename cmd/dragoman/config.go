@@ -38,6 +38,7 @@ func configCommand() *cobra.Command {
 		},
 	}
 	s.flags(cmd)
+	cmd.AddCommand(configDiffCommand())
 	cmd.AddCommand(&cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of the configuration file",

@@ -27,7 +27,7 @@ func keysCommand() *cobra.Command {
 		Long: `Keys stand in a file beside the configuration, or where auth.keys_file says, as
 hashes: a key is shown once, when it is made. The gateway reads the file again when
 it changes. Once there is such a file, nobody gets in without a key; a gateway that
-began without one has to be started again.`,
+began without one asks for keys within two seconds.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -106,7 +106,7 @@ Who answers what a rule asks, over HTTP or in an MCP client, has the right for i
 			stderr := terminal.NewScreen(os.Stderr)
 			stderr.Printf("key %s for %s, %s; it may use %s\n", record.ID, terminal.OneLine(record.User, 100), ending(record), strings.Join(grants, ", "))
 			if errors.Is(absent, os.ErrNotExist) {
-				stderr.Printf("It is the first one: from now on everybody needs a key. A gateway that runs without any has to be started again.\n")
+				stderr.Printf("It is the first one: from now on everybody needs a key. A gateway that runs without any asks for one within two seconds, and keeps its audit log from its next start on.\n")
 			}
 			stderr.Printf("Its hash is in %s. The key itself is shown this once:\n", path)
 			fmt.Fprintln(cmd.OutOrStdout(), key)

@@ -71,7 +71,7 @@ func remember(ctx context.Context, l *ledger.Ledger, owners []string) error {
 	if err != nil {
 		return err
 	}
-	kept := turns.New(l.DB, keys, turns.Config{Bytes: 1 << 20, TTL: time.Hour})
+	kept := turns.New(l.DB, keys, turns.Config{Bounds: turns.Bounds{Bytes: 1 << 20, TTL: time.Hour}})
 	for _, owner := range owners {
 		caller, person, _ := strings.Cut(owner, "/")
 		if err := kept.Keep(ctx, caller+"\x00\""+person+"\"\x00\"\"\x00\"\"\x00", []string{"k"}, &memory.Turn{Text: "hidden"}); err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -23,7 +24,15 @@ func main() {
 const (
 	exitFailed = 1 // the tool or the check failed
 	exitUsage  = 2 // wrong usage or configuration
+	// Of what compares a file with a running gateway.
+	exitDiffers = 3 // a reload puts all that differs into effect
+	exitRestart = 4 // some of it needs a restart
 )
+
+// An exitCode ends a command that has said all.
+type exitCode int
+
+func (c exitCode) Error() string { return "exit code " + strconv.Itoa(int(c)) }
 
 // errFailed ends a command that has already said what failed.
 var errFailed = errors.New("failed")
@@ -62,6 +71,9 @@ func run(args []string) int {
 		return 0
 	case errors.Is(err, errFailed), errors.Is(err, terminal.ErrAnswer):
 		return exitFailed
+	}
+	if said, ok := errors.AsType[exitCode](err); ok {
+		return int(said)
 	}
 	stderr := terminal.NewScreen(os.Stderr)
 	if usage, ok := errors.AsType[*usageError](err); ok {

@@ -1,14 +1,19 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -26,7 +31,31 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"dragoman": func() { os.Exit(run(os.Args[1:])) },
 		"ledger":   writeLedger,
+		"await":    await,
 	})
+}
+
+// await asks an address until its answer has a text in it, and gives up after a minute.
+func await() {
+	address, text := os.Args[1], os.Args[2]
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	said := ""
+	for range 1200 {
+		if res, err := http.Get(address); err != nil {
+			said = err.Error()
+		} else {
+			body, _ := io.ReadAll(res.Body)
+			res.Body.Close()
+			said = string(body)
+		}
+		if strings.Contains(said, text) {
+			return
+		}
+		<-tick.C
+	}
+	fmt.Fprintf(os.Stderr, "%s says %s\n", address, said)
+	os.Exit(1)
 }
 
 // behindToken lets only those through who know the token "open".
@@ -63,8 +92,16 @@ func TestScripts(t *testing.T) {
 			env.Defer(refusing.Close)
 			env.Setenv("REFUSING_URL", refusing.URL)
 			env.Setenv("GUARDED_URL", guarded.URL)
+			free, err := net.Listen("tcp", "127.0.0.1:0") // which a gateway of the script takes over
+			if err != nil {
+				return err
+			}
+			env.Setenv("FREE_ADDRESS", free.Addr().String())
+			if err := free.Close(); err != nil {
+				return err
+			}
 			env.Setenv("GUARDED_ADDRESS", guarded.Listener.Addr().String())
-			return writeGuides(env.WorkDir)
+			return errors.Join(writeGuide(env.WorkDir, "guide", "policy.md"), writeGuide(env.WorkDir, "operations", "operations.md"), writeGuide(env.WorkDir, "store", "store.md"))
 		},
 	})
 }
@@ -80,22 +117,20 @@ func TestStoreOnPostgres(t *testing.T) {
 			env.Setenv("XDG_STATE_HOME", env.WorkDir+"/.local/state")
 			env.Setenv("DATABASE_URL", database)
 			env.Setenv("RESTORED_URL", restored)
-			return writeGuides(env.WorkDir)
+			return writeGuide(env.WorkDir, "store", "store.md")
 		},
 	})
 }
 
-// writeGuides writes the commands of pages, a block each, as guide1.sh, store1.sh and so on.
-func writeGuides(folder string) error {
-	for name, page := range map[string]string{"guide": "policy.md", "store": "store.md"} {
-		text, err := os.ReadFile(filepath.Join("..", "..", "docs", page))
-		if err != nil {
+// writeGuide writes the commands of a page of docs, a block each, as name1.sh and so on.
+func writeGuide(folder, name, page string) error {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", page))
+	if err != nil {
+		return err
+	}
+	for i, block := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllSubmatch(text, -1) {
+		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("%s%d.sh", name, i+1)), block[1], 0o600); err != nil {
 			return err
-		}
-		for i, block := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllSubmatch(text, -1) {
-			if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("%s%d.sh", name, i+1)), block[1], 0o600); err != nil {
-				return err
-			}
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/door/terminal"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pin"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
+	"github.com/dragoman-mcp/dragoman/internal/show"
 	"github.com/dragoman-mcp/dragoman/internal/state/atomicfile"
 )
 
@@ -48,7 +49,10 @@ what is approved within two seconds: both use the file that store.path names.`,
 			if asJSON {
 				return printPins(pins)
 			}
-			showPins(terminal.NewScreen(os.Stdout), pins, all)
+			out := terminal.NewScreen(os.Stdout)
+			for _, server := range show.Pins(pins) {
+				out.Printf("%s", server.Text(out, all))
+			}
 			stderr := terminal.NewScreen(os.Stderr)
 			switch {
 			case len(pins) == 0:
@@ -142,7 +146,8 @@ func approvePins(ctx context.Context, book *pinning.Book, targets []string, dige
 		}
 		for i := range waiting {
 			w := &waiting[i]
-			showWaiting(out, w, standing(pins, w))
+			shown := show.DefinitionOf(w, pinning.StandingFor(pins, w))
+			out.Printf("%s", shown.Text(out))
 			err := pinning.ErrChanged
 			if strings.HasPrefix(w.Pin.String(), strings.ToLower(digest)) {
 				err = approvePin(ctx, book, w, yes, p)

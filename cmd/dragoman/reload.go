@@ -13,9 +13,24 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/door/terminal"
 )
 
+// A rereading is what a gateway is asked for that has its file read again.
+type rereading struct {
+	gateway string
+	check   bool // changes nothing
+	json    bool
+}
+
+func (r *rereading) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&r.gateway, "gateway", "http://127.0.0.1:8787", "`ADDRESS` of the gateway")
+	cmd.Flags().BoolVar(&r.json, "json", false, "print the answer of the gateway, for programs")
+}
+
+// rereadingKey is what both commands say of keys.
+const rereadingKey = `Where the gateway asks for keys, DRAGOMAN_API_KEY has to be one with the right
+` + ops.ReloadRight + `.`
+
 func reloadCommand() *cobra.Command {
-	var gateway string
-	var check bool
+	var r rereading
 	cmd := &cobra.Command{
 		Use:   "reload",
 		Short: "Have a running gateway read its configuration again",
@@ -23,32 +38,70 @@ func reloadCommand() *cobra.Command {
 whole: where anything is wrong, the one before it stays, and this command says what
 and fails. What needs a restart is named.
 
-Where the gateway asks for keys, DRAGOMAN_API_KEY has to be one with the right
-` + ops.ReloadRight + `.`,
+` + rereadingKey,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			g, err := newRemote(gateway, os.Getenv("DRAGOMAN_API_KEY"))
-			if err != nil {
-				return &usageError{err, ""}
-			}
-			status, answer, err := g.post(cmd.Context(), http.MethodPost, "/ops/reload", ops.ReloadWish{Check: check})
-			if err != nil {
+			_, err := r.ask(cmd)
+			return err
+		},
+	}
+	r.flags(cmd)
+	cmd.Flags().BoolVar(&r.check, "check", false, "only say what would change, and what is wrong")
+	return cmd
+}
+
+func configDiffCommand() *cobra.Command {
+	r := rereading{check: true}
+	cmd := &cobra.Command{
+		Use:   "diff",
+		Short: "Compare the file of a running gateway with what is in effect",
+		Long: `Has a running gateway compare its file, as it is now, with what is in effect: which
+keys a reload would change, and which need a restart. It changes nothing.
+
+The exit code is 0 where nothing differs, 3 where a reload does for all that does, 4
+where some of it needs a restart, 2 where the file is wrong, and 1 where the gateway
+cannot be asked.
+
+` + rereadingKey,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			done, err := r.ask(cmd)
+			switch {
+			case err != nil:
 				return err
+			case len(done.Restart) > 0:
+				return exitCode(exitRestart)
+			case len(done.Now) > 0:
+				return exitCode(exitDiffers)
 			}
-			if status != http.StatusOK {
-				return refusedReload(status, answer)
-			}
-			var done ops.Reloaded
-			if err := json.Unmarshal(answer, &done); err != nil {
-				return errors.New("the answer is none of a gateway's")
-			}
-			sayReloaded(terminal.NewScreen(os.Stdout), done, check)
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&gateway, "gateway", "http://127.0.0.1:8787", "`ADDRESS` of the gateway")
-	cmd.Flags().BoolVar(&check, "check", false, "only say what would change, and what is wrong")
+	r.flags(cmd)
 	return cmd
+}
+
+// ask has the gateway read its file, and says what has changed, or would.
+func (r *rereading) ask(cmd *cobra.Command) (done ops.Reloaded, err error) {
+	g, err := newRemote(r.gateway, os.Getenv("DRAGOMAN_API_KEY"))
+	if err != nil {
+		return done, &usageError{err, ""}
+	}
+	status, answer, err := g.post(cmd.Context(), http.MethodPost, "/ops/reload", ops.ReloadWish{Check: r.check})
+	if err != nil {
+		return done, err
+	}
+	if status != http.StatusOK {
+		return done, refusedReload(status, answer)
+	}
+	if err := json.Unmarshal(answer, &done); err != nil {
+		return done, errors.New("the answer is none of a gateway's")
+	}
+	if r.json {
+		return done, json.NewEncoder(cmd.OutOrStdout()).Encode(done)
+	}
+	sayReloaded(terminal.NewScreen(os.Stdout), done, r.check)
+	return done, nil
 }
 
 // refusedReload is why a gateway does not take over its configuration, in its words: with
@@ -64,7 +117,7 @@ func refusedReload(status int, answer []byte) error {
 	for i, line := range all {
 		all[i] = terminal.Visible(line)
 	}
-	return errors.New(strings.Join(all, "\n"))
+	return &usageError{errors.New(strings.Join(all, "\n")), ""}
 }
 
 // sayReloaded says what has changed, or would.

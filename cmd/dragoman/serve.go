@@ -58,7 +58,7 @@ configuration read again: requests and servers that did not change go on.` + ser
 			if err != nil {
 				return err
 			}
-			log := newLogger(file, s.verbose, s.quiet)
+			log, level := newLogger(file, s.verbose, s.quiet)
 			defer hearLibraries(log)()
 			for _, w := range file.Warnings {
 				log.Warn("configuration", "warning", w)
@@ -66,7 +66,7 @@ configuration read again: requests and servers that did not change go on.` + ser
 			for _, left := range file.LeftOut {
 				log.Warn("configuration", "warning", left.Reason)
 			}
-			g, err := gateway.New(file, gateway.Options{Read: func() (*config.File, error) { return read(nil) }, Log: log, Version: version(), Can: clientsCan(file), Apps: !file.MCP.Off, Credentials: credentials()})
+			g, err := gateway.New(file, gateway.Options{Read: func() (*config.File, error) { return read(nil) }, Log: log, Version: version(), Used: level, Can: clientsCan(file), Apps: !file.MCP.Off, Credentials: credentials()})
 			if err != nil {
 				return &usageError{err, ""}
 			}
@@ -148,19 +148,24 @@ func hangup(reload func()) (stop func()) {
 	}
 }
 
-// newLogger returns the log that the configuration describes. Flags win over it.
-func newLogger(file *config.File, verbose, quiet bool) *slog.Logger {
-	var level slog.Level
-	_ = level.UnmarshalText([]byte(file.Log.Level)) // checked when it was read
-	switch {
-	case verbose:
-		level = slog.LevelDebug
-	case quiet:
-		level = slog.LevelError
+// newLogger returns the log that the configuration describes, and what gives it the level
+// of another one. Flags win over both.
+func newLogger(file *config.File, verbose, quiet bool) (log *slog.Logger, use func(*config.File)) {
+	level := new(slog.LevelVar)
+	use = func(file *config.File) {
+		switch {
+		case verbose:
+			level.Set(slog.LevelDebug)
+		case quiet:
+			level.Set(slog.LevelError)
+		default:
+			_ = level.UnmarshalText([]byte(file.Log.Level)) // checked when it was read
+		}
 	}
+	use(file)
 	options := &slog.HandlerOptions{Level: level}
 	if file.Log.Format == "json" {
-		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+		return slog.New(slog.NewJSONHandler(os.Stderr, options)), use
 	}
-	return slog.New(slog.NewTextHandler(os.Stderr, options))
+	return slog.New(slog.NewTextHandler(os.Stderr, options)), use
 }

@@ -1,17 +1,38 @@
-// @openai/agents over Chat Completions.
-import { Agent, OpenAIChatCompletionsModel, Runner, setTracingDisabled, tool } from '@openai/agents';
+// @openai/agents over the API in DRAGOMAN_WIRE.
+import { Agent, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, hostedMcpTool, setTracingDisabled, tool } from '@openai/agents';
 import OpenAI from 'openai';
 import { apiKey, baseURL, model, multiply, multiplySchema, run } from './facts.mjs';
 
 setTracingDisabled(true);
 const client = new OpenAI({ baseURL, apiKey, maxRetries: 0 });
 
-const agent = new Agent({
-  name: 'e2e',
-  instructions: 'Use the tools.',
-  model: new OpenAIChatCompletionsModel(client, model),
-  tools: [tool({ name: 'multiply', description: 'Multiplies two numbers', parameters: multiplySchema, strict: true, execute: multiply })],
-});
+const own = tool({ name: 'multiply', description: 'Multiplies two numbers', parameters: multiplySchema, strict: true, execute: multiply });
+const Model = process.env.DRAGOMAN_WIRE === 'responses' ? OpenAIResponsesModel : OpenAIChatCompletionsModel;
+const agentWith = (...tools) => new Agent({ name: 'e2e', instructions: 'Use the tools.', model: new Model(client, model), tools: [own, ...tools] });
+const hosted = (more) => hostedMcpTool({ serverLabel: 'tools', serverUrl: 'dragoman:tools', ...more });
+const agent = agentWith();
+const pixel = 'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==';
+
+// streamed reads all of a stream; whole asks without one.
+const whole = (agent, input) => new Runner().run(agent, input);
+const streamed = async (agent, input) => {
+  const result = await new Runner().run(agent, input, { stream: true });
+  for await (const _ of result);
+  await result.completed;
+  return result;
+};
+
+// interrupted asks the user about each call that waits, until none does.
+const interrupted = async (ask, agent, input, yes) => {
+  let result = await ask(agent, input);
+  for (let n = 0; result.interruptions?.length && n < 8; n++) {
+    for (const i of result.interruptions) yes ? result.state.approve(i) : result.state.reject(i);
+    result = await ask(agent, result.state);
+  }
+  return outcome(result);
+};
+
+const both = (name, scenario) => ({ [name]: (prompt) => scenario(whole, prompt), [`${name}-stream`]: (prompt) => scenario(streamed, prompt) });
 
 const outcome = (result) => ({
   content: result.finalOutput,
@@ -29,6 +50,12 @@ await run(
       await result.completed;
       return { ...outcome(result), text };
     },
+    ...both('named', async (ask, prompt) => outcome(await ask(agentWith(hosted({ requireApproval: 'never' })), prompt))),
+    ...both('approved', async (ask, prompt) =>
+      outcome(await ask(agentWith(hosted({ requireApproval: { always: { toolNames: ['echo'] }, never: { toolNames: ['again'] } }, onApproval: async () => ({ approve: true }) })), prompt))),
+    ...both('interrupted', (ask, prompt) => interrupted(ask, agentWith(hosted({ requireApproval: 'always' })), prompt, true)),
+    ...both('rejected', (ask, prompt) => interrupted(ask, agentWith(hosted({ requireApproval: 'always' })), prompt, false)),
+    ...both('image', async (ask, prompt) => outcome(await ask(agent, [{ role: 'user', content: [{ type: 'input_text', text: prompt }, { type: 'input_image', image: pixel }] }]))),
   },
   (error) => error instanceof OpenAI.APIError && { status: error.status, code: error.code, message: error.message },
 );

@@ -1,20 +1,19 @@
-// Clients of Anthropic's Messages API: its own SDK, whose MessageStream is strict about
-// the order of events, and the AI SDK's provider. Each scenario prints one JSON object.
+// Anthropic's own SDK, whose MessageStream is strict about the order of events. Each
+// scenario prints one JSON object. ai.mjs and langchain.mjs are others of its clients.
 import Anthropic from '@anthropic-ai/sdk';
-import { createAnthropic } from '@ai-sdk/anthropic';
-import { generateText, stepCountIs, streamText, tool } from 'ai';
-import { z } from 'zod';
 
 const [scenario, prompt] = process.argv.slice(2);
 const root = process.env.DRAGOMAN_BASE_URL.replace(/\/v1$/, '');
 const client = new Anthropic({ baseURL: root, apiKey: 'e2e-test-key', maxRetries: 0 });
-const model = 'rehearsal';
+const model = process.env.DRAGOMAN_MODEL ?? 'rehearsal';
 
 const mine = { name: 'multiply', description: 'Multiplies two numbers', input_schema: { type: 'object', properties: { a: { type: 'number' }, b: { type: 'number' } }, required: ['a', 'b'] } };
 
+const pixel = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==' } };
+
 // turn asks until nothing of ours is called any more, as a strict client does.
-const turn = async (more) => {
-  const messages = [{ role: 'user', content: prompt }];
+const turn = async (more, content = prompt, shown = []) => {
+  const messages = [{ role: 'user', content }];
   const events = [];
   for (let steps = 1; ; steps++) {
     const stream = client.beta.messages.stream({ model, max_tokens: 1000, messages, tools: [mine], betas: ['mcp-client-2025-11-20'], ...more });
@@ -25,33 +24,33 @@ const turn = async (more) => {
     if (message.stop_reason !== 'tool_use' || steps === 8) {
       return { events, steps, finish: message.stop_reason, usage: message.usage, kinds: messages.filter((m) => m.role === 'assistant').flatMap((m) => m.content.map((b) => b.type)), text: message.content.filter((b) => b.type === 'text').map((b) => b.text).join('|') };
     }
-    messages.push({ role: 'user', content: calls.map((c) => ({ type: 'tool_result', tool_use_id: c.id, content: String(c.input.a * c.input.b) })) });
+    messages.push({ role: 'user', content: calls.map((c) => ({ type: 'tool_result', tool_use_id: c.id, content: [{ type: 'text', text: String(c.input.a * c.input.b) }, ...shown] })) });
   }
 };
 
-const provider = createAnthropic({ baseURL: root + '/v1', apiKey: 'e2e-test-key' });
-const tools = { multiply: tool({ description: 'Multiplies two numbers', inputSchema: z.object({ a: z.number(), b: z.number() }), execute: async ({ a, b }) => a * b }) };
+// caught returns what a client is told of a request that fails.
+const caught = async (scenario) => {
+  try {
+    return await scenario();
+  } catch (e) {
+    return { status: e.status, type: e.error?.error?.type, text: e.message };
+  }
+};
 
 const scenarios = {
   unseen: () => turn({}),
   shown: () => turn({ mcp_servers: [{ type: 'url', name: 'tools', url: 'dragoman:tools' }] }),
-  error: async () => {
-    try {
-      await client.messages.create({ model, max_tokens: 10, messages: [{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 'none', content: 'x' }] }] });
-    } catch (e) {
-      return { status: e.status, type: e.error?.error?.type, text: e.message };
-    }
+  // Thoughts go back with their signatures, and pictures of the person and of a tool in.
+  thinking: () => turn({ thinking: { type: 'enabled', budget_tokens: 1024 } }),
+  pictures: () => turn({}, [{ type: 'text', text: prompt }, pixel], [pixel]),
+  whole: async () => {
+    const message = await client.messages.create({ model, max_tokens: 1000, messages: [{ role: 'user', content: prompt }], tools: [mine] });
+    return { steps: 1, finish: message.stop_reason, kinds: message.content.map((b) => b.type), text: message.content.filter((b) => b.type === 'text').map((b) => b.text).join('|') };
   },
+  error: () => caught(() => client.messages.create({ model, max_tokens: 10, messages: [{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 'none', content: 'x' }] }] })),
+  fails: () => caught(() => turn({})),
   count: async () => client.messages.countTokens({ model, messages: [{ role: 'user', content: prompt }] }),
   models: async () => ({ names: (await client.models.list()).data.map((m) => m.id) }),
-  generate: async () => {
-    const r = await generateText({ model: provider(model), prompt, tools, stopWhen: stepCountIs(5) });
-    return { text: r.text, steps: r.steps.length, finish: r.finishReason };
-  },
-  stream: async () => {
-    const r = streamText({ model: provider(model), prompt, tools, stopWhen: stepCountIs(5), onError: ({ error }) => { throw error; } });
-    return { text: await r.text, steps: (await r.steps).length, finish: await r.finishReason };
-  },
 };
 
 console.log(JSON.stringify(await scenarios[scenario]()));

@@ -27,6 +27,7 @@ type facts struct {
 	Chunks   int            `json:"chunks,omitempty"`
 	Accepted bool           `json:"accepted"` // the accumulator took every chunk
 	Local    []string       `json:"local,omitempty"`
+	Kinds    []string       `json:"kinds,omitempty"` // of items of the Responses API
 	Error    map[string]any `json:"error,omitempty"`
 }
 
@@ -48,6 +49,10 @@ func main() {
 	)
 	run := map[string]func(context.Context, openai.Client, string) (facts, error){
 		"create": create, "stream": stream, "tools": tools,
+		"responses": turn(whole, "", "", false), "responses-stream": turn(streamed, "", "", false),
+		"responses-approved": turn(whole, "tools", "always", false), "responses-approved-stream": turn(streamed, "tools", "always", false),
+		"responses-image": turn(whole, "", "", true), "responses-image-stream": turn(streamed, "", "", true),
+		"responses-nowhere": turn(whole, "nowhere", "never", false), "responses-nowhere-stream": turn(streamed, "nowhere", "never", false),
 	}[os.Args[1]]
 	if run == nil {
 		log.Fatalf("no scenario %s", os.Args[1])

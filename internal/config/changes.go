@@ -6,12 +6,10 @@ import (
 	"slices"
 )
 
-// restarts are the keys that a process takes over only when it starts: the listener, the
-// store, who the callers are, and what is kept or counted for as long as it runs.
-var restarts = []string{
-	"listen", "auth", "sampling", "connections", "mcp", "limits", "memory", "cache", "idempotency", "store", "audit", "approvals", "pins", "http", "log",
-	"results.max_message", "loop.call_timeout",
-}
+// restarts are the keys that a process takes over only when it starts: the listener with
+// what it reads with, the store and what is pinned in it, what servers are told of those
+// behind us when they are greeted, and the form of a log that has begun.
+var restarts = []string{"listen", "tls", "http.header_timeout", "store", "pins", "mcp.off", "sampling.answer", "log.format"}
 
 // Changes are the keys, such as policy and mcpServers.files, in which two configurations
 // differ.

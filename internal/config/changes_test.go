@@ -16,16 +16,16 @@ func TestFollow(t *testing.T) {
 	began.MCPServers = map[string]servers.Config{"a": {Command: "x"}, "b": {Command: "y"}}
 	f.MCPServers = map[string]servers.Config{"a": {Command: "x"}, "b": {Command: "z"}, "c": {Command: "w"}}
 	f.Policy = []policy.Rule{{Allow: []string{"*"}}}
-	f.Listen, f.Store.Path, f.Loop.CallTimeout = "127.0.0.1:1", "elsewhere", time.Hour
+	f.Listen, f.Store.Path, f.HTTP.HeaderTimeout, f.Loop.CallTimeout = "127.0.0.1:1", "elsewhere", time.Hour, time.Hour
 	f.Loop.Rounds++
 	c := f.Follow(began, began)
-	if want := []string{"listen", "loop.call_timeout", "store"}; !slices.Equal(slices.Sorted(slices.Values(c.Restart)), want) {
+	if want := []string{"http.header_timeout", "listen", "store"}; !slices.Equal(slices.Sorted(slices.Values(c.Restart)), want) {
 		t.Errorf("another start is needed for %q", c.Restart)
 	}
-	if want := []string{"loop.rounds", "mcpServers.b", "mcpServers.c", "policy"}; !slices.Equal(slices.Sorted(slices.Values(c.Now)), want) {
+	if want := []string{"loop.call_timeout", "loop.rounds", "mcpServers.b", "mcpServers.c", "policy"}; !slices.Equal(slices.Sorted(slices.Values(c.Now)), want) {
 		t.Errorf("changed are %q", c.Now)
 	}
-	if f.Listen != began.Listen || f.Store != began.Store || f.Loop.CallTimeout != began.Loop.CallTimeout || f.Loop.Rounds == began.Loop.Rounds {
+	if f.Listen != began.Listen || f.Store != began.Store || f.HTTP != began.HTTP || f.Loop.Rounds == began.Loop.Rounds {
 		t.Errorf("taken over: %+v", f)
 	}
 	if c := f.Follow(began, f); len(c.Now)+len(c.Restart) != 0 {

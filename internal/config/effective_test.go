@@ -14,6 +14,11 @@ import (
 
 func TestEffectiveOfDefault(t *testing.T) {
 	const want = `listen: 127.0.0.1:8787
+tls:
+  cert: ""
+  key: ""
+  client_ca: ""
+watch: false
 allowed_hosts: []
 allowed_origins: []
 auth:
@@ -35,6 +40,14 @@ sampling:
   answer: false
   tokens: 8192
   questions: 4
+hosted:
+  web_search:
+    tool: ""
+    query: query
+    results: /results
+    url: url
+    title: title
+    text: snippet
 connections:
   max: 64
   idle: 15m
@@ -142,6 +155,11 @@ mcpServers:
 		t.Errorf("a secret shows")
 	}
 	want := `listen: 127.0.0.1:1234
+tls:
+  cert: ""
+  key: ""
+  client_ca: ""
+watch: false
 allowed_hosts: []
 allowed_origins: []
 auth:

@@ -128,6 +128,22 @@ test.yaml:4:10: mcpServers.a.url: a server has a command or a url, not both
 test.yaml:5:6: mcpServers.b: a server needs a command or a url
   5 |   b: {timeout: 3s}
     |      ^`},
+		{"a search by no tool", "mcpServers: {a: {command: x}}\nhosted: {web_search: {tool: search}}\n", `
+test.yaml:2:29: hosted.web_search.tool: "search" is not a tool; one is label__name, such as search__web
+  2 | hosted: {web_search: {tool: search}}
+    |                             ^`},
+		{"a search at no place", "hosted: {web_search: {tool: a__b, results: hits}}\n", `
+test.yaml:1:44: hosted.web_search.results: "hits" is not a JSON pointer; one begins with /, or is empty for the whole
+  1 | hosted: {web_search: {tool: a__b, results: hits}}
+    |                                            ^`},
+		{"a search without a tool", "hosted: {web_search: {query: q}}\n", `
+test.yaml:1:22: hosted.web_search.tool: say which tool searches, as label__name
+  1 | hosted: {web_search: {query: q}}
+    |                      ^`},
+		{"a search by a server that is not there", "mcpServers: {a: {command: x}}\nhosted: {web_search: {tool: b__c}}\n", `
+test.yaml:2:9: hosted: web_search: there is no server "b" in mcpServers
+  2 | hosted: {web_search: {tool: b__c}}
+    |         ^`},
 		{"model without address", "models:\n  - match: a\n", `
 test.yaml:2:5: models[0].base_url: a model needs a base_url, such as https://api.openai.com/v1
   2 |   - match: a
@@ -274,7 +290,7 @@ test.yaml:1:26: unknown key "名" in names
 test.yaml:2:1: unknown key "语" in the file
   2 | 语: 1
     | ^
-  The keys here are listen, allowed_hosts, allowed_origins, auth, models, dialects, mcpServers, inputs, names, tools, sampling, connections, wait_for_servers, mcp, sets, policy, policy_file, limits, loop, results, memory, cache, idempotency, store, audit, approvals, pins, http, log.
+  The keys here are listen, tls, watch, allowed_hosts, allowed_origins, auth, models, dialects, mcpServers, inputs, names, tools, sampling, hosted, connections, wait_for_servers, mcp, sets, policy, policy_file, limits, loop, results, memory, cache, idempotency, store, audit, approvals, pins, http, log.
 test.yaml:3:7: unknown key "x-语" in log
   3 | log: {x-语: 1}
     |       ^

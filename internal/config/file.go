@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"net"
@@ -35,6 +36,8 @@ import (
 // all. The struct tags are described at the decoder.
 type File struct {
 	Listen         string        `yaml:"listen" doc:"Address and port to listen on. Beyond loopback, callers have to be known by auth."`
+	TLS            TLS           `yaml:"tls" doc:"Has the gateway speak HTTPS itself, HTTP/2 included. Without it, what stands before it does where that is wanted."`
+	Watch          bool          `yaml:"watch" doc:"Whether this file, and those that it names, are read again when they change, as on SIGHUP. Certificates and the file of keys are in any case."`
 	AllowedHosts   []string      `yaml:"allowed_hosts" doc:"Host names that clients may call the gateway by, beside those of loopback and the address in listen."`
 	AllowedOrigins []string      `yaml:"allowed_origins" doc:"Origins of web pages, such as https://example.com, that may call the gateway, beside its own."`
 	Auth           caller.Config `yaml:"auth" doc:"Who may call the gateway."`
@@ -46,6 +49,8 @@ type File struct {
 	Names      Names                     `yaml:"names" doc:"What tools are called."`
 	Tools      Tools                     `yaml:"tools" doc:"How tools are offered to models."`
 	Sampling   session.Sampling          `yaml:"sampling" doc:"Whether models answer MCP servers that ask for one; by default they do not."`
+
+	Hosted session.Hosted `yaml:"hosted" doc:"Which tools do what clients declare as the API's own, such as web_search."`
 
 	Connections    servers.OwnConfig `yaml:"connections" doc:"Bounds of the connections to servers that callers have of their own; see share in mcpServers."`
 	WaitForServers time.Duration     `yaml:"wait_for_servers" doc:"Longest time that a request waits for servers that are still starting. What is not there by then is left out and named; a server that the request names is an error."`
@@ -80,7 +85,7 @@ type File struct {
 	LeftOut []LeftOut
 
 	refs        map[string]reference // values from the environment, by path
-	keysAwaited string               // where a file of keys would count, and was none
+	read        map[string]Sum       // the files that it was read from, as they were
 	serversFrom string               // the file that the servers are from, where that is another one
 }
 
@@ -139,6 +144,25 @@ type Memory struct {
 	TTL     time.Duration `yaml:"ttl" doc:"Time after its last use that something is remembered."`
 }
 
+// TLS is what the gateway shows clients, and wants of them. The files are read again when
+// they change; where they cannot be used then, those before them stay.
+type TLS struct {
+	Cert     string `yaml:"cert" doc:"File with the certificate and those between it and its authority, in PEM. A relative path starts at the folder of the configuration file, as those below do."`
+	Key      string `yaml:"key" doc:"File with its private key, in PEM."`
+	ClientCA string `yaml:"client_ca" doc:"File with the authorities, in PEM, one of which has to have signed the certificate of a client. Health checks need none. Who the caller is, their key or token says all the same."`
+}
+
+// Validate reports a certificate without key, or a key without certificate.
+func (t *TLS) Validate() error {
+	switch {
+	case t.Cert == "" && *t != TLS{}:
+		return invalid.Key("cert", "TLS takes a certificate and its key")
+	case t.Cert != "" && t.Key == "":
+		return invalid.Key("key", "a certificate takes its private key")
+	}
+	return nil
+}
+
 // HTTP limits the gateway's server.
 type HTTP struct {
 	MaxBody       int64         `yaml:"max_body" unit:"bytes" min:"1024" doc:"Largest request body."`
@@ -168,7 +192,7 @@ func (f *File) SetDefaults() {
 	f.Listen = "127.0.0.1:8787"
 	f.Names.Strategy = "label"
 	f.Tools = Tools{Search: string(model.Auto), Tokens: model.DefaultSearchTokens}
-	f.Sampling = session.DefaultSampling
+	f.Sampling, f.Hosted = session.DefaultSampling, session.DefaultHosted
 	f.WaitForServers = session.DefaultWait
 	f.Connections = servers.OwnConfig{Max: servers.DefaultOwnMax, Idle: servers.DefaultOwnIdle}
 	f.Loop = Loop{Rounds: 16, Calls: 64, Parallel: 8, Bytes: 64 << 20, Timeout: 10 * time.Minute, CallTimeout: 2 * time.Minute}
@@ -217,6 +241,11 @@ func (f *File) Validate() error {
 			}
 		}
 	}
+	if label := f.Hosted.WebSearch.Server(); label != "" && f.NamesServers() {
+		if _, ok := f.MCPServers[label]; !ok {
+			return invalid.Key("hosted", fmt.Sprintf("web_search: there is no server %q in mcpServers", label))
+		}
+	}
 	table, err := f.Table()
 	if err != nil {
 		return err
@@ -236,6 +265,27 @@ func (f *File) Validate() error {
 func isOrigin(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && text == u.Scheme+"://"+u.Host
+}
+
+// A Sum is the SHA-256 of what stood in a file; the zero Sum is no file.
+type Sum [sha256.Size]byte
+
+// Read returns the files that the configuration was read from, by their paths, with what
+// stood in them then.
+func (f *File) Read() map[string]Sum {
+	read := map[string]Sum{}
+	maps.Copy(read, f.read)
+	return read
+}
+
+// Files returns the paths of the files that make the configuration, sorted: those that it
+// was read from, and the one with policies.
+func (f *File) Files() []string {
+	files := slices.Collect(maps.Keys(f.read))
+	if f.PolicyFile != "" {
+		files = append(files, f.PolicyFile)
+	}
+	return slices.Sorted(slices.Values(files))
 }
 
 // NamesServers reports whether the configuration says which MCP servers there
@@ -270,5 +320,10 @@ func (f *File) UseServers(other *File) {
 		}
 	}
 	f.refs = refs
+	f.read = maps.Clone(f.read)
+	if f.read == nil {
+		f.read = map[string]Sum{}
+	}
+	maps.Copy(f.read, other.read)
 	f.Warnings = append(f.Warnings[:len(f.Warnings):len(f.Warnings)], other.Warnings...)
 }

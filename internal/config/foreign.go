@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
+	"github.com/dragoman-mcp/dragoman/internal/text/qualified"
 )
 
 // foreignServers finds the mapping of labels to servers.
@@ -78,8 +79,8 @@ func plainLabel(name string) string {
 		}
 		return '-'
 	}, name)
-	for strings.Contains(label, "__") {
-		label = strings.ReplaceAll(label, "__", "_")
+	for strings.Contains(label, qualified.Separator) {
+		label = strings.ReplaceAll(label, qualified.Separator, "_")
 	}
 	for strings.Contains(label, "--") {
 		label = strings.ReplaceAll(label, "--", "-")

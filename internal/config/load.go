@@ -158,8 +158,8 @@ func quoteShell(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// resolve makes paths absolute: those of servers, and the files of keys, of policies, of
-// pins and of the store. Relative ones start at dir, and ~/ at the user's home. Those of
+// resolve makes paths absolute: those of servers, and the files of keys, of certificates,
+// of policies, of pins and of the store. Relative ones start at dir, and ~/ at the user's home. Those of
 // sandboxes are followed to where they lead now, and are no others later.
 func (f *File) resolve(dir string) {
 	place := func(key, was string, resolve func(string) string) string {
@@ -183,6 +183,9 @@ func (f *File) resolve(dir string) {
 	}
 	f.Auth.KeysFile = absolute(dir, f.Auth.KeysFile)
 	f.PolicyFile = absolute(dir, f.PolicyFile)
+	for _, path := range []*string{&f.TLS.Cert, &f.TLS.Key, &f.TLS.ClientCA} {
+		*path = absolute(dir, *path)
+	}
 	f.Pins.Lock = absolute(dir, f.Pins.Lock)
 	f.Store.KeyFile = absolute(dir, f.Store.KeyFile)
 	if f.Store.Path != store.Memory {
@@ -230,7 +233,7 @@ func (f *File) KeysFile() string {
 
 // UseKeys makes the file of keys a part of the configuration where it does not name
 // one and there is one. A file that cannot be looked at counts as one. Where there is
-// none, [File.KeysAwaited] has its place.
+// none, its place is where it is awaited.
 func (f *File) UseKeys() {
 	path := f.KeysFile()
 	if path == "" || f.Auth.KeysFile != "" {
@@ -240,9 +243,5 @@ func (f *File) UseKeys() {
 		f.Auth.KeysFile = path
 		return
 	}
-	f.keysAwaited = path
+	f.Auth.Awaited = path
 }
-
-// KeysAwaited returns where a file of keys would count as one of the configuration, and
-// was none when [File.UseKeys] looked; empty where it counts for nothing.
-func (f *File) KeysAwaited() string { return f.keysAwaited }

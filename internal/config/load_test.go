@@ -92,6 +92,7 @@ mcpServers:
 names: {strategy: host}
 tools: {search: never, tokens: 900, always: ["files__read_*"]}
 sampling: {answer: true, tokens: 700, questions: 3}
+hosted: {web_search: {tool: web__find, query: q, results: "", url: link, title: name, text: abstract}}
 connections: {max: 9, idle: 1m}
 wait_for_servers: 8s
 mcp: {raw: true, search: auto, page: 1MiB}
@@ -144,6 +145,7 @@ log: {level: debug, format: json}
 		Names:          config.Names{Strategy: "host"},
 		Tools:          config.Tools{Search: "never", Tokens: 900, Always: []string{"files__read_*"}},
 		Sampling:       session.Sampling{Answer: true, Tokens: 700, Questions: 3},
+		Hosted:         session.Hosted{WebSearch: session.WebSearch{Tool: "web__find", Query: "q", URL: "link", Title: "name", Text: "abstract"}},
 		Connections:    servers.OwnConfig{Max: 9, Idle: time.Minute},
 		WaitForServers: 8 * time.Second,
 		MCP:            mcpserve.Config{Search: "auto", Page: 1 << 20, Raw: true},

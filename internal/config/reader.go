@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
@@ -41,6 +42,7 @@ func (r Reader) Load(path string) (*File, error) {
 		return nil, err
 	}
 	f.Warnings = append(warnings, f.Warnings...)
+	f.read = map[string]Sum{path: sha256.Sum256(data)}
 	f.resolve(filepath.Dir(path))
 	return f, nil
 }
@@ -98,6 +100,7 @@ func (r Reader) ReadMCP(path string) (*File, error) {
 		return nil, err
 	}
 	f.Warnings = append(warnings, f.Warnings...)
+	f.read = map[string]Sum{path: sha256.Sum256(data)}
 	f.resolve(filepath.Dir(path))
 	return f, nil
 }

@@ -30,7 +30,7 @@ func (f *File) CheckSandboxes() error {
 	if f.Store.Path != store.Memory && f.Store.Path != "" {
 		secret = append(secret, f.Store.Path, vault.KeyPath(f.Store.Path))
 	}
-	secret = append(secret, f.Store.KeyFile, f.KeysFile())
+	secret = append(secret, f.Store.KeyFile, f.KeysFile(), f.TLS.Key)
 	fixed = append(append(fixed, secret...), f.Path, f.serversFrom, f.PolicyFile, f.Pins.Lock)
 
 	var errs Errors

@@ -31,7 +31,11 @@ func (g *Gateway) Handler() http.Handler {
 	open.HandleFunc(caller.MetadataPath+"/", g.metadata)
 	open.HandleFunc(caller.MetadataPath, g.metadata)
 	open.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { g.now.Load().routes.ServeHTTP(w, r) })
-	return deadline.Handler(g.checked(open), g.file.HTTP.BodyTimeout, g.file.HTTP.AnswerTimeout)
+	checked := g.identified(g.checked(open))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		bounds := g.now.Load().file.HTTP
+		deadline.Handler(checked, bounds.BodyTimeout, bounds.AnswerTimeout).ServeHTTP(w, r)
+	})
 }
 
 func plain(w http.ResponseWriter, status int, text string) {
@@ -50,8 +54,6 @@ func (g *Gateway) readyz(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case g.draining.Load():
 		status, text = http.StatusServiceUnavailable, "draining"
-	case g.callers.TooLate():
-		status, text = http.StatusServiceUnavailable, "restart needed"
 	case g.memory.Full() >= shedNew:
 		status, text = http.StatusServiceUnavailable, "overloaded"
 	case !g.servers.Ready():
@@ -61,7 +63,7 @@ func (g *Gateway) readyz(w http.ResponseWriter, r *http.Request) {
 	if status == http.StatusOK && trouble != nil {
 		text = "ready, but for what has to be written down"
 	}
-	if who, err := g.callers.Recognise(r); err == nil {
+	if who, err := g.callers.Recognise(r); err == nil && g.certified(r) {
 		if trouble != nil && who.May(ops.ReloadRight) {
 			text += "\nthe store is in trouble: " + trouble.Error()
 		}

@@ -72,7 +72,7 @@ func (g *Gateway) openLedger(ctx context.Context, log *slog.Logger) error {
 	}
 	g.ledger, g.vault = opened, keys
 	g.keeper = keeping.New(opened.DB, g.file.Store.Quota, log)
-	g.turns = turns.New(opened.DB, keys, turns.Config{Bytes: g.file.Memory.Bytes, TTL: g.file.Memory.TTL, Log: log})
+	g.turns = turns.New(opened.DB, keys, turns.Config{Bounds: turns.Bounds{Bytes: g.file.Memory.Bytes, TTL: g.file.Memory.TTL}, Log: log})
 	return nil
 }
 
@@ -113,10 +113,14 @@ func (g *Gateway) room() func(owner string) error {
 }
 
 // keep looks after the ledger and the keys until ctx ends, in a process that stays.
-func (g *Gateway) keep(ctx context.Context) {
+func (g *Gateway) keep(ctx context.Context, secured *certificates) {
 	var each sync.WaitGroup
 	defer each.Wait()
 	each.Go(func() { g.callers.Watch(ctx) })
+	each.Go(func() { g.follow(ctx) })
+	if secured != nil {
+		each.Go(func() { secured.watch(ctx) })
+	}
 	if g.o.Credentials != nil {
 		each.Go(func() { g.o.Credentials.Watch(ctx) })
 	}

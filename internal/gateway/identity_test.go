@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -138,8 +139,8 @@ func TestKeysFileAtTheFront(t *testing.T) {
 	}
 }
 
-// The first key is made while a gateway runs that asks nobody: it answers nobody from
-// then on, rather than everybody, and says why in its log alone.
+// The first key is made while a gateway runs that asks nobody: it asks everybody from
+// then on, and that the last one is revoked, or the file goes away, opens nothing.
 func TestFirstKeyAtTheFront(t *testing.T) {
 	folder := t.TempDir()
 	g := build(t, func(f *config.File) {
@@ -165,17 +166,32 @@ func TestFirstKeyAtTheFront(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{"/v1/models", "/mcp", "/approvals"} {
-		for _, shown := range []string{"any", key} {
-			w := get(path, shown)
-			if w.Code != 503 || readRefusal(t, w.Body.Bytes()).Error.Code != "restart_needed" || strings.Contains(w.Body.String(), folder) {
-				t.Errorf("%s: %d %s", path, w.Code, w.Body)
+	keys := filepath.Join(folder, "keys.jsonl")
+	refused := func(when string, shown ...string) {
+		t.Helper()
+		for _, path := range []string{"/v1/models", "/mcp", "/approvals"} {
+			for _, key := range shown {
+				if w := get(path, key); w.Code != 401 && w.Code != 503 || strings.Contains(w.Body.String(), folder) {
+					t.Errorf("%s, %s: %d %s", when, path, w.Code, w.Body)
+				}
 			}
 		}
 	}
-	if w := get("/readyz", ""); w.Code != 503 || w.Body.String() != "restart needed\n" {
+	refused("a key was made", "any")
+	if w := get("/v1/models", key); w.Code != 200 {
+		t.Errorf("the first key: %d %s", w.Code, w.Body)
+	}
+	if w := get("/readyz", ""); w.Code != 200 || w.Body.String() != "ready\n" {
 		t.Errorf("ready: %d %s", w.Code, w.Body)
 	}
+	if err := apikey.Change(keys, func([]apikey.Record) ([]apikey.Record, error) { return nil, nil }); err != nil {
+		t.Fatal(err)
+	}
+	refused("the last key was revoked", "any", key)
+	if err := os.Remove(keys); err != nil {
+		t.Fatal(err)
+	}
+	refused("the file is gone", "any", key)
 }
 
 // A recorder keeps every byte of the requests that a server gets.

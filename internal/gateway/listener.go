@@ -3,6 +3,7 @@ package gateway
 import (
 	"net"
 	"sync"
+	"time"
 )
 
 // A thrifty listener bounds how much of an answer the system keeps for a client that
@@ -25,39 +26,74 @@ func (l thrifty) Accept() (net.Conn, error) {
 // may open, and servers and models could not be reached any more.
 type limitedListener struct {
 	net.Listener
-	slots chan struct{}
-	full  func() // is called when a connection has to wait
+	limit func() int // is asked for each connection; 0 is any number
+	full  func()     // is called when a connection has to wait
+
+	mu   sync.Mutex
+	open int
+	left chan struct{} // closed when a connection has ended, and made anew
 
 	once   sync.Once
 	closed chan struct{}
 }
 
-// limited returns l with a limit; l itself where that is 0.
-func limited(l net.Listener, limit int, full func()) net.Listener {
-	if limit <= 0 {
-		return l
-	}
-	return &limitedListener{Listener: l, slots: make(chan struct{}, limit), full: full, closed: make(chan struct{})}
+// limited returns l with a limit.
+func limited(l net.Listener, limit func() int, full func()) net.Listener {
+	return &limitedListener{Listener: l, limit: limit, full: full, left: make(chan struct{}), closed: make(chan struct{})}
 }
+
+// lookEvery is how often it is looked whether there is a higher limit, while a connection
+// waits.
+const lookEvery = time.Second
 
 // Accept waits until there is room for a connection, and for one.
 func (l *limitedListener) Accept() (net.Conn, error) {
-	select {
-	case l.slots <- struct{}{}:
-	default:
-		l.full()
+	for told := false; ; told = true {
+		left, ok := l.enter()
+		if ok {
+			break
+		}
+		if !told {
+			l.full()
+		}
+		look := time.NewTimer(lookEvery)
 		select {
-		case l.slots <- struct{}{}:
+		case <-left:
+		case <-look.C:
 		case <-l.closed:
+			look.Stop()
 			return nil, net.ErrClosed
 		}
+		look.Stop()
 	}
 	conn, err := l.Listener.Accept()
 	if err != nil {
-		<-l.slots
+		l.leave()
 		return nil, err
 	}
-	return &limitedConn{Conn: conn, leave: sync.OnceFunc(func() { <-l.slots })}, nil
+	return &limitedConn{Conn: conn, leave: sync.OnceFunc(l.leave)}, nil
+}
+
+// enter takes room for a connection; without any, it returns what is closed when there may
+// be some.
+func (l *limitedListener) enter() (left <-chan struct{}, ok bool) {
+	most := l.limit()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if most > 0 && l.open >= most {
+		return l.left, false
+	}
+	l.open++
+	return nil, true
+}
+
+// leave gives back the room of a connection.
+func (l *limitedListener) leave() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open--
+	close(l.left)
+	l.left = make(chan struct{})
 }
 
 // Close ends Accept, too.

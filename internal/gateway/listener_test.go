@@ -14,7 +14,7 @@ func TestLimitedListener(t *testing.T) {
 		t.Fatal(err)
 	}
 	var full atomic.Int32
-	l := limited(inner, 2, func() { full.Add(1) })
+	l := limited(inner, func() int { return 2 }, func() { full.Add(1) })
 	accepted := make(chan net.Conn)
 	ended := make(chan error, 1)
 	go func() {

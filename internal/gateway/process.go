@@ -52,6 +52,9 @@ type Options struct {
 	Version string
 	// Credentials is where tokens of logins at MCP servers are kept; nil for nowhere.
 	Credentials *credential.Store
+	// Used is told of each configuration that counts from then on, the first one
+	// included; nil is not.
+	Used func(*config.File)
 	// Can is what callers of this process can be asked, by whichever door.
 	Can dragoman.Kind
 	// Apps says that clients of the MCP endpoint may show views (MCP Apps), so that
@@ -62,45 +65,34 @@ type Options struct {
 // Gateway is the process: what lasts from its start to its end, and in front of it the
 // setup that counts now. Make it with [New].
 type Gateway struct {
-	o        Options
-	file     *config.File // of the start; what needs another start is as it is here
-	log      *slog.Logger
-	callers  *caller.Authenticator
-	subjects *credential.Subjects // what callers showed, for servers' tokens
-	ledger   *ledger.Ledger       // nil where nothing is guarded
-	vault    *vault.Vault         // its keys; nil with it
-	turns    *turns.Turns         // what it keeps of conversations; nil with it
-	keeper   *keeping.Keeper      // what removes and counts what it keeps; nil with it
-	unwatch  func()               // ends the watch over all of them
-	limits   *limit.Limiter
-	gate     *gate.Gate
-	cache    *cache.Cache
-	state    *session.State
-	apiState *api.State
-	demo     *demo.Demo // nil until it is wanted
-	servers  *servers.Set
-	ops      *ops.Ops
-	mcp      *mcpserve.Door
-	draining atomic.Bool
-	stopping chan struct{} // closed when draining begins
-	memory   memoryGauge
+	o          Options
+	file       *config.File // of the start; for what needs another one
+	log        *slog.Logger
+	callers    *caller.Authenticator
+	subjects   *credential.Subjects // what callers showed, for servers' tokens
+	remembered memory.Store         // what conversations are kept in: the store where it is open, else this process
+	ledger     *ledger.Ledger       // nil where nothing is guarded
+	vault      *vault.Vault         // its keys; nil with it
+	turns      *turns.Turns         // what it keeps of conversations; nil with it
+	keeper     *keeping.Keeper      // what removes and counts what it keeps; nil with it
+	unwatch    func()               // ends the watch over all of them
+	limits     *limit.Limiter
+	gate       *gate.Gate
+	cache      *cache.Cache
+	state      *session.State
+	apiState   *api.State
+	demo       *demo.Demo // nil until it is wanted
+	servers    *servers.Set
+	ops        *ops.Ops
+	mcp        *mcpserve.Door
+	draining   atomic.Bool
+	stopping   chan struct{} // closed when draining begins
+	memory     memoryGauge
 
 	now       atomic.Pointer[setup]
 	reloading sync.Mutex
-	refused   atomic.Pointer[string] // why the file, as it was read last, is not in effect; nil where it is
-}
-
-// remembered is what conversations are kept in: the store where it is open, else this
-// process; nil where they are not.
-func (g *Gateway) remembered() memory.Store {
-	switch m := g.file.Memory; {
-	case !m.Restore:
-		return nil
-	case g.turns != nil:
-		return g.turns
-	default:
-		return &memory.Memory{Bytes: m.Bytes, TTL: m.TTL}
-	}
+	refused   atomic.Pointer[string]   // why the file, as it was read last, is not in effect; nil where it is
+	named     atomic.Pointer[[]string] // the files that the configuration named when it was read last
 }
 
 // New builds a gateway and starts its MCP servers, without waiting for them.
@@ -126,16 +118,22 @@ func New(file *config.File, o Options) (*Gateway, error) {
 		return nil, err
 	}
 	g.state = session.NewState(g.seals())
-	g.apiState = api.NewState(api.Kept{Memory: g.remembered(), Responses: &responses.Memory{TTL: file.Store.Retention}, Room: g.room(), Seals: g.seals(), Once: file.Idempotency})
+	g.remembered = &memory.Memory{}
+	if g.turns != nil {
+		g.remembered = g.turns
+	}
+	g.apiState = api.NewState(api.Kept{Memory: g.remembered, Responses: &responses.Memory{TTL: file.Store.Retention}, Room: g.room(), Seals: g.seals(), Once: file.Idempotency})
 	g.servers = servers.New(file.MCPServers, g.serverOptions(first))
-	g.ops = &ops.Ops{Gate: g.gate, Inbox: g.inbox(), Servers: g.servers, Reload: g.asked, MaxBody: file.HTTP.MaxBody, Log: o.Log}
+	g.ops = &ops.Ops{Gate: g.gate, Inbox: g.inbox(), Servers: g.servers, Reload: g.asked, MaxBody: g.maxBody, Log: o.Log}
 	g.mcp = mcpserve.New(mcpserve.Options{
-		Config: file.MCP, Sessions: g.sessions, StepUp: g.callers.StepUp, Reviews: file.Approvals.Elicit,
-		Name: "dragoman", Version: o.Version, MaxMessage: file.HTTP.MaxBody, Log: o.Log,
+		Settings: first.mcp(), Sessions: g.sessions, StepUp: g.callers.StepUp, Name: "dragoman", Version: o.Version, Log: o.Log,
 	})
-	g.callers.Ended = g.ended
+	g.callers.Ended, g.callers.Guarded = g.ended, g.guarded
+	g.use(first)
 	first.complete(g, nil)
 	g.now.Store(first)
+	named := file.Files()
+	g.named.Store(&named)
 	return g, nil
 }
 
@@ -158,25 +156,29 @@ func (g *Gateway) knowCallers() error {
 	if g.callers, err = caller.New(g.file.Auth, secret.New(key)); err != nil {
 		return err
 	}
-	g.callers.Awaited = g.file.KeysAwaited()
-	if len(g.file.Auth.OAuth) > 0 { // servers that want such a token exchanged may come later
-		g.subjects = credential.NewSubjects()
-		g.callers.Shown = g.subjects.Keep
-	}
+	g.subjects = credential.NewSubjects()
+	g.callers.Shown = g.subjects.Keep
 	return nil
 }
 
 // ended ends what outlasts the requests of a caller whose key is not good any more.
 func (g *Gateway) ended(who string) {
-	g.log.Info("what runs for a key is ended: it was revoked or changed, or has expired", "caller", who)
+	g.log.Info("what runs for a caller is ended: what they showed was revoked or changed, or has expired, or does not do any more", "caller", who)
 	g.mcp.End(who)
+}
+
+// guarded says that callers are asked from now on.
+func (g *Gateway) guarded() {
+	g.log.Info("everybody is asked for a key from now on")
+	if g.ledger == nil {
+		g.log.Warn("there is no audit log yet, and no pins of servers: this gateway began without keys, so the store is opened with the next start")
+	}
 }
 
 // serverOptions are what servers need of the process.
 func (g *Gateway) serverOptions(first *setup) servers.Options {
 	so := servers.Options{
-		Name: "dragoman", Version: g.o.Version, Logger: g.log, MaxMessage: g.file.Results.MaxMessage, Can: g.o.Can,
-		CallTimeout: g.file.Loop.CallTimeout, Own: g.file.Connections, Pins: g.book(), Builtin: g.builtin(first),
+		Name: "dragoman", Version: g.o.Version, Logger: g.log, Can: g.o.Can, Bounds: first.bounds(), Pins: g.book(), Builtin: g.builtin(first),
 		Tokens: servers.Tokens{Store: g.o.Credentials, Subjects: g.subjects, Gateway: g.file.Auth.PublicURL},
 	}
 	if g.o.Apps {

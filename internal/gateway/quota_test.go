@@ -64,7 +64,7 @@ func TestErasedIsForgotten(t *testing.T) {
 	}
 	defer g.Close()
 	for _, owner := range []string{"key-1", "key-2"} {
-		if err := g.remembered().Keep(t.Context(), owner, []string{"k"}, &memory.Turn{Text: "hidden"}); err != nil {
+		if err := g.remembered.Keep(t.Context(), owner, []string{"k"}, &memory.Turn{Text: "hidden"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -77,7 +77,7 @@ func TestErasedIsForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	for start := time.Now(); ; <-time.After(20 * time.Millisecond) {
-		found, err := g.remembered().Find(t.Context(), "key-1", []string{"k"})
+		found, err := g.remembered.Find(t.Context(), "key-1", []string{"k"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +88,7 @@ func TestErasedIsForgotten(t *testing.T) {
 			t.Fatal("it remembers still")
 		}
 	}
-	if found, err := g.remembered().Find(t.Context(), "key-2", []string{"k"}); err != nil || len(found) != 1 {
+	if found, err := g.remembered.Find(t.Context(), "key-2", []string{"k"}); err != nil || len(found) != 1 {
 		t.Errorf("of others: %v, %v", found, err)
 	}
 }

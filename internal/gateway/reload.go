@@ -7,6 +7,8 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/door/ops"
+	"github.com/dragoman-mcp/dragoman/internal/state/turns"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
 )
 
 // ErrNoFile: the process was given nothing to read again.
@@ -50,14 +52,22 @@ func (g *Gateway) replace(check bool) (config.Changes, error) {
 		return config.Changes{}, err
 	}
 	before := g.now.Load()
+	if !check {
+		named := file.Files()
+		g.named.Store(&named)
+	}
 	changes := file.Follow(g.file, before.file)
 	next, err := judge(file, &g.o)
 	if err != nil {
 		return changes, err
 	}
-	if next.keepsRecords() && g.ledger == nil {
+	next.accepted, err = g.callers.Judge(file.Auth)
+	if err == nil && next.keepsRecords() && g.ledger == nil {
+		err = errNoStore
+	}
+	if err != nil {
 		next.upstreams.Close()
-		return changes, errNoStore
+		return changes, err
 	}
 	if string(next.rules.Cedar()) != string(before.rules.Cedar()) && reflect.DeepEqual(file.Policy, before.file.Policy) && file.PolicyFile == before.file.PolicyFile {
 		changes.Now = append(changes.Now, "policy_file")
@@ -70,9 +80,18 @@ func (g *Gateway) replace(check bool) (config.Changes, error) {
 		next.upstreams.Close()
 		next.upstreams = before.upstreams
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), openLedger)
+	defer cancel()
+	if err := g.limits.Use(ctx, file.Limits); err != nil {
+		next.upstreams.Close()
+		return changes, err
+	}
 	next.complete(g, before)
+	g.callers.Use(next.accepted)
 	g.gate.Use(next.rules)
-	g.servers.Apply(file.MCPServers, g.builtin(next))
+	g.use(next)
+	g.servers.Apply(file.MCPServers, g.builtin(next), next.bounds())
+	g.mcp.Use(next.mcp())
 	g.now.Store(next)
 	before.sessions.Retire()
 	if next.upstreams != before.upstreams {
@@ -80,3 +99,25 @@ func (g *Gateway) replace(check bool) (config.Changes, error) {
 	}
 	return changes, nil
 }
+
+// use gives those parts of the process that a file bounds what it says of them.
+func (g *Gateway) use(s *setup) {
+	file := s.file
+	g.cache.Use(file.Cache)
+	g.apiState.KeepAnswers(file.Idempotency)
+	switch m := g.remembered.(type) {
+	case *turns.Turns:
+		m.Use(turns.Bounds{Bytes: file.Memory.Bytes, TTL: file.Memory.TTL})
+	case *memory.Memory:
+		m.Bound(file.Memory.Bytes, file.Memory.TTL)
+	}
+	if g.ledger != nil {
+		g.ledger.Use(file.Audit, file.Approvals)
+	}
+	if g.o.Used != nil {
+		g.o.Used(file)
+	}
+}
+
+// maxBody bounds the body of a request, in bytes.
+func (g *Gateway) maxBody() int64 { return g.now.Load().file.HTTP.MaxBody }

@@ -8,9 +8,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"weak"
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
@@ -44,35 +46,43 @@ func live(t *testing.T, text string) *living {
 	t.Helper()
 	l := &living{T: t, path: filepath.Join(t.TempDir(), "dragoman.yaml")}
 	l.write(text)
+	l.begin()
+	return l
+}
+
+// begin starts the gateway with what is in its file.
+func (l *living) begin() {
+	l.Helper()
 	none := func(string) (string, bool) { return "", false }
 	read := func() (*config.File, error) { return config.Reader{Lookup: none}.Load(l.path) }
 	file, err := read()
 	if err != nil {
-		t.Fatal(err)
+		l.Fatal(err)
 	}
 	if l.Gateway, err = New(file, Options{Lookup: none, Version: "test", Read: read}); err != nil {
-		t.Fatal(err)
+		l.Fatal(err)
 	}
-	t.Cleanup(l.Gateway.Close)
-	if err := l.Wait(t.Context()); err != nil {
-		t.Fatal(err)
+	l.Cleanup(l.Gateway.Close)
+	if err := l.Wait(l.Context()); err != nil {
+		l.Fatal(err)
 	}
-	l.url = serve(t, l.Gateway).url
-	return l
+	l.url = serve(l.T, l.Gateway).url
 }
 
 func server(label, url string, more ...string) string {
 	return "  " + label + ": {url: " + url + "/mcp" + strings.Join(append([]string{""}, more...), ", ") + "}\n"
 }
 
-// A hundred reloads under load from OpenAI and MCP clients: no request fails, and the
-// server that did not change is greeted once.
-func TestReloadUnderLoad(t *testing.T) {
+// A hundred reloads under load from OpenAI and MCP clients, and a thousand in "make soak":
+// no request fails, the server that did not change is greeted once, and nothing is left of
+// what was replaced: no goroutine, no descriptor, no memory.
+func TestFaultReloads(t *testing.T) {
+	reloads := often(100, 1000)
 	tools := []fakemcp.Tool{{Name: "echo"}}
 	stays := fakemcp.New(fakemcp.Config{Era: fakemcp.LegacyOnly, Tools: tools})
 	at, other := web(t, stays), web(t, fakemcp.New(fakemcp.Config{Tools: tools}))
 	file := func(n int) string {
-		text := fmt.Sprintf("listen: 127.0.0.1:0\nstore: {path: %s}\nwait_for_servers: %ds\nmodels: [{match: '*', base_url: http://rehearsal.invalid/v1}]\npolicy: [{allow: ['*']}, {deny: ['none__%d']}]\nmcpServers:\n", filepath.Join(filepath.Dir(t.TempDir()), "store.db"), 20+n%2, n)
+		text := fmt.Sprintf("listen: 127.0.0.1:0\nstore: {path: %s}\nmemory: {restore: false}\nwait_for_servers: %ds\nmodels: [{match: '*', base_url: http://rehearsal.invalid/v1}]\npolicy: [{allow: ['*']}, {deny: ['none__%d']}]\nmcpServers:\n", filepath.Join(filepath.Dir(t.TempDir()), "store.db"), 20+n%2, n)
 		text += server("stays", at) + server("moves", other, fmt.Sprintf("max_in_flight: %d", 10+n/10))
 		if n%2 == 1 {
 			text += server("comes", other)
@@ -81,6 +91,7 @@ func TestReloadUnderLoad(t *testing.T) {
 	}
 	l := live(t, file(0))
 	greeted := stays.Count("initialize")
+	goroutines, files := runtime.NumGoroutine(), descriptors()
 	ctx, stop := context.WithCancel(t.Context())
 	var load sync.WaitGroup
 	each := func(name string, request func(n int) error) {
@@ -121,14 +132,36 @@ func TestReloadUnderLoad(t *testing.T) {
 		}
 		return err
 	})
-	for n := 1; n <= 100 && !t.Failed(); n++ {
+	var setups []weak.Pointer[setup]
+	for n := 1; n <= reloads && !t.Failed(); n++ {
 		l.reload(file(n))
+		setups = append(setups, weak.Make(l.now.Load()))
 	}
 	stop()
 	load.Wait()
+	transport.CloseIdleConnections()
+	eventually(t, "nothing is left", func() bool { return runtime.NumGoroutine() <= goroutines+20 && descriptors() <= files+10 })
+	// What a setup has it takes along, so that one more than the newest is none too many:
+	// something may have it at hand.
+	alive := func() (n int) {
+		runtime.GC()
+		for _, s := range setups {
+			if s.Value() != nil {
+				n++
+			}
+		}
+		return n
+	}
+	eventually(t, "what was replaced is forgotten", func() bool { return alive() <= 2 })
 	if n := stays.Count("initialize"); n != greeted {
 		t.Errorf("the server that did not change was greeted %d times more", n-greeted)
 	}
+}
+
+// descriptors is how many files the process has open; 0 where nobody says.
+func descriptors() int {
+	open, _ := os.ReadDir("/proc/self/fd")
+	return len(open)
 }
 
 // Where anything is wrong all stays as it is, and it is said where people look.

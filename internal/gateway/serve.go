@@ -38,6 +38,10 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 	if !loopback(g.file.Listen) && !g.callers.Required() {
 		return fmt.Errorf("listen is %s: %w", g.file.Listen, ErrOpen)
 	}
+	secured, err := g.certificates()
+	if err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", g.file.Listen)
 	if err != nil {
 		return fmt.Errorf("listening: %w", err)
@@ -51,7 +55,7 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 	limitMemory()
 	keeping, stop := context.WithCancel(ctx)
 	kept := make(chan struct{})
-	go func() { defer close(kept); g.keep(keeping) }()
+	go func() { defer close(kept); g.keep(keeping, secured) }()
 	defer func() { stop(); <-kept }()
 	ballast := make([]byte, heapBallast)
 	defer runtime.KeepAlive(ballast)
@@ -65,11 +69,16 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 	}
+	accept := server.Serve
+	if secured != nil {
+		server.TLSConfig = secured.config()
+		accept = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+	}
 	if started != nil {
 		started(listener.Addr())
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(limited(thrifty{listener}, g.maxConnections(), g.crowded())) }()
+	go func() { failed <- accept(limited(thrifty{listener}, g.maxConnections, g.crowded())) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serving: %w", err)
@@ -79,8 +88,9 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 		close(g.stopping)
 	}
 	g.mcp.Drain()
-	g.log.Info("stopping", "drain", g.file.HTTP.DrainTimeout)
-	drain, cancel := context.WithTimeout(context.Background(), g.file.HTTP.DrainTimeout)
+	patience := g.now.Load().file.HTTP.DrainTimeout
+	g.log.Info("stopping", "drain", patience)
+	drain, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := server.Shutdown(drain); err != nil {
 		// What still runs is ended, and has a moment to tell its client.
@@ -90,7 +100,7 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 		if server.Shutdown(last) != nil {
 			server.Close()
 		}
-		return fmt.Errorf("some requests were still running after %s and were cut off", g.file.HTTP.DrainTimeout)
+		return fmt.Errorf("some requests were still running after %s and were cut off", patience)
 	}
 	return nil
 }
@@ -98,7 +108,7 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 // maxConnections is how many connections clients may have at a time; 0 for any
 // number.
 func (g *Gateway) maxConnections() int {
-	if n := g.file.HTTP.MaxConnections; n > 0 {
+	if n := g.now.Load().file.HTTP.MaxConnections; n > 0 {
 		return n
 	}
 	return openFiles() / 4 * 3

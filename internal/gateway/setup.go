@@ -17,7 +17,9 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/door"
 	"github.com/dragoman-mcp/dragoman/internal/door/api"
+	"github.com/dragoman-mcp/dragoman/internal/door/mcpserve"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
@@ -33,6 +35,8 @@ import (
 // Requests keep the one that they began with; what they may do, the newest says, too.
 type setup struct {
 	file      *config.File
+	read      map[string]config.Sum // the files that it is made of, as they were
+	accepted  *caller.Accepted      // who may come; nil for the first setup, whom the process knows
 	rules     *policy.Policy
 	dialects  *dialect.Table
 	upstreams *upstream.Set
@@ -46,14 +50,17 @@ type setup struct {
 
 // judge builds what needs nothing of the process, and so finds what is wrong with a file.
 func judge(file *config.File, o *Options) (s *setup, err error) {
-	s = &setup{file: file, labels: map[string]bool{}, ours: ours(file)}
+	s = &setup{file: file, read: file.Read(), labels: map[string]bool{}, ours: ours(file)}
+	if path := file.PolicyFile; path != "" {
+		s.read[path] = sumOf(path) // before it is read, so that what changes then is read again
+	}
 	if s.rules, err = policy.New(policy.Config{Rules: file.Policy, File: file.PolicyFile}); err != nil {
 		return nil, err
 	}
 	if s.dialects, err = file.Table(); err != nil {
 		return nil, err
 	}
-	if err := exchanged(file); err != nil {
+	if err := cmp.Or(exchanged(file), limit.Check(file.Limits)); err != nil {
 		return nil, err
 	}
 	for label := range file.MCPServers {
@@ -152,6 +159,7 @@ func (s *setup) complete(g *Gateway, before *setup) {
 		Search:           model.Search{When: model.SearchWhen(s.file.Tools.Search), Tokens: s.file.Tools.Tokens, Always: model.Keep(s.file.Tools.Always...)},
 		Clients:          model.SearchWhen(s.file.MCP.Search),
 		Sampling:         s.file.Sampling,
+		Hosted:           s.file.Hosted,
 		Stopping:         g.stopping,
 		Loop: dragoman.Loop{
 			Rounds: s.file.Loop.Rounds, Calls: s.file.Loop.Calls, Parallel: s.file.Loop.Parallel, Bytes: s.file.Loop.Bytes,
@@ -159,23 +167,24 @@ func (s *setup) complete(g *Gateway, before *setup) {
 		},
 		Log: g.log,
 	})
-	s.routes = g.routes(api.New(api.Options{
+	s.routes = g.routes(s, api.New(api.Options{
 		Sessions:          s.sessions,
 		Upstreams:         s.upstreams,
 		State:             g.apiState,
 		MaxBody:           s.file.HTTP.MaxBody,
-		ClientCredentials: !g.callers.Required(),
+		ClientCredentials: func() bool { return !g.callers.Required() },
+		Forgets:           !s.file.Memory.Restore,
 		Patience:          s.file.Approvals.Expires,
 		Log:               g.log,
 	}))
 }
 
 // routes are those of all doors.
-func (g *Gateway) routes(a *api.API) http.Handler {
+func (g *Gateway) routes(s *setup, a *api.API) http.Handler {
 	mux := door.NewMux(g.enter)
 	mux.Handle(a.Routes()...)
 	mux.Handle(g.ops.Routes()...)
-	if !g.file.MCP.Off {
+	if !s.file.MCP.Off {
 		mux.Handle(g.mcp.Routes()...)
 	}
 	mux.Handle(door.Route{Pattern: "/", Serve: func(w http.ResponseWriter, r *http.Request, _ caller.Caller) {
@@ -197,6 +206,16 @@ func ours(file *config.File) *origin.Guard {
 		guard.Hosts = append([]string{public.Hostname()}, guard.Hosts...)
 	}
 	return guard
+}
+
+// mcp are the settings of the MCP endpoint.
+func (s *setup) mcp() mcpserve.Settings {
+	return mcpserve.Settings{Config: s.file.MCP, Reviews: s.file.Approvals.Elicit, MaxMessage: s.file.HTTP.MaxBody}
+}
+
+// bounds are those of all servers.
+func (s *setup) bounds() servers.Bounds {
+	return servers.Bounds{CallTimeout: s.file.Loop.CallTimeout, MaxMessage: s.file.Results.MaxMessage, Own: s.file.Connections}
 }
 
 // errNoStore: the process began without a store, which new rules need.

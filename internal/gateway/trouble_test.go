@@ -92,7 +92,7 @@ func TestNoWritablePlace(t *testing.T) {
 	if strings.Count(said.String(), "level=WARN") != 1 || !strings.Contains(said.String(), "nothing is kept") {
 		t.Errorf("it says: %s", said.String())
 	}
-	if g.ledger != nil || g.remembered() == nil || g.trouble() != nil {
-		t.Errorf("ledger %v, memory %v, trouble %v", g.ledger, g.remembered(), g.trouble())
+	if g.ledger != nil || g.remembered == nil || g.trouble() != nil {
+		t.Errorf("ledger %v, memory %v, trouble %v", g.ledger, g.remembered, g.trouble())
 	}
 }

@@ -49,7 +49,7 @@ func TestHiddenTurnsSurviveRestart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kept := g.remembered()
+		kept := g.remembered
 		if i == 0 {
 			err = kept.Keep(t.Context(), "ann", []string{"k"}, &memory.Turn{Text: "hidden"})
 		} else if found, failed := kept.Find(t.Context(), "ann", []string{"k"}); failed != nil || found["k"] == nil || found["k"].Text != "hidden" {
@@ -72,7 +72,7 @@ func TestRestoreDrill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := g.remembered().Keep(t.Context(), "ann", []string{"k"}, &memory.Turn{Text: "hidden"}); err != nil {
+	if err := g.remembered.Keep(t.Context(), "ann", []string{"k"}, &memory.Turn{Text: "hidden"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := g.ledger.Audit.Intent(t.Context(), audit.Record{Kind: audit.Intent, Call: "1"}); err != nil {
@@ -121,7 +121,7 @@ func TestRestoreDrill(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	if found, err := g.remembered().Find(t.Context(), "ann", []string{"k"}); err != nil || found["k"] == nil || found["k"].Text != "hidden" {
+	if found, err := g.remembered.Find(t.Context(), "ann", []string{"k"}); err != nil || found["k"] == nil || found["k"].Text != "hidden" {
 		t.Errorf("what was remembered: %v, %v", found, err)
 	}
 	if plain, err := g.seals().Open(seal.Continuation, nil, sealed); err != nil || string(plain) != "state" {

@@ -38,17 +38,18 @@ func (s *Session) operated(ask Ask) Ask {
 			}
 		}
 		s.log.Info("a call waits for a person; see dragoman approve", "approval", id)
-		answered, err := s.wait(ctx, id)
+		answered, err := s.wait(ctx, call, id)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return &dragoman.Answers{Gone: err != nil || answered.State == approval.Pending}, nil
+		pending := err != nil || answered.State == approval.Pending
+		return &dragoman.Answers{Gone: pending && !errors.Is(err, gate.ErrDenied)}, nil
 	}
 }
 
 // wait waits for the answer to an approval: as long as the session has patience, and the
-// process does not stop.
-func (s *Session) wait(ctx context.Context, id string) (approval.Approval, error) {
+// process does not stop, and the call is not denied meanwhile.
+func (s *Session) wait(ctx context.Context, call dragoman.Call, id string) (approval.Approval, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
 	go func() {
@@ -58,7 +59,7 @@ func (s *Session) wait(ctx context.Context, id string) (approval.Approval, error
 		case <-ctx.Done():
 		}
 	}()
-	return s.gate.Inbox().Wait(ctx, id)
+	return s.gate.Await(ctx, s.client, call, id)
 }
 
 // decide asks the operator who is here. An error means that it was not for them to

@@ -9,6 +9,7 @@
 //	tasks     tasks that servers make of calls belong to their callers
 //	review    review_approvals, for MCP clients of those who approve
 //	search    find_tools, for models that are not offered all tools
+//	hosted    web_search, for clients that declare it, by a tool of a server
 //	skills    read_skill, for models, where servers have skills
 //	gate      policy, limits, approvals and the audit log
 //	cache     results of tools that only read
@@ -37,6 +38,8 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/state/cache"
+	"github.com/dragoman-mcp/dragoman/internal/state/weakcache"
+	"github.com/dragoman-mcp/dragoman/openai/hosted"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/result"
 )
@@ -78,6 +81,8 @@ type Options struct {
 	// Clients when clients of MCP do; empty is never.
 	Search  model.Search
 	Clients model.SearchWhen
+	// Hosted says which tools do what clients know as the API's own.
+	Hosted Hosted
 	// Sampling says whether models answer servers that ask for one.
 	Sampling Sampling
 	// State is what outlasts the opener; nil makes one.
@@ -103,6 +108,7 @@ type Opener struct {
 	chosen   catalog.Selections
 	skills   skills
 	models   forModels
+	hosted   weakcache.Map[dragoman.List, *dragoman.List]
 
 	dialects sync.Map // of upstreams: *upstream.Upstream to *dialect.Dialect
 
@@ -178,6 +184,9 @@ type Want struct {
 	// Search says when tools are searched for; empty leaves it to the set and to the
 	// configuration.
 	Search model.SearchWhen
+	// WebSearch adds web_search, by the tool that [Options.Hosted] maps, where the client
+	// declares it; nil where it does not.
+	WebSearch *hosted.Wanted
 	// OwnNames says that the client knows tools by the names that their server gave
 	// them, so that this is how searches name them.
 	OwnNames bool
@@ -226,6 +235,7 @@ type Session struct {
 	Missing []dragoman.Server
 
 	gate       *gate.Gate
+	client     gate.Client
 	asked      string // the model, as the client spells it
 	patience   time.Duration
 	stopping   <-chan struct{}
@@ -252,7 +262,7 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 	search := o.search(want)
 	want.Servers = chosen
 	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: search, loop: o.o.Loop, maxMessage: o.o.Results.MaxMessage, tasks: o.state.tasks, sampling: o.o.Sampling, log: o.o.Log.With(who.Logged()...),
-		gate: o.o.Gate, patience: cmp.Or(want.Patience, DefaultPatience), stopping: o.o.Stopping, operator: want.Operator, asked: want.Model}
+		gate: o.o.Gate, client: client, patience: cmp.Or(want.Patience, DefaultPatience), stopping: o.o.Stopping, operator: want.Operator, asked: want.Model}
 	if err := o.read(s, want); err != nil {
 		return nil, err
 	}
@@ -265,7 +275,11 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 	if want.NoTools {
 		return s, nil
 	}
-	s.Missing, err = o.await(ctx, owner, o.o.Gate.Around(client, all), want.Servers)
+	judged := o.o.Gate.Around(client, all)
+	if label := o.o.Hosted.WebSearch.Server(); len(want.Servers) > 0 && o.hosts(client, want) {
+		o.settle(ctx, owner, judged, []string{label})
+	}
+	s.Missing, err = o.await(ctx, owner, judged, want.Servers)
 	return s, err
 }
 
@@ -299,13 +313,14 @@ const SetPrefix = "set:"
 // here.
 func (o *Opener) stack(client gate.Client, owner servers.Owner, all dragoman.Toolset, want Want, d *dialect.Dialect) dragoman.Toolset {
 	who := client.Caller
-	tools := o.chosen.Of(all, want.Servers)
+	tools := o.chosen.Of(all, o.reached(client, want))
 	tools = readable{tools, o.state.shelf.For(who.ID)}
 	tools = o.o.Cache.For(who.ID+"\x00"+owner.Session, tools)
 	tools = o.o.Gate.Around(client, tools)
 	if !want.Client {
 		tools = o.skills.around(o.models.of(tools), want.Servers)
 	}
+	tools = o.hosting(client, tools, want)
 	tools = searchable{tools, all, &o.searches, d, want}
 	if want.Reviews {
 		tools = reviewable{tools, o.o.Gate.Inbox(), who}

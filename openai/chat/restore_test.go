@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"runtime"
 	"strings"
@@ -91,5 +92,42 @@ func TestLimit(t *testing.T) {
 		if got := strings.Contains(sent, `"tool_choice":"none"`); got != tc.ends {
 			t.Errorf("limit %+v: last %v: %s", tc.limit, got, sent)
 		}
+	}
+}
+
+// A keeper is a memory that shows what it was given.
+type keeper struct {
+	memory.Memory
+	turns []*memory.Turn
+}
+
+func (k *keeper) Keep(ctx context.Context, owner string, keys []string, t *memory.Turn) error {
+	k.turns = append(k.turns, t)
+	return k.Memory.Keep(ctx, owner, keys, t)
+}
+
+// TestUndeliveredIsKeptOnce: an answer that is kept for the request when it comes again
+// has the model's message, which may be long, in one place.
+func TestUndeliveredIsKeptOnce(t *testing.T) {
+	store := &keeper{}
+	const message = `{"role":"assistant","content":"Long text.","tool_calls":[{"id":"a","type":"function","function":{"name":"files__save","arguments":"{\"path\":\"/a\"}"}},{"id":"b","type":"function","function":{"name":"mine","arguments":"{}"}}]}`
+	body := strings.Replace(strings.TrimSuffix(streamBody, "}")+`,"tools":[{"type":"function","function":{"name":"mine","parameters":{"type":"object","properties":{}}}}]}`, `"stream":true,`, "", 1)
+	chat := newChat(t, &client{}, body, Options{Caller: "alice", Memory: store, Model: asking(func(context.Context, [][]byte) (*http.Response, error) {
+		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(
+			`{"id":"x","created":1,"model":"m","choices":[{"index":0,"message":` + message + `,"finish_reason":"tool_calls"}]}`))}, nil
+	})})
+	tools := calling(func(context.Context, dragoman.Call) (dragoman.Result, error) { return done, nil })
+	if err := (&dragoman.Loop{Tools: tools}).Run(t.Context(), chat); err != nil {
+		t.Fatal(err)
+	}
+	kept := ""
+	for _, turn := range store.turns {
+		kept += string(turn.Undelivered)
+	}
+	if n := strings.Count(kept, "Long text."); n != 2 { // the message, and the text that the client sees
+		t.Errorf("the text stands %d times in %s", n, kept)
+	}
+	if !strings.Contains(kept, `"message":null`) || !strings.Contains(kept, `"choices":null`) {
+		t.Errorf("no place is kept in %s", kept)
 	}
 }

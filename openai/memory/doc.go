@@ -12,4 +12,10 @@
 // client's own calls, which were minted for it; the exact visible history that it
 // ended with; or, for a request that a client sends again, the request itself.
 // What is kept belongs to one owner, and no other can reach it.
+//
+// # What is stable
+//
+// [Store], and the JSON of a [Turn]: what one release kept, the next reads. [Turn],
+// [Message] and [Call] gain fields. Turn.Undelivered is its client half's own bytes, and of
+// no meaning to anybody else.
 package memory

@@ -42,16 +42,25 @@ type Memory struct {
 var _ Store = (*Memory)(nil)
 
 func (m *Memory) kept() *bounded.Map[*Turn] {
-	m.once.Do(func() {
-		m.turns.Bytes, m.turns.Age = m.Bytes, m.TTL
-		if m.Bytes <= 0 {
-			m.turns.Bytes = 64 << 20
-		}
-		if m.TTL <= 0 {
-			m.turns.Age = time.Hour
-		}
-	})
+	m.once.Do(func() { m.bound(m.Bytes, m.TTL) })
 	return &m.turns
+}
+
+// Bound sets Bytes and TTL while the Memory is in use; zero is as there. Where there is
+// less room, what was used longest ago goes.
+func (m *Memory) Bound(bytes int64, ttl time.Duration) {
+	m.kept()
+	m.bound(bytes, ttl)
+}
+
+func (m *Memory) bound(bytes int64, ttl time.Duration) {
+	if bytes <= 0 {
+		bytes = 64 << 20
+	}
+	if ttl <= 0 {
+		ttl = time.Hour
+	}
+	m.turns.Bound(bytes, ttl)
 }
 
 // Keep implements [Store]. A turn for which there is no room is not kept.

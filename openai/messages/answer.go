@@ -10,27 +10,46 @@ import (
 
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/hosted"
 	"github.com/dragoman-mcp/dragoman/openai/internal/recall"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // showCalls shows the client the calls of ours that a message makes, before they are
-// made.
+// made: searches that it declared itself, and all of them where it sees those of servers.
 func (c *Conversation) showCalls(round *model.Round, tag string) {
 	c.shownAs = map[string]string{}
 	raw := map[string]json.RawMessage{}
+	for _, run := range round.Run {
+		switch {
+		case hosted.Is(run.Tool):
+			c.shownAs[run.ID] = callID(searchUseID, tag)
+		case c.request.shown():
+			c.shownAs[run.ID] = callID(mcpUseID, tag)
+		}
+	}
 	for i := range round.Message.Calls {
 		call := &round.Message.Calls[i]
-		id := call.Client
-		if call.Ours() {
-			id = callID(mcpUseID, tag)
-			c.shownAs[call.ID] = id
+		if id := call.Client; !call.Ours() {
+			raw[id] = call.Raw
+		} else if id := c.shownAs[call.ID]; id != "" {
+			raw[id] = call.Raw
 		}
-		raw[id] = call.Raw
 	}
-	c.showRest(round.Reply, raw)
-	for _, run := range round.Run {
+	if c.request.shown() {
+		c.showRest(round.Reply, raw)
+	}
+	for i := range round.Run {
+		run := &round.Run[i]
+		id := c.shownAs[run.ID]
+		if id == "" {
+			continue
+		}
+		if hosted.Is(run.Tool) {
+			c.write.put(searchUse(id, run))
+			continue
+		}
 		server, name := own, run.Name
 		if t := run.Tool; t != nil {
 			name = t.Original
@@ -42,9 +61,9 @@ func (c *Conversation) showCalls(round *model.Round, tag string) {
 		if rawjson.Kind(input) != '{' {
 			input = json.RawMessage("{}")
 		}
-		c.write.put(members("type", "mcp_tool_use", "id", c.shownAs[run.ID], "name", name, "server_name", server, "input", input))
+		c.write.put(members("type", "mcp_tool_use", "id", id, "name", name, "server_name", server, "input", input))
 	}
-	if c.request.Stream {
+	if c.request.Stream && len(c.shownAs) > 0 {
 		_ = c.out.Flush() // a client that is gone shows elsewhere
 	}
 }
@@ -65,10 +84,15 @@ func (c *Conversation) showRest(r *model.Reply, calls map[string]json.RawMessage
 func (c *Conversation) showResults(run []dragoman.Call, results []dragoman.Result) {
 	for i := range run {
 		at := slices.IndexFunc(c.pending.Message.Calls, func(call memory.Call) bool { return call.Ours() && call.ID == run[i].ID })
-		if at < 0 {
+		if at < 0 || c.shownAs[run[i].ID] == "" {
 			continue
 		}
 		call := &c.pending.Message.Calls[at]
+		if hosted.Is(run[i].Tool) {
+			c.searched++
+			c.write.put(c.searchResult(c.shownAs[call.ID], &run[i], &results[i]))
+			continue
+		}
 		text, failed := resultText(call.Result), results[i].Failed || results[i].Problem != nil
 		if call.Waiting != nil {
 			text, failed = failure("It was not run yet: "+waits(call.Waiting)+" Call it again then."), true
@@ -152,7 +176,9 @@ func (c *Conversation) finish(ctx context.Context) error {
 			}
 		}
 	}
-	return c.write.finish(reason, sequence, readUsage(c.usage))
+	used := readUsage(c.usage)
+	used.searches = c.searched
+	return c.write.finish(reason, sequence, used)
 }
 
 // handOver gives the client its calls.

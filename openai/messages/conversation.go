@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/chat"
+	"github.com/dragoman-mcp/dragoman/openai/hosted"
 	"github.com/dragoman-mcp/dragoman/openai/internal/output"
 	"github.com/dragoman-mcp/dragoman/openai/internal/recall"
 	"github.com/dragoman-mcp/dragoman/openai/model"
@@ -48,7 +49,10 @@ type Conversation struct {
 	told    *model.Reply      // its text is in visible
 	pending *model.Round      // its calls are being answered, or go to the client
 	last    *model.Reply      // it ends the answer
-	shownAs map[string]string // the client's ids of our calls in it, by those of the upstream
+	shownAs map[string]string // the client's ids of our calls in it that it sees, by those of the upstream
+
+	rounds   map[string]int // see [translator]
+	searched int            // searches of the web that the client was shown
 }
 
 // New returns the conversation of a request that is answered on w. The error is an
@@ -112,10 +116,11 @@ func (c *Conversation) Offer(list *dragoman.List) error {
 	name := c.dialect().Name()
 	t := &translator{
 		reader: reader{files: slices.Contains(takesFiles, name)}, wire: c.dialect().Wire(), system: slices.Contains(takesSystem, name),
-		name: c.nameOf, thoughts: c.thoughts,
+		name: c.nameOf, search: c.nameOf(serverTool{own, hosted.WebSearch}), shown: c.request.shown(), thoughts: c.thoughts,
+		whole: map[int][]json.RawMessage{}, rounds: map[string]int{},
 	}
 	messages, err := t.translate(c.request)
-	c.thread.Request.Messages = messages
+	c.thread.Request.Messages, c.thread.Request.Whole, c.rounds = messages, t.whole, t.rounds
 	return err
 }
 
@@ -156,6 +161,9 @@ func (c *Conversation) nameOf(tool serverTool) string {
 // Next implements [dragoman.Conversation].
 func (c *Conversation) Next(ctx context.Context, last bool) ([]dragoman.Call, error) {
 	if !c.thread.Restored() {
+		if err := c.putPictures(ctx); err != nil {
+			return nil, err
+		}
 		if err := c.thread.Restore(ctx); err != nil {
 			return nil, err
 		}
@@ -277,9 +285,7 @@ func (c *Conversation) complete(round *model.Round) {
 			call.Client = callID(useID, tag) // upstreams use theirs again
 		}
 	}
-	if c.request.shown() {
-		c.showCalls(round, tag)
-	}
+	c.showCalls(round, tag)
 }
 
 // see remembers a reply's text as seen by the client.
@@ -308,8 +314,9 @@ func (c *Conversation) Answer(ctx context.Context, results []dragoman.Result) er
 	if c.thread.Resumed() {
 		c.thread.KeepResumed(ctx, c.pending)
 	}
-	if c.request.shown() && !c.thread.Resumed() {
+	if len(c.shownAs) > 0 && !c.thread.Resumed() {
 		c.showResults(run, results)
+		c.keepPictures(ctx, c.pending.Message)
 		if err := c.out.Flush(); c.request.Stream && err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/text/qualified"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
@@ -18,14 +19,20 @@ type translator struct {
 	system bool
 	// name returns the name under which the model knows a tool of a server.
 	name func(serverTool) string
+	// search is the name under which the model knows the tool that searches the web, and
+	// shown says that the client sees all calls of ours, so that its history has them.
+	search string
+	shown  bool
 	// thoughts opens what we sealed.
 	thoughts thoughts
 
 	messages []json.RawMessage
-	last     *said    // the last message, where it is a person's
-	tools    bool     // the last message is a tool's
-	ordered  []string // the ids of the client's calls in the last message of the model
-	calls    []string // those of them that have no result yet
+	whole    map[int][]json.RawMessage // in place of those, by their place: with what the client brings of searches
+	rounds   map[string]int            // the last result of each round that the client sees, by the tag of its calls
+	last     *said                     // the last message, where it is a person's
+	tools    bool                      // the last message is a tool's
+	ordered  []string                  // the ids of the client's calls in the last message of the model
+	calls    []string                  // those of them that have no result yet
 }
 
 // takesSystem are the dialects whose APIs take a system message in the middle of a
@@ -46,7 +53,7 @@ func (t *translator) translate(r *Request) ([]json.RawMessage, error) {
 		var err error
 		switch turn.role {
 		case "assistant":
-			err = t.assistant(turn)
+			err = t.turn(turn)
 		case "system":
 			err = t.between(turn)
 		default:
@@ -154,15 +161,14 @@ func (t *translator) results(results []toolResult) {
 		at[id] = i
 	}
 	slices.SortStableFunc(results, func(a, b toolResult) int { return at[a.id] - at[b.id] })
-	var pictures said
 	for i := range results {
 		r := &results[i]
-		own := r.pictures()
 		content := rawjson.Quote(r.text())
-		if len(own) > 0 && t.wire.ImagesInTool && !t.wire.StringContent {
-			content = r.said.content()
-		} else if len(own) > 0 {
-			pictures.parts, pictures.other = append(pictures.parts, own...), true
+		if own := r.pictures(); len(own) > 0 {
+			shown := said{other: true}
+			shown.text(r.text())
+			shown.parts = append(shown.parts, own...)
+			content = shown.content()
 		}
 		var m rawjson.Object
 		m.Set("role", rawjson.Quote("tool"))
@@ -170,12 +176,6 @@ func (t *translator) results(results []toolResult) {
 		m.Set("content", content)
 		t.messages = append(t.messages, m.Bytes())
 		t.last, t.tools = nil, true
-	}
-	if pictures.other {
-		shown := said{other: true}
-		shown.text("The pictures that the tools returned, in order:")
-		shown.parts = append(shown.parts, pictures.parts...)
-		t.person(&shown)
 	}
 }
 
@@ -195,12 +195,33 @@ func (m *spoken) has(b block) bool {
 	return b.kind == "tool_use" && m.tag != "" && tagOf(b.text("id")) == m.tag
 }
 
+// turn adds what the model said. A client that does not see calls of servers brings its
+// own searches all the same: they are for where nothing is remembered of the turn.
+func (t *translator) turn(turn *turn) error {
+	if t.shown || !slices.ContainsFunc(turn.blocks, func(b block) bool { return b.kind == "web_search_tool_result" }) {
+		return t.assistant(turn)
+	}
+	whole := *t
+	whole.messages, whole.rounds, whole.shown = nil, nil, true
+	at := len(t.messages)
+	if err := t.assistant(turn); err != nil {
+		return err
+	}
+	if err := whole.assistant(turn); err != nil {
+		return err
+	}
+	if len(t.messages) == at+1 {
+		t.whole[at] = whole.messages
+	}
+	return nil
+}
+
 // assistant adds what the model said: a message for each round that the blocks tell of.
 func (t *translator) assistant(turn *turn) error {
 	m := &spoken{}
 	var kept map[string]json.RawMessage // calls as the upstream made them, by id
 	for _, b := range turn.blocks {
-		if len(m.results) > 0 && b.kind != "mcp_tool_result" && b.kind != "mcp_tool_listing" && !m.has(b) {
+		if len(m.results) > 0 && b.kind != "mcp_tool_result" && b.kind != "mcp_tool_listing" && b.kind != "web_search_tool_result" && !m.has(b) {
 			t.say(m)
 			m = &spoken{}
 		}
@@ -225,6 +246,16 @@ func (t *translator) assistant(turn *turn) error {
 			o.Set("tool_call_id", rawjson.Quote(r.id))
 			o.Set("content", rawjson.Quote(r.ours()))
 			m.results = append(m.results, o.Bytes())
+		case "server_tool_use":
+			if t.shown && tagOf(b.text("id")) != "" {
+				if err := t.call(m, b, kept); err != nil {
+					return err
+				}
+			}
+		case "web_search_tool_result":
+			if t.shown && tagOf(b.text("tool_use_id")) != "" {
+				m.results = append(m.results, members("role", "tool", "tool_call_id", b.text("tool_use_id"), "content", t.found(b)).Bytes())
+			}
 		default:
 			// What other servers made of their own, such as searches, has no meaning here.
 		}
@@ -245,10 +276,13 @@ func (t *translator) call(m *spoken, b block, kept map[string]json.RawMessage) e
 			return model.Invalid(b.param+".input", b.param+".input: must be an object.")
 		}
 	}
-	if b.kind == "mcp_tool_use" {
+	switch b.kind {
+	case "mcp_tool_use":
 		m.tag = tagOf(id)
 		name = t.name(serverTool{b.text("server_name"), name})
-	} else {
+	case "server_tool_use":
+		m.tag, name = tagOf(id), t.search
+	default:
 		m.ids = append(m.ids, id)
 	}
 	var f, o rawjson.Object
@@ -291,11 +325,14 @@ func (t *translator) say(m *spoken) {
 	}
 	t.messages = append(t.messages, o.Bytes())
 	t.messages = append(t.messages, m.results...)
+	if len(m.results) > 0 && m.tag != "" && t.rounds != nil {
+		t.rounds[m.tag] = len(t.messages) - 1
+	}
 	t.last, t.tools = nil, len(m.results) > 0
 	t.calls, t.ordered = slices.Clone(m.ids), slices.Clone(m.ids)
 }
 
 // publicName is a name for a tool that is not offered any more.
 func publicName(tool serverTool) string {
-	return strings.Trim(tool.server+"__"+tool.name, "_")
+	return strings.Trim(qualified.Name(tool.server, tool.name), "_")
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/hosted"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -19,6 +20,8 @@ type Request struct {
 	// Servers are the MCP servers, and tools of theirs, that the request chooses. Empty
 	// means that it does not choose.
 	Servers []model.ServerChoice
+	// Search is what the request says of searches of the web; nil where it declares none.
+	Search *hosted.Wanted
 	// List reports whether the client wants to be told the tools of the servers that it
 	// chose, in blocks of the type mcp_tool_listing: see [Request.Flags].
 	List bool

@@ -12,7 +12,7 @@ import (
 // URL returns what may stand as url of an entry of mcp_servers that means the label of a
 // configured server, since typed clients cannot leave the member out. Nothing is ever
 // connected to by it.
-func URL(label string) string { return "dragoman:" + label }
+func URL(label string) string { return model.ServerURL(label) }
 
 // readServers reads mcp_servers. An entry names a server of the configuration. Which of
 // its tools are meant may stand there or in an mcp_toolset, which wins.

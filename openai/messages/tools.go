@@ -40,6 +40,8 @@ func (r *Request) readTool(o *rawjson.Object, param string) error {
 		return r.readToolset(o, param)
 	case kind == "" || kind == "custom":
 		return r.readFunction(o, param)
+	case isSearch(kind):
+		return r.readSearch(o, param)
 	case leftOut(kind):
 		return nil
 	}
@@ -57,9 +59,7 @@ func (r *Request) readTool(o *rawjson.Object, param string) error {
 // leftOut reports whether tools of a kind are left out without a word: those without
 // which a request is as good, and that clients declare by default. A search for tools is
 // there for tools of servers whose loading is deferred, by a tool of ours.
-func leftOut(kind string) bool {
-	return strings.HasPrefix(kind, "web_search_") || strings.HasPrefix(kind, "tool_search_tool_")
-}
+func leftOut(kind string) bool { return strings.HasPrefix(kind, "tool_search_tool_") }
 
 func (r *Request) readFunction(o *rawjson.Object, param string) error {
 	name, _ := rawjson.String(o.Get("name"))

@@ -29,6 +29,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/chat"
+	"github.com/dragoman-mcp/dragoman/openai/hosted"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/result"
@@ -43,6 +44,8 @@ var update = flag.Bool("update", false, "rewrite what the transcripts expect")
 //	dialect: NAME   what the upstream accepts
 //	rounds: N       after which the model must answer
 //	beta: FLAGS     the header anthropic-beta
+//	search: yes     a tool searches the web
+//	hidden: yes     tools are searched for
 //
 // Then follow client requests ("request", with the words "retried", "lost", where the
 // client does not get the end of its answer, and "caller=NAME" behind it), and the
@@ -84,6 +87,8 @@ type player struct {
 	dialect *dialect.Dialect
 	rounds  int
 	beta    string
+	search  bool // a tool searches the web
+	hidden  bool // tools are searched for
 	seals   *seal.Ring
 	memory  memory.Store
 	running memory.Running
@@ -107,6 +112,10 @@ func play(t *testing.T, archive *txtar.Archive) txtar.Archive {
 			p.rounds, _ = strconv.Atoi(value)
 		case "beta":
 			p.beta = value
+		case "search":
+			p.search = true
+		case "hidden":
+			p.hidden = true
 		}
 	}
 	played := txtar.Archive{Comment: archive.Comment}
@@ -164,6 +173,9 @@ func (p *player) request(flags string, body []byte) []txtar.File {
 			Model: &model.Client{Post: p.post, Dialect: p.dialect}, Memory: p.memory, Running: &p.running, Offers: &p.offers, Caller: "alice",
 			Retried: strings.Contains(flags, "retried"), Shape: func(*dragoman.Tool) *result.Shape { return &result.Shape{Images: true} }, ID: "req_1",
 		}}
+		if p.hidden {
+			options.Search = model.Search{When: model.Always}
+		}
 		if _, name, ok := strings.Cut(flags, "caller="); ok {
 			options.Caller = name
 		}
@@ -292,7 +304,7 @@ type minted struct {
 	count map[string]int
 }
 
-var mintedID = regexp.MustCompile(`dragoman0[A-Z2-7]{22}|dragoman1[A-Z2-7]{22}|(?:msg|toolu|mcptoolu)_dg[A-Z2-7]{22}|A[Q-Za-f][A-Za-z0-9+/]{50,}=*`)
+var mintedID = regexp.MustCompile(`dragoman0[A-Z2-7]{22}|dragoman1[A-Z2-7]{22}|(?:msg|toolu|mcptoolu|srvtoolu)_dg[A-Z2-7]{22}|A[Q-Za-f][A-Za-z0-9+/]{50,}=*`)
 
 func (m *minted) hide(s string) []byte {
 	return []byte(mintedID.ReplaceAllStringFunc(s, func(id string) string {
@@ -350,7 +362,13 @@ func tool(server, name string, effect dragoman.Effect, schema string) dragoman.T
 
 var shopList = &dragoman.List{Tools: dragoman.NewTools(shopTools)}
 
-func (s shop) List(context.Context) (*dragoman.List, error) { return shopList, nil }
+func (s shop) List(context.Context) (*dragoman.List, error) {
+	if !s.p.search {
+		return shopList, nil
+	}
+	does := tool("search", "web", dragoman.ReadOnly, `{"type":"object"}`)
+	return &dragoman.List{Tools: dragoman.NewTools(append(slices.Clone(shopTools), hosted.Search{}.Tool(&does, hosted.WebSearch)))}, nil
+}
 
 func (s shop) Call(_ context.Context, c dragoman.Call) (dragoman.Result, error) {
 	s.p.mu.Lock()
@@ -358,6 +376,13 @@ func (s shop) Call(_ context.Context, c dragoman.Call) (dragoman.Result, error) 
 	slices.Sort(s.p.ran) // calls of a round run side by side
 	s.p.mu.Unlock()
 	switch c.Tool.Original {
+	case hosted.WebSearch:
+		if hosted.Query(c.Arguments) == "too much" {
+			return dragoman.Result{Ran: dragoman.RanNot, Problem: &dragoman.Problem{Code: dragoman.CodeBudget, Message: "No further searches."}}, nil
+		}
+		return dragoman.Result{Ran: dragoman.RanYes, Content: hosted.Content([]hosted.Result{{URL: "https://cats.example/oslo", Title: "Cats in Oslo", Text: "There are many."}})}, nil
+	case model.FindTools:
+		return dragoman.Result{Ran: dragoman.RanYes, Content: json.RawMessage(`{"content":[],"structuredContent":{"tools":[{"name":"weather__get"}]}}`)}, nil
 	case "lock":
 		if c.Answers != nil {
 			return dragoman.Result{Ran: dragoman.RanYes, Content: json.RawMessage(`{"content":[],"structuredContent":{"locked":true}}`)}, nil

@@ -34,6 +34,8 @@ const (
 	messageID = "msg_dg"
 	useID     = "toolu_dg"
 	mcpUseID  = "mcptoolu_dg"
+
+	searchUseID = "srvtoolu_dg"
 )
 
 // newID returns a random id of ours.
@@ -47,7 +49,7 @@ func callID(prefix, tag string) string { return prefix + tag + rand.Text()[:22-t
 
 // tagOf returns that part of an id; empty where it is none of ours.
 func tagOf(id string) string {
-	for _, prefix := range []string{useID, mcpUseID} {
+	for _, prefix := range []string{useID, mcpUseID, searchUseID} {
 		if rest, ok := strings.CutPrefix(id, prefix); ok && len(rest) == 22 {
 			return rest[:tagSize]
 		}
@@ -231,6 +233,7 @@ func (w *writer) finish(reason, sequence string, used usage) error {
 type usage struct {
 	input, cached, output int
 	told                  bool // of cached
+	searches              int
 }
 
 func (u usage) object() *rawjson.Object {
@@ -238,7 +241,11 @@ func (u usage) object() *rawjson.Object {
 	if u.told {
 		created, cached = json.RawMessage("0"), strconv.AppendInt(nil, int64(u.cached), 10)
 	}
-	return members("input_tokens", u.input, "cache_creation_input_tokens", created, "cache_read_input_tokens", cached, "output_tokens", u.output)
+	o := members("input_tokens", u.input, "cache_creation_input_tokens", created, "cache_read_input_tokens", cached, "output_tokens", u.output)
+	if u.searches > 0 {
+		o.Set("server_tool_use", members("web_search_requests", u.searches, "web_fetch_requests", 0).Bytes())
+	}
+	return o
 }
 
 // readUsage reads the usage of a Chat API, summed over all rounds.

@@ -30,6 +30,9 @@ type Request struct {
 	OneCall bool
 	// Asked reports that the request asked for tools of ours.
 	Asked bool
+	// Shorten leaves the oldest turns out where the upstream says that the request is too
+	// long for its model, until it takes it or one turn is left.
+	Shorten bool
 	// Deferred reports that the request wants the model to search for tools of ours.
 	Deferred bool
 }
@@ -77,6 +80,7 @@ type Dialogue struct {
 	ours    *offer
 	history []json.RawMessage // what the upstream was told, ours included
 	from    int               // history[from:] is what the client does not see
+	moved   []json.RawMessage // parts of tool messages at its end that are to follow them
 	rounds  int
 	sent    int64 // bytes of the last request
 }
@@ -158,6 +162,11 @@ func (d *Dialogue) ask(ctx context.Context, last bool) (*answer, error) {
 		switch {
 		case err == nil || !ok:
 			return a, err
+		case d.Request.Shorten && failure.tooLong() && d.shorten():
+			d.Client.log().Warn("the oldest turns were left out: the model reads less", "messages", len(d.history))
+			body = d.body(last)
+			attempt-- // it is another request
+			continue
 		case d.rounds == 0:
 			if a, ok := d.askNoUsage(ctx, last, failure); ok {
 				return a, nil
@@ -268,6 +277,7 @@ func (e *Error) mayBeTools() bool {
 // body returns the next request to the upstream: the client's own, with our tools
 // and the history put in.
 func (d *Dialogue) body(last bool) [][]byte {
+	d.showMoved()
 	o := d.Request.Object.Clone()
 	wire, theirs := d.wire(), d.Request.Tools
 	o.Set("messages", nil) // put in below

@@ -17,4 +17,12 @@
 // What an upstream can make us hold is bounded: [Client.MaxMessage] counts what is
 // kept of an answer, not what it is said to be, and an upstream that goes silent is
 // given up after [Client.Idle].
+//
+// # What is stable
+//
+// [Client], [Listener], [Reply], [Error] with its codes, [Offers] and [Search] keep their
+// form. [Dialogue], [Round] and what they take and return are for client halves, those in
+// this module and others ([Object] is how both see a document): they keep their form from
+// one minor release to the next, and CHANGELOG says what changed. The rest is what the
+// halves of this module share.
 package model

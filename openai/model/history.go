@@ -18,7 +18,7 @@ func (d *Dialogue) Add(message json.RawMessage, o *rawjson.Object) {
 	if d.fit(o) {
 		message = o.Bytes()
 	}
-	d.history = append(d.history, message)
+	d.push(message, o)
 }
 
 // AddHidden puts messages behind the history that the client does not see. They may
@@ -32,13 +32,14 @@ func (d *Dialogue) AddHidden(messages ...json.RawMessage) {
 		if dropped := d.dropReasoning(o); d.fit(o) || dropped {
 			message = o.Bytes()
 		}
-		d.history = append(d.history, message)
+		d.push(message, o)
 	}
 }
 
 // Begin ends the part of the history that the client knows. The guide is put into
 // its first system message unless one is there already.
 func (d *Dialogue) Begin(guide string) {
+	d.showMoved()
 	d.history = withGuide(d.history, guide)
 	d.from = len(d.history)
 }
@@ -122,8 +123,9 @@ func (d *Dialogue) fitID(id string) string {
 }
 
 // fit gives the calls of a message, and the result that names one, ids that the
-// dialect takes, and makes a tool's content a string where it must be one. It
-// reports whether it changed anything.
+// dialect takes, and makes a tool's content a string where it must be one. What is no
+// text in it is moved out where models do not see it there. It reports whether it
+// changed anything.
 func (d *Dialogue) fit(o *rawjson.Object) (changed bool) {
 	if id, ok := rawjson.String(o.Get("tool_call_id")); ok {
 		if fit := d.fitID(id); fit != id {
@@ -134,6 +136,7 @@ func (d *Dialogue) fit(o *rawjson.Object) (changed bool) {
 			o.Set("content", rawjson.Quote(text))
 			changed = true
 		}
+		changed = d.moveParts(o) || changed
 	}
 	raw := o.Get("tool_calls")
 	if rawjson.IsNull(raw) {

@@ -40,20 +40,32 @@ func Messages(wire *dialect.Wire, answers []Answer) (tools, after []json.RawMess
 		m.Set("content", content)
 		tools = append(tools, m.Bytes())
 	}
-	if len(images) == 0 {
-		return tools, nil
+	return tools, shown(wire, images)
+}
+
+// shown returns the messages that show, behind tool messages, what is no text in them;
+// none for nothing.
+func shown(wire *dialect.Wire, parts []json.RawMessage) (after []json.RawMessage) {
+	if len(parts) == 0 {
+		return nil
 	}
 	if wire.NoUserAfterTool {
 		after = append(after, json.RawMessage(`{"role":"assistant","content":"The pictures follow."}`))
 	}
-	content := withText("The pictures that the tools returned, in order:", images)
-	return tools, append(after, append(append(json.RawMessage(`{"role":"user","content":`), content...), '}'))
+	content := withText(shownFirst, parts)
+	return append(after, append(append(json.RawMessage(`{"role":"user","content":`), content...), '}'))
 }
+
+// shownFirst stands before what tools returned that is no text.
+const shownFirst = "The pictures that the tools returned, in order:"
 
 // withText returns content of a text and further parts.
 func withText(text string, parts []json.RawMessage) json.RawMessage {
-	first := json.RawMessage(`{"type":"text","text":` + string(rawjson.Quote(text)) + `}`)
-	return rawjson.AppendArray(nil, append([]json.RawMessage{first}, parts...))
+	return rawjson.AppendArray(nil, append([]json.RawMessage{textPart(text)}, parts...))
+}
+
+func textPart(text string) json.RawMessage {
+	return json.RawMessage(`{"type":"text","text":` + string(rawjson.Quote(text)) + `}`)
 }
 
 // withGuide returns a history with a guide in its first system message, or in

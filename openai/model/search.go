@@ -9,6 +9,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/text/clip"
 	"github.com/dragoman-mcp/dragoman/internal/text/glob"
+	"github.com/dragoman-mcp/dragoman/internal/text/qualified"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/result"
 )
@@ -47,7 +48,7 @@ func Keep(patterns ...string) *Kept {
 
 // Keeps reports whether a tool is one of them.
 func (k *Kept) Keeps(t *dragoman.Tool) bool {
-	return k != nil && slices.ContainsFunc(k.patterns, func(p string) bool { return glob.Match(p, t.Server+"__"+t.Original) })
+	return k != nil && slices.ContainsFunc(k.patterns, func(p string) bool { return glob.Match(p, qualified.Name(t.Server, t.Original)) })
 }
 
 // SearchWhen is a word for when tools are searched for.

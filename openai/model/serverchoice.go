@@ -12,7 +12,8 @@ import (
 type ServerChoice struct {
 	// Label is the server's label in our configuration (server_label).
 	Label string
-	// URL names a server that is not in our configuration (server_url).
+	// URL names a server that is not in our configuration (server_url); empty for one that
+	// is, which a url may say, too ([ServerURL]).
 	URL string
 	// AllowedTools are the original names of the tools to offer; nil means all.
 	AllowedTools []string
@@ -26,6 +27,10 @@ type ServerChoice struct {
 	RequireApproval json.RawMessage
 }
 
+// ServerURL returns what stands for the url of a configured server where a client's types
+// want one.
+func ServerURL(label string) string { return "dragoman:" + label }
+
 // ReadServerChoice reads an entry of tools of the type "mcp", which stands at param.
 // The error is an [*Error].
 func ReadServerChoice(o *rawjson.Object, param string) (ServerChoice, error) {
@@ -35,6 +40,12 @@ func ReadServerChoice(o *rawjson.Object, param string) (ServerChoice, error) {
 	c.RequireApproval = o.Get("require_approval")
 	if c.Label == "" {
 		return c, Invalid(param+".server_label", "An mcp tool needs a server_label.")
+	}
+	if err := refuseStrangers(o, param); err != nil {
+		return c, err
+	}
+	if c.URL == ServerURL(c.Label) {
+		c.URL = ""
 	}
 	var err error
 	if c.DeferLoading, err = Boolean(o, "defer_loading"); err != nil {
@@ -70,6 +81,26 @@ func ReadServerChoice(o *rawjson.Object, param string) (ServerChoice, error) {
 		c.AllowedTools = append(c.AllowedTools, name)
 	}
 	return c, nil
+}
+
+// refuseStrangers refuses what is about servers, or accounts at servers, that are not of
+// our configuration. Left out in silence, a call would be made as somebody else.
+func refuseStrangers(o *rawjson.Object, param string) error {
+	for _, name := range []string{"authorization", "headers"} {
+		switch value := o.Get(name); string(value) {
+		case "{}", `""`:
+		default:
+			if !rawjson.IsNull(value) {
+				return Invalid(param+"."+name, fmt.Sprintf("Credentials for a server stand in the configuration, or come of its login: leave %q out.", name))
+			}
+		}
+	}
+	for _, name := range []string{"connector_id", "tunnel_id"} {
+		if !rawjson.IsNull(o.Get(name)) {
+			return Invalid(param+"."+name, fmt.Sprintf("What %q names is at OpenAI, and there is nothing here of that name: name a configured server by its server_label.", name))
+		}
+	}
+	return nil
 }
 
 // Boolean reads a member that is true, or else false, null or not there. The error is

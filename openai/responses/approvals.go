@@ -9,6 +9,7 @@ import (
 
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/hosted"
 	"github.com/dragoman-mcp/dragoman/openai/internal/recall"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/model"
@@ -97,7 +98,10 @@ func (c *Conversation) decide(ctx context.Context) error {
 				message += " They said: " + d.reason
 			}
 			run.Problem = &dragoman.Problem{Code: dragoman.CodeDenied, Message: message}
+		case c.over():
+			run.Problem = tooMany()
 		default:
+			c.capped++
 			if err := c.spend(ctx, run, d); err != nil {
 				return err
 			}
@@ -134,11 +138,11 @@ func (c *Conversation) holdBack(round *model.Round) {
 	round.Run = slices.Clone(round.Run)
 	for i := range round.Run {
 		run := &round.Run[i]
-		if run.Tool == nil || run.Tool.Server == "" || run.Problem != nil {
+		if run.Tool == nil || run.Tool.Server == "" && !hosted.Is(run.Tool) || run.Problem != nil {
 			continue
 		}
 		if c.over() {
-			run.Problem = &dragoman.Problem{Code: dragoman.CodeBudget, Message: "The request allows no further calls, so this one was not made."}
+			run.Problem = tooMany()
 			continue
 		}
 		c.capped++
@@ -150,6 +154,11 @@ func (c *Conversation) holdBack(round *model.Round) {
 		c.held[run.ID] = true
 		return true
 	})
+}
+
+// tooMany is why a call beyond max_tool_calls is not made.
+func tooMany() *dragoman.Problem {
+	return &dragoman.Problem{Code: dragoman.CodeBudget, Message: "The request allows no further calls, so this one was not made."}
 }
 
 // needsApproval reports whether the client wants to be asked before a tool is called.

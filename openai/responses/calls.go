@@ -5,6 +5,7 @@ import (
 
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/hosted"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 )
 
@@ -25,6 +26,10 @@ func (c *Conversation) announce() {
 		run := &c.pending.Run[i]
 		if run.Tool == nil {
 			continue // nobody offered it: there is nothing to be shown
+		}
+		if hosted.Is(run.Tool) {
+			c.search(run)
+			continue
 		}
 		call := &ourCall{id: newID("mcp_"), server: run.Tool.Server, name: run.Tool.Original, tool: run.Tool.Name, arguments: string(run.Arguments)}
 		if call.server == "" {
@@ -59,6 +64,10 @@ func (call *ourCall) item(status, arguments string, output, failure json.RawMess
 
 // result shows what came of a call of ours.
 func (c *Conversation) result(run *dragoman.Call, res *dragoman.Result) {
+	if s := c.searches[run.ID]; s != nil {
+		c.found(s, run, res)
+		return
+	}
 	call := c.running[run.ID]
 	if call == nil {
 		return

@@ -3,10 +3,10 @@ package responses
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/hosted"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -49,8 +49,8 @@ func (r *Request) readChoice() error {
 		if r.choice.name == "" {
 			return model.Invalid("tool_choice.name", "\"tool_choice\" names no tool.")
 		}
-	case strings.HasPrefix(kind, "web_search"):
-		r.choice.mode = "auto"
+	case isSearch(kind):
+		r.choice = choice{mode: "named", kind: kind, name: hosted.WebSearch}
 	default:
 		return wrong
 	}
@@ -89,7 +89,7 @@ func (c choice) ours(list *dragoman.List) *dragoman.List {
 	var kept []dragoman.Tool
 	for _, t := range list.Tools.All() {
 		if slices.ContainsFunc(c.only, func(a allowed) bool {
-			return a.kind == "mcp" && a.server == t.Server && (a.name == "" || a.name == t.Original)
+			return a.kind == "mcp" && a.server == t.Server && (a.name == "" || a.name == t.Original) || isSearch(a.kind) && hosted.Is(&t)
 		}) {
 			kept = append(kept, t)
 		}
@@ -106,7 +106,7 @@ func (c choice) chat(tools *clientTools) model.Choice {
 		return model.Choice{}
 	case "named":
 		name := c.name
-		if c.kind != "mcp" {
+		if c.kind != "mcp" && !isSearch(c.kind) {
 			name = tools.find(c.namespace, c.name)
 		}
 		return model.Choice{

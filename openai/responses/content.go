@@ -46,13 +46,27 @@ func chatContent(content json.RawMessage, role, param string) (json.RawMessage, 
 	switch {
 	case plain:
 		return rawjson.Quote(strings.Join(texts, "\n")), nil
-	case role == "assistant", role == "tool" && !plain:
-		if role == "tool" { // a tool's message has text alone at most upstreams
-			return rawjson.Quote(strings.Join(append(texts, "(Files and pictures in this result cannot be shown to this model.)"), "\n")), nil
-		}
+	case role == "assistant":
 		return rawjson.Quote(strings.Join(texts, "\n")), nil
 	}
 	return rawjson.AppendArray(nil, chat), nil
+}
+
+// joined returns the content of two results as that of one: text where both are.
+func joined(one, other json.RawMessage) json.RawMessage {
+	a, plain := rawjson.String(one)
+	if b, ok := rawjson.String(other); plain && ok {
+		return rawjson.Quote(strings.Join(nonEmpty([]string{a, b}), "\n"))
+	}
+	var all []json.RawMessage
+	for _, content := range []json.RawMessage{one, other} {
+		if s, ok := rawjson.String(content); ok {
+			all = append(all, object(text("type", "text"), text("text", s)))
+		} else if parts, err := rawjson.Elements(content); err == nil {
+			all = append(all, parts...)
+		}
+	}
+	return array(all...)
 }
 
 // chatPart returns a part of content as the Chat API has it; nil with the text of one

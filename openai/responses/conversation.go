@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/chat"
+	"github.com/dragoman-mcp/dragoman/openai/hosted"
 	"github.com/dragoman-mcp/dragoman/openai/internal/output"
 	"github.com/dragoman-mcp/dragoman/openai/internal/recall"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
@@ -48,13 +49,16 @@ type Conversation struct {
 	usage  json.RawMessage
 	turns  map[string]*memory.Turn // what was kept in this request, by key
 
-	speech  speech               // the message that is being read
-	pending *model.Round         // its calls are being answered, or go to the client
-	last    *model.Reply         // it ends the answer
-	running map[string]*ourCall  // calls of ours that are being made, by id
-	held    map[string]bool      // calls that wait for the client's approval, by id
-	given   map[string]*decision // approvals that the request brings, by call
-	capped  int                  // calls that counted against max_tool_calls
+	holds    bool                 // text waits until the end, since it has to be JSON
+	speech   speech               // the message that is being read
+	pending  *model.Round         // its calls are being answered, or go to the client
+	last     *model.Reply         // it ends the answer
+	running  map[string]*ourCall  // calls of ours that are being made, by id
+	searches map[string]*search   // searches of the web among them
+	sources  []hosted.Result      // what they found
+	held     map[string]bool      // calls that wait for the client's approval, by id
+	given    map[string]*decision // approvals that the request brings, by call
+	capped   int                  // calls that counted against max_tool_calls
 }
 
 // New returns the conversation of a request that is answered on w. The error is an
@@ -71,7 +75,7 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 	}
 	c := &Conversation{
 		request: request, options: options, seals: seals{options.Seals, options.Caller},
-		running: map[string]*ourCall{}, held: map[string]bool{}, turns: map[string]*memory.Turn{},
+		running: map[string]*ourCall{}, searches: map[string]*search{}, held: map[string]bool{}, turns: map[string]*memory.Turn{},
 	}
 	var err error
 	if c.tools, err = request.offered(); err != nil {
@@ -85,6 +89,7 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 		Write: func(w http.ResponseWriter, e *model.Error) { e.Write(w) },
 		Event: func(e *model.Error) (string, []byte) { return "error", c.answer.failure(e) },
 	})
+	c.capped, c.holds = request.made(), request.jsonFormat()
 	c.answer.begin(request, c.out)
 	c.dialogue = &model.Dialogue{
 		Client: options.Model, Offers: options.Offers, Search: options.Search,
@@ -92,7 +97,7 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 		Request: model.Request{
 			Object: request.chat(options.Model.Dialect), Tools: c.tools.functions, Names: c.tools.names,
 			Choice: request.choice.chat(c.tools), OneCall: request.oneCall, Asked: len(request.Servers) > 0,
-			Deferred: request.deferred(),
+			Deferred: request.deferred(), Shorten: request.shorten,
 		},
 	}
 	c.thread, err = c.newThread()
@@ -105,7 +110,7 @@ func (c *Conversation) newThread() (*recall.Thread, error) {
 	t := &recall.Thread{
 		Request: recall.Request{
 			Messages: c.history.messages, Whole: c.history.whole, Known: c.request.known,
-			Digest: recall.Digest(c.request.object), Owner: owner, Identified: identified || c.request.Previous != "",
+			Digest: c.request.digest(), Owner: owner, Identified: identified || c.request.Previous != "",
 			Retried: c.options.Retried, Again: c.options.Again,
 		},
 		Dialogue: c.dialogue, Memory: c.options.Memory, Running: c.options.Running, Guide: c.options.Guide, Log: c.options.Log,
@@ -131,6 +136,9 @@ func (r *Request) deferred() bool {
 // Offer implements [dragoman.Conversation].
 func (c *Conversation) Offer(list *dragoman.List) error {
 	c.list = c.request.choice.ours(list)
+	if err := c.offerSearch(); err != nil {
+		return err
+	}
 	c.dialogue.Offer(c.list)
 	return nil
 }
@@ -181,7 +189,28 @@ func (c *Conversation) Next(ctx context.Context, last bool) ([]dragoman.Call, er
 	return round.Run, c.out.Flush()
 }
 
-// over reports whether the response has as many calls of ours as it may have.
+// made returns how many calls of ours the turn has in the responses that this one goes on
+// from, or in the items that the client sends of them: max_tool_calls is for the turn, be
+// it in one response or, since approvals and the client's calls come between, in several.
+func (r *Request) made() (n int) {
+	for _, item := range r.items {
+		o, err := rawjson.ParseObject(item)
+		if err != nil {
+			continue // it was read
+		}
+		switch kindOf(o) {
+		case "message":
+			if stringOf(o, "role") == "user" {
+				n = 0
+			}
+		case "mcp_call", "web_search_call":
+			n++
+		}
+	}
+	return n
+}
+
+// over reports whether the turn has as many calls of ours as it may have.
 func (c *Conversation) over() bool {
 	return c.request.maxCalls > 0 && c.capped >= c.request.maxCalls
 }

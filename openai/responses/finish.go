@@ -54,7 +54,11 @@ func (c *Conversation) listTools() {
 		shown[s.Label] = true
 		id := newID("mcpl_")
 		item := func(tools []json.RawMessage, failure json.RawMessage) json.RawMessage {
-			return object(text("id", id), text("type", "mcp_list_tools"), text("server_label", s.Label), raw("tools", array(tools...)), raw("error", failure))
+			members := []rawjson.Member{text("id", id), text("type", "mcp_list_tools"), text("server_label", s.Label), raw("tools", array(tools...))}
+			if failure != nil { // the AI SDK takes no null here
+				members = append(members, raw("error", failure))
+			}
+			return object(members...)
 		}
 		at := c.answer.add(item(nil, nil))
 		place := []rawjson.Member{text("item_id", id), number("output_index", at)}

@@ -3,6 +3,7 @@ package responses
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -196,11 +197,30 @@ func (h *history) output(o *rawjson.Object, kind, param string) error {
 	h.endTurn()
 	_, was := h.open[id]
 	delete(h.open, id)
+	if !was && h.further(id, content) {
+		return nil
+	}
 	if !was && !strings.HasPrefix(id, recall.ReadID) && !strings.HasPrefix(id, recall.WroteID) {
 		return model.Invalid("input", fmt.Sprintf("No tool call found for function call output with call_id %.64s.", id))
 	}
 	h.messages = append(h.messages, object(text("role", "tool"), text("tool_call_id", id), raw("content", content)))
 	return nil
+}
+
+// further puts one more result of a call behind the one that it has, and reports whether
+// it has one: tools of Codex's tell of what they are at by further results, and the Chat
+// API takes one.
+func (h *history) further(id string, content json.RawMessage) bool {
+	for i, message := range slices.Backward(h.messages) {
+		o, err := rawjson.ParseObject(message)
+		if err != nil || stringOf(o, "tool_call_id") != id {
+			continue
+		}
+		o.Set("content", joined(o.Get("content"), content))
+		h.messages[i] = o.Bytes()
+		return true
+	}
+	return false
 }
 
 // placeholders answers calls that have no result yet, where something else follows: the

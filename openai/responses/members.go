@@ -41,9 +41,11 @@ func (r *Request) chat(of *dialect.Dialect) *rawjson.Object {
 		}
 	}
 	take(limit, "max_output_tokens", r.object)
-	if n, ok := rawjson.Int(r.object.Get("top_logprobs")); ok && n > 0 {
-		take("top_logprobs", "top_logprobs", r.object)
+	if r.logprobs {
 		o.Set("logprobs", json.RawMessage("true"))
+		if string(r.object.Get("top_logprobs")) != "0" {
+			take("top_logprobs", "top_logprobs", r.object)
+		}
 	}
 	if reasoning, err := rawjson.ParseObject(r.object.Get("reasoning")); err == nil {
 		take("reasoning_effort", "effort", reasoning)

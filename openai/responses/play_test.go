@@ -20,6 +20,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/wire/sse"
 	"github.com/dragoman-mcp/dragoman/openai/chat"
+	"github.com/dragoman-mcp/dragoman/openai/hosted"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
@@ -35,6 +36,8 @@ type player struct {
 	retried bool
 	missing []dragoman.Server
 	running memory.Running
+	search  bool     // a tool searches the web
+	hidden  bool     // tools are searched for
 	answers []string // of the upstream, not yet used
 
 	mu    sync.Mutex
@@ -66,10 +69,14 @@ func (p *player) say(body string, answers ...string) *played {
 	}
 	if err == nil {
 		d, _ := dialect.For(p.dialect)
+		when := model.Never
+		if p.hidden {
+			when = model.Always
+		}
 		var c *Conversation
 		c, err = New(request, w, Options{
 			Options: chat.Options{
-				Model: &model.Client{Post: p.post, Dialect: d}, Memory: p.memory, Caller: p.caller, Running: &p.running, Retried: p.retried, Missing: p.missing, ID: "req_1",
+				Model: &model.Client{Post: p.post, Dialect: d}, Memory: p.memory, Caller: p.caller, Running: &p.running, Retried: p.retried, Missing: p.missing, Search: model.Search{When: when}, ID: "req_1",
 			},
 			Store: p.store, Seals: p.seals,
 		})
@@ -102,7 +109,7 @@ func (p *player) say(body string, answers ...string) *played {
 func (g *played) readStream() {
 	g.Helper()
 	events := sse.NewReader(strings.NewReader(g.body), 1<<20)
-	open, added, ended := map[string]bool{}, -1, false
+	open, added, ended, closed := map[string]bool{}, -1, false, false
 	for {
 		e, err := events.Next()
 		if err != nil {
@@ -115,6 +122,7 @@ func (g *played) readStream() {
 			if !ended {
 				g.Errorf("[DONE] without an end:\n%s", g.body)
 			}
+			closed = true
 			break
 		}
 		o, err := rawjson.ParseObject(bytes.Clone(e.Data))
@@ -151,7 +159,7 @@ func (g *played) readStream() {
 			}
 		}
 	}
-	if !ended {
+	if !ended || !closed {
 		g.Errorf("the stream has no end:\n%s", g.body)
 	}
 }
@@ -278,14 +286,40 @@ func shopTool(server, name string, effect dragoman.Effect) dragoman.Tool {
 	return t
 }
 
-func (s shop) List(context.Context) (*dragoman.List, error) { return shopList, nil }
+func (s shop) List(context.Context) (*dragoman.List, error) {
+	if !s.p.search {
+		return shopList, nil
+	}
+	does := shopTool("search", "web", dragoman.ReadOnly)
+	return &dragoman.List{Tools: dragoman.NewTools(append(slices.Clone(shopList.Tools.All()), hosted.Search{}.Tool(&does, hosted.WebSearch)))}, nil
+}
 
 func (s shop) Call(_ context.Context, c dragoman.Call) (dragoman.Result, error) {
 	s.p.mu.Lock()
 	s.p.ran = append(s.p.ran, c.Tool.Name+" "+string(c.Arguments))
 	s.p.mu.Unlock()
+	if hosted.Is(c.Tool) {
+		return searched(hosted.Query(c.Arguments)), nil
+	}
+	if c.Tool.Original == model.FindTools {
+		return dragoman.Result{Ran: dragoman.RanYes, Content: json.RawMessage(`{"content":[],"structuredContent":{"tools":[{"name":"weather__get"}]}}`)}, nil
+	}
 	if strings.Contains(string(c.Arguments), "Nowhere") {
 		return dragoman.Result{Ran: dragoman.RanYes, Failed: true, Content: json.RawMessage(`{"isError":true,"content":[{"type":"text","text":"no such city"}]}`)}, nil
 	}
 	return dragoman.Result{Ran: dragoman.RanYes, Content: json.RawMessage(`{"content":[],"structuredContent":{"degrees":22}}`)}, nil
+}
+
+// searched is what a search of the web finds.
+func searched(query string) dragoman.Result {
+	switch query {
+	case "down":
+		return dragoman.Result{Problem: &dragoman.Problem{Code: dragoman.CodeServerUnavailable, Message: "The server is down."}}
+	case "nothing":
+		return dragoman.Result{Ran: dragoman.RanYes, Content: hosted.Content(nil)}
+	}
+	return dragoman.Result{Ran: dragoman.RanYes, Content: hosted.Content([]hosted.Result{
+		{URL: "https://cats.example/oslo", Title: "Cats in Oslo", Text: "There are many."},
+		{URL: "https://cats.example/oslo/old", Title: "Old cats", Text: "There were more."},
+	})}
 }

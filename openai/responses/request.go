@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/internal/recall"
@@ -34,6 +35,9 @@ type Request struct {
 	store    bool
 	oneCall  bool
 	sealed   bool // include asks for reasoning.encrypted_content
+	sources  bool // and for web_search_call.action.sources
+	logprobs bool // and for message.output_text.logprobs, or top_logprobs does
+	shorten  bool // truncation is auto
 	maxCalls int  // max_tool_calls; 0 for none
 }
 
@@ -106,12 +110,55 @@ func (r *Request) readBasics() (err error) {
 		return model.Invalid("instructions", "\"instructions\" must be a string.")
 	}
 	r.oneCall = string(r.object.Get("parallel_tool_calls")) == "false"
-	include, _ := rawjson.Elements(r.object.Get("include"))
-	r.sealed = slices.ContainsFunc(include, func(raw json.RawMessage) bool {
-		s, _ := rawjson.String(raw)
-		return s == "reasoning.encrypted_content"
-	})
+	if raw := r.object.Get("top_logprobs"); !rawjson.IsNull(raw) {
+		most, ok := rawjson.Int(raw)
+		if !ok || most < 0 || most > 20 {
+			return model.Invalid("top_logprobs", "\"top_logprobs\" must be a whole number from 0 to 20.")
+		}
+		r.logprobs = most > 0
+	}
+	switch truncation, ok := rawjson.String(r.object.Get("truncation")); {
+	case rawjson.IsNull(r.object.Get("truncation")), truncation == "disabled":
+	case ok && truncation == "auto":
+		r.shorten = true
+	default:
+		return model.Invalid("truncation", "\"truncation\" must be auto or disabled.")
+	}
+	return r.readInclude()
+}
+
+// readInclude reads what is to be shown beside what always is. The values for tools that
+// are not here ask for nothing.
+func (r *Request) readInclude() error {
+	raw := r.object.Get("include")
+	if rawjson.IsNull(raw) {
+		return nil
+	}
+	all, err := rawjson.Elements(raw)
+	if err != nil {
+		return model.Invalid("include", "\"include\" must be an array.")
+	}
+	for i, each := range all {
+		value, ok := rawjson.String(each)
+		if !ok || !slices.Contains(includes, value) {
+			return model.Invalid(fmt.Sprintf("include[%d]", i), fmt.Sprintf("%.60q is nothing that can be included. It can be one of %s.", value, strings.Join(includes, ", ")))
+		}
+		switch value {
+		case "reasoning.encrypted_content":
+			r.sealed = true
+		case "message.output_text.logprobs":
+			r.logprobs = true
+		case "web_search_call.action.sources":
+			r.sources = true
+		}
+	}
 	return nil
+}
+
+// includes are the values of include, as OpenAI's clients know them.
+var includes = []string{
+	"reasoning.encrypted_content", "message.output_text.logprobs", "web_search_call.action.sources", "web_search_call.results",
+	"file_search_call.results", "message.input_image.image_url", "computer_call_output.output.image_url", "code_interpreter_call.outputs",
 }
 
 func (r *Request) readInput() error {
@@ -163,6 +210,31 @@ func (r *Request) Session() string {
 		return name
 	}
 	return ""
+}
+
+// NamesTurn reports whether the request says which turn it belongs to, as those of Codex
+// do (client_metadata.turn_id). Since a turn's history grows with each request, two that
+// are the same are one that was sent again: Codex repeats what fails five times, and has
+// no header that says so.
+func (r *Request) NamesTurn() bool { return r.turnID() != "" }
+
+func (r *Request) turnID() string {
+	o, err := rawjson.ParseObject(r.object.Get("client_metadata"))
+	if err != nil {
+		return ""
+	}
+	return stringOf(o, "turn_id")
+}
+
+// digest is the digest by which the request is known when it is sent again. What else
+// Codex says of itself differs from try to try.
+func (r *Request) digest() string {
+	o := r.object
+	if id := r.turnID(); id != "" {
+		o = o.Clone()
+		o.Set("client_metadata", rawjson.Quote(id))
+	}
+	return recall.Digest(o)
 }
 
 // Input returns the items of the request's own input.

@@ -1,12 +1,15 @@
 package responses
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 const oslo = `{"city":"Oslo"}`
@@ -284,6 +287,50 @@ func TestToolsOfCodex(t *testing.T) {
 	}
 }
 
+// Where nothing is wrong with a list of tools it has no error, which the AI SDK would
+// refuse if it were null.
+func TestListsOfToolsHaveNoNullError(t *testing.T) {
+	const server = `"tools":[{"type":"mcp","server_label":"weather","server_url":"dragoman:weather"}]`
+	p := newPlayer(t)
+	got := p.say(`{"model":"m","stream":true,"input":"Go",`+server+`}`, spoken("Done."))
+	if item := got.item("mcp_list_tools"); item.Get("error") != nil || strings.Contains(string(item.Bytes()), `"tools":[]`) {
+		t.Errorf("the list is %s", item.Bytes())
+	}
+	p.missing = []dragoman.Server{{Label: "weather", Problem: &dragoman.Problem{Message: "it is gone"}}}
+	if item := p.say(`{"model":"m","input":"Go",`+server+`}`, spoken("Done.")).item("mcp_list_tools"); stringOf(item, "error") == "" {
+		t.Errorf("the list that failed is %s", item.Bytes())
+	}
+}
+
+// Codex's exec tells by further results of the same call what it is at, and its tools
+// show pictures: the Chat API gets one result for each call, and the pictures behind it.
+func TestFurtherResults(t *testing.T) {
+	const call = `{"type":"custom_tool_call","call_id":"c1","name":"exec","input":"notify('one')"}`
+	output := func(output string) string {
+		return `,{"type":"custom_tool_call_output","call_id":"c1","output":` + output + `}`
+	}
+	const picture = `[{"type":"input_text","text":"two"},{"type":"input_image","image_url":"data:image/png;base64,iVBORw0KGgo="}]`
+	for _, tt := range []struct{ name, outputs, want string }{
+		{"texts", output(`"one"`) + output(`"two"`), `[{"role":"tool","tool_call_id":"c1","content":"one\ntwo"}]`},
+		{"a picture", output(`"one"`) + output(picture) + output(`"three"`),
+			`[{"role":"tool","tool_call_id":"c1","content":"one\ntwo\nthree"},` +
+				`{"role":"user","content":[{"type":"text","text":"The pictures that the tools returned, in order:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}]}]`},
+		{"later", output(`"one"`) + `,{"type":"message","role":"assistant","content":"Wait."}` + output(`"two"`),
+			`[{"role":"tool","tool_call_id":"c1","content":"one\ntwo"},{"role":"assistant","content":"Wait."}]`},
+	} {
+		p := newPlayer(t)
+		got := p.say(`{"model":"m","store":false,"tools":[{"type":"custom","name":"exec"}],"input":[{"role":"user","content":"Go"},`+call+tt.outputs+`]}`, spoken("Done."))
+		if got.status != 200 {
+			t.Errorf("%s: %d %s", tt.name, got.status, got.body)
+			continue
+		}
+		messages, _ := rawjson.Elements(p.asked[0].Get("messages"))
+		if have := string(array(messages[len(messages)-strings.Count(tt.want, `"role"`):]...)); have != tt.want {
+			t.Errorf("%s: the model was told %s\nwant %s", tt.name, have, tt.want)
+		}
+	}
+}
+
 // Names of namespaces that are long or odd are cut with a hash, and two tools never
 // become one.
 func TestFlatten(t *testing.T) {
@@ -314,6 +361,10 @@ func TestReasoning(t *testing.T) {
 	got := p.say(ask+`]}`, answered(`"reasoning_content":"Hm.","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{}"}}]`))
 	if got.types() != "reasoning function_call" || !strings.HasPrefix(stringOf(got.item("reasoning"), "encrypted_content"), reasoningPrefix) {
 		t.Fatalf("%s", got.response.Get("output"))
+	}
+	// OpenAI's accumulator throws at a delta of a part that was not added.
+	if kinds := got.kinds(); !strings.Contains(kinds, "output_item.added reasoning\ncontent_part.added\nreasoning_text.delta\nreasoning_text.done\ncontent_part.done\noutput_item.done reasoning\n") {
+		t.Errorf("the events are\n%s", kinds)
 	}
 	p.say(ask+got.raws()+`,{"type":"function_call_output","call_id":"call_1","output":"ok"}]}`, spoken("Done."))
 	if m := p.messages(); !strings.Contains(m, `"reasoning_content":"Hm."`) {
@@ -407,6 +458,47 @@ func TestRefusals(t *testing.T) {
 	} {
 		if a := p.say(body, "unused"); a.status != 400 || !strings.Contains(a.body, `"param":"`+param+`"`) {
 			t.Errorf("%s: %d %s", body, a.status, a.body)
+		} else if strings.Contains(body, `"strict":true`) != strings.Contains(a.body, `"code":"invalid_function_parameters"`) {
+			t.Errorf("%s: %s", body, a.body)
 		}
+	}
+}
+
+// Without a store there is nothing that an id could name, and an item is what it says.
+func TestResolveWithoutStore(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"model":"m","input":[{"type":"item_reference","id":"msg_1"}]}`:                      "", // refused when it is read
+		`{"model":"m","input":[{"role":"user","content":"x"}]}`:                               "",
+		`{"model":"m","previous_response_id":"resp_dg1","input":"x"}`:                         "previous_response_not_found",
+		`{"model":"m","input":[{"type":"message","id":"msg_1","role":"user","content":"x"}]}`: "",
+	} {
+		r, err := Parse([]byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = r.Resolve(t.Context(), nil, "alice")
+		if got := ""; err != nil {
+			if e, ok := errors.AsType[*model.Error](err); ok {
+				got = e.Code
+			}
+			if got != want {
+				t.Errorf("%s: %v", body, err)
+			}
+		} else if want != "" || len(r.items) != 1 {
+			t.Errorf("%s: %d items", body, len(r.items))
+		}
+	}
+}
+
+// What was thought belongs to its own turn, also where that has nothing else.
+func TestThoughtsStayInTheirTurn(t *testing.T) {
+	p := newPlayer(t)
+	p.dialect = "deepseek"
+	got := p.say(`{"model":"m","include":["reasoning.encrypted_content"],"input":"Hi"}`, answered(`"content":"Hello.","reasoning_content":"They greet."`))
+	thought := string(got.item("reasoning").Bytes())
+	p.memory = nil
+	after := p.say(`{"model":"m","input":[{"role":"user","content":"Hi"},`+thought+`,{"role":"user","content":"Well?"},{"role":"assistant","content":"Sorry."},{"role":"user","content":"So?"}]}`, spoken("Yes."))
+	if m := p.messages(); after.status != 200 || strings.Contains(m, "They greet.") || !strings.Contains(m, "Sorry.") {
+		t.Errorf("%d, the model was told %s", after.status, m)
 	}
 }

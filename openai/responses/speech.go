@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -15,8 +16,9 @@ type speech struct {
 	refusing *part // what stands in the same message in its place
 	message  string
 	at       int
-	thought  string // the member in which the upstream gives what the model thinks
-	held     []byte // text that waits until it is known that the message is the last one
+	thought  string            // the member in which the upstream gives what the model thinks
+	held     []byte            // text that waits until it is known that the message is the last one
+	likely   []json.RawMessage // how likely its tokens were
 }
 
 // A part is text that grows.
@@ -24,6 +26,8 @@ type part struct {
 	id   string
 	at   int // the place of its item in the output
 	text []byte
+
+	logprobs []json.RawMessage // of its tokens, where the client asked
 }
 
 // thoughts are the members in which upstreams give what a model thinks.
@@ -35,10 +39,10 @@ func (c *Conversation) chunk(ch *model.Chunk) error {
 		return nil
 	}
 	if ch.Same {
-		c.talk(ch.Text())
+		c.talk(ch.Text(), nil)
 		return nil
 	}
-	_, _, delta := ch.Parts()
+	_, choice, delta := ch.Parts()
 	for _, name := range thoughts {
 		if s := stringOf(delta, name); s != "" {
 			c.think(name, s)
@@ -48,7 +52,7 @@ func (c *Conversation) chunk(ch *model.Chunk) error {
 	c.refuse(stringOf(delta, "refusal"))
 	content := delta.Get("content")
 	if s, ok := rawjson.String(content); ok {
-		c.talk(s)
+		c.talk(s, c.logprobs(choice.Get("logprobs")))
 		return nil
 	}
 	parts, _ := rawjson.Elements(content)
@@ -63,7 +67,7 @@ func (c *Conversation) chunk(ch *model.Chunk) error {
 // piece takes a part of content that is a list, such as Mistral's.
 func (c *Conversation) piece(o *rawjson.Object) {
 	if stringOf(o, "type") != "thinking" {
-		c.talk(stringOf(o, "text"))
+		c.talk(stringOf(o, "text"), nil)
 		return
 	}
 	inner, _ := rawjson.Elements(o.Get("thinking"))
@@ -84,9 +88,16 @@ func (c *Conversation) think(member, s string) {
 		p = &part{id: newID("rs_")}
 		c.speech.thinking, c.speech.thought = p, member
 		p.at = c.answer.add(object(text("id", p.id), text("type", "reasoning"), raw("summary", array())))
+		c.thoughtPart("added", p, "") // OpenAI's accumulator throws at a delta without it
 	}
 	p.text = append(p.text, s...)
 	c.answer.event("response.reasoning_text.delta", text("item_id", p.id), number("output_index", p.at), number("content_index", 0), text("delta", s))
+}
+
+// thoughtPart tells that the part with what the model thinks is added, or done.
+func (c *Conversation) thoughtPart(what string, p *part, s string) {
+	c.answer.event("response.content_part."+what, text("item_id", p.id), number("output_index", p.at), number("content_index", 0),
+		raw("part", object(text("type", "reasoning_text"), text("text", s))))
 }
 
 // endThinking ends the item of what the model thought.
@@ -98,6 +109,7 @@ func (c *Conversation) endThinking() {
 	c.speech.thinking = nil
 	s := string(p.text)
 	c.answer.event("response.reasoning_text.done", text("item_id", p.id), number("output_index", p.at), number("content_index", 0), text("text", s))
+	c.thoughtPart("done", p, s)
 	item := rawjson.Object{Members: []rawjson.Member{
 		text("id", p.id), text("type", "reasoning"), raw("summary", array()),
 		raw1("content", object(text("type", "reasoning_text"), text("text", s))),
@@ -108,27 +120,47 @@ func (c *Conversation) endThinking() {
 	c.answer.done(p.at, item.Bytes())
 }
 
-// talk takes a piece of the model's text.
-func (c *Conversation) talk(s string) {
+// logprobs returns how likely each token of a text was, as the Chat API says it and this
+// one does, too; nothing where the client did not ask.
+func (c *Conversation) logprobs(said json.RawMessage) []json.RawMessage {
+	o, err := rawjson.ParseObject(said)
+	if err != nil || !c.request.logprobs {
+		return nil
+	}
+	tokens, _ := rawjson.Elements(o.Get("content"))
+	return tokens
+}
+
+// cloned returns documents that stay when the chunk that they came in is gone.
+func cloned(documents []json.RawMessage) []json.RawMessage {
+	all := make([]json.RawMessage, len(documents))
+	for i, document := range documents {
+		all[i] = bytes.Clone(document)
+	}
+	return all
+}
+
+// talk takes a piece of the model's text, with how likely its tokens were.
+func (c *Conversation) talk(s string, logprobs []json.RawMessage) {
 	switch {
 	case s == "":
 		return
-	case c.request.jsonFormat():
-		c.speech.held = append(c.speech.held, s...)
+	case c.holds:
+		c.speech.held, c.speech.likely = append(c.speech.held, s...), append(c.speech.likely, cloned(logprobs)...)
 		return
 	}
-	c.sayText(s)
+	c.sayText(s, logprobs)
 }
 
-func (c *Conversation) sayText(s string) {
+func (c *Conversation) sayText(s string, logprobs []json.RawMessage) {
 	p := c.speech.talking
 	if p == nil {
 		p = c.newPart(object(text("type", "output_text"), raw("annotations", array()), raw("logprobs", array()), text("text", "")), 0)
 		c.speech.talking = p
 	}
-	p.text = append(p.text, s...)
+	p.text, p.logprobs = append(p.text, s...), append(p.logprobs, cloned(logprobs)...)
 	c.answer.event("response.output_text.delta", text("item_id", p.id), number("output_index", p.at), number("content_index", 0),
-		text("delta", s), raw("logprobs", array()))
+		text("delta", s), raw("logprobs", array(logprobs...)))
 }
 
 // refuse takes a piece of what the model says in place of an answer.
@@ -172,7 +204,7 @@ func message(id, status string, content ...json.RawMessage) json.RawMessage {
 // endSpeech ends the items of a message that was read.
 func (c *Conversation) endSpeech(round *model.Round) {
 	if len(round.Run) == 0 && len(c.speech.held) > 0 {
-		c.sayText(string(c.speech.held))
+		c.sayText(string(c.speech.held), c.speech.likely)
 	}
 	c.endThinking()
 	s := &c.speech
@@ -183,9 +215,14 @@ func (c *Conversation) endSpeech(round *model.Round) {
 	if p := s.talking; p != nil {
 		said := string(p.text)
 		c.seen = append(c.seen, said)
-		whole := object(text("type", "output_text"), raw("annotations", array()), raw("logprobs", array()), text("text", said))
+		cited := c.cite(said)
+		logprobs := raw("logprobs", array(p.logprobs...))
+		whole := object(text("type", "output_text"), raw("annotations", array(cited...)), logprobs, text("text", said))
 		at := []rawjson.Member{text("item_id", p.id), number("output_index", p.at), number("content_index", 0)}
-		c.answer.event("response.output_text.done", append(at, text("text", said), raw("logprobs", array()))...)
+		for i, annotation := range cited {
+			c.answer.event("response.output_text.annotation.added", append(at[:3:3], number("annotation_index", i), raw("annotation", annotation))...)
+		}
+		c.answer.event("response.output_text.done", append(at, text("text", said), logprobs)...)
 		c.answer.event("response.content_part.done", append(at[:3:3], raw("part", whole))...)
 		content = append(content, whole)
 	}

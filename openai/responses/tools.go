@@ -5,10 +5,12 @@ import (
 	"encoding/base32"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/hosted"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -44,12 +46,17 @@ func (r *Request) readTools() error {
 		if err != nil {
 			return model.Invalid(param, "Each tool must be an object.")
 		}
-		if stringOf(o, "type") == "mcp" {
+		switch kind := stringOf(o, "type"); {
+		case kind == "mcp":
 			chosen, err := model.ReadServerChoice(o, param)
 			if err != nil {
 				return err
 			}
 			r.Servers = append(r.Servers, chosen)
+		case isSearch(kind):
+			if _, err := hosted.Read(o, param); err != nil {
+				return err
+			}
 		}
 	}
 	r.tools = tools
@@ -65,7 +72,7 @@ func (t *clientTools) add(entry json.RawMessage, param, namespace string) error 
 	}
 	kind := stringOf(o, "type")
 	switch {
-	case kind == "mcp", strings.HasPrefix(kind, "web_search"):
+	case kind == "mcp", isSearch(kind): // ours
 		return nil
 	case kind == "namespace":
 		name := stringOf(o, "name")
@@ -206,22 +213,34 @@ func inputOf(arguments string) string {
 // with items.
 func (r *Request) offered() (*clientTools, error) {
 	t := &clientTools{names: map[string]bool{}, byName: map[string]clientTool{}, allowed: r.choice.client}
-	for i, tool := range r.tools {
-		if err := t.add(tool, fmt.Sprintf("tools[%d]", i), ""); err != nil {
+	for param, tool := range r.declared() {
+		if err := t.add(tool, param, ""); err != nil {
 			return nil, err
 		}
 	}
-	for i, item := range r.items {
-		o, err := rawjson.ParseObject(item)
-		if err != nil || !slices.Contains([]string{"additional_tools", "tool_search_output"}, stringOf(o, "type")) {
-			continue
+	return t, nil
+}
+
+// declared returns the entries of tools, of the request and of its items, by where they
+// stand.
+func (r *Request) declared() iter.Seq2[string, json.RawMessage] {
+	return func(yield func(string, json.RawMessage) bool) {
+		for i, tool := range r.tools {
+			if !yield(fmt.Sprintf("tools[%d]", i), tool) {
+				return
+			}
 		}
-		tools, _ := rawjson.Elements(o.Get("tools"))
-		for j, tool := range tools {
-			if err := t.add(tool, fmt.Sprintf("input[%d].tools[%d]", i, j), ""); err != nil {
-				return nil, err
+		for i, item := range r.items {
+			o, err := rawjson.ParseObject(item)
+			if err != nil || !slices.Contains([]string{"additional_tools", "tool_search_output"}, stringOf(o, "type")) {
+				continue
+			}
+			tools, _ := rawjson.Elements(o.Get("tools"))
+			for j, tool := range tools {
+				if !yield(fmt.Sprintf("input[%d].tools[%d]", i, j), tool) {
+					return
+				}
 			}
 		}
 	}
-	return t, nil
 }

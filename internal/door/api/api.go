@@ -24,6 +24,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/session"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -40,7 +41,11 @@ type Options struct {
 	MaxBody int64
 	// ClientCredentials lets the clients' own credentials go to upstreams that
 	// have none in the configuration. It must be false where they are ours.
-	ClientCredentials bool
+	// It is asked with each request; nil is no.
+	ClientCredentials func() bool
+	// Forgets leaves out what clients do not see of their conversations, also what State
+	// has of it.
+	Forgets bool
 	// Patience is how long a call in a stream waits for an operator who has to
 	// approve it; the session's default if zero.
 	Patience time.Duration
@@ -60,6 +65,18 @@ func New(o Options) *API {
 		o.State = NewState(o.Kept)
 	}
 	return &API{Options: o}
+}
+
+// clientCredentials reports whether the clients' own credentials may go to upstreams.
+func (a *API) clientCredentials() bool { return a.ClientCredentials != nil && a.ClientCredentials() }
+
+// memory returns where what clients do not see of their conversations is kept; nil for
+// nowhere.
+func (a *API) memory() memory.Store {
+	if a.Forgets {
+		return nil
+	}
+	return a.State.Memory
 }
 
 // Routes returns everything under /v1.

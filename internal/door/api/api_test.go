@@ -540,6 +540,18 @@ func TestMissingServers(t *testing.T) {
 		!strings.Contains(a.body, `"missing":[{"server":"maps","state":"failed"}]`) || !strings.Contains(d.log.String(), "maps (failed)") {
 		t.Errorf("%d %v %s", a.status, a.header, a.body)
 	}
+	for path, body := range map[string]string{
+		"/v1/tools/call": `{"name":"weather__get","tool_call_id":"c","arguments":"{}"}`,
+		"/v1/responses":  `{"model":"m","input":"SAY hello"}`,
+		"/v1/messages":   `{"model":"m","max_tokens":9,` + ask + `}`,
+	} {
+		if a := d.do("POST", path, body); a.status != http.StatusOK || a.header.Get("X-Dragoman-Missing") != "maps (failed)" {
+			t.Errorf("%s: %d %v %s", path, a.status, a.header, a.body)
+		}
+	}
+	if a := d.do("GET", "/v1/tools", ""); a.header.Get("X-Dragoman-Missing") != "maps (failed)" {
+		t.Errorf("/v1/tools: %d %v", a.status, a.header)
+	}
 	a = d.chat(`{"model":"m","tool_choice":"required","tools":[{"type":"mcp","server_label":"maps"}],` + ask + `}`)
 	d.checkError(a, http.StatusServiceUnavailable, "server_unavailable")
 	if seconds, err := strconv.Atoi(a.header.Get("Retry-After")); err != nil || seconds < 50 || seconds > 60 || !strings.Contains(a.body, "failed") {

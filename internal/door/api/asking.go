@@ -19,6 +19,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
 	"github.com/dragoman-mcp/dragoman/openai/chat"
+	"github.com/dragoman-mcp/dragoman/openai/hosted"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -66,10 +67,15 @@ type about struct {
 	session string
 	// servers are those of our servers that it chooses; none: it does not choose.
 	servers []model.ServerChoice
+	// search is what it says of searches of the web; nil where it declares none.
+	search *hosted.Wanted
 	// withhold says why our tools would break it; empty where they would not.
 	withhold string
 	// approves says that its client can be asked whether a call may run.
 	approves bool
+	// turn says that it names its turn, so that no two requests are the same: one that
+	// is, is one sent again.
+	turn bool
 }
 
 // notAsked is why tools are withheld from a request that wants none.
@@ -166,10 +172,10 @@ func (said about) withheld(h http.Header) (why string, err error) {
 
 // want returns the session that a request wants.
 func (said about) want() (session.Want, error) {
-	want := session.Want{Model: said.model, Session: said.session}
+	want := session.Want{Model: said.model, Session: said.session, WebSearch: said.search}
 	for _, s := range said.servers {
 		if s.URL != "" {
-			return want, model.Invalid("tools", "server_url is not allowed here; name a configured server by its server_label.")
+			return want, model.Invalid("tools", "server_url is not allowed here; name a configured server by its server_label, and leave server_url out or let it be \"dragoman:\" and the label.")
 		}
 		if !said.approves && s.RequireApproval != nil && string(s.RequireApproval) != `"never"` {
 			return want, model.Invalid("tools", "require_approval can only be \"never\" here.")
@@ -195,7 +201,7 @@ func offers(ctx context.Context, s *session.Session) (bool, error) {
 func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request asking, s *session.Session, offer bool, run *idempotency.Run) error {
 	id := model.NewRequestID()
 	log := a.Log.With("request", id, "model", request.about().model).With(s.Caller.Logged()...)
-	client := s.Client(upstream.Request{RawQuery: r.URL.RawQuery, Header: r.Header, ClientCredentials: a.ClientCredentials}, log)
+	client := s.Client(upstream.Request{RawQuery: r.URL.RawQuery, Header: r.Header, ClientCredentials: a.clientCredentials()}, log)
 	ask, can := s.Sampler(client, 0, nil)
 	c, err := request.converse(w, chat.Options{
 		Model:   client,
@@ -204,10 +210,10 @@ func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request 
 		Guide:   s.Guide,
 		Offers:  &a.offers,
 		Search:  s.Search,
-		Memory:  a.State.Memory,
+		Memory:  a.memory(),
 		Running: &a.State.running,
 		Caller:  s.Caller.ID,
-		Retried: retried(r),
+		Retried: retried(r, request.about()),
 		Again:   run.Again,
 		ID:      id,
 		Log:     log,
@@ -255,8 +261,10 @@ type none struct{ dragoman.Toolset }
 // List returns a list of nothing.
 func (none) List(context.Context) (*dragoman.List, error) { return &dragoman.List{}, nil }
 
-// retried reports whether an official client says that it sends a request again.
-func retried(r *http.Request) bool {
+// retried reports whether a client sends a request again: official ones say so, and
+// agents that do not show it.
+func retried(r *http.Request, said about) bool {
 	n := r.Header.Get("X-Stainless-Retry-Count")
-	return n != "" && n != "0"
+	return n != "" && n != "0" || said.turn ||
+		!said.stream && r.Header.Get("X-Claude-Code-Session-Id") != "" // what failed in a stream it asks without one
 }

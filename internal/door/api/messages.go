@@ -76,7 +76,7 @@ type messagesAsking struct {
 }
 
 func (m messagesAsking) about() about {
-	return about{model: m.Model, stream: m.Stream, session: m.Session(), servers: m.Servers, withhold: m.Withhold()}
+	return about{model: m.Model, stream: m.Stream, session: m.Session(), servers: m.Servers, search: m.Search, withhold: m.Withhold()}
 }
 
 func (m messagesAsking) rename(model string) { m.Rename(model) }

@@ -5,8 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 const asksWeather = `{"model":"m","max_tokens":100,"messages":[{"role":"user","content":"CALL weather__get {\"city\":\"Oslo\"}\nSAY Cold."}]`
@@ -103,5 +105,29 @@ func TestAnthropicModels(t *testing.T) {
 	}
 	if a := d.do("GET", "/v1/models", ""); !strings.Contains(a.body, `"object":"list"`) {
 		t.Errorf("%s", a.body)
+	}
+}
+
+// What tools cost in a count is what the model is offered: all of them, or the two that
+// stand in for them.
+func TestOfferedTokens(t *testing.T) {
+	tool := dragoman.Tool{Name: "a__b", Description: strings.Repeat("word ", 300)}
+	list := &dragoman.List{Tools: dragoman.NewTools([]dragoman.Tool{tool, {Name: "bad", Quarantined: &dragoman.Problem{}}})}
+	one := offered(list, model.Search{When: model.Never})
+	for _, tc := range []struct {
+		list   *dragoman.List
+		search model.Search
+		want   int
+	}{
+		{list, model.Search{When: model.Auto}, one},
+		{list, model.Search{When: model.Auto, Tokens: one}, one},
+		{list, model.Search{When: model.Auto, Tokens: one - 1}, searchTokens},
+		{list, model.Search{When: model.Always}, searchTokens},
+		{&dragoman.List{}, model.Search{When: model.Always}, 0},
+		{&dragoman.List{}, model.Search{When: model.Auto}, 0},
+	} {
+		if got := offered(tc.list, tc.search); got != tc.want || one < 400 {
+			t.Errorf("%+v: %d, want %d", tc.search, got, tc.want)
+		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 // under data, and as Codex's catalogue has them under models; or, for clients that speak
 // Anthropic's API, as that has them.
 func (a *API) models(w http.ResponseWriter, r *http.Request, who caller.Caller) {
-	document, failures := a.Upstreams.Models(r.Context(), r.Header, a.ClientCredentials)
+	document, failures := a.Upstreams.Models(r.Context(), r.Header, a.clientCredentials())
 	for _, f := range failures {
 		a.Log.Warn("models of an upstream are missing", "upstream", f.Host, "error", f.Err)
 	}

@@ -52,7 +52,7 @@ func (a *API) onceOnly(route onceRoute) func(http.ResponseWriter, *http.Request,
 		r = r.WithContext(r.Context())
 		r.Body, r.ContentLength = readAgain(body), int64(len(body))
 		key := idempotency.Key{Owner: who.ID, Name: name, Print: fingerprint(r, body)}
-		if a.ClientCredentials { // then nobody knows callers apart but by these
+		if a.clientCredentials() { // then nobody knows callers apart but by these
 			key.Owner += "\x00" + upstream.Credentials(r.Header)
 		}
 		err = a.State.once.Serve(w, r, key, func(w http.ResponseWriter, r *http.Request, run *idempotency.Run) { route(w, r, who, run) })

@@ -133,7 +133,7 @@ func TestIdempotencyKeyOfRelays(t *testing.T) {
 // answers.
 func TestIdempotencyKeyOfStrangers(t *testing.T) {
 	up := &recorder{}
-	d := open(t, func(o *Options) { o.Once.SetDefaults(); o.ClientCredentials = true }, up.model(t, "m"))
+	d := open(t, func(o *Options) { o.Once.SetDefaults(); o.ClientCredentials = func() bool { return true } }, up.model(t, "m"))
 	for _, credential := range []string{"Bearer one", "Bearer two"} {
 		if a := d.chat(hello, "Idempotency-Key", "k", "Authorization", credential); a.status != 200 || a.header.Get(idempotency.Replayed) != "" {
 			t.Errorf("%s: %v", credential, a)

@@ -271,7 +271,7 @@ func (t relayTransport) send(out *http.Request, body []byte) (*http.Response, er
 	request := upstream.Request{
 		Method: out.Method, Path: strings.TrimPrefix(t.in.URL.EscapedPath(), "/v1"), RawQuery: t.in.URL.RawQuery,
 		Header: out.Header, Body: out.Body, Length: out.ContentLength,
-		ClientCredentials: t.a.ClientCredentials, Relay: true,
+		ClientCredentials: t.a.clientCredentials(), Relay: true,
 	}
 	if body != nil {
 		request.Body, request.Length = bytes.NewReader(body), 0

@@ -258,7 +258,7 @@ func TestCredentials(t *testing.T) {
 			up := &recorder{}
 			m := up.model(t, "*")
 			m.APIKey = secret.New(tc.key)
-			d := open(t, func(o *Options) { o.ClientCredentials = tc.clients }, m)
+			d := open(t, func(o *Options) { o.ClientCredentials = func() bool { return tc.clients } }, m)
 			for _, send := range []func(){
 				func() { d.chat(hello, "Authorization", "Bearer client", "Api-Key", "client") },
 				func() { d.do("GET", "/v1/files", "", "Authorization", "Bearer client", "Api-Key", "client") },

@@ -74,7 +74,10 @@ func ours(body []byte) bool {
 			return false
 		}
 		kind, _ := rawjson.String(t.Get("type"))
-		return kind == "mcp" && rawjson.IsNull(t.Get("server_url")) && rawjson.IsNull(t.Get("connector_id")) && rawjson.IsNull(t.Get("tunnel_id"))
+		label, _ := rawjson.String(t.Get("server_label"))
+		at, _ := rawjson.String(t.Get("server_url"))
+		named := rawjson.IsNull(t.Get("server_url")) || at == model.ServerURL(label)
+		return kind == "mcp" && named && rawjson.IsNull(t.Get("connector_id")) && rawjson.IsNull(t.Get("tunnel_id"))
 	})
 }
 
@@ -86,7 +89,7 @@ type responsesAsking struct {
 
 func (q responsesAsking) about() about {
 	return about{
-		model: q.Model, stream: q.Stream, session: q.Session(), servers: q.Servers, withhold: q.Withhold(), approves: true,
+		model: q.Model, stream: q.Stream, session: q.Session(), servers: q.Servers, search: q.Search(), withhold: q.Withhold(), approves: true, turn: q.NamesTurn(),
 	}
 }
 

@@ -79,6 +79,8 @@ func TestResponsesGoTwoWays(t *testing.T) {
 		{[]string{"responses"}, `{"model":"m","input":"x"}`, "relayed"},
 		{[]string{"responses"}, `{"model":"m","input":"x","background":true,"tools":[{"type":"mcp","server_label":"x","server_url":"https://example.com"}]}`, "relayed"},
 		{[]string{"responses"}, `{"model":"m","input":"x","tools":[{"type":"mcp","server_label":"weather"}]}`, "chat"},
+		{[]string{"responses"}, `{"model":"m","input":"x","tools":[{"type":"mcp","server_label":"weather","server_url":"dragoman:weather"}]}`, "chat"},
+		{[]string{"responses"}, `{"model":"m","input":"x","tools":[{"type":"mcp","server_label":"weather","server_url":"dragoman:files"}]}`, "relayed"},
 		{[]string{"chat"}, `{"model":"m","input":"x"}`, "chat"},
 		{nil, `{"model":"m","input":"x"}`, "chat"},
 	} {

@@ -33,6 +33,10 @@ type State struct {
 	once    *idempotency.Requests
 }
 
+// KeepAnswers makes this the configuration of answers that are kept for requests that come
+// again.
+func (s *State) KeepAnswers(config idempotency.Config) { s.once.Use(config) }
+
 // NewState returns a State.
 func NewState(kept Kept) *State {
 	if kept.Seals == nil {

@@ -26,6 +26,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	"github.com/dragoman-mcp/dragoman/internal/door"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
@@ -41,20 +42,25 @@ type Config struct {
 	Raw    bool   `yaml:"raw" doc:"Passes results on as servers sent them: neither given in both forms nor cut."`
 }
 
+// Settings are what may be others later; see [Door.Use].
+type Settings struct {
+	Config
+	// Reviews offers review_approvals to those who may answer what waits.
+	Reviews bool
+	// MaxMessage bounds one message of a client, in bytes; zero means 16 MiB.
+	MaxMessage int64
+}
+
 // Options are what the door needs.
 type Options struct {
-	Config
+	Settings
 	// Sessions returns what opens a session, for each request anew.
 	Sessions func() *session.Opener
 	// StepUp returns the refusal for a caller at a path who lacks a right that they
 	// can ask their authorization server for; nil for all others. Nil is nobody.
 	StepUp func(who caller.Caller, path, right string) *caller.Refusal
-	// Reviews offers review_approvals to those who may answer what waits.
-	Reviews bool
 	// Name and Version are what we call ourselves to clients.
 	Name, Version string
-	// MaxMessage bounds one message of a client, in bytes; zero means 16 MiB.
-	MaxMessage int64
 	// Log gets what is odd about clients; nil discards it.
 	Log *slog.Logger
 }
@@ -65,18 +71,37 @@ type Door struct {
 	log    *slog.Logger
 	server mcp.Server
 	sse    *mcp.SSE
-	views  views
+	now    atomic.Pointer[settings]
+}
+
+// settings are Settings with what is made of lists under them.
+type settings struct {
+	Settings
+	views *views
 }
 
 // New returns a door.
 func New(o Options) *Door {
-	d := &Door{o: o, log: o.Log, views: views{page: cmp.Or(int(o.Page), DefaultPage)}}
+	d := &Door{o: o, log: o.Log}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
 	d.server = mcp.Server{Limits: mcp.Limits{Message: o.MaxMessage}, Logger: d.log}
 	d.sse = d.server.SSE(ssePath)
+	d.Use(o.Settings)
 	return d
+}
+
+// Use makes these the settings, for requests that come from now on.
+func (d *Door) Use(s Settings) {
+	now := &settings{Settings: s}
+	if before := d.now.Load(); before != nil && before.Page == s.Page {
+		now.views = before.views
+	} else {
+		now.views = &views{page: cmp.Or(int(s.Page), DefaultPage)}
+	}
+	d.now.Store(now)
+	d.server.LimitMessages(s.MaxMessage)
 }
 
 // ssePath is where clients of 2024-11-05 connect.

@@ -79,7 +79,7 @@ func (h *host) opened(ctx context.Context, want session.Want) (*session.Session,
 	if err != nil {
 		return nil, nil, err
 	}
-	return s, h.door.views.of(list, h.at, s.Chosen), nil
+	return s, h.door.now.Load().views.of(list, h.at, s.Chosen), nil
 }
 
 // openFor opens a session for a call of a tool. A tool that is there is called:
@@ -98,7 +98,7 @@ func (h *host) openFor(ctx context.Context, tool string) (*session.Session, *vie
 func (h *host) own(name string) *dragoman.Tool {
 	var tool dragoman.Tool
 	switch {
-	case name == result.ReadMore && !h.door.o.Raw:
+	case name == result.ReadMore && !h.door.now.Load().Raw:
 		tool = result.ReadMoreTool()
 	case name == session.ReviewApprovals && h.reviews():
 		tool = session.ReviewTool()
@@ -111,7 +111,7 @@ func (h *host) own(name string) *dragoman.Tool {
 // reviews reports whether the caller may have review_approvals: at the place where
 // everything is, where no server's own name can be that of the tool.
 func (h *host) reviews() bool {
-	return h.door.o.Reviews && h.at == place{} && approval.Reviews(h.who)
+	return h.door.now.Load().Reviews && h.at == place{} && approval.Reviews(h.who)
 }
 
 // Describe implements [mcp.Host]: the capabilities of all servers together, and
@@ -172,7 +172,7 @@ func (h *host) toolRight(ctx context.Context, name string) string {
 		name = qualified.Name(h.at.server, name)
 	} else if err == nil {
 		if t, _ := h.find(v, name); t != nil && t.Server != "" {
-			name = catalog.Pattern(t)
+			name = qualified.Name(t.Server, t.Original)
 		}
 	}
 	if !strings.Contains(strings.TrimPrefix(name, qualified.Separator), qualified.Separator) || name == qualified.Name(h.at.server, result.ReadMore) {

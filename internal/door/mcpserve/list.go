@@ -42,7 +42,7 @@ type item struct {
 
 // list answers with a list, or with the page that a cursor begins.
 func (h *host) list(s *session.Session, v *view, call dragoman.Call, params *rawjson.Object) (dragoman.Result, error) {
-	f := form{legacy: h.legacy, raw: h.door.o.Raw, private: h.toldApart()}
+	f := form{legacy: h.legacy, raw: h.door.now.Load().Raw, private: h.toldApart()}
 	if call.Method == "tools/list" {
 		f.reviews = call.Can&dragoman.AskForm != 0 && h.reviews()
 		if f.search = v.hides(s.Search); f.search {

@@ -96,7 +96,7 @@ func (h *host) finished(s *session.Session, call dragoman.Call, res dragoman.Res
 	if res.Failed {
 		res.Content = failed(res.Content)
 	}
-	if h.door.o.Raw && res.Problem == nil {
+	if h.door.now.Load().Raw && res.Problem == nil {
 		return res, nil
 	}
 	return s.Shape(call.Tool).Dual(call, res, h.legacy), nil

@@ -43,7 +43,7 @@ func (o *Ops) listApprovals(w http.ResponseWriter, r *http.Request, who caller.C
 }
 
 func (o *Ops) answerApproval(w http.ResponseWriter, r *http.Request, who caller.Caller) {
-	body, err := door.ReadBody(w, r, o.MaxBody)
+	body, err := door.ReadBody(w, r, o.maxBody())
 	if err != nil {
 		o.fail(w, r, err)
 		return

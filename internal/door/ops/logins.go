@@ -59,7 +59,7 @@ func (o *Ops) login(do func(ctx context.Context, body []byte, label string, who 
 			o.fail(w, r, loginError(servers.ErrUnknownServer))
 			return
 		}
-		body, err := door.ReadBody(w, r, o.MaxBody)
+		body, err := door.ReadBody(w, r, o.maxBody())
 		if err != nil {
 			o.fail(w, r, err)
 			return

@@ -33,8 +33,9 @@ type Ops struct {
 	Servers Servers
 	// Reload reads the configuration again; check changes nothing.
 	Reload func(ctx context.Context, check bool) (Reloaded, error)
-	// MaxBody bounds the body of a request, in bytes; [door.DefaultMaxBody] if zero.
-	MaxBody int64
+	// MaxBody says what bounds the body of a request, in bytes; nil, and zero, is
+	// [door.DefaultMaxBody].
+	MaxBody func() int64
 	// Log gets who was refused and who logged in.
 	Log *slog.Logger
 }
@@ -42,6 +43,14 @@ type Ops struct {
 // Routes returns the routes of the door.
 func (o *Ops) Routes() []door.Route {
 	return slices.Concat(o.approvals(), o.logins(), o.reloads())
+}
+
+// maxBody bounds the body of a request, in bytes; zero is the default.
+func (o *Ops) maxBody() int64 {
+	if o.MaxBody == nil {
+		return 0
+	}
+	return o.MaxBody()
 }
 
 // only refuses the methods that a path does not have, with words about those it has.

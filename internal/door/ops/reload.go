@@ -35,7 +35,7 @@ func (o *Ops) reloads() []door.Route {
 }
 
 func (o *Ops) reload(w http.ResponseWriter, r *http.Request, who caller.Caller) {
-	body, err := door.ReadBody(w, r, o.MaxBody)
+	body, err := door.ReadBody(w, r, o.maxBody())
 	if err != nil {
 		o.fail(w, r, err)
 		return

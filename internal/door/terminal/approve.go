@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/state/frame"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
@@ -55,26 +56,25 @@ type approving struct {
 // approvalKey names our question among those of a call.
 const approvalKey = "approval"
 
-// Call implements [dragoman.Toolset]. The state of a call begins with a proof: that
-// this very call was asked about, or, where the state of the layer below follows,
-// that it was approved.
+// Call implements [dragoman.Toolset]. The frame of a call has a proof: that this very call
+// was asked about, or, once it has begun, that it was approved.
 func (l *approving) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
 	if !l.which.asks(call.Tool) {
 		return l.Toolset.Call(ctx, call)
 	}
-	asked, approved := l.proof("asked", &call), l.proof("approved", &call)
-	switch state := stateOf(&call); {
-	case call.Answers == nil:
-		return l.ask(&call, asked), nil
-	case len(state) > len(approved) && hmac.Equal(state[:len(approved)], approved):
-		answers := *call.Answers
-		answers.State = state[len(approved):]
-		call.Answers = &answers
-	case !hmac.Equal(state, asked):
+	if call.Answers == nil {
+		return l.ask(&call), nil
+	}
+	switch f, ok := frame.Read(call.Answers.State, 1); {
+	case !ok || !hmac.Equal([]byte(f.Fields[0]), l.proof(f.Began, &call)):
 		// What an earlier leg of whatever call this continues did, nobody knows here.
 		return dragoman.Result{Problem: &dragoman.Problem{
 			Code: dragoman.CodeUnanswered, Message: "These are answers to a question that was not asked about this call.",
 		}}, nil
+	case f.Began:
+		answers := *call.Answers
+		answers.State = f.Inner
+		call.Answers = &answers
 	case call.Answers.Gone:
 		return dragoman.Failure(dragoman.CodeUnanswered, "Nobody answered whether this call may run. It did not run."), nil
 	case !accepts(call.Answers.Replies[approvalKey]):
@@ -85,14 +85,14 @@ func (l *approving) Call(ctx context.Context, call dragoman.Call) (dragoman.Resu
 	res, err := l.Toolset.Call(ctx, call)
 	if res.Asks != nil && res.Asks.State != nil {
 		asks := *res.Asks
-		asks.State = append(approved, asks.State...)
+		asks.State = l.framed(true, &call, asks.State)
 		res.Asks = &asks
 	}
 	return res, err
 }
 
 // ask is the result of a call that nobody was asked about yet.
-func (l *approving) ask(call *dragoman.Call, state []byte) dragoman.Result {
+func (l *approving) ask(call *dragoman.Call) dragoman.Result {
 	if call.Can&dragoman.AskApproval == 0 {
 		return dragoman.Failure(dragoman.CodeDenied, "This call needs somebody's approval, and nobody can be asked. It did not run.")
 	}
@@ -101,7 +101,7 @@ func (l *approving) ask(call *dragoman.Call, state []byte) dragoman.Result {
 		message = "This tool says that it may delete or overwrite something."
 	}
 	return dragoman.Result{Ran: dragoman.RanNot, Asks: &dragoman.Asks{
-		State: state,
+		State: l.framed(false, call, nil),
 		Questions: []dragoman.Question{{
 			Key: approvalKey, Kind: dragoman.AskApproval, Server: call.Tool.Server,
 			Params: json.RawMessage(`{"message":` + string(rawjson.Quote(message)) + `}`),
@@ -109,20 +109,23 @@ func (l *approving) ask(call *dragoman.Call, state []byte) dragoman.Result {
 	}}
 }
 
+// framed returns the state of a call about which somebody was asked, or which was
+// approved and has begun.
+func (l *approving) framed(began bool, call *dragoman.Call, inner []byte) []byte {
+	return frame.Frame{Began: began, Fields: []string{string(l.proof(began, call))}, Inner: inner}.Bytes()
+}
+
 // proof returns what nobody can make for a call but us.
-func (l *approving) proof(what string, call *dragoman.Call) []byte {
+func (l *approving) proof(began bool, call *dragoman.Call) []byte {
+	what := "asked\n"
+	if began {
+		what = "approved\n"
+	}
 	mac := hmac.New(sha256.New, l.key)
-	mac.Write([]byte(what + "\n"))
+	mac.Write([]byte(what))
 	mac.Write(call.Tool.Pin[:])
 	mac.Write(call.Arguments)
 	return mac.Sum(nil)
-}
-
-func stateOf(call *dragoman.Call) []byte {
-	if call.Answers == nil {
-		return nil
-	}
-	return call.Answers.State
 }
 
 // accepts reports whether a reply is a yes.

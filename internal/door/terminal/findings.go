@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dragoman-mcp/dragoman/internal/show"
 	"github.com/dragoman-mcp/dragoman/lint"
 )
 
@@ -165,9 +166,4 @@ func (s *Status) Clear() {
 }
 
 // Many says how many there are of something, such as "2 tools".
-func Many(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return strconv.Itoa(n) + " " + what
-}
+func Many(n int, what string) string { return show.Many(n, what) }

@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"golang.org/x/term"
 
@@ -94,10 +93,4 @@ func (s *Screen) Error(err error, hint string) {
 func Visible(text string) string { return invisible.Spell(text) }
 
 // OneLine returns text in one line of at most n characters.
-func OneLine(text string, n int) string {
-	text = strings.Join(strings.Fields(Visible(text)), " ")
-	if runes := []rune(text); len(runes) > n {
-		return string(runes[:n-1]) + "…"
-	}
-	return text
-}
+func OneLine(text string, n int) string { return invisible.Line(text, n) }

@@ -2,15 +2,12 @@ package caller
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
-	"github.com/dragoman-mcp/dragoman/internal/state/watchedfile"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
@@ -20,19 +17,17 @@ type Authenticator struct {
 	// nobody. A token ends with expires, which may be zero. Nothing else here keeps
 	// tokens, or hands them on. It is set before the first request.
 	Shown func(caller, issuer, token string, expires time.Time)
-	// Ended is told of each caller whose key is not good any more, or not as it was,
-	// after the requests that [Authenticator.Stay] knows were ended; nil is told nothing. It is
-	// set before the first request.
+	// Ended is told of each caller of whom what they showed is not good any more, or not
+	// as it was, after the requests that [Authenticator.Stay] knows were ended; nil is
+	// told nothing. It is set before the first request.
 	Ended func(caller string)
-	// Awaited is where a file of keys counts as soon as there is one; empty where the
-	// configuration names one, or none can be. It is set before the first request.
-	Awaited string
+	// Guarded is called when callers have to say who they are from now on, who did not
+	// before; nil is not. It is set before the first request.
+	Guarded func()
 
-	fixed   fixed
-	file    *apikey.File
-	late    atomic.Pointer[apikey.File] // the one that is awaited
-	came    atomic.Bool                 // the one that is awaited was seen
-	oauth   *oauth                      // nil without authorization servers
+	keys    []secret.Text // beside those of the configuration
+	now     atomic.Pointer[Accepted]
+	asks    atomic.Bool // callers have to say who they are; that never ends
 	present present
 }
 
@@ -40,81 +35,55 @@ type Authenticator struct {
 // configuration; empty ones are none. A file of keys that cannot be used is an
 // error now, and refuses its callers later.
 func New(c Config, keys ...secret.Text) (*Authenticator, error) {
-	f := &Authenticator{fixed: newFixed(append(keys[:len(keys):len(keys)], c.APIKeys...))}
-	var err error
-	if c.KeysFile != "" {
-		if f.file, err = apikey.Open(c.KeysFile); err != nil {
-			return nil, fmt.Errorf("auth.keys_file: %w%s", err, advice(err))
-		}
+	f := &Authenticator{keys: keys}
+	a, err := f.Judge(c)
+	if err != nil {
+		return nil, err
 	}
-	if len(c.OAuth) > 0 {
-		if f.oauth, err = newOAuth(c); err != nil {
-			return nil, fmt.Errorf("auth.oauth: %w", err)
-		}
-	}
+	f.now.Store(a)
+	f.asks.Store(a.asks())
 	return f, nil
 }
 
-// advice is what can be done about a file of keys that cannot be opened.
-func advice(err error) string {
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "; dragoman keys new makes it"
-	case errors.Is(err, fs.ErrPermission):
-		return "; let the user read it whom the gateway runs as: it holds hashes alone"
-	}
-	return ""
-}
-
 // Close ends connections to authorization servers that are idle.
-func (f *Authenticator) Close() {
-	if f.oauth != nil {
-		f.oauth.client.CloseIdleConnections()
-	}
-}
+func (f *Authenticator) Close() { f.now.Load().oauth.close() }
 
 // Required reports whether callers have to say who they are. Otherwise everybody is
-// [Local]. A file of keys asks everybody, though it be empty.
-func (f *Authenticator) Required() bool { return len(f.fixed) > 0 || f.file != nil || f.oauth != nil }
-
-// TooLate reports whether nobody is recognised before the gateway starts again: it began
-// without keys, and there is a file of them now.
-func (f *Authenticator) TooLate() bool { return !f.Required() && f.keys() != nil }
+// [Local]. A file of keys asks everybody, though it be empty; and who has asked once
+// does so to the end, though there be no keys any more, and nobody comes in.
+func (f *Authenticator) Required() bool { return f.asks.Load() }
 
 // Recognise returns who makes a request, by its Authorization header ("Bearer", as
 // OpenAI and MCP clients send it) or its api-key header (as Azure's clients do). The
 // error is a [*Refusal].
 func (f *Authenticator) Recognise(r *http.Request) (Caller, error) {
-	file := f.keys()
-	switch {
-	case f.Required():
-	case file != nil:
-		return Caller{}, tooLate(file)
-	default:
+	now := f.now.Load()
+	file := f.file(now)
+	if !f.Required() {
 		return Local, nil
 	}
 	shown, refusal := credential(r)
 	if refusal != nil {
 		return Caller{}, refusal
 	}
-	who, err := f.byKey(file, shown.text)
+	who, err := f.byKey(now, file, shown.text)
 	switch {
 	case err == nil:
 		return who, nil
 	case errors.Is(err, errKeysFile):
 		return Caller{}, unavailable(err, time.Second)
-	case f.oauth != nil && shown.text == "":
-		return Caller{}, f.oauth.unknown(r)
-	case f.oauth != nil && shown.bearer && !apikey.Is(shown.text):
-		who, err := f.oauth.recognise(r, shown.text)
+	case now.oauth != nil && shown.text == "":
+		return Caller{}, now.oauth.unknown(r)
+	case now.oauth != nil && shown.bearer && !apikey.Is(shown.text):
+		who, err := now.oauth.recognise(r, shown.text)
 		if err == nil && f.Shown != nil {
 			f.Shown(who.ID, who.Issuer, shown.text, who.Expires)
 		}
 		return who, err
 	}
 	c := challenge{}
-	if f.oauth != nil {
-		c = f.oauth.challenge(r.URL.EscapedPath(), "invalid_token", err.Error(), nil)
+	if now.oauth != nil {
+		c = now.oauth.challenge(r.URL.EscapedPath(), "invalid_token", err.Error(), nil)
 	}
 	return Caller{}, &Refusal{
 		Status: http.StatusUnauthorized, Code: "invalid_api_key", Challenge: c.String(), Err: err,
@@ -124,37 +93,12 @@ func (f *Authenticator) Recognise(r *http.Request) (Caller, error) {
 
 var errNothing = errors.New("no API key")
 
-// keys returns the file of keys; nil for none. One that was awaited stays one though
-// it goes away again, as one that was there from the start does.
-func (f *Authenticator) keys() *apikey.File {
-	file := f.place()
-	if file == nil || file == f.file || f.came.Load() {
-		return file
-	}
-	if _, err := file.Keys(); errors.Is(err, fs.ErrNotExist) || errors.Is(err, watchedfile.ErrHung) {
-		return nil
-	}
-	f.came.Store(true) // what is wrong with it, it says when it is asked
-	return file
-}
-
-// place returns the file of keys, be there one or not; nil where none can be.
-func (f *Authenticator) place() *apikey.File {
-	if f.file != nil || f.Awaited == "" {
-		return f.file
-	}
-	if f.late.Load() == nil {
-		f.late.CompareAndSwap(nil, apikey.Await(f.Awaited))
-	}
-	return f.late.Load()
-}
-
 // byKey finds out whose an API key is.
-func (f *Authenticator) byKey(file *apikey.File, shown string) (Caller, error) {
+func (f *Authenticator) byKey(now *Accepted, file *apikey.File, shown string) (Caller, error) {
 	if shown == "" {
 		return Caller{}, errNothing
 	}
-	if who, ok := f.fixed.recognise(shown); ok {
+	if who, ok := now.fixed.recognise(shown); ok {
 		return who, nil
 	}
 	if file != nil && apikey.Is(shown) {

@@ -19,6 +19,10 @@ type Config struct {
 	KeysFile  string        `yaml:"keys_file" doc:"File of keys that dragoman keys makes and revokes; it is read again when it changes. Without this key it is keys.jsonl beside this file, where there is one."`
 	PublicURL string        `yaml:"public_url" doc:"Address of the gateway as clients know it: scheme, host and maybe a port. Needed with oauth, since tokens are made for it."`
 	OAuth     []Issuer      `yaml:"oauth" doc:"Authorization servers whose access tokens are accepted."`
+
+	// Awaited is where a file of keys counts as soon as there is one; empty where KeysFile
+	// names one, or none can be.
+	Awaited string
 }
 
 // Issuer is an authorization server whose access tokens are accepted.

@@ -1,6 +1,7 @@
 package caller
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"os"
@@ -195,19 +196,19 @@ func TestFiledKeys(t *testing.T) {
 }
 
 // A file of keys that comes to be while the gateway runs lets nobody in without a key.
-// Where callers have been asked from the start its keys are good at once; else everybody
-// is refused until the gateway starts again, with what callers told apart need.
+// Its keys are good at once, and what runs for those without one is ended.
 func TestAwaitedKeys(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys.jsonl")
-	open, err := New(Config{})
+	open, err := New(Config{Awaited: path})
 	if err != nil {
 		t.Fatal(err)
 	}
-	asking, err := New(Config{APIKeys: []secret.Text{secret.New("s3cret")}})
+	asking, err := New(Config{APIKeys: []secret.Text{secret.New("s3cret")}, Awaited: path})
 	if err != nil {
 		t.Fatal(err)
 	}
-	open.Awaited, asking.Awaited = path, path
+	guarded := 0
+	open.Guarded = func() { guarded++ }
 	if c, err := open.Recognise(request()); err != nil || !c.IsLocal() {
 		t.Errorf("before there is a file: %v, %v", c, err)
 	}
@@ -218,11 +219,16 @@ func TestAwaitedKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, shown := range [][]string{nil, {"Authorization", "Bearer " + key}} {
-		_, err := open.Recognise(request(shown...))
-		if refusal := refused(t, err); refusal.Status != 503 || refusal.Code != "restart_needed" || strings.Contains(refusal.Message, path) || !strings.Contains(refusal.Error(), path) {
-			t.Errorf("%q: %+v", shown, refusal)
-		}
+	runs, leave := open.Stay(t.Context(), Local)
+	defer leave()
+	if _, err := open.Recognise(request()); refused(t, err).Status != 401 || guarded != 1 || !open.Required() {
+		t.Errorf("without a key: %v, guarded %d times", err, guarded)
+	}
+	if !errors.Is(context.Cause(runs), ErrEnded) {
+		t.Errorf("what ran without a key: %v", context.Cause(runs))
+	}
+	if c, err := open.Recognise(request("Authorization", "Bearer "+key)); err != nil || c.ID != "key-"+r.ID {
+		t.Errorf("the first key: %v, %v", c, err)
 	}
 	for shown, id := range map[string]string{key: "key-" + r.ID, "s3cret": "key-0ac1e49b"} {
 		if c, err := asking.Recognise(request("Authorization", "Bearer "+shown)); err != nil || c.ID != id {
@@ -233,7 +239,7 @@ func TestAwaitedKeys(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := open.Recognise(request()); refused(t, err).Status != 503 {
+	if _, err := open.Recognise(request()); refused(t, err).Status != 401 {
 		t.Errorf("without the file: %v", err)
 	}
 	if _, err := asking.Recognise(request("Authorization", "Bearer "+key)); refused(t, err).Status != 503 {

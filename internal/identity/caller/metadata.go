@@ -46,11 +46,12 @@ type metadata struct {
 // server of the name in the path is not said here.
 func (f *Authenticator) ServeMetadata(w http.ResponseWriter, r *http.Request) bool {
 	path := strings.TrimRight(strings.TrimPrefix(r.URL.EscapedPath(), MetadataPath), "/")
-	if f.oauth == nil || r.Method != http.MethodGet && r.Method != http.MethodHead || resourcePath(path) != path || len(path) > 256 {
+	o := f.now.Load().oauth
+	if o == nil || r.Method != http.MethodGet && r.Method != http.MethodHead || resourcePath(path) != path || len(path) > 256 {
 		return false
 	}
-	m := metadata{Resource: f.oauth.base + path, BearerMethods: []string{"header"}, ResourceName: "Dragoman"}
-	for _, i := range f.oauth.issuers {
+	m := metadata{Resource: o.base + path, BearerMethods: []string{"header"}, ResourceName: "Dragoman"}
+	for _, i := range o.issuers {
 		m.AuthorizationServers = append(m.AuthorizationServers, i.Issuer)
 		for _, scope := range i.scopes() {
 			if !slices.Contains(m.ScopesSupported, scope) {

@@ -22,7 +22,11 @@ type oauth struct {
 	issuers  []Issuer
 }
 
+// newOAuth returns nil where no authorization server is named.
 func newOAuth(c Config) (*oauth, error) {
+	if len(c.OAuth) == 0 {
+		return nil, nil
+	}
 	if err := c.validateAll(); err != nil {
 		return nil, err
 	}
@@ -34,6 +38,13 @@ func newOAuth(c Config) (*oauth, error) {
 	var err error
 	o.verifier, err = accesstoken.New(o.client, c.issuers()...)
 	return o, err
+}
+
+// close ends connections that are idle.
+func (o *oauth) close() {
+	if o != nil {
+		o.client.CloseIdleConnections()
+	}
 }
 
 // recognise returns whose an access token is.
@@ -64,7 +75,11 @@ func (o *oauth) recognise(r *http.Request, token string) (Caller, error) {
 	return from.caller(good), nil
 }
 
+// issuer returns the issuer of a name; nil where there is none.
 func (o *oauth) issuer(name string) *Issuer {
+	if o == nil {
+		return nil
+	}
 	for n := range o.issuers {
 		if o.issuers[n].Issuer == name {
 			return &o.issuers[n]
@@ -76,17 +91,29 @@ func (o *oauth) issuer(name string) *Issuer {
 // caller is who shows a token. A subject means something to its issuer alone, which
 // has no # in its name.
 func (i *Issuer) caller(t *accesstoken.Token) Caller {
-	grants := i.Grants[:len(i.Grants):len(i.Grants)]
+	return Caller{
+		ID: t.Issuer + "#" + t.Subject, Name: cmp.Or(t.Username, t.Subject),
+		Grants: i.grants(t.Scopes), Scopes: t.Scopes, Issuer: t.Issuer, Client: t.Client, Expires: t.Expires,
+		Reach: i.reach(),
+	}
+}
+
+// grants are those of a token with these scopes.
+func (i *Issuer) grants(scopes []string) []string {
+	grants := slices.Clip(i.Grants)
 	for _, s := range i.Scopes {
-		if slices.Contains(t.Scopes, s.Scope) {
+		if slices.Contains(scopes, s.Scope) {
 			grants = append(grants, s.Grants...)
 		}
 	}
-	return Caller{
-		ID: t.Issuer + "#" + t.Subject, Name: cmp.Or(t.Username, t.Subject),
-		Grants: grants, Scopes: t.Scopes, Issuer: t.Issuer, Client: t.Client, Expires: t.Expires,
-		Reach: i.reach(),
-	}
+	return grants
+}
+
+// stands reports whether a caller with a token of this issuer is what they would be if
+// they came now.
+func (i *Issuer) stands(who Caller) bool {
+	missing := func(scope string) bool { return !slices.Contains(who.Scopes, scope) }
+	return !slices.ContainsFunc(i.Required, missing) && slices.Equal(i.grants(who.Scopes), who.Grants)
 }
 
 // reach are the grants of all scopes.
@@ -148,10 +175,11 @@ func (o *oauth) challenge(path, code, description string, scopes []string) chall
 // the user for them. It is nil for everybody who has the right, or cannot get it that
 // way.
 func (f *Authenticator) StepUp(who Caller, path, needed string) *Refusal {
-	if f.oauth == nil || who.Issuer == "" || who.May(needed) {
+	o := f.now.Load().oauth
+	if o == nil || who.Issuer == "" || who.May(needed) {
 		return nil
 	}
-	from := f.oauth.issuer(who.Issuer)
+	from := o.issuer(who.Issuer)
 	if from == nil {
 		return nil
 	}
@@ -163,7 +191,7 @@ func (f *Authenticator) StepUp(who Caller, path, needed string) *Refusal {
 					scopes = append(scopes, had)
 				}
 			}
-			return f.oauth.insufficient(path, scopes)
+			return o.insufficient(path, scopes)
 		}
 	}
 	return nil

@@ -1,12 +1,9 @@
 package caller
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
-
-	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
 )
 
 // A Refusal is why a request is not answered: nobody was recognised.
@@ -16,7 +13,7 @@ type Refusal struct {
 	// could not find out.
 	Status int
 	// Code names the reason for programs: "invalid_api_key", "invalid_token",
-	// "insufficient_scope", "ambiguous_credentials", "unavailable", "restart_needed".
+	// "insufficient_scope", "ambiguous_credentials", "unavailable".
 	Code string
 	// Message tells the caller what they can mend themselves, and no more.
 	Message string
@@ -49,17 +46,6 @@ func unavailable(err error, after time.Duration) *Refusal {
 	return &Refusal{
 		Status: http.StatusServiceUnavailable, Code: "unavailable", RetryAfter: after, Err: err,
 		Message: "It cannot be found out now who is asking. That is no fault of your credentials: try again.",
-	}
-}
-
-// tooLate refuses everybody at a gateway that began without keys, so that what callers
-// told apart need, such as an audit log, is not there: nobody gets in without a key once
-// there is a file of keys, and nobody gets in with one before the gateway starts again.
-func tooLate(file *apikey.File) *Refusal {
-	return &Refusal{
-		Status: http.StatusServiceUnavailable, Code: "restart_needed",
-		Err:     fmt.Errorf("%s was made after the gateway had started, which asks nobody for a key; start it again, and it asks everybody", file.Path()),
-		Message: "This gateway has to be started again: keys were made for its callers, and it began without.",
 	}
 }
 

@@ -101,8 +101,8 @@ func TestStay(t *testing.T) {
 				if bobs.Err() != nil || firm.Err() != nil {
 					t.Errorf("those of others: %v, %v", bobs.Err(), firm.Err())
 				}
-				if len(f.present.keys) > 2 || len(f.present.keys["key-"+o.ID].running) != 1 {
-					t.Errorf("what is kept: %+v", f.present.keys)
+				if len(f.present.all) > 3 || len(f.present.all["key-"+o.ID].running) != 1 {
+					t.Errorf("what is kept: %+v", f.present.all)
 				}
 			})
 		})
@@ -150,7 +150,7 @@ func TestStayTooLate(t *testing.T) {
 	// A file that cannot be read puts nobody out.
 	ctx, leave := f.Stay(t.Context(), show())
 	defer leave()
-	f.file = broken(t)
+	f.now.Load().place.file = broken(t)
 	if f.look(); ctx.Err() != nil {
 		t.Error("ended by our own trouble")
 	}

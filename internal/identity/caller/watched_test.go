@@ -71,11 +71,10 @@ func TestRequestsDoNotLookAtTheFile(t *testing.T) {
 // seconds after it came to be.
 func TestAwaitedKeysAreWatched(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys.jsonl")
-	f, err := New(Config{})
+	f, err := New(Config{Awaited: path})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Awaited = path
 	synctest.Test(t, func(t *testing.T) {
 		go f.Watch(t.Context())
 		synctest.Wait()
@@ -84,7 +83,7 @@ func TestAwaitedKeysAreWatched(t *testing.T) {
 			t.Errorf("a request looked for the file: %v, %v", c, err)
 		}
 		time.Sleep(2 * time.Second)
-		if _, err := f.Recognise(request()); refused(t, err).Status != 503 {
+		if _, err := f.Recognise(request()); refused(t, err).Status != 401 {
 			t.Errorf("two seconds later: %v", err)
 		}
 	})

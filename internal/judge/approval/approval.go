@@ -25,6 +25,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
@@ -159,7 +160,7 @@ const topic = "approvals"
 // Inbox nothing waits, and nothing is found.
 type Inbox struct {
 	db     *store.DB
-	config Config
+	config atomic.Pointer[Config]
 	record func(*store.Tx, Approval) error
 	now    func(*store.Tx) (time.Time, error)
 }
@@ -169,6 +170,17 @@ type Inbox struct {
 // for everything but asking and spending, which have records of their own in
 // [Inbox.Ask]'s and [Inbox.Spend]'s callers.
 func New(db *store.DB, config Config, record func(*store.Tx, Approval) error) *Inbox {
+	if record == nil {
+		record = func(*store.Tx, Approval) error { return nil }
+	}
+	in := &Inbox{db: db, record: record, now: (*store.Tx).Now}
+	in.Use(config)
+	return in
+}
+
+// Use makes this the configuration, for questions that are put from now on, and for how
+// long answered ones are kept.
+func (in *Inbox) Use(config Config) {
 	var defaults Config
 	defaults.SetDefaults()
 	if config.Expires <= 0 {
@@ -180,10 +192,7 @@ func New(db *store.DB, config Config, record func(*store.Tx, Approval) error) *I
 	if config.Pending <= 0 {
 		config.Pending = defaults.Pending
 	}
-	if record == nil {
-		record = func(*store.Tx, Approval) error { return nil }
-	}
-	return &Inbox{db: db, config: config, record: record, now: (*store.Tx).Now}
+	in.config.Store(&config)
 }
 
 // Ask puts a question, and returns it. Where an equal one of the same caller under
@@ -201,7 +210,7 @@ func (in *Inbox) Ask(ctx context.Context, r Request) (Approval, error) {
 		return Approval{}, err
 	}
 	if r.Expires <= 0 {
-		r.Expires = in.config.Expires
+		r.Expires = in.config.Load().Expires
 	}
 	var a Approval
 	err = in.db.Write(ctx, func(tx *store.Tx) error {
@@ -240,7 +249,7 @@ func (in *Inbox) ask(tx *store.Tx, r Request, arguments json.RawMessage) (Approv
 	if err := tx.Row("SELECT count(*) FROM approvals WHERE caller = $1 AND state = $2 AND expires > $3", []any{a.Caller, string(Pending), store.Time(now)}, &waiting); err != nil {
 		return Approval{}, err
 	}
-	if waiting >= in.config.Pending {
+	if waiting >= in.config.Load().Pending {
 		return Approval{}, ErrTooMany
 	}
 	tx.Raise(topic)

@@ -155,7 +155,7 @@ func TestJoinsApproved(t *testing.T) {
 // TestTooMany: one caller cannot fill the inbox, and not that of others.
 func TestTooMany(t *testing.T) {
 	b := fresh(t)
-	b.config.Pending = 3
+	b.Use(Config{Pending: 3})
 	for i := range 3 {
 		asked(t, b, request(fmt.Sprint(i)))
 	}
@@ -395,7 +395,7 @@ func TestRestart(t *testing.T) {
 // that were asked last; one of the caller's choice is kept to.
 func TestListIsBounded(t *testing.T) {
 	b := fresh(t)
-	b.config.Pending = 200
+	b.config.Load().Pending = 200
 	var ids []string
 	for i := range 102 {
 		ids = append(ids, asked(t, b, request(fmt.Sprint(i))).ID)

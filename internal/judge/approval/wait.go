@@ -90,7 +90,7 @@ func (in *Inbox) Expire(ctx context.Context) (removed int64, err error) {
 				return err
 			}
 		}
-		removed, err = tx.Exec("DELETE FROM approvals WHERE state IN ($1, $2, $3) AND expires < $4", string(Denied), string(Expired), string(Used), store.Time(now.Add(-in.config.Keep)))
+		removed, err = tx.Exec("DELETE FROM approvals WHERE state IN ($1, $2, $3) AND expires < $4", string(Denied), string(Expired), string(Used), store.Time(now.Add(-in.config.Load().Keep)))
 		return err
 	})
 	return removed, err

@@ -53,7 +53,7 @@ func (c *Config) SetDefaults() {
 // Log is the audit log. Make it with [New]; it is safe for concurrent use.
 type Log struct {
 	db     *store.DB
-	config Config
+	config atomic.Pointer[Config]
 	log    *slog.Logger
 	now    func() time.Time
 	step   int64 // records that are removed at a time
@@ -69,13 +69,21 @@ type Log struct {
 
 // New returns the log in db. A log of nil discards what went wrong.
 func New(db *store.DB, config Config, log *slog.Logger) *Log {
-	if config.Arguments == "" {
-		config.Arguments = Digest
-	}
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Log{db: db, config: config, log: log, now: time.Now, step: defaultStep}
+	l := &Log{db: db, log: log, now: time.Now, step: defaultStep}
+	l.Use(config)
+	return l
+}
+
+// Use makes this the configuration, for records that are written from now on, and for how
+// long all are kept.
+func (l *Log) Use(config Config) {
+	if config.Arguments == "" {
+		config.Arguments = Digest
+	}
+	l.config.Store(&config)
 }
 
 // Intent writes r, and runs also in the same transaction, before r is written. It
@@ -83,7 +91,7 @@ func New(db *store.DB, config Config, log *slog.Logger) *Log {
 // nothing of it was kept, and that the call must not run; an error of also comes
 // back as it is. Where the log is off, also runs all the same.
 func (l *Log) Intent(ctx context.Context, r Record, also ...func(*store.Tx) error) error {
-	if l.config.Off && len(also) == 0 {
+	if l.config.Load().Off && len(also) == 0 {
 		return nil
 	}
 	l.prepare(&r)
@@ -97,7 +105,7 @@ func (l *Log) Intent(ctx context.Context, r Record, also ...func(*store.Tx) erro
 				return err
 			}
 		}
-		if l.config.Off {
+		if l.config.Load().Off {
 			return nil
 		}
 		return add(tx, r, gap)
@@ -115,7 +123,7 @@ func (l *Log) Behind() error { return l.db.Behind() }
 // Append writes r soon, and waits for nothing. What cannot be written is counted
 // and said in the log.
 func (l *Log) Append(r Record) {
-	if l.config.Off {
+	if l.config.Load().Off {
 		return
 	}
 	l.prepare(&r)
@@ -143,7 +151,7 @@ func (l *Log) Append(r Record) {
 func (l *Log) Tx(r Record) func(*store.Tx) error {
 	l.prepare(&r)
 	return func(tx *store.Tx) error {
-		if l.config.Off {
+		if l.config.Load().Off {
 			return nil
 		}
 		return insert(tx, r)
@@ -157,12 +165,12 @@ func (l *Log) prepare(r *Record) {
 	}
 	r.Time = r.Time.UTC().Truncate(time.Microsecond)
 	defer r.tidy()
-	if l.config.Arguments == None || l.config.Off {
+	if l.config.Load().Arguments == None || l.config.Load().Off {
 		r.Digest, r.Arguments = Hash{}, nil
 		return
 	}
 	form := r.Arguments
-	if len(form) > 0 && (r.Digest == Hash{} || l.config.Arguments == Full) {
+	if len(form) > 0 && (r.Digest == Hash{} || l.config.Load().Arguments == Full) {
 		canonicalForm, err := canonical.JSON(form)
 		if err != nil { // kept as text: the log has to take what was sent
 			canonicalForm = quoted(form)
@@ -172,7 +180,7 @@ func (l *Log) prepare(r *Record) {
 			r.Digest = sum(form)
 		}
 	}
-	if r.Arguments = nil; l.config.Arguments == Full {
+	if r.Arguments = nil; l.config.Load().Arguments == Full {
 		r.Arguments = form
 	}
 }

@@ -174,6 +174,35 @@ func TestArguments(t *testing.T) {
 	}
 }
 
+// What is kept of arguments is what the newest configuration says, and nothing where the
+// log is off.
+func TestUse(t *testing.T) {
+	l := logged(t, func(c *Config) { c.Arguments = None })
+	write := func(name string) {
+		t.Helper()
+		r := intent(name)
+		r.Arguments = json.RawMessage(`{"a":"` + name + `"}`)
+		if err := l.Intent(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("one")
+	l.Use(Config{Arguments: Full, Retention: time.Hour})
+	write("two")
+	l.Use(Config{Off: true})
+	write("three")
+	verified(t, l)
+	var b bytes.Buffer
+	if err := l.Export(t.Context(), &b, Filter{}); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]bool{`"a":"one"`: false, `"a":"two"`: true, `"a":"three"`: false} {
+		if got := strings.Contains(b.String(), text); got != want {
+			t.Errorf("%s: %t", text, got)
+		}
+	}
+}
+
 // TestOddText: whatever names others give things, the record can be read again.
 func TestOddText(t *testing.T) {
 	l := logged(t, func(c *Config) { c.Arguments = Full })

@@ -17,10 +17,10 @@ const defaultStep = 5000
 // writes down which was the last that it removed, in the transaction in which it
 // removes it, so that the rest stays verifiable. A retention of zero keeps all.
 func (l *Log) Prune(ctx context.Context) (removed uint64, err error) {
-	if l.config.Retention <= 0 {
+	if l.config.Load().Retention <= 0 {
 		return 0, nil
 	}
-	before := l.now().Add(-l.config.Retention)
+	before := l.now().Add(-l.config.Load().Retention)
 	for {
 		var n uint64
 		if err := l.db.Write(ctx, func(tx *store.Tx) (err error) {

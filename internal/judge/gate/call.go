@@ -31,22 +31,22 @@ func (t *gated) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, 
 	case aboutTask(&call):
 		return t.task(ctx, call)
 	case call.Answers == nil:
-		return t.start(ctx, call, frame{})
+		return t.start(ctx, call, passage{})
 	}
-	f, ok := unframe(call.Answers.State)
+	p, ok := passed(call.Answers.State)
 	switch {
 	case !ok:
 		return dragoman.Result{Problem: &dragoman.Problem{Code: dragoman.CodeDenied, Message: "The answers do not belong to this call, so it was not continued."}}, nil
-	case f.began:
-		return t.goOn(ctx, call, f)
+	case p.began:
+		return t.goOn(ctx, call, p)
 	}
 	gone := call.Answers.Gone
 	call.Answers = nil
 	if gone {
 		// Whoever waited has left; what was asked stays, and is found again.
-		return t.pending(f.approval), nil
+		return t.pending(p.approval), nil
 	}
-	return t.start(ctx, call, f)
+	return t.start(ctx, call, p)
 }
 
 // own reports whether a call is of a tool of ours, such as read_more.
@@ -54,7 +54,7 @@ func own(call *dragoman.Call) bool { return call.Tool != nil && call.Tool.Server
 
 // start is the first leg of a call, or the one that comes back when somebody has
 // been asked for it. This is the order in which everything is judged.
-func (t *gated) start(ctx context.Context, call dragoman.Call, f frame) (dragoman.Result, error) {
+func (t *gated) start(ctx context.Context, call dragoman.Call, p passage) (dragoman.Result, error) {
 	r := t.about(&call)
 
 	v := t.judge(&call)
@@ -72,7 +72,7 @@ func (t *gated) start(ctx context.Context, call dragoman.Call, f frame) (dragoma
 
 	var spend func(*store.Tx) error
 	if v.Effect == policy.Ask {
-		a, answer := t.approved(ctx, &call, r.Digest, v, f.approval)
+		a, answer := t.approved(ctx, &call, r.Digest, v, p.approval)
 		r.Approval = a.ID
 		if answer != nil {
 			res = *answer
@@ -95,10 +95,10 @@ func (t *gated) start(ctx context.Context, call dragoman.Call, f frame) (dragoma
 // goOn is a later leg of a call that has begun. What is asked of it may be more than
 // when it began, such as in a conversation that was tainted meanwhile: then the
 // server is told that nobody will answer.
-func (t *gated) goOn(ctx context.Context, call dragoman.Call, f frame) (dragoman.Result, error) {
+func (t *gated) goOn(ctx context.Context, call dragoman.Call, p passage) (dragoman.Result, error) {
 	r := t.about(&call)
-	if _, ok := t.legs.Take(t.who.Caller.ID, f.leg); f.leg != "" && !ok {
-		r.Approval, r.Verdict, r.Rule = f.approval, audit.Deny, policy.RuleInvalid
+	if _, ok := t.legs.Take(t.who.Caller.ID, p.leg); p.leg != "" && !ok {
+		r.Approval, r.Verdict, r.Rule = p.approval, audit.Deny, policy.RuleInvalid
 		res := t.denied(r, &dragoman.Problem{
 			Code:    dragoman.CodeUnknownOutcome,
 			Message: "The call that the answers are for has gone on with others already, or was forgotten. It may or may not have taken effect: check before you repeat it.",
@@ -106,13 +106,13 @@ func (t *gated) goOn(ctx context.Context, call dragoman.Call, f frame) (dragoman
 		res.Ran = call.Answers.Ran
 		return res, nil
 	}
-	r.Approval = f.approval
+	r.Approval = p.approval
 	answers := *call.Answers
-	answers.State = f.inner
+	answers.State = p.inner
 	call.Answers = &answers
 	v := t.judge(&call)
 	r.Verdict, r.Rule = v.Effect.String(), v.Rule
-	if v.Effect == policy.Deny || v.Effect == policy.Ask && !t.satisfied(ctx, f.approval, v) {
+	if v.Effect == policy.Deny || v.Effect == policy.Ask && !t.satisfied(ctx, p.approval, v) {
 		call.Answers.Gone = true
 		ended, _ := t.tools.Call(ctx, call)
 		t.read(&call, &ended)
@@ -277,7 +277,7 @@ func (t *gated) ask(call *dragoman.Call, a *approval.Approval) dragoman.Result {
 			Key: QuestionKey, Kind: dragoman.AskApproval, Operator: true, Server: call.Tool.Server,
 			Params: json.RawMessage(`{"approval":` + string(rawjson.Quote(a.ID)) + `,"message":` + string(rawjson.Quote(a.Reason)) + `}`),
 		}},
-		State:   frame{approval: a.ID}.bytes(),
+		State:   passage{approval: a.ID}.bytes(),
 		Expires: a.Expires,
 	}}
 }

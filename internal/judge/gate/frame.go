@@ -4,44 +4,33 @@ import (
 	"crypto/rand"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/state/frame"
 )
 
-// A frame is what this layer keeps in the state of a call that asks: an approval
-// that is waited for, or, where the call has begun, the one that it was begun with,
-// if any, the leg that comes next, and the state of the layer below. The session
-// seals it, so that it comes back as it was, to the same call of the same caller.
-type frame struct {
+// A passage is what this layer keeps in the state of a call that asks: an approval that
+// is waited for, or, where the call has begun, the one that it was begun with, if any, the
+// leg that comes next, and the state of the layer below. The session seals it, so that it
+// comes back as it was, to the same call of the same caller.
+type passage struct {
 	began    bool
 	approval string
 	leg      string // of a call that goes on once; empty where it may go on often
 	inner    []byte
 }
 
-// The first byte of a frame.
-const (
-	frameWaits = 'w'
-	frameBegan = 'b'
-)
-
-func (f frame) bytes() []byte {
-	kind := byte(frameWaits)
-	if f.began {
-		kind = frameBegan
-	}
-	b := append([]byte{kind, byte(len(f.approval)), byte(len(f.leg))}, f.approval...)
-	return append(append(b, f.leg...), f.inner...)
+func (p passage) bytes() []byte {
+	return frame.Frame{Began: p.began, Fields: []string{p.approval, p.leg}, Inner: p.inner}.Bytes()
 }
 
-// unframe reads a frame. Whatever is none came past this layer, and is refused.
-func unframe(state []byte) (f frame, ok bool) {
-	const head = 3
-	if len(state) < head || state[0] != frameWaits && state[0] != frameBegan || len(state) < head+int(state[1])+int(state[2]) {
-		return f, false
+// passed reads the passage of a call. Whatever is none came past this layer, and is
+// refused.
+func passed(state []byte) (p passage, ok bool) {
+	f, ok := frame.Read(state, 2)
+	if !ok {
+		return p, false
 	}
-	approval, rest := state[head:head+int(state[1])], state[head+int(state[1]):]
-	f.began = state[0] == frameBegan
-	f.approval, f.leg, f.inner = string(approval), string(rest[:state[2]]), rest[state[2]:]
-	return f, f.began || f.approval != "" && f.leg == "" && len(f.inner) == 0
+	p = passage{f.Began, f.Fields[0], f.Fields[1], f.Inner}
+	return p, p.began || p.approval != "" && p.leg == ""
 }
 
 // wrapped returns the result of a call that has begun, with what it asks framed.
@@ -51,13 +40,13 @@ func (t *gated) wrapped(call *dragoman.Call, res dragoman.Result, approval strin
 	if res.Asks == nil || res.Asks.Deferred() {
 		return res
 	}
-	f := frame{began: true, approval: approval, inner: res.Asks.State}
+	p := passage{began: true, approval: approval, inner: res.Asks.State}
 	if changes(call) || approval != "" {
-		f.leg = rand.Text()
-		t.legs.Put(t.who.Caller.ID, f.leg, struct{}{}, int64(len(f.leg)))
+		p.leg = rand.Text()
+		t.legs.Put(t.who.Caller.ID, p.leg, struct{}{}, int64(len(p.leg)))
 	}
 	asks := *res.Asks
-	asks.State = f.bytes()
+	asks.State = p.bytes()
 	res.Asks = &asks
 	return res
 }

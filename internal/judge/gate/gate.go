@@ -55,10 +55,11 @@ type Options struct {
 
 // Gate makes gated toolsets. Make it with [New]; it is safe for concurrent use.
 type Gate struct {
-	o       Options
-	policy  atomic.Pointer[policy.Policy] // the newest; nil for none
-	tainted bounded.Map[struct{}]         // conversations that read something of strangers
-	legs    bounded.Map[struct{}]         // that calls may go on with, once
+	o        Options
+	policy   atomic.Pointer[policy.Policy] // the newest; nil for none
+	replaced atomic.Pointer[chan struct{}] // closed when there is another policy
+	tainted  bounded.Map[struct{}]         // conversations that read something of strangers
+	legs     bounded.Map[struct{}]         // that calls may go on with, once
 }
 
 // How long, and of how many conversations, it is remembered that they have read
@@ -86,13 +87,20 @@ func New(o Options) *Gate {
 		legs:    bounded.Map[struct{}]{Bytes: legBytes, Age: legAge},
 	}
 	g.policy.Store(o.Policy)
+	replaced := make(chan struct{})
+	g.replaced.Store(&replaced)
 	return g
 }
 
 // Use makes this the policy. Toolsets that there are keep the one that they were made
 // with, and are judged by both: what was taken away is denied at the next leg of a call,
-// and what was given is given to those who come.
-func (g *Gate) Use(p *policy.Policy) { g.policy.Store(p) }
+// and what was given is given to those who come. Calls that wait for an approval are
+// judged again at once.
+func (g *Gate) Use(p *policy.Policy) {
+	next := make(chan struct{})
+	g.policy.Store(p)
+	close(*g.replaced.Swap(&next))
+}
 
 // A Client is who is behind the calls of a toolset.
 type Client struct {

@@ -612,12 +612,12 @@ func TestRecordsNameTheCaller(t *testing.T) {
 	}
 }
 
-func FuzzUnframe(f *testing.F) {
+func FuzzPassed(f *testing.F) {
 	f.Add([]byte("w\x03\x00abc"))
 	f.Add([]byte("b\x00\x03legstate"))
 	f.Add([]byte("b\xff\x00x"))
 	f.Fuzz(func(t *testing.T, state []byte) {
-		read, ok := unframe(state)
+		read, ok := passed(state)
 		if ok && string(read.bytes()) != string(state) {
 			t.Errorf("%q is read as %q", state, read.bytes())
 		}

@@ -70,6 +70,12 @@ func pinned(e pinning.Event) audit.Record {
 	return audit.Record{Kind: audit.Pin, State: string(e.What), By: e.By, Why: e.Why, Server: e.Server, Target: e.Key.String(), Pin: audit.Hash(e.Pin)}
 }
 
+// Use makes these the configurations of the audit log and of the inbox.
+func (l *Ledger) Use(log audit.Config, approvals approval.Config) {
+	l.Audit.Use(log)
+	l.Inbox.Use(approvals)
+}
+
 // Keep removes what is older than the configuration keeps it and writes down what
 // has expired, until ctx ends. It is for the process that stays; where there are
 // several, each may do so. At both ends it says in the log of the process what the

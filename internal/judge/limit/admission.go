@@ -27,6 +27,14 @@ func (c *counter) wake(most int) {
 	}
 }
 
+// wakeAll lets all who wait try again.
+func (c *counter) wakeAll() {
+	for _, turn := range c.waiting {
+		close(turn)
+	}
+	c.waiting = nil
+}
+
 // An admission is one use on its way through all limits that count it.
 type admission struct {
 	of    *Limiter
@@ -72,6 +80,7 @@ func (a *admission) enter(ctx context.Context) *dragoman.Problem {
 		} else {
 			full.counter.waiting = append(full.counter.waiting, next)
 		}
+		a.of.waiting[full.counter] = struct{}{}
 		a.of.mu.Unlock()
 		turn, at = next, full
 		if problem := a.wait(ctx, turn, at); problem != nil {
@@ -152,10 +161,18 @@ func (a *admission) wait(ctx context.Context, turn chan struct{}, at *held) *dra
 	} else {
 		at.counter.wake(at.limit.Concurrent)
 	}
+	a.of.forget(at.counter)
 	if err := context.Cause(ctx); err != nil {
 		return &dragoman.Problem{Code: dragoman.CodeCanceled, Message: "The call was cancelled while it waited for its turn.", Err: err}
 	}
 	return a.mayWait(at)
+}
+
+// forget forgets a counter at which nobody waits. l.mu is held.
+func (l *Limiter) forget(c *counter) {
+	if len(c.waiting) == 0 {
+		delete(l.waiting, c)
+	}
 }
 
 // leave gives back what is held; what did not run counts for no day.
@@ -167,6 +184,7 @@ func (a *admission) leave(ran bool) {
 		h.counter.running--
 		if h.limit.Concurrent > 0 {
 			h.counter.wake(h.limit.Concurrent)
+			a.of.forget(h.counter)
 		}
 		if !ran && h.limit.Calls > 0 && h.day == today {
 			a.of.days.add(h.used, -1, 0)

@@ -52,10 +52,13 @@ type Options struct {
 
 // A Limiter admits calls. Make it with [New]; it is safe for concurrent use.
 type Limiter struct {
-	limits []limit
-	log    *slog.Logger
+	log   *slog.Logger
+	store *store.DB // nil where memory is enough
 
 	mu       sync.Mutex
+	limits   []limit               // replaced, never changed
+	since    time.Time             // when they were replaced
+	waiting  map[*counter]struct{} // at which somebody waits
 	counters bounded.Map[*counter] // by caller; what is shared by all, by none
 	days     days
 	closed   bool
@@ -73,28 +76,55 @@ type limit struct {
 
 // New returns a Limiter. ctx bounds the reading of what was used of today.
 func New(ctx context.Context, o Options) (*Limiter, error) {
-	l := &Limiter{log: o.Log, counters: bounded.Map[*counter]{Bytes: counterBytes, Age: counterAge}}
+	l := &Limiter{log: o.Log, store: o.Store, waiting: map[*counter]struct{}{}, counters: bounded.Map[*counter]{Bytes: counterBytes, Age: counterAge}}
 	if l.log == nil {
 		l.log = slog.New(slog.DiscardHandler)
 	}
-	if err := CheckNames(o.Limits); err != nil {
-		return nil, fmt.Errorf("limits: %w", err)
-	}
-	daily := false
-	for i, each := range o.Limits {
-		if err := each.Validate(); err != nil {
-			return nil, fmt.Errorf("limits[%d]: %w", i, err)
-		}
-		l.limits = append(l.limits, made(each, i))
-		daily = daily || each.Calls > 0 || each.Tokens > 0
-	}
 	l.days.init()
-	if daily && o.Store != nil {
-		if err := l.days.load(ctx, o.Store); err != nil {
-			return nil, fmt.Errorf("limits: reading what was used of today: %w", err)
-		}
+	if err := l.Use(ctx, o.Limits); err != nil {
+		return nil, err
 	}
 	return l, nil
+}
+
+// Check reports what is wrong with limits, alone and together.
+func Check(limits []Limit) error {
+	if err := CheckNames(limits); err != nil {
+		return fmt.Errorf("limits: %w", err)
+	}
+	for i, each := range limits {
+		if err := each.Validate(); err != nil {
+			return fmt.Errorf("limits[%d]: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// Use makes these the limits. A limit of the name of another one goes on with its count;
+// a new one counts what is admitted from now on. Who waits for a turn is judged anew. ctx
+// bounds the reading of what was used of today. After an error all is as it was.
+func (l *Limiter) Use(ctx context.Context, limits []Limit) error {
+	if err := Check(limits); err != nil {
+		return err
+	}
+	daily, all := false, make([]limit, len(limits))
+	for i, each := range limits {
+		all[i] = made(each, i)
+		daily = daily || each.Calls > 0 || each.Tokens > 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if daily && l.store != nil && l.days.db == nil {
+		if err := l.days.load(ctx, l.store); err != nil {
+			return fmt.Errorf("limits: reading what was used of today: %w", err)
+		}
+	}
+	l.limits, l.since = all, time.Now()
+	for c := range l.waiting {
+		c.wakeAll()
+	}
+	clear(l.waiting)
+	return nil
 }
 
 func made(from Limit, place int) limit {
@@ -192,7 +222,7 @@ func (l *Limiter) Enter(ctx context.Context, who caller.Caller, call *dragoman.C
 // to 30 seconds where too many run now; what cannot be admitted at all is refused at
 // once. leave must be called with what came of it, once; it is never nil.
 func (l *Limiter) Admit(ctx context.Context, u Use) (leave func(dragoman.Result), problem *dragoman.Problem) {
-	if l == nil || len(l.limits) == 0 {
+	if l == nil || len(l.all()) == 0 {
 		return func(dragoman.Result) {}, nil
 	}
 	wait := maxWait
@@ -211,7 +241,7 @@ func (l *Limiter) Admit(ctx context.Context, u Use) (leave func(dragoman.Result)
 // any limit.
 func (l *Limiter) CountsTokens(who caller.Caller, model string) bool {
 	u := Model(who, model)
-	return l != nil && slices.ContainsFunc(l.limits, func(each limit) bool { return each.Tokens > 0 && each.counts(&u) })
+	return l != nil && slices.ContainsFunc(l.all(), func(each limit) bool { return each.Tokens > 0 && each.counts(&u) })
 }
 
 // mostTokens is what one answer counts at most, whatever its API says: a sum of such
@@ -238,12 +268,23 @@ func (l *Limiter) Tokens(who caller.Caller, model string, n int64) {
 	l.keepSoon()
 }
 
+// all returns the limits as they are now.
+func (l *Limiter) all() []limit {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.limits
+}
+
 // counter returns the counter of a limit for a use. l.mu is held.
 func (l *Limiter) counter(each *limit, owner, key string) *counter {
 	c, ok := l.counters.Get(owner, key)
 	if !ok {
 		c = &counter{pace: rate.NewLimiter(each.rate, each.burst)}
 		l.counters.Put(owner, key, c, int64(len(owner)+len(key)+counterSize))
+	}
+	if c.pace.Limit() != each.rate || c.pace.Burst() != each.burst {
+		c.pace.SetLimitAt(l.since, each.rate) // and not from now on: nobody has asked meanwhile
+		c.pace.SetBurstAt(l.since, each.burst)
 	}
 	return c
 }

@@ -339,3 +339,64 @@ func BenchmarkEnter(b *testing.B) {
 		leave(dragoman.Result{Ran: dragoman.RanYes})
 	}
 }
+
+// Other limits hold at once: also for those who wait for their turn, and with what was
+// counted under a name before.
+func TestUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one := Limit{Name: "turns", Concurrent: 1}
+		l := made1(t, one)
+		use := func(limits ...Limit) {
+			t.Helper()
+			if err := l.Use(t.Context(), limits); err != nil {
+				t.Fatal(err)
+			}
+		}
+		leave, problem := l.Admit(t.Context(), tool(ada, "a", "x"))
+		if problem != nil {
+			t.Fatal(problem)
+		}
+		admitted := make(chan func(dragoman.Result), 1)
+		go func() {
+			second, problem := l.Admit(t.Context(), tool(ada, "a", "x"))
+			if problem != nil {
+				t.Errorf("who waited: %v", problem)
+			}
+			admitted <- second
+		}()
+		synctest.Wait()
+		use(one, Limit{Name: "other", Rate: "100/s"})
+		synctest.Wait()
+		if len(admitted) != 0 || len(l.waiting) != 1 {
+			t.Errorf("another limit came, and %d were admitted; they wait at %d counters", len(admitted), len(l.waiting))
+		}
+		use(Limit{Name: "turns", Concurrent: 2})
+		synctest.Wait()
+		if len(admitted) != 1 {
+			t.Fatal("there is room for two, and one waits")
+		}
+		leave(dragoman.Result{})
+		(<-admitted)(dragoman.Result{})
+		if len(l.waiting) != 0 {
+			t.Errorf("%d counters are kept at which nobody waits", len(l.waiting))
+		}
+
+		day := Limit{Name: "day", Calls: 5}
+		use(day)
+		uses(t, l, tool(ada, "a", "x"), 4)
+		day.Calls, day.Caller = 6, nil
+		use(Limit{Name: "rate", Rate: "1/h"}, day)
+		if n, _ := uses(t, l, tool(ada, "a", "x"), 5); n != 1 {
+			t.Errorf("%d calls in an hour", n)
+		}
+		use(Limit{Name: "rate", Rate: "1/s", Burst: 9}, day)
+		time.Sleep(9 * time.Second)
+		if n, problem := uses(t, l, tool(ada, "a", "x"), 5); n != 1 || problem.Code != dragoman.CodeBudget {
+			t.Errorf("%d calls more, %v: four were made before the limit was another, and one after", n, problem)
+		}
+		before := l.all()
+		if err := l.Use(t.Context(), []Limit{{}}); err == nil || len(l.all()) != len(before) {
+			t.Errorf("a limit that limits nothing: %v", err)
+		}
+	})
+}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/judge/pin"
@@ -55,6 +56,17 @@ type Pin struct {
 
 // None reports whether p are instructions of a server that has none.
 func (p *Pin) None() bool { return p.Kind == pin.Instructions && bytes.Equal(p.Definition, noText) }
+
+// StandingFor returns what is approved in the place of one of pins; nil for nothing.
+func StandingFor(pins []Pin, w *Pin) *Pin {
+	i := slices.IndexFunc(pins, func(p Pin) bool {
+		return p.State == Standing && p.Server == w.Server && p.Key == w.Key
+	})
+	if i < 0 {
+		return nil
+	}
+	return &pins[i]
+}
 
 const columns = "server, kind, tool, state, pin, identity, at, reason, decider"
 

@@ -105,10 +105,6 @@ func (c Catalog) Call(ctx context.Context, call dragoman.Call) (dragoman.Result,
 	return c.inner.Call(ctx, call)
 }
 
-// Pattern returns what patterns in the configuration are matched against,
-// whatever the strategy.
-func Pattern(t *dragoman.Tool) string { return qualified.Name(t.Server, t.Original) }
-
 // Name returns a copy of tools with public names, sorted by server
 // and original name. A second tool of the same name on the same server is
 // quarantined: nobody could call it.

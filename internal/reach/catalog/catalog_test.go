@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/text/qualified"
 )
 
 func tool(server, original string) dragoman.Tool {
@@ -71,7 +72,7 @@ func TestNamesAreStable(t *testing.T) {
 	all := []dragoman.Tool{tool("a", "x"), tool("a", "y.z"), tool("b", "x"), tool("c", strings.Repeat("n", 80))}
 	want := map[string]string{}
 	for _, n := range Name(all, Config{}) {
-		want[Pattern(&n)] = n.Name
+		want[qualified.Name(n.Server, n.Original)] = n.Name
 	}
 	for mask := range 1 << len(all) {
 		var some []dragoman.Tool
@@ -81,8 +82,8 @@ func TestNamesAreStable(t *testing.T) {
 			}
 		}
 		for _, n := range Name(some, Config{}) {
-			if want[Pattern(&n)] != n.Name {
-				t.Errorf("%s is %s in one list and %s in another", Pattern(&n), want[Pattern(&n)], n.Name)
+			if want[qualified.Name(n.Server, n.Original)] != n.Name {
+				t.Errorf("%s is %s in one list and %s in another", qualified.Name(n.Server, n.Original), want[qualified.Name(n.Server, n.Original)], n.Name)
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/text/glob"
+	"github.com/dragoman-mcp/dragoman/internal/text/qualified"
 )
 
 // A Selection chooses among the tools of a toolset: those that any Choice
@@ -116,18 +117,23 @@ func (s *selected) held() int {
 
 func (s *selected) choose(all []dragoman.Tool) (chosen []dragoman.Tool) {
 	for i := range all {
-		if slices.ContainsFunc(s.selection, func(c Choice) bool { return c.chooses(&all[i]) }) {
+		if s.selection.Chooses(&all[i]) {
 			chosen = append(chosen, all[i])
 		}
 	}
 	return chosen
 }
 
+// Chooses reports whether any Choice chooses a tool. An empty Selection has none.
+func (s Selection) Chooses(t *dragoman.Tool) bool {
+	return slices.ContainsFunc(s, func(c Choice) bool { return c.chooses(t) })
+}
+
 func (c Choice) chooses(t *dragoman.Tool) bool {
 	if c.ReadOnly && t.Effect() != dragoman.ReadOnly && (t.Hints.ReadOnly == nil || !*t.Hints.ReadOnly) {
 		return false
 	}
-	return c.Server == t.Server && (c.Tools == nil || slices.Contains(c.Tools, t.Original)) && c.matches(Pattern(t))
+	return c.Server == t.Server && (c.Tools == nil || slices.Contains(c.Tools, t.Original)) && c.matches(qualified.Name(t.Server, t.Original))
 }
 
 // matches reports whether the patterns of c let a tool through.

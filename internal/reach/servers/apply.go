@@ -21,14 +21,15 @@ type Builtin map[string]func(context.Context) mcp.Transport
 // A definition is what connections to a server are made of. Connect is nil but for
 // servers that live in this process.
 type definition struct {
-	config  Config
+	config  Config // its time-out is what a call may take in the end
+	message int64  // bounds one message, in bytes
 	connect func(context.Context) mcp.Transport
 	retries *retry.Budget // of all connections to it
 }
 
 // same reports whether connections of two definitions are alike.
 func (d definition) same(other definition) bool {
-	return (d.connect == nil) == (other.connect == nil) && reflect.DeepEqual(d.config, other.config)
+	return (d.connect == nil) == (other.connect == nil) && d.message == other.message && reflect.DeepEqual(d.config, other.config)
 }
 
 // definitions are the servers of a Set: a value that is never changed, but replaced.
@@ -36,12 +37,28 @@ type definitions struct {
 	servers map[string]definition // by label
 	labels  []string              // sorted
 	share   Share                 // the narrowest of all servers
+	own     OwnConfig
+}
+
+// Bounds are those that hold for all servers.
+type Bounds struct {
+	// CallTimeout bounds the time of one call, beside each server's own; zero means
+	// that there is only that.
+	CallTimeout time.Duration
+	// MaxMessage bounds one message of a server, in bytes; 16 MiB if zero.
+	MaxMessage int64
+	// Own bounds the connections that callers have of their own; zeros are the defaults.
+	Own OwnConfig
 }
 
 // define returns definitions that follow others: one that is as it was stays the same.
-func define(configs map[string]Config, builtin Builtin, before *definitions) *definitions {
-	d := &definitions{servers: map[string]definition{}, share: ShareAll}
+func define(configs map[string]Config, builtin Builtin, bounds Bounds, before *definitions) *definitions {
+	d := &definitions{servers: map[string]definition{}, share: ShareAll, own: bounds.Own.filled()}
 	add := func(label string, server definition) {
+		server.message = bounds.MaxMessage
+		if limit := bounds.CallTimeout; limit > 0 {
+			server.config.Timeout = min(server.config.Timeout, limit)
+		}
 		if known, ok := before.servers[label]; ok && known.same(server) {
 			server = known
 		}
@@ -53,11 +70,11 @@ func define(configs map[string]Config, builtin Builtin, before *definitions) *de
 	for label, connect := range builtin {
 		config := configs[label].filled()
 		config.Pins = pinning.Off // they are part of this program
-		add(label, definition{config, connect, &retry.Budget{}})
+		add(label, definition{config: config, connect: connect, retries: &retry.Budget{}})
 	}
 	for label, config := range configs {
 		if builtin[label] == nil && !config.Disabled {
-			add(label, definition{config.filled(), nil, &retry.Budget{}})
+			add(label, definition{config: config.filled(), retries: &retry.Budget{}})
 		}
 	}
 	d.labels = slices.Sorted(maps.Keys(d.servers))
@@ -73,15 +90,16 @@ func (d *definitions) keeps(label string, before *definitions) bool {
 // Apply makes these the servers of the set. Those whose label and configuration stay as
 // they were keep their connections, lists and calls. The others' are left: calls that
 // run have the time that calls may take, and then the connection ends. New ones start
-// beside them, and are not waited for. Configs must be valid; disabled ones are left out.
-func (s *Set) Apply(configs map[string]Config, builtin Builtin) {
+// beside them, and are not waited for. Bounds of messages and of calls are parts of each
+// server's configuration. Configs must be valid; disabled ones are left out.
+func (s *Set) Apply(configs map[string]Config, builtin Builtin, bounds Bounds) {
 	s.mu.Lock()
 	if s.stopped() {
 		s.mu.Unlock()
 		return
 	}
 	before := s.defined.Load()
-	now := define(configs, builtin, before)
+	now := define(configs, builtin, bounds, before)
 	s.defined.Store(now)
 	for k, c := range s.connections {
 		if !now.keeps(k.label, before) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
@@ -64,7 +65,7 @@ func TestApply(t *testing.T) {
 	<-slow.came
 
 	first := listed(t, s)
-	s.Apply(map[string]Config{"stays": stays, "changes": changed, "goes": {URL: goes.URL, Disabled: true}, "comes": comes}, nil)
+	s.Apply(map[string]Config{"stays": stays, "changes": changed, "goes": {URL: goes.URL, Disabled: true}, "comes": comes}, nil, Bounds{})
 	select {
 	case <-first.Changed:
 	default:
@@ -96,6 +97,34 @@ func TestApply(t *testing.T) {
 	}
 }
 
+// A bound that changes what a connection does makes another one of it, and no other bound
+// does.
+func TestApplyBounds(t *testing.T) {
+	echo := fakemcp.New(fakemcp.Config{Tools: []fakemcp.Tool{{Name: "echo"}}})
+	configs := map[string]Config{"quick": {URL: web(t, echo) + "/mcp", Timeout: time.Second}, "usual": {URL: web(t, echo) + "/mcp"}}
+	s := open(t, configs, Options{Bounds: Bounds{CallTimeout: time.Minute}})
+	settle(t, s)
+	for _, tt := range []struct {
+		name         string
+		bounds       Bounds
+		quick, usual bool // goes on
+	}{
+		{"own", Bounds{CallTimeout: time.Minute, Own: OwnConfig{Max: 3}}, true, true},
+		{"time-out", Bounds{CallTimeout: 30 * time.Second}, true, false},
+		{"message", Bounds{CallTimeout: 30 * time.Second, MaxMessage: 1 << 20}, false, false},
+	} {
+		quick, usual := s.own("quick"), s.own("usual")
+		s.Apply(configs, nil, tt.bounds)
+		if got := s.own("quick") == quick; got != tt.quick {
+			t.Errorf("%s: quick goes on: %t", tt.name, got)
+		}
+		if got := s.own("usual") == usual; got != tt.usual {
+			t.Errorf("%s: usual goes on: %t", tt.name, got)
+		}
+		settle(t, s)
+	}
+}
+
 // A call that waits for answers goes on where it waits.
 func TestApplyWhileAsked(t *testing.T) {
 	for name, era := range map[string]fakemcp.Era{"legacy": fakemcp.LegacyOnly, "modern": fakemcp.ModernOnly} {
@@ -110,7 +139,7 @@ func TestApplyWhileAsked(t *testing.T) {
 			}
 			config.MaxInFlight = 3
 			before := s.own("it")
-			s.Apply(map[string]Config{"it": config}, nil)
+			s.Apply(map[string]Config{"it": config}, nil, Bounds{})
 			if s.own("it") == before {
 				t.Fatal("the connection is the same")
 			}
@@ -149,7 +178,7 @@ func TestApplyUnderCalls(t *testing.T) {
 	}
 	for i := range 50 {
 		other.MaxInFlight = 100 + i%2
-		s.Apply(map[string]Config{"stays": stays, "other": other}, nil)
+		s.Apply(map[string]Config{"stays": stays, "other": other}, nil, Bounds{})
 	}
 	stop()
 	wg.Wait()

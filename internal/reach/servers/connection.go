@@ -35,6 +35,7 @@ type connection struct {
 	key
 	set       *Set
 	config    Config
+	message   int64 // bounds one, in bytes
 	transport func(context.Context) mcp.Transport
 	logger    *slog.Logger
 	log       *slog.Logger // names the server
@@ -299,7 +300,7 @@ func (c *connection) session(ctx context.Context) (up time.Duration, err error) 
 		Pinned:  c.pinned(),
 		OnStray: func(line string) { c.stray.add(c.mask.Hide(line)) },
 		Logger:  c.logger, // it names the server itself
-		Limits:  mcp.Limits{Message: c.set.options.MaxMessage},
+		Limits:  mcp.Limits{Message: c.message},
 	})
 	started()
 	if err != nil {

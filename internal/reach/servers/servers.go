@@ -29,17 +29,12 @@ type Options struct {
 	// send, such as "info", for callers who want to hear them; empty leaves it to
 	// them.
 	LogLevel string
-	// CallTimeout bounds the time of one call, beside each server's own; zero means
-	// that there is only that.
-	CallTimeout time.Duration
-	// MaxMessage bounds one message of a server, in bytes; 16 MiB if zero.
-	MaxMessage int64
+	// Bounds are those of all servers, until [Set.Apply].
+	Bounds Bounds
 	// Can is what callers of this process can be asked at most, whichever door
 	// they come through. Legacy servers are told once; what a server asks beyond
 	// the Can of the call is declined.
 	Can dragoman.Kind
-	// Own bounds the connections that callers have of their own.
-	Own OwnConfig
 	// Tokens are where those for servers come from.
 	Tokens Tokens
 	// Pins is the book of what is approved of servers; nil trusts everything.
@@ -84,12 +79,6 @@ func New(configs map[string]Config, o Options) *Set {
 	if o.Grace <= 0 {
 		o.Grace = 500 * time.Millisecond
 	}
-	if o.Own.Max <= 0 {
-		o.Own.Max = DefaultOwnMax
-	}
-	if o.Own.Idle <= 0 {
-		o.Own.Idle = DefaultOwnIdle
-	}
 	s := &Set{
 		connections: map[key]*connection{}, leaving: map[*connection]struct{}{}, views: map[Owner]*view{}, logins: map[credential.Account]*login{},
 		options: o, started: time.Now(), turns: newTurns(),
@@ -97,7 +86,7 @@ func New(configs map[string]Config, o Options) *Set {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.defined.Store(&definitions{})
 	s.shared = newView(s, Owner{})
-	s.Apply(configs, o.Builtin)
+	s.Apply(configs, o.Builtin, o.Bounds)
 	return s
 }
 
@@ -112,13 +101,10 @@ func (s *Set) own(label string) *connection {
 func (s *Set) connect(k key) *connection {
 	def := s.defined.Load().servers[k.label]
 	config := def.config
-	if limit := s.options.CallTimeout; limit > 0 {
-		config.Timeout = min(config.Timeout, limit)
-	}
 	mask := secret.NewMask(config.Secrets(os.LookupEnv)...)
 	logger := slog.New(mask.Handler(s.options.Logger.Handler()))
 	c := &connection{
-		key: k, set: s, config: config, transport: def.connect,
+		key: k, set: s, config: config, message: def.message, transport: def.connect,
 		logger: logger, log: logger.With("server", k.label), mask: mask,
 		retries: def.retries,
 		slots:   make(chan struct{}, config.MaxInFlight),

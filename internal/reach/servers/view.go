@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -21,6 +22,11 @@ type Owner struct{ Caller, Session string }
 type OwnConfig struct {
 	Max  int           `yaml:"max" min:"1" max:"10000" doc:"Number of connections of callers' own at a time. Where there is no room, the one that was not used for longest is ended."`
 	Idle time.Duration `yaml:"idle" doc:"How long a connection of a caller's own stays when nobody uses it."`
+}
+
+// filled returns c with the defaults for what is zero.
+func (c OwnConfig) filled() OwnConfig {
+	return OwnConfig{Max: cmp.Or(max(c.Max, 0), DefaultOwnMax), Idle: cmp.Or(max(c.Idle, 0), DefaultOwnIdle)}
 }
 
 // The defaults of [OwnConfig].

@@ -15,7 +15,7 @@ import (
 const Overhead = 512
 
 // A Map keeps values by owner and key. The fields must be set before the first
-// use; a zero Map keeps nothing. It is safe for concurrent use and needs no
+// use, and by [Map.Bound] later; a zero Map keeps nothing. It is safe for concurrent use and needs no
 // closing.
 type Map[V any] struct {
 	// Bytes bounds the size of all values together.
@@ -39,6 +39,18 @@ type entry[V any] struct {
 	value V
 	size  int64
 	used  time.Time
+}
+
+// Bound sets Bytes and Age while the map is in use. What there is no room for any more
+// goes, as when something is put.
+func (m *Map[V]) Bound(bytes int64, age time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.Bytes, m.Age = bytes, age
+	m.expire()
+	for m.size > m.Bytes {
+		m.evict()
+	}
 }
 
 // Put keeps a value of about size bytes in place of an older one of the same

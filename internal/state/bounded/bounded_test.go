@@ -129,3 +129,25 @@ func TestTake(t *testing.T) {
 		}
 	})
 }
+
+// Other bounds hold at once.
+func TestBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := Map[int]{Bytes: 10 * (Overhead + 1), Age: time.Hour}
+		for i := range 10 {
+			m.Put("ann", fmt.Sprint(i), i, 1)
+			time.Sleep(time.Minute)
+		}
+		m.Bound(4*(Overhead+1), time.Hour)
+		if n, _ := m.Held(); n != 4 {
+			t.Errorf("%d are kept where there is room for 4", n)
+		}
+		if _, ok := m.Get("ann", "9"); !ok {
+			t.Error("the newest went")
+		}
+		m.Bound(4*(Overhead+1), 2*time.Minute+time.Second)
+		if n, _ := m.Held(); n != 2 {
+			t.Errorf("%d are kept that are young enough", n)
+		}
+	})
+}

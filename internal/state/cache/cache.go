@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -33,7 +34,7 @@ type Config struct {
 
 // Cache remembers results for all callers. Make it with [New].
 type Cache struct {
-	config  Config
+	config  atomic.Pointer[Config]
 	results bounded.Map[remembered]
 
 	mu      sync.Mutex
@@ -47,22 +48,27 @@ type remembered struct {
 
 // New returns an empty cache. With no patterns it remembers nothing.
 func New(config Config) *Cache {
+	c := &Cache{flights: map[string]*flight{}}
+	c.Use(config)
+	return c
+}
+
+// Use makes this the configuration. What is remembered stays for as long as it was to,
+// where there is room, and is not looked at where no pattern is for it any more.
+func (c *Cache) Use(config Config) {
 	if config.TTL <= 0 {
 		config.TTL = time.Minute
 	}
 	if config.Bytes <= 0 {
 		config.Bytes = 64 << 20
 	}
-	return &Cache{
-		config:  config,
-		results: bounded.Map[remembered]{Bytes: config.Bytes, Age: config.TTL},
-		flights: map[string]*flight{},
-	}
+	c.results.Bound(config.Bytes, config.TTL)
+	c.config.Store(&config)
 }
 
 // For returns inner with the cache around it, for one caller.
 func (c *Cache) For(caller string, inner dragoman.Toolset) dragoman.Toolset {
-	if len(c.config.Tools) == 0 {
+	if len(c.config.Load().Tools) == 0 {
 		return inner
 	}
 	return &toolset{inner, c, caller}
@@ -109,7 +115,7 @@ func (t *toolset) Call(ctx context.Context, call dragoman.Call) (dragoman.Result
 func (c *Cache) key(call dragoman.Call) (string, bool) {
 	tool := call.Tool
 	if tool == nil || call.Answers != nil || call.Method != "" || call.Problem != nil || call.Task != nil || call.TakesTask || tool.Effect() != dragoman.ReadOnly ||
-		!glob.MatchAny(c.config.Tools, qualified.Name(tool.Server, tool.Original)) {
+		!glob.MatchAny(c.config.Load().Tools, qualified.Name(tool.Server, tool.Original)) {
 		return "", false
 	}
 	arguments, err := canonical(call.Arguments)
@@ -168,7 +174,7 @@ func (t *toolset) join(ctx context.Context, key string, call dragoman.Call) (f *
 		f.run(ctx, t.Toolset, call)
 		if f.panicked == nil && f.err == nil && f.result.Problem == nil && f.result.Asks == nil && !f.result.Failed {
 			size := int64(len(f.result.Content) + len(key))
-			c.results.Put(t.caller, key, remembered{f.result, time.Now().Add(c.config.TTL)}, size)
+			c.results.Put(t.caller, key, remembered{f.result, time.Now().Add(c.config.Load().TTL)}, size)
 		}
 		c.mu.Lock()
 		if c.flights[id] == f {

@@ -264,3 +264,33 @@ func TestProgressOfAFlight(t *testing.T) {
 		}
 	})
 }
+
+// Other patterns and times hold for the next call.
+func TestUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := &slow{}
+		c := New(Config{})
+		cached := func(name string) bool {
+			t.Helper()
+			var r dragoman.Result
+			for range 2 {
+				var err error
+				if r, err = c.For("ann", inner).Call(t.Context(), call(name, `{}`, dragoman.ReadOnly)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return r.Info.Cached
+		}
+		if cached("x") {
+			t.Error("remembered without a pattern")
+		}
+		c.Use(Config{Tools: []string{"s__x"}})
+		if !cached("x") || cached("y") {
+			t.Error("the pattern does not count")
+		}
+		c.Use(Config{Tools: []string{"s__y"}})
+		if cached("x") || !cached("y") {
+			t.Error("the other pattern does not count")
+		}
+	})
+}

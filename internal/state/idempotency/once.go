@@ -80,11 +80,15 @@ type Requests struct {
 
 // New returns Requests that keep answers as config says.
 func New(config Config) *Requests {
-	return &Requests{
-		flights: map[string]*flight{},
-		answers: bounded.Map[*answer]{Bytes: config.Bytes, Age: config.TTL},
-		marks:   bounded.Map[[32]byte]{Bytes: max(config.Bytes/4, leastMarks), Age: config.TTL},
-	}
+	s := &Requests{flights: map[string]*flight{}}
+	s.Use(config)
+	return s
+}
+
+// Use makes this the configuration. Where it has less room, the oldest answers go.
+func (s *Requests) Use(config Config) {
+	s.answers.Bound(config.Bytes, config.TTL)
+	s.marks.Bound(max(config.Bytes/4, leastMarks), config.TTL)
 }
 
 // An answer is one that is kept.

@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/state/bounded"
@@ -20,19 +21,25 @@ import (
 
 // Config bounds what is kept.
 type Config struct {
+	Bounds
+	// Log is told what cannot be read; nil for nobody.
+	Log *slog.Logger
+}
+
+// Bounds are those of what is kept.
+type Bounds struct {
 	// Bytes is the most that is cached in all, and that is kept of one owner.
 	Bytes int64
 	// TTL is the time after its last use that a turn is kept.
 	TTL time.Duration
-	// Log is told what cannot be read; nil for nobody.
-	Log *slog.Logger
 }
 
 // Turns are those of all owners. Make it with [New]; it is safe for concurrent use.
 type Turns struct {
 	db     *store.DB
 	vault  *vault.Vault
-	config Config
+	log    *slog.Logger
+	bounds atomic.Pointer[Bounds]
 	cached bounded.Map[*cached]
 }
 
@@ -50,14 +57,20 @@ func New(db *store.DB, v *vault.Vault, config Config) *Turns {
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
-	t := &Turns{db: db, vault: v, config: config}
-	t.cached.Bytes, t.cached.Age = config.Bytes, config.TTL
+	t := &Turns{db: db, vault: v, log: config.Log}
+	t.Use(config.Bounds)
 	return t
+}
+
+// Use makes these the bounds, for what is kept and used from now on.
+func (t *Turns) Use(b Bounds) {
+	t.cached.Bound(b.Bytes, b.TTL)
+	t.bounds.Store(&b)
 }
 
 // remember puts a turn into the cache.
 func (t *Turns) remember(owner, key string, turn *memory.Turn) {
-	t.cached.Put(owner, key, &cached{turn, time.Now().Add(t.config.TTL / 4)}, turn.Size()+int64(len(key)))
+	t.cached.Put(owner, key, &cached{turn, time.Now().Add(t.bounds.Load().TTL / 4)}, turn.Size()+int64(len(key)))
 }
 
 // Keep implements [memory.Store]. It returns once the turn is on disk; where it cannot
@@ -67,7 +80,7 @@ func (t *Turns) Keep(ctx context.Context, owner string, keys []string, turn *mem
 		t.remember(owner, key, turn)
 	}
 	document, err := turn.Encode()
-	if err != nil || int64(len(document)) > t.config.Bytes {
+	if err != nil || int64(len(document)) > t.bounds.Load().Bytes {
 		return err
 	}
 	return t.db.Write(ctx, func(tx *store.Tx) error { return t.keep(tx, owner, keys, document) })
@@ -85,7 +98,7 @@ func (t *Turns) keep(tx *store.Tx, owner string, keys []string, document []byte)
 	if err := t.makeRoom(tx, owner, now, int64(len(document))); err != nil {
 		return err
 	}
-	id, expires := rand.Text(), store.Time(now.Add(t.config.TTL))
+	id, expires := rand.Text(), store.Time(now.Add(t.bounds.Load().TTL))
 	closed, err := t.vault.Close(tx, owner, place(id), document)
 	if err != nil {
 		return err
@@ -114,7 +127,7 @@ func (t *Turns) makeRoom(tx *store.Tx, owner string, now time.Time, size int64) 
 	if err := tx.Row("SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM turns WHERE owner = $1", []any{owner}, &held); err != nil {
 		return err
 	}
-	for held+size > t.config.Bytes {
+	for held+size > t.bounds.Load().Bytes {
 		var id string
 		var freed int64
 		if err := tx.Row("SELECT id, size FROM turns WHERE owner = $1 ORDER BY expires, id LIMIT 1", []any{owner}, &id, &freed); err != nil {
@@ -162,7 +175,7 @@ func (t *Turns) Find(ctx context.Context, owner string, keys []string) (map[stri
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
-			t.config.Log.Error("what is remembered of a conversation cannot be read", "error", err)
+			t.log.Error("what is remembered of a conversation cannot be read", "error", err)
 			clear(read)
 		}
 		for key, turn := range read {
@@ -221,7 +234,7 @@ func (t *Turns) use(owner string, keys []string) {
 		if err != nil {
 			return err
 		}
-		expires := store.Time(now.Add(t.config.TTL))
+		expires := store.Time(now.Add(t.bounds.Load().TTL))
 		for _, key := range keys {
 			if _, err := tx.Exec("UPDATE turns SET expires = $1 WHERE owner = $2 AND id = (SELECT turn FROM turn_keys WHERE owner = $2 AND digest = $3)", expires, owner, digest(key)); err != nil {
 				return err
@@ -243,7 +256,7 @@ func (t *Turns) Drop(ctx context.Context, owner, key string) error {
 		return tx.Row("SELECT EXISTS (SELECT 1 FROM turn_keys WHERE owner = $1 AND digest = $2)", []any{owner, digest(key)}, &there)
 	})
 	if err != nil && ctx.Err() == nil {
-		t.config.Log.Error("what is remembered of a conversation cannot be read", "error", err)
+		t.log.Error("what is remembered of a conversation cannot be read", "error", err)
 		return nil
 	}
 	if err != nil || !there {

@@ -41,7 +41,7 @@ func opened(t testing.TB, path string, config Config) *Turns {
 	return New(db, v, config)
 }
 
-var usual = Config{Bytes: 1 << 20, TTL: time.Hour}
+var usual = Config{Bounds: Bounds{Bytes: 1 << 20, TTL: time.Hour}}
 
 func turn(text string) *memory.Turn {
 	return &memory.Turn{Hidden: []json.RawMessage{json.RawMessage(`{"role":"assistant","content":"<a> & b"}`)}, Text: text}
@@ -114,7 +114,7 @@ func TestOwners(t *testing.T) {
 // TestExpire: what has not been used for its time is gone; package keeping removes its rows.
 func TestExpire(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "dragoman.db")
-	here := opened(t, path, Config{Bytes: 1 << 20, TTL: time.Microsecond})
+	here := opened(t, path, Config{Bounds: Bounds{Bytes: 1 << 20, TTL: time.Microsecond}})
 	keep(t, here, "ann", turn("short"), "k")
 	there := opened(t, path, usual)
 	if found := find(t, there, "ann", "k"); len(found) > 0 {
@@ -126,13 +126,13 @@ func TestExpire(t *testing.T) {
 // nobody else does.
 func TestRoom(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "dragoman.db")
-	config := Config{Bytes: 4000, TTL: time.Hour}
+	config := Config{Bounds: Bounds{Bytes: 4000, TTL: time.Hour}}
 	here := opened(t, path, config)
 	keep(t, here, "bob", turn("bob's"), "0")
 	for i := range 6 {
 		keep(t, here, "ann", turn(strings.Repeat("x", 900)), fmt.Sprint(i))
 	}
-	there := opened(t, path, Config{Bytes: 1 << 20, TTL: time.Hour})
+	there := opened(t, path, Config{Bounds: Bounds{Bytes: 1 << 20, TTL: time.Hour}})
 	if found := find(t, there, "ann", "0", "1", "2", "3", "4", "5"); len(found) != 4 || found["0"] != nil || found["5"] == nil {
 		t.Errorf("%d are left", len(found))
 	}

@@ -114,24 +114,6 @@ func (o *Output) Comment(text string) {
 	o.flushLocked()
 }
 
-// beat gives a sign of life where there was silence for long enough. It finds
-// that out when its time has come: setting the timer anew with each event would
-// cost more than the event.
-func (o *Output) beat() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	wait := o.form.Heartbeat
-	if silent := time.Since(o.sent); silent < o.form.Heartbeat {
-		wait -= silent
-	} else {
-		o.write(o.form.Alive, nil, "")
-		o.flushLocked()
-	}
-	if !o.closed && o.err == nil {
-		o.timer.Reset(wait)
-	}
-}
-
 // Note sends a comment about progress, at most one a second.
 func (o *Output) Note(text string) {
 	o.mu.Lock()

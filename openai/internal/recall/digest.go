@@ -79,10 +79,14 @@ const enough = 200
 // proves reports whether a visible history shows whose it is.
 func (t *Thread) proves(d *digest) bool { return t.Request.Identified || d.weight >= enough }
 
-// Digest is the digest of a request: of its members in their order.
+// Digest is the digest of a request: of its members in their order, but for those that say
+// how the answer is to come. Claude Code asks without a stream for what failed in one.
 func Digest(request *rawjson.Object) string {
 	d := newDigest()
 	for _, m := range request.Members {
+		if m.Name == "stream" || m.Name == "stream_options" {
+			continue
+		}
 		d.text(m.Name)
 		d.part(m.Value)
 	}

@@ -69,6 +69,9 @@ func (t *Thread) Restore(ctx context.Context) error {
 		if asked != nil && i == len(h.messages)-1 && h.keys[i] != nil && (kept == nil || kept.Open != nil) {
 			break // the message that asked
 		}
+		if kept != nil && kept.Open != nil && kept.Open.Waits() && t.goesOn(h, i, asked) {
+			continue
+		}
 		if kept == nil {
 			if whole, ok := t.Request.Whole[i]; ok {
 				t.Dialogue.AddHidden(whole...)
@@ -93,6 +96,20 @@ func (t *Thread) Restore(ctx context.Context) error {
 		t.reopen(h, asked, nil, true)
 	}
 	return t.takeUp(h.turns[requestKey(t.Request.Digest)])
+}
+
+// goesOn reports whether a turn that asked goes on in the message behind it, which is the
+// assistant's, too: that one has all of it, with what came of the answer.
+func (t *Thread) goesOn(h *history, i int, asked *memory.Turn) bool {
+	next := i + 1
+	if next >= len(h.messages) || h.keys[next] == nil {
+		return false
+	}
+	if asked != nil && next == len(h.messages)-1 || len(t.Request.Whole[next]) > 0 {
+		return true
+	}
+	kept, err := h.turn(next)
+	return err == nil && kept != nil
 }
 
 // takeUp goes on with what is kept of this very request, where it was made before.

@@ -68,7 +68,7 @@ func (p Part) view() *view {
 	v, kept := s.views[p.owner]
 	if !kept {
 		v = newView(s, p.owner)
-		if len(s.views) < s.options.Own.Max || s.evict(v) {
+		if len(s.views) < s.defined.Load().own.Max || s.evict(v) {
 			s.views[p.owner] = v
 		}
 	}
@@ -117,7 +117,7 @@ func (s *Set) room(v *view) bool {
 				own++
 			}
 		}
-		if own < s.options.Own.Max {
+		if own < s.defined.Load().own.Max {
 			return true
 		}
 		if !s.evict(v) {
@@ -180,7 +180,7 @@ func (s *Set) sweep() {
 		}
 		s.mu.Lock()
 		for _, v := range s.views {
-			if v.idle(s.options.Own.Idle) {
+			if v.idle(s.defined.Load().own.Idle) {
 				s.leave(v)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"weak"
 )
 
 type value struct{ N [8]int }
@@ -44,6 +45,36 @@ func TestValuesThatAreGone(t *testing.T) {
 		runtime.GC()
 		if time.Now().After(deadline) {
 			t.Fatalf("%d values are kept, one is in use", m.Len())
+		}
+	}
+	runtime.KeepAlive(stays)
+}
+
+// A value that stays does not keep what a Map is a part of, that nobody has any more.
+func TestMapsThatAreGone(t *testing.T) {
+	type owner struct {
+		made Map[value, int]
+		more [1 << 10]byte
+	}
+	stays := &value{}
+	var owners []weak.Pointer[owner]
+	for range 100 {
+		o := &owner{}
+		o.made.Get(stays, func() int { return len(o.more) })
+		owners = append(owners, weak.Make(o))
+	}
+	alive := func() (n int) {
+		for _, o := range owners {
+			if o.Value() != nil {
+				n++
+			}
+		}
+		return n
+	}
+	for deadline := time.Now().Add(time.Minute); alive() > 1; runtime.Gosched() {
+		runtime.GC()
+		if time.Now().After(deadline) {
+			t.Fatalf("%d owners are kept", alive())
 		}
 	}
 	runtime.KeepAlive(stays)

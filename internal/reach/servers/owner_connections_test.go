@@ -151,7 +151,7 @@ func TestOwnConnectionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		connect, _ := counters(nil)
 		o := builtin(connect)
-		o.Own.Max = 2
+		o.Bounds.Own.Max = 2
 		s := open(t, map[string]Config{"it": {Share: ShareCaller}}, o)
 		ann, bob, eve := s.For(Owner{Caller: "ann"}), s.For(Owner{Caller: "bob"}), s.For(Owner{Caller: "eve"})
 		count(t, ann, `{}`)

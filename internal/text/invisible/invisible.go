@@ -232,3 +232,13 @@ func Spell(text string) string {
 	}
 	return b.String()
 }
+
+// Line returns a text on one line of at most n characters, with "…" as the last where
+// something was left out, and each hidden character spelled out as [Spell] does.
+func Line(text string, n int) string {
+	text = strings.Join(strings.Fields(Spell(text)), " ")
+	if runes := []rune(text); len(runes) > n {
+		return string(runes[:n-1]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,50 @@
+package api
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// Codex and Claude Code send requests again without a header that says so: they are known
+// by what else they say. Requests of others that are the same are two.
+func TestRequestsThatAgentsSendAgain(t *testing.T) {
+	const turn = `{"model":"m","stream":true,"input":"Go","client_metadata":{"turn_id":"t1","try":"%d"}}`
+	const message = `{"model":"m","max_tokens":100,"stream":%s,"messages":[{"role":"user","content":"Go"}]}`
+	for _, tt := range []struct {
+		name, path    string
+		first, second string
+		headers       []string
+		runs          string
+	}{
+		{"Codex", "/v1/responses", fmt.Sprintf(turn, 1), fmt.Sprintf(turn, 2), nil, "files__delete {}"},
+		{"another turn of Codex", "/v1/responses", fmt.Sprintf(turn, 1), strings.Replace(fmt.Sprintf(turn, 1), "t1", "t2", 1), nil, "files__delete {}\nfiles__delete {}"},
+		{"somebody", "/v1/responses", `{"model":"m","input":"Go"}`, `{"model":"m","input":"Go"}`, nil, "files__delete {}\nfiles__delete {}"},
+		{"Claude Code", "/v1/messages", fmt.Sprintf(message, "true"), fmt.Sprintf(message, "false"), []string{"X-Claude-Code-Session-Id", "s"}, "files__delete {}"},
+		{"another agent of Claude Code", "/v1/messages", fmt.Sprintf(message, "true"), fmt.Sprintf(message, "true"), []string{"X-Claude-Code-Session-Id", "s"}, "files__delete {}\nfiles__delete {}"},
+	} {
+		up := &recorder{respond: func(w http.ResponseWriter, _ *http.Request, body []byte) {
+			if bytes.Contains(body, []byte(`"role":"tool"`)) {
+				w.Header().Set("Retry-After", "600")
+				w.WriteHeader(503)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"id":"x","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"files__delete","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`)
+		}}
+		chat := up.model(t, "*")
+		chat.Wires = nil
+		d := open(t, nil, chat)
+		for _, body := range []string{tt.first, tt.second} {
+			if a := d.do("POST", tt.path, body, tt.headers...); a.status == 404 || a.status == 400 {
+				t.Errorf("%s: %d %s", tt.name, a.status, a.body)
+			}
+		}
+		if got := d.tools.calls(); strings.TrimSpace(got) != tt.runs {
+			t.Errorf("%s: ran %q, want %q", tt.name, got, tt.runs)
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package recall
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
+)
+
+func object(t *testing.T, document string) *rawjson.Object {
+	t.Helper()
+	o, err := rawjson.ParseObject([]byte(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// open is a turn whose message has a call of ours and two of the client's.
+func open() *memory.Turn {
+	return &memory.Turn{Text: "Seen.", Open: &memory.Message{
+		Message: json.RawMessage(`{"role":"assistant","content":"Whole."}`),
+		After:   []json.RawMessage{json.RawMessage(`{"role":"user"}`)},
+		Calls: []memory.Call{
+			{ID: "call_a", Raw: json.RawMessage(`{"id":"call_a","type":"function","function":{"name":"files__get","arguments":"{}"}}`), Result: json.RawMessage(`{"role":"tool"}`)},
+			{ID: "call_b", Client: "c1", Raw: json.RawMessage(`{"id":"call_b","type":"function","function":{"name":"mine","arguments":"{\"x\":1}"}}`)},
+			{ID: "call_c", Client: "c2", Raw: json.RawMessage(`{"id":"call_c","type":"custom","custom":{"name":"draw","input":"o"}}`)},
+		},
+	}}
+}
+
+// TestMerged: of an open message what the client changed counts. What it left as it was
+// stays the model's own bytes.
+func TestMerged(t *testing.T) {
+	const mine, draw = `{"id":"c1","type":"function","function":{"name":"mine","arguments":"{\"x\":1}"}}`, `{"id":"c2","type":"custom","custom":{"name":"draw","input":"o"}}`
+	for name, c := range map[string]struct {
+		now     string // the client's message; empty for none
+		message string
+		raws    []string // of the calls after ours
+		results []string
+	}{
+		"as it was": {
+			`{"role":"assistant","content":"Seen.","tool_calls":[` + mine + `,` + draw + `]}`, `{"role":"assistant","content":"Whole."}`,
+			[]string{`{"id":"call_b","type":"function","function":{"name":"mine","arguments":"{\"x\":1}"}}`, `{"id":"call_c","type":"custom","custom":{"name":"draw","input":"o"}}`},
+			[]string{`{"role":"tool","tool_call_id":"call_b","content":"one"}`, ""},
+		},
+		"another text": {
+			`{"role":"assistant","content":"Mine.","tool_calls":[` + mine + `]}`, `{"role":"assistant","content":"Mine."}`,
+			[]string{`{"id":"call_b","type":"function","function":{"name":"mine","arguments":"{\"x\":1}"}}`}, []string{`{"role":"tool","tool_call_id":"call_b","content":"one"}`},
+		},
+		"no text": {`{"role":"assistant","tool_calls":[]}`, `{"role":"assistant","content":null}`, nil, nil},
+		"other arguments": {
+			`{"role":"assistant","content":"Seen.","tool_calls":[{"id":"c1","type":"function","function":{"name":"mine","arguments":"{\"x\":2}"}},{"id":"c2","type":"custom","custom":{"name":"draw","input":"x"}}]}`,
+			`{"role":"assistant","content":"Whole."}`,
+			[]string{`{"id":"call_b","type":"function","function":{"name":"mine","arguments":"{\"x\":2}"}}`, `{"id":"call_c","type":"custom","custom":{"name":"draw","input":"x"}}`},
+			[]string{`{"role":"tool","tool_call_id":"call_b","content":"one"}`, ""},
+		},
+		"no message": {"", `{"role":"assistant","content":"Whole."}`, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := &history{objects: []*rawjson.Object{object(t, `{"role":"user","tool_call_id":"c2","content":"no result"}`), object(t, `{"role":"tool","tool_call_id":"c1","content":"one"}`)}}
+			var now *rawjson.Object
+			if c.now != "" {
+				now = object(t, c.now)
+			}
+			m := h.merged(open(), now)
+			if string(m.Message) != c.message || len(m.After) != 1 {
+				t.Errorf("the message is %s", m.Message)
+			}
+			if len(m.Calls) != 1+len(c.raws) || m.Calls[0].ID != "call_a" || m.Calls[0].Result == nil {
+				t.Fatalf("the calls are %+v", m.Calls)
+			}
+			for i, call := range m.Calls[1:] {
+				if string(call.Raw) != c.raws[i] || string(call.Result) != c.results[i] {
+					t.Errorf("a call is %s with %s", call.Raw, call.Result)
+				}
+			}
+		})
+	}
+}
+
+// TestWithoutText: of messages that the client did not see the texts beside calls go with
+// the text that it changed, and results stay.
+func TestWithoutText(t *testing.T) {
+	got := withoutText([]json.RawMessage{
+		json.RawMessage(`{"role":"assistant","content":"A.","tool_calls":[{}]}`),
+		json.RawMessage(`{"role":"tool","content":"kept"}`), json.RawMessage(`broken`),
+	})
+	want := []string{`{"role":"assistant","content":null,"tool_calls":[{}]}`, `{"role":"tool","content":"kept"}`, `broken`}
+	for i := range want {
+		if string(got[i]) != want[i] {
+			t.Errorf("%s, want %s", got[i], want[i])
+		}
+	}
+}
+
+// TestDigestOfMessages: how a client spells a message back does not matter, and what the
+// model reads of it does.
+func TestDigestOfMessages(t *testing.T) {
+	sum := func(messages ...string) string {
+		d := newDigest()
+		for _, m := range messages {
+			d.message(object(t, m))
+		}
+		return d.sum()
+	}
+	const call = `{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`
+	same := []string{
+		call,
+		`{"tool_calls":[{"index":0,"function":{"arguments":"{}","name":"f"},"id":"a"}],"role":"assistant"}`,
+		`{"role":"assistant","content":"","refusal":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":{}}}]}`,
+	}
+	for _, m := range same {
+		if sum(m) != sum(call) {
+			t.Errorf("%s is another message", m)
+		}
+	}
+	if sum(`{"role":"user","content":[{"type":"text","text":"hi"}]}`) != sum(`{"role":"user","content":"hi"}`) {
+		t.Error("a text in one part is another text")
+	}
+	seen := map[string]string{}
+	for _, m := range []string{
+		call,
+		`{"role":"user","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`,
+		`{"role":"assistant","content":"x","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`,
+		`{"role":"assistant","content":null,"tool_calls":[{"id":"b","type":"function","function":{"name":"f","arguments":"{}"}}]}`,
+		`{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"g","arguments":"{}"}}]}`,
+		`{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{ }"}}]}`,
+		`{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"custom","custom":{"name":"f","input":"i"}}]}`,
+		`{"role":"assistant","content":null}`,
+		`{"role":"tool","tool_call_id":"a","content":"x"}`, `{"role":"tool","tool_call_id":"b","content":"x"}`,
+		`{"role":"user","content":[{"type":"text","text":"hi"},{"type":"text","text":"there"}]}`,
+	} {
+		if other, ok := seen[sum(m)]; ok {
+			t.Errorf("%s and %s are the same", m, other)
+		}
+		seen[sum(m)] = m
+	}
+	if sum(call, call) == sum(call) {
+		t.Error("two messages are one")
+	}
+}
+
+// TestProves: a visible history shows whose it is by as much as people and models wrote.
+func TestProves(t *testing.T) {
+	d := newDigest()
+	long := string(make([]byte, enough))
+	for _, role := range []string{"system", "developer"} {
+		o := rawjson.Object{}
+		o.Set("role", rawjson.Quote(role))
+		o.Set("content", rawjson.Quote(long))
+		d.message(&o)
+	}
+	if (&Thread{}).proves(d) || !(&Thread{Request: Request{Identified: true}}).proves(d) {
+		t.Error("what is said to everybody shows whose a history is, or a name does not")
+	}
+	o := rawjson.Object{}
+	o.Set("role", rawjson.Quote("user"))
+	o.Set("content", rawjson.Quote(long[1:]))
+	if d.message(&o); (&Thread{}).proves(d) {
+		t.Errorf("%d bytes are enough", d.weight)
+	}
+	o.Set("content", rawjson.Quote("x"))
+	if d.message(&o); !(&Thread{}).proves(d) {
+		t.Errorf("%d bytes are not enough", d.weight)
+	}
+}

@@ -1,0 +1,73 @@
+package model
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+)
+
+// tooLong reports whether an API refused a request because it is longer than its model
+// reads. Some say so by a code, others in words alone: where a client wants its history
+// cut, one try more than needed does no harm.
+func (e *Error) tooLong() bool {
+	if e.Status != http.StatusBadRequest && e.Status != http.StatusRequestEntityTooLarge && e.Status != http.StatusUnprocessableEntity {
+		return false
+	}
+	document, err := rawjson.ParseObject(e.Body)
+	if err != nil {
+		return false
+	}
+	o, err := rawjson.ParseObject(document.Get("error"))
+	if err != nil {
+		o = document
+	}
+	member := func(name string) string {
+		s, _ := rawjson.String(o.Get(name))
+		return strings.ToLower(s)
+	}
+	said := member("message")
+	return member("code") == "context_length_exceeded" || member("type") == "exceed_context_size_error" ||
+		strings.Contains(said, "context length") || strings.Contains(said, "context size") || strings.Contains(said, "context window")
+}
+
+// shorten leaves the oldest turns out of the history, about half of it: all between the
+// system messages in front and a message of the user's. It reports whether there was
+// anything to leave out; the last turn stays.
+func (d *Dialogue) shorten() bool {
+	first, size := -1, int64(0)
+	var starts []int
+	for i, message := range d.history {
+		o, err := rawjson.ParseObject(message)
+		if err != nil {
+			return false // we made it
+		}
+		role, _ := rawjson.String(o.Get("role"))
+		if first < 0 && role != "system" && role != "developer" {
+			first = i
+		}
+		if first >= 0 {
+			size += int64(len(message))
+		}
+		if first >= 0 && i > first && role == "user" {
+			starts = append(starts, i)
+		}
+	}
+	if len(starts) == 0 {
+		return false
+	}
+	to, dropped := starts[len(starts)-1], int64(0)
+	for i, at := first, 0; i < to; i++ {
+		if i == starts[at] {
+			if 2*dropped >= size {
+				to = i
+				break
+			}
+			at++
+		}
+		dropped += int64(len(d.history[i]))
+	}
+	d.history = append(d.history[:first:first], d.history[to:]...)
+	d.from -= to - first
+	return true
+}
