@@ -65,7 +65,7 @@ unit: modules peers buildah postgres ## the tests of the packages
 	cd $(TICKETS) && $(GO) test ./...
 
 .PHONY: e2e
-e2e: modules peers agents engines proxies ## real clients and real servers against the real binary
+e2e: modules peers agents engines proxies chromium ## real clients and real servers against the real binary
 	$(GO) test -count=1 -timeout 40m ./e2e/...
 
 .PHONY: judge
@@ -188,6 +188,12 @@ proxies: # what stands before gateways in docs/operations.md; its test skips wit
 	@if ! { command -v nginx && command -v caddy; } >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
 	  apt-get update -q && apt-get install -qy --no-install-recommends nginx-light caddy || \
 	  echo "make: the Debian packages nginx-light and caddy could not be fetched, so no proxy is tested" >&2; fi
+
+.PHONY: chromium
+chromium: # shows the console's pages to its tests, which skip without it
+	@if ! command -v chromium-headless-shell >/dev/null && ! command -v chromium >/dev/null && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  apt-get update -q && apt-get install -qy --no-install-recommends chromium-headless-shell || \
+	  echo "make: the Debian package chromium-headless-shell could not be fetched, so the console is not tested in a browser" >&2; fi
 
 .PHONY: buildah
 buildah: # builds images for packaging's tests, which skip without it

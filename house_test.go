@@ -17,13 +17,16 @@ const module = "github.com/dragoman-mcp/dragoman"
 
 // rooms are the folders of internal, from low to high. What is in one imports its own
 // room and lower ones, and of its own room what stands before it in layers.
-var rooms = []string{"text", "wire", "state", "identity", "judge", "show", "reach", "session", "door", "config", "gateway"}
+var rooms = []string{"text", "observe", "wire", "state", "identity", "judge", "show", "reach", "session", "door", "config", "gateway"}
 
 // layers are the packages from low to high. A package imports lower rows only.
 var layers = [][]string{
 	// What knows nothing of tools.
 	{"internal/text/glob", "internal/text/clip", "internal/text/secret", "internal/text/invalid", "internal/text/invisible", "internal/text/qualified"},
 	{"internal/text/canonical", "internal/text/commandline", "internal/text/poison"},
+	{"internal/observe"},
+	{"internal/observe/otlp", "internal/observe/prometheus", "internal/observe/loglevel"},
+	{"internal/observe/telemetry"},
 	{"internal/wire/rawjson", "internal/wire/sse", "internal/wire/deadline", "internal/wire/origin", "internal/wire/addresses", "internal/wire/retry"},
 	{"internal/wire/safehttp"},
 	{"internal/state/bounded", "internal/state/weakcache", "internal/state/park", "internal/state/atomicfile", "internal/state/store", "internal/state/seal", "internal/state/frame"},
@@ -50,7 +53,8 @@ var layers = [][]string{
 
 	// The gateway.
 	{"internal/identity/caller"},
-	{"internal/judge/policy", "internal/judge/limit", "internal/judge/approval", "internal/judge/audit", "internal/judge/pinning", "internal/judge/meter"},
+	{"internal/identity/signin"},
+	{"internal/judge/policy", "internal/judge/limit", "internal/judge/approval", "internal/judge/audit", "internal/judge/pinning", "internal/judge/meter", "internal/judge/usage"},
 	{"internal/judge/ledger", "internal/judge/gate"},
 	{"internal/show"},
 	{"internal/reach/sandbox", "internal/reach/credential", "internal/reach/upstream"},
@@ -59,7 +63,7 @@ var layers = [][]string{
 	{"servers"},
 	{"internal/session"},
 	{"internal/door"},
-	{"internal/door/api", "internal/door/mcpserve", "internal/door/ops", "internal/door/terminal"},
+	{"internal/door/api", "internal/door/console", "internal/door/mcpserve", "internal/door/ops", "internal/door/terminal"},
 	{"internal/config"},
 	{"internal/gateway"},
 	{"cmd/dragoman"},

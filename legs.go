@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"runtime/debug"
 	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/observe"
 )
 
 // maxLegs is how often one call may ask.
@@ -20,7 +22,12 @@ func (l *Loop) Call(ctx context.Context, c Call) (Result, error) {
 
 // call makes a call, and makes it again with the answers as long as it asks.
 // pause is called while somebody is asked, or while the server wants time.
-func (l *Loop) call(ctx context.Context, c Call, pause func() (resume func())) (Result, error) {
+func (l *Loop) call(ctx context.Context, c Call, pause func() (resume func())) (res Result, err error) {
+	if c.Method == "" {
+		var span *observe.Span
+		ctx, span = observe.Begin(ctx, observe.Tool)
+		defer func() { called(ctx, span, &c, &res, err) }()
+	}
 	if c.Problem == nil && c.Tool != nil {
 		c.Problem = c.Tool.Quarantined
 	}
@@ -42,6 +49,7 @@ func (l *Loop) call(ctx context.Context, c Call, pause func() (resume func())) (
 		resume := pause()
 		answers, err := l.answers(ctx, c, res.Asks, asked)
 		resume()
+		tellWait(ctx, res.Asks, time.Since(began))
 		waited += time.Since(began)
 		if answers == nil && err == nil {
 			res.Info.Duration = time.Since(start) - waited

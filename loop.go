@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/observe"
 )
 
 // Loop runs conversations: decide, execute, summarise. The zero value of each
@@ -80,10 +82,13 @@ type Event struct {
 // conversation early, such as the end of ctx or a failure of the upstream; conv
 // has then told the client.
 func (l *Loop) Run(ctx context.Context, conv Conversation) error {
+	ctx, span := observe.Begin(ctx, observe.Conversation)
+	defer span.End()
 	err := l.run(ctx, conv)
 	if closeErr := conv.Close(err); err == nil {
 		err = closeErr
 	}
+	conversed(ctx, span, err)
 	return err
 }
 

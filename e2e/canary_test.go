@@ -22,8 +22,10 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
@@ -77,6 +79,7 @@ var canaries = []canary{
 	{name: "key of a model that moved", to: "the model that moved"},
 	{name: "token in a redirect of a model", own: true}, // it is the model's, for its client
 	{name: "key in an address where no model is"},
+	{name: "header for the collector", ends: "/+=", to: "the collector"},
 	{name: "key of the configuration"},
 	{name: "key of the environment"},
 	{name: "key of the file"},
@@ -143,6 +146,26 @@ type nest struct {
 	peers   map[string]func() string // what came to them
 	outputs map[string]string        // what everybody may see
 	answers map[string]string        // what whoever made a request may see
+	// collected is what came to a collector of traces and metrics.
+	collected func() string
+}
+
+// A collector takes traces and metrics.
+type collector struct {
+	mu   sync.Mutex
+	came strings.Builder
+}
+
+func (c *collector) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, _ = io.Copy(&c.came, r.Body)
+}
+
+func (c *collector) text() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.came.String()
 }
 
 func newNest(t *testing.T, format string) *nest {
@@ -155,6 +178,9 @@ func newNest(t *testing.T, format string) *nest {
 	encrypted.Config.ErrorLog = log.New(io.Discard, "", 0) // all handshakes fail
 	encrypted.StartTLS()
 	t.Cleanup(encrypted.Close)
+	told := &collector{}
+	collects := listen(t, told.ServeHTTP)
+	n.peers["the collector"], n.collected = collects.heard, told.text
 	login := loginServer(t, secret)
 	issuer := introspector(t, secret("token that is good"))
 	model, badModel, movedModel := listen(t, stand()), listen(t, repeat), listen(t, sendOn(secret("token in a redirect of a model")))
@@ -173,7 +199,7 @@ func newNest(t *testing.T, format string) *nest {
 	logged := server{"url": login.URL + "/mcp", "oauth": map[string]any{"client_id": "person"}}
 	n.env = append(cleanEnv(t), "HOME="+n.home, "CANARY="+secret("variable from the environment"),
 		"DRAGOMAN_INPUT_KEY="+secret("header from an input"), "DRAGOMAN_API_KEY="+secret("key of the environment"),
-		"HTTPS_PROXY=http://me:"+secret("proxy")+"@127.0.0.1:1", "NO_PROXY=127.0.0.1", "GOTRACEBACK=all")
+		"OTEL_BSP_SCHEDULE_DELAY=50", "HTTPS_PROXY=http://me:"+secret("proxy")+"@127.0.0.1:1", "NO_PROXY=127.0.0.1", "GOTRACEBACK=all")
 	n.login(logged)
 	withUser := func(address, name string) string {
 		u, err := url.Parse(address)
@@ -201,6 +227,7 @@ func newNest(t *testing.T, format string) *nest {
 		"logged": logged, "program": program, "ends": ends,
 	},
 		with("inputs", []any{map[string]any{"id": "key", "type": "promptString", "password": true}}),
+		with("telemetry", map[string]any{"endpoint": collects.URL, "headers": map[string]string{"X-Key": secret("header for the collector")}, "metrics": map[string]any{"interval": "100ms"}}),
 		with("log", map[string]any{"level": "debug", "format": format}),
 		with("models", []any{
 			map[string]any{"match": "works", "base_url": model.URL + "/v1", "api_key": secret("key of a model"), "headers": map[string]string{"X-Tenant": secret("header of a model")}},
@@ -243,6 +270,7 @@ func (n *nest) login(at server) {
 func (n *nest) test() {
 	n.g.ready()
 	n.requests()
+	n.watched()
 	n.commands()
 	n.die()
 	n.files()
@@ -381,12 +409,47 @@ func (n *nest) converse() {
 	call("works__ask", &dragoman.Answers{State: asked.Asks.State, Replies: map[string]json.RawMessage{asked.Asks.Questions[0].Key: reply}})
 }
 
+// watched looks at what is told to those who watch: what a collector gets, the metrics,
+// and the usage of all callers.
+func (n *nest) watched() {
+	n.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for text := ""; !strings.Contains(text, "execute_tool works__echo") || !strings.Contains(text, "gen_ai.client.operation.duration"); text = n.collected() {
+		select {
+		case <-tick.C:
+		case <-n.g.exited:
+			n.t.Fatal("the gateway ended before a collector heard of it")
+		case <-n.t.Context().Done():
+			n.t.Fatal("nothing came to the collector")
+		}
+	}
+	for _, path := range []string{"/metrics", "/v1/usage?by=caller,model,server,tool"} {
+		req, err := http.NewRequestWithContext(n.t.Context(), "GET", n.g.Root+path, nil)
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+secret("key of the file"))
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		text, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if err != nil || res.StatusCode != 200 || !strings.Contains(string(text), "works") {
+			n.t.Errorf("%s: %s, %v: %s", path, res.Status, err, text)
+		}
+		n.outputs[path] = string(text)
+	}
+	n.outputs["what came to the collector"] = n.collected()
+}
+
 // commands runs everything that shows something of the gateway.
 func (n *nest) commands() {
 	for _, args := range [][]string{
 		{"config"}, {"check"}, {"check", "--verbose"}, {"check", "--policy", "--caller", "local"},
 		{"tools", "--verbose"}, {"tools", "--json"}, {"tools", "--raw"}, {"call", "machine__echo", "{}"}, {"call", "repeats__echo", "{}"},
-		{"audit"}, {"audit", "--json"}, {"audit", "export"}, {"audit", "verify"}, {"approve", "--all"},
+		{"audit"}, {"audit", "--json"}, {"audit", "export"}, {"audit", "verify"}, {"approve", "--all"}, {"usage"}, {"usage", "--by", "caller,server", "--json"},
 		{"lint", "--probe=none", "--format=text"}, {"lint", "--probe=none", "--format=json"}, {"lint", "--probe=none", "--format=sarif"},
 		{"lint", "--probe=none", "--format=markdown"}, {"lint", "--probe=none", "--format=junit"},
 		{"keys", "list"}, {"__complete", "tools", "--server", ""}, {"chat", "--model", "other", "hello"}, {"chat", "--model", "gone", "hello"}, {"chat", "--verbose", "--model", "works", "SAY hello"},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/observe"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
@@ -42,7 +43,9 @@ import (
 // An error is the end of ctx, and the server was told about it.
 func (c *Client) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
 	start := time.Now()
+	ctx, span := observe.Begin(ctx, observe.ClientRequest)
 	res, err := c.leg(ctx, &call)
+	c.requested(span, &call, &res, err)
 	res.Ran = res.Ran.After(call.Answers)
 	if call.Answers == nil {
 		res.Info.Duration = time.Since(start)

@@ -308,3 +308,5 @@ func (h *httpConnection) close() error {
 	}
 	return nil
 }
+
+func (*httpConnection) network() string { return overTCP }

@@ -10,6 +10,8 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"sync/atomic"
+
+	"github.com/dragoman-mcp/dragoman/internal/observe"
 )
 
 // A requester makes HTTP requests to one server.
@@ -95,6 +97,7 @@ func (r *requester) do(ctx context.Context, req *http.Request, leaves func()) (*
 			leaves()
 		}
 	}}
+	observe.Carry(ctx, req.Header)
 	resp, err := r.send(req.WithContext(httptrace.WithClientTrace(ctx, trace)))
 	if err != nil {
 		if e, ok := errors.AsType[*url.Error](err); ok {

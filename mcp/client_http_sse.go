@@ -145,3 +145,5 @@ func (l *sseConnection) close() error {
 	l.cancel()
 	return nil
 }
+
+func (*sseConnection) network() string { return overTCP }

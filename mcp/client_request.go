@@ -137,7 +137,7 @@ func (c *Client) attempt(ctx context.Context, s *session, r *request) (*answer, 
 		id: c.ids.Add(1), method: r.method, name: r.name, headers: r.headers,
 		version: s.version, modern: s.era == Modern, pending: r.pending,
 	}
-	x.body = r.body(x.id, s)
+	x.body = r.body(x.id, s, traced(ctx, r.meta))
 	if r.method == listenMethod && r.pending != nil {
 		c.mu.Lock()
 		c.subscriptions[x.id] = r.pending
@@ -174,8 +174,8 @@ func (c *Client) attempt(ctx context.Context, s *session, r *request) (*answer, 
 	return &answer{raw: m.result, object: o}, nil
 }
 
-// body builds the message.
-func (r *request) body(id int64, s *session) []byte {
+// body builds the message, with this _meta beside what is the wire's.
+func (r *request) body(id int64, s *session, of json.RawMessage) []byte {
 	var meta []byte
 	add := func(b ...[]byte) {
 		if len(meta) == 0 {
@@ -189,17 +189,17 @@ func (r *request) body(id int64, s *session) []byte {
 	}
 	if s.era == Modern {
 		who := s.meta.members(r.can, r.tasks)
-		meta = make([]byte, 0, len(who)+len(r.meta)+40)
+		meta = make([]byte, 0, len(who)+len(of)+40)
 		add(who)
-		if s.levelMeta != nil && object(r.meta).Get(metaLogLevel) == nil {
+		if s.levelMeta != nil && object(of).Get(metaLogLevel) == nil {
 			add(s.levelMeta)
 		}
 	}
 	if r.token != 0 {
 		add([]byte(`"progressToken":`), strconv.AppendInt(nil, r.token, 10))
 	}
-	if r.meta != nil {
-		for _, m := range object(r.meta).Members {
+	if of != nil {
+		for _, m := range object(of).Members {
 			if !wireKey(m.Name) {
 				add(rawjson.Quote(m.Name), []byte{':'}, m.Value)
 			}

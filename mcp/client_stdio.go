@@ -249,3 +249,5 @@ func (l *lineReader) skip(read []byte, more bool) error {
 	}
 	return long
 }
+
+func (*stdioConnection) network() string { return overPipe }

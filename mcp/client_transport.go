@@ -25,6 +25,8 @@ type connection interface {
 	cause() error
 	// close ends the connection in order.
 	close() error
+	// network is what the connection goes over, as network.transport says it.
+	network() string
 	// tidy frees what is left when nothing uses the connection any more.
 	tidy()
 }

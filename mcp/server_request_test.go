@@ -49,17 +49,17 @@ type person struct {
 
 func (p *person) send(msg []byte) bool {
 	p.sent = append(p.sent, string(msg))
-	id := string(object(msg).Get("id"))
+	id := object(msg).Get("id")
 	p.conn.mu.Lock()
 	defer p.conn.mu.Unlock()
-	if answer := p.conn.waiting[id]; answer != nil && !p.silent {
+	if answer := p.conn.waiting[string(id)]; answer != nil && !p.silent {
 		answer <- json.RawMessage(`{"action":"accept"}`)
 	}
 	return true
 }
 
 // asked makes a call of a legacy client at a host.
-func asked(t *testing.T, h *asker, silent bool) (json.RawMessage, error, *person) {
+func asked(t *testing.T, h *asker, silent bool) (json.RawMessage, *person, error) {
 	t.Helper()
 	conn := &legacyPeer{server: &Server{}, waiting: map[string]chan<- json.RawMessage{}}
 	p := &person{conn: conn, silent: silent}
@@ -67,7 +67,7 @@ func asked(t *testing.T, h *asker, silent bool) (json.RawMessage, error, *person
 		id: json.RawMessage(`1`), method: "tools/call", members: &rawjson.Object{}, meta: &rawjson.Object{},
 	}}
 	result, err := v.run(t.Context())
-	return result, err, p
+	return result, p, err
 }
 
 // TestLegacyClientIsAsked: a call is made again with what a legacy client answered, with
@@ -76,7 +76,7 @@ func TestLegacyClientIsAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		h := &asker{often: 4, waiting: true}
-		result, err, p := asked(t, h, false)
+		result, p, err := asked(t, h, false)
 		if err != nil || string(result) != `{"content":[]}` || len(p.sent) != 3 || time.Since(began) != time.Minute {
 			t.Fatalf("%s, %v, after %s and %v", result, err, time.Since(began), p.sent)
 		}
@@ -93,7 +93,7 @@ func TestLegacyClientIsAsked(t *testing.T) {
 // more, and the client that its request failed.
 func TestLegacyClientIsAskedSoOften(t *testing.T) {
 	h := &asker{often: 100}
-	_, err, p := asked(t, h, false)
+	_, p, err := asked(t, h, false)
 	e, ok := errors.AsType[*RPCError](err)
 	if !ok || e.Code != codeInternal || !strings.Contains(string(e.Data), dragoman.CodeUnanswered) || len(p.sent) != 16 {
 		t.Errorf("%v after %d questions", err, len(p.sent))
@@ -108,7 +108,7 @@ func TestLegacyClientIsAskedSoOften(t *testing.T) {
 func TestLegacyClientDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &asker{often: 1, life: time.Minute}
-		_, err, p := asked(t, h, true)
+		_, p, err := asked(t, h, true)
 		if !errors.Is(err, context.DeadlineExceeded) || len(h.legs) != 2 || !h.legs[1].Gone {
 			t.Errorf("%v after %d legs", err, len(h.legs))
 		}

@@ -5,9 +5,12 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"os"
 	"slices"
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/door/console"
+	"github.com/dragoman-mcp/dragoman/internal/door/terminal"
 	"github.com/dragoman-mcp/dragoman/internal/gateway"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/session"
@@ -37,6 +40,12 @@ func announce(log *slog.Logger, file *config.File, g *gateway.Gateway, at net.Ad
 	attrs := []any{"base_url", scheme + at.String() + "/v1"}
 	if !file.MCP.Off {
 		attrs = append(attrs, "mcp", scheme+at.String()+"/mcp")
+	}
+	if address := g.Console(at); address != "" && !terminal.NewScreen(os.Stderr).Live {
+		// What a log keeps others may read, so it has no secret.
+		attrs = append(attrs, "console", "http://"+at.String()+console.Root)
+	} else if address != "" {
+		attrs = append(attrs, "console", address)
 	}
 	log.Info("serving", append(attrs, "version", version())...)
 	go countTools(log, g, file)

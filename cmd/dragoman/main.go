@@ -131,9 +131,9 @@ For programs, start the gateway and point any OpenAI client's base_url to it:
 	root.SetVersionTemplate(versionLine())
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
-		chatCommand(), serveCommand(), reloadCommand(), toolsCommand(), callCommand(),
+		chatCommand(), serveCommand(), consoleCommand(), reloadCommand(), toolsCommand(), callCommand(),
 		convertCommand(), argumentsCommand(), lintCommand(), proveCommand(),
-		checkCommand(), configCommand(), approveCommand(), denyCommand(), auditCommand(), pinsCommand(), storeCommand(), keysCommand(), loginCommand(), claudeCommand(), codexCommand(), demoServerCommand(), versionCommand(),
+		checkCommand(), configCommand(), approveCommand(), denyCommand(), auditCommand(), usageCommand(), pinsCommand(), storeCommand(), keysCommand(), loginCommand(), claudeCommand(), codexCommand(), demoServerCommand(), versionCommand(),
 	)
 	return root
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/gateway"
+	"github.com/dragoman-mcp/dragoman/internal/observe/loglevel"
 	"github.com/dragoman-mcp/dragoman/internal/text/invalid"
 )
 
@@ -66,7 +67,7 @@ configuration read again: requests and servers that did not change go on.` + ser
 			for _, left := range file.LeftOut {
 				log.Warn("configuration", "warning", left.Reason)
 			}
-			g, err := gateway.New(file, gateway.Options{Read: func() (*config.File, error) { return read(nil) }, Log: log, Version: version(), Used: level, Can: clientsCan(file), Apps: !file.MCP.Off, Credentials: credentials()})
+			g, err := gateway.New(file, gateway.Options{Read: func() (*config.File, error) { return read(nil) }, Log: log, Version: version(), Used: level, Can: clientsCan(file), Apps: !file.MCP.Off, Credentials: credentials(), StateFolder: stateFolder()})
 			if err != nil {
 				return &usageError{err, ""}
 			}
@@ -163,9 +164,10 @@ func newLogger(file *config.File, verbose, quiet bool) (log *slog.Logger, use fu
 		}
 	}
 	use(file)
-	options := &slog.HandlerOptions{Level: level}
+	levels := loglevel.New(level, file.Log.Levels)
+	options := &slog.HandlerOptions{Level: levels}
 	if file.Log.Format == "json" {
-		return slog.New(slog.NewJSONHandler(os.Stderr, options)), use
+		return slog.New(levels.Handler(slog.NewJSONHandler(os.Stderr, options))), use
 	}
-	return slog.New(slog.NewTextHandler(os.Stderr, options)), use
+	return slog.New(levels.Handler(slog.NewTextHandler(os.Stderr, options))), use
 }

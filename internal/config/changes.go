@@ -8,8 +8,8 @@ import (
 
 // restarts are the keys that a process takes over only when it starts: the listener with
 // what it reads with, the store and what is pinned in it, what servers are told of those
-// behind us when they are greeted, and the form of a log that has begun.
-var restarts = []string{"listen", "tls", "http.header_timeout", "store", "pins", "mcp.off", "sampling.answer", "log.format"}
+// behind us when they are greeted, the form of a log that has begun, and who watches.
+var restarts = []string{"listen", "tls", "http.header_timeout", "store", "pins", "mcp.off", "sampling.answer", "log.format", "log.levels", "telemetry", "usage"}
 
 // Changes are the keys, such as policy and mcpServers.files, in which two configurations
 // differ.

@@ -57,6 +57,7 @@ mcp:
   search: never
   page: 512KiB
   raw: false
+console: "on"
 sets: {}
 policy: []
 policy_file: ""
@@ -110,6 +111,21 @@ approvals:
 pins:
   mode: auto
   lock: ""
+usage:
+  off: false
+  retention: 2160h
+telemetry:
+  endpoint: ""
+  headers: {}
+  service: ""
+  traces:
+    off: false
+    sample: 100
+    content: false
+  metrics:
+    off: false
+    listen: ""
+    interval: 1m
 http:
   max_body: 32MiB
   header_timeout: 10s
@@ -119,6 +135,7 @@ http:
 log:
   level: info
   format: text
+  levels: {}
 `
 	if diff := cmp.Diff(want, string(config.Effective(config.Default()))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -3,6 +3,7 @@ package config
 import (
 	"crypto/sha256"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net"
 	"net/url"
@@ -18,6 +19,8 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
+	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
+	"github.com/dragoman-mcp/dragoman/internal/observe/telemetry"
 	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
@@ -55,8 +58,9 @@ type File struct {
 	Connections    servers.OwnConfig `yaml:"connections" doc:"Bounds of the connections to servers that callers have of their own; see share in mcpServers."`
 	WaitForServers time.Duration     `yaml:"wait_for_servers" doc:"Longest time that a request waits for servers that are still starting. What is not there by then is left out and named; a server that the request names is an error."`
 
-	MCP  mcpserve.Config `yaml:"mcp" doc:"The MCP endpoint at /mcp."`
-	Sets map[string]Set  `yaml:"sets" doc:"Sets of servers and tools by name: at /mcp/set/NAME, and for chat requests as server_label set:NAME."`
+	MCP     mcpserve.Config `yaml:"mcp" doc:"The MCP endpoint at /mcp."`
+	Console string          `yaml:"console" enum:"on,off" doc:"Whether there is a web console at /console/. On loopback without keys the address that serve prints, or dragoman console, signs in; else a key does."`
+	Sets    map[string]Set  `yaml:"sets" doc:"Sets of servers and tools by name: at /mcp/set/NAME, and for chat requests as server_label set:NAME."`
 
 	Policy     []policy.Rule `yaml:"policy" doc:"What callers may do. Without a rule, here or in policy_file, everything; with one, only what a rule allows. A rule that denies beats one that asks, and that beats one that allows."`
 	PolicyFile string        `yaml:"policy_file" doc:"A file of Cedar policies beside those of policy; a relative path starts at the folder of the configuration file. All of them hold together."`
@@ -74,6 +78,9 @@ type File struct {
 	Approvals approval.Config `yaml:"approvals" doc:"Questions to a person whether a call may run."`
 	Pins      pinning.Config  `yaml:"pins" doc:"Which tools are trusted: those that are defined as somebody approved them."`
 
+	Usage     usage.Config     `yaml:"usage" doc:"What callers used of models and tools, kept where there is a store."`
+	Telemetry telemetry.Config `yaml:"telemetry" doc:"What is told of the gateway to those who look after it: metrics at /metrics, and traces and metrics for a collector."`
+
 	HTTP HTTP `yaml:"http" doc:"Limits of the gateway's HTTP server."`
 	Log  Log  `yaml:"log" doc:"What the gateway writes to standard error."`
 
@@ -88,6 +95,9 @@ type File struct {
 	read        map[string]Sum       // the files that it was read from, as they were
 	serversFrom string               // the file that the servers are from, where that is another one
 }
+
+// ConsoleOff is the value of console that says that there is none.
+const ConsoleOff = "off"
 
 // Names says what tools are called.
 type Names struct {
@@ -176,8 +186,9 @@ type HTTP struct {
 
 // Log says what is written to standard error.
 type Log struct {
-	Level  string `yaml:"level" enum:"debug,info,warn,error" doc:"Least level that is written."`
-	Format string `yaml:"format" enum:"text,json" doc:"text for people, json for programs."`
+	Level  string            `yaml:"level" enum:"debug,info,warn,error" doc:"Least level that is written."`
+	Format string            `yaml:"format" enum:"text,json" doc:"text for people, json for programs."`
+	Levels map[string]string `yaml:"levels" doc:"Least levels of single packages, such as {mcp: debug}: the last element of a package's path."`
 }
 
 // Default returns the configuration of an empty file.
@@ -204,9 +215,12 @@ func (f *File) SetDefaults() {
 	f.Audit.SetDefaults()
 	f.Approvals.SetDefaults()
 	f.Pins.Mode = pinning.Auto
+	f.Console = "on"
 	f.MCP = mcpserve.Config{Search: string(model.Never), Page: mcpserve.DefaultPage}
 	f.HTTP = HTTP{MaxBody: 32 << 20, HeaderTimeout: 10 * time.Second, BodyTimeout: 10 * time.Second, AnswerTimeout: 30 * time.Second, DrainTimeout: 30 * time.Second}
 	f.Log = Log{Level: "info", Format: "text"}
+	f.Usage.Retention = usage.DefaultRetention
+	f.Telemetry.SetDefaults()
 }
 
 // Validate reports the first top-level key that cannot work.
@@ -227,6 +241,11 @@ func (f *File) Validate() error {
 	}
 	if err := checkInputs(f.Inputs); err != nil {
 		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Log.Levels)) {
+		if new(slog.Level).UnmarshalText([]byte(f.Log.Levels[name])) != nil {
+			return invalid.Key("log", fmt.Sprintf("levels: %q of %s is none of debug, info, warn and error", f.Log.Levels[name], name))
+		}
 	}
 	if _, err := policy.New(policy.Config{Rules: f.Policy}); err != nil {
 		return invalid.Key("policy", err.Error())

@@ -18,6 +18,8 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
 	"github.com/dragoman-mcp/dragoman/internal/judge/audit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
+	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
+	"github.com/dragoman-mcp/dragoman/internal/observe/telemetry"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/session"
@@ -96,6 +98,7 @@ hosted: {web_search: {tool: web__find, query: q, results: "", url: link, title: 
 connections: {max: 9, idle: 1m}
 wait_for_servers: 8s
 mcp: {raw: true, search: auto, page: 1MiB}
+console: off
 sets: {some: {servers: [web, files], tools: ["web__*", "!files__write_*"]}}
 loop: {rounds: 3, calls: 4, parallel: 5, bytes: 1.txt, timeout: 6s, call_timeout: 7s}
 results: {limit: 1000, max_message: 1MiB}
@@ -113,7 +116,14 @@ http:
   answer_timeout: 4s
   max_connections: 500
   drain_timeout: 2m
-log: {level: debug, format: json}
+usage: {off: true, retention: 720h}
+telemetry:
+  endpoint: http://localhost:4318
+  headers: {X-Key: "${TOKEN}"}
+  service: gate
+  traces: {sample: 5, content: true}
+  metrics: {listen: "127.0.0.1:9464", interval: 10s}
+log: {level: debug, format: json, levels: {mcp: warn}}
 `
 	f := parse(t, strings.Replace(text, "1.txt", "8 KiB", 1), "KEY", "fedcba9876543210: {x}", "TOKEN", "t", "N", "8")
 	want := &config.File{
@@ -149,6 +159,7 @@ log: {level: debug, format: json}
 		Connections:    servers.OwnConfig{Max: 9, Idle: time.Minute},
 		WaitForServers: 8 * time.Second,
 		MCP:            mcpserve.Config{Search: "auto", Page: 1 << 20, Raw: true},
+		Console:        config.ConsoleOff,
 		Sets:           map[string]config.Set{"some": {Servers: []string{"web", "files"}, Tools: []string{"web__*", "!files__write_*"}}},
 		Loop:           config.Loop{Rounds: 3, Calls: 4, Parallel: 5, Bytes: 8192, Timeout: 6 * time.Second, CallTimeout: 7 * time.Second},
 		Results:        session.Results{Form: result.Form{Limit: 1000}, MaxMessage: 1 << 20},
@@ -159,8 +170,13 @@ log: {level: debug, format: json}
 		Audit:          audit.Config{Arguments: audit.Full, Retention: 24 * time.Hour, Off: true},
 		Approvals:      approval.Config{Expires: 5 * time.Minute, Keep: time.Hour, Pending: 6, Elicit: true},
 		Pins:           pinning.Config{Mode: pinning.Explicit, Lock: "/srv/dragoman.lock"},
-		HTTP:           config.HTTP{MaxBody: 65536, HeaderTimeout: time.Second, BodyTimeout: 3 * time.Second, AnswerTimeout: 4 * time.Second, DrainTimeout: 2 * time.Minute, MaxConnections: 500},
-		Log:            config.Log{Level: "debug", Format: "json"},
+		Usage:          usage.Config{Off: true, Retention: 720 * time.Hour},
+		Telemetry: telemetry.Config{
+			Endpoint: "http://localhost:4318", Headers: secret.Map(map[string]string{"X-Key": "t"}), Service: "gate",
+			Traces: telemetry.Traces{Sample: 5, Content: true}, Metrics: telemetry.Metrics{Listen: "127.0.0.1:9464", Interval: 10 * time.Second},
+		},
+		HTTP: config.HTTP{MaxBody: 65536, HeaderTimeout: time.Second, BodyTimeout: 3 * time.Second, AnswerTimeout: 4 * time.Second, DrainTimeout: 2 * time.Minute, MaxConnections: 500},
+		Log:  config.Log{Level: "debug", Format: "json", Levels: map[string]string{"mcp": "warn"}},
 	}
 	if diff := cmp.Diff(want, f, ignoreRead); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -15,8 +15,14 @@ type Route struct {
 	Pattern string
 	// Serve answers.
 	Serve Handler
+	// Who finds out who asks, where the route has a way of its own; nil for the key or
+	// token in the request's headers. What goes wrong is a [*caller.Refusal].
+	Who func(*http.Request) (caller.Caller, error)
 	// Form is how errors look to the clients of the route; [OpenAI] if nil.
 	Form Form
+	// FormOf is in place of Form where errors look as the request wants it, such as in the
+	// language of its reader; nil for Form.
+	FormOf func(*http.Request) Form
 	// Shed says how soon the route is closed when memory is short.
 	Shed Shed
 	// Lasts says that a request may have no end of its own, such as a stream on which
@@ -55,7 +61,13 @@ func (m *Mux) Handle(routes ...Route) {
 		if route.Form == nil {
 			route.Form = OpenAI
 		}
-		m.mux.HandleFunc(route.Pattern, func(w http.ResponseWriter, r *http.Request) { m.enter(w, r, &route) })
+		m.mux.HandleFunc(route.Pattern, func(w http.ResponseWriter, r *http.Request) {
+			asked := route
+			if route.FormOf != nil {
+				asked.Form = route.FormOf(r)
+			}
+			m.enter(w, r, &asked)
+		})
 	}
 }
 

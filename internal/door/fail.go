@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/dragoman-mcp/dragoman/internal/observe"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
@@ -34,7 +35,9 @@ func Fail(log *slog.Logger, form Form, w http.ResponseWriter, r *http.Request, e
 		}
 	}
 	told := *e
-	told.ID = model.NewRequestID()
+	if told.ID = observe.RequestOf(r.Context()); told.ID == "" {
+		told.ID = model.NewRequestID()
+	}
 	log.Warn("request refused", append([]any{"request", told.ID, "path", r.URL.Path, "status", told.Status, "code", told.Code, "error", err}, more...)...)
 	form(w, &told)
 }

@@ -92,9 +92,9 @@ func (c *certificates) look() {
 	}
 }
 
-// identified refuses clients without a certificate where one is wanted, but for health
+// demanding refuses clients without a certificate where one is wanted, but for health
 // checks, whose senders rarely have one.
-func (g *Gateway) identified(next http.Handler) http.Handler {
+func (g *Gateway) demanding(next http.Handler) http.Handler {
 	if g.file.TLS.ClientCA == "" {
 		return next
 	}

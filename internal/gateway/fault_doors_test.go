@@ -160,9 +160,12 @@ func (f doorFault) at(t *testing.T, name string, door modelDoor) {
 		}
 		f.answer(w, r, f.upstream[n-1])
 	}))
-	bench := &workbench{}
+	bench, idle := &workbench{}, time.Minute
+	if slices.Contains(f.upstream, silent) {
+		idle = 100 * time.Millisecond
+	}
 	s := gatedBy(t, func(file *config.File) {
-		file.Models = []upstream.Model{{Match: "*", BaseURL: api, Idle: 100 * time.Millisecond, Wires: []string{"chat"}}}
+		file.Models = []upstream.Model{{Match: "*", BaseURL: api, Idle: idle, Wires: []string{"chat"}}}
 		file.MCPServers = map[string]servers.Config{"bench": {URL: bench.serve(t)}, "down": {URL: "http://127.0.0.1:9/mcp"}}
 		file.WaitForServers, file.Policy = time.Millisecond, []policy.Rule{{Allow: []string{"*"}}}
 		if f.change != nil {

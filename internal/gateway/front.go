@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/dragoman-mcp/dragoman/internal/door"
+	"github.com/dragoman-mcp/dragoman/internal/door/console"
 	"github.com/dragoman-mcp/dragoman/internal/door/ops"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
@@ -27,11 +28,13 @@ func (g *Gateway) Handler() http.Handler {
 	})
 	open.HandleFunc("GET /readyz", g.readyz)
 	open.HandleFunc("GET /{$}", g.root)
-
+	for _, pattern := range console.Open {
+		open.Handle(pattern, g.console.Front())
+	}
 	open.HandleFunc(caller.MetadataPath+"/", g.metadata)
 	open.HandleFunc(caller.MetadataPath, g.metadata)
 	open.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { g.now.Load().routes.ServeHTTP(w, r) })
-	checked := g.identified(g.checked(open))
+	checked := g.demanding(g.checked(open))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		bounds := g.now.Load().file.HTTP
 		deadline.Handler(checked, bounds.BodyTimeout, bounds.AnswerTimeout).ServeHTTP(w, r)
@@ -121,15 +124,24 @@ func (g *Gateway) unrecognised(w http.ResponseWriter, r *http.Request, form door
 
 // enter finds out who asks, once, and hands the request to its route.
 func (g *Gateway) enter(w http.ResponseWriter, r *http.Request, route *door.Route) {
+	var who caller.Caller
+	out, r, over := g.identified(w, r, route)
+	defer func() { over(who) }()
+	w = out
 	if g.shed(w, r, route) {
 		return
 	}
-	who, err := g.callers.Recognise(r)
+	var err error
+	recognise := g.callers.Recognise
+	if route.Who != nil {
+		recognise = route.Who
+	}
+	who, err = recognise(r)
 	if err != nil || !who.Valid() {
 		g.unrecognised(w, r, route.Form, err)
 		return
 	}
-	ctx, leave := g.callers.Stay(r.Context(), who)
+	ctx, leave := g.callers.Stay(g.watched(r.Context(), r, who), who)
 	defer leave()
 	if route.Lasts != nil && route.Lasts(r) {
 		var cancel context.CancelFunc

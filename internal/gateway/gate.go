@@ -15,6 +15,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
 	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
+	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
 	"github.com/dragoman-mcp/dragoman/internal/state/keeping"
 	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
@@ -56,7 +57,10 @@ func (g *Gateway) openGate(first *setup) (err error) {
 		g.closeLedger()
 		return err
 	}
-	g.gate = gate.New(gate.Options{Policy: first.rules, Limit: g.limits, Inbox: g.inbox(), Audit: g.audit(), Log: g.log})
+	if db != nil && !g.file.Usage.Off {
+		g.usage = usage.New(db, g.log)
+	}
+	g.gate = gate.New(gate.Options{Usage: g.usage, Model: g.priced, Price: g.toolPrice, Policy: first.rules, Limit: g.limits, Inbox: g.inbox(), Audit: g.audit(), Log: g.log})
 	return nil
 }
 
@@ -72,6 +76,9 @@ func (g *Gateway) openLedger(ctx context.Context, log *slog.Logger) error {
 	}
 	g.ledger, g.vault = opened, keys
 	g.keeper = keeping.New(opened.DB, g.file.Store.Quota, log)
+	if g.telemetry.Measuring() {
+		opened.DB.Time(g.timed)
+	}
 	g.turns = turns.New(opened.DB, keys, turns.Config{Bounds: turns.Bounds{Bytes: g.file.Memory.Bytes, TTL: g.file.Memory.TTL}, Log: log})
 	return nil
 }
@@ -126,6 +133,9 @@ func (g *Gateway) keep(ctx context.Context, secured *certificates) {
 	}
 	if g.ledger != nil {
 		each.Go(func() { g.ledger.Keep(ctx) })
+	}
+	if g.usage != nil {
+		each.Go(func() { g.usage.Keep(ctx, g.file.Usage.Retention) })
 	}
 }
 
@@ -201,6 +211,7 @@ func (g *Gateway) closeLedger() {
 			g.log.Warn("what was used of the budgets could not be written down", "error", err)
 		}
 	}
+	g.usage.Close()
 	if g.ledger != nil {
 		g.unwatch()
 		if err := g.ledger.Close(); err != nil {

@@ -33,6 +33,9 @@ func TestMain(m *testing.M) {
 	if fakemcp.IsChild() {
 		fakemcp.Main()
 	}
+	if os.Getenv(envSends) != "" {
+		sendingServer()
+	}
 	state, err := os.MkdirTemp("", "dragoman-test")
 	if err != nil {
 		panic(err)

@@ -15,12 +15,16 @@ import (
 	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/door/api"
+	"github.com/dragoman-mcp/dragoman/internal/door/console"
 	"github.com/dragoman-mcp/dragoman/internal/door/mcpserve"
 	"github.com/dragoman-mcp/dragoman/internal/door/ops"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/identity/signin"
 	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
 	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
 	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
+	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
+	"github.com/dragoman-mcp/dragoman/internal/observe/telemetry"
 	"github.com/dragoman-mcp/dragoman/internal/reach/credential"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
@@ -50,6 +54,9 @@ type Options struct {
 	Log *slog.Logger
 	// Version is our version.
 	Version string
+	// StateFolder is where the secret of the console is written down while the
+	// gateway serves; empty for nowhere.
+	StateFolder string
 	// Credentials is where tokens of logins at MCP servers are kept; nil for nowhere.
 	Credentials *credential.Store
 	// Used is told of each configuration that counts from then on, the first one
@@ -84,10 +91,17 @@ type Gateway struct {
 	demo       *demo.Demo // nil until it is wanted
 	servers    *servers.Set
 	ops        *ops.Ops
+	console    *console.Console
+	secret     *signin.Secret // of the operator; nil where callers have keys
+	live       *session.Live  // what runs, for those who watch
 	mcp        *mcpserve.Door
 	draining   atomic.Bool
 	stopping   chan struct{} // closed when draining begins
 	memory     memoryGauge
+
+	telemetry *telemetry.Telemetry // nil where nobody watches
+	usage     *usage.Book          // nil where none is kept
+	open      atomic.Int64         // requests that are being answered
 
 	now       atomic.Pointer[setup]
 	reloading sync.Mutex
@@ -96,7 +110,7 @@ type Gateway struct {
 }
 
 // New builds a gateway and starts its MCP servers, without waiting for them.
-func New(file *config.File, o Options) (*Gateway, error) {
+func New(file *config.File, o Options) (_ *Gateway, err error) {
 	if o.Lookup == nil {
 		o.Lookup = os.LookupEnv
 	}
@@ -106,7 +120,7 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	if file.Sampling.Answer {
 		o.Can |= dragoman.AskSampling
 	}
-	g := &Gateway{o: o, file: file, log: o.Log, cache: cache.New(file.Cache), stopping: make(chan struct{})}
+	g := &Gateway{o: o, file: file, log: o.Log, cache: cache.New(file.Cache), live: &session.Live{}, stopping: make(chan struct{})}
 	if err := g.knowCallers(); err != nil {
 		return nil, err
 	}
@@ -114,6 +128,14 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := g.openTelemetry(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			g.closeTelemetry()
+		}
+	}()
 	if err := g.openGate(first); err != nil {
 		return nil, err
 	}
@@ -124,16 +146,19 @@ func New(file *config.File, o Options) (*Gateway, error) {
 	}
 	g.apiState = api.NewState(api.Kept{Memory: g.remembered, Responses: &responses.Memory{TTL: file.Store.Retention}, Room: g.room(), Seals: g.seals(), Once: file.Idempotency})
 	g.servers = servers.New(file.MCPServers, g.serverOptions(first))
-	g.ops = &ops.Ops{Gate: g.gate, Inbox: g.inbox(), Servers: g.servers, Reload: g.asked, MaxBody: g.maxBody, Log: o.Log}
+	g.ops = &ops.Ops{Usage: g.readUsage, Gate: g.gate, Inbox: g.inbox(), Servers: g.servers, Reload: g.asked, Who: g.operator, MaxBody: g.maxBody, Log: o.Log}
 	g.mcp = mcpserve.New(mcpserve.Options{
+		Observer: g.observer,
 		Settings: first.mcp(), Sessions: g.sessions, StepUp: g.callers.StepUp, Name: "dragoman", Version: o.Version, Log: o.Log,
 	})
+	g.openConsole()
 	g.callers.Ended, g.callers.Guarded = g.ended, g.guarded
 	g.use(first)
 	first.complete(g, nil)
 	g.now.Store(first)
 	named := file.Files()
 	g.named.Store(&named)
+	g.telemetry.Read(g.readings)
 	return g, nil
 }
 
@@ -178,7 +203,8 @@ func (g *Gateway) guarded() {
 // serverOptions are what servers need of the process.
 func (g *Gateway) serverOptions(first *setup) servers.Options {
 	so := servers.Options{
-		Name: "dragoman", Version: g.o.Version, Logger: g.log, Can: g.o.Can, Bounds: first.bounds(), Pins: g.book(), Builtin: g.builtin(first),
+		Observer: g.observer(caller.Caller{}),
+		Name:     "dragoman", Version: g.o.Version, Logger: g.log, Can: g.o.Can, Bounds: first.bounds(), Pins: g.book(), Builtin: g.builtin(first),
 		Tokens: servers.Tokens{Store: g.o.Credentials, Subjects: g.subjects, Gateway: g.file.Auth.PublicURL},
 	}
 	if g.o.Apps {
@@ -242,7 +268,7 @@ func (g *Gateway) Wait(ctx context.Context) error { return g.servers.Settle(ctx)
 // ServeLines serves one MCP client over lines, such as the program that started us
 // over stdio, until its input ends.
 func (g *Gateway) ServeLines(ctx context.Context, in io.Reader, out io.Writer) error {
-	return g.mcp.ServeLines(ctx, caller.Local, in, out)
+	return g.mcp.ServeLines(g.Observed(ctx, caller.Local), caller.Local, in, out)
 }
 
 // Close ends the servers and everything else.
@@ -255,4 +281,5 @@ func (g *Gateway) Close() {
 	g.now.Load().upstreams.Close()
 	g.closeLedger()
 	g.callers.Close()
+	g.closeTelemetry()
 }

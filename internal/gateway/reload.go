@@ -22,6 +22,9 @@ func (g *Gateway) Reload(_ context.Context, check bool) (config.Changes, error) 
 	g.reloading.Lock()
 	defer g.reloading.Unlock()
 	changes, err := g.replace(check)
+	if !check {
+		g.reloaded(err)
+	}
 	switch {
 	case check:
 	case err != nil:

@@ -191,12 +191,12 @@ func TestReloadRefused(t *testing.T) {
 		}
 	}
 	l.write("mcpServers: {a: {url: http://x, timeout: soon}}")
-	if status, text := sent(t, "", "POST", l.url+"/ops/reload", ""); status != 422 || !strings.Contains(text, "dragoman.yaml:1:") || !strings.Contains(text, "^") {
+	if status, text := sent(t, l.secret.Key().Secret, "POST", l.url+"/ops/reload", ""); status != 422 || !strings.Contains(text, "dragoman.yaml:1:") || !strings.Contains(text, "^") {
 		t.Errorf("/ops/reload says %d %s", status, text)
 	}
 	l.write(strings.Replace(good, "127.0.0.1:0", "127.0.0.1:1", 1) + "allowed_hosts: [x]\n")
 	for _, body := range []string{`{"check":true}`, ""} {
-		if status, text := sent(t, "", "POST", l.url+"/ops/reload", body); status != 200 || text != `{"now":["allowed_hosts"],"needs_restart":["listen"]}`+"\n" {
+		if status, text := sent(t, l.secret.Key().Secret, "POST", l.url+"/ops/reload", body); status != 200 || text != `{"now":["allowed_hosts"],"needs_restart":["listen"]}`+"\n" {
 			t.Errorf("/ops/reload says %d %s", status, text)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/door/console"
 	"github.com/dragoman-mcp/dragoman/internal/wire/deadline"
 )
 
@@ -16,6 +18,7 @@ type what struct {
 	Is            string `json:"is"`
 	OpenAI        string `json:"openai"`
 	MCP           string `json:"mcp,omitempty"`
+	Console       string `json:"console,omitempty"`
 	Health        string `json:"health"`
 	Ready         string `json:"ready"`
 	Documentation string `json:"documentation"`
@@ -31,6 +34,9 @@ func (g *Gateway) root(w http.ResponseWriter, r *http.Request) {
 	if g.file.MCP.Off {
 		self.MCP = ""
 	}
+	if g.now.Load().file.Console != config.ConsoleOff {
+		self.Console = console.Root
+	}
 	w.Header().Set("Vary", "Accept")
 	if strings.Contains(r.Header.Get("Accept"), "application/json") {
 		w.Header().Set("Content-Type", "application/json")
@@ -41,6 +47,9 @@ func (g *Gateway) root(w http.ResponseWriter, r *http.Request) {
 		"OpenAI API    " + self.OpenAI + "  (the base_url of a client)\n"
 	if self.MCP != "" {
 		text += "MCP           " + self.MCP + "  (/mcp/LABEL is one server)\n"
+	}
+	if self.Console != "" {
+		text += "console       " + self.Console + "\n"
 	}
 	text += "health        " + self.Health + ", " + self.Ready + "\n" +
 		"more          " + self.Documentation

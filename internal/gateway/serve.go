@@ -74,8 +74,21 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 		server.TLSConfig = secured.config()
 		accept = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
 	}
+	g.publish(listener.Addr())
+	defer g.secret.Close()
 	if started != nil {
 		started(listener.Addr())
+	}
+	if address := g.file.Telemetry.Metrics.Listen; address != "" && g.telemetry.Measuring() {
+		metrics, stop := context.WithCancel(context.Background())
+		served := make(chan struct{})
+		go func() {
+			defer close(served)
+			if err := g.telemetry.Listen(metrics, address); err != nil {
+				g.log.Error("the metrics cannot be shown", "address", address, "error", err)
+			}
+		}()
+		defer func() { stop(); <-served }()
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- accept(limited(thrifty{listener}, g.maxConnections, g.crowded())) }()

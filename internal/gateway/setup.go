@@ -161,6 +161,7 @@ func (s *setup) complete(g *Gateway, before *setup) {
 		Sampling:         s.file.Sampling,
 		Hosted:           s.file.Hosted,
 		Stopping:         g.stopping,
+		Live:             g.live,
 		Loop: dragoman.Loop{
 			Rounds: s.file.Loop.Rounds, Calls: s.file.Loop.Calls, Parallel: s.file.Loop.Parallel, Bytes: s.file.Loop.Bytes,
 			Timeout: s.file.Loop.Timeout,
@@ -184,6 +185,8 @@ func (g *Gateway) routes(s *setup, a *api.API) http.Handler {
 	mux := door.NewMux(g.enter)
 	mux.Handle(a.Routes()...)
 	mux.Handle(g.ops.Routes()...)
+	mux.Handle(g.metricsRoute())
+	mux.Handle(g.console.Routes()...)
 	if !s.file.MCP.Off {
 		mux.Handle(g.mcp.Routes()...)
 	}
@@ -197,7 +200,7 @@ func (g *Gateway) routes(s *setup, a *api.API) http.Handler {
 func ours(file *config.File) *origin.Guard {
 	guard := &origin.Guard{
 		Hosts: file.AllowedHosts, Arrival: true, Origins: file.AllowedOrigins,
-		Methods: "GET, POST, DELETE", Expose: "X-Request-Id, X-Dragoman-Tools, X-Dragoman-Missing, Idempotent-Replayed, Retry-After, Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate",
+		Methods: "GET, POST, DELETE", Expose: "X-Request-Id, " + RequestHeader + ", X-Dragoman-Tools, X-Dragoman-Missing, Idempotent-Replayed, Retry-After, Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate",
 	}
 	if listen, _, _ := net.SplitHostPort(file.Listen); listen != "" {
 		guard.Hosts = append([]string{listen}, guard.Hosts...)

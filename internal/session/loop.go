@@ -10,6 +10,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/judge/meter"
+	"github.com/dragoman-mcp/dragoman/internal/observe"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
@@ -21,7 +22,7 @@ func (s *Session) Client(r upstream.Request, log *slog.Logger) *model.Client {
 	if log == nil {
 		log = s.log
 	}
-	return &model.Client{Post: s.metered(s.Upstream.Chat(r)), Dialect: s.Dialect, Idle: s.Upstream.Idle, Repeat: s.Upstream.Retries.Spend, MaxMessage: s.maxMessage, Log: log}
+	return &model.Client{Post: s.told(s.metered(s.Upstream.Chat(r))), Dialect: s.Dialect, Idle: s.Upstream.Idle, Repeat: s.Upstream.Retries.Spend, MaxMessage: s.maxMessage, Log: log}
 }
 
 // metered returns post with its tokens counted, where they are limited.
@@ -31,6 +32,7 @@ func (s *Session) metered(post func(context.Context, [][]byte) (*http.Response, 
 		return post
 	}
 	return func(ctx context.Context, parts [][]byte) (*http.Response, error) {
+		m := m.Telling(observe.Current(ctx))
 		return m.Do(meter.Request{Silent: &s.Upstream.NoUsage, Body: bytes.Join(parts, nil), Text: true, Asks: true, Send: func(body []byte) (*http.Response, error) {
 			return post(ctx, [][]byte{body})
 		}})
@@ -46,7 +48,11 @@ func (s *Session) Loop(log *slog.Logger, observe func(dragoman.Event), ask Ask) 
 	}
 	loop := s.loop
 	loop.Tools, loop.Ask = s.Tools, s.operated(ask)
+	s.run = s.live.begin(s)
 	loop.Observe = func(e dragoman.Event) {
+		if s.run != nil {
+			s.live.add(s.run, step(e, s.Shape))
+		}
 		if e.Phase == dragoman.Execute && e.Result != nil {
 			logCall(log, e.Round, e.Call, e.Result)
 		}
@@ -57,12 +63,27 @@ func (s *Session) Loop(log *slog.Logger, observe func(dragoman.Event), ask Ask) 
 	return &loop
 }
 
+// Over says that the conversation of [Session.Loop] is over, for those who watch.
+func (s *Session) Over(err error) {
+	if s.run != nil {
+		s.live.end(s.run, err)
+	}
+}
+
 // Call runs one call outside a conversation. ask answers what the call asks; nil
 // where nobody can.
 func (s *Session) Call(ctx context.Context, call dragoman.Call, ask Ask) (dragoman.Result, error) {
 	loop := s.loop
 	loop.Tools, loop.Ask = s.Tools, s.operated(ask)
+	run := s.live.begin(s)
+	if run != nil {
+		s.live.add(run, step(dragoman.Event{Phase: dragoman.Execute, Call: &call}, s.Shape))
+	}
 	res, err := loop.Call(ctx, call)
+	if run != nil {
+		s.live.add(run, step(dragoman.Event{Phase: dragoman.Execute, Call: &call, Result: &res}, s.Shape))
+		s.live.end(run, err)
+	}
 	logCall(s.log, 0, &call, &res)
 	return res, err
 }

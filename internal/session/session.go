@@ -94,6 +94,8 @@ type Options struct {
 	Stopping <-chan struct{}
 	// Loop has the limits of conversations; its Tools and hooks are set here.
 	Loop dragoman.Loop
+	// Live is told what runs, for people who watch; nil is told nothing.
+	Live *Live
 	// Log gets a line for each call, without arguments and results; nil discards
 	// it.
 	Log *slog.Logger
@@ -244,6 +246,9 @@ type Session struct {
 	maxMessage int64
 	tasks      *tasks
 	sampling   Sampling
+	live       *Live
+	run        *Run // what people see of the conversation; nil where nobody watches
+	door       string
 	log        *slog.Logger
 }
 
@@ -261,7 +266,7 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 	}
 	search := o.search(want)
 	want.Servers = chosen
-	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: search, loop: o.o.Loop, maxMessage: o.o.Results.MaxMessage, tasks: o.state.tasks, sampling: o.o.Sampling, log: o.o.Log.With(who.Logged()...),
+	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: search, loop: o.o.Loop, maxMessage: o.o.Results.MaxMessage, tasks: o.state.tasks, sampling: o.o.Sampling, live: o.o.Live, door: want.Door, log: o.o.Log.With(who.Logged()...),
 		gate: o.o.Gate, client: client, patience: cmp.Or(want.Patience, DefaultPatience), stopping: o.o.Stopping, operator: want.Operator, asked: want.Model}
 	if err := o.read(s, want); err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/observe"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/result"
@@ -82,7 +83,8 @@ type Dialogue struct {
 	from    int               // history[from:] is what the client does not see
 	moved   []json.RawMessage // parts of tool messages at its end that are to follow them
 	rounds  int
-	sent    int64 // bytes of the last request
+	sent    int64           // bytes of the last request
+	now     context.Context // of the last message, for those who watch what becomes of it
 }
 
 // A Round is one message of the model.
@@ -128,11 +130,8 @@ func (d *Dialogue) Left() []string { return d.ours.left }
 // Next asks the model for its next message. With last true our tools are withheld,
 // as far as the history allows that, so that the user gets an answer.
 func (d *Dialogue) Next(ctx context.Context, last bool, l Listener) (*Round, error) {
-	a, err := d.ask(ctx, last)
-	if err != nil {
-		return nil, err
-	}
-	r, err := a.read(ctx, l)
+	d.now = ctx
+	r, err := d.next(ctx, last, l)
 	if err != nil {
 		return nil, err
 	}
@@ -148,6 +147,20 @@ func (d *Dialogue) Next(ctx context.Context, last bool, l Listener) (*Round, err
 		d.Spent.Rounds++
 	}
 	return round, nil
+}
+
+// next asks for a message and reads it.
+func (d *Dialogue) next(ctx context.Context, last bool, l Listener) (r *Reply, err error) {
+	ctx, span := observe.Begin(ctx, observe.Chat)
+	defer span.End()
+	d.said(span)
+	l = timed(span, l)
+	a, err := d.ask(ctx, last)
+	if err == nil {
+		r, err = a.read(ctx, l)
+	}
+	replied(span, r, err)
+	return r, err
 }
 
 // ask sends a request. The first round's failure goes to the client, which knows
@@ -177,6 +190,7 @@ func (d *Dialogue) ask(ctx context.Context, last bool) (*answer, error) {
 		if !again || attempt == 2 || d.Client.Repeat != nil && !d.Client.Repeat() {
 			return nil, failure
 		}
+		observe.Current(ctx).Event(observe.EventAgain, observe.Text(observe.ErrorType, failureOf(failure)))
 		d.Client.log().Warn("asking the model again", "round", d.rounds+1, "attempt", attempt+2, "after", wait, "error", failure)
 		select {
 		case <-ctx.Done():

@@ -34,6 +34,9 @@ func (d *Dialogue) Answer(round *Round, results []dragoman.Result) (closed bool)
 		}
 		message := d.shape(run.Tool).Message(run, res)
 		d.More = d.More || message.Handle != ""
+		if message.Cut {
+			d.tellCut(run.Tool)
+		}
 		if d.Spent.Bytes += int64(len(res.Content)); run.Answers == nil {
 			d.Spent.Calls++
 		}

@@ -196,7 +196,7 @@ func (o *offer) caller(t *dragoman.Tool) bool { return o.stand != nil && t == o.
 func (d *Dialogue) decodeInner(call *Call, outer *dragoman.Tool, plan *dialect.Plan, finish string) (run dragoman.Call, name, args string) {
 	name, args = outer.Name, string(call.Arguments)
 	run.Can = d.Can
-	whole, _, problem := plan.DecodeAs(args, finish, dialect.Certain)
+	whole, problem := d.decodeArguments(plan, args, finish, dialect.Certain)
 	if !complete(call.Arguments) {
 		args = "{}"
 		if encoded, err := plan.Encode(whole); problem == nil && err == nil {
@@ -228,6 +228,6 @@ func (d *Dialogue) decodeInner(call *Call, outer *dragoman.Tool, plan *dialect.P
 	if rawjson.IsNull(wanted.Arguments) {
 		arguments = "{}"
 	}
-	run.Arguments, _, run.Problem = inner.DecodeAs(arguments, "", dialect.GradeOf(tool))
+	run.Arguments, run.Problem = d.decodeArguments(inner, arguments, "", dialect.GradeOf(tool))
 	return run, name, args
 }

@@ -78,7 +78,7 @@ func (d *Dialogue) decode(call *Call, finish string) (run dragoman.Call, name, a
 	if d.Progress != nil {
 		run.Progress = d.Progress(tool)
 	}
-	run.Arguments, _, run.Problem = plan.DecodeAs(args, finish, dialect.GradeOf(tool))
+	run.Arguments, run.Problem = d.decodeArguments(plan, args, finish, dialect.GradeOf(tool))
 	if !complete(call.Arguments) {
 		// The history must hold a JSON object: some upstreams refuse the request
 		// otherwise.

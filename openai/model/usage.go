@@ -38,22 +38,47 @@ func AddUsage(a, b json.RawMessage) json.RawMessage {
 	return b
 }
 
-// Tokens returns the tokens of a usage object, in and out; 0 for one that says none. It
-// reads the spellings of chat/completions and of OpenAI's other APIs.
-func Tokens(usage json.RawMessage) int64 {
+// A Usage is what a usage object says, in tokens. Cached are of In, and Reasoning of Out.
+// Total is what the API says that it is, or In and Out.
+type Usage struct{ In, Out, Cached, Reasoning, Total int64 }
+
+// ReadUsage reads a usage object, in the spellings of chat/completions, of OpenAI's other
+// APIs and of Anthropic's, whose input_tokens are without those of the cache.
+func ReadUsage(usage json.RawMessage) (u Usage) {
 	o, err := rawjson.ParseObject(usage)
 	if err != nil {
-		return 0
+		return u
 	}
-	total, ok := rawjson.Int(o.Get("total_tokens"))
-	if !ok {
-		for _, part := range []string{"input_tokens", "output_tokens", "prompt_tokens", "completion_tokens"} {
-			n, _ := rawjson.Int(o.Get(part))
-			total += max(n, 0)
+	count := func(of *rawjson.Object, names ...string) (sum int64) {
+		for _, name := range names {
+			n, _ := rawjson.Int(of.Get(name))
+			sum += int64(max(n, 0))
 		}
+		return sum
 	}
-	return int64(max(total, 0))
+	within := func(names ...string) *rawjson.Object {
+		for _, name := range names {
+			if inner, err := rawjson.ParseObject(o.Get(name)); err == nil {
+				return inner
+			}
+		}
+		return &rawjson.Object{}
+	}
+	read := count(o, "cache_read_input_tokens")
+	u.In = max(count(o, "prompt_tokens"), count(o, "input_tokens", "cache_creation_input_tokens")+read) // one API says it in both ways
+	u.Out = max(count(o, "completion_tokens"), count(o, "output_tokens"))
+	u.Cached = min(u.In, read+count(within("prompt_tokens_details", "input_tokens_details"), "cached_tokens"))
+	u.Reasoning = min(u.Out, count(within("completion_tokens_details", "output_tokens_details"), "reasoning_tokens"))
+	u.Total = u.In + u.Out
+	if total, ok := rawjson.Int(o.Get("total_tokens")); ok {
+		u.Total = int64(max(total, 0))
+	}
+	return u
 }
+
+// Tokens returns the tokens of a usage object, in and out; 0 for one that says none. It
+// reads what [ReadUsage] does.
+func Tokens(usage json.RawMessage) int64 { return ReadUsage(usage).Total }
 
 func addNumbers(a, b json.RawMessage) json.RawMessage {
 	if x, err := strconv.ParseInt(string(a), 10, 62); err == nil {

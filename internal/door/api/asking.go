@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/door"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
+	"github.com/dragoman-mcp/dragoman/internal/observe"
 	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/session"
@@ -127,7 +128,7 @@ func (a *API) answer(on wire, w http.ResponseWriter, r *http.Request, who caller
 		}
 	}
 	if plain := request.plain(); !offer && plain != nil {
-		a.relayTo(w, r, s.Upstream, relayed{body: plain, meter: a.Sessions.Gate().Meter(who, said.model)})
+		a.relayTo(w, r, s.Upstream, relayed{body: plain, model: said.model, meter: a.Sessions.Gate().Meter(who, said.model)})
 		run.Answered = true
 		return nil
 	}
@@ -199,7 +200,10 @@ func offers(ctx context.Context, s *session.Session) (bool, error) {
 
 // converse runs a conversation, with tools where there are some to offer.
 func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request asking, s *session.Session, offer bool, run *idempotency.Run) error {
-	id := model.NewRequestID()
+	id := observe.RequestOf(r.Context())
+	if id == "" {
+		id = model.NewRequestID()
+	}
 	log := a.Log.With("request", id, "model", request.about().model).With(s.Caller.Logged()...)
 	client := s.Client(upstream.Request{RawQuery: r.URL.RawQuery, Header: r.Header, ClientCredentials: a.clientCredentials()}, log)
 	ask, can := s.Sampler(client, 0, nil)
@@ -233,6 +237,7 @@ func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request 
 	}
 	defer func() { run.Changed = c.Wrote() }() // however it ends
 	err = loop.Run(r.Context(), c)
+	s.Over(err)
 	run.Answered = err == nil
 	log = log.With("calls", calls, "took", time.Since(started).Round(time.Millisecond)).With(spent(c)...)
 	switch {

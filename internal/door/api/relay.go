@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/judge/meter"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
+	"github.com/dragoman-mcp/dragoman/internal/observe"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/wire/deadline"
 	"github.com/dragoman-mcp/dragoman/openai/model"
@@ -55,7 +57,7 @@ func (a *API) relay(w http.ResponseWriter, r *http.Request, who caller.Caller) {
 		r.Body = guardForm(r.Body, boundary, limited && uses[r.URL.Path], func(model string) error { return used.found(r.Context(), model, up) })
 	}
 	a.tellUntooled(w, r, name)
-	as := relayed{body: body, meter: used.meter(r)}
+	as := relayed{body: body, model: name, meter: used.meter(r)}
 	if changes(r.Method, r.URL.Path) {
 		came, problem := a.Sessions.Gate().Passing(r.Context(), who, r.Method+" "+r.URL.Path)
 		if problem != nil {
@@ -85,6 +87,7 @@ func (a *API) tellUntooled(w http.ResponseWriter, r *http.Request, name string) 
 // A relayed is how a request is passed on.
 type relayed struct {
 	body  []byte                // in place of its own; nil for its own
+	model string                // that it is for; empty for none
 	meter *meter.Meter          // of its tokens; nil counts none
 	came  func(dragoman.Result) // is told what came of it; may be nil
 }
@@ -152,10 +155,10 @@ func (u *modelUse) meter(r *http.Request) *meter.Meter {
 	case formBoundary(r) == "":
 		return nil
 	}
-	return &meter.Meter{Count: func(tokens int64) {
+	return &meter.Meter{Count: func(used meter.Used) {
 		if name := u.model(); name != "" {
 			if m := gate.Meter(u.who, name); m != nil {
-				m.Count(tokens)
+				m.Count(used)
 			}
 		}
 	}}
@@ -172,6 +175,9 @@ func (u *modelUse) end() {
 
 // relayTo passes a request to an upstream.
 func (a *API) relayTo(w http.ResponseWriter, r *http.Request, up *upstream.Upstream, as relayed) {
+	r, span := a.observed(r, up, as.model)
+	defer span.End()
+	as.meter = as.meter.Telling(span)
 	proxy := &httputil.ReverseProxy{
 		Rewrite:       func(p *httputil.ProxyRequest) { p.Out.URL = &url.URL{Scheme: "http", Host: "upstream"} },
 		Transport:     relayTransport{a, up, r, as},
@@ -180,12 +186,16 @@ func (a *API) relayTo(w http.ResponseWriter, r *http.Request, up *upstream.Upstr
 		ErrorLog:      log.New(io.Discard, "", 0),
 		ModifyResponse: func(res *http.Response) error {
 			relayedHeader(res.Header)
+			if res.StatusCode >= 400 {
+				span.Fail(strconv.Itoa(res.StatusCode), "")
+			}
 			if res.StatusCode != http.StatusSwitchingProtocols {
 				res.Body = deadline.Reader(res.Body, relayIdle)
 			}
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			span.Fail(observe.Other, err.Error())
 			refused, ok := model.AsError(err)
 			switch {
 			case ok:

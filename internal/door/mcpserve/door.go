@@ -30,6 +30,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/door"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/observe"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
@@ -59,6 +60,8 @@ type Options struct {
 	// StepUp returns the refusal for a caller at a path who lacks a right that they
 	// can ask their authorization server for; nil for all others. Nil is nobody.
 	StepUp func(who caller.Caller, path, right string) *caller.Refusal
+	// Observer watches what a caller does; nil, and what it returns, may be nobody.
+	Observer func(caller.Caller) observe.Observer
 	// Name and Version are what we call ourselves to clients.
 	Name, Version string
 	// Log gets what is odd about clients; nil discards it.

@@ -197,6 +197,14 @@ func (h *host) InputSchema(ctx context.Context, name string) json.RawMessage {
 
 // Call implements [mcp.Host].
 func (h *host) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
+	ctx, span := h.observed(ctx, &call)
+	res, err := h.answer(ctx, call)
+	told(span, &res, err)
+	return res, err
+}
+
+// answer answers a request.
+func (h *host) answer(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
 	params, err := rawjson.ParseObject(orEmpty(call.Arguments))
 	if err != nil {
 		return dragoman.Result{}, &mcp.RPCError{Code: invalidParams, Message: "params are no object"}

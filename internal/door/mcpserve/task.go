@@ -83,9 +83,9 @@ func (h *host) aboutTask(ctx context.Context, s *session.Session, v *view, call 
 	case res.Problem != nil:
 		return res, nil
 	case call.Method == "tasks/result":
-		return h.finished(s, h.made(s, v, id), res)
+		return h.finished(ctx, s, h.made(s, v, id), res)
 	case call.Method == "tasks/get":
-		res.Content = h.described(s, v, id, res.Content)
+		res.Content = h.described(ctx, s, v, id, res.Content)
 	}
 	return res, nil
 }
@@ -105,12 +105,12 @@ func (h *host) made(s *session.Session, v *view, id string) dragoman.Call {
 
 // described returns what a server says of a task, with the result in it, if there
 // is one, as clients are told results.
-func (h *host) described(s *session.Session, v *view, id string, task json.RawMessage) json.RawMessage {
+func (h *host) described(ctx context.Context, s *session.Session, v *view, id string, task json.RawMessage) json.RawMessage {
 	o, err := rawjson.ParseObject(task)
 	if err != nil || o.Get("result") == nil {
 		return task
 	}
-	inner, err := h.finished(s, h.made(s, v, id), dragoman.Result{Content: o.Get("result"), Ran: dragoman.RanYes, Failed: isError(o.Get("result"))})
+	inner, err := h.finished(ctx, s, h.made(s, v, id), dragoman.Result{Content: o.Get("result"), Ran: dragoman.RanYes, Failed: isError(o.Get("result"))})
 	if err != nil || inner.Content == nil {
 		return task
 	}

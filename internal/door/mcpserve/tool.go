@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/observe"
 	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -32,6 +33,7 @@ func (h *host) callTool(ctx context.Context, s *session.Session, v *view, call d
 	case call.Tool.Quarantined != nil:
 		return dragoman.Result{}, &mcp.RPCError{Code: invalidParams, Message: call.Tool.Quarantined.Message}
 	}
+	observe.Current(ctx).Text(observe.ToolName, name)
 	if call.Task != nil {
 		if !v.has(legacyTasks) {
 			call.Task = nil // who has no tasks takes no notice (MCP 2025-11-25, "Tasks", Task Support and Handling)
@@ -43,7 +45,7 @@ func (h *host) callTool(ctx context.Context, s *session.Session, v *view, call d
 	if err != nil || res.Asks != nil || res.Task != "" {
 		return res, err
 	}
-	return h.finished(s, call, res)
+	return h.finished(ctx, s, call, res)
 }
 
 // find returns the tool of a name: one that is listed, one of ours, or the one that a
@@ -84,7 +86,7 @@ func (h *host) nobodys(s *session.Session, name string) (dragoman.Result, error)
 }
 
 // finished returns what a call of a tool came to, as clients are told it.
-func (h *host) finished(s *session.Session, call dragoman.Call, res dragoman.Result) (dragoman.Result, error) {
+func (h *host) finished(ctx context.Context, s *session.Session, call dragoman.Call, res dragoman.Result) (dragoman.Result, error) {
 	if theirs, ok := errors.AsType[*mcp.RPCError](asError(res.Problem)); ok {
 		return dragoman.Result{}, theirs // an error of the protocol stays one
 	}
@@ -99,7 +101,12 @@ func (h *host) finished(s *session.Session, call dragoman.Call, res dragoman.Res
 	if h.door.now.Load().Raw && res.Problem == nil {
 		return res, nil
 	}
-	return s.Shape(call.Tool).Dual(call, res, h.legacy), nil
+	whole := res.Info.Truncated
+	res = s.Shape(call.Tool).Dual(call, res, h.legacy)
+	if res.Info.Truncated && !whole {
+		observe.Count(ctx, observe.Truncated, 1, observe.Text(observe.ToolName, call.Tool.Name), observe.Text(observe.Server, call.Tool.Server), observe.Text(observe.ToolOriginal, call.Tool.Original))
+	}
+	return res, nil
 }
 
 // failed returns a result that says that it is an error.

@@ -7,6 +7,7 @@
 //	PUT    /logins/{label}   goes on with it
 //	DELETE /logins/{label}   forgets it
 //	POST   /ops/reload       has the configuration read again
+//	GET    /v1/usage         what callers used; a caller without the right sees its own
 package ops
 
 import (
@@ -20,6 +21,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
 	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
+	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -33,6 +35,10 @@ type Ops struct {
 	Servers Servers
 	// Reload reads the configuration again; check changes nothing.
 	Reload func(ctx context.Context, check bool) (Reloaded, error)
+	// Usage reads usage; its error is [ErrNoUsage] where none is kept.
+	Usage func(context.Context, usage.Query) ([]usage.Row, error)
+	// Who finds out who asks on the routes of operators: /approvals and /ops.
+	Who func(*http.Request) (caller.Caller, error)
 	// MaxBody says what bounds the body of a request, in bytes; nil, and zero, is
 	// [door.DefaultMaxBody].
 	MaxBody func() int64
@@ -42,7 +48,11 @@ type Ops struct {
 
 // Routes returns the routes of the door.
 func (o *Ops) Routes() []door.Route {
-	return slices.Concat(o.approvals(), o.logins(), o.reloads())
+	operators := slices.Concat(o.approvals(), o.reloads())
+	for i := range operators {
+		operators[i].Who = o.Who
+	}
+	return slices.Concat(operators, o.logins(), o.usages())
 }
 
 // maxBody bounds the body of a request, in bytes; zero is the default.

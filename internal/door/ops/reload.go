@@ -6,11 +6,12 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/door"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/identity/permission"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // ReloadRight is the right to have the configuration read again.
-const ReloadRight = "ops:reload"
+const ReloadRight = permission.Reload
 
 // A ReloadWish is the body of POST /ops/reload, which may be empty.
 type ReloadWish struct {

@@ -74,7 +74,13 @@ func (f *Authenticator) filed(file *apikey.File, key string) (Caller, error) {
 		return Caller{}, fmt.Errorf("%w: %w", errKeysFile, err)
 	case !apikey.Matches(key, r.Hash):
 		return Caller{}, errUnknownKey
-	case r.Expired():
+	}
+	return f.keyed(r)
+}
+
+// keyed returns whose a key of the file is, and notes that it is in use as it is now.
+func (f *Authenticator) keyed(r apikey.Record) (Caller, error) {
+	if r.Expired() {
 		return Caller{}, errExpiredKey
 	}
 	name := r.Name

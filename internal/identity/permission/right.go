@@ -9,6 +9,7 @@
 //	model:gpt-5          using a model
 //	route:/v1/files      using a route that is relayed
 //	approve:github__*    saying yes or no to calls of others
+//	ops:reload           operating the gateway, and audit:read: see the constants
 //
 // A grant is a right, or a pattern of rights with * for any text and ? for one
 // character: tickets:*, tool:github__*, and * alone for everything. One right
@@ -25,6 +26,19 @@ import (
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/text/glob"
+)
+
+// Rights of those who operate the gateway. No key has one that was not granted it.
+const (
+	// Reload is the right to have the configuration read again.
+	Reload = "ops:reload"
+	// Config is the right to read the configuration, without its secrets.
+	Config = "ops:config"
+	// Live is the right to watch what others do while they do it; what one does oneself
+	// needs none.
+	Live = "ops:live"
+	// Audit is the right to read the audit log.
+	Audit = "audit:read"
 )
 
 // maxLength of a right or a grant, in bytes.

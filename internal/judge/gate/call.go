@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
 	"github.com/dragoman-mcp/dragoman/internal/judge/audit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
+	"github.com/dragoman-mcp/dragoman/internal/observe"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/text/canonical"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -55,10 +57,11 @@ func own(call *dragoman.Call) bool { return call.Tool != nil && call.Tool.Server
 // start is the first leg of a call, or the one that comes back when somebody has
 // been asked for it. This is the order in which everything is judged.
 func (t *gated) start(ctx context.Context, call dragoman.Call, p passage) (dragoman.Result, error) {
-	r := t.about(&call)
+	r := t.about(ctx, &call)
 
 	v := t.judge(&call)
 	r.Verdict, r.Rule = v.Effect.String(), v.Rule
+	observe.Current(ctx).Event(observe.EventGate, observe.Text(observe.Verdict, r.Verdict), observe.Text(observe.Rule, r.Rule))
 	if v.Effect == policy.Deny {
 		return t.denied(r, v.Problem()), nil
 	}
@@ -96,7 +99,7 @@ func (t *gated) start(ctx context.Context, call dragoman.Call, p passage) (drago
 // when it began, such as in a conversation that was tainted meanwhile: then the
 // server is told that nobody will answer.
 func (t *gated) goOn(ctx context.Context, call dragoman.Call, p passage) (dragoman.Result, error) {
-	r := t.about(&call)
+	r := t.about(ctx, &call)
 	if _, ok := t.legs.Take(t.who.Caller.ID, p.leg); p.leg != "" && !ok {
 		r.Approval, r.Verdict, r.Rule = p.approval, audit.Deny, policy.RuleInvalid
 		res := t.denied(r, &dragoman.Problem{
@@ -140,6 +143,7 @@ func (t *gated) run(ctx context.Context, call dragoman.Call, r audit.Record) (dr
 	if took == 0 {
 		took = time.Since(began)
 	}
+	t.usedTool(&call, &res, took)
 	if r.Approval != "" && res.Ran.After(call.Answers) == dragoman.RanNot && res.Asks == nil {
 		if err := t.o.Inbox.GiveBack(context.WithoutCancel(ctx), r.Approval, call.ID); err != nil {
 			t.o.Log.Warn("an approval could not be given back", "approval", r.Approval, "error", err)
@@ -212,6 +216,9 @@ func (t *gated) approved(ctx context.Context, call *dragoman.Call, digest audit.
 		t.o.Log.Error("an approval could not be asked for", "error", err)
 		res := failure(dragoman.CodeInternal, "Somebody has to approve this call, and the gateway cannot ask now. It did not run.")
 		return a, &res
+	}
+	if a.State != approval.Pending {
+		observe.Count(ctx, observe.Approvals, 1, observe.Text(observe.ApprovalState, string(a.State)))
 	}
 	switch a.State {
 	case approval.Approved:
@@ -319,9 +326,9 @@ func (t *gated) intend(ctx context.Context, r audit.Record, call *dragoman.Call,
 }
 
 // about is the record of a call, without a verdict.
-func (t *gated) about(call *dragoman.Call) audit.Record {
+func (t *gated) about(ctx context.Context, call *dragoman.Call) audit.Record {
 	r := audit.Record{
-		Call: call.ID, Parent: call.Parent, Caller: t.who.Caller.ID, CallerName: t.who.Caller.Name, Door: t.who.Door, Method: call.Method, Server: call.Server,
+		Call: call.ID, Parent: cmp.Or(call.Parent, observe.RequestOf(ctx)), Caller: t.who.Caller.ID, CallerName: t.who.Caller.Name, Door: t.who.Door, Method: call.Method, Server: call.Server,
 		Arguments: call.Arguments, In: int64(len(call.Arguments)),
 	}
 	switch {

@@ -36,6 +36,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/meter"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
+	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
 	"github.com/dragoman-mcp/dragoman/internal/state/bounded"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
@@ -49,6 +50,13 @@ type Options struct {
 	Limit  *limit.Limiter
 	Inbox  *approval.Inbox
 	Audit  *audit.Log
+	// Usage keeps what callers use.
+	Usage *usage.Book
+	// Model returns what the configuration calls a model, and what it costs; nil: as it is
+	// called, and nothing.
+	Model func(name string) (label string, price usage.Price)
+	// Price returns what a call of a tool costs, in millionths; nil: nothing.
+	Price func(*dragoman.Tool) int64
 	// Log is told what went wrong here; nil discards it.
 	Log *slog.Logger
 }
@@ -203,13 +211,19 @@ func (g *Gate) Sees(who caller.Caller, action policy.Action, name string) bool {
 // LimitsModels reports whether there may be a model that a caller may not use.
 func (g *Gate) LimitsModels(who caller.Caller) bool { return g.policy.Load().LimitsModels(who) }
 
-// Meter returns what counts the tokens that a caller uses of a model; nil where no
-// limit counts them.
+// Meter returns what counts the tokens that a caller uses of a model; nil where nobody
+// wants to know them.
 func (g *Gate) Meter(who caller.Caller, model string) *meter.Meter {
-	if !g.o.Limit.CountsTokens(who, model) {
+	limited := g.o.Limit.CountsTokens(who, model)
+	if !limited && g.o.Usage == nil {
 		return nil
 	}
-	return &meter.Meter{Count: func(tokens int64) { g.o.Limit.Tokens(who, model, tokens) }}
+	return &meter.Meter{Count: func(u meter.Used) {
+		if limited {
+			g.o.Limit.Tokens(who, model, u.Total)
+		}
+		g.usedModel(who, model, u)
+	}}
 }
 
 // Inbox returns where what a policy asks for is asked; nil where nothing is.

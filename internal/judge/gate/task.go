@@ -20,7 +20,7 @@ func aboutTask(call *dragoman.Call) bool { return strings.HasPrefix(call.Method,
 // What goes on with a task, or cancels it, is written down before, as calls are that may
 // change something. Asking how far it is, which clients do each second, is not.
 func (t *gated) task(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
-	r := t.about(&call)
+	r := t.about(ctx, &call)
 	if v := t.judgeTask(&call); v.Effect == policy.Deny {
 		r.Verdict, r.Rule = audit.Deny, v.Rule
 		return t.denied(r, v.Problem()), nil

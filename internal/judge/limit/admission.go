@@ -9,6 +9,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/observe"
 )
 
 // A counter counts for one limit and what has a count of its own in it. The
@@ -42,6 +43,8 @@ type admission struct {
 	until time.Time // when to stop waiting
 
 	held []held
+	// refused names the limit that refused the use, and slow the one that made it wait.
+	refused, slow string
 }
 
 // held is a count that an admitted use holds.
@@ -54,16 +57,32 @@ type held struct {
 
 // enter passes all limits at once, or none.
 func (a *admission) enter(ctx context.Context) *dragoman.Problem {
+	began := time.Now()
+	problem, waited := a.pass(ctx)
+	switch {
+	case problem != nil && problem.Code != dragoman.CodeCanceled:
+		observe.Count(ctx, observe.LimitRefusals, 1, observe.Text(observe.Limit, a.refused))
+	case waited:
+		observe.Current(ctx).Event(observe.EventQueue, observe.Text(observe.Limit, a.slow), observe.Attribute{Key: observe.Waited, Value: time.Since(began).Seconds()})
+	}
+	return problem
+}
+
+// pass passes all limits at once, or none, and says whether it had to wait.
+func (a *admission) pass(ctx context.Context) (problem *dragoman.Problem, waited bool) {
 	var turn chan struct{} // that was waited for
 	var at *held
 	for {
 		a.of.mu.Lock()
 		full, problem := a.try(turn != nil)
+		if full != nil {
+			a.refused, a.slow = full.limit.name, full.limit.name
+		}
 		switch {
 		case problem == nil && full == nil:
 			a.of.keepSoon()
 			a.of.mu.Unlock()
-			return nil
+			return nil, turn != nil
 		case problem == nil:
 			problem = a.mayWait(full)
 		}
@@ -72,7 +91,7 @@ func (a *admission) enter(ctx context.Context) *dragoman.Problem {
 		}
 		if problem != nil {
 			a.of.mu.Unlock()
-			return problem
+			return problem, turn != nil
 		}
 		next := make(chan struct{})
 		if at != nil && at.counter == full.counter {
@@ -84,7 +103,7 @@ func (a *admission) enter(ctx context.Context) *dragoman.Problem {
 		a.of.mu.Unlock()
 		turn, at = next, full
 		if problem := a.wait(ctx, turn, at); problem != nil {
-			return problem
+			return problem, true
 		}
 	}
 }
@@ -100,6 +119,7 @@ func (a *admission) try(woken bool) (full *held, problem *dragoman.Problem) {
 			continue
 		}
 		owner, key := each.key(a.use)
+		a.refused = each.name
 		h := held{limit: each, counter: a.of.counter(each, owner, key), day: day(now)}
 		if each.Calls > 0 || each.Tokens > 0 {
 			if h.used = a.of.days.of(now, owner, key); h.used == nil {

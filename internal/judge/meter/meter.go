@@ -15,16 +15,28 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // A Meter counts the tokens of one caller and one model. Nil counts nothing. It is
 // safe for concurrent use if Count is.
 type Meter struct {
-	// Count is told the tokens of each exchange, once, when its answer was read or
-	// closed.
-	Count func(tokens int64)
+	// Count is told what each exchange used, once, when its answer was read or closed, or
+	// when it was refused.
+	Count func(Used)
+}
+
+// Used is what an exchange used.
+type Used struct {
+	model.Usage
+	// Estimated says that it is an estimate, since the API did not say, or not to the end.
+	Estimated bool
+	// Took is how long it took, and Failed that it was refused or never came.
+	Took   time.Duration
+	Failed bool
 }
 
 // A Request is one that a Meter sends.
@@ -50,6 +62,7 @@ func (m *Meter) Do(r Request) (*http.Response, error) {
 	if m == nil {
 		return r.Send(r.Body)
 	}
+	began := time.Now()
 	asking, asked := r.Body, false
 	if r.Asks && !r.Silent.Load() {
 		asking, asked = asksUsage(r.Body)
@@ -64,9 +77,12 @@ func (m *Meter) Do(r Request) (*http.Response, error) {
 		}
 	}
 	if err != nil || res.StatusCode < 200 || res.StatusCode > 299 {
+		if err != nil || res.StatusCode >= 400 {
+			m.Count(Used{Took: time.Since(began), Failed: true})
+		}
 		return res, err
 	}
-	a := &answer{body: res.Body, count: m.Count, sent: int64(len(r.Body)), text: r.Text, hide: asked}
+	a := &answer{body: res.Body, count: m.Count, began: began, sent: int64(len(r.Body)), text: r.Text, hide: asked}
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if a.events = kind == "text/event-stream"; a.events && a.hide {
 		res.Header.Del("Content-Length")
@@ -100,8 +116,9 @@ func asksUsage(body []byte) (asking []byte, ok bool) {
 // An answer is the body of one, which is counted as it is read.
 type answer struct {
 	body   io.ReadCloser
-	count  func(tokens int64) // nil once it was told
-	sent   int64              // bytes of the request
+	count  func(Used) // nil once it was told
+	began  time.Time
+	sent   int64 // bytes of the request
 	text   bool
 	events bool
 	hide   bool // the usage
@@ -171,13 +188,16 @@ func (a *answer) end() {
 	if a.count = nil; count == nil {
 		return
 	}
-	tokens := a.sum.said()
-	if tokens == 0 || !a.whole { // what is said in the middle is of what came until then, or of the request alone
-		guess := (a.sent + 2) / 3
+	used, estimated := a.sum.said(), false
+	if used.Total == 0 || !a.whole { // what is said in the middle is of what came until then, or of the request alone
+		guess := model.Usage{In: (a.sent + 2) / 3}
 		if a.text {
-			guess += a.sum.estimate()
+			guess.Out = a.sum.estimate()
 		}
-		tokens = max(tokens, guess, 1)
+		if guess.Total = guess.In + guess.Out; guess.Total > used.Total {
+			used, estimated = guess, true
+		}
+		used.Total = max(used.Total, 1)
 	}
-	count(tokens)
+	count(Used{Usage: used, Estimated: estimated, Took: time.Since(a.began)})
 }

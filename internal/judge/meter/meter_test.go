@@ -86,7 +86,11 @@ func TestCounts(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var counted []int64
-			m := &Meter{Count: func(n int64) { counted = append(counted, n) }}
+			m := &Meter{Count: func(u Used) {
+				if !u.Failed {
+					counted = append(counted, u.Total)
+				}
+			}}
 			up, peer := new(atomic.Bool), &api{kind: tt.kind, answers: []string{tt.answer}, refuses: tt.refuses}
 			body := []byte(tt.body)
 			if tt.body == "" {
@@ -128,7 +132,7 @@ func TestCounts(t *testing.T) {
 // An API that refused once is not asked again, and one that refuses the request anyway
 // is not blamed.
 func TestRefused(t *testing.T) {
-	m := &Meter{Count: func(int64) {}}
+	m := &Meter{Count: func(Used) {}}
 	peer := &api{kind: events, answers: []string{""}, refuses: 400}
 	r := Request{Silent: new(atomic.Bool), Body: []byte(wish), Text: true, Asks: true, Send: peer.send}
 	for range 2 {
@@ -151,7 +155,7 @@ func TestRefused(t *testing.T) {
 // What is no completion is not asked: an API that refuses that there would not be asked
 // about completions any more, and nobody's usage be known.
 func TestAsksCompletions(t *testing.T) {
-	m, up := &Meter{Count: func(int64) {}}, new(atomic.Bool)
+	m, up := &Meter{Count: func(Used) {}}, new(atomic.Bool)
 	peer := &api{kind: events, answers: []string{""}, refuses: 400}
 	const response = `{"stream":true,"prompt":{"id":"p"}}`
 	res, err := m.Do(Request{Silent: up, Body: []byte(response), Text: true, Send: peer.send})
@@ -163,7 +167,7 @@ func TestAsksCompletions(t *testing.T) {
 // What is left in the middle is counted, by whoever ends it first.
 func TestLeft(t *testing.T) {
 	counted := make(chan int64, 10)
-	m := &Meter{Count: func(n int64) { counted <- n }}
+	m := &Meter{Count: func(u Used) { counted <- u.Total }}
 	said, words := io.Pipe()
 	res, err := m.Do(Request{Silent: new(atomic.Bool), Body: []byte(`{"stream":true,"messages":[]}`), Text: true, Asks: true, Send: func([]byte) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {events}}, Body: said}, nil
@@ -190,13 +194,17 @@ func TestLeft(t *testing.T) {
 	}
 }
 
-// Nobody counts what is not limited, nor what is refused or fails.
+// No tokens are counted of what is refused or fails, and nothing where nobody wants to know.
 func TestNotCounted(t *testing.T) {
 	peer := &api{kind: document, answers: []string{"x"}}
 	if res, err := (*Meter)(nil).Do(Request{Body: []byte(wish), Send: peer.send}); err != nil || peer.got[0] != wish || res.ContentLength != 1 {
 		t.Errorf("%v, %v, sent %s", res, err, peer.got)
 	}
-	m := &Meter{Count: func(int64) { t.Error("counted") }}
+	m := &Meter{Count: func(u Used) {
+		if u.Total != 0 || !u.Failed {
+			t.Errorf("counted: %+v", u)
+		}
+	}}
 	for _, status := range []int{101, 301, 401, 500} {
 		res, err := m.Do(Request{Silent: new(atomic.Bool), Send: func([]byte) (*http.Response, error) {
 			return &http.Response{StatusCode: status, Body: http.NoBody}, nil
@@ -219,7 +227,7 @@ func FuzzStream(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, size int) {
 		size = min(max(size, 1), len(text)+1)
 		through := func(text string) string {
-			a := &answer{body: io.NopCloser(pieces{strings.NewReader(text), size}), count: func(int64) {}, events: true, hide: true}
+			a := &answer{body: io.NopCloser(pieces{strings.NewReader(text), size}), count: func(Used) {}, events: true, hide: true}
 			got, err := io.ReadAll(a)
 			if err != nil {
 				t.Fatal(err)

@@ -9,9 +9,9 @@ import (
 
 // A sum is what is known of an answer's cost.
 type sum struct {
-	usage int64  // tokens, as the API says; 0 where it has not
-	tail  []byte // the end of a document
-	bytes int64  // of a document, or of the data of all events
+	usage model.Usage // as the API says; zero where it has not
+	tail  []byte      // the end of a document
+	bytes int64       // of a document, or of the data of all events
 	// Events of a stream differ in what they say, and have the rest in common: what
 	// an event has beyond the shortest one is text, and each is a token at least.
 	count, shortest int64
@@ -40,14 +40,22 @@ func (s *sum) event(data []byte) {
 	}
 	s.shortest = min(s.shortest, n)
 	s.count, s.bytes = s.count+1, s.bytes+n
-	if tokens := lastUsage(data[max(0, len(data)-maxTail):]); tokens > 0 {
-		s.usage = tokens
+	if u := lastUsage(data[max(0, len(data)-maxTail):]); u.Total > 0 {
+		s.usage = most(s.usage, u)
 	}
 }
 
-// said returns what the API says; 0 for nothing.
-func (s *sum) said() int64 {
-	if s.usage == 0 {
+// most joins what two events of a stream say: one API tells of the way in at the
+// beginning, and of the way out at the end, and others tell of all that there is so far.
+func most(a, b model.Usage) model.Usage {
+	u := model.Usage{In: max(a.In, b.In), Out: max(a.Out, b.Out), Cached: max(a.Cached, b.Cached), Reasoning: max(a.Reasoning, b.Reasoning)}
+	u.Total = max(a.Total, b.Total, u.In+u.Out)
+	return u
+}
+
+// said returns what the API says; zero for nothing.
+func (s *sum) said() model.Usage {
+	if s.usage.Total == 0 {
 		s.usage = lastUsage(s.tail)
 	}
 	return s.usage
@@ -57,9 +65,9 @@ func (s *sum) said() int64 {
 // result.EstimateTokens makes of texts in any script.
 func (s *sum) estimate() int64 { return s.count + (s.bytes-s.count*s.shortest+2)/3 }
 
-// lastUsage returns the tokens of the last usage object in some JSON; 0 for none. In
+// lastUsage returns the last usage object in some JSON; zero for none. In
 // a string its name would be followed by an escaped quote.
-func lastUsage(text []byte) int64 {
+func lastUsage(text []byte) model.Usage {
 	const name = `"usage"`
 	end := len(text)
 	for range maxNames {
@@ -70,13 +78,13 @@ func lastUsage(text []byte) int64 {
 		rest, isName := bytes.CutPrefix(bytes.TrimLeft(text[at+len(name):], " \t\r\n"), []byte(":"))
 		var usage json.RawMessage
 		if isName && json.NewDecoder(bytes.NewReader(rest)).Decode(&usage) == nil {
-			if n := model.Tokens(usage); n > 0 {
-				return n
+			if u := model.ReadUsage(usage); u.Total > 0 {
+				return u
 			}
 		}
 		end = at
 	}
-	return 0
+	return model.Usage{}
 }
 
 // maxNames is how many members of that name are looked at, the last ones.

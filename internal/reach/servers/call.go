@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/observe"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
@@ -36,6 +37,7 @@ func (c *connection) current(ctx context.Context) *mcp.Client {
 			return nil
 		}
 		if timer == nil {
+			observe.Current(ctx).Event(observe.EventReconnect, observe.Text(observe.Server, c.label))
 			wait := patience
 			defer c.await()()
 			if status.State == dragoman.Failed && time.Since(status.Since) > patience {
@@ -79,13 +81,19 @@ func (c *connection) call(ctx context.Context, call dragoman.Call) (dragoman.Res
 	select {
 	case c.slots <- struct{}{}:
 	default:
+		began := time.Now()
 		timer := time.NewTimer(patience)
 		defer timer.Stop()
+		c.queued.Add(1)
 		select {
 		case c.slots <- struct{}{}:
+			c.queued.Add(-1)
+			observe.Current(ctx).Event(observe.EventQueue, observe.Text(observe.Server, c.label), observe.Attribute{Key: observe.Waited, Value: time.Since(began).Seconds()})
 		case <-timer.C:
+			c.queued.Add(-1)
 			return dragoman.Result{Problem: c.busy(), Ran: dragoman.RanNot}, nil
 		case <-ctx.Done():
+			c.queued.Add(-1)
 			return dragoman.Result{Ran: dragoman.RanNot}, context.Cause(ctx)
 		}
 	}
@@ -131,6 +139,7 @@ func (c *connection) attempt(ctx context.Context, call dragoman.Call) (dragoman.
 		if again || !repeatable(&call, &res) || !lost(res.Problem) && !c.retries.Spend() {
 			return res, nil
 		}
+		observe.Current(ctx).Event(observe.EventAgain, observe.Text(observe.ErrorType, res.Problem.Code))
 		c.log.Info("calling again", "tool", call.Tool.Original, "after", res.Problem.Code)
 		// A moment for the client to find out that its server is gone.
 		select {

@@ -44,6 +44,7 @@ type Config struct {
 
 	Pins    pinning.Mode `yaml:"pins" enum:"off,first,explicit" doc:"When a tool, or a text, of the server is trusted, in place of pins.mode: off for one whose descriptions change by nature."`
 	Tools   Filter       `yaml:"tools" doc:"Which tools of the server exist for models."`
+	Prices  Prices       `yaml:"prices" doc:"What a call of a tool costs, such as 0.002, by patterns (* and ?) for original tool names; of several that match the longest counts. A server may say itself what a call cost: io.github.dragoman-mcp/cost in _meta of its result, which counts instead."`
 	Effects Effects      `yaml:"effects" doc:"What calls can do to the world, in your word. Tools not named here may change something."`
 }
 
@@ -162,6 +163,9 @@ func (c Config) filled() Config {
 // It looks at c alone: whether the command exists, or anybody answers at the
 // URL, shows when the server starts.
 func (c *Config) Validate() error {
+	if err := c.Prices.Validate(); err != nil {
+		return invalid.Key("prices", err.Error())
+	}
 	switch {
 	case c.Command == "" && c.URL == "":
 		return invalid.Key("", "a server needs a command or a url")

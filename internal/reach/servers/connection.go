@@ -47,6 +47,7 @@ type connection struct {
 	whole   chan struct{}         // closed once its texts were asked for, too, or it failed
 	wanted  chan struct{}         // a call waits for the server; has room for one
 	waiting atomic.Int64          // how many do
+	queued  atomic.Int64          // calls that wait for their turn
 	doubt   chan struct{}         // a call makes it doubtful that the server is there; has room for one
 	once    [2]sync.Once          // close settled, and whole
 	stderr  tail                  // what a local server wrote last
@@ -314,6 +315,11 @@ func (c *connection) session(ctx context.Context) (up time.Duration, err error) 
 	c.setLevel(startup, client)
 	start := time.Now()
 	err = c.watch(ctx, client)
+	kind := ""
+	if ctx.Err() == nil {
+		kind = "lost"
+	}
+	c.measured(time.Since(start), kind)
 	return time.Since(start), err
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
+	"github.com/dragoman-mcp/dragoman/internal/observe"
 	"github.com/dragoman-mcp/dragoman/internal/reach/credential"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 	"github.com/dragoman-mcp/dragoman/mcp"
@@ -42,6 +43,8 @@ type Options struct {
 	// Extensions is the raw object of extensions that those behind us have, and that
 	// servers are told; nil for none.
 	Extensions json.RawMessage
+	// Observer is told how long sessions with servers lasted; nil for nobody.
+	Observer observe.Observer
 	// Logger gets states, and what servers write to standard error. Nil discards
 	// it.
 	Logger *slog.Logger

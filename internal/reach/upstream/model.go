@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
 	"github.com/dragoman-mcp/dragoman/internal/text/invalid"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 	"github.com/dragoman-mcp/dragoman/internal/wire/safehttp"
@@ -26,6 +27,7 @@ type Model struct {
 	Wires   []string               `yaml:"wires" doc:"Which APIs the upstream speaks, of chat, responses and messages. A request of the Responses or the Messages API that names none of the MCP servers goes as it is to an upstream that speaks it; with [chat] it never does, so that tools are always offered. Default: chat, responses at OpenAI and Azure OpenAI, and messages at Anthropic."`
 	Context int                    `yaml:"context_window" max:"100000000" doc:"How many tokens the model reads, for clients that ask, such as Codex. Default: 128000."`
 	Results result.Form            `yaml:"results" doc:"How results of tools look to this model, where it differs from the section results."`
+	Price   usage.Price            `yaml:"price" doc:"What a million tokens cost, in the currency of your choice, for dragoman usage and for budgets of money."`
 	Timeout time.Duration          `yaml:"timeout" doc:"Longest wait for the first byte of an answer; without streaming that is the whole answer."`
 	Idle    time.Duration          `yaml:"idle_timeout" doc:"Longest time that the upstream may send nothing in the middle of an answer."`
 }
@@ -78,6 +80,9 @@ func (m *Model) Validate() error {
 		return invalid.Key("base_url", "a URL with # cannot be a base")
 	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/chat/completions"):
 		return invalid.Key("base_url", "give the address where the API begins, without /chat/completions")
+	}
+	if err := m.Price.Validate(); err != nil {
+		return invalid.Key("price", err.Error())
 	}
 	for _, wire := range m.Wires {
 		if wire != "chat" && wire != Responses && wire != Messages {

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/observe"
 )
 
 // A Request is what [Upstream.NewRequest] makes a request to the upstream from.
@@ -79,6 +81,7 @@ func (u *Upstream) NewRequest(ctx context.Context, r Request) (*http.Request, er
 	if req.Header.Get("User-Agent") == "" {
 		req.Header.Set("User-Agent", "dragoman")
 	}
+	observe.Carry(ctx, req.Header)
 	setBody(req, r)
 	return req, nil
 }

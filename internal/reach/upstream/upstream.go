@@ -33,6 +33,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
+	"github.com/dragoman-mcp/dragoman/internal/observe"
 	"github.com/dragoman-mcp/dragoman/internal/text/clip"
 	"github.com/dragoman-mcp/dragoman/internal/text/glob"
 	"github.com/dragoman-mcp/dragoman/internal/text/invalid"
@@ -185,6 +187,24 @@ func (s *Set) For(model string) (*Upstream, error) {
 	return nil, fmt.Errorf("%w: %q", ErrUnknownModel, clip.Text(model, 100))
 }
 
+// Label returns what a model is called where few names are wanted: its name where the
+// configuration has it, else the pattern that it matches. A name under which an upstream
+// knows a model counts, too.
+func (s *Set) Label(model string) (label string, price usage.Price) {
+	for _, u := range s.upstreams {
+		switch {
+		case u.name != "" && u.name == model:
+			return u.name, u.Price
+		case glob.Match(u.match, model):
+			if u.name != "" {
+				return u.name, u.Price
+			}
+			return u.match, u.Price
+		}
+	}
+	return observe.Other, usage.Price{}
+}
+
 // First returns the upstream of the first entry. Requests that name no model,
 // such as those for files or batches, go there.
 func (s *Set) First() *Upstream { return s.upstreams[0] }
@@ -224,6 +244,8 @@ type Upstream struct {
 	// HasKey reports that the configuration has credentials for the upstream, so
 	// that a client's own must not go there.
 	HasKey bool
+	// Price is what its tokens cost.
+	Price usage.Price
 	// Retries is what may be sent again of conversations.
 	Retries *retry.Budget
 	// NoUsage is set once it has refused a request for its wish for usage.
@@ -251,6 +273,7 @@ func newUpstream(m Model) (*Upstream, error) {
 		Context:   m.Context,
 		wires:     m.Wires,
 		Idle:      m.Idle,
+		Price:     m.Price,
 		Rehearsal: base.Hostname() == "rehearsal.invalid",
 		HasKey:    !m.APIKey.IsZero(),
 		Retries:   &retry.Budget{},

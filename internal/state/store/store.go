@@ -26,6 +26,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
@@ -142,6 +143,7 @@ type DB struct {
 	ended  chan struct{}
 	topics *topics
 	health health
+	tell   atomic.Pointer[func(kind string, took time.Duration)] // nil for nobody
 }
 
 // Open opens the store, or makes it, and brings its tables up to date. ctx bounds
@@ -186,7 +188,9 @@ func (db *DB) Statements() int64 { return db.on.statements() }
 // written may be found later all the same; and [ErrUnknown]. Where the file was removed
 // or replaced meanwhile, it is [ErrGone], until it is there again.
 func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
-	return db.run(ctx, &job{fn: fn, ended: make(chan struct{}), sync: true})
+	return db.timed("write", func() error {
+		return db.run(ctx, &job{fn: fn, ended: make(chan struct{}), sync: true})
+	})
 }
 
 // Append lets fn run in the next group's transaction, and waits for nothing. What
@@ -207,7 +211,7 @@ func (db *DB) Read(ctx context.Context, fn func(*Tx) error) error {
 	if db.queue.isClosed() {
 		return ErrClosed
 	}
-	err := db.on.read(ctx, fn)
+	err := db.timed("read", func() error { return db.on.read(ctx, fn) })
 	if ctx.Err() == nil {
 		db.health.read(err)
 	}

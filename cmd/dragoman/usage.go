@@ -1,0 +1,147 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dragoman-mcp/dragoman/internal/door/terminal"
+	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
+)
+
+func usageCommand() *cobra.Command {
+	var at, by, since, who string
+	var asJSON, asCSV bool
+	cmd := &cobra.Command{
+		Use:   "usage",
+		Short: "Show what callers used of models and tools, and what it cost",
+		Long: `Adds up what was used, from the store of the gateway, which writes it down within five
+seconds: calls, errors, time, tokens, repairs of arguments, results that were cut, and
+what it cost, where models have a price and tools have prices. --by tells apart by some
+of day, caller, model, server and tool:
+
+  dragoman usage --since 7d
+  dragoman usage --by caller,model --since 30d --csv`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			q := usage.Query{Caller: who}
+			var err error
+			if q.By, err = usage.ParseBy(by); err != nil {
+				return &usageError{fmt.Errorf("--by: %w", err), "for example: --by caller,model"}
+			}
+			if q.Since, err = usage.ParseSince(since, time.Now()); err != nil {
+				return &usageError{fmt.Errorf("--since: %w", err), "for example: --since 7d"}
+			}
+			if asJSON && asCSV {
+				return &usageError{errors.New("--json and --csv are two forms; choose one"), ""}
+			}
+			l, err := openLedger(cmd.Context(), at)
+			if err != nil {
+				return err
+			}
+			defer l.Close()
+			rows, err := usage.Read(cmd.Context(), l.DB, q)
+			switch {
+			case err != nil:
+				return err
+			case asJSON:
+				e := json.NewEncoder(os.Stdout)
+				for _, r := range rows {
+					if err := e.Encode(r); err != nil {
+						return err
+					}
+				}
+				return nil
+			case asCSV:
+				return csvUsage(q.By, rows)
+			}
+			return showUsage(q.By, rows, l.DB.String())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&by, "by", "caller,model,tool", "tell apart by a `LIST` of day, caller, model, server and tool")
+	f.StringVar(&since, "since", "7d", "from so `LONG` ago on, such as 12h or 30d; empty for all that is kept")
+	f.StringVar(&who, "caller", "", "only of the caller with this `ID`")
+	f.BoolVar(&asJSON, "json", false, "write JSON, one row on a line")
+	f.BoolVar(&asCSV, "csv", false, "write CSV with a line of names")
+	configFlag(cmd, &at)
+	return cmd
+}
+
+// names of what is told apart, in the order of the columns.
+func told(by []string) (names []string) {
+	for _, name := range usage.Columns {
+		if slices.Contains(by, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func value(r *usage.Row, column string) string {
+	return map[string]string{usage.ByDay: r.Day, usage.ByCaller: r.Caller, usage.ByModel: r.Model, usage.ByServer: r.Server, usage.ByTool: r.Tool}[column]
+}
+
+// sums are the columns behind those that rows are told apart by.
+var sums = []string{"calls", "errors", "seconds", "input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "repairs", "truncated", "cost"}
+
+func numbers(s *usage.Sum) []string {
+	n := func(n int64) string { return strconv.FormatInt(n, 10) }
+	return []string{
+		n(s.Calls), n(s.Errors), strconv.FormatFloat(float64(s.Micros)/1e6, 'f', 3, 64), n(s.Input), n(s.Output), n(s.Cached), n(s.Reasoning),
+		n(s.Repairs), n(s.Cuts), usage.Money(s.Cost),
+	}
+}
+
+func csvUsage(by []string, rows []usage.Row) error {
+	w := csv.NewWriter(os.Stdout)
+	_ = w.Write(append(told(by), sums...))
+	for i := range rows {
+		var line []string
+		for _, column := range told(by) {
+			text := value(&rows[i], column)
+			if text != "" && (text[0] == '=' || text[0] == '+' || text[0] == '-' || text[0] == '@') {
+				text = "'" + text // a program for tables would take it for a formula
+			}
+			line = append(line, text)
+		}
+		_ = w.Write(append(line, numbers(&rows[i].Sum)...))
+	}
+	w.Flush()
+	return w.Error()
+}
+
+func showUsage(by []string, rows []usage.Row, from string) error {
+	if len(rows) == 0 {
+		fmt.Fprintln(os.Stderr, "Nothing was used in that time, by what "+from+" says.")
+		return nil
+	}
+	screen := terminal.NewScreen(os.Stdout)
+	w := tabwriter.NewWriter(screen, 0, 0, 2, ' ', 0)
+	for _, name := range append(told(by), sums...) {
+		fmt.Fprint(w, name, "\t")
+	}
+	fmt.Fprintln(w)
+	for i := range rows {
+		for _, column := range told(by) {
+			text := value(&rows[i], column)
+			if text == "" {
+				text = "-"
+			}
+			fmt.Fprint(w, text, "\t")
+		}
+		for _, n := range numbers(&rows[i].Sum) {
+			fmt.Fprint(w, n, "\t")
+		}
+		fmt.Fprintln(w)
+	}
+	return w.Flush()
+}

@@ -1,0 +1,34 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/dragoman-mcp/dragoman/internal/observe"
+	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
+	"github.com/dragoman-mcp/dragoman/internal/text/clip"
+)
+
+// operations are what requests that are passed on do, by their paths.
+var operations = map[string]string{
+	"/v1/chat/completions": observe.OpChat, "/v1/responses": observe.OpChat, "/v1/messages": observe.OpChat,
+	"/v1/completions": "text_completion", "/v1/embeddings": "embeddings",
+}
+
+// observed begins the span of a request for a model that is passed on as it is. Nil for
+// one that is for no model.
+func (a *API) observed(r *http.Request, up *upstream.Upstream, model string) (*http.Request, *observe.Span) {
+	operation := operations[r.URL.Path]
+	if model == "" || operation == "" || r.Method != http.MethodPost {
+		return r, nil
+	}
+	ctx, span := observe.Begin(r.Context(), observe.Chat)
+	if !span.On() {
+		return r, nil
+	}
+	span.Text(observe.OperationName, operation)
+	span.Text(observe.RequestModel, clip.Text(up.ModelName(model), 200))
+	span.Text(observe.ServerAddress, up.BaseURL.Hostname())
+	span.Text(observe.ProviderName, a.Sessions.Provider(up))
+	span.Text(observe.RequestID, observe.RequestOf(ctx))
+	return r.WithContext(ctx), span
+}

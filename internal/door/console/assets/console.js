@@ -1,0 +1,220 @@
+// The one script of the console. Pages work without it, but for keys, numbers that come by
+// themselves, the form of a call, and images. Text of others is only ever set as text.
+
+const $ = (selector, within = document) => within.querySelector(selector);
+const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+
+// Signing in: the secret stands behind the # of the address, which goes nowhere.
+const signIn = $("#sign-in");
+if (signIn) {
+  const secret = decodeURIComponent(location.hash.slice(1));
+  if (!location.pathname.endsWith("/sign-in")) {
+    signIn.elements.next.value = location.pathname + location.search;
+  }
+  if (secret) {
+    history.replaceState(null, "", location.pathname + location.search);
+    signIn.elements.secret.value = secret;
+    signIn.requestSubmit();
+  }
+}
+
+// Times are written for the reader's place.
+const clock = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "short", timeStyle: "medium" });
+for (const time of all("time[datetime]")) {
+  const at = new Date(time.dateTime);
+  if (!Number.isNaN(at.getTime())) {
+    time.title = time.textContent;
+    time.textContent = clock.format(at);
+  }
+}
+const countdown = () => {
+  for (const b of all("[data-until]")) {
+    const left = Math.max(0, Math.round((new Date(b.dataset.until) - Date.now()) / 1000));
+    b.textContent = `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;
+  }
+};
+if ($("[data-until]")) {
+  countdown();
+  setInterval(countdown, 1000);
+}
+
+// Keys. None works while somebody writes.
+const rows = () => all("[data-row], a.row").map((e) => e.closest("tr") ?? e);
+let here = -1;
+const move = (by) => {
+  const list = rows();
+  if (!list.length) return;
+  list[here]?.classList.remove("here");
+  here = Math.min(list.length - 1, Math.max(0, here + by));
+  list[here].classList.add("here");
+  ($("a.row", list[here]) ?? $("summary", list[here]) ?? list[here]).focus();
+};
+const keys = $("#keys");
+$("#keys-open")?.addEventListener("click", () => keys.showModal());
+let going = false;
+document.addEventListener("keydown", (e) => {
+  if (e.ctrlKey || e.metaKey || e.altKey || keys?.open) return;
+  if (e.target.closest("input, textarea, select")) {
+    if (e.key === "Escape") e.target.blur();
+    return;
+  }
+  if (going) {
+    going = false;
+    const to = $(`[data-go="${CSS.escape(e.key)}"]`);
+    if (to) location.href = to.href;
+    return;
+  }
+  const near = (selector) => $(selector, rows()[here] ?? document.activeElement.closest?.("[data-row]") ?? (rows().length === 1 ? rows()[0] : document.createElement("p")));
+  const does = {
+    "/": () => ($("#search") ? $("#search").focus() : (location.href = "/console/tools")),
+    j: () => move(1),
+    k: () => move(-1),
+    g: () => (going = true),
+    "?": () => keys.showModal(),
+    r: () => location.reload(),
+    "[": () => $('[data-key="["]')?.click(),
+    "]": () => $('[data-key="]"]')?.click(),
+    a: () => near("button.yes")?.click(),
+    d: () => near("button.no")?.click(),
+  }[e.key];
+  if (does) {
+    e.preventDefault();
+    does();
+  }
+});
+
+// What is new comes by itself: numbers, a sound, and a line that something is there to be
+// shown. Nothing on the page moves.
+const title = document.title;
+let waited = 0;
+const sound = () => {
+  try {
+    const audio = new AudioContext();
+    const tone = audio.createOscillator();
+    const volume = audio.createGain();
+    volume.gain.value = 0.05;
+    tone.frequency.value = 660;
+    tone.connect(volume).connect(audio.destination);
+    tone.start();
+    tone.stop(audio.currentTime + 0.15);
+  } catch {
+    // a browser that lets no page sound before it was clicked
+  }
+};
+if (document.body.dataset.events) {
+  const events = new EventSource(document.body.dataset.events);
+  events.addEventListener("message", (e) => {
+    const { calls, held, live } = JSON.parse(e.data);
+    const waiting = calls + held;
+    const badge = $("#inbox-count");
+    if (badge) {
+      badge.textContent = waiting;
+      badge.hidden = waiting === 0;
+    }
+    document.title = waiting ? `(${waiting}) ${title}` : title;
+    if (waiting > waited && document.hidden) sound();
+    waited = waiting;
+    const news = $("#news");
+    if (news) news.hidden = String(live) === news.dataset.seq;
+  });
+  events.addEventListener("over", () => {
+    events.close();
+    location.reload(); // to sign in again
+  });
+}
+
+// Images of results: shown after a click, from memory.
+for (const button of all("button.image")) {
+  button.addEventListener("click", () => {
+    const bytes = Uint8Array.from(atob(button.dataset.image), (c) => c.charCodeAt(0));
+    const img = document.createElement("img");
+    img.className = "shown";
+    img.alt = button.dataset.type;
+    img.src = URL.createObjectURL(new Blob([bytes], { type: button.dataset.type }));
+    button.replaceWith(img);
+  });
+}
+
+// The form of a call and its JSON are kept in step. The JSON is what is sent.
+const call = $("#call");
+if (call && $(".fields", call)) {
+  const json = $("#arguments");
+  const fields = $(".fields", call);
+  fields.hidden = false;
+  const steps = (pointer) => pointer.split("/").slice(1).map((s) => s.replaceAll("~1", "/").replaceAll("~0", "~"));
+  const own = (value, step) => typeof value === "object" && value !== null && Object.hasOwn(value, step);
+  const get = (value, pointer) => steps(pointer).reduce((v, s) => (own(v, s) ? v[s] : undefined), value);
+  const define = (to, name, value) => Object.defineProperty(to, name, { value, writable: true, enumerable: true, configurable: true });
+  const put = (value, pointer, is) => {
+    const path = steps(pointer);
+    const last = path.pop();
+    for (const step of path) {
+      if (!own(value, step) || typeof value[step] !== "object" || value[step] === null) {
+        if (is === undefined) return;
+        define(value, step, {});
+      }
+      value = value[step];
+    }
+    if (is === undefined) delete value[last];
+    else define(value, last, is);
+  };
+  const read = () => {
+    try {
+      const value = JSON.parse(json.value);
+      return typeof value === "object" && value !== null && !Array.isArray(value) ? value : undefined;
+    } catch {
+      return undefined;
+    }
+  };
+  const shown = (input) => !input.closest("[data-of][hidden]");
+  // What a number cannot hold is left to the JSON.
+  const exact = (text) => !/\d{16}/.test(text);
+  const fill = () => {
+    const value = read();
+    $("#arguments-wrong").hidden = value !== undefined;
+    if (value === undefined) return;
+    fields.toggleAttribute("inert", !exact(json.value));
+    for (const input of all("[data-at]", fields)) {
+      const is = get(value, input.dataset.at);
+      const plain = input.dataset.kind === "text" && typeof is === "string";
+      const text = is === undefined ? "" : plain ? is : JSON.stringify(is);
+      // Choices spell out what shows nothing, and are the same values.
+      const choice = [...(input.options ?? [])].find((o) => o.value && JSON.stringify(JSON.parse(o.value)) === text);
+      input.value = choice ? choice.value : text;
+    }
+  };
+  const write = (input) => {
+    const value = read() ?? {};
+    const text = input.value;
+    let is = text;
+    if (input.dataset.kind === "json") {
+      try {
+        is = text.trim() === "" ? undefined : JSON.parse(text);
+        input.setCustomValidity("");
+      } catch {
+        input.setCustomValidity("JSON");
+        return;
+      }
+    } else if (text === "" && input.dataset.required === undefined) {
+      is = undefined;
+    }
+    put(value, input.dataset.at, is);
+    json.value = JSON.stringify(value, null, 2);
+    $("#arguments-wrong").hidden = true;
+  };
+  fields.addEventListener("input", (e) => {
+    if (e.target.dataset.at !== undefined && shown(e.target)) write(e.target);
+  });
+  fields.addEventListener("change", (e) => {
+    if (e.target.dataset.branch === undefined) return;
+    const union = e.target.closest("[data-union]");
+    for (const part of [...union.children].filter((c) => c.dataset.of !== undefined)) part.hidden = part.dataset.of !== e.target.value;
+    const value = read() ?? {};
+    put(value, union.dataset.union, undefined);
+    json.value = JSON.stringify(value, null, 2);
+    fill();
+  });
+  json.addEventListener("input", fill);
+  fill();
+}
+if (location.hash === "#answer") $("#answer")?.focus();

@@ -1,0 +1,150 @@
+package console
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/identity/permission"
+	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
+	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
+	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
+	"github.com/dragoman-mcp/dragoman/internal/session"
+)
+
+// open opens a session for the person who is signed in, as each door does for its
+// requests. Nothing waits for servers that are starting: pages say that they are.
+func (c *Console) open(r *request, dialect string) (*session.Session, error) {
+	return c.o.Now().Sessions.Open(r.Context(), r.who, session.Want{Door: "console", Dialect: dialect, NoTools: true})
+}
+
+// servers are those that the person reaches, as all callers share them.
+func (c *Console) servers(r *request) ([]dragoman.Server, error) {
+	list, err := c.o.Servers.List(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(list.Servers), func(s dragoman.Server) bool {
+		return !c.o.Gate.Reaches(gate.Client{Caller: r.who}, s.Label)
+	}), nil
+}
+
+type overviewData struct {
+	Servers   []dragoman.Server
+	Models    []route
+	Waiting   int // calls that wait for an answer of this person's
+	Held      int // definitions that wait
+	Tools     int
+	Running   int
+	Refused   string
+	Inbox     bool
+	Demo      bool
+	Operates  bool
+	Rehearsal bool
+}
+
+// A route is where models go whose names match.
+type route struct {
+	Match, To, From, Dialect string
+	Rehearsal, HasKey        bool
+}
+
+func (c *Console) overview(r *request) error {
+	d := overviewData{Inbox: c.o.Inbox != nil, Operates: r.who.May(permission.Config)}
+	var err error
+	if d.Servers, err = c.servers(r); err != nil {
+		return err
+	}
+	now := c.o.Now()
+	for match, up := range now.Upstreams.Routes() {
+		d.Models = append(d.Models, c.route(r, now, match, up))
+		d.Rehearsal = d.Rehearsal || up.Rehearsal
+	}
+	s, err := c.open(r, "")
+	if err != nil {
+		return err
+	}
+	list, err := s.Tools.List(r.Context())
+	if err != nil {
+		return err
+	}
+	for _, t := range list.Tools.All() {
+		if t.Quarantined == nil {
+			d.Tools++
+		}
+	}
+	if d.Waiting, d.Held, err = c.waiting(r.Context(), r); err != nil {
+		return err
+	}
+	if r.who.May(permission.Reload) && c.o.Refused != nil {
+		d.Refused = c.o.Refused()
+	}
+	d.Running = c.o.Live.Running(c.watches(r))
+	return c.show(r, "overview.html", view{Title: "Overview", Here: Root, Data: d})
+}
+
+// route says where a model goes; its address is for those who read the configuration.
+func (c *Console) route(r *request, now *Setup, match string, up *upstream.Upstream) route {
+	one := route{Match: match, To: up.Host(), From: up.From, Dialect: now.Sessions.Dialect(up).Name(), Rehearsal: up.Rehearsal, HasKey: up.HasKey}
+	if r.who.May(permission.Config) {
+		one.To = up.String()
+	}
+	return one
+}
+
+// waiting counts what waits for this person: calls, and definitions.
+func (c *Console) waiting(ctx context.Context, r *request) (calls, definitions int, err error) {
+	if c.o.Inbox != nil {
+		all, err := c.o.Inbox.Waiting(ctx, r.who)
+		if err != nil {
+			return 0, 0, err
+		}
+		calls = len(all)
+	}
+	held, err := c.held(ctx, r.who)
+	return calls, len(held), err
+}
+
+type serverData struct {
+	dragoman.Server
+	Said    string // by a local server, on standard error
+	Lists   []toolRow
+	Entries []dragoman.Entry
+	Age     time.Duration
+	Admits  bool // its definitions are pinned
+}
+
+func (c *Console) server(r *request) error {
+	all, err := c.servers(r)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(all, func(s dragoman.Server) bool { return s.Label == r.PathValue("label") })
+	if at < 0 {
+		return notFound("There is no such server that you may use.")
+	}
+	d := serverData{Server: all[at], Age: time.Since(all[at].Since), Admits: c.o.Book.Pins(pinning.Auto)}
+	if r.who.May(permission.Config) {
+		d.Said = c.o.Said(d.Label)
+	}
+	s, err := c.open(r, "")
+	if err != nil {
+		return err
+	}
+	list, err := s.Tools.List(r.Context())
+	if err != nil {
+		return err
+	}
+	for i := range list.Tools.All() {
+		if t := &list.Tools.All()[i]; t.Server == d.Label {
+			d.Lists = append(d.Lists, rowOf(t))
+		}
+	}
+	for _, e := range list.Entries {
+		if e.Server == d.Label {
+			d.Entries = append(d.Entries, e)
+		}
+	}
+	return c.show(r, "server.html", view{Title: "Server", Here: Root, Data: d})
+}

@@ -1,0 +1,95 @@
+package gateway
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
+	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
+)
+
+// crowded returns a gateway whose servers have many tools, and the cookie of its operator.
+func crowded(t testing.TB, tools int) (*Gateway, *http.Cookie) {
+	t.Helper()
+	all := make([]fakemcp.Tool, tools)
+	for i := range all {
+		all[i] = fakemcp.Tool{
+			Name: fmt.Sprintf("get_thing_%d", i), Description: fmt.Sprintf("Gets thing %d of many, by its name, and says what is known of it.", i),
+			InputSchema: []byte(fmt.Sprintf(`{"type":"object","required":["name"],"properties":{"name":{"type":"string","minLength":1,"description":"the name of thing %d"},"depth":{"type":"integer","minimum":1,"default":3},"kinds":{"type":"array","items":{"enum":["a","b","c"]},"uniqueItems":true}},"additionalProperties":false}`, i)),
+		}
+	}
+	server := httptest.NewServer(fakemcp.New(fakemcp.Config{Tools: all}))
+	t.Cleanup(server.Close)
+	file := config.Default()
+	file.Listen = "127.0.0.1:0"
+	many := servers.Config{URL: server.URL + "/mcp"}
+	many.SetDefaults()
+	file.MCPServers = map[string]servers.Config{"many": many}
+	g, err := New(file, Options{Lookup: func(string) (string, bool) { return "", false }, Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	if err := g.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest("POST", "http://localhost/console/sign-in", strings.NewReader("secret="+g.secret.Key().Secret))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	g.Handler().ServeHTTP(w, r)
+	cookies := w.Result().Cookies()
+	if len(cookies) != 1 {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	return g, cookies[0]
+}
+
+func page(t testing.TB, h http.Handler, cookie *http.Cookie, path string) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest("GET", "http://localhost"+path, nil)
+	r.AddCookie(cookie)
+	h.ServeHTTP(w, r)
+	if w.Code != 200 {
+		t.Fatalf("%s: %d %s", path, w.Code, w.Body)
+	}
+	return w.Body.String()
+}
+
+// TestConsoleOfManyTools: a table of two thousand tools has a hundred on a page, finds any,
+// and sums up what they cost once they are counted.
+func TestConsoleOfManyTools(t *testing.T) {
+	g, cookie := crowded(t, 2000)
+	h := g.Handler()
+	first := page(t, h, cookie, "/console/tools")
+	if n := strings.Count(first, `class="row"`); n != 100 || !strings.Contains(first, "1 / 20") {
+		t.Errorf("%d rows on the first page", n)
+	}
+	if last := page(t, h, cookie, "/console/tools?page=20"); !strings.Contains(last, "get_thing_1999") && !strings.Contains(last, "get_thing_999") {
+		t.Error("the last page has another end")
+	}
+	if found := page(t, h, cookie, "/console/tools?q=thing_1234"); !strings.Contains(found, "get_thing_1234") {
+		t.Error("a tool is not found")
+	}
+	eventually(t, "the sum", func() bool { return strings.Contains(page(t, h, cookie, "/console/tools"), "tokens in openai") })
+	if got := page(t, h, cookie, "/console/tools?page=7000000"); !strings.Contains(got, "20 / 20") {
+		t.Error("a page behind the last is another one")
+	}
+}
+
+// BenchmarkConsoleFirstPage is the time for the pages that one opens first, with 2,000 tools.
+func BenchmarkConsoleFirstPage(b *testing.B) {
+	g, cookie := crowded(b, 2000)
+	h := g.Handler()
+	for _, path := range []string{"/console/", "/console/tools", "/console/tools?q=thing", "/console/tool?server=many&name=get_thing_7", "/console/inbox"} {
+		b.Run(path, func(b *testing.B) {
+			for b.Loop() {
+				page(b, h, cookie, path)
+			}
+		})
+	}
+}

@@ -1,0 +1,224 @@
+// Package usage keeps what callers used of models and tools: how often, how long, how many
+// tokens, at what price. It is written within 5 seconds, a batch in a transaction, never
+// twice, and added up: by the hour for a week, and then by the day.
+//
+// It limits nobody: that is package limit's business.
+package usage
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/observe"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
+)
+
+// Bounds of what is kept.
+const (
+	// writeAfter is how long something waits to be written together with more.
+	writeAfter = 4 * time.Second
+	// maxPending is how many sums wait at most; what would be one more is counted for
+	// its caller alone.
+	maxPending = 20_000
+	// hourly is how long hours are kept apart.
+	hourly = 7 * 24
+	// DefaultRetention is how long usage is kept.
+	DefaultRetention = 90 * 24 * time.Hour
+)
+
+// Config is the section usage of the configuration.
+type Config struct {
+	Off       bool          `yaml:"off" doc:"Keeps no usage."`
+	Retention time.Duration `yaml:"retention" doc:"How long usage is kept. 0s keeps it for ever."`
+}
+
+// A Key is what something was used of. Model is for messages of models; Server and Tool
+// for calls of tools.
+type Key struct{ Caller, Model, Server, Tool string }
+
+// A Sum is how much. Cost is in millionths of the currency that prices are in.
+type Sum struct {
+	Calls     int64 `json:"calls"`
+	Errors    int64 `json:"errors"`
+	Micros    int64 `json:"microseconds"`
+	Input     int64 `json:"input_tokens"`
+	Output    int64 `json:"output_tokens"`
+	Cached    int64 `json:"cached_tokens"`
+	Reasoning int64 `json:"reasoning_tokens"`
+	Repairs   int64 `json:"repairs"`
+	Cuts      int64 `json:"truncated"`
+	Cost      int64 `json:"cost_millionths"`
+}
+
+// Add adds to a sum.
+func (s *Sum) Add(more Sum) {
+	s.Calls, s.Errors, s.Micros = s.Calls+more.Calls, s.Errors+more.Errors, s.Micros+more.Micros
+	s.Input, s.Output, s.Cached, s.Reasoning = s.Input+more.Input, s.Output+more.Output, s.Cached+more.Cached, s.Reasoning+more.Reasoning
+	s.Repairs, s.Cuts, s.Cost = s.Repairs+more.Repairs, s.Cuts+more.Cuts, s.Cost+more.Cost
+}
+
+// place is where a sum belongs.
+type place struct {
+	Key
+	hour int64
+}
+
+// A Book keeps usage. A nil Book keeps nothing. Make it with [New] and end it with Close.
+type Book struct {
+	db  *store.DB
+	log *slog.Logger
+
+	mu      sync.Mutex
+	pending map[place]Sum
+	timer   *time.Timer // runs while something is pending
+	writing sync.WaitGroup
+	closed  bool
+}
+
+// New returns a book in a store. A log of nil discards what goes wrong.
+func New(db *store.DB, log *slog.Logger) *Book {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Book{db: db, log: log, pending: map[place]Sum{}}
+}
+
+// hour numbers the hours since 1970, in UTC.
+func hour(t time.Time) int64 { return t.Unix() / 3600 }
+
+// Add notes that something was used.
+func (b *Book) Add(k Key, s Sum) {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return
+	}
+	p := place{k, hour(time.Now())}
+	sum, known := b.pending[p]
+	if !known && len(b.pending) >= maxPending {
+		p.Model, p.Server, p.Tool = observe.Other, "", ""
+		sum = b.pending[p]
+	}
+	sum.Add(s)
+	b.pending[p] = sum
+	b.soon()
+}
+
+// soon has what is pending written within the time. mu is held.
+func (b *Book) soon() {
+	if b.timer == nil && len(b.pending) > 0 {
+		b.timer = time.AfterFunc(writeAfter, b.flush)
+	}
+}
+
+// A batch is what is written in one transaction, or not at all.
+type batch struct {
+	id   string
+	sums map[place]Sum
+}
+
+// flush writes what is pending.
+func (b *Book) flush() {
+	b.mu.Lock()
+	b.timer = nil
+	sums := b.pending
+	b.pending = map[place]Sum{}
+	if len(sums) == 0 {
+		b.mu.Unlock()
+		return
+	}
+	b.writing.Add(1)
+	b.mu.Unlock()
+	defer b.writing.Done()
+	b.keep(batch{rand.Text(), sums})
+}
+
+// keep writes a batch, and again where it cannot be, or is not known to be, written: the
+// one of its id counts once.
+func (b *Book) keep(of batch) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	var err error
+	for range 3 {
+		if err = b.db.Write(ctx, of.write); err == nil || !errors.Is(err, store.ErrUnknown) {
+			break
+		}
+	}
+	if err == nil {
+		return
+	}
+	b.log.Warn("usage could not be written down", "error", err)
+	if errors.Is(err, store.ErrUnknown) {
+		return // once too few rather than twice
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed || len(b.pending)+len(of.sums) > maxPending {
+		return
+	}
+	for p, s := range of.sums { // it is not there: later, with what came meanwhile
+		sum := b.pending[p]
+		sum.Add(s)
+		b.pending[p] = sum
+	}
+	b.soon()
+}
+
+// write adds a batch to what there is.
+func (of batch) write(tx *store.Tx) error {
+	now, err := tx.Now()
+	if err != nil {
+		return err
+	}
+	changed, err := tx.Exec("INSERT INTO usage_batches (id, at) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING", of.id, store.Time(now))
+	if err != nil || changed == 0 {
+		return err
+	}
+	for _, p := range ordered(of.sums) { // one order for all, so that nobody waits in a circle
+		if err := add(tx, p.hour, 1, p.Key, of.sums[p]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func add(tx *store.Tx, period, hours int64, k Key, s Sum) error {
+	_, err := tx.Exec(`INSERT INTO usage (period, hours, caller, model, server, tool, calls, errors, micros, input, output, cached, reasoning, repairs, cuts, cost)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+ON CONFLICT (period, hours, caller, model, server, tool) DO UPDATE SET
+calls = usage.calls + excluded.calls, errors = usage.errors + excluded.errors, micros = usage.micros + excluded.micros,
+input = usage.input + excluded.input, output = usage.output + excluded.output, cached = usage.cached + excluded.cached,
+reasoning = usage.reasoning + excluded.reasoning, repairs = usage.repairs + excluded.repairs, cuts = usage.cuts + excluded.cuts,
+cost = usage.cost + excluded.cost`,
+		period, hours, k.Caller, k.Model, k.Server, k.Tool, s.Calls, s.Errors, s.Micros, s.Input, s.Output, s.Cached, s.Reasoning, s.Repairs, s.Cuts, s.Cost)
+	return err
+}
+
+// Flush writes what is pending now.
+func (b *Book) Flush() {
+	if b != nil {
+		b.flush()
+		b.writing.Wait()
+	}
+}
+
+// Close writes what is pending. What is added later is not kept.
+func (b *Book) Close() {
+	if b == nil {
+		return
+	}
+	b.Flush()
+	b.mu.Lock()
+	b.closed = true
+	if b.timer != nil {
+		b.timer.Stop()
+	}
+	b.mu.Unlock()
+}

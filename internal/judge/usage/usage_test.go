@@ -1,0 +1,167 @@
+package usage
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
+)
+
+// TestOnPostgres: the same in PostgreSQL.
+func TestOnPostgres(t *testing.T) {
+	pgtest.Again(t, "^(TestWrittenOnce|TestAddedUpToDays|TestTwoProcessesAddUp)$")
+}
+
+func open(t *testing.T, file string) *store.DB {
+	t.Helper()
+	config := store.Config{MaxBytes: store.DefaultMaxBytes}
+	config.Path, config.URL = pgtest.Place(t, file)
+	db, err := store.Open(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func read(t *testing.T, db *store.DB, q Query) []Row {
+	t.Helper()
+	rows, err := Read(t.Context(), db, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+var (
+	chat = Key{Caller: "ada", Model: "m"}
+	tool = Key{Caller: "bob", Server: "s", Tool: "t"}
+)
+
+// A batch counts once, however often it is written.
+func TestWrittenOnce(t *testing.T) {
+	db := open(t, filepath.Join(t.TempDir(), "usage.db"))
+	b := batch{"one", map[place]Sum{{chat, hour(time.Now())}: {Calls: 2, Input: 10, Output: 20, Cost: 5}}}
+	for range 3 {
+		if err := db.Write(t.Context(), b.write); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]Row{{Sum: Sum{Calls: 2, Input: 10, Output: 20, Cost: 5}}}, read(t, db, Query{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What several processes add is added up, and what is pending at the end is written.
+func TestTwoProcessesAddUp(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "usage.db")
+	db := open(t, file)
+	books := []*Book{New(db, nil), New(open(t, file), nil)}
+	for _, b := range books {
+		b.Add(chat, Sum{Calls: 1, Input: 7})
+		b.Add(tool, Sum{Calls: 1, Errors: 1, Cuts: 1})
+		b.Add(tool, Sum{Calls: 1})
+		b.Close()
+		b.Add(tool, Sum{Calls: 100}) // too late
+	}
+	got := read(t, db, Query{By: []string{ByTool, ByCaller, ByModel, ByServer}, Since: time.Now().Add(-time.Hour)})
+	want := []Row{{Caller: "ada", Model: "m", Sum: Sum{Calls: 2, Input: 14}}, {Caller: "bob", Server: "s", Tool: "t", Sum: Sum{Calls: 4, Errors: 2, Cuts: 2}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if got := read(t, db, Query{Caller: "ada"}); len(got) != 1 || got[0].Calls != 2 {
+		t.Errorf("ada's: %+v", got)
+	}
+	if got := read(t, db, Query{Caller: "nobody"}); len(got) != 0 {
+		t.Errorf("nobody's: %+v", got)
+	}
+}
+
+// Hours become days once they are old, without a difference to the sums, and go when they
+// are older than is kept.
+func TestAddedUpToDays(t *testing.T) {
+	db := open(t, filepath.Join(t.TempDir(), "usage.db"))
+	now := time.Now()
+	if err := db.Write(t.Context(), func(tx *store.Tx) error {
+		for age, n := range map[time.Duration]int64{0: 1, time.Hour: 2, 30 * 24 * time.Hour: 4, 30*24*time.Hour + time.Hour: 8, 100 * 24 * time.Hour: 16} {
+			if err := add(tx, hour(now.Add(-age)), 1, chat, Sum{Calls: n}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	b := New(db, nil)
+	for range 2 {
+		if err := b.Tidy(t.Context(), DefaultRetention); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := read(t, db, Query{}); len(got) != 1 || got[0].Calls != 15 {
+		t.Errorf("%+v, want 15 calls", got)
+	}
+	var hours int64
+	if err := db.Read(context.Background(), func(tx *store.Tx) error {
+		return tx.Row("SELECT count(*) FROM usage WHERE hours = 1", nil, &hours)
+	}); err != nil || hours > 2 {
+		t.Errorf("%d hours are left, %v", hours, err)
+	}
+	days := read(t, db, Query{By: []string{ByDay}, Since: now.Add(-40 * 24 * time.Hour)})
+	if len(days) < 2 || len(days) > 4 || days[0].Day == "" {
+		t.Errorf("by the day: %+v", days)
+	}
+}
+
+func TestPrices(t *testing.T) {
+	p := Price{Input: "2.50", Cached: "0.25", Output: "10"}
+	if err := p.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		sum  Sum
+		want int64
+	}{
+		{Sum{}, 0}, {Sum{Input: 1_000_000}, 2_500_000}, {Sum{Input: 1_000_000, Cached: 1_000_000}, 250_000},
+		{Sum{Output: 100}, 1000}, {Sum{Input: 1}, 3}, {Sum{Input: 10, Cached: 4, Output: 2}, 15 + 1 + 20},
+	} {
+		if got := p.Cost(test.sum); got != test.want {
+			t.Errorf("%+v costs %d, want %d", test.sum, got, test.want)
+		}
+	}
+	for _, text := range []string{"-1", "two", "1e9", "0.0000001", "1/3", "10000000", "nan", "1_0"} {
+		if n, err := Amount(text); err == nil && text != "1_0" {
+			t.Errorf("%q is %d", text, n)
+		}
+	}
+	for n, want := range map[int64]string{0: "0.00", 2_500_000: "2.50", 1: "0.000001", 12_345_000: "12.345"} {
+		if got := Money(n); got != want {
+			t.Errorf("%d is written %s, want %s", n, got, want)
+		}
+	}
+}
+
+func TestWhatIsAskedFor(t *testing.T) {
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	for text, want := range map[string]time.Time{"": {}, "7d": now.AddDate(0, 0, -7), "12h": now.Add(-12 * time.Hour)} {
+		if got, err := ParseSince(text, now); err != nil || !got.Equal(want) {
+			t.Errorf("%q is %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"d", "-1d", "soon", "-2h", "1.5d", "07d"} {
+		if got, err := ParseSince(text, now); err == nil {
+			t.Errorf("%q is %v", text, got)
+		}
+	}
+	if by, err := ParseBy("tool, caller,tool"); err != nil || !cmp.Equal(by, []string{"tool", "caller"}) {
+		t.Errorf("%v, %v", by, err)
+	}
+	if _, err := ParseBy("caller;drop"); err == nil {
+		t.Error("a column that there is not")
+	}
+}

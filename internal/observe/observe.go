@@ -1,0 +1,310 @@
+package observe
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"sync/atomic"
+)
+
+// A Kind is what is observed.
+type Kind int
+
+// The kinds.
+const (
+	// Conversation is one run of the loop: invoke_agent.
+	Conversation Kind = iota
+	// Chat is one message of a model.
+	Chat
+	// Tool is one call of a tool, with all its legs.
+	Tool
+	// ClientRequest is a request of ours to an MCP server. One within a Tool is part of
+	// that.
+	ClientRequest
+	// ServerRequest is a request of an MCP client to us.
+	ServerRequest
+	// HTTPRequest is a request over HTTP to us: it is measured, and no span of its own.
+	HTTPRequest
+)
+
+// An Attribute says something about what is observed. Value is a string, an int64, a
+// float64, a bool or a []string.
+type Attribute struct {
+	Key   string
+	Value any
+}
+
+// An Observer watches. It is safe for concurrent use.
+type Observer interface {
+	// Begin is told that something begins. The context that it returns is for what
+	// happens within, and may be the one given.
+	Begin(ctx context.Context, kind Kind, within *Span) (context.Context, Recorder)
+	// Count counts something that has no length, such as a refusal: name is a metric
+	// of names.go.
+	Count(ctx context.Context, name string, n int64, attributes []Attribute)
+	// Length is told how much there was of something, such as seconds: name is a
+	// histogram of names.go.
+	Length(ctx context.Context, name string, value float64, attributes []Attribute)
+}
+
+// A Recorder is told about one thing that is observed.
+type Recorder interface {
+	// Event is told that something happened meanwhile.
+	Event(name string, attributes []Attribute)
+	// Content reports whether what people and tools say is wanted, too.
+	Content() bool
+	// Parent returns what the one at the other end goes on with, as the headers
+	// traceparent and tracestate have it (W3C Trace Context); empty where nobody traces.
+	Parent() (traceparent, tracestate string)
+	// End is told that it is over. The span is not changed any more.
+	End(*Span)
+}
+
+// A Span is one thing that is observed, from its beginning to its end. All methods of a
+// nil Span do nothing. It is safe for concurrent use.
+type Span struct {
+	// Kind is what it is.
+	Kind Kind
+	// Within is the one around it; nil for none.
+	Within *Span
+
+	recorder Recorder
+	mu       sync.Mutex
+	said     []Attribute
+	failure  string
+	message  string
+	ended    bool
+}
+
+// watched is what a context says: who watches, and what began last.
+type watched struct {
+	observer Observer
+	span     *Span
+}
+
+type contextKey struct{}
+
+// installed is set once anybody watches in this process.
+var installed atomic.Bool
+
+// With returns a context in which o watches; nil is nobody.
+func With(ctx context.Context, o Observer) context.Context {
+	if o != nil {
+		installed.Store(true)
+	} else if !installed.Load() {
+		return ctx
+	}
+	return context.WithValue(ctx, contextKey{}, watched{observer: o})
+}
+
+func watching(ctx context.Context) (w watched, ok bool) {
+	if !installed.Load() {
+		return w, false
+	}
+	w, _ = ctx.Value(contextKey{}).(watched)
+	return w, w.observer != nil
+}
+
+// Begin says that something begins. Nil where nobody watches; else its End has to be
+// called, once.
+func Begin(ctx context.Context, kind Kind) (context.Context, *Span) {
+	w, ok := watching(ctx)
+	if !ok {
+		return ctx, nil
+	}
+	s := &Span{Kind: kind, Within: w.span}
+	ctx, s.recorder = w.observer.Begin(ctx, kind, w.span)
+	return context.WithValue(ctx, contextKey{}, watched{w.observer, s}), s
+}
+
+// Current returns what began last in a context and has not ended; nil for nothing.
+func Current(ctx context.Context) *Span {
+	w, _ := watching(ctx)
+	return w.span
+}
+
+// Count counts something, and tells it as an event to what is observed now.
+func Count(ctx context.Context, name string, n int64, attributes ...Attribute) {
+	w, ok := watching(ctx)
+	if !ok || n == 0 {
+		return
+	}
+	w.observer.Count(ctx, name, n, attributes)
+	w.span.Event(name, attributes...)
+}
+
+// Length says how much there was of something.
+func Length(ctx context.Context, name string, value float64, attributes ...Attribute) {
+	if w, ok := watching(ctx); ok {
+		w.observer.Length(ctx, name, value, attributes)
+	}
+}
+
+// Text is an attribute with a text.
+func Text(key, value string) Attribute { return Attribute{key, value} }
+
+// Int is an attribute with a number.
+func Int(key string, value int64) Attribute { return Attribute{key, value} }
+
+// On reports whether anybody watches: what costs something to find out is found out for
+// those alone.
+func (s *Span) On() bool { return s != nil }
+
+// Text says a text; an empty one is not said. What was said before under the key gives
+// way.
+func (s *Span) Text(key, value string) {
+	if s != nil && value != "" {
+		s.set(key, value)
+	}
+}
+
+// Int says a number.
+func (s *Span) Int(key string, value int64) {
+	if s != nil {
+		s.set(key, value)
+	}
+}
+
+// Seconds says a time.
+func (s *Span) Seconds(key string, value float64) {
+	if s != nil {
+		s.set(key, value)
+	}
+}
+
+// Flag says that something is so.
+func (s *Span) Flag(key string) {
+	if s != nil {
+		s.set(key, true)
+	}
+}
+
+// Texts says several texts.
+func (s *Span) Texts(key string, value ...string) {
+	if s != nil {
+		s.set(key, value)
+	}
+}
+
+func (s *Span) set(key string, value any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return
+	}
+	for i := range s.said {
+		if s.said[i].Key == key {
+			s.said[i].Value = value
+			return
+		}
+	}
+	s.said = append(s.said, Attribute{key, value})
+}
+
+// Content says what a person, a model or a tool said, where that is wanted. It is clipped
+// at 8 KiB.
+func (s *Span) Content(key string, value []byte) {
+	if s == nil || !s.recorder.Content() || len(value) == 0 {
+		return
+	}
+	s.set(key, string(value[:min(len(value), maxContent)]))
+}
+
+const maxContent = 8 << 10
+
+// Event says that something happened.
+func (s *Span) Event(name string, attributes ...Attribute) {
+	if s != nil {
+		s.recorder.Event(name, attributes)
+	}
+}
+
+// Fail says that it failed: kind is a word of ours or of a protocol, of which there are
+// few; message is for people, and is told where content is.
+func (s *Span) Fail(kind, message string) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended {
+		s.failure, s.message = kind, message
+	}
+}
+
+// Refused says that the other side answered with an error of JSON-RPC. Codes that it made
+// up are not told apart.
+func (s *Span) Refused(code int64, message string) {
+	if s == nil {
+		return
+	}
+	text := Other
+	if code >= -32768 && code <= -32000 { // those that JSON-RPC and MCP have kept
+		text = strconv.FormatInt(code, 10)
+	}
+	s.Text(RPCStatus, text)
+	s.Fail(text, message)
+}
+
+// End says that it is over. Further calls do nothing.
+func (s *Span) End() {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	ended := s.ended
+	s.ended = true
+	s.mu.Unlock()
+	if !ended {
+		s.recorder.End(s)
+	}
+}
+
+// Parent returns what the one at the other end of a request goes on with; empty where
+// nobody traces.
+func (s *Span) Parent() (traceparent, tracestate string) {
+	if s == nil {
+		return "", ""
+	}
+	return s.recorder.Parent()
+}
+
+// Said returns all that was said, and the failure, for a [Recorder] that is told of the
+// end.
+func (s *Span) Said() (said []Attribute, failure, message string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.said, s.failure, s.message
+}
+
+// Value returns the text that was said under a key; empty for none.
+func (s *Span) Value(key string) string {
+	if s == nil {
+		return ""
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.said {
+		if a.Key == key {
+			text, _ := a.Value.(string)
+			return text
+		}
+	}
+	return ""
+}
+
+// Recorder returns who is told of the span.
+func (s *Span) Recorder() Recorder {
+	if s == nil {
+		return nil
+	}
+	return s.recorder
+}
+
+// Nearest returns the span, or the one around it, of a kind; nil for none.
+func (s *Span) Nearest(kind Kind) *Span {
+	for s != nil && s.Kind != kind {
+		s = s.Within
+	}
+	return s
+}

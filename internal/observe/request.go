@@ -1,0 +1,17 @@
+package observe
+
+import "context"
+
+type requestKey struct{}
+
+// WithRequest returns a context of a request that has an id: the one that its answer
+// shows, and that stands in the log, in the audit log and in the trace.
+func WithRequest(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, requestKey{}, id)
+}
+
+// RequestOf returns the id of the request that a context is of; empty for none.
+func RequestOf(ctx context.Context) string {
+	id, _ := ctx.Value(requestKey{}).(string)
+	return id
+}

@@ -1,0 +1,153 @@
+package telemetry
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/observe/otlp"
+)
+
+// A lookup finds variables of the environment, as [os.LookupEnv] does.
+type lookup func(string) (string, bool)
+
+func (l lookup) get(name string) string {
+	if l == nil {
+		return ""
+	}
+	value, _ := l(name)
+	return strings.TrimSpace(value)
+}
+
+// of returns the variable of one signal, else that of all.
+func (l lookup) of(signal, rest string) string {
+	if value := l.get("OTEL_EXPORTER_OTLP_" + signal + "_" + rest); value != "" {
+		return value
+	}
+	return l.get("OTEL_EXPORTER_OTLP_" + rest)
+}
+
+// off reports whether the environment turns everything off.
+func (l lookup) off() bool { return strings.EqualFold(l.get("OTEL_SDK_DISABLED"), "true") }
+
+// exporter returns the client of a signal, TRACES or METRICS, and nil where neither the
+// configuration nor the environment says where it goes (OpenTelemetry, "OTLP Exporter
+// Configuration").
+func (l lookup) exporter(c *Config, signal string) (*otlp.Client, error) {
+	address, err := l.address(c, signal)
+	if address == "" || err != nil {
+		return nil, err
+	}
+	if wrong := checkAddress(address); wrong != "" {
+		return nil, fmt.Errorf("the endpoint for %s: %s", strings.ToLower(signal), wrong)
+	}
+	if protocol := l.of(signal, "PROTOCOL"); protocol != "" && protocol != "http/protobuf" {
+		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q, and OTLP is sent as http/protobuf alone", protocol)
+	}
+	client := &otlp.Client{URL: address, Header: http.Header{}, Gzip: l.of(signal, "COMPRESSION") == "gzip"}
+	if err := addHeaders(client.Header, l.of(signal, "HEADERS")); err != nil {
+		return nil, err
+	}
+	for name, value := range c.Headers {
+		client.Header.Set(name, value.Reveal())
+	}
+	if text := l.of(signal, "TIMEOUT"); text != "" {
+		ms, err := strconv.Atoi(text)
+		if err != nil || ms < 0 {
+			return nil, errors.New("OTEL_EXPORTER_OTLP_TIMEOUT is a number of milliseconds")
+		}
+		client.Timeout = time.Duration(ms) * time.Millisecond
+	}
+	if client.TLS, err = l.tls(signal); err != nil {
+		return nil, err
+	}
+	return client.Open(), nil
+}
+
+// address is where a signal goes; empty for nowhere.
+func (l lookup) address(c *Config, signal string) (string, error) {
+	path := "/v1/" + strings.ToLower(signal)
+	chosen := l.get("OTEL_" + signal + "_EXPORTER")
+	switch {
+	case c.Endpoint != "":
+		return strings.TrimRight(c.Endpoint, "/") + path, nil
+	case chosen == "none":
+		return "", nil
+	case chosen != "" && chosen != "otlp":
+		return "", fmt.Errorf("OTEL_%s_EXPORTER is %q, and there is otlp and none", signal, chosen)
+	}
+	if own := l.get("OTEL_EXPORTER_OTLP_" + signal + "_ENDPOINT"); own != "" {
+		return own, nil // as it is
+	}
+	base := l.get("OTEL_EXPORTER_OTLP_ENDPOINT")
+	if base == "" && chosen == "otlp" {
+		base = "http://localhost:4318"
+	}
+	if base == "" {
+		return "", nil
+	}
+	return strings.TrimRight(base, "/") + path, nil
+}
+
+// addHeaders adds headers that are written as a list of pairs, as baggage is.
+func addHeaders(header http.Header, list string) error {
+	for pair := range strings.SplitSeq(list, ",") {
+		name, value, ok := strings.Cut(pair, "=")
+		if strings.TrimSpace(pair) == "" {
+			continue
+		}
+		plain, err := url.PathUnescape(strings.TrimSpace(value))
+		if !ok || err != nil {
+			return errors.New("OTEL_EXPORTER_OTLP_HEADERS is a list such as name=value,name=value")
+		}
+		header.Set(strings.TrimSpace(name), plain)
+	}
+	return nil
+}
+
+// tls is how the collector is known, and we to it.
+func (l lookup) tls(signal string) (*tls.Config, error) {
+	authorities, own, key := l.of(signal, "CERTIFICATE"), l.of(signal, "CLIENT_CERTIFICATE"), l.of(signal, "CLIENT_KEY")
+	if authorities == "" && own == "" {
+		return nil, nil
+	}
+	config := &tls.Config{}
+	if authorities != "" {
+		text, err := os.ReadFile(authorities)
+		if err != nil {
+			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_CERTIFICATE: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_CERTIFICATE: there is no certificate in %s", authorities)
+		}
+	}
+	if own != "" {
+		pair, err := tls.LoadX509KeyPair(own, key)
+		if err != nil {
+			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE: %w", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, nil
+}
+
+// pairs are those of OTEL_RESOURCE_ATTRIBUTES.
+func (l lookup) pairs() map[string]string {
+	all := map[string]string{}
+	for pair := range strings.SplitSeq(l.get("OTEL_RESOURCE_ATTRIBUTES"), ",") {
+		name, value, ok := strings.Cut(pair, "=")
+		plain, err := url.PathUnescape(strings.TrimSpace(value))
+		if ok && err == nil {
+			all[strings.TrimSpace(name)] = plain
+		}
+	}
+	return all
+}

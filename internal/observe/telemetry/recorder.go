@@ -1,0 +1,252 @@
+package telemetry
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/dragoman-mcp/dragoman/internal/observe"
+)
+
+// A recorder is told about one thing that is observed.
+type recorder struct {
+	of    *Telemetry
+	ctx   context.Context // with the span
+	span  trace.Span      // nil where there is none
+	began time.Time
+
+	mu    sync.Mutex
+	chats int64 // of a conversation
+	tools int64
+	in    int64 // tokens
+	out   int64
+}
+
+// kinds say how each kind looks from outside.
+var kinds = map[observe.Kind]struct {
+	traced   bool
+	as       trace.SpanKind
+	duration string // the histogram
+}{
+	observe.Conversation:  {true, trace.SpanKindInternal, observe.AgentDuration},
+	observe.Chat:          {true, trace.SpanKindClient, observe.ChatDuration},
+	observe.Tool:          {true, trace.SpanKindInternal, observe.ToolDuration},
+	observe.ClientRequest: {true, trace.SpanKindClient, observe.MCPClientDuration},
+	observe.ServerRequest: {true, trace.SpanKindServer, observe.MCPServerDuration},
+	observe.HTTPRequest:   {false, trace.SpanKindServer, observe.HTTPDuration},
+}
+
+// Begin implements [observe.Observer].
+func (t *Telemetry) Begin(ctx context.Context, kind observe.Kind, within *observe.Span) (context.Context, observe.Recorder) {
+	r := &recorder{of: t, ctx: ctx, began: time.Now()}
+	if t.tracer == nil || !kinds[kind].traced || joined(kind, within) || kind == observe.ClientRequest && !spanned(within) {
+		return ctx, r
+	}
+	if remote, ok := observe.RemoteOf(ctx); ok && !spanned(within) {
+		carrier := propagation.MapCarrier{observe.Traceparent: remote.Traceparent, observe.Tracestate: remote.Tracestate}
+		ctx = propagation.TraceContext{}.Extract(ctx, carrier)
+	}
+	ctx, r.span = t.tracer.Start(ctx, initial[kind], trace.WithSpanKind(kinds[kind].as), trace.WithTimestamp(r.began))
+	r.ctx = ctx
+	return ctx, r
+}
+
+// initial are the names that spans have until they say more.
+var initial = map[observe.Kind]string{
+	observe.Conversation: observe.OpInvokeAgent, observe.Chat: observe.OpChat, observe.Tool: observe.OpExecuteTool,
+	observe.ClientRequest: "mcp", observe.ServerRequest: "mcp",
+}
+
+// joined reports whether something is told as part of what is around it: where there is a
+// span for the tool, its request has none of its own (docs/gen-ai/mcp.md).
+func joined(kind observe.Kind, within *observe.Span) bool {
+	return kind == observe.ClientRequest && within != nil && within.Kind == observe.Tool
+}
+
+// spanned reports whether there is a span around.
+func spanned(within *observe.Span) bool {
+	for ; within != nil; within = within.Within {
+		if r, ok := within.Recorder().(*recorder); ok && r.span != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Event implements [observe.Recorder].
+func (r *recorder) Event(name string, said []observe.Attribute) {
+	span := r.span
+	if span == nil {
+		span = trace.SpanFromContext(r.ctx) // that of what this is part of
+	}
+	if span.IsRecording() {
+		span.AddEvent(name, trace.WithAttributes(pairs(said)...))
+	}
+}
+
+// Content implements [observe.Recorder].
+func (r *recorder) Content() bool {
+	return r.of.content && trace.SpanFromContext(r.ctx).IsRecording()
+}
+
+// Parent implements [observe.Recorder].
+func (r *recorder) Parent() (traceparent, tracestate string) {
+	if r.of.tracer == nil {
+		return "", ""
+	}
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(r.ctx, carrier)
+	return carrier[observe.Traceparent], carrier[observe.Tracestate]
+}
+
+// End implements [observe.Recorder].
+func (r *recorder) End(s *observe.Span) {
+	said, failure, message := s.Said()
+	if failure != "" {
+		said = append(slices.Clip(said), observe.Text(observe.ErrorType, failure))
+	}
+	r.sum(s, said)
+	r.metrics(s, said)
+	if joined(s.Kind, s.Within) {
+		join(s.Within, said)
+	}
+	if r.span == nil {
+		return
+	}
+	if s.Kind == observe.Conversation && r.in+r.out > 0 {
+		said = append(slices.Clip(said), observe.Int(observe.InputTokens, r.in), observe.Int(observe.OutputTokens, r.out))
+	}
+	r.span.SetName(name(s.Kind, said))
+	r.span.SetAttributes(pairs(r.of.hidden(said))...)
+	if failure != "" {
+		if !r.of.content {
+			message = ""
+		}
+		r.span.SetStatus(codes.Error, r.of.hide(message))
+	}
+	r.span.End()
+}
+
+// hidden returns attributes without the secrets that somebody may have said.
+func (t *Telemetry) hidden(said []observe.Attribute) []observe.Attribute {
+	if t.o.Hide == nil {
+		return said
+	}
+	said = slices.Clone(said)
+	for i, a := range said {
+		if text, ok := a.Value.(string); ok {
+			said[i].Value = t.o.Hide(text)
+		}
+	}
+	return said
+}
+
+func (t *Telemetry) hide(text string) string {
+	if t.o.Hide == nil {
+		return text
+	}
+	return t.o.Hide(text)
+}
+
+// join says of a tool what its request said.
+func join(tool *observe.Span, said []observe.Attribute) {
+	for _, a := range said {
+		switch v := a.Value.(type) {
+		case string:
+			if a.Key != observe.ToolName && a.Key != observe.ErrorType { // the model's name of the tool stays
+				tool.Text(a.Key, v)
+			}
+		case int64:
+			tool.Int(a.Key, v)
+		}
+	}
+}
+
+// name is that of a span.
+func name(kind observe.Kind, said []observe.Attribute) string {
+	value := func(key string) string {
+		for _, a := range said {
+			if a.Key == key {
+				text, _ := a.Value.(string)
+				return text
+			}
+		}
+		return ""
+	}
+	operation, target := initial[kind], ""
+	switch kind {
+	case observe.Conversation:
+		target = value(observe.AgentName)
+	case observe.Chat:
+		operation, target = value(observe.OperationName), value(observe.RequestModel)
+	case observe.Tool:
+		target = value(observe.ToolName)
+	case observe.ClientRequest, observe.ServerRequest:
+		operation, target = value(observe.MethodName), value(observe.ToolName)
+		if target == "" {
+			target = value(observe.PromptName)
+		}
+	}
+	if target == "" {
+		return operation
+	}
+	return operation + " " + target
+}
+
+// sum adds to the conversation what belongs to it.
+func (r *recorder) sum(s *observe.Span, said []observe.Attribute) {
+	of := s.Within.Nearest(observe.Conversation)
+	c, ok := of.Recorder().(*recorder)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch s.Kind {
+	case observe.Chat:
+		c.chats++
+		c.in, c.out = c.in+number(said, observe.InputTokens), c.out+number(said, observe.OutputTokens)
+	case observe.Tool:
+		c.tools++
+	}
+}
+
+func number(said []observe.Attribute, key string) int64 {
+	for _, a := range said {
+		if a.Key == key {
+			n, _ := a.Value.(int64)
+			return n
+		}
+	}
+	return 0
+}
+
+// metrics measures what has ended.
+func (r *recorder) metrics(s *observe.Span, said []observe.Attribute) {
+	if r.of.measure == nil {
+		return
+	}
+	t := r.of
+	t.Length(r.ctx, kinds[s.Kind].duration, time.Since(r.began).Seconds(), said)
+	switch s.Kind {
+	case observe.Conversation:
+		t.Length(r.ctx, observe.AgentChats, float64(r.chats), said)
+		t.Length(r.ctx, observe.AgentTools, float64(r.tools), said)
+	case observe.Chat:
+		for _, each := range []struct{ kind, key string }{{observe.TokenInput, observe.InputTokens}, {observe.TokenOutput, observe.OutputTokens}} {
+			if n := number(said, each.key); n > 0 {
+				t.Length(r.ctx, observe.ChatTokens, float64(n), append(slices.Clip(said), observe.Text(observe.TokenType, each.kind)))
+			}
+		}
+		for _, a := range said {
+			if first, ok := a.Value.(float64); ok && a.Key == observe.TimeToFirstChunk {
+				t.Length(r.ctx, observe.ChatFirstChunk, first, said)
+			}
+		}
+	}
+}
