@@ -33,7 +33,7 @@ var layers = [][]string{
 	{"internal/state/watchedfile"},
 	{"internal/state/vault"},
 	{"internal/state/content"},
-	{"internal/state/idempotency"},
+	{"internal/state/idempotency", "internal/state/keeping"},
 	{"internal/identity/permission"},
 	{"internal/identity/apikey", "internal/identity/accesstoken"},
 	{"internal/stage/leaktest", "internal/stage/cputime", "internal/stage/patience", "internal/stage/pgtest"},

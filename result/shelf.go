@@ -133,5 +133,8 @@ func (s *Shelf) get(ctx context.Context, caller, handle string) *kept {
 	return k
 }
 
+// Clear forgets everything that is kept here; what [Shelf.Beyond] keeps stays there.
+func (s *Shelf) Clear() { s.shelved().Clear() }
+
 // Held returns how many results are kept, and their size in bytes.
 func (s *Shelf) Held() (results int, bytes int64) { return s.shelved().Held() }

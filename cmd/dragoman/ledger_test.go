@@ -14,6 +14,9 @@ import (
 	auditlog "github.com/dragoman-mcp/dragoman/internal/judge/audit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
+	"github.com/dragoman-mcp/dragoman/internal/state/turns"
+	"github.com/dragoman-mcp/dragoman/internal/state/vault"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
 )
 
 // writeLedger is the command "ledger" of the scripts: it does to the store what a
@@ -47,6 +50,8 @@ func ledgerScript(ctx context.Context, args []string) error {
 		return nil
 	case "answer":
 		return answerNth(args[1], args[2])
+	case "remember":
+		return remember(ctx, l, args[1:])
 	case "tamper":
 		return l.DB.Write(ctx, func(tx *store.Tx) error {
 			_, err := tx.Exec("UPDATE audit SET body = replace(body, 'key-1', 'key-9') WHERE seq = 3")
@@ -54,6 +59,26 @@ func ledgerScript(ctx context.Context, args []string) error {
 		})
 	}
 	return story(ctx, l, key)
+}
+
+// remember keeps something of owners, each a caller and perhaps a person, under keys.
+func remember(ctx context.Context, l *ledger.Ledger, owners []string) error {
+	file, err := (&selection{}).load(only(ledgerKeys...))
+	if err != nil {
+		return err
+	}
+	keys, err := vault.Open(ctx, l.DB, file.Store)
+	if err != nil {
+		return err
+	}
+	kept := turns.New(l.DB, keys, turns.Config{Bounds: turns.Bounds{Bytes: 1 << 20, TTL: time.Hour}})
+	for _, owner := range owners {
+		caller, person, _ := strings.Cut(owner, "/")
+		if err := kept.Keep(ctx, caller+"\x00\""+person+"\"\x00\"\"\x00\"\"\x00", []string{"k"}, &memory.Turn{Text: "hidden"}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // answerNth answers the question whose ID stands in that line of the file ids.

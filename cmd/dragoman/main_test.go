@@ -18,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
+	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
 	"github.com/dragoman-mcp/dragoman/rehearsal"
 )
 
@@ -100,7 +101,23 @@ func TestScripts(t *testing.T) {
 				return err
 			}
 			env.Setenv("GUARDED_ADDRESS", guarded.Listener.Addr().String())
-			return errors.Join(writeGuide(env.WorkDir, "guide", "policy.md"), writeGuide(env.WorkDir, "operations", "operations.md"))
+			return errors.Join(writeGuide(env.WorkDir, "guide", "policy.md"), writeGuide(env.WorkDir, "operations", "operations.md"), writeGuide(env.WorkDir, "store", "store.md"))
+		},
+	})
+}
+
+// TestStoreOnPostgres runs what docs/store.md says of PostgreSQL.
+func TestStoreOnPostgres(t *testing.T) {
+	database, restored := pgtest.URL(t), pgtest.URL(t)
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "postgres"),
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("XDG_STATE_HOME", env.WorkDir+"/.local/state")
+			env.Setenv("DATABASE_URL", database)
+			env.Setenv("RESTORED_URL", restored)
+			return writeGuide(env.WorkDir, "store", "store.md")
 		},
 	})
 }

@@ -94,6 +94,10 @@ store:
   listen_url: ""
   key_file: ""
   key: ""
+  retention: 720h
+  quota:
+    owner: 1GiB
+    total: 10GiB
   pooler: none
 audit:
   arguments: digest

@@ -105,7 +105,7 @@ results: {limit: 1000, max_message: 1MiB}
 memory: {restore: false, bytes: 2MiB, ttl: 3m}
 cache: {tools: ["files__read_*"], ttl: 30s, bytes: 1MiB}
 idempotency: {bytes: 4MiB, ttl: 12h}
-store: {path: /srv/dragoman.db, max_bytes: 2MiB}
+store: {path: /srv/dragoman.db, max_bytes: 2MiB, retention: 48h, quota: {owner: 1MiB, total: 3MiB}}
 audit: {arguments: full, retention: 24h, off: true}
 approvals: {expires: 5m, keep: 1h, pending: 6, elicit: true}
 pins: {mode: explicit, lock: /srv/dragoman.lock}
@@ -166,7 +166,7 @@ log: {level: debug, format: json, levels: {mcp: warn}}
 		Memory:         config.Memory{Bytes: 2 << 20, TTL: 3 * time.Minute},
 		Cache:          cache.Config{Tools: []string{"files__read_*"}, TTL: 30 * time.Second, Bytes: 1 << 20},
 		Idempotency:    idempotency.Config{Bytes: 4 << 20, TTL: 12 * time.Hour},
-		Store:          store.Config{Path: "/srv/dragoman.db", MaxBytes: 2 << 20, Pooler: "none"},
+		Store:          store.Config{Path: "/srv/dragoman.db", MaxBytes: 2 << 20, Pooler: "none", Retention: 48 * time.Hour, Quota: store.Quota{Owner: 1 << 20, Total: 3 << 20}},
 		Audit:          audit.Config{Arguments: audit.Full, Retention: 24 * time.Hour, Off: true},
 		Approvals:      approval.Config{Expires: 5 * time.Minute, Keep: time.Hour, Pending: 6, Elicit: true},
 		Pins:           pinning.Config{Mode: pinning.Explicit, Lock: "/srv/dragoman.lock"},

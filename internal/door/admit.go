@@ -31,6 +31,9 @@ func Refused(problem *dragoman.Problem) *model.Error {
 		e.Status, e.Type = http.StatusForbidden, model.TypePermission
 		return e
 	case dragoman.CodeInternal, dragoman.CodeCanceled:
+		if trouble := inTrouble(problem.Err); trouble != nil {
+			return trouble
+		}
 		e.Status, e.Type = http.StatusServiceUnavailable, model.TypeServer
 	default:
 		e.Status, e.Type = http.StatusTooManyRequests, model.TypeRateLimit

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"net/http"
+	"strconv"
 
 	"github.com/dragoman-mcp/dragoman/internal/observe"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -23,7 +26,9 @@ func Fail(log *slog.Logger, form Form, w http.ResponseWriter, r *http.Request, e
 		return // nobody is there to be told
 	}
 	e, ok := model.AsError(err)
-	if !ok {
+	if trouble := inTrouble(err); !ok && trouble != nil {
+		e = trouble
+	} else if !ok {
 		e = &model.Error{
 			Status: http.StatusInternalServerError, Type: model.TypeServer, Code: model.CodeInternal,
 			Message: "The request failed here. The log tells more.", Err: err,
@@ -35,6 +40,24 @@ func Fail(log *slog.Logger, form Form, w http.ResponseWriter, r *http.Request, e
 	}
 	log.Warn("request refused", append([]any{"request", told.ID, "path", r.URL.Path, "status", told.Status, "code", told.Code, "error", err}, more...)...)
 	form(w, &told)
+}
+
+// inTrouble is the error for what could not be written, or read, because the store is in
+// trouble; nil for any other.
+func inTrouble(err error) *model.Error {
+	code, after := store.Refusal(err)
+	if code == "" {
+		return nil
+	}
+	e := &model.Error{
+		Status: http.StatusServiceUnavailable, Type: model.TypeServer, Code: code, Err: err,
+		Message: "The gateway's store cannot be used now, and this has to be written down first. The log tells more.",
+		Header:  http.Header{"Retry-After": {strconv.Itoa(int(math.Ceil(after.Seconds())))}},
+	}
+	if code == store.CodeBusy {
+		e.Message = "The gateway is behind with what it has to write down. Try again in a moment."
+	}
+	return e
 }
 
 // NotFound is the error for a path or a thing that is not there.

@@ -48,8 +48,9 @@ func plain(w http.ResponseWriter, status int, text string) {
 }
 
 // readyz says whether requests should be sent here: the servers have been given
-// their time, and we are not about to stop, nor have to. That is for everybody. A line
-// each says what a server is doing, to those who may know that there is one.
+// their time, and we are not about to stop, nor have to. That is for everybody. A store in
+// trouble is said and changes nothing: it is so for all that share it, and reading goes
+// on. A line each says what a server is doing, to those who may know that there is one.
 func (g *Gateway) readyz(w http.ResponseWriter, r *http.Request) {
 	deadline.Refuse(w, r)
 	status, text := http.StatusOK, "ready"
@@ -61,7 +62,14 @@ func (g *Gateway) readyz(w http.ResponseWriter, r *http.Request) {
 	case !g.servers.Ready():
 		status, text = http.StatusServiceUnavailable, "starting"
 	}
+	trouble := g.trouble()
+	if status == http.StatusOK && trouble != nil {
+		text = "ready, but for what has to be written down"
+	}
 	if who, err := g.callers.Recognise(r); err == nil && g.certified(r) {
+		if trouble != nil && who.May(ops.ReloadRight) {
+			text += "\nthe store is in trouble: " + trouble.Error()
+		}
 		if refused := g.refused.Load(); refused != nil && who.May(ops.ReloadRight) {
 			text += "\nthe configuration was read again, and the one before it stays: " + *refused
 		}
@@ -72,6 +80,14 @@ func (g *Gateway) readyz(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	plain(w, status, text)
+}
+
+// trouble is why nothing can be written down; nil where it can, or nothing is.
+func (g *Gateway) trouble() error {
+	if g.ledger == nil {
+		return nil
+	}
+	return g.ledger.DB.Trouble()
 }
 
 // metadata tells clients that have no token yet where to get one.

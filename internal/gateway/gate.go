@@ -19,6 +19,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
 	"github.com/dragoman-mcp/dragoman/internal/state/content"
 	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
+	"github.com/dragoman-mcp/dragoman/internal/state/keeping"
 	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/state/stored"
@@ -50,7 +51,7 @@ func (g *Gateway) openGate(first *setup) (err error) {
 		case errors.Is(err, vault.ErrOtherKey):
 			return fmt.Errorf("the store: %w", err)
 		case err != nil:
-			g.log.Warn("nothing is kept: no audit log, no pins of servers, and budgets of a day begin anew with each start", "error", err, "hint", "set store.path to a file that can be written")
+			g.log.Warn("nothing is kept: no audit log, no pins of servers; budgets of a day, what is remembered of conversations and responses that clients store end with this process", "error", err, "hint", "set store.path to a file that can be written")
 		default:
 			db = g.ledger.DB
 			g.log.Debug("audit log", "file", g.ledger.DB.String())
@@ -81,9 +82,10 @@ func (g *Gateway) openLedger(ctx context.Context, log *slog.Logger) error {
 	if g.revoked, err = apikey.OpenRevoked(ctx, opened.DB); err != nil {
 		return errors.Join(err, opened.Close())
 	}
-	g.stored, g.claims = stored.New(opened.DB, keys), idempotency.NewClaims(opened.DB, keys, g.file.Idempotency)
+	g.stored, g.claims = stored.New(opened.DB, keys, g.file.Store.Retention), idempotency.NewClaims(opened.DB, keys, g.file.Idempotency)
 	g.results = content.NewDocuments(opened.DB, content.Kind{Name: "result", Life: result.DefaultShelfAge, Bytes: result.DefaultShelfBytes, Vault: keys}, log)
 	g.ledger, g.vault = opened, keys
+	g.keeper = keeping.New(opened.DB, g.file.Store.Quota, log)
 	if g.telemetry.Measuring() {
 		opened.DB.Time(g.timed)
 	}
@@ -98,6 +100,34 @@ func (g *Gateway) seals() *seal.Ring {
 		return nil
 	}
 	return g.vault.Ring()
+}
+
+// forget drops what this process has in memory of what is kept, whenever somebody was
+// erased, until ctx ends.
+func (g *Gateway) forget(ctx context.Context) {
+	erased := g.ledger.DB.Changed(ctx, keeping.Erased)
+	for {
+		select {
+		case <-erased:
+			g.turns.Forget()
+			g.state.Forget()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// room says why nothing more may be stored for an owner now; nil where nothing is stored.
+func (g *Gateway) room() func(owner string) error {
+	if g.keeper == nil {
+		return nil
+	}
+	return func(owner string) error {
+		if err := g.ledger.DB.Behind(); err != nil {
+			return err
+		}
+		return g.keeper.Admit(owner)
+	}
 }
 
 // keep looks after the ledger and the keys until ctx ends, in a process that stays.
@@ -128,9 +158,8 @@ func (g *Gateway) watch() {
 	all.Go(func() { g.ledger.Book.Watch(ctx) })
 	all.Go(func() { g.turns.Watch(ctx) })
 	all.Go(func() { g.revoked.Watch(ctx, g.callers.Revoke) })
-	all.Go(func() {
-		content.Watch(ctx, g.ledger.DB, g.turns.Expire, g.stored.Expire, g.claims.Expire, g.results.Expire, gate.Expire)
-	})
+	all.Go(func() { g.keeper.Watch(ctx) })
+	all.Go(func() { g.forget(ctx) })
 	all.Go(func() {
 		g.vault.Keep(ctx, func(err error) {
 			g.log.Error("the keys of the store cannot be read, so those that are known are used", "error", err)

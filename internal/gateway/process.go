@@ -34,6 +34,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/state/cache"
 	"github.com/dragoman-mcp/dragoman/internal/state/content"
 	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
+	"github.com/dragoman-mcp/dragoman/internal/state/keeping"
 	"github.com/dragoman-mcp/dragoman/internal/state/stored"
 	"github.com/dragoman-mcp/dragoman/internal/state/turns"
 	"github.com/dragoman-mcp/dragoman/internal/state/vault"
@@ -89,6 +90,7 @@ type Gateway struct {
 	claims     *idempotency.Claims  // nil with it
 	revoked    *apikey.Revoked      // nil with it
 	results    *content.Documents   // those that were cut; nil with it
+	keeper     *keeping.Keeper      // what removes and counts what it keeps; nil with it
 	unwatch    func()               // ends the watch over all of them
 	limits     *limit.Limiter
 	gate       *gate.Gate
@@ -168,7 +170,7 @@ func New(file *config.File, o Options) (_ *Gateway, err error) {
 	if g.turns != nil {
 		g.remembered = g.turns
 	}
-	g.apiState = api.NewState(api.Kept{Memory: g.remembered, Responses: g.responses(), Seals: g.seals(), Once: file.Idempotency, Claims: g.claims, Log: o.Log})
+	g.apiState = api.NewState(api.Kept{Memory: g.remembered, Responses: g.responses(), Room: g.room(), Seals: g.seals(), Once: file.Idempotency, Claims: g.claims, Log: o.Log})
 	g.servers = servers.New(file.MCPServers, g.serverOptions(first))
 	g.ops = &ops.Ops{Usage: g.readUsage, Gate: g.gate, Inbox: g.inbox(), Servers: g.servers, Reload: g.asked, Who: g.operator, MaxBody: g.maxBody, Log: o.Log}
 	g.mcp = mcpserve.New(mcpserve.Options{

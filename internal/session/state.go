@@ -15,6 +15,9 @@ type State struct {
 	tasks *tasks
 }
 
+// Forget empties what is known here of results that were cut: somebody was erased.
+func (s *State) Forget() { s.shelf.Clear() }
+
 // NewState returns a State. Ring has the keys of what leaves us and comes back; nil makes
 // one that ends with the process. Cut keeps results that were cut for all processes; nil
 // keeps them in this one alone.

@@ -200,6 +200,9 @@ func (r *Request) Withhold() string {
 	return ""
 }
 
+// Stores reports whether the response is to be kept, to be gone on from.
+func (r *Request) Stores() bool { return r.store }
+
 // Session names the conversation that the request says it belongs to, among those of
 // its caller; empty where it does not say.
 func (r *Request) Session() string {

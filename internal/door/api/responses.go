@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
+	"github.com/dragoman-mcp/dragoman/internal/state/keeping"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/chat"
 	"github.com/dragoman-mcp/dragoman/openai/model"
@@ -29,6 +31,9 @@ var responsesWire = wire{name: "responses", form: door.OpenAI, read: readRespons
 // readResponses reads a request to POST /v1/responses.
 func readResponses(a *API, r *http.Request, who caller.Caller, body []byte) (asking, error) {
 	request, err := responses.Parse(body)
+	if err == nil && request.Stores() && a.State.Room != nil {
+		err = noRoom(a.State.Room(who.ID + request.Session()))
+	}
 	if err == nil {
 		err = request.Resolve(r.Context(), a.State.Responses, who.ID)
 	}
@@ -36,6 +41,21 @@ func readResponses(a *API, r *http.Request, who caller.Caller, body []byte) (ask
 		return nil, err
 	}
 	return responsesAsking{request, a}, nil
+}
+
+// codeQuota: what is stored has reached the quota.
+const codeQuota = "quota_exceeded"
+
+// noRoom words why a request that would store something is refused; nil where it is not.
+func noRoom(err error) error {
+	if !errors.Is(err, keeping.ErrQuota) {
+		return err
+	}
+	return &model.Error{
+		Status: http.StatusTooManyRequests, Type: model.TypeRateLimit, Code: codeQuota, Param: "store", Err: err,
+		Message: "Nothing more can be stored: " + err.Error() + ". Delete stored responses, or send \"store\": false.",
+		Header:  http.Header{"X-Should-Retry": {"false"}},
+	}
 }
 
 // ours reports whether a request of the Responses API is for us alone: it names a server

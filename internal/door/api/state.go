@@ -15,6 +15,9 @@ type Kept struct {
 	Memory memory.Store
 	// Responses keeps responses that are to be gone on from; nil keeps none.
 	Responses responses.Store
+	// Room says why nothing more may be stored for an owner; nil for
+	// nobody to say so.
+	Room func(owner string) error
 	// Seals has the keys of what clients keep for us; nil makes one that ends with the
 	// process.
 	Seals *seal.Ring

@@ -55,9 +55,10 @@ const maxUnanswered = 4 << 10
 
 // Expire writes down what has expired, and removes what was answered, or expired,
 // so long ago that it is not kept. Long arguments of what nobody answered become
-// null. What has expired cannot be used whether or not this was called.
-func (in *Inbox) Expire(ctx context.Context) error {
-	return in.db.Write(ctx, func(tx *store.Tx) error {
+// null. What has expired cannot be used whether or not this was called. It returns how
+// many were removed.
+func (in *Inbox) Expire(ctx context.Context) (removed int64, err error) {
+	err = in.db.Write(ctx, func(tx *store.Tx) error {
 		if err := tx.Lock(topic, "expire"); err != nil {
 			return err
 		}
@@ -89,9 +90,10 @@ func (in *Inbox) Expire(ctx context.Context) error {
 				return err
 			}
 		}
-		_, err = tx.Exec("DELETE FROM approvals WHERE state IN ($1, $2, $3) AND expires < $4", string(Denied), string(Expired), string(Used), store.Time(now.Add(-in.config.Load().Keep)))
+		removed, err = tx.Exec("DELETE FROM approvals WHERE state IN ($1, $2, $3) AND expires < $4", string(Denied), string(Expired), string(Used), store.Time(now.Add(-in.config.Load().Keep)))
 		return err
 	})
+	return removed, err
 }
 
 // Keep calls Expire now and every minute, until ctx ends. What goes wrong is given
@@ -100,7 +102,7 @@ func (in *Inbox) Keep(ctx context.Context, failed func(error)) {
 	ticker := time.NewTicker(time.Minute)
 	defer ticker.Stop()
 	for {
-		if err := in.Expire(ctx); err != nil && ctx.Err() == nil && failed != nil {
+		if _, err := in.Expire(ctx); err != nil && ctx.Err() == nil && failed != nil {
 			failed(err)
 		}
 		select {

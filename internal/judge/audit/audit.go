@@ -117,6 +117,9 @@ func (l *Log) Intent(ctx context.Context, r Record, also ...func(*store.Tx) erro
 	return err
 }
 
+// Behind returns [store.ErrBusy] where an intent would have to wait for long.
+func (l *Log) Behind() error { return l.db.Behind() }
+
 // Append writes r soon, and waits for nothing. What cannot be written is counted
 // and said in the log.
 func (l *Log) Append(r Record) {

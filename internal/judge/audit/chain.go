@@ -37,6 +37,9 @@ func ParseHead(text string) (h Head, err error) {
 
 // head returns the end of the chain; the zero Head for an empty one.
 func head(tx *store.Tx) (h Head, err error) {
+	if known, ok := tx.Known(headNote).(Head); ok {
+		return known, nil
+	}
 	var hash []byte
 	err = tx.Row("SELECT seq, hash FROM audit_head WHERE log = $1", []any{chainName}, &h.Seq, &hash)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -68,8 +71,21 @@ func insert(tx *store.Tx, r Record) error {
 		int64(r.Seq), store.Time(r.Time), string(r.Kind), r.Call, r.Caller, r.Server, r.Target, r.Verdict, hash[:], string(body)); err != nil {
 		return fmt.Errorf("audit log: %w", err)
 	}
+	tx.Note(headNote, Head{r.Seq, hash}, writeHead)
+	return nil
+}
+
+// headNote is what records of one transaction know the one before them by.
+const headNote = "audit head"
+
+// writeHead writes down the last record of a transaction.
+func writeHead(tx *store.Tx) error {
+	last, err := head(tx)
+	if err != nil {
+		return err
+	}
 	if _, err := tx.Exec(`INSERT INTO audit_head (log, seq, hash) VALUES ($1, $2, $3)
-		ON CONFLICT (log) DO UPDATE SET seq = excluded.seq, hash = excluded.hash`, chainName, int64(r.Seq), hash[:]); err != nil {
+		ON CONFLICT (log) DO UPDATE SET seq = excluded.seq, hash = excluded.hash`, chainName, int64(last.Seq), last.Hash[:]); err != nil {
 		return fmt.Errorf("audit log: %w", err)
 	}
 	return nil
@@ -91,4 +107,21 @@ func (l *Log) Head(ctx context.Context) (h Head, err error) {
 		return err
 	})
 	return h, err
+}
+
+// Heads returns the last record of each log in the store, by the log's name.
+func Heads(ctx context.Context, db *store.DB) (map[string]Head, error) {
+	heads := map[string]Head{}
+	err := db.Read(ctx, func(tx *store.Tx) error {
+		return tx.Rows("SELECT log, seq, hash FROM audit_head", nil, func(scan func(...any) error) error {
+			var name string
+			var h Head
+			var hash []byte
+			err := scan(&name, &h.Seq, &hash)
+			copy(h.Hash[:], hash)
+			heads[name] = h
+			return err
+		})
+	})
+	return heads, err
 }

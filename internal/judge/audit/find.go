@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,6 +63,19 @@ func (l *Log) Find(ctx context.Context, f Filter) (found []Record, err error) {
 		err = nil
 	}
 	return found, err
+}
+
+// Callers returns the IDs of the callers whose ID is, or who were called, exactly so.
+func (l *Log) Callers(ctx context.Context, name string) ([]string, error) {
+	ids := map[string]bool{}
+	err := l.read(ctx, Filter{}, func(r *row) error {
+		record, err := parse(r.body)
+		if err == nil && (record.Caller == name || record.CallerName == name) {
+			ids[record.Caller] = true
+		}
+		return err
+	}, nil)
+	return slices.Sorted(maps.Keys(ids)), err
 }
 
 // where returns the part of f that the database can decide.

@@ -14,7 +14,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
+	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
 var kills = flag.Int("kills", 20, "how often TestKill ends a process that writes")
@@ -30,10 +32,18 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// place is the configuration of a store at a path, or at the address of a database.
+func place(at string) store.Config {
+	if strings.HasPrefix(at, "postgres:") {
+		return store.Config{URL: secret.New(at)}
+	}
+	return store.Config{Path: at}
+}
+
 // child writes intents from several goroutines, with appended records between
 // them, and says on standard output which are acknowledged, until it is killed.
 func child(path string) {
-	db, err := store.Open(context.Background(), store.Config{Path: path})
+	db, err := store.Open(context.Background(), place(path))
 	if err != nil {
 		fmt.Println("error", err)
 		os.Exit(1)
@@ -66,23 +76,35 @@ func child(path string) {
 // told is on disk is there, and the chain is whole (fault 27). "make soak" does it
 // a thousand times.
 func TestKill(t *testing.T) {
+	t.Run("file", func(t *testing.T) {
+		killedAgain(t, func() string { return filepath.Join(t.TempDir(), "audit.db") })
+	})
+	// What it was doing in PostgreSQL when it ended, its server finds out and undoes.
+	t.Run("postgres", func(t *testing.T) { killedAgain(t, func() string { return pgtest.URL(t) }) })
+}
+
+func killedAgain(t *testing.T, fresh func() string) {
 	r := rand.New(rand.NewPCG(3, 4))
 	path, run := "", 0
 	var acknowledged []string
 	for ; run < *kills; run++ {
 		if run%5 == 0 { // a log that went through five ends is long enough
-			path, acknowledged = filepath.Join(t.TempDir(), "audit.db"), nil
+			path, acknowledged = fresh(), nil
 		}
 		acknowledged = append(acknowledged, killed(t, path, 1+r.IntN(40))...)
-		l := New(opened(t, path, 0), Config{}, nil)
+		db, err := store.Open(t.Context(), place(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := New(db, Config{}, nil)
 		verified(t, l)
-		there := map[string]bool{}
+		there := map[string]int{}
 		for _, record := range found(t, l, Filter{Kind: Intent}) {
-			there[record.Call] = true
+			there[record.Call]++
 		}
 		for _, call := range acknowledged {
-			if !there[call] {
-				t.Fatalf("after %d kills intent %s was acknowledged and is not there", run+1, call)
+			if there[call] != 1 {
+				t.Fatalf("after %d kills intent %s was acknowledged and is there %d times", run+1, call, there[call])
 			}
 		}
 		if err := l.db.Close(); err != nil {
@@ -142,9 +164,22 @@ func killed(t *testing.T, path string, n int) (calls []string) {
 // alone, 5,070 of 16 at a time (wanted: 2,000); synced writes alone, see package
 // store, 1,420/s, 7,370 of 16, 42,000 of 64.
 func BenchmarkIntent(b *testing.B) {
-	for _, writers := range []int{1, 16} {
-		b.Run(fmt.Sprint(writers), func(b *testing.B) {
-			l := New(opened(b, filepath.Join(b.TempDir(), "audit.db"), 0), Config{}, nil)
+	for _, run := range []struct {
+		where   string
+		writers int
+	}{{"file", 1}, {"file", 16}, {"postgres", 1}, {"postgres", 16}, {"postgres", 64}} {
+		writers := run.writers
+		b.Run(fmt.Sprint(run.where, "/", writers), func(b *testing.B) {
+			at := filepath.Join(b.TempDir(), "audit.db")
+			if run.where == "postgres" {
+				at = pgtest.URL(b)
+			}
+			db, err := store.Open(b.Context(), place(at))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer db.Close()
+			l := New(db, Config{}, nil)
 			work := make(chan int)
 			var wg sync.WaitGroup
 			b.ResetTimer()
@@ -183,5 +218,37 @@ func BenchmarkAppend(b *testing.B) {
 	flush(b, l)
 	if n, err := l.Failures(); n > 0 {
 		b.Error(n, err)
+	}
+}
+
+// TestCommitsAreCut: intents whose COMMIT, or its answer, is lost on the way are in the log
+// once, whatever was lost, and the chain is whole.
+func TestCommitsAreCut(t *testing.T) {
+	cable, url := pgtest.Lay(t, pgtest.URL(t))
+	db, err := store.Open(t.Context(), place(url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	l := New(db, Config{}, nil)
+	const many = 12
+	for i := range many {
+		cable.Cut([]int32{pgtest.Before, pgtest.After}[i%2])
+		if err := l.Intent(t.Context(), intent(fmt.Sprint(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	verified(t, l)
+	there := map[string]int{}
+	for _, record := range found(t, l, Filter{Kind: Intent}) {
+		there[record.Call]++
+	}
+	for call, n := range there {
+		if n != 1 {
+			t.Errorf("intent %s is there %d times", call, n)
+		}
+	}
+	if len(there) != many {
+		t.Errorf("there are %d of %d", len(there), many)
 	}
 }

@@ -68,16 +68,28 @@ func (l *Log) Verify(ctx context.Context, kept ...Head) (Check, error) {
 	}
 }
 
+// VerifyTx is [Log.Verify] of the log that a transaction sees.
+func VerifyTx(tx *store.Tx, kept ...Head) (Check, error) {
+	v := verifier{kept: kept}
+	err := read(func(fn func(*store.Tx) error) error { return fn(tx) }, Filter{}, v.next, v.end)
+	return v.check, err
+}
+
 // read calls each for every record that f chooses, in order, and end in the
 // snapshot of the last of them; end may be nil.
 func (l *Log) read(ctx context.Context, f Filter, each func(*row) error, end func(*store.Tx) error) error {
+	return read(func(fn func(*store.Tx) error) error { return l.db.Read(ctx, fn) }, f, each, end)
+}
+
+// read is [Log.read], with snapshots of whoever gives them, one for each page.
+func read(snapshot func(func(*store.Tx) error) error, f Filter, each func(*row) error, end func(*store.Tx) error) error {
 	after, n := int64(math.MinInt64), page // whatever there is, also what should not be there
 	for n == page {
 		n = 0
 		conditions, args := f.where()
 		conditions, args = append(conditions, fmt.Sprintf("seq > $%d", len(args)+1)), append(args, after)
 		query := fmt.Sprintf("SELECT %s FROM audit WHERE %s ORDER BY seq LIMIT %d", rowColumns, strings.Join(conditions, " AND "), page)
-		err := l.db.Read(ctx, func(tx *store.Tx) error {
+		err := snapshot(func(tx *store.Tx) error {
 			err := tx.Rows(query, args, func(scan func(...any) error) error {
 				var r row
 				if err := r.scan(scan); err != nil {

@@ -350,7 +350,10 @@ func (t *gated) intend(ctx context.Context, r audit.Record, call *dragoman.Call,
 			also = append(also, each)
 		}
 	}
-	err := t.o.Audit.Intent(ctx, r, also...)
+	err := t.o.Audit.Behind()
+	if err == nil {
+		err = t.o.Audit.Intent(ctx, r, also...)
+	}
 	switch {
 	case err == nil:
 		return nil, nil

@@ -2,12 +2,14 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/judge/audit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
 // Passing writes down that a request of a caller is about to be passed on which may
@@ -19,7 +21,11 @@ func (g *Gate) Passing(ctx context.Context, who caller.Caller, what string) (cam
 		return func(dragoman.Result) {}, nil
 	}
 	r := audit.Record{Kind: audit.Intent, Caller: who.ID, CallerName: who.Name, Door: "relay", Method: string(policy.Route), Target: what, Verdict: audit.Allow}
-	if err := g.o.Audit.Intent(ctx, r); err != nil {
+	err := g.o.Audit.Behind()
+	if err == nil {
+		err = g.o.Audit.Intent(ctx, r)
+	}
+	if err != nil {
 		return nil, g.unwritten(ctx, r, err)
 	}
 	began := time.Now()
@@ -36,5 +42,12 @@ func (g *Gate) unwritten(ctx context.Context, r audit.Record, err error) *dragom
 		return &dragoman.Problem{Code: dragoman.CodeCanceled, Message: "The conversation ended before this call was made."}
 	}
 	g.o.Log.Error("a call did not run, because it could not be written down", "server", r.Server, "tool", r.Target, "error", err)
-	return &dragoman.Problem{Code: dragoman.CodeInternal, Message: "The gateway cannot write down what is done, so nothing that may change something runs now. The call did not run.", RetryAfter: time.Minute, Err: err}
+	p := &dragoman.Problem{Code: dragoman.CodeInternal, Message: "The gateway cannot write down what is done, so nothing that may change something runs now. The call did not run.", RetryAfter: time.Minute, Err: err}
+	switch code, after := store.Refusal(err); {
+	case errors.Is(err, store.ErrUnknown):
+		p.Message = "Whether the call was written down is not known, so it did not run."
+	case code == store.CodeBusy:
+		p.Message, p.RetryAfter = "The gateway is behind with writing down what is done, so the call did not run. Make it again in a moment.", after
+	}
+	return p
 }

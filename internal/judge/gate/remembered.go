@@ -133,6 +133,3 @@ func (m *remembered) taint(ctx context.Context, caller, conversation string) {
 	}
 	m.tainted.Put(caller, conversation, time.Now().Add(taintAge/4), 0)
 }
-
-// Expire removes what has expired, of anybody.
-func Expire(tx *store.Tx) error { return content.Expire("legs", "taints")(tx) }

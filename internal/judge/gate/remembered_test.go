@@ -2,6 +2,7 @@ package gate
 
 import (
 	"errors"
+	"log/slog"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
 	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
+	"github.com/dragoman-mcp/dragoman/internal/state/keeping"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/toolsettest"
 )
@@ -172,7 +174,7 @@ func TestRememberedExpires(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.ledger.DB.Write(t.Context(), Expire); err != nil || rows() != 0 {
+	if _, err := keeping.New(p.ledger.DB, store.Quota{}, slog.New(slog.DiscardHandler)).Sweep(t.Context()); err != nil || rows() != 0 {
 		t.Errorf("%d rows are left, %v", rows(), err)
 	}
 }

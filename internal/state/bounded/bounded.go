@@ -134,6 +134,13 @@ func (m *Map[V]) Delete(of, key string) {
 	m.remove(of, key)
 }
 
+// Clear deletes everybody's values.
+func (m *Map[V]) Clear() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.owners, m.size = nil, 0
+}
+
 // Has reports whether anything is kept for an owner.
 func (m *Map[V]) Has(of string) bool {
 	m.mu.Lock()

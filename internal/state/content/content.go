@@ -4,7 +4,6 @@
 package content
 
 import (
-	"context"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
@@ -255,39 +254,6 @@ func (k *Kind) Any(tx *store.Tx, owner string) (there bool, err error) {
 	owner = store.Owner(owner)
 	err = tx.Row("SELECT EXISTS (SELECT 1 FROM "+k.table()+" WHERE owner = $1)", []any{owner}, &there)
 	return there, err
-}
-
-// Expire removes what has expired, of anybody.
-func (k *Kind) Expire(tx *store.Tx) error { return Expire(k.tables()...)(tx) }
-
-// Expire returns what removes the rows of tables that have expired, of anybody.
-func Expire(tables ...string) func(*store.Tx) error {
-	return func(tx *store.Tx) error {
-		now, err := tx.Now()
-		for _, table := range tables {
-			if err == nil {
-				_, err = tx.Exec("DELETE FROM "+table+" WHERE expires <= $1", store.Time(now))
-			}
-		}
-		return err
-	}
-}
-
-// Watch removes what has expired now and every minute, until ctx ends. What could not be
-// removed is not found either.
-func Watch(ctx context.Context, db *store.DB, expire ...func(*store.Tx) error) {
-	ticker := time.NewTicker(time.Minute)
-	defer ticker.Stop()
-	for {
-		for _, each := range expire {
-			_ = db.Write(ctx, each)
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 // Digest is what a key is stored as: it may hold words of its owner.

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/base64"
 	"errors"
+	"log/slog"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/state/keeping"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/state/vault"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
@@ -81,7 +83,7 @@ func TestDocuments(t *testing.T) {
 		t.Errorf("expired, and found: %q", got)
 	}
 	var rows int
-	if err := here.db.Write(t.Context(), here.Expire); err != nil {
+	if _, err := keeping.New(here.db, store.Quota{}, slog.New(slog.DiscardHandler)).Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := here.db.Read(t.Context(), func(tx *store.Tx) error { return tx.Row("SELECT count(*) FROM results", nil, &rows) }); err != nil || rows != 0 {

@@ -65,6 +65,3 @@ func (d *Documents) Find(ctx context.Context, owner, id string) (document []byte
 	}
 	return document
 }
-
-// Expire removes what has expired, of anybody.
-func (d *Documents) Expire(tx *store.Tx) error { return d.kind.Expire(tx) }

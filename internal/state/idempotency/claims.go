@@ -143,9 +143,6 @@ func (c *Claims) used(key Key) {
 	}, nil)
 }
 
-// Expire removes what has expired, of anybody.
-func (c *Claims) Expire(tx *store.Tx) error { return content.Expire("claims")(tx) }
-
 // A holding is a request that runs here, as it is, or may be, written down.
 type holding struct {
 	*Claims

@@ -1,132 +1,30 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
 )
 
-// A cable stands between us and PostgreSQL, and is cut at a COMMIT.
-type cable struct {
-	dir   string
-	to    string // the server's socket
-	cut   atomic.Int32
-	close atomic.Bool // nobody comes through afterwards
-	delay atomic.Int64
-}
-
-// Where a cable is cut.
-const (
-	whole  = iota
-	before // the database never hears of the COMMIT
-	after  // it commits, and we never hear of it
-)
-
-// laid returns an address of the same database behind a cable.
-func laid(t testing.TB, url string) (c *cable, behind string) {
-	t.Helper()
-	c = &cable{dir: t.TempDir(), to: pgtest.Socket(t, url)}
-	listener, err := net.Listen("unix", filepath.Join(c.dir, ".s.PGSQL.5432"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all sync.WaitGroup
-	t.Cleanup(func() { listener.Close(); all.Wait() })
-	all.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			if c.close.Load() {
-				conn.Close()
-				continue
-			}
-			all.Go(func() { c.carry(conn) })
-		}
-	})
-	address, _, _ := strings.Cut(url, "?")
-	return c, address + "?host=" + c.dir
-}
-
-func (c *cable) carry(client net.Conn) {
-	defer client.Close()
-	server, err := net.Dial("unix", c.to)
-	if err != nil {
-		return
-	}
-	var silent atomic.Bool
-	var back sync.WaitGroup
-	back.Go(func() {
-		buf := make([]byte, 64<<10)
-		for {
-			n, err := server.Read(buf)
-			if silent.Load() {
-				client.Close()
-				return
-			}
-			c.wait()
-			if _, failed := client.Write(buf[:n]); err != nil || failed != nil {
-				client.Close()
-				return
-			}
-		}
-	})
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := client.Read(buf)
-		if bytes.HasPrefix(buf[:n], []byte("Q\x00\x00\x00\x0bCOMMIT")) {
-			switch c.cut.Swap(whole) {
-			case before:
-				n, err = 0, net.ErrClosed
-			case after:
-				silent.Store(true)
-			}
-		}
-		c.wait()
-		if n > 0 {
-			if _, failed := server.Write(buf[:n]); failed != nil {
-				err = failed
-			}
-		}
-		if err != nil {
-			break
-		}
-	}
-	server.Close()
-	client.Close()
-	back.Wait()
-}
-
-func (c *cable) wait() {
-	if delay := c.delay.Load(); delay > 0 {
-		<-time.After(time.Duration(delay))
-	}
-}
-
 // TestCommitWithoutAnswer: where the COMMIT or its answer is lost, the database is
 // asked what became of the transaction: it is there once, whichever was lost.
 func TestCommitWithoutAnswer(t *testing.T) {
-	for name, at := range map[string]int32{"never arrived": before, "never answered": after} {
+	for name, at := range map[string]int32{"never arrived": pgtest.Before, "never answered": pgtest.After} {
 		t.Run(name, func(t *testing.T) {
-			c, url := laid(t, pgtest.URL(t))
+			c, url := pgtest.Lay(t, pgtest.URL(t))
 			db := made(t, url)
 			runs := 0
-			c.cut.Store(at)
+			c.Cut(at)
 			if err := db.Write(t.Context(), func(tx *Tx) error { runs++; return put("a")(tx) }); err != nil {
 				t.Fatal(err)
 			}
-			if got := fmt.Sprint(words(t, db)); got != "[a]" || at == after && runs != 1 || at == before && runs != 2 {
+			if got := fmt.Sprint(words(t, db)); got != "[a]" || at == pgtest.After && runs != 1 || at == pgtest.Before && runs != 2 {
 				t.Errorf("there is %s after %d runs", got, runs)
 			}
 		})
@@ -136,18 +34,18 @@ func TestCommitWithoutAnswer(t *testing.T) {
 // TestCommitUnknown: where the database cannot be asked either, nobody says that it was
 // written, or that it was not.
 func TestCommitUnknown(t *testing.T) {
-	c, url := laid(t, pgtest.URL(t))
+	c, url := pgtest.Lay(t, pgtest.URL(t))
 	db := made(t, url)
 	db.on.(*postgres).patient = 300 * time.Millisecond
-	c.close.Store(true)
-	c.cut.Store(after)
+	c.Refuse(true)
+	c.Cut(pgtest.After)
 	if err := db.Write(t.Context(), put("a")); !errors.Is(err, ErrUnknown) {
 		t.Fatalf("%v", err)
 	}
 	if err := db.Write(t.Context(), put("b")); err == nil || errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), "cannot be reached") {
 		t.Errorf("while it is away: %v", err)
 	}
-	c.close.Store(false)
+	c.Refuse(false)
 	if err := db.Write(t.Context(), put("c")); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync/atomic"
 )
 
 // A writer is the one connection that writes, with the statements that it has
@@ -14,6 +15,7 @@ type writer struct {
 	conn     *sql.Conn
 	prepared map[string]*sql.Stmt
 	synced   bool // as the connection is set now
+	count    atomic.Int64
 }
 
 func (w *writer) close() error {
@@ -56,7 +58,7 @@ func (w *writer) group(jobs []*job) error {
 	if err := w.exec(begin); err != nil {
 		return err
 	}
-	tx := &Tx{ctx: context.Background(), on: w.conn, prep: w.prepare}
+	tx := &Tx{ctx: context.Background(), on: w.conn, prep: w.prepare, schema: sqliteSchema, count: &w.count}
 	err := w.each(tx, jobs)
 	if err != nil {
 		_ = w.exec("ROLLBACK") // SQLite may have done so itself
@@ -78,7 +80,7 @@ func (w *writer) each(tx *Tx, jobs []*job) error {
 		}
 		raised = append(raised, j.raised...)
 	}
-	return tx.raise(raised)
+	return tx.finish(raised)
 }
 
 // guarded runs a job behind a savepoint. An error means that the transaction is
@@ -109,6 +111,12 @@ func (j *job) call(tx *Tx) (err error) {
 	}()
 	tx.raised, tx.wrote, tx.broken = nil, false, nil
 	j.panicked, j.raised = nil, nil
+	before := tx.noted.clone()
+	defer func() {
+		if err != nil {
+			tx.noted = before
+		}
+	}()
 	if err := j.fn(tx); err != nil {
 		return err
 	}

@@ -16,8 +16,10 @@ var ErrGone = errors.New("the file of the store was removed or replaced while it
 // A place is the files of a store as this process has them open: the database, its log
 // (-wal), and what processes share of that (-shm).
 type place struct {
-	path  string
-	main  *held
+	path string
+	main *held
+
+	mu    sync.Mutex
 	files [3]fs.FileInfo // nil: it was not there yet
 }
 
@@ -58,6 +60,8 @@ func (p *place) check() error {
 	if p == nil {
 		return nil
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for i, suffix := range suffixes {
 		now, err := os.Stat(p.path + suffix)
 		switch {

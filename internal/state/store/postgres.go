@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -29,6 +31,7 @@ type postgres struct {
 	listen  *pgx.ConnConfig // for the connection that hears; nil where none can
 	writer  *sql.DB         // one connection
 	reading *sql.DB
+	count   atomic.Int64
 	patient time.Duration // how long a commit that was not answered is asked for
 }
 
@@ -89,6 +92,8 @@ func (p *postgres) name() string {
 	return fmt.Sprintf("postgres://%s:%d/%s", p.config.Host, p.config.Port, p.config.Database)
 }
 
+func (p *postgres) statements() int64 { return p.count.Load() }
+
 func (p *postgres) most() int { return pgGroup }
 
 func (p *postgres) close() error { return errors.Join(p.reading.Close(), p.writer.Close()) }
@@ -97,12 +102,24 @@ func (p *postgres) close() error { return errors.Join(p.reading.Close(), p.write
 func (p *postgres) read(ctx context.Context, fn func(*Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, pgTime)
 	defer cancel()
-	tx, err := p.reading.BeginTx(ctx, &sql.TxOptions{ReadOnly: true, Isolation: sql.LevelRepeatableRead})
+	tx, err := p.beginRead(ctx)
 	if err != nil {
 		return explained(err)
 	}
 	defer tx.Rollback() // a reader has nothing to commit
-	return fn(&Tx{ctx: ctx, on: tx, clock: "SELECT " + databaseTime})
+	return fn(&Tx{ctx: ctx, on: tx, clock: "SELECT " + databaseTime, schema: postgresSchema, count: &p.count})
+}
+
+// beginRead begins a transaction. Connections that were lost while nobody used them are
+// found out by using them, and replaced.
+func (p *postgres) beginRead(ctx context.Context) (tx *sql.Tx, err error) {
+	for range pgReaders + 1 {
+		tx, err = p.reading.BeginTx(ctx, &sql.TxOptions{ReadOnly: true, Isolation: sql.LevelRepeatableRead})
+		if _, connecting := errors.AsType[*pgconn.ConnectError](err); err == nil || connecting || ctx.Err() != nil || !isAway(err) {
+			break
+		}
+	}
+	return tx, err
 }
 
 // mark is what is said about our table of versions, so that no other program's is
@@ -175,6 +192,9 @@ func postgresWords(err error) string {
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return "the database cannot be reached"
+	}
+	if isAway(err) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, io.EOF) {
+		return "the connection to the database was lost"
 	}
 	return ""
 }

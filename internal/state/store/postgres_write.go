@@ -78,7 +78,7 @@ func (p *postgres) once(jobs []*job) (err error) {
 	if err != nil {
 		return err
 	}
-	tx := &Tx{ctx: ctx, on: conn, clock: "SELECT " + databaseTime, now: b.now}
+	tx := &Tx{ctx: ctx, on: conn, clock: "SELECT " + databaseTime, schema: postgresSchema, count: &p.count, now: b.now}
 	tx.locks = func(key int64) error { return lockOn(ctx, conn, key, len(tx.held) > 0 && len(jobs) > 1) }
 	if err := each(tx, jobs); err != nil {
 		discard(conn)
@@ -115,7 +115,7 @@ func each(tx *Tx, jobs []*job) error {
 			raised = append(raised, j.raised...)
 		}
 	}
-	return tx.raise(raised)
+	return tx.finish(raised)
 }
 
 // errLocked: a group would wait for a lock while it has others, which somebody may

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +16,8 @@ type job struct {
 	sync  bool          // it has to be on disk before anybody is told
 	ended chan struct{} // closed when err is there; nil for what was appended
 	done  func(error)   // told instead
+	alone func() error  // runs by itself, in place of fn; nil for one of a group
+	since time.Time     // when it was added
 
 	state    atomic.Uint32
 	err      error
@@ -53,6 +56,7 @@ type queue struct {
 	jobs     []*job
 	appended int // of jobs
 	closed   bool
+	running  time.Time // since when the oldest of the group that runs has waited; zero for none
 }
 
 func newQueue(most int) *queue {
@@ -72,6 +76,7 @@ func (q *queue) add(j *job) error {
 		q.appended++
 		wake = q.lazy
 	}
+	j.since = time.Now()
 	q.jobs = append(q.jobs, j)
 	signal(wake)
 	return nil
@@ -106,11 +111,14 @@ func (q *queue) next() []*job {
 	}
 }
 
-// cut takes a group from the front.
+// cut takes a group from the front, or one job that runs alone.
 func (q *queue) cut() (jobs []*job, end bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n := min(len(q.jobs), q.most)
+	if i := slices.IndexFunc(q.jobs[:n], func(j *job) bool { return j.alone != nil }); i >= 0 {
+		n = max(1, i)
+	}
 	for _, j := range q.jobs[:n] {
 		if j.ended == nil {
 			q.appended--
@@ -119,12 +127,35 @@ func (q *queue) cut() (jobs []*job, end bool) {
 			jobs = append(jobs, j)
 		}
 	}
+	if q.running = (time.Time{}); len(jobs) > 0 {
+		q.running = jobs[0].since
+	}
 	rest := copy(q.jobs, q.jobs[n:])
 	clear(q.jobs[rest:])
 	if q.jobs = q.jobs[:rest]; rest > 0 {
 		signal(q.urgent)
 	}
 	return jobs, q.closed && rest == 0
+}
+
+// behind returns how long the oldest job has waited that is not done yet.
+func (q *queue) behind() time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case !q.running.IsZero():
+		return time.Since(q.running)
+	case len(q.jobs) > 0:
+		return time.Since(q.jobs[0].since)
+	}
+	return 0
+}
+
+// idle says that the group has ended.
+func (q *queue) idle() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.running = time.Time{}
 }
 
 // close reports whether it was this call that closed the queue.

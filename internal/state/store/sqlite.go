@@ -108,6 +108,8 @@ func (f *sqliteFile) group(jobs []*job) error {
 
 func (f *sqliteFile) name() string { return f.path }
 
+func (f *sqliteFile) statements() int64 { return f.count.Load() }
+
 func (f *sqliteFile) most() int { return maxGroup }
 
 func (f *sqliteFile) read(ctx context.Context, fn func(*Tx) error) error {
@@ -119,7 +121,7 @@ func (f *sqliteFile) read(ctx context.Context, fn func(*Tx) error) error {
 		return explained(err)
 	}
 	defer tx.Rollback() // a reader has nothing to commit
-	return fn(&Tx{ctx: ctx, on: tx})
+	return fn(&Tx{ctx: ctx, on: tx, schema: sqliteSchema, count: &f.count})
 }
 
 func (f *sqliteFile) close() (err error) {

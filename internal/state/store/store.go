@@ -38,6 +38,8 @@ const (
 	BusyTimeout = 10 * time.Second
 	// DefaultMaxBytes bounds the file where nothing else is configured.
 	DefaultMaxBytes = 16 << 30
+	// DefaultRetention is how long stored responses are kept, as OpenAI keeps them.
+	DefaultRetention = 30 * 24 * time.Hour
 
 	maxAppends = 8192 // appended functions that wait for the next group
 	maxGroup   = 512  // functions in one transaction
@@ -61,17 +63,28 @@ var (
 
 // Config says where the store is.
 type Config struct {
-	Path      string      `yaml:"path" doc:"File of the store, made where it is missing; it and its folder are for this user alone. Default: dragoman/dragoman.db in $XDG_STATE_HOME, else in ~/.local/state; on macOS and Windows in the folder for data of applications. :memory: keeps everything in memory, until the process ends."`
-	MaxBytes  int64       `yaml:"max_bytes" unit:"bytes" min:"1048576" doc:"Largest size of the file. When it is reached, or the disk is full, nothing more is written: tools that may change something are refused, others go on."`
-	URL       secret.Text `yaml:"url" doc:"A PostgreSQL database in place of the file, such as postgres://dragoman@db.example/dragoman?sslmode=verify-full: one that several gateways share, of version 14 or later."`
-	ListenURL secret.Text `yaml:"listen_url" doc:"The same database past a pooler, for the one connection of each process that hears at once what others change. Without it behind a pooler, each looks once a second."`
-	KeyFile   string      `yaml:"key_file" doc:"File with the master key, 32 random bytes in base64: without it, nothing that is sealed or encrypted in the store can be read. Default: beside the file of the store, with .key after its name, made at first use. With url this or key is needed, the same for all gateways that share it."`
-	Key       secret.Text `yaml:"key" doc:"The master key itself, from a variable."`
-	Pooler    string      `yaml:"pooler" enum:"none,transaction" doc:"What stands between us and PostgreSQL: transaction for one that gives each transaction another connection, such as PgBouncer's pool_mode=transaction."`
+	Path      string        `yaml:"path" doc:"File of the store, made where it is missing; it and its folder are for this user alone. Default: dragoman/dragoman.db in $XDG_STATE_HOME, else in ~/.local/state; on macOS and Windows in the folder for data of applications. :memory: keeps everything in memory, until the process ends."`
+	MaxBytes  int64         `yaml:"max_bytes" unit:"bytes" min:"1048576" doc:"Largest size of the file. When it is reached, or the disk is full, nothing more is written: tools that may change something are refused, others go on."`
+	URL       secret.Text   `yaml:"url" doc:"A PostgreSQL database in place of the file, such as postgres://dragoman@db.example/dragoman?sslmode=verify-full: one that several gateways share, of version 14 or later."`
+	ListenURL secret.Text   `yaml:"listen_url" doc:"The same database past a pooler, for the one connection of each process that hears at once what others change. Without it behind a pooler, each looks once a second."`
+	KeyFile   string        `yaml:"key_file" doc:"File with the master key, 32 random bytes in base64: without it, nothing that is sealed or encrypted in the store can be read. Default: beside the file of the store, with .key after its name, made at first use. With url this or key is needed, the same for all gateways that share it."`
+	Key       secret.Text   `yaml:"key" doc:"The master key itself, from a variable."`
+	Retention time.Duration `yaml:"retention" doc:"How long responses that clients have stored are kept after they were made."`
+	Quota     Quota         `yaml:"quota" doc:"How much may be stored. Who has reached it stores nothing more (429, quota_exceeded) until something is deleted or has expired."`
+	Pooler    string        `yaml:"pooler" enum:"none,transaction" doc:"What stands between us and PostgreSQL: transaction for one that gives each transaction another connection, such as PgBouncer's pool_mode=transaction."`
+}
+
+// Quota bounds what is stored, counted once a minute.
+type Quota struct {
+	Owner int64 `yaml:"owner" unit:"bytes" doc:"Size of all that one owner has: a person where requests name one, else a key. 0 is without end."`
+	Total int64 `yaml:"total" unit:"bytes" doc:"Size of all that all owners have. 0 is without end."`
 }
 
 // SetDefaults sets what is not about this machine.
-func (c *Config) SetDefaults() { c.MaxBytes, c.Pooler = DefaultMaxBytes, PoolerNone }
+func (c *Config) SetDefaults() {
+	c.MaxBytes, c.Pooler = DefaultMaxBytes, PoolerNone
+	c.Retention, c.Quota = DefaultRetention, Quota{Owner: 1 << 30, Total: 10 << 30}
+}
 
 // What may stand between us and PostgreSQL.
 const (
@@ -101,6 +114,17 @@ type database interface {
 	most() int
 	// read runs fn on a snapshot; errNoReaders says that only the writer can.
 	read(ctx context.Context, fn func(*Tx) error) error
+	// overwrite runs a job alone and sees to it that what it removed is gone from the
+	// files as well.
+	overwrite(j *job) error
+	// backup writes a copy of all of it to a file that is empty.
+	backup(ctx context.Context, file string) error
+	// fill runs fn in one transaction, however long it takes.
+	fill(ctx context.Context, fn func(*Tx) error) error
+	// size is how many bytes it takes.
+	size(ctx context.Context) (int64, error)
+	// statements is how many were run for functions.
+	statements() int64
 	// close ends all connections. Nothing runs any more.
 	close() error
 	// name says to people which store it is, without secrets.
@@ -118,6 +142,7 @@ type DB struct {
 	on     database
 	ended  chan struct{}
 	topics *topics
+	health health
 	tell   atomic.Pointer[func(kind string, took time.Duration)] // nil for nobody
 	waited atomic.Uint64
 }
@@ -150,6 +175,9 @@ func Open(ctx context.Context, config Config) (*DB, error) {
 
 // String names the store to people: its file, or its database without the password.
 func (db *DB) String() string { return db.on.name() }
+
+// Statements returns how many statements functions have run here since the store was opened.
+func (db *DB) Statements() int64 { return db.on.statements() }
 
 // Write runs fn in a transaction and returns once what it did is on disk; the
 // power may fail after that. When fn fails, nothing of it is kept and Write
@@ -195,6 +223,9 @@ func (db *DB) read(ctx context.Context, fn func(*Tx) error) error {
 		return ErrClosed
 	}
 	err := db.timed("read", func() error { return db.on.read(ctx, fn) })
+	if ctx.Err() == nil {
+		db.health.read(err)
+	}
 	switch {
 	case errors.Is(err, errNoReaders):
 		return db.run(ctx, &job{fn: fn, ended: make(chan struct{})})
@@ -243,15 +274,19 @@ func (db *DB) write() {
 		if len(jobs) == 0 {
 			return
 		}
-		if err := db.on.group(jobs); err != nil {
+		if j := jobs[0]; j.alone != nil {
+			j.err = explained(j.alone())
+		} else if err := db.on.group(jobs); err != nil {
 			for _, j := range jobs {
 				if j.err == nil {
 					j.err = explained(err)
 				}
 			}
 		}
+		db.queue.idle()
 		var raised []string
 		for _, j := range jobs {
+			db.health.came(j.err)
 			if j.err == nil {
 				raised = append(raised, j.raised...)
 			}

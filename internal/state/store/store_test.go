@@ -644,3 +644,42 @@ func againstModel(t *testing.T, path string) {
 		}
 	}
 }
+
+// TestNote: what functions of one transaction note, later ones know, and it is written once
+// at the end; what one noted that failed is forgotten.
+func TestNote(t *testing.T) {
+	everywhere(t, func(t *testing.T, db *DB) {
+		count := func(fails error) func(*Tx) error {
+			return func(tx *Tx) error {
+				n, _ := tx.Known("n").(int)
+				tx.Note("n", n+1, func(tx *Tx) error {
+					return put(fmt.Sprintf("counted %d", tx.Known("n")))(tx)
+				})
+				return fails
+			}
+		}
+		held, release := make(chan struct{}), make(chan struct{})
+		var all sync.WaitGroup
+		all.Go(func() { _ = db.Write(t.Context(), func(*Tx) error { close(held); <-release; return nil }) })
+		<-held
+		told := make(chan error, 5)
+		for i := range 5 { // in one group
+			var fails error
+			if i == 2 && !strings.HasPrefix(db.String(), "postgres:") { // where each would run alone
+				fails = errors.New("mine")
+			}
+			db.Append(count(fails), func(err error) { told <- err })
+		}
+		close(release)
+		all.Wait()
+		failed := 0
+		for range 5 {
+			if err := <-told; err != nil {
+				failed++
+			}
+		}
+		if got, want := fmt.Sprint(words(t, db)), fmt.Sprintf("[counted %d]", 5-failed); got != want {
+			t.Errorf("there is %s, want %s", got, want)
+		}
+	})
+}

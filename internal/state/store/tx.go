@@ -6,7 +6,9 @@ import (
 	"database/sql"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,10 +23,14 @@ type Tx struct {
 	// locks takes a lock until the transaction ends; nil where there is one writer.
 	locks func(key int64) error
 	held  map[int64]bool
-	clock string    // the query for the database's time; empty where it is ours
-	now   time.Time // zero until somebody asks
+	clock string // the query for the database's time; empty where it is ours
+	// schema is the query for the columns of all tables.
+	schema string
+	now    time.Time // zero until somebody asks
 
-	raised []string // topics
+	count  *atomic.Int64 // of statements
+	raised []string      // topics
+	noted                // by the functions before
 	// wrote says that a function has changed something, or tried to; broken is the
 	// first statement that failed, after which PostgreSQL does nothing more.
 	wrote  bool
@@ -93,6 +99,39 @@ func (tx *Tx) Raise(topic string) {
 	}
 }
 
+// noted is what functions leave for those that come after them in the same transaction.
+type noted struct {
+	known map[string]any
+	last  map[string]func(*Tx) error
+}
+
+func (n noted) clone() noted { return noted{maps.Clone(n.known), maps.Clone(n.last)} }
+
+// Known returns what a function before has noted under a key in this transaction with
+// [Tx.Note]; nil where none has, or what it did was undone.
+func (tx *Tx) Known(key string) any { return tx.known[key] }
+
+// Note lets functions that come later in this transaction know something, and has last run
+// once, as the transaction's last thing: what many of them change a row to is read once
+// and written once.
+func (tx *Tx) Note(key string, value any, last func(*Tx) error) {
+	if tx.known == nil {
+		tx.known, tx.last = map[string]any{}, map[string]func(*Tx) error{}
+	}
+	tx.known[key], tx.last[key] = value, last
+	tx.wrote = true
+}
+
+// finish does what was left for the end of the transaction.
+func (tx *Tx) finish(topics []string) error {
+	for _, key := range slices.Sorted(maps.Keys(tx.last)) {
+		if err := tx.last[key](tx); err != nil {
+			return err
+		}
+	}
+	return tx.raise(topics)
+}
+
 // raise writes down what was raised, in one order for all, as the last thing of a
 // transaction.
 func (tx *Tx) raise(topics []string) error {
@@ -130,6 +169,7 @@ func (tx *Tx) Exec(query string, args ...any) (changed int64, err error) {
 }
 
 func (tx *Tx) exec(query string, args []any) (sql.Result, error) {
+	tx.count.Add(1)
 	if tx.prep == nil {
 		return tx.on.ExecContext(tx.ctx, query, args...)
 	}
@@ -143,6 +183,7 @@ func (tx *Tx) exec(query string, args []any) (sql.Result, error) {
 // Row runs a query and scans its one row into dest. It returns [sql.ErrNoRows]
 // when there is none.
 func (tx *Tx) Row(query string, args []any, dest ...any) error {
+	tx.count.Add(1)
 	if tx.prep == nil {
 		return explained(tx.failed(tx.on.QueryRowContext(tx.ctx, query, args...).Scan(dest...)))
 	}
@@ -155,6 +196,7 @@ func (tx *Tx) Row(query string, args []any, dest ...any) error {
 
 // Rows runs a query and calls each for every row, until it returns an error.
 func (tx *Tx) Rows(query string, args []any, each func(scan func(dest ...any) error) error) (err error) {
+	tx.count.Add(1)
 	rows, err := tx.on.QueryContext(tx.ctx, query, args...)
 	if tx.failed(err) != nil {
 		return explained(err)

@@ -5,6 +5,7 @@ package stored
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,8 +20,8 @@ import (
 
 // Bounds of what is kept.
 const (
-	// Life is how long a response is kept, and how long it is known that an approval was
-	// used: as long as one is good.
+	// Life is how long a response is kept where nothing else is said, and how long it is
+	// known that an approval was used: as long as one is good.
 	Life = 30 * 24 * time.Hour
 	// Bytes is the most that is kept of one caller. Who would have more gives up the
 	// oldest.
@@ -35,9 +36,10 @@ type Responses struct {
 
 var _ responses.Store = (*Responses)(nil)
 
-// New returns the responses that are kept in db, under the keys of v.
-func New(db *store.DB, v *vault.Vault) *Responses {
-	return &Responses{db, content.Kind{Name: "response", Keyed: true, Life: Life, Bytes: Bytes, Vault: v}}
+// New returns the responses that are kept in db, under the keys of v, for as long as
+// retention says; zero is [Life].
+func New(db *store.DB, v *vault.Vault, retention time.Duration) *Responses {
+	return &Responses{db, content.Kind{Name: "response", Keyed: true, Life: cmp.Or(retention, Life), Bytes: Bytes, Vault: v}}
 }
 
 // Put implements [responses.Store]. It returns once the response is on disk.
@@ -102,14 +104,6 @@ func (r *Responses) Spend(ctx context.Context, caller, id string) (first bool, e
 		return err
 	})
 	return first && err == nil, err
-}
-
-// Expire removes what has expired, of anybody.
-func (r *Responses) Expire(tx *store.Tx) error {
-	if err := r.kind.Expire(tx); err != nil {
-		return err
-	}
-	return content.Expire("consents")(tx)
 }
 
 // A document is a response as it is kept. A turn stands in it once, whatever it is found

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/state/keeping"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/state/vault"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
@@ -38,7 +40,7 @@ func opened(t testing.TB, path string) *Responses {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(db, v)
+	return New(db, v, 0)
 }
 
 func response(id string) *responses.Stored {
@@ -185,7 +187,7 @@ func TestExpire(t *testing.T) {
 	if s, err := here.Get(t.Context(), "ann", "resp_dg1"); s != nil || err != nil {
 		t.Errorf("%v, %v", s, err)
 	}
-	if err := here.db.Write(t.Context(), here.Expire); err != nil {
+	if _, err := keeping.New(here.db, store.Quota{}, slog.New(slog.DiscardHandler)).Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if n := rows(); n != 0 {

@@ -206,8 +206,13 @@ func (t *Turns) Drop(ctx context.Context, owner, key string) error {
 // moment, of a conversation that goes on here.
 func (t *Turns) Any(context.Context, string) bool { return true }
 
-// Expire removes what has expired, of anybody.
-func (t *Turns) Expire(tx *store.Tx) error { return t.kind().Expire(tx) }
+// Forget empties what is known here of owners: somebody was erased.
+func (t *Turns) Forget() {
+	t.cached.Clear()
+	if t.none.Load() != nil {
+		t.none.Store(&bounded.Map[struct{}]{Bytes: noneBytes, Age: time.Hour})
+	}
+}
 
 // Watch lets it be known which owners have nothing, until ctx ends.
 func (t *Turns) Watch(ctx context.Context) {

@@ -1,0 +1,155 @@
+package pgtest
+
+import (
+	"bytes"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// A Cable stands between a program and PostgreSQL. It can be cut at a COMMIT, pulled out,
+// and be long. Make it with [Lay].
+type Cable struct {
+	to    string // the server's socket
+	cut   atomic.Int32
+	out   atomic.Bool
+	delay atomic.Int64
+
+	mu    sync.Mutex
+	conns map[net.Conn]bool
+}
+
+// Where a cable is cut.
+const (
+	whole  = iota
+	Before // the database never hears of the COMMIT
+	After  // it commits, and nobody hears of it
+)
+
+// Lay returns an address of the same database behind a cable, until the test ends.
+func Lay(t testing.TB, url string) (c *Cable, behind string) {
+	t.Helper()
+	c = &Cable{to: Socket(t, url), conns: map[net.Conn]bool{}}
+	dir := t.TempDir()
+	listener, err := net.Listen("unix", filepath.Join(dir, ".s.PGSQL.5432"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	t.Cleanup(func() { listener.Close(); c.sever(); all.Wait() })
+	all.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			if !c.enter(conn) {
+				conn.Close()
+				continue
+			}
+			all.Go(func() { c.carry(conn) })
+		}
+	})
+	address, _, _ := strings.Cut(url, "?")
+	return c, address + "?host=" + dir
+}
+
+// Cut has the next COMMIT cut, [Before] or [After] the database has it, with its
+// connection.
+func (c *Cable) Cut(where int32) { c.cut.Store(where) }
+
+// Pull ends all connections where out, and lets nobody through until it is put back.
+func (c *Cable) Pull(out bool) {
+	c.Refuse(out)
+	if out {
+		c.sever()
+	}
+}
+
+// Refuse lets nobody new through where out; connections that there are go on.
+func (c *Cable) Refuse(out bool) { c.out.Store(out) }
+
+// Delay has everything take so long, each way.
+func (c *Cable) Delay(each time.Duration) { c.delay.Store(int64(each)) }
+
+func (c *Cable) enter(conn net.Conn) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.out.Load() {
+		return false
+	}
+	c.conns[conn] = true
+	return true
+}
+
+func (c *Cable) sever() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for conn := range c.conns {
+		conn.Close()
+	}
+}
+
+func (c *Cable) carry(client net.Conn) {
+	defer func() {
+		client.Close()
+		c.mu.Lock()
+		delete(c.conns, client)
+		c.mu.Unlock()
+	}()
+	server, err := net.Dial("unix", c.to)
+	if err != nil {
+		return
+	}
+	var silent atomic.Bool
+	var back sync.WaitGroup
+	back.Go(func() {
+		buf := make([]byte, 64<<10)
+		for {
+			n, err := server.Read(buf)
+			if silent.Load() {
+				client.Close()
+				return
+			}
+			c.wait()
+			if _, failed := client.Write(buf[:n]); err != nil || failed != nil {
+				client.Close()
+				return
+			}
+		}
+	})
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := client.Read(buf)
+		if bytes.HasPrefix(buf[:n], []byte("Q\x00\x00\x00\x0bCOMMIT")) {
+			switch c.cut.Swap(whole) {
+			case Before:
+				n, err = 0, net.ErrClosed
+			case After:
+				silent.Store(true)
+			}
+		}
+		c.wait()
+		if n > 0 {
+			if _, failed := server.Write(buf[:n]); failed != nil {
+				err = failed
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	server.Close()
+	client.Close()
+	back.Wait()
+}
+
+func (c *Cable) wait() {
+	if delay := c.delay.Load(); delay > 0 {
+		<-time.After(time.Duration(delay))
+	}
+}

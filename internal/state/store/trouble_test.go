@@ -1,0 +1,130 @@
+package store
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+)
+
+// TestRefusal: the store's own trouble has a code and a time; what a function says itself
+// has none.
+func TestRefusal(t *testing.T) {
+	pg := func(code string) error { return explained(&pgconn.PgError{Code: code, Message: "words"}) }
+	for _, tt := range []struct {
+		err  error
+		code string
+	}{
+		{nil, ""},
+		{errors.New("mine"), ""},
+		{fmt.Errorf("x: %w", ErrBusy), CodeBusy},
+		{ErrBehind, CodeBusy},
+		{pg("55P03"), CodeBusy}, // lock_not_available
+		{pg("57014"), CodeBusy}, // query_canceled
+		{pg("53300"), CodeBusy}, // too_many_connections
+		{ErrGone, CodeUnavailable},
+		{ErrClosed, CodeUnavailable},
+		{fmt.Errorf("%w: x", ErrUnknown), CodeUnavailable},
+		{driver.ErrBadConn, CodeUnavailable},
+		{pg("53100"), CodeUnavailable}, // disk_full
+		{pg("25006"), CodeUnavailable}, // read_only_sql_transaction
+		{pg("42501"), CodeUnavailable}, // insufficient_privilege
+		{pg("57P03"), CodeUnavailable}, // cannot_connect_now
+		{pg("58030"), CodeUnavailable}, // io_error
+		{pg("23505"), ""},              // unique_violation: a statement's own
+	} {
+		if code, after := Refusal(tt.err); code != tt.code || (after > 0) != (code != "") {
+			t.Errorf("%v: %q, %s", tt.err, code, after)
+		}
+	}
+}
+
+// TestBehind: a writer that hangs is more than two seconds behind after two seconds, and
+// not any more once it has caught up.
+func TestBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, err := Open(t.Context(), Config{Path: Memory})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		release, done := make(chan struct{}), make(chan error)
+		go func() { done <- db.Write(context.Background(), func(*Tx) error { <-release; return nil }) }()
+		time.Sleep(MaxBehind)
+		if err := errors.Join(db.Behind(), db.Trouble()); err != nil {
+			t.Errorf("after %s: %v", MaxBehind, err)
+		}
+		time.Sleep(time.Second)
+		if err := db.Behind(); !errors.Is(err, ErrBusy) || !errors.Is(db.Trouble(), ErrBusy) {
+			t.Errorf("a second later: %v, %v", err, db.Trouble())
+		}
+		close(release)
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if err := errors.Join(db.Behind(), db.Trouble()); err != nil {
+			t.Errorf("once it has caught up: %v", err)
+		}
+	})
+}
+
+// TestAway: while PostgreSQL cannot be reached, nothing is written and the store says so;
+// it comes back by itself, and has all that was acknowledged.
+func TestAway(t *testing.T) {
+	cable, url := pgtest.Lay(t, pgtest.URL(t))
+	db := made(t, url)
+	if err := db.Write(t.Context(), put("a")); err != nil {
+		t.Fatal(err)
+	}
+	cable.Pull(true)
+	if code, _ := Refusal(db.Write(t.Context(), put("b"))); code != CodeUnavailable {
+		t.Errorf("writing: %q", code)
+	}
+	if err := db.Trouble(); err == nil || !strings.Contains(err.Error(), "cannot be reached") {
+		t.Errorf("the trouble is %v", err)
+	}
+	if code, _ := Refusal(db.Read(t.Context(), func(tx *Tx) error { var n int; return tx.Row("SELECT 1", nil, &n) })); code != CodeUnavailable {
+		t.Errorf("reading: %q", code)
+	}
+	cable.Pull(false)
+	if got := fmt.Sprint(words(t, db)); got != "[a]" {
+		t.Errorf("there is %s", got)
+	}
+	if err := db.Trouble(); err != nil {
+		t.Errorf("it can be read again, and its trouble is %v", err)
+	}
+	if err := db.Write(t.Context(), put("c")); err != nil {
+		t.Errorf("back again: %v", err)
+	}
+}
+
+// TestWithoutRights: what a database user may not do, or a database that can only be read,
+// is said in a sentence, when it is opened and when it is used.
+func TestWithoutRights(t *testing.T) {
+	url := pgtest.URL(t)
+	name := strings.TrimPrefix(url[:strings.Index(url, "?")], "postgres://dragoman@/")
+	pgtest.SQL(t, url, "CREATE ROLE r"+name+" LOGIN") // it ends with the server
+	theirs := strings.Replace(url, "dragoman@", "r"+name+"@", 1)
+	if _, err := Open(t.Context(), at(theirs)); err == nil || !strings.Contains(err.Error(), "lacks the right") {
+		t.Errorf("without the right to make tables: %v", err)
+	}
+	db := made(t, url)
+	pgtest.SQL(t, url, "ALTER DATABASE "+name+" SET default_transaction_read_only = on")
+	pgtest.SQL(t, url, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()")
+	err := db.Write(t.Context(), put("a"))
+	if code, _ := Refusal(err); code != CodeUnavailable || !strings.Contains(err.Error(), "can only be read") {
+		t.Errorf("a database that can only be read: %q, %v", code, err)
+	}
+	if words(t, db) != nil || db.Trouble() == nil {
+		t.Errorf("it cannot be read either, or says nothing: %v", db.Trouble())
+	}
+}
