@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/door/console"
 	"github.com/dragoman-mcp/dragoman/internal/door/ops"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/identity/signin"
 	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
 	"github.com/dragoman-mcp/dragoman/internal/text/clip"
 	"github.com/dragoman-mcp/dragoman/internal/wire/deadline"
@@ -141,7 +142,11 @@ func (g *Gateway) enter(w http.ResponseWriter, r *http.Request, route *door.Rout
 		g.unrecognised(w, r, route.Form, err)
 		return
 	}
-	ctx, leave := g.callers.Stay(g.watched(r.Context(), r, who), who)
+	stays := who
+	if who.ID == signin.Operator.ID { // while nobody is asked for a key, as everybody then
+		stays = caller.Local
+	}
+	ctx, leave := g.callers.Stay(g.watched(r.Context(), r, who), stays)
 	defer leave()
 	if route.Lasts != nil && route.Lasts(r) {
 		var cancel context.CancelFunc
