@@ -36,6 +36,7 @@ var layers = [][]string{
 	{"internal/state/idempotency", "internal/state/keeping"},
 	{"internal/identity/permission"},
 	{"internal/identity/apikey", "internal/identity/accesstoken"},
+	{"internal/identity/revocation"},
 	{"internal/stage/leaktest", "internal/stage/cputime", "internal/stage/patience", "internal/stage/pgtest"},
 
 	// The nouns, and the library on them.
@@ -124,6 +125,41 @@ func TestLayers(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// light are public packages that bring no database along: programs import them, and build
+// what they import.
+var light = []string{"", "toolkit", "lint", "mcp", "openai/chat", "openai/responses", "openai/messages", "openai/model", "openai/memory", "schema", "dialect", "result", "rehearsal", "toolsettest"}
+
+// TestPublicPackagesAreLight follows what public packages import.
+func TestPublicPackagesAreLight(t *testing.T) {
+	files := goFiles(t)
+	for _, pkg := range light {
+		seen := map[string]bool{}
+		var follow func(pkg, way string)
+		follow = func(pkg, way string) {
+			if seen[pkg] {
+				return
+			}
+			seen[pkg] = true
+			if pkg == "internal/state/store" {
+				t.Errorf("a database comes along: %s", way)
+				return
+			}
+			for _, file := range files[pkg] {
+				if strings.HasSuffix(file, "_test.go") {
+					continue
+				}
+				for _, imported := range imports(t, file) {
+					if ours, ok := strings.CutPrefix(imported, module); ok {
+						next := strings.TrimPrefix(ours, "/")
+						follow(next, way+" → "+next)
+					}
+				}
+			}
+		}
+		follow(pkg, pkg)
 	}
 }
 

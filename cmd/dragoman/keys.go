@@ -19,6 +19,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/door/terminal"
 	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
 	"github.com/dragoman-mcp/dragoman/internal/identity/permission"
+	"github.com/dragoman-mcp/dragoman/internal/identity/revocation"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
@@ -327,5 +328,5 @@ func revokeInStore(ctx context.Context, at, id string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return true, errors.Join(apikey.Revoke(ctx, db, id), db.Close())
+	return true, errors.Join(revocation.Revoke(ctx, db, id), db.Close())
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
-	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
+	"github.com/dragoman-mcp/dragoman/internal/identity/revocation"
 	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
 	"github.com/dragoman-mcp/dragoman/internal/judge/audit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
@@ -79,7 +79,7 @@ func (g *Gateway) openLedger(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return errors.Join(err, opened.Close())
 	}
-	if g.revoked, err = apikey.OpenRevoked(ctx, opened.DB); err != nil {
+	if g.revoked, err = revocation.Open(ctx, opened.DB); err != nil {
 		return errors.Join(err, opened.Close())
 	}
 	g.stored, g.claims = stored.New(opened.DB, keys, g.file.Store.Retention), idempotency.NewClaims(opened.DB, keys, g.file.Idempotency)

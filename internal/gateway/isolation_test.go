@@ -10,6 +10,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
+	"github.com/dragoman-mcp/dragoman/internal/identity/revocation"
 	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
@@ -228,7 +229,7 @@ func TestKeysRevokedInTheStore(t *testing.T) {
 	if status, body := there.do(ann, "GET", "/v1/models", ""); status != 200 {
 		t.Fatalf("%d %s", status, body)
 	}
-	if err := apikey.Revoke(t.Context(), s.ledger.DB, id); err != nil {
+	if err := revocation.Revoke(t.Context(), s.ledger.DB, id); err != nil {
 		t.Fatal(err)
 	}
 	for _, at := range []*gatedGateway{s, there} {

@@ -18,8 +18,8 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/door/console"
 	"github.com/dragoman-mcp/dragoman/internal/door/mcpserve"
 	"github.com/dragoman-mcp/dragoman/internal/door/ops"
-	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/identity/revocation"
 	"github.com/dragoman-mcp/dragoman/internal/identity/signin"
 	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
 	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
@@ -88,7 +88,7 @@ type Gateway struct {
 	turns      *turns.Turns         // what it keeps of conversations; nil with it
 	stored     *stored.Responses    // nil with it
 	claims     *idempotency.Claims  // nil with it
-	revoked    *apikey.Revoked      // nil with it
+	revoked    *revocation.Keys     // nil with it
 	results    *content.Documents   // those that were cut; nil with it
 	keeper     *keeping.Keeper      // what removes and counts what it keeps; nil with it
 	unwatch    func()               // ends the watch over all of them

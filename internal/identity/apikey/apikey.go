@@ -27,6 +27,9 @@ import (
 	"strings"
 )
 
+// CallerPrefix stands before the id of a key in that of its caller.
+const CallerPrefix = "key-"
+
 // Prefix is what every key begins with.
 const Prefix = "dgm_"
 

@@ -1,10 +1,14 @@
-package apikey
+// Package revocation keeps in the store which API keys are good nowhere, whatever a file or
+// a configuration says of them. It is apart from package apikey, which programs without a
+// store use.
+package revocation
 
 import (
 	"context"
 	"strings"
 	"sync"
 
+	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
@@ -25,28 +29,25 @@ func Revoke(ctx context.Context, db *store.DB, id string) error {
 	})
 }
 
-// CallerPrefix stands before the id of a key in that of its caller.
-const CallerPrefix = "key-"
+func bare(id string) string { return strings.TrimPrefix(id, apikey.CallerPrefix) }
 
-func bare(id string) string { return strings.TrimPrefix(id, CallerPrefix) }
-
-// Revoked are the keys that are revoked in the store, as they were read last: no request
-// asks the store. It is safe for concurrent use; in a nil Revoked no key is.
-type Revoked struct {
+// Keys are the keys that are revoked in the store, as they were read last: no request
+// asks the store. It is safe for concurrent use; in nil Keys no key is.
+type Keys struct {
 	db  *store.DB
 	mu  sync.RWMutex
 	ids map[string]bool
 }
 
-// OpenRevoked reads which keys are revoked.
-func OpenRevoked(ctx context.Context, db *store.DB) (*Revoked, error) {
-	r := &Revoked{db: db}
+// Open reads which keys are revoked.
+func Open(ctx context.Context, db *store.DB) (*Keys, error) {
+	r := &Keys{db: db}
 	_, err := r.read(ctx)
 	return r, err
 }
 
 // Has reports whether a key is revoked, by its id or that of its caller.
-func (r *Revoked) Has(id string) bool {
+func (r *Keys) Has(id string) bool {
 	if r == nil {
 		return false
 	}
@@ -57,7 +58,7 @@ func (r *Revoked) Has(id string) bool {
 
 // Watch reads again when a key is revoked, until ctx ends, and tells of each that was not
 // known to be. While the store cannot be read, those that are known stay revoked.
-func (r *Revoked) Watch(ctx context.Context, revoked func(id string)) {
+func (r *Keys) Watch(ctx context.Context, revoked func(id string)) {
 	changed := r.db.Changed(ctx, topic)
 	for {
 		select {
@@ -76,7 +77,7 @@ func (r *Revoked) Watch(ctx context.Context, revoked func(id string)) {
 }
 
 // read reads all, and returns those that are new.
-func (r *Revoked) read(ctx context.Context) (more []string, err error) {
+func (r *Keys) read(ctx context.Context) (more []string, err error) {
 	ids := map[string]bool{}
 	err = r.db.Read(ctx, func(tx *store.Tx) error {
 		clear(ids)

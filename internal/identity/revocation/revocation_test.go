@@ -1,4 +1,4 @@
-package apikey
+package revocation
 
 import (
 	"bytes"
@@ -37,7 +37,7 @@ func TestRevoked(t *testing.T) {
 	if err := Revoke(t.Context(), here, "before"); err != nil {
 		t.Fatal(err)
 	}
-	r, err := OpenRevoked(t.Context(), there)
+	r, err := Open(t.Context(), there)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestRevoked(t *testing.T) {
 	if len(told) > 0 {
 		t.Errorf("told of %s", <-told)
 	}
-	if (*Revoked)(nil).Has("before") {
+	if (*Keys)(nil).Has("before") {
 		t.Error("revoked nowhere")
 	}
 }
