@@ -55,7 +55,6 @@ func (g *Gateway) openGate(first *setup) (err error) {
 		default:
 			db = g.ledger.DB
 			g.log.Debug("audit log", "file", g.ledger.DB.String())
-			g.watch()
 		}
 	}
 	if g.limits, err = limit.New(context.Background(), limit.Options{Limits: g.file.Limits, Store: db, Log: g.log}); err != nil {
@@ -151,8 +150,12 @@ func (g *Gateway) keep(ctx context.Context, secured *certificates) {
 }
 
 // watch lets the book of what is approved, and the keys, see what other processes
-// change, and what has expired go, until the ledger is closed.
+// change, and what has expired go, until the ledger is closed. It is for a gateway that has
+// all that those who watch tell.
 func (g *Gateway) watch() {
+	if g.ledger == nil {
+		return
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { g.ledger.Book.Watch(ctx) })
@@ -226,7 +229,9 @@ func (g *Gateway) closeLedger() {
 	}
 	g.usage.Close()
 	if g.ledger != nil {
-		g.unwatch()
+		if g.unwatch != nil {
+			g.unwatch()
+		}
 		if err := g.ledger.Close(); err != nil {
 			g.log.Warn("the audit log could not be closed", "error", err)
 		}

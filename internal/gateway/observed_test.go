@@ -267,7 +267,8 @@ func TestInventedNamesStayFew(t *testing.T) {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(text.String()) {
-			if !strings.HasPrefix(line, "#") {
+			// The store's series are one for each kind of operation, and come when it is first used.
+			if !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "dragoman_store_") {
 				series++
 			}
 			if strings.Contains(line, "invented") {

@@ -185,6 +185,7 @@ func New(file *config.File, o Options) (_ *Gateway, err error) {
 	named := file.Files()
 	g.named.Store(&named)
 	g.telemetry.Read(g.readings)
+	g.watch()
 	return g, nil
 }
 
