@@ -62,7 +62,7 @@ func TestLintPublishedServers(t *testing.T) {
 	}{
 		{"@modelcontextprotocol/server-everything", "stdio", "D007 N003 O008 P020 S006 T002"},
 		{"@modelcontextprotocol/server-filesystem", dir, "O005 O008 P020 S006"},
-		{"@modelcontextprotocol/server-memory", "", "O005 O008 P020 S006"},
+		{"@modelcontextprotocol/server-memory", "", "O005 O008 P020"},
 		{"@modelcontextprotocol/server-sequential-thinking", "", "N005 O008 P020"},
 		{"@upstash/context7-mcp", "", "N003 O008 X004"},
 	} {
