@@ -2,7 +2,10 @@ package messages
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
+
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // A toolset is that of the server that it names, whatever order they stand in, and wins
@@ -31,6 +34,29 @@ func TestToolsets(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: %s, want %s", request, got, want)
+		}
+	}
+}
+
+// What a server's choice says wrongly is refused, with the member that says it.
+func TestServersRefused(t *testing.T) {
+	for servers, param := range map[string]string{
+		`{}`:                          "mcp_servers",
+		`["a"]`:                       "mcp_servers.0",
+		`[{"name":""}]`:               "mcp_servers.0.name",
+		`[{"name":"a"},{"name":"a"}]`: "mcp_servers.1.name",
+		`[{"name":"a","url":"https://elsewhere.example"}]`:                        "mcp_servers.0.url",
+		`[{"name":"a","authorization_token":"t"}]`:                                "mcp_servers.0.authorization_token",
+		`[{"name":"a","tool_configuration":[]}]`:                                  "mcp_servers.0.tool_configuration",
+		`[{"name":"a","tool_configuration":{"enabled":"no"}}]`:                    "mcp_servers.0.tool_configuration.enabled",
+		`[{"name":"a","tool_configuration":{"allowed_tools":"x"}}]`:               "mcp_servers.0.tool_configuration.allowed_tools",
+		`[{"name":"a","tool_configuration":{"allowed_tools":[1]}}]`:               "mcp_servers.0.tool_configuration.allowed_tools",
+		`[{"name":"a","tool_configuration":{"enabled":true,"allowed_tools":{}}}]`: "mcp_servers.0.tool_configuration.allowed_tools",
+	} {
+		_, err := Parse([]byte(`{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"x"}],"mcp_servers":` + servers + `}`))
+		refused, ok := model.AsError(err)
+		if !ok || refused.Param != param || !strings.HasPrefix(refused.Message, param+":") {
+			t.Errorf("%s: %v, want a refusal of %s", servers, err, param)
 		}
 	}
 }

@@ -139,3 +139,19 @@ func TestSomeModelsOnlyAndWebSockets(t *testing.T) {
 		}
 	}
 }
+
+// What a relayed request may change is written down before it is sent: all but questions
+// and the use of a model.
+func TestChanges(t *testing.T) {
+	for request, want := range map[string]bool{
+		"GET /v1/files": false, "HEAD /v1/files": false, "OPTIONS /v1/files": false,
+		"POST /v1/embeddings": false, "POST /v1/chat/completions": false, "POST /v1/rerank": false,
+		"POST /v1/files": true, "POST /v1/fine_tuning/jobs": true, "POST /v1/embeddings/": true,
+		"DELETE /v1/files/f": true, "PUT /v1/embeddings": true, "PATCH /v1/files/f": true, "PURGE /v1/models": true,
+	} {
+		method, path, _ := strings.Cut(request, " ")
+		if got := changes(method, path); got != want {
+			t.Errorf("%s: %t, want %t", request, got, want)
+		}
+	}
+}
