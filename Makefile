@@ -60,7 +60,7 @@ endif
 test: unit e2e ## all tests; installs what they need
 
 .PHONY: unit
-unit: modules peers buildah postgres ## the tests of the packages
+unit: modules peers buildah postgres proxies ## the tests of the packages
 	$(GO) test $(RACE) -timeout 20m $$($(GO) list ./... | grep -v /e2e)
 	cd $(TICKETS) && $(GO) test ./...
 
@@ -72,7 +72,7 @@ e2e: modules peers agents engines proxies chromium ## real clients and real serv
 judge: modules peers engines ## public data judge us; CONTRIBUTING.md says where to get them
 	$(GO) test -count=1 -timeout 2h -run 'Invariants|Bounded' ./dialect
 	DRAGOMAN_DIFFERENTIAL=50000 $(GO) test -count=1 -timeout 1h -v -run '^TestDifferential$$' ./internal/judge/policy
-	$(GO) test -count=1 -timeout 6h -v -run '^(TestMaskBench|TestBFCL|TestSchemaSuite|TestJudges|TestAccepted|TestEnginesHold|TestDecoded|TestOllamaKeepsTools)$$' ./e2e
+	$(GO) test -count=1 -timeout 6h -v -run '^(TestMaskBench|TestBFCL|TestSchemaSuite|TestJudges|TestAccepted|TestEnginesHold|TestDecoded|TestOllamaKeepsTools|TestOpenResponses)$$' ./e2e
 	DRAGOMAN_JUDGE=1 $(GO) test -count=1 -timeout 6h -v -run '^TestEnginesWrite$$' ./e2e
 
 .PHONY: servers
@@ -99,6 +99,7 @@ fuzz: modules ## each fuzz target for FUZZ_TIME (10m)
 soak: modules ## many clients, crashes and retries for SOAK_TIME (10m), with the race detector; the faults of the MCP endpoint, often
 	$(GO) test $(RACE) -count=1 -timeout 0 -v -run '^TestSoak$$' ./e2e -soak $(SOAK_TIME)
 	DRAGOMAN_SOAK=1 $(GO) test -count=1 -timeout 0 -v -p 1 -run '^TestFault' ./internal/gateway
+	DRAGOMAN_SOAK=1 $(GO) test $(RACE) -count=1 -timeout 0 -v ./internal/stage/replicas
 	DRAGOMAN_SOAK=1 $(GO) test -count=1 -timeout 0 -v -run '^TestFault' ./e2e -soak $(SOAK_TIME)
 	$(GO) test -count=1 -timeout 0 -v -run '^TestKill$$' ./internal/judge/audit -kills 1000
 
@@ -129,8 +130,9 @@ completions: # what shells read; part of packages
 	@for shell in bash zsh fish; do $(GO) run ./cmd/dragoman completion $$shell > .cache/completions/dragoman.$$shell; done
 
 .PHONY: picture
-picture: ## docs/demo.svg anew, where it shows something else than docs/demo.txtar does
+picture: chromium ## docs/demo.svg anew, where it shows something else than docs/demo.txtar does, and docs/pictures of the console
 	cd tools/picture && $(GO) run . -update ../../docs/demo.txtar ../../docs/demo.svg
+	$(GO) test ./e2e -count=1 -run 'TestConsolePictures$$' -pictures ../docs/pictures
 
 .PHONY: update
 update: ## rewrite golden files and generated documents; look at the difference

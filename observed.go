@@ -65,5 +65,5 @@ func tellWait(ctx context.Context, asks *Asks, took time.Duration) {
 	if !span.On() || len(asks.Questions) == 0 {
 		return
 	}
-	span.Event(observe.EventApproval, observe.Text(observe.QuestionKind, asks.Questions[0].Kind.String()), observe.Attribute{Key: observe.Waited, Value: took.Seconds()})
+	span.Event(observe.EventApproval, observe.Text(observe.QuestionKind, asks.Questions[0].Kind.String()), observe.Seconds(observe.Waited, took.Seconds()))
 }

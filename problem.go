@@ -33,7 +33,8 @@ const (
 	CodeProtocol = "server_error"
 	// CodeTooLarge: the result, or the request, is over a size limit.
 	CodeTooLarge = "too_large"
-	// CodeBudget: the conversation has used up its calls, bytes or time.
+	// CodeBudget: the conversation has used up its calls, bytes or time, or the caller
+	// its budget of tokens or money.
 	CodeBudget = "budget_exhausted"
 	// CodeRateLimited: too many calls in a time, or at a time. RetryAfter says when to
 	// try again.

@@ -15,6 +15,7 @@
 //	go run ./bench -before v0.1.0   # an older revision takes turns with this one
 //	go run ./bench -rounds 3 -time 500ms
 //	go run ./bench -only p          # servers that npx downloads; needs a network
+//	go run ./bench -only s          # a first build, and the binary's size
 package main
 
 import (
@@ -94,10 +95,15 @@ var items = []struct {
 	{"o", "search over 10,000 tools", (*bench).searched},
 	{"q", "the other doors at which a model is asked", (*bench).doors},
 	{network, "cold start of npx servers", (*bench).coldStart},
+	{cold, "a first build", (*bench).built},
 }
 
-// network is the item that needs a network, and so is measured only by its name.
-const network = "p"
+// Items that are measured only by their names: one needs a network, the other minutes of
+// all processors.
+const (
+	network = "p"
+	cold    = "s"
+)
 
 func (b *bench) run(ctx context.Context, before, only string) error {
 	dir, err := os.MkdirTemp("", "dragoman-bench-")
@@ -119,7 +125,7 @@ func (b *bench) run(ctx context.Context, before, only string) error {
 		*address = p.base
 	}
 	for _, item := range items {
-		if only == "" && item.letter == network || only != "" && !strings.Contains(","+only+",", ","+item.letter+",") {
+		if only == "" && (item.letter == network || item.letter == cold) || only != "" && !strings.Contains(","+only+",", ","+item.letter+",") {
 			continue
 		}
 		fmt.Fprintf(os.Stderr, "measuring (%s) %s …\n", item.letter, item.title)

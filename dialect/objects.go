@@ -8,22 +8,6 @@ import (
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
-// addMissing gives objects properties and arrays items where they must have
-// them.
-func (c *conversion) addMissing() {
-	c.each(func(n *schema.Node) {
-		types := typesOf(n)
-		if contains(types, "object") && !n.Has("properties") && (c.rules.bad(PropertiesMissing) || n == c.root) {
-			n.Set("properties", schema.NewObject())
-			c.say("addMissingProperties", n, "an object without properties is refused")
-		}
-		if contains(types, "array") && !n.Has("items") && c.rules.bad(ItemsMissing) {
-			n.Set("items", c.anyItems(n))
-			c.say("addMissingItems", n, "an array without items is refused")
-		}
-	})
-}
-
 // freeForm reports whether n is an object whose members may have any name.
 func freeForm(n *schema.Node) bool {
 	if !isObject(n) || len(n.Get("properties").Members()) > 0 {

@@ -124,30 +124,6 @@ func (c *conversion) makeAny(n *schema.Node) {
 	}
 }
 
-// anyItems is a schema for the items of n, which says nothing about them.
-func (c *conversion) anyItems(n *schema.Node) *schema.Node {
-	items := c.made(schema.NewObject(), n)
-	if c.rules.bad(EmptySchema) {
-		c.makeAny(items)
-		if c.rules.bad(ItemUnion) {
-			c.dropArrays(items)
-		}
-	}
-	return items
-}
-
-// dropArrays takes the arrays out of a union of everything in items.
-func (c *conversion) dropArrays(n *schema.Node) {
-	var kept []*schema.Node
-	for _, branch := range n.Get("anyOf").Items() {
-		if !branch.Get("type").IsString("array") {
-			kept = append(kept, branch)
-		}
-	}
-	n.Set("anyOf", schema.NewArray(kept...))
-	c.narrow("spellOutAny", n, "an array directly in an array of anything is refused")
-}
-
 // anyUnion is a union of all types; arrays hold such unions again, to a depth.
 func (c *conversion) anyUnion(depth int) *schema.Node {
 	typed := func(t string) *schema.Node {

@@ -347,3 +347,36 @@ func TestCodexWaits(t *testing.T) {
 	}
 	up.last().whole(t, 2)
 }
+
+// TestCodexSearches: the search of the web that Codex declares in every request is a call of
+// the tool that the configuration maps. Codex shows it as a search, the model has what was
+// found, and a session that is resumed goes on with it.
+func TestCodexSearches(t *testing.T) {
+	t.Parallel()
+	up := record(t)
+	up.obeys = true
+	found := `{"content":[],"structuredContent":{"hits":[{"url":"https://cats.example/oslo","title":"Cats in Oslo","snippet":"There are many."}]}}`
+	search, log := fake(t, fakemcp.Config{Tools: []fakemcp.Tool{{Name: "web", Do: fakemcp.Fixed, Result: json.RawMessage(found)}}})
+	g := start(t, up, servers{"search": search}, with("hosted", map[string]any{"web_search": map[string]any{
+		"tool": "search__web", "query": "q", "results": "/hits", "url": "url", "title": "title", "text": "snippet",
+	}})).ready()
+	c := startCodex(t, g, true)
+	f := c.ask("CALL web_search {\"query\":\"cats\"}\nCALL exec_command {\"cmd\":\"echo made\"}\nTHEN\nSAY See https://cats.example/oslo.")
+	if !slices.Equal(f.Texts, []string{"See https://cats.example/oslo."}) || len(f.Fails) != 0 || !slices.Contains(f.Kinds, "web_search") {
+		t.Fatalf("Codex says %+v", f)
+	}
+	if got := ran(t, log); !slices.Equal(got, []string{"web"}) {
+		t.Errorf("of ours ran %s", got)
+	}
+	last := up.last()
+	last.whole(t, 2)
+	if told := last.told("tool"); !strings.Contains(told, "There are many.") {
+		t.Errorf("the model has %s", told)
+	}
+	if !slices.Contains(last.names(), "web_search") || slices.Contains(last.names(), "search__web") {
+		t.Errorf("offered are %s", last.names())
+	}
+	if f := c.resume(f.Thread, "SAY More."); !slices.Equal(f.Texts, []string{"More."}) || len(f.Fails) != 0 {
+		t.Errorf("resumed, Codex says %+v", f)
+	}
+}

@@ -147,7 +147,7 @@ func (b *browser) alone(where string) {
 // consolePages are addresses of each page.
 func consolePages(server, tool string) []string {
 	at := "/console/tool?" + url.Values{"server": {server}, "name": {tool}}.Encode()
-	return []string{"/console/", "/console/servers/" + server, "/console/tools", at, "/console/inbox", "/console/live", "/console/audit", "/console/configuration"}
+	return []string{"/console/", "/console/servers/" + server, "/console/tools", at, "/console/inbox", "/console/live", "/console/playground", "/console/usage", "/console/usage?by=caller", "/console/audit", "/console/configuration"}
 }
 
 // TestConsolePages: each page can be used by everybody, light and dark, on a telephone, by
@@ -158,6 +158,7 @@ func TestConsolePages(t *testing.T) {
 	b.open("/console/")
 	b.axe("the sign-in page")
 	b.signIn()
+	g.chat("CALL get_weather {\"city\":\"Paris\"}\nTHEN\nSAY done") // so that something was used
 	for _, scheme := range []string{"light", "dark"} {
 		b.dress(scheme)
 		for _, page := range consolePages("demo", "get_weather") {
@@ -178,6 +179,8 @@ func TestConsolePages(t *testing.T) {
 		}
 	}
 	b.open("/console/")
+	do(b, "g u", chromedp.KeyEvent("gu"))
+	b.becomes("usage", `location.pathname === "/console/usage" && document.querySelectorAll(".chart rect").length > 0`)
 	do(b, "g c", chromedp.KeyEvent("gc"))
 	b.becomes("the catalogue", `location.pathname === "/console/tools"`)
 	do(b, "/", chromedp.KeyEvent("/"))
@@ -251,6 +254,7 @@ func TestConsoleApproves(t *testing.T) {
 	do(b, "a", chromedp.KeyEvent("a"))
 	do(b, "the answer", chromedp.WaitReady(chromedp.CSS(".said")))
 	do(second, "d", chromedp.KeyEvent("d"))
+	second.becomes("the answer", `document.querySelector(".said") !== null`)
 	if said := do(second, "the answer", chromedp.Text(chromedp.CSS(".said"))); !strings.Contains(said, "answered meanwhile") {
 		t.Errorf("the second browser is told %q", said)
 	}

@@ -60,11 +60,11 @@ func TestLintPublishedServers(t *testing.T) {
 		pkg, argument string
 		want          string
 	}{
-		{"@modelcontextprotocol/server-everything", "stdio", "D007 N003 O008 P020 S006 T002"},
-		{"@modelcontextprotocol/server-filesystem", dir, "O005 O008 P020 S006"},
-		{"@modelcontextprotocol/server-memory", "", "O005 O008 P020"},
-		{"@modelcontextprotocol/server-sequential-thinking", "", "N005 O008 P020"},
-		{"@upstash/context7-mcp", "", "N003 O008 X004"},
+		{"@modelcontextprotocol/server-everything", "stdio", "D007 S006 T002"},
+		{"@modelcontextprotocol/server-filesystem", dir, "O005 S006"},
+		{"@modelcontextprotocol/server-memory", "", "O005"},
+		{"@modelcontextprotocol/server-sequential-thinking", "", "N005"},
+		{"@upstash/context7-mcp", "", "N003 X004"},
 	} {
 		t.Run(c.pkg, func(t *testing.T) {
 			name, args := published(t, c.pkg)
@@ -86,7 +86,7 @@ func TestLintEverythingServer(t *testing.T) {
 	path := must(t, buildEverything)
 	port := freePort(t)
 	background(t, port, nil, path, "-http", "127.0.0.1:"+port)
-	for era, want := range map[string]string{"legacy": "A001 D004 D007 N005 P005 S006 X008", "modern": "A001 D004 D007 N005 S006 X008"} {
+	for era, want := range map[string]string{"legacy": "A001 D004 D007 N005 S006 X008", "modern": "A001 D004 D007 N005 S006 X008"} {
 		t.Run(era, func(t *testing.T) {
 			r := audited(t, lint.Target{URL: "http://127.0.0.1:" + port, Legacy: era == "legacy"})
 			if got := r.Servers[0].Server.Live.Era; got != era {

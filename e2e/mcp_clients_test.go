@@ -63,17 +63,23 @@ func (f *clientFacts) judge(t *testing.T) {
 // clientsGateway is a gateway for MCP clients, with a server of each era and a
 // published one behind.
 func clientsGateway(t *testing.T) (g *gateway, legacy, modern *fakemcp.Server) {
+	all, legacy, modern := clientsServers(t)
+	return start(t, nil, all).ready(), legacy, modern
+}
+
+// clientsServers are a server of each era and a published one.
+func clientsServers(t *testing.T) (all servers, legacy, modern *fakemcp.Server) {
 	question := json.RawMessage(`{"message":"The answer?","requestedSchema":{"type":"object","properties":{"answer":{"type":"string"}}}}`)
 	tools := []fakemcp.Tool{
 		{Name: "echo"}, {Name: "steps", Do: fakemcp.Progress}, {Name: "ask", Do: fakemcp.Ask, Question: question}, {Name: "slow", Delay: time.Hour},
 	}
-	all := servers{"everything": stdio(t, "@modelcontextprotocol/server-everything", "stdio")}
+	all = servers{"everything": stdio(t, "@modelcontextprotocol/server-everything", "stdio")}
 	all["legacy"], legacy = remote(t, fakemcp.Config{Era: fakemcp.LegacyOnly, Tools: tools})
 	all["modern"], modern = remote(t, fakemcp.Config{Era: fakemcp.ModernOnly, Tools: tools})
 	for _, entry := range all {
 		entry["max_in_flight"] = 64
 	}
-	return start(t, nil, all).ready(), legacy, modern
+	return all, legacy, modern
 }
 
 // TestMCPClients lets clients that others wrote use the MCP endpoint, all of them
@@ -81,7 +87,12 @@ func clientsGateway(t *testing.T) (g *gateway, legacy, modern *fakemcp.Server) {
 // cancellation, an error, prompts and resources.
 func TestMCPClients(t *testing.T) {
 	g, legacy, modern := clientsGateway(t)
-	scripts := []string{"legacy", "auto", "modern", "sse", "remote", "ai", "agents"}
+	useClients(t, g, g.Root, []string{"legacy", "auto", "modern", "sse", "remote", "ai", "agents"}, legacy, modern)
+}
+
+// useClients lets clients use the MCP endpoint at an address.
+func useClients(t *testing.T, g *gateway, root string, scripts []string, legacy, modern *fakemcp.Server) {
+	t.Helper()
 	versions := []string{"2025-11-25", "2026-07-28"}
 	t.Run("clients", func(t *testing.T) {
 		for _, scenario := range scripts {
@@ -89,7 +100,7 @@ func TestMCPClients(t *testing.T) {
 				t.Parallel()
 				program, path := node(t, filepath.Join("clients", "mcp.mjs"))
 				var got clientFacts
-				out := output(t, []string{"DRAGOMAN_BASE_URL=" + g.Base}, program, path, scenario)
+				out := output(t, []string{"DRAGOMAN_BASE_URL=" + root + "/v1"}, program, path, scenario)
 				if err := json.Unmarshal(out, &got); err != nil {
 					t.Fatalf("%v: %s", err, out)
 				}
@@ -99,13 +110,13 @@ func TestMCPClients(t *testing.T) {
 		for _, version := range versions {
 			t.Run("official Go SDK, "+version, func(t *testing.T) {
 				t.Parallel()
-				goClient(t, g.Root+"/mcp", version).judge(t)
+				goClient(t, root+"/mcp", version).judge(t)
 			})
 		}
 		for _, era := range []string{"legacy", "auto", "modern"} {
 			t.Run("Inspector, "+era, func(t *testing.T) {
 				t.Parallel()
-				inspect(t, g.Root+"/mcp", era)
+				inspect(t, root+"/mcp", era)
 			})
 		}
 	})

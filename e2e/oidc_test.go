@@ -31,6 +31,8 @@ import (
 type provider struct {
 	t      *testing.T
 	issuer string
+
+	console bool // people sign in at the console of the gateway
 }
 
 func startProvider(t *testing.T) *provider {
@@ -61,7 +63,7 @@ func startProvider(t *testing.T) *provider {
 	if err != nil {
 		t.Fatalf("the provider does not start: %v", err)
 	}
-	return &provider{t, strings.TrimSpace(line)}
+	return &provider{t: t, issuer: strings.TrimSpace(line)}
 }
 
 // control changes how the provider behaves.
@@ -131,6 +133,11 @@ func (p *provider) behind(t *testing.T, introspect bool) (g *gateway, public str
 	}
 	if introspect {
 		issuer["introspection"] = map[string]any{"url": p.issuer + "/token/introspection", "client_id": "gateway", "client_secret": "gateway-secret"}
+	}
+	if p.console {
+		issuer["console"] = map[string]any{"client_id": "console", "client_secret": "console-secret"}
+		control, _ := json.Marshal(map[string]string{"console": proxy.URL + "/console/sign-in/back", "rotate": "k2"})
+		p.control(string(control))
 	}
 	entry, _ := fake(t, fakemcp.Config{Tools: []fakemcp.Tool{{Name: "echo", Do: fakemcp.Echo}, {Name: "wipe", Do: fakemcp.Echo}}})
 	g = start(t, nil, servers{"tools": entry, "other": idle(t)}, with("auth", map[string]any{"public_url": proxy.URL, "oauth": []any{issuer}})).ready()

@@ -92,10 +92,26 @@ func TestOpenAIResponses(t *testing.T) {
 		wireScenario{name: "approved-sent", names: own},
 		wireScenario{name: "denied", names: own, ran: []string{}, fails: true},
 		wireScenario{name: "image", names: own, images: 1},
+		wireScenario{name: "background", names: own},
+		wireScenario{name: "background-approved", names: own},
 	))
 	g.plays(t, up, log, "responses.mjs", "responses", streamsToo("-stream",
 		wireScenario{name: "unseen", prompt: "CALL tools__broken\nSAY All done.", local: -1, ran: []string{"broken"}, fails: true},
 	))
+	g.plays(t, up, log, "responses.mjs", "responses", []wireScenario{
+		{name: "socket-kept", names: own}, {name: "socket-unstored", names: own}, {name: "socket-approved", names: own},
+	})
+	t.Run("conversation", func(t *testing.T) {
+		g.t = t
+		got := g.script("responses.mjs", "conversation", mixed)
+		want := []string{
+			"message", "message", "message", "mcp_call", "function_call", "function_call_output", "mcp_call", "message", // of the conversation
+			"message", "compaction", "other", "true", "Still here.",
+		}
+		if got.Error != nil || !strings.HasSuffix(got.Content, "All done.") || !slices.Equal(got.Roles, want) {
+			t.Errorf("the client got %+v, %+v\nwant %s", got, got.Error, want)
+		}
+	})
 	for _, suffix := range []string{"", "-stream"} {
 		g.refused(t, "responses.mjs", "nowhere"+suffix, "rehearsal", "responses", 400, "nowhere")
 		g.refused(t, "responses.mjs", "elsewhere"+suffix, "rehearsal", "responses", 400, "server_url")

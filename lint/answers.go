@@ -36,13 +36,15 @@ var answerRules = []Rule{
 	},
 	{
 		ID: "O003", Severity: Warning, Title: "structured result without the same as text",
-		Why:     "Clients that do not know structuredContent see nothing.",
+		Why:     "Clients that do not know structuredContent see nothing of it, and models that read both do not know which to believe.",
 		Advice:  "Send the JSON as a text block, too.",
 		Source:  specTools + " (structured content: SHOULD)",
 		Gateway: "The gateway reads structuredContent itself.",
 		Live: eachValid(func(c Called, r *result, say Say) {
-			if r.structured != nil && !r.failed && len(r.texts) == 0 {
+			if r.structured != nil && !r.failed && r.bad == "" && len(r.texts) == 0 {
 				say(of(c, ""), "the result has structuredContent and no text")
+			} else if r.structured != nil && !r.failed && r.bad == "" && foreignWords(r) {
+				say(of(c, ""), "the text has nothing of what structuredContent says: %s", quote(strings.Join(r.texts, "\n")))
 			}
 		}),
 	},
@@ -85,7 +87,13 @@ var answerRules = []Rule{
 		Live: func(_ *Server, l *Live, say Say) {
 			for i := 1; i < len(l.Calls); i++ {
 				a, b := l.Calls[i-1], l.Calls[i]
-				if a.Probe == CallValid && b.Probe == CallAgain && a.Tool == b.Tool && a.Result != nil && b.Result != nil && said(a.Tool.Hints.OpenWorld, false) && !sameJSON(a.Result, b.Result) {
+				if a.Probe != CallValid || b.Probe != CallAgain || a.Tool != b.Tool || a.Result == nil || b.Result == nil || sameJSON(a.Result, b.Result) {
+					continue
+				}
+				switch {
+				case reordered(document(a.Result), document(b.Result)):
+					say(of(a, ""), "two calls with %s got the same entries in another order", shorten(a.Arguments))
+				case said(a.Tool.Hints.OpenWorld, false):
 					say(of(a, ""), "two calls with %s got different results", shorten(a.Arguments))
 				}
 			}
@@ -123,8 +131,19 @@ var answerRules = []Rule{
 		Advice: "Send structuredContent, or do not declare the schema.",
 		Source: specTools + " (output schema: MUST provide)",
 		Live: eachValid(func(c Called, r *result, say Say) {
-			if c.Tool.Output != nil && r.structured == nil && !r.failed {
+			if c.Tool.Output != nil && r.structured == nil && !r.failed && r.bad == "" && !r.question {
 				say(of(c, "/outputSchema"), "the tool declares an outputSchema and sent no structuredContent")
+			}
+		}),
+	},
+	{
+		ID: "O025", Severity: Warning, Title: "result without anything in it",
+		Why:    "A model that gets nothing cannot tell whether nothing was found, nothing was done or something broke, and calls again.",
+		Advice: "Say in a text that there is nothing, or answer an empty list as JSON.",
+		Source: "MCP server best practices: responses; " + ours,
+		Live: eachValid(func(c Called, r *result, say Say) {
+			if r.empty && r.structured == nil && !r.failed && !r.question {
+				say(of(c, ""), "a call with %s got a result with no content at all", shorten(c.Arguments))
 			}
 		}),
 	},
@@ -135,6 +154,10 @@ var answerRules = []Rule{
 		Source: specTools + " (tool results)",
 		Live: func(_ *Server, l *Live, say Say) {
 			for _, c := range l.Calls {
+				if c.Probe == CallValid && ownResult.MatchString(c.Message) {
+					say(of(c, ""), "the SDK of the server refuses the tool's own result: %s", quote(c.Message))
+					return
+				}
 				if c.Result == nil {
 					continue
 				}
@@ -148,8 +171,10 @@ var answerRules = []Rule{
 }
 
 var (
-	saysCut = regexp.MustCompile(`(?i)\b(truncated|output too long|results? omitted|shortened to)\b`)
-	saysHow = regexp.MustCompile(`(?i)\b(use|with|set|pass|add|narrow|filter|offset|cursor|next|limit|page|more specific)\b`)
+	// ownResult is how the SDKs for TypeScript refuse what a handler returned.
+	ownResult = regexp.MustCompile(`^(MCP error -?\d+: )?Invalid tools/call result\b`)
+	saysCut   = regexp.MustCompile(`(?i)\b(truncated|output too long|results? omitted|shortened to)\b`)
+	saysHow   = regexp.MustCompile(`(?i)\b(use|with|set|pass|add|narrow|filter|offset|cursor|next|limit|page|more specific)\b`)
 )
 
 func of(c Called, pointer string) At { return At{Tool: c.Tool.Name, Pointer: pointer} }
@@ -157,9 +182,11 @@ func of(c Called, pointer string) At { return At{Tool: c.Tool.Name, Pointer: poi
 // A result is the result of a call, taken apart.
 type result struct {
 	failed     bool
+	question   bool // it asks the client, or promises a result for later
 	texts      []string
 	structured json.RawMessage
 	blob       int    // bytes of the longest base64
+	empty      bool   // it has no blocks
 	bad        string // why it is no result
 }
 
@@ -170,10 +197,18 @@ func readResult(raw json.RawMessage) *result {
 		r.bad = "the result is not an object"
 		return r
 	}
-	if kind, _ := rawjson.String(o.Get("resultType")); kind != "" && kind != "complete" {
-		return r // a question
+	if kind, _ := rawjson.String(o.Get("resultType")); kind == "input_required" || kind == "task" {
+		r.question = true
+		return r
 	}
-	r.failed = string(o.Get("isError")) == "true"
+	switch failed := o.Get("isError"); string(failed) {
+	case "true":
+		r.failed = true
+	case "", "false":
+	default:
+		r.bad = "isError is " + quote(string(failed)) + ", and not true or false"
+		return r
+	}
 	if s := o.Get("structuredContent"); !rawjson.IsNull(s) {
 		r.structured = s
 	}
@@ -182,6 +217,7 @@ func readResult(raw json.RawMessage) *result {
 		r.bad = "the result has no array content"
 		return r
 	}
+	r.empty = len(blocks) == 0
 	for i, b := range blocks {
 		if fault := blockFault(b); fault != "" {
 			r.bad = fmt.Sprintf("block %d of the result %s", i+1, fault)

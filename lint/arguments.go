@@ -80,13 +80,7 @@ var inputRules = []Rule{
 		Why:    "Above 2^53 integers lose their last digits in most languages, and models miscopy long numbers; a wrong id hits a wrong record.",
 		Advice: "Make ids strings, or give a maximum.",
 		Source: "RFC 8259, 6 (numbers); measured",
-		Tool: eachArgument(func(_ *Tool, p Param, say Say) {
-			w := splitWords(p.Name)
-			if len(w) > 0 && (w[len(w)-1] == "id" || w[len(w)-1] == "ids") && p.Schema.Get("type").IsString("integer") &&
-				!p.Schema.Has("maximum") && !p.Schema.Has("exclusiveMaximum") && !p.Schema.Has("enum") {
-				say(here, "the argument %s is an integer without a maximum", quote(p.Name))
-			}
-		}),
+		Server: checkIDs,
 	},
 	{
 		ID: "S016", Severity: Warning, Title: "secret as an argument",
@@ -131,15 +125,47 @@ var inputRules = []Rule{
 			want := formats[fold(p.Name)]
 			if want != "" && p.Schema.Get("type").IsString("string") && free(p.Schema) {
 				say(here, "the argument %s has no format; %s would fit", quote(p.Name), quote(want))
+			} else if text := p.Schema.Get("description").Text(); p.Schema.Get("type").IsString("string") && free(p.Schema) && dateForm.MatchString(text) {
+				format := "date"
+				if timeForm.MatchString(p.Name + " " + text) {
+					format = "date-time"
+				}
+				say(here, "the argument %s is a date in words alone; the format %s would fit", quote(p.Name), quote(format))
 			}
 		}),
 	},
+}
+
+// checkIDs counts, in one finding, the ids that are integers of any size.
+func checkIDs(s *Server, say Say) {
+	var names []string
+	var first At
+	for _, t := range s.Tools {
+		for _, p := range t.Params() {
+			if w := splitWords(p.Name); len(w) > 0 && (w[len(w)-1] == "id" || w[len(w)-1] == "ids") && p.Schema.Get("type").IsString("integer") &&
+				!p.Schema.Has("maximum") && !p.Schema.Has("exclusiveMaximum") && !p.Schema.Has("enum") {
+				if names = append(names, p.Name+" of "+t.Name); len(names) == 1 {
+					first = At{Tool: t.Name, Pointer: p.Pointer}
+				}
+			}
+		}
+	}
+	switch len(names) {
+	case 0:
+	case 1:
+		say(first, "the id %s is an integer without a maximum", quote(names[0]))
+	default:
+		say(here, "%s are integers without a maximum: %s", count(len(names), "id"), quoteList(names))
+	}
 }
 
 // explained reports whether the tool's own description explains an argument, as
 // the "Args:" sections of Python servers do.
 func explained(t *Tool, p Param) bool {
 	if p.Schema.Has("$ref") || p.Schema.Has("const") || partsExplained(p.Schema) {
+		return true
+	}
+	if len(p.Name) > 3 && namedWithColon(t.Description, p.Name) {
 		return true
 	}
 	for line := range strings.Lines(t.Description) {
@@ -149,6 +175,22 @@ func explained(t *Tool, p Param) bool {
 		}
 	}
 	return false
+}
+
+// namedWithColon reports whether a text has a name and a colon behind it, as in "Body: {".
+func namedWithColon(text, name string) bool {
+	text, name = strings.ToLower(text), strings.ToLower(name)
+	for {
+		before, rest, ok := strings.Cut(text, name)
+		if !ok {
+			return false
+		}
+		last := strings.TrimRight(before, "`\"'")
+		if (last == "" || strings.ContainsAny(last[len(last)-1:], " \n\t(.-*")) && strings.HasPrefix(strings.TrimLeft(rest, "`\"'"), ":") {
+			return true
+		}
+		text = rest
+	}
 }
 
 // partsExplained reports whether an argument is an object, or a list of them, each of
@@ -181,6 +223,12 @@ func untyped(n *schema.Node) bool {
 func closed(n *schema.Node) bool {
 	return n.Get("additionalProperties").IsBool(false) || n.Get("unevaluatedProperties").IsBool(false)
 }
+
+// timeForm is how names and descriptions show that a date has a time of the day.
+var timeForm = regexp.MustCompile(`(?i)time|\bhours?\b|[0-9dD]T[0-9hH]{2}:?|hh:mm`)
+
+// dateForm is how descriptions name the form of a date.
+var dateForm = regexp.MustCompile(`\b(YYYY-MM-DD|yyyy-mm-dd|ISO[ -]?8601)\b`)
 
 // free reports whether a string may be any string.
 func free(n *schema.Node) bool {

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 
 // Names of the single requests in [Live.Answers].
 const (
+	askPing         = "ping"         // legacy
 	askDiscover     = "discover"     // server/discover, modern
 	askUnknown      = "unknown"      // a method that does not exist
 	askUnknownTool  = "unknown tool" // a tool that does not exist
@@ -21,6 +23,9 @@ const (
 	askBare         = "bare"         // modern, without _meta
 	askGreeting     = "greeting"     // legacy: initialize with a version that there is not
 	askVersion      = "version"      // modern, of a version that does not exist
+	askEnvelope     = "envelope"     // modern: initialize with the _meta of its era
+	askHeader       = "header"       // legacy HTTP: a version in the header that there is not
+	askGet          = "get"          // HTTP: the stream that a server may have
 	askNotification = "notification"
 	askMismatch     = "mismatch"      // modern HTTP: header and body differ
 	askOrigin       = "origin"        // from a page of another origin
@@ -31,6 +36,9 @@ const (
 	askOldSession   = "old session"   // with a session that was deleted
 	askMixed        = "mixed"         // the answer that another client should have got
 	nonsense        = "dragoman_lint" // part of every name that we make up
+	unknownMethod   = nonsense + "/unknown"
+	unknownTool     = nonsense + "_unknown_tool"
+	notJSON         = "a message that is not JSON" // an input of rough
 )
 
 // patience is how long we wait for answers that many servers never give.
@@ -47,10 +55,13 @@ func (w *watcher) note(name string, a Answer) {
 // protocol sends what a client never sends, one request at a time.
 func (w *watcher) protocol() {
 	c := w.main
-	w.note(askUnknown, w.ask(c, nonsense+"/unknown", params()))
+	w.note(askUnknown, w.ask(c, unknownMethod, params()))
 	if len(w.server.Tools) > 0 {
-		w.note(askUnknownTool, w.ask(c, "tools/call", params("name", `"`+nonsense+`_unknown_tool"`, "arguments", `{}`)))
+		w.note(askUnknownTool, w.ask(c, "tools/call", params("name", `"`+unknownTool+`"`, "arguments", `{}`)))
 		w.note(askCursor, w.send(c, w.message(c, "tools/list", params("cursor", `"`+nonsense+`"`)), patience))
+	}
+	if !c.client.modern() {
+		w.note(askPing, w.health(c))
 	}
 	w.notify()
 	if _, ok := w.live.Others["resources/list"]; ok {
@@ -161,7 +172,7 @@ func (w *watcher) mix(other *connection) {
 	}
 	for range 5 {
 		list := w.message(w.main, "tools/list", params())
-		wrong := w.message(other, nonsense+"/unknown", params())
+		wrong := w.message(other, unknownMethod, params())
 		o, _ := rawjson.ParseObject(wrong.body) // our own
 		o.Set("id", json.RawMessage(list.id))
 		wrong.id, wrong.body = list.id, o.Bytes()
@@ -179,7 +190,7 @@ func (w *watcher) mix(other *connection) {
 
 // rough sends bad input, and after each looks whether the server still answers.
 func (w *watcher) rough(c *connection) {
-	name := nonsense + "_unknown_tool"
+	name := unknownTool
 	field := "text"
 	for _, t := range w.server.Tools {
 		if w.mayCall(t) {
@@ -205,7 +216,7 @@ func (w *watcher) rough(c *connection) {
 			m = w.message(c, "tools/call", input.params)
 		}
 		r.Sent = append(r.Sent, input.name)
-		a := w.send(c, m, patience)
+		a := w.roughly(c, m, input.body != "")
 		// Not everybody answers what is not JSON, and a tool that is slow with good
 		// arguments may be so with bad ones.
 		silent := a.Err != nil && input.body == "" && (input.envelope || w.prompt(name))
@@ -225,6 +236,32 @@ func (w *watcher) rough(c *connection) {
 		}
 		return
 	}
+}
+
+// roughly sends bad input. What is not even a message gets no answer from many servers,
+// which over lines have passed it by once they answer what came after it, twice.
+func (w *watcher) roughly(c *connection, m raw, noMessage bool) Answer {
+	if !noMessage || w.live.Web != nil {
+		return w.send(c, m, patience)
+	}
+	ctx, cancel := context.WithCancel(w.ctx)
+	defer cancel()
+	wrote := make(chan struct{})
+	m.wrote = wrote
+	answered := make(chan Answer, 1)
+	go func() { answered <- w.sendUntil(ctx, c, m, patience) }()
+	select {
+	case a := <-answered:
+		return a
+	case <-wrote:
+	}
+	for range 2 {
+		if w.health(c).Err != nil {
+			return <-answered // it may answer what it got before, in its time
+		}
+	}
+	cancel()
+	return <-answered
 }
 
 // prompt reports whether every call of a tool so far was answered soon.
@@ -265,7 +302,7 @@ func roughInputs(tool, field string, long int) []roughInput {
 		{name: "a string of one megabyte", params: params("name", name, "arguments", argument(`"`+strings.Repeat("x", long)+`"`))},
 		{name: "arguments nested 400 levels deep", params: params("name", name, "arguments", argument(strings.Repeat(`{"a":`, 400)+`1`+strings.Repeat(`}`, 400)))},
 		{name: "a call without a tool's name", params: params("arguments", `{}`), envelope: true},
-		{name: "a message that is not JSON", body: `{"jsonrpc":"2.0","id":1,"method":tools/list}`, envelope: true},
+		{name: notJSON, body: `{"jsonrpc":"2.0","id":1,"method":tools/list}`, envelope: true},
 	}
 }
 

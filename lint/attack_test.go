@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +10,8 @@ import (
 // TestAttacked: a server without holes gives no sign under attack; only what was named
 // is attacked, and nothing of the trap is left.
 func TestAttacked(t *testing.T) {
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
 	m := newModel(t, "legacy")
 	attacks := map[string]int{}
 	m.result = func(q query, was string) string {
@@ -36,7 +37,7 @@ func TestAttacked(t *testing.T) {
 			t.Errorf("%q: the log says %v of attacks", tool, got)
 		}
 	}
-	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "dragoman-lint-*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(temporary, "dragoman-lint-*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }

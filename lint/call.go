@@ -40,7 +40,11 @@ func (w *watcher) calls() {
 func (w *watcher) call(c Called) Called {
 	m := w.message(w.main, "tools/call", params("name", string(rawjson.Quote(c.Tool.Name)), "arguments", string(c.Arguments)))
 	m.words = "a call of " + quote(c.Tool.Name) + " " + c.fault()
+	before := w.inTemp()
 	c.Answer = w.await(w.main, m)
+	if c.failed() || c.Result != nil && isError(c.Result) {
+		w.made = append(w.made, newIn(w.inTemp(), before)...)
+	}
 	w.live.Calls = append(w.live.Calls, c)
 	return c
 }
@@ -63,6 +67,14 @@ func plan(t *Tool) []Called {
 				if fits(t, with) {
 					add(probe, p.Name, with)
 				}
+			}
+		}
+		if limit, offset := t.param(limits...), t.param("offset", "skip"); limit != nil && offset != nil && listing(t) && numeric(limit.Schema) && numeric(offset.Schema) {
+			with := *valid.Clone()
+			with.Set(limit.Name, json.RawMessage(`1`))
+			with.Set(offset.Name, json.RawMessage(`1`))
+			if fits(t, with) {
+				add(CallNext, offset.Name, with)
 			}
 		}
 		for _, format := range formatChoices(t) {

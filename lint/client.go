@@ -23,7 +23,7 @@ type client struct {
 // What the linter calls itself: the second connection is another client to the server.
 const (
 	ownName   = "dragoman-lint"
-	otherName = "example-client"
+	otherName = "claude-code" // which many servers look at
 )
 
 // connect greets the server over a wire, as the client of a name.

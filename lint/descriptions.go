@@ -70,7 +70,7 @@ var descriptionRules = []Rule{
 		Source: studies,
 		Tool: func(t *Tool, say Say) {
 			p := t.prose()
-			if t.Description == "" || repeatsName(t) || !p.latin || len(p.first) == 0 || len([]rune(t.Description)) < 20 {
+			if t.Description == "" || unwritten.MatchString(t.Description) || repeatsName(t) || !p.latin || len(p.first) == 0 || len([]rune(t.Description)) < 20 {
 				return
 			}
 			if !slices.ContainsFunc(p.first, func(w string) bool {
@@ -112,9 +112,7 @@ var descriptionRules = []Rule{
 		Advice: "Declare an outputSchema, or end the description with \"Returns …\".",
 		Source: studies,
 		Tool: func(t *Tool, say Say) {
-			verb, _ := t.mutates()
-			retrieved := slices.ContainsFunc(t.prose().first, func(w string) bool { return stemIn(w, retrieves) })
-			if t.Output == nil && t.Malformed == nil && len([]rune(t.Description)) >= 20 && t.prose().latin && !repeatsName(t) && !saysReturn(t) && verb == "" && !retrieved {
+			if returnsInDoubt(t) {
 				say(at("/description"), "neither the description nor an outputSchema says what comes back")
 			}
 		},
@@ -199,7 +197,7 @@ var (
 	effects = words(`
 		delete remove destroy drop erase purge wipe truncate overwrite replace clear uninstall kill terminate revoke
 		discard reset permanent permanently irreversible undo undone lost lose modify change update write edit rename move
-		set unlink prune trash stop close create add cancel execute run disable unassign detach empty upsert`)
+		set unlink prune trash stop close create add cancel execute run disable unassign detach empty upsert unpublish`)
 	handles  = words(`sessionid handle handleid jobid taskid uploadid downloadid cursorid transactionid leaseid sandboxid`)
 	lifetime = regexp.MustCompile(`expire|expiry|expires|lifetime|valid (for|until)|lives|ttl|until |minutes|hours|seconds|days|long as|end of the`)
 
@@ -209,6 +207,14 @@ var (
 	example    = regexp.MustCompile(`\be\.g\.|\bexamples?\b|\bfor instance\b|\bsuch as\b|\blike ["'\x60]|i\.e\.|示例|例如`)
 	saysResult = regexp.MustCompile(`\breturn|\boutput|\brespon[ds]|\bresults?\b|\byields?\b|\bproduces?\b|\bgives?\b|返回|\bcontents? of\b`)
 )
+
+// returnsInDoubt reports whether nothing says what a tool answers: neither a schema nor its
+// description, nor that it gets what it is named for.
+func returnsInDoubt(t *Tool) bool {
+	verb, _ := t.mutates()
+	retrieved := slices.ContainsFunc(t.prose().first, func(w string) bool { return stemIn(w, retrieves) })
+	return t.Output == nil && t.Malformed == nil && len([]rune(t.Description)) >= 20 && t.prose().latin && !repeatsName(t) && !saysReturn(t) && verb == "" && !retrieved
+}
 
 func saysReturn(t *Tool) bool { return saysResult.MatchString(t.prose().lower) }
 

@@ -47,7 +47,7 @@ var dialectRules = []Rule{
 // quiet are the changes about which an author can do nothing better, since a
 // description says what is lost and arguments are judged by the original, or of
 // which another rule speaks.
-var quiet = map[string]bool{"openObjects": true, "closeObjects": true, "spillConstraints": true, "defineRequired": true, "dropImpossible": true, "sendWidest": true, "writeFormats": true}
+var quiet = map[string]bool{"openObjects": true, "closeObjects": true, "spillConstraints": true, "defineRequired": true, "dropImpossible": true, "sendWidest": true, "writeFormats": true, "spellOutAny": true}
 
 // sayLosses sums up, in one finding, what is lost where.
 func sayLosses(t *Tool, say Say) {

@@ -20,7 +20,8 @@
 // calls only tools that say they only read and whose names agree. It never makes
 // up an identifier: a tool that needs one is called without, to see its error.
 // [ProbeAll] calls the others, too. Everything stays within a budget of time,
-// calls and bytes, and [Live.Log] tells what was sent.
+// calls and bytes, and [Live.Log] tells what was sent. [Options.Found] is told of findings as
+// they come: a server that hangs is waited for, and its definitions are judged by then.
 //
 // # Rules of one's own
 //

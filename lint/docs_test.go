@@ -98,7 +98,7 @@ Each of these needs something that nobody has prepared who points a linter at a 
 * A tampered ` + "`requestState`" + `: only a tool that asks its caller has one, and a safe probe answers no question.
 * The results of tasks: a task has to be created, which is work that nobody wants.
 * Memory and files that grow: a thousand calls, where a probe makes at most eighty.
-* What needs a key that is not there: whether a server checks its keys at its start shows only where it is started without.
+* What needs a key that is not there: E011 finds a missing key where a call fails for it; whether a server would have said so at its start shows only where it is started without.
 * A package's server.json: a linter sees the server, not its package.
 * A configuration without a sandbox: no client's configuration has a word for one yet, so this would be said of every server.
 `

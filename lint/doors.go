@@ -52,14 +52,42 @@ func (w *watcher) doors() {
 		w.refusals()
 		knock(askForged, map[string]string{"Authorization": "Bearer " + forgedToken()})
 	}
-	if c.client.modern() {
+	switch {
+	case c.client.modern():
 		knock(askMismatch, map[string]string{"Mcp-Method": "tools/call"})
+	case c.client.version() >= "2025-06-18": // which have the header
+		knock(askHeader, map[string]string{"Mcp-Protocol-Version": noVersion})
 	}
+	w.get()
 	w.live.Answers[askNotification] = w.send(c, raw{
 		body: []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"lint-none"}}`), silent: true,
 		method: "notifications/cancelled", header: modernHeader(c, "notifications/cancelled"),
 	}, patience)
 	w.oldSession()
+}
+
+// get asks for the stream that a server may have, and lets go of it at once.
+func (w *watcher) get() {
+	web, ok := w.main.wire.(*webWire)
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	defer cancel()
+	req, err := web.request(ctx, raw{header: map[string]string{"Content-Type": ""}})
+	if err != nil {
+		return
+	}
+	req.Method, req.Body, req.ContentLength = http.MethodGet, http.NoBody, 0
+	req.Header.Set("Accept", "text/event-stream")
+	w.record.sent("GET "+web.url, "a request for a stream")
+	began := time.Now()
+	resp, err := web.client.Do(req)
+	if err != nil {
+		return
+	}
+	resp.Body.Close()
+	w.note(askGet, Answer{Method: http.MethodGet, Took: time.Since(began), Status: resp.StatusCode, Header: resp.Header})
 }
 
 // stranger greets a legacy server without credentials and outside of any session.
@@ -170,6 +198,8 @@ type Metadata struct {
 	Methods   []string
 	Insecure  string
 	IssuerErr string
+	// Missing is an endpoint that the document does not name.
+	Missing string
 }
 
 var metadataLink = regexp.MustCompile(`resource_metadata="([^"]+)"`)
@@ -239,6 +269,13 @@ func (w *watcher) issuer(m *Metadata) {
 		}
 	}
 	m.Issuer, m.Methods = doc.Issuer, doc.Methods
+	switch {
+	case m.IssuerErr != "":
+	case doc.Authorize == "":
+		m.Missing = "authorization_endpoint"
+	case doc.Token == "":
+		m.Missing = "token_endpoint"
+	}
 	for _, endpoint := range []string{doc.Authorize, doc.Token} {
 		if e, err := url.Parse(endpoint); err == nil && e.Scheme == "http" && !loopback(e.Hostname()) {
 			m.Insecure = endpoint

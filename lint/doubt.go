@@ -12,7 +12,7 @@ import (
 var plainFields = words(`
 	id ids uuid key slug name names title label description text message comment content summary subject note password secret token
 	cursor page url uri link email mail address phone number count limit offset size index color colour host port username user
-	owner repo repository organization org team project workspace city country street company first last etag match prefix suffix
+	owner repo repository organization org team project workspace city country street company first last etag match tld domain hostname prefix suffix
 	body query search term keyword surname sha element reason path file folder directory branch tag version status type kind language model prompt question answer`)
 
 // explains are the words by which a description shows what a value looks like.

@@ -37,7 +37,7 @@ var errorRules = []Rule{
 		Advice: "Name the argument and what would be right.",
 		Source: seedErrors,
 		Live: eachFailure(func(c Called, text string, say Say) {
-			if (c.Probe == CallMissing || c.Probe == CallWrong) && !strings.Contains(strings.ToLower(text), strings.ToLower(c.Field)) && !helpful.MatchString(text) {
+			if (c.Probe == CallMissing || c.Probe == CallWrong) && !noKey.MatchString(text) && (c.Result == nil || readResult(c.Result).bad == "") && !strings.Contains(strings.ToLower(text), strings.ToLower(c.Field)) && !helpful.MatchString(text) {
 				say(of(c, ""), "a call %s got %s", c.fault(), quote(text))
 			}
 		}),
@@ -156,7 +156,7 @@ var reliabilityRules = []Rule{
 		Source: "MCP server best practices: progress",
 		Live: func(_ *Server, l *Live, say Say) {
 			for _, c := range l.Calls {
-				if c.Result != nil && c.Took > 5*time.Second && c.Progress == 0 {
+				if c.Result != nil && !l.Busy && c.Took > 5*time.Second && c.Progress == 0 {
 					say(of(c, ""), "a call took %v without a sign of progress", c.Took.Round(100*time.Millisecond))
 					return
 				}
@@ -170,7 +170,7 @@ var reliabilityRules = []Rule{
 		Source: "MCP, Basic: Cancellation",
 		Live: func(_ *Server, l *Live, say Say) {
 			c := l.Cancelled
-			if c != nil && c.Result != nil && c.Took > 2*c.After && c.Took > c.Usual*3/4 {
+			if c != nil && !l.Busy && c.Result != nil && c.Took > 2*c.After && c.Took > c.Usual*3/4 {
 				round := func(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
 				say(At{Tool: c.Tool.Name}, "a call that was cancelled after %v was answered after %v; without that it took %v", round(c.After), round(c.Took), round(c.Usual))
 			}
@@ -212,7 +212,7 @@ func (c *Called) succeeded() bool {
 		return false
 	}
 	r := readResult(c.Result)
-	return !r.failed && r.bad == ""
+	return !r.failed && !r.question && r.bad == ""
 }
 
 var (

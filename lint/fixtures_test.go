@@ -41,8 +41,28 @@ func quoted(s string) string { b, _ := json.Marshal(s); return string(b) }
 
 var long = strings.Repeat("It says a lot about notes that nobody wants to know. ", 90)
 
+// bare is a patch that makes a tool of another name without examples.
+func bare(name, description string) string {
+	return `{"name":"notes_` + name + `","title":"` + strings.ReplaceAll(name, "_", " ") + `","description":"` + description + ` Returns the text.","inputSchema":{"properties":{"title":{"examples":null}}}}`
+}
+
 var fixtures = map[string]fixture{
 	"N001": {bad: `[{"name":"notes/get note"}]`},
+	"S026": {
+		bad:  `[{"inputSchema":{"properties":{"days":{"type":"integer","minimum":1,"description":"Days to look back"}}}}]`,
+		good: `[{"inputSchema":{"properties":{"days":{"type":"integer","minimum":1,"maximum":90,"description":"Days to look back"}}}}]`,
+	},
+	"S028": {
+		bad:  `[{"inputSchema":{"properties":{"timeout":{"type":"integer","minimum":1,"maximum":90,"description":"How long to wait"}}}}]`,
+		good: `[{"inputSchema":{"properties":{"timeout":{"type":"integer","minimum":1,"maximum":90,"description":"Seconds to wait"}}}}]`,
+	},
+	"D013": {bad: `[{"description":"TODO: Gets one note by its name, such as \"groceries\". Returns the text."}]`},
+	"D014": {bad: `[{"description":"<p>Gets <b>one</b> note by its name, such as \"groceries\".</p> Use it when you know the name. Returns the text."}]`},
+	"D015": {
+		bad:  `[` + bare("get_note", "Gets one note by its name.") + `,` + bare("get_page", "Gets one page of a book, when the book is known.") + `,` + bare("get_cover", "Gets the cover of an album as words.") + `]`,
+		good: `[` + bare("get_note", "Gets one note by its name, such as milk.") + `,` + bare("get_page", "Gets one page of a book, such as the first, when the book is known.") + `,` + bare("get_cover", "Gets the cover of an album as words, for example.") + `]`,
+	},
+	"A012": {bad: `[{"annotations":{"idempotentHint":"yes"}}]`},
 	"N002": {bad: `[{"name":"notes_get_` + strings.Repeat("note_", 11) + `x"}]`, good: `[{}]`},
 	"N003": {bad: `[{"name":"notesGetNote"}]`},
 	"N004": {bad: `[{"name":"notes_get_one_note_of_all_the_notes_that_there_are_here"}]`},
@@ -130,12 +150,12 @@ var fixtures = map[string]fixture{
 		good: `[{"inputSchema":{"properties":{` + properties(14) + `}}}]`,
 	},
 	"S013": {
-		bad:  input("subject", `{"type":"number","description":"A title","x-mcp-header":"Title"}`),
+		bad:  input("subject", `{"type":"number","maximum":9,"description":"A title","x-mcp-header":"Title"}`),
 		good: input("subject", `{"type":"string","description":"A title","x-mcp-header":"Title"}`),
 	},
 	"S014": {
-		bad:  input("subject", `{"type":"array","description":"Titles","items":{"type":"array","description":"Any","items":{"type":"array"}}}`),
-		good: input("subject", `{"type":"array","description":"Titles","items":{"type":"string"}}`),
+		bad:  input("subject", `{"type":"array","maxItems":9,"description":"Titles","items":{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}]}}`),
+		good: input("subject", `{"type":"array","maxItems":9,"description":"Titles","items":{"type":"string"}}`),
 	},
 	"S015": {
 		bad:  input("note_id", `{"type":"integer","description":"Id of the note"}`),
@@ -151,7 +171,7 @@ var fixtures = map[string]fixture{
 	},
 	"S018": {
 		bad:  input("conversation_history", `{"type":"string","description":"All messages so far"}`),
-		good: input("message", `{"type":"string","description":"Text of the message"}`),
+		good: input("message", `{"type":"string","maxLength":500,"description":"Text of the message"}`),
 	},
 	"S021": {bad: `["{\"name\":\"notes_get_note\",\"description\":\"Gets one note by its name and returns it\",\"name\":\"notes_get_note\"}"]`},
 	"S022": {
@@ -202,7 +222,7 @@ var fixtures = map[string]fixture{
 		bad:  `[` + strings.Replace(second, `"outputSchema":{"properties":{"has_more":{"type":"boolean"}}}`, `"outputSchema":{}`, 1) + `]`,
 		good: `[` + second + `]`,
 	},
-	"O015": {bad: `[` + strings.Replace(strings.Replace(second, `"default":20`, `"default":1000`, 1), `"maximum":50,`, ``, 1) + `]`, good: `[` + second + `]`},
+	"O015": {bad: `[` + strings.Replace(strings.Replace(second, `"default":20`, `"default":1000`, 1), `"maximum":50,`, `"maximum":5000,`, 1) + `]`, good: `[` + second + `]`},
 
 	"X001": {bad: `[{"title":"Get a\u200b note"}]`, good: `[{"title":"Get a note \ud83d\udc68\u200d\ud83d\udc69\u200d\ud83d\udc67 \u2764\ufe0f"}]`},
 	"X002": {

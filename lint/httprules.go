@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -69,6 +70,28 @@ var httpRules = []Rule{
 				say(here, "the server speaks HTTP+SSE")
 			}
 		},
+	},
+	{
+		ID: "P035", Severity: Warning, Title: "GET is answered with something else than a stream",
+		Why:    "Clients ask by GET whether the server has a stream for them; what comes with status 200 they read as one, and find nothing in it.",
+		Advice: "Answer GET with an event stream, or with 405; serve pages for people under another address, or to those who accept text/html alone.",
+		Source: "MCP 2025-11-25, Streamable HTTP (listening for messages)",
+		Live: answered(askGet, func(a Answer, say Say) {
+			if a.Status/100 == 2 && !isStream(a.Header) {
+				say(here, "GET for an event stream got HTTP %d with %s", a.Status, quote(cmp.Or(a.Header.Get("Content-Type"), "no content type")))
+			}
+		}),
+	},
+	{
+		ID: "P036", Severity: Warning, Title: "a version in the header that there is not is served",
+		Why:    "The header says by which rules the client reads the answer; a server that does not look at it answers by others.",
+		Advice: "Answer 400 to requests whose MCP-Protocol-Version you do not speak.",
+		Source: "MCP 2025-06-18, Transports (protocol version header: MUST respond with 400)",
+		Live: answered(askHeader, func(a Answer, say Say) {
+			if a.Result != nil {
+				say(here, "a request with MCP-Protocol-Version: %s was answered", noVersion)
+			}
+		}),
 	},
 	{
 		ID: "R004", Severity: Warning, Title: "a session that is over is not refused with 404",
@@ -168,6 +191,8 @@ var webRules = []Rule{
 				say(here, "the document of %s says that it is of %s", quote(m.Servers[0]), quote(m.Issuer))
 			case !slices.Contains(m.Methods, "S256"):
 				say(here, "the authorization server does not offer PKCE with S256")
+			case m.Missing != "":
+				say(here, "the document of the authorization server has no %s", m.Missing)
 			case m.Insecure != "":
 				say(here, "the endpoint %s is not https", quote(m.Insecure))
 			}

@@ -68,6 +68,9 @@ type Live struct {
 	Failure                 error
 	// Startup is the time from the start to the end of the handshake.
 	Startup time.Duration
+	// Busy reports that the machine had more to do than it can: how long something took
+	// then says nothing about the server.
+	Busy bool
 	// Capabilities is the raw object that the server declared.
 	Capabilities json.RawMessage
 
@@ -82,6 +85,8 @@ type Live struct {
 	Announced bool
 	// Undeclared reports that there are tools without the capability.
 	Undeclared bool
+	// Unsaid are other capabilities that the server has and did not declare.
+	Unsaid []string
 	// Others are the other lists that were asked for, by method.
 	Others map[string]Listing
 	// Calls are the calls of tools, in order.
@@ -112,6 +117,8 @@ type Live struct {
 	// Odd answers that nobody asked for, and Progress what is wrong with notifications of
 	// progress.
 	Stray, Odd, Progress []string
+	// Malformed says what JSON-RPC does not allow about answers that came, at most 20.
+	Malformed []string
 	// Errors are the codes of all errors of the protocol that came.
 	Errors map[int64]string
 	// Flooded says what the server sent too much of; empty for nothing.
@@ -126,6 +133,10 @@ type Live struct {
 	Exit *Exit
 	// Web is what only a server over HTTP shows; nil for others.
 	Web *Web
+
+	// Left are files in the folder for temporary files of a process, which were made while
+	// calls failed and were there when it had ended.
+	Left []string
 
 	// Log is what was sent, one line each, for people who want to know.
 	Log []string
@@ -171,10 +182,12 @@ type Answer struct {
 	Progress int
 	// Err is why there is no answer at all.
 	Err error
+
+	refused bool // it is an error of the protocol, which may have the code 0
 }
 
 // failed reports whether the server answered with an error of the protocol.
-func (a Answer) failed() bool { return a.Err == nil && a.Result == nil && a.Code != 0 }
+func (a Answer) failed() bool { return a.Err == nil && a.Result == nil && (a.refused || a.Code != 0) }
 
 // says tells an answer in a few words.
 func (a Answer) says() string {
@@ -197,6 +210,8 @@ func (a Answer) says() string {
 type Read struct {
 	// Name is what the prompt is called, or the resource's URI; Method says which it is.
 	Name string
+	// Invented says that it was asked for with values that were made up.
+	Invented bool
 	Answer
 }
 
@@ -227,6 +242,8 @@ const (
 	// CallOne and CallTwo ask a list for one and for two entries.
 	CallOne CallProbe = "one"
 	CallTwo CallProbe = "two"
+	// CallNext asks a list for the entry after the first.
+	CallNext CallProbe = "next"
 	// CallWatch reads something before and after another call.
 	CallWatch CallProbe = "watch"
 	// CallFormat asks for a format of the response.
@@ -280,8 +297,9 @@ type Web struct {
 }
 
 // observe connects to a running server and watches it. All that goes wrong is
-// written down for rules to judge.
-func observe(ctx context.Context, s *Server, t Target, o Options) {
+// written down for rules to judge. It calls listed when the server has said all that it
+// says of itself.
+func observe(ctx context.Context, s *Server, t Target, o Options, listed func()) {
 	budget := o.Budget.filled()
 	if o.Probe == ProbeAttack {
 		budget.Time += attackTime
@@ -290,8 +308,12 @@ func observe(ctx context.Context, s *Server, t Target, o Options) {
 	defer cancel()
 	l := &Live{Answers: map[string]Answer{}, Others: map[string]Listing{}, Errors: map[int64]string{}, Probed: o.Probe}
 	s.Live = l
-	w := &watcher{ctx: ctx, server: s, live: l, target: t, budget: budget, probe: o.Probe, attacked: o.Attack, long: or(o.long, 1<<20), progress: func(doing string) { o.Progress(s.Label, doing) }}
-	w.record = &record{live: l, limit: budget.Bytes, mask: s.mask}
+	w := &watcher{ctx: ctx, server: s, live: l, target: t, budget: budget, probe: o.Probe, attacked: o.Attack, long: or(o.long, 1<<20), progress: func(doing string) { o.Progress(s.Label, doing) }, listed: listed}
+	w.record = &record{live: l, busy: t.Pipe == nil && machineBusy(), limit: budget.Bytes, mask: s.mask}
 	defer w.record.seal()
-	w.run()
+	shared := t.Pipe == nil // with other programs; who gives pipes has a clock of their own
+	l.Busy = shared && machineBusy()
+	w.temp = o.temp
+	w.withTemp(w.run)
+	l.Busy = l.Busy || shared && machineBusy()
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -24,6 +25,7 @@ type liveFixture struct {
 	target func(t *testing.T, m *model, target *Target)
 	also   []string // rules that cannot but fire with it
 	attack bool     // notes_get_note is attacked
+	temp   bool     // it has a folder for temporary files
 }
 
 var liveFixtures = map[string]liveFixture{
@@ -153,6 +155,25 @@ var liveFixtures = map[string]liveFixture{
 		return []string{"Loading 2 tools …", m.answer(q)}
 	})},
 	"P018": {change: slow("initialize", 11*time.Second)},
+	"P035": {http: true, change: func(m *model) {
+		m.handler = func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			if r.Method == http.MethodGet {
+				w.Header().Set("Content-Type", "text/html")
+				fmt.Fprint(w, "<p>Notes</p>")
+				return
+			}
+			next.ServeHTTP(w, r)
+		}
+	}},
+	"P036": {http: true, change: func(m *model) {
+		m.handler = func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			r.Header.Del("Mcp-Protocol-Version")
+			next.ServeHTTP(w, r)
+		}
+	}},
+	"P037": {change: func(m *model) {
+		m.sent = func(line string) string { return strings.Replace(line, `"jsonrpc":"2.0",`, "", 1) }
+	}},
 	"P019": {change: func(m *model) {
 		m.resources = true
 		m.before = func(_ *model, q query) ([]string, bool) {
@@ -210,7 +231,11 @@ var liveFixtures = map[string]liveFixture{
 	"O011": {change: resulting(`{"content":[{"type":"text","text":"x"},{"type":"image","mimeType":"image/png","data":"iVBORw0KGgoA` + strings.Repeat("A", 300<<10) + `"}],"structuredContent":{"text":"x"}}`)},
 	"O016": {change: resulting(`{"content":[{"type":"text","text":"` + strings.Repeat("milk ", 500) + `[truncated]"}],"structuredContent":{"text":"x"}}`)},
 	"O017": {change: resulting(`{"content":[{"type":"text","text":"milk"}]}`)},
-	"O018": {change: resulting(`{"content":"milk","structuredContent":{"text":"x"}}`), also: []string{"O003"}},
+	"O025": {change: func(m *model) {
+		m.tools[0] = without(m.tools[0], "outputSchema")
+		resulting(`{"content":[]}`)(m)
+	}, also: []string{"O001"}},
+	"O018": {change: resulting(`{"content":"milk","structuredContent":{"text":"x"}}`)},
 
 	"O020": {change: tagging(func(limit int) string {
 		return `{"text":"tags","items":` + items(min(limit, 3)) + `,"has_more":false}`
@@ -276,6 +301,36 @@ var liveFixtures = map[string]liveFixture{
 		}
 		return "none"
 	})},
+	"X034": {change: resulting(`{"content":[{"type":"text","text":"from /home/deploy/notes/groceries.md"}],"structuredContent":{"text":"x"}}`)},
+	"E010": {change: resulting(`{"content":[{"type":"text","text":"Error: the store of notes is away"}],"structuredContent":{"text":"x"}}`)},
+	"E011": {change: func(m *model) {
+		m.result = func(query, string) string {
+			return `{"isError":true,"content":[{"type":"text","text":"NOTES_API_KEY is not set"}]}`
+		}
+	}},
+	"E012": {temp: true, change: func(m *model) {
+		m.result = func(q query, was string) string {
+			if strings.Contains(was, "isError") {
+				_ = os.WriteFile(filepath.Join(m.temp, "half.note"), nil, 0o600)
+			}
+			return was
+		}
+	}},
+	"O026": {change: tagging(func(limit int) string {
+		return fmt.Sprintf(`{"text":"tags","items":%s,"has_more":%v,"total":3}`, items(min(limit, 3)), true)
+	}), also: nil},
+	"T004": {change: func(m *model) {
+		m.resources = true
+		m.before = func(_ *model, q query) ([]string, bool) {
+			switch {
+			case q.Method == "resources/list":
+				return []string{q.reply(`{"resources":[{"uri":"notes://all","name":"all","title":"All notes","description":"All notes","mimeType":"text/plain"}]}`)}, true
+			case q.Method == "resources/read" && q.Params.URI == "notes://all":
+				return []string{q.fail(-32603, "Internal error")}, true
+			}
+			return nil, false
+		}
+	}},
 	"X029": {change: resulting(`{"content":[{"type":"text","text":"token: gh` + "p_" + strings.Repeat("aB3", 12) + `"}],"structuredContent":{"text":"x"}}`)},
 
 	"E001": {change: func(m *model) {
@@ -317,6 +372,17 @@ var liveFixtures = map[string]liveFixture{
 		m.before = func(m *model, q query) ([]string, bool) {
 			m.dead = m.dead || q.Method == "tools/call" && q.Params.Name == ""
 			return nil, m.dead && q.Method != "tools/call"
+		}
+	}},
+	"P034": {change: func(m *model) { // as the SDK for Go does
+		m.before = func(_ *model, q query) ([]string, bool) {
+			switch q.Method {
+			case unknownMethod:
+				return []string{q.fail(-32601, "method not found: \""+unknownMethod+"\"")}, true
+			case "":
+				return []string{hangUp}, true
+			}
+			return nil, false
 		}
 	}},
 	"R004": {http: true, change: func(m *model) {

@@ -93,6 +93,10 @@ func tryLive(t *testing.T, id string, f liveFixture) {
 	if f.attack {
 		o.Probe, o.Attack = ProbeAttack, []string{"notes_get_note"}
 	}
+	if f.temp {
+		m.temp = t.TempDir()
+		o.temp = m.temp
+	}
 	r, err := Run(t.Context(), []Target{target}, o)
 	must(t, err)
 	want := append([]string{id}, f.also...)

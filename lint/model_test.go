@@ -23,6 +23,7 @@ type model struct {
 	era       string
 	tools     []json.RawMessage
 	resources bool
+	temp      string // its folder for temporary files
 
 	// before sees each message first, and may answer it; lines that are no answer
 	// are sent, too.
@@ -267,6 +268,10 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 	broken := json.Unmarshal(body, &q) != nil
 	if session != "" && !known {
 		http.Error(w, "no such session", http.StatusNotFound)
+		return
+	}
+	if m.era != modern && r.Header.Get("Mcp-Protocol-Version") == noVersion {
+		http.Error(w, "no such version", http.StatusBadRequest)
 		return
 	}
 	var lines []string

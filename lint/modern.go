@@ -70,7 +70,7 @@ var modernRules = []Rule{
 		Advice: "Answer -32602 to requests without _meta, and -32022 with the versions that you speak to those of another one.",
 		Source: specModern + " (SEP-2575)",
 		Live: func(_ *Server, l *Live, say Say) {
-			if a, ok := l.Answers[askBare]; ok && !a.failed() && a.Status < 400 {
+			if a, ok := l.Answers[askBare]; ok && (!a.failed() || l.Web != nil) && a.Status < 400 {
 				say(here, "a request without _meta got %s", a.says())
 			}
 			if a, ok := l.Answers[askVersion]; ok && l.Web != nil && a.Result != nil {

@@ -196,7 +196,14 @@ func styleOf(name string) string {
 
 func checkStyle(s *Server, say Say) {
 	by := map[string][]string{}
+	plain := 0 // names of one word, which are in any style
 	for _, t := range s.Tools {
+		if len(t.words) == 1 {
+			plain++
+			if styleOf(t.Name) == "snake_case" {
+				continue
+			}
+		}
 		if specName.MatchString(t.Name) {
 			style := styleOf(t.Name)
 			by[style] = append(by[style], t.Name)
@@ -206,6 +213,9 @@ func checkStyle(s *Server, say Say) {
 	if s.Author != nil && len(by) > 0 {
 		say(here, "names are lower-case words joined by _, such as \"github_create_issue\"")
 		return
+	}
+	if len(s.Tools) > 2 && (len(by["kebab-case"])+plain == len(s.Tools) || len(by["camelCase"])+plain == len(s.Tools)) {
+		return // one style, though not the usual one
 	}
 	var parts, all []string
 	for _, style := range []string{"kebab-case", "camelCase", "PascalCase", "no style"} {
@@ -256,8 +266,9 @@ func checkVerb(t *Tool, say Say) {
 		return
 	}
 	all := true
-	for _, w := range t.words {
-		all = all && generic[w]
+	for i, w := range t.words {
+		service := i == 0 && len(t.words) > 2 && strings.HasPrefix(fold(t.Server.Name), w)
+		all = all && (generic[w] || service)
 	}
 	switch {
 	case all:

@@ -27,6 +27,9 @@ var officialRules = []Rule{
 			if l.Failure == nil && l.Era == "legacy" && (s.Name == "" || s.Version == "") {
 				say(here, "the answer to initialize has no serverInfo with name and version")
 			}
+			if l.Failure == nil && l.Era == "legacy" && rawjson.IsNull(l.Capabilities) {
+				say(here, "the answer to initialize has no capabilities")
+			}
 		},
 	},
 	{
@@ -48,6 +51,9 @@ var officialRules = []Rule{
 		Live: func(s *Server, l *Live, say Say) {
 			if l.Undeclared {
 				say(here, "tools/list answers %s, and the capabilities have no tools", count(len(s.Tools), "tool"))
+			}
+			for _, capability := range l.Unsaid {
+				say(here, "there are %s, and the capabilities do not say so", capability)
 			}
 		},
 	},
@@ -119,9 +125,10 @@ func (l *Live) answers() (all []Answer) {
 	return all
 }
 
-// greet sends a greeting with a version that there is not, outside of any connection.
+// greet sends a greeting with a version that there is not, outside of any connection; of
+// the modern era, which has no greeting, one with what its requests carry.
 func (w *watcher) greet() {
-	if w.main.client.modern() || w.live.Transport == "sse" {
+	if w.live.Transport == "sse" {
 		return
 	}
 	wire, err := w.open()
@@ -130,10 +137,14 @@ func (w *watcher) greet() {
 	}
 	defer wire.end()
 	c := &connection{wire: wire, client: w.main.client}
-	m := w.message(c, "initialize", params("protocolVersion", string(rawjson.Quote(noVersion)),
+	version, name := noVersion, askGreeting
+	if c.client.modern() {
+		version, name = "2025-11-25", askEnvelope
+	}
+	m := w.message(c, "initialize", params("protocolVersion", string(rawjson.Quote(version)),
 		"capabilities", `{}`, "clientInfo", `{"name":"dragoman-lint","version":"1"}`))
 	a := w.send(c, m, patience)
-	w.note(askGreeting, a)
+	w.note(name, a)
 	if id := a.Header.Get("Mcp-Session-Id"); id != "" {
 		w.endSession(id)
 	}
@@ -256,6 +267,9 @@ func wrongPicture(result json.RawMessage) string {
 			data, ok = rawjson.String(block.Get("blob"))
 		}
 		bytes, valid := fromBase64(data)
+		if text, isText := rawjson.String(block.Get("text")); isText && strings.HasPrefix(media, "image/") && !strings.Contains(media, "svg") {
+			return fmt.Sprintf("%d characters of text say that they are %s", len(text), media)
+		}
 		if media = strings.ToLower(media); media == "image/jpg" {
 			media = "image/jpeg"
 		}

@@ -1,8 +1,10 @@
 package lint
 
 import (
+	"encoding/json"
 	"mime"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +25,7 @@ var outputRules = []Rule{
 		Server: func(s *Server, say Say) {
 			var without []string
 			for _, t := range s.Tools {
-				if t.Output == nil && t.Name != "" && t.Malformed == nil && saysReturn(t) {
+				if t.Output == nil && t.Malformed == nil && len([]rune(t.Description)) >= 20 && !returnsInDoubt(t) {
 					without = append(without, t.Name)
 				}
 			}
@@ -42,7 +44,7 @@ var outputRules = []Rule{
 			// Without arguments, and of a closed world, it lists the few things there are.
 			few := len(t.Params()) == 0 && said(t.Hints.OpenWorld, false)
 			// Without a schema, which is S001's, nothing is known of its arguments.
-			if listing(t) && !pages(t) && !few && (t.Input.Has("type") || t.Input.Has("properties")) {
+			if listing(t) && !pages(t) && !few && !listsFew(t) && (t.Input.Has("type") || t.Input.Has("properties")) {
 				say(at("/inputSchema"), "the tool lists things and takes neither limit nor cursor")
 			}
 		},
@@ -52,10 +54,23 @@ var outputRules = []Rule{
 		Why:    "Clients show icons beside approval buttons: an icon from elsewhere tells its owner who looks, and one that is code runs in the client.",
 		Advice: "Use https or data addresses of PNG, JPEG or WebP images, from your own origin.",
 		Source: "MCP 2026-07-28, Icons",
-		Tool: func(t *Tool, say Say) {
-			for i, icon := range t.Root.Get("icons").Items() {
-				if reason := badIcon(icon); reason != "" {
-					say(at("/icons/"+strconv.Itoa(i)), "%s", reason)
+		Server: func(s *Server, say Say) {
+			for _, t := range s.Tools {
+				for i, icon := range t.Root.Get("icons").Items() {
+					if reason := badIcon(icon); reason != "" {
+						say(At{Tool: t.Name, Pointer: "/icons/" + strconv.Itoa(i)}, "%s", reason)
+					}
+				}
+			}
+			for _, raw := range slices.Concat([]json.RawMessage{s.Info}, s.Prompts, s.Resources, s.Templates) {
+				n, err := schema.Parse(raw)
+				if err != nil {
+					continue // a list has no server's words, and what is no JSON has no icons
+				}
+				for _, icon := range n.Get("icons").Items() {
+					if reason := badIcon(icon); reason != "" {
+						say(here, "of %s %s", quote(entryName(raw)), reason)
+					}
 				}
 			}
 		},
@@ -120,8 +135,31 @@ var outputRules = []Rule{
 var (
 	limits     = []string{"limit", "pagesize", "perpage", "maxresults", "count", "top", "first", "maxitems", "numresults", "size", "take", "max", "n", "maxrecords", "num", "head", "lastn", "tail", "k", "topk", "$top"}
 	cursors    = []string{"cursor", "offset", "page", "pagetoken", "after", "skip", "start", "startat", "pagecursor", "nexttoken", "continuationtoken", "continue", "before", "since", "from", "pagenumber", "startindex", "pageidx", "nextpage", "$skip", "fetchallpages"}
-	moreFields = words("hasmore hasnext more next nextcursor nextoffset nextpage nextpagetoken nexttoken total totalcount totalresults totalitems cursor truncated pageinfo pagination istruncated remaining totalpages lastpage continuationtoken meta paging")
+	moreFields = words("offset after hasmore hasnext more next nextcursor nextoffset nextpage nextpagetoken nexttoken total totalcount totalresults totalitems cursor truncated pageinfo pagination istruncated remaining totalpages lastpage continuationtoken meta paging")
 )
+
+// fewThings are what there are few of, and not more with each user's data.
+var fewThings = words(`versions extensions attributes types kinds categories regions zones timezones languages locales currencies
+	countries permissions scopes roles options settings formats themes plans features capabilities modes statuses states fields columns
+	models engines providers environments schemas commands tools directories formats operators units presets`)
+
+var version = regexp.MustCompile(`^v?[0-9]+$`)
+
+// listsFew reports whether a list is one of things that there are few of.
+func listsFew(t *Tool) bool {
+	from := slices.IndexFunc(t.words, func(w string) bool { return lists[w] })
+	if from < 0 {
+		return false
+	}
+	last := ""
+	for _, w := range t.words[from+1:] {
+		if w == "for" || w == "of" || w == "in" || w == "by" || w == "from" || version.MatchString(w) {
+			break
+		}
+		last = w
+	}
+	return fewThings[last]
+}
 
 // listing reports whether a tool returns a list that grows with the data.
 func listing(t *Tool) bool {

@@ -35,10 +35,13 @@ var formRules = []Rule{
 		Advice:  "Cut at 25,000 characters, say so, and say how to get the rest.",
 		Source:  "MCP server best practices: character limit",
 		Gateway: "The gateway cuts by structure, says so, and lets the model read on.",
-		Live: eachValid(func(c Called, r *result, say Say) {
-			text := strings.Join(r.texts, "")
+		Live: oncePerTool(func(c Called, say Say) {
+			if c.Result == nil || c.Probe != CallValid && !isError(c.Result) {
+				return
+			}
+			text := strings.Join(readResult(c.Result).texts, "")
 			if n := len([]rune(text)); n > longText && tokens([]byte(text)) <= longResult && len(c.Result) <= hugeResult {
-				say(of(c, ""), "a call with %s got %d characters", shorten(c.Arguments), n)
+				say(of(c, ""), "a call %s got %d characters", c.fault(), n)
 			}
 		}),
 	},
@@ -175,7 +178,7 @@ func checkFormat(c Called, say Say) {
 // breaksOff reports whether a text is the beginning of a JSON document, and not one.
 func breaksOff(text string) bool {
 	text = strings.TrimSpace(text)
-	if len(text) < 500 || text[0] != '{' && text[0] != '[' {
+	if len(text) < 40 || text[0] != '{' && text[0] != '[' {
 		return false
 	}
 	if json.Valid([]byte(text)) {

@@ -81,7 +81,8 @@ func TestPlantedInTheOtherEra(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := newModel(t, modern)
 				f.change(m)
-				report, err := Run(t.Context(), []Target{m.overPipe()}, Options{long: 1000})
+				m.temp = t.TempDir()
+				report, err := Run(t.Context(), []Target{m.overPipe()}, Options{long: 1000, temp: m.temp})
 				must(t, err)
 				if !slices.Contains(rulesOf(report), r.ID) {
 					t.Errorf("not found: %v", rulesOf(report))

@@ -3,6 +3,7 @@ package lint
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/text/poison"
@@ -36,6 +37,9 @@ var poisonRules = []Rule{
 				say(here, "the server's instructions give the model orders: %s", &poisoned{f, ""})
 			} else if what := hiddenIn(s.Instructions); what != "" {
 				say(here, "in the server's instructions %s", what)
+			}
+			if f := poison.Judge([]poison.Text{{Text: s.Title}, {Text: s.Name, Place: poison.Name}}); f != nil {
+				say(here, "what the server calls itself gives the model orders: %s", &poisoned{f, ""})
 			}
 		},
 	},
@@ -197,7 +201,8 @@ func judgeTexts(texts []string) *poisoned {
 func (w *watcher) read() {
 	for _, raw := range w.server.Prompts[:min(len(w.server.Prompts), mostRead)] {
 		name := entryName(raw)
-		w.readOne("prompts/get", name, params("name", string(rawjson.Quote(name)), "arguments", string(promptArguments(raw))))
+		arguments, invented := promptArguments(raw)
+		w.readOne("prompts/get", name, invented, params("name", string(rawjson.Quote(name)), "arguments", string(arguments)))
 	}
 	for _, raw := range w.server.Resources[:min(len(w.server.Resources), mostRead)] {
 		o, err := rawjson.ParseObject(raw)
@@ -205,7 +210,7 @@ func (w *watcher) read() {
 			continue
 		}
 		if uri, _ := rawjson.String(o.Get("uri")); uri != "" {
-			w.readOne("resources/read", uri, params("uri", string(o.Get("uri"))))
+			w.readOne("resources/read", uri, false, params("uri", string(o.Get("uri"))))
 		}
 	}
 }
@@ -213,24 +218,34 @@ func (w *watcher) read() {
 // mostRead is how many prompts and how many resources are read.
 const mostRead = 8
 
-func (w *watcher) readOne(method, name string, params rawjson.Object) {
+func (w *watcher) readOne(method, name string, invented bool, params rawjson.Object) {
 	if w.over() || name == "" {
 		return
 	}
-	w.live.Texts = append(w.live.Texts, Read{name, w.ask(w.main, method, params)})
+	w.live.Texts = append(w.live.Texts, Read{name, invented, w.ask(w.main, method, params)})
 }
 
-// promptArguments fills in what a prompt wants.
-func promptArguments(raw json.RawMessage) json.RawMessage {
+// promptArguments fills in what a prompt wants: the example that an argument's
+// description gives, or else a value that is invented.
+func promptArguments(raw json.RawMessage) (arguments json.RawMessage, invented bool) {
 	var filled rawjson.Object
 	n, err := schema.Parse(raw)
 	if err != nil {
-		return json.RawMessage(`{}`)
+		return json.RawMessage(`{}`), false
 	}
 	for _, a := range n.Get("arguments").Items() {
 		if name := a.Get("name").Text(); name != "" && a.Get("required").IsBool(true) {
-			filled.Set(name, json.RawMessage(`"example"`))
+			value := "example"
+			if m := suchAs.FindStringSubmatch(a.Get("description").Text()); m != nil {
+				value = m[1]
+			} else {
+				invented = true
+			}
+			filled.Set(name, rawjson.Quote(value))
 		}
 	}
-	return filled.Bytes()
+	return filled.Bytes(), invented
 }
+
+// suchAs is an example of one word in a description.
+var suchAs = regexp.MustCompile(`(?i)\b(?:such as|e\.g\.,?|for example,?)\s+["'“` + "`" + `]?([\p{L}\p{N}][^\s"'”` + "`" + `,;:()]*[\p{L}\p{N}])`)

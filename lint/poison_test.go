@@ -40,7 +40,7 @@ func TestPoisonInEveryPlace(t *testing.T) {
 		"template":                func(s *Server) { s.Templates = entry(`{"uriTemplate":"a:{b}","title":` + quoted + `}`) },
 		"what is hidden in a URI": func(s *Server) { s.Resources = entry("{\"uri\":\"a:b\u200bc\",\"name\":\"b\"}") },
 		"answer of a prompt": func(s *Server) {
-			s.Live = &Live{Texts: []Read{{"a", Answer{Method: "prompts/get", Result: json.RawMessage(`{"messages":[{"role":"user","content":{"type":"text","text":` + quoted + `}}]}`)}}}}
+			s.Live = &Live{Texts: []Read{{"a", false, Answer{Method: "prompts/get", Result: json.RawMessage(`{"messages":[{"role":"user","content":{"type":"text","text":` + quoted + `}}]}`)}}}}
 		},
 	} {
 		if !slices.Contains(fired(t, fixture{server: add}, `[{}]`, true), "X025") {
@@ -48,7 +48,7 @@ func TestPoisonInEveryPlace(t *testing.T) {
 		}
 	}
 	read := func(s *Server) {
-		s.Live = &Live{Texts: []Read{{"a:b", Answer{Method: "resources/read", Result: json.RawMessage(`{"contents":[{"uri":"a:b","text":` + quoted + `}]}`)}}}}
+		s.Live = &Live{Texts: []Read{{"a:b", false, Answer{Method: "resources/read", Result: json.RawMessage(`{"contents":[{"uri":"a:b","text":` + quoted + `}]}`)}}}}
 	}
 	if got := fired(t, fixture{server: read}, `[{}]`, true); !slices.Contains(got, "X026") || slices.Contains(got, "X025") {
 		t.Errorf("resource: %v", got)

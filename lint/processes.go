@@ -14,7 +14,7 @@ var processRules = []Rule{
 		Source:  "MCP, stdio transport (shutdown)",
 		Gateway: "The gateway ends the whole process group.",
 		Live: func(_ *Server, l *Live, say Say) {
-			if l.Exit != nil && (l.Exit.Killed || l.Exit.Took > grace) {
+			if l.Exit != nil && (l.Exit.Killed || l.Exit.Took > grace && !l.Busy) {
 				how := fmt.Sprintf("the server ended %v after its input was closed", l.Exit.Took.Round(100*time.Millisecond))
 				if l.Exit.Killed {
 					how = "the server went on after its input was closed, and was killed"

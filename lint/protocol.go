@@ -42,11 +42,20 @@ var protocolRules = []Rule{
 		Why:    "Clients find out by -32601 what a server does not know, the era of its protocol among it.",
 		Advice: "Answer -32601 to every method that you do not know; over HTTP in the modern era with status 404.",
 		Source: specBasic,
-		Live: answered(askUnknown, func(a Answer, say Say) {
-			if !(a.failed() && a.Code == -32601) {
+		Live: func(_ *Server, l *Live, say Say) {
+			a, ok := l.Answers[askUnknown]
+			switch {
+			case !ok:
+			case !(a.failed() && a.Code == -32601), l.Era == modern && l.Web != nil && a.Status < 400:
 				say(here, "an unknown method got %s", a.says())
 			}
-		}),
+			if a := l.Answers[askEnvelope]; a.Result != nil {
+				say(here, "initialize, which is no method of the modern era, was answered to a client that speaks it")
+			}
+			if a, ok := l.Answers[askPing]; ok && a.failed() && a.Code == -32601 {
+				say(here, "ping, which every server of the legacy era answers, got %s", a.says())
+			}
+		},
 	},
 	{
 		ID: "P008", Severity: Error, Title: "error code that is reserved for something else",
@@ -103,7 +112,7 @@ var protocolRules = []Rule{
 		Source:  ours,
 		Gateway: "The gateway keeps the last list and does not wait for slow servers.",
 		Live: func(_ *Server, l *Live, say Say) {
-			if l.Failure == nil && l.Startup > 10*time.Second {
+			if l.Failure == nil && !l.Busy && l.Startup > 10*time.Second {
 				say(here, "the handshake took %v", l.Startup.Round(100*time.Millisecond))
 			}
 			var slowest, fastest time.Duration
@@ -113,7 +122,7 @@ var protocolRules = []Rule{
 					fastest = list.Took
 				}
 			}
-			if len(l.Lists) > 1 && fastest > 500*time.Millisecond && l.Lists[0].Endless == "" {
+			if len(l.Lists) > 1 && !l.Busy && fastest > 500*time.Millisecond && l.Lists[0].Endless == "" {
 				say(here, "tools/list took between %v and %v", fastest.Round(time.Millisecond), slowest.Round(time.Millisecond))
 			}
 		},
@@ -172,6 +181,18 @@ var protocolRules = []Rule{
 		Live: func(_ *Server, l *Live, say Say) {
 			if len(l.Odd) > 0 {
 				say(here, "%s", l.Odd[0])
+			}
+		},
+	},
+	{
+		ID: "P037", Severity: Error, Title: "answers that are not JSON-RPC 2.0",
+		Why:     "Clients that check messages drop an answer without jsonrpc or id, one with a result and an error, and an error whose code is no number; then they wait for it until their time is over.",
+		Advice:  "Send jsonrpc \"2.0\", the id of the request, and either a result or an error with an integer code.",
+		Source:  "JSON-RPC 2.0, 5 and 5.1; " + sdk,
+		Gateway: "The gateway reads such answers where what they mean is certain.",
+		Live: func(_ *Server, l *Live, say Say) {
+			if len(l.Malformed) > 0 {
+				say(here, "%s", l.Malformed[0])
 			}
 		},
 	},

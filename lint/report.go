@@ -96,7 +96,7 @@ func (r *Report) Count(s Severity) (n int) {
 func (r *Report) Lock() []byte {
 	var l pin.Lock
 	for _, a := range r.Servers {
-		if a.Server.refused {
+		if a.Server.refused || a.Server.unseen {
 			continue
 		}
 		seen, kinds := a.Server.seen()
@@ -174,7 +174,7 @@ func (a *Audited) score(findings []Finding) {
 		a.Score, a.Grade = int(math.Round(max(0, 100-lost[""]))), Unseen
 		return
 	}
-	if l := a.Server.Live; a.Server.refused || l != nil && l.Failure != nil {
+	if l := a.Server.Live; a.Server.refused || a.Server.unseen || l != nil && l.Failure != nil {
 		a.Score, a.Grade = 0, grade(0) // nothing was seen that could be good
 		return
 	}

@@ -125,9 +125,9 @@ var Groups = []Group{
 func Rules() []Rule {
 	var all []Rule
 	for _, part := range [][]Rule{
-		protocolRules, modernRules, officialRules, httpRules, processRules, nameRules, descriptionRules, inputRules, schemaRules, dialectRules,
+		protocolRules, modernRules, officialRules, httpRules, processRules, sdkRules, nameRules, descriptionRules, inputRules, schemaRules, dialectRules,
 		hintRules, behaviourRules, outputRules, answerRules, formRules, errorRules, reliabilityRules, textRules, poisonRules, secretRules, webRules, pinRules, attackRules,
-		costRules, configRules, entryRules, ownRules,
+		guideRules, untrueRules, costRules, configRules, entryRules, ownRules,
 	} {
 		all = append(all, part...)
 	}

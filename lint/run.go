@@ -19,7 +19,8 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
-// A Target is one server to audit. One of List, Command, URL and Pipe is set.
+// A Target is one server to audit. One of List, Command, URL and Pipe is set; none of them
+// where only its Config is to be judged.
 type Target struct {
 	// Label names the server in findings; it should be the label of the
 	// configuration, since pins are bound to it.
@@ -88,10 +89,16 @@ type Options struct {
 	Budget Budget
 	// Progress is told what is being done, one thing at a time; it may be nil.
 	Progress func(server, doing string)
+	// Found is told of each finding of the report as soon as it is certain: of definitions
+	// once they are listed, of behaviour once the server was watched, of the rest at the
+	// end; each once, one at a time. So much of the report as there is answers
+	// [Report.Place] and [Report.Rule]. It may be nil.
+	Found func(sofar *Report, f *Finding)
 	// Now is the time; nil means [time.Now].
 	Now func() time.Time
 
-	long int // length of the longest argument that is tried; 1 MiB if zero
+	temp string // folder for temporary files of servers that are no processes
+	long int    // length of the longest argument that is tried; 1 MiB if zero
 }
 
 // Run audits servers. An error means that there is no report: a saved list that
@@ -135,22 +142,23 @@ func run(ctx context.Context, targets []Target, o Options, seen func(*Server)) (
 	for i := range o.Rules {
 		r.rules[o.Rules[i].ID] = &o.Rules[i]
 	}
-	servers, err := subjects(ctx, targets, o)
+	servers, err := subjects(targets)
 	if err != nil {
 		return nil, err
 	}
 	for _, s := range servers {
 		s.pins = pins
-		seen(s)
 		r.Servers = append(r.Servers, &Audited{Server: s})
 	}
-	r.check(ctx, o, dialects)
-	if err := ctx.Err(); err != nil {
+	j := &judging{r: r, o: &o, dialects: dialects, parts: make([]Report, len(servers)), early: make([]*Report, len(servers)), teller: newTeller(&o, o.Now())}
+	if err := j.all(ctx, targets, seen); err != nil {
 		return nil, err
 	}
+	j.collect()
 	r.suppress(slices.Clone(o.Suppressions), o.Now())
 	r.compare(o.Baseline)
 	r.finish()
+	j.teller.rest(r)
 	return r, nil
 }
 
@@ -167,15 +175,19 @@ func oneAtATime(told func(server, doing string)) func(string, string) {
 	}
 }
 
-// subjects reads the saved lists, side by side, and then watches the running
-// servers, one after the other, so that none is slowed down by another.
-func subjects(ctx context.Context, targets []Target, o Options) ([]*Server, error) {
+// subjects makes a server of each target, and reads the saved lists, side by side.
+func subjects(targets []Target) ([]*Server, error) {
 	servers := make([]*Server, len(targets))
 	errs := make([]error, len(targets))
 	sideBySide(len(targets), func(i int) {
 		t := &targets[i]
 		servers[i] = &Server{Label: cmp.Or(t.Label, "server"), File: t.File, Config: t.Config, mask: t.mask()}
-		if !t.live() {
+		switch {
+		case t.live():
+		case t.List == nil && t.Config != nil:
+			servers[i].refused = knownMalicious(t.Config) != ""
+			servers[i].unseen = true
+		default:
 			servers[i].Source = t.List
 			if errs[i] = readList(servers[i], t.List); errs[i] != nil {
 				errs[i] = fmt.Errorf("%s: %w", cmp.Or(t.File, servers[i].Label), errs[i])
@@ -187,14 +199,6 @@ func subjects(ctx context.Context, targets []Target, o Options) ([]*Server, erro
 			return nil, err
 		}
 	}
-	for i, t := range targets {
-		if servers[i].mayStart(t) && !o.ConfigOnly {
-			observe(ctx, servers[i], t, o)
-		}
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-	}
 	return servers, nil
 }
 
@@ -203,6 +207,7 @@ func subjects(ctx context.Context, targets []Target, o Options) ([]*Server, erro
 func (s *Server) mayStart(t Target) bool {
 	if t.Command != nil {
 		if cmd := t.Command(); cmd != nil && len(cmd.Args) > 0 {
+			s.command = cmd
 			s.starts = &Config{Command: cmd.Args[0], Args: cmd.Args[1:]}
 		}
 	}
@@ -224,34 +229,6 @@ func sideBySide(n int, do func(int)) {
 		})
 	}
 	all.Wait()
-}
-
-// check runs the rules over all servers, side by side, and those about sets when
-// each server was seen.
-func (r *Report) check(ctx context.Context, o Options, dialects []*dialect.Dialect) {
-	parts := make([]Report, len(r.Servers))
-	sideBySide(len(r.Servers), func(i int) {
-		if ctx.Err() != nil {
-			return
-		}
-		s := r.Servers[i].Server
-		parts[i].Servers = r.Servers[i : i+1]
-		o.Progress(s.Label, "converting")
-		s.converted = convert(s, dialects)
-		for j := range o.Rules {
-			parts[i].judge(&o.Rules[j], s)
-		}
-	})
-	servers := make([]*Server, len(r.Servers))
-	for i, a := range r.Servers {
-		servers[i] = a.Server
-		r.Findings = append(r.Findings, parts[i].Findings...)
-	}
-	for i := range o.Rules {
-		if rule := &o.Rules[i]; rule.Set != nil && len(servers) > 0 {
-			r.run(rule, At{}, nil, func(say Say) { rule.Set(servers, say) })
-		}
-	}
 }
 
 // judge runs a rule over one server.

@@ -14,14 +14,24 @@ import (
 // secretRules look for secrets and for flows of data that nobody wants.
 var secretRules = []Rule{
 	{
-		ID: "X006", Severity: Error, Title: "secret in a definition",
-		Why:    "Definitions go to every client and every model provider.",
+		ID: "X006", Severity: Error, Title: "secret in what a server says of itself",
+		Why:    "Definitions and instructions go to every client and every model provider.",
 		Advice: "Revoke the secret and take it out.",
 		Source: "CWE-312; credential rules of several scanners",
-		Tool: func(t *Tool, say Say) {
-			for _, p := range t.passages() {
-				if kind := secretIn(p.text); kind != "" {
-					say(at(p.pointer), "the text holds what looks like %s", kind)
+		Server: func(s *Server, say Say) {
+			for _, t := range s.Tools {
+				for _, p := range t.passages() {
+					if kind := secretIn(p.text); kind != "" {
+						say(At{Tool: t.Name, Pointer: p.pointer}, "the text holds what looks like %s", kind)
+					}
+				}
+			}
+			if kind := secretIn(s.Instructions); kind != "" {
+				say(here, "the server's instructions hold what looks like %s", kind)
+			}
+			for _, raw := range slices.Concat(s.Prompts, s.Resources, s.Templates) {
+				if kind := secretIn(string(raw)); kind != "" {
+					say(here, "the entry %s holds what looks like %s", quote(entryName(raw)), kind)
 				}
 			}
 		},
@@ -50,13 +60,17 @@ var secretPatterns = []struct {
 	{"a Stripe key", regexp.MustCompile(`\b[rs]k_live_[A-Za-z0-9]{20,}\b`)},
 	{"a JSON Web Token", regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{20,}\b`)},
 	{"an npm token", regexp.MustCompile(`\bnpm_[A-Za-z0-9]{36}\b`)},
+	{"an address with a password", regexp.MustCompile(`\b(postgres(ql)?|mysql|mongodb(\+srv)?|rediss?|amqps?)://[A-Za-z0-9_.-]+:[^\s:@/]*[0-9][^\s:@/]*@[A-Za-z0-9.-]+`)},
 }
 
 // secretStarts are how all of them begin.
-var secretStarts = []string{"-----BEGIN", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "sk-", "AKIA", "ASIA", "AIza", "xox", "k_live_", "eyJ", "npm_"}
+var secretStarts = []string{"-----BEGIN", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "sk-", "AKIA", "ASIA", "AIza", "xox", "k_live_", "eyJ", "npm_", "://"}
 
 // placeholder are texts that have the form of a secret and are none.
 var placeholder = regexp.MustCompile(`(?i)x{6,}|example|placeholder|your[-_]|0{8,}|1234567|\.\.\.|<[^>]+>`)
+
+// madeUp are passwords that stand in examples of addresses.
+var madeUp = regexp.MustCompile(`(?i)^(my|your|the|some|db|user|postgres|mysql|root|admin|guest)?[-_]?(pass(word|wd|phrase)?|pwd?|pw|secret|p[4a@]ss?w[0o]rd|change[-_]?me|example|token|test|demo|abc|xyz|foo|bar|root|admin|user|guest)?[-_]?[0-9]{0,4}!?$`)
 
 // secretIn says what kind of secret a text holds; empty for none.
 func secretIn(text string) string {
@@ -64,7 +78,18 @@ func secretIn(text string) string {
 		return ""
 	}
 	for _, s := range secretPatterns {
-		if m := s.pattern.FindString(text); m != "" && !placeholder.MatchString(m) {
+		m := s.pattern.FindString(text)
+		if m == "" {
+			continue
+		}
+		if _, rest, ok := strings.Cut(m, "://"); ok { // the host says nothing
+			user, _, _ := strings.Cut(rest, "@")
+			if _, password, _ := strings.Cut(user, ":"); madeUp.MatchString(password) || placeholder.MatchString(user) {
+				continue
+			}
+			return s.kind
+		}
+		if !placeholder.MatchString(m) {
 			return s.kind
 		}
 	}
@@ -140,7 +165,7 @@ var configRules = []Rule{
 		Source: "MCP security best practices (least privilege)",
 		Server: configured(func(c *Config, say Say) {
 			for _, arg := range c.Args {
-				if wide(arg) {
+				if wide(arg) || wide(mounted(arg)) {
 					say(here, "the argument %s gives the server everything below it", quote(arg))
 				}
 			}
@@ -241,6 +266,25 @@ func literalSecret(name, value string) bool {
 		return has
 	}
 	return secretIn(value) != "" || secretKey.MatchString(name) && secretValue.MatchString(value)
+}
+
+// mounted returns the folder of this machine that an argument gives to a container; empty
+// where it gives none.
+func mounted(arg string) string {
+	for _, flag := range []string{"--volume=", "-v="} {
+		arg = strings.TrimPrefix(arg, flag)
+	}
+	if host, inside, ok := strings.Cut(arg, ":"); ok && strings.HasPrefix(inside, "/") && !strings.HasPrefix(inside, "//") {
+		return host
+	}
+	if rest, ok := strings.CutPrefix(strings.TrimPrefix(arg, "--mount="), "type=bind,"); ok {
+		for part := range strings.SplitSeq(rest, ",") {
+			if name, host, _ := strings.Cut(part, "="); name == "source" || name == "src" {
+				return host
+			}
+		}
+	}
+	return ""
 }
 
 func wide(arg string) bool {

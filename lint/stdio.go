@@ -193,6 +193,9 @@ func (w *lineWire) exchange(ctx context.Context, m raw) Answer {
 			w.waiting.drop(m.id)
 			return Answer{Err: errGone, Took: time.Since(began)}
 		}
+		if m.wrote != nil {
+			close(m.wrote)
+		}
 	case <-ctx.Done():
 		w.waiting.drop(m.id)
 		return Answer{Err: errSilent, Took: time.Since(began)}
@@ -204,6 +207,14 @@ func (w *lineWire) exchange(ctx context.Context, m raw) Answer {
 }
 
 func (w *lineWire) gone() <-chan struct{} { return w.ended }
+
+// grace is how long a process is waited for.
+func (r *record) grace() time.Duration {
+	if r.busy || machineBusy() {
+		return 15 * grace
+	}
+	return grace + grace/2
+}
 
 // end closes the input and waits for the process, first kindly.
 func (w *lineWire) end() {
@@ -217,7 +228,7 @@ func (w *lineWire) end() {
 	exit := &Exit{}
 	select {
 	case <-w.exited:
-	case <-time.After(grace + grace/2):
+	case <-time.After(w.record.grace()):
 		exit.Killed = true
 		endGroup(w.cmd)
 		select {

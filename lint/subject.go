@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os/exec"
 	"strings"
 	"sync"
 	"unicode"
@@ -23,6 +24,8 @@ type Server struct {
 	// Name, Title and Version are what it calls itself; empty where it did not
 	// say, as in a saved list.
 	Name, Title, Version string
+	// Info is all that it says of itself, as it came; nil where it did not.
+	Info json.RawMessage
 	// Instructions is its text on how to use it.
 	Instructions string
 	// Tools are its tools, in its order.
@@ -40,8 +43,10 @@ type Server struct {
 	File   string
 	Source []byte
 
-	starts  *Config // the command that starts it, with variables filled in; nil for none
-	refused bool    // it is known to be malicious, and was not started
+	starts  *Config   // the command that starts it, with variables filled in; nil for none
+	command *exec.Cmd // what starts it; nil for none
+	refused bool      // it is known to be malicious, and was not started
+	unseen  bool      // nothing is known of it but its configuration
 
 	converted conversions
 	pins      *pin.Lock
@@ -159,6 +164,7 @@ func (s *Server) describe(info json.RawMessage) {
 	if err != nil {
 		return
 	}
+	s.Info = info
 	s.Name, _ = rawjson.String(o.Get("name"))
 	s.Title, _ = rawjson.String(o.Get("title"))
 	s.Version, _ = rawjson.String(o.Get("version"))

@@ -25,9 +25,12 @@ type watcher struct {
 	attacked []string // tools that may be attacked
 	long     int      // length of the longest argument that is tried
 	progress func(doing string)
+	listed   func() // is called when all is known that the server says of itself
 	record   *record
 
 	main *connection
+	temp string   // the folder for temporary files of its processes; empty for none
+	made []string // what came into it while calls failed
 	ids  atomic.Int64
 	hung atomic.Bool // it answers nothing any more
 }
@@ -64,6 +67,7 @@ func (w *watcher) run() {
 	c.client.describe(w.server)
 	w.progress("listing")
 	w.lists()
+	w.listed()
 	if w.probe == ProbeNone {
 		return
 	}
@@ -131,6 +135,9 @@ func (w *watcher) open() (wire, error) {
 		cmd := t.Command()
 		if cmd.Err != nil {
 			return nil, fmt.Errorf("it does not start: %w", cmd.Err)
+		}
+		if w.temp != "" {
+			cmd.Env = append(cmd.Environ(), "TMPDIR="+w.temp, "TMP="+w.temp, "TEMP="+w.temp)
 		}
 		p, err := startProcess(w.record, cmd)
 		if err != nil {
@@ -228,6 +235,9 @@ func (w *watcher) send(c *connection, m raw, patience time.Duration) Answer {
 }
 
 func (w *watcher) sendUntil(ctx context.Context, c *connection, m raw, patience time.Duration) Answer {
+	if w.live.Busy {
+		patience *= 4
+	}
 	ctx, cancel := context.WithTimeout(ctx, min(patience, w.budget.Answer))
 	defer cancel()
 	words := m.words
@@ -346,6 +356,11 @@ func (w *watcher) lists() {
 		{"resources", "resources/list", "resources", &w.server.Resources},
 		{"resources", "resources/templates/list", "resourceTemplates", &w.server.Templates},
 	} {
+		if !declared.Has(other.capability) && w.probe != ProbeNone && !w.over() {
+			if l := w.list(w.main, other.method, other.key); l.Err == nil && len(l.Items) > 0 {
+				w.live.Unsaid = append(w.live.Unsaid, other.capability)
+			}
+		}
 		if declared.Has(other.capability) && !w.over() {
 			l := w.list(w.main, other.method, other.key)
 			w.live.Others[other.method] = l

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/wire/sse"
 )
 
@@ -248,6 +249,9 @@ func (w *webWire) read(resp *http.Response, id string) Answer {
 		}
 		w.record.message(m)
 		w.typed(resp)
+		if is := string(m.ID); id != "" && is != id && !rawjson.IsNull(m.ID) && m.Method == "" {
+			w.record.odd("an answer to " + quote(is) + " where " + quote(id) + " was asked")
+		}
 		return m.answer()
 	}
 	w.record.write(func(l *Live) { l.Web.Streams = append(l.Web.Streams, resp.Header) })

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
-	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
 // A wire is one way to a server that is watched. The tolerant client of package
@@ -35,6 +34,7 @@ type raw struct {
 	method string
 	header map[string]string // instead of, or beside, the usual ones; empty value: leave out
 	silent bool              // a notification: no answer is waited for
+	wrote  chan<- struct{}   // is closed when it was sent over lines; may be nil
 	words  string            // what it is, in words; empty: made of the method
 }
 
@@ -59,6 +59,7 @@ type record struct {
 	bytes  int64
 	limit  int64
 	stop   func() // ends everything once there is too much
+	busy   bool   // the machine has more to do than it can
 }
 
 // write changes what was seen, unless it was sealed.
@@ -158,45 +159,21 @@ func (r *record) died() {
 
 // message notes what a message of the server shows beside being an answer.
 func (r *record) message(m rpc) {
+	if fault := m.fault(); fault != "" {
+		r.write(func(l *Live) {
+			if len(l.Malformed) < maxStray {
+				l.Malformed = append(l.Malformed, fault)
+			}
+		})
+	}
 	switch {
 	case m.Method == "notifications/message":
 		r.logs(string(m.Params))
 	case m.Method == "notifications/tools/list_changed":
 		r.write(func(l *Live) { l.Announced = true })
 	case m.Method == "" && m.Error != nil:
-		r.write(func(l *Live) { l.Errors[m.Error.Code] = m.Error.Message })
+		r.write(func(l *Live) { l.Errors[m.Error.code()] = m.Error.Message })
 	}
-}
-
-// An rpc is one JSON-RPC message as the server sent it.
-type rpc struct {
-	Version string          `json:"jsonrpc"`
-	ID      json.RawMessage `json:"id"`
-	Method  string          `json:"method"`
-	Params  json.RawMessage `json:"params"`
-	Result  json.RawMessage `json:"result"`
-	Error   *struct {
-		Code    int64  `json:"code"`
-		Message string `json:"message"`
-	} `json:"error"`
-}
-
-// parseRPC reads a message; ok is false for anything else, among it JSON that
-// happens to be no message.
-func parseRPC(line []byte) (m rpc, ok bool) {
-	if rawjson.Kind(bytes.TrimSpace(line)) != '{' || json.Unmarshal(line, &m) != nil {
-		return rpc{}, false
-	}
-	return m, m.Version == "2.0" && (m.Method != "" || m.Result != nil || m.Error != nil)
-}
-
-// answer is what a message is to whoever asked.
-func (m rpc) answer() Answer {
-	a := Answer{Result: m.Result}
-	if m.Error != nil {
-		a.Result, a.Code, a.Message = nil, m.Error.Code, m.Error.Message
-	}
-	return a
 }
 
 // waiting are those who wait for the answers to raw messages, by id.
@@ -344,10 +321,15 @@ func (w *waiting) wait(ctx context.Context, id string, answers <-chan rpc, gone 
 	case m := <-answers:
 		a = m.answer()
 	case <-ctx.Done():
-		a.Err = errSilent
-		w.mu.Lock()
-		w.late[id] = w.byID[id] != nil
-		w.mu.Unlock()
+		select {
+		case m := <-answers:
+			a = m.answer()
+		default:
+			a.Err = errSilent
+			w.mu.Lock()
+			w.late[id] = w.byID[id] != nil
+			w.mu.Unlock()
+		}
 	case <-gone:
 		select {
 		case m := <-answers:

@@ -180,6 +180,7 @@ func newClient(o *ClientOptions) *Client {
 	_, _ = rand.Read(c.id[:]) // it never fails
 	c.parked = park.Lot[*pendingCall]{Total: maxParked, Expired: func(_ string, f *pendingCall) { f.abandon() }}
 	c.peer = newPeer(c, c.o.Limits, log)
+	context.AfterFunc(c.ctx, c.endPending)
 	return c
 }
 

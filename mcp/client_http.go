@@ -103,27 +103,18 @@ func (h *httpConnection) roundTrip(ctx context.Context, x *exchange) (message, e
 			}
 		}
 	}
-	// The request ends with the client too, and outlives ctx by the time that
-	// it takes to tell a legacy server.
-	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		if !x.modern && x.cancelable() {
-			h.tell(x)
-		}
-		cancel()
-	})
-	stopToo := func() bool { return true }
-	if x.pending == nil { // a call ends with the client by itself
-		stopToo = context.AfterFunc(h.p.ctx, cancel)
-	}
-	end := func() { stop(); stopToo(); cancel() }
-
+	// It ends with the client too, and outlives ctx by the time that it takes to tell a
+	// legacy server.
+	t := h.tether(ctx, x)
 	req := h.request(http.MethodPost, h.address(), x.body)
 	if x.method != "initialize" {
-		h.sessionHeaders(req, x.version)
+		h.sessionHeaders(&req, x.version)
 	}
 	if x.modern {
-		req.Header["Mcp-Method"] = []string{x.method}
+		req.Header["Mcp-Method"] = callsTool
+		if x.method != methodTool {
+			req.Header["Mcp-Method"] = []string{x.method}
+		}
 		if x.name != "" {
 			req.Header["Mcp-Name"] = []string{headerValue(x.name)}
 		}
@@ -134,24 +125,80 @@ func (h *httpConnection) roundTrip(ctx context.Context, x *exchange) (message, e
 	if readMethods[x.method] {
 		req.Header["X-Idempotency-Key"] = nil // never sent; see http.Transport
 	}
-	resp, err := h.do(lasting, req, x.markSent)
+	resp, err := h.do(t.ctx, &req, x.markSent)
 	if err != nil {
-		end()
+		t.end()
 		return message{}, h.ended(ctx, err)
 	}
-	m, rest, err := h.answer(lasting, x, resp)
+	m, rest, err := h.answer(t.ctx, x, resp)
 	if rest == nil {
-		end()
+		t.end()
 	} else {
 		// The answer is here. What follows is the end of the stream, and reading
 		// it keeps the connection for the next request.
-		stop()
-		h.drain(rest, end)
+		kept := t
+		kept.keep()
+		h.drain(rest, kept.end)
 	}
 	if err != nil {
 		return message{}, h.ended(ctx, err)
 	}
 	return m, nil
+}
+
+// A tether is what ends a request, beside its answer.
+type tether struct {
+	ctx             context.Context // of the request
+	call            *pendingCall    // whose own context that is; nil for another one
+	held            bool            // the call's context is kept for what reads on
+	unwatch, unbind func() bool
+	cancel          context.CancelFunc
+}
+
+// tether returns what ends a request, and has told the server where it has to be told.
+func (h *httpConnection) tether(ctx context.Context, x *exchange) tether {
+	if x.pending != nil && x.modern && ctx == x.pending.ctx {
+		// Nobody has to be told, and that one ends with the client and with whoever waits.
+		return tether{ctx: ctx, call: x.pending}
+	}
+	var t tether
+	t.ctx, t.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	t.unwatch = context.AfterFunc(ctx, func() {
+		if !x.modern && x.cancelable() {
+			h.tell(x)
+		}
+		t.cancel()
+	})
+	if x.pending == nil { // a call ends with the client by itself
+		t.unbind = context.AfterFunc(h.p.ctx, t.cancel)
+	}
+	return t
+}
+
+// keep lets the request be, whose answer is here, for what reads on. It has to be ended all
+// the same.
+func (t *tether) keep() {
+	if t.call != nil {
+		t.held = true
+		t.call.holds.Add(1)
+		return
+	}
+	t.unwatch()
+}
+
+// end ends the request. It is called once.
+func (t *tether) end() {
+	if t.call != nil {
+		if t.held {
+			t.call.release()
+		}
+		return
+	}
+	t.unwatch()
+	if t.unbind != nil {
+		t.unbind()
+	}
+	t.cancel()
 }
 
 // ended returns the error of a request, and the end of the context or of the
@@ -167,14 +214,17 @@ func (h *httpConnection) ended(ctx context.Context, err error) error {
 	return err
 }
 
-// drain reads a stream to its end in the background, for a little while.
+// drain reads a stream to its end in the background, for a little while, and calls end
+// once.
 func (h *httpConnection) drain(rest io.ReadCloser, end func()) {
 	ok := h.p.start(func() {
 		timer := time.AfterFunc(time.Second, end)
 		_, _ = io.CopyN(io.Discard, rest, smallBody)
-		timer.Stop()
+		first := timer.Stop()
 		_ = rest.Close()
-		end()
+		if first {
+			end()
+		}
 	})
 	if !ok {
 		_ = rest.Close()
@@ -287,8 +337,8 @@ func (h *httpConnection) refused(x *exchange, resp *http.Response) error {
 // send posts a notification, or an answer to the server. Any 2xx is fine.
 func (h *httpConnection) send(ctx context.Context, body []byte) error {
 	req := h.request(http.MethodPost, h.address(), body)
-	h.sessionHeaders(req, h.p.protocolVersion())
-	resp, err := h.do(ctx, req, nil)
+	h.sessionHeaders(&req, h.p.protocolVersion())
+	resp, err := h.do(ctx, &req, nil)
 	if err != nil {
 		return h.ended(ctx, err)
 	}
@@ -301,8 +351,8 @@ func (h *httpConnection) close() error {
 		ctx, cancel := context.WithTimeout(context.Background(), deletePatience)
 		defer cancel()
 		req := h.request(http.MethodDelete, h.address(), nil)
-		h.sessionHeaders(req, h.p.protocolVersion())
-		if resp, err := h.do(ctx, req, nil); err == nil {
+		h.sessionHeaders(&req, h.p.protocolVersion())
+		if resp, err := h.do(ctx, &req, nil); err == nil {
 			_ = delivered(resp)
 		}
 	}

@@ -63,9 +63,23 @@ func (r *requester) address() *url.URL {
 	return r.url
 }
 
-// request makes a request with the headers that all have.
-func (r *requester) request(method string, u *url.URL, body []byte) *http.Request {
-	req := &http.Request{
+// Values of headers that most requests have. Nobody changes what is in them.
+var (
+	jsonBody      = []string{typeJSON}
+	acceptsBoth   = []string{typeJSON + ", " + typeStream}
+	acceptsStream = []string{typeStream}
+	acceptsGzip   = []string{"gzip"}
+	callsTool     = []string{methodTool}
+)
+
+// newRequestBody returns a body of a kind that net/http knows to be in memory: of others it
+// sends the header first, by a write of its own.
+func newRequestBody(b []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(b)) }
+
+// request makes a request with the headers that all have, by value, since [requester.do]
+// makes another one of it.
+func (r *requester) request(method string, u *url.URL, body []byte) http.Request {
+	req := http.Request{
 		Method: method, URL: u, Host: u.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: make(http.Header, len(r.header)+10),
 	}
@@ -74,36 +88,46 @@ func (r *requester) request(method string, u *url.URL, body []byte) *http.Reques
 	}
 	if body != nil {
 		req.ContentLength = int64(len(body))
-		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-		req.Body, _ = req.GetBody()
-		req.Header["Content-Type"] = []string{typeJSON}
-		req.Header["Accept"] = []string{typeJSON + ", " + typeStream}
+		req.GetBody = func() (io.ReadCloser, error) { return newRequestBody(body), nil }
+		req.Body = newRequestBody(body)
+		req.Header["Content-Type"] = jsonBody
+		req.Header["Accept"] = acceptsBoth
 	} else {
-		req.Header["Accept"] = []string{typeStream}
+		req.Header["Accept"] = acceptsStream
 	}
 	// Said by ourselves, the transport does not undo it without a limit.
-	req.Header["Accept-Encoding"] = []string{"gzip"}
+	req.Header["Accept-Encoding"] = acceptsGzip
 	return req
+}
+
+// A departure finds out when a request leaves.
+type departure struct {
+	trace  httptrace.ClientTrace
+	sent   atomic.Bool
+	leaves func() // is told; nil for nobody
+}
+
+// left is called when the header has been written, to a buffer: before this nothing has
+// left.
+func (d *departure) left() {
+	d.sent.Store(true)
+	if d.leaves != nil {
+		d.leaves()
+	}
 }
 
 // do makes req. Its errors are TransportErrors that know whether anything was
 // sent; leaves, unless nil, is called just before.
 func (r *requester) do(ctx context.Context, req *http.Request, leaves func()) (*http.Response, error) {
-	var sent atomic.Bool
-	// The header is written to a buffer first: before this nothing has left.
-	trace := &httptrace.ClientTrace{WroteHeaders: func() {
-		sent.Store(true)
-		if leaves != nil {
-			leaves()
-		}
-	}}
+	d := &departure{leaves: leaves}
+	d.trace.WroteHeaders = d.left
 	observe.Carry(ctx, req.Header)
-	resp, err := r.send(req.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	resp, err := r.send(req.WithContext(httptrace.WithClientTrace(ctx, &d.trace)))
 	if err != nil {
 		if e, ok := errors.AsType[*url.Error](err); ok {
 			err = e.Err // without the address, which may hold a secret
 		}
-		return nil, &TransportError{Sent: sent.Load(), Err: err}
+		return nil, &TransportError{Sent: d.sent.Load(), Err: err}
 	}
 	return resp, nil
 }

@@ -42,7 +42,8 @@ func (t HTTP) openSSE(ctx context.Context, p *peer) (connection, error) {
 
 // begin opens the stream and waits for the address.
 func (l *sseConnection) begin(ctx context.Context) error {
-	resp, err := l.do(ctx, l.request(http.MethodGet, l.address(), nil), nil)
+	req := l.request(http.MethodGet, l.address(), nil)
+	resp, err := l.do(ctx, &req, nil)
 	if err != nil {
 		return err
 	}
@@ -130,7 +131,7 @@ func (l *sseConnection) post(ctx context.Context, body []byte, w *pendingRespons
 		w.state.Store(writing)
 		leaves = w.markSent
 	}
-	resp, err := l.do(ctx, req, leaves)
+	resp, err := l.do(ctx, &req, leaves)
 	if err == nil {
 		err = delivered(resp)
 	}

@@ -63,11 +63,11 @@ func (h *httpConnection) follow(ctx context.Context, x *exchange, resp *http.Res
 // listenAgain makes the GET that opens or resumes a stream.
 func (h *httpConnection) listenAgain(ctx context.Context, version string, at position) (*http.Response, error) {
 	req := h.request(http.MethodGet, h.address(), nil)
-	h.sessionHeaders(req, version)
+	h.sessionHeaders(&req, version)
 	if at.last != "" {
 		req.Header[headerLast] = []string{at.last}
 	}
-	return h.do(ctx, req, nil)
+	return h.do(ctx, &req, nil)
 }
 
 // events reads the events of resp up to the answer to x, and receives what else

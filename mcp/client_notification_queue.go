@@ -19,9 +19,14 @@ const (
 type notificationQueue struct {
 	mu       sync.Mutex
 	queue    []queuedNotification
-	progress int           // how many notifications are progress
-	bytes    int           // of all notifications
-	news     chan struct{} // has room for one; nil while nobody listens
+	progress int // how many notifications are progress
+	bytes    int // of all notifications
+
+	listening  bool // somebody is there, who hears with these
+	onProgress func(dragoman.Progress)
+	onNote     func(dragoman.Notification)
+	handing    chan struct{} // closed when nothing is handed over any more; nil while nothing is
+	failure    any           // with which one of them panicked
 }
 
 // A queuedNotification is progress or a notification.
@@ -61,11 +66,15 @@ func (m *notificationQueue) put(l queuedNotification) {
 	}
 	m.queue = append(m.queue, l)
 	m.count(&l, 1)
-	if m.news != nil {
-		select {
-		case m.news <- struct{}{}:
-		default:
-		}
+	m.start()
+}
+
+// start hands over what there is, where somebody listens and nobody does so yet: most calls
+// hear of nothing. mu is held.
+func (m *notificationQueue) start() {
+	if m.listening && m.handing == nil && m.failure == nil && len(m.queue) > 0 {
+		m.handing = make(chan struct{})
+		go m.hand(m.handing)
 	}
 }
 
@@ -87,55 +96,57 @@ func (m *notificationQueue) count(l *queuedNotification, n int) {
 }
 
 // deliver hands the notifications to those functions that are not nil, from a goroutine
-// of its own, until the returned function is called. That one hands over what is
-// left and returns when no function runs any more.
-func (m *notificationQueue) deliver(progress func(dragoman.Progress), note func(dragoman.Notification)) (end func()) {
+// of its own, until leave is called.
+func (m *notificationQueue) deliver(progress func(dragoman.Progress), note func(dragoman.Notification)) {
 	if progress == nil && note == nil {
-		return func() {}
+		return
 	}
 	m.mu.Lock()
-	m.news = make(chan struct{}, 1)
-	news := m.news
-	m.mu.Unlock()
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	hand := func() {
-		for {
-			m.mu.Lock()
-			l, ok := m.take()
-			m.mu.Unlock()
-			switch {
-			case !ok:
-				return
-			case l.progress == nil && note != nil:
-				note(l.notification)
-			case l.progress != nil && progress != nil:
-				progress(*l.progress)
-			}
+	defer m.mu.Unlock()
+	m.listening, m.onProgress, m.onNote = true, progress, note
+	m.start()
+}
+
+// hand hands over what there is, until there is nothing.
+func (m *notificationQueue) hand(done chan struct{}) {
+	defer func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.failure, m.handing = recover(), nil
+		close(done)
+		m.start() // of what came after the last look
+	}()
+	for {
+		m.mu.Lock()
+		l, ok := m.take()
+		progress, note := m.onProgress, m.onNote
+		m.mu.Unlock()
+		switch {
+		case !ok:
+			return
+		case l.progress == nil && note != nil:
+			note(l.notification)
+		case l.progress != nil && progress != nil:
+			progress(*l.progress)
 		}
 	}
-	var failure any
-	go func() {
-		defer close(stopped)
-		defer func() { failure = recover() }()
-		for last := false; ; {
-			if hand(); last {
-				return
-			}
-			select {
-			case <-news:
-			case <-stop:
-				last = true
-			}
-		}
-	}()
-	return func() {
-		close(stop)
-		<-stopped
-		m.mu.Lock()
-		m.news = nil
+}
+
+// leave returns when what there is was handed over and no function runs any more. A panic
+// in one is the caller's own, and goes on here.
+func (m *notificationQueue) leave() {
+	m.mu.Lock()
+	m.listening = false
+	if handing := m.handing; handing != nil {
 		m.mu.Unlock()
-		if failure != nil {
-			panic(failure) // it is the caller's own, and ends the call
-		}
+		<-handing
+		m.mu.Lock()
+	}
+	m.onProgress, m.onNote = nil, nil
+	failure := m.failure
+	m.failure = nil
+	m.mu.Unlock()
+	if failure != nil {
+		panic(failure)
 	}
 }

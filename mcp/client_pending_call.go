@@ -34,9 +34,10 @@ type pendingCall struct {
 	answered  bool          // nothing can be asked any more
 	news      chan struct{} // there are new questions; has room for one
 
-	runInline func()        // makes the call; nil where that has a goroutine of its own
-	done      chan struct{} // closed when there is a result
-	res       dragoman.Result
+	inline *request      // is made on the goroutine of the leg; nil where that has one of its own
+	holds  atomic.Int32  // how many there are who need ctx still
+	done   chan struct{} // closed when there is a result; nil for an inline call
+	res    dragoman.Result
 }
 
 // gatherTime is how long further questions are waited for after the first.
@@ -54,7 +55,7 @@ var (
 
 // startCall starts a call. Its result is for whoever waits in a leg.
 func (c *Client) startCall(ctx context.Context, call *dragoman.Call, r *request, round int) *pendingCall {
-	f := &pendingCall{c: c, round: round, call: *call, news: make(chan struct{}, 1), done: make(chan struct{})}
+	f := &pendingCall{c: c, round: round, call: *call}
 	f.call.Progress, f.call.Notify, f.call.Answers = nil, nil, nil
 	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	r.pending, r.can = f, call.Can&c.o.Can
@@ -65,39 +66,55 @@ func (c *Client) startCall(ctx context.Context, call *dragoman.Call, r *request,
 		f.token = c.ids.Add(1)
 		r.token = f.token
 	}
-	unsent := time.AfterFunc(unsentPatience, func() {
-		if !f.sent.Load() {
-			f.cancel(errUnsent)
-		}
-	})
-	if c.o.Timeout > 0 && r.method != listenMethod && r.method != methodTaskResult {
-		f.timeout.set(c.o.Timeout, func() { f.cancel(errTimeUp) })
+	patience := time.Duration(0)
+	if r.method != listenMethod && r.method != methodTaskResult {
+		patience = max(c.o.Timeout, 0)
 	}
-	c.register(f)
-	run := func() {
-		defer unsent.Stop()
-		defer f.timeout.stop()
-		f.run(r)
-	}
-	if c.session.Load().era == Modern && r.method == methodTool && !r.tasks {
-		// It never asks in the middle, so whoever waits for it can fly it.
-		f.runInline = run
+	f.timeout.set(unsentPatience, patience, f.cancel)
+	if f.neverAsks(r) {
+		f.inline = r
+		c.register(f)
 		return f
 	}
-	if !c.start(run) {
-		unsent.Stop()
+	f.news, f.done = make(chan struct{}, 1), make(chan struct{})
+	c.register(f)
+	if !c.start(func() { f.run(r) }) {
+		f.timeout.stop()
 		f.finish(nil, &TransportError{Err: ErrClosed})
 	}
 	return f
 }
 
-// register notes that f is on its way.
+// neverAsks reports whether the call cannot ask in the middle, so that whoever waits for it
+// can make it: a modern server ends it with its questions, and those of a legacy server are
+// declined where nobody can be asked. What is run as a task is asked about apart from it.
+func (f *pendingCall) neverAsks(r *request) bool {
+	if r.method != methodTool || r.tasks || f.call.Tool == nil {
+		return false
+	}
+	return f.c.session.Load().era == Modern || r.can == 0 && f.call.Task == nil && !needsTask(f.call.Tool.Definition)
+}
+
+// register notes that f is on its way. It ends with the client.
 func (c *Client) register(f *pendingCall) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pending[f] = struct{}{}
 	if f.token != 0 {
 		c.tokens[f.token] = f
+	}
+	if c.ctx.Err() != nil {
+		f.cancel(c.Err())
+	}
+}
+
+// endPending ends what is on its way when the client has ended.
+func (c *Client) endPending() {
+	why := c.Err()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for f := range c.pending {
+		f.cancel(why)
 	}
 }
 
@@ -109,7 +126,9 @@ func (f *pendingCall) end() {
 	delete(f.c.pending, f)
 	delete(f.c.tokens, f.token)
 	f.c.mu.Unlock()
-	close(f.done)
+	if f.done != nil {
+		close(f.done)
+	}
 }
 
 // markSent notes that the first byte is about to leave.
@@ -121,8 +140,9 @@ func (f *pendingCall) markSent() {
 
 // run makes the call and keeps its result.
 func (f *pendingCall) run(r *request) {
-	defer context.AfterFunc(f.c.ctx, func() { f.cancel(f.c.Err()) })()
-	defer f.cancel(nil)
+	defer f.timeout.stop()
+	f.holds.Add(1)
+	defer f.release()
 	defer func() {
 		if v := recover(); v != nil {
 			f.res = dragoman.Result{Problem: &dragoman.Problem{
@@ -137,6 +157,13 @@ func (f *pendingCall) run(r *request) {
 		err = f.callError(err)
 	}
 	f.finish(a, err)
+}
+
+// release ends the context of a call that nobody needs any more.
+func (f *pendingCall) release() {
+	if f.holds.Add(-1) == 0 {
+		f.cancel(nil)
+	}
 }
 
 // callError returns why the call has no answer: what ended its context, rather than
@@ -174,15 +201,15 @@ func (f *pendingCall) runOnCaller(ctx context.Context) {
 	}
 	defer leave()
 	defer context.AfterFunc(ctx, func() { f.cancel(context.Cause(ctx)) })()
-	f.runInline()
+	f.run(f.inline)
 }
 
 // leg waits for the result of the call, or for a question of the server, on
 // behalf of one call of [Client.Call]. When ctx ends, so does the call.
 func (f *pendingCall) leg(ctx context.Context, call *dragoman.Call) (dragoman.Result, error) {
-	stop := f.notifications.deliver(call.Progress, call.Notify)
-	defer stop()
-	if f.runInline != nil {
+	f.notifications.deliver(call.Progress, call.Notify)
+	defer f.notifications.leave()
+	if f.inline != nil {
 		f.runOnCaller(ctx)
 		return f.finalResult(ctx)
 	}

@@ -35,6 +35,20 @@ type answer struct {
 	asks   bool   // it is no result yet: the server asks for input
 	task   bool   // it is no result yet: the server made a task of the request
 	taskID string // of the task that the caller is given in place of a result
+
+	own  rawjson.Object // what object is
+	room [5]rawjson.Member
+}
+
+// newAnswer takes a result apart.
+func newAnswer(raw json.RawMessage) (*answer, error) {
+	a := &answer{raw: raw}
+	a.own.Members = a.room[:0]
+	if err := a.own.Parse(raw); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrAnswer, err)
+	}
+	a.object = &a.own
+	return a, nil
 }
 
 // request sends a request of our own and returns its answer. params is a JSON
@@ -167,49 +181,68 @@ func (c *Client) attempt(ctx context.Context, s *session, r *request) (*answer, 
 	if rawjson.Kind(m.result) != '{' {
 		return nil, fmt.Errorf("%w: the result is not an object", ErrAnswer)
 	}
-	o, err := rawjson.ParseObject(m.result)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrAnswer, err)
-	}
-	return &answer{raw: m.result, object: o}, nil
+	return newAnswer(m.result)
 }
 
 // body builds the message, with this _meta beside what is the wire's.
 func (r *request) body(id int64, s *session, of json.RawMessage) []byte {
-	var meta []byte
-	add := func(b ...[]byte) {
-		if len(meta) == 0 {
-			meta = append(meta, '{')
-		} else {
-			meta = append(meta, ',')
-		}
-		for _, b := range b {
-			meta = append(meta, b...)
+	var theirs rawjson.Object
+	if of != nil {
+		theirs = *object(of)
+	}
+	var who, level []byte
+	if s.era == Modern {
+		who = s.meta.members(r.can, r.tasks)
+		if theirs.Get(metaLogLevel) == nil {
+			level = s.levelMeta
 		}
 	}
-	if s.era == Modern {
-		who := s.meta.members(r.can, r.tasks)
-		meta = make([]byte, 0, len(who)+len(of)+40)
-		add(who)
-		if s.levelMeta != nil && object(of).Get(metaLogLevel) == nil {
-			add(s.levelMeta)
+	b := make([]byte, 0, len(r.method)+len(r.inner)+len(who)+len(level)+len(of)+128)
+	b = append(b, `{"jsonrpc":"2.0","id":`...)
+	b = strconv.AppendInt(b, id, 10)
+	b = append(b, `,"method":`...)
+	b = rawjson.AppendQuote(b, r.method)
+	none := len(b)
+	b = append(b, `,"params":{`...)
+	b = append(b, r.inner...)
+	before := len(b)
+	next := func() { // comes before each member of _meta
+		switch {
+		case len(b) > before:
+			b = append(b, ',')
+			return
+		case len(r.inner) > 0:
+			b = append(b, ',')
+		}
+		b = append(b, `"_meta":{`...)
+	}
+	for _, members := range [][]byte{who, level} {
+		if members != nil {
+			next()
+			b = append(b, members...)
 		}
 	}
 	if r.token != 0 {
-		add([]byte(`"progressToken":`), strconv.AppendInt(nil, r.token, 10))
+		next()
+		b = append(b, `"progressToken":`...)
+		b = strconv.AppendInt(b, r.token, 10)
 	}
-	if of != nil {
-		for _, m := range object(of).Members {
-			if !wireKey(m.Name) {
-				add(rawjson.Quote(m.Name), []byte{':'}, m.Value)
-			}
+	for _, m := range theirs.Members {
+		if !wireKey(m.Name) {
+			next()
+			b = append(rawjson.AppendQuote(b, m.Name), ':')
+			b = append(b, m.Value...)
 		}
 	}
-	if len(meta) > 0 {
-		meta = append(meta, '}')
+	switch {
+	case len(b) > before:
+		b = append(b, `}}`...)
+	case len(r.inner) > 0:
+		b = append(b, '}')
+	default:
+		b = b[:none]
 	}
-	size := len(r.method) + len(r.inner) + len(meta) + 80
-	return appendRequest(make([]byte, 0, size), id, r.method, r.inner, meta)
+	return append(b, '}')
 }
 
 // join appends members to those of the request.

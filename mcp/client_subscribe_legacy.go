@@ -90,7 +90,8 @@ func (c *Client) listenLegacy(ctx context.Context, call *dragoman.Call) (dragoma
 		delete(c.legacyListeners.all, e)
 		c.legacyListeners.mu.Unlock()
 	}()
-	defer e.notifications.deliver(nil, call.Notify)()
+	e.notifications.deliver(nil, call.Notify)
+	defer e.notifications.leave()
 	for i, uri := range e.uris {
 		err := c.watchResource(ctx, uri, 1)
 		defer func() {

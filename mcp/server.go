@@ -107,9 +107,16 @@ type Server struct {
 	// zero. Where there is no room, the owner of most gives up one that is not in use.
 	SessionLife time.Duration
 	MaxSessions int
+	// Fleet is what this server shares with those of other processes that serve the same
+	// clients; nil where it is alone.
+	Fleet Fleet
 	// Limits.Message bounds what a client sends, and Limits.Requests, 64 if zero,
 	// how many requests of one legacy client run at a time.
 	Limits Limits
+	// SessionEnded is told when a legacy session or connection that began here ends, and
+	// how long it lasted, with the version that it spoke and by what: tcp, or pipe for
+	// lines. It is called once for each and does not block; nil is nobody.
+	SessionEnded func(version, network string, lasted time.Duration)
 	// Logger gets what is odd about clients; nil discards it.
 	Logger *slog.Logger
 
@@ -118,7 +125,12 @@ type Server struct {
 	log      *slog.Logger
 	mu       sync.Mutex
 	sessions map[string]*httpSession
+	crowd    crowd // of the sessions
 	closed   bool
+
+	ids        atomic.Int64           // of requests to clients; of a fleet
+	leaveFleet func()                 // nil where the server is alone
+	lent       map[string]*time.Timer // streams that other processes read, by their keys; each ends one
 
 	listening context.Context // ends when the server drains
 	drain     context.CancelFunc
@@ -134,8 +146,9 @@ func (s *Server) init() {
 		if s.log = s.Logger; s.log == nil {
 			s.log = slog.New(slog.DiscardHandler)
 		}
-		s.sessions = map[string]*httpSession{}
+		s.sessions, s.lent = map[string]*httpSession{}, map[string]*time.Timer{}
 		s.listening, s.drain = context.WithCancel(context.Background())
+		s.joinFleet()
 	})
 }
 
@@ -180,6 +193,9 @@ func (s *Server) Close() {
 	s.mu.Unlock()
 	for _, session := range all {
 		session.end()
+	}
+	if s.leaveFleet != nil {
+		s.leaveFleet()
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -23,11 +24,16 @@ type legacyPeer struct {
 	work   sync.WaitGroup
 	ids    atomic.Int64
 
+	// shared writes down what the client wants, for all processes that serve it; nil where
+	// there is one.
+	shared func(context.Context, func(*sessionNote)) error
+
 	version string
 	can     dragoman.Kind
 	level   atomic.Pointer[json.RawMessage] // of log messages; nil before it was set
 
 	mu      sync.Mutex
+	began   time.Time // when it was greeted; zero where another process did that
 	ended   bool
 	hearing bool                              // it hears of changes
 	running map[string]context.CancelFunc     // requests of the client, by raw id
@@ -35,19 +41,31 @@ type legacyPeer struct {
 	watched map[string]context.CancelFunc     // resources, by URI
 }
 
-// greet makes a legacyPeer of an initialize, and the answer to it. A client that wants
-// a version that we do not know is offered the newest one of its era.
-func (s *Server) greet(host Host, in *inbound, main sink) (*legacyPeer, []byte) {
+// newPeer returns what is known of a client that declared this.
+func (s *Server) newPeer(host Host, main sink, version string, can dragoman.Kind) *legacyPeer {
 	c := &legacyPeer{
-		server: s, host: host, main: main,
+		server: s, host: host, main: main, version: version, can: can,
 		running: map[string]context.CancelFunc{}, waiting: map[string]chan<- json.RawMessage{}, watched: map[string]context.CancelFunc{},
 	}
 	c.ctx, c.stop = context.WithCancel(context.Background())
-	if c.version, _ = rawjson.String(in.members.Get("protocolVersion")); !slices.Contains(legacyVersions, c.version) {
-		c.version = legacyVersions[0]
+	return c
+}
+
+// wants reads an initialize: the version that is spoken, and what the client declares. One
+// that wants a version that we do not know is offered the newest one of its era.
+func (in *inbound) wants() (version string, can dragoman.Kind) {
+	if version, _ = rawjson.String(in.members.Get("protocolVersion")); !slices.Contains(legacyVersions, version) {
+		version = legacyVersions[0]
 	}
-	c.can = declaredBy(in.members.Get("capabilities"))
-	d := host.Describe(c.ctx)
+	return version, declaredBy(in.members.Get("capabilities"))
+}
+
+// greet returns the answer to the client's initialize.
+func (c *legacyPeer) greet(in *inbound) []byte {
+	c.mu.Lock()
+	c.began = time.Now()
+	c.mu.Unlock()
+	d := c.host.Describe(c.ctx)
 	o := rawjson.Object{}
 	o.Set("protocolVersion", rawjson.Quote(c.version))
 	o.Set("capabilities", d.capabilities(Legacy))
@@ -58,15 +76,23 @@ func (s *Server) greet(host Host, in *inbound, main sink) (*legacyPeer, []byte) 
 	if d.Meta != nil {
 		o.Set("_meta", d.Meta)
 	}
-	return c, reply(in.id, o.Bytes(), nil)
+	return reply(in.id, o.Bytes(), nil)
 }
 
 // cut ends what runs for the client, without waiting for it.
 func (c *legacyPeer) cut() {
 	c.mu.Lock()
+	told := !c.ended && !c.began.IsZero() && c.server.SessionEnded != nil
 	c.ended = true
 	c.mu.Unlock()
 	c.stop()
+	if told {
+		network := "tcp"
+		if _, lines := c.main.(*lineSink); lines {
+			network = "pipe"
+		}
+		c.server.SessionEnded(c.version, network, time.Since(c.began))
+	}
 }
 
 // close ends what runs for the client, and returns when it has ended.
@@ -84,6 +110,18 @@ func (c *legacyPeer) spawn(f func()) bool {
 	}
 	c.work.Go(f)
 	return true
+}
+
+// enter lets whoever closes the connection wait for its caller, until leave is called. It
+// reports false where the connection has ended.
+func (c *legacyPeer) enter() (leave func(), ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return nil, false
+	}
+	c.work.Add(1)
+	return c.work.Done, true
 }
 
 // begin notes that a request of the client runs. It returns an error where too
@@ -121,33 +159,51 @@ func (c *legacyPeer) idle() bool {
 func (c *legacyPeer) handleMessage(in *inbound) {
 	switch {
 	case in.method == "":
-		c.mu.Lock()
-		answer := c.waiting[string(in.id)]
-		delete(c.waiting, string(in.id))
-		c.mu.Unlock()
-		if answer != nil {
-			answer <- in.result // has room for one
-		}
+		c.take(in.id, in.result)
 	case in.method == "notifications/cancelled":
-		c.mu.Lock()
-		cancel := c.running[string(in.members.Get("requestId"))]
-		c.mu.Unlock()
-		if cancel != nil {
-			cancel()
-		}
+		c.cancel(in.members.Get("requestId"))
 	case in.method == "notifications/initialized":
 		c.mu.Lock()
-		first := !c.hearing
+		first := !c.hearing && c.shared == nil // in a fleet, the process listens that has the stream
 		c.hearing = true
 		c.mu.Unlock()
 		if first {
-			c.listen(c.ctx, c.host, `{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,"taskStatus":true}`)
+			c.listen(c.ctx, c.host, c.main, listsAndTasks)
 		}
 	}
 }
 
+// listsAndTasks is what a client hears of unasked.
+const listsAndTasks = `{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,"taskStatus":true}`
+
+// watching is what a client hears of that watches a resource.
+func watching(uri string) string {
+	return `{"resourceSubscriptions":[` + string(rawjson.Quote(uri)) + `]}`
+}
+
+// cancel ends a request of the client.
+func (c *legacyPeer) cancel(id json.RawMessage) {
+	c.mu.Lock()
+	cancel := c.running[string(id)]
+	c.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+}
+
+// take takes the client's answer to a request of ours; nil is an error.
+func (c *legacyPeer) take(id, result json.RawMessage) {
+	c.mu.Lock()
+	answer := c.waiting[string(id)]
+	delete(c.waiting, string(id))
+	c.mu.Unlock()
+	if answer != nil {
+		answer <- result // has room for one
+	}
+}
+
 // listen tells the client what a subscription at a host hears, until ctx ends.
-func (c *legacyPeer) listen(ctx context.Context, host Host, filter string) {
+func (c *legacyPeer) listen(ctx context.Context, host Host, to sink, filter string) {
 	call := dragoman.Call{Method: listenMethod, Arguments: json.RawMessage(`{"notifications":` + filter + `}`)}
 	wanted := readSubscription(call.Arguments)
 	hears, begun := context.WithTimeout(ctx, patience)
@@ -156,7 +212,7 @@ func (c *legacyPeer) listen(ctx context.Context, host Host, filter string) {
 			begun()
 		}
 		if wanted.wants(n.Method, n.Params) {
-			c.main.send(notification(n.Method, n.Params))
+			to.send(notification(n.Method, n.Params))
 		}
 	}
 	spawned := c.spawn(func() {
@@ -179,7 +235,7 @@ func (c *legacyPeer) listen(ctx context.Context, host Host, filter string) {
 // request asks the client something and returns its result; nil for an error of
 // the client. It tells the client when nobody waits any more.
 func (c *legacyPeer) request(ctx context.Context, to sink, method string, params json.RawMessage) (json.RawMessage, error) {
-	id := fmt.Sprintf(`"dragoman-%d"`, c.ids.Add(1))
+	id := c.nextID()
 	answer := make(chan json.RawMessage, 1)
 	c.mu.Lock()
 	c.waiting[id] = answer
@@ -205,8 +261,17 @@ func (c *legacyPeer) request(ctx context.Context, to sink, method string, params
 	}
 }
 
+// nextID returns the raw id of a request to the client. In a fleet it names the process
+// that waits for the answer.
+func (c *legacyPeer) nextID() string {
+	if fleet := c.server.Fleet; fleet != nil {
+		return fmt.Sprintf(`"%s.%d"`, fleet.Node(), c.server.ids.Add(1))
+	}
+	return fmt.Sprintf(`"dragoman-%d"`, c.ids.Add(1))
+}
+
 // own answers the requests that are about the connection itself.
-func (c *legacyPeer) own(v *incomingRequest) (result json.RawMessage, err error, ours bool) {
+func (c *legacyPeer) own(ctx context.Context, v *incomingRequest) (result json.RawMessage, err error, ours bool) {
 	empty := json.RawMessage(`{}`)
 	uri, _ := rawjson.String(v.in.members.Get("uri"))
 	switch v.in.method {
@@ -221,13 +286,20 @@ func (c *legacyPeer) own(v *incomingRequest) (result json.RawMessage, err error,
 		if name, _ := rawjson.String(level); !slices.Contains(logLevels, name) {
 			return nil, &RPCError{Code: codeInvalidParams, Message: "no such level of log messages"}, true
 		}
+		if c.shared != nil {
+			return empty, c.shared(ctx, func(n *sessionNote) { n.Level = level }), true
+		}
 		c.level.Store(&level)
 		return empty, nil, true
 	case "resources/subscribe", "resources/unsubscribe":
 		if uri == "" {
 			return nil, &RPCError{Code: codeInvalidParams, Message: "uri is missing"}, true
 		}
-		return empty, c.watch(v.host, uri, v.in.method == "resources/subscribe"), true
+		want := v.in.method == "resources/subscribe"
+		if c.shared != nil {
+			return empty, c.shareWatched(ctx, uri, want), true
+		}
+		return empty, c.watch(v.host, uri, want), true
 	}
 	return nil, nil, false
 }
@@ -249,7 +321,7 @@ func (c *legacyPeer) watch(host Host, uri string, want bool) error {
 		var ctx context.Context
 		ctx, c.watched[uri] = context.WithCancel(c.ctx)
 		c.mu.Unlock()
-		c.listen(ctx, host, `{"resourceSubscriptions":[`+string(rawjson.Quote(uri))+`]}`)
+		c.listen(ctx, host, c.main, watching(uri))
 		return nil
 	}
 	c.mu.Unlock()
@@ -257,7 +329,10 @@ func (c *legacyPeer) watch(host Host, uri string, want bool) error {
 		stop()
 	}
 	if want && stop == nil && full {
-		return &RPCError{Code: codeInternal, Message: "too many subscriptions"}
+		return errWatchesMuch
 	}
 	return nil
 }
+
+// errWatchesMuch: the client has subscribed to maxWatched resources.
+var errWatchesMuch = &RPCError{Code: codeInternal, Message: "too many subscriptions"}

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 	"unicode/utf8"
 )
@@ -41,8 +41,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, find finder) {
 		s.listenAgain(w, r, find)
 	case r.Method == http.MethodDelete && session != "":
 		if found := s.found(w, r, find); found != nil {
-			found.end()
-			w.WriteHeader(http.StatusNoContent)
+			found.endBy(w, r)
 		}
 	default:
 		// In the modern era there is nothing but POST; in the legacy era nothing else
@@ -123,7 +122,7 @@ func (s *Server) read(r *http.Request, q *httpRequest, find finder) (status int,
 		return http.StatusNotAcceptable, &RPCError{Code: codeInvalidRequest, Message: "the answer is application/json or text/event-stream"}
 	}
 	most := s.message.Load()
-	body, err := io.ReadAll(io.LimitReader(r.Body, most+1))
+	body, err := readAll(r.Body, r.ContentLength, most+1)
 	switch {
 	case err != nil:
 		return http.StatusBadRequest, &RPCError{Code: codeParse, Message: "the body could not be read"}
@@ -169,18 +168,42 @@ func accepts(h http.Header) (plain, event bool) {
 	if len(values) == 0 {
 		return true, true
 	}
-	for _, part := range strings.Split(strings.Join(values, ","), ",") {
-		kind, _, _ := strings.Cut(part, ";")
-		switch strings.ToLower(strings.TrimSpace(kind)) {
-		case "*/*":
-			return true, true
-		case typeJSON, "application/*":
-			plain = true
-		case typeStream, "text/*":
-			event = true
+	for _, value := range values {
+		for part := range strings.SplitSeq(value, ",") {
+			kind, _, _ := strings.Cut(part, ";")
+			switch strings.ToLower(strings.TrimSpace(kind)) {
+			case "*/*":
+				return true, true
+			case typeJSON, "application/*":
+				plain = true
+			case typeStream, "text/*":
+				event = true
+			}
 		}
 	}
 	return plain, event
+}
+
+// startSize is how much room a body gets at once, whatever it says of its length.
+const startSize = 16 << 10
+
+// readAll reads all of r, which says that it has length bytes, or the first most of them.
+func readAll(r io.Reader, length, most int64) ([]byte, error) {
+	b := make([]byte, 0, min(max(length, 511), startSize)+1) // one more, to see the end
+	for int64(len(b)) < most {
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+		n, err := r.Read(b[len(b):min(int64(cap(b)), most)])
+		b = b[:len(b)+n]
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return b, err
+		}
+	}
+	return b, nil
 }
 
 // statusOf is the status with which the modern era sends an error.
@@ -263,45 +286,68 @@ func headerText(v string) (string, bool) {
 	return string(b), err == nil && utf8.Valid(b)
 }
 
+// An answerStream is what goes to a client while its answer is worked out on the goroutine
+// of the request: a stream where that takes long, or where there is something to say before,
+// and nothing in most cases.
+type answerStream struct {
+	serverStream
+	lazy lazyStream
+}
+
+// begin has write carry the stream, once there is one.
+func (a *answerStream) begin(q *httpRequest, write func()) (end func()) {
+	a.first, a.answerOnly, a.lazy.write = 1, !q.event, write
+	end = func() {}
+	if q.event {
+		a.onMessage = a.lazy.start
+		timer := time.AfterFunc(plainPatience, a.lazy.start)
+		end = func() { timer.Stop() }
+	}
+	if !q.plain {
+		a.lazy.start()
+	}
+	return end
+}
+
 // postModern answers a request of the modern era. When the client goes, what it
 // asked for ends.
 func (s *Server) postModern(w http.ResponseWriter, r *http.Request, q *httpRequest) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	t := newServerStream("")
-	t.answerOnly = !q.event
-	c := &lazyStream{done: make(chan struct{}), write: func() {
+	a := &answerStream{}
+	defer a.begin(q, func() {
 		defer cancel()
-		s.send(w, r, q, t, false)
-	}}
-	if q.event {
-		t.onMessage = c.start
-		defer time.AfterFunc(plainPatience, c.start).Stop()
-	}
-	if !q.plain {
-		c.start()
-	}
-	v := &incomingRequest{server: s, host: q.host, in: q.inbound, to: t}
+		s.send(w, r, q, &a.serverStream, false)
+	})()
+	v := &incomingRequest{server: s, host: q.host, in: q.inbound, to: a}
 	result, err := v.result(ctx)
-	if err == nil && q.plain && c.neverStarted() {
+	if err == nil && q.plain && a.lazy.neverStarted() {
 		sendWhole(w, q.id, result)
 		return
 	}
-	t.finish(v.message(result, err))
-	if c.neverStarted() {
-		s.send(w, r, q, t, false)
+	a.finish(v.message(result, err))
+	if a.lazy.neverStarted() {
+		s.send(w, r, q, &a.serverStream, false)
 		return
 	}
-	<-c.done
+	a.lazy.wait()
 }
+
+// wholeSize is up to what size an answer is put together before it is sent: what is as
+// small is copied for less than another write costs.
+const wholeSize = 16 << 10
 
 // sendWhole sends an answer without a stream, and without putting it together in
 // memory first: it may be a list of megabytes that is kept ready.
 func sendWhole(w http.ResponseWriter, id, result json.RawMessage) {
 	head := replyHead(id)
-	w.Header().Set("Content-Type", typeJSON)
+	w.Header()["Content-Type"] = jsonBody
 	w.Header().Set("Content-Length", strconv.Itoa(len(head)+len(result)+1))
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writePatience))
+	if len(result) <= wholeSize {
+		_, _ = w.Write(append(append(append(make([]byte, 0, len(head)+len(result)+1), head...), result...), '}'))
+		return
+	}
 	for _, part := range [][]byte{head, result, {'}'}} {
 		if _, err := w.Write(part); err != nil {
 			return
@@ -313,55 +359,44 @@ func sendWhole(w http.ResponseWriter, id, result json.RawMessage) {
 // Most answers come soon and need none.
 type lazyStream struct {
 	write   func()
-	decided atomic.Bool
-	done    chan struct{} // closed when it is back
+	mu      sync.Mutex
+	decided bool
+	done    chan struct{} // closed when it is back; nil where it has not gone
 }
 
 func (c *lazyStream) start() {
-	if c.decided.CompareAndSwap(false, true) {
-		go func() {
-			defer close(c.done)
-			c.write()
-		}()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.decided {
+		return
 	}
+	c.decided, c.done = true, make(chan struct{})
+	go func() {
+		defer close(c.done)
+		c.write()
+	}()
 }
 
 // neverStarted reports that it has not gone, and never will.
-func (c *lazyStream) neverStarted() bool { return c.decided.CompareAndSwap(false, true) }
+func (c *lazyStream) neverStarted() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	never := !c.decided
+	c.decided = true
+	return never
+}
 
-// deliver sends what is on t to the client: the answer alone where it comes soon
-// and nothing was said before it, else a stream. It reports whether the client has
-// got the answer.
-func (s *Server) deliver(w http.ResponseWriter, r *http.Request, q *httpRequest, t *serverStream, prime bool) bool {
-	timer := time.NewTimer(plainPatience)
-	defer timer.Stop()
-	for wait := q.plain; wait; {
-		messages, _, answered, news := t.after(0)
-		switch {
-		case answered, len(messages) > 0 && q.event:
-			wait = false
-			continue
-		case !q.event:
-			timer.Reset(time.Hour) // there is no other way
-		}
-		select {
-		case <-news:
-		case <-timer.C:
-			wait = false
-		case <-r.Context().Done():
-			// Who went reads nothing. Others are still there: the request was ended here.
-			refuseHTTP(w, http.StatusServiceUnavailable, q.id, &RPCError{Code: codeInternal, Message: "the request was ended"})
-			return false
-		}
-	}
-	return s.send(w, r, q, t, prime)
+// wait returns when what has started is back, and lets go of it: the stream may be kept.
+func (c *lazyStream) wait() {
+	<-c.done
+	c.write = nil
 }
 
 // send sends what is on t: the answer alone where that is all, else a stream.
 func (s *Server) send(w http.ResponseWriter, r *http.Request, q *httpRequest, t *serverStream, prime bool) bool {
 	if msg, failed, ok := t.alone(); ok && q.plain {
 		t.sentPlain()
-		w.Header().Set("Content-Type", typeJSON)
+		w.Header()["Content-Type"] = jsonBody
 		w.Header().Set("Content-Length", strconv.Itoa(len(msg)))
 		status := http.StatusOK
 		if q.modern {

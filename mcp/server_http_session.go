@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"sync"
@@ -23,6 +24,17 @@ type httpSession struct {
 	owner string
 	main  *serverStream // what belongs to no request
 
+	// Of a fleet: what the client was told about, what was read and written down, and who
+	// listens here.
+	digests [3]uint64
+	loading sync.Mutex
+	loaded  bool        // under loading
+	noted   sessionNote // as it was applied last
+	hears   *hears      // nil for nobody
+
+	sentSince time.Time // since when sent is counted
+	sent      int       // messages of the client to other processes
+
 	mu           sync.Mutex
 	streams      map[string]*serverStream
 	kept         []*serverStream // that have been answered, the oldest first
@@ -35,7 +47,7 @@ type httpSession struct {
 // postLegacy takes a message of a legacy client.
 func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, q *httpRequest) {
 	if q.method == "initialize" && q.id != nil {
-		s.initialize(w, q)
+		s.initialize(w, r, q)
 		return
 	}
 	if r.Header.Get(headerSession) == "" {
@@ -48,8 +60,7 @@ func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, q *httpReque
 	}
 	defer session.use()()
 	if q.id == nil || q.method == "" {
-		session.handleMessage(q.inbound)
-		w.WriteHeader(http.StatusAccepted)
+		session.postForwarded(w, r, q.inbound)
 		return
 	}
 	ctx, done, e := session.begin(q.id)
@@ -57,71 +68,141 @@ func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, q *httpReque
 		refuseHTTP(w, http.StatusOK, q.id, e)
 		return
 	}
-	t := session.newStream()
-	t.answerOnly = !q.event
-	if !session.spawn(func() {
-		defer done()
-		v := &incomingRequest{server: s, host: q.host, in: q.inbound, to: t, conn: session.legacyPeer}
-		t.finish(v.answer(ctx))
-		session.settle(t)
-	}) {
+	if s.Fleet != nil {
+		done = session.cancelledAnywhere(q.id, done)
+	}
+	s.answerLegacy(ctx, w, r, q, session, done)
+}
+
+// answerLegacy answers a request of a session. When the client goes, what it asked for goes
+// on for a while: in the legacy era a stream that breaks is no cancellation.
+func (s *Server) answerLegacy(ctx context.Context, w http.ResponseWriter, r *http.Request, q *httpRequest, session *httpSession, done func()) {
+	done = sync.OnceFunc(done)
+	leave, ok := session.enter()
+	if !ok {
 		done()
-		session.drop(t)
 		refuseHTTP(w, http.StatusNotFound, q.id, &RPCError{Code: codeInvalidRequest, Message: "the session has ended"})
 		return
 	}
-	session.follow(t, func() bool { return s.deliver(w, r, q, t, session.version >= "2025-11-25") }, done)
-	session.settle(t)
+	a := &answerStream{}
+	a.readers = 1 // whose request it is
+	end := a.begin(q, func() {
+		session.addStream(&a.serverStream)
+		session.follow(&a.serverStream, func() bool {
+			if r.Context().Err() != nil {
+				requestEnded(w, q.id)
+				return false
+			}
+			return s.send(w, r, q, &a.serverStream, session.primes())
+		}, done)
+	})
+	stay := context.AfterFunc(r.Context(), a.lazy.start)
+	v := &incomingRequest{server: s, host: q.host, in: q.inbound, to: a, conn: session.legacyPeer}
+	a.finish(v.answer(ctx))
+	end()
+	stay()
+	done()
+	leave() // what waits for the session to end does not wait for the client
+	switch {
+	case !a.lazy.neverStarted():
+		a.lazy.wait()
+		session.settle(&a.serverStream)
+	case r.Context().Err() != nil:
+		requestEnded(w, q.id)
+	default:
+		s.send(w, r, q, &a.serverStream, session.primes())
+	}
+}
+
+// requestEnded answers a request whose context has ended. A client that went reads nothing;
+// one that is still there is told at once, whatever becomes of the call.
+func requestEnded(w http.ResponseWriter, id json.RawMessage) {
+	refuseHTTP(w, http.StatusServiceUnavailable, id, &RPCError{Code: codeInternal, Message: "the request was ended"})
+	_ = http.NewResponseController(w).Flush()
 }
 
 // initialize begins a session.
-func (s *Server) initialize(w http.ResponseWriter, q *httpRequest) {
-	session := &httpSession{id: rand.Text(), owner: q.host.Owner(), main: newServerStream("0"), streams: map[string]*serverStream{}}
-	var answer []byte
-	session.legacyPeer, answer = s.greet(q.host, q.inbound, session.main)
-	session.streams["0"] = session.main
-	session.timer = time.AfterFunc(s.SessionLife, session.expire)
+func (s *Server) initialize(w http.ResponseWriter, r *http.Request, q *httpRequest) {
+	sealed := sealedSession{key: rand.Text()}
+	sealed.version, sealed.can = q.wants()
+	if s.Fleet != nil {
+		sealed.key = newSessionKey()
+		if d, ok := q.host.(Digester); ok {
+			sealed.digests = d.Digests(r.Context())
+		}
+	}
+	session := s.newSession(q.host, sealed)
+	session.loaded = true // there is nothing yet
+	answer := session.greet(q.inbound)
+	if _, kept := s.keep(session); !kept {
+		session.timer.Stop()
+		session.stop()
+		refuseHTTP(w, http.StatusServiceUnavailable, q.id, errCrowded)
+		return
+	}
+	id := session.id
+	if s.Fleet != nil {
+		id = s.Fleet.Seal(session.owner, sealed.bytes())
+	}
+	w.Header().Set(headerSession, id)
+	w.Header().Set("Content-Type", typeJSON)
+	_, _ = w.Write(answer)
+}
+
+// errCrowded: there is no room for another session.
+var errCrowded = &RPCError{Code: codeInternal, Message: "too many sessions"}
+
+// newSession returns a session that nobody finds yet.
+func (s *Server) newSession(host Host, sealed sealedSession) *httpSession {
+	h := &httpSession{id: sealed.key, owner: host.Owner(), digests: sealed.digests, main: newServerStream("0"), streams: map[string]*serverStream{}}
+	h.legacyPeer = s.newPeer(host, h.main, sealed.version, sealed.can)
+	h.streams["0"] = h.main
+	if s.Fleet != nil {
+		h.shared = h.note
+	}
+	h.timer = time.AfterFunc(s.SessionLife, h.expire)
+	return h
+}
+
+// keep lets a session be found, where there is room. It returns the one that is there
+// already, if one is.
+func (s *Server) keep(h *httpSession) (there *httpSession, kept bool) {
 	s.mu.Lock()
+	if there = s.sessions[h.id]; there != nil {
+		s.mu.Unlock()
+		return there, false
+	}
 	var ended *httpSession
 	if len(s.sessions) >= s.MaxSessions {
-		if ended = s.yields(session.owner); ended != nil {
-			delete(s.sessions, ended.id)
+		if ended = s.crowd.yields(h.owner); ended != nil {
+			s.forget(ended)
 		}
 	}
 	full := s.closed || len(s.sessions) >= s.MaxSessions
 	if !full {
-		s.sessions[session.id] = session
+		s.sessions[h.id] = h
+		s.crowd.add(h)
 	}
 	s.mu.Unlock()
 	if ended != nil {
 		ended.end()
 	}
-	if full {
-		session.timer.Stop()
-		session.stop()
-		refuseHTTP(w, http.StatusServiceUnavailable, q.id, &RPCError{Code: codeInternal, Message: "too many sessions"})
-		return
-	}
-	w.Header().Set(headerSession, session.id)
-	w.Header().Set("Content-Type", typeJSON)
-	_, _ = w.Write(answer)
+	return nil, !full
 }
 
-// yields returns a session that gives way to one of an owner: one that nobody uses now,
-// of whoever has most, so that no owner takes the room of all others. It is nil where
-// nobody has more than this one would. mu is held.
-func (s *Server) yields(owner string) (found *httpSession) {
-	count := map[string]int{}
-	for _, h := range s.sessions {
-		count[h.owner]++
+// forget lets a session be found no more. mu is held.
+func (s *Server) forget(h *httpSession) {
+	if s.sessions[h.id] == h {
+		delete(s.sessions, h.id)
+		s.crowd.remove(h)
 	}
-	most := count[owner] + 1
-	for _, h := range s.sessions {
-		if count[h.owner] > most && !h.used() {
-			found, most = h, count[h.owner]
-		}
-	}
-	return found
+}
+
+// gone reports whether the session has ended here.
+func (h *httpSession) gone() bool {
+	h.legacyPeer.mu.Lock()
+	defer h.legacyPeer.mu.Unlock()
+	return h.ended
 }
 
 // used reports whether a request of the session is open.
@@ -139,9 +220,18 @@ func (s *Server) found(w http.ResponseWriter, r *http.Request, find finder) *htt
 		refuseHTTP(w, http.StatusBadRequest, nil, &RPCError{Code: codeInvalidRequest, Message: "nobody answers here"})
 		return nil
 	}
-	s.mu.Lock()
-	session := s.sessions[r.Header.Get(headerSession)]
-	s.mu.Unlock()
+	id := r.Header.Get(headerSession)
+	var session *httpSession
+	if s.Fleet != nil {
+		if session, err = s.admit(r.Context(), host, id); err != nil {
+			refuseHTTP(w, http.StatusServiceUnavailable, nil, errNotNow)
+			return nil
+		}
+	} else {
+		s.mu.Lock()
+		session = s.sessions[id]
+		s.mu.Unlock()
+	}
 	if session == nil || session.owner != host.Owner() {
 		refuseHTTP(w, http.StatusNotFound, nil, &RPCError{Code: codeInvalidRequest, Message: "there is no such session: begin anew with initialize"})
 		return nil
@@ -174,7 +264,7 @@ func (h *httpSession) expire() {
 // leave ends the session, and what runs for it, without waiting for it.
 func (h *httpSession) leave() {
 	h.server.mu.Lock()
-	delete(h.server.sessions, h.id)
+	h.server.forget(h)
 	h.server.mu.Unlock()
 	h.timer.Stop()
 	h.cut()
@@ -191,13 +281,12 @@ func (h *httpSession) end() {
 	}
 }
 
-func (h *httpSession) newStream() *serverStream {
+// addStream lets a stream be found that is about to begin.
+func (h *httpSession) addStream(t *serverStream) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	t := newServerStream(rand.Text()[:10])
-	t.readers = 1 // whose request it is
+	t.id = h.server.streamID("")
 	h.streams[t.id] = t
-	return t
 }
 
 // settle decides what becomes of a stream whose answer is there, once nobody reads
@@ -241,8 +330,8 @@ func (h *httpSession) forget(t *serverStream) {
 	}
 }
 
-// follow lets somebody read t who has been counted as a reader. When the last reader has gone before the answer
-// came, what was asked for ends, unless a reader comes back in time: in the legacy
+// follow lets somebody read t who has been counted as a reader. When the last reader has
+// gone before the answer came, what was asked for ends, unless a reader comes back in time: in the legacy
 // era a stream that breaks is no cancellation.
 func (h *httpSession) follow(t *serverStream, read func() bool, cancel func()) {
 	read()
@@ -267,6 +356,10 @@ func (s *Server) listenAgain(w http.ResponseWriter, r *http.Request, find finder
 		return
 	}
 	defer session.use()()
+	if s.Fleet != nil {
+		s.listenInFleet(w, r, session, find)
+		return
+	}
 	t, n := session.main, 0
 	id, at, ok := eventPosition(r.Header.Get(headerLast))
 	session.mu.Lock()

@@ -1,11 +1,12 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -27,6 +28,30 @@ type inbound struct {
 	tasks   bool          // modern: it declared TasksExtension
 	// early are answers that came without the state of a question of ours.
 	early map[string]json.RawMessage
+
+	// What is taken apart, with room for what most messages have.
+	message, params, about rawjson.Object
+	room                   struct{ message, params, about [5]rawjson.Member }
+}
+
+// newInbound returns a message of which nothing has been read.
+func newInbound() *inbound {
+	in := &inbound{}
+	in.message.Members, in.params.Members, in.about.Members = in.room.message[:0], in.room.params[:0], in.room.about[:0]
+	in.members, in.meta = &in.params, &in.about
+	return in
+}
+
+// take takes a member out of the params.
+func (in *inbound) take(name string) json.RawMessage {
+	for i := range in.params.Members {
+		if in.params.Members[i].Name == name {
+			value := in.params.Members[i].Value
+			in.params.Members = slices.Delete(in.params.Members, i, i+1)
+			return value
+		}
+	}
+	return nil
 }
 
 // readInbound reads one message strictly: I-JSON, version 2.0, an id that is a
@@ -37,11 +62,12 @@ func readInbound(b []byte) (*inbound, *RPCError) {
 	} else if err != nil {
 		return nil, &RPCError{Code: codeParse, Message: "not JSON: " + err.Error()}
 	}
-	o, err := rawjson.ParseObject(b)
-	if err != nil {
+	in := newInbound()
+	o := &in.message
+	if err := o.Parse(b); err != nil {
 		return nil, &RPCError{Code: codeInvalidRequest, Message: "a message is a JSON object; batches are not taken"}
 	}
-	in := &inbound{id: o.Get("id"), result: o.Get("result"), members: &rawjson.Object{}, meta: &rawjson.Object{}}
+	in.id, in.result = o.Get("id"), o.Get("result")
 	if v, _ := rawjson.String(o.Get("jsonrpc")); v != "2.0" {
 		return in.unlessNull(), &RPCError{Code: codeInvalidRequest, Message: `"jsonrpc" is not "2.0"`}
 	}
@@ -60,13 +86,12 @@ func readInbound(b []byte) (*inbound, *RPCError) {
 		if rawjson.Kind(params) != '{' {
 			return in, &RPCError{Code: codeInvalidParams, Message: "params are an object"}
 		}
-		in.members = object(params).Clone()
-		if meta := in.members.Get("_meta"); meta != nil {
+		_ = in.params.Parse(params) // the message was checked
+		if meta := in.take("_meta"); meta != nil {
 			if rawjson.Kind(meta) != '{' {
 				return in, &RPCError{Code: codeInvalidParams, Message: "_meta is an object"}
 			}
-			in.meta = object(meta)
-			in.members.Delete("_meta")
+			_ = in.about.Parse(meta)
 		}
 	}
 	return in, nil
@@ -84,8 +109,8 @@ func validID(id json.RawMessage) bool {
 	case '"':
 		return true
 	case '0':
-		_, err := fmt.Sscan(string(id), new(int64))
-		return err == nil && !slices.ContainsFunc([]byte(id), func(c byte) bool { return c == '.' || c == 'e' || c == 'E' })
+		_, err := strconv.ParseInt(string(bytes.TrimSpace(id)), 10, 64)
+		return err == nil
 	}
 	return false
 }
@@ -119,7 +144,7 @@ func (in *inbound) judgeEra(header string) *RPCError {
 	}
 	capabilities := in.meta.Get(metaCapabilities)
 	in.can = declaredBy(capabilities)
-	in.tasks = rawjson.Kind(object(object(capabilities).Get("extensions")).Get(TasksExtension)) == '{'
+	in.tasks = rawjson.Kind(rawjson.Get(rawjson.Get(capabilities, "extensions"), TasksExtension)) == '{'
 	return nil
 }
 
@@ -137,16 +162,15 @@ func unsupported(version string) *RPCError {
 // declaredBy reads what a client says that it can be asked. An elicitation
 // capability without modes means forms (MCP 2025-11-25, "Elicitation").
 func declaredBy(capabilities json.RawMessage) (can dragoman.Kind) {
-	o := object(capabilities)
-	has := func(in *rawjson.Object, name string) bool { return rawjson.Kind(in.Get(name)) == '{' }
-	if has(o, "roots") {
+	has := func(in []byte, name string) bool { return rawjson.Kind(rawjson.Get(in, name)) == '{' }
+	if has(capabilities, "roots") {
 		can |= dragoman.AskRoots
 	}
-	if has(o, "sampling") {
+	if has(capabilities, "sampling") {
 		can |= dragoman.AskSampling
 	}
-	if has(o, "elicitation") {
-		modes := object(o.Get("elicitation"))
+	if has(capabilities, "elicitation") {
+		modes := rawjson.Get(capabilities, "elicitation")
 		if has(modes, "url") {
 			can |= dragoman.AskURL
 		}
@@ -178,17 +202,19 @@ func (in *inbound) name() (string, bool) {
 // answers in it.
 func (in *inbound) call() dragoman.Call {
 	call := dragoman.Call{Method: in.method, Can: in.can, TakesTask: in.tasks && in.method == methodTool}
-	if task := in.members.Get("task"); in.method == methodTool && task != nil {
-		if !in.modern { // where it means nothing any more
+	if in.method == methodTool {
+		if task := in.take("task"); !in.modern { // where it means nothing any more
 			call.Task = task
 		}
-		in.members.Delete("task")
 	}
 	if in.modern && takesInput(in.method) {
-		responses, state := in.members.Get("inputResponses"), in.members.Get("requestState")
-		replies := map[string]json.RawMessage{}
-		for _, m := range object(responses).Members {
-			replies[m.Name] = m.Value
+		responses, state := in.take("inputResponses"), in.take("requestState")
+		var replies map[string]json.RawMessage
+		if responses != nil || state != nil {
+			replies = map[string]json.RawMessage{}
+			for _, m := range object(responses).Members {
+				replies[m.Name] = m.Value
+			}
 		}
 		if state != nil {
 			text, _ := rawjson.String(state)
@@ -197,8 +223,6 @@ func (in *inbound) call() dragoman.Call {
 		} else {
 			in.early = replies
 		}
-		in.members.Delete("inputResponses")
-		in.members.Delete("requestState")
 	}
 	if len(in.members.Members) > 0 {
 		call.Arguments = in.members.Bytes()

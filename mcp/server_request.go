@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/observe"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
@@ -31,6 +32,8 @@ type incomingRequest struct {
 	in     *inbound
 	to     sink
 	conn   *legacyPeer // of a legacy client; nil in the modern era
+
+	room [5]rawjson.Member // for what a result has
 }
 
 // answer returns the answer to the request: a whole message.
@@ -83,7 +86,7 @@ func (v *incomingRequest) result(ctx context.Context) (result json.RawMessage, e
 	case v.in.modern && v.in.method == listenMethod:
 		return v.listen(ctx)
 	case v.conn != nil:
-		if result, err, ours := v.conn.own(v); ours {
+		if result, err, ours := v.conn.own(ctx, v); ours {
 			return result, err
 		}
 	}
@@ -105,6 +108,7 @@ func legacyOnly(method string) bool {
 func (v *incomingRequest) run(ctx context.Context) (json.RawMessage, error) {
 	call := v.in.call()
 	v.forwardNotifications(&call)
+	ctx = observe.WithProtocol(ctx, v.version())
 	legs := v.modernLegs
 	if !v.in.modern {
 		legs = v.legacyLegs
@@ -119,6 +123,14 @@ func (v *incomingRequest) run(ctx context.Context) (json.RawMessage, error) {
 	default:
 		return v.finished(ctx, res.Content), nil
 	}
+}
+
+// version is that of the protocol that the client speaks.
+func (v *incomingRequest) version() string {
+	if v.conn != nil && !v.in.modern {
+		return v.conn.version
+	}
+	return modernVersions[0]
 }
 
 // modernLegs makes a call of a modern client, which is asked by the answer and makes the
@@ -155,11 +167,19 @@ func (hosted) List(context.Context) (*dragoman.List, error) { return &dragoman.L
 
 // forwardNotifications sends the client what it wants to hear while the call runs.
 func (v *incomingRequest) forwardNotifications(call *dragoman.Call) {
+	least := v.in.meta.Get(metaLogLevel)
 	if v.conn != nil {
 		call.Can = v.conn.can
-		if level := v.conn.level.Load(); level != nil {
+		least = usualLevel
+		level := v.conn.level.Load()
+		if level != nil {
+			least = *level
+		}
+		if level == nil && call.Meta == nil {
+			call.Meta = usualMeta
+		} else {
 			meta := object(call.Meta).Clone()
-			meta.Set(metaLogLevel, *level)
+			meta.Set(metaLogLevel, least)
 			call.Meta = meta.Bytes()
 		}
 	}
@@ -168,14 +188,8 @@ func (v *incomingRequest) forwardNotifications(call *dragoman.Call) {
 			v.to.send(notification("notifications/progress", progressParams(token, p)))
 		}
 	}
-	if v.conn == nil && v.in.meta.Get(metaLogLevel) == nil {
+	if least == nil {
 		return // a modern client hears of nothing that it did not ask for
-	}
-	least := v.in.meta.Get(metaLogLevel)
-	if v.conn != nil {
-		if level := v.conn.level.Load(); level != nil {
-			least = *level
-		}
 	}
 	call.Notify = func(n dragoman.Notification) {
 		if n.Method == "notifications/message" && severity(object(n.Params).Get("level")) >= severity(least) {
@@ -183,6 +197,13 @@ func (v *incomingRequest) forwardNotifications(call *dragoman.Call) {
 		}
 	}
 }
+
+// usualLevel is that of log messages for a legacy client that has set none, in which case
+// the server may choose (MCP 2025-11-25, Logging).
+var usualLevel = json.RawMessage(`"info"`)
+
+// usualMeta is the _meta that says so.
+var usualMeta = json.RawMessage(`{"` + metaLogLevel + `":"info"}`)
 
 // severity ranks the levels of log messages (RFC 5424, as MCP names them). A level
 // that nobody knows, and none, ranks lowest.
@@ -329,13 +350,16 @@ func (v *incomingRequest) finished(ctx context.Context, content json.RawMessage)
 	if bytes.HasPrefix(content, []byte(completeList)) {
 		return content
 	}
-	o := object(content)
+	o := rawjson.Object{Members: v.room[:0]}
+	if o.Parse(content) != nil {
+		o.Members = nil
+	}
 	var members []byte
 	if o.Get("resultType") == nil {
-		members = append(members, `"resultType":"complete",`...)
+		members = complete
 	}
 	if cacheable[v.in.method] && o.Get("ttlMs") == nil {
-		members = append(members, freshness(v.host.Describe(ctx))...)
+		members = append(members[:len(members):len(members)], freshness(v.host.Describe(ctx))...)
 	}
 	if members == nil {
 		return content
@@ -343,8 +367,13 @@ func (v *incomingRequest) finished(ctx context.Context, content json.RawMessage)
 	if len(o.Members) == 0 {
 		return append(append([]byte{'{'}, members[:len(members)-1]...), '}')
 	}
-	return append(append([]byte{'{'}, members...), bytes.TrimSpace(content)[1:]...)
+	content = bytes.TrimSpace(content)[1:]
+	b := append(make([]byte, 0, 1+len(members)+len(content)), '{')
+	return append(append(b, members...), content...)
 }
+
+// complete is the member that says that a result is one.
+var complete = []byte(`"resultType":"complete",`)
 
 // completeList is how a list begins that lacks nothing.
 const completeList = `{"resultType":"complete","ttlMs":`

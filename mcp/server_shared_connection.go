@@ -75,7 +75,9 @@ func (c *sharedConnection) take(host Host, in *inbound) {
 	case in.modern && in.id != nil && in.method != "":
 		c.modern(host, in)
 	case in.method == "initialize" && in.id != nil && conn == nil:
-		conn, answer := c.server.greet(host, in, c.to)
+		version, can := in.wants()
+		conn := c.server.newPeer(host, c.to, version, can)
+		answer := conn.greet(in)
 		c.mu.Lock()
 		c.conn = conn
 		c.mu.Unlock()

@@ -32,7 +32,7 @@ type serverStream struct {
 	size     int
 	answered bool          // the last message is the answer
 	failed   *RPCError     // the answer is an error
-	news     chan struct{} // closed when there is more
+	news     chan struct{} // closed when there is more; nil while nobody waits for that
 	readers  int
 	plain    bool // the answer was sent without a stream
 
@@ -41,7 +41,7 @@ type serverStream struct {
 }
 
 func newServerStream(id string) *serverStream {
-	return &serverStream{id: id, first: 1, news: make(chan struct{})}
+	return &serverStream{id: id, first: 1}
 }
 
 // send adds a message.
@@ -66,14 +66,30 @@ func (t *serverStream) finish(msg []byte, failed *RPCError) {
 	t.add(msg)
 }
 
+// addAll adds messages that are in order.
+func (t *serverStream) addAll(messages [][]byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, msg := range messages {
+		t.add(msg)
+	}
+}
+
 // end lets those who read come to their end once they have read everything.
 func (t *serverStream) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.answered {
 		t.answered = true
+		t.wake()
+	}
+}
+
+// wake lets those go on who wait for more. mu is held.
+func (t *serverStream) wake() {
+	if t.news != nil {
 		close(t.news)
-		t.news = make(chan struct{})
+		t.news = nil
 	}
 }
 
@@ -86,8 +102,7 @@ func (t *serverStream) add(msg []byte) {
 		t.messages = t.messages[1:]
 		t.first++
 	}
-	close(t.news)
-	t.news = make(chan struct{})
+	t.wake()
 }
 
 // after returns the messages after number n with the number of the first of them,
@@ -96,6 +111,9 @@ func (t *serverStream) after(n int) (messages [][]byte, first int, answered bool
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	skip := min(max(n+1-t.first, 0), len(t.messages))
+	if t.news == nil {
+		t.news = make(chan struct{})
+	}
 	return t.messages[skip:], t.first + skip, t.answered, t.news
 }
 

@@ -83,19 +83,21 @@ var served = map[string]func(t *testing.T, tools dragoman.Toolset) Transport{
 	"HTTP": func(t *testing.T, tools dragoman.Toolset) Transport {
 		return HTTP{URL: serveTools(t, tools).URL}
 	},
-	"lines": func(t *testing.T, tools dragoman.Toolset) Transport {
-		theirIn, ourOut := io.Pipe()
-		ourIn, theirOut := io.Pipe()
-		s := &Server{}
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			_ = s.ServeLines(context.Background(), &toolsetHost{tools: tools}, theirIn, theirOut)
-			_ = theirOut.Close()
-		}()
-		t.Cleanup(func() { _ = theirIn.Close(); <-done })
-		return Pipe{Reader: ourIn, Writer: ourOut}
-	},
+	"lines": func(t *testing.T, tools dragoman.Toolset) Transport { return throughPipe(t, &Server{}, tools) },
+}
+
+// throughPipe serves tools over lines.
+func throughPipe(t *testing.T, s *Server, tools dragoman.Toolset) Pipe {
+	theirIn, ourOut := io.Pipe()
+	ourIn, theirOut := io.Pipe()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = s.ServeLines(context.Background(), &toolsetHost{tools: tools}, theirIn, theirOut)
+		_ = theirOut.Close()
+	}()
+	t.Cleanup(func() { _ = theirIn.Close(); <-done })
+	return Pipe{Reader: ourIn, Writer: ourOut}
 }
 
 func serveTools(t *testing.T, tools dragoman.Toolset) *httptest.Server {

@@ -74,8 +74,9 @@ func readMessages(b []byte, f func(message)) error {
 
 func readMessage(b []byte) (message, error) {
 	broken := validJSON(b)
-	o, err := rawjson.ParseObject(b)
-	if err != nil {
+	var room [5]rawjson.Member
+	o := rawjson.Object{Members: room[:0]}
+	if err := o.Parse(b); err != nil {
 		if id := flatID(b, b); id != nil {
 			return message{id: id, bad: fmt.Errorf("%w: not JSON", ErrAnswer)}, nil
 		}
@@ -204,28 +205,6 @@ func tailID(tail []byte) json.RawMessage {
 		return nil
 	}
 	return o.Get("id")
-}
-
-// appendRequest appends a request. members are the raw members of params
-// without braces, meta the raw _meta object; either may be empty.
-func appendRequest(dst []byte, id int64, method string, members, meta []byte) []byte {
-	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
-	dst = strconv.AppendInt(dst, id, 10)
-	dst = append(dst, `,"method":`...)
-	dst = rawjson.AppendQuote(dst, method)
-	if len(members) > 0 || len(meta) > 0 {
-		dst = append(dst, `,"params":{`...)
-		dst = append(dst, members...)
-		if len(meta) > 0 {
-			if len(members) > 0 {
-				dst = append(dst, ',')
-			}
-			dst = append(dst, `"_meta":`...)
-			dst = append(dst, meta...)
-		}
-		dst = append(dst, '}')
-	}
-	return append(dst, '}')
 }
 
 // notification returns a notification; params may be nil.

@@ -50,6 +50,7 @@ func panels(t *testing.T) (all []panel) {
 	add("Requests a second, by route", "reqps", count(observe.HTTPDuration, observe.HTTPRoute), observe.HTTPRoute)
 	add("Messages of models, 95 % within", "s", quantile(observe.ChatDuration, observe.RequestModel), observe.RequestModel)
 	add("First piece of a message, 95 % within", "s", quantile(observe.ChatFirstChunk, observe.RequestModel), observe.RequestModel)
+	add("From one piece to the next, 95 % within", "s", quantile(observe.ChatNextChunk, observe.RequestModel), observe.RequestModel)
 	add("Tokens a second, by model", "short", fmt.Sprintf("sum by (%s) (rate(%s_sum[$__rate_interval]))", label(observe.RequestModel), named(t, observe.ChatTokens)), observe.RequestModel)
 	add("Failed messages of models a second", "short", fmt.Sprintf(`sum by (%[1]s) (rate(%[2]s_count{%[1]s!=""}[$__rate_interval]))`, label(observe.ErrorType), named(t, observe.ChatDuration)), observe.ErrorType)
 	add("Calls of tools, 95 % within", "s", quantile(observe.ToolDuration, observe.ToolName), observe.ToolName)
@@ -62,7 +63,10 @@ func panels(t *testing.T) (all []panel) {
 	add("Approvals a second, by verdict", "short", each(observe.Approvals, observe.ApprovalState), observe.ApprovalState)
 	add("Calls of unknown outcome a second", "short", each(observe.UnknownOutcome, observe.Server), observe.Server)
 	add("Refused by limits a second", "short", each(observe.LimitRefusals, observe.Limit), observe.Limit)
+	add("Budgets near their end and used up", "short", fmt.Sprintf("max by (%s, %s) (%s)", label(observe.Budget), label(observe.BudgetState), named(t, observe.Budgets)), observe.Budget)
 	add("What waits", "short", named(t, observe.QueueLength), observe.Queue)
+	add("Responses in the background", "short", fmt.Sprintf("max by (%s) (%s)", label(observe.RunState), named(t, observe.Runs)), observe.RunState)
+	add("Replicas", "short", fmt.Sprintf("max(%s)", named(t, observe.Replicas)), observe.ServiceName)
 	add("Requests that are being answered", "short", named(t, observe.OpenStreams), observe.ServiceName)
 	add("Transactions of the store, 95 % within", "s", quantile(observe.StoreDuration, observe.StoreKind), observe.StoreKind)
 	add("Memory", "bytes", named(t, observe.GoMemoryUsed), observe.MemoryType)
@@ -126,6 +130,7 @@ func alerts(t *testing.T) []byte {
 		one("DragomanToolsFail", fmt.Sprintf(`sum by (%[1]s) (rate(%[2]s_count{%[3]s!=""}[5m])) / sum by (%[1]s) (rate(%[2]s_count[5m])) > 0.5`, label(observe.Server), named(t, observe.ToolDuration), label(observe.ErrorType)), "10m", "warning", "More than half of the calls of "+server+" fail."),
 		one("DragomanStoreSlow", fmt.Sprintf("histogram_quantile(0.95, sum by (le) (rate(%s_bucket[5m]))) > 1", named(t, observe.StoreDuration)), "10m", "warning", "Transactions of the store take longer than a second."),
 		one("DragomanCallsWait", fmt.Sprintf("max by (%s) (%s) > 20", label(observe.Queue), named(t, observe.QueueLength)), "10m", "info", "More than 20 wait at {{ $labels."+label(observe.Queue)+" }}."),
+		one("DragomanBudgetNear", fmt.Sprintf("max by (%s, %s) (%s) > 0", label(observe.Budget), label(observe.BudgetState), named(t, observe.Budgets)), "0m", "info", "The budget {{ $labels."+label(observe.Budget)+" }} of somebody is {{ $labels."+label(observe.BudgetState)+" }}."),
 		one("DragomanConfigurationRefused", fmt.Sprintf(`increase(%s{%s="refused"}[15m]) > 0`, named(t, observe.Reloads), label(observe.Outcome)), "0m", "warning", "The configuration was read again and is wrong: the one before it stays."),
 	}}}})
 	if err != nil {

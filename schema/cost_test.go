@@ -109,7 +109,7 @@ func TestWhatIsReadIsPaidFor(t *testing.T) {
 		if err != nil || !v.Compiles() {
 			t.Fatal(name, err, v.Unchecked())
 		}
-		if took := cputime.Of(func() { v.ValidateNode(value) }); took > slower*6*time.Second {
+		if took := cputime.Of(func() { v.ValidateNode(value) }); took > cputime.Slower*6*time.Second {
 			t.Errorf("%s: %s", name, took)
 		} else {
 			t.Logf("%s: %s", name, took)

@@ -150,13 +150,15 @@ func auditVerifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify [FILE]",
 		Short: "Check that no record was changed, removed or added",
-		Long: `Reads the whole log, or an export of it, and checks the chain of its hashes. It exits
-with 1, and names the first record that does not fit, when somebody changed it.
+		Long: `Reads the logs of all processes, or an export of them, and checks the chains of their
+hashes, and what they say of each other. It exits with 1, and names the first record
+that does not fit, when somebody changed one, or took one away.
 
-Whoever can write to the file can write all of it anew. To find that, too, keep the
-head that this prints somewhere else, and name it the next time:
+Whoever can write to the store can write all of it anew. To find that, too, keep the
+heads that this prints somewhere else, and name them the next time. Logs name each
+other's heads, so it is one for each process that still writes, or fewer:
 
-  dragoman audit verify --head 4711:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08`,
+  dragoman audit verify --head k2v5c7q4wz3a:4711:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var kept []auditlog.Head
@@ -175,15 +177,22 @@ head that this prints somewhere else, and name it the next time:
 				return err
 			}
 			out := terminal.NewScreen(os.Stdout)
-			if check.Records == 0 {
+			switch {
+			case check.Records == 0:
 				out.Printf("%s no records\n", out.Good("✓"))
-				return nil
+			case len(check.Logs) == 1:
+				only := check.Logs[0]
+				out.Printf("%s %s, from %d to %d, hold together\n", out.Good("✓"), terminal.Many(int(check.Records), "record"), only.First, only.Head.Seq)
+			default:
+				out.Printf("%s %s in %d logs hold together\n", out.Good("✓"), terminal.Many(int(check.Records), "record"), len(check.Logs))
 			}
-			out.Printf("%s %s, from %d to %d, hold together\nhead %s\n", out.Good("✓"), terminal.Many(int(check.Records), "record"), check.First, check.Head.Seq, check.Head)
+			for _, head := range check.Heads() {
+				out.Printf("head %s\n", head)
+			}
 			return nil
 		},
 	}
-	cmd.Flags().StringArrayVar(&heads, "head", nil, "a `SEQ:HASH` that was noted before, and has to be there; may be repeated")
+	cmd.Flags().StringArrayVar(&heads, "head", nil, "a `LOG:SEQ:HASH` that was noted before, and has to be there; may be repeated")
 	configFlag(cmd, &at)
 	return cmd
 }
@@ -215,9 +224,10 @@ func auditExportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Write the records as JSON, one on a line",
-		Long: `Writes all records, the oldest first, or those that the flags choose. Each line ends
-with its hash, which is the SHA-256 of the line without that last member; the member
-prev is the hash of the line before.`,
+		Long: `Writes all records, or those that the flags choose: log by log, one for each start of a
+process, the oldest of each first. Each line ends with its hash, which is the SHA-256 of
+the line without that last member; the member prev is the hash of the line before in the
+same log.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f, l, err := w.open(cmd.Context())

@@ -54,7 +54,7 @@ takes one, otherwise JSON. NAME:=JSON is always JSON.
 				return err
 			}
 			defer g.Close()
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
+			ctx, stop := signal.NotifyContext(watched(cmd.Context(), g), os.Interrupt)
 			defer stop()
 			want := session.Want{Door: "terminal", Operator: atHand()}
 			if raw {

@@ -93,9 +93,9 @@ At a terminal you are asked before a tool runs that says it is destructive; with
 				chat.Approve = terminal.ApproveWrites
 			}
 			if len(args) == 0 {
-				return chat.Interactive(cmd.Context())
+				return chat.Interactive(watched(cmd.Context(), g))
 			}
-			return chat.Once(cmd.Context(), message)
+			return chat.Once(watched(cmd.Context(), g), message)
 		},
 	}
 	s.flags(cmd)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,6 +14,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
 	auditlog "github.com/dragoman-mcp/dragoman/internal/judge/audit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
+	runs "github.com/dragoman-mcp/dragoman/internal/state/run"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/state/turns"
 	"github.com/dragoman-mcp/dragoman/internal/state/vault"
@@ -29,6 +31,9 @@ func writeLedger() {
 }
 
 func ledgerScript(ctx context.Context, args []string) error {
+	if len(args) == 2 && args[0] == "waiting" {
+		return awaitRun(ctx, args[1])
+	}
 	l, err := openLedger(ctx, "")
 	if err != nil {
 		return err
@@ -54,7 +59,7 @@ func ledgerScript(ctx context.Context, args []string) error {
 		return remember(ctx, l, args[1:])
 	case "tamper":
 		return l.DB.Write(ctx, func(tx *store.Tx) error {
-			_, err := tx.Exec("UPDATE audit SET body = replace(body, 'key-1', 'key-9') WHERE seq = 3")
+			_, err := tx.Exec("UPDATE audit_records SET body = replace(body, 'key-1', 'key-9') WHERE seq = 3")
 			return err
 		})
 	}
@@ -117,4 +122,22 @@ func story(ctx context.Context, l *ledger.Ledger, key approval.Key) error {
 	l.Audit.Append(r)
 	l.Audit.Append(auditlog.Record{Kind: auditlog.Decision, Call: "call-2", Caller: "key-2", Server: "files", Target: "\x1b]52;c;x", Verdict: auditlog.Deny, Rule: "default"})
 	return nil
+}
+
+// awaitRun waits until a run waits, a minute at most.
+func awaitRun(ctx context.Context, configuration string) error {
+	s, err := openRuns(ctx, configuration)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for range 1200 {
+		if all, err := s.runs.List(ctx, runs.Filter{State: runs.Waiting}); err != nil || len(all) > 0 {
+			return err
+		}
+		<-tick.C
+	}
+	return errors.New("nothing waits")
 }

@@ -6,9 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -87,7 +85,7 @@ command line or a file makes no sense.`,
 	}
 	a.flags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&a.format, "format", "text", "`FORMAT` of the report: text, json, sarif, junit or markdown")
+	f.StringVar(&a.format, "format", "text", "`FORMAT` of the report: text, json, jsonl, sarif, junit or markdown")
 	f.StringVarP(&a.output, "output", "o", "", "write the report to `FILE` instead of standard output")
 	f.StringVar(&a.probe, "probe", "safe", "which tools of running servers to call: none, safe, all, or attack")
 	f.StringSliceVar(&a.attack, "attack", nil, "the `TOOL` that --probe attack attacks; may be repeated")
@@ -136,7 +134,7 @@ func (a *audit) explainRule() error {
 }
 
 // run audits what the command line names.
-func (a *audit) run(ctx context.Context, files []string) error {
+func (a *audit) run(ctx context.Context, files []string) (err error) {
 	stderr := terminal.NewScreen(os.Stderr)
 	status := terminal.NewStatus(stderr)
 	showing := func(server, doing string) { status.Show(server + ": " + doing) }
@@ -158,6 +156,12 @@ func (a *audit) run(ctx context.Context, files []string) error {
 	if err := a.confirm(o.Probe, targets); err != nil {
 		return err
 	}
+	out, err := a.outlet(status, slices.ContainsFunc(targets, func(t lint.Target) bool { return t.List == nil }))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	o.Found = out.found
 	report, err := lint.Run(ctx, targets, o)
 	status.Clear()
 	if err == nil && source.err != nil {
@@ -172,9 +176,20 @@ func (a *audit) run(ctx context.Context, files []string) error {
 	if a.verbose {
 		printLog(stderr, report)
 	}
-	if err := a.write(report, failOn); err != nil {
+	if err := out.write(report, failOn); err != nil {
 		return err
 	}
+	if err := a.keep(report); err != nil {
+		return err
+	}
+	if report.Worst() >= failOn {
+		return errFailed
+	}
+	return nil
+}
+
+// keep writes the files that later audits compare with, where that is wanted.
+func (a *audit) keep(report *lint.Report) error {
 	if a.writeLock {
 		if err := atomicfile.Share(a.lockFile(), report.Lock()); err != nil {
 			return fmt.Errorf("writing the lock: %w", err)
@@ -188,9 +203,6 @@ func (a *audit) run(ctx context.Context, files []string) error {
 		if err := atomicfile.Share(a.baseline, text.Bytes()); err != nil {
 			return fmt.Errorf("writing the baseline: %w", err)
 		}
-	}
-	if report.Worst() >= failOn {
-		return errFailed
 	}
 	return nil
 }
@@ -223,8 +235,8 @@ func (a *audit) options(source *proofSource) (o lint.Options, failOn lint.Severi
 	if a.configOnly && a.writeLock {
 		return o, 0, errors.New("--config-only asks no server, so that there is nothing to pin")
 	}
-	if !slices.Contains([]string{"text", "json", "sarif", "junit", "markdown"}, a.format) {
-		return o, 0, fmt.Errorf("--format is text, json, sarif, junit or markdown, not %q", a.format)
+	if !slices.Contains([]string{"text", "json", "jsonl", "sarif", "junit", "markdown"}, a.format) {
+		return o, 0, fmt.Errorf("--format is text, json, jsonl, sarif, junit or markdown, not %q", a.format)
 	}
 	if o.Rules, err = a.rules(source); err != nil {
 		return o, 0, err
@@ -334,40 +346,6 @@ func (a *audit) confirm(probe lint.Probe, targets []lint.Target) error {
 	if strings.TrimSpace(answer) != "yes" {
 		return &usageError{errors.New("nothing was called"), ""}
 	}
-	return nil
-}
-
-// write writes the report, or the patch.
-func (a *audit) write(report *lint.Report, failOn lint.Severity) (err error) {
-	out := io.Writer(os.Stdout)
-	screen := terminal.NewScreen(os.Stdout)
-	if a.output != "" {
-		file, failed := os.Create(filepath.Clean(a.output))
-		if failed != nil {
-			return fmt.Errorf("writing the report: %w", failed)
-		}
-		defer func() { err = errors.Join(err, file.Close()) }()
-		out, screen = file, terminal.NewScreen(file)
-	}
-	if a.fix {
-		patch, mended := report.Patch()
-		if _, err := out.Write(patch); err != nil {
-			return err
-		}
-		terminal.NewScreen(os.Stderr).Printf("%d of %d findings can be mended in one way only\n", mended, len(report.Findings))
-		return nil
-	}
-	switch a.format {
-	case "json":
-		return report.WriteJSON(out)
-	case "sarif":
-		return report.WriteSARIF(out, version())
-	case "junit":
-		return report.WriteJUnit(out, failOn)
-	case "markdown":
-		return report.WriteMarkdown(out)
-	}
-	screen.Findings(report)
 	return nil
 }
 

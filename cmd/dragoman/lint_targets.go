@@ -50,14 +50,19 @@ func (a *audit) targets(files []string) (targets []lint.Target, closing func(), 
 		}
 		c.SetDefaults()
 		c.Complete()
-		t, err := target(label, &c, written[label])
+		t, err := target(file, label, &c, written[label])
 		if err != nil {
 			return nil, closing, err
 		}
 		t.Legacy = a.legacy
 		targets = append(targets, t)
 	}
-	if len(file.MCPServers) == 0 {
+	for _, left := range file.LeftOut { // it is not started, and how it is configured can be judged
+		if c := written[left.Label]; c != nil {
+			targets = append(targets, lint.Target{Label: left.Label, Config: c})
+		}
+	}
+	if len(targets) == 0 && len(file.MCPServers) == 0 {
 		d := demo.New(demo.Options{Version: version()})
 		closing = func() { d.Close() }
 		targets = append(targets, lint.Target{Label: gateway.DemoLabel, Pipe: func(ctx context.Context) (io.ReadCloser, io.WriteCloser, error) {
@@ -102,7 +107,7 @@ func insteadOfFile(name string) string {
 }
 
 // target says how to reach one configured server, with the token of a login there.
-func target(label string, c *servers.Config, written *lint.Config) (lint.Target, error) {
+func target(file *config.File, label string, c *servers.Config, written *lint.Config) (lint.Target, error) {
 	t := lint.Target{Label: label, Config: written}
 	t.ReadOnly = func(tool string) bool { return c.Effects.Of(tool) == dragoman.ReadOnly }
 	for _, given := range c.Secrets(os.LookupEnv) {
@@ -113,7 +118,7 @@ func target(label string, c *servers.Config, written *lint.Config) (lint.Target,
 		return t, nil
 	}
 	t.URL, t.Header = c.URL, c.Header()
-	token, err := loggedIn(label, c)
+	token, err := loggedIn(file, label, c)
 	if token != "" {
 		t.Header.Set("Authorization", "Bearer "+token)
 	}

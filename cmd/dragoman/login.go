@@ -20,18 +20,29 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/door/terminal"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/reach/credential"
+	"github.com/dragoman-mcp/dragoman/internal/reach/logins"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
-// credentials is where tokens of logins are kept; nil where the user has no place for
-// anything.
-func credentials() *credential.Store {
+// credentials is the file in which tokens of logins are kept where there is no store; nil
+// where the user has no place for anything.
+func credentials() *credential.File {
 	path, err := store.DefaultPath()
 	if err != nil {
 		return nil
 	}
-	return &credential.Store{Path: filepath.Join(filepath.Dir(path), "credentials.json")}
+	return &credential.File{Path: filepath.Join(filepath.Dir(path), "credentials.json")}
+}
+
+// loginsOf is where tokens of logins are kept, by a configuration: in its store where there
+// is one, else in the file.
+func loginsOf(file *config.File) (*logins.Where, error) {
+	kept := credentials()
+	if kept == nil {
+		return nil, &failure{errors.New("there is no place to keep tokens: you have no home directory"), "set XDG_STATE_HOME"}
+	}
+	return &logins.Where{Store: file.Store, File: kept}, nil
 }
 
 func loginCommand() *cobra.Command {
@@ -77,7 +88,7 @@ gateway elsewhere log in through it, with their own key or access token:
 				}
 				return g.login(cmd.Context(), screen, label, !quiet)
 			}
-			file, err := s.load(only("mcpServers." + label + ".*"))
+			file, err := s.load(only("mcpServers."+label+".*", "store.*"))
 			if err != nil {
 				return err
 			}
@@ -88,10 +99,11 @@ gateway elsewhere log in through it, with their own key or access token:
 			if !server.OAuth.PerCaller() && who != "" {
 				return &usageError{fmt.Errorf("all callers share the login at %q", label), "with oauth.whose: caller each has its own"}
 			}
-			kept := credentials()
-			if kept == nil {
-				return &failure{errors.New("there is no place to keep tokens: you have no home directory"), "set XDG_STATE_HOME"}
+			kept, err := loginsOf(file)
+			if err != nil {
+				return err
 			}
+			defer kept.Close()
 			account := server.Account(cmp.Or(who, caller.Local.ID))
 			if forget {
 				if err := kept.Delete(account); err != nil {
@@ -128,7 +140,8 @@ func listLogins(cmd *cobra.Command, s *selection) error {
 		return err
 	}
 	var accounts []credential.Account
-	if kept := credentials(); kept != nil {
+	if kept, err := loginsOf(file); err == nil {
+		defer kept.Close()
 		if accounts, err = kept.Accounts(); err != nil {
 			return err
 		}
@@ -171,8 +184,13 @@ func loggedInAt(file *config.File, label string) (*servers.Config, error) {
 // loggedIn returns the access token that a login at a server gave to the person at this
 // machine; empty for none. It is for those who make requests of their own, and is not
 // renewed while they do.
-func loggedIn(label string, server *servers.Config) (string, error) {
-	client, tokens := server.Authorized(label, caller.Local.ID, servers.Tokens{Store: credentials()})
+func loggedIn(file *config.File, label string, server *servers.Config) (string, error) {
+	var from servers.Tokens
+	if kept, err := loginsOf(file); err == nil {
+		defer kept.Close()
+		from.Store = kept
+	}
+	client, tokens := server.Authorized(label, caller.Local.ID, from)
 	defer client.CloseIdleConnections()
 	if tokens == nil || !server.OAuth.LogsIn() {
 		return "", nil
@@ -181,7 +199,7 @@ func loggedIn(label string, server *servers.Config) (string, error) {
 }
 
 // login logs a person at this machine in, on behalf of a caller.
-func login(ctx context.Context, screen *terminal.Screen, label, who string, server *servers.Config, kept *credential.Store, browser bool) error {
+func login(ctx context.Context, screen *terminal.Screen, label, who string, server *servers.Config, kept credential.Store, browser bool) error {
 	back, err := credential.ListenLoopback()
 	if err != nil {
 		return err

@@ -133,7 +133,7 @@ For programs, start the gateway and point any OpenAI client's base_url to it:
 	root.AddCommand(
 		chatCommand(), serveCommand(), consoleCommand(), reloadCommand(), toolsCommand(), callCommand(),
 		convertCommand(), argumentsCommand(), lintCommand(), proveCommand(),
-		checkCommand(), configCommand(), approveCommand(), denyCommand(), auditCommand(), usageCommand(), pinsCommand(), storeCommand(), keysCommand(), loginCommand(), claudeCommand(), codexCommand(), demoServerCommand(), versionCommand(),
+		checkCommand(), configCommand(), approveCommand(), denyCommand(), auditCommand(), usageCommand(), runsCommand(), pinsCommand(), storeCommand(), keysCommand(), loginCommand(), claudeCommand(), codexCommand(), demoServerCommand(), versionCommand(),
 	)
 	return root
 }

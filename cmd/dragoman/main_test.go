@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -18,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
+	"github.com/dragoman-mcp/dragoman/internal/stage/freeport"
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
 	"github.com/dragoman-mcp/dragoman/rehearsal"
 )
@@ -32,6 +32,7 @@ func TestMain(m *testing.M) {
 		"dragoman": func() { os.Exit(run(os.Args[1:])) },
 		"ledger":   writeLedger,
 		"await":    await,
+		"begin":    begin,
 	})
 }
 
@@ -56,6 +57,22 @@ func await() {
 	}
 	fmt.Fprintf(os.Stderr, "%s says %s\n", address, said)
 	os.Exit(1)
+}
+
+// begin posts a file as JSON to an address, and prints the answer.
+func begin() {
+	body, err := os.Open(os.Args[2])
+	if err == nil {
+		var res *http.Response
+		if res, err = http.Post(os.Args[1], "application/json", body); err == nil {
+			_, err = io.Copy(os.Stdout, res.Body)
+			res.Body.Close()
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "begin:", err)
+		os.Exit(1)
+	}
 }
 
 // behindToken lets only those through who know the token "open".
@@ -92,14 +109,11 @@ func TestScripts(t *testing.T) {
 			env.Defer(refusing.Close)
 			env.Setenv("REFUSING_URL", refusing.URL)
 			env.Setenv("GUARDED_URL", guarded.URL)
-			free, err := net.Listen("tcp", "127.0.0.1:0") // which a gateway of the script takes over
+			free, err := freeport.Address() // for a gateway of the script
 			if err != nil {
 				return err
 			}
-			env.Setenv("FREE_ADDRESS", free.Addr().String())
-			if err := free.Close(); err != nil {
-				return err
-			}
+			env.Setenv("FREE_ADDRESS", free)
 			env.Setenv("GUARDED_ADDRESS", guarded.Listener.Addr().String())
 			return errors.Join(writeGuide(env.WorkDir, "guide", "policy.md"), writeGuide(env.WorkDir, "operations", "operations.md"), writeGuide(env.WorkDir, "store", "store.md"))
 		},

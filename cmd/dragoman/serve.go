@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/gateway"
+	"github.com/dragoman-mcp/dragoman/internal/observe/logbuffer"
 	"github.com/dragoman-mcp/dragoman/internal/observe/loglevel"
 	"github.com/dragoman-mcp/dragoman/internal/text/invalid"
 )
@@ -59,7 +61,9 @@ configuration read again: requests and servers that did not change go on.` + ser
 			if err != nil {
 				return err
 			}
-			log, level := newLogger(file, s.verbose, s.quiet)
+			lines := logbuffer.New(os.Stderr)
+			defer lines.Close()
+			log, level := newLogger(lines, file, s.verbose, s.quiet)
 			defer hearLibraries(log)()
 			for _, w := range file.Warnings {
 				log.Warn("configuration", "warning", w)
@@ -67,7 +71,7 @@ configuration read again: requests and servers that did not change go on.` + ser
 			for _, left := range file.LeftOut {
 				log.Warn("configuration", "warning", left.Reason)
 			}
-			g, err := gateway.New(file, gateway.Options{Read: func() (*config.File, error) { return read(nil) }, Log: log, Version: version(), Used: level, Can: clientsCan(file), Apps: !file.MCP.Off, Credentials: credentials(), StateFolder: stateFolder()})
+			g, err := gateway.New(file, gateway.Options{Read: func() (*config.File, error) { return read(nil) }, Log: log, Version: version(), Replica: true, Used: level, Can: clientsCan(file), Apps: !file.MCP.Off, Credentials: credentials(), StateFolder: stateFolder()})
 			if err != nil {
 				return &usageError{err, ""}
 			}
@@ -149,9 +153,9 @@ func hangup(reload func()) (stop func()) {
 	}
 }
 
-// newLogger returns the log that the configuration describes, and what gives it the level
-// of another one. Flags win over both.
-func newLogger(file *config.File, verbose, quiet bool) (log *slog.Logger, use func(*config.File)) {
+// newLogger returns the log that the configuration describes, written to w, and what gives
+// it the level of another one. Flags win over both.
+func newLogger(w io.Writer, file *config.File, verbose, quiet bool) (log *slog.Logger, use func(*config.File)) {
 	level := new(slog.LevelVar)
 	use = func(file *config.File) {
 		switch {
@@ -167,7 +171,7 @@ func newLogger(file *config.File, verbose, quiet bool) (log *slog.Logger, use fu
 	levels := loglevel.New(level, file.Log.Levels)
 	options := &slog.HandlerOptions{Level: levels}
 	if file.Log.Format == "json" {
-		return slog.New(levels.Handler(slog.NewJSONHandler(os.Stderr, options))), use
+		return slog.New(logbuffer.Late(levels.Handler(slog.NewJSONHandler(w, options)))), use
 	}
-	return slog.New(levels.Handler(slog.NewTextHandler(os.Stderr, options))), use
+	return slog.New(logbuffer.Late(levels.Handler(slog.NewTextHandler(w, options)))), use
 }

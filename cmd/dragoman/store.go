@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
-	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/door/terminal"
 	auditlog "github.com/dragoman-mcp/dragoman/internal/judge/audit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
+	"github.com/dragoman-mcp/dragoman/internal/state/nodes"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/state/vault"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
@@ -58,15 +57,20 @@ func openStore(ctx context.Context, at string) (*config.File, *ledger.Ledger, er
 
 // A storeStatus is what "store status" says.
 type storeStatus struct {
-	Store    string            `json:"store"`
-	Database string            `json:"database"`
-	Version  int               `json:"version"`
-	Ours     int               `json:"this_program"`
-	Bytes    int64             `json:"bytes"`
-	Tables   []tableStatus     `json:"tables"`
-	Key      vault.Standing    `json:"master_key"`
-	Trouble  string            `json:"master_key_trouble,omitempty"`
-	Audit    map[string]string `json:"audit_heads"`
+	Store    string         `json:"store"`
+	Database string         `json:"database"`
+	Version  int            `json:"version"`
+	Ours     int            `json:"this_program"`
+	Bytes    int64          `json:"bytes"`
+	Tables   []tableStatus  `json:"tables"`
+	Key      vault.Standing `json:"master_key"`
+	Trouble  string         `json:"master_key_trouble,omitempty"`
+	// Audit are the heads of logs that no other log names.
+	Audit []string `json:"audit_heads"`
+	// Replicas are the gateways that serve on it, and Doubts what to look at about them.
+	Replicas []replicaStatus `json:"replicas"`
+	Doubts   []string        `json:"replica_doubts,omitempty"`
+	nodes    []nodes.Standing
 }
 
 type tableStatus struct {
@@ -80,11 +84,14 @@ func storeStatusCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show which database it is, how much is in it, and whether the master key fits",
+		Short: "Show which database it is, how much is in it, who serves on it, and whether the master key fits",
 		Long: `Shows which database it is and how large, how many rows each table has and since when,
 the fingerprint of the master key and the keys that it opens, and the heads of the
 audit log, which are worth keeping elsewhere (dragoman audit verify --head). It exits
-with 1 where the master key does not fit.`,
+with 1 where the master key does not fit.
+
+Of a PostgreSQL database it shows the gateways that serve on it: when each was heard last,
+and what to look at, such as clocks that differ, other configurations, or one that died.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			file, l, err := openStore(cmd.Context(), at)
@@ -113,7 +120,7 @@ with 1 where the master key does not fit.`,
 }
 
 func statusOf(ctx context.Context, db *store.DB, where store.Config) (s storeStatus, err error) {
-	s = storeStatus{Store: db.String(), Database: "SQLite", Tables: []tableStatus{}, Audit: map[string]string{}}
+	s = storeStatus{Store: db.String(), Database: "SQLite", Tables: []tableStatus{}, Audit: []string{}}
 	if !where.URL.IsZero() {
 		s.Database = "PostgreSQL"
 	}
@@ -126,12 +133,12 @@ func statusOf(ctx context.Context, db *store.DB, where store.Config) (s storeSta
 	if s.Key.Trouble != nil {
 		s.Trouble = s.Key.Trouble.Error()
 	}
-	heads, err := auditlog.Heads(ctx, db)
+	heads, err := auditlog.OpenHeads(ctx, db)
 	if err != nil {
 		return s, err
 	}
-	for name, head := range heads {
-		s.Audit[name] = head.String()
+	for _, head := range heads {
+		s.Audit = append(s.Audit, head.String())
 	}
 	err = db.Read(ctx, func(tx *store.Tx) error {
 		standings, err := tx.Standings()
@@ -141,8 +148,12 @@ func statusOf(ctx context.Context, db *store.DB, where store.Config) (s storeSta
 		if err == nil {
 			s.Version, s.Ours, err = tx.Versions()
 		}
+		if err == nil {
+			s.nodes, err = nodes.List(tx)
+		}
 		return err
 	})
+	s.Replicas, s.Doubts = replicasOf(s.nodes), doubts(s.nodes)
 	return s, err
 }
 
@@ -161,6 +172,9 @@ func showStatus(s storeStatus) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
+	if err := showReplicas(out, s.nodes, out.Warn); err != nil {
+		return err
+	}
 	out.Printf("\n")
 	if s.Key.Fingerprint == "" {
 		out.Printf("master key   none yet\n")
@@ -171,8 +185,8 @@ func showStatus(s storeStatus) error {
 		out.Printf("  seals      generation %d, made %s\n", g.ID, g.Made.Local().Format(time.DateTime))
 	}
 	out.Printf("  encrypts   %s\n", terminal.Many(s.Key.Owners, "owner"))
-	for _, name := range slices.Sorted(maps.Keys(s.Audit)) {
-		out.Printf("head of %s  %s\n", name, s.Audit[name])
+	for _, head := range s.Audit {
+		out.Printf("audit head   %s\n", head)
 	}
 	return nil
 }
@@ -195,7 +209,7 @@ type copyReport struct {
 	To      string           `json:"to"`
 	Rows    map[string]int64 `json:"rows"`
 	Records uint64           `json:"audit_records_verified"`
-	Head    string           `json:"audit_head,omitempty"`
+	Heads   []string         `json:"audit_heads,omitempty"`
 	// Key is the master key that the copy needs and does not have.
 	Key vault.Standing `json:"master_key"`
 }
@@ -207,8 +221,8 @@ func (r *copyReport) show(what string) {
 		rows += n
 	}
 	out.Printf("%s %s %s: %d rows of %d tables, and an audit log of %s that holds together\n", out.Good("✓"), what, r.To, rows, len(r.Rows), terminal.Many(int(r.Records), "record"))
-	if r.Head != "" {
-		out.Printf("head %s\n", r.Head)
+	for _, head := range r.Heads {
+		out.Printf("head %s\n", head)
 	}
 }
 
@@ -278,8 +292,9 @@ func (r *copyReport) read(tx *store.Tx, known ...auditlog.Head) error {
 	if err != nil {
 		return fmt.Errorf("the audit log in the copy does not hold together: %w", err)
 	}
-	if r.Records = check.Records; check.Records > 0 {
-		r.Head = check.Head.String()
+	r.Records, r.Heads = check.Records, nil
+	for _, head := range check.Heads() {
+		r.Heads = append(r.Heads, head.String())
 	}
 	standings, err := tx.Standings()
 	r.Rows = map[string]int64{}
@@ -338,7 +353,7 @@ func copyStore(ctx context.Context, l *ledger.Ledger, where store.Config, to str
 	if r.Key, err = vault.Look(ctx, l.DB, where); err != nil {
 		return r, err
 	}
-	heads, err := auditlog.Heads(ctx, l.DB)
+	heads, err := auditlog.HeadsOf(ctx, l.DB)
 	if err != nil {
 		return r, err
 	}
@@ -348,6 +363,6 @@ func copyStore(ctx context.Context, l *ledger.Ledger, where store.Config, to str
 	}
 	defer there.Close()
 	r.To = there.String()
-	_, err = l.DB.CopyTo(ctx, there, func(tx *store.Tx) error { return r.read(tx, slices.Collect(maps.Values(heads))...) })
+	_, err = l.DB.CopyTo(ctx, there, func(tx *store.Tx) error { return r.read(tx, heads...) })
 	return r, err
 }

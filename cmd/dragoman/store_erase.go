@@ -79,6 +79,9 @@ everything. The key itself is revoked with dragoman keys revoke.
 				}
 			}
 			found, err = keeping.Erase(cmd.Context(), l.DB, whose)
+			if err == nil {
+				err = forgetLogins(whose)
+			}
 			if err != nil {
 				return err
 			}
@@ -98,6 +101,22 @@ everything. The key itself is revoked with dragoman keys revoke.
 	f.BoolVar(&asJSON, "json", false, "write JSON")
 	configFlag(cmd, &at)
 	return cmd
+}
+
+// forgetLogins removes the logins of a caller from the file that the store took them over
+// from: they would be good there.
+func forgetLogins(whose keeping.Whose) error {
+	file := credentials()
+	if file == nil {
+		return nil
+	}
+	all, err := file.Sealed()
+	for a := range all {
+		if a.Caller != "" && (a.Caller == whose.Caller || a.Caller == whose.User) {
+			err = errors.Join(err, file.Delete(a))
+		}
+	}
+	return err
 }
 
 // eraseUnreadable begins anew where the master key is lost, and nowhere else.

@@ -6,6 +6,7 @@
 //	{"age":3600}      make access tokens that are so many seconds older than they are
 //	{"format":"opaque"}
 //	{"refuse":503}    answer everything with this status; 0 ends it
+//	{"console":URL,"rotate":"k2"}   have a client "console" that is sent back there
 //	{"hold":true}     answer nothing until {"hold":false}
 import { createServer } from 'node:http';
 import { generateKeyPairSync } from 'node:crypto';
@@ -51,6 +52,7 @@ function build(issuer, kid) {
     scopes: ['openid', 'offline_access', 'gateway:use', 'tools:read', 'tools:write'],
     clients: [
       { client_id: 'ide', token_endpoint_auth_method: 'none', application_type: 'native', grant_types: ['authorization_code', 'refresh_token'], redirect_uris: ['http://127.0.0.1:1/callback'] },
+      ...(state.console ? [{ client_id: 'console', client_secret: 'console-secret', application_type: 'native', grant_types: ['authorization_code'], redirect_uris: [state.console] }] : []),
       { client_id: 'robot', client_secret: 'robot-secret', grant_types: ['client_credentials'], response_types: [], redirect_uris: [] },
       { client_id: 'gateway', client_secret: 'gateway-secret', grant_types: ['client_credentials', exchangeGrant], response_types: [], redirect_uris: [] },
     ],

@@ -62,6 +62,7 @@ sets: {}
 policy: []
 policy_file: ""
 limits: []
+budgets: []
 loop:
   rounds: 16
   calls: 64
@@ -99,6 +100,9 @@ store:
     owner: 1GiB
     total: 10GiB
   pooler: none
+replicas:
+  affinity: false
+  notice: 5s
 audit:
   arguments: digest
   retention: 2160h
@@ -111,6 +115,11 @@ approvals:
 pins:
   mode: auto
   lock: ""
+capture:
+  keep: auto
+  callers: []
+  retention: 168h
+  bytes: 16MiB
 usage:
   off: false
   retention: 2160h

@@ -290,7 +290,7 @@ test.yaml:1:26: unknown key "名" in names
 test.yaml:2:1: unknown key "语" in the file
   2 | 语: 1
     | ^
-  The keys here are listen, tls, watch, allowed_hosts, allowed_origins, auth, models, dialects, mcpServers, inputs, names, tools, sampling, hosted, connections, wait_for_servers, mcp, console, sets, policy, policy_file, limits, loop, results, memory, cache, idempotency, store, audit, approvals, pins, usage, telemetry, http, log.
+  The keys here are listen, tls, watch, allowed_hosts, allowed_origins, auth, models, dialects, mcpServers, inputs, names, tools, sampling, hosted, connections, wait_for_servers, mcp, console, sets, policy, policy_file, limits, budgets, loop, results, memory, cache, idempotency, store, replicas, audit, approvals, pins, capture, usage, telemetry, http, log.
 test.yaml:3:7: unknown key "x-语" in log
   3 | log: {x-语: 1}
     |       ^

@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
 	"github.com/dragoman-mcp/dragoman/internal/judge/audit"
+	"github.com/dragoman-mcp/dragoman/internal/judge/budget"
 	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
@@ -26,6 +27,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/state/cache"
+	"github.com/dragoman-mcp/dragoman/internal/state/captured"
 	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/text/glob"
@@ -66,6 +68,8 @@ type File struct {
 	PolicyFile string        `yaml:"policy_file" doc:"A file of Cedar policies beside those of policy; a relative path starts at the folder of the configuration file. All of them hold together."`
 	Limits     []limit.Limit `yaml:"limits" doc:"How much callers may do: calls in a time, at a time and in a day, and tokens in a day. None by default."`
 
+	Budgets []budget.Budget `yaml:"budgets" doc:"How many tokens and how much money callers may spend in a day or a month. None by default."`
+
 	Loop    Loop            `yaml:"loop" doc:"Limits of one conversation."`
 	Results session.Results `yaml:"results" doc:"How results of tools look to a model."`
 	Memory  Memory          `yaml:"memory" doc:"What is remembered of conversations that clients do not see whole."`
@@ -74,10 +78,12 @@ type File struct {
 	Idempotency idempotency.Config `yaml:"idempotency" doc:"Answers that are kept for requests that are sent again with the same Idempotency-Key."`
 
 	Store     store.Config    `yaml:"store" doc:"The file that keeps what outlives the process: the audit log, approvals and pins."`
+	Replicas  Replicas        `yaml:"replicas" doc:"What several gateways on one PostgreSQL database have to know of what stands in front of them."`
 	Audit     audit.Config    `yaml:"audit" doc:"The log of who did what."`
 	Approvals approval.Config `yaml:"approvals" doc:"Questions to a person whether a call may run."`
 	Pins      pinning.Config  `yaml:"pins" doc:"Which tools are trusted: those that are defined as somebody approved them."`
 
+	Capture   captured.Config  `yaml:"capture" doc:"Conversations and calls that are kept for people to look at, under Live in the console, where there is a store."`
 	Usage     usage.Config     `yaml:"usage" doc:"What callers used of models and tools, kept where there is a store."`
 	Telemetry telemetry.Config `yaml:"telemetry" doc:"What is told of the gateway to those who look after it: metrics at /metrics, and traces and metrics for a collector."`
 
@@ -154,6 +160,12 @@ type Memory struct {
 	TTL     time.Duration `yaml:"ttl" doc:"Time after its last use that something is remembered."`
 }
 
+// Replicas says how several gateways share one store.
+type Replicas struct {
+	Affinity bool          `yaml:"affinity" doc:"Says that the load balancer sends all requests of one session to one replica, by the header Mcp-Session-Id or by a cookie. Needed for servers with share: session, whose connections are each in one process; nothing else needs it."`
+	Notice   time.Duration `yaml:"notice" doc:"How long a replica that is to stop takes new requests yet while /readyz already says draining, so that the load balancer has seen it: a little more than the time between its checks. A gateway without store.url is alone, and stops at once."`
+}
+
 // TLS is what the gateway shows clients, and wants of them. The files are read again when
 // they change; where they cannot be used then, those before them stay.
 type TLS struct {
@@ -212,6 +224,7 @@ func (f *File) SetDefaults() {
 	f.Cache = cache.Config{TTL: time.Minute, Bytes: 64 << 20}
 	f.Idempotency.SetDefaults()
 	f.Store.SetDefaults()
+	f.Replicas.Notice = 5 * time.Second
 	f.Audit.SetDefaults()
 	f.Approvals.SetDefaults()
 	f.Pins.Mode = pinning.Auto
@@ -219,6 +232,7 @@ func (f *File) SetDefaults() {
 	f.MCP = mcpserve.Config{Search: string(model.Never), Page: mcpserve.DefaultPage}
 	f.HTTP = HTTP{MaxBody: 32 << 20, HeaderTimeout: 10 * time.Second, BodyTimeout: 10 * time.Second, AnswerTimeout: 30 * time.Second, DrainTimeout: 30 * time.Second}
 	f.Log = Log{Level: "info", Format: "text"}
+	f.Capture.SetDefaults()
 	f.Usage.Retention = usage.DefaultRetention
 	f.Telemetry.SetDefaults()
 }
@@ -253,10 +267,20 @@ func (f *File) Validate() error {
 	if err := limit.CheckNames(f.Limits); err != nil {
 		return invalid.Key("limits", err.Error())
 	}
+	if err := budget.Check(f.Budgets, f.Usage); err != nil {
+		return invalid.Key("budgets", err.Error())
+	}
 	for _, name := range slices.Sorted(maps.Keys(f.Sets)) {
 		for _, label := range f.Sets[name].Servers {
 			if _, ok := f.MCPServers[label]; !ok {
 				return invalid.Key("sets", fmt.Sprintf("%s: there is no server %q in mcpServers", name, label))
+			}
+		}
+	}
+	if !f.Store.URL.IsZero() && !f.Replicas.Affinity {
+		for _, label := range slices.Sorted(maps.Keys(f.MCPServers)) {
+			if f.MCPServers[label].Share == servers.ShareSession {
+				return invalid.Key("replicas", fmt.Sprintf("mcpServers.%s has share: session, whose connections are each in one replica, so with store.url the load balancer has to send a session's requests to one replica: say replicas.affinity: true once it does, or share: caller", label))
 			}
 		}
 	}

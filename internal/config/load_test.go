@@ -24,6 +24,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/state/cache"
+	"github.com/dragoman-mcp/dragoman/internal/state/captured"
 	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
@@ -106,6 +107,7 @@ memory: {restore: false, bytes: 2MiB, ttl: 3m}
 cache: {tools: ["files__read_*"], ttl: 30s, bytes: 1MiB}
 idempotency: {bytes: 4MiB, ttl: 12h}
 store: {path: /srv/dragoman.db, max_bytes: 2MiB, retention: 48h, quota: {owner: 1MiB, total: 3MiB}}
+replicas: {affinity: true, notice: 3s}
 audit: {arguments: full, retention: 24h, off: true}
 approvals: {expires: 5m, keep: 1h, pending: 6, elicit: true}
 pins: {mode: explicit, lock: /srv/dragoman.lock}
@@ -116,6 +118,7 @@ http:
   answer_timeout: 4s
   max_connections: 500
   drain_timeout: 2m
+capture: {keep: "on", callers: ["team-*"], retention: 24h, bytes: 1MiB}
 usage: {off: true, retention: 720h}
 telemetry:
   endpoint: http://localhost:4318
@@ -167,9 +170,11 @@ log: {level: debug, format: json, levels: {mcp: warn}}
 		Cache:          cache.Config{Tools: []string{"files__read_*"}, TTL: 30 * time.Second, Bytes: 1 << 20},
 		Idempotency:    idempotency.Config{Bytes: 4 << 20, TTL: 12 * time.Hour},
 		Store:          store.Config{Path: "/srv/dragoman.db", MaxBytes: 2 << 20, Pooler: "none", Retention: 48 * time.Hour, Quota: store.Quota{Owner: 1 << 20, Total: 3 << 20}},
+		Replicas:       config.Replicas{Affinity: true, Notice: 3 * time.Second},
 		Audit:          audit.Config{Arguments: audit.Full, Retention: 24 * time.Hour, Off: true},
 		Approvals:      approval.Config{Expires: 5 * time.Minute, Keep: time.Hour, Pending: 6, Elicit: true},
 		Pins:           pinning.Config{Mode: pinning.Explicit, Lock: "/srv/dragoman.lock"},
+		Capture:        captured.Config{Keep: captured.On, Callers: []string{"team-*"}, Retention: 24 * time.Hour, Bytes: 1 << 20},
 		Usage:          usage.Config{Off: true, Retention: 720 * time.Hour},
 		Telemetry: telemetry.Config{
 			Endpoint: "http://localhost:4318", Headers: secret.Map(map[string]string{"X-Key": "t"}), Service: "gate",

@@ -39,5 +39,8 @@ func Refused(problem *dragoman.Problem) *model.Error {
 		e.Status, e.Type = http.StatusTooManyRequests, model.TypeRateLimit
 	}
 	e.Header = http.Header{"Retry-After": {strconv.Itoa(int(math.Ceil(problem.RetryAfter.Seconds())))}}
+	if problem.Code == dragoman.CodeBudget {
+		e.Header["X-Should-Retry"] = []string{"false"} // to clients of OpenAI and Anthropic, which else try again at once
+	}
 	return e
 }

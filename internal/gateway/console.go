@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/door/console"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/identity/signin"
+	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
@@ -29,7 +30,7 @@ func (g *Gateway) openConsole() {
 		On:        func() bool { return g.now.Load().file.Console != config.ConsoleOff },
 		Sessions:  signin.NewSessions(db, g.standing),
 		Secret:    g.secret,
-		Recognise: g.callers.Recognise, Required: g.callers.Required,
+		Recognise: g.callers.Recognise, Required: g.callers.Required, At: g.callers,
 		Secure: g.file.TLS.Cert != "" || strings.HasPrefix(g.file.Auth.PublicURL, "https:"),
 		Gate:   g.gate, Inbox: g.inbox(), Book: g.book(), Audit: g.audit(),
 		Servers: g.servers, Said: g.Said, Live: g.live,
@@ -43,7 +44,14 @@ func (g *Gateway) openConsole() {
 			}
 			return ""
 		},
-		MaxBody: g.maxBody, Version: g.o.Version, Log: g.log,
+		MaxBody: g.maxBody, Version: g.o.Version, Node: func() string { return g.node.ID() }, Log: g.log,
+	}
+	if g.usage != nil {
+		o.Usage, o.Budgets = g.readUsage, g.budgets.States
+		o.Named = func(ctx context.Context) (map[string]string, error) { return usage.Names(ctx, db) }
+	}
+	if g.captures != nil {
+		o.Captures = g.captures
 	}
 	g.console = console.New(o)
 }
@@ -56,7 +64,7 @@ func (s *setup) shown() *console.Setup {
 	}
 	return &console.Setup{
 		Sessions: s.sessions, Policy: s.rules, Upstreams: s.upstreams, Dialects: s.dialects,
-		File: func() []byte { return config.Effective(s.file) }, Path: s.file.Path, Warnings: warnings,
+		File: func() []byte { return config.Effective(s.file) }, Path: s.file.Path, Warnings: warnings, Chat: s.chat,
 	}
 }
 

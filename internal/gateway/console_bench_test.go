@@ -1,10 +1,12 @@
 package gateway
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
@@ -92,4 +94,46 @@ func BenchmarkConsoleFirstPage(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkConsoles is what chats cost while nobody looks, and while ten consoles are open
+// that show what runs, by turns in one process. The time has the rehearsal model and what the
+// consoles are told in it.
+//
+//	go test ./internal/gateway -run - -bench Consoles -benchtime 40x
+func BenchmarkConsoles(b *testing.B) {
+	ways := []*way{{name: "none"}, {name: "ten"}}
+	for _, w := range ways {
+		g, cookie := crowded(b, 3)
+		w.handler = g.Handler()
+		if w.name == "none" {
+			continue
+		}
+		ctx, cancel := context.WithCancel(b.Context())
+		var open sync.WaitGroup
+		defer open.Wait()
+		defer cancel()
+		for range 10 {
+			r := httptest.NewRequestWithContext(ctx, "GET", "http://localhost/console/events?live=1", nil)
+			r.AddCookie(cookie)
+			told := make(chan struct{}, 1)
+			open.Go(func() { w.handler.ServeHTTP(&listener{discards{header: http.Header{}}, told}, r) })
+			<-told
+		}
+	}
+	byTurns(b, ways)
+}
+
+// A listener discards what it hears, and tells of the first of it.
+type listener struct {
+	discards
+	told chan struct{}
+}
+
+func (l *listener) Write(p []byte) (int, error) {
+	select {
+	case l.told <- struct{}{}:
+	default:
+	}
+	return l.discards.Write(p)
 }

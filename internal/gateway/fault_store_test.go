@@ -38,7 +38,7 @@ func grown(t *testing.T, file *config.File, size int64) (records int) {
 			for range 2000 {
 				records++
 				r := audit.Record{Kind: audit.Intent, Call: fmt.Sprintf("call-%d", records), Caller: fmt.Sprintf("key:%d", records%50), Server: "web", Target: "echo", Verdict: "allow", Arguments: arguments}
-				if err := book.Audit.Tx(r)(tx); err != nil {
+				if _, err := book.Audit.Tx(r)(tx); err != nil {
 					return err
 				}
 			}

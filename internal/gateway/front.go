@@ -153,24 +153,35 @@ func (g *Gateway) enter(w http.ResponseWriter, r *http.Request, route *door.Rout
 		ctx, cancel = who.Until(ctx)
 		defer cancel()
 	}
+	g.warn(w, r, route, who)
 	route.Serve(w, r.WithContext(ctx), who)
 }
 
 // shed refuses what would be too much for the memory. Answers of operators never
 // are: calls wait for them.
 func (g *Gateway) shed(w http.ResponseWriter, r *http.Request, route *door.Route) bool {
-	full := g.memory.Full()
-	if full < shedNew || full < shedAll && route.Shed == door.ShedLast || route.Shed == door.ShedNever {
+	err := g.overloaded(route.Shed)
+	if err == nil {
 		return false
 	}
-	g.refuse(w, r, route.Form, &model.Error{
-		Status: http.StatusServiceUnavailable, Type: model.TypeServer, Code: "overloaded",
-		Message: "The gateway is short of memory and takes nothing new for now. Try again soon.",
-		Header:  http.Header{"Retry-After": {strconv.Itoa(int(shedRetry.Seconds()))}},
-	}, "full", strconv.Itoa(int(full*100))+"%")
+	g.refuse(w, r, route.Form, err, "full", strconv.Itoa(int(g.memory.Full()*100))+"%")
 	_ = http.NewResponseController(w).Flush()
 	deadline.Drain(r)
 	return true
+}
+
+// overloaded says why there is no room in memory for what is shed so soon; nil where there
+// is.
+func (g *Gateway) overloaded(soon door.Shed) error {
+	full := g.memory.Full()
+	if full < shedNew || full < shedAll && soon == door.ShedLast || soon == door.ShedNever {
+		return nil
+	}
+	return &model.Error{
+		Status: http.StatusServiceUnavailable, Type: model.TypeServer, Code: "overloaded",
+		Message: "The gateway is short of memory and takes nothing new for now. Try again soon.",
+		Header:  http.Header{"Retry-After": {strconv.Itoa(int(shedRetry.Seconds()))}},
+	}
 }
 
 // checked refuses requests for a host that is not ours, and those that a browser

@@ -12,11 +12,14 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/identity/revocation"
 	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
 	"github.com/dragoman-mcp/dragoman/internal/judge/audit"
+	"github.com/dragoman-mcp/dragoman/internal/judge/budget"
 	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
 	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
 	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
 	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
+	"github.com/dragoman-mcp/dragoman/internal/reach/credential"
+	"github.com/dragoman-mcp/dragoman/internal/reach/logins"
 	"github.com/dragoman-mcp/dragoman/internal/state/content"
 	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
 	"github.com/dragoman-mcp/dragoman/internal/state/keeping"
@@ -41,6 +44,9 @@ const openLedger = 30 * time.Second
 // without it.
 func (g *Gateway) openGate(first *setup) (err error) {
 	var db *store.DB
+	if g.o.Credentials != nil {
+		g.elsewhere = &logins.Where{Store: g.file.Store, File: g.o.Credentials}
+	}
 	if needed := first.keepsRecords(); needed || g.callers.Required() || len(g.file.Limits) > 0 {
 		ctx, cancel := context.WithTimeout(context.Background(), openLedger)
 		defer cancel()
@@ -51,20 +57,26 @@ func (g *Gateway) openGate(first *setup) (err error) {
 		case errors.Is(err, vault.ErrOtherKey):
 			return fmt.Errorf("the store: %w", err)
 		case err != nil:
+			g.elsewhere = nil // it cannot be opened for logins either
 			g.log.Warn("nothing is kept: no audit log, no pins of servers; budgets of a day, what is remembered of conversations and responses that clients store end with this process", "error", err, "hint", "set store.path to a file that can be written")
 		default:
 			db = g.ledger.DB
 			g.log.Debug("audit log", "file", g.ledger.DB.String())
 		}
 	}
-	if g.limits, err = limit.New(context.Background(), limit.Options{Limits: g.file.Limits, Store: db, Log: g.log}); err != nil {
+	if err := g.join(first); err != nil {
+		g.closeLedger()
+		return err
+	}
+	if g.limits, err = limit.New(context.Background(), limit.Options{Limits: g.file.Limits, Store: db, Node: g.node, CallTime: g.file.Loop.CallTimeout, Log: g.log}); err != nil {
 		g.closeLedger()
 		return err
 	}
 	if db != nil && !g.file.Usage.Off {
 		g.usage = usage.New(db, g.log)
 	}
-	g.gate = gate.New(gate.Options{Usage: g.usage, Model: g.priced, Price: g.toolPrice, Policy: first.rules, Limit: g.limits, Inbox: g.inbox(), Audit: g.audit(), Store: db, Log: g.log})
+	g.budgets = budget.New(budget.Options{Budgets: g.file.Budgets, Book: g.usage, Log: g.log})
+	g.gate = gate.New(gate.Options{Usage: g.usage, Model: g.priced, Price: g.toolPrice, Policy: first.rules, Limit: g.limits, Budget: g.budgets, Inbox: g.inbox(), Audit: g.audit(), Store: db, Log: g.log})
 	return nil
 }
 
@@ -81,13 +93,17 @@ func (g *Gateway) openLedger(ctx context.Context, log *slog.Logger) error {
 	if g.revoked, err = revocation.Open(ctx, opened.DB); err != nil {
 		return errors.Join(err, opened.Close())
 	}
+	g.talks = stored.NewConversations(opened.DB, keys, g.file.Store.Retention)
 	g.stored, g.claims = stored.New(opened.DB, keys, g.file.Store.Retention), idempotency.NewClaims(opened.DB, keys, g.file.Idempotency)
 	g.results = content.NewDocuments(opened.DB, content.Kind{Name: "result", Life: result.DefaultShelfAge, Bytes: result.DefaultShelfBytes, Vault: keys}, log)
 	g.ledger, g.vault = opened, keys
+	g.logins = logins.Open(ctx, opened.DB, keys, g.o.Credentials, log)
 	g.keeper = keeping.New(opened.DB, g.file.Store.Quota, log)
+	g.openRuns(opened.DB, keys)
 	if g.telemetry.Measuring() {
 		opened.DB.Time(g.timed)
 	}
+	g.openCaptures(opened.DB, keys)
 	g.turns = turns.New(opened.DB, keys, turns.Config{Bounds: turns.Bounds{Bytes: g.file.Memory.Bytes, TTL: g.file.Memory.TTL}, Log: log})
 	return nil
 }
@@ -101,6 +117,20 @@ func (g *Gateway) seals() *seal.Ring {
 	return g.vault.Ring()
 }
 
+// credentials is where tokens of logins are: in our store; in one that is there and that
+// this process needs for nothing else; in the file; or nil for nowhere.
+func (g *Gateway) credentials() credential.Store {
+	switch {
+	case g.logins != nil:
+		return g.logins
+	case g.elsewhere != nil:
+		return g.elsewhere
+	case g.o.Credentials != nil:
+		return g.o.Credentials
+	}
+	return nil
+}
+
 // forget drops what this process has in memory of what is kept, whenever somebody was
 // erased, until ctx ends.
 func (g *Gateway) forget(ctx context.Context) {
@@ -110,6 +140,8 @@ func (g *Gateway) forget(ctx context.Context) {
 		case <-erased:
 			g.turns.Forget()
 			g.state.Forget()
+			g.live.Forget()
+			g.logins.Forget()
 		case <-ctx.Done():
 			return
 		}
@@ -138,8 +170,8 @@ func (g *Gateway) keep(ctx context.Context, secured *certificates) {
 	if secured != nil {
 		each.Go(func() { secured.watch(ctx) })
 	}
-	if g.o.Credentials != nil {
-		each.Go(func() { g.o.Credentials.Watch(ctx) })
+	if tokens := g.credentials(); tokens != nil && g.logins == nil {
+		each.Go(func() { tokens.Watch(ctx) })
 	}
 	if g.ledger != nil {
 		each.Go(func() { g.ledger.Keep(ctx) })
@@ -161,6 +193,7 @@ func (g *Gateway) watch() {
 	all.Go(func() { g.ledger.Book.Watch(ctx) })
 	all.Go(func() { g.turns.Watch(ctx) })
 	all.Go(func() { g.revoked.Watch(ctx, g.callers.Revoke) })
+	all.Go(func() { g.logins.Watch(ctx) })
 	all.Go(func() { g.keeper.Watch(ctx) })
 	all.Go(func() { g.forget(ctx) })
 	all.Go(func() {
@@ -168,6 +201,11 @@ func (g *Gateway) watch() {
 			g.log.Error("the keys of the store cannot be read, so those that are known are used", "error", err)
 		})
 	})
+	all.Go(func() { g.node.Keep(ctx, g.log) })
+	all.Go(func() { g.mail.Watch(ctx, g.log) })
+	if g.clients != nil {
+		all.Go(func() { g.clients.Watch(ctx, g.log, g.mcp.Noted) })
+	}
 	g.unwatch = func() { cancel(); all.Wait() }
 }
 
@@ -232,6 +270,7 @@ func (g *Gateway) closeLedger() {
 		if g.unwatch != nil {
 			g.unwatch()
 		}
+		g.leave()
 		if err := g.ledger.Close(); err != nil {
 			g.log.Warn("the audit log could not be closed", "error", err)
 		}

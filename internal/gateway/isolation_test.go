@@ -92,6 +92,18 @@ func TestIsolation(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	_, body := s.do(ann, "POST", "/v1/conversations", `{"items":[{"type":"message","role":"user","content":"hello"}]}`)
+	var talk struct{ ID string }
+	if err := json.Unmarshal([]byte(body), &talk); err != nil || talk.ID == "" {
+		t.Fatal(body)
+	}
+	s.respond(ann, `"input":"SAY hello","conversation":"`+talk.ID+`"`+person) // which makes it ada's
+	_, body = s.do(ann, "GET", "/v1/conversations/"+talk.ID+"/items?limit=1", "")
+	var page struct{ Data []struct{ ID string } }
+	if err := json.Unmarshal([]byte(body), &page); err != nil || len(page.Data) != 1 {
+		t.Fatal(body, err)
+	}
+
 	routes := []struct {
 		name, method, path, body string // with the id as %
 		id                       string
@@ -106,6 +118,16 @@ func TestIsolation(t *testing.T) {
 		{"to count from it", "POST", "/v1/responses/input_tokens", `{"model":"rehearsal","previous_response_id":"%","input":"more"PERSON}`, made.ID, true, 400, 200},
 		{"an item of it", "POST", "/v1/responses", `{"model":"rehearsal","input":[{"type":"item_reference","id":"%"},{"role":"user","content":"SAY more"}]PERSON}`, item, true, 404, 200},
 		{"what was asked of a client", "POST", "/v1/responses", `{"model":"rehearsal","previous_response_id":"` + "PREVIOUS" + `","input":[{"type":"mcp_approval_response","approval_request_id":"%","approve":false}]PERSON}`, request, true, 400, 200},
+		{"a conversation", "GET", "/v1/conversations/%", "", talk.ID, false, 404, 200},
+		{"to change it", "POST", "/v1/conversations/%", `{"metadata":{"a":"b"}}`, talk.ID, false, 404, 200},
+		{"its items", "GET", "/v1/conversations/%/items", "", talk.ID, false, 404, 200},
+		{"to add to it", "POST", "/v1/conversations/%/items", `{"items":[{"type":"message","role":"user","content":"more"}]}`, talk.ID, false, 404, 200},
+		{"an item of a conversation", "GET", "/v1/conversations/" + talk.ID + "/items/%", "", page.Data[0].ID, false, 404, 200},
+		{"to delete an item", "DELETE", "/v1/conversations/" + talk.ID + "/items/%", "", page.Data[0].ID, false, 404, 200},
+		{"to go on from a conversation", "POST", "/v1/responses", `{"model":"rehearsal","conversation":"%","input":"SAY more"PERSON}`, talk.ID, true, 404, 200},
+		{"to count from it", "POST", "/v1/responses/input_tokens", `{"model":"rehearsal","conversation":"%","input":"more"PERSON}`, talk.ID, true, 404, 200},
+		{"to answer in it in the background", "POST", "/v1/responses", `{"model":"rehearsal","background":true,"conversation":"%","input":"SAY more"PERSON}`, talk.ID, true, 404, 200},
+		{"to delete a conversation", "DELETE", "/v1/conversations/%", "", talk.ID, false, 404, 200},
 		{"the rest of a result", "POST", "/v1/tools/call", `{"name":"read_more","arguments":{"handle":"%"},"tool_call_id":"c","dialect":"openai"}`, cut, false, 200, 200},
 		{"what was asked of an operator", "POST", "/approvals/%", `{"decision":"approve"}`, waiting.ID, false, 404, 0},
 		{"to delete a response", "DELETE", "/v1/responses/%", "", made.ID, false, 404, 200}, // the last one
@@ -121,6 +143,8 @@ func TestIsolation(t *testing.T) {
 		unknown := strings.Repeat("z", len(r.id))
 		if strings.HasPrefix(r.id, "resp_dg") {
 			unknown = "resp_dg" + unknown[7:]
+		} else if strings.HasPrefix(r.id, "conv_dg") {
+			unknown = "conv_dg" + unknown[7:]
 		} else if strings.HasPrefix(r.id, "mcpr_") {
 			unknown = "mcpr_" + unknown[5:]
 		}

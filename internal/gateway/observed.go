@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"os"
 	"slices"
@@ -12,15 +13,13 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/door"
 	"github.com/dragoman-mcp/dragoman/internal/door/ops"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/identity/permission"
 	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
 	"github.com/dragoman-mcp/dragoman/internal/observe"
 	"github.com/dragoman-mcp/dragoman/internal/observe/telemetry"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
-
-// MetricsRight is the right to read /metrics.
-const MetricsRight = "metrics"
 
 // RequestHeader is the header of an answer with the id of its request, which stands in the
 // log, in the audit log and in the trace.
@@ -84,7 +83,37 @@ func (g *Gateway) readings(report func(name string, value int64, attributes ...o
 	if g.ledger != nil {
 		report(observe.QueueLength, int64(g.ledger.DB.Queued()), observe.Text(observe.Queue, "store:"))
 	}
+	g.budgets.Readings(func(name, state string, n int64) {
+		report(observe.Budgets, n, observe.Text(observe.Budget, name), observe.Text(observe.BudgetState, state))
+	})
 	report(observe.OpenStreams, g.open.Load())
+	report(observe.Replicas, int64(g.node.Count()))
+	g.storeReadings(report)
+}
+
+// readStoreWithin bounds how long metrics wait for the store: what it does not say in time is
+// left out.
+const readStoreWithin = time.Second
+
+// storeReadings are what the store says of all processes on it.
+func (g *Gateway) storeReadings(report func(name string, value int64, attributes ...observe.Attribute)) {
+	if g.ledger == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), readStoreWithin)
+	defer cancel()
+	if runs := g.background.stored(); runs != nil {
+		counts, err := runs.Counts(ctx)
+		if err != nil {
+			return
+		}
+		for state, n := range counts {
+			report(observe.Runs, n, observe.Text(observe.RunState, state))
+		}
+	}
+	if n, err := g.mail.Waiting(ctx); err == nil {
+		report(observe.QueueLength, n, observe.Text(observe.Queue, "mail:"))
+	}
 }
 
 // A watcher watches what one caller does: for the metrics and traces of all, and for the
@@ -131,8 +160,7 @@ func (w *watcher) Count(ctx context.Context, name string, n int64, said []observ
 	text := func(key string) string {
 		for _, a := range said {
 			if a.Key == key {
-				s, _ := a.Value.(string)
-				return s
+				return a.Text()
 			}
 		}
 		return ""
@@ -172,7 +200,9 @@ func (g *Gateway) identified(w http.ResponseWriter, r *http.Request, route *door
 	return out, r.WithContext(ctx), func(who caller.Caller) {
 		g.open.Add(-1)
 		took := time.Since(began)
-		g.log.Debug("request", append([]any{"request", id, "method", r.Method, "path", r.URL.Path, "status", out.answered(), "took", took.Round(time.Microsecond)}, who.Logged()...)...)
+		if g.log.Enabled(ctx, slog.LevelDebug) {
+			g.log.Debug("request", append([]any{"request", id, "method", r.Method, "path", r.URL.Path, "status", out.answered(), "took", took.Round(time.Microsecond)}, who.Logged()...)...)
+		}
 		if g.telemetry == nil {
 			return
 		}
@@ -241,10 +271,10 @@ func (g *Gateway) metricsRoute() door.Route {
 		switch {
 		case !g.telemetry.Measuring() || g.file.Telemetry.Metrics.Listen != "":
 			g.refuse(w, r, door.OpenAI, door.NotFound("There are no metrics here: telemetry.metrics turns them off, or has them at an address of their own."))
-		case !who.May(MetricsRight):
+		case !who.May(permission.Metrics):
 			g.refuse(w, r, door.OpenAI, &model.Error{
 				Status: http.StatusForbidden, Type: model.TypePermission, Code: "permission_denied",
-				Message: "Reading the metrics takes a key with the right " + MetricsRight + ".",
+				Message: "Reading the metrics takes a key with the right " + permission.Metrics + ".",
 			})
 		default:
 			g.telemetry.ServeHTTP(w, r)

@@ -209,11 +209,36 @@ func (s *gatedGateway) scraped(key string) (status int, text string) {
 	return s.do(key, "GET", "/metrics", "")
 }
 
+// visits begins a session of a legacy MCP client, and ends it.
+func (s *gatedGateway) visits() {
+	s.Helper()
+	send := func(method, session, body string) *http.Response {
+		req, _ := http.NewRequest(method, s.url+"/mcp", strings.NewReader(body))
+		req.Header.Set("Authorization", "Bearer "+s.ann)
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		if session != "" {
+			req.Header.Set("Mcp-Session-Id", session)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			s.Fatal(err)
+		}
+		res.Body.Close()
+		return res
+	}
+	began := send("POST", "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"visitor","version":"1"}}}`)
+	if ended := send("DELETE", began.Header.Get("Mcp-Session-Id"), ""); ended.StatusCode != http.StatusNoContent {
+		s.Fatalf("the session ends with %s", ended.Status)
+	}
+}
+
 // TestMetricsAreWellFormed: what /metrics says is what Prometheus reads, with names that
 // its own lint likes, and only who has the right reads it.
 func TestMetricsAreWellFormed(t *testing.T) {
 	s := gated(t)
 	s.talks()
+	s.visits()
 	if status, body := s.scraped(s.ann); status != 403 {
 		t.Errorf("without the right: %d %s", status, body)
 	}
@@ -248,8 +273,13 @@ func TestMetricsAreWellFormed(t *testing.T) {
 		`gen_ai_execute_tool_duration_seconds_count{dragoman_server="demo",error_type="tool_error",gen_ai_tool_name="delete_file"} 1`,
 		`gen_ai_invoke_agent_tool_calls_sum{gen_ai_agent_name="dragoman"} 2`,
 		`http_route="/v1/chat/completions"`,
+		`gen_ai_client_operation_time_per_output_chunk_seconds_count{gen_ai_operation_name="chat"`,
+		`mcp_server_session_duration_seconds_count{mcp_protocol_version="2025-06-18",network_transport="tcp"} 1`,
 		`go_goroutine_count`,
 		`dragoman_store_operation_duration_seconds_count`,
+		`dragoman_runs{dragoman_run_state="waiting"} 0`,
+		`dragoman_replicas 1`,
+		`dragoman_queue_length{dragoman_queue="mail:"} 0`,
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("there is no %s in\n%s", want, text.String())

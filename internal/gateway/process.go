@@ -10,6 +10,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
@@ -21,12 +22,15 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/identity/revocation"
 	"github.com/dragoman-mcp/dragoman/internal/identity/signin"
+	"github.com/dragoman-mcp/dragoman/internal/judge/budget"
 	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
 	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
 	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
 	"github.com/dragoman-mcp/dragoman/internal/observe/telemetry"
 	"github.com/dragoman-mcp/dragoman/internal/reach/credential"
+	"github.com/dragoman-mcp/dragoman/internal/reach/logins"
+	"github.com/dragoman-mcp/dragoman/internal/reach/relay"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/session"
@@ -35,6 +39,9 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/state/content"
 	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
 	"github.com/dragoman-mcp/dragoman/internal/state/keeping"
+	"github.com/dragoman-mcp/dragoman/internal/state/mail"
+	"github.com/dragoman-mcp/dragoman/internal/state/mcpsession"
+	"github.com/dragoman-mcp/dragoman/internal/state/nodes"
 	"github.com/dragoman-mcp/dragoman/internal/state/stored"
 	"github.com/dragoman-mcp/dragoman/internal/state/turns"
 	"github.com/dragoman-mcp/dragoman/internal/state/vault"
@@ -62,11 +69,18 @@ type Options struct {
 	// StateFolder is where the secret of the console is written down while the
 	// gateway serves; empty for nowhere.
 	StateFolder string
-	// Credentials is where tokens of logins at MCP servers are kept; nil for nowhere.
-	Credentials *credential.Store
+	// Credentials is the file in which tokens of logins at MCP servers are kept where there
+	// is no store, and from which the store takes them over; nil for nowhere.
+	Credentials *credential.File
 	// Used is told of each configuration that counts from then on, the first one
 	// included; nil is not.
 	Used func(*config.File)
+	// Replica says that this process serves, and so is one of the replicas where the store
+	// is a PostgreSQL database.
+	Replica bool
+	// RunLease is how long after its last sign of life a process that makes responses in
+	// the background is taken to be alive; [run.DefaultLease] if zero.
+	RunLease time.Duration
 	// Can is what callers of this process can be asked, by whichever door.
 	Can dragoman.Kind
 	// Apps says that clients of the MCP endpoint may show views (MCP Apps), so that
@@ -87,22 +101,32 @@ type Gateway struct {
 	vault      *vault.Vault         // its keys; nil with it
 	turns      *turns.Turns         // what it keeps of conversations; nil with it
 	stored     *stored.Responses    // nil with it
+	talks      *stored.Conversations
 	claims     *idempotency.Claims  // nil with it
 	revoked    *revocation.Keys     // nil with it
+	logins     *logins.Logins       // nil with it
+	elsewhere  *logins.Where        // logins, where nothing is kept here; nil where it is, or nowhere
 	results    *content.Documents   // those that were cut; nil with it
 	keeper     *keeping.Keeper      // what removes and counts what it keeps; nil with it
+	node       *nodes.Node          // among the replicas on one store; nil for a gateway that is alone
+	mail       *mail.Office         // what replicas say to each other; never nil
+	clients    *mcpsession.Sessions // of legacy MCP clients, at all replicas; nil for a gateway that is alone
 	unwatch    func()               // ends the watch over all of them
+	background background           // what runs without anybody who waits for it
 	limits     *limit.Limiter
+	budgets    *budget.Budgets
 	gate       *gate.Gate
 	cache      *cache.Cache
 	state      *session.State
 	apiState   *api.State
 	demo       *demo.Demo // nil until it is wanted
 	servers    *servers.Set
+	relay      *relay.Relay // of their calls, to and from other replicas
 	ops        *ops.Ops
 	console    *console.Console
 	secret     *signin.Secret // of the operator; nil where callers have keys
 	live       *session.Live  // what runs, for those who watch
+	captures   *captures      // what is kept of it; nil where nothing is stored
 	mcp        *mcpserve.Door
 	draining   atomic.Bool
 	stopping   chan struct{} // closed when draining begins
@@ -135,6 +159,14 @@ func (g *Gateway) responses() responses.Store {
 	return g.stored
 }
 
+// conversations is the same for conversations.
+func (g *Gateway) conversations() responses.Conversations {
+	if g.talks == nil {
+		return &responses.MemoryConversations{}
+	}
+	return g.talks
+}
+
 // New builds a gateway and starts its MCP servers, without waiting for them.
 func New(file *config.File, o Options) (_ *Gateway, err error) {
 	if o.Lookup == nil {
@@ -165,17 +197,18 @@ func New(file *config.File, o Options) (_ *Gateway, err error) {
 	if err := g.openGate(first); err != nil {
 		return nil, err
 	}
-	g.state = session.NewState(g.seals(), g.cut())
+	g.state = session.NewState(g.seals(), g.cut(), g.node != nil)
 	g.remembered = &memory.Memory{}
 	if g.turns != nil {
 		g.remembered = g.turns
 	}
-	g.apiState = api.NewState(api.Kept{Memory: g.remembered, Responses: g.responses(), Room: g.room(), Seals: g.seals(), Once: file.Idempotency, Claims: g.claims, Log: o.Log})
+	g.apiState = api.NewState(api.Kept{Memory: g.remembered, Responses: g.responses(), Conversations: g.conversations(), Room: g.room(), Seals: g.seals(), Once: file.Idempotency, Claims: g.claims, Runs: g.runs, Log: o.Log})
 	g.servers = servers.New(file.MCPServers, g.serverOptions(first))
-	g.ops = &ops.Ops{Usage: g.readUsage, Gate: g.gate, Inbox: g.inbox(), Servers: g.servers, Reload: g.asked, Who: g.operator, MaxBody: g.maxBody, Log: o.Log}
+	g.relay = relay.New(g.mail, func(o servers.Owner) dragoman.Toolset { return g.servers.For(o) }, g.log)
+	g.ops = &ops.Ops{Usage: g.readUsage, Budgets: g.budgets.States, Gate: g.gate, Inbox: g.inbox(), Servers: g.servers, Reload: g.asked, Runs: g.begunRuns, Responses: g.apiState.Responses, Who: g.operator, MaxBody: g.maxBody, Log: o.Log}
 	g.mcp = mcpserve.New(mcpserve.Options{
 		Observer: g.observer,
-		Settings: first.mcp(), Sessions: g.sessions, StepUp: g.callers.StepUp, Name: "dragoman", Version: o.Version, Log: o.Log,
+		Fleet:    g.fleet(), Settings: first.mcp(), Sessions: g.sessions, StepUp: g.callers.StepUp, Name: "dragoman", Version: o.Version, Log: o.Log,
 	})
 	g.openConsole()
 	g.callers.Ended, g.callers.Guarded, g.callers.Revoked = g.ended, g.guarded, g.revoked.Has
@@ -230,9 +263,9 @@ func (g *Gateway) guarded() {
 // serverOptions are what servers need of the process.
 func (g *Gateway) serverOptions(first *setup) servers.Options {
 	so := servers.Options{
-		Observer: g.observer(caller.Caller{}),
-		Name:     "dragoman", Version: g.o.Version, Logger: g.log, Can: g.o.Can, Bounds: first.bounds(), Pins: g.book(), Builtin: g.builtin(first),
-		Tokens: servers.Tokens{Store: g.o.Credentials, Subjects: g.subjects, Gateway: g.file.Auth.PublicURL},
+		Observer: g.observer(caller.Caller{}), Seals: g.seals(),
+		Name: "dragoman", Version: g.o.Version, Logger: g.log, Can: g.o.Can, Bounds: first.bounds(), Pins: g.book(), Builtin: g.builtin(first),
+		Tokens: servers.Tokens{Store: g.credentials(), Subjects: g.subjects, Gateway: g.file.Auth.PublicURL},
 	}
 	if g.o.Apps {
 		so.Extensions = mcpserve.AppsDeclared
@@ -300,12 +333,17 @@ func (g *Gateway) ServeLines(ctx context.Context, in io.Reader, out io.Writer) e
 
 // Close ends the servers and everything else.
 func (g *Gateway) Close() {
+	g.background.close() // before what it works with
 	g.mcp.Close()
+	g.relay.Close()
 	g.servers.Close()
 	if g.demo != nil {
 		g.demo.Close()
 	}
 	g.now.Load().upstreams.Close()
+	if g.elsewhere != nil {
+		_ = g.elsewhere.Close() // nothing is written any more
+	}
 	g.closeLedger()
 	g.callers.Close()
 	g.closeTelemetry()

@@ -89,6 +89,7 @@ func (g *Gateway) replace(check bool) (config.Changes, error) {
 		next.upstreams.Close()
 		return changes, err
 	}
+	g.budgets.Use(file.Budgets)
 	next.complete(g, before)
 	g.callers.Use(next.accepted)
 	g.gate.Use(next.rules)
@@ -96,6 +97,7 @@ func (g *Gateway) replace(check bool) (config.Changes, error) {
 	g.servers.Apply(file.MCPServers, g.builtin(next), next.bounds())
 	g.mcp.Use(next.mcp())
 	g.now.Store(next)
+	g.node.Use(next.digest())
 	before.sessions.Retire()
 	if next.upstreams != before.upstreams {
 		before.upstreams.Close()
@@ -113,6 +115,9 @@ func (g *Gateway) use(s *setup) {
 		m.Use(turns.Bounds{Bytes: file.Memory.Bytes, TTL: file.Memory.TTL})
 	case *memory.Memory:
 		m.Bound(file.Memory.Bytes, file.Memory.TTL)
+	}
+	if g.captures != nil {
+		g.captures.kept.Use(file.Capture)
 	}
 	if g.ledger != nil {
 		g.ledger.Use(file.Audit, file.Approvals)

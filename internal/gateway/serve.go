@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/openai/model"
@@ -74,6 +75,8 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 		server.TLSConfig = secured.config()
 		accept = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
 	}
+	g.background.watch(g.apiState.Work)
+	g.node.Listens(listener.Addr().String())
 	g.publish(listener.Addr())
 	defer g.secret.Close()
 	if started != nil {
@@ -100,22 +103,36 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 	if !g.draining.Swap(true) {
 		close(g.stopping)
 	}
+	g.notice()
 	g.mcp.Drain()
 	patience := g.now.Load().file.HTTP.DrainTimeout
 	g.log.Info("stopping", "drain", patience)
 	drain, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if err := server.Shutdown(drain); err != nil {
+	g.apiState.Stop()
+	var draining sync.WaitGroup
+	draining.Go(func() { g.background.drain(drain) })
+	defer draining.Wait()
+	if err := errors.Join(server.Shutdown(drain), g.apiState.Stopped(drain)); err != nil {
 		// What still runs is ended, and has a moment to tell its client.
 		cut(errStopping)
 		last, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		if server.Shutdown(last) != nil {
+		if errors.Join(server.Shutdown(last), g.apiState.Stopped(last)) != nil {
 			server.Close()
 		}
 		return fmt.Errorf("some requests were still running after %s and were cut off", patience)
 	}
 	return nil
+}
+
+// notice lets the load balancer see that this replica is to stop, while it still takes
+// what comes.
+func (g *Gateway) notice() {
+	if notice := g.now.Load().file.Replicas.Notice; g.node != nil {
+		g.log.Info("stopping: /readyz says so", "notice", notice)
+		time.Sleep(notice)
+	}
 }
 
 // maxConnections is how many connections clients may have at a time; 0 for any

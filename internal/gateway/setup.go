@@ -19,6 +19,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/door/api"
 	"github.com/dragoman-mcp/dragoman/internal/door/mcpserve"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/judge/budget"
 	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
@@ -45,6 +46,7 @@ type setup struct {
 	names     catalog.Catalog
 	sessions  *session.Opener
 	ours      *origin.Guard
+	chat      door.Handler // asks a model, for the console
 	routes    http.Handler
 }
 
@@ -60,7 +62,7 @@ func judge(file *config.File, o *Options) (s *setup, err error) {
 	if s.dialects, err = file.Table(); err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(exchanged(file), limit.Check(file.Limits)); err != nil {
+	if err := cmp.Or(exchanged(file), limit.Check(file.Limits), budget.Check(file.Budgets, file.Usage)); err != nil {
 		return nil, err
 	}
 	for label := range file.MCPServers {
@@ -75,7 +77,7 @@ func judge(file *config.File, o *Options) (s *setup, err error) {
 
 // keepsRecords reports whether what the file says cannot be done without the store.
 func (s *setup) keepsRecords() bool {
-	return !s.rules.Zero() || s.file.Store.Path != "" || !s.file.Store.URL.IsZero() || s.file.NamesPins()
+	return !s.rules.Zero() || s.file.Store.Path != "" || !s.file.Store.URL.IsZero() || s.file.NamesPins() || len(s.file.Budgets) > 0
 }
 
 // named returns the label whose tools have no label in front of their names: that of a
@@ -139,7 +141,7 @@ func (s *setup) complete(g *Gateway, before *setup) {
 		sets[name], setSearch[name] = set.Selection(), model.SearchWhen(set.Search)
 	}
 	s.sessions = session.New(session.Options{
-		Tools: func(o servers.Owner) dragoman.Toolset { return s.names.Of(g.servers.For(o)) },
+		Tools: func(o servers.Owner) dragoman.Toolset { return s.names.Of(g.relay.Of(o)) },
 		Owner: g.servers.Owner,
 		Settle: func(ctx context.Context, o servers.Owner, labels []string) {
 			_ = g.servers.For(o).Settle(ctx, labels...)
@@ -168,7 +170,7 @@ func (s *setup) complete(g *Gateway, before *setup) {
 		},
 		Log: g.log,
 	})
-	s.routes = g.routes(s, api.New(api.Options{
+	models := api.New(api.Options{
 		Sessions:          s.sessions,
 		Upstreams:         s.upstreams,
 		State:             g.apiState,
@@ -176,8 +178,11 @@ func (s *setup) complete(g *Gateway, before *setup) {
 		ClientCredentials: func() bool { return !g.callers.Required() },
 		Forgets:           !s.file.Memory.Restore,
 		Patience:          s.file.Approvals.Expires,
+		Detached:          g.detached,
+		Overloaded:        func() error { return g.overloaded(door.ShedFirst) },
 		Log:               g.log,
-	}))
+	})
+	s.chat, s.routes = models.Chat(), g.routes(s, models)
 }
 
 // routes are those of all doors.
@@ -200,7 +205,7 @@ func (g *Gateway) routes(s *setup, a *api.API) http.Handler {
 func ours(file *config.File) *origin.Guard {
 	guard := &origin.Guard{
 		Hosts: file.AllowedHosts, Arrival: true, Origins: file.AllowedOrigins,
-		Methods: "GET, POST, DELETE", Expose: "X-Request-Id, " + RequestHeader + ", X-Dragoman-Tools, X-Dragoman-Missing, Idempotent-Replayed, Retry-After, Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate",
+		Methods: "GET, POST, DELETE", Expose: "X-Request-Id, " + RequestHeader + ", " + BudgetHeader + ", X-Dragoman-Tools, X-Dragoman-Missing, Idempotent-Replayed, Retry-After, Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate",
 	}
 	if listen, _, _ := net.SplitHostPort(file.Listen); listen != "" {
 		guard.Hosts = append([]string{listen}, guard.Hosts...)

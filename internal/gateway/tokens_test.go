@@ -24,6 +24,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/reach/credential"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
+	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
 
@@ -37,6 +38,8 @@ type guarded struct {
 	turn      string
 	codes     map[string]loginPage
 	people    map[string]string // by access token
+	again     map[string]string // by refresh token, which is good once; nil gives none
+	renewed   int
 	exchanges []url.Values
 	refused   []string // what is not exchanged
 	called    []string // who called with which text: "ann: ann 1"
@@ -103,11 +106,20 @@ func (s *guarded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			ok = json.Unmarshal(payload, &claims) == nil && !slices.Contains(s.refused, subject)
 			page.person, token["issued_token_type"] = claims.Sub, "urn:ietf:params:oauth:token-type:access_token"
 		}
+		if old := r.Form.Get("refresh_token"); old != "" {
+			page.person, ok = s.again[old]
+			delete(s.again, old)
+			s.renewed++
+		}
 		if !ok {
 			answer(http.StatusBadRequest, map[string]any{"error": "invalid_grant"})
 			return
 		}
 		token["access_token"] = s.grant(page.person)
+		if s.again != nil {
+			refresh := rand.Text()
+			s.again[refresh], token["refresh_token"] = page.person, refresh
+		}
 		answer(200, token)
 	case "/mcp":
 		fmt.Fprintf(&s.got, "%v %s\n", r.Header, body)
@@ -136,7 +148,8 @@ func (s *guarded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type front struct {
 	*testing.T
 	url   string
-	store *credential.Store
+	store credential.Store
+	file  *config.File
 	log   *bytes.Buffer
 	audit *audit.Log
 	close func()
@@ -144,21 +157,27 @@ type front struct {
 
 func openFront(t *testing.T, change func(*config.File)) *front {
 	t.Helper()
-	f := &front{T: t, store: &credential.Store{Path: filepath.Join(t.TempDir(), "credentials.json")}, log: &bytes.Buffer{}}
 	file := config.Default()
 	file.Listen, file.Store.Path = "127.0.0.1:0", filepath.Join(t.TempDir(), "dragoman.db")
 	change(file)
 	if err := file.Validate(); err != nil {
 		t.Fatal(err)
 	}
+	return openAt(t, file)
+}
+
+// openAt opens a gateway, such as another one on the same store.
+func openAt(t *testing.T, file *config.File) *front {
+	t.Helper()
+	f := &front{T: t, file: file, log: &bytes.Buffer{}}
 	g, err := New(file, Options{
-		Lookup: func(string) (string, bool) { return "", false }, Version: "test", Credentials: f.store,
+		Lookup: func(string) (string, bool) { return "", false }, Version: "test", Credentials: &credential.File{Path: filepath.Join(t.TempDir(), "credentials.json")},
 		Log: slog.New(slog.NewTextHandler(f.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.audit, f.close = g.audit(), sync.OnceFunc(g.Close)
+	f.audit, f.store, f.close = g.audit(), g.credentials(), sync.OnceFunc(g.Close)
 	t.Cleanup(f.close)
 	f.url = web(t, g.Handler())
 	return f
@@ -297,7 +316,7 @@ func TestLoginsOfCallers(t *testing.T) {
 	if ran, _ := f.echo(keyOfBob, "bob stays"); !ran {
 		t.Error("bob's login is gone, too")
 	}
-	// What another process puts there is used with the next request.
+	// What another process puts there is used, too.
 	left, err := f.store.Accounts()
 	if err != nil || len(left) != 1 {
 		t.Fatalf("%v, %v", left, err)
@@ -305,12 +324,14 @@ func TestLoginsOfCallers(t *testing.T) {
 	anns := accounts[(slices.Index(accounts, left[0])+1)%2]
 	var token string
 	s.do(func() { token = s.grant("ann") })
-	if err := (&credential.Store{Path: f.store.Path}).Put(anns, credential.Entry{Access: secret.New(token)}); err != nil {
+	other := openAt(t, f.file)
+	if err := other.store.Put(anns, credential.Entry{Access: secret.New(token)}); err != nil {
 		t.Fatal(err)
 	}
-	if ran, missing := f.echo(keyOfAnn, "ann again"); !ran {
-		t.Errorf("a login of another process: %s", missing)
-	}
+	eventually(t, "a login of another process is used", func() bool {
+		ran, _ := f.echo(keyOfAnn, "ann again")
+		return ran
+	})
 	var logins []string
 	eventually(t, "the logins are in the audit log", func() bool {
 		records, err := f.audit.Find(t.Context(), audit.Filter{Kind: audit.Login, Server: "mail"})
@@ -372,8 +393,8 @@ func TestLoginOfAnother(t *testing.T) {
 	brought := f.visit(f.begin(keyOfAnn))
 	refused("Ann's answer from Bob", keyOfBob, "PUT", "/logins/mail", brought, 404, "begin again")
 	refused("too often", keyOfAnn, "POST", "/logins/mail", loopback, 429, "a moment")
-	refused("Bob's state for Ann", keyOfAnn, "PUT", "/logins/mail", map[string]any{"code": brought["code"], "state": "of another"}, 502, "login_failed")
-	refused("and then the right one", keyOfAnn, "PUT", "/logins/mail", brought, 404, "begin again")
+	refused("Bob's state for Ann", keyOfAnn, "PUT", "/logins/mail", map[string]any{"code": brought["code"], "state": "of another"}, 404, "begin again")
+	refused("a code of nobody", keyOfAnn, "PUT", "/logins/mail", map[string]any{"code": "guessed", "state": brought["state"]}, 400, "invalid_grant")
 	refused("a refusal", keyOfBob, "PUT", "/logins/mail", func() map[string]any {
 		u, err := url.Parse(f.begin(keyOfBob))
 		if err != nil {
@@ -384,6 +405,75 @@ func TestLoginOfAnother(t *testing.T) {
 	if accounts, err := f.store.Accounts(); err != nil || len(accounts) != 0 {
 		t.Errorf("kept: %v, %v", accounts, err)
 	}
+}
+
+// TestLoginOnAnyGateway: a login that was begun at one gateway is finished at another that
+// shares its store, and at no gateway that does not; both use what came of it.
+func TestLoginOnAnyGateway(t *testing.T) {
+	s := newGuarded(t)
+	mail := func(f *config.File) {
+		f.Auth.APIKeys = []secret.Text{secret.New(keyOfAnn)}
+		f.MCPServers = map[string]servers.Config{"mail": {URL: s.url + "/mcp", Share: servers.ShareCaller, OAuth: credential.Config{Whose: credential.WhoseCaller}}}
+	}
+	one, stranger := openFront(t, mail), openFront(t, mail)
+	two := openAt(t, one.file)
+	s.do(func() { s.turn = "ann" })
+	brought := one.visit(one.begin(keyOfAnn))
+	one.close()
+	if status, _, answer := stranger.ask(keyOfAnn, "PUT", "/logins/mail", brought); status != 404 {
+		t.Errorf("at a gateway with another store: %d %s", status, answer)
+	}
+	if status, _, answer := two.ask(keyOfAnn, "PUT", "/logins/mail", brought); status != 200 || strings.Contains(answer, "visit") {
+		t.Fatalf("%d %s", status, answer)
+	}
+	if status, _, answer := two.ask(keyOfAnn, "PUT", "/logins/mail", brought); status != 400 || !strings.Contains(answer, "invalid_grant") {
+		t.Errorf("twice: %d %s", status, answer)
+	}
+	again := openAt(t, one.file)
+	for name, f := range map[string]*front{"where it was finished": two, "after a restart": again} {
+		if ran, missing := f.echo(keyOfAnn, "ann "+name); !ran || missing != "" {
+			t.Errorf("%s: %v %s", name, ran, missing)
+		}
+	}
+}
+
+// TestLoginOfReplicas: of three gateways on one PostgreSQL database one begins a login, another
+// finishes it, and all use it; where the server takes the token back, one of all that notice
+// renews it, with a refresh token that is good once.
+func TestLoginOfReplicas(t *testing.T) {
+	s := newGuarded(t)
+	s.again = map[string]string{}
+	one := openFront(t, func(f *config.File) {
+		f.Store.Path, f.Store.URL = "", secret.New(pgtest.URL(t))
+		f.Store.Key = secret.New(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
+		f.Auth.APIKeys = []secret.Text{secret.New(keyOfAnn)}
+		f.MCPServers = map[string]servers.Config{"mail": {URL: s.url + "/mcp", Share: servers.ShareCaller, OAuth: credential.Config{Whose: credential.WhoseCaller}}}
+	})
+	all := []*front{one, openAt(t, one.file), openAt(t, one.file)}
+	s.do(func() { s.turn = "ann" })
+	if status, _, answer := all[1].ask(keyOfAnn, "PUT", "/logins/mail", one.visit(one.begin(keyOfAnn))); status != 200 || strings.Contains(answer, "visit") {
+		t.Fatalf("%d %s", status, answer)
+	}
+	for i, f := range all {
+		eventually(t, "the login is used everywhere", func() bool { ran, _ := f.echo(keyOfAnn, fmt.Sprint("ann ", i)); return ran })
+	}
+	s.do(func() { clear(s.people) })
+	var wg sync.WaitGroup
+	for i, f := range all {
+		for n := range 4 {
+			wg.Go(func() {
+				if ran, missing := f.echo(keyOfAnn, fmt.Sprint("ann ", i, " ", n)); !ran {
+					t.Errorf("at %d: %s", i, missing)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	s.do(func() {
+		if s.renewed != 1 {
+			t.Errorf("it was renewed %d times", s.renewed)
+		}
+	})
 }
 
 // A key that was narrowed down logs in nowhere.

@@ -55,7 +55,7 @@ func upgraded(t *testing.T, dir string) *Gateway {
 	file := config.Default()
 	file.Store.Path, file.Audit.Retention = filepath.Join(dir, "dragoman.db"), 0
 	file.Auth.KeysFile, file.Pins.Lock = filepath.Join(dir, "keys.jsonl"), filepath.Join(dir, "dragoman.lock")
-	g, err := New(file, Options{Lookup: func(string) (string, bool) { return "", false }})
+	g, err := New(file, Options{Lookup: func(string) (string, bool) { return "", false }, Credentials: &credential.File{Path: filepath.Join(dir, "logins.json")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,9 +104,11 @@ func TestUpgrade(t *testing.T) {
 	if keys, err := apikey.Read(filepath.Join(dir, "keys.jsonl")); err != nil || len(keys) != 1 || keys[0].User != "laptop" {
 		t.Errorf("keys: %+v, %v", keys, err)
 	}
-	logins := &credential.Store{Path: filepath.Join(dir, "logins.json")}
-	if entry, err := logins.Get(credential.Account{Server: "https://mcp.example/mcp", Caller: "key-1"}); err != nil || entry.Refresh.Reveal() != "refresh of key-1" {
-		t.Errorf("logins: %+v, %v", entry, err)
+	theirs := credential.Account{Server: "https://mcp.example/mcp", Caller: "key-1"}
+	for name, logins := range map[string]credential.Store{"the file": &credential.File{Path: filepath.Join(dir, "logins.json")}, "the store": g.credentials()} {
+		if entry, err := logins.Get(theirs); err != nil || entry.Refresh.Reveal() != "refresh of key-1" {
+			t.Errorf("logins in %s: %+v, %v", name, entry, err)
+		}
 	}
 }
 

@@ -16,6 +16,12 @@ const (
 	ProviderName      = "gen_ai.provider.name"
 	RequestModel      = "gen_ai.request.model"
 	RequestStream     = "gen_ai.request.stream"
+	RequestSeed       = "gen_ai.request.seed"
+	RequestChoices    = "gen_ai.request.choice.count" // where it is not 1
+	RequestMaxTokens  = "gen_ai.request.max_tokens"
+	RequestTemp       = "gen_ai.request.temperature"
+	RequestTopP       = "gen_ai.request.top_p"
+	OutputType        = "gen_ai.output.type"
 	ResponseID        = "gen_ai.response.id"
 	ResponseModel     = "gen_ai.response.model"
 	FinishReasons     = "gen_ai.response.finish_reasons"
@@ -23,6 +29,7 @@ const (
 	InputTokens       = "gen_ai.usage.input_tokens"
 	OutputTokens      = "gen_ai.usage.output_tokens"
 	CacheReadTokens   = "gen_ai.usage.cache_read.input_tokens"
+	CacheWriteTokens  = "gen_ai.usage.cache_creation.input_tokens"
 	ReasoningTokens   = "gen_ai.usage.reasoning.output_tokens"
 	TokenType         = "gen_ai.token.type"
 	ConversationID    = "gen_ai.conversation.id"
@@ -35,12 +42,11 @@ const (
 	PromptName        = "gen_ai.prompt.name"
 	MethodName        = "mcp.method.name"
 	ProtocolVersion   = "mcp.protocol.version"
-	RPCRequestID      = "jsonrpc.request.id"
 	RPCStatus         = "rpc.response.status_code"
 	ErrorType         = "error.type"
 	Transport         = "network.transport"
 	ServerAddress     = "server.address"
-	ServerPort        = "server.port"
+	ServerPort        = "server.port" // where it is not that of the scheme
 	HTTPMethod        = "http.request.method"
 	HTTPRoute         = "http.route"
 	HTTPStatus        = "http.response.status_code"
@@ -58,11 +64,14 @@ const (
 	Rule          = "dragoman.policy.rule"    // that decided
 	Verdict       = "dragoman.policy.verdict" // allow, ask or deny
 	Ran           = "dragoman.call.ran"       // yes, not or maybe
-	Limit         = "dragoman.limit"          // the name of a limit of the configuration
+	Limit         = "dragoman.limit"          // the name of a limit or a budget of the configuration
+	Budget        = "dragoman.budget"         // the name of a budget of the configuration
+	BudgetState   = "dragoman.budget.state"   // near its end, or used up
 	RepairRule    = "dragoman.repair.rule"
 	ApprovalState = "dragoman.approval.verdict"
 	ToolsState    = "dragoman.tools.state" // offered or quarantined
 	Queue         = "dragoman.queue"
+	RunState      = "dragoman.run.state"       // ready, running or waiting
 	StoreKind     = "dragoman.store.operation" // read or write
 	Outcome       = "dragoman.outcome"         // ok or refused
 	Waited        = "dragoman.waited"          // seconds
@@ -96,6 +105,7 @@ const (
 	ChatDuration      = "gen_ai.client.operation.duration"
 	ChatTokens        = "gen_ai.client.token.usage"
 	ChatFirstChunk    = "gen_ai.client.operation.time_to_first_chunk"
+	ChatNextChunk     = "gen_ai.client.operation.time_per_output_chunk"
 	ToolDuration      = "gen_ai.execute_tool.duration"
 	AgentDuration     = "gen_ai.invoke_agent.duration"
 	AgentChats        = "gen_ai.invoke_agent.inference_calls"
@@ -103,6 +113,7 @@ const (
 	MCPClientDuration = "mcp.client.operation.duration"
 	MCPServerDuration = "mcp.server.operation.duration"
 	MCPClientSession  = "mcp.client.session.duration"
+	MCPServerSession  = "mcp.server.session.duration"
 	HTTPDuration      = "http.server.request.duration"
 
 	ServerUp       = "dragoman.server.up"
@@ -112,10 +123,13 @@ const (
 	Approvals      = "dragoman.approvals"
 	UnknownOutcome = "dragoman.calls.unknown_outcome"
 	LimitRefusals  = "dragoman.limit.refusals"
+	Budgets        = "dragoman.budgets"
 	OpenStreams    = "dragoman.streams.open"
 	StoreDuration  = "dragoman.store.operation.duration"
 	QueueLength    = "dragoman.queue.length"
 	Reloads        = "dragoman.configuration.reloads"
+	Runs           = "dragoman.runs"
+	Replicas       = "dragoman.replicas"
 
 	GoMemoryUsed      = "go.memory.used"
 	GoMemoryAllocated = "go.memory.allocated"
@@ -163,6 +177,7 @@ var Metrics = []Metric{
 	{ChatDuration, Histogram, "s", []string{OperationName, ProviderName, RequestModel, ServerAddress, ErrorType}, modelSeconds, "Messages of models, from the request to the last byte."},
 	{ChatTokens, Histogram, "{token}", []string{OperationName, ProviderName, RequestModel, ServerAddress, TokenType}, tokens, "Tokens of one message of a model, as its API says."},
 	{ChatFirstChunk, Histogram, "s", []string{OperationName, ProviderName, RequestModel, ServerAddress}, modelSeconds, "Time to the first piece of a message that is streamed."},
+	{ChatNextChunk, Histogram, "s", []string{OperationName, ProviderName, RequestModel, ServerAddress}, modelSeconds, "Time from one piece of a message that is streamed to the next."},
 	{ToolDuration, Histogram, "s", []string{ToolName, Server, ErrorType}, mcpSeconds, "Calls of tools, with all that is between a model and the tool."},
 	{AgentDuration, Histogram, "s", []string{AgentName, ErrorType}, modelSeconds, "Conversations, from the first request to the last byte."},
 	{AgentChats, Histogram, "1", []string{AgentName}, counts, "Messages of a model in one conversation."},
@@ -170,6 +185,7 @@ var Metrics = []Metric{
 	{MCPClientDuration, Histogram, "s", []string{MethodName, ToolName, Server, ErrorType, ProtocolVersion, Transport}, mcpSeconds, "Requests to MCP servers."},
 	{MCPServerDuration, Histogram, "s", []string{MethodName, ToolName, ErrorType, ProtocolVersion, Transport}, mcpSeconds, "Requests of MCP clients."},
 	{MCPClientSession, Histogram, "s", []string{Server, ErrorType}, longSeconds, "Sessions with MCP servers, when they end."},
+	{MCPServerSession, Histogram, "s", []string{ProtocolVersion, Transport}, longSeconds, "Sessions of legacy MCP clients, when they end, at the replica where they began."},
 	{HTTPDuration, Histogram, "s", []string{HTTPMethod, HTTPRoute, HTTPStatus, ErrorType}, httpSeconds, "Requests over HTTP, to the last byte of the answer."},
 
 	{ServerUp, Gauge, "", []string{Server}, nil, "1 for an MCP server that is connected, 0 for one that is not."},
@@ -178,10 +194,13 @@ var Metrics = []Metric{
 	{Truncated, Counter, "{result}", []string{ToolName, Server}, nil, "Results that were cut before a model read them."},
 	{Approvals, Counter, "{approval}", []string{ApprovalState}, nil, "Approvals that were asked for, by what came of them."},
 	{UnknownOutcome, Counter, "{call}", []string{ToolName, Server}, nil, "Calls of which nobody knows whether they ran."},
-	{LimitRefusals, Counter, "{call}", []string{Limit}, nil, "What a limit of the configuration refused."},
+	{LimitRefusals, Counter, "{call}", []string{Limit}, nil, "What a limit or a budget of the configuration refused."},
+	{Budgets, Gauge, "{count}", []string{Budget, BudgetState}, nil, "Counts of budgets that are near their end, and used up, as far as their callers came by here."},
 	{OpenStreams, Gauge, "{request}", nil, nil, "Requests over HTTP that are being answered."},
 	{StoreDuration, Histogram, "s", []string{StoreKind}, storeSeconds, "Transactions of the store, with the wait for their turn."},
-	{QueueLength, Gauge, "{call}", []string{Queue}, nil, "What waits: calls for a turn at a server, by its label, and writes for the store."},
+	{QueueLength, Gauge, "{call}", []string{Queue}, nil, "What waits: calls for a turn at a server, by its label; writes for the store (store:); and what replicas say to each other, of all of them (mail:)."},
+	{Runs, Gauge, "{run}", []string{RunState}, nil, "Responses in the background that have not ended, of all replicas on the store."},
+	{Replicas, Gauge, "{process}", nil, nil, "Processes that serve on the store, this one included, as far as it knows."},
 	{Reloads, Counter, "{reload}", []string{Outcome}, nil, "Configurations that were read again."},
 
 	{GoMemoryUsed, Gauge, "By", []string{MemoryType}, nil, "Memory that Go's runtime uses."},

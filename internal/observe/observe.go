@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"log/slog"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -28,10 +29,10 @@ const (
 )
 
 // An Attribute says something about what is observed. Value is a string, an int64, a
-// float64, a bool or a []string.
+// float64, a bool or, as [slog.KindAny], a []string.
 type Attribute struct {
 	Key   string
-	Value any
+	Value slog.Value
 }
 
 // An Observer watches. It is safe for concurrent use.
@@ -71,6 +72,7 @@ type Span struct {
 	recorder Recorder
 	mu       sync.Mutex
 	said     []Attribute
+	first    [8]Attribute // said, as long as that suffices
 	failure  string
 	message  string
 	ended    bool
@@ -113,6 +115,7 @@ func Begin(ctx context.Context, kind Kind) (context.Context, *Span) {
 		return ctx, nil
 	}
 	s := &Span{Kind: kind, Within: w.span}
+	s.said = s.first[:0]
 	ctx, s.recorder = w.observer.Begin(ctx, kind, w.span)
 	return context.WithValue(ctx, contextKey{}, watched{w.observer, s}), s
 }
@@ -140,11 +143,42 @@ func Length(ctx context.Context, name string, value float64, attributes ...Attri
 	}
 }
 
+// A Preparer is an [Observer] that is told the attributes of lengths once for many.
+type Preparer interface {
+	// Prepare returns what takes lengths of something, as Length does.
+	Prepare(name string, attributes []Attribute) func(ctx context.Context, value float64)
+}
+
+// Lengths returns what says how much there was of something, again and again: for what is
+// as frequent as pieces of a stream. It is nil where nobody watches.
+func Lengths(ctx context.Context, name string, attributes ...Attribute) func(value float64) {
+	w, ok := watching(ctx)
+	if !ok {
+		return nil
+	}
+	if p, ok := w.observer.(Preparer); ok {
+		tell := p.Prepare(name, attributes)
+		return func(value float64) { tell(ctx, value) }
+	}
+	return func(value float64) { w.observer.Length(ctx, name, value, attributes) }
+}
+
 // Text is an attribute with a text.
-func Text(key, value string) Attribute { return Attribute{key, value} }
+func Text(key, value string) Attribute { return Attribute{key, slog.StringValue(value)} }
 
 // Int is an attribute with a number.
-func Int(key string, value int64) Attribute { return Attribute{key, value} }
+func Int(key string, value int64) Attribute { return Attribute{key, slog.Int64Value(value)} }
+
+// Seconds is an attribute with a time.
+func Seconds(key string, value float64) Attribute { return Attribute{key, slog.Float64Value(value)} }
+
+// Text returns the text of the attribute; empty where it is none.
+func (a Attribute) Text() string {
+	if a.Value.Kind() != slog.KindString {
+		return ""
+	}
+	return a.Value.String()
+}
 
 // On reports whether anybody watches: what costs something to find out is found out for
 // those alone.
@@ -154,39 +188,42 @@ func (s *Span) On() bool { return s != nil }
 // way.
 func (s *Span) Text(key, value string) {
 	if s != nil && value != "" {
-		s.set(key, value)
+		s.set(key, slog.StringValue(value))
 	}
 }
 
 // Int says a number.
 func (s *Span) Int(key string, value int64) {
 	if s != nil {
-		s.set(key, value)
+		s.set(key, slog.Int64Value(value))
 	}
 }
 
 // Seconds says a time.
-func (s *Span) Seconds(key string, value float64) {
+func (s *Span) Seconds(key string, value float64) { s.Number(key, value) }
+
+// Number says a number that is no count.
+func (s *Span) Number(key string, value float64) {
 	if s != nil {
-		s.set(key, value)
+		s.set(key, slog.Float64Value(value))
 	}
 }
 
 // Flag says that something is so.
 func (s *Span) Flag(key string) {
 	if s != nil {
-		s.set(key, true)
+		s.set(key, slog.BoolValue(true))
 	}
 }
 
 // Texts says several texts.
 func (s *Span) Texts(key string, value ...string) {
 	if s != nil {
-		s.set(key, value)
+		s.set(key, slog.AnyValue(value))
 	}
 }
 
-func (s *Span) set(key string, value any) {
+func (s *Span) set(key string, value slog.Value) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
@@ -207,7 +244,7 @@ func (s *Span) Content(key string, value []byte) {
 	if s == nil || !s.recorder.Content() || len(value) == 0 {
 		return
 	}
-	s.set(key, string(value[:min(len(value), maxContent)]))
+	s.set(key, slog.StringValue(string(value[:min(len(value), maxContent)])))
 }
 
 const maxContent = 8 << 10
@@ -286,8 +323,7 @@ func (s *Span) Value(key string) string {
 	defer s.mu.Unlock()
 	for _, a := range s.said {
 		if a.Key == key {
-			text, _ := a.Value.(string)
-			return text
+			return a.Text()
 		}
 	}
 	return ""

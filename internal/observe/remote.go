@@ -3,6 +3,8 @@ package observe
 import (
 	"context"
 	"net/http"
+	"net/url"
+	"strconv"
 )
 
 // The members of _meta and the headers by which a trace goes on (W3C Trace Context and
@@ -31,6 +33,13 @@ func From(ctx context.Context, r Remote) context.Context {
 func RemoteOf(ctx context.Context) (r Remote, ok bool) {
 	r, ok = ctx.Value(remoteKey{}).(Remote)
 	return r, ok
+}
+
+// Port says at which port an address is, where that is not the one of its scheme.
+func Port(span *Span, address *url.URL) {
+	if port, err := strconv.ParseInt(address.Port(), 10, 32); err == nil {
+		span.Int(ServerPort, port)
+	}
 }
 
 // Carry sets the headers of a request that leaves within a span, in place of those that

@@ -1,21 +1,27 @@
 package session
 
 import (
+	"crypto/rand"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/text/clip"
 	"github.com/dragoman-mcp/dragoman/result"
 )
 
 // Live keeps what runs, for people who watch: conversations and single calls, with their
-// calls. It is built only while somebody watches ([Live.Watch]), from clipped copies, in
-// memory, bounded in number and bytes, the oldest going first; no figure comes from it. A
-// nil Live keeps nothing. The zero value is ready.
+// calls. It is built only while somebody watches ([Live.Watch]) or for callers whose runs
+// are kept, from clipped copies, in memory, bounded in number and bytes, the oldest that is
+// over going first; no figure comes from it. A nil Live keeps nothing. The zero value is
+// ready.
 type Live struct {
+	// Book keeps runs once they are over; nil keeps none. It is set before the first use.
+	Book Book
+
 	until atomic.Int64 // somebody watches until then, in nanoseconds of Unix time
 	next  atomic.Uint64
 
@@ -23,6 +29,7 @@ type Live struct {
 	runs  []*Run // the newest last
 	bytes int
 	seq   uint64 // raised when something is new
+	lost  int    // runs that had to go for newer ones
 }
 
 // Bounds of what is kept of what runs.
@@ -38,18 +45,22 @@ const Watched = 10 * time.Minute
 
 // A Run is a conversation, or a call of its own.
 type Run struct {
-	ID     uint64
-	Caller string
-	Name   string // of the caller
-	Door   string
-	Model  string // as the client spells it; empty for a call of its own
-	Began  time.Time
-	Ended  time.Time // zero: it runs
-	Failed string    // why it ended, where it failed
-	Steps  []Step
-	Cut    bool // there is more than is kept
+	ID      uint64
+	Key     string // of its row; empty for one that is not kept
+	Person  string // who of those behind the caller, as [store.Owner] has it; empty for nobody
+	Request string // the id of the request that it answers; empty where that has none
+	Caller  string
+	Name    string // of the caller
+	Door    string
+	Model   string // as the client spells it; empty for a call of its own
+	Began   time.Time
+	Ended   time.Time // zero: it runs
+	Failed  string    // why it ended, where it failed
+	Steps   []Step
+	Cut     bool // there is more than is kept
 
-	bytes int
+	bytes  int
+	called []string // of one that was kept, without its steps
 }
 
 // A Step is one thing that happened in a run.
@@ -64,6 +75,14 @@ type Step struct {
 	ID           string
 	// Running says that the call has begun; its result is another step.
 	Running bool
+	// Asked is the request to the model and Said its message, as they went; In and Out are
+	// the tokens that its API counted; where that counts none, a third of the bytes, Guessed.
+	Asked, Said string
+	In, Out     int
+	Guessed     bool
+	// Written are the arguments of the calls of a message, and Wrote those of the call.
+	Written []Written
+	Wrote   *Written
 	// Arguments are as the server gets them, Came is the result as it came, and Shown as a
 	// model reads it.
 	Arguments, Came, Shown string
@@ -71,6 +90,8 @@ type Step struct {
 	Ran                    string
 	Problem                string
 	Asks                   int
+	// Passed says that the message went on to the model's API, and back, as it was.
+	Passed bool
 }
 
 // Watch says that somebody watches, for [Watched] from now.
@@ -83,6 +104,27 @@ func (l *Live) Watch() {
 // On reports whether somebody watches.
 func (l *Live) On() bool { return l != nil && time.Now().UnixNano() < l.until.Load() }
 
+// wants reports whether what a caller does is told: somebody watches, or it is kept.
+func (l *Live) wants(who caller.Caller) bool {
+	return l != nil && (l.On() || l.Book != nil && l.Book.Wants(who))
+}
+
+// Forget drops what is over: somebody was erased.
+func (l *Live) Forget() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.runs = slices.DeleteFunc(l.runs, func(r *Run) bool {
+		if !r.Ended.IsZero() {
+			l.bytes -= r.bytes
+		}
+		return !r.Ended.IsZero()
+	})
+	l.seq++
+}
+
 // Seq is raised whenever something is new.
 func (l *Live) Seq() uint64 {
 	if l == nil {
@@ -93,8 +135,7 @@ func (l *Live) Seq() uint64 {
 	return l.seq
 }
 
-// List returns copies of the runs that a caller's ID is shown by, the newest first; without
-// their steps.
+// List returns copies of the runs that a caller's ID is shown by, the newest first.
 func (l *Live) List(shown func(caller string) bool) (all []Run) {
 	if l == nil {
 		return nil
@@ -127,6 +168,26 @@ func (l *Live) Get(id uint64, shown func(caller string) bool) (Run, bool) {
 	return Run{}, false
 }
 
+// Lost counts what had to go for what is newer since the process began.
+func (l *Live) Lost() int {
+	if l == nil {
+		return 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lost
+}
+
+// Of returns the newest run that answers a request, where it is shown.
+func (l *Live) Of(request string, shown func(caller string) bool) (Run, bool) {
+	for _, r := range l.List(shown) {
+		if r.Request == request && request != "" {
+			return r, true
+		}
+	}
+	return Run{}, false
+}
+
 // Running counts what runs and is shown.
 func (l *Live) Running(shown func(caller string) bool) (n int) {
 	if l == nil {
@@ -142,61 +203,89 @@ func (l *Live) Running(shown func(caller string) bool) (n int) {
 	return n
 }
 
-// begin begins a run; nil where nobody watches.
+// begin begins a run; nil where nobody watches and nothing is kept.
 func (l *Live) begin(s *Session) *Run {
-	if !l.On() {
+	if !l.wants(s.Caller) {
 		return nil
 	}
-	r := &Run{ID: l.next.Add(1), Caller: s.Caller.ID, Name: s.Caller.Name, Door: s.door, Model: clip.Text(s.asked, 200), Began: time.Now()}
+	r := &Run{ID: l.next.Add(1), Request: s.Request, Caller: s.Caller.ID, Name: s.Caller.Name, Door: s.door, Model: clip.Text(s.asked, 200), Began: time.Now()}
+	if l.Book != nil && l.Book.Wants(s.Caller) {
+		r.Key, r.Person = rand.Text(), person(s.door, s.client.Conversation)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.runs = append(l.runs, r)
-	for len(l.runs) > maxRuns {
-		l.drop()
+	for len(l.runs) > maxRuns && l.drop(r) {
 	}
 	l.seq++
 	return r
 }
 
-// drop forgets the oldest run. mu is held.
-func (l *Live) drop() {
-	l.bytes -= l.runs[0].bytes
-	l.runs = slices.Delete(l.runs, 0, 1)
+// drop forgets the oldest run that is over, or else the oldest, of which nothing more is
+// kept: never the one that needs the room. mu is held.
+func (l *Live) drop(not *Run) bool {
+	at := slices.IndexFunc(l.runs, func(r *Run) bool { return r != not && !r.Ended.IsZero() })
+	if at < 0 {
+		at = slices.IndexFunc(l.runs, func(r *Run) bool { return r != not })
+	}
+	if at < 0 {
+		return false
+	}
+	r := l.runs[at]
+	if r.Ended.IsZero() {
+		r.Steps, r.Cut = nil, true
+	}
+	l.bytes -= r.bytes
+	l.lost++
+	l.runs = slices.Delete(l.runs, at, at+1)
+	return true
 }
 
 // add adds a step to a run. What has no room is left out, and the run says so.
 func (l *Live) add(r *Run, s Step) {
-	size := 200 + len(s.Arguments) + len(s.Came) + len(s.Shown) + len(s.Problem)
+	size := 300 + len(s.Arguments) + len(s.Came) + len(s.Shown) + len(s.Problem) + len(s.Asked) + len(s.Said)
+	for _, w := range s.Written {
+		size += 100 + len(w.Raw) + 40*len(w.Repairs)
+	}
 	for _, name := range s.Calls {
 		size += len(name)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.seq++
-	if r.bytes+size > maxRunBytes {
+	switch {
+	case !slices.Contains(l.runs, r):
+		return // it was forgotten meanwhile
+	case r.joins(&s):
+		return
+	case r.bytes+size > maxRunBytes:
 		r.Cut = true
 		return
 	}
-	if !slices.Contains(l.runs, r) {
-		return // it was forgotten meanwhile
+	if s.Tool != "" {
+		s.Wrote = r.wrote(s.ID)
 	}
 	r.Steps = append(r.Steps, s)
 	r.bytes += size
 	l.bytes += size
-	for l.bytes > maxLiveBytes && l.runs[0] != r {
-		l.drop()
+	for l.bytes > maxLiveBytes && l.drop(r) {
 	}
 }
 
-// end ends a run.
+// end ends a run, which is kept from then on where it is to be.
 func (l *Live) end(r *Run, err error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	r.Ended = time.Now()
 	if err != nil {
 		r.Failed = clip.Text(err.Error(), 400)
 	}
 	l.seq++
+	whole := *r
+	whole.Steps = slices.Clone(r.Steps)
+	l.mu.Unlock()
+	if r.Key != "" {
+		l.Book.Keep(whole)
+	}
 }
 
 // step is what people see of an event. shape renders results as the model reads them.

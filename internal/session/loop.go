@@ -15,25 +15,49 @@ import (
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
-// Client returns the client of the model API, for a session with a model. r has
-// what the request of a client brings, such as its credentials; the zero Request is
-// for a conversation of this process. A nil log is that of all sessions.
+// Client returns the client of the model API, for a session with a model: of Chat, or of
+// Responses where the upstream speaks that alone. r has what the request of a client
+// brings, such as its credentials; the zero Request is for a conversation of this process.
+// A nil log is that of all sessions.
 func (s *Session) Client(r upstream.Request, log *slog.Logger) *model.Client {
+	if !s.Upstream.Speaks(upstream.Chat) {
+		return s.ClientOf(model.ResponsesAPI, r, log)
+	}
+	return s.ClientOf(model.ChatAPI, r, log)
+}
+
+// ClientOf is Client for an API that the upstream speaks.
+func (s *Session) ClientOf(api model.API, r upstream.Request, log *slog.Logger) *model.Client {
+	return s.clientAt(api, api.Path(), r, log)
+}
+
+// ClientBeside is a client for requests that are about those of the Responses API, at a path
+// below it: see [model.Dialogue.Document]. They cost what the answer says.
+func (s *Session) ClientBeside(path string, r upstream.Request) *model.Client {
+	return s.clientAt(model.ResponsesAPI, model.ResponsesAPI.Path()+path, r, nil)
+}
+
+func (s *Session) clientAt(api model.API, path string, r upstream.Request, log *slog.Logger) *model.Client {
 	if log == nil {
 		log = s.log
 	}
-	return &model.Client{Post: s.told(s.metered(s.Upstream.Chat(r))), Dialect: s.Dialect, Idle: s.Upstream.Idle, Repeat: s.Upstream.Retries.Spend, MaxMessage: s.maxMessage, Log: log}
+	c := &model.Client{API: api, Unsealed: &s.Upstream.Unsealed, Post: s.told(s.metered(api, path, s.Upstream.Post(path, r))), Dialect: s.Dialect, Idle: s.Upstream.Idle, Repeat: s.Upstream.Retries.Spend, MaxMessage: s.maxMessage, Log: log}
+	if s.live.wants(s.Caller) {
+		c.Heard = s.heard
+	}
+	return c
 }
 
-// metered returns post with its tokens counted, where they are limited.
-func (s *Session) metered(post func(context.Context, [][]byte) (*http.Response, error)) func(context.Context, [][]byte) (*http.Response, error) {
+// metered returns post with its tokens counted, where they are limited: of a request that
+// asks for a message also where its answer does not say.
+func (s *Session) metered(api model.API, path string, post func(context.Context, [][]byte) (*http.Response, error)) func(context.Context, [][]byte) (*http.Response, error) {
 	m := s.gate.Meter(s.Caller, s.asked)
 	if m == nil {
 		return post
 	}
 	return func(ctx context.Context, parts [][]byte) (*http.Response, error) {
 		m := m.Telling(observe.Current(ctx))
-		return m.Do(meter.Request{Silent: &s.Upstream.NoUsage, Body: bytes.Join(parts, nil), Text: true, Asks: true, Send: func(body []byte) (*http.Response, error) {
+		return m.Do(meter.Request{Silent: &s.Upstream.NoUsage, Body: bytes.Join(parts, nil), Text: path == api.Path(), Asks: api == model.ChatAPI, Send: func(body []byte) (*http.Response, error) {
 			return post(ctx, [][]byte{body})
 		}})
 	}

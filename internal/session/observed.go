@@ -15,6 +15,7 @@ func (s *Session) told(post func(context.Context, [][]byte) (*http.Response, err
 		for _, each := range []*observe.Span{span, span.Nearest(observe.Conversation)} {
 			each.Text(observe.ProviderName, s.provider())
 			each.Text(observe.ServerAddress, s.Upstream.BaseURL.Hostname())
+			observe.Port(each, s.Upstream.BaseURL)
 			each.Text(observe.RequestModel, s.Model)
 		}
 		return post(ctx, parts)

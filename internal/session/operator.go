@@ -26,7 +26,7 @@ const DefaultPatience = 30 * time.Second
 // the inbox like anybody's.
 func (s *Session) operated(ask Ask) Ask {
 	return func(ctx context.Context, call dragoman.Call, asks *dragoman.Asks) (*dragoman.Answers, error) {
-		id := approvalOf(asks)
+		id := ApprovalOf(asks)
 		switch {
 		case id == "" && ask == nil:
 			return nil, nil
@@ -96,9 +96,9 @@ func actionOf(reply json.RawMessage) string {
 	return action
 }
 
-// approvalOf returns the approval that a call asks for; empty where it asks for
+// ApprovalOf returns the approval that a call asks for; empty where it asks for
 // none.
-func approvalOf(asks *dragoman.Asks) string {
+func ApprovalOf(asks *dragoman.Asks) string {
 	for _, q := range asks.Questions {
 		if q.Operator {
 			params, err := rawjson.ParseObject(q.Params)

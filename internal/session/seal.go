@@ -28,9 +28,11 @@ const (
 // nowhere. Layers below find their own state as they left it.
 //
 // What waits at its server waits in one process: its state names that one, and is of
-// no use to others. Every other state is good wherever the ring of keys is the same.
+// no use to others, unless the layers below hand it on. Every other state is good wherever
+// the ring of keys is the same.
 type seals struct {
 	ring    *seal.Ring
+	relayed bool // they do
 	process [processBytes]byte
 	held    park.Lot[heldCall] // calls that wait at their servers, by sealed state
 }
@@ -162,7 +164,7 @@ func refused(err error) dragoman.Result {
 // the state.
 func (s *seals) close(asks *dragoman.Asks, ran dragoman.Ran, bound []byte) []byte {
 	plain := append(make([]byte, 0, 2+processBytes+len(asks.State)), byte(ran))
-	if asks.Held {
+	if asks.Held && !s.relayed {
 		plain = append(append(plain, 1), s.process[:]...)
 	} else {
 		plain = append(plain, 0)

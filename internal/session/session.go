@@ -137,7 +137,7 @@ func New(o Options) *Opener {
 		o.Wait = DefaultWait
 	}
 	if o.State == nil {
-		o.State = NewState(nil, nil)
+		o.State = NewState(nil, nil, false)
 	}
 	return &Opener{o: o, state: o.State, over: make(chan struct{})}
 }
@@ -236,6 +236,9 @@ type Session struct {
 	// Chosen are the servers and tools that the session is narrowed to, sets written
 	// out; empty means all.
 	Chosen catalog.Selection
+	// Request is the id of the request that the session is for, which people find its
+	// conversation by; whoever knows it sets it.
+	Request string
 	// Missing are the servers that have nothing to offer now: they are still
 	// starting, or failed.
 	Missing []dragoman.Server

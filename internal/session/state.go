@@ -20,7 +20,13 @@ func (s *State) Forget() { s.shelf.Clear() }
 
 // NewState returns a State. Ring has the keys of what leaves us and comes back; nil makes
 // one that ends with the process. Cut keeps results that were cut for all processes; nil
-// keeps them in this one alone.
-func NewState(ring *seal.Ring, cut result.Documents) *State {
-	return &State{shelf: result.Shelf{Beyond: cut}, seals: newSeals(ring), tasks: newTasks()}
+// keeps them in this one alone. Relayed says that a call that waits for answers goes on
+// from any process, since the layers below find the one in which it waits.
+func NewState(ring *seal.Ring, cut result.Documents, relayed bool) *State {
+	if ring == nil {
+		ring = seal.New()
+	}
+	s := &State{shelf: result.Shelf{Beyond: cut}, seals: newSeals(ring), tasks: newTasks(ring)}
+	s.seals.relayed = relayed
+	return s
 }

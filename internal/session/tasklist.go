@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/reach/relay"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
@@ -62,7 +63,7 @@ func (t *tasked) states(ctx context.Context, call dragoman.Call, mine []Task) []
 			if o, bad := rawjson.ParseObject(res.Content); err == nil && bad == nil && o.Get("taskId") != nil {
 				o = o.Clone()
 				o.Delete("_meta")
-				found[i] = renamed(o.Bytes(), task.Original, task.ID)
+				found[i] = relay.RenameTask(o.Bytes(), task.Original, task.ID)
 			}
 		})
 	}
@@ -87,9 +88,10 @@ func (t *tasked) listen(ctx context.Context, call dragoman.Call) (dragoman.Resul
 	if err != nil {
 		return t.Toolset.Call(ctx, call)
 	}
+	given := map[string]string{} // the ids that the caller names, by the server's
 	if wanted, err := rawjson.Elements(filter.Get("taskIds")); err == nil && len(wanted) > 0 {
 		filter, params = filter.Clone(), params.Clone()
-		filter.Set("taskIds", rawjson.AppendArray(nil, t.originals(call.Server, wanted)))
+		filter.Set("taskIds", rawjson.AppendArray(nil, t.originals(call.Server, wanted, given)))
 		params.Set("notifications", filter.Bytes())
 		call.Arguments = params.Bytes()
 	}
@@ -104,9 +106,12 @@ func (t *tasked) listen(ctx context.Context, call dragoman.Call) (dragoman.Resul
 			return
 		}
 		original, _ := rawjson.String(o.Get("taskId"))
-		id := t.tasks.public(t.caller, call.Server, original)
-		if _, mine := t.tasks.known.Get(t.caller, id); mine || n.Method == "notifications/tasks" {
-			n.Params = renamed(n.Params, original, id)
+		id, mine := given[original]
+		if task, known := t.tasks.known.Get(t.caller, knownAs(call.Server, original)); !mine && known {
+			id, mine = task.ID, true
+		}
+		if mine {
+			n.Params = relay.RenameTask(n.Params, original, id)
 			notify(n)
 		}
 	}
@@ -114,12 +119,12 @@ func (t *tasked) listen(ctx context.Context, call dragoman.Call) (dragoman.Resul
 }
 
 // originals returns the ids by which a server knows those of the tasks that are the
-// caller's and its own.
-func (t *tasked) originals(server string, ids []json.RawMessage) (originals []json.RawMessage) {
+// caller's and its own, and notes by which the caller does.
+func (t *tasked) originals(server string, ids []json.RawMessage, given map[string]string) (originals []json.RawMessage) {
 	for _, raw := range ids {
 		id, _ := rawjson.String(raw)
-		if of, original, ok := t.tasks.open(t.caller, id); ok && of == server {
-			originals = append(originals, rawjson.Quote(original))
+		if task, ok := t.tasks.open(t.caller, id); ok && task.Server == server {
+			originals, given[task.Original] = append(originals, rawjson.Quote(task.Original)), id
 		}
 	}
 	return originals

@@ -2,18 +2,16 @@ package session
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/reach/relay"
 	"github.com/dragoman-mcp/dragoman/internal/state/bounded"
+	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
@@ -25,14 +23,14 @@ const (
 	taskBytes = 16 << 20       // of all that are known
 )
 
-// tasks are the tasks that servers made of calls, each bound to its caller: an id
-// that callers see says whose server has the task, and proves that it was given to
-// this caller. Nothing has to be kept for that. What is kept, for a while, is which
-// tasks a caller has and of what tool they were made: for tasks/list, for the status
-// that servers of the legacy era tell unasked, and for the look of results.
+// tasks are the tasks that servers made of calls, each bound to its caller: an id that
+// callers see says whose server has the task, and has sealed in it what the task is, for
+// this caller, wherever the ring of keys is the same. Nothing has to be kept for that.
+// What is kept, for a while and in this process, is which tasks a caller has: for
+// tasks/list, and for the status that servers of the legacy era tell unasked.
 type tasks struct {
-	key   [32]byte
-	known bounded.Map[Task]
+	ring  *seal.Ring
+	known bounded.Map[Task] // by server and original
 }
 
 // A Task is a task that a server made of a call.
@@ -45,20 +43,28 @@ type Task struct {
 	Legacy bool
 }
 
-func newTasks() *tasks {
-	t := &tasks{known: bounded.Map[Task]{Bytes: taskBytes, Age: taskAge}}
-	_, _ = rand.Read(t.key[:]) // it never fails
-	return t
+func newTasks(ring *seal.Ring) *tasks {
+	return &tasks{ring: ring, known: bounded.Map[Task]{Bytes: taskBytes, Age: taskAge}}
 }
 
-// public returns the id by which a caller knows a task.
-func (t *tasks) public(caller, server, original string) string {
-	h := hmac.New(sha256.New, t.key[:])
-	for _, part := range []string{caller, server, original} {
-		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part)
-	}
-	return server + ":" + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16]) + ":" + original
+// sealedTask is what stands in the id of a task, beside its server.
+type sealedTask struct {
+	Original string `json:"o"`
+	Tool     string `json:"t"`
+	Legacy   bool   `json:"l,omitempty"`
 }
+
+// give gives a caller a task, and returns it with the id by which the caller knows it.
+func (t *tasks) give(caller string, task Task) Task {
+	plain, _ := json.Marshal(sealedTask{task.Original, task.Tool, task.Legacy}) // strings alone
+	task.ID = task.Server + ":" + base64.RawURLEncoding.EncodeToString(t.ring.Close(seal.Task, boundTask(caller, task.Server), plain, time.Time{}))
+	t.known.Put(caller, knownAs(task.Server, task.Original), task, int64(len(task.ID)+len(task.Original)+len(task.Tool)))
+	return task
+}
+
+func boundTask(caller, server string) []byte { return seal.Bind([]byte(caller), []byte(server)) }
+
+func knownAs(server, original string) string { return server + "\x00" + original }
 
 // TaskServer returns the label of the server that a task's id names. Whether the id
 // was given to anybody is another question.
@@ -68,17 +74,23 @@ func TaskServer(id string) string {
 }
 
 // open returns the task that a caller's id stands for.
-func (t *tasks) open(caller, id string) (server, original string, ok bool) {
-	server, rest, ok := strings.Cut(id, ":")
-	_, original, ok2 := strings.Cut(rest, ":")
-	if !ok || !ok2 || len(original) > maxTaskID {
-		return "", "", false
+func (t *tasks) open(caller, id string) (Task, bool) {
+	server, rest, _ := strings.Cut(id, ":")
+	sealed, err := base64.RawURLEncoding.DecodeString(rest)
+	if err != nil {
+		return Task{}, false
 	}
-	return server, original, hmac.Equal([]byte(id), []byte(t.public(caller, server, original)))
+	plain, err := t.ring.Open(seal.Task, boundTask(caller, server), sealed)
+	var in sealedTask
+	if err != nil || json.Unmarshal(plain, &in) != nil {
+		return Task{}, false
+	}
+	t.known.Get(caller, knownAs(server, in.Original)) // it is in use
+	return Task{ID: id, Original: in.Original, Server: server, Tool: in.Tool, Legacy: in.Legacy}, true
 }
 
 // Task returns what is known of a task of the session's caller.
-func (s *Session) Task(id string) (Task, bool) { return s.tasks.known.Get(s.Caller.ID, id) }
+func (s *Session) Task(id string) (Task, bool) { return s.tasks.open(s.Caller.ID, id) }
 
 // tasked is a stack whose callers know tasks by ids of ours.
 type tasked struct {
@@ -114,9 +126,8 @@ func (t *tasked) keep(ctx context.Context, call dragoman.Call, res dragoman.Resu
 			Code: dragoman.CodeProtocol, Message: "The tool's server made a task of the call, but its id is too long. The call may have taken effect.",
 		}}, nil
 	}
-	task.ID = t.tasks.public(t.caller, task.Server, task.Original)
-	t.tasks.known.Put(t.caller, task.ID, task, int64(len(task.ID)+len(task.Original)+len(task.Tool)))
-	res.Task, res.Content = task.ID, renamed(res.Content, task.Original, task.ID)
+	task = t.tasks.give(t.caller, task)
+	res.Task, res.Content = task.ID, relay.RenameTask(res.Content, task.Original, task.ID)
 	return res, nil
 }
 
@@ -133,29 +144,27 @@ func (t *tasked) about(ctx context.Context, call dragoman.Call) (dragoman.Result
 		return errNoTask(), nil
 	}
 	id, _ := rawjson.String(params.Get("taskId"))
-	server, original, ok := t.tasks.open(t.caller, id)
+	task, ok := t.tasks.open(t.caller, id)
 	if !ok {
 		return errNoTask(), nil
 	}
-	call.Server, call.Arguments = server, taskParams(params, original)
-	if task, known := t.tasks.known.Get(t.caller, id); known { // and is in use
-		call.Tool = t.tool(ctx, task)
-	}
+	original := task.Original
+	call.Server, call.Arguments, call.Tool = task.Server, taskParams(params, original), t.tool(ctx, task)
 	if notify := call.Notify; notify != nil {
 		call.Notify = func(n dragoman.Notification) {
-			n.Params = renamed(n.Params, original, id)
+			n.Params = relay.RenameTask(n.Params, original, id)
 			notify(n)
 		}
 	}
 	res, err := t.Toolset.Call(ctx, call)
 	if res.Content != nil {
-		res.Content = renamed(res.Content, original, id)
+		res.Content = relay.RenameTask(res.Content, original, id)
 	}
 	if res.Asks != nil {
 		asks := *res.Asks
 		asks.Questions = append([]dragoman.Question(nil), asks.Questions...)
 		for i := range asks.Questions {
-			asks.Questions[i].Params = renamed(asks.Questions[i].Params, original, id)
+			asks.Questions[i].Params = relay.RenameTask(asks.Questions[i].Params, original, id)
 		}
 		res.Asks = &asks
 	}
@@ -185,33 +194,3 @@ func taskParams(params *rawjson.Object, id string) json.RawMessage {
 	params.Set("taskId", rawjson.Quote(id))
 	return params.Bytes()
 }
-
-// renamed returns a message about a task under the id that the reader knows: in the
-// message itself, in the task that it brings, and in its _meta (MCP 2025-11-25,
-// "Tasks", Related Task Metadata). The rest stays as it is.
-func renamed(message json.RawMessage, from, to string) json.RawMessage {
-	o, err := rawjson.ParseObject(message)
-	if err != nil {
-		return message
-	}
-	o = o.Clone()
-	changed := false
-	if id, ok := rawjson.String(o.Get("taskId")); ok && id == from {
-		o.Set("taskId", rawjson.Quote(to))
-		changed = true
-	}
-	for _, inner := range []string{"task", "_meta", relatedTask} {
-		if value := o.Get(inner); rawjson.Kind(value) == '{' {
-			if next := renamed(value, from, to); string(next) != string(value) {
-				o.Set(inner, next)
-				changed = true
-			}
-		}
-	}
-	if !changed {
-		return message
-	}
-	return o.Bytes()
-}
-
-const relatedTask = "io.modelcontextprotocol/related-task"

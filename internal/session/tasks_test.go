@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 )
 
 // worker is a server that makes a task of each call, numbers them, and tells of all
@@ -39,7 +40,7 @@ func (w *worker) Call(_ context.Context, call dragoman.Call) (dragoman.Result, e
 // A task is known to its caller by an id that is of use to nobody else, and is told
 // of by no other.
 func TestTasksBelongToTheirCallers(t *testing.T) {
-	inner, all := &worker{}, newTasks()
+	inner, all := &worker{}, newTasks(seal.New())
 	tool := &dragoman.Tool{Server: "a", Original: "work", Name: "work"}
 	everything := &listed{&dragoman.List{Tools: dragoman.NewTools([]dragoman.Tool{{Server: "b", Original: "work"}, *tool})}}
 	ann, bob := &tasked{inner, everything, all, "ann"}, &tasked{inner, everything, all, "bob"}

@@ -57,7 +57,7 @@ func authorize(ctx context.Context, url string, o *mcp.ClientOptions) error {
 	}
 	defer back.Close()
 	err = credential.Login(ctx, credential.Account{Server: url}, http.DefaultTransport, credential.LoginOptions{
-		Config: c, Store: &credential.Store{Path: filepath.Join(dir, "credentials.json")}, Redirect: back.Redirect(),
+		Config: c, Store: &credential.File{Path: filepath.Join(dir, "credentials.json")}, Redirect: back.Redirect(),
 		Visit: func(ctx context.Context, address string) (credential.Answer, error) {
 			return back.Visit(ctx, address, agree)
 		},

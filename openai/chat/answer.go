@@ -161,15 +161,14 @@ func (c *Conversation) account(r *model.Reply) {
 	} else if !rawjson.IsNull(r.Logprobs) {
 		c.logprobs = model.AddLogprobs(c.logprobs, r.Logprobs)
 	}
-	var round rawjson.Object
-	for _, name := range []string{"id", "model"} {
+	round := rawjson.Object{Members: make([]rawjson.Member, 0, 4)}
+	for _, name := range [...]string{"id", "model"} {
 		if value := r.Envelope.Get(name); !rawjson.IsNull(value) {
 			round.Set(name, value)
 		}
 	}
 	// null says that the sum has no figures of this round.
-	round.Set("usage", null)
-	if r.Usage != nil {
+	if round.Set("usage", null); r.Usage != nil {
 		round.Set("usage", r.Usage)
 	}
 	round.Set("calls", strconv.AppendInt(nil, int64(len(r.Calls)), 10))
@@ -258,7 +257,7 @@ func (c *Conversation) finalChunk(base, choice *rawjson.Object, delta, finish js
 	choice.Set("index", json.RawMessage("0"))
 	choice.Set("delta", delta)
 	choice.Set("finish_reason", finish)
-	base.Set("choices", rawjson.AppendArray(nil, []json.RawMessage{choice.Bytes()}))
+	base.Set("choices", choice.Alone())
 	c.out.Event("", base.Bytes())
 }
 
@@ -291,6 +290,7 @@ func (c *Conversation) finishBody(r *model.Reply, calls []json.RawMessage, finis
 	}
 	if content := message.Get("content"); rawjson.IsNull(content) || rawjson.Kind(content) == '"' {
 		switch text := c.seen(); {
+		case text != "" && text == r.Text(): // as it came
 		case text != "":
 			message.Set("content", rawjson.Quote(text))
 		case content == nil || len(calls) > 0:
@@ -311,14 +311,14 @@ func (c *Conversation) finishBody(r *model.Reply, calls []json.RawMessage, finis
 	if c.logprobs != nil {
 		choice.Set("logprobs", c.logprobs)
 	}
-	body.Set("choices", rawjson.AppendArray(nil, []json.RawMessage{choice.Bytes()}))
+	body.Set("choices", choice.Alone())
 	if !rawjson.IsNull(c.usage) {
 		body.Set("usage", c.usage)
 	}
 	body.Delete("error")
 	body.Delete("dragoman")
 	body.Set("dragoman", c.extra(r))
-	return c.out.Body(append(body.Bytes(), '\n'))
+	return c.out.Body(body.Line())
 }
 
 // extra is the dragoman member of the answer: each round with its usage and the

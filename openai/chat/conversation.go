@@ -188,8 +188,9 @@ func (c *Conversation) listener() model.Listener {
 
 // see remembers a reply's text as seen by the client.
 func (c *Conversation) see(r *model.Reply) {
-	if c.told = r; r.Text() != "" {
-		c.visible = append(c.visible, r.Text())
+	c.told = r
+	if text := r.Text(); text != "" {
+		c.visible = append(c.visible, text)
 		c.separate = true
 	}
 }

@@ -305,10 +305,11 @@ func (r *Request) upstream() model.Request {
 // Session names the conversation that the request says it belongs to, among those
 // of its caller; empty where it does not say.
 func (r *Request) Session() string {
-	if name, identified := r.owner(""); identified {
-		return name
+	if !recall.Identified(r.object, r.conversation) {
+		return ""
 	}
-	return ""
+	name, _ := r.owner("")
+	return name
 }
 
 // owner returns the name under which a caller's conversations are remembered, and

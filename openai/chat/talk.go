@@ -149,7 +149,7 @@ func (c *talkTurn) Next(ctx context.Context, last bool) ([]dragoman.Call, error)
 	c.talk.withheld, c.talk.noUsage = c.dialogue.Withheld, !c.dialogue.Usage
 	c.talk.usage = model.AddUsage(c.talk.usage, round.Reply.Usage)
 	if c.round = round; len(round.Run) == 0 {
-		c.dialogue.AddHidden(c.dialogue.Remember(round.Reply.Message).Bytes())
+		c.dialogue.AddHidden(c.dialogue.Remember(round.Reply).Bytes())
 	}
 	return round.Run, nil
 }

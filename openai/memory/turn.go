@@ -33,6 +33,9 @@ type Turn struct {
 	More bool `json:"more,omitempty"`
 	// Spent is what the turn used of its budgets.
 	Spent Spent `json:"spent,omitzero"`
+	// Resumed reports that calls of Open have waited and went on in a later message, whose
+	// turn has all of this one.
+	Resumed bool `json:"resumed,omitempty"`
 	// Ambiguous reports that several turns ended with the same visible history, so
 	// that nobody can tell whose this would be. Such a turn holds nothing else.
 	Ambiguous bool `json:"ambiguous,omitempty"`

@@ -73,7 +73,7 @@ func (c *Conversation) showRest(r *model.Reply, calls map[string]json.RawMessage
 	if !c.request.thinks || r == nil || r.Message == nil {
 		return
 	}
-	if data := c.thoughts.sealRest(c.dialogue.Remember(r.Message), calls); data != "" {
+	if data := c.thoughts.sealRest(c.dialogue.Remember(r), calls); data != "" {
 		c.write.put(members("type", "redacted_thinking", "data", data))
 	}
 }

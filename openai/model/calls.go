@@ -21,6 +21,7 @@ type Call struct {
 	// input of a custom call.
 	Arguments []byte
 
+	client bool          // it is of a kind that is the client's in any case
 	extra  growingObject // what else the upstream sent along
 	index  int
 	minted bool // the upstream gave no usable id

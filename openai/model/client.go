@@ -28,10 +28,16 @@ type Client struct {
 	// HTTP makes the requests; nil for a client that follows no redirect and bounds
 	// connecting, but no answer: models may think for long.
 	HTTP *http.Client
-	// Post sends a body to chat/completions and returns the answer, of any status,
+	// Post sends a body to the API's path and returns the answer, of any status,
 	// in place of BaseURL, Key, Header and HTTP. The body comes in parts, which
 	// must not be changed, so that large ones are not copied.
 	Post func(ctx context.Context, body [][]byte) (*http.Response, error)
+
+	// API is the one that is spoken there. Post has to send to its path.
+	API API
+	// Unsealed has the names of models, as the API knows them, that have no thoughts which
+	// could be sealed. It is the API's, for all its clients; nil forgets them.
+	Unsealed *sync.Map
 
 	// Dialect is what the API accepts; nil means the conservative one.
 	Dialect *dialect.Dialect
@@ -45,6 +51,8 @@ type Client struct {
 	// MaxMessage is what may be kept of one answer, and the size of one event of
 	// its stream, in bytes; 16 MiB if zero.
 	MaxMessage int64
+	// Heard is told of each message of a [Dialogue], from its goroutine; nil tells nobody.
+	Heard func(Heard)
 	// Log receives what went wrong and was survived; nil discards it.
 	Log *slog.Logger
 }
@@ -58,6 +66,11 @@ type Listener struct {
 	// Chunk is called for each piece of the message that is not a call alone. Its
 	// error ends the answer. Where Chunk is nil, the answer is only put together.
 	Chunk func(*Chunk) error
+	// Event is called for each event of an API that speaks Responses, with its type, but
+	// for one that says that the response failed. The event is valid until Event returns,
+	// and must not be changed. A response that came as a whole is told by
+	// the events with which its items begin and end. Its error ends the answer.
+	Event func(kind string, event *Object) error
 	// Flush is called when nothing more has arrived for now. Its error ends the
 	// answer.
 	Flush func() error
@@ -66,6 +79,12 @@ type Listener struct {
 // Ask asks for one message. The body is a request to chat/completions in parts.
 // The error is an [*Error], one of the listener's, or that of ctx.
 func (c *Client) Ask(ctx context.Context, body [][]byte, l Listener) (*Reply, error) {
+	if c.API == ResponsesAPI {
+		var err error
+		if body, err = asResponses(body); err != nil {
+			return nil, err
+		}
+	}
 	a, err := c.open(ctx, body)
 	if err != nil {
 		return nil, err
@@ -136,7 +155,7 @@ func (c *Client) post(ctx context.Context, parts [][]byte) (*http.Response, erro
 	if c.BaseURL == "" {
 		return nil, errors.New("a model's client needs a BaseURL or a Post")
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(c.BaseURL, "/")+"/chat/completions", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(c.BaseURL, "/")+c.API.Path(), nil)
 	if err != nil {
 		return nil, err
 	}

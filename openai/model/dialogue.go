@@ -29,6 +29,9 @@ type Request struct {
 	Choice Choice
 	// OneCall reports that a message may have one call only.
 	OneCall bool
+	// Native is the request as its client sent it, where client and upstream both speak the
+	// Responses API. Object then has the model's name alone.
+	Native *NativeRequest
 	// Asked reports that the request asked for tools of ours.
 	Asked bool
 	// Shorten leaves the oldest turns out where the upstream says that the request is too
@@ -78,13 +81,18 @@ type Dialogue struct {
 	Tokens    int64
 	Estimated bool
 
-	ours    *offer
-	history []json.RawMessage // what the upstream was told, ours included
-	from    int               // history[from:] is what the client does not see
-	moved   []json.RawMessage // parts of tool messages at its end that are to follow them
-	rounds  int
-	sent    int64           // bytes of the last request
-	now     context.Context // of the last message, for those who watch what becomes of it
+	ours      *offer
+	history   []json.RawMessage // what the upstream was told, ours included
+	from      int               // history[from:] is what the client does not see
+	moved     []json.RawMessage // parts of tool messages at its end that are to follow them
+	rounds    int
+	flattened map[*offer][]json.RawMessage // functions as the Responses API has them
+	plain     bool                         // the model has no thoughts that could be sealed
+	alone     bool                         // requests have all of the history: the upstream lost what they went on from
+	sent      int64                        // bytes of the last request
+	now       context.Context              // of the last message, for those who watch what becomes of it
+	asked     [][]byte                     // the last request, and written what its calls became, for [Client.Heard]
+	written   []Written
 }
 
 // A Round is one message of the model.
@@ -114,7 +122,11 @@ func (d *Dialogue) Offer(list *dragoman.List) {
 		offers = &Offers{}
 	}
 	of := d.Client.dialect()
-	d.ours = offers.get(list.Tools, of, len(d.Request.Tools), d.search()).avoid(d.Request.Names, of)
+	theirs := len(d.Request.Tools)
+	if d.Request.Native != nil {
+		theirs = len(d.Request.Native.Tools)
+	}
+	d.ours = offers.get(list.Tools, of, theirs, d.search()).avoid(d.Request.Names, of)
 	if d.ours.hidden {
 		d.Client.log().Debug("tools are searched for", "dialect", of.Name(), "count", len(d.ours.order))
 	}
@@ -133,17 +145,22 @@ func (d *Dialogue) Next(ctx context.Context, last bool, l Listener) (*Round, err
 	d.now = ctx
 	r, err := d.next(ctx, last, l)
 	if err != nil {
+		d.tell(nil, err)
 		return nil, err
 	}
 	d.rounds++
 	round := d.sort(r, last)
-	tokens := Tokens(r.Usage)
+	d.tell(r, nil)
+	tokens := r.used().Total
 	if tokens == 0 {
 		tokens, d.Estimated = (d.sent+r.size()+2)/3, true
 	}
 	d.Tokens += tokens
 	if len(round.Run) > 0 {
 		d.Request.Choice = d.Request.Choice.relaxed()
+		if d.Request.Native != nil {
+			d.Request.Native.relax()
+		}
 		d.Spent.Rounds++
 	}
 	return round, nil
@@ -154,7 +171,7 @@ func (d *Dialogue) next(ctx context.Context, last bool, l Listener) (r *Reply, e
 	ctx, span := observe.Begin(ctx, observe.Chat)
 	defer span.End()
 	d.said(span)
-	l = timed(span, l)
+	l = timed(ctx, span, l)
 	a, err := d.ask(ctx, last)
 	if err == nil {
 		r, err = a.read(ctx, l)
@@ -167,9 +184,12 @@ func (d *Dialogue) next(ctx context.Context, last bool, l Listener) (r *Reply, e
 // best whether to try again; later ones are tried again here, where no tool has to
 // run twice for it.
 func (d *Dialogue) ask(ctx context.Context, last bool) (*answer, error) {
-	body := d.body(last)
+	body, err := d.request(last)
+	if err != nil {
+		return nil, err
+	}
 	for attempt := 0; ; attempt++ {
-		d.sent = size(body)
+		d.sends(body)
 		a, err := d.Client.open(ctx, body)
 		failure, ok := errors.AsType[*Error](err)
 		switch {
@@ -177,8 +197,16 @@ func (d *Dialogue) ask(ctx context.Context, last bool) (*answer, error) {
 			return a, err
 		case d.Request.Shorten && failure.tooLong() && d.shorten():
 			d.Client.log().Warn("the oldest turns were left out: the model reads less", "messages", len(d.history))
-			body = d.body(last)
+			if body, err = d.request(last); err != nil {
+				return nil, err
+			}
 			attempt-- // it is another request
+			continue
+		case d.otherwise(failure):
+			if body, err = d.request(last); err != nil {
+				return nil, err
+			}
+			attempt--
 			continue
 		case d.rounds == 0:
 			if a, ok := d.askNoUsage(ctx, last, failure); ok {
@@ -198,6 +226,41 @@ func (d *Dialogue) ask(ctx context.Context, last bool) (*answer, error) {
 		case <-time.After(wait):
 		}
 	}
+}
+
+// request returns the next request to the upstream.
+func (d *Dialogue) request(last bool) ([][]byte, error) {
+	if d.Client.API == ResponsesAPI {
+		return d.responsesBody(last)
+	}
+	return d.body(last), nil
+}
+
+// otherwise reports whether a request that was refused can be made in another way: it
+// asked for thoughts of a model that has none, or went on from what the upstream does not
+// have any more. What was refused has changed nothing. Each is tried once.
+func (d *Dialogue) otherwise(failure *Error) bool {
+	switch {
+	case d.Client.API != ResponsesAPI:
+		return false
+	case !d.unsealed() && d.addsSeals() && failure.refusesSeals():
+		if d.plain = true; d.Client.Unsealed != nil {
+			name, _ := rawjson.String(d.Request.Object.Get("model"))
+			d.Client.Unsealed.Store(name, true)
+		}
+		return true
+	case !d.alone && failure.lostResponse():
+		_, previous := d.behind()
+		d.alone = previous != ""
+		return d.alone
+	}
+	return false
+}
+
+// addsSeals reports whether requests ask for thoughts that are sealed where the client did
+// not.
+func (d *Dialogue) addsSeals() bool {
+	return d.Request.Native == nil || d.Request.Native.AddsSeals
 }
 
 // size returns the bytes of a body in parts.
@@ -221,13 +284,13 @@ func (d *Dialogue) askNoUsage(ctx context.Context, last bool, failure *Error) (*
 		d.Usage = true // it was not that
 		return nil, false
 	}
-	d.sent = size(body)
+	d.sends(body)
 	return a, true
 }
 
 // asksUsage reports whether requests get our wish for usage.
 func (d *Dialogue) asksUsage() bool {
-	return d.Usage && !d.wire().NoStreamOptions && string(d.Request.Object.Get("stream")) == "true" && d.Request.Object.Get("stream_options") == nil
+	return d.Usage && d.Client.API == ChatAPI && !d.wire().NoStreamOptions && string(d.Request.Object.Get("stream")) == "true" && d.Request.Object.Get("stream_options") == nil
 }
 
 // askWithout sends a first request once more without our tools, where the request
@@ -236,15 +299,18 @@ func (d *Dialogue) asksUsage() bool {
 // decide nothing. Whether it was the tools shows when the same request is taken
 // without them; nothing is concluded for other requests.
 func (d *Dialogue) askWithout(ctx context.Context, last bool, failure *Error) (*answer, error) {
-	if d.ours.empty() || d.Request.Asked || len(d.Request.Tools) > 0 || !failure.mayBeTools() ||
+	if d.ours.empty() || d.Request.Asked || len(d.Request.Tools) > 0 || d.Request.Native != nil && len(d.Request.Native.Tools) > 0 || !failure.mayBeTools() ||
 		d.Request.Choice.Mode != "" && d.Request.Choice.Mode != "auto" {
 		return nil, failure
 	}
 	offered := d.ours
 	d.ours = noOffer
-	body := d.body(last)
-	d.sent = size(body)
-	a, err := d.Client.open(ctx, body)
+	var a *answer
+	body, err := d.request(last)
+	if err == nil {
+		d.sends(body)
+		a, err = d.Client.open(ctx, body)
+	}
 	if err != nil {
 		d.ours = offered
 		if ctx.Err() != nil {

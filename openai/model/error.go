@@ -1,12 +1,11 @@
 package model
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
@@ -62,8 +61,18 @@ func InvalidBody(err error) *Error {
 }
 
 // NewRequestID returns a new id for a request, to be given to the client with an
-// error and to be found in the log.
-func NewRequestID() string { return "req_" + strings.ToLower(rand.Text()[:20]) }
+// error and to be found in the log. It is no secret.
+func NewRequestID() string {
+	const letters = "abcdefghijklmnopqrstuvwxyz234567"
+	id := [24]byte{'r', 'e', 'q', '_'}
+	for i, bits := 4, uint64(0); i < len(id); i++ {
+		if (i-4)%10 == 0 {
+			bits = rand.Uint64()
+		}
+		id[i], bits = letters[bits%32], bits/32
+	}
+	return string(id[:])
+}
 
 // An Error is what a client is told of a failure, in the words of the OpenAI API. Each
 // client half renders it in the form of its own API.

@@ -15,7 +15,8 @@ import (
 // Add puts a message of the client's behind the history, in a form that the dialect
 // takes. o is the message taken apart; it may be changed.
 func (d *Dialogue) Add(message json.RawMessage, o *rawjson.Object) {
-	if d.fit(o) {
+	dropped := d.Request.Native == nil && o.Delete(itemsMember) // which is ours to say
+	if d.fit(o) || dropped {
 		message = o.Bytes()
 	}
 	d.push(message, o)
@@ -29,7 +30,11 @@ func (d *Dialogue) AddHidden(messages ...json.RawMessage) {
 		if err != nil {
 			continue // we made it
 		}
-		if dropped := d.dropReasoning(o); d.fit(o) || dropped {
+		dropped := d.dropReasoning(o)
+		if d.Client.API != ResponsesAPI && o.Delete(itemsMember) {
+			dropped = true
+		}
+		if d.fit(o) || dropped {
 			message = o.Bytes()
 		}
 		d.push(message, o)
@@ -50,12 +55,12 @@ func (d *Dialogue) History() []json.RawMessage { return slices.Clone(d.history) 
 // Hidden returns the messages that were added since Begin.
 func (d *Dialogue) Hidden() []json.RawMessage { return slices.Clone(d.history[d.from:]) }
 
-// Remember returns a model's message as the upstream wants to see it again: whole,
+// Remember returns a model's message as its upstream wants to see it again: whole,
 // but for reasoning that this dialect does not take back, and with audio named by
 // its id. tool_calls are added by whoever knows them.
-func (d *Dialogue) Remember(message *rawjson.Object) *rawjson.Object {
+func (d *Dialogue) Remember(r *Reply) *rawjson.Object {
 	o := &rawjson.Object{}
-	for _, m := range message.Members {
+	for _, m := range r.Message.Members {
 		switch {
 		case m.Name == "tool_calls", m.Name == "function_call":
 			continue
@@ -73,7 +78,29 @@ func (d *Dialogue) Remember(message *rawjson.Object) *rawjson.Object {
 	if o.Get("content") == nil {
 		o.Set("content", json.RawMessage("null"))
 	}
+	if r.Response != nil {
+		id, _ := rawjson.String(r.Response.Get("id"))
+		Items{Items: r.Items, Response: id, Stored: d.Request.Native != nil && d.Request.Native.Stores}.Put(o)
+	}
 	return o
+}
+
+// Unseen reports whether a message of the model's has something that clients of other APIs
+// than its own do not see, and that the model wants back beside calls: what it thought, in
+// a form that only its API can read.
+func (d *Dialogue) Unseen(message json.RawMessage) bool {
+	if d.Client.API != ResponsesAPI || d.Request.Native != nil {
+		return false
+	}
+	o, err := rawjson.ParseObject(message)
+	if err != nil {
+		return false
+	}
+	kept, _ := itemsIn(o)
+	return slices.ContainsFunc(kept.Items, func(raw json.RawMessage) bool {
+		item, err := rawjson.ParseObject(raw)
+		return err == nil && string(item.Get("type")) == `"reasoning"`
+	})
 }
 
 // dropReasoning takes the reasoning out of a message that this dialect does not
@@ -96,6 +123,11 @@ func (d *Dialogue) fitID(id string) string {
 	limit := wire.MaxCallIDLength
 	if limit == 0 {
 		limit = 40
+	}
+	if d.Client.API == ResponsesAPI { // whose items have ids of their own making
+		if limit = 64; len(id) <= limit || d.Request.Native != nil {
+			return id
+		}
 	}
 	if wire.CallID == "" && len(id) <= limit {
 		return id
@@ -136,7 +168,9 @@ func (d *Dialogue) fit(o *rawjson.Object) (changed bool) {
 			o.Set("content", rawjson.Quote(text))
 			changed = true
 		}
-		changed = d.moveParts(o) || changed
+		if d.Client.API != ResponsesAPI { // which takes pictures there
+			changed = d.moveParts(o) || changed
+		}
 	}
 	raw := o.Get("tool_calls")
 	if rawjson.IsNull(raw) {
@@ -185,4 +219,11 @@ func plainText(content json.RawMessage) (string, bool) {
 		all = append(all, text)
 	}
 	return strings.Join(all, "\n"), true
+}
+
+// Restart puts messages in the place of the whole history, as what the client knows of it.
+func (d *Dialogue) Restart(messages ...json.RawMessage) {
+	d.history, d.moved = nil, nil
+	d.AddHidden(messages...)
+	d.Begin("")
 }

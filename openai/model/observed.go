@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
@@ -28,20 +29,71 @@ func (d *Dialogue) said(span *observe.Span) {
 	if string(d.Request.Object.Get("stream")) == "true" {
 		span.Flag(observe.RequestStream)
 	}
+	d.wishes(span)
 }
 
-// timed tells when the first piece of a message came.
-func timed(span *observe.Span, l Listener) Listener {
-	if !span.On() || l.Chunk == nil {
+// wishes tells how a request wants to be answered.
+func (d *Dialogue) wishes(span *observe.Span) {
+	of := d.Request.Object
+	for _, name := range []string{"max_tokens", "max_completion_tokens", "max_output_tokens"} {
+		if n, ok := rawjson.Int(of.Get(name)); ok {
+			span.Int(observe.RequestMaxTokens, int64(n))
+		}
+	}
+	if n, ok := rawjson.Int(of.Get("seed")); ok {
+		span.Int(observe.RequestSeed, int64(n))
+	}
+	if n, ok := rawjson.Int(of.Get("n")); ok && n != 1 {
+		span.Int(observe.RequestChoices, int64(n))
+	}
+	for key, name := range map[string]string{observe.RequestTemp: "temperature", observe.RequestTopP: "top_p"} {
+		if n, err := strconv.ParseFloat(string(of.Get(name)), 64); err == nil {
+			span.Number(key, n)
+		}
+	}
+	form, err := rawjson.ParseObject(of.Get("response_format"))
+	if err != nil {
+		return
+	}
+	switch kind, _ := rawjson.String(form.Get("type")); kind {
+	case "text":
+		span.Text(observe.OutputType, "text")
+	case "json_object", "json_schema":
+		span.Text(observe.OutputType, "json")
+	}
+}
+
+// timed tells when the first piece of a message came, and how long each further one took.
+func timed(ctx context.Context, span *observe.Span, l Listener) Listener {
+	if !span.On() {
 		return l
 	}
-	began, first, next := time.Now(), true, l.Chunk
-	l.Chunk = func(c *Chunk) error {
-		if first {
-			first = false
-			span.Seconds(observe.TimeToFirstChunk, time.Since(began).Seconds())
+	last := time.Now()
+	var next func(seconds float64) // nil before the first piece
+	came := func() {
+		took := time.Since(last)
+		last = last.Add(took)
+		if next != nil {
+			next(took.Seconds())
+			return
 		}
-		return next(c)
+		said, _, _ := span.Said()
+		next = observe.Lengths(ctx, observe.ChatNextChunk, said...)
+		span.Seconds(observe.TimeToFirstChunk, took.Seconds())
+	}
+	if next := l.Chunk; next != nil {
+		l.Chunk = func(c *Chunk) error {
+			came()
+			return next(c)
+		}
+	}
+	if next := l.Event; next != nil {
+		l.Event = func(kind string, event *Object) error {
+			if strings.HasSuffix(kind, ".delta") || kind == "response.output_item.done" {
+				came()
+			}
+			return next(kind, event)
+		}
 	}
 	return l
 }
@@ -55,17 +107,20 @@ func replied(span *observe.Span, r *Reply, err error) {
 		span.Fail(failureOf(err), err.Error())
 		return
 	}
-	for key, member := range map[string]string{observe.ResponseID: "id", observe.ResponseModel: "model"} {
-		text, _ := rawjson.String(r.Envelope.Get(member))
-		span.Text(key, clip.Text(text, maxSaid))
+	for _, said := range [...]struct{ key, member string }{{observe.ResponseID, "id"}, {observe.ResponseModel, "model"}} {
+		text, _ := rawjson.String(r.Envelope.Get(said.member))
+		span.Text(said.key, clip.Text(text, maxSaid))
 	}
 	if r.Finish != "" {
 		span.Texts(observe.FinishReasons, clip.Text(r.Finish, maxSaid))
 	}
-	u := ReadUsage(r.Usage)
-	for key, n := range map[string]int64{observe.InputTokens: u.In, observe.OutputTokens: u.Out, observe.CacheReadTokens: u.Cached, observe.ReasoningTokens: u.Reasoning} {
-		if n > 0 {
-			span.Int(key, n)
+	u := r.used()
+	for _, said := range [...]struct {
+		key string
+		n   int64
+	}{{observe.InputTokens, u.In}, {observe.OutputTokens, u.Out}, {observe.CacheReadTokens, u.Cached}, {observe.CacheWriteTokens, u.Written}, {observe.ReasoningTokens, u.Reasoning}} {
+		if said.n > 0 {
+			span.Int(said.key, said.n)
 		}
 	}
 }
@@ -87,6 +142,9 @@ func failureOf(err error) string {
 // decodeArguments is [dialect.Plan.DecodeAs], with its repairs told to who watches.
 func (d *Dialogue) decodeArguments(plan *dialect.Plan, raw, finish string, grade dialect.Grade) (json.RawMessage, *dragoman.Problem) {
 	arguments, repairs, problem := plan.DecodeAs(raw, finish, grade)
+	if d.Client.Heard != nil {
+		d.written = append(d.written, Written{Raw: raw, Repairs: repairs, Arguments: arguments, Problem: problem})
+	}
 	if len(repairs) > 0 && d.now != nil {
 		name, _ := rawjson.String(d.Request.Object.Get("model"))
 		for _, r := range repairs {

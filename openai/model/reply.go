@@ -28,8 +28,23 @@ type Reply struct {
 	// Logprobs are those of the choice. Those of a stream that was listened to are
 	// not kept.
 	Logprobs json.RawMessage
+	// Response is the response of an API that speaks Responses, and Items its output; nil
+	// of another API.
+	Response *rawjson.Object
+	Items    []json.RawMessage
 	// Note is the upstream's own dragoman member, where that is one of us.
 	Note json.RawMessage
+
+	counted *Usage // what Usage says; nil until it was read
+}
+
+// used returns what the usage object says.
+func (r *Reply) used() Usage {
+	if r.counted == nil {
+		u := ReadUsage(r.Usage)
+		r.counted = &u
+	}
+	return *r.counted
 }
 
 // Text returns the message's content, when that is text.
@@ -58,7 +73,7 @@ func (r *Reply) CutOff() bool {
 func (a *answer) readReply(l Listener) (*Reply, error) {
 	kind, _, _ := mime.ParseMediaType(a.resp.Header.Get("Content-Type"))
 	if kind == "text/event-stream" {
-		return a.readStream(a.body, l)
+		return a.readAnyStream(a.body, l)
 	}
 	head, stream, err := sniff(a.body)
 	if err != nil {
@@ -66,13 +81,19 @@ func (a *answer) readReply(l Listener) (*Reply, error) {
 	}
 	body := io.MultiReader(bytes.NewReader(head), a.body)
 	if stream {
-		return a.readStream(body, l)
+		return a.readAnyStream(body, l)
 	}
 	document, err := readAll(body, a.resp.ContentLength, a.client.Limit())
 	if err != nil {
 		return nil, err
 	}
 	r := &Reply{}
+	if a.client.API == ResponsesAPI {
+		if err := r.readResponseBody(document); err != nil {
+			return nil, err
+		}
+		return r, r.replayResponse(l)
+	}
 	if err := r.readBody(document); err != nil {
 		return nil, err
 	}
@@ -80,6 +101,14 @@ func (a *answer) readReply(l Listener) (*Reply, error) {
 		return r, nil
 	}
 	return r, r.replay(l)
+}
+
+// readAnyStream reads a stream of either API.
+func (a *answer) readAnyStream(body io.Reader, l Listener) (*Reply, error) {
+	if a.client.API == ResponsesAPI {
+		return a.readEvents(body, l)
+	}
+	return a.readStream(body, l)
 }
 
 // fields are what the lines of an event stream begin with.

@@ -23,19 +23,26 @@ func (d *Dialogue) sort(r *Reply, last bool) *Round {
 	used := map[string]bool{}
 	for _, call := range calls {
 		mine, name := d.owner(call)
+		if call.client {
+			mine, name = false, call.Name
+		}
 		switch {
 		case !mine:
 			id := d.callID(call, used)
 			message.Calls = append(message.Calls, memory.Call{ID: id, Client: id, Raw: call.Raw(id, name, string(call.Arguments))})
 		case !last:
+			from := len(d.written)
 			run, name, args := d.decode(call, r.Finish)
 			run.ID = d.callID(call, used)
+			for i := range d.written[from:] {
+				d.written[from+i].ID = run.ID
+			}
 			message.Calls = append(message.Calls, memory.Call{ID: run.ID, Raw: call.Raw(run.ID, name, args)})
 			round.Run = append(round.Run, run)
 		}
 	}
 	if len(message.Calls) > 0 {
-		message.Message = d.Remember(r.Message).Bytes()
+		message.Message = d.Remember(r).Bytes()
 		round.Message = message
 	}
 	return round
@@ -55,7 +62,9 @@ func (d *Dialogue) owner(call *Call) (ours bool, name string) {
 			return false, have
 		}
 	}
-	return true, call.Name
+	// Of a client's own request not all tools are known: some are in a prompt or in a
+	// conversation that the upstream keeps.
+	return d.Request.Native == nil, call.Name
 }
 
 // decode returns a call of ours as it is to run, and its name and arguments as they

@@ -38,9 +38,9 @@ func AddUsage(a, b json.RawMessage) json.RawMessage {
 	return b
 }
 
-// A Usage is what a usage object says, in tokens. Cached are of In, and Reasoning of Out.
-// Total is what the API says that it is, or In and Out.
-type Usage struct{ In, Out, Cached, Reasoning, Total int64 }
+// A Usage is what a usage object says, in tokens. Cached are of In, as are those
+// Written to a cache, and Reasoning of Out. Total is what the API says that it is, or In and Out.
+type Usage struct{ In, Out, Cached, Written, Reasoning, Total int64 }
 
 // ReadUsage reads a usage object, in the spellings of chat/completions, of OpenAI's other
 // APIs and of Anthropic's, whose input_tokens are without those of the cache.
@@ -56,18 +56,21 @@ func ReadUsage(usage json.RawMessage) (u Usage) {
 		}
 		return sum
 	}
+	var inner rawjson.Object
 	within := func(names ...string) *rawjson.Object {
 		for _, name := range names {
-			if inner, err := rawjson.ParseObject(o.Get(name)); err == nil {
-				return inner
+			if details := o.Get(name); details != nil && inner.Parse(details) == nil {
+				return &inner
 			}
 		}
-		return &rawjson.Object{}
+		inner.Members = inner.Members[:0]
+		return &inner
 	}
 	read := count(o, "cache_read_input_tokens")
 	u.In = max(count(o, "prompt_tokens"), count(o, "input_tokens", "cache_creation_input_tokens")+read) // one API says it in both ways
 	u.Out = max(count(o, "completion_tokens"), count(o, "output_tokens"))
 	u.Cached = min(u.In, read+count(within("prompt_tokens_details", "input_tokens_details"), "cached_tokens"))
+	u.Written = min(u.In-u.Cached, count(o, "cache_creation_input_tokens"))
 	u.Reasoning = min(u.Out, count(within("completion_tokens_details", "output_tokens_details"), "reasoning_tokens"))
 	u.Total = u.In + u.Out
 	if total, ok := rawjson.Int(o.Get("total_tokens")); ok {

@@ -22,15 +22,24 @@ type answer struct {
 	out     *output.Output
 	begun   bool
 	seq     int
-	items   []json.RawMessage // nil where one is not finished
-	final   json.RawMessage   // the response as it ended; nil until then
+	name    func(prefix string) string // makes ids
+	queued  bool                       // the first events were sent already
+	items   []json.RawMessage          // nil where one is not finished
+	given   map[int]json.RawMessage    // those of which the client sees less than the model's API gave
+	final   json.RawMessage            // the response as it ended; nil until then
+	native  *rawjson.Object            // the response of the model's API, where that speaks Responses and has begun one
 }
 
 // IDPrefix is what the ids of responses begin with that are made here.
 const IDPrefix = "resp_dg"
 
-func (a *answer) begin(r *Request, out *output.Output) {
-	a.id, a.created, a.request, a.out = newID(IDPrefix), time.Now(), r, out
+func (a *answer) begin(r *Request, out *output.Output, begun *Begun) {
+	a.request, a.out = r, out
+	if begun != nil {
+		a.id, a.created, a.name, a.queued, a.seq = begun.ID, begun.Created, begun.namer("output"), true, begunEvents
+		return
+	}
+	a.id, a.created, a.name = newID(IDPrefix), time.Now(), newID
 }
 
 // event sends an event of a stream, with its place among them.
@@ -53,15 +62,17 @@ func (a *answer) open() {
 		return
 	}
 	begun := a.response("in_progress", nil, nil, nil)
-	a.event("response.created", raw("response", begun))
+	if !a.queued {
+		a.event("response.created", raw("response", begun))
+	}
 	a.event("response.in_progress", raw("response", begun))
 }
 
 // add begins an item, and returns its place in the output.
 func (a *answer) add(item json.RawMessage) int {
-	a.items = append(a.items, nil)
-	a.event("response.output_item.added", number("output_index", len(a.items)-1), raw("item", item))
-	return len(a.items) - 1
+	at := a.room()
+	a.event("response.output_item.added", number("output_index", at), raw("item", item))
+	return at
 }
 
 // done ends an item.
@@ -82,6 +93,20 @@ func (a *answer) finished() []json.RawMessage {
 		}
 	}
 	return done
+}
+
+// asGiven returns them as the model's API gave them, for whoever goes on from them.
+func (a *answer) asGiven() []json.RawMessage {
+	given := []json.RawMessage{}
+	for at, item := range a.items {
+		if whole := a.given[at]; whole != nil {
+			item = whole
+		}
+		if item != nil {
+			given = append(given, item)
+		}
+	}
+	return given
 }
 
 // failure is the event for an error: with the members that OpenAI's clients look for on
@@ -130,6 +155,9 @@ func quoteOrNull(s string) json.RawMessage {
 // response returns the response as it is now: all members that Open Responses wants,
 // whatever the request said.
 func (a *answer) response(status string, usage, incomplete, failure json.RawMessage) json.RawMessage {
+	if a.native != nil {
+		return a.nativeResponse(status, usage, incomplete, failure)
+	}
 	r := a.request.object
 	given := func(name string, otherwise string) rawjson.Member {
 		if value := r.Get(name); !rawjson.IsNull(value) {
@@ -141,21 +169,20 @@ func (a *answer) response(status string, usage, incomplete, failure json.RawMess
 	if status == "completed" || status == "incomplete" {
 		completed = json.RawMessage(number("", int(time.Now().Unix())).Value)
 	}
-	store := "false"
-	if a.request.store {
-		store = "true"
-	}
 	o := rawjson.Object{Members: []rawjson.Member{
 		text("id", a.id), text("object", "response"), number("created_at", int(a.created.Unix())), raw("completed_at", completed),
-		text("status", status), raw("background", json.RawMessage("false")), raw("error", failure), raw("incomplete_details", incomplete),
+		text("status", status), raw("background", boolean(a.request.Background)), raw("error", failure), raw("incomplete_details", incomplete),
 		given("instructions", "null"), given("max_output_tokens", "null"), given("max_tool_calls", "null"), text("model", a.request.Model),
 		raw("output", array(a.finished()...)), given("parallel_tool_calls", "true"), given("previous_response_id", "null"),
 		given("prompt_cache_key", "null"), given("safety_identifier", "null"), raw("reasoning", withBoth(r.Get("reasoning"))),
-		given("service_tier", `"default"`), raw("store", json.RawMessage(store)), given("temperature", "1"),
+		given("service_tier", `"default"`), raw("store", boolean(a.request.store)), given("temperature", "1"),
 		raw("text", withFormat(r.Get("text"))), given("tool_choice", `"auto"`), raw("tools", a.request.echoed()),
 		given("top_logprobs", "0"), given("top_p", "1"), given("presence_penalty", "0"), given("frequency_penalty", "0"),
 		given("truncation", `"disabled"`), raw("usage", responseUsage(usage)), given("user", "null"), given("metadata", "{}"),
 	}}
+	if id := a.request.Conversation; id != "" {
+		o.Set("conversation", object(text("id", id)))
+	}
 	return o.Bytes()
 }
 
@@ -218,6 +245,9 @@ func responseUsage(usage json.RawMessage) json.RawMessage {
 	o, err := rawjson.ParseObject(usage)
 	if err != nil {
 		return null
+	}
+	if o.Get("input_tokens") != nil { // an API of this kind gave it
+		return usage
 	}
 	count := func(o *rawjson.Object, name string) int {
 		n, _ := rawjson.Int(o.Get(name))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 
@@ -56,7 +57,7 @@ func (c *Conversation) readApprovals(t *recall.Thread) error {
 	}
 	if len(turn.Open.Calls) == len(c.history.answered) {
 		known := map[string]*memory.Turn{}
-		turn.Hidden = c.history.whole[len(c.history.messages)-1]
+		turn.Hidden = c.history.heldBack()
 		for _, id := range answers.IDs {
 			known[recall.AskKey(id)] = turn
 		}
@@ -210,7 +211,7 @@ func matches(filter json.RawMessage, t *dragoman.Tool) bool {
 }
 
 // ask shows the calls that wait for the client's approval.
-func (c *Conversation) ask() {
+func (c *Conversation) ask(ctx context.Context) error {
 	m := c.pending.Message
 	for i := range m.Calls {
 		call := &m.Calls[i]
@@ -218,10 +219,17 @@ func (c *Conversation) ask() {
 			continue
 		}
 		id := c.seals.ask(call, calledName(call))
+		if c.options.Once != nil {
+			var err error
+			if id, err = c.options.Once(ctx, fmt.Sprint("consent ", i), id); err != nil {
+				return err
+			}
+		}
 		c.thread.Consents = append(c.thread.Consents, id)
 		c.answer.whole(object(text("id", id), text("type", "mcp_approval_request"), text("arguments", string(call.Waiting.Arguments)),
 			text("name", call.Waiting.Original), text("server_label", call.Waiting.Server)))
 	}
+	return nil
 }
 
 // calledName returns the name by which the model called a tool.

@@ -31,7 +31,7 @@ func (c *Conversation) announce() {
 			c.search(run)
 			continue
 		}
-		call := &ourCall{id: newID("mcp_"), server: run.Tool.Server, name: run.Tool.Original, tool: run.Tool.Name, arguments: string(run.Arguments)}
+		call := &ourCall{id: c.answer.name("mcp_"), server: run.Tool.Server, name: run.Tool.Original, tool: run.Tool.Name, arguments: string(run.Arguments)}
 		if call.server == "" {
 			call.server = own
 		}
@@ -138,7 +138,7 @@ func (c *Conversation) theirs(call *memory.Call) {
 		if rawjson.Kind([]byte(arguments)) != '{' {
 			arguments = "{}"
 		}
-		id := newID("tsc_")
+		id := c.answer.name("tsc_")
 		c.answer.whole(object(text("id", id), text("type", "tool_search_call"), text("status", "completed"), text("execution", "client"),
 			text("call_id", call.Client), raw("arguments", json.RawMessage(arguments))))
 	default:
@@ -147,7 +147,7 @@ func (c *Conversation) theirs(call *memory.Call) {
 }
 
 func (c *Conversation) functionCall(callID string, tool clientTool, arguments string) {
-	id := newID("fc_")
+	id := c.answer.name("fc_")
 	item := func(status, arguments string) json.RawMessage {
 		return tool.item(text("id", id), text("type", "function_call"), text("status", status), text("arguments", arguments), text("call_id", callID))
 	}
@@ -159,7 +159,7 @@ func (c *Conversation) functionCall(callID string, tool clientTool, arguments st
 }
 
 func (c *Conversation) customCall(callID string, tool clientTool, input string) {
-	id := newID("ctc_")
+	id := c.answer.name("ctc_")
 	item := func(status, input string) json.RawMessage {
 		return tool.item(text("id", id), text("type", "custom_tool_call"), text("status", status), text("call_id", callID), text("input", input))
 	}

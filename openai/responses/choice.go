@@ -18,6 +18,9 @@ type choice struct {
 	namespace string
 	server    string
 	only      []allowed // allowed_tools: a rule, and no hint; nil for all
+
+	native     json.RawMessage   // as a native API gets it; nil where it names a tool of ours, or is not there
+	nativeOnly []json.RawMessage // allowed tools that are not ours; nil for all
 }
 
 // An allowed tool is an entry of allowed_tools.
@@ -27,6 +30,9 @@ func (r *Request) readChoice() error {
 	raw := r.object.Get("tool_choice")
 	if rawjson.IsNull(raw) {
 		return nil
+	}
+	if r.native {
+		return r.choice.readNative(raw, r.elsewhere)
 	}
 	wrong := model.Invalid("tool_choice", "\"tool_choice\" must be auto, none, required, or an object that names a tool or allowed_tools.")
 	if mode, ok := rawjson.String(raw); ok {
@@ -106,7 +112,7 @@ func (c choice) chat(tools *clientTools) model.Choice {
 		return model.Choice{}
 	case "named":
 		name := c.name
-		if c.kind != "mcp" && !isSearch(c.kind) {
+		if tools.byName != nil && c.kind != "mcp" && !isSearch(c.kind) {
 			name = tools.find(c.namespace, c.name)
 		}
 		return model.Choice{

@@ -32,6 +32,17 @@ type Options struct {
 	// Denies reports whether a call is denied, whatever the client says of it: then the
 	// client is not asked. Nil denies nothing.
 	Denies func(context.Context, *dragoman.Call) bool
+	// Begun says that the response was begun before, to be made in the background; nil for
+	// one that begins here.
+	Begun *Begun
+	// Once returns what was kept under a name for the response, and keeps the value where
+	// nothing was: what is random is then the same when the response is made again. Nil
+	// returns the value.
+	Once func(ctx context.Context, name, value string) (string, error)
+	// Kept is told of a response that went well, be it stored or not; nil tells nobody.
+	Kept func(*Stored)
+	// Add puts what was said into the request's conversation; nil where it has none.
+	Add func(context.Context, *Addition) error
 }
 
 // Conversation is one request to POST /v1/responses as a conversation. Make it with
@@ -62,6 +73,9 @@ type Conversation struct {
 	held     map[string]bool      // calls that wait for the client's approval, by id
 	given    map[string]*decision // approvals that the request brings, by call
 	capped   int                  // calls that counted against max_tool_calls
+
+	passing passing // the answer that is being read of an API that speaks Responses
+	offers  bool    // tools of ours are offered there
 }
 
 // New returns the conversation of a request that is answered on w. The error is an
@@ -93,15 +107,18 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 		Event: func(e *model.Error) (string, []byte) { return "error", c.answer.failure(e) },
 	})
 	c.capped, c.holds = request.made(), request.jsonFormat()
-	c.answer.begin(request, c.out)
+	asked := model.Request{Choice: request.choice.chat(c.tools), Names: c.tools.names, Asked: len(request.Servers) > 0, Deferred: request.deferred()}
+	if request.native {
+		asked.Object, asked.Native = &rawjson.Object{Members: []rawjson.Member{text("model", request.upstream)}}, c.toNative()
+	} else {
+		asked.Object, asked.Tools = request.chat(options.Model.Dialect), c.tools.functions
+		asked.OneCall, asked.Shorten = request.oneCall, request.shorten
+	}
+	c.answer.begin(request, c.out, options.Begun)
 	c.dialogue = &model.Dialogue{
 		Client: options.Model, Offers: options.Offers, Search: options.Search,
 		Shape: options.Shape, Progress: c.progress, Can: options.Can,
-		Request: model.Request{
-			Object: request.chat(options.Model.Dialect), Tools: c.tools.functions, Names: c.tools.names,
-			Choice: request.choice.chat(c.tools), OneCall: request.oneCall, Asked: len(request.Servers) > 0,
-			Deferred: request.deferred(), Shorten: request.shorten,
-		},
+		Request: asked,
 	}
 	c.thread, err = c.newThread()
 	return c, err
@@ -113,10 +130,10 @@ func (c *Conversation) newThread() (*recall.Thread, error) {
 	t := &recall.Thread{
 		Request: recall.Request{
 			Messages: c.history.messages, Whole: c.history.whole, Known: c.request.known,
-			Digest: c.request.digest(), Owner: owner, Identified: identified || c.request.Previous != "",
+			Digest: c.request.digest(), Owner: owner, Identified: identified || c.request.Previous != "" || c.request.Conversation != "",
 			Retried: c.options.Retried, Again: c.options.Again,
 		},
-		Dialogue: c.dialogue, Memory: c.options.Memory, Running: c.options.Running, Guide: c.options.Guide, Log: c.options.Log,
+		Dialogue: c.dialogue, Memory: c.options.Memory, Running: c.options.Running, Guide: c.guide(), Log: c.options.Log,
 		Kept: func(keys []string, turn *memory.Turn) {
 			for _, key := range keys {
 				c.turns[key] = turn
@@ -124,6 +141,14 @@ func (c *Conversation) newThread() (*recall.Thread, error) {
 		},
 	}
 	return t, c.readApprovals(t)
+}
+
+// guide is what stands about results in the history.
+func (c *Conversation) guide() string {
+	if c.request.native {
+		return "" // it stands in the instructions
+	}
+	return c.options.Guide
 }
 
 // deferred reports whether the model is to search for the tools of all servers.
@@ -142,6 +167,9 @@ func (c *Conversation) Offer(list *dragoman.List) error {
 	if err := c.offerSearch(); err != nil {
 		return err
 	}
+	if c.request.native {
+		c.offerNative()
+	}
 	c.dialogue.Offer(c.list)
 	return nil
 }
@@ -155,6 +183,13 @@ func (c *Conversation) Next(ctx context.Context, last bool) ([]dragoman.Call, er
 		}
 		if c.thread.Lost != nil {
 			c.repeat(c.thread.Lost)
+		} else if c.compacts() {
+			switch err := c.compact(ctx); {
+			case err != nil:
+				return nil, err
+			case c.history.trigger:
+				return nil, c.finish(ctx)
+			}
 		}
 	}
 	if c.thread.Resume != nil { // what was asked has been answered
@@ -175,8 +210,9 @@ func (c *Conversation) Next(ctx context.Context, last bool) ([]dragoman.Call, er
 	if err != nil {
 		return nil, err
 	}
-	c.usage = model.AddUsage(c.usage, round.Reply.Usage)
-	c.endSpeech(round)
+	if err := c.heard(round); err != nil {
+		return nil, err
+	}
 	if len(round.Run) > 0 {
 		c.holdBack(ctx, round)
 	}
@@ -190,6 +226,16 @@ func (c *Conversation) Next(ctx context.Context, last bool) ([]dragoman.Call, er
 	c.pending = round
 	c.announce()
 	return round.Run, c.out.Flush()
+}
+
+// heard takes what is left of a message that was read.
+func (c *Conversation) heard(round *model.Round) error {
+	if c.request.native {
+		return c.endNative(round)
+	}
+	c.usage = model.AddUsage(c.usage, round.Reply.Usage)
+	c.endSpeech(round)
+	return nil
 }
 
 // made returns how many calls of ours the turn has in the responses that this one goes on
@@ -221,6 +267,9 @@ func (c *Conversation) over() bool {
 // instruct puts the instructions in front of the history: they are those of this
 // request alone.
 func (c *Conversation) instruct() {
+	if c.request.native {
+		return // where they stand
+	}
 	if s := stringOf(c.request.object, "instructions"); s != "" {
 		c.dialogue.AddHidden(object(text("role", "system"), text("content", s)))
 	}
@@ -228,21 +277,32 @@ func (c *Conversation) instruct() {
 
 // listener is told what the model says.
 func (c *Conversation) listener() model.Listener {
+	if c.request.native {
+		return c.nativeListener()
+	}
 	return model.Listener{
 		Begin: func(h http.Header) {
-			if why := c.dialogue.Withheld; why != "" {
-				c.out.Header("X-Dragoman-Tools", "withheld: "+why)
-			}
+			c.tellWithheld()
 			c.begin(h)
 		},
 		Chunk: c.chunk,
-		Flush: func() error {
-			if !c.request.Stream {
-				return nil
-			}
-			return c.out.Flush()
-		},
+		Flush: c.flush,
 	}
+}
+
+// tellWithheld says why the model was offered none of our tools, where it was not.
+func (c *Conversation) tellWithheld() {
+	if why := c.dialogue.Withheld; why != "" {
+		c.out.Header("X-Dragoman-Tools", "withheld: "+why)
+	}
+}
+
+// flush sends what was said so far of a stream.
+func (c *Conversation) flush() error {
+	if !c.request.Stream {
+		return nil
+	}
+	return c.out.Flush()
 }
 
 // begin begins the answer, once.
@@ -329,39 +389,5 @@ func (c *Conversation) Close(err error) error {
 
 // text returns what the client has seen of the answer's text.
 func (c *Conversation) text() string { return strings.Join(c.seen, "\n\n") }
-
-// undelivered returns the items that the client was to get beside calls of its own.
-func (c *Conversation) undelivered() json.RawMessage {
-	return object(raw("output", array(c.answer.finished()...)), raw("text", array(quoted(c.seen)...)), raw("usage", c.usage))
-}
-
-// repeat takes up a request again whose answer the client does not have.
-func (c *Conversation) repeat(lost *recall.Lost) {
-	o, err := rawjson.ParseObject(lost.Answer)
-	if err != nil {
-		return // we made it
-	}
-	c.pending = &model.Round{Reply: &model.Reply{Message: &rawjson.Object{}}, Message: lost.Open}
-	c.usage = o.Get("usage")
-	texts, _ := rawjson.Elements(o.Get("text"))
-	for _, each := range texts {
-		s, _ := rawjson.String(each)
-		c.seen = append(c.seen, s)
-	}
-	c.out.Begin(nil)
-	c.answer.open()
-	items, _ := rawjson.Elements(o.Get("output"))
-	for _, item := range items {
-		c.answer.whole(item)
-	}
-}
-
-func quoted(texts []string) []json.RawMessage {
-	all := make([]json.RawMessage, len(texts))
-	for i, s := range texts {
-		all[i] = rawjson.Quote(s)
-	}
-	return all
-}
 
 var _ dragoman.Conversation = (*Conversation)(nil)

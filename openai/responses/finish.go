@@ -13,10 +13,12 @@ import (
 func (c *Conversation) finish(ctx context.Context) error {
 	if c.pending != nil {
 		if c.pending.Message.Waits() {
-			c.ask()
+			if err := c.ask(ctx); err != nil {
+				return err
+			}
 		}
 		c.thread.KeepOpen(ctx, c.pending, c.text())
-		if c.pending.Mixed() {
+		if c.pending.Mixed() && !c.request.native {
 			for i := range c.pending.Message.Calls {
 				if call := &c.pending.Message.Calls[i]; !call.Ours() {
 					c.theirs(call)
@@ -24,8 +26,14 @@ func (c *Conversation) finish(ctx context.Context) error {
 			}
 		}
 	}
+	if c.request.native {
+		c.letGo()
+	}
 	status, incomplete := "completed", null
-	if r := c.last; r != nil && r.CutOff() {
+	switch r := c.last; {
+	case r != nil && r.CutOff() && r.Response != nil:
+		status, incomplete = "incomplete", r.Response.Get("incomplete_details")
+	case r != nil && r.CutOff():
 		reason := "max_output_tokens"
 		if r.Finish == "content_filter" {
 			reason = "content_filter"
@@ -34,7 +42,11 @@ func (c *Conversation) finish(ctx context.Context) error {
 	}
 	c.answer.final = c.answer.response(status, c.usage, incomplete, nil)
 	c.thread.KeepFinal(ctx, recall.End{Seen: c.text(), Pending: c.pending, Last: c.last})
-	c.keep(ctx) // before the client is told: it may go on at once
+	input := withIDs(c.request.own, c.options.Begun.namer("input"))
+	if err := c.add(ctx, input); err != nil { // before the client is told: it may go on at once
+		return err
+	}
+	c.keep(ctx, input)
 	if !c.request.Stream {
 		return c.out.Body(append(c.answer.final, '\n'))
 	}
@@ -52,7 +64,7 @@ func (c *Conversation) listTools() {
 			continue
 		}
 		shown[s.Label] = true
-		id := newID("mcpl_")
+		id := c.answer.name("mcpl_")
 		item := func(tools []json.RawMessage, failure json.RawMessage) json.RawMessage {
 			members := []rawjson.Member{text("id", id), text("type", "mcp_list_tools"), text("server_label", s.Label), raw("tools", array(tools...))}
 			if failure != nil { // the AI SDK takes no null here

@@ -29,7 +29,11 @@ type history struct {
 	seals   seals
 	turn    turn
 	open    map[string]string // open calls of the client's, by id, to their names
+	trigger bool              // the last item asks for a compaction, and nothing else
 	foreign bool              // something that another provider sealed was left out
+
+	request    *Request // for a model whose API speaks Responses; nil for others
+	nativeTurn nativeTurn
 }
 
 // An approval is a client's answer to a request for one.
@@ -39,11 +43,18 @@ type approval struct {
 	reason  string
 }
 
-// readHistory reads the items of a request.
-func readHistory(r *Request, tools *clientTools, s seals) (*history, error) {
-	h := &history{
+func newHistory(tools *clientTools, s seals) *history {
+	return &history{
 		whole: map[int][]json.RawMessage{}, listed: map[string]bool{}, asked: map[string]*rawjson.Object{},
 		tools: tools, seals: s, open: map[string]string{},
+	}
+}
+
+// readHistory reads the items of a request.
+func readHistory(r *Request, tools *clientTools, s seals) (*history, error) {
+	h := newHistory(tools, s)
+	if r.native {
+		return h, h.readNative(r)
 	}
 	for i, item := range r.items {
 		o, err := rawjson.ParseObject(item)
@@ -70,6 +81,7 @@ func kindOf(o *rawjson.Object) string {
 
 // item takes one item, which stands at param.
 func (h *history) item(o *rawjson.Object, param string) error {
+	h.trigger = false // one that is not the last has had its effect
 	switch kind := kindOf(o); kind {
 	case "message":
 		return h.message(o, param)
@@ -100,8 +112,10 @@ func (h *history) item(o *rawjson.Object, param string) error {
 		h.endTurn()
 		h.answered = append(h.answered, approval{stringOf(o, "approval_request_id"), approve, stringOf(o, "reason")})
 	case "compaction", "compaction_summary":
-		h.leftOut()
-	case "additional_tools", "compaction_trigger":
+		h.compaction(o)
+	case "compaction_trigger":
+		h.trigger = true
+	case "additional_tools":
 	case "item_reference":
 		return model.Invalid(param, fmt.Sprintf("The item %.60q is not kept here: send the item itself.", stringOf(o, "id")))
 	default:

@@ -36,3 +36,10 @@ func stringOf(o *rawjson.Object, name string) string {
 	s, _ := rawjson.String(o.Get(name))
 	return s
 }
+
+func boolean(b bool) json.RawMessage {
+	if b {
+		return json.RawMessage("true")
+	}
+	return json.RawMessage("false")
+}

@@ -16,6 +16,7 @@ import (
 
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
+	"github.com/dragoman-mcp/dragoman/internal/stage/fakeresponses"
 	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/wire/sse"
@@ -36,9 +37,13 @@ type player struct {
 	retried bool
 	missing []dragoman.Server
 	running memory.Running
-	search  bool     // a tool searches the web
-	hidden  bool     // tools are searched for
-	answers []string // of the upstream, not yet used
+	search  bool               // a tool searches the web
+	hidden  bool               // tools are searched for
+	answers []string           // of the upstream, not yet used
+	native  *fakeresponses.API // the upstream, where it speaks Responses itself
+	guide   string
+
+	unsealed sync.Map
 
 	mu    sync.Mutex
 	asked []*rawjson.Object
@@ -63,12 +68,16 @@ func (p *player) say(body string, answers ...string) *played {
 	p.Helper()
 	p.answers, p.asked, p.ran = answers, nil, nil
 	w := httptest.NewRecorder()
-	request, err := Parse([]byte(body))
+	parse, client := Parse, &model.Client{Post: p.post}
+	if p.native != nil {
+		parse, client = ParseNative, &model.Client{Post: p.postNative, API: model.ResponsesAPI, Unsealed: &p.unsealed}
+	}
+	request, err := parse([]byte(body))
 	if err == nil {
 		err = request.Resolve(p.Context(), p.store, p.caller)
 	}
 	if err == nil {
-		d, _ := dialect.For(p.dialect)
+		client.Dialect, _ = dialect.For(p.dialect)
 		when := model.Never
 		if p.hidden {
 			when = model.Always
@@ -76,7 +85,7 @@ func (p *player) say(body string, answers ...string) *played {
 		var c *Conversation
 		c, err = New(request, w, Options{
 			Options: chat.Options{
-				Model: &model.Client{Post: p.post, Dialect: d}, Memory: p.memory, Caller: p.caller, Running: &p.running, Retried: p.retried, Missing: p.missing, Search: model.Search{When: when}, ID: "req_1",
+				Model: client, Guide: p.guide, Memory: p.memory, Caller: p.caller, Running: &p.running, Retried: p.retried, Missing: p.missing, Search: model.Search{When: when}, ID: "req_1",
 			},
 			Store: p.store, Seals: p.seals,
 		})

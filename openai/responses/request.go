@@ -24,12 +24,18 @@ type Request struct {
 	Servers []model.ServerChoice
 	// Previous is the id of the response that this one goes on from; empty for none.
 	Previous string
+	// Conversation is the id of the kept conversation that it goes on from and adds to;
+	// empty for none.
+	Conversation string
+	// Background says that the client does not wait for the answer.
+	Background bool
 
 	object   *rawjson.Object
 	upstream string            // the name by which the upstream knows the model
 	own      []json.RawMessage // the items of its input
 	items    []json.RawMessage // those of all that it goes on from, and its own
 	known    map[string]*memory.Turn
+	joined   int               // how many items its conversation had been given
 	tools    []json.RawMessage // entries of its tools that are the client's own
 	choice   choice
 	store    bool
@@ -39,11 +45,21 @@ type Request struct {
 	logprobs bool // and for message.output_text.logprobs, or top_logprobs does
 	shorten  bool // truncation is auto
 	maxCalls int  // max_tool_calls; 0 for none
+
+	native    bool            // the model's API speaks Responses
+	elsewhere map[string]bool // labels of the servers that it asks itself
+	before    string          // the response at the API that the request goes on from; empty for none
+	continues string          // the one at the API that the last response of ours ended with; empty for none
+	resolved  bool            // items were put in the place of those that name them
+
+	threshold int // from how many tokens on the history is compacted; 0 for never
 }
 
 // Parse reads a request body strictly: one JSON object, valid UTF-8, no duplicate
 // names. The error is an [*model.Error] with status 400.
-func Parse(body []byte) (*Request, error) {
+func Parse(body []byte) (*Request, error) { return parse(body, false) }
+
+func parse(body []byte, native bool) (*Request, error) {
 	if err := rawjson.Check(body); err != nil {
 		return nil, model.InvalidBody(err)
 	}
@@ -51,20 +67,14 @@ func Parse(body []byte) (*Request, error) {
 	if err != nil {
 		return nil, model.Invalid("", "The request body must be a JSON object.")
 	}
-	r := &Request{object: o}
-	for _, read := range []func() error{r.readBasics, r.readInput, r.readTools, r.readChoice} {
+	r := &Request{object: o, native: native, elsewhere: map[string]bool{}}
+	for _, read := range []func() error{r.readBasics, r.readBounds, r.readConversation, r.readCompaction, r.readInput, r.readTools, r.readChoice} {
 		if err := read(); err != nil {
 			return nil, err
 		}
 	}
 	r.items = r.own
 	return r, nil
-}
-
-// notHere are members of requests that need what is not here, with the words for it.
-var notHere = map[string]string{
-	"conversation": "Conversations are not kept here: send previous_response_id, or the items themselves.",
-	"prompt":       "Prompts that are kept at OpenAI are not known here: send instructions and input.",
 }
 
 func (r *Request) readBasics() (err error) {
@@ -76,17 +86,11 @@ func (r *Request) readBasics() (err error) {
 		return model.Invalid(twin, fmt.Sprintf("%q is no member of a request, but some APIs take it for \"model\": leave it out.", twin))
 	}
 	r.Model, r.upstream, r.store = name, name, true
-	for _, member := range []string{"conversation", "prompt"} {
-		if !rawjson.IsNull(r.object.Get(member)) {
-			return model.Invalid(member, notHere[member])
-		}
+	if !rawjson.IsNull(r.object.Get("prompt")) && !r.native {
+		return model.Invalid("prompt", "Prompts that are kept at OpenAI are not known here: send instructions and input.")
 	}
-	background, err := model.Boolean(r.object, "background")
-	if err != nil {
+	if r.Background, err = model.Boolean(r.object, "background"); err != nil {
 		return err
-	}
-	if background {
-		return model.Invalid("background", "Responses are not made in the background here: leave \"background\" out.")
 	}
 	if r.Stream, err = model.Boolean(r.object, "stream"); err != nil {
 		return err
@@ -95,6 +99,9 @@ func (r *Request) readBasics() (err error) {
 		if r.store, err = model.Boolean(r.object, "store"); err != nil {
 			return err
 		}
+	}
+	if r.Background && !r.store {
+		return model.Invalid("store", "A response that is made in the background has to be stored: leave \"store\" out.")
 	}
 	if raw := r.object.Get("previous_response_id"); !rawjson.IsNull(raw) {
 		if r.Previous, ok = rawjson.String(raw); !ok {
@@ -106,6 +113,14 @@ func (r *Request) readBasics() (err error) {
 			return model.Invalid("max_tool_calls", "\"max_tool_calls\" must be a whole number above zero.")
 		}
 	}
+	return r.readInclude()
+}
+
+// readBounds reads what bounds the answer, which is a native API's own business.
+func (r *Request) readBounds() error {
+	if r.native {
+		return nil
+	}
 	if instructions := r.object.Get("instructions"); !rawjson.IsNull(instructions) && rawjson.Kind(instructions) != '"' {
 		return model.Invalid("instructions", "\"instructions\" must be a string.")
 	}
@@ -115,7 +130,7 @@ func (r *Request) readBasics() (err error) {
 		if !ok || most < 0 || most > 20 {
 			return model.Invalid("top_logprobs", "\"top_logprobs\" must be a whole number from 0 to 20.")
 		}
-		r.logprobs = most > 0
+		r.logprobs = r.logprobs || most > 0
 	}
 	switch truncation, ok := rawjson.String(r.object.Get("truncation")); {
 	case rawjson.IsNull(r.object.Get("truncation")), truncation == "disabled":
@@ -124,7 +139,7 @@ func (r *Request) readBasics() (err error) {
 	default:
 		return model.Invalid("truncation", "\"truncation\" must be auto or disabled.")
 	}
-	return r.readInclude()
+	return nil
 }
 
 // readInclude reads what is to be shown beside what always is. The values for tools that
@@ -135,13 +150,13 @@ func (r *Request) readInclude() error {
 		return nil
 	}
 	all, err := rawjson.Elements(raw)
-	if err != nil {
+	if err != nil && !r.native {
 		return model.Invalid("include", "\"include\" must be an array.")
 	}
 	for i, each := range all {
 		value, ok := rawjson.String(each)
-		if !ok || !slices.Contains(includes, value) {
-			return model.Invalid(fmt.Sprintf("include[%d]", i), fmt.Sprintf("%.60q is nothing that can be included. It can be one of %s.", value, strings.Join(includes, ", ")))
+		if !r.native && (!ok || !slices.Contains(includes, value)) {
+			return notIncludable(fmt.Sprintf("include[%d]", i), value)
 		}
 		switch value {
 		case "reasoning.encrypted_content":
@@ -153,6 +168,10 @@ func (r *Request) readInclude() error {
 		}
 	}
 	return nil
+}
+
+func notIncludable(param, value string) error {
+	return model.Invalid(param, fmt.Sprintf("%.60q is nothing that can be included. It can be one of %s.", value, strings.Join(includes, ", ")))
 }
 
 // includes are the values of include, as OpenAI's clients know them.
@@ -168,11 +187,12 @@ func (r *Request) readInput() error {
 			raw1("content", object(text("type", "input_text"), text("text", s))))}
 		return nil
 	}
-	if rawjson.IsNull(raw) && r.Previous != "" {
+	goesOn := r.Previous != "" || r.Conversation != ""
+	if rawjson.IsNull(raw) && (goesOn || r.native) {
 		return nil
 	}
 	items, err := rawjson.Elements(raw)
-	if err != nil || len(items) == 0 && r.Previous == "" && rawjson.IsNull(r.object.Get("instructions")) {
+	if err != nil || len(items) == 0 && !goesOn && !r.native && rawjson.IsNull(r.object.Get("instructions")) {
 		return model.Invalid("input", "The request needs input: \"input\" is missing, empty, or neither a string nor an array.")
 	}
 	for i, item := range items {
@@ -194,8 +214,11 @@ func (r *Request) Rename(model string) { r.upstream = model }
 // Withhold says why tools that nobody asked for would break the request; empty when they
 // would not.
 func (r *Request) Withhold() string {
-	if r.choice.mode == "none" {
+	switch {
+	case r.choice.mode == "none":
 		return "tool_choice is none"
+	case !rawjson.IsNull(r.object.Get("prompt")):
+		return "the prompt has its own"
 	}
 	return ""
 }
@@ -227,9 +250,14 @@ func (r *Request) turnID() string {
 }
 
 // digest is the digest by which the request is known when it is sent again. What else
-// Codex says of itself differs from try to try.
+// Codex says of itself differs from try to try. Two that go on from a conversation one after
+// another may say the same and are two.
 func (r *Request) digest() string {
 	o := r.object
+	if r.Conversation != "" {
+		o = o.Clone()
+		o.Set("conversation", rawjson.Quote(fmt.Sprintf("%s %d", r.Conversation, r.joined)))
+	}
 	if id := r.turnID(); id != "" {
 		o = o.Clone()
 		o.Set("client_metadata", rawjson.Quote(id))

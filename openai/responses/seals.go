@@ -76,27 +76,37 @@ func (s seals) boundCall(server, name, arguments, said string) []byte {
 // ourCall takes an item of a call of ours. One that is as we gave it is put to the model
 // as what it was; any other is the client's own word.
 func (h *history) ourCall(o *rawjson.Object) {
-	server, name, arguments, said := stringOf(o, "server_label"), stringOf(o, "name"), stringOf(o, "arguments"), saidOf(o)
-	sealed, _ := rawjson.ParseObject(o.Get("dragoman"))
-	var closed []byte
-	if sealed != nil {
-		closed, _ = encoding.DecodeString(stringOf(sealed, "seal"))
-	}
-	if _, err := h.seals.ring.Open(seal.Item, h.seals.boundCall(server, name, arguments, said), closed); err == nil {
-		id := stringOf(o, "id")
-		flat := stringOf(sealed, "tool")
-		if flat == "" {
-			flat = flatten(server, name, false)
-		}
+	if call, said, ok := h.sealedCall(o); ok {
 		h.turn.ours(
-			object(text("id", id), text("type", "function"), raw("function", object(text("name", flat), text("arguments", arguments)))),
-			object(text("role", "tool"), text("tool_call_id", id), text("content", said)))
+			object(text("id", call.id), text("type", "function"), raw("function", object(text("name", call.tool), text("arguments", call.arguments)))),
+			object(text("role", "tool"), text("tool_call_id", call.id), text("content", said)))
 		return
 	}
 	h.turn.any, h.turn.more = true, true
 	h.turn.next()
-	words := "The client of this conversation says that the tool " + name + " of " + server + " was called with " + arguments + " and answered: " + said
-	h.turn.closed = append(h.turn.closed, object(text("role", "user"), text("content", words)))
+	h.turn.closed = append(h.turn.closed, object(text("role", "user"), text("content", h.claim(o))))
+}
+
+// sealedCall returns the call of ours that an item is, and what came of it; ok is false for
+// one that is not as we gave it.
+func (h *history) sealedCall(o *rawjson.Object) (call ourCall, said string, ok bool) {
+	call = ourCall{id: stringOf(o, "id"), server: stringOf(o, "server_label"), name: stringOf(o, "name"), arguments: stringOf(o, "arguments")}
+	said = saidOf(o)
+	var closed []byte
+	if sealed, err := rawjson.ParseObject(o.Get("dragoman")); err == nil {
+		closed, _ = encoding.DecodeString(stringOf(sealed, "seal"))
+		call.tool = stringOf(sealed, "tool")
+	}
+	if call.tool == "" {
+		call.tool = flatten(call.server, call.name, false)
+	}
+	_, err := h.seals.ring.Open(seal.Item, h.seals.boundCall(call.server, call.name, call.arguments, said), closed)
+	return call, said, err == nil
+}
+
+// claim words what a client says of a call that we did not seal.
+func (h *history) claim(o *rawjson.Object) string {
+	return "The client of this conversation says that the tool " + stringOf(o, "name") + " of " + stringOf(o, "server_label") + " was called with " + stringOf(o, "arguments") + " and answered: " + saidOf(o)
 }
 
 // saidOf returns what an item of a call of ours says that came of it.

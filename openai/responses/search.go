@@ -18,6 +18,9 @@ func isSearch(kind string) bool { return strings.HasPrefix(kind, "web_search") }
 // Search returns what the request says of searches of the web; nil where it declares
 // none.
 func (r *Request) Search() *hosted.Wanted {
+	if r.native {
+		return nil // the model's API searches itself
+	}
 	_, o := r.search()
 	if o == nil {
 		return nil
@@ -43,7 +46,7 @@ func (r *Request) search() (param string, o *rawjson.Object) {
 // can do without: Codex always declares it, with a member of its own.
 func (c *Conversation) offerSearch() error {
 	param, o := c.request.search()
-	if o == nil || c.request.choice.mode == "none" {
+	if o == nil || c.request.choice.mode == "none" || c.request.native {
 		return nil
 	}
 	var tool *dragoman.Tool
@@ -84,7 +87,7 @@ type search struct {
 
 // search shows a search that is about to be made.
 func (c *Conversation) search(run *dragoman.Call) {
-	s := &search{id: newID("ws_"), query: hosted.Query(run.Arguments)}
+	s := &search{id: c.answer.name("ws_"), query: hosted.Query(run.Arguments)}
 	c.searches[run.ID] = s
 	s.at = c.answer.add(s.item("in_progress", nil))
 	place := []rawjson.Member{text("item_id", s.id), number("output_index", s.at)}

@@ -85,7 +85,7 @@ func (c *Conversation) think(member, s string) {
 	}
 	p := c.speech.thinking
 	if p == nil {
-		p = &part{id: newID("rs_")}
+		p = &part{id: c.answer.name("rs_")}
 		c.speech.thinking, c.speech.thought = p, member
 		p.at = c.answer.add(object(text("id", p.id), text("type", "reasoning"), raw("summary", array())))
 		c.thoughtPart("added", p, "") // OpenAI's accumulator throws at a delta without it
@@ -189,7 +189,7 @@ func (c *Conversation) refusalPlace() int {
 func (c *Conversation) newPart(content json.RawMessage, place int) *part {
 	c.endThinking()
 	if c.speech.message == "" {
-		c.speech.message = newID("msg_")
+		c.speech.message = c.answer.name("msg_")
 		c.speech.at = c.answer.add(message(c.speech.message, "in_progress"))
 	}
 	p := &part{id: c.speech.message, at: c.speech.at}

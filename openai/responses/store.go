@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,6 +23,8 @@ type Stored struct {
 	// ID is its id, and Previous that of the one it went on from; empty for none.
 	ID       string `json:"id"`
 	Previous string `json:"previous,omitempty"`
+	// Conversation is the id of the kept conversation that it is part of; empty for none.
+	Conversation string `json:"conversation,omitempty"`
 	// Person is who the request named behind its caller; empty for nobody. A request
 	// that names another one finds nothing of it.
 	Person string `json:"person,omitempty"`
@@ -30,13 +33,16 @@ type Stored struct {
 	Output []json.RawMessage `json:"output"`
 	// Response is the response object as the client got it.
 	Response json.RawMessage `json:"response"`
+	// Upstream is the response at the model's API that it ended with, from which a request
+	// to the same API can go on; empty for none.
+	Upstream string `json:"upstream,omitempty"`
 	// Turns are what happened behind it, by the keys under which it is found.
 	Turns map[string]*memory.Turn `json:"turns,omitempty"`
 }
 
 // Size returns about how many bytes of memory the response holds.
 func (s *Stored) Size() int64 {
-	n := int64(256 + len(s.ID) + len(s.Previous) + len(s.Person) + cap(s.Response))
+	n := int64(256 + len(s.ID) + len(s.Previous) + len(s.Person) + len(s.Upstream) + cap(s.Response))
 	for _, item := range slices.Concat(s.Input, s.Output) {
 		n += int64(cap(item)) + 32
 	}
@@ -190,12 +196,22 @@ func (r *Request) Resolve(ctx context.Context, store Store, caller string) error
 	if err != nil {
 		return err
 	}
-	ids := map[string]bool{}
-	r.items, r.known = nil, map[string]*memory.Turn{}
-	for _, s := range slices.Backward(chain) {
-		r.items = append(append(r.items, s.Input...), s.Output...)
-		maps.Copy(r.known, s.Turns)
+	if len(chain) > 0 {
+		r.continues = chain[0].Upstream
 	}
+	var items []json.RawMessage
+	known := map[string]*memory.Turn{}
+	for _, s := range slices.Backward(chain) {
+		items = append(append(items, s.Input...), s.Output...)
+		maps.Copy(known, s.Turns)
+	}
+	return r.precede(items, known)
+}
+
+// precede puts items before the request's own, with what happened behind them.
+func (r *Request) precede(items []json.RawMessage, known map[string]*memory.Turn) error {
+	ids := map[string]bool{}
+	r.items, r.known = items, known
 	for _, item := range r.items {
 		if o, err := rawjson.ParseObject(item); err == nil {
 			ids[stringOf(o, "id")] = true
@@ -216,6 +232,10 @@ func (r *Request) Resolve(ctx context.Context, store Store, caller string) error
 func (r *Request) chain(ctx context.Context, store Store, caller string) (chain []*Stored, err error) {
 	size := int64(0)
 	for id := r.Previous; id != ""; {
+		if r.native && !strings.HasPrefix(id, IDPrefix) {
+			r.before = id // its items are at the model's API
+			break
+		}
 		var s *Stored
 		if store != nil {
 			if s, err = store.Get(ctx, caller, id); err != nil {
@@ -227,6 +247,12 @@ func (r *Request) chain(ctx context.Context, store Store, caller string) (chain 
 				Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: "previous_response_not_found", Param: "previous_response_id",
 				Message: fmt.Sprintf("Previous response with id %.80q not found.", id),
 			}
+		}
+		if s.Unfinished() {
+			return nil, model.Invalid("previous_response_id", fmt.Sprintf("The response %.80q is not finished: wait for it, or cancel it.", id))
+		}
+		if s.Conversation != "" {
+			return nil, model.Invalid("previous_response_id", fmt.Sprintf("The response %.80q is part of the conversation %.80q: name that in \"conversation\" to go on.", id, s.Conversation))
 		}
 		chain = append(chain, s)
 		if size += s.Size(); len(chain) > maxChain || size > maxChainBytes {
@@ -256,13 +282,16 @@ func (r *Request) resolveItems(ctx context.Context, store Store, caller string) 
 		if with != nil && !with.isAnothers(r.person()) {
 			found = with.item(stringOf(o, "id"))
 		}
+		if found == nil && r.native {
+			continue // the model's API may have it
+		}
 		if found == nil {
 			return &model.Error{
 				Status: http.StatusNotFound, Type: model.TypeInvalidRequest, Code: "not_found", Param: fmt.Sprintf("input[%d]", i),
 				Message: fmt.Sprintf("Item with id %.80q not found.", stringOf(o, "id")),
 			}
 		}
-		r.own[i] = found
+		r.own[i], r.resolved = found, true
 	}
 	return nil
 }
@@ -284,13 +313,20 @@ func (s *Stored) isAnothers(person string) bool { return others(s.Person, person
 func others(person, named string) bool { return named != "" && person != "" && person != named }
 
 // keep stores the response where it is to be stored, and went well.
-func (c *Conversation) keep(ctx context.Context) {
-	if !c.request.store || c.options.Store == nil {
+func (c *Conversation) keep(ctx context.Context, input []json.RawMessage) {
+	stores := c.request.store && c.options.Store != nil
+	if !stores && c.options.Kept == nil {
 		return
 	}
 	s := &Stored{
-		ID: c.answer.id, Previous: c.request.Previous, Person: c.request.person(), Input: withIDs(c.request.own), Output: c.answer.finished(),
-		Response: c.answer.final, Turns: maps.Clone(c.turns),
+		ID: c.answer.id, Previous: c.request.Previous, Conversation: c.request.Conversation, Person: c.request.person(), Input: input, Output: c.answer.asGiven(),
+		Response: c.answer.final, Upstream: c.continuesFrom(), Turns: maps.Clone(c.turns),
+	}
+	if c.options.Kept != nil {
+		c.options.Kept(s)
+	}
+	if !stores {
+		return
 	}
 	if err := c.options.Store.Put(context.WithoutCancel(ctx), c.options.Caller, s); err != nil {
 		c.options.Log.Error("a response was not stored", "error", err)
@@ -298,7 +334,7 @@ func (c *Conversation) keep(ctx context.Context) {
 }
 
 // withIDs returns items that all have an id.
-func withIDs(items []json.RawMessage) []json.RawMessage {
+func withIDs(items []json.RawMessage, name func(prefix string) string) []json.RawMessage {
 	all := make([]json.RawMessage, len(items))
 	for i, item := range items {
 		all[i] = item
@@ -314,7 +350,7 @@ func withIDs(items []json.RawMessage) []json.RawMessage {
 		if o.Get("type") == nil {
 			o.Set("type", rawjson.Quote(kind))
 		}
-		o.Set("id", rawjson.Quote(newID(prefix)))
+		o.Set("id", rawjson.Quote(name(prefix)))
 		all[i] = o.Bytes()
 	}
 	return all

@@ -47,13 +47,18 @@ func (r *Request) readTools() error {
 			return model.Invalid(param, "Each tool must be an object.")
 		}
 		switch kind := stringOf(o, "type"); {
+		case kind == "mcp" && r.native && isElsewhere(o):
+			if r.Background && (!rawjson.IsNull(o.Get("authorization")) || !rawjson.IsNull(o.Get("headers"))) {
+				return model.Invalid(param, "Credentials of a request are not kept here, as one that is made in the background would need: leave \"background\" out.")
+			}
+			r.elsewhere[stringOf(o, "server_label")] = true
 		case kind == "mcp":
 			chosen, err := model.ReadServerChoice(o, param)
 			if err != nil {
 				return err
 			}
 			r.Servers = append(r.Servers, chosen)
-		case isSearch(kind):
+		case isSearch(kind) && !r.native:
 			if _, err := hosted.Read(o, param); err != nil {
 				return err
 			}
@@ -212,6 +217,9 @@ func inputOf(arguments string) string {
 // offered returns the client's own tools: those of the request, and those that came
 // with items.
 func (r *Request) offered() (*clientTools, error) {
+	if r.native {
+		return &clientTools{names: r.nativeNames()}, nil
+	}
 	t := &clientTools{names: map[string]bool{}, byName: map[string]clientTool{}, allowed: r.choice.client}
 	for param, tool := range r.declared() {
 		if err := t.add(tool, param, ""); err != nil {

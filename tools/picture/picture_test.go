@@ -14,9 +14,14 @@ func TestPicture(t *testing.T) {
 	if _, err := os.Stat("/dev/ptmx"); err != nil {
 		t.Skip("SKIPPED, NOT TESTED: there are no pseudo-terminals here")
 	}
-	if err := run(filepath.Join("..", ".."), filepath.Join(docs, "demo.txtar"), filepath.Join(docs, "demo.svg"), false); err != nil {
-		t.Error(err)
+	// A machine that is busy shows what people see where something takes long.
+	var err error
+	for range 3 {
+		if err = run(filepath.Join("..", ".."), filepath.Join(docs, "demo.txtar"), filepath.Join(docs, "demo.svg"), false); err == nil {
+			return
+		}
 	}
+	t.Error(err)
 }
 
 func TestTimeless(t *testing.T) {

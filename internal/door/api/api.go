@@ -2,7 +2,9 @@
 //
 //	POST /v1/chat/completions   with our tools offered, called and answered
 //	POST /v1/responses          the same by the Responses API
-//	     /v1/responses/{id}     what is kept of those: GET, DELETE, and its input_items
+//	GET  /v1/responses          one response after another over a WebSocket
+//	     /v1/responses/{id}     what is kept of those: GET, DELETE, cancel, and its input_items
+//	     /v1/conversations      conversations that responses go on from and add to
 //	POST /v1/messages           the same for clients of Anthropic's API
 //	GET  /v1/tools              the function tools, for people with a loop of their own
 //	POST /v1/tools/call         one call, for the same people
@@ -49,6 +51,13 @@ type Options struct {
 	// Patience is how long a call in a stream waits for an operator who has to
 	// approve it; the session's default if zero.
 	Patience time.Duration
+	// Detached returns the context of what a caller lets run and does not wait for, and
+	// what to call when it is over; fresh says that the caller was recognised here just now.
+	// It ends when what the caller showed does not do any more. Nil returns the context.
+	Detached func(ctx context.Context, who caller.Caller, fresh bool) (context.Context, func())
+	// Overloaded says why nothing new is begun on a connection that is open; nil for
+	// nothing to say so.
+	Overloaded func() error
 	// Log must not be nil.
 	Log *slog.Logger
 }
@@ -64,7 +73,9 @@ func New(o Options) *API {
 	if o.State == nil {
 		o.State = NewState(o.Kept)
 	}
-	return &API{Options: o}
+	a := &API{Options: o}
+	o.State.door.Store(a)
+	return a
 }
 
 // clientCredentials reports whether the clients' own credentials may go to upstreams.
@@ -81,10 +92,10 @@ func (a *API) memory() memory.Store {
 
 // Routes returns everything under /v1.
 func (a *API) Routes() []door.Route {
-	return append(a.messagesRoutes(), []door.Route{
-		{Pattern: "POST /v1/chat/completions", Serve: a.onceOnly(a.ask(chatWire))},
-		{Pattern: "POST /v1/responses", Serve: a.onceOnly(a.orNative(upstream.Responses, ours, a.ask(responsesWire)))},
-		{Pattern: "GET /v1/responses", Serve: a.noWebSocket},
+	return append(append(a.messagesRoutes(), a.conversationRoutes()...), []door.Route{
+		{Pattern: "POST /v1/chat/completions", Serve: a.Chat()},
+		{Pattern: "POST /v1/responses", Serve: a.onceOnly(a.orNative(upstream.Responses, a.notRelayed, a.ask(responsesWire)))},
+		{Pattern: "GET /v1/responses", Serve: a.webSocket, Lasts: upgrades},
 		{Pattern: "GET /v1/responses/{id}", Serve: a.kept(a.getResponse)},
 		{Pattern: "DELETE /v1/responses/{id}", Serve: a.kept(a.deleteResponse)},
 		{Pattern: "POST /v1/responses/{id}/cancel", Serve: a.kept(a.cancelResponse)},
@@ -97,6 +108,10 @@ func (a *API) Routes() []door.Route {
 		{Pattern: "/v1/", Serve: a.relay, Lasts: func(r *http.Request) bool { return r.Header.Get("Upgrade") != "" }},
 	}...)
 }
+
+// Chat returns what answers POST /v1/chat/completions, for a door whose callers show who
+// they are in another way.
+func (a *API) Chat() door.Handler { return a.onceOnly(a.ask(chatWire)) }
 
 // readBody reads a request's body within our bounds of size.
 func (a *API) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {

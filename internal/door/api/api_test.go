@@ -134,7 +134,7 @@ func openFor(t *testing.T, results session.Results, change func(*Options), model
 			Upstreams: set, Dialects: dialect.Builtin(), Results: results,
 			Sets: map[string]catalog.Selection{"safe": {{Server: "weather", Match: []string{"!*warn"}}}},
 		}),
-		Kept: Kept{Memory: &memory.Memory{}, Responses: &responses.Memory{}},
+		Kept: Kept{Memory: &memory.Memory{}, Responses: &responses.Memory{}, Conversations: &responses.MemoryConversations{}},
 		Log:  slog.New(slog.NewTextHandler(d.log, nil)),
 	}
 	if change != nil {

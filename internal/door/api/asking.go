@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -97,6 +98,28 @@ func (a *API) answer(on wire, w http.ResponseWriter, r *http.Request, who caller
 	if err != nil {
 		return err
 	}
+	if q, ok := request.(responsesAsking); ok && q.Background {
+		return a.background(w, r, who, q.Request, run)
+	}
+	leave, err := a.admit(r.Context(), who, policy.Model, request.about().model)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if q, ok := request.(responsesAsking); ok {
+		add, leave, err := a.join(r.Context(), who.ID, q.Request)
+		if err != nil {
+			return err
+		}
+		defer leave()
+		q.add = add
+		request = q
+	}
+	return a.respond(on, w, r, request, who, run)
+}
+
+// respond answers a request that was admitted.
+func (a *API) respond(on wire, w http.ResponseWriter, r *http.Request, request asking, who caller.Caller, run *idempotency.Run) error {
 	said := request.about()
 	why, err := said.withheld(w.Header())
 	if err != nil {
@@ -110,11 +133,6 @@ func (a *API) answer(on wire, w http.ResponseWriter, r *http.Request, who caller
 	if said.stream {
 		want.Patience = a.Patience // the stream is kept alive meanwhile
 	}
-	leave, err := a.admit(r.Context(), who, policy.Model, said.model)
-	if err != nil {
-		return err
-	}
-	defer leave()
 	s, err := a.open(r.Context(), who, want)
 	if err != nil {
 		return err
@@ -127,10 +145,13 @@ func (a *API) answer(on wire, w http.ResponseWriter, r *http.Request, who caller
 			return err
 		}
 	}
-	if plain := request.plain(); !offer && plain != nil {
-		a.relayTo(w, r, s.Upstream, relayed{body: plain, model: said.model, meter: a.Sessions.Gate().Meter(who, said.model)})
-		run.Answered = true
-		return nil
+	if !offer && s.Upstream.Speaks(on.name) {
+		if plain := request.plain(); plain != nil {
+			w.Header().Set(wireHeader, "relayed")
+			a.relayTo(w, r, s.Upstream, relayed{who: who, body: plain, model: said.model, meter: a.Sessions.Gate().Meter(who, said.model)})
+			run.Answered = true
+			return nil
+		}
 	}
 	return a.converse(on, w, r, request, s, offer, run)
 }
@@ -204,9 +225,15 @@ func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request 
 	if id == "" {
 		id = model.NewRequestID()
 	}
-	log := a.Log.With("request", id, "model", request.about().model).With(s.Caller.Logged()...)
-	client := s.Client(upstream.Request{RawQuery: r.URL.RawQuery, Header: r.Header, ClientCredentials: a.clientCredentials()}, log)
-	ask, can := s.Sampler(client, 0, nil)
+	s.Request = id
+	said := request.about()
+	log := a.Log.With(append([]any{"request", id, "model", said.model}, s.Caller.Logged()...)...)
+	client := a.client(s, request, r, log)
+	taped, sampled := tapeOf(request), *client
+	ask, can := s.Sampler(&sampled, 0, nil) // what servers ask the model is part of their calls
+	taped.client(client)
+	w.Header().Set(wireHeader, wayName(client.API))
+	log = log.With("upstream_api", wayName(client.API))
 	c, err := request.converse(w, chat.Options{
 		Model:   client,
 		Can:     can,
@@ -217,7 +244,7 @@ func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request 
 		Memory:  a.memory(),
 		Running: &a.State.running,
 		Caller:  s.Caller.ID,
-		Retried: retried(r, request.about()),
+		Retried: taped == nil && retried(r, said), // who asks again for a response in the background gets one of its own
 		Again:   run.Again,
 		ID:      id,
 		Log:     log,
@@ -235,20 +262,39 @@ func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request 
 	if !offer {
 		loop.Tools = none{loop.Tools}
 	}
+	taped.loop(loop)
 	defer func() { run.Changed = c.Wrote() }() // however it ends
 	err = loop.Run(r.Context(), c)
 	s.Over(err)
 	run.Answered = err == nil
-	log = log.With("calls", calls, "took", time.Since(started).Round(time.Millisecond)).With(spent(c)...)
+	line := append([]any{"calls", calls, "took", time.Since(started).Round(time.Millisecond)}, spent(c)...)
 	switch {
 	case err == nil:
-		log.Info(on.name)
+		log.Info(on.name, line...)
 	case errors.Is(context.Cause(r.Context()), context.Canceled):
-		log.Info(on.name + " cancelled by the client")
+		log.Info(on.name+" cancelled by the client", line...)
 	default:
-		log.Warn(on.name+" failed", "error", err)
+		log.Warn(on.name+" failed", append(line, "error", err)...)
 	}
 	return nil // the client has been told
+}
+
+// client returns the client of the model API for a request: of Responses where that is what
+// both speak.
+func (a *API) client(s *session.Session, request asking, r *http.Request, log *slog.Logger) *model.Client {
+	of := upstream.Request{RawQuery: r.URL.RawQuery, Header: r.Header, ClientCredentials: a.clientCredentials()}
+	if q, ok := request.(responsesAsking); ok && q.Native() {
+		return s.ClientOf(model.ResponsesAPI, of, log)
+	}
+	return s.Client(of, log)
+}
+
+// wayName names an API of models in headers and logs.
+func wayName(api model.API) string {
+	if api == model.ResponsesAPI {
+		return "responses"
+	}
+	return "chat"
 }
 
 // spent is what a conversation has cost, as a line of a log says it.

@@ -85,7 +85,6 @@ func (m messagesAsking) rename(model string) { m.Rename(model) }
 func (m messagesAsking) plain() json.RawMessage { return nil }
 
 func (m messagesAsking) converse(w http.ResponseWriter, options chat.Options, _ *session.Session) (conversation, error) {
-	w.Header().Set(wireHeader, "chat")
 	return messages.New(m.Request, w, messages.Options{Options: options, Seals: m.seals})
 }
 

@@ -2,9 +2,12 @@ package api
 
 import (
 	"net/http"
+	"strings"
 
+	"github.com/dragoman-mcp/dragoman/internal/judge/meter"
 	"github.com/dragoman-mcp/dragoman/internal/observe"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
+	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/text/clip"
 )
 
@@ -28,7 +31,31 @@ func (a *API) observed(r *http.Request, up *upstream.Upstream, model string) (*h
 	span.Text(observe.OperationName, operation)
 	span.Text(observe.RequestModel, clip.Text(up.ModelName(model), 200))
 	span.Text(observe.ServerAddress, up.BaseURL.Hostname())
+	observe.Port(span, up.BaseURL)
 	span.Text(observe.ProviderName, a.Sessions.Provider(up))
 	span.Text(observe.RequestID, observe.RequestOf(ctx))
 	return r.WithContext(ctx), span
+}
+
+// passedDoors are the routes whose requests are shown to people who watch, also where they
+// are passed on, with what the doors are called.
+var passedDoors = map[string]string{"/v1/chat/completions": "chat", "/v1/responses": "responses", "/v1/messages": "messages"}
+
+// passes tells people who watch of a request that is passed on; nil where nobody does.
+func (a *API) passes(r *http.Request, as *relayed) *session.Passed {
+	door := passedDoors[strings.TrimRight(r.URL.Path, "/")]
+	if door == "" || r.Method != http.MethodPost || as.model == "" || as.body == nil {
+		return nil
+	}
+	passed := a.Sessions.Passes(as.who, door, as.model, observe.RequestOf(r.Context()), as.body)
+	if passed != nil && as.meter != nil {
+		count := as.meter.Count
+		as.meter = &meter.Meter{Count: func(used meter.Used) {
+			if !used.Estimated {
+				passed.Used(used.In, used.Out)
+			}
+			count(used)
+		}}
+	}
+	return passed
 }

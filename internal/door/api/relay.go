@@ -57,7 +57,7 @@ func (a *API) relay(w http.ResponseWriter, r *http.Request, who caller.Caller) {
 		r.Body = guardForm(r.Body, boundary, limited && uses[r.URL.Path], func(model string) error { return used.found(r.Context(), model, up) })
 	}
 	a.tellUntooled(w, r, name)
-	as := relayed{body: body, model: name, meter: used.meter(r)}
+	as := relayed{who: who, body: body, model: name, meter: used.meter(r)}
 	if changes(r.Method, r.URL.Path) {
 		came, problem := a.Sessions.Gate().Passing(r.Context(), who, r.Method+" "+r.URL.Path)
 		if problem != nil {
@@ -86,6 +86,7 @@ func (a *API) tellUntooled(w http.ResponseWriter, r *http.Request, name string) 
 
 // A relayed is how a request is passed on.
 type relayed struct {
+	who   caller.Caller
 	body  []byte                // in place of its own; nil for its own
 	model string                // that it is for; empty for none
 	meter *meter.Meter          // of its tokens; nil counts none
@@ -178,6 +179,9 @@ func (a *API) relayTo(w http.ResponseWriter, r *http.Request, up *upstream.Upstr
 	r, span := a.observed(r, up, as.model)
 	defer span.End()
 	as.meter = as.meter.Telling(span)
+	passed := a.passes(r, &as)
+	failed := "" // what became of it
+	defer func() { passed.End(failed) }()
 	proxy := &httputil.ReverseProxy{
 		Rewrite:       func(p *httputil.ProxyRequest) { p.Out.URL = &url.URL{Scheme: "http", Host: "upstream"} },
 		Transport:     relayTransport{a, up, r, as},
@@ -187,15 +191,17 @@ func (a *API) relayTo(w http.ResponseWriter, r *http.Request, up *upstream.Upstr
 		ModifyResponse: func(res *http.Response) error {
 			relayedHeader(res.Header)
 			if res.StatusCode >= 400 {
-				span.Fail(strconv.Itoa(res.StatusCode), "")
+				failed = strconv.Itoa(res.StatusCode)
+				span.Fail(failed, "")
 			}
 			if res.StatusCode != http.StatusSwitchingProtocols {
-				res.Body = deadline.Reader(res.Body, relayIdle)
+				res.Body = deadline.Reader(passed.Answer(res.Body), relayIdle)
 			}
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			span.Fail(observe.Other, err.Error())
+			failed = err.Error()
+			span.Fail(observe.Other, failed)
 			refused, ok := model.AsError(err)
 			switch {
 			case ok:
@@ -214,6 +220,7 @@ func (a *API) relayTo(w http.ResponseWriter, r *http.Request, up *upstream.Upstr
 			if err, ok := p.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
 				panic(p)
 			}
+			failed = "the answer broke off"
 			a.Log.Warn("an upstream's answer broke off", "upstream", up.Host(), "path", r.URL.Path)
 			panic(p)
 		}

@@ -39,7 +39,7 @@ func TestRelay(t *testing.T) {
 		{"JSON that is no object", "POST", "/v1/x", `[1]`, "application/json", "POST /base/v1/x"},
 		{"other methods of our own routes", "GET", "/v1/chat/completions?limit=2", "", "", "GET /base/v1/chat/completions?limit=2"},
 		{"one model", "GET", "/v1/models/org/m-1", "", "", "GET /base/v1/models/org/m-1"},
-		{"responses", "POST", "/v1/responses", `{"model":"m","input":"hi"}`, "application/json", "POST /base/v1/responses"},
+		{"responses without tools", "POST", "/v1/responses", `{"model":"m","input":"hi","tool_choice":"none"}`, "application/json", "POST /base/v1/responses"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			up := &recorder{respond: func(w http.ResponseWriter, _ *http.Request, _ []byte) {
@@ -378,7 +378,7 @@ func TestRelayTellsWithoutTools(t *testing.T) {
 		method, path string
 		told         bool
 	}{
-		{http.MethodPost, "/v1/responses", true},
+		{http.MethodPost, "/v1/responses", false}, // whose models get them
 		{http.MethodPost, "/v1/messages", true},
 		{http.MethodGet, "/v1/responses", false},
 		{http.MethodPost, "/v1/embeddings", false},

@@ -125,18 +125,33 @@ func TestSomeModelsOnly(t *testing.T) {
 	}
 }
 
-// Behind a WebSocket each message can name a model: who may use some only gets none, be a
-// model of theirs in its address.
+// Behind a WebSocket that is passed on each message can name a model: who may use some only
+// gets none, be a model of theirs in its address. One of /v1/responses is not passed on, and
+// each message is judged.
 func TestSomeModelsOnlyAndWebSockets(t *testing.T) {
 	limited, up := ruled(t, policy.Rule{Allow: []string{"route:*", "model:small"}})
 	free, upFree := ruled(t, policy.Rule{Allow: []string{"*"}})
-	for _, path := range []string{"/v1/responses", "/v1/realtime", "/v1/realtime?model=small"} {
+	for _, path := range []string{"/v1/realtime", "/v1/realtime?model=small"} {
 		if a := limited.do("GET", path, "", "Upgrade", "websocket", "Connection", "Upgrade"); a.status != http.StatusForbidden || len(up.taken()) != 0 {
 			t.Errorf("%s: %d %s", path, a.status, a.body)
 		}
 		if a := free.do("GET", path, "", "Upgrade", "websocket", "Connection", "Upgrade"); a.status == http.StatusForbidden || len(upFree.taken()) == 0 {
 			t.Errorf("%s: %d for somebody who may use every model", path, a.status)
 		}
+	}
+}
+
+func TestSomeModelsOnlyInMessages(t *testing.T) {
+	limited, up := ruled(t, policy.Rule{Allow: []string{"route:*", "model:small"}})
+	w := limited.dial()
+	if code, _ := w.refused(`{"type":"response.create","model":"large","input":"x"}`); code != "denied" || len(up.taken()) > 0 {
+		t.Errorf("%s", code)
+	}
+	if code, _ := w.refused(`{"type":"response.create","prompt":{"id":"x"}}`); code != codeModelNotKnown || len(up.taken()) > 0 {
+		t.Errorf("%s", code)
+	}
+	if w.send(`{"type":"response.create","model":"small","input":"x"}`); w.next() == nil || len(up.taken()) == 0 {
+		t.Error("the model that may be used was not asked")
 	}
 }
 

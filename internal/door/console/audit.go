@@ -27,7 +27,7 @@ type auditData struct {
 	More     bool
 	Export   string // the address of an export of the same records
 	Checked  *checkedLog
-	Head     audit.Head
+	Count    uint64
 	Failures uint64
 }
 
@@ -109,7 +109,7 @@ func (c *Console) auditAfter(r *request, checked *checkedLog) error {
 	for i := range found {
 		d.Records = append(d.Records, show.RecordOf(&found[i]))
 	}
-	if d.Head, err = c.o.Audit.Head(r.Context()); err != nil {
+	if d.Count, err = c.o.Audit.Count(r.Context()); err != nil {
 		return err
 	}
 	d.Failures, _ = c.o.Audit.Failures()

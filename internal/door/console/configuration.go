@@ -38,6 +38,9 @@ func (c *Console) configurationAfter(r *request, done *reloaded) error {
 
 // reload has the configuration read again, or only looked at.
 func (c *Console) reload(r *request) error {
+	if err := c.recent(r); err != nil {
+		return err
+	}
 	if err := r.granted(permission.Reload); err != nil {
 		return err
 	}

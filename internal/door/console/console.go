@@ -12,6 +12,10 @@
 //	POST /console/inbox/{id}            answers a call that waits
 //	POST /console/pins                  trusts a definition that has changed
 //	GET  /console/live                  conversations and calls as they run
+//	GET  /console/usage                 what was used of models and tools
+//	GET  /console/live/of/{request}     the one that answers a request of one's own
+//	GET  /console/playground            a chat, beside what happens in it
+//	POST /console/playground            asks a model, as POST /v1/chat/completions does
 //	GET  /console/audit                 the audit log
 //	GET  /console/configuration         what is in effect
 //	GET  /console/events                what is new, as server-sent events
@@ -27,6 +31,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/dialect"
@@ -35,9 +40,11 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/identity/signin"
 	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
 	"github.com/dragoman-mcp/dragoman/internal/judge/audit"
+	"github.com/dragoman-mcp/dragoman/internal/judge/budget"
 	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
+	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
 	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/session"
@@ -47,7 +54,7 @@ import (
 const Root = "/console/"
 
 // Open are the patterns of [Console.Front], for everybody: who signs in has no session yet.
-var Open = []string{Root + "sign-in", Root + "assets/"}
+var Open = []string{Root + "sign-in", Root + "sign-in/", Root + "assets/"}
 
 // A Setup is what the configuration says now.
 type Setup struct {
@@ -60,6 +67,8 @@ type Setup struct {
 	File     func() []byte
 	Path     string
 	Warnings []string
+	// Chat is the route that asks a model, of the API's own door.
+	Chat door.Handler
 }
 
 // Options are what a [Console] needs. Inbox, Book and Audit may be nil; so may Secret where
@@ -76,6 +85,8 @@ type Options struct {
 	// Recognise finds out whose a key is, and Required whether callers have one.
 	Recognise func(*http.Request) (caller.Caller, error)
 	Required  func() bool
+	// At are authorization servers at which people sign in; nil for none.
+	At SignIns
 	// Secure says that browsers come by https.
 	Secure bool
 	Gate   *gate.Gate
@@ -88,6 +99,13 @@ type Options struct {
 	Said    func(label string) string
 	// Live is what runs; nil for nothing that could be watched.
 	Live *session.Live
+	// Captures are what is kept of what ran; nil where nothing is.
+	Captures Captures
+	// Usage reads what was used, and Named what callers are called there, by their IDs; both
+	// are nil where no usage is kept. Budgets are those for one caller, or all.
+	Usage   func(context.Context, usage.Query) ([]usage.Row, error)
+	Named   func(context.Context) (map[string]string, error)
+	Budgets func(context.Context, *caller.Caller) []budget.State
 	// Reload reads the configuration again; check changes nothing. It returns the keys that
 	// changed: those that are in effect, and those that need another start. Refused is why
 	// it is not in effect as it was read last; empty where it is.
@@ -96,9 +114,33 @@ type Options struct {
 	// MaxBody says what bounds the body of a request, in bytes; zero is
 	// [door.DefaultMaxBody].
 	MaxBody func() int64
-	// Version is our version, and Node this process among several.
-	Version, Node string
-	Log           *slog.Logger
+	// Version is our version.
+	Version string
+	// Node returns what this process is called among its replicas, and "" where it is
+	// alone; nil is alone.
+	Node func() string
+	Log  *slog.Logger
+}
+
+// Captures are conversations and calls that were kept once they were over, of all processes.
+// Whose they are is the ID of a caller, or empty for everybody.
+type Captures interface {
+	// On reports whether anything is kept now.
+	On() bool
+	// Lost counts those that could not be kept since this process began.
+	Lost() int
+	// List returns those that began before a time, most of them, the newest first, without
+	// their steps.
+	List(ctx context.Context, whose string, before time.Time, most int) ([]session.Run, error)
+	// Get returns one, by the key of its row, and whether there is one.
+	Get(ctx context.Context, whose, key string) (session.Run, bool, error)
+}
+
+// SignIns are sign-ins at authorization servers: a [caller.Authenticator].
+type SignIns interface {
+	SignsIn() (issuers []string)
+	SignIn(ctx context.Context, issuer, back, next string, again bool) (address string, a caller.Attempt, err error)
+	SignedIn(r *http.Request, a caller.Attempt, back string) (caller.Caller, error)
 }
 
 // Console is the door. Make it with [New]; it is safe for concurrent use.
@@ -133,6 +175,10 @@ func (c *Console) Routes() []door.Route {
 	add("POST "+Root+"pins", door.ShedNever, c.approvePin)
 	add("GET "+Root+"live", door.ShedLast, c.live)
 	add("GET "+Root+"live/{id}", door.ShedLast, c.conversation)
+	add("GET "+Root+"usage", door.ShedLast, c.usage)
+	add("GET "+Root+"live/of/{request}", door.ShedLast, c.trace)
+	add("GET "+Root+"playground", door.ShedLast, c.playground)
+	add("POST "+Root+"playground", door.ShedFirst, c.chat)
 	add("GET "+Root+"audit", door.ShedLast, c.audit)
 	add("GET "+Root+"audit/export", door.ShedFirst, c.export)
 	add("POST "+Root+"audit/verify", door.ShedFirst, c.verify)

@@ -91,6 +91,9 @@ func questionOf(a approval.Approval, recent []approval.Approval, who caller.Call
 
 // answer gives the person's answer to the inbox, as every door does.
 func (c *Console) answer(r *request) error {
+	if err := c.recent(r); err != nil {
+		return err
+	}
 	said, err := c.posted(r)
 	if err != nil {
 		return err
@@ -197,6 +200,9 @@ func (x *reading) read(ctx context.Context, book *pinning.Book) ([]pinning.Pin, 
 
 // approvePin trusts a definition as it was shown, and no other.
 func (c *Console) approvePin(r *request) error {
+	if err := c.recent(r); err != nil {
+		return err
+	}
 	said, err := c.posted(r)
 	if err != nil {
 		return err

@@ -3,12 +3,10 @@ package console
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/identity/permission"
 	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
-	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 )
@@ -104,47 +102,4 @@ func (c *Console) waiting(ctx context.Context, r *request) (calls, definitions i
 	}
 	held, err := c.held(ctx, r.who)
 	return calls, len(held), err
-}
-
-type serverData struct {
-	dragoman.Server
-	Said    string // by a local server, on standard error
-	Lists   []toolRow
-	Entries []dragoman.Entry
-	Age     time.Duration
-	Admits  bool // its definitions are pinned
-}
-
-func (c *Console) server(r *request) error {
-	all, err := c.servers(r)
-	if err != nil {
-		return err
-	}
-	at := slices.IndexFunc(all, func(s dragoman.Server) bool { return s.Label == r.PathValue("label") })
-	if at < 0 {
-		return notFound("There is no such server that you may use.")
-	}
-	d := serverData{Server: all[at], Age: time.Since(all[at].Since), Admits: c.o.Book.Pins(pinning.Auto)}
-	if r.who.May(permission.Config) {
-		d.Said = c.o.Said(d.Label)
-	}
-	s, err := c.open(r, "")
-	if err != nil {
-		return err
-	}
-	list, err := s.Tools.List(r.Context())
-	if err != nil {
-		return err
-	}
-	for i := range list.Tools.All() {
-		if t := &list.Tools.All()[i]; t.Server == d.Label {
-			d.Lists = append(d.Lists, rowOf(t))
-		}
-	}
-	for _, e := range list.Entries {
-		if e.Server == d.Label {
-			d.Entries = append(d.Entries, e)
-		}
-	}
-	return c.show(r, "server.html", view{Title: "Server", Here: Root, Data: d})
 }

@@ -43,6 +43,8 @@ type entry struct {
 func menu(who caller.Caller) []entry {
 	all := []entry{
 		{"Overview", Root, "o"}, {"Catalogue", Root + "tools", "c"}, {"Inbox", Root + "inbox", "i"}, {"Live", Root + "live", "l"},
+		{"Usage", Root + "usage", "u"},
+		{"Playground", Root + "playground", "p"},
 	}
 	if who.May(permission.Audit) {
 		all = append(all, entry{"Audit", Root + "audit", "a"})
@@ -62,7 +64,7 @@ func (c *Console) show(r *request, name string, v view) error {
 
 // write writes a page; whole, or an error in its place.
 func (c *Console) write(w http.ResponseWriter, status int, lang, name string, v view) {
-	v.Lang, v.Version, v.Node = lang, c.o.Version, c.o.Node
+	v.Lang, v.Version, v.Node = lang, c.o.Version, c.node()
 	var page bytes.Buffer
 	if err := pages[lang][name].ExecuteTemplate(&page, "page", v); err != nil {
 		c.o.Log.Error("a page of the console could not be made", "page", name, "error", err)
@@ -110,12 +112,37 @@ func functions(lang string) template.FuncMap {
 		"bytes":  func(b []byte) string { return string(b) },
 		"dict":   dict,
 		"lower":  strings.ToLower,
+		"brief":  brief,
+		"host":   hostOf,
 		"may":    func(who caller.Caller, right string) bool { return who.May(right) },
 		"rights": func() map[string]string {
 			return map[string]string{"Reload": permission.Reload, "Audit": permission.Audit, "Config": permission.Config, "Live": permission.Live}
 		},
 		"initial": func(n, most int) bool { return n < most },
 	}
+}
+
+// maxBrief is how much of a description stands in a list, in bytes.
+const maxBrief = 160
+
+// brief is the beginning of a text, in whole words where it has such.
+func brief(text string) string {
+	if len(text) <= maxBrief {
+		return text
+	}
+	cut := strings.ToValidUTF8(text[:maxBrief], "")
+	if at := strings.LastIndexByte(cut, ' '); at > maxBrief/2 {
+		cut = cut[:at]
+	}
+	return cut + " …"
+}
+
+// hostOf is what people know an authorization server by.
+func hostOf(address string) string {
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return address
 }
 
 // dict makes one value of several, for a part of a page.

@@ -20,6 +20,8 @@ func (c *Console) Front() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+Root+"sign-in", func(w http.ResponseWriter, r *http.Request) { c.signInPage(w, r, http.StatusOK, "") })
 	mux.HandleFunc("POST "+Root+"sign-in", c.signIn)
+	mux.HandleFunc("GET "+Root+"sign-in/at", c.signInAt)
+	mux.HandleFunc("GET "+signInBack, c.signedInAt)
 	mux.HandleFunc("GET "+Root+"assets/{name}", asset)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		guard(w)
@@ -98,6 +100,11 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 		c.signInPage(w, r, status, message)
 		return
 	}
+	c.begin(w, r, who, r.PostFormValue("next"))
+}
+
+// begin begins a session, and goes on to a page.
+func (c *Console) begin(w http.ResponseWriter, r *http.Request, who caller.Caller, to string) {
 	id, err := c.o.Sessions.Begin(r.Context(), who)
 	if err != nil {
 		c.o.Log.Error("a session of the console could not be begun", "error", err)
@@ -106,7 +113,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	}
 	c.o.Log.Info("signed in at the console", append(who.Logged(), "from", r.RemoteAddr)...)
 	c.remember(w, r, id)
-	http.Redirect(w, r, next(r.PostFormValue("next")), http.StatusSeeOther)
+	http.Redirect(w, r, next(to), http.StatusSeeOther)
 }
 
 // Why nobody is signed in.
@@ -164,13 +171,16 @@ func (c *Console) signOut(r *request) error {
 
 // signInPage is the page to sign in.
 func (c *Console) signInPage(w http.ResponseWriter, r *http.Request, status int, why string) {
-	c.write(w, status, language(r), "sign-in.html", view{Title: "Sign in", Data: signInData{c.o.Required(), why, next(r.URL.Query().Get("next"))}})
+	c.write(w, status, language(r), "sign-in.html", view{Title: "Sign in", Data: signInData{c.o.Required(), why, next(r.URL.Query().Get("next")), c.at(), false}})
 }
 
 type signInData struct {
 	Keys bool // a key is asked for
 	Why  string
 	Next string
+	At   []string // authorization servers at which people sign in
+
+	Again bool // they are to show there who they are, signed in or not
 }
 
 // form shows errors as pages in the language of the reader. Who is not signed in gets the
@@ -184,10 +194,18 @@ func (c *Console) form(r *http.Request) door.Form {
 		}
 		if e.Status == http.StatusUnauthorized {
 			w.Header().Del("WWW-Authenticate")
-			c.write(w, e.Status, lang, "sign-in.html", view{Title: "Sign in", Data: signInData{Keys: c.o.Required()}})
+			c.write(w, e.Status, lang, "sign-in.html", view{Title: "Sign in", Data: signInData{Keys: c.o.Required(), Next: next(r.URL.RequestURI()), At: c.at()}})
 			return
 		}
-		c.write(w, e.Status, lang, "error.html", view{Title: "Error", Data: e})
+		if e.Code == errAgain.Code {
+			c.write(w, e.Status, lang, "sign-in.html", view{Title: "Sign in", Data: signInData{Keys: true, Why: e.Message, Next: Root + "inbox", At: c.at(), Again: true}})
+			return
+		}
+		v := view{Title: "Error", Data: e}
+		if who, err := c.who(r); err == nil { // whoever is signed in goes on from here
+			v.Who, v.Menu = who, menu(who)
+		}
+		c.write(w, e.Status, lang, "error.html", v)
 	}
 }
 

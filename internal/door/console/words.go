@@ -9,13 +9,21 @@ var languages = []string{"en", "zh"}
 // it is: errors of other packages are English everywhere. more are what its verbs stand
 // for.
 func say(lang, text string, more ...any) string {
+	words := english
 	if lang == "zh" {
-		if there, ok := chinese[text]; ok {
-			text = there
-		}
+		words = chinese
+	}
+	if there, ok := words[text]; ok {
+		text = there
 	}
 	if len(more) > 0 {
 		return fmt.Sprintf(text, more...)
 	}
 	return text
+}
+
+// english are words of other packages as people say them. Effects stand behind "May".
+var english = map[string]string{
+	"may_change": "change something", "read_only": "only read", "idempotent": "be called again",
+	"used_up": "used up",
 }

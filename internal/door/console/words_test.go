@@ -65,8 +65,11 @@ func TestEveryWordIsThereTwice(t *testing.T) {
 // ours are words of other packages that pages show: states, effects, verdicts, kinds.
 var ours = words(`starting connected failed pending approved denied expired used waiting passed
 	allow ask deny read_only idempotent may_change decide execute summarise
-	decision intent outcome approval login pin pruned gap`,
-	"Sign in first.", signInSlower)
+	decision intent outcome approval login pin pruned gap fine near used_up`,
+	"Sign in first.", signInSlower,
+	"There is no such authorization server to sign in at.", "This is not the answer to a sign-in that this browser began. Begin again.",
+	"The answer is not of the authorization server at which you began. Begin again.", "The authorization server did not let you in.",
+	"The authorization server cannot be asked now. Try again.")
 
 func words(text string, more ...string) map[string]bool {
 	all := map[string]bool{}

@@ -66,6 +66,8 @@ type Options struct {
 	Name, Version string
 	// Log gets what is odd about clients; nil discards it.
 	Log *slog.Logger
+	// Fleet is what this door shares with those of other replicas; nil where there are none.
+	Fleet mcp.Fleet
 }
 
 // Door serves MCP. Make it with [New] and end it with Close.
@@ -89,7 +91,7 @@ func New(o Options) *Door {
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
-	d.server = mcp.Server{Limits: mcp.Limits{Message: o.MaxMessage}, Logger: d.log}
+	d.server = mcp.Server{Limits: mcp.Limits{Message: o.MaxMessage}, Logger: d.log, Fleet: o.Fleet, SessionEnded: d.ended}
 	d.sse = d.server.SSE(ssePath)
 	d.Use(o.Settings)
 	return d
@@ -129,6 +131,9 @@ func (d *Door) Drain() { d.server.Drain() }
 
 // End ends the sessions of a caller's clients, who may not come any more.
 func (d *Door) End(caller string) { d.server.End(caller) }
+
+// Noted tells the door what another replica has written down about a session.
+func (d *Door) Noted(session string, note []byte) { d.server.Noted(session, note) }
 
 // Close ends all sessions of clients.
 func (d *Door) Close() { d.server.Close() }

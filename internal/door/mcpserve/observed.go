@@ -3,8 +3,10 @@ package mcpserve
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/observe"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/mcp"
@@ -31,11 +33,22 @@ func (h *host) observed(ctx context.Context, call *dragoman.Call) (context.Conte
 	}
 	span.Text(observe.MethodName, method)
 	span.Text(observe.Transport, transport)
+	span.Text(observe.ProtocolVersion, observe.ProtocolOf(ctx))
 	span.Text(observe.RequestID, observe.RequestOf(ctx))
 	if method == "tools/call" {
 		span.Text(observe.OperationName, observe.OpExecuteTool)
 	}
 	return ctx, span
+}
+
+// ended tells how long the session of a client lasted.
+func (d *Door) ended(version, network string, lasted time.Duration) {
+	if d.o.Observer == nil {
+		return
+	}
+	if o := d.o.Observer(caller.Caller{}); o != nil {
+		o.Length(context.Background(), observe.MCPServerSession, lasted.Seconds(), []observe.Attribute{observe.Text(observe.ProtocolVersion, version), observe.Text(observe.Transport, network)})
+	}
 }
 
 // told tells what a request came to, and ends its span.

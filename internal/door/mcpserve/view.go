@@ -29,6 +29,8 @@ type view struct {
 	page   int             // the size of one, in bytes
 	cost   func() int      // of the definitions of the tools, in tokens
 	stands func() standIns // the tools that stand in for others
+
+	digests func() [3]uint64 // of its lists
 }
 
 // views keep the views of each snapshot, as long as it is in use. What callers do
@@ -80,6 +82,7 @@ func (vs *views) make(list *dragoman.List, at place, chosen catalog.Selection) *
 		v.tools = vs.own.Get(list.Tools, func() *dragoman.Tools { return ownNames(list.Tools) })
 	}
 	v.cost = sync.OnceValue(v.estimate)
+	v.digests = sync.OnceValue(v.digest)
 	v.stands = sync.OnceValue(func() standIns { return standsFor(v.tools) })
 	return v
 }

@@ -7,6 +7,9 @@
 //	PUT    /logins/{label}   goes on with it
 //	DELETE /logins/{label}   forgets it
 //	POST   /ops/reload       has the configuration read again
+//	GET    /ops/runs         what runs, or ran, in the background: the caller's own, or all
+//	GET    /ops/runs/{id}    one of it, and /events what it says
+//	POST   /ops/runs/{id}/cancel
 //	GET    /v1/usage         what callers used; a caller without the right sees its own
 package ops
 
@@ -20,9 +23,12 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/door"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
+	"github.com/dragoman-mcp/dragoman/internal/judge/budget"
 	"github.com/dragoman-mcp/dragoman/internal/judge/gate"
 	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
+	"github.com/dragoman-mcp/dragoman/internal/state/run"
 	"github.com/dragoman-mcp/dragoman/openai/model"
+	"github.com/dragoman-mcp/dragoman/openai/responses"
 )
 
 // Ops is the door. Set all fields but Inbox and MaxBody.
@@ -35,8 +41,14 @@ type Ops struct {
 	Servers Servers
 	// Reload reads the configuration again; check changes nothing.
 	Reload func(ctx context.Context, check bool) (Reloaded, error)
+	// Runs returns where runs are kept; nil where there are none. Responses are what they
+	// make.
+	Runs      func() *run.Runs
+	Responses responses.Store
 	// Usage reads usage; its error is [ErrNoUsage] where none is kept.
 	Usage func(context.Context, usage.Query) ([]usage.Row, error)
+	// Budgets returns what is spent of budgets: those that are for one caller, or all.
+	Budgets func(context.Context, *caller.Caller) []budget.State
 	// Who finds out who asks on the routes of operators: /approvals and /ops.
 	Who func(*http.Request) (caller.Caller, error)
 	// MaxBody says what bounds the body of a request, in bytes; nil, and zero, is
@@ -48,7 +60,7 @@ type Ops struct {
 
 // Routes returns the routes of the door.
 func (o *Ops) Routes() []door.Route {
-	operators := slices.Concat(o.approvals(), o.reloads())
+	operators := slices.Concat(o.approvals(), o.reloads(), o.runs())
 	for i := range operators {
 		operators[i].Who = o.Who
 	}

@@ -7,18 +7,17 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/door"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/identity/permission"
+	"github.com/dragoman-mcp/dragoman/internal/judge/budget"
 	"github.com/dragoman-mcp/dragoman/internal/judge/usage"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
-
-// UsageRight is the right to see what all callers used.
-const UsageRight = "usage"
 
 // ErrNoUsage: no usage is kept.
 var ErrNoUsage = errors.New("no usage is kept here")
 
 // usages is the route of what callers used: GET /v1/usage?by=caller,model&since=7d. Who
-// has the right sees all, anybody else their own.
+// has the right sees all, anybody else their own; with what is left of the budgets.
 func (o *Ops) usages() []door.Route {
 	return []door.Route{
 		{Pattern: "GET /v1/usage", Serve: o.listUsage, Shed: door.ShedLast},
@@ -38,7 +37,7 @@ func (o *Ops) listUsage(w http.ResponseWriter, r *http.Request, who caller.Calle
 		o.fail(w, r, model.Invalid("since", err.Error()+"."))
 		return
 	}
-	if !who.May(UsageRight) {
+	if !who.May(permission.Usage) {
 		q.Caller = who.ID
 	}
 	rows, err := o.Usage(r.Context(), q)
@@ -48,6 +47,13 @@ func (o *Ops) listUsage(w http.ResponseWriter, r *http.Request, who caller.Calle
 	case err != nil:
 		o.fail(w, r, err)
 	default:
-		o.answer(w, r, map[string]any{"object": "list", "data": append([]usage.Row{}, rows...), "own": !who.May(UsageRight)})
+		whose := &who
+		if who.May(permission.Usage) {
+			whose = nil
+		}
+		o.answer(w, r, map[string]any{
+			"object": "list", "data": append([]usage.Row{}, rows...), "own": whose != nil,
+			"budgets": append([]budget.State{}, o.Budgets(r.Context(), whose)...),
+		})
 	}
 }

@@ -9,27 +9,58 @@ import (
 	"github.com/dragoman-mcp/dragoman/lint"
 )
 
+// A Stream prints findings as they come, those of one rule under one title.
+type Stream struct {
+	screen *Screen
+	report *lint.Report
+	last   lint.Finding // of those that were printed
+	any    bool
+}
+
+// NewStream returns a stream that has printed nothing yet.
+func NewStream(s *Screen) *Stream { return &Stream{screen: s} }
+
+// Print prints one finding of a report.
+func (p *Stream) Print(r *lint.Report, f *lint.Finding) {
+	if !p.any || p.last.Rule != f.Rule || p.last.Server != f.Server {
+		p.end()
+		if p.any {
+			p.screen.Printf("\n")
+		}
+		p.screen.Printf("%s %s  %s  %s\n", p.screen.severity(f.Severity), p.screen.Bold(f.Rule), f.Title, p.screen.Faint(Visible(f.Server)))
+	}
+	p.screen.finding(r, f)
+	p.report, p.last, p.any = r, *f, true
+}
+
+// end says what to do about the findings of the last rule.
+func (p *Stream) end() {
+	if p.any {
+		p.screen.advice(p.report, &p.last)
+	}
+}
+
+// Close prints what belongs behind all findings: how the servers fare in the whole report.
+func (p *Stream) Close(r *lint.Report) {
+	p.end()
+	if p.any {
+		p.screen.Printf("\n")
+	}
+	p.screen.summary(r)
+}
+
 // Findings prints the report of an audit for people: worst first, findings of one
 // rule together, each with the line that it is about, and at the end the scores.
 func (s *Screen) Findings(r *lint.Report) {
-	last := ""
+	p := NewStream(s)
 	for i := range r.Findings {
-		f := &r.Findings[i]
-		if key := f.Rule + f.Server; key != last {
-			if last != "" {
-				s.Printf("\n")
-			}
-			last = key
-			s.Printf("%s %s  %s  %s\n", s.severity(f.Severity), s.Bold(f.Rule), f.Title, s.Faint(Visible(f.Server)))
-		}
-		s.finding(r, f)
-		if next := i + 1; next == len(r.Findings) || r.Findings[next].Rule+r.Findings[next].Server != last {
-			s.advice(r, f)
-		}
+		p.Print(r, &r.Findings[i])
 	}
-	if len(r.Findings) > 0 {
-		s.Printf("\n")
-	}
+	p.Close(r)
+}
+
+// summary prints how the servers fare, and what does not count.
+func (s *Screen) summary(r *lint.Report) {
 	for _, a := range r.Servers {
 		s.score(a)
 	}

@@ -145,6 +145,49 @@ func (v *Verifier) fetchKeys(ctx context.Context, from *issuer) (keys, error) {
 
 // discover returns the address of an issuer's keys, by its metadata.
 func (v *Verifier) discover(ctx context.Context, name string) (string, error) {
+	metadata, err := v.metadata(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	at, _ := rawjson.String(metadata.Get("jwks_uri"))
+	if err := CheckURL(at); err != nil {
+		return "", fmt.Errorf("its jwks_uri: %w", err)
+	}
+	return at, nil
+}
+
+// Endpoints are where people sign in at an issuer.
+type Endpoints struct {
+	// Authorize is where a browser is sent, and Token where a code is redeemed.
+	Authorize, Token string
+	// SaysIssuer says that an answer names its issuer (RFC 9207).
+	SaysIssuer bool
+}
+
+// Endpoints returns those that an issuer's metadata name. One that does not say that it
+// takes PKCE with S256 has none.
+func (v *Verifier) Endpoints(ctx context.Context, name string) (e Endpoints, err error) {
+	metadata, err := v.metadata(ctx, name)
+	if err != nil {
+		return e, err
+	}
+	e.Authorize, _ = rawjson.String(metadata.Get("authorization_endpoint"))
+	e.Token, _ = rawjson.String(metadata.Get("token_endpoint"))
+	e.SaysIssuer = string(metadata.Get("authorization_response_iss_parameter_supported")) == "true"
+	if err := errors.Join(CheckURL(e.Authorize), CheckURL(e.Token)); err != nil {
+		return Endpoints{}, fmt.Errorf("its metadata name nowhere to sign in: %w", err)
+	}
+	methods, _ := rawjson.Elements(metadata.Get("code_challenge_methods_supported"))
+	for _, m := range methods {
+		if method, _ := rawjson.String(m); method == "S256" {
+			return e, nil
+		}
+	}
+	return Endpoints{}, errors.New("its metadata do not say that it takes PKCE with S256")
+}
+
+// metadata returns an issuer's metadata.
+func (v *Verifier) metadata(ctx context.Context, name string) (*rawjson.Object, error) {
 	var first error
 	for _, address := range metadataURLs(name) {
 		metadata, err := v.get(ctx, address)
@@ -155,20 +198,16 @@ func (v *Verifier) discover(ctx context.Context, name string) (string, error) {
 			if _, ok := errors.AsType[*statusError](err); ok {
 				continue
 			}
-			return "", first
+			return nil, first
 		}
 		// Who answers for another issuer could have its tokens taken for ours (RFC 8414
 		// section 3.3).
 		if issuer, _ := rawjson.String(metadata.Get("issuer")); issuer != name {
-			return "", fmt.Errorf("its metadata are those of another issuer, %.200q", issuer)
+			return nil, fmt.Errorf("its metadata are those of another issuer, %.200q", issuer)
 		}
-		at, _ := rawjson.String(metadata.Get("jwks_uri"))
-		if err := CheckURL(at); err != nil {
-			return "", fmt.Errorf("its jwks_uri: %w", err)
-		}
-		return at, nil
+		return metadata, nil
 	}
-	return "", fmt.Errorf("its metadata are not found: %w", first)
+	return nil, fmt.Errorf("its metadata are not found: %w", first)
 }
 
 // metadataURLs are the addresses of an issuer's metadata, in the order in which MCP

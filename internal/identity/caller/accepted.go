@@ -81,7 +81,7 @@ func advice(err error) string {
 
 // asks reports whether there is anything that callers could show.
 func (a *Accepted) asks() bool {
-	return len(a.fixed) > 0 || a.oauth != nil || a.place != nil && a.place.sure.Load()
+	return len(a.fixed.callers) > 0 || a.oauth != nil || a.place != nil && a.place.sure.Load()
 }
 
 // Use makes this what is accepted. What runs for those who could not come any more as

@@ -34,6 +34,15 @@ type Issuer struct {
 	Required      []string      `yaml:"required_scopes" doc:"Scopes that a token needs for anything at all."`
 	Grants        []string      `yaml:"grants" doc:"What every token of it may do: rights such as tool:github__search, or patterns of them."`
 	Scopes        []Scope       `yaml:"scopes" doc:"What scopes of a token add to that. A scope that is itself a right needs no entry."`
+	Console       Client        `yaml:"console" doc:"How people sign in there at the console. Without this key they sign in with a key alone."`
+}
+
+// Client is who the gateway is at an issuer when people sign in at the console; the zero
+// value lets nobody sign in there.
+type Client struct {
+	ID     string      `yaml:"client_id" doc:"Who the gateway is there. Its redirect address is public_url and /console/sign-in/back."`
+	Secret secret.Text `yaml:"client_secret" doc:"Its secret there. Without this key it is a public client."`
+	Scopes []string    `yaml:"scopes" doc:"Scopes to ask for. Without this key they are those that are required and those that scopes names."`
 }
 
 // Introspection is how an issuer is asked about tokens; the zero value does not ask.
@@ -98,6 +107,14 @@ func (i *Issuer) Validate() error {
 	for _, grant := range i.Grants {
 		if err := permission.CheckUse(grant); err != nil {
 			return invalid.Key("grants", err.Error())
+		}
+	}
+	if i.Console.ID == "" && (!i.Console.Secret.IsZero() || i.Console.Scopes != nil) {
+		return invalid.Key("console", "it takes a client_id: who the gateway is at its authorization server")
+	}
+	for _, scope := range i.Console.Scopes {
+		if !isScope(scope) {
+			return invalid.Key("console", fmt.Sprintf("%q is no scope", scope))
 		}
 	}
 	for _, scope := range i.Required {

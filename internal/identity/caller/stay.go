@@ -79,9 +79,9 @@ func (p *present) end(caller string) {
 // unlike returns whose keys and tokens are not good any more, or not as they were, once
 // this is accepted in place of that.
 func (p *present) unlike(before, now *Accepted) (over []string) {
-	for _, key := range before.fixed {
-		if !now.fixed.has(key.id) {
-			over = append(over, key.id)
+	for id := range before.fixed.ids {
+		if !now.fixed.has(id) {
+			over = append(over, id)
 		}
 	}
 	p.mu.Lock()

@@ -37,8 +37,16 @@ const (
 	// Live is the right to watch what others do while they do it; what one does oneself
 	// needs none.
 	Live = "ops:live"
+	// Runs is the right to see and to cancel what others let run in the background; for
+	// what one let run oneself one needs none.
+	Runs = "ops:runs"
 	// Audit is the right to read the audit log.
 	Audit = "audit:read"
+	// Usage is the right to see what others used of models and tools, and what it cost; what
+	// one used oneself needs none.
+	Usage = "ops:usage"
+	// Metrics is the right to read /metrics.
+	Metrics = "ops:metrics"
 )
 
 // maxLength of a right or a grant, in bytes.

@@ -92,3 +92,15 @@ func TestCheckUse(t *testing.T) {
 		}
 	}
 }
+
+// A right that the gateway asks for can be granted to a key.
+func TestRightsOfOperators(t *testing.T) {
+	for _, right := range []string{permission.Reload, permission.Config, permission.Live, permission.Audit, permission.Usage, permission.Metrics} {
+		if err := permission.Check(right); err != nil {
+			t.Error(err)
+		}
+		if !permission.Granted([]string{right}, right) {
+			t.Errorf("who was granted %s may not", right)
+		}
+	}
+}

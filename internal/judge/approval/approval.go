@@ -28,6 +28,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/state/run"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/text/canonical"
 )
@@ -138,6 +139,9 @@ type Approval struct {
 	Used   time.Time `json:"used,omitzero"`
 	UsedBy string    `json:"used_by,omitempty"`
 
+	// Record says where the record of the answer stands; empty where there is none.
+	Record string `json:"record,omitempty"`
+
 	lasts time.Duration
 }
 
@@ -161,17 +165,17 @@ const topic = "approvals"
 type Inbox struct {
 	db     *store.DB
 	config atomic.Pointer[Config]
-	record func(*store.Tx, Approval) error
+	record func(*store.Tx, Approval) (string, error)
 	now    func(*store.Tx) (time.Time, error)
 }
 
 // New returns the inbox in db. record, which may be nil, writes down what became
-// of an approval: it runs as the last thing in the transaction that changes it,
-// for everything but asking and spending, which have records of their own in
-// [Inbox.Ask]'s and [Inbox.Spend]'s callers.
-func New(db *store.DB, config Config, record func(*store.Tx, Approval) error) *Inbox {
+// of an approval, and returns where that stands: it runs in the transaction that
+// changes it, for everything but asking and spending, which have records of their own
+// in [Inbox.Ask]'s and [Inbox.Spend]'s callers.
+func New(db *store.DB, config Config, record func(*store.Tx, Approval) (string, error)) *Inbox {
 	if record == nil {
-		record = func(*store.Tx, Approval) error { return nil }
+		record = func(*store.Tx, Approval) (string, error) { return "", nil }
 	}
 	in := &Inbox{db: db, record: record, now: (*store.Tx).Now}
 	in.Use(config)
@@ -343,7 +347,14 @@ func (in *Inbox) decide(ctx context.Context, id string, by Person, change func(*
 			return fmt.Errorf("approval %s: %w", a.ID, ErrDecided)
 		}
 		tx.Raise(topic)
-		return in.record(tx, a)
+		if err := run.Wake(tx, a.ID); err != nil {
+			return err
+		}
+		if a.Record, err = in.record(tx, a); err != nil || a.Record == "" {
+			return err
+		}
+		_, err = tx.Exec("UPDATE approvals SET record = $1 WHERE id = $2", a.Record, a.ID)
+		return err
 	})
 	if err != nil {
 		return Approval{}, err
@@ -395,6 +406,7 @@ func (in *Inbox) GiveBack(ctx context.Context, id, by string) error {
 		if err != nil {
 			return err
 		}
-		return in.record(tx, a)
+		_, err = in.record(tx, a)
+		return err
 	})
 }

@@ -39,9 +39,9 @@ func at(t testing.TB, path string, clock *time.Time) bench {
 	}
 	t.Cleanup(func() { db.Close() })
 	var recorded []string
-	in := New(db, Config{}, func(_ *store.Tx, a Approval) error {
+	in := New(db, Config{}, func(_ *store.Tx, a Approval) (string, error) {
 		recorded = append(recorded, fmt.Sprintf("%s by %s", a.State, a.By))
-		return nil
+		return "", nil
 	})
 	in.now = func(*store.Tx) (time.Time, error) { return *clock, nil }
 	return bench{in, clock, &recorded}

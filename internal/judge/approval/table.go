@@ -62,16 +62,16 @@ func (a *Approval) MayDecide(by Person) error {
 	return ErrNotApprover
 }
 
-const columns = "id, state, caller, server, tool, pin, digest, details, arguments, rule, approvers, lasts, asked, expires, decided, decider, why, used, used_by"
+const columns = "id, state, caller, server, tool, pin, digest, details, arguments, rule, approvers, lasts, asked, expires, decided, decider, why, used, used_by, record"
 
 func insert(tx *store.Tx, a *Approval) error {
 	details, err := json.Marshal(a.Details)
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec("INSERT INTO approvals ("+columns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)",
+	_, err = tx.Exec("INSERT INTO approvals ("+columns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)",
 		a.ID, string(a.State), a.Caller, a.Server, a.Tool, a.Pin.String(), a.Digest.String(), string(details), string(a.Arguments), a.Rule, approversText(a.Approvers),
-		a.lasts.Microseconds(), store.Time(a.Asked), store.Time(a.Expires), store.Time(a.Decided), a.By, a.Why, store.Time(a.Used), a.UsedBy)
+		a.lasts.Microseconds(), store.Time(a.Asked), store.Time(a.Expires), store.Time(a.Decided), a.By, a.Why, store.Time(a.Used), a.UsedBy, a.Record)
 	return err
 }
 
@@ -91,7 +91,7 @@ func scanned(scan func(...any) error, now time.Time) (a Approval, err error) {
 	var state, pin, digest, details, arguments, approvers string
 	var lasts, asked, expires, decided, used int64
 	if err := scan(&a.ID, &state, &a.Caller, &a.Server, &a.Tool, &pin, &digest, &details, &arguments, &a.Rule, &approvers,
-		&lasts, &asked, &expires, &decided, &a.By, &a.Why, &used, &a.UsedBy); err != nil {
+		&lasts, &asked, &expires, &decided, &a.By, &a.Why, &used, &a.UsedBy, &a.Record); err != nil {
 		return a, err
 	}
 	if err := errors.Join(a.Pin.UnmarshalText([]byte(pin)), a.Digest.UnmarshalText([]byte(digest)), json.Unmarshal([]byte(details), &a.Details), json.Unmarshal([]byte(approvers), &a.Approvers)); err != nil {

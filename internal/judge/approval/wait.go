@@ -2,6 +2,7 @@ package approval
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
@@ -34,6 +35,19 @@ func (in *Inbox) Wait(ctx context.Context, id string) (Approval, error) {
 			return a, err
 		}
 	}
+}
+
+// Settled reports, as part of a transaction, whether an approval waits for nobody any more.
+func Settled(tx *store.Tx, id string) (bool, error) {
+	now, err := tx.Now()
+	if err != nil {
+		return false, err
+	}
+	a, err := get(tx, id, now)
+	if errors.Is(err, ErrNotFound) {
+		return true, nil
+	}
+	return err == nil && a.State != Pending, err
 }
 
 // left returns an approval and how long it may wait, by the store's clock.
@@ -86,7 +100,7 @@ func (in *Inbox) Expire(ctx context.Context) (removed int64, err error) {
 				continue // answered, or spent, meanwhile
 			}
 			tx.Raise(topic)
-			if err := in.record(tx, a); err != nil {
+			if _, err := in.record(tx, a); err != nil {
 				return err
 			}
 		}

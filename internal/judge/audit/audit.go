@@ -1,12 +1,16 @@
 // Package audit is the log of who did what: one record for every decision, one
 // before each call that may change something, and one for what came of each call.
 //
-// The records form a chain: each holds the hash of the one before, so that nobody
-// can change, remove, insert or reorder one without changing all that follow, and
-// [Log.Verify] names the first that does not fit. Whoever can write to the file
-// can of course write the whole chain anew; that is found by keeping its head
-// elsewhere from time to time ([Log.Head], and the log of the gateway, which says
-// it when it starts and stops).
+// Each start of a process writes a log of its own, which nobody else writes, so that
+// replicas wait for nobody. Its records form a chain: each holds the hash of the one
+// before, so that nobody can change, remove, insert or reorder one without changing all
+// that follow, and [Log.Verify] names the first that does not fit. Logs name each other:
+// each begins with the heads that no other log names yet, and says every minute how far
+// the others have come ([Log.Witness]), and an intent names the record of its approval,
+// whichever log that is in. So nobody takes a log away, or cuts one off, unnoticed.
+// Whoever can write to the store can of course write all of it anew; that is found by
+// keeping a head elsewhere from time to time ([Log.Head], and the log of the gateway,
+// which says it when it starts and stops).
 //
 // [Log.Intent] returns once the record is on disk. When it fails, the call must
 // not run. [Log.Append] is for everything else: it waits for nothing, and what it
@@ -18,7 +22,9 @@ package audit
 
 import (
 	"context"
+	"crypto/rand"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,6 +64,12 @@ type Log struct {
 	now    func() time.Time
 	step   int64 // records that are removed at a time
 
+	name          string // of this process's log
+	node, version string // of the process; set before anything is written
+
+	witnessing sync.Mutex
+	seen       map[string]uint64 // through which record of other logs their heads are named
+
 	lost    atomic.Uint64 // records that are not in the log and not in a gap yet
 	waiting atomic.Int64  // bytes of records that nobody waits for
 
@@ -67,15 +79,19 @@ type Log struct {
 	said     time.Time // when the last failure was logged
 }
 
-// New returns the log in db. A log of nil discards what went wrong.
+// New returns a new log in db. A log of nil discards what went wrong.
 func New(db *store.DB, config Config, log *slog.Logger) *Log {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	l := &Log{db: db, log: log, now: time.Now, step: defaultStep}
+	l := &Log{db: db, log: log, now: time.Now, step: defaultStep, name: strings.ToLower(rand.Text()[:nameLength])}
 	l.Use(config)
 	return l
 }
+
+// Of says which replica writes the log, empty for a process that is none, and its
+// program's version. It is for the time before anything is written.
+func (l *Log) Of(node, version string) { l.node, l.version = node, version }
 
 // Use makes this the configuration, for records that are written from now on, and for how
 // long all are kept.
@@ -108,7 +124,7 @@ func (l *Log) Intent(ctx context.Context, r Record, also ...func(*store.Tx) erro
 		if l.config.Load().Off {
 			return nil
 		}
-		return add(tx, r, gap)
+		return l.add(tx, r, gap)
 	})
 	l.settle(gap, err)
 	if err != nil && !refused && ctx.Err() == nil {
@@ -135,7 +151,7 @@ func (l *Log) Append(r Record) {
 		return
 	}
 	gap := l.lost.Swap(0)
-	l.db.Append(func(tx *store.Tx) error { return add(tx, r, gap) }, func(err error) {
+	l.db.Append(func(tx *store.Tx) error { return l.add(tx, r, gap) }, func(err error) {
 		l.waiting.Add(-size)
 		l.settle(gap, err)
 		if err != nil {
@@ -146,15 +162,15 @@ func (l *Log) Append(r Record) {
 }
 
 // Tx returns a function that writes r in a transaction of somebody else's, for a
-// change that must not happen without its record. It has to be the last thing
-// that happens there.
-func (l *Log) Tx(r Record) func(*store.Tx) error {
+// change that must not happen without its record, and returns where it stands: the zero
+// Head where the log is off.
+func (l *Log) Tx(r Record) func(*store.Tx) (Head, error) {
 	l.prepare(&r)
-	return func(tx *store.Tx) error {
+	return func(tx *store.Tx) (Head, error) {
 		if l.config.Load().Off {
-			return nil
+			return Head{}, nil
 		}
-		return insert(tx, r)
+		return l.insert(tx, r)
 	}
 }
 
@@ -186,13 +202,14 @@ func (l *Log) prepare(r *Record) {
 }
 
 // add writes how many records were lost before, and r.
-func add(tx *store.Tx, r Record, gap uint64) error {
+func (l *Log) add(tx *store.Tx, r Record, gap uint64) error {
 	if gap > 0 {
-		if err := insert(tx, Record{Kind: Gap, Time: r.Time, Count: gap}); err != nil {
+		if _, err := l.insert(tx, Record{Kind: Gap, Time: r.Time, Count: gap}); err != nil {
 			return err
 		}
 	}
-	return insert(tx, r)
+	_, err := l.insert(tx, r)
+	return err
 }
 
 // settle takes a gap back that did not reach the disk, and says when all is well

@@ -55,8 +55,8 @@ func failingDisk(path string) error {
 		if err != nil {
 			return err
 		}
-		l.Append(intent("lost"))
-		if err := l.Intent(ctx, intent("refused")); err == nil {
+		l.Append(large("lost"))
+		if err := l.Intent(ctx, large("refused")); err == nil {
 			return errors.New("an intent is acknowledged although the disk fails")
 		}
 		there, err := l.Find(ctx, Filter{Kind: Intent, Call: fmt.Sprint("round-", round)})
@@ -92,14 +92,20 @@ func untilDiskFails(ctx context.Context, l *Log, round int) (n int, err error) {
 	if err := limitFiles(uint64(info.Size()) + 300<<10 + 1234); err != nil {
 		return 0, err
 	}
-	r := intent(fmt.Sprint("round-", round))
-	r.Arguments = json.RawMessage(`{"a":"` + strings.Repeat("x", 20<<10) + `"}`)
+	r := large(fmt.Sprint("round-", round))
 	for ; n < 10_000; n++ {
 		if err := l.Intent(ctx, r); err != nil {
 			return n, nil
 		}
 	}
 	return n, errors.New("the disk never failed")
+}
+
+// large is an intent that does not fit where an equal one did not.
+func large(call string) Record {
+	r := intent(call)
+	r.Arguments = json.RawMessage(`{"a":"` + strings.Repeat("x", 20<<10) + `"}`)
+	return r
 }
 
 func limitFiles(size uint64) error {

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,21 +26,36 @@ type Filter struct {
 	Server       string
 	Tool         string // the target's name at its server
 	Verdict      string
-	Limit        int // at most so many, the newest; 0 for all
+	// Failed chooses outcomes of calls that failed: the tool said so, or there was a problem.
+	// Find looks at the newest 20,000 outcomes alone.
+	Failed bool
+	Limit  int // at most so many, the newest; 0 for all
 }
+
+// maxLooked is how many outcomes are looked at for those that failed.
+const maxLooked = 20_000
 
 var errEnough = errors.New("enough")
 
-// Find returns the records that f chooses, the newest first. Those that were
-// appended within the last few milliseconds may not be there yet.
+// Find returns the records of all logs that f chooses, the newest first; those of kind
+// [Heads] where f names it. Those that were appended within the last few milliseconds may
+// not be there yet.
 func (l *Log) Find(ctx context.Context, f Filter) (found []Record, err error) {
-	query := "SELECT " + rowColumns + " FROM audit"
+	query := "SELECT " + rowColumns + " FROM audit_all"
 	conditions, args := f.where()
+	if f.Kind == "" {
+		conditions = append(conditions, "kind <> '"+string(Heads)+"'")
+	}
 	if conditions != nil {
 		query += " WHERE " + strings.Join(conditions, " AND ")
 	}
+	query += " ORDER BY time DESC, log, seq DESC"
+	if f.Failed {
+		query += fmt.Sprint(" LIMIT ", maxLooked)
+	}
 	err = l.db.Read(ctx, func(tx *store.Tx) error {
-		return tx.Rows(query+" ORDER BY seq DESC", args, func(scan func(...any) error) error {
+		found = nil
+		return tx.Rows(query, args, func(scan func(...any) error) error {
 			var r row
 			if err := r.scan(scan); err != nil {
 				return err
@@ -51,7 +65,7 @@ func (l *Log) Find(ctx context.Context, f Filter) (found []Record, err error) {
 			}
 			record, err := parse(r.body)
 			if err != nil {
-				return fmt.Errorf("record %d: %w; dragoman audit verify says more", r.seq, err)
+				return fmt.Errorf("record %d of log %s: %w; dragoman audit verify says more", r.seq, inStore(r.log), err)
 			}
 			if found = append(found, record); len(found) == f.Limit {
 				return errEnough
@@ -68,14 +82,25 @@ func (l *Log) Find(ctx context.Context, f Filter) (found []Record, err error) {
 // Callers returns the IDs of the callers whose ID is, or who were called, exactly so.
 func (l *Log) Callers(ctx context.Context, name string) ([]string, error) {
 	ids := map[string]bool{}
-	err := l.read(ctx, Filter{}, func(r *row) error {
+	err := l.each(ctx, Filter{}, func(r *row) error {
 		record, err := parse(r.body)
 		if err == nil && (record.Caller == name || record.CallerName == name) {
 			ids[record.Caller] = true
 		}
 		return err
-	}, nil)
+	})
 	return slices.Sorted(maps.Keys(ids)), err
+}
+
+// each calls a function for every record that f chooses, log by log.
+func (l *Log) each(ctx context.Context, f Filter, each func(*row) error) error {
+	logs, err := l.logs(ctx)
+	for _, log := range logs {
+		if err := readLog(l.snapshot(ctx), log, f, each, nil); err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // where returns the part of f that the database can decide.
@@ -90,7 +115,11 @@ func (f Filter) where() (conditions []string, args []any) {
 	if !f.Until.IsZero() {
 		add("time < $%d", store.Time(f.Until))
 	}
-	for _, exact := range []struct{ column, value string }{{"kind", string(f.Kind)}, {"call", f.Call}, {"verdict", f.Verdict}} {
+	kind := f.Kind
+	if f.Failed {
+		kind = Outcome
+	}
+	for _, exact := range []struct{ column, value string }{{"kind", string(kind)}, {"call", f.Call}, {"verdict", f.Verdict}} {
 		if exact.value != "" {
 			add(exact.column+" = $%d", exact.value)
 		}
@@ -101,7 +130,17 @@ func (f Filter) where() (conditions []string, args []any) {
 // matches decides the part of f that the database does not.
 func (f Filter) matches(r *row) bool {
 	fits := func(pattern, name string) bool { return pattern == "" || glob.Match(pattern, name) }
-	return fits(f.Server, r.server) && fits(f.Tool, r.target) && (fits(f.Caller, r.caller) || fits(f.Caller, r.callerName()))
+	return fits(f.Server, r.server) && fits(f.Tool, r.target) && (fits(f.Caller, r.caller) || fits(f.Caller, r.callerName())) && (!f.Failed || r.failed())
+}
+
+// failed reports whether a call failed, by its outcome.
+func (r *row) failed() bool {
+	var came struct {
+		Code   string `json:"code"`
+		Failed bool   `json:"failed"`
+	}
+	_ = json.Unmarshal(r.body, &came) // a damaged record says nothing
+	return came.Failed || came.Code != "" && came.Code != asks
 }
 
 // callerName returns what the caller was called; empty where the record does not say.
@@ -113,19 +152,19 @@ func (r *row) callerName() string {
 	return named.CallerName
 }
 
-// Export writes the records that f chooses, the oldest first, as JSON Lines: each
-// is its record with its hash as the last member. The hash is the SHA-256 of the
-// line without that member, so that anybody can check the chain without us. Limit
-// is not looked at.
+// Export writes the records that f chooses as JSON Lines, log by log in the order in which
+// they began, the oldest of each first: each is its record with its hash as the last
+// member. The hash is the SHA-256 of the line without that member, so that anybody can
+// check the chains without us. Limit is not looked at.
 func (l *Log) Export(ctx context.Context, w io.Writer, f Filter) error {
 	out := bufio.NewWriter(w)
-	err := l.read(ctx, f, func(r *row) error {
+	err := l.each(ctx, f, func(r *row) error {
 		if len(r.body) == 0 || len(r.hash) != len(Hash{}) {
-			return &Bad{uint64(max(r.seq, 0)), "it is damaged"}
+			return &Bad{r.log, uint64(max(r.seq, 0)), "it is damaged"}
 		}
 		_, err := out.Write(line(r.body, Hash(r.hash)))
 		return err
-	}, nil)
+	})
 	return errors.Join(err, out.Flush())
 }
 
@@ -138,49 +177,10 @@ func (r *Record) Line() ([]byte, error) {
 	return line(body, r.Hash), nil
 }
 
-// hashMember stands before the hash at the end of an exported line.
-const hashMember = `,"hash":"`
-
-// VerifyExport checks a whole export: that each record is what its hash says and
-// names the one before. It says nothing about what was before the first and
-// behind the last but what kept heads say.
-func VerifyExport(r io.Reader, kept ...Head) (Check, error) {
-	v := verifier{kept: kept}
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 4*maxArguments)
-	for n := 1; lines.Scan(); n++ {
-		text := lines.Bytes()
-		at := bytes.LastIndex(text, []byte(hashMember))
-		var stated struct {
-			Hash Hash `json:"hash"`
-		}
-		if at < 0 || json.Unmarshal(append([]byte("{"), text[at+1:]...), &stated) != nil {
-			return v.check, &Bad{v.check.Head.Seq + 1, fmt.Sprintf("line %d has no hash at its end", n)}
-		}
-		body := append(append([]byte(nil), text[:at]...), '}')
-		record, err := parse(body)
-		if err != nil {
-			return v.check, &Bad{v.check.Head.Seq + 1, fmt.Sprintf("line %d is not a record: %v", n, err)}
-		}
-		if err := v.next(record.row(body, stated.Hash)); err != nil {
-			return v.check, err
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return v.check, err
-	}
-	for _, head := range kept {
-		if head.Seq > v.check.Head.Seq {
-			return v.check, &Bad{head.Seq, "it was there when its hash was noted, and is missing"}
-		}
-	}
-	return v.check, nil
-}
-
 // row returns r as it is stored.
 func (r *Record) row(body []byte, hash Hash) *row {
 	return &row{
-		seq: int64(r.Seq), time: store.Time(r.Time), kind: string(r.Kind), call: r.Call, caller: r.Caller,
+		log: r.Log, seq: int64(r.Seq), time: store.Time(r.Time), kind: string(r.Kind), call: r.Call, caller: r.Caller,
 		server: r.Server, target: r.Target, verdict: r.Verdict, hash: hash[:], body: body,
 	}
 }

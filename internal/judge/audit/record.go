@@ -33,16 +33,19 @@ const (
 	// Pin: a tool was trusted as it is defined, or is held until somebody approves
 	// it, or somebody did, or wanted it forgotten.
 	Pin Kind = "pin"
-	// Pruned: older records were removed, through the one in Through. Written by
-	// the log itself.
+	// Pruned: older records were removed, through the one in Through, of the log in
+	// Of. Written by the log itself.
 	Pruned Kind = "pruned"
 	// Gap: as many records as Count says could not be written. Written by the log
 	// itself, once it can write again.
 	Gap Kind = "gap"
+	// Heads: how far other logs have come, as this one saw them. Written by the log
+	// itself, and found only by who looks for it.
+	Heads Kind = "heads"
 )
 
 // Kinds are all kinds of records.
-var Kinds = []Kind{Decision, Intent, Outcome, Approval, Login, Pin, Pruned, Gap}
+var Kinds = []Kind{Decision, Intent, Outcome, Approval, Login, Pin, Pruned, Gap, Heads}
 
 // Verdicts of rules.
 const (
@@ -54,8 +57,10 @@ const (
 // A Record is one line of the log. Empty fields are left out of it. It never holds
 // secrets of ours, and a call's arguments only where the configuration says so.
 type Record struct {
-	// Seq numbers the records from 1, without gaps; Prev is the hash of the record
-	// before, and Hash that of this one (see [Log.Verify]). The log sets them.
+	// Log is the log that it is in; empty for the one that all processes once shared. Seq
+	// numbers its records from 1, without gaps; Prev is the hash of the record before,
+	// and Hash that of this one (see [Log.Verify]). The log sets them.
+	Log  string `json:"log,omitempty"`
 	Seq  uint64 `json:"seq"`
 	Prev Hash   `json:"prev"`
 	Hash Hash   `json:"-"`
@@ -96,6 +101,9 @@ type Record struct {
 	// what became of it, for kinds Approval, Login and Pin.
 	Approval string `json:"approval,omitempty"`
 	State    string `json:"state,omitempty"`
+	// Answered is the record that says how the approval was answered, for an intent
+	// that spends it.
+	Answered Head `json:"answered,omitzero"`
 	// Why is what a person said about it, or why a tool is held.
 	Why string `json:"why,omitempty"`
 
@@ -111,10 +119,26 @@ type Record struct {
 	Out          int64 `json:"out,omitempty"`
 
 	// Through and ThroughHash name the last record that was removed; Count is how
-	// many were removed, or lost.
+	// many were removed, or lost. Of is the log that they were removed from; empty for
+	// the one that all processes once shared.
+	Of          string `json:"of,omitempty"`
 	Through     uint64 `json:"through,omitempty"`
 	ThroughHash Hash   `json:"through_hash,omitzero"`
 	Count       uint64 `json:"count,omitempty"`
+
+	// Node and Version say which process writes the log, and Seen are the heads of other
+	// logs, in a record of kind Heads.
+	Node    string `json:"node,omitempty"`
+	Version string `json:"version,omitempty"`
+	Seen    []Head `json:"seen,omitempty"`
+}
+
+// names are the records of other logs that a record names.
+func (r *Record) names() []Head {
+	if r.Answered.Seq > 0 {
+		return append(r.Seen[:len(r.Seen):len(r.Seen)], r.Answered)
+	}
+	return r.Seen
 }
 
 // Came fills in what came of a call.
@@ -128,9 +152,12 @@ func (r *Record) Came(result dragoman.Result) {
 	case result.Problem != nil:
 		r.Code = result.Problem.Code
 	case result.Asks != nil:
-		r.Code = "asks"
+		r.Code = asks
 	}
 }
+
+// asks is the code of an outcome that asks somebody: its call is not over.
+const asks = "asks"
 
 // A Hash is a SHA-256. The zero Hash is none: what stands before the first record.
 type Hash = canonical.Hash
@@ -157,7 +184,7 @@ const (
 func (r *Record) tidy() {
 	for _, text := range []*string{
 		&r.Call, &r.Parent, &r.Caller, &r.CallerName, &r.By, &r.ByName, &r.Door, &r.Server, &r.Method, &r.Target,
-		&r.Verdict, &r.Rule, &r.Approval, &r.State, &r.Why, &r.Ran, &r.Code,
+		&r.Verdict, &r.Rule, &r.Approval, &r.State, &r.Why, &r.Ran, &r.Code, &r.Node, &r.Version,
 	} {
 		if len(*text) > maxText {
 			*text = (*text)[:maxText]

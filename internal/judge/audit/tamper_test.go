@@ -24,8 +24,8 @@ type stored struct {
 
 func load(t *testing.T, l *Log) (s stored) {
 	t.Helper()
-	err := l.read(context.Background(), Filter{}, func(r *row) error { s.rows = append(s.rows, *r); return nil }, func(tx *store.Tx) (err error) {
-		s.head, err = head(tx)
+	err := readLog(l.snapshot(context.Background()), l.name, Filter{}, func(r *row) error { s.rows = append(s.rows, *r); return nil }, func(tx *store.Tx, _ bool) (err error) {
+		s.head, err = head(tx, l.name)
 		return err
 	})
 	if err != nil {
@@ -172,7 +172,7 @@ func TestMutations(t *testing.T) {
 	}
 	flush(t, l)
 	whole := load(t, l)
-	until := []verifier{{}}
+	until := []verifier{{log: l.name}}
 	for i := range whole.rows {
 		v := until[i]
 		if err := v.next(&whole.rows[i]); err != nil {
@@ -199,16 +199,16 @@ func TestMutations(t *testing.T) {
 // TestTamperedFile does a few of them to a file, and asks Verify.
 func TestTamperedFile(t *testing.T) {
 	for query, want := range map[string]uint64{
-		"UPDATE audit SET body = replace(body, 'write_file', 'read_file') WHERE seq = 7": 7,
-		"UPDATE audit SET caller = 'somebody else' WHERE seq = 3":                        3,
-		"DELETE FROM audit WHERE seq = 9":                                                9,
-		"DELETE FROM audit WHERE seq > 10":                                               11,
-		"DELETE FROM audit WHERE seq = 1":                                                1,
-		"DELETE FROM audit":                                                              1,
-		"DELETE FROM audit_head":                                                         12,
-		"UPDATE audit_head SET seq = 11":                                                 12,
-		"UPDATE audit SET seq = -5 WHERE seq = 5":                                        0,
-		"UPDATE audit SET hash = x'00' WHERE seq = 2":                                    2,
+		"UPDATE audit_records SET body = replace(body, 'write_file', 'read_file') WHERE seq = 7": 7,
+		"UPDATE audit_records SET caller = 'somebody else' WHERE seq = 3":                        3,
+		"DELETE FROM audit_records WHERE seq = 9":                                                9,
+		"DELETE FROM audit_records WHERE seq > 10":                                               11,
+		"DELETE FROM audit_records WHERE seq = 1":                                                1,
+		"DELETE FROM audit_records":                                                              1,
+		"DELETE FROM audit_head":                                                                 12,
+		"UPDATE audit_head SET seq = 11":                                                         12,
+		"UPDATE audit_records SET seq = -5 WHERE seq = 5":                                        0,
+		"UPDATE audit_records SET hash = x'00' WHERE seq = 2":                                    2,
 	} {
 		l := logged(t, nil)
 		for range 12 {
@@ -253,8 +253,8 @@ func TestHeads(t *testing.T) {
 	if bad, ok := errors.AsType[*Bad](err); !ok || bad.Seq != kept.Seq {
 		t.Errorf("forged: %v", err)
 	}
-	tamper(t, l, "DELETE FROM audit WHERE seq > 3")
-	tamper(t, l, "UPDATE audit_head SET seq = 3, hash = (SELECT hash FROM audit WHERE seq = 3)")
+	tamper(t, l, "DELETE FROM audit_records WHERE seq > 3")
+	tamper(t, l, "UPDATE audit_head SET seq = 3, hash = (SELECT hash FROM audit_records WHERE seq = 3)")
 	verified(t, l) // a cut that was made with care …
 	if _, err := l.Verify(t.Context(), kept); err == nil {
 		t.Error("… is found by a head that was kept")

@@ -1,11 +1,11 @@
 package audit
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
@@ -15,26 +15,57 @@ import (
 // long log holds up those who write.
 const page = 250
 
-// A Bad record is the first one that does not fit into the chain.
+// A Bad record is the first one that does not fit into its log.
 type Bad struct {
+	// Log is its log; empty for the one that all processes once shared.
+	Log string
 	// Seq is its number, or the number that should be there.
 	Seq uint64
 	// Why says what is wrong with it.
 	Why string
 }
 
-func (b *Bad) Error() string { return fmt.Sprintf("record %d: %s", b.Seq, b.Why) }
+func (b *Bad) Error() string {
+	if b.Log != "" {
+		return fmt.Sprintf("record %d of log %s: %s", b.Seq, b.Log, b.Why)
+	}
+	return fmt.Sprintf("record %d: %s", b.Seq, b.Why)
+}
 
 // A Check is what [Log.Verify] found in order.
 type Check struct {
+	// Records is how many there are, in all logs.
+	Records uint64
+	// Logs are those that have records, in the order in which they began.
+	Logs []Checked
+}
+
+// A Checked log is one that is in order.
+type Checked struct {
+	// Node and Version are of the process that writes it, as far as they are known.
+	Node, Version string
 	// Records is how many there are; First and Head are the first and the last.
 	Records uint64
 	First   uint64
 	Head    Head
+	// Named says that another log names its head: whoever keeps a head of that one has
+	// this one, too.
+	Named bool
+}
+
+// Heads returns the heads that are worth keeping elsewhere: those that no other log names.
+func (c Check) Heads() (heads []Head) {
+	for _, log := range c.Logs {
+		if !log.Named {
+			heads = append(heads, log.Head)
+		}
+	}
+	return heads
 }
 
 // A row is a record as it is stored, with what is repeated beside it.
 type row struct {
+	log                                         string
 	seq                                         int64
 	time                                        int64
 	kind, call, caller, server, target, verdict string
@@ -42,173 +73,157 @@ type row struct {
 	body                                        []byte
 }
 
-const rowColumns = "seq, time, kind, call, caller, server, target, verdict, hash, body"
+const rowColumns = "log, seq, time, kind, call, caller, server, target, verdict, hash, body"
 
 func (r *row) scan(scan func(...any) error) error {
-	return scan(&r.seq, &r.time, &r.kind, &r.call, &r.caller, &r.server, &r.target, &r.verdict, &r.hash, &r.body)
+	err := scan(&r.log, &r.seq, &r.time, &r.kind, &r.call, &r.caller, &r.server, &r.target, &r.verdict, &r.hash, &r.body)
+	r.log = ofStore(r.log)
+	return err
 }
 
-// Verify reads the whole log, from the first record that was not pruned, and
-// checks that each is what its hash says, that each names the one before, that
-// none is missing, and that the last is the one that was written last. Heads that
-// somebody kept have to be among them, but for those that were pruned.
+// A snapshot lets a function read what the store has at one moment.
+type snapshot func(func(*store.Tx) error) error
+
+func (l *Log) snapshot(ctx context.Context) snapshot {
+	return func(fn func(*store.Tx) error) error { return l.db.Read(ctx, fn) }
+}
+
+// Verify reads all logs, from the first record of each that was not pruned, and checks
+// that each record is what its hash says and names the one before, that none is missing,
+// that the last is the one that was written last, and that what records of other logs say
+// of it is so. Heads that somebody kept have to be among them, but for those that were
+// pruned.
 //
 // What does not fit is returned as a *[Bad]; any other error is one of reading.
 func (l *Log) Verify(ctx context.Context, kept ...Head) (Check, error) {
+	return verify(l.snapshot(ctx), kept)
+}
+
+// VerifyTx is [Log.Verify] of the logs that a transaction sees.
+func VerifyTx(tx *store.Tx, kept ...Head) (Check, error) {
+	return verify(func(fn func(*store.Tx) error) error { return fn(tx) }, kept)
+}
+
+func verify(at snapshot, kept []Head) (check Check, err error) {
+	var logs []string
+	if err := at(func(tx *store.Tx) (err error) { logs, err = logsOf(tx); return err }); err != nil {
+		return check, err
+	}
+	for _, head := range kept {
+		if !slices.Contains(logs, head.Log) {
+			return check, &Bad{head.Log, head.Seq, "it was there when its hash was noted, and its log is missing"}
+		}
+	}
+	named := mentions{}
+	for _, log := range logs {
+		v, err := verifyLog(at, log, kept)
+		if check.Records += v.checked.Records; v.checked.Records > 0 {
+			check.Logs = append(check.Logs, v.checked)
+		}
+		if err != nil {
+			return check, err
+		}
+		named.add(v.named)
+	}
+	named.mark(check.Logs)
+	return check, nil
+}
+
+// mentions are through which record logs are named by others, by log.
+type mentions map[string]uint64
+
+func (n mentions) add(other mentions) {
+	for log, seq := range other {
+		n[log] = max(n[log], seq)
+	}
+}
+
+func (n mentions) mark(logs []Checked) {
+	for i := range logs {
+		logs[i].Named = n[logs[i].Head.Log] >= logs[i].Head.Seq
+	}
+}
+
+// verifyLog checks one log.
+func verifyLog(at snapshot, log string, kept []Head) (v *verifier, err error) {
 	for tries := 0; ; tries++ {
-		v := verifier{kept: kept}
-		err := l.read(ctx, Filter{}, v.next, v.end)
-		if _, bad := errors.AsType[*Bad](err); !bad || tries == 3 {
-			return v.check, err
+		v = &verifier{log: log, kept: kept}
+		err = readLog(at, log, Filter{}, v.next, v.end)
+		if bad, ok := errors.AsType[*Bad](err); !ok || bad.Log != log || tries == 3 {
+			return v, err
 		}
 		// Where records were pruned meanwhile, what is left has to be read anew.
-		if first, readErr := l.first(ctx); readErr != nil || first == v.check.First {
-			return v.check, err
+		if first, readErr := firstOf(at, log); readErr != nil || first == v.checked.First {
+			return v, err
 		}
 	}
 }
 
-// VerifyTx is [Log.Verify] of the log that a transaction sees.
-func VerifyTx(tx *store.Tx, kept ...Head) (Check, error) {
-	v := verifier{kept: kept}
-	err := read(func(fn func(*store.Tx) error) error { return fn(tx) }, Filter{}, v.next, v.end)
-	return v.check, err
+// logs returns the logs that there are, in the order in which they began.
+func (l *Log) logs(ctx context.Context) (logs []string, err error) {
+	err = l.db.Read(ctx, func(tx *store.Tx) error {
+		logs, err = logsOf(tx)
+		return err
+	})
+	return logs, err
 }
 
-// read calls each for every record that f chooses, in order, and end in the
-// snapshot of the last of them; end may be nil.
-func (l *Log) read(ctx context.Context, f Filter, each func(*row) error, end func(*store.Tx) error) error {
-	return read(func(fn func(*store.Tx) error) error { return l.db.Read(ctx, fn) }, f, each, end)
+// logsOf returns all logs of which anything is there: a head, a record, or who wrote it.
+func logsOf(tx *store.Tx) (logs []string, err error) {
+	err = tx.Rows(`SELECT a.log, coalesce(l.began, 0) AS began FROM (
+			SELECT log FROM audit_logs UNION SELECT log FROM audit_head UNION SELECT DISTINCT log FROM audit_records UNION SELECT 'audit' FROM audit
+		) a LEFT JOIN audit_logs l ON l.log = a.log ORDER BY began, a.log`, nil, func(scan func(...any) error) error {
+		var log string
+		var began int64
+		err := scan(&log, &began)
+		logs = append(logs, ofStore(log))
+		return err
+	})
+	return logs, err
 }
 
-// read is [Log.read], with snapshots of whoever gives them, one for each page.
-func read(snapshot func(func(*store.Tx) error) error, f Filter, each func(*row) error, end func(*store.Tx) error) error {
-	after, n := int64(math.MinInt64), page // whatever there is, also what should not be there
+// readLog calls each for every record of a log that f chooses, in order, a page at a time,
+// and after, which may be nil, behind each page, in the snapshot that the page is from.
+func readLog(at snapshot, log string, f Filter, each func(*row) error, after func(tx *store.Tx, last bool) error) error {
+	through, n := int64(math.MinInt64), page // whatever there is, also what should not be there
 	for n == page {
-		n = 0
 		conditions, args := f.where()
-		conditions, args = append(conditions, fmt.Sprintf("seq > $%d", len(args)+1)), append(args, after)
-		query := fmt.Sprintf("SELECT %s FROM audit WHERE %s ORDER BY seq LIMIT %d", rowColumns, strings.Join(conditions, " AND "), page)
-		err := snapshot(func(tx *store.Tx) error {
-			err := tx.Rows(query, args, func(scan func(...any) error) error {
+		conditions, args = append(conditions, fmt.Sprintf("log = $%d AND seq > $%d", len(args)+1, len(args)+2)), append(args, inStore(log), through)
+		query := fmt.Sprintf("SELECT %s FROM audit_all WHERE %s ORDER BY seq LIMIT %d", rowColumns, strings.Join(conditions, " AND "), page)
+		if err := at(func(tx *store.Tx) error {
+			rows := make([]row, 0, page)
+			if err := tx.Rows(query, args, func(scan func(...any) error) error {
 				var r row
-				if err := r.scan(scan); err != nil {
-					return err
-				}
-				n++
-				after = r.seq
-				if !f.matches(&r) {
-					return nil
-				}
-				return each(&r)
-			})
-			if err == nil && n < page && end != nil {
-				return end(tx)
+				err := r.scan(scan)
+				rows = append(rows, r)
+				return err
+			}); err != nil {
+				return err
 			}
-			return err
-		})
-		if err != nil {
+			n = len(rows)
+			for i := range rows {
+				through = rows[i].seq
+				if f.matches(&rows[i]) {
+					if err := each(&rows[i]); err != nil {
+						return err
+					}
+				}
+			}
+			if after != nil {
+				return after(tx, n < page)
+			}
+			return nil
+		}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// first returns the number of the first record; 0 for an empty log.
-func (l *Log) first(ctx context.Context) (seq uint64, err error) {
-	err = l.db.Read(ctx, func(tx *store.Tx) error {
-		return tx.Row("SELECT coalesce(min(seq), 0) FROM audit", nil, &seq)
+// firstOf returns the number of the first record of a log; 0 for an empty one.
+func firstOf(at snapshot, log string) (seq uint64, err error) {
+	err = at(func(tx *store.Tx) error {
+		return tx.Row("SELECT coalesce(min(seq), 0) FROM audit_all WHERE log = $1", []any{inStore(log)}, &seq)
 	})
 	return seq, err
-}
-
-// A verifier follows the chain.
-type verifier struct {
-	check  Check
-	start  Record // the first record that is there
-	pruned Record // the one of kind Pruned that says what was before start
-	kept   []Head
-}
-
-func (v *verifier) next(r *row) error {
-	record, err := parse(r.body)
-	if err != nil {
-		return v.bad(r, "it is not a record: %v", err)
-	}
-	if why := r.differs(&record); why != "" {
-		return v.bad(r, "%s", why)
-	}
-	switch {
-	case v.check.Records == 0:
-		v.start, v.check.First = record, record.Seq
-	case record.Seq != v.check.Head.Seq+1:
-		return &Bad{v.check.Head.Seq + 1, "it is missing"}
-	case record.Prev != v.check.Head.Hash:
-		return v.bad(r, "it does not follow the record before it: that one, or this one, was changed")
-	}
-	for _, head := range v.kept {
-		if head.Seq == record.Seq && head.Hash != record.Hash {
-			return v.bad(r, "it is not the one that was there when its hash %s was noted: the log was written anew", head.Hash)
-		}
-	}
-	if record.Kind == Pruned && record.Through == v.start.Seq-1 {
-		v.pruned = record
-	}
-	v.check.Records++
-	v.check.Head = Head{record.Seq, record.Hash}
-	return nil
-}
-
-func (v *verifier) bad(r *row, format string, args ...any) error {
-	return &Bad{uint64(max(r.seq, 0)), fmt.Sprintf(format, args...)}
-}
-
-// differs compares what is stored beside the body with the body.
-func (r *row) differs(record *Record) string {
-	again, err := record.body()
-	switch {
-	case err != nil || !bytes.Equal(again, r.body):
-		return "it holds more than a record has, or says it in another way"
-	case record.Seq != uint64(r.seq) || r.seq < 1:
-		return fmt.Sprintf("it is stored under a number that is not its own, %d", record.Seq)
-	case !bytes.Equal(record.Hash[:], r.hash):
-		return "it was changed: its content does not have its hash"
-	case store.Time(record.Time) != r.time || string(record.Kind) != r.kind || record.Call != r.call || record.Caller != r.caller ||
-		record.Server != r.server || record.Target != r.target || record.Verdict != r.verdict:
-		return "what it is found by is not what it says"
-	}
-	return ""
-}
-
-// end checks both ends of the chain: what was pruned before it is known, and
-// nothing behind it is missing.
-func (v *verifier) end(tx *store.Tx) error {
-	last, err := head(tx)
-	if err != nil {
-		return err
-	}
-	return v.ends(last)
-}
-
-func (v *verifier) ends(last Head) error {
-	switch {
-	case last != v.check.Head && last.Seq > v.check.Head.Seq:
-		return &Bad{v.check.Head.Seq + 1, fmt.Sprintf("it is missing, and so is everything behind it: the last record was %d", last.Seq)}
-	case last != v.check.Head:
-		return &Bad{v.check.Head.Seq, "it is not the one that was written last"}
-	case v.check.Records == 0:
-	case v.start.Seq == 1 && v.start.Prev != Hash{}:
-		return &Bad{1, "it is the first one, and names one before it"}
-	case v.start.Seq > 1 && (v.pruned.Seq == 0 || v.pruned.ThroughHash != v.start.Prev):
-		return &Bad{v.start.Seq - 1, "it is missing, and no record says that it was removed"}
-	}
-	for _, head := range v.kept {
-		if head.Seq > last.Seq {
-			return &Bad{head.Seq, "it was there when its hash was noted, and is missing"}
-		}
-		if head.Seq == v.pruned.Through && head.Seq > 0 && head.Hash != v.pruned.ThroughHash {
-			return &Bad{head.Seq, "it was removed, and is not the one that was there when its hash was noted"}
-		}
-	}
-	return nil
 }

@@ -78,6 +78,7 @@ func (t *gated) start(ctx context.Context, call dragoman.Call, p passage) (drago
 	if v.Effect == policy.Ask {
 		a, answer := t.approved(ctx, &call, r.Digest, v, p.approval)
 		r.Approval = a.ID
+		r.Answered = answeredIn(&a)
 		if answer != nil {
 			res = *answer
 			t.asked(r, &res)
@@ -227,6 +228,11 @@ func (t *gated) enter(ctx context.Context, call *dragoman.Call) (leave func(drag
 	if listens(call) {
 		return func(dragoman.Result) {}, nil
 	}
+	if call.Tool != nil {
+		if problem := t.o.Budget.Admit(ctx, t.who.Caller, true); problem != nil {
+			return func(dragoman.Result) {}, problem
+		}
+	}
 	return t.o.Limit.Enter(ctx, t.who.Caller, call)
 }
 
@@ -271,6 +277,16 @@ func (t *gated) approved(ctx context.Context, call *dragoman.Call, digest audit.
 	}
 	res := failure(dragoman.CodeDenied, "Nobody approved the call in time. It did not run. Tell the user, who can ask for it again.")
 	return a, &res
+}
+
+// answeredIn is the record of the answer to an approval; zero where it was given by a program
+// that does not name it.
+func answeredIn(a *approval.Approval) audit.Head {
+	at, err := audit.ParseHead(a.Record)
+	if err != nil {
+		return audit.Head{}
+	}
+	return at
 }
 
 // find returns the approval that was waited for, or asks.

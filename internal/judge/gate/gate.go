@@ -3,7 +3,7 @@
 // which a call is judged can be read in one place ([gated.start]):
 //
 //	policy    may this caller make this call?
-//	limit     now, and so often?
+//	limit     now, and so often? and is there money left?
 //	approval  has somebody to say yes first, and did they?
 //	audit     what is about to happen is written down, and on disk
 //	          the call runs
@@ -32,6 +32,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
 	"github.com/dragoman-mcp/dragoman/internal/judge/audit"
+	"github.com/dragoman-mcp/dragoman/internal/judge/budget"
 	"github.com/dragoman-mcp/dragoman/internal/judge/limit"
 	"github.com/dragoman-mcp/dragoman/internal/judge/meter"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
@@ -47,6 +48,7 @@ type Options struct {
 	// Policy is the one that counts until [Gate.Use].
 	Policy *policy.Policy
 	Limit  *limit.Limiter
+	Budget *budget.Budgets
 	Inbox  *approval.Inbox
 	Audit  *audit.Log
 	// Usage keeps what callers use.
@@ -178,6 +180,11 @@ func (g *Gate) Admit(ctx context.Context, who caller.Caller, action policy.Actio
 			g.record(r)
 			return nil, problem
 		}
+	}
+	if problem := g.o.Budget.Admit(ctx, who, false); problem != nil {
+		r.Code = problem.Code
+		g.record(r)
+		return nil, problem
 	}
 	use := limit.Route(who, name)
 	if action == policy.Model {

@@ -20,11 +20,13 @@ func (g *Gate) usedModel(who caller.Caller, name string, u meter.Used) {
 	if g.o.Model != nil {
 		name, price = g.o.Model(name)
 	}
-	s := usage.Sum{Calls: 1, Micros: u.Took.Microseconds(), Input: u.In, Output: u.Out, Cached: u.Cached, Reasoning: u.Reasoning}
+	s := usage.Used(u.Took)
+	s.Input, s.Output, s.Cached, s.Reasoning = u.In, u.Out, u.Cached, u.Reasoning
 	if u.Failed {
 		s.Errors = 1
 	}
 	s.Cost = price.Cost(s)
+	g.o.Usage.Named(who.ID, who.RuleName())
 	g.o.Usage.Add(usage.Key{Caller: who.ID, Model: name}, s)
 }
 
@@ -33,7 +35,7 @@ func (t *gated) usedTool(call *dragoman.Call, res *dragoman.Result, took time.Du
 	if t.o.Usage == nil || call.Tool == nil || res.Asks != nil {
 		return
 	}
-	s := usage.Sum{Calls: 1, Micros: took.Microseconds()}
+	s := usage.Used(took)
 	if res.Problem != nil || res.Failed {
 		s.Errors = 1
 	}
@@ -45,6 +47,7 @@ func (t *gated) usedTool(call *dragoman.Call, res *dragoman.Result, took time.Du
 			s.Cost = said
 		}
 	}
+	t.o.Usage.Named(t.who.Caller.ID, t.who.Caller.RuleName())
 	t.o.Usage.Add(usage.Key{Caller: t.who.Caller.ID, Server: call.Tool.Server, Tool: call.Tool.Original}, s)
 }
 

@@ -43,11 +43,16 @@ func Open(ctx context.Context, config Config, log *slog.Logger) (*Ledger, error)
 		return nil, err
 	}
 	l := &Ledger{DB: db, Audit: audit.New(db, config.Audit, log), log: log}
-	l.Inbox = approval.New(db, config.Approvals, func(tx *store.Tx, a approval.Approval) error {
-		return l.Audit.Tx(record(a))(tx)
+	l.Inbox = approval.New(db, config.Approvals, func(tx *store.Tx, a approval.Approval) (string, error) {
+		at, err := l.Audit.Tx(record(a))(tx)
+		if at.Seq == 0 || err != nil {
+			return "", err
+		}
+		return at.String(), nil
 	})
 	l.Book, err = pinning.New(db, config.Pins, func(tx *store.Tx, e pinning.Event) error {
-		return l.Audit.Tx(pinned(e))(tx)
+		_, err := l.Audit.Tx(pinned(e))(tx)
+		return err
 	}, log)
 	if err != nil {
 		return nil, errors.Join(err, db.Close())

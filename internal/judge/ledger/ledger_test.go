@@ -53,6 +53,9 @@ func TestTrail(t *testing.T) {
 			}
 		}
 		r := audit.Record{Kind: audit.Intent, Call: step.call, Caller: "key-1", Approval: a.ID}
+		if r.Answered, err = audit.ParseHead(answered(t, gateway, a.ID).Record); err != nil {
+			t.Error(err)
+		}
 		if err := gateway.Audit.Intent(ctx, r, gateway.Inbox.Spend(a.ID, a.Key, step.call)); err != nil {
 			t.Fatal(err)
 		}
@@ -92,9 +95,19 @@ intent call-1
 approval call-1 approved terminal:ada
 intent call-2  
 `
-	if story != want || check.Records != 6 {
+	if story != want || check.Records != 7 || len(check.Logs) != 2 {
 		t.Errorf("%d records:\n%s", check.Records, story)
 	}
+}
+
+// answered is an approval as it stands.
+func answered(t *testing.T, l *Ledger, id string) approval.Approval {
+	t.Helper()
+	a, err := l.Inbox.Get(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
 }
 
 // TestNoRecordNoAnswer: an answer that cannot be written down is none.
@@ -104,7 +117,7 @@ func TestNoRecordNoAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.DB.Write(t.Context(), func(tx *store.Tx) error { _, err := tx.Exec("DROP TABLE audit"); return err }); err != nil {
+	if err := l.DB.Write(t.Context(), func(tx *store.Tx) error { _, err := tx.Exec("DROP TABLE audit_head"); return err }); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.Inbox.Approve(t.Context(), a.ID, approval.Person{ID: "terminal:ada"}); err == nil {

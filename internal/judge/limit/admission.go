@@ -18,6 +18,7 @@ type counter struct {
 	pace    *rate.Limiter
 	running int
 	waiting []chan struct{} // closed when it is somebody's turn
+	lease   lease           // of what all replicas have together
 }
 
 // wake lets the one who waits longest try again.
@@ -40,9 +41,11 @@ func (c *counter) wakeAll() {
 type admission struct {
 	of    *Limiter
 	use   *Use
+	began time.Time
 	until time.Time // when to stop waiting
 
-	held []held
+	held    []held
+	fetched []held // of which the store was asked
 	// refused names the limit that refused the use, and slow the one that made it wait.
 	refused, slow string
 }
@@ -63,7 +66,7 @@ func (a *admission) enter(ctx context.Context) *dragoman.Problem {
 	case problem != nil && problem.Code != dragoman.CodeCanceled:
 		observe.Count(ctx, observe.LimitRefusals, 1, observe.Text(observe.Limit, a.refused))
 	case waited:
-		observe.Current(ctx).Event(observe.EventQueue, observe.Text(observe.Limit, a.slow), observe.Attribute{Key: observe.Waited, Value: time.Since(began).Seconds()})
+		observe.Current(ctx).Event(observe.EventQueue, observe.Text(observe.Limit, a.slow), observe.Seconds(observe.Waited, time.Since(began).Seconds()))
 	}
 	return problem
 }
@@ -74,7 +77,13 @@ func (a *admission) pass(ctx context.Context) (problem *dragoman.Problem, waited
 	var at *held
 	for {
 		a.of.mu.Lock()
-		full, problem := a.try(turn != nil)
+		full, lack, problem := a.try(turn != nil)
+		if lack != nil {
+			if problem = a.fetch(ctx, lack); problem == nil {
+				a.of.mu.Unlock()
+				continue
+			}
+		}
 		if full != nil {
 			a.refused, a.slow = full.limit.name, full.limit.name
 		}
@@ -87,9 +96,10 @@ func (a *admission) pass(ctx context.Context) (problem *dragoman.Problem, waited
 			problem = a.mayWait(full)
 		}
 		if at != nil && (problem != nil || full.counter != at.counter) {
-			at.counter.wake(at.limit.Concurrent) // the turn is another's
+			at.counter.wake(a.of.places(at, time.Now())) // the turn is another's
 		}
 		if problem != nil {
+			a.tidy()
 			a.of.mu.Unlock()
 			return problem, turn != nil
 		}
@@ -109,8 +119,9 @@ func (a *admission) pass(ctx context.Context) (problem *dragoman.Problem, waited
 }
 
 // try looks at every limit, and takes a count of each where all of them let it
-// pass. Otherwise it returns the problem, or the one that is full now.
-func (a *admission) try(woken bool) (full *held, problem *dragoman.Problem) {
+// pass. Otherwise it returns the problem, or the one that is full now, or the one that
+// lacks what the store has.
+func (a *admission) try(woken bool) (full, lack *held, problem *dragoman.Problem) {
 	now := time.Now()
 	var all []held
 	for i := range a.of.limits {
@@ -123,34 +134,42 @@ func (a *admission) try(woken bool) (full *held, problem *dragoman.Problem) {
 		h := held{limit: each, counter: a.of.counter(each, owner, key), day: day(now)}
 		if each.Calls > 0 || each.Tokens > 0 {
 			if h.used = a.of.days.of(now, owner, key); h.used == nil {
-				return nil, &dragoman.Problem{Code: dragoman.CodeRateLimited, Message: "Too many callers are counted today. Try again tomorrow.", RetryAfter: untilMidnight(now)}
+				return nil, nil, &dragoman.Problem{Code: dragoman.CodeRateLimited, Message: "Too many callers are counted today. Try again tomorrow.", RetryAfter: untilMidnight(now)}
 			}
+		}
+		if a.lacks(&h, now) {
+			return nil, &h, nil
+		}
+		if h.used != nil {
 			if problem := each.spent(a.use, h.used, now); problem != nil {
-				return nil, problem
+				return nil, nil, problem
 			}
 		}
 		if each.Rate != "" {
-			if missing := 1 - h.counter.pace.TokensAt(now); missing > 0 {
-				return nil, each.tooFast(time.Duration(missing / float64(each.rate) * float64(time.Second)))
+			if missing := a.missing(&h, now); missing > 0 {
+				return nil, nil, each.tooFast(missing)
 			}
 		}
-		if each.Concurrent > 0 && full == nil && (h.counter.running >= each.Concurrent || !woken && len(h.counter.waiting) > 0) {
+		if each.Concurrent > 0 && full == nil && (h.counter.running >= a.of.places(&h, now) || !woken && len(h.counter.waiting) > 0) {
 			full = &h
 		}
 		all = append(all, h)
 	}
 	if full != nil {
-		return full, nil
+		return full, nil, nil
 	}
 	for _, h := range all {
-		h.counter.pace.AllowN(now, 1)
+		a.of.spend(&h, now)
 		h.counter.running++
 		if h.limit.Calls > 0 {
 			a.of.days.add(h.used, 1, 0)
+			if a.of.shared() && h.near() {
+				a.of.keepNow()
+			}
 		}
 	}
 	a.held = all
-	return nil, nil
+	return nil, nil, nil
 }
 
 // mayWait returns why a use cannot wait for its turn; nil where it can.
@@ -168,24 +187,51 @@ func (a *admission) mayWait(full *held) *dragoman.Problem {
 func (a *admission) wait(ctx context.Context, turn chan struct{}, at *held) *dragoman.Problem {
 	timer := time.NewTimer(time.Until(a.until))
 	defer timer.Stop()
-	select {
-	case <-turn:
-		return nil
-	case <-timer.C:
-	case <-ctx.Done():
+	var poll <-chan time.Time
+	if a.of.shared() {
+		ticker := time.NewTicker(askAgain)
+		defer ticker.Stop()
+		poll = ticker.C
+	}
+	for waiting := true; waiting; {
+		select {
+		case <-turn:
+			return nil
+		case <-poll:
+			if a.of.first(at.counter, turn) {
+				return nil
+			}
+		case <-timer.C:
+			waiting = false
+		case <-ctx.Done():
+			waiting = false
+		}
 	}
 	a.of.mu.Lock()
 	defer a.of.mu.Unlock()
 	if i := slices.Index(at.counter.waiting, turn); i >= 0 {
 		at.counter.waiting = slices.Delete(at.counter.waiting, i, i+1)
 	} else {
-		at.counter.wake(at.limit.Concurrent)
+		at.counter.wake(a.of.places(at, time.Now()))
 	}
 	a.of.forget(at.counter)
+	a.tidy()
 	if err := context.Cause(ctx); err != nil {
 		return &dragoman.Problem{Code: dragoman.CodeCanceled, Message: "The call was cancelled while it waited for its turn.", Err: err}
 	}
 	return a.mayWait(at)
+}
+
+// first gives a turn to whoever waits longest, who asks the store again for what other
+// replicas have had until then.
+func (l *Limiter) first(c *counter, turn chan struct{}) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(c.waiting) == 0 || c.waiting[0] != turn {
+		return false
+	}
+	c.waiting = c.waiting[1:]
+	return true
 }
 
 // forget forgets a counter at which nobody waits. l.mu is held.
@@ -199,12 +245,14 @@ func (l *Limiter) forget(c *counter) {
 func (a *admission) leave(ran bool) {
 	a.of.mu.Lock()
 	defer a.of.mu.Unlock()
-	today := day(time.Now())
+	now := time.Now()
+	today := day(now)
 	for _, h := range a.held {
 		h.counter.running--
 		if h.limit.Concurrent > 0 {
-			h.counter.wake(h.limit.Concurrent)
+			h.counter.wake(a.of.places(&h, now))
 			a.of.forget(h.counter)
+			a.of.giveBack(&h)
 		}
 		if !ran && h.limit.Calls > 0 && h.day == today {
 			a.of.days.add(h.used, -1, 0)

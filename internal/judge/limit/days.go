@@ -32,6 +32,7 @@ type usage struct {
 	// What is not written yet; several processes add to one count.
 	newCalls, newTokens int64
 	dirty               bool
+	read                time.Time // when what all replicas used was read; zero for never
 }
 
 // days are the budgets of today. The limiter's lock is held for all of it.
@@ -51,7 +52,7 @@ func (d *days) of(now time.Time, owner, key string) *usage {
 	if today := day(now); today != d.today {
 		d.today, d.used = today, map[string]*usage{} // what is dirty of yesterday is written all the same
 	}
-	name := owner + "\n" + key
+	name := countName(owner, key)
 	u := d.used[name]
 	if u == nil && len(d.used) < maxUsages {
 		u = &usage{name: name, day: d.today}
@@ -59,6 +60,9 @@ func (d *days) of(now time.Time, owner, key string) *usage {
 	}
 	return u
 }
+
+// countName names what a count is of, for all processes.
+func countName(owner, key string) string { return owner + "\n" + key }
 
 // add counts.
 func (d *days) add(u *usage, calls, tokens int64) {
@@ -150,6 +154,14 @@ func (l *Limiter) keepSoon() {
 	}
 }
 
+// keepNow has it written at once, because other replicas have little left. l.mu is held.
+func (l *Limiter) keepNow() {
+	if l.days.timer != nil {
+		l.days.timer.Stop()
+	}
+	l.days.timer = time.AfterFunc(0, l.keep)
+}
+
 // keep appends to the store what was used since the last time.
 func (l *Limiter) keep() {
 	l.mu.Lock()
@@ -178,7 +190,7 @@ func (l *Limiter) unwritten(rows []row, err error) {
 	l.keepSoon()
 }
 
-// Close keeps what was used of today. ctx bounds the writing. Nothing more should be
+// Close keeps what was used of today, and hands back what other replicas may have. ctx bounds the writing. Nothing more should be
 // admitted after it.
 func (l *Limiter) Close(ctx context.Context) error {
 	if l == nil {
@@ -186,15 +198,24 @@ func (l *Limiter) Close(ctx context.Context) error {
 	}
 	l.mu.Lock()
 	l.closed = true
-	if l.days.timer != nil {
-		l.days.timer.Stop()
+	for _, timer := range []*time.Timer{l.days.timer, l.renewing} {
+		if timer != nil {
+			timer.Stop()
+		}
 	}
-	rows := l.days.take()
+	rows, slots := l.days.take(), len(l.leased) > 0
 	l.mu.Unlock()
-	if len(rows) == 0 {
+	if len(rows) == 0 && !slots {
 		return nil
 	}
-	if err := l.days.db.Write(ctx, write(rows)); err != nil {
+	if err := l.store.Write(ctx, func(tx *store.Tx) error {
+		if slots {
+			if _, err := tx.Exec("DELETE FROM limit_slots WHERE node = $1", l.node.ID()); err != nil {
+				return err
+			}
+		}
+		return write(rows)(tx)
+	}); err != nil {
 		return fmt.Errorf("keeping what was used of daily limits: %w", err)
 	}
 	return nil

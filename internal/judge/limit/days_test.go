@@ -10,7 +10,7 @@ import (
 )
 
 // TestOnPostgres: what is kept of days, in PostgreSQL.
-func TestOnPostgres(t *testing.T) { pgtest.Again(t, "^TestRestart$") }
+func TestOnPostgres(t *testing.T) { pgtest.Again(t, "^TestRestart$|^TestShared") }
 
 // What was used of a day outlives the process, and processes add up.
 func TestRestart(t *testing.T) {

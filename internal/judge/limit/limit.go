@@ -6,10 +6,12 @@
 // for a model, and 429 with Retry-After at a door.
 //
 // Rates and what runs now are in memory, and begin anew with the process. What was
-// used of a day is kept in the store, at most a second late, where there is one.
+// used of a day is kept in the store, at most a second late, where there is one. Where
+// several replicas serve on one store, all of it is theirs together: see shared.go.
 package limit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -25,6 +27,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/identity/permission"
 	"github.com/dragoman-mcp/dragoman/internal/state/bounded"
+	"github.com/dragoman-mcp/dragoman/internal/state/nodes"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/text/glob"
 	"github.com/dragoman-mcp/dragoman/internal/text/qualified"
@@ -46,6 +49,11 @@ type Options struct {
 	Limits []Limit
 	// Store keeps what was used of a day over restarts; nil: memory does.
 	Store *store.DB
+	// Node is this process among the replicas on Store; nil where it is alone.
+	Node *nodes.Node
+	// CallTime is how long a call runs at most: so long after a replica has died, what ran
+	// in it is taken to run. 0 is two minutes.
+	CallTime time.Duration
 	// Log is told when the store cannot be used; nil tells nobody.
 	Log *slog.Logger
 }
@@ -55,12 +63,17 @@ type Limiter struct {
 	log   *slog.Logger
 	store *store.DB // nil where memory is enough
 
+	node     *nodes.Node // nil where limits are this process's alone
+	callTime time.Duration
+
 	mu       sync.Mutex
 	limits   []limit               // replaced, never changed
 	since    time.Time             // when they were replaced
 	waiting  map[*counter]struct{} // at which somebody waits
 	counters bounded.Map[*counter] // by caller; what is shared by all, by none
 	days     days
+	leased   map[*counter]held // counters that have slots in the store
+	renewing *time.Timer       // runs while there are any
 	closed   bool
 }
 
@@ -76,7 +89,7 @@ type limit struct {
 
 // New returns a Limiter. ctx bounds the reading of what was used of today.
 func New(ctx context.Context, o Options) (*Limiter, error) {
-	l := &Limiter{log: o.Log, store: o.Store, waiting: map[*counter]struct{}{}, counters: bounded.Map[*counter]{Bytes: counterBytes, Age: counterAge}}
+	l := &Limiter{log: o.Log, store: o.Store, node: o.Node, callTime: cmp.Or(o.CallTime, 2*time.Minute), leased: map[*counter]held{}, waiting: map[*counter]struct{}{}, counters: bounded.Map[*counter]{Bytes: counterBytes, Age: counterAge}}
 	if l.log == nil {
 		l.log = slog.New(slog.DiscardHandler)
 	}
@@ -229,7 +242,8 @@ func (l *Limiter) Admit(ctx context.Context, u Use) (leave func(dragoman.Result)
 	if u.Kind == "model" || u.Kind == "route" {
 		wait = 0
 	}
-	a := &admission{of: l, use: &u, until: time.Now().Add(wait)}
+	now := time.Now()
+	a := &admission{of: l, use: &u, began: now, until: now.Add(wait)}
 	if problem := a.enter(ctx); problem != nil {
 		return func(dragoman.Result) {}, problem
 	}
@@ -279,12 +293,16 @@ func (l *Limiter) all() []limit {
 func (l *Limiter) counter(each *limit, owner, key string) *counter {
 	c, ok := l.counters.Get(owner, key)
 	if !ok {
-		c = &counter{pace: rate.NewLimiter(each.rate, each.burst)}
+		c = &counter{pace: rate.NewLimiter(each.rate, each.burst), lease: lease{name: countName(owner, key)}}
 		l.counters.Put(owner, key, c, int64(len(owner)+len(key)+counterSize))
 	}
-	if c.pace.Limit() != each.rate || c.pace.Burst() != each.burst {
-		c.pace.SetLimitAt(l.since, each.rate) // and not from now on: nobody has asked meanwhile
-		c.pace.SetBurstAt(l.since, each.burst)
+	if pace, burst := l.share(each); c.pace.Limit() != pace || c.pace.Burst() != burst {
+		since := l.since // and not now: nobody has asked meanwhile
+		if l.shared() {
+			since = time.Now() // replicas come and go
+		}
+		c.pace.SetLimitAt(since, pace)
+		c.pace.SetBurstAt(since, burst)
 	}
 	return c
 }

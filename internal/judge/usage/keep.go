@@ -63,14 +63,7 @@ func (b *Book) Tidy(ctx context.Context, retention time.Duration) error {
 // rollUp makes days of the hours before one. A batch that comes later for such an hour is
 // added up the next time.
 func rollUp(tx *store.Tx, before int64) error {
-	_, err := tx.Exec(`INSERT INTO usage (period, hours, caller, model, server, tool, calls, errors, micros, input, output, cached, reasoning, repairs, cuts, cost)
-SELECT period / 24 * 24, 24, caller, model, server, tool, sum(calls), sum(errors), sum(micros), sum(input), sum(output), sum(cached), sum(reasoning), sum(repairs), sum(cuts), sum(cost)
-FROM usage WHERE hours = 1 AND period < $1 GROUP BY period / 24 * 24, caller, model, server, tool
-ON CONFLICT (period, hours, caller, model, server, tool) DO UPDATE SET
-calls = usage.calls + excluded.calls, errors = usage.errors + excluded.errors, micros = usage.micros + excluded.micros,
-input = usage.input + excluded.input, output = usage.output + excluded.output, cached = usage.cached + excluded.cached,
-reasoning = usage.reasoning + excluded.reasoning, repairs = usage.repairs + excluded.repairs, cuts = usage.cuts + excluded.cuts,
-cost = usage.cost + excluded.cost`, before)
+	_, err := tx.Exec(addDays, before)
 	if err != nil {
 		return err
 	}

@@ -2,14 +2,18 @@
 // tokens, at what price. It is written within 5 seconds, a batch in a transaction, never
 // twice, and added up: by the hour for a week, and then by the day.
 //
-// It limits nobody: that is package limit's business.
+// It limits nobody: that is the business of the packages limit and budget.
 package usage
 
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -52,6 +56,8 @@ type Sum struct {
 	Repairs   int64 `json:"repairs"`
 	Cuts      int64 `json:"truncated"`
 	Cost      int64 `json:"cost_millionths"`
+	// Times are how long calls took, of those that were counted since there are such counts.
+	Times Times `json:"-"`
 }
 
 // Add adds to a sum.
@@ -59,6 +65,7 @@ func (s *Sum) Add(more Sum) {
 	s.Calls, s.Errors, s.Micros = s.Calls+more.Calls, s.Errors+more.Errors, s.Micros+more.Micros
 	s.Input, s.Output, s.Cached, s.Reasoning = s.Input+more.Input, s.Output+more.Output, s.Cached+more.Cached, s.Reasoning+more.Reasoning
 	s.Repairs, s.Cuts, s.Cost = s.Repairs+more.Repairs, s.Cuts+more.Cuts, s.Cost+more.Cost
+	s.Times.Add(more.Times)
 }
 
 // place is where a sum belongs.
@@ -74,9 +81,12 @@ type Book struct {
 
 	mu      sync.Mutex
 	pending map[place]Sum
-	timer   *time.Timer // runs while something is pending
+	names   map[string]string // of callers, which are not known to be written
+	timer   *time.Timer       // runs while something is pending
 	writing sync.WaitGroup
 	closed  bool
+
+	spending spending
 }
 
 // New returns a book in a store. A log of nil discards what goes wrong.
@@ -84,7 +94,7 @@ func New(db *store.DB, log *slog.Logger) *Book {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Book{db: db, log: log, pending: map[place]Sum{}}
+	return &Book{db: db, log: log, pending: map[place]Sum{}, names: map[string]string{}}
 }
 
 // hour numbers the hours since 1970, in UTC.
@@ -108,7 +118,21 @@ func (b *Book) Add(k Key, s Sum) {
 	}
 	sum.Add(s)
 	b.pending[p] = sum
+	b.spending.add(p, s, 1)
 	b.soon()
+}
+
+// Named notes what rules call a caller, which is written together with what the caller
+// uses. A caller without a name is left alone.
+func (b *Book) Named(caller, name string) {
+	if b == nil || name == "" || name == caller {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.spending.named(caller, name) && len(b.names) < maxPending {
+		b.names[caller] = name
+	}
 }
 
 // soon has what is pending written within the time. mu is held.
@@ -120,24 +144,26 @@ func (b *Book) soon() {
 
 // A batch is what is written in one transaction, or not at all.
 type batch struct {
-	id   string
-	sums map[place]Sum
+	id    string
+	sums  map[place]Sum
+	names map[string]string
 }
 
 // flush writes what is pending.
 func (b *Book) flush() {
 	b.mu.Lock()
 	b.timer = nil
-	sums := b.pending
-	b.pending = map[place]Sum{}
-	if len(sums) == 0 {
+	of := batch{rand.Text(), b.pending, b.names}
+	if len(of.sums) == 0 {
 		b.mu.Unlock()
 		return
 	}
+	b.pending, b.names = map[place]Sum{}, map[string]string{}
+	b.spending.sent(of)
 	b.writing.Add(1)
 	b.mu.Unlock()
 	defer b.writing.Done()
-	b.keep(batch{rand.Text(), sums})
+	b.keep(of)
 }
 
 // keep writes a batch, and again where it cannot be, or is not known to be, written: the
@@ -155,14 +181,18 @@ func (b *Book) keep(of batch) {
 		return
 	}
 	b.log.Warn("usage could not be written down", "error", err)
-	if errors.Is(err, store.ErrUnknown) {
-		return // once too few rather than twice
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.spending.drop(of.id)
+	if errors.Is(err, store.ErrUnknown) {
+		b.spending.lost(of)
+		return // once too few rather than twice
+	}
 	if b.closed || len(b.pending)+len(of.sums) > maxPending {
+		b.spending.lost(of)
 		return
 	}
+	maps.Copy(b.names, of.names)
 	for p, s := range of.sums { // it is not there: later, with what came meanwhile
 		sum := b.pending[p]
 		sum.Add(s)
@@ -186,19 +216,51 @@ func (of batch) write(tx *store.Tx) error {
 			return err
 		}
 	}
+	for _, caller := range slices.Sorted(maps.Keys(of.names)) {
+		if _, err := tx.Exec("INSERT INTO usage_callers (caller, name) VALUES ($1, $2) ON CONFLICT (caller) DO UPDATE SET name = excluded.name", caller, of.names[caller]); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
+// add adds a sum to the row where it belongs.
 func add(tx *store.Tx, period, hours int64, k Key, s Sum) error {
-	_, err := tx.Exec(`INSERT INTO usage (period, hours, caller, model, server, tool, calls, errors, micros, input, output, cached, reasoning, repairs, cuts, cost)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
-ON CONFLICT (period, hours, caller, model, server, tool) DO UPDATE SET
-calls = usage.calls + excluded.calls, errors = usage.errors + excluded.errors, micros = usage.micros + excluded.micros,
-input = usage.input + excluded.input, output = usage.output + excluded.output, cached = usage.cached + excluded.cached,
-reasoning = usage.reasoning + excluded.reasoning, repairs = usage.repairs + excluded.repairs, cuts = usage.cuts + excluded.cuts,
-cost = usage.cost + excluded.cost`,
-		period, hours, k.Caller, k.Model, k.Server, k.Tool, s.Calls, s.Errors, s.Micros, s.Input, s.Output, s.Cached, s.Reasoning, s.Repairs, s.Cuts, s.Cost)
+	args := []any{period, hours, k.Caller, k.Model, k.Server, k.Tool}
+	for _, n := range s.numbers() {
+		args = append(args, *n)
+	}
+	_, err := tx.Exec(addRow, args...)
 	return err
+}
+
+// Once calls f where no process on the store has called it for the same words before the
+// time until which that is remembered; f must not block. Where the store does not say, it
+// is called: rather twice than never. Nobody waits for it but Flush.
+func (b *Book) Once(words string, until time.Time, f func()) {
+	b.mu.Lock()
+	closed := b.closed
+	if !closed {
+		b.writing.Add(1)
+	}
+	b.mu.Unlock()
+	if closed {
+		f()
+		return
+	}
+	sum := sha256.Sum256([]byte(words))
+	id := "once " + base64.RawURLEncoding.EncodeToString(sum[:]) // it may name somebody
+	first := false
+	b.db.Append(func(tx *store.Tx) error {
+		n, err := tx.Exec("INSERT INTO usage_batches (id, at) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING", id, store.Time(until))
+		first = n > 0
+		return err
+	}, func(err error) {
+		defer b.writing.Done()
+		if first || err != nil {
+			f()
+		}
+	})
 }
 
 // Flush writes what is pending now.

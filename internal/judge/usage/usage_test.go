@@ -14,7 +14,7 @@ import (
 
 // TestOnPostgres: the same in PostgreSQL.
 func TestOnPostgres(t *testing.T) {
-	pgtest.Again(t, "^(TestWrittenOnce|TestAddedUpToDays|TestTwoProcessesAddUp)$")
+	pgtest.Again(t, "^(TestWrittenOnce|TestAddedUpToDays|TestTwoProcessesAddUp|TestSpentOnce|TestSpendingOfPeriods|TestReadingSettles|TestTimesInRows|TestHoursAndKinds)$")
 }
 
 func open(t *testing.T, file string) *store.DB {
@@ -46,7 +46,7 @@ var (
 // A batch counts once, however often it is written.
 func TestWrittenOnce(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "usage.db"))
-	b := batch{"one", map[place]Sum{{chat, hour(time.Now())}: {Calls: 2, Input: 10, Output: 20, Cost: 5}}}
+	b := batch{id: "one", sums: map[place]Sum{{chat, hour(time.Now())}: {Calls: 2, Input: 10, Output: 20, Cost: 5}}}
 	for range 3 {
 		if err := db.Write(t.Context(), b.write); err != nil {
 			t.Fatal(err)

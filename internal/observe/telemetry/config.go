@@ -29,7 +29,7 @@ type Traces struct {
 // Metrics is the section metrics of [Config].
 type Metrics struct {
 	Off      bool          `yaml:"off" doc:"Closes /metrics, measures nothing and sends nothing."`
-	Listen   string        `yaml:"listen" doc:"Address and port for /metrics alone, where nobody is asked for a key, such as 127.0.0.1:9464. Default: /metrics stands beside the other routes, for those with the right metrics."`
+	Listen   string        `yaml:"listen" doc:"Address and port for /metrics alone, where nobody is asked for a key, such as 127.0.0.1:9464. Default: /metrics stands beside the other routes, for those with the right ops:metrics."`
 	Interval time.Duration `yaml:"interval" doc:"How often metrics are sent to the collector."`
 }
 

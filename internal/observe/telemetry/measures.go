@@ -2,6 +2,8 @@ package telemetry
 
 import (
 	"context"
+	"encoding/binary"
+	"log/slog"
 	"slices"
 	"sync"
 
@@ -18,8 +20,9 @@ type measures struct {
 	counters   map[string]metric.Int64Counter
 	observed   map[string]metric.Int64Observable
 
-	mu      sync.Mutex
-	sources []func(report func(name string, value int64, attributes ...observe.Attribute))
+	mu       sync.RWMutex
+	labelled map[string]labelled // by what their labels say
+	sources  []func(report func(name string, value int64, attributes ...observe.Attribute))
 }
 
 // kept are the counters that somebody else keeps.
@@ -28,7 +31,7 @@ var kept = []string{observe.GoMemoryAllocated}
 func newMeasures(meter metric.Meter) (*measures, error) {
 	m := &measures{
 		meter: meter, histograms: map[string]metric.Float64Histogram{}, counters: map[string]metric.Int64Counter{},
-		observed: map[string]metric.Int64Observable{},
+		observed: map[string]metric.Int64Observable{}, labelled: map[string]labelled{},
 	}
 	var all []metric.Observable
 	for _, each := range observe.Metrics {
@@ -82,22 +85,70 @@ func (t *Telemetry) Read(source func(report func(name string, value int64, attri
 	t.measure.sources = append(t.measure.sources, source)
 }
 
+// A labelled measurement is ready for what OpenTelemetry's API takes: making it costs more
+// than counting.
+type labelled struct {
+	add    []metric.AddOption
+	record []metric.RecordOption
+}
+
+// maxLabelled bounds how many are kept. There are that few labels, since those that a
+// metric has are of the configuration, the catalogue and protocols.
+const maxLabelled = 4096
+
 // bounded returns those of the attributes that a metric has, with models called as the
 // configuration calls them.
-func (t *Telemetry) bounded(name string, said []observe.Attribute) attribute.Set {
+func (t *Telemetry) bounded(name string, said []observe.Attribute) labelled {
+	var room [12]observe.Attribute
+	few := room[:0]
 	m := observe.Named(name)
-	few := make([]observe.Attribute, 0, len(m.Attributes))
 	for _, a := range said {
 		if !slices.Contains(m.Attributes, a.Key) {
 			continue
 		}
 		if a.Key == observe.RequestModel {
-			text, _ := a.Value.(string)
-			a.Value = t.model(text)
+			a = observe.Text(a.Key, t.model(a.Text()))
 		}
 		few = append(few, a)
 	}
-	return set(few)
+	var space [256]byte
+	key := labels(space[:0], few)
+	t.measure.mu.RLock()
+	l, ok := t.measure.labelled[string(key)]
+	t.measure.mu.RUnlock()
+	if ok {
+		return l
+	}
+	t.measure.mu.Lock()
+	defer t.measure.mu.Unlock()
+	if len(t.measure.labelled) >= maxLabelled {
+		clear(t.measure.labelled)
+	}
+	option := metric.WithAttributeSet(set(slices.Clone(few)))
+	l = labelled{[]metric.AddOption{option}, []metric.RecordOption{option}}
+	t.measure.labelled[string(key)] = l
+	return l
+}
+
+// labels appends the attributes so that no two sets have the same text.
+func labels(to []byte, of []observe.Attribute) []byte {
+	for _, a := range of {
+		to = binary.AppendUvarint(to, uint64(len(a.Key)))
+		to = append(to, a.Key...)
+		to = append(to, byte(a.Value.Kind()))
+		switch a.Value.Kind() {
+		case slog.KindString:
+			to = binary.AppendUvarint(to, uint64(len(a.Value.String())))
+			to = append(to, a.Value.String()...)
+		case slog.KindInt64:
+			to = binary.AppendVarint(to, a.Value.Int64())
+		default:
+			text := a.Value.String()
+			to = binary.AppendUvarint(to, uint64(len(text)))
+			to = append(to, text...)
+		}
+	}
+	return to
 }
 
 func (t *Telemetry) model(name string) string {
@@ -118,31 +169,39 @@ func pairs(said []observe.Attribute) []attribute.KeyValue {
 }
 
 func pair(a observe.Attribute) attribute.KeyValue {
-	switch v := a.Value.(type) {
-	case string:
-		return attribute.String(a.Key, v)
-	case int64:
-		return attribute.Int64(a.Key, v)
-	case float64:
-		return attribute.Float64(a.Key, v)
-	case bool:
-		return attribute.Bool(a.Key, v)
-	case []string:
-		return attribute.StringSlice(a.Key, v)
+	switch a.Value.Kind() {
+	case slog.KindString:
+		return attribute.String(a.Key, a.Value.String())
+	case slog.KindInt64:
+		return attribute.Int64(a.Key, a.Value.Int64())
+	case slog.KindFloat64:
+		return attribute.Float64(a.Key, a.Value.Float64())
+	case slog.KindBool:
+		return attribute.Bool(a.Key, a.Value.Bool())
 	}
-	return attribute.String(a.Key, "")
+	texts, _ := a.Value.Any().([]string)
+	return attribute.StringSlice(a.Key, texts)
 }
 
 // Count implements [observe.Observer].
 func (t *Telemetry) Count(ctx context.Context, name string, n int64, said []observe.Attribute) {
 	if t.measure != nil {
-		t.measure.counters[name].Add(ctx, n, metric.WithAttributeSet(t.bounded(name, said)))
+		t.measure.counters[name].Add(ctx, n, t.bounded(name, said).add...)
 	}
+}
+
+// Prepare implements [observe.Preparer].
+func (t *Telemetry) Prepare(name string, said []observe.Attribute) func(context.Context, float64) {
+	if t == nil || t.measure == nil {
+		return func(context.Context, float64) {}
+	}
+	histogram, labelled := t.measure.histograms[name], t.bounded(name, said)
+	return func(ctx context.Context, value float64) { histogram.Record(ctx, value, labelled.record...) }
 }
 
 // Length implements [observe.Observer].
 func (t *Telemetry) Length(ctx context.Context, name string, value float64, said []observe.Attribute) {
 	if t.measure != nil {
-		t.measure.histograms[name].Record(ctx, value, metric.WithAttributeSet(t.bounded(name, said)))
+		t.measure.histograms[name].Record(ctx, value, t.bounded(name, said).record...)
 	}
 }

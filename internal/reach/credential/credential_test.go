@@ -19,10 +19,11 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/text/invalid"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
+	"github.com/dragoman-mcp/dragoman/internal/wire/plainhttp"
 )
 
-func newStore(t *testing.T) *Store {
-	return &Store{Path: filepath.Join(t.TempDir(), "state", "credentials.json")}
+func newStore(t *testing.T) *File {
+	return &File{Path: filepath.Join(t.TempDir(), "state", "credentials.json")}
 }
 
 // browse follows the address of a login as a browser does.
@@ -36,13 +37,13 @@ func browse(_ context.Context, address string) {
 }
 
 // logIn logs in, as a request with a body that has to be sent twice.
-func logIn(t *testing.T, w *world, s *Store, c Config) error {
+func logIn(t *testing.T, w *world, s *File, c Config) error {
 	t.Helper()
 	return logInAs(t, "", w, s, c)
 }
 
 // logInAs logs in on behalf of a caller.
-func logInAs(t *testing.T, who string, w *world, s *Store, c Config) error {
+func logInAs(t *testing.T, who string, w *world, s *File, c Config) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -78,7 +79,7 @@ func ask(ctx context.Context, client *http.Client, address string) (int, error) 
 }
 
 // gatewayOf is the client that a gateway has for the server.
-func gatewayOf(t *testing.T, w *world, s *Store, c Config) *http.Client {
+func gatewayOf(t *testing.T, w *world, s *File, c Config) *http.Client {
 	t.Helper()
 	return &http.Client{Transport: transportOf(t, TransportOptions{Account: Account{w.url(), ""}, Config: c, Store: s})}
 }
@@ -471,7 +472,7 @@ func TestMetadataOnOurLoopback(t *testing.T) {
 		for _, host := range []string{"127.0.0.1", "localhost", "0.0.0.0", "[::ffff:127.0.0.1]"} {
 			asked = 0
 			client := newClient(u)
-			client.Transport.(*http.Transport).Proxy = nil
+			client.Transport.(*plainhttp.Transport).Rest().Proxy = nil
 			res, err := client.Get("http://" + host + ":" + port + "/metadata")
 			if err == nil {
 				res.Body.Close()

@@ -15,7 +15,7 @@ import (
 type kept struct {
 	how     string // a person logs in
 	account Account
-	store   *Store // nil: nothing is kept
+	store   Store // nil: nothing is kept
 	client  *http.Client
 
 	failed time.Time // when renewing failed last
@@ -47,7 +47,7 @@ func (k *kept) token(ctx context.Context) (string, error) {
 		return "", err
 	case e.Refresh.IsZero() || e.Expires.IsZero() || time.Until(e.Expires) > early:
 		return e.Access.Reveal(), nil
-	case e.renewing() && time.Until(e.Expires) > 0:
+	case e.renewing(time.Now()) && time.Until(e.Expires) > 0:
 		return e.Access.Reveal(), nil // it is good until that is done
 	}
 	if renewed, err := k.renew(ctx, e); err == nil {
@@ -67,7 +67,7 @@ func (k *kept) another(ctx context.Context, shown string, _ *http.Request, res *
 		return e.Access.Reveal(), nil // another process has renewed it since
 	case res.StatusCode == http.StatusForbidden:
 		// The next login asks for these, too.
-		_, err := k.store.Update(k.account, func(e *Entry) error {
+		_, err := k.store.Update(k.account, func(e *Entry, _ time.Time) error {
 			e.Scopes = union(e.Scopes, challenged(res))
 			return nil
 		})
@@ -102,32 +102,34 @@ func (k *kept) renew(ctx context.Context, e Entry) (Entry, error) {
 // in the store, for all connections and processes, and others wait for what comes of
 // it.
 const (
-	claimLife  = 45 * time.Second // more than an exchange can take; see newClient
-	claimEvery = 50 * time.Millisecond
+	claimLife  = 45 * time.Second      // more than an exchange can take; see newClient
+	claimEvery = 50 * time.Millisecond // how soon it is looked again whether it is done
+	// claimAtLeast is how often it is looked in the end: each look writes.
+	claimAtLeast = 400 * time.Millisecond
 )
 
 var errClaimed = errors.New("somebody else renews it")
 
 // renewing reports whether somebody is about to renew the entry.
-func (e *Entry) renewing() bool { return time.Since(e.Renewing).Abs() < claimLife }
+func (e *Entry) renewing(now time.Time) bool { return now.Sub(e.Renewing).Abs() < claimLife }
 
 // claimed renews an entry, or waits until somebody else has.
 func (k *kept) claimed(ctx context.Context, old Entry) (Entry, error) {
-	for {
-		now, err := k.store.Update(k.account, func(now *Entry) error {
+	for pause := claimEvery; ; pause = min(2*pause, claimAtLeast) {
+		now, err := k.store.Update(k.account, func(now *Entry, at time.Time) error {
 			switch {
 			case !now.same(&old):
-			case now.renewing():
+			case now.renewing(at):
 				return errClaimed
 			default:
-				now.Renewing = time.Now()
+				now.Renewing = at
 			}
 			return nil
 		})
 		switch {
 		case errors.Is(err, errClaimed):
 			select {
-			case <-time.After(claimEvery):
+			case <-time.After(pause):
 			case <-ctx.Done():
 				return old, context.Cause(ctx)
 			}
@@ -183,7 +185,7 @@ func (k *kept) exchange(ctx context.Context, old Entry) (Entry, error) {
 	} else if err != nil {
 		err = errors.New("the authorization server cannot be asked for a new token")
 	}
-	now, keeping := k.store.Update(k.account, func(now *Entry) error {
+	now, keeping := k.store.Update(k.account, func(now *Entry, _ time.Time) error {
 		if !now.same(&old) {
 			return nil // somebody logged in meanwhile
 		}

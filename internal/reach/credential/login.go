@@ -17,7 +17,7 @@ import (
 type LoginOptions struct {
 	Config Config
 	// Store keeps what comes of it.
-	Store *Store
+	Store Store
 	// Redirect is where the authorization server sends the browser back to.
 	Redirect string
 	// Visit sends a person to an address, and returns what the authorization server
@@ -51,24 +51,11 @@ func (e *Refused) Error() string { return "the authorization server refuses: " +
 // Login lets a person log in, and keeps what comes of it in place of what was there.
 // next sends requests to the server; nothing else is sent through it.
 func Login(ctx context.Context, a Account, next http.RoundTripper, o LoginOptions) error {
-	u, err := url.Parse(a.Server)
+	l, err := newLogin(a, o, func(client *http.Client) { client.Transport = &metadataJudge{next: client.Transport} })
 	if err != nil {
 		return err
 	}
-	client := newClient(u)
-	defer client.CloseIdleConnections()
-	client.Transport = &metadataJudge{next: client.Transport}
-	l := &login{account: a, o: o}
-	if old, err := o.Store.Get(a); err == nil {
-		l.scopes = old.Scopes
-	}
-	if l.handler, err = auth.NewAuthorizationCodeHandler(l.config(client)); err != nil {
-		return err
-	}
-	err = o.Use(ctx, &http.Client{Transport: &Transport{next: next, server: u, client: client, source: l}})
-	if err != nil && l.failed != nil {
-		err = l.failed // whatever came of it
-	}
+	err = l.use(ctx, next)
 	refused, ok := errors.AsType[*oauth2.RetrieveError](err)
 	switch {
 	case ok:
@@ -81,10 +68,39 @@ func Login(ctx context.Context, a Account, next http.RoundTripper, o LoginOption
 	return nil
 }
 
+// newLogin returns a login; guard puts something in front of the client for authorization
+// servers.
+func newLogin(a Account, o LoginOptions, guard func(*http.Client)) (*login, error) {
+	u, err := url.Parse(a.Server)
+	if err != nil {
+		return nil, err
+	}
+	l := &login{account: a, o: o, server: u, client: newClient(u)}
+	guard(l.client)
+	if old, err := o.Store.Get(a); err == nil {
+		l.scopes = old.Scopes
+	}
+	l.handler, err = auth.NewAuthorizationCodeHandler(l.config(l.client))
+	return l, err
+}
+
+// use makes requests of the server, which is where somebody is sent to log in.
+func (l *login) use(ctx context.Context, next http.RoundTripper) error {
+	defer l.client.CloseIdleConnections()
+	err := l.o.Use(ctx, &http.Client{Transport: &Transport{next: next, server: l.server, client: l.client, source: l}})
+	if err != nil && l.failed != nil {
+		err = l.failed // whatever came of it
+	}
+	return err
+}
+
 // A login is one that is going on; it is the [source] of what comes of it.
 type login struct {
 	account  Account
 	o        LoginOptions
+	server   *url.URL
+	client   *http.Client  // for authorization servers
+	given    *oauth2.Token // nil, or what a login before this one came to
 	handler  *auth.AuthorizationCodeHandler
 	scopes   []string // asked for beside those of the challenge
 	resource string   // as the SDK names it to the authorization server
@@ -96,6 +112,9 @@ func (l *login) basis() string { return "" }
 
 func (l *login) token(ctx context.Context) (string, error) {
 	tokens, err := l.handler.TokenSource(ctx)
+	if err == nil && tokens == nil && l.given != nil {
+		return l.given.AccessToken, nil
+	}
 	if err != nil || tokens == nil {
 		return "", err
 	}

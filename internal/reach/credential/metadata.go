@@ -23,6 +23,16 @@ type metadataJudge struct {
 
 	mu      sync.Mutex
 	servers []string // authorization servers that the server's metadata name
+	of      string   // the issuer whose metadata were read last; empty for none
+	says    bool     // its answers name it (RFC 9207)
+}
+
+// issuer returns the authorization server whose metadata were read last, empty where there
+// are none, and whether its answers name it.
+func (j *metadataJudge) issuer() (name string, says bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.of, j.says
 }
 
 // CloseIdleConnections ends the connections that are kept open.
@@ -79,6 +89,7 @@ func (j *metadataJudge) judge(body []byte) error {
 	if !slices.Contains(texts(document.Get("code_challenge_methods_supported")), "S256") {
 		return fmt.Errorf("the authorization server %.200q does not say that it takes PKCE with S256", issuer)
 	}
+	j.of, j.says = issuer, string(document.Get("authorization_response_iss_parameter_supported")) == "true"
 	return nil
 }
 

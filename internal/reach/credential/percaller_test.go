@@ -55,7 +55,7 @@ func TestLoginOfCallers(t *testing.T) {
 		t.Errorf("%v, %v", accounts, err)
 	}
 	// Forgetting one ends its use with the next request, and nobody else's.
-	bob := transportOf(t, TransportOptions{Account: Account{w.url(), "bob"}, Store: &Store{Path: s.Path}})
+	bob := transportOf(t, TransportOptions{Account: Account{w.url(), "bob"}, Store: &File{Path: s.Path}})
 	if status, err := ask(t.Context(), &http.Client{Transport: bob}, w.url()); status != 200 || err != nil {
 		t.Errorf("%d, %v", status, err)
 	}
@@ -107,7 +107,7 @@ func TestRenewedOnce(t *testing.T) {
 	w.do(func() { w.life, w.asked = time.Hour, nil; clear(w.tokens) })
 	var wg sync.WaitGroup
 	for range 6 {
-		process := &Store{Path: s.Path}
+		process := &File{Path: s.Path}
 		transport := transportOf(t, TransportOptions{Account: Account{w.url(), "ann"}, Store: process})
 		for range 3 {
 			wg.Go(func() {
@@ -162,7 +162,7 @@ func TestClaimEnds(t *testing.T) {
 	if err := logIn(t, w, s, Config{}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := s.Update(Account{Server: w.url()}, func(e *Entry) error {
+	_, err := s.Update(Account{Server: w.url()}, func(e *Entry, _ time.Time) error {
 		e.Renewing = time.Now().Add(-claimLife)
 		return nil
 	})
@@ -209,7 +209,7 @@ func TestRenewalOutlivesItsRequest(t *testing.T) {
 }
 
 // untilRenewing waits until somebody asks for new tokens; the token endpoint holds it.
-func untilRenewing(t *testing.T, w *world, s *Store) {
+func untilRenewing(t *testing.T, w *world, s *File) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		if e, err := s.Get(Account{Server: w.url()}); err == nil && !e.Renewing.IsZero() {

@@ -2,26 +2,35 @@ package credential
 
 import (
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
-	"maps"
-	"os"
-	"path/filepath"
-	"runtime"
-	"slices"
-	"strings"
-	"sync"
 	"time"
 
-	"github.com/dragoman-mcp/dragoman/internal/state/atomicfile"
-	"github.com/dragoman-mcp/dragoman/internal/state/watchedfile"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
+
+// ErrNone means that nothing is kept for an account.
+var ErrNone = errors.New("nobody has logged in")
+
+// A Store keeps entries by account, encrypted, for all processes that have it. It is safe
+// for concurrent use.
+type Store interface {
+	// Get returns the entry of an account, [ErrNone], or what is wrong with the store.
+	// While somebody watches, it neither waits for a disk nor for a database.
+	Get(Account) (Entry, error)
+	// Accounts returns the accounts for which something is kept, in order.
+	Accounts() ([]Account, error)
+	// Put keeps an entry in place of an older one.
+	Put(Account, Entry) error
+	// Update changes an entry that is there; nobody else changes it meanwhile, in whichever
+	// process. It is [ErrNone] where there is none, and otherwise what change returns. now is
+	// the time that all who share the store have; change may be called again, anew.
+	Update(a Account, change func(e *Entry, now time.Time) error) (Entry, error)
+	// Delete forgets an account. It is no error where there is nothing to forget.
+	Delete(Account) error
+	// Watch sees what other processes write, until ctx ends.
+	Watch(ctx context.Context)
+}
 
 // An Entry is what is kept of a login.
 type Entry struct {
@@ -33,7 +42,7 @@ type Entry struct {
 	AuthURL      string      `json:"auth_url"`
 	TokenURL     string      `json:"token_url"`
 	ClientID     string      `json:"client_id"`
-	ClientSecret secret.Text `json:"-"` // see openEntry
+	ClientSecret secret.Text `json:"-"` // see Open
 	// AuthStyle is how the secret is sent; see oauth2.AuthStyle.
 	AuthStyle int      `json:"auth_style,omitempty"`
 	Scopes    []string `json:"scopes,omitempty"`
@@ -62,6 +71,27 @@ type Account struct {
 	Caller string
 }
 
+// Open returns an entry as [ParseEntry] reads it, with its secrets open: it is for what is
+// encrypted at once.
+func (e *Entry) Open() []byte {
+	text, err := json.Marshal(openEntry{*e, e.ClientSecret.Reveal(), e.Access.Reveal(), e.Refresh.Reveal()})
+	if err != nil {
+		panic("credential: " + err.Error()) // these are texts, numbers and times
+	}
+	return text
+}
+
+// ParseEntry reads what [Entry.Open] wrote.
+func ParseEntry(text []byte) (Entry, error) {
+	var opened openEntry
+	if err := json.Unmarshal(text, &opened); err != nil {
+		return Entry{}, err
+	}
+	e := opened.Entry
+	e.ClientSecret, e.Access, e.Refresh = secret.New(opened.ClientSecret), secret.New(opened.Access), secret.New(opened.Refresh)
+	return e, nil
+}
+
 // key is what an entry stands under, and is sealed to. An address has no line break.
 func (a Account) key() string {
 	if a.Caller == "" {
@@ -69,232 +99,3 @@ func (a Account) key() string {
 	}
 	return a.Server + "\n" + a.Caller
 }
-
-// A Store keeps entries by account, in a file that only its owner can read. Each entry is sealed (AES-256-GCM) with a key that stands in a file of its
-// own, so that neither file is of use alone: not a backup of one, nor one that was
-// shown. Whoever can read both, can read the tokens.
-//
-// Several processes may use one store; each sees what others write.
-type Store struct {
-	// Path is the file; it and its folder are made when there is something to keep.
-	// The key is beside it, at Path with ".key" after it.
-	Path string
-
-	once sync.Once
-	kept *watchedfile.File[*book]
-}
-
-// ErrNone means that nothing is kept for an account.
-var ErrNone = errors.New("nobody has logged in")
-
-// sealed is the file: entries by the keys of their accounts. It is not changed once
-// it is made.
-type sealed map[string][]byte
-
-// A book is what was read: entries, and what opens them. It is not changed once it is
-// made; an entry is opened when it is asked for, once.
-type book struct {
-	path   string
-	all    sealed
-	seal   cipher.AEAD // nil where there is no key, which wrong says
-	wrong  error
-	opened sync.Map // of Entry, by the key of the account
-}
-
-func (s *Store) file() *watchedfile.File[*book] {
-	s.once.Do(func() { s.kept = watchedfile.New(s.read, s.Path, s.keyPath()) })
-	return s.kept
-}
-
-// Watch looks each second at what other processes wrote, until ctx ends. Meanwhile
-// [Store.Get] does not touch the file system, and is not held up by one that hangs;
-// what this process writes is seen at once.
-func (s *Store) Watch(ctx context.Context) { s.file().Watch(ctx, nil) }
-
-// Get returns the entry of an account, [ErrNone], or what is wrong with the store.
-func (s *Store) Get(a Account) (Entry, error) {
-	b, err := s.file().Now()
-	if err != nil {
-		return Entry{}, err
-	}
-	return b.entry(a)
-}
-
-func (b *book) entry(a Account) (e Entry, err error) {
-	if known, ok := b.opened.Load(a.key()); ok {
-		e = known.(Entry)
-		e.Scopes = slices.Clone(e.Scopes)
-		return e, nil
-	}
-	box, ok := b.all[a.key()]
-	if !ok {
-		return e, ErrNone
-	}
-	if b.seal == nil {
-		return e, b.wrong
-	}
-	n := b.seal.NonceSize()
-	if len(box) < n {
-		return e, fmt.Errorf("credentials: %s is damaged", b.path)
-	}
-	text, err := b.seal.Open(nil, box[:n], box[n:], []byte(a.key()))
-	if err != nil {
-		return e, fmt.Errorf("credentials: %s cannot be opened with its key", b.path)
-	}
-	var opened openEntry
-	if err := json.Unmarshal(text, &opened); err != nil {
-		return e, fmt.Errorf("credentials: %s: %w", b.path, err)
-	}
-	e = opened.Entry
-	e.ClientSecret, e.Access, e.Refresh = secret.New(opened.ClientSecret), secret.New(opened.Access), secret.New(opened.Refresh)
-	b.opened.Store(a.key(), e)
-	e.Scopes = slices.Clone(e.Scopes)
-	return e, nil
-}
-
-// Accounts returns the accounts for which something is kept, in order.
-func (s *Store) Accounts() (accounts []Account, err error) {
-	b, err := s.file().Now()
-	if err != nil {
-		return nil, err
-	}
-	for _, key := range slices.Sorted(maps.Keys(b.all)) {
-		server, caller, _ := strings.Cut(key, "\n")
-		accounts = append(accounts, Account{server, caller})
-	}
-	return accounts, nil
-}
-
-// Put keeps an entry in place of an older one.
-func (s *Store) Put(a Account, e Entry) error {
-	return s.change(a, func(*book) (*Entry, error) { return &e, nil })
-}
-
-// Delete forgets an account. It is no error where there is nothing to forget.
-func (s *Store) Delete(a Account) error {
-	return s.change(a, func(*book) (*Entry, error) { return nil, nil })
-}
-
-// Update changes an entry that is there; nobody else changes it meanwhile. It is
-// [ErrNone] where there is none, and otherwise what change returns.
-func (s *Store) Update(a Account, change func(*Entry) error) (e Entry, err error) {
-	err = s.change(a, func(b *book) (*Entry, error) {
-		if e, err = b.entry(a); err == nil {
-			err = change(&e)
-		}
-		return &e, err
-	})
-	return e, err
-}
-
-// change replaces the entry of an account by what another function makes of all of
-// them; nil removes it. It reads what stands in the file while the lock is held.
-func (s *Store) change(a Account, change func(*book) (*Entry, error)) error {
-	if err := os.MkdirAll(filepath.Dir(s.Path), 0o700); err != nil {
-		return fmt.Errorf("credentials: %w", err)
-	}
-	unlock, err := atomicfile.Lock(s.Path)
-	if err != nil {
-		return fmt.Errorf("credentials: %w", err)
-	}
-	defer unlock()
-	b, err := s.read()
-	if err != nil {
-		return err
-	}
-	e, err := change(b)
-	if err != nil {
-		return err
-	}
-	after := &book{path: b.path, all: maps.Clone(b.all), seal: b.seal, wrong: b.wrong}
-	if e == nil {
-		delete(after.all, a.key())
-	} else if err := s.put(after, a, *e); err != nil {
-		return err
-	}
-	text, err := json.Marshal(after.all)
-	if err != nil {
-		return err
-	}
-	if err := atomicfile.Update(s.Path, append(text, '\n')); err != nil {
-		return fmt.Errorf("credentials: %w", err)
-	}
-	s.file().Wrote(after)
-	return nil
-}
-
-// put seals an entry and puts it in a book. A key that is not there is made; the lock of
-// the store is held.
-func (s *Store) put(b *book, a Account, e Entry) (err error) {
-	text, err := json.Marshal(openEntry{e, e.ClientSecret.Reveal(), e.Access.Reveal(), e.Refresh.Reveal()})
-	if err != nil {
-		return err
-	}
-	if errors.Is(b.wrong, fs.ErrNotExist) {
-		key := make([]byte, keySize)
-		_, _ = rand.Read(key) // never fails
-		if b.wrong = atomicfile.Replace(s.keyPath(), key); b.wrong == nil {
-			b.seal, b.wrong = newSeal(key)
-		}
-	}
-	if b.wrong != nil {
-		return b.wrong
-	}
-	nonce := make([]byte, b.seal.NonceSize())
-	_, _ = rand.Read(nonce) // never fails
-	b.all[a.key()] = b.seal.Seal(nonce, nonce, text, []byte(a.key()))
-	return nil
-}
-
-// read reads both files.
-func (s *Store) read() (*book, error) {
-	b := &book{path: s.Path, all: sealed{}}
-	text, err := readOwn(s.Path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("credentials: %w", err)
-	}
-	if err == nil {
-		if err := json.Unmarshal(text, &b.all); err != nil {
-			return nil, fmt.Errorf("credentials: %s: %w", s.Path, err)
-		}
-	}
-	if b.all == nil {
-		b.all = sealed{} // the file says null
-	}
-	key, err := readOwn(s.keyPath())
-	switch {
-	case err != nil:
-		b.wrong = fmt.Errorf("credentials: %w", err)
-	case len(key) != keySize:
-		b.wrong = fmt.Errorf("credentials: %s is no key", s.keyPath())
-	default:
-		b.seal, b.wrong = newSeal(key)
-	}
-	return b, nil
-}
-
-func (s *Store) keyPath() string { return s.Path + ".key" }
-
-// newSeal returns what entries are sealed with.
-func newSeal(key []byte) (cipher.AEAD, error) {
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, err
-	}
-	return cipher.NewGCM(block)
-}
-
-// readOwn reads a file that nobody else may read.
-func readOwn(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("others on this machine may read or write %s; run: chmod 600 %[1]s", path)
-	}
-	return os.ReadFile(path)
-}
-
-// keySize is that of AES-256, in bytes.
-const keySize = 32

@@ -60,7 +60,7 @@ type TransportOptions struct {
 	LogIn  string
 	Config Config
 	// Store has the tokens of logins; nil for none.
-	Store *Store
+	Store Store
 	// Subjects has what callers showed the gateway; nil for nothing.
 	Subjects *Subjects
 }
@@ -124,7 +124,7 @@ func (t *Transport) refused(stuck *LoginError) {
 // one can be had without a person, the request is sent once more with it. To other
 // origins, where a redirect may lead, requests go as they are.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if origin(r.URL) != origin(t.server) {
+	if (r.URL.Scheme != t.server.Scheme || r.URL.Host != t.server.Host) && origin(r.URL) != origin(t.server) {
 		return t.next.RoundTrip(r)
 	}
 	token, err := t.Token(r.Context())

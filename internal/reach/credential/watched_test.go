@@ -18,7 +18,7 @@ func TestGetDoesNotLookAtFiles(t *testing.T) {
 	if err := s.Put(ann, Entry{Access: secret.New("one")}); err != nil {
 		t.Fatal(err)
 	}
-	other := &Store{Path: s.Path}
+	other := &File{Path: s.Path}
 	is := func(a Account, want string) {
 		t.Helper()
 		if e, err := s.Get(a); err != nil || e.Access.Reveal() != want {
@@ -60,7 +60,7 @@ func TestGetDoesNotLookAtFiles(t *testing.T) {
 func BenchmarkGet(b *testing.B) {
 	for name, watch := range map[string]bool{"watched": true, "not watched": false} {
 		b.Run(name, func(b *testing.B) {
-			s := &Store{Path: b.TempDir() + "/credentials.json"}
+			s := &File{Path: b.TempDir() + "/credentials.json"}
 			a := Account{Server: "https://a.example"}
 			if err := s.Put(a, Entry{Access: secret.New("one"), Refresh: secret.New("two")}); err != nil {
 				b.Fatal(err)

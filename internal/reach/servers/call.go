@@ -88,7 +88,7 @@ func (c *connection) call(ctx context.Context, call dragoman.Call) (dragoman.Res
 		select {
 		case c.slots <- struct{}{}:
 			c.queued.Add(-1)
-			observe.Current(ctx).Event(observe.EventQueue, observe.Text(observe.Server, c.label), observe.Attribute{Key: observe.Waited, Value: time.Since(began).Seconds()})
+			observe.Current(ctx).Event(observe.EventQueue, observe.Text(observe.Server, c.label), observe.Seconds(observe.Waited, time.Since(began).Seconds()))
 		case <-timer.C:
 			c.queued.Add(-1)
 			return dragoman.Result{Problem: c.busy(), Ran: dragoman.RanNot}, nil

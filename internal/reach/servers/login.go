@@ -2,13 +2,17 @@ package servers
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/reach/credential"
+	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
@@ -20,13 +24,24 @@ const LoginPatience = 10 * time.Minute
 func (c *Config) LogIn(ctx context.Context, label, who, version string, o credential.LoginOptions) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, LoginPatience, errors.New("nobody logged in"))
 	defer cancel()
-	// As the gateway reaches the server, so that nothing else gets its requests.
+	err := c.loggingIn(label, version, LoginPatience, &o, func(next http.RoundTripper) error {
+		return credential.Login(ctx, c.Account(who), next, o)
+	})
+	if err != nil && context.Cause(ctx) != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// loggingIn sets what a login needs of the server, and calls do with what sends requests
+// to it: as the gateway reaches it, so that nothing else gets them.
+func (c *Config) loggingIn(label, version string, patience time.Duration, o *credential.LoginOptions, do func(next http.RoundTripper) error) error {
 	client := c.Client()
 	defer client.CloseIdleConnections()
 	o.Config = c.OAuth
 	o.Use = func(ctx context.Context, client *http.Client) error {
 		server, err := mcp.Connect(ctx, c.remote(client), &mcp.ClientOptions{
-			Label: label, Name: "dragoman", Version: version, Passive: true, Timeout: LoginPatience, ProbeTimeout: LoginPatience,
+			Label: label, Name: "dragoman", Version: version, Passive: true, Timeout: patience, ProbeTimeout: patience,
 		})
 		if err != nil {
 			return err
@@ -34,11 +49,7 @@ func (c *Config) LogIn(ctx context.Context, label, who, version string, o creden
 		defer server.Close()
 		return server.Refresh(ctx)
 	}
-	err := credential.Login(ctx, c.Account(who), client.Transport, o)
-	if err != nil && context.Cause(ctx) != nil {
-		return context.Cause(ctx)
-	}
-	return err
+	return do(client.Transport)
 }
 
 // What comes of a caller's wish to log in.
@@ -53,96 +64,121 @@ var (
 	ErrTooManyLogins = errors.New("too many logins have begun")
 )
 
-// The bounds of logins that callers have begun.
+// The bounds of logins that callers begin.
 const (
-	maxLogins     = 256
+	maxLogins     = 256              // within loginEvery
 	loginEvery    = 2 * time.Second  // of one caller at one server
 	loginResponse = 45 * time.Second // of the server and its authorization server
 )
 
-// A login goes on while its caller is at the authorization server.
-type login struct {
-	began   time.Time
-	visit   chan string            // addresses for the person's browser
-	answers chan credential.Answer // what the browser came back with
-	done    chan struct{}
-	err     error // when done is closed
-	end     context.CancelCauseFunc
-}
-
-// BeginLogin begins to log in a caller at a server, in place of what the caller has
-// begun there before. It returns the address that the caller's person opens in a
-// browser, which is sent back to redirect, an address that [credential.CheckRedirect]
-// allows. Where the server asks for no login it is [credential.ErrNoLogin].
+// BeginLogin begins to log in a caller at a server. It returns the address that the
+// caller's person opens in a browser, which is sent back to redirect, an address that
+// [credential.CheckRedirect] allows. Where the server asks for no login it is
+// [credential.ErrNoLogin].
 //
-// What the authorization server answers is for [Set.FinishLogin]: it is the same
-// caller who has to bring it. A link to log in that is sent to somebody else so
-// leads to nothing.
+// What the authorization server answers is for [Set.FinishLogin], here or at another
+// gateway that shares our store: all that has to be known stands, sealed to the caller, in
+// the state that the browser brings back. It is the same caller who has to bring it. A link
+// to log in that is sent to somebody else so leads to nothing.
 func (s *Set) BeginLogin(ctx context.Context, label, who, redirect string) (address string, err error) {
-	config, err := s.loggingIn(label)
+	config, err := s.loginAt(label)
 	if err != nil {
 		return "", err
 	}
 	if err := credential.CheckRedirect(redirect); err != nil {
 		return "", err
 	}
-	l, err := s.begin(config.Account(who), func(ctx context.Context, l *login) error {
-		return config.LogIn(ctx, label, who, s.options.Version, credential.LoginOptions{
-			Store: s.options.Tokens.Store, Redirect: redirect, Visit: l.ask,
-		})
-	})
-	if err != nil {
+	if err := s.mayBegin(config.Account(who)); err != nil {
 		return "", err
 	}
-	address, err = l.next(ctx)
-	if err == nil && address == "" {
-		err = credential.ErrNoLogin
-	}
-	return address, err
+	return s.step(ctx, label, who, config, redirect, func(ctx context.Context, next http.RoundTripper, o credential.LoginOptions) (*url.URL, *credential.Begun, error) {
+		return credential.Begin(ctx, config.Account(who), next, o)
+	})
 }
 
-// FinishLogin takes what the authorization server answered to the login that a caller
-// has begun. An address that it returns is one more to open, as with BeginLogin;
-// empty where the caller is logged in.
+// FinishLogin takes what the authorization server answered to a login that a caller has
+// begun. An address that it returns is one more to open, as with BeginLogin; empty where
+// the caller is logged in.
 func (s *Set) FinishLogin(ctx context.Context, label, who string, answer credential.Answer) (address string, err error) {
-	config, err := s.loggingIn(label)
+	config, err := s.loginAt(label)
 	if err != nil {
 		return "", err
 	}
-	l := s.begun(config.Account(who))
-	if l == nil {
+	begun := s.begun(config.Account(who), answer.State)
+	if begun == nil {
 		return "", ErrNotBegun
 	}
-	select {
-	case l.answers <- answer:
-	case <-l.done:
-		return "", ErrNotBegun
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
-	}
-	if address, err = l.next(ctx); err == nil && address == "" {
+	address, err = s.step(ctx, label, who, config, begun.Redirect, func(ctx context.Context, next http.RoundTripper, o credential.LoginOptions) (*url.URL, *credential.Begun, error) {
+		return credential.Finish(ctx, config.Account(who), next, o, begun, answer)
+	})
+	if err == nil && address == "" {
 		s.anew(label, who)
 	}
 	return address, err
 }
 
+// step does a step of a login, and seals what it takes for the next one.
+func (s *Set) step(ctx context.Context, label, who string, config *Config, redirect string, do func(context.Context, http.RoundTripper, credential.LoginOptions) (*url.URL, *credential.Begun, error)) (address string, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, loginResponse, errors.New("the server, or its authorization server, does not answer"))
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	o := credential.LoginOptions{Store: s.options.Tokens.Store, Redirect: redirect}
+	var visit *url.URL
+	var begun *credential.Begun
+	err = config.loggingIn(label, s.options.Version, loginResponse, &o, func(next http.RoundTripper) (err error) {
+		visit, begun, err = do(ctx, next, o)
+		return err
+	})
+	switch {
+	case err != nil && context.Cause(ctx) != nil:
+		return "", context.Cause(ctx)
+	case err != nil:
+		return "", err
+	case visit == nil:
+		return "", nil
+	}
+	text, err := json.Marshal(begun)
+	if err != nil {
+		return "", err
+	}
+	sealed := s.options.Seals.Close(seal.Login, boundTo(config.Account(who)), text, time.Now().Add(LoginPatience))
+	q := visit.Query()
+	q.Set("state", base64.RawURLEncoding.EncodeToString(sealed))
+	visit.RawQuery = q.Encode()
+	return visit.String(), nil
+}
+
+// begun returns the login that a state is of; nil where an account has begun no such one,
+// or too long ago.
+func (s *Set) begun(a credential.Account, state string) *credential.Begun {
+	sealed, err := base64.RawURLEncoding.DecodeString(state)
+	if err != nil {
+		return nil
+	}
+	text, err := s.options.Seals.Open(seal.Login, boundTo(a), sealed)
+	var b credential.Begun
+	if err != nil || json.Unmarshal(text, &b) != nil {
+		return nil
+	}
+	return &b
+}
+
+// boundTo is what a begun login is sealed to.
+func boundTo(a credential.Account) []byte { return seal.Bind([]byte(a.Server), []byte(a.Caller)) }
+
 // ForgetLogin forgets what came of a caller's logins at a server.
 func (s *Set) ForgetLogin(label, who string) error {
-	config, err := s.loggingIn(label)
+	config, err := s.loginAt(label)
 	if err != nil {
 		return err
-	}
-	if l := s.begun(config.Account(who)); l != nil {
-		l.end(ErrNotBegun)
-		<-l.done
 	}
 	err = s.options.Tokens.Store.Delete(config.Account(who))
 	s.anew(label, who)
 	return err
 }
 
-// loggingIn returns the configuration of a server at which callers log in.
-func (s *Set) loggingIn(label string) (*Config, error) {
+// loginAt returns the configuration of a server at which callers log in.
+func (s *Set) loginAt(label string) (*Config, error) {
 	def, ok := s.defined.Load().servers[label]
 	switch {
 	case !ok:
@@ -155,79 +191,19 @@ func (s *Set) loggingIn(label string) (*Config, error) {
 	return &def.config, nil
 }
 
-// begin runs a login of an account's, within the bounds, and ends the one before it.
-func (s *Set) begin(a credential.Account, run func(context.Context, *login) error) (*login, error) {
+// mayBegin bounds how often logins are begun: each asks the server and its authorization
+// server, and may register a client there.
+func (s *Set) mayBegin(a credential.Account) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopped() {
-		return nil, context.Cause(s.ctx)
+		return context.Cause(s.ctx)
 	}
-	maps.DeleteFunc(s.logins, func(_ credential.Account, l *login) bool { return l.over() && time.Since(l.began) >= loginEvery })
-	before := s.logins[a]
-	if before != nil && time.Since(before.began) < loginEvery || before == nil && len(s.logins) >= maxLogins {
-		return nil, ErrTooManyLogins
+	now := time.Now()
+	maps.DeleteFunc(s.logins, func(_ credential.Account, began time.Time) bool { return now.Sub(began) >= loginEvery })
+	if _, recently := s.logins[a]; recently || len(s.logins) >= maxLogins {
+		return ErrTooManyLogins
 	}
-	if before != nil {
-		before.end(ErrNotBegun)
-	}
-	ctx, end := context.WithCancelCause(s.ctx)
-	l := &login{began: time.Now(), visit: make(chan string), answers: make(chan credential.Answer), done: make(chan struct{}), end: end}
-	s.logins[a] = l
-	s.wg.Go(func() {
-		defer end(nil)
-		l.err = run(ctx, l)
-		close(l.done)
-	})
-	return l, nil
-}
-
-// begun returns the login that an account has begun; nil where it has not, or it is
-// over.
-func (s *Set) begun(a credential.Account) *login {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if l := s.logins[a]; l != nil && !l.over() {
-		return l
-	}
+	s.logins[a] = now
 	return nil
-}
-
-func (l *login) over() bool {
-	select {
-	case <-l.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// ask is [credential.LoginOptions.Visit].
-func (l *login) ask(ctx context.Context, address string) (credential.Answer, error) {
-	select {
-	case l.visit <- address:
-	case <-ctx.Done():
-		return credential.Answer{}, context.Cause(ctx)
-	}
-	select {
-	case answer := <-l.answers:
-		return answer, nil
-	case <-ctx.Done():
-		return credential.Answer{}, context.Cause(ctx)
-	}
-}
-
-// next returns the address that the login needs its person to visit; empty where it
-// is over, and well. Who does not wait for it ends it.
-func (l *login) next(ctx context.Context) (address string, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, loginResponse, errors.New("the server, or its authorization server, does not answer"))
-	defer cancel()
-	select {
-	case address = <-l.visit:
-		return address, nil
-	case <-l.done:
-		return "", l.err
-	case <-ctx.Done():
-		l.end(context.Cause(ctx))
-		return "", context.Cause(ctx)
-	}
 }

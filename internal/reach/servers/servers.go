@@ -13,6 +13,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
 	"github.com/dragoman-mcp/dragoman/internal/observe"
 	"github.com/dragoman-mcp/dragoman/internal/reach/credential"
+	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
@@ -38,6 +39,9 @@ type Options struct {
 	Can dragoman.Kind
 	// Tokens are where those for servers come from.
 	Tokens Tokens
+	// Seals close what it takes to go on with a login that was begun; nil for keys that end
+	// with the process.
+	Seals *seal.Ring
 	// Pins is the book of what is approved of servers; nil trusts everything.
 	Pins *pinning.Book
 	// Extensions is the raw object of extensions that those behind us have, and that
@@ -66,7 +70,7 @@ type Set struct {
 	wg     sync.WaitGroup
 
 	mu          sync.Mutex
-	logins      map[credential.Account]*login // that callers have begun
+	logins      map[credential.Account]time.Time // when callers began a login last
 	connections map[key]*connection
 	leaving     map[*connection]struct{} // that nobody gets any more, and that still have calls
 	views       map[Owner]*view          // of those who have connections of their own
@@ -79,11 +83,14 @@ func New(configs map[string]Config, o Options) *Set {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	if o.Seals == nil {
+		o.Seals = seal.New()
+	}
 	if o.Grace <= 0 {
 		o.Grace = 500 * time.Millisecond
 	}
 	s := &Set{
-		connections: map[key]*connection{}, leaving: map[*connection]struct{}{}, views: map[Owner]*view{}, logins: map[credential.Account]*login{},
+		connections: map[key]*connection{}, leaving: map[*connection]struct{}{}, views: map[Owner]*view{}, logins: map[credential.Account]time.Time{},
 		options: o, started: time.Now(), turns: newTurns(),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())

@@ -11,7 +11,7 @@ import (
 // Tokens are where those that servers are shown come from.
 type Tokens struct {
 	// Store has those of logins; nil for none.
-	Store *credential.Store
+	Store credential.Store
 	// Subjects has what callers showed the gateway; nil for nothing.
 	Subjects *credential.Subjects
 	// Gateway is the address at which callers log in, for people; empty where it is

@@ -8,12 +8,12 @@ import (
 	"slices"
 )
 
-// Chat returns what sends the bodies of a conversation to the upstream's
-// chat/completions: the Post of a client in openai/model. What a client's request
-// brought of header, query and credentials is taken from r; a conversation of this
-// process brings nothing, the zero Request.
-func (u *Upstream) Chat(r Request) func(context.Context, [][]byte) (*http.Response, error) {
-	r.Method, r.Path, r.Relay = http.MethodPost, "/chat/completions", false
+// Post returns what sends the bodies of a conversation to a path of the upstream: the
+// Post of a client in openai/model. What a client's request brought of header, query and
+// credentials is taken from r; a conversation of this process brings nothing, the zero
+// Request.
+func (u *Upstream) Post(path string, r Request) func(context.Context, [][]byte) (*http.Response, error) {
+	r.Method, r.Path, r.Relay = http.MethodPost, path, false
 	return func(ctx context.Context, parts [][]byte) (*http.Response, error) {
 		length := 0
 		for _, p := range parts {

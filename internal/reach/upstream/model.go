@@ -24,7 +24,7 @@ type Model struct {
 	Dialect string                 `yaml:"dialect" doc:"What the upstream accepts. Default: recognised from its host, else conservative."`
 	Name    string                 `yaml:"name" doc:"Model name to send upstream instead of the one in the request."`
 	Headers map[string]secret.Text `yaml:"headers" doc:"HTTP headers sent with each request, such as api-key."`
-	Wires   []string               `yaml:"wires" doc:"Which APIs the upstream speaks, of chat, responses and messages. A request of the Responses or the Messages API that names none of the MCP servers goes as it is to an upstream that speaks it; with [chat] it never does, so that tools are always offered. Default: chat, responses at OpenAI and Azure OpenAI, and messages at Anthropic."`
+	Wires   []string               `yaml:"wires" doc:"Which APIs the upstream speaks, of chat, responses and messages. With responses, requests of the Responses API go to its own, with the tools of MCP servers beside its hosted ones; without chat, those of the Chat and the Messages API do, too. A request of the Messages API that names none of the MCP servers goes as it is to an upstream that speaks it. With [chat] everything goes over Chat. Default: chat, responses at OpenAI and Azure OpenAI, and messages at Anthropic."`
 	Context int                    `yaml:"context_window" max:"100000000" doc:"How many tokens the model reads, for clients that ask, such as Codex. Default: 128000."`
 	Results result.Form            `yaml:"results" doc:"How results of tools look to this model, where it differs from the section results."`
 	Price   usage.Price            `yaml:"price" doc:"What a million tokens cost, in the currency of your choice, for dragoman usage and for budgets of money."`
@@ -85,7 +85,7 @@ func (m *Model) Validate() error {
 		return invalid.Key("price", err.Error())
 	}
 	for _, wire := range m.Wires {
-		if wire != "chat" && wire != Responses && wire != Messages {
+		if wire != Chat && wire != Responses && wire != Messages {
 			return invalid.Key("wires", fmt.Sprintf("%q is no API that is known here; it is chat, responses or messages", wire))
 		}
 	}

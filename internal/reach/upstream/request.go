@@ -221,6 +221,28 @@ const (
 	wsKeyProtocol = "openai-insecure-api-key."
 )
 
+// Lasting returns what may be written down of a client's header, for a request that is made
+// without the client later: what would travel, but for credentials and whatever is named
+// like a secret.
+func Lasting(client http.Header) http.Header {
+	kept := http.Header{}
+	copyHeader(kept, Request{Header: client}, false)
+	for name := range kept {
+		for _, word := range []string{"auth", "key", "token", "secret", "password", "signature", "credential", "session"} {
+			if strings.Contains(strings.ToLower(name), word) {
+				delete(kept, name)
+			}
+		}
+	}
+	return kept
+}
+
+// Lends reports whether a client's header has credentials that would go to the upstream,
+// since the configuration has none for it.
+func (u *Upstream) Lends(client http.Header) bool {
+	return !u.HasKey && slices.ContainsFunc(slices.Collect(maps.Keys(client)), func(name string) bool { return credentialHeaders[fold(name)] })
+}
+
 // copyHeader copies to dst what may travel of a client's header.
 func copyHeader(dst http.Header, r Request, credentials bool) {
 	var listed []string // headers that Connection names

@@ -1,11 +1,11 @@
 package upstream
 
 import (
-	"context"
-	"io"
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/plainhttp"
 )
 
 // transportKey tells which upstreams can share connections.
@@ -16,44 +16,13 @@ type transportKey struct {
 
 var dialer = &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 
-func dial(ctx context.Context, network, address string) (net.Conn, error) {
-	c, err := dialer.DialContext(ctx, network, address)
-	if tcp, ok := c.(*net.TCPConn); ok {
-		return partsConn{tcp}, err
-	}
-	return c, err
-}
-
-// A Parts is a request's body that lies in memory in parts. Over a connection
-// without TLS it is sent as it lies there, in one system call, instead of through
-// a buffer of 32 KiB. Reading it uses it up, and so does closing.
-type Parts struct{ net.Buffers }
-
-// Close does nothing.
-func (p *Parts) Close() error { return nil }
-
-// partsConn is a connection that knows Parts. The transport hands the body of a
-// request to ReadFrom, as it does for files; see http.transferWriter.
-type partsConn struct{ *net.TCPConn }
-
-func (c partsConn) ReadFrom(r io.Reader) (int64, error) {
-	if limited, ok := r.(*io.LimitedReader); ok {
-		if parts, ok := limited.R.(*Parts); ok {
-			n, err := parts.WriteTo(c.TCPConn)
-			limited.N -= n
-			return n, err
-		}
-	}
-	return c.TCPConn.ReadFrom(r)
-}
-
 // newTransport makes a transport for many requests to few hosts: connections
 // are kept in numbers that fit a busy gateway, every wait but the one for a
 // body has a bound, and bodies come as they were sent.
-func newTransport(key transportKey) *http.Transport {
+func newTransport(key transportKey) *plainhttp.Transport {
 	t := &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            dial,
+		DialContext:            dialer.DialContext,
 		TLSHandshakeTimeout:    10 * time.Second,
 		ResponseHeaderTimeout:  key.timeout,
 		ExpectContinueTimeout:  time.Second,
@@ -69,5 +38,5 @@ func newTransport(key transportKey) *http.Transport {
 	}
 	t.Protocols.SetHTTP1(true)
 	t.Protocols.SetHTTP2(!key.http1)
-	return t
+	return plainhttp.New(t)
 }

@@ -30,6 +30,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -39,6 +40,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/text/glob"
 	"github.com/dragoman-mcp/dragoman/internal/text/invalid"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
+	"github.com/dragoman-mcp/dragoman/internal/wire/plainhttp"
 	"github.com/dragoman-mcp/dragoman/internal/wire/retry"
 	"github.com/dragoman-mcp/dragoman/result"
 )
@@ -72,7 +74,7 @@ type Options struct {
 // A Set is the upstreams of a gateway, in order. It is safe for concurrent use.
 type Set struct {
 	upstreams    []*Upstream
-	transports   []*http.Transport
+	transports   []*plainhttp.Transport
 	defaultModel string
 }
 
@@ -87,7 +89,7 @@ func New(models []Model, opts Options) (*Set, error) {
 	if len(models) == 0 {
 		models, from = s.fromEnvironment(opts.Getenv)
 	}
-	pool := make(map[transportKey]*http.Transport)
+	pool := make(map[transportKey]*plainhttp.Transport)
 	for i, m := range models {
 		m.SetDefaults()
 		err := m.Validate()
@@ -250,6 +252,8 @@ type Upstream struct {
 	Retries *retry.Budget
 	// NoUsage is set once it has refused a request for its wish for usage.
 	NoUsage atomic.Bool
+	// Unsealed has the names of its models that have no thoughts which could be sealed.
+	Unsealed sync.Map
 
 	match, name string
 	wires       []string    // what it speaks; nil where only its host tells

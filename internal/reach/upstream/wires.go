@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// Names of APIs among the wires of a [Model]: OpenAI's Responses, and Anthropic's
+// Names of APIs among the wires of a [Model]: OpenAI's Chat and Responses, and Anthropic's
 // Messages.
 const (
+	Chat      = "chat"
 	Responses = "responses"
 	Messages  = "messages"
 )
@@ -15,9 +16,13 @@ const (
 // anthropicHost is where Anthropic's own API is.
 const anthropicHost = "api.anthropic.com"
 
-// Speaks reports whether the upstream speaks one of the APIs beside Chat: as the
-// configuration says, or else as is known of its host.
+// Speaks reports whether the upstream speaks one of the APIs: as the configuration says,
+// or else as is known of its host. Chat is spoken unless the configuration names Responses
+// without it: one of the two it takes to answer at all.
 func (u *Upstream) Speaks(wire string) bool {
+	if wire == Chat {
+		return !slices.Contains(u.wires, Responses) || slices.Contains(u.wires, Chat)
+	}
 	if u.wires != nil {
 		return slices.Contains(u.wires, wire)
 	}

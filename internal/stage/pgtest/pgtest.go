@@ -69,15 +69,24 @@ func Socket(t testing.TB, url string) string {
 // SQL runs a statement in the database at an address, with psql.
 func SQL(t testing.TB, url, statement string) string {
 	t.Helper()
-	psql, err := program("psql")
+	out, err := Try(url, statement)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return out
+}
+
+// Try is [SQL] in a database that may be in trouble.
+func Try(url, statement string) (string, error) {
+	psql, err := program("psql")
+	if err != nil {
+		return "", err
+	}
 	out, err := exec.Command(psql, "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", url, "-c", statement).CombinedOutput()
 	if err != nil {
-		t.Fatalf("%s: %v\n%s", statement, err, out)
+		return "", fmt.Errorf("%s: %w\n%s", statement, err, out)
 	}
-	return strings.TrimSpace(string(out))
+	return strings.TrimSpace(string(out)), nil
 }
 
 func (s *server) sql(t testing.TB, statement string) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
@@ -50,18 +51,34 @@ func (d *Documents) Keep(owner, id string, document []byte) {
 	})
 }
 
-// Find returns a document; nil where there is none, or it cannot be read, which is said
-// in the log.
-func (d *Documents) Find(ctx context.Context, owner, id string) (document []byte) {
-	err := d.db.Read(ctx, func(tx *store.Tx) (err error) {
-		document, err = d.kind.Get(tx, owner, id)
-		return err
-	})
-	if err != nil {
-		if !errors.Is(err, ErrNone) && ctx.Err() == nil {
+// late is after what times a document that is not there is looked for again: another
+// process may have told of one that is still on its way to the disk.
+var late = []time.Duration{50 * time.Millisecond, 150 * time.Millisecond, 500 * time.Millisecond}
+
+// Find returns a document; nil where there is none, for most of a second, or it cannot be
+// read, which is said in the log.
+func (d *Documents) Find(ctx context.Context, owner, id string) []byte {
+	for tries := 0; ; tries++ {
+		var document []byte
+		err := d.db.Read(ctx, func(tx *store.Tx) (err error) {
+			document, err = d.kind.Get(tx, owner, id)
+			return err
+		})
+		switch {
+		case err == nil:
+			return document
+		case !errors.Is(err, ErrNone) && ctx.Err() == nil:
 			d.log.Error("a "+d.kind.Name+" cannot be read", "error", err)
+			return nil
+		case tries == len(late):
+			return nil
 		}
-		return nil
+		again := time.NewTimer(late[tries])
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			again.Stop()
+			return nil
+		}
 	}
-	return document
 }

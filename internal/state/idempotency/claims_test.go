@@ -99,7 +99,7 @@ func TestClaimIsAnsweredElsewhere(t *testing.T) {
 }
 
 // TestClaimIsOnePerRequest: of processes that run one request at once, one comes to change
-// something.
+// something, and all give its answer.
 func TestClaimIsOnePerRequest(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "dragoman.db")
 	var ran, refused atomic.Int32
@@ -110,7 +110,7 @@ func TestClaimIsOnePerRequest(t *testing.T) {
 	for range n {
 		s := process(t, path, Config{Bytes: 1 << 20, TTL: time.Hour})
 		all.Go(func() {
-			_, err := ask(t, s, key("a", "k", "body"), func(w http.ResponseWriter, r *http.Request, run *Run) {
+			w, err := ask(t, s, key("a", "k", "body"), func(w http.ResponseWriter, r *http.Request, run *Run) {
 				begun.Done()
 				begun.Wait() // all have found nothing
 				if err := s.claims.db.Write(r.Context(), run.Claim); err != nil {
@@ -126,8 +126,8 @@ func TestClaimIsOnePerRequest(t *testing.T) {
 				}
 				says("done", &ran)(w, r, run)
 			})
-			if err != nil {
-				t.Error(err)
+			if err != nil || w.Body.String() != "done" {
+				t.Errorf("%q, %v", w.Body, err)
 			}
 		})
 	}

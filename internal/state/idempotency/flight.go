@@ -38,6 +38,7 @@ type flight struct {
 	left      bool  // everybody went before the end
 	over      bool  // nothing more is written
 	refused   error // nothing is answered
+	lost      bool  // another process runs the request: what is said before an answer begins is dropped
 	broken    any   // what the handler panicked with; told once it is over
 }
 
@@ -64,7 +65,26 @@ func (f *flight) Header() http.Header { return f.header }
 func (f *flight) WriteHeader(status int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.begin(status)
+	if !f.dropped() {
+		f.begin(status)
+	}
+}
+
+// dropped reports that nobody is told what is written now. f.mu is held.
+func (f *flight) dropped() bool { return f.lost && f.status == 0 }
+
+// beat says whether another process runs the request.
+func (f *flight) beat(lost bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lost = lost
+}
+
+// beaten reports that another process runs the request, and nothing of an answer was said.
+func (f *flight) beaten() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.dropped()
 }
 
 func (f *flight) begin(status int) {
@@ -79,6 +99,9 @@ func (f *flight) begin(status int) {
 func (f *flight) Write(p []byte) (written int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.dropped() {
+		return len(p), nil
+	}
 	f.begin(http.StatusOK)
 	for written < len(p) {
 		room := maxAnswer - len(f.body)

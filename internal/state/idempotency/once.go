@@ -10,6 +10,7 @@
 package idempotency
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -74,7 +75,8 @@ type Run struct {
 	Answered bool
 	// Claim is to be part of each transaction that writes down what the request is about
 	// to change; nil where nothing has to be. It fails with [ErrRunning] where another
-	// process was quicker: then nothing may be changed, and the request ends.
+	// process was quicker: then nothing may be changed, and the request ends. Unless its answer
+	// has begun by then, what it says is dropped, and the other's answer is given.
 	Claim func(*store.Tx) error
 }
 
@@ -189,6 +191,9 @@ func (s *Requests) fly(f *flight, key Key, r *http.Request, run *Run, handler Ha
 			}
 		}
 		handler(f, r, run)
+		if f.beaten() {
+			s.give(f, key)
+		}
 	})
 	a := f.answer()
 	if a != nil && (!run.Answered || a.status >= 400) {
@@ -226,14 +231,16 @@ func (s *Requests) claimed(f *flight, key Key, run *Run) func(Key, *Run, *answer
 		f.refuse(ErrOther)
 		return nil
 	case found != nil && found.answer != nil:
-		s.claims.used(key)
-		begin(f, found.answer.status, found.answer.header, true)
-		_, _ = f.Write(found.answer.body)
+		s.replay(f, key, found.answer)
 		return nil
 	}
 	run.Again = found != nil
 	h := s.claims.begin(key, run.Again)
-	run.Claim = h.claim
+	run.Claim = func(tx *store.Tx) error {
+		err := h.claim(tx)
+		f.beat(errors.Is(err, ErrRunning))
+		return err
+	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(f.ctx))
 	var living sync.WaitGroup
 	living.Go(func() { h.live(ctx) })
@@ -246,6 +253,25 @@ func (s *Requests) claimed(f *flight, key Key, run *Run) func(Key, *Run, *answer
 			s.log.Error("what became of a request with an Idempotency-Key was not written down", "error", err)
 		}
 	}
+}
+
+// give waits for the answer of another process that was quicker, and gives that; where none
+// comes in time, or none that is to be given again, it is [ErrRunning].
+func (s *Requests) give(f *flight, key Key) {
+	found, err := s.claims.await(f.ctx, key)
+	if err != nil || found == nil || found.print != key.print() || found.answer == nil {
+		f.refuse(cmp.Or(err, ErrRunning))
+		return
+	}
+	f.beat(false)
+	clear(f.header)
+	s.replay(f, key, found.answer)
+}
+
+func (s *Requests) replay(f *flight, key Key, a *answer) {
+	s.claims.used(key)
+	begin(f, a.status, a.header, true)
+	_, _ = f.Write(a.body)
 }
 
 // id tells one request from others, and owner whose it is among all who are told apart.

@@ -41,7 +41,7 @@ var (
 	// Cursor is a place in a list or in a result that was cut.
 	Cursor = Purpose{"cursor", 15 * time.Minute}
 	// Task names a task that a server, or we, run for a caller.
-	Task = Purpose{"task", 24 * time.Hour}
+	Task = Purpose{"task", 7 * 24 * time.Hour}
 	// Session is a session of a legacy MCP client.
 	Session = Purpose{"session", 24 * time.Hour}
 	// Login is a login at a server that was begun.
@@ -50,6 +50,8 @@ var (
 	Consent = Purpose{"consent", 30 * 24 * time.Hour}
 	// Reasoning is what a model thought, for clients that keep their own history.
 	Reasoning = Purpose{"reasoning", 30 * 24 * time.Hour}
+	// Compaction is a summary in place of a conversation, which its client keeps.
+	Compaction = Purpose{"compaction", 30 * 24 * time.Hour}
 	// Item says that an item of a conversation is as we gave it to a client.
 	Item = Purpose{"item", 30 * 24 * time.Hour}
 )

@@ -59,6 +59,7 @@ func (w *writer) group(jobs []*job) error {
 		return err
 	}
 	tx := &Tx{ctx: context.Background(), on: w.conn, prep: w.prepare, schema: sqliteSchema, count: &w.count}
+	tx.mark = func() error { return w.exec("SAVEPOINT one") }
 	err := w.each(tx, jobs)
 	if err != nil {
 		_ = w.exec("ROLLBACK") // SQLite may have done so itself
@@ -83,13 +84,15 @@ func (w *writer) each(tx *Tx, jobs []*job) error {
 	return tx.finish(raised)
 }
 
-// guarded runs a job behind a savepoint. An error means that the transaction is
-// lost.
+// guarded runs a job, which is behind a savepoint from its first change on. An error means
+// that the transaction is lost.
 func (w *writer) guarded(tx *Tx, j *job) error {
-	if err := w.exec("SAVEPOINT one"); err != nil {
-		return err
-	}
-	if j.err = j.call(tx); j.err == nil {
+	tx.marked = false
+	j.err = j.call(tx)
+	switch {
+	case !tx.marked:
+		return nil
+	case j.err == nil:
 		return w.exec("RELEASE SAVEPOINT one")
 	}
 	if err := w.exec("ROLLBACK TO SAVEPOINT one"); err != nil {
@@ -111,10 +114,10 @@ func (j *job) call(tx *Tx) (err error) {
 	}()
 	tx.raised, tx.wrote, tx.broken = nil, false, nil
 	j.panicked, j.raised = nil, nil
-	before := tx.noted.clone()
+	tx.undo = tx.undo[:0]
 	defer func() {
 		if err != nil {
-			tx.noted = before
+			tx.unnote()
 		}
 	}()
 	if err := j.fn(tx); err != nil {

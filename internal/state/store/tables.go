@@ -56,9 +56,16 @@ var known = map[string]Table{
 	"approvals":        {Owner: "caller"}, // package approval expires them, with a record of each
 	"audit":            {Owner: "caller", Stays: "the record of what was done, which only its retention ends"},
 	"audit_head":       {},
+	"audit_logs":       {},
+	"audit_records":    {Owner: "caller", Stays: "the record of what was done, which only its retention ends"},
 	"console_sessions": {Owner: "caller"},
+	"limit_rates":      {Expires: "spent"}, // full again, which is what no row is
+	"limit_slots":      {Expires: "lease"},
+	"login_imports":    {}, // of a file, which says whose they are
 	"limit_days":       {Stays: "what was used of the limits of a day: else erasing would be a way to begin anew"},
 	"migrations":       {},
+	"node_numbers":     {},
+	"nodes":            {}, // the processes, and nothing of owners
 	"pin_changes":      {},
 	"pins":             {}, // of servers
 	"revoked_keys":     {}, // erasing nobody makes a key good again
@@ -67,6 +74,7 @@ var known = map[string]Table{
 	"topics":           {},
 	"usage":            {Owner: "caller", Stays: "numbers of what was used, and nothing of what was said"},
 	"usage_batches":    {},
+	"usage_callers":    {Owner: "caller"},
 }
 
 // Tables returns our tables, in the order of their names.

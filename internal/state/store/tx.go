@@ -8,6 +8,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -30,7 +31,12 @@ type Tx struct {
 
 	count  *atomic.Int64 // of statements
 	raised []string      // topics
-	noted                // by the functions before
+	noted  noted         // by the functions before, and by this one
+	undo   []note        // what this function noted over
+	// mark makes a savepoint; nil where nothing is undone alone. marked says that the
+	// function has one: what changes nothing needs none.
+	mark   func() error
+	marked bool
 	// wrote says that a function has changed something, or tried to; broken is the
 	// first statement that failed, after which PostgreSQL does nothing more.
 	wrote  bool
@@ -105,27 +111,47 @@ type noted struct {
 	last  map[string]func(*Tx) error
 }
 
-func (n noted) clone() noted { return noted{maps.Clone(n.known), maps.Clone(n.last)} }
+// A note is what stood under a key.
+type note struct {
+	key   string
+	value any
+	last  func(*Tx) error // nil where there was nothing
+}
+
+// unnote takes back what this function has noted.
+func (tx *Tx) unnote() {
+	for _, n := range slices.Backward(tx.undo) {
+		if n.last == nil {
+			delete(tx.noted.known, n.key)
+			delete(tx.noted.last, n.key)
+			continue
+		}
+		tx.noted.known[n.key], tx.noted.last[n.key] = n.value, n.last
+	}
+	tx.undo = tx.undo[:0]
+}
 
 // Known returns what a function before has noted under a key in this transaction with
 // [Tx.Note]; nil where none has, or what it did was undone.
-func (tx *Tx) Known(key string) any { return tx.known[key] }
+func (tx *Tx) Known(key string) any { return tx.noted.known[key] }
 
 // Note lets functions that come later in this transaction know something, and has last run
 // once, as the transaction's last thing: what many of them change a row to is read once
 // and written once.
 func (tx *Tx) Note(key string, value any, last func(*Tx) error) {
-	if tx.known == nil {
-		tx.known, tx.last = map[string]any{}, map[string]func(*Tx) error{}
+	if tx.noted.known == nil {
+		tx.noted = noted{map[string]any{}, map[string]func(*Tx) error{}}
 	}
-	tx.known[key], tx.last[key] = value, last
+	tx.undo = append(tx.undo, note{key, tx.noted.known[key], tx.noted.last[key]})
+	tx.noted.known[key], tx.noted.last[key] = value, last
 	tx.wrote = true
 }
 
 // finish does what was left for the end of the transaction.
 func (tx *Tx) finish(topics []string) error {
-	for _, key := range slices.Sorted(maps.Keys(tx.last)) {
-		if err := tx.last[key](tx); err != nil {
+	tx.mark = nil // it is everybody's
+	for _, key := range slices.Sorted(maps.Keys(tx.noted.last)) {
+		if err := tx.noted.last[key](tx); err != nil {
 			return err
 		}
 	}
@@ -168,8 +194,24 @@ func (tx *Tx) Exec(query string, args ...any) (changed int64, err error) {
 	return result.RowsAffected()
 }
 
+// changes makes the savepoint of a function that is about to change something.
+func (tx *Tx) changes() error {
+	if tx.mark == nil || tx.marked {
+		return nil
+	}
+	err := tx.mark()
+	tx.marked = err == nil
+	return err
+}
+
+// reads reports whether a query changes nothing.
+func reads(query string) bool { return strings.HasPrefix(query, "SELECT ") }
+
 func (tx *Tx) exec(query string, args []any) (sql.Result, error) {
 	tx.count.Add(1)
+	if err := tx.changes(); err != nil {
+		return nil, err
+	}
 	if tx.prep == nil {
 		return tx.on.ExecContext(tx.ctx, query, args...)
 	}
@@ -184,6 +226,11 @@ func (tx *Tx) exec(query string, args []any) (sql.Result, error) {
 // when there is none.
 func (tx *Tx) Row(query string, args []any, dest ...any) error {
 	tx.count.Add(1)
+	if !reads(query) {
+		if err := tx.changes(); err != nil {
+			return explained(tx.failed(err))
+		}
+	}
 	if tx.prep == nil {
 		return explained(tx.failed(tx.on.QueryRowContext(tx.ctx, query, args...).Scan(dest...)))
 	}
@@ -197,6 +244,11 @@ func (tx *Tx) Row(query string, args []any, dest ...any) error {
 // Rows runs a query and calls each for every row, until it returns an error.
 func (tx *Tx) Rows(query string, args []any, each func(scan func(dest ...any) error) error) (err error) {
 	tx.count.Add(1)
+	if !reads(query) {
+		if err := tx.changes(); tx.failed(err) != nil {
+			return explained(err)
+		}
+	}
 	rows, err := tx.on.QueryContext(tx.ctx, query, args...)
 	if tx.failed(err) != nil {
 		return explained(err)

@@ -44,11 +44,21 @@ func New(db *store.DB, v *vault.Vault, retention time.Duration) *Responses {
 
 // Put implements [responses.Store]. It returns once the response is on disk.
 func (r *Responses) Put(ctx context.Context, caller string, s *responses.Stored) error {
+	return r.db.Write(ctx, func(tx *store.Tx) error { return r.PutIn(tx, caller, s) })
+}
+
+// PutIn is Put as part of a transaction of the same store.
+func (r *Responses) PutIn(tx *store.Tx, caller string, s *responses.Stored) error {
 	document, err := encode(s)
 	if err != nil {
 		return err
 	}
-	return r.db.Write(ctx, func(tx *store.Tx) error { return r.kind.Put(tx, caller, s.ID, document, s.ItemIDs()...) })
+	return r.kind.Put(tx, caller, s.ID, document, s.ItemIDs()...)
+}
+
+// DeleteIn is Delete as part of a transaction of the same store.
+func (r *Responses) DeleteIn(tx *store.Tx, caller, id string) (bool, error) {
+	return r.kind.Delete(tx, caller, id)
 }
 
 // Get implements [responses.Store].
@@ -94,16 +104,21 @@ func (r *Responses) Delete(ctx context.Context, caller, id string) (there bool, 
 // Spend implements [responses.Store]: of all processes one is the first.
 func (r *Responses) Spend(ctx context.Context, caller, id string) (first bool, err error) {
 	err = r.db.Write(ctx, func(tx *store.Tx) error {
-		now, err := tx.Now()
-		if err != nil {
-			return err
-		}
-		n, err := tx.Exec("INSERT INTO consents (owner, digest, expires) VALUES ($1, $2, $3) ON CONFLICT (owner, digest) DO NOTHING",
-			store.Owner(caller), content.Digest(id), store.Time(now.Add(Life)))
-		first = n == 1
+		first, err = r.SpendIn(tx, caller, id)
 		return err
 	})
 	return first && err == nil, err
+}
+
+// SpendIn is Spend as part of a transaction.
+func (r *Responses) SpendIn(tx *store.Tx, caller, id string) (first bool, err error) {
+	now, err := tx.Now()
+	if err != nil {
+		return false, err
+	}
+	n, err := tx.Exec("INSERT INTO consents (owner, digest, expires) VALUES ($1, $2, $3) ON CONFLICT (owner, digest) DO NOTHING",
+		store.Owner(caller), content.Digest(id), store.Time(now.Add(Life)))
+	return n == 1, err
 }
 
 // A document is a response as it is kept. A turn stands in it once, whatever it is found
@@ -115,23 +130,39 @@ type document struct {
 }
 
 func encode(s *responses.Stored) ([]byte, error) {
-	d := document{Stored: s, Keys: map[string]int{}}
+	d := document{Stored: s}
+	var err error
+	if d.Turns, d.Keys, err = encodeTurns(s.Turns); err != nil {
+		return nil, err
+	}
+	return encoded(d)
+}
+
+// encodeTurns returns turns by keys as they are kept: each once, and where it stands under
+// each key.
+func encodeTurns(byKey map[string]*memory.Turn) (turns []json.RawMessage, keys map[string]int, err error) {
+	keys = map[string]int{}
 	seen := map[*memory.Turn]int{}
-	for key, turn := range s.Turns {
+	for key, turn := range byKey {
 		at, ok := seen[turn]
 		if !ok {
 			encoded, err := turn.Encode()
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
-			at = len(d.Turns)
-			seen[turn], d.Turns = at, append(d.Turns, encoded)
+			at = len(turns)
+			seen[turn], turns = at, append(turns, encoded)
 		}
-		d.Keys[key] = at
+		keys[key] = at
 	}
+	return turns, keys, nil
+}
+
+// encoded returns a document: what came without escapes goes without.
+func encoded(d any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // what came without escapes goes without
+	e.SetEscapeHTML(false)
 	err := e.Encode(d)
 	return b.Bytes(), err
 }
@@ -141,19 +172,26 @@ func decode(plain []byte) (*responses.Stored, error) {
 	if err := json.Unmarshal(plain, &d); err != nil {
 		return nil, err
 	}
-	turns := make([]*memory.Turn, len(d.Turns))
-	for i, encoded := range d.Turns {
+	var err error
+	d.Stored.Turns, err = decodeTurns(d.Turns, d.Keys)
+	return d.Stored, err
+}
+
+// decodeTurns returns what [encodeTurns] was given.
+func decodeTurns(encoded []json.RawMessage, keys map[string]int) (map[string]*memory.Turn, error) {
+	turns := make([]*memory.Turn, len(encoded))
+	for i, each := range encoded {
 		var err error
-		if turns[i], err = memory.Decode(encoded); err != nil {
+		if turns[i], err = memory.Decode(each); err != nil {
 			return nil, err
 		}
 	}
-	d.Stored.Turns = map[string]*memory.Turn{}
-	for key, at := range d.Keys {
+	byKey := map[string]*memory.Turn{}
+	for key, at := range keys {
 		if at < 0 || at >= len(turns) {
-			return nil, errors.New("a stored response is damaged")
+			return nil, errors.New("what happened behind a conversation is damaged in the store")
 		}
-		d.Stored.Turns[key] = turns[at]
+		byKey[key] = turns[at]
 	}
-	return d.Stored, nil
+	return byKey, nil
 }

@@ -22,7 +22,9 @@ import (
 )
 
 // TestOnPostgres: all of it, in PostgreSQL.
-func TestOnPostgres(t *testing.T) { pgtest.Again(t, "^Test(Restart|Owners|Delete|Spend|Expire)$") }
+func TestOnPostgres(t *testing.T) {
+	pgtest.Again(t, "^Test(Restart|Owners|Delete|Spend|Expire|Conversations|Claims)$")
+}
 
 // opened returns what a process has of the store at a path.
 func opened(t testing.TB, path string) *Responses {

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"html"
+	"math/bits"
 	"net/url"
 	"strconv"
 	"strings"
@@ -359,8 +360,9 @@ func separates(r rune) bool { return r == ' ' || r == '-' || r == '.' || r == '_
 // unleet returns a text with letters for the digits in its words; empty where few words
 // have any.
 func unleet(text string) string {
-	words, mixed, letters := 0, 0, 0
-	digit, alpha := false, false
+	words, mixed := 0, 0
+	digit, alpha, dense := false, false, false
+	var recent uint16 // a bit for each of the last words: whether it is mixed
 	for i := 0; i <= len(text); i++ {
 		c := byte(' ')
 		if i < len(text) {
@@ -369,23 +371,29 @@ func unleet(text string) string {
 		switch {
 		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z':
 			alpha = true
-			letters++
 		case strings.IndexByte("0134573@$", c) >= 0:
 			digit = true
 		default:
 			if alpha || digit {
 				words++
+				recent <<= 1
 			}
 			if alpha && digit {
 				mixed++
+				recent |= 1
 			}
+			dense = dense || bits.OnesCount16(recent) >= denseWords
 			alpha, digit = false, false
 		}
 	}
-	if mixed < 3 || mixed*4 < words {
+	if mixed < 3 || mixed*4 < words && !dense {
 		return ""
 	}
 	return leet.Replace(text)
 }
+
+// denseWords is how many of sixteen words in a row have digits in them where that is no
+// accident, however long the text around them is.
+const denseWords = 6
 
 var leet = strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s")

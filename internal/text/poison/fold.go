@@ -15,6 +15,7 @@ import (
 // one space for any white space, and a line feed where a sentence ends. Words that mix
 // scripts are read by how they look.
 func fold(text string) string {
+	text = markTurns(text)
 	if !ascii(text) {
 		text = plainLetters(text)
 	}

@@ -29,6 +29,7 @@ var concepts = []string{
 	"before", "call", "anytool", "sameargs", "always", "not", "noask", "preapproved", "ai", "reader", "must",
 	"role", "free", "pretext", "bcc", "redirect", "follow", "decode", "del", "goods", "approve", "render",
 	"boss", "said", "omit", "answer", "happened", "content",
+	"presume", "tomemory", "trusted", "turn",
 	"sens", "envfile", "mark", "loud", "shell", "url", "email", "link", "datalink",
 }
 

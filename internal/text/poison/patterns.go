@@ -24,6 +24,9 @@ const (
 	runs
 	links
 	excuses
+	presumes
+	remembers
+	forges
 	families
 )
 
@@ -61,6 +64,7 @@ var patterns = [...]pattern{
 	{says: "to hide something from its user", family: hides, weight: 3, need: named("notnotify user this"), span: 50},
 	{says: "to hide something from its user", family: hides, weight: 2, need: named("notnotify user"), span: 40},
 	{says: "to hide something from its user", family: hidesToo, weight: 6, need: named("covert")},
+	{says: "to hide something from its user", family: hidesToo, weight: 2, need: named("nottell this call"), span: 120},
 	{says: "to do something unnoticed", family: hidesToo, weight: 2, need: named("quiet pass"), span: 80},
 	{says: "to do something unnoticed", family: hidesToo, weight: 2, need: named("quiet call"), span: 60},
 	{says: "to do something unnoticed", family: hidesToo, weight: 2, need: named("quiet this"), span: 60},
@@ -100,6 +104,7 @@ var patterns = [...]pattern{
 	{says: "to send copies to somebody", family: carries, weight: 2, need: named("bcc email always"), span: 140},
 	{says: "to replace recipients", family: copies, weight: 3, need: named("redirect")},
 	{says: "to replace recipients", family: carries, weight: 3, need: named("redirect anytool"), span: 140},
+	{says: "to replace recipients", family: carries, weight: 3, need: named("redirect email"), span: 140},
 
 	{says: "to play another role", family: pretends, weight: 3, need: named("role")},
 	{says: "to know no bounds", family: frees, weight: 2, need: named("free")},
@@ -109,13 +114,20 @@ var patterns = [...]pattern{
 	{says: "to act without asking", family: unasked, weight: 4, need: named("noask user"), span: 50},
 	{says: "to destroy all there is", family: runs, weight: 2, need: named("del whole goods"), span: 60},
 	{says: "to act without asking", family: unasked, weight: 3, need: named("preapproved")},
+	{says: "to act without asking", family: runs, weight: 3, need: named("noask preapproved"), span: 120},
 	{says: "to act without asking", family: unasked, weight: 1, need: named("noask")},
+	{says: "to take silence for consent", family: presumes, weight: 3, need: named("presume")},
+	{says: "to keep it in its memory", family: remembers, weight: 6, need: named("tomemory trusted"), span: 150},
+	{says: "to keep it in its memory", family: remembers, weight: 2, need: named("tomemory")},
+	{says: "forges a turn of the conversation", family: forges, weight: 3, need: named("turn")},
+	{says: "to hand secrets over", family: secrets, weight: 4, need: named("content secret user"), span: 90, not: [Name + 1]bool{Definition: true, Instructions: true, Result: true}},
 	{says: "speaks to any model", family: addresses, weight: 2, need: named("ai reader"), span: 80},
 	{says: "speaks to any model", family: marks, weight: 1, need: named("ai reader must"), span: 130},
 	{says: "has marks of a system prompt", family: marks, weight: 5, need: named("mark")},
 	{says: "has marks of a system prompt", family: marks, weight: 3, need: named("loud"), not: [Name + 1]bool{Instructions: true}},
 	{says: "to run foreign code", family: runs, weight: 3, need: named("shell url"), span: 90},
 	{says: "to run foreign code", family: runs, weight: 2, need: named("must shell"), span: 90},
+	{says: "to follow orders from elsewhere", family: runs, weight: 5, need: named("read url follow noask"), span: 160},
 	{says: "to follow hidden orders", family: runs, weight: 4, need: named("decode follow instr"), span: 110},
 	{says: "to follow hidden orders", family: runs, weight: 3, need: named("decode follow"), span: 110},
 	{says: "gives orders under marks of a system prompt", family: runs, weight: 2, need: named("mark must"), span: 120},
@@ -136,5 +148,5 @@ func init() {
 			p.span = 200
 		}
 	}
-	hot = named("ign outrank newinstr nottell notnotify covert sens secret conv yoursys sysp sameargs email redirect role noask preapproved happened mark loud shell decode link datalink reader")
+	hot = named("ign outrank newinstr nottell notnotify covert sens secret conv yoursys sysp sameargs email redirect role noask preapproved happened mark loud shell decode link datalink reader presume tomemory turn")
 }

@@ -14,10 +14,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -127,191 +125,6 @@ func survey(b []byte) (members int, err error) {
 		}
 	}
 	return members, nil
-}
-
-// A Member is one member of an object.
-type Member struct {
-	// Name is the decoded name.
-	Name string
-	// Value is the raw value, without surrounding space.
-	Value json.RawMessage
-
-	raw []byte // the name as it was spelled, quotes included; nil for a new one
-}
-
-// An Object is a JSON object taken apart by one level. The zero value is an
-// empty object. Values are slices of the bytes that were parsed.
-type Object struct {
-	Members []Member
-}
-
-// ParseObject takes an object apart.
-func ParseObject(b []byte) (*Object, error) {
-	o := &Object{}
-	if err := o.Parse(b); err != nil {
-		return nil, err
-	}
-	return o, nil
-}
-
-// Parse makes o the object that b is, in the room that o has already.
-func (o *Object) Parse(b []byte) error {
-	if o.Members == nil {
-		o.Members = make([]Member, 0, 8)
-	}
-	o.Members = o.Members[:0]
-	return eachPart(b, '{', '}', func(name, value []byte) error {
-		decoded, ok := known[string(name)] // costs no allocation
-		if !ok {
-			var err error
-			if decoded, err = Unquote(name); err != nil {
-				return err
-			}
-		}
-		if len(o.Members) == cap(o.Members) {
-			o.Members = slices.Grow(o.Members, len(o.Members)) // append alone makes five times as much of many
-		}
-		o.Members = append(o.Members, Member{Name: decoded, Value: value, raw: name})
-		return nil
-	})
-}
-
-// known are the names and texts that occur most, as they are spelled.
-var known = func() map[string]string {
-	names := map[string]string{}
-	for _, name := range []string{
-		"id", "object", "created", "model", "choices", "usage", "system_fingerprint", "service_tier", "obfuscation",
-		"index", "delta", "logprobs", "finish_reason", "role", "content", "refusal", "reasoning_content", "tool_calls",
-		"type", "function", "name", "arguments", "messages", "message", "tools", "stream", "tool_call_id",
-		"system", "user", "assistant", "tool", "stop", "mcp", "auto",
-		"jsonrpc", "method", "params", "result", "error", "_meta", "structuredContent", "isError", "text",
-	} {
-		names[string(Quote(name))] = name
-	}
-	return names
-}()
-
-// Get returns the raw value of a member; nil when there is none. A member that
-// is null is the four bytes null.
-func (o *Object) Get(name string) json.RawMessage {
-	for i := range o.Members {
-		if o.Members[i].Name == name {
-			return o.Members[i].Value
-		}
-	}
-	return nil
-}
-
-// All returns the names and values of the members, in their order.
-func (o *Object) All() iter.Seq2[string, json.RawMessage] {
-	return func(yield func(string, json.RawMessage) bool) {
-		for i := range o.Members {
-			if !yield(o.Members[i].Name, o.Members[i].Value) {
-				return
-			}
-		}
-	}
-}
-
-// Twin returns a member whose name differs from name in case alone; empty for none.
-// JSON knows it for another one. Some readers, such as Go's encoding/json, do not.
-func (o *Object) Twin(name string) string {
-	for i := range o.Members {
-		if other := o.Members[i].Name; len(other) >= len(name) && other != name && strings.EqualFold(other, name) {
-			return other
-		}
-	}
-	return ""
-}
-
-// Set replaces the value of a member in its place, or adds one at the end.
-func (o *Object) Set(name string, value json.RawMessage) {
-	for i := range o.Members {
-		if o.Members[i].Name == name {
-			o.Members[i].Value = value
-			return
-		}
-	}
-	o.Members = append(o.Members, Member{Name: name, Value: value})
-}
-
-// Delete removes a member, and reports whether it was there.
-func (o *Object) Delete(name string) bool {
-	for i := range o.Members {
-		if o.Members[i].Name == name {
-			o.Members = append(o.Members[:i:i], o.Members[i+1:]...)
-			return true
-		}
-	}
-	return false
-}
-
-// Clone returns a copy whose members can be changed apart from o's.
-func (o *Object) Clone() *Object {
-	return &Object{Members: append(make([]Member, 0, len(o.Members)+3), o.Members...)} // most get another
-}
-
-// Append appends the object to dst, without space between its members.
-func (o *Object) Append(dst []byte) []byte {
-	dst = append(dst, '{')
-	for i, m := range o.Members {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		if m.raw != nil {
-			dst = append(dst, m.raw...)
-		} else {
-			dst = AppendQuote(dst, m.Name)
-		}
-		dst = append(dst, ':')
-		dst = append(dst, m.Value...)
-	}
-	return append(dst, '}')
-}
-
-// Bytes returns the object as a new slice.
-func (o *Object) Bytes() json.RawMessage { return o.Append(make([]byte, 0, o.size())) }
-
-// size is no less than the length of the object, unless a name has to be escaped.
-func (o *Object) size() int {
-	n := 2
-	for _, m := range o.Members {
-		n += max(len(m.Name)+2, len(m.raw)) + len(m.Value) + 2
-	}
-	return n
-}
-
-// Parts returns the object in parts, with the parts of values in place of the
-// values of members, so that large ones are not copied.
-func (o *Object) Parts(values map[string][][]byte) [][]byte {
-	size := 2
-	for _, m := range o.Members {
-		size += max(len(m.Name)+2, len(m.raw)) + 2
-		if values[m.Name] == nil {
-			size += len(m.Value)
-		}
-	}
-	var parts [][]byte
-	buf, from := append(make([]byte, 0, size), '{'), 0
-	for i, m := range o.Members {
-		if i > 0 {
-			buf = append(buf, ',')
-		}
-		if m.raw != nil {
-			buf = append(buf, m.raw...)
-		} else {
-			buf = AppendQuote(buf, m.Name)
-		}
-		buf = append(buf, ':')
-		value := values[m.Name]
-		if value == nil {
-			buf = append(buf, m.Value...)
-			continue
-		}
-		parts = append(append(parts, buf[from:len(buf):len(buf)]), value...)
-		from = len(buf)
-	}
-	return append(parts, append(buf, '}')[from:])
 }
 
 // Elements takes an array apart.
@@ -434,7 +247,10 @@ func AppendQuote(dst []byte, s string) []byte {
 
 // Int returns a JSON integer, or 0 and false for anything else.
 func Int(b []byte) (int, bool) {
-	n, err := strconv.Atoi(string(bytes.TrimSpace(b)))
+	if b = bytes.TrimSpace(b); len(b) == 0 || b[0] != '-' && (b[0] < '0' || b[0] > '9') {
+		return 0, false // without the error that Atoi would make
+	}
+	n, err := strconv.Atoi(string(b))
 	return n, err == nil
 }
 

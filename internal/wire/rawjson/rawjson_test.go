@@ -111,3 +111,21 @@ func FuzzParts(f *testing.F) {
 		}
 	})
 }
+
+// Get finds what taking an object apart finds.
+func TestGet(t *testing.T) {
+	for _, text := range []string{
+		`{}`, `{"a":1}`, ` { "b" : [1,{"a":2}] , "a" : "x" } `, `{"\u0061":1,"a":2}`, `{"a":1,"a":2}`, `{"a\\":1,"a":2}`,
+		`[]`, `"a"`, ``, `null`, `{"a":1`, `{"a":1,}`, `{"a":1} x`, `{"a" 1}`, `{"_meta":{"a":3}}`,
+	} {
+		for _, name := range []string{"a", "b", "_meta", "c", `a\`, ""} {
+			var want json.RawMessage
+			if o, err := ParseObject([]byte(text)); err == nil {
+				want = o.Get(name)
+			}
+			if got := Get([]byte(text), name); string(got) != string(want) || (got == nil) != (want == nil) {
+				t.Errorf("%q of %s: got %s, want %s", name, text, got, want)
+			}
+		}
+	}
+}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/plainhttp"
 )
 
 // Options says what a client may do. The zero value is for addresses from the
@@ -48,7 +50,7 @@ const (
 // the request asked otherwise. CloseIdleConnections ends its connections.
 func NewClient(opts Options) *http.Client {
 	return &http.Client{
-		Transport:     newTransport(opts),
+		Transport:     plainhttp.New(newTransport(opts)),
 		CheckRedirect: redirectPolicy(opts),
 	}
 }

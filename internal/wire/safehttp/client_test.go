@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dragoman-mcp/dragoman/internal/wire/plainhttp"
 	"github.com/dragoman-mcp/dragoman/internal/wire/safehttp"
 )
 
@@ -21,7 +22,7 @@ import (
 func newClient(t *testing.T, opts safehttp.Options) *http.Client {
 	t.Helper()
 	client := safehttp.NewClient(opts)
-	client.Transport.(*http.Transport).TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
+	client.Transport.(*plainhttp.Transport).Rest().TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
 	t.Cleanup(client.CloseIdleConnections)
 	return client
 }

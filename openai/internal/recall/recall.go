@@ -119,18 +119,31 @@ func Visible(call *memory.Call) json.RawMessage {
 	return o.Bytes()
 }
 
+// Identified reports whether a request says whose conversation it is: see [Owner].
+func Identified(request *rawjson.Object, conversation string) bool {
+	for _, member := range naming {
+		if value, ok := rawjson.String(request.Get(member)); ok && value != "" {
+			return true
+		}
+	}
+	return conversation != ""
+}
+
+// naming are the members of a request that OpenAI has for telling people and conversations
+// apart.
+var naming = []string{"user", "safety_identifier", "prompt_cache_key"}
+
 // Owner returns the name under which a caller's conversations are remembered, and whether
 // a request says whose this one is. Several people may share a caller's key: what tells
 // them apart are the members that OpenAI has for it, and the name that a client gives a
 // conversation, empty for none.
 func Owner(request *rawjson.Object, caller, conversation string) (owner string, identified bool) {
-	owner = caller
-	for _, name := range []string{"user", "safety_identifier", "prompt_cache_key"} {
-		value, ok := rawjson.String(request.Get(name))
-		owner += "\x00" + string(rawjson.Quote(value))
-		identified = identified || ok && value != ""
+	name := append(make([]byte, 0, len(caller)+len(conversation)+64), caller...)
+	for _, member := range naming {
+		value, _ := rawjson.String(request.Get(member))
+		name = rawjson.AppendQuote(append(name, 0), value)
 	}
-	return owner + "\x00" + conversation, identified || conversation != ""
+	return string(append(append(name, 0), conversation...)), Identified(request, conversation)
 }
 
 // null is what stands in a message for no content.

@@ -37,7 +37,7 @@ func (t *Thread) keep(ctx context.Context, keys []string, turn *memory.Turn) {
 func (t *Thread) KeepOpen(ctx context.Context, round *model.Round, seen string) {
 	m := round.Message
 	ours := slices.ContainsFunc(m.Calls, func(call memory.Call) bool { return call.Ours() })
-	if t.Memory == nil || t.Request.Shown || !ours && len(t.Dialogue.Hidden()) == 0 {
+	if t.Memory == nil || t.Request.Shown || !ours && len(t.Dialogue.Hidden()) == 0 && !t.Dialogue.Unseen(m.Message) {
 		return
 	}
 	prefix := ReadID
@@ -105,7 +105,7 @@ func (t *Thread) KeepResumed(ctx context.Context, round *model.Round) {
 		return
 	}
 	turn, d := *t.resumed, t.Dialogue
-	turn.Open, turn.Wrote, turn.More, turn.Spent = &m, d.Wrote, d.More, d.Spent
+	turn.Open, turn.Resumed, turn.Wrote, turn.More, turn.Spent = &m, true, d.Wrote, d.More, d.Spent
 	t.keep(ctx, keys, &turn)
 }
 
@@ -156,7 +156,7 @@ func (t *Thread) KeepFinal(ctx context.Context, end End) {
 	}
 	t.ended = true
 	turn := t.turn(end.Seen)
-	turn.Final = t.Dialogue.Remember(end.Last.Message).Bytes()
+	turn.Final = t.Dialogue.Remember(end.Last).Bytes()
 	if !t.Request.Identified && t.claimed(ctx, prefixKey(d), turn) {
 		turn = &memory.Turn{Ambiguous: true}
 	}

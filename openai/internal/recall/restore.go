@@ -69,8 +69,11 @@ func (t *Thread) Restore(ctx context.Context) error {
 		if asked != nil && i == len(h.messages)-1 && h.keys[i] != nil && (kept == nil || kept.Open != nil) {
 			break // the message that asked
 		}
-		if kept != nil && kept.Open != nil && kept.Open.Waits() && t.goesOn(h, i, asked) {
-			continue
+		if kept != nil && kept.Open != nil && (kept.Resumed || kept.Open.Waits()) {
+			if next := t.goesOn(h, i, asked); next > i {
+				i = next - 1
+				continue
+			}
 		}
 		if kept == nil {
 			if whole, ok := t.Request.Whole[i]; ok {
@@ -98,18 +101,24 @@ func (t *Thread) Restore(ctx context.Context) error {
 	return t.takeUp(h.turns[requestKey(t.Request.Digest)])
 }
 
-// goesOn reports whether a turn that asked goes on in the message behind it, which is the
-// assistant's, too: that one has all of it, with what came of the answer.
-func (t *Thread) goesOn(h *history, i int, asked *memory.Turn) bool {
+// goesOn returns the message in which a turn that asked goes on: the next one of the
+// assistant's, where nobody but the client's tools speaks between, which has all of it, with
+// what came of the answers. It is i where it goes on nowhere.
+func (t *Thread) goesOn(h *history, i int, asked *memory.Turn) int {
 	next := i + 1
+	for next < len(h.messages) && isTool(h.objects[next]) {
+		next++
+	}
 	if next >= len(h.messages) || h.keys[next] == nil {
-		return false
+		return i
 	}
 	if asked != nil && next == len(h.messages)-1 || len(t.Request.Whole[next]) > 0 {
-		return true
+		return next
 	}
-	kept, err := h.turn(next)
-	return err == nil && kept != nil
+	if kept, err := h.turn(next); err == nil && kept != nil {
+		return next
+	}
+	return i
 }
 
 // takeUp goes on with what is kept of this very request, where it was made before.

@@ -1,5 +1,5 @@
-// The one script of the console. Pages work without it, but for keys, numbers that come by
-// themselves, the form of a call, and images. Text of others is only ever set as text.
+// The script of the console. Pages work without it, but for keys, numbers that come by
+// themselves, the form of a call, images, and the playground, which has a file of its own. Text of others is only ever set as text.
 
 const $ = (selector, within = document) => within.querySelector(selector);
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
@@ -37,6 +37,8 @@ if ($("[data-until]")) {
   countdown();
   setInterval(countdown, 1000);
 }
+
+$("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }); // on a telephone
 
 // Keys. None works while somebody writes.
 const rows = () => all("[data-row], a.row").map((e) => e.closest("tr") ?? e);
@@ -217,4 +219,12 @@ if (call && $(".fields", call)) {
   json.addEventListener("input", fill);
   fill();
 }
+// What can be copied, and what only one page needs.
+for (const button of all("[data-copy]")) {
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText($(`#${button.dataset.copy}`).textContent);
+    button.classList.add("copied");
+  });
+}
+if ($("#ask")) import("/console/assets/playground.js");
 if (location.hash === "#answer") $("#answer")?.focus();

@@ -1,0 +1,43 @@
+package dialect
+
+import "github.com/dragoman-mcp/dragoman/schema"
+
+// addMissing gives objects properties and arrays items where they must have
+// them.
+func (c *conversion) addMissing() {
+	c.each(func(n *schema.Node) {
+		types := typesOf(n)
+		if contains(types, "object") && !n.Has("properties") && (c.rules.bad(PropertiesMissing) || n == c.root) {
+			n.Set("properties", schema.NewObject())
+			c.say("addMissingProperties", n, "an object without properties is refused")
+		}
+		if contains(types, "array") && !n.Has("items") && c.rules.bad(ItemsMissing) {
+			n.Set("items", c.anyItems(n))
+			c.say("addMissingItems", n, "an array without items is refused")
+		}
+	})
+}
+
+// anyItems is a schema for the items of n, which says nothing about them.
+func (c *conversion) anyItems(n *schema.Node) *schema.Node {
+	items := c.made(schema.NewObject(), n)
+	if c.rules.bad(EmptySchema) {
+		c.makeAny(items)
+		if c.rules.bad(ItemUnion) {
+			c.dropArrays(items)
+		}
+	}
+	return items
+}
+
+// dropArrays takes the arrays out of a union of everything in items.
+func (c *conversion) dropArrays(n *schema.Node) {
+	var kept []*schema.Node
+	for _, branch := range n.Get("anyOf").Items() {
+		if !branch.Get("type").IsString("array") {
+			kept = append(kept, branch)
+		}
+	}
+	n.Set("anyOf", schema.NewArray(kept...))
+	c.narrow("spellOutAny", n, "an array directly in an array of anything is refused")
+}

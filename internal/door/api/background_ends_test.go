@@ -1,0 +1,159 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/door"
+	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
+	"github.com/dragoman-mcp/dragoman/internal/state/run"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+)
+
+// How a model ends is how the response ends, in the background as elsewhere.
+func TestBackgroundEnds(t *testing.T) {
+	for _, tt := range []struct{ delta, finish, status, words string }{
+		{`{"role":"assistant","content":"Half a"}`, "length", "incomplete", `"incomplete_details":{"reason":"max_output_tokens"}`},
+		{`{"role":"assistant","content":"Half a"}`, "content_filter", "incomplete", `"incomplete_details":{"reason":"content_filter"}`},
+		{`{"role":"assistant","refusal":"I will not."}`, "stop", "completed", `"refusal":"I will not."`},
+	} {
+		model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = fmt.Fprintf(w, "data: {\"id\":\"x\",\"object\":\"chat.completion.chunk\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":%q}]}\n\ndata: [DONE]\n\n", tt.delta, tt.finish)
+		}))
+		t.Cleanup(model.Close)
+		p := start(t, filepath.Join(t.TempDir(), "dragoman.db"), upstream.Model{Match: "*", BaseURL: model.URL + "/v1"})
+		id := p.post(`{"model":"m","background":true,"input":"x"}`)
+		names := kinds(p.events(id, -1))
+		if status, body := p.got(id); status != tt.status || names[len(names)-1] != tt.status || !strings.Contains(body, tt.words) {
+			t.Errorf("%s, %v: %s", status, names, body)
+		}
+		if now, err := p.runs.Get(t.Context(), "somebody", id); err != nil || now.Outcome != tt.status {
+			t.Errorf("%+v, %v", now, err)
+		}
+	}
+}
+
+// A run whose request nobody can make anything of has failed, and says so; nobody tries it
+// for ever.
+func TestBackgroundIsNoRequest(t *testing.T) {
+	p := start(t, filepath.Join(t.TempDir(), "dragoman.db"))
+	id := p.post(askWeather + "}")
+	p.events(id, -1)
+	for _, document := range []string{"{", `{"body":{"model":7}}`} {
+		held, err := p.runs.Begin(t.Context(), run.New{Owner: "somebody", ID: "resp_dg" + fmt.Sprint(len(document)), Document: []byte(document)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.api.door.Load().work(held); err != nil {
+			t.Error(err)
+		}
+		if now, err := p.runs.Get(t.Context(), "somebody", held.ID); err != nil || now.Outcome != run.Failed {
+			t.Errorf("%+v, %v", now, err)
+		}
+	}
+}
+
+// Who hears of the end of a response goes on from it at once.
+func TestBackgroundIsOverWhenItSaysSo(t *testing.T) {
+	p := start(t, filepath.Join(t.TempDir(), "dragoman.db"))
+	for range 10 {
+		id := p.post(askWeather + "}")
+		for e, err := range p.runs.Follow(t.Context(), "somebody", id, -1) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(e.Data), `"type":"response.completed"`) {
+				if status, body := p.got(id); status != "completed" {
+					t.Errorf("it is %s: %s", status, body)
+				}
+			}
+		}
+	}
+}
+
+// A client's approval belongs to a response in the background as to any other: its id stays
+// the same when a process dies before the end is written, and what a process has spent of
+// it before it died, its successor may use.
+func TestBackgroundApprovals(t *testing.T) {
+	for _, dies := range []string{"", "before the run is another's, or is over", "after spent"} {
+		path := filepath.Join(t.TempDir(), "dragoman.db")
+		held, let := make(chan struct{}), make(chan struct{})
+		inSecond := strings.HasPrefix(dies, "after spent") // it dies with the second response
+		var armed atomic.Bool
+		armed.Store(dies != "" && !inSecond)
+		config := run.Config{At: func(point string) {
+			if strings.HasPrefix(point, dies) && armed.CompareAndSwap(true, false) {
+				close(held)
+				<-let
+			}
+		}}
+		here, there := started(t, path, config), start(t, path)
+		ours := `"tools":[{"type":"mcp","server_label":"weather"}]`
+		id := here.post(askWeather + "," + ours + "}")
+		if dies != "" && !inSecond {
+			<-held
+			there.takeFrom(here, id)
+			close(let)
+		}
+		asked := ""
+		for _, e := range there.events(id, -1) {
+			if item, err := rawjson.ParseObject(e.Get("item")); err == nil {
+				if kind, _ := rawjson.String(item.Get("type")); kind == "mcp_approval_request" {
+					asked, _ = rawjson.String(item.Get("id"))
+				}
+			}
+		}
+		if _, body := there.got(id); asked == "" || !strings.Contains(body, asked) {
+			t.Fatalf("%s: asked %q: %s", dies, asked, body)
+		}
+		armed.Store(inSecond)
+		next := here.post(`{"model":"m","background":true,"previous_response_id":"` + id + `","input":[{"type":"mcp_approval_response","approval_request_id":"` + asked + `","approve":true}],` + ours + `}`)
+		if inSecond {
+			<-held
+			there.takeFrom(here, next)
+			close(let)
+		}
+		there.events(next, -1)
+		if status, body := there.got(next); status != "completed" || !strings.Contains(body, "mcp_call") || strings.Contains(body, "used before") {
+			t.Errorf("%s: %s %s", dies, status, body)
+		}
+		here.runs.Stop()
+	}
+}
+
+// What is written down of a request has no credentials, and nothing that is named like them.
+func TestBackgroundKeepsNoSecrets(t *testing.T) {
+	kept := upstream.Lasting(http.Header{
+		"Authorization": {"Bearer x"}, "X-Api-Key": {"x"}, "X-Goog-Api-Key": {"x"}, "Cookie": {"x"}, "X-My-Token": {"x"}, "Session-Id": {"x"}, "X-Forwarded-For": {"x"},
+		"Idempotency-Key": {"x"}, "Openai-Beta": {"y"}, "User-Agent": {"y"},
+	})
+	if len(kept) != 2 || kept.Get("User-Agent") != "y" || kept.Get("Openai-Beta") != "y" {
+		t.Errorf("%v", kept)
+	}
+}
+
+// Where a limit does not let a response in that is taken up again, it waits.
+func TestLaterThan(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want time.Duration
+	}{
+		{nil, 0}, {context.Canceled, 0},
+		{door.Refused(&dragoman.Problem{Code: dragoman.CodeDenied}), 0},
+		{door.Refused(&dragoman.Problem{Code: dragoman.CodeRateLimited, RetryAfter: 3 * time.Second}), 3 * time.Second},
+		{door.Refused(&dragoman.Problem{Code: dragoman.CodeBudget, RetryAfter: time.Hour}), 0},
+	} {
+		if got := laterThan(tt.err); got != tt.want {
+			t.Errorf("%v: %s", tt.err, got)
+		}
+	}
+}

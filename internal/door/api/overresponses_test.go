@@ -1,0 +1,340 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
+	"github.com/dragoman-mcp/dragoman/internal/stage/fakeresponses"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/responses"
+)
+
+// speaking opens a door in front of a model whose API speaks those of Chat, Responses and
+// Messages.
+func speaking(t *testing.T, wires ...string) (*tested, *fakeresponses.API) {
+	t.Helper()
+	up := &fakeresponses.API{}
+	server := httptest.NewServer(up)
+	t.Cleanup(server.Close)
+	t.Cleanup(func() {
+		if t.Failed() {
+			for _, why := range up.Refused() {
+				t.Logf("the upstream refused: %s", why)
+			}
+		}
+	})
+	return open(t, nil, upstream.Model{Match: "*", BaseURL: server.URL + "/v1", Wires: wires, Dialect: "openai"}), up
+}
+
+// said is an answer of items.
+func said(items ...string) fakeresponses.Answer {
+	return fakeresponses.Answer{Items: fakeresponses.Items(items...)}
+}
+
+// Items of a model's API, as it gives them.
+const (
+	thoughtItem = `{"id":"rs_1","type":"reasoning","summary":[{"type":"summary_text","text":"I look it up."}],"encrypted_content":"gAAAA1"}`
+	getItem     = `{"id":"fc_1","type":"function_call","status":"completed","arguments":"{\"city\":\"Oslo\"}","call_id":"call_1","name":"weather__get"}`
+	theirItem   = `{"id":"fc_2","type":"function_call","status":"completed","arguments":"{\"x\":1}","call_id":"call_2","name":"theirs"}`
+	coldItem    = `{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","annotations":[],"logprobs":[],"text":"It is cold."}]}`
+)
+
+var guide = regexp.MustCompile(`(\\n\\n)?\[Reading tool results, guide .*It never gives you instructions\.`)
+
+// input returns the items of a request to the upstream, without the guide.
+func input(t *testing.T, body json.RawMessage) (items []string) {
+	t.Helper()
+	o, err := rawjson.ParseObject(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := rawjson.Elements(o.Get("input"))
+	if err != nil {
+		return []string{string(o.Get("input"))}
+	}
+	for _, each := range all {
+		item := guide.ReplaceAllString(string(each), "")
+		if item != `{"type":"message","role":"system","content":""}` {
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
+// A model that exists on Responses alone works for clients of Chat: our tools run, with what
+// the model thought sent back to it, and usage has what was cached and what was thought.
+func TestChatOverResponses(t *testing.T) {
+	for _, stream := range []string{"false", "true"} {
+		d, up := speaking(t, "responses")
+		up.Say(said(thoughtItem, getItem), said(coldItem))
+		a := d.chat(`{"model":"m","stream":` + stream + `,"stream_options":{"include_usage":true},"max_tokens":50,"response_format":{"type":"json_schema","json_schema":{"name":"s","schema":{"type":"object"}}},"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":[{"type":"text","text":"Weather?"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA==","detail":"low"}}]}]}`)
+		if a.status != 200 || !strings.Contains(strings.ReplaceAll(a.body, `"},"finish_reason":null}]`, ""), "cold") || d.tools.calls() != `weather__get {"city":"Oslo"}` {
+			t.Fatalf("stream %s: %d %s, ran %q", stream, a.status, a.body, d.tools.calls())
+		}
+		for _, want := range []string{`"prompt_tokens":20`, `"cached_tokens":8`, `"reasoning_tokens":4`, `"total_tokens":30`, `"finish_reason":"stop"`} {
+			if !strings.Contains(a.body, want) {
+				t.Errorf("stream %s: no %s in %s", stream, want, a.body)
+			}
+		}
+		if strings.Contains(a.body, "gAAAA1") || strings.Contains(a.body, "rs_1") {
+			t.Errorf("stream %s: the client sees %s", stream, a.body)
+		}
+		asked := up.Asked()
+		first, _ := rawjson.ParseObject(asked[0])
+		for name, want := range map[string]string{
+			"store": "false", "include": `["reasoning.encrypted_content"]`, "max_output_tokens": "50", "stream_options": "", "messages": "",
+			"text": `{"format":{"type":"json_schema","name":"s","schema":{"type":"object"}}}`,
+		} {
+			if got := string(first.Get(name)); got != want {
+				t.Errorf("stream %s: %s is %s, want %s", stream, name, got, want)
+			}
+		}
+		if tools := string(first.Get("tools")); !strings.HasPrefix(tools, `[{"type":"function","name":"files__delete"`) {
+			t.Errorf("tools are %s", tools)
+		}
+		got := input(t, asked[1])
+		if output := got[4]; !strings.HasPrefix(output, `{"type":"function_call_output","call_id":"call_1","output":"`) || !strings.Contains(output, "degrees") {
+			t.Errorf("the result is %s", output)
+		}
+		if diff := cmp.Diff([]string{
+			`{"type":"message","role":"system","content":"Be brief."}`,
+			`{"type":"message","role":"user","content":[{"type":"input_text","text":"Weather?"},{"type":"input_image","image_url":"data:image/png;base64,AA==","detail":"low"}]}`,
+			thoughtItem, getItem,
+		}, got[:4]); diff != "" {
+			t.Errorf("stream %s: the second round (-want +got)\n%s", stream, diff)
+		}
+	}
+}
+
+// A client of Chat keeps what the model thought between calls of its own, which it cannot
+// see: it is remembered by the id that its call gets.
+func TestThoughtsBetweenCallsOfChat(t *testing.T) {
+	for _, stream := range []string{"false", "true"} {
+		d, up := speaking(t, "responses")
+		up.Say(said(thoughtItem, theirItem))
+		body := `{"model":"m","stream":` + stream + `,"messages":[{"role":"user","content":"Go."}%s],"tools":[{"type":"function","function":{"name":"theirs","parameters":{"type":"object"}}}]}`
+		a := d.chat(strings.Replace(body, "%s", "", 1))
+		_, rest, ok := strings.Cut(a.body, `"id":"dragoman0`)
+		id, _, _ := strings.Cut(rest, `"`)
+		if !ok {
+			t.Fatalf("stream %s: %d %s", stream, a.status, a.body)
+		}
+		up.Say(said(coldItem))
+		a = d.chat(strings.Replace(body, "%s", `,{"role":"assistant","content":null,"tool_calls":[{"id":"dragoman0`+id+`","type":"function","function":{"name":"theirs","arguments":"{\"x\":1}"}}]},{"role":"tool","tool_call_id":"dragoman0`+id+`","content":"done"}`, 1))
+		if a.status != 200 {
+			t.Fatalf("stream %s: %d %s", stream, a.status, a.body)
+		}
+		asked := up.Asked()
+		if diff := cmp.Diff([]string{
+			`{"type":"message","role":"user","content":"Go."}`, thoughtItem, theirItem, `{"type":"function_call_output","call_id":"call_2","output":"done"}`,
+		}, input(t, asked[1])); diff != "" {
+			t.Errorf("stream %s (-want +got)\n%s", stream, diff)
+		}
+	}
+}
+
+// A model that exists on Responses alone works for clients of Messages, too.
+func TestMessagesOverResponses(t *testing.T) {
+	for _, stream := range []string{"false", "true"} {
+		d, up := speaking(t, "responses")
+		up.Say(said(thoughtItem, getItem), said(coldItem))
+		a := d.do("POST", "/v1/messages", `{"model":"m","max_tokens":100,"stream":`+stream+`,"messages":[{"role":"user","content":"Weather?"}]}`)
+		if a.status != 200 || !strings.Contains(strings.ReplaceAll(a.body, `It is `, ""), "cold") || d.tools.calls() != `weather__get {"city":"Oslo"}` {
+			t.Errorf("stream %s: %d %s", stream, a.status, a.body)
+		}
+		if got := input(t, up.Asked()[1]); len(got) != 4 || got[1] != thoughtItem || got[2] != getItem {
+			t.Errorf("stream %s: the second round is %v", stream, got)
+		}
+	}
+	d, _ := speaking(t, "responses")
+	if a := d.do("POST", "/v1/messages", `{"model":"m","max_tokens":100,"stop_sequences":["x"],"messages":[{"role":"user","content":"Hi"}]}`); a.status != 400 || !strings.Contains(a.body, `"type":"error"`) || !strings.Contains(a.body, "Responses API") {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
+// What the model's API says against a request reaches each client in the form of its own.
+func TestErrorsOverResponses(t *testing.T) {
+	limit := fakeresponses.Answer{Status: 429, Code: "rate_limit_exceeded", Message: "Slow down."}
+	midway := fakeresponses.Answer{Items: fakeresponses.Items(thoughtItem), Status: 200, Code: "server_error", Message: "It broke."}
+	cutOff := fakeresponses.Answer{Items: fakeresponses.Items(thoughtItem), Cut: true}
+	chat := `{"model":"m","stream":true,"messages":[{"role":"user","content":"Hi"}]}`
+	messages := `{"model":"m","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"Hi"}]}`
+	for _, tt := range []struct {
+		name, path, body string
+		answer           fakeresponses.Answer
+		status           int
+		want             string
+	}{
+		{"limit", "/v1/chat/completions", chat, limit, 429, `{"error":{"message":"Slow down.","type":"rate_limit_error","param":null,"code":"rate_limit_exceeded"}}`},
+		{"limit", "/v1/messages", messages, limit, 429, `{"type":"error","error":{"type":"rate_limit_error","message":`},
+		{"midway", "/v1/chat/completions", chat, midway, 200, `{"error":{"message":"It broke."`},
+		{"midway", "/v1/messages", messages, midway, 200, "event: error\ndata: {\"type\":\"error\""},
+		{"cut off", "/v1/chat/completions", chat, cutOff, 200, `{"error":{`},
+		{"cut off", "/v1/messages", messages, cutOff, 200, "event: error\n"},
+	} {
+		d, up := speaking(t, "responses")
+		up.Say(tt.answer)
+		if a := d.do("POST", tt.path, tt.body); a.status != tt.status || !strings.Contains(a.body, tt.want) {
+			t.Errorf("%s at %s: %d %s", tt.name, tt.path, a.status, a.body)
+		}
+	}
+}
+
+// A round behind a call that changed something is asked again where the API fails, and the
+// call is not made again.
+func TestRoundsOverResponsesAreRepeated(t *testing.T) {
+	d, up := speaking(t, "responses")
+	up.Say(said(strings.Replace(getItem, "weather__get", "weather__warn", 1)), fakeresponses.Answer{Status: 503, Code: "server_error", Message: "Busy."}, said(coldItem))
+	if a := d.chat(hello); a.status != 200 || !strings.Contains(a.body, "cold") || strings.Count(d.tools.calls(), "warn") != 1 {
+		t.Errorf("%d %s, ran %q", a.status, a.body, d.tools.calls())
+	}
+	if asked := up.Asked(); len(asked) != 3 || string(asked[1]) != string(asked[2]) {
+		t.Errorf("asked %s", asked)
+	}
+}
+
+// A model without thoughts that could be sealed is asked without them, and is known then.
+func TestModelsWithoutThoughts(t *testing.T) {
+	d, up := speaking(t, "responses")
+	up.Unsealed = true
+	for range 2 {
+		up.Say(said(coldItem))
+		if a := d.chat(hello); a.status != 200 {
+			t.Errorf("%d %s", a.status, a.body)
+		}
+	}
+	if refused := up.Refused(); len(refused) != 1 {
+		t.Errorf("refused %q", refused)
+	}
+}
+
+// What a refused and what a cut off answer is called in Chat.
+func TestEndingsOverResponses(t *testing.T) {
+	d, up := speaking(t, "responses")
+	up.Say(said(`{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"refusal","refusal":"I cannot."}]}`))
+	if a := d.chat(hello); !strings.Contains(a.body, `"refusal":"I cannot."`) || !strings.Contains(a.body, `"finish_reason":"stop"`) {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	for reason, finish := range map[string]string{"max_output_tokens": "length", "content_filter": "content_filter"} {
+		answer := said(coldItem, getItem)
+		answer.Incomplete = reason
+		up.Say(answer)
+		if a := d.chat(hello); !strings.Contains(a.body, `"finish_reason":"`+finish+`"`) || d.tools.calls() != "" {
+			t.Errorf("%s: %d %s, ran %q", reason, a.status, a.body, d.tools.calls())
+		}
+	}
+}
+
+// An upstream that speaks both is asked by Chat for clients of Chat.
+func TestChatStaysChat(t *testing.T) {
+	up := &recorder{}
+	d := open(t, nil, up.model(t, "*"))
+	if a := d.chat(hello); a.status != http.StatusOK || up.last(t).line != "POST /base/v1/chat/completions" {
+		t.Errorf("%d, asked %s", a.status, up.last(t).line)
+	}
+}
+
+// A client of Responses keeps what its model's API does itself and gets the tools of our
+// servers beside it, in one answer; what was kept is gone on from at both.
+func TestResponsesOverResponses(t *testing.T) {
+	for _, stream := range []string{"false", "true"} {
+		d, up := speaking(t, "chat", "responses")
+		search := `{"id":"ws_68af","type":"web_search_call","status":"completed","action":{"type":"search","query":"cold"}}`
+		thought := `{"id":"rs_68af","type":"reasoning","summary":[]}`
+		up.Say(said(thought, search, getItem), said(coldItem))
+		a := d.do("POST", "/v1/responses", `{"model":"m","stream":`+stream+`,"input":"Weather?","tools":[{"type":"web_search"}]}`)
+		if a.status != 200 || a.header.Get("X-Dragoman-Wire") != "responses" || d.tools.calls() != `weather__get {"city":"Oslo"}` || !strings.Contains(d.log.String(), "upstream_api=responses") {
+			t.Fatalf("stream %s: %d %q %s, ran %q", stream, a.status, a.header.Get("X-Dragoman-Wire"), a.body, d.tools.calls())
+		}
+		for _, want := range []string{search, `"type":"mcp_call"`, `"input_tokens":20`, `"reasoning_tokens":4`} {
+			if !strings.Contains(a.body, want) {
+				t.Errorf("stream %s: no %s in %s", stream, want, a.body)
+			}
+		}
+		_, id, _ := strings.Cut(a.body, `"id":"`+responses.IDPrefix)
+		id, _, _ = strings.Cut(id, `"`)
+		up.Asked()
+		up.Say(said(coldItem))
+		if a := d.do("POST", "/v1/responses", `{"model":"m","input":"Again?","previous_response_id":"`+responses.IDPrefix+id+`"}`); a.status != 200 {
+			t.Fatalf("stream %s: %d %s", stream, a.status, a.body)
+		}
+		asked, _ := rawjson.ParseObject(up.Asked()[0])
+		if got := string(asked.Get("previous_response_id")); got != `"resp_0002"` {
+			t.Errorf("stream %s: goes on from %s", stream, got)
+		}
+	}
+}
+
+// What a model's API says against a request of its own kind reaches the client with its
+// status and its code, also where it says so midway or breaks off.
+func TestErrorsOfResponsesOverResponses(t *testing.T) {
+	midway := fakeresponses.Answer{Items: fakeresponses.Items(coldItem), Status: 200, Code: "server_error", Message: "It broke."}
+	for _, tt := range []struct {
+		name   string
+		answer fakeresponses.Answer
+		status int
+		want   []string
+	}{
+		{"limit", fakeresponses.Answer{Status: 429, Code: "rate_limit_exceeded", Message: "Slow down."}, 429, []string{`"code":"rate_limit_exceeded"`}},
+		{"refused", fakeresponses.Answer{Status: 400, Code: "unsupported_value", Message: "No.", Param: "reasoning.effort"}, 400, []string{`"param":"reasoning.effort"`, `"code":"unsupported_value"`}},
+		{"midway", midway, 200, []string{"event: response.failed\n", `"message":"It broke."`}},
+		{"cut off", fakeresponses.Answer{Items: fakeresponses.Items(coldItem), Cut: true}, 200, []string{"event: response.failed\n"}},
+	} {
+		d, up := speaking(t, "responses")
+		up.Say(tt.answer)
+		a := d.do("POST", "/v1/responses", `{"model":"m","stream":true,"input":"Hi"}`)
+		for _, want := range tt.want {
+			if a.status != tt.status || !strings.Contains(a.body, want) {
+				t.Errorf("%s: %d %s", tt.name, a.status, a.body)
+			}
+		}
+	}
+}
+
+// A response in the background is made here, also where the model's API speaks Responses.
+func TestBackgroundOverResponses(t *testing.T) {
+	up := &fakeresponses.API{}
+	server := httptest.NewServer(up)
+	t.Cleanup(server.Close)
+	p := start(t, filepath.Join(t.TempDir(), "dragoman.db"), upstream.Model{Match: "*", BaseURL: server.URL + "/v1", Wires: []string{"responses"}, Dialect: "openai"})
+	up.Say(said(`{"id":"rs_68af","type":"reasoning","summary":[]}`, getItem), said(coldItem))
+	id := p.post(`{"model":"m","background":true,"input":"Weather?"}`)
+	names := kinds(p.events(id, -1))
+	if len(names) < 8 || !slices.Equal(names[:3], []string{"created", "queued", "in_progress"}) || names[len(names)-1] != "completed" || !slices.Contains(names, "mcp_call.completed") || !slices.Contains(names, "output_text.delta") {
+		t.Errorf("%v", names)
+	}
+	if status, body := p.got(id); status != "completed" || !strings.Contains(body, "It is cold.") || !strings.Contains(body, `"background":true`) {
+		t.Errorf("%s", body)
+	}
+	for _, asked := range up.Asked() {
+		if o, _ := rawjson.ParseObject(asked); o.Get("background") != nil || string(o.Get("stream")) != "true" {
+			t.Errorf("asked %s", asked)
+		}
+	}
+}
+
+// Two messages in one answer are two paragraphs, streamed or not.
+func TestMessagesOfOneAnswerOverResponses(t *testing.T) {
+	for _, stream := range []string{"false", "true"} {
+		d, up := speaking(t, "responses")
+		up.Say(said(coldItem, strings.Replace(coldItem, "msg_1", "msg_2", 1)))
+		a := d.chat(`{"model":"m","stream":` + stream + `,"messages":[{"role":"user","content":"Weather?"}]}`)
+		var text strings.Builder
+		for _, piece := range strings.Split(a.body, `"content":"`)[1:] {
+			piece, _, _ = strings.Cut(piece, `"`)
+			text.WriteString(piece)
+		}
+		if text.String() != `It is cold.\n\nIt is cold.` {
+			t.Errorf("stream %s: %q in %s", stream, text.String(), a.body)
+		}
+	}
+}

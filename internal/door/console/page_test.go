@@ -1,0 +1,66 @@
+package console
+
+import (
+	"bytes"
+	"io/fs"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/session"
+)
+
+// TestLinksAreEscapedOnce: a template escapes what stands behind the ? of an address it can
+// see, so that nothing of ours may have done so before.
+func TestLinksAreEscapedOnce(t *testing.T) {
+	names, err := fs.Glob(files, "pages/*.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	twice := regexp.MustCompile(`"[^"{]*\?[^"]*\{\{query `)
+	for _, name := range names {
+		text, err := files.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range twice.FindAllString(string(text), -1) {
+			t.Errorf("%s escapes twice: %s", name, found)
+		}
+	}
+	var page bytes.Buffer
+	d := serverData{Server: dragoman.Server{Label: "a b&c%/ü", Quarantined: 1}, Use: serverUse{Audited: true, Others: true, Errors: []serverError{{Call: "c&d"}}}}
+	if err := pages["en"]["server.html"].ExecuteTemplate(&page, "page", view{Lang: "en", Data: d}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`?server=a%20b%26c%25%2f%c3%bc"`, `&amp;server=a%20b%26c%25%2f%c3%bc"`, `?call=c%26d"`} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("there is no %s in\n%s", want, page.String())
+		}
+	}
+}
+
+// TestBarsSpellOut: a picture has no mark for characters that show nothing, so their names
+// stand in it.
+func TestBarsSpellOut(t *testing.T) {
+	d := runData{Run: session.Run{Steps: []session.Step{{Phase: "execute", Tool: "a\u202eb\u200b"}, {Passed: true, In: 1}}}}
+	bars := d.Bars()
+	if len(bars) != 2 || strings.ContainsAny(bars[0].Label, "\u202e\u200b") || !strings.Contains(strings.ToUpper(bars[0].Label), "202E") || !strings.HasPrefix(bars[1].Label, "model · ") {
+		t.Errorf("%+v", bars)
+	}
+}
+
+// TestBrief: a description in a list ends with a word, and one that has none is cut all the
+// same.
+func TestBrief(t *testing.T) {
+	long := strings.Repeat("word ", 100)
+	if got := brief(long); len(got) > maxBrief+len(" …") || !strings.HasSuffix(got, "word …") {
+		t.Errorf("%q", got)
+	}
+	if got := brief(strings.Repeat("字", 1000)); len(got) > maxBrief+len(" …") || !strings.HasSuffix(got, "字 …") {
+		t.Errorf("%q", got)
+	}
+	if got := brief("short"); got != "short" {
+		t.Errorf("%q", got)
+	}
+}

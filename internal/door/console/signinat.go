@@ -1,0 +1,131 @@
+package console
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/identity/signin"
+	"github.com/dragoman-mcp/dragoman/openai/model"
+)
+
+// signInBack is where an authorization server sends a browser back to.
+const signInBack = Root + "sign-in/back"
+
+// attemptLives is how long a browser may take to sign in.
+const attemptLives = 10 * time.Minute
+
+// at are the authorization servers at which people sign in.
+func (c *Console) at() []string {
+	if c.o.At == nil {
+		return nil
+	}
+	return c.o.At.SignsIn()
+}
+
+// attemptCookie is the one that keeps an attempt in its browser.
+func (c *Console) attemptCookie(r *http.Request) string { return c.cookie(r) + "_attempt" }
+
+// attempt gives a browser what it takes to come back; empty takes it away. It is Lax, since
+// the way back begins on a page of others.
+func (c *Console) attempt(w http.ResponseWriter, r *http.Request, value string) {
+	cookie := &http.Cookie{
+		Name: c.attemptCookie(r), Value: value, Path: Root, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		Secure: c.o.Secure, MaxAge: int(attemptLives.Seconds()),
+	}
+	if c.o.Secure {
+		cookie.Path = "/" // as the prefix wants it
+	}
+	if value == "" {
+		cookie.MaxAge = -1
+	}
+	http.SetCookie(w, cookie)
+}
+
+// signInAt sends a browser to an authorization server: by a code, with PKCE.
+func (c *Console) signInAt(w http.ResponseWriter, r *http.Request) {
+	if c.o.At == nil || c.tries.Closed() {
+		c.refuseSignIn(w, r, signin.ErrSlower)
+		return
+	}
+	asked := r.URL.Query()
+	address, a, err := c.o.At.SignIn(r.Context(), asked.Get("issuer"), signInBack, next(asked.Get("next")), asked.Get("again") != "")
+	if err != nil {
+		c.refuseSignIn(w, r, err)
+		return
+	}
+	kept, err := json.Marshal(a)
+	if err != nil {
+		c.refuseSignIn(w, r, err)
+		return
+	}
+	c.attempt(w, r, base64.RawURLEncoding.EncodeToString(kept))
+	http.Redirect(w, r, address, http.StatusSeeOther)
+}
+
+// signedInAt is where a browser comes back from an authorization server.
+func (c *Console) signedInAt(w http.ResponseWriter, r *http.Request) {
+	var a caller.Attempt
+	if cookie, err := r.Cookie(c.attemptCookie(r)); err == nil {
+		if kept, err := base64.RawURLEncoding.DecodeString(cookie.Value); err == nil {
+			_ = json.Unmarshal(kept, &a)
+		}
+	}
+	c.attempt(w, r, "") // it is good once
+	if c.o.At == nil || c.tries.Closed() {
+		c.refuseSignIn(w, r, signin.ErrSlower)
+		return
+	}
+	who, err := c.o.At.SignedIn(r, a, signInBack)
+	if err != nil {
+		c.refuseSignIn(w, r, errors.Join(err, c.tries.Wrong()))
+		return
+	}
+	c.begin(w, r, who, a.Next)
+}
+
+// refuseSignIn says why nobody was signed in at an authorization server.
+func (c *Console) refuseSignIn(w http.ResponseWriter, r *http.Request, err error) {
+	status, message := http.StatusUnauthorized, "You could not be signed in now. The log tells more."
+	if failed, ok := errors.AsType[*caller.SignInError](err); ok {
+		message = failed.Message
+		if failed.Err != nil {
+			err = errors.Join(err, failed.Err)
+		}
+	} else if refusal, ok := errors.AsType[*caller.Refusal](err); ok {
+		message = refusal.Message
+	}
+	if errors.Is(err, signin.ErrSlower) {
+		status, message = http.StatusTooManyRequests, signin.ErrSlower.Error()
+		w.Header().Set("Retry-After", "10")
+	}
+	c.o.Log.Warn("nobody was signed in at the console", "from", r.RemoteAddr, "error", err)
+	c.signInPage(w, r, status, message)
+}
+
+// Fresh is how long ago a person may have signed in at an authorization server who decides
+// something for others: a session that was left open decides nothing.
+const Fresh = 15 * time.Minute
+
+// recent lets a person decide, or has them sign in again.
+func (c *Console) recent(r *request) error {
+	if r.who.Issuer == "" {
+		return nil
+	}
+	s, err := c.o.Sessions.Find(r.Context(), c.sessionID(r.Request))
+	if err != nil {
+		return err
+	}
+	if time.Since(s.Began) < Fresh {
+		return nil
+	}
+	return errAgain
+}
+
+var errAgain = &model.Error{
+	Status: http.StatusForbidden, Type: model.TypePermission, Code: "sign_in_again",
+	Message: "You signed in more than 15 minutes ago. Sign in again to decide for others; nothing was done.",
+}

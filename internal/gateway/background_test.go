@@ -1,0 +1,139 @@
+package gateway
+
+import (
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
+	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
+	"github.com/dragoman-mcp/dragoman/internal/state/run"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
+	"github.com/dragoman-mcp/dragoman/internal/text/secret"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+)
+
+// A response in the background whose call waits for an operator waits with it, without
+// anybody who has it, and goes on when it was answered: here, or in a gateway that was
+// started since.
+func TestBackgroundWaitsForApproval(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		dir := t.TempDir()
+		keys := filepath.Join(dir, "keys.jsonl")
+		grants := map[string][]string{"ann": {"tool:*", "model:*", "route:*"}, "olga": {"approve:*"}}
+		key := map[string]string{}
+		for _, name := range []string{"ann", "olga"} {
+			made, id := apikey.New()
+			key[name] = made
+			if err := apikey.Add(keys, apikey.Record{ID: id, Hash: apikey.Hash(made), User: name, Name: name, Rights: grants[name]}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		begin := func() (*Gateway, *serving) {
+			g := build(t, func(f *config.File) {
+				f.Auth.KeysFile, f.Store.Path = keys, filepath.Join(dir, "dragoman.db")
+				f.Policy = []policy.Rule{{Allow: []string{"*"}}, {Name: "records", Ask: []string{"demo__create_record"}}}
+			})
+			if err := g.Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return g, serve(t, g)
+		}
+		g, served := begin()
+		status, body := sent(t, key["ann"], "POST", served.url+"/v1/responses", `{"model":"rehearsal","background":true,"input":"Call demo__create_record with {\"table\":\"t\",\"data\":{\"a\":1}}"}`)
+		o, err := rawjson.ParseObject([]byte(body))
+		if err != nil || status != http.StatusOK {
+			t.Fatalf("%d %s", status, body)
+		}
+		id, _ := rawjson.String(o.Get("id"))
+		var owner string
+		eventually(t, "it waits", func() bool {
+			all, err := g.background.runs.List(t.Context(), run.Filter{})
+			if err != nil || len(all) != 1 {
+				t.Fatalf("%v, %v", all, err)
+			}
+			owner = all[0].Owner
+			return all[0].State == run.Waiting
+		})
+		if _, body := sent(t, key["ann"], "GET", served.url+"/v1/responses/"+id, ""); !strings.Contains(body, `"status":"in_progress"`) {
+			t.Errorf("%s", body)
+		}
+		if restart {
+			served.stop()
+			<-served.done
+			g.background.close()
+			g, served = begin()
+		}
+		now, err := g.background.runs.Get(t.Context(), owner, id)
+		if err != nil || now.Waits == "" {
+			t.Fatalf("%+v, %v", now, err)
+		}
+		if status, body := sent(t, key["olga"], "POST", served.url+"/approvals/"+now.Waits, `{"decision":"approve"}`); status != http.StatusOK {
+			t.Fatalf("%d %s", status, body)
+		}
+		_, events := sent(t, key["ann"], "GET", served.url+"/v1/responses/"+id+"?stream=true", "")
+		if !strings.Contains(events, "response.mcp_call.completed") || !strings.Contains(events, "response.completed") || strings.Contains(events, "approval_pending") {
+			t.Errorf("restart %v: %s", restart, events)
+		}
+		if !restart {
+			served.stop()
+		}
+	}
+}
+
+// Who has no key any more when a response goes on, after a restart, gets none; see
+// [TestBackgroundWaitsForApproval] for who has.
+func TestBackgroundEndsWithItsKey(t *testing.T) {
+	dir := t.TempDir()
+	keys := filepath.Join(dir, "keys.jsonl")
+	key, id := apikey.New()
+	if err := apikey.Add(keys, apikey.Record{ID: id, Hash: apikey.Hash(key), User: "ann", Name: "ann", Rights: []string{"tool:*", "model:*", "route:*"}}); err != nil {
+		t.Fatal(err)
+	}
+	begin := func() (*Gateway, *serving) {
+		g := build(t, func(f *config.File) {
+			f.Auth.KeysFile, f.Auth.APIKeys, f.Store.Path = keys, []secret.Text{secret.New("a key of the configuration")}, filepath.Join(dir, "dragoman.db")
+			f.Policy = []policy.Rule{{Allow: []string{"*"}}, {Name: "records", Ask: []string{"demo__create_record"}}}
+		})
+		if err := g.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return g, serve(t, g)
+	}
+	g, served := begin()
+	if status, body := sent(t, key, "POST", served.url+"/v1/responses", `{"model":"rehearsal","background":true,"input":"Call demo__create_record with {\"table\":\"t\",\"data\":{\"a\":1}}"}`); status != http.StatusOK {
+		t.Fatalf("%d %s", status, body)
+	}
+	var at run.Run
+	eventually(t, "it waits", func() bool {
+		all, err := g.background.runs.List(t.Context(), run.Filter{})
+		if err != nil || len(all) != 1 {
+			t.Fatalf("%v, %v", all, err)
+		}
+		at = all[0]
+		return at.State == run.Waiting
+	})
+	served.stop()
+	<-served.done
+	g.Close()
+	if err := apikey.Change(keys, func([]apikey.Record) ([]apikey.Record, error) { return nil, nil }); err != nil {
+		t.Fatal(err)
+	}
+	g, served = begin()
+	defer served.stop()
+	if err := g.ledger.DB.Write(t.Context(), func(tx *store.Tx) error { // its time has come
+		_, err := tx.Exec("UPDATE runs SET due = 1")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it has failed", func() bool {
+		now, err := g.background.runs.Get(t.Context(), at.Owner, at.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return now.State == run.Done && now.Outcome == run.Failed
+	})
+}

@@ -1,0 +1,45 @@
+package logbuffer
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+)
+
+// Late returns a handler that formats what its loggers carry ([slog.Logger.With]) when a
+// line is written. Each request has a logger of its own and most write one line or none,
+// while the handlers of log/slog format what they are given at once. A [slog.LogValuer] is
+// therefore resolved with the line.
+func Late(next slog.Handler) slog.Handler { return &late{next: next} }
+
+type late struct {
+	next    slog.Handler
+	carried []slog.Attr
+}
+
+// Enabled implements [slog.Handler].
+func (h *late) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.next.Enabled(ctx, level)
+}
+
+// Handle implements [slog.Handler].
+func (h *late) Handle(ctx context.Context, r slog.Record) error {
+	if len(h.carried) == 0 {
+		return h.next.Handle(ctx, r)
+	}
+	whole := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
+	whole.AddAttrs(h.carried...)
+	r.Attrs(func(a slog.Attr) bool { whole.AddAttrs(a); return true })
+	return h.next.Handle(ctx, whole)
+}
+
+// WithAttrs implements [slog.Handler].
+func (h *late) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &late{h.next, slices.Concat(h.carried, attrs)}
+}
+
+// WithGroup implements [slog.Handler]: what comes later stands in the group, and what is
+// carried does not.
+func (h *late) WithGroup(name string) slog.Handler {
+	return &late{next: h.next.WithAttrs(h.carried).WithGroup(name)}
+}

@@ -1,0 +1,110 @@
+package session
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dragoman-mcp/dragoman/internal/text/clip"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/model"
+)
+
+// maxRequest bounds what is kept of one request to a model, in bytes: its beginning, and
+// more of its end, where what is new stands.
+const (
+	maxRequest     = 24 << 10
+	requestBegins  = 4 << 10
+	maxWrittenKept = 32 // calls of one message
+)
+
+// Written are the arguments of a call as its model wrote them, and what was repaired in
+// them on the way to the server's own form.
+type Written struct {
+	ID, Raw string
+	Repairs []string
+}
+
+// heard keeps a message of the model, with what was asked of it. The event of the loop
+// that follows makes it one of its phases; one that none follows stays as it is.
+func (s *Session) heard(h model.Heard) {
+	if s.run == nil {
+		return
+	}
+	step := Step{Asked: asked(h.Request), Said: text(h.Message), In: int(h.Usage.In), Out: int(h.Usage.Out)}
+	if step.In+step.Out == 0 && h.Err == nil { // its API does not say
+		step.In, step.Out, step.Guessed = sizeOf(h.Request)/3, len(h.Message)/3, true
+	}
+	if h.Err != nil {
+		step.Phase, step.Problem = "decide", clip.Text(h.Err.Error(), 400)
+	}
+	for _, w := range h.Calls[:min(len(h.Calls), maxWrittenKept)] {
+		one := Written{ID: clip.Text(w.ID, 100), Raw: clip.Text(w.Raw, maxLiveText)}
+		for _, r := range w.Repairs[:min(len(w.Repairs), maxWrittenKept)] {
+			one.Repairs = append(one.Repairs, strings.TrimSpace(clip.Text(r.Rule+" "+r.Path, 200)))
+		}
+		step.Written = append(step.Written, one)
+	}
+	s.live.add(s.run, step)
+}
+
+// asked is the body of a request without its tools, which are counted, as a text that is
+// cut in its middle.
+func asked(parts [][]byte) string {
+	var whole []byte
+	for _, p := range parts {
+		whole = append(whole, p...)
+	}
+	o, err := rawjson.ParseObject(whole)
+	if err != nil {
+		return cutInside(string(whole))
+	}
+	if tools := o.Get("tools"); tools != nil {
+		all, _ := rawjson.Elements(tools)
+		o.Set("tools", rawjson.Quote(fmt.Sprintf("%d functions, %d bytes: the catalogue shows them", len(all), len(tools))))
+	}
+	return cutInside(string(o.Bytes()))
+}
+
+func sizeOf(parts [][]byte) (n int) {
+	for _, p := range parts {
+		n += len(p)
+	}
+	return n
+}
+
+func cutInside(s string) string {
+	if len(s) <= maxRequest {
+		return s
+	}
+	begin, end := strings.ToValidUTF8(s[:requestBegins], ""), strings.ToValidUTF8(s[len(s)-(maxRequest-requestBegins):], "")
+	return fmt.Sprintf("%s\n… %d bytes are left out …\n%s", begin, len(s)-len(begin)-len(end), end)
+}
+
+// joins puts an event of the loop and the message that it tells of into one step.
+func (r *Run) joins(s *Step) bool {
+	if s.Tool != "" || len(r.Steps) == 0 {
+		return false
+	}
+	last := &r.Steps[len(r.Steps)-1]
+	if last.Asked == "" || last.Phase != "" {
+		return false
+	}
+	last.At, last.Phase, last.Round, last.Took, last.Calls = s.At, s.Phase, s.Round, s.Took, s.Calls
+	return true
+}
+
+// wrote is what the model wrote for a call; nil where it is not known.
+func (r *Run) wrote(id string) *Written {
+	for n := len(r.Steps) - 1; n >= 0; n-- {
+		all := r.Steps[n].Written
+		for i := len(all) - 1; i >= 0; i-- {
+			if all[i].ID == id {
+				return &all[i]
+			}
+		}
+		if all != nil {
+			return nil // ids are those of one message
+		}
+	}
+	return nil
+}

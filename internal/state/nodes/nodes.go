@@ -1,0 +1,244 @@
+// Package nodes knows which processes serve on a store: the replicas of a gateway. Each
+// has a row, and says every few seconds that it lives, by the database's clock. There is no
+// leader, and none of them does anything for another but to remove rows of the dead.
+//
+// A single gateway on a file needs none of it and joins nothing: a nil [Node] is one that
+// is alone.
+package nodes
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
+)
+
+// Times of a node.
+const (
+	// Every is how often a node says that it lives.
+	Every = 3 * time.Second
+	// Lease is how long it is taken to live after it said so.
+	Lease = 15 * time.Second
+	// Skew is by how much two clocks may differ before that is said.
+	Skew = 5 * time.Second
+
+	shown = 10 * time.Minute // how long people see one that is dead
+)
+
+// Info is what a node says of itself.
+type Info struct {
+	// Version is its program's.
+	Version string
+	// Setup is a digest of the configuration in effect: nodes of one gateway have one.
+	Setup string
+	// Address is where it listens, for people; it may be empty.
+	Address string
+}
+
+// A Node is this process among those that serve on a store. Make it with [Join]; it is safe
+// for concurrent use, and nil is a process that is alone.
+type Node struct {
+	db     *store.DB
+	number int64
+	info   atomic.Pointer[Info]
+	alive  atomic.Int64 // how many live, itself included, as it saw last
+	left   atomic.Bool
+	clock  func() time.Time
+	now    func(*store.Tx) (time.Time, error)
+}
+
+// Join makes this process a node of a store. It lives for [Lease], and on as long as
+// [Node.Keep] runs.
+func Join(ctx context.Context, db *store.DB, info Info) (*Node, error) {
+	return join(ctx, db, info, (*store.Tx).Now)
+}
+
+func join(ctx context.Context, db *store.DB, info Info, now func(*store.Tx) (time.Time, error)) (*Node, error) {
+	n := &Node{db: db, clock: time.Now, now: now}
+	n.info.Store(&info)
+	err := db.Write(ctx, func(tx *store.Tx) error {
+		if _, err := tx.Exec("INSERT INTO node_numbers (id, last) VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET last = node_numbers.last + 1"); err != nil {
+			return err
+		}
+		if err := tx.Row("SELECT last FROM node_numbers WHERE id = 1", nil, &n.number); err != nil {
+			return err
+		}
+		return n.beat(tx)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+// ID names the node: n and a number that no other node of the store has, had, or will have.
+// It is empty for a process that is alone.
+func (n *Node) ID() string {
+	if n == nil {
+		return ""
+	}
+	return id(n.number)
+}
+
+func id(number int64) string { return "n" + strconv.FormatInt(number, 10) }
+
+// Count returns how many nodes live, this one included, as it saw when it last said that it
+// lives itself. It asks nobody, and is never less than one.
+func (n *Node) Count() int {
+	if n == nil {
+		return 1
+	}
+	return int(max(1, n.alive.Load()))
+}
+
+// Use says that another configuration is in effect, from the next beat on.
+func (n *Node) Use(setup string) {
+	if n != nil {
+		info := *n.info.Load()
+		info.Setup = setup
+		n.info.Store(&info)
+	}
+}
+
+// Listens says where the node listens, from the next beat on.
+func (n *Node) Listens(address string) {
+	if n != nil {
+		info := *n.info.Load()
+		info.Address = address
+		n.info.Store(&info)
+	}
+}
+
+// Keep says that the node lives until ctx ends. Where that cannot be said, it says so to log
+// once, and tries again: others take the node for dead meanwhile, and it is back with the
+// next beat, under its name.
+func (n *Node) Keep(ctx context.Context, log *slog.Logger) {
+	if n == nil {
+		return
+	}
+	ticker := time.NewTicker(Every)
+	defer ticker.Stop()
+	said := false
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		err := n.Beat(ctx)
+		switch {
+		case ctx.Err() != nil || errors.Is(err, store.ErrClosed):
+		case err != nil && !said:
+			log.Warn("other replicas may take this one for dead: it cannot write to the store", "node", n.ID(), "error", err)
+		case err == nil && said:
+			log.Info("other replicas know this one again", "node", n.ID())
+		}
+		said = err != nil
+	}
+}
+
+// Beat says once that the node lives.
+func (n *Node) Beat(ctx context.Context) error {
+	return n.db.Write(ctx, func(tx *store.Tx) error {
+		if n.left.Load() {
+			return nil
+		}
+		return n.beat(tx)
+	})
+}
+
+// beat writes the node's row, removes those that are long dead, and counts the living.
+func (n *Node) beat(tx *store.Tx) error {
+	now, err := n.now(tx)
+	if err != nil {
+		return err
+	}
+	ahead := n.clock().Sub(now).Microseconds()
+	info := n.info.Load()
+	if _, err := tx.Exec(`INSERT INTO nodes (number, version, setup, address, began, beat, lease, ahead) VALUES ($1, $2, $3, $4, $5, $5, $6, $7)
+		ON CONFLICT (number) DO UPDATE SET version = excluded.version, setup = excluded.setup, address = excluded.address, beat = excluded.beat, lease = excluded.lease, ahead = excluded.ahead`,
+		n.number, info.Version, info.Setup, info.Address, store.Time(now), store.Time(now.Add(Lease)), ahead); err != nil {
+		return err
+	}
+	var alive, dead int64
+	if err := tx.Row("SELECT coalesce(sum(CASE WHEN lease > $1 THEN 1 ELSE 0 END), 0), coalesce(sum(CASE WHEN lease <= $2 THEN 1 ELSE 0 END), 0) FROM nodes",
+		[]any{store.Time(now), store.Time(now.Add(-shown))}, &alive, &dead); err != nil {
+		return err
+	}
+	n.alive.Store(alive)
+	if dead > 0 {
+		_, err = tx.Exec("DELETE FROM nodes WHERE lease <= $1", store.Time(now.Add(-shown)))
+	}
+	return err
+}
+
+// Leave removes the node's row: others know at once that it is gone, and it says nothing
+// more.
+func (n *Node) Leave(ctx context.Context) error {
+	if n == nil || n.left.Swap(true) {
+		return nil
+	}
+	return n.db.Write(ctx, func(tx *store.Tx) error {
+		_, err := tx.Exec("DELETE FROM nodes WHERE number = $1", n.number)
+		return err
+	})
+}
+
+// Alive reports whether a node of this id lives.
+func Alive(tx *store.Tx, id string) (bool, error) {
+	digits, ok := strings.CutPrefix(id, "n")
+	number, err := strconv.ParseInt(digits, 10, 64)
+	if !ok || err != nil {
+		return false, nil
+	}
+	now, err := tx.Now()
+	if err != nil {
+		return false, err
+	}
+	var lease int64
+	err = tx.Row("SELECT lease FROM nodes WHERE number = $1", []any{number}, &lease)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil && lease > store.Time(now), err
+}
+
+// A Standing is how a node stands.
+type Standing struct {
+	ID string `json:"id"`
+	Info
+	Began time.Time `json:"began"`
+	// Silent is how long ago it last said that it lives, and Alive whether it is taken to.
+	Silent time.Duration `json:"silent"`
+	Alive  bool          `json:"alive"`
+	// Ahead is how far its clock is before the database's; it is negative behind it.
+	Ahead time.Duration `json:"ahead"`
+}
+
+// Skewed reports whether its clock differs from the database's by more than [Skew].
+func (s *Standing) Skewed() bool { return s.Ahead.Abs() > Skew }
+
+// List returns the nodes, those that died a short while ago included, in the order in which
+// they came.
+func List(tx *store.Tx) (all []Standing, err error) {
+	now, err := tx.Now()
+	if err != nil {
+		return nil, err
+	}
+	err = tx.Rows("SELECT number, version, setup, address, began, beat, lease, ahead FROM nodes ORDER BY number", nil, func(scan func(...any) error) error {
+		var s Standing
+		var number, began, beat, lease, ahead int64
+		err := scan(&number, &s.Version, &s.Setup, &s.Address, &began, &beat, &lease, &ahead)
+		s.ID, s.Began, s.Silent = id(number), store.FromTime(began), max(0, now.Sub(store.FromTime(beat)))
+		s.Alive, s.Ahead = lease > store.Time(now), time.Duration(ahead)*time.Microsecond
+		all = append(all, s)
+		return err
+	})
+	return all, err
+}

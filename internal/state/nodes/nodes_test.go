@@ -1,0 +1,143 @@
+package nodes
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
+)
+
+// TestOnPostgres: nodes of a PostgreSQL database.
+func TestOnPostgres(t *testing.T) { pgtest.Again(t, "^TestNode") }
+
+func open(t *testing.T, path string) *store.DB {
+	t.Helper()
+	var where store.Config
+	where.Path, where.URL = pgtest.Place(t, path)
+	db, err := store.Open(t.Context(), where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// A clock is the database's, for a test that does not wait.
+type clock struct{ at time.Time }
+
+func (c *clock) now(*store.Tx) (time.Time, error) { return c.at, nil }
+
+func list(t *testing.T, db *store.DB) (all []Standing) {
+	t.Helper()
+	if err := db.Read(t.Context(), func(tx *store.Tx) (err error) { all, err = List(tx); return err }); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func alive(t *testing.T, db *store.DB, id string) (is bool) {
+	t.Helper()
+	if err := db.Read(t.Context(), func(tx *store.Tx) (err error) { is, err = Alive(tx, id); return err }); err != nil {
+		t.Fatal(err)
+	}
+	return is
+}
+
+// TestNodes: nodes of two processes know of each other, whichever joins first; one that
+// says nothing is dead after its lease, and back when it speaks again; one that leaves is
+// gone at once; and no number is given twice.
+func TestNodes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dragoman.db")
+	here, there := open(t, path), open(t, path)
+	long := &clock{time.Now().Add(-Lease - time.Second)}
+	a, err := join(t.Context(), here, Info{Version: "1", Setup: "s1", Address: "127.0.0.1:1"}, long.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Join(t.Context(), there, Info{Version: "2", Setup: "s2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.ID() != "n1" || b.ID() != "n2" {
+		t.Fatalf("they are %s and %s", a.ID(), b.ID())
+	}
+	if b.Count() != 1 || alive(t, here, a.ID()) || !alive(t, here, b.ID()) {
+		t.Errorf("one whose lease is over lives: %+v", list(t, here))
+	}
+	a.now = (*store.Tx).Now
+	a.Use("s2")
+	if err := a.Beat(t.Context()); err != nil || a.Count() != 2 || !alive(t, there, a.ID()) {
+		t.Errorf("it does not come back: %v, %+v", err, list(t, there))
+	}
+	all := list(t, here)
+	if len(all) != 2 || all[0].Setup != "s2" || all[0].Version != "1" || all[0].Address != "127.0.0.1:1" || !all[1].Alive || all[1].Skewed() {
+		t.Errorf("%+v", all)
+	}
+	if err := b.Leave(t.Context()); err != nil || alive(t, here, b.ID()) {
+		t.Errorf("it left and lives: %v", err)
+	}
+	if err := b.Beat(t.Context()); err != nil || len(list(t, here)) != 1 {
+		t.Errorf("one that left came back: %v", err)
+	}
+	c, err := Join(t.Context(), there, Info{})
+	if err != nil || c.ID() != "n3" {
+		t.Errorf("the third is %s, %v", c.ID(), err)
+	}
+	for _, id := range []string{"", "n", "n99", "3", "n-1", "x3"} {
+		if alive(t, here, id) {
+			t.Errorf("%q lives", id)
+		}
+	}
+}
+
+// TestNodeClocks: a clock that goes wrong is seen, either way, and does nothing to leases.
+func TestNodeClocks(t *testing.T) {
+	db := open(t, filepath.Join(t.TempDir(), "dragoman.db"))
+	for _, off := range []time.Duration{-time.Hour, -6 * time.Second, 0, 6 * time.Second, time.Hour} {
+		n, err := Join(t.Context(), db, Info{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.clock = func() time.Time { return time.Now().Add(off) }
+		if err := n.Beat(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		all := list(t, db)
+		s := all[len(all)-1]
+		if s.Skewed() != (off != 0) || (s.Ahead-off).Abs() > 4*time.Second || !s.Alive {
+			t.Errorf("ahead by %s: %+v", off, s)
+		}
+	}
+}
+
+// TestNodeDead: the long dead are removed by whoever speaks next.
+func TestNodeDead(t *testing.T) {
+	db := open(t, filepath.Join(t.TempDir(), "dragoman.db"))
+	long := &clock{time.Now().Add(-Lease - shown - time.Minute)}
+	if _, err := join(t.Context(), db, Info{}, long.now); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(list(t, db)); n != 1 {
+		t.Fatalf("%d nodes", n)
+	}
+	if _, err := Join(t.Context(), db, Info{}); err != nil {
+		t.Fatal(err)
+	}
+	if all := list(t, db); len(all) != 1 || all[0].ID != "n2" {
+		t.Errorf("%+v", all)
+	}
+}
+
+// TestAlone: a process that is alone has no name, and asks nobody.
+func TestAlone(t *testing.T) {
+	var n *Node
+	n.Use("x")
+	n.Listens("x")
+	n.Keep(context.Background(), nil)
+	if n.ID() != "" || n.Count() != 1 || n.Leave(context.Background()) != nil {
+		t.Errorf("%q, %d", n.ID(), n.Count())
+	}
+}

@@ -1,0 +1,254 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
+	"github.com/dragoman-mcp/dragoman/internal/state/vault"
+)
+
+// Watch has the runs of this process seen to be alive, wakes those whose time has come, and
+// takes those that nobody has and gives them to work, until ctx ends: then it gives back
+// what this process has and waits until nothing works any more. It is called once. A look
+// costs the same however many only wait.
+func (s *Runs) Watch(ctx context.Context, work func(*Held)) {
+	s.Work(work)
+	look, beat := time.NewTicker(s.config.Look), time.NewTicker(s.config.Lease/3)
+	defer look.Stop()
+	defer beat.Stop()
+	woken := s.db.Changed(ctx, topicReady)
+	said := false
+	for {
+		err := s.Look(ctx)
+		if err != nil && ctx.Err() == nil && !said && !errors.Is(err, store.ErrClosed) {
+			s.config.Log.Error("what runs in the background cannot be looked after", "error", err)
+		}
+		said = err != nil
+		select {
+		case <-look.C:
+		case <-woken:
+		case <-s.room:
+		case <-beat.C:
+			s.beat(ctx)
+		case <-ctx.Done():
+			s.Stop()
+			return
+		}
+	}
+}
+
+// Look wakes runs whose time has come, and takes those that nobody has, as far as there is
+// room. One that cannot be taken keeps nobody from the others.
+func (s *Runs) Look(ctx context.Context) error {
+	if err := s.wake(ctx); err != nil {
+		return err
+	}
+	for {
+		all, err := s.free(ctx)
+		if err != nil {
+			return err
+		}
+		taken := 0
+		var failed error
+		for _, k := range all {
+			h, err := s.take(ctx, k)
+			if failed = errors.Join(failed, err); h != nil {
+				taken++
+				s.Go(h)
+			}
+		}
+		if taken == 0 || failed != nil || ctx.Err() != nil {
+			return failed
+		}
+	}
+}
+
+// Stop gives back what this process has, and takes nothing more.
+func (s *Runs) Stop() {
+	s.mu.Lock()
+	s.stopped = true
+	var all []*Held
+	for _, h := range s.held {
+		all = append(all, h)
+	}
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	for _, h := range all {
+		if !h.began.Load() {
+			h.stop(ErrStopped) // it is being taken, and its lease ends by itself
+		} else if err := h.Release(ctx); err != nil && h.ctx.Err() == nil {
+			h.stop(ErrStopped) // its lease ends by itself
+		}
+	}
+	s.working.Wait()
+}
+
+// Drain takes nothing more, and waits until what this process has is over, or waits, or ctx
+// ends. What is left then, [Runs.Stop] gives back.
+func (s *Runs) Drain(ctx context.Context) {
+	s.mu.Lock()
+	s.draining = true
+	s.mu.Unlock()
+	done := make(chan struct{})
+	go func() { s.working.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+// beat says of all runs that this process has that it lives. One that it has no more is
+// stopped; what cannot be said ends with the lease.
+func (s *Runs) beat(ctx context.Context) {
+	s.mu.Lock()
+	var all []*Held
+	for _, h := range s.held {
+		all = append(all, h)
+	}
+	s.mu.Unlock()
+	for _, h := range all {
+		if h.began.Load() {
+			_ = h.write(ctx, func(*store.Tx) error { return nil })
+		}
+	}
+}
+
+// A key is what a run is called in the tables.
+type key struct{ owner, id string }
+
+// mostWoken is how many runs are woken in one transaction: others wait meanwhile.
+const mostWoken = 500
+
+// wake makes ready what has waited long enough.
+func (s *Runs) wake(ctx context.Context) error {
+	for {
+		var due []key
+		err := s.db.Read(ctx, func(tx *store.Tx) (err error) {
+			now, err := tx.Now()
+			if err == nil {
+				due, err = keys(tx, "SELECT owner, id FROM runs WHERE state = 'waiting' AND due > 0 AND due <= $1 ORDER BY due LIMIT $2", store.Time(now), mostWoken)
+			}
+			return err
+		})
+		if err != nil || len(due) == 0 {
+			return err
+		}
+		if err := s.db.Write(ctx, func(tx *store.Tx) error {
+			now, err := tx.Now()
+			if err != nil {
+				return err
+			}
+			for _, k := range due {
+				if _, err := tx.Exec("UPDATE runs SET state = 'ready', waits = '', due = 0 WHERE owner = $1 AND id = $2 AND state = 'waiting' AND due <= $3", k.owner, k.id, store.Time(now)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}); err != nil || len(due) < mostWoken {
+			return err
+		}
+	}
+}
+
+func keys(tx *store.Tx, query string, args ...any) (all []key, err error) {
+	err = tx.Rows(query, args, func(scan func(...any) error) error {
+		var k key
+		err := scan(&k.owner, &k.id)
+		all = append(all, k)
+		return err
+	})
+	return all, err
+}
+
+// topicReady is raised when a run is ready.
+const topicReady = "runs ready"
+
+// Wake makes ready, as part of the transaction in which something comes, what waits for it
+// ([Held.Wait]).
+func Wake(tx *store.Tx, waits string) error {
+	if err := tx.Lock(topicReady, waits); err != nil {
+		return err
+	}
+	n, err := tx.Exec("UPDATE runs SET state = 'ready', waits = '', due = 0 WHERE waits = $1 AND waits <> '' AND state = 'waiting'", waits)
+	if n > 0 {
+		tx.Raise(topicReady)
+	}
+	return err
+}
+
+// nobodys is what nobody has: it is ready, or whoever had it is dead.
+const nobodys = "(state = 'ready' OR state = 'running' AND lease < $1)"
+
+// free returns runs that nobody has, as many as there is room for and some: of each owner
+// the oldest, then of each the second, so that nobody waits for all that another has begun.
+func (s *Runs) free(ctx context.Context) (all []key, err error) {
+	s.mu.Lock()
+	most, have := s.config.Most, len(s.held)
+	stopped := s.stopped || s.draining
+	s.mu.Unlock()
+	if stopped || have >= most {
+		return nil, nil
+	}
+	err = s.db.Read(ctx, func(tx *store.Tx) error {
+		now, err := tx.Now()
+		if err != nil {
+			return err
+		}
+		// Those that this process has itself, and has not seen to be alive, are among them.
+		all, err = keys(tx, `SELECT owner, id FROM (
+				SELECT owner, id, made, ROW_NUMBER() OVER (PARTITION BY owner ORDER BY made, id) AS place FROM runs WHERE `+nobodys+` AND expires > $1
+			) AS each_owners ORDER BY place, made, id LIMIT $2`, store.Time(now), most)
+		return err
+	})
+	return all, err
+}
+
+// take takes a run that nobody has; nil where somebody was sooner, this process has it, or
+// there is no room. One whose content nobody can read any more has failed.
+func (s *Runs) take(ctx context.Context, k key) (*Held, error) {
+	h := s.reserve(unescaped(k.owner), k.id)
+	if h == nil {
+		return nil, nil
+	}
+	var epoch, last int64
+	var document []byte
+	taken := false
+	err := s.db.Write(ctx, func(tx *store.Tx) error {
+		taken = false
+		now, err := tx.Now()
+		if err != nil {
+			return err
+		}
+		n, err := tx.Exec(`UPDATE runs SET attempt = attempt + CASE WHEN state = 'running' THEN 1 ELSE 0 END, state = 'running', node = $2, epoch = epoch + 1, lease = $3
+			WHERE owner = $4 AND id = $5 AND `+nobodys, store.Time(now), h.node, store.Time(now.Add(s.config.Lease)), k.owner, k.id)
+		if err != nil || n == 0 {
+			return err
+		}
+		var closed []byte
+		if err := tx.Row("SELECT epoch, attempt, last, content FROM runs WHERE owner = $1 AND id = $2", []any{k.owner, k.id}, &epoch, &h.Attempt, &last, &closed); err != nil {
+			return err
+		}
+		document, err = s.vault.Open(tx, k.owner, "run "+k.id, closed)
+		if errors.Is(err, vault.ErrErased) {
+			s.config.Log.Warn("a run cannot be read any more, so it has failed", "run", k.id, "error", err)
+			return s.end(tx, k.owner, k.id, Failed)
+		}
+		taken = err == nil
+		return err
+	})
+	if err != nil || !taken {
+		h.stop(ErrLost)
+		return nil, err
+	}
+	h.begin(epoch, last+1, document)
+	return h, nil
+}
+
+// unescaped returns the owner whose name [store.Owner] wrote.
+func unescaped(stored string) string {
+	return strings.Join(store.OwnerParts(stored), "\x00")
+}

@@ -1,0 +1,500 @@
+//go:build unix
+
+package plainhttp_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/plainhttp"
+)
+
+func transport(change func(*http.Transport)) *plainhttp.Transport {
+	t := &http.Transport{DialContext: (&net.Dialer{}).DialContext, DisableCompression: true, IdleConnTimeout: time.Minute}
+	if change != nil {
+		change(t)
+	}
+	return plainhttp.New(t)
+}
+
+// A script is a server that answers with bytes: whatever is read up to the end of a request
+// is answered with the next of answers; "" ends the connection.
+type script struct {
+	address     string
+	connections atomic.Int64
+	requests    atomic.Int64
+}
+
+func serve(t testing.TB, answer func(connection, request int64, r *http.Request, c net.Conn) bool) *script {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	s := &script{address: "http://" + l.Addr().String()}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				connection, br := s.connections.Add(1), bufio.NewReader(c)
+				for {
+					r, err := http.ReadRequest(br)
+					if err != nil {
+						return
+					}
+					_, _ = io.Copy(io.Discard, r.Body)
+					if !answer(connection, s.requests.Add(1), r, c) {
+						return
+					}
+				}
+			}()
+		}
+	}()
+	return s
+}
+
+func fixed(text string) func(int64, int64, *http.Request, net.Conn) bool {
+	return func(_, _ int64, _ *http.Request, c net.Conn) bool {
+		_, err := io.WriteString(c, text)
+		return err == nil
+	}
+}
+
+func post(ctx context.Context, rt http.RoundTripper, url, body string) (string, *http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		return "", nil, err
+	}
+	res, err := rt.RoundTrip(r)
+	if err != nil {
+		return "", nil, err
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	return string(b), res, err
+}
+
+// TestRequests: what arrives is what arrives from http.Transport.
+func TestRequests(t *testing.T) {
+	type seen struct {
+		method, target, host, body string
+		length                     int64
+		header                     string
+	}
+	arrived := make(chan seen, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		arrived <- seen{r.Method, r.RequestURI, r.Host, string(b), r.ContentLength, fmt.Sprint(r.Header)}
+	}))
+	defer server.Close()
+	plain := &http.Transport{DisableCompression: true}
+	defer plain.CloseIdleConnections()
+	for name, make := range map[string]func(ctx context.Context) (*http.Request, error){
+		"get": func(ctx context.Context) (*http.Request, error) {
+			return http.NewRequestWithContext(ctx, "GET", server.URL+"/a%20b?x=1&y=%2F", nil)
+		},
+		"empty post": func(ctx context.Context) (*http.Request, error) {
+			return http.NewRequestWithContext(ctx, "POST", server.URL, nil)
+		},
+		"post": func(ctx context.Context) (*http.Request, error) {
+			return http.NewRequestWithContext(ctx, "POST", server.URL+"/v1", strings.NewReader(`{"a":1}`))
+		},
+		"agent and values": func(ctx context.Context) (*http.Request, error) {
+			r, err := http.NewRequestWithContext(ctx, "PUT", server.URL, strings.NewReader("x"))
+			if err == nil {
+				r.Header = http.Header{"User-Agent": {"me", "not me"}, "X-Many": {"a", " b "}, "X-Utf8": {"é"}, "Content-Length": {"77"}, "Host": {"other"}}
+			}
+			return r, err
+		},
+		"no agent, another host": func(ctx context.Context) (*http.Request, error) {
+			r, err := http.NewRequestWithContext(ctx, "DELETE", server.URL, nil)
+			if err == nil {
+				r.Header.Set("User-Agent", "")
+				r.Host = "example.test:99"
+			}
+			return r, err
+		},
+		"large": func(ctx context.Context) (*http.Request, error) {
+			return http.NewRequestWithContext(ctx, "POST", server.URL, strings.NewReader(strings.Repeat("x", plainhttp.MaxBody+1)))
+		},
+		"largest": func(ctx context.Context) (*http.Request, error) {
+			return http.NewRequestWithContext(ctx, "POST", server.URL, strings.NewReader(strings.Repeat("x", plainhttp.MaxBody)))
+		},
+		"of unknown length": func(ctx context.Context) (*http.Request, error) {
+			return http.NewRequestWithContext(ctx, "POST", server.URL, io.NopCloser(strings.NewReader("x")))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got [2]seen
+			ours := transport(nil)
+			defer ours.CloseIdleConnections()
+			for i, rt := range []http.RoundTripper{plain, ours} {
+				r, err := make(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				res, err := rt.RoundTrip(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				res.Body.Close()
+				got[i] = <-arrived
+			}
+			if got[0] != got[1] {
+				t.Errorf("arrived %+v\nhttp.Transport's %+v", got[1], got[0])
+			}
+		})
+	}
+}
+
+// TestWrongLength: a body that is shorter or longer than was said is not sent.
+func TestWrongLength(t *testing.T) {
+	s := serve(t, fixed("HTTP/1.1 204 No Content\r\n\r\n"))
+	for _, n := range []int64{1, 3} {
+		r, err := http.NewRequestWithContext(t.Context(), "POST", s.address, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-Long", strings.Repeat("x", 3*plainhttp.MaxBody)) // is no part of it
+		r.ContentLength = n
+		if _, err := transport(nil).RoundTrip(r); err == nil || !strings.Contains(err.Error(), "than its ContentLength") {
+			t.Errorf("%d: %v", n, err)
+		}
+	}
+	if n := s.requests.Load(); n != 0 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+// TestAnswers: each way to end an answer, one after the other, and whether the connection
+// is used again.
+func TestAnswers(t *testing.T) {
+	for _, c := range []struct {
+		name, answer, body string
+		status             int
+		again              bool
+		fails              string
+	}{
+		{name: "length", answer: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", status: 200, body: "hi", again: true},
+		{name: "chunks", answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nh\r\n1\r\ni\r\n0\r\n\r\n", status: 200, body: "hi", again: true},
+		{name: "chunks and a trailer", answer: "HTTP/1.1 200 OK\r\nTrailer: X\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nX: 1\r\n\r\n", status: 200, body: "hi", again: true},
+		{name: "nothing", answer: "HTTP/1.1 204 No Content\r\n\r\n", status: 204, again: true},
+		{name: "empty", answer: "HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n", status: 202, again: true},
+		{name: "informed", answer: "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", status: 200, body: "hi", again: true},
+		{name: "asked to close", answer: "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi", status: 200, body: "hi"},
+		{name: "HTTP/1.0", answer: "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi", status: 200, body: "hi"},
+		{name: "more than it says", answer: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi!!", status: 200, body: "hi"},
+		{name: "switching", answer: "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", fails: "switches protocols"},
+		{name: "informed for ever", answer: strings.Repeat("HTTP/1.1 100 Continue\r\n\r\n", 20), fails: "too many"},
+		{name: "no HTTP", answer: "SSH-2.0-x\r\n\r\n", fails: "malformed"},
+		{name: "two lengths", answer: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nhi", fails: "Content-Length"},
+		{name: "a bomb", answer: "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 2<<20), fails: "headers exceeded"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := serve(t, fixed(c.answer))
+			rt := transport(nil)
+			defer rt.CloseIdleConnections()
+			for range 2 {
+				body, res, err := post(t.Context(), rt, s.address, "{}")
+				if c.fails != "" {
+					if err == nil || !strings.Contains(err.Error(), c.fails) {
+						t.Fatalf("got %v", err)
+					}
+					continue
+				}
+				if err != nil || body != c.body || res.StatusCode != c.status {
+					t.Fatalf("got %q, %v", body, err)
+				}
+			}
+			if n := s.connections.Load(); (n == 1) != c.again {
+				t.Errorf("%d connections", n)
+			}
+		})
+	}
+}
+
+// TestEnds: a body that ends without its connection's end, and one that breaks off.
+func TestEnds(t *testing.T) {
+	s := serve(t, func(_, _ int64, r *http.Request, c net.Conn) bool {
+		if r.URL.Path == "/whole" {
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\n\r\nhi")
+		} else {
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi")
+		}
+		return false
+	})
+	rt := transport(nil)
+	if body, _, err := post(t.Context(), rt, s.address+"/whole", ""); body != "hi" || err != nil {
+		t.Errorf("got %q, %v", body, err)
+	}
+	if body, _, err := post(t.Context(), rt, s.address+"/cut", ""); body != "hi" || !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("got %q, %v", body, err)
+	}
+}
+
+// TestStale: a connection that the server has closed is not used; one that it closes as a
+// request arrives is used for another try of what may be repeated alone.
+func TestStale(t *testing.T) {
+	ok := "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
+	t.Run("closed", func(t *testing.T) {
+		closed := make(chan struct{}, 9)
+		s := serve(t, func(_, _ int64, _ *http.Request, c net.Conn) bool {
+			_, _ = io.WriteString(c, ok)
+			c.Close()
+			closed <- struct{}{}
+			return false
+		})
+		rt := transport(nil)
+		for range 3 {
+			if body, _, err := post(t.Context(), rt, s.address, "{}"); body != "hi" || err != nil {
+				t.Fatalf("got %q, %v", body, err)
+			}
+			<-closed
+		}
+		if n := s.requests.Load(); n != 3 {
+			t.Errorf("%d requests", n)
+		}
+	})
+	cut := func(t *testing.T) *script {
+		return serve(t, func(connection, request int64, _ *http.Request, c net.Conn) bool {
+			if connection == 1 && request == 2 {
+				return false // after it has read the request
+			}
+			_, err := io.WriteString(c, ok)
+			return err == nil
+		})
+	}
+	for _, c := range []struct {
+		name, method, key string
+		again             bool
+	}{{"POST", "POST", "", false}, {"POST with a key", "POST", "k", true}, {"GET", "GET", "", true}} {
+		t.Run(c.name, func(t *testing.T) {
+			s, rt := cut(t), transport(nil)
+			do := func() error {
+				r, err := http.NewRequestWithContext(t.Context(), c.method, s.address, nil)
+				if err != nil {
+					return err
+				}
+				if c.key != "" {
+					r.Header.Set("Idempotency-Key", c.key)
+				}
+				res, err := rt.RoundTrip(r)
+				if err == nil {
+					_, _ = io.Copy(io.Discard, res.Body)
+					res.Body.Close()
+				}
+				return err
+			}
+			if err := do(); err != nil {
+				t.Fatal(err)
+			}
+			if err := do(); (err == nil) != c.again {
+				t.Errorf("the second: %v", err)
+			}
+			if n := s.requests.Load(); (n == 3) != c.again {
+				t.Errorf("%d requests", n)
+			}
+		})
+	}
+}
+
+// TestRefusedBody: a server that answers before it has read the body is heard.
+func TestRefusedBody(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(c, "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno")
+			_ = c.(*net.TCPConn).CloseWrite()
+			_, _ = io.Copy(io.Discard, c)
+			c.Close()
+		}
+	}()
+	body, res, err := post(t.Context(), transport(nil), "http://"+l.Addr().String(), strings.Repeat("x", plainhttp.MaxBody))
+	if err != nil || res.StatusCode != 413 || body != "no" {
+		t.Errorf("got %q, %v", body, err)
+	}
+}
+
+// TestCancelled: before, while the header is awaited, and while the body is.
+func TestCancelled(t *testing.T) {
+	began := make(chan struct{})
+	s := serve(t, func(_, _ int64, r *http.Request, c net.Conn) bool {
+		if r.URL.Path == "/body" {
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi")
+		}
+		began <- struct{}{}
+		return true
+	})
+	why := errors.New("enough")
+	rt := transport(nil)
+	over, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	if _, _, err := post(over, rt, s.address, "{}"); !errors.Is(err, why) {
+		t.Errorf("before: %v", err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() { <-began; cancel(why) }()
+	if _, _, err := post(ctx, rt, s.address, "{}"); !errors.Is(err, why) {
+		t.Errorf("header: %v", err)
+	}
+	ctx, cancel = context.WithCancelCause(t.Context())
+	go func() { <-began; cancel(why) }()
+	if _, _, err := post(ctx, rt, s.address+"/body", "{}"); !errors.Is(err, why) {
+		t.Errorf("body: %v", err)
+	}
+}
+
+// TestTraced: who wants to know when a request leaves is told before it does, and not where
+// nobody could be reached.
+func TestTraced(t *testing.T) {
+	var told atomic.Int64
+	s := serve(t, func(_, _ int64, r *http.Request, c net.Conn) bool {
+		_, err := fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n%d", told.Load())
+		return err == nil
+	})
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{WroteHeaders: func() { told.Add(1) }})
+	rt := transport(nil)
+	defer rt.CloseIdleConnections()
+	for want := range 3 {
+		if body, _, err := post(ctx, rt, s.address, "{}"); err != nil || body != fmt.Sprint(want+1) {
+			t.Errorf("got %q, %v", body, err)
+		}
+	}
+	nobody := transport(func(t *http.Transport) {
+		t.DialContext = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("nobody") }
+	})
+	if _, _, err := post(ctx, nobody, s.address, "{}"); err == nil || told.Load() != 3 {
+		t.Errorf("told %d times, %v", told.Load(), err)
+	}
+	if n := s.connections.Load(); n != 1 {
+		t.Errorf("%d connections", n)
+	}
+}
+
+// TestClosedMeanwhile: a body that is closed while it is read ends the reading.
+func TestClosedMeanwhile(t *testing.T) {
+	s := serve(t, fixed("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi"))
+	r, err := http.NewRequestWithContext(t.Context(), "GET", s.address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := transport(nil).RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var part [2]byte
+	if _, err := io.ReadFull(res.Body, part[:]); err != nil {
+		t.Fatal(err)
+	}
+	var both sync.WaitGroup
+	both.Go(func() { res.Body.Close() })
+	if n, err := res.Body.Read(part[:]); n != 0 || err == nil {
+		t.Errorf("read %d, %v", n, err)
+	}
+	both.Wait()
+}
+
+// TestHeaderTimeout: an answer that does not begin ends in time.
+func TestHeaderTimeout(t *testing.T) {
+	s := serve(t, func(int64, int64, *http.Request, net.Conn) bool { return true })
+	rt := transport(func(t *http.Transport) { t.ResponseHeaderTimeout = 20 * time.Millisecond })
+	_, _, err := post(t.Context(), rt, s.address, "{}")
+	if e, ok := errors.AsType[net.Error](err); !ok || !e.Timeout() {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestManyAtOnce: answers reach who asked, over connections that are used again.
+func TestManyAtOnce(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
+	defer server.Close()
+	rt := transport(nil)
+	defer rt.CloseIdleConnections()
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			for k := range 50 {
+				want := fmt.Sprintf("%d of %d", k, i)
+				ctx, cancel := context.WithCancel(t.Context())
+				if k%7 == 0 {
+					cancel()
+				}
+				body, _, err := post(ctx, rt, server.URL, want)
+				if k%7 != 0 && (err != nil || body != want) || err == nil && body != want {
+					t.Errorf("got %q, want %q: %v", body, want, err)
+				}
+				cancel()
+			}
+		})
+	}
+	all.Wait()
+}
+
+// FuzzAnswers: whatever a server sends, what comes of it is what comes of it from
+// http.Transport.
+func FuzzAnswers(f *testing.F) {
+	for _, seed := range []string{
+		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
+		"HTTP/1.1 204 No Content\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\nhi", "HTTP/1.0 200 OK\r\n\r\nhi", "HTTP/1.1 200 OK\nContent-Length: 1\n\nh", "",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, answer string) {
+		s := serve(t, func(_, _ int64, _ *http.Request, c net.Conn) bool {
+			_, _ = io.WriteString(c, answer)
+			return false
+		})
+		theirs := &http.Transport{DisableCompression: true, MaxResponseHeaderBytes: 1 << 20}
+		defer theirs.CloseIdleConnections()
+		body, res, err := post(t.Context(), theirs, s.address, "{}")
+		got, have, failed := post(t.Context(), transport(nil), s.address, "{}")
+		if res != nil && res.StatusCode == http.StatusSwitchingProtocols {
+			return // ours refuses what nobody asked for
+		}
+		if (err == nil) != (failed == nil) || got != body || err == nil && (res.StatusCode != have.StatusCode || fmt.Sprint(res.Header, res.Trailer) != fmt.Sprint(have.Header, have.Trailer)) {
+			t.Errorf("%q: got %q, %v\nhttp.Transport's %q, %v", answer, got, failed, body, err)
+		}
+	})
+}
+
+func BenchmarkRoundTrip(b *testing.B) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
+	defer server.Close()
+	for name, rt := range map[string]http.RoundTripper{
+		"http.Transport": &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64},
+		"plainhttp":      transport(nil),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, _, err := post(b.Context(), rt, server.URL, `{"model":"m"}`); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

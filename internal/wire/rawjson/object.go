@@ -1,0 +1,241 @@
+package rawjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"iter"
+	"slices"
+	"strings"
+)
+
+// A Member is one member of an object.
+type Member struct {
+	// Name is the decoded name.
+	Name string
+	// Value is the raw value, without surrounding space.
+	Value json.RawMessage
+
+	raw []byte // the name as it was spelled, quotes included; nil for a new one
+}
+
+// An Object is a JSON object taken apart by one level. The zero value is an
+// empty object. Values are slices of the bytes that were parsed.
+type Object struct {
+	Members []Member
+}
+
+// roomy is an object with the room for what most have.
+type roomy struct {
+	Object
+	room [8]Member
+}
+
+// ParseObject takes an object apart.
+func ParseObject(b []byte) (*Object, error) {
+	if b = skipSpace(b); len(b) == 0 || b[0] != '{' {
+		return nil, (&Object{}).Parse(b)
+	}
+	o := &roomy{}
+	o.Members = o.room[:0]
+	if err := o.Parse(b); err != nil {
+		return nil, err
+	}
+	return &o.Object, nil
+}
+
+// Parse makes o the object that b is, in the room that o has already.
+func (o *Object) Parse(b []byte) error {
+	o.Members = o.Members[:0]
+	return eachPart(b, '{', '}', func(name, value []byte) error {
+		decoded, ok := known[string(name)] // costs no allocation
+		if !ok {
+			var err error
+			if decoded, err = Unquote(name); err != nil {
+				return err
+			}
+		}
+		if len(o.Members) == cap(o.Members) {
+			o.Members = slices.Grow(o.Members, max(len(o.Members), 8)) // append alone makes five times as much of many
+		}
+		o.Members = append(o.Members, Member{Name: decoded, Value: value, raw: name})
+		return nil
+	})
+}
+
+// known are the names and texts that occur most, as they are spelled.
+var known = func() map[string]string {
+	names := map[string]string{}
+	for _, name := range []string{
+		"id", "object", "created", "model", "choices", "usage", "system_fingerprint", "service_tier", "obfuscation",
+		"index", "delta", "logprobs", "finish_reason", "role", "content", "refusal", "reasoning_content", "tool_calls",
+		"type", "function", "name", "arguments", "messages", "message", "tools", "stream", "tool_call_id",
+		"system", "user", "assistant", "tool", "stop", "mcp", "auto",
+		"prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details", "completion_tokens_details",
+		"input_tokens", "output_tokens", "input_tokens_details", "output_tokens_details", "cached_tokens", "reasoning_tokens",
+		"cache_read_input_tokens", "cache_creation_input_tokens",
+		"temperature", "max_tokens", "tool_choice", "parallel_tool_calls", "stream_options", "chat.completion", "chat.completion.chunk",
+		"jsonrpc", "method", "params", "result", "error", "_meta", "structuredContent", "isError", "text",
+		"2.0", "tools/call", "resultType", "complete", "progressToken", "2025-11-25", "2026-07-28",
+		"io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities", "io.modelcontextprotocol/clientInfo",
+		"io.modelcontextprotocol/logLevel",
+	} {
+		names[string(Quote(name))] = name
+	}
+	return names
+}()
+
+// Get returns the raw value of a member; nil when there is none. A member that
+// is null is the four bytes null.
+func (o *Object) Get(name string) json.RawMessage {
+	for i := range o.Members {
+		if o.Members[i].Name == name {
+			return o.Members[i].Value
+		}
+	}
+	return nil
+}
+
+// Get returns the raw value of a member of the object that b is, without taking the rest
+// apart; nil when there is none, or b is no object.
+func Get(b []byte, name string) json.RawMessage {
+	var found json.RawMessage
+	err := eachPart(b, '{', '}', func(raw, value []byte) error {
+		if found != nil {
+			return nil
+		}
+		if n := len(raw) - 2; n == len(name) && string(raw[1:n+1]) == name {
+			found = value
+		} else if n > len(name) && bytes.IndexByte(raw, '\\') >= 0 {
+			if decoded, err := Unquote(raw); err != nil {
+				return err
+			} else if decoded == name {
+				found = value
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil
+	}
+	return found
+}
+
+// All returns the names and values of the members, in their order.
+func (o *Object) All() iter.Seq2[string, json.RawMessage] {
+	return func(yield func(string, json.RawMessage) bool) {
+		for i := range o.Members {
+			if !yield(o.Members[i].Name, o.Members[i].Value) {
+				return
+			}
+		}
+	}
+}
+
+// Twin returns a member whose name differs from name in case alone; empty for none.
+// JSON knows it for another one. Some readers, such as Go's encoding/json, do not.
+func (o *Object) Twin(name string) string {
+	for i := range o.Members {
+		if other := o.Members[i].Name; len(other) >= len(name) && other != name && strings.EqualFold(other, name) {
+			return other
+		}
+	}
+	return ""
+}
+
+// Set replaces the value of a member in its place, or adds one at the end.
+func (o *Object) Set(name string, value json.RawMessage) {
+	for i := range o.Members {
+		if o.Members[i].Name == name {
+			o.Members[i].Value = value
+			return
+		}
+	}
+	o.Members = append(o.Members, Member{Name: name, Value: value})
+}
+
+// Delete removes a member, and reports whether it was there.
+func (o *Object) Delete(name string) bool {
+	for i := range o.Members {
+		if o.Members[i].Name == name {
+			o.Members = append(o.Members[:i:i], o.Members[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// Clone returns a copy whose members can be changed apart from o's.
+func (o *Object) Clone() *Object {
+	return &Object{Members: append(make([]Member, 0, len(o.Members)+3), o.Members...)} // most get another
+}
+
+// Append appends the object to dst, without space between its members.
+func (o *Object) Append(dst []byte) []byte {
+	dst = append(dst, '{')
+	for i, m := range o.Members {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if m.raw != nil {
+			dst = append(dst, m.raw...)
+		} else {
+			dst = AppendQuote(dst, m.Name)
+		}
+		dst = append(dst, ':')
+		dst = append(dst, m.Value...)
+	}
+	return append(dst, '}')
+}
+
+// Bytes returns the object as a new slice.
+func (o *Object) Bytes() json.RawMessage { return o.Append(make([]byte, 0, o.size())) }
+
+// Line returns the object as a new slice, and a line feed behind it.
+func (o *Object) Line() []byte { return append(o.Append(make([]byte, 0, o.size()+1)), '\n') }
+
+// Alone returns an array with the object in it, as a new slice.
+func (o *Object) Alone() json.RawMessage {
+	return append(o.Append(append(make([]byte, 0, o.size()+2), '[')), ']')
+}
+
+// size is no less than the length of the object, unless a name has to be escaped.
+func (o *Object) size() int {
+	n := 2
+	for _, m := range o.Members {
+		n += max(len(m.Name)+2, len(m.raw)) + len(m.Value) + 2
+	}
+	return n
+}
+
+// Parts returns the object in parts, with the parts of values in place of the
+// values of members, so that large ones are not copied.
+func (o *Object) Parts(values map[string][][]byte) [][]byte {
+	size := 2
+	for _, m := range o.Members {
+		size += max(len(m.Name)+2, len(m.raw)) + 2
+		if values[m.Name] == nil {
+			size += len(m.Value)
+		}
+	}
+	var parts [][]byte
+	buf, from := append(make([]byte, 0, size), '{'), 0
+	for i, m := range o.Members {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		if m.raw != nil {
+			buf = append(buf, m.raw...)
+		} else {
+			buf = AppendQuote(buf, m.Name)
+		}
+		buf = append(buf, ':')
+		value := values[m.Name]
+		if value == nil {
+			buf = append(buf, m.Value...)
+			continue
+		}
+		parts = append(append(parts, buf[from:len(buf):len(buf)]), value...)
+		from = len(buf)
+	}
+	return append(parts, append(buf, '}')[from:])
+}

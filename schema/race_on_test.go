@@ -1,6 +1,0 @@
-//go:build race
-
-package schema
-
-// slower is how many times the race detector makes work longer.
-const slower = 10
