@@ -14,6 +14,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
 	"github.com/dragoman-mcp/dragoman/internal/state/captured"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/mcp"
 )
 
@@ -61,28 +62,33 @@ func (c *counted) rest() {
 	c.idle = float64(c.statements()-before) / lasts.Seconds()
 }
 
-// each returns how many statements one request costs, what nobody waits for among them.
+// each returns how many statements one request costs, what nobody waits for among them,
+// where nothing shares a transaction with what came before: each is written before the
+// next is made. How much a busy gateway writes together is up to the machine.
 func (c *counted) each(t *testing.T, request func() error) float64 {
 	t.Helper()
+	alone := func(times int) {
+		for range times {
+			if err := request(); err != nil {
+				t.Fatal(err)
+			}
+			for _, g := range c.all {
+				if err := g.ledger.DB.Write(t.Context(), func(*store.Tx) error { return nil }); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
 	const many = 60
-	for range 2 * len(c.all) { // what is found out once
-		if err := request(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	<-time.After(500 * time.Millisecond) // what nobody waits for
+	alone(2 * len(c.all)) // what is found out once
 	began, before := time.Now(), c.statements()
-	for range many {
-		if err := request(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	<-time.After(500 * time.Millisecond)
+	alone(many)
 	return (float64(c.statements()-before) - c.idle*time.Since(began).Seconds()) / many
 }
 
 // TestStatements: what each kind of request costs in statements does not grow with the
-// number of replicas. bench/STORE.md has the table.
+// number of replicas, but for what each of the others looks up when it is told of a
+// change. bench/STORE.md has the table.
 func TestStatements(t *testing.T) {
 	fake := httptest.NewServer(fakemcp.New(fakemcp.Config{Keep: -1, Tools: []fakemcp.Tool{{Name: "read"}, {Name: "write"}}}))
 	t.Cleanup(fake.Close)
@@ -141,25 +147,27 @@ func TestStatements(t *testing.T) {
 	for _, kind := range []struct {
 		name    string
 		most    float64 // however many replicas there are
+		looks   float64 // of each replica where there are others
 		request func(*fleet) error
 	}{
-		{"chat without tools", 0, chat("SAY hello NUMBER")},
-		{"chat with a call that reads", 1, chat(`CALL read {\"n\":NUMBER}`)},
-		{"chat with a call that writes", 15, chat(`CALL write {\"n\":NUMBER}`)},
-		{"call by an MCP client, legacy, that reads", 1, calls(legacy, "read")},
-		{"call by an MCP client, legacy, that writes", 4, calls(legacy, "write")},
-		{"call by an MCP client, modern, that reads", 1, calls(modern, "read")},
-		{"call by an MCP client, modern, that writes", 4, calls(modern, "write")},
-		{"call with an `Idempotency-Key` that writes", 13, post("/v1/tools/call", `{"model":"m","name":"write","arguments":{"n":NUMBER},"tool_call_id":"c"}`, "Idempotency-Key", "k")},
-		{"response, stored", 9, post("/v1/responses", `{"model":"m","input":"SAY hello NUMBER"}`)},
-		{"response, not stored", 2, post("/v1/responses", `{"model":"m","store":false,"input":"SAY hello NUMBER"}`)},
+		{"chat without tools", 0, 0, chat("SAY hello NUMBER")},
+		{"chat with a call that reads", 3, 0, chat(`CALL read {\"n\":NUMBER}`)},
+		{"chat with a call that writes", 15, 0, chat(`CALL write {\"n\":NUMBER}`)},
+		{"call by an MCP client, legacy, that reads", 3, 0, calls(legacy, "read")},
+		{"call by an MCP client, legacy, that writes", 6, 0, calls(legacy, "write")},
+		{"call by an MCP client, modern, that reads", 3, 0, calls(modern, "read")},
+		{"call by an MCP client, modern, that writes", 6, 0, calls(modern, "write")},
+		{"call with an `Idempotency-Key` that writes", 13, 1, post("/v1/tools/call", `{"model":"m","name":"write","arguments":{"n":NUMBER},"tool_call_id":"c"}`, "Idempotency-Key", "k")},
+		{"response, stored", 9, 0, post("/v1/responses", `{"model":"m","input":"SAY hello NUMBER"}`)},
+		{"response, not stored", 2, 0, post("/v1/responses", `{"model":"m","store":false,"input":"SAY hello NUMBER"}`)},
 	} {
 		var cost [2]float64
 		for i, f := range fleets {
 			cost[i] = f.each(t, func() error { return kind.request(f) })
 		}
 		table += fmt.Sprintf("| %s | %.1f | %.1f |\n", kind.name, cost[0], cost[1])
-		if worst := max(cost[0], cost[1]); worst > kind.most+2 { // room for what they do of their own accord
+		const spare = 0.5 // for what they do of their own accord, which is not the same every second
+		if cost[0] > kind.most+spare || cost[1] > kind.most+3*kind.looks+spare {
 			t.Errorf("%s: %.1f statements with one, %.1f with three, where %.0f were enough", kind.name, cost[0], cost[1], kind.most)
 		}
 	}
