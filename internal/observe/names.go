@@ -210,16 +210,6 @@ var Metrics = []Metric{
 	{GoProcessors, Gauge, "{thread}", nil, nil, "Threads that run Go code at a time."},
 }
 
-// Named returns the metric of a name; nil for none.
-func Named(name string) *Metric {
-	for i := range Metrics {
-		if Metrics[i].Name == name {
-			return &Metrics[i]
-		}
-	}
-	return nil
-}
-
 // Method returns what a method of MCP is called outside: its name, or [Other] for one that
 // anybody could have made up.
 func Method(name string) string {

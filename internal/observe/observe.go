@@ -38,7 +38,8 @@ type Attribute struct {
 // An Observer watches. It is safe for concurrent use.
 type Observer interface {
 	// Begin is told that something begins. The context that it returns is for what
-	// happens within, and may be the one given.
+	// happens within, and may be the one given. A nil Recorder wants to hear nothing of it;
+	// what happens within belongs to what is around it.
 	Begin(ctx context.Context, kind Kind, within *Span) (context.Context, Recorder)
 	// Count counts something that has no length, such as a refusal: name is a metric
 	// of names.go.
@@ -107,16 +108,19 @@ func watching(ctx context.Context) (w watched, ok bool) {
 	return w, w.observer != nil
 }
 
-// Begin says that something begins. Nil where nobody watches; else its End has to be
-// called, once.
+// Begin says that something begins. Nil where nobody watches, or wants to hear of this one;
+// else its End has to be called, once.
 func Begin(ctx context.Context, kind Kind) (context.Context, *Span) {
 	w, ok := watching(ctx)
 	if !ok {
 		return ctx, nil
 	}
-	s := &Span{Kind: kind, Within: w.span}
+	ctx, recorder := w.observer.Begin(ctx, kind, w.span)
+	if recorder == nil {
+		return ctx, nil
+	}
+	s := &Span{Kind: kind, Within: w.span, recorder: recorder}
 	s.said = s.first[:0]
-	ctx, s.recorder = w.observer.Begin(ctx, kind, w.span)
 	return context.WithValue(ctx, contextKey{}, watched{w.observer, s}), s
 }
 

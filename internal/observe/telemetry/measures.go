@@ -15,14 +15,20 @@ import (
 
 // measures are the instruments of all metrics.
 type measures struct {
-	meter      metric.Meter
-	histograms map[string]metric.Float64Histogram
-	counters   map[string]metric.Int64Counter
-	observed   map[string]metric.Int64Observable
+	meter       metric.Meter
+	instruments map[string]*instrument // histograms and counters
+	observed    map[string]metric.Int64Observable
 
 	mu       sync.RWMutex
 	labelled map[string]labelled // by what their labels say
 	sources  []func(report func(name string, value int64, attributes ...observe.Attribute))
+}
+
+// An instrument is a metric that is told what there was of something.
+type instrument struct {
+	about     *observe.Metric
+	histogram metric.Float64Histogram
+	counter   metric.Int64Counter
 }
 
 // kept are the counters that somebody else keeps.
@@ -30,21 +36,26 @@ var kept = []string{observe.GoMemoryAllocated}
 
 func newMeasures(meter metric.Meter) (*measures, error) {
 	m := &measures{
-		meter: meter, histograms: map[string]metric.Float64Histogram{}, counters: map[string]metric.Int64Counter{},
+		meter: meter, instruments: map[string]*instrument{},
 		observed: map[string]metric.Int64Observable{}, labelled: map[string]labelled{},
 	}
 	var all []metric.Observable
-	for _, each := range observe.Metrics {
+	for i := range observe.Metrics {
+		each := &observe.Metrics[i]
 		about := metric.WithDescription(each.Doc)
 		unit := metric.WithUnit(each.Unit)
 		var err error
 		switch {
 		case each.Shape == observe.Histogram:
-			m.histograms[each.Name], err = meter.Float64Histogram(each.Name, about, unit, metric.WithExplicitBucketBoundaries(each.Buckets...))
+			of := &instrument{about: each}
+			m.instruments[each.Name] = of
+			of.histogram, err = meter.Float64Histogram(each.Name, about, unit, metric.WithExplicitBucketBoundaries(each.Buckets...))
 		case each.Shape == observe.Counter && slices.Contains(kept, each.Name):
 			m.observed[each.Name], err = meter.Int64ObservableCounter(each.Name, about, unit)
 		case each.Shape == observe.Counter:
-			m.counters[each.Name], err = meter.Int64Counter(each.Name, about, unit)
+			of := &instrument{about: each}
+			m.instruments[each.Name] = of
+			of.counter, err = meter.Int64Counter(each.Name, about, unit)
 		default:
 			m.observed[each.Name], err = meter.Int64ObservableGauge(each.Name, about, unit)
 		}
@@ -98,18 +109,19 @@ const maxLabelled = 4096
 
 // bounded returns those of the attributes that a metric has, with models called as the
 // configuration calls them.
-func (t *Telemetry) bounded(name string, said []observe.Attribute) labelled {
+func (t *Telemetry) bounded(of *instrument, said []observe.Attribute, more ...observe.Attribute) labelled {
 	var room [12]observe.Attribute
 	few := room[:0]
-	m := observe.Named(name)
-	for _, a := range said {
-		if !slices.Contains(m.Attributes, a.Key) {
-			continue
+	for _, all := range [2][]observe.Attribute{said, more} {
+		for _, a := range all {
+			if !slices.Contains(of.about.Attributes, a.Key) {
+				continue
+			}
+			if a.Key == observe.RequestModel {
+				a = observe.Text(a.Key, t.model(a.Text()))
+			}
+			few = append(few, a)
 		}
-		if a.Key == observe.RequestModel {
-			a = observe.Text(a.Key, t.model(a.Text()))
-		}
-		few = append(few, a)
 	}
 	var space [256]byte
 	key := labels(space[:0], few)
@@ -186,7 +198,8 @@ func pair(a observe.Attribute) attribute.KeyValue {
 // Count implements [observe.Observer].
 func (t *Telemetry) Count(ctx context.Context, name string, n int64, said []observe.Attribute) {
 	if t.measure != nil {
-		t.measure.counters[name].Add(ctx, n, t.bounded(name, said).add...)
+		of := t.measure.instruments[name]
+		of.counter.Add(ctx, n, t.bounded(of, said).add...)
 	}
 }
 
@@ -195,13 +208,20 @@ func (t *Telemetry) Prepare(name string, said []observe.Attribute) func(context.
 	if t == nil || t.measure == nil {
 		return func(context.Context, float64) {}
 	}
-	histogram, labelled := t.measure.histograms[name], t.bounded(name, said)
-	return func(ctx context.Context, value float64) { histogram.Record(ctx, value, labelled.record...) }
+	of := t.measure.instruments[name]
+	labelled := t.bounded(of, said)
+	return func(ctx context.Context, value float64) { of.histogram.Record(ctx, value, labelled.record...) }
 }
 
 // Length implements [observe.Observer].
 func (t *Telemetry) Length(ctx context.Context, name string, value float64, said []observe.Attribute) {
 	if t.measure != nil {
-		t.measure.histograms[name].Record(ctx, value, t.bounded(name, said).record...)
+		t.length(ctx, name, value, said)
 	}
+}
+
+// length is told more attributes than were said of the whole.
+func (t *Telemetry) length(ctx context.Context, name string, value float64, said []observe.Attribute, more ...observe.Attribute) {
+	of := t.measure.instruments[name]
+	of.histogram.Record(ctx, value, t.bounded(of, said, more...).record...)
 }

@@ -30,7 +30,7 @@ type recorder struct {
 }
 
 // kinds say how each kind looks from outside.
-var kinds = map[observe.Kind]struct {
+var kinds = [...]struct {
 	traced   bool
 	as       trace.SpanKind
 	duration string // the histogram
@@ -43,14 +43,20 @@ var kinds = map[observe.Kind]struct {
 	observe.HTTPRequest:   {false, trace.SpanKindServer, observe.HTTPDuration},
 }
 
-// Begin implements [observe.Observer].
+// Begin implements [observe.Observer]. What is neither measured nor a part of a trace that
+// is sent has no recorder: 99 of a hundred conversations at a sampling of 1 %.
 func (t *Telemetry) Begin(ctx context.Context, kind observe.Kind, within *observe.Span) (context.Context, observe.Recorder) {
-	r := &recorder{of: t, ctx: ctx, began: time.Now()}
-	if t.tracer == nil || !kinds[kind].traced || joined(kind, within) || kind == observe.ClientRequest && !spanned(within) {
-		return ctx, r
+	left := false // the sampler left the whole: none of ours takes a part of that
+	if spanned(within) {
+		of := trace.SpanContextFromContext(ctx)
+		left = of.IsValid() && !of.IsSampled()
 	}
-	if of := trace.SpanContextFromContext(ctx); of.IsValid() && !of.IsSampled() && spanned(within) {
-		return ctx, r // no sampler of ours takes a part of what it left: the whole says so to others, too
+	if left && t.measure == nil || t.measure == nil && !kinds[kind].traced {
+		return ctx, nil
+	}
+	r := &recorder{of: t, ctx: ctx, began: time.Now()}
+	if left || t.tracer == nil || !kinds[kind].traced || joined(kind, within) || kind == observe.ClientRequest && !spanned(within) {
+		return ctx, r
 	}
 	if remote, ok := observe.RemoteOf(ctx); ok && !spanned(within) {
 		carrier := propagation.MapCarrier{observe.Traceparent: remote.Traceparent, observe.Tracestate: remote.Tracestate}
@@ -252,7 +258,7 @@ func (r *recorder) metrics(s *observe.Span, said []observe.Attribute) {
 	case observe.Chat:
 		for _, each := range []struct{ kind, key string }{{observe.TokenInput, observe.InputTokens}, {observe.TokenOutput, observe.OutputTokens}} {
 			if n := number(said, each.key); n > 0 {
-				t.Length(r.ctx, observe.ChatTokens, float64(n), append(slices.Clip(said), observe.Text(observe.TokenType, each.kind)))
+				t.length(r.ctx, observe.ChatTokens, float64(n), said, observe.Text(observe.TokenType, each.kind))
 			}
 		}
 		for _, a := range said {
