@@ -24,20 +24,42 @@ type Live struct {
 
 	until atomic.Int64 // somebody watches until then, in nanoseconds of Unix time
 	next  atomic.Uint64
+	lost  atomic.Int64 // runs that had to go for newer ones, or that there was no time for
+	pace  pace
 
-	mu    sync.Mutex
-	runs  []*Run // the newest last
-	bytes int
-	seq   uint64 // raised when something is new
-	lost  int    // runs that had to go for newer ones
+	mu      sync.Mutex
+	runs    []*Run // the newest last
+	bytes   int
+	seq     uint64   // raised when something is new
+	awaited []string // ids of requests
+}
+
+// A pace lets so many runs begin in a second and no more: of 200 that are kept, nobody reads
+// those of a second in which a thousand begin. So watching costs the same however busy a
+// process is.
+type pace struct {
+	second atomic.Int64 // of Unix time
+	begun  atomic.Int64 // in it
+}
+
+// take takes a place in this second.
+func (p *pace) take() bool {
+	if now := time.Now().Unix(); p.second.Swap(now) != now {
+		p.begun.Store(0) // one that counts at this moment may be let in, too
+	}
+	return p.begun.Add(1) <= maxRunsPerSecond
 }
 
 // Bounds of what is kept of what runs.
 const (
-	maxRuns      = 200
-	maxRunBytes  = 256 << 10 // of one run
-	maxLiveBytes = 8 << 20   // of all
-	maxLiveText  = 8 << 10   // of one text
+	maxRuns = 200
+	// maxRunsPerSecond is how many are told, of those that are not kept anyway: some thousand
+	// steps.
+	maxRunsPerSecond = 200
+	maxAwaited       = 64
+	maxRunBytes      = 256 << 10 // of one run
+	maxLiveBytes     = 8 << 20   // of all
+	maxLiveText      = 8 << 10   // of one text
 )
 
 // Watched is how long what runs is kept after somebody looked last.
@@ -99,6 +121,33 @@ func (l *Live) Watch() {
 	if l != nil {
 		l.until.Store(time.Now().Add(Watched).UnixNano())
 	}
+}
+
+// Await has the run that answers a request shown, however many begin in its second: somebody
+// looks at that one.
+func (l *Live) Await(request string) {
+	if l == nil || request == "" {
+		return
+	}
+	l.Watch()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.awaited) >= maxAwaited { // those that never became a run
+		l.awaited = slices.Delete(l.awaited, 0, 1)
+	}
+	l.awaited = append(l.awaited, request)
+}
+
+// comes takes a request from those that are awaited, and reports whether it was among them.
+func (l *Live) comes(request string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := slices.Index(l.awaited, request)
+	if at < 0 {
+		return false
+	}
+	l.awaited = slices.Delete(l.awaited, at, at+1)
+	return true
 }
 
 // On reports whether somebody watches.
@@ -168,14 +217,13 @@ func (l *Live) Get(id uint64, shown func(caller string) bool) (Run, bool) {
 	return Run{}, false
 }
 
-// Lost counts what had to go for what is newer since the process began.
+// Lost counts the runs that are not shown since the process began: those that had to go for
+// newer ones, and those that began in a second in which there were too many.
 func (l *Live) Lost() int {
 	if l == nil {
 		return 0
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.lost
+	return int(l.lost.Load())
 }
 
 // Of returns the newest run that answers a request, where it is shown.
@@ -203,11 +251,36 @@ func (l *Live) Running(shown func(caller string) bool) (n int) {
 	return n
 }
 
-// begin begins a run; nil where nobody watches and nothing is kept.
+// admits reports whether what a session does is told: where nobody watches and nothing is
+// kept it is not, and where too many begin.
+func (l *Live) admits(s *Session) bool {
+	switch {
+	case !l.wants(s.Caller):
+		return false
+	case l.Book != nil && l.Book.Wants(s.Caller), l.comes(s.Request), l.pace.take():
+		return true
+	}
+	l.lost.Add(1)
+	return false
+}
+
+// watched reports whether what a conversation does is told, which is decided once for each.
+func (s *Session) watched() bool {
+	if !s.decided {
+		s.decided, s.admitted = true, s.live.admits(s)
+	}
+	return s.admitted
+}
+
+// begin begins a run; nil for one that is not told.
 func (l *Live) begin(s *Session) *Run {
-	if !l.wants(s.Caller) {
+	if !l.admits(s) {
 		return nil
 	}
+	return l.start(s)
+}
+
+func (l *Live) start(s *Session) *Run {
 	r := &Run{ID: l.next.Add(1), Request: s.Request, Caller: s.Caller.ID, Name: s.Caller.Name, Door: s.door, Model: clip.Text(s.asked, 200), Began: time.Now()}
 	if l.Book != nil && l.Book.Wants(s.Caller) {
 		r.Key, r.Person = rand.Text(), person(s.door, s.client.Conversation)
@@ -236,7 +309,7 @@ func (l *Live) drop(not *Run) bool {
 		r.Steps, r.Cut = nil, true
 	}
 	l.bytes -= r.bytes
-	l.lost++
+	l.lost.Add(1)
 	l.runs = slices.Delete(l.runs, at, at+1)
 	return true
 }

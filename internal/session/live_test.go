@@ -26,6 +26,9 @@ func TestLive(t *testing.T) {
 		big := []byte(`{"content":[{"type":"text","text":"` + strings.Repeat("x", 100_000) + `"}]}`)
 		var first *Run
 		for n := range maxRuns + 5 {
+			if n == maxRunsPerSecond {
+				time.Sleep(time.Second) // in the bubble's time, as below
+			}
 			r := l.begin(s)
 			if n == 0 {
 				first = r
@@ -55,9 +58,48 @@ func TestLive(t *testing.T) {
 		if _, ok := l.Get(all[0].ID, bob); ok || len(l.List(bob)) > 0 || l.Running(bob) > 0 {
 			t.Error("bob sees what ada does")
 		}
-		time.Sleep(Watched) // in the bubble's time
+		time.Sleep(Watched)
 		if l.On() || l.begin(s) != nil {
 			t.Error("what runs is kept for ever")
+		}
+	})
+}
+
+// TestLiveOfABusyProcess: watching costs the same however much runs. What a second has no
+// time for is counted, what is kept and what somebody waits for is shown all the same.
+func TestLiveOfABusyProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &Live{}
+		l.Watch()
+		told := func(request string) bool {
+			s := &Session{Caller: caller.Caller{ID: "ada"}, live: l, Request: request}
+			asks := s.watched()
+			if s.watched() != asks {
+				t.Error("it is decided twice")
+			}
+			return asks
+		}
+		for n := range maxRunsPerSecond {
+			if !told("") {
+				t.Fatalf("number %d of a second is not told", n)
+			}
+		}
+		if told("") || l.Lost() != 1 {
+			t.Errorf("more are told in a second; %d are lost", l.Lost())
+		}
+		l.Await("mine")
+		if !told("mine") || told("mine") {
+			t.Error("what somebody waits for is told once, whatever else runs")
+		}
+		for n := range 2 * maxAwaited {
+			l.Await(strings.Repeat("x", n+1))
+		}
+		if len(l.awaited) != maxAwaited {
+			t.Errorf("%d are awaited", len(l.awaited))
+		}
+		time.Sleep(time.Second)
+		if !told("") {
+			t.Error("the next second has no room")
 		}
 	})
 }

@@ -42,7 +42,7 @@ func (s *Session) clientAt(api model.API, path string, r upstream.Request, log *
 		log = s.log
 	}
 	c := &model.Client{API: api, Unsealed: &s.Upstream.Unsealed, Post: s.told(s.metered(api, path, s.Upstream.Post(path, r))), Dialect: s.Dialect, Idle: s.Upstream.Idle, Repeat: s.Upstream.Retries.Spend, MaxMessage: s.maxMessage, Log: log}
-	if s.live.wants(s.Caller) {
+	if s.watched() {
 		c.Heard = s.heard
 	}
 	return c
@@ -72,7 +72,9 @@ func (s *Session) Loop(log *slog.Logger, observe func(dragoman.Event), ask Ask) 
 	}
 	loop := s.loop
 	loop.Tools, loop.Ask = s.Tools, s.operated(ask)
-	s.run = s.live.begin(s)
+	if s.run = nil; s.watched() {
+		s.run = s.live.start(s)
+	}
 	loop.Observe = func(e dragoman.Event) {
 		if s.run != nil {
 			s.live.add(s.run, step(e, s.Shape))
@@ -92,6 +94,7 @@ func (s *Session) Over(err error) {
 	if s.run != nil {
 		s.live.end(s.run, err)
 	}
+	s.decided = false
 }
 
 // Call runs one call outside a conversation. ask answers what the call asks; nil

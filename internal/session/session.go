@@ -255,6 +255,8 @@ type Session struct {
 	sampling   Sampling
 	live       *Live
 	run        *Run // what people see of the conversation; nil where nobody watches
+	decided    bool // whether anybody is to see it, and
+	admitted   bool // that somebody is
 	door       string
 	log        *slog.Logger
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/door"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
+	"github.com/dragoman-mcp/dragoman/internal/observe"
 )
 
 // maxNamed bounds how many tools of a server the playground names, each with a box: of
@@ -99,7 +100,7 @@ func (c *Console) chat(r *request) error {
 	if err != nil {
 		return err
 	}
-	c.o.Live.Watch()
+	c.o.Live.Await(observe.RequestOf(r.Context()))
 	asked := r.Clone(r.Context())
 	asked.Header = http.Header{"Content-Type": {"application/json"}} // no cookie goes further than here
 	asked.Body, asked.ContentLength, asked.URL.RawQuery = io.NopCloser(bytes.NewReader(body)), int64(len(body)), ""
