@@ -95,7 +95,7 @@ func (g *Gateway) openLedger(ctx context.Context, log *slog.Logger) error {
 	}
 	g.talks = stored.NewConversations(opened.DB, keys, g.file.Store.Retention)
 	g.stored, g.claims = stored.New(opened.DB, keys, g.file.Store.Retention), idempotency.NewClaims(opened.DB, keys, g.file.Idempotency)
-	g.results = content.NewDocuments(opened.DB, content.Kind{Name: "result", Life: result.DefaultShelfAge, Bytes: result.DefaultShelfBytes, Vault: keys}, log)
+	g.results = content.NewDocuments(opened.DB, content.Kind{Name: "result", Life: result.DefaultShelfAge, Bytes: result.DefaultShelfBytes, Vault: keys, Rooms: new(content.Rooms)}, log)
 	g.ledger, g.vault = opened, keys
 	g.logins = logins.Open(ctx, opened.DB, keys, g.o.Credentials, log)
 	g.keeper = keeping.New(opened.DB, g.file.Store.Quota, log)

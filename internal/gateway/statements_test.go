@@ -152,13 +152,13 @@ func TestStatements(t *testing.T) {
 	}{
 		{"chat without tools", 0, 0, chat("SAY hello NUMBER")},
 		{"chat with a call that reads", 3, 0, chat(`CALL read {\"n\":NUMBER}`)},
-		{"chat with a call that writes", 15, 0, chat(`CALL write {\"n\":NUMBER}`)},
+		{"chat with a call that writes", 12, 0, chat(`CALL write {\"n\":NUMBER}`)},
 		{"call by an MCP client, legacy, that reads", 3, 0, calls(legacy, "read")},
 		{"call by an MCP client, legacy, that writes", 6, 0, calls(legacy, "write")},
 		{"call by an MCP client, modern, that reads", 3, 0, calls(modern, "read")},
 		{"call by an MCP client, modern, that writes", 6, 0, calls(modern, "write")},
-		{"call with an `Idempotency-Key` that writes", 13, 1, post("/v1/tools/call", `{"model":"m","name":"write","arguments":{"n":NUMBER},"tool_call_id":"c"}`, "Idempotency-Key", "k")},
-		{"response, stored", 9, 0, post("/v1/responses", `{"model":"m","input":"SAY hello NUMBER"}`)},
+		{"call with an `Idempotency-Key` that writes", 12, 1, post("/v1/tools/call", `{"model":"m","name":"write","arguments":{"n":NUMBER},"tool_call_id":"c"}`, "Idempotency-Key", "k")},
+		{"response, stored", 6, 0, post("/v1/responses", `{"model":"m","input":"SAY hello NUMBER"}`)},
 		{"response, not stored", 2, 0, post("/v1/responses", `{"model":"m","store":false,"input":"SAY hello NUMBER"}`)},
 	} {
 		var cost [2]float64

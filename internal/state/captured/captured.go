@@ -10,10 +10,10 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/state/content"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/state/vault"
 )
@@ -57,34 +57,8 @@ type Captures struct {
 	waiting atomic.Int64 // bytes
 	pending atomic.Int64
 	lost    atomic.Int64
-
-	mu    sync.Mutex
-	since map[string]int64 // bytes that were kept of a caller since there was made room
+	rooms   content.Rooms // by caller
 }
-
-// roomEvery is which part of what may be kept of a caller is kept before room is made again:
-// most captures are one statement.
-const roomEvery = 16
-
-// crowded returns whether room has to be made before more is kept of a caller.
-func (c *Captures) crowded(caller string, size, most int64) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	kept, known := c.since[caller]
-	kept += size
-	crowded := !known || kept > most/roomEvery
-	if crowded {
-		kept = 0
-	}
-	if len(c.since) >= maxKnown {
-		clear(c.since)
-	}
-	c.since[caller] = kept
-	return crowded
-}
-
-// maxKnown is of how many callers is remembered how much was kept.
-const maxKnown = 10_000
 
 // New returns the captures that are kept in db, under the keys of v. A log of nil discards
 // what goes wrong.
@@ -92,7 +66,7 @@ func New(db *store.DB, v *vault.Vault, bounds Config, log *slog.Logger) *Capture
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	c := &Captures{db: db, vault: v, log: log, since: map[string]int64{}}
+	c := &Captures{db: db, vault: v, log: log}
 	c.Use(bounds)
 	return c
 }
@@ -147,11 +121,8 @@ func body(id string) string { return "capture " + id }
 
 func (c *Captures) put(tx *store.Tx, one *Capture, size int64) error {
 	bounds, caller, owner := c.bounds.Load(), store.Owner(one.Caller), store.Owner(one.Caller+one.Person)
-	if c.crowded(caller, size, bounds.Bytes) {
-		if err := tx.Lock("captures", caller); err != nil {
-			return err
-		}
-		if err := makeRoom(tx, caller, bounds.Bytes-bounds.Bytes/roomEvery-size); err != nil {
+	if !c.rooms.Take(caller, size) {
+		if err := c.makeRoom(tx, caller, size, bounds.Bytes); err != nil {
 			return err
 		}
 	}
@@ -168,29 +139,22 @@ func (c *Captures) put(tx *store.Tx, one *Capture, size int64) error {
 	return err
 }
 
-// makeRoom removes the oldest of a caller until no more than most is left.
-func makeRoom(tx *store.Tx, caller string, most int64) error {
+// makeRoom removes the oldest of a caller who would have more than most.
+func (c *Captures) makeRoom(tx *store.Tx, caller string, size, most int64) error {
+	if err := tx.Lock("captures", caller); err != nil {
+		return err
+	}
 	var held int64
-	if err := tx.Row("SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM captures WHERE caller = $1", []any{caller}, &held); err != nil || held <= most {
+	if err := tx.Row("SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM captures WHERE caller = $1", []any{caller}, &held); err != nil {
 		return err
 	}
-	var old []string
-	if err := tx.Rows("SELECT id, size FROM captures WHERE caller = $1 ORDER BY at, id", []any{caller}, func(scan func(...any) error) error {
-		var id string
-		var size int64
-		err := scan(&id, &size)
-		if held > most {
-			old, held = append(old, id), held-size
-		}
-		return err
-	}); err != nil {
-		return err
-	}
-	for _, id := range old {
-		if _, err := tx.Exec("DELETE FROM captures WHERE id = $1 AND caller = $2", id, caller); err != nil {
+	if excess := content.Excess(held, size, most); excess > 0 {
+		if _, err := tx.Exec("DELETE FROM captures WHERE caller = $1 AND "+content.Oldest("captures", "caller", "at", "id"), caller, excess); err != nil {
 			return err
 		}
+		held -= excess // at the least
 	}
+	c.rooms.Counted(caller, held+size, most)
 	return nil
 }
 

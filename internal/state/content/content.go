@@ -35,6 +35,8 @@ type Kind struct {
 	Bytes int64
 	// Vault has the keys of the owners.
 	Vault *vault.Vault
+	// Rooms remember how much more owners may have; nil counts it for each document.
+	Rooms *Rooms
 }
 
 func (k *Kind) table() string { return k.Name + "s" }
@@ -58,15 +60,14 @@ func (k *Kind) Put(tx *store.Tx, owner, id string, document []byte, keys ...stri
 	if int64(len(document)) > k.Bytes {
 		return nil
 	}
-	if err := tx.Lock(k.table(), owner); err != nil {
-		return err
-	}
 	now, err := tx.Now()
 	if err != nil {
 		return err
 	}
-	if err := k.makeRoom(tx, owner, now, int64(len(document))); err != nil {
-		return err
+	if !k.Rooms.Take(owner, int64(len(document))) {
+		if err := k.makeRoom(tx, owner, now, int64(len(document))); err != nil {
+			return err
+		}
 	}
 	closed, err := k.Vault.Close(tx, owner, k.place(id), document)
 	if err != nil {
@@ -90,27 +91,39 @@ func (k *Kind) Put(tx *store.Tx, owner, id string, document []byte, keys ...stri
 // makeRoom removes what has expired, and what would expire first, of an owner who would
 // have more than it may.
 func (k *Kind) makeRoom(tx *store.Tx, owner string, now time.Time, size int64) error {
+	if err := tx.Lock(k.table(), owner); err != nil {
+		return err
+	}
 	for _, table := range k.tables() {
 		if _, err := tx.Exec("DELETE FROM "+table+" WHERE owner = $1 AND expires <= $2", owner, store.Time(now)); err != nil {
 			return err
 		}
 	}
-	var held int64
-	if err := tx.Row("SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM "+k.table()+" WHERE owner = $1", []any{owner}, &held); err != nil {
+	held, err := k.held(tx, owner)
+	if err != nil {
 		return err
 	}
-	for held+size > k.Bytes {
-		var id string
-		var freed int64
-		if err := tx.Row("SELECT id, size FROM "+k.table()+" WHERE owner = $1 ORDER BY expires, id LIMIT 1", []any{owner}, &id, &freed); err != nil {
+	if excess := Excess(held, size, k.Bytes); excess > 0 {
+		if _, err := tx.Exec("DELETE FROM "+k.table()+" WHERE owner = $1 AND "+Oldest(k.table(), store.OwnerColumn, "expires", "id"), owner, excess); err != nil {
 			return err
 		}
-		if _, err := k.remove(tx, owner, id); err != nil {
+		if k.Keyed {
+			if _, err := tx.Exec("DELETE FROM "+k.keys()+" WHERE owner = $1 AND NOT EXISTS (SELECT 1 FROM "+k.table()+" d WHERE d.owner = $1 AND d.id = "+k.keys()+"."+k.Name+")", owner); err != nil {
+				return err
+			}
+		}
+		if held, err = k.held(tx, owner); err != nil {
 			return err
 		}
-		held -= freed
 	}
+	k.Rooms.Counted(owner, held+size, k.Bytes)
 	return nil
+}
+
+// held is how many bytes an owner has.
+func (k *Kind) held(tx *store.Tx, owner string) (n int64, err error) {
+	err = tx.Row("SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM "+k.table()+" WHERE owner = $1", []any{owner}, &n)
+	return n, err
 }
 
 // Delete removes a document, and reports whether there was one.

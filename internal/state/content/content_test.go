@@ -35,7 +35,7 @@ func results(t testing.TB, path string) *Documents {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewDocuments(db, Kind{Name: "result", Life: time.Hour, Bytes: 2000, Vault: v}, nil)
+	return NewDocuments(db, Kind{Name: "result", Life: time.Hour, Bytes: 2000, Vault: v, Rooms: new(Rooms)}, nil)
 }
 
 // written waits until what was kept is there.

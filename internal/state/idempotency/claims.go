@@ -25,6 +25,7 @@ type Claims struct {
 	db     *store.DB
 	vault  *vault.Vault
 	config atomic.Pointer[Config]
+	rooms  content.Rooms
 	wait   time.Duration // for a request that runs elsewhere
 	lease  time.Duration
 }
@@ -242,16 +243,15 @@ func (h *holding) unanswered(tx *store.Tx, changed bool) error {
 
 // answered keeps the answer, unless another run of the request was quicker.
 func (h *holding) answered(tx *store.Tx, a *answer, changed bool) error {
-	if err := tx.Lock("claims", h.key.Owner); err != nil {
-		return err
-	}
 	now, err := tx.Now()
 	if err != nil {
 		return err
 	}
 	plain := encodeAnswer(a)
-	if err := h.makeRoom(tx, int64(len(plain))); err != nil {
-		return err
+	if !h.rooms.Take(store.Owner(h.key.Owner), int64(len(plain))) {
+		if err := h.makeRoom(tx, int64(len(plain))); err != nil {
+			return err
+		}
 	}
 	closed, err := h.vault.Close(tx, store.Owner(h.key.Owner), h.key.place(), plain)
 	if err != nil {
@@ -267,26 +267,32 @@ func (h *holding) answered(tx *store.Tx, a *answer, changed bool) error {
 // makeRoom removes the oldest answers of an owner who would have more than it may. That
 // something was changed stays known.
 func (h *holding) makeRoom(tx *store.Tx, size int64) error {
-	owner := store.Owner(h.key.Owner)
-	var held int64
-	if err := tx.Row("SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM claims WHERE owner = $1", []any{owner}, &held); err != nil {
+	owner, most := store.Owner(h.key.Owner), h.config.Load().Bytes
+	if err := tx.Lock("claims", h.key.Owner); err != nil {
 		return err
 	}
-	for held > 0 && held+size > h.config.Load().Bytes {
-		var digest string
-		var freed int64
-		if err := tx.Row("SELECT digest, size FROM claims WHERE owner = $1 AND size > 0 ORDER BY expires, digest LIMIT 1", []any{owner}, &digest, &freed); err != nil {
-			return err
-		}
-		if _, err := tx.Exec("DELETE FROM claims WHERE owner = $1 AND digest = $2 AND changed = 0", owner, digest); err != nil {
-			return err
-		}
-		if _, err := tx.Exec("UPDATE claims SET answer = $1, size = 0 WHERE owner = $2 AND digest = $3", []byte{}, owner, digest); err != nil {
-			return err
-		}
-		held -= freed
+	held, err := held(tx, owner)
+	if err != nil {
+		return err
 	}
+	if excess := content.Excess(held, size, most); excess > 0 {
+		if _, err := tx.Exec("UPDATE claims SET answer = $3, size = 0 WHERE owner = $1 AND "+content.Oldest("claims", store.OwnerColumn, "expires", "digest"), owner, excess, []byte{}); err != nil {
+			return err
+		}
+		// What ran to its end, has no answer any more and changed nothing may run again.
+		if _, err := tx.Exec("DELETE FROM claims WHERE owner = $1 AND size = 0 AND changed = 0 AND holder = ''", owner); err != nil {
+			return err
+		}
+		held -= excess // at the least
+	}
+	h.rooms.Counted(owner, held+size, most)
 	return nil
+}
+
+// held is how many bytes of answers an owner has.
+func held(tx *store.Tx, owner string) (n int64, err error) {
+	err = tx.Row("SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM claims WHERE owner = $1", []any{owner}, &n)
+	return n, err
 }
 
 // A head is an answer but for its body, which follows behind a line break.

@@ -39,7 +39,7 @@ var _ responses.Store = (*Responses)(nil)
 // New returns the responses that are kept in db, under the keys of v, for as long as
 // retention says; zero is [Life].
 func New(db *store.DB, v *vault.Vault, retention time.Duration) *Responses {
-	return &Responses{db, content.Kind{Name: "response", Keyed: true, Life: cmp.Or(retention, Life), Bytes: Bytes, Vault: v}}
+	return &Responses{db, content.Kind{Name: "response", Keyed: true, Life: cmp.Or(retention, Life), Bytes: Bytes, Vault: v, Rooms: new(content.Rooms)}}
 }
 
 // Put implements [responses.Store]. It returns once the response is on disk.

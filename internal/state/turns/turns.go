@@ -37,6 +37,7 @@ type Turns struct {
 	vault  *vault.Vault
 	log    *slog.Logger
 	bounds atomic.Pointer[Bounds]
+	rooms  content.Rooms
 	cached bounded.Map[*cached]
 	// none are owners that have nothing; nil while nobody would say when they have. It is
 	// replaced when one of them may have: what was read before goes with the old one.
@@ -77,7 +78,7 @@ func (t *Turns) Use(b Bounds) {
 // kind is what turns are in the store.
 func (t *Turns) kind() *content.Kind {
 	b := t.bounds.Load()
-	return &content.Kind{Name: "turn", Keyed: true, Life: b.TTL, Bytes: b.Bytes, Vault: t.vault}
+	return &content.Kind{Name: "turn", Keyed: true, Life: b.TTL, Bytes: b.Bytes, Vault: t.vault, Rooms: &t.rooms}
 }
 
 // remember puts a turn into the cache.
