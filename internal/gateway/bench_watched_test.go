@@ -137,3 +137,47 @@ func asksOnce(b *testing.B, h http.Handler) {
 		b.Fatal(fmt.Sprint(w.status, w.size))
 	}
 }
+
+// BenchmarkHistory is a chat that goes on after a thousand messages, with a tool offered. The
+// time has the model in it, which reads all of it and says a sentence.
+//
+//	go test ./internal/gateway -run - -bench History
+func BenchmarkHistory(b *testing.B) {
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"It is sunny."},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}`)
+	}))
+	defer model.Close()
+	tools := httptest.NewServer(fakemcp.New(fakemcp.Config{Keep: -1, Tools: []fakemcp.Tool{{Name: "lookup"}}}))
+	defer tools.Close()
+	file := config.Default()
+	file.MCPServers = map[string]servers.Config{"bench": {URL: tools.URL + "/mcp"}}
+	file.Models = []upstream.Model{{Match: "*", BaseURL: model.URL + "/v1"}}
+	g, err := New(file, Options{Lookup: func(string) (string, bool) { return "", false }, Version: "test"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer g.Close()
+	if err := g.Wait(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	h := g.Handler()
+	var body strings.Builder
+	body.WriteString(`{"model":"m","messages":[{"role":"system","content":"You are an assistant."}`)
+	for n := range 500 {
+		fmt.Fprintf(&body, `,{"role":"user","content":"Question %d: what is the weather, and why?"},{"role":"assistant","content":"Answer %d: %s"}`, n, n, strings.Repeat(`it is sunny, and \"nobody\" knows why. `, 7))
+	}
+	body.WriteString(`,{"role":"user","content":"What is the weather?"}]}`)
+	b.SetBytes(int64(body.Len()))
+	b.ReportAllocs()
+	for b.Loop() {
+		req := httptest.NewRequest("POST", "http://localhost/v1/chat/completions", strings.NewReader(body.String()))
+		req.Header.Set("Content-Type", "application/json")
+		w := &discards{header: http.Header{}}
+		h.ServeHTTP(w, req)
+		if w.status > http.StatusOK || w.size < 100 {
+			b.Fatal(w.status, w.size)
+		}
+	}
+}

@@ -360,8 +360,9 @@ func (d *Dialogue) body(last bool) [][]byte {
 	d.showMoved()
 	o := d.Request.Object.Clone()
 	wire, theirs := d.wire(), d.Request.Tools
+	was := o.Get("messages")
 	o.Set("messages", nil) // put in below
-	values := map[string][][]byte{"messages": {rawjson.AppendArray(nil, d.history)}}
+	values := map[string][][]byte{"messages": rawjson.ArrayParts(was, d.history)}
 	if wire.NoStreamOptions {
 		o.Delete("stream_options")
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -128,4 +129,73 @@ func TestGet(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestArrayParts: whatever becomes of the elements of an array, its parts are the array that
+// AppendArray makes but for space, and what stands together is one part.
+func TestArrayParts(t *testing.T) {
+	was := []byte(`[ {"a":1} , {"b":[2,"]"]},{"c":3},{"d":4} ]`)
+	all, err := Elements(was)
+	if err != nil {
+		t.Fatal(err)
+	}
+	added := json.RawMessage(`{"new":true}`)
+	equal := json.RawMessage(`{"a":1}`) // reads like one of them, and is another
+	for name, c := range map[string]struct {
+		elements []json.RawMessage
+		parts    int
+	}{
+		"all of it":            {all, 3},
+		"nothing":              {nil, 1},
+		"more at the end":      {append(slices.Clone(all), added, added), 3},
+		"the first is another": {append([]json.RawMessage{added}, all[1:]...), 3},
+		"one before":           {append([]json.RawMessage{added}, all...), 3},
+		"one between":          {slices.Concat(all[:2], []json.RawMessage{added}, all[2:]), 5},
+		"one is missing":       {slices.Concat(all[:1], all[2:]), 5},
+		"two are missing":      {slices.Concat(all[:1], all[3:]), 3},
+		"the other way round":  {[]json.RawMessage{all[1], all[0]}, 3},
+		"twice":                {slices.Concat(all, all), 3},
+		"one that looks equal": {[]json.RawMessage{equal, equal}, 1},
+	} {
+		parts := ArrayParts(was, c.elements)
+		if len(parts) != c.parts {
+			t.Errorf("%s: %d parts: %q", name, len(parts), parts)
+		}
+		sameArray(t, parts, c.elements)
+	}
+	for _, odd := range []string{``, `[`, `[]`, `null`, `{"a":1}`, `[1`} {
+		sameArray(t, ArrayParts([]byte(odd), []json.RawMessage{added}), []json.RawMessage{added})
+	}
+}
+
+func sameArray(t *testing.T, parts [][]byte, elements []json.RawMessage) {
+	t.Helper()
+	got, err := Elements(bytes.Join(parts, nil))
+	if err != nil || !slices.EqualFunc(got, elements, func(a, b json.RawMessage) bool { return string(a) == string(b) }) {
+		t.Errorf("%q, %v; not %q", bytes.Join(parts, nil), err, elements)
+	}
+}
+
+// FuzzArrayParts takes elements of an array, and others, in any order.
+func FuzzArrayParts(f *testing.F) {
+	f.Add([]byte(`[{"a":1}, 2,"x" ,[3]]`), []byte{0, 1, 9, 2, 3})
+	f.Add([]byte(` [ 1 ] `), []byte{9, 0, 0, 9})
+	f.Fuzz(func(t *testing.T, was, order []byte) {
+		if Check(was) != nil {
+			return
+		}
+		all, err := Elements(was)
+		if err != nil {
+			return
+		}
+		var elements []json.RawMessage
+		for _, n := range order {
+			if int(n) < len(all) {
+				elements = append(elements, all[n])
+			} else {
+				elements = append(elements, json.RawMessage(`{"new":true}`))
+			}
+		}
+		sameArray(t, ArrayParts(was, elements), elements)
+	})
 }

@@ -42,6 +42,7 @@ type history struct {
 	keys     [][]string // for each message, under which its turn may be kept
 	turns    map[string]*memory.Turn
 	results  map[string]*rawjson.Object // the tool messages by id; nil until they are needed
+	room     *room                      // of the objects, which end with the history
 }
 
 // Restore makes the history of the request whole, in the dialogue.
@@ -57,6 +58,7 @@ func (t *Thread) Restore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer h.room.free()
 	asked, err := t.answered(h)
 	if err != nil {
 		return err
@@ -170,10 +172,9 @@ func (t *Thread) readHistory(ctx context.Context) (*history, error) {
 	any := len(t.Request.Known) > 0 || store != nil && store.Any(ctx, t.Request.Owner)
 	prefix := newDigest()
 	var keys []string
-	objects, members := make([]rawjson.Object, len(messages)), make([]rawjson.Member, 4*len(messages))
+	h.room = roomFor(len(messages))
 	for i := range messages {
-		o := &objects[i]
-		o.Members = members[4*i : 4*i : 4*i+4]
+		o := h.room.object(i)
 		err := o.Parse(messages[i])
 		if err != nil {
 			return nil, model.Invalid(fmt.Sprintf("messages.%d", i), "The message is malformed.")
