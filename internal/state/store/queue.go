@@ -56,7 +56,7 @@ type queue struct {
 	jobs     []*job
 	appended int // of jobs
 	closed   bool
-	running  time.Time // since when the oldest of the group that runs has waited; zero for none
+	running  time.Time // since when somebody has waited for the group that runs, or nobody and it runs; zero for none
 }
 
 func newQueue(most int) *queue {
@@ -128,7 +128,9 @@ func (q *queue) cut() (jobs []*job, end bool) {
 		}
 	}
 	if q.running = (time.Time{}); len(jobs) > 0 {
-		q.running = jobs[0].since
+		if q.running = waited(jobs); q.running.IsZero() {
+			q.running = time.Now()
+		}
 	}
 	rest := copy(q.jobs, q.jobs[n:])
 	clear(q.jobs[rest:])
@@ -138,17 +140,30 @@ func (q *queue) cut() (jobs []*job, end bool) {
 	return jobs, q.closed && rest == 0
 }
 
-// behind returns how long the oldest job has waited that is not done yet.
+// behind returns how long somebody has waited for the oldest job that is not done yet, or how
+// long a group has run that nobody waits for: what was appended before the process was stopped
+// for a while says nothing about the disk.
 func (q *queue) behind() time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	switch {
-	case !q.running.IsZero():
-		return time.Since(q.running)
-	case len(q.jobs) > 0:
-		return time.Since(q.jobs[0].since)
+	since := q.running
+	if since.IsZero() {
+		since = waited(q.jobs)
 	}
-	return 0
+	if since.IsZero() {
+		return 0
+	}
+	return time.Since(since)
+}
+
+// waited is since when somebody has waited for one of the jobs; zero for nobody.
+func waited(jobs []*job) time.Time {
+	for _, j := range jobs {
+		if j.ended != nil {
+			return j.since
+		}
+	}
+	return time.Time{}
 }
 
 // idle says that the group has ended.

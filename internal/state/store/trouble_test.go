@@ -77,6 +77,41 @@ func TestBehind(t *testing.T) {
 	})
 }
 
+// TestBehindNobody: what is appended does not make a process behind by waiting, as it does
+// where the process was stopped meanwhile, but by running for long.
+func TestBehindNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(10)
+		if err := q.add(&job{done: func(error) {}}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		if behind := q.behind(); behind != 0 {
+			t.Errorf("behind by %s for nobody", behind)
+		}
+		if err := q.add(&job{ended: make(chan struct{})}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if behind := q.behind(); behind != time.Second {
+			t.Errorf("behind by %s, and somebody has waited for a second", behind)
+		}
+		if jobs := q.next(); len(jobs) != 2 || q.behind() != time.Second {
+			t.Errorf("%d jobs run, behind by %s", len(jobs), q.behind())
+		}
+		q.idle()
+		if err := q.add(&job{done: func(error) {}}); err != nil {
+			t.Fatal(err)
+		}
+		q.next()
+		began := q.behind()
+		time.Sleep(time.Minute)
+		if began != 0 || q.behind() != time.Minute {
+			t.Errorf("behind by %s, then by %s, with a group that hangs", began, q.behind())
+		}
+	})
+}
+
 // TestAway: while PostgreSQL cannot be reached, nothing is written and the store says so;
 // it comes back by itself, and has all that was acknowledged.
 func TestAway(t *testing.T) {
