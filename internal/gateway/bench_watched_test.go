@@ -82,6 +82,7 @@ func benchWatchedChat(b *testing.B, first string) {
 type way struct {
 	name    string
 	handler http.Handler
+	settle  func()          // does what a batch has left to do; nil for nothing
 	took    []time.Duration // of a request, by batch
 	allocs  uint64
 }
@@ -99,6 +100,9 @@ func byTurns(b *testing.B, ways []*way) {
 			took := cputime.Of(func() {
 				for range batch {
 					asksOnce(b, way.handler)
+				}
+				if way.settle != nil {
+					way.settle()
 				}
 			})
 			runtime.ReadMemStats(&after)

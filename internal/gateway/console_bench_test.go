@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -12,10 +13,12 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
+	"github.com/dragoman-mcp/dragoman/internal/state/captured"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
 // crowded returns a gateway whose servers have many tools, and the cookie of its operator.
-func crowded(t testing.TB, tools int) (*Gateway, *http.Cookie) {
+func crowded(t testing.TB, tools int, changes ...func(*config.File)) (*Gateway, *http.Cookie) {
 	t.Helper()
 	all := make([]fakemcp.Tool, tools)
 	for i := range all {
@@ -31,6 +34,9 @@ func crowded(t testing.TB, tools int) (*Gateway, *http.Cookie) {
 	many := servers.Config{URL: server.URL + "/mcp"}
 	many.SetDefaults()
 	file.MCPServers = map[string]servers.Config{"many": many}
+	for _, change := range changes {
+		change(file)
+	}
 	g, err := New(file, Options{Lookup: func(string) (string, bool) { return "", false }, Version: "test"})
 	if err != nil {
 		t.Fatal(err)
@@ -136,4 +142,24 @@ func (l *listener) Write(p []byte) (int, error) {
 	default:
 	}
 	return l.discards.Write(p)
+}
+
+// BenchmarkCaptures is what chats cost with a store that keeps no conversations, and with one
+// that keeps all of them, by turns in one process, the writing of them included.
+//
+//	go test ./internal/gateway -run - -bench Captures -benchtime 40x
+func BenchmarkCaptures(b *testing.B) {
+	ways := []*way{{name: captured.Off}, {name: captured.On}}
+	for _, w := range ways {
+		g, _ := crowded(b, 3, func(f *config.File) {
+			f.Store.Path, f.Capture.Keep = filepath.Join(b.TempDir(), "dragoman.db"), w.name
+		})
+		w.handler = g.Handler()
+		w.settle = func() { // what was appended is written
+			if err := g.ledger.DB.Write(b.Context(), func(*store.Tx) error { return nil }); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	byTurns(b, ways)
 }
