@@ -15,15 +15,20 @@ import (
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
-// Client returns the client of the model API, for a session with a model: of Chat, or of
-// Responses where the upstream speaks that alone. r has what the request of a client
-// brings, such as its credentials; the zero Request is for a conversation of this process.
-// A nil log is that of all sessions.
-func (s *Session) Client(r upstream.Request, log *slog.Logger) *model.Client {
+// API returns the API of models that a session with a model speaks: Chat, or Responses where
+// the upstream speaks that alone.
+func (s *Session) API() model.API {
 	if !s.Upstream.Speaks(upstream.Chat) {
-		return s.ClientOf(model.ResponsesAPI, r, log)
+		return model.ResponsesAPI
 	}
-	return s.ClientOf(model.ChatAPI, r, log)
+	return model.ChatAPI
+}
+
+// Client returns the client of the model API ([Session.API]), for a session with a model. r
+// has what the request of a client brings, such as its credentials; the zero Request is for a
+// conversation of this process. A nil log is that of all sessions.
+func (s *Session) Client(r upstream.Request, log *slog.Logger) *model.Client {
+	return s.ClientOf(s.API(), r, log)
 }
 
 // ClientOf is Client for an API that the upstream speaks.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,7 +16,6 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/observe"
 	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
-	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
 	"github.com/dragoman-mcp/dragoman/openai/chat"
@@ -227,13 +225,17 @@ func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request 
 	}
 	s.Request = id
 	said := request.about()
-	log := a.Log.With(append([]any{"request", id, "model", said.model}, s.Caller.Logged()...)...)
-	client := a.client(s, request, r, log)
+	api := s.API()
+	if q, ok := request.(responsesAsking); ok && q.Native() {
+		api = model.ResponsesAPI // which is what both speak
+	}
+	way := wayName(api)
+	log := a.Log.With(append(append([]any{"request", id, "model", said.model}, s.Caller.Logged()...), "upstream_api", way)...)
+	client := s.ClientOf(api, a.of(r), log)
 	taped, sampled := tapeOf(request), *client
 	ask, can := s.Sampler(&sampled, 0, nil) // what servers ask the model is part of their calls
 	taped.client(client)
-	w.Header().Set(wireHeader, wayName(client.API))
-	log = log.With("upstream_api", wayName(client.API))
+	w.Header().Set(wireHeader, way)
 	c, err := request.converse(w, chat.Options{
 		Model:   client,
 		Can:     can,
@@ -277,16 +279,6 @@ func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request 
 		log.Warn(on.name+" failed", append(line, "error", err)...)
 	}
 	return nil // the client has been told
-}
-
-// client returns the client of the model API for a request: of Responses where that is what
-// both speak.
-func (a *API) client(s *session.Session, request asking, r *http.Request, log *slog.Logger) *model.Client {
-	of := upstream.Request{RawQuery: r.URL.RawQuery, Header: r.Header, ClientCredentials: a.clientCredentials()}
-	if q, ok := request.(responsesAsking); ok && q.Native() {
-		return s.ClientOf(model.ResponsesAPI, of, log)
-	}
-	return s.Client(of, log)
 }
 
 // wayName names an API of models in headers and logs.
