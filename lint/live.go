@@ -3,6 +3,7 @@ package lint
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -188,6 +189,10 @@ type Answer struct {
 
 // failed reports whether the server answered with an error of the protocol.
 func (a Answer) failed() bool { return a.Err == nil && a.Result == nil && (a.refused || a.Code != 0) }
+
+// misanswered reports whether a request that err says got no answer may have got one that
+// says it is another's: then that is what is wrong.
+func (l *Live) misanswered(err error) bool { return errors.Is(err, errSilent) && len(l.Odd) > 0 }
 
 // says tells an answer in a few words.
 func (a Answer) says() string {
