@@ -40,6 +40,15 @@ func TestConsequences(t *testing.T) {
 		}
 		run(t, m.overHTTP(t), "P019")
 	})
+	t.Run("calls of a tool whose name their header cannot carry", func(t *testing.T) {
+		t.Parallel()
+		m := newModel(t, modern)
+		misname(t, m)
+		m.before = func(_ *model, q query) ([]string, bool) {
+			return []string{q.fail(-32020, "headers and body differ")}, q.Method == "tools/call" && strings.HasPrefix(q.Params.Name, "n\u043e")
+		}
+		run(t, m.overHTTP(t), "N008", "N012")
+	})
 	t.Run("lists whose answers come with another id are not missing", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
@@ -57,14 +66,20 @@ func TestConsequences(t *testing.T) {
 	})
 }
 
-// TestNamesInHeaders: a name that a header cannot carry travels as the protocol says, so that
-// no server is told of for refusing it.
-func TestNamesInHeaders(t *testing.T) {
-	m := newModel(t, modern)
+// misname writes the name of the first tool with a Cyrillic letter.
+func misname(t *testing.T, m *model) {
+	t.Helper()
 	m.tools[0] = json.RawMessage(strings.Replace(string(m.tools[0]), `"name":"notes_`, `"name":"n\u043etes_`, 1))
 	if !strings.Contains(string(m.tools[0]), `\u043e`) {
 		t.Fatal("the tool kept its name")
 	}
+}
+
+// TestNamesInHeaders: a name that a header cannot carry travels as the protocol says, so that
+// no server is told of for refusing it.
+func TestNamesInHeaders(t *testing.T) {
+	m := newModel(t, modern)
+	misname(t, m)
 	encoded := false
 	m.handler = func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		name, ok := headervalue.Decode(r.Header.Get("Mcp-Name"))

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/headervalue"
 )
 
 // Probe says which tools of a running server are called.
@@ -229,6 +231,13 @@ type Called struct {
 	// Field is the argument that was left out, wrong or new.
 	Field string
 	Answer
+}
+
+// unnamed reports whether a call was refused because its header does not name the tool: SDKs
+// differ in how they read a name that a header cannot carry. What is wrong with such a name,
+// other rules say.
+func (c Called) unnamed() bool {
+	return c.Code == -32020 && headervalue.Encode(c.Tool.Name) != c.Tool.Name
 }
 
 // CallProbe says what a call was for.
