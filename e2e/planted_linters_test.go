@@ -135,8 +135,8 @@ func (l *linter) vet(at *place) (rules []string, err error) {
 	if err := os.WriteFile(filepath.Join(at.dir, ".mcp.json"), config, 0o600); err != nil {
 		return nil, err
 	}
-	// It does not end before its timeout, whatever it has found.
-	out, errOut, _, err := at.run(l.file, "scan", "--project", "--json", "--timeout", "5000")
+	// It does not end before its timeout of ten seconds, whatever it has found.
+	out, errOut, _, err := at.run(l.file, "scan", "--project", "--json")
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +225,7 @@ func (l *linter) conformance(at *place) (rules []string, err error) {
 	if at.era == "modern" {
 		revision = "2026-07-28"
 	}
-	if _, _, _, err := at.run(l.file, "server", "--url", at.url, "--requirements", revision, "--timeout", "10000", "-o", "out"); err != nil {
+	if _, _, _, err := at.run(l.file, "server", "--url", at.url, "--requirements", revision, "-o", "out"); err != nil {
 		return nil, err
 	}
 	files, err := filepath.Glob(filepath.Join(at.dir, "out", "*", "checks.json"))

@@ -164,11 +164,13 @@ func TestPlantedPeers(t *testing.T) {
 			t.Run(r.of.name+"/"+r.fault.name(), func(t *testing.T) {
 				t.Parallel()
 				known := r.correct.measure(t, r.of, boards[r.of], program, script)
-				found := map[string]int{}
-				for _, rule := range r.of.measure(t, r.fault, boards[r.of], program, script) {
-					found[rule]++
+				// A linter's own clock knows nothing of a busy machine: what it finds, it has to find again.
+				found := counted(r.of.measure(t, r.fault, boards[r.of], program, script))
+				isKnown := func(rule string, n int) bool { return n <= known[rule] }
+				if maps.DeleteFunc(found, isKnown); len(found) > 0 {
+					again := counted(r.of.measure(t, r.fault, boards[r.of], program, script))
+					maps.DeleteFunc(found, func(rule string, _ int) bool { return isKnown(rule, again[rule]) })
 				}
-				maps.DeleteFunc(found, func(rule string, n int) bool { return n <= known[rule] })
 				boards[r.of].add(r.group, len(found) > 0)
 				t.Logf("FOUND %d: %s: %v", len(found), r.fault.Fault, slices.Sorted(maps.Keys(found)))
 			})
@@ -217,11 +219,7 @@ func (b *baseline) measure(t *testing.T, l *linter, s *scoreboard, program, scri
 	b.once.Do(func() {
 		b.known = map[string]int{}
 		for range 2 {
-			once := map[string]int{}
-			for _, rule := range l.measure(t, b.plantedRun, newScoreboard(), program, script) {
-				once[rule]++
-			}
-			for rule, n := range once {
+			for rule, n := range counted(l.measure(t, b.plantedRun, newScoreboard(), program, script)) {
 				b.known[rule] = max(b.known[rule], n)
 			}
 		}
@@ -230,6 +228,14 @@ func (b *baseline) measure(t *testing.T, l *linter, s *scoreboard, program, scri
 		s.correct[b.name()] = slices.Sorted(maps.Keys(b.known))
 	})
 	return b.known
+}
+
+func counted(rules []string) map[string]int {
+	out := map[string]int{}
+	for _, rule := range rules {
+		out[rule]++
+	}
+	return out
 }
 
 // longestJudged is how long a linter may take for one server.
