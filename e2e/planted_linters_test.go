@@ -206,7 +206,7 @@ func (l *linter) ohMy(at *place) (rules []string, err error) {
 		Global []judgement
 	}
 	if err := json.Unmarshal(out, &report); err != nil {
-		return []string{refused}, nil //nolint:nilerr // it says so on stderr, in words
+		return []string{refused}, nil // it says why on stderr, in words
 	}
 	all := report.Global
 	for _, tool := range report.Tools {
@@ -265,7 +265,7 @@ func (l *linter) mcpjam(at *place) (rules []string, err error) {
 	}
 	var checks []struct{ ID, Status string }
 	if err := json.Unmarshal(out, &checks); err != nil {
-		return []string{refused}, nil //nolint:nilerr // it says so on stderr, in words
+		return []string{refused}, nil // it says why on stderr, in words
 	}
 	for _, c := range checks {
 		if c.Status == "failed" {
