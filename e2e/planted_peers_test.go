@@ -124,7 +124,7 @@ type baseline struct {
 func TestPlantedPeers(t *testing.T) {
 	asked := os.Getenv("DRAGOMAN_PLANTED_PEERS")
 	if asked != "each" && asked != "sample" {
-		t.Skip("SKIPPED, NOT MEASURED: DRAGOMAN_PLANTED_PEERS=each lets linters of others judge the planted servers; it takes an hour of two cores")
+		t.Skip("SKIPPED, NOT MEASURED: DRAGOMAN_PLANTED_PEERS=each lets linters of others judge the planted servers; it takes half an hour of two cores")
 	}
 	for _, l := range linters {
 		if l.file == "" {
