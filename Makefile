@@ -79,6 +79,10 @@ judge: modules peers engines ## public data judge us; CONTRIBUTING.md says where
 servers: modules peers e2e/published/node_modules/.installed ## two dozen published MCP servers behind one endpoint, with a table
 	DRAGOMAN_PUBLISHED=1 $(GO) test -count=1 -timeout 30m -v -run '^TestPublishedServers$$' ./e2e
 
+.PHONY: lint-peers
+lint-peers: modules peers linters ## the planted servers, judged by linters of others beside ours, with a table
+	DRAGOMAN_PLANTED_PEERS=each $(GO) test -count=1 -timeout 2h -parallel 8 -v -run '^TestPlantedPeers$$' ./e2e
+
 .PHONY: fidelity
 fidelity: modules engines ## docs/fidelity.md, with the servers in DRAGOMAN_CORPUS, or MOST=20 tools of each
 	$(GO) run ./bench/fidelity -engines e2e/engines -most $(or $(MOST),0) > docs/fidelity.md.new
@@ -162,6 +166,15 @@ agents: e2e/agents/node_modules/.installed
 e2e/agents/node_modules/.installed: e2e/agents/package.json e2e/agents/package-lock.json
 	@command -v npm >/dev/null || $(MAKE) --no-print-directory npm
 	cd e2e/agents && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error || { echo "make: the npm packages in e2e/agents/package-lock.json could not be fetched; is there a network, or an npm registry?" >&2; exit 1; }
+	@touch $@
+
+# What others judge MCP servers with; only lint-peers needs it.
+.PHONY: linters
+linters: e2e/linters/node_modules/.installed
+
+e2e/linters/node_modules/.installed: e2e/linters/package.json e2e/linters/package-lock.json
+	@command -v npm >/dev/null || $(MAKE) --no-print-directory npm
+	cd e2e/linters && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error || { echo "make: the npm packages in e2e/linters/package-lock.json could not be fetched; is there a network, or an npm registry?" >&2; exit 1; }
 	@touch $@
 
 e2e/published/node_modules/.installed: e2e/published/package.json e2e/published/package-lock.json

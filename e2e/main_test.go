@@ -24,6 +24,13 @@ func TestMain(m *testing.M) {
 	if fakemcp.IsChild() {
 		fakemcp.Main()
 	}
+	if isPlantedFile(os.Args) {
+		if err := servePlanted(os.Args[1]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(run(m))
 }
 

@@ -27,6 +27,7 @@ type plant struct {
 	Not    string // a carrier that cannot: it sends no such thing
 	Era    string // an era that can have it
 	Stdio  bool   // it shows in a process
+	Asks   bool   // it shows where the server knows who asks
 	HTTP   *bool  // whether it shows over HTTP; nil means everywhere
 	Attack string // the handle of the tool to attack
 	Wire   bool   `json:"-"` // planted_wire_test.go makes it

@@ -115,6 +115,7 @@ func sdkTarget(t *testing.T, p *planted, web bool) lint.Target {
 		})
 		web := httptest.NewServer(h)
 		t.Cleanup(web.Close)
+		t.Cleanup(func() { close(p.stopped) }) // before, or that waits for ever
 		return lint.Target{URL: web.URL}
 	}
 	return lint.Target{Legacy: !p.modern, Pipe: func(ctx context.Context) (io.ReadCloser, io.WriteCloser, error) {

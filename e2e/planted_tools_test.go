@@ -31,6 +31,7 @@ type planted struct {
 	running   int
 	last      map[string]any
 	queue     sync.Mutex
+	stopped   chan struct{} // ends calls that hang
 }
 
 type plantedSpec struct {
@@ -77,7 +78,7 @@ type plantedTool struct {
 }
 
 func newPlanted(spec plantedSpec, modern bool) *planted {
-	p := &planted{spec: spec, modern: modern, data: map[string][]map[string]any{}}
+	p := &planted{spec: spec, modern: modern, data: map[string][]map[string]any{}, stopped: make(chan struct{})}
 	for _, handle := range slices.Sorted(maps.Keys(spec.Tools)) {
 		d := spec.Tools[handle]
 		t := plantedTool{handle: handle, definition: d}
@@ -213,7 +214,8 @@ func (p *planted) call(name string, raw json.RawMessage, progress func(float64))
 		case does.BadError != nil:
 			return nil, does.BadError
 		case does.Hang:
-			select {}
+			<-p.stopped
+			return nil, &plantedError{-32603, "the server ends"}
 		case !does.Accept:
 			return failedResult(bad), nil
 		}

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/dragoman-mcp/dragoman/internal/wire/headervalue"
 	"github.com/dragoman-mcp/dragoman/lint"
 )
 
@@ -24,7 +25,8 @@ type bareServer struct {
 	token string // what is asked for, where the fault is one of authorization
 
 	mu       sync.Mutex
-	sessions map[string]bool
+	sessions map[string]string // what the client of each calls itself
+	opened   int
 }
 
 const (
@@ -294,6 +296,7 @@ func (s *bareServer) target(t *testing.T, web bool) lint.Target {
 	}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(s.stopped) }) // before, or that waits for ever
 	target := lint.Target{URL: server.URL + "/mcp"}
 	if s.token != "" {
 		target.Header = http.Header{"Authorization": {"Bearer " + s.token}}
@@ -396,7 +399,7 @@ func (s *bareServer) post(w http.ResponseWriter, r *http.Request) {
 	broken := json.Unmarshal(body, &q) != nil
 	session := r.Header.Get("Mcp-Session-Id")
 	s.mu.Lock()
-	known := s.sessions[session]
+	client, known := s.sessions[session]
 	s.mu.Unlock()
 	if !s.modern && session != "" && !known && s.fault != "any-session" {
 		status := http.StatusNotFound
@@ -411,8 +414,8 @@ func (s *bareServer) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var reply fields
-	client := ""
-	if s.modern && !broken && q.version() != "" && s.fault != "header-mismatch" && (r.Header.Get("Mcp-Method") != q.Method || r.Header.Get("Mcp-Protocol-Version") != q.version() || q.Params.Name != "" && r.Header.Get("Mcp-Name") != q.Params.Name) {
+	name, _ := headervalue.Decode(r.Header.Get("Mcp-Name"))
+	if s.modern && !broken && q.version() != "" && s.fault != "header-mismatch" && (r.Header.Get("Mcp-Method") != q.Method || r.Header.Get("Mcp-Protocol-Version") != q.version() || q.Params.Name != "" && name != q.Params.Name) {
 		reply = fields{"jsonrpc": "2.0", "id": q.ID, "error": fields{"code": -32020, "message": "headers and body differ"}}
 	} else {
 		var before []fields // what comes before the answer makes it a stream
@@ -425,10 +428,10 @@ func (s *bareServer) post(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	s.write(w, &q, reply)
+	s.write(w, &q, client, reply)
 }
 
-func (s *bareServer) write(w http.ResponseWriter, q *bareQuery, reply fields) {
+func (s *bareServer) write(w http.ResponseWriter, q *bareQuery, client string, reply fields) {
 	if reply == nil {
 		if s.fault == "notification-body" {
 			w.Header().Set("Content-Type", "application/json")
@@ -448,10 +451,11 @@ func (s *bareServer) write(w http.ResponseWriter, q *bareQuery, reply fields) {
 	if q.Method == "initialize" && reply["error"] == nil {
 		s.mu.Lock()
 		if s.sessions == nil {
-			s.sessions = map[string]bool{}
+			s.sessions = map[string]string{}
 		}
-		id := fmt.Sprintf("session-%d", len(s.sessions)+1)
-		s.sessions[id] = true
+		s.opened++
+		id := fmt.Sprintf("session-%d", s.opened)
+		s.sessions[id] = client
 		s.mu.Unlock()
 		w.Header().Set("Mcp-Session-Id", id)
 	}
@@ -502,7 +506,7 @@ func (s *bareServer) letIn(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	shown := r.Header.Get("Authorization")
-	if shown == "Bearer "+s.token || s.fault == "auth-any-token" && shown != "" || s.fault == "auth-some-open" && r.Header.Get("Mcp-Session-Id") != "" {
+	if shown == "Bearer "+s.token || s.fault == "auth-any-token" && shown != "" || s.fault == "auth-some-open" && (r.Header.Get("Mcp-Session-Id") != "" || s.modern && r.Header.Get("Mcp-Method") != "server/discover") {
 		return true
 	}
 	challenge := fmt.Sprintf(`Bearer resource_metadata="%s/.well-known/oauth-protected-resource/mcp", scope="tickets:read"`, base)

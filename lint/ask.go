@@ -159,7 +159,9 @@ func (w *watcher) second() {
 	defer w.disconnect(c)
 	if len(w.live.Lists) > 0 && w.live.Lists[0].Endless == "" {
 		w.others(c)
-		w.mix(c)
+		if w.live.Lists[0].Err == nil {
+			w.mix(c)
+		}
 	}
 	w.rough(c)
 }
@@ -181,7 +183,8 @@ func (w *watcher) mix(other *connection) {
 		wg.Go(func() { a = w.send(w.main, list, patience) })
 		wg.Go(func() { b = w.send(other, wrong, patience) })
 		wg.Wait()
-		if a.failed() && a.Code == -32601 || b.Result != nil {
+		// A method that there is not may be answered with a result, which is another fault.
+		if o, err := rawjson.ParseObject(b.Result); a.failed() && a.Code == -32601 || err == nil && o.Get("tools") != nil {
 			w.note(askMixed, b)
 			return
 		}

@@ -90,10 +90,13 @@ func (w *watcher) get() {
 	w.note(askGet, Answer{Method: http.MethodGet, Took: time.Since(began), Status: resp.StatusCode, Header: resp.Header})
 }
 
-// stranger greets a legacy server without credentials and outside of any session.
+// stranger greets a server without credentials and outside of any session.
 func (w *watcher) stranger(drop map[string]string) {
 	if w.main.client.modern() {
-		return // has no sessions
+		m := w.message(w.main, "server/discover", params())
+		maps.Copy(m.header, drop)
+		w.note(askStranger, w.send(w.main, m, patience))
+		return
 	}
 	m := w.message(w.main, "initialize", params("protocolVersion", string(rawjson.Quote(w.live.Version)),
 		"capabilities", `{}`, "clientInfo", `{"name":"dragoman-lint","version":"1"}`))

@@ -20,7 +20,7 @@ var errorRules = []Rule{
 		Gateway: "The gateway judges arguments itself and turns such errors into words for the model.",
 		Live: func(_ *Server, l *Live, say Say) {
 			for _, c := range l.Calls {
-				if (c.Probe == CallMissing || c.Probe == CallWrong) && c.failed() {
+				if (c.Probe == CallMissing || c.Probe == CallWrong) && c.failed() && !c.unnamed() {
 					say(of(c, ""), "a call %s got the error %d of the protocol instead of a result with isError", c.fault(), c.Code)
 					return
 				}
@@ -37,7 +37,7 @@ var errorRules = []Rule{
 		Advice: "Name the argument and what would be right.",
 		Source: seedErrors,
 		Live: eachFailure(func(c Called, text string, say Say) {
-			if (c.Probe == CallMissing || c.Probe == CallWrong) && !noKey.MatchString(text) && (c.Result == nil || readResult(c.Result).bad == "") && !strings.Contains(strings.ToLower(text), strings.ToLower(c.Field)) && !helpful.MatchString(text) {
+			if (c.Probe == CallMissing || c.Probe == CallWrong) && !c.unnamed() && !noKey.MatchString(text) && (c.Result == nil || readResult(c.Result).bad == "") && !strings.Contains(strings.ToLower(text), strings.ToLower(c.Field)) && !helpful.MatchString(text) {
 				say(of(c, ""), "a call %s got %s", c.fault(), quote(text))
 			}
 		}),

@@ -150,6 +150,10 @@ var webRules = []Rule{
 		Advice: "Ask for authorization, and serve https.",
 		Source: "MCP 2026-07-28, Authorization; OWASP MCP07",
 		Live: onWeb(func(l *Live, w *Web, say Say) {
+			if s := l.Answers[askStranger].Status; l.Era == modern && strangerPasses(l) && (s == http.StatusUnauthorized || s == http.StatusForbidden) {
+				say(here, "without credentials server/discover is refused, and tools/list is answered")
+				return
+			}
 			if w.Loopback {
 				return
 			}
@@ -304,7 +308,11 @@ var webRules = []Rule{
 }
 
 // sessionIsLogin reports whether the id of a session opens what credentials do.
-func sessionIsLogin(l *Live) bool {
+func sessionIsLogin(l *Live) bool { return l.Era != modern && strangerPasses(l) }
+
+// strangerPasses reports whether somebody without credentials is refused at first, and then
+// not.
+func strangerPasses(l *Live) bool {
 	stranger, asked := l.Answers[askStranger]
 	return asked && stranger.Result == nil && stranger.Err == nil && l.Answers[askAnonymous].Result != nil
 }

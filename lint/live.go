@@ -3,9 +3,12 @@ package lint
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/headervalue"
 )
 
 // Probe says which tools of a running server are called.
@@ -189,6 +192,10 @@ type Answer struct {
 // failed reports whether the server answered with an error of the protocol.
 func (a Answer) failed() bool { return a.Err == nil && a.Result == nil && (a.refused || a.Code != 0) }
 
+// misanswered reports whether a request that err says got no answer may have got one that
+// says it is another's: then that is what is wrong.
+func (l *Live) misanswered(err error) bool { return errors.Is(err, errSilent) && len(l.Odd) > 0 }
+
 // says tells an answer in a few words.
 func (a Answer) says() string {
 	switch {
@@ -224,6 +231,13 @@ type Called struct {
 	// Field is the argument that was left out, wrong or new.
 	Field string
 	Answer
+}
+
+// unnamed reports whether a call was refused because its header does not name the tool: SDKs
+// differ in how they read a name that a header cannot carry. What is wrong with such a name,
+// other rules say.
+func (c Called) unnamed() bool {
+	return c.Code == -32020 && headervalue.Encode(c.Tool.Name) != c.Tool.Name
 }
 
 // CallProbe says what a call was for.

@@ -67,7 +67,7 @@ var formRules = []Rule{
 		Source:  specTools + " (error handling: tool execution errors)",
 		Gateway: "The gateway gives the model the text of such an error.",
 		Live: oncePerTool(func(c Called, say Say) {
-			if c.Probe == CallValid && c.failed() && c.Code != -32602 && c.Code != -32042 {
+			if c.Probe == CallValid && c.failed() && !c.unnamed() && c.Code != -32602 && c.Code != -32042 {
 				say(of(c, ""), "a call with %s got the error %d of the protocol (%s)", shorten(c.Arguments), c.Code, quote(c.Message))
 			}
 		}),

@@ -165,6 +165,9 @@ func calledPoison(c Called) *poisoned {
 	return answerPoison(c.Result)
 }
 
+// saidAnyway is where each modern result repeats who the server is; X023 judges that.
+const saidAnyway = "/_meta/io.modelcontextprotocol~1serverInfo/"
+
 // answerPoison judges all texts of a result.
 func answerPoison(result json.RawMessage) *poisoned {
 	n, err := schema.Parse(result)
@@ -173,7 +176,7 @@ func answerPoison(result json.RawMessage) *poisoned {
 	}
 	var texts []string
 	readTexts(n, "", 0, func(p passage) {
-		if !p.name {
+		if !p.name && !strings.HasPrefix(p.pointer, saidAnyway) {
 			texts = append(texts, p.text)
 		}
 	})

@@ -53,6 +53,14 @@ func TestPoisonInEveryPlace(t *testing.T) {
 	if got := fired(t, fixture{server: read}, `[{}]`, true); !slices.Contains(got, "X026") || slices.Contains(got, "X025") {
 		t.Errorf("resource: %v", got)
 	}
+	for key, want := range map[string]bool{"io.modelcontextprotocol/serverInfo": false, "example.com/note": true} {
+		called := func(s *Server) {
+			s.Live = &Live{Calls: []Called{{Tool: s.Tools[0], Answer: Answer{Result: json.RawMessage(`{"content":[],"_meta":{"` + key + `":{"title":` + quoted + `}}}`)}}}}
+		}
+		if got := slices.Contains(fired(t, fixture{server: called}, `[{}]`, true), "X026"); got != want {
+			t.Errorf("_meta %s of a result: found is %v", key, got)
+		}
+	}
 	said := func(s *Server) { s.Instructions = poison }
 	if !slices.Contains(fired(t, fixture{server: said}, `[{}]`, true), "X023") {
 		t.Error("instructions: not found")

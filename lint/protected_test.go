@@ -60,3 +60,30 @@ func TestMetadataIsReadWithAToken(t *testing.T) {
 		}
 	}
 }
+
+// TestPartlyProtected: in the modern era there is no session that could open anything, but a
+// server may ask for credentials at its greeting alone. One that is open is just that.
+func TestPartlyProtected(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		open func(r *http.Request) bool
+		want []string
+	}{
+		{"all but the greeting", func(r *http.Request) bool {
+			return r.Header.Get("Mcp-Method") != "server/discover" && r.Header.Get("Authorization") == "" && r.URL.Path == "/mcp"
+		}, []string{"X009"}},
+		{"everything", func(r *http.Request) bool {
+			return r.Header.Get("Authorization") == "" && r.URL.Path == "/mcp"
+		}, nil},
+		{"nothing", func(*http.Request) bool { return false }, nil},
+	} {
+		m := newModel(t, modern)
+		target := m.overHTTP(t)
+		withToken(lettingIn(tt.open))(t, m, &target)
+		r, err := Run(t.Context(), []Target{target}, Options{})
+		must(t, err)
+		if got := rulesOf(r); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: found %v: %+v", tt.name, got, r.Findings)
+		}
+	}
+}

@@ -134,13 +134,13 @@ var protocolRules = []Rule{
 		Source: "MCP, Capability negotiation",
 		Live: func(_ *Server, l *Live, say Say) {
 			for _, list := range l.Lists {
-				if list.Err != nil {
+				if list.Err != nil && !l.misanswered(list.Err) {
 					say(here, "tools/list failed: %s", list.Err)
 					break
 				}
 			}
 			for _, method := range []string{"prompts/list", "resources/list"} {
-				if list, ok := l.Others[method]; ok && list.Err != nil {
+				if list, ok := l.Others[method]; ok && list.Err != nil && !l.misanswered(list.Err) {
 					say(here, "%s failed: %s", method, list.Err)
 				}
 			}

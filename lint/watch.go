@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/wire/headervalue"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
@@ -189,7 +190,7 @@ func (w *watcher) message(c *connection, method string, params rawjson.Object) r
 		m.header["Mcp-Protocol-Version"] = c.client.version()
 		for _, key := range []string{"name", "uri"} {
 			if name, ok := rawjson.String(params.Get(key)); ok {
-				m.header["Mcp-Name"] = name
+				m.header["Mcp-Name"] = headervalue.Encode(name)
 			}
 		}
 	}
@@ -289,6 +290,9 @@ func (w *watcher) list(c *connection, method, key string) Listing {
 		a := w.ask(c, method, p)
 		if a.Result == nil {
 			l.Err = errors.New(a.says())
+			if a.Err != nil {
+				l.Err = fmt.Errorf("no answer (%w)", a.Err)
+			}
 			return l
 		}
 		o, err := rawjson.ParseObject(a.Result)

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"sync/atomic"
 	"time"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/headervalue"
 )
 
 // HTTP is a [Transport] over Streamable HTTP: MCP 2026-07-28, and 2025-03-26 to
@@ -116,7 +118,7 @@ func (h *httpConnection) roundTrip(ctx context.Context, x *exchange) (message, e
 			req.Header["Mcp-Method"] = []string{x.method}
 		}
 		if x.name != "" {
-			req.Header["Mcp-Name"] = []string{headerValue(x.name)}
+			req.Header["Mcp-Name"] = []string{headervalue.Encode(x.name)}
 		}
 		for _, p := range x.headers {
 			req.Header[p.name] = []string{p.value}

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
@@ -12,7 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/headervalue"
 )
 
 // A finder returns who answers a request.
@@ -234,7 +234,7 @@ func (s *Server) agree(r *http.Request, q *httpRequest) *RPCError {
 		if len(values) != 1 {
 			return "", false
 		}
-		return headerText(values[0])
+		return headervalue.Decode(values[0])
 	}
 	if method, ok := one("Mcp-Method"); !ok || method != q.method {
 		return mismatch("Mcp-Method")
@@ -260,7 +260,7 @@ func (s *Server) agree(r *http.Request, q *httpRequest) *RPCError {
 	for _, p := range annotated {
 		value, told := want[p.header]
 		got, ok := one(p.header)
-		plain, _ := headerText(value)
+		plain, _ := headervalue.Decode(value)
 		switch {
 		case !told && len(r.Header.Values(p.header)) == 0:
 		case !told, !ok, got != plain && !sameNumber(got, plain):
@@ -274,16 +274,6 @@ func sameNumber(a, b string) bool {
 	x, errX := strconv.ParseFloat(a, 64)
 	y, errY := strconv.ParseFloat(b, 64)
 	return errX == nil && errY == nil && x == y
-}
-
-// headerText undoes headerValue. It reports false for what nobody may send.
-func headerText(v string) (string, bool) {
-	inner, ok := strings.CutPrefix(v, "=?base64?")
-	if !ok || !strings.HasSuffix(inner, "?=") {
-		return v, true
-	}
-	b, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(inner, "?="))
-	return string(b), err == nil && utf8.Valid(b)
 }
 
 // An answerStream is what goes to a client while its answer is worked out on the goroutine

@@ -2,13 +2,13 @@ package mcp
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 
+	"github.com/dragoman-mcp/dragoman/internal/wire/headervalue"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
@@ -144,7 +144,7 @@ func (p params) of(arguments json.RawMessage) []header {
 		switch rawjson.Kind(value) {
 		case '"':
 			if s, ok := rawjson.String(value); ok {
-				headers = append(headers, header{param.header, headerValue(s)})
+				headers = append(headers, header{param.header, headervalue.Encode(s)})
 			}
 		case 't', 'f':
 			headers = append(headers, header{param.header, string(value)})
@@ -157,18 +157,4 @@ func (p params) of(arguments json.RawMessage) []header {
 		}
 	}
 	return headers
-}
-
-// headerValue returns s in the form in which it can stand in a header (MCP
-// 2026-07-28, "Streamable HTTP", Value Encoding).
-func headerValue(s string) string {
-	const prefix, suffix = "=?base64?", "?="
-	plain := s == strings.Trim(s, " \t") && !(strings.HasPrefix(s, prefix) && strings.HasSuffix(s, suffix))
-	for i := 0; plain && i < len(s); i++ {
-		plain = s[i] >= ' ' && s[i] < 0x7f || s[i] == '\t'
-	}
-	if plain {
-		return s
-	}
-	return prefix + base64.StdEncoding.EncodeToString([]byte(s)) + suffix
 }

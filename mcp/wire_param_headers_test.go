@@ -1,57 +1,11 @@
 package mcp
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 )
-
-func TestHeaderValue(t *testing.T) {
-	for in, want := range map[string]string{
-		"us-west1":                 "us-west1",
-		"":                         "",
-		"a b\tc":                   "a b\tc",
-		" padded ":                 "=?base64?IHBhZGRlZCA=?=",
-		"tab\t":                    "=?base64?dGFiCQ==?=",
-		"line1\nline2":             "=?base64?bGluZTEKbGluZTI=?=",
-		"Hello, 世界":                "=?base64?SGVsbG8sIOS4lueVjA==?=",
-		"=?base64?literal?=":       "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=",
-		"=?base64?":                "=?base64?",
-		"=?BASE64?x?=":             "=?BASE64?x?=",
-		"file:///projects/my.json": "file:///projects/my.json",
-		"\x7f":                     "=?base64?fw==?=",
-	} {
-		if got := headerValue(in); got != want {
-			t.Errorf("headerValue(%q) = %q, want %q", in, got, want)
-		}
-	}
-}
-
-func FuzzHeaderValue(f *testing.F) {
-	f.Add("a")
-	f.Add("=?base64??=")
-	f.Fuzz(func(t *testing.T, in string) {
-		out := headerValue(in)
-		for i := range len(out) {
-			if out[i] != '\t' && (out[i] < ' ' || out[i] > '~') {
-				t.Fatalf("%q became %q", in, out)
-			}
-		}
-		back := out
-		if inner, ok := strings.CutPrefix(out, "=?base64?"); ok && strings.HasSuffix(inner, "?=") {
-			b, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(inner, "?="))
-			if err != nil {
-				t.Fatal(err)
-			}
-			back = string(b)
-		}
-		if back != in {
-			t.Errorf("%q became %q, which is %q", in, out, back)
-		}
-	})
-}
 
 func TestParamHeaders(t *testing.T) {
 	property := func(p string) string { return `{"type":"object","properties":{"p":` + p + `}}` }
