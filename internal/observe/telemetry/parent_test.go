@@ -9,30 +9,40 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/observe"
 )
 
-// What others go on with is what the propagator of OpenTelemetry writes, sampled or not, and
-// a part of a trace that is not sampled has no span of its own.
+// What others go on with is what the propagator of OpenTelemetry writes, sampled or not. A part
+// of a trace that is not sampled has no span of its own, and where nothing is measured nobody
+// hears of it.
 func TestParent(t *testing.T) {
-	for _, sample := range []int{0, 100} {
-		m, err := New(Config{Endpoint: "http://127.0.0.1:9", Traces: Traces{Sample: sample}, Metrics: Metrics{Off: true}}, Options{})
+	for _, c := range []struct{ sampled, measured bool }{{false, false}, {false, true}, {true, false}, {true, true}} {
+		config := Config{Endpoint: "http://127.0.0.1:9", Metrics: Metrics{Off: !c.measured}}
+		if c.sampled {
+			config.Traces.Sample = 100
+		}
+		m, err := New(config, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, whole := observe.Begin(observe.With(t.Context(), m), observe.Conversation)
 		within, part := observe.Begin(ctx, observe.Chat)
-		for _, span := range []*observe.Span{whole, part} {
+		for _, span := range []*observe.Span{whole, observe.Current(within)} {
 			r := span.Recorder().(*recorder)
 			carrier := propagation.MapCarrier{}
 			propagation.TraceContext{}.Inject(r.ctx, carrier)
 			parent, state := span.Parent()
 			if parent != carrier[observe.Traceparent] || state != carrier[observe.Tracestate] || len(parent) != 55 {
-				t.Errorf("of %d %%: %q and %q, want %v", sample, parent, state, carrier)
+				t.Errorf("%+v: %q and %q, want %v", c, parent, state, carrier)
 			}
 		}
-		if own := trace.SpanContextFromContext(within).SpanID() != trace.SpanContextFromContext(ctx).SpanID(); own != (sample == 100) {
-			t.Errorf("of %d %%, a part has a span of its own: %t", sample, own)
+		if own := trace.SpanContextFromContext(within).SpanID() != trace.SpanContextFromContext(ctx).SpanID(); own != c.sampled {
+			t.Errorf("%+v: a part has a span of its own: %t", c, own)
 		}
-		if r := part.Recorder().(*recorder); (r.span != nil) != (sample == 100) {
-			t.Errorf("of %d %%: %v", sample, r.span)
+		if (part != nil) != (c.sampled || c.measured) {
+			t.Errorf("%+v: somebody hears of a part: %t", c, part != nil)
 		}
+		if r, ok := part.Recorder().(*recorder); ok && (r.span != nil) != c.sampled {
+			t.Errorf("%+v: %v", c, r.span)
+		}
+		part.End()
+		whole.End()
 	}
 }
