@@ -58,7 +58,7 @@ func tellEnd(span *observe.Span, res *dragoman.Result, err error) {
 // traced returns the _meta of a request that leaves within a span: what it says of a
 // trace is replaced by what belongs to the span (MCP SEP-414).
 func traced(ctx context.Context, meta json.RawMessage) json.RawMessage {
-	traceparent, tracestate := observe.Current(ctx).Parent()
+	traceparent, tracestate := observe.Parent(ctx)
 	if traceparent == "" {
 		return meta
 	}

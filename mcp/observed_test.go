@@ -27,7 +27,7 @@ func (tracer) Count(context.Context, string, int64, []observe.Attribute)    {}
 func (tracer) Length(context.Context, string, float64, []observe.Attribute) {}
 func (tracer) Event(string, []observe.Attribute)                            {}
 func (tracer) Content() bool                                                { return false }
-func (t tracer) Parent() (string, string)                                   { return t.traceparent, "" }
+func (t tracer) Parent(context.Context) (string, string)                    { return t.traceparent, "" }
 func (tracer) End(*observe.Span)                                            {}
 
 // What a caller says of a trace in _meta is replaced by our own span, not added to, and

@@ -22,10 +22,11 @@ var update = flag.Bool("update", false, "write the dashboard and the alert rules
 // named returns what Prometheus calls one of our metrics, and label an attribute.
 func named(t *testing.T, name string) string {
 	t.Helper()
-	m := observe.Named(name)
-	if m == nil {
+	at := slices.IndexFunc(observe.Metrics, func(m observe.Metric) bool { return m.Name == name })
+	if at < 0 {
 		t.Fatalf("there is no metric %s", name)
 	}
+	m := observe.Metrics[at]
 	return prometheus.Name(m.Name, m.Shape, m.Unit)
 }
 

@@ -140,7 +140,7 @@ func (g *Gateway) Observed(ctx context.Context, who caller.Caller) context.Conte
 // Begin implements [observe.Observer].
 func (w *watcher) Begin(ctx context.Context, kind observe.Kind, within *observe.Span) (context.Context, observe.Recorder) {
 	if w.Telemetry == nil {
-		return ctx, unrecorded{}
+		return ctx, nil
 	}
 	return w.Telemetry.Begin(ctx, kind, within)
 }
@@ -173,21 +173,6 @@ func (w *watcher) Count(ctx context.Context, name string, n int64, said []observ
 		w.g.usage.Add(usage.Key{Caller: w.who.ID, Server: text(observe.Server), Tool: text(observe.ToolOriginal)}, usage.Sum{Cuts: n})
 	}
 }
-
-// unrecorded records nothing.
-type unrecorded struct{}
-
-// Event implements [observe.Recorder].
-func (unrecorded) Event(string, []observe.Attribute) {}
-
-// Content implements [observe.Recorder].
-func (unrecorded) Content() bool { return false }
-
-// Parent implements [observe.Recorder].
-func (unrecorded) Parent() (traceparent, tracestate string) { return "", "" }
-
-// End implements [observe.Recorder].
-func (unrecorded) End(*observe.Span) {}
 
 // identified gives a request its id, and returns what is to be called when it is over.
 func (g *Gateway) identified(w http.ResponseWriter, r *http.Request, route *door.Route) (*watchedWriter, *http.Request, func(who caller.Caller)) {

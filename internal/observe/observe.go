@@ -47,6 +47,10 @@ type Observer interface {
 	// Length is told how much there was of something, such as seconds: name is a
 	// histogram of names.go.
 	Length(ctx context.Context, name string, value float64, attributes []Attribute)
+	// Parent returns what the one at the other end of a request goes on with, as the
+	// headers traceparent and tracestate have it (W3C Trace Context); empty where nobody
+	// traces. It is of what began last in a context, also where that has no Recorder.
+	Parent(ctx context.Context) (traceparent, tracestate string)
 }
 
 // A Recorder is told about one thing that is observed.
@@ -55,9 +59,6 @@ type Recorder interface {
 	Event(name string, attributes []Attribute)
 	// Content reports whether what people and tools say is wanted, too.
 	Content() bool
-	// Parent returns what the one at the other end goes on with, as the headers
-	// traceparent and tracestate have it (W3C Trace Context); empty where nobody traces.
-	Parent() (traceparent, tracestate string)
 	// End is told that it is over. The span is not changed any more.
 	End(*Span)
 }
@@ -301,13 +302,14 @@ func (s *Span) End() {
 	}
 }
 
-// Parent returns what the one at the other end of a request goes on with; empty where
-// nobody traces.
-func (s *Span) Parent() (traceparent, tracestate string) {
-	if s == nil {
+// Parent returns what the one at the other end of a request goes on with, as the headers
+// traceparent and tracestate have it; empty where nobody traces.
+func Parent(ctx context.Context) (traceparent, tracestate string) {
+	w, ok := watching(ctx)
+	if !ok {
 		return "", ""
 	}
-	return s.recorder.Parent()
+	return w.observer.Parent(ctx)
 }
 
 // Said returns all that was said, and the failure, for a [Recorder] that is told of the

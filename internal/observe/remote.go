@@ -45,7 +45,7 @@ func Port(span *Span, address *url.URL) {
 // Carry sets the headers of a request that leaves within a span, in place of those that
 // came from somewhere else. Where nobody traces, it leaves them as they are.
 func Carry(ctx context.Context, header http.Header) {
-	traceparent, tracestate := Current(ctx).Parent()
+	traceparent, tracestate := Parent(ctx)
 	if traceparent == "" {
 		return
 	}

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"context"
 	"testing"
 
 	"go.opentelemetry.io/otel/propagation"
@@ -24,11 +25,10 @@ func TestParent(t *testing.T) {
 		}
 		ctx, whole := observe.Begin(observe.With(t.Context(), m), observe.Conversation)
 		within, part := observe.Begin(ctx, observe.Chat)
-		for _, span := range []*observe.Span{whole, observe.Current(within)} {
-			r := span.Recorder().(*recorder)
+		for _, of := range []context.Context{ctx, within} {
 			carrier := propagation.MapCarrier{}
-			propagation.TraceContext{}.Inject(r.ctx, carrier)
-			parent, state := span.Parent()
+			propagation.TraceContext{}.Inject(of, carrier)
+			parent, state := observe.Parent(of)
 			if parent != carrier[observe.Traceparent] || state != carrier[observe.Tracestate] || len(parent) != 55 {
 				t.Errorf("%+v: %q and %q, want %v", c, parent, state, carrier)
 			}
@@ -36,8 +36,8 @@ func TestParent(t *testing.T) {
 		if own := trace.SpanContextFromContext(within).SpanID() != trace.SpanContextFromContext(ctx).SpanID(); own != c.sampled {
 			t.Errorf("%+v: a part has a span of its own: %t", c, own)
 		}
-		if (part != nil) != (c.sampled || c.measured) {
-			t.Errorf("%+v: somebody hears of a part: %t", c, part != nil)
+		if heard := c.sampled || c.measured; (whole != nil) != heard || (part != nil) != heard {
+			t.Errorf("%+v: somebody hears of it: %t, and of a part: %t", c, whole != nil, part != nil)
 		}
 		if r, ok := part.Recorder().(*recorder); ok && (r.span != nil) != c.sampled {
 			t.Errorf("%+v: %v", c, r.span)

@@ -46,12 +46,9 @@ var kinds = [...]struct {
 // Begin implements [observe.Observer]. What is neither measured nor a part of a trace that
 // is sent has no recorder: 99 of a hundred conversations at a sampling of 1 %.
 func (t *Telemetry) Begin(ctx context.Context, kind observe.Kind, within *observe.Span) (context.Context, observe.Recorder) {
-	left := false // the sampler left the whole: none of ours takes a part of that
-	if spanned(within) {
-		of := trace.SpanContextFromContext(ctx)
-		left = of.IsValid() && !of.IsSampled()
-	}
-	if left && t.measure == nil || t.measure == nil && !kinds[kind].traced {
+	of := trace.SpanContextFromContext(ctx)
+	left := of.IsValid() && !of.IsRemote() && !of.IsSampled() // the whole: no sampler of ours takes a part of that
+	if t.measure == nil && (left || !kinds[kind].traced) {
 		return ctx, nil
 	}
 	r := &recorder{of: t, ctx: ctx, began: time.Now()}
@@ -63,6 +60,9 @@ func (t *Telemetry) Begin(ctx context.Context, kind observe.Kind, within *observ
 		ctx = propagation.TraceContext{}.Extract(ctx, carrier)
 	}
 	ctx, r.span = t.tracer.Start(ctx, initial[kind], trace.WithSpanKind(kinds[kind].as), trace.WithTimestamp(r.began))
+	if t.measure == nil && !r.span.IsRecording() {
+		return ctx, nil // what goes on elsewhere belongs to its trace all the same
+	}
 	r.ctx = ctx
 	return ctx, r
 }
@@ -105,12 +105,12 @@ func (r *recorder) Content() bool {
 	return r.of.content && trace.SpanFromContext(r.ctx).IsRecording()
 }
 
-// Parent implements [observe.Recorder].
-func (r *recorder) Parent() (traceparent, tracestate string) {
-	if r.of.tracer == nil {
+// Parent implements [observe.Observer].
+func (t *Telemetry) Parent(ctx context.Context) (traceparent, tracestate string) {
+	if t == nil || t.tracer == nil {
 		return "", ""
 	}
-	of := trace.SpanContextFromContext(r.ctx)
+	of := trace.SpanContextFromContext(ctx)
 	if !of.IsValid() {
 		return "", ""
 	}
