@@ -62,8 +62,11 @@ func traced(ctx context.Context, meta json.RawMessage) json.RawMessage {
 	if traceparent == "" {
 		return meta
 	}
-	o := object(meta).Clone()
-	o.Delete(observe.Tracestate)
+	o := &rawjson.Object{}
+	if len(meta) > 0 {
+		o = object(meta).Clone()
+		o.Delete(observe.Tracestate)
+	}
 	o.Set(observe.Traceparent, rawjson.Quote(traceparent))
 	if tracestate != "" {
 		o.Set(observe.Tracestate, rawjson.Quote(tracestate))
