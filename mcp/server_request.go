@@ -3,12 +3,9 @@ package mcp
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"time"
@@ -16,6 +13,8 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/observe"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"math"
+	"runtime/debug"
 )
 
 // A sink takes messages to a client. It does not block for long.
@@ -230,77 +229,6 @@ func appendNumber(f float64) json.RawMessage {
 		return json.RawMessage(`0`)
 	}
 	return strconv.AppendFloat(nil, f, 'g', -1, 64)
-}
-
-// ask puts what a call asks to a legacy client, all at once, and waits for its
-// answers.
-func (v *incomingRequest) ask(ctx context.Context, asks *dragoman.Asks) (*dragoman.Answers, error) {
-	type answered struct {
-		key   string
-		reply json.RawMessage
-		err   error
-	}
-	replies := make(chan answered, len(asks.Questions))
-	for _, q := range asks.Questions {
-		go func() {
-			reply, err := v.conn.request(ctx, v.to, requestOf(q.Kind), q.Params)
-			replies <- answered{q.Key, reply, err}
-		}()
-	}
-	a := &dragoman.Answers{Replies: map[string]json.RawMessage{}}
-	var failed error
-	for range asks.Questions {
-		r := <-replies
-		if r.err != nil {
-			failed = r.err
-		} else if r.reply != nil {
-			a.Replies[r.key] = r.reply
-		}
-	}
-	return a, failed
-}
-
-// answersEarly reports whether a request brought along the answers to all that is
-// asked. Those to questions that nobody put are unexpected and mean nothing (MCP
-// 2026-07-28, "Multi Round-Trip Requests": a server SHOULD ignore them).
-func (in *inbound) answersEarly(asks *dragoman.Asks) bool {
-	for _, q := range asks.Questions {
-		if _, ok := in.early[q.Key]; !ok || q.Operator {
-			return false
-		}
-	}
-	return len(asks.Questions) > 0
-}
-
-// requestOf returns the method that asks a question of a kind.
-func requestOf(kind dragoman.Kind) string {
-	switch kind {
-	case dragoman.AskSampling:
-		return "sampling/createMessage"
-	case dragoman.AskRoots:
-		return "roots/list"
-	}
-	return "elicitation/create"
-}
-
-// inputRequired makes the result by which a modern client is asked.
-func inputRequired(asks *dragoman.Asks) json.RawMessage {
-	o := rawjson.Object{}
-	o.Set("resultType", json.RawMessage(`"input_required"`))
-	if len(asks.Questions) > 0 {
-		requests := rawjson.Object{}
-		for _, q := range asks.Questions {
-			request := rawjson.Object{}
-			request.Set("method", rawjson.Quote(requestOf(q.Kind)))
-			if q.Params != nil {
-				request.Set("params", q.Params)
-			}
-			requests.Set(q.Key, request.Bytes())
-		}
-		o.Set("inputRequests", requests.Bytes())
-	}
-	o.Set("requestState", rawjson.Quote(base64.RawURLEncoding.EncodeToString(asks.State)))
-	return o.Bytes()
 }
 
 // rpcError makes an error of JSON-RPC of a problem. An error that another server

@@ -1,0 +1,146 @@
+package recall
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/model"
+)
+
+// A history is the client's own, while it is made whole.
+type history struct {
+	messages []json.RawMessage
+	objects  []*rawjson.Object
+	keys     [][]string // for each message, under which its turn may be kept
+	turns    map[string]*memory.Turn
+	results  map[string]*rawjson.Object // the tool messages by id; nil until they are needed
+	room     *room                      // of the objects, which end with the history
+}
+
+// readHistory takes the messages of the request apart and finds the turns that
+// belong to them.
+func (t *Thread) readHistory(ctx context.Context) (*history, error) {
+	messages, store := t.Request.Messages, t.Memory
+	h := &history{messages: messages, objects: make([]*rawjson.Object, len(messages)), keys: make([][]string, len(messages))}
+	any := len(t.Request.Known) > 0 || store != nil && store.Any(ctx, t.Request.Owner)
+	prefix := newDigest()
+	var keys []string
+	h.room = roomFor(len(messages))
+	for i := range messages {
+		o := h.room.object(i)
+		err := o.Parse(messages[i])
+		if err != nil {
+			return nil, model.Invalid(fmt.Sprintf("messages.%d", i), "The message is malformed.")
+		}
+		if h.objects[i] = o; any {
+			prefix.message(o)
+		}
+		if role, _ := rawjson.String(o.Get("role")); role != "assistant" {
+			continue
+		}
+		h.keys[i] = append([]string{}, callKeys(o)...) // not nil: it is the assistant's
+		if any && t.proves(prefix) {
+			h.keys[i] = append(h.keys[i], prefixKey(prefix))
+		}
+		keys = append(keys, h.keys[i]...)
+	}
+	if t.Request.Retried || t.Request.Again {
+		keys = append(keys, requestKey(t.Request.Digest))
+	} else if any && store != nil {
+		// A request that is new ends what its like may claim.
+		if err := store.Drop(ctx, t.Request.Owner, requestKey(t.Request.Digest)); err != nil {
+			return nil, fmt.Errorf("forgetting a request: %w", err)
+		}
+	}
+	if a := t.Request.Answers; a != nil {
+		for _, id := range append([]string{a.ID}, a.IDs...) {
+			keys = append(keys, AskKey(id))
+		}
+	}
+	if any && len(keys) > 0 && store != nil {
+		turns, err := store.Find(ctx, t.Request.Owner, keys)
+		if err != nil {
+			return nil, fmt.Errorf("finding what is remembered: %w", err)
+		}
+		h.turns = turns
+	}
+	h.know(t.Request.Known, keys)
+	return h, nil
+}
+
+// know adds turns that came with the request, where nothing else is known under their
+// keys.
+func (h *history) know(known map[string]*memory.Turn, keys []string) {
+	for _, key := range keys {
+		if turn := known[key]; turn != nil && h.turns[key] == nil {
+			if h.turns == nil {
+				h.turns = map[string]*memory.Turn{}
+			}
+			h.turns[key] = turn
+		}
+	}
+}
+
+// callKeys returns the keys of the calls of a message whose ids we made.
+func callKeys(o *rawjson.Object) []string {
+	calls, err := rawjson.Elements(o.Get("tool_calls"))
+	if err != nil {
+		return nil
+	}
+	var keys []string
+	for _, raw := range calls {
+		call, err := rawjson.ParseObject(raw)
+		if err != nil {
+			continue
+		}
+		if id, _ := rawjson.String(call.Get("id")); strings.HasPrefix(id, ReadID) || strings.HasPrefix(id, WroteID) {
+			keys = append(keys, CallKey(id))
+		}
+	}
+	return keys
+}
+
+// turn returns what we keep of the turn that ended with a message; nil when that is
+// nothing. A turn that is lost and still open must not go on, since nobody knows
+// what to do again; one that ended long ago has only lost the model's memory of its
+// tools.
+func (h *history) turn(i int) (*memory.Turn, error) {
+	lost := false
+	for _, key := range h.keys[i] {
+		if t := h.turns[key]; t != nil && !t.Ambiguous {
+			return t, nil
+		}
+		lost = lost || strings.HasPrefix(key, CallKey(WroteID))
+	}
+	if lost && !slices.ContainsFunc(h.objects[i+1:], func(o *rawjson.Object) bool { return !isTool(o) }) {
+		return nil, &model.Error{
+			Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: model.CodeTurnExpired, Param: "messages",
+			Message: "What tools did in this turn is not remembered any more, and they may have changed something. Start the turn anew from its user message.",
+		}
+	}
+	return nil, nil
+}
+
+func isTool(o *rawjson.Object) bool {
+	role, _ := rawjson.String(o.Get("role"))
+	return role == "tool"
+}
+
+// result returns the client's message that answers a call; nil for none.
+func (h *history) result(id string) *rawjson.Object {
+	if h.results == nil { // once, however many turns are reopened
+		h.results = map[string]*rawjson.Object{}
+		for _, o := range h.objects {
+			if id, ok := rawjson.String(o.Get("tool_call_id")); ok && isTool(o) {
+				h.results[id] = o
+			}
+		}
+	}
+	return h.results[id]
+}

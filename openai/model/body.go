@@ -1,0 +1,99 @@
+package model
+
+import (
+	"encoding/json"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+)
+
+// body returns the next request to the upstream: the client's own, with our tools
+// and the history put in.
+func (d *Dialogue) body(last bool) [][]byte {
+	d.showMoved()
+	o := d.Request.Object.Clone()
+	wire, theirs := d.wire(), d.Request.Tools
+	was := o.Get("messages")
+	o.Set("messages", nil) // put in below
+	values := map[string][][]byte{"messages": rawjson.ArrayParts(was, d.history)}
+	if wire.NoStreamOptions {
+		o.Delete("stream_options")
+	}
+	if d.asksUsage() {
+		o.Set("stream_options", json.RawMessage(`{"include_usage":true}`))
+	}
+	choice, ours := d.Request.Choice, d.ours
+	if last {
+		// The user gets an answer: our tools are gone, as far as the history allows
+		// that.
+		switch {
+		case len(theirs) > 0:
+			ours, choice = nil, Choice{}
+		case wire.Accepts("none"):
+			choice = Choice{Mode: "none", Raw: json.RawMessage(`"none"`)}
+		case !wire.ToolsWithHistory:
+			ours = nil
+		}
+	}
+	if ours != nil && ours.empty() {
+		ours = nil
+	}
+	if len(theirs) == 0 && ours == nil {
+		SetTools(o, nil)
+		return o.Parts(values)
+	}
+	if raw := d.ours.choose(choice, wire, d.Request.Names); raw != nil {
+		o.Set("tool_choice", raw)
+	} else {
+		o.Delete("tool_choice")
+	}
+	d.setParallel(o, ours)
+	o.Set("tools", nil)
+	values["tools"] = d.tools(ours)
+	return o.Parts(values)
+}
+
+// setParallel makes parallel_tool_calls what the dialect takes. That a message has
+// one call only, where the client wants that, is seen to here in any case.
+func (d *Dialogue) setParallel(o *rawjson.Object, ours *offer) {
+	wire := d.wire()
+	switch {
+	case wire.NoParallelField:
+		o.Delete("parallel_tool_calls")
+	case ours == nil:
+	case wire.NoParallelWithStrict && ours.strict:
+		o.Set("parallel_tool_calls", json.RawMessage("false"))
+	case wire.ParallelOptIn && o.Get("parallel_tool_calls") == nil:
+		o.Set("parallel_tool_calls", json.RawMessage("true"))
+	}
+}
+
+// tools returns the array of tools, the client's own first, in parts.
+func (d *Dialogue) tools(ours *offer) [][]byte {
+	parts := [][]byte{[]byte("[")}
+	if len(d.Request.Tools) > 0 {
+		own := rawjson.AppendArray(nil, d.Request.Tools)
+		if parts[0] = own[:len(own)-1]; ours != nil {
+			parts[0] = append(parts[0], ',')
+		}
+	}
+	if ours != nil {
+		parts = append(parts, ours.functions...)
+		if more := d.readMore(); more != nil && !ours.full() {
+			parts = append(append(parts, []byte{','}), more.functions...) // last, so that prompt caches stay good
+		}
+	}
+	return append(parts, []byte("]"))
+}
+
+// SetTools puts tools in their place in a request, or removes everything that makes
+// no sense without tools: providers refuse an empty list, and a tool_choice beside
+// none.
+func SetTools(o *rawjson.Object, tools []json.RawMessage) {
+	if len(tools) == 0 {
+		o.Delete("tools")
+		o.Delete("tool_choice")
+		o.Delete("parallel_tool_calls")
+		return
+	}
+	o.Set("tools", rawjson.AppendArray(nil, tools))
+}
