@@ -70,7 +70,11 @@ func TestFaultOfficialClientsUnderReloads(t *testing.T) {
 		return nil
 	})
 	reload := func(n int) {
-		writeFile(t, path, string(file)+fmt.Sprintf("allowed_hosts: [host%d.example]\nloop: {rounds: %d}\n", n, 10+n%7))
+		// The one before may still be read: what takes its place is whole at once.
+		writeFile(t, path+".new", string(file)+fmt.Sprintf("allowed_hosts: [host%d.example]\nloop: {rounds: %d}\n", n, 10+n%7))
+		if err := os.Rename(path+".new", path); err != nil {
+			t.Fatal(err)
+		}
 		before := answered[1].Load()
 		if err := g.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
