@@ -335,6 +335,9 @@ func (f *File) Files() []string {
 // are, be it none. Where nothing says so, the demo server runs.
 func (f *File) NamesServers() bool { return f.MCPServers != nil }
 
+// Serves reports whether the file names models or MCP servers: one that does not is the demo's.
+func (f *File) Serves() bool { return f.NamesServers() || len(f.Models) > 0 }
+
 // NamesPins reports whether the configuration asks for pins, of all servers or of one.
 func (f *File) NamesPins() bool {
 	for _, server := range f.MCPServers {

@@ -14,6 +14,10 @@ import (
 // ErrNoFile: the process was given nothing to read again.
 var ErrNoFile = errors.New("this gateway has no configuration that it could read again")
 
+// errNothing: a file that somebody is writing begins by being empty, and an empty one is a
+// whole configuration, of the demo.
+var errNothing = errors.New("the configuration has neither models nor mcpServers any more, as one that is just being written: if that is meant, start again")
+
 // Reload reads the configuration again and, unless it is only to be checked, puts what it
 // says in the place of what counts now. It is judged whole: where anything is wrong, all
 // stays as it is, and the error says what. What needs another start is named, and stays
@@ -55,6 +59,9 @@ func (g *Gateway) replace(check bool) (config.Changes, error) {
 		return config.Changes{}, err
 	}
 	before := g.now.Load()
+	if !file.Serves() && before.file.Serves() {
+		return config.Changes{}, errNothing
+	}
 	if !check {
 		named := file.Files()
 		g.named.Store(&named)
