@@ -177,7 +177,7 @@ func TestReloadRefused(t *testing.T) {
 		"mcpServers: {a: {url: http://x, pins: maybe}}", "policy: [{}]", "policy: [{allow: ['nothing:x']}]", "policy: x", "policy_file: missing.cedar", "sets: {s: {servers: [b]}}",
 		"models: [{match: '*', base_url: x}]", "models: [{match: '*', base_url: 'http://x', dialect: klingon}]", "models: {}", "allowed_hosts: ['http://x']", "allowed_origins: [x]",
 		"names: {strategy: whim}", "loop: {rounds: many}", "limits: [{}]", "limits: [{rate: often}]", "wait_for_servers: -1s", "listen: 127.0.0.1:0\nlisten: 127.0.0.1:0",
-		"policy: [{deny: ['*']}]", // which needs a store, and none is open
+		"policy: [{deny: ['*']}]",                   // which needs a store, and none is open
 		"", "# nothing yet", "log: {level: info}\n", // which somebody is writing
 	} {
 		l.write(wrong)
