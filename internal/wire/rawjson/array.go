@@ -1,0 +1,91 @@
+package rawjson
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// Elements takes an array apart.
+func Elements(b []byte) ([]json.RawMessage, error) { return AppendElements(nil, b) }
+
+// AppendElements takes an array apart and appends its elements to dst.
+func AppendElements(dst []json.RawMessage, b []byte) ([]json.RawMessage, error) {
+	err := eachPart(b, '[', ']', func(_, value []byte) error {
+		if len(dst) == cap(dst) {
+			dst = slices.Grow(dst, max(len(dst), 4))
+		}
+		dst = append(dst, value)
+		return nil
+	})
+	return dst, err
+}
+
+// AppendArray appends an array of raw values to dst.
+func AppendArray(dst []byte, elements []json.RawMessage) []byte {
+	n := 2 + len(elements)
+	for _, e := range elements {
+		n += len(e)
+	}
+	dst = append(slices.Grow(dst, n), '[')
+	for i, e := range elements {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, e...)
+	}
+	return append(dst, ']')
+}
+
+// ArrayParts returns the parts of an array of raw values, for [Object.Parts]. was is an array
+// that some of them may have been taken from, by [Elements]: those that stand one behind the
+// other there go out as they stand there, and are not copied.
+func ArrayParts(was []byte, elements []json.RawMessage) [][]byte {
+	var parts [][]byte
+	own, from, to := []byte{'['}, 0, 0 // what stands nowhere, and behind it was[from:to]
+	end := func() {
+		if to > from {
+			parts = append(parts, own, was[from:to:to])
+			own, from, to = nil, 0, 0
+		}
+	}
+	stands := func(at int, e []byte) bool {
+		return len(e) > 0 && at+len(e) <= len(was) && &was[at] == &e[0]
+	}
+	next, behind := nextElement(was, 0), -1 // the element of was that comes next, and the one behind it
+	for i, e := range elements {
+		at := next
+		if !stands(at, e) { // another may stand in its place, or before it
+			if behind < 0 {
+				behind = nextElement(was, at+valueEnd(was[at:]))
+			}
+			at = behind
+		}
+		if at == next && to > from && stands(at, e) {
+			to = at + len(e)
+			next, behind = nextElement(was, to), -1
+			continue
+		}
+		end()
+		if i > 0 {
+			own = append(own, ',')
+		}
+		if !stands(at, e) {
+			own = append(own, e...)
+			continue
+		}
+		from, to = at, at+len(e)
+		next, behind = nextElement(was, to), -1
+	}
+	end()
+	return append(parts, append(own, ']'))
+}
+
+// nextElement returns where the element of an array begins that follows what ends at a
+// place: 0 for the first one.
+func nextElement(array []byte, at int) int {
+	left := skipSpace(array[at:])
+	if len(left) > 0 && (left[0] == ',' || at == 0 && left[0] == '[') {
+		left = skipSpace(left[1:])
+	}
+	return len(array) - len(left)
+}
