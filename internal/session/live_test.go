@@ -87,6 +87,11 @@ func TestLiveOfABusyProcess(t *testing.T) {
 		if told("") || l.Lost() != 1 {
 			t.Errorf("more are told in a second; %d are lost", l.Lost())
 		}
+		kept := &Session{Caller: caller.Caller{ID: "bob"}, live: l}
+		l.Book = &shelfOfRuns{whose: "bob"}
+		if !kept.watched() || told("") {
+			t.Error("what is kept is told, whatever else runs, and nothing else for it")
+		}
 		l.Await("mine")
 		if !told("mine") || told("mine") {
 			t.Error("what somebody waits for is told once, whatever else runs")

@@ -144,8 +144,8 @@ func (c *Captures) makeRoom(tx *store.Tx, caller string, size, most int64) error
 	if err := tx.Lock("captures", caller); err != nil {
 		return err
 	}
-	var held int64
-	if err := tx.Row("SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM captures WHERE caller = $1", []any{caller}, &held); err != nil {
+	held, err := content.Held(tx, "captures", "caller", caller)
+	if err != nil {
 		return err
 	}
 	if excess := content.Excess(held, size, most); excess > 0 {

@@ -99,7 +99,7 @@ func (k *Kind) makeRoom(tx *store.Tx, owner string, now time.Time, size int64) e
 			return err
 		}
 	}
-	held, err := k.held(tx, owner)
+	held, err := Held(tx, k.table(), store.OwnerColumn, owner)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (k *Kind) makeRoom(tx *store.Tx, owner string, now time.Time, size int64) e
 				return err
 			}
 		}
-		if held, err = k.held(tx, owner); err != nil {
+		if held, err = Held(tx, k.table(), store.OwnerColumn, owner); err != nil {
 			return err
 		}
 	}
@@ -120,19 +120,9 @@ func (k *Kind) makeRoom(tx *store.Tx, owner string, now time.Time, size int64) e
 	return nil
 }
 
-// held is how many bytes an owner has.
-func (k *Kind) held(tx *store.Tx, owner string) (n int64, err error) {
-	err = tx.Row("SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM "+k.table()+" WHERE owner = $1", []any{owner}, &n)
-	return n, err
-}
-
 // Delete removes a document, and reports whether there was one.
 func (k *Kind) Delete(tx *store.Tx, owner, id string) (bool, error) {
-	return k.remove(tx, store.Owner(owner), id)
-}
-
-// remove is Delete for an owner as it stands in the tables.
-func (k *Kind) remove(tx *store.Tx, owner, id string) (bool, error) {
+	owner = store.Owner(owner)
 	now, err := tx.Now()
 	if err != nil {
 		return false, err

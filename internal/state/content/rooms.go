@@ -1,6 +1,10 @@
 package content
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
+)
 
 // Rooms remember how many bytes more owners may have, so that what they have is summed up
 // once for many documents and not for each: an owner with thirty thousand has them read
@@ -49,6 +53,12 @@ func (r *Rooms) Counted(owner string, held, most int64) {
 		r.left = map[string]int64{}
 	}
 	r.left[owner] = max(0, min(most-held, most/countEvery))
+}
+
+// Held is how many bytes an owner has in a table; whose is the column that says whose a row is.
+func Held(tx *store.Tx, table, whose, owner string) (n int64, err error) {
+	err = tx.Row("SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM "+table+" WHERE "+whose+" = $1", []any{owner}, &n)
+	return n, err
 }
 
 // Excess is how many bytes have to go so that an owner who has so many, and gets size more,

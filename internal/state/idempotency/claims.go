@@ -271,7 +271,7 @@ func (h *holding) makeRoom(tx *store.Tx, size int64) error {
 	if err := tx.Lock("claims", h.key.Owner); err != nil {
 		return err
 	}
-	held, err := held(tx, owner)
+	held, err := content.Held(tx, "claims", store.OwnerColumn, owner)
 	if err != nil {
 		return err
 	}
@@ -287,12 +287,6 @@ func (h *holding) makeRoom(tx *store.Tx, size int64) error {
 	}
 	h.rooms.Counted(owner, held+size, most)
 	return nil
-}
-
-// held is how many bytes of answers an owner has.
-func held(tx *store.Tx, owner string) (n int64, err error) {
-	err = tx.Row("SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM claims WHERE owner = $1", []any{owner}, &n)
-	return n, err
 }
 
 // A head is an answer but for its body, which follows behind a line break.
