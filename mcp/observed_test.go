@@ -26,6 +26,7 @@ func (t tracer) Begin(ctx context.Context, _ observe.Kind, _ *observe.Span) (con
 func (tracer) Count(context.Context, string, int64, []observe.Attribute)    {}
 func (tracer) Length(context.Context, string, float64, []observe.Attribute) {}
 func (tracer) Event(string, []observe.Attribute)                            {}
+func (tracer) Details() bool                                                { return true }
 func (tracer) Content() bool                                                { return false }
 func (t tracer) Parent(context.Context) (string, string)                    { return t.traceparent, "" }
 func (tracer) End(*observe.Span)                                            {}

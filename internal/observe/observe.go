@@ -57,6 +57,8 @@ type Observer interface {
 type Recorder interface {
 	// Event is told that something happened meanwhile.
 	Event(name string, attributes []Attribute)
+	// Details reports whether attributes are wanted that no metric has.
+	Details() bool
 	// Content reports whether what people and tools say is wanted, too.
 	Content() bool
 	// End is told that it is over. The span is not changed any more.
@@ -72,6 +74,8 @@ type Span struct {
 	Within *Span
 
 	recorder Recorder
+	details  bool
+	here     watched // of the context within
 	mu       sync.Mutex
 	said     []Attribute
 	first    [8]Attribute // said, as long as that suffices
@@ -98,14 +102,16 @@ func With(ctx context.Context, o Observer) context.Context {
 	} else if !installed.Load() {
 		return ctx
 	}
-	return context.WithValue(ctx, contextKey{}, watched{observer: o})
+	return context.WithValue(ctx, contextKey{}, &watched{observer: o})
 }
 
 func watching(ctx context.Context) (w watched, ok bool) {
 	if !installed.Load() {
 		return w, false
 	}
-	w, _ = ctx.Value(contextKey{}).(watched)
+	if found, _ := ctx.Value(contextKey{}).(*watched); found != nil {
+		w = *found
+	}
 	return w, w.observer != nil
 }
 
@@ -120,10 +126,21 @@ func Begin(ctx context.Context, kind Kind) (context.Context, *Span) {
 	if recorder == nil {
 		return ctx, nil
 	}
-	s := &Span{Kind: kind, Within: w.span, recorder: recorder}
-	s.said = s.first[:0]
-	return context.WithValue(ctx, contextKey{}, watched{w.observer, s}), s
+	s := &Span{Kind: kind, Within: w.span, recorder: recorder, details: recorder.Details()}
+	s.said, s.here = s.first[:0], watched{w.observer, s}
+	return context.WithValue(ctx, contextKey{}, &s.here), s
 }
+
+// measured are the keys of attributes that some metric has, or is made of.
+var measured = func() map[string]bool {
+	all := map[string]bool{InputTokens: true, OutputTokens: true, TimeToFirstChunk: true}
+	for _, m := range Metrics {
+		for _, key := range m.Attributes {
+			all[key] = true
+		}
+	}
+	return all
+}()
 
 // Current returns what began last in a context and has not ended; nil for nothing.
 func Current(ctx context.Context) *Span {
@@ -151,7 +168,7 @@ func Length(ctx context.Context, name string, value float64, attributes ...Attri
 // A Preparer is an [Observer] that is told the attributes of lengths once for many.
 type Preparer interface {
 	// Prepare returns what takes lengths of something, as Length does.
-	Prepare(name string, attributes []Attribute) func(ctx context.Context, value float64)
+	Prepare(name string, attributes []Attribute) func(value float64)
 }
 
 // Lengths returns what says how much there was of something, again and again: for what is
@@ -162,8 +179,7 @@ func Lengths(ctx context.Context, name string, attributes ...Attribute) func(val
 		return nil
 	}
 	if p, ok := w.observer.(Preparer); ok {
-		tell := p.Prepare(name, attributes)
-		return func(value float64) { tell(ctx, value) }
+		return p.Prepare(name, attributes)
 	}
 	return func(value float64) { w.observer.Length(ctx, name, value, attributes) }
 }
@@ -188,6 +204,9 @@ func (a Attribute) Text() string {
 // On reports whether anybody watches: what costs something to find out is found out for
 // those alone.
 func (s *Span) On() bool { return s != nil }
+
+// Detailed reports whether attributes are wanted that no metric has. Others are not kept.
+func (s *Span) Detailed() bool { return s != nil && s.details }
 
 // Text says a text; an empty one is not said. What was said before under the key gives
 // way.
@@ -223,12 +242,15 @@ func (s *Span) Flag(key string) {
 
 // Texts says several texts.
 func (s *Span) Texts(key string, value ...string) {
-	if s != nil {
+	if s.Detailed() {
 		s.set(key, slog.AnyValue(value))
 	}
 }
 
 func (s *Span) set(key string, value slog.Value) {
+	if !s.details && !measured[key] {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
@@ -246,7 +268,7 @@ func (s *Span) set(key string, value slog.Value) {
 // Content says what a person, a model or a tool said, where that is wanted. It is clipped
 // at 8 KiB.
 func (s *Span) Content(key string, value []byte) {
-	if s == nil || !s.recorder.Content() || len(value) == 0 {
+	if !s.Detailed() || len(value) == 0 || !s.recorder.Content() {
 		return
 	}
 	s.set(key, slog.StringValue(string(value[:min(len(value), maxContent)])))
@@ -256,7 +278,7 @@ const maxContent = 8 << 10
 
 // Event says that something happened.
 func (s *Span) Event(name string, attributes ...Attribute) {
-	if s != nil {
+	if s.Detailed() {
 		s.recorder.Event(name, attributes)
 	}
 }

@@ -10,6 +10,7 @@ type notebook struct {
 	ended  []*Span
 	counts map[string]int64
 	events []string
+	coarse bool // no details
 }
 
 func (n *notebook) Begin(ctx context.Context, _ Kind, _ *Span) (context.Context, Recorder) {
@@ -20,6 +21,7 @@ func (n *notebook) Count(_ context.Context, name string, by int64, _ []Attribute
 }
 func (*notebook) Length(context.Context, string, float64, []Attribute) {}
 func (n *notebook) Event(name string, _ []Attribute)                   { n.events = append(n.events, name) }
+func (n *notebook) Details() bool                                      { return !n.coarse }
 func (*notebook) Content() bool                                        { return false }
 func (*notebook) Parent(context.Context) (string, string)              { return "p", "s" }
 func (n *notebook) End(s *Span)                                        { n.ended = append(n.ended, s) }
@@ -69,6 +71,31 @@ func TestSpan(t *testing.T) {
 	}
 }
 
+// Who wants no details is told what metrics are made of, and nothing else.
+func TestNoDetails(t *testing.T) {
+	n := &notebook{counts: map[string]int64{}, coarse: true}
+	ctx, span := Begin(With(t.Context(), n), Chat)
+	span.Text(RequestModel, "m")
+	span.Int(InputTokens, 5)
+	span.Seconds(TimeToFirstChunk, 0.5)
+	span.Text(ResponseID, "r")
+	span.Int(RequestMaxTokens, 5)
+	span.Texts(FinishReasons, "stop")
+	span.Flag(RequestStream)
+	span.Content(ToolResult, []byte("words"))
+	span.Event(EventGate)
+	Count(ctx, Approvals, 1)
+	span.Fail("timeout", "")
+	span.End()
+	said, failure, _ := span.Said()
+	if len(said) != 3 || span.Value(RequestModel) != "m" || failure != "timeout" || len(n.ended) != 1 {
+		t.Errorf("said %v, failed with %q", said, failure)
+	}
+	if len(n.events) != 0 || n.counts[Approvals] != 1 || !span.On() || span.Detailed() {
+		t.Errorf("%v, counted %v", n.events, n.counts)
+	}
+}
+
 // What the two cost: unwatched, and watched by who does nothing.
 func BenchmarkBegin(b *testing.B) {
 	run := func(b *testing.B, ctx context.Context) {
@@ -91,6 +118,7 @@ func (nothing) Begin(ctx context.Context, _ Kind, _ *Span) (context.Context, Rec
 func (nothing) Count(context.Context, string, int64, []Attribute)    {}
 func (nothing) Length(context.Context, string, float64, []Attribute) {}
 func (nothing) Event(string, []Attribute)                            {}
+func (nothing) Details() bool                                        { return true }
 func (nothing) Content() bool                                        { return false }
 func (nothing) Parent(context.Context) (string, string)              { return "", "" }
 func (nothing) End(*Span)                                            {}

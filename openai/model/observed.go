@@ -29,7 +29,9 @@ func (d *Dialogue) said(span *observe.Span) {
 	if string(d.Request.Object.Get("stream")) == "true" {
 		span.Flag(observe.RequestStream)
 	}
-	d.wishes(span)
+	if span.Detailed() {
+		d.wishes(span)
+	}
 }
 
 // wishes tells how a request wants to be answered.
@@ -107,12 +109,14 @@ func replied(span *observe.Span, r *Reply, err error) {
 		span.Fail(failureOf(err), err.Error())
 		return
 	}
-	for _, said := range [...]struct{ key, member string }{{observe.ResponseID, "id"}, {observe.ResponseModel, "model"}} {
-		text, _ := rawjson.String(r.Envelope.Get(said.member))
-		span.Text(said.key, clip.Text(text, maxSaid))
-	}
-	if r.Finish != "" {
-		span.Texts(observe.FinishReasons, clip.Text(r.Finish, maxSaid))
+	if span.Detailed() {
+		for _, said := range [...]struct{ key, member string }{{observe.ResponseID, "id"}, {observe.ResponseModel, "model"}} {
+			text, _ := rawjson.String(r.Envelope.Get(said.member))
+			span.Text(said.key, clip.Text(text, maxSaid))
+		}
+		if r.Finish != "" {
+			span.Texts(observe.FinishReasons, clip.Text(r.Finish, maxSaid))
+		}
 	}
 	u := r.used()
 	for _, said := range [...]struct {

@@ -27,8 +27,10 @@ func TestInventedNamesAreBounded(t *testing.T) {
 		name := fmt.Sprint("invented", i)
 		m.Count(ctx, observe.Truncated, 1, []observe.Attribute{observe.Text(observe.ToolName, name), observe.Text(observe.Server, name), observe.Text(observe.RequestID, name)})
 		m.Length(ctx, observe.ChatDuration, 1, []observe.Attribute{observe.Text(observe.RequestModel, name), observe.Text(observe.ConversationID, name)})
-		if n := len(m.measure.labelled); n > maxLabelled {
-			t.Fatalf("%d sets of labels are kept", n)
+		for name, v := range m.measure.views {
+			if n := len(v.known); n > maxKnown {
+				t.Fatalf("%d sets of labels are kept of %s", n, name)
+			}
 		}
 	}
 	var text strings.Builder

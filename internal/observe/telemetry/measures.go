@@ -6,84 +6,56 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/sdk/instrumentation"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/dragoman-mcp/dragoman/internal/observe"
 )
 
-// measures are the instruments of all metrics.
+// measures are all metrics.
 type measures struct {
-	meter       metric.Meter
-	instruments map[string]*instrument // histograms and counters
-	observed    map[string]metric.Int64Observable
+	version     string
+	began       time.Time
+	instruments []*instrument              // histograms and counters
+	views       map[string]*view           // of each of them, by its name
+	ends        [len(kinds)]*view          // of each kind, for what is measured when one ends
+	about       map[string]*observe.Metric // those that somebody else keeps, and that are asked for
 
-	mu       sync.RWMutex
-	labelled map[string]labelled // by what their labels say
-	sources  []func(report func(name string, value int64, attributes ...observe.Attribute))
-}
-
-// An instrument is a metric that is told what there was of something.
-type instrument struct {
-	about     *observe.Metric
-	histogram metric.Float64Histogram
-	counter   metric.Int64Counter
+	mu      sync.Mutex
+	sources []func(report func(name string, value int64, attributes ...observe.Attribute))
 }
 
 // kept are the counters that somebody else keeps.
 var kept = []string{observe.GoMemoryAllocated}
 
-func newMeasures(meter metric.Meter) (*measures, error) {
-	m := &measures{
-		meter: meter, instruments: map[string]*instrument{},
-		observed: map[string]metric.Int64Observable{}, labelled: map[string]labelled{},
-	}
-	var all []metric.Observable
+func newMeasures(version string) *measures {
+	m := &measures{version: version, began: time.Now(), views: map[string]*view{}, about: map[string]*observe.Metric{}}
 	for i := range observe.Metrics {
 		each := &observe.Metrics[i]
-		about := metric.WithDescription(each.Doc)
-		unit := metric.WithUnit(each.Unit)
-		var err error
-		switch {
-		case each.Shape == observe.Histogram:
-			of := &instrument{about: each}
-			m.instruments[each.Name] = of
-			of.histogram, err = meter.Float64Histogram(each.Name, about, unit, metric.WithExplicitBucketBoundaries(each.Buckets...))
-		case each.Shape == observe.Counter && slices.Contains(kept, each.Name):
-			m.observed[each.Name], err = meter.Int64ObservableCounter(each.Name, about, unit)
-		case each.Shape == observe.Counter:
-			of := &instrument{about: each}
-			m.instruments[each.Name] = of
-			of.counter, err = meter.Int64Counter(each.Name, about, unit)
-		default:
-			m.observed[each.Name], err = meter.Int64ObservableGauge(each.Name, about, unit)
+		if each.Shape == observe.Gauge || slices.Contains(kept, each.Name) {
+			m.about[each.Name] = each
+			continue
 		}
-		if err != nil {
-			return nil, err
+		of := &instrument{about: each, by: map[attribute.Distinct]*series{}}
+		m.instruments = append(m.instruments, of)
+		m.views[each.Name] = newView(part{of: of})
+	}
+	for kind, about := range kinds {
+		var parts []part
+		for _, each := range about.metrics {
+			var more []observe.Attribute
+			if each.tokens != "" {
+				more = append(more, observe.Text(observe.TokenType, each.tokens))
+			}
+			parts = append(parts, part{m.views[each.name].parts[0].of, more})
 		}
-		if o := m.observed[each.Name]; o != nil {
-			all = append(all, o)
-		}
+		m.ends[kind] = newView(parts...)
 	}
 	m.sources = append(m.sources, runtimeReadings)
-	_, err := meter.RegisterCallback(m.read, all...)
-	return m, err
-}
-
-// read asks all sources for what there is now.
-func (m *measures) read(_ context.Context, to metric.Observer) error {
-	m.mu.Lock()
-	sources := slices.Clone(m.sources)
-	m.mu.Unlock()
-	for _, source := range sources {
-		source(func(name string, value int64, attributes ...observe.Attribute) {
-			if instrument := m.observed[name]; instrument != nil {
-				to.ObserveInt64(instrument, value, metric.WithAttributeSet(set(attributes)))
-			}
-		})
-	}
-	return nil
+	return m
 }
 
 // Read has a source asked for the values of gauges whenever somebody wants to know.
@@ -96,50 +68,128 @@ func (t *Telemetry) Read(source func(report func(name string, value int64, attri
 	t.measure.sources = append(t.measure.sources, source)
 }
 
-// A labelled measurement is ready for what OpenTelemetry's API takes: making it costs more
-// than counting.
-type labelled struct {
-	add    []metric.AddOption
-	record []metric.RecordOption
+// Produce implements [go.opentelemetry.io/otel/sdk/metric.Producer].
+func (m *measures) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
+	now := time.Now()
+	all := metricdata.ScopeMetrics{Scope: instrumentation.Scope{Name: scope, Version: m.version}}
+	for _, i := range m.instruments {
+		if read, ok := i.read(m.began, now); ok {
+			all.Metrics = append(all.Metrics, read)
+		}
+	}
+	all.Metrics = append(all.Metrics, m.readings(now)...)
+	return []metricdata.ScopeMetrics{all}, nil
 }
 
-// maxLabelled bounds how many are kept. There are that few labels, since those that a
-// metric has are of the configuration, the catalogue and protocols.
-const maxLabelled = 4096
+// readings asks all sources for what there is now.
+func (m *measures) readings(now time.Time) []metricdata.Metrics {
+	m.mu.Lock()
+	sources := slices.Clone(m.sources)
+	m.mu.Unlock()
+	points := map[string][]metricdata.DataPoint[int64]{}
+	type place struct {
+		name string
+		of   attribute.Distinct
+	}
+	places := map[place]int{}
+	for _, source := range sources {
+		source(func(name string, value int64, attributes ...observe.Attribute) {
+			p := metricdata.DataPoint[int64]{Attributes: set(attributes), StartTime: m.began, Time: now, Value: value}
+			at := place{name, p.Attributes.Equivalent()}
+			if i, ok := places[at]; ok { // what was said last is so
+				points[name][i] = p
+			} else if len(points[name]) < maxSets {
+				places[at] = len(points[name])
+				points[name] = append(points[name], p)
+			}
+		})
+	}
+	var all []metricdata.Metrics
+	for i := range observe.Metrics {
+		about := &observe.Metrics[i]
+		if m.about[about.Name] == nil || points[about.Name] == nil {
+			continue
+		}
+		read := described(about)
+		if about.Shape == observe.Gauge {
+			read.Data = metricdata.Gauge[int64]{DataPoints: points[about.Name]}
+		} else {
+			read.Data = metricdata.Sum[int64]{DataPoints: points[about.Name], Temporality: metricdata.CumulativeTemporality, IsMonotonic: true}
+		}
+		all = append(all, read)
+	}
+	return all
+}
 
-// bounded returns those of the attributes that a metric has, with models called as the
-// configuration calls them.
-func (t *Telemetry) bounded(of *instrument, said []observe.Attribute, more ...observe.Attribute) labelled {
+// A view finds the series of several instruments by what is said once.
+type view struct {
+	keys  []string // of all attributes that one of them has
+	parts []part
+
+	mu    sync.RWMutex
+	known map[string][]*series // of each part, by what labels says
+}
+
+// A part of a view is an instrument, with attributes that are not said.
+type part struct {
+	of   *instrument
+	more []observe.Attribute
+}
+
+func newView(parts ...part) *view {
+	v := &view{parts: parts, known: map[string][]*series{}}
+	for _, p := range parts {
+		for _, key := range p.of.about.Attributes {
+			if !slices.Contains(v.keys, key) {
+				v.keys = append(v.keys, key)
+			}
+		}
+	}
+	return v
+}
+
+// maxKnown bounds what a view remembers. There are that few labels, since those that a
+// metric has are of the configuration, the catalogue and protocols.
+const maxKnown = maxSets
+
+// at returns the series of each part under those of the attributes that it has, with models
+// called as the configuration calls them.
+func (t *Telemetry) at(v *view, said []observe.Attribute) []*series {
 	var room [12]observe.Attribute
 	few := room[:0]
-	for _, all := range [2][]observe.Attribute{said, more} {
-		for _, a := range all {
-			if !slices.Contains(of.about.Attributes, a.Key) {
-				continue
-			}
-			if a.Key == observe.RequestModel {
-				a = observe.Text(a.Key, t.model(a.Text()))
-			}
-			few = append(few, a)
+	for _, a := range said {
+		if !slices.Contains(v.keys, a.Key) {
+			continue
 		}
+		if a.Key == observe.RequestModel {
+			a = observe.Text(a.Key, t.model(a.Text()))
+		}
+		few = append(few, a)
 	}
 	var space [256]byte
 	key := labels(space[:0], few)
-	t.measure.mu.RLock()
-	l, ok := t.measure.labelled[string(key)]
-	t.measure.mu.RUnlock()
+	v.mu.RLock()
+	all, ok := v.known[string(key)]
+	v.mu.RUnlock()
 	if ok {
-		return l
+		return all
 	}
-	t.measure.mu.Lock()
-	defer t.measure.mu.Unlock()
-	if len(t.measure.labelled) >= maxLabelled {
-		clear(t.measure.labelled)
+	for _, p := range v.parts {
+		its := slices.Clone(p.more)
+		for _, a := range few {
+			if slices.Contains(p.of.about.Attributes, a.Key) {
+				its = append(its, a)
+			}
+		}
+		all = append(all, p.of.at(set(its)))
 	}
-	option := metric.WithAttributeSet(set(slices.Clone(few)))
-	l = labelled{[]metric.AddOption{option}, []metric.RecordOption{option}}
-	t.measure.labelled[string(key)] = l
-	return l
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.known) >= maxKnown {
+		clear(v.known)
+	}
+	v.known[string(key)] = all
+	return all
 }
 
 // labels appends the attributes so that no two sets have the same text.
@@ -196,32 +246,23 @@ func pair(a observe.Attribute) attribute.KeyValue {
 }
 
 // Count implements [observe.Observer].
-func (t *Telemetry) Count(ctx context.Context, name string, n int64, said []observe.Attribute) {
+func (t *Telemetry) Count(_ context.Context, name string, n int64, said []observe.Attribute) {
 	if t.measure != nil {
-		of := t.measure.instruments[name]
-		of.counter.Add(ctx, n, t.bounded(of, said).add...)
+		t.at(t.measure.views[name], said)[0].add(n)
 	}
 }
 
 // Prepare implements [observe.Preparer].
-func (t *Telemetry) Prepare(name string, said []observe.Attribute) func(context.Context, float64) {
+func (t *Telemetry) Prepare(name string, said []observe.Attribute) func(value float64) {
 	if t == nil || t.measure == nil {
-		return func(context.Context, float64) {}
+		return func(float64) {}
 	}
-	of := t.measure.instruments[name]
-	labelled := t.bounded(of, said)
-	return func(ctx context.Context, value float64) { of.histogram.Record(ctx, value, labelled.record...) }
+	return t.at(t.measure.views[name], said)[0].record
 }
 
 // Length implements [observe.Observer].
-func (t *Telemetry) Length(ctx context.Context, name string, value float64, said []observe.Attribute) {
+func (t *Telemetry) Length(_ context.Context, name string, value float64, said []observe.Attribute) {
 	if t.measure != nil {
-		t.length(ctx, name, value, said)
+		t.at(t.measure.views[name], said)[0].record(value)
 	}
-}
-
-// length is told more attributes than were said of the whole.
-func (t *Telemetry) length(ctx context.Context, name string, value float64, said []observe.Attribute, more ...observe.Attribute) {
-	of := t.measure.instruments[name]
-	of.histogram.Record(ctx, value, t.bounded(of, said, more...).record...)
 }

@@ -31,17 +31,23 @@ type recorder struct {
 
 // kinds say how each kind looks from outside.
 var kinds = [...]struct {
-	traced   bool
-	as       trace.SpanKind
-	duration string // the histogram
+	traced  bool
+	as      trace.SpanKind
+	metrics []ofKind
 }{
-	observe.Conversation:  {true, trace.SpanKindInternal, observe.AgentDuration},
-	observe.Chat:          {true, trace.SpanKindClient, observe.ChatDuration},
-	observe.Tool:          {true, trace.SpanKindInternal, observe.ToolDuration},
-	observe.ClientRequest: {true, trace.SpanKindClient, observe.MCPClientDuration},
-	observe.ServerRequest: {true, trace.SpanKindServer, observe.MCPServerDuration},
-	observe.HTTPRequest:   {false, trace.SpanKindServer, observe.HTTPDuration},
+	observe.Conversation: {true, trace.SpanKindInternal, []ofKind{{name: observe.AgentDuration}, {name: observe.AgentChats}, {name: observe.AgentTools}}},
+	observe.Chat: {true, trace.SpanKindClient, []ofKind{
+		{name: observe.ChatDuration}, {observe.ChatTokens, observe.TokenInput}, {observe.ChatTokens, observe.TokenOutput}, {name: observe.ChatFirstChunk},
+	}},
+	observe.Tool:          {true, trace.SpanKindInternal, []ofKind{{name: observe.ToolDuration}}},
+	observe.ClientRequest: {true, trace.SpanKindClient, []ofKind{{name: observe.MCPClientDuration}}},
+	observe.ServerRequest: {true, trace.SpanKindServer, []ofKind{{name: observe.MCPServerDuration}}},
+	observe.HTTPRequest:   {false, trace.SpanKindServer, []ofKind{{name: observe.HTTPDuration}}},
 }
+
+// ofKind is a metric that is measured when something of a kind ends; the first is how long
+// it took.
+type ofKind struct{ name, tokens string }
 
 // Begin implements [observe.Observer]. What is neither measured nor a part of a trace that
 // is sent has no recorder: 99 of a hundred conversations at a sampling of 1 %.
@@ -100,10 +106,11 @@ func (r *recorder) Event(name string, said []observe.Attribute) {
 	}
 }
 
+// Details implements [observe.Recorder].
+func (r *recorder) Details() bool { return trace.SpanFromContext(r.ctx).IsRecording() }
+
 // Content implements [observe.Recorder].
-func (r *recorder) Content() bool {
-	return r.of.content && trace.SpanFromContext(r.ctx).IsRecording()
-}
+func (r *recorder) Content() bool { return r.of.content && r.Details() }
 
 // Parent implements [observe.Observer].
 func (t *Telemetry) Parent(ctx context.Context) (traceparent, tracestate string) {
@@ -249,21 +256,21 @@ func (r *recorder) metrics(s *observe.Span, said []observe.Attribute) {
 	if r.of.measure == nil {
 		return
 	}
-	t := r.of
-	t.Length(r.ctx, kinds[s.Kind].duration, time.Since(r.began).Seconds(), said)
+	at := r.of.at(r.of.measure.ends[s.Kind], said) // as kinds has them
+	at[0].record(time.Since(r.began).Seconds())
 	switch s.Kind {
 	case observe.Conversation:
-		t.Length(r.ctx, observe.AgentChats, float64(r.chats), said)
-		t.Length(r.ctx, observe.AgentTools, float64(r.tools), said)
+		at[1].record(float64(r.chats))
+		at[2].record(float64(r.tools))
 	case observe.Chat:
-		for _, each := range []struct{ kind, key string }{{observe.TokenInput, observe.InputTokens}, {observe.TokenOutput, observe.OutputTokens}} {
-			if n := number(said, each.key); n > 0 {
-				t.length(r.ctx, observe.ChatTokens, float64(n), said, observe.Text(observe.TokenType, each.kind))
+		for i, key := range [...]string{observe.InputTokens, observe.OutputTokens} {
+			if n := number(said, key); n > 0 {
+				at[1+i].record(float64(n))
 			}
 		}
 		for _, a := range said {
 			if a.Key == observe.TimeToFirstChunk && a.Value.Kind() == slog.KindFloat64 {
-				t.Length(r.ctx, observe.ChatFirstChunk, a.Value.Float64(), said)
+				at[3].record(a.Value.Float64())
 			}
 		}
 	}

@@ -59,9 +59,8 @@ type Telemetry struct {
 	content bool
 	tracer  trace.Tracer // nil where nobody traces
 	spans   *sdktrace.TracerProvider
-	meters  *metric.MeterProvider
-	reader  *metric.ManualReader // for /metrics
-	measure *measures            // nil where nothing is measured
+	meters  *metric.MeterProvider // nil where no metrics are sent
+	measure *measures             // nil where nothing is measured
 	clients []*otlp.Client
 	sending *sendingErrors
 }
@@ -100,32 +99,25 @@ func New(c Config, o Options) (*Telemetry, error) {
 	return t, nil
 }
 
-// measures makes what measures.
+// measures makes what measures, and sends it where somebody wants it.
 func (t *Telemetry) measures(c *Config, env lookup, about *resource.Resource) error {
-	t.reader = metric.NewManualReader()
-	options := []metric.Option{metric.WithResource(about), metric.WithReader(t.reader), metric.WithCardinalityLimit(maxSets), metric.WithExemplarFilter(noExemplars)}
-	if !(env.off() && c.Endpoint == "") {
-		client, err := env.exporter(c, "METRICS")
-		if err != nil {
-			return err
-		}
-		if client != nil {
-			t.clients = append(t.clients, client)
-			interval := cmp.Or(c.Metrics.Interval, DefaultInterval)
-			if ms := env.milliseconds("OTEL_METRIC_EXPORT_INTERVAL"); ms > 0 && c.Metrics.Interval == DefaultInterval {
-				interval = ms
-			}
-			options = append(options, metric.WithReader(metric.NewPeriodicReader(&metricExporter{client: client, errors: t.sending}, metric.WithInterval(interval))))
-		}
+	t.measure = newMeasures(t.o.Version)
+	if env.off() && c.Endpoint == "" {
+		return nil
 	}
-	t.meters = metric.NewMeterProvider(options...)
-	var err error
-	t.measure, err = newMeasures(t.meters.Meter(scope))
-	return err
+	client, err := env.exporter(c, "METRICS")
+	if err != nil || client == nil {
+		return err
+	}
+	t.clients = append(t.clients, client)
+	interval := cmp.Or(c.Metrics.Interval, DefaultInterval)
+	if ms := env.milliseconds("OTEL_METRIC_EXPORT_INTERVAL"); ms > 0 && c.Metrics.Interval == DefaultInterval {
+		interval = ms
+	}
+	exporter := &metricExporter{client: client, errors: t.sending}
+	t.meters = metric.NewMeterProvider(metric.WithResource(about), metric.WithReader(metric.NewPeriodicReader(exporter, metric.WithInterval(interval), metric.WithProducer(t.measure))))
+	return nil
 }
-
-// noExemplars: a metric keeps nothing of a single request.
-func noExemplars(context.Context) bool { return false }
 
 // resource is what is said of us with all that is sent.
 func (t *Telemetry) resource(c *Config, env lookup) *resource.Resource {
@@ -147,11 +139,11 @@ func (t *Telemetry) Measuring() bool { return t != nil && t.measure != nil }
 
 // Write writes what was measured, as Prometheus reads it.
 func (t *Telemetry) Write(ctx context.Context, w io.Writer) error {
-	var data metricdata.ResourceMetrics
-	if err := t.reader.Collect(ctx, &data); err != nil {
+	all, err := t.measure.Produce(ctx)
+	if err != nil {
 		return err
 	}
-	return prometheus.Write(w, &data)
+	return prometheus.Write(w, &metricdata.ResourceMetrics{ScopeMetrics: all})
 }
 
 // ServeHTTP serves the metrics.
