@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -19,12 +18,6 @@ import (
 // ErrOpen means that the gateway would listen beyond this machine without
 // knowing its callers.
 var ErrOpen = errors.New("listening beyond this machine needs a key: make one with \"dragoman keys new\", or set DRAGOMAN_API_KEY, or auth in the configuration")
-
-// heapBallast is memory that is counted and never touched, so that it takes no
-// real memory. A gateway keeps two megabytes alive and makes tens of kilobytes of
-// garbage with a request: without it Go would collect at its least heap of 4 MB,
-// every hundredth request, and spend a sixth of its time on that.
-const heapBallast = 8 << 20
 
 // errStopping is why requests end that outlast the drain timeout, as their clients are
 // told.
@@ -58,8 +51,7 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 	kept := make(chan struct{})
 	go func() { defer close(kept); g.keep(keeping, secured) }()
 	defer func() { stop(); <-kept }()
-	ballast := make([]byte, heapBallast)
-	defer runtime.KeepAlive(ballast)
+	defer paceHeap(time.Now)()
 	requests, cut := context.WithCancelCause(context.Background())
 	defer cut(nil)
 	server := &http.Server{

@@ -1,0 +1,101 @@
+package gateway
+
+import (
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// How much the heap may grow between two collections: as much as what is alive, as Go has
+// it, and no less than leastRoom. Where it is collected more often than each oftenCollected,
+// the room doubles, up to mostRoom; where it rests for rareCollected, it is leastRoom again.
+// So a gateway that has little to do stays small, and one that is busy does not walk over
+// all that is alive twenty times in a second for a few megabytes (docs/decisions/0414).
+const (
+	leastRoom      = 8 << 20
+	mostRoom       = 32 << 20
+	oftenCollected = 100 * time.Millisecond
+	rareCollected  = 2 * time.Second
+)
+
+// percentStep is in which steps GOGC changes: each change stops the world for a moment.
+const percentStep = 50
+
+// A heapPace says how much the heap may grow.
+type heapPace struct {
+	now func() time.Time
+
+	mu      sync.Mutex
+	done    bool
+	last    time.Time // when the heap was collected
+	room    uint64    // bytes
+	percent int       // GOGC
+}
+
+// paced is set while a gateway of this process has its way with the heap.
+var paced atomic.Bool
+
+// paceHeap adapts GOGC to what there is to do, until stop is called. It leaves it alone
+// where somebody set it.
+func paceHeap(now func() time.Time) (stop func()) {
+	if !paced.CompareAndSwap(false, true) {
+		return func() {}
+	}
+	if set := debug.SetGCPercent(100); set != 100 {
+		debug.SetGCPercent(set)
+		paced.Store(false)
+		return func() {}
+	}
+	ballast := make([]byte, leastRoom) // counted and never touched, so that it takes no memory
+	p := &heapPace{now: now, last: now(), room: leastRoom, percent: 100}
+	p.await()
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if !p.done {
+			p.done = true
+			debug.SetGCPercent(100)
+			paced.Store(false)
+		}
+		runtime.KeepAlive(ballast)
+	}
+}
+
+// await has adapt called when the heap was collected.
+func (p *heapPace) await() {
+	type sentinel struct{ _ *heapPace } // nothing refers to it: the next collection finds it
+	runtime.AddCleanup(&sentinel{}, (*heapPace).adapt, p)
+}
+
+// adapt is called when the heap was collected.
+func (p *heapPace) adapt() {
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.done {
+		return
+	}
+	if percent := p.collected(p.now(), live[0].Value.Uint64()); percent != p.percent {
+		p.percent = percent
+		debug.SetGCPercent(percent)
+	}
+	p.await()
+}
+
+// collected returns what GOGC is to be after a collection that left so many bytes alive,
+// the ballast among them.
+func (p *heapPace) collected(at time.Time, live uint64) (percent int) {
+	switch took := at.Sub(p.last); {
+	case took < oftenCollected:
+		p.room = min(2*p.room, mostRoom)
+	case took > rareCollected:
+		p.room = leastRoom
+	}
+	p.last = at
+	steps := p.room * 100 / max(live, 1) / percentStep
+	return max(int(steps)*percentStep, 100)
+}

@@ -1,0 +1,78 @@
+package gateway
+
+import (
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"testing"
+	"time"
+)
+
+func TestHeapPace(t *testing.T) {
+	at := time.Unix(0, 0)
+	p := &heapPace{last: at, room: leastRoom, percent: 100}
+	for i, step := range []struct {
+		after time.Duration
+		live  uint64
+		want  int
+	}{
+		{50 * time.Millisecond, 10 << 20, 150}, // 16 MiB of room for 10 that are alive
+		{50 * time.Millisecond, 10 << 20, 300}, // 32
+		{time.Millisecond, 10 << 20, 300},      // no more than that
+		{time.Second, 10 << 20, 300},           // often enough
+		{time.Second, 16 << 20, 200},
+		{time.Millisecond, 100 << 20, 100}, // as much as is alive, never less
+		{3 * time.Second, 10 << 20, 100},   // at rest
+		{time.Millisecond, 9 << 20, 150},
+	} {
+		at = at.Add(step.after)
+		if got := p.collected(at, step.live); got != step.want {
+			t.Errorf("step %d: GOGC is %d, want %d", i, got, step.want)
+		}
+	}
+}
+
+// Each collection is heard of, and GOGC is as before when the gateway has ended. Where
+// somebody set it, it stays.
+func TestPaceHeap(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	still := time.Unix(0, 0) // however slow this machine is: collected all the time
+	stop := paceHeap(func() time.Time { return still })
+	second := paceHeap(time.Now) // another gateway of this process
+	for i := 0; gogc() == 100; i++ {
+		if i == 1000 {
+			t.Fatal("GOGC is 100 after a thousand collections")
+		}
+		runtime.GC()
+		runtime.Gosched()
+	}
+	second()
+	if gogc() == 100 {
+		t.Error("the end of a gateway that changed nothing changed GOGC")
+	}
+	stop()
+	stop()
+	if got := gogc(); got != 100 {
+		t.Errorf("GOGC is %d at the end", got)
+	}
+
+	debug.SetGCPercent(70)
+	stop = paceHeap(func() time.Time { return still })
+	for range 3 {
+		runtime.GC()
+		runtime.Gosched()
+	}
+	if got := gogc(); got != 70 {
+		t.Errorf("GOGC was set to 70, and is %d", got)
+	}
+	stop()
+	if got := gogc(); got != 70 {
+		t.Errorf("GOGC was set to 70, and is %d at the end", got)
+	}
+}
+
+func gogc() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
