@@ -26,7 +26,8 @@ const percentStep = 50
 
 // A heapPace says how much the heap may grow.
 type heapPace struct {
-	now func() time.Time
+	now  func() time.Time
+	live func() uint64 // bytes that the last collection left
 
 	mu      sync.Mutex
 	done    bool
@@ -40,7 +41,7 @@ var paced atomic.Bool
 
 // paceHeap adapts GOGC to what there is to do, until stop is called. It leaves it alone
 // where somebody set it.
-func paceHeap(now func() time.Time) (stop func()) {
+func paceHeap(now func() time.Time, live func() uint64) (stop func()) {
 	if !paced.CompareAndSwap(false, true) {
 		return func() {}
 	}
@@ -50,7 +51,7 @@ func paceHeap(now func() time.Time) (stop func()) {
 		return func() {}
 	}
 	ballast := make([]byte, leastRoom) // counted and never touched, so that it takes no memory
-	p := &heapPace{now: now, last: now(), room: leastRoom, percent: 100}
+	p := &heapPace{now: now, live: live, last: now(), room: leastRoom, percent: 100}
 	p.await()
 	return func() {
 		p.mu.Lock()
@@ -64,6 +65,13 @@ func paceHeap(now func() time.Time) (stop func()) {
 	}
 }
 
+// liveHeap returns how many bytes the last collection left.
+func liveHeap() uint64 {
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	return live[0].Value.Uint64()
+}
+
 // await has adapt called when the heap was collected.
 func (p *heapPace) await() {
 	type sentinel struct{ _ *heapPace } // nothing refers to it: the next collection finds it
@@ -72,14 +80,12 @@ func (p *heapPace) await() {
 
 // adapt is called when the heap was collected.
 func (p *heapPace) adapt() {
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(live)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.done {
 		return
 	}
-	if percent := p.collected(p.now(), live[0].Value.Uint64()); percent != p.percent {
+	if percent := p.collected(p.now(), p.live()); percent != p.percent {
 		p.percent = percent
 		debug.SetGCPercent(percent)
 	}

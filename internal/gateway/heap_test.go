@@ -37,8 +37,10 @@ func TestHeapPace(t *testing.T) {
 func TestPaceHeap(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(100))
 	still := time.Unix(0, 0) // however slow this machine is: collected all the time
-	stop := paceHeap(func() time.Time { return still })
-	second := paceHeap(time.Now) // another gateway of this process
+	now := func() time.Time { return still }
+	small := func() uint64 { return 10 << 20 } // whatever other tests keep
+	stop := paceHeap(now, small)
+	second := paceHeap(now, small) // another gateway of this process
 	for i := 0; gogc() == 100; i++ {
 		if i == 1000 {
 			t.Fatal("GOGC is 100 after a thousand collections")
@@ -57,7 +59,7 @@ func TestPaceHeap(t *testing.T) {
 	}
 
 	debug.SetGCPercent(70)
-	stop = paceHeap(func() time.Time { return still })
+	stop = paceHeap(now, small)
 	for range 3 {
 		runtime.GC()
 		runtime.Gosched()
@@ -69,6 +71,15 @@ func TestPaceHeap(t *testing.T) {
 	if got := gogc(); got != 70 {
 		t.Errorf("GOGC was set to 70, and is %d at the end", got)
 	}
+}
+
+func TestLiveHeap(t *testing.T) {
+	keep := make([]byte, 20<<20)
+	runtime.GC()
+	if got := liveHeap(); got < 20<<20 {
+		t.Errorf("%d bytes are alive, and 20 MiB are kept", got)
+	}
+	runtime.KeepAlive(keep)
 }
 
 func gogc() uint64 {

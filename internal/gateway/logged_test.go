@@ -48,10 +48,10 @@ func TestLogSaysWhoAndHowMuch(t *testing.T) {
 	log := f.log.String()
 	const who = `caller=key-[a-z2-7]+ caller_name=laptop`
 	for line, want := range map[string]int{
-		`msg=call request=\S+ model=x ` + who + ` .*server=files tool=echo result_tokens=[1-9]`:              2,
-		`msg=call ` + who + ` .*server=files tool=echo result_tokens=[1-9]`:                                  1,
-		`msg=chat request=\S+ model=x ` + who + ` upstream_api=chat calls=1 took=\S+ tokens=[1-9]`:           1,
-		`msg=chat request=\S+ model=x ` + who + ` upstream_api=chat calls=1 took=\S+ tokens_estimated=[1-9]`: 1,
+		`msg=call request=\S+ model=x upstream_api=chat ` + who + ` .*server=files tool=echo result_tokens=[1-9]`: 2,
+		`msg=call ` + who + ` .*server=files tool=echo result_tokens=[1-9]`:                                       1,
+		`msg=chat request=\S+ model=x upstream_api=chat ` + who + ` calls=1 took=\S+ tokens=[1-9]`:                1,
+		`msg=chat request=\S+ model=x upstream_api=chat ` + who + ` calls=1 took=\S+ tokens_estimated=[1-9]`:      1,
 	} {
 		if got := len(regexp.MustCompile(line).FindAllString(log, -1)); got != want {
 			t.Errorf("%d lines are %s, want %d, in\n%s", got, line, want, log)

@@ -51,7 +51,7 @@ func (g *Gateway) Serve(ctx context.Context, started func(net.Addr)) error {
 	kept := make(chan struct{})
 	go func() { defer close(kept); g.keep(keeping, secured) }()
 	defer func() { stop(); <-kept }()
-	defer paceHeap(time.Now)()
+	defer paceHeap(time.Now, liveHeap)()
 	requests, cut := context.WithCancelCause(context.Background())
 	defer cut(nil)
 	server := &http.Server{

@@ -44,7 +44,7 @@ func (s *Session) ClientBeside(path string, r upstream.Request) *model.Client {
 
 func (s *Session) clientAt(api model.API, path string, r upstream.Request, log *slog.Logger) *model.Client {
 	if log == nil {
-		log = s.log
+		log = s.logger()
 	}
 	c := &model.Client{API: api, Unsealed: &s.Upstream.Unsealed, Post: s.told(s.metered(api, path, s.Upstream.Post(path, r))), Dialect: s.Dialect, Idle: s.Upstream.Idle, Repeat: s.Upstream.Retries.Spend, MaxMessage: s.maxMessage, Log: log}
 	if s.watched() {
@@ -73,7 +73,7 @@ func (s *Session) metered(api model.API, path string, post func(context.Context,
 // ask; nil where nobody can at once.
 func (s *Session) Loop(log *slog.Logger, observe func(dragoman.Event), ask Ask) *dragoman.Loop {
 	if log == nil {
-		log = s.log
+		log = s.logger()
 	}
 	loop := s.loop
 	loop.Tools, loop.Ask = s.Tools, s.operated(ask)
@@ -116,7 +116,7 @@ func (s *Session) Call(ctx context.Context, call dragoman.Call, ask Ask) (dragom
 		s.live.add(run, step(dragoman.Event{Phase: dragoman.Execute, Call: &call, Result: &res}, s.Shape))
 		s.live.end(run, err)
 	}
-	logCall(s.log, 0, &call, &res)
+	logCall(s.logger(), 0, &call, &res)
 	return res, err
 }
 

@@ -37,7 +37,7 @@ func (s *Session) operated(ask Ask) Ask {
 				return &dragoman.Answers{}, err
 			}
 		}
-		s.log.Info("a call waits for a person; see dragoman approve", "approval", id)
+		s.logger().Info("a call waits for a person; see dragoman approve", "approval", id)
 		answered, err := s.wait(ctx, call, id)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -82,7 +82,7 @@ func (s *Session) decide(ctx context.Context, call dragoman.Call, asks *dragoman
 		return errors.New("the operator did not say")
 	}
 	if err != nil && ctx.Err() == nil {
-		s.log.Warn("an approval was not decided", "approval", id, "error", err)
+		s.logger().Warn("an approval was not decided", "approval", id, "error", err)
 	}
 	return err
 }

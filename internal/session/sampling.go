@@ -31,7 +31,7 @@ func (s *Session) Sampler(client *model.Client, can dragoman.Kind, next Ask) (As
 	if !s.sampling.Answer || s.Upstream == nil {
 		return next, can
 	}
-	sampler := &sampler{Sampling: s.sampling, client: client, model: s.Model, next: next, log: s.log, asked: map[string]int{}}
+	sampler := &sampler{Sampling: s.sampling, client: client, model: s.Model, next: next, log: s.logger(), asked: map[string]int{}}
 	return sampler.ask, can | dragoman.AskSampling
 }
 

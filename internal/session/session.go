@@ -258,7 +258,7 @@ type Session struct {
 	decided    bool // whether anybody is to see it, and
 	admitted   bool // that somebody is
 	door       string
-	log        *slog.Logger
+	log        *slog.Logger // of all callers; see logger
 }
 
 // Open returns a session for a caller. It waits a while for servers that are
@@ -275,7 +275,7 @@ func (o *Opener) Open(ctx context.Context, who caller.Caller, want Want) (*Sessi
 	}
 	search := o.search(want)
 	want.Servers = chosen
-	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: search, loop: o.o.Loop, maxMessage: o.o.Results.MaxMessage, tasks: o.state.tasks, sampling: o.o.Sampling, live: o.o.Live, door: want.Door, log: o.o.Log.With(who.Logged()...),
+	s := &Session{Caller: who, Chosen: chosen, Guide: o.o.Results.Guide.text(), Search: search, loop: o.o.Loop, maxMessage: o.o.Results.MaxMessage, tasks: o.state.tasks, sampling: o.o.Sampling, live: o.o.Live, door: want.Door, log: o.o.Log,
 		gate: o.o.Gate, client: client, patience: cmp.Or(want.Patience, DefaultPatience), stopping: o.o.Stopping, operator: want.Operator, asked: want.Model}
 	if err := o.read(s, want); err != nil {
 		return nil, err
@@ -418,3 +418,6 @@ func Shared(tools dragoman.Toolset) func(servers.Owner) dragoman.Toolset {
 // Gate returns what judges requests that are for no tools: models, and routes that
 // are passed on.
 func (o *Opener) Gate() *gate.Gate { return o.o.Gate }
+
+// logger returns a logger that names the caller. Most sessions need none of their own.
+func (s *Session) logger() *slog.Logger { return s.Caller.Log(s.log) }

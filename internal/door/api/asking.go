@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -230,7 +231,7 @@ func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request 
 		api = model.ResponsesAPI // which is what both speak
 	}
 	way := wayName(api)
-	log := a.Log.With(append(append([]any{"request", id, "model", said.model}, s.Caller.Logged()...), "upstream_api", way)...)
+	log := s.Caller.Log(a.Log, slog.String("request", id), slog.String("model", said.model), slog.String("upstream_api", way))
 	client := s.ClientOf(api, a.of(r), log)
 	taped, sampled := tapeOf(request), *client
 	ask, can := s.Sampler(&sampled, 0, nil) // what servers ask the model is part of their calls
@@ -269,14 +270,14 @@ func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request 
 	err = loop.Run(r.Context(), c)
 	s.Over(err)
 	run.Answered = err == nil
-	line := append([]any{"calls", calls, "took", time.Since(started).Round(time.Millisecond)}, spent(c)...)
+	line := [...]slog.Attr{slog.Int("calls", calls), slog.Duration("took", time.Since(started).Round(time.Millisecond)), spent(c)}
 	switch {
 	case err == nil:
-		log.Info(on.name, line...)
+		log.LogAttrs(r.Context(), slog.LevelInfo, on.name, line[:]...)
 	case errors.Is(context.Cause(r.Context()), context.Canceled):
-		log.Info(on.name+" cancelled by the client", line...)
+		log.LogAttrs(r.Context(), slog.LevelInfo, on.name+" cancelled by the client", line[:]...)
 	default:
-		log.Warn(on.name+" failed", append(line, "error", err)...)
+		log.LogAttrs(r.Context(), slog.LevelWarn, on.name+" failed", append(line[:], slog.Any("error", err))...)
 	}
 	return nil // the client has been told
 }
@@ -290,12 +291,12 @@ func wayName(api model.API) string {
 }
 
 // spent is what a conversation has cost, as a line of a log says it.
-func spent(c conversation) []any {
+func spent(c conversation) slog.Attr {
 	tokens, estimated := c.Tokens()
 	if estimated {
-		return []any{"tokens_estimated", tokens}
+		return slog.Int64("tokens_estimated", tokens)
 	}
-	return []any{"tokens", tokens}
+	return slog.Int64("tokens", tokens)
 }
 
 // none is a toolset without its tools.

@@ -8,6 +8,7 @@
 package caller
 
 import (
+	"log/slog"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/identity/permission"
@@ -73,6 +74,16 @@ func (c Caller) Logged() []any {
 		return []any{"caller", c.ID}
 	}
 	return []any{"caller", c.ID, "caller_name", c.Name}
+}
+
+// Log returns a logger whose lines name the caller, behind what else they carry.
+func (c Caller) Log(log *slog.Logger, carried ...slog.Attr) *slog.Logger {
+	all := append(make([]slog.Attr, 0, len(carried)+2), carried...)
+	all = append(all, slog.String("caller", c.ID))
+	if c.Name != "" && c.Name != c.ID {
+		all = append(all, slog.String("caller_name", c.Name))
+	}
+	return slog.New(log.Handler().WithAttrs(all))
 }
 
 // May reports whether the caller was granted a right, such as "tool:github__search".

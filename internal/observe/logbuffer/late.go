@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync"
 )
 
 // Late returns a handler that formats what its loggers carry ([slog.Logger.With]) when a
@@ -27,14 +28,25 @@ func (h *late) Handle(ctx context.Context, r slog.Record) error {
 	if len(h.carried) == 0 {
 		return h.next.Handle(ctx, r)
 	}
+	room := rooms.Get().(*[]slog.Attr)
+	all := append((*room)[:0], h.carried...)
+	r.Attrs(func(a slog.Attr) bool { all = append(all, a); return true })
 	whole := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
-	whole.AddAttrs(h.carried...)
-	r.Attrs(func(a slog.Attr) bool { whole.AddAttrs(a); return true })
+	whole.AddAttrs(all...) // which copies them
+	clear(all)
+	*room = all
+	rooms.Put(room)
 	return h.next.Handle(ctx, whole)
 }
 
+// rooms are for the attributes of a line, before a record has them.
+var rooms = sync.Pool{New: func() any { return new([]slog.Attr) }}
+
 // WithAttrs implements [slog.Handler].
 func (h *late) WithAttrs(attrs []slog.Attr) slog.Handler {
+	if len(h.carried) == 0 {
+		return &late{h.next, slices.Clip(attrs)} // they are the handler's now
+	}
 	return &late{h.next, slices.Concat(h.carried, attrs)}
 }
 

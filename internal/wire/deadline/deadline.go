@@ -79,13 +79,14 @@ func (r *reader) Close() error {
 func Handler(next http.Handler, body, answer time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
+		out := &writer{ResponseWriter: w, control: control, idle: answer, bound: bound{set: control.SetWriteDeadline}}
 		_ = control.SetWriteDeadline(time.Time{})
-		defer func() {
-			// What is buffered is written when the handler has returned.
-			_ = control.SetWriteDeadline(time.Now().Add(answer))
-		}()
-		Request(w, r, body)
-		next.ServeHTTP(Response(w, answer), r)
+		defer out.within(answer) // what is buffered is written when the handler has returned
+		out.reading = request(control, r, body)
+		if answer > 0 {
+			w = out
+		}
+		next.ServeHTTP(w, r)
 	})
 }
 
@@ -94,12 +95,47 @@ func Handler(next http.Handler, body, answer time.Duration) http.Handler {
 // it is waited for. What is never read is bounded too: the server reads it when the
 // handler returns.
 func Request(w http.ResponseWriter, r *http.Request, idle time.Duration) {
+	request(http.NewResponseController(w), r, idle)
+}
+
+// request is Request; it returns the bound, or nil for no body.
+func request(control *http.ResponseController, r *http.Request, idle time.Duration) *bound {
 	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
+		return nil
+	}
+	b := &body{ReadCloser: r.Body, idle: idle, bound: bound{set: control.SetReadDeadline}}
+	b.within(idle)
+	r.Body = b
+	return &b.bound
+}
+
+// A bound is a deadline that moves on. Setting it costs more than to look at the time, so
+// it is set a sixteenth too late, and again only when no more is left than there has to be.
+type bound struct {
+	set func(time.Time) error
+
+	mu sync.Mutex
+	at time.Time
+}
+
+// within bounds what happens from now on by a time, or a sixteenth more.
+func (b *bound) within(limit time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	if left := b.at.Sub(now); left >= limit && left <= limit+limit/16 {
 		return
 	}
-	b := &body{ReadCloser: r.Body, control: http.NewResponseController(w), idle: idle}
-	_ = b.control.SetReadDeadline(time.Now().Add(idle))
-	r.Body = b
+	b.at = now.Add(limit + limit/16)
+	_ = b.set(b.at)
+}
+
+// to sets the deadline; the zero time is none.
+func (b *bound) to(at time.Time) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.at = at
+	return b.set(at)
 }
 
 // Refuse is for a request whose body nobody wants: the client has a second to
@@ -121,7 +157,7 @@ func Drain(r *http.Request) {
 		return
 	}
 	end := time.Now().Add(time.Second)
-	_ = b.control.SetReadDeadline(end)
+	b.within(time.Second)
 	for part := make([]byte, 32<<10); time.Now().Before(end); {
 		if _, err := b.ReadCloser.Read(part); err != nil {
 			return
@@ -131,21 +167,21 @@ func Drain(r *http.Request) {
 
 type body struct {
 	io.ReadCloser
-	control *http.ResponseController
-	idle    time.Duration
-	waited  time.Duration
-	read    int64
+	bound
+	idle   time.Duration
+	waited time.Duration
+	read   int64
 }
 
 func (b *body) Read(p []byte) (int, error) {
 	start, whole := time.Now(), b.idle+time.Duration(b.read)*time.Second/minRate
-	_ = b.control.SetReadDeadline(start.Add(min(b.idle, whole-b.waited)))
+	b.within(min(b.idle, whole-b.waited))
 	n, err := b.ReadCloser.Read(p)
 	b.read += int64(n)
 	b.waited += time.Since(start)
 	if err == io.EOF {
 		// From here on only the end of the client is listened for.
-		_ = b.control.SetReadDeadline(time.Time{})
+		_ = b.to(time.Time{})
 	}
 	return n, err
 }
@@ -156,19 +192,33 @@ func Response(w http.ResponseWriter, idle time.Duration) http.ResponseWriter {
 	if idle <= 0 {
 		return w
 	}
-	return &writer{ResponseWriter: w, control: http.NewResponseController(w), idle: idle}
+	control := http.NewResponseController(w)
+	return &writer{ResponseWriter: w, control: control, idle: idle, bound: bound{set: control.SetWriteDeadline}}
 }
 
 type writer struct {
 	http.ResponseWriter
 	control *http.ResponseController
+	bound
+	reading *bound // of the request's body; nil where that is not known
 	idle    time.Duration
+}
+
+// SetWriteDeadline is for [http.ResponseController]: what others set here is known here.
+func (w *writer) SetWriteDeadline(at time.Time) error { return w.to(at) }
+
+// SetReadDeadline is for [http.ResponseController].
+func (w *writer) SetReadDeadline(at time.Time) error {
+	if w.reading == nil {
+		return w.control.SetReadDeadline(at)
+	}
+	return w.reading.to(at)
 }
 
 func (w *writer) Write(p []byte) (written int, err error) {
 	for {
 		part := p[:min(len(p), chunk)]
-		_ = w.control.SetWriteDeadline(time.Now().Add(w.idle))
+		w.within(w.idle)
 		n, err := w.ResponseWriter.Write(part)
 		written += n
 		if p = p[n:]; err != nil || len(p) == 0 {
@@ -179,7 +229,7 @@ func (w *writer) Write(p []byte) (written int, err error) {
 
 // FlushError implements what [http.ResponseController] looks for.
 func (w *writer) FlushError() error {
-	_ = w.control.SetWriteDeadline(time.Now().Add(w.idle))
+	w.within(w.idle)
 	return w.control.Flush()
 }
 

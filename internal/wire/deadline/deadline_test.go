@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -227,4 +229,64 @@ func TestDrain(t *testing.T) {
 			t.Errorf("%q after %s", answer, took)
 		}
 	})
+}
+
+// A deadline that a handler sets itself holds, and gives way to the next write.
+func TestHandlerWithItsOwnDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := serve(t, Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "first ")
+			control := http.NewResponseController(w)
+			_ = control.SetWriteDeadline(time.Now().Add(time.Second))
+			time.Sleep(2 * time.Second)
+			if _, err := io.WriteString(w, "second"); err != nil {
+				t.Error(err)
+			}
+			_ = control.Flush()
+		}), time.Minute, time.Minute).ServeHTTP)
+		go func() { _, _ = io.WriteString(client, "GET / HTTP/1.1\r\nHost: x\r\n\r\n") }()
+		resp, err := http.ReadResponse(bufio.NewReader(client), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(resp.Body); string(got) != "first second" {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
+}
+
+// A small request with a small answer sets a deadline of each kind once, and takes one away of each.
+func TestDeadlinesAreSetRarely(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &counting{ResponseRecorder: httptest.NewRecorder()}
+		Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(w, r.Body)
+			_ = http.NewResponseController(w).Flush()
+			_, _ = io.WriteString(w, "more")
+		}), time.Minute, time.Minute).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", strings.NewReader("body")))
+		now := time.Now()
+		later := now.Add(time.Minute + time.Minute/16)
+		if want := []time.Time{later, {}}; !slices.Equal(w.reads, want) {
+			t.Errorf("deadlines of reading are %v, want %v", w.reads, want)
+		}
+		if want := []time.Time{{}, later}; !slices.Equal(w.writes, want) {
+			t.Errorf("deadlines of writing are %v, want %v", w.writes, want)
+		}
+	})
+}
+
+// counting is told deadlines.
+type counting struct {
+	*httptest.ResponseRecorder
+	reads, writes []time.Time
+}
+
+func (c *counting) SetReadDeadline(at time.Time) error {
+	c.reads = append(c.reads, at)
+	return nil
+}
+
+func (c *counting) SetWriteDeadline(at time.Time) error {
+	c.writes = append(c.writes, at)
+	return nil
 }
