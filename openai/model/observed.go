@@ -67,7 +67,7 @@ func (d *Dialogue) wishes(span *observe.Span) {
 
 // timed tells when the first piece of a message came, and how long each further one took.
 func timed(ctx context.Context, span *observe.Span, l Listener) Listener {
-	if !span.On() {
+	if !span.On() || l.Chunk == nil && l.Event == nil {
 		return l
 	}
 	last := time.Now()

@@ -7,6 +7,7 @@ package weakcache
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"weak"
 )
 
@@ -22,7 +23,29 @@ type Map[K, V any] struct {
 // kept is apart from its Map, which is a part of something larger.
 type kept[K, V any] struct {
 	mu   sync.Mutex
-	made map[weak.Pointer[K]]func() V
+	made map[weak.Pointer[K]]*made[V]
+}
+
+// made is what was made of a value, once it is.
+type made[V any] struct {
+	done atomic.Bool
+	mu   sync.Mutex
+	v    V
+}
+
+// get returns what make makes, the first time. Nothing keeps make, so that closures cost
+// no allocation. Where it panics, the next one tries again.
+func (m *made[V]) get(make func() V) V {
+	if m.done.Load() {
+		return m.v
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.done.Load() {
+		m.v = make()
+		m.done.Store(true)
+	}
+	return m.v
 }
 
 // A going is a value that goes, and where what was made of it is.
@@ -32,7 +55,7 @@ type going[K, V any] struct {
 }
 
 func (m *Map[K, V]) all() *kept[K, V] {
-	m.once.Do(func() { m.kept = &kept[K, V]{made: map[weak.Pointer[K]]func() V{}} })
+	m.once.Do(func() { m.kept = &kept[K, V]{made: map[weak.Pointer[K]]*made[V]{}} })
 	return m.kept
 }
 
@@ -41,14 +64,14 @@ func (m *Map[K, V]) all() *kept[K, V] {
 func (m *Map[K, V]) Get(of *K, make func() V) V {
 	key, k := weak.Make(of), m.all()
 	k.mu.Lock()
-	once, ok := k.made[key]
+	found, ok := k.made[key]
 	if !ok {
-		once = sync.OnceValue(make)
-		k.made[key] = once
+		found = new(made[V])
+		k.made[key] = found
 		runtime.AddCleanup(of, forget, going[K, V]{key, weak.Make(k)})
 	}
 	k.mu.Unlock()
-	return once()
+	return found.get(make)
 }
 
 // Len returns how many values are kept.

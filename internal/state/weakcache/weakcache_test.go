@@ -79,3 +79,26 @@ func TestMapsThatAreGone(t *testing.T) {
 	}
 	runtime.KeepAlive(stays)
 }
+
+// What could not be made is made by who asks next.
+func TestMakePanics(t *testing.T) {
+	var m Map[int, string]
+	key := new(int)
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("nobody heard of it")
+			}
+		}()
+		m.Get(key, func() string { panic("no") })
+	}()
+	if got := m.Get(key, func() string { return "made" }); got != "made" {
+		t.Errorf("got %q", got)
+	}
+	if got := m.Get(key, func() string { return "again" }); got != "made" {
+		t.Errorf("got %q", got)
+	}
+	if n := testing.AllocsPerRun(100, func() { m.Get(key, func() string { return *new(string) + t.Name() }) }); n != 0 {
+		t.Errorf("%v allocations to find what was made", n)
+	}
+}
