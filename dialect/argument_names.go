@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/schema"
@@ -31,12 +32,16 @@ type naming struct {
 
 // unwrap takes away an envelope around all arguments.
 func (w *naming) unwrap(value, root *schema.Node) *schema.Node {
+	wrapped := func(m schema.Member) bool { return m.Value.Kind() == schema.Object && contains(envelopes, m.Name) }
+	if !slices.ContainsFunc(value.Members(), wrapped) {
+		return value
+	}
 	known := w.known(w.place.all([]*schema.Node{root}))
 	if known.free {
 		return value
 	}
 	for _, m := range value.Members() {
-		if !contains(envelopes, m.Name) || known.names[m.Name] != nil || m.Value.Kind() != schema.Object {
+		if !wrapped(m) || known.names[m.Name] != nil {
 			continue
 		}
 		alone := true
@@ -69,9 +74,10 @@ func (w *naming) names(v *schema.Node, schemas []*schema.Node, path string) {
 	}
 	switch v.Kind() {
 	case schema.Object:
-		known := w.known(all)
-		if !known.free {
-			w.members(v, known, path)
+		if strange(v, all) {
+			if known := w.known(all); !known.free {
+				w.members(v, known, path)
+			}
 		}
 		for _, m := range v.Members() {
 			w.names(m.Value, membersOf(all, m.Name), path+schema.Pointer(m.Name))
@@ -81,6 +87,14 @@ func (w *naming) names(v *schema.Node, schemas []*schema.Node, path string) {
 			w.names(item, itemsOf(all, i), path+"/"+itoa(i))
 		}
 	}
+}
+
+// strange reports whether an object has a member that is no property of any of its schemas:
+// most have none, and there is nothing to put right.
+func strange(v *schema.Node, all []*schema.Node) bool {
+	return slices.ContainsFunc(v.Members(), func(m schema.Member) bool {
+		return !slices.ContainsFunc(all, func(n *schema.Node) bool { return n.Get("properties").Has(m.Name) })
+	})
 }
 
 // known are the properties that an object can have.

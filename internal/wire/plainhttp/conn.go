@@ -20,6 +20,7 @@ type conn struct {
 	heard   int       // bytes of answers to the request it has now
 	left    int64     // how much of a header may still come; -1 for no bound
 	over    bool      // the header was larger
+	probe   probe
 
 	mu        sync.Mutex
 	cancelled bool
@@ -79,7 +80,7 @@ func (t *Transport) connection(ctx context.Context, address string) (*conn, erro
 		return nil, context.Cause(ctx)
 	}
 	for c := t.idle.take(address); c != nil; c = t.idle.take(address) {
-		if c.r.Buffered() == 0 && alive(c.Conn) {
+		if c.r.Buffered() == 0 && c.probe.alive() {
 			c.used, c.heard = true, 0
 			return c, nil
 		}
@@ -93,6 +94,7 @@ func (t *Transport) connection(ctx context.Context, address string) (*conn, erro
 		return nil, err
 	}
 	c := &conn{Conn: dialled, address: address}
+	c.probe.of(dialled)
 	c.r = bufio.NewReaderSize(c, 4096)
 	return c, nil
 }
