@@ -38,6 +38,14 @@ const maxJudgingDepth = 10_000
 
 var errSteps = errors.New("too many steps")
 
+// keep adds to a map, which few judgements need.
+func keep[K comparable, V any](m *map[K]V, key K, value V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[key] = value
+}
+
 func (j *judging) spend(steps int) {
 	if !j.budget.Spend(steps) {
 		panic(errSteps)
@@ -63,7 +71,7 @@ func (j *judging) judge(r *rule, v *Node) outcome {
 	result := j.apply(r, v)
 	j.depth--
 	if r.shared {
-		j.done[key] = result
+		keep(&j.done, key, result)
 	}
 	return result
 }
@@ -128,7 +136,7 @@ func (j *judging) identity(n *Node) string {
 	id := n.Identity()
 	j.spend(1 + len(id)/8)
 	if n.Kind() == Object || n.Kind() == Array || len(id) > 64 {
-		j.identities[n] = id
+		keep(&j.identities, n, id)
 	}
 	return id
 }
@@ -144,7 +152,7 @@ func (j *judging) rational(n *Node) *big.Rat {
 		cost += (r.Num().BitLen() + r.Denom().BitLen()) / 16
 	}
 	j.spend(cost)
-	j.numbers[n] = r
+	keep(&j.numbers, n, r)
 	return r
 }
 

@@ -3,7 +3,6 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
-	"math/big"
 	"slices"
 	"sync"
 )
@@ -159,10 +158,7 @@ func (v *rulebook) judge(r *rule, value *Node, b *Budget) (found []Violation) {
 			found = []Violation{tooDear}
 		}
 	}()
-	j := judging{
-		budget: b, unevaluated: v.reading.unevaluated, done: map[pair]outcome{}, members: lookup{},
-		identities: map[*Node]string{}, numbers: map[*Node]*big.Rat{},
-	}
+	j := judging{budget: b, unevaluated: v.reading.unevaluated, members: lookup{}}
 	if o := j.judge(r, value); o.wrong != nil {
 		return tell(o.wrong, b)
 	}

@@ -2,6 +2,7 @@ package model
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
@@ -69,7 +70,11 @@ func (d *Dialogue) setParallel(o *rawjson.Object, ours *offer) {
 
 // tools returns the array of tools, the client's own first, in parts.
 func (d *Dialogue) tools(ours *offer) [][]byte {
-	parts := [][]byte{[]byte("[")}
+	room := 4
+	if ours != nil {
+		room += len(ours.functions)
+	}
+	parts := append(make([][]byte, 0, room), arrayOpen)
 	if len(d.Request.Tools) > 0 {
 		own := rawjson.AppendArray(nil, d.Request.Tools)
 		if parts[0] = own[:len(own)-1]; ours != nil {
@@ -79,11 +84,14 @@ func (d *Dialogue) tools(ours *offer) [][]byte {
 	if ours != nil {
 		parts = append(parts, ours.functions...)
 		if more := d.readMore(); more != nil && !ours.full() {
-			parts = append(append(parts, []byte{','}), more.functions...) // last, so that prompt caches stay good
+			parts = append(append(parts, arrayComma), more.functions...) // last, so that prompt caches stay good
 		}
 	}
-	return append(parts, []byte("]"))
+	return append(parts, arrayClosed)
 }
+
+// Parts of arrays, which nobody changes.
+var arrayOpen, arrayComma, arrayClosed = slices.Clip([]byte("[")), slices.Clip([]byte(",")), slices.Clip([]byte("]"))
 
 // SetTools puts tools in their place in a request, or removes everything that makes
 // no sense without tools: providers refuse an empty list, and a tool_choice beside

@@ -210,14 +210,16 @@ func (o *Object) size() int {
 // Parts returns the object in parts, with the parts of values in place of the
 // values of members, so that large ones are not copied.
 func (o *Object) Parts(values map[string][][]byte) [][]byte {
-	size := 2
+	size, n := 2, 1
 	for _, m := range o.Members {
 		size += max(len(m.Name)+2, len(m.raw)) + 2
-		if values[m.Name] == nil {
+		if value := values[m.Name]; value == nil {
 			size += len(m.Value)
+		} else {
+			n += 1 + len(value)
 		}
 	}
-	var parts [][]byte
+	parts := make([][]byte, 0, n)
 	buf, from := append(make([]byte, 0, size), '{'), 0
 	for i, m := range o.Members {
 		if i > 0 {

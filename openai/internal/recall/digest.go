@@ -14,10 +14,15 @@ import (
 type digest struct {
 	hash.Hash
 	buf    []byte // what is to be hashed, so that short parts cost little
-	weight int    // how much text of people and models is in it, in bytes
+	room   [256]byte
+	weight int // how much text of people and models is in it, in bytes
 }
 
-func newDigest() *digest { return &digest{Hash: sha256.New(), buf: make([]byte, 0, 256)} }
+func newDigest() *digest {
+	d := &digest{Hash: sha256.New()}
+	d.buf = d.room[:0]
+	return d
+}
 
 func (d *digest) part(b []byte) {
 	d.buf = append(binary.LittleEndian.AppendUint64(d.buf[:0], uint64(len(b))), b[:min(len(b), 240)]...)
@@ -35,7 +40,7 @@ func (d *digest) text(s string) {
 	}
 }
 
-func (d *digest) sum() string { return string(d.Sum(nil)) }
+func (d *digest) sum() string { return string(d.Sum(d.buf[:0])) }
 
 // message adds what matters of a message. Clients send messages back with members
 // dropped, added, null or in another order; what the model reads of them stays the
