@@ -5,7 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"mime"
+	"slices"
+	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
@@ -71,19 +72,18 @@ func (r *Reply) CutOff() bool {
 // stream: some upstreams answer a request for one with JSON, or the other way
 // round, and proxies lose content types.
 func (a *answer) readReply(l Listener) (*Reply, error) {
-	kind, _, _ := mime.ParseMediaType(a.resp.Header.Get("Content-Type"))
-	if kind == "text/event-stream" {
+	kind, _, _ := strings.Cut(a.resp.Header.Get("Content-Type"), ";")
+	if strings.EqualFold(strings.TrimSpace(kind), "text/event-stream") {
 		return a.readAnyStream(a.body, l)
 	}
-	head, stream, err := sniff(a.body)
+	head, stream, err := sniff(a.body, a.room())
 	if err != nil {
 		return nil, cut(err)
 	}
-	body := io.MultiReader(bytes.NewReader(head), a.body)
 	if stream {
-		return a.readAnyStream(body, l)
+		return a.readAnyStream(io.MultiReader(bytes.NewReader(head), a.body), l)
 	}
-	document, err := readAll(body, a.resp.ContentLength, a.client.Limit())
+	document, err := readAll(a.body, head, a.client.Limit())
 	if err != nil {
 		return nil, err
 	}
@@ -114,10 +114,16 @@ func (a *answer) readAnyStream(body io.Reader, l Listener) (*Reply, error) {
 // fields are what the lines of an event stream begin with.
 var fields = [][]byte{[]byte("data:"), []byte("event:"), []byte("id:"), []byte("retry:"), []byte(":")}
 
-// sniff reads the beginning of a body, without space or a byte order mark, and
+// room returns room for a body of the size that its header tells, if it does, and some
+// more: the end is seen only behind it.
+func (a *answer) room() []byte {
+	return make([]byte, 0, min(max(a.resp.ContentLength, 0), a.client.Limit())+bytes.MinRead)
+}
+
+// sniff reads the beginning of a body into room, without space or a byte order mark, and
 // reports whether it is that of an event stream.
-func sniff(body io.Reader) (head []byte, stream bool, err error) {
-	buf := make([]byte, 512)
+func sniff(body io.Reader, room []byte) (head []byte, stream bool, err error) {
+	buf := room[:cap(room)]
 	n := 0
 	for {
 		more, err := body.Read(buf[n:])
@@ -141,18 +147,23 @@ func sniff(body io.Reader) (head []byte, stream bool, err error) {
 	}
 }
 
-// readAll reads a body of a size that its header may tell.
-func readAll(body io.Reader, size, limit int64) ([]byte, error) {
-	var b bytes.Buffer
-	b.Grow(int(min(max(size, 0), limit)) + bytes.MinRead)
-	n, err := b.ReadFrom(io.LimitReader(body, limit+1))
-	switch {
-	case err != nil:
-		return nil, cut(err)
-	case n > limit:
-		return nil, TooLarge(limit)
+// readAll reads the rest of a body, behind what was read of it, where there may be room.
+func readAll(body io.Reader, read []byte, limit int64) ([]byte, error) {
+	for {
+		if len(read) == cap(read) {
+			read = slices.Grow(read, bytes.MinRead)
+		}
+		n, err := body.Read(read[len(read):cap(read)])
+		read = read[:len(read)+n]
+		switch {
+		case int64(len(read)) > limit:
+			return nil, TooLarge(limit)
+		case err == io.EOF:
+			return read, nil
+		case err != nil:
+			return nil, cut(err)
+		}
 	}
-	return b.Bytes(), nil
 }
 
 // TooLarge is the error for an answer of which more than limit bytes would have to be

@@ -126,7 +126,7 @@ func (d *Dialogue) Document(ctx context.Context) (json.RawMessage, error) {
 			return nil, err
 		}
 		defer a.close()
-		document, err := readAll(a.body, a.resp.ContentLength, a.client.Limit())
+		document, err := readAll(a.body, a.room(), a.client.Limit())
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)

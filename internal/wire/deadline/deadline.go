@@ -110,7 +110,7 @@ func request(control *http.ResponseController, r *http.Request, idle time.Durati
 }
 
 // A bound is a deadline that moves on. Setting it costs more than to look at the time, so
-// it is set a sixteenth too late, and again only when no more is left than there has to be.
+// one that was set a moment ago stays: whoever is slow has a sixteenth less, and never more.
 type bound struct {
 	set func(time.Time) error
 
@@ -118,15 +118,15 @@ type bound struct {
 	at time.Time
 }
 
-// within bounds what happens from now on by a time, or a sixteenth more.
+// within bounds what happens from now on by a time, or a sixteenth less.
 func (b *bound) within(limit time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	if left := b.at.Sub(now); left >= limit && left <= limit+limit/16 {
+	if left := b.at.Sub(now); left <= limit && left >= limit-limit/16 {
 		return
 	}
-	b.at = now.Add(limit + limit/16)
+	b.at = now.Add(limit)
 	_ = b.set(b.at)
 }
 

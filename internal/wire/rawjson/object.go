@@ -15,7 +15,42 @@ type Member struct {
 	// Value is the raw value, without surrounding space.
 	Value json.RawMessage
 
-	raw []byte // the name as it was spelled, quotes included; nil for a new one
+	// raw is the name as it was spelled, quotes included: plainName where that is the name
+	// itself between quotes, as nearly always, and nil for a new one. A pointer keeps members
+	// small, of which each request has dozens.
+	raw *[]byte
+}
+
+// plainName says that a name was spelled without escapes.
+var plainName = new([]byte)
+
+// spelled returns how a name was spelled, for [Member].
+func spelled(name []byte) *[]byte {
+	if bytes.IndexByte(name, '\\') < 0 {
+		return plainName
+	}
+	kept := name // apart, so that names without escapes are not moved to the heap
+	return &kept
+}
+
+// appendName appends the name as it was spelled.
+func (m *Member) appendName(dst []byte) []byte {
+	switch m.raw {
+	case nil:
+		return AppendQuote(dst, m.Name)
+	case plainName:
+		return append(append(append(dst, '"'), m.Name...), '"')
+	}
+	return append(dst, *m.raw...)
+}
+
+// nameSize is no less than the length of the name as it was spelled, unless one that is new
+// has to be escaped.
+func (m *Member) nameSize() int {
+	if m.raw == nil {
+		return len(m.Name) + 2
+	}
+	return max(len(m.Name)+2, len(*m.raw))
 }
 
 // An Object is a JSON object taken apart by one level. The zero value is an
@@ -57,7 +92,7 @@ func (o *Object) Parse(b []byte) error {
 		if len(o.Members) == cap(o.Members) {
 			o.Members = slices.Grow(o.Members, max(len(o.Members), 8)) // append alone makes five times as much of many
 		}
-		o.Members = append(o.Members, Member{Name: decoded, Value: value, raw: name})
+		o.Members = append(o.Members, Member{Name: decoded, Value: value, raw: spelled(name)})
 		return nil
 	})
 }
@@ -176,12 +211,7 @@ func (o *Object) Append(dst []byte) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		if m.raw != nil {
-			dst = append(dst, m.raw...)
-		} else {
-			dst = AppendQuote(dst, m.Name)
-		}
-		dst = append(dst, ':')
+		dst = append(m.appendName(dst), ':')
 		dst = append(dst, m.Value...)
 	}
 	return append(dst, '}')
@@ -202,7 +232,7 @@ func (o *Object) Alone() json.RawMessage {
 func (o *Object) size() int {
 	n := 2
 	for _, m := range o.Members {
-		n += max(len(m.Name)+2, len(m.raw)) + len(m.Value) + 2
+		n += m.nameSize() + len(m.Value) + 2
 	}
 	return n
 }
@@ -212,7 +242,7 @@ func (o *Object) size() int {
 func (o *Object) Parts(values map[string][][]byte) [][]byte {
 	size, n := 2, 1
 	for _, m := range o.Members {
-		size += max(len(m.Name)+2, len(m.raw)) + 2
+		size += m.nameSize() + 2
 		if value := values[m.Name]; value == nil {
 			size += len(m.Value)
 		} else {
@@ -225,12 +255,7 @@ func (o *Object) Parts(values map[string][][]byte) [][]byte {
 		if i > 0 {
 			buf = append(buf, ',')
 		}
-		if m.raw != nil {
-			buf = append(buf, m.raw...)
-		} else {
-			buf = AppendQuote(buf, m.Name)
-		}
-		buf = append(buf, ':')
+		buf = append(m.appendName(buf), ':')
 		value := values[m.Name]
 		if value == nil {
 			buf = append(buf, m.Value...)

@@ -43,6 +43,14 @@ var ErrCrowded = errors.New("holds too much")
 // than [MaxMembers] and [MaxValues]. The error says what is wrong and at which byte.
 // What is over a limit takes no memory.
 func Check(b []byte) error {
+	if plain(b) {
+		return nil
+	}
+	return check(b)
+}
+
+// check is Check by a decoder.
+func check(b []byte) error {
 	members, err := survey(b)
 	if err != nil {
 		return err

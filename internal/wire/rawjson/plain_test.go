@@ -1,0 +1,79 @@
+package rawjson
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// What documents look like on most days is plain, so that they cost half; a name that
+// two members have, half a surrogate and what is no JSON are not.
+func TestPlain(t *testing.T) {
+	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
+	wide := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `,"name%d":[{"a":1},{"a":2}]`, i)
+		}
+		return "{" + b.String()[1:] + "}"
+	}
+	for in, want := range map[string]bool{
+		` {"model":"m","messages":[{"role":"user","content":"Zürich, \"é\" \n\u00e9 \\ \/ 東京 🙂"}],"temperature":-0.1e+5,"stream":true,"stop":null} `: true,
+		`{"a":{"b":1,"c":{}},"b":[],"c":[1,2.5,1E9,0]}`: true,
+		`"12345678\n"`: true, `"1234567"`: true, `0`: true, `-0.0`: true, `true`: true, `null`: true,
+		deep(plainDepth): true, deep(plainDepth + 2): false,
+		wide(plainNames - 1): true, wide(plainNames + 1): false,
+		`{"a":1,"b":{"a":1},"a":2}`: false, `{"a":1,"\u0061":2}`: false, `{"\u0061":2}`: false, `"\ud83d\ude00"`: false,
+		"\"\xff\"": false, "\"1234567\x1f\"": false, "\"\n\"": false, `"\x"`: false, `"\u12"`: false, `"\`: false, `"`: false, `"1234567\"`: false,
+		`[1,]`: false, `[1 2]`: false, `{"a"}`: false, `{"a":}`: false, `{a:1}`: false, `{"a":1,}`: false, `01`: false, `1.`: false, `1e`: false, `-`: false, `+1`: false, `.5`: false,
+		`truth`: false, `nul`: false, `{} x`: false, ``: false, ` `: false, "\ufeff{}": false,
+	} {
+		if got := plain([]byte(in)); got != want {
+			t.Errorf("plain(%.60q) = %t", in, got)
+		}
+	}
+	if n := testing.AllocsPerRun(10, func() { plain([]byte(`{"a":[{"b":"c"}]}`)) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// FuzzPlain holds it against the decoder: what is plain is accepted there. What is
+// accepted there, and is no larger than documents are, is plain, but for escapes.
+func FuzzPlain(f *testing.F) {
+	for _, s := range []string{
+		`{"a":1,"b":{"a":"x"},"c":[true,false,null,-1.5e-7]}`, `{"a":1,"a":2}`, `"\u00e9 \ud83d\ude00 \ud83d"`, `[[[]]]`, `{"a":`, "\"\x80\"", `"12345678"`, `[1,2`, ` 1 `, `1 1`, `{"":0}`, `{"a":{"b":{}},"b":1}`,
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		b := []byte(in)
+		simple, err := plain(b), check(b)
+		switch {
+		case simple && err != nil:
+			t.Errorf("%q is plain, and refused: %v", in, err)
+		case simple && !json.Valid(b):
+			t.Errorf("%q is plain, and no JSON", in)
+		case !simple && err == nil && len(in) < plainDepth && !strings.Contains(in, `\u`):
+			t.Errorf("%q is accepted, and not plain", in)
+		}
+	})
+}
+
+func BenchmarkCheck(b *testing.B) {
+	for name, in := range map[string]string{
+		"small":   `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"It is sunny."},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}`,
+		"history": `{"model":"m","messages":[` + strings.Repeat(`{"role":"user","content":"`+strings.Repeat(`some words\n`, 14)+`"},`, 1000) + `{"role":"user","content":"x"}]}`,
+	} {
+		for how, check := range map[string]func([]byte) error{"plain": Check, "decoder": check} {
+			b.Run(name+"/"+how, func(b *testing.B) {
+				b.SetBytes(int64(len(in)))
+				for b.Loop() {
+					if err := check([]byte(in)); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
