@@ -26,7 +26,8 @@ type Output struct {
 
 	mu       sync.Mutex
 	begun    bool        // an answer has begun: an error can be no HTTP status now
-	buf      []byte      // what is to be sent with the next flush
+	buf      []byte      // what is to be sent with the next flush; nil for nothing
+	room     *[]byte     // of buf, while there is something
 	timer    *time.Timer // looks for silence; nil where there is no heartbeat
 	sent     time.Time   // of the last thing that was sent
 	deadline time.Time   // of writing
@@ -143,6 +144,10 @@ func (o *Output) write(before string, payload []byte, after string) {
 	if o.closed || o.err != nil {
 		return
 	}
+	if o.buf == nil {
+		o.room = rooms.Get().(*[]byte)
+		o.buf = (*o.room)[:0]
+	}
 	o.buf = append(o.buf, before...)
 	at := len(o.buf)
 	o.buf = append(o.buf, payload...)
@@ -171,9 +176,22 @@ func (o *Output) send() {
 		_ = o.control.SetWriteDeadline(o.deadline)
 	}
 	_, o.err = o.w.Write(o.buf)
-	if o.buf = o.buf[:0]; cap(o.buf) > maxUnsent {
-		o.buf = nil
+	o.free()
+}
+
+// rooms are for what is to be sent: a stream that waits holds none.
+var rooms = sync.Pool{New: func() any { return new([]byte) }}
+
+// free gives up what was to be sent.
+func (o *Output) free() {
+	if o.buf == nil {
+		return
 	}
+	if cap(o.buf) <= maxUnsent {
+		*o.room = o.buf
+		rooms.Put(o.room)
+	}
+	o.buf, o.room = nil, nil
 }
 
 // ErrGone is the error where the client takes no more of its answer.
@@ -228,6 +246,7 @@ func (o *Output) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
+	o.free()
 	_ = o.control.SetWriteDeadline(time.Time{}) // the connection may live on
 	if o.timer != nil {
 		o.timer.Stop()
