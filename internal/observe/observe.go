@@ -65,6 +65,13 @@ type Recorder interface {
 	End(*Span)
 }
 
+// A Roomy is a [Recorder] with room for the span that it is told about, so that both are made
+// at once.
+type Roomy interface {
+	// Room returns the zero Span, of which nobody knows.
+	Room() *Span
+}
+
 // A Span is one thing that is observed, from its beginning to its end. All methods of a
 // nil Span do nothing. It is safe for concurrent use.
 type Span struct {
@@ -75,7 +82,7 @@ type Span struct {
 
 	recorder Recorder
 	details  bool
-	here     watched // of the context within
+	within   watchedContext
 	mu       sync.Mutex
 	said     []Attribute
 	first    [8]Attribute // said, as long as that suffices
@@ -90,6 +97,21 @@ type watched struct {
 	span     *Span
 }
 
+// A watchedContext is a context that says so. It is a part of the span that began last,
+// which spares two allocations each.
+type watchedContext struct {
+	context.Context
+	here watched
+}
+
+// Value implements [context.Context].
+func (c *watchedContext) Value(key any) any {
+	if _, ours := key.(contextKey); ours {
+		return &c.here
+	}
+	return c.Context.Value(key)
+}
+
 type contextKey struct{}
 
 // installed is set once anybody watches in this process.
@@ -102,7 +124,7 @@ func With(ctx context.Context, o Observer) context.Context {
 	} else if !installed.Load() {
 		return ctx
 	}
-	return context.WithValue(ctx, contextKey{}, &watched{observer: o})
+	return &watchedContext{ctx, watched{observer: o}}
 }
 
 func watching(ctx context.Context) (w watched, ok bool) {
@@ -126,9 +148,15 @@ func Begin(ctx context.Context, kind Kind) (context.Context, *Span) {
 	if recorder == nil {
 		return ctx, nil
 	}
-	s := &Span{Kind: kind, Within: w.span, recorder: recorder, details: recorder.Details()}
-	s.said, s.here = s.first[:0], watched{w.observer, s}
-	return context.WithValue(ctx, contextKey{}, &s.here), s
+	var s *Span
+	if r, ok := recorder.(Roomy); ok {
+		s = r.Room()
+	} else {
+		s = new(Span)
+	}
+	s.Kind, s.Within, s.recorder, s.details = kind, w.span, recorder, recorder.Details()
+	s.said, s.within = s.first[:0], watchedContext{ctx, watched{w.observer, s}}
+	return &s.within, s
 }
 
 // measured are the keys of attributes that some metric has, or is made of.

@@ -103,7 +103,13 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
 	}
-	c := &Conversation{
+	var all struct { // in one allocation
+		conversation Conversation
+		dialogue     model.Dialogue
+		thread       recall.Thread
+	}
+	c := &all.conversation
+	*c = Conversation{
 		request: request, options: options,
 		out: output.New(w, output.Form{
 			Stream: request.Stream, Heartbeat: options.Heartbeat,
@@ -112,12 +118,14 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 			Event: func(e *model.Error) (string, []byte) { return "", e.JSON() },
 		}),
 	}
-	c.dialogue = &model.Dialogue{
+	c.dialogue = &all.dialogue
+	*c.dialogue = model.Dialogue{
 		Client: options.Model, Request: request.upstream(), Offers: options.Offers, Search: options.Search,
 		Shape: options.Shape, Progress: c.progress, Can: options.Can,
 	}
 	owner, identified := request.owner(options.Caller)
-	c.thread = &recall.Thread{
+	c.thread = &all.thread
+	*c.thread = recall.Thread{
 		Request: recall.Request{
 			Messages: request.messages, Digest: recall.Digest(request.object), Owner: owner, Identified: identified,
 			NoCallIDs: request.legacy, Retried: options.Retried, Again: options.Again, Answers: request.answers,

@@ -21,6 +21,7 @@ type recorder struct {
 	ctx   context.Context // with the span
 	span  trace.Span      // nil where there is none
 	began time.Time
+	room  observe.Span
 
 	mu    sync.Mutex
 	chats int64 // of a conversation
@@ -105,6 +106,9 @@ func (r *recorder) Event(name string, said []observe.Attribute) {
 		span.AddEvent(name, trace.WithAttributes(pairs(said)...))
 	}
 }
+
+// Room implements [observe.Roomy].
+func (r *recorder) Room() *observe.Span { return &r.room }
 
 // Details implements [observe.Recorder].
 func (r *recorder) Details() bool { return trace.SpanFromContext(r.ctx).IsRecording() }

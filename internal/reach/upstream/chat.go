@@ -3,9 +3,7 @@ package upstream
 import (
 	"context"
 	"io"
-	"net"
 	"net/http"
-	"slices"
 )
 
 // Post returns what sends the bodies of a conversation to a path of the upstream: the
@@ -19,12 +17,9 @@ func (u *Upstream) Post(path string, r Request) func(context.Context, [][]byte) 
 		for _, p := range parts {
 			length += len(p)
 		}
-		body := func() io.ReadCloser {
-			buffers := slices.Clone(net.Buffers(parts))
-			return io.NopCloser(&buffers)
-		}
+		sent := &partsBody{parts: parts}
 		r := r
-		r.Body, r.Length = body(), int64(length)
+		r.Body, r.Length = &partsBody{parts: parts}, int64(length)
 		req, err := u.NewRequest(ctx, r)
 		if err != nil {
 			return nil, err
@@ -33,11 +28,39 @@ func (u *Upstream) Post(path string, r Request) func(context.Context, [][]byte) 
 			req.Header.Set("Content-Type", "application/json")
 		}
 		// A connection that broke before anything was sent can be replaced.
-		req.GetBody = func() (io.ReadCloser, error) { return body(), nil }
+		req.GetBody = sent.again
 		// The answer keeps its request, and a stream lasts: it need not keep the
 		// body, which nobody sends again once there is an answer.
-		defer func() { parts = nil }()
+		defer func() { sent.parts = nil }()
 		u.Retries.Sent()
 		return u.Do(req)
 	}
 }
+
+// A partsBody is a body in parts. What was read of it is not kept.
+type partsBody struct {
+	parts [][]byte
+	at    int // in the first part
+}
+
+// Read implements [io.Reader].
+func (b *partsBody) Read(p []byte) (n int, err error) {
+	for len(b.parts) > 0 && n < len(p) {
+		more := copy(p[n:], b.parts[0][b.at:])
+		n, b.at = n+more, b.at+more
+		if b.at == len(b.parts[0]) {
+			b.parts, b.at = b.parts[1:], 0
+		}
+	}
+	if n == 0 && len(p) > 0 {
+		b.parts = nil
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// Close implements [io.Closer]. It may be called while somebody reads.
+func (b *partsBody) Close() error { return nil }
+
+// again returns the same body once more, while nothing of b was read.
+func (b *partsBody) again() (io.ReadCloser, error) { return &partsBody{parts: b.parts}, nil }

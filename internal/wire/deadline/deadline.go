@@ -78,13 +78,15 @@ func (r *reader) Close() error {
 // deadlines of one request do not outlive it: connections do.
 func Handler(next http.Handler, body, answer time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		control := http.NewResponseController(w)
-		out := &writer{ResponseWriter: w, control: control, idle: answer, bound: bound{set: control.SetWriteDeadline}}
-		_ = control.SetWriteDeadline(time.Time{})
-		defer out.within(answer) // what is buffered is written when the handler has returned
-		out.reading = request(control, r, body)
+		h := &handled{control: *http.NewResponseController(w)}
+		_ = h.control.SetWriteDeadline(time.Time{})
+		h.out = writer{ResponseWriter: w, idle: answer, bound: bound{control: &h.control, writing: true}}
+		defer h.out.within(answer) // what is buffered is written when the handler has returned
+		if h.body.of(&h.control, r, body) {
+			h.out.reading = &h.body.bound
+		}
 		if answer > 0 {
-			w = out
+			w = &h.out
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -95,27 +97,42 @@ func Handler(next http.Handler, body, answer time.Duration) http.Handler {
 // it is waited for. What is never read is bounded too: the server reads it when the
 // handler returns.
 func Request(w http.ResponseWriter, r *http.Request, idle time.Duration) {
-	request(http.NewResponseController(w), r, idle)
+	new(body).of(http.NewResponseController(w), r, idle)
 }
 
-// request is Request; it returns the bound, or nil for no body.
-func request(control *http.ResponseController, r *http.Request, idle time.Duration) *bound {
+// handled is what is kept of a request while it is handled.
+type handled struct {
+	control http.ResponseController
+	out     writer
+	body    body
+}
+
+// of makes b the body of a request, and reports whether that has one.
+func (b *body) of(control *http.ResponseController, r *http.Request, idle time.Duration) bool {
 	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
-		return nil
+		return false
 	}
-	b := &body{ReadCloser: r.Body, idle: idle, bound: bound{set: control.SetReadDeadline}}
+	b.ReadCloser, b.idle, b.control = r.Body, idle, control
 	b.within(idle)
 	r.Body = b
-	return &b.bound
+	return true
 }
 
 // A bound is a deadline that moves on. Setting it costs more than to look at the time, so
 // one that was set a moment ago stays: whoever is slow has a sixteenth less, and never more.
 type bound struct {
-	set func(time.Time) error
+	control *http.ResponseController
+	writing bool // and not reading
 
 	mu sync.Mutex
 	at time.Time
+}
+
+func (b *bound) set(at time.Time) error {
+	if b.writing {
+		return b.control.SetWriteDeadline(at)
+	}
+	return b.control.SetReadDeadline(at)
 }
 
 // within bounds what happens from now on by a time, or a sixteenth less.
@@ -192,13 +209,11 @@ func Response(w http.ResponseWriter, idle time.Duration) http.ResponseWriter {
 	if idle <= 0 {
 		return w
 	}
-	control := http.NewResponseController(w)
-	return &writer{ResponseWriter: w, control: control, idle: idle, bound: bound{set: control.SetWriteDeadline}}
+	return &writer{ResponseWriter: w, idle: idle, bound: bound{control: http.NewResponseController(w), writing: true}}
 }
 
 type writer struct {
 	http.ResponseWriter
-	control *http.ResponseController
 	bound
 	reading *bound // of the request's body; nil where that is not known
 	idle    time.Duration

@@ -27,11 +27,12 @@ type history struct {
 // belong to them.
 func (t *Thread) readHistory(ctx context.Context) (*history, error) {
 	messages, store := t.Request.Messages, t.Memory
-	h := &history{messages: messages, objects: make([]*rawjson.Object, len(messages)), keys: make([][]string, len(messages))}
+	room := roomFor(len(messages))
+	h := &room.history
+	h.messages, h.room = messages, room
 	any := len(t.Request.Known) > 0 || store != nil && store.Any(ctx, t.Request.Owner)
 	prefix := newDigest()
 	var keys []string
-	h.room = roomFor(len(messages))
 	for i := range messages {
 		o := h.room.object(i)
 		err := o.Parse(messages[i])

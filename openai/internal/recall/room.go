@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -11,7 +12,8 @@ import (
 type room struct {
 	objects []rawjson.Object
 	members []rawjson.Member
-	used    int // messages
+	history history // with room for its lists
+	used    int     // messages
 }
 
 const (
@@ -28,6 +30,8 @@ func roomFor(messages int) *room {
 		r.objects, r.members = make([]rawjson.Object, messages), make([]rawjson.Member, usualMembers*messages)
 	}
 	r.used = messages
+	r.history.objects = slices.Grow(r.history.objects[:0], messages)[:messages]
+	r.history.keys = slices.Grow(r.history.keys[:0], messages)[:messages]
 	return r
 }
 
@@ -44,5 +48,8 @@ func (r *room) free() {
 	}
 	clear(r.objects[:r.used])
 	clear(r.members[:usualMembers*r.used])
+	clear(r.history.objects)
+	clear(r.history.keys)
+	r.history = history{objects: r.history.objects, keys: r.history.keys}
 	rooms.Put(r)
 }
