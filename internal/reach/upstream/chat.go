@@ -59,6 +59,17 @@ func (b *partsBody) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
+// WriteTo implements [io.WriterTo], which spares the room that copying takes.
+func (b *partsBody) WriteTo(w io.Writer) (n int64, err error) {
+	for len(b.parts) > 0 && err == nil {
+		var more int
+		more, err = w.Write(b.parts[0][b.at:])
+		n, b.parts, b.at = n+int64(more), b.parts[1:], 0
+	}
+	b.parts = nil
+	return n, err
+}
+
 // Close implements [io.Closer]. It may be called while somebody reads.
 func (b *partsBody) Close() error { return nil }
 

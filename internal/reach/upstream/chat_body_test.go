@@ -21,6 +21,11 @@ func TestPartsBody(t *testing.T) {
 		if body.parts != nil {
 			t.Errorf("%q: what was read is kept", parts)
 		}
+		var copied bytes.Buffer
+		whole := &partsBody{parts: parts}
+		if n, err := io.Copy(&copied, whole); err != nil || n != int64(len(want)) || !bytes.Equal(copied.Bytes(), want) || whole.parts != nil {
+			t.Errorf("%q copied is %q, %d bytes, %v", parts, copied.Bytes(), n, err)
+		}
 		if got, err := io.ReadAll(iotest.OneByteReader(again)); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%q again is %q, %v", parts, got, err)
 		}
