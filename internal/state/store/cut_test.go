@@ -148,6 +148,27 @@ func TestSwallowed(t *testing.T) {
 	}
 }
 
+// TestChangedBefore: who begins to watch while others do is told to look, for what changed a
+// moment before was told to nobody.
+func TestChangedBefore(t *testing.T) {
+	shared(t, func(t *testing.T, place string) {
+		here, there := opened(t, place), opened(t, place)
+		first := here.Changed(t.Context(), "first")
+		<-first
+		for _, topic := range []string{"second", "first"} {
+			if err := there.Write(t.Context(), func(tx *Tx) error { tx.Raise(topic); return nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		<-first // and so the second has been seen, too
+		select {
+		case <-here.Changed(t.Context(), "second"):
+		case <-time.After(10 * time.Second):
+			t.Error("nobody said that it has changed")
+		}
+	})
+}
+
 // TestChanged: who watches a topic learns of changes of its own process and of others,
 // also where nobody can notify; and not of what was undone.
 func TestChanged(t *testing.T) {

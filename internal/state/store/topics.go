@@ -34,7 +34,8 @@ func newTopics(db *DB) *topics {
 
 // Changed returns a channel that gets a value when something of a topic may have
 // changed ([Tx.Raise]), at once where this process has done it and within [LookEvery]
-// where another has; changes in quick succession may be one value. It ends with ctx.
+// where another has; changes in quick succession may be one value. The first is there at
+// once: whoever watches from now on has not heard of what changed before. It ends with ctx.
 func (db *DB) Changed(ctx context.Context, topic string) <-chan struct{} {
 	t, changed := db.topics, make(chan struct{}, 1)
 	t.mu.Lock()
@@ -45,7 +46,9 @@ func (db *DB) Changed(ctx context.Context, topic string) <-chan struct{} {
 	t.watch[topic][changed] = true
 	if !t.runs && t.ctx.Err() == nil {
 		t.runs = true
-		t.all.Go(t.look)
+		t.all.Go(t.look) // whose first look is told to all
+	} else {
+		signal(changed)
 	}
 	context.AfterFunc(ctx, func() {
 		t.mu.Lock()
