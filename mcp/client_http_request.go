@@ -72,6 +72,9 @@ var (
 	callsTool     = []string{methodTool}
 )
 
+// usualHeaders is no less than how many headers most requests have.
+const usualHeaders = 8
+
 // newRequestBody returns a body of a kind that net/http knows to be in memory: of others it
 // sends the header first, by a write of its own.
 func newRequestBody(b []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(b)) }
@@ -81,7 +84,7 @@ func newRequestBody(b []byte) io.ReadCloser { return io.NopCloser(bytes.NewReade
 func (r *requester) request(method string, u *url.URL, body []byte) http.Request {
 	req := http.Request{
 		Method: method, URL: u, Host: u.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: make(http.Header, len(r.header)+10),
+		Header: make(http.Header, max(len(r.header), usualHeaders)),
 	}
 	for name, values := range r.header {
 		req.Header[http.CanonicalHeaderKey(name)] = values

@@ -122,31 +122,32 @@ func (s *Session) Call(ctx context.Context, call dragoman.Call, ask Ask) (dragom
 
 // logCall logs a call without its arguments and its result.
 func logCall(log *slog.Logger, round int, call *dragoman.Call, res *dragoman.Result) {
-	attrs := make([]any, 0, 14)
+	var room [7]slog.Attr
+	attrs := room[:0]
 	if round > 0 {
-		attrs = append(attrs, "round", round)
+		attrs = append(attrs, slog.Int("round", round))
 	}
-	attrs = append(attrs, "took", res.Info.Duration.Round(time.Microsecond))
+	attrs = append(attrs, slog.Duration("took", res.Info.Duration.Round(time.Microsecond)))
 	if t := call.Tool; t != nil {
-		attrs = append(attrs, "server", t.Server, "tool", t.Original)
+		attrs = append(attrs, slog.String("server", t.Server), slog.String("tool", t.Original))
 	}
 	switch {
 	case res.Asks != nil:
-		attrs = append(attrs, "asks", len(res.Asks.Questions))
+		attrs = append(attrs, slog.Int("asks", len(res.Asks.Questions)))
 	case res.Problem != nil:
-		attrs = append(attrs, "problem", res.Problem.Code)
+		attrs = append(attrs, slog.String("problem", res.Problem.Code))
 		if panicked, ok := errors.AsType[*dragoman.PanicError](res.Problem); ok {
-			log.Error("call failed here", append(attrs, "error", panicked)...)
+			log.LogAttrs(context.Background(), slog.LevelError, "call failed here", append(attrs, slog.Any("error", panicked))...)
 			return
 		}
 		if res.Problem.Err != nil {
-			attrs = append(attrs, "error", res.Problem.Err)
+			attrs = append(attrs, slog.Any("error", res.Problem.Err))
 		}
 	case res.Failed:
-		attrs = append(attrs, "problem", "tool_error")
+		attrs = append(attrs, slog.String("problem", "tool_error"))
 	}
 	if len(res.Content) > 0 {
-		attrs = append(attrs, "result_tokens", (len(res.Content)+2)/3) // an estimate, before anything is cut
+		attrs = append(attrs, slog.Int("result_tokens", (len(res.Content)+2)/3)) // an estimate, before anything is cut
 	}
-	log.Info("call", attrs...)
+	log.LogAttrs(context.Background(), slog.LevelInfo, "call", attrs...)
 }

@@ -22,6 +22,7 @@ type conn struct {
 	over    bool      // the header was larger
 	probe   probe
 
+	end       func() // cancel, made once
 	mu        sync.Mutex
 	cancelled bool
 }
@@ -94,6 +95,7 @@ func (t *Transport) connection(ctx context.Context, address string) (*conn, erro
 		return nil, err
 	}
 	c := &conn{Conn: dialled, address: address}
+	c.end = c.cancel
 	c.probe.of(dialled)
 	c.r = bufio.NewReaderSize(c, 4096)
 	return c, nil

@@ -181,7 +181,7 @@ func (t *Transport) exchange(c *conn, req *http.Request, message []byte) (res *h
 	if t.rest.ResponseHeaderTimeout > 0 {
 		c.bound(time.Now().Add(t.rest.ResponseHeaderTimeout))
 	}
-	stop := context.AfterFunc(ctx, c.cancel)
+	stop := context.AfterFunc(ctx, c.end)
 	if trace := httptrace.ContextClientTrace(ctx); trace != nil && trace.WroteHeaders != nil {
 		trace.WroteHeaders()
 	}

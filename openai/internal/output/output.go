@@ -21,7 +21,7 @@ import (
 // written from other goroutines than answers, so each method locks. Make it with [New].
 type Output struct {
 	w       http.ResponseWriter
-	control *http.ResponseController
+	control http.ResponseController
 	form    Form
 
 	mu       sync.Mutex
@@ -58,7 +58,7 @@ func New(w http.ResponseWriter, form Form) *Output {
 	if form.Alive == "" {
 		form.Alive = ": keep-alive\n"
 	}
-	return &Output{w: w, control: http.NewResponseController(w), form: form}
+	return &Output{w: w, control: *http.NewResponseController(w), form: form}
 }
 
 // Begin makes ready to answer with the upstream's headers. In a stream they go
