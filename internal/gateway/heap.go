@@ -11,13 +11,15 @@ import (
 
 // How much the heap may grow between two collections: as much as what is alive, as Go has
 // it, and no less than leastRoom. Where it is collected more often than each oftenCollected,
-// the room doubles, up to mostRoom; where it rests for rareCollected, it is leastRoom again.
+// busyFor times on end, the room doubles, up to mostRoom: a start is not that long. Where it
+// rests for rareCollected, it is leastRoom again.
 // So a gateway that has little to do stays small, and one that is busy does not walk over
 // all that is alive twenty times in a second for a few megabytes (docs/decisions/0414).
 const (
 	leastRoom      = 8 << 20
 	mostRoom       = 32 << 20
 	oftenCollected = 100 * time.Millisecond
+	busyFor        = 16
 	rareCollected  = 2 * time.Second
 )
 
@@ -32,6 +34,7 @@ type heapPace struct {
 	mu      sync.Mutex
 	done    bool
 	last    time.Time // when the heap was collected
+	often   int       // how many times on end it was soon after the time before
 	room    uint64    // bytes
 	percent int       // GOGC
 }
@@ -97,9 +100,13 @@ func (p *heapPace) adapt() {
 func (p *heapPace) collected(at time.Time, live uint64) (percent int) {
 	switch took := at.Sub(p.last); {
 	case took < oftenCollected:
-		p.room = min(2*p.room, mostRoom)
+		if p.often++; p.often == busyFor {
+			p.often, p.room = 0, min(2*p.room, mostRoom)
+		}
 	case took > rareCollected:
-		p.room = leastRoom
+		p.often, p.room = 0, leastRoom
+	default:
+		p.often = 0
 	}
 	p.last = at
 	steps := p.room * 100 / max(live, 1) / percentStep

@@ -12,22 +12,30 @@ func TestHeapPace(t *testing.T) {
 	at := time.Unix(0, 0)
 	p := &heapPace{last: at, room: leastRoom, percent: 100}
 	for i, step := range []struct {
+		times int
 		after time.Duration
 		live  uint64
 		want  int
 	}{
-		{50 * time.Millisecond, 10 << 20, 150}, // 16 MiB of room for 10 that are alive
-		{50 * time.Millisecond, 10 << 20, 300}, // 32
-		{time.Millisecond, 10 << 20, 300},      // no more than that
-		{time.Second, 10 << 20, 300},           // often enough
-		{time.Second, 16 << 20, 200},
-		{time.Millisecond, 100 << 20, 100}, // as much as is alive, never less
-		{3 * time.Second, 10 << 20, 100},   // at rest
-		{time.Millisecond, 9 << 20, 150},
+		{busyFor - 1, 50 * time.Millisecond, 10 << 20, 100}, // a start
+		{1, time.Second, 10 << 20, 100},
+		{busyFor - 1, 50 * time.Millisecond, 10 << 20, 100},
+		{1, 50 * time.Millisecond, 10 << 20, 150}, // 16 MiB of room for 10 that are alive
+		{busyFor - 1, 50 * time.Millisecond, 10 << 20, 150},
+		{1, 50 * time.Millisecond, 10 << 20, 300},      // 32
+		{2 * busyFor, time.Millisecond, 10 << 20, 300}, // no more than that
+		{busyFor, time.Second, 10 << 20, 300},          // often enough
+		{1, time.Second, 16 << 20, 200},
+		{1, time.Millisecond, 100 << 20, 100}, // as much as is alive, never less
+		{1, 3 * time.Second, 10 << 20, 100},   // at rest
+		{busyFor - 1, time.Millisecond, 9 << 20, 100},
+		{1, time.Millisecond, 9 << 20, 150},
 	} {
-		at = at.Add(step.after)
-		if got := p.collected(at, step.live); got != step.want {
-			t.Errorf("step %d: GOGC is %d, want %d", i, got, step.want)
+		for range step.times {
+			at = at.Add(step.after)
+			if got := p.collected(at, step.live); got != step.want {
+				t.Fatalf("step %d: GOGC is %d, want %d", i, got, step.want)
+			}
 		}
 	}
 }
