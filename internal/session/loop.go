@@ -151,3 +151,6 @@ func logCall(log *slog.Logger, round int, call *dragoman.Call, res *dragoman.Res
 	}
 	log.LogAttrs(context.Background(), slog.LevelInfo, "call", attrs...)
 }
+
+// logger returns a logger that names the caller. Most sessions need none of their own.
+func (s *Session) logger() *slog.Logger { return s.Caller.Log(s.log) }

@@ -418,6 +418,3 @@ func Shared(tools dragoman.Toolset) func(servers.Owner) dragoman.Toolset {
 // Gate returns what judges requests that are for no tools: models, and routes that
 // are passed on.
 func (o *Opener) Gate() *gate.Gate { return o.o.Gate }
-
-// logger returns a logger that names the caller. Most sessions need none of their own.
-func (s *Session) logger() *slog.Logger { return s.Caller.Log(s.log) }

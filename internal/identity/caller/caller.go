@@ -70,17 +70,20 @@ func (c Caller) IsLocal() bool { return c.ID == Local.ID }
 // Logged is who this is, as lines of a log say it: the ID, and the name where that says
 // more.
 func (c Caller) Logged() []any {
-	if c.Name == "" || c.Name == c.ID {
+	if !c.named() {
 		return []any{"caller", c.ID}
 	}
 	return []any{"caller", c.ID, "caller_name", c.Name}
 }
 
+// named reports whether the name says more than the ID.
+func (c Caller) named() bool { return c.Name != "" && c.Name != c.ID }
+
 // Log returns a logger whose lines name the caller, behind what else they carry.
 func (c Caller) Log(log *slog.Logger, carried ...slog.Attr) *slog.Logger {
 	all := append(make([]slog.Attr, 0, len(carried)+2), carried...)
 	all = append(all, slog.String("caller", c.ID))
-	if c.Name != "" && c.Name != c.ID {
+	if c.named() {
 		all = append(all, slog.String("caller_name", c.Name))
 	}
 	return slog.New(log.Handler().WithAttrs(all))

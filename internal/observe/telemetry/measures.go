@@ -19,10 +19,9 @@ import (
 type measures struct {
 	version     string
 	began       time.Time
-	instruments []*instrument              // histograms and counters
-	views       map[string]*view           // of each of them, by its name
-	ends        [len(kinds)]*view          // of each kind, for what is measured when one ends
-	about       map[string]*observe.Metric // those that somebody else keeps, and that are asked for
+	instruments []*instrument     // histograms and counters
+	views       map[string]*view  // of each of them, by its name
+	ends        [len(kinds)]*view // of each kind, for what is measured when one ends
 
 	mu      sync.Mutex
 	sources []func(report func(name string, value int64, attributes ...observe.Attribute))
@@ -32,12 +31,11 @@ type measures struct {
 var kept = []string{observe.GoMemoryAllocated}
 
 func newMeasures(version string) *measures {
-	m := &measures{version: version, began: time.Now(), views: map[string]*view{}, about: map[string]*observe.Metric{}}
+	m := &measures{version: version, began: time.Now(), views: map[string]*view{}}
 	for i := range observe.Metrics {
 		each := &observe.Metrics[i]
 		if each.Shape == observe.Gauge || slices.Contains(kept, each.Name) {
-			m.about[each.Name] = each
-			continue
+			continue // it is asked for
 		}
 		of := &instrument{about: each, by: map[attribute.Distinct]*series{}}
 		m.instruments = append(m.instruments, of)
@@ -107,7 +105,7 @@ func (m *measures) readings(now time.Time) []metricdata.Metrics {
 	var all []metricdata.Metrics
 	for i := range observe.Metrics {
 		about := &observe.Metrics[i]
-		if m.about[about.Name] == nil || points[about.Name] == nil {
+		if m.views[about.Name] != nil || points[about.Name] == nil {
 			continue
 		}
 		read := described(about)
