@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/dragoman-mcp/dragoman/internal/text/pattern"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
@@ -172,9 +173,9 @@ var answerRules = []Rule{
 
 var (
 	// ownResult is how the SDKs for TypeScript refuse what a handler returned.
-	ownResult = regexp.MustCompile(`^(MCP error -?\d+: )?Invalid tools/call result\b`)
-	saysCut   = regexp.MustCompile(`(?i)\b(truncated|output too long|results? omitted|shortened to)\b`)
-	saysHow   = regexp.MustCompile(`(?i)\b(use|with|set|pass|add|narrow|filter|offset|cursor|next|limit|page|more specific)\b`)
+	ownResult = pattern.Of(`^(MCP error -?\d+: )?Invalid tools/call result\b`)
+	saysCut   = pattern.Of(`(?i)\b(truncated|output too long|results? omitted|shortened to)\b`)
+	saysHow   = pattern.Of(`(?i)\b(use|with|set|pass|add|narrow|filter|offset|cursor|next|limit|page|more specific)\b`)
 )
 
 func of(c Called, pointer string) At { return At{Tool: c.Tool.Name, Pointer: pointer} }

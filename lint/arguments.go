@@ -1,9 +1,9 @@
 package lint
 
 import (
-	"regexp"
 	"strings"
 
+	"github.com/dragoman-mcp/dragoman/internal/text/pattern"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -209,7 +209,7 @@ func partsExplained(n *schema.Node) bool {
 }
 
 // argumentEnd is what follows an argument's name in a list of arguments.
-var argumentEnd = regexp.MustCompile("^[`\"')]?\\s*(\\([^)]*\\))?\\s*[:：-]")
+var argumentEnd = pattern.Of("^[`\"')]?\\s*(\\([^)]*\\))?\\s*[:：-]")
 
 func untyped(n *schema.Node) bool {
 	for _, keyword := range []string{"type", "enum", "const", "$ref", "anyOf", "oneOf", "allOf", "properties", "items"} {
@@ -225,10 +225,10 @@ func closed(n *schema.Node) bool {
 }
 
 // timeForm is how names and descriptions show that a date has a time of the day.
-var timeForm = regexp.MustCompile(`(?i)time|\bhours?\b|[0-9dD]T[0-9hH]{2}:?|hh:mm`)
+var timeForm = pattern.Of(`(?i)time|\bhours?\b|[0-9dD]T[0-9hH]{2}:?|hh:mm`)
 
 // dateForm is how descriptions name the form of a date.
-var dateForm = regexp.MustCompile(`\b(YYYY-MM-DD|yyyy-mm-dd|ISO[ -]?8601)\b`)
+var dateForm = pattern.Of(`\b(YYYY-MM-DD|yyyy-mm-dd|ISO[ -]?8601)\b`)
 
 // free reports whether a string may be any string.
 func free(n *schema.Node) bool {
@@ -241,11 +241,11 @@ func free(n *schema.Node) bool {
 }
 
 var (
-	choice = regexp.MustCompile(`(?i)\b(one of|either|must be|allowed values( are)?|valid values( are)?|possible values( are)?|options( are)?|accepted values( are)?):?\s*` +
+	choice = pattern.Of(`(?i)\b(one of|either|must be|allowed values( are)?|valid values( are)?|possible values( are)?|options( are)?|accepted values( are)?):?\s*` +
 		`["'\x60][\w.-]+["'\x60]\s*(\([^)]{0,60}\)\s*)?(,\s*(or |and )?|\s+or\s+|\s*\|\s*|\s*/\s*)["'\x60][\w.-]+["'\x60]`)
-	openChoice = regexp.MustCompile(`(?i)\b(e\.g\.|for example|such as|etc|comma[- ]separated|list of|custom|any other|and more)`)
+	openChoice = pattern.Of(`(?i)\b(e\.g\.|for example|such as|etc|comma[- ]separated|list of|custom|any other|and more)`)
 
-	secretName = regexp.MustCompile(`^(.*_)?(password|passwd|passphrase|secret|api_?key|access_?token|auth_?token|bearer_?token|refresh_?token|private_?key|client_?secret|secret_?key|credentials?)$`)
+	secretName = pattern.Of(`^(.*_)?(password|passwd|passphrase|secret|api_?key|access_?token|auth_?token|bearer_?token|refresh_?token|private_?key|client_?secret|secret_?key|credentials?)$`)
 	commands   = words("command cmd shellcommand shell bash sql sqlquery javascript pythoncode")
 	collects   = words("conversationhistory chathistory conversation fullconversation systemprompt sidenote previousmessages messagehistory chaincontext chainofthought userprompt originalprompt fullcontext conversationcontext contextdump")
 	formats    = map[string]string{"url": "uri", "uri": "uri", "websiteurl": "uri", "imageurl": "uri", "callbackurl": "uri", "webhookurl": "uri", "email": "email", "emailaddress": "email"}
@@ -263,7 +263,7 @@ func isCommand(t *Tool, p Param) bool {
 	return false
 }
 
-var runsCode = regexp.MustCompile(`\b(execut|evaluat|run)(e|es|s|ed|ing)?\b.{0,60}\b(code|script|javascript|python)|\b(code|script|javascript|python)\b.{0,40}\b(to (be )?(execut|evaluat|run)|execution)`)
+var runsCode = pattern.Of(`\b(execut|evaluat|run)(e|es|s|ed|ing)?\b.{0,60}\b(code|script|javascript|python)|\b(code|script|javascript|python)\b.{0,40}\b(to (be )?(execut|evaluat|run)|execution)`)
 
 // isSecret reports whether an argument of that name holds a secret.
 func isSecret(name string) bool {

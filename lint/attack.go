@@ -9,12 +9,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/text/pattern"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
@@ -226,7 +226,7 @@ func injections(usual string) (all []try) {
 }
 
 // databaseComplains are words of databases about a statement that they cannot read.
-var databaseComplains = regexp.MustCompile(`(?i)near "[^"]*": syntax error|unrecognized token: "|unterminated quoted string|syntax error at or near|error in your SQL syntax|unclosed quotation mark|ORA-0(0933|1756)|quoted string not properly terminated`)
+var databaseComplains = pattern.Of(`(?i)near "[^"]*": syntax error|unrecognized token: "|unterminated quoted string|syntax error at or near|error in your SQL syntax|unclosed quotation mark|ORA-0(0933|1756)|quoted string not properly terminated`)
 
 // statements have a database join the canary, or stumble over a quote.
 func statements(usual string) (all []try) {

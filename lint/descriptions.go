@@ -1,10 +1,10 @@
 package lint
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/dragoman-mcp/dragoman/internal/text/pattern"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -199,13 +199,13 @@ var (
 		discard reset permanent permanently irreversible undo undone lost lose modify change update write edit rename move
 		set unlink prune trash stop close create add cancel execute run disable unassign detach empty upsert unpublish`)
 	handles  = words(`sessionid handle handleid jobid taskid uploadid downloadid cursorid transactionid leaseid sandboxid`)
-	lifetime = regexp.MustCompile(`expire|expiry|expires|lifetime|valid (for|until)|lives|ttl|until |minutes|hours|seconds|days|long as|end of the`)
+	lifetime = pattern.Of(`expire|expiry|expires|lifetime|valid (for|until)|lives|ttl|until |minutes|hours|seconds|days|long as|end of the`)
 
-	saysReadOnly = regexp.MustCompile(`\b(this|the) (tool|operation|call) (is|only) reads?([- ]only)?\b|\bread[- ]only (tool|operation)\b|\b(this|the) (tool|operation|call) (does not|never) (modif(y|ies)|changes?) (any|anything|data|state)\b`)
-	saysDestroys = regexp.MustCompile(`permanently (delete|remove|erase|destroy)s?|\b(this|the) (tool|operation|call|action) is (destructive|irreversible)\b|\bdestructive (operation|tool)\b`)
+	saysReadOnly = pattern.Of(`\b(this|the) (tool|operation|call) (is|only) reads?([- ]only)?\b|\bread[- ]only (tool|operation)\b|\b(this|the) (tool|operation|call) (does not|never) (modif(y|ies)|changes?) (any|anything|data|state)\b`)
+	saysDestroys = pattern.Of(`permanently (delete|remove|erase|destroy)s?|\b(this|the) (tool|operation|call|action) is (destructive|irreversible)\b|\bdestructive (operation|tool)\b`)
 
-	example    = regexp.MustCompile(`\be\.g\.|\bexamples?\b|\bfor instance\b|\bsuch as\b|\blike ["'\x60]|i\.e\.|示例|例如`)
-	saysResult = regexp.MustCompile(`\breturn|\boutput|\brespon[ds]|\bresults?\b|\byields?\b|\bproduces?\b|\bgives?\b|返回|\bcontents? of\b`)
+	example    = pattern.Of(`\be\.g\.|\bexamples?\b|\bfor instance\b|\bsuch as\b|\blike ["'\x60]|i\.e\.|示例|例如`)
+	saysResult = pattern.Of(`\breturn|\boutput|\brespon[ds]|\bresults?\b|\byields?\b|\bproduces?\b|\bgives?\b|返回|\bcontents? of\b`)
 )
 
 // returnsInDoubt reports whether nothing says what a tool answers: neither a schema nor its
@@ -246,7 +246,7 @@ func repeatsName(t *Tool) bool {
 	return true
 }
 
-var tellsWhen = regexp.MustCompile(`\bwhen\b|\buse (this|it|for|to|only|after|before)\b|\binstead\b|\bunlike\b|\bprefer\b|\bif you\b|\brather than\b|\bby (its |their |the |an? )?(\w+ )?(id|ids|name|key|uuid|slug|number|url)\b`)
+var tellsWhen = pattern.Of(`\bwhen\b|\buse (this|it|for|to|only|after|before)\b|\binstead\b|\bunlike\b|\bprefer\b|\bif you\b|\brather than\b|\bby (its |their |the |an? )?(\w+ )?(id|ids|name|key|uuid|slug|number|url)\b`)
 
 // checkOverlap finds tools that retrieve several of the same thing by different
 // verbs, of which none says when it is the right one. A tool that gets a single

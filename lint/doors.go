@@ -13,10 +13,10 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/text/pattern"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
@@ -205,7 +205,7 @@ type Metadata struct {
 	Missing string
 }
 
-var metadataLink = regexp.MustCompile(`resource_metadata="([^"]+)"`)
+var metadataLink = pattern.Of(`resource_metadata="([^"]+)"`)
 
 // refusals looks at how a server that was reached with a token refuses requests without
 // one. Who has another kind of key is asked nothing about OAuth.

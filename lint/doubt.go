@@ -1,9 +1,9 @@
 package lint
 
 import (
-	"regexp"
 	"strings"
 
+	"github.com/dragoman-mcp/dragoman/internal/text/pattern"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -16,7 +16,7 @@ var plainFields = words(`
 	body query search term keyword surname sha element reason path file folder directory branch tag version status type kind language model prompt question answer`)
 
 // explains are the words by which a description shows what a value looks like.
-var explains = regexp.MustCompile("`[^`]+`|\"[^\"]+\"|'[^']+'|(?i)\\b(such as|e\\.?g\\b|for example|for instance|like|format|must be|one of|iso[ -]?8601|rfc ?\\d+|yyyy)|[(:]\\s*\\w+(, \\w+| or \\w+)")
+var explains = pattern.Of("`[^`]+`|\"[^\"]+\"|'[^']+'|(?i)\\b(such as|e\\.?g\\b|for example|for instance|like|format|must be|one of|iso[ -]?8601|rfc ?\\d+|yyyy)|[(:]\\s*\\w+(, \\w+| or \\w+)")
 
 // doubt returns the name of the first argument whose value a model has to guess: a text
 // that neither an enum, a format, a pattern nor a word about its form narrows, or an

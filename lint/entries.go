@@ -2,10 +2,10 @@ package lint
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/dragoman-mcp/dragoman/internal/text/pattern"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -62,7 +62,7 @@ var entryRules = []Rule{
 	},
 }
 
-var absoluteURI = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
+var absoluteURI = pattern.Of(`^[A-Za-z][A-Za-z0-9+.-]*:`)
 
 func promptGap(n *schema.Node) string {
 	if n.Get("description").Text() == "" {

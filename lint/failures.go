@@ -1,10 +1,10 @@
 package lint
 
 import (
-	"regexp"
 	"strings"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/text/pattern"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -216,9 +216,9 @@ func (c *Called) succeeded() bool {
 }
 
 var (
-	errorText = regexp.MustCompile(`(?i)^\s*\W{0,3}(error|failed|exception|invalid|traceback)\b`)
-	helpful   = regexp.MustCompile(`(?i)\b(required|missing|expected|must be|should be|needs? to be|not a valid|use)\b`)
-	inside    = regexp.MustCompile(strings.Join([]string{
+	errorText = pattern.Of(`(?i)^\s*\W{0,3}(error|failed|exception|invalid|traceback)\b`)
+	helpful   = pattern.Of(`(?i)\b(required|missing|expected|must be|should be|needs? to be|not a valid|use)\b`)
+	inside    = pattern.Of(strings.Join([]string{
 		`Traceback \(most recent call last\)`,
 		`(?m)^\s+at [\w.$<>\[\] ]+ \(.*:\d+:\d+\)`,
 		`(?m)^\s+at (async )?(file|node):.*:\d+`,

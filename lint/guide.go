@@ -2,10 +2,10 @@ package lint
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/dragoman-mcp/dragoman/internal/text/pattern"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -92,11 +92,11 @@ var guideRules = []Rule{
 }
 
 var (
-	measured  = regexp.MustCompile(`(?i)\b(timeout|duration|delay|interval|ttl|lifetime|distance|weight|temperature|speed)$`)
-	units     = regexp.MustCompile(`(?i)\b(ms|millis\w*|s|secs?|seconds?|mins?|minutes?|hours?|days?|weeks?|months?|years?|m|km|meters?|metres?|kilomet\w+|miles?|feet|kg|kilos?|kilograms?|grams?|pounds?|celsius|fahrenheit|kelvin|degrees?|percent|pixels?|px|points?|frames?|between 0 and [12]|0 to [12]|ratio|factor|multiplier|rate|scale|unit|units|sampling|randomness)\b|[%°]`)
-	unwritten = regexp.MustCompile(`(?i)^\s*(todo|tbd|fixme|xxx|lorem ipsum|n/a|description( goes)? here|add (a )?description|insert description|no description( provided)?|placeholder|change ?me|your (tool )?description)\b`)
-	markup    = regexp.MustCompile(`(?i)</?(p|br|b|i|ul|ol|li|div|span|strong|em|h[1-6]|table|tr|td|a|font|center)(\s[^>]*)?/?>`)
-	exampled  = regexp.MustCompile(`(?i)\b(e\.g\.|for example|for instance|such as|example:|examples:)`)
+	measured  = pattern.Of(`(?i)\b(timeout|duration|delay|interval|ttl|lifetime|distance|weight|temperature|speed)$`)
+	units     = pattern.Of(`(?i)\b(ms|millis\w*|s|secs?|seconds?|mins?|minutes?|hours?|days?|weeks?|months?|years?|m|km|meters?|metres?|kilomet\w+|miles?|feet|kg|kilos?|kilograms?|grams?|pounds?|celsius|fahrenheit|kelvin|degrees?|percent|pixels?|px|points?|frames?|between 0 and [12]|0 to [12]|ratio|factor|multiplier|rate|scale|unit|units|sampling|randomness)\b|[%°]`)
+	unwritten = pattern.Of(`(?i)^\s*(todo|tbd|fixme|xxx|lorem ipsum|n/a|description( goes)? here|add (a )?description|insert description|no description( provided)?|placeholder|change ?me|your (tool )?description)\b`)
+	markup    = pattern.Of(`(?i)</?(p|br|b|i|ul|ol|li|div|span|strong|em|h[1-6]|table|tr|td|a|font|center)(\s[^>]*)?/?>`)
+	exampled  = pattern.Of(`(?i)\b(e\.g\.|for example|for instance|such as|example:|examples:)`)
 )
 
 // mostBetweenTags is how many characters to each tag a text in HTML has at most; one that
@@ -174,7 +174,7 @@ func checkExamples(s *Server, say Say) {
 }
 
 // noKey is what tools say whose server has no key.
-var noKey = regexp.MustCompile(`\b[A-Z][A-Z0-9]*(_[A-Z0-9]+)*_(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)\b|(?i)\b(api[ _-]?key|access token|credentials?) (is|are|was|were)? ?(not (set|configured|provided|found)|missing|required)\b`)
+var noKey = pattern.Of(`\b[A-Z][A-Z0-9]*(_[A-Z0-9]+)*_(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)\b|(?i)\b(api[ _-]?key|access token|credentials?) (is|are|was|were)? ?(not (set|configured|provided|found)|missing|required)\b`)
 
 // checkKey looks for a server that starts, lists its tools, and whose calls all fail for
 // want of a key.

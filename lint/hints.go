@@ -2,9 +2,10 @@ package lint
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/dragoman-mcp/dragoman/internal/text/pattern"
 )
 
 const specHints = "MCP 2026-07-28, ToolAnnotations"
@@ -163,7 +164,7 @@ func writesInProse(sentence []string) string {
 }
 
 // harmless are the words by which a tool says that nothing is changed.
-var harmless = regexp.MustCompile(`\b(read[- ]only|only reads|dry[- ]run|preview|simulat\w+|without (saving|changing|modifying|writing|applying)|does not (change|modify|write|save|alter|send)|nothing is (changed|saved|written|sent))\b`)
+var harmless = pattern.Of(`\b(read[- ]only|only reads|dry[- ]run|preview|simulat\w+|without (saving|changing|modifying|writing|applying)|does not (change|modify|write|save|alter|send)|nothing is (changed|saved|written|sent))\b`)
 
 // checkUnsaid finds hints that are left out. Where the author asks, each of the
 // four has to be said; from outside the rules A001 and A008 speak of the main

@@ -2,10 +2,11 @@ package lint
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/dragoman-mcp/dragoman/internal/text/pattern"
 )
 
 const (
@@ -167,20 +168,20 @@ var nameRules = []Rule{
 }
 
 var (
-	specName    = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
-	modelName   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-	serverName  = regexp.MustCompile(`^([a-z0-9]+(-[a-z0-9]+)*-mcp-server|[a-z0-9]+(_[a-z0-9]+)*_mcp)$`)
-	plainServer = regexp.MustCompile(`^[a-z][a-z0-9]*([-_][a-z0-9]+)*$`)
-	dated       = regexp.MustCompile(`(^|[-_. ])(v[0-9]+(\.[0-9]+)*|[0-9]+\.[0-9]+(\.[0-9]+)*|20[0-9]{2}(-?[0-9]{2}){0,2})([-_. ]|$)`)
+	specName    = pattern.Of(`^[A-Za-z0-9_.-]+$`)
+	modelName   = pattern.Of(`^[A-Za-z0-9_-]{1,64}$`)
+	serverName  = pattern.Of(`^([a-z0-9]+(-[a-z0-9]+)*-mcp-server|[a-z0-9]+(_[a-z0-9]+)*_mcp)$`)
+	plainServer = pattern.Of(`^[a-z][a-z0-9]*([-_][a-z0-9]+)*$`)
+	dated       = pattern.Of(`(^|[-_. ])(v[0-9]+(\.[0-9]+)*|[0-9]+\.[0-9]+(\.[0-9]+)*|20[0-9]{2}(-?[0-9]{2}){0,2})([-_. ]|$)`)
 
 	styles = []struct {
 		name    string
-		pattern *regexp.Regexp
+		pattern *pattern.Pattern
 	}{
-		{"snake_case", regexp.MustCompile(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)},
-		{"kebab-case", regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)+$`)},
-		{"camelCase", regexp.MustCompile(`^[a-z][a-z0-9]*([A-Z][A-Za-z0-9]*)+$`)},
-		{"PascalCase", regexp.MustCompile(`^([A-Z][a-z0-9]*)+$`)},
+		{"snake_case", pattern.Of(`^[a-z][a-z0-9]*(_[a-z0-9]+)*$`)},
+		{"kebab-case", pattern.Of(`^[a-z][a-z0-9]*(-[a-z0-9]+)+$`)},
+		{"camelCase", pattern.Of(`^[a-z][a-z0-9]*([A-Z][A-Za-z0-9]*)+$`)},
+		{"PascalCase", pattern.Of(`^([A-Z][a-z0-9]*)+$`)},
 	}
 )
 

@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"mime"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/dragoman-mcp/dragoman/internal/text/pattern"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -143,7 +143,7 @@ var fewThings = words(`versions extensions attributes types kinds categories reg
 	countries permissions scopes roles options settings formats themes plans features capabilities modes statuses states fields columns
 	models engines providers environments schemas commands tools directories formats operators units presets`)
 
-var version = regexp.MustCompile(`^v?[0-9]+$`)
+var version = pattern.Of(`^v?[0-9]+$`)
 
 // listsFew reports whether a list is one of things that there are few of.
 func listsFew(t *Tool) bool {

@@ -1,9 +1,10 @@
 package lint
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/dragoman-mcp/dragoman/internal/text/pattern"
 )
 
 // A known package is one that configurations start and of which some versions are
@@ -37,8 +38,8 @@ var knownPackages = []knownPackage{
 // alias), of PyPI (name==1.2.3, name@1.2.3, name[extra]==1.2.3) or a plain name apart, and
 // tarball the address of a package of npm.
 var (
-	packageVersion = regexp.MustCompile(`^(@?[^@=<>~!\[\]]+)(?:\[[^\]]*\])?(?:(?:@|==)v?([0-9]+(?:\.[0-9]+)*))?`)
-	tarball        = regexp.MustCompile(`/((?:@[^/]+/)?[^/]+)/-/[^/]+?-([0-9]+(?:\.[0-9]+)*)[^/]*\.tgz$`)
+	packageVersion = pattern.Of(`^(@?[^@=<>~!\[\]]+)(?:\[[^\]]*\])?(?:(?:@|==)v?([0-9]+(?:\.[0-9]+)*))?`)
+	tarball        = pattern.Of(`/((?:@[^/]+/)?[^/]+)/-/[^/]+?-([0-9]+(?:\.[0-9]+)*)[^/]*\.tgz$`)
 )
 
 // knownBad says what is wrong with the package that a command starts; empty where

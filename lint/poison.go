@@ -3,9 +3,9 @@ package lint
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/dragoman-mcp/dragoman/internal/text/pattern"
 	"github.com/dragoman-mcp/dragoman/internal/text/poison"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/schema"
@@ -251,4 +251,4 @@ func promptArguments(raw json.RawMessage) (arguments json.RawMessage, invented b
 }
 
 // suchAs is an example of one word in a description.
-var suchAs = regexp.MustCompile(`(?i)\b(?:such as|e\.g\.,?|for example,?)\s+["'“` + "`" + `]?([\p{L}\p{N}][^\s"'”` + "`" + `,;:()]*[\p{L}\p{N}])`)
+var suchAs = pattern.Of(`(?i)\b(?:such as|e\.g\.,?|for example,?)\s+["'“` + "`" + `]?([\p{L}\p{N}][^\s"'”` + "`" + `,;:()]*[\p{L}\p{N}])`)

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/judge/pin"
+	"github.com/dragoman-mcp/dragoman/internal/text/pattern"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
@@ -274,7 +274,7 @@ func lastWords(l *Live) string {
 	return "; on standard error: " + quote(last)
 }
 
-var errorLine = regexp.MustCompile(`(?i)error|not found|cannot|failed|fatal|panic`)
+var errorLine = pattern.Of(`(?i)error|not found|cannot|failed|fatal|panic`)
 
 // firstDifference returns the first answer to tools/list and one that differs.
 func firstDifference(lists []Listing) (a, b Listing, ok bool) {

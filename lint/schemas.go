@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/dragoman-mcp/dragoman/internal/text/pattern"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -303,9 +304,9 @@ func inherits(n *schema.Node) bool {
 // nestedRepeat finds a group that is nothing but a repetition, or one with optional
 // parts behind it, and is repeated itself: (a+)+. With something that must stand
 // between, as in (,[^,]+)*, there is but one way to match.
-var nestedRepeat = func() *regexp.Regexp {
+var nestedRepeat = func() *pattern.Pattern {
 	const atom = `(?:\[[^\]]*\]|\\[a-zA-Z]|[\w.])`
-	return regexp.MustCompile(`\((?:\?:)?` + atom + `[+*](?:` + atom + `[?*])*\)(?:[+*]|\{\d+,\})`)
+	return pattern.Of(`\((?:\?:)?` + atom + `[+*](?:` + atom + `[?*])*\)(?:[+*]|\{\d+,\})`)
 }()
 
 func checkPatterns(t *Tool, say Say) {
@@ -326,7 +327,7 @@ func checkPatterns(t *Tool, say Say) {
 	})
 }
 
-var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+var headerName = pattern.Of("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 
 func checkHeaders(t *Tool, say Say) {
 	seen := map[string]string{}

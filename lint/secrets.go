@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/text/commandline"
+	"github.com/dragoman-mcp/dragoman/internal/text/pattern"
 )
 
 // secretRules look for secrets and for flows of data that nobody wants.
@@ -48,29 +48,29 @@ var secretRules = []Rule{
 
 var secretPatterns = []struct {
 	kind    string
-	pattern *regexp.Regexp
+	pattern *pattern.Pattern
 }{
-	{"a private key", regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----`)},
-	{"a GitHub token", regexp.MustCompile(`\b(ghp|gho|ghu|ghs|ghr)_[A-Za-z0-9]{36}\b|\bgithub_pat_[A-Za-z0-9_]{60,}\b`)},
-	{"an OpenAI key", regexp.MustCompile(`\bsk-(proj-|svcacct-)?[A-Za-z0-9_-]{32,}\b`)},
-	{"an Anthropic key", regexp.MustCompile(`\bsk-ant-[A-Za-z0-9_-]{24,}\b`)},
-	{"an AWS access key", regexp.MustCompile(`\b(AKIA|ASIA)[A-Z0-9]{16}\b`)},
-	{"a Google API key", regexp.MustCompile(`\bAIza[A-Za-z0-9_-]{35}\b`)},
-	{"a Slack token", regexp.MustCompile(`\bxox[abprs]-[A-Za-z0-9-]{20,}\b`)},
-	{"a Stripe key", regexp.MustCompile(`\b[rs]k_live_[A-Za-z0-9]{20,}\b`)},
-	{"a JSON Web Token", regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{20,}\b`)},
-	{"an npm token", regexp.MustCompile(`\bnpm_[A-Za-z0-9]{36}\b`)},
-	{"an address with a password", regexp.MustCompile(`\b(postgres(ql)?|mysql|mongodb(\+srv)?|rediss?|amqps?)://[A-Za-z0-9_.-]+:[^\s:@/]*[0-9][^\s:@/]*@[A-Za-z0-9.-]+`)},
+	{"a private key", pattern.Of(`-----BEGIN [A-Z ]*PRIVATE KEY-----`)},
+	{"a GitHub token", pattern.Of(`\b(ghp|gho|ghu|ghs|ghr)_[A-Za-z0-9]{36}\b|\bgithub_pat_[A-Za-z0-9_]{60,}\b`)},
+	{"an OpenAI key", pattern.Of(`\bsk-(proj-|svcacct-)?[A-Za-z0-9_-]{32,}\b`)},
+	{"an Anthropic key", pattern.Of(`\bsk-ant-[A-Za-z0-9_-]{24,}\b`)},
+	{"an AWS access key", pattern.Of(`\b(AKIA|ASIA)[A-Z0-9]{16}\b`)},
+	{"a Google API key", pattern.Of(`\bAIza[A-Za-z0-9_-]{35}\b`)},
+	{"a Slack token", pattern.Of(`\bxox[abprs]-[A-Za-z0-9-]{20,}\b`)},
+	{"a Stripe key", pattern.Of(`\b[rs]k_live_[A-Za-z0-9]{20,}\b`)},
+	{"a JSON Web Token", pattern.Of(`\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{20,}\b`)},
+	{"an npm token", pattern.Of(`\bnpm_[A-Za-z0-9]{36}\b`)},
+	{"an address with a password", pattern.Of(`\b(postgres(ql)?|mysql|mongodb(\+srv)?|rediss?|amqps?)://[A-Za-z0-9_.-]+:[^\s:@/]*[0-9][^\s:@/]*@[A-Za-z0-9.-]+`)},
 }
 
 // secretStarts are how all of them begin.
 var secretStarts = []string{"-----BEGIN", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "sk-", "AKIA", "ASIA", "AIza", "xox", "k_live_", "eyJ", "npm_", "://"}
 
 // placeholder are texts that have the form of a secret and are none.
-var placeholder = regexp.MustCompile(`(?i)x{6,}|example|placeholder|your[-_]|0{8,}|1234567|\.\.\.|<[^>]+>`)
+var placeholder = pattern.Of(`(?i)x{6,}|example|placeholder|your[-_]|0{8,}|1234567|\.\.\.|<[^>]+>`)
 
 // madeUp are passwords that stand in examples of addresses.
-var madeUp = regexp.MustCompile(`(?i)^(my|your|the|some|db|user|postgres|mysql|root|admin|guest)?[-_]?(pass(word|wd|phrase)?|pwd?|pw|secret|p[4a@]ss?w[0o]rd|change[-_]?me|example|token|test|demo|abc|xyz|foo|bar|root|admin|user|guest)?[-_]?[0-9]{0,4}!?$`)
+var madeUp = pattern.Of(`(?i)^(my|your|the|some|db|user|postgres|mysql|root|admin|guest)?[-_]?(pass(word|wd|phrase)?|pwd?|pw|secret|p[4a@]ss?w[0o]rd|change[-_]?me|example|token|test|demo|abc|xyz|foo|bar|root|admin|user|guest)?[-_]?[0-9]{0,4}!?$`)
 
 // secretIn says what kind of secret a text holds; empty for none.
 func secretIn(text string) string {
@@ -202,12 +202,12 @@ var configRules = []Rule{
 }
 
 var (
-	npmVersion  = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`)
-	goVersion   = regexp.MustCompile(`^v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+incompatible)?$`)
-	pipVersion  = regexp.MustCompile(`==\d[\w.]*|@\d+(\.\d+)+`)
-	filledIn    = regexp.MustCompile(`\$\{[^}]+\}|^\$\w+$`)
-	secretValue = regexp.MustCompile(`^(Bearer |Basic |token )?[A-Za-z0-9_\-+/=.:]{12,}$`)
-	secretKey   = regexp.MustCompile(`(?i)(token|secret|passw|api_?-?key|authorization|credential|private_?key|access_?key)`)
+	npmVersion  = pattern.Of(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`)
+	goVersion   = pattern.Of(`^v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+incompatible)?$`)
+	pipVersion  = pattern.Of(`==\d[\w.]*|@\d+(\.\d+)+`)
+	filledIn    = pattern.Of(`\$\{[^}]+\}|^\$\w+$`)
+	secretValue = pattern.Of(`^(Bearer |Basic |token )?[A-Za-z0-9_\-+/=.:]{12,}$`)
+	secretKey   = pattern.Of(`(?i)(token|secret|passw|api_?-?key|authorization|credential|private_?key|access_?key)`)
 )
 
 // unpinned says why a command may run other code tomorrow than today; empty if
@@ -254,7 +254,7 @@ func unpinned(c *Config) string {
 	return ""
 }
 
-var pipeToShell = regexp.MustCompile(`(curl|wget)\b[^|]*\|\s*(sudo\s+)?(ba|z)?sh`)
+var pipeToShell = pattern.Of(`(curl|wget)\b[^|]*\|\s*(sudo\s+)?(ba|z)?sh`)
 
 func literalSecret(name, value string) bool {
 	if value == "" || filledIn.MatchString(value) || placeholder.MatchString(value) {
@@ -295,4 +295,4 @@ func wide(arg string) bool {
 	return homeFolder.MatchString(arg)
 }
 
-var homeFolder = regexp.MustCompile(`^(/home|/Users)/[^/]+/?$`)
+var homeFolder = pattern.Of(`^(/home|/Users)/[^/]+/?$`)

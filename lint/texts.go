@@ -2,12 +2,12 @@ package lint
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/text/invisible"
+	"github.com/dragoman-mcp/dragoman/internal/text/pattern"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -48,7 +48,7 @@ var textRules = []Rule{
 	},
 }
 
-var pressure = regexp.MustCompile(`\b(ALWAYS|MUST ALWAYS|MUST)\s+(use|call|invoke|run|prefer|USE|CALL)\s+(this|THIS|it|IT)\b[^.]{0,40}|(?i)\b(always|you must)\s+(use|call|prefer|choose)\s+this\s+(tool|function|server)\b|\bthis is the (best|only) tool\b|\b(use|prefer) this (tool )?(instead of|over|rather than) (any|all) other\b|\bhighest priority tool\b|\bmandatory first step\b|\b(must|has to) (always )?be (called|used|run|invoked) (first|before (any|every|all) other)\b`)
+var pressure = pattern.Of(`\b(ALWAYS|MUST ALWAYS|MUST)\s+(use|call|invoke|run|prefer|USE|CALL)\s+(this|THIS|it|IT)\b[^.]{0,40}|(?i)\b(always|you must)\s+(use|call|prefer|choose)\s+this\s+(tool|function|server)\b|\bthis is the (best|only) tool\b|\b(use|prefer) this (tool )?(instead of|over|rather than) (any|all) other\b|\bhighest priority tool\b|\bmandatory first step\b|\b(must|has to) (always )?be (called|used|run|invoked) (first|before (any|every|all) other)\b`)
 
 // A passage is one text of a tool that a model or a person may be shown.
 type passage struct {
@@ -151,4 +151,4 @@ func checkShadowing(servers []*Server, say Say) {
 	}
 }
 
-var identifier = regexp.MustCompile(`[A-Za-z][A-Za-z0-9]*([_-][A-Za-z0-9]+)+|[a-z]+([A-Z][a-z0-9]*)+`)
+var identifier = pattern.Of(`[A-Za-z][A-Za-z0-9]*([_-][A-Za-z0-9]+)+|[a-z]+([A-Z][a-z0-9]*)+`)

@@ -3,10 +3,10 @@ package lint
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/dragoman-mcp/dragoman/internal/text/pattern"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
@@ -59,8 +59,8 @@ var untrueRules = []Rule{
 }
 
 var (
-	failure = regexp.MustCompile(`(?i)^\s*(error|fatal|exception|unhandled \w+|internal server error|traceback)\b\s*[:(]|^\s*(http )?(error )?50[0234]\b|<title>\s*50[0234]\b|^\s*(failed|unable) to (connect|reach|load|fetch|open)\b`)
-	homes   = regexp.MustCompile(`(/home/|/Users/|/root/|/srv/|/var/lib/|/opt/)[A-Za-z0-9_.-]+/[A-Za-z0-9_./-]+|[A-Z]:\\Users\\[A-Za-z0-9_. \\-]+`)
+	failure = pattern.Of(`(?i)^\s*(error|fatal|exception|unhandled \w+|internal server error|traceback)\b\s*[:(]|^\s*(http )?(error )?50[0234]\b|<title>\s*50[0234]\b|^\s*(failed|unable) to (connect|reach|load|fetch|open)\b`)
+	homes   = pattern.Of(`(/home/|/Users/|/root/|/srv/|/var/lib/|/opt/)[A-Za-z0-9_.-]+/[A-Za-z0-9_./-]+|[A-Z]:\\Users\\[A-Za-z0-9_. \\-]+`)
 )
 
 // checkPages compares what pages say with what they hold.

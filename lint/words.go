@@ -2,11 +2,12 @@ package lint
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/dragoman-mcp/dragoman/internal/text/pattern"
 )
 
 // splitWords takes a name apart: "getUserByID", "get_user", "get-user" and
@@ -130,8 +131,8 @@ type prose struct {
 }
 
 var (
-	wordPattern = regexp.MustCompile(`[\p{L}\p{N}]+(?:['’][\p{L}]+)?`)
-	sentenceEnd = regexp.MustCompile(`[.!?:;](\s|$)|\n|[。！？]`)
+	wordPattern = pattern.Of(`[\p{L}\p{N}]+(?:['’][\p{L}]+)?`)
+	sentenceEnd = pattern.Of(`[.!?:;](\s|$)|\n|[。！？]`)
 )
 
 func readProse(text string) prose {

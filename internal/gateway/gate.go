@@ -167,6 +167,7 @@ func (g *Gateway) keep(ctx context.Context, secured *certificates) {
 	defer each.Wait()
 	each.Go(func() { g.callers.Watch(ctx) })
 	each.Go(func() { g.follow(ctx) })
+	each.Go(func() { g.settle(ctx) })
 	if secured != nil {
 		each.Go(func() { secured.watch(ctx) })
 	}

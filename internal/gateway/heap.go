@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -16,12 +17,16 @@ import (
 // So a gateway that has little to do stays small, and one that is busy does not walk over
 // all that is alive twenty times in a second for a few megabytes (docs/decisions/0414).
 const (
-	leastRoom      = 8 << 20
+	leastRoom      = 12 << 20
 	mostRoom       = 32 << 20
 	oftenCollected = 100 * time.Millisecond
 	busyFor        = 16
 	rareCollected  = 2 * time.Second
 )
+
+// leastLive is what counts as alive at least: GOGC also multiplies the 4 MiB below which Go
+// does not collect at all.
+const leastLive = 4 << 20
 
 // percentStep is in which steps GOGC changes: each change stops the world for a moment.
 const percentStep = 50
@@ -53,8 +58,9 @@ func paceHeap(now func() time.Time, live func() uint64) (stop func()) {
 		paced.Store(false)
 		return func() {}
 	}
-	ballast := make([]byte, leastRoom) // counted and never touched, so that it takes no memory
-	p := &heapPace{now: now, live: live, last: now(), room: leastRoom, percent: 100}
+	p := &heapPace{now: now, live: live, last: now(), room: leastRoom}
+	p.percent = percentFor(p.room, live())
+	debug.SetGCPercent(p.percent)
 	p.await()
 	return func() {
 		p.mu.Lock()
@@ -64,7 +70,14 @@ func paceHeap(now func() time.Time, live func() uint64) (stop func()) {
 			debug.SetGCPercent(100)
 			paced.Store(false)
 		}
-		runtime.KeepAlive(ballast)
+	}
+}
+
+// settle gives back what the start needed and nothing afterwards does, when the servers
+// have been given their time: a gateway with little to do would keep it for hours.
+func (g *Gateway) settle(ctx context.Context) {
+	if g.Wait(ctx) == nil {
+		debug.FreeOSMemory()
 	}
 }
 
@@ -95,8 +108,7 @@ func (p *heapPace) adapt() {
 	p.await()
 }
 
-// collected returns what GOGC is to be after a collection that left so many bytes alive,
-// the ballast among them.
+// collected returns what GOGC is to be after a collection that left so many bytes alive.
 func (p *heapPace) collected(at time.Time, live uint64) (percent int) {
 	switch took := at.Sub(p.last); {
 	case took < oftenCollected:
@@ -109,6 +121,11 @@ func (p *heapPace) collected(at time.Time, live uint64) (percent int) {
 		p.often = 0
 	}
 	p.last = at
-	steps := p.room * 100 / max(live, 1) / percentStep
+	return percentFor(p.room, live)
+}
+
+// percentFor is the GOGC with which a heap of which so many bytes are alive has that room.
+func percentFor(room, live uint64) int {
+	steps := room * 100 / max(live, leastLive) / percentStep
 	return max(int(steps)*percentStep, 100)
 }

@@ -20,8 +20,8 @@ func TestHeapPace(t *testing.T) {
 		{busyFor - 1, 50 * time.Millisecond, 10 << 20, 100}, // a start
 		{1, time.Second, 10 << 20, 100},
 		{busyFor - 1, 50 * time.Millisecond, 10 << 20, 100},
-		{1, 50 * time.Millisecond, 10 << 20, 150}, // 16 MiB of room for 10 that are alive
-		{busyFor - 1, 50 * time.Millisecond, 10 << 20, 150},
+		{1, 50 * time.Millisecond, 10 << 20, 200}, // 24 MiB of room for 10 that are alive
+		{busyFor - 1, 50 * time.Millisecond, 10 << 20, 200},
 		{1, 50 * time.Millisecond, 10 << 20, 300},      // 32
 		{2 * busyFor, time.Millisecond, 10 << 20, 300}, // no more than that
 		{busyFor, time.Second, 10 << 20, 300},          // often enough
@@ -29,7 +29,8 @@ func TestHeapPace(t *testing.T) {
 		{1, time.Millisecond, 100 << 20, 100}, // as much as is alive, never less
 		{1, 3 * time.Second, 10 << 20, 100},   // at rest
 		{busyFor - 1, time.Millisecond, 9 << 20, 100},
-		{1, time.Millisecond, 9 << 20, 150},
+		{1, 3 * time.Second, 5 << 20, 200},
+		{1, 3 * time.Second, 1 << 20, 300}, // Go does not collect less than 4 MiB
 	} {
 		for range step.times {
 			at = at.Add(step.after)

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"regexp"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/text/pattern"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -197,17 +197,17 @@ func (c *count) wanted(ctx context.Context, calls int) error {
 }
 
 var particulars = []struct {
-	of *regexp.Regexp
+	of *pattern.Pattern
 	by string
 }{
-	{regexp.MustCompile(`^The arguments do not fit the tool's input schema: `), ""},
-	{regexp.MustCompile(`;.*`), ""},
-	{regexp.MustCompile(`'.*'`), "…"},
-	{regexp.MustCompile(`".*"`), "…"},
-	{regexp.MustCompile(` as \{.*`), ""},
-	{regexp.MustCompile(`\^.*`), "…"},
-	{regexp.MustCompile(`^/[^:]*`), "/…"},
-	{regexp.MustCompile(`-?[0-9][0-9.]*`), "N"},
+	{pattern.Of(`^The arguments do not fit the tool's input schema: `), ""},
+	{pattern.Of(`;.*`), ""},
+	{pattern.Of(`'.*'`), "…"},
+	{pattern.Of(`".*"`), "…"},
+	{pattern.Of(` as \{.*`), ""},
+	{pattern.Of(`\^.*`), "…"},
+	{pattern.Of(`^/[^:]*`), "/…"},
+	{pattern.Of(`-?[0-9][0-9.]*`), "N"},
 }
 
 // note counts a reason without what is particular in it.

@@ -1,10 +1,10 @@
 package prove
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/dragoman-mcp/dragoman/internal/text/pattern"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -15,22 +15,22 @@ import (
 // said are the words for keywords with a value.
 var said = []struct {
 	keyword string
-	words   *regexp.Regexp
+	words   *pattern.Pattern
 }{
-	{"minLength", regexp.MustCompile(`[(,] ?minimum length (\d+)`)},
-	{"maxLength", regexp.MustCompile(`[(,] ?maximum length (\d+)`)},
-	{"minItems", regexp.MustCompile(`[(,] ?minimum items (\d+)`)},
-	{"maxItems", regexp.MustCompile(`[(,] ?maximum items (\d+)`)},
-	{"minProperties", regexp.MustCompile(`[(,] ?minimum members (\d+)`)},
-	{"maxProperties", regexp.MustCompile(`[(,] ?maximum members (\d+)`)},
-	{"minimum", regexp.MustCompile(`[(,] ?minimum (-?[\d.]+(?:[eE][-+]?\d+)?)`)},
-	{"maximum", regexp.MustCompile(`[(,] ?maximum (-?[\d.]+(?:[eE][-+]?\d+)?)`)},
-	{"exclusiveMinimum", regexp.MustCompile(`[(,] ?greater than (-?[\d.]+(?:[eE][-+]?\d+)?)`)},
-	{"exclusiveMaximum", regexp.MustCompile(`[(,] ?less than (-?[\d.]+(?:[eE][-+]?\d+)?)`)},
-	{"multipleOf", regexp.MustCompile(`[(,] ?multiple of (-?[\d.]+(?:[eE][-+]?\d+)?)`)},
-	{"format", regexp.MustCompile(`[(,] ?format ([a-z0-9-]+)`)},
-	{"pattern", regexp.MustCompile(`(?s)[(,] ?pattern (.+?)(?:, (?:format|minimum|maximum|required|one of|named) .*)?\)(?: \(default: .*\))?$`)},
-	{"required", regexp.MustCompile(`[(,] ?required: ([^()]+)\)`)},
+	{"minLength", pattern.Of(`[(,] ?minimum length (\d+)`)},
+	{"maxLength", pattern.Of(`[(,] ?maximum length (\d+)`)},
+	{"minItems", pattern.Of(`[(,] ?minimum items (\d+)`)},
+	{"maxItems", pattern.Of(`[(,] ?maximum items (\d+)`)},
+	{"minProperties", pattern.Of(`[(,] ?minimum members (\d+)`)},
+	{"maxProperties", pattern.Of(`[(,] ?maximum members (\d+)`)},
+	{"minimum", pattern.Of(`[(,] ?minimum (-?[\d.]+(?:[eE][-+]?\d+)?)`)},
+	{"maximum", pattern.Of(`[(,] ?maximum (-?[\d.]+(?:[eE][-+]?\d+)?)`)},
+	{"exclusiveMinimum", pattern.Of(`[(,] ?greater than (-?[\d.]+(?:[eE][-+]?\d+)?)`)},
+	{"exclusiveMaximum", pattern.Of(`[(,] ?less than (-?[\d.]+(?:[eE][-+]?\d+)?)`)},
+	{"multipleOf", pattern.Of(`[(,] ?multiple of (-?[\d.]+(?:[eE][-+]?\d+)?)`)},
+	{"format", pattern.Of(`[(,] ?format ([a-z0-9-]+)`)},
+	{"pattern", pattern.Of(`(?s)[(,] ?pattern (.+?)(?:, (?:format|minimum|maximum|required|one of|named) .*)?\)(?: \(default: .*\))?$`)},
+	{"required", pattern.Of(`[(,] ?required: ([^()]+)\)`)},
 }
 
 // obeyed is a schema with what its description says of values.

@@ -186,7 +186,7 @@ func TestPagesHaveNothingOfTheirOwn(t *testing.T) {
 // TestPagesCanBeMade: each page is HTML in which every value has its place. What is wrong
 // there would show only when somebody opens the page.
 func TestPagesCanBeMade(t *testing.T) {
-	for lang, all := range pages {
+	for lang, all := range pages() {
 		for name, page := range all {
 			err := page.ExecuteTemplate(io.Discard, "page", view{Lang: lang, Data: nil})
 			if wrong, ok := errors.AsType[*template.Error](err); ok {

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"path"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
@@ -66,7 +67,7 @@ func (c *Console) show(r *request, name string, v view) error {
 func (c *Console) write(w http.ResponseWriter, status int, lang, name string, v view) {
 	v.Lang, v.Version, v.Node = lang, c.o.Version, c.node()
 	var page bytes.Buffer
-	if err := pages[lang][name].ExecuteTemplate(&page, "page", v); err != nil {
+	if err := pages()[lang][name].ExecuteTemplate(&page, "page", v); err != nil {
 		c.o.Log.Error("a page of the console could not be made", "page", name, "error", err)
 		http.Error(w, "This page could not be made. The log tells more.", http.StatusInternalServerError)
 		return
@@ -77,8 +78,9 @@ func (c *Console) write(w http.ResponseWriter, status int, lang, name string, v 
 	_, _ = page.WriteTo(w)
 }
 
-// pages are the templates by language and file.
-var pages = parsePages()
+// pages are the templates by language and file. They are read when the first page
+// is asked for: most gateways, and every other command, never show one.
+var pages = sync.OnceValue(parsePages)
 
 func parsePages() map[string]map[string]*template.Template {
 	all := map[string]map[string]*template.Template{}

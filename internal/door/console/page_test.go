@@ -30,7 +30,7 @@ func TestLinksAreEscapedOnce(t *testing.T) {
 	}
 	var page bytes.Buffer
 	d := serverData{Server: dragoman.Server{Label: "a b&c%/ü", Quarantined: 1}, Use: serverUse{Audited: true, Others: true, Errors: []serverError{{Call: "c&d"}}}}
-	if err := pages["en"]["server.html"].ExecuteTemplate(&page, "page", view{Lang: "en", Data: d}); err != nil {
+	if err := pages()["en"]["server.html"].ExecuteTemplate(&page, "page", view{Lang: "en", Data: d}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`?server=a%20b%26c%25%2f%c3%bc"`, `&amp;server=a%20b%26c%25%2f%c3%bc"`, `?call=c%26d"`} {
