@@ -188,6 +188,13 @@ func (t *tether) keep() {
 	t.unwatch()
 }
 
+// readsOn reports whether what comes behind an answer is read in the context of its call,
+// which has to last as long: see [tether.keep].
+func (c *Client) readsOn() bool {
+	_, http := c.link.(*httpConnection)
+	return http && c.session.Load().era == Modern
+}
+
 // end ends the request. It is called once.
 func (t *tether) end() {
 	if t.call != nil {

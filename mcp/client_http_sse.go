@@ -129,7 +129,7 @@ func (l *sseConnection) post(ctx context.Context, body []byte, w *pendingRespons
 	var leaves func()
 	if w != nil {
 		w.state.Store(writing)
-		leaves = w.markSent
+		leaves = w.of.markSent
 	}
 	resp, err := l.do(ctx, &req, leaves)
 	if err == nil {

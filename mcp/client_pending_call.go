@@ -35,6 +35,7 @@ type pendingCall struct {
 	news      chan struct{} // there are new questions; has room for one
 
 	inline *request      // is made on the goroutine of the leg; nil where that has one of its own
+	tied   bool          // ends with the context of its leg, without being told
 	holds  atomic.Int32  // how many there are who need ctx still
 	done   chan struct{} // closed when there is a result; nil for an inline call
 	res    dragoman.Result
@@ -57,7 +58,6 @@ var (
 func (c *Client) startCall(ctx context.Context, call *dragoman.Call, r *request, round int) *pendingCall {
 	f := &pendingCall{c: c, round: round, call: *call}
 	f.call.Progress, f.call.Notify, f.call.Answers = nil, nil, nil
-	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	r.pending, r.can = f, call.Can&c.o.Can
 	if s := c.session.Load(); s.era == Modern && s.declared.taskExtension {
 		r.tasks = r.method == methodTool || aboutTask(r.method) || r.method == listenMethod
@@ -70,8 +70,14 @@ func (c *Client) startCall(ctx context.Context, call *dragoman.Call, r *request,
 	if r.method != listenMethod && r.method != methodTaskResult {
 		patience = max(c.o.Timeout, 0)
 	}
+	never := f.neverAsks(r)
+	if f.tied = never && !c.readsOn(); f.tied {
+		f.ctx, f.cancel = context.WithCancelCause(ctx)
+	} else {
+		f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	}
 	f.timeout.set(unsentPatience, patience, f.cancel)
-	if f.neverAsks(r) {
+	if never {
 		f.inline = r
 		c.register(f)
 		return f
@@ -200,7 +206,9 @@ func (f *pendingCall) runOnCaller(ctx context.Context) {
 		return
 	}
 	defer leave()
-	defer context.AfterFunc(ctx, func() { f.cancel(context.Cause(ctx)) })()
+	if !f.tied {
+		defer context.AfterFunc(ctx, func() { f.cancel(context.Cause(ctx)) })()
+	}
 	f.run(f.inline)
 }
 

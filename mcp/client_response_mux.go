@@ -12,18 +12,22 @@ import (
 type responseMux struct {
 	mu      sync.Mutex
 	waiting map[int64]*pendingResponse
+	free    []chan message // that are empty, and that nobody knows
 	err     error
 	dead    chan struct{}
 }
 
 // A pendingResponse is one request that waits for its answer.
 type pendingResponse struct {
-	answer   chan message
-	listen   bool   // a subscription
-	markSent func() // is told before the first byte leaves
+	answer chan message // has room for one
+	listen bool         // a subscription
+	of     *exchange    // is told before the first byte leaves
 	// state tells how far the request got.
 	state atomic.Int32
 }
+
+// maxFree is how many channels are kept for those who will wait.
+const maxFree = 64
 
 const (
 	queued  int32 = iota
@@ -34,7 +38,7 @@ const (
 // begin notes that the request is about to leave.
 func (w *pendingResponse) begin() {
 	w.state.Store(writing)
-	w.markSent()
+	w.of.markSent()
 }
 
 func newResponseMux() responseMux {
@@ -94,19 +98,20 @@ func (m *responseMux) unsubscribe(id int64) {
 // roundTrip sends x with write, which reports through w.state how far it came,
 // and waits for the answer. When ctx ends it tells the server with cancel.
 func (m *responseMux) roundTrip(ctx context.Context, x *exchange, write func(context.Context, []byte, *pendingResponse) error, cancel func(*exchange)) (message, error) {
-	w := &pendingResponse{answer: make(chan message, 1), listen: x.method == "subscriptions/listen", markSent: x.markSent}
+	w := &pendingResponse{listen: x.method == "subscriptions/listen", of: x}
 	m.mu.Lock()
 	if err := m.err; err != nil {
 		m.mu.Unlock()
 		return message{}, &TransportError{Err: err}
 	}
+	if last := len(m.free) - 1; last >= 0 {
+		w.answer, m.free = m.free[last], m.free[:last]
+	} else {
+		w.answer = make(chan message, 1)
+	}
 	m.waiting[x.id] = w
 	m.mu.Unlock()
-	defer func() {
-		m.mu.Lock()
-		delete(m.waiting, x.id)
-		m.mu.Unlock()
-	}()
+	defer m.forget(x.id, w)
 
 	if err := write(ctx, x.body, w); err != nil {
 		return message{}, err
@@ -126,5 +131,22 @@ func (m *responseMux) roundTrip(ctx context.Context, x *exchange, write func(con
 		default:
 		}
 		return message{}, &TransportError{Sent: w.state.Load() == writing, Err: m.cause()}
+	}
+}
+
+// forget lets nobody wait for id any more. Whoever answers does so while they hold m.mu, so
+// that the channel is known to nobody then.
+func (m *responseMux) forget(id int64, w *pendingResponse) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.waiting[id] == w {
+		delete(m.waiting, id)
+	}
+	select {
+	case <-w.answer:
+	default:
+	}
+	if len(m.free) < maxFree {
+		m.free = append(m.free, w.answer)
 	}
 }

@@ -68,11 +68,10 @@ type sealed struct {
 // Call opens the state that a continuation brings, and seals what the result
 // asks to be brought.
 func (t *sealed) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
-	bound := t.binding(&call)
 	if call.Answers != nil {
 		opened := *call.Answers
 		var err error
-		if opened.State, opened.Ran, err = t.seal.open(opened.State, bound); err != nil {
+		if opened.State, opened.Ran, err = t.seal.open(opened.State, t.binding(&call)); err != nil {
 			res := refused(err)
 			res.Ran = res.Ran.After(call.Answers)
 			return res, nil
@@ -90,7 +89,7 @@ func (t *sealed) Call(ctx context.Context, call dragoman.Call) (dragoman.Result,
 		asks.Expires = time.Now().Add(askLife)
 	}
 	here := heldCall{t.Toolset, call, asks.State, res.Ran}
-	asks.State = t.seal.close(&asks, res.Ran, bound)
+	asks.State = t.seal.close(&asks, res.Ran, t.binding(&call))
 	if len(asks.State) > maxState || asks.Held && !t.hold(ctx, string(asks.State), here, time.Until(asks.Expires)) {
 		here.giveUp(ctx)
 		return dragoman.Result{Ran: res.Ran, Problem: &dragoman.Problem{

@@ -226,8 +226,14 @@ func (l *limit) key(u *Use) (owner, key string) {
 	return owner, b.String()
 }
 
+// none reports whether nothing is limited.
+func (l *Limiter) none() bool { return l == nil || len(l.all()) == 0 }
+
 // Enter admits a call of a toolset, as [Limiter.Admit] does.
 func (l *Limiter) Enter(ctx context.Context, who caller.Caller, call *dragoman.Call) (leave func(dragoman.Result), problem *dragoman.Problem) {
+	if l.none() {
+		return func(dragoman.Result) {}, nil
+	}
 	return l.Admit(ctx, Call(who, *call))
 }
 
@@ -235,7 +241,7 @@ func (l *Limiter) Enter(ctx context.Context, who caller.Caller, call *dragoman.C
 // to 30 seconds where too many run now; what cannot be admitted at all is refused at
 // once. leave must be called with what came of it, once; it is never nil.
 func (l *Limiter) Admit(ctx context.Context, u Use) (leave func(dragoman.Result), problem *dragoman.Problem) {
-	if l == nil || len(l.all()) == 0 {
+	if l.none() {
 		return func(dragoman.Result) {}, nil
 	}
 	wait := maxWait
