@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/headervalue"
@@ -303,6 +304,9 @@ func (s *Server) postModern(w http.ResponseWriter, r *http.Request, q *httpReque
 // small is copied for less than another write costs.
 const wholeSize = 16 << 10
 
+// wholes has room for them.
+var wholes = sync.Pool{New: func() any { return new([]byte) }}
+
 // sendWhole sends an answer without a stream, and without putting it together in
 // memory first: it may be a list of megabytes that is kept ready.
 func sendWhole(w http.ResponseWriter, id, result json.RawMessage) {
@@ -311,7 +315,10 @@ func sendWhole(w http.ResponseWriter, id, result json.RawMessage) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(head)+len(result)+1))
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writePatience))
 	if len(result) <= wholeSize {
-		_, _ = w.Write(append(append(append(make([]byte, 0, len(head)+len(result)+1), head...), result...), '}'))
+		whole := wholes.Get().(*[]byte)
+		*whole = append(append(append((*whole)[:0], head...), result...), '}')
+		_, _ = w.Write(*whole)
+		wholes.Put(whole)
 		return
 	}
 	for _, part := range [][]byte{head, result, {'}'}} {

@@ -3,6 +3,8 @@ package result
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 )
 
 // maxDepth is how many arrays and objects inside one another a message shows.
@@ -45,11 +47,11 @@ var errNotJSON = errors.New("not valid JSON")
 
 // scan reads b, which must be valid UTF-8, as exactly one JSON value (RFC 8259).
 func scan(b []byte) (*doc, error) {
-	s := scanner{b: b, lastDirty: -1, big: bigValue, tape: make([]node, 0, 8)}
+	s := newScanner(b)
+	defer s.free()
 	if len(b) < smallDoc {
 		s.big = bigInSmall
 	}
-	s.frames = s.few[:0]
 	s.space()
 	s.lastDirty = -1
 	if err := s.value(); err != nil {
@@ -60,14 +62,15 @@ func scan(b []byte) (*doc, error) {
 	if s.i != len(b) {
 		return nil, s.fail("something follows the value")
 	}
-	return &doc{b: b, root: root, tape: s.tape}, nil
+	return &doc{b: b, root: root, tape: slices.Clone(s.tape)}, nil
 }
 
 // measure returns the node of the small value at b[i:]. The bytes have been
 // scanned before, as a part of their doc.
 func measure(b []byte, i int) node {
-	s := scanner{b: b, i: i, lastDirty: -1, noTape: true}
-	s.frames = s.few[:0]
+	s := newScanner(b)
+	defer s.free()
+	s.i, s.noTape = i, true
 	_ = s.value()
 	return s.last
 }
@@ -84,10 +87,29 @@ type scanner struct {
 	tape   []node
 	big    int
 	noTape bool
-	few    [6]frame // room for frames, enough for most
-	frames []frame  // the open arrays and objects, down to maxDepth
-	deep   []byte   // and those below, by their first byte
-	last   node     // the value that ended last
+	frames []frame // the open arrays and objects, down to maxDepth
+	deep   []byte  // and those below, by their first byte
+	last   node    // the value that ended last
+}
+
+// scanners are used again, with the room that they have.
+var scanners = sync.Pool{New: func() any { return &scanner{frames: make([]frame, 0, 6), tape: make([]node, 0, 8)} }}
+
+// maxRoom is up to how many nodes of room are kept for the next document.
+const maxRoom = 256
+
+// newScanner returns a scanner of b, which is free again after [scanner.free].
+func newScanner(b []byte) *scanner {
+	s := scanners.Get().(*scanner)
+	*s = scanner{b: b, lastDirty: -1, big: bigValue, frames: s.frames[:0], tape: s.tape[:0], deep: s.deep[:0]}
+	return s
+}
+
+func (s *scanner) free() {
+	s.b = nil
+	if cap(s.tape) <= maxRoom && cap(s.deep) <= maxRoom {
+		scanners.Put(s)
+	}
 }
 
 type frame struct {

@@ -41,6 +41,12 @@ func With(ctx context.Context, o Observer) context.Context {
 	return &watchedContext{ctx, watched{observer: o}}
 }
 
+// Watched reports whether anybody watches what is done with a context.
+func Watched(ctx context.Context) bool {
+	_, ok := watching(ctx)
+	return ok
+}
+
 func watching(ctx context.Context) (w watched, ok bool) {
 	if !installed.Load() {
 		return w, false

@@ -162,7 +162,7 @@ func (d *Door) host(r *http.Request, who caller.Caller) (mcp.Host, error) {
 		h.session = r.Header.Get("Mcp-Session-Id")
 	}
 	var err error
-	if h.search, err = searchOf(r.URL.Query()); err != nil {
+	if h.search, err = searchOf(r.URL); err != nil {
 		return nil, err
 	}
 	path := strings.Trim(strings.TrimPrefix(r.URL.Path, "/mcp"), "/")

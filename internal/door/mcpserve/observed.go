@@ -15,7 +15,7 @@ import (
 // observed begins the span of a request. Where its _meta says which trace it belongs to
 // (MCP SEP-414), it does; else where its header does.
 func (h *host) observed(ctx context.Context, call *dragoman.Call) (context.Context, *observe.Span) {
-	if h.door.o.Observer != nil && observe.Current(ctx) == nil { // the context of a session has none
+	if h.door.o.Observer != nil && !observe.Watched(ctx) { // the context of a session has nobody
 		ctx = observe.With(ctx, h.door.o.Observer(h.who))
 	}
 	if meta, err := rawjson.ParseObject(call.Meta); err == nil {

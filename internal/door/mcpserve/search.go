@@ -23,8 +23,11 @@ import (
 // down its call is that of the tool that it names.
 
 // searchOf returns when to search, as an address says it; empty where it does not.
-func searchOf(query url.Values) (model.SearchWhen, error) {
-	said, ok := query["search"]
+func searchOf(address *url.URL) (model.SearchWhen, error) {
+	if address.RawQuery == "" {
+		return "", nil
+	}
+	said, ok := address.Query()["search"]
 	if !ok {
 		return "", nil
 	}
