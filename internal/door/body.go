@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
+	"sync"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/model"
@@ -41,18 +41,26 @@ func ReadBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error
 // bytes.
 const firstRoom = 4 << 10
 
+// roomsOf has room that is used while a body comes, of sixteen and of 64 KiB.
+var roomsOf = map[int]*sync.Pool{4 * firstRoom: {}, 16 * firstRoom: {}}
+
 // readAll reads all of r, which is said to have announced bytes, or -1. The room for
 // it grows with what has come, fourfold: whoever announces much and sends nothing
-// costs next to nothing.
+// costs next to nothing. What is returned has no more room than it takes: it may be kept
+// for hours.
 func readAll(r io.Reader, announced int64) ([]byte, error) {
 	all := make([]byte, 0, min(max(announced, bytes.MinRead), firstRoom))
 	for {
 		n, err := r.Read(all[len(all):cap(all)])
 		all = all[:len(all)+n]
 		switch {
+		case err == io.EOF && roomsOf[cap(all)] != nil:
+			defer free(all)
+			return bytes.Clone(all), nil
 		case err == io.EOF:
 			return all, nil
 		case err != nil:
+			free(all)
 			return nil, err
 		case len(all) < cap(all):
 			continue
@@ -61,7 +69,26 @@ func readAll(r io.Reader, announced int64) ([]byte, error) {
 		if left := announced - int64(len(all)); left > 0 {
 			room = int(min(int64(room), announced))
 		}
-		all = slices.Grow(all, room-len(all))
+		grown := append(roomFor(room), all...)
+		free(all)
+		all = grown
+	}
+}
+
+// roomFor returns room for so many bytes.
+func roomFor(size int) []byte {
+	if pool := roomsOf[size]; pool != nil {
+		if free, ok := pool.Get().(*[]byte); ok {
+			return (*free)[:0]
+		}
+	}
+	return make([]byte, 0, size)
+}
+
+// free keeps room for another body.
+func free(room []byte) {
+	if pool := roomsOf[cap(room)]; pool != nil {
+		pool.Put(&room)
 	}
 }
 
