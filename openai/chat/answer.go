@@ -161,18 +161,20 @@ func (c *Conversation) account(r *model.Reply) {
 	} else if !rawjson.IsNull(r.Logprobs) {
 		c.logprobs = model.AddLogprobs(c.logprobs, r.Logprobs)
 	}
-	round := rawjson.Object{Members: make([]rawjson.Member, 0, 4)}
-	for _, name := range [...]string{"id", "model"} {
-		if value := r.Envelope.Get(name); !rawjson.IsNull(value) {
-			round.Set(name, value)
-		}
+	id, name, usage := r.Envelope.Get("id"), r.Envelope.Get("model"), r.Usage
+	if usage == nil {
+		usage = null // the sum has no figures of this round
 	}
-	// null says that the sum has no figures of this round.
-	if round.Set("usage", null); r.Usage != nil {
-		round.Set("usage", r.Usage)
+	round := append(make([]byte, 0, len(id)+len(name)+len(usage)+64), '{')
+	if !rawjson.IsNull(id) {
+		round = append(append(append(round, `"id":`...), id...), ',')
 	}
-	round.Set("calls", strconv.AppendInt(nil, int64(len(r.Calls)), 10))
-	c.rounds = append(c.rounds, round.Bytes())
+	if !rawjson.IsNull(name) {
+		round = append(append(append(round, `"model":`...), name...), ',')
+	}
+	round = append(append(round, `"usage":`...), usage...)
+	round = strconv.AppendInt(append(round, `,"calls":`...), int64(len(r.Calls)), 10)
+	c.rounds = append(c.rounds, append(round, '}'))
 }
 
 // finish ends the answer: with the client's calls where the model made some, and

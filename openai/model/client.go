@@ -144,8 +144,10 @@ func (a *answer) read(ctx context.Context, l Listener) (*Reply, error) {
 // close reads the answer to its very end, which should be there already, so that
 // the connection can be used again, and closes it.
 func (a *answer) close() {
-	a.body.finish(100 * time.Millisecond)
-	_, _ = io.CopyN(io.Discard, a.body, 64<<10)
+	if !a.body.ended {
+		a.body.finish(100 * time.Millisecond)
+		_, _ = io.CopyN(io.Discard, a.body, 64<<10)
+	}
 	a.body.Close()
 	a.cancel(nil)
 }

@@ -80,7 +80,7 @@ func withGuide(history []json.RawMessage, guide string) []json.RawMessage {
 			if role == "system" || role == "developer" {
 				if content, ok := guided(o.Get("content"), guide); ok {
 					o.Set("content", content)
-					return append([]json.RawMessage{o.Bytes()}, history[1:]...)
+					return append(append(make([]json.RawMessage, 0, len(history)+1), o.Bytes()), history[1:]...)
 				}
 				return history
 			}
@@ -89,7 +89,7 @@ func withGuide(history []json.RawMessage, guide string) []json.RawMessage {
 	own := rawjson.Object{}
 	own.Set("role", rawjson.Quote("system"))
 	own.Set("content", rawjson.Quote(result.AddGuide("", guide)))
-	return append([]json.RawMessage{own.Bytes()}, history...)
+	return append(append(make([]json.RawMessage, 0, len(history)+2), own.Bytes()), history...)
 }
 
 // guided returns the content of a system message with a guide in it.

@@ -19,6 +19,9 @@ func (d *Dialogue) sort(r *Reply, last bool) *Round {
 		calls = calls[:1]
 	}
 	round := &Round{Reply: r}
+	if len(calls) == 0 {
+		return round
+	}
 	message := &memory.Message{}
 	used := map[string]bool{}
 	for _, call := range calls {

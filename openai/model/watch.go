@@ -18,6 +18,7 @@ type watched struct {
 	timer  *time.Timer
 	silent atomic.Bool
 	final  bool // the timer is not set again
+	ended  bool // everything was read
 }
 
 // watch bounds the time in which a body makes no progress. Then its request is
@@ -38,6 +39,7 @@ func (w *watched) Read(b []byte) (int, error) {
 	if n > 0 && !w.final {
 		w.timer.Reset(w.idle)
 	}
+	w.ended = w.ended || err == io.EOF
 	if err != nil && err != io.EOF && w.silent.Load() {
 		err = errSilent
 	}

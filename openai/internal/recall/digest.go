@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"hash"
+	"sync"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
@@ -18,11 +19,18 @@ type digest struct {
 	weight int // how much text of people and models is in it, in bytes
 }
 
+// digests are used again.
+var digests = sync.Pool{New: func() any { return &digest{Hash: sha256.New()} }}
+
+// newDigest returns an empty digest, which may be let go of with [digest.free].
 func newDigest() *digest {
-	d := &digest{Hash: sha256.New()}
-	d.buf = d.room[:0]
+	d := digests.Get().(*digest)
+	d.Reset()
+	d.buf, d.weight = d.room[:0], 0
 	return d
 }
+
+func (d *digest) free() { digests.Put(d) }
 
 func (d *digest) part(b []byte) {
 	d.buf = append(binary.LittleEndian.AppendUint64(d.buf[:0], uint64(len(b))), b[:min(len(b), 240)]...)
@@ -88,6 +96,7 @@ func (t *Thread) proves(d *digest) bool { return t.Request.Identified || d.weigh
 // how the answer is to come. Claude Code asks without a stream for what failed in one.
 func Digest(request *rawjson.Object) string {
 	d := newDigest()
+	defer d.free()
 	for _, m := range request.Members {
 		if m.Name == "stream" || m.Name == "stream_options" {
 			continue

@@ -32,6 +32,7 @@ func (t *Thread) readHistory(ctx context.Context) (*history, error) {
 	h.messages, h.room = messages, room
 	any := len(t.Request.Known) > 0 || store != nil && store.Any(ctx, t.Request.Owner)
 	prefix := newDigest()
+	defer prefix.free()
 	var keys []string
 	for i := range messages {
 		o := h.room.object(i)
