@@ -100,7 +100,7 @@ func (l *Loop) run(ctx context.Context, conv Conversation) error {
 	if err := conv.Offer(list); err != nil {
 		return err
 	}
-	r := run{Loop: l, calls: or(l.Calls, 64), clock: clock{left: or(l.Timeout, 10*time.Minute)}, reads: map[string]int{}}
+	r := run{Loop: l, calls: or(l.Calls, 64), clock: clock{left: or(l.Timeout, 10*time.Minute)}}
 	r.bytes.Store(or(l.Bytes, 64<<20))
 	r.clock.start()
 	for round := 1; ; round++ {
@@ -158,7 +158,7 @@ type run struct {
 	clock  clock        // no call runs when it has run down
 	broken atomic.Bool  // a call ended with an error: no further one starts
 
-	reads     map[string]int // how often each call that changes nothing ran
+	reads     map[string]int // how often each call that changes nothing ran; nil before the first
 	lastKey   string         // the call before, by key
 	lastWrote bool           // it may have changed something
 

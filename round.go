@@ -141,6 +141,9 @@ func (r *run) admit(c Call) (refused *Problem, note string) {
 		r.lastKey, r.lastWrote = key, true
 	} else {
 		r.lastKey, r.lastWrote = key, false
+		if r.reads == nil {
+			r.reads = map[string]int{}
+		}
 		if r.reads[key]++; r.reads[key] > 3 {
 			note = repeatNote
 		}

@@ -36,16 +36,16 @@ type Reply struct {
 	// Note is the upstream's own dragoman member, where that is one of us.
 	Note json.RawMessage
 
-	counted *Usage // what Usage says; nil until it was read
+	counted Usage // what Usage says, once it was read
+	read    bool
 }
 
 // used returns what the usage object says.
 func (r *Reply) used() Usage {
-	if r.counted == nil {
-		u := ReadUsage(r.Usage)
-		r.counted = &u
+	if !r.read {
+		r.counted, r.read = ReadUsage(r.Usage), true
 	}
-	return *r.counted
+	return r.counted
 }
 
 // Text returns the message's content, when that is text.

@@ -17,9 +17,9 @@ func (u *Upstream) Post(path string, r Request) func(context.Context, [][]byte) 
 		for _, p := range parts {
 			length += len(p)
 		}
-		sent := &partsBody{parts: parts}
-		r := r
-		r.Body, r.Length = &partsBody{parts: parts}, int64(length)
+		both := &struct{ sent, body partsBody }{partsBody{parts: parts}, partsBody{parts: parts}}
+		sent, r := &both.sent, r
+		r.Body, r.Length = &both.body, int64(length)
 		req, err := u.NewRequest(ctx, r)
 		if err != nil {
 			return nil, err
