@@ -152,6 +152,10 @@ func quoteOrNull(s string) json.RawMessage {
 	return rawjson.Quote(s)
 }
 
+// What a response says where its request said nothing. Nobody changes it.
+var zero, one, none, auto, byDefault, disabled = json.RawMessage("0"), json.RawMessage("1"), json.RawMessage("{}"),
+	json.RawMessage(`"auto"`), json.RawMessage(`"default"`), json.RawMessage(`"disabled"`)
+
 // response returns the response as it is now: all members that Open Responses wants,
 // whatever the request said.
 func (a *answer) response(status string, usage, incomplete, failure json.RawMessage) json.RawMessage {
@@ -159,11 +163,11 @@ func (a *answer) response(status string, usage, incomplete, failure json.RawMess
 		return a.nativeResponse(status, usage, incomplete, failure)
 	}
 	r := a.request.object
-	given := func(name string, otherwise string) rawjson.Member {
+	given := func(name string, otherwise json.RawMessage) rawjson.Member {
 		if value := r.Get(name); !rawjson.IsNull(value) {
 			return raw(name, value)
 		}
-		return raw(name, json.RawMessage(otherwise))
+		return raw(name, otherwise)
 	}
 	completed := null
 	if status == "completed" || status == "incomplete" {
@@ -172,13 +176,13 @@ func (a *answer) response(status string, usage, incomplete, failure json.RawMess
 	o := rawjson.Object{Members: []rawjson.Member{
 		text("id", a.id), text("object", "response"), number("created_at", int(a.created.Unix())), raw("completed_at", completed),
 		text("status", status), raw("background", boolean(a.request.Background)), raw("error", failure), raw("incomplete_details", incomplete),
-		given("instructions", "null"), given("max_output_tokens", "null"), given("max_tool_calls", "null"), text("model", a.request.Model),
-		raw("output", array(a.finished()...)), given("parallel_tool_calls", "true"), given("previous_response_id", "null"),
-		given("prompt_cache_key", "null"), given("safety_identifier", "null"), raw("reasoning", withBoth(r.Get("reasoning"))),
-		given("service_tier", `"default"`), raw("store", boolean(a.request.store)), given("temperature", "1"),
-		raw("text", withFormat(r.Get("text"))), given("tool_choice", `"auto"`), raw("tools", a.request.echoed()),
-		given("top_logprobs", "0"), given("top_p", "1"), given("presence_penalty", "0"), given("frequency_penalty", "0"),
-		given("truncation", `"disabled"`), raw("usage", responseUsage(usage)), given("user", "null"), given("metadata", "{}"),
+		given("instructions", null), given("max_output_tokens", null), given("max_tool_calls", null), text("model", a.request.Model),
+		raw("output", array(a.finished()...)), given("parallel_tool_calls", boolean(true)), given("previous_response_id", null),
+		given("prompt_cache_key", null), given("safety_identifier", null), raw("reasoning", withBoth(r.Get("reasoning"))),
+		given("service_tier", byDefault), raw("store", boolean(a.request.store)), given("temperature", one),
+		raw("text", withFormat(r.Get("text"))), given("tool_choice", auto), raw("tools", a.request.echoed()),
+		given("top_logprobs", zero), given("top_p", one), given("presence_penalty", zero), given("frequency_penalty", zero),
+		given("truncation", disabled), raw("usage", responseUsage(usage)), given("user", null), given("metadata", none),
 	}}
 	if id := a.request.Conversation; id != "" {
 		o.Set("conversation", object(text("id", id)))

@@ -2,12 +2,14 @@ package responses
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
-var null = json.RawMessage("null")
+// Values that nobody changes.
+var null, yes, no = json.RawMessage("null"), json.RawMessage("true"), json.RawMessage("false")
 
 // object returns an object of members, in their order.
 func object(members ...rawjson.Member) json.RawMessage {
@@ -22,7 +24,34 @@ func raw(name string, value json.RawMessage) rawjson.Member {
 }
 
 func text(name, value string) rawjson.Member {
-	return rawjson.Member{Name: name, Value: rawjson.Quote(value)}
+	return rawjson.Member{Name: name, Value: quote(value)}
+}
+
+// quote returns a text as JSON, which nobody may change.
+func quote(text string) json.RawMessage {
+	if word := words[text]; word != nil {
+		return word
+	}
+	return rawjson.Quote(text)
+}
+
+// words are the texts that are said most, as they are written.
+var words = func() map[string]json.RawMessage {
+	all := map[string]json.RawMessage{}
+	for _, word := range []string{
+		"response", "completed", "in_progress", "incomplete", "failed", "message", "function_call", "function_call_output",
+		"mcp_call", "mcp_list_tools", "reasoning", "reasoning_text", "output_text", "input_text", "refusal", "text", "function",
+		"system", "user", "assistant", "tool",
+	} {
+		all[word] = slices.Clip(rawjson.Quote(word))
+	}
+	return all
+}()
+
+// typeOf returns the type that an object says; empty where it says none, or is none.
+func typeOf(object json.RawMessage) string {
+	kind, _ := rawjson.String(rawjson.Get(object, "type"))
+	return kind
 }
 
 func number(name string, n int) rawjson.Member {
@@ -39,7 +68,7 @@ func stringOf(o *rawjson.Object, name string) string {
 
 func boolean(b bool) json.RawMessage {
 	if b {
-		return json.RawMessage("true")
+		return yes
 	}
-	return json.RawMessage("false")
+	return no
 }

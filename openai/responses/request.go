@@ -229,10 +229,11 @@ func (r *Request) Stores() bool { return r.store }
 // Session names the conversation that the request says it belongs to, among those of
 // its caller; empty where it does not say.
 func (r *Request) Session() string {
-	if name, identified := recall.Owner(r.object, "", ""); identified {
-		return name
+	if !recall.Identified(r.object, "") {
+		return ""
 	}
-	return ""
+	name, _ := recall.Owner(r.object, "", "")
+	return name
 }
 
 // NamesTurn reports whether the request says which turn it belongs to, as those of Codex

@@ -34,9 +34,12 @@ func (r *Request) Search() *hosted.Wanted {
 
 // search returns the first entry of tools that declares a search, and where it stands.
 func (r *Request) search() (param string, o *rawjson.Object) {
-	for param, tool := range r.declared() {
-		if o, err := rawjson.ParseObject(tool); err == nil && isSearch(stringOf(o, "type")) {
-			return param, o
+	for at, tool := range r.declared() {
+		if !isSearch(typeOf(tool)) {
+			continue
+		}
+		if o, err := rawjson.ParseObject(tool); err == nil {
+			return at.String(), o
 		}
 	}
 	return "", nil

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -221,31 +220,41 @@ func (r *Request) offered() (*clientTools, error) {
 		return &clientTools{names: r.nativeNames()}, nil
 	}
 	t := &clientTools{names: map[string]bool{}, byName: map[string]clientTool{}, allowed: r.choice.client}
-	for param, tool := range r.declared() {
-		if err := t.add(tool, param, ""); err != nil {
+	for at, tool := range r.declared() {
+		if err := t.add(tool, at.String(), ""); err != nil {
 			return nil, err
 		}
 	}
 	return t, nil
 }
 
+// A place is where an entry of tools stands: in the request, or in an item of its input.
+type place struct{ item, tool int } // item is -1 for the request
+
+// String names the place as errors do.
+func (p place) String() string {
+	if p.item < 0 {
+		return fmt.Sprintf("tools[%d]", p.tool)
+	}
+	return fmt.Sprintf("input[%d].tools[%d]", p.item, p.tool)
+}
+
 // declared returns the entries of tools, of the request and of its items, by where they
 // stand.
-func (r *Request) declared() iter.Seq2[string, json.RawMessage] {
-	return func(yield func(string, json.RawMessage) bool) {
+func (r *Request) declared() iter.Seq2[place, json.RawMessage] {
+	return func(yield func(place, json.RawMessage) bool) {
 		for i, tool := range r.tools {
-			if !yield(fmt.Sprintf("tools[%d]", i), tool) {
+			if !yield(place{-1, i}, tool) {
 				return
 			}
 		}
 		for i, item := range r.items {
-			o, err := rawjson.ParseObject(item)
-			if err != nil || !slices.Contains([]string{"additional_tools", "tool_search_output"}, stringOf(o, "type")) {
+			if kind := typeOf(item); kind != "additional_tools" && kind != "tool_search_output" {
 				continue
 			}
-			tools, _ := rawjson.Elements(o.Get("tools"))
+			tools, _ := rawjson.Elements(rawjson.Get(item, "tools"))
 			for j, tool := range tools {
-				if !yield(fmt.Sprintf("input[%d].tools[%d]", i, j), tool) {
+				if !yield(place{i, j}, tool) {
 					return
 				}
 			}

@@ -32,11 +32,7 @@ func (a *API) orNative(api string, named func(body []byte) bool, route onceRoute
 
 // upstreamOf returns the upstream of the model that a body names.
 func (a *API) upstreamOf(body []byte) (*upstream.Upstream, error) {
-	o, err := rawjson.ParseObject(body)
-	if err != nil {
-		return a.Upstreams.First(), nil
-	}
-	name, ok := rawjson.String(o.Get("model"))
+	name, ok := rawjson.String(rawjson.Get(body, "model"))
 	if !ok {
 		return a.Upstreams.First(), nil // where requests go that name none
 	}
