@@ -3,6 +3,7 @@ package responses
 import (
 	"crypto/rand"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ type answer struct {
 	out     *output.Output
 	begun   bool
 	seq     int
+	last    []byte                     // event; its room is for the next
 	name    func(prefix string) string // makes ids
 	queued  bool                       // the first events were sent already
 	items   []json.RawMessage          // nil where one is not finished
@@ -47,10 +49,22 @@ func (a *answer) event(kind string, members ...rawjson.Member) {
 	if !a.request.Stream {
 		return
 	}
-	all := append([]rawjson.Member{text("type", kind), number("sequence_number", a.seq)}, members...)
+	e := append(rawjson.AppendQuote(append(a.last[:0], `{"type":`...), kind), `,"sequence_number":`...)
+	e = strconv.AppendInt(e, int64(a.seq), 10)
+	for i := range members {
+		e = append(rawjson.AppendQuote(append(e, ','), members[i].Name), ':')
+		e = append(e, members[i].Value...)
+	}
+	e = append(e, '}')
 	a.seq++
-	a.out.Event(kind, object(all...))
+	a.out.Event(kind, e)
+	if a.last = e; cap(e) > maxKept {
+		a.last = nil
+	}
 }
+
+// maxKept is up to how large the room of an event is kept for the next one.
+const maxKept = 16 << 10
 
 // open sends what every stream begins with.
 func (a *answer) open() {

@@ -9,7 +9,7 @@ import (
 )
 
 // Values that nobody changes.
-var null, yes, no = json.RawMessage("null"), json.RawMessage("true"), json.RawMessage("false")
+var null, yes, no, empty = json.RawMessage("null"), json.RawMessage("true"), json.RawMessage("false"), json.RawMessage("[]")
 
 // object returns an object of members, in their order.
 func object(members ...rawjson.Member) json.RawMessage {
@@ -58,7 +58,12 @@ func number(name string, n int) rawjson.Member {
 	return rawjson.Member{Name: name, Value: strconv.AppendInt(nil, int64(n), 10)}
 }
 
-func array(elements ...json.RawMessage) json.RawMessage { return rawjson.AppendArray(nil, elements) }
+func array(elements ...json.RawMessage) json.RawMessage {
+	if len(elements) == 0 {
+		return empty
+	}
+	return rawjson.AppendArray(nil, elements)
+}
 
 // stringOf returns the text of a member; empty where it is none.
 func stringOf(o *rawjson.Object, name string) string {

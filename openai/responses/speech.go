@@ -23,11 +23,17 @@ type speech struct {
 
 // A part is text that grows.
 type part struct {
-	id   string
-	at   int // the place of its item in the output
-	text []byte
+	id    string
+	at    int              // the place of its item in the output
+	place []rawjson.Member // that of the part, as its events name it
+	text  []byte
 
 	logprobs []json.RawMessage // of its tokens, where the client asked
+}
+
+// stands says at which place of the content of its item a part stands.
+func (p *part) stands(content int) {
+	p.place = []rawjson.Member{text("item_id", p.id), number("output_index", p.at), number("content_index", content)}
 }
 
 // thoughts are the members in which upstreams give what a model thinks.
@@ -88,16 +94,20 @@ func (c *Conversation) think(member, s string) {
 		p = &part{id: c.answer.name("rs_")}
 		c.speech.thinking, c.speech.thought = p, member
 		p.at = c.answer.add(object(text("id", p.id), text("type", "reasoning"), raw("summary", array())))
+		p.stands(0)
 		c.thoughtPart("added", p, "") // OpenAI's accumulator throws at a delta without it
 	}
 	p.text = append(p.text, s...)
-	c.answer.event("response.reasoning_text.delta", text("item_id", p.id), number("output_index", p.at), number("content_index", 0), text("delta", s))
+	if c.request.Stream {
+		c.answer.event("response.reasoning_text.delta", append(p.place[:3:3], text("delta", s))...)
+	}
 }
 
 // thoughtPart tells that the part with what the model thinks is added, or done.
 func (c *Conversation) thoughtPart(what string, p *part, s string) {
-	c.answer.event("response.content_part."+what, text("item_id", p.id), number("output_index", p.at), number("content_index", 0),
-		raw("part", object(text("type", "reasoning_text"), text("text", s))))
+	if c.request.Stream {
+		c.answer.event("response.content_part."+what, append(p.place[:3:3], raw("part", object(text("type", "reasoning_text"), text("text", s))))...)
+	}
 }
 
 // endThinking ends the item of what the model thought.
@@ -108,7 +118,9 @@ func (c *Conversation) endThinking() {
 	}
 	c.speech.thinking = nil
 	s := string(p.text)
-	c.answer.event("response.reasoning_text.done", text("item_id", p.id), number("output_index", p.at), number("content_index", 0), text("text", s))
+	if c.request.Stream {
+		c.answer.event("response.reasoning_text.done", append(p.place[:3:3], text("text", s))...)
+	}
 	c.thoughtPart("done", p, s)
 	item := rawjson.Object{Members: []rawjson.Member{
 		text("id", p.id), text("type", "reasoning"), raw("summary", array()),
@@ -159,8 +171,9 @@ func (c *Conversation) sayText(s string, logprobs []json.RawMessage) {
 		c.speech.talking = p
 	}
 	p.text, p.logprobs = append(p.text, s...), append(p.logprobs, cloned(logprobs)...)
-	c.answer.event("response.output_text.delta", text("item_id", p.id), number("output_index", p.at), number("content_index", 0),
-		text("delta", s), raw("logprobs", array(logprobs...)))
+	if c.request.Stream {
+		c.answer.event("response.output_text.delta", append(p.place[:3:3], text("delta", s), raw("logprobs", array(logprobs...)))...)
+	}
 }
 
 // refuse takes a piece of what the model says in place of an answer.
@@ -174,7 +187,9 @@ func (c *Conversation) refuse(s string) {
 		c.speech.refusing = p
 	}
 	p.text = append(p.text, s...)
-	c.answer.event("response.refusal.delta", text("item_id", p.id), number("output_index", p.at), number("content_index", c.refusalPlace()), text("delta", s))
+	if c.request.Stream {
+		c.answer.event("response.refusal.delta", append(p.place[:3:3], text("delta", s))...)
+	}
 }
 
 // refusalPlace is the place of a refusal in the content of its message.
@@ -193,7 +208,10 @@ func (c *Conversation) newPart(content json.RawMessage, place int) *part {
 		c.speech.at = c.answer.add(message(c.speech.message, "in_progress"))
 	}
 	p := &part{id: c.speech.message, at: c.speech.at}
-	c.answer.event("response.content_part.added", text("item_id", p.id), number("output_index", p.at), number("content_index", place), raw("part", content))
+	p.stands(place)
+	if c.request.Stream {
+		c.answer.event("response.content_part.added", append(p.place[:3:3], raw("part", content))...)
+	}
 	return p
 }
 
@@ -217,20 +235,24 @@ func (c *Conversation) endSpeech(round *model.Round) {
 		c.seen = append(c.seen, said)
 		cited := c.cite(said)
 		logprobs := raw("logprobs", array(p.logprobs...))
-		whole := object(text("type", "output_text"), raw("annotations", array(cited...)), logprobs, text("text", said))
-		at := []rawjson.Member{text("item_id", p.id), number("output_index", p.at), number("content_index", 0)}
-		for i, annotation := range cited {
-			c.answer.event("response.output_text.annotation.added", append(at[:3:3], number("annotation_index", i), raw("annotation", annotation))...)
+		wrote := text("text", said)
+		whole := object(text("type", "output_text"), raw("annotations", array(cited...)), logprobs, wrote)
+		if c.request.Stream {
+			for i, annotation := range cited {
+				c.answer.event("response.output_text.annotation.added", append(p.place[:3:3], number("annotation_index", i), raw("annotation", annotation))...)
+			}
+			c.answer.event("response.output_text.done", append(p.place[:3:3], wrote, logprobs)...)
+			c.answer.event("response.content_part.done", append(p.place[:3:3], raw("part", whole))...)
 		}
-		c.answer.event("response.output_text.done", append(at, text("text", said), logprobs)...)
-		c.answer.event("response.content_part.done", append(at[:3:3], raw("part", whole))...)
 		content = append(content, whole)
 	}
 	if p := s.refusing; p != nil {
-		whole := object(text("type", "refusal"), text("refusal", string(p.text)))
-		at := []rawjson.Member{text("item_id", p.id), number("output_index", p.at), number("content_index", c.refusalPlace())}
-		c.answer.event("response.refusal.done", append(at, text("refusal", string(p.text)))...)
-		c.answer.event("response.content_part.done", append(at[:3:3], raw("part", whole))...)
+		wrote := text("refusal", string(p.text))
+		whole := object(text("type", "refusal"), wrote)
+		if c.request.Stream {
+			c.answer.event("response.refusal.done", append(p.place[:3:3], wrote)...)
+			c.answer.event("response.content_part.done", append(p.place[:3:3], raw("part", whole))...)
+		}
 		content = append(content, whole)
 	}
 	status := "completed"

@@ -12,7 +12,7 @@ func (o *Output) beat() {
 	if silent := time.Since(o.sent); silent < o.form.Heartbeat {
 		wait -= silent
 	} else {
-		o.write(o.form.Alive, nil, "")
+		o.write(nil, "", o.form.Alive)
 		o.flushLocked()
 	}
 	if !o.closed && o.err == nil {

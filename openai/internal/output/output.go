@@ -97,10 +97,10 @@ func (o *Output) Event(name string, payload []byte) {
 
 func (o *Output) event(name string, payload []byte) {
 	if name == "" {
-		o.write("data: ", payload, "\n\n")
+		o.write(payload, "\n\n", "data: ")
 		return
 	}
-	o.write("event: "+name+"\ndata: ", payload, "\n\n")
+	o.write(payload, "\n\n", "event: ", name, "\ndata: ")
 }
 
 // Comment sends a comment line. It has no blank line of its own: the official
@@ -111,7 +111,7 @@ func (o *Output) Comment(text string) {
 	if o.timer == nil {
 		return // not a stream, or nothing is known of the upstream yet
 	}
-	o.write(": ", []byte(text), "\n")
+	o.write([]byte(text), "\n", ": ")
 	o.flushLocked()
 }
 
@@ -140,7 +140,8 @@ const writeTimeout = time.Minute
 // maxUnsent is how much is held back until the next flush at most.
 const maxUnsent = 32 << 10
 
-func (o *Output) write(before string, payload []byte, after string) {
+// write puts a payload behind what is to be sent, between texts that are ours.
+func (o *Output) write(payload []byte, after string, before ...string) {
 	if o.closed || o.err != nil {
 		return
 	}
@@ -148,7 +149,9 @@ func (o *Output) write(before string, payload []byte, after string) {
 		o.room = rooms.Get().(*[]byte)
 		o.buf = (*o.room)[:0]
 	}
-	o.buf = append(o.buf, before...)
+	for _, text := range before {
+		o.buf = append(o.buf, text...)
+	}
 	at := len(o.buf)
 	o.buf = append(o.buf, payload...)
 	// A document may have line ends between its members, an event none.
