@@ -73,11 +73,8 @@ func (s *Stored) item(id string) json.RawMessage {
 }
 
 func idOf(item json.RawMessage) string {
-	o, err := rawjson.ParseObject(item)
-	if err != nil {
-		return ""
-	}
-	return stringOf(o, "id")
+	id, _ := rawjson.String(rawjson.Get(item, "id"))
+	return id
 }
 
 // A Store keeps responses for their callers. It is safe for concurrent use. What is of
@@ -267,8 +264,11 @@ func (r *Request) chain(ctx context.Context, store Store, caller string) (chain 
 func (r *Request) resolveItems(ctx context.Context, store Store, caller string) error {
 	r.own = slices.Clone(r.own)
 	for i, item := range r.own {
+		if store == nil || idOf(item) == "" {
+			continue
+		}
 		o, err := rawjson.ParseObject(item)
-		if err != nil || store == nil || stringOf(o, "id") == "" {
+		if err != nil {
 			continue
 		}
 		if kind := stringOf(o, "type"); kind != "item_reference" && (kind != "" || o.Get("role") != nil) {

@@ -5,7 +5,6 @@
 package bounded
 
 import (
-	"container/list"
 	"sync"
 	"time"
 )
@@ -24,21 +23,48 @@ type Map[V any] struct {
 	Age time.Duration
 
 	mu     sync.Mutex
-	owners map[string]*owner
+	owners map[string]*owner[V]
 	size   int64
 }
 
-type owner struct {
-	entries map[string]*list.Element // of *entry[V]
-	order   list.List                // the longest unused first
-	size    int64
+type owner[V any] struct {
+	entries     map[string]*entry[V]
+	first, last *entry[V] // in the order of their last use
+	size        int64
 }
 
+// An entry is one thing in memory, with its place in the order of its owner's: there may be
+// hundreds of thousands, all of which each collection of garbage walks over.
 type entry[V any] struct {
-	key   string
-	value V
-	size  int64
-	used  time.Time
+	key          string
+	value        V
+	size         int64
+	used         time.Time
+	before, next *entry[V]
+}
+
+// push puts an entry at the end of the order.
+func (o *owner[V]) push(e *entry[V]) {
+	if e.before, e.next = o.last, nil; o.last == nil {
+		o.first = e
+	} else {
+		o.last.next = e
+	}
+	o.last = e
+}
+
+// pull takes an entry out of the order.
+func (o *owner[V]) pull(e *entry[V]) {
+	if e.before == nil {
+		o.first = e.next
+	} else {
+		e.before.next = e.next
+	}
+	if e.next == nil {
+		o.last = e.before
+	} else {
+		e.next.before = e.before
+	}
 }
 
 // Bound sets Bytes and Age while the map is in use. What there is no room for any more
@@ -68,14 +94,16 @@ func (m *Map[V]) Put(of, key string, value V, size int64) bool {
 		m.evict()
 	}
 	if m.owners == nil {
-		m.owners = map[string]*owner{}
+		m.owners = map[string]*owner[V]{}
 	}
 	o := m.owners[of]
 	if o == nil {
-		o = &owner{entries: map[string]*list.Element{}}
+		o = &owner[V]{entries: map[string]*entry[V]{}}
 		m.owners[of] = o
 	}
-	o.entries[key] = o.order.PushBack(&entry[V]{key, value, size, time.Now()})
+	e := &entry[V]{key: key, value: value, size: size, used: time.Now()}
+	o.entries[key] = e
+	o.push(e)
 	o.size += size
 	m.size += size
 	return true
@@ -89,14 +117,14 @@ func (m *Map[V]) Get(of, key string) (value V, ok bool) {
 	if o == nil || o.entries[key] == nil {
 		return value, false
 	}
-	element := o.entries[key]
-	e := element.Value.(*entry[V])
+	e := o.entries[key]
 	if time.Since(e.used) >= m.Age {
 		m.remove(of, key)
 		return value, false
 	}
 	e.used = time.Now()
-	o.order.MoveToBack(element)
+	o.pull(e)
+	o.push(e)
 	return e.value, true
 }
 
@@ -106,7 +134,7 @@ func (m *Map[V]) Take(of, key string) (value V, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if o := m.owners[of]; o != nil && o.entries[key] != nil {
-		e := o.entries[key].Value.(*entry[V])
+		e := o.entries[key]
 		value, ok = e.value, time.Since(e.used) < m.Age
 		m.remove(of, key)
 	}
@@ -120,8 +148,8 @@ func (m *Map[V]) Values(of string) (values []V) {
 	defer m.mu.Unlock()
 	m.expire()
 	if o := m.owners[of]; o != nil {
-		for e := o.order.Front(); e != nil; e = e.Next() {
-			values = append(values, e.Value.(*entry[V]).value)
+		for e := o.first; e != nil; e = e.next {
+			values = append(values, e.value)
 		}
 	}
 	return values
@@ -164,7 +192,8 @@ func (m *Map[V]) remove(of, key string) {
 	if o == nil || o.entries[key] == nil {
 		return
 	}
-	e := o.order.Remove(o.entries[key]).(*entry[V])
+	e := o.entries[key]
+	o.pull(e)
 	delete(o.entries, key)
 	o.size -= e.size
 	m.size -= e.size
@@ -176,12 +205,8 @@ func (m *Map[V]) remove(of, key string) {
 // expire removes what is too old.
 func (m *Map[V]) expire() {
 	for name, o := range m.owners {
-		for front := o.order.Front(); front != nil; front = o.order.Front() {
-			e := front.Value.(*entry[V])
-			if time.Since(e.used) < m.Age {
-				break
-			}
-			m.remove(name, e.key)
+		for o.first != nil && time.Since(o.first.used) >= m.Age {
+			m.remove(name, o.first.key)
 		}
 	}
 }
@@ -194,5 +219,5 @@ func (m *Map[V]) evict() {
 			most, size = name, o.size
 		}
 	}
-	m.remove(most, m.owners[most].order.Front().Value.(*entry[V]).key)
+	m.remove(most, m.owners[most].first.key)
 }
