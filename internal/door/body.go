@@ -46,15 +46,15 @@ var roomsOf = map[int]*sync.Pool{4 * firstRoom: {}, 16 * firstRoom: {}}
 
 // readAll reads all of r, which is said to have announced bytes, or -1. The room for
 // it grows with what has come, fourfold: whoever announces much and sends nothing
-// costs next to nothing. What is returned has no more room than it takes: it may be kept
-// for hours.
+// costs next to nothing. What is returned has at most twice the room that it takes: it may
+// be kept for hours.
 func readAll(r io.Reader, announced int64) ([]byte, error) {
 	all := make([]byte, 0, min(max(announced, bytes.MinRead), firstRoom))
 	for {
 		n, err := r.Read(all[len(all):cap(all)])
 		all = all[:len(all)+n]
 		switch {
-		case err == io.EOF && roomsOf[cap(all)] != nil:
+		case err == io.EOF && (roomsOf[cap(all)] != nil || cap(all) > max(firstRoom, 2*len(all))):
 			defer free(all)
 			return bytes.Clone(all), nil
 		case err == io.EOF:

@@ -31,6 +31,7 @@ func TestReadAll(t *testing.T) {
 	for i := range body {
 		body[i] = byte(i % 251)
 	}
+	var before []byte // another body, which is still what it was
 	for _, size := range []int{0, 1, firstRoom - 1, firstRoom, firstRoom + 1, 4 * firstRoom, 100_000, len(body)} {
 		for _, announced := range []int64{-1, 0, 10, int64(size) - 1, int64(size), int64(size) + 1, 1 << 40} {
 			for name, r := range map[string]io.Reader{
@@ -43,6 +44,13 @@ func TestReadAll(t *testing.T) {
 				if err != nil || !bytes.Equal(got, body[:size]) {
 					t.Fatalf("%d bytes of %d %s: %d, %v", size, announced, name, len(got), err)
 				}
+				if cap(got) > max(firstRoom, 2*size) {
+					t.Errorf("%d bytes of %d %s are kept in room for %d", size, announced, name, cap(got))
+				}
+				if !bytes.Equal(before, body[:len(before)]) {
+					t.Fatalf("%d bytes of %d %s took the room of another body", size, announced, name)
+				}
+				before = got
 				if reader.most > 5 {
 					t.Errorf("%d bytes of %d %s: room for %.1f times of what came", size, announced, name, reader.most)
 				}
