@@ -5,7 +5,10 @@ import (
 	"errors"
 	"math"
 	"net/http"
+	"net/url"
+	"path"
 	"strconv"
+	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/door"
 	"github.com/dragoman-mcp/dragoman/internal/door/console"
@@ -35,11 +38,23 @@ func (g *Gateway) Handler() http.Handler {
 	open.HandleFunc(caller.MetadataPath+"/", g.metadata)
 	open.HandleFunc(caller.MetadataPath, g.metadata)
 	open.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { g.now.Load().routes.ServeHTTP(w, r) })
-	checked := g.demanding(g.checked(open))
+	checked := g.demanding(g.checked(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asksDoor(r.URL) {
+			g.now.Load().routes.ServeHTTP(w, r)
+			return
+		}
+		open.ServeHTTP(w, r)
+	})))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		bounds := g.now.Load().file.HTTP
 		deadline.Handler(checked, bounds.BodyTimeout, bounds.AnswerTimeout).ServeHTTP(w, r)
 	})
+}
+
+// asksDoor reports whether an address is one of the doors that most requests come in by,
+// spelled as it should be. What is open is not looked through for those.
+func asksDoor(u *url.URL) bool {
+	return (strings.HasPrefix(u.Path, "/v1/") || strings.HasPrefix(u.Path, "/mcp")) && u.RawPath == "" && path.Clean(u.Path) == u.Path
 }
 
 func plain(w http.ResponseWriter, status int, text string) {
