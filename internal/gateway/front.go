@@ -47,7 +47,7 @@ func (g *Gateway) Handler() http.Handler {
 	})))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		bounds := g.now.Load().file.HTTP
-		deadline.Handler(checked, bounds.BodyTimeout, bounds.AnswerTimeout).ServeHTTP(w, r)
+		deadline.Serve(checked, w, r, bounds.BodyTimeout, bounds.AnswerTimeout)
 	})
 }
 

@@ -77,19 +77,22 @@ func (r *reader) Close() error {
 // part of a body, and by [Response] with the time for a part of an answer. The
 // deadlines of one request do not outlive it: connections do.
 func Handler(next http.Handler, body, answer time.Duration) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := &handled{control: *http.NewResponseController(w)}
-		_ = h.control.SetWriteDeadline(time.Time{})
-		h.out = writer{ResponseWriter: w, idle: answer, bound: bound{control: &h.control, writing: true}}
-		defer h.out.within(answer) // what is buffered is written when the handler has returned
-		if h.body.of(&h.control, r, body) {
-			h.out.reading = &h.body.bound
-		}
-		if answer > 0 {
-			w = &h.out
-		}
-		next.ServeHTTP(w, r)
-	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { Serve(next, w, r, body, answer) })
+}
+
+// Serve has next answer one request, bounded as by [Handler]: for whose times can change.
+func Serve(next http.Handler, w http.ResponseWriter, r *http.Request, body, answer time.Duration) {
+	h := &handled{control: *http.NewResponseController(w)}
+	_ = h.control.SetWriteDeadline(time.Time{})
+	h.out = writer{ResponseWriter: w, idle: answer, bound: bound{control: &h.control, writing: true}}
+	defer h.out.within(answer) // what is buffered is written when the handler has returned
+	if h.body.of(&h.control, r, body) {
+		h.out.reading = &h.body.bound
+	}
+	if answer > 0 {
+		w = &h.out
+	}
+	next.ServeHTTP(w, r)
 }
 
 // Request bounds the reading of a request's body: each part has to come within
