@@ -74,7 +74,8 @@ func paceHeap(now func() time.Time, live func() uint64) (stop func()) {
 }
 
 // settle gives back what the start needed and nothing afterwards does, when the servers
-// have been given their time: a gateway with little to do would keep it for hours.
+// have been given their time: a gateway with little to do would keep it until Go collects of
+// its own accord, which is minutes later.
 func (g *Gateway) settle(ctx context.Context) {
 	if g.Wait(ctx) == nil {
 		debug.FreeOSMemory()
