@@ -3,7 +3,6 @@ package lint
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/text/pattern"
@@ -175,6 +174,7 @@ var (
 	// ownResult is how the SDKs for TypeScript refuse what a handler returned.
 	ownResult = pattern.Of(`^(MCP error -?\d+: )?Invalid tools/call result\b`)
 	saysCut   = pattern.Of(`(?i)\b(truncated|output too long|results? omitted|shortened to)\b`)
+	saysSo    = pattern.Of(`(?i)\bmore\b|\btotal\b|\bof \d+\b|next`)
 	saysHow   = pattern.Of(`(?i)\b(use|with|set|pass|add|narrow|filter|offset|cursor|next|limit|page|more specific)\b`)
 )
 
@@ -303,7 +303,7 @@ func saysMore(raw json.RawMessage) bool {
 		}
 	}
 	for _, text := range readResult(raw).texts {
-		if document(raw) == nil && regexp.MustCompile(`(?i)\bmore\b|\btotal\b|\bof \d+\b|next`).MatchString(text) {
+		if document(raw) == nil && saysSo.MatchString(text) {
 			return true
 		}
 	}

@@ -49,7 +49,7 @@ func TestClientStopsReading(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				host := &floodHost{toolsetHost: toolsetHost{tools: toolsettest.NewInner()}, ended: make(chan time.Time, 1)}
 				s := &Server{Host: func(*http.Request) (Host, error) { return host, nil }}
-				tr := serveHTTP(t, deadline.Handler(s, idle, idle))
+				tr := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { deadline.Serve(s, w, r, idle, idle) }))
 				defer s.Close()
 				do := func(body string, headers ...string) *http.Response {
 					return send(t, tr, http.MethodPost, body, headers...)

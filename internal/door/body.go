@@ -78,8 +78,8 @@ func readAll(r io.Reader, announced int64) ([]byte, error) {
 // roomFor returns room for so many bytes.
 func roomFor(size int) []byte {
 	if pool := roomsOf[size]; pool != nil {
-		if free, ok := pool.Get().(*[]byte); ok {
-			return (*free)[:0]
+		if room, ok := pool.Get().(*[]byte); ok {
+			return (*room)[:0]
 		}
 	}
 	return make([]byte, 0, size)

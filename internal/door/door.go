@@ -86,6 +86,9 @@ func (m *Mux) Handle(routes ...Route) {
 	}
 }
 
+// Has reports whether a request is for a path that is a pattern of m as it stands.
+func (m *Mux) Has(r *http.Request) bool { return m.exactly(r) != nil }
+
 // exactly returns the handler of a request for a path that is a pattern as it stands, which
 // is what most ask for: [http.ServeMux] would find the same one, and walks a tree of segments
 // for it. nil where it has to look.

@@ -5,10 +5,7 @@ import (
 	"errors"
 	"math"
 	"net/http"
-	"net/url"
-	"path"
 	"strconv"
-	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/door"
 	"github.com/dragoman-mcp/dragoman/internal/door/console"
@@ -39,8 +36,8 @@ func (g *Gateway) Handler() http.Handler {
 	open.HandleFunc(caller.MetadataPath, g.metadata)
 	open.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { g.now.Load().routes.ServeHTTP(w, r) })
 	checked := g.demanding(g.checked(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if asksDoor(r.URL) {
-			g.now.Load().routes.ServeHTTP(w, r)
+		if routes := g.now.Load().routes; routes.Has(r) { // most requests
+			routes.ServeHTTP(w, r)
 			return
 		}
 		open.ServeHTTP(w, r)
@@ -49,12 +46,6 @@ func (g *Gateway) Handler() http.Handler {
 		bounds := g.now.Load().file.HTTP
 		deadline.Serve(checked, w, r, bounds.BodyTimeout, bounds.AnswerTimeout)
 	})
-}
-
-// asksDoor reports whether an address is one of the doors that most requests come in by,
-// spelled as it should be. What is open is not looked through for those.
-func asksDoor(u *url.URL) bool {
-	return (strings.HasPrefix(u.Path, "/v1/") || strings.HasPrefix(u.Path, "/mcp")) && u.RawPath == "" && path.Clean(u.Path) == u.Path
 }
 
 func plain(w http.ResponseWriter, status int, text string) {

@@ -47,7 +47,7 @@ type setup struct {
 	sessions  *session.Opener
 	ours      *origin.Guard
 	chat      door.Handler // asks a model, for the console
-	routes    http.Handler
+	routes    *door.Mux
 }
 
 // judge builds what needs nothing of the process, and so finds what is wrong with a file.
@@ -186,7 +186,7 @@ func (s *setup) complete(g *Gateway, before *setup) {
 }
 
 // routes are those of all doors.
-func (g *Gateway) routes(s *setup, a *api.API) http.Handler {
+func (g *Gateway) routes(s *setup, a *api.API) *door.Mux {
 	mux := door.NewMux(g.enter)
 	mux.Handle(a.Routes()...)
 	mux.Handle(g.ops.Routes()...)

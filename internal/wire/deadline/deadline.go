@@ -73,14 +73,9 @@ func (r *reader) Close() error {
 	return r.ReadCloser.Close()
 }
 
-// Handler bounds what clients of next can hold up, by [Request] with the time for a
-// part of a body, and by [Response] with the time for a part of an answer. The
-// deadlines of one request do not outlive it: connections do.
-func Handler(next http.Handler, body, answer time.Duration) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { Serve(next, w, r, body, answer) })
-}
-
-// Serve has next answer one request, bounded as by [Handler]: for whose times can change.
+// Serve has next answer a request, and bounds what its client can hold up, by [Request]
+// with the time for a part of a body, and by [Response] with the time for a part of an
+// answer. The deadlines of one request do not outlive it: connections do.
 func Serve(next http.Handler, w http.ResponseWriter, r *http.Request, body, answer time.Duration) {
 	h := &handled{control: *http.NewResponseController(w)}
 	_ = h.control.SetWriteDeadline(time.Time{})

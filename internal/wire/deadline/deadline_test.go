@@ -171,7 +171,7 @@ func TestResponseThatIsReadSlowly(t *testing.T) {
 // earlier request is left on it, also where an answer has no body.
 func TestHandlerLeavesNoDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := serve(t, Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		client := serve(t, bounded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			switch r.URL.Path {
 			case "/body":
 				_, _ = io.WriteString(w, "hello")
@@ -234,7 +234,7 @@ func TestDrain(t *testing.T) {
 // A deadline that a handler sets itself holds, and gives way to the next write.
 func TestHandlerWithItsOwnDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := serve(t, Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		client := serve(t, bounded(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, "first ")
 			control := http.NewResponseController(w)
 			_ = control.SetWriteDeadline(time.Now().Add(time.Second))
@@ -259,7 +259,7 @@ func TestHandlerWithItsOwnDeadline(t *testing.T) {
 func TestDeadlinesAreSetRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &counting{ResponseRecorder: httptest.NewRecorder()}
-		Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		bounded(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(w, r.Body)
 			_ = http.NewResponseController(w).Flush()
 			_, _ = io.WriteString(w, "more")
@@ -289,4 +289,9 @@ func (c *counting) SetReadDeadline(at time.Time) error {
 func (c *counting) SetWriteDeadline(at time.Time) error {
 	c.writes = append(c.writes, at)
 	return nil
+}
+
+// bounded is next behind Serve.
+func bounded(next http.Handler, body, answer time.Duration) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { Serve(next, w, r, body, answer) })
 }
