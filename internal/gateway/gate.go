@@ -93,6 +93,9 @@ func (g *Gateway) openLedger(ctx context.Context, log *slog.Logger) error {
 	if g.revoked, err = revocation.Open(ctx, opened.DB); err != nil {
 		return errors.Join(err, opened.Close())
 	}
+	if g.erasures, err = keeping.Erasures(ctx, opened.DB); err != nil {
+		return errors.Join(err, opened.Close())
+	}
 	g.talks = stored.NewConversations(opened.DB, keys, g.file.Store.Retention)
 	g.stored, g.claims = stored.New(opened.DB, keys, g.file.Store.Retention), idempotency.NewClaims(opened.DB, keys, g.file.Idempotency)
 	g.results = content.NewDocuments(opened.DB, content.Kind{Name: "result", Life: result.DefaultShelfAge, Bytes: result.DefaultShelfBytes, Vault: keys, Rooms: new(content.Rooms)}, log)
@@ -132,19 +135,29 @@ func (g *Gateway) credentials() credential.Store {
 }
 
 // forget drops what this process has in memory of what is kept, whenever somebody was
-// erased, until ctx ends.
+// erased, until ctx ends. While the store cannot be read, what is known is good.
 func (g *Gateway) forget(ctx context.Context) {
 	erased := g.ledger.DB.Changed(ctx, keeping.Erased)
+	var again <-chan time.Time
 	for {
 		select {
 		case <-erased:
+		case <-again:
+		case <-ctx.Done():
+			return
+		}
+		now, err := keeping.Erasures(ctx, g.ledger.DB)
+		if again = nil; err != nil {
+			again = time.After(store.LookEvery)
+			continue
+		}
+		if now != g.erasures {
 			g.turns.Forget()
 			g.state.Forget()
 			g.live.Forget()
 			g.logins.Forget()
-		case <-ctx.Done():
-			return
 		}
+		g.erasures = now
 	}
 }
 

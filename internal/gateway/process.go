@@ -99,6 +99,7 @@ type Gateway struct {
 	remembered memory.Store         // what conversations are kept in: the store where it is open, else this process
 	ledger     *ledger.Ledger       // nil where nothing is guarded
 	vault      *vault.Vault         // its keys; nil with it
+	erasures   int64                // how many had been erased when memory was last emptied of them, see forget
 	turns      *turns.Turns         // what it keeps of conversations; nil with it
 	stored     *stored.Responses    // nil with it
 	talks      *stored.Conversations

@@ -129,7 +129,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	token, err := t.Token(r.Context())
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("getting the token for the server: %w", err)
 	}
 	res, err := t.next.RoundTrip(with(r, token))
 	if err != nil || !wanting(res) || r.Body != nil && r.Body != http.NoBody && r.GetBody == nil {

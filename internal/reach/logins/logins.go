@@ -71,6 +71,7 @@ func Open(ctx context.Context, db *store.DB, keys *vault.Vault, file *credential
 	}
 	l := &Logins{db: db, keys: keys, file: file, log: log, known: map[credential.Account]entry{}}
 	l.takeOver(ctx)
+	_ = l.see(ctx) // where that fails, nothing is kept in memory until it was seen
 	return l
 }
 
@@ -160,7 +161,8 @@ func (l *Logins) importFile(ctx context.Context) (taken int, err error) {
 }
 
 // Get returns the entry of an account. While somebody watches, the store is asked once for
-// each account, and for what has changed.
+// each account, and for what has changed. What was asked before somebody did counts, too:
+// whoever watches asks at once what has changed since.
 func (l *Logins) Get(a credential.Account) (credential.Entry, error) {
 	l.mu.Lock()
 	e, ok := l.known[a]
@@ -180,11 +182,12 @@ func (l *Logins) Get(a credential.Account) (credential.Entry, error) {
 	return e.Entry, nil
 }
 
-// learn keeps what was read in memory, unless something may have changed since turn.
+// learn keeps what was read in memory, unless something may have changed since turn, or it
+// is not known what has.
 func (l *Logins) learn(turn int, a credential.Account, e entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.watched == 0 || l.turn != turn {
+	if l.seen.IsZero() || l.turn != turn {
 		return
 	}
 	if len(l.known) >= maxKnown {
@@ -245,7 +248,7 @@ func (l *Logins) write(tx *store.Tx, a credential.Account, box []byte, expires i
 	if err != nil {
 		return 0, err
 	}
-	if changed, err = newest(tx); err != nil {
+	if changed, err = tx.Raised(topic); err != nil {
 		return 0, err
 	}
 	changed++ // as the topic will be
@@ -353,21 +356,12 @@ func (l *Logins) Delete(a credential.Account) error {
 // Watch reads what other processes change, until ctx ends. While the store cannot be
 // read, what is known is good.
 func (l *Logins) Watch(ctx context.Context) {
+	l.watching(+1)
+	defer l.watching(-1)
 	changed := l.db.Changed(ctx, topic)
-	for ctx.Err() == nil { // what is known is as of a change, so that one is known first
-		if err := l.begin(ctx); err == nil {
-			break
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return
-		}
-	}
-	defer l.end()
 	ticker := time.NewTicker(again)
 	defer ticker.Stop()
-	missed := false
+	missed := l.see(ctx) != nil
 	for {
 		select {
 		case <-changed:
@@ -388,59 +382,33 @@ func (l *Logins) Watch(ctx context.Context) {
 	}
 }
 
-// begin lets what is read be kept in memory.
-func (l *Logins) begin(ctx context.Context) error {
-	var last int64
-	err := l.db.Read(ctx, func(tx *store.Tx) (err error) {
-		last, err = newest(tx)
-		return err
-	})
+// watching counts those who watch.
+func (l *Logins) watching(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err == nil && l.watched == 0 {
-		l.last, l.seen = last, time.Now()
-	}
-	if err == nil {
-		l.watched++
-	}
-	return err
+	l.watched += n
 }
 
-func (l *Logins) end() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.watched--; l.watched == 0 {
-		clear(l.known)
-	}
-}
-
-// newest returns the number of the last change: that of the topic.
-func newest(tx *store.Tx) (n int64, err error) {
-	err = tx.Row("SELECT n FROM topics WHERE name = $1", []any{topic}, &n)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, nil
-	}
-	return n, err
-}
-
-// see drops what is known of accounts that have changed.
+// see drops what is known of accounts that have changed since it was seen last. The first
+// time it finds out what was changed last.
 func (l *Logins) see(ctx context.Context) error {
 	l.mu.Lock()
-	last := l.last
-	if time.Since(l.seen) > forgottenFor/2 { // what was forgotten since may not be written down any more
-		l.turn++
-		clear(l.known)
-	}
+	last, before := l.last, l.seen
 	l.mu.Unlock()
+	first := before.IsZero()
 	var accounts []credential.Account
-	newest := last
-	err := l.db.Read(ctx, func(tx *store.Tx) error {
-		accounts, newest = nil, last
+	now := last
+	err := l.db.Read(ctx, func(tx *store.Tx) (err error) {
+		if first {
+			now, err = tx.Raised(topic)
+			return err
+		}
+		accounts, now = nil, last
 		return tx.Rows("SELECT owner, server, changed FROM logins WHERE changed > $1", []any{last}, func(scan func(...any) error) error {
 			var owner, server string
 			var n int64
 			err := scan(&owner, &server, &n)
-			newest = max(newest, n)
+			now = max(now, n)
 			accounts = append(accounts, credential.Account{Server: server, Caller: strings.Join(store.OwnerParts(owner), "\x00")})
 			return err
 		})
@@ -450,8 +418,14 @@ func (l *Logins) see(ctx context.Context) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.last, l.seen = newest, time.Now()
+	l.last, l.seen = now, time.Now()
+	if len(accounts) == 0 && !first && l.seen.Sub(before) < forgottenFor/2 {
+		return nil // and what somebody is reading at this moment is as it was
+	}
 	l.turn++
+	if l.seen.Sub(before) >= forgottenFor/2 { // what was forgotten since may not be written down any more
+		clear(l.known)
+	}
 	for _, a := range accounts {
 		delete(l.known, a)
 	}

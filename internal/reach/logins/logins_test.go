@@ -172,6 +172,56 @@ func TestNoStatement(t *testing.T) {
 	t.Error("the store was asked each time")
 }
 
+// TestDatabaseAway: what was asked before the database went away is known until it is back,
+// however long that takes, and whether anybody watched by then; what was changed meanwhile
+// is seen.
+func TestDatabaseAway(t *testing.T) {
+	url := pgtest.URL(t)
+	cable, behind := pgtest.Lay(t, url)
+	open := func(url string) *Logins {
+		t.Helper()
+		config := store.Config{URL: secret.New(url), Key: secret.New(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))}
+		db, err := store.Open(t.Context(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { db.Close() })
+		keys, err := vault.Open(t.Context(), db, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Open(t.Context(), db, keys, nil, nil)
+	}
+	near, l := open(url), open(behind)
+	if err := near.Put(ann, there); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.see(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	has(t, l, ann, "access of ann")
+	has(t, l, ours, "")
+	cable.Pull(true)
+	watched(t, l)
+	l.mu.Lock()
+	l.seen = l.seen.Add(-forgottenFor)
+	l.mu.Unlock()
+	if err := l.see(t.Context()); err == nil {
+		t.Fatal("the cable is not out")
+	}
+	has(t, l, ann, "access of ann")
+	has(t, l, ours, "")
+	if e, err := l.Get(bob); err == nil || errors.Is(err, credential.ErrNone) {
+		t.Errorf("what was never asked: %v, %v", e, err)
+	}
+	if err := near.Put(ann, credential.Entry{Access: secret.New("another of ann")}); err != nil {
+		t.Fatal(err)
+	}
+	cable.Pull(false)
+	until(t, "it sees what has changed", func() bool { e, err := l.Get(ann); return err == nil && e.Access.Reveal() == "another of ann" })
+	has(t, l, bob, "")
+}
+
 // TestTakenOver: what stands in the file is taken over once, whoever starts; what was
 // forgotten since does not come back, and what an earlier version wrote since does.
 func TestTakenOver(t *testing.T) {

@@ -13,6 +13,15 @@ import (
 // memory of them goes, too.
 const Erased = "erased"
 
+// Erasures returns how often somebody was erased, by all processes.
+func Erasures(ctx context.Context, db *store.DB) (n int64, err error) {
+	err = db.Read(ctx, func(tx *store.Tx) (err error) {
+		n, err = tx.Raised(Erased)
+		return err
+	})
+	return n, err
+}
+
 // Whose says whom to erase, and so whose rows are meant.
 type Whose struct {
 	// Caller is the ID of a caller, with everybody behind it.

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -59,6 +61,15 @@ func (db *DB) Changed(ctx context.Context, topic string) <-chan struct{} {
 		signal(t.hint) // whoever looks may stop
 	})
 	return changed
+}
+
+// Raised returns how often a topic was raised, by all processes.
+func (tx *Tx) Raised(topic string) (n int64, err error) {
+	err = tx.Row("SELECT n FROM topics WHERE name = $1", []any{topic}, &n)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	return n, err
 }
 
 // raised wakes those who watch topics that this process has raised, and tells others.
