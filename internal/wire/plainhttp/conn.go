@@ -109,6 +109,7 @@ type body struct {
 	ctx  context.Context
 	stop func() bool // takes back that the end of ctx ends the connection
 	keep bool        // the connection can be used again
+	up   *upload     // what sends the request; nil where it was sent before
 
 	mu   sync.Mutex
 	over bool  // the connection is somebody else's, or closed
@@ -155,7 +156,7 @@ func (b *body) finish(whole bool, err error) {
 
 // release gives the connection back, or closes it.
 func (b *body) release(whole bool) {
-	if stopped := b.stop(); whole && stopped && b.keep && b.c.r.Buffered() == 0 {
+	if stopped := b.stop(); whole && stopped && b.keep && b.c.r.Buffered() == 0 && b.up.whole() {
 		b.t.idle.put(b.c)
 		return
 	}
@@ -234,23 +235,4 @@ func (p *pool) clear() {
 		}
 	}
 	clear(p.idle)
-}
-
-// messages are used again.
-var messages messagePool
-
-type messagePool struct{ pool sync.Pool }
-
-func (m *messagePool) get() *message {
-	if b, ok := m.pool.Get().(*message); ok {
-		return b
-	}
-	return &message{b: make([]byte, 0, 4096)}
-}
-
-// free gives the message back, without what was in it.
-func (m *message) free() {
-	clear(m.b)
-	m.b = m.b[:0]
-	messages.pool.Put(m)
 }

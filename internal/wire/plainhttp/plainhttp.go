@@ -1,32 +1,29 @@
 // Package plainhttp sends requests over HTTP/1.1 without TLS, as they go to engines and MCP
 // servers on the same machine or in the same cluster, and costs a third less than
 // [http.Transport], whose connections have two goroutines each. A request is written by
-// whoever makes it and its answer is read by whoever reads it.
+// whoever makes it and its answer is read by whoever reads it; a body of more than [MaxBody]
+// bytes is written by a goroutine of its own, since the answer may come before its end.
 //
 // It does what is common and leaves the rest to the [http.Transport] that it is made from:
-// TLS, HTTP/2, proxies, upgrades, bodies of unknown or more than [MaxBody] bytes, trailers,
-// traces of more than when a header leaves, and systems that are no Unix. Errors, headers and what is tried again are those of
-// [http.Transport] (RFC 9112, section 9.3.1: only what was not sent, or may be repeated).
+// TLS, HTTP/2, proxies, upgrades, bodies of unknown length, trailers, traces of more than
+// when a header leaves, and systems that are no Unix. Errors, headers and what is tried again
+// are those of [http.Transport] (RFC 9112, section 9.3.1: only what was not sent, or may be
+// repeated).
 package plainhttp
 
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"net/textproto"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 )
 
-// MaxBody is the largest body of a request, in bytes, that is sent here: it is gathered and
-// written at once. Sending more takes so long that the answer may have to be read meanwhile,
-// which [http.Transport] does.
+// MaxBody is the largest body of a request, in bytes, that is gathered and written at once
+// with its header. Sending more takes so long that the answer may have to be read meanwhile.
 const MaxBody = 64 << 10
 
 const (
@@ -68,21 +65,24 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !t.takes(req) {
 		return t.rest.RoundTrip(req)
 	}
+	address := req.URL.Host
+	if req.URL.Port() == "" {
+		address = net.JoinHostPort(req.URL.Hostname(), "80")
+	}
+	if req.ContentLength > MaxBody {
+		return t.upload(req, address)
+	}
 	message, err := gather(req)
 	if err != nil {
 		return nil, err
 	}
 	defer message.free()
-	address := req.URL.Host
-	if req.URL.Port() == "" {
-		address = net.JoinHostPort(req.URL.Hostname(), "80")
-	}
 	for {
 		c, err := t.connection(req.Context(), address)
 		if err != nil {
 			return nil, err
 		}
-		res, again, err := t.exchange(c, req, message.b)
+		res, again, err := t.exchange(c, req, message, nil)
 		if !again {
 			return res, err
 		}
@@ -98,7 +98,7 @@ func (t *Transport) CloseIdleConnections() {
 // takes reports whether a request is sent here.
 func (t *Transport) takes(req *http.Request) bool {
 	if !canTell || req.URL == nil || req.URL.Scheme != "http" || req.Header == nil || t.rest.DialContext == nil || t.rest.MaxConnsPerHost > 0 ||
-		req.ContentLength < 0 || req.ContentLength > MaxBody || req.ContentLength == 0 && req.Body != nil && req.Body != http.NoBody ||
+		req.ContentLength < 0 || (req.ContentLength == 0) != (req.Body == nil || req.Body == http.NoBody) ||
 		len(req.TransferEncoding) > 0 || len(req.Trailer) > 0 || !known[req.Method] || !plainHost(req.URL.Host) || req.Host != "" && !plainHost(req.Host) {
 		return false
 	}
@@ -173,19 +173,24 @@ func plainValue(value string) bool {
 	return true
 }
 
-// exchange sends a request on a connection and reads the header of its answer. again says
-// that the connection had ended before and the request is to be sent on another one. The
-// connection is closed where there is no answer.
-func (t *Transport) exchange(c *conn, req *http.Request, message []byte) (res *http.Response, again bool, err error) {
+// exchange sends a request on a connection and reads the header of its answer; unless nil,
+// the upload is what sends the request. again says that the connection had ended before and
+// the request is to be sent on another one. The connection is closed where there is no answer.
+func (t *Transport) exchange(c *conn, req *http.Request, m *message, up *upload) (res *http.Response, again bool, err error) {
 	ctx := req.Context()
-	if t.rest.ResponseHeaderTimeout > 0 {
+	if t.rest.ResponseHeaderTimeout > 0 && up == nil {
 		c.bound(time.Now().Add(t.rest.ResponseHeaderTimeout))
 	}
 	stop := context.AfterFunc(ctx, c.end)
 	if trace := httptrace.ContextClientTrace(ctx); trace != nil && trace.WroteHeaders != nil {
 		trace.WroteHeaders()
 	}
-	sent, err := c.Write(message)
+	sent := 0
+	if up != nil {
+		go up.run()
+	} else {
+		sent, err = c.Write(m.b)
+	}
 	if err == nil {
 		res, err = t.answer(c, req)
 	} else if sent > 0 && ctx.Err() == nil {
@@ -194,24 +199,28 @@ func (t *Transport) exchange(c *conn, req *http.Request, message []byte) (res *h
 			res.Close, err = true, nil // the rest of the request was not sent
 		}
 	}
+	up.answered()
 	if err != nil {
 		stop()
 		silent := c.heard == 0
+		if up != nil {
+			err = up.failed(err)
+		}
 		c.Close()
 		switch {
 		case ctx.Err() != nil:
 			return nil, false, context.Cause(ctx)
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			return nil, false, errTimeout
-		case c.used && silent && (sent == 0 || repeatable(req)):
+		case c.used && silent && (repeatable(req) || up == nil && sent == 0 || up != nil && up.unsent(req)):
 			return nil, true, nil
 		}
 		return nil, false, err
 	}
-	if t.rest.ResponseHeaderTimeout > 0 || res.Close {
+	if t.rest.ResponseHeaderTimeout > 0 || res.Close || up != nil {
 		c.bound(time.Time{})
 	}
-	b := &body{from: res.Body, c: c, stop: stop, ctx: ctx, t: t, keep: !res.Close && !req.Close}
+	b := &body{from: res.Body, c: c, stop: stop, ctx: ctx, t: t, up: up, keep: !res.Close && !req.Close}
 	if res.Body == http.NoBody || req.Method == http.MethodHead {
 		b.release(true)
 		return res, false, nil
@@ -263,97 +272,6 @@ func (t *Transport) answer(c *conn, req *http.Request) (*http.Response, error) {
 		}
 	}
 	return nil, errors.New("plainhttp: too many informational answers")
-}
-
-// A message is a request as it is sent.
-type message struct {
-	b    []byte
-	most int // how long it is with the whole body
-}
-
-// gather returns a request as it is sent, and closes its body.
-func gather(req *http.Request) (*message, error) {
-	m := messages.get()
-	host := req.Host
-	if host == "" {
-		host = req.URL.Host
-	}
-	target := req.URL.RequestURI()
-	if !plainTarget(target) {
-		m.free()
-		closeBody(req)
-		return nil, fmt.Errorf("plainhttp: invalid request target %q", target)
-	}
-	m.b = append(m.b, req.Method...)
-	m.b = append(append(append(m.b, ' '), target...), " HTTP/1.1\r\nHost: "...)
-	m.b = append(append(m.b, host...), "\r\n"...)
-	agent := false
-	for name, values := range req.Header {
-		switch name {
-		case "Host", "Content-Length":
-			continue
-		case "User-Agent":
-			agent = true
-			if len(values) == 0 || values[0] == "" {
-				continue
-			}
-			values = values[:1]
-		}
-		for _, value := range values {
-			m.b = append(append(m.b, name...), ": "...)
-			m.b = append(append(m.b, textproto.TrimString(value)...), "\r\n"...)
-		}
-	}
-	if !agent {
-		m.b = append(m.b, "User-Agent: Go-http-client/1.1\r\n"...)
-	}
-	if req.Close {
-		m.b = append(m.b, "Connection: close\r\n"...)
-	}
-	if req.ContentLength > 0 || req.Method == "POST" || req.Method == "PUT" || req.Method == "PATCH" {
-		m.b = append(strconv.AppendInt(append(m.b, "Content-Length: "...), req.ContentLength, 10), "\r\n"...)
-	}
-	m.b = append(m.b, "\r\n"...)
-	if err := m.add(req); err != nil {
-		m.free()
-		return nil, err
-	}
-	return m, nil
-}
-
-// add adds the body, and closes it.
-func (m *message) add(req *http.Request) error {
-	defer closeBody(req)
-	if req.ContentLength == 0 {
-		return nil
-	}
-	m.most = len(m.b) + int(req.ContentLength)
-	if w, ok := req.Body.(io.WriterTo); ok {
-		if _, err := w.WriteTo(m); err != nil {
-			return err
-		}
-	} else if _, err := io.Copy(m, req.Body); err != nil {
-		return err
-	}
-	if len(m.b) < m.most {
-		return fmt.Errorf("plainhttp: the body is %d bytes shorter than its ContentLength", m.most-len(m.b))
-	}
-	return nil
-}
-
-// Write implements [io.Writer].
-func (m *message) Write(p []byte) (int, error) {
-	if len(m.b)+len(p) > m.most {
-		return 0, errors.New("plainhttp: the body is longer than its ContentLength")
-	}
-	m.b = append(m.b, p...)
-	return len(p), nil
-}
-
-func closeBody(req *http.Request) {
-	if req.Body != nil {
-		_ = req.Body.Close()
-	}
 }
 
 // plainTarget reports whether a request's target has neither spaces nor control characters.

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/plainhttp"
@@ -58,7 +59,9 @@ func serve(t testing.TB, answer func(connection, request int64, r *http.Request,
 					if err != nil {
 						return
 					}
-					_, _ = io.Copy(io.Discard, r.Body)
+					if _, err := io.Copy(io.Discard, r.Body); err != nil {
+						return
+					}
 					if !answer(connection, s.requests.Add(1), r, c) {
 						return
 					}
@@ -67,6 +70,37 @@ func serve(t testing.TB, answer func(connection, request int64, r *http.Request,
 		}
 	}()
 	return s
+}
+
+// bodies are one that is sent at once, and one that is not.
+var (
+	large  = strings.Repeat("0123456789abcdef", 1<<16)
+	bodies = map[string]string{"small": "{}", "large": large}
+)
+
+// parts are a body that writes itself, and only once.
+type parts []string
+
+func (p *parts) Read(b []byte) (int, error) {
+	if len(*p) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, (*p)[0])
+	if (*p)[0] = (*p)[0][n:]; (*p)[0] == "" {
+		*p = (*p)[1:]
+	}
+	return n, nil
+}
+
+func (p *parts) WriteTo(w io.Writer) (n int64, err error) {
+	for _, part := range *p {
+		k, err := w.Write([]byte(part))
+		if n += int64(k); err != nil {
+			return n, err
+		}
+	}
+	*p = nil
+	return n, nil
 }
 
 func fixed(text string) func(int64, int64, *http.Request, net.Conn) bool {
@@ -136,6 +170,20 @@ func TestRequests(t *testing.T) {
 		"largest": func(ctx context.Context) (*http.Request, error) {
 			return http.NewRequestWithContext(ctx, "POST", server.URL, strings.NewReader(strings.Repeat("x", plainhttp.MaxBody)))
 		},
+		"very large, read piece by piece": func(ctx context.Context) (*http.Request, error) {
+			r, err := http.NewRequestWithContext(ctx, "POST", server.URL, io.MultiReader(strings.NewReader("x"), strings.NewReader(large)))
+			if err == nil {
+				r.ContentLength = int64(1 + len(large))
+			}
+			return r, err
+		},
+		"in parts": func(ctx context.Context) (*http.Request, error) {
+			r, err := http.NewRequestWithContext(ctx, "POST", server.URL, &parts{"x", large, "y", strings.Repeat("z", 9000), strings.Repeat("z", 7000), large, "z"})
+			if err == nil {
+				r.ContentLength = int64(1 + len(large) + 1 + 9000 + 7000 + len(large) + 1)
+			}
+			return r, err
+		},
 		"of unknown length": func(ctx context.Context) (*http.Request, error) {
 			return http.NewRequestWithContext(ctx, "POST", server.URL, io.NopCloser(strings.NewReader("x")))
 		},
@@ -166,6 +214,16 @@ func TestRequests(t *testing.T) {
 // TestWrongLength: a body that is shorter or longer than was said is not sent.
 func TestWrongLength(t *testing.T) {
 	s := serve(t, fixed("HTTP/1.1 204 No Content\r\n\r\n"))
+	for _, n := range []int64{-1, 1} {
+		r, err := http.NewRequestWithContext(t.Context(), "POST", s.address, strings.NewReader(large))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.ContentLength = int64(len(large)) + n
+		if _, err := transport(nil).RoundTrip(r); err == nil || !strings.Contains(err.Error(), "than its ContentLength") {
+			t.Errorf("large, %d: %v", n, err)
+		}
+	}
 	for _, n := range []int64{1, 3} {
 		r, err := http.NewRequestWithContext(t.Context(), "POST", s.address, strings.NewReader("{}"))
 		if err != nil {
@@ -206,26 +264,28 @@ func TestAnswers(t *testing.T) {
 		{name: "two lengths", answer: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nhi", fails: "Content-Length"},
 		{name: "a bomb", answer: "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 2<<20), fails: "headers exceeded"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			s := serve(t, fixed(c.answer))
-			rt := transport(nil)
-			defer rt.CloseIdleConnections()
-			for range 2 {
-				body, res, err := post(t.Context(), rt, s.address, "{}")
-				if c.fails != "" {
-					if err == nil || !strings.Contains(err.Error(), c.fails) {
-						t.Fatalf("got %v", err)
+		for size, sent := range bodies {
+			t.Run(c.name+"/"+size, func(t *testing.T) {
+				s := serve(t, fixed(c.answer))
+				rt := transport(nil)
+				defer rt.CloseIdleConnections()
+				for range 2 {
+					body, res, err := post(t.Context(), rt, s.address, sent)
+					if c.fails != "" {
+						if err == nil || !strings.Contains(err.Error(), c.fails) {
+							t.Fatalf("got %v", err)
+						}
+						continue
 					}
-					continue
+					if err != nil || body != c.body || res.StatusCode != c.status {
+						t.Fatalf("got %q, %v", body, err)
+					}
 				}
-				if err != nil || body != c.body || res.StatusCode != c.status {
-					t.Fatalf("got %q, %v", body, err)
+				if n := s.connections.Load(); (n == 1) != c.again {
+					t.Errorf("%d connections", n)
 				}
-			}
-			if n := s.connections.Load(); (n == 1) != c.again {
-				t.Errorf("%d connections", n)
-			}
-		})
+			})
+		}
 	}
 }
 
@@ -261,13 +321,13 @@ func TestStale(t *testing.T) {
 			return false
 		})
 		rt := transport(nil)
-		for range 3 {
-			if body, _, err := post(t.Context(), rt, s.address, "{}"); body != "hi" || err != nil {
+		for _, sent := range []string{"{}", "{}", large, large} {
+			if body, _, err := post(t.Context(), rt, s.address, sent); body != "hi" || err != nil {
 				t.Fatalf("got %q, %v", body, err)
 			}
 			<-closed
 		}
-		if n := s.requests.Load(); n != 3 {
+		if n := s.requests.Load(); n != 4 {
 			t.Errorf("%d requests", n)
 		}
 	})
@@ -281,13 +341,13 @@ func TestStale(t *testing.T) {
 		})
 	}
 	for _, c := range []struct {
-		name, method, key string
-		again             bool
-	}{{"POST", "POST", "", false}, {"POST with a key", "POST", "k", true}, {"GET", "GET", "", true}} {
+		name, method, key, body string
+		again                   bool
+	}{{"POST", "POST", "", "", false}, {"POST with a key", "POST", "k", "", true}, {"GET", "GET", "", "", true}, {"large", "POST", "", large, false}, {"large with a key", "POST", "k", large, true}} {
 		t.Run(c.name, func(t *testing.T) {
 			s, rt := cut(t), transport(nil)
 			do := func() error {
-				r, err := http.NewRequestWithContext(t.Context(), c.method, s.address, nil)
+				r, err := http.NewRequestWithContext(t.Context(), c.method, s.address, strings.NewReader(c.body))
 				if err != nil {
 					return err
 				}
@@ -333,10 +393,90 @@ func TestRefusedBody(t *testing.T) {
 			c.Close()
 		}
 	}()
-	body, res, err := post(t.Context(), transport(nil), "http://"+l.Addr().String(), strings.Repeat("x", plainhttp.MaxBody))
-	if err != nil || res.StatusCode != 413 || body != "no" {
-		t.Errorf("got %q, %v", body, err)
+	for _, n := range []int{plainhttp.MaxBody, plainhttp.MaxBody + 1, 64 * plainhttp.MaxBody} {
+		body, res, err := post(t.Context(), transport(nil), "http://"+l.Addr().String(), strings.Repeat("x", n))
+		if err != nil || res.StatusCode != 413 || body != "no" {
+			t.Errorf("%d: got %q, %v", n, body, err)
+		}
 	}
+}
+
+// TestAnsweredMeanwhile: an answer that is whole before the request is, is read at once; the
+// rest of the request is given up, and its connection.
+func TestAnsweredMeanwhile(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	over := make(chan error, 1)
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			over <- err
+			return
+		}
+		defer c.Close()
+		if _, err = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"); err == nil {
+			_, err = io.CopyN(io.Discard, c, 64<<10) // and now it waits until the connection ends
+		}
+		for p := make([]byte, 64<<10); err == nil; _, err = c.Read(p) {
+		}
+		over <- err
+	}()
+	closed := make(chan struct{})
+	body := &endless{closed: closed}
+	r, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+l.Addr().String(), body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.ContentLength = 1 << 40
+	res, err := transport(nil).RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := io.ReadAll(res.Body); err != nil || string(b) != "hi" {
+		t.Errorf("got %q, %v", b, err)
+	}
+	<-closed
+	if err := <-over; err == nil {
+		t.Error("the connection goes on")
+	}
+}
+
+// An endless body says when it is closed.
+type endless struct{ closed chan struct{} }
+
+func (*endless) Read(p []byte) (int, error) { return len(p), nil }
+func (e *endless) Close() error             { close(e.closed); return nil }
+
+// TestBrokenBody: where the body breaks off, its error is what is returned, and the request
+// does not arrive.
+func TestBrokenBody(t *testing.T) {
+	s := serve(t, fixed("HTTP/1.1 204 No Content\r\n\r\n"))
+	why := errors.New("broken")
+	for _, body := range []io.Reader{io.MultiReader(strings.NewReader(large), iotest.ErrReader(why)), broken{why}} {
+		r, err := http.NewRequestWithContext(t.Context(), "POST", s.address, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.ContentLength = int64(len(large)) + 1
+		if _, err := transport(nil).RoundTrip(r); !errors.Is(err, why) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+type broken struct{ why error }
+
+func (b broken) Read([]byte) (int, error) { return 0, b.why }
+
+func (b broken) WriteTo(w io.Writer) (int64, error) {
+	n, err := io.WriteString(w, large)
+	if err == nil {
+		err = b.why
+	}
+	return int64(n), err
 }
 
 // TestCancelled: before, while the header is awaited, and while the body is.
@@ -351,21 +491,54 @@ func TestCancelled(t *testing.T) {
 	})
 	why := errors.New("enough")
 	rt := transport(nil)
-	over, cancel := context.WithCancelCause(t.Context())
-	cancel(why)
-	if _, _, err := post(over, rt, s.address, "{}"); !errors.Is(err, why) {
-		t.Errorf("before: %v", err)
+	for size, sent := range bodies {
+		over, cancel := context.WithCancelCause(t.Context())
+		cancel(why)
+		if _, _, err := post(over, rt, s.address, sent); !errors.Is(err, why) {
+			t.Errorf("%s, before: %v", size, err)
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		go func() { <-began; cancel(why) }()
+		if _, _, err := post(ctx, rt, s.address, sent); !errors.Is(err, why) {
+			t.Errorf("%s, header: %v", size, err)
+		}
+		ctx, cancel = context.WithCancelCause(t.Context())
+		go func() { <-began; cancel(why) }()
+		if _, _, err := post(ctx, rt, s.address+"/body", sent); !errors.Is(err, why) {
+			t.Errorf("%s, body: %v", size, err)
+		}
 	}
+	// While the body is sent to somebody who does not read it.
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	closed := make(chan struct{})
 	ctx, cancel := context.WithCancelCause(t.Context())
-	go func() { <-began; cancel(why) }()
-	if _, _, err := post(ctx, rt, s.address, "{}"); !errors.Is(err, why) {
-		t.Errorf("header: %v", err)
+	r, err := http.NewRequestWithContext(ctx, "POST", "http://"+l.Addr().String(), &filled{until: 256 << 10, then: func() { cancel(why) }, endless: endless{closed}})
+	if err != nil {
+		t.Fatal(err)
 	}
-	ctx, cancel = context.WithCancelCause(t.Context())
-	go func() { <-began; cancel(why) }()
-	if _, _, err := post(ctx, rt, s.address+"/body", "{}"); !errors.Is(err, why) {
-		t.Errorf("body: %v", err)
+	r.ContentLength = 1 << 40
+	if _, err := rt.RoundTrip(r); !errors.Is(err, why) {
+		t.Errorf("while it is sent: %v", err)
 	}
+	<-closed
+}
+
+// A filled body is endless, and says once so much was read.
+type filled struct {
+	endless
+	until int
+	then  func()
+}
+
+func (f *filled) Read(p []byte) (int, error) {
+	if f.until -= len(p); f.until <= 0 {
+		f.then()
+	}
+	return len(p), nil
 }
 
 // TestTraced: who wants to know when a request leaves is told before it does, and not where
@@ -422,10 +595,45 @@ func TestClosedMeanwhile(t *testing.T) {
 func TestHeaderTimeout(t *testing.T) {
 	s := serve(t, func(int64, int64, *http.Request, net.Conn) bool { return true })
 	rt := transport(func(t *http.Transport) { t.ResponseHeaderTimeout = 20 * time.Millisecond })
-	_, _, err := post(t.Context(), rt, s.address, "{}")
-	if e, ok := errors.AsType[net.Error](err); !ok || !e.Timeout() {
-		t.Errorf("got %v", err)
+	for size, sent := range bodies {
+		_, _, err := post(t.Context(), rt, s.address, sent)
+		if e, ok := errors.AsType[net.Error](err); !ok || !e.Timeout() {
+			t.Errorf("%s: got %v", size, err)
+		}
 	}
+}
+
+// TestSlowUpload: the time of the header begins when the request has been sent, and what
+// comes of it is read without a bound.
+func TestSlowUpload(t *testing.T) {
+	s := serve(t, func(_, _ int64, _ *http.Request, c net.Conn) bool {
+		_, err := io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
+		<-time.After(150 * time.Millisecond)
+		_, err = io.WriteString(c, "hi")
+		return err == nil
+	})
+	rt := transport(func(t *http.Transport) { t.ResponseHeaderTimeout = 100 * time.Millisecond })
+	slow := io.MultiReader(strings.NewReader(large), late(150*time.Millisecond), strings.NewReader("x"))
+	r, err := http.NewRequestWithContext(t.Context(), "POST", s.address, slow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.ContentLength = int64(len(large)) + 1
+	res, err := rt.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := io.ReadAll(res.Body); err != nil || string(b) != "hi" {
+		t.Errorf("got %q, %v", b, err)
+	}
+}
+
+// A late reader has nothing, and takes its time.
+type late time.Duration
+
+func (l late) Read([]byte) (int, error) {
+	<-time.After(time.Duration(l))
+	return 0, io.EOF
 }
 
 // TestManyAtOnce: answers reach who asked, over connections that are used again.
@@ -439,13 +647,16 @@ func TestManyAtOnce(t *testing.T) {
 		all.Go(func() {
 			for k := range 50 {
 				want := fmt.Sprintf("%d of %d", k, i)
+				if k%10 == 0 {
+					want += large
+				}
 				ctx, cancel := context.WithCancel(t.Context())
 				if k%7 == 0 {
 					cancel()
 				}
 				body, _, err := post(ctx, rt, server.URL, want)
 				if k%7 != 0 && (err != nil || body != want) || err == nil && body != want {
-					t.Errorf("got %q, want %q: %v", body, want, err)
+					t.Errorf("got %.20q, want %.20q: %v", body, want, err)
 				}
 				cancel()
 			}
@@ -471,30 +682,38 @@ func FuzzAnswers(f *testing.F) {
 		theirs := &http.Transport{DisableCompression: true, MaxResponseHeaderBytes: 1 << 20}
 		defer theirs.CloseIdleConnections()
 		body, res, err := post(t.Context(), theirs, s.address, "{}")
-		got, have, failed := post(t.Context(), transport(nil), s.address, "{}")
 		if res != nil && res.StatusCode == http.StatusSwitchingProtocols {
 			return // ours refuses what nobody asked for
 		}
-		if (err == nil) != (failed == nil) || got != body || err == nil && (res.StatusCode != have.StatusCode || fmt.Sprint(res.Header, res.Trailer) != fmt.Sprint(have.Header, have.Trailer)) {
-			t.Errorf("%q: got %q, %v\nhttp.Transport's %q, %v", answer, got, failed, body, err)
+		for size, sent := range bodies {
+			got, have, failed := post(t.Context(), transport(nil), s.address, sent)
+			if (err == nil) != (failed == nil) || got != body || err == nil && (res.StatusCode != have.StatusCode || fmt.Sprint(res.Header, res.Trailer) != fmt.Sprint(have.Header, have.Trailer)) {
+				t.Errorf("%s, %q: got %q, %v\nhttp.Transport's %q, %v", size, answer, got, failed, body, err)
+			}
 		}
 	})
 }
 
 func BenchmarkRoundTrip(b *testing.B) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.WriteString(w, "hi")
+	}))
 	defer server.Close()
-	for name, rt := range map[string]http.RoundTripper{
-		"http.Transport": &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64},
-		"plainhttp":      transport(nil),
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, _, err := post(b.Context(), rt, server.URL, `{"model":"m"}`); err != nil {
-					b.Fatal(err)
+	for size, n := range map[string]int{"13 B": 13, "300 KiB": 300 << 10} {
+		sent := strings.Repeat("x", n)
+		for name, rt := range map[string]http.RoundTripper{
+			"http.Transport": &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64},
+			"plainhttp":      transport(nil),
+		} {
+			b.Run(size+"/"+name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, _, err := post(b.Context(), rt, server.URL, sent); err != nil {
+						b.Fatal(err)
+					}
 				}
-			}
-		})
+			})
+		}
 	}
 }
