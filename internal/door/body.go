@@ -66,8 +66,8 @@ func readAll(r io.Reader, announced int64) ([]byte, error) {
 			continue
 		}
 		room := 4 * cap(all)
-		if left := announced - int64(len(all)); left > 0 {
-			room = int(min(int64(room), announced))
+		if announced >= int64(len(all)) {
+			room = int(min(int64(room), announced+1)) // the end may be yet to come
 		}
 		grown := append(roomFor(room), all...)
 		free(all)
