@@ -57,15 +57,15 @@ func (in *inbound) take(name string) json.RawMessage {
 // readInbound reads one message strictly: I-JSON, version 2.0, an id that is a
 // string or an integer, params that are an object.
 func readInbound(b []byte) (*inbound, *RPCError) {
-	if err := rawjson.Check(b); errors.Is(err, rawjson.ErrCrowded) {
-		return nil, &RPCError{Code: codeInvalidRequest, Message: "the message is too large: " + err.Error()}
-	} else if err != nil {
-		return nil, &RPCError{Code: codeParse, Message: "not JSON: " + err.Error()}
-	}
 	in := newInbound()
 	o := &in.message
-	if err := o.Parse(b); err != nil {
+	switch err := o.Read(b); {
+	case errors.Is(err, rawjson.ErrCrowded):
+		return nil, &RPCError{Code: codeInvalidRequest, Message: "the message is too large: " + err.Error()}
+	case errors.Is(err, rawjson.ErrNoObject):
 		return nil, &RPCError{Code: codeInvalidRequest, Message: "a message is a JSON object; batches are not taken"}
+	case err != nil:
+		return nil, &RPCError{Code: codeParse, Message: "not JSON: " + err.Error()}
 	}
 	in.id, in.result = o.Get("id"), o.Get("result")
 	if v, _ := rawjson.String(o.Get("jsonrpc")); v != "2.0" {

@@ -50,15 +50,12 @@ type ServerChoice = model.ServerChoice
 // Parse reads a request body strictly: one JSON object, valid UTF-8, no
 // duplicate names. The error is an [*model.Error] with status 400.
 func Parse(body []byte) (*Request, error) {
-	if err := rawjson.Check(body); err != nil {
-		return nil, model.InvalidBody(err)
-	}
-	o, err := rawjson.ParseObject(body)
+	o, messages, err := model.ReadBody(body, "messages")
 	if err != nil {
-		return nil, model.Invalid("", "The request body must be a JSON object.")
+		return nil, err
 	}
-	r := &Request{object: o}
-	if err := errors.Join(r.readBasics(), r.readMessages()); err != nil {
+	r := &Request{object: o, messages: messages}
+	if err := errors.Join(r.readBasics(), r.checkMessages()); err != nil {
 		return nil, firstError(err)
 	}
 	if err := errors.Join(r.readFunctions(), r.readTools(), r.readChoice()); err != nil {
@@ -143,17 +140,15 @@ func (r *Request) readOwn() error {
 // maxConversation is the length of a client's own name for a conversation.
 const maxConversation = 256
 
-func (r *Request) readMessages() error {
-	messages, err := rawjson.Elements(r.object.Get("messages"))
-	if err != nil || len(messages) == 0 {
+func (r *Request) checkMessages() error {
+	if len(r.messages) == 0 {
 		return model.Invalid("messages", "The request needs at least one message: \"messages\" is missing, empty or not an array.")
 	}
-	for i, m := range messages {
+	for i, m := range r.messages {
 		if rawjson.Kind(m) != '{' {
 			return model.Invalid(fmt.Sprintf("messages.%d", i), "Each message must be an object.")
 		}
 	}
-	r.messages = messages
 	return nil
 }
 

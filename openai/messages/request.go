@@ -81,15 +81,12 @@ func Parse(body []byte) (*Request, error) { return parse(body, true) }
 func ParseCount(body []byte) (*Request, error) { return parse(body, false) }
 
 func parse(body []byte, answered bool) (*Request, error) {
-	if err := rawjson.Check(body); err != nil {
-		return nil, model.InvalidBody(err)
-	}
-	o, err := rawjson.ParseObject(body)
+	o, messages, err := model.ReadBody(body, "messages")
 	if err != nil {
-		return nil, model.Invalid("", "The request body must be a JSON object.")
+		return nil, err
 	}
 	r := &Request{object: o, names: map[string]bool{}, off: map[serverTool]bool{}, listed: map[string]bool{}}
-	steps := []func() error{r.readBasics, r.readSystem, r.readTurns, r.readServers, r.readTools, r.readChoice, r.readOutput, r.readThinking}
+	steps := []func() error{r.readBasics, r.readSystem, func() error { return r.readTurns(messages) }, r.readServers, r.readTools, r.readChoice, r.readOutput, r.readThinking}
 	if answered {
 		steps = slices.Insert(steps, 1, r.readBounds)
 	}
@@ -164,9 +161,8 @@ func (r *Request) readSystem() (err error) {
 	return err
 }
 
-func (r *Request) readTurns() error {
-	messages, err := rawjson.Elements(r.object.Get("messages"))
-	if err != nil || len(messages) == 0 {
+func (r *Request) readTurns(messages []json.RawMessage) error {
+	if len(messages) == 0 {
 		return model.Invalid("messages", "messages: at least one message is required.")
 	}
 	if len(messages) > maxTurns {

@@ -60,6 +60,20 @@ func InvalidBody(err error) *Error {
 	return e
 }
 
+// ReadBody reads a request body strictly: one JSON object, valid UTF-8, no duplicate names.
+// It returns the elements of the array, too, that a member is: none where it is no array, or
+// not there. The error is an [*Error] with status 400 or 413.
+func ReadBody(body []byte, array string) (*rawjson.Object, []json.RawMessage, error) {
+	o, elements, err := rawjson.ReadArray(body, array)
+	switch {
+	case errors.Is(err, rawjson.ErrNoObject):
+		return nil, nil, Invalid("", "The request body must be a JSON object.")
+	case err != nil:
+		return nil, nil, InvalidBody(err)
+	}
+	return o, elements, nil
+}
+
 // NewRequestID returns a new id for a request, to be given to the client with an
 // error and to be found in the log. It is no secret.
 func NewRequestID() string {

@@ -3,6 +3,7 @@ package model
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -174,19 +175,18 @@ func TooLarge(limit int64) *Error {
 
 // readBody takes a whole chat.completion apart.
 func (r *Reply) readBody(body []byte) error {
-	var err error
-	if err = rawjson.Check(body); err != nil {
-		return invalidReply("is not JSON", err)
-	}
-	if r.Envelope, err = rawjson.ParseObject(body); err != nil {
+	o, choices, err := rawjson.ReadArray(body, "choices")
+	switch r.Envelope = o; {
+	case errors.Is(err, rawjson.ErrNoObject):
 		return invalidReply("is not a JSON object", err)
+	case err != nil:
+		return invalidReply("is not JSON", err)
 	}
 	if failure := r.Envelope.Get("error"); !rawjson.IsNull(failure) {
 		return reported(failure)
 	}
-	choices, err := rawjson.Elements(r.Envelope.Get("choices"))
-	if err != nil || len(choices) == 0 {
-		return invalidReply("has no choices", err)
+	if len(choices) == 0 {
+		return invalidReply("has no choices", nil)
 	}
 	if r.Choice, err = rawjson.ParseObject(choices[0]); err != nil {
 		return invalidReply("has a choice that is no object", err)

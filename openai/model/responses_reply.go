@@ -14,12 +14,12 @@ import (
 
 // readResponseBody takes a whole response of the Responses API apart.
 func (r *Reply) readResponseBody(body []byte) error {
-	if err := rawjson.Check(body); err != nil {
-		return invalidReply("is not JSON", err)
-	}
-	o, err := rawjson.ParseObject(body)
-	if err != nil {
+	o, err := rawjson.Read(body)
+	switch {
+	case errors.Is(err, rawjson.ErrNoObject):
 		return invalidReply("is not a JSON object", err)
+	case err != nil:
+		return invalidReply("is not JSON", err)
 	}
 	return r.readResponse(o, nil)
 }
@@ -289,12 +289,12 @@ func (s *itemStream) event(e sse.Event) (done bool, err error) {
 	if e.Comment || len(data) == 0 || string(data) == "[DONE]" {
 		return false, nil
 	}
-	if err := rawjson.Check(data); err != nil {
-		return false, invalidReply("has an event that is not JSON", err)
-	}
-	o, err := rawjson.ParseObject(data)
-	if err != nil {
+	o, err := rawjson.Read(data)
+	switch {
+	case errors.Is(err, rawjson.ErrNoObject):
 		return false, invalidReply("has an event that is not a JSON object", err)
+	case err != nil:
+		return false, invalidReply("has an event that is not JSON", err)
 	}
 	kind, _ := rawjson.String(o.Get("type"))
 	if kind == "" {

@@ -60,14 +60,11 @@ type Request struct {
 func Parse(body []byte) (*Request, error) { return parse(body, false) }
 
 func parse(body []byte, native bool) (*Request, error) {
-	if err := rawjson.Check(body); err != nil {
-		return nil, model.InvalidBody(err)
-	}
-	o, err := rawjson.ParseObject(body)
+	o, items, err := model.ReadBody(body, "input")
 	if err != nil {
-		return nil, model.Invalid("", "The request body must be a JSON object.")
+		return nil, err
 	}
-	r := &Request{object: o, native: native, elsewhere: map[string]bool{}}
+	r := &Request{object: o, own: items, native: native, elsewhere: map[string]bool{}}
 	for _, read := range []func() error{r.readBasics, r.readBounds, r.readConversation, r.readCompaction, r.readInput, r.readTools, r.readChoice} {
 		if err := read(); err != nil {
 			return nil, err
@@ -191,16 +188,14 @@ func (r *Request) readInput() error {
 	if rawjson.IsNull(raw) && (goesOn || r.native) {
 		return nil
 	}
-	items, err := rawjson.Elements(raw)
-	if err != nil || len(items) == 0 && !goesOn && !r.native && rawjson.IsNull(r.object.Get("instructions")) {
+	if rawjson.Kind(raw) != '[' || len(r.own) == 0 && !goesOn && !r.native && rawjson.IsNull(r.object.Get("instructions")) {
 		return model.Invalid("input", "The request needs input: \"input\" is missing, empty, or neither a string nor an array.")
 	}
-	for i, item := range items {
+	for i, item := range r.own {
 		if rawjson.Kind(item) != '{' {
 			return model.Invalid(fmt.Sprintf("input[%d]", i), "Each item must be an object.")
 		}
 	}
-	r.own = items
 	return nil
 }
 

@@ -75,14 +75,8 @@ func (a *API) readObject(w http.ResponseWriter, r *http.Request) (*rawjson.Objec
 	if len(body) == 0 {
 		return &rawjson.Object{}, nil
 	}
-	if err := rawjson.Check(body); err != nil {
-		return nil, model.InvalidBody(err)
-	}
-	o, err := rawjson.ParseObject(body)
-	if err != nil {
-		return nil, model.Invalid("", "The request body must be a JSON object.")
-	}
-	return o, nil
+	o, _, err := model.ReadBody(body, "")
+	return o, err
 }
 
 // createConversation answers POST /v1/conversations.

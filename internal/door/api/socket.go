@@ -324,12 +324,12 @@ func (s *socket) request(ctx context.Context) *http.Request {
 // asked takes a message for what it asks: the body of a POST, whose answer streams, and
 // whether a response is to be made at all.
 func asked(message []byte) (body []byte, generate bool, err error) {
-	if err := rawjson.Check(message); err != nil {
-		return nil, false, model.InvalidBody(err)
-	}
-	o, err := rawjson.ParseObject(message)
-	if err != nil {
+	o, err := rawjson.Read(message)
+	switch {
+	case errors.Is(err, rawjson.ErrNoObject):
 		return nil, false, model.Invalid("", "A message must be a JSON object.")
+	case err != nil:
+		return nil, false, model.InvalidBody(err)
 	}
 	refuse := func(code, param, words string) ([]byte, bool, error) {
 		return nil, false, &model.Error{Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: code, Param: param, Message: words}

@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -109,12 +110,12 @@ func (a *API) jsonTarget(ctx context.Context, who caller.Caller, body []byte) (u
 	if len(body) == 0 {
 		return nil, "", body, nil // a POST that needs none
 	}
-	if err := rawjson.Check(body); err != nil {
-		return nil, "", nil, model.InvalidBody(err)
-	}
-	o, err := rawjson.ParseObject(body)
-	if err != nil {
+	o, err := rawjson.Read(body)
+	switch {
+	case errors.Is(err, rawjson.ErrNoObject):
 		return nil, "", body, nil
+	case err != nil:
+		return nil, "", nil, model.InvalidBody(err)
 	}
 	if twin := o.Twin("model"); twin != "" {
 		return nil, "", nil, model.Invalid(twin, fmt.Sprintf("%q is no member of a request, but some APIs take it for \"model\": leave it out.", twin))

@@ -72,12 +72,9 @@ func (a *API) callTool(w http.ResponseWriter, r *http.Request, who caller.Caller
 }
 
 func parseToolsCall(body []byte) (*toolsCall, error) {
-	if err := rawjson.Check(body); err != nil {
-		return nil, model.InvalidBody(err)
-	}
-	o, err := rawjson.ParseObject(body)
+	o, _, err := model.ReadBody(body, "")
 	if err != nil {
-		return nil, model.Invalid("", "The request body must be a JSON object.")
+		return nil, err
 	}
 	request := &toolsCall{}
 	var ok bool

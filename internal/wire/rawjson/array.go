@@ -11,13 +11,19 @@ func Elements(b []byte) ([]json.RawMessage, error) { return AppendElements(nil, 
 // AppendElements takes an array apart and appends its elements to dst.
 func AppendElements(dst []json.RawMessage, b []byte) ([]json.RawMessage, error) {
 	err := eachPart(b, '[', ']', func(_, value []byte) error {
-		if len(dst) == cap(dst) {
-			dst = slices.Grow(dst, max(len(dst), 4))
-		}
-		dst = append(dst, value)
+		dst = append(grown(dst, 4), value)
 		return nil
 	})
 	return dst, err
+}
+
+// grown returns a slice with room for one more, and for as many again where there was none:
+// append alone makes five times as much of many.
+func grown[S ~[]E, E any](s S, least int) S {
+	if len(s) < cap(s) {
+		return s
+	}
+	return slices.Grow(s, max(len(s), least))
 }
 
 // AppendArray appends an array of raw values to dst.

@@ -3,8 +3,8 @@ package rawjson
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"iter"
-	"slices"
 	"strings"
 )
 
@@ -89,12 +89,62 @@ func (o *Object) Parse(b []byte) error {
 				return err
 			}
 		}
-		if len(o.Members) == cap(o.Members) {
-			o.Members = slices.Grow(o.Members, max(len(o.Members), 8)) // append alone makes five times as much of many
-		}
-		o.Members = append(o.Members, Member{Name: decoded, Value: value, raw: spelled(name)})
+		o.add(Member{Name: decoded, Value: value, raw: spelled(name)})
 		return nil
 	})
+}
+
+func (o *Object) add(m Member) { o.Members = append(grown(o.Members, 8), m) }
+
+// ErrNoObject is the error of [Read] where a document is right, and no object.
+var ErrNoObject = errors.New("is not an object")
+
+// Read is [Check] and [ParseObject] at once, in one pass over what is like most documents.
+func Read(b []byte) (*Object, error) {
+	o, _, err := ReadArray(b, "")
+	return o, err
+}
+
+// ReadArray is [Read] and [Elements] of a member; none where it is no array, or not there.
+func ReadArray(b []byte, array string) (*Object, []json.RawMessage, error) {
+	o := &roomy{}
+	o.Members = o.room[:0]
+	elements, err := o.readArray(b, array)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &o.Object, elements, nil
+}
+
+// Read is [Check] and [Object.Parse] at once.
+func (o *Object) Read(b []byte) error {
+	_, err := o.readArray(b, "")
+	return err
+}
+
+func (o *Object) readArray(b []byte, array string) ([]json.RawMessage, error) {
+	o.Members = o.Members[:0]
+	p := plainReader{b: b, into: o, array: array}
+	if p.document() {
+		if Kind(b) != '{' {
+			return nil, ErrNoObject
+		}
+		return p.elements, nil
+	}
+	if err := check(b); err != nil {
+		return nil, err
+	}
+	if o.Parse(b) != nil {
+		return nil, ErrNoObject
+	}
+	if array == "" {
+		return nil, nil
+	}
+	elements, err := Elements(o.Get(array))
+	if err != nil {
+		return nil, nil // it is no array
+	}
+	return elements, nil
 }
 
 // known are the names and texts that occur most, as they are spelled.

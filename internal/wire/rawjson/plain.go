@@ -3,6 +3,7 @@ package rawjson
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"math"
 	"math/bits"
 	"unicode/utf8"
@@ -19,20 +20,30 @@ const (
 // in one pass that takes no memory, at half of what a decoder costs. False says nothing:
 // names with escapes, surrogates, large objects and much else are left to the decoder.
 func plain(b []byte) bool {
-	if len(b) > math.MaxInt32 || !utf8.Valid(b) {
+	p := plainReader{b: b}
+	return p.document()
+}
+
+func (p *plainReader) document() bool {
+	if len(p.b) > math.MaxInt32 || !utf8.Valid(p.b) {
 		return false
 	}
-	p := plainReader{b: b}
 	p.space()
 	if !p.value(0) {
 		return false
 	}
 	p.space()
-	return p.at == len(b)
+	return p.at == len(p.b)
 }
 
 type plainReader struct {
-	b       []byte
+	b []byte
+	// What the document is apart from that it is plain, where somebody wants it: an object,
+	// and the elements of the array that a member is.
+	into     *Object
+	array    string
+	elements []json.RawMessage
+
 	at      int
 	members int
 	values  int
@@ -74,7 +85,7 @@ func (p *plainReader) value(depth int) bool {
 	case '{':
 		return p.object(depth)
 	case '[':
-		return p.array(depth)
+		return p.list(depth, false)
 	case 't':
 		return p.word("true")
 	case 'f':
@@ -93,13 +104,17 @@ func (p *plainReader) word(w string) bool {
 	return true
 }
 
-func (p *plainReader) array(depth int) bool {
+// list reads an array, and keeps its values where they are wanted.
+func (p *plainReader) list(depth int, keep bool) bool {
 	p.at++
 	p.space()
 	if p.next(']') {
 		return true
 	}
-	for p.value(depth + 1) {
+	for start := p.at; p.value(depth + 1); start = p.at {
+		if keep {
+			p.elements = append(grown(p.elements, 4), p.b[start:p.at:p.at])
+		}
 		p.space()
 		if p.next(']') {
 			return true
@@ -120,7 +135,11 @@ func (p *plainReader) object(depth int) bool {
 	}
 	for from := p.open; p.name(from); {
 		p.space()
-		if !p.value(depth + 1) {
+		if depth == 0 && p.into != nil {
+			if !p.member() {
+				return false
+			}
+		} else if !p.value(depth + 1) {
 			return false
 		}
 		p.space()
@@ -134,6 +153,28 @@ func (p *plainReader) object(depth int) bool {
 		p.space()
 	}
 	return false
+}
+
+// member reads the value of the member that was named last of the document, and keeps both.
+func (p *plainReader) member() bool {
+	at := p.names[p.open-1]
+	name, start := p.b[at.from:at.to], p.at
+	var ok bool
+	if p.array != "" && string(name[1:len(name)-1]) == p.array && p.at < len(p.b) && p.b[p.at] == '[' {
+		p.values++
+		ok = p.list(1, true)
+	} else {
+		ok = p.value(1)
+	}
+	if !ok {
+		return false
+	}
+	text, ok := known[string(name)] // costs no allocation
+	if !ok {
+		text = string(name[1 : len(name)-1])
+	}
+	p.into.add(Member{Name: text, Value: p.b[start:p.at:p.at], raw: plainName})
+	return true
 }
 
 // name reads the name of a member and the colon behind it. The names of its object are

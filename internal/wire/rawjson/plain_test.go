@@ -2,7 +2,9 @@ package rawjson
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -33,7 +35,8 @@ func TestPlain(t *testing.T) {
 			t.Errorf("plain(%.60q) = %t", in, got)
 		}
 	}
-	if n := testing.AllocsPerRun(10, func() { plain([]byte(`{"a":[{"b":"c"}]}`)) }); n != 0 {
+	document := []byte(`{"a":[{"b":"c"}]}`)
+	if n := testing.AllocsPerRun(10, func() { plain(document) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
@@ -60,12 +63,56 @@ func FuzzPlain(f *testing.F) {
 	})
 }
 
+// FuzzRead holds reading at once against checking, taking apart and taking an array apart.
+func FuzzRead(f *testing.F) {
+	for _, s := range []string{
+		`{"a":[1, {"a":[2]} ,"x"],"b":{"a":[3]}}`, ` { "b" : 1 , "a" : [ ] } `, `{"a":{}}`, `{"a":"[1]"}`, `[1]`, `{"\u0061":[1,2]}`, `{"a":[1,2],"\u0062":3}`, `{"a":[1],"a":[2]}`,
+		`{"a":[1,]}`, `{"a":[1}`, `{}`, `{"a":null,"model":"m"} x`, `{"a":[[1],[2]],"c":[4]}`,
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		b := []byte(in)
+		o, elements, err := ReadArray(b, "a")
+		wrong := Check(b)
+		want, no := ParseObject(b)
+		if wrong != nil || no != nil {
+			if err == nil || wrong != nil && err.Error() != wrong.Error() || wrong == nil && !errors.Is(err, ErrNoObject) {
+				t.Errorf("%q: %v, want %v, %v", in, err, wrong, no)
+			}
+			return
+		}
+		if err != nil || !reflect.DeepEqual(append([]Member{}, o.Members...), append([]Member{}, want.Members...)) {
+			t.Fatalf("%q: %v, %v, want %v", in, o, err, want)
+		}
+		if all, _ := Elements(want.Get("a")); fmt.Sprintf("%q", all) != fmt.Sprintf("%q", elements) {
+			t.Errorf("%q: %q, want %q", in, elements, all)
+		}
+		var again Object
+		if err := again.Read(b); err != nil || len(again.Members) != len(want.Members) {
+			t.Errorf("%q: %v, %v", in, again, err)
+		}
+	})
+}
+
 func BenchmarkCheck(b *testing.B) {
 	for name, in := range map[string]string{
 		"small":   `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"It is sunny."},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}`,
 		"history": `{"model":"m","messages":[` + strings.Repeat(`{"role":"user","content":"`+strings.Repeat(`some words\n`, 14)+`"},`, 1000) + `{"role":"user","content":"x"}]}`,
 	} {
-		for how, check := range map[string]func([]byte) error{"plain": Check, "decoder": check} {
+		for how, check := range map[string]func([]byte) error{"plain": Check, "decoder": check, "read": func(b []byte) error {
+			_, _, err := ReadArray(b, "messages")
+			return err
+		}, "check, object, elements": func(b []byte) error {
+			if err := Check(b); err != nil {
+				return err
+			}
+			o, err := ParseObject(b)
+			if err == nil {
+				_, _ = Elements(o.Get("messages"))
+			}
+			return err
+		}} {
 			b.Run(name+"/"+how, func(b *testing.B) {
 				b.SetBytes(int64(len(in)))
 				for b.Loop() {
