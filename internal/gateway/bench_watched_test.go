@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/observe/telemetry"
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
@@ -142,11 +144,21 @@ func asksOnce(b *testing.B, h http.Handler) {
 	}
 }
 
-// BenchmarkHistory is a chat that goes on after a thousand messages, with a tool offered. The
-// time has the model in it, which reads all of it and says a sentence.
+// BenchmarkHistory is a chat that goes on after a thousand messages, with a tool offered; with
+// a store in it, as with keys, what servers' tools said in it is looked for there. The time
+// has the model in it, which reads all of it and says a sentence.
 //
 //	go test ./internal/gateway -run - -bench History
 func BenchmarkHistory(b *testing.B) {
+	b.Run("alone", func(b *testing.B) { benchHistory(b, func(*config.File) {}) })
+	b.Run("store", func(b *testing.B) {
+		benchHistory(b, func(file *config.File) {
+			file.Store.Path, file.Policy = filepath.Join(b.TempDir(), "store.db"), []policy.Rule{{Allow: []string{"*"}}}
+		})
+	})
+}
+
+func benchHistory(b *testing.B, configure func(*config.File)) {
 	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "application/json")
@@ -158,6 +170,7 @@ func BenchmarkHistory(b *testing.B) {
 	file := config.Default()
 	file.MCPServers = map[string]servers.Config{"bench": {URL: tools.URL + "/mcp"}}
 	file.Models = []upstream.Model{{Match: "*", BaseURL: model.URL + "/v1"}}
+	configure(file)
 	g, err := New(file, Options{Lookup: func(string) (string, bool) { return "", false }, Version: "test"})
 	if err != nil {
 		b.Fatal(err)

@@ -203,9 +203,23 @@ func (t *Turns) Drop(ctx context.Context, owner, key string) error {
 	return t.db.Write(ctx, func(tx *store.Tx) error { return t.kind().Drop(tx, owner, key) })
 }
 
-// Any implements [memory.Store]: another process may have kept something this very
-// moment, of a conversation that goes on here.
-func (t *Turns) Any(context.Context, string) bool { return true }
+// Any implements [memory.Store]. Where nothing of the owner is cached the store is asked:
+// another process may have kept something this very moment, of a conversation that goes on
+// here.
+func (t *Turns) Any(ctx context.Context, owner string) (any bool) {
+	if t.cached.Has(owner) {
+		return true
+	}
+	none := t.none.Load()
+	err := t.db.Read(ctx, func(tx *store.Tx) (err error) {
+		any, err = t.kind().Any(tx, owner)
+		return err
+	})
+	if none != nil && err == nil && !any {
+		none.Put(owner, "", struct{}{}, int64(len(owner)))
+	}
+	return any || err != nil // whoever reads it says what is wrong
+}
 
 // Forget empties what is known here of owners: somebody was erased.
 func (t *Turns) Forget() {

@@ -30,23 +30,29 @@ func (t *Thread) readHistory(ctx context.Context) (*history, error) {
 	room := roomFor(len(messages))
 	h := &room.history
 	h.messages, h.room = messages, room
-	any := len(t.Request.Known) > 0 || store != nil && store.Any(ctx, t.Request.Owner)
+	last := -1 // of the assistant's
+	for i := range messages {
+		o := h.room.object(i)
+		if err := o.Parse(messages[i]); err != nil {
+			return nil, model.Invalid(fmt.Sprintf("messages.%d", i), "The message is malformed.")
+		}
+		h.objects[i] = o
+		if role, _ := rawjson.String(o.Get("role")); role == "assistant" {
+			last, h.keys[i] = i, []string{} // not nil
+		}
+	}
+	any := len(t.Request.Known) > 0 || store != nil && (last < 0 || store.Any(ctx, t.Request.Owner))
 	prefix := newDigest()
 	defer prefix.free()
 	var keys []string
-	for i := range messages {
-		o := h.room.object(i)
-		err := o.Parse(messages[i])
-		if err != nil {
-			return nil, model.Invalid(fmt.Sprintf("messages.%d", i), "The message is malformed.")
-		}
-		if h.objects[i] = o; any {
+	for i, o := range h.objects[:last+1] {
+		if any {
 			prefix.message(o)
 		}
-		if role, _ := rawjson.String(o.Get("role")); role != "assistant" {
+		if h.keys[i] == nil {
 			continue
 		}
-		h.keys[i] = append([]string{}, callKeys(o)...) // not nil: it is the assistant's
+		h.keys[i] = append(h.keys[i], callKeys(o)...)
 		if any && t.proves(prefix) {
 			h.keys[i] = append(h.keys[i], prefixKey(prefix))
 		}
