@@ -1,8 +1,10 @@
 package session
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/dragoman-mcp/dragoman/internal/text/clip"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -50,20 +52,43 @@ func (s *Session) heard(h model.Heard) {
 // asked is the body of a request without its tools, which are counted, as a text that is
 // cut in its middle.
 func asked(parts [][]byte) string {
-	var whole []byte
+	room := bodies.Get().(*[]byte)
+	defer func() {
+		if cap(*room) <= maxPooledBody {
+			bodies.Put(room)
+		}
+	}()
+	whole := (*room)[:0]
 	for _, p := range parts {
 		whole = append(whole, p...)
 	}
+	*room = whole
 	o, err := rawjson.ParseObject(whole)
 	if err != nil {
-		return cutInside(string(whole))
+		return cutInside([][]byte{whole})
 	}
 	if tools := o.Get("tools"); tools != nil {
 		all, _ := rawjson.Elements(tools)
 		o.Set("tools", rawjson.Quote(fmt.Sprintf("%d functions, %d bytes: the catalogue shows them", len(all), len(tools))))
 	}
-	return cutInside(string(o.Bytes()))
+	var large map[string][][]byte
+	for name, value := range o.All() {
+		if len(value) > requestBegins {
+			if large == nil {
+				large = map[string][][]byte{}
+			}
+			large[name] = [][]byte{value}
+		}
+	}
+	return cutInside(o.Parts(large))
 }
+
+// bodies are rooms in which the parts of a body are put together; what is kept of one is a
+// copy.
+var bodies = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxPooledBody is the largest room that is kept for another body, in bytes.
+const maxPooledBody = 1 << 20
 
 func sizeOf(parts [][]byte) (n int) {
 	for _, p := range parts {
@@ -72,12 +97,26 @@ func sizeOf(parts [][]byte) (n int) {
 	return n
 }
 
-func cutInside(s string) string {
-	if len(s) <= maxRequest {
-		return s
+// cutInside returns what parts say, with what is too much left out.
+func cutInside(parts [][]byte) string {
+	size := sizeOf(parts)
+	if size <= maxRequest {
+		return string(bytes.Join(parts, nil))
 	}
-	begin, end := strings.ToValidUTF8(s[:requestBegins], ""), strings.ToValidUTF8(s[len(s)-(maxRequest-requestBegins):], "")
-	return fmt.Sprintf("%s\n… %d bytes are left out …\n%s", begin, len(s)-len(begin)-len(end), end)
+	begin := strings.ToValidUTF8(string(within(parts, 0, requestBegins)), "")
+	end := strings.ToValidUTF8(string(within(parts, size-(maxRequest-requestBegins), size)), "")
+	return fmt.Sprintf("%s\n… %d bytes are left out …\n%s", begin, size-len(begin)-len(end), end)
+}
+
+// within returns the bytes of parts from a place to another.
+func within(parts [][]byte, from, to int) (some []byte) {
+	for _, p := range parts {
+		if from < len(p) && to > 0 {
+			some = append(some, p[max(from, 0):min(to, len(p))]...)
+		}
+		from, to = from-len(p), to-len(p)
+	}
+	return some
 }
 
 // joins puts an event of the loop and the message that it tells of into one step.

@@ -265,9 +265,13 @@ func (t relayTransport) RoundTrip(out *http.Request) (*http.Response, error) {
 	}
 	path := strings.TrimRight(t.in.URL.Path, "/")
 	completion := strings.HasSuffix(path, "/completions")
+	var body [][]byte
+	if t.body != nil {
+		body = [][]byte{t.body}
+	}
 	res, err := t.meter.Do(meter.Request{
-		Silent: &t.up.NoUsage, Body: t.body, Text: completion || strings.HasSuffix(path, "/responses"), Asks: completion,
-		Send: func(body []byte) (*http.Response, error) { return t.send(out, body) },
+		Silent: &t.up.NoUsage, Body: body, Text: completion || strings.HasSuffix(path, "/responses"), Asks: completion,
+		Send: func(body [][]byte) (*http.Response, error) { return t.send(out, body) },
 	})
 	if t.came != nil {
 		t.came(came(res, err))
@@ -283,15 +287,15 @@ func came(res *http.Response, err error) dragoman.Result {
 	return dragoman.Result{Ran: dragoman.RanYes, Failed: res.StatusCode >= 400}
 }
 
-// send sends the proxy's request, with a body in place of its own.
-func (t relayTransport) send(out *http.Request, body []byte) (*http.Response, error) {
+// send sends the proxy's request, with a body in one part in place of its own; nil for its own.
+func (t relayTransport) send(out *http.Request, body [][]byte) (*http.Response, error) {
 	request := upstream.Request{
 		Method: out.Method, Path: strings.TrimPrefix(t.in.URL.EscapedPath(), "/v1"), RawQuery: t.in.URL.RawQuery,
 		Header: out.Header, Body: out.Body, Length: out.ContentLength,
 		ClientCredentials: t.a.clientCredentials(), Relay: true,
 	}
 	if body != nil {
-		request.Body, request.Length = bytes.NewReader(body), 0
+		request.Body, request.Length = bytes.NewReader(body[0]), 0
 	} else if out.Body == nil || out.Body == http.NoBody {
 		request.Body = nil
 	}

@@ -9,10 +9,12 @@
 package meter
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,8 +46,9 @@ type Request struct {
 	// Silent is set once the API is known to refuse the question for its usage, and is
 	// then not asked again. It is the API's, for all requests.
 	Silent *atomic.Bool
-	// Body is its JSON; nil where it is something else, such as a form.
-	Body []byte
+	// Body is its JSON, in parts of which none begins or ends inside a name; nil where it is
+	// something else, such as a form.
+	Body [][]byte
 	// Text says that the answer is text that a model makes, and no picture or sound:
 	// its length says something of what it cost.
 	Text bool
@@ -54,7 +57,7 @@ type Request struct {
 	Asks bool
 	// Send sends it with a body, and may be called twice. The answer must not be
 	// compressed.
-	Send func(body []byte) (*http.Response, error)
+	Send func(body [][]byte) (*http.Response, error)
 }
 
 // Do sends a request, and counts what comes of it unless it is refused.
@@ -82,7 +85,7 @@ func (m *Meter) Do(r Request) (*http.Response, error) {
 		}
 		return res, err
 	}
-	a := &answer{body: res.Body, count: m.Count, began: began, sent: int64(len(r.Body)), text: r.Text, hide: asked}
+	a := &answer{body: res.Body, count: m.Count, began: began, sent: r.size(), text: r.Text, hide: asked}
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if a.events = kind == "text/event-stream"; a.events && a.hide {
 		res.Header.Del("Content-Length")
@@ -92,10 +95,30 @@ func (m *Meter) Do(r Request) (*http.Response, error) {
 	return res, nil
 }
 
+// size returns how long the body is, in bytes.
+func (r *Request) size() (n int64) {
+	for _, part := range r.Body {
+		n += int64(len(part))
+	}
+	return n
+}
+
+// maySay reports whether a part of a body may have a member "stream", however it is spelled.
+func maySay(part []byte) bool {
+	return bytes.Contains(part, []byte(`"stream"`)) || bytes.Contains(part, []byte(`\u00`))
+}
+
 // asksUsage returns the body of a request for a stream with the wish for usage in it;
 // ok is false where it is there, or is no such body.
-func asksUsage(body []byte) (asking []byte, ok bool) {
-	o, err := rawjson.ParseObject(body)
+func asksUsage(body [][]byte) (asking [][]byte, ok bool) {
+	if !slices.ContainsFunc(body, maySay) {
+		return body, false // and is not read: histories are long
+	}
+	whole := body[0]
+	if len(body) > 1 {
+		whole = bytes.Join(body, nil)
+	}
+	o, err := rawjson.ParseObject(whole)
 	if err != nil || string(o.Get("stream")) != "true" || o.Get("messages") == nil && o.Get("prompt") == nil {
 		return body, false
 	}
@@ -110,7 +133,7 @@ func asksUsage(body []byte) (asking []byte, ok bool) {
 	}
 	options.Set("include_usage", json.RawMessage("true"))
 	o.Set("stream_options", options.Bytes())
-	return o.Bytes(), true
+	return [][]byte{o.Bytes()}, true
 }
 
 // An answer is the body of one, which is counted as it is read.

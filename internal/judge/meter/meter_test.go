@@ -26,7 +26,8 @@ type api struct {
 	got     []string
 }
 
-func (a *api) send(body []byte) (*http.Response, error) {
+func (a *api) send(parts [][]byte) (*http.Response, error) {
+	body := bytes.Join(parts, nil)
 	a.got = append(a.got, string(body))
 	res := &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {a.kind}}, ContentLength: 1}
 	if a.refuses != 0 && bytes.Contains(body, []byte("include_usage")) {
@@ -67,6 +68,8 @@ func TestCounts(t *testing.T) {
 			asking, `data:{"choices":[{"delta":{},"finish_reason":"stop"}],"x":1}`, 9},
 		{"usage that grows", events, wish, strings.ReplaceAll(said, "12", "6") + said, 0, asking, "", 12},
 		{"asked for", events, asking, comment + first + said + done, 0, same, same, 12},
+		{"a name with an escape", events, `{"stre\u0061m":true,"messages":[]}`, comment + first + second + said + done, 0,
+			`{"stre\u0061m":true,"messages":[],"stream_options":{"include_usage":true}}`, comment + `data: {"id":"1","choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}` + "\n\n" + second + done, 12},
 		{"other options", events, `{"stream":true,"prompt":"x","stream_options":{"include_usage":false,"x":1}}`, said, 0,
 			`{"stream":true,"prompt":"x","stream_options":{"include_usage":true,"x":1}}`, "", 12},
 		{"no stream", document, `{"messages":[],"stream":false}`, `{"choices":[],"usage":{"total_tokens":8}}`, 0, same, same, 8},
@@ -92,9 +95,10 @@ func TestCounts(t *testing.T) {
 				}
 			}}
 			up, peer := new(atomic.Bool), &api{kind: tt.kind, answers: []string{tt.answer}, refuses: tt.refuses}
-			body := []byte(tt.body)
-			if tt.body == "" {
-				body = nil
+			var body [][]byte
+			if at := len(tt.body) / 2; at > 0 {
+				at += strings.IndexByte(tt.body[at:], '[') + 1 // where parts end and begin
+				body = [][]byte{[]byte(tt.body[:at]), []byte(tt.body[at:])}
 			}
 			res, err := m.Do(Request{Silent: up, Body: body, Text: true, Asks: true, Send: peer.send})
 			if err != nil {
@@ -134,7 +138,7 @@ func TestCounts(t *testing.T) {
 func TestRefused(t *testing.T) {
 	m := &Meter{Count: func(Used) {}}
 	peer := &api{kind: events, answers: []string{""}, refuses: 400}
-	r := Request{Silent: new(atomic.Bool), Body: []byte(wish), Text: true, Asks: true, Send: peer.send}
+	r := Request{Silent: new(atomic.Bool), Body: [][]byte{[]byte(wish)}, Text: true, Asks: true, Send: peer.send}
 	for range 2 {
 		if _, err := m.Do(r); err != nil {
 			t.Fatal(err)
@@ -144,7 +148,7 @@ func TestRefused(t *testing.T) {
 		t.Errorf("sent %q", peer.got)
 	}
 	up := new(atomic.Bool)
-	res, err := m.Do(Request{Silent: up, Body: []byte(wish), Asks: true, Send: func([]byte) (*http.Response, error) {
+	res, err := m.Do(Request{Silent: up, Body: [][]byte{[]byte(wish)}, Asks: true, Send: func([][]byte) (*http.Response, error) {
 		return &http.Response{StatusCode: 400, Body: http.NoBody}, nil
 	}})
 	if err != nil || res.StatusCode != 400 || up.Load() {
@@ -158,7 +162,7 @@ func TestAsksCompletions(t *testing.T) {
 	m, up := &Meter{Count: func(Used) {}}, new(atomic.Bool)
 	peer := &api{kind: events, answers: []string{""}, refuses: 400}
 	const response = `{"stream":true,"prompt":{"id":"p"}}`
-	res, err := m.Do(Request{Silent: up, Body: []byte(response), Text: true, Send: peer.send})
+	res, err := m.Do(Request{Silent: up, Body: [][]byte{[]byte(response)}, Text: true, Send: peer.send})
 	if err != nil || res.StatusCode != 200 || len(peer.got) != 1 || peer.got[0] != response || up.Load() {
 		t.Errorf("%v, %v, sent %q, remembered: %t", res, err, peer.got, up.Load())
 	}
@@ -169,7 +173,7 @@ func TestLeft(t *testing.T) {
 	counted := make(chan int64, 10)
 	m := &Meter{Count: func(u Used) { counted <- u.Total }}
 	said, words := io.Pipe()
-	res, err := m.Do(Request{Silent: new(atomic.Bool), Body: []byte(`{"stream":true,"messages":[]}`), Text: true, Asks: true, Send: func([]byte) (*http.Response, error) {
+	res, err := m.Do(Request{Silent: new(atomic.Bool), Body: [][]byte{[]byte(`{"stream":true,"messages":[]}`)}, Text: true, Asks: true, Send: func([][]byte) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {events}}, Body: said}, nil
 	}})
 	if err != nil {
@@ -197,7 +201,7 @@ func TestLeft(t *testing.T) {
 // No tokens are counted of what is refused or fails, and nothing where nobody wants to know.
 func TestNotCounted(t *testing.T) {
 	peer := &api{kind: document, answers: []string{"x"}}
-	if res, err := (*Meter)(nil).Do(Request{Body: []byte(wish), Send: peer.send}); err != nil || peer.got[0] != wish || res.ContentLength != 1 {
+	if res, err := (*Meter)(nil).Do(Request{Body: [][]byte{[]byte(wish)}, Send: peer.send}); err != nil || peer.got[0] != wish || res.ContentLength != 1 {
 		t.Errorf("%v, %v, sent %s", res, err, peer.got)
 	}
 	m := &Meter{Count: func(u Used) {
@@ -206,7 +210,7 @@ func TestNotCounted(t *testing.T) {
 		}
 	}}
 	for _, status := range []int{101, 301, 401, 500} {
-		res, err := m.Do(Request{Silent: new(atomic.Bool), Send: func([]byte) (*http.Response, error) {
+		res, err := m.Do(Request{Silent: new(atomic.Bool), Send: func([][]byte) (*http.Response, error) {
 			return &http.Response{StatusCode: status, Body: http.NoBody}, nil
 		}})
 		if err != nil || res.Body.Close() != nil {
@@ -214,7 +218,7 @@ func TestNotCounted(t *testing.T) {
 		}
 	}
 	failed := errors.New("failed")
-	if _, err := m.Do(Request{Silent: new(atomic.Bool), Send: func([]byte) (*http.Response, error) { return nil, failed }}); err != failed {
+	if _, err := m.Do(Request{Silent: new(atomic.Bool), Send: func([][]byte) (*http.Response, error) { return nil, failed }}); err != failed {
 		t.Error(err)
 	}
 }
