@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/judge/meter"
 	"github.com/dragoman-mcp/dragoman/internal/observe"
+	"github.com/dragoman-mcp/dragoman/internal/observe/logbuffer"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
@@ -136,7 +137,7 @@ func logCall(log *slog.Logger, round int, call *dragoman.Call, res *dragoman.Res
 	case res.Problem != nil:
 		attrs = append(attrs, slog.String("problem", res.Problem.Code))
 		if panicked, ok := errors.AsType[*dragoman.PanicError](res.Problem); ok {
-			log.LogAttrs(context.Background(), slog.LevelError, "call failed here", append(attrs, slog.Any("error", panicked))...)
+			logbuffer.Line(context.Background(), log, slog.LevelError, "call failed here", append(attrs, slog.Any("error", panicked))...)
 			return
 		}
 		if res.Problem.Err != nil {
@@ -148,7 +149,7 @@ func logCall(log *slog.Logger, round int, call *dragoman.Call, res *dragoman.Res
 	if len(res.Content) > 0 {
 		attrs = append(attrs, slog.Int("result_tokens", (len(res.Content)+2)/3)) // an estimate, before anything is cut
 	}
-	log.LogAttrs(context.Background(), slog.LevelInfo, "call", attrs...)
+	logbuffer.Line(context.Background(), log, slog.LevelInfo, "call", attrs...)
 }
 
 // logger returns a logger that names the caller. Most sessions need none of their own.

@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/observe"
+	"github.com/dragoman-mcp/dragoman/internal/observe/logbuffer"
 	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
@@ -273,11 +274,11 @@ func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request 
 	line := [...]slog.Attr{slog.Int("calls", calls), slog.Duration("took", time.Since(started).Round(time.Millisecond)), spent(c)}
 	switch {
 	case err == nil:
-		log.LogAttrs(r.Context(), slog.LevelInfo, on.name, line[:]...)
+		logbuffer.Line(r.Context(), log, slog.LevelInfo, on.name, line[:]...)
 	case errors.Is(context.Cause(r.Context()), context.Canceled):
-		log.LogAttrs(r.Context(), slog.LevelInfo, on.name+" cancelled by the client", line[:]...)
+		logbuffer.Line(r.Context(), log, slog.LevelInfo, on.name+" cancelled by the client", line[:]...)
 	default:
-		log.LogAttrs(r.Context(), slog.LevelWarn, on.name+" failed", append(line[:], slog.Any("error", err))...)
+		logbuffer.Line(r.Context(), log, slog.LevelWarn, on.name+" failed", append(line[:], slog.Any("error", err))...)
 	}
 	return nil // the client has been told
 }

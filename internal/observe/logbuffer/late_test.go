@@ -67,3 +67,25 @@ func BenchmarkCarried(b *testing.B) {
 type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// TestLine: a line reads as log/slog's own, and none is written that is not wanted.
+func TestLine(t *testing.T) {
+	var out bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey && a.Value.Time().IsZero() {
+			t.Error("it has no time")
+		}
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}})).With("a", 1)
+	log.LogAttrs(t.Context(), slog.LevelWarn, "two words", slog.Int("b", 2))
+	want := out.String()
+	out.Reset()
+	logbuffer.Line(t.Context(), log, slog.LevelDebug, "nobody wants it")
+	logbuffer.Line(t.Context(), log, slog.LevelWarn, "two words", slog.Int("b", 2))
+	if got := out.String(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
