@@ -16,8 +16,8 @@ type message struct {
 	b    []byte
 	most int // how long it is with the whole body
 
-	two   [2][]byte // room of parts
-	parts net.Buffers
+	parts net.Buffers // what an upload writes at once, in two
+	two   [2][]byte
 }
 
 // messages are used again.

@@ -606,14 +606,15 @@ func TestHeaderTimeout(t *testing.T) {
 // TestSlowUpload: the time of the header begins when the request has been sent, and what
 // comes of it is read without a bound.
 func TestSlowUpload(t *testing.T) {
+	t.Parallel()
 	s := serve(t, func(_, _ int64, _ *http.Request, c net.Conn) bool {
 		_, err := io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
-		<-time.After(150 * time.Millisecond)
+		<-time.After(1200 * time.Millisecond)
 		_, err = io.WriteString(c, "hi")
 		return err == nil
 	})
-	rt := transport(func(t *http.Transport) { t.ResponseHeaderTimeout = 100 * time.Millisecond })
-	slow := io.MultiReader(strings.NewReader(large), late(150*time.Millisecond), strings.NewReader("x"))
+	rt := transport(func(t *http.Transport) { t.ResponseHeaderTimeout = time.Second })
+	slow := io.MultiReader(strings.NewReader(large), late(1200*time.Millisecond), strings.NewReader("x"))
 	r, err := http.NewRequestWithContext(t.Context(), "POST", s.address, slow)
 	if err != nil {
 		t.Fatal(err)

@@ -157,11 +157,11 @@ func (u *upload) copy() error {
 // flush sends what has been gathered, and p after it.
 func (u *upload) flush(p []byte) error {
 	m := u.m
-	if m.two = [2][]byte{m.b, p}; len(p) == 0 {
-		m.parts = m.two[:1]
-	} else {
-		m.parts = m.two[:]
+	if len(m.b)+len(p) == 0 {
+		return nil
 	}
+	m.two = [2][]byte{m.b, p}
+	m.parts = m.two[:]
 	n, err := m.parts.WriteTo(u.c.Conn)
 	u.sent += int(n)
 	clear(m.b)
