@@ -177,8 +177,9 @@ func (k *Kind) Find(tx *store.Tx, owner string, keys []string) (map[string][]byt
 		byDigest, rows := map[string]string{}, []row{}
 		args := []any{owner, store.Time(now)}
 		for _, key := range some {
-			byDigest[Digest(key)] = key
-			args = append(args, Digest(key))
+			digest := Digest(key)
+			byDigest[digest] = key
+			args = append(args, digest)
 		}
 		err := tx.Rows("SELECT k.digest, d.id, d.content FROM "+k.keys()+" k JOIN "+k.table()+" d ON d.owner = k.owner AND d.id = k."+k.Name+
 			" WHERE k.owner = $1 AND d.expires > $2 AND k.digest IN ("+parameters(3, len(some))+")", args,

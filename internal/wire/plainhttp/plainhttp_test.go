@@ -608,9 +608,11 @@ func TestHeaderTimeout(t *testing.T) {
 func TestSlowUpload(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(_, _ int64, _ *http.Request, c net.Conn) bool {
-		_, err := io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
+		if _, err := io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"); err != nil {
+			return false
+		}
 		<-time.After(1200 * time.Millisecond)
-		_, err = io.WriteString(c, "hi")
+		_, err := io.WriteString(c, "hi")
 		return err == nil
 	})
 	rt := transport(func(t *http.Transport) { t.ResponseHeaderTimeout = time.Second })
