@@ -9,11 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// How large a document may be to be plain: levels, and names of the objects that one value
-// is in, each of which is compared with those before it.
+// How large a document may be to be plain: levels, names of the objects that one value is in,
+// each of which is compared with those before it, and elements that are kept, since what is
+// refused in the end takes no memory.
 const (
-	plainDepth = 64
-	plainNames = 64
+	plainDepth    = 64
+	plainNames    = 64
+	plainElements = 1 << 14
 )
 
 // plain reports whether b is a document that [Check] accepts, as nearly all are: found out
@@ -112,6 +114,9 @@ func (p *plainReader) list(depth int, keep bool) bool {
 		return true
 	}
 	for start := p.at; p.value(depth + 1); start = p.at {
+		if keep && len(p.elements) == plainElements {
+			return false
+		}
 		if keep {
 			p.elements = append(grown(p.elements, 4), p.b[start:p.at:p.at])
 		}

@@ -95,6 +95,20 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
+// TestReadLarge: an array with more elements than are kept at once is read all the same, and
+// one with too many is refused like any document.
+func TestReadLarge(t *testing.T) {
+	for _, n := range []int{plainElements, plainElements + 1, 3 * plainElements} {
+		o, elements, err := ReadArray([]byte(`{"a":[`+strings.Repeat("1,", n-1)+`2],"b":3}`), "a")
+		if err != nil || len(elements) != n || string(elements[n-1]) != "2" || string(o.Get("b")) != "3" {
+			t.Errorf("%d: %d elements, %v", n, len(elements), err)
+		}
+	}
+	if _, _, err := ReadArray([]byte(`{"a":[`+strings.Repeat("1,", MaxValues)+`2]}`), "a"); !errors.Is(err, ErrCrowded) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func BenchmarkCheck(b *testing.B) {
 	for name, in := range map[string]string{
 		"small":   `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"It is sunny."},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}`,
