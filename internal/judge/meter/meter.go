@@ -9,17 +9,13 @@
 package meter
 
 import (
-	"bytes"
-	"encoding/json"
 	"io"
 	"mime"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -101,39 +97,6 @@ func (r *Request) size() (n int64) {
 		n += int64(len(part))
 	}
 	return n
-}
-
-// maySay reports whether a part of a body may have a member "stream", however it is spelled.
-func maySay(part []byte) bool {
-	return bytes.Contains(part, []byte(`"stream"`)) || bytes.Contains(part, []byte(`\u00`))
-}
-
-// asksUsage returns the body of a request for a stream with the wish for usage in it;
-// ok is false where it is there, or is no such body.
-func asksUsage(body [][]byte) (asking [][]byte, ok bool) {
-	if !slices.ContainsFunc(body, maySay) {
-		return body, false // and is not read: histories are long
-	}
-	whole := body[0]
-	if len(body) > 1 {
-		whole = bytes.Join(body, nil)
-	}
-	o, err := rawjson.ParseObject(whole)
-	if err != nil || string(o.Get("stream")) != "true" || o.Get("messages") == nil && o.Get("prompt") == nil {
-		return body, false
-	}
-	options := &rawjson.Object{}
-	if given := o.Get("stream_options"); !rawjson.IsNull(given) {
-		if options, err = rawjson.ParseObject(given); err != nil {
-			return body, false
-		}
-	}
-	if string(options.Get("include_usage")) == "true" {
-		return body, false
-	}
-	options.Set("include_usage", json.RawMessage("true"))
-	o.Set("stream_options", options.Bytes())
-	return [][]byte{o.Bytes()}, true
 }
 
 // An answer is the body of one, which is counted as it is read.
