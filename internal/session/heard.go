@@ -34,7 +34,7 @@ func (s *Session) heard(h model.Heard) {
 	}
 	step := Step{Asked: asked(h.Request), Said: text(h.Message), In: int(h.Usage.In), Out: int(h.Usage.Out)}
 	if step.In+step.Out == 0 && h.Err == nil { // its API does not say
-		step.In, step.Out, step.Guessed = sizeOf(h.Request)/3, len(h.Message)/3, true
+		step.In, step.Out, step.Guessed = rawjson.Size(h.Request)/3, len(h.Message)/3, true
 	}
 	if h.Err != nil {
 		step.Phase, step.Problem = "decide", clip.Text(h.Err.Error(), 400)
@@ -90,16 +90,9 @@ var bodies = sync.Pool{New: func() any { return new([]byte) }}
 // maxPooledBody is the largest room that is kept for another body, in bytes.
 const maxPooledBody = 1 << 20
 
-func sizeOf(parts [][]byte) (n int) {
-	for _, p := range parts {
-		n += len(p)
-	}
-	return n
-}
-
 // cutInside returns what parts say, with what is too much left out.
 func cutInside(parts [][]byte) string {
-	size := sizeOf(parts)
+	size := rawjson.Size(parts)
 	if size <= maxRequest {
 		return string(bytes.Join(parts, nil))
 	}

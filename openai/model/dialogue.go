@@ -263,14 +263,6 @@ func (d *Dialogue) addsSeals() bool {
 	return d.Request.Native == nil || d.Request.Native.AddsSeals
 }
 
-// size returns the bytes of a body in parts.
-func size(body [][]byte) (n int64) {
-	for _, part := range body {
-		n += int64(len(part))
-	}
-	return n
-}
-
 // askNoUsage sends a first request once more without our wish for usage, where it may
 // have failed for that.
 func (d *Dialogue) askNoUsage(ctx context.Context, last bool, failure *Error) (*answer, bool) {

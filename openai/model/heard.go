@@ -48,7 +48,7 @@ func (d *Dialogue) tell(r *Reply, err error) {
 
 // sends notes what goes to the model.
 func (d *Dialogue) sends(body [][]byte) {
-	d.sent = size(body)
+	d.sent = int64(rawjson.Size(body))
 	if d.Client.Heard != nil {
 		d.asked = body
 	}

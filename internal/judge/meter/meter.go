@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -81,7 +82,7 @@ func (m *Meter) Do(r Request) (*http.Response, error) {
 		}
 		return res, err
 	}
-	a := &answer{body: res.Body, count: m.Count, began: began, sent: r.size(), text: r.Text, hide: asked}
+	a := &answer{body: res.Body, count: m.Count, began: began, sent: int64(rawjson.Size(r.Body)), text: r.Text, hide: asked}
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if a.events = kind == "text/event-stream"; a.events && a.hide {
 		res.Header.Del("Content-Length")
@@ -89,14 +90,6 @@ func (m *Meter) Do(r Request) (*http.Response, error) {
 	}
 	res.Body = a
 	return res, nil
-}
-
-// size returns how long the body is, in bytes.
-func (r *Request) size() (n int64) {
-	for _, part := range r.Body {
-		n += int64(len(part))
-	}
-	return n
 }
 
 // An answer is the body of one, which is counted as it is read.

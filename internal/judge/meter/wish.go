@@ -14,8 +14,8 @@ func asksUsage(body [][]byte) (asking [][]byte, ok bool) {
 	if !slices.ContainsFunc(body, maySay) {
 		return body, false // and is not read: histories are long
 	}
-	if asking, ok = addsWish(body); ok {
-		return asking, true
+	if asking, ok, sure := addsWish(body); sure {
+		return asking, ok
 	}
 	whole := body[0]
 	if len(body) > 1 {
@@ -50,23 +50,27 @@ const wishMember = `"stream_options":{"include_usage":true}}`
 
 // addsWish is asksUsage where the first and the last part say all that counts, so that what
 // stands between, which is most of a long request, is not taken apart: a body begins and ends
-// with members of its own, and not with those of what it holds. False says nothing.
-func addsWish(body [][]byte) (asking [][]byte, ok bool) {
+// with members of its own, and not with those of what it holds. Where it is not sure, it has
+// to be.
+func addsWish(body [][]byte) (asking [][]byte, ok, sure bool) {
 	n := len(body)
 	if n < 2 || slices.ContainsFunc(body[1:n-1], maySay) {
-		return nil, false
+		return body, false, false
 	}
-	first, err := rawjson.ParseObject(append(slices.Clip(body[0]), "0}"...)) // it ends with a name
+	first, err := rawjson.ParseObject(append(slices.Clip(body[0]), "0}"...)) // it ends with a name, or inside a value
 	if err != nil {
-		return nil, false
+		return body, false, false
+	}
+	if cut := first.Members[len(first.Members)-1].Name; cut == "stream" || cut == "stream_options" {
+		return body, false, false
 	}
 	last, rest := &rawjson.Object{}, body[n-1]
 	if string(rest) != "}" {
-		if rest[0] != ',' {
-			return nil, false
+		if !bytes.HasPrefix(rest, []byte(",")) {
+			return body, false, false
 		}
 		if last, err = rawjson.ParseObject(append([]byte{'{'}, rest[1:]...)); err != nil {
-			return nil, false
+			return body, false, false
 		}
 	}
 	get := func(name string) json.RawMessage {
@@ -75,10 +79,16 @@ func addsWish(body [][]byte) (asking [][]byte, ok bool) {
 		}
 		return last.Get(name)
 	}
-	if string(get("stream")) != "true" || get("stream_options") != nil || get("messages") == nil && get("prompt") == nil {
-		return nil, false
+	switch options := get("stream_options"); {
+	case string(get("stream")) != "true":
+		return body, false, true
+	case options != nil:
+		o, err := rawjson.ParseObject(options)
+		return body, false, err == nil && string(o.Get("include_usage")) == "true"
+	case get("messages") == nil && get("prompt") == nil:
+		return body, false, false // they may stand between
 	}
 	asking = slices.Clone(body)
 	asking[n-1] = slices.Concat(rest[:len(rest)-1], []byte(","+wishMember))
-	return asking, true
+	return asking, true, true
 }

@@ -31,13 +31,13 @@ func TestWishInParts(t *testing.T) {
 		whole := [][]byte{[]byte(text)}
 		asking, want := asksUsage(whole)
 		for i := 1; i < len(text); i++ {
-			for j := i; j < len(text); j++ {
+			for j := i; j <= len(text); j++ {
 				parts := [][]byte{[]byte(text[:i]), []byte(text[i:j]), []byte(text[j:])}
 				if split := bytes.Contains([]byte(text[i:j]), []byte("stream")) != maySay([]byte(text[i:j])); split {
 					continue // a part ends or begins in a name
 				}
 				got, ok := asksUsage(parts)
-				if _, fast := addsWish(parts); fast {
+				if _, _, fast := addsWish(parts); fast {
 					short++
 				}
 				if ok != want && (ok || maySay(parts[0]) || maySay(parts[1]) || maySay(parts[2])) {
@@ -55,8 +55,19 @@ func TestWishInParts(t *testing.T) {
 	if short == 0 {
 		t.Error("all bodies were taken apart")
 	}
-	usual := [][]byte{[]byte(`{"model":"m","messages":`), []byte(`[`), []byte(`{"content":"Hi"}`), []byte(`]`), []byte(`,"tools":`), []byte(`[{"type":"function"}]`), []byte(`,"stream":true}`)}
-	if got, ok := addsWish(usual); !ok || string(bytes.Join(got, nil)) != `{"model":"m","messages":[{"content":"Hi"}],"tools":[{"type":"function"}],"stream":true,"stream_options":{"include_usage":true}}` {
-		t.Errorf("a dialogue's body: %q, %t", got, ok)
+	for end, want := range map[string]string{
+		`,"stream":true}`:  `,"stream":true,"stream_options":{"include_usage":true}}`,
+		`,"stream":false}`: "",
+		`,"stream":true,"stream_options":{"include_usage":true}}`: "",
+	} {
+		usual := []string{`{"model":"m","messages":`, `[`, `{"content":"Hi"}`, `]`, `,"tools":`, `[{"type":"function"}]`, end}
+		var body [][]byte
+		for _, part := range usual {
+			body = append(body, []byte(part))
+		}
+		got, ok, sure := addsWish(body)
+		if !sure || ok != (want != "") || ok && string(got[len(got)-1]) != want || !ok && string(got[len(got)-1]) != end {
+			t.Errorf("a dialogue's body that ends with %s: %q, %t, %t", end, got, ok, sure)
+		}
 	}
 }

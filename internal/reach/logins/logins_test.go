@@ -42,7 +42,11 @@ func at(t *testing.T, dir string) (config store.Config) {
 // process opens the store of a folder as another process does.
 func process(t *testing.T, dir string) (*Logins, *store.DB) {
 	t.Helper()
-	config := at(t, dir)
+	return opened(t, at(t, dir), &credential.File{Path: filepath.Join(dir, "credentials.json")})
+}
+
+func opened(t *testing.T, config store.Config, file *credential.File) (*Logins, *store.DB) {
+	t.Helper()
 	db, err := store.Open(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +56,7 @@ func process(t *testing.T, dir string) (*Logins, *store.DB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Open(t.Context(), db, keys, &credential.File{Path: filepath.Join(dir, "credentials.json")}, nil), db
+	return Open(t.Context(), db, keys, file, nil), db
 }
 
 // watched lets a process watch, until the test ends.
@@ -178,21 +182,10 @@ func TestNoStatement(t *testing.T) {
 func TestDatabaseAway(t *testing.T) {
 	url := pgtest.URL(t)
 	cable, behind := pgtest.Lay(t, url)
-	open := func(url string) *Logins {
-		t.Helper()
-		config := store.Config{URL: secret.New(url), Key: secret.New(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))}
-		db, err := store.Open(t.Context(), config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { db.Close() })
-		keys, err := vault.Open(t.Context(), db, config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return Open(t.Context(), db, keys, nil, nil)
-	}
-	near, l := open(url), open(behind)
+	config := store.Config{URL: secret.New(url), Key: secret.New(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))}
+	near, _ := opened(t, config, nil)
+	config.URL = secret.New(behind)
+	l, _ := opened(t, config, nil)
 	if err := near.Put(ann, there); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"net/http"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
 // Post returns what sends the bodies of a conversation to a path of the upstream: the
@@ -13,13 +15,9 @@ import (
 func (u *Upstream) Post(path string, r Request) func(context.Context, [][]byte) (*http.Response, error) {
 	r.Method, r.Path, r.Relay = http.MethodPost, path, false
 	return func(ctx context.Context, parts [][]byte) (*http.Response, error) {
-		length := 0
-		for _, p := range parts {
-			length += len(p)
-		}
 		both := &struct{ sent, body partsBody }{partsBody{parts: parts}, partsBody{parts: parts}}
 		sent, r := &both.sent, r
-		r.Body, r.Length = &both.body, int64(length)
+		r.Body, r.Length = &both.body, int64(rawjson.Size(parts))
 		req, err := u.NewRequest(ctx, r)
 		if err != nil {
 			return nil, err

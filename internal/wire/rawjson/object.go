@@ -287,6 +287,14 @@ func (o *Object) size() int {
 	return n
 }
 
+// Size returns how long what stands in parts is, in bytes.
+func Size(parts [][]byte) (n int) {
+	for _, p := range parts {
+		n += len(p)
+	}
+	return n
+}
+
 // Parts returns the object in parts, with the parts of values in place of the
 // values of members, so that large ones are not copied.
 func (o *Object) Parts(values map[string][][]byte) [][]byte {
