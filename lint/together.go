@@ -84,12 +84,16 @@ func (w *watcher) others(c *connection) {
 		w.live.Lists = append(w.live.Lists, there)
 		return
 	}
-	again := w.list(w.main, "tools/list", "tools")
+	again, still := w.list(w.main, "tools/list", "tools"), w.list(c, "tools/list", "tools")
 	for _, list := range append(w.live.Lists, again) {
 		if !sameSet(here.Items, list.Items) {
 			w.live.Lists = append(w.live.Lists, again, there) // it differs from one time to the next
 			return
 		}
+	}
+	if !sameSet(there.Items, still.Items) {
+		w.live.Lists = append(w.live.Lists, there, still) // so it does to this client
+		return
 	}
 	// And once more in the first name, but on a new connection: it may differ between any two.
 	fresh, err := w.connect(ownName)

@@ -71,3 +71,27 @@ func TestToolsThatGrow(t *testing.T) {
 		}
 	})
 }
+
+// TestToolsThatComeLate: a server that lists some of its tools a moment after it is ready
+// does so whatever the client is called.
+func TestToolsThatComeLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newModel(t, "modern")
+		others := 0
+		answering("tools/list", func(m *model, q query) []string {
+			who, _ := q.Params.Meta["io.modelcontextprotocol/clientInfo"].(map[string]any)
+			if who["name"] != otherName || q.Params.Cursor != nil {
+				return nil
+			}
+			if others++; others > 1 {
+				return nil
+			}
+			return []string{strings.Replace(m.answer(q), "Gets one note", "Gets a note, soon", 1)}
+		})(m)
+		r, err := Run(t.Context(), []Target{m.overPipe()}, Options{Rules: Only("P010", "X028"), long: 1000})
+		must(t, err)
+		if got := rulesOf(r); len(got) != 1 || got[0] != "P010" {
+			t.Errorf("fires %v", got)
+		}
+	})
+}

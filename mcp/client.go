@@ -242,7 +242,8 @@ func (c *Client) Listed(kind dragoman.EntryKind) bool { return c.lists.listed(ki
 // success or not. It is never closed for a passive client.
 func (c *Client) Complete() <-chan struct{} { return c.complete }
 
-// Notify sends a notification. params is an object or nil.
+// Notify sends a notification, and returns when it is on its way: over a stream of lines,
+// when it was written. params is an object or nil.
 func (c *Client) Notify(ctx context.Context, method string, params json.RawMessage) error {
 	if err := c.link.send(ctx, notification(method, params)); err != nil {
 		return fmt.Errorf("notifying the server of %s: %w", method, err)

@@ -43,8 +43,9 @@ type stdioConnection struct {
 }
 
 type line struct {
-	body []byte
-	wait *pendingResponse // nil for what gets no answer
+	body    []byte
+	wait    *pendingResponse // nil for what gets no answer
+	written chan<- struct{}  // is closed once the line is; nil where nobody waits for that
 }
 
 // newStdioConnection starts a stream. end is called once, when the stream is broken or
@@ -60,7 +61,10 @@ func (s *stdioConnection) established(*session) {}
 func (s *stdioConnection) tidy()                {}
 
 func (s *stdioConnection) roundTrip(ctx context.Context, x *exchange) (message, error) {
-	return s.responseMux.roundTrip(ctx, x, s.put, s.cancel)
+	write := func(ctx context.Context, body []byte, w *pendingResponse) error {
+		return s.put(ctx, line{body: body, wait: w})
+	}
+	return s.responseMux.roundTrip(ctx, x, write, s.cancel)
 }
 
 // cancel tells the server that nobody waits for x.
@@ -68,7 +72,7 @@ func (s *stdioConnection) cancel(x *exchange) {
 	if s.p.ctx.Err() != nil {
 		return // the end of the connection says so
 	}
-	s.p.tell(func(ctx context.Context) { _ = s.put(ctx, cancelled(x.id), nil) })
+	s.p.tell(func(ctx context.Context) { _ = s.put(ctx, line{body: cancelled(x.id)}) })
 }
 
 // cancelled returns the notification that the request id is not waited for.
@@ -76,12 +80,28 @@ func cancelled(id int64) []byte {
 	return notification("notifications/cancelled", []byte(`{"requestId":`+strconv.FormatInt(id, 10)+`}`))
 }
 
-func (s *stdioConnection) send(ctx context.Context, body []byte) error { return s.put(ctx, body, nil) }
-
-// put hands a line to the writer. It returns when the writer has taken it.
-func (s *stdioConnection) put(ctx context.Context, body []byte, w *pendingResponse) error {
+// send returns when the message was written, so that nothing that somebody else writes to
+// the stream from then on comes before it: the handshake is over when Connect returns.
+func (s *stdioConnection) send(ctx context.Context, body []byte) error {
+	written := make(chan struct{})
+	if err := s.put(ctx, line{body: body, written: written}); err != nil {
+		return err
+	}
 	select {
-	case s.writes <- line{oneLine(body), w}:
+	case <-written:
+		return nil
+	case <-s.dead:
+		return &TransportError{Err: s.cause()}
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// put hands a message to the writer. It returns when the writer has taken it.
+func (s *stdioConnection) put(ctx context.Context, l line) error {
+	l.body = oneLine(l.body)
+	select {
+	case s.writes <- l:
 		return nil
 	case <-s.dead:
 		return &TransportError{Err: s.cause()}
@@ -119,6 +139,9 @@ func (s *stdioConnection) write() {
 				}
 				s.stop(fmt.Errorf("writing to the MCP server: %w", err))
 				return
+			}
+			if l.written != nil {
+				close(l.written)
 			}
 		}
 	}

@@ -213,3 +213,65 @@ func (endless) Read(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
+
+// A slowWriter takes a second for each line, and then says that it has it.
+type slowWriter struct {
+	io.WriteCloser
+	mu   sync.Mutex
+	took []string
+}
+
+func (w *slowWriter) Write(p []byte) (int, error) {
+	time.Sleep(time.Second)
+	n, err := w.WriteCloser.Write(p)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	method, _ := rawjson.String(object(p).Get("method"))
+	w.took = append(w.took, method)
+	return n, err
+}
+
+func (w *slowWriter) last() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.took[len(w.took)-1]
+}
+
+// TestWritten: what somebody else writes to the stream, such as a linter, comes after the
+// handshake once Connect has returned, and after a notification once Notify has.
+func TestWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		theirIn, ourOut := io.Pipe()
+		ourIn, theirOut := io.Pipe()
+		var server sync.WaitGroup
+		server.Go(func() {
+			defer theirOut.Close()
+			in := newLines(theirIn)
+			for {
+				line, err := in.next()
+				if err != nil {
+					return
+				}
+				if o := object(line); string(o.Get("method")) == `"initialize"` {
+					_, _ = fmt.Fprintf(theirOut, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}`+"\n", o.Get("id"))
+				}
+			}
+		})
+		w := &slowWriter{WriteCloser: ourOut}
+		c, err := Connect(t.Context(), &Pipe{Reader: ourIn, Writer: w}, &ClientOptions{Era: Legacy, Passive: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := w.last(); got != "notifications/initialized" {
+			t.Errorf("Connect returned after %s", got)
+		}
+		if err := c.Notify(t.Context(), "notifications/roots/list_changed", nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.last(); got != "notifications/roots/list_changed" {
+			t.Errorf("Notify returned after %s", got)
+		}
+		_ = c.Close()
+		server.Wait()
+	})
+}
