@@ -219,6 +219,12 @@ func (c *Conversation) chunk(ch *model.Chunk) error {
 		return nil
 	}
 	c.begin()
+	if ch.Same {
+		if c.request.format == nil {
+			c.write.say(ch.Text())
+		}
+		return nil
+	}
 	_, _, delta := ch.Parts()
 	if c.request.thinks {
 		for _, field := range fields {

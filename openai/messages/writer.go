@@ -27,6 +27,7 @@ type writer struct {
 	kind  string // text or thinking; empty for none
 	field string // where thoughts came from
 	text  strings.Builder
+	last  []byte // delta; its room is for the next
 }
 
 // Prefixes of ids of ours: of messages, of the client's calls and of ours.
@@ -57,11 +58,8 @@ func tagOf(id string) string {
 	return ""
 }
 
-func (w *writer) event(name string, o *rawjson.Object) {
-	if w.stream {
-		w.out.Event(name, o.Bytes())
-	}
-}
+// event writes an event of a stream.
+func (w *writer) event(name string, o *rawjson.Object) { w.out.Event(name, o.Bytes()) }
 
 // members returns an object with the names and values of pairs.
 func members(pairs ...any) *rawjson.Object {
@@ -95,19 +93,43 @@ func (w *writer) message() *rawjson.Object {
 
 // start begins the message, once.
 func (w *writer) start() {
-	if !w.started {
-		w.started = true
+	if w.started {
+		return
+	}
+	if w.started = true; w.stream {
 		w.event("message_start", members("type", "message_start", "message", w.message()))
 	}
 }
 
-func (w *writer) delta(delta *rawjson.Object) {
-	w.event("content_block_delta", members("type", "content_block_delta", "index", len(w.blocks), "delta", delta))
+// delta writes a piece of the block that is being written: the member of the delta that
+// grows, and its text. An answer is made of these, so that no more than it takes is built.
+func (w *writer) delta(kind, member, text string) {
+	if !w.stream {
+		return
+	}
+	e := strconv.AppendInt(append(w.last[:0], `{"type":"content_block_delta","index":`...), int64(len(w.blocks)), 10)
+	e = append(rawjson.AppendQuote(append(e, `,"delta":{"type":`...), kind), ',')
+	e = append(rawjson.AppendQuote(append(rawjson.AppendQuote(e, member), ':'), text), "}}"...)
+	w.out.Event("content_block_delta", e)
+	if w.last = e; cap(e) > maxKept {
+		w.last = nil
+	}
 }
 
-func (w *writer) begin(block *rawjson.Object) {
-	w.start()
-	w.event("content_block_start", members("type", "content_block_start", "index", len(w.blocks), "content_block", block))
+// maxKept is up to how large the room of a delta is kept for the next one.
+const maxKept = 16 << 10
+
+// begin begins a block, of which a stream says first what it is; bare makes that.
+func (w *writer) begin(bare func() *rawjson.Object) {
+	if w.start(); w.stream {
+		w.event("content_block_start", members("type", "content_block_start", "index", len(w.blocks), "content_block", bare()))
+	}
+}
+
+// Blocks that begin without text.
+func noText() *rawjson.Object { return members("type", "text", "text", "") }
+func noThoughts() *rawjson.Object {
+	return members("type", "thinking", "thinking", "", "signature", "")
 }
 
 // say writes a piece of text.
@@ -118,10 +140,10 @@ func (w *writer) say(piece string) {
 	if w.kind != "text" {
 		w.end()
 		w.kind = "text"
-		w.begin(members("type", "text", "text", ""))
+		w.begin(noText)
 	}
 	w.text.WriteString(piece)
-	w.delta(members("type", "text_delta", "text", piece))
+	w.delta("text_delta", "text", piece)
 }
 
 // think writes a piece of thoughts, which came in a member of the upstream's.
@@ -132,10 +154,10 @@ func (w *writer) think(field, piece string) {
 	if w.kind != "thinking" || w.field != field {
 		w.end()
 		w.kind, w.field = "thinking", field
-		w.begin(members("type", "thinking", "thinking", "", "signature", ""))
+		w.begin(noThoughts)
 	}
 	if w.text.WriteString(piece); !w.omitted {
-		w.delta(members("type", "thinking_delta", "thinking", piece))
+		w.delta("thinking_delta", "thinking", piece)
 	}
 }
 
@@ -150,7 +172,7 @@ func (w *writer) end() {
 		w.stop(members("type", "text", "text", text))
 	case "thinking":
 		signature := w.sign(w.field, text)
-		w.delta(members("type", "signature_delta", "signature", signature))
+		w.delta("signature_delta", "signature", signature)
 		if w.omitted {
 			text = ""
 		}
@@ -160,7 +182,9 @@ func (w *writer) end() {
 }
 
 func (w *writer) stop(block *rawjson.Object) {
-	w.event("content_block_stop", members("type", "content_block_stop", "index", len(w.blocks)))
+	if w.stream {
+		w.event("content_block_stop", members("type", "content_block_stop", "index", len(w.blocks)))
+	}
 	w.blocks = append(w.blocks, block.Bytes())
 }
 
@@ -168,13 +192,16 @@ func (w *writer) stop(block *rawjson.Object) {
 func (w *writer) put(block *rawjson.Object) {
 	w.end()
 	input := block.Get("input")
-	if input == nil {
-		w.begin(block)
-	} else {
+	w.begin(func() *rawjson.Object {
+		if input == nil {
+			return block
+		}
 		bare := block.Clone()
 		bare.Set("input", json.RawMessage("{}"))
-		w.begin(bare)
-		w.delta(members("type", "input_json_delta", "partial_json", string(input)))
+		return bare
+	})
+	if input != nil {
+		w.delta("input_json_delta", "partial_json", string(input))
 	}
 	w.stop(block)
 }
@@ -195,11 +222,11 @@ func (w *writer) again(blocks []json.RawMessage) {
 			w.say(text)
 			w.end()
 		case "thinking":
-			w.begin(members("type", "thinking", "thinking", "", "signature", ""))
+			w.begin(noThoughts)
 			if thought != "" {
-				w.delta(members("type", "thinking_delta", "thinking", thought))
+				w.delta("thinking_delta", "thinking", thought)
 			}
-			w.delta(members("type", "signature_delta", "signature", signature))
+			w.delta("signature_delta", "signature", signature)
 			w.stop(block)
 		default:
 			w.put(block)

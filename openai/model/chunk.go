@@ -26,6 +26,7 @@ type Chunk struct {
 	// Finish is the finish_reason of the chunk; empty for none.
 	Finish string
 
+	text                    []byte // the literal of its text, where it is the same
 	parsed                  bool
 	envelope, choice, delta rawjson.Object
 	choices                 []json.RawMessage
@@ -42,8 +43,12 @@ func (c *Chunk) Parts() (envelope, choice, delta *rawjson.Object) {
 
 // Text returns the text of the message's content that the chunk brings.
 func (c *Chunk) Text() string {
-	_, _, delta := c.Parts()
-	s, _ := rawjson.String(delta.Get("content"))
+	text := c.text
+	if !c.Same {
+		_, _, delta := c.Parts()
+		text = delta.Get("content")
+	}
+	s, _ := rawjson.String(text)
 	return s
 }
 

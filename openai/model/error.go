@@ -190,7 +190,7 @@ func (e *Error) Write(w http.ResponseWriter) {
 
 func quoteOrNull(s string) json.RawMessage {
 	if s == "" {
-		return json.RawMessage("null")
+		return null
 	}
 	return rawjson.Quote(s)
 }

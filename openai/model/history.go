@@ -76,7 +76,7 @@ func (d *Dialogue) Remember(r *Reply) *rawjson.Object {
 		o.Members = append([]rawjson.Member{{Name: "role", Value: rawjson.Quote("assistant")}}, o.Members...)
 	}
 	if o.Get("content") == nil {
-		o.Set("content", json.RawMessage("null"))
+		o.Set("content", null)
 	}
 	if r.Response != nil {
 		id, _ := rawjson.String(r.Response.Get("id"))

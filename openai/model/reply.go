@@ -234,19 +234,19 @@ func (a *assembler) addAll(raw json.RawMessage, whole bool) error {
 	return nil
 }
 
+// Values of the members of chunks, which nobody changes.
+var kindOfChunk, null = slices.Clip(json.RawMessage(`"chat.completion.chunk"`)), slices.Clip(json.RawMessage("null"))
+
 // replay tells of a reply that came as a whole as if it had been streamed.
 func (r *Reply) replay(l Listener) error {
-	chunk := &Chunk{First: true, parsed: true}
-	envelope := r.Envelope.Clone()
-	envelope.Set("object", rawjson.Quote("chat.completion.chunk"))
-	choice := r.Choice.Clone()
-	choice.Delete("message")
-	choice.Set("finish_reason", json.RawMessage("null"))
-	chunk.envelope, chunk.choice, chunk.delta = *envelope, *choice, *r.Message.Clone()
+	chunk := &Chunk{First: true, parsed: true, envelope: *r.Envelope.Clone(), choice: *r.Choice.Clone(), delta: *r.Message.Clone()}
+	chunk.envelope.Set("object", kindOfChunk)
+	chunk.choice.Delete("message")
+	chunk.choice.Set("finish_reason", null)
 	if err := l.Chunk(chunk); err != nil {
 		return err
 	}
-	r.Envelope.Set("object", rawjson.Quote("chat.completion.chunk"))
+	r.Envelope.Set("object", kindOfChunk)
 	r.Choice.Delete("message")
 	r.Choice.Delete("logprobs")
 	if l.Flush == nil {

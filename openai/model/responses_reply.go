@@ -136,7 +136,7 @@ func (r *Reply) readItems() error {
 			r.Calls = append(r.Calls, callOf(item, r.Items[n]))
 		}
 	}
-	r.Message.Set("content", json.RawMessage("null"))
+	r.Message.Set("content", null)
 	if text := textOf(r.Items); text != "" || len(r.Calls) == 0 && len(refusals) == 0 {
 		r.Message.Set("content", rawjson.Quote(text))
 	}
@@ -151,7 +151,7 @@ func (r *Reply) readItems() error {
 	}
 	if len(logprobs) > 0 {
 		r.Logprobs = (&rawjson.Object{Members: []rawjson.Member{
-			{Name: "content", Value: rawjson.AppendArray(nil, logprobs)}, {Name: "refusal", Value: json.RawMessage("null")},
+			{Name: "content", Value: rawjson.AppendArray(nil, logprobs)}, {Name: "refusal", Value: null},
 		}}).Bytes()
 	}
 	return nil
@@ -410,7 +410,7 @@ func (s *itemStream) chunk(member, text string, logprobs json.RawMessage) error 
 	if rawjson.Kind(logprobs) == '[' && string(logprobs) != "[]" {
 		c.choice.Set("logprobs", (&rawjson.Object{Members: []rawjson.Member{{Name: "content", Value: logprobs}}}).Bytes())
 	}
-	c.choice.Set("finish_reason", json.RawMessage("null"))
+	c.choice.Set("finish_reason", null)
 	if c.First {
 		c.delta.Set("role", rawjson.Quote("assistant"))
 	}
@@ -432,7 +432,7 @@ func (r *Reply) replayResponse(l Listener) error {
 		if r.Logprobs != nil {
 			chunk.choice.Set("logprobs", r.Logprobs)
 		}
-		chunk.choice.Set("finish_reason", json.RawMessage("null"))
+		chunk.choice.Set("finish_reason", null)
 		if err := l.Chunk(chunk); err != nil {
 			return err
 		}

@@ -104,7 +104,7 @@ func (s *stream) data(data []byte) error {
 		if err := s.keep(s.message.get("content").appendText(text)); err != nil || s.listener.Chunk == nil {
 			return err
 		}
-		c.Data, c.Same = data, true
+		c.Data, c.Same, c.text = data, true, text
 		return s.listener.Chunk(c)
 	}
 	if !json.Valid(data) {

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -12,8 +11,16 @@ import (
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
-// newID returns a new id that begins with a prefix.
-func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
+// newID returns a new id that begins with a prefix, in lower case.
+func newID(prefix string) string {
+	id := append(append(make([]byte, 0, 40), prefix...), rand.Text()...)
+	for i := len(prefix); i < len(id); i++ {
+		if c := id[i]; 'A' <= c && c <= 'Z' {
+			id[i] += 'a' - 'A'
+		}
+	}
+	return string(id)
+}
 
 // An answer is a response while it is made: its items, and in a stream its events.
 type answer struct {
@@ -46,21 +53,50 @@ func (a *answer) begin(r *Request, out *output.Output, begun *Begun) {
 
 // event sends an event of a stream, with its place among them.
 func (a *answer) event(kind string, members ...rawjson.Member) {
-	if !a.request.Stream {
-		return
+	if a.request.Stream {
+		a.send(kind, withMembers(a.start(kind), members))
 	}
+}
+
+// of sends an event of a part.
+func (a *answer) of(p *part, kind string, members ...rawjson.Member) {
+	if a.request.Stream {
+		a.send(kind, withMembers(append(a.start(kind), p.place...), members))
+	}
+}
+
+// delta sends a piece of the text of a part. An answer is made of these, so that no more than
+// it takes is built.
+func (a *answer) delta(kind string, p *part, piece string, members ...rawjson.Member) {
+	if a.request.Stream {
+		e := rawjson.AppendQuote(append(append(a.start(kind), p.place...), `,"delta":`...), piece)
+		a.send(kind, withMembers(e, members))
+	}
+}
+
+// start returns the beginning of an event, in the room of the one before.
+func (a *answer) start(kind string) []byte {
 	e := append(rawjson.AppendQuote(append(a.last[:0], `{"type":`...), kind), `,"sequence_number":`...)
-	e = strconv.AppendInt(e, int64(a.seq), 10)
-	for i := range members {
-		e = append(rawjson.AppendQuote(append(e, ','), members[i].Name), ':')
-		e = append(e, members[i].Value...)
-	}
+	return strconv.AppendInt(e, int64(a.seq), 10)
+}
+
+// send ends an event and sends it.
+func (a *answer) send(kind string, e []byte) {
 	e = append(e, '}')
 	a.seq++
 	a.out.Event(kind, e)
 	if a.last = e; cap(e) > maxKept {
 		a.last = nil
 	}
+}
+
+// withMembers appends members, each with a comma before it.
+func withMembers(e []byte, members []rawjson.Member) []byte {
+	for i := range members {
+		e = append(rawjson.AppendQuote(append(e, ','), members[i].Name), ':')
+		e = append(e, members[i].Value...)
+	}
+	return e
 }
 
 // maxKept is up to how large the room of an event is kept for the next one.
@@ -85,14 +121,18 @@ func (a *answer) open() {
 // add begins an item, and returns its place in the output.
 func (a *answer) add(item json.RawMessage) int {
 	at := a.room()
-	a.event("response.output_item.added", number("output_index", at), raw("item", item))
+	if a.request.Stream {
+		a.event("response.output_item.added", number("output_index", at), raw("item", item))
+	}
 	return at
 }
 
 // done ends an item.
 func (a *answer) done(at int, item json.RawMessage) {
 	a.items[at] = item
-	a.event("response.output_item.done", number("output_index", at), raw("item", item))
+	if a.request.Stream {
+		a.event("response.output_item.done", number("output_index", at), raw("item", item))
+	}
 }
 
 // whole sends an item that is complete already.

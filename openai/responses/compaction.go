@@ -107,7 +107,8 @@ func (h *history) compaction(o *rawjson.Object) {
 	h.messages = append(written(h.messages), summarised(summary))
 	clear(h.whole)
 	clear(h.open)
-	h.answered = nil
+	clear(h.results)
+	h.settled, h.answered = len(h.messages), nil
 }
 
 // everything returns the messages of a history with what the client brings beside them.

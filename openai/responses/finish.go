@@ -42,11 +42,13 @@ func (c *Conversation) finish(ctx context.Context) error {
 	}
 	c.answer.final = c.answer.response(status, c.usage, incomplete, nil)
 	c.thread.KeepFinal(ctx, recall.End{Seen: c.text(), Pending: c.pending, Last: c.last})
-	input := withIDs(c.request.own, c.options.Begun.namer("input"))
-	if err := c.add(ctx, input); err != nil { // before the client is told: it may go on at once
-		return err
+	if c.keeps() {
+		input := withIDs(c.request.own, c.options.Begun.namer("input"))
+		if err := c.add(ctx, input); err != nil { // before the client is told: it may go on at once
+			return err
+		}
+		c.keep(ctx, input)
 	}
-	c.keep(ctx, input)
 	if !c.request.Stream {
 		return c.out.Body(append(c.answer.final, '\n'))
 	}

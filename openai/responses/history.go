@@ -29,6 +29,8 @@ type history struct {
 	seals   seals
 	turn    turn
 	open    map[string]string // open calls of the client's, by id, to their names
+	results map[string]int    // the places of results of such calls, by id
+	settled int               // calls of the messages before have their results
 	trigger bool              // the last item asks for a compaction, and nothing else
 	foreign bool              // something that another provider sealed was left out
 
@@ -217,7 +219,7 @@ func (h *history) output(o *rawjson.Object, kind, param string) error {
 	if !was && !strings.HasPrefix(id, recall.ReadID) && !strings.HasPrefix(id, recall.WroteID) {
 		return model.Invalid("input", fmt.Sprintf("No tool call found for function call output with call_id %.64s.", id))
 	}
-	h.messages = append(h.messages, object(text("role", "tool"), text("tool_call_id", id), raw("content", content)))
+	h.result(id, content)
 	return nil
 }
 
@@ -225,45 +227,72 @@ func (h *history) output(o *rawjson.Object, kind, param string) error {
 // it has one: tools of Codex's tell of what they are at by further results, and the Chat
 // API takes one.
 func (h *history) further(id string, content json.RawMessage) bool {
-	for i, message := range slices.Backward(h.messages) {
-		o, err := rawjson.ParseObject(message)
-		if err != nil || stringOf(o, "tool_call_id") != id {
-			continue
-		}
-		o.Set("content", joined(o.Get("content"), content))
-		h.messages[i] = o.Bytes()
-		return true
+	at, ok := h.results[id]
+	if !ok {
+		return false
 	}
-	return false
+	o, err := rawjson.ParseObject(h.messages[at])
+	if err != nil {
+		return false // it was made here
+	}
+	o.Set("content", joined(o.Get("content"), content))
+	h.messages[at] = o.Bytes()
+	return true
+}
+
+// result puts the result of a call of the client's behind the history.
+func (h *history) result(id string, content json.RawMessage) {
+	if h.results == nil {
+		h.results = map[string]int{}
+	}
+	h.results[id] = len(h.messages)
+	h.messages = append(h.messages, object(text("role", "tool"), text("tool_call_id", id), raw("content", content)))
 }
 
 // placeholders answers calls that have no result yet, where something else follows: the
-// Chat API wants one for each.
+// Chat API wants one for each. Calls before h.settled have one, so that a message is looked
+// at once, however long the history gets.
 func (h *history) placeholders() {
-	for i := range h.messages {
-		o, err := rawjson.ParseObject(h.messages[i])
-		if err != nil || len(h.open) == 0 {
-			continue
-		}
-		calls, _ := rawjson.Elements(o.Get("tool_calls"))
-		at := i + 1
-		for _, call := range calls {
-			c, err := rawjson.ParseObject(call)
-			if id := stringOf(c, "id"); err == nil && h.open[id] != "" {
-				delete(h.open, id)
-				h.insert(at, object(text("role", "tool"), text("tool_call_id", id), text("content", `{"status":"pending"}`)))
+	if len(h.open) > 0 {
+		rest := slices.Clone(h.messages[h.settled:])
+		whole := map[int][]json.RawMessage{}
+		for i := range rest {
+			if w, ok := h.whole[h.settled+i]; ok {
+				whole[i] = w
+				delete(h.whole, h.settled+i)
 			}
 		}
+		h.messages = h.messages[:h.settled]
+		for i, message := range rest {
+			h.settle(message, whole[i])
+		}
 	}
+	h.settled = len(h.messages)
 }
 
-// insert puts a message before the one at a place.
-func (h *history) insert(at int, message json.RawMessage) {
-	h.messages = append(h.messages[:at:at], append([]json.RawMessage{message}, h.messages[at:]...)...)
-	for i := len(h.messages) - 1; i > at; i-- {
-		if whole, ok := h.whole[i-1]; ok {
-			h.whole[i] = whole
-			delete(h.whole, i-1)
+// settle puts a message behind the history again, and a result behind it for each of its
+// calls that has none.
+func (h *history) settle(message json.RawMessage, whole []json.RawMessage) {
+	at := len(h.messages)
+	if h.messages = append(h.messages, message); whole != nil {
+		h.whole[at] = whole
+	}
+	o, err := rawjson.ParseObject(message)
+	if err != nil {
+		return // it was made here
+	}
+	if id := stringOf(o, "tool_call_id"); id != "" {
+		h.results[id] = at
+	}
+	calls, _ := rawjson.Elements(o.Get("tool_calls"))
+	for _, call := range calls {
+		c, err := rawjson.ParseObject(call)
+		if err != nil {
+			continue
+		}
+		if id := stringOf(c, "id"); h.open[id] != "" {
+			delete(h.open, id)
+			h.result(id, rawjson.Quote(`{"status":"pending"}`))
 		}
 	}
 }

@@ -9,27 +9,58 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
-// TestInsert: what stands in place of messages moves with them when one is put before.
-func TestInsert(t *testing.T) {
-	for at, want := range map[int]string{
-		0: "n a b c d|map[1:A 3:C 4:D]", 1: "a n b c d|map[0:A 3:C 4:D]", 2: "a b n c d|map[0:A 3:C 4:D]", 3: "a b c n d|map[0:A 2:C 4:D]", 4: "a b c d n|map[0:A 2:C 3:D]",
-	} {
-		h := &history{whole: map[int][]json.RawMessage{0: {[]byte("A")}, 2: {[]byte("C")}, 3: {[]byte("D")}}}
-		for _, m := range strings.Fields("a b c d") {
-			h.messages = append(h.messages, json.RawMessage(m))
+// TestPlaceholders: calls without a result get one behind their message, in their order; what
+// stands in place of messages moves with them, and so do the places of results.
+func TestPlaceholders(t *testing.T) {
+	said := func(ids ...string) json.RawMessage {
+		var calls []json.RawMessage
+		for _, id := range ids {
+			calls = append(calls, object(text("id", id)))
 		}
-		h.insert(at, json.RawMessage("n"))
-		var messages []string
-		for _, m := range h.messages {
-			messages = append(messages, string(m))
+		return object(text("role", "assistant"), raw("tool_calls", array(calls...)))
+	}
+	h := newHistory(&clientTools{}, seals{})
+	for i, m := range []json.RawMessage{said("settled"), said("1", "2", "4"), nil, said("3"), object(text("role", "user"))} {
+		switch i {
+		case 1:
+			h.placeholders() // what stands before is not looked at again
+			h.open = map[string]string{"settled": "t", "1": "t", "3": "t", "4": "t"}
+		case 2:
+			h.result("2", quote("Done."))
+			continue
 		}
-		whole := map[int]string{}
-		for i, w := range h.whole {
-			whole[i] = string(w[0])
+		if i != 4 {
+			h.whole[len(h.messages)] = []json.RawMessage{json.RawMessage(fmt.Sprint(i))}
 		}
-		if got := strings.Join(messages, " ") + "|" + fmt.Sprint(whole); got != want {
-			t.Errorf("at %d: %s, want %s", at, got, want)
+		h.messages = append(h.messages, m)
+	}
+	h.placeholders()
+	var got []string
+	for i, m := range h.messages {
+		o, err := rawjson.ParseObject(m)
+		if err != nil {
+			t.Fatal(err)
 		}
+		what := stringOf(o, "role")
+		if id := stringOf(o, "tool_call_id"); id != "" {
+			if what = id + ":" + stringOf(o, "content"); h.results[id] != i {
+				t.Errorf("the result of %s is said to stand at %d, not %d", id, h.results[id], i)
+			}
+		}
+		if w := h.whole[i]; w != nil {
+			what += "=" + string(w[0])
+		}
+		got = append(got, what)
+	}
+	const pending = `:{"status":"pending"}`
+	if want := "assistant=0 assistant=1 1" + pending + " 4" + pending + " 2:Done. assistant=3 3" + pending + " user"; strings.Join(got, " ") != want {
+		t.Errorf("%s\nwant %s", strings.Join(got, " "), want)
+	}
+	if len(h.whole) != 3 || len(h.results) != 4 || h.settled != 8 || len(h.open) != 1 {
+		t.Errorf("%d in place of messages, %d results, %d settled, %d open", len(h.whole), len(h.results), h.settled, len(h.open))
+	}
+	if !h.further("1", quote("At last.")) || !strings.Contains(string(h.messages[2]), "At last.") || h.further("settled", quote("x")) {
+		t.Errorf("%s", h.messages)
 	}
 }
 

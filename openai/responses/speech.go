@@ -3,6 +3,7 @@ package responses
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/model"
@@ -24,8 +25,8 @@ type speech struct {
 // A part is text that grows.
 type part struct {
 	id    string
-	at    int              // the place of its item in the output
-	place []rawjson.Member // that of the part, as its events name it
+	at    int    // the place of its item in the output
+	place []byte // that of the part, as its events name it: members, each with a comma before it
 	text  []byte
 
 	logprobs []json.RawMessage // of its tokens, where the client asked
@@ -33,7 +34,9 @@ type part struct {
 
 // stands says at which place of the content of its item a part stands.
 func (p *part) stands(content int) {
-	p.place = []rawjson.Member{text("item_id", p.id), number("output_index", p.at), number("content_index", content)}
+	at := rawjson.AppendQuote(append(make([]byte, 0, 96), `,"item_id":`...), p.id)
+	at = strconv.AppendInt(append(at, `,"output_index":`...), int64(p.at), 10)
+	p.place = strconv.AppendInt(append(at, `,"content_index":`...), int64(content), 10)
 }
 
 // thoughts are the members in which upstreams give what a model thinks.
@@ -98,15 +101,13 @@ func (c *Conversation) think(member, s string) {
 		c.thoughtPart("added", p, "") // OpenAI's accumulator throws at a delta without it
 	}
 	p.text = append(p.text, s...)
-	if c.request.Stream {
-		c.answer.event("response.reasoning_text.delta", append(p.place[:3:3], text("delta", s))...)
-	}
+	c.answer.delta("response.reasoning_text.delta", p, s)
 }
 
 // thoughtPart tells that the part with what the model thinks is added, or done.
 func (c *Conversation) thoughtPart(what string, p *part, s string) {
 	if c.request.Stream {
-		c.answer.event("response.content_part."+what, append(p.place[:3:3], raw("part", object(text("type", "reasoning_text"), text("text", s))))...)
+		c.answer.of(p, "response.content_part."+what, raw("part", object(text("type", "reasoning_text"), text("text", s))))
 	}
 }
 
@@ -119,7 +120,7 @@ func (c *Conversation) endThinking() {
 	c.speech.thinking = nil
 	s := string(p.text)
 	if c.request.Stream {
-		c.answer.event("response.reasoning_text.done", append(p.place[:3:3], text("text", s))...)
+		c.answer.of(p, "response.reasoning_text.done", text("text", s))
 	}
 	c.thoughtPart("done", p, s)
 	item := rawjson.Object{Members: []rawjson.Member{
@@ -167,13 +168,11 @@ func (c *Conversation) talk(s string, logprobs []json.RawMessage) {
 func (c *Conversation) sayText(s string, logprobs []json.RawMessage) {
 	p := c.speech.talking
 	if p == nil {
-		p = c.newPart(object(text("type", "output_text"), raw("annotations", array()), raw("logprobs", array()), text("text", "")), 0)
+		p = c.newPart(noText, 0)
 		c.speech.talking = p
 	}
 	p.text, p.logprobs = append(p.text, s...), append(p.logprobs, cloned(logprobs)...)
-	if c.request.Stream {
-		c.answer.event("response.output_text.delta", append(p.place[:3:3], text("delta", s), raw("logprobs", array(logprobs...)))...)
-	}
+	c.answer.delta("response.output_text.delta", p, s, raw("logprobs", array(logprobs...)))
 }
 
 // refuse takes a piece of what the model says in place of an answer.
@@ -183,13 +182,11 @@ func (c *Conversation) refuse(s string) {
 	}
 	p := c.speech.refusing
 	if p == nil {
-		p = c.newPart(object(text("type", "refusal"), text("refusal", "")), c.refusalPlace())
+		p = c.newPart(noRefusal, c.refusalPlace())
 		c.speech.refusing = p
 	}
 	p.text = append(p.text, s...)
-	if c.request.Stream {
-		c.answer.event("response.refusal.delta", append(p.place[:3:3], text("delta", s))...)
-	}
+	c.answer.delta("response.refusal.delta", p, s)
 }
 
 // refusalPlace is the place of a refusal in the content of its message.
@@ -199,6 +196,12 @@ func (c *Conversation) refusalPlace() int {
 	}
 	return 0
 }
+
+// Parts that begin without text. Nobody changes them.
+var (
+	noText    = object(text("type", "output_text"), raw("annotations", array()), raw("logprobs", array()), text("text", ""))
+	noRefusal = object(text("type", "refusal"), text("refusal", ""))
+)
 
 // newPart begins a part of a message, and the message where there is none.
 func (c *Conversation) newPart(content json.RawMessage, place int) *part {
@@ -210,7 +213,7 @@ func (c *Conversation) newPart(content json.RawMessage, place int) *part {
 	p := &part{id: c.speech.message, at: c.speech.at}
 	p.stands(place)
 	if c.request.Stream {
-		c.answer.event("response.content_part.added", append(p.place[:3:3], raw("part", content))...)
+		c.answer.of(p, "response.content_part.added", raw("part", content))
 	}
 	return p
 }
@@ -239,10 +242,10 @@ func (c *Conversation) endSpeech(round *model.Round) {
 		whole := object(text("type", "output_text"), raw("annotations", array(cited...)), logprobs, wrote)
 		if c.request.Stream {
 			for i, annotation := range cited {
-				c.answer.event("response.output_text.annotation.added", append(p.place[:3:3], number("annotation_index", i), raw("annotation", annotation))...)
+				c.answer.of(p, "response.output_text.annotation.added", number("annotation_index", i), raw("annotation", annotation))
 			}
-			c.answer.event("response.output_text.done", append(p.place[:3:3], wrote, logprobs)...)
-			c.answer.event("response.content_part.done", append(p.place[:3:3], raw("part", whole))...)
+			c.answer.of(p, "response.output_text.done", wrote, logprobs)
+			c.answer.of(p, "response.content_part.done", raw("part", whole))
 		}
 		content = append(content, whole)
 	}
@@ -250,8 +253,8 @@ func (c *Conversation) endSpeech(round *model.Round) {
 		wrote := text("refusal", string(p.text))
 		whole := object(text("type", "refusal"), wrote)
 		if c.request.Stream {
-			c.answer.event("response.refusal.done", append(p.place[:3:3], wrote)...)
-			c.answer.event("response.content_part.done", append(p.place[:3:3], raw("part", whole))...)
+			c.answer.of(p, "response.refusal.done", wrote)
+			c.answer.of(p, "response.content_part.done", raw("part", whole))
 		}
 		content = append(content, whole)
 	}

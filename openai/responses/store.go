@@ -312,10 +312,17 @@ func (s *Stored) isAnothers(person string) bool { return others(s.Person, person
 // nobody speaks for all of the caller's people, as whoever gets a response by its id does.
 func others(person, named string) bool { return named != "" && person != "" && person != named }
 
+// stores reports whether the response is to be found by its id.
+func (c *Conversation) stores() bool { return c.request.store && c.options.Store != nil }
+
+// keeps reports whether somebody keeps the response, or adds it to a conversation.
+func (c *Conversation) keeps() bool {
+	return c.stores() || c.options.Kept != nil || c.options.Add != nil
+}
+
 // keep stores the response where it is to be stored, and went well.
 func (c *Conversation) keep(ctx context.Context, input []json.RawMessage) {
-	stores := c.request.store && c.options.Store != nil
-	if !stores && c.options.Kept == nil {
+	if !c.stores() && c.options.Kept == nil {
 		return
 	}
 	s := &Stored{
@@ -325,13 +332,16 @@ func (c *Conversation) keep(ctx context.Context, input []json.RawMessage) {
 	if c.options.Kept != nil {
 		c.options.Kept(s)
 	}
-	if !stores {
+	if !c.stores() {
 		return
 	}
 	if err := c.options.Store.Put(context.WithoutCancel(ctx), c.options.Caller, s); err != nil {
 		c.options.Log.Error("a response was not stored", "error", err)
 	}
 }
+
+// itemPrefixes are what the ids of items begin with, by their types; others begin with item_.
+var itemPrefixes = map[string]string{"message": "msg_", "function_call": "fc_", "function_call_output": "fco_", "reasoning": "rs_"}
 
 // withIDs returns items that all have an id.
 func withIDs(items []json.RawMessage, name func(prefix string) string) []json.RawMessage {
@@ -343,7 +353,7 @@ func withIDs(items []json.RawMessage, name func(prefix string) string) []json.Ra
 			continue
 		}
 		kind := kindOf(o)
-		prefix := map[string]string{"message": "msg_", "function_call": "fc_", "function_call_output": "fco_", "reasoning": "rs_"}[kind]
+		prefix := itemPrefixes[kind]
 		if prefix == "" {
 			prefix = "item_"
 		}

@@ -1,0 +1,94 @@
+package gateway
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
+	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
+	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
+)
+
+// BenchmarkDoors is what an answer, one in a stream of 20 pieces, and one after a history of
+// 1,000 messages costs at each door at which a model is asked, with a tool offered and nothing
+// stored. The model speaks Chat. It is
+// in this process, so that what one door costs more than another is what counts.
+//
+//	go test ./internal/gateway -run - -bench Doors
+func BenchmarkDoors(b *testing.B) {
+	const piece = `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{%s},"finish_reason":%s}]}` + "\n\n"
+	stream := fmt.Sprintf(piece, `"role":"assistant","content":""`, "null") + strings.Repeat(fmt.Sprintf(piece, `"content":"sunny "`, "null"), 20) +
+		fmt.Sprintf(piece, "", `"stop"`) + `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}` + "\n\ndata: [DONE]\n\n"
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(body), `"stream":true`) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, stream)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"It is sunny."},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}`)
+	}))
+	defer model.Close()
+	tools := httptest.NewServer(fakemcp.New(fakemcp.Config{Keep: -1, Tools: []fakemcp.Tool{{Name: "lookup"}}}))
+	defer tools.Close()
+	file := config.Default()
+	file.MCPServers = map[string]servers.Config{"bench": {URL: tools.URL + "/mcp"}}
+	file.Models = []upstream.Model{{Match: "*", BaseURL: model.URL + "/v1"}}
+	g, err := New(file, Options{Lookup: func(string) (string, bool) { return "", false }, Version: "test"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer g.Close()
+	if err := g.Wait(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	h := g.Handler()
+	for _, door := range []struct{ name, path, members string }{
+		{"chat", "/v1/chat/completions", `"messages":[{"role":"user","content":"What is the weather?"}]`},
+		{"responses", "/v1/responses", `"store":false,"input":[{"role":"user","content":"What is the weather?"}]`},
+		{"messages", "/v1/messages", `"max_tokens":100,"messages":[{"role":"user","content":"What is the weather?"}]`},
+	} {
+		for _, what := range []string{"answer", "stream", "history"} {
+			b.Run(door.name+"/"+what, func(b *testing.B) {
+				members := door.members
+				if what == "history" {
+					members = strings.Replace(members, `[`, `[`+history(500, door.name), 1)
+				}
+				body := fmt.Sprintf(`{"model":"m","stream":%t,%s}`, what == "stream", members)
+				b.SetBytes(int64(len(body)))
+				b.ReportAllocs()
+				for b.Loop() {
+					req := httptest.NewRequest("POST", "http://localhost"+door.path, strings.NewReader(body))
+					req.Header.Set("Content-Type", "application/json")
+					w := &discards{header: http.Header{}}
+					h.ServeHTTP(w, req)
+					if w.status > http.StatusOK || w.size < 100 {
+						b.Fatal(w.status, w.size)
+					}
+				}
+			})
+		}
+	}
+}
+
+// history is that many questions and answers, as agents send them at a door, with a comma
+// behind each.
+func history(pairs int, door string) string {
+	format := `{"role":"user","content":[{"type":"%s","text":"Question %d: what is the weather, and why?"}]},{"role":"assistant","content":[{"type":"%s","text":"Answer %d: %s"}]},`
+	asked, said := "text", "text"
+	if door == "responses" {
+		format = strings.ReplaceAll(format, `{"role"`, `{"type":"message","role"`)
+		asked, said = "input_text", "output_text"
+	}
+	var b strings.Builder
+	for n := range pairs {
+		fmt.Fprintf(&b, format, asked, n, said, n, strings.Repeat(`it is sunny, and \"nobody\" knows why. `, 7))
+	}
+	return b.String()
+}
