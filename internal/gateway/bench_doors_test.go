@@ -58,7 +58,7 @@ func BenchmarkDoors(b *testing.B) {
 			b.Run(door.name+"/"+what, func(b *testing.B) {
 				members := door.members
 				if what == "history" {
-					members = strings.Replace(members, `[`, `[`+history(500, door.name), 1)
+					members = strings.Replace(members, `[`, `[`+history(250, door.name), 1)
 				}
 				body := fmt.Sprintf(`{"model":"m","stream":%t,%s}`, what == "stream", members)
 				b.SetBytes(int64(len(body)))
@@ -77,18 +77,24 @@ func BenchmarkDoors(b *testing.B) {
 	}
 }
 
-// history is that many questions and answers, as agents send them at a door, with a comma
-// behind each.
-func history(pairs int, door string) string {
-	format := `{"role":"user","content":[{"type":"%s","text":"Question %d: what is the weather, and why?"}]},{"role":"assistant","content":[{"type":"%s","text":"Answer %d: %s"}]},`
-	asked, said := "text", "text"
-	if door == "responses" {
-		format = strings.ReplaceAll(format, `{"role"`, `{"type":"message","role"`)
-		asked, said = "input_text", "output_text"
-	}
+// history is that many rounds of an agent as a door has them, with a comma behind each: a
+// question, a call, its result and an answer.
+func history(rounds int, door string) string {
+	question, answer := `"What is the weather in town %[1]d, and why?"`, `"Answer %[1]d: %[2]s"`
+	format := map[string]string{
+		"chat": `{"role":"user","content":` + question + `},` +
+			`{"role":"assistant","content":null,"tool_calls":[{"id":"call_%[1]d","type":"function","function":{"name":"look","arguments":"{\"town\":%[1]d}"}}]},` +
+			`{"role":"tool","tool_call_id":"call_%[1]d","content":"%[2]s"},{"role":"assistant","content":` + answer + `},`,
+		"responses": `{"type":"message","role":"user","content":[{"type":"input_text","text":` + question + `}]},` +
+			`{"type":"function_call","call_id":"call_%[1]d","name":"look","arguments":"{\"town\":%[1]d}"},{"type":"function_call_output","call_id":"call_%[1]d","output":"%[2]s"},` +
+			`{"type":"message","role":"assistant","content":[{"type":"output_text","text":` + answer + `}]},`,
+		"messages": `{"role":"user","content":[{"type":"text","text":` + question + `}]},` +
+			`{"role":"assistant","content":[{"type":"tool_use","id":"call_%[1]d","name":"look","input":{"town":%[1]d}}]},` +
+			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_%[1]d","content":"%[2]s"}]},{"role":"assistant","content":[{"type":"text","text":` + answer + `}]},`,
+	}[door]
 	var b strings.Builder
-	for n := range pairs {
-		fmt.Fprintf(&b, format, asked, n, said, n, strings.Repeat(`it is sunny, and \"nobody\" knows why. `, 7))
+	for n := range rounds {
+		fmt.Fprintf(&b, format, n, strings.Repeat(`it is sunny, and \"nobody\" knows why. `, 7))
 	}
 	return b.String()
 }

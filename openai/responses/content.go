@@ -3,6 +3,7 @@ package responses
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -10,46 +11,65 @@ import (
 )
 
 // chatContent returns the content of a message, or the output of a call, as the Chat API
-// has it: text where it is text alone.
-func chatContent(content json.RawMessage, role, param string) (json.RawMessage, error) {
+// has it: text where it is text alone, or the assistant's. Errors name a place in the item.
+func chatContent(content json.RawMessage, role string) (json.RawMessage, error) {
 	if rawjson.IsString(content) {
 		return content, nil
 	}
 	if rawjson.IsNull(content) {
-		return json.RawMessage(`""`), nil
+		return noWords, nil
 	}
 	parts, err := rawjson.Elements(content)
 	if err != nil {
-		return nil, model.Invalid(param+".content", "Content must be a string or an array of parts.")
+		return nil, model.Invalid(".content", "Content must be a string or an array of parts.")
 	}
-	var texts []string
-	var chat []json.RawMessage
-	plain := true
+	texts := make([]json.RawMessage, 0, 4) // literals, of the parts that are text
+	var others []json.RawMessage           // by place, nil for texts; nil where there are only these
+	o := new(rawjson.Object)               // that of each part in turn
 	for i, each := range parts {
-		o, err := rawjson.ParseObject(each)
-		at := fmt.Sprintf("%s.content[%d]", param, i)
-		if err != nil {
-			return nil, model.Invalid(at, "Each part must be an object.")
+		if err := o.Parse(each); err != nil {
+			return nil, within(".content", i, model.Invalid("", "Each part must be an object."))
 		}
-		part, s, err := chatPart(o, at)
-		if err != nil {
-			return nil, err
-		}
-		if part == nil {
+		part, s, err := chatPart(o)
+		switch {
+		case err != nil:
+			return nil, within(".content", i, err)
+		case part == nil:
 			texts = append(texts, s)
-			part = object(text("type", "text"), text("text", s))
-		} else {
-			plain = false
+		case others == nil:
+			others = make([]json.RawMessage, len(parts))
+			fallthrough
+		default:
+			others[i] = part
 		}
-		chat = append(chat, part)
 	}
-	switch {
-	case plain:
-		return rawjson.Quote(strings.Join(texts, "\n")), nil
-	case role == "assistant":
-		return rawjson.Quote(strings.Join(texts, "\n")), nil
+	if others == nil || role == "assistant" {
+		return joinedBy("\n", texts), nil
 	}
-	return rawjson.AppendArray(nil, chat), nil
+	for i := range others {
+		if others[i] == nil {
+			others[i], texts = object(text("type", "text"), raw("text", texts[0])), texts[1:]
+		}
+	}
+	return rawjson.AppendArray(nil, others), nil
+}
+
+// noWords is the literal of no text, which nobody changes.
+var noWords = slices.Clip(json.RawMessage(`""`))
+
+// joinedBy returns the literal of texts with something between them, of their literals.
+func joinedBy(between string, texts []json.RawMessage) json.RawMessage {
+	switch len(texts) {
+	case 0:
+		return noWords
+	case 1:
+		return texts[0]
+	}
+	all := make([]string, len(texts))
+	for i := range texts {
+		all[i], _ = rawjson.String(texts[i])
+	}
+	return rawjson.Quote(strings.Join(all, between))
 }
 
 // joined returns the content of two results as that of one: text where both are.
@@ -69,37 +89,48 @@ func joined(one, other json.RawMessage) json.RawMessage {
 	return array(all...)
 }
 
-// chatPart returns a part of content as the Chat API has it; nil with the text of one
-// that is text.
-func chatPart(o *rawjson.Object, param string) (part json.RawMessage, s string, err error) {
+// nonEmpty returns the texts that are some.
+func nonEmpty(texts []string) []string {
+	var kept []string
+	for _, s := range texts {
+		if s != "" {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
+
+// chatPart returns a part of content as the Chat API has it; nil with the literal of the text
+// of one that is text.
+func chatPart(o *rawjson.Object) (part, literal json.RawMessage, err error) {
 	switch kind := stringOf(o, "type"); kind {
 	case "input_text", "output_text", "text", "summary_text", "reasoning_text":
-		return nil, stringOf(o, "text"), nil
+		return nil, literalOf(o, "text"), nil
 	case "refusal":
-		return nil, stringOf(o, "refusal"), nil
+		return nil, literalOf(o, "refusal"), nil
 	case "input_image":
 		url := stringOf(o, "image_url")
 		if url == "" {
-			return nil, "", model.Invalid(param, "Files are not kept here: send the picture itself as image_url.")
+			return nil, nil, model.Invalid("", "Files are not kept here: send the picture itself as image_url.")
 		}
 		image := rawjson.Object{Members: []rawjson.Member{text("url", url)}}
 		if detail := o.Get("detail"); !rawjson.IsNull(detail) {
 			image.Set("detail", detail)
 		}
-		return object(text("type", "image_url"), raw("image_url", image.Bytes())), "", nil
+		return object(text("type", "image_url"), raw("image_url", image.Bytes())), nil, nil
 	case "input_file":
 		data := o.Get("file_data")
 		if rawjson.IsNull(data) {
-			return nil, "", model.Invalid(param, "Files are not kept or fetched here: send the file itself as file_data.")
+			return nil, nil, model.Invalid("", "Files are not kept or fetched here: send the file itself as file_data.")
 		}
 		file := rawjson.Object{Members: []rawjson.Member{raw("file_data", data)}}
 		if name := o.Get("filename"); !rawjson.IsNull(name) {
 			file.Set("filename", name)
 		}
-		return object(text("type", "file"), raw("file", file.Bytes())), "", nil
+		return object(text("type", "file"), raw("file", file.Bytes())), nil, nil
 	case "input_audio":
-		return object(text("type", "input_audio"), raw("input_audio", o.Get("input_audio"))), "", nil
+		return object(text("type", "input_audio"), raw("input_audio", o.Get("input_audio"))), nil, nil
 	default:
-		return nil, "", model.Invalid(param+".type", fmt.Sprintf("Parts of the type %.40q are not known here.", kind))
+		return nil, nil, model.Invalid(".type", fmt.Sprintf("Parts of the type %.40q are not known here.", kind))
 	}
 }

@@ -106,7 +106,9 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 		Write: func(w http.ResponseWriter, e *model.Error) { e.Write(w) },
 		Event: func(e *model.Error) (string, []byte) { return "error", c.answer.failure(e) },
 	})
-	c.capped, c.holds = request.made(), request.jsonFormat()
+	if c.holds = request.jsonFormat(); request.maxCalls > 0 {
+		c.capped = request.made()
+	}
 	asked := model.Request{Choice: request.choice.chat(c.tools), Names: c.tools.names, Asked: len(request.Servers) > 0, Deferred: request.deferred()}
 	if request.native {
 		asked.Object, asked.Native = &rawjson.Object{Members: []rawjson.Member{text("model", request.upstream)}}, c.toNative()

@@ -2,6 +2,7 @@ package responses
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,13 +59,14 @@ func readHistory(r *Request, tools *clientTools, s seals) (*history, error) {
 	if r.native {
 		return h, h.readNative(r)
 	}
+	o := new(rawjson.Object) // that of each item in turn
 	for i, item := range r.items {
-		o, err := rawjson.ParseObject(item)
-		if err != nil {
-			return nil, model.Invalid(fmt.Sprintf("input[%d]", i), "The item is malformed.")
+		at := i - len(r.items) + len(r.own) // among those of this request
+		if err := o.Parse(item); err != nil {
+			return nil, model.Invalid(fmt.Sprintf("input[%d]", at), "The item is malformed.")
 		}
-		if err := h.item(o, fmt.Sprintf("input[%d]", i-len(r.items)+len(r.own))); err != nil {
-			return nil, err
+		if err := h.item(o); err != nil {
+			return nil, within("input", at, err)
 		}
 	}
 	h.endTurn()
@@ -81,17 +83,26 @@ func kindOf(o *rawjson.Object) string {
 	return kind
 }
 
-// item takes one item, which stands at param.
-func (h *history) item(o *rawjson.Object, param string) error {
+// within says which element of an array it is in which an error names a place, such as
+// ".type", where it does not name one of the request.
+func within(array string, at int, err error) error {
+	if e, ok := errors.AsType[*model.Error](err); ok && (e.Param == "" || e.Param[0] == '.') {
+		e.Param = fmt.Sprintf("%s[%d]%s", array, at, e.Param)
+	}
+	return err
+}
+
+// item takes one item, which may be used again afterwards. Errors name a place in it.
+func (h *history) item(o *rawjson.Object) error {
 	h.trigger = false // one that is not the last has had its effect
 	switch kind := kindOf(o); kind {
 	case "message":
-		return h.message(o, param)
+		return h.message(o)
 	case "function_call", "custom_tool_call", "tool_search_call":
 		h.answered = nil
-		return h.call(o, kind, param)
+		return h.call(o, kind)
 	case "function_call_output", "custom_tool_call_output", "tool_search_output":
-		return h.output(o, kind, param)
+		return h.output(o, kind)
 	case "reasoning":
 		h.answered = nil
 		h.reasoning(o)
@@ -105,7 +116,7 @@ func (h *history) item(o *rawjson.Object, param string) error {
 	case "mcp_approval_request":
 		h.answered = nil
 		h.turn.any = true
-		h.asked[stringOf(o, "id")] = o
+		h.asked[stringOf(o, "id")] = o.Clone()
 	case "mcp_approval_response":
 		approve, err := model.Boolean(o, "approve")
 		if err != nil {
@@ -119,32 +130,31 @@ func (h *history) item(o *rawjson.Object, param string) error {
 		h.trigger = true
 	case "additional_tools":
 	case "item_reference":
-		return model.Invalid(param, fmt.Sprintf("The item %.60q is not kept here: send the item itself.", stringOf(o, "id")))
+		return model.Invalid("", fmt.Sprintf("The item %.60q is not kept here: send the item itself.", stringOf(o, "id")))
 	default:
 		if strings.HasSuffix(kind, "_call") || strings.HasSuffix(kind, "_call_output") {
 			return nil // what a hosted tool of another provider did; the text that follows says it
 		}
-		return model.Invalid(param+".type", fmt.Sprintf("Items of the type %.40q are not known here.", kind))
+		return model.Invalid(".type", fmt.Sprintf("Items of the type %.40q are not known here.", kind))
 	}
 	return nil
 }
 
 // message takes a message.
-func (h *history) message(o *rawjson.Object, param string) error {
+func (h *history) message(o *rawjson.Object) error {
 	role := stringOf(o, "role")
-	content, err := chatContent(o.Get("content"), role, param)
+	content, err := chatContent(o.Get("content"), role)
 	if err != nil {
 		return err
 	}
 	switch role {
 	case "assistant":
 		h.answered = nil
-		s, _ := rawjson.String(content)
-		h.turn.say(s)
+		h.turn.say(content)
 		return nil
 	case "user", "system", "developer":
 	default:
-		return model.Invalid(param+".role", "A message is of the role user, assistant, system or developer.")
+		return model.Invalid(".role", "A message is of the role user, assistant, system or developer.")
 	}
 	if role == "developer" {
 		role = "system" // the name that all upstreams know
@@ -161,7 +171,7 @@ func (h *history) add(message json.RawMessage) {
 }
 
 // call takes a call of a tool of the client's.
-func (h *history) call(o *rawjson.Object, kind, param string) error {
+func (h *history) call(o *rawjson.Object, kind string) error {
 	id, name := stringOf(o, "call_id"), stringOf(o, "name")
 	arguments := stringOf(o, "arguments")
 	switch kind {
@@ -176,7 +186,7 @@ func (h *history) call(o *rawjson.Object, kind, param string) error {
 		id = stringOf(o, "id")
 	}
 	if id == "" || name == "" {
-		return model.Invalid(param, "A call needs a call_id and a name.")
+		return model.Invalid("", "A call needs a call_id and a name.")
 	}
 	flat := h.tools.find(stringOf(o, "namespace"), name)
 	h.turn.theirs(object(text("id", id), text("type", "function"),
@@ -186,7 +196,7 @@ func (h *history) call(o *rawjson.Object, kind, param string) error {
 }
 
 // output takes the result of a call of a tool of the client's.
-func (h *history) output(o *rawjson.Object, kind, param string) error {
+func (h *history) output(o *rawjson.Object, kind string) error {
 	id := stringOf(o, "call_id")
 	if id == "" {
 		for open, name := range h.open {
@@ -196,7 +206,7 @@ func (h *history) output(o *rawjson.Object, kind, param string) error {
 		}
 	}
 	if id == "" {
-		return model.Invalid(param+".call_id", "A result needs the call_id of its call.")
+		return model.Invalid(".call_id", "A result needs the call_id of its call.")
 	}
 	content := o.Get("output")
 	if kind == "tool_search_output" {
@@ -204,7 +214,7 @@ func (h *history) output(o *rawjson.Object, kind, param string) error {
 	}
 	if rawjson.Kind(content) == '[' {
 		var err error
-		if content, err = chatContent(content, "tool", param+".output"); err != nil {
+		if content, err = chatContent(content, "tool"); err != nil {
 			return err
 		}
 	} else if rawjson.Kind(content) != '"' {

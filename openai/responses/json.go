@@ -29,11 +29,15 @@ func text(name, value string) rawjson.Member {
 
 // quote returns a text as JSON, which nobody may change.
 func quote(text string) json.RawMessage {
-	if word := words[text]; word != nil {
-		return word
+	if len(text) <= longestWord {
+		if word := words[text]; word != nil {
+			return word
+		}
 	}
 	return rawjson.Quote(text)
 }
+
+const longestWord = len("function_call_output")
 
 // words are the texts that are said most, as they are written.
 var words = func() map[string]json.RawMessage {
@@ -50,7 +54,7 @@ var words = func() map[string]json.RawMessage {
 
 // typeOf returns the type that an object says; empty where it says none, or is none.
 func typeOf(object json.RawMessage) string {
-	kind, _ := rawjson.String(rawjson.Get(object, "type"))
+	kind, _ := rawjson.String(rawjson.Find(object, "type"))
 	return kind
 }
 
@@ -63,6 +67,14 @@ func array(elements ...json.RawMessage) json.RawMessage {
 		return empty
 	}
 	return rawjson.AppendArray(nil, elements)
+}
+
+// literalOf returns the literal of a member's text; that of no text where it is none.
+func literalOf(o *rawjson.Object, name string) json.RawMessage {
+	if value := o.Get(name); rawjson.IsString(value) {
+		return value
+	}
+	return noWords
 }
 
 // stringOf returns the text of a member; empty where it is none.

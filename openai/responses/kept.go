@@ -216,17 +216,16 @@ func ReadAdded(value json.RawMessage) ([]json.RawMessage, error) {
 	}
 	h := newHistory(&clientTools{}, seals{ring: seal.New()})
 	for i, item := range items {
-		param := fmt.Sprintf("items[%d]", i)
 		o, err := rawjson.ParseObject(item)
 		if err != nil {
-			return nil, model.Invalid(param, "Each item must be an object.")
+			return nil, model.Invalid(fmt.Sprintf("items[%d]", i), "Each item must be an object.")
 		}
 		switch kindOf(o) {
 		case "function_call_output", "custom_tool_call_output", "tool_search_output": // of a call that may be there
 			continue
 		}
-		if err := h.item(o, param); err != nil {
-			return nil, err
+		if err := h.item(o); err != nil {
+			return nil, within("items", i, err)
 		}
 	}
 	return items, nil

@@ -134,10 +134,10 @@ func (h *history) summary(o *rawjson.Object) bool {
 func (h *history) ourItem(o *rawjson.Object, kind string, item json.RawMessage) error {
 	switch kind {
 	case "mcp_list_tools":
-		return h.item(o, "")
+		return h.item(o)
 	case "mcp_approval_request":
 		h.nativeTurn.any, h.answered = true, nil
-		h.asked[stringOf(o, "id")] = o
+		h.asked[stringOf(o, "id")] = o.Clone()
 	case "mcp_approval_response":
 		approve, err := model.Boolean(o, "approve")
 		if err != nil {

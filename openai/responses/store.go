@@ -73,7 +73,7 @@ func (s *Stored) item(id string) json.RawMessage {
 }
 
 func idOf(item json.RawMessage) string {
-	id, _ := rawjson.String(rawjson.Get(item, "id"))
+	id, _ := rawjson.String(rawjson.Find(item, "id"))
 	return id
 }
 
@@ -207,8 +207,11 @@ func (r *Request) Resolve(ctx context.Context, store Store, caller string) error
 
 // precede puts items before the request's own, with what happened behind them.
 func (r *Request) precede(items []json.RawMessage, known map[string]*memory.Turn) error {
+	if r.items, r.known = r.own, known; len(items) == 0 {
+		return nil
+	}
 	ids := map[string]bool{}
-	r.items, r.known = items, known
+	r.items = items
 	for _, item := range r.items {
 		if o, err := rawjson.ParseObject(item); err == nil {
 			ids[stringOf(o, "id")] = true
@@ -262,9 +265,12 @@ func (r *Request) chain(ctx context.Context, store Store, caller string) (chain 
 
 // resolveItems puts items in the place of those that name them.
 func (r *Request) resolveItems(ctx context.Context, store Store, caller string) error {
-	r.own = slices.Clone(r.own)
-	for i, item := range r.own {
-		if store == nil || idOf(item) == "" {
+	if store == nil {
+		return nil
+	}
+	own := slices.Clone(r.own)
+	for i, item := range own {
+		if idOf(item) == "" {
 			continue
 		}
 		o, err := rawjson.ParseObject(item)
@@ -291,8 +297,9 @@ func (r *Request) resolveItems(ctx context.Context, store Store, caller string) 
 				Message: fmt.Sprintf("Item with id %.80q not found.", stringOf(o, "id")),
 			}
 		}
-		r.own[i], r.resolved = found, true
+		own[i], r.resolved = found, true
 	}
+	r.own = own
 	return nil
 }
 

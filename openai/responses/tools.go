@@ -252,7 +252,7 @@ func (r *Request) declared() iter.Seq2[place, json.RawMessage] {
 			if kind := typeOf(item); kind != "additional_tools" && kind != "tool_search_output" {
 				continue
 			}
-			tools, _ := rawjson.Elements(rawjson.Get(item, "tools"))
+			tools, _ := rawjson.Elements(rawjson.Find(item, "tools"))
 			for j, tool := range tools {
 				if !yield(place{i, j}, tool) {
 					return

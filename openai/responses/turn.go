@@ -2,7 +2,6 @@ package responses
 
 import (
 	"encoding/json"
-	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
@@ -10,7 +9,7 @@ import (
 // A turn is what items say of the assistant, until somebody else speaks.
 type turn struct {
 	any    bool
-	texts  []string
+	texts  []json.RawMessage // literals; none of no text
 	calls  []json.RawMessage // of the client's tools
 	closed []json.RawMessage // messages that are complete
 	said   saying            // the message that is being read
@@ -20,16 +19,19 @@ type turn struct {
 // A saying is one message of the assistant.
 type saying struct {
 	thought []rawjson.Member // what the upstream wants back of what it thought
-	text    string
+	text    json.RawMessage // a literal; nil for no text
 	spoke   bool
 	calls   []json.RawMessage
 	results []json.RawMessage // of our calls
 }
 
-// say takes a text.
-func (t *turn) say(s string) {
-	t.any = true
-	t.texts = append(t.texts, s)
+// say takes the literal of a text.
+func (t *turn) say(s json.RawMessage) {
+	if t.any = true; len(s) == len(noWords) {
+		s = nil
+	} else {
+		t.texts = append(t.texts, s)
+	}
 	if t.said.spoke || len(t.said.calls) > 0 {
 		t.more = true
 		t.next()
@@ -68,12 +70,12 @@ func (t *turn) next() {
 		return
 	}
 	o := rawjson.Object{Members: []rawjson.Member{text("role", "assistant"), raw("content", nil)}}
-	if s.text != "" {
-		o.Set("content", rawjson.Quote(s.text))
+	if s.text != nil {
+		o.Set("content", s.text)
 	}
 	if len(s.calls) > 0 {
 		o.Set("tool_calls", array(s.calls...))
-	} else if s.text == "" {
+	} else if s.text == nil {
 		return
 	}
 	o.Members = append(o.Members, s.thought...)
@@ -86,28 +88,17 @@ func (h *history) endTurn() {
 	if !t.any {
 		return
 	}
-	content := strings.Join(nonEmpty(t.texts), "\n\n")
 	o := rawjson.Object{Members: []rawjson.Member{text("role", "assistant"), raw("content", nil)}}
-	if content != "" || len(t.calls) == 0 {
-		o.Set("content", rawjson.Quote(content))
+	if len(t.texts) > 0 || len(t.calls) == 0 {
+		o.Set("content", joinedBy("\n\n", t.texts))
 	}
 	if len(t.calls) > 0 {
 		o.Set("tool_calls", array(t.calls...))
 	}
-	t.next()
-	if t.more || content == "" && len(t.calls) == 0 {
+	if t.more || len(t.texts) == 0 && len(t.calls) == 0 {
+		t.next()
 		h.whole[len(h.messages)] = append([]json.RawMessage{}, t.closed...)
 	}
 	h.messages = append(h.messages, o.Bytes())
 	h.turn = turn{}
-}
-
-func nonEmpty(texts []string) []string {
-	var kept []string
-	for _, s := range texts {
-		if s != "" {
-			kept = append(kept, s)
-		}
-	}
-	return kept
 }

@@ -183,8 +183,24 @@ func (o *Object) Get(name string) json.RawMessage {
 // Get returns the raw value of a member of the object that b is, without taking the rest
 // apart; nil when there is none, or b is no object.
 func Get(b []byte, name string) json.RawMessage {
-	var found json.RawMessage
-	err := eachPart(b, '{', '}', func(raw, value []byte) error {
+	found, err := get(b, name, nil)
+	if err != nil {
+		return nil
+	}
+	return found
+}
+
+// Find is [Get] for what was checked to be an object: it looks no further than the member.
+func Find(b []byte, name string) json.RawMessage {
+	found, _ := get(b, name, errFound)
+	return found
+}
+
+var errFound = errors.New("found")
+
+// get returns the value of a member, and goes on behind it unless enough is an error.
+func get(b []byte, name string, enough error) (found json.RawMessage, err error) {
+	err = eachPart(b, '{', '}', func(raw, value []byte) error {
 		if found != nil {
 			return nil
 		}
@@ -197,12 +213,12 @@ func Get(b []byte, name string) json.RawMessage {
 				found = value
 			}
 		}
+		if found != nil {
+			return enough
+		}
 		return nil
 	})
-	if err != nil {
-		return nil
-	}
-	return found
+	return found, err
 }
 
 // All returns the names and values of the members, in their order.

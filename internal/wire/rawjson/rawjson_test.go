@@ -127,6 +127,9 @@ func TestGet(t *testing.T) {
 			if got := Get([]byte(text), name); string(got) != string(want) || (got == nil) != (want == nil) {
 				t.Errorf("%q of %s: got %s, want %s", name, text, got, want)
 			}
+			if got := Find([]byte(text), name); want != nil && string(got) != string(want) {
+				t.Errorf("%q of %s: found %s, want %s", name, text, got, want)
+			}
 		}
 	}
 }
