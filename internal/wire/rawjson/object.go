@@ -163,6 +163,11 @@ var known = func() map[string]string {
 		"2.0", "tools/call", "resultType", "complete", "progressToken", "2025-11-25", "2026-07-28",
 		"io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities", "io.modelcontextprotocol/clientInfo",
 		"io.modelcontextprotocol/logLevel",
+		"input", "output", "call_id", "item_id", "instructions", "store", "include", "status", "completed", "in_progress", "input_text", "output_text",
+		"function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output", "reasoning", "summary", "summary_text",
+		"encrypted_content", "annotations", "developer", "description", "parameters", "strict",
+		"thinking", "signature", "tool_use", "tool_use_id", "tool_result", "is_error", "input_schema", "image", "source", "cache_control",
+		"ephemeral", "metadata", "user_id",
 	} {
 		names[string(Quote(name))] = name
 	}
