@@ -23,17 +23,24 @@ var takesFiles = []string{"openai", "openai-strict", "azure", "openrouter", "gem
 
 // said is content as a Chat API has it: texts, and other parts where there are any.
 type said struct {
-	texts []string
-	parts []json.RawMessage // all of it, in its order
+	texts []json.RawMessage // their literals
+	parts []json.RawMessage // all of it, in its order: literals of texts and objects
 	other bool              // there are parts that are no text
 }
 
+// text adds a text, unless it is empty.
 func (s *said) text(text string) {
-	if text == "" {
-		return
+	if text != "" {
+		s.literal(rawjson.Quote(text))
 	}
-	s.texts = append(s.texts, text)
-	s.parts = append(s.parts, json.RawMessage(`{"type":"text","text":`+string(rawjson.Quote(text))+`}`))
+}
+
+// literal adds a text by its literal, unless it is empty.
+func (s *said) literal(text json.RawMessage) {
+	if rawjson.IsString(text) && len(text) > len(`""`) {
+		s.texts = append(s.texts, text)
+		s.parts = append(s.parts, text)
+	}
 }
 
 func (s *said) part(part string) {
@@ -42,45 +49,55 @@ func (s *said) part(part string) {
 
 func (s *said) empty() bool { return len(s.parts) == 0 }
 
-// joined returns the texts as one: templates of many models take nothing else.
-func (s *said) joined() string { return strings.Join(s.texts, "\n\n") }
+// joined returns the texts as the literal of one: templates of many models take nothing else.
+func (s *said) joined() json.RawMessage { return rawjson.JoinStrings("\n\n", s.texts) }
 
 // content returns the member content.
 func (s *said) content() json.RawMessage {
-	if s.other {
-		return rawjson.AppendArray(nil, s.parts)
+	if !s.other {
+		return s.joined()
 	}
-	return rawjson.Quote(s.joined())
+	parts := make([]json.RawMessage, len(s.parts))
+	for i, part := range s.parts {
+		if parts[i] = part; part[0] == '"' {
+			parts[i] = json.RawMessage(`{"type":"text","text":` + string(part) + `}`)
+		}
+	}
+	return rawjson.AppendArray(nil, parts)
 }
 
-// read adds a block of a person, or of a tool's result.
+// read adds a block of a person, or of a tool's result. Errors name a place in it.
 func (r reader) read(s *said, b block) error {
 	switch b.kind {
 	case "text":
-		s.text(b.text("text"))
+		s.literal(b.Get("text"))
 	case "image":
 		return r.image(s, b)
 	case "document":
 		return r.document(s, b)
 	case "search_result":
-		inner, err := blocks(b.Get("content"), b.param+".content")
-		if err != nil {
-			return err
+		inner, err := blocks(b.Get("content"))
+		if err == nil {
+			s.text(strings.TrimSpace(b.text("title") + "\n" + b.text("source")))
+			err = r.all(s, inner)
 		}
-		s.text(strings.TrimSpace(b.text("title") + "\n" + b.text("source")))
-		return r.all(s, inner)
+		return within(".content", err)
 	case "tool_reference":
 		s.text("The tool " + b.text("tool_name") + " can be called now.")
 	default:
-		return model.Invalid(b.param+".type", fmt.Sprintf("%s.type: blocks of the type %q are not taken here.", b.param, b.kind))
+		return wrong(".type", fmt.Sprintf("blocks of the type %q are not taken here.", b.kind))
 	}
 	return nil
 }
 
+// all adds the blocks of some content.
 func (r reader) all(s *said, all []block) error {
-	for _, b := range all {
+	for i, b := range all {
 		if err := r.read(s, b); err != nil {
-			return err
+			if b.at < 0 {
+				return err
+			}
+			return within(fmt.Sprintf(".%d", i), err)
 		}
 	}
 	return nil
@@ -90,9 +107,9 @@ func (r reader) all(s *said, all []block) error {
 func (b block) source() (block, error) {
 	o, err := rawjson.ParseObject(b.Get("source"))
 	if err != nil {
-		return block{}, model.Invalid(b.param+".source", b.param+".source: must be an object.")
+		return block{}, wrong(".source", "must be an object.")
 	}
-	source := block{param: b.param + ".source", Object: o}
+	source := block{Object: o}
 	source.kind = source.text("type")
 	return source, nil
 }
@@ -109,7 +126,7 @@ func (r reader) image(s *said, b block) error {
 	case "url":
 		s.part(`{"type":"image_url","image_url":{"url":` + string(rawjson.Quote(source.text("url"))) + `}}`)
 	default:
-		return model.Invalid(source.param, source.param+".type: an image is sent as base64 or as a url.")
+		return model.Invalid(".source", ".source.type: an image is sent as base64 or as a url.")
 	}
 	return nil
 }
@@ -127,12 +144,12 @@ func (r reader) document(s *said, b block) error {
 	case source.kind == "text":
 		s.text(strings.TrimLeft(title+"\n", "\n") + source.text("data"))
 	case source.kind == "content":
-		inner, err := blocks(source.Get("content"), source.param+".content")
-		if err != nil {
-			return err
+		inner, err := blocks(source.Get("content"))
+		if err == nil {
+			s.text(title)
+			err = r.all(s, inner)
 		}
-		s.text(title)
-		return r.all(s, inner)
+		return within(".source.content", err)
 	case source.kind == "base64" && r.files:
 		if title == "" {
 			title = "document.pdf"
@@ -140,9 +157,9 @@ func (r reader) document(s *said, b block) error {
 		data := "data:" + source.text("media_type") + ";base64," + source.text("data")
 		s.part(`{"type":"file","file":{"filename":` + string(rawjson.Quote(title)) + `,"file_data":` + string(rawjson.Quote(data)) + `}}`)
 	case source.kind == "base64":
-		return model.Invalid(source.param, source.param+": the API of this model takes no files. Send the text of the document.")
+		return model.Invalid(".source", ".source: the API of this model takes no files. Send the text of the document.")
 	default:
-		return model.Invalid(source.param, source.param+".type: a document is sent as text, content or base64; nothing is fetched here.")
+		return model.Invalid(".source", ".source.type: a document is sent as text, content or base64; nothing is fetched here.")
 	}
 	return nil
 }
@@ -150,40 +167,44 @@ func (r reader) document(s *said, b block) error {
 // A toolResult is a tool_result: what came of a call of the client's.
 type toolResult struct {
 	id     string
+	call   int // the place of the call in its message
 	said   said
 	failed bool
 }
 
 func (r reader) toolResult(b block) (t toolResult, err error) {
 	if t.id = b.text("tool_use_id"); t.id == "" {
-		return t, model.Invalid(b.param+".tool_use_id", b.param+".tool_use_id: must name the call.")
+		return t, wrong(".tool_use_id", "must name the call.")
 	}
-	if t.failed, err = onOff(b.Object, "is_error", false, b.param); err != nil {
+	if t.failed, err = onOff(b.Object, "is_error", false, ""); err != nil {
 		return t, err
 	}
 	if rawjson.IsNull(b.Get("content")) {
 		return t, nil
 	}
-	inner, err := blocks(b.Get("content"), b.param+".content")
-	if err != nil {
-		return t, err
+	inner, err := blocks(b.Get("content"))
+	if err == nil {
+		err = r.all(&t.said, inner)
 	}
-	return t, r.all(&t.said, inner)
+	return t, within(".content", err)
 }
 
-// text returns what the model reads of it, but for pictures.
-func (t *toolResult) text() string {
+// text returns the literal of what the model reads of it, but for pictures.
+func (t *toolResult) text() json.RawMessage {
+	literal := t.said.joined()
 	if t.failed {
-		return failure(t.said.joined())
+		text, _ := rawjson.String(literal)
+		return rawjson.Quote(failure(text))
 	}
-	return t.said.joined()
+	return literal
 }
 
-// ours is text of the result of a call of ours, which was written for the model when the
+// ours is that of the result of a call of ours, which was written for the model when the
 // call was made.
-func (t *toolResult) ours() string {
-	if text := t.said.joined(); rawjson.Kind([]byte(text)) == '{' {
-		return text
+func (t *toolResult) ours() json.RawMessage {
+	literal := t.said.joined()
+	if text, _ := rawjson.String(literal); rawjson.Kind([]byte(text)) == '{' {
+		return literal
 	}
 	return t.text()
 }
@@ -200,8 +221,5 @@ func (t *toolResult) pictures() []json.RawMessage {
 	if !t.said.other {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(t.said.parts), func(part json.RawMessage) bool {
-		o, err := rawjson.ParseObject(part)
-		return err != nil || o.Get("text") != nil
-	})
+	return slices.DeleteFunc(slices.Clone(t.said.parts), func(part json.RawMessage) bool { return part[0] == '"' })
 }

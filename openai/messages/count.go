@@ -47,7 +47,7 @@ func (b block) tokens() (tokens int) {
 		if rawjson.IsNull(b.Get("content")) {
 			return 4
 		}
-		inner, err := blocks(b.Get("content"), b.param)
+		inner, err := blocks(b.Get("content"))
 		if err != nil {
 			return 4
 		}

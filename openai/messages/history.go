@@ -29,10 +29,9 @@ type translator struct {
 	messages []json.RawMessage
 	whole    map[int][]json.RawMessage // in place of those, by their place: with what the client brings of searches
 	rounds   map[string]int            // the last result of each round that the client sees, by the tag of its calls
-	last     *said                     // the last message, where it is a person's
+	said     *said                     // by a person, behind the messages; nil for nothing
 	tools    bool                      // the last message is a tool's
-	ordered  []string                  // the ids of the client's calls in the last message of the model
-	calls    []string                  // those of them that have no result yet
+	calls    map[string]int            // the client's calls in the last message of the model that have no result yet: their places in it, by id
 }
 
 // takesSystem are the dialects whose APIs take a system message in the middle of a
@@ -43,7 +42,7 @@ var takesSystem = []string{"openai", "openai-strict", "azure"}
 func (t *translator) translate(r *Request) ([]json.RawMessage, error) {
 	var prompt said
 	for _, b := range r.system {
-		prompt.text(b.text("text"))
+		prompt.literal(b.Get("text"))
 	}
 	if !prompt.empty() {
 		t.add("system", prompt.content())
@@ -64,54 +63,66 @@ func (t *translator) translate(r *Request) ([]json.RawMessage, error) {
 		}
 	}
 	if len(t.calls) > 0 {
-		return nil, unanswered(r.turns[len(r.turns)-1].param)
+		return nil, unanswered(&r.turns[len(r.turns)-1])
 	}
-	if len(t.messages) == 0 {
+	if t.spoken(); len(t.messages) == 0 {
 		return nil, model.Invalid("messages", "messages: all of them are empty.")
 	}
 	return t.messages, nil
 }
 
+// put puts messages behind the history.
+func (t *translator) put(tools bool, messages ...json.RawMessage) {
+	t.spoken()
+	t.messages, t.tools = append(t.messages, messages...), tools
+}
+
 func (t *translator) add(role string, content json.RawMessage) {
-	var m rawjson.Object
-	m.Set("role", rawjson.Quote(role))
-	m.Set("content", content)
-	t.messages = append(t.messages, m.Bytes())
-	t.last, t.tools = nil, false
+	t.put(false, members("role", role, "content", content).Bytes())
 }
 
 // person adds what a person says. What stands in several messages behind each other
 // becomes one, as the API wants it: templates of many models refuse two.
 func (t *translator) person(s *said) {
-	if s.empty() {
-		return
+	switch {
+	case s.empty():
+	case t.said == nil:
+		if t.tools && t.wire.NoUserAfterTool {
+			t.add("assistant", rawjson.Quote("The results are there."))
+		}
+		t.said = s
+	default:
+		t.said.texts, t.said.parts = append(t.said.texts, s.texts...), append(t.said.parts, s.parts...)
+		t.said.other = t.said.other || s.other
 	}
-	if t.tools && t.wire.NoUserAfterTool {
-		t.add("assistant", rawjson.Quote("The results are there."))
+}
+
+// spoken ends the message of a person that is being put together.
+func (t *translator) spoken() {
+	if s := t.said; s != nil {
+		t.said = nil
+		t.add("user", s.content())
 	}
-	if t.last != nil {
-		t.messages = t.messages[:len(t.messages)-1]
-		s = &said{append(t.last.texts, s.texts...), append(t.last.parts, s.parts...), t.last.other || s.other}
-	}
-	t.add("user", s.content())
-	t.last = s
 }
 
 // between adds a system message in the middle of a conversation.
 func (t *translator) between(turn *turn) error {
 	var s said
-	if err := t.all(&s, turn.blocks); err != nil {
-		return err
+	for _, b := range turn.blocks {
+		if err := t.read(&s, b); err != nil {
+			return within(b.place(), err)
+		}
 	}
 	switch {
 	case s.other:
-		return model.Invalid(turn.param, turn.param+": a system message is text.")
+		return wrong(turn.place(), "a system message is text.")
 	case s.empty():
 	case t.system:
 		t.add("system", s.content())
 	default:
 		var reminder said
-		reminder.text("<system-reminder>\n" + s.joined() + "\n</system-reminder>")
+		text, _ := rawjson.String(s.joined())
+		reminder.text("<system-reminder>\n" + text + "\n</system-reminder>")
 		t.person(&reminder)
 	}
 	return nil
@@ -125,58 +136,52 @@ func (t *translator) user(turn *turn) error {
 	for _, b := range turn.blocks {
 		if b.kind != "tool_result" {
 			if err := t.read(&s, b); err != nil {
-				return err
+				return within(b.place(), err)
 			}
 			continue
 		}
 		result, err := t.toolResult(b)
 		if err != nil {
-			return err
+			return within(b.place(), err)
 		}
-		if !slices.Contains(t.calls, result.id) {
-			return model.Invalid(b.param+".tool_use_id", b.param+".tool_use_id: there is no call of this id in the message before that has no result yet.")
+		var open bool
+		if result.call, open = t.calls[result.id]; !open {
+			return within(b.place(), wrong(".tool_use_id", "there is no call of this id in the message before that has no result yet."))
 		}
-		t.calls = slices.DeleteFunc(t.calls, func(id string) bool { return id == result.id })
+		delete(t.calls, result.id)
 		results = append(results, result)
 	}
 	if len(t.calls) > 0 {
-		return unanswered(turn.param)
+		return unanswered(turn)
 	}
 	t.results(results)
 	t.person(&s)
 	return nil
 }
 
-func unanswered(param string) error {
-	return model.Invalid(param, param+": each tool_use of a message needs its tool_result in the next one.")
+func unanswered(turn *turn) error {
+	return wrong(turn.place(), "each tool_use of a message needs its tool_result in the next one.")
 }
 
 // results adds the results of the client's calls.
 func (t *translator) results(results []toolResult) {
-	if len(results) == 0 {
-		return
-	}
-	at := map[string]int{}
-	for i, id := range t.ordered {
-		at[id] = i
-	}
-	slices.SortStableFunc(results, func(a, b toolResult) int { return at[a.id] - at[b.id] })
+	slices.SortStableFunc(results, func(a, b toolResult) int { return a.call - b.call })
 	for i := range results {
 		r := &results[i]
-		content := rawjson.Quote(r.text())
+		content := r.text()
 		if own := r.pictures(); len(own) > 0 {
 			shown := said{other: true}
-			shown.text(r.text())
+			shown.literal(content)
 			shown.parts = append(shown.parts, own...)
 			content = shown.content()
 		}
-		var m rawjson.Object
-		m.Set("role", rawjson.Quote("tool"))
-		m.Set("tool_call_id", rawjson.Quote(r.id))
-		m.Set("content", content)
-		t.messages = append(t.messages, m.Bytes())
-		t.last, t.tools = nil, true
+		t.put(true, toolMessage(r.id, content))
 	}
+}
+
+// toolMessage is the message of what came of a call.
+func toolMessage(id string, content json.RawMessage) json.RawMessage {
+	return members("role", "tool", "tool_call_id", id, "content", content).Bytes()
 }
 
 // A spoken message is one of the model's, as it is put together of blocks: of each round
@@ -202,7 +207,8 @@ func (t *translator) turn(turn *turn) error {
 		return t.assistant(turn)
 	}
 	whole := *t
-	whole.messages, whole.rounds, whole.shown = nil, nil, true
+	whole.messages, whole.rounds, whole.said, whole.calls, whole.shown = nil, nil, nil, nil, true
+	t.spoken()
 	at := len(t.messages)
 	if err := t.assistant(turn); err != nil {
 		return err
@@ -226,35 +232,33 @@ func (t *translator) assistant(turn *turn) error {
 			m = &spoken{}
 		}
 		switch b.kind {
-		case "text", "compaction":
-			m.text(b.text("text") + b.text("content"))
+		case "text":
+			m.literal(b.Get("text"))
+		case "compaction":
+			m.literal(b.Get("content"))
 		case "thinking":
 			t.thoughts.open(m, b)
 		case "redacted_thinking":
 			kept = t.thoughts.rest(m, b)
 		case "tool_use", "mcp_tool_use":
 			if err := t.call(m, b, kept); err != nil {
-				return err
+				return within(b.place(), err)
 			}
 		case "mcp_tool_result":
 			r, err := t.toolResult(b)
 			if err != nil {
-				return err
+				return within(b.place(), err)
 			}
-			var o rawjson.Object
-			o.Set("role", rawjson.Quote("tool"))
-			o.Set("tool_call_id", rawjson.Quote(r.id))
-			o.Set("content", rawjson.Quote(r.ours()))
-			m.results = append(m.results, o.Bytes())
+			m.results = append(m.results, toolMessage(r.id, r.ours()))
 		case "server_tool_use":
 			if t.shown && tagOf(b.text("id")) != "" {
 				if err := t.call(m, b, kept); err != nil {
-					return err
+					return within(b.place(), err)
 				}
 			}
 		case "web_search_tool_result":
 			if t.shown && tagOf(b.text("tool_use_id")) != "" {
-				m.results = append(m.results, members("role", "tool", "tool_call_id", b.text("tool_use_id"), "content", t.found(b)).Bytes())
+				m.results = append(m.results, toolMessage(b.text("tool_use_id"), t.found(b)))
 			}
 		default:
 			// What other servers made of their own, such as searches, has no meaning here.
@@ -268,12 +272,12 @@ func (t *translator) assistant(turn *turn) error {
 func (t *translator) call(m *spoken, b block, kept map[string]json.RawMessage) error {
 	id, name := b.text("id"), b.text("name")
 	if id == "" || name == "" {
-		return model.Invalid(b.param, b.param+": a call has an id and a name.")
+		return wrong("", "a call has an id and a name.")
 	}
 	input := b.Get("input")
 	if rawjson.Kind(input) != '{' {
 		if input = []byte("{}"); !rawjson.IsNull(b.Get("input")) {
-			return model.Invalid(b.param+".input", b.param+".input: must be an object.")
+			return wrong(".input", "must be an object.")
 		}
 	}
 	switch b.kind {
@@ -323,13 +327,20 @@ func (t *translator) say(m *spoken) {
 	if len(m.calls) > 0 {
 		o.Set("tool_calls", rawjson.AppendArray(nil, m.calls))
 	}
-	t.messages = append(t.messages, o.Bytes())
-	t.messages = append(t.messages, m.results...)
-	if len(m.results) > 0 && m.tag != "" && t.rounds != nil {
-		t.rounds[m.tag] = len(t.messages) - 1
+	t.put(false, o.Bytes())
+	if len(m.results) > 0 {
+		t.put(true, m.results...)
+		if m.tag != "" && t.rounds != nil {
+			t.rounds[m.tag] = len(t.messages) - 1
+		}
 	}
-	t.last, t.tools = nil, len(m.results) > 0
-	t.calls, t.ordered = slices.Clone(m.ids), slices.Clone(m.ids)
+	clear(t.calls)
+	for i, id := range m.ids {
+		if t.calls == nil {
+			t.calls = map[string]int{}
+		}
+		t.calls[id] = i
+	}
 }
 
 // publicName is a name for a tool that is not offered any more.

@@ -2,8 +2,8 @@ package messages
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -49,18 +49,42 @@ type Request struct {
 // A serverTool is a tool by the label of its server and its name there.
 type serverTool struct{ server, name string }
 
-// A turn is one message of a request.
+// A turn is one message of a request, or several of the same role behind each other.
 type turn struct {
-	role   string
-	param  string
-	blocks []block
+	role    string
+	message int // the place of its first message
+	blocks  []block
 }
+
+// place says where in the request the turn stands.
+func (t *turn) place() string { return fmt.Sprintf("messages.%d", t.message) }
 
 // A block is one block of a turn's content.
 type block struct {
-	kind  string
-	param string // where it stands in the request
+	kind    string
+	message int // the place of its message
+	at      int // its place in that; -1 where the content is a text
 	*rawjson.Object
+}
+
+// place says where in the request the block of a turn stands.
+func (b block) place() string {
+	if b.at < 0 {
+		return fmt.Sprintf("messages.%d.content", b.message)
+	}
+	return fmt.Sprintf("messages.%d.content.%d", b.message, b.at)
+}
+
+// wrong is the error of what stands at a place, which begins with a dot where it is one
+// within something that the caller knows: see [within].
+func wrong(place, text string) *model.Error { return model.Invalid(place, place+": "+text) }
+
+// within says where that stands in which an error names a place.
+func within(place string, err error) error {
+	if e, ok := errors.AsType[*model.Error](err); ok && (e.Param == "" || e.Param[0] == '.') {
+		e.Param, e.Message = place+e.Param, place+e.Message
+	}
+	return err
 }
 
 func (b block) text(member string) string {
@@ -86,17 +110,30 @@ func parse(body []byte, answered bool) (*Request, error) {
 		return nil, err
 	}
 	r := &Request{object: o, names: map[string]bool{}, off: map[serverTool]bool{}, listed: map[string]bool{}}
-	steps := []func() error{r.readBasics, r.readSystem, func() error { return r.readTurns(messages) }, r.readServers, r.readTools, r.readChoice, r.readOutput, r.readThinking}
-	if answered {
-		steps = slices.Insert(steps, 1, r.readBounds)
+	if err := r.readBasics(); err != nil {
+		return nil, err
 	}
-	for _, read := range steps {
-		if err := read(); err != nil {
+	if answered {
+		if err := r.readBounds(); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.readSystem(); err != nil {
+		return nil, err
+	}
+	if err := r.readTurns(messages); err != nil {
+		return nil, err
+	}
+	for _, read := range remaining {
+		if err := read(r); err != nil {
 			return nil, err
 		}
 	}
 	return r, nil
 }
+
+// remaining is what is read behind the messages, in its order.
+var remaining = []func(*Request) error{(*Request).readServers, (*Request).readTools, (*Request).readChoice, (*Request).readOutput, (*Request).readThinking}
 
 func (r *Request) readBasics() (err error) {
 	name, ok := rawjson.String(r.object.Get("model"))
@@ -151,14 +188,14 @@ func (r *Request) readBounds() error {
 
 func (r *Request) readSystem() (err error) {
 	if raw := r.object.Get("system"); !rawjson.IsNull(raw) {
-		r.system, err = blocks(raw, "system")
+		r.system, err = blocks(raw)
 	}
-	for _, b := range r.system {
+	for i, b := range r.system {
 		if b.kind != "text" {
-			return model.Invalid(b.param, b.param+": the system prompt has blocks of the type text alone.")
+			return wrong(fmt.Sprintf("system.%d", i), "the system prompt has blocks of the type text alone.")
 		}
 	}
-	return err
+	return within("system", err)
 }
 
 func (r *Request) readTurns(messages []json.RawMessage) error {
@@ -168,67 +205,69 @@ func (r *Request) readTurns(messages []json.RawMessage) error {
 	if len(messages) > maxTurns {
 		return model.Invalid("messages", fmt.Sprintf("messages: there may be %d at most.", maxTurns))
 	}
+	r.turns = make([]turn, 0, len(messages))
+	o := new(rawjson.Object) // that of each message in turn
 	for i, raw := range messages {
-		param := fmt.Sprintf("messages.%d", i)
-		o, err := rawjson.ParseObject(raw)
-		if err != nil {
-			return model.Invalid(param, param+": each message must be an object.")
+		if err := r.readTurn(o, i, raw); err != nil {
+			return within(fmt.Sprintf("messages.%d", i), err)
 		}
-		t := turn{param: param}
-		switch t.role, _ = rawjson.String(o.Get("role")); t.role {
-		case "user", "assistant", "system":
-		default:
-			return model.Invalid(param+".role", param+".role: must be user, assistant or system.")
-		}
-		if t.blocks, err = blocks(o.Get("content"), param+".content"); err != nil {
-			return err
-		}
-		for _, b := range t.blocks {
-			if b.kind == "mcp_tool_listing" {
-				r.listed[b.text("mcp_server_name")] = true
-			}
-		}
-		if last := len(r.turns) - 1; last >= 0 && r.turns[last].role == t.role { // they are one, as the API says
-			r.turns[last].blocks = append(r.turns[last].blocks, t.blocks...)
-			continue
-		}
-		r.turns = append(r.turns, t)
 	}
 	return nil
 }
 
-// blocks reads content: a text, or an array of blocks.
-func blocks(raw json.RawMessage, param string) ([]block, error) {
-	if text, ok := rawjson.String(raw); ok {
-		return []block{textBlock(text, param)}, nil
+// readTurn reads a message, with o.
+func (r *Request) readTurn(o *rawjson.Object, i int, raw json.RawMessage) error {
+	if o.Parse(raw) != nil {
+		return wrong("", "each message must be an object.")
+	}
+	t := turn{message: i}
+	switch t.role, _ = rawjson.String(o.Get("role")); t.role {
+	case "user", "assistant", "system":
+	default:
+		return wrong(".role", "must be user, assistant or system.")
+	}
+	var err error
+	if t.blocks, err = blocks(o.Get("content")); err != nil {
+		return within(".content", err)
+	}
+	for j := range t.blocks {
+		b := &t.blocks[j]
+		if b.message = i; b.kind == "mcp_tool_listing" {
+			r.listed[b.text("mcp_server_name")] = true
+		}
+	}
+	if last := len(r.turns) - 1; last >= 0 && r.turns[last].role == t.role { // they are one, as the API says
+		r.turns[last].blocks = append(r.turns[last].blocks, t.blocks...)
+		return nil
+	}
+	r.turns = append(r.turns, t)
+	return nil
+}
+
+// blocks reads content: a text, or an array of blocks. Errors name a place in it.
+func blocks(raw json.RawMessage) ([]block, error) {
+	if rawjson.IsString(raw) {
+		text := &rawjson.Object{Members: []rawjson.Member{{Name: "text", Value: raw}}}
+		return []block{{kind: "text", at: -1, Object: text}}, nil
 	}
 	elements, err := rawjson.Elements(raw)
 	if err != nil {
-		return nil, model.Invalid(param, param+": must be a string or an array of blocks.")
+		return nil, wrong("", "must be a string or an array of blocks.")
 	}
-	all := make([]block, 0, len(elements))
+	all, objects := make([]block, len(elements)), make([]rawjson.Object, len(elements))
 	for i, raw := range elements {
-		at := fmt.Sprintf("%s.%d", param, i)
-		o, err := rawjson.ParseObject(raw)
-		if err != nil {
-			return nil, model.Invalid(at, at+": each block must be an object.")
+		b := &all[i]
+		if b.at, b.Object = i, &objects[i]; b.Parse(raw) != nil {
+			return nil, within(fmt.Sprintf(".%d", i), wrong("", "each block must be an object."))
 		}
-		b := block{param: at, Object: o}
-		if b.kind, _ = rawjson.String(o.Get("type")); b.kind == "" {
-			return nil, model.Invalid(at+".type", at+".type: each block has a type.")
+		if b.kind, _ = rawjson.String(b.Get("type")); b.kind == "" {
+			return nil, within(fmt.Sprintf(".%d", i), wrong(".type", "each block has a type."))
 		}
-		if _, ok := rawjson.String(o.Get("text")); b.kind == "text" && !ok {
-			return nil, model.Invalid(at+".text", at+".text: must be a string.")
+		if b.kind == "text" && !rawjson.IsString(b.Get("text")) {
+			return nil, within(fmt.Sprintf(".%d", i), wrong(".text", "must be a string."))
 		}
-		all = append(all, b)
 	}
 	return all, nil
-}
-
-func textBlock(text, param string) block {
-	o := &rawjson.Object{}
-	o.Set("text", rawjson.Quote(text))
-	return block{"text", param, o}
 }
 
 // readOutput reads how the answer is to look.

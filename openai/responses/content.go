@@ -44,7 +44,7 @@ func chatContent(content json.RawMessage, role string) (json.RawMessage, error) 
 		}
 	}
 	if others == nil || role == "assistant" {
-		return joinedBy("\n", texts), nil
+		return rawjson.JoinStrings("\n", texts), nil
 	}
 	for i := range others {
 		if others[i] == nil {
@@ -56,21 +56,6 @@ func chatContent(content json.RawMessage, role string) (json.RawMessage, error) 
 
 // noWords is the literal of no text, which nobody changes.
 var noWords = slices.Clip(json.RawMessage(`""`))
-
-// joinedBy returns the literal of texts with something between them, of their literals.
-func joinedBy(between string, texts []json.RawMessage) json.RawMessage {
-	switch len(texts) {
-	case 0:
-		return noWords
-	case 1:
-		return texts[0]
-	}
-	all := make([]string, len(texts))
-	for i := range texts {
-		all[i], _ = rawjson.String(texts[i])
-	}
-	return rawjson.Quote(strings.Join(all, between))
-}
 
 // joined returns the content of two results as that of one: text where both are.
 func joined(one, other json.RawMessage) json.RawMessage {

@@ -19,7 +19,7 @@ type turn struct {
 // A saying is one message of the assistant.
 type saying struct {
 	thought []rawjson.Member // what the upstream wants back of what it thought
-	text    json.RawMessage // a literal; nil for no text
+	text    json.RawMessage  // a literal; nil for no text
 	spoke   bool
 	calls   []json.RawMessage
 	results []json.RawMessage // of our calls
@@ -90,7 +90,7 @@ func (h *history) endTurn() {
 	}
 	o := rawjson.Object{Members: []rawjson.Member{text("role", "assistant"), raw("content", nil)}}
 	if len(t.texts) > 0 || len(t.calls) == 0 {
-		o.Set("content", joinedBy("\n\n", t.texts))
+		o.Set("content", rawjson.JoinStrings("\n\n", t.texts))
 	}
 	if len(t.calls) > 0 {
 		o.Set("tool_calls", array(t.calls...))

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -219,6 +220,20 @@ func Quote(s string) json.RawMessage { return AppendQuote(nil, s) }
 func AppendQuote(dst []byte, s string) []byte {
 	out, _ := jsontext.AppendQuote(dst, s) // invalid UTF-8 is replaced and reported
 	return out
+}
+
+// JoinStrings returns the literal of texts with something between them, of their literals:
+// as it is where there is one, and that of no text where there is none. What is no string
+// counts as no text.
+func JoinStrings(between string, literals []json.RawMessage) json.RawMessage {
+	if len(literals) == 1 && IsString(literals[0]) {
+		return literals[0]
+	}
+	texts := make([]string, len(literals))
+	for i, literal := range literals {
+		texts[i], _ = String(literal)
+	}
+	return Quote(strings.Join(texts, between))
 }
 
 // Int returns a JSON integer, or 0 and false for anything else.
