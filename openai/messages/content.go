@@ -23,8 +23,7 @@ var takesFiles = []string{"openai", "openai-strict", "azure", "openrouter", "gem
 
 // said is content as a Chat API has it: texts, and other parts where there are any.
 type said struct {
-	texts []json.RawMessage // their literals
-	parts []json.RawMessage // all of it, in its order: literals of texts and objects
+	parts []json.RawMessage // in their order: literals of texts, and objects
 	other bool              // there are parts that are no text
 }
 
@@ -38,7 +37,6 @@ func (s *said) text(text string) {
 // literal adds a text by its literal, unless it is empty.
 func (s *said) literal(text json.RawMessage) {
 	if rawjson.IsString(text) && len(text) > len(`""`) {
-		s.texts = append(s.texts, text)
 		s.parts = append(s.parts, text)
 	}
 }
@@ -50,7 +48,13 @@ func (s *said) part(part string) {
 func (s *said) empty() bool { return len(s.parts) == 0 }
 
 // joined returns the texts as the literal of one: templates of many models take nothing else.
-func (s *said) joined() json.RawMessage { return rawjson.JoinStrings("\n\n", s.texts) }
+func (s *said) joined() json.RawMessage {
+	texts := s.parts
+	if s.other {
+		texts = slices.DeleteFunc(slices.Clone(texts), func(part json.RawMessage) bool { return part[0] != '"' })
+	}
+	return rawjson.JoinStrings("\n\n", texts)
+}
 
 // content returns the member content.
 func (s *said) content() json.RawMessage {

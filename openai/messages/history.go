@@ -92,7 +92,7 @@ func (t *translator) person(s *said) {
 		}
 		t.said = s
 	default:
-		t.said.texts, t.said.parts = append(t.said.texts, s.texts...), append(t.said.parts, s.parts...)
+		t.said.parts = append(t.said.parts, s.parts...)
 		t.said.other = t.said.other || s.other
 	}
 }
@@ -289,24 +289,25 @@ func (t *translator) call(m *spoken, b block, kept map[string]json.RawMessage) e
 	default:
 		m.ids = append(m.ids, id)
 	}
-	var f, o rawjson.Object
-	f.Set("name", rawjson.Quote(name))
-	f.Set("arguments", rawjson.Quote(string(input)))
-	if raw, ok := kept[id]; ok {
-		if was, err := rawjson.ParseObject(raw); err == nil {
-			o = *was
+	f := members("name", name, "arguments", string(input))
+	o := members("id", id, "type", "function", "function", json.RawMessage(nil))
+	if was, err := rawjson.ParseObject(kept[id]); err == nil {
+		if function, err := rawjson.ParseObject(was.Get("function")); err == nil {
+			f = over(function, f)
 		}
+		o = over(was, o)
 	}
-	if was, err := rawjson.ParseObject(o.Get("function")); err == nil {
-		was.Set("name", f.Get("name"))
-		was.Set("arguments", f.Get("arguments"))
-		f = *was
-	}
-	o.Set("id", rawjson.Quote(id))
-	o.Set("type", rawjson.Quote("function"))
 	o.Set("function", f.Bytes())
 	m.calls = append(m.calls, o.Bytes())
 	return nil
+}
+
+// over puts the members of an object over those of another, which it returns.
+func over(o, with *rawjson.Object) *rawjson.Object {
+	for _, m := range with.Members {
+		o.Set(m.Name, m.Value)
+	}
+	return o
 }
 
 // say adds a message of the model's, with the results of our calls in it.
@@ -314,11 +315,11 @@ func (t *translator) say(m *spoken) {
 	if m.empty() && len(m.calls) == 0 {
 		return
 	}
-	o := &rawjson.Object{}
-	o.Set("role", rawjson.Quote("assistant"))
-	if o.Set("content", m.content()); m.empty() {
-		o.Set("content", json.RawMessage("null"))
+	content := null
+	if !m.empty() {
+		content = m.content()
 	}
+	o := members("role", "assistant", "content", content)
 	if m.thought != nil {
 		for name, value := range m.thought.All() {
 			o.Set(name, value)

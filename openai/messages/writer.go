@@ -61,14 +61,14 @@ func tagOf(id string) string {
 // event writes an event of a stream.
 func (w *writer) event(name string, o *rawjson.Object) { w.out.Event(name, o.Bytes()) }
 
-// members returns an object with the names and values of pairs.
+// members returns an object with the names and values of pairs. Nobody changes the values.
 func members(pairs ...any) *rawjson.Object {
 	o := &rawjson.Object{Members: make([]rawjson.Member, 0, len(pairs)/2)}
 	for i := 0; i < len(pairs); i += 2 {
 		var value json.RawMessage
 		switch v := pairs[i+1].(type) {
 		case string:
-			value = rawjson.Quote(v)
+			value = rawjson.Literal(v)
 		case int:
 			value = strconv.AppendInt(nil, int64(v), 10)
 		case json.RawMessage:

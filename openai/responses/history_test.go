@@ -26,7 +26,7 @@ func TestPlaceholders(t *testing.T) {
 			h.placeholders() // what stands before is not looked at again
 			h.open = map[string]string{"settled": "t", "1": "t", "3": "t", "4": "t"}
 		case 2:
-			h.result("2", quote("Done."))
+			h.result("2", rawjson.Literal("Done."))
 			continue
 		}
 		if i != 4 {
@@ -59,7 +59,7 @@ func TestPlaceholders(t *testing.T) {
 	if len(h.whole) != 3 || len(h.results) != 4 || h.settled != 8 || len(h.open) != 1 {
 		t.Errorf("%d in place of messages, %d results, %d settled, %d open", len(h.whole), len(h.results), h.settled, len(h.open))
 	}
-	if !h.further("1", quote("At last.")) || !strings.Contains(string(h.messages[2]), "At last.") || h.further("settled", quote("x")) {
+	if !h.further("1", rawjson.Literal("At last.")) || !strings.Contains(string(h.messages[2]), "At last.") || h.further("settled", rawjson.Literal("x")) {
 		t.Errorf("%s", h.messages)
 	}
 }

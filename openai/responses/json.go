@@ -2,7 +2,6 @@ package responses
 
 import (
 	"encoding/json"
-	"slices"
 	"strconv"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -24,33 +23,8 @@ func raw(name string, value json.RawMessage) rawjson.Member {
 }
 
 func text(name, value string) rawjson.Member {
-	return rawjson.Member{Name: name, Value: quote(value)}
+	return rawjson.Member{Name: name, Value: rawjson.Literal(value)}
 }
-
-// quote returns a text as JSON, which nobody may change.
-func quote(text string) json.RawMessage {
-	if len(text) <= longestWord {
-		if word := words[text]; word != nil {
-			return word
-		}
-	}
-	return rawjson.Quote(text)
-}
-
-const longestWord = len("function_call_output")
-
-// words are the texts that are said most, as they are written.
-var words = func() map[string]json.RawMessage {
-	all := map[string]json.RawMessage{}
-	for _, word := range []string{
-		"response", "completed", "in_progress", "incomplete", "failed", "message", "function_call", "function_call_output",
-		"mcp_call", "mcp_list_tools", "reasoning", "reasoning_text", "output_text", "input_text", "refusal", "text", "function",
-		"system", "user", "assistant", "tool",
-	} {
-		all[word] = slices.Clip(rawjson.Quote(word))
-	}
-	return all
-}()
 
 // typeOf returns the type that an object says; empty where it says none, or is none.
 func typeOf(object json.RawMessage) string {

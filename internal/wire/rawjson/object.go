@@ -167,7 +167,8 @@ var known = func() map[string]string {
 		"function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output", "reasoning", "summary", "summary_text",
 		"encrypted_content", "annotations", "developer", "description", "parameters", "strict",
 		"thinking", "signature", "tool_use", "tool_use_id", "tool_result", "is_error", "input_schema", "image", "source", "cache_control",
-		"ephemeral", "metadata", "user_id",
+		"ephemeral", "metadata", "user_id", "response", "incomplete", "failed", "mcp_call", "mcp_list_tools", "reasoning_text",
+		"pending", "text_delta", "thinking_delta",
 	} {
 		names[string(Quote(name))] = name
 	}

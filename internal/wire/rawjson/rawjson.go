@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -216,6 +217,31 @@ func Unquote(b []byte) (string, error) {
 // for. Invalid UTF-8 becomes U+FFFD.
 func Quote(s string) json.RawMessage { return AppendQuote(nil, s) }
 
+// Literal is [Quote] for a literal that nobody will change: those of texts that occur most
+// are shared.
+func Literal(s string) json.RawMessage {
+	if len(s) <= longestLiteral {
+		if l := literals[s]; l != nil {
+			return l
+		}
+	}
+	return Quote(s)
+}
+
+// literals are those of the texts that occur most.
+var literals = func() map[string]json.RawMessage {
+	all := map[string]json.RawMessage{"": slices.Clip(Quote(""))}
+	for literal, text := range known {
+		if len(text) <= longestLiteral {
+			all[text] = slices.Clip(json.RawMessage(literal))
+		}
+	}
+	return all
+}()
+
+// longestLiteral is the length of the longest text that is asked for in such a way.
+const longestLiteral = len("custom_tool_call_output")
+
 // AppendQuote appends s to dst as a JSON string literal.
 func AppendQuote(dst []byte, s string) []byte {
 	out, _ := jsontext.AppendQuote(dst, s) // invalid UTF-8 is replaced and reported
@@ -228,6 +254,9 @@ func AppendQuote(dst []byte, s string) []byte {
 func JoinStrings(between string, literals []json.RawMessage) json.RawMessage {
 	if len(literals) == 1 && IsString(literals[0]) {
 		return literals[0]
+	}
+	if len(literals) == 0 {
+		return Literal("")
 	}
 	texts := make([]string, len(literals))
 	for i, literal := range literals {
