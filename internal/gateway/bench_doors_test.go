@@ -21,6 +21,34 @@ import (
 //
 //	go test ./internal/gateway -run - -bench Doors
 func BenchmarkDoors(b *testing.B) {
+	h := gatewayOfDoors(b)
+	for _, door := range benchDoors {
+		for _, what := range []string{"answer", "stream", "history"} {
+			b.Run(door.name+"/"+what, func(b *testing.B) {
+				members := door.members
+				if what == "history" {
+					members = strings.Replace(members, `[`, `[`+history(250, door.name), 1)
+				}
+				body := fmt.Sprintf(`{"model":"m","stream":%t,%s}`, what == "stream", members)
+				b.SetBytes(int64(len(body)))
+				b.ReportAllocs()
+				for b.Loop() {
+					askDoor(b, h, door.path, body)
+				}
+			})
+		}
+	}
+}
+
+// benchDoors are those at which a model is asked, each with a request as it has it.
+var benchDoors = []struct{ name, path, members string }{
+	{"chat", "/v1/chat/completions", `"messages":[{"role":"user","content":"What is the weather?"}]`},
+	{"responses", "/v1/responses", `"store":false,"input":[{"role":"user","content":"What is the weather?"}]`},
+	{"messages", "/v1/messages", `"max_tokens":100,"messages":[{"role":"user","content":"What is the weather?"}]`},
+}
+
+// gatewayOfDoors returns a gateway with a server, whose model speaks Chat.
+func gatewayOfDoors(tb testing.TB) http.Handler {
 	const piece = `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{%s},"finish_reason":%s}]}` + "\n\n"
 	stream := fmt.Sprintf(piece, `"role":"assistant","content":""`, "null") + strings.Repeat(fmt.Sprintf(piece, `"content":"sunny "`, "null"), 20) +
 		fmt.Sprintf(piece, "", `"stop"`) + `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}` + "\n\ndata: [DONE]\n\n"
@@ -34,46 +62,31 @@ func BenchmarkDoors(b *testing.B) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"It is sunny."},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}`)
 	}))
-	defer model.Close()
+	tb.Cleanup(model.Close)
 	tools := httptest.NewServer(fakemcp.New(fakemcp.Config{Keep: -1, Tools: []fakemcp.Tool{{Name: "lookup"}}}))
-	defer tools.Close()
+	tb.Cleanup(tools.Close)
 	file := config.Default()
 	file.MCPServers = map[string]servers.Config{"bench": {URL: tools.URL + "/mcp"}}
 	file.Models = []upstream.Model{{Match: "*", BaseURL: model.URL + "/v1"}}
 	g, err := New(file, Options{Lookup: func(string) (string, bool) { return "", false }, Version: "test"})
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
-	defer g.Close()
-	if err := g.Wait(b.Context()); err != nil {
-		b.Fatal(err)
+	tb.Cleanup(func() { g.Close() })
+	if err := g.Wait(tb.Context()); err != nil {
+		tb.Fatal(err)
 	}
-	h := g.Handler()
-	for _, door := range []struct{ name, path, members string }{
-		{"chat", "/v1/chat/completions", `"messages":[{"role":"user","content":"What is the weather?"}]`},
-		{"responses", "/v1/responses", `"store":false,"input":[{"role":"user","content":"What is the weather?"}]`},
-		{"messages", "/v1/messages", `"max_tokens":100,"messages":[{"role":"user","content":"What is the weather?"}]`},
-	} {
-		for _, what := range []string{"answer", "stream", "history"} {
-			b.Run(door.name+"/"+what, func(b *testing.B) {
-				members := door.members
-				if what == "history" {
-					members = strings.Replace(members, `[`, `[`+history(250, door.name), 1)
-				}
-				body := fmt.Sprintf(`{"model":"m","stream":%t,%s}`, what == "stream", members)
-				b.SetBytes(int64(len(body)))
-				b.ReportAllocs()
-				for b.Loop() {
-					req := httptest.NewRequest("POST", "http://localhost"+door.path, strings.NewReader(body))
-					req.Header.Set("Content-Type", "application/json")
-					w := &discards{header: http.Header{}}
-					h.ServeHTTP(w, req)
-					if w.status > http.StatusOK || w.size < 100 {
-						b.Fatal(w.status, w.size)
-					}
-				}
-			})
-		}
+	return g.Handler()
+}
+
+// askDoor sends a request that is answered.
+func askDoor(tb testing.TB, h http.Handler, path, body string) {
+	req := httptest.NewRequest("POST", "http://localhost"+path, strings.NewReader(body))
+	req.Header.Set("Content-Type", "application/json")
+	w := &discards{header: http.Header{}}
+	h.ServeHTTP(w, req)
+	if w.status > http.StatusOK || w.size < 100 {
+		tb.Fatal(w.status, w.size)
 	}
 }
 
