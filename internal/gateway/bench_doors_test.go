@@ -47,7 +47,8 @@ var benchDoors = []struct{ name, path, members string }{
 	{"messages", "/v1/messages", `"max_tokens":100,"messages":[{"role":"user","content":"What is the weather?"}]`},
 }
 
-// gatewayOfDoors returns a gateway with a server, whose model speaks Chat.
+// gatewayOfDoors returns a gateway with a server, whose models speak Chat, but for the one
+// called "responses".
 func gatewayOfDoors(tb testing.TB) http.Handler {
 	const piece = `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{%s},"finish_reason":%s}]}` + "\n\n"
 	stream := fmt.Sprintf(piece, `"role":"assistant","content":""`, "null") + strings.Repeat(fmt.Sprintf(piece, `"content":"sunny "`, "null"), 20) +
@@ -60,6 +61,10 @@ func gatewayOfDoors(tb testing.TB) http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
+		if strings.HasSuffix(r.URL.Path, "/responses") {
+			_, _ = io.WriteString(w, `{"id":"r","object":"response","status":"completed","model":"m","output":[{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"It is sunny.","annotations":[]}]}],"usage":{"input_tokens":10,"output_tokens":5,"total_tokens":15}}`)
+			return
+		}
 		_, _ = io.WriteString(w, `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"It is sunny."},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}`)
 	}))
 	tb.Cleanup(model.Close)
@@ -67,7 +72,9 @@ func gatewayOfDoors(tb testing.TB) http.Handler {
 	tb.Cleanup(tools.Close)
 	file := config.Default()
 	file.MCPServers = map[string]servers.Config{"bench": {URL: tools.URL + "/mcp"}}
-	file.Models = []upstream.Model{{Match: "*", BaseURL: model.URL + "/v1"}}
+	file.Models = []upstream.Model{
+		{Match: "responses", BaseURL: model.URL + "/v1", Wires: []string{"responses"}}, {Match: "*", BaseURL: model.URL + "/v1"},
+	}
 	g, err := New(file, Options{Lookup: func(string) (string, bool) { return "", false }, Version: "test"})
 	if err != nil {
 		tb.Fatal(err)
