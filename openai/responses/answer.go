@@ -258,11 +258,14 @@ func withBoth(given json.RawMessage) json.RawMessage {
 	return o.Bytes()
 }
 
+// plainText is the text member of requests that say nothing of it. Nobody changes it.
+var plainText = json.RawMessage(`{"format":{"type":"text"}}`)
+
 // withFormat returns the text member with its format.
 func withFormat(given json.RawMessage) json.RawMessage {
 	o, err := rawjson.ParseObject(given)
 	if err != nil {
-		o = &rawjson.Object{}
+		return plainText
 	}
 	if rawjson.IsNull(o.Get("format")) {
 		o.Set("format", json.RawMessage(`{"type":"text"}`))

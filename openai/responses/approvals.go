@@ -153,7 +153,7 @@ func (c *Conversation) holdBack(ctx context.Context, round *model.Round) {
 		if !c.needsApproval(run.Tool) || c.options.Denies != nil && c.options.Denies(ctx, run) {
 			return false
 		}
-		c.held[run.ID] = true
+		enter(&c.held, run.ID, true)
 		return true
 	})
 }

@@ -41,7 +41,7 @@ func (c *Conversation) announce() {
 		if d := c.given[run.ID]; d != nil {
 			call.approval = d.id
 		}
-		c.running[run.ID] = call
+		enter(&c.running, run.ID, call)
 		call.at = c.answer.add(call.item("in_progress", "", nil, nil, ""))
 		place := []rawjson.Member{text("item_id", call.id), number("output_index", call.at)}
 		c.answer.event("response.mcp_call.in_progress", place...)

@@ -92,7 +92,6 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 	}
 	c := &Conversation{
 		request: request, options: options, seals: seals{options.Seals, options.Caller, request.person()},
-		running: map[string]*ourCall{}, searches: map[string]*search{}, held: map[string]bool{}, turns: map[string]*memory.Turn{},
 	}
 	var err error
 	if c.tools, err = request.offered(); err != nil {
@@ -138,7 +137,7 @@ func (c *Conversation) newThread() (*recall.Thread, error) {
 		Dialogue: c.dialogue, Memory: c.options.Memory, Running: c.options.Running, Guide: c.guide(), Log: c.options.Log,
 		Kept: func(keys []string, turn *memory.Turn) {
 			for _, key := range keys {
-				c.turns[key] = turn
+				enter(&c.turns, key, turn)
 			}
 		},
 	}

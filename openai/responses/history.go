@@ -47,10 +47,7 @@ type approval struct {
 }
 
 func newHistory(tools *clientTools, s seals) *history {
-	return &history{
-		whole: map[int][]json.RawMessage{}, listed: map[string]bool{}, asked: map[string]*rawjson.Object{},
-		tools: tools, seals: s, open: map[string]string{},
-	}
+	return &history{tools: tools, seals: s}
 }
 
 // readHistory reads the items of a request.
@@ -111,12 +108,12 @@ func (h *history) item(o *rawjson.Object) error {
 		h.ourCall(o)
 	case "mcp_list_tools":
 		if rawjson.IsNull(o.Get("error")) {
-			h.listed[stringOf(o, "server_label")] = true
+			enter(&h.listed, stringOf(o, "server_label"), true)
 		}
 	case "mcp_approval_request":
 		h.answered = nil
 		h.turn.any = true
-		h.asked[stringOf(o, "id")] = o.Clone()
+		enter(&h.asked, stringOf(o, "id"), o.Clone())
 	case "mcp_approval_response":
 		approve, err := model.Boolean(o, "approve")
 		if err != nil {
@@ -191,7 +188,7 @@ func (h *history) call(o *rawjson.Object, kind string) error {
 	flat := h.tools.find(stringOf(o, "namespace"), name)
 	h.turn.theirs(object(text("id", id), text("type", "function"),
 		raw("function", object(text("name", flat), text("arguments", arguments)))))
-	h.open[id] = flat
+	enter(&h.open, id, flat)
 	return nil
 }
 
@@ -252,10 +249,7 @@ func (h *history) further(id string, content json.RawMessage) bool {
 
 // result puts the result of a call of the client's behind the history.
 func (h *history) result(id string, content json.RawMessage) {
-	if h.results == nil {
-		h.results = map[string]int{}
-	}
-	h.results[id] = len(h.messages)
+	enter(&h.results, id, len(h.messages))
 	h.messages = append(h.messages, object(text("role", "tool"), text("tool_call_id", id), raw("content", content)))
 }
 

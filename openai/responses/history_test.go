@@ -30,7 +30,7 @@ func TestPlaceholders(t *testing.T) {
 			continue
 		}
 		if i != 4 {
-			h.whole[len(h.messages)] = []json.RawMessage{json.RawMessage(fmt.Sprint(i))}
+			enter(&h.whole, len(h.messages), []json.RawMessage{json.RawMessage(fmt.Sprint(i))})
 		}
 		h.messages = append(h.messages, m)
 	}

@@ -26,6 +26,15 @@ func text(name, value string) rawjson.Member {
 	return rawjson.Member{Name: name, Value: rawjson.Literal(value)}
 }
 
+// enter puts an entry into a map, which is made with its first one: most requests need few of
+// theirs.
+func enter[K comparable, V any](m *map[K]V, key K, value V) {
+	if *m == nil {
+		*m = map[K]V{}
+	}
+	(*m)[key] = value
+}
+
 // typeOf returns the type that an object says; empty where it says none, or is none.
 func typeOf(object json.RawMessage) string {
 	kind, _ := rawjson.String(rawjson.Find(object, "type"))

@@ -104,7 +104,7 @@ func (h *history) nativeItem(o *rawjson.Object, item json.RawMessage) error {
 	case model.IsCall(o):
 		t := h.say(item)
 		t.calls = append(t.calls, chatCall(o, kind, id, item))
-		h.open[id] = kind
+		enter(&h.open, id, kind)
 	case strings.HasSuffix(kind, "_output") && id != "" && (h.open[id] != "" || strings.HasSuffix(kind, "_call_output")):
 		delete(h.open, id)
 		h.put(object(text("role", "tool"), text("tool_call_id", id), text("content", plainContent(o.Get("output")))), item)
@@ -137,7 +137,7 @@ func (h *history) ourItem(o *rawjson.Object, kind string, item json.RawMessage) 
 		return h.item(o)
 	case "mcp_approval_request":
 		h.nativeTurn.any, h.answered = true, nil
-		h.asked[stringOf(o, "id")] = o.Clone()
+		enter(&h.asked, stringOf(o, "id"), o.Clone())
 	case "mcp_approval_response":
 		approve, err := model.Boolean(o, "approve")
 		if err != nil {

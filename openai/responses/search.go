@@ -91,7 +91,7 @@ type search struct {
 // search shows a search that is about to be made.
 func (c *Conversation) search(run *dragoman.Call) {
 	s := &search{id: c.answer.name("ws_"), query: hosted.Query(run.Arguments)}
-	c.searches[run.ID] = s
+	enter(&c.searches, run.ID, s)
 	s.at = c.answer.add(s.item("in_progress", nil))
 	place := []rawjson.Member{text("item_id", s.id), number("output_index", s.at)}
 	c.answer.event("response.web_search_call.in_progress", place...)

@@ -114,7 +114,8 @@ func (t *clientTools) add(entry json.RawMessage, param, namespace string) error 
 	if name == "" {
 		return nil // the same tool once more, as tool_search_output repeats them
 	}
-	t.names[name], t.byName[name] = true, tool
+	enter(&t.names, name, true)
+	enter(&t.byName, name, tool)
 	t.functions = append(t.functions, function(name, tool, o))
 	return nil
 }
@@ -219,7 +220,7 @@ func (r *Request) offered() (*clientTools, error) {
 	if r.native {
 		return &clientTools{names: r.nativeNames()}, nil
 	}
-	t := &clientTools{names: map[string]bool{}, byName: map[string]clientTool{}, allowed: r.choice.client}
+	t := &clientTools{allowed: r.choice.client}
 	for at, tool := range r.declared() {
 		if err := t.add(tool, at.String(), ""); err != nil {
 			return nil, err

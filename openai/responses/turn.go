@@ -97,7 +97,7 @@ func (h *history) endTurn() {
 	}
 	if t.more || len(t.texts) == 0 && len(t.calls) == 0 {
 		t.next()
-		h.whole[len(h.messages)] = append([]json.RawMessage{}, t.closed...)
+		enter(&h.whole, len(h.messages), append([]json.RawMessage{}, t.closed...))
 	}
 	h.messages = append(h.messages, o.Bytes())
 	h.turn = turn{}
