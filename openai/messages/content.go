@@ -36,7 +36,7 @@ func (s *said) text(text string) {
 
 // literal adds a text by its literal, unless it is empty.
 func (s *said) literal(text json.RawMessage) {
-	if rawjson.IsString(text) && len(text) > len(`""`) {
+	if rawjson.Kind(text) == '"' && len(text) > len(`""`) {
 		s.parts = append(s.parts, text)
 	}
 }

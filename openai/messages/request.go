@@ -246,7 +246,7 @@ func (r *Request) readTurn(o *rawjson.Object, i int, raw json.RawMessage) error 
 
 // blocks reads content: a text, or an array of blocks. Errors name a place in it.
 func blocks(raw json.RawMessage) ([]block, error) {
-	if rawjson.IsString(raw) {
+	if rawjson.Kind(raw) == '"' {
 		text := &rawjson.Object{Members: []rawjson.Member{{Name: "text", Value: raw}}}
 		return []block{{kind: "text", at: -1, Object: text}}, nil
 	}
@@ -263,7 +263,7 @@ func blocks(raw json.RawMessage) ([]block, error) {
 		if b.kind, _ = rawjson.String(b.Get("type")); b.kind == "" {
 			return nil, within(fmt.Sprintf(".%d", i), wrong(".type", "each block has a type."))
 		}
-		if b.kind == "text" && !rawjson.IsString(b.Get("text")) {
+		if b.kind == "text" && rawjson.Kind(b.Get("text")) != '"' {
 			return nil, within(fmt.Sprintf(".%d", i), wrong(".text", "must be a string."))
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // chatContent returns the content of a message, or the output of a call, as the Chat API
 // has it: text where it is text alone, or the assistant's. Errors name a place in the item.
 func chatContent(content json.RawMessage, role string) (json.RawMessage, error) {
-	if rawjson.IsString(content) {
+	if rawjson.Kind(content) == '"' {
 		return content, nil
 	}
 	if rawjson.IsNull(content) {

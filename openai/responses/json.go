@@ -54,7 +54,7 @@ func array(elements ...json.RawMessage) json.RawMessage {
 
 // literalOf returns the literal of a member's text; that of no text where it is none.
 func literalOf(o *rawjson.Object, name string) json.RawMessage {
-	if value := o.Get(name); rawjson.IsString(value) {
+	if value := o.Get(name); rawjson.Kind(value) == '"' {
 		return value
 	}
 	return noWords

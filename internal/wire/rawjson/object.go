@@ -147,6 +147,8 @@ func (o *Object) readArray(b []byte, array string) ([]json.RawMessage, error) {
 	return elements, nil
 }
 
+const longestKnown = len(`"io.modelcontextprotocol/clientCapabilities"`)
+
 // known are the names and texts that occur most, as they are spelled.
 var known = func() map[string]string {
 	names := map[string]string{}

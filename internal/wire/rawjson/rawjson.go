@@ -200,8 +200,10 @@ func isHex(c byte) bool {
 
 // Unquote decodes a JSON string literal.
 func Unquote(b []byte) (string, error) {
-	if s, ok := known[string(b)]; ok {
-		return s, nil // costs no allocation
+	if len(b) <= longestKnown {
+		if s, ok := known[string(b)]; ok {
+			return s, nil // costs no allocation
+		}
 	}
 	if n := len(b); n >= 2 && b[0] == '"' && b[n-1] == '"' && bytes.IndexByte(b, '\\') < 0 {
 		return string(b[1 : n-1]), nil
@@ -252,7 +254,7 @@ func AppendQuote(dst []byte, s string) []byte {
 // as it is where there is one, and that of no text where there is none. What is no string
 // counts as no text.
 func JoinStrings(between string, literals []json.RawMessage) json.RawMessage {
-	if len(literals) == 1 && IsString(literals[0]) {
+	if len(literals) == 1 && Kind(literals[0]) == '"' {
 		return literals[0]
 	}
 	if len(literals) == 0 {
