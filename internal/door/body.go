@@ -16,10 +16,15 @@ import (
 const DefaultMaxBody = 32 << 20
 
 // ReadBody reads a request's body of at most that many bytes; of [DefaultMaxBody] if most
-// is zero. How slowly it may come is package deadline's business.
+// is zero. How slowly it may come is package deadline's business. What is returned may be
+// another reader's, too, where the body was read before: see [ReadAgain].
 func ReadBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
 	if most <= 0 {
 		most = DefaultMaxBody
+	}
+	if read, ok := r.Body.(*readBefore); ok && read.Len() == len(read.body) && int64(len(read.body)) <= most {
+		_, _ = read.Seek(0, io.SeekEnd)
+		return read.body, nil
 	}
 	body, err := readAll(http.MaxBytesReader(w, r.Body, most), r.ContentLength)
 	if err == nil {
@@ -36,6 +41,17 @@ func ReadBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error
 		Message: "The request body could not be read.", Err: err,
 	}
 }
+
+// ReadAgain returns a body that was read as one that is still to be read. Nobody changes it.
+func ReadAgain(body []byte) io.ReadCloser { return &readBefore{*bytes.NewReader(body), body} }
+
+// A readBefore is a body that is there already.
+type readBefore struct {
+	bytes.Reader
+	body []byte
+}
+
+func (*readBefore) Close() error { return nil }
 
 // firstRoom is the room that is made for a body before anything of it has come, in
 // bytes.

@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/iotest"
+
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // roomy notes how much room is made for what it says.
@@ -59,5 +63,33 @@ func TestReadAll(t *testing.T) {
 	}
 	if got, err := readAll(iotest.ErrReader(errors.ErrUnsupported), 100); got != nil || !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("an error became %q, %v", got, err)
+	}
+}
+
+// TestReadAgain: a body that was read is the same to the next who reads it, whole or in
+// pieces, and bound as any other.
+func TestReadAgain(t *testing.T) {
+	body := bytes.Repeat([]byte("weather "), 20_000)
+	request := func(r io.ReadCloser) *http.Request {
+		return &http.Request{Body: r, ContentLength: int64(len(body))}
+	}
+	again := ReadAgain(body)
+	got, err := ReadBody(httptest.NewRecorder(), request(again), 0)
+	if err != nil || &got[0] != &body[0] || len(got) != len(body) {
+		t.Errorf("%d bytes, %v: a copy, or not all of it", len(got), err)
+	}
+	if rest, err := ReadBody(httptest.NewRecorder(), request(again), 0); err != nil || len(rest) != 0 {
+		t.Errorf("%d bytes, %v, behind the end", len(rest), err)
+	}
+	again = ReadAgain(body)
+	if _, err := io.CopyN(io.Discard, again, 10); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = ReadBody(httptest.NewRecorder(), request(again), 0); err != nil || !bytes.Equal(got, body[10:]) {
+		t.Errorf("%d bytes, %v: not what was left", len(got), err)
+	}
+	_, err = ReadBody(httptest.NewRecorder(), request(ReadAgain(body)), 1000)
+	if e, ok := errors.AsType[*model.Error](err); !ok || e.Code != model.CodeBodyTooLarge {
+		t.Errorf("%v, want %s", err, model.CodeBodyTooLarge)
 	}
 }

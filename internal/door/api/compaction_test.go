@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-mcp/dragoman/internal/door"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
@@ -28,7 +29,7 @@ func summaries(t *testing.T) upstream.Model {
 			_, _ = fmt.Fprint(w, "data: {\"id\":\"x\",\"object\":\"chat.completion.chunk\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"short\"},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":1,\"total_tokens\":101}}\n\ndata: [DONE]\n\n")
 			return
 		}
-		r.Body = readAgain(raw)
+		r.Body = door.ReadAgain(raw)
 		e.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)

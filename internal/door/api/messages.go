@@ -96,7 +96,7 @@ func (a *API) countTokens(w http.ResponseWriter, r *http.Request, who caller.Cal
 		a.fail(w, r, err)
 		return
 	}
-	r.Body, r.ContentLength = readAgain(body), int64(len(body))
+	r.Body, r.ContentLength = door.ReadAgain(body), int64(len(body))
 	if up, err := a.upstreamOf(body); err == nil && up.Speaks(upstream.Messages) && !namesServers(body) {
 		w.Header().Set(wireHeader, "relayed")
 		a.relay(w, r, who)

@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 
+	"github.com/dragoman-mcp/dragoman/internal/door"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
@@ -19,7 +20,7 @@ func (a *API) orNative(api string, named func(body []byte) bool, route onceRoute
 			a.fail(w, r, err)
 			return
 		}
-		r.Body, r.ContentLength = readAgain(body), int64(len(body))
+		r.Body, r.ContentLength = door.ReadAgain(body), int64(len(body))
 		if up, err := a.upstreamOf(body); err == nil && up.Speaks(api) && !named(body) {
 			w.Header().Set(wireHeader, "relayed")
 			a.relay(w, r, who)

@@ -1,14 +1,13 @@
 package api
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 
+	"github.com/dragoman-mcp/dragoman/internal/door"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
@@ -52,7 +51,7 @@ func (a *API) onceOnly(route onceRoute) func(http.ResponseWriter, *http.Request,
 			return
 		}
 		r = r.WithContext(r.Context())
-		r.Body, r.ContentLength = readAgain(body), int64(len(body))
+		r.Body, r.ContentLength = door.ReadAgain(body), int64(len(body))
 		key := idempotency.Key{Owner: who.ID, Name: name, Print: fingerprint(r, body)}
 		if a.clientCredentials() { // then nobody knows callers apart but by these
 			key.Apart = upstream.Credentials(r.Header)
@@ -97,9 +96,6 @@ func inProgress(err error) error {
 		Header:  http.Header{"Retry-After": {"5"}},
 	}
 }
-
-// readAgain returns a body that was read as one that is still to be read.
-func readAgain(body []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(body)) }
 
 // answerLost refuses a request that has run, whose answer nobody has any more.
 func answerLost(err error) error {

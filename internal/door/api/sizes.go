@@ -49,7 +49,7 @@ func (a *API) sized(w http.ResponseWriter, r *http.Request, who caller.Caller, o
 	if err != nil {
 		return nil, err
 	}
-	r.Body, r.ContentLength = readAgain(body), int64(len(body))
+	r.Body, r.ContentLength = door.ReadAgain(body), int64(len(body))
 	request, err := a.read(sizesWire, w, r, who)
 	if err != nil {
 		return nil, err

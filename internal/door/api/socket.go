@@ -264,7 +264,7 @@ func (s *socket) take(ctx context.Context, message []byte) {
 			a.fail(out, r, err)
 		}
 	default:
-		r.Body, r.ContentLength = readAgain(body), int64(len(body))
+		r.Body, r.ContentLength = door.ReadAgain(body), int64(len(body))
 		s.answer(a, out, r)
 	}
 	if out.end() {

@@ -46,6 +46,9 @@ func AppendArray(dst []byte, elements []json.RawMessage) []byte {
 // that some of them may have been taken from, by [Elements]: those that stand one behind the
 // other there go out as they stand there, and are not copied.
 func ArrayParts(was []byte, elements []json.RawMessage) [][]byte {
+	if len(was) == 0 {
+		return [][]byte{AppendArray(nil, elements)}
+	}
 	var parts [][]byte
 	own, from, to := []byte{'['}, 0, 0 // what stands nowhere, and behind it was[from:to]
 	end := func() {
