@@ -182,13 +182,15 @@ func (d *Dialogue) fit(o *rawjson.Object) (changed bool) {
 	}
 	edited := false
 	for i := range calls {
-		call, err := rawjson.ParseObject(calls[i])
-		if err != nil {
+		id, ok := rawjson.String(rawjson.Find(calls[i], "id"))
+		if !ok {
 			continue
 		}
-		if id, ok := rawjson.String(call.Get("id")); ok && d.fitID(id) != id {
-			call.Set("id", rawjson.Quote(d.fitID(id)))
-			calls[i], edited = call.Bytes(), true
+		if fit := d.fitID(id); fit != id {
+			if call, err := rawjson.ParseObject(calls[i]); err == nil {
+				call.Set("id", rawjson.Quote(fit))
+				calls[i], edited = call.Bytes(), true
+			}
 		}
 	}
 	if edited {

@@ -43,10 +43,10 @@ func AppendArray(dst []byte, elements []json.RawMessage) []byte {
 }
 
 // ArrayParts returns the parts of an array of raw values, for [Object.Parts]. was is an array
-// that some of them may have been taken from, by [Elements]: those that stand one behind the
+// that some of them may have been taken from, by [Elements], or none: those that stand one behind the
 // other there go out as they stand there, and are not copied.
 func ArrayParts(was []byte, elements []json.RawMessage) [][]byte {
-	if len(was) == 0 {
+	if Kind(was) != '[' {
 		return [][]byte{AppendArray(nil, elements)}
 	}
 	var parts [][]byte

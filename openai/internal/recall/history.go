@@ -103,11 +103,7 @@ func callKeys(o *rawjson.Object) []string {
 	}
 	var keys []string
 	for _, raw := range calls {
-		call, err := rawjson.ParseObject(raw)
-		if err != nil {
-			continue
-		}
-		if id, _ := rawjson.String(call.Get("id")); strings.HasPrefix(id, ReadID) || strings.HasPrefix(id, WroteID) {
+		if id, _ := rawjson.String(rawjson.Find(raw, "id")); strings.HasPrefix(id, ReadID) || strings.HasPrefix(id, WroteID) {
 			keys = append(keys, CallKey(id))
 		}
 	}
