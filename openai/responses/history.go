@@ -196,10 +196,15 @@ func (h *history) call(o *rawjson.Object, kind string) error {
 func (h *history) output(o *rawjson.Object, kind string) error {
 	id := stringOf(o, "call_id")
 	if id == "" {
-		for open, name := range h.open {
-			if name == h.tools.find(stringOf(o, "namespace"), stringOf(o, "name")) {
-				id = open
+		name := h.tools.find(stringOf(o, "namespace"), stringOf(o, "name"))
+		for open, of := range h.open {
+			if of != name {
+				continue
 			}
+			if id != "" {
+				return model.Invalid(".call_id", "A result needs the call_id of its call: several calls of its tool have no result yet.")
+			}
+			id = open
 		}
 	}
 	if id == "" {

@@ -2,11 +2,13 @@ package responses
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // TestPlaceholders: calls without a result get one behind their message, in their order; what
@@ -75,6 +77,32 @@ func TestTextFormats(t *testing.T) {
 		setFormat(o, json.RawMessage(format))
 		if got := string(o.Bytes()); got != want {
 			t.Errorf("%s: %s, want %s", format, got, want)
+		}
+	}
+}
+
+// TestNamelessResult: a result without the id of its call belongs to the one open call of its
+// tool, and to none where there are several.
+func TestNamelessResult(t *testing.T) {
+	for calls, want := range map[int]string{0: ".call_id", 1: "", 2: ".call_id"} {
+		h := newHistory(&clientTools{}, seals{})
+		items := []json.RawMessage{object(text("type", "function_call"), text("call_id", "other"), text("name", "listen"))}
+		for i := range calls {
+			items = append(items, object(text("type", "function_call"), text("call_id", fmt.Sprint(i)), text("name", "look")))
+		}
+		var err error
+		for _, item := range append(items, object(text("type", "function_call_output"), text("name", "look"), text("output", "It is sunny."))) {
+			o, _ := rawjson.ParseObject(item)
+			if err = h.item(o); err != nil {
+				break
+			}
+		}
+		got := ""
+		if e, ok := errors.AsType[*model.Error](err); ok {
+			got = e.Param
+		}
+		if _, answered := h.results["0"]; got != want || answered != (want == "") {
+			t.Errorf("%d calls: %v, answered: %t", calls, err, answered)
 		}
 	}
 }

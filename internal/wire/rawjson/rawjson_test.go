@@ -202,3 +202,28 @@ func FuzzArrayParts(f *testing.F) {
 		sameArray(t, ArrayParts(was, elements), elements)
 	})
 }
+
+// TestJoinStrings: literals become one, as it is where there is one, and shared ones are not
+// changed by whoever appends to them.
+func TestJoinStrings(t *testing.T) {
+	for want, literals := range map[string][]json.RawMessage{
+		`""`:        nil,
+		`"\u0061"`:  {json.RawMessage(`"\u0061"`)},
+		`"a, b\"c"`: {json.RawMessage(`"\u0061"`), json.RawMessage(`"b\"c"`)},
+		`", a"`:     {json.RawMessage(`null`), json.RawMessage(`"a"`)},
+	} {
+		if got := JoinStrings(", ", literals); string(got) != want {
+			t.Errorf("%s: %s, want %s", literals, got, want)
+		}
+	}
+	for _, text := range []string{"", "user", "a text that nobody says so often", "\x00é\""} {
+		literal := Literal(text)
+		if string(literal) != string(Quote(text)) {
+			t.Errorf("%q: %s", text, literal)
+		}
+		_ = append(literal, 'x')
+		if again := Literal(text); string(again) != string(Quote(text)) || cap(literal) > len(literal) && len(text) < 10 && literals[text] != nil {
+			t.Errorf("%q: %s after somebody appended to it", text, again)
+		}
+	}
+}
