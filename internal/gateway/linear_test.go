@@ -42,6 +42,11 @@ func TestLongHistories(t *testing.T) {
 			}
 			return b.String()
 		},
+		// What a tool that runs on tells of again and again.
+		"responses, further results": func(rounds int) string {
+			return `{"type":"function_call","call_id":"call_1","name":"look","arguments":"{}"},` +
+				strings.Repeat(`{"type":"function_call_output","call_id":"call_1","output":"It is sunny, and somewhat warm."},`, rounds)
+		},
 		// What a client says to the model between two messages of a person's.
 		"messages, between": func(rounds int) string {
 			return strings.Repeat(`{"role":"user","content":"What is the weather in this town?"},{"role":"system","content":"It is getting late in this town."},`, rounds)

@@ -188,11 +188,12 @@ func toolMessage(id string, content json.RawMessage) json.RawMessage {
 // that they tell of there is one.
 type spoken struct {
 	said
-	thought *rawjson.Object // members that the upstream wants back; nil for none
-	calls   []json.RawMessage
-	ids     []string // of the client's calls
-	results []json.RawMessage
-	tag     string // of the ids of its calls
+	thinking map[string]*strings.Builder // what it thought, by the member that the upstream wants it back in
+	rest     []rawjson.Member            // what else it wants back
+	calls    []json.RawMessage
+	ids      []string // of the client's calls
+	results  []json.RawMessage
+	tag      string // of the ids of its calls
 }
 
 // has reports whether a block is a call that the model made in the same message.
@@ -320,12 +321,7 @@ func (t *translator) say(m *spoken) {
 		content = m.content()
 	}
 	o := members("role", "assistant", "content", content)
-	if m.thought != nil {
-		for name, value := range m.thought.All() {
-			o.Set(name, value)
-		}
-	}
-	if len(m.calls) > 0 {
+	if m.thoughts(o); len(m.calls) > 0 {
 		o.Set("tool_calls", rawjson.AppendArray(nil, m.calls))
 	}
 	t.put(false, o.Bytes())

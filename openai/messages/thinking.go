@@ -3,6 +3,7 @@ package messages
 import (
 	"encoding/base64"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/state/seal"
@@ -62,11 +63,26 @@ func (t thoughts) opened(signature, text string) ([]byte, bool) {
 
 // think adds to the thoughts of a message.
 func (m *spoken) think(field, text string) {
-	if m.thought == nil {
-		m.thought = &rawjson.Object{}
+	if m.thinking == nil {
+		m.thinking = map[string]*strings.Builder{}
 	}
-	have, _ := rawjson.String(m.thought.Get(field))
-	m.thought.Set(field, rawjson.Quote(have+text))
+	if m.thinking[field] == nil {
+		m.thinking[field] = &strings.Builder{}
+	}
+	m.thinking[field].WriteString(text)
+}
+
+// thoughts puts what the upstream wants back of what it thought into its message.
+func (m *spoken) thoughts(message *rawjson.Object) {
+	for _, o := range m.rest {
+		message.Set(o.Name, o.Value)
+	}
+	for _, field := range fields {
+		if text := m.thinking[field]; text != nil {
+			have, _ := rawjson.String(message.Get(field))
+			message.Set(field, rawjson.Quote(have+text.String()))
+		}
+	}
 }
 
 // A rest is what an API wants back of a message beside the text of its thoughts, such as
@@ -128,10 +144,8 @@ func (t thoughts) rest(m *spoken, b block) map[string]json.RawMessage {
 		return nil
 	}
 	for name, value := range r.Members {
-		if m.thought == nil {
-			m.thought = &rawjson.Object{}
-		}
-		m.thought.Set(name, value)
+		delete(m.thinking, name) // it is in there
+		m.rest = append(m.rest, rawjson.Member{Name: name, Value: value})
 	}
 	return r.Calls
 }

@@ -108,6 +108,7 @@ func (h *history) compaction(o *rawjson.Object) {
 	clear(h.whole)
 	clear(h.open)
 	clear(h.results)
+	clear(h.more)
 	h.settled, h.answered = len(h.messages), nil
 }
 

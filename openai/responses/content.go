@@ -4,15 +4,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
-// chatContent returns the content of a message, or the output of a call, as the Chat API
-// has it: text where it is text alone, or the assistant's. Errors name a place in the item.
-func chatContent(content json.RawMessage, role string) (json.RawMessage, error) {
+// chatContent returns a member of an item, the content of a message or the output of a call,
+// as the Chat API has it: text where it is text alone, or the assistant's. Errors name a place
+// in the item.
+func chatContent(o *rawjson.Object, member, role string) (json.RawMessage, error) {
+	content, place := o.Get(member), "."+member
 	if rawjson.Kind(content) == '"' {
 		return content, nil
 	}
@@ -21,19 +22,19 @@ func chatContent(content json.RawMessage, role string) (json.RawMessage, error) 
 	}
 	parts, err := rawjson.Elements(content)
 	if err != nil {
-		return nil, model.Invalid(".content", "Content must be a string or an array of parts.")
+		return nil, model.Invalid(place, "Content must be a string or an array of parts.")
 	}
 	texts := make([]json.RawMessage, 0, 4) // literals, of the parts that are text
 	var others []json.RawMessage           // by place, nil for texts; nil where there are only these
-	o := new(rawjson.Object)               // that of each part in turn
+	p := new(rawjson.Object)               // each part in turn
 	for i, each := range parts {
-		if err := o.Parse(each); err != nil {
-			return nil, within(".content", i, model.Invalid("", "Each part must be an object."))
+		if err := p.Parse(each); err != nil {
+			return nil, within(place, i, model.Invalid("", "Each part must be an object."))
 		}
-		part, s, err := chatPart(o)
+		part, s, err := chatPart(p)
 		switch {
 		case err != nil:
-			return nil, within(".content", i, err)
+			return nil, within(place, i, err)
 		case part == nil:
 			texts = append(texts, s)
 		case others == nil:
@@ -57,32 +58,24 @@ func chatContent(content json.RawMessage, role string) (json.RawMessage, error) 
 // noWords is the literal of no text, which nobody changes.
 var noWords = slices.Clip(json.RawMessage(`""`))
 
-// joined returns the content of two results as that of one: text where both are.
-func joined(one, other json.RawMessage) json.RawMessage {
-	a, plain := rawjson.String(one)
-	if b, ok := rawjson.String(other); plain && ok {
-		return rawjson.Quote(strings.Join(nonEmpty([]string{a, b}), "\n"))
-	}
-	var all []json.RawMessage
-	for _, content := range []json.RawMessage{one, other} {
-		if s, ok := rawjson.String(content); ok {
-			all = append(all, object(text("type", "text"), text("text", s)))
-		} else if parts, err := rawjson.Elements(content); err == nil {
-			all = append(all, parts...)
+// joined returns the contents of several results as that of one: text where all are.
+func joined(contents []json.RawMessage) json.RawMessage {
+	var texts, parts []json.RawMessage
+	plain := true
+	for _, content := range contents {
+		if rawjson.Kind(content) != '"' {
+			own, _ := rawjson.Elements(content) // as chatContent made it
+			plain, parts = false, append(parts, own...)
+			continue
+		}
+		if parts = append(parts, object(text("type", "text"), raw("text", content))); len(content) > len(noWords) {
+			texts = append(texts, content)
 		}
 	}
-	return array(all...)
-}
-
-// nonEmpty returns the texts that are some.
-func nonEmpty(texts []string) []string {
-	var kept []string
-	for _, s := range texts {
-		if s != "" {
-			kept = append(kept, s)
-		}
+	if !plain {
+		return array(parts...)
 	}
-	return kept
+	return rawjson.JoinStrings("\n", texts)
 }
 
 // chatPart returns a part of content as the Chat API has it; nil with the literal of the text

@@ -30,10 +30,11 @@ type history struct {
 	seals   seals
 	turn    turn
 	open    map[string]string // open calls of the client's, by id, to their names
-	results map[string]int    // the places of results of such calls, by id
-	settled int               // calls of the messages before have their results
-	trigger bool              // the last item asks for a compaction, and nothing else
-	foreign bool              // something that another provider sealed was left out
+	results map[string]int    // the places of results of such calls, by id, and more what came of them later
+	more    map[string][]json.RawMessage
+	settled int  // calls of the messages before have their results
+	trigger bool // the last item asks for a compaction, and nothing else
+	foreign bool // something that another provider sealed was left out
 
 	request    *Request // for a model whose API speaks Responses; nil for others
 	nativeTurn nativeTurn
@@ -68,6 +69,7 @@ func readHistory(r *Request, tools *clientTools, s seals) (*history, error) {
 	}
 	h.endTurn()
 	h.placeholders()
+	h.joinResults()
 	return h, nil
 }
 
@@ -140,7 +142,7 @@ func (h *history) item(o *rawjson.Object) error {
 // message takes a message.
 func (h *history) message(o *rawjson.Object) error {
 	role := stringOf(o, "role")
-	content, err := chatContent(o.Get("content"), role)
+	content, err := chatContent(o, "content", role)
 	if err != nil {
 		return err
 	}
@@ -216,7 +218,7 @@ func (h *history) output(o *rawjson.Object, kind string) error {
 	}
 	if rawjson.Kind(content) == '[' {
 		var err error
-		if content, err = chatContent(content, "tool"); err != nil {
+		if content, err = chatContent(o, "output", "tool"); err != nil {
 			return err
 		}
 	} else if rawjson.Kind(content) != '"' {
@@ -239,17 +241,23 @@ func (h *history) output(o *rawjson.Object, kind string) error {
 // it has one: tools of Codex's tell of what they are at by further results, and the Chat
 // API takes one.
 func (h *history) further(id string, content json.RawMessage) bool {
-	at, ok := h.results[id]
-	if !ok {
+	if _, ok := h.results[id]; !ok {
 		return false
 	}
-	o, err := rawjson.ParseObject(h.messages[at])
-	if err != nil {
-		return false // it was made here
-	}
-	o.Set("content", joined(o.Get("content"), content))
-	h.messages[at] = o.Bytes()
+	enter(&h.more, id, append(h.more[id], content))
 	return true
+}
+
+// joinResults puts further results into the messages of the first ones, once all are there.
+func (h *history) joinResults() {
+	for id, more := range h.more {
+		at := h.results[id]
+		if o, err := rawjson.ParseObject(h.messages[at]); err == nil {
+			o.Set("content", joined(append([]json.RawMessage{o.Get("content")}, more...)))
+			h.messages[at] = o.Bytes()
+		}
+	}
+	h.more = nil
 }
 
 // result puts the result of a call of the client's behind the history.

@@ -61,8 +61,12 @@ func TestPlaceholders(t *testing.T) {
 	if len(h.whole) != 3 || len(h.results) != 4 || h.settled != 8 || len(h.open) != 1 {
 		t.Errorf("%d in place of messages, %d results, %d settled, %d open", len(h.whole), len(h.results), h.settled, len(h.open))
 	}
-	if !h.further("1", rawjson.Literal("At last.")) || !strings.Contains(string(h.messages[2]), "At last.") || h.further("settled", rawjson.Literal("x")) {
-		t.Errorf("%s", h.messages)
+	if !h.further("1", rawjson.Literal("At last.")) || h.further("settled", rawjson.Literal("x")) || !h.further("1", rawjson.Literal("Really.")) {
+		t.Errorf("%v", h.more)
+	}
+	h.joinResults()
+	if want := `"content":"{\"status\":\"pending\"}\nAt last.\nReally."`; !strings.Contains(string(h.messages[2]), want) {
+		t.Errorf("%s, want %s", h.messages[2], want)
 	}
 }
 

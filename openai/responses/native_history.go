@@ -245,3 +245,14 @@ func (h *history) heldBack() []json.RawMessage {
 	}
 	return slices.Clone(h.messages[last:])
 }
+
+// nonEmpty returns the texts that are some.
+func nonEmpty(texts []string) []string {
+	var kept []string
+	for _, s := range texts {
+		if s != "" {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
