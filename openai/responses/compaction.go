@@ -95,6 +95,13 @@ func written(messages []json.RawMessage) (kept []json.RawMessage) {
 	return kept
 }
 
+// keepWritten leaves of the messages what people and developers wrote. What an earlier
+// compaction left is not looked at again.
+func (h *history) keepWritten() {
+	h.messages = append(h.messages[:h.written], written(h.messages[h.written:])...)
+	h.written = len(h.messages)
+}
+
 // compaction takes an item in place of what stands before it. One that another provider
 // sealed is of no use here.
 func (h *history) compaction(o *rawjson.Object) {
@@ -104,7 +111,8 @@ func (h *history) compaction(o *rawjson.Object) {
 		return
 	}
 	h.endTurn()
-	h.messages = append(written(h.messages), summarised(summary))
+	h.keepWritten()
+	h.messages = append(h.messages, summarised(summary))
 	clear(h.whole)
 	clear(h.open)
 	clear(h.results)

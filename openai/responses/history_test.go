@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
@@ -107,6 +108,32 @@ func TestNamelessResult(t *testing.T) {
 		}
 		if _, answered := h.results["0"]; got != want || answered != (want == "") {
 			t.Errorf("%d calls: %v, answered: %t", calls, err, answered)
+		}
+	}
+}
+
+// TestKeepWritten: a compaction leaves what people wrote, and each further one looks at what
+// came since alone; an earlier summary is in the one that comes.
+func TestKeepWritten(t *testing.T) {
+	h := newHistory(&clientTools{}, seals{ring: seal.New()})
+	for i := range 3 {
+		h.add(object(text("role", "user"), text("content", fmt.Sprintf("Question %d", i))))
+		h.turn.say(rawjson.Literal("Answer"))
+		o, _ := rawjson.ParseObject(object(text("type", "compaction"), text("encrypted_content", h.seals.compaction(fmt.Sprintf("Summary %d", i)))))
+		if err := h.item(o); err != nil {
+			t.Fatal(err)
+		}
+		var said []string
+		for _, m := range h.messages {
+			o, _ := rawjson.ParseObject(m)
+			said = append(said, strings.TrimPrefix(stringOf(o, "content"), summaryHead))
+		}
+		want := []string{"Question 0", "Summary 0"}
+		for j := range i {
+			want = append(want[:j+1], fmt.Sprintf("Question %d", j+1), fmt.Sprintf("Summary %d", j+1))
+		}
+		if strings.Join(said, ", ") != strings.Join(want, ", ") || h.written != len(h.messages)-1 {
+			t.Errorf("%q, of which %d are not looked at again; want %q", said, h.written, want)
 		}
 	}
 }

@@ -124,7 +124,8 @@ func (h *history) summary(o *rawjson.Object) bool {
 		return false
 	}
 	h.endNative()
-	h.messages, h.answered = written(h.messages), nil
+	h.keepWritten()
+	h.answered = nil
 	clear(h.open)
 	h.put(summarised(summary), object(text("type", "message"), text("role", "user"), text("content", summaryHead+summary)))
 	return true
