@@ -12,6 +12,9 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
+// Expect makes room for so many messages, and for some that are ours.
+func (d *Dialogue) Expect(messages int) { d.history = slices.Grow(d.history, messages+4) }
+
 // Add puts a message of the client's behind the history, in a form that the dialect
 // takes. o is the message taken apart; it may be changed.
 func (d *Dialogue) Add(message json.RawMessage, o *rawjson.Object) {

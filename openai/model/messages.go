@@ -2,6 +2,7 @@ package model
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -68,8 +69,8 @@ func textPart(text string) json.RawMessage {
 	return json.RawMessage(`{"type":"text","text":` + string(rawjson.Quote(text)) + `}`)
 }
 
-// withGuide returns a history with a guide in its first system message, or in
-// one of its own in front.
+// withGuide puts a guide into the first system message of a history, or into one of its own
+// in front.
 func withGuide(history []json.RawMessage, guide string) []json.RawMessage {
 	if guide == "" {
 		return history
@@ -80,7 +81,7 @@ func withGuide(history []json.RawMessage, guide string) []json.RawMessage {
 			if role == "system" || role == "developer" {
 				if content, ok := guided(o.Get("content"), guide); ok {
 					o.Set("content", content)
-					return append(append(make([]json.RawMessage, 0, len(history)+1), o.Bytes()), history[1:]...)
+					history[0] = o.Bytes()
 				}
 				return history
 			}
@@ -89,7 +90,7 @@ func withGuide(history []json.RawMessage, guide string) []json.RawMessage {
 	own := rawjson.Object{}
 	own.Set("role", rawjson.Quote("system"))
 	own.Set("content", rawjson.Quote(result.AddGuide("", guide)))
-	return append(append(make([]json.RawMessage, 0, len(history)+2), own.Bytes()), history...)
+	return slices.Insert(history, 0, own.Bytes())
 }
 
 // guided returns the content of a system message with a guide in it.

@@ -64,9 +64,6 @@ func (d *Dialogue) push(message json.RawMessage, o *rawjson.Object) {
 			d.showMoved()
 		}
 	}
-	if d.history == nil {
-		d.history = make([]json.RawMessage, 0, 8) // most have a few more
-	}
 	d.history = append(d.history, message)
 }
 

@@ -51,6 +51,7 @@ func (t *Thread) Restore(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	t.Dialogue.Expect(len(h.messages))
 	for i := 0; i < len(h.messages); i++ {
 		kept, err := h.turn(i)
 		if err != nil {
