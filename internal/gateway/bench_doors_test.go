@@ -16,12 +16,12 @@ import (
 
 // BenchmarkDoors is what an answer, one in a stream of 20 pieces, and one after a history of
 // 1,000 messages costs at each door at which a model is asked, with a tool offered and nothing
-// stored. The model speaks Chat. It is
-// in this process, so that what one door costs more than another is what counts.
+// stored. The model speaks Chat. It is in this process, so that what one door costs more than
+// another is what counts.
 //
 //	go test ./internal/gateway -run - -bench Doors
 func BenchmarkDoors(b *testing.B) {
-	h := gatewayOfDoors(b)
+	h := gatewayOver(b, weather())
 	for _, door := range benchDoors {
 		for _, what := range []string{"answer", "stream", "history"} {
 			b.Run(door.name+"/"+what, func(b *testing.B) {
@@ -47,13 +47,13 @@ var benchDoors = []struct{ name, path, members string }{
 	{"messages", "/v1/messages", `"max_tokens":100,"messages":[{"role":"user","content":"What is the weather?"}]`},
 }
 
-// gatewayOfDoors returns a gateway with a server, whose models speak Chat, but for the one
-// called "responses".
-func gatewayOfDoors(tb testing.TB) http.Handler {
+// weather returns a model that says what the weather is, in a stream of 20 pieces where it is
+// asked for one. It speaks Chat and Responses.
+func weather() http.HandlerFunc {
 	const piece = `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{%s},"finish_reason":%s}]}` + "\n\n"
 	stream := fmt.Sprintf(piece, `"role":"assistant","content":""`, "null") + strings.Repeat(fmt.Sprintf(piece, `"content":"sunny "`, "null"), 20) +
 		fmt.Sprintf(piece, "", `"stop"`) + `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}` + "\n\ndata: [DONE]\n\n"
-	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if strings.Contains(string(body), `"stream":true`) {
 			w.Header().Set("Content-Type", "text/event-stream")
@@ -66,7 +66,13 @@ func gatewayOfDoors(tb testing.TB) http.Handler {
 			return
 		}
 		_, _ = io.WriteString(w, `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"It is sunny."},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}`)
-	}))
+	}
+}
+
+// gatewayOver returns a gateway with a server of one tool, and a model behind it, to which it
+// speaks Chat, but for the one called "responses".
+func gatewayOver(tb testing.TB, handler http.Handler) http.Handler {
+	model := httptest.NewServer(handler)
 	tb.Cleanup(model.Close)
 	tools := httptest.NewServer(fakemcp.New(fakemcp.Config{Keep: -1, Tools: []fakemcp.Tool{{Name: "lookup"}}}))
 	tb.Cleanup(tools.Close)

@@ -5,22 +5,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/dragoman-mcp/dragoman/internal/config"
-	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
-	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
-	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
 )
 
 // TestLongHistories: what a request allocates grows with its history and no faster, at each
 // door at which a model is asked, whatever stands in it. Agents send all of it each time.
 func TestLongHistories(t *testing.T) {
-	h := gatewayOfDoors(t)
+	h := gatewayOver(t, weather())
 	shapes := map[string]func(rounds int) string{
 		// Calls that have no result before somebody speaks again, and their results long after.
 		"responses, open calls": func(rounds int) string {
@@ -91,7 +85,7 @@ func TestLongAnswers(t *testing.T) {
 		"arguments": `{"tool_calls":[{"index":0,"function":{"arguments":"sunny and warm "}}]}`,
 		"calls":     `{"tool_calls":[{"index":%[1]d,"id":"call_%[1]d","type":"function","function":{"name":"look","arguments":"{}"}}]}`,
 	}
-	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	h := gatewayOver(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var asked struct{ Model string }
 		_ = json.NewDecoder(r.Body).Decode(&asked)
 		what, count, _ := strings.Cut(asked.Model, "-")
@@ -117,21 +111,6 @@ func TestLongAnswers(t *testing.T) {
 		fmt.Fprint(out, "data: [DONE]\n\n")
 		out.Flush()
 	}))
-	t.Cleanup(model.Close)
-	server := httptest.NewServer(fakemcp.New(fakemcp.Config{Keep: -1, Tools: []fakemcp.Tool{{Name: "lookup"}}}))
-	t.Cleanup(server.Close)
-	file := config.Default()
-	file.MCPServers = map[string]servers.Config{"bench": {URL: server.URL + "/mcp"}}
-	file.Models = []upstream.Model{{Match: "*", BaseURL: model.URL + "/v1"}}
-	g, err := New(file, Options{Lookup: func(string) (string, bool) { return "", false }, Version: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { g.Close() })
-	if err := g.Wait(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	h := g.Handler()
 	tools := map[string]string{
 		"chat":      `"tools":[{"type":"function","function":{"name":"look","parameters":{"type":"object"}}}],`,
 		"responses": `"tools":[{"type":"function","name":"look","parameters":{"type":"object"}}],`,
