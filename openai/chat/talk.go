@@ -115,6 +115,7 @@ func (c *talkTurn) Offer(list *dragoman.List) error {
 			return func(p dragoman.Progress) { t.Progress(tool, p) }
 		}
 	}
+	c.dialogue.Expect(len(t.messages) + 2)
 	for _, message := range slices.Concat(t.system(), t.messages, []json.RawMessage{said("user", c.message)}) {
 		o, err := rawjson.ParseObject(message)
 		if err != nil {

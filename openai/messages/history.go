@@ -65,7 +65,7 @@ func (t *translator) translate(r *Request) ([]json.RawMessage, error) {
 	if len(t.calls) > 0 {
 		return nil, unanswered(&r.turns[len(r.turns)-1])
 	}
-	if t.spoken(); len(t.messages) == 0 {
+	if t.endSaid(); len(t.messages) == 0 {
 		return nil, model.Invalid("messages", "messages: all of them are empty.")
 	}
 	return t.messages, nil
@@ -73,7 +73,7 @@ func (t *translator) translate(r *Request) ([]json.RawMessage, error) {
 
 // put puts messages behind the history.
 func (t *translator) put(tools bool, messages ...json.RawMessage) {
-	t.spoken()
+	t.endSaid()
 	t.messages, t.tools = append(t.messages, messages...), tools
 }
 
@@ -97,8 +97,8 @@ func (t *translator) person(s *said) {
 	}
 }
 
-// spoken ends the message of a person that is being put together.
-func (t *translator) spoken() {
+// endSaid ends the message of a person that is being put together.
+func (t *translator) endSaid() {
 	if s := t.said; s != nil {
 		t.said = nil
 		t.add("user", s.content())
@@ -209,7 +209,7 @@ func (t *translator) turn(turn *turn) error {
 	}
 	whole := *t
 	whole.messages, whole.rounds, whole.said, whole.calls, whole.shown = nil, nil, nil, nil, true
-	t.spoken()
+	t.endSaid()
 	at := len(t.messages)
 	if err := t.assistant(turn); err != nil {
 		return err

@@ -110,30 +110,26 @@ func parse(body []byte, answered bool) (*Request, error) {
 		return nil, err
 	}
 	r := &Request{object: o, names: map[string]bool{}, off: map[serverTool]bool{}, listed: map[string]bool{}}
-	if err := r.readBasics(); err != nil {
-		return nil, err
+	err = r.readBasics()
+	if err == nil && answered {
+		err = r.readBounds()
 	}
-	if answered {
-		if err := r.readBounds(); err != nil {
-			return nil, err
+	if err == nil {
+		err = r.readSystem()
+	}
+	if err == nil {
+		err = r.readTurns(messages)
+	}
+	for _, read := range []func(*Request) error{(*Request).readServers, (*Request).readTools, (*Request).readChoice, (*Request).readOutput, (*Request).readThinking} {
+		if err == nil {
+			err = read(r)
 		}
 	}
-	if err := r.readSystem(); err != nil {
+	if err != nil {
 		return nil, err
-	}
-	if err := r.readTurns(messages); err != nil {
-		return nil, err
-	}
-	for _, read := range remaining {
-		if err := read(r); err != nil {
-			return nil, err
-		}
 	}
 	return r, nil
 }
-
-// remaining is what is read behind the messages, in its order.
-var remaining = []func(*Request) error{(*Request).readServers, (*Request).readTools, (*Request).readChoice, (*Request).readOutput, (*Request).readThinking}
 
 func (r *Request) readBasics() (err error) {
 	name, ok := rawjson.String(r.object.Get("model"))

@@ -27,7 +27,6 @@ type writer struct {
 	kind  string // text or thinking; empty for none
 	field string // where thoughts came from
 	text  strings.Builder
-	last  []byte // delta; its room is for the next
 }
 
 // Prefixes of ids of ours: of messages, of the client's calls and of ours.
@@ -107,29 +106,18 @@ func (w *writer) delta(kind, member, text string) {
 	if !w.stream {
 		return
 	}
-	e := strconv.AppendInt(append(w.last[:0], `{"type":"content_block_delta","index":`...), int64(len(w.blocks)), 10)
-	e = append(rawjson.AppendQuote(append(e, `,"delta":{"type":`...), kind), ',')
-	e = append(rawjson.AppendQuote(append(rawjson.AppendQuote(e, member), ':'), text), "}}"...)
-	w.out.Event("content_block_delta", e)
-	if w.last = e; cap(e) > maxKept {
-		w.last = nil
-	}
+	w.out.Build("content_block_delta", func(e []byte) []byte {
+		e = strconv.AppendInt(append(e, `{"type":"content_block_delta","index":`...), int64(len(w.blocks)), 10)
+		e = append(rawjson.AppendQuote(append(e, `,"delta":{"type":`...), kind), ',')
+		return append(rawjson.AppendQuote(append(rawjson.AppendQuote(e, member), ':'), text), "}}"...)
+	})
 }
 
-// maxKept is up to how large the room of a delta is kept for the next one.
-const maxKept = 16 << 10
-
-// begin begins a block, of which a stream says first what it is; bare makes that.
-func (w *writer) begin(bare func() *rawjson.Object) {
+// begin begins a block, of which a stream says first what it is.
+func (w *writer) begin(block *rawjson.Object) {
 	if w.start(); w.stream {
-		w.event("content_block_start", members("type", "content_block_start", "index", len(w.blocks), "content_block", bare()))
+		w.event("content_block_start", members("type", "content_block_start", "index", len(w.blocks), "content_block", block))
 	}
-}
-
-// Blocks that begin without text.
-func noText() *rawjson.Object { return members("type", "text", "text", "") }
-func noThoughts() *rawjson.Object {
-	return members("type", "thinking", "thinking", "", "signature", "")
 }
 
 // say writes a piece of text.
@@ -140,7 +128,7 @@ func (w *writer) say(piece string) {
 	if w.kind != "text" {
 		w.end()
 		w.kind = "text"
-		w.begin(noText)
+		w.begin(members("type", "text", "text", ""))
 	}
 	w.text.WriteString(piece)
 	w.delta("text_delta", "text", piece)
@@ -154,7 +142,7 @@ func (w *writer) think(field, piece string) {
 	if w.kind != "thinking" || w.field != field {
 		w.end()
 		w.kind, w.field = "thinking", field
-		w.begin(noThoughts)
+		w.begin(members("type", "thinking", "thinking", "", "signature", ""))
 	}
 	if w.text.WriteString(piece); !w.omitted {
 		w.delta("thinking_delta", "thinking", piece)
@@ -192,15 +180,12 @@ func (w *writer) stop(block *rawjson.Object) {
 func (w *writer) put(block *rawjson.Object) {
 	w.end()
 	input := block.Get("input")
-	w.begin(func() *rawjson.Object {
-		if input == nil {
-			return block
-		}
+	if input == nil {
+		w.begin(block)
+	} else {
 		bare := block.Clone()
 		bare.Set("input", json.RawMessage("{}"))
-		return bare
-	})
-	if input != nil {
+		w.begin(bare)
 		w.delta("input_json_delta", "partial_json", string(input))
 	}
 	w.stop(block)
@@ -222,7 +207,7 @@ func (w *writer) again(blocks []json.RawMessage) {
 			w.say(text)
 			w.end()
 		case "thinking":
-			w.begin(noThoughts)
+			w.begin(members("type", "thinking", "thinking", "", "signature", ""))
 			if thought != "" {
 				w.delta("thinking_delta", "thinking", thought)
 			}

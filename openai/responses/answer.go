@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -11,16 +12,8 @@ import (
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
-// newID returns a new id that begins with a prefix, in lower case.
-func newID(prefix string) string {
-	id := append(append(make([]byte, 0, 40), prefix...), rand.Text()...)
-	for i := len(prefix); i < len(id); i++ {
-		if c := id[i]; 'A' <= c && c <= 'Z' {
-			id[i] += 'a' - 'A'
-		}
-	}
-	return string(id)
-}
+// newID returns a new id that begins with a prefix.
+func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
 
 // An answer is a response while it is made: its items, and in a stream its events.
 type answer struct {
@@ -30,7 +23,6 @@ type answer struct {
 	out     *output.Output
 	begun   bool
 	seq     int
-	last    []byte                     // event; its room is for the next
 	name    func(prefix string) string // makes ids
 	queued  bool                       // the first events were sent already
 	items   []json.RawMessage          // nil where one is not finished
@@ -52,42 +44,35 @@ func (a *answer) begin(r *Request, out *output.Output, begun *Begun) {
 }
 
 // event sends an event of a stream, with its place among them.
-func (a *answer) event(kind string, members ...rawjson.Member) {
-	if a.request.Stream {
-		a.send(kind, withMembers(a.start(kind), members))
-	}
-}
+func (a *answer) event(kind string, members ...rawjson.Member) { a.of(nil, kind, members...) }
 
-// of sends an event of a part.
+// of sends an event of a part; nil for none.
 func (a *answer) of(p *part, kind string, members ...rawjson.Member) {
-	if a.request.Stream {
-		a.send(kind, withMembers(append(a.start(kind), p.place...), members))
-	}
+	a.send(kind, p, func(e []byte) []byte { return withMembers(e, members) })
 }
 
 // delta sends a piece of the text of a part. An answer is made of these, so that no more than
 // it takes is built.
 func (a *answer) delta(kind string, p *part, piece string, members ...rawjson.Member) {
-	if a.request.Stream {
-		e := rawjson.AppendQuote(append(append(a.start(kind), p.place...), `,"delta":`...), piece)
-		a.send(kind, withMembers(e, members))
+	a.send(kind, p, func(e []byte) []byte {
+		return withMembers(rawjson.AppendQuote(append(e, `,"delta":`...), piece), members)
+	})
+}
+
+// send sends an event of a stream: its kind, its place, that of its part, and what rest appends.
+func (a *answer) send(kind string, p *part, rest func(e []byte) []byte) {
+	if !a.request.Stream {
+		return
 	}
-}
-
-// start returns the beginning of an event, in the room of the one before.
-func (a *answer) start(kind string) []byte {
-	e := append(rawjson.AppendQuote(append(a.last[:0], `{"type":`...), kind), `,"sequence_number":`...)
-	return strconv.AppendInt(e, int64(a.seq), 10)
-}
-
-// send ends an event and sends it.
-func (a *answer) send(kind string, e []byte) {
-	e = append(e, '}')
+	a.out.Build(kind, func(e []byte) []byte {
+		e = append(rawjson.AppendQuote(append(e, `{"type":`...), kind), `,"sequence_number":`...)
+		e = strconv.AppendInt(e, int64(a.seq), 10)
+		if p != nil {
+			e = append(e, p.place...)
+		}
+		return append(rest(e), '}')
+	})
 	a.seq++
-	a.out.Event(kind, e)
-	if a.last = e; cap(e) > maxKept {
-		a.last = nil
-	}
 }
 
 // withMembers appends members, each with a comma before it.
@@ -98,9 +83,6 @@ func withMembers(e []byte, members []rawjson.Member) []byte {
 	}
 	return e
 }
-
-// maxKept is up to how large the room of an event is kept for the next one.
-const maxKept = 16 << 10
 
 // open sends what every stream begins with.
 func (a *answer) open() {

@@ -98,8 +98,8 @@ func written(messages []json.RawMessage) (kept []json.RawMessage) {
 // keepWritten leaves of the messages what people and developers wrote. What an earlier
 // compaction left is not looked at again.
 func (h *history) keepWritten() {
-	h.messages = append(h.messages[:h.written], written(h.messages[h.written:])...)
-	h.written = len(h.messages)
+	h.messages = append(h.messages[:h.left], written(h.messages[h.left:])...)
+	h.left = len(h.messages)
 }
 
 // compaction takes an item in place of what stands before it. One that another provider

@@ -37,10 +37,10 @@ func chatContent(o *rawjson.Object, member, role string) (json.RawMessage, error
 			return nil, within(place, i, err)
 		case part == nil:
 			texts = append(texts, s)
-		case others == nil:
-			others = make([]json.RawMessage, len(parts))
-			fallthrough
 		default:
+			if others == nil {
+				others = make([]json.RawMessage, len(parts))
+			}
 			others[i] = part
 		}
 	}

@@ -33,7 +33,7 @@ type history struct {
 	results map[string]int    // the places of results of such calls, by id, and more what came of them later
 	more    map[string][]json.RawMessage
 	settled int  // calls of the messages before have their results
-	written int  // the messages before are what a compaction left
+	left    int  // the messages before are what a compaction left
 	trigger bool // the last item asks for a compaction, and nothing else
 	foreign bool // something that another provider sealed was left out
 

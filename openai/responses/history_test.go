@@ -132,8 +132,8 @@ func TestKeepWritten(t *testing.T) {
 		for j := range i {
 			want = append(want[:j+1], fmt.Sprintf("Question %d", j+1), fmt.Sprintf("Summary %d", j+1))
 		}
-		if strings.Join(said, ", ") != strings.Join(want, ", ") || h.written != len(h.messages)-1 {
-			t.Errorf("%q, of which %d are not looked at again; want %q", said, h.written, want)
+		if strings.Join(said, ", ") != strings.Join(want, ", ") || h.left != len(h.messages)-1 {
+			t.Errorf("%q, of which %d are not looked at again; want %q", said, h.left, want)
 		}
 	}
 }

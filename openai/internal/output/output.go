@@ -90,17 +90,23 @@ func (o *Output) Header(name, value string) {
 // Event writes one event of a stream, which goes out with the next flush. An event
 // without a name is of the kind "message" (WHATWG HTML §9.2).
 func (o *Output) Event(name string, payload []byte) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.event(name, payload)
+	o.Build(name, func(dst []byte) []byte { return append(dst, payload...) })
 }
 
-func (o *Output) event(name string, payload []byte) {
+// Build is [Output.Event] for a payload that build appends to what is to be sent, so that it
+// needs no room of its own. It is not called where nothing is sent any more.
+func (o *Output) Build(name string, build func(dst []byte) []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.event(name, build)
+}
+
+func (o *Output) event(name string, build func([]byte) []byte) {
 	if name == "" {
-		o.write(payload, "\n\n", "data: ")
+		o.write(build, "\n\n", "data: ")
 		return
 	}
-	o.write(payload, "\n\n", "event: ", name, "\ndata: ")
+	o.write(build, "\n\n", "event: ", name, "\ndata: ")
 }
 
 // Comment sends a comment line. It has no blank line of its own: the official
@@ -111,7 +117,7 @@ func (o *Output) Comment(text string) {
 	if o.timer == nil {
 		return // not a stream, or nothing is known of the upstream yet
 	}
-	o.write([]byte(text), "\n", ": ")
+	o.write(func(dst []byte) []byte { return append(dst, text...) }, "\n", ": ")
 	o.flushLocked()
 }
 
@@ -140,8 +146,9 @@ const writeTimeout = time.Minute
 // maxUnsent is how much is held back until the next flush at most.
 const maxUnsent = 32 << 10
 
-// write puts a payload behind what is to be sent, between texts that are ours.
-func (o *Output) write(payload []byte, after string, before ...string) {
+// write puts the payload that build appends, if it is not nil, behind what is to be sent,
+// between texts that are ours.
+func (o *Output) write(build func([]byte) []byte, after string, before ...string) {
 	if o.closed || o.err != nil {
 		return
 	}
@@ -153,12 +160,14 @@ func (o *Output) write(payload []byte, after string, before ...string) {
 		o.buf = append(o.buf, text...)
 	}
 	at := len(o.buf)
-	o.buf = append(o.buf, payload...)
+	if build != nil {
+		o.buf = build(o.buf)
+	}
 	// A document may have line ends between its members, an event none.
-	if bytes.IndexByte(payload, '\n') >= 0 || bytes.IndexByte(payload, '\r') >= 0 {
-		for i, b := range o.buf[at:] {
+	if payload := o.buf[at:]; bytes.IndexByte(payload, '\n') >= 0 || bytes.IndexByte(payload, '\r') >= 0 {
+		for i, b := range payload {
 			if b == '\n' || b == '\r' {
-				o.buf[at+i] = ' '
+				payload[i] = ' '
 			}
 		}
 	}
@@ -235,7 +244,8 @@ func (o *Output) Fail(e *model.Error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.begun {
-		o.event(o.form.Event(e))
+		name, payload := o.form.Event(e)
+		o.event(name, func(dst []byte) []byte { return append(dst, payload...) })
 		o.flushLocked()
 		return o.err
 	}
