@@ -26,6 +26,12 @@ func piped(t *testing.T, serve func(line []byte, out io.Writer), f func(*testing
 
 func pipedWith(t *testing.T, o *ClientOptions, serve func(line []byte, out io.Writer), f func(*testing.T, *Client)) {
 	t.Helper()
+	pipedThrough(t, o, func(w io.WriteCloser) io.WriteCloser { return w }, serve, f)
+}
+
+// pipedThrough is pipedWith where the client writes to what through makes of its end.
+func pipedThrough(t *testing.T, o *ClientOptions, through func(io.WriteCloser) io.WriteCloser, serve func(line []byte, out io.Writer), f func(*testing.T, *Client)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		theirIn, ourOut := io.Pipe()
 		ourIn, theirOut := io.Pipe()
@@ -50,7 +56,7 @@ func pipedWith(t *testing.T, o *ClientOptions, serve func(line []byte, out io.Wr
 				}
 			}
 		}()
-		c, err := Connect(t.Context(), &Pipe{Reader: ourIn, Writer: ourOut}, o)
+		c, err := Connect(t.Context(), &Pipe{Reader: ourIn, Writer: through(ourOut)}, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +220,7 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A slowWriter takes a second for each line, and then says that it has it.
+// A slowWriter takes a second of the bubble's time for each line, and then says that it has it.
 type slowWriter struct {
 	io.WriteCloser
 	mu   sync.Mutex
@@ -240,28 +246,12 @@ func (w *slowWriter) last() string {
 // TestWritten: what somebody else writes to the stream, such as a linter, comes after the
 // handshake once Connect has returned, and after a notification once Notify has.
 func TestWritten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		theirIn, ourOut := io.Pipe()
-		ourIn, theirOut := io.Pipe()
-		var server sync.WaitGroup
-		server.Go(func() {
-			defer theirOut.Close()
-			in := newLines(theirIn)
-			for {
-				line, err := in.next()
-				if err != nil {
-					return
-				}
-				if o := object(line); string(o.Get("method")) == `"initialize"` {
-					_, _ = fmt.Fprintf(theirOut, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}`+"\n", o.Get("id"))
-				}
-			}
-		})
-		w := &slowWriter{WriteCloser: ourOut}
-		c, err := Connect(t.Context(), &Pipe{Reader: ourIn, Writer: w}, &ClientOptions{Era: Legacy, Passive: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+	var w *slowWriter
+	slow := func(out io.WriteCloser) io.WriteCloser {
+		w = &slowWriter{WriteCloser: out}
+		return w
+	}
+	pipedThrough(t, &ClientOptions{Era: Legacy, Passive: true}, slow, func([]byte, io.Writer) {}, func(t *testing.T, c *Client) {
 		if got := w.last(); got != "notifications/initialized" {
 			t.Errorf("Connect returned after %s", got)
 		}
@@ -271,7 +261,5 @@ func TestWritten(t *testing.T) {
 		if got := w.last(); got != "notifications/roots/list_changed" {
 			t.Errorf("Notify returned after %s", got)
 		}
-		_ = c.Close()
-		server.Wait()
 	})
 }

@@ -15,9 +15,9 @@ import (
 // door at which a model is asked, whatever stands in it. Agents send all of it each time.
 func TestLongHistories(t *testing.T) {
 	h := gatewayOver(t, weather())
-	shapes := map[string]func(rounds int) string{
+	shapes := map[string]map[string]func(rounds int) string{"chat": {}, "responses": {
 		// Calls that have no result before somebody speaks again, and their results long after.
-		"responses, open calls": func(rounds int) string {
+		"open calls": func(rounds int) string {
 			var b strings.Builder
 			for n := range rounds {
 				fmt.Fprintf(&b, `{"type":"function_call","call_id":"call_%d","name":"look","arguments":"{}"},{"role":"user","content":"And then, in the end?"},`, n)
@@ -28,7 +28,7 @@ func TestLongHistories(t *testing.T) {
 			return b.String()
 		},
 		// Results that come in a row behind all of their calls.
-		"responses, calls in a row": func(rounds int) string {
+		"calls in a row": func(rounds int) string {
 			var b strings.Builder
 			for n := range rounds {
 				fmt.Fprintf(&b, `{"type":"function_call","call_id":"call_%d","name":"look","arguments":"{}"},{"type":"function_call_output","call_id":"call_%d","output":"It is"},`, 2*n, 2*n)
@@ -37,15 +37,16 @@ func TestLongHistories(t *testing.T) {
 			return b.String()
 		},
 		// What a tool that runs on tells of again and again.
-		"responses, further results": func(rounds int) string {
+		"further results": func(rounds int) string {
 			return `{"type":"function_call","call_id":"call_1","name":"look","arguments":"{}"},` +
 				strings.Repeat(`{"type":"function_call_output","call_id":"call_1","output":"It is sunny, and somewhat warm."},`, rounds)
 		},
+	}, "messages": {
 		// What a client says to the model between two messages of a person's.
-		"messages, between": func(rounds int) string {
+		"between": func(rounds int) string {
 			return strings.Repeat(`{"role":"user","content":"What is the weather in this town?"},{"role":"system","content":"It is getting late in this town."},`, rounds)
 		},
-		"messages, calls in a row": func(rounds int) string {
+		"calls in a row": func(rounds int) string {
 			var calls, results []string
 			for n := range rounds {
 				calls = append(calls, fmt.Sprintf(`{"type":"tool_use","id":"call_%d","name":"look","input":{}}`, n))
@@ -53,24 +54,18 @@ func TestLongHistories(t *testing.T) {
 			}
 			return `{"role":"assistant","content":[` + strings.Join(calls, ",") + `]},{"role":"user","content":[` + strings.Join(results, ",") + `]},`
 		},
-	}
+	}}
 	for _, door := range benchDoors {
-		shapes[door.name] = func(rounds int) string { return history(rounds, door.name) }
-	}
-	for what, shape := range shapes {
-		for _, model := range []string{"m", "responses"} {
-			t.Run(what+" to "+model, func(t *testing.T) {
-				name, _, _ := strings.Cut(what, ",")
-				door := benchDoors[0]
-				for _, each := range benchDoors {
-					if each.name == name {
-						door = each
-					}
-				}
-				linear(t, 100, func(rounds int) {
-					askDoor(t, h, door.path, `{"model":"`+model+`",`+strings.Replace(door.members, `[`, `[`+shape(rounds), 1)+`}`)
+		of := shapes[door.name]
+		of["an agent's"] = func(rounds int) string { return history(rounds, door.name) }
+		for what, shape := range of {
+			for _, model := range []string{"m", "responses"} {
+				t.Run(door.name+", "+what+", to "+model, func(t *testing.T) {
+					linear(t, 100, func(rounds int) {
+						askDoor(t, h, door.path, `{"model":"`+model+`",`+strings.Replace(door.members, `[`, `[`+shape(rounds), 1)+`}`)
+					})
 				})
-			})
+			}
 		}
 	}
 }

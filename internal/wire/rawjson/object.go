@@ -147,36 +147,6 @@ func (o *Object) readArray(b []byte, array string) ([]json.RawMessage, error) {
 	return elements, nil
 }
 
-const longestKnown = len(`"io.modelcontextprotocol/clientCapabilities"`)
-
-// known are the names and texts that occur most, as they are spelled.
-var known = func() map[string]string {
-	names := map[string]string{}
-	for _, name := range []string{
-		"id", "object", "created", "model", "choices", "usage", "system_fingerprint", "service_tier", "obfuscation",
-		"index", "delta", "logprobs", "finish_reason", "role", "content", "refusal", "reasoning_content", "tool_calls",
-		"type", "function", "name", "arguments", "messages", "message", "tools", "stream", "tool_call_id",
-		"system", "user", "assistant", "tool", "stop", "mcp", "auto",
-		"prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details", "completion_tokens_details",
-		"input_tokens", "output_tokens", "input_tokens_details", "output_tokens_details", "cached_tokens", "reasoning_tokens",
-		"cache_read_input_tokens", "cache_creation_input_tokens",
-		"temperature", "max_tokens", "tool_choice", "parallel_tool_calls", "stream_options", "chat.completion", "chat.completion.chunk",
-		"jsonrpc", "method", "params", "result", "error", "_meta", "structuredContent", "isError", "text",
-		"2.0", "tools/call", "resultType", "complete", "progressToken", "2025-11-25", "2026-07-28",
-		"io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities", "io.modelcontextprotocol/clientInfo",
-		"io.modelcontextprotocol/logLevel",
-		"input", "output", "call_id", "item_id", "instructions", "store", "include", "status", "completed", "in_progress", "input_text", "output_text",
-		"function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output", "reasoning", "summary", "summary_text",
-		"encrypted_content", "annotations", "developer", "description", "parameters", "strict",
-		"thinking", "signature", "tool_use", "tool_use_id", "tool_result", "is_error", "input_schema", "image", "source", "cache_control",
-		"ephemeral", "metadata", "user_id", "response", "incomplete", "failed", "mcp_call", "mcp_list_tools", "reasoning_text",
-		"pending", "text_delta", "thinking_delta",
-	} {
-		names[string(Quote(name))] = name
-	}
-	return names
-}()
-
 // Get returns the raw value of a member; nil when there is none. A member that
 // is null is the four bytes null.
 func (o *Object) Get(name string) json.RawMessage {

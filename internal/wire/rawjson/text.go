@@ -1,0 +1,152 @@
+package rawjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// String returns the text of a JSON string, or "" and false for anything else.
+func String(b []byte) (string, bool) {
+	if Kind(b) != '"' {
+		return "", false
+	}
+	s, err := Unquote(bytes.TrimSpace(b))
+	return s, err == nil
+}
+
+// IsString reports whether b is one valid JSON string literal and nothing else.
+func IsString(b []byte) bool {
+	if len(b) < 2 || b[0] != '"' || b[len(b)-1] != '"' {
+		return false
+	}
+	for i := 1; i < len(b)-1; i++ {
+		switch c := b[i]; {
+		case c < ' ' || c == '"':
+			return false
+		case c == '\\':
+			i++
+			if i >= len(b)-1 {
+				return false
+			}
+			if b[i] == 'u' {
+				for range 4 {
+					if i++; i >= len(b)-1 || !isHex(b[i]) {
+						return false
+					}
+				}
+			} else if bytes.IndexByte([]byte(`"\/bfnrt`), b[i]) < 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func isHex(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
+}
+
+// Unquote decodes a JSON string literal.
+func Unquote(b []byte) (string, error) {
+	if len(b) <= longestKnown {
+		if s, ok := known[string(b)]; ok {
+			return s, nil // costs no allocation
+		}
+	}
+	if n := len(b); n >= 2 && b[0] == '"' && b[n-1] == '"' && bytes.IndexByte(b, '\\') < 0 {
+		return string(b[1 : n-1]), nil
+	}
+	s, err := jsontext.AppendUnquote(nil, b)
+	if err != nil {
+		return "", fmt.Errorf("decoding a JSON string: %w", err)
+	}
+	return string(s), nil
+}
+
+// Quote returns s as a JSON string literal, with no more escapes than JSON asks
+// for. Invalid UTF-8 becomes U+FFFD.
+func Quote(s string) json.RawMessage { return AppendQuote(nil, s) }
+
+// Literal is [Quote] for a literal that nobody will change: those of texts that occur most
+// are shared.
+func Literal(s string) json.RawMessage {
+	if len(s) <= longestLiteral {
+		if l := literals[s]; l != nil {
+			return l
+		}
+	}
+	return Quote(s)
+}
+
+// literals are those of the texts that occur most.
+var literals = func() map[string]json.RawMessage {
+	all := map[string]json.RawMessage{"": slices.Clip(Quote(""))}
+	for literal, text := range known {
+		if len(text) <= longestLiteral {
+			all[text] = slices.Clip(json.RawMessage(literal))
+		}
+	}
+	return all
+}()
+
+// longestLiteral is the length of the longest text that is asked for in such a way.
+const longestLiteral = len("custom_tool_call_output")
+
+// AppendQuote appends s to dst as a JSON string literal.
+func AppendQuote(dst []byte, s string) []byte {
+	out, _ := jsontext.AppendQuote(dst, s) // invalid UTF-8 is replaced and reported
+	return out
+}
+
+// JoinStrings returns the literal of texts with something between them, of their literals:
+// as it is where there is one, and that of no text where there is none. What is no string
+// counts as no text.
+func JoinStrings(between string, literals []json.RawMessage) json.RawMessage {
+	if len(literals) == 1 && Kind(literals[0]) == '"' {
+		return literals[0]
+	}
+	if len(literals) == 0 {
+		return Literal("")
+	}
+	texts := make([]string, len(literals))
+	for i, literal := range literals {
+		texts[i], _ = String(literal)
+	}
+	return Quote(strings.Join(texts, between))
+}
+
+// longestKnown is the length of the longest of known.
+const longestKnown = len(`"io.modelcontextprotocol/clientCapabilities"`)
+
+// known are the names and texts that occur most, as they are spelled.
+var known = func() map[string]string {
+	names := map[string]string{}
+	for _, name := range []string{
+		"id", "object", "created", "model", "choices", "usage", "system_fingerprint", "service_tier", "obfuscation",
+		"index", "delta", "logprobs", "finish_reason", "role", "content", "refusal", "reasoning_content", "tool_calls",
+		"type", "function", "name", "arguments", "messages", "message", "tools", "stream", "tool_call_id",
+		"system", "user", "assistant", "tool", "stop", "mcp", "auto",
+		"prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details", "completion_tokens_details",
+		"input_tokens", "output_tokens", "input_tokens_details", "output_tokens_details", "cached_tokens", "reasoning_tokens",
+		"cache_read_input_tokens", "cache_creation_input_tokens",
+		"temperature", "max_tokens", "tool_choice", "parallel_tool_calls", "stream_options", "chat.completion", "chat.completion.chunk",
+		"jsonrpc", "method", "params", "result", "error", "_meta", "structuredContent", "isError", "text",
+		"2.0", "tools/call", "resultType", "complete", "progressToken", "2025-11-25", "2026-07-28",
+		"io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities", "io.modelcontextprotocol/clientInfo",
+		"io.modelcontextprotocol/logLevel",
+		"input", "output", "call_id", "item_id", "instructions", "store", "include", "status", "completed", "in_progress", "input_text", "output_text",
+		"function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output", "reasoning", "summary", "summary_text",
+		"encrypted_content", "annotations", "developer", "description", "parameters", "strict",
+		"thinking", "signature", "tool_use", "tool_use_id", "tool_result", "is_error", "input_schema", "image", "source", "cache_control",
+		"ephemeral", "metadata", "user_id", "response", "incomplete", "failed", "mcp_call", "mcp_list_tools", "reasoning_text",
+		"pending", "text_delta", "thinking_delta",
+	} {
+		names[string(Quote(name))] = name
+	}
+	return names
+}()
