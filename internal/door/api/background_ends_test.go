@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/state/run"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/responses"
 )
 
 // How a model ends is how the response ends, in the background as elsewhere.
@@ -155,5 +156,24 @@ func TestLaterThan(t *testing.T) {
 		if got := laterThan(tt.err); got != tt.want {
 			t.Errorf("%v: %s", tt.err, got)
 		}
+	}
+}
+
+// TestBackgroundEndsInMemory: a response that is not kept where runs are, as without a store,
+// is there once anybody can hear of the end.
+func TestBackgroundEndsInMemory(t *testing.T) {
+	var p *process
+	known, ended := make(chan string), make(chan string)
+	p = startedWith(t, filepath.Join(t.TempDir(), "dragoman.db"), run.Config{At: func(point string) {
+		if point == "after "+run.ErrLost.Error() { // the run is over, and what comes after that is yet to come
+			_, body := p.got(<-known)
+			ended <- body
+		}
+	}}, func(o *Options) {
+		o.Kept.Responses, o.Kept.Conversations = &responses.Memory{}, &responses.MemoryConversations{}
+	})
+	known <- p.post(`{"model":"m","background":true,"input":"Say hello."}`)
+	if body := <-ended; !strings.Contains(body, `"status":"completed"`) {
+		t.Errorf("once the run was over: %s", body)
 	}
 }

@@ -52,6 +52,12 @@ func start(t *testing.T, path string, models ...upstream.Model) *process {
 
 func started(t *testing.T, path string, config run.Config, models ...upstream.Model) *process {
 	t.Helper()
+	return startedWith(t, path, config, func(*Options) {}, models...)
+}
+
+// startedWith is started with other options.
+func startedWith(t *testing.T, path string, config run.Config, change func(*Options), models ...upstream.Model) *process {
+	t.Helper()
 	var where store.Config
 	if where.Path, where.URL = pgtest.Place(t, path); !where.URL.IsZero() {
 		where.Key = secret.New(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
@@ -70,6 +76,7 @@ func started(t *testing.T, path string, config run.Config, models ...upstream.Mo
 		o.Kept.Responses, o.Kept.Runs = kept.New(db, keys, 0), func() (*run.Runs, error) { return p.runs, nil }
 		o.Kept.Conversations = kept.NewConversations(db, keys, 0)
 		o.Kept.Seals = keys.Ring()
+		change(o)
 		o.State = NewState(o.Kept)
 		p.api = o.State
 	}, models...)

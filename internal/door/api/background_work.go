@@ -138,7 +138,8 @@ func outcomeOf(s *responses.Stored) string {
 }
 
 // over writes down what became of a run, with its last events and what it adds to its
-// conversation, in one transaction.
+// conversation, in one transaction. A response that is kept elsewhere, in memory, is there
+// before anybody can hear of the end: who then asked for it would take it for lost.
 func (a *API) over(held *run.Held, outcome string, s *responses.Stored, addition *responses.Addition, last [][]byte) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(held.Context()), ending)
 	defer cancel()
@@ -146,10 +147,10 @@ func (a *API) over(held *run.Held, outcome string, s *responses.Stored, addition
 		if err := a.leaveIn(tx, held.Owner, s, addition); err != nil {
 			return err
 		}
-		return a.putIn(tx, held.Owner, s)
+		return errors.Join(a.putIn(tx, held.Owner, s), a.putBeside(ctx, held.Owner, s))
 	}, last...)
 	if err == nil {
-		err = errors.Join(a.putBeside(ctx, held.Owner, s), a.leaveBeside(ctx, held.Owner, s, addition))
+		err = a.leaveBeside(ctx, held.Owner, s, addition)
 	}
 	return err
 }

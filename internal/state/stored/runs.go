@@ -34,9 +34,9 @@ func Cancel(ctx context.Context, runs *run.Runs, in responses.Store, owner, id s
 	together, _ := in.(Transactional)
 	put := false
 	now, err := runs.Cancel(ctx, owner, id, func(tx *store.Tx) error {
-		cancelled = true
-		if put = together != nil; !put {
-			return nil
+		cancelled, put = true, true
+		if together == nil { // and so before anybody can hear of the end
+			return in.Put(context.WithoutCancel(ctx), owner, ended)
 		}
 		if ended.Conversation != "" { // its turn in it is over
 			if err := releaseIn(tx, owner, ended.Conversation, id); err != nil {
