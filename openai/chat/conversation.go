@@ -94,8 +94,8 @@ type Conversation struct {
 	scratch     struct{ delta, choice, chunk []byte }
 }
 
-// New returns the conversation of a request that is answered on w. The error
-// is an [*model.Error].
+// New returns the conversation of a request that is answered on w, which is its own from
+// then on. The error is an [*model.Error].
 func New(request *Request, w http.ResponseWriter, options Options) (*Conversation, error) {
 	if options.Model == nil {
 		return nil, errors.New("a chat needs a model")
@@ -132,6 +132,7 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 		},
 		Dialogue: c.dialogue, Memory: options.Memory, Running: options.Running, Guide: options.Guide, Log: options.Log,
 	}
+	request.messages = nil // the thread's, which may let go of them
 	return c, nil
 }
 

@@ -52,6 +52,24 @@ func (d *Dialogue) Begin(guide string) {
 	d.from = len(d.history)
 }
 
+// Shared returns the messages of the client's from within the history, where they went into
+// it as they are: all but the first, which the guide may stand in. A list of a thousand is 24
+// KiB, and there is one of it then. Where they did not, messages itself comes back. It may be
+// asked before the model is, and what it returns must not be changed.
+func (d *Dialogue) Shared(messages []json.RawMessage) []json.RawMessage {
+	from := d.from - len(messages)
+	if from < 0 || len(messages) == 0 {
+		return messages
+	}
+	within := d.history[from:d.from:d.from]
+	for i, m := range messages[1:] {
+		if in := within[i+1]; len(m) == 0 || len(in) != len(m) || &in[0] != &m[0] {
+			return messages
+		}
+	}
+	return within
+}
+
 // History returns all messages, as the upstream knows them.
 func (d *Dialogue) History() []json.RawMessage { return slices.Clone(d.history) }
 

@@ -122,6 +122,7 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 		Request: asked,
 	}
 	c.thread, err = c.newThread()
+	c.history.messages = nil // the thread's, which may let go of them
 	return c, err
 }
 

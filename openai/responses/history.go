@@ -71,6 +71,7 @@ func readHistory(r *Request, tools *clientTools, s seals) (*history, error) {
 	h.endTurn()
 	h.placeholders()
 	h.joinResults()
+	h.turn, h.open, h.results = turn{}, nil, nil // which were for reading alone
 	return h, nil
 }
 

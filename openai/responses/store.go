@@ -268,8 +268,8 @@ func (r *Request) resolveItems(ctx context.Context, store Store, caller string) 
 	if store == nil {
 		return nil
 	}
-	own := slices.Clone(r.own)
-	for i, item := range own {
+	own, changed := r.own, false
+	for i, item := range r.own {
 		if idOf(item) == "" {
 			continue
 		}
@@ -297,9 +297,12 @@ func (r *Request) resolveItems(ctx context.Context, store Store, caller string) 
 				Message: fmt.Sprintf("Item with id %.80q not found.", stringOf(o, "id")),
 			}
 		}
-		own[i], r.resolved = found, true
+		if !changed {
+			own, changed = slices.Clone(own), true
+		}
+		own[i] = found
 	}
-	r.own = own
+	r.own, r.resolved = own, r.resolved || changed
 	return nil
 }
 

@@ -113,7 +113,10 @@ func Digest(request *rawjson.Object) string {
 func (t *Thread) visibleDigest(seen string, open *memory.Message) *digest {
 	d := newDigest()
 	o := new(rawjson.Object)
-	for _, m := range t.Request.Messages {
+	for i, m := range t.Request.Messages {
+		if i == 0 {
+			m = t.first
+		}
 		if err := o.Parse(m); err == nil {
 			d.message(o)
 		}

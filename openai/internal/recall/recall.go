@@ -90,9 +90,10 @@ type Thread struct {
 	// Kept is told of what is remembered, with its keys; nil tells nobody.
 	Kept func(keys []string, turn *memory.Turn)
 
-	resumed  *memory.Turn // the turn that Resume is from
-	ended    bool         // KeepFinal was called
-	finished func()       // lets a retry of this request go on; nil until Restore
+	resumed  *memory.Turn    // the turn that Resume is from
+	ended    bool            // KeepFinal was called
+	finished func()          // lets a retry of this request go on; nil until Restore
+	first    json.RawMessage // of the client's messages: in those of the request the guide may stand in it
 }
 
 // Lost is what a client was to get of a request and did not.

@@ -86,10 +86,20 @@ func (t *Thread) Restore(ctx context.Context) error {
 		t.reopen(h, kept, visible, i == len(h.messages)-1)
 	}
 	t.Dialogue.Begin(t.Guide)
+	t.share()
 	if asked != nil && t.Resume == nil {
 		t.reopen(h, asked, nil, true)
 	}
 	return t.takeUp(h.turns[requestKey(t.Request.Digest)])
+}
+
+// share lets go of the client's list of messages where the dialogue's has them all: what is
+// open for long would hold two.
+func (t *Thread) share() {
+	messages := t.Request.Messages
+	if len(messages) > 0 {
+		t.first, t.Request.Messages = messages[0], t.Dialogue.Shared(messages)
+	}
 }
 
 // goesOn returns the message in which a turn that asked goes on: the next one of the

@@ -2,10 +2,12 @@ package recall
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 func object(t *testing.T, document string) *rawjson.Object {
@@ -164,5 +166,41 @@ func TestProves(t *testing.T) {
 	o.Set("content", rawjson.Quote("x"))
 	if d.message(&o); !(&Thread{}).proves(d) {
 		t.Errorf("%d bytes are not enough", d.weight)
+	}
+}
+
+// TestShared: once a history is whole, there is one list of its messages, and what the
+// client will send next time is the same as before.
+func TestShared(t *testing.T) {
+	const user, said = `{"role":"user","content":"Go."}`, `{"role":"assistant","content":"Gone."}`
+	for name, c := range map[string]struct {
+		messages []string
+		guide    string
+		shared   bool
+	}{
+		"one":                       {[]string{user}, "", true},
+		"a guide in front":          {[]string{user, said, user}, "Read.", true},
+		"a guide in the first":      {[]string{`{"role":"system","content":"Be kind."}`, user, said, user}, "Read.", true},
+		"a message that is changed": {[]string{user, `{"role":"assistant","content":"Gone.","reasoning_items":1,"tool_calls":[{"id":"` + strings.Repeat("x", 80) + `","type":"function","function":{"name":"f","arguments":"{}"}}]}`, user}, "Read.", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var messages []json.RawMessage
+			for _, m := range c.messages {
+				messages = append(messages, json.RawMessage(m))
+			}
+			d := &model.Dialogue{Client: &model.Client{}, Request: model.Request{Object: &rawjson.Object{}}}
+			thread := &Thread{Request: Request{Messages: messages}, Dialogue: d, Guide: c.guide, first: messages[0]}
+			want := thread.visibleDigest("Done.", nil).sum()
+			if err := thread.Restore(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			d.AddHidden(json.RawMessage(said))
+			if got := thread.visibleDigest("Done.", nil).sum(); got != want || len(thread.Request.Messages) != len(messages) {
+				t.Errorf("the client's history has become another one: %s", thread.Request.Messages)
+			}
+			if shared := &thread.Request.Messages[0] != &messages[0]; shared != c.shared {
+				t.Errorf("shared is %v", shared)
+			}
+		})
 	}
 }
