@@ -153,9 +153,9 @@ func hangup(reload func()) (stop func()) {
 	}
 }
 
-// newLogger returns the log that the configuration describes, written to w, and what gives
+// newLogger returns the log that the configuration describes, of these lines, and what gives
 // it the level of another one. Flags win over both.
-func newLogger(w io.Writer, file *config.File, verbose, quiet bool) (log *slog.Logger, use func(*config.File)) {
+func newLogger(lines *logbuffer.Writer, file *config.File, verbose, quiet bool) (log *slog.Logger, use func(*config.File)) {
 	level := new(slog.LevelVar)
 	use = func(file *config.File) {
 		switch {
@@ -170,8 +170,10 @@ func newLogger(w io.Writer, file *config.File, verbose, quiet bool) (log *slog.L
 	use(file)
 	levels := loglevel.New(level, file.Log.Levels)
 	options := &slog.HandlerOptions{Level: levels}
-	if file.Log.Format == "json" {
-		return slog.New(logbuffer.Late(levels.Handler(slog.NewJSONHandler(w, options)))), use
-	}
-	return slog.New(logbuffer.Late(levels.Handler(slog.NewTextHandler(w, options)))), use
+	return slog.New(lines.Handler(func(w io.Writer) slog.Handler {
+		if file.Log.Format == "json" {
+			return levels.Handler(slog.NewJSONHandler(w, options))
+		}
+		return levels.Handler(slog.NewTextHandler(w, options))
+	})), use
 }

@@ -1,13 +1,15 @@
-// Package logbuffer writes the lines of a log in batches, so that what logs does not wait
-// for a system call, and a busy process makes fewer of them.
+// Package logbuffer writes the lines of a log in batches, so that what logs waits neither
+// for a system call nor for a line to be formatted, and a busy process makes fewer calls.
 //
 // A line that comes after a quiet time is written at once; what comes within [Pause] of a
-// write is written with the next one. Nothing is dropped: a reader that stalls is waited
-// for once [Most] bytes are behind, and [Writer.Close] writes what is left. A process that
-// is killed loses the lines of its last Pause.
+// write is written with the next one. Records wait as they are ([Writer.Handler]) and are
+// formatted where they are written, many in a row. Nothing is dropped: a reader that stalls
+// is waited for once [Most] bytes are behind, and [Writer.Close] writes what is left. A
+// process that is killed loses the lines of its last Pause.
 package logbuffer
 
 import (
+	"bytes"
 	"io"
 	"sync"
 	"time"
@@ -16,7 +18,8 @@ import (
 const (
 	// Pause is how long lines may wait after a write.
 	Pause = 5 * time.Millisecond
-	// Most is how many bytes wait before those who write do.
+	// Most is how many bytes wait before those who write do. Of a record that waits they
+	// are an estimate.
 	Most = 1 << 20
 )
 
@@ -30,8 +33,10 @@ type Writer struct {
 
 	mu     sync.Mutex
 	room   sync.Cond // there may be room in behind
-	behind []byte
+	behind queue
 	closed bool
+
+	lines bytes.Buffer // what a flush writes, which alone uses it
 }
 
 // New returns a writer to out, whose errors are nobody's: a log has nowhere to report them.
@@ -47,18 +52,29 @@ func New(out io.Writer) *Writer {
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for len(w.behind) >= Most && !w.closed {
+	if !w.waitForRoom() {
+		return w.out.Write(p)
+	}
+	w.behind.write(p)
+	return len(p), nil
+}
+
+// waitForRoom waits until something may be put behind, and has it written then. It returns
+// false once the writer is closed.
+func (w *Writer) waitForRoom() bool {
+	for w.behind.size >= Most && !w.closed {
 		w.room.Wait()
 	}
 	if w.closed {
-		return w.out.Write(p)
+		return false
 	}
-	w.behind = append(w.behind, p...)
-	select {
-	case w.wake <- struct{}{}:
-	default:
+	if w.behind.size == 0 { // otherwise it has been said
+		select {
+		case w.wake <- struct{}{}:
+		default:
+		}
 	}
-	return len(p), nil
+	return true
 }
 
 // Close writes what is left, and returns once that is done. It may be called again.
@@ -77,7 +93,7 @@ func (w *Writer) Close() error {
 // run writes what is behind until the writer is closed.
 func (w *Writer) run() {
 	defer close(w.done)
-	var written []byte
+	var written queue
 	for open := true; open; {
 		select {
 		case <-w.wake:
@@ -94,19 +110,22 @@ func (w *Writer) run() {
 	}
 }
 
-// flush writes what is behind, and leaves room for more in spare. It returns room for
-// the next.
-func (w *Writer) flush(spare []byte) []byte {
+// flush writes what is behind, and leaves the room of spare, which is empty, for more. It
+// returns room for the next.
+func (w *Writer) flush(spare queue) queue {
 	w.mu.Lock()
 	b := w.behind
-	w.behind = spare[:0]
+	w.behind = spare
 	w.room.Broadcast()
 	w.mu.Unlock()
-	if len(b) > 0 {
-		_, _ = w.out.Write(b)
+	if b.size == 0 {
+		return b
 	}
-	if cap(b) > Most/16 {
-		return nil // one burst's room is not kept
+	b.format(&w.lines)
+	_, _ = w.out.Write(w.lines.Bytes())
+	if w.lines.Reset(); w.lines.Cap() > Most/16 { // one burst's room is not kept
+		w.lines = bytes.Buffer{}
+		return queue{}
 	}
-	return b
+	return b.empty()
 }

@@ -88,7 +88,7 @@ func TestStalledReader(t *testing.T) {
 			finished = true
 		}()
 		synctest.Wait()
-		if behind := len(w.behind); finished || behind < Most || behind > Most+len(line)+2 {
+		if behind := w.behind.size; finished || behind < Most || behind > Most+len(line)+2 {
 			t.Errorf("finished %v, and %d bytes are behind", finished, behind)
 		}
 		close(out.held)
