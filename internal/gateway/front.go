@@ -132,10 +132,11 @@ func (g *Gateway) unrecognised(w http.ResponseWriter, r *http.Request, form door
 // enter finds out who asks, once, and hands the request to its route.
 func (g *Gateway) enter(w http.ResponseWriter, r *http.Request, route *door.Route) {
 	var who caller.Caller
-	out, r, over := g.identified(w, r, route)
+	out, ctx, over := g.identified(w, r, route)
 	defer func() { over(who) }()
 	w = out
-	if g.shed(w, r, route) {
+	if err := g.overloaded(route.Shed); err != nil {
+		g.shed(w, r.WithContext(ctx), route, err)
 		return
 	}
 	var err error
@@ -145,39 +146,34 @@ func (g *Gateway) enter(w http.ResponseWriter, r *http.Request, route *door.Rout
 	}
 	who, err = recognise(r)
 	if err != nil || !who.Valid() {
-		g.unrecognised(w, r, route.Form, err)
+		g.unrecognised(w, r.WithContext(ctx), route.Form, err)
 		return
 	}
 	stays := who
 	if who.ID == signin.Operator.ID { // while nobody is asked for a key, as everybody then
 		stays = caller.Local
 	}
-	ctx, leave := g.callers.Stay(g.watched(r.Context(), r, who), stays)
+	ctx, leave := g.callers.Stay(g.watched(ctx, r, who), stays)
 	defer leave()
 	if route.Lasts != nil && route.Lasts(r) {
 		var cancel context.CancelFunc
 		ctx, cancel = who.Until(ctx)
 		defer cancel()
 	}
+	r = r.WithContext(ctx)
 	g.warn(w, r, route, who)
-	route.Serve(w, r.WithContext(ctx), who)
+	route.Serve(w, r, who)
 }
 
-// shed refuses what would be too much for the memory. Answers of operators never
-// are: calls wait for them.
-func (g *Gateway) shed(w http.ResponseWriter, r *http.Request, route *door.Route) bool {
-	err := g.overloaded(route.Shed)
-	if err == nil {
-		return false
-	}
+// shed refuses what would be too much for the memory.
+func (g *Gateway) shed(w http.ResponseWriter, r *http.Request, route *door.Route, err error) {
 	g.refuse(w, r, route.Form, err, "full", strconv.Itoa(int(g.memory.Full()*100))+"%")
 	_ = http.NewResponseController(w).Flush()
 	deadline.Drain(r)
-	return true
 }
 
 // overloaded says why there is no room in memory for what is shed so soon; nil where there
-// is.
+// is. Answers of operators are never shed: calls wait for them.
 func (g *Gateway) overloaded(soon door.Shed) error {
 	full := g.memory.Full()
 	if full < shedNew || full < shedAll && soon == door.ShedLast || soon == door.ShedNever {

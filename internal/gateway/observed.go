@@ -174,15 +174,16 @@ func (w *watcher) Count(ctx context.Context, name string, n int64, said []observ
 	}
 }
 
-// identified gives a request its id, and returns what is to be called when it is over.
-func (g *Gateway) identified(w http.ResponseWriter, r *http.Request, route *door.Route) (*watchedWriter, *http.Request, func(who caller.Caller)) {
+// identified gives a request its id, and returns a context with it, and what is to be called
+// when the request is over.
+func (g *Gateway) identified(w http.ResponseWriter, r *http.Request, route *door.Route) (*watchedWriter, context.Context, func(who caller.Caller)) {
 	id := model.NewRequestID()
 	w.Header().Set(RequestHeader, id)
 	began := time.Now()
 	g.open.Add(1)
 	out := &watchedWriter{ResponseWriter: w}
 	ctx := observe.WithRequest(r.Context(), id)
-	return out, r.WithContext(ctx), func(who caller.Caller) {
+	return out, ctx, func(who caller.Caller) {
 		g.open.Add(-1)
 		took := time.Since(began)
 		if g.log.Enabled(ctx, slog.LevelDebug) {

@@ -2,7 +2,6 @@ package model
 
 import (
 	"encoding/json"
-	"slices"
 
 	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -67,50 +66,4 @@ func withText(text string, parts []json.RawMessage) json.RawMessage {
 
 func textPart(text string) json.RawMessage {
 	return json.RawMessage(`{"type":"text","text":` + string(rawjson.Quote(text)) + `}`)
-}
-
-// withGuide puts a guide into the first system message of a history, or into one of its own
-// in front.
-func withGuide(history []json.RawMessage, guide string) []json.RawMessage {
-	if guide == "" {
-		return history
-	}
-	if len(history) > 0 {
-		if o, err := rawjson.ParseObject(history[0]); err == nil {
-			role, _ := rawjson.String(o.Get("role"))
-			if role == "system" || role == "developer" {
-				if content, ok := guided(o.Get("content"), guide); ok {
-					o.Set("content", content)
-					history[0] = o.Bytes()
-				}
-				return history
-			}
-		}
-	}
-	own := rawjson.Object{}
-	own.Set("role", rawjson.Quote("system"))
-	own.Set("content", rawjson.Quote(result.AddGuide("", guide)))
-	return slices.Insert(history, 0, own.Bytes())
-}
-
-// guided returns the content of a system message with a guide in it.
-func guided(content json.RawMessage, guide string) (json.RawMessage, bool) {
-	if text, ok := rawjson.String(content); ok {
-		return rawjson.Quote(result.AddGuide(text, guide)), true
-	}
-	parts, err := rawjson.Elements(content)
-	if err != nil || len(parts) == 0 {
-		return nil, false
-	}
-	last, err := rawjson.ParseObject(parts[len(parts)-1])
-	if err != nil {
-		return nil, false
-	}
-	text, ok := rawjson.String(last.Get("text"))
-	if !ok {
-		return nil, false
-	}
-	last.Set("text", rawjson.Quote(result.AddGuide(text, guide)))
-	parts[len(parts)-1] = last.Bytes()
-	return rawjson.AppendArray(nil, parts), true
 }

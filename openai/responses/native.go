@@ -9,7 +9,6 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/internal/recall"
 	"github.com/dragoman-mcp/dragoman/openai/model"
-	"github.com/dragoman-mcp/dragoman/result"
 )
 
 // ParseNative is [Parse] for a model whose API speaks Responses itself: what of the request
@@ -113,7 +112,7 @@ func (c *Conversation) offerNative() {
 	}
 	n := c.dialogue.Request.Native
 	if c.offers && c.options.Guide != "" {
-		n.Object.Set("instructions", rawjson.Quote(result.AddGuide(stringOf(n.Object, "instructions"), c.options.Guide)))
+		n.Object.Set("instructions", model.AddGuide(n.Object.Get("instructions"), c.options.Guide))
 	}
 	if c.request.store || c.request.sealed {
 		return

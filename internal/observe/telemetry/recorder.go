@@ -53,13 +53,19 @@ type ofKind struct{ name, tokens string }
 // Begin implements [observe.Observer]. What is neither measured nor a part of a trace that
 // is sent has no recorder: 99 of a hundred conversations at a sampling of 1 %.
 func (t *Telemetry) Begin(ctx context.Context, kind observe.Kind, within *observe.Span) (context.Context, observe.Recorder) {
+	if t.tracer == nil { // nobody looks for a span that nobody began
+		if t.measure == nil {
+			return ctx, nil
+		}
+		return ctx, &recorder{of: t, ctx: ctx, began: time.Now()}
+	}
 	of := trace.SpanContextFromContext(ctx)
 	left := of.IsValid() && !of.IsRemote() && !of.IsSampled() // the whole: no sampler of ours takes a part of that
 	if t.measure == nil && (left || !kinds[kind].traced) {
 		return ctx, nil
 	}
 	r := &recorder{of: t, ctx: ctx, began: time.Now()}
-	if left || t.tracer == nil || !kinds[kind].traced || joined(kind, within) || kind == observe.ClientRequest && !spanned(within) {
+	if left || !kinds[kind].traced || joined(kind, within) || kind == observe.ClientRequest && !spanned(within) {
 		return ctx, r
 	}
 	if remote, ok := observe.RemoteOf(ctx); ok && !spanned(within) {
@@ -111,7 +117,9 @@ func (r *recorder) Event(name string, said []observe.Attribute) {
 func (r *recorder) Room() *observe.Span { return &r.room }
 
 // Details implements [observe.Recorder].
-func (r *recorder) Details() bool { return trace.SpanFromContext(r.ctx).IsRecording() }
+func (r *recorder) Details() bool {
+	return r.of.tracer != nil && trace.SpanFromContext(r.ctx).IsRecording()
+}
 
 // Content implements [observe.Recorder].
 func (r *recorder) Content() bool { return r.of.content && r.Details() }
@@ -143,7 +151,7 @@ func (r *recorder) End(s *observe.Span) {
 	}
 	r.sum(s, said)
 	r.metrics(s, said)
-	if joined(s.Kind, s.Within) {
+	if joined(s.Kind, s.Within) && s.Within.Detailed() {
 		join(s.Within, said)
 	}
 	if r.span == nil || !r.span.IsRecording() { // one that is not sent has nothing to end
