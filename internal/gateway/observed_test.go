@@ -287,6 +287,29 @@ func TestMetricsAreWellFormed(t *testing.T) {
 	}
 }
 
+// TestPiecesAreOfStreams: what comes as a whole has no first piece, at whichever door.
+func TestPiecesAreOfStreams(t *testing.T) {
+	s := gated(t)
+	for _, stream := range []string{"false", "true"} {
+		for path, body := range map[string]string{
+			"/v1/chat/completions": `"messages":[{"role":"user","content":"SAY done"}]`,
+			"/v1/responses":        `"input":"SAY done"`,
+			"/v1/messages":         `"max_tokens":9,"messages":[{"role":"user","content":"SAY done"}]`,
+		} {
+			if status, said := s.do(s.ann, "POST", path, `{"model":"rehearsal","stream":`+stream+`,`+body+`}`); status != 200 {
+				t.Fatalf("%s: %d %s", path, status, said)
+			}
+		}
+		var text strings.Builder
+		if err := s.telemetry.Write(t.Context(), &text); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(text.String(), "time_to_first_chunk_seconds_count"); (n > 0) != (stream == "true") {
+			t.Errorf("streams %s: %d series of first pieces in\n%s", stream, n, text.String())
+		}
+	}
+}
+
 // TestInventedNamesStayFew: a client that makes up models, tools, methods and paths makes
 // no series of its own, and no rows of usage.
 func TestInventedNamesStayFew(t *testing.T) {

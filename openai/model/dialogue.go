@@ -171,7 +171,9 @@ func (d *Dialogue) next(ctx context.Context, last bool, l Listener) (r *Reply, e
 	ctx, span := observe.Begin(ctx, observe.Chat)
 	defer span.End()
 	d.said(span)
-	l = timed(ctx, span, l)
+	if d.streams() {
+		l = timed(ctx, span, l)
+	}
 	a, err := d.ask(ctx, last)
 	if err == nil {
 		r, err = a.read(ctx, l)
@@ -282,7 +284,7 @@ func (d *Dialogue) askNoUsage(ctx context.Context, last bool, failure *Error) (*
 
 // asksUsage reports whether requests get our wish for usage.
 func (d *Dialogue) asksUsage() bool {
-	return d.Usage && d.Client.API == ChatAPI && !d.wire().NoStreamOptions && string(d.Request.Object.Get("stream")) == "true" && d.Request.Object.Get("stream_options") == nil
+	return d.Usage && d.Client.API == ChatAPI && !d.wire().NoStreamOptions && d.streams() && d.Request.Object.Get("stream_options") == nil
 }
 
 // askWithout sends a first request once more without our tools, where the request

@@ -26,7 +26,7 @@ func (d *Dialogue) said(span *observe.Span) {
 	name, _ := rawjson.String(d.Request.Object.Get("model"))
 	span.Text(observe.OperationName, observe.OpChat)
 	span.Text(observe.RequestModel, clip.Text(name, maxSaid))
-	if string(d.Request.Object.Get("stream")) == "true" {
+	if d.streams() {
 		span.Flag(observe.RequestStream)
 	}
 	if span.Detailed() {
@@ -34,9 +34,20 @@ func (d *Dialogue) said(span *observe.Span) {
 	}
 }
 
+// wanted has the members of the request, in the form of its API.
+func (d *Dialogue) wanted() *rawjson.Object {
+	if d.Request.Native != nil {
+		return d.Request.Native.Object
+	}
+	return d.Request.Object
+}
+
+// streams reports whether the request asks for a stream.
+func (d *Dialogue) streams() bool { return string(d.wanted().Get("stream")) == "true" }
+
 // wishes tells how a request wants to be answered.
 func (d *Dialogue) wishes(span *observe.Span) {
-	of := d.Request.Object
+	of := d.wanted()
 	for _, name := range []string{"max_tokens", "max_completion_tokens", "max_output_tokens"} {
 		if n, ok := rawjson.Int(of.Get(name)); ok {
 			span.Int(observe.RequestMaxTokens, int64(n))
@@ -65,7 +76,8 @@ func (d *Dialogue) wishes(span *observe.Span) {
 	}
 }
 
-// timed tells when the first piece of a message came, and how long each further one took.
+// timed tells when the first piece of a message that is streamed came, and how long each
+// further one took.
 func timed(ctx context.Context, span *observe.Span, l Listener) Listener {
 	if !span.On() || l.Chunk == nil && l.Event == nil {
 		return l
