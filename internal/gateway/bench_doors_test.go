@@ -14,20 +14,23 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/stage/fakemcp"
 )
 
-// BenchmarkDoors is what an answer, one in a stream of 20 pieces, and one after a history of
-// 1,000 messages costs at each door at which a model is asked, with a tool offered and nothing
-// stored. The model speaks Chat. It is in this process, so that what one door costs more than
+// BenchmarkDoors is what an answer, one in a stream of 20 pieces, one after a history of 1,000
+// messages, and one to a client with 40 tools of its own costs at each door at which a model is
+// asked, with a tool of ours offered and nothing stored. The model speaks Chat. It is in this process, so that what one door costs more than
 // another is what counts.
 //
 //	go test ./internal/gateway -run - -bench Doors
 func BenchmarkDoors(b *testing.B) {
 	h := gatewayOver(b, weather())
 	for _, door := range benchDoors {
-		for _, what := range []string{"answer", "stream", "history"} {
+		for _, what := range []string{"answer", "stream", "history", "tools"} {
 			b.Run(door.name+"/"+what, func(b *testing.B) {
 				members := door.members
-				if what == "history" {
+				switch what {
+				case "history":
 					members = strings.Replace(members, `[`, `[`+history(250, door.name), 1)
+				case "tools":
+					members += `,"tools":[` + ownTools(40, door.name) + `]`
 				}
 				body := fmt.Sprintf(`{"model":"m","stream":%t,%s}`, what == "stream", members)
 				b.SetBytes(int64(len(body)))
@@ -101,6 +104,22 @@ func askDoor(tb testing.TB, h http.Handler, path, body string) {
 	if w.status > http.StatusOK || w.size < 100 {
 		tb.Fatal(w.status, w.size)
 	}
+}
+
+// ownTools are that many tools of a client's own as a door has them, of 1 KB each.
+func ownTools(n int, door string) string {
+	schema := `{"type":"object","properties":{"path":{"type":"string","description":"` + strings.Repeat("Where the file stands. ", 10) + `"},"limit":{"type":"integer","minimum":1}},"required":["path"],"additionalProperties":false}`
+	description := `"` + strings.Repeat(`Reads a file.\nSays \"nothing\" of what it cannot read. `, 12) + `"`
+	format := map[string]string{
+		"chat":      `{"type":"function","function":{"name":"own_%d","description":%s,"parameters":%s}}`,
+		"responses": `{"type":"function","name":"own_%d","description":%s,"strict":false,"parameters":%s}`,
+		"messages":  `{"name":"own_%d","description":%s,"input_schema":%s}`,
+	}[door]
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf(format, i, description, schema)
+	}
+	return strings.Join(all, ",")
 }
 
 // history is that many rounds of an agent as a door has them, with a comma behind each: a

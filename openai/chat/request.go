@@ -163,15 +163,14 @@ func (r *Request) readTools() error {
 	if err != nil {
 		return model.Invalid("tools", "\"tools\" must be an array.")
 	}
+	o := new(rawjson.Object) // that of each tool in turn
 	for i, raw := range tools {
-		param := fmt.Sprintf("tools.%d", i)
-		o, err := rawjson.ParseObject(raw)
-		if err != nil {
-			return model.Invalid(param, "Each tool must be an object.")
+		if err := o.Parse(raw); err != nil {
+			return model.Invalid(fmt.Sprintf("tools.%d", i), "Each tool must be an object.")
 		}
 		kind, _ := rawjson.String(o.Get("type"))
 		if kind == "mcp" {
-			choice, err := model.ReadServerChoice(o, param)
+			choice, err := model.ReadServerChoice(o, fmt.Sprintf("tools.%d", i))
 			if err != nil {
 				return err
 			}
@@ -195,11 +194,8 @@ func toolName(o *rawjson.Object, kind string) string {
 	if kind == "" {
 		kind = "function"
 	}
-	if inner, err := rawjson.ParseObject(o.Get(kind)); err == nil {
-		name, _ := rawjson.String(inner.Get("name"))
-		return name
-	}
-	return ""
+	name, _ := rawjson.String(rawjson.Find(o.Get(kind), "name"))
+	return name
 }
 
 func (r *Request) readChoice() error {

@@ -20,10 +20,10 @@ func (r *Request) readTools() error {
 	if err != nil {
 		return model.Invalid("tools", "tools: must be an array.")
 	}
+	o := new(rawjson.Object) // that of each tool in turn
 	for i, raw := range tools {
 		param := fmt.Sprintf("tools.%d", i)
-		o, err := rawjson.ParseObject(raw)
-		if err != nil {
+		if err := o.Parse(raw); err != nil {
 			return model.Invalid(param, param+": must be an object.")
 		}
 		if err := r.readTool(o, param); err != nil {
@@ -53,7 +53,7 @@ func (r *Request) readTool(o *rawjson.Object, param string) error {
 	if name == "" {
 		name = made.name
 	}
-	return r.addFunction(name, made.description, made.parameters(), false, param)
+	return r.addFunction(name, rawjson.Quote(made.description), made.parameters(), false, param)
 }
 
 // leftOut reports whether tools of a kind are left out without a word: those without
@@ -63,7 +63,6 @@ func leftOut(kind string) bool { return strings.HasPrefix(kind, "tool_search_too
 
 func (r *Request) readFunction(o *rawjson.Object, param string) error {
 	name, _ := rawjson.String(o.Get("name"))
-	description, _ := rawjson.String(o.Get("description"))
 	schema := o.Get("input_schema")
 	if rawjson.Kind(schema) != '{' {
 		return model.Invalid(param+".input_schema", param+".input_schema: must be a JSON schema, as an object.")
@@ -72,29 +71,28 @@ func (r *Request) readFunction(o *rawjson.Object, param string) error {
 	if err != nil {
 		return err
 	}
+	var description json.RawMessage
+	if said := o.Get("description"); rawjson.Kind(said) == '"' {
+		description = said
+	}
 	return r.addFunction(name, description, schema, strict, param)
 }
 
-// addFunction adds a tool of the client's. Members that are for Anthropic's own models,
+// addFunction adds a tool of the client's, with the literal of its description. Members that are for Anthropic's own models,
 // such as cache_control, stay behind.
-func (r *Request) addFunction(name, description string, schema json.RawMessage, strict bool, param string) error {
+func (r *Request) addFunction(name string, description, schema json.RawMessage, strict bool, param string) error {
 	switch {
 	case name == "":
 		return model.Invalid(param+".name", param+".name: a tool has a name.")
 	case r.names[name]:
 		return model.Invalid(param+".name", fmt.Sprintf("%s.name: there are two tools named %q.", param, name))
 	}
-	var function rawjson.Object
-	function.Set("name", rawjson.Quote(name))
-	if description != "" {
-		function.Set("description", rawjson.Quote(description))
-	}
-	function.Set("parameters", schema)
+	var wants json.RawMessage
 	if strict {
-		function.Set("strict", json.RawMessage("true"))
+		wants = json.RawMessage("true")
 	}
 	r.names[name] = true
-	r.tools = append(r.tools, append(function.Append([]byte(`{"type":"function","function":`)), '}'))
+	r.tools = append(r.tools, model.Function(name, description, schema, wants))
 	return nil
 }
 

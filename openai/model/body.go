@@ -48,8 +48,8 @@ func (d *Dialogue) body(last bool) [][]byte {
 		o.Delete("tool_choice")
 	}
 	d.setParallel(o, ours)
+	values["tools"] = d.tools(o.Get("tools"), ours)
 	o.Set("tools", nil)
-	values["tools"] = d.tools(ours)
 	return o.Parts(values)
 }
 
@@ -68,24 +68,24 @@ func (d *Dialogue) setParallel(o *rawjson.Object, ours *offer) {
 	}
 }
 
-// tools returns the array of tools, the client's own first, in parts.
-func (d *Dialogue) tools(ours *offer) [][]byte {
-	room := 4
-	if ours != nil {
-		room += len(ours.functions)
+// tools returns the array of tools, the client's own first, in parts: was is the one that they
+// were taken from, if any.
+func (d *Dialogue) tools(was json.RawMessage, ours *offer) [][]byte {
+	if ours == nil {
+		return rawjson.ArrayParts(was, d.Request.Tools)
 	}
-	parts := append(make([][]byte, 0, room), arrayOpen)
-	if len(d.Request.Tools) > 0 {
-		own := rawjson.AppendArray(nil, d.Request.Tools)
-		if parts[0] = own[:len(own)-1]; ours != nil {
-			parts[0] = append(parts[0], ',')
-		}
+	parts := make([][]byte, 0, 4+len(ours.functions))
+	if len(d.Request.Tools) == 0 {
+		parts = append(parts, arrayOpen)
+	} else {
+		own := rawjson.ArrayParts(was, d.Request.Tools)
+		last := own[len(own)-1]
+		own[len(own)-1] = last[:len(last)-1] // without the end
+		parts = append(append(slices.Grow(parts, len(own)), own...), arrayComma)
 	}
-	if ours != nil {
-		parts = append(parts, ours.functions...)
-		if more := d.readMore(); more != nil && !ours.full() {
-			parts = append(append(parts, arrayComma), more.functions...) // last, so that prompt caches stay good
-		}
+	parts = append(parts, ours.functions...)
+	if more := d.readMore(); more != nil && !ours.full() {
+		parts = append(append(parts, arrayComma), more.functions...) // last, so that prompt caches stay good
 	}
 	return append(parts, arrayClosed)
 }
@@ -104,4 +104,22 @@ func SetTools(o *rawjson.Object, tools []json.RawMessage) {
 		return
 	}
 	o.Set("tools", rawjson.AppendArray(nil, tools))
+}
+
+// Function returns a tool of the Chat API: a function. Its description is the literal of a
+// text; that, its parameters and strict are nil for none.
+func Function(name string, description, parameters, strict json.RawMessage) json.RawMessage {
+	size := len(`{"type":"function","function":{"name":"","description":,"parameters":,"strict":}}`)
+	f := append(make(json.RawMessage, 0, size+len(name)+len(description)+len(parameters)+len(strict)), `{"type":"function","function":{"name":`...)
+	f = rawjson.AppendQuote(f, name)
+	if len(description) > len(`""`) {
+		f = append(append(f, `,"description":`...), description...)
+	}
+	if parameters != nil {
+		f = append(append(f, `,"parameters":`...), parameters...)
+	}
+	if strict != nil {
+		f = append(append(f, `,"strict":`...), strict...)
+	}
+	return append(f, "}}"...)
 }

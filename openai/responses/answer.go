@@ -28,6 +28,7 @@ type answer struct {
 	items   []json.RawMessage          // nil where one is not finished
 	given   map[int]json.RawMessage    // those of which the client sees less than the model's API gave
 	final   json.RawMessage            // the response as it ended; nil until then
+	tools   json.RawMessage            // see echo
 	native  *rawjson.Object            // the response of the model's API, where that speaks Responses and has begun one
 }
 
@@ -104,9 +105,14 @@ func (a *answer) open() {
 func (a *answer) add(item json.RawMessage) int {
 	at := a.room()
 	if a.request.Stream {
-		a.event("response.output_item.added", number("output_index", at), raw("item", item))
+		a.added(at, item)
 	}
 	return at
+}
+
+// added sends that an item has begun.
+func (a *answer) added(at int, item json.RawMessage) {
+	a.event("response.output_item.added", number("output_index", at), raw("item", item))
 }
 
 // done ends an item.
@@ -216,7 +222,7 @@ func (a *answer) response(status string, usage, incomplete, failure json.RawMess
 		raw("output", array(a.finished()...)), given("parallel_tool_calls", boolean(true)), given("previous_response_id", null),
 		given("prompt_cache_key", null), given("safety_identifier", null), raw("reasoning", withBoth(r.Get("reasoning"))),
 		given("service_tier", byDefault), raw("store", boolean(a.request.store)), given("temperature", one),
-		raw("text", withFormat(r.Get("text"))), given("tool_choice", auto), raw("tools", a.request.echoed()),
+		raw("text", withFormat(r.Get("text"))), given("tool_choice", auto), raw("tools", a.echo()),
 		given("top_logprobs", zero), given("top_p", one), given("presence_penalty", zero), given("frequency_penalty", zero),
 		given("truncation", disabled), raw("usage", responseUsage(usage)), given("user", null), given("metadata", none),
 	}}
@@ -255,6 +261,14 @@ func withFormat(given json.RawMessage) json.RawMessage {
 	return o.Bytes()
 }
 
+// echo returns the tools as they stand in the response, which a stream has three times.
+func (a *answer) echo() json.RawMessage {
+	if a.tools == nil {
+		a.tools = a.request.echoed()
+	}
+	return a.tools
+}
+
 // echoed returns the tools as they stand in the response: with all members that have to
 // be there, and without what is secret.
 func (r *Request) echoed() json.RawMessage {
@@ -265,23 +279,34 @@ func (r *Request) echoed() json.RawMessage {
 			continue // it was read
 		}
 		var need []string
+		changed := false
 		switch stringOf(o, "type") {
 		case "function":
-			need = []string{"description", "parameters", "strict"}
+			need = functionMembers
 		case "mcp":
 			o.Delete("authorization")
 			o.Set("headers", null)
-			need = []string{"allowed_tools", "require_approval", "server_description", "server_url"}
+			need, changed = mcpMembers, true
 		}
 		for _, name := range need {
 			if o.Get(name) == nil {
 				o.Set(name, null)
+				changed = true
 			}
 		}
-		tools = append(tools, o.Bytes())
+		if changed {
+			tool = o.Bytes()
+		}
+		tools = append(tools, tool)
 	}
 	return array(tools...)
 }
+
+// Members that tools have to have in a response.
+var (
+	functionMembers = []string{"description", "parameters", "strict"}
+	mcpMembers      = []string{"allowed_tools", "require_approval", "server_description", "server_url"}
+)
 
 // responseUsage returns the usage of the Chat API as the Responses API has it.
 func responseUsage(usage json.RawMessage) json.RawMessage {
@@ -292,11 +317,11 @@ func responseUsage(usage json.RawMessage) json.RawMessage {
 	if o.Get("input_tokens") != nil { // an API of this kind gave it
 		return usage
 	}
-	count := func(o *rawjson.Object, name string) int {
+	count := func(o *rawjson.Object, name string) int64 {
 		n, _ := rawjson.Int(o.Get(name))
-		return n
+		return int64(n)
 	}
-	inner := func(name, member string) int {
+	inner := func(name, member string) int64 {
 		d, err := rawjson.ParseObject(o.Get(name))
 		if err != nil {
 			return 0
@@ -304,9 +329,11 @@ func responseUsage(usage json.RawMessage) json.RawMessage {
 		return count(d, member)
 	}
 	in, out := count(o, "prompt_tokens"), count(o, "completion_tokens")
-	return object(
-		number("input_tokens", in), raw("input_tokens_details", object(number("cached_tokens", inner("prompt_tokens_details", "cached_tokens")))),
-		number("output_tokens", out), raw("output_tokens_details", object(number("reasoning_tokens", inner("completion_tokens_details", "reasoning_tokens")))),
-		number("total_tokens", max(count(o, "total_tokens"), in+out)),
-	)
+	b := make(json.RawMessage, 0, 192)
+	b = strconv.AppendInt(append(b, `{"input_tokens":`...), in, 10)
+	b = strconv.AppendInt(append(b, `,"input_tokens_details":{"cached_tokens":`...), inner("prompt_tokens_details", "cached_tokens"), 10)
+	b = strconv.AppendInt(append(b, `},"output_tokens":`...), out, 10)
+	b = strconv.AppendInt(append(b, `,"output_tokens_details":{"reasoning_tokens":`...), inner("completion_tokens_details", "reasoning_tokens"), 10)
+	b = strconv.AppendInt(append(b, `},"total_tokens":`...), max(count(o, "total_tokens"), in+out), 10)
+	return append(b, '}')
 }

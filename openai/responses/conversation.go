@@ -90,8 +90,15 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 	if options.Seals == nil {
 		options.Seals = seal.New()
 	}
-	c := &Conversation{
+	var all struct { // in one allocation
+		conversation Conversation
+		dialogue     model.Dialogue
+		thread       recall.Thread
+	}
+	c := &all.conversation
+	*c = Conversation{
 		request: request, options: options, seals: seals{options.Seals, options.Caller, request.person()},
+		dialogue: &all.dialogue, thread: &all.thread,
 	}
 	var err error
 	if c.tools, err = request.offered(); err != nil {
@@ -116,20 +123,21 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 		asked.OneCall, asked.Shorten = request.oneCall, request.shorten
 	}
 	c.answer.begin(request, c.out, options.Begun)
-	c.dialogue = &model.Dialogue{
+	*c.dialogue = model.Dialogue{
 		Client: options.Model, Offers: options.Offers, Search: options.Search,
 		Shape: options.Shape, Progress: c.progress, Can: options.Can,
 		Request: asked,
 	}
-	c.thread, err = c.newThread()
+	*c.thread = c.newThread()
+	err = c.readApprovals(c.thread)
 	c.history.messages = nil // the thread's, which may let go of them
 	return c, err
 }
 
 // newThread returns what belongs to the request beside what it says.
-func (c *Conversation) newThread() (*recall.Thread, error) {
+func (c *Conversation) newThread() recall.Thread {
 	owner, identified := recall.Owner(c.request.object, c.options.Caller, "")
-	t := &recall.Thread{
+	return recall.Thread{
 		Request: recall.Request{
 			Messages: c.history.messages, Whole: c.history.whole, Known: c.request.known,
 			Digest: c.request.digest(), Owner: owner, Identified: identified || c.request.Previous != "" || c.request.Conversation != "",
@@ -142,7 +150,6 @@ func (c *Conversation) newThread() (*recall.Thread, error) {
 			}
 		},
 	}
-	return t, c.readApprovals(t)
 }
 
 // guide is what stands about results in the history.

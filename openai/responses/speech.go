@@ -208,11 +208,13 @@ func (c *Conversation) newPart(content json.RawMessage, place int) *part {
 	c.endThinking()
 	if c.speech.message == "" {
 		c.speech.message = c.answer.name("msg_")
-		c.speech.at = c.answer.add(message(c.speech.message, "in_progress"))
+		if c.speech.at = c.answer.room(); c.request.Stream {
+			c.answer.added(c.speech.at, message(c.speech.message, "in_progress"))
+		}
 	}
 	p := &part{id: c.speech.message, at: c.speech.at}
-	p.stands(place)
 	if c.request.Stream {
+		p.stands(place)
 		c.answer.of(p, "response.content_part.added", raw("part", content))
 	}
 	return p

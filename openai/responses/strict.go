@@ -15,7 +15,7 @@ const codeParameters = "invalid_function_parameters"
 
 // checkStrict refuses parameters of a function that says it is strict and cannot be.
 // Upstreams tell that late, or with a fault of their own.
-func checkStrict(o *rawjson.Object, name, param string) error {
+func checkStrict(o *rawjson.Object, name string) error {
 	if string(o.Get("strict")) != "true" || rawjson.IsNull(o.Get("parameters")) {
 		return nil
 	}
@@ -24,7 +24,7 @@ func checkStrict(o *rawjson.Object, name, param string) error {
 		return nil
 	}
 	return &model.Error{
-		Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: codeParameters, Param: param,
+		Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: codeParameters,
 		Message: fmt.Sprintf("The function %.64q says that it is strict, and its parameters cannot be: %s.", name, faults[0]),
 	}
 }

@@ -27,6 +27,7 @@ type clientTools struct {
 	names     map[string]bool
 	byName    map[string]clientTool // by the name of the function
 	allowed   func(clientTool) bool // nil: all
+	entry     rawjson.Object        // each of them in turn
 }
 
 // readTools parts the client's own tools from the mcp entries, which choose among ours.
@@ -39,26 +40,26 @@ func (r *Request) readTools() error {
 	if err != nil {
 		return model.Invalid("tools", "\"tools\" must be an array.")
 	}
+	o := new(rawjson.Object) // that of each tool in turn
 	for i, raw := range tools {
-		param := fmt.Sprintf("tools[%d]", i)
-		o, err := rawjson.ParseObject(raw)
-		if err != nil {
-			return model.Invalid(param, "Each tool must be an object.")
+		param := func() string { return place{-1, i}.String() }
+		if err := o.Parse(raw); err != nil {
+			return model.Invalid(param(), "Each tool must be an object.")
 		}
 		switch kind := stringOf(o, "type"); {
 		case kind == "mcp" && r.native && isElsewhere(o):
 			if r.Background && (!rawjson.IsNull(o.Get("authorization")) || !rawjson.IsNull(o.Get("headers"))) {
-				return model.Invalid(param, "Credentials of a request are not kept here, as one that is made in the background would need: leave \"background\" out.")
+				return model.Invalid(param(), "Credentials of a request are not kept here, as one that is made in the background would need: leave \"background\" out.")
 			}
 			r.elsewhere[stringOf(o, "server_label")] = true
 		case kind == "mcp":
-			chosen, err := model.ReadServerChoice(o, param)
+			chosen, err := model.ReadServerChoice(o, param())
 			if err != nil {
 				return err
 			}
 			r.Servers = append(r.Servers, chosen)
 		case isSearch(kind) && !r.native:
-			if _, err := hosted.Read(o, param); err != nil {
+			if _, err := hosted.Read(o, param()); err != nil {
 				return err
 			}
 		}
@@ -67,12 +68,12 @@ func (r *Request) readTools() error {
 	return nil
 }
 
-// add adds an entry of tools that stands at param, with those in it where it is a
-// namespace.
-func (t *clientTools) add(entry json.RawMessage, param, namespace string) error {
-	o, err := rawjson.ParseObject(entry)
-	if err != nil {
-		return model.Invalid(param, "Each tool must be an object.")
+// add adds an entry of tools, with those in it where it is a namespace. Errors name a place in
+// it.
+func (t *clientTools) add(entry json.RawMessage, namespace string) error {
+	o := &t.entry
+	if err := o.Parse(entry); err != nil {
+		return model.Invalid("", "Each tool must be an object.")
 	}
 	kind := stringOf(o, "type")
 	switch {
@@ -82,11 +83,11 @@ func (t *clientTools) add(entry json.RawMessage, param, namespace string) error 
 		name := stringOf(o, "name")
 		inner, err := rawjson.Elements(o.Get("tools"))
 		if err != nil || name == "" || namespace != "" {
-			return model.Invalid(param, "A namespace needs a name and tools, and none of them is a namespace.")
+			return model.Invalid("", "A namespace needs a name and tools, and none of them is a namespace.")
 		}
 		for i, tool := range inner {
-			if err := t.add(tool, fmt.Sprintf("%s.tools[%d]", param, i), name); err != nil {
-				return err
+			if err := t.add(tool, name); err != nil {
+				return within(".tools", i, err)
 			}
 		}
 		return nil
@@ -96,14 +97,14 @@ func (t *clientTools) add(entry json.RawMessage, param, namespace string) error 
 		}
 		o.Set("name", rawjson.Quote("tool_search"))
 	case kind != "function" && kind != "custom":
-		return model.Invalid(param+".type", fmt.Sprintf("Tools of the type %.40q need an upstream that speaks the Responses API itself.", kind))
+		return model.Invalid(".type", fmt.Sprintf("Tools of the type %.40q need an upstream that speaks the Responses API itself.", kind))
 	}
 	tool := clientTool{kind: kind, name: stringOf(o, "name"), namespace: namespace, async: string(o.Get("async")) == "true"}
 	if tool.name == "" {
-		return model.Invalid(param+".name", "A tool needs a name.")
+		return model.Invalid(".name", "A tool needs a name.")
 	}
 	if tool.kind == "function" {
-		if err := checkStrict(o, tool.name, param); err != nil {
+		if err := checkStrict(o, tool.name); err != nil {
 			return err
 		}
 	}
@@ -174,21 +175,20 @@ func flatten(namespace, name string, hashed bool) string {
 
 // function returns the function of the Chat API that stands for a tool.
 func function(name string, tool clientTool, o *rawjson.Object) json.RawMessage {
-	f := rawjson.Object{Members: []rawjson.Member{text("name", name)}}
-	description, parameters := stringOf(o, "description"), o.Get("parameters")
 	if tool.kind == "custom" {
-		description, parameters = freeText(description, o.Get("format")), freeTextParameters
+		return model.Function(name, rawjson.Quote(freeText(stringOf(o, "description"), o.Get("format"))), freeTextParameters, nil)
 	}
-	if description != "" {
-		f.Set("description", rawjson.Quote(description))
+	var description, parameters, strict json.RawMessage
+	if said := o.Get("description"); rawjson.Kind(said) == '"' {
+		description = said
 	}
-	if !rawjson.IsNull(parameters) {
-		f.Set("parameters", parameters)
+	if given := o.Get("parameters"); !rawjson.IsNull(given) {
+		parameters = given
 	}
-	if strict := o.Get("strict"); tool.kind == "function" && !rawjson.IsNull(strict) {
-		f.Set("strict", strict)
+	if wants := o.Get("strict"); tool.kind == "function" && !rawjson.IsNull(wants) {
+		strict = wants
 	}
-	return object(text("type", "function"), raw("function", f.Bytes()))
+	return model.Function(name, description, parameters, strict)
 }
 
 // freeTextParameters are those of a function that takes text of no form of JSON's.
@@ -222,8 +222,8 @@ func (r *Request) offered() (*clientTools, error) {
 	}
 	t := &clientTools{allowed: r.choice.client}
 	for at, tool := range r.declared() {
-		if err := t.add(tool, at.String(), ""); err != nil {
-			return nil, err
+		if err := t.add(tool, ""); err != nil {
+			return nil, at.within(err)
 		}
 	}
 	return t, nil
@@ -238,6 +238,14 @@ func (p place) String() string {
 		return fmt.Sprintf("tools[%d]", p.tool)
 	}
 	return fmt.Sprintf("input[%d].tools[%d]", p.item, p.tool)
+}
+
+// within says of an error in which entry it is.
+func (p place) within(err error) error {
+	if p.item < 0 {
+		return within("tools", p.tool, err)
+	}
+	return within("input", p.item, within(".tools", p.tool, err))
 }
 
 // declared returns the entries of tools, of the request and of its items, by where they

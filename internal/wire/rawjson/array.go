@@ -47,7 +47,7 @@ func AppendArray(dst []byte, elements []json.RawMessage) []byte {
 // other there go out as they stand there, and are not copied.
 func ArrayParts(was []byte, elements []json.RawMessage) [][]byte {
 	if Kind(was) != '[' {
-		return [][]byte{AppendArray(nil, elements)}
+		return apart(elements)
 	}
 	var parts [][]byte
 	own, from, to := []byte{'['}, 0, 0 // what stands nowhere, and behind it was[from:to]
@@ -88,6 +88,21 @@ func ArrayParts(was []byte, elements []json.RawMessage) [][]byte {
 	end()
 	return append(parts, append(own, ']'))
 }
+
+// apart returns an array of raw values with each of them as a part.
+func apart(elements []json.RawMessage) [][]byte {
+	parts := append(make([][]byte, 0, 2*len(elements)+2), opened)
+	for i, e := range elements {
+		if i > 0 {
+			parts = append(parts, comma)
+		}
+		parts = append(parts, e)
+	}
+	return append(parts, closed)
+}
+
+// Parts of arrays, which nobody changes.
+var opened, comma, closed = slices.Clip([]byte("[")), slices.Clip([]byte(",")), slices.Clip([]byte("]"))
 
 // nextElement returns where the element of an array begins that follows what ends at a
 // place: 0 for the first one.
