@@ -71,15 +71,11 @@ func (r *Request) readFunction(o *rawjson.Object, param string) error {
 	if err != nil {
 		return err
 	}
-	var description json.RawMessage
-	if said := o.Get("description"); rawjson.Kind(said) == '"' {
-		description = said
-	}
-	return r.addFunction(name, description, schema, strict, param)
+	return r.addFunction(name, o.Get("description"), schema, strict, param)
 }
 
-// addFunction adds a tool of the client's, with the literal of its description. Members that are for Anthropic's own models,
-// such as cache_control, stay behind.
+// addFunction adds a tool of the client's, as [model.Function] has it. Members that are for
+// Anthropic's own models, such as cache_control, stay behind.
 func (r *Request) addFunction(name string, description, schema json.RawMessage, strict bool, param string) error {
 	switch {
 	case name == "":

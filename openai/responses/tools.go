@@ -178,17 +178,11 @@ func function(name string, tool clientTool, o *rawjson.Object) json.RawMessage {
 	if tool.kind == "custom" {
 		return model.Function(name, rawjson.Quote(freeText(stringOf(o, "description"), o.Get("format"))), freeTextParameters, nil)
 	}
-	var description, parameters, strict json.RawMessage
-	if said := o.Get("description"); rawjson.Kind(said) == '"' {
-		description = said
+	var strict json.RawMessage
+	if tool.kind == "function" {
+		strict = o.Get("strict")
 	}
-	if given := o.Get("parameters"); !rawjson.IsNull(given) {
-		parameters = given
-	}
-	if wants := o.Get("strict"); tool.kind == "function" && !rawjson.IsNull(wants) {
-		strict = wants
-	}
-	return model.Function(name, description, parameters, strict)
+	return model.Function(name, o.Get("description"), o.Get("parameters"), strict)
 }
 
 // freeTextParameters are those of a function that takes text of no form of JSON's.

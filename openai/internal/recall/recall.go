@@ -93,7 +93,7 @@ type Thread struct {
 	resumed  *memory.Turn    // the turn that Resume is from
 	ended    bool            // KeepFinal was called
 	finished func()          // lets a retry of this request go on; nil until Restore
-	first    json.RawMessage // of the client's messages: in those of the request the guide may stand in it
+	first    json.RawMessage // the first of the client's messages as it came; in that of Request the guide may stand
 }
 
 // Lost is what a client was to get of a request and did not.
