@@ -78,7 +78,7 @@ func (t *translator) put(tools bool, messages ...json.RawMessage) {
 }
 
 func (t *translator) add(role string, content json.RawMessage) {
-	t.put(false, members("role", role, "content", content).Bytes())
+	t.put(false, model.ChatMessage(role, content))
 }
 
 // person adds what a person says. What stands in several messages behind each other
@@ -175,13 +175,8 @@ func (t *translator) results(results []toolResult) {
 			shown.parts = append(shown.parts, own...)
 			content = shown.content()
 		}
-		t.put(true, toolMessage(r.id, content))
+		t.put(true, model.ChatResult(r.id, content))
 	}
-}
-
-// toolMessage is the message of what came of a call.
-func toolMessage(id string, content json.RawMessage) json.RawMessage {
-	return members("role", "tool", "tool_call_id", id, "content", content).Bytes()
 }
 
 // A spoken message is one of the model's, as it is put together of blocks: of each round
@@ -250,7 +245,7 @@ func (t *translator) assistant(turn *turn) error {
 			if err != nil {
 				return within(b.place(), err)
 			}
-			m.results = append(m.results, toolMessage(r.id, r.ours()))
+			m.results = append(m.results, model.ChatResult(r.id, r.ours()))
 		case "server_tool_use":
 			if t.shown && tagOf(b.text("id")) != "" {
 				if err := t.call(m, b, kept); err != nil {
@@ -259,7 +254,7 @@ func (t *translator) assistant(turn *turn) error {
 			}
 		case "web_search_tool_result":
 			if t.shown && tagOf(b.text("tool_use_id")) != "" {
-				m.results = append(m.results, toolMessage(b.text("tool_use_id"), t.found(b)))
+				m.results = append(m.results, model.ChatResult(b.text("tool_use_id"), t.found(b)))
 			}
 		default:
 			// What other servers made of their own, such as searches, has no meaning here.
@@ -290,17 +285,25 @@ func (t *translator) call(m *spoken, b block, kept map[string]json.RawMessage) e
 	default:
 		m.ids = append(m.ids, id)
 	}
-	f := members("name", name, "arguments", string(input))
-	o := members("id", id, "type", "function", "function", json.RawMessage(nil))
+	made := model.ChatCall(id, name, rawjson.Quote(string(input)))
 	if was, err := rawjson.ParseObject(kept[id]); err == nil {
-		if function, err := rawjson.ParseObject(was.Get("function")); err == nil {
-			f = over(function, f)
-		}
-		o = over(was, o)
+		made = overCall(was, made)
 	}
-	o.Set("function", f.Bytes())
-	m.calls = append(m.calls, o.Bytes())
+	m.calls = append(m.calls, made)
 	return nil
+}
+
+// overCall puts a call over the one that the upstream made, which has more members.
+func overCall(was *rawjson.Object, call json.RawMessage) json.RawMessage {
+	o, err := rawjson.ParseObject(call)
+	if err != nil {
+		return call // it was made here
+	}
+	f, errF := rawjson.ParseObject(o.Get("function"))
+	if function, err := rawjson.ParseObject(was.Get("function")); err == nil && errF == nil {
+		o.Set("function", over(function, f).Bytes())
+	}
+	return over(was, o).Bytes()
 }
 
 // over puts the members of an object over those of another, which it returns.
@@ -320,11 +323,15 @@ func (t *translator) say(m *spoken) {
 	if !m.empty() {
 		content = m.content()
 	}
-	o := members("role", "assistant", "content", content)
-	if m.thoughts(o); len(m.calls) > 0 {
-		o.Set("tool_calls", rawjson.AppendArray(nil, m.calls))
+	message := model.ChatAnswer(content, m.calls)
+	if len(m.rest)+len(m.thinking) > 0 {
+		o := members("role", "assistant", "content", content)
+		if m.thoughts(o); len(m.calls) > 0 {
+			o.Set("tool_calls", rawjson.AppendArray(nil, m.calls))
+		}
+		message = o.Bytes()
 	}
-	t.put(false, o.Bytes())
+	t.put(false, message)
 	if len(m.results) > 0 {
 		t.put(true, m.results...)
 		if m.tag != "" && t.rounds != nil {

@@ -251,9 +251,11 @@ func blocks(raw json.RawMessage) ([]block, error) {
 		return nil, wrong("", "must be a string or an array of blocks.")
 	}
 	all, objects := make([]block, len(elements)), make([]rawjson.Object, len(elements))
+	members := make([]rawjson.Member, usualMembers*len(elements))
 	for i, raw := range elements {
 		b := &all[i]
-		if b.at, b.Object = i, &objects[i]; b.Parse(raw) != nil {
+		b.at, b.Object = i, &objects[i]
+		if b.Members = members[usualMembers*i : usualMembers*i : usualMembers*(i+1)]; b.Parse(raw) != nil {
 			return nil, within(fmt.Sprintf(".%d", i), wrong("", "each block must be an object."))
 		}
 		if b.kind, _ = rawjson.String(b.Get("type")); b.kind == "" {
@@ -265,6 +267,9 @@ func blocks(raw json.RawMessage) ([]block, error) {
 	}
 	return all, nil
 }
+
+// usualMembers are so many that a block has.
+const usualMembers = 4
 
 // readOutput reads how the answer is to look.
 func (r *Request) readOutput() error {

@@ -74,7 +74,7 @@ func (r *Request) readFunction(o *rawjson.Object, param string) error {
 	return r.addFunction(name, o.Get("description"), schema, strict, param)
 }
 
-// addFunction adds a tool of the client's, as [model.Function] has it. Members that are for
+// addFunction adds a tool of the client's, as [model.ChatFunction] has it. Members that are for
 // Anthropic's own models, such as cache_control, stay behind.
 func (r *Request) addFunction(name string, description, schema json.RawMessage, strict bool, param string) error {
 	switch {
@@ -88,7 +88,7 @@ func (r *Request) addFunction(name string, description, schema json.RawMessage, 
 		wants = json.RawMessage("true")
 	}
 	r.names[name] = true
-	r.tools = append(r.tools, model.Function(name, description, schema, wants))
+	r.tools = append(r.tools, model.ChatFunction(name, description, schema, wants))
 	return nil
 }
 

@@ -105,21 +105,3 @@ func SetTools(o *rawjson.Object, tools []json.RawMessage) {
 	}
 	o.Set("tools", rawjson.AppendArray(nil, tools))
 }
-
-// Function returns a tool of the Chat API: a function. description is the literal of a text,
-// and what is none, or empty, is left out, as parameters and strict are that are null or nil.
-func Function(name string, description, parameters, strict json.RawMessage) json.RawMessage {
-	size := len(`{"type":"function","function":{"name":"","description":,"parameters":,"strict":}}`)
-	f := append(make(json.RawMessage, 0, size+len(name)+len(description)+len(parameters)+len(strict)), `{"type":"function","function":{"name":`...)
-	f = rawjson.AppendQuote(f, name)
-	if rawjson.Kind(description) == '"' && len(description) > len(`""`) {
-		f = append(append(f, `,"description":`...), description...)
-	}
-	if !rawjson.IsNull(parameters) {
-		f = append(append(f, `,"parameters":`...), parameters...)
-	}
-	if !rawjson.IsNull(strict) {
-		f = append(append(f, `,"strict":`...), strict...)
-	}
-	return append(f, "}}"...)
-}

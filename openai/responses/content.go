@@ -9,10 +9,17 @@ import (
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
-// chatContent returns a member of an item, the content of a message or the output of a call,
-// as the Chat API has it: text where it is text alone, or the assistant's. Errors name a place
-// in the item.
-func chatContent(o *rawjson.Object, member, role string) (json.RawMessage, error) {
+// A contents reads content of items, one after the other in the same room.
+type contents struct {
+	parts []json.RawMessage
+	texts []json.RawMessage // literals, of the parts that are text
+	part  rawjson.Object    // each part in turn
+}
+
+// chat returns a member of an item, the content of a message or the output of a call, as the
+// Chat API has it: text where it is text alone, or the assistant's. Errors name a place in the
+// item.
+func (c *contents) chat(o *rawjson.Object, member, role string) (_ json.RawMessage, err error) {
 	content, place := o.Get(member), "."+member
 	if rawjson.Kind(content) == '"' {
 		return content, nil
@@ -20,36 +27,36 @@ func chatContent(o *rawjson.Object, member, role string) (json.RawMessage, error
 	if rawjson.IsNull(content) {
 		return noWords, nil
 	}
-	parts, err := rawjson.Elements(content)
-	if err != nil {
+	if c.parts, err = rawjson.AppendElements(c.parts[:0], content); err != nil {
 		return nil, model.Invalid(place, "Content must be a string or an array of parts.")
 	}
-	texts := make([]json.RawMessage, 0, 4) // literals, of the parts that are text
-	var others []json.RawMessage           // by place, nil for texts; nil where there are only these
-	p := new(rawjson.Object)               // each part in turn
-	for i, each := range parts {
-		if err := p.Parse(each); err != nil {
+	c.texts = c.texts[:0]
+	var others []json.RawMessage // by place, nil for texts; nil where there are only these
+	for i, each := range c.parts {
+		if err := c.part.Parse(each); err != nil {
 			return nil, within(place, i, model.Invalid("", "Each part must be an object."))
 		}
-		part, s, err := chatPart(p)
+		part, s, err := chatPart(&c.part)
 		switch {
 		case err != nil:
 			return nil, within(place, i, err)
 		case part == nil:
-			texts = append(texts, s)
+			c.texts = append(c.texts, s)
 		default:
 			if others == nil {
-				others = make([]json.RawMessage, len(parts))
+				others = make([]json.RawMessage, len(c.parts))
 			}
 			others[i] = part
 		}
 	}
 	if others == nil || role == "assistant" {
-		return rawjson.JoinStrings("\n", texts), nil
+		return rawjson.JoinStrings("\n", c.texts), nil
 	}
+	next := 0 // of the texts
 	for i := range others {
 		if others[i] == nil {
-			others[i], texts = object(text("type", "text"), raw("text", texts[0])), texts[1:]
+			others[i] = object(text("type", "text"), raw("text", c.texts[next]))
+			next++
 		}
 	}
 	return rawjson.AppendArray(nil, others), nil

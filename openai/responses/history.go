@@ -26,16 +26,17 @@ type history struct {
 	asked    map[string]*rawjson.Object
 	answered []approval
 
-	tools   *clientTools
-	seals   seals
-	turn    turn
-	open    map[string]string // open calls of the client's, by id, to their names
-	results map[string]int    // the places of results of such calls, by id, and more what came of them later
-	more    map[string][]json.RawMessage
-	settled int  // calls of the messages before have their results
-	left    int  // the messages before are what a compaction left
-	trigger bool // the last item asks for a compaction, and nothing else
-	foreign bool // something that another provider sealed was left out
+	tools    *clientTools
+	seals    seals
+	contents contents
+	turn     turn
+	open     map[string]string // open calls of the client's, by id, to their names
+	results  map[string]int    // the places of results of such calls, by id, and more what came of them later
+	more     map[string][]json.RawMessage
+	settled  int  // calls of the messages before have their results
+	left     int  // the messages before are what a compaction left
+	trigger  bool // the last item asks for a compaction, and nothing else
+	foreign  bool // something that another provider sealed was left out
 
 	request    *Request // for a model whose API speaks Responses; nil for others
 	nativeTurn nativeTurn
@@ -71,7 +72,7 @@ func readHistory(r *Request, tools *clientTools, s seals) (*history, error) {
 	h.endTurn()
 	h.placeholders()
 	h.joinResults()
-	h.turn, h.open, h.results = turn{}, nil, nil // which were for reading alone
+	h.contents, h.turn, h.open, h.results = contents{}, turn{}, nil, nil // which were for reading alone
 	return h, nil
 }
 
@@ -144,7 +145,7 @@ func (h *history) item(o *rawjson.Object) error {
 // message takes a message.
 func (h *history) message(o *rawjson.Object) error {
 	role := stringOf(o, "role")
-	content, err := chatContent(o, "content", role)
+	content, err := h.contents.chat(o, "content", role)
 	if err != nil {
 		return err
 	}
@@ -160,7 +161,7 @@ func (h *history) message(o *rawjson.Object) error {
 	if role == "developer" {
 		role = "system" // the name that all upstreams know
 	}
-	h.add(object(text("role", role), raw("content", content)))
+	h.add(model.ChatMessage(role, content))
 	return nil
 }
 
@@ -174,13 +175,13 @@ func (h *history) add(message json.RawMessage) {
 // call takes a call of a tool of the client's.
 func (h *history) call(o *rawjson.Object, kind string) error {
 	id, name := stringOf(o, "call_id"), stringOf(o, "name")
-	arguments := stringOf(o, "arguments")
+	arguments := literalOf(o, "arguments")
 	switch kind {
 	case "custom_tool_call":
-		arguments = string(object(text("input", stringOf(o, "input"))))
+		arguments = rawjson.Quote(string(object(text("input", stringOf(o, "input")))))
 	case "tool_search_call":
 		if name = "tool_search"; rawjson.Kind(o.Get("arguments")) == '{' {
-			arguments = string(o.Get("arguments"))
+			arguments = rawjson.Quote(string(o.Get("arguments")))
 		}
 	}
 	if id == "" {
@@ -190,8 +191,7 @@ func (h *history) call(o *rawjson.Object, kind string) error {
 		return model.Invalid("", "A call needs a call_id and a name.")
 	}
 	flat := h.tools.find(stringOf(o, "namespace"), name)
-	h.turn.theirs(object(text("id", id), text("type", "function"),
-		raw("function", object(text("name", flat), text("arguments", arguments)))))
+	h.turn.theirs(model.ChatCall(id, flat, arguments))
 	enter(&h.open, id, flat)
 	return nil
 }
@@ -220,7 +220,7 @@ func (h *history) output(o *rawjson.Object, kind string) error {
 	}
 	if rawjson.Kind(content) == '[' {
 		var err error
-		if content, err = chatContent(o, "output", "tool"); err != nil {
+		if content, err = h.contents.chat(o, "output", "tool"); err != nil {
 			return err
 		}
 	} else if rawjson.Kind(content) != '"' {
@@ -265,7 +265,7 @@ func (h *history) joinResults() {
 // result puts the result of a call of the client's behind the history.
 func (h *history) result(id string, content json.RawMessage) {
 	enter(&h.results, id, len(h.messages))
-	h.messages = append(h.messages, object(text("role", "tool"), text("tool_call_id", id), raw("content", content)))
+	h.messages = append(h.messages, model.ChatResult(id, content))
 }
 
 // placeholders answers calls that have no result yet, where something else follows: the

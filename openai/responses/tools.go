@@ -176,13 +176,13 @@ func flatten(namespace, name string, hashed bool) string {
 // function returns the function of the Chat API that stands for a tool.
 func function(name string, tool clientTool, o *rawjson.Object) json.RawMessage {
 	if tool.kind == "custom" {
-		return model.Function(name, rawjson.Quote(freeText(stringOf(o, "description"), o.Get("format"))), freeTextParameters, nil)
+		return model.ChatFunction(name, rawjson.Quote(freeText(stringOf(o, "description"), o.Get("format"))), freeTextParameters, nil)
 	}
 	var strict json.RawMessage
 	if tool.kind == "function" {
 		strict = o.Get("strict")
 	}
-	return model.Function(name, o.Get("description"), o.Get("parameters"), strict)
+	return model.ChatFunction(name, o.Get("description"), o.Get("parameters"), strict)
 }
 
 // freeTextParameters are those of a function that takes text of no form of JSON's.

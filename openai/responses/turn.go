@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // A turn is what items say of the assistant, until somebody else speaks.
@@ -88,17 +89,15 @@ func (h *history) endTurn() {
 	if !t.any {
 		return
 	}
-	o := rawjson.Object{Members: []rawjson.Member{text("role", "assistant"), raw("content", nil)}}
+	var content json.RawMessage
 	if len(t.texts) > 0 || len(t.calls) == 0 {
-		o.Set("content", rawjson.JoinStrings("\n\n", t.texts))
+		content = rawjson.JoinStrings("\n\n", t.texts)
 	}
-	if len(t.calls) > 0 {
-		o.Set("tool_calls", array(t.calls...))
-	}
+	said := model.ChatAnswer(content, t.calls)
 	if t.more || len(t.texts) == 0 && len(t.calls) == 0 {
 		t.next()
 		enter(&h.whole, len(h.messages), append([]json.RawMessage{}, t.closed...))
 	}
-	h.messages = append(h.messages, o.Bytes())
+	h.messages = append(h.messages, said)
 	h.turn = turn{}
 }
