@@ -451,6 +451,8 @@ func TestRefusals(t *testing.T) {
 		`{"model":"m","input":"x","tools":[{"type":"file_search"}]}`: "tools[0].type",
 		`{"model":"m","input":"x","tools":[{"type":"function","name":"f","strict":true,"parameters":{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}}]}`: "tools[0]",
 		`{"model":"m","input":"x","tools":[{"type":"function","name":"f","strict":true,"parameters":{"type":"object","properties":{}}}]}`:                                                   "tools[0]",
+		`{"model":"m","input":"x","tools":[{"type":"namespace","name":"n","tools":[{"type":"function","name":"a"},{"type":"function"}]}]}`:                                                  "tools[0].tools[1].name",
+		`{"model":"m","input":[{"role":"user","content":"x"},{"type":"additional_tools","role":"developer","tools":[{"type":"custom","name":"a"},{"type":"function"}]}]}`:                   "input[1].tools[1].name",
 		`{"model":"m","input":[{"type":"nonsense"}]}`:                                                            "input[0].type",
 		`{"model":"m","input":[{"role":"user","content":[{"type":"input_file","file_id":"f"}]}]}`:                "input[0].content[0]",
 		`{"model":"m","input":[{"type":"function_call_output","call_id":"c","output":"x"}]}`:                     "input",
