@@ -178,7 +178,7 @@ func (c *Call) extendName(piece string) {
 // complete reports whether args is one whole JSON object.
 func complete(args []byte) bool {
 	trimmed := bytes.TrimSpace(args)
-	return len(trimmed) > 1 && trimmed[0] == '{' && trimmed[len(trimmed)-1] == '}' && json.Valid(trimmed)
+	return len(trimmed) > 1 && trimmed[0] == '{' && trimmed[len(trimmed)-1] == '}' && rawjson.Valid(trimmed)
 }
 
 // argumentText returns arguments as text: they should be a string, but TGI and

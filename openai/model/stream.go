@@ -2,7 +2,6 @@ package model
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"time"
@@ -107,7 +106,7 @@ func (s *stream) data(data []byte) error {
 		c.Data, c.Same, c.text = data, true, text
 		return s.listener.Chunk(c)
 	}
-	if !json.Valid(data) {
+	if !rawjson.Valid(data) {
 		return invalidReply("has a chunk that is not a JSON object", nil)
 	}
 	// Its lines become one, as every event that goes out has.

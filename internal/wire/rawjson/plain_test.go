@@ -138,3 +138,15 @@ func BenchmarkCheck(b *testing.B) {
 		}
 	}
 }
+
+// TestValid: what is valid is what encoding/json says, plain or not.
+func TestValid(t *testing.T) {
+	for in, want := range map[string]bool{
+		`{"a":[1,2]}`: true, `{"a":1,"a":2}`: true, "\"\x80\"": true, `{"\u0061":"\ud83d"}`: true,
+		`{"a":1}x`: false, `{`: false, ``: false, "\"\n\"": false, `01`: false,
+	} {
+		if Valid([]byte(in)) != want || json.Valid([]byte(in)) != want {
+			t.Errorf("Valid(%q) is %t", in, !want)
+		}
+	}
+}
