@@ -24,7 +24,8 @@ type stream struct {
 	message  growingObject
 	logprobs growing
 	calls    assembler
-	held     int64 // about how many bytes are kept of it
+	held     int64  // about how many bytes are kept of it
+	last     []byte // the chunk that tells the rest of the answer: the first, until one ends it; nil before
 
 	chunk   Chunk
 	pattern pattern
@@ -56,9 +57,10 @@ func (a *answer) readStream(body io.Reader, l Listener) (*Reply, error) {
 		}
 	}
 	r := s.reply
-	if r.Envelope == nil {
+	if s.last == nil {
 		return nil, invalidReply("is an empty stream", nil)
 	}
+	s.told()
 	r.Calls, r.Message = s.calls.calls, s.message.result()
 	if s.logprobs.kind() != 0 {
 		r.Logprobs = s.logprobs.append(nil)
@@ -150,9 +152,12 @@ func (s *stream) parsed(c *Chunk, torn bool) error {
 		return invalidReply("has a malformed tool call", err)
 	}
 	c.Finish, _ = rawjson.String(c.choice.Get("finish_reason"))
-	c.First = r.Envelope == nil
+	c.First = s.last == nil
 	if c.First || c.Finish != "" {
-		s.outlive(c)
+		s.last = append(s.last[:0], c.Data...)
+	}
+	if c.Finish != "" {
+		r.Finish = c.Finish
 	}
 	c.Calls = c.delta.Delete("tool_calls")
 	cost := s.calls.cost - before + s.message.merge(&c.delta)
@@ -171,7 +176,7 @@ func (s *stream) parsed(c *Chunk, torn bool) error {
 // preface tells of a chunk without choices where it may matter to a client: at the
 // beginning, and only if it is a chunk and not, say, a ping.
 func (s *stream) preface(c *Chunk) error {
-	if s.reply.Envelope != nil || s.listener.Chunk == nil ||
+	if s.last != nil || s.listener.Chunk == nil ||
 		rawjson.Kind(c.envelope.Get("choices")) != '[' || !rawjson.IsNull(c.envelope.Get("usage")) {
 		return nil
 	}
@@ -179,15 +184,12 @@ func (s *stream) preface(c *Chunk) error {
 	return s.listener.Chunk(c)
 }
 
-// outlive keeps a chunk: the last one ends the answer.
-func (s *stream) outlive(c *Chunk) {
+// told takes the last chunk for the envelope and the choice of the answer.
+func (s *stream) told() {
 	r := s.reply
-	r.Envelope, _ = rawjson.ParseObject(bytes.Clone(c.Data))
+	r.Envelope, _ = rawjson.ParseObject(s.last) // it was parsed before
 	choices, _ := rawjson.Elements(r.Envelope.Get("choices"))
 	r.Choice, _ = rawjson.ParseObject(choices[0])
-	if c.Finish != "" {
-		r.Finish = c.Finish
-	}
 }
 
 // keep counts what is held of the stream.
