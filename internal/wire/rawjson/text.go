@@ -99,8 +99,27 @@ const longestLiteral = len("custom_tool_call_output")
 
 // AppendQuote appends s to dst as a JSON string literal.
 func AppendQuote(dst []byte, s string) []byte {
+	if spellsItself(s) {
+		return append(append(append(dst, '"'), s...), '"')
+	}
 	out, _ := jsontext.AppendQuote(dst, s) // invalid UTF-8 is replaced and reported
 	return out
+}
+
+// spellsItself reports whether a text is of ASCII's characters that need no escapes.
+func spellsItself(s string) bool {
+	for ; len(s) >= 8; s = s[8:] {
+		x := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+		if special(x)|x&highBits != 0 {
+			return false
+		}
+	}
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= 0x80 || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // JoinStrings returns the literal of texts with something between them, of their literals:
