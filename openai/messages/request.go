@@ -202,17 +202,48 @@ func (r *Request) readTurns(messages []json.RawMessage) error {
 		return model.Invalid("messages", fmt.Sprintf("messages: there may be %d at most.", maxTurns))
 	}
 	r.turns = make([]turn, 0, len(messages))
-	o := new(rawjson.Object) // that of each message in turn
+	in := &turnReader{atOnce: min(len(messages), 64)}
 	for i, raw := range messages {
-		if err := r.readTurn(o, i, raw); err != nil {
+		if err := r.readTurn(in, i, raw); err != nil {
 			return within(fmt.Sprintf("messages.%d", i), err)
 		}
 	}
 	return nil
 }
 
-// readTurn reads a message, with o.
-func (r *Request) readTurn(o *rawjson.Object, i int, raw json.RawMessage) error {
+// A turnReader is what messages are taken apart in, one after the other.
+type turnReader struct {
+	message  rawjson.Object
+	elements []json.RawMessage // of its content
+
+	// Room for blocks to come, which is made for so many at once, or for more.
+	atOnce  int
+	blocks  []block
+	objects []rawjson.Object
+	members []rawjson.Member
+}
+
+// usualMembers are so many that a block has.
+const usualMembers = 4
+
+// room returns so many blocks, with objects that have room for what is usual.
+func (in *turnReader) room(n int) []block {
+	if len(in.blocks) < n {
+		size := max(n, in.atOnce)
+		in.blocks, in.objects, in.members = make([]block, size), make([]rawjson.Object, size), make([]rawjson.Member, usualMembers*size)
+	}
+	all := in.blocks[:n:n]
+	for i := range all {
+		in.objects[i].Members = in.members[usualMembers*i : usualMembers*i : usualMembers*(i+1)]
+		all[i].Object = &in.objects[i]
+	}
+	in.blocks, in.objects, in.members = in.blocks[n:], in.objects[n:], in.members[usualMembers*n:]
+	return all
+}
+
+// readTurn reads a message.
+func (r *Request) readTurn(in *turnReader, i int, raw json.RawMessage) error {
+	o := &in.message
 	if o.Parse(raw) != nil {
 		return wrong("", "each message must be an object.")
 	}
@@ -223,7 +254,7 @@ func (r *Request) readTurn(o *rawjson.Object, i int, raw json.RawMessage) error 
 		return wrong(".role", "must be user, assistant or system.")
 	}
 	var err error
-	if t.blocks, err = blocks(o.Get("content")); err != nil {
+	if t.blocks, err = in.read(o.Get("content")); err != nil {
 		return within(".content", err)
 	}
 	for j := range t.blocks {
@@ -240,22 +271,24 @@ func (r *Request) readTurn(o *rawjson.Object, i int, raw json.RawMessage) error 
 	return nil
 }
 
-// blocks reads content: a text, or an array of blocks. Errors name a place in it.
-func blocks(raw json.RawMessage) ([]block, error) {
+// blocks reads content: see [turnReader.read].
+func blocks(raw json.RawMessage) ([]block, error) { return new(turnReader).read(raw) }
+
+// read reads content: a text, or an array of blocks. Errors name a place in it.
+func (in *turnReader) read(raw json.RawMessage) (_ []block, err error) {
 	if rawjson.Kind(raw) == '"' {
-		text := &rawjson.Object{Members: []rawjson.Member{{Name: "text", Value: raw}}}
-		return []block{{kind: "text", at: -1, Object: text}}, nil
+		all := in.room(1)
+		all[0].kind, all[0].at = "text", -1
+		all[0].Set("text", raw)
+		return all, nil
 	}
-	elements, err := rawjson.Elements(raw)
-	if err != nil {
+	if in.elements, err = rawjson.AppendElements(in.elements[:0], raw); err != nil {
 		return nil, wrong("", "must be a string or an array of blocks.")
 	}
-	all, objects := make([]block, len(elements)), make([]rawjson.Object, len(elements))
-	members := make([]rawjson.Member, usualMembers*len(elements))
-	for i, raw := range elements {
+	all := in.room(len(in.elements))
+	for i, raw := range in.elements {
 		b := &all[i]
-		b.at, b.Object = i, &objects[i]
-		if b.Members = members[usualMembers*i : usualMembers*i : usualMembers*(i+1)]; b.Parse(raw) != nil {
+		if b.at = i; b.Parse(raw) != nil {
 			return nil, within(fmt.Sprintf(".%d", i), wrong("", "each block must be an object."))
 		}
 		if b.kind, _ = rawjson.String(b.Get("type")); b.kind == "" {
@@ -267,9 +300,6 @@ func blocks(raw json.RawMessage) ([]block, error) {
 	}
 	return all, nil
 }
-
-// usualMembers are so many that a block has.
-const usualMembers = 4
 
 // readOutput reads how the answer is to look.
 func (r *Request) readOutput() error {
