@@ -16,6 +16,8 @@ import (
 type reader struct {
 	// files says that the upstream takes files, such as PDF, as parts of a message.
 	files bool
+	// in is what blocks within blocks are taken apart in.
+	in *blockReader
 }
 
 // takesFiles are the dialects whose APIs document a part of the type file.
@@ -80,7 +82,7 @@ func (r reader) read(s *said, b block) error {
 	case "document":
 		return r.document(s, b)
 	case "search_result":
-		inner, err := blocks(b.Get("content"))
+		inner, err := r.in.read(b.Get("content"))
 		if err == nil {
 			s.text(strings.TrimSpace(b.text("title") + "\n" + b.text("source")))
 			err = r.all(s, inner)
@@ -148,7 +150,7 @@ func (r reader) document(s *said, b block) error {
 	case source.kind == "text":
 		s.text(strings.TrimLeft(title+"\n", "\n") + source.text("data"))
 	case source.kind == "content":
-		inner, err := blocks(source.Get("content"))
+		inner, err := r.in.read(source.Get("content"))
 		if err == nil {
 			s.text(title)
 			err = r.all(s, inner)
@@ -186,7 +188,7 @@ func (r reader) toolResult(b block) (t toolResult, err error) {
 	if rawjson.IsNull(b.Get("content")) {
 		return t, nil
 	}
-	inner, err := blocks(b.Get("content"))
+	inner, err := r.in.read(b.Get("content"))
 	if err == nil {
 		err = r.all(&t.said, inner)
 	}

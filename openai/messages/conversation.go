@@ -115,7 +115,8 @@ func (c *Conversation) Offer(list *dragoman.List) error {
 	c.dialogue.Offer(c.list)
 	name := c.dialect().Name()
 	t := &translator{
-		reader: reader{files: slices.Contains(takesFiles, name)}, wire: c.dialect().Wire(), system: slices.Contains(takesSystem, name),
+		reader: reader{files: slices.Contains(takesFiles, name), in: &blockReader{atOnce: min(len(c.request.turns), 64)}},
+		wire:   c.dialect().Wire(), system: slices.Contains(takesSystem, name),
 		name: c.nameOf, search: c.nameOf(serverTool{own, hosted.WebSearch}), shown: c.request.shown(), thoughts: c.thoughts,
 		whole: map[int][]json.RawMessage{}, rounds: map[string]int{},
 	}

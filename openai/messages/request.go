@@ -202,7 +202,7 @@ func (r *Request) readTurns(messages []json.RawMessage) error {
 		return model.Invalid("messages", fmt.Sprintf("messages: there may be %d at most.", maxTurns))
 	}
 	r.turns = make([]turn, 0, len(messages))
-	in := &turnReader{atOnce: min(len(messages), 64)}
+	in := &blockReader{atOnce: min(len(messages), 64)}
 	for i, raw := range messages {
 		if err := r.readTurn(in, i, raw); err != nil {
 			return within(fmt.Sprintf("messages.%d", i), err)
@@ -211,10 +211,10 @@ func (r *Request) readTurns(messages []json.RawMessage) error {
 	return nil
 }
 
-// A turnReader is what messages are taken apart in, one after the other.
-type turnReader struct {
+// A blockReader is what content is taken apart in, that of one message after the other.
+type blockReader struct {
 	message  rawjson.Object
-	elements []json.RawMessage // of its content
+	elements []json.RawMessage // of the content
 
 	// Room for blocks to come, which is made for so many at once, or for more.
 	atOnce  int
@@ -227,7 +227,7 @@ type turnReader struct {
 const usualMembers = 4
 
 // room returns so many blocks, with objects that have room for what is usual.
-func (in *turnReader) room(n int) []block {
+func (in *blockReader) room(n int) []block {
 	if len(in.blocks) < n {
 		size := max(n, in.atOnce)
 		in.blocks, in.objects, in.members = make([]block, size), make([]rawjson.Object, size), make([]rawjson.Member, usualMembers*size)
@@ -242,7 +242,7 @@ func (in *turnReader) room(n int) []block {
 }
 
 // readTurn reads a message.
-func (r *Request) readTurn(in *turnReader, i int, raw json.RawMessage) error {
+func (r *Request) readTurn(in *blockReader, i int, raw json.RawMessage) error {
 	o := &in.message
 	if o.Parse(raw) != nil {
 		return wrong("", "each message must be an object.")
@@ -271,11 +271,11 @@ func (r *Request) readTurn(in *turnReader, i int, raw json.RawMessage) error {
 	return nil
 }
 
-// blocks reads content: see [turnReader.read].
-func blocks(raw json.RawMessage) ([]block, error) { return new(turnReader).read(raw) }
+// blocks reads content: see [blockReader.read].
+func blocks(raw json.RawMessage) ([]block, error) { return new(blockReader).read(raw) }
 
 // read reads content: a text, or an array of blocks. Errors name a place in it.
-func (in *turnReader) read(raw json.RawMessage) (_ []block, err error) {
+func (in *blockReader) read(raw json.RawMessage) (_ []block, err error) {
 	if rawjson.Kind(raw) == '"' {
 		all := in.room(1)
 		all[0].kind, all[0].at = "text", -1
