@@ -26,6 +26,16 @@ type saying struct {
 	results []json.RawMessage // of our calls
 }
 
+// again returns the saying without what is said, with its room.
+func (s saying) again() saying {
+	return saying{thought: s.thought[:0], calls: s.calls[:0], results: s.results[:0]}
+}
+
+// again returns the turn without what is in it, with its room.
+func (t *turn) again() turn {
+	return turn{texts: t.texts[:0], calls: t.calls[:0], closed: t.closed[:0], said: t.said.again()}
+}
+
 // say takes the literal of a text.
 func (t *turn) say(s json.RawMessage) {
 	if t.any = true; len(s) == len(noWords) {
@@ -66,7 +76,7 @@ func (t *turn) ours(call, result json.RawMessage) {
 // next ends the message that is being read.
 func (t *turn) next() {
 	s := t.said
-	t.said = saying{}
+	t.said = s.again()
 	if !s.spoke && len(s.calls) == 0 {
 		return
 	}
@@ -99,5 +109,5 @@ func (h *history) endTurn() {
 		enter(&h.whole, len(h.messages), append([]json.RawMessage{}, t.closed...))
 	}
 	h.messages = append(h.messages, said)
-	h.turn = turn{}
+	h.turn = t.again()
 }
