@@ -106,7 +106,7 @@ func AppendQuote(dst []byte, s string) []byte {
 	return out
 }
 
-// spellsItself reports whether a text is of ASCII's characters that need no escapes.
+// spellsItself reports whether a text consists of ASCII characters that need no escapes.
 func spellsItself(s string) bool {
 	for ; len(s) >= 8; s = s[8:] {
 		x := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
