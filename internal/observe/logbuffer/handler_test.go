@@ -102,10 +102,12 @@ func TestRecordsTakeRoom(t *testing.T) {
 		out := sink{held: make(chan struct{})}
 		w := New(&out)
 		log := slog.New(w.Handler(plainText)).With("carried", strings.Repeat("x", 500))
+		log.Info("held")
+		synctest.Wait()
 		const lines = 3000
-		logged := 0
+		logged := 1
 		go func() {
-			for i := range lines {
+			for i := range lines - 1 {
 				log.Info("a line", "i", i)
 				logged++
 			}
