@@ -116,7 +116,7 @@ func (c *talkTurn) Offer(list *dragoman.List) error {
 		}
 	}
 	c.dialogue.Expect(len(t.messages) + 2)
-	for _, message := range slices.Concat(t.system(), t.messages, []json.RawMessage{said("user", c.message)}) {
+	for _, message := range slices.Concat(t.system(), t.messages, []json.RawMessage{model.ChatMessage("user", rawjson.Quote(c.message))}) {
 		o, err := rawjson.ParseObject(message)
 		if err != nil {
 			return err
@@ -133,11 +133,7 @@ func (t *Talk) system() []json.RawMessage {
 	if t.System == "" {
 		return nil
 	}
-	return []json.RawMessage{said("system", t.System)}
-}
-
-func said(role, text string) json.RawMessage {
-	return json.RawMessage(`{"role":"` + role + `","content":` + string(rawjson.Quote(text)) + `}`)
+	return []json.RawMessage{model.ChatMessage("system", rawjson.Quote(t.System))}
 }
 
 // Next implements [dragoman.Conversation].

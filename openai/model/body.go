@@ -76,22 +76,19 @@ func (d *Dialogue) tools(was json.RawMessage, ours *offer) [][]byte {
 	}
 	parts := make([][]byte, 0, 4+len(ours.functions))
 	if len(d.Request.Tools) == 0 {
-		parts = append(parts, arrayOpen)
+		parts = append(parts, rawjson.Opened)
 	} else {
 		own := rawjson.ArrayParts(was, d.Request.Tools)
 		last := own[len(own)-1]
 		own[len(own)-1] = last[:len(last)-1] // without the end
-		parts = append(append(slices.Grow(parts, len(own)), own...), arrayComma)
+		parts = append(append(slices.Grow(parts, len(own)), own...), rawjson.Comma)
 	}
 	parts = append(parts, ours.functions...)
 	if more := d.readMore(); more != nil && !ours.full() {
-		parts = append(append(parts, arrayComma), more.functions...) // last, so that prompt caches stay good
+		parts = append(append(parts, rawjson.Comma), more.functions...) // last, so that prompt caches stay good
 	}
-	return append(parts, arrayClosed)
+	return append(parts, rawjson.Closed)
 }
-
-// Parts of arrays, which nobody changes.
-var arrayOpen, arrayComma, arrayClosed = slices.Clip([]byte("[")), slices.Clip([]byte(",")), slices.Clip([]byte("]"))
 
 // SetTools puts tools in their place in a request, or removes everything that makes
 // no sense without tools: providers refuse an empty list, and a tool_choice beside

@@ -28,10 +28,7 @@ func withGuide(history []json.RawMessage, guide string) []json.RawMessage {
 			}
 		}
 	}
-	own := rawjson.Object{}
-	own.Set("role", rawjson.Quote("system"))
-	own.Set("content", quoteGuide(guide))
-	return slices.Insert(history, 0, own.Bytes())
+	return slices.Insert(history, 0, ChatMessage("system", quoteGuide(guide)))
 }
 
 // guided returns the content of a system message with a guide in it.

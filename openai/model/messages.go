@@ -34,11 +34,7 @@ func Messages(wire *dialect.Wire, answers []Answer) (tools, after []json.RawMess
 		} else {
 			images = append(images, own...)
 		}
-		var m rawjson.Object
-		m.Set("role", rawjson.Quote("tool"))
-		m.Set("tool_call_id", rawjson.Quote(a.ID))
-		m.Set("content", content)
-		tools = append(tools, m.Bytes())
+		tools = append(tools, ChatResult(a.ID, content))
 	}
 	return tools, shown(wire, images)
 }
@@ -52,8 +48,7 @@ func shown(wire *dialect.Wire, parts []json.RawMessage) (after []json.RawMessage
 	if wire.NoUserAfterTool {
 		after = append(after, json.RawMessage(`{"role":"assistant","content":"The pictures follow."}`))
 	}
-	content := withText(shownFirst, parts)
-	return append(after, append(append(json.RawMessage(`{"role":"user","content":`), content...), '}'))
+	return append(after, ChatMessage("user", withText(shownFirst, parts)))
 }
 
 // shownFirst stands before what tools returned that is no text.

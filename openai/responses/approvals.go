@@ -39,7 +39,7 @@ func (c *Conversation) readApprovals(t *recall.Thread) error {
 	}
 	c.given = map[string]*decision{}
 	answers := &recall.Answers{Param: "input"}
-	turn := &memory.Turn{Open: &memory.Message{Message: object(text("role", "assistant"), raw("content", nil))}}
+	turn := &memory.Turn{Open: &memory.Message{Message: model.ChatAnswer(nil, nil)}}
 	for _, said := range c.history.answered {
 		about, ok := c.seals.consent(said.id)
 		if !ok {
@@ -76,9 +76,8 @@ func (about consent) call(arguments string) (memory.Call, error) {
 		return memory.Call{}, badApproval("The arguments of a request for approval are not those that were shown.")
 	}
 	return memory.Call{
-		ID: about.Call,
-		Raw: object(text("id", about.Call), text("type", "function"),
-			raw("function", object(text("name", about.Tool), text("arguments", arguments)))),
+		ID:      about.Call,
+		Raw:     model.ChatCall(about.Call, about.Tool, rawjson.Quote(arguments)),
 		Waiting: &memory.Waiting{Server: about.Server, Original: about.Name, Pin: about.Pin, Arguments: json.RawMessage(arguments), Ran: dragoman.RanNot},
 	}, nil
 }

@@ -79,7 +79,7 @@ const summaryHead = "(A summary of the conversation so far, in place of all but 
 // summarised is the message with a summary. It is no system's: the model wrote it, of what
 // may be from outside.
 func summarised(summary string) json.RawMessage {
-	return object(text("role", "user"), text("content", summaryHead+summary))
+	return model.ChatMessage("user", rawjson.Quote(summaryHead+summary))
 }
 
 // written returns those of messages that people and developers wrote. An earlier summary is

@@ -160,16 +160,6 @@ func (c *Conversation) guide() string {
 	return c.options.Guide
 }
 
-// deferred reports whether the model is to search for the tools of all servers.
-func (r *Request) deferred() bool {
-	for _, s := range r.Servers {
-		if !s.DeferLoading {
-			return false
-		}
-	}
-	return len(r.Servers) > 0
-}
-
 // Offer implements [dragoman.Conversation].
 func (c *Conversation) Offer(list *dragoman.List) error {
 	c.list = c.request.choice.ours(list)
@@ -280,7 +270,7 @@ func (c *Conversation) instruct() {
 		return // where they stand
 	}
 	if s := stringOf(c.request.object, "instructions"); s != "" {
-		c.dialogue.AddHidden(object(text("role", "system"), text("content", s)))
+		c.dialogue.AddHidden(model.ChatMessage("system", rawjson.Quote(s)))
 	}
 }
 

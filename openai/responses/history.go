@@ -322,5 +322,5 @@ func (h *history) leftOut() {
 		return
 	}
 	h.foreign = true
-	h.add(object(text("role", "system"), text("content", "(Earlier turns, or what was thought in them, were kept by another provider in a form that only it can read.)")))
+	h.add(model.ChatMessage("system", rawjson.Quote("(Earlier turns, or what was thought in them, were kept by another provider in a form that only it can read.)")))
 }

@@ -90,7 +90,7 @@ func (h *history) nativeItem(o *rawjson.Object, item json.RawMessage) error {
 	case consented, h.request.isOurs(o):
 		return h.ourItem(o, kind, item)
 	case kind == "message" && stringOf(o, "role") != "assistant":
-		h.put(object(text("role", stringOf(o, "role")), text("content", plainContent(o.Get("content")))), item)
+		h.put(model.ChatMessage(stringOf(o, "role"), rawjson.Quote(plainContent(o.Get("content")))), item)
 	case kind == "message":
 		t := h.say(item)
 		t.texts = append(t.texts, plainContent(o.Get("content")))
@@ -107,11 +107,11 @@ func (h *history) nativeItem(o *rawjson.Object, item json.RawMessage) error {
 		enter(&h.open, id, kind)
 	case strings.HasSuffix(kind, "_output") && id != "" && (h.open[id] != "" || strings.HasSuffix(kind, "_call_output")):
 		delete(h.open, id)
-		h.put(object(text("role", "tool"), text("tool_call_id", id), text("content", plainContent(o.Get("output")))), item)
+		h.put(model.ChatResult(id, rawjson.Quote(plainContent(o.Get("output")))), item)
 	case h.nativeTurn.any && kind != "additional_tools" && kind != "compaction_trigger":
 		h.say(item)
 	default: // of nobody: where it stands is what matters
-		h.put(object(text("role", "system"), text("content", "")), item)
+		h.put(model.ChatMessage("system", noWords), item)
 	}
 	return nil
 }
@@ -203,11 +203,11 @@ func (h *history) endNative() {
 func chatCall(o *rawjson.Object, kind, id string, item json.RawMessage) json.RawMessage {
 	switch kind {
 	case "function_call":
-		return object(text("id", id), text("type", "function"), raw("function", object(text("name", stringOf(o, "name")), text("arguments", stringOf(o, "arguments")))))
+		return model.ChatCall(id, stringOf(o, "name"), literalOf(o, "arguments"))
 	case "custom_tool_call":
 		return object(text("id", id), text("type", "custom"), raw("custom", object(text("name", stringOf(o, "name")), text("input", stringOf(o, "input")))))
 	}
-	return object(text("id", id), text("type", "function"), raw("function", object(text("name", strings.TrimSuffix(kind, "_call")), text("arguments", string(item)))))
+	return model.ChatCall(id, strings.TrimSuffix(kind, "_call"), rawjson.Quote(string(item)))
 }
 
 // plainContent returns the text of content, by which a message is known again: that of its

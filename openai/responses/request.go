@@ -202,6 +202,16 @@ func (r *Request) readInput() error {
 // raw1 is a member that is an array of one.
 func raw1(name string, element json.RawMessage) rawjson.Member { return raw(name, array(element)) }
 
+// deferred reports whether the model is to search for the tools of all servers.
+func (r *Request) deferred() bool {
+	for _, s := range r.Servers {
+		if !s.DeferLoading {
+			return false
+		}
+	}
+	return len(r.Servers) > 0
+}
+
 // Rename gives the request the name by which the upstream knows its model. Model keeps
 // the client's.
 func (r *Request) Rename(model string) { r.upstream = model }

@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // seals close for one caller what clients keep for us.
@@ -78,13 +79,13 @@ func (s seals) boundCall(server, name, arguments, said string) []byte {
 func (h *history) ourCall(o *rawjson.Object) {
 	if call, said, ok := h.sealedCall(o); ok {
 		h.turn.ours(
-			object(text("id", call.id), text("type", "function"), raw("function", object(text("name", call.tool), text("arguments", call.arguments)))),
-			object(text("role", "tool"), text("tool_call_id", call.id), text("content", said)))
+			model.ChatCall(call.id, call.tool, rawjson.Quote(call.arguments)),
+			model.ChatResult(call.id, rawjson.Quote(said)))
 		return
 	}
 	h.turn.any, h.turn.more = true, true
 	h.turn.next()
-	h.turn.closed = append(h.turn.closed, object(text("role", "user"), text("content", h.claim(o))))
+	h.turn.closed = append(h.turn.closed, model.ChatMessage("user", rawjson.Quote(h.claim(o))))
 }
 
 // sealedCall returns the call of ours that an item is, and what came of it; ok is false for

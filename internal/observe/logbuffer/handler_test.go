@@ -105,20 +105,20 @@ func TestRecordsTakeRoom(t *testing.T) {
 		log.Info("held")
 		synctest.Wait()
 		const lines = 3000
-		logged := 1
+		logged, all := 1, make(chan struct{})
 		go func() {
 			for i := range lines - 1 {
 				log.Info("a line", "i", i)
 				logged++
 			}
+			close(all)
 		}()
 		synctest.Wait()
 		if written := logged * 550; written < Most*3/4 || written > Most {
 			t.Errorf("%d lines, some %d bytes, are behind", logged, written)
 		}
 		close(out.held)
-		time.Sleep(time.Second)
-		synctest.Wait()
+		<-all
 		w.Close()
 		if logged != lines || strings.Count(out.said(), "\n") != lines {
 			t.Errorf("%d lines were logged, and %d written", logged, strings.Count(out.said(), "\n"))

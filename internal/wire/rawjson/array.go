@@ -91,18 +91,18 @@ func ArrayParts(was []byte, elements []json.RawMessage) [][]byte {
 
 // apart returns an array of raw values with each of them as a part.
 func apart(elements []json.RawMessage) [][]byte {
-	parts := append(make([][]byte, 0, 2*len(elements)+2), opened)
+	parts := append(make([][]byte, 0, 2*len(elements)+2), Opened)
 	for i, e := range elements {
 		if i > 0 {
-			parts = append(parts, comma)
+			parts = append(parts, Comma)
 		}
 		parts = append(parts, e)
 	}
-	return append(parts, closed)
+	return append(parts, Closed)
 }
 
 // Parts of arrays, which nobody changes.
-var opened, comma, closed = slices.Clip([]byte("[")), slices.Clip([]byte(",")), slices.Clip([]byte("]"))
+var Opened, Comma, Closed = slices.Clip([]byte("[")), slices.Clip([]byte(",")), slices.Clip([]byte("]"))
 
 // nextElement returns where the element of an array begins that follows what ends at a
 // place: 0 for the first one.
