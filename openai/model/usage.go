@@ -44,39 +44,58 @@ type Usage struct{ In, Out, Cached, Written, Reasoning, Total int64 }
 
 // ReadUsage reads a usage object, in the spellings of chat/completions, of OpenAI's other
 // APIs and of Anthropic's, whose input_tokens are without those of the cache.
-func ReadUsage(usage json.RawMessage) (u Usage) {
-	o, err := rawjson.ParseObject(usage)
-	if err != nil {
-		return u
+func ReadUsage(usage json.RawMessage) Usage {
+	var prompt, completion, input, output, created, read, cached, reasoning int64
+	total := int64(-1)
+	details := func(value json.RawMessage) {
+		_ = rawjson.Each(value, func(name string, value json.RawMessage) {
+			switch name {
+			case "cached_tokens":
+				cached = max(cached, tokens(value))
+			case "reasoning_tokens":
+				reasoning = max(reasoning, tokens(value))
+			}
+		})
 	}
-	count := func(of *rawjson.Object, names ...string) (sum int64) {
-		for _, name := range names {
-			n, _ := rawjson.Int(of.Get(name))
-			sum += int64(max(n, 0))
-		}
-		return sum
-	}
-	var inner rawjson.Object
-	within := func(names ...string) *rawjson.Object {
-		for _, name := range names {
-			if details := o.Get(name); details != nil && inner.Parse(details) == nil {
-				return &inner
+	err := rawjson.Each(usage, func(name string, value json.RawMessage) {
+		switch name {
+		case "prompt_tokens":
+			prompt = tokens(value)
+		case "completion_tokens":
+			completion = tokens(value)
+		case "input_tokens":
+			input = tokens(value)
+		case "output_tokens":
+			output = tokens(value)
+		case "cache_creation_input_tokens":
+			created = tokens(value)
+		case "cache_read_input_tokens":
+			read = tokens(value)
+		case "prompt_tokens_details", "completion_tokens_details", "input_tokens_details", "output_tokens_details":
+			details(value)
+		case "total_tokens":
+			if n, ok := rawjson.Int(value); ok {
+				total = int64(max(n, 0))
 			}
 		}
-		inner.Members = inner.Members[:0]
-		return &inner
+	})
+	if err != nil {
+		return Usage{}
 	}
-	read := count(o, "cache_read_input_tokens")
-	u.In = max(count(o, "prompt_tokens"), count(o, "input_tokens", "cache_creation_input_tokens")+read) // one API says it in both ways
-	u.Out = max(count(o, "completion_tokens"), count(o, "output_tokens"))
-	u.Cached = min(u.In, read+count(within("prompt_tokens_details", "input_tokens_details"), "cached_tokens"))
-	u.Written = min(u.In-u.Cached, count(o, "cache_creation_input_tokens"))
-	u.Reasoning = min(u.Out, count(within("completion_tokens_details", "output_tokens_details"), "reasoning_tokens"))
-	u.Total = u.In + u.Out
-	if total, ok := rawjson.Int(o.Get("total_tokens")); ok {
-		u.Total = int64(max(total, 0))
+	u := Usage{In: max(prompt, input+created+read), Out: max(completion, output)} // one API says it in both ways
+	u.Cached = min(u.In, read+cached)
+	u.Written = min(u.In-u.Cached, created)
+	u.Reasoning = min(u.Out, reasoning)
+	if u.Total = total; total < 0 {
+		u.Total = u.In + u.Out
 	}
 	return u
+}
+
+// tokens reads a number of tokens; 0 where it is none.
+func tokens(value json.RawMessage) int64 {
+	n, _ := rawjson.Int(value)
+	return int64(max(n, 0))
 }
 
 // Tokens returns the tokens of a usage object, in and out; 0 for one that says none. It

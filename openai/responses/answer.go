@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -13,7 +12,13 @@ import (
 )
 
 // newID returns a new id that begins with a prefix.
-func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
+func newID(prefix string) string {
+	id := append(make([]byte, 0, 48), prefix...)
+	for _, c := range []byte(rand.Text()) {
+		id = append(id, c|0x20) // in lower case; digits are as they were
+	}
+	return string(id)
+}
 
 // An answer is a response while it is made: its items, and in a stream its events.
 type answer struct {
@@ -79,10 +84,18 @@ func (a *answer) send(kind string, p *part, rest func(e []byte) []byte) {
 // withMembers appends members, each with a comma before it.
 func withMembers(e []byte, members []rawjson.Member) []byte {
 	for i := range members {
-		e = append(rawjson.AppendQuote(append(e, ','), members[i].Name), ':')
-		e = append(e, members[i].Value...)
+		e = with(e, members[i].Name, members[i].Value)
 	}
 	return e
+}
+
+// with appends a member, with a comma before it; null for no value.
+func with(e []byte, name string, value json.RawMessage) []byte {
+	e = append(rawjson.AppendQuote(append(e, ','), name), ':')
+	if value == nil {
+		value = null
+	}
+	return append(e, value...)
 }
 
 // open sends what every stream begins with.
@@ -205,31 +218,61 @@ func (a *answer) response(status string, usage, incomplete, failure json.RawMess
 		return a.nativeResponse(status, usage, incomplete, failure)
 	}
 	r := a.request.object
-	given := func(name string, otherwise json.RawMessage) rawjson.Member {
-		if value := r.Get(name); !rawjson.IsNull(value) {
-			return raw(name, value)
+	size := 1200 + len(usage)
+	for _, m := range r.Members {
+		if m.Name != "input" {
+			size += len(m.Value)
 		}
-		return raw(name, otherwise)
 	}
-	completed := null
-	if status == "completed" || status == "incomplete" {
-		completed = json.RawMessage(number("", int(time.Now().Unix())).Value)
+	for _, item := range a.items {
+		size += len(item) + 1
 	}
-	o := rawjson.Object{Members: []rawjson.Member{
-		text("id", a.id), text("object", "response"), number("created_at", int(a.created.Unix())), raw("completed_at", completed),
-		text("status", status), raw("background", boolean(a.request.Background)), raw("error", failure), raw("incomplete_details", incomplete),
-		given("instructions", null), given("max_output_tokens", null), given("max_tool_calls", null), text("model", a.request.Model),
-		raw("output", array(a.finished()...)), given("parallel_tool_calls", boolean(true)), given("previous_response_id", null),
-		given("prompt_cache_key", null), given("safety_identifier", null), raw("reasoning", withBoth(r.Get("reasoning"))),
-		given("service_tier", byDefault), raw("store", boolean(a.request.store)), given("temperature", one),
-		raw("text", withFormat(r.Get("text"))), given("tool_choice", auto), raw("tools", a.echo()),
-		given("top_logprobs", zero), given("top_p", one), given("presence_penalty", zero), given("frequency_penalty", zero),
-		given("truncation", disabled), raw("usage", responseUsage(usage)), given("user", null), given("metadata", none),
-	}}
+	b := make([]byte, 0, size)
+	given := func(name string, otherwise json.RawMessage) { // what the request said
+		if value := r.Get(name); !rawjson.IsNull(value) {
+			otherwise = value
+		}
+		b = with(b, name, otherwise)
+	}
+	b = rawjson.AppendQuote(append(b, `{"id":`...), a.id)
+	b = strconv.AppendInt(append(b, `,"object":"response","created_at":`...), a.created.Unix(), 10)
+	if b = append(b, `,"completed_at":`...); status == "completed" || status == "incomplete" {
+		b = strconv.AppendInt(b, time.Now().Unix(), 10)
+	} else {
+		b = append(b, null...)
+	}
+	b = rawjson.AppendQuote(append(b, `,"status":`...), status)
+	b = with(b, "background", boolean(a.request.Background))
+	b = with(b, "error", failure)
+	b = with(b, "incomplete_details", incomplete)
+	given("instructions", null)
+	given("max_output_tokens", null)
+	given("max_tool_calls", null)
+	b = rawjson.AppendQuote(append(b, `,"model":`...), a.request.Model)
+	b = rawjson.AppendArray(append(b, `,"output":`...), a.finished())
+	given("parallel_tool_calls", yes)
+	given("previous_response_id", null)
+	given("prompt_cache_key", null)
+	given("safety_identifier", null)
+	b = with(b, "reasoning", withBoth(r.Get("reasoning")))
+	given("service_tier", byDefault)
+	b = with(b, "store", boolean(a.request.store))
+	given("temperature", one)
+	b = with(b, "text", withFormat(r.Get("text")))
+	given("tool_choice", auto)
+	b = with(b, "tools", a.echo())
+	given("top_logprobs", zero)
+	given("top_p", one)
+	given("presence_penalty", zero)
+	given("frequency_penalty", zero)
+	given("truncation", disabled)
+	b = with(b, "usage", responseUsage(usage))
+	given("user", null)
+	given("metadata", none)
 	if id := a.request.Conversation; id != "" {
-		o.Set("conversation", object(text("id", id)))
+		b = with(b, "conversation", object(text("id", id)))
 	}
-	return o.Bytes()
+	return append(b, '}')
 }
 
 // withBoth returns the reasoning member with the two members that it has to have.
@@ -310,30 +353,18 @@ var (
 
 // responseUsage returns the usage of the Chat API as the Responses API has it.
 func responseUsage(usage json.RawMessage) json.RawMessage {
-	o, err := rawjson.ParseObject(usage)
-	if err != nil {
+	if rawjson.Kind(usage) != '{' {
 		return null
 	}
-	if o.Get("input_tokens") != nil { // an API of this kind gave it
+	if rawjson.Get(usage, "input_tokens") != nil { // an API of this kind gave it
 		return usage
 	}
-	count := func(o *rawjson.Object, name string) int64 {
-		n, _ := rawjson.Int(o.Get(name))
-		return int64(n)
-	}
-	inner := func(name, member string) int64 {
-		d, err := rawjson.ParseObject(o.Get(name))
-		if err != nil {
-			return 0
-		}
-		return count(d, member)
-	}
-	in, out := count(o, "prompt_tokens"), count(o, "completion_tokens")
+	u := model.ReadUsage(usage)
 	b := make(json.RawMessage, 0, 192)
-	b = strconv.AppendInt(append(b, `{"input_tokens":`...), in, 10)
-	b = strconv.AppendInt(append(b, `,"input_tokens_details":{"cached_tokens":`...), inner("prompt_tokens_details", "cached_tokens"), 10)
-	b = strconv.AppendInt(append(b, `},"output_tokens":`...), out, 10)
-	b = strconv.AppendInt(append(b, `,"output_tokens_details":{"reasoning_tokens":`...), inner("completion_tokens_details", "reasoning_tokens"), 10)
-	b = strconv.AppendInt(append(b, `},"total_tokens":`...), max(count(o, "total_tokens"), in+out), 10)
+	b = strconv.AppendInt(append(b, `{"input_tokens":`...), u.In, 10)
+	b = strconv.AppendInt(append(b, `,"input_tokens_details":{"cached_tokens":`...), u.Cached, 10)
+	b = strconv.AppendInt(append(b, `},"output_tokens":`...), u.Out, 10)
+	b = strconv.AppendInt(append(b, `,"output_tokens_details":{"reasoning_tokens":`...), u.Reasoning, 10)
+	b = strconv.AppendInt(append(b, `},"total_tokens":`...), max(u.Total, u.In+u.Out), 10)
 	return append(b, '}')
 }

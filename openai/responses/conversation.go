@@ -233,6 +233,9 @@ func (c *Conversation) heard(round *model.Round) error {
 		return c.endNative(round)
 	}
 	c.usage = model.AddUsage(c.usage, round.Reply.Usage)
+	if r := round.Reply; !c.request.Stream {
+		c.say(r.Message, r.Logprobs)
+	}
 	c.endSpeech(round)
 	return nil
 }
@@ -279,14 +282,14 @@ func (c *Conversation) listener() model.Listener {
 	if c.request.native {
 		return c.nativeListener()
 	}
-	return model.Listener{
-		Begin: func(h http.Header) {
-			c.tellWithheld()
-			c.begin(h)
-		},
-		Chunk: c.chunk,
-		Flush: c.flush,
+	l := model.Listener{Begin: func(h http.Header) {
+		c.tellWithheld()
+		c.begin(h)
+	}}
+	if c.request.Stream {
+		l.Chunk, l.Flush = c.chunk, c.out.Flush
 	}
+	return l
 }
 
 // tellWithheld says why the model was offered none of our tools, where it was not.

@@ -52,6 +52,12 @@ func (c *Conversation) chunk(ch *model.Chunk) error {
 		return nil
 	}
 	_, choice, delta := ch.Parts()
+	c.say(delta, choice.Get("logprobs"))
+	return nil
+}
+
+// say takes a message of the model, or what a chunk adds to it, and how likely its tokens were.
+func (c *Conversation) say(delta *rawjson.Object, logprobs json.RawMessage) {
 	for _, name := range thoughts {
 		if s := stringOf(delta, name); s != "" {
 			c.think(name, s)
@@ -61,8 +67,8 @@ func (c *Conversation) chunk(ch *model.Chunk) error {
 	c.refuse(stringOf(delta, "refusal"))
 	content := delta.Get("content")
 	if s, ok := rawjson.String(content); ok {
-		c.talk(s, c.logprobs(choice.Get("logprobs")))
-		return nil
+		c.talk(s, c.logprobs(logprobs))
+		return
 	}
 	parts, _ := rawjson.Elements(content)
 	for _, each := range parts {
@@ -70,7 +76,6 @@ func (c *Conversation) chunk(ch *model.Chunk) error {
 			c.piece(o)
 		}
 	}
-	return nil
 }
 
 // piece takes a part of content that is a list, such as Mistral's.

@@ -82,15 +82,32 @@ func ParseObject(b []byte) (*Object, error) {
 func (o *Object) Parse(b []byte) error {
 	o.Members = o.Members[:0]
 	return eachPart(b, '{', '}', func(name, value []byte) error {
-		decoded, ok := known[string(name)] // costs no allocation
-		if !ok {
-			var err error
-			if decoded, err = Unquote(name); err != nil {
-				return err
-			}
+		decoded, err := nameOf(name)
+		if err != nil {
+			return err
 		}
 		o.add(Member{Name: decoded, Value: value, raw: spelled(name)})
 		return nil
+	})
+}
+
+// nameOf decodes the name of a member, which most often costs no allocation.
+func nameOf(literal []byte) (string, error) {
+	if decoded, ok := known[string(literal)]; ok {
+		return decoded, nil
+	}
+	return Unquote(literal)
+}
+
+// Each calls f with the members of the object that b is, in their order, and keeps none. Where
+// b turns out to be no object, f may have been called.
+func Each(b []byte, f func(name string, value json.RawMessage)) error {
+	return eachPart(b, '{', '}', func(literal, value []byte) error {
+		name, err := nameOf(literal)
+		if err == nil {
+			f(name, value)
+		}
+		return err
 	})
 }
 
