@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"strconv"
 	"time"
@@ -10,15 +9,6 @@ import (
 	"github.com/dragoman-mcp/dragoman/openai/internal/output"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
-
-// newID returns a new id that begins with a prefix.
-func newID(prefix string) string {
-	id := append(make([]byte, 0, 48), prefix...)
-	for _, c := range []byte(rand.Text()) {
-		id = append(id, c|0x20) // in lower case; digits are as they were
-	}
-	return string(id)
-}
 
 // An answer is a response while it is made: its items, and in a stream its events.
 type answer struct {
@@ -37,16 +27,22 @@ type answer struct {
 	native  *rawjson.Object            // the response of the model's API, where that speaks Responses and has begun one
 }
 
-// IDPrefix is what the ids of responses begin with that are made here.
-const IDPrefix = "resp_dg"
-
 func (a *answer) begin(r *Request, out *output.Output, begun *Begun) {
 	a.request, a.out = r, out
 	if begun != nil {
-		a.id, a.created, a.name, a.queued, a.seq = begun.ID, begun.Created, begun.namer("output"), true, begunEvents
-		return
+		a.id, a.created, a.queued, a.seq = begun.ID, begun.Created, true, begunEvents
+	} else {
+		a.id, a.created = newID(IDPrefix), time.Now()
 	}
-	a.id, a.created, a.name = newID(IDPrefix), time.Now(), newID
+	a.name = a.namer(begun, ofOutput)
+}
+
+// namer returns what makes the ids of items.
+func (a *answer) namer(begun *Begun, of byte) func(prefix string) string {
+	if begun != nil {
+		return begun.namer(of)
+	}
+	return itemNamer(a.id, of)
 }
 
 // event sends an event of a stream, with its place among them.

@@ -75,12 +75,9 @@ func (r *Request) GoOnFrom(b *Before) error {
 // begunEvents is how many events [Begun.Queue] returns.
 const begunEvents = 2
 
-// namer returns what makes ids, for a purpose: always the same ones in the same order; of a
-// nil Begun random ones.
-func (b *Begun) namer(purpose string) func(prefix string) string {
-	if b == nil {
-		return newID
-	}
+// namer returns what makes the ids of items: always the same ones in the same order.
+func (b *Begun) namer(of byte) func(prefix string) string {
+	purpose := map[byte]string{ofInput: "input", ofOutput: "output"}[of]
 	n := uint64(0)
 	return func(prefix string) string {
 		mac := hmac.New(sha256.New, b.Seed)
@@ -119,7 +116,7 @@ func (b *Begun) stored(r *Request, status string, usage json.RawMessage) *Stored
 	a := &answer{}
 	a.begin(r, nil, b)
 	return &Stored{
-		ID: b.ID, Previous: r.Previous, Conversation: r.Conversation, Person: r.person(), Input: withIDs(r.own, b.namer("input")), Output: a.finished(),
+		ID: b.ID, Previous: r.Previous, Conversation: r.Conversation, Person: r.person(), Input: withIDs(r.own, b.namer(ofInput)), Output: a.finished(),
 		Response: a.response(status, usage, nil, nil),
 	}
 }

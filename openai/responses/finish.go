@@ -43,7 +43,7 @@ func (c *Conversation) finish(ctx context.Context) error {
 	c.answer.final = c.answer.response(status, c.usage, incomplete, nil)
 	c.thread.KeepFinal(ctx, recall.End{Seen: c.text(), Pending: c.pending, Last: c.last})
 	if c.keeps() {
-		input := withIDs(c.request.own, c.options.Begun.namer("input"))
+		input := withIDs(c.request.own, c.answer.namer(c.options.Begun, ofInput))
 		if err := c.add(ctx, input); err != nil { // before the client is told: it may go on at once
 			return err
 		}

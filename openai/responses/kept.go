@@ -86,7 +86,7 @@ func (k Kept) With(a *Addition) *Kept {
 	if k.Person == "" {
 		k.Person = a.Person
 	}
-	k.Items = slices.Concat(k.Items, withIDs(a.Items, newID))
+	k.Items = slices.Concat(k.Items, cloned(withIDs(a.Items, newID))) // they would hold the body that they came in
 	k.Added += len(a.Items)
 	k.Turns = maps.Clone(k.Turns)
 	if k.Turns == nil && len(a.Turns) > 0 {

@@ -54,12 +54,6 @@ func isElsewhere(o *rawjson.Object) bool {
 	return at != "" && !strings.HasPrefix(at, model.ServerURL("")) || !rawjson.IsNull(o.Get("connector_id")) || !rawjson.IsNull(o.Get("tunnel_id"))
 }
 
-// madeHere reports whether an id of an item was made here. Those of OpenAI's are longer.
-func madeHere(id string) bool {
-	_, name, ok := strings.Cut(id, "_")
-	return ok && len(name) == 26 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz234567") == ""
-}
-
 // toNative returns the request for the model's API, without tools of ours.
 func (c *Conversation) toNative() *model.NativeRequest {
 	r := c.request

@@ -1,7 +1,9 @@
 package responses
 
 import (
+	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -156,6 +158,43 @@ func TestResponsesHaveOwners(t *testing.T) {
 
 // A client that names a server is asked by default; its approval is good for the call
 // that was shown, once, and also where nothing but the seal is left.
+// What is stored would hold the bodies of requests otherwise, of which items are parts.
+func TestStoredIsApart(t *testing.T) {
+	body := []byte(`{"input":[{"id":"a","type":"message"},{"id":"b"}],"output":[{"id":"c","n":1},{"id":"d"}]}`)
+	o, err := rawjson.ParseObject(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	input, _ := rawjson.Elements(o.Get("input"))
+	output, _ := rawjson.Elements(o.Get("output"))
+	response := []byte(`{"id":"r","output":[{"id":"c","n":1}]}`)
+	m, k := &Memory{}, NewKept(nil, input)
+	if err := m.Put(t.Context(), "alice", &Stored{ID: "r", Input: input, Output: output, Response: response}); err != nil {
+		t.Fatal(err)
+	}
+	clear(body)
+	clear(response)
+	s, err := m.With(t.Context(), "alice", "d")
+	if err != nil || s == nil {
+		t.Fatal(s, err)
+	}
+	all := []string{}
+	for _, document := range slices.Concat(s.Input, s.Output, k.Items, []json.RawMessage{s.Response}) {
+		all = append(all, string(document))
+	}
+	got := strings.Join(all, "\n")
+	const want = `{"id":"a","type":"message"}
+{"id":"b"}
+{"id":"c","n":1}
+{"id":"d"}
+{"id":"a","type":"message"}
+{"id":"b"}
+{"id":"r","output":[{"id":"c","n":1}]}`
+	if got != want {
+		t.Errorf("stored is\n%s", got)
+	}
+}
+
 func TestApprovals(t *testing.T) {
 	const tools = `"tools":[{"type":"mcp","server_label":"weather"}]`
 	for _, forgotten := range []bool{false, true} {

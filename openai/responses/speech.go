@@ -149,7 +149,7 @@ func (c *Conversation) logprobs(said json.RawMessage) []json.RawMessage {
 	return tokens
 }
 
-// cloned returns documents that stay when the chunk that they came in is gone.
+// cloned returns documents that stay when what they came in is gone.
 func cloned(documents []json.RawMessage) []json.RawMessage {
 	all := make([]json.RawMessage, len(documents))
 	for i, document := range documents {

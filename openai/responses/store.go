@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -52,15 +53,21 @@ func (s *Stored) Size() int64 {
 	return n
 }
 
-// ItemIDs returns the ids of its items, those of its request first.
-func (s *Stored) ItemIDs() (ids []string) {
-	for _, item := range slices.Concat(s.Input, s.Output) {
-		if id := idOf(item); id != "" {
-			ids = append(ids, id)
+// Names returns the ids of those of its items of which a store cannot tell by [Holder] that
+// they are this response's.
+func (s *Stored) Names() (ids []string) {
+	for _, items := range [][]json.RawMessage{s.Input, s.Output} {
+		for _, item := range items {
+			if id := idOf(item); id != "" && Holder(id) != s.ID {
+				ids = append(ids, id)
+			}
 		}
 	}
 	return ids
 }
+
+// Has reports whether it has an item of an id.
+func (s *Stored) Has(item string) bool { return s.item(item) != nil }
 
 // item returns the item of an id; nil where it has none.
 func (s *Stored) item(id string) json.RawMessage {
@@ -102,7 +109,7 @@ type Memory struct {
 
 	once      sync.Once
 	responses bounded.Map[*Stored]
-	items     bounded.Map[string] // responses' ids, by those of items
+	items     bounded.Map[string] // responses' ids, by those of [Stored.Names]
 	spent     bounded.Map[struct{}]
 	spending  sync.Mutex
 }
@@ -128,11 +135,56 @@ func (m *Memory) ready() {
 	})
 }
 
+// compact returns the response in few pieces of memory, which hold nothing else: items are
+// parts of a request's body, and may be parts of the response.
+func (s *Stored) compact() *Stored {
+	var all struct {
+		Stored
+		room [4]json.RawMessage // most have no more items
+	}
+	c := &all.Stored
+	*c = *s
+	size := len(s.Response)
+	for _, item := range s.Input {
+		size += len(item)
+	}
+	places := make([]int, len(s.Output)) // of what stands in the response
+	for i, item := range s.Output {
+		if places[i] = bytes.Index(s.Response, item); places[i] < 0 {
+			size += len(item)
+		}
+	}
+	room := append(make([]byte, 0, size), s.Response...)
+	items := slices.Grow(all.room[:0], len(s.Input)+len(s.Output))
+	put := func(item []byte) {
+		at := len(room)
+		room = append(room, item...)
+		items = append(items, room[at:len(room):len(room)])
+	}
+	for _, item := range s.Input {
+		put(item)
+	}
+	for i, item := range s.Output {
+		if at := places[i]; at >= 0 {
+			items = append(items, room[at:at+len(item):at+len(item)])
+		} else {
+			put(item)
+		}
+	}
+	if n := len(s.Response); n > 0 {
+		c.Response = room[:n:n]
+	}
+	n := len(s.Input)
+	c.Input, c.Output = items[:n:n], items[n:]
+	return c
+}
+
 // Put implements [Store].
 func (m *Memory) Put(_ context.Context, caller string, s *Stored) error {
 	m.ready()
+	s = s.compact()
 	m.responses.Put(caller, s.ID, s, s.Size())
-	for _, item := range s.ItemIDs() {
+	for _, item := range s.Names() {
 		m.items.Put(caller, item, s.ID, int64(len(item)+len(s.ID)))
 	}
 	return nil
@@ -148,6 +200,9 @@ func (m *Memory) Get(_ context.Context, caller, id string) (*Stored, error) {
 // With implements [Store].
 func (m *Memory) With(ctx context.Context, caller, item string) (*Stored, error) {
 	m.ready()
+	if s, ok := m.responses.Get(caller, Holder(item)); ok && s.Has(item) {
+		return s, nil
+	}
 	id, _ := m.items.Get(caller, item)
 	return m.Get(ctx, caller, id)
 }
@@ -157,7 +212,7 @@ func (m *Memory) Delete(_ context.Context, caller, id string) (bool, error) {
 	m.ready()
 	s, ok := m.responses.Take(caller, id)
 	if ok {
-		for _, item := range s.ItemIDs() {
+		for _, item := range s.Names() {
 			m.items.Delete(caller, item)
 		}
 	}

@@ -5,6 +5,7 @@
 package bounded
 
 import (
+	"container/heap"
 	"sync"
 	"time"
 )
@@ -24,47 +25,87 @@ type Map[V any] struct {
 
 	mu     sync.Mutex
 	owners map[string]*owner[V]
+	order  bySize[V] // the owners
 	size   int64
+	due    time.Duration // before which nobody has to look for what is too old
 }
 
+// bySize is a heap of owners, of which the first holds most.
+type bySize[V any] []*owner[V]
+
+func (h bySize[V]) Len() int { return len(h) }
+
+func (h bySize[V]) Less(i, j int) bool {
+	return h[i].size > h[j].size || h[i].size == h[j].size && h[i].name < h[j].name
+}
+
+func (h bySize[V]) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].at, h[j].at = i, j
+}
+
+func (h *bySize[V]) Push(o any) { *h = append(*h, o.(*owner[V])) }
+
+func (h *bySize[V]) Pop() any {
+	last := len(*h) - 1
+	o := (*h)[last]
+	(*h)[last], *h = nil, (*h)[:last]
+	return o
+}
+
+// An owner's entries stand in one slice, and name each other by their places in it: there may
+// be hundreds of thousands, and a collection of garbage goes through a slice, where it would
+// have to look for each that is alone.
 type owner[V any] struct {
-	entries     map[string]*entry[V]
-	first, last *entry[V] // in the order of their last use
-	size        int64
+	name    string
+	at      int              // in the order of owners
+	places  map[string]int32 // of the entries, by key
+	entries []entry[V]       // at 0 is none: the order of their last use begins and ends there
+	free    int32            // the first place that is free; 0 for none
+	size    int64
 }
 
-// An entry is one thing in memory, with its place in the order of its owner's: there may be
-// hundreds of thousands, all of which each collection of garbage walks over.
+// An entry is one value, with its place in the order of its owner's.
 type entry[V any] struct {
 	key          string
 	value        V
 	size         int64
-	used         time.Time
-	before, next *entry[V]
+	used         time.Duration // since the clock began
+	before, next int32
 }
 
+// clock is where the times of entries begin.
+var clock = time.Now()
+
 // push puts an entry at the end of the order.
-func (o *owner[V]) push(e *entry[V]) {
-	if e.before, e.next = o.last, nil; o.last == nil {
-		o.first = e
-	} else {
-		o.last.next = e
-	}
-	o.last = e
+func (o *owner[V]) push(at int32) {
+	last := o.entries[0].before
+	o.entries[at].before, o.entries[at].next = last, 0
+	o.entries[last].next, o.entries[0].before = at, at
 }
 
 // pull takes an entry out of the order.
-func (o *owner[V]) pull(e *entry[V]) {
-	if e.before == nil {
-		o.first = e.next
+func (o *owner[V]) pull(at int32) {
+	before, next := o.entries[at].before, o.entries[at].next
+	o.entries[before].next, o.entries[next].before = next, before
+}
+
+// first returns the entry that was used longest ago.
+func (o *owner[V]) first() *entry[V] { return &o.entries[o.entries[0].next] }
+
+// add puts an entry where there is room.
+func (o *owner[V]) add(e entry[V]) {
+	at := o.free
+	if at == 0 {
+		at = int32(len(o.entries))
+		o.entries = append(o.entries, e)
 	} else {
-		e.before.next = e.next
+		o.free = o.entries[at].next
+		o.entries[at] = e
 	}
-	if e.next == nil {
-		o.last = e.before
-	} else {
-		e.next.before = e.before
-	}
+	o.places[e.key] = at
+	o.size += e.size
+	o.push(at)
 }
 
 // Bound sets Bytes and Age while the map is in use. What there is no room for any more
@@ -73,7 +114,7 @@ func (m *Map[V]) Bound(bytes int64, age time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.Bytes, m.Age = bytes, age
-	m.expire()
+	m.expire(time.Since(clock))
 	for m.size > m.Bytes {
 		m.evict()
 	}
@@ -85,8 +126,13 @@ func (m *Map[V]) Put(of, key string, value V, size int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	size += Overhead
-	m.remove(of, key)
-	m.expire()
+	if o, at := m.find(of, key); at != 0 {
+		m.remove(o, at)
+	}
+	now := time.Since(clock)
+	if now >= m.due {
+		m.expire(now)
+	}
 	if size > m.Bytes {
 		return false
 	}
@@ -98,33 +144,42 @@ func (m *Map[V]) Put(of, key string, value V, size int64) bool {
 	}
 	o := m.owners[of]
 	if o == nil {
-		o = &owner[V]{entries: map[string]*entry[V]{}}
+		o = &owner[V]{name: of, at: len(m.order), places: map[string]int32{}, entries: make([]entry[V], 1, 2)}
 		m.owners[of] = o
+		heap.Push(&m.order, o)
 	}
-	e := &entry[V]{key: key, value: value, size: size, used: time.Now()}
-	o.entries[key] = e
-	o.push(e)
-	o.size += size
+	o.add(entry[V]{key: key, value: value, size: size, used: now})
 	m.size += size
+	heap.Fix(&m.order, o.at)
 	return true
+}
+
+// find returns an owner, nil for none, and the place of an entry; 0 for none.
+func (m *Map[V]) find(of, key string) (*owner[V], int32) {
+	o := m.owners[of]
+	if o == nil {
+		return nil, 0
+	}
+	return o, o.places[key]
 }
 
 // Get returns a value of an owner and counts as its use.
 func (m *Map[V]) Get(of, key string) (value V, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	o := m.owners[of]
-	if o == nil || o.entries[key] == nil {
+	o, at := m.find(of, key)
+	if at == 0 {
 		return value, false
 	}
-	e := o.entries[key]
-	if time.Since(e.used) >= m.Age {
-		m.remove(of, key)
+	e, now := &o.entries[at], time.Since(clock)
+	if now-e.used >= m.Age {
+		m.remove(o, at)
 		return value, false
 	}
-	e.used = time.Now()
-	o.pull(e)
-	o.push(e)
+	if e.used = now; e.next != 0 {
+		o.pull(at)
+		o.push(at)
+	}
 	return e.value, true
 }
 
@@ -133,10 +188,10 @@ func (m *Map[V]) Get(of, key string) (value V, ok bool) {
 func (m *Map[V]) Take(of, key string) (value V, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if o := m.owners[of]; o != nil && o.entries[key] != nil {
-		e := o.entries[key]
-		value, ok = e.value, time.Since(e.used) < m.Age
-		m.remove(of, key)
+	if o, at := m.find(of, key); at != 0 {
+		e := &o.entries[at]
+		value, ok = e.value, time.Since(clock)-e.used < m.Age
+		m.remove(o, at)
 	}
 	return value, ok
 }
@@ -146,10 +201,10 @@ func (m *Map[V]) Take(of, key string) (value V, ok bool) {
 func (m *Map[V]) Values(of string) (values []V) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.expire()
+	m.expire(time.Since(clock))
 	if o := m.owners[of]; o != nil {
-		for e := o.first; e != nil; e = e.next {
-			values = append(values, e.value)
+		for at := o.entries[0].next; at != 0; at = o.entries[at].next {
+			values = append(values, o.entries[at].value)
 		}
 	}
 	return values
@@ -159,14 +214,16 @@ func (m *Map[V]) Values(of string) (values []V) {
 func (m *Map[V]) Delete(of, key string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.remove(of, key)
+	if o, at := m.find(of, key); at != 0 {
+		m.remove(o, at)
+	}
 }
 
 // Clear deletes everybody's values.
 func (m *Map[V]) Clear() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.owners, m.size = nil, 0
+	m.owners, m.order, m.size = nil, nil, 0
 }
 
 // Has reports whether anything is kept for an owner.
@@ -180,44 +237,47 @@ func (m *Map[V]) Has(of string) bool {
 func (m *Map[V]) Held() (values int, bytes int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.expire()
+	m.expire(time.Since(clock))
 	for _, o := range m.owners {
-		values += len(o.entries)
+		values += len(o.places)
 	}
 	return values, m.size
 }
 
-func (m *Map[V]) remove(of, key string) {
-	o := m.owners[of]
-	if o == nil || o.entries[key] == nil {
-		return
-	}
-	e := o.entries[key]
-	o.pull(e)
-	delete(o.entries, key)
+// remove takes an entry away, and its owner with the last one.
+func (m *Map[V]) remove(o *owner[V], at int32) {
+	e := &o.entries[at]
+	o.pull(at)
+	delete(o.places, e.key)
 	o.size -= e.size
 	m.size -= e.size
-	if len(o.entries) == 0 {
-		delete(m.owners, of)
+	*e = entry[V]{next: o.free}
+	if o.free = at; len(o.places) > 0 {
+		heap.Fix(&m.order, o.at)
+		return
 	}
+	heap.Remove(&m.order, o.at)
+	delete(m.owners, o.name)
 }
 
 // expire removes what is too old.
-func (m *Map[V]) expire() {
-	for name, o := range m.owners {
-		for o.first != nil && time.Since(o.first.used) >= m.Age {
-			m.remove(name, o.first.key)
+func (m *Map[V]) expire(now time.Duration) {
+	oldest := now
+	for _, o := range m.owners {
+		for len(o.places) > 0 && now-o.first().used >= m.Age {
+			m.remove(o, o.entries[0].next)
+		}
+		if len(o.places) > 0 {
+			oldest = min(oldest, o.first().used)
 		}
 	}
+	// Who asks for a value gets none that is too old in any case, so that this need not be
+	// done for each that is put.
+	m.due = now + min(max(m.Age-(now-oldest), m.Age/64), time.Hour)
 }
 
 // evict removes what the owner who holds most used longest ago.
 func (m *Map[V]) evict() {
-	most, size := "", int64(-1)
-	for name, o := range m.owners {
-		if o.size > size || o.size == size && name < most {
-			most, size = name, o.size
-		}
-	}
-	m.remove(most, m.owners[most].first.key)
+	o := m.order[0]
+	m.remove(o, o.entries[0].next)
 }

@@ -2,6 +2,8 @@ package bounded
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -150,4 +152,108 @@ func TestBound(t *testing.T) {
 			t.Errorf("%d are kept that are young enough", n)
 		}
 	})
+}
+
+// A slice of what was put says, slowly, what there has to be.
+func TestAsASlice(t *testing.T) {
+	type put struct {
+		of, key string
+		value   int
+		size    int64
+	}
+	const most = 40 * Overhead
+	synctest.Test(t, func(t *testing.T) {
+		m, r := &Map[int]{Bytes: most, Age: time.Hour}, rand.New(rand.NewPCG(1, 2))
+		var want []put // the longest unused first
+		drop := func(at int) { want = slices.Delete(want, at, at+1) }
+		find := func(of, key string) int {
+			return slices.IndexFunc(want, func(p put) bool { return p.of == of && p.key == key })
+		}
+		for i := range 20_000 {
+			of, key := string(rune('a'+r.IntN(5))), string(rune('a'+r.IntN(20)))
+			at := find(of, key)
+			switch r.IntN(6) {
+			case 0:
+				if m.Delete(of, key); at >= 0 {
+					drop(at)
+				}
+			case 1:
+				value, ok := m.Take(of, key)
+				if ok != (at >= 0) || ok && value != want[at].value {
+					t.Fatalf("step %d: took %d, %t", i, value, ok)
+				}
+				if ok {
+					drop(at)
+				}
+			case 2:
+				value, ok := m.Get(of, key)
+				if ok != (at >= 0) || ok && value != want[at].value {
+					t.Fatalf("step %d: got %d, %t", i, value, ok)
+				}
+				if ok {
+					p := want[at]
+					drop(at)
+					want = append(want, p)
+				}
+			default:
+				p := put{of, key, i, int64(r.IntN(Overhead)) + Overhead}
+				if at >= 0 {
+					drop(at)
+				}
+				for total := p.size; ; total = p.size {
+					held := map[string]int64{}
+					for _, p := range want {
+						held[p.of] += p.size
+						total += p.size
+					}
+					if total <= most {
+						break
+					}
+					largest := ""
+					for name, size := range held {
+						if largest == "" || size > held[largest] || size == held[largest] && name < largest {
+							largest = name
+						}
+					}
+					drop(slices.IndexFunc(want, func(p put) bool { return p.of == largest }))
+				}
+				want = append(want, p)
+				m.Put(of, key, i, p.size-Overhead)
+			}
+			if values, bytes := m.Held(); values != len(want) || bytes > most {
+				t.Fatalf("step %d: holds %d in %d bytes, want %d", i, values, bytes, len(want))
+			}
+			var left []int
+			for _, p := range want {
+				if p.of == of {
+					left = append(left, p.value)
+				}
+			}
+			if got := m.Values(of); !slices.Equal(got, left) || m.Has(of) != (len(left) > 0) {
+				t.Fatalf("step %d: %s has %v, want %v", i, of, got, left)
+			}
+		}
+	})
+}
+
+// BenchmarkPut is what it costs to put a value where there is no room, for one owner and for
+// the next of many.
+func BenchmarkPut(b *testing.B) {
+	for _, owners := range []int{1, 10_000} {
+		b.Run(fmt.Sprint(owners), func(b *testing.B) {
+			m := &Map[*int]{Bytes: 64 << 20, Age: time.Hour}
+			names, keys := make([]string, owners), make([]string, 100_000)
+			for i := range names {
+				names[i] = fmt.Sprint("owner", i)
+			}
+			for i := range keys {
+				keys[i] = fmt.Sprint("key", i)
+				m.Put(names[i%owners], keys[i], new(int), 1000)
+			}
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				m.Put(names[i%owners], keys[i%len(keys)], nil, 1000)
+			}
+		})
+	}
 }

@@ -53,7 +53,7 @@ func (r *Responses) PutIn(tx *store.Tx, caller string, s *responses.Stored) erro
 	if err != nil {
 		return err
 	}
-	return r.kind.Put(tx, caller, s.ID, document, s.ItemIDs()...)
+	return r.kind.Put(tx, caller, s.ID, document, s.Names()...)
 }
 
 // DeleteIn is Delete as part of a transaction of the same store.
@@ -68,6 +68,11 @@ func (r *Responses) Get(ctx context.Context, caller, id string) (*responses.Stor
 
 // With implements [responses.Store].
 func (r *Responses) With(ctx context.Context, caller, item string) (*responses.Stored, error) {
+	if id := responses.Holder(item); id != "" {
+		if s, err := r.Get(ctx, caller, id); err != nil || s != nil && s.Has(item) {
+			return s, err
+		}
+	}
 	return r.read(ctx, func(tx *store.Tx) ([]byte, error) {
 		found, err := r.kind.Find(tx, caller, []string{item})
 		if err == nil && found[item] == nil {

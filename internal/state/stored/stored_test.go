@@ -23,7 +23,7 @@ import (
 
 // TestOnPostgres: all of it, in PostgreSQL.
 func TestOnPostgres(t *testing.T) {
-	pgtest.Again(t, "^Test(Restart|Owners|Delete|Spend|Expire|Conversations|Claims)$")
+	pgtest.Again(t, "^Test(Restart|ItemsThatTell|Owners|Delete|Spend|Expire|Conversations|Claims)$")
 }
 
 // opened returns what a process has of the store at a path.
@@ -80,6 +80,30 @@ func TestRestart(t *testing.T) {
 		if found, err := there.With(t.Context(), "ann", item); err != nil || found == nil || found.ID != "resp_dg1" {
 			t.Errorf("with %s: %v, %v", item, found, err)
 		}
+	}
+}
+
+// TestItemsThatTell: an item whose id tells its response is found without being kept under it,
+// as long as the response is there and has it.
+func TestItemsThatTell(t *testing.T) {
+	const random = "abcdefghijklmnopqrstuvwxyz"
+	here := opened(t, filepath.Join(t.TempDir(), "dragoman.db"))
+	s := response(responses.IDPrefix + random)
+	s.Output = append(s.Output, json.RawMessage(`{"id":"msg_`+random+`o1"}`))
+	put(t, here, "ann", s)
+	for item, want := range map[string]bool{"msg_" + random + "o1": true, "msg_" + random + "o2": false, "out-" + s.ID: true} {
+		if found, err := here.With(t.Context(), "ann", item); err != nil || (found != nil) != want {
+			t.Errorf("with %s: %v, %v", item, found, err)
+		}
+		if found, err := here.With(t.Context(), "bob", item); err != nil || found != nil {
+			t.Errorf("another caller has %s: %v, %v", item, found, err)
+		}
+	}
+	if there, err := here.Delete(t.Context(), "ann", s.ID); !there || err != nil {
+		t.Fatal(there, err)
+	}
+	if found, err := here.With(t.Context(), "ann", "msg_"+random+"o1"); err != nil || found != nil {
+		t.Errorf("it is still there: %v, %v", found, err)
 	}
 }
 

@@ -1,0 +1,76 @@
+package responses
+
+import (
+	"crypto/rand"
+	"strconv"
+	"strings"
+)
+
+// IDPrefix is what the ids of responses begin with that are made here.
+const IDPrefix = "resp_dg"
+
+// idLength is how long the random part of an id is.
+const idLength = 26
+
+// newID returns a new id that begins with a prefix.
+func newID(prefix string) string {
+	id := append(make([]byte, 0, 48), prefix...)
+	for _, c := range []byte(rand.Text()) {
+		id = append(id, c|0x20) // in lower case; digits are as they were
+	}
+	return string(id)
+}
+
+// What the ids of a response's items have behind its random part, and a number behind that.
+const (
+	ofInput  = 'i'
+	ofOutput = 'o'
+)
+
+// itemNamer returns what makes the ids of a response's items: they have its own in them, so that
+// whoever keeps the response need not keep each of them to find it; see [Holder].
+func itemNamer(response string, of byte) func(prefix string) string {
+	n := 0
+	return func(prefix string) string {
+		n++
+		id := append(append(make([]byte, 0, 64), prefix...), response[len(IDPrefix):]...)
+		return string(strconv.AppendInt(append(id, of), int64(n), 10))
+	}
+}
+
+// Holder returns the id of the response for which the id of an item was made; empty where
+// that does not tell. There need not be such a response, nor need it still have the item, and
+// another one may have it, too, since clients send items again.
+func Holder(item string) string {
+	random, place, ok := madeOf(item)
+	if !ok || place == "" {
+		return ""
+	}
+	return IDPrefix + random
+}
+
+// madeHere reports whether an id of an item was made here. Those of OpenAI's are longer, and
+// have no letters behind f.
+func madeHere(id string) bool {
+	_, _, ok := madeOf(id)
+	return ok
+}
+
+// madeOf returns what an id was made of: what is random, and the place of an item, which is
+// empty where the id does not tell of which response it is. ok is false for one that was not
+// made here.
+func madeOf(id string) (random, place string, ok bool) {
+	_, random, _ = strings.Cut(id, "_")
+	if len(random) < idLength {
+		return "", "", false
+	}
+	random, place = random[:idLength], random[idLength:]
+	if strings.Trim(random, "abcdefghijklmnopqrstuvwxyz234567") != "" {
+		return "", "", false
+	}
+	if place == "" {
+		return random, "", true
+	}
+	numbered := len(place) > 1 && strings.Trim(place[1:], "0123456789") == ""
+	return random, place, numbered && (place[0] == ofInput || place[0] == ofOutput)
+}
