@@ -65,8 +65,10 @@ func madeOf(id string) (random, place string, ok bool) {
 		return "", "", false
 	}
 	random, place = random[:idLength], random[idLength:]
-	if strings.Trim(random, "abcdefghijklmnopqrstuvwxyz234567") != "" {
-		return "", "", false
+	for _, c := range []byte(random) {
+		if (c < 'a' || c > 'z') && (c < '2' || c > '7') {
+			return "", "", false
+		}
 	}
 	if place == "" {
 		return random, "", true

@@ -204,7 +204,7 @@ func (c *Conversation) refusalPlace() int {
 
 // Parts that begin without text. Nobody changes them.
 var (
-	noText    = object(text("type", "output_text"), raw("annotations", array()), raw("logprobs", array()), text("text", ""))
+	noText    = outputText(rawjson.Quote(""), nil, nil)
 	noRefusal = object(text("type", "refusal"), text("refusal", ""))
 )
 
@@ -225,8 +225,29 @@ func (c *Conversation) newPart(content json.RawMessage, place int) *part {
 	return p
 }
 
+// message returns a message of the model as an item.
 func message(id, status string, content ...json.RawMessage) json.RawMessage {
-	return object(text("id", id), text("type", "message"), text("status", status), text("role", "assistant"), raw("content", array(content...)))
+	size := 96 + len(id) + len(status)
+	for _, part := range content {
+		size += len(part) + 1
+	}
+	b := rawjson.AppendQuote(append(make([]byte, 0, size), `{"id":`...), id)
+	b = rawjson.AppendQuote(append(b, `,"type":"message","status":`...), status)
+	return append(rawjson.AppendArray(append(b, `,"role":"assistant","content":`...), content), '}')
+}
+
+// outputText returns the text of a message as a part of its content.
+func outputText(literal json.RawMessage, annotations, logprobs []json.RawMessage) json.RawMessage {
+	size := 72 + len(literal)
+	for _, parts := range [][]json.RawMessage{annotations, logprobs} {
+		for _, part := range parts {
+			size += len(part) + 1
+		}
+	}
+	b := append(make([]byte, 0, size), `{"type":"output_text","annotations":`...)
+	b = append(rawjson.AppendArray(b, annotations), `,"logprobs":`...)
+	b = append(rawjson.AppendArray(b, logprobs), `,"text":`...)
+	return append(append(b, literal...), '}')
 }
 
 // endSpeech ends the items of a message that was read.
@@ -244,14 +265,13 @@ func (c *Conversation) endSpeech(round *model.Round) {
 		said := string(p.text)
 		c.seen = append(c.seen, said)
 		cited := c.cite(said)
-		logprobs := raw("logprobs", array(p.logprobs...))
 		wrote := text("text", said)
-		whole := object(text("type", "output_text"), raw("annotations", array(cited...)), logprobs, wrote)
+		whole := outputText(wrote.Value, cited, p.logprobs)
 		if c.request.Stream {
 			for i, annotation := range cited {
 				c.answer.of(p, "response.output_text.annotation.added", number("annotation_index", i), raw("annotation", annotation))
 			}
-			c.answer.of(p, "response.output_text.done", wrote, logprobs)
+			c.answer.of(p, "response.output_text.done", wrote, raw("logprobs", array(p.logprobs...)))
 			c.answer.of(p, "response.content_part.done", raw("part", whole))
 		}
 		content = append(content, whole)

@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -44,8 +43,10 @@ type Stored struct {
 // Size returns about how many bytes of memory the response holds.
 func (s *Stored) Size() int64 {
 	n := int64(256 + len(s.ID) + len(s.Previous) + len(s.Person) + len(s.Upstream) + cap(s.Response))
-	for _, item := range slices.Concat(s.Input, s.Output) {
-		n += int64(cap(item)) + 32
+	for _, items := range [][]json.RawMessage{s.Input, s.Output} {
+		for _, item := range items {
+			n += int64(cap(item)) + 32
+		}
 	}
 	for key, turn := range s.Turns {
 		n += int64(len(key)) + turn.Size()
@@ -108,7 +109,7 @@ type Memory struct {
 	TTL time.Duration
 
 	once      sync.Once
-	responses bounded.Map[*Stored]
+	responses bounded.Map[packed]
 	items     bounded.Map[string] // responses' ids, by those of [Stored.Names]
 	spent     bounded.Map[struct{}]
 	spending  sync.Mutex
@@ -135,55 +136,11 @@ func (m *Memory) ready() {
 	})
 }
 
-// compact returns the response in few pieces of memory, which hold nothing else: items are
-// parts of a request's body, and may be parts of the response.
-func (s *Stored) compact() *Stored {
-	var all struct {
-		Stored
-		room [4]json.RawMessage // most have no more items
-	}
-	c := &all.Stored
-	*c = *s
-	size := len(s.Response)
-	for _, item := range s.Input {
-		size += len(item)
-	}
-	places := make([]int, len(s.Output)) // of what stands in the response
-	for i, item := range s.Output {
-		if places[i] = bytes.Index(s.Response, item); places[i] < 0 {
-			size += len(item)
-		}
-	}
-	room := append(make([]byte, 0, size), s.Response...)
-	items := slices.Grow(all.room[:0], len(s.Input)+len(s.Output))
-	put := func(item []byte) {
-		at := len(room)
-		room = append(room, item...)
-		items = append(items, room[at:len(room):len(room)])
-	}
-	for _, item := range s.Input {
-		put(item)
-	}
-	for i, item := range s.Output {
-		if at := places[i]; at >= 0 {
-			items = append(items, room[at:at+len(item):at+len(item)])
-		} else {
-			put(item)
-		}
-	}
-	if n := len(s.Response); n > 0 {
-		c.Response = room[:n:n]
-	}
-	n := len(s.Input)
-	c.Input, c.Output = items[:n:n], items[n:]
-	return c
-}
-
 // Put implements [Store].
 func (m *Memory) Put(_ context.Context, caller string, s *Stored) error {
 	m.ready()
-	s = s.compact()
-	m.responses.Put(caller, s.ID, s, s.Size())
+	p := pack(s)
+	m.responses.Put(caller, s.ID, p, p.size())
 	for _, item := range s.Names() {
 		m.items.Put(caller, item, s.ID, int64(len(item)+len(s.ID)))
 	}
@@ -193,15 +150,17 @@ func (m *Memory) Put(_ context.Context, caller string, s *Stored) error {
 // Get implements [Store].
 func (m *Memory) Get(_ context.Context, caller, id string) (*Stored, error) {
 	m.ready()
-	s, _ := m.responses.Get(caller, id)
-	return s, nil
+	if p, ok := m.responses.Get(caller, id); ok {
+		return p.unpack(), nil
+	}
+	return nil, nil
 }
 
 // With implements [Store].
 func (m *Memory) With(ctx context.Context, caller, item string) (*Stored, error) {
 	m.ready()
-	if s, ok := m.responses.Get(caller, Holder(item)); ok && s.Has(item) {
-		return s, nil
+	if s, err := m.Get(ctx, caller, Holder(item)); err != nil || s != nil && s.Has(item) {
+		return s, err
 	}
 	id, _ := m.items.Get(caller, item)
 	return m.Get(ctx, caller, id)
@@ -210,9 +169,9 @@ func (m *Memory) With(ctx context.Context, caller, item string) (*Stored, error)
 // Delete implements [Store].
 func (m *Memory) Delete(_ context.Context, caller, id string) (bool, error) {
 	m.ready()
-	s, ok := m.responses.Take(caller, id)
+	p, ok := m.responses.Take(caller, id)
 	if ok {
-		for _, item := range s.Names() {
+		for _, item := range p.unpack().Names() {
 			m.items.Delete(caller, item)
 		}
 	}
