@@ -107,7 +107,7 @@ func (g *Gateway) openLedger(ctx context.Context, log *slog.Logger) error {
 		opened.DB.Time(g.timed)
 	}
 	g.openCaptures(opened.DB, keys)
-	g.turns = turns.New(opened.DB, keys, turns.Config{Bounds: turns.Bounds{Bytes: g.file.Memory.Bytes, TTL: g.file.Memory.TTL}, Log: log})
+	g.turns = turns.New(opened.DB, keys, turns.Config{Bounds: turns.Bounds{Bytes: g.file.Memory.Bytes, TTL: g.file.Memory.TTL}, Log: log, Single: g.file.Store.URL.IsZero()})
 	return nil
 }
 

@@ -6,6 +6,7 @@ package content
 import (
 	"crypto/sha256"
 	"database/sql"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"slices"
@@ -253,6 +254,21 @@ func (k *Kind) Has(tx *store.Tx, owner, key string) (there bool, err error) {
 	return there, err
 }
 
+// Prints returns the prints of an owner's keys, of no more than most of them, and of some that
+// may have expired.
+func (k *Kind) Prints(tx *store.Tx, owner string, most int) (prints []uint64, err error) {
+	err = tx.Rows("SELECT digest FROM "+k.keys()+" WHERE owner = $1 LIMIT $2", []any{store.Owner(owner), most}, func(scan func(...any) error) error {
+		var digest string
+		if err := scan(&digest); err != nil {
+			return err
+		}
+		print, err := strconv.ParseUint(digest[:16], 16, 64)
+		prints = append(prints, print)
+		return err
+	})
+	return prints, err
+}
+
 // Any reports whether an owner has anything.
 func (k *Kind) Any(tx *store.Tx, owner string) (there bool, err error) {
 	owner = store.Owner(owner)
@@ -264,4 +280,10 @@ func (k *Kind) Any(tx *store.Tx, owner string) (there bool, err error) {
 func Digest(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:])
+}
+
+// Print is the beginning of a key's digest, as a number.
+func Print(key string) uint64 {
+	sum := sha256.Sum256([]byte(key))
+	return binary.BigEndian.Uint64(sum[:])
 }

@@ -6,6 +6,8 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +23,9 @@ type Config struct {
 	Bounds
 	// Log is told what cannot be read; nil for nobody.
 	Log *slog.Logger
+	// Single says that no replica keeps turns in the same store: other processes do so for
+	// an upgrade at most. Then what is not there is asked for once.
+	Single bool
 }
 
 // Bounds are those of what is kept.
@@ -42,6 +47,9 @@ type Turns struct {
 	// none are owners that have nothing; nil while nobody would say when they have. It is
 	// replaced when one of them may have: what was read before goes with the old one.
 	none atomic.Pointer[bounded.Map[struct{}]]
+
+	others *others // nil where there may be replicas
+	known  known
 }
 
 // topic is raised when an owner has its first turn.
@@ -65,6 +73,10 @@ func New(db *store.DB, v *vault.Vault, config Config) *Turns {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
 	t := &Turns{db: db, vault: v, log: config.Log}
+	t.known.owners.Bytes, t.known.owners.Age = knownBytes, knownFor
+	if config.Single {
+		t.others = &others{db: db, changed: t.known.owners.Clear}
+	}
 	t.Use(config.Bounds)
 	return t
 }
@@ -96,6 +108,8 @@ func (t *Turns) Keep(ctx context.Context, owner string, keys []string, turn *mem
 	if err != nil || int64(len(document)) > t.bounds.Load().Bytes {
 		return err
 	}
+	t.known.add(owner, keys)
+	defer t.known.add(owner, keys)
 	id := rand.Text()
 	err = t.db.Write(ctx, func(tx *store.Tx) error {
 		there, err := t.kind().Any(tx, owner)
@@ -113,6 +127,14 @@ func (t *Turns) Keep(ctx context.Context, owner string, keys []string, turn *mem
 	return err
 }
 
+// keys returns the keys under which the owner may have turns; nil where it is not known.
+func (t *Turns) keys(ctx context.Context, owner string) *ownKeys {
+	if t.others == nil || !t.others.alone.Load() {
+		return nil
+	}
+	return t.known.of(ctx, t.db, t.kind(), owner)
+}
+
 // Find implements [memory.Store]. What is cached costs no statement. What cannot be
 // read is not there, and that is said in the log: conversations go on.
 func (t *Turns) Find(ctx context.Context, owner string, keys []string) (map[string]*memory.Turn, error) {
@@ -127,6 +149,11 @@ func (t *Turns) Find(ctx context.Context, owner string, keys []string) (map[stri
 			fallthrough
 		default:
 			found[key] = c.turn
+		}
+	}
+	if len(missing) > 0 {
+		if own := t.keys(ctx, owner); own != nil {
+			missing = slices.DeleteFunc(missing, func(key string) bool { return !own.has(key) })
 		}
 	}
 	if len(missing) > 0 {
@@ -177,6 +204,9 @@ func (t *Turns) use(owner string, keys []string) {
 // read where the owner is known to have nothing.
 func (t *Turns) Drop(ctx context.Context, owner, key string) error {
 	t.cached.Delete(owner, key)
+	if own := t.keys(ctx, owner); own != nil && !own.has(key) {
+		return nil
+	}
 	none := t.none.Load()
 	if none != nil {
 		if _, ok := none.Get(owner, ""); ok {
@@ -210,6 +240,9 @@ func (t *Turns) Any(ctx context.Context, owner string) (any bool) {
 	if t.cached.Has(owner) {
 		return true
 	}
+	if own := t.keys(ctx, owner); own != nil {
+		return own.any()
+	}
 	none := t.none.Load()
 	err := t.db.Read(ctx, func(tx *store.Tx) (err error) {
 		any, err = t.kind().Any(tx, owner)
@@ -224,13 +257,19 @@ func (t *Turns) Any(ctx context.Context, owner string) (any bool) {
 // Forget empties what is known here of owners: somebody was erased.
 func (t *Turns) Forget() {
 	t.cached.Clear()
+	t.known.owners.Clear()
 	if t.none.Load() != nil {
 		t.none.Store(&bounded.Map[struct{}]{Bytes: noneBytes, Age: time.Hour})
 	}
 }
 
-// Watch lets it be known which owners have nothing, until ctx ends.
+// Watch lets it be known what is not there, until ctx ends.
 func (t *Turns) Watch(ctx context.Context) {
+	if t.others != nil {
+		var all sync.WaitGroup
+		all.Go(func() { t.others.watch(ctx) })
+		defer all.Wait()
+	}
 	changed := t.db.Changed(ctx, topic)
 	defer t.none.Store(nil)
 	for {
