@@ -257,12 +257,12 @@ func (k *Kind) Has(tx *store.Tx, owner, key string) (there bool, err error) {
 // Prints returns the prints of an owner's keys, of no more than most of them, and of some that
 // may have expired.
 func (k *Kind) Prints(tx *store.Tx, owner string, most int) (prints []uint64, err error) {
-	err = tx.Rows("SELECT digest FROM "+k.keys()+" WHERE owner = $1 LIMIT $2", []any{store.Owner(owner), most}, func(scan func(...any) error) error {
+	err = tx.Rows("SELECT substr(digest, 1, 16) FROM "+k.keys()+" WHERE owner = $1 LIMIT $2", []any{store.Owner(owner), most}, func(scan func(...any) error) error {
 		var digest string
 		if err := scan(&digest); err != nil {
 			return err
 		}
-		print, err := strconv.ParseUint(digest[:16], 16, 64)
+		print, err := strconv.ParseUint(digest, 16, 64)
 		prints = append(prints, print)
 		return err
 	})

@@ -13,9 +13,9 @@ import (
 // Bounds of what is known of keys.
 const (
 	knownBytes = 32 << 20
-	knownFor   = time.Hour // then they are read again: some have gone
-	mostKnown  = 20_000    // keys of one owner; of who has more, the store is asked
-	knownSize  = 24        // bytes for each
+	knownFor   = time.Hour // after its last use, and until what became too many is read again
+	mostKnown  = 250_000   // keys of one owner; of who has more, the store is asked
+	knownSize  = 32        // bytes for each
 )
 
 // known are the keys under which there may be turns, of owners who were asked for. Where this
@@ -31,10 +31,11 @@ type known struct {
 type ownKeys struct {
 	since time.Time
 
-	mu    sync.Mutex
-	all   map[uint64]struct{}
-	whole bool // no other key leads anywhere
-	many  bool // nobody counts them
+	mu      sync.Mutex
+	all     map[uint64]struct{}
+	whole   bool // no other key leads anywhere
+	many    bool // nobody counts them
+	reading bool
 }
 
 // own returns what is known of an owner, which may be nothing yet.
@@ -42,7 +43,7 @@ func (k *known) own(owner string) *ownKeys {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	own, ok := k.owners.Get(owner, "")
-	if !ok || time.Since(own.since) > knownFor {
+	if !ok || time.Since(own.since) > knownFor && own.tooMany() {
 		own = &ownKeys{since: time.Now(), all: map[uint64]struct{}{}}
 		k.owners.Put(owner, "", own, 0)
 	}
@@ -88,37 +89,40 @@ func (o *ownKeys) add(prints []uint64) int {
 	return len(o.all)
 }
 
-// of returns the keys of an owner, which are read where they are not known; nil where they
-// cannot be.
+func (o *ownKeys) tooMany() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.many
+}
+
+// of returns the keys of an owner, which one request reads where they are not known; nil where
+// they are not.
 func (k *known) of(ctx context.Context, db *store.DB, kind *content.Kind, owner string) *ownKeys {
 	own := k.own(owner) // what is kept from here on is added to it
-	switch whole, many := own.state(); {
-	case many:
-		return nil
+	own.mu.Lock()
+	whole, wait := own.whole && !own.many, own.many || own.reading
+	own.reading = own.reading || !own.whole
+	own.mu.Unlock()
+	switch {
 	case whole:
 		return own
+	case wait:
+		return nil
 	}
 	var prints []uint64
 	err := db.Read(ctx, func(tx *store.Tx) (err error) {
 		prints, err = kind.Prints(tx, owner, mostKnown+1)
 		return err
 	})
-	if err != nil {
-		return nil
+	if err == nil {
+		k.grew(owner, own, own.add(prints))
 	}
-	k.grew(owner, own, own.add(prints))
 	own.mu.Lock()
 	defer own.mu.Unlock()
-	if own.whole = true; own.many {
+	if own.whole, own.reading = err == nil, false; own.many || err != nil {
 		return nil
 	}
 	return own
-}
-
-func (o *ownKeys) state() (whole, many bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.whole, o.many
 }
 
 // has reports whether there may be a turn under a key.

@@ -137,30 +137,49 @@ func (t *Thread) Remember(end End) {
 	if t.Memory == nil || len(t.Dialogue.Hidden()) == 0 && !answered {
 		return
 	}
-	t.rememberRequest(ctx, end, answered)
-	t.KeepFinal(ctx, end)
+	request := t.request(end, answered)
+	key, final := t.final(ctx, end)
+	switch ofRequest := requestKey(t.Request.Digest); {
+	case request != nil && final != nil && !final.Ambiguous && request.Open == nil:
+		final.Delivered = request.Delivered // one turn under both keys: kept once, and at once
+		t.keep(ctx, []string{ofRequest, key}, final)
+		return
+	case request != nil:
+		t.keep(ctx, []string{ofRequest}, request)
+	}
+	if final != nil {
+		t.keep(ctx, []string{key}, final)
+	}
 }
 
 // KeepFinal records a turn that has ended well for the next one. Remember does so where
 // a half did not before it told its client.
 func (t *Thread) KeepFinal(ctx context.Context, end End) {
+	if key, turn := t.final(ctx, end); turn != nil {
+		t.keep(ctx, []string{key}, turn)
+	}
+}
+
+// final returns a turn that has ended well, and its key; nil for one that has not, or that
+// nobody could find.
+func (t *Thread) final(ctx context.Context, end End) (key string, turn *memory.Turn) {
 	if t.Memory == nil || len(t.Dialogue.Hidden()) == 0 || t.ended {
-		return
+		return "", nil
 	}
 	if end.Err != nil || end.Last == nil || end.Pending != nil || t.Request.Shown {
-		return
+		return "", nil
 	}
 	d := t.visibleDigest(end.Seen, nil)
 	if !t.proves(d) {
-		return
+		return "", nil
 	}
 	t.ended = true
-	turn := t.turn(end.Seen)
+	key, turn = prefixKey(d), t.turn(end.Seen)
 	turn.Final = t.Dialogue.Remember(end.Last).Bytes()
-	if !t.Request.Identified && t.claimed(ctx, prefixKey(d), turn) {
+	if !t.Request.Identified && t.claimed(ctx, key, turn) {
 		turn = &memory.Turn{Ambiguous: true}
 	}
-	t.keep(ctx, []string{prefixKey(d)}, turn)
+	return key, turn
 }
 
 // claimed reports whether another turn ended with the same visible history, in a
@@ -174,13 +193,13 @@ func (t *Thread) claimed(ctx context.Context, key string, turn *memory.Turn) boo
 	return other.Ambiguous || !bytes.Equal(other.Final, turn.Final) || !slices.EqualFunc(other.Hidden, turn.Hidden, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
 }
 
-// rememberRequest records what a request did that may have changed something, for
-// the same request sent again. Once the client has its answer the record is
+// request returns what a request did that may have changed something, for the same request
+// sent again; nil where nothing may have been. Once the client has its answer the record is
 // dropped: a request like it is then a new one, and only one that came while this
 // one ran still waits for what it did.
-func (t *Thread) rememberRequest(ctx context.Context, end End, answered bool) {
+func (t *Thread) request(end End, answered bool) *memory.Turn {
 	if !t.Dialogue.Wrote {
-		return
+		return nil
 	}
 	turn := t.turn(end.Seen)
 	if end.Err == nil && !t.Running.Waited(t.Request.Owner, t.Request.Digest) {
@@ -190,5 +209,5 @@ func (t *Thread) rememberRequest(ctx context.Context, end End, answered bool) {
 		kept := *end.Pending.Message
 		turn.Open, turn.Undelivered = &kept, end.Answer()
 	}
-	t.keep(ctx, []string{requestKey(t.Request.Digest)}, turn)
+	return turn
 }
