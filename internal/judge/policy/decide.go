@@ -292,30 +292,6 @@ func (d *decision) possible(t *target) bool {
 	return d.verdict(t).Effect != Deny
 }
 
-// class names all callers whom the rules cannot tell apart.
-func (p *Policy) class(c *caller.Caller) string {
-	var b []byte
-	add := func(text string) { b = append(strconv.AppendInt(b, int64(len(text)), 10), ':'); b = append(b, text...) }
-	if p.uses.id {
-		add(c.ID)
-	}
-	if p.uses.name {
-		add(c.RuleName())
-	}
-	if p.uses.issuer {
-		add(c.Issuer)
-	}
-	if p.uses.client {
-		add(c.Client)
-	}
-	if p.uses.scopes {
-		for _, s := range c.Scopes {
-			add(s)
-		}
-	}
-	return string(b)
-}
-
 // key names a target among all that decisions are remembered of.
 func (t *target) key(action Action, tainted bool) string {
 	b := make([]byte, 0, 96)

@@ -60,7 +60,7 @@ func (p *Policy) callerEntity(c caller.Caller) types.Entity {
 	}
 	var groups []types.EntityUID
 	for _, pattern := range p.callerGroups {
-		if glob.Match(pattern, c.ID) || name != "" && glob.Match(pattern, name) {
+		if inGroup(pattern, c.ID, name) {
 			groups = append(groups, types.NewEntityUID(typePattern, types.String(pattern)))
 		}
 	}

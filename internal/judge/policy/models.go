@@ -30,7 +30,7 @@ func (p *Policy) LimitsModels(who caller.Caller) bool {
 }
 
 // limitedBytes bounds what is remembered of who may use every model.
-const limitedBytes = 1 << 20
+const limitedBytes = 16 << 20
 
 // noModel is the name of no model.
 const noModel = "\ue000 no model \ue000"

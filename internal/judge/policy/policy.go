@@ -69,6 +69,9 @@ type Policy struct {
 	// Pattern::"the pattern".
 	callerGroups, targetGroups []string
 
+	tests   []test              // of all policies
+	answers bounded.Map[string] // by caller
+
 	decisions bounded.Map[*decision] // by class of caller and target
 	relevant  bounded.Map[*relevant] // by target
 	views     views
@@ -92,6 +95,7 @@ func New(c Config) (*Policy, error) {
 		decisions: bounded.Map[*decision]{Bytes: decisionBytes, Age: rememberedFor},
 		relevant:  bounded.Map[*relevant]{Bytes: relevantBytes, Age: rememberedFor},
 		limited:   bounded.Map[bool]{Bytes: limitedBytes, Age: rememberedFor},
+		answers:   bounded.Map[string]{Bytes: passedBytes, Age: rememberedFor},
 
 		modelNames: []string{noModel},
 	}
@@ -125,6 +129,7 @@ func New(c Config) (*Policy, error) {
 			p.fixed = append(p.fixed, each)
 		}
 		p.uses = p.uses.with(each.uses)
+		p.addTests(each.tests)
 		p.modelNames = append(p.modelNames, each.names()...)
 	}
 	slices.Sort(p.modelNames)

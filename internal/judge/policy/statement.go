@@ -30,6 +30,8 @@ type policy struct {
 	// about is a policy of what stands in this one before it looks at anything but
 	// the target; where that does not hold, this one is not about the target.
 	about *cedar.Policy
+
+	tests []test
 }
 
 // statements are policies as Cedar takes them, in order.
@@ -104,6 +106,7 @@ func (p *policy) read() error {
 	if err := p.uses.of(tree); err != nil {
 		return err
 	}
+	p.tests = testsOf(tree)
 	if p.uses.arguments {
 		p.members = members(tree)
 		p.before = front(tree, func(u uses) bool { return u.arguments })
@@ -193,13 +196,14 @@ type uses struct {
 	// Attributes of the caller: what two callers must have in common to be one
 	// for the rules.
 	id, name, issuer, client, scopes bool
+	tested                           bool // the answers to the tests of id and name, where no more is asked of them
 	tainted, arguments               bool
 }
 
 func (u uses) with(other uses) uses {
 	return uses{
 		u.id || other.id, u.name || other.name, u.issuer || other.issuer, u.client || other.client, u.scopes || other.scopes,
-		u.tainted || other.tainted, u.arguments || other.arguments,
+		u.tested || other.tested, u.tainted || other.tainted, u.arguments || other.arguments,
 	}
 }
 
@@ -216,7 +220,9 @@ func (u *uses) of(tree *ast.Policy) error {
 	switch tree.Principal.(type) {
 	case ast.ScopeTypeAll, ast.ScopeTypeIs:
 	default: // one caller, or a group of them
-		u.id, u.name = true, true
+		if _, u.tested = testOfScope(tree.Principal); !u.tested {
+			u.id, u.name = true, true
+		}
 	}
 	for _, scope := range []ast.IsScopeNode{tree.Principal, tree.Action, tree.Resource} {
 		if err := checkScope(scope); err != nil {
@@ -282,6 +288,10 @@ func join[T ~string](words []T) string {
 func (u *uses) node(n ast.IsNode) (err error) {
 	ast.Inspect(ast.NewNode(n), func(n ast.IsNode) bool {
 		if err != nil {
+			return false
+		}
+		if _, ok := testOf(n); ok {
+			u.tested = true
 			return false
 		}
 		switch n := n.(type) {

@@ -174,10 +174,15 @@ type numbered struct {
 
 // marks are what a class of callers sees.
 type marks struct {
+	counted int64 // of [views]: what it may take, in bytes
+
 	mu          sync.Mutex
 	known, seen []uint64
 	last        *dragoman.Tools // what was made last
 }
+
+// marksSize is what marks of few tools take.
+const marksSize = 128
 
 func (v *views) init() {
 	v.shown = bounded.Map[*dragoman.Tools]{Bytes: viewBytes, Age: rememberedFor}
@@ -210,7 +215,11 @@ func (v *views) of(class string, all []dragoman.Tool) (*marks, []int) {
 	m, ok := v.marks.Get(class, "")
 	if !ok {
 		m = &marks{}
-		v.marks.Put(class, "", m, maxNumbers/8*2)
+	}
+	// Most gateways have few tools, and some have very many classes.
+	if most := int64(len(v.numbers)/8*2) + marksSize; m.counted < most {
+		m.counted = most
+		v.marks.Put(class, "", m, most)
 	}
 	return m, numbers
 }
