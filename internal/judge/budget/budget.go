@@ -53,6 +53,8 @@ type budget struct {
 	Budget
 	name string
 	cost int64 // in millionths
+
+	group *usage.Group // of whom share it; nil where each has the whole, or there is no book
 }
 
 // New returns budgets.
@@ -68,6 +70,16 @@ func New(o Options) *Budgets {
 // Use makes these the budgets.
 func (b *Budgets) Use(budgets []Budget) {
 	all := made(budgets)
+	if b.book != nil {
+		var groups []*usage.Group
+		for i := range all {
+			if all[i].Per == perAll {
+				all[i].group = usage.NewGroup(all[i].counts)
+				groups = append(groups, all[i].group)
+			}
+		}
+		b.book.Count(groups)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.all, b.states = all, map[string]map[string]string{}
@@ -218,8 +230,15 @@ func (s source) everybody() []string {
 }
 
 // together returns what all of a budget's callers have spent.
-func (s source) together(l *budget, everybody []string) (sum usage.Spent) {
-	for _, caller := range everybody {
+func (s source) together(l *budget) (sum usage.Spent) {
+	if l.group != nil {
+		today, month := s.book.Together(s.read, l.group)
+		if l.Period == periodDay {
+			return today
+		}
+		return month
+	}
+	for _, caller := range s.everybody() {
 		if l.counts(caller, s.name(caller)) {
 			sum.Add(s.of(l.Period, caller))
 		}
@@ -235,7 +254,6 @@ func (b *Budgets) Admit(ctx context.Context, who caller.Caller, tool bool) *drag
 		return nil
 	}
 	var from source
-	var everybody []string
 	for i := range all {
 		l := &all[i]
 		if !l.counts(who.ID, who.RuleName()) || tool && l.Budget.Cost == "" {
@@ -247,10 +265,7 @@ func (b *Budgets) Admit(ctx context.Context, who caller.Caller, tool bool) *drag
 		}
 		of, spent := who.ID, usage.Spent{}
 		if l.Per == perAll {
-			if everybody == nil {
-				everybody = from.everybody()
-			}
-			of, spent = "", from.together(l, everybody)
+			of, spent = "", from.together(l)
 		} else {
 			spent = from.of(l.Period, who.ID)
 		}
@@ -368,13 +383,13 @@ func (s source) states(all []budget, who *caller.Caller) (states []State) {
 	var everybody []string
 	for i := range all {
 		l := &all[i]
-		if everybody == nil && (who == nil || l.Per == perAll) {
+		if everybody == nil && who == nil {
 			everybody = s.everybody()
 		}
 		switch {
 		case who != nil && !l.counts(who.ID, who.RuleName()):
 		case l.Per == perAll:
-			states = append(states, l.state("", s.read.Day, s.read.Month, s.together(l, everybody)))
+			states = append(states, l.state("", s.read.Day, s.read.Month, s.together(l)))
 		case who != nil:
 			states = append(states, l.state(who.ID, s.read.Day, s.read.Month, s.of(l.Period, who.ID)))
 		default:

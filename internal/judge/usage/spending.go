@@ -152,6 +152,7 @@ type spending struct {
 	flying []batch
 	// called are names that are written or will be.
 	called map[string]string
+	groups []*Group
 
 	one   sync.Mutex // is held by who reads
 	last  reading
@@ -178,6 +179,9 @@ func (s *spending) add(p place, sum Sum, times int64) {
 	n.Add(Spent{times * of.Tokens, times * of.Cost})
 	if s.missing[key] = n; n == (Spent{}) {
 		delete(s.missing, key)
+	}
+	for _, g := range s.groups {
+		g.add(s, key, Spent{times * of.Tokens, times * of.Cost})
 	}
 }
 
@@ -216,6 +220,9 @@ func (s *spending) named(caller, name string) bool {
 		s.called = map[string]string{}
 	}
 	s.called[caller] = name
+	for _, g := range s.groups {
+		g.named(s, caller)
+	}
 	return true
 }
 
@@ -245,13 +252,8 @@ func (b *Book) EachUnwritten(each func(caller string)) {
 func (b *Book) Unwritten(s *Spending, caller string) (today, month Spent) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	day := hour(s.Day) / 24
-	today = b.spending.missing[spender{caller, day}]
-	month = today
-	if yesterday := day - 1; yesterday >= hour(s.Month)/24 {
-		month.Add(b.spending.missing[spender{caller, yesterday}])
-	}
-	return today, month
+	sums := s.days(func(day int64) Spent { return b.spending.missing[spender{caller, day}] })
+	return sums[0], sums[1]
 }
 
 // CalledSo returns what rules call a caller, where the store or this process knows it.
