@@ -84,6 +84,32 @@ func TestTogether(t *testing.T) {
 	}
 }
 
+// Callers are looked at when there is a new reading, and when they spend something: not each time
+// that somebody asks.
+func TestTogetherLooksOnce(t *testing.T) {
+	book := New(open(t, filepath.Join(t.TempDir(), "usage.db")), nil)
+	defer book.Close()
+	looked := 0
+	g := NewGroup(func(string, string) bool { looked++; return true })
+	book.Count([]*Group{g})
+	for i := range 500 {
+		book.Add(Key{Caller: fmt.Sprint("key-", i), Model: "m"}, Sum{Input: 1})
+	}
+	book.Flush()
+	s := book.Spending(t.Context())
+	book.Together(s, g)
+	looked = 0
+	for range 100 {
+		if today, _ := book.Together(s, g); today.Tokens != 500 {
+			t.Fatalf("%d tokens are spent", today.Tokens)
+		}
+	}
+	book.Add(Key{Caller: "key-7", Model: "m"}, Sum{Input: 1})
+	if today, month := book.Together(s, g); today.Tokens != 501 || month.Tokens != 501 || looked > 1 {
+		t.Errorf("%d and %d tokens are spent, and callers were looked at %d times", today.Tokens, month.Tokens, looked)
+	}
+}
+
 // BenchmarkTogether is what it costs to ask what ten thousand callers have spent, who go on
 // spending.
 func BenchmarkTogether(b *testing.B) {
