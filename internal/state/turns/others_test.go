@@ -116,8 +116,10 @@ func TestAlone(t *testing.T) {
 		}
 	})
 	waits("somebody who has nothing", 1, func() {
-		if here.Any(t.Context(), "bob") || here.Any(t.Context(), "bob") {
-			t.Error("bob has something")
+		for range 2 {
+			if here.Any(t.Context(), "bob") {
+				t.Error("bob has something")
+			}
 		}
 	})
 	keep(t, here, "bob", turn("bob's"), "k")
