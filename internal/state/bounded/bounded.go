@@ -27,6 +27,7 @@ type Map[V any] struct {
 	owners map[string]*owner[V]
 	order  bySize[V] // the owners
 	size   int64
+	began  time.Time
 	due    time.Duration // before which nobody has to look for what is too old
 }
 
@@ -70,12 +71,17 @@ type entry[V any] struct {
 	key          string
 	value        V
 	size         int64
-	used         time.Duration // since the clock began
+	used         time.Duration // when it was used last; see now
 	before, next int32
 }
 
-// clock is where the times of entries begin.
-var clock = time.Now()
+// now returns the time since the map was first used, in which its times are. mu is held.
+func (m *Map[V]) now() time.Duration {
+	if m.began.IsZero() {
+		m.began = time.Now()
+	}
+	return time.Since(m.began)
+}
 
 // push puts an entry at the end of the order.
 func (o *owner[V]) push(at int32) {
@@ -114,7 +120,7 @@ func (m *Map[V]) Bound(bytes int64, age time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.Bytes, m.Age = bytes, age
-	m.expire(time.Since(clock))
+	m.expire(m.now())
 	for m.size > m.Bytes {
 		m.evict()
 	}
@@ -129,7 +135,7 @@ func (m *Map[V]) Put(of, key string, value V, size int64) bool {
 	if o, at := m.find(of, key); at != 0 {
 		m.remove(o, at)
 	}
-	now := time.Since(clock)
+	now := m.now()
 	if now >= m.due {
 		m.expire(now)
 	}
@@ -171,7 +177,7 @@ func (m *Map[V]) Get(of, key string) (value V, ok bool) {
 	if at == 0 {
 		return value, false
 	}
-	e, now := &o.entries[at], time.Since(clock)
+	e, now := &o.entries[at], m.now()
 	if now-e.used >= m.Age {
 		m.remove(o, at)
 		return value, false
@@ -190,7 +196,7 @@ func (m *Map[V]) Take(of, key string) (value V, ok bool) {
 	defer m.mu.Unlock()
 	if o, at := m.find(of, key); at != 0 {
 		e := &o.entries[at]
-		value, ok = e.value, time.Since(clock)-e.used < m.Age
+		value, ok = e.value, m.now()-e.used < m.Age
 		m.remove(o, at)
 	}
 	return value, ok
@@ -201,7 +207,7 @@ func (m *Map[V]) Take(of, key string) (value V, ok bool) {
 func (m *Map[V]) Values(of string) (values []V) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.expire(time.Since(clock))
+	m.expire(m.now())
 	if o := m.owners[of]; o != nil {
 		for at := o.entries[0].next; at != 0; at = o.entries[at].next {
 			values = append(values, o.entries[at].value)
@@ -237,7 +243,7 @@ func (m *Map[V]) Has(of string) bool {
 func (m *Map[V]) Held() (values int, bytes int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.expire(time.Since(clock))
+	m.expire(m.now())
 	for _, o := range m.owners {
 		values += len(o.places)
 	}
