@@ -218,10 +218,15 @@ func TestStatesOverTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dies := fakemcp.New(fakemcp.Config{Tools: echo, Era: fakemcp.LegacyOnly, Faults: []fakemcp.Fault{{Kind: fakemcp.DieOnCall}}})
 		stays := fakemcp.New(fakemcp.Config{Tools: echo, Faults: []fakemcp.Fault{{Kind: fakemcp.InvalidEntries}}})
-		s := New(nil, builtin(piped(dies, stays)))
+		looked, pipe := make(chan struct{}), piped(dies, stays)
+		s := New(nil, builtin(func(ctx context.Context) mcp.Transport {
+			<-looked // it may be there at once
+			return pipe(ctx)
+		}))
 		if st := state(s); st.State != dragoman.Starting || st.Label != "it" {
 			t.Errorf("at first: %+v", st)
 		}
+		close(looked)
 		settle(t, s)
 		st := state(s)
 		if st.State != dragoman.Connected || st.Era != "legacy" || st.Version != fakemcp.Legacy || st.Tools != 1 || st.Quarantined != 0 {
