@@ -77,8 +77,10 @@ const begunEvents = 2
 
 // namer returns what makes the ids of items: always the same ones in the same order.
 func (b *Begun) namer(of byte) func(prefix string) string {
-	purpose := map[byte]string{ofInput: "input", ofOutput: "output"}[of]
-	n := uint64(0)
+	purpose, n := "input", uint64(0)
+	if of == ofOutput {
+		purpose = "output"
+	}
 	return func(prefix string) string {
 		mac := hmac.New(sha256.New, b.Seed)
 		mac.Write([]byte(purpose))

@@ -48,23 +48,22 @@ func (b *Book) Together(s *Spending, g *Group) (today, month Spent) {
 			g.recount(&b.spending)
 		}
 	}
-	today, month = g.today, g.month
-	for i, more := range s.days(func(day int64) Spent { return g.missing[day] }) {
-		[]*Spent{&today, &month}[i].Add(more)
-	}
+	today, month = s.missing(func(day int64) Spent { return g.missing[day] })
+	today.Add(g.today)
+	month.Add(g.month)
 	return today, month
 }
 
-// days adds up what is said of the days of a reading that may not be in it: of its day, and of
-// its month, where nothing is missing of days before yesterday.
-func (s *Spending) days(of func(day int64) Spent) [2]Spent {
+// missing adds up what is in no reading yet of the day and of the month of this one: nothing is
+// missing of days before yesterday.
+func (s *Spending) missing(of func(day int64) Spent) (today, month Spent) {
 	day := hour(s.Day) / 24
-	today := of(day)
-	month := today
+	today = of(day)
+	month = today
 	if yesterday := day - 1; yesterday >= hour(s.Month)/24 {
 		month.Add(of(yesterday))
 	}
-	return [2]Spent{today, month}
+	return today, month
 }
 
 // has reports whether a caller is in the group, and notes whether that has changed.

@@ -252,8 +252,7 @@ func (b *Book) EachUnwritten(each func(caller string)) {
 func (b *Book) Unwritten(s *Spending, caller string) (today, month Spent) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	sums := s.days(func(day int64) Spent { return b.spending.missing[spender{caller, day}] })
-	return sums[0], sums[1]
+	return s.missing(func(day int64) Spent { return b.spending.missing[spender{caller, day}] })
 }
 
 // CalledSo returns what rules call a caller, where the store or this process knows it.

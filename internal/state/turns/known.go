@@ -1,13 +1,11 @@
 package turns
 
 import (
-	"context"
 	"sync"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/state/bounded"
 	"github.com/dragoman-mcp/dragoman/internal/state/content"
-	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
 // Bounds of what is known of keys.
@@ -95,34 +93,23 @@ func (o *ownKeys) tooMany() bool {
 	return o.many
 }
 
-// of returns the keys of an owner, which one request reads where they are not known; nil where
-// they are not.
-func (k *known) of(ctx context.Context, db *store.DB, kind *content.Kind, owner string) *ownKeys {
-	own := k.own(owner) // what is kept from here on is added to it
-	own.mu.Lock()
-	whole, wait := own.whole && !own.many, own.many || own.reading
-	own.reading = own.reading || !own.whole
-	own.mu.Unlock()
-	switch {
-	case whole:
-		return own
-	case wait:
-		return nil
+// begin reports whether all keys are known, and if not, whether whoever asks is to read them.
+func (o *ownKeys) begin() (whole, read bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.many || o.whole || o.reading {
+		return o.whole && !o.many, false
 	}
-	var prints []uint64
-	err := db.Read(ctx, func(tx *store.Tx) (err error) {
-		prints, err = kind.Prints(tx, owner, mostKnown+1)
-		return err
-	})
-	if err == nil {
-		k.grew(owner, own, own.add(prints))
-	}
-	own.mu.Lock()
-	defer own.mu.Unlock()
-	if own.whole, own.reading = err == nil, false; own.many || err != nil {
-		return nil
-	}
-	return own
+	o.reading = true
+	return false, true
+}
+
+// end notes that the keys were read, or could not be, and reports whether all are known.
+func (o *ownKeys) end(read bool) (whole bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.whole, o.reading = read, false
+	return o.whole && !o.many
 }
 
 // has reports whether there may be a turn under a key.

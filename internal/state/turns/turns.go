@@ -127,12 +127,31 @@ func (t *Turns) Keep(ctx context.Context, owner string, keys []string, turn *mem
 	return err
 }
 
-// keys returns the keys under which the owner may have turns; nil where it is not known.
+// keys returns the keys under which the owner may have turns, which one request reads where
+// they are not known; nil where they are not.
 func (t *Turns) keys(ctx context.Context, owner string) *ownKeys {
 	if t.others == nil || !t.others.alone.Load() {
 		return nil
 	}
-	return t.known.of(ctx, t.db, t.kind(), owner)
+	own := t.known.own(owner) // what is kept from here on is added to it
+	switch whole, read := own.begin(); {
+	case whole:
+		return own
+	case !read:
+		return nil
+	}
+	var prints []uint64
+	err := t.db.Read(ctx, func(tx *store.Tx) (err error) {
+		prints, err = t.kind().Prints(tx, owner, mostKnown+1)
+		return err
+	})
+	if err == nil {
+		t.known.grew(owner, own, own.add(prints))
+	}
+	if !own.end(err == nil) {
+		return nil
+	}
+	return own
 }
 
 // Find implements [memory.Store]. What is cached costs no statement. What cannot be
