@@ -32,6 +32,20 @@ func said(t *testing.T, in *Turns) (n int64) {
 	return n
 }
 
+// Each tick says that a process is there, though it comes a moment early after the time that the
+// one before took, and what is heard between is no reason to.
+func TestSaysEachTick(t *testing.T) {
+	in := opened(t, filepath.Join(t.TempDir(), "dragoman.db"), single)
+	for i := range 4 {
+		at := time.Duration(i) * (sayEvery - time.Millisecond)
+		looks(t, at, in)
+		looks(t, at+sayEvery/2, in)
+		if n := said(t, in); n != int64(i+1) {
+			t.Errorf("after %d ticks it has said so %d times", i+1, n)
+		}
+	}
+}
+
 // Who hears nobody for a while is alone, until somebody begins, and again when that one has gone.
 func TestOthers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "dragoman.db")
