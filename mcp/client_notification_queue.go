@@ -107,19 +107,30 @@ func (m *notificationQueue) deliver(progress func(dragoman.Progress), note func(
 	m.start()
 }
 
-// hand hands over what there is, until there is nothing.
+// hand hands over what there is, until there is nothing. That there is nothing, and that
+// nothing is handed over any more, is one step: what is put in between would wait for
+// somebody who leaves.
 func (m *notificationQueue) hand(done chan struct{}) {
+	over := false
 	defer func() {
+		if over {
+			return
+		}
+		failure := recover()
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.failure, m.handing = recover(), nil
+		m.failure, m.handing = failure, nil
 		close(done)
-		m.start() // of what came after the last look
+		m.start() // where a function ended this goroutine
 	}()
 	for {
 		m.mu.Lock()
 		l, ok := m.take()
 		progress, note := m.onProgress, m.onNote
+		if !ok {
+			over, m.handing = true, nil
+			close(done)
+		}
 		m.mu.Unlock()
 		switch {
 		case !ok:
