@@ -142,17 +142,13 @@ func (s *Stored) Unfinished() bool {
 
 // Status is the response's.
 func (s *Stored) Status() string {
-	o, err := rawjson.ParseObject(s.Response)
-	if err != nil {
-		return ""
-	}
-	return stringOf(o, "status")
+	status, _ := rawjson.String(rawjson.Find(s.Response, "status"))
+	return status
 }
 
 // IsBackground reports whether the response is, or was, made in the background.
 func (s *Stored) IsBackground() bool {
-	o, err := rawjson.ParseObject(s.Response)
-	return err == nil && string(o.Get("background")) == "true"
+	return string(rawjson.Find(s.Response, "background")) == "true"
 }
 
 // At returns the response with another status, as it is while it is made.

@@ -92,6 +92,10 @@ type Store interface {
 	Put(ctx context.Context, caller string, s *Stored) error
 	// Get returns a response; nil where there is none.
 	Get(ctx context.Context, caller, id string) (*Stored, error)
+	// Follow gives on a response and those that it goes on from, the last one first, until on
+	// returns false or one goes on from none. For an id of which there is none it gives nil,
+	// and ends. What it gives is of one moment, as far as the store is able to.
+	Follow(ctx context.Context, caller, id string, on func(*Stored) bool) error
 	// With returns a response that has an item of that id; nil where there is none.
 	With(ctx context.Context, caller, item string) (*Stored, error)
 	// Delete forgets a response, and reports whether there was one.
@@ -154,6 +158,17 @@ func (m *Memory) Get(_ context.Context, caller, id string) (*Stored, error) {
 		return p.unpack(), nil
 	}
 	return nil, nil
+}
+
+// Follow implements [Store].
+func (m *Memory) Follow(ctx context.Context, caller, id string, on func(*Stored) bool) error {
+	for {
+		s, _ := m.Get(ctx, caller, id) // which does not fail
+		if !on(s) || s == nil || s.Previous == "" {
+			return nil
+		}
+		id = s.Previous
+	}
 }
 
 // With implements [Store].
@@ -244,37 +259,59 @@ func (r *Request) precede(items []json.RawMessage, known map[string]*memory.Turn
 
 // chain returns the responses that the request goes on from, the last one first.
 func (r *Request) chain(ctx context.Context, store Store, caller string) (chain []*Stored, err error) {
-	size := int64(0)
-	for id := r.Previous; id != ""; {
-		if r.native && !strings.HasPrefix(id, IDPrefix) {
-			r.before = id // its items are at the model's API
-			break
-		}
-		var s *Stored
-		if store != nil {
-			if s, err = store.Get(ctx, caller, id); err != nil {
-				return nil, fmt.Errorf("finding a response: %w", err)
-			}
-		}
-		if s == nil || s.isAnothers(r.person()) {
-			return nil, &model.Error{
-				Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: "previous_response_not_found", Param: "previous_response_id",
-				Message: fmt.Sprintf("Previous response with id %.80q not found.", id),
-			}
-		}
-		if s.Unfinished() {
-			return nil, model.Invalid("previous_response_id", fmt.Sprintf("The response %.80q is not finished: wait for it, or cancel it.", id))
-		}
-		if s.Conversation != "" {
-			return nil, model.Invalid("previous_response_id", fmt.Sprintf("The response %.80q is part of the conversation %.80q: name that in \"conversation\" to go on.", id, s.Conversation))
+	id, size := r.Previous, int64(0)
+	if id == "" || r.isAtModel(id) {
+		return nil, nil
+	}
+	if store == nil {
+		return nil, noPrevious(id)
+	}
+	lost := store.Follow(ctx, caller, id, func(s *Stored) bool {
+		if err = r.mayFollow(s, id); err != nil {
+			return false
 		}
 		chain = append(chain, s)
 		if size += s.Size(); len(chain) > maxChain || size > maxChainBytes {
-			return nil, model.Invalid("previous_response_id", fmt.Sprintf("The conversation is longer than the %d responses or %d bytes that are put together here: send its items in a new one.", maxChain, maxChainBytes))
+			err = model.Invalid("previous_response_id", fmt.Sprintf("The conversation is longer than the %d responses or %d bytes that are put together here: send its items in a new one.", maxChain, maxChainBytes))
+			return false
 		}
 		id = s.Previous
+		return !r.isAtModel(id)
+	})
+	if lost != nil {
+		return nil, fmt.Errorf("finding a response: %w", lost)
 	}
-	return chain, nil
+	return chain, err
+}
+
+// isAtModel reports whether a response that the request goes on from is at the model's API,
+// and notes that it goes on from there.
+func (r *Request) isAtModel(id string) bool {
+	if !r.native || id == "" || strings.HasPrefix(id, IDPrefix) {
+		return false
+	}
+	r.before = id // its items are there
+	return true
+}
+
+// mayFollow says why the request cannot go on from a response; nil for s is none of that id.
+func (r *Request) mayFollow(s *Stored, id string) error {
+	switch {
+	case s == nil || s.isAnothers(r.person()):
+		return noPrevious(id)
+	case s.Unfinished():
+		return model.Invalid("previous_response_id", fmt.Sprintf("The response %.80q is not finished: wait for it, or cancel it.", id))
+	case s.Conversation != "":
+		return model.Invalid("previous_response_id", fmt.Sprintf("The response %.80q is part of the conversation %.80q: name that in \"conversation\" to go on.", id, s.Conversation))
+	}
+	return nil
+}
+
+func noPrevious(id string) error {
+	return &model.Error{
+		Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: "previous_response_not_found", Param: "previous_response_id",
+		Message: fmt.Sprintf("Previous response with id %.80q not found.", id),
+	}
 }
 
 // resolveItems puts items in the place of those that name them.

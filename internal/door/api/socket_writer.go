@@ -116,6 +116,37 @@ func (n *nearby) Get(ctx context.Context, caller, id string) (*responses.Stored,
 	return n.Store.Get(ctx, caller, id)
 }
 
+// Follow implements [responses.Store].
+func (n *nearby) Follow(ctx context.Context, caller, id string, on func(*responses.Stored) bool) error {
+	more := true
+	to := func(s *responses.Stored) bool {
+		more, id = on(s), s.Previous
+		return more
+	}
+	for more && id != "" {
+		here, err := n.near.Get(ctx, caller, id)
+		if err != nil {
+			return err
+		}
+		if here != nil {
+			to(here)
+			continue
+		}
+		missing := id
+		if n.Store != nil {
+			err = n.Store.Follow(ctx, caller, id, func(s *responses.Stored) bool { return s != nil && to(s) })
+		}
+		if err != nil {
+			return err
+		}
+		if id == missing {
+			on(nil) // neither has it
+			return nil
+		}
+	}
+	return nil
+}
+
 // With implements [responses.Store].
 func (n *nearby) With(ctx context.Context, caller, item string) (*responses.Stored, error) {
 	if s, err := n.near.With(ctx, caller, item); s != nil || err != nil || n.Store == nil {

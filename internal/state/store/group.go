@@ -8,42 +8,16 @@ import (
 	"sync/atomic"
 )
 
-// A writer is the one connection that writes, with the statements that it has
-// prepared. Only the goroutine of [DB.write] uses it once it is open.
+// A writer is the one connection that writes. Only the goroutine of [DB.write] uses it once
+// it is open.
 type writer struct {
-	pool     *sql.DB
-	conn     *sql.Conn
-	prepared map[string]*sql.Stmt
-	synced   bool // as the connection is set now
-	count    atomic.Int64
+	*sqliteConn
+	pool   *sql.DB
+	synced bool // as the connection is set now
+	count  atomic.Int64
 }
 
-func (w *writer) close() error {
-	for _, stmt := range w.prepared {
-		stmt.Close()
-	}
-	return errors.Join(w.conn.Close(), w.pool.Close())
-}
-
-func (w *writer) prepare(query string) (*sql.Stmt, error) {
-	if stmt, ok := w.prepared[query]; ok {
-		return stmt, nil
-	}
-	stmt, err := w.conn.PrepareContext(context.Background(), query)
-	if err == nil {
-		w.prepared[query] = stmt
-	}
-	return stmt, err
-}
-
-func (w *writer) exec(query string) error {
-	stmt, err := w.prepare(query)
-	if err != nil {
-		return err
-	}
-	_, err = stmt.ExecContext(context.Background())
-	return err
-}
+func (w *writer) close() error { return errors.Join(w.sqliteConn.close(), w.pool.Close()) }
 
 // group runs jobs in one transaction and commits it. An error means that nothing
 // of any of them was kept; that of a single job stands in the job.

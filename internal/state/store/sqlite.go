@@ -43,8 +43,8 @@ func dsn(path string, pragmas ...string) string {
 type sqliteFile struct {
 	*writer
 	path    string
-	place   *place  // nil in memory
-	reading *sql.DB // nil where the writer's connection is the only one: in memory
+	place   *place       // nil in memory
+	reading *readingPool // nil where the writer's connection is the only one: in memory
 }
 
 func openFile(ctx context.Context, config Config) (database, error) {
@@ -116,17 +116,14 @@ func (f *sqliteFile) read(ctx context.Context, fn func(*Tx) error) error {
 	if f.reading == nil {
 		return errNoReaders
 	}
-	tx, err := f.reading.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-	if err != nil {
-		return explained(err)
-	}
-	defer tx.Rollback() // a reader has nothing to commit
-	return fn(&Tx{ctx: ctx, on: tx, schema: sqliteSchema, count: &f.count})
+	return f.reading.read(ctx, func(c *sqliteConn) error {
+		return fn(&Tx{ctx: ctx, on: c.conn, prep: c.prepare, schema: sqliteSchema, count: &f.count, found: map[any]any{}})
+	})
 }
 
 func (f *sqliteFile) close() (err error) {
 	if f.reading != nil {
-		err = f.reading.Close()
+		err = f.reading.close()
 	}
 	err = errors.Join(err, f.writer.close())
 	f.place.release()
@@ -147,7 +144,7 @@ func openWriter(ctx context.Context, path string, maxBytes int64) (*writer, erro
 		pool.Close()
 		return nil, err
 	}
-	w := &writer{pool: pool, conn: conn, prepared: map[string]*sql.Stmt{}, synced: true}
+	w := &writer{sqliteConn: newSQLiteConn(conn), pool: pool, synced: true}
 	if err := w.prepareStore(ctx, path, maxBytes); err != nil {
 		w.close()
 		return nil, err
@@ -260,16 +257,6 @@ func (w *writer) migrateTo(ctx context.Context, all []step) error {
 // SQLite only under the name INTEGER.
 func withRowNumbers(text string) string {
 	return strings.ReplaceAll(text, "BIGINT PRIMARY KEY", "INTEGER PRIMARY KEY")
-}
-
-func openReaders(path string) (*sql.DB, error) {
-	pool, err := sql.Open("sqlite", dsn(path, "query_only(1)", "trusted_schema(0)"))
-	if err != nil {
-		return nil, err
-	}
-	pool.SetMaxOpenConns(readers)
-	pool.SetMaxIdleConns(readers)
-	return pool, nil
 }
 
 // setSync says whether the next commit waits for the disk. What a commit that

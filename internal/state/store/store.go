@@ -43,7 +43,6 @@ const (
 
 	maxAppends = 8192 // appended functions that wait for the next group
 	maxGroup   = 512  // functions in one transaction
-	readers    = 4    // connections that read
 )
 
 // Errors of the store. What SQLite says stands behind them.

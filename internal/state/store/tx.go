@@ -37,6 +37,8 @@ type Tx struct {
 	// function has one: what changes nothing needs none.
 	mark   func() error
 	marked bool
+	// found is what [Tx.Once] has found; nil where something may change.
+	found map[any]any
 	// wrote says that a function has changed something, or tried to; broken is the
 	// first statement that failed, after which PostgreSQL does nothing more.
 	wrote  bool
@@ -223,7 +225,8 @@ func (tx *Tx) exec(query string, args []any) (sql.Result, error) {
 }
 
 // Row runs a query and scans its one row into dest. It returns [sql.ErrNoRows]
-// when there is none.
+// when there is none. Where ctx has ended it does not begin; in a file it is not interrupted,
+// since watching ctx costs more than finding a row does.
 func (tx *Tx) Row(query string, args []any, dest ...any) error {
 	tx.count.Add(1)
 	if !reads(query) {
@@ -234,11 +237,14 @@ func (tx *Tx) Row(query string, args []any, dest ...any) error {
 	if tx.prep == nil {
 		return explained(tx.failed(tx.on.QueryRowContext(tx.ctx, query, args...).Scan(dest...)))
 	}
+	if err := context.Cause(tx.ctx); err != nil {
+		return tx.failed(err)
+	}
 	stmt, err := tx.prep(query)
 	if err != nil {
 		return explained(tx.failed(err))
 	}
-	return explained(tx.failed(stmt.QueryRowContext(tx.ctx, args...).Scan(dest...)))
+	return explained(tx.failed(stmt.QueryRowContext(context.Background(), args...).Scan(dest...)))
 }
 
 // Rows runs a query and calls each for every row, until it returns an error.
@@ -260,6 +266,19 @@ func (tx *Tx) Rows(query string, args []any, each func(scan func(dest ...any) er
 		}
 	}
 	return explained(tx.failed(rows.Err()))
+}
+
+// Once returns what find does, which runs once for each key in a transaction that reads,
+// where all stays as it is. In one that writes it runs each time.
+func (tx *Tx) Once(key any, find func() (any, error)) (any, error) {
+	if found, ok := tx.found[key]; ok {
+		return found, nil
+	}
+	found, err := find()
+	if err == nil && tx.found != nil {
+		tx.found[key] = found
+	}
+	return found, err
 }
 
 // Time returns a time as it is stored: microseconds since 1970. The zero time is

@@ -3,7 +3,6 @@ package stored
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -144,20 +143,8 @@ func releaseIn(tx *store.Tx, caller, id, holder string) error {
 	return err
 }
 
-// A talk is a conversation as it is kept.
-type talk struct {
-	*responses.Kept
-	Turns []json.RawMessage `json:"turns,omitempty"`
-	Keys  map[string]int    `json:"keys,omitempty"`
-}
-
 func (c *Conversations) put(tx *store.Tx, caller string, k *responses.Kept) error {
-	t := talk{Kept: k}
-	var err error
-	if t.Turns, t.Keys, err = encodeTurns(k.Turns); err != nil {
-		return err
-	}
-	document, err := encoded(t)
+	document, err := encodeKept(k)
 	if err != nil {
 		return err
 	}
@@ -172,10 +159,5 @@ func (c *Conversations) get(tx *store.Tx, caller, id string) (*responses.Kept, e
 	if err != nil {
 		return nil, err
 	}
-	t := talk{Kept: &responses.Kept{}}
-	if err := json.Unmarshal(document, &t); err != nil {
-		return nil, err
-	}
-	t.Kept.Turns, err = decodeTurns(t.Turns, t.Keys)
-	return t.Kept, err
+	return decodeKept(document)
 }

@@ -4,17 +4,14 @@
 package stored
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/state/content"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/state/vault"
-	"github.com/dragoman-mcp/dragoman/openai/memory"
 	"github.com/dragoman-mcp/dragoman/openai/responses"
 )
 
@@ -49,7 +46,7 @@ func (r *Responses) Put(ctx context.Context, caller string, s *responses.Stored)
 
 // PutIn is Put as part of a transaction of the same store.
 func (r *Responses) PutIn(tx *store.Tx, caller string, s *responses.Stored) error {
-	document, err := encode(s)
+	document, err := encodeResponse(s)
 	if err != nil {
 		return err
 	}
@@ -64,6 +61,30 @@ func (r *Responses) DeleteIn(tx *store.Tx, caller, id string) (bool, error) {
 // Get implements [responses.Store].
 func (r *Responses) Get(ctx context.Context, caller, id string) (*responses.Stored, error) {
 	return r.read(ctx, func(tx *store.Tx) ([]byte, error) { return r.kind.Get(tx, caller, id) })
+}
+
+// Follow implements [responses.Store].
+func (r *Responses) Follow(ctx context.Context, caller, id string, on func(*responses.Stored) bool) error {
+	return r.db.Read(ctx, func(tx *store.Tx) error {
+		for {
+			document, err := r.kind.Get(tx, caller, id)
+			if errors.Is(err, content.ErrNone) {
+				on(nil)
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			s, err := decodeResponse(document)
+			if err != nil {
+				return err
+			}
+			if !on(s) || s.Previous == "" {
+				return nil
+			}
+			id = s.Previous
+		}
+	})
 }
 
 // With implements [responses.Store].
@@ -94,7 +115,7 @@ func (r *Responses) read(ctx context.Context, find func(*store.Tx) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	return decode(document)
+	return decodeResponse(document)
 }
 
 // Delete implements [responses.Store].
@@ -124,79 +145,4 @@ func (r *Responses) SpendIn(tx *store.Tx, caller, id string) (first bool, err er
 	n, err := tx.Exec("INSERT INTO consents (owner, digest, expires) VALUES ($1, $2, $3) ON CONFLICT (owner, digest) DO NOTHING",
 		store.Owner(caller), content.Digest(id), store.Time(now.Add(Life)))
 	return n == 1, err
-}
-
-// A document is a response as it is kept. A turn stands in it once, whatever it is found
-// by.
-type document struct {
-	*responses.Stored
-	Turns []json.RawMessage `json:"turns,omitempty"`
-	Keys  map[string]int    `json:"keys,omitempty"` // the turn that stands under each
-}
-
-func encode(s *responses.Stored) ([]byte, error) {
-	d := document{Stored: s}
-	var err error
-	if d.Turns, d.Keys, err = encodeTurns(s.Turns); err != nil {
-		return nil, err
-	}
-	return encoded(d)
-}
-
-// encodeTurns returns turns by keys as they are kept: each once, and where it stands under
-// each key.
-func encodeTurns(byKey map[string]*memory.Turn) (turns []json.RawMessage, keys map[string]int, err error) {
-	keys = map[string]int{}
-	seen := map[*memory.Turn]int{}
-	for key, turn := range byKey {
-		at, ok := seen[turn]
-		if !ok {
-			encoded, err := turn.Encode()
-			if err != nil {
-				return nil, nil, err
-			}
-			at = len(turns)
-			seen[turn], turns = at, append(turns, encoded)
-		}
-		keys[key] = at
-	}
-	return turns, keys, nil
-}
-
-// encoded returns a document: what came without escapes goes without.
-func encoded(d any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(d)
-	return b.Bytes(), err
-}
-
-func decode(plain []byte) (*responses.Stored, error) {
-	d := document{Stored: &responses.Stored{}}
-	if err := json.Unmarshal(plain, &d); err != nil {
-		return nil, err
-	}
-	var err error
-	d.Stored.Turns, err = decodeTurns(d.Turns, d.Keys)
-	return d.Stored, err
-}
-
-// decodeTurns returns what [encodeTurns] was given.
-func decodeTurns(encoded []json.RawMessage, keys map[string]int) (map[string]*memory.Turn, error) {
-	turns := make([]*memory.Turn, len(encoded))
-	for i, each := range encoded {
-		var err error
-		if turns[i], err = memory.Decode(each); err != nil {
-			return nil, err
-		}
-	}
-	byKey := map[string]*memory.Turn{}
-	for key, at := range keys {
-		if at < 0 || at >= len(turns) {
-			return nil, errors.New("what happened behind a conversation is damaged in the store")
-		}
-		byKey[key] = turns[at]
-	}
-	return byKey, nil
 }

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -23,7 +25,7 @@ import (
 
 // TestOnPostgres: all of it, in PostgreSQL.
 func TestOnPostgres(t *testing.T) {
-	pgtest.Again(t, "^Test(Restart|ItemsThatTell|Owners|Delete|Spend|Expire|Conversations|Claims)$")
+	pgtest.Again(t, "^Test(Restart|Follow|ItemsThatTell|Owners|Delete|Spend|Expire|Conversations|Claims)$")
 }
 
 // opened returns what a process has of the store at a path.
@@ -79,6 +81,45 @@ func TestRestart(t *testing.T) {
 	for _, item := range []string{"in-resp_dg1", "out-resp_dg1"} {
 		if found, err := there.With(t.Context(), "ann", item); err != nil || found == nil || found.ID != "resp_dg1" {
 			t.Errorf("with %s: %v, %v", item, found, err)
+		}
+	}
+}
+
+// TestFollow: what a response goes on from comes after it, as far as somebody wants to know, of
+// one caller alone; what is missing ends it.
+func TestFollow(t *testing.T) {
+	here := opened(t, filepath.Join(t.TempDir(), "dragoman.db"))
+	for i, id := range []string{"resp_dg1", "resp_dg2", "resp_dg3"} {
+		s := response(id)
+		if s.Previous = ""; i > 0 {
+			s.Previous = fmt.Sprintf("resp_dg%d", i)
+		}
+		put(t, here, "ann", s)
+	}
+	lost := response("resp_dg4")
+	lost.Previous = "resp_dg_gone"
+	put(t, here, "ann", lost)
+	for _, tc := range []struct {
+		caller, id, until, want string
+	}{
+		{"ann", "resp_dg3", "", "resp_dg3 resp_dg2 resp_dg1"},
+		{"ann", "resp_dg3", "resp_dg2", "resp_dg3 resp_dg2"},
+		{"ann", "resp_dg1", "", "resp_dg1"},
+		{"ann", "resp_dg4", "", "resp_dg4 none"},
+		{"ann", "resp_dg5", "", "none"},
+		{"bob", "resp_dg3", "", "none"},
+	} {
+		var got []string
+		err := here.Follow(t.Context(), tc.caller, tc.id, func(s *responses.Stored) bool {
+			if s == nil {
+				got = append(got, "none")
+				return true // there is no more all the same
+			}
+			got = append(got, s.ID)
+			return s.ID != tc.until
+		})
+		if err != nil || strings.Join(got, " ") != tc.want {
+			t.Errorf("%s follows %s: %q, %v; want %q", tc.caller, tc.id, got, err, tc.want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package vault
 
 import (
+	"crypto/cipher"
 	"crypto/rand"
 	"database/sql"
 	"errors"
@@ -23,7 +24,7 @@ func (v *Vault) Close(tx *store.Tx, owner, place string, plain []byte) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	return gcm(key[:]).Seal(nil, nil, plain, seal.Bind([]byte(owner), []byte(place))), nil
+	return key.Seal(nil, nil, plain, seal.Bind([]byte(owner), []byte(place))), nil
 }
 
 // Open returns what [Vault.Close] encrypted.
@@ -32,7 +33,7 @@ func (v *Vault) Open(tx *store.Tx, owner, place string, closed []byte) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	plain, err := gcm(key[:]).Open(nil, nil, closed, seal.Bind([]byte(owner), []byte(place)))
+	plain, err := key.Open(nil, nil, closed, seal.Bind([]byte(owner), []byte(place)))
 	if err != nil {
 		return nil, fmt.Errorf("%w since, or it is damaged", ErrErased)
 	}
@@ -47,24 +48,41 @@ func (v *Vault) Erase(tx *store.Tx, owner string) (bool, error) {
 	return n > 0, err
 }
 
-// owner returns an owner's key.
-func (v *Vault) owner(tx *store.Tx, owner string) (key [keySize]byte, err error) {
-	var wrapped []byte
-	err = tx.Row("SELECT wrapped FROM owner_keys WHERE owner = $1", []any{owner}, &wrapped)
-	if errors.Is(err, sql.ErrNoRows) {
-		return key, ErrErased
-	}
+// An ownersKey is what the key of an owner is found by again in one transaction.
+type ownersKey struct {
+	of    *Vault
+	owner string
+}
+
+// owner returns what an owner's key encrypts with.
+func (v *Vault) owner(tx *store.Tx, owner string) (cipher.AEAD, error) {
+	found, err := tx.Once(ownersKey{v, owner}, func() (any, error) {
+		var wrapped []byte
+		err := tx.Row("SELECT wrapped FROM owner_keys WHERE owner = $1", []any{owner}, &wrapped)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil, ErrErased
+		}
+		if err != nil {
+			return nil, err
+		}
+		key, err := v.owners.unwrap(owner, wrapped)
+		if err != nil {
+			return nil, err
+		}
+		return gcm(key[:]), nil
+	})
 	if err != nil {
-		return key, err
+		return nil, err
 	}
-	return v.master.unwrap("owner", owner, wrapped)
+	return found.(cipher.AEAD), nil
 }
 
 // enter makes an owner's key, unless another process has meanwhile.
-func (v *Vault) enter(tx *store.Tx, owner string) (key [keySize]byte, err error) {
+func (v *Vault) enter(tx *store.Tx, owner string) (cipher.AEAD, error) {
+	var key [keySize]byte
 	_, _ = rand.Read(key[:]) // it never fails
-	if _, err := tx.Exec("INSERT INTO owner_keys (owner, wrapped) VALUES ($1, $2) ON CONFLICT (owner) DO NOTHING", owner, v.master.wrap("owner", owner, key[:])); err != nil {
-		return key, err
+	if _, err := tx.Exec("INSERT INTO owner_keys (owner, wrapped) VALUES ($1, $2) ON CONFLICT (owner) DO NOTHING", owner, v.owners.wrap(owner, key[:])); err != nil {
+		return nil, err
 	}
 	return v.owner(tx, owner)
 }

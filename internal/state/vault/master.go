@@ -103,13 +103,16 @@ func parse(text, where string) (m master, err error) {
 	return master(key), nil
 }
 
-// box returns what wraps keys of a kind.
-func (m master) box(kind string) cipher.AEAD {
+// A wrapper wraps keys of a kind with the master key. It is safe for concurrent use.
+type wrapper struct{ box cipher.AEAD }
+
+// of returns what wraps keys of a kind.
+func (m master) of(kind string) wrapper {
 	secret, err := hkdf.Key(sha256.New, m[:], nil, "dragoman wrap "+kind, keySize)
 	if err != nil {
 		panic(fmt.Sprintf("vault: %v", err)) // the length is one that HKDF has
 	}
-	return gcm(secret)
+	return wrapper{gcm(secret)}
 }
 
 func gcm(secret []byte) cipher.AEAD {
@@ -124,13 +127,13 @@ func gcm(secret []byte) cipher.AEAD {
 	return box
 }
 
-// wrap closes a key of a kind under its name.
-func (m master) wrap(kind, name string, key []byte) []byte {
-	return m.box(kind).Seal(nil, nil, key, seal.Bind([]byte(name)))
+// wrap closes a key under its name.
+func (w wrapper) wrap(name string, key []byte) []byte {
+	return w.box.Seal(nil, nil, key, seal.Bind([]byte(name)))
 }
 
-func (m master) unwrap(kind, name string, wrapped []byte) ([keySize]byte, error) {
-	key, err := m.box(kind).Open(nil, nil, wrapped, seal.Bind([]byte(name)))
+func (w wrapper) unwrap(name string, wrapped []byte) ([keySize]byte, error) {
+	key, err := w.box.Open(nil, nil, wrapped, seal.Bind([]byte(name)))
 	if err != nil || len(key) != keySize {
 		return [keySize]byte{}, ErrOtherKey
 	}

@@ -58,7 +58,7 @@ func Look(ctx context.Context, db *store.DB, config store.Config) (s Standing, e
 	}
 	s.Fingerprint = key.fingerprint()
 	if n := len(s.Generations); n > 0 {
-		_, s.Trouble = key.unwrap("seal", name(s.Generations[n-1].ID), wrapped)
+		_, s.Trouble = key.of("seal").unwrap(name(s.Generations[n-1].ID), wrapped)
 	}
 	return s, nil
 }

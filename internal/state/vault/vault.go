@@ -35,7 +35,8 @@ const (
 // A Vault is the keys of a store. Make it with [Open]; it is safe for concurrent use.
 type Vault struct {
 	db     *store.DB
-	master master
+	seals  wrapper // of generations
+	owners wrapper // of the keys of owners
 	ring   *seal.Ring
 	now    func(*store.Tx) (time.Time, error)
 	all    sync.Mutex // one reads generations at a time
@@ -59,7 +60,7 @@ func Open(ctx context.Context, db *store.DB, config store.Config) (*Vault, error
 	if err != nil {
 		return nil, err
 	}
-	v := &Vault{db: db, master: key, ring: seal.New(), now: (*store.Tx).Now}
+	v := &Vault{db: db, seals: key.of("seal"), owners: key.of("owner"), ring: seal.New(), now: (*store.Tx).Now}
 	return v, v.turn(ctx)
 }
 
@@ -130,7 +131,7 @@ func (v *Vault) make(tx *store.Tx) (all []generation, now time.Time, err error) 
 	if len(all) == 0 || now.Sub(all[0].made) >= turning {
 		key := seal.NewKey()
 		if _, err := tx.Exec("INSERT INTO seal_keys (id, made, wrapped) VALUES ($1, $2, $3)",
-			int64(key.ID), store.Time(now), v.master.wrap("seal", name(key.ID), key.Secret[:])); err != nil {
+			int64(key.ID), store.Time(now), v.seals.wrap(name(key.ID), key.Secret[:])); err != nil {
 			return nil, now, err
 		}
 	}
@@ -149,7 +150,7 @@ func (v *Vault) generations(tx *store.Tx) (all []generation, now time.Time, err 
 		if err := scan(&id, &made, &wrapped); err != nil {
 			return err
 		}
-		secret, err := v.master.unwrap("seal", name(uint32(id)), wrapped)
+		secret, err := v.seals.unwrap(name(uint32(id)), wrapped)
 		all = append(all, generation{seal.Key{ID: uint32(id), Secret: secret}, store.FromTime(made)})
 		return err
 	})
