@@ -239,18 +239,21 @@ func (r *Request) precede(items []json.RawMessage, known map[string]*memory.Turn
 	if r.items, r.known = r.own, known; len(items) == 0 {
 		return nil
 	}
-	ids := map[string]bool{}
 	r.items = items
-	for _, item := range r.items {
-		if o, err := rawjson.ParseObject(item); err == nil {
-			ids[stringOf(o, "id")] = true
-		}
-	}
+	var ids map[string]bool // of items; nil until one of the request's own has an id
 	for _, item := range r.own {
-		if o, err := rawjson.ParseObject(item); err == nil {
-			if id := stringOf(o, "id"); id != "" && ids[id] {
-				return model.Invalid("input", fmt.Sprintf("Duplicate item found with id %.80s. Remove duplicate items from your input and try again.", id))
+		id := idOf(item)
+		if id == "" {
+			continue
+		}
+		if ids == nil {
+			ids = make(map[string]bool, len(items))
+			for _, item := range items {
+				ids[idOf(item)] = true
 			}
+		}
+		if ids[id] {
+			return model.Invalid("input", fmt.Sprintf("Duplicate item found with id %.80s. Remove duplicate items from your input and try again.", id))
 		}
 	}
 	r.items = append(r.items, r.own...)
