@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
@@ -35,47 +34,43 @@ type Filter struct {
 // maxLooked is how many outcomes are looked at for those that failed.
 const maxLooked = 20_000
 
-var errEnough = errors.New("enough")
-
 // Find returns the records of all logs that f chooses, the newest first; those of kind
 // [Heads] where f names it. Those that were appended within the last few milliseconds may
 // not be there yet.
 func (l *Log) Find(ctx context.Context, f Filter) (found []Record, err error) {
-	query := "SELECT " + rowColumns + " FROM audit_all"
-	conditions, args := f.where()
-	if f.Kind == "" {
-		conditions = append(conditions, "kind <> '"+string(Heads)+"'")
-	}
-	if conditions != nil {
-		query += " WHERE " + strings.Join(conditions, " AND ")
-	}
-	query += " ORDER BY time DESC, log, seq DESC"
-	if f.Failed {
-		query += fmt.Sprint(" LIMIT ", maxLooked)
-	}
 	err = l.db.Read(ctx, func(tx *store.Tx) error {
 		found = nil
-		return tx.Rows(query, args, func(scan func(...any) error) error {
-			var r row
-			if err := r.scan(scan); err != nil {
+		looked, most := 0, page
+		if f.Limit > 0 {
+			most = min(f.Limit, most)
+		}
+		for behind := (*row)(nil); ; most = page {
+			if f.Failed {
+				most = min(most, maxLooked-looked)
+			}
+			query, args := newest(f, behind, most)
+			rows, err := rowsOf(tx, query, args, most)
+			if err != nil {
 				return err
 			}
-			if !f.matches(&r) {
+			for i := range rows {
+				if !f.matches(&rows[i]) {
+					continue
+				}
+				record, err := parse(rows[i].body)
+				if err != nil {
+					return fmt.Errorf("record %d of log %s: %w; dragoman audit verify says more", rows[i].seq, inStore(rows[i].log), err)
+				}
+				if found = append(found, record); len(found) == f.Limit {
+					return nil
+				}
+			}
+			if looked += len(rows); len(rows) < most || f.Failed && looked >= maxLooked {
 				return nil
 			}
-			record, err := parse(r.body)
-			if err != nil {
-				return fmt.Errorf("record %d of log %s: %w; dragoman audit verify says more", r.seq, inStore(r.log), err)
-			}
-			if found = append(found, record); len(found) == f.Limit {
-				return errEnough
-			}
-			return nil
-		})
+			behind = &rows[len(rows)-1]
+		}
 	})
-	if errors.Is(err, errEnough) {
-		err = nil
-	}
 	return found, err
 }
 
@@ -104,16 +99,12 @@ func (l *Log) each(ctx context.Context, f Filter, each func(*row) error) error {
 }
 
 // where returns the part of f that the database can decide.
-func (f Filter) where() (conditions []string, args []any) {
-	add := func(condition string, value any) {
-		args = append(args, value)
-		conditions = append(conditions, fmt.Sprintf(condition, len(args)))
-	}
+func (f Filter) where() (c conditions) {
 	if !f.Since.IsZero() {
-		add("time >= $%d", store.Time(f.Since))
+		c.add("time >= $%d", store.Time(f.Since))
 	}
 	if !f.Until.IsZero() {
-		add("time < $%d", store.Time(f.Until))
+		c.add("time < $%d", store.Time(f.Until))
 	}
 	kind := f.Kind
 	if f.Failed {
@@ -121,10 +112,10 @@ func (f Filter) where() (conditions []string, args []any) {
 	}
 	for _, exact := range []struct{ column, value string }{{"kind", string(kind)}, {"call", f.Call}, {"verdict", f.Verdict}} {
 		if exact.value != "" {
-			add(exact.column+" = $%d", exact.value)
+			c.add(exact.column+" = $%d", exact.value)
 		}
 	}
-	return conditions, args
+	return c
 }
 
 // matches decides the part of f that the database does not.

@@ -51,6 +51,11 @@ func table(log string) (from, its string) {
 	return "audit_records", "log = '" + log + "'"
 }
 
+// firstYoung is the query for the first record, before a number, that is not older than a time.
+func firstYoung(from, its string) string {
+	return fmt.Sprintf("SELECT min(seq) FROM %s WHERE %s AND seq < $1 AND time >= $2", from, its)
+}
+
 func (l *Log) prune(tx *store.Tx, log string, before time.Time) (removed uint64, err error) {
 	if err := tx.Lock("audit", "logs", sharedName); err != nil {
 		return 0, err
@@ -63,18 +68,19 @@ func (l *Log) prune(tx *store.Tx, log string, before time.Time) (removed uint64,
 	if err := tx.Row(fmt.Sprintf("SELECT min(seq) FROM %s WHERE %s", from, its), nil, &first); err != nil || !first.Valid {
 		return 0, err
 	}
-	if err := tx.Row(fmt.Sprintf("SELECT min(seq) FROM %s WHERE %s AND time >= $1", from, its), []any{store.Time(before)}, &young); err != nil {
+	next := first.Int64 + l.step
+	if err := tx.Row(firstYoung(from, its), []any{next, store.Time(before)}, &young); err != nil {
 		return 0, err
 	}
 	last, err := head(tx, log)
 	if err != nil {
 		return 0, err
 	}
-	through := int64(last.Seq) // all of them are old
+	through := min(int64(last.Seq), next-1) // all of them are old
 	if young.Valid {
 		through = young.Int64 - 1
 	}
-	if through = min(through, first.Int64+l.step-1); through < first.Int64 {
+	if through < first.Int64 {
 		return 0, nil
 	}
 	var hash []byte

@@ -4,16 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
-	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
-
-// page is how many records are read at a time, so that nobody who looks through a
-// long log holds up those who write.
-const page = 250
 
 // A Bad record is the first one that does not fit into its log.
 type Bad struct {
@@ -61,24 +55,6 @@ func (c Check) Heads() (heads []Head) {
 		}
 	}
 	return heads
-}
-
-// A row is a record as it is stored, with what is repeated beside it.
-type row struct {
-	log                                         string
-	seq                                         int64
-	time                                        int64
-	kind, call, caller, server, target, verdict string
-	hash                                        []byte
-	body                                        []byte
-}
-
-const rowColumns = "log, seq, time, kind, call, caller, server, target, verdict, hash, body"
-
-func (r *row) scan(scan func(...any) error) error {
-	err := scan(&r.log, &r.seq, &r.time, &r.kind, &r.call, &r.caller, &r.server, &r.target, &r.verdict, &r.hash, &r.body)
-	r.log = ofStore(r.log)
-	return err
 }
 
 // A snapshot lets a function read what the store has at one moment.
@@ -168,10 +144,19 @@ func (l *Log) logs(ctx context.Context) (logs []string, err error) {
 	return logs, err
 }
 
+// distinctLogs are the logs that have records, each found behind the one before: nobody reads
+// all records for them.
+const distinctLogs = `WITH RECURSIVE next (log) AS (
+	SELECT min(log) FROM audit_records
+	UNION ALL SELECT (SELECT min(r.log) FROM audit_records r WHERE r.log > next.log) FROM next WHERE next.log IS NOT NULL
+) SELECT log FROM next`
+
 // logsOf returns all logs of which anything is there: a head, a record, or who wrote it.
 func logsOf(tx *store.Tx) (logs []string, err error) {
 	err = tx.Rows(`SELECT a.log, coalesce(l.began, 0) AS began FROM (
-			SELECT log FROM audit_logs UNION SELECT log FROM audit_head UNION SELECT DISTINCT log FROM audit_records UNION SELECT 'audit' FROM audit
+			SELECT log FROM audit_logs UNION SELECT log FROM audit_head
+			UNION SELECT log FROM (`+distinctLogs+`) r WHERE log IS NOT NULL
+			UNION SELECT 'audit' WHERE EXISTS (SELECT 1 FROM audit)
 		) a LEFT JOIN audit_logs l ON l.log = a.log ORDER BY began, a.log`, nil, func(scan func(...any) error) error {
 		var log string
 		var began int64
@@ -180,44 +165,6 @@ func logsOf(tx *store.Tx) (logs []string, err error) {
 		return err
 	})
 	return logs, err
-}
-
-// readLog calls each for every record of a log that f chooses, in order, a page at a time,
-// and after, which may be nil, behind each page, in the snapshot that the page is from.
-func readLog(at snapshot, log string, f Filter, each func(*row) error, after func(tx *store.Tx, last bool) error) error {
-	through, n := int64(math.MinInt64), page // whatever there is, also what should not be there
-	for n == page {
-		conditions, args := f.where()
-		conditions, args = append(conditions, fmt.Sprintf("log = $%d AND seq > $%d", len(args)+1, len(args)+2)), append(args, inStore(log), through)
-		query := fmt.Sprintf("SELECT %s FROM audit_all WHERE %s ORDER BY seq LIMIT %d", rowColumns, strings.Join(conditions, " AND "), page)
-		if err := at(func(tx *store.Tx) error {
-			rows := make([]row, 0, page)
-			if err := tx.Rows(query, args, func(scan func(...any) error) error {
-				var r row
-				err := r.scan(scan)
-				rows = append(rows, r)
-				return err
-			}); err != nil {
-				return err
-			}
-			n = len(rows)
-			for i := range rows {
-				through = rows[i].seq
-				if f.matches(&rows[i]) {
-					if err := each(&rows[i]); err != nil {
-						return err
-					}
-				}
-			}
-			if after != nil {
-				return after(tx, n < page)
-			}
-			return nil
-		}); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // firstOf returns the number of the first record of a log; 0 for an empty one.
