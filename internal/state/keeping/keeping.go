@@ -147,7 +147,7 @@ func (k *Keeper) Count(ctx context.Context) error {
 			if err != nil || t.Bytes() == "" {
 				continue
 			}
-			err = tx.Rows(fmt.Sprintf("SELECT owner, CAST(sum(%s) AS BIGINT) FROM %s GROUP BY owner", t.Bytes(), t.Name), nil, func(scan func(...any) error) error {
+			err = tx.Rows(heldIn(&t), nil, func(scan func(...any) error) error {
 				var owner string
 				var n int64
 				err := scan(&owner, &n)
@@ -168,6 +168,11 @@ func (k *Keeper) Count(ctx context.Context) error {
 	}
 	k.full.Store(now)
 	return nil
+}
+
+// heldIn is the query for how much each owner has in a table.
+func heldIn(t *store.Table) string {
+	return fmt.Sprintf("SELECT owner, CAST(sum(%s) AS BIGINT) FROM %s GROUP BY owner", t.Bytes(), t.Name)
 }
 
 // Admit returns [ErrQuota] where nothing more may be stored for an owner, as the count of at
