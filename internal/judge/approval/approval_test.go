@@ -391,6 +391,28 @@ func TestRestart(t *testing.T) {
 	}
 }
 
+// TestNewestByIndex: SQLite finds the newest approvals without reading all.
+func TestNewestByIndex(t *testing.T) {
+	db, err := store.Open(t.Context(), store.Config{Path: filepath.Join(t.TempDir(), "dragoman.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	query, args := listed(Filter{}, time.Now())
+	var plan []string
+	if err := db.Read(t.Context(), func(tx *store.Tx) error {
+		return tx.Rows("EXPLAIN QUERY PLAN "+query, args, func(scan func(...any) error) error {
+			var id, parent, unused int
+			var detail string
+			err := scan(&id, &parent, &unused, &detail)
+			plan = append(plan, detail)
+			return err
+		})
+	}); err != nil || !strings.Contains(strings.Join(plan, "; "), "approvals_asked") {
+		t.Errorf("%q, %v", plan, err)
+	}
+}
+
 // TestListIsBounded: without a limit, or with one that is none, a list has the 100
 // that were asked last; one of the caller's choice is kept to.
 func TestListIsBounded(t *testing.T) {

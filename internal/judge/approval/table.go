@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -151,12 +152,22 @@ func findEqual(tx *store.Tx, a *Approval, now time.Time) (*Approval, error) {
 }
 
 func list(tx *store.Tx, f Filter, now time.Time) (found []Approval, err error) {
+	query, args := listed(f, now)
+	err = tx.Rows(query, args, func(scan func(...any) error) error {
+		a, err := scanned(scan, now)
+		found = append(found, a)
+		return err
+	})
+	return found, err
+}
+
+// listed is the query for what a filter chooses.
+func listed(f Filter, now time.Time) (query string, args []any) {
 	limit := f.Limit
 	if limit <= 0 {
 		limit = 100
 	}
 	var conditions []string
-	var args []any
 	add := func(condition string, values ...any) {
 		for _, value := range values {
 			args = append(args, value)
@@ -167,6 +178,9 @@ func list(tx *store.Tx, f Filter, now time.Time) (found []Approval, err error) {
 	order := "asked DESC, id"
 	switch f.State {
 	case "":
+		if f.Caller == "" { // SQLite reads by the index where something is said of it
+			add("asked <= ?", int64(math.MaxInt64))
+		}
 	case Pending:
 		order = "asked, id"
 		add("state = ? AND expires > ?", string(Pending), store.Time(now))
@@ -184,10 +198,5 @@ func list(tx *store.Tx, f Filter, now time.Time) (found []Approval, err error) {
 	if conditions != nil {
 		where = " WHERE " + strings.Join(conditions, " AND ")
 	}
-	err = tx.Rows(fmt.Sprintf("SELECT %s FROM approvals%s ORDER BY %s LIMIT %d", columns, where, order, limit), args, func(scan func(...any) error) error {
-		a, err := scanned(scan, now)
-		found = append(found, a)
-		return err
-	})
-	return found, err
+	return fmt.Sprintf("SELECT %s FROM approvals%s ORDER BY %s LIMIT %d", columns, where, order, limit), args
 }

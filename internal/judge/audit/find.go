@@ -31,6 +31,9 @@ type Filter struct {
 	Limit  int // at most so many, the newest; 0 for all
 }
 
+// sought is how many records are read at a time where some are looked for.
+const sought = 1000
+
 // maxLooked is how many outcomes are looked at for those that failed.
 const maxLooked = 20_000
 
@@ -40,11 +43,11 @@ const maxLooked = 20_000
 func (l *Log) Find(ctx context.Context, f Filter) (found []Record, err error) {
 	err = l.db.Read(ctx, func(tx *store.Tx) error {
 		found = nil
-		looked, most := 0, page
+		looked, most := 0, sought
 		if f.Limit > 0 {
 			most = min(f.Limit, most)
 		}
-		for behind := (*row)(nil); ; most = page {
+		for behind := (*row)(nil); ; most = sought {
 			if f.Failed {
 				most = min(most, maxLooked-looked)
 			}

@@ -18,7 +18,7 @@ import (
 func TestFindInPages(t *testing.T) {
 	logs := several(t, 2)
 	start := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
-	for i := range page + 50 {
+	for i := range sought/3 + 50 { // more than one page in all
 		r := intent(fmt.Sprint("call-", i%5))
 		r.Time, r.Caller = start.Add(time.Duration(i/7)*time.Second), fmt.Sprint("key-", i%3)
 		r.Verdict = []string{Allow, Ask, Deny, Allow}[i%4]
@@ -49,11 +49,11 @@ func TestFindInPages(t *testing.T) {
 	slices.SortFunc(all, func(a, b Record) int {
 		return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(inStore(a.Log), inStore(b.Log)), cmp.Compare(b.Seq, a.Seq))
 	})
-	if len(all) != 3*(page+50) {
+	if len(all) != 3*(sought/3+50) {
 		t.Fatalf("%d records", len(all))
 	}
 	for _, f := range []Filter{
-		{}, {Limit: 1}, {Limit: page - 1}, {Limit: page}, {Limit: page + 1}, {Limit: 2*page + 7}, {Limit: 10 * page},
+		{}, {Limit: 1}, {Limit: sought - 1}, {Limit: sought}, {Limit: sought + 1}, {Limit: page + 1}, {Limit: 2*page + 7}, {Limit: 10 * page},
 		{Caller: "key-1"}, {Caller: "key-2", Limit: page + 3}, {Verdict: Deny}, {Verdict: Ask, Caller: "key-*", Limit: 40},
 		{Call: "call-3"}, {Kind: Intent, Limit: page + 9}, {Kind: Outcome}, {Failed: true},
 		{Since: start.Add(20 * time.Second), Until: start.Add(30 * time.Second)}, {Until: start.Add(time.Second), Limit: 20},

@@ -10,3 +10,5 @@ CREATE INDEX claims_size ON claims (owner, size);
 CREATE INDEX runs_size ON runs (owner, size);
 CREATE INDEX run_events_size ON run_events (owner, size);
 CREATE INDEX run_steps_size ON run_steps (owner, size);
+-- Who looks through approvals sees the newest first.
+CREATE INDEX approvals_asked ON approvals (asked);
