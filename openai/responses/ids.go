@@ -49,6 +49,13 @@ func Holder(item string) string {
 	return IDPrefix + random
 }
 
+// tells reports whether the id of an item tells that it is of a response.
+func tells(item, response string) bool {
+	random, place, ok := madeOf(item)
+	of, made := strings.CutPrefix(response, IDPrefix)
+	return ok && place != "" && made && of == random
+}
+
 // madeHere reports whether an id of an item was made here. Those of OpenAI's are longer, and
 // have no letters behind f.
 func madeHere(id string) bool {

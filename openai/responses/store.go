@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -59,7 +60,7 @@ func (s *Stored) Size() int64 {
 func (s *Stored) Names() (ids []string) {
 	for _, items := range [][]json.RawMessage{s.Input, s.Output} {
 		for _, item := range items {
-			if id := idOf(item); id != "" && Holder(id) != s.ID {
+			if id := idOf(item); id != "" && !tells(id, s.ID) {
 				ids = append(ids, id)
 			}
 		}
@@ -407,25 +408,62 @@ func (c *Conversation) keep(ctx context.Context, input []json.RawMessage) {
 // itemPrefixes are what the ids of items begin with, by their types; others begin with item_.
 var itemPrefixes = map[string]string{"message": "msg_", "function_call": "fc_", "function_call_output": "fco_", "reasoning": "rs_"}
 
-// withIDs returns items that all have an id.
+// withIDs returns items that all have an id, and those that get one also a type.
 func withIDs(items []json.RawMessage, name func(prefix string) string) []json.RawMessage {
 	all := make([]json.RawMessage, len(items))
+	size := 0
+	for _, item := range items {
+		size += len(item) + len(`"type":"message","id":"",`) + 2*idLength
+	}
+	room := make([]byte, 0, size) // of all that get one
 	for i, item := range items {
 		all[i] = item
-		o, err := rawjson.ParseObject(item)
-		if err != nil || stringOf(o, "id") != "" {
+		var id, kind, role json.RawMessage
+		members := 0
+		err := rawjson.Each(item, func(name string, value json.RawMessage) {
+			members++
+			switch name {
+			case "id":
+				id = value
+			case "type":
+				kind = value
+			case "role":
+				role = value
+			}
+		})
+		if given, _ := rawjson.String(id); err != nil || given != "" {
 			continue
 		}
-		kind := kindOf(o)
-		prefix := itemPrefixes[kind]
+		is, _ := rawjson.String(kind)
+		if is == "" && role != nil {
+			is = "message"
+		}
+		prefix := itemPrefixes[is]
 		if prefix == "" {
 			prefix = "item_"
 		}
-		if o.Get("type") == nil {
-			o.Set("type", rawjson.Quote(kind))
+		if id != nil { // one that is none
+			o, _ := rawjson.ParseObject(item) // which it was found to be
+			o.Delete("id")
+			item, members = o.Bytes(), len(o.Members)
 		}
-		o.Set("id", rawjson.Quote(name(prefix)))
-		all[i] = o.Bytes()
+		start := len(room)
+		room = append(room, item[:bytes.LastIndexByte(item, '}')]...)
+		if kind == nil {
+			room = rawjson.AppendQuote(append(comma(room, members), `"type":`...), is)
+			members++
+		}
+		room = rawjson.AppendQuote(append(comma(room, members), `"id":`...), name(prefix))
+		room = append(room, '}')
+		all[i] = room[start:len(room):len(room)]
 	}
 	return all
+}
+
+// comma appends what stands between a member and those before it.
+func comma(dst []byte, before int) []byte {
+	if before == 0 {
+		return dst
+	}
+	return append(dst, ',')
 }
