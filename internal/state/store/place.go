@@ -21,6 +21,7 @@ type place struct {
 
 	mu    sync.Mutex
 	files [3]fs.FileInfo // nil: it was not there yet
+	log   *os.File       // nil until something is read of it
 }
 
 // suffixes are those of the files of a place.
@@ -50,12 +51,26 @@ func hold(path string) (*place, error) {
 // release lets the file go, once SQLite has closed it.
 func (p *place) release() {
 	if p != nil {
+		p.releaseLog()
 		heldFiles.close(p.main)
 	}
 }
 
+// releaseLog lets the log go, which SQLite removes when it closes the file.
+func (p *place) releaseLog() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.log != nil {
+		_ = p.log.Close() // it has no locks that this gives up
+		p.log = nil
+	}
+}
+
 // check returns ErrGone unless the files are still those that SQLite has open, and begin as
-// its files do. It takes some 10 µs.
+// its files do. It takes some 5 µs.
 func (p *place) check() error {
 	if p == nil {
 		return nil
@@ -85,19 +100,25 @@ func (p *place) check() error {
 }
 
 // checkLog returns ErrGone where the log has something in it and does not begin as logs
-// do: it was cut or overwritten.
+// do: it was cut or overwritten. It is the one that is at its path. mu is held.
 func (p *place) checkLog() error {
-	log, err := os.Open(p.path + suffixes[1]) // which has no locks that its closing gives up
-	if errors.Is(err, fs.ErrNotExist) {
+	if p.files[1] == nil {
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("%w (%w)", ErrGone, err)
+	if p.log == nil {
+		log, err := os.Open(p.path + suffixes[1])
+		if err != nil {
+			return fmt.Errorf("%w (%w)", ErrGone, err)
+		}
+		if opened, err := log.Stat(); err != nil || !os.SameFile(opened, p.files[1]) {
+			_ = log.Close()
+			return fmt.Errorf("%w (another file is at %s)", ErrGone, log.Name())
+		}
+		p.log = log
 	}
-	defer log.Close()
 	var begin [logHead]byte
-	if n, _ := io.ReadFull(log, begin[:]); n > 0 && string(begin[:len(logMagic)]) != logMagic {
-		return fmt.Errorf("%w (%s was overwritten)", ErrGone, log.Name())
+	if n, _ := p.log.ReadAt(begin[:], 0); n > 0 && string(begin[:len(logMagic)]) != logMagic {
+		return fmt.Errorf("%w (%s was overwritten)", ErrGone, p.log.Name())
 	}
 	return nil
 }

@@ -122,6 +122,7 @@ func (f *sqliteFile) read(ctx context.Context, fn func(*Tx) error) error {
 }
 
 func (f *sqliteFile) close() (err error) {
+	f.place.releaseLog()
 	if f.reading != nil {
 		err = f.reading.close()
 	}
