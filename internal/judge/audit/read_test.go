@@ -117,3 +117,30 @@ func TestNothingReadsAll(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkLook looks for the newest 50 of 20,000 records, and checks all of them.
+func BenchmarkLook(b *testing.B) {
+	l := logged(b, nil)
+	const records = 20_000
+	for i := range records {
+		l.Append(intent(fmt.Sprint("call-", i)))
+		if i%1000 == 0 {
+			flush(b, l)
+		}
+	}
+	flush(b, l)
+	b.Run("newest", func(b *testing.B) {
+		for b.Loop() {
+			if got := found(b, l, Filter{Limit: 50}); len(got) != 50 {
+				b.Fatal(len(got))
+			}
+		}
+	})
+	b.Run("verify", func(b *testing.B) {
+		for b.Loop() {
+			if v := verified(b, l); v.Records != records {
+				b.Fatal(v.Records)
+			}
+		}
+	})
+}

@@ -278,3 +278,25 @@ func TestNothingIsReadable(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkFollow reads what a request goes on from: a chain of 50 responses in a file.
+func BenchmarkFollow(b *testing.B) {
+	here := opened(b, filepath.Join(b.TempDir(), "dragoman.db"))
+	const long = 50
+	for i := range long {
+		s := response(fmt.Sprint("resp_dg", i+1))
+		if s.Turns, s.Previous = nil, ""; i > 0 {
+			s.Previous = fmt.Sprint("resp_dg", i)
+		}
+		if err := here.Put(b.Context(), "ann", s); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		n := 0
+		if err := here.Follow(b.Context(), "ann", fmt.Sprint("resp_dg", long), func(*responses.Stored) bool { n++; return true }); err != nil || n != long {
+			b.Fatal(n, err)
+		}
+	}
+}
