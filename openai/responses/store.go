@@ -411,11 +411,7 @@ var itemPrefixes = map[string]string{"message": "msg_", "function_call": "fc_", 
 // withIDs returns items that all have an id, and those that get one also a type.
 func withIDs(items []json.RawMessage, name func(prefix string) string) []json.RawMessage {
 	all := make([]json.RawMessage, len(items))
-	size := 0
-	for _, item := range items {
-		size += len(item) + len(`"type":"message","id":"",`) + 2*idLength
-	}
-	room := make([]byte, 0, size) // of all that get one
+	var room []byte // of all that get one
 	for i, item := range items {
 		all[i] = item
 		var id, kind, role json.RawMessage
@@ -447,6 +443,9 @@ func withIDs(items []json.RawMessage, name func(prefix string) string) []json.Ra
 			o.Delete("id")
 			item, members = o.Bytes(), len(o.Members)
 		}
+		if room == nil {
+			room = make([]byte, 0, roomFor(items[i:]))
+		}
 		start := len(room)
 		room = append(room, item[:bytes.LastIndexByte(item, '}')]...)
 		if kind == nil {
@@ -458,6 +457,14 @@ func withIDs(items []json.RawMessage, name func(prefix string) string) []json.Ra
 		all[i] = room[start:len(room):len(room)]
 	}
 	return all
+}
+
+// roomFor is how many bytes items take with a type and an id.
+func roomFor(items []json.RawMessage) (n int) {
+	for _, item := range items {
+		n += len(item) + len(`"type":"message","id":"",`) + 2*idLength
+	}
+	return n
 }
 
 // comma appends what stands between a member and those before it.

@@ -38,7 +38,9 @@ func TestWithIDs(t *testing.T) {
 		}
 	}
 	// What is behind one is not what the next is written over.
-	many := withIDs([]json.RawMessage{json.RawMessage(`{"role":"a"}`), json.RawMessage(`{"role":"b"}`)}, func(string) string { return "a name that is longer than any that was reckoned with, so that there is no room for it in what was made" })
+	many := withIDs([]json.RawMessage{json.RawMessage(`{"role":"a"}`), json.RawMessage(`{"role":"b"}`)}, func(string) string {
+		return "a name that is longer than any that was reckoned with, so that there is no room for it in what was made"
+	})
 	_ = append(many[0], "overwritten"...)
 	for i, role := range []string{"a", "b"} {
 		if o, err := rawjson.ParseObject(many[i]); err != nil || stringOf(o, "role") != role {

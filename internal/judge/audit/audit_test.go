@@ -19,7 +19,7 @@ import (
 
 // TestOnPostgres: all of it, but for what is about files, in PostgreSQL.
 func TestOnPostgres(t *testing.T) {
-	pgtest.Again(t, "^Test(Chain|Also|Arguments|OddText|Find|FindInPages|Export|Prune|Heads|Mutations|Logs|Witness|LogsGo|TakenAway)$")
+	pgtest.Again(t, "^Test(Chain|Also|Arguments|OddText|Find|FindInPages|Export|Prune|Heads|Mutations|Logs|Witness|LogsGo|TakenAway|PutAmongOthers)$")
 }
 
 func opened(t testing.TB, path string, maxBytes int64) *store.DB {

@@ -198,6 +198,20 @@ func TestTakenAway(t *testing.T) {
 	}
 }
 
+// TestPutAmongOthers: a record that people would be shown, and that no chain has, is found.
+func TestPutAmongOthers(t *testing.T) {
+	for _, name := range []string{sharedName, "", "abcdefghijkl"} {
+		l := several(t, 1)[0]
+		written(t, l, "a", "b")
+		checked(t, l)
+		tamper(t, l, `INSERT INTO audit_records (log, seq, time, kind, call, caller, server, target, verdict, hash, body)
+			SELECT $1, seq, time, kind, call, caller, server, target, verdict, hash, body FROM audit_records WHERE seq = 2`, name)
+		if _, err := l.Verify(t.Context()); err == nil || !strings.Contains(err.Error(), "stored") {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
 // TestLogsGo: logs that are old go, whoever wrote them, and later what is known of them; the
 // rest stays verifiable at each step, also what all processes once shared.
 func TestLogsGo(t *testing.T) {

@@ -120,6 +120,15 @@ func (v *verifier) end(tx *store.Tx, last bool) error {
 			}
 		}
 	}
+	if v.log == "" { // what is read as its records, and is in the other table
+		var odd sql.NullInt64
+		if err := tx.Row("SELECT min(seq) FROM audit_records WHERE log IN ($1, '')", []any{sharedName}, &odd); err != nil {
+			return err
+		}
+		if odd.Valid {
+			return &Bad{"", uint64(max(odd.Int64, 0)), "it is stored among the records of other logs"}
+		}
+	}
 	end, err := head(tx, v.log)
 	if err != nil {
 		return err

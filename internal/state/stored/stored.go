@@ -66,7 +66,7 @@ func (r *Responses) Get(ctx context.Context, caller, id string) (*responses.Stor
 // Follow implements [responses.Store].
 func (r *Responses) Follow(ctx context.Context, caller, id string, on func(*responses.Stored) bool) error {
 	return r.db.Read(ctx, func(tx *store.Tx) error {
-		for {
+		for id := id; ; {
 			document, err := r.kind.Get(tx, caller, id)
 			if errors.Is(err, content.ErrNone) {
 				on(nil)
