@@ -97,7 +97,7 @@ func TestNothingReadsAll(t *testing.T) {
 	}
 	for _, log := range []string{"", "abc"} {
 		from, its := table(log)
-		add(firstYoung(from, its), []any{int64(5), int64(5)})
+		add(firstYoung(from, its), []any{log, int64(5), int64(5)})
 	}
 	for query, args := range queries {
 		if err := db.Read(t.Context(), func(tx *store.Tx) error {

@@ -43,17 +43,17 @@ func (l *Log) Prune(ctx context.Context) (removed uint64, err error) {
 	return removed, l.db.Write(ctx, func(tx *store.Tx) error { return l.forget(tx, before.Add(-forgetAfter)) })
 }
 
-// table is where the records of a log are, and which of them are its.
+// table is where the records of a log are, and which of them are its, whose name is $1.
 func table(log string) (from, its string) {
 	if log == "" {
-		return "audit", "1 = 1"
+		return "audit", "CAST($1 AS TEXT) = ''"
 	}
-	return "audit_records", "log = '" + log + "'"
+	return "audit_records", "log = $1"
 }
 
 // firstYoung is the query for the first record, before a number, that is not older than a time.
 func firstYoung(from, its string) string {
-	return fmt.Sprintf("SELECT min(seq) FROM %s WHERE %s AND seq < $1 AND time >= $2", from, its)
+	return fmt.Sprintf("SELECT min(seq) FROM %s WHERE %s AND seq < $2 AND time >= $3", from, its)
 }
 
 func (l *Log) prune(tx *store.Tx, log string, before time.Time) (removed uint64, err error) {
@@ -65,11 +65,11 @@ func (l *Log) prune(tx *store.Tx, log string, before time.Time) (removed uint64,
 	}
 	from, its := table(log)
 	var first, young sql.NullInt64
-	if err := tx.Row(fmt.Sprintf("SELECT min(seq) FROM %s WHERE %s", from, its), nil, &first); err != nil || !first.Valid {
+	if err := tx.Row(fmt.Sprintf("SELECT min(seq) FROM %s WHERE %s", from, its), []any{log}, &first); err != nil || !first.Valid {
 		return 0, err
 	}
 	next := first.Int64 + l.step
-	if err := tx.Row(firstYoung(from, its), []any{next, store.Time(before)}, &young); err != nil {
+	if err := tx.Row(firstYoung(from, its), []any{log, next, store.Time(before)}, &young); err != nil {
 		return 0, err
 	}
 	last, err := head(tx, log)
@@ -84,10 +84,10 @@ func (l *Log) prune(tx *store.Tx, log string, before time.Time) (removed uint64,
 		return 0, nil
 	}
 	var hash []byte
-	if err := tx.Row(fmt.Sprintf("SELECT hash FROM %s WHERE %s AND seq = $1", from, its), []any{through}, &hash); err != nil {
+	if err := tx.Row(fmt.Sprintf("SELECT hash FROM %s WHERE %s AND seq = $2", from, its), []any{log, through}, &hash); err != nil {
 		return 0, err
 	}
-	changed, err := tx.Exec(fmt.Sprintf("DELETE FROM %s WHERE %s AND seq <= $1", from, its), through)
+	changed, err := tx.Exec(fmt.Sprintf("DELETE FROM %s WHERE %s AND seq <= $2", from, its), log, through)
 	if err != nil {
 		return 0, err
 	}

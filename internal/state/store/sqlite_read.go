@@ -48,6 +48,9 @@ func (p *readingPool) read(ctx context.Context, fn func(*sqliteConn) error) erro
 
 // take returns a connection that nobody uses, and waits for one where all are in use.
 func (p *readingPool) take(ctx context.Context) (*sqliteConn, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
 	select {
 	case p.room <- struct{}{}:
 	default:
