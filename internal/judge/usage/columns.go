@@ -45,9 +45,9 @@ var (
 
 	// addRow adds a sum to its row.
 	addRow = into + "VALUES (" + list(append(keys[:len(keys):len(keys)], numbered...), func(i int, _ string) string { return fmt.Sprint("$", i+1) }) + ")" + onto
-	// addDays adds the rows of hours before $1 to those of their days.
+	// addDays adds rows of a period to those of their days, as [some] says which.
 	addDays = into + "SELECT period / 24 * 24, 24, caller, model, server, tool, " + list(numbered, func(_ int, c string) string { return "sum(" + c + ")" }) +
-		"\nFROM usage WHERE hours = 1 AND period < $1 GROUP BY period / 24 * 24, caller, model, server, tool" + onto
+		"\nFROM usage WHERE period = $1 AND hours = $2 AND caller <= $3 GROUP BY period / 24 * 24, caller, model, server, tool" + onto
 	// sumOfRows are the sums of rows that are read together.
 	sumOfRows = list(numbered, func(_ int, c string) string { return "CAST(sum(" + c + ") AS BIGINT)" })
 )

@@ -3,6 +3,8 @@ package usage
 import (
 	"cmp"
 	"context"
+	"database/sql"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -36,37 +38,84 @@ func (b *Book) Keep(ctx context.Context, retention time.Duration) {
 	}
 }
 
+// tidied is how many rows are added up, or removed, in one transaction, or those of one
+// caller in an hour: others wait meanwhile.
+const tidied = 1000
+
 // Tidy adds up hours that are older than a week to days, and removes what is older than
-// the retention; 0 removes nothing.
+// the retention; 0 removes nothing. It does so a little at a time.
 func (b *Book) Tidy(ctx context.Context, retention time.Duration) error {
-	return b.db.Write(ctx, func(tx *store.Tx) error {
-		if err := tx.Lock("usage", "tidy"); err != nil {
-			return err
-		}
-		now, err := tx.Now()
-		if err != nil {
-			return err
-		}
-		if err := rollUp(tx, (hour(now)-hourly)/24*24); err != nil {
-			return err
-		}
-		if retention > 0 {
-			if _, err := tx.Exec("DELETE FROM usage WHERE period < $1", hour(now.Add(-retention))/24*24); err != nil {
+	for more := true; more; {
+		if err := b.db.Write(ctx, func(tx *store.Tx) error {
+			more = false
+			if err := tx.Lock("usage", "tidy"); err != nil {
 				return err
 			}
+			now, err := tx.Now()
+			if err != nil {
+				return err
+			}
+			if more, err = rollUp(tx, (hour(now)-hourly)/24*24); err != nil || more {
+				return err
+			}
+			if retention > 0 {
+				if more, err = remove(tx, hour(now.Add(-retention))/24*24); err != nil || more {
+					return err
+				}
+			}
+			_, err = tx.Exec("DELETE FROM usage_batches WHERE at < $1", store.Time(now.Add(-time.Hour)))
+			return err
+		}); err != nil {
+			return err
 		}
-		_, err = tx.Exec("DELETE FROM usage_batches WHERE at < $1", store.Time(now.Add(-time.Hour)))
-		return err
-	})
+	}
+	return nil
 }
 
-// rollUp makes days of the hours before one. A batch that comes later for such an hour is
-// added up the next time.
-func rollUp(tx *store.Tx, before int64) error {
-	_, err := tx.Exec(addDays, before)
-	if err != nil {
-		return err
+// rollUp adds rows of the first hour that is before another to those of its day, and reports
+// whether there was one. A batch that comes later for such an hour is added up the next time.
+func rollUp(tx *store.Tx, before int64) (more bool, err error) {
+	through, err := some(tx, "hours = 1 AND period < $1", before)
+	if err != nil || through == nil {
+		return false, err
 	}
-	_, err = tx.Exec("DELETE FROM usage WHERE hours = 1 AND period < $1", before)
+	if _, err := tx.Exec(addDays, through...); err != nil {
+		return false, err
+	}
+	return true, drop(tx, through)
+}
+
+// remove removes rows of the first period that begins before an hour, and reports whether
+// there was one.
+func remove(tx *store.Tx, before int64) (more bool, err error) {
+	through, err := some(tx, "period < $1", before)
+	if err != nil || through == nil {
+		return false, err
+	}
+	return true, drop(tx, through)
+}
+
+// some returns a period, its length, and the caller through which some of its rows are: of the
+// first period of those that are chosen; nil where there is none.
+func some(tx *store.Tx, chosen string, before int64) ([]any, error) {
+	var period, hours int64
+	err := tx.Row("SELECT period, hours FROM usage WHERE "+chosen+" ORDER BY period, hours LIMIT 1", []any{before}, &period, &hours)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var caller string
+	err = tx.Row("SELECT caller FROM usage WHERE period = $1 AND hours = $2 ORDER BY caller LIMIT 1 OFFSET $3", []any{period, hours, tidied - 1}, &caller)
+	if errors.Is(err, sql.ErrNoRows) { // they are not so many
+		err = tx.Row("SELECT max(caller) FROM usage WHERE period = $1 AND hours = $2", []any{period, hours}, &caller)
+	}
+	return []any{period, hours, caller}, err
+}
+
+// drop removes the rows that [some] said.
+func drop(tx *store.Tx, through []any) error {
+	_, err := tx.Exec("DELETE FROM usage WHERE period = $1 AND hours = $2 AND caller <= $3", through...)
 	return err
 }

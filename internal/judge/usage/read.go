@@ -47,6 +47,10 @@ type Query struct {
 	Step int64
 }
 
+// longest is how many hours a period has at most: what says so of where it begins is found
+// by the index.
+const longest = 24
+
 // MaxRows is how many rows a query returns at most, those of the highest cost, tokens and
 // calls first.
 const MaxRows = 10_000
@@ -151,7 +155,7 @@ func (q *Query) statement() (text string, args []any) {
 	if !q.Since.IsZero() {
 		since = hour(q.Since)
 	}
-	text = "SELECT " + strings.Join(columns, ", ") + ", " + sumOfRows + "\nFROM usage WHERE period + hours > " + arg(since)
+	text = "SELECT " + strings.Join(columns, ", ") + ", " + sumOfRows + "\nFROM usage WHERE period > " + arg(since-longest) + " AND period + hours > " + arg(since)
 	if q.Caller != "" {
 		text += " AND caller = " + arg(q.Caller)
 	}

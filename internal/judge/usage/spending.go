@@ -45,6 +45,13 @@ func ReadSpending(ctx context.Context, db *store.DB, now time.Time) (*Spending, 
 // they were. Only what could not be written in its time changes them.
 const settledFor = time.Minute
 
+// Hours that are older than by oldAfter before the day are taken to be what they were for
+// oldFor: those of a month are many, and hardly anything is written so late.
+const (
+	oldAfter = 48 // hours
+	oldFor   = time.Hour
+)
+
 // A reading is what the store said.
 type reading struct {
 	day, month time.Time
@@ -52,9 +59,14 @@ type reading struct {
 	until   int64
 	at      time.Time
 	settled [2]map[string]Spent // of the day, and of the month
-	open    [2]map[string]Spent
-	names   map[string]string
-	there   []string // the batches that are in it, of those that were asked for
+	// old is what was spent in the month before oldUntil, which is part of what is settled,
+	// and was read at oldAt.
+	old      map[string]Spent
+	oldUntil int64
+	oldAt    time.Time
+	open     [2]map[string]Spent
+	names    map[string]string
+	there    []string // the batches that are in it, of those that were asked for
 }
 
 // read reads what was spent, all at one moment. Settled hours are read where all says so, or
@@ -64,9 +76,12 @@ func (r *reading) read(tx *store.Tx, now time.Time, batches []batch, all bool) e
 	until := max(hour(now)-1, hour(month))
 	r.open, r.there = [2]map[string]Spent{{}, {}}, nil
 	if all || !day.Equal(r.day) || until != r.until || now.Sub(r.at) > settledFor || now.Before(r.at) {
+		if err := r.readOld(tx, now, day, month, all); err != nil {
+			return err
+		}
 		r.day, r.month, r.until, r.at = day, month, until, now
-		r.settled = [2]map[string]Spent{{}, {}}
-		if err := sums(tx, hour(month), until, hour(day), &r.settled); err != nil {
+		r.settled = [2]map[string]Spent{{}, maps.Clone(r.old)}
+		if err := sums(tx, r.oldUntil, until, hour(day), &r.settled); err != nil {
 			return err
 		}
 		var err error
@@ -87,6 +102,20 @@ func (r *reading) read(tx *store.Tx, now time.Time, batches []batch, all bool) e
 			r.there = append(r.there, b.id)
 		}
 	}
+	return nil
+}
+
+// readOld reads what is old where all says so, or what is known of it is old itself.
+func (r *reading) readOld(tx *store.Tx, now, day, month time.Time, all bool) error {
+	until := max(hour(day)-oldAfter, hour(month))
+	if !all && month.Equal(r.month) && until == r.oldUntil && now.Sub(r.oldAt) <= oldFor && !now.Before(r.oldAt) {
+		return nil
+	}
+	read := [2]map[string]Spent{{}, {}} // of which nothing is the day's
+	if err := sums(tx, hour(month), until, hour(day), &read); err != nil {
+		return err
+	}
+	r.old, r.oldUntil, r.oldAt = read[1], until, now
 	return nil
 }
 

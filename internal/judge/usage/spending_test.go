@@ -101,7 +101,12 @@ func TestSpendingOfPeriods(t *testing.T) {
 				return err
 			}
 		}
-		return rollUp(tx, hour(now.AddDate(0, 0, -7))/24*24)
+		for more, err := true, error(nil); more; {
+			if more, err = rollUp(tx, hour(now.AddDate(0, 0, -7))/24*24); err != nil {
+				return err
+			}
+		}
+		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -160,4 +165,44 @@ func TestReadingSettles(t *testing.T) {
 	write(now.Add(-5 * time.Hour))
 	read(now.Add(time.Hour), false, 6)
 	read(now.AddDate(0, 0, 1), false, 0)
+}
+
+// What is older than two days before the day is read once an hour, and at once where somebody
+// knows that it is not what it was.
+func TestOldReadingSettles(t *testing.T) {
+	db := open(t, filepath.Join(t.TempDir(), "usage.db"))
+	now := time.Date(2026, 11, 24, 13, 30, 0, 0, time.UTC)
+	write := func(at time.Time, n int64) {
+		t.Helper()
+		if err := db.Write(t.Context(), func(tx *store.Tx) error { return add(tx, hour(at), 1, chat, Sum{Input: n}) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var r reading
+	read := func(now time.Time, all bool, want int64) {
+		t.Helper()
+		if err := db.Read(t.Context(), func(tx *store.Tx) error { return r.read(tx, now, nil, all) }); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.spending().ThisMonth["ada"].Tokens; got != want {
+			t.Errorf("%s: %d, want %d", now.Format(time.DateTime), got, want)
+		}
+	}
+	old, young, other := now.AddDate(0, 0, -10), now.AddDate(0, 0, -1), now.AddDate(0, -1, 0)
+	write(old, 1)
+	write(young, 2)
+	write(now, 4)
+	write(other, 1000)
+	read(now, false, 7)
+	write(old, 8)
+	write(young, 16)
+	next := now.Add(settledFor + time.Second)
+	read(next, false, 23) // without what is old
+	read(next, true, 31)
+	write(old, 32)
+	read(next.Add(settledFor+time.Second), false, 31)
+	read(next.Add(oldFor+time.Second), false, 63)
+	write(old, 64)
+	read(next.AddDate(0, 0, 1), false, 127) // another day
+	read(next.AddDate(0, 1, 0), false, 0)   // another month
 }

@@ -2,7 +2,9 @@ package usage
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,7 +16,7 @@ import (
 
 // TestOnPostgres: the same in PostgreSQL.
 func TestOnPostgres(t *testing.T) {
-	pgtest.Again(t, "^(TestWrittenOnce|TestAddedUpToDays|TestTwoProcessesAddUp|TestSpentOnce|TestSpendingOfPeriods|TestReadingSettles|TestTimesInRows|TestHoursAndKinds)$")
+	pgtest.Again(t, "^(TestWrittenOnce|TestAddedUpToDays|TestTidyInSteps|TestTwoProcessesAddUp|TestSpentOnce|TestSpendingOfPeriods|TestReadingSettles|TestOldReadingSettles|TestTimesInRows|TestHoursAndKinds)$")
 }
 
 func open(t *testing.T, file string) *store.DB {
@@ -115,6 +117,79 @@ func TestAddedUpToDays(t *testing.T) {
 	days := read(t, db, Query{By: []string{ByDay}, Since: now.Add(-40 * 24 * time.Hour)})
 	if len(days) < 2 || len(days) > 4 || days[0].Day == "" {
 		t.Errorf("by the day: %+v", days)
+	}
+}
+
+// Many callers are added up, and removed, a little at a time, with the same sums.
+func TestTidyInSteps(t *testing.T) {
+	db := open(t, filepath.Join(t.TempDir(), "usage.db"))
+	now := time.Now()
+	const callers = 2*tidied + 7
+	old, older := hour(now.AddDate(0, 0, -30))/24*24, hour(now.AddDate(0, 0, -100))
+	if err := db.Write(t.Context(), func(tx *store.Tx) error {
+		for i := range callers {
+			k := Key{Caller: fmt.Sprintf("caller %d", i), Model: "m"}
+			for _, at := range []int64{old, old + 1, older, hour(now)} {
+				if err := add(tx, at, 1, k, Sum{Calls: 1}); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	waited := db.Waited()
+	b := New(db, nil)
+	if err := b.Tidy(t.Context(), DefaultRetention); err != nil {
+		t.Fatal(err)
+	}
+	if steps := db.Waited() - waited; steps < 2*(callers/tidied) {
+		t.Errorf("in %d steps", steps)
+	}
+	if got := read(t, db, Query{}); len(got) != 1 || got[0].Calls != 3*callers {
+		t.Errorf("%+v, want %d calls", got, 3*callers)
+	}
+	for hours, want := range map[int]int64{1: callers, 24: callers} {
+		var n int64
+		if err := db.Read(t.Context(), func(tx *store.Tx) error {
+			return tx.Row("SELECT count(*) FROM usage WHERE hours = $1", []any{hours}, &n)
+		}); err != nil || n != want {
+			t.Errorf("%d rows of %d hours, want %d, %v", n, hours, want, err)
+		}
+	}
+}
+
+// In a file, neither what is tidied nor what is told of some time is looked for among all.
+func TestFoundByIndex(t *testing.T) {
+	db, err := store.Open(t.Context(), store.Config{Path: filepath.Join(t.TempDir(), "usage.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	queries := map[string][]any{
+		"SELECT period, hours FROM usage WHERE hours = 1 AND period < $1 ORDER BY period, hours LIMIT 1": {1},
+		"SELECT period, hours FROM usage WHERE period < $1 ORDER BY period, hours LIMIT 1":               {1},
+		addDays: {1, 1, "c"},
+	}
+	for _, q := range []Query{{Since: time.Now()}, {Since: time.Now(), By: []string{ByHour, ByModel}, Of: OfModels}, {Since: time.Now(), Caller: "ada", By: []string{ByDay}}} {
+		text, args := q.statement()
+		queries[text] = args
+	}
+	for query, args := range queries {
+		if err := db.Read(t.Context(), func(tx *store.Tx) error {
+			return tx.Rows("EXPLAIN QUERY PLAN "+query, args, func(scan func(...any) error) error {
+				var id, parent, unused int
+				var detail string
+				err := scan(&id, &parent, &unused, &detail)
+				if strings.HasPrefix(detail, "SCAN usage") {
+					t.Errorf("%s: %s", detail, query)
+				}
+				return err
+			})
+		}); err != nil {
+			t.Errorf("%v: %s", err, query)
+		}
 	}
 }
 

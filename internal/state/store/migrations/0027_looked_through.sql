@@ -12,3 +12,5 @@ CREATE INDEX run_events_size ON run_events (owner, size);
 CREATE INDEX run_steps_size ON run_steps (owner, size);
 -- Who looks through approvals sees the newest first.
 CREATE INDEX approvals_asked ON approvals (asked);
+-- Hours are added up to days once they are old.
+CREATE INDEX usage_hours ON usage (hours, period);
