@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
@@ -49,45 +50,56 @@ type Share struct {
 }
 
 // Find returns what there is of somebody, in the order of the tables' names.
-func Find(ctx context.Context, db *store.DB, whose Whose) (found []Share, err error) {
+func Find(ctx context.Context, db *store.DB, whose Whose) ([]Share, error) {
+	return find(ctx, db, whose, func(*store.Table) bool { return true })
+}
+
+// find returns what there is of somebody in some tables.
+func find(ctx context.Context, db *store.DB, whose Whose, in func(*store.Table) bool) (found []Share, err error) {
 	err = db.Read(ctx, func(tx *store.Tx) error {
 		found = nil
-		return owners(tx, whose, func(t *store.Table, owner string, rows int64) error {
-			if n := len(found); n == 0 || found[n-1].Table != t.Name {
-				found = append(found, Share{Table: t.Name, Stays: t.Stays})
-			}
-			found[len(found)-1].Rows += rows
+		return owners(tx, whose, in, func(t *store.Table, _ string, rows int64) error {
+			found = add(found, t, rows)
 			return nil
 		})
 	})
 	return found, err
 }
 
+// add adds rows of a table to those that are of the last share, or begins one.
+func add(found []Share, t *store.Table, rows int64) []Share {
+	if n := len(found); n == 0 || found[n-1].Table != t.Name {
+		found = append(found, Share{Table: t.Name, Stays: t.Stays})
+	}
+	found[len(found)-1].Rows += rows
+	return found
+}
+
 // Erase removes what there is of somebody, but for what stays, and the keys that it is
 // encrypted under: all of it or nothing, and what the file had of it is overwritten. It
 // returns what it found.
-func Erase(ctx context.Context, db *store.DB, whose Whose) (found []Share, err error) {
+func Erase(ctx context.Context, db *store.DB, whose Whose) ([]Share, error) {
+	// What stays is counted before: an audit log is long, and nobody else writes meanwhile.
+	stays, err := find(ctx, db, whose, func(t *store.Table) bool { return !t.Owned() })
+	if err != nil {
+		return nil, err
+	}
+	var gone []Share
 	err = db.Overwrite(ctx, func(tx *store.Tx) error {
-		found = nil
+		gone = nil
 		if err := tx.Lock("keeping", "erase"); err != nil {
 			return err
 		}
 		tx.Raise(Erased)
-		return owners(tx, whose, func(t *store.Table, owner string, rows int64) error {
-			if t.Owned() {
-				var err error
-				if rows, err = tx.Exec(fmt.Sprintf("DELETE FROM %s WHERE %s = $1", t.Name, t.Owner), owner); err != nil {
-					return err
-				}
+		return owners(tx, whose, (*store.Table).Owned, func(t *store.Table, owner string, _ int64) error {
+			rows, err := tx.Exec(fmt.Sprintf("DELETE FROM %s WHERE %s = $1", t.Name, t.Owner), owner)
+			if err == nil {
+				gone = add(gone, t, rows)
 			}
-			if n := len(found); n == 0 || found[n-1].Table != t.Name {
-				found = append(found, Share{Table: t.Name, Stays: t.Stays})
-			}
-			found[len(found)-1].Rows += rows
-			return nil
+			return err
 		})
 	})
-	return found, err
+	return slices.SortedFunc(slices.Values(append(gone, stays...)), func(a, b Share) int { return strings.Compare(a.Table, b.Table) }), err
 }
 
 // EraseUnreadable removes everything that is encrypted, of all owners, and the keys that a
@@ -114,15 +126,15 @@ func EraseUnreadable(ctx context.Context, db *store.DB) (found []Share, err erro
 	return found, err
 }
 
-// owners calls each with the tables that have something of somebody, under which owner,
+// owners calls each with those of some tables that have something of somebody, under which owner,
 // and how many rows.
-func owners(tx *store.Tx, whose Whose, each func(t *store.Table, owner string, rows int64) error) error {
+func owners(tx *store.Tx, whose Whose, in func(*store.Table) bool, each func(t *store.Table, owner string, rows int64) error) error {
 	tables, err := tx.Tables()
 	if err != nil {
 		return err
 	}
 	for _, t := range tables {
-		if t.Owner == "" {
+		if t.Owner == "" || !in(&t) {
 			continue
 		}
 		rows, names := map[string]int64{}, []string{}
