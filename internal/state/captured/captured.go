@@ -149,7 +149,11 @@ func (c *Captures) makeRoom(tx *store.Tx, caller string, size, most int64) error
 		return err
 	}
 	if excess := content.Excess(held, size, most); excess > 0 {
-		if _, err := tx.Exec("DELETE FROM captures WHERE caller = $1 AND "+content.Oldest("captures", "caller", "at", "id"), caller, excess); err != nil {
+		oldest, args, err := content.Rows{Table: "captures", Whose: "caller", First: "at", ID: "id"}.Oldest(tx, caller, excess)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec("DELETE FROM captures WHERE "+oldest, args...); err != nil {
 			return err
 		}
 		held -= excess // at the least

@@ -46,14 +46,6 @@ func (k *Kind) place(id string) string {
 	return k.Name + " " + id // elsewhere what is encrypted is nothing
 }
 
-// tables are those of the kind, the documents first.
-func (k *Kind) tables() []string {
-	if !k.Keyed {
-		return []string{k.table()}
-	}
-	return []string{k.table(), k.keys()}
-}
-
 // Put keeps a document of an owner, in place of an older one with its id, which is found
 // under each of keys from now on. One that is larger than an owner may have is not kept.
 func (k *Kind) Put(tx *store.Tx, owner, id string, document []byte, keys ...string) error {
@@ -95,27 +87,28 @@ func (k *Kind) makeRoom(tx *store.Tx, owner string, now time.Time, size int64) e
 	if err := tx.Lock(k.table(), owner); err != nil {
 		return err
 	}
-	for _, table := range k.tables() {
-		if _, err := tx.Exec("DELETE FROM "+table+" WHERE owner = $1 AND expires <= $2", owner, store.Time(now)); err != nil {
-			return err
-		}
+	// What was found under keys that have expired is not: they go with the next sweep.
+	if _, err := tx.Exec("DELETE FROM "+k.table()+" WHERE owner = $1 AND expires <= $2", owner, store.Time(now)); err != nil {
+		return err
 	}
 	held, err := Held(tx, k.table(), store.OwnerColumn, owner)
 	if err != nil {
 		return err
 	}
 	if excess := Excess(held, size, k.Bytes); excess > 0 {
-		if _, err := tx.Exec("DELETE FROM "+k.table()+" WHERE owner = $1 AND "+Oldest(k.table(), store.OwnerColumn, "expires", "id"), owner, excess); err != nil {
+		oldest, args, err := Rows{k.table(), store.OwnerColumn, "expires", "id"}.Oldest(tx, owner, excess)
+		if err != nil {
 			return err
 		}
 		if k.Keyed {
-			if _, err := tx.Exec("DELETE FROM "+k.keys()+" WHERE owner = $1 AND NOT EXISTS (SELECT 1 FROM "+k.table()+" d WHERE d.owner = $1 AND d.id = "+k.keys()+"."+k.Name+")", owner); err != nil {
+			if _, err := tx.Exec("DELETE FROM "+k.keys()+" WHERE owner = $1 AND "+k.Name+" IN (SELECT id FROM "+k.table()+" WHERE "+oldest+")", args...); err != nil {
 				return err
 			}
 		}
-		if held, err = Held(tx, k.table(), store.OwnerColumn, owner); err != nil {
+		if _, err := tx.Exec("DELETE FROM "+k.table()+" WHERE "+oldest, args...); err != nil {
 			return err
 		}
+		held -= excess // at the least
 	}
 	k.Rooms.Counted(owner, held+size, k.Bytes)
 	return nil

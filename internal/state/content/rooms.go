@@ -1,6 +1,8 @@
 package content
 
 import (
+	"fmt"
+	"math"
 	"sync"
 
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
@@ -70,10 +72,39 @@ func Excess(held, size, most int64) int64 {
 	return min(held, held+size-most+most/spareOf)
 }
 
-// Oldest is the condition for those rows of an owner ($1) in a table that go first and have
-// together as many bytes as $2. whose is the column that says whose a row is; rows are in the
-// order of two columns, the second of which tells those of an owner apart.
-func Oldest(table, whose, first, id string) string {
-	return id + " IN (SELECT " + id + " FROM (SELECT " + id + ", CAST(sum(size) OVER (ORDER BY " + first + ", " + id + ") AS BIGINT) - size AS before FROM " +
-		table + " WHERE " + whose + " = $1 AND size > 0) AS old WHERE before < $2)"
+// Rows are those of owners in a table.
+type Rows struct {
+	// Table has the column size; Whose is the one that says whose a row is.
+	Table, Whose string
+	// First and ID are the columns of their order: those go first that come first. The second
+	// tells those of an owner apart. There is an index for Whose and First.
+	First, ID string
+}
+
+// lookedAt is how many rows are looked at in one statement.
+const lookedAt = 1000
+
+// Oldest returns the condition for those rows of an owner that go first and have together as
+// many bytes as are to go, or all that it has, and the values of its parameters. It looks at
+// no others. The condition is for the time before anything else is changed.
+func (r Rows) Oldest(tx *store.Tx, owner string, bytes int64) (condition string, args []any, err error) {
+	first, id := int64(math.MinInt64), ""
+	query := fmt.Sprintf(`SELECT %[3]s, %[4]s, size FROM %[1]s WHERE %[2]s = $1 AND %[3]s >= $2 AND (%[3]s > $2 OR %[4]s > $3) AND size > 0
+		ORDER BY %[3]s, %[4]s LIMIT %[5]d`, r.Table, r.Whose, r.First, r.ID, lookedAt)
+	for n := lookedAt; n == lookedAt && bytes > 0; {
+		n = 0
+		if err := tx.Rows(query, []any{owner, first, id}, func(scan func(...any) error) error {
+			n++
+			if bytes <= 0 {
+				return nil
+			}
+			var size int64
+			err := scan(&first, &id, &size)
+			bytes -= size
+			return err
+		}); err != nil {
+			return "", nil, err
+		}
+	}
+	return fmt.Sprintf("%[1]s = $1 AND %[2]s <= $2 AND (%[2]s < $2 OR %[3]s <= $3) AND size > 0", r.Whose, r.First, r.ID), []any{owner, first, id}, nil
 }

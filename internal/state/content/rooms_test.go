@@ -1,8 +1,12 @@
 package content
 
 import (
+	"cmp"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
@@ -90,5 +94,63 @@ func BenchmarkPut(b *testing.B) {
 				put(b, d, &kind, "ann", fmt.Sprint("new ", n%100), 2000)
 			}
 		})
+	}
+}
+
+// TestOldest: what goes is no more than has to, from the first on, in the order of two columns,
+// of one owner, however many rows are looked at.
+func TestOldest(t *testing.T) {
+	d := results(t, filepath.Join(t.TempDir(), "dragoman.db"))
+	type one struct {
+		expires int64
+		id      string
+		size    int64
+	}
+	var all []one
+	r, total := rand.New(rand.NewPCG(1, 2)), int64(0)
+	for i := range 2*lookedAt + 300 {
+		o := one{int64(r.IntN(300)), fmt.Sprintf("%05d", (i*7919)%10007), int64(r.IntN(4) * 10)}
+		all, total = append(all, o), total+o.size
+	}
+	if err := d.db.Write(t.Context(), func(tx *store.Tx) error {
+		for _, o := range all {
+			for _, owner := range []string{"ann", "bob"} {
+				if _, err := tx.Exec("INSERT INTO results (owner, id, content, size, expires) VALUES ($1, $2, $3, $4, $5)", owner, o.id, []byte{}, o.size, o.expires); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(all, func(a, b one) int { return cmp.Or(cmp.Compare(a.expires, b.expires), strings.Compare(a.id, b.id)) })
+	for _, bytes := range []int64{0, 1, 10, 11, total / 3, total / 2, total - 1, total, total + 1} {
+		var want, got []string
+		left := bytes
+		for _, o := range all {
+			if o.size > 0 && left > 0 {
+				want, left = append(want, o.id), left-o.size
+			}
+		}
+		if err := d.db.Read(t.Context(), func(tx *store.Tx) error {
+			condition, args, err := Rows{"results", "owner", "expires", "id"}.Oldest(tx, "ann", bytes)
+			if err != nil {
+				return err
+			}
+			return tx.Rows("SELECT owner, id FROM results WHERE "+condition+" ORDER BY expires, id", args, func(scan func(...any) error) error {
+				var owner, id string
+				err := scan(&owner, &id)
+				if got = append(got, id); owner != "ann" {
+					t.Errorf("%s's", owner)
+				}
+				return err
+			})
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%d bytes: %d rows, want %d", bytes, len(got), len(want))
+		}
 	}
 }

@@ -276,7 +276,11 @@ func (h *holding) makeRoom(tx *store.Tx, size int64) error {
 		return err
 	}
 	if excess := content.Excess(held, size, most); excess > 0 {
-		if _, err := tx.Exec("UPDATE claims SET answer = $3, size = 0 WHERE owner = $1 AND "+content.Oldest("claims", store.OwnerColumn, "expires", "digest"), owner, excess, []byte{}); err != nil {
+		oldest, args, err := content.Rows{Table: "claims", Whose: store.OwnerColumn, First: "expires", ID: "digest"}.Oldest(tx, owner, excess)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec("UPDATE claims SET answer = $4, size = 0 WHERE "+oldest, append(args, []byte{})...); err != nil {
 			return err
 		}
 		// What ran to its end, has no answer any more and changed nothing may run again.

@@ -1,12 +1,12 @@
 -- compatible_from: 5
 -- How much owners have is summed up every minute, and of one owner now and then while nobody
 -- else writes. Sizes stand behind what they are the sizes of: without these, all of that is
--- read through each time.
-CREATE INDEX turns_size ON turns (owner, size);
-CREATE INDEX responses_size ON responses (owner, size);
-CREATE INDEX conversations_size ON conversations (owner, size);
-CREATE INDEX results_size ON results (owner, size);
-CREATE INDEX claims_size ON claims (owner, size);
+-- read through each time. Who has no room gives up what would expire first.
+CREATE INDEX turns_size ON turns (owner, expires, size);
+CREATE INDEX responses_size ON responses (owner, expires, size);
+CREATE INDEX conversations_size ON conversations (owner, expires, size);
+CREATE INDEX results_size ON results (owner, expires, size);
+CREATE INDEX claims_size ON claims (owner, expires, size);
 CREATE INDEX runs_size ON runs (owner, size);
 CREATE INDEX run_events_size ON run_events (owner, size);
 CREATE INDEX run_steps_size ON run_steps (owner, size);
