@@ -31,6 +31,7 @@ type setting struct {
 	body    []byte         // of the chat request
 	servers map[string]any // of the gateways
 	dialect string         // of the upstream; empty: recognised
+	more    map[string]any // of the gateways' configuration
 	// arrived reports, given what the upstream got, that the gateway does what is
 	// to be measured: its servers are connected. Nil waits for nothing.
 	arrived func([]byte) bool

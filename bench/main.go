@@ -94,6 +94,7 @@ var items = []struct {
 	{"n", "lists at the MCP endpoint", (*bench).listed},
 	{"o", "search over 10,000 tools", (*bench).searched},
 	{"q", "the other doors at which a model is asked", (*bench).doors},
+	{"t", "keys, and a store", (*bench).kept},
 	{network, "cold start of npx servers", (*bench).coldStart},
 	{cold, "a first build", (*bench).built},
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -62,13 +63,15 @@ func (b *bench) gateway(ctx context.Context, name, binary string, s setting) (*p
 	}
 	address := listener.Addr().String()
 	listener.Close()
-	data, err := yaml.Marshal(map[string]any{
+	config := map[string]any{
 		"listen":     address,
 		"models":     []any{model},
 		"mcpServers": s.servers,
 		// What is measured is tools that are offered, not how models search for them.
 		"tools": map[string]any{"search": "never"},
-	})
+	}
+	maps.Copy(config, s.more)
+	data, err := yaml.Marshal(config)
 	if err != nil {
 		return nil, err
 	}
