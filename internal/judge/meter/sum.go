@@ -2,8 +2,8 @@ package meter
 
 import (
 	"bytes"
-	"encoding/json"
 
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -76,9 +76,8 @@ func lastUsage(text []byte) model.Usage {
 			break
 		}
 		rest, isName := bytes.CutPrefix(bytes.TrimLeft(text[at+len(name):], " \t\r\n"), []byte(":"))
-		var usage json.RawMessage
-		if isName && json.NewDecoder(bytes.NewReader(rest)).Decode(&usage) == nil {
-			if u := model.ReadUsage(usage); u.Total > 0 {
+		if isName {
+			if u := model.ReadUsage(rawjson.Leading(rest)); u.Total > 0 {
 				return u
 			}
 		}

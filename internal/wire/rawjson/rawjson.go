@@ -10,6 +10,7 @@ package rawjson
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -257,6 +258,17 @@ func stringEnd(b []byte) int {
 		i = end + 1
 	}
 	return 0
+}
+
+// Leading returns the JSON value that b begins with, checked, whatever follows it; nil where
+// it begins with none.
+func Leading(b []byte) json.RawMessage {
+	b = skipSpace(b)
+	n := valueEnd(b)
+	if n == 0 || !Valid(b[:n]) {
+		return nil
+	}
+	return b[:n:n]
 }
 
 // valueEnd returns the length of the value that b begins with; 0 when there is

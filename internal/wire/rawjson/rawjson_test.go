@@ -136,6 +136,20 @@ func TestGet(t *testing.T) {
 
 // TestArrayParts: whatever becomes of the elements of an array, its parts are the array that
 // AppendArray makes but for space, and what stands together is one part.
+func TestLeading(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"a":[1,{"b":"}"}]},"c":1`: `{"a":[1,{"b":"}"}]}`, ` [1] x`: `[1]`, `"a\"}" }`: `"a\"}"`, `12,`: `12`, `12`: `12`, `null}`: `null`,
+		``: ``, ` `: ``, `{"a":1`: ``, `{a:1}`: ``, `{"a":tru}`: ``, `"a`: ``, `,1`: ``, `}`: ``, `01`: ``, `{"a":1,}`: ``,
+	} {
+		if got := string(Leading([]byte(text))); got != want {
+			t.Errorf("%q begins with %q, want %q", text, got, want)
+		}
+	}
+	if got := Leading([]byte(`{"a":1}more`)); cap(got) != len(got) {
+		t.Error("what follows can be written over")
+	}
+}
+
 func TestArrayParts(t *testing.T) {
 	was := []byte(`[ {"a":1} , {"b":[2,"]"]},{"c":3},{"d":4} ]`)
 	all, err := Elements(was)
