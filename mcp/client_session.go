@@ -113,8 +113,14 @@ type sessionGone struct {
 }
 
 // forgotten finds out whether the server has forgotten the session s: it then
-// refuses a ping, too.
+// refuses a ping, too. Nobody renews it meanwhile: the ping would be one on the new session.
 func (c *Client) forgotten(ctx context.Context, s *session) bool {
+	select {
+	case c.renewing <- struct{}{}:
+		defer func() { <-c.renewing }()
+	case <-ctx.Done():
+		return false
+	}
 	if s != c.session.Load() {
 		return true
 	}

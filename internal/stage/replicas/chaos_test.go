@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -249,6 +250,11 @@ func (c *chaos) approve() {
 // judge compares what was said with what was done and written down.
 func (c *chaos) judge(e *effects) {
 	t := c.t
+	// What was done is looked at before what was written down: a replica may be about to do what
+	// its client has given up, and writes that down first.
+	e.mu.Lock()
+	done := maps.Clone(e.done)
+	e.mu.Unlock()
 	check, records := c.audited(c.ledger())
 	intents, spent := map[string]int{}, map[string]int{}
 	for _, r := range records {
@@ -266,10 +272,12 @@ func (c *chaos) judge(e *effects) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for text, n := range e.done {
+	for text := range done {
 		if intents[text] == 0 {
 			t.Errorf("%s was done, and nothing says that it was about to be", text)
 		}
+	}
+	for text, n := range e.done {
 		if n > 1 && strings.HasPrefix(text, "write") {
 			t.Errorf("%s was done %d times", text, n)
 		}
