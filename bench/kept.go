@@ -27,6 +27,8 @@ type keyed struct {
 	*process
 	keys int // 0: nobody needs one
 	next atomic.Int64
+	// last is the response that one goes on from, and talk the conversation.
+	last, talk string
 }
 
 func callerKey(n int64) string { return fmt.Sprintf("abcdefghqj%08dmnopzz", n) }
@@ -81,8 +83,8 @@ func (k *keyed) chain(ctx context.Context) (last string, err error) {
 	return last, err
 }
 
-// talk makes a conversation and returns its id.
-func (k *keyed) talk(ctx context.Context) (string, error) {
+// converse makes a conversation and returns its id.
+func (k *keyed) converse(ctx context.Context) (string, error) {
 	id, err := k.made(ctx, "/v1/conversations", `{}`)
 	items := strings.TrimSuffix(strings.Repeat(`{"type":"message","role":"user","content":"What did a dragoman do, and why did both sides trust him?"},`, 20), ",")
 	for n := 0; n < talked && err == nil; n += 20 {
@@ -140,27 +142,17 @@ func (b *bench) kept(ctx context.Context) error {
 	}
 	chat := chatBody("plain", false)
 	var once atomic.Int64
-	var last, talk [contenders]string
-	for who, side := range sides {
+	for _, side := range sides {
 		if side == nil {
 			continue
 		}
 		var err error
-		if last[who], err = side.chain(ctx); err != nil {
+		if side.last, err = side.chain(ctx); err != nil {
 			return err
 		}
-		if talk[who], err = side.talk(ctx); err != nil {
+		if side.talk, err = side.converse(ctx); err != nil {
 			return err
 		}
-		sides[who].next.Store(1)
-	}
-	of := func(k *keyed, each [contenders]string) string {
-		for who, side := range sides {
-			if side == k {
-				return each[who]
-			}
-		}
-		return ""
 	}
 	for _, work := range []struct {
 		what string
@@ -176,11 +168,11 @@ func (b *bench) kept(ctx context.Context) error {
 		{"a conversation with one tool call", asks(http.MethodPost, "/v1/chat/completions", chatBody("tool", false))},
 		{"a stored response", asks(http.MethodPost, "/v1/responses", []byte(`{"model":"plain","input":"What did a dragoman do, and why did both sides trust him?"}`))},
 		{fmt.Sprintf("one that goes on from %d", chained), func(ctx context.Context, k *keyed) error {
-			_, err := k.ask(ctx, 0, http.MethodPost, "/v1/responses", `{"model":"plain","input":"And then?","previous_response_id":"`+of(k, last)+`"}`)
+			_, err := k.ask(ctx, 0, http.MethodPost, "/v1/responses", `{"model":"plain","input":"And then?","previous_response_id":"`+k.last+`"}`)
 			return err
 		}},
 		{fmt.Sprintf("a page of a conversation of %d items", talked), func(ctx context.Context, k *keyed) error {
-			_, err := k.ask(ctx, 0, http.MethodGet, "/v1/conversations/"+of(k, talk)+"/items?limit=20", "")
+			_, err := k.ask(ctx, 0, http.MethodGet, "/v1/conversations/"+k.talk+"/items?limit=20", "")
 			return err
 		}},
 	} {

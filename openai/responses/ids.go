@@ -1,9 +1,13 @@
 package responses
 
 import (
+	"bytes"
 	"crypto/rand"
+	"encoding/json"
 	"strconv"
 	"strings"
+
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
 // IDPrefix is what the ids of responses begin with that are made here.
@@ -82,4 +86,74 @@ func madeOf(id string) (random, place string, ok bool) {
 	}
 	numbered := len(place) > 1 && strings.Trim(place[1:], "0123456789") == ""
 	return random, place, numbered && (place[0] == ofInput || place[0] == ofOutput)
+}
+
+// itemPrefixes are what the ids of items begin with, by their types; others begin with item_.
+var itemPrefixes = map[string]string{"message": "msg_", "function_call": "fc_", "function_call_output": "fco_", "reasoning": "rs_"}
+
+// withIDs returns items that all have an id, and those that get one also a type.
+func withIDs(items []json.RawMessage, name func(prefix string) string) []json.RawMessage {
+	all := make([]json.RawMessage, len(items))
+	var room []byte // of all that get one
+	for i, item := range items {
+		all[i] = item
+		var id, kind, role json.RawMessage
+		members := 0
+		err := rawjson.Each(item, func(name string, value json.RawMessage) {
+			members++
+			switch name {
+			case "id":
+				id = value
+			case "type":
+				kind = value
+			case "role":
+				role = value
+			}
+		})
+		if given, _ := rawjson.String(id); err != nil || given != "" {
+			continue
+		}
+		is, _ := rawjson.String(kind)
+		if is == "" && role != nil {
+			is = "message"
+		}
+		prefix := itemPrefixes[is]
+		if prefix == "" {
+			prefix = "item_"
+		}
+		if id != nil { // one that is none
+			o, _ := rawjson.ParseObject(item) // which it was found to be
+			o.Delete("id")
+			item, members = o.Bytes(), len(o.Members)
+		}
+		if room == nil {
+			room = make([]byte, 0, roomFor(items[i:]))
+		}
+		start := len(room)
+		room = append(room, item[:bytes.LastIndexByte(item, '}')]...)
+		if kind == nil {
+			room = rawjson.AppendQuote(append(comma(room, members), `"type":`...), is)
+			members++
+		}
+		room = rawjson.AppendQuote(append(comma(room, members), `"id":`...), name(prefix))
+		room = append(room, '}')
+		all[i] = room[start:len(room):len(room)]
+	}
+	return all
+}
+
+// roomFor is how many bytes items take with a type and an id.
+func roomFor(items []json.RawMessage) (n int) {
+	for _, item := range items {
+		n += len(item) + len(`"type":"message","id":"",`) + 2*idLength
+	}
+	return n
+}
+
+// comma appends what stands between a member and those before it.
+func comma(dst []byte, before int) []byte {
+	if before == 0 {
+		return dst
+	}
+	return append(dst, ',')
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/stage/queryplan"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/text/canonical"
 )
@@ -393,23 +394,9 @@ func TestRestart(t *testing.T) {
 
 // TestNewestByIndex: SQLite finds the newest approvals without reading all.
 func TestNewestByIndex(t *testing.T) {
-	db, err := store.Open(t.Context(), store.Config{Path: filepath.Join(t.TempDir(), "dragoman.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
 	query, args := listed(Filter{}, time.Now())
-	var plan []string
-	if err := db.Read(t.Context(), func(tx *store.Tx) error {
-		return tx.Rows("EXPLAIN QUERY PLAN "+query, args, func(scan func(...any) error) error {
-			var id, parent, unused int
-			var detail string
-			err := scan(&id, &parent, &unused, &detail)
-			plan = append(plan, detail)
-			return err
-		})
-	}); err != nil || !strings.Contains(strings.Join(plan, "; "), "approvals_asked") {
-		t.Errorf("%q, %v", plan, err)
+	if plan := strings.Join(queryplan.Of(t, queryplan.Open(t), query, args...), "; "); !strings.Contains(plan, "approvals_asked") {
+		t.Error(plan)
 	}
 }
 

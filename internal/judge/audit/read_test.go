@@ -3,12 +3,12 @@ package audit
 import (
 	"cmp"
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/stage/queryplan"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
@@ -84,7 +84,7 @@ var all = regexp.MustCompile(`^SCAN (audit|audit_records|r)( |$)`)
 // TestNothingReadsAll: no query of those who look at a page, or remove what is old, reads or
 // sorts all records: a log of a year has hundreds of millions.
 func TestNothingReadsAll(t *testing.T) {
-	db := opened(t, filepath.Join(t.TempDir(), "dragoman.db"), 0)
+	db := queryplan.Open(t)
 	some := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
 	behind := &row{log: "abc", seq: 7, time: store.Time(some)}
 	queries := map[string][]any{"SELECT log FROM (" + distinctLogs + ")": nil}
@@ -100,20 +100,10 @@ func TestNothingReadsAll(t *testing.T) {
 		add(firstYoung(from, its), []any{log, int64(5), int64(5)})
 	}
 	for query, args := range queries {
-		if err := db.Read(t.Context(), func(tx *store.Tx) error {
-			return tx.Rows("EXPLAIN QUERY PLAN "+query, args, func(scan func(...any) error) error {
-				var id, parent, unused int
-				var detail string
-				if err := scan(&id, &parent, &unused, &detail); err != nil {
-					return err
-				}
-				if all.MatchString(detail) {
-					t.Errorf("%s: %s", detail, query)
-				}
-				return nil
-			})
-		}); err != nil {
-			t.Errorf("%v: %s", err, query)
+		for _, step := range queryplan.Of(t, db, query, args...) {
+			if all.MatchString(step) {
+				t.Errorf("%s: %s", step, query)
+			}
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/stage/queryplan"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
@@ -162,11 +163,7 @@ func TestTidyInSteps(t *testing.T) {
 
 // In a file, neither what is tidied nor what is told of some time is looked for among all.
 func TestFoundByIndex(t *testing.T) {
-	db, err := store.Open(t.Context(), store.Config{Path: filepath.Join(t.TempDir(), "usage.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
+	db := queryplan.Open(t)
 	queries := map[string][]any{
 		"SELECT period, hours FROM usage WHERE hours = 1 AND period < $1 ORDER BY period, hours LIMIT 1": {1},
 		"SELECT period, hours FROM usage WHERE period < $1 ORDER BY period, hours LIMIT 1":               {1},
@@ -177,18 +174,10 @@ func TestFoundByIndex(t *testing.T) {
 		queries[text] = args
 	}
 	for query, args := range queries {
-		if err := db.Read(t.Context(), func(tx *store.Tx) error {
-			return tx.Rows("EXPLAIN QUERY PLAN "+query, args, func(scan func(...any) error) error {
-				var id, parent, unused int
-				var detail string
-				err := scan(&id, &parent, &unused, &detail)
-				if strings.HasPrefix(detail, "SCAN usage") {
-					t.Errorf("%s: %s", detail, query)
-				}
-				return err
-			})
-		}); err != nil {
-			t.Errorf("%v: %s", err, query)
+		for _, step := range queryplan.Of(t, db, query, args...) {
+			if strings.HasPrefix(step, "SCAN usage") {
+				t.Errorf("%s: %s", step, query)
+			}
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/stage/queryplan"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
 
@@ -180,35 +181,29 @@ func owned(t *testing.T, db *store.DB) {
 // TestCountReadsNoContent: in a file, sizes that stand behind what is large are summed up
 // without reading it: a store of gigabytes is counted every minute.
 func TestCountReadsNoContent(t *testing.T) {
-	db := opened(t, file(t))
-	counted := 0
-	if err := db.Read(t.Context(), func(tx *store.Tx) error {
-		tables, err := tx.Tables()
-		for _, table := range tables {
-			behind := false
-			for _, c := range table.Columns {
-				if c.Name == table.Bytes() {
-					break
-				}
-				behind = behind || c.Type == "BYTEA"
-			}
-			if err != nil || !behind || table.Bytes() != "size" || table.Name == "mail" { // which is gone in moments
-				continue
-			}
-			counted++
-			err = tx.Rows("EXPLAIN QUERY PLAN "+heldIn(&table), nil, func(scan func(...any) error) error {
-				var id, parent, unused int
-				var detail string
-				err := scan(&id, &parent, &unused, &detail)
-				if !strings.Contains(detail, "COVERING INDEX") {
-					t.Errorf("%s: %s", table.Name, detail)
-				}
-				return err
-			})
-		}
-		return err
-	}); err != nil {
+	db := queryplan.Open(t)
+	var tables []store.Table
+	if err := db.Read(t.Context(), func(tx *store.Tx) (err error) { tables, err = tx.Tables(); return err }); err != nil {
 		t.Fatal(err)
+	}
+	counted := 0
+	for _, table := range tables {
+		behind := false
+		for _, c := range table.Columns {
+			if c.Name == table.Bytes() {
+				break
+			}
+			behind = behind || c.Type == "BYTEA"
+		}
+		if !behind || table.Bytes() != "size" || table.Name == "mail" { // which is gone in moments
+			continue
+		}
+		counted++
+		for _, step := range queryplan.Of(t, db, heldIn(&table)) {
+			if !strings.Contains(step, "COVERING INDEX") {
+				t.Errorf("%s: %s", table.Name, step)
+			}
+		}
 	}
 	if counted != 8 {
 		t.Errorf("%d tables, want 8", counted)
