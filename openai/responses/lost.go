@@ -2,15 +2,21 @@ package responses
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/internal/recall"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
-// undelivered returns the items that the client was to get beside calls of its own.
+// undelivered returns the items that the client was to get beside calls of its own and
+// requests for approval: those are made anew where the request comes again, with other ids.
 func (c *Conversation) undelivered() json.RawMessage {
-	return object(raw("output", array(c.answer.finished()...)), raw("text", array(quoted(c.seen)...)), raw("usage", c.usage))
+	kept := slices.DeleteFunc(c.answer.finished(), func(item json.RawMessage) bool {
+		o, err := rawjson.ParseObject(item)
+		return err == nil && (model.IsCall(o) || slices.Contains(c.thread.Consents, stringOf(o, "id")))
+	})
+	return object(raw("output", array(kept...)), raw("text", array(quoted(c.seen)...)), raw("usage", c.usage))
 }
 
 // repeat takes up a request again whose answer the client does not have.
