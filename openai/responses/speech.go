@@ -3,6 +3,7 @@ package responses
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -14,9 +15,10 @@ import (
 type speech struct {
 	thinking *part // an item of its own
 	talking  *part // the text of a message
-	refusing *part // what stands in the same message in its place
+	refusing *part // what stands in the same message in its place, or beside it
 	message  string
 	at       int
+	parts    int               // that the message has
 	thought  string            // the member in which the upstream gives what the model thinks
 	held     []byte            // text that waits until it is known that the message is the last one
 	likely   []json.RawMessage // how likely its tokens were
@@ -24,19 +26,20 @@ type speech struct {
 
 // A part is text that grows.
 type part struct {
-	id    string
-	at    int    // the place of its item in the output
-	place []byte // that of the part, as its events name it: members, each with a comma before it
-	text  []byte
+	id      string
+	at      int    // the place of its item in the output
+	content int    // its own in the content of the item
+	place   []byte // that of the part, as its events name it: members, each with a comma before it
+	text    []byte
 
 	logprobs []json.RawMessage // of its tokens, where the client asked
 }
 
-// stands says at which place of the content of its item a part stands.
-func (p *part) stands(content int) {
+// stands says where a part stands, once its item has a place.
+func (p *part) stands() {
 	at := rawjson.AppendQuote(append(make([]byte, 0, 96), `,"item_id":`...), p.id)
 	at = strconv.AppendInt(append(at, `,"output_index":`...), int64(p.at), 10)
-	p.place = strconv.AppendInt(append(at, `,"content_index":`...), int64(content), 10)
+	p.place = strconv.AppendInt(append(at, `,"content_index":`...), int64(p.content), 10)
 }
 
 // thoughts are the members in which upstreams give what a model thinks.
@@ -64,18 +67,17 @@ func (c *Conversation) say(delta *rawjson.Object, logprobs json.RawMessage) {
 			break
 		}
 	}
-	c.refuse(stringOf(delta, "refusal"))
 	content := delta.Get("content")
 	if s, ok := rawjson.String(content); ok {
 		c.talk(s, c.logprobs(logprobs))
-		return
-	}
-	parts, _ := rawjson.Elements(content)
-	for _, each := range parts {
-		if o, err := rawjson.ParseObject(each); err == nil {
-			c.piece(o)
+	} else if parts, err := rawjson.Elements(content); err == nil {
+		for _, each := range parts {
+			if o, err := rawjson.ParseObject(each); err == nil {
+				c.piece(o)
+			}
 		}
 	}
+	c.refuse(stringOf(delta, "refusal"))
 }
 
 // piece takes a part of content that is a list, such as Mistral's.
@@ -102,7 +104,7 @@ func (c *Conversation) think(member, s string) {
 		p = &part{id: c.answer.name("rs_")}
 		c.speech.thinking, c.speech.thought = p, member
 		p.at = c.answer.add(object(text("id", p.id), text("type", "reasoning"), raw("summary", array())))
-		p.stands(0)
+		p.stands()
 		c.thoughtPart("added", p, "") // OpenAI's accumulator throws at a delta without it
 	}
 	p.text = append(p.text, s...)
@@ -173,7 +175,7 @@ func (c *Conversation) talk(s string, logprobs []json.RawMessage) {
 func (c *Conversation) sayText(s string, logprobs []json.RawMessage) {
 	p := c.speech.talking
 	if p == nil {
-		p = c.newPart(noText, 0)
+		p = c.newPart(noText)
 		c.speech.talking = p
 	}
 	p.text, p.logprobs = append(p.text, s...), append(p.logprobs, cloned(logprobs)...)
@@ -187,19 +189,11 @@ func (c *Conversation) refuse(s string) {
 	}
 	p := c.speech.refusing
 	if p == nil {
-		p = c.newPart(noRefusal, c.refusalPlace())
+		p = c.newPart(noRefusal)
 		c.speech.refusing = p
 	}
 	p.text = append(p.text, s...)
 	c.answer.delta("response.refusal.delta", p, s)
-}
-
-// refusalPlace is the place of a refusal in the content of its message.
-func (c *Conversation) refusalPlace() int {
-	if c.speech.talking != nil {
-		return 1
-	}
-	return 0
 }
 
 // Parts that begin without text. Nobody changes them.
@@ -208,8 +202,9 @@ var (
 	noRefusal = object(text("type", "refusal"), text("refusal", ""))
 )
 
-// newPart begins a part of a message, and the message where there is none.
-func (c *Conversation) newPart(content json.RawMessage, place int) *part {
+// newPart begins a part of a message, behind those that it has, and the message where there
+// is none.
+func (c *Conversation) newPart(content json.RawMessage) *part {
 	c.endThinking()
 	if c.speech.message == "" {
 		c.speech.message = c.answer.name("msg_")
@@ -217,9 +212,10 @@ func (c *Conversation) newPart(content json.RawMessage, place int) *part {
 			c.answer.added(c.speech.at, message(c.speech.message, "in_progress"))
 		}
 	}
-	p := &part{id: c.speech.message, at: c.speech.at}
+	p := &part{id: c.speech.message, at: c.speech.at, content: c.speech.parts}
+	c.speech.parts++
 	if c.request.Stream {
-		p.stands(place)
+		p.stands()
 		c.answer.of(p, "response.content_part.added", raw("part", content))
 	}
 	return p
@@ -283,7 +279,7 @@ func (c *Conversation) endSpeech(round *model.Round) {
 			c.answer.of(p, "response.refusal.done", wrote)
 			c.answer.of(p, "response.content_part.done", raw("part", whole))
 		}
-		content = append(content, whole)
+		content = slices.Insert(content, min(p.content, len(content)), whole) // it may have come before the text
 	}
 	status := "completed"
 	if round.Reply.CutOff() {
