@@ -30,7 +30,9 @@ type Client struct {
 	HTTP *http.Client
 	// Post sends a body to the API's path and returns the answer, of any status,
 	// in place of BaseURL, Key, Header and HTTP. The body comes in parts, which
-	// must not be changed, so that large ones are not copied.
+	// must not be changed, so that large ones are not copied. Where the body of the
+	// answer has a method Whole() error, that is called once the message is there,
+	// before it is used, whatever may come behind it; its error is the answer's.
 	Post func(ctx context.Context, body [][]byte) (*http.Response, error)
 
 	// API is the one that is spoken there. Post has to send to its path.
@@ -135,6 +137,9 @@ func (a *answer) read(ctx context.Context, l Listener) (*Reply, error) {
 		l.Begin(a.resp.Header)
 	}
 	r, err := a.readReply(l)
+	if body, ok := a.resp.Body.(interface{ Whole() error }); ok && err == nil {
+		err = body.Whole()
+	}
 	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

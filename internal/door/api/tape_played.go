@@ -74,7 +74,8 @@ func played(kept []byte) (*http.Response, error) {
 const maxRecorded = 16 << 20
 
 // A recording is the body of an answer that is kept once it was read: before it ends for its
-// reader, so that nothing is done with what is not kept.
+// reader, or is used where its connection goes on or breaks behind it, so that nothing is done
+// with what is not kept.
 type recording struct {
 	io.ReadCloser
 	read  bytes.Buffer
@@ -95,13 +96,8 @@ func (r *recording) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close keeps an answer that has said that it is whole, also where its connection goes on.
-func (r *recording) Close() error {
-	if bytes.Contains(r.read.Bytes()[max(0, r.read.Len()-64):], []byte("data: [DONE]")) {
-		_ = r.keep()
-	}
-	return r.ReadCloser.Close()
-}
+// Whole keeps an answer of which all is there that counts; see [model.Client].
+func (r *recording) Whole() error { return r.keep() }
 
 func (r *recording) keep() error {
 	if r.ended {
