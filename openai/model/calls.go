@@ -136,8 +136,9 @@ func (a *assembler) find(index int, hasIndex bool, id, name string, fragment []b
 	var c *Call
 	for i := len(a.calls) - 1; i >= 0 && c == nil; i-- {
 		switch have := a.calls[i]; {
-		case id != "" && have.ID == id:
-			// The id says it, whatever the index says.
+		case id != "" && have.ID == id && !(hasIndex && have.index != index && name != "" && name != have.Name):
+			// The id says it, whatever the index says. Some engines give all calls of a
+			// message the same: then another index and another name do.
 			c = have
 		case hasIndex && have.index == index && (id == "" || have.minted || name == ""):
 			// An id that nobody has seen is no new call without a name: some
@@ -150,7 +151,7 @@ func (a *assembler) find(index int, hasIndex bool, id, name string, fragment []b
 	if c == nil {
 		return nil
 	}
-	if len(c.Arguments) > 0 && name != "" && name != c.Name && c.ID != id {
+	if len(c.Arguments) > 0 && name != "" && name != c.Name {
 		return nil // names do not go on behind arguments
 	}
 	if len(fragment) == 0 {

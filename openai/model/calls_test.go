@@ -107,6 +107,19 @@ func TestAssemble(t *testing.T) {
 			`{"index":0,"id":"x","function":{"name":"find","arguments":"{"}}`,
 			`{"index":1,"id":"x","function":{"arguments":"}"}}`,
 		}, []string{`x find {}`}},
+		{"one id for all calls (GLM, DeepSeek)", []string{
+			`{"index":0,"id":"x","function":{"name":"now","arguments":""}}`,
+			`{"index":1,"id":"x","function":{"name":"look","arguments":""}}`,
+			`{"index":1,"function":{"arguments":"{\"at\":7}"}}`,
+			`{"index":2,"id":"x","function":{"name":"hear","arguments":"{}"}}`,
+			`{"index":3,"id":"x","function":{"name":"find","arguments":"{\"q\":"}}`,
+			`{"index":3,"id":"x","function":{"arguments":"8}"}}`,
+		}, []string{`x now `, `x look {"at":7}`, `x hear {}`, `x find {"q":8}`}},
+		{"one id and one index for all calls", []string{
+			`{"index":0,"id":"x","function":{"name":"look","arguments":"{\"at\":7}"}}`,
+			`{"index":0,"id":"x","function":{"name":"hear","arguments":""}}`,
+			`{"index":0,"id":"x","function":{"arguments":"{\"b\":8}"}}`,
+		}, []string{`x look {"at":7}`, `x hear {"b":8}`}},
 		{"a name in pieces", []string{
 			`{"index":0,"id":"x","function":{"name":"find_"}}`,
 			`{"index":0,"function":{"name":"me"}}`,
