@@ -48,7 +48,7 @@ func (c *Conversation) chunk(ch *model.Chunk) error {
 		return nil
 	}
 	envelope, choice, delta := ch.Parts()
-	if ch.First && len(c.rounds) == 0 {
+	if ch.First && c.id == nil {
 		c.adopt(envelope)
 	}
 	if ch.Finish != "" {
@@ -152,7 +152,7 @@ func (c *Conversation) setUsage(chunk *rawjson.Object, usage json.RawMessage) {
 
 // account adds a reply to the sums of the completion.
 func (c *Conversation) account(r *model.Reply) {
-	if len(c.rounds) == 0 && c.id == nil {
+	if c.id == nil {
 		c.adopt(r.Envelope)
 	}
 	c.usage = model.AddUsage(c.usage, r.Usage)

@@ -187,6 +187,33 @@ func TestAsk(t *testing.T) {
 	}
 }
 
+// What tells of progress is a chunk of the one completion though the model has not been
+// asked yet, where a call goes on that had asked.
+func TestAskProgress(t *testing.T) {
+	for _, format := range []string{"text", "json_object"} {
+		body := with(streamBody, `"response_format":{"type":"`+format+`"}`)
+		a := &asker{T: t, tools: &shy{asks: 1}, models: []string{saveBody}}
+		answer, _ := a.request(body)
+		id, call := question(t, answer)
+		w := &client{}
+		answered := strings.Replace(reply(id, call), `{"answers"`, `{"progress":true,"answers"`, 1)
+		chat := newChat(t, w, with(body, answered), Options{
+			Memory: &a.store, Caller: "alice", Can: dragoman.AskForm, Model: asking(answers(fineStream)),
+		})
+		tools := calling(func(_ context.Context, c dragoman.Call) (dragoman.Result, error) {
+			c.Progress(dragoman.Progress{Progress: 1, Total: 2})
+			return done, nil
+		})
+		if err := (&dragoman.Loop{Tools: tools}).Run(t.Context(), chat); err != nil {
+			t.Fatal(err)
+		}
+		checkCompletion(t, w)
+		if !strings.Contains(w.String(), `"progress":{"tool":"files__save","progress":1,"total":2}`) || !strings.Contains(w.String(), "Fine.") {
+			t.Errorf("%s: got %s", format, w)
+		}
+	}
+}
+
 // A message with calls of both kinds, ours asking: the client gets its call and the
 // question, and brings both back.
 func TestAskMixed(t *testing.T) {

@@ -39,8 +39,11 @@ func (c *Conversation) progressChunk(tool *dragoman.Tool, p dragoman.Progress) {
 	}
 	c.progressing.Lock()
 	defer c.progressing.Unlock()
+	if c.id == nil { // calls of an earlier turn go on, and the model has said nothing yet
+		c.adopt(&rawjson.Object{})
+	}
 	delta := "{}"
-	if !c.role {
+	if !c.role && !c.request.jsonFormat { // there the role comes with what is held
 		c.role, delta = true, `{"role":"assistant","content":""}`
 	}
 	var chunk rawjson.Object
