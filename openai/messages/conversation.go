@@ -261,7 +261,11 @@ func (c *Conversation) begin() {
 		if tools[t.Server] == nil {
 			servers = append(servers, t.Server)
 		}
-		tools[t.Server] = append(tools[t.Server], members("name", t.Original, "description", t.Description, "input_schema", t.InputSchema).Bytes())
+		schema := t.InputSchema
+		if schema == nil {
+			schema = json.RawMessage(`{"type":"object"}`)
+		}
+		tools[t.Server] = append(tools[t.Server], members("name", t.Original, "description", t.Description, "input_schema", schema).Bytes())
 	}
 	for _, label := range servers {
 		c.write.put(members("type", "mcp_tool_listing", "mcp_server_name", label, "tools", rawjson.AppendArray(nil, tools[label])))

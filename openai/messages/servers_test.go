@@ -1,10 +1,16 @@
 package messages
 
 import (
+	"context"
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
+	dragoman "github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/openai/chat"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -57,6 +63,44 @@ func TestServersRefused(t *testing.T) {
 		refused, ok := model.AsError(err)
 		if !ok || refused.Param != param || !strings.HasPrefix(refused.Message, param+":") {
 			t.Errorf("%s: %v, want a refusal of %s", servers, err, param)
+		}
+	}
+}
+
+// one is a toolset of one tool, which nobody calls.
+type one struct{ tool dragoman.Tool }
+
+func (o one) List(context.Context) (*dragoman.List, error) {
+	return &dragoman.List{Tools: dragoman.NewTools([]dragoman.Tool{o.tool})}, nil
+}
+
+func (one) Call(context.Context, dragoman.Call) (dragoman.Result, error) {
+	return dragoman.Failure(dragoman.CodeInternal, ""), nil
+}
+
+// A tool that has no schema of its arguments is listed as one that takes an object.
+func TestListingWithoutSchema(t *testing.T) {
+	tool := dragoman.ReadTool("clock", json.RawMessage(`{"name":"now"}`))
+	tool.Name = "clock__now"
+	for _, stream := range []string{"false", "true"} {
+		r, err := Parse([]byte(`{"model":"m","max_tokens":9,"stream":` + stream + `,"messages":[{"role":"user","content":"x"}],"mcp_servers":[{"name":"clock"}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Flags([]string{listFlag})
+		w := httptest.NewRecorder()
+		c, err := New(r, w, Options{Options: chat.Options{Model: &model.Client{Post: func(context.Context, [][]byte) (*http.Response, error) {
+			body := `{"choices":[{"index":0,"message":{"role":"assistant","content":"Hi."},"finish_reason":"stop"}]}`
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
+		}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := (&dragoman.Loop{Tools: one{tool}}).Run(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.Body.String(); !strings.Contains(got, `"tools":[{"name":"now","description":"","input_schema":{"type":"object"}}]`) {
+			t.Errorf("stream %s: %s", stream, got)
 		}
 	}
 }
