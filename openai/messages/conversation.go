@@ -228,12 +228,7 @@ func (c *Conversation) chunk(ch *model.Chunk) error {
 	}
 	_, _, delta := ch.Parts()
 	if c.request.thinks {
-		for _, field := range fields {
-			if piece, _ := rawjson.String(delta.Get(field)); piece != "" {
-				c.write.think(field, piece)
-				break // some have it twice
-			}
-		}
+		c.write.think(textOf(delta))
 	}
 	if c.request.format == nil {
 		c.write.say(ch.Text())

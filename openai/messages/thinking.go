@@ -150,12 +150,23 @@ func (t thoughts) rest(m *spoken, b block) map[string]json.RawMessage {
 	return r.Calls
 }
 
-// textOf returns the thoughts of a whole message, and the member that has them.
+// textOf returns the thoughts of a message or of a delta, and the member that has them: the
+// first, since some have them twice. Those that stand in the content, as Mistral's do, have none
+// that could bring them back.
 func textOf(message *rawjson.Object) (field, text string) {
 	for _, field := range fields {
 		if text, _ := rawjson.String(message.Get(field)); text != "" {
 			return field, text
 		}
 	}
-	return "", ""
+	parts, _ := rawjson.Elements(message.Get("content"))
+	var b strings.Builder
+	for _, part := range parts {
+		inner, _ := rawjson.Elements(rawjson.Find(part, "thinking"))
+		for _, each := range inner {
+			s, _ := rawjson.String(rawjson.Find(each, "text"))
+			b.WriteString(s)
+		}
+	}
+	return "", b.String()
 }

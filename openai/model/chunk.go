@@ -43,13 +43,12 @@ func (c *Chunk) Parts() (envelope, choice, delta *rawjson.Object) {
 
 // Text returns the text of the message's content that the chunk brings.
 func (c *Chunk) Text() string {
-	text := c.text
-	if !c.Same {
-		_, _, delta := c.Parts()
-		text = delta.Get("content")
+	if c.Same {
+		s, _ := rawjson.String(c.text)
+		return s
 	}
-	s, _ := rawjson.String(text)
-	return s
+	_, _, delta := c.Parts()
+	return textIn(delta.Get("content"))
 }
 
 // parse takes Data apart.

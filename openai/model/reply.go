@@ -49,10 +49,25 @@ func (r *Reply) used() Usage {
 	return r.counted
 }
 
-// Text returns the message's content, when that is text.
-func (r *Reply) Text() string {
-	s, _ := rawjson.String(r.Message.Get("content"))
-	return s
+// Text returns the text of the message's content.
+func (r *Reply) Text() string { return textIn(r.Message.Get("content")) }
+
+// textIn returns the text of content, which may be a list with other parts beside it: Mistral's
+// has what the model thought.
+func textIn(content json.RawMessage) string {
+	if s, ok := rawjson.String(content); ok {
+		return s
+	}
+	parts, err := rawjson.Elements(content)
+	if err != nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, part := range parts {
+		s, _ := rawjson.String(rawjson.Find(part, "text"))
+		b.WriteString(s)
+	}
+	return b.String()
 }
 
 // size returns the bytes of what the model wrote.
