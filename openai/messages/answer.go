@@ -168,6 +168,7 @@ func (c *Conversation) finish(ctx context.Context) error {
 				c.sayAsks(round.Message)
 			}
 		}
+		c.thread.Unseen = c.unseen(round)
 		c.thread.KeepOpen(ctx, round, c.seen())
 		if round.Mixed() {
 			reason = "tool_use"
@@ -179,6 +180,20 @@ func (c *Conversation) finish(ctx context.Context) error {
 	used := readUsage(c.usage)
 	used.searches = c.searched
 	return c.write.finish(reason, sequence, used)
+}
+
+// unseen reports whether an upstream wants something back of a message that the client does not
+// get, since it asked for no thoughts.
+func (c *Conversation) unseen(round *model.Round) bool {
+	if c.request.thinks || c.options.Model.API != model.ChatAPI {
+		return false
+	}
+	for name, value := range c.dialogue.Remember(round.Reply).All() {
+		if text, isText := rawjson.String(value); wantedBack(name, value) && !(isText && text == "") {
+			return true
+		}
+	}
+	return slices.ContainsFunc(round.Message.Calls, func(call memory.Call) bool { return more(call.Raw) })
 }
 
 // handOver gives the client its calls.

@@ -98,12 +98,8 @@ type rest struct {
 func (t thoughts) sealRest(remembered *rawjson.Object, calls map[string]json.RawMessage) string {
 	r := rest{Members: map[string]json.RawMessage{}, Calls: map[string]json.RawMessage{}}
 	for name, value := range remembered.All() {
-		switch name {
-		case "role", "content", "refusal", "audio", "annotations", fields[0], fields[1]:
-		default:
-			if !rawjson.IsNull(value) {
-				r.Members[name] = value
-			}
+		if wantedBack(name, value) && name != fields[0] && name != fields[1] {
+			r.Members[name] = value
 		}
 	}
 	for id, raw := range calls {
@@ -119,6 +115,16 @@ func (t thoughts) sealRest(remembered *rawjson.Object, calls map[string]json.Raw
 		return "" // they are documents that came as JSON
 	}
 	return base64.StdEncoding.EncodeToString(t.ring.Close(seal.Reasoning, t.bound("rest"), plain, time.Time{}))
+}
+
+// wantedBack reports whether an API may want a member of a message back that a client of this one
+// has no place for.
+func wantedBack(name string, value json.RawMessage) bool {
+	switch name {
+	case "role", "content", "refusal", "audio", "annotations":
+		return false
+	}
+	return !rawjson.IsNull(value)
 }
 
 // more reports whether a call has members that a client of this API cannot keep.

@@ -87,6 +87,9 @@ type Thread struct {
 	// Consents are further ids by which the client answers, in place of Asks. Set by the
 	// half before KeepOpen.
 	Consents []string
+	// Unseen says that the model wants something back of its message which the client does not
+	// get. Set by the half before KeepOpen.
+	Unseen bool
 	// Kept is told of what is remembered, with its keys; nil tells nobody.
 	Kept func(keys []string, turn *memory.Turn)
 

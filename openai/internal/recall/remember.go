@@ -37,7 +37,7 @@ func (t *Thread) keep(ctx context.Context, keys []string, turn *memory.Turn) {
 func (t *Thread) KeepOpen(ctx context.Context, round *model.Round, seen string) {
 	m := round.Message
 	ours := slices.ContainsFunc(m.Calls, func(call memory.Call) bool { return call.Ours() })
-	if t.Memory == nil || t.Request.Shown || !ours && len(t.Dialogue.Hidden()) == 0 && !t.Dialogue.Unseen(m.Message) {
+	if t.Memory == nil || t.Request.Shown || !ours && len(t.Dialogue.Hidden()) == 0 && !t.Unseen && !t.Dialogue.Unseen(m.Message) {
 		return
 	}
 	prefix := ReadID
