@@ -98,7 +98,9 @@ func (a *API) background(w http.ResponseWriter, r *http.Request, who caller.Call
 		},
 	})
 	if err == nil {
-		err = errors.Join(a.putBeside(r.Context(), who.ID, stored), a.stayBeside(r.Context(), who.ID, stored))
+		if err = errors.Join(a.putBeside(r.Context(), who.ID, stored), a.stayBeside(r.Context(), who.ID, stored)); err != nil {
+			err = errors.Join(err, a.unbegin(r.Context(), runs, who.ID, stored.ID))
+		}
 	}
 	if err != nil || held == nil {
 		a.State.let(stored.ID)
@@ -119,6 +121,14 @@ func (a *API) background(w http.ResponseWriter, r *http.Request, who caller.Call
 	}
 	writeJSON(w, stored.Response)
 	return nil
+}
+
+// unbegin forgets a run that was begun, and of which nobody is told.
+func (a *API) unbegin(ctx context.Context, runs *run.Runs, who, id string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ending)
+	defer cancel()
+	_, err := a.State.Responses.Delete(ctx, who, id)
+	return errors.Join(err, runs.Delete(ctx, who, id, nil))
 }
 
 // enqueue lets a response in the background have its turn in its conversation, as that is

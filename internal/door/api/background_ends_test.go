@@ -177,3 +177,27 @@ func TestBackgroundEndsInMemory(t *testing.T) {
 		t.Errorf("once the run was over: %s", body)
 	}
 }
+
+// lostTalks are conversations of which one is deleted while a response is begun in it.
+type lostTalks struct{ responses.MemoryConversations }
+
+// Claim implements [responses.Conversations].
+func (l *lostTalks) Claim(ctx context.Context, caller, id, holder string, life time.Duration) error {
+	if life == runLife {
+		_, _ = l.Delete(ctx, caller, id)
+	}
+	return l.MemoryConversations.Claim(ctx, caller, id, holder, life)
+}
+
+// A response of which its client is told that it cannot be begun is not made, and takes no
+// room.
+func TestBackgroundIsNotBegun(t *testing.T) {
+	p := startedWith(t, filepath.Join(t.TempDir(), "dragoman.db"), run.Config{}, func(o *Options) {
+		o.Kept.Responses, o.Kept.Conversations = &responses.Memory{}, &lostTalks{}
+	})
+	talk := idOf(p.ok("POST", "/v1/conversations", "{}").Bytes())
+	p.checkError(p.do("POST", "/v1/responses", `{"model":"m","background":true,"input":"Say hello.","conversation":"`+talk+`"}`), 404, "not_found")
+	if all, err := p.runs.List(t.Context(), run.Filter{}); err != nil || len(all) != 0 {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
