@@ -84,10 +84,18 @@ func tool(server, name string, effect dragoman.Effect) dragoman.Tool {
 var list = &dragoman.List{Tools: dragoman.NewTools(tools)}
 
 func (s *toolset) List(context.Context) (*dragoman.List, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.down == nil {
 		return list, nil
 	}
-	return &dragoman.List{Tools: list.Tools, Servers: s.down}, nil
+	var left []dragoman.Tool
+	for _, t := range list.Tools.All() {
+		if !slices.ContainsFunc(s.down, func(server dragoman.Server) bool { return server.Label == t.Server }) {
+			left = append(left, t)
+		}
+	}
+	return &dragoman.List{Tools: dragoman.NewTools(left), Servers: s.down}, nil
 }
 
 func (s *toolset) Call(ctx context.Context, c dragoman.Call) (dragoman.Result, error) {

@@ -137,6 +137,9 @@ func (a *API) respond(on wire, w http.ResponseWriter, r *http.Request, request a
 	if err != nil {
 		return err
 	}
+	if away := tapeOf(request).away(s.Missing); away != nil {
+		return unavailable(away)
+	}
 	request.rename(s.Model)
 	tellMissing(w, s)
 	offer := why == ""

@@ -97,7 +97,11 @@ func (a *API) make(r *http.Request, q *queued, request *responses.Request, t *ta
 		defer leave()
 	}
 	request.Stream = true // events are always said
-	return a.respond(responsesWire, t, r, responsesAsking{Request: request, api: a, begun: q.Begun, tape: t}, q.Caller, &idempotency.Run{Claim: t.held.Fence})
+	err := a.respond(responsesWire, t, r, responsesAsking{Request: request, api: a, begun: q.Begun, tape: t}, q.Caller, &idempotency.Run{Claim: t.held.Fence})
+	if later := laterThan(err); later > 0 && t.goesOn() {
+		return t.held.Wait(r.Context(), "", time.Now().Add(later))
+	}
+	return err
 }
 
 // before puts what a request goes on from before its own items: as it was when it came, so
@@ -115,8 +119,9 @@ func (a *API) before(ctx context.Context, q *queued, request *responses.Request)
 	return err
 }
 
-// laterThan is how long to wait before a caller is let in whom a limit does not now; zero
-// where waiting does not help, or there is nothing to wait for.
+// laterThan is how long to wait before a caller is let in whom a limit does not now, or a
+// response is gone on with whose servers are not there now; zero where waiting does not help,
+// or there is nothing to wait for.
 func laterThan(err error) time.Duration {
 	e, ok := model.AsError(err)
 	if err == nil || !ok || e.Header.Get("X-Should-Retry") == "false" {
@@ -201,7 +206,7 @@ func (t *tape) told(err error) *model.Error {
 // interrupted says why a response cannot be gone on with.
 func (t *tape) interrupted() string {
 	const ends = " Ask once more; calls of tools that had run are in the output."
-	if t.live {
+	if t.spoken {
 		return "The process that made the response ended while a model was speaking, and what it had said cannot be said again." + ends
 	}
 	return "The process that made the response ended, or the response waited, and the tools that it was made with have changed since, so it cannot be gone on with." + ends

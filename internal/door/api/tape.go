@@ -6,9 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/session"
 	"github.com/dragoman-mcp/dragoman/internal/state/run"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	kept "github.com/dragoman-mcp/dragoman/internal/state/stored"
@@ -41,6 +44,7 @@ type tape struct {
 	addition *responses.Addition // what it adds to its conversation; nil with final
 	failed   json.RawMessage     // the response that the conversation told to have failed
 	differs  bool                // it does not say what was said before
+	spoken   bool                // since a model said something else
 
 	models int  // answers of models that were kept, or played
 	live   bool // what a model says comes from it, and not from what was kept
@@ -65,6 +69,29 @@ func newTape(ctx context.Context, held *run.Held) (*tape, error) {
 	t.played, err = held.Said(held.Context()) // also where its caller has ended
 	t.events = min(2, len(t.played))          // those that say that it was begun
 	return t, err
+}
+
+// goesOn reports whether the response was said in part, and is made again.
+func (t *tape) goesOn() bool { return len(t.played) > 2 }
+
+// away is the error for a server of which something was said, and that has nothing to offer
+// now, such as after a restart: without its tools the response cannot be made again. It is nil
+// where there is none, as for a nil tape.
+func (t *tape) away(missing []dragoman.Server) error {
+	if t == nil || len(missing) == 0 {
+		return nil
+	}
+	said := map[string]bool{}
+	for _, event := range t.played {
+		label, _ := rawjson.String(rawjson.Find(rawjson.Find(event, "item"), "server_label"))
+		said[label] = true
+	}
+	for _, s := range missing {
+		if said[s.Label] {
+			return &session.ServerError{Server: s}
+		}
+	}
+	return nil
 }
 
 // tapeOf returns the tape of a request; nil where its client waits for it.
@@ -119,7 +146,8 @@ func (t *tape) event(frame []byte) error {
 		n := t.events
 		t.events++
 		if n < len(t.played) {
-			if shapeOf(t.played[n]) != shapeOf(data) {
+			if was := shapeOf(t.played[n]); was != shapeOf(data) {
+				t.spoken = t.live && !strings.HasPrefix(was.item, "mcp") // calls are shown once what the model said is kept
 				return errDiffers
 			}
 			continue
