@@ -280,3 +280,23 @@ func TestLineTooLong(t *testing.T) {
 		t.Errorf("before it stands %q", p.Items)
 	}
 }
+
+// A message shows in any form whether there is more of it to be read.
+func TestHasHandle(t *testing.T) {
+	long := strings.Repeat("x", 3000)
+	for _, profile := range []Profile{Envelope, Text, Structured, Raw} {
+		for _, content := range []string{
+			`{"content":[],"structuredContent":["` + long + `"]}`,
+			`{"content":[{"type":"audio","mimeType":"audio/wav","data":"` + strings.Repeat("AAAA", 1000) + `"}]}`,
+			`{"content":[{"type":"text","text":"short"}]}`,
+		} {
+			for _, shelf := range []*Shelf{nil, {}} {
+				s := &Shape{Profile: profile, Limit: MinLimit, Shelf: shelf}
+				m := s.Message(dragoman.Call{Name: "t"}, dragoman.Result{Content: json.RawMessage(content)})
+				if HasHandle(m.Text) != (m.Handle != "") {
+					t.Errorf("%s: handle %q of %s", profile, m.Handle, m.Text)
+				}
+			}
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -49,6 +50,13 @@ var readMoreTool = sync.OnceValue(func() dragoman.Tool {
 		Pin:      dragoman.Pin("", ReadMore, definition),
 	}
 })
+
+// handles is how messages spell handles of their own, of the whole or of binary data.
+var handles = regexp.MustCompile(`"handle":"[a-z2-7]{16}(\.b[0-9]+)?"`)
+
+// HasHandle reports whether the text of a message has a handle, so that read_more is to be
+// offered where the message comes back with a history.
+func HasHandle(text string) bool { return handles.MatchString(text) }
 
 // For returns the toolset of one caller: read_more on that caller's results.
 func (s *Shelf) For(caller string) dragoman.Toolset { return shelfTools{s, caller} }

@@ -206,13 +206,14 @@ func (t *toolResult) text() json.RawMessage {
 }
 
 // ours is that of the result of a call of ours, which was written for the model when the
-// call was made.
-func (t *toolResult) ours() json.RawMessage {
-	literal := t.said.joined()
-	if text, _ := rawjson.String(literal); rawjson.Kind([]byte(text)) == '{' {
-		return literal
+// call was made. It reports whether there is more of it to be read.
+func (t *toolResult) ours() (literal json.RawMessage, more bool) {
+	literal = t.said.joined()
+	text, _ := rawjson.String(literal)
+	if more = result.HasHandle(text); rawjson.Kind([]byte(text)) == '{' {
+		return literal, more
 	}
-	return t.text()
+	return t.text(), more
 }
 
 // failure is what a model reads of a call of the client's that failed: the same as of

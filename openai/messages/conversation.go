@@ -121,6 +121,7 @@ func (c *Conversation) Offer(list *dragoman.List) error {
 		whole: map[int][]json.RawMessage{}, rounds: map[string]int{},
 	}
 	messages, err := t.translate(c.request)
+	c.dialogue.More = t.more
 	c.thread.Request.Messages, c.thread.Request.Whole, c.rounds = messages, t.whole, t.rounds
 	return err
 }

@@ -29,6 +29,7 @@ type translator struct {
 	messages []json.RawMessage
 	whole    map[int][]json.RawMessage // in place of those, by their place: with what the client brings of searches
 	rounds   map[string]int            // the last result of each round that the client sees, by the tag of its calls
+	more     bool                      // there is more to be read of a result of ours
 	said     *said                     // by a person, behind the messages; nil for nothing
 	tools    bool                      // the last message is a tool's
 	calls    map[string]int            // the client's calls in the last message of the model that have no result yet: their places in it, by id
@@ -245,7 +246,9 @@ func (t *translator) assistant(turn *turn) error {
 			if err != nil {
 				return within(b.place(), err)
 			}
-			m.results = append(m.results, model.ChatResult(r.id, r.ours()))
+			content, more := r.ours()
+			t.more = t.more || more
+			m.results = append(m.results, model.ChatResult(r.id, content))
 		case "server_tool_use":
 			if t.shown && tagOf(b.text("id")) != "" {
 				if err := t.call(m, b, kept); err != nil {
