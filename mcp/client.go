@@ -99,8 +99,12 @@ type Client struct {
 	link connection // set by Connect, then constant
 	id   [16]byte   // names this connection, and this process, in the states of parked calls
 
-	session         atomic.Pointer[session]
-	renewing        chan struct{} // a lock that can be waited for with a context
+	session  atomic.Pointer[session]
+	renewing chan struct{} // a lock that can be waited for with a context
+	// renewal says that a renewal has begun and not come to its end, be it that whoever made
+	// it gave up. Requests would name the new session, and servers refuse them before they
+	// were told "initialized".
+	renewal         atomic.Bool
 	closing         sync.Once
 	replay          replay
 	lists           lists

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -138,6 +139,63 @@ func TestSessionLost(t *testing.T) {
 			t.Errorf("got %+v, %v", res, err)
 		}
 	})
+}
+
+// TestRenewalGivenUp: whoever needs a session first may give up while it is renewed. It is
+// renewed again for the next one, since servers refuse what comes on a session whose
+// handshake had no end.
+func TestRenewalGivenUp(t *testing.T) {
+	for name, stop := range map[string]string{"before the answer was read": "initialize", "before the end": "notifications/initialized"} {
+		t.Run(name, func(t *testing.T) {
+			srv := &fake{on: on{}}
+			forget := sessions(srv, 404)
+			ctx, giveUp := context.WithCancel(t.Context())
+			var half, greeted atomic.Bool
+			initialize, call := srv.on["initialize"], srv.on["tools/call"]
+			srv.on["initialize"] = func(w http.ResponseWriter, r *http.Request, id, params json.RawMessage) {
+				greeted.Store(false)
+				if stop == "initialize" && half.CompareAndSwap(true, false) {
+					initialize(httptest.NewRecorder(), r, id, params) // it is s2 now
+					w.Header().Set(headerSession, "s2")
+					events(w, ": soon\n\n")
+					time.Sleep(time.Second) // in which the client reads that
+					giveUp()
+					return
+				}
+				initialize(w, r, id, params)
+			}
+			srv.on["notifications/initialized"] = func(w http.ResponseWriter, r *http.Request, _, _ json.RawMessage) {
+				if half.CompareAndSwap(true, false) {
+					giveUp()
+					<-r.Context().Done()
+					return
+				}
+				greeted.Store(true)
+				w.WriteHeader(http.StatusAccepted)
+			}
+			srv.on["tools/call"] = func(w http.ResponseWriter, r *http.Request, id, params json.RawMessage) {
+				if !greeted.Load() {
+					refuse(w, id, http.StatusOK, codeInvalidParams) // as the official SDK for Python does
+					return
+				}
+				call(w, r, id, params)
+			}
+			connected(t, srv, nil, func(t *testing.T, c *Client) {
+				forget()
+				half.Store(true)
+				if res, err := c.Call(ctx, dragoman.Call{Tool: echo}); !errors.Is(err, context.Canceled) {
+					t.Errorf("who gave up got %+v, %v", res, err)
+				}
+				if res, err := c.Call(t.Context(), dragoman.Call{Tool: echo}); err != nil || res.Problem != nil {
+					t.Errorf("the next one got %v, %v", res.Problem, err)
+				}
+				<-time.After(time.Minute)
+				if got := srv.seen(); !slices.Contains(got, "GET s3 2025-06-18") {
+					t.Errorf("nobody listens on the new session: %q", got)
+				}
+			})
+		})
+	}
 }
 
 func TestResumption(t *testing.T) {

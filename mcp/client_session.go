@@ -142,7 +142,7 @@ func (e *rejected) Unwrap() error { return e.err }
 
 // renew makes a new legacy session in place of old, unless somebody else just
 // did: initialize, set again what was set, and say that all lists may have
-// changed.
+// changed. old is nil for whoever finds a renewal that has not come to its end.
 func (c *Client) renew(ctx context.Context, old *session) error {
 	select {
 	case c.renewing <- struct{}{}:
@@ -150,9 +150,10 @@ func (c *Client) renew(ctx context.Context, old *session) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if c.session.Load() != old {
+	if c.session.Load() != old && !c.renewal.Load() {
 		return nil
 	}
+	c.renewal.Store(true)
 	s, err := c.initialize(ctx)
 	if err != nil {
 		return err
@@ -162,6 +163,7 @@ func (c *Client) renew(ctx context.Context, old *session) error {
 		return err
 	}
 	c.link.established(s)
+	c.renewal.Store(false)
 	c.log.Info("MCP session renewed")
 	for _, r := range c.replay.all() {
 		c.start(func() {
