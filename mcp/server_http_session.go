@@ -388,4 +388,5 @@ func (s *Server) listenAgain(w http.ResponseWriter, r *http.Request, find finder
 	out.begin()
 	t.read(1)
 	session.follow(t, func() bool { return out.follow(gone.Done(), t, n, session.version >= "2025-11-25") }, nil)
+	session.settle(t)
 }

@@ -92,6 +92,41 @@ func TestStreamIsResumed(t *testing.T) {
 	})
 }
 
+// TestResumedAnswersAreNotHoarded: an answer that came while the client read the rest of a
+// stream that broke is kept as long as any other, and no longer.
+func TestResumedAnswersAreNotHoarded(t *testing.T) {
+	inTime(t, 20*time.Second, func(t *testing.T, s *Server, do func(string, string, ...string) *http.Response) {
+		resp := do("POST", greeting)
+		id := resp.Header.Get(headerSession)
+		_ = resp.Body.Close()
+		resp = do("POST", legacyCall, headerSession, id)
+		last := upTo(bufio.NewScanner(resp.Body), `"begun"`)
+		_ = resp.Body.Close()
+		<-time.After(time.Second)
+		resp = do("GET", "", headerSession, id, headerLast, last)
+		rest, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err != nil || !strings.Contains(string(rest), `"result":{"content":[]}`) {
+			t.Errorf("the rest: %q, %v", rest, err)
+		}
+		s.mu.Lock()
+		session := s.sessions[id]
+		s.mu.Unlock()
+		kept := func() int {
+			session.mu.Lock()
+			defer session.mu.Unlock()
+			return len(session.streams) - 1
+		}
+		if n := kept(); n != 1 {
+			t.Errorf("%d streams are kept, want the one that was read", n)
+		}
+		<-time.After(resumeLife + time.Second)
+		if n := kept(); n != 0 {
+			t.Errorf("after %s there are %d", resumeLife, n)
+		}
+	})
+}
+
 // TestNobodyComesBack: a call for which nobody comes back ends.
 func TestNobodyComesBack(t *testing.T) {
 	inTime(t, time.Hour, func(t *testing.T, s *Server, do func(string, string, ...string) *http.Response) {
