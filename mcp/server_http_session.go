@@ -246,16 +246,25 @@ func (h *httpSession) use() (end func()) {
 	h.openRequests++
 	return func() {
 		h.mu.Lock()
-		defer h.mu.Unlock()
 		h.openRequests--
-		h.timer.Reset(h.server.SessionLife)
+		h.mu.Unlock()
+		h.rest()
+	}
+}
+
+// rest begins the time after which the session ends if nothing is heard of it. One that has
+// ended is not held on to by a timer.
+func (h *httpSession) rest() {
+	h.timer.Reset(h.server.SessionLife)
+	if h.gone() {
+		h.timer.Stop()
 	}
 }
 
 // expire ends a session of which nothing was heard.
 func (h *httpSession) expire() {
 	if h.used() {
-		h.timer.Reset(h.server.SessionLife)
+		h.rest()
 		return
 	}
 	h.end()
@@ -266,8 +275,8 @@ func (h *httpSession) leave() {
 	h.server.mu.Lock()
 	h.server.forget(h)
 	h.server.mu.Unlock()
-	h.timer.Stop()
 	h.cut()
+	h.timer.Stop() // after that: see rest
 }
 
 // end ends the session and what runs for it.

@@ -197,6 +197,27 @@ func TestSessionExpires(t *testing.T) {
 	})
 }
 
+// TestEndedSessionIsLetGo: a session that its client ends while it listens, as clients do, is
+// held on to by nothing.
+func TestEndedSessionIsLetGo(t *testing.T) {
+	inTime(t, 0, func(t *testing.T, s *Server, do func(string, string, ...string) *http.Response) {
+		resp := do("POST", greeting)
+		id := resp.Header.Get(headerSession)
+		_ = resp.Body.Close()
+		stream := do("GET", "", headerSession, id)
+		s.mu.Lock()
+		session := s.sessions[id]
+		s.mu.Unlock()
+		_ = do("DELETE", "", headerSession, id).Body.Close()
+		_, _ = io.Copy(io.Discard, stream.Body)
+		_ = stream.Body.Close()
+		synctest.Wait()
+		if session.timer.Stop() {
+			t.Errorf("a timer holds on to it for %s", s.SessionLife)
+		}
+	})
+}
+
 // TestPlainOrStream: an answer that comes at once is JSON; one that takes its time,
 // or before which something is said, a stream, where the client takes one.
 func TestPlainOrStream(t *testing.T) {
