@@ -170,7 +170,7 @@ func (h *httpSession) borrow(w http.ResponseWriter, r *http.Request, node, id st
 
 // errStreamGone: the events are nowhere any more, and the request that they were of has no
 // answer.
-var errStreamGone = &RPCError{Code: codeInvalidRequest, Message: "the replica that had this stream does not have it any more, so what it was for may or may not have happened: begin anew with initialize"}
+var errStreamGone = &RPCError{Code: codeInvalidRequest, Message: "this stream is not kept any more, so what it was for may or may not have happened: begin anew with initialize"}
 
 // A borrowed stream is one whose events come from another process.
 type borrowed struct {

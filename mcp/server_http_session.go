@@ -372,8 +372,13 @@ func (s *Server) listenAgain(w http.ResponseWriter, r *http.Request, find finder
 	t, n := session.main, 0
 	id, at, ok := eventPosition(r.Header.Get(headerLast))
 	session.mu.Lock()
-	if found := session.streams[id]; ok && found != nil {
-		t, n = found, at
+	if ok {
+		if t, n = session.streams[id], at; t == nil {
+			session.mu.Unlock()
+			// The listening stream has other things to tell, and never the answer.
+			refuseHTTP(w, http.StatusNotFound, nil, errStreamGone)
+			return
+		}
 	}
 	busy := t == session.main && session.listening
 	session.listening = session.listening || t == session.main

@@ -127,6 +127,31 @@ func TestResumedAnswersAreNotHoarded(t *testing.T) {
 	})
 }
 
+// TestStreamIsForgotten: a client that comes back to a stream too late is told so. It is not
+// given the listening stream, on which its answer never comes, and which somebody else of
+// the session may want.
+func TestStreamIsForgotten(t *testing.T) {
+	inTime(t, 20*time.Second, func(t *testing.T, _ *Server, do func(string, string, ...string) *http.Response) {
+		resp := do("POST", greeting)
+		id := resp.Header.Get(headerSession)
+		_ = resp.Body.Close()
+		resp = do("POST", legacyCall, headerSession, id)
+		last := upTo(bufio.NewScanner(resp.Body), `"begun"`)
+		_ = resp.Body.Close()
+		<-time.After(time.Minute + resumeLife) // it was answered, and is not kept any more
+		late := do("GET", "", headerSession, id, headerLast, last)
+		defer late.Body.Close()
+		if late.StatusCode != http.StatusNotFound {
+			t.Errorf("who comes back to %q gets %s", last, late.Status)
+		}
+		listening := do("GET", "", headerSession, id)
+		defer listening.Body.Close()
+		if listening.StatusCode != http.StatusOK {
+			t.Errorf("who listens gets %s", listening.Status)
+		}
+	})
+}
+
 // TestNobodyComesBack: a call for which nobody comes back ends.
 func TestNobodyComesBack(t *testing.T) {
 	inTime(t, time.Hour, func(t *testing.T, s *Server, do func(string, string, ...string) *http.Response) {
