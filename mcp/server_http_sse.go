@@ -30,6 +30,15 @@ type sseStream struct {
 	owner string
 }
 
+// A sseSink takes messages to a client that has one stream for everything: where the client
+// is far behind, whoever sends waits, since any message may be an answer.
+type sseSink struct {
+	stream *serverStream
+	gone   <-chan struct{}
+}
+
+func (s sseSink) send(msg []byte) bool { return s.stream.sendInTurn(msg, s.gone) }
+
 // SSE returns a handler of HTTP+SSE. Clients post to post, an absolute path that
 // has to lead to the same handler.
 func (s *Server) SSE(post string) *SSE {
@@ -75,8 +84,9 @@ func (e *SSE) stream(w http.ResponseWriter, r *http.Request, find finder) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	to := newServerStream("")
+	to.once = true
 	id := rand.Text()
-	c := &sseStream{sharedConnection: e.server.newSharedConnection(ctx, to), owner: host.Owner()}
+	c := &sseStream{sharedConnection: e.server.newSharedConnection(ctx, sseSink{to, ctx.Done()}), owner: host.Owner()}
 	e.mu.Lock()
 	full := len(e.streams) >= e.server.MaxSessions
 	if !full {
@@ -93,6 +103,7 @@ func (e *SSE) stream(w http.ResponseWriter, r *http.Request, find finder) {
 		delete(e.streams, id)
 		e.mu.Unlock()
 	}()
+	defer cancel() // who waits for room waits no more
 	defer context.AfterFunc(e.server.listening, func() {
 		for !c.idle() && sleep(ctx, idleCheck) == nil {
 		}

@@ -14,16 +14,22 @@ import (
 	"github.com/dragoman-mcp/dragoman/toolsettest"
 )
 
-// A bigHost answers each call with 20 KB.
-type bigHost struct{ toolsetHost }
+// A bigHost answers each call with 20 KB, or with content.
+type bigHost struct {
+	toolsetHost
+	content json.RawMessage
+}
 
 func (h *bigHost) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
 	if call.Method == listenMethod {
 		<-ctx.Done()
 		return dragoman.Result{}, context.Cause(ctx)
 	}
-	text := `{"content":[{"type":"text","text":"` + strings.Repeat("x", 20_000) + `"}]}`
-	return dragoman.Result{Content: json.RawMessage(text), Ran: dragoman.RanYes}, nil
+	content := h.content
+	if content == nil {
+		content = json.RawMessage(`{"content":[{"type":"text","text":"` + strings.Repeat("x", 20_000) + `"}]}`)
+	}
+	return dragoman.Result{Content: content, Ran: dragoman.RanYes}, nil
 }
 
 // What has been answered is kept only for clients that can come back for it, and
@@ -38,7 +44,7 @@ func TestAnswersAreNotHoarded(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				host := &bigHost{toolsetHost{tools: toolsettest.NewInner()}}
+				host := &bigHost{toolsetHost: toolsetHost{tools: toolsettest.NewInner()}}
 				s := &Server{Host: func(*http.Request) (Host, error) { return host, nil }}
 				tr := serveHTTP(t, s)
 				defer s.Close()

@@ -22,6 +22,7 @@ const (
 type serverStream struct {
 	id         string // names it in event ids; empty where nobody can come back
 	answerOnly bool   // the client takes no stream: it gets the answer alone
+	once       bool   // there is one reader, who never comes back: what was read is let go
 	// onMessage, unless nil, is called when there is something to say before the
 	// answer.
 	onMessage func()
@@ -33,6 +34,7 @@ type serverStream struct {
 	answered bool          // the last message is the answer
 	failed   *RPCError     // the answer is an error
 	news     chan struct{} // closed when there is more; nil while nobody waits for that
+	freed    chan struct{} // closed when there is room; nil while nobody waits for that
 	readers  int
 	plain    bool // the answer was sent without a stream
 
@@ -56,6 +58,50 @@ func (t *serverStream) send(msg []byte) bool {
 		t.onMessage()
 	}
 	return heard
+}
+
+// sendInTurn adds a message once there is room for it, unless gone is closed before. All that
+// is sent to such a stream is, since no message of it may be lost: a message that its one
+// reader has got makes room.
+func (t *serverStream) sendInTurn(msg []byte, gone <-chan struct{}) bool {
+	for {
+		t.mu.Lock()
+		full := len(t.messages) >= maxStreamMessages || t.size+len(msg) > maxStreamBytes
+		switch {
+		case t.answered:
+			t.mu.Unlock()
+			return false
+		case !full, len(t.messages) == 0:
+			t.add(msg)
+			t.mu.Unlock()
+			return true
+		case t.freed == nil:
+			t.freed = make(chan struct{})
+		}
+		freed := t.freed
+		t.mu.Unlock()
+		select {
+		case <-freed:
+		case <-gone:
+			return false
+		}
+	}
+}
+
+// forget lets go of the messages up to number n.
+func (t *serverStream) forget(n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for len(t.messages) > 0 && t.first <= n {
+		t.size -= len(t.messages[0])
+		t.messages[0] = nil
+		t.messages = t.messages[1:]
+		t.first++
+	}
+	if t.freed != nil {
+		close(t.freed)
+		t.freed = nil
+	}
 }
 
 // finish adds the answer.
@@ -217,6 +263,9 @@ func (s *streamWriter) follow(gone <-chan struct{}, t *serverStream, n int, prim
 				return false
 			}
 			b.Reset()
+		}
+		if t.once {
+			t.forget(n)
 		}
 		if answered {
 			return true

@@ -334,6 +334,48 @@ func TestServeSSE(t *testing.T) {
 	}
 }
 
+// TestSSELosesNoAnswer: over HTTP+SSE the answers to all requests share a stream. Where they
+// are more than is kept for a client, none is lost: they wait until it has read the others.
+func TestSSELosesNoAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const calls = 10
+		big := json.RawMessage(`{"content":[{"type":"text","text":"` + strings.Repeat("x", maxStreamBytes/4) + `"}]}`)
+		host := &bigHost{toolsetHost: toolsetHost{tools: toolsettest.NewInner()}, content: big}
+		s := &Server{Host: func(*http.Request) (Host, error) { return host, nil }}
+		tr := serveHTTP(t, s.SSE("/mcp"))
+		defer s.Close()
+		stream := send(t, tr, http.MethodGet, "", "Accept", typeStream)
+		defer stream.Body.Close()
+		defer time.AfterFunc(time.Minute, func() { _ = stream.Body.Close() }).Stop() // what has not come by then never does
+		lines := bufio.NewReader(stream.Body)
+		next := func() string {
+			for {
+				line, err := lines.ReadString('\n')
+				if err != nil {
+					return err.Error()
+				}
+				if data, ok := strings.CutPrefix(line, "data: "); ok {
+					return strings.TrimSpace(data)
+				}
+			}
+		}
+		to := &HTTP{URL: "http://server.test" + next(), Client: tr.Client}
+		_ = send(t, to, http.MethodPost, greeting).Body.Close()
+		next()
+		for id := range calls {
+			_ = send(t, to, http.MethodPost, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"big"}}`, id)).Body.Close()
+		}
+		synctest.Wait() // all are answered, and nothing was read
+		answered := map[string]bool{}
+		for range calls {
+			answered[string(object([]byte(next())).Get("id"))] = true
+		}
+		if len(answered) != calls {
+			t.Errorf("%d of %d answers came", len(answered), calls)
+		}
+	})
+}
+
 // guarded is a host of what a request shows: calls are made with that, and without it
 // they are refused.
 type guarded struct {
