@@ -373,6 +373,39 @@ func TestListening(t *testing.T) {
 	})
 }
 
+// TestListeningGoesOn: a server that has lost the session while nobody asked for anything is
+// greeted anew (MCP 2025-11-25, "Session Management"), and one that has not noticed yet that
+// a stream broke is asked again.
+func TestListeningGoesOn(t *testing.T) {
+	for status, want := range map[int]string{http.StatusNotFound: "s2", http.StatusBadRequest: "s2", http.StatusConflict: "s1"} {
+		srv := &fake{on: on{}}
+		forget := sessions(srv, http.StatusNotFound)
+		var streams atomic.Int32
+		srv.on["GET"] = func(w http.ResponseWriter, r *http.Request, _, _ json.RawMessage) {
+			switch streams.Add(1) {
+			case 1:
+				events(w, "id: 1\ndata:\n\n") // what was said will be said again
+				time.Sleep(time.Minute)
+				if status != http.StatusConflict {
+					forget()
+				}
+			case 2:
+				w.WriteHeader(status)
+			default:
+				events(w, ": here\n\n")
+				<-r.Context().Done()
+			}
+		}
+		connected(t, srv, &ClientOptions{}, func(t *testing.T, _ *Client) {
+			<-time.After(10 * time.Minute)
+			got := srv.seen()
+			if i := slices.Index(got, "GET s1 2025-06-18"); !slices.Contains(got[i+1:], "GET "+want+" 2025-06-18") || streams.Load() != 3 {
+				t.Errorf("after status %d: %d streams, %q", status, streams.Load(), got)
+			}
+		})
+	}
+}
+
 // TestSubscription: a modern server tells about changes on the stream of a
 // subscription, which is opened again when it breaks, until it is refused.
 func TestSubscription(t *testing.T) {

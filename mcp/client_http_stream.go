@@ -137,6 +137,7 @@ func (h *httpConnection) established(s *session) {
 func (h *httpConnection) listen(ctx context.Context, version string, opened func()) {
 	defer opened()
 	var at position
+	had := false // a stream
 	for failures := 0; ; failures++ {
 		start := time.Now()
 		resp, err := h.listenAgain(ctx, version, at)
@@ -144,15 +145,21 @@ func (h *httpConnection) listen(ctx context.Context, version string, opened func
 		if err == nil {
 			switch status := resp.StatusCode; {
 			case status == http.StatusOK && mediaType(resp.Header) == typeStream:
+				had = true
 				_, _, err = h.events(nil, resp, &at)
 				_ = resp.Body.Close()
-			case status == http.StatusTooManyRequests || status >= 500:
+			case status == http.StatusTooManyRequests || status >= 500,
+				had && status == http.StatusConflict: // the server has not noticed yet that the stream broke
 				err = delivered(resp)
 			default:
 				// 405 is how a server says that it has no such stream.
 				_ = delivered(resp)
 				if status != http.StatusMethodNotAllowed {
 					h.p.log.Debug("MCP server offers no stream", "status", status)
+				}
+				if had {
+					// It may have forgotten the session: asking for the lists shows it.
+					h.p.handler.notificationsMissed()
 				}
 				return
 			}
