@@ -10,8 +10,13 @@ import (
 	"time"
 )
 
-// resumptions is how often a stream is resumed in a row without an event.
-const resumptions = 5
+// resumptions is how often a stream is resumed in a row without an event, and without having
+// been open for long: what stands between us and a server may end streams on which nothing
+// is said.
+const (
+	resumptions = 5
+	openForLong = 5 * time.Second
+)
 
 // errNoAnswer: a stream came to its end without the answer that it was for.
 var errNoAnswer = errors.New("the stream ended without an answer")
@@ -21,7 +26,7 @@ var errNoAnswer = errors.New("the stream ended without an answer")
 func (h *httpConnection) follow(ctx context.Context, x *exchange, resp *http.Response) (message, io.ReadCloser, error) {
 	var at position
 	for attempt := 0; ; attempt++ {
-		before := at.last
+		before, start := at.last, time.Now()
 		m, ok, err := h.events(x, resp, &at)
 		if ok {
 			return m, resp.Body, nil
@@ -34,7 +39,7 @@ func (h *httpConnection) follow(ctx context.Context, x *exchange, resp *http.Res
 			return m, nil, err
 		case x.modern || at.last == "":
 			return m, nil, &TransportError{Sent: true, Err: err}
-		case at.last != before:
+		case at.last != before, time.Since(start) > openForLong:
 			attempt = 0
 		}
 		lost := &TransportError{Sent: true, Err: fmt.Errorf("%w, and it cannot be resumed", err)}
@@ -50,7 +55,10 @@ func (h *httpConnection) follow(ctx context.Context, x *exchange, resp *http.Res
 				return m, nil, err
 			}
 			if resp, err = h.listenAgain(ctx, x.version, at); err == nil {
-				break
+				if !later(resp.StatusCode) {
+					break
+				}
+				_ = delivered(resp)
 			}
 		}
 		if resp.StatusCode != http.StatusOK || mediaType(resp.Header) != typeStream {
@@ -58,6 +66,12 @@ func (h *httpConnection) follow(ctx context.Context, x *exchange, resp *http.Res
 			return m, nil, lost
 		}
 	}
+}
+
+// later reports whether a status says that a stream may be resumed a little later: a server
+// that has not noticed yet that it broke answers 409.
+func later(status int) bool {
+	return status == http.StatusConflict || status == http.StatusTooManyRequests || status >= 500
 }
 
 // listenAgain makes the GET that opens or resumes a stream.
@@ -172,7 +186,7 @@ func (h *httpConnection) listen(ctx context.Context, version string, opened func
 		if sleep(ctx, max(at.retry, backOff(failures))) != nil {
 			return
 		}
-		if lasted > 5*time.Second && at.last == "" {
+		if lasted > openForLong && at.last == "" {
 			// Nothing will be delivered again: what changed meanwhile is not known.
 			h.p.handler.notificationsMissed()
 		}
