@@ -116,7 +116,7 @@ func (c *Client) perform(ctx context.Context, r *request) (*answer, error) {
 		return c.do(ctx, r)
 	}
 	a, err := c.runTool(ctx, r)
-	if e, ok := errors.AsType[*RPCError](err); ok && e.Code == codeHeaderMismatch {
+	if e, ok := errors.AsType[*RPCError](err); ok && e.Code == codeHeaderMismatch && c.session.Load().era == Modern {
 		return c.relabel(ctx, r, err)
 	}
 	return a, err

@@ -493,6 +493,26 @@ func TestRelabel(t *testing.T) {
 	})
 }
 
+// TestLegacyErrorIsNoMismatch: what is the code for a mismatch of headers in the modern era
+// is any error of a legacy server's own: its call is not made again, and may have run.
+func TestLegacyErrorIsNoMismatch(t *testing.T) {
+	srv := &fake{era: Legacy, on: on{}}
+	calls := 0
+	srv.on["tools/call"] = func(w http.ResponseWriter, _ *http.Request, id, _ json.RawMessage) {
+		calls++
+		refuse(w, id, http.StatusOK, codeHeaderMismatch)
+	}
+	srv.on["tools/list"] = func(w http.ResponseWriter, _ *http.Request, id, _ json.RawMessage) {
+		result(w, id, `{"tools":[{"name":"echo","inputSchema":{}}]}`)
+	}
+	connected(t, srv, nil, func(t *testing.T, c *Client) {
+		res, err := c.Call(t.Context(), dragoman.Call{Tool: echo})
+		if err != nil || res.Problem == nil || res.Ran != dragoman.RanMaybe || calls != 1 {
+			t.Errorf("%d calls, ran %v, %v, %v", calls, res.Ran, res.Problem, err)
+		}
+	})
+}
+
 // TestVersionWithdrawn: a server that does not speak the version any more that
 // it spoke ends the client, so that somebody connects anew.
 func TestVersionWithdrawn(t *testing.T) {

@@ -24,7 +24,7 @@ func (f *pendingCall) outcome(a *answer, err error) dragoman.Result {
 	if asks != nil {
 		return dragoman.Result{Asks: asks}
 	}
-	res := dragoman.Result{Ran: ranOf(err)}
+	res := dragoman.Result{Ran: ranOf(err, f.c.session.Load().era)}
 	switch {
 	case f.made.Load():
 		res.Ran = dragoman.RanYes
@@ -38,8 +38,9 @@ func (f *pendingCall) outcome(a *answer, err error) dragoman.Result {
 	return res
 }
 
-// ranOf says whether a call that ended with err ran.
-func ranOf(err error) dragoman.Ran {
+// ranOf says whether a call of a server of an era ran that ended with err. A legacy server
+// may use the codes of the modern era as it likes (JSON-RPC 2.0, "Error object").
+func ranOf(err error, era Era) dragoman.Ran {
 	if errors.Is(err, ErrTooLarge) {
 		return dragoman.RanYes
 	}
@@ -49,7 +50,7 @@ func ranOf(err error) dragoman.Ran {
 	if e, ok := errors.AsType[*TransportError](err); ok && !e.Sent {
 		return dragoman.RanNot
 	}
-	if e, ok := errors.AsType[*RPCError](err); ok && (e.Code == codeMethodNotFound || e.modern()) {
+	if e, ok := errors.AsType[*RPCError](err); ok && (e.Code == codeMethodNotFound || era == Modern && e.modern()) {
 		return dragoman.RanNot
 	}
 	return dragoman.RanMaybe
