@@ -106,6 +106,10 @@ func readMessage(b []byte) (message, error) {
 			}
 		}
 	}
+	if problem != nil && m.result != nil && rawjson.IsNull(m.result) { // as JSON-RPC 1.0 has it
+		seen--
+		m.result = nil
+	}
 	if m.method != "" {
 		if broken != nil {
 			return message{}, broken

@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -10,6 +11,28 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
+
+// TestNullBesideTheOther: of result and error, one that is null is not there.
+func TestNullBesideTheOther(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"jsonrpc":"2.0","id":1,"result":null,"error":{"code":-32602,"message":"no such city"}}`: "MCP error -32602: no such city",
+		`{"jsonrpc":"2.0","id":1,"error":null,"result":{}}`:                                       "",
+		`{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"m"},"result":{}}`:                   "two answers",
+		`{"jsonrpc":"2.0","id":1,"error":null,"result":null}`:                                     "not an object",
+	} {
+		m, err := readMessage([]byte(text))
+		switch {
+		case err != nil:
+		case m.bad != nil:
+			err = m.bad
+		case m.err != nil:
+			err = m.err
+		}
+		if got := fmt.Sprint(err); want == "" && err != nil || !strings.Contains(got, want) {
+			t.Errorf("%s is read as %s", text, got)
+		}
+	}
+}
 
 // FuzzMessages: whatever a server writes is read without a panic, and a result
 // that is taken for one is valid JSON and part of what was written.
