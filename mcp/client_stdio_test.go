@@ -66,6 +66,28 @@ func pipedThrough(t *testing.T, o *ClientOptions, through func(io.WriteCloser) i
 	})
 }
 
+// TestByteOrderMark: a server whose runtime writes one in front of everything is understood
+// at once, also where its era is remembered and the first line is the answer to initialize.
+func TestByteOrderMark(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		theirIn, ourOut := io.Pipe()
+		ourIn, theirOut := io.Pipe()
+		go func() {
+			line, _ := newLines(theirIn).next()
+			_, _ = fmt.Fprintf(theirOut, "\ufeff"+`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}`+"\r\n", object(line).Get("id"))
+			_, _ = io.Copy(io.Discard, theirIn)
+			_ = theirOut.Close()
+		}()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		c, err := Connect(ctx, &Pipe{Reader: ourIn, Writer: ourOut}, &ClientOptions{Era: Legacy, Passive: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.Close()
+	})
+}
+
 // TestMultiplexed: calls run side by side, and each gets its own answer, in
 // whatever order they come.
 func TestMultiplexed(t *testing.T) {

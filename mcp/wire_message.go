@@ -44,10 +44,15 @@ func number(b []byte) (int64, bool) {
 	return 0, false
 }
 
+// byteOrderMark is what some runtimes write in front of the first text of a stream. It says
+// nothing in UTF-8, and a reader may ignore it (RFC 8259, section 8.1).
+var byteOrderMark = []byte("\ufeff")
+
 // readMessages calls f for each message in b: one, or those of a batch (MCP
 // 2025-03-26). The messages are slices of b. An error says that something in b
 // is no message.
 func readMessages(b []byte, f func(message)) error {
+	b = bytes.TrimPrefix(b, byteOrderMark)
 	if len(b) > 0 && b[0] == '[' {
 		parts, err := rawjson.Elements(b)
 		if err != nil {
