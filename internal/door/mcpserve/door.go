@@ -188,4 +188,9 @@ const (
 	invalidParams    = -32602
 	internalError    = -32603
 	resourceNotFound = -32002 // MCP 2025-11-25, "Resources", Error Handling
+	urlRequired      = -32042 // MCP 2025-11-25, "Elicitation"
+
+	// MCP 2026-07-28 has kept these for itself, and uses some.
+	firstReserved, lastReserved = -32020, -32099
+	missingCapability           = -32021
 )

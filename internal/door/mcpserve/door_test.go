@@ -265,6 +265,48 @@ func TestRequestsReachTheirServer(t *testing.T) {
 	}
 }
 
+// refusing is a toolset whose servers answer everything with an error.
+type refusing struct {
+	*two
+	code int64
+}
+
+func (s *refusing) Call(_ context.Context, c dragoman.Call) (dragoman.Result, error) {
+	s.calls = append(s.calls, c)
+	return dragoman.Result{Ran: dragoman.RanMaybe, Problem: &dragoman.Problem{
+		Code: dragoman.CodeProtocol, Message: "The tool's server answered: no", Err: &mcp.RPCError{Code: s.code, Message: "no"},
+	}}, nil
+}
+
+// What servers answer is passed on as their own, but for what is between them and us, and
+// what the era of the client does not know.
+func TestErrorsOfServers(t *testing.T) {
+	for _, tt := range []struct{ theirs, legacy, modern int64 }{
+		{-32602, -32602, -32602}, {-32603, -32603, -32603}, {7, 7, 7}, {-32000, -32000, -32000},
+		{resourceNotFound, resourceNotFound, invalidParams}, {-32042, -32042, internalError},
+		{-32020, internalError, internalError}, {-32022, internalError, internalError}, {-32099, internalError, internalError},
+	} {
+		for era, want := range map[mcp.Era]int64{mcp.Legacy: tt.legacy, mcp.Modern: tt.modern} {
+			inner := &refusing{two: newTwo(), code: tt.theirs}
+			c := connect(t, open(t, inner, nil, "a", "b")+"/mcp/a", era)
+			list, _ := c.List(t.Context())
+			for _, call := range []dragoman.Call{
+				{Tool: list.Tools.Find("get")},
+				{Method: "resources/read", Arguments: json.RawMessage(`{"uri":"file:///x"}`)},
+			} {
+				inner.calls = nil
+				res, err := c.Call(t.Context(), call)
+				if got := code(res); err != nil || got != want || len(inner.calls) != 1 {
+					t.Errorf("%d to a %s client is %d after %d calls, %v; want %d after one", tt.theirs, era, got, len(inner.calls), err, want)
+				}
+			}
+			if c.Err() != nil {
+				t.Errorf("%d ended the connection of a %s client: %v", tt.theirs, era, c.Err())
+			}
+		}
+	}
+}
+
 func TestReshape(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	for _, tt := range []struct {

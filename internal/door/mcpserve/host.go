@@ -255,14 +255,35 @@ func (h *host) answer(ctx context.Context, call dragoman.Call) (dragoman.Result,
 }
 
 // passed returns what a server answered, or the error that it gave, as its own.
-func passed(res dragoman.Result, err error) (dragoman.Result, error) {
+func (h *host) passed(res dragoman.Result, err error) (dragoman.Result, error) {
 	if err != nil {
 		return res, err
 	}
-	if theirs, ok := errors.AsType[*mcp.RPCError](asError(res.Problem)); ok {
+	if theirs := h.theirs(res.Problem); theirs != nil {
 		return dragoman.Result{}, theirs
 	}
 	return res, nil
+}
+
+// theirs returns the error of the protocol that a server answered with; nil where a problem
+// is none. A code that says something about the two ends of a connection is about that
+// server and us: a client that took it for its own would make the call again, in another
+// way, or go. And the modern era knows none of those that the legacy era had for itself
+// (MCP 2026-07-28, "Error Codes").
+func (h *host) theirs(p *dragoman.Problem) error {
+	e, ok := errors.AsType[*mcp.RPCError](asError(p))
+	if !ok {
+		return nil
+	}
+	code := e.Code
+	switch {
+	case h.legacy && (code == resourceNotFound || code == urlRequired), code == missingCapability:
+	case code == resourceNotFound:
+		code = invalidParams
+	case code <= firstReserved && code >= lastReserved:
+		code = internalError
+	}
+	return &mcp.RPCError{Code: code, Message: e.Message, Data: e.Data}
 }
 
 func asError(p *dragoman.Problem) error {
@@ -278,7 +299,7 @@ func (h *host) getPrompt(ctx context.Context, s *session.Session, v *view, call 
 	if call.Entry = v.prompt(name); call.Entry == nil {
 		return dragoman.Result{}, &mcp.RPCError{Code: invalidParams, Message: fmt.Sprintf("there is no prompt %q", name)}
 	}
-	return passed(s.Tools.Call(ctx, call))
+	return h.passed(s.Tools.Call(ctx, call))
 }
 
 // complete passes on a request to complete an argument, with the name that the
@@ -306,7 +327,7 @@ func (h *host) complete(ctx context.Context, s *session.Session, v *view, call d
 	ref.Set(key, rawjson.Quote(entry.Original))
 	params.Set("ref", ref.Bytes())
 	call.Server, call.Arguments = entry.Server, params.Bytes()
-	return passed(s.Tools.Call(ctx, call))
+	return h.passed(s.Tools.Call(ctx, call))
 }
 
 // readResource passes on a request for a resource.
@@ -315,7 +336,7 @@ func (h *host) readResource(ctx context.Context, s *session.Session, v *view, ca
 	if call.Entry = v.resource(uri); call.Entry == nil {
 		return dragoman.Result{}, h.notFound("resource", uri)
 	}
-	return passed(s.Tools.Call(ctx, call))
+	return h.passed(s.Tools.Call(ctx, call))
 }
 
 // notFound is the answer to a URI that names nothing.

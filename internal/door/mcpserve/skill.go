@@ -46,7 +46,7 @@ func (h *host) aboutSkill(ctx context.Context, s *session.Session, v *view, call
 	if call.Entry == nil || !v.has(func(s dragoman.Server) bool { return s.Label == call.Entry.Server && readsDirectories(s) }) {
 		return dragoman.Result{}, h.notFound("directory", uri)
 	}
-	res, err := passed(s.Tools.Call(ctx, call))
+	res, err := h.passed(s.Tools.Call(ctx, call))
 	if call.Entry.URI != call.Entry.Original && res.Content != nil {
 		res.Content = relocated(res.Content, call.Entry.Server)
 	}
@@ -73,7 +73,7 @@ func (h *host) getSkill(ctx context.Context, s *session.Session, v *view, call d
 			continue
 		}
 		call.Entry = e
-		res, err := passed(s.Tools.Call(ctx, call))
+		res, err := h.passed(s.Tools.Call(ctx, call))
 		if theirs, ok := errors.AsType[*mcp.RPCError](err); ok && theirs.Code == invalidParams {
 			continue
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/session"
@@ -75,7 +74,7 @@ func (h *host) aboutTask(ctx context.Context, s *session.Session, v *view, call 
 	if err != nil || res.Asks != nil {
 		return res, err
 	}
-	if theirs, ok := errors.AsType[*mcp.RPCError](asError(res.Problem)); ok {
+	if theirs := h.theirs(res.Problem); theirs != nil {
 		return dragoman.Result{}, theirs
 	}
 	id, _ := rawjson.String(params.Get("taskId"))

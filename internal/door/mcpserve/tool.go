@@ -3,7 +3,6 @@ package mcpserve
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -87,7 +86,7 @@ func (h *host) nobodys(s *session.Session, name string) (dragoman.Result, error)
 
 // finished returns what a call of a tool came to, as clients are told it.
 func (h *host) finished(ctx context.Context, s *session.Session, call dragoman.Call, res dragoman.Result) (dragoman.Result, error) {
-	if theirs, ok := errors.AsType[*mcp.RPCError](asError(res.Problem)); ok {
+	if theirs := h.theirs(res.Problem); theirs != nil {
 		return dragoman.Result{}, theirs // an error of the protocol stays one
 	}
 	if res.Problem != nil && res.Ran == dragoman.RanMaybe {
