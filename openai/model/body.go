@@ -38,7 +38,9 @@ func (d *Dialogue) body(last bool) [][]byte {
 	if ours != nil && ours.empty() {
 		ours = nil
 	}
-	if len(theirs) == 0 && ours == nil {
+	// An API that cannot be told to call no tool is told of none.
+	silent := choice.Mode == "none" && !wire.Accepts("none") && !wire.ToolsWithHistory
+	if len(theirs) == 0 && ours == nil || silent {
 		SetTools(o, nil)
 		return o.Parts(values)
 	}
