@@ -32,7 +32,7 @@ func Follow(w http.ResponseWriter, r *http.Request, runs *run.Runs, owner, id st
 		case s.begun() || r.Context().Err() != nil:
 			return nil // the client comes again
 		case errors.Is(err, run.ErrGone):
-			return model.Invalid("starting_after", "The events of this response are not kept any more: get the response itself.")
+			return EventsGone()
 		}
 		if err != nil {
 			if s.begun() {
@@ -43,6 +43,11 @@ func Follow(w http.ResponseWriter, r *http.Request, runs *run.Runs, owner, id st
 	}
 	s.done()
 	return nil
+}
+
+// EventsGone refuses to stream what is not kept any more.
+func EventsGone() error {
+	return model.Invalid("starting_after", "The events of this response are not kept any more: get the response itself.")
 }
 
 // An sse is a stream of events to a client, with signs of life.

@@ -22,7 +22,11 @@ func (a *API) follow(w http.ResponseWriter, r *http.Request, who, id string) err
 	if err != nil {
 		return err
 	}
-	return door.Follow(w, r, runs, who, id)
+	err = door.Follow(w, r, runs, who, id)
+	if errors.Is(err, run.ErrNone) { // it ended long ago
+		err = door.EventsGone()
+	}
+	return err
 }
 
 // status is what a response in the background is at now; empty where it is as it is stored.
