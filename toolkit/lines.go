@@ -7,12 +7,15 @@ import (
 	"errors"
 	"io"
 	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
 // lines stands between the SDK and the two streams of the stdio transport. The
-// SDK's reader ends the session at the first line that is not JSON, and every
-// later call fails; JSON-RPC wants such a line answered with the error -32700
-// (JSON-RPC 2.0, 5.1), and nothing else to happen.
+// SDK's reader ends the session at the first line that is not JSON or no message,
+// and at space behind one, and every later call fails; JSON-RPC wants such a line
+// answered with the error -32700 or -32600 (JSON-RPC 2.0, 5.1), and nothing else to
+// happen.
 type lines struct {
 	io.Closer // of the input
 	in        *bufio.Reader
@@ -25,22 +28,29 @@ type lines struct {
 // parseError is the answer to what is not JSON, whose id nobody knows.
 const parseError = `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: a message is one line of JSON"}}` + "\n"
 
+// invalidRequest is the answer to JSON that is no message.
+const invalidRequest = `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request: a line is a JSON-RPC 2.0 message"}}` + "\n"
+
 func newLines(in io.ReadCloser, out io.WriteCloser) *lines {
 	return &lines{Closer: in, in: bufio.NewReader(in), out: out}
 }
 
-// Read passes on lines that are JSON, and answers the others. Blank lines pass.
+// Read passes on lines that are messages, and answers the others. Blank lines pass.
 func (l *lines) Read(p []byte) (int, error) {
 	for len(l.rest) == 0 {
 		line, err := l.line()
-		if len(bytes.TrimSpace(line)) > 0 && len(line) <= maxLine && !json.Valid(line) {
-			if err != nil { // the input ended within a message
-				return 0, err
+		message := bytes.TrimSpace(line)
+		if len(message) > 0 && len(line) <= maxLine {
+			if refusal := refusalOf(message); refusal != "" {
+				if err != nil { // the input ended within a message
+					return 0, err
+				}
+				if _, err := l.writer().Write([]byte(refusal)); err != nil {
+					return 0, err
+				}
+				continue
 			}
-			if _, err := l.writer().Write([]byte(parseError)); err != nil {
-				return 0, err
-			}
-			continue
+			line = append(message, '\n')
 		}
 		if len(line) == 0 && err != nil {
 			return 0, err
@@ -50,6 +60,32 @@ func (l *lines) Read(p []byte) (int, error) {
 	n := copy(p, l.rest)
 	l.rest = l.rest[n:]
 	return n, nil
+}
+
+// refusalOf returns the answer to a line that the SDK's reader does not take; empty for
+// one that it takes.
+func refusalOf(line []byte) string {
+	if !json.Valid(line) {
+		return parseError
+	}
+	batch := []json.RawMessage{line}
+	if line[0] == '[' && (json.Unmarshal(line, &batch) != nil || len(batch) == 0) {
+		return invalidRequest
+	}
+	ids := map[jsonrpc.ID]bool{}
+	for _, one := range batch {
+		m, err := jsonrpc.DecodeMessage(one)
+		if err != nil {
+			return invalidRequest
+		}
+		if call, ok := m.(*jsonrpc.Request); ok {
+			if ids[call.ID] { // in a batch it takes each once, and one notification
+				return invalidRequest
+			}
+			ids[call.ID] = true
+		}
+	}
+	return ""
 }
 
 // maxLine is the length of a line that is looked at; a longer one passes, for the

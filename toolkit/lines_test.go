@@ -10,7 +10,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/toolkit"
 )
 
-// TestBadLine: a line that is not JSON gets an error, and the session goes on.
+// TestBadLine: a line that is not JSON, or no message, gets an error, and the session goes on.
 func TestBadLine(t *testing.T) {
 	s := toolkit.NewServer(toolkit.Options{Name: "notes-mcp-server"})
 	in, w := io.Pipe()
@@ -25,6 +25,14 @@ func TestBadLine(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`, `"protocolVersion":"2025-11-25"`},
 		{`{"jsonrpc":"2.0","id":2,"method":ping}`, `"id":null,"error":{"code":-32700`},
 		{`{"jsonrpc":"2.0","id":`, `"id":null,"error":{"code":-32700`},
+		{`{}`, `"id":null,"error":{"code":-32600`},
+		{`5`, `"id":null,"error":{"code":-32600`},
+		{`[]`, `"id":null,"error":{"code":-32600`},
+		{`[{"jsonrpc":"2.0","id":3,"method":"ping"},1]`, `"id":null,"error":{"code":-32600`},
+		{`{"jsonrpc":"1.0","id":3,"method":"ping"}`, `"id":null,"error":{"code":-32600`},
+		{`{"jsonrpc":"2.0","id":true,"method":"ping"}`, `"id":null,"error":{"code":-32600`},
+		{`[{"jsonrpc":"2.0","method":"notifications/a"},{"jsonrpc":"2.0","method":"notifications/a"}]`, `"id":null,"error":{"code":-32600`},
+		{`  {"jsonrpc":"2.0","id":4,"method":"ping"}` + " \t\r", `"id":4`},
 		{`{"jsonrpc":"2.0","id":3,"method":"ping"}`, `"id":3`},
 	} {
 		if _, err := io.WriteString(w, step.line+"\n"); err != nil {
