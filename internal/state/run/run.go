@@ -237,7 +237,8 @@ func (s *Runs) Cancel(ctx context.Context, owner, id string, also func(*store.Tx
 	cancelled := false
 	err = s.db.Write(ctx, func(tx *store.Tx) error {
 		cancelled = false
-		if err := tx.Lock("run", owner+"\x00"+id); err != nil {
+		// Its row is locked first, so that it does not end elsewhere meanwhile.
+		if _, err := tx.Exec("UPDATE runs SET epoch = epoch WHERE owner = $1 AND id = $2", store.Owner(owner), id); err != nil {
 			return err
 		}
 		if r, err = get(tx, owner, id); err != nil || r.State == Done {

@@ -33,7 +33,14 @@ func TestOnPostgres(t *testing.T) {
 func opened(t testing.TB, path string, config Config) *Runs {
 	t.Helper()
 	var where store.Config
-	if where.Path, where.URL = pgtest.Place(t, path); !where.URL.IsZero() {
+	where.Path, where.URL = pgtest.Place(t, path)
+	return openedAt(t, where, config)
+}
+
+// openedAt is opened where a store's configuration says.
+func openedAt(t testing.TB, where store.Config, config Config) *Runs {
+	t.Helper()
+	if !where.URL.IsZero() {
 		where.Key = secret.New(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
 	}
 	db, err := store.Open(t.Context(), where)
@@ -365,6 +372,38 @@ func TestCancel(t *testing.T) {
 	}
 	if len(here.held) > 0 {
 		t.Errorf("%d are held", len(here.held))
+	}
+}
+
+// TestCancelWhileItEnds: a run that ends while another process cancels it has one end, which
+// is the one that everybody was told.
+func TestCancelWhileItEnds(t *testing.T) {
+	url := pgtest.URL(t)
+	where := store.Config{URL: secret.New(url)}
+	here, there := openedAt(t, where, Config{}), openedAt(t, where, Config{})
+	h := begin(t, here, "ann", "r")
+	cancels := make(chan struct{})
+	var cancelled sync.WaitGroup
+	ends := func(*store.Tx) error {
+		cancelled.Go(func() {
+			r, err := there.Cancel(t.Context(), "ann", "r", func(*store.Tx) error { close(cancels); return nil })
+			if err != nil || r.Outcome != Completed {
+				t.Errorf("who cancels it is told %+v, %v", r, err)
+			}
+		})
+		for pgtest.SQL(t, url, "SELECT count(*) FROM pg_locks WHERE NOT granted") == "0" {
+			select {
+			case <-cancels: // it knows nothing of the end
+				return nil
+			default:
+			}
+		}
+		return nil
+	}
+	err := h.End(t.Context(), Completed, ends)
+	cancelled.Wait()
+	if r, getErr := there.Get(t.Context(), "ann", "r"); err != nil || getErr != nil || r.Outcome != Completed {
+		t.Errorf("it has ended (%v), and is %+v, %v", err, r, getErr)
 	}
 }
 
