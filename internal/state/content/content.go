@@ -123,9 +123,14 @@ func (k *Kind) Delete(tx *store.Tx, owner, id string) (bool, error) {
 	}
 	n, err := tx.Exec("DELETE FROM "+k.table()+" WHERE owner = $1 AND id = $2 AND expires > $3", owner, id, store.Time(now))
 	if err == nil && k.Keyed {
-		_, err = tx.Exec("DELETE FROM "+k.keys()+" WHERE owner = $1 AND "+k.Name+" = $2", owner, id)
+		_, err = tx.Exec(k.dropKeys(), owner, id)
 	}
 	return n > 0, err
+}
+
+// dropKeys is the statement that forgets the keys of a document.
+func (k *Kind) dropKeys() string {
+	return "DELETE FROM " + k.keys() + " WHERE owner = $1 AND " + k.Name + " = $2"
 }
 
 // Get returns a document of an owner, or [ErrNone].

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
+	"github.com/dragoman-mcp/dragoman/internal/stage/queryplan"
 	"github.com/dragoman-mcp/dragoman/internal/state/keeping"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/state/vault"
@@ -106,5 +108,14 @@ func TestPlaces(t *testing.T) {
 	err = d.db.Read(t.Context(), func(tx *store.Tx) error { _, err := d.kind.Get(tx, "ann", "g"); return err })
 	if !errors.Is(err, ErrNone) {
 		t.Errorf("moved, and read: %v", err)
+	}
+}
+
+// TestDeleteReadsNoOthers: who deletes a response, of which an owner may have hundreds of
+// thousands, reads through no keys of others.
+func TestDeleteReadsNoOthers(t *testing.T) {
+	plan := strings.Join(queryplan.Of(t, queryplan.Open(t), (&Kind{Name: "response"}).dropKeys(), "ann", "resp_1"), "; ")
+	if !strings.Contains(plan, "(owner=? AND response=?)") {
+		t.Error(plan)
 	}
 }
