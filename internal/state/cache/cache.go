@@ -2,9 +2,9 @@
 // operator's word, only read. A hint of a server is not enough, since a wrong
 // answer from a cache is worse than a slow one.
 //
-// A result is found again by the caller, the tool's digest and the arguments, so
-// no caller sees what another one was answered, and a tool whose definition
-// changed starts anew. Equal calls that run at the same time run once. A result
+// A result is found again by the caller, the tool's digest, the arguments and what
+// else the server is told (_meta), so no caller sees what another one was answered,
+// and a tool whose definition changed starts anew. Equal calls that run at the same time run once. A result
 // that asks is neither remembered nor shared, and what goes on with answers
 // passes by.
 package cache
@@ -20,9 +20,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/observe"
 	"github.com/dragoman-mcp/dragoman/internal/state/bounded"
 	"github.com/dragoman-mcp/dragoman/internal/text/glob"
 	"github.com/dragoman-mcp/dragoman/internal/text/qualified"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
 // Config says what is remembered, and for how long.
@@ -122,7 +124,28 @@ func (c *Cache) key(call dragoman.Call) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	return fmt.Sprintf("%x %s", tool.Pin, arguments), true
+	meta, err := told(call.Meta)
+	if err != nil {
+		return "", false
+	}
+	return fmt.Sprintf("%x %s %s", tool.Pin, arguments, meta), true
+}
+
+// told returns the members of a call's _meta that a result may depend on. What it is logged
+// and traced by is another one for each call.
+func told(meta json.RawMessage) ([]byte, error) {
+	if len(meta) == 0 {
+		return canonical(nil)
+	}
+	o, err := rawjson.ParseObject(meta)
+	if err != nil {
+		return nil, err
+	}
+	o = o.Clone()
+	for _, name := range []string{"io.modelcontextprotocol/logLevel", observe.Traceparent, observe.Tracestate, observe.Baggage} {
+		o.Delete(name)
+	}
+	return canonical(o.Bytes())
 }
 
 // canonical returns arguments with their members sorted and without space.

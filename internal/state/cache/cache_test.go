@@ -294,3 +294,25 @@ func TestUse(t *testing.T) {
 		}
 	})
 }
+
+// TestMeta: what a caller tells the server beside the arguments may be what its answer
+// depends on; what a call is logged and traced by is not.
+func TestMeta(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tools := New(Config{Tools: []string{"s__get_*"}, TTL: time.Minute}).For("a", &slow{})
+		for _, tc := range []struct{ meta, want string }{
+			{`{"example.com/language":"de"}`, "1"},
+			{`{"example.com/language":"fr"}`, "2"},
+			{``, "3"},
+			{`{ "traceparent":"00-1","io.modelcontextprotocol/logLevel":"info","tracestate":"x","baggage":"y","example.com/language":"de"}`, "1"},
+			{`{"io.modelcontextprotocol/logLevel":"info"}`, "3"},
+			{`{}`, "3"},
+		} {
+			call := call("get_x", `{}`, dragoman.ReadOnly)
+			call.Meta = []byte(tc.meta)
+			if r, err := tools.Call(t.Context(), call); err != nil || string(r.Content) != tc.want {
+				t.Errorf("with %s: %s, %v; want %s", tc.meta, r.Content, err, tc.want)
+			}
+		}
+	})
+}
