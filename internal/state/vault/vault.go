@@ -30,6 +30,8 @@ const (
 	// fading is how long one is kept after it was made: it seals until the next one has
 	// settled, and what it sealed last is good for the longest life of a purpose.
 	fading = turning + 31*24*time.Hour + time.Hour
+	// dropping is how often keys of owners who have nothing are looked for.
+	dropping = time.Hour
 )
 
 // A Vault is the keys of a store. Make it with [Open]; it is safe for concurrent use.
@@ -68,20 +70,26 @@ func Open(ctx context.Context, db *store.DB, config store.Config) (*Vault, error
 func (v *Vault) Ring() *seal.Ring { return v.ring }
 
 // Keep makes a new generation when it is time, reads those of other processes, and
-// drops those that nothing good is sealed with, until ctx ends. What goes wrong is given
+// drops those that nothing good is sealed with, and keys of owners who have nothing, until
+// ctx ends. What goes wrong is given
 // to failed; it is tried again.
 func (v *Vault) Keep(ctx context.Context, failed func(error)) {
 	changed := v.db.Changed(ctx, topic)
 	ticker := time.NewTicker(settling / 2)
 	defer ticker.Stop()
+	drop := time.NewTicker(dropping)
+	defer drop.Stop()
 	for {
+		do := v.turn
 		select {
 		case <-changed:
 		case <-ticker.C:
+		case <-drop.C:
+			do = v.dropUnused
 		case <-ctx.Done():
 			return
 		}
-		if err := v.turn(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrClosed) {
+		if err := do(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrClosed) {
 			failed(err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -20,7 +21,9 @@ import (
 var someKey = secret.New(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
 
 // TestOnPostgres: all but what is about files, in PostgreSQL.
-func TestOnPostgres(t *testing.T) { pgtest.Again(t, "^Test(Generations|Content|Together)$") }
+func TestOnPostgres(t *testing.T) {
+	pgtest.Again(t, "^Test(Generations|Content|Together|KeysOfNobody)$")
+}
 
 // at is the configuration of a store that stands at a path, or for it.
 func at(t testing.TB, path string) (config store.Config) {
@@ -201,6 +204,59 @@ func TestContent(t *testing.T) {
 		return nil
 	})
 	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestKeysOfNobody: the key of an owner who has nothing any more goes after a while, however
+// many there are; whoever has something, or just had, keeps it.
+func TestKeysOfNobody(t *testing.T) {
+	v := vaulted(t, at(t, filepath.Join(t.TempDir(), "dragoman.db")))
+	clock := time.Now()
+	v.now = func(*store.Tx) (time.Time, error) { return clock, nil }
+	encrypts := func(owner string) (closed []byte) {
+		t.Helper()
+		if err := v.db.Write(t.Context(), func(tx *store.Tx) (err error) {
+			closed, err = v.Close(tx, owner, "turn 1", []byte("words"))
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return closed
+	}
+	drops := func(want int) {
+		t.Helper()
+		var left int
+		err := errors.Join(v.dropUnused(t.Context()), v.db.Read(t.Context(), func(tx *store.Tx) error {
+			return tx.Row("SELECT count(*) FROM owner_keys", nil, &left)
+		}))
+		if err != nil || left != want {
+			t.Errorf("%d keys are left, want %d; %v", left, want, err)
+		}
+	}
+	for i := range mostDropped + 1 {
+		encrypts("conversation " + strconv.Itoa(i))
+	}
+	encrypts("bob")
+	closed := encrypts("ann")
+	if err := v.db.Write(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.Exec("INSERT INTO turns (owner, id, content, size, expires) VALUES ('ann', '1', $1, 1, 1)", closed)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	clock = clock.Add(unused - time.Second)
+	drops(mostDropped + 3)
+	encrypts("bob") // whose row is still to come
+	clock = clock.Add(time.Second)
+	drops(2)
+	if err := v.db.Read(t.Context(), func(tx *store.Tx) error {
+		plain, err := v.Open(tx, "ann", "turn 1", closed)
+		if err == nil && string(plain) != "words" {
+			t.Errorf("%q", plain)
+		}
+		return err
+	}); err != nil {
 		t.Error(err)
 	}
 }
