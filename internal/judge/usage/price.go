@@ -29,13 +29,20 @@ func (p *Price) Validate() error {
 // maxAmount is the highest price, so that sums stay within 64 bits.
 const maxAmount = 1_000_000 * Million
 
+// maxAmountText is the longest text of an amount, in bytes. Servers write amounts, too, and
+// reading one takes time by the square of its length.
+const maxAmountText = 20
+
 // Amount reads an amount of money, such as 2.50, in millionths; empty is none.
 func Amount(text string) (millionths int64, err error) {
 	if text == "" {
 		return 0, nil
 	}
+	if len(text) > maxAmountText {
+		return 0, fmt.Errorf("an amount of money has at most %d characters; write it as 2.50", maxAmountText)
+	}
 	r, ok := new(big.Rat).SetString(text)
-	if !ok || len(text) > 20 || r.Sign() < 0 {
+	if !ok || r.Sign() < 0 {
 		return 0, fmt.Errorf("%q is no amount of money; write it as 2.50", text)
 	}
 	r.Mul(r, big.NewRat(Million, 1))

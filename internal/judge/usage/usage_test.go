@@ -203,6 +203,9 @@ func TestPrices(t *testing.T) {
 			t.Errorf("%q is %d", text, n)
 		}
 	}
+	if n, err := Amount(strings.Repeat("9", 8<<20)); err == nil || len(err.Error()) > 1<<10 { // or it takes minutes
+		t.Errorf("a long text is %d: %.100v", n, err)
+	}
 	for n, want := range map[int64]string{0: "0.00", 2_500_000: "2.50", 1: "0.000001", 12_345_000: "12.345"} {
 		if got := Money(n); got != want {
 			t.Errorf("%d is written %s, want %s", n, got, want)
