@@ -2,9 +2,11 @@ package caller
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/identity/accesstoken/issuertest"
 	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
 	"github.com/dragoman-mcp/dragoman/internal/text/secret"
 )
@@ -63,5 +65,37 @@ func TestStanding(t *testing.T) {
 	}
 	if _, _, ok := f.Standing(who); ok {
 		t.Error("a key that has expired stands")
+	}
+}
+
+// TestStandingOfTokens: what began with an access token ends where the configuration gives
+// such tokens other rights, as requests do that run.
+func TestStandingOfTokens(t *testing.T) {
+	i := issuertest.Serve(t)
+	f := authorized(t, i, nil)
+	who, err := f.Recognise(at("/mcp", i.Token(i.Good(endpoint, issuertest.Claims{"scope": "mcp:read"}))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now, _, ok := f.Standing(who); !ok || now.ID != who.ID {
+		t.Errorf("%+v %t", now, ok)
+	}
+	for name, change := range map[string]func(*Issuer){
+		"fewer rights":          func(i *Issuer) { i.Grants = nil },
+		"more rights":           func(i *Issuer) { i.Grants = append(slices.Clip(i.Grants), "route:*") },
+		"another scope":         func(i *Issuer) { i.Scopes = i.Scopes[1:] },
+		"a scope that it lacks": func(i *Issuer) { i.Required = []string{"mcp:write"} },
+	} {
+		config := f.now.Load().config
+		config.OAuth = slices.Clone(config.OAuth)
+		change(&config.OAuth[0])
+		changed, err := New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(changed.Close)
+		if _, _, ok := changed.Standing(who); ok {
+			t.Errorf("%s: it stands", name)
+		}
 	}
 }
