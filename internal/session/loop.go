@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman"
@@ -57,7 +58,7 @@ func (s *Session) clientAt(api model.API, path string, r upstream.Request, log *
 // asks for a message also where its answer does not say.
 func (s *Session) metered(api model.API, path string, post func(context.Context, [][]byte) (*http.Response, error)) func(context.Context, [][]byte) (*http.Response, error) {
 	m := s.gate.Meter(s.Caller, s.asked)
-	if m == nil {
+	if m == nil || strings.HasSuffix(path, "/input_tokens") { // which asks what another would cost
 		return post
 	}
 	return func(ctx context.Context, parts [][]byte) (*http.Response, error) {

@@ -145,11 +145,11 @@ func (u *modelUse) model() string {
 }
 
 // meter returns what counts the tokens of the request: of a form whose model is found
-// on its way, once it is known.
+// on its way, once it is known. One that asks what another would cost uses none.
 func (u *modelUse) meter(r *http.Request) *meter.Meter {
 	name, gate := u.model(), u.api.Sessions.Gate()
 	switch {
-	case r.Method != http.MethodPost:
+	case r.Method != http.MethodPost, counts[r.URL.Path]:
 		return nil
 	case name != "":
 		return gate.Meter(u.who, name)
