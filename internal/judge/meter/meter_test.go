@@ -54,6 +54,7 @@ func TestCounts(t *testing.T) {
 		comment = ": waiting\n\n"
 		same    = "same" // as the body, or the answer
 	)
+	metadata := strings.TrimSuffix(strings.Repeat(`"`+strings.Repeat("k", 64)+`":"`+strings.Repeat(`\u00e9`, 512)+`",`, 16), ",") // as large as APIs let it be
 	for _, tt := range []struct {
 		name, kind, body, answer string
 		refuses                  int
@@ -76,6 +77,8 @@ func TestCounts(t *testing.T) {
 		{"a stream that comes as a document", document, wish, `{"choices":[],"usage":{"total_tokens":8}}`, 0, asking, same, 8},
 		{"in and out", document, `{"input":"x"}`, `{"output":[],"usage" : {"input_tokens":3,"output_tokens":4},"metadata":{"a":"usage"}}`, 0, same, same, 7},
 		{"a response", events, `{"stream":true,"input":"x"}`, `event: response.completed` + "\n" + `data: {"response":{"usage":{"total_tokens":5},"user":null}}` + "\n\n", 0, same, same, 5},
+		{"metadata behind it", document, `{"input":"x"}`, `{"usage":{"total_tokens":12345},"metadata":{` + metadata + `}}`, 0, same, same, 12345},
+		{"metadata behind it, in a stream", events, `{"stream":true,"input":"x"}`, `data: {"response":{"usage":{"total_tokens":12345},"metadata":{` + metadata + `}}}` + "\n\n", 0, same, same, 12345},
 		{"a long document", document, `{"messages":[]}`, `{"choices":["` + strings.Repeat("x", 100<<10) + `"],"usage":{"total_tokens":8}}`, 0, same, same, 8},
 		// What is not said is a third of the bytes.
 		{"nothing said", document, `{"messages":["123456789"]}`, strings.Repeat("x", 300), 0, same, same, 9 + 100},

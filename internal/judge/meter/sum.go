@@ -21,9 +21,9 @@ type sum struct {
 // there may be one alone.
 const maxEnvelope = 400
 
-// maxTail is how much of the end of a document, or an event, is looked at for its
-// usage.
-const maxTail = 8 << 10
+// maxTail is how much of the end of a document is looked at for its usage. The client's
+// metadata may stand behind that, which are 16 texts of 512 characters with their names.
+const maxTail = 64 << 10
 
 func (s *sum) document(part []byte) {
 	s.bytes += int64(len(part))
@@ -40,7 +40,7 @@ func (s *sum) event(data []byte) {
 	}
 	s.shortest = min(s.shortest, n)
 	s.count, s.bytes = s.count+1, s.bytes+n
-	if u := lastUsage(data[max(0, len(data)-maxTail):]); u.Total > 0 {
+	if u := lastUsage(data); u.Total > 0 {
 		s.usage = most(s.usage, u)
 	}
 }
