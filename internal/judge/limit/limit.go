@@ -142,6 +142,12 @@ func (l *Limiter) Use(ctx context.Context, limits []Limit) error {
 
 func made(from Limit, place int) limit {
 	l := limit{Limit: from, name: from.called(place), rate: rate.Inf}
+	l.Of = slices.Clone(from.Of)
+	for i, pattern := range l.Of {
+		if kind, path := permission.CutPattern(pattern); kind == "route" {
+			l.Of[i] = "route:" + spelledPlainly(path)
+		}
+	}
 	if from.Rate != "" {
 		n, each, _ := parseRate(from.Rate)
 		l.rate, l.burst = rate.Limit(float64(n)/each.Seconds()), from.Burst
@@ -186,8 +192,13 @@ func Call(who caller.Caller, call dragoman.Call) Use {
 // Model is the use of a model.
 func Model(who caller.Caller, name string) Use { return Use{Caller: who, Kind: "model", Name: name} }
 
-// Route is the use of a route that is relayed.
-func Route(who caller.Caller, path string) Use { return Use{Caller: who, Kind: "route", Name: path} }
+// Route is the use of a route that is relayed, whatever the case of its path, and with or
+// without a slash at the end: APIs that look at neither are many.
+func Route(who caller.Caller, path string) Use {
+	return Use{Caller: who, Kind: "route", Name: spelledPlainly(path)}
+}
+
+func spelledPlainly(path string) string { return strings.ToLower(strings.TrimRight(path, "/")) }
 
 // counts reports whether a limit is for a use.
 func (l *limit) counts(u *Use) bool {

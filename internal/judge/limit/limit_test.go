@@ -121,6 +121,26 @@ func TestWhom(t *testing.T) {
 	})
 }
 
+// TestSpellingsOfRoutes: a route is limited however its path is spelled.
+func TestSpellingsOfRoutes(t *testing.T) {
+	for _, per := range [][]string{nil, {"tool"}} {
+		l := made1(t, Limit{Of: []string{"route:/v1/Files/", "route:/v1/uploads/*"}, Per: per, Rate: "1/h"})
+		for _, paths := range [][]string{{"/v1/files", "/v1/files/", "/v1/Files", "/v1/FILES//"}, {"/v1/uploads/a", "/V1/uploads/A/"}} {
+			admitted := 0
+			for _, path := range paths {
+				n, _ := uses(t, l, Route(ada, path), 1)
+				admitted += n
+			}
+			if per != nil && admitted != 1 || admitted > 1 {
+				t.Errorf("per %v, %q: %d", per, paths, admitted)
+			}
+		}
+		if n, _ := uses(t, l, Route(ada, "/v1/files-2"), 2); n != 2 {
+			t.Errorf("per %v: another route: %d", per, n)
+		}
+	}
+}
+
 func TestDays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // begins at midnight UTC, 2000-01-01
 		time.Sleep(22 * time.Hour)
