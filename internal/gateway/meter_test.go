@@ -62,6 +62,7 @@ func TestMeter(t *testing.T) {
 		"a stream":       {"/v1/chat/completions", `{"model":"m","stream":true,"messages":[{"role":"user","content":"` + long + `"}]}`},
 		"passed on":      {"/v1/chat/completions", `{"model":"m","stream":true,"tool_choice":"none","messages":[{"role":"user","content":"` + long + `"}]}`},
 		"another route":  {"/v1/completions", `{"model":"m","stream":true,"prompt":"` + long + `"}`},
+		"another case":   {"/v1/Completions", `{"model":"m","stream":true,"prompt":"` + long + `"}`},
 		"with a slash":   {"/v1/completions/", `{"model":"m","stream":true,"prompt":"` + long + `"}`},
 	}
 	for name, up := range map[string]struct {

@@ -263,7 +263,7 @@ func (t relayTransport) RoundTrip(out *http.Request) (*http.Response, error) {
 	if t.meter != nil {
 		out.Header.Set("Accept-Encoding", "identity") // what is compressed says nothing of its cost
 	}
-	path := strings.TrimRight(t.in.URL.Path, "/")
+	path := strings.ToLower(strings.TrimRight(t.in.URL.Path, "/")) // many APIs do not look at its case
 	completion := strings.HasSuffix(path, "/completions")
 	var body [][]byte
 	if t.body != nil {
