@@ -69,13 +69,20 @@ func noRoom(err error) error {
 }
 
 // notRelayed reports whether a request of the Responses API is answered here also where the
-// model's API speaks that: its model may have tools of servers, or it is for us alone.
+// model's API speaks that: its model may have tools of servers, it is for us alone, or it is
+// made in the background, where the API does not say what it cost to whom it was passed on.
 func (a *API) notRelayed(body []byte) bool {
 	if !a.Sessions.HasServers() {
-		return ours(body)
+		return ours(body) || a.State.Runs != nil && inBackground(body)
 	}
 	o, err := rawjson.ParseObject(body)
 	return err != nil || o.Get("model") != nil || ours(body)
+}
+
+// inBackground reports whether a request names a model and wants it to answer in the
+// background.
+func inBackground(body []byte) bool {
+	return string(rawjson.Get(body, "background")) == "true" && namesModel(body)
 }
 
 // ours reports whether a request of the Responses API is for us alone: it names a server
