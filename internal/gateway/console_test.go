@@ -148,6 +148,22 @@ func TestConsoleTries(t *testing.T) {
 	}
 }
 
+// TestConsoleTriesOfKeys: so it is where people show keys.
+func TestConsoleTriesOfKeys(t *testing.T) {
+	s := gated(t)
+	b := newBrowser(t, s.url)
+	slow := false
+	for range 20 {
+		slow = b.signIn("wrong") == http.StatusTooManyRequests || slow
+	}
+	if !slow {
+		t.Error("twenty wrong keys were looked at as fast as they came")
+	}
+	if status := b.signIn(s.ann); status != 200 {
+		t.Errorf("then a right one: %d", status)
+	}
+}
+
 // pagesOf are addresses of each page.
 var pagesOf = []string{
 	"/console/", "/console/servers/demo", "/console/tools", "/console/tools?q=weather&sort=tokens", "/console/tool?server=demo&name=get_weather",
