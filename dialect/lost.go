@@ -1,0 +1,120 @@
+package dialect
+
+import "github.com/dragoman-mcp/dragoman/schema"
+
+// keepMembers lets the model send the members that a schema declared in what was
+// left out, such as a condition. An object is closed where a tool is strict, where an
+// engine writes declared members only, and by unevaluatedProperties: without this no
+// call could have such a member, not even where the server requires it.
+func (c *conversion) keepMembers() {
+	c.each(func(n *schema.Node) {
+		m := c.marks[n]
+		if m == nil || m.origin == nil || c.failed != "" || n.Get("additionalProperties").IsBool(false) || !takesObjects(n) || unrestricted(n) {
+			return
+		}
+		declared, kept := declaring{asked: true}, declaring{}
+		if n.Has("unevaluatedProperties") || c.target(n) == nil { // what stays in a definition is dealt with there
+			declared.target, kept.target = c.doc.Target, c.target
+		}
+		declared.in(m.origin)
+		kept.in(n)
+		name, lost := c.lost(n, &declared, &kept)
+		if !lost {
+			return
+		}
+		if c.rules.Form != "" {
+			c.fail(n, "the strict form has no place for "+name)
+			return
+		}
+		if more := n.Get("unevaluatedProperties"); more != nil && !more.IsBool(true) {
+			n.Delete("unevaluatedProperties")
+			c.widen("keepMembers", n, "unevaluatedProperties would keep out "+name+", which left with another keyword")
+		}
+		if !c.rules.ClosedBySilence || c.rules.bad(Open) {
+			return
+		}
+		for _, object := range kept.schemas {
+			if isObject(object) && !object.Has("additionalProperties") {
+				object.Set("additionalProperties", schema.NewBool(true))
+				c.say("keepMembers", object, "the object would be closed to "+name+", which left with another keyword")
+			}
+		}
+	})
+}
+
+// lost returns, in words, what was declared and is no longer.
+func (c *conversion) lost(n *schema.Node, declared, kept *declaring) (string, bool) {
+	for _, name := range declared.names {
+		left := n == c.root && name == formatParameter && c.dropFormat // on purpose
+		if !left && !kept.has[name] {
+			return "the member " + cut(name, 60), true
+		}
+	}
+	if declared.open && !kept.open {
+		return "members of any name", true
+	}
+	return "", false
+}
+
+// takesObjects reports whether n can be an object, as far as its types say.
+func takesObjects(n *schema.Node) bool {
+	types := typesOf(n)
+	return len(types) == 0 || contains(types, "object")
+}
+
+// A declaring finds the members that a schema declares, by itself and by the schemas in
+// it that judge the same value.
+type declaring struct {
+	target  func(*schema.Node) *schema.Node // nil: references are not followed
+	schemas []*schema.Node
+	seen    map[*schema.Node]bool
+	names   []string
+	has     map[string]bool
+	open    bool // there are members whose names are not written out
+	asked   bool // members that are only required count, too
+}
+
+func (d *declaring) in(n *schema.Node) {
+	if n == nil || d.seen[n] || !takesObjects(n) || impossible(n) {
+		return
+	}
+	if d.seen == nil {
+		d.seen, d.has = map[*schema.Node]bool{}, map[string]bool{}
+	}
+	d.seen[n], d.schemas = true, append(d.schemas, n)
+	for _, p := range n.Get("properties").Members() {
+		if !impossible(p.Value) {
+			d.add(p.Name)
+		}
+	}
+	if d.asked {
+		for _, name := range required(n) {
+			d.add(name)
+		}
+		for _, m := range n.Get("dependentRequired").Members() {
+			for _, item := range m.Value.Items() {
+				d.add(item.Text())
+			}
+		}
+	}
+	for _, keyword := range []string{"additionalProperties", "unevaluatedProperties"} {
+		if more := n.Get(keyword); more != nil && !more.IsBool(false) {
+			d.open = true
+		}
+	}
+	d.open = d.open || len(n.Get("patternProperties").Members()) > 0
+	if d.target != nil {
+		d.in(d.target(n))
+	}
+	for sub := range n.Subschemas() {
+		if sub.InPlace() && sub.Keyword != "not" {
+			d.in(sub.Node)
+		}
+	}
+}
+
+func (d *declaring) add(name string) {
+	if !d.has[name] {
+		d.has[name], d.names = true, append(d.names, name)
+	}
+}
