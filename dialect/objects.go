@@ -261,19 +261,55 @@ func (c *conversion) renameProperties() {
 		if len(op.pairs) == 0 {
 			return
 		}
-		names := required(n)
-		for i, name := range names {
-			for _, p := range op.pairs {
-				if p.original == name {
-					names[i] = p.sent
-				}
-			}
-		}
-		setRequired(n, names)
+		c.renameBeside(n, op.pairs)
 		m := c.mark(n)
 		m.ops = append(m.ops, op)
 		c.say("renameProperties", n, "a property name is not taken")
 	})
+}
+
+// renameBeside brings renamed properties to what speaks of their names, in n and in the
+// schemas in it that judge the same value.
+func (c *conversion) renameBeside(n *schema.Node, pairs []renamed) {
+	if names := n.Get("propertyNames"); names != nil {
+		c.spillOne(n, constraint{"propertyNames", PropertyNames, "member names "}, names) // of the server's names
+	}
+	sent := func(name string) string {
+		for _, p := range pairs {
+			if p.original == name {
+				return p.sent
+			}
+		}
+		return name
+	}
+	inList := func(list *schema.Node) *schema.Node {
+		var items []*schema.Node
+		for _, item := range list.Items() {
+			items = append(items, schema.NewString(sent(item.Text())))
+		}
+		return schema.NewArray(items...)
+	}
+	if list := n.Get("required"); list != nil {
+		n.Set("required", inList(list))
+	}
+	for _, keyword := range []string{"dependentRequired", "dependentSchemas"} {
+		if !n.Has(keyword) {
+			continue
+		}
+		holder := schema.NewObject()
+		for _, m := range n.Get(keyword).Members() {
+			if m.Value.Kind() == schema.Array {
+				m.Value = inList(m.Value)
+			}
+			holder.Set(sent(m.Name), m.Value)
+		}
+		n.Set(keyword, holder)
+	}
+	for sub := range n.Subschemas() {
+		if sub.InPlace() {
+			c.renameBeside(sub.Node, pairs)
+		}
+	}
 }
 
 // besideOpen is what names of properties have to match because their object may
