@@ -104,6 +104,9 @@ func (c *conversion) openForPatterns(n *schema.Node, patterns []schema.Member) {
 	if len(patterns) == 0 || !c.rules.ClosedBySilence && !extra.IsBool(false) && extra.Kind() != schema.Object {
 		return // it is open
 	}
+	if extra.IsBool(true) {
+		return // open by its own word, to values of any kind
+	}
 	if c.rules.bad(Map) {
 		if c.rules.bad(Open) {
 			n.Delete("additionalProperties")

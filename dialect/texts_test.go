@@ -150,6 +150,7 @@ func TestClosedBySilence(t *testing.T) {
 			{`{"type":"object","patternProperties":{"^x-":{"type":"string"},"^y-":{"type":"string"}}}`, `"additionalProperties":{"type":"string"}`},
 			{`{"type":"object","patternProperties":{"^x-":{"type":"string"}},"additionalProperties":{"type":"boolean"}}`, `"additionalProperties":{"anyOf":[{"type":"string"},{"type":"boolean"}]}`},
 			{`{"type":"object","patternProperties":{"^x-":{}}}`, `"additionalProperties":true`},
+			{`{"type":"object","patternProperties":{"^x-":{"type":"string"}},"additionalProperties":true}`, `"additionalProperties":true`},
 			{`{"type":"object","properties":{"a":{"type":"integer"}},"required":["b"]}`, `"b":{`},
 			{`{"type":"object","required":["b"],"additionalProperties":{"type":"integer"}}`, `"b":{"type":"integer"}`},
 			{`{"type":"object","required":["xb"],"patternProperties":{"^x":{"type":"boolean"}}}`, `"xb":{"type":"boolean"}`},
