@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/dragoman-mcp/dragoman/internal/reach/servers"
 	"github.com/dragoman-mcp/dragoman/internal/text/commandline"
@@ -23,7 +25,9 @@ type Advice struct {
 // well-known server, which is a slip of the finger or somebody's trap.
 func Advise(c servers.Config) []Advice {
 	var advice []Advice
-	if words := strings.Fields(c.Command); len(words) > 1 && !isPath(words) {
+	if escaped(c.Command) {
+		advice = append(advice, Advice{Key: "command", Message: escapedPath, Hint: escapeHint})
+	} else if words := strings.Fields(c.Command); len(words) > 1 && !isPath(words) {
 		args := make([]string, len(words)-1)
 		for i, word := range words[1:] {
 			args[i] = fmt.Sprintf("%q", word)
@@ -33,6 +37,9 @@ func Advise(c servers.Config) []Advice {
 			Message: "this is the name of one program, spaces included",
 			Hint:    fmt.Sprintf("Did you mean command: %s with args: [%s]?", words[0], strings.Join(args, ", ")),
 		})
+	}
+	if slices.ContainsFunc(c.Args, escaped) {
+		advice = append(advice, Advice{Key: "args", Message: escapedPath, Hint: escapeHint})
 	}
 	for _, name := range packages(c) {
 		if known := almost(name); known != "" {
@@ -44,6 +51,20 @@ func Advise(c servers.Config) []Advice {
 		}
 	}
 	return advice
+}
+
+// escapedPath is what is said of a path in which \n or the like was read as an escape.
+const escapedPath = "a path here has a character that is none of a path's, since \\ and the letter behind it were read as an escape"
+
+// escaped reports whether a text was meant for a path of Windows, such as C:\nodejs, and
+// has the character that an escape stands for in place of its first backslash.
+func escaped(text string) bool {
+	drive, path, ok := strings.Cut(text, ":")
+	if !ok || len(drive) != 1 || !unicode.IsLetter(rune(drive[0])) {
+		return false
+	}
+	first, _ := utf8.DecodeRuneInString(path)
+	return unicode.In(first, unicode.Cc, unicode.Zl, unicode.Zp) || first == '\u00a0'
 }
 
 // isPath reports whether a command with spaces is a path that has them, such as

@@ -320,6 +320,40 @@ test.yaml:1:39: mcpServers.a.envFile: the file of variables cannot be read: no s
 	}
 }
 
+// A path of Windows between double quotes is told as what it is: nothing of it is read as
+// an escape that it is not.
+func TestEscapesInPaths(t *testing.T) {
+	const hint = `Between double quotes \ begins an escape; write it twice: "C:\\folder".`
+	for _, tt := range []struct{ file, text, want string }{
+		{"test.yaml", `log: {level: "C:\Users\me\x.exe"}`, `\U is not followed by the number of a character`},
+		{"test.yaml", `log: {level: "C:\users"}`, `\u is not followed by the number of a character`},
+		{"test.yaml", `log: {level: "C:\\a\xampp"}`, `\x is not followed by the number of a character`},
+		{"test.yaml", `"\xampp": 1`, `\x is not followed by the number of a character`},
+		{"test.yaml", "log:\n  level: \"a \\\n    C:\\Users\\\\me\"", `\U is not followed by the number of a character`},
+		{"test.yaml", `log: {level: "C:\dev"}`, `found unknown escape character 'd'`},
+		{"test.json", `{"log": {"level": "C:\Users"}}`, `this is not valid JSON`},
+		{"test.json", `{"log": {"level": "C:\\users\dev"}}`, `this is not valid JSON`},
+	} {
+		_, err := config.Parse(tt.file, []byte(tt.text), env())
+		failed, ok := errors.AsType[*config.Error](err)
+		if !ok || failed.Message != tt.want || failed.Hint != hint {
+			t.Errorf("%s: %v", tt.text, err)
+		}
+	}
+	for file, text := range map[string]string{
+		"test.yaml": `telemetry: {service: "C:\\Users\x41\u00e9\U0001F600\\xampp\""}`,
+		"test.json": `{"telemetry": {"service": "C:\\Users\u0041\u00e9\ud83d\ude00\\xampp\""}}`,
+	} {
+		f, err := config.Parse(file, []byte(text), env())
+		if err != nil || f.Telemetry.Service != `C:\UsersAé😀\xampp"` {
+			t.Errorf("%s: %v, %v", text, f, err)
+		}
+	}
+	if _, err := config.Parse("test.json", []byte("{\"log\": \"a\\\\b\n\"}"), env()); strings.Contains(err.Error(), hint) {
+		t.Errorf("escapes that are right: %v", err)
+	}
+}
+
 func TestJSONErrors(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"cut off", `{"log": {`, "test.json:1:10: the JSON document is cut off"},

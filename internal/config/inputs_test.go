@@ -181,6 +181,10 @@ func TestAdvise(t *testing.T) {
 		{"uv", []string{"tool", "run", "mcp_server-fetch"}, "Did you mean mcp-server-fetch?"},
 		{"uvx", []string{"mcp-server-of-my-own"}, ""},
 		{"node", []string{"mcp-remot"}, ""},
+		{"C:\nodejs\npx.cmd", nil, `Between double quotes \ begins an escape; write it twice: "C:\\folder".`}, // "C:\nodejs\npx.cmd"
+		{"C:\u2029rogram Files\node.exe", nil, `Between double quotes \ begins an escape; write it twice: "C:\\folder".`},
+		{"node", []string{"server.js", "D:\tools"}, `Between double quotes \ begins an escape; write it twice: "C:\\folder".`},
+		{`C:\nodejs\npx.cmd`, []string{`D:\tools`, "a:b\nc"}, ""},
 	}
 	for _, tt := range tests {
 		var got string

@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -163,8 +164,16 @@ func (p *jsonParser) token() (jsontext.Token, *Error) {
 	if p.offset >= len(p.data) {
 		return tok, p.fail("the JSON document is cut off")
 	}
-	return tok, p.fail("this is not valid JSON")
+	failed := p.fail("this is not valid JSON")
+	if loneBackslash.Match(p.data[p.offset:]) {
+		failed.Hint = escapeHint
+	}
+	return tok, failed
 }
+
+// loneBackslash is a text with a backslash that begins no escape of JSON, as paths of
+// Windows have them.
+var loneBackslash = regexp.MustCompile(`^"(?:[^"\\\n]|\\["\\/bfnrt]|\\u[0-9A-Fa-f]{4})*\\(?:[^"\\/bfnrtu]|u[0-9A-Fa-f]{0,3}[^0-9A-Fa-f])`)
 
 func (p *jsonParser) value(depth int) (*node, *Error) {
 	tok, err := p.token()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -58,6 +59,8 @@ func syntaxError(src *source, err error) *Error {
 			return src.errorAt(at.Line, 1, "", "a tab stands where YAML needs spaces", "Indent with spaces.")
 		}
 		switch {
+		case strings.Contains(message, "unknown escape character"):
+			hint = escapeHint
 		case strings.Contains(message, "unexpected scalar value type") && stands('*', src.line(at.Line), at.Column-1):
 			return src.errorAt(at.Line, at.Column-1, "", "a * without quotes stands for an anchor, and there is none", "Text that begins with * needs quotes.")
 		case strings.Contains(message, "mapping value is not allowed"):
@@ -70,6 +73,43 @@ func syntaxError(src *source, err error) *Error {
 		return src.errorAt(at.Line, at.Column, "", message, hint)
 	}
 	return &Error{File: src.name, Message: "this is not valid YAML"}
+}
+
+// escapeHint says how a path of Windows is written.
+const escapeHint = `Between double quotes \ begins an escape; write it twice: "C:\\folder".`
+
+// badEscape is an escape of a character by its number whose number has digits that are
+// none, as \Users has.
+var badEscape = regexp.MustCompile(`^\\(?:x[0-9A-Fa-f]{0,1}|u[0-9A-Fa-f]{0,3}|U[0-9A-Fa-f]{0,7})(?:[^0-9A-Fa-f]|$)`)
+
+// escapes judges the escapes of a text between double quotes, since the library makes a
+// number of any letters. It reads the file, for the library's token has them no more.
+func (c *converter) escapes(n *ast.StringNode) *Error {
+	if n.Token.Type != token.DoubleQuoteType {
+		return nil
+	}
+	line, column := place(n)
+	if !stands('"', c.src.line(line), column) {
+		return nil
+	}
+	rest := string([]rune(c.src.line(line))[column:])
+	for last := line + strings.Count(n.Token.Origin, "\n"); ; {
+		at := strings.IndexAny(rest, `"\`)
+		switch {
+		case at < 0 || at+1 == len(rest) && rest[at] == '\\': // the text goes on in the next line
+			if line++; line > last {
+				return nil
+			}
+			rest = c.src.line(line)
+			continue
+		case rest[at] == '"':
+			return nil
+		}
+		if rest = rest[at:]; badEscape.MatchString(rest) {
+			return c.fail(n, fmt.Sprintf(`\%c is not followed by the number of a character`, rest[1]), escapeHint)
+		}
+		rest = rest[2:]
+	}
 }
 
 // unquotedVariable reports whether a line has a ${ outside of quotes, whose braces YAML
@@ -166,6 +206,9 @@ func (c *converter) convert(n ast.Node, depth int) (*node, *Error) {
 	case *ast.NanNode:
 		out.kind, out.text = numberKind, n.Token.Value
 	case *ast.StringNode:
+		if err := c.escapes(n); err != nil {
+			return nil, err
+		}
 		out.kind, out.text = stringKind, n.Value
 	case *ast.LiteralNode:
 		out.kind, out.text = stringKind, n.Value.Value
@@ -244,6 +287,9 @@ func (c *converter) mapping(out *node, values []*ast.MappingValueNode, depth int
 		}
 		key := pair.Key.GetToken()
 		if s, ok := pair.Key.(*ast.StringNode); ok {
+			if err := c.escapes(s); err != nil {
+				return nil, err
+			}
 			out.entries = append(out.entries, entry{s.Value, key.Position.Line, key.Position.Column, value})
 			continue
 		}
