@@ -123,6 +123,9 @@ func servedModel(ctx context.Context, base, key, wanted string) (string, error) 
 	return first, nil
 }
 
+// wantedKey is how a command gets the key that a gateway wants.
+const wantedKey = "set DRAGOMAN_API_KEY to one; \"dragoman keys new\" makes them"
+
 func askGateway(ctx context.Context, method, address, key string, body []byte) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
@@ -144,7 +147,7 @@ func askGateway(ctx context.Context, method, address, key string, body []byte) (
 	case err != nil:
 		return nil, &failure{fmt.Errorf("the gateway does not answer: %w", err), ""}
 	case res.StatusCode == http.StatusUnauthorized:
-		return nil, &failure{errors.New("the gateway wants a key"), "set DRAGOMAN_API_KEY to one; \"dragoman keys new\" makes them"}
+		return nil, &failure{errors.New("the gateway wants a key"), wantedKey}
 	case res.StatusCode != http.StatusOK:
 		return nil, &failure{fmt.Errorf("the gateway answered %d: %s", res.StatusCode, said(answer)), ""}
 	}

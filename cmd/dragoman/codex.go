@@ -57,7 +57,7 @@ func (w *codexWish) run(ctx context.Context) error {
 	}
 	models, err := listedModels(ctx, w.url)
 	if err != nil {
-		return &failure{fmt.Errorf("the gateway at %s does not answer: %w", w.url, err), "start it with dragoman serve, or name it with --url"}
+		return err
 	}
 	switch {
 	case len(models) == 0:
@@ -175,11 +175,17 @@ func listedModels(ctx context.Context, base string) ([]string, error) {
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, err
+		return nil, &failure{fmt.Errorf("the gateway at %s does not answer: %w", base, err), "start it with dragoman serve, or name it with --url"}
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("it says %s; the key is that in %s", resp.Status, codexKey)
+	switch resp.StatusCode {
+	case http.StatusOK:
+	case http.StatusUnauthorized:
+		return nil, &failure{fmt.Errorf("the gateway at %s wants a key", base), wantedKey}
+	case http.StatusNotFound:
+		return nil, &failure{fmt.Errorf("there is no list of models at %s/models", base), "the address of a gateway here ends in /v1: --url http://127.0.0.1:8787/v1"}
+	default:
+		return nil, &failure{fmt.Errorf("the gateway at %s says %s", base, resp.Status), "its log says why"}
 	}
 	var list struct {
 		Models []struct {
@@ -187,7 +193,7 @@ func listedModels(ctx context.Context, base string) ([]string, error) {
 		} `json:"models"`
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, 16<<20)).Decode(&list); err != nil {
-		return nil, fmt.Errorf("it is no Dragoman: %w", err)
+		return nil, &failure{fmt.Errorf("what answers at %s is no Dragoman: %w", base, err), "name another one with --url"}
 	}
 	var names []string
 	for _, m := range list.Models {

@@ -1,9 +1,36 @@
 package main
 
 import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
+
+// A gateway that answers, and not with its models, is told from one that does not.
+func TestCodexSaysWhatTheGatewaySays(t *testing.T) {
+	s := gatewayStub(t)
+	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
+	defer broken.Close()
+	for name, tt := range map[string]struct{ url, key, want, hint string }{
+		"no key":       {s.URL + "/v1", "", "the gateway at " + s.URL + "/v1 wants a key", "DRAGOMAN_API_KEY"},
+		"without /v1":  {s.URL, "0123456789abcdef", "there is no list of models at " + s.URL + "/models", "/v1"},
+		"unavailable":  {broken.URL, "", "says 503", "log"},
+		"nobody there": {"http://127.0.0.1:1/v1", "", "does not answer", "dragoman serve"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(codexKey, tt.key)
+			cmd := command()
+			cmd.SetArgs([]string{"codex", "--url", tt.url})
+			err := cmd.ExecuteContext(t.Context())
+			failed, ok := errors.AsType[*failure](err)
+			if !ok || !strings.Contains(failed.Error(), tt.want) || !strings.Contains(failed.hint, tt.hint) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
 
 // What stands in Codex's configuration stays, the choice of another provider too; what
 // is ours is replaced, and writing it again changes nothing.
