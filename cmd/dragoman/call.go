@@ -167,7 +167,9 @@ func runCall(ctx context.Context, s *session.Session, call dragoman.Call, quiet 
 	if json.Indent(&pretty, []byte(message.Text), "", "  ") == nil {
 		message.Text = pretty.String()
 	}
-	fmt.Fprintln(os.Stdout, message.Text)
+	if _, err := fmt.Fprintln(os.Stdout, message.Text); err != nil {
+		return err
+	}
 	if res.Problem != nil || res.Failed {
 		return errFailed
 	}

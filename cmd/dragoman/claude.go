@@ -61,7 +61,9 @@ DRAGOMAN_API_KEY, and stands in the settings then.`,
 				if key != "" && m.Name == "ANTHROPIC_AUTH_TOKEN" {
 					shown = `"$DRAGOMAN_API_KEY"`
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "export %s=%s\n", m.Name, shown)
+				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "export %s=%s\n", m.Name, shown); err != nil {
+					return err
+				}
 			}
 			return nil
 		},

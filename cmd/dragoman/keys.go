@@ -112,7 +112,9 @@ Who answers what a rule asks, over HTTP or in an MCP client, has the right for i
 				stderr.Printf("It is the first one: from now on everybody needs a key. A gateway that runs without any asks for one within two seconds, and keeps its audit log from its next start on.\n")
 			}
 			stderr.Printf("Its hash is in %s. The key itself is shown this once:\n", path)
-			fmt.Fprintln(cmd.OutOrStdout(), key)
+			if _, err := fmt.Fprintln(cmd.OutOrStdout(), key); err != nil {
+				return &failure{fmt.Errorf("the key was made, and could not be shown: %w", err), "nobody knows it: dragoman keys revoke " + record.ID}
+			}
 			return nil
 		},
 	}

@@ -66,6 +66,9 @@ func run(args []string) int {
 	noteEntry(root, &entered)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = terminal.Lost()
+	}
 	switch {
 	case err == nil:
 		return 0

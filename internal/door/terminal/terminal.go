@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 
 	"golang.org/x/term"
 
@@ -54,6 +55,27 @@ func (s *Screen) Width() int {
 
 // Printf writes formatted text.
 func (s *Screen) Printf(format string, args ...any) { fmt.Fprintf(s, format, args...) }
+
+// Write writes text, and notes where it does not get to standard output.
+func (s *Screen) Write(text []byte) (int, error) {
+	n, err := s.Writer.Write(text)
+	if err != nil && s.Writer == os.Stdout {
+		lost.CompareAndSwap(nil, &err)
+	}
+	return n, err
+}
+
+// lost is why the first text did not get to standard output.
+var lost atomic.Pointer[error]
+
+// Lost returns why not all of what was printed got to standard output: its disk is full,
+// say. Nil is all of it.
+func Lost() error {
+	if err := lost.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
 
 // Styles of text.
 const (
