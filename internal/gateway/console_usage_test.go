@@ -93,4 +93,7 @@ func TestConsoleWithoutUsage(t *testing.T) {
 		t.Fatal(status)
 	}
 	b.want("/console/usage", "No usage is kept")
+	if live := b.want("/console/live", "that takes a store"); strings.Contains(live, "capture.keep") {
+		t.Error("it is said that capture.keep would keep something")
+	}
 }

@@ -30,6 +30,7 @@ type liveData struct {
 	Lost  int  // how many had to go for newer ones
 	Node  string
 
+	Store  bool // there is a store
 	Keeps  bool // what is over is kept
 	Kept   []session.Run
 	Older  string // the address of those before; empty for none
@@ -64,7 +65,7 @@ func (c *Console) kept(r *request, d *liveData) error {
 	if c.o.Captures == nil {
 		return nil
 	}
-	d.Keeps = c.o.Captures.On()
+	d.Store, d.Keeps = true, c.o.Captures.On()
 	if d.All {
 		d.Missed = c.o.Captures.Lost()
 	}
