@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -328,6 +329,9 @@ func explained(err error) error {
 	}
 	if code, ok := resultCode(err); ok && explanations[code] != "" {
 		return &explainedError{explanations[code], err}
+	}
+	if _, ok := errors.AsType[*fs.PathError](err); ok { // before PostgreSQL: an errno in it has the methods of a net.Error
+		return &explainedError{explanations[sqlite3.SQLITE_CANTOPEN], err}
 	}
 	if words := postgresWords(err); words != "" {
 		return &explainedError{words, err}

@@ -297,6 +297,19 @@ func TestOpenTogether(t *testing.T) {
 	}
 }
 
+// TestOpenNowhere: a place where no file can be made is told as such, and not as a
+// database that was lost.
+func TestOpenNowhere(t *testing.T) {
+	notAFolder := filepath.Join(t.TempDir(), "a file")
+	if err := os.WriteFile(notAFolder, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(notAFolder, "dragoman.db")
+	if _, err := Open(t.Context(), at(path)); err == nil || !strings.Contains(err.Error(), "the file cannot be opened (") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestPermissions(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("permissions are others on Windows")
