@@ -58,7 +58,7 @@ func Flags(flags *flag.FlagSet) *CommandLine {
 	flags.StringVar(&c.cert, "tls-cert", "", "`file` of a certificate, to serve https; read again when it changes")
 	flags.StringVar(&c.certKey, "tls-key", "", "`file` of the certificate's key")
 	flags.StringVar(&c.newKey, "new-key", "", "make an API key for this `user`, add it to the file of --keys, print it, and end")
-	flags.StringVar(&c.rights, "rights", "", "what the new key may do, such as tickets:read,tickets:write or * for `everything`; nothing that needs a right without it")
+	flags.StringVar(&c.rights, "rights", "", "what the new key may do: `rights` such as tickets:read,tickets:write, or * for everything; nothing that needs a right without it")
 	flags.IntVar(&c.days, "days", 0, "the new key expires after so many `days`; 0 is never")
 	flags.BoolVar(&c.check, "check", false, "check that everything is in place, and end")
 	flags.BoolVar(&c.version, "version", false, "print the version, and end")
