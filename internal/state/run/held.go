@@ -87,7 +87,7 @@ func (h *Held) stop(why error) {
 func (h *Held) GiveUp(why error) { h.stop(why) }
 
 // Fence is to be part of each transaction that writes down what the run does. It fails
-// with [ErrLost] where this process has the run no more: then nothing may be done.
+// with [ErrLost], or [ErrCancelled], where this process has the run no more: then nothing may be done.
 func (h *Held) Fence(tx *store.Tx) error {
 	now, err := tx.Now()
 	if err != nil {
@@ -96,10 +96,32 @@ func (h *Held) Fence(tx *store.Tx) error {
 	n, err := tx.Exec("UPDATE runs SET lease = $1 WHERE owner = $2 AND id = $3 AND epoch = $4 AND state = 'running'",
 		store.Time(now.Add(h.runs.config.Lease)), store.Owner(h.Owner), h.ID, h.epoch)
 	if err == nil && n == 0 {
-		err = ErrLost
+		err = h.lost(tx)
 	}
 	return err
 }
+
+// lost says why this process has the run no more.
+func (h *Held) lost(tx *store.Tx) error {
+	var outcome string
+	err := tx.Row("SELECT outcome FROM runs WHERE owner = $1 AND id = $2", []any{store.Owner(h.Owner), h.ID}, &outcome)
+	switch {
+	case errors.Is(err, sql.ErrNoRows) || err == nil && outcome == Cancelled:
+		return ErrCancelled
+	case err != nil:
+		return err
+	}
+	return ErrLost
+}
+
+// cancelled is the type of [ErrCancelled].
+type cancelled struct{}
+
+// Error implements error.
+func (cancelled) Error() string { return "the run was cancelled" }
+
+// Is makes it an [ErrLost].
+func (cancelled) Is(target error) bool { return target == ErrLost }
 
 // write runs fn in a transaction of the holder's. Whoever is told that it has the run no
 // more stops.
@@ -114,7 +136,7 @@ func (h *Held) write(ctx context.Context, fn func(*store.Tx) error) error {
 		return fn(tx)
 	})
 	if errors.Is(err, ErrLost) {
-		h.stop(ErrLost)
+		h.stop(err)
 	}
 	return err
 }

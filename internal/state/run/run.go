@@ -60,8 +60,8 @@ var (
 	ErrNone = errors.New("there is no such run")
 	// ErrLost: another process has the run, or nobody may have it any more.
 	ErrLost = errors.New("the run is another's, or is over")
-	// ErrCancelled: somebody has cancelled the run.
-	ErrCancelled = errors.New("the run was cancelled")
+	// ErrCancelled: somebody has cancelled the run, or deleted it. It is an [ErrLost], too.
+	ErrCancelled error = cancelled{}
 	// ErrWaits: the run waits, and goes on later, perhaps elsewhere.
 	ErrWaits = errors.New("the run waits")
 	// ErrStopped: the process ends; the run goes on elsewhere, or here later.

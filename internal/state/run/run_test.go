@@ -362,6 +362,9 @@ func TestCancel(t *testing.T) {
 	if err := h.End(t.Context(), Completed, nil); !errors.Is(err, ErrLost) {
 		t.Errorf("its holder ends it: %v", err)
 	}
+	if why := context.Cause(h.Context()); !errors.Is(why, ErrCancelled) {
+		t.Errorf("its holder is told %v", why)
+	}
 	mine := begin(t, here, "ann", "s")
 	if _, err := here.Cancel(t.Context(), "ann", "s", nil); err != nil || !errors.Is(context.Cause(mine.Context()), ErrCancelled) {
 		t.Errorf("%v, %v", err, context.Cause(mine.Context()))
