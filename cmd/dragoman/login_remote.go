@@ -118,7 +118,7 @@ func (g *remote) post(ctx context.Context, method, path string, body any) (statu
 	}
 	res, err := g.client.Do(r)
 	if err != nil {
-		return 0, nil, err
+		return 0, nil, &failure{fmt.Errorf("the gateway does not answer: %w", err), "start it with \"dragoman serve\", or say where it is: --gateway ADDRESS"}
 	}
 	defer res.Body.Close()
 	if answer, err = safehttp.ReadAll(res.Body, maxRemote); err != nil {

@@ -220,10 +220,10 @@ func (c *Config) validateURL() error {
 	}
 	u, err := url.Parse(c.URL)
 	switch {
-	case err != nil:
+	case err != nil && strings.Contains(c.URL, "://"):
 		// The parse error repeats the URL, which may hold a secret.
 		return invalid.Key("url", "not a valid URL")
-	case u.Scheme != "http" && u.Scheme != "https":
+	case err != nil, u.Scheme != "http" && u.Scheme != "https":
 		return invalid.Key("url", "a URL here begins with http:// or https://")
 	case u.Hostname() == "":
 		return invalid.Key("url", "the URL has no host")

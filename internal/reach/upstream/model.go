@@ -67,10 +67,10 @@ func (m *Model) Validate() error {
 	}
 	u, err := url.Parse(m.BaseURL)
 	switch {
-	case err != nil:
+	case err != nil && strings.Contains(m.BaseURL, "://"):
 		// The parse error repeats the URL, which may hold a secret.
 		return invalid.Key("base_url", "not a valid URL")
-	case u.Scheme != "http" && u.Scheme != "https":
+	case err != nil, u.Scheme != "http" && u.Scheme != "https":
 		return invalid.Key("base_url", "a URL here begins with http:// or https://")
 	case u.Hostname() == "":
 		return invalid.Key("base_url", "the URL has no host")
