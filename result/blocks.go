@@ -194,6 +194,7 @@ type parts struct {
 	people   []json.RawMessage
 	notes    []string
 	handle   func() string // of the whole, made on demand; "" without a shelf
+	page     bool          // of read_more
 }
 
 func (p *parts) block(b block) {

@@ -23,8 +23,12 @@ func (r *reading) heard() *witness {
 
 // named returns a value without the bytes and long texts that these blocks carry, which
 // stand in an array of parts of the message: it says where. Other bytes that are longer
-// than what stands in a message go along as a picture, or get a handle.
+// than what stands in a message go along as a picture, or get a handle. Those of a page
+// stay: whoever reads by pages has come from the handle.
 func (p *parts) named(v piece, array string, blocks []block) piece {
+	if p.page {
+		return v
+	}
 	w := newWitness(v.doc, array)
 	w.loose, w.least = p.loose, max(p.shape.inline(), leastBytes)
 	for k := range blocks {

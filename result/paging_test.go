@@ -2,6 +2,7 @@ package result
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -250,6 +251,39 @@ func TestPagingByLinesAndBytes(t *testing.T) {
 	}
 	if data.String() != blob || message.Data[1].Bytes != 2700 {
 		t.Errorf("%d bytes came back as %d characters of base64, want %d", message.Data[1].Bytes, data.Len(), len(blob))
+	}
+}
+
+// TestPagingThroughBytesOfAKnownType: pages of binary data hold the data, whatever its first
+// bytes tell, and no page is a picture.
+func TestPagingThroughBytesOfAKnownType(t *testing.T) {
+	for _, head := range []string{"\x89PNG\r\n\x1a\n", "%PDF-1.7\n"} {
+		for _, sees := range []bool{false, true} {
+			shape := &Shape{Shelf: &Shelf{}, Images: sees}
+			blob := base64.StdEncoding.EncodeToString([]byte(strings.Repeat(head+"0123456789", 4000)))
+			// More pictures than go along: the last one is not among them.
+			image := `{"type":"image","mimeType":"image/png","data":"` + blob + `"}`
+			blocks := strings.Repeat(image+",", maxImages) + image
+			m := shape.Message(call, dragoman.Result{Content: json.RawMessage(`{"content":[` + blocks + `]}`)})
+			var message struct{ Data []struct{ Handle string } }
+			decode(t, m.Text, &message)
+			r := &reader{t: t, shape: shape, handle: message.Data[maxImages].Handle}
+			var data []byte
+			for offset, more := 0, true; more; {
+				p := r.page("", Bytes, offset)
+				piece, err := base64.StdEncoding.DecodeString(p.Items.(string))
+				if err != nil {
+					t.Fatalf("%q at %d: items are no base64: %.100q", head, offset, p.Items)
+				}
+				data = append(data, piece...)
+				if more = p.HasMore; more {
+					offset = *p.NextOffset
+				}
+			}
+			if got := base64.StdEncoding.EncodeToString(data); got != blob {
+				t.Errorf("%q: %d characters of base64 came back, want %d", head, len(got), len(blob))
+			}
+		}
 	}
 }
 

@@ -91,6 +91,11 @@ func (t shelfTools) Call(ctx context.Context, c dragoman.Call) (dragoman.Result,
 	return res, nil
 }
 
+// isPage reports whether the result of a call is a page of read_more.
+func isPage(c *dragoman.Call) bool {
+	return c.Tool != nil && c.Tool.Server == "" && c.Tool.Original == ReadMore
+}
+
 // A request is the arguments of read_more.
 type request struct {
 	Handle  string `json:"handle"`

@@ -77,7 +77,7 @@ func (s *Shape) view(call dragoman.Call, res dragoman.Result) *view {
 	if !v.failed && s.Profile != Raw && r.structured != nil && askedForMarkdown(&call) && r.texts() {
 		r.structured = nil
 	}
-	p := &parts{reading: r, shape: s, handle: func() string { return s.handle(v) }}
+	p := &parts{reading: r, shape: s, handle: func() string { return s.handle(v) }, page: isPage(&call)}
 	switch {
 	case s.Profile == Raw:
 		s.raw(v, p)
