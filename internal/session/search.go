@@ -152,14 +152,18 @@ func described(name string, plan *dialect.Plan) json.RawMessage {
 }
 
 // defined returns a tool as a client of MCP is shown it: with the schema of its
-// server, as in a list.
+// server, as in a list, or one that takes anything where there is none.
 func defined(name string, t *dragoman.Tool) json.RawMessage {
 	entry := &rawjson.Object{}
 	entry.Set("name", rawjson.Quote(name))
 	if t.Description != "" {
 		entry.Set("description", rawjson.Quote(t.Description))
 	}
-	entry.Set("inputSchema", t.InputSchema)
+	schema := t.InputSchema
+	if schema == nil {
+		schema = json.RawMessage(`{"type":"object"}`)
+	}
+	entry.Set("inputSchema", schema)
 	return entry.Bytes()
 }
 

@@ -103,6 +103,27 @@ func TestFindTools(t *testing.T) {
 	}
 }
 
+// A tool without an input schema is found like others, and hides none.
+func TestFindToolsWithoutASchema(t *testing.T) {
+	tools := &listed{&dragoman.List{Tools: dragoman.NewTools(catalog.Name([]dragoman.Tool{
+		dragoman.ReadTool("books", []byte(`{"name":"export","description":"Exports invoices.","inputSchema":{"type":"object"}}`)),
+		dragoman.ReadTool("books", []byte(`{"name":"status","description":"Says how invoices are."}`)),
+	}, catalog.Config{}))}}
+	opener := New(Options{Tools: Shared(tools), Servers: map[string]bool{"books": true}, Dialects: dialect.Builtin()})
+	for _, client := range []bool{false, true} {
+		s, err := opener.Open(t.Context(), caller.Local, Want{Client: client})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, _ := findTools(t, s, "invoices")
+		for _, want := range []string{"books__export", "books__status"} {
+			if !strings.Contains(string(res.Content), want) {
+				t.Errorf("client %t: %s is not found: %s %v", client, want, res.Content, res.Problem)
+			}
+		}
+	}
+}
+
 // A request that chose its servers finds nothing of others.
 func TestFindToolsAmongTheChosen(t *testing.T) {
 	opener := New(Options{Tools: Shared(many()), Servers: map[string]bool{"books": true, "tracker": true}, Dialects: dialect.Builtin()})
