@@ -187,3 +187,15 @@ func TestLeastRoom(t *testing.T) {
 		}
 	}
 }
+
+// TestDigestMarksLongNumbers: a number is not another one in the readable part of a message.
+func TestDigestMarksLongNumbers(t *testing.T) {
+	fits, long := strings.Repeat("1234567890", 4), strings.Repeat("1234567890", 5)
+	m := (&Shape{Profile: Text}).Message(call, dragoman.Result{Content: json.RawMessage(
+		`{"content":[],"structuredContent":{"fits":` + fits + `,"long":` + long + `}}`)})
+	for _, want := range []string{"- fits: " + fits + "\n", "- long: " + fits + "…\n", `"long":` + long} {
+		if !strings.Contains(m.Text, want) {
+			t.Errorf("it does not have %q: %s", want, m.Text)
+		}
+	}
+}

@@ -101,7 +101,7 @@ func (d *doc) brief(n node) string {
 		}
 		return text
 	}
-	return string(d.b[n.start:min(n.end, n.start+40)])
+	return visible(string(d.b[n.start:min(n.end, n.start+41)]), 41)
 }
 
 func counted(n int, what string) string {
