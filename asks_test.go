@@ -234,6 +234,34 @@ func TestAskingEndsTheTurn(t *testing.T) {
 	}
 }
 
+// TestRepeatedAfterAnswers: a call that went on with the answers of a later request is not
+// made again right after it.
+func TestRepeatedAfterAnswers(t *testing.T) {
+	goesOn := call(write, 1)
+	goesOn.Answers = &dragoman.Answers{State: []byte("2"), Ran: dragoman.RanNot}
+	for _, tt := range []struct {
+		result dragoman.Result
+		want   string
+		ran    int
+	}{
+		{text("done"), dragoman.CodeRepeated, 1},
+		{dragoman.Failure(dragoman.CodeDenied, "no"), dragoman.CodeDenied, 2},
+	} {
+		ran := 0
+		loop := dragoman.Loop{Tools: &tools{run: func(context.Context, dragoman.Call) (dragoman.Result, error) {
+			ran++
+			return tt.result, nil
+		}}}
+		conv := &script{rounds: [][]dragoman.Call{{goesOn}, {call(write, 1)}}}
+		if err := loop.Run(t.Context(), conv); err != nil {
+			t.Fatal(err)
+		}
+		if got := conv.outcomes()[1][0]; got != tt.want || ran != tt.ran {
+			t.Errorf("the repetition: %s, and %d calls ran; want %s and %d", got, ran, tt.want, tt.ran)
+		}
+	}
+}
+
 // A continuation is never safer than what ran before it.
 func TestRanOfALaterLeg(t *testing.T) {
 	for _, tt := range []struct{ first, second, want dragoman.Ran }{

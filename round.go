@@ -119,7 +119,7 @@ func (e *execution) finish(i int, res Result) {
 // admit decides whether c runs: not when it is no valid call, when the budget
 // is used up, or when it repeats a call that may have changed something. The
 // note goes with the result of a call that does run. A call that goes on with
-// answers was admitted before.
+// answers was admitted before, and is the one that the next may repeat.
 func (r *run) admit(c Call) (refused *Problem, note string) {
 	if c.Problem != nil {
 		return c.Problem, ""
@@ -127,13 +127,14 @@ func (r *run) admit(c Call) (refused *Problem, note string) {
 	if c.Tool != nil && c.Tool.Quarantined != nil {
 		return c.Tool.Quarantined, ""
 	}
+	key := callKey(c)
 	if c.Answers != nil {
+		r.lastKey, r.lastWrote = key, c.Tool != nil && c.Tool.Writes()
 		return nil, ""
 	}
 	if r.spent() {
 		return usedUp(), ""
 	}
-	key := callKey(c)
 	if c.Tool != nil && c.Tool.Writes() {
 		if r.lastWrote && key == r.lastKey {
 			return &Problem{Code: CodeRepeated, Message: "This exact call has just been made and may have changed something, so it was not made again. Use its result, or look at the state before you repeat it."}, ""
