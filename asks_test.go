@@ -284,6 +284,40 @@ func TestRanOfALaterLeg(t *testing.T) {
 	}
 }
 
+// TestRanOfALegThatIsNotMade: a call that was to go on and did not is no safer than what ran
+// before, and the model is told so.
+func TestRanOfALegThatIsNotMade(t *testing.T) {
+	quarantined := *write
+	quarantined.Quarantined = &dragoman.Problem{Code: dragoman.CodeNotApproved}
+	for _, tt := range []struct {
+		tool  *dragoman.Tool
+		first dragoman.Ran
+		ends  bool // before the leg
+		want  string
+	}{
+		{write, dragoman.RanNot, true, dragoman.CodeCanceled},
+		{write, dragoman.RanMaybe, true, dragoman.CodeUnknownOutcome},
+		{write, dragoman.RanYes, true, dragoman.CodeUnknownOutcome},
+		{read, dragoman.RanYes, true, dragoman.CodeCanceled},
+		{&quarantined, dragoman.RanMaybe, false, dragoman.CodeNotApproved},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		goesOn := call(tt.tool, 1)
+		goesOn.Answers = &dragoman.Answers{State: []byte("2"), Ran: tt.first}
+		conv := &script{rounds: [][]dragoman.Call{{goesOn}}}
+		loop := dragoman.Loop{Tools: &tools{}, Observe: func(e dragoman.Event) {
+			if tt.ends && e.Phase == dragoman.Decide {
+				cancel()
+			}
+		}}
+		_ = loop.Run(ctx, conv)
+		cancel()
+		if got := conv.answers[0][0]; got.Ran != tt.first || got.Problem == nil || got.Problem.Code != tt.want {
+			t.Errorf("after %s: %s, %v; want %s", tt.first, got.Ran, got.Problem, tt.want)
+		}
+	}
+}
+
 func TestPanicsEndTheCallAlone(t *testing.T) {
 	loop := dragoman.Loop{Tools: &tools{run: func(_ context.Context, c dragoman.Call) (dragoman.Result, error) {
 		if c.Tool == write {

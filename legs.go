@@ -32,7 +32,7 @@ func (l *Loop) call(ctx context.Context, c Call, pause func() (resume func())) (
 		c.Problem = c.Tool.Quarantined
 	}
 	if c.Problem != nil {
-		return Result{Problem: c.Problem, Ran: RanNot}, nil
+		return Result{Problem: c.Problem, Ran: RanNot.After(c.Answers)}, nil
 	}
 	start := time.Now()
 	var waited time.Duration

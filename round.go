@@ -29,7 +29,7 @@ func (r *run) execute(ctx context.Context, round int, calls []Call) ([]Result, e
 		e.results[i].Info.Note = note
 		switch {
 		case refused != nil:
-			e.finish(i, Result{Problem: refused, Ran: RanNot})
+			e.finish(i, Result{Problem: refused, Ran: RanNot.After(c.Answers)})
 		case c.Tool != nil && c.Tool.Writes():
 			inOrder = append(inOrder, i)
 		default:
@@ -82,9 +82,10 @@ type execution struct {
 func (e *execution) work(ctx context.Context, i int) {
 	e.slots <- struct{}{}
 	defer func() { <-e.slots }()
-	if p, err := e.late(ctx); p != nil {
+	ran := RanNot.After(e.calls[i].Answers)
+	if p, err := e.late(ctx, e.calls[i], ran); p != nil {
 		e.failures[i] = err
-		e.finish(i, Result{Problem: p, Ran: RanNot})
+		e.finish(i, Result{Problem: p, Ran: ran})
 		return
 	}
 	e.observe(Event{Phase: Execute, Round: e.round, Call: &e.calls[i]})
@@ -158,16 +159,19 @@ func usedUp() *Problem {
 }
 
 // late says why a call that waited for its turn is not made any more; nil when
-// it is. The error is the one that ends the conversation, if any.
-func (r *run) late(ctx context.Context) (*Problem, error) {
-	const ended = "The conversation ended before this call was made."
+// it is. ran is what its earlier legs did. The error is the one that ends the
+// conversation, if any.
+func (r *run) late(ctx context.Context, c Call, ran Ran) (*Problem, error) {
 	switch cause := context.Cause(ctx); {
 	case cause == errBudget || cause == nil && r.bytes.Load() <= 0:
+		if ran != RanNot {
+			return stopped(c, ran), nil
+		}
 		return usedUp(), nil
 	case cause != nil:
-		return &Problem{Code: CodeCanceled, Message: ended}, cause
+		return stopped(c, ran), cause
 	case r.broken.Load():
-		return &Problem{Code: CodeCanceled, Message: ended}, nil
+		return stopped(c, ran), nil
 	}
 	return nil, nil
 }
