@@ -22,6 +22,9 @@ func (d *Dialogue) Answer(round *Round, results []dragoman.Result) (closed bool)
 	for i, run := range round.Run {
 		res := results[i]
 		d.Wrote = d.Wrote || run.Problem == nil && res.Ran != dragoman.RanNot && run.Tool.Effect() != dragoman.ReadOnly
+		if run.Answers == nil && (res.Asks == nil || !res.Asks.Deferred()) {
+			d.Spent.Calls++
+		}
 		n := slices.IndexFunc(m.Calls, func(c memory.Call) bool { return c.Ours() && c.ID == run.ID })
 		if res.Asks != nil && n >= 0 {
 			m.Calls[n].Waiting = wait(run, res)
@@ -37,9 +40,7 @@ func (d *Dialogue) Answer(round *Round, results []dragoman.Result) (closed bool)
 		if message.Cut {
 			d.tellCut(run.Tool)
 		}
-		if d.Spent.Bytes += int64(len(res.Content)); run.Answers == nil {
-			d.Spent.Calls++
-		}
+		d.Spent.Bytes += int64(len(res.Content))
 		answers, at = append(answers, Answer{ID: run.ID, Message: message}), append(at, n)
 	}
 	tools, after := Messages(d.wire(), answers)

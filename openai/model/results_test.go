@@ -2,11 +2,13 @@ package model
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/dialect"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
 )
 
@@ -37,5 +39,27 @@ func TestAnswered(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+// A call counts once, whether it is answered at once, asks first, or waits for one that asks.
+func TestCallsThatAskAreCounted(t *testing.T) {
+	tools := numbered(3)
+	d := searching(t, dialect.Conservative, tools)
+	round := &Round{Reply: &Reply{}, Message: &memory.Message{}}
+	for i, tool := range tools.All() {
+		id := fmt.Sprint("call_", i)
+		round.Run = append(round.Run, dragoman.Call{ID: id, Tool: &tool, Arguments: json.RawMessage(`{"path":"/a"}`)})
+		round.Message.Calls = append(round.Message.Calls, memory.Call{ID: id})
+	}
+	done := dragoman.Result{Ran: dragoman.RanYes, Content: json.RawMessage(`{"content":[]}`)}
+	d.Answer(round, []dragoman.Result{done, {Asks: &dragoman.Asks{State: []byte("s"), Questions: []dragoman.Question{{Key: "q"}}}}, {Asks: &dragoman.Asks{}, Ran: dragoman.RanNot}})
+	if d.Spent.Calls != 2 {
+		t.Errorf("%d calls are counted while one asks, want 2", d.Spent.Calls)
+	}
+	next := d.Resume(round.Message, map[string]map[string]json.RawMessage{"call_1": {"q": json.RawMessage(`{}`)}})
+	d.Answer(next, []dragoman.Result{done, done})
+	if d.Spent.Calls != 3 {
+		t.Errorf("%d calls are counted, want 3", d.Spent.Calls)
 	}
 }
