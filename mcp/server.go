@@ -65,6 +65,13 @@ type Deputy interface {
 	Meant(ctx context.Context, name string, arguments json.RawMessage) string
 }
 
+// An Interpreter is a [Host] that speaks to each era in its own way. It is asked where a
+// connection carries both: lines, and HTTP+SSE.
+type Interpreter interface {
+	// In returns who answers a message of an era.
+	In(Era) Host
+}
+
 // Refused is an answer of HTTP to a request that is not answered.
 type Refused struct {
 	// Status is that of HTTP, such as 403.

@@ -68,6 +68,13 @@ func (c *sharedConnection) read(b []byte) *inbound {
 
 // take takes a message of the client, for the host that answers it.
 func (c *sharedConnection) take(host Host, in *inbound) {
+	if i, ok := host.(Interpreter); ok {
+		era := Legacy
+		if in.modern {
+			era = Modern
+		}
+		host = i.In(era)
+	}
 	c.mu.Lock()
 	conn := c.conn
 	c.mu.Unlock()

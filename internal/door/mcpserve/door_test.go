@@ -1,11 +1,14 @@
 package mcpserve
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +32,20 @@ func always(o *session.Opener) func() *session.Opener { return func() *session.O
 // open opens a door to tools over real HTTP and returns its address.
 func open(t *testing.T, tools dragoman.Toolset, change func(*Options), labels ...string) string {
 	t.Helper()
+	door := newDoor(tools, change, labels...)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		who := caller.Caller{ID: "ann", Issuer: r.Header.Get("X-Test-Issuer")}
+		if id := r.Header.Get("X-Test-Caller"); id != "" {
+			who.ID = id
+		}
+		door.Serve(w, r, who)
+	}))
+	t.Cleanup(func() { door.Close(); server.Close() })
+	return server.URL
+}
+
+// newDoor returns a door to tools.
+func newDoor(tools dragoman.Toolset, change func(*Options), labels ...string) *Door {
 	servers := map[string]bool{}
 	for _, l := range labels {
 		servers[l] = true
@@ -44,16 +61,7 @@ func open(t *testing.T, tools dragoman.Toolset, change func(*Options), labels ..
 	if change != nil {
 		change(&o)
 	}
-	door := New(o)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		who := caller.Caller{ID: "ann", Issuer: r.Header.Get("X-Test-Issuer")}
-		if id := r.Header.Get("X-Test-Caller"); id != "" {
-			who.ID = id
-		}
-		door.Serve(w, r, who)
-	}))
-	t.Cleanup(func() { door.Close(); server.Close() })
-	return server.URL
+	return New(o)
 }
 
 // connect connects our own client.
@@ -416,6 +424,48 @@ func TestSSE(t *testing.T) {
 	res, err := c.Call(t.Context(), dragoman.Call{Tool: list.Tools.Find("b__get")})
 	if err != nil || res.Problem != nil || len(inner.calls) != 1 || inner.calls[0].Tool.Server != "b" {
 		t.Errorf("Call = %+v, %v", res, err)
+	}
+}
+
+// A client over lines is answered in the way of the era of each message.
+func TestErasOverLines(t *testing.T) {
+	inner := newTwo()
+	inner.big = json.RawMessage(`{"content":[],"structuredContent":[1]}`)
+	door := newDoor(inner, nil, "a", "b")
+	defer door.Close()
+	in, toDoor := io.Pipe()
+	fromDoor, out := io.Pipe()
+	done := make(chan error, 1)
+	go func() { done <- door.ServeLines(context.Background(), caller.Local, in, out) }()
+	answers := bufio.NewScanner(fromDoor)
+	ask := func(line string) string {
+		if _, err := io.WriteString(toDoor, line+"\n"); err != nil || !answers.Scan() {
+			t.Fatal(err, answers.Err())
+		}
+		return answers.Text()
+	}
+	modern := `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}},`
+	greeting := ask(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	if !strings.Contains(greeting, `"2025-11-25"`) {
+		t.Fatal(greeting)
+	}
+	id := 0
+	for _, tt := range []struct{ method, params, legacy, modern string }{
+		{"resources/read", `"uri":"none:x"}`, `"code":-32002`, `"code":-32602`},
+		{"tools/call", `"name":"a__list","arguments":{}}`, `"structuredContent":{"`, `"structuredContent":[1]`},
+		{"tools/list", `"cursor":""}`, `"outputSchema":{"type":"object"`, `"outputSchema":{"type":"array"}`},
+	} {
+		for params, want := range map[string]string{"{": tt.legacy, modern: tt.modern} {
+			id++
+			got := ask(`{"jsonrpc":"2.0","id":` + strconv.Itoa(id) + `,"method":"` + tt.method + `","params":` + params + tt.params + `}`)
+			if !strings.Contains(got, want) {
+				t.Errorf("%s with %.20s: %s lacks %s", tt.method, params, got, want)
+			}
+		}
+	}
+	toDoor.Close()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
 

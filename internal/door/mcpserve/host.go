@@ -52,6 +52,14 @@ type opening struct {
 // Owner implements [mcp.Host].
 func (h *host) Owner() string { return h.who.ID }
 
+// In implements [mcp.Interpreter].
+func (h *host) In(era mcp.Era) mcp.Host {
+	if h.legacy == (era == mcp.Legacy) {
+		return h
+	}
+	return &host{door: h.door, who: h.who, at: h.at, path: h.path, legacy: era == mcp.Legacy, search: h.search}
+}
+
 // open opens a session for a request, and returns what there is at the place. It
 // waits a while for servers that are still starting.
 func (h *host) open(ctx context.Context) (*session.Session, *view, error) {
