@@ -59,8 +59,32 @@ type legacyListener struct {
 type legacyListeners struct {
 	mu      sync.Mutex
 	all     map[*legacyListener]struct{}
-	asking  sync.Mutex // held while the server is asked
-	watched map[string]int
+	watched map[string]*watchedResource // by URI
+}
+
+// A watchedResource is one that somebody wants, or wanted, to hear of.
+type watchedResource struct {
+	using     int           // calls that have it; under the mutex of the map
+	asking    chan struct{} // full while one of them changes listeners, and asks the server
+	listeners int
+}
+
+// using returns a resource for a call that is to give it back with done.
+func (l *legacyListeners) using(uri string) (w *watchedResource, done func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if w = l.watched[uri]; w == nil {
+		w = &watchedResource{asking: make(chan struct{}, 1)}
+		l.watched[uri] = w
+	}
+	w.using++
+	return w, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if w.using--; w.using == 0 && w.listeners <= 0 {
+			delete(l.watched, uri)
+		}
+	}
 }
 
 // tell hands a notification to those who want to hear it.
@@ -81,7 +105,7 @@ func (c *Client) listenLegacy(ctx context.Context, call *dragoman.Call) (dragoma
 	e := &legacyListener{subscription: readSubscription(call.Arguments)}
 	c.legacyListeners.mu.Lock()
 	if c.legacyListeners.all == nil {
-		c.legacyListeners.all, c.legacyListeners.watched = map[*legacyListener]struct{}{}, map[string]int{}
+		c.legacyListeners.all, c.legacyListeners.watched = map[*legacyListener]struct{}{}, map[string]*watchedResource{}
 	}
 	c.legacyListeners.all[e] = struct{}{}
 	c.legacyListeners.mu.Unlock()
@@ -118,16 +142,26 @@ func (c *Client) listenLegacy(ctx context.Context, call *dragoman.Call) (dragoma
 }
 
 // watchResource notes that one more, or one less, wants to hear of a resource,
-// and asks the server accordingly for the first and the last.
+// and asks the server accordingly for the first and the last. Of one resource it is asked
+// once at a time; what it does not answer holds up no other.
 func (c *Client) watchResource(ctx context.Context, uri string, n int) error {
-	c.legacyListeners.asking.Lock()
-	defer c.legacyListeners.asking.Unlock()
-	before := c.legacyListeners.watched[uri]
+	w, done := c.legacyListeners.using(uri)
+	defer done()
+	gone := ctx.Done()
+	if n < 0 {
+		gone = nil // who goes is counted
+	}
+	select {
+	case w.asking <- struct{}{}:
+	case <-gone:
+		return context.Cause(ctx)
+	}
+	defer func() { <-w.asking }()
 	method := ""
 	switch {
-	case before == 0 && n > 0:
+	case w.listeners == 0 && n > 0:
 		method = "resources/subscribe"
-	case before+n == 0:
+	case w.listeners+n == 0:
 		method = "resources/unsubscribe"
 	}
 	if method != "" {
@@ -138,8 +172,6 @@ func (c *Client) watchResource(ctx context.Context, uri string, n int) error {
 			return fmt.Errorf("subscribing: %w", err)
 		}
 	}
-	if c.legacyListeners.watched[uri] = before + n; before+n <= 0 {
-		delete(c.legacyListeners.watched, uri)
-	}
+	w.listeners += n
 	return nil
 }

@@ -84,6 +84,51 @@ func TestHear(t *testing.T) {
 	})
 }
 
+// TestHearDespiteSilence: a server that does not answer for one resource holds up neither
+// those who want to hear of another nor those who want to go.
+func TestHearDespiteSilence(t *testing.T) {
+	serve := func(line []byte, out io.Writer) {
+		o := object(line)
+		if uri, _ := rawjson.String(object(o.Get("params")).Get("uri")); o.Get("id") != nil && uri != "silent:" {
+			_, _ = fmt.Fprintf(out, "{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{}}\n", o.Get("id"))
+		}
+	}
+	pipedWith(t, &ClientOptions{Era: Legacy, Passive: true}, serve, func(t *testing.T, c *Client) {
+		var wg sync.WaitGroup
+		listen := func(uri string, hears func()) (leave func()) {
+			ctx, leave := context.WithCancel(t.Context())
+			wg.Go(func() {
+				defer hears()
+				_, _ = c.Call(ctx, dragoman.Call{
+					Method: listenMethod, Arguments: json.RawMessage(`{"notifications":{"resourceSubscriptions":["` + uri + `"]}}`),
+					Notify: func(dragoman.Notification) { hears() },
+				})
+			})
+			return leave
+		}
+		first := listen("silent:", func() {})
+		synctest.Wait()
+		start := time.Now()
+		left, leftBy := context.WithCancel(t.Context())
+		second := listen("silent:", leftBy)
+		synctest.Wait()
+		second()
+		<-left.Done()
+		heard, heardBy := context.WithCancel(t.Context())
+		third := listen("a:", heardBy)
+		<-heard.Done()
+		if waited := time.Since(start); waited > 0 {
+			t.Errorf("both waited for %v", waited)
+		}
+		first()
+		third()
+		wg.Wait()
+		if len(c.legacyListeners.watched) != 0 {
+			t.Errorf("still watched: %v", c.legacyListeners.watched)
+		}
+	})
+}
+
 // TestTaskIsPolledAgain: a task that was made is asked for again where the way to
 // the server broke, and never made again.
 func TestTaskIsPolledAgain(t *testing.T) {
