@@ -55,6 +55,30 @@ var probes = map[string]func(string) error{
 		}
 		return conn.Close()
 	},
+	"post": func(path string) error { // by a pair, of which one end names somebody else
+		for _, kind := range []int{syscall.SOCK_DGRAM | syscall.SOCK_CLOEXEC, syscall.SOCK_RAW} {
+			pair, err := syscall.Socketpair(syscall.AF_UNIX, kind, 0)
+			if err == nil {
+				return syscall.Sendto(pair[0], []byte("text"), 0, &syscall.SockaddrUnix{Name: path})
+			}
+			if !errors.Is(err, syscall.EACCES) {
+				return err
+			}
+		}
+		return syscall.EACCES
+	},
+	"pair": func(string) error {
+		for _, kind := range []int{syscall.SOCK_STREAM | syscall.SOCK_CLOEXEC, syscall.SOCK_SEQPACKET} {
+			pair, err := syscall.Socketpair(syscall.AF_UNIX, kind, 0)
+			if err != nil {
+				return err
+			}
+			if _, err := syscall.Write(pair[0], []byte("text")); err != nil {
+				return err
+			}
+		}
+		return nil
+	},
 	"abstract": func(name string) error {
 		conn, err := net.Dial("unix", "@"+name)
 		if err != nil {
@@ -165,6 +189,9 @@ func TestSandbox(t *testing.T) {
 	for _, name := range []string{"readable/link", "writable/link"} {
 		must(t, os.Symlink(filepath.Join(dir, "outside/secret"), filepath.Join(dir, name)))
 	}
+	letterbox, err := net.ListenPacket("unixgram", filepath.Join(dir, "outside/socket"))
+	must(t, err)
+	defer letterbox.Close()
 	tests := []struct {
 		probe   string // {} stands for the folder of the test
 		want    string // in the sandbox; without it everything is allowed
@@ -180,6 +207,7 @@ func TestSandbox(t *testing.T) {
 		{"remove {}/writable/sub/new", "allowed", 1},
 		{"change {}/file", "allowed", 1},
 		{"temp", "allowed", 1},
+		{"pair", "allowed", 1},
 
 		{"list {}/outside", "denied", 1},
 		{"run {}/outside/program", "denied", 1},
@@ -201,6 +229,7 @@ func TestSandbox(t *testing.T) {
 		{"listen 127.0.0.1:0", "denied", 1},
 		{"datagram 127.0.0.1:9", "denied", 1},
 		{"abstract " + abstract, "denied", 1},
+		{"post {}/outside/socket", "denied", 1},
 		{"signal " + strconv.Itoa(os.Getpid()), "denied", 6},
 	}
 	var all, denied []string

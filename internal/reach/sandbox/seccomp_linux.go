@@ -27,10 +27,15 @@ const (
 	loadWord    = 0x20 // BPF_LD | BPF_W | BPF_ABS
 	jumpEqual   = 0x15 // BPF_JMP | BPF_JEQ | BPF_K
 	jumpAtLeast = 0x35 // BPF_JMP | BPF_JGE | BPF_K
+	and         = 0x54 // BPF_ALU | BPF_AND | BPF_K
 	giveBack    = 0x06 // BPF_RET | BPF_K
 
-	offsetCall = 0 // in struct seccomp_data
-	offsetArch = 4
+	offsetCall   = 0 // in struct seccomp_data
+	offsetArch   = 4
+	offsetFirst  = 16 // argument; both architectures have its low half here
+	offsetSecond = 24
+
+	socketKind = 0x0f // SOCK_TYPE_MASK: what is not a flag in the type of a socket
 )
 
 // Seccomp reports whether a sandbox can be without sockets here: whether the kernel
@@ -46,18 +51,26 @@ func Seccomp() bool {
 }
 
 // denySockets takes from the calling thread, and every process that it starts, the
-// ways to make a socket. Pairs of sockets, which programs talk to their children by,
-// are still to be had. System calls of another architecture, whose numbers mean
-// something else, are denied altogether.
+// ways to make a socket. Pairs of Unix sockets, which programs talk to their children by,
+// are still to be had, where they stay a pair: one for datagrams sends to whichever Unix
+// socket in the file system it names. System calls of another architecture, whose numbers
+// mean something else, are denied altogether.
 func denySockets() error {
 	const denied = returnErrno | uint32(syscall.EACCES)
 	filter := []syscall.SockFilter{
 		{Code: loadWord, K: offsetArch},
-		{Code: jumpEqual, K: auditArch, Jf: 5},
+		{Code: jumpEqual, K: auditArch, Jf: 12},
 		{Code: loadWord, K: offsetCall},
-		{Code: jumpAtLeast, K: x32, Jt: 3},
-		{Code: jumpEqual, K: syscall.SYS_SOCKET, Jt: 2},
-		{Code: jumpEqual, K: sysIOURingSetup, Jt: 1}, // its rings make sockets unseen
+		{Code: jumpAtLeast, K: x32, Jt: 10},
+		{Code: jumpEqual, K: syscall.SYS_SOCKET, Jt: 9},
+		{Code: jumpEqual, K: sysIOURingSetup, Jt: 8}, // its rings make sockets unseen
+		{Code: jumpEqual, K: syscall.SYS_SOCKETPAIR, Jf: 6},
+		{Code: loadWord, K: offsetFirst},
+		{Code: jumpEqual, K: syscall.AF_UNIX, Jf: 5},
+		{Code: loadWord, K: offsetSecond},
+		{Code: and, K: socketKind},
+		{Code: jumpEqual, K: syscall.SOCK_STREAM, Jt: 1},
+		{Code: jumpEqual, K: syscall.SOCK_SEQPACKET, Jf: 1},
 		{Code: giveBack, K: returnAllow},
 		{Code: giveBack, K: denied},
 	}
