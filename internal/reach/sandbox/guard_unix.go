@@ -141,7 +141,11 @@ func (s *Sandbox) makeTemp() (err error) {
 	if !s.Temp {
 		return nil
 	}
-	if s.tempDir, err = os.MkdirTemp("", "dragoman-"); err != nil {
+	dir, err := withoutLinks(os.TempDir()) // what is granted has none
+	if err != nil {
+		return err
+	}
+	if s.tempDir, err = os.MkdirTemp(dir, "dragoman-"); err != nil {
 		return err
 	}
 	s.Write = append(s.Write, s.tempDir)

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"os"
 	"runtime"
+	"strconv"
 	"syscall"
 	"unsafe"
 )
@@ -208,4 +209,14 @@ func open(path string, resolve uint64) (fd int, err error) {
 		return -1, errno
 	}
 	return int(opened), nil
+}
+
+// withoutLinks returns the path of what a path leads to.
+func withoutLinks(path string) (string, error) {
+	fd, err := open(path, 0)
+	if err != nil {
+		return "", &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer syscall.Close(fd)
+	return os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
 }

@@ -13,3 +13,5 @@ func Seccomp() bool { return false }
 func (s *Sandbox) startConfined(func() error) error {
 	return errors.New("there are no sandboxes on this system")
 }
+
+func withoutLinks(path string) (string, error) { return path, nil }

@@ -314,10 +314,13 @@ func TestSandboxOrNothing(t *testing.T) {
 	}
 }
 
-// The folder for temporary files is gone when the server is.
+// The folder for temporary files is gone when the server is, also where the way to it
+// leads through a link.
 func TestSandboxLeavesNoFiles(t *testing.T) {
 	needLandlock(t, 1)
-	t.Setenv("TMPDIR", t.TempDir())
+	link := filepath.Join(t.TempDir(), "link")
+	must(t, os.Symlink(t.TempDir(), link))
+	t.Setenv("TMPDIR", link)
 	if got := try(t, &Sandbox{Read: []string{self(t)}, Temp: true}, "temp"); got[0] != "allowed" {
 		t.Errorf("it came to %q", got)
 	}
