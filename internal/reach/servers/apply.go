@@ -149,8 +149,7 @@ func (s *Set) drain(c *connection) {
 // mayEnd says so where nothing runs any more at a connection that is left. The set's mu
 // is held.
 func (c *connection) mayEnd(now time.Time) {
-	maps.DeleteFunc(c.asking, func(_ string, until time.Time) bool { return until.Before(now) })
-	if c.left == nil || c.running > 0 || len(c.asking) > 0 {
+	if asks := c.asks(now); asks || c.left == nil || c.running > 0 {
 		return
 	}
 	select {
@@ -158,6 +157,12 @@ func (c *connection) mayEnd(now time.Time) {
 	default:
 		close(c.left)
 	}
+}
+
+// asks reports whether calls wait for answers here. The set's mu is held.
+func (c *connection) asks(now time.Time) bool {
+	maps.DeleteFunc(c.asking, func(_ string, until time.Time) bool { return until.Before(now) })
+	return len(c.asking) > 0
 }
 
 // askLife is how long a question stands that does not say, for a connection that is left.

@@ -170,6 +170,55 @@ func TestOwnConnectionsAreBounded(t *testing.T) {
 	})
 }
 
+// A call that waits for an answer keeps its connection, however many want one, until it
+// has waited too long.
+func TestOwnConnectionStaysWhileItAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := fakemcp.New(fakemcp.Config{Era: fakemcp.LegacyOnly, Tools: []fakemcp.Tool{{Name: "asks", Do: fakemcp.Ask}}})
+		o := builtin(func(ctx context.Context) mcp.Transport {
+			r, w := fake.Pipe(ctx)
+			return mcp.Pipe{Reader: r, Writer: w}
+		})
+		o.Bounds.Own, o.Can = OwnConfig{Max: 1, Idle: time.Minute}, dragoman.AskForm
+		s := open(t, map[string]Config{"it": {Share: ShareCaller}}, o)
+		ann, bob := s.For(Owner{Caller: "ann"}), s.For(Owner{Caller: "bob"})
+		offered := func(p Part) *dragoman.Tool {
+			if err := p.Settle(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			list, err := p.List(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return list.Tools.Exact("asks")
+		}
+		call := dragoman.Call{ID: "1", Tool: offered(ann), Can: dragoman.AskForm}
+		first, err := ann.Call(t.Context(), call)
+		if err != nil || first.Asks == nil {
+			t.Fatalf("%+v, %v", first, err)
+		}
+		time.Sleep(3 * time.Minute)
+		if offered(bob) != nil {
+			t.Error("bob has a connection, and there is one alone")
+		}
+		again := call
+		again.Answers = &dragoman.Answers{State: first.Asks.State, Replies: map[string]json.RawMessage{}}
+		for _, q := range first.Asks.Questions {
+			again.Answers.Replies[q.Key] = json.RawMessage(`{"action":"accept","content":{}}`)
+		}
+		if res, err := ann.Call(t.Context(), again); err != nil || res.Problem != nil || res.Asks != nil {
+			t.Errorf("went on: %v %+v, %v", res.Problem, res.Asks, err)
+		}
+		if res, err := ann.Call(t.Context(), call); err != nil || res.Asks == nil {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		time.Sleep(10 * time.Minute)
+		if offered(bob) == nil {
+			t.Error("a call that nobody answers keeps its connection for ever")
+		}
+	})
+}
+
 // A part keeps the contract of a toolset as a set does.
 func TestPartIsAToolset(t *testing.T) {
 	toolsettest.Run(t, func(t *testing.T, inner *toolsettest.Inner) dragoman.Toolset {

@@ -71,9 +71,19 @@ func newView(s *Set, o Owner) *view {
 
 func (v *view) touch() { v.used.Store(time.Now().UnixNano()) }
 
-// idle reports whether nobody has used the view for so long.
+// idle reports whether nobody has used the view for so long, and no call waits for answers
+// at a connection of the owner's own. set.mu is held.
 func (v *view) idle(d time.Duration) bool {
-	return v.running.Load() == 0 && time.Now().UnixNano()-v.used.Load() >= int64(d)
+	now := time.Now()
+	if v.running.Load() > 0 || now.UnixNano()-v.used.Load() < int64(d) {
+		return false
+	}
+	for _, c := range v.connections {
+		if c.principal != (Owner{}) && c.asks(now) {
+			return false
+		}
+	}
+	return true
 }
 
 // has reports whether a connection belongs to the view. set.mu is held.
