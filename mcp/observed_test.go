@@ -27,7 +27,7 @@ func (tracer) Count(context.Context, string, int64, []observe.Attribute)    {}
 func (tracer) Length(context.Context, string, float64, []observe.Attribute) {}
 func (tracer) Event(string, []observe.Attribute)                            {}
 func (tracer) Details() bool                                                { return true }
-func (tracer) Content() bool                                                { return false }
+func (tracer) Content([]byte) string                                        { return "" }
 func (t tracer) Parent(context.Context) (string, string)                    { return t.traceparent, "" }
 func (tracer) End(*observe.Span)                                            {}
 

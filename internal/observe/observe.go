@@ -58,8 +58,9 @@ type Recorder interface {
 	Event(name string, attributes []Attribute)
 	// Details reports whether attributes are wanted that no metric has.
 	Details() bool
-	// Content reports whether what people and tools say is wanted, too.
-	Content() bool
+	// Content returns what is kept of what a person, a model or a tool said; "" where that
+	// is not wanted.
+	Content(said []byte) string
 	// End is told that it is over. The span is not changed any more.
 	End(*Span)
 }
@@ -246,16 +247,13 @@ func (s *Span) set(key string, value slog.Value) {
 	s.said = append(s.said, Attribute{key, value})
 }
 
-// Content says what a person, a model or a tool said, where that is wanted. It is clipped
-// at 8 KiB.
+// Content says what a person, a model or a tool said, where that is wanted, as the
+// [Recorder] keeps it.
 func (s *Span) Content(key string, value []byte) {
-	if !s.Detailed() || len(value) == 0 || !s.recorder.Content() {
-		return
+	if s.Detailed() && len(value) > 0 {
+		s.Text(key, s.recorder.Content(value))
 	}
-	s.set(key, slog.StringValue(string(value[:min(len(value), maxContent)])))
 }
-
-const maxContent = 8 << 10
 
 // Event says that something happened.
 func (s *Span) Event(name string, attributes ...Attribute) {

@@ -22,7 +22,7 @@ func (n *notebook) Count(_ context.Context, name string, by int64, _ []Attribute
 func (*notebook) Length(context.Context, string, float64, []Attribute) {}
 func (n *notebook) Event(name string, _ []Attribute)                   { n.events = append(n.events, name) }
 func (n *notebook) Details() bool                                      { return !n.coarse }
-func (*notebook) Content() bool                                        { return false }
+func (*notebook) Content([]byte) string                                { return "" }
 func (*notebook) Parent(context.Context) (string, string)              { return "p", "s" }
 func (n *notebook) End(s *Span)                                        { n.ended = append(n.ended, s) }
 
@@ -119,6 +119,6 @@ func (nothing) Count(context.Context, string, int64, []Attribute)    {}
 func (nothing) Length(context.Context, string, float64, []Attribute) {}
 func (nothing) Event(string, []Attribute)                            {}
 func (nothing) Details() bool                                        { return true }
-func (nothing) Content() bool                                        { return false }
+func (nothing) Content([]byte) string                                { return "" }
 func (nothing) Parent(context.Context) (string, string)              { return "", "" }
 func (nothing) End(*Span)                                            {}

@@ -3,6 +3,7 @@ package otlp
 import (
 	"encoding/binary"
 	"math"
+	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
 )
@@ -50,9 +51,16 @@ func (m *message) double(field uint64, f float64) { m.fixed(field, math.Float64b
 
 func (m *message) text(field uint64, s string) {
 	if s != "" {
-		m.tag(field, bytes)
-		*m = append(binary.AppendUvarint(*m, uint64(len(s))), s...)
+		m.said(field, s)
 	}
+}
+
+// said appends a text, also an empty one. Of one that is no UTF-8 a collector would refuse the
+// whole message.
+func (m *message) said(field uint64, s string) {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	m.tag(field, bytes)
+	*m = append(binary.AppendUvarint(*m, uint64(len(s))), s...)
 }
 
 func (m *message) bytes(field uint64, b []byte) {
@@ -107,10 +115,10 @@ func (m *message) value(v attribute.Value) {
 	case attribute.STRINGSLICE:
 		m.in(5, func(list *message) {
 			for _, s := range v.AsStringSlice() {
-				list.in(1, func(each *message) { each.bytes(1, []byte(s)) })
+				list.in(1, func(each *message) { each.said(1, s) })
 			}
 		})
 	default:
-		m.bytes(1, []byte(v.String()))
+		m.said(1, v.String())
 	}
 }

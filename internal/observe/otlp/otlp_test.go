@@ -85,6 +85,24 @@ func TestTracesAreWhatOthersRead(t *testing.T) {
 	}
 }
 
+// What is no UTF-8 costs nobody the other spans of a message.
+func TestBrokenTextIsReadable(t *testing.T) {
+	const broken = "caf\xc3"
+	stub := tracetest.SpanStub{
+		Name: broken, Resource: about, InstrumentationScope: scope,
+		SpanContext: trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}}),
+		Attributes:  []attribute.KeyValue{attribute.String("one", broken), attribute.StringSlice("two", []string{broken})},
+		Status:      sdktrace.Status{Code: codes.Error, Description: broken},
+	}
+	var got tracepb.TracesData
+	if err := proto.Unmarshal(Traces([]sdktrace.ReadOnlySpan{stub.Snapshot()}), &got); err != nil {
+		t.Fatal(err)
+	}
+	if name := got.ResourceSpans[0].ScopeSpans[0].Spans[0].Name; name != "caf\ufffd" {
+		t.Errorf("the name is %q", name)
+	}
+}
+
 // The same for metrics.
 func TestMetricsAreWhatOthersRead(t *testing.T) {
 	few := attribute.NewSet(attribute.String("k", "v"))

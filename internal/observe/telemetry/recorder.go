@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/dragoman-mcp/dragoman/internal/observe"
+	"github.com/dragoman-mcp/dragoman/internal/text/clip"
 )
 
 // A recorder is told about one thing that is observed.
@@ -121,8 +122,20 @@ func (r *recorder) Details() bool {
 	return r.of.tracer != nil && trace.SpanFromContext(r.ctx).IsRecording()
 }
 
+// maxContent is how much is told of what somebody said, in bytes; secrets are looked for in so
+// much more of it, so that one at the end is hidden whole.
+const (
+	maxContent = 8 << 10
+	moreHidden = 64 << 10
+)
+
 // Content implements [observe.Recorder].
-func (r *recorder) Content() bool { return r.of.content && r.Details() }
+func (r *recorder) Content(said []byte) string {
+	if !r.of.content || !r.Details() {
+		return ""
+	}
+	return clip.Text(r.of.hide(string(said[:min(len(said), maxContent+moreHidden)])), maxContent)
+}
 
 // Parent implements [observe.Observer].
 func (t *Telemetry) Parent(ctx context.Context) (traceparent, tracestate string) {
