@@ -242,6 +242,26 @@ func TestTimeoutsDoNotEndTheConversation(t *testing.T) {
 	})
 }
 
+// TestTimeEndsWhileACallWaits: of a call that was not made when the conversation's time ended
+// nobody is told that it may have been.
+func TestTimeEndsWhileACallWaits(t *testing.T) {
+	for ran, want := range map[dragoman.Ran]string{dragoman.RanNot: dragoman.CodeBudget, dragoman.RanMaybe: dragoman.CodeUnknownOutcome} {
+		synctest.Test(t, func(t *testing.T) {
+			loop := dragoman.Loop{Timeout: time.Second, Tools: &tools{run: func(ctx context.Context, c dragoman.Call) (dragoman.Result, error) {
+				<-ctx.Done()
+				return dragoman.Result{Ran: ran}, context.Cause(ctx)
+			}}}
+			conv := &script{rounds: [][]dragoman.Call{{call(write, 1)}}}
+			if err := loop.Run(t.Context(), conv); err != nil {
+				t.Fatal(err)
+			}
+			if got := conv.answers[0][0]; got.Ran != ran || got.Problem == nil || got.Problem.Code != want {
+				t.Errorf("%s: %s, %v; want %s", ran, got.Ran, got.Problem, want)
+			}
+		})
+	}
+}
+
 func TestNothingStartsAfterAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		boom := errors.New("the audit log is full")

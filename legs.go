@@ -130,7 +130,10 @@ func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Valu
 
 // ended completes the result of a call that has come to its end after some time.
 func ended(ctx context.Context, c Call, res Result, err error, took time.Duration) (Result, error) {
-	if err != nil && context.Cause(ctx) == errBudget {
+	switch late := err != nil && context.Cause(ctx) == errBudget; {
+	case late && res.Ran == RanNot: // it still waited for its turn
+		res.Problem, err = usedUp(), nil
+	case late:
 		res.Problem, err = Unanswered(c.Tool, fmt.Sprintf("No answer within %s.", took.Round(100*time.Millisecond))), nil
 	}
 	if err != nil {
