@@ -291,6 +291,13 @@ func typesOf(n *schema.Node) []string {
 	return nil
 }
 
+// fitsTypes reports whether a value has a type that n names, or n names none.
+func fitsTypes(n, v *schema.Node) bool {
+	types, t := typesOf(n), typeOfValue(v)
+	return len(types) == 0 || contains(types, t) || t == "integer" && contains(types, "number") ||
+		t == "null" && n.Get("nullable").IsBool(true)
+}
+
 func contains(list []string, s string) bool {
 	for _, item := range list {
 		if item == s {

@@ -4,8 +4,8 @@ import (
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
-// dropImpossible takes away branches, properties and conditions that no value
-// can ever meet, such as the {"not": {}} that some generators write for an
+// dropImpossible takes away branches, properties, conditions and members of enums
+// that no value can ever meet, such as the {"not": {}} that some generators write for an
 // optional value.
 func (c *conversion) dropImpossible() {
 	c.each(func(n *schema.Node) {
@@ -30,6 +30,7 @@ func (c *conversion) dropImpossible() {
 				c.say("dropImpossible", n, "no value fits the property "+p.Name)
 			}
 		}
+		c.dropMembers(n)
 		if n.Get("enum").Kind() == schema.Array && len(n.Get("enum").Items()) == 0 {
 			n.Delete("enum")
 			c.widen("dropImpossible", n, "no value fits an empty enum")
@@ -38,6 +39,21 @@ func (c *conversion) dropImpossible() {
 			c.closeTuple(n)
 		}
 	})
+}
+
+// dropMembers takes out of an enum the members that the type beside it excludes.
+func (c *conversion) dropMembers(n *schema.Node) {
+	var kept []*schema.Node
+	members := n.Get("enum").Items()
+	for _, m := range members {
+		if fitsTypes(n, m) {
+			kept = append(kept, m)
+		}
+	}
+	if len(kept) > 0 && len(kept) < len(members) {
+		n.Set("enum", schema.NewArray(kept...))
+		c.say("dropImpossible", n, "the type excludes a member of the enum")
+	}
 }
 
 // closeTuple says by its length that an array ends with its prefixItems.
