@@ -100,16 +100,29 @@ func (c *conversion) splitTypes(n *schema.Node, names []string) {
 
 // giveKeyword puts a keyword into the branch of a type where it speaks of it.
 func (c *conversion) giveKeyword(branch *schema.Node, t string, m schema.Member) {
+	if enum := branch.Get("enum"); enum != nil && len(enum.Items()) == 0 {
+		return // nothing fits it
+	}
 	of := keywordTypes[m.Name]
 	switch {
-	case m.Name == "enum":
+	case m.Name == "enum", m.Name == "const":
 		var members []*schema.Node
-		for _, item := range m.Value.Items() {
+		items := m.Value.Items()
+		if m.Name == "const" {
+			items = []*schema.Node{m.Value}
+		}
+		for _, item := range items {
 			if typeOfValue(item) == t || t == "number" && typeOfValue(item) == "integer" {
 				members = append(members, item)
 			}
 		}
-		if t != "null" || len(members) == 0 {
+		switch {
+		case len(members) == 0:
+			branch.Set("enum", schema.NewArray()) // the branch goes
+		case t == "null":
+		case m.Name == "const":
+			branch.Set("const", m.Value.Clone())
+		default:
 			branch.Set("enum", schema.NewArray(members...))
 		}
 	case of == t, of == "number" && t == "integer", of == "":
