@@ -18,6 +18,35 @@ func (c *conversion) addMissing() {
 	})
 }
 
+// itemsFromUnevaluated writes unevaluatedItems as items, where nothing else in an array
+// looks at its items. Where something does, unevaluatedItems cannot stay beside the items
+// that the array must have, which judge all, nor without the contains that it counts on.
+func (c *conversion) itemsFromUnevaluated() {
+	c.each(func(n *schema.Node) {
+		rest := n.Get("unevaluatedItems")
+		if rest == nil || n.Has("items") {
+			return
+		}
+		alone := c.target(n) == nil && !n.Has("contains")
+		for sub := range n.Subschemas() {
+			alone = alone && !sub.InPlace()
+		}
+		missing := c.rules.bad(ItemsMissing) && contains(typesOf(n), "array")
+		switch {
+		case alone:
+			n.Rename("unevaluatedItems", "items")
+			c.say("itemsFromUnevaluated", n, "items says what unevaluatedItems says here")
+			if rest.IsBool(false) {
+				c.closeTuple(n)
+			}
+		case missing || n.Has("contains") && c.rules.bad(Contains):
+			n.Delete("unevaluatedItems")
+			c.spill(n, "further items "+snippet(rest, 200))
+			c.widen("itemsFromUnevaluated", n, "unevaluatedItems cannot be sent with what the items become; the description says it")
+		}
+	})
+}
+
 // anyItems is a schema for the items of n, which says nothing about them.
 func (c *conversion) anyItems(n *schema.Node) *schema.Node {
 	items := c.made(schema.NewObject(), n)
