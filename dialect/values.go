@@ -119,6 +119,9 @@ func (c *conversion) makeAny(n *schema.Node) {
 		return
 	}
 	n.Set("anyOf", c.anyUnion(2))
+	if c.rules.bad(ItemsMissing) {
+		c.narrow("spellOutAny", n, "arrays in a value of any type are written out with items of few kinds")
+	}
 	if !c.rules.bad(NullableKeyword) && c.rules.bad(TypeList) {
 		n.Set("nullable", schema.NewBool(true))
 	}
