@@ -84,6 +84,7 @@ type decoder struct {
 
 	errs, warnings Errors
 	leftOut        []LeftOut
+	variables      []string // the files of variables
 	refs           map[string]reference
 	nodes, text    int
 	unsetOK        bool // inside a server that is disabled
@@ -375,6 +376,6 @@ func (d *decoder) file(root *node) (*File, error) {
 	if note := d.ignored.note(d.src); note != nil {
 		d.warnings = append(d.warnings, note)
 	}
-	f.Warnings, f.LeftOut, f.refs = d.warnings, d.leftOut, d.refs
+	f.Warnings, f.LeftOut, f.refs, f.variables = d.warnings, d.leftOut, d.refs, d.variables
 	return f, nil
 }

@@ -100,6 +100,7 @@ type File struct {
 	refs        map[string]reference // values from the environment, by path
 	read        map[string]Sum       // the files that it was read from, as they were
 	serversFrom string               // the file that the servers are from, where that is another one
+	variables   []string             // the files of variables that servers name
 }
 
 // ConsoleOff is the value of console that says that there is none.
@@ -352,7 +353,7 @@ func (f *File) NamesPins() bool {
 // [ReadMCP] returned, and takes over its inputs, warnings
 // and what it left out.
 func (f *File) UseServers(other *File) {
-	f.MCPServers, f.Inputs, f.LeftOut, f.serversFrom = maps.Clone(other.MCPServers), other.Inputs, other.LeftOut, other.Path
+	f.MCPServers, f.Inputs, f.LeftOut, f.serversFrom, f.variables = maps.Clone(other.MCPServers), other.Inputs, other.LeftOut, other.Path, other.variables
 	const section = serversKey + "."
 	refs := make(map[string]reference)
 	for path, ref := range f.refs {

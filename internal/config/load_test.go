@@ -303,10 +303,13 @@ func TestCheckSandboxes(t *testing.T) {
 	t.Setenv("HOME", dir)
 	t.Setenv("XDG_CONFIG_HOME", "")
 	t.Setenv("XDG_STATE_HOME", "")
-	for _, name := range []string{"work/data", "elsewhere", ".local/state/dragoman", ".config"} {
+	for _, name := range []string{"work/data", "work/variables", "elsewhere", ".local/state/dragoman", ".config"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "work/variables/b.env"), []byte("A=b\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	if err := os.Symlink(filepath.Join(dir, ".local"), filepath.Join(dir, "elsewhere", "link")); err != nil {
 		t.Fatal(err)
@@ -323,12 +326,14 @@ func TestCheckSandboxes(t *testing.T) {
 		{"{write: [c.yaml]}", "would reach DIR/work/c.yaml"},
 		{"{write: [rules.cedar]}", "would reach DIR/work/rules.cedar"},
 		{"{write: [locks/]}", "would reach DIR/work/locks/dragoman.lock"},
+		{"{write: [variables]}", "would reach DIR/work/variables/b.env"},
+		{"{read: [variables]}", ""},
 		{"{write: [~/.config]}", "would reach DIR/.config/dragoman"},
 		{"{write: [~/.config/dragoman/new]}", "would reach DIR/.config/dragoman"},
 		{"{write: [/]}", "sandbox.write: with / "},
 	} {
 		path := filepath.Join(dir, "work", "c.yaml")
-		text := "store: {path: ledger.db}\npins: {lock: locks/dragoman.lock}\npolicy_file: rules.cedar\nmcpServers: {a: {command: x, sandbox: " + tt.sandbox + "}}\n"
+		text := "store: {path: ledger.db}\npins: {lock: locks/dragoman.lock}\npolicy_file: rules.cedar\nmcpServers: {a: {command: x, sandbox: " + tt.sandbox + "}, b: {command: x, envFile: variables/b.env}}\n"
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -349,14 +354,15 @@ func TestCheckSandboxes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := config.ReadMCP(write(t, "mcp.json", `{"mcpServers": {"a": {"command": "x", "sandbox": {"write": ["mcp.json", "`+program+`"]}}}}`, 0o600), env())
+	variables := write(t, "a.env", "A=b\n", 0o600)
+	other, err := config.ReadMCP(write(t, "mcp.json", `{"mcpServers": {"a": {"command": "x", "envFile": "`+variables+`", "sandbox": {"write": ["mcp.json", "`+program+`", "`+variables+`"]}}}}`, 0o600), env())
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := config.Default()
 	f.UseServers(other)
-	if errs, ok := f.CheckSandboxes().(config.Errors); !ok || len(errs) != 2 {
-		t.Errorf("a file of servers and our program: %v", errs)
+	if errs, ok := f.CheckSandboxes().(config.Errors); !ok || len(errs) != 3 {
+		t.Errorf("a file of servers, one of variables and our program: %v", errs)
 	}
 }
 

@@ -32,6 +32,7 @@ func (f *File) CheckSandboxes() error {
 	}
 	secret = append(secret, f.Store.KeyFile, f.KeysFile(), f.TLS.Key)
 	fixed = append(append(fixed, secret...), f.Path, f.serversFrom, f.PolicyFile, f.Pins.Lock)
+	fixed = append(fixed, f.variables...) // such as the LD_PRELOAD of a server without a sandbox
 
 	var errs Errors
 	for _, label := range slices.Sorted(maps.Keys(f.MCPServers)) {

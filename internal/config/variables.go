@@ -39,6 +39,7 @@ func (d *decoder) variablesOf(e entry, path string, env *node) (variables []entr
 	if name = absolute(filepath.Dir(d.src.name), name); !filepath.IsAbs(name) {
 		return nil
 	}
+	d.variables = append(d.variables, name)
 	text, err := readVariables(name)
 	if err != nil {
 		d.fail(e.value, path, fmt.Sprintf("%s: the file of variables cannot be read: %s", path, unread(err)), "")
