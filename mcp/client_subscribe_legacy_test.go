@@ -132,15 +132,27 @@ func TestHearDespiteSilence(t *testing.T) {
 // TestTaskIsPolledAgain: a task that was made is asked for again where the way to
 // the server broke, and never made again.
 func TestTaskIsPolledAgain(t *testing.T) {
-	for _, forGood := range []bool{false, true} {
-		polls := 0
+	breaks := map[string]func(http.ResponseWriter){
+		"broken": func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
+		"502":    func(w http.ResponseWriter) { http.Error(w, "", http.StatusBadGateway) },
+		"503": func(w http.ResponseWriter) {
+			w.Header().Set("Retry-After", "20")
+			http.Error(w, "", http.StatusServiceUnavailable)
+		},
+	}
+	for _, tt := range []struct {
+		how     string
+		forGood bool
+	}{{"broken", false}, {"broken", true}, {"502", false}, {"502", true}, {"503", false}} {
+		forGood, polls := tt.forGood, 0
 		srv := &fake{era: Legacy, caps: `{"tools":{},"tasks":{"requests":{"tools":{"call":{}}}}}`, on: on{}}
 		srv.on["tools/call"] = func(w http.ResponseWriter, _ *http.Request, id, _ json.RawMessage) {
 			result(w, id, `{"task":{"taskId":"t","status":"working","pollInterval":100}}`)
 		}
 		srv.on["tasks/get"] = func(w http.ResponseWriter, _ *http.Request, id, _ json.RawMessage) {
 			if polls++; polls < 4 || forGood {
-				panic(http.ErrAbortHandler)
+				breaks[tt.how](w)
+				return
 			}
 			result(w, id, `{"taskId":"t","status":"completed"}`)
 		}
@@ -151,7 +163,7 @@ func TestTaskIsPolledAgain(t *testing.T) {
 		connected(t, srv, nil, func(t *testing.T, c *Client) {
 			res, err := c.Call(t.Context(), dragoman.Call{Tool: tool})
 			if err != nil || res.Ran != dragoman.RanYes || (res.Problem != nil) != forGood || !forGood && string(res.Content) != `{"done":1}` {
-				t.Errorf("for good %t: %+v, %v", forGood, res, err)
+				t.Errorf("%s, for good %t: %+v, %v", tt.how, forGood, res, err)
 			}
 			if n := srv.count("tools/call"); n != 1 {
 				t.Errorf("the task was made %d times", n)

@@ -121,17 +121,28 @@ func (t *taskRun) cancel() {
 	})
 }
 
-// insist makes a request again where the way to the server broke.
+// insist makes a request again where the way to the server broke, which a proxy in it says
+// with a status.
 func (c *Client) insist(ctx context.Context, r *request) (*answer, error) {
 	for failures := 0; ; failures++ {
 		a, err := c.do(ctx, r)
-		if !errors.As(err, new(*TransportError)) || failures >= resumptions {
+		wait, broke := wayBroke(err)
+		if !broke || failures >= resumptions {
 			return a, err
 		}
-		if sleep(ctx, backOff(failures)) != nil || c.ctx.Err() != nil {
+		if sleep(ctx, max(wait, backOff(failures))) != nil || c.ctx.Err() != nil {
 			return a, err
 		}
 	}
+}
+
+// wayBroke reports whether an error is of the way to the server, and for how long
+// nothing ought to be sent there again.
+func wayBroke(err error) (wait time.Duration, broke bool) {
+	if e, ok := errors.AsType[*StatusError](err); ok {
+		return min(e.RetryAfter, time.Minute), later(e.Status)
+	}
+	return 0, errors.As(err, new(*TransportError))
 }
 
 // pause waits for as long as the server wants between two questions about a task:
