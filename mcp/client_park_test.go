@@ -234,6 +234,39 @@ func TestParkedAtMost(t *testing.T) {
 	})
 }
 
+// TestAnswersArrive: an answer to a question is sent again where the way broke.
+func TestAnswersArrive(t *testing.T) {
+	srv := &fake{era: Legacy, on: on{}}
+	var answered chan struct{} // of the bubble
+	tries := 0
+	srv.on["tools/call"] = func(w http.ResponseWriter, r *http.Request, id, _ json.RawMessage) {
+		events(w, `data: {"jsonrpc":"2.0","id":"q","method":"roots/list"}`+"\n\n")
+		select {
+		case <-answered:
+			events(w, `data: {"jsonrpc":"2.0","id":`+string(id)+`,"result":{"done":1}}`+"\n\n")
+		case <-r.Context().Done():
+		}
+	}
+	srv.on[""] = func(w http.ResponseWriter, _ *http.Request, _, _ json.RawMessage) {
+		switch tries++; tries {
+		case 1:
+			w.WriteHeader(http.StatusBadGateway)
+		case 2:
+			panic(http.ErrAbortHandler)
+		default:
+			w.WriteHeader(http.StatusAccepted)
+			answered <- struct{}{}
+		}
+	}
+	connected(t, srv, &ClientOptions{Passive: true, Timeout: time.Minute}, func(t *testing.T, c *Client) {
+		answered = make(chan struct{}, 1)
+		res, err := c.Call(t.Context(), dragoman.Call{Tool: echo})
+		if err != nil || string(res.Content) != `{"done":1}` || tries != 3 {
+			t.Errorf("after %d answers: %+v, %v", tries, res, err)
+		}
+	})
+}
+
 // TestNothingCanBeSent: a server that has stopped reading keeps no call for ever,
 // and a call of which nothing was sent was not made.
 func TestNothingCanBeSent(t *testing.T) {

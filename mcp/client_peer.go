@@ -184,7 +184,8 @@ func (p *peer) withdrawn(id json.RawMessage) {
 // answerPatience is how long the answer to a request may take to leave.
 const answerPatience = 30 * time.Second
 
-// answer sends the answer to a request of the other end, without waiting for it.
+// answer sends the answer to a request of the other end, without waiting for it: again
+// where the way broke, since the other end waits for it, and takes one.
 func (p *peer) answer(l connection, id, result json.RawMessage, err error) {
 	if p.busy.Add(1) > 4*int64(p.limits.Requests) {
 		p.busy.Add(-1)
@@ -196,8 +197,16 @@ func (p *peer) answer(l connection, id, result json.RawMessage, err error) {
 		defer p.busy.Add(-1)
 		ctx, cancel := context.WithTimeout(p.ctx, answerPatience)
 		defer cancel()
-		if err := l.send(ctx, body); err != nil && p.ctx.Err() == nil {
-			p.log.Warn("answering a request of the MCP server", "error", err)
+		for failures := 0; ; failures++ {
+			err := l.send(ctx, body)
+			if err == nil || p.ctx.Err() != nil {
+				return
+			}
+			wait, broke := wayBroke(err)
+			if !broke || failures >= resumptions || sleep(ctx, max(wait, backOff(failures))) != nil {
+				p.log.Warn("answering a request of the MCP server", "error", err)
+				return
+			}
 		}
 	}) {
 		p.busy.Add(-1)
