@@ -43,6 +43,7 @@ type mark struct {
 	said   []string  // constraints that left, for the description
 	def    *schema.Node
 	closed bool // objects are closed by silence here
+	wider  bool // something that judged was left out here
 	// pattern is the server's pattern, where another one is sent; meant what that
 	// one says of texts, where the engine reads it as what JSON writes for them.
 	pattern, meant string
@@ -159,7 +160,9 @@ func (c *conversion) say(pass string, n *schema.Node, why string) {
 // widen notes a change after which the model may answer what the server
 // refuses; the validation of arguments tells it then.
 func (c *conversion) widen(pass string, n *schema.Node, why string) {
-	c.add(Change{Pass: pass, Pointer: c.mark(n).at, Why: why})
+	m := c.mark(n)
+	m.wider = true
+	c.add(Change{Pass: pass, Pointer: m.at, Why: why})
 }
 
 // narrow notes a change after which the model cannot say everything that the

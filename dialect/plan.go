@@ -246,7 +246,7 @@ func (c *conversion) passes() []func() {
 		c.inferTypes, c.splitTypeLists, c.nullableUnions, c.spliceUnions, c.writeEnumsAsText, c.leaveLiterals, c.hideReferences, c.collapseItemUnions,
 		c.itemsFromUnevaluated, c.writeTuples, c.spillConditions, c.spellOutAny, c.addMissing, c.declareRequired, c.defineRequired, c.writeMaps, c.keepMembers, c.openObjects, c.openExplicitly,
 		c.renameProperties, c.limitDepth, c.acceptNulls, c.makeStrict, c.describeRequired, c.rewriteConstraints, c.spillConstraints, c.spellOutAny,
-		c.stripAnnotations, c.preferKnown, c.describe,
+		c.relaxOneOf, c.stripAnnotations, c.preferKnown, c.describe,
 	}
 }
 

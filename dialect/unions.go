@@ -119,6 +119,46 @@ func (c *conversion) replaceOneOf() {
 	})
 }
 
+// relaxOneOf writes oneOf as anyOf where an alternative became wider than the server's:
+// a value that fits one of the server's might fit two of what is sent. It stays where an
+// engine reads nothing beside anyOf.
+func (c *conversion) relaxOneOf() {
+	seen := map[*schema.Node]bool{}
+	var wider func(n *schema.Node) bool
+	wider = func(n *schema.Node) bool {
+		if n == nil || seen[n] {
+			return false
+		}
+		seen[n] = true
+		m := c.mark(n)
+		found := m.wider || m.closed || wider(c.target(n)) // what silence closes is sent open
+		for sub := range n.Subschemas() {
+			found = found || wider(sub.Node)
+		}
+		return found
+	}
+	c.each(func(n *schema.Node) {
+		branches := n.Get("oneOf").Items()
+		if len(branches) < 2 || n.Has("anyOf") {
+			return
+		}
+		for _, m := range n.Members() {
+			if m.Name != "oneOf" && judges(m.Name) && c.rules.bad(UnionSiblings) {
+				return
+			}
+		}
+		clear(seen)
+		for _, branch := range branches {
+			if wider(branch) {
+				n.Rename("oneOf", "anyOf")
+				n.Delete("discriminator")
+				c.widen("relaxOneOf", n, "an alternative of oneOf became wider; with anyOf several may fit")
+				return
+			}
+		}
+	})
+}
+
 // spliceUnions writes a union inside a union as one, and a union of one
 // alternative as that.
 func (c *conversion) spliceUnions() {
