@@ -276,8 +276,9 @@ func (c *Conversation) complete(round *model.Round) {
 	if !c.request.Stream && c.request.thinks {
 		c.write.think(textOf(r.Message))
 	}
-	// A client that wants JSON must not get what stands before a call.
-	if held := c.request.format != nil; !held && !c.request.Stream || held && len(round.Run) == 0 {
+	// A client that wants JSON must not get what stands before a call of ours, but where its own
+	// calls end the answer.
+	if held := c.request.format != nil; !held && !c.request.Stream || held && (len(round.Run) == 0 || round.Mixed()) {
 		c.write.say(r.Text())
 		refused, _ := rawjson.String(r.Message.Get("refusal"))
 		c.write.say(refused)
