@@ -349,6 +349,10 @@ func TestEscapesInPaths(t *testing.T) {
 			t.Errorf("%s: %v, %v", text, f, err)
 		}
 	}
+	f, err := config.Parse("test.yaml", []byte("telemetry: {service: \"\\\\xampp\r\n    a\\\\xampp#\"} # \\Users\r\n"), env())
+	if err != nil || f.Telemetry.Service != `\xampp a\xampp#` {
+		t.Errorf("lines that end with a carriage return: %v, %v", f, err)
+	}
 	if _, err := config.Parse("test.json", []byte("{\"log\": \"a\\\\b\n\"}"), env()); strings.Contains(err.Error(), hint) {
 		t.Errorf("escapes that are right: %v", err)
 	}

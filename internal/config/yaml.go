@@ -28,7 +28,8 @@ func parseYAML(src *source, data []byte) (root *node, failed *Error) {
 			root, failed = nil, &Error{File: src.name, Message: "this is not YAML that can be read"}
 		}
 	}()
-	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+	// The library counts lines of a text wrongly that end with a carriage return.
+	file, err := parser.ParseBytes(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")), 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		return nil, syntaxError(src, err)
 	}
