@@ -68,12 +68,13 @@ func (c *Client) request(ctx context.Context, method string, params json.RawMess
 // do sends r, over a renewed session if need be, and returns the answer.
 func (c *Client) do(ctx context.Context, r *request) (*answer, error) {
 	for renewed := false; ; renewed = true {
-		if c.renewal.Load() {
+		s := c.session.Load()
+		for c.renewal.Load() { // s may be the new one, which the server takes nothing on yet
 			if err := c.renew(ctx, nil); err != nil {
 				return nil, &TransportError{Err: fmt.Errorf("renewing the session: %w", err)}
 			}
+			s = c.session.Load()
 		}
-		s := c.session.Load()
 		a, err := c.attempt(ctx, s, r)
 		gone, ok := errors.AsType[*sessionGone](err)
 		if ok && gone.doubtful && !c.forgotten(ctx, s) {
