@@ -30,7 +30,9 @@ type conversion struct {
 
 	dropFormat bool // the choice of a form is left out where it decides nothing
 
-	propertyName *regexp.Regexp // nil for any
+	propertyName *regexp.Regexp    // nil for any
+	sentAs       map[string]string // names of properties that are not taken, as they are sent
+	properties   map[string]bool   // names that are in use, once one is not taken
 }
 
 // A mark is what a conversion knows about one schema of the tree in work.

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -256,7 +257,7 @@ func (c *conversion) renameProperties() {
 			if c.legalProperty(p.Name) && (beside == nil || beside.MatchString(p.Name)) {
 				continue
 			}
-			sent := c.propertyNameFor(p.Name, properties)
+			sent := c.propertyNameFor(p.Name)
 			properties.Rename(p.Name, sent)
 			op.pairs = append(op.pairs, renamed{original: p.Name, sent: sent})
 			c.spill(p.Value, "named "+cut(p.Name, 100))
@@ -265,10 +266,32 @@ func (c *conversion) renameProperties() {
 			return
 		}
 		c.renameBeside(n, op.pairs)
+		c.liftRenames(n, &op)
 		m := c.mark(n)
 		m.ops = append(m.ops, op)
 		c.say("renameProperties", n, "a property name is not taken")
 	})
+}
+
+// liftRenames takes over what schemas in n that judge the same value rename: which of them
+// fits a value is seen by its names as they all are before, or after.
+func (c *conversion) liftRenames(n *schema.Node, to *rename) {
+	for sub := range n.Subschemas() {
+		if !sub.InPlace() {
+			continue
+		}
+		c.liftRenames(sub.Node, to)
+		m := c.mark(sub.Node)
+		m.ops = slices.DeleteFunc(m.ops, func(op mapping) bool {
+			lifted, ok := op.(rename)
+			for _, p := range lifted.pairs {
+				if !slices.Contains(to.pairs, p) {
+					to.pairs = append(to.pairs, p)
+				}
+			}
+			return ok
+		})
+	}
 }
 
 // renameBeside brings renamed properties to what speaks of their names, in n and in the
@@ -332,8 +355,27 @@ func (c *conversion) legalProperty(name string) bool {
 	return (c.propertyName == nil || c.propertyName.MatchString(name)) && !contains(c.rules.ReservedNames, name)
 }
 
-// propertyNameFor makes a legal name that no other property has.
-func (c *conversion) propertyNameFor(name string, properties *schema.Node) string {
+// propertyNameFor returns a legal name that no other property of the tool has, and that this
+// one has wherever it is declared: schemas that judge the same value speak of it by that.
+func (c *conversion) propertyNameFor(name string) string {
+	if sent, ok := c.sentAs[name]; ok {
+		return sent
+	}
+	if c.sentAs == nil {
+		c.sentAs, c.properties = map[string]string{}, map[string]bool{}
+		c.each(func(n *schema.Node) {
+			for _, p := range n.Get("properties").Members() {
+				c.properties[p.Name] = true
+			}
+		})
+	}
+	sent := c.unusedName(name)
+	c.sentAs[name], c.properties[sent] = sent, true
+	return sent
+}
+
+// unusedName makes a legal name that no property has.
+func (c *conversion) unusedName(name string) string {
 	base := strings.ReplaceAll(legalName(name), "-", "_")
 	if len(base) > 56 {
 		base = base[:56]
@@ -351,7 +393,7 @@ func (c *conversion) propertyNameFor(name string, properties *schema.Node) strin
 		} else if contains(c.rules.ReservedNames, base) {
 			candidate = base + "_"
 		}
-		if !properties.Has(candidate) && c.legalProperty(candidate) {
+		if !c.properties[candidate] && c.legalProperty(candidate) {
 			return candidate
 		}
 		if i > 10000 {

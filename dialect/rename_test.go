@@ -17,6 +17,9 @@ func TestRenamedEverywhere(t *testing.T) {
 		{`{"type":"object",` + properties + `,"oneOf":[{"required":["a b"]},{"allOf":[{"required":["größe"]}],"not":{"required":["a b"]}}]}`, `{"größe":"2"}`},
 		{`{"type":"object",` + properties + `,"dependentRequired":{"a b":["c"],"c":["a b"]}}`, `{"a b":"1","c":"2"}`},
 		{`{"type":"object",` + properties + `,"dependentSchemas":{"größe":{"required":["a b"]}}}`, `{"a b":"1","größe":"2"}`},
+		{`{"type":"object","properties":{"a b":{"type":"string"},"a_b":{"type":"string"}},"anyOf":[{"properties":{"a b":{"minLength":1}},"required":["a b"]},{"required":["a_b"]}]}`, `{"a b":"1"}`},
+		{`{"type":"object","properties":{"a b":{"type":"string"},"a_b":{"type":"string"}},"dependentSchemas":{"a b":{"properties":{"a b":{"minLength":1}},"required":["a b"]}}}`, `{"a b":"1"}`},
+		{`{"type":"object","properties":{"a b":{"type":"string"},"a_b":{"type":"string"}},"oneOf":[{"properties":{"a b":{"minLength":1},"c d":{"type":"string"}},"required":["a b","c d"]},{"required":["a_b"]}]}`, `{"a b":"1","c d":"2"}`},
 		{`{"type":"object",` + properties + `,"propertyNames":{"pattern":"^[^_]*$"}}`, `{"a b":"1","größe":"2"}`},
 	} {
 		for _, name := range Names() {
