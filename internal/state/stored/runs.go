@@ -26,15 +26,21 @@ func Cancel(ctx context.Context, runs *run.Runs, in responses.Store, owner, id s
 	if err != nil || found == nil || !found.Unfinished() {
 		return false, err
 	}
-	said, err := runs.Said(ctx, owner, id)
-	if err != nil && !errors.Is(err, run.ErrNone) && !errors.Is(err, run.ErrGone) {
-		return false, err
+	endedBy := func(said [][]byte, err error) (*responses.Stored, error) {
+		if err != nil && !errors.Is(err, run.ErrNone) && !errors.Is(err, run.ErrGone) {
+			return nil, err
+		}
+		return found.Cancelled(said), nil
 	}
-	ended := found.Cancelled(said)
 	together, _ := in.(Transactional)
 	put := false
 	now, err := runs.Cancel(ctx, owner, id, func(tx *store.Tx) error {
 		cancelled, put = true, true
+		// All that it has said: nothing more is, once its row is locked.
+		ended, err := endedBy(runs.SaidIn(tx, owner, id))
+		if err != nil {
+			return err
+		}
 		if together == nil { // and so before anybody can hear of the end
 			return in.Put(context.WithoutCancel(ctx), owner, ended)
 		}
@@ -57,6 +63,10 @@ func Cancel(ctx context.Context, runs *run.Runs, in responses.Store, owner, id s
 	}
 	if put {
 		return true, nil
+	}
+	ended, err := endedBy(runs.Said(ctx, owner, id))
+	if err != nil {
+		return false, err
 	}
 	return true, in.Put(context.WithoutCancel(ctx), owner, ended)
 }
