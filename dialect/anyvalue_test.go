@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"testing"
 
-	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -13,14 +12,7 @@ func TestAnyValueThatIsNarrowedIsReported(t *testing.T) {
 	const input = `{"type":"object","properties":{"p":{}},"required":["p"]}`
 	for _, value := range []string{`1`, `null`, `[1]`, `[{"a":1}]`, `[[[["a"]]]]`} {
 		for _, name := range Names() {
-			d, err := For(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			plan, problem := d.Plan(dragoman.Tool{Name: "t", InputSchema: json.RawMessage(input)})
-			if problem != nil {
-				t.Fatalf("%s: %v", name, problem)
-			}
+			plan := planFor(t, name, input)
 			narrows := false
 			for _, change := range plan.Report() {
 				narrows = narrows || change.Narrows

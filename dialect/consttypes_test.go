@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"testing"
 
-	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -19,14 +18,7 @@ func TestConstBesideListOfTypes(t *testing.T) {
 	} {
 		input := `{"type":"object","properties":{"p":` + c.property + `},"required":["p"]}`
 		for _, name := range Names() {
-			d, err := For(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			plan, problem := d.Plan(dragoman.Tool{Name: "t", InputSchema: json.RawMessage(input)})
-			if problem != nil {
-				t.Fatalf("%s: %s: %v", name, input, problem)
-			}
+			plan := planFor(t, name, input)
 			if _, refused := schema.Admit(plan.Parameters()); refused != nil {
 				t.Errorf("%s: %s: %v\nsent %s", name, c.property, refused, plan.Parameters())
 			}

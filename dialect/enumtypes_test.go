@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"testing"
 
-	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -22,14 +21,7 @@ func TestEnumMembersOfOtherTypesAreNotOffered(t *testing.T) {
 	} {
 		input := `{"type":"object","properties":{"p":` + c.property + `},"required":["p"]}`
 		for _, name := range Names() {
-			d, err := For(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			plan, problem := d.Plan(dragoman.Tool{Name: "t", InputSchema: json.RawMessage(input)})
-			if problem != nil {
-				t.Fatalf("%s: %s: %v", name, input, problem)
-			}
+			plan := planFor(t, name, input)
 			sent := schema.NewOpenAPIValidator(plan.Meaning())
 			if arguments, err := plan.Encode(json.RawMessage(`{"p":` + c.valid + `}`)); err != nil || len(sent.Validate(arguments)) > 0 {
 				t.Errorf("%s: %s: %s cannot be sent: %v\nsent %s", name, c.property, c.valid, err, plan.Parameters())

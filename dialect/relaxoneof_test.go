@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"testing"
 
-	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -19,14 +18,7 @@ func TestOneOfWithWiderAlternatives(t *testing.T) {
 		{`{"type":"object","properties":{"p":{"oneOf":[{"type":"array","items":` + path + `},{"type":"array","items":` + line + `,"minItems":1}]}},"required":["p"]}`, `{"p":[{"path":"x","line":1}]}`},
 	} {
 		for _, name := range Names() {
-			d, err := For(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			plan, problem := d.Plan(dragoman.Tool{Name: "t", InputSchema: json.RawMessage(c.schema)})
-			if problem != nil {
-				t.Fatalf("%s: %s: %v", name, c.schema, problem)
-			}
+			plan := planFor(t, name, c.schema)
 			arguments, err := plan.Encode(json.RawMessage(c.arguments))
 			if err != nil {
 				t.Errorf("%s: %s: %v", name, c.schema, err)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"testing"
 
-	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -23,14 +22,7 @@ func TestRenamedEverywhere(t *testing.T) {
 		{`{"type":"object",` + properties + `,"propertyNames":{"pattern":"^[^_]*$"}}`, `{"a b":"1","größe":"2"}`},
 	} {
 		for _, name := range Names() {
-			d, err := For(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			plan, problem := d.Plan(dragoman.Tool{Name: "t", InputSchema: json.RawMessage(`{"type":"object","properties":{"o":` + c.schema + `}}`)})
-			if problem != nil {
-				t.Fatalf("%s: %s: %v", name, c.schema, problem)
-			}
+			plan := planFor(t, name, `{"type":"object","properties":{"o":`+c.schema+`}}`)
 			sent, err := plan.Encode(json.RawMessage(`{"o":` + c.arguments + `}`))
 			if err != nil {
 				t.Errorf("%s: %s: %v", name, c.schema, err)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"testing"
 
-	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -22,14 +21,7 @@ func TestUnevaluatedItemsBesideMissingItems(t *testing.T) {
 	} {
 		input := `{"type":"object","properties":{"p":` + c.property + `},"required":["p"]}`
 		for _, name := range Names() {
-			d, err := For(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			plan, problem := d.Plan(dragoman.Tool{Name: "t", InputSchema: json.RawMessage(input)})
-			if problem != nil {
-				t.Fatalf("%s: %s: %v", name, input, problem)
-			}
+			plan := planFor(t, name, input)
 			sent, lossless := schema.NewOpenAPIValidator(plan.Meaning()), true
 			for _, change := range plan.Report() {
 				lossless = lossless && (change.Lossless || change.Pass == "closeObjects")

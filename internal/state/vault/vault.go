@@ -71,8 +71,7 @@ func (v *Vault) Ring() *seal.Ring { return v.ring }
 
 // Keep makes a new generation when it is time, reads those of other processes, and
 // drops those that nothing good is sealed with, and keys of owners who have nothing, until
-// ctx ends. What goes wrong is given
-// to failed; it is tried again.
+// ctx ends. What goes wrong is given to failed; it is tried again.
 func (v *Vault) Keep(ctx context.Context, failed func(error)) {
 	changed := v.db.Changed(ctx, topic)
 	ticker := time.NewTicker(settling / 2)
