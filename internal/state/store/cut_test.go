@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dragoman-mcp/dragoman/internal/stage/patience"
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
 )
 
@@ -50,6 +51,48 @@ func TestCommitUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := fmt.Sprint(words(t, db)); got != "[a c]" {
+		t.Errorf("there is %s", got)
+	}
+}
+
+// TestStoppedWithin: a process that is stopped within a transaction keeps nobody from
+// writing for as long as they have patience, and runs it again when it wakes.
+func TestStoppedWithin(t *testing.T) {
+	url := pgtest.URL(t)
+	ours, others := made(t, url), made(t, url)
+	within, wake := make(chan struct{}), make(chan struct{})
+	var runs int
+	written := make(chan error, 1)
+	go func() {
+		written <- ours.Write(t.Context(), func(tx *Tx) error {
+			err := put("a")(tx)
+			if runs++; runs == 1 {
+				close(within)
+				<-wake
+			}
+			return err
+		})
+	}()
+	<-within
+	begun := time.Now()
+	err := others.Write(t.Context(), func(tx *Tx) error {
+		_, err := tx.Exec("INSERT INTO words (word) VALUES ('a') ON CONFLICT (word) DO UPDATE SET word = 'b'")
+		return err
+	})
+	if took := time.Since(begun); err != nil || took > pgTime/2 && !patience.Busy() {
+		t.Errorf("%v after %s", err, took)
+	}
+	if got := fmt.Sprint(words(t, others)); got != "[a]" {
+		t.Errorf("others wrote %s", got)
+	}
+	if err := others.Write(t.Context(), func(tx *Tx) error { _, err := tx.Exec("DELETE FROM words"); return err }); err != nil {
+		t.Error(err)
+	}
+	close(wake)
+	if err := <-written; err != nil || runs != 2 {
+		t.Errorf("%v after %d runs", err, runs)
+	}
+	if got := fmt.Sprint(words(t, ours)); got != "[a]" {
 		t.Errorf("there is %s", got)
 	}
 }

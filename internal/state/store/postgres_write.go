@@ -21,8 +21,11 @@ const pgTries = 4
 // beginWrite begins a transaction in one exchange and says what is to be known of it
 // where its end is not: its number, the line of history that it is part of, which is
 // another one once a standby has taken over, and its time. Settings are its own, since
-// a pooler gives each transaction another connection.
-const beginWrite = "BEGIN; SET LOCAL lock_timeout = '10s'; SET LOCAL idle_in_transaction_session_timeout = '10s'; %s" +
+// a pooler gives each transaction another connection. A process that is stopped within
+// one (SIGSTOP, a virtual machine that is moved) keeps its locks for two seconds, fewer
+// than others wait for them; it says its statements one behind another, and runs again
+// what was undone.
+const beginWrite = "BEGIN; SET LOCAL lock_timeout = '10s'; SET LOCAL idle_in_transaction_session_timeout = '2s'; %s" +
 	"SELECT pg_current_xact_id()::text, " + timeline + ", " + databaseTime
 
 // timeline is the number of the line of history that the database writes.
