@@ -287,6 +287,40 @@ func TestMetricsAreWellFormed(t *testing.T) {
 	}
 }
 
+// TestRequestIDs: the id of a request is where the clients of each API look for it, but
+// where the model's API says one of its own.
+func TestRequestIDs(t *testing.T) {
+	model := web(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "done"}}]}`)
+	}))
+	g := build(t, func(f *config.File) {
+		f.Models = []upstream.Model{{Match: "m", BaseURL: model + "/v1"}, {Match: "*", BaseURL: upstream.RehearsalURL}}
+	})
+	url := serve(t, g).url
+	for _, tt := range []struct {
+		path, header, body string
+		ours               bool
+	}{
+		{"/v1/chat/completions", "X-Request-Id", `{"model": "m", "messages": [{"role": "user", "content": "SAY done"}]}`, true},
+		{"/v1/chat/completions", "X-Request-Id", `{"model": "other", "stream": true, "messages": [{"role": "user", "content": "SAY done"}]}`, false},
+		{"/v1/responses", "X-Request-Id", `{"model": "m", "input": "SAY done"}`, true},
+		{"/v1/responses", "X-Request-Id", `{"model": "other", "input": "SAY done"}`, false},
+		{"/v1/messages", "Request-Id", `{"model": "other", "max_tokens": 100, "messages": [{"role": "user", "content": "SAY done"}]}`, true},
+		{"/v1/messages", "Request-Id", `{}`, true},
+	} {
+		res, err := http.Post(url+tt.path, "application/json", strings.NewReader(tt.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = io.Copy(io.Discard, res.Body)
+		res.Body.Close()
+		id, said := res.Header.Get(RequestHeader), res.Header.Values(tt.header)
+		if err != nil || id == "" || len(said) != 1 || (said[0] == id) != tt.ours {
+			t.Errorf("%s %s: %d %v, %v", tt.path, tt.body, res.StatusCode, res.Header, err)
+		}
+	}
+}
+
 // TestPiecesAreOfStreams: what comes as a whole has no first piece, at whichever door.
 func TestPiecesAreOfStreams(t *testing.T) {
 	s := gated(t)

@@ -205,7 +205,7 @@ func (g *Gateway) routes(s *setup, a *api.API) *door.Mux {
 func ours(file *config.File) *origin.Guard {
 	guard := &origin.Guard{
 		Hosts: file.AllowedHosts, Arrival: true, Origins: file.AllowedOrigins,
-		Methods: "GET, POST, DELETE", Expose: "X-Request-Id, " + RequestHeader + ", " + BudgetHeader + ", X-Dragoman-Tools, X-Dragoman-Missing, Idempotent-Replayed, Retry-After, Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate",
+		Methods: "GET, POST, DELETE", Expose: "X-Request-Id, Request-Id, " + RequestHeader + ", " + BudgetHeader + ", X-Dragoman-Tools, X-Dragoman-Missing, Idempotent-Replayed, Retry-After, Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate",
 	}
 	if listen, _, _ := net.SplitHostPort(file.Listen); listen != "" {
 		guard.Hosts = append([]string{listen}, guard.Hosts...)

@@ -31,6 +31,8 @@ type wire struct {
 	name string
 	// form is how it tells of errors.
 	form door.Form
+	// idHeader is where its clients look for the id of their request in an answer.
+	idHeader string
 	// read reads the body of a request.
 	read func(a *API, r *http.Request, who caller.Caller, body []byte) (asking, error)
 }
@@ -241,6 +243,7 @@ func (a *API) converse(on wire, w http.ResponseWriter, r *http.Request, request 
 	ask, can := s.Sampler(&sampled, 0, nil) // what servers ask the model is part of their calls
 	taped.client(client)
 	w.Header().Set(wireHeader, way)
+	w.Header().Set(on.idHeader, id)
 	c, err := request.converse(w, chat.Options{
 		Model:   client,
 		Can:     can,

@@ -11,7 +11,7 @@ import (
 )
 
 // chatWire is the Chat API.
-var chatWire = wire{name: "chat", form: door.OpenAI, read: func(_ *API, _ *http.Request, _ caller.Caller, body []byte) (asking, error) {
+var chatWire = wire{name: "chat", form: door.OpenAI, idHeader: "X-Request-Id", read: func(_ *API, _ *http.Request, _ caller.Caller, body []byte) (asking, error) {
 	request, err := chat.Parse(body)
 	if err != nil {
 		return nil, err

@@ -29,7 +29,7 @@ func (a *API) messagesRoutes() []door.Route {
 }
 
 // messagesWire is Anthropic's Messages API.
-var messagesWire = wire{name: "messages", form: messages.WriteError, read: func(a *API, r *http.Request, _ caller.Caller, body []byte) (asking, error) {
+var messagesWire = wire{name: "messages", form: messages.WriteError, idHeader: "Request-Id", read: func(a *API, r *http.Request, _ caller.Caller, body []byte) (asking, error) {
 	request, err := messages.Parse(body)
 	if err != nil {
 		return nil, err
