@@ -20,7 +20,7 @@ func TestReadTool(t *testing.T) {
 	if h := tool.Hints; h.ReadOnly == nil || !*h.ReadOnly || h.Destructive == nil || *h.Destructive || h.Idempotent != nil || h.OpenWorld != nil {
 		t.Errorf("hints %+v", h)
 	}
-	if tool := dragoman.ReadTool("", []byte(`{"name":"x","annotations":{"title":"T"},"inputSchema":null}`)); tool.Title != "T" || tool.InputSchema != nil {
+	if tool := dragoman.ReadTool("", []byte(`{"name":"x","annotations":{"title":"T"},"inputSchema":null}`)); tool.Title != "T" || tool.InputSchema != nil || string(tool.Input()) != `{"type":"object"}` {
 		t.Errorf("ReadTool = %+v", tool)
 	}
 	for entry, reason := range map[string]string{

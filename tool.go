@@ -107,6 +107,15 @@ func (e Effect) String() string {
 	}
 }
 
+// Input returns the schema of the tool's arguments: InputSchema, or one that takes any
+// object where the server gave none (MCP requires one).
+func (t *Tool) Input() json.RawMessage {
+	if len(t.InputSchema) == 0 {
+		return json.RawMessage(`{"type":"object"}`)
+	}
+	return t.InputSchema
+}
+
 // Effect is what decides about retries, caching and rules: the operator's word,
 // lowered to [MayChange] where the server itself says that the tool is not read
 // only, or not idempotent. A hint never makes a tool safer than the operator

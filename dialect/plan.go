@@ -109,11 +109,7 @@ func admit(tool dragoman.Tool) (b building, problem *dragoman.Problem) {
 	case len(tool.Name) > maxToolName:
 		return b, invalidTool(fmt.Sprintf("The tool's name has %d characters; at most %d are allowed.", len(tool.Name), maxToolName))
 	}
-	input := tool.InputSchema
-	if len(input) == 0 {
-		input = json.RawMessage(`{"type":"object"}`)
-	}
-	doc, refusal := schema.Admit(input)
+	doc, refusal := schema.Admit(tool.Input())
 	if refusal != nil {
 		return b, invalidTool(fmt.Sprintf("The input schema, at %q, %s.", refusal.Pointer, refusal.Reason))
 	}

@@ -2,7 +2,6 @@ package prove
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -113,11 +112,7 @@ func (s *search) tried(kind Kind, at string, lost bool) {
 }
 
 func newSearch(p *Prover, plan *dialect.Plan, tool dragoman.Tool, language Language) (*search, error) {
-	input := tool.InputSchema
-	if len(input) == 0 {
-		input = json.RawMessage(`{"type":"object"}`)
-	}
-	doc, refusal := schema.Admit(input)
+	doc, refusal := schema.Admit(tool.Input())
 	if refusal != nil {
 		return nil, fmt.Errorf("the schema of %s: %w", tool.Name, refusal) // the plan has admitted it
 	}
@@ -130,7 +125,7 @@ func newSearch(p *Prover, plan *dialect.Plan, tool dragoman.Tool, language Langu
 		return nil, fmt.Errorf("what the engine shows of %s: %w", tool.Name, err)
 	}
 	return &search{
-		plan: plan, language: language, server: schema.NewValidator(input), asked: doc.Root, shown: shown,
+		plan: plan, language: language, server: schema.NewValidator(tool.Input()), asked: doc.Root, shown: shown,
 		effort: max(p.Effort, 1), random: rand.New(rand.NewPCG(p.Seed, 1)), found: map[Kind][]Witness{}, lost: map[Kind]map[string]int{}, all: map[Kind]int{},
 		told: slices.ContainsFunc(plan.Report(), func(c dialect.Change) bool { return c.Narrows }),
 	}, nil

@@ -159,11 +159,7 @@ func defined(name string, t *dragoman.Tool) json.RawMessage {
 	if t.Description != "" {
 		entry.Set("description", rawjson.Quote(t.Description))
 	}
-	schema := t.InputSchema
-	if schema == nil {
-		schema = json.RawMessage(`{"type":"object"}`)
-	}
-	entry.Set("inputSchema", schema)
+	entry.Set("inputSchema", t.Input())
 	return entry.Bytes()
 }
 

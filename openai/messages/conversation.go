@@ -257,11 +257,7 @@ func (c *Conversation) begin() {
 		if tools[t.Server] == nil {
 			servers = append(servers, t.Server)
 		}
-		schema := t.InputSchema
-		if schema == nil {
-			schema = json.RawMessage(`{"type":"object"}`)
-		}
-		tools[t.Server] = append(tools[t.Server], members("name", t.Original, "description", t.Description, "input_schema", schema).Bytes())
+		tools[t.Server] = append(tools[t.Server], members("name", t.Original, "description", t.Description, "input_schema", t.Input()).Bytes())
 	}
 	for _, label := range servers {
 		c.write.put(members("type", "mcp_tool_listing", "mcp_server_name", label, "tools", rawjson.AppendArray(nil, tools[label])))

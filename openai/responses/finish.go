@@ -105,15 +105,11 @@ func (c *Conversation) missing(label string) string {
 
 // listed returns a tool as an mcp_list_tools item has it.
 func listed(t *dragoman.Tool) json.RawMessage {
-	schema := t.InputSchema
-	if len(schema) == 0 {
-		schema = json.RawMessage("{}")
-	}
 	readOnly := json.RawMessage("false")
 	if t.Hints.ReadOnly != nil && *t.Hints.ReadOnly {
 		readOnly = json.RawMessage("true")
 	}
-	return object(text("name", t.Original), raw("description", quoteOrNull(t.Description)), raw("input_schema", schema),
+	return object(text("name", t.Original), raw("description", quoteOrNull(t.Description)), raw("input_schema", t.Input()),
 		raw("annotations", object(raw("read_only", readOnly))))
 }
 
