@@ -358,8 +358,8 @@ func TestPrune(t *testing.T) {
 		t.Fatalf("%d were removed, %v", n, err)
 	}
 	check := verified(t, l, oldHead)
-	if check.Records != 3 || check.First != 41 {
-		t.Errorf("%+v", check)
+	if n, err := l.Count(t.Context()); check.Records != 3 || check.First != 41 || n != 3 || err != nil {
+		t.Errorf("%+v; %d are counted, %v", check, n, err)
 	}
 	if got := found(t, l, Filter{Kind: Pruned}); len(got) != 2 || got[0].Through != 40 || got[0].Count != 10 {
 		t.Errorf("%+v", got)

@@ -260,10 +260,12 @@ func (l *Log) Head(ctx context.Context) (h Head, err error) {
 	return h, err
 }
 
-// Count returns how many records there are, in all logs.
+// Count returns how many records all logs have, by their numbers: that each is there is for
+// [Log.Verify] to say, which reads them.
 func (l *Log) Count(ctx context.Context) (n uint64, err error) {
 	err = l.db.Read(ctx, func(tx *store.Tx) error {
-		return tx.Row(`SELECT (SELECT count(*) FROM audit) + (SELECT count(*) FROM audit_records)`, nil, &n)
+		return tx.Row(`SELECT CAST(coalesce((SELECT max(seq) FROM audit) - (SELECT min(seq) FROM audit) + 1, 0)
+			+ coalesce((SELECT sum(h.seq - coalesce(l.removed, 0)) FROM audit_head h LEFT JOIN audit_logs l ON l.log = h.log WHERE h.log <> $1), 0) AS BIGINT)`, []any{sharedName}, &n)
 	})
 	return n, err
 }
