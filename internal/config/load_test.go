@@ -397,6 +397,11 @@ func TestLoadRefusesFiles(t *testing.T) {
 		if err != nil || len(f.Warnings) != 1 || f.Warnings[0].Message != "a group may write this file, and it can start programs" {
 			t.Errorf("group writable: %v, %v", f, err)
 		}
+		variables := write(t, "open.env", "A=1\n", 0o602)
+		_, err = config.Load(write(t, "a.yaml", "mcpServers: {a: {command: x, envFile: "+variables+"}}", 0o600), env())
+		if err == nil || !strings.Contains(err.Error(), "mcpServers.a.envFile: the file of variables cannot be read: everybody on this machine may write it") {
+			t.Errorf("variables that everybody may write: %v", err)
+		}
 	}
 }
 

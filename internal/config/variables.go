@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"unicode/utf8"
 )
@@ -153,6 +154,8 @@ func readVariables(name string) ([]byte, error) {
 		return nil, err
 	case !info.Mode().IsRegular():
 		return nil, errors.New("it is no regular file")
+	case runtime.GOOS != "windows" && info.Mode().Perm()&0o002 != 0:
+		return nil, errors.New("everybody on this machine may write it, and it can start programs (run chmod o-w on it)")
 	}
 	file, err := os.Open(name)
 	if err != nil {
