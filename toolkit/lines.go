@@ -15,7 +15,9 @@ import (
 // SDK's reader ends the session at the first line that is not JSON or no message,
 // and at space behind one, and every later call fails; JSON-RPC wants such a line
 // answered with the error -32700 or -32600 (JSON-RPC 2.0, 5.1), and nothing else to
-// happen.
+// happen. Of a batch it waits for the answer to each notification in it, and ends the
+// session at the second one: so the messages of a batch come to it one by one, and are
+// answered so.
 type lines struct {
 	io.Closer // of the input
 	in        *bufio.Reader
@@ -39,18 +41,18 @@ func newLines(in io.ReadCloser, out io.WriteCloser) *lines {
 func (l *lines) Read(p []byte) (int, error) {
 	for len(l.rest) == 0 {
 		line, err := l.line()
-		message := bytes.TrimSpace(line)
-		if len(message) > 0 && len(line) <= maxLine {
-			if refusal := refusalOf(message); refusal != "" {
+		if message := bytes.TrimSpace(line); len(message) > 0 && len(line) <= maxLine {
+			taken, refusals := judge(message)
+			if refusals != nil {
 				if err != nil { // the input ended within a message
 					return 0, err
 				}
-				if _, err := l.writer().Write([]byte(refusal)); err != nil {
+				if _, err := l.writer().Write(refusals); err != nil {
 					return 0, err
 				}
-				continue
 			}
-			line = append(message, '\n')
+			l.rest = taken
+			continue
 		}
 		if len(line) == 0 && err != nil {
 			return 0, err
@@ -62,30 +64,27 @@ func (l *lines) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// refusalOf returns the answer to a line that the SDK's reader does not take; empty for
-// one that it takes.
-func refusalOf(line []byte) string {
+// judge returns what of a line the SDK's reader takes, a message on each line, and the
+// answers to what it does not take; nil for none.
+func judge(line []byte) (taken, refusals []byte) {
 	if !json.Valid(line) {
-		return parseError
+		return nil, []byte(parseError)
 	}
 	batch := []json.RawMessage{line}
-	if line[0] == '[' && (json.Unmarshal(line, &batch) != nil || len(batch) == 0) {
-		return invalidRequest
+	if line[0] == '[' {
+		batch = nil // or the first of them is written over the line
+		if json.Unmarshal(line, &batch) != nil || len(batch) == 0 {
+			return nil, []byte(invalidRequest)
+		}
 	}
-	ids := map[jsonrpc.ID]bool{}
 	for _, one := range batch {
-		m, err := jsonrpc.DecodeMessage(one)
-		if err != nil {
-			return invalidRequest
+		if _, err := jsonrpc.DecodeMessage(one); err != nil {
+			refusals = append(refusals, invalidRequest...)
+			continue
 		}
-		if call, ok := m.(*jsonrpc.Request); ok {
-			if ids[call.ID] { // in a batch it takes each once, and one notification
-				return invalidRequest
-			}
-			ids[call.ID] = true
-		}
+		taken = append(append(taken, one...), '\n')
 	}
-	return ""
+	return taken, refusals
 }
 
 // maxLine is the length of a line that is looked at; a longer one passes, for the
