@@ -530,6 +530,28 @@ func TestVersionWithdrawn(t *testing.T) {
 	})
 }
 
+// TestLegacyErrorIsNoVersion: what is the code for a version that is not spoken in the modern
+// era is any error of a legacy server's own: it ends nothing but its call.
+func TestLegacyErrorIsNoVersion(t *testing.T) {
+	for _, status := range []int{http.StatusOK, http.StatusBadRequest} {
+		srv := &fake{era: Legacy, on: on{}}
+		srv.on["tools/call"] = func(w http.ResponseWriter, _ *http.Request, id, _ json.RawMessage) {
+			refuse(w, id, status, codeUnsupportedVersion)
+		}
+		connected(t, srv, nil, func(t *testing.T, c *Client) {
+			for range 2 {
+				res, err := c.Call(t.Context(), dragoman.Call{Tool: echo})
+				if e, ok := errors.AsType[*RPCError](res.Problem); err != nil || !ok || e.Code != codeUnsupportedVersion || res.Ran != dragoman.RanMaybe {
+					t.Errorf("%d: ran %v, %v, %v", status, res.Ran, res.Problem, err)
+				}
+			}
+			if c.Err() != nil {
+				t.Errorf("%d: the connection ended: %v", status, c.Err())
+			}
+		})
+	}
+}
+
 // TestSSEAddress: HTTP+SSE posts to addresses of its own origin alone.
 func TestSSEAddress(t *testing.T) {
 	for address, ok := range map[string]bool{

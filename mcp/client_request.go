@@ -176,7 +176,7 @@ func (c *Client) attempt(ctx context.Context, s *session, r *request) (*answer, 
 	case m.err != nil:
 		err = m.err
 	}
-	if e, ok := errors.AsType[*RPCError](err); ok && e.Code == codeUnsupportedVersion && s == c.session.Load() {
+	if e, ok := errors.AsType[*RPCError](err); ok && e.Code == codeUnsupportedVersion && s.era == Modern && s == c.session.Load() {
 		// It spoke this version before. Whoever looks after the server has to
 		// connect anew.
 		c.end(fmt.Errorf("%w: %w", ErrVersion, e))
