@@ -40,6 +40,8 @@ type host struct {
 	greeted atomic.Pointer[view]
 	// opening is what InputSchema opened, for the call that follows.
 	opening *opening
+	// other answers the other era; nil before somebody spoke it.
+	other atomic.Pointer[host]
 }
 
 // An opening is what was opened for a tool.
@@ -52,12 +54,16 @@ type opening struct {
 // Owner implements [mcp.Host].
 func (h *host) Owner() string { return h.who.ID }
 
-// In implements [mcp.Interpreter].
+// In implements [mcp.Interpreter]. Of one connection each era has one host, which knows
+// what its client was told.
 func (h *host) In(era mcp.Era) mcp.Host {
 	if h.legacy == (era == mcp.Legacy) {
 		return h
 	}
-	return &host{door: h.door, who: h.who, at: h.at, path: h.path, legacy: era == mcp.Legacy, search: h.search}
+	if h.other.Load() == nil {
+		h.other.CompareAndSwap(nil, &host{door: h.door, who: h.who, at: h.at, path: h.path, legacy: era == mcp.Legacy, search: h.search})
+	}
+	return h.other.Load()
 }
 
 // open opens a session for a request, and returns what there is at the place. It

@@ -23,22 +23,25 @@ func TestChangeBeforeListening(t *testing.T) {
 	inner := toolsettest.NewInner()
 	door := New(Options{Name: "test", Version: "1", Sessions: always(session.New(session.Options{Tools: session.Shared(catalog.New(inner, catalog.Config{})), Dialects: dialect.Builtin()}))})
 	defer door.Close()
-	h := &host{door: door, who: caller.Caller{ID: "ann"}, legacy: true}
-	h.Describe(t.Context())
-	inner.Change()
-	ctx, cancel := context.WithCancel(t.Context())
-	told := ""
-	_, _ = h.Call(ctx, dragoman.Call{
-		Method: "subscriptions/listen", Arguments: json.RawMessage(`{"notifications":{"toolsListChanged":true}}`),
-		Notify: func(n dragoman.Notification) {
-			if n.Method != mcp.Acknowledged {
-				told = n.Method
-				cancel()
-			}
-		},
-	})
-	if told != "notifications/tools/list_changed" {
-		t.Errorf("told was %q", told)
+	for _, era := range []mcp.Era{mcp.Legacy, mcp.Modern} {
+		h := &host{door: door, who: caller.Caller{ID: "ann"}, legacy: true} // of a connection of lines
+		h.In(era).Describe(t.Context())
+		inner.Change()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		told := ""
+		_, _ = h.In(era).Call(ctx, dragoman.Call{
+			Method: "subscriptions/listen", Arguments: json.RawMessage(`{"notifications":{"toolsListChanged":true}}`),
+			Notify: func(n dragoman.Notification) {
+				if n.Method != mcp.Acknowledged {
+					told = n.Method
+					cancel()
+				}
+			},
+		})
+		cancel()
+		if told != "notifications/tools/list_changed" {
+			t.Errorf("told was %q in the %s era", told, era)
+		}
 	}
 }
 
