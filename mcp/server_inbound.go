@@ -57,6 +57,7 @@ func (in *inbound) take(name string) json.RawMessage {
 // readInbound reads one message strictly: I-JSON, version 2.0, an id that is a
 // string or an integer, params that are an object.
 func readInbound(b []byte) (*inbound, *RPCError) {
+	b = bytes.TrimPrefix(b, byteOrderMark)
 	in := newInbound()
 	o := &in.message
 	switch err := o.Read(b); {

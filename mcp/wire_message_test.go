@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/toolsettest"
 )
 
 // TestNullBesideTheOther: of result and error, one that is null is not there.
@@ -141,4 +142,17 @@ func FuzzEvents(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestByteOrderMarkOfAClient: a client whose runtime writes one in front of everything is
+// understood, as a server is.
+func TestByteOrderMarkOfAClient(t *testing.T) {
+	var out bytes.Buffer
+	in := strings.NewReader("\ufeff" + greeting + "\n")
+	if err := (&Server{}).ServeLines(t.Context(), &toolsetHost{tools: toolsettest.NewInner()}, in, &out); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), `"protocolVersion"`) {
+		t.Errorf("%s", out.String())
+	}
 }

@@ -33,6 +33,10 @@ const parseError = `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":
 // invalidRequest is the answer to JSON that is no message.
 const invalidRequest = `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request: a line is a JSON-RPC 2.0 message"}}` + "\n"
 
+// byteOrderMark is what some runtimes write in front of the first text of a stream. It says
+// nothing in UTF-8, and a reader may ignore it (RFC 8259, section 8.1).
+var byteOrderMark = []byte("\ufeff")
+
 func newLines(in io.ReadCloser, out io.WriteCloser) *lines {
 	return &lines{Closer: in, in: bufio.NewReader(in), out: out}
 }
@@ -41,6 +45,7 @@ func newLines(in io.ReadCloser, out io.WriteCloser) *lines {
 func (l *lines) Read(p []byte) (int, error) {
 	for len(l.rest) == 0 {
 		line, err := l.line()
+		line = bytes.TrimPrefix(line, byteOrderMark)
 		if message := bytes.TrimSpace(line); len(message) > 0 && len(line) <= maxLine {
 			taken, refusals := judge(message)
 			if refusals != nil {

@@ -22,10 +22,10 @@ func TestBadLine(t *testing.T) {
 	}()
 	answers := bufio.NewScanner(r)
 	for _, step := range []struct{ line, want string }{
-		{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`, `"protocolVersion":"2025-11-25"`},
+		{"\ufeff" + `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`, `"protocolVersion":"2025-11-25"`},
 		{`{"jsonrpc":"2.0","id":2,"method":ping}`, `"id":null,"error":{"code":-32700`},
 		{`{"jsonrpc":"2.0","id":`, `"id":null,"error":{"code":-32700`},
-		{`{}`, `"id":null,"error":{"code":-32600`},
+		{"\ufeff\n" + `{}`, `"id":null,"error":{"code":-32600`},
 		{`5`, `"id":null,"error":{"code":-32600`},
 		{`[]`, `"id":null,"error":{"code":-32600`},
 		{`[1]`, `"id":null,"error":{"code":-32600`},
