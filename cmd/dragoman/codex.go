@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
 	"github.com/spf13/cobra"
 
 	"github.com/dragoman-mcp/dragoman/internal/state/atomicfile"
@@ -83,13 +85,10 @@ func (w *codexWish) top() string {
 	return fmt.Sprintf("model = %q\nmodel_provider = \"dragoman\"\n", w.model)
 }
 
-// providerHeader begins the provider's table.
-const providerHeader = "[model_providers.dragoman]"
-
 // provider returns the table of the provider.
 func (w *codexWish) provider() string {
-	return fmt.Sprintf("%s\nname = \"Dragoman\"\nbase_url = %q\nwire_api = \"responses\"\nenv_key = %q\nmodel_catalog_url = %q\n",
-		providerHeader, w.url, codexKey, w.url+"/models")
+	return fmt.Sprintf("[model_providers.dragoman]\nname = \"Dragoman\"\nbase_url = %q\nwire_api = \"responses\"\nenv_key = %q\nmodel_catalog_url = %q\n",
+		w.url, codexKey, w.url+"/models")
 }
 
 // codexConfig returns where Codex has its configuration.
@@ -111,7 +110,10 @@ func (w *codexWish) writeTo(path string) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	after, chosen := w.edit(string(before))
+	after, chosen, err := w.edit(string(before))
+	if err != nil {
+		return &failure{fmt.Errorf("%s was left as it is: %w", path, err), "without --write it is printed"}
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
@@ -128,29 +130,14 @@ func (w *codexWish) writeTo(path string) error {
 }
 
 // edit returns a configuration of Codex's with the provider in it, and whether it is the
-// one that is chosen. A choice that stands there stays.
-func (w *codexWish) edit(before string) (after string, chosen bool) {
-	var top, rest []string
-	inTop, ours, hasChoice := true, false, false
-	for line := range strings.Lines(before) {
-		trimmed := strings.TrimSpace(line)
-		if strings.HasPrefix(trimmed, "[") {
-			inTop, ours = false, trimmed == providerHeader
-		}
-		key, value, _ := strings.Cut(trimmed, "=")
-		if key = strings.TrimSpace(key); inTop && (key == "model" || key == "model_provider") {
-			hasChoice = true
-			chosen = chosen || key == "model_provider" && strings.TrimSpace(value) == `"dragoman"`
-		}
-		switch {
-		case ours:
-		case inTop:
-			top = append(top, line)
-		default:
-			rest = append(rest, line)
-		}
+// one that is chosen. A choice that stands there stays. What is not TOML, before or
+// afterwards, is an error.
+func (w *codexWish) edit(before string) (after string, chosen bool, err error) {
+	before = strings.TrimPrefix(before, "\ufeff")
+	if err := toml.Unmarshal([]byte(before), &map[string]any{}); err != nil {
+		return "", false, fmt.Errorf("it is no TOML: %w", err)
 	}
-	head, tail := strings.Join(top, ""), strings.Join(rest, "")
+	head, tail, hasChoice, chosen := codexParts(before)
 	if !hasChoice {
 		head, chosen = w.top()+head, true
 	}
@@ -159,7 +146,62 @@ func (w *codexWish) edit(before string) (after string, chosen bool) {
 			*part += "\n\n"
 		}
 	}
-	return head + tail + w.provider(), chosen
+	after = head + tail + w.provider()
+	if err := toml.Unmarshal([]byte(after), &map[string]any{}); err != nil {
+		return "", false, fmt.Errorf("the provider does not go with what stands there: %w", err)
+	}
+	return after, chosen, nil
+}
+
+// codexParts returns what stands before the tables of a configuration, and its tables but
+// for ours; and whether it chooses a model or a provider, and ours. Only a parser tells a
+// table from a line of a text that looks like one.
+func codexParts(before string) (head, tail string, hasChoice, chosen bool) {
+	none := len(before)
+	tables, from, to := none, none, none // where the first table begins, and ours begins and ends
+	var p unstable.Parser
+	p.Reset([]byte(before))
+	for p.NextExpression() {
+		e := p.Expression()
+		var path []string
+		at := none // the line of the header
+		for keys := e.Key(); keys.Next(); {
+			key := keys.Node()
+			at = min(at, strings.LastIndexByte(before[:key.Raw.Offset], '\n')+1)
+			path = append(path, string(key.Data))
+		}
+		if e.Kind == unstable.KeyValue {
+			if key := strings.Join(path, "."); tables == none && (key == "model" || key == "model_provider") {
+				hasChoice = true
+				chosen = chosen || key == "model_provider" && string(e.Value().Data) == "dragoman"
+			}
+			continue
+		}
+		if tables == none {
+			tables = beginning(before, at)
+		}
+		switch {
+		case slices.Equal(path, []string{"model_providers", "dragoman"}):
+			from = at
+		case from < none && to == none:
+			to = beginning(before, at)
+		}
+	}
+	return before[:tables], before[tables:from] + before[to:], hasChoice, chosen
+}
+
+// beginning returns where a table begins whose header is at a place: with the comments
+// right above it. A line that ends a text of several lines is no comment.
+func beginning(text string, at int) int {
+	for at > 0 {
+		line := strings.LastIndexByte(text[:at-1], '\n') + 1
+		above := strings.TrimSpace(text[line:at])
+		if !strings.HasPrefix(above, "#") || strings.Contains(above, `"""`) || strings.Contains(above, "'''") {
+			break
+		}
+		at = line
+	}
+	return at
 }
 
 // listedModels asks a gateway for its models.

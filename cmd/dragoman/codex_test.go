@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -41,12 +43,24 @@ func TestCodexConfigurationIsEdited(t *testing.T) {
 		keeps  []string
 		chosen bool
 	}{
-		"empty":    {"", nil, true},
-		"tables":   {"[mcp_servers.x]\ncommand = \"y\"\nmodel = \"no choice\"\n", []string{"[mcp_servers.x]", `command = "y"`}, true},
-		"a choice": {"model = \"gpt\"\n\n[tui]\na = 1\n", []string{`model = "gpt"`, "[tui]\na = 1"}, false},
-		"ours":     {w.top() + "\n" + providerHeader + "\nbase_url = \"old\"\n\n[tui]\na = 1\n", []string{"[tui]\na = 1"}, true},
+		"empty":               {"", nil, true},
+		"tables":              {"[mcp_servers.x]\ncommand = \"y\"\nmodel = \"no choice\"\n", []string{"[mcp_servers.x]", `command = "y"`}, true},
+		"a choice":            {"model = \"gpt\"\n\n[tui]\na = 1\n", []string{`model = "gpt"`, "[tui]\na = 1"}, false},
+		"ours":                {w.top() + "\n[model_providers.dragoman]\nbase_url = \"old\"\n\n[tui]\na = 1\n", []string{"[tui]\na = 1"}, true},
+		"ours, with comments": {w.top() + "\n[ model_providers.\"dragoman\" ] # mine\nbase_url = \"old\"\n\n# Of the screen.\n[tui]\na = 1\n", []string{"# Of the screen.\n[tui]\na = 1"}, true},
+		"a text that looks like tables": {"developer_instructions = \"\"\"\n[ ] read\nmodel = any\n[model_providers.dragoman]\nend\"\"\"\nmodel = \"gpt\"\n\n[tui]\na = 1\n",
+			[]string{"\n[ ] read\nmodel = any\n[model_providers.dragoman]\nend\"\"\"\nmodel = \"gpt\"\n", "[tui]\na = 1"}, false},
+		"a text that looks like a comment": {"model = \"gpt\"\ndeveloper_instructions = \"\"\"\n# Rules\n# Be kind.\"\"\"\n[tui]\na = 1\n",
+			[]string{"\n# Rules\n# Be kind.\"\"\"\n", "[tui]\na = 1"}, false},
+		"a byte order mark": {"\ufeffmodel = \"gpt\"\n", []string{`model = "gpt"`}, false},
 	} {
-		after, chosen := w.edit(tt.before)
+		after, chosen, err := w.edit(tt.before)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if strings.Contains(after, "\ufeff") {
+			t.Errorf("%s: a byte order mark is in\n%s", name, after)
+		}
 		for _, keep := range append(tt.keeps, w.provider()) {
 			if strings.Count(after, keep) != 1 {
 				t.Errorf("%s: %q is not there once in\n%s", name, keep, after)
@@ -55,8 +69,29 @@ func TestCodexConfigurationIsEdited(t *testing.T) {
 		if chosen != tt.chosen || strings.Contains(after, `"old"`) || chosen != strings.HasPrefix(after, w.top()) {
 			t.Errorf("%s: chosen %v in\n%s", name, chosen, after)
 		}
-		if again, _ := w.edit(after); again != after {
+		if again, _, _ := w.edit(after); again != after {
 			t.Errorf("%s: written again it is\n%s", name, again)
+		}
+	}
+}
+
+// A configuration in which the provider cannot be put is left as it is.
+func TestCodexConfigurationIsLeft(t *testing.T) {
+	w := &codexWish{url: "http://127.0.0.1:8787/v1", model: "m"}
+	for name, before := range map[string]string{
+		"no TOML":        "[[[\n",
+		"another's form": "[model_providers]\ndragoman = {base_url = \"old\"}\n",
+	} {
+		path := filepath.Join(t.TempDir(), "config.toml")
+		if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := w.writeTo(path)
+		if _, ok := errors.AsType[*failure](err); !ok || !strings.Contains(err.Error(), "left as it is") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if after, _ := os.ReadFile(path); string(after) != before {
+			t.Errorf("%s: it is now\n%s", name, after)
 		}
 	}
 }
