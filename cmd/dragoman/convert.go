@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -74,10 +75,14 @@ func readInput(args []string) ([]byte, error) {
 		in = f
 	}
 	b, err := io.ReadAll(io.LimitReader(in, maxInput+1))
-	if err == nil && len(b) > maxInput {
+	switch {
+	case err != nil:
+	case len(b) > maxInput:
 		err = fmt.Errorf("the list is larger than %d MiB", maxInput>>20)
+	case bytes.HasPrefix(b, []byte("\xff\xfe")), bytes.HasPrefix(b, []byte("\xfe\xff")):
+		err = errors.New("the list is UTF-16 text, as > of Windows PowerShell writes it, and has to be UTF-8")
 	}
-	return b, err
+	return bytes.TrimPrefix(b, []byte("\ufeff")), err
 }
 
 func convertCommand() *cobra.Command {
