@@ -41,6 +41,7 @@ func TestEveryWordIsThereTwice(t *testing.T) {
 			t.Errorf("%q has %d verbs, and its translation %d", text, a, b)
 		}
 	}
+	errors := 0
 	var code strings.Builder
 	sources, err := os.ReadDir(".")
 	if err != nil {
@@ -55,6 +56,20 @@ func TestEveryWordIsThereTwice(t *testing.T) {
 			code.Write(text)
 		}
 	}
+	for _, found := range regexp.MustCompile(`(?:(?:notFound|forbidden)\(|model\.Invalid\([^,]+, |Message: )"([^"]+)"[),}]`).FindAllStringSubmatch(code.String(), -1) {
+		errors++
+		if _, ok := chinese[found[1]]; !ok {
+			t.Errorf("the error %q is not translated", found[1])
+		}
+	}
+	if errors < 10 {
+		t.Errorf("the console has %d errors of its own", errors)
+	}
+	for word := range ours {
+		if _, ok := chinese[word]; !ok {
+			t.Errorf("%q is not translated", word)
+		}
+	}
 	for text := range chinese {
 		if !said[text] && !ours[text] && !strings.Contains(code.String(), text) {
 			t.Errorf("%q is translated, and nothing says it", text)
@@ -65,7 +80,7 @@ func TestEveryWordIsThereTwice(t *testing.T) {
 // ours are words of other packages that pages show: states, effects, verdicts, kinds.
 var ours = words(`starting connected failed pending approved denied expired used waiting passed
 	allow ask deny read_only idempotent may_change decide execute summarise
-	decision intent outcome approval login pin pruned gap fine near used_up`,
+	decision intent outcome approval login pin pruned gap heads fine near used_up`,
 	"Sign in first.", signInSlower,
 	"There is no such authorization server to sign in at.", "This is not the answer to a sign-in that this browser began. Begin again.",
 	"The answer is not of the authorization server at which you began. Begin again.", "The authorization server did not let you in.",
