@@ -287,11 +287,17 @@ func (c *Client) compare(a *answer) {
 	c.notificationsMissed()
 }
 
-// Idle reports whether no call is on its way, be it that it waits for answers.
+// Idle reports whether no call is on its way, be it that it waits for answers. One that
+// only listens gives the server nothing to do.
 func (c *Client) Idle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.pending) == 0
+	for f := range c.pending {
+		if f.call.Method != listenMethod {
+			return false
+		}
+	}
+	return true
 }
 
 var _ dragoman.Toolset = (*Client)(nil)

@@ -2,6 +2,7 @@ package servers
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -33,6 +34,36 @@ func TestHungServerIsNoticed(t *testing.T) {
 		}
 		if n := hangs.Count("ping"); n != 2 {
 			t.Errorf("it was asked %d times", n)
+		}
+	})
+}
+
+// A server that hangs is noticed also while somebody listens to it, for as long as that lasts.
+func TestHungServerIsNoticedByListeners(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hangs := fakemcp.New(fakemcp.Config{Era: fakemcp.ModernOnly, Tools: echo, Faults: []fakemcp.Fault{{Kind: fakemcp.Hang, Method: "server/discover", After: 1}}})
+		good := fakemcp.New(fakemcp.Config{Era: fakemcp.ModernOnly, Tools: []fakemcp.Tool{{Name: "echo"}, {Name: "new"}}})
+		s := open(t, nil, builtin(piped(hangs, good)))
+		settle(t, s)
+		ended := make(chan dragoman.Result, 1)
+		go func() {
+			res, _ := s.Call(t.Context(), dragoman.Call{
+				Method: "subscriptions/listen", Server: "it", Arguments: json.RawMessage(`{"notifications":{"toolsListChanged":true}}`),
+				Notify: func(dragoman.Notification) {},
+			})
+			ended <- res
+		}()
+		time.Sleep(time.Minute)
+		if st := state(s); st.State != dragoman.Connected || st.Tools != 2 {
+			t.Errorf("after a minute: %+v", st)
+		}
+		select {
+		case res := <-ended:
+			if res.Problem == nil {
+				t.Errorf("listening came to %+v", res)
+			}
+		default:
+			t.Error("whoever listened was not told")
 		}
 	})
 }
