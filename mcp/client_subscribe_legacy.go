@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -127,9 +128,7 @@ func (c *Client) listenLegacy(ctx context.Context, call *dragoman.Call) (dragoma
 		}()
 		if err != nil {
 			e.uris = e.uris[:i]
-			return dragoman.Result{Problem: &dragoman.Problem{
-				Code: dragoman.CodeProtocol, Err: err, Message: "The server does not tell about changes of " + bounded(uri, 200) + ".",
-			}}, nil
+			return dragoman.Result{Problem: notWatched(uri, err)}, nil
 		}
 	}
 	e.notifications.put(queuedNotification{notification: dragoman.Notification{Method: Acknowledged}})
@@ -139,6 +138,16 @@ func (c *Client) listenLegacy(ctx context.Context, call *dragoman.Call) (dragoma
 	case <-c.ctx.Done():
 		return dragoman.Result{Problem: unavailable(c.Err()), Ran: dragoman.RanYes}, nil
 	}
+}
+
+// notWatched is the problem of a resource of which nobody hears. Only what the server itself
+// answered would be its answer again.
+func notWatched(uri string, err error) *dragoman.Problem {
+	p := &dragoman.Problem{Code: dragoman.CodeProtocol, Err: err, Message: "The server does not tell about changes of " + bounded(uri, 200) + "."}
+	if !errors.As(err, new(*RPCError)) {
+		p.Code, p.Message = dragoman.CodeServerUnavailable, "The server could not be asked to tell about changes of "+bounded(uri, 200)+"."
+	}
+	return p
 }
 
 // watchResource notes that one more, or one less, wants to hear of a resource,

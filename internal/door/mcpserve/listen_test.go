@@ -1,10 +1,13 @@
 package mcpserve
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -111,16 +114,40 @@ func (s *both) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, e
 func TestResourceUpdated(t *testing.T) {
 	for _, behind := range []mcp.Era{mcp.Legacy, mcp.Modern} {
 		for _, era := range []mcp.Era{mcp.Legacy, mcp.Modern} {
-			t.Run(behind.String()+" server, "+era.String()+" client", func(t *testing.T) { resourceUpdated(t, behind, era) })
+			t.Run(behind.String()+" server, "+era.String()+" client", func(t *testing.T) {
+				resourceUpdated(t, behind, era, func(s http.Handler) http.Handler { return s })
+			})
 		}
 	}
 }
 
-func resourceUpdated(t *testing.T, behind, era mcp.Era) {
+// What stands between us and a server may fail just when the server is asked to tell: it is
+// asked again.
+func TestResourceUpdatedBehindABadProxy(t *testing.T) {
+	for _, behind := range []mcp.Era{mcp.Legacy, mcp.Modern} {
+		t.Run(behind.String()+" server", func(t *testing.T) {
+			var asked atomic.Int32
+			resourceUpdated(t, behind, mcp.Modern, func(s http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					body, _ := io.ReadAll(r.Body)
+					asks := bytes.Contains(body, []byte(`"resources/subscribe"`)) || bytes.Contains(body, []byte(`"resourceSubscriptions"`))
+					if asks && asked.Add(1) == 1 {
+						http.Error(w, "<html>bad gateway</html>", http.StatusBadGateway)
+						return
+					}
+					r.Body = io.NopCloser(bytes.NewReader(body))
+					s.ServeHTTP(w, r)
+				})
+			})
+		})
+	}
+}
+
+func resourceUpdated(t *testing.T, behind, era mcp.Era, front func(http.Handler) http.Handler) {
 	server := func(label string) (*pages, *mcp.Client) {
 		p := &pages{watched: make(chan string, 1), say: make(chan dragoman.Notification)}
 		s := &mcp.Server{Host: func(*http.Request) (mcp.Host, error) { return p, nil }}
-		hs := httptest.NewServer(s)
+		hs := httptest.NewServer(front(s))
 		transport := &http.Transport{}
 		c, err := mcp.Connect(t.Context(), &mcp.HTTP{URL: hs.URL, Client: &http.Client{Transport: transport}}, &mcp.ClientOptions{Label: label, Era: behind})
 		if err != nil {
