@@ -127,7 +127,8 @@ func (l *listening) hear(ctx context.Context, v *view) {
 }
 
 // keep listens at a server until the client goes: again, after a while, where the
-// server was away. A server that will not tell is asked no more.
+// server was away. A server that will not tell is asked no more; where it was asked for
+// several things, it is asked for each, since it may refuse one of them.
 func (l *listening) keep(ctx context.Context, server string, w *watch) {
 	call := dragoman.Call{
 		Method: l.call.Method, Server: server, Can: l.call.Can, Meta: l.call.Meta,
@@ -140,7 +141,13 @@ func (l *listening) keep(ctx context.Context, server string, w *watch) {
 	for failures := 0; ; failures++ {
 		start := time.Now()
 		res, err := l.session.Tools.Call(ctx, call)
-		if ctx.Err() != nil || err != nil || asked(res.Problem) {
+		if ctx.Err() != nil || err != nil {
+			return
+		}
+		if asked(res.Problem) {
+			for _, one := range w.parts() {
+				l.wg.Go(func() { l.keep(ctx, server, one) })
+			}
 			return
 		}
 		if time.Since(start) > time.Minute {
@@ -181,6 +188,27 @@ func (w *watch) filter() json.RawMessage {
 		o.Set("taskStatus", json.RawMessage(`true`))
 	}
 	return o.Bytes()
+}
+
+// maxParts is how many resources of a watch a server is asked for one by one.
+const maxParts = 100
+
+// parts returns what a watch is of: each resource, and all tasks. There are none of a watch
+// of one, and of one of too many.
+func (w *watch) parts() (parts []*watch) {
+	if len(w.uris) > maxParts {
+		return nil
+	}
+	for i := range w.uris {
+		parts = append(parts, &watch{uris: w.uris[i : i+1], as: w.as})
+	}
+	if w.tasks != nil || w.status {
+		parts = append(parts, &watch{tasks: w.tasks, status: w.status})
+	}
+	if len(parts) == 1 {
+		return nil
+	}
+	return parts
 }
 
 // public returns the params of a notification with the URI that the client knows.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -63,7 +64,7 @@ func (*pages) Describe(context.Context) mcp.Description {
 func (p *pages) Call(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
 	switch call.Method {
 	case "resources/list":
-		return dragoman.Result{Content: json.RawMessage(`{"resources":[{"uri":"page:///1","name":"1"}]}`)}, nil
+		return dragoman.Result{Content: json.RawMessage(`{"resources":[{"uri":"page:///1","name":"1"},{"uri":"page:///2","name":"2"}]}`)}, nil
 	case "resources/templates/list":
 		return dragoman.Result{Content: json.RawMessage(`{"resourceTemplates":[]}`)}, nil
 	case "subscriptions/listen":
@@ -115,7 +116,7 @@ func TestResourceUpdated(t *testing.T) {
 	for _, behind := range []mcp.Era{mcp.Legacy, mcp.Modern} {
 		for _, era := range []mcp.Era{mcp.Legacy, mcp.Modern} {
 			t.Run(behind.String()+" server, "+era.String()+" client", func(t *testing.T) {
-				resourceUpdated(t, behind, era, func(s http.Handler) http.Handler { return s })
+				resourceUpdated(t, behind, era, `["x-mcp:b:page:///1"]`, func(s http.Handler) http.Handler { return s })
 			})
 		}
 	}
@@ -127,7 +128,7 @@ func TestResourceUpdatedBehindABadProxy(t *testing.T) {
 	for _, behind := range []mcp.Era{mcp.Legacy, mcp.Modern} {
 		t.Run(behind.String()+" server", func(t *testing.T) {
 			var asked atomic.Int32
-			resourceUpdated(t, behind, mcp.Modern, func(s http.Handler) http.Handler {
+			resourceUpdated(t, behind, mcp.Modern, `["x-mcp:b:page:///1"]`, func(s http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					body, _ := io.ReadAll(r.Body)
 					asks := bytes.Contains(body, []byte(`"resources/subscribe"`)) || bytes.Contains(body, []byte(`"resourceSubscriptions"`))
@@ -143,7 +144,23 @@ func TestResourceUpdatedBehindABadProxy(t *testing.T) {
 	}
 }
 
-func resourceUpdated(t *testing.T, behind, era mcp.Era, front func(http.Handler) http.Handler) {
+// A resource that its server does not tell about is no reason not to tell of the others.
+func TestResourceUpdatedBesideARefusedOne(t *testing.T) {
+	resourceUpdated(t, mcp.Legacy, mcp.Modern, `["x-mcp:b:page:///2","x-mcp:b:page:///1"]`, func(s http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			if bytes.Contains(body, []byte(`"resources/subscribe"`)) && bytes.Contains(body, []byte(`page:///2`)) {
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"no"}}`, rawjson.Get(body, "id"))
+				return
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			s.ServeHTTP(w, r)
+		})
+	})
+}
+
+func resourceUpdated(t *testing.T, behind, era mcp.Era, wanted string, front func(http.Handler) http.Handler) {
 	server := func(label string) (*pages, *mcp.Client) {
 		p := &pages{watched: make(chan string, 1), say: make(chan dragoman.Notification)}
 		s := &mcp.Server{Host: func(*http.Request) (mcp.Host, error) { return p, nil }}
@@ -174,7 +191,7 @@ func resourceUpdated(t *testing.T, behind, era mcp.Era, front func(http.Handler)
 	go func() {
 		defer close(ended)
 		_, _ = c.Call(ctx, dragoman.Call{
-			Method: "subscriptions/listen", Arguments: json.RawMessage(`{"notifications":{"resourceSubscriptions":["x-mcp:b:page:///1"]}}`),
+			Method: "subscriptions/listen", Arguments: json.RawMessage(`{"notifications":{"resourceSubscriptions":` + wanted + `}}`),
 			Notify: func(n dragoman.Notification) {
 				if n.Method == "notifications/resources/updated" {
 					o, _ := rawjson.ParseObject(n.Params)
