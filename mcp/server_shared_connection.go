@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"time"
 )
 
 // A sharedConnection is one connection that carries everything of one client: lines, or
@@ -19,6 +20,7 @@ type sharedConnection struct {
 	work sync.WaitGroup
 
 	mu      sync.Mutex
+	closed  bool                          // nothing more is taken
 	conn    *legacyPeer                   // nil before a legacy client has greeted
 	running map[string]context.CancelFunc // modern requests, by raw id
 }
@@ -30,6 +32,7 @@ func (s *Server) newSharedConnection(ctx context.Context, to sink) *sharedConnec
 // close ends what runs for the client.
 func (c *sharedConnection) close() {
 	c.mu.Lock()
+	c.closed = true
 	conn := c.conn
 	for _, cancel := range c.running {
 		cancel()
@@ -86,8 +89,13 @@ func (c *sharedConnection) take(host Host, in *inbound) {
 		conn := c.server.newPeer(host, c.to, version, can)
 		answer := conn.greet(in)
 		c.mu.Lock()
+		ended := c.closed
 		c.conn = conn
 		c.mu.Unlock()
+		if ended {
+			conn.cut()
+			return
+		}
 		c.to.send(answer)
 	case in.id == nil || in.method == "":
 		if in.method == "notifications/cancelled" {
@@ -129,11 +137,16 @@ func (c *sharedConnection) modern(host Host, in *inbound) {
 	c.mu.Lock()
 	taken := c.running[key] != nil
 	full := len(c.running) >= c.server.Limits.Requests
-	if !taken && !full {
+	ended := c.closed
+	if !taken && !full && !ended {
 		c.running[key] = cancel
+		c.work.Add(1) // before somebody waits
 	}
 	c.mu.Unlock()
 	switch {
+	case ended:
+		cancel()
+		return
 	case taken:
 		cancel()
 		c.to.send(replyError(in.id, &RPCError{Code: codeInvalidRequest, Message: "a request of this id is running"}))
@@ -143,7 +156,8 @@ func (c *sharedConnection) modern(host Host, in *inbound) {
 		c.to.send(replyError(in.id, &RPCError{Code: codeInternal, Message: "too many requests at a time"}))
 		return
 	}
-	c.work.Go(func() {
+	go func() {
+		defer c.work.Done()
 		defer func() {
 			cancel()
 			c.mu.Lock()
@@ -155,7 +169,7 @@ func (c *sharedConnection) modern(host Host, in *inbound) {
 		if ctx.Err() == nil {
 			c.to.send(msg)
 		}
-	})
+	}()
 }
 
 func (c *sharedConnection) cancel(id json.RawMessage) {
@@ -185,18 +199,34 @@ func (l *lineSink) send(msg []byte) bool {
 }
 
 // ServeLines serves one client on two byte streams with one message on each line,
-// such as standard input and output, until r or ctx ends. It does not close them:
-// where a read from r does not return by itself, closing r makes ServeLines return.
+// such as standard input and output, until r or ctx ends. It does not close them. Where
+// ctx ends, it does not wait for a read that goes on: that read takes no further message.
 // Both eras are served. Host is not asked.
 func (s *Server) ServeLines(ctx context.Context, host Host, r io.Reader, w io.Writer) error {
 	s.init()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c := s.newSharedConnection(ctx, &lineSink{w: w, ok: true})
-	defer c.close()
-	lines := lineReader{r: bufio.NewReaderSize(r, 64<<10), limit: s.message.Load()}
-	for ctx.Err() == nil {
+	ended := make(chan error, 1)
+	go func() { ended <- c.serveLines(host, r) }()
+	var err error
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	c.leave()
+	return err
+}
+
+// serveLines takes the messages of r until it ends, or the connection does.
+func (c *sharedConnection) serveLines(host Host, r io.Reader) error {
+	lines := lineReader{r: bufio.NewReaderSize(r, 64<<10), limit: c.server.message.Load()}
+	for c.ctx.Err() == nil {
 		b, err := lines.next()
+		if c.ctx.Err() != nil {
+			break
+		}
 		var long *longLine
 		switch {
 		case errors.As(err, &long):
@@ -211,5 +241,19 @@ func (s *Server) ServeLines(ctx context.Context, host Host, r io.Reader, w io.Wr
 			}
 		}
 	}
-	return context.Cause(ctx)
+	return context.Cause(c.ctx)
+}
+
+// leavePatience is how long what runs for a client that has gone may take to end. What
+// still writes to a client that does not read ends when the stream is closed.
+const leavePatience = 5 * time.Second
+
+// leave is close for a connection whose client may keep a write from returning.
+func (c *sharedConnection) leave() {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		c.close()
+	}()
+	within(closed, leavePatience)
 }

@@ -84,7 +84,11 @@ configuration read again: requests and servers that did not change go on.` + ser
 				log.Info("names of tools have no prefix while there is one server; a second one renames them to label__name, which names.strategy: none forgoes")
 			}
 			if stdio {
-				return g.ServeLines(ctx, os.Stdin, os.Stdout)
+				err := g.ServeLines(ctx, os.Stdin, os.Stdout)
+				if ctx.Err() != nil {
+					return nil // as we were told
+				}
+				return err
 			}
 			err = g.Serve(ctx, func(at net.Addr) {
 				announce(log, file, g, at)
