@@ -216,11 +216,6 @@ func (k *checker) combinators(n *schema.Node, at string) {
 		if len(anyOf.Items()) == 0 {
 			k.wrong(at, "anyOf is empty")
 		}
-		for _, m := range n.Members() {
-			if isKeyword(m.Name) || m.Name == "type" {
-				k.found(UnionSiblings, at)
-			}
-		}
 		for _, branch := range anyOf.Items() {
 			if len(branch.Members()) == 1 && branch.Has("anyOf") {
 				k.found(NestedUnion, at)
@@ -233,6 +228,12 @@ func (k *checker) combinators(n *schema.Node, at string) {
 		k.has(ItemUnion, at+"/items", branch.Get("type").IsString("array"))
 	}
 	k.has(OneOf, at, n.Has("oneOf"))
+	if n.Has("anyOf") || n.Has("oneOf") {
+		for _, m := range n.Members() {
+			both := m.Name == "oneOf" && n.Has("anyOf")
+			k.has(UnionSiblings, at, isKeyword(m.Name) || m.Name == "type" || both)
+		}
+	}
 	switch count := len(n.Get("allOf").Items()); {
 	case count == 1:
 		k.found(AllOfSingle, at)

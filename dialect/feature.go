@@ -30,7 +30,7 @@ const (
 	Not               Feature = "not"                 //
 	IfThenElse        Feature = "if_then_else"        //
 	RootCombinator    Feature = "root_combinator"     // anyOf, oneOf, allOf, not, if, enum or const at the root
-	UnionSiblings     Feature = "union_siblings"      // keywords that judge beside anyOf
+	UnionSiblings     Feature = "union_siblings"      // keywords that judge beside anyOf or oneOf
 	NestedUnion       Feature = "nested_union"        // anyOf directly in anyOf
 	ItemUnion         Feature = "item_union"          // items that are a union with arrays in it
 	PropertiesMissing Feature = "properties_missing"  // an object without properties

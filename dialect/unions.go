@@ -142,11 +142,6 @@ func (c *conversion) relaxOneOf() {
 		if len(branches) < 2 || n.Has("anyOf") {
 			return
 		}
-		for _, m := range n.Members() {
-			if m.Name != "oneOf" && judges(m.Name) && c.rules.bad(UnionSiblings) {
-				return
-			}
-		}
 		clear(seen)
 		for _, branch := range branches {
 			if wider(branch) {
@@ -187,53 +182,64 @@ func (c *conversion) pushIntoBranches() {
 	if !c.rules.bad(UnionSiblings) {
 		return
 	}
-	c.each(func(n *schema.Node) {
-		branches := n.Get("anyOf").Items()
-		if len(branches) == 0 {
-			return
-		}
-		rest := schema.NewObject()
-		kept := schema.NewObject()
-		for _, m := range n.Members() {
-			if m.Name != "anyOf" && judges(m.Name) {
-				rest.Set(m.Name, m.Value)
-			} else {
-				kept.Set(m.Name, m.Value)
-			}
-		}
-		if len(rest.Members()) == 0 {
-			return
-		}
-		var pushed []*schema.Node
-		dropped := false
-		for _, branch := range branches {
-			branch = c.resolved(branch)
-			if conflict(rest, branch) {
-				continue // the alternative could never be met
-			}
-			both, ok := c.merge(branch, rest)
-			if !ok {
-				dropped, both = true, branch
-			}
-			c.made(both, branch)
-			pushed = append(pushed, both)
-		}
-		if dropped {
-			c.spill(n, "also "+snippet(rest, 200))
-			c.widen("pushIntoBranches", n, "keywords beside anyOf are not taken, and not all can be merged into it")
+	c.each(c.pushInto)
+}
+
+// pushInto does so in n, and in the alternatives that get a union from beside theirs.
+func (c *conversion) pushInto(n *schema.Node) {
+	keyword := "anyOf"
+	if !n.Has(keyword) {
+		keyword = "oneOf" // exactly one of them fits with the rest just as without it
+	}
+	branches := n.Get(keyword).Items()
+	if len(branches) == 0 {
+		return
+	}
+	rest := schema.NewObject()
+	kept := schema.NewObject()
+	for _, m := range n.Members() {
+		if m.Name != keyword && judges(m.Name) {
+			rest.Set(m.Name, m.Value)
 		} else {
-			c.say("pushIntoBranches", n, "keywords beside anyOf are not taken")
+			kept.Set(m.Name, m.Value)
 		}
-		if len(pushed) == 0 {
-			for _, m := range rest.Members() {
-				kept.Set(m.Name, m.Value)
-			}
-			kept.Delete("anyOf")
-		} else {
-			kept.Set("anyOf", schema.NewArray(pushed...))
+	}
+	if len(rest.Members()) == 0 {
+		return
+	}
+	var pushed []*schema.Node
+	dropped := false
+	for _, branch := range branches {
+		branch = c.resolved(branch)
+		if conflict(rest, branch) {
+			continue // the alternative could never be met
 		}
-		n.Become(kept)
-	})
+		both, ok := c.merge(branch, rest)
+		if !ok {
+			dropped, both = true, branch
+		}
+		c.made(both, branch)
+		c.pushInto(both)
+		pushed = append(pushed, both)
+	}
+	switch {
+	case dropped:
+		c.spill(n, "also "+snippet(rest, 200))
+		c.widen("pushIntoBranches", n, "keywords beside "+keyword+" are not taken, and not all can be merged into it")
+	case len(pushed) == 0:
+		c.widen("pushIntoBranches", n, "no alternative of "+keyword+" fits the type beside it")
+	default:
+		c.say("pushIntoBranches", n, "keywords beside "+keyword+" are not taken")
+	}
+	if len(pushed) == 0 {
+		for _, m := range rest.Members() {
+			kept.Set(m.Name, m.Value)
+		}
+		kept.Delete(keyword)
+	} else {
+		kept.Set(keyword, schema.NewArray(pushed...))
+	}
+	n.Become(kept)
 }
 
 // preferKnown says where a value could be of a known shape, which is mapped,
