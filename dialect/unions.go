@@ -170,11 +170,21 @@ func (c *conversion) spliceUnions() {
 				flat = append(flat, branch)
 			}
 		}
-		if len(flat) > len(branches) {
-			n.Set("anyOf", schema.NewArray(flat...))
+		if c.nested(branches) {
+			n.Set("anyOf", schema.NewArray(distinct(flat)...))
 			c.say("spliceUnions", n, "a union directly in a union is not taken")
 		}
 	})
+}
+
+// nested reports whether an alternative of a union is nothing but a union.
+func (c *conversion) nested(branches []*schema.Node) bool {
+	for _, branch := range branches {
+		if len(branch.Members()) == 1 && branch.Has("anyOf") {
+			return true
+		}
+	}
+	return false
 }
 
 // pushIntoBranches moves what judges beside a union into its alternatives.

@@ -42,6 +42,12 @@ var sayable = []string{
 	`{"oneOf":[{"const":1},{"const":"a"},{"const":null}]}`,
 	`{"allOf":[{"type":"object","properties":{"a":{"const":null}}},{"additionalProperties":true}]}`,
 	`{"type":["string","number","boolean","object","array","null"]}`,
+	`{"anyOf":[{},{"type":"null"}]}`, // Optional[Any] of pydantic
+	`{"type":"array","items":{"anyOf":[{},{"type":"null"}]}}`,
+	`{"oneOf":[{"oneOf":[{"type":"string"},{}]},{"type":"null"}]}`,
+	`{"type":"array","prefixItems":[{"type":"string"},{}],"items":false}`,
+	`{"type":"array","prefixItems":[{"type":"string"},{"type":"array","items":{"type":"number"}}],"items":false}`,
+	`{"type":"array","prefixItems":[{"type":"string"},{"enum":[1,"1"]}],"items":false}`,
 	`{"not":{"const":3}}`,
 	`{"if":{"type":"string"},"then":{"minLength":1},"else":{"type":"integer"}}`,
 	`{"type":"string","pattern":"(?<!x)y","minLength":1,"format":"x-y"}`,
