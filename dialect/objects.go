@@ -5,8 +5,12 @@ import (
 )
 
 // freeForm reports whether n is an object whose members may have any name.
-func freeForm(n *schema.Node) bool {
-	if !isObject(n) || len(n.Get("properties").Members()) > 0 {
+func freeForm(n *schema.Node) bool { return isObject(n) && freeMembers(n) }
+
+// freeMembers reports whether the members of an object that n describes, perhaps beside
+// values of other types, may have any name.
+func freeMembers(n *schema.Node) bool {
+	if len(n.Get("properties").Members()) > 0 {
 		return false
 	}
 	extra := n.Get("additionalProperties")
@@ -20,7 +24,7 @@ func (c *conversion) openExplicitly() {
 		return
 	}
 	c.each(func(n *schema.Node) {
-		if n != c.root && freeForm(n) && !c.mark(n).closed && !n.Has("additionalProperties") && !n.Has("patternProperties") && !n.Has("unevaluatedProperties") {
+		if n != c.root && contains(typesOf(n), "object") && freeMembers(n) && !c.mark(n).closed && !n.Has("additionalProperties") && !n.Has("patternProperties") && !n.Has("unevaluatedProperties") {
 			n.Set("additionalProperties", schema.NewBool(true))
 			c.say("openExplicitly", n, "without a word on it the object would be closed")
 		}

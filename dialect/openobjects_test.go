@@ -1,0 +1,58 @@
+package dialect
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/dragoman-mcp/dragoman/schema"
+)
+
+// Objects whose members may have any name stay so where silence closes: XGrammar 0.1.27
+// writes {} and nothing else for {"type":["object","null"],"properties":{}}.
+func TestFreeObjectsCanBeFilled(t *testing.T) {
+	for _, c := range []struct{ p, value string }{
+		{`{"type":["object","null"]}`, `{"k":1}`},
+		{`{"type":["object","string"],"description":"d"}`, `{"k":1}`},
+		{`{"type":["object","null"],"minProperties":1}`, `{"k":[]}`},
+		{`{"type":["object","null"],"required":["a"]}`, `{"a":1,"k":2}`},
+		{`{"type":"array","items":{"type":["object","null"]}}`, `[{"k":1}]`},
+		{`{"anyOf":[{"type":["object","null"]},{"type":"string"}]}`, `{"k":1}`},
+	} {
+		for _, name := range Names() {
+			d, err := For(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !d.spec.Rules.ClosedBySilence {
+				continue
+			}
+			plan := planFor(t, name, `{"type":"object","properties":{"p":`+c.p+`},"required":["p"]}`)
+			if got, ok := writable(t, plan, `{"p":`+c.value+`}`); !ok {
+				t.Errorf("%s: %s: %s cannot be written\nsent %s", name, c.p, got, plan.Parameters())
+			}
+		}
+	}
+}
+
+// writable reports whether an engine that closes objects by silence can write arguments, and
+// returns them as it has to.
+func writable(t *testing.T, plan *Plan, arguments string) (string, bool) {
+	t.Helper()
+	written, err := plan.Encode(json.RawMessage(arguments))
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := plan.meant.Clone()
+	closeAllSilent(read)
+	return string(written), len(schema.NewOpenAPIValidator(read.Bytes()).Validate(written)) == 0
+}
+
+// closeAllSilent closes the objects that say nothing of further members.
+func closeAllSilent(n *schema.Node) {
+	for sub := range n.Subschemas() {
+		closeAllSilent(sub.Node)
+	}
+	if contains(typesOf(n), "object") && !n.Has("additionalProperties") && !n.Has("unevaluatedProperties") {
+		n.Set("additionalProperties", schema.NewBool(false))
+	}
+}
