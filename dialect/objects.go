@@ -1,6 +1,9 @@
 package dialect
 
 import (
+	"regexp"
+	"slices"
+
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -128,12 +131,23 @@ func (c *conversion) openForPatterns(n *schema.Node, patterns []schema.Member) {
 			return
 		}
 	}
+	if extra == nil && n != c.root && len(n.Get("properties").Members()) == 0 && !anyNameMatches(patterns) {
+		c.narrow("writeMaps", n, "members whose names match none of patternProperties can be written with the values of those only")
+	}
 	values = distinct(values)
 	value := values[0]
 	if len(values) > 1 {
 		value = c.made(schema.NewObject(schema.Member{Name: "anyOf", Value: schema.NewArray(values...)}), n)
 	}
 	n.Set("additionalProperties", value)
+}
+
+// everyName matches the patterns that every name matches, as generators write them.
+var everyName = regexp.MustCompile(`^\^?\(?\.[*+]\)?\$?$|^\^?$|^\$$`)
+
+// anyNameMatches reports whether one of patternProperties speaks of members of any name.
+func anyNameMatches(patterns []schema.Member) bool {
+	return slices.ContainsFunc(patterns, func(p schema.Member) bool { return everyName.MatchString(p.Name) })
 }
 
 // beside are the alternatives of unions of which one takes values of some type.

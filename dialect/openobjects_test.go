@@ -56,3 +56,36 @@ func closeAllSilent(n *schema.Node) {
 		n.Set("additionalProperties", schema.NewBool(false))
 	}
 }
+
+// Members beside those of patternProperties can be written where silence closes, or the
+// report says that they cannot.
+func TestMembersBesidePatterns(t *testing.T) {
+	for _, c := range []struct {
+		p, value string
+		narrows  bool
+	}{
+		{`{"type":"object","patternProperties":{"^x":{"type":"integer"}}}`, `{"k":"v"}`, true},
+		{`{"type":"object","patternProperties":{"^(.*)$":{"type":"integer"}}}`, `{"k":1}`, false}, // a record of TypeBox
+		{`{"type":"object","patternProperties":{"^x":{"type":"integer"}},"additionalProperties":false}`, `{"x":1}`, false},
+		{`{"type":"object","patternProperties":{"^x":{"type":"integer"}},"additionalProperties":true}`, `{"k":"v"}`, false},
+		{`{"type":"object","patternProperties":{"^x":{"type":"integer"}},"additionalProperties":{"type":"string"}}`, `{"k":"v"}`, false},
+	} {
+		for _, name := range Names() {
+			d, err := For(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !d.spec.Rules.ClosedBySilence {
+				continue
+			}
+			plan := planFor(t, name, `{"type":"object","properties":{"p":`+c.p+`},"required":["p"]}`)
+			narrows := false
+			for _, change := range plan.Report() {
+				narrows = narrows || change.Narrows
+			}
+			if got, ok := writable(t, plan, `{"p":`+c.value+`}`); ok == c.narrows || narrows != c.narrows {
+				t.Errorf("%s: %s: %s can be written: %v, narrows: %v\nsent %s", name, c.p, got, ok, narrows, plan.Parameters())
+			}
+		}
+	}
+}
