@@ -51,6 +51,11 @@ func (c *conversion) openObjects() {
 				if isObject(n) && !n.Has("properties") {
 					n.Set("properties", schema.NewObject())
 				}
+			case c.rules.ClosedBySilence && len(typesOf(n)) == 0 && len(n.Get("properties").Members()) == 0:
+				if c.rules.bad(Closed) { // no silence closes what is perhaps no object
+					n.Delete("additionalProperties")
+					c.widen("openObjects", n, "additionalProperties: false is not taken")
+				}
 			case c.rules.ClosedBySilence:
 				n.Delete("additionalProperties")
 				if isObject(n) && !n.Has("properties") {

@@ -27,9 +27,43 @@ func (c *conversion) acceptNulls() {
 		if len(op.names) > 0 {
 			m := c.mark(n)
 			m.ops = append(m.ops, op)
-			c.say("acceptNulls", n, "the provider refuses a model's null for an optional property")
+			const why = "the provider refuses a model's null for an optional property"
+			if c.countsMembers(n, op.names) {
+				c.widen("acceptNulls", n, why+"; one that stands for absent counts as a member there")
+			} else {
+				c.say("acceptNulls", n, why)
+			}
 		}
 	})
+}
+
+// countsMembers reports whether n, or a schema in it that judges the same value, asks
+// that members are there: some number of them, or one of names without being where these
+// are optional.
+func (c *conversion) countsMembers(n *schema.Node, names []string) bool {
+	seen := map[*schema.Node]bool{}
+	var counts func(s *schema.Node) bool
+	counts = func(s *schema.Node) bool {
+		if s == nil || seen[s] {
+			return false
+		}
+		seen[s] = true
+		if s.Has("minProperties") || s.Has("dependentRequired") || counts(c.target(s)) {
+			return true
+		}
+		for _, name := range required(s) {
+			if s != n && contains(names, name) {
+				return true
+			}
+		}
+		for sub := range s.Subschemas() {
+			if sub.InPlace() && counts(sub.Node) {
+				return true
+			}
+		}
+		return false
+	}
+	return counts(n)
 }
 
 // acceptsNull reports whether null is valid against n.

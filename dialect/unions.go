@@ -23,11 +23,14 @@ func (c *conversion) dropImpossible() {
 					names = append(names, name)
 				}
 			}
-			if len(names) < len(required(n)) {
+			switch {
+			case len(names) < len(required(n)):
 				setRequired(n, names)
 				c.widen("dropImpossible", n, "no value fits the required property "+p.Name)
-			} else {
+			case c.closes(n):
 				c.say("dropImpossible", n, "no value fits the property "+p.Name)
+			default:
+				c.widen("dropImpossible", n, "no value fits the property "+p.Name+", which is now a member like any other")
 			}
 		}
 		c.dropMembers(n)
@@ -39,6 +42,15 @@ func (c *conversion) dropImpossible() {
 			c.closeTuple(n)
 		}
 	})
+}
+
+// closes reports whether n, as it is sent, takes no members but its properties.
+func (c *conversion) closes(n *schema.Node) bool {
+	if extra := n.Get("additionalProperties"); extra != nil {
+		return extra.IsBool(false)
+	}
+	return c.rules.ClosedBySilence && contains(typesOf(n), "object") && (n == c.root || len(n.Get("properties").Members()) > 0) &&
+		!n.Has("patternProperties") && !n.Has("unevaluatedProperties")
 }
 
 // dropMembers takes out of an enum the members that the type beside it excludes.
