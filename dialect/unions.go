@@ -270,7 +270,7 @@ func (c *conversion) preferKnown() {
 	c.each(func(n *schema.Node) {
 		free := false
 		for _, branch := range n.Get("anyOf").Items() {
-			free = free || freeForm(branch) || branch.Get("additionalProperties").IsBool(true)
+			free = free || freeForm(branch) || branch.Get("additionalProperties").IsBool(true) || unrestricted(branch)
 		}
 		for _, branch := range n.Get("anyOf").Items() {
 			if free && len(branch.Get("properties").Members()) > 0 && c.maps(branch) {
