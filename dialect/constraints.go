@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -208,24 +209,77 @@ func (c *conversion) spillConditionsIn(n *schema.Node) {
 			c.spillOne(n, k, v)
 		}
 	}
-	if n.Has("if") && (c.rules.bad(IfThenElse) || nothingElse) {
-		var parts []string
-		for _, keyword := range []string{"if", "then", "else"} {
-			if v := n.Get(keyword); v != nil {
-				parts = append(parts, keyword+" "+snippet(v, 200))
-			}
-		}
-		c.spill(n, strings.Join(parts, " "))
-		c.widen("spillConstraints", n, "if, then and else are not taken; the description says them")
-	}
 	if c.rules.bad(IfThenElse) || nothingElse {
-		for _, keyword := range []string{"if", "then", "else"} {
-			n.Delete(keyword)
-		}
+		c.spillCondition(n, n)
 	}
 	for sub := range n.Subschemas() {
 		c.spillConditionsIn(sub.Node)
 	}
+}
+
+// spillCondition moves if, then and else to the description, in the words of a schema that
+// has them as they came.
+func (c *conversion) spillCondition(n, came *schema.Node) {
+	conditional := n.Has("if")
+	var parts []string
+	for _, keyword := range []string{"if", "then", "else"} {
+		if v := came.Get(keyword); v != nil {
+			parts = append(parts, keyword+" "+snippet(v, 200))
+		}
+		n.Delete(keyword)
+	}
+	if conditional {
+		c.spill(n, strings.Join(parts, " "))
+		c.widen("spillConstraints", n, "if, then and else are not taken; the description says them")
+	}
+}
+
+// relaxConditions leaves to the description what became wider than the server's and asks
+// for more, or excludes more, because of it: a condition, and what is under not.
+func (c *conversion) relaxConditions() {
+	seen := map[*schema.Node]bool{}
+	c.each(func(n *schema.Node) {
+		came := n
+		if m := c.marks[n]; m != nil && m.origin != nil {
+			came = m.origin
+		}
+		if v := n.Get("not"); v != nil && c.becameWider(v, seen) {
+			clear(seen)
+			n.Delete("not")
+			c.spill(n, "not "+snippet(cmp.Or(came.Get("not"), v), 200))
+			c.widen("relaxConditions", n, "what is under not became wider; the description says it")
+		}
+		if v := n.Get("if"); v != nil && c.becameWider(v, seen) {
+			clear(seen)
+			c.spillCondition(n, came)
+			if more := n.Get("unevaluatedProperties"); more != nil && !more.IsBool(true) {
+				n.Delete("unevaluatedProperties") // it counted on what the condition declares
+			}
+		}
+		if v := n.Get("contains"); v != nil && n.Has("maxContains") && c.becameWider(v, seen) {
+			clear(seen)
+			c.spillKeyword(n, "maxContains")
+		}
+	})
+}
+
+// becameWider reports whether something in n, or in what it refers to, became wider than
+// the server's. What was seen before did not.
+func (c *conversion) becameWider(n *schema.Node, seen map[*schema.Node]bool) bool {
+	if n == nil || seen[n] {
+		return false
+	}
+	seen[n] = true
+	m := c.mark(n)
+	if m.wider || m.closed || c.becameWider(c.target(n), seen) { // what silence closes is sent open
+		return true
+	}
+	for sub := range n.Subschemas() {
+		if c.becameWider(sub.Node, seen) {
+			return true
+		}
+	}
+	return false
 }
 
 // untyped reports whether n judges by conditions alone, which name no type.

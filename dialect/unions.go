@@ -136,19 +136,6 @@ func (c *conversion) replaceOneOf() {
 // engine reads nothing beside anyOf.
 func (c *conversion) relaxOneOf() {
 	seen := map[*schema.Node]bool{}
-	var wider func(n *schema.Node) bool
-	wider = func(n *schema.Node) bool {
-		if n == nil || seen[n] {
-			return false
-		}
-		seen[n] = true
-		m := c.mark(n)
-		found := m.wider || m.closed || wider(c.target(n)) // what silence closes is sent open
-		for sub := range n.Subschemas() {
-			found = found || wider(sub.Node)
-		}
-		return found
-	}
 	c.each(func(n *schema.Node) {
 		branches := n.Get("oneOf").Items()
 		if len(branches) < 2 || n.Has("anyOf") {
@@ -156,7 +143,7 @@ func (c *conversion) relaxOneOf() {
 		}
 		clear(seen)
 		for _, branch := range branches {
-			if wider(branch) {
+			if c.becameWider(branch, seen) {
 				n.Rename("oneOf", "anyOf")
 				n.Delete("discriminator")
 				c.widen("relaxOneOf", n, "an alternative of oneOf became wider; with anyOf several may fit")
