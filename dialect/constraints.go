@@ -209,7 +209,7 @@ func (c *conversion) spillConditionsIn(n *schema.Node) {
 			c.spillOne(n, k, v)
 		}
 	}
-	if c.rules.bad(IfThenElse) || nothingElse {
+	if c.rules.bad(IfThenElse) || nothingElse || c.boolCondition(n) {
 		c.spillCondition(n, n)
 	}
 	for sub := range n.Subschemas() {
@@ -232,6 +232,13 @@ func (c *conversion) spillCondition(n, came *schema.Node) {
 		c.spill(n, strings.Join(parts, " "))
 		c.widen("spillConstraints", n, "if, then and else are not taken; the description says them")
 	}
+}
+
+// boolCondition reports whether a condition, or what follows from it, is a boolean that is
+// not taken as a schema.
+func (c *conversion) boolCondition(n *schema.Node) bool {
+	return c.rules.bad(BooleanSchema) &&
+		(n.Get("if").Kind() == schema.Bool || n.Get("then").Kind() == schema.Bool || n.Get("else").Kind() == schema.Bool)
 }
 
 // relaxConditions leaves to the description what became wider than the server's and asks

@@ -74,6 +74,24 @@ func (c *conversion) openObjects() {
 	})
 }
 
+// openIdle says by a boolean that members of any name may be anything, where nothing is left
+// of what restricted them.
+func (c *conversion) openIdle() {
+	if c.rules.Form != "" || !c.rules.bad(EmptySchema) {
+		return
+	}
+	c.each(func(n *schema.Node) {
+		extra := n.Get("additionalProperties")
+		switch {
+		case extra.Kind() != schema.Object || !unrestricted(extra):
+		case c.rules.bad(Open):
+			n.Delete("additionalProperties")
+		default:
+			n.Set("additionalProperties", schema.NewBool(true))
+		}
+	})
+}
+
 // writeMaps deals with objects whose names are arbitrary.
 func (c *conversion) writeMaps() {
 	if c.rules.Form != "" && !c.rules.MapsAsPairs {

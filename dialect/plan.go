@@ -240,9 +240,9 @@ func (c *conversion) passes() []func() {
 	return []func(){
 		c.inlineRefs, c.mergeRoot, c.mergeAllOf, c.dropFormatChoice, c.dropImpossible, c.replaceOneOf, c.replaceConst, c.pushIntoBranches,
 		c.inferTypes, c.splitTypeLists, c.itemsFromUnevaluated, c.writeTuples, c.nullableUnions, c.spliceUnions, c.writeEnumsAsText, c.leaveLiterals,
-		c.hideReferences, c.collapseItemUnions, c.spillConditions, c.spellOutAny, c.spliceUnions, c.addMissing, c.declareRequired, c.defineRequired, c.writeMaps, c.keepMembers, c.openObjects, c.openExplicitly,
-		c.renameProperties, c.limitDepth, c.acceptNulls, c.makeStrict, c.describeRequired, c.rewriteConstraints, c.spillConstraints, c.spellOutAny, c.spliceUnions,
-		c.relaxOneOf, c.relaxConditions, c.stripAnnotations, c.preferKnown, c.describe,
+		c.hideReferences, c.collapseItemUnions, c.dropIdle, c.spillConditions, c.spellOutAny, c.spliceUnions, c.addMissing, c.declareRequired, c.defineRequired, c.writeMaps, c.keepMembers, c.openObjects, c.openExplicitly,
+		c.renameProperties, c.limitDepth, c.acceptNulls, c.makeStrict, c.describeRequired, c.rewriteConstraints, c.spillConstraints, c.relaxConditions, c.dropIdle,
+		c.openIdle, c.spellOutAny, c.spliceUnions, c.relaxOneOf, c.stripAnnotations, c.preferKnown, c.describe,
 	}
 }
 

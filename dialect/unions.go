@@ -44,6 +44,33 @@ func (c *conversion) dropImpossible() {
 	})
 }
 
+// dropIdle takes away the schemas in conditions and the like that restrict nothing, and with
+// them what says nothing any more: engines want a type in them, too.
+func (c *conversion) dropIdle() {
+	idle := func(v *schema.Node) bool {
+		return v != nil && unrestricted(v) && (v.Kind() == schema.Bool || c.rules.bad(EmptySchema))
+	}
+	c.each(func(n *schema.Node) {
+		dropped := false
+		for _, keyword := range []string{"then", "else", "propertyNames"} {
+			dropped = idle(n.Get(keyword)) && n.Delete(keyword) || dropped
+		}
+		if n.Has("if") && !n.Has("then") && !n.Has("else") && !n.Has("unevaluatedProperties") && !n.Has("unevaluatedItems") {
+			dropped = n.Delete("if")
+		}
+		dropped = n.Get("not").IsBool(false) && n.Delete("not") || dropped
+		for _, m := range append([]schema.Member(nil), n.Get("dependentSchemas").Members()...) {
+			dropped = idle(m.Value) && n.Get("dependentSchemas").Delete(m.Name) || dropped
+		}
+		if n.Has("dependentSchemas") && len(n.Get("dependentSchemas").Members()) == 0 {
+			n.Delete("dependentSchemas")
+		}
+		if dropped {
+			c.say("dropIdle", n, "what restricts nothing is not taken there")
+		}
+	})
+}
+
 // closes reports whether n, as it is sent, takes no members but its properties.
 func (c *conversion) closes(n *schema.Node) bool {
 	if extra := n.Get("additionalProperties"); extra != nil {
