@@ -235,9 +235,9 @@ func (c *conversion) spillCondition(n, came *schema.Node) {
 }
 
 // boolCondition reports whether a condition, or what follows from it, is a boolean that is
-// not taken as a schema.
+// not taken as a schema, or a condition restricts nothing where that is not taken.
 func (c *conversion) boolCondition(n *schema.Node) bool {
-	return c.rules.bad(BooleanSchema) &&
+	return c.rules.bad(EmptySchema) && n.Has("if") && unrestricted(n.Get("if")) || c.rules.bad(BooleanSchema) &&
 		(n.Get("if").Kind() == schema.Bool || n.Get("then").Kind() == schema.Bool || n.Get("else").Kind() == schema.Bool)
 }
 

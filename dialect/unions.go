@@ -276,6 +276,9 @@ func (c *conversion) pushInto(n *schema.Node) {
 		kept.Set(keyword, schema.NewArray(pushed...))
 	}
 	n.Become(kept)
+	if len(pushed) == 0 {
+		c.pushInto(n) // the other union that stood there
+	}
 }
 
 // preferKnown says where a value could be of a known shape, which is mapped,
