@@ -90,7 +90,7 @@ func (c *conversion) splitTypes(n *schema.Node, names []string) {
 	}
 	var alive []*schema.Node
 	for _, branch := range branches {
-		if enum := branch.Get("enum"); enum == nil || len(enum.Items()) > 0 {
+		if enum := branch.Get("enum"); (enum == nil || len(enum.Items()) > 0) && schema.Satisfiable(branch) {
 			alive = append(alive, branch)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // A schema that no value fits is a mistake of its author, and worse than that to
@@ -240,21 +241,29 @@ func contradictoryLiterals(n *Node) (why, keyword string) {
 	if len(values) == 0 {
 		return "", ""
 	}
-	for _, judged := range literalJudges {
+	fits := func(v *Node, judged string) bool {
 		k := n.Get(judged)
-		if k == nil {
+		return k == nil || plainJudges[judged](n, k, v, 0)
+	}
+	var by []string
+	for _, judged := range literalJudges {
+		if !n.Has(judged) {
 			continue
 		}
-		judge := plainJudges[judged]
-		if !slices.ContainsFunc(values, func(v *Node) bool { return judge(n, k, v, 0) }) {
+		by = append(by, judged)
+		if !slices.ContainsFunc(values, func(v *Node) bool { return fits(v, judged) }) {
 			return fmt.Sprintf("has no value in its %s that fits its %s", keyword, judged), keyword
 		}
+	}
+	if !slices.ContainsFunc(values, func(v *Node) bool {
+		return !slices.ContainsFunc(by, func(judged string) bool { return !fits(v, judged) })
+	}) {
+		return fmt.Sprintf("has no value in its %s that fits its %s at once", keyword, strings.Join(by, " and ")), keyword
 	}
 	return "", ""
 }
 
-// literalJudges are the keywords by which the values of an enum are judged, each
-// alone.
+// literalJudges are the keywords by which the values of an enum are judged.
 var literalJudges = []string{
 	"type", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "minItems", "maxItems",
 	"minProperties", "maxProperties",

@@ -29,6 +29,7 @@ func TestUnsatisfiable(t *testing.T) {
 		{`{"type":"string","const":1}`, "/const", "fits its type"},
 		{`{"type":"integer","enum":["1","2"]}`, "/enum", "fits its type"},
 		{`{"type":"integer","maximum":3,"enum":[4,5]}`, "/enum", "fits its maximum"},
+		{`{"type":"string","maxLength":1,"enum":["aa",3]}`, "/enum", "fits its type and maxLength at once"},
 		{`{"properties":{"p":{"anyOf":[{"type":"null"},{"type":"string","maxLength":0,"minLength":1}]}}}`, "/properties/p/anyOf/1/minLength", "minLength"},
 	} {
 		_, refusal := Admit([]byte(tc.in))
