@@ -84,6 +84,9 @@ func (c *conversion) copyOf(n *schema.Node) *schema.Node {
 func (c *conversion) markCopy(from, to *schema.Node) {
 	c.count()
 	c.marks[to] = &mark{origin: from, at: c.doc.Origin(from), path: c.doc.Path(from), judge: true}
+	if to.Delete("nullable") { // of OpenAPI: by JSON Schema, which judges arguments, a null is refused
+		c.say("stripAnnotations", to, "nullable is no keyword of JSON Schema, and restricts nothing")
+	}
 	twins := make([]*schema.Node, 0, 8)
 	for sub := range to.Subschemas() {
 		twins = append(twins, sub.Node)
