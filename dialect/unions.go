@@ -33,6 +33,16 @@ func (c *conversion) dropImpossible() {
 				c.widen("dropImpossible", n, "no value fits the property "+p.Name+", which is now a member like any other")
 			}
 		}
+		for _, p := range append([]schema.Member(nil), n.Get("patternProperties").Members()...) {
+			if p.Value.IsBool(false) && c.rules.bad(BooleanSchema) {
+				n.Get("patternProperties").Delete(p.Name)
+				c.spill(n, "no members named like "+p.Name)
+				c.widen("dropImpossible", n, "no value fits a member named like "+p.Name)
+			}
+		}
+		if n.Has("patternProperties") && len(n.Get("patternProperties").Members()) == 0 {
+			n.Delete("patternProperties")
+		}
 		c.dropMembers(n)
 		if n.Get("enum").Kind() == schema.Array && len(n.Get("enum").Items()) == 0 {
 			n.Delete("enum")

@@ -52,6 +52,7 @@ var sayable = []string{
 	`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}},"if":{"required":["a"]},"then":{},"else":false}`,
 	`{"type":"object","properties":{"a":{"type":"string"}},"dependentSchemas":{"a":{}},"propertyNames":{},"not":false}`,
 	`{"type":"object","additionalProperties":{"minimum":1}}`,
+	`{"type":"object","properties":{"a":{"type":"string"}},"patternProperties":{"^x-":false}}`,
 	`{"not":{"const":3}}`,
 	`{"if":{"type":"string"},"then":{"minLength":1},"else":{"type":"integer"}}`,
 	`{"type":"string","pattern":"(?<!x)y","minLength":1,"format":"x-y"}`,
