@@ -108,6 +108,35 @@ func TestSessionRenewed(t *testing.T) {
 	}
 }
 
+// TestReplayedAgain: what gave a session its state is said again on the renewed one, also
+// where the way to the server breaks just then.
+func TestReplayedAgain(t *testing.T) {
+	srv := &fake{on: on{}}
+	forget := sessions(srv, 404)
+	subscribe, refused := srv.on["resources/subscribe"], false
+	srv.on["resources/subscribe"] = func(w http.ResponseWriter, r *http.Request, id, params json.RawMessage) {
+		if r.Header.Get(headerSession) == "s2" && !refused {
+			refused = true
+			http.Error(w, "<html>bad gateway</html>", http.StatusBadGateway)
+			return
+		}
+		subscribe(w, r, id, params)
+	}
+	connected(t, srv, nil, func(t *testing.T, c *Client) {
+		if _, err := c.request(t.Context(), "resources/subscribe", json.RawMessage(`{"uri":"a:"}`)); err != nil {
+			t.Fatal(err)
+		}
+		forget()
+		if res, err := c.Call(t.Context(), dragoman.Call{Tool: echo}); err != nil || res.Problem != nil {
+			t.Errorf("%+v, %v", res.Problem, err)
+		}
+		<-time.After(time.Minute)
+		if n := srv.count("resources/subscribe"); n != 3 {
+			t.Errorf("the server was asked %d times", n)
+		}
+	})
+}
+
 // TestSessionLost: a server that forgets every session at once is given up, and
 // the call was not made.
 func TestSessionLost(t *testing.T) {

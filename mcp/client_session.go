@@ -167,7 +167,7 @@ func (c *Client) renew(ctx context.Context, old *session) error {
 	c.log.Info("MCP session renewed")
 	for _, r := range c.replay.all() {
 		c.start(func() {
-			if _, err := c.attempt(c.ctx, s, r); err != nil && c.ctx.Err() == nil {
+			if _, err := c.insist(c.ctx, func() (*answer, error) { return c.attempt(c.ctx, s, r) }); err != nil && c.ctx.Err() == nil {
 				c.log.Warn("MCP server refused on a renewed session", "method", r.method, "error", err)
 			}
 		})

@@ -100,7 +100,8 @@ type taskRun struct {
 // ask makes a request about the task, again where the way to the server broke: it
 // changes nothing, and the task goes on meanwhile. members follow the id.
 func (t *taskRun) ask(ctx context.Context, method string, members []byte) (*answer, error) {
-	return t.c.insist(ctx, t.request(method, members, t.r.pending))
+	r := t.request(method, members, t.r.pending)
+	return t.c.insist(ctx, func() (*answer, error) { return t.c.do(ctx, r) })
 }
 
 func (t *taskRun) request(method string, members []byte, f *pendingCall) *request {
@@ -123,9 +124,9 @@ func (t *taskRun) cancel() {
 
 // insist makes a request again where the way to the server broke, which a proxy in it says
 // with a status.
-func (c *Client) insist(ctx context.Context, r *request) (*answer, error) {
+func (c *Client) insist(ctx context.Context, request func() (*answer, error)) (*answer, error) {
 	for failures := 0; ; failures++ {
-		a, err := c.do(ctx, r)
+		a, err := request()
 		wait, broke := wayBroke(err)
 		if !broke || failures >= resumptions {
 			return a, err

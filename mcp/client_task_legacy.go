@@ -62,5 +62,5 @@ func (t *taskRun) wait(ctx context.Context, task *rawjson.Object) (*answer, erro
 func (c *Client) taskResult(ctx context.Context, r *request) (*answer, error) {
 	id := object(r.pending.call.Arguments).Get("taskId")
 	defer c.attach(id, r.pending)()
-	return c.insist(ctx, r)
+	return c.insist(ctx, func() (*answer, error) { return c.do(ctx, r) })
 }
