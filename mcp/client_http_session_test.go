@@ -449,6 +449,60 @@ func TestListeningGoesOn(t *testing.T) {
 	}
 }
 
+// TestListeningDespiteAProxy: a status that says for one moment that there is no stream, where
+// there was one and the session goes on, ends nothing: what was watched is heard of again.
+func TestListeningDespiteAProxy(t *testing.T) {
+	for _, status := range []int{http.StatusNotFound, http.StatusForbidden, http.StatusBadRequest, http.StatusRequestTimeout} {
+		srv := &fake{on: on{}}
+		sessions(srv, http.StatusNotFound)
+		var streams atomic.Int32
+		srv.on["GET"] = func(w http.ResponseWriter, r *http.Request, _, _ json.RawMessage) {
+			switch streams.Add(1) {
+			case 1:
+				events(w, ": here\n\n")
+				time.Sleep(time.Minute)
+			case 2:
+				http.Error(w, "<html>not from the server</html>", status)
+			default:
+				events(w, ": here\n\n")
+				<-r.Context().Done()
+			}
+		}
+		connected(t, srv, &ClientOptions{}, func(t *testing.T, _ *Client) {
+			<-time.After(10 * time.Minute)
+			if got := srv.seen(); streams.Load() != 3 {
+				t.Errorf("after status %d: %d streams, %q", status, streams.Load(), got)
+			}
+		})
+	}
+}
+
+// TestListeningFromAnywhere: a server that does not know any more where its stream broke is
+// asked for a new one.
+func TestListeningFromAnywhere(t *testing.T) {
+	srv := &fake{on: on{}}
+	sessions(srv, http.StatusNotFound)
+	var opened atomic.Int32
+	srv.on["GET"] = func(w http.ResponseWriter, r *http.Request, _, _ json.RawMessage) {
+		if r.Header.Get(headerLast) != "" {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		events(w, "id: 1\ndata:\n\n")
+		if opened.Add(1) == 1 {
+			time.Sleep(time.Minute)
+			return
+		}
+		<-r.Context().Done()
+	}
+	connected(t, srv, &ClientOptions{}, func(t *testing.T, _ *Client) {
+		<-time.After(10 * time.Minute)
+		if opened.Load() != 2 {
+			t.Errorf("%d streams, %q", opened.Load(), srv.seen())
+		}
+	})
+}
+
 // TestSubscription: a modern server tells about changes on the stream of a
 // subscription, which is opened again when it breaks, until it is refused.
 func TestSubscription(t *testing.T) {

@@ -151,15 +151,16 @@ func (h *httpConnection) established(s *session) {
 func (h *httpConnection) listen(ctx context.Context, version string, opened func()) {
 	defer opened()
 	var at position
-	had := false // a stream
-	for failures := 0; ; failures++ {
+	session := h.session.Load()
+	had, missed := false, false                                  // a stream; and since then it was said that something was missed
+	for failures := 0; h.session.Load() == session; failures++ { // a new one has a stream of its own
 		start := time.Now()
 		resp, err := h.listenAgain(ctx, version, at)
 		opened()
 		if err == nil {
 			switch status := resp.StatusCode; {
 			case status == http.StatusOK && mediaType(resp.Header) == typeStream:
-				had = true
+				had, missed = true, false
 				_, _, err = h.events(nil, resp, &at)
 				_ = resp.Body.Close()
 			case status == http.StatusTooManyRequests || status >= 500,
@@ -171,11 +172,17 @@ func (h *httpConnection) listen(ctx context.Context, version string, opened func
 				if status != http.StatusMethodNotAllowed {
 					h.p.log.Debug("MCP server offers no stream", "status", status)
 				}
-				if had {
+				switch {
+				case had && missed:
+					at.last = "" // it may know the session, and not where we were
+				case had:
 					// It may have forgotten the session: asking for the lists shows it.
+					missed = true
 					h.p.handler.notificationsMissed()
 				}
-				return
+				if !had || status == http.StatusMethodNotAllowed {
+					return
+				}
 			}
 		}
 		lasted := time.Since(start)
