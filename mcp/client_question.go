@@ -92,15 +92,19 @@ func (c *Client) callAskedFor(x *exchange, params json.RawMessage) (f *pendingCa
 	return c.only(), ""
 }
 
-// only returns the one call that is on its way; nil for none or several. mu is
-// held.
-func (c *Client) only() *pendingCall {
-	if len(c.pending) == 1 {
-		for f := range c.pending {
-			return f
+// only returns the one call that is on its way; nil for none or several. Those that only
+// listen are none. mu is held.
+func (c *Client) only() (one *pendingCall) {
+	for f := range c.pending {
+		switch {
+		case f.call.Method == listenMethod:
+		case one != nil:
+			return nil
+		default:
+			one = f
 		}
 	}
-	return nil
+	return one
 }
 
 // declined is the answer to a question that nobody behind the call can be asked.

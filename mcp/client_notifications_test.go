@@ -1,0 +1,45 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+)
+
+// TestLogBesideListeners: what a server over lines logs is of the one call that it works on,
+// whoever listens beside it.
+func TestLogBesideListeners(t *testing.T) {
+	serve := func(line []byte, out io.Writer) {
+		o := object(line)
+		if method, _ := rawjson.String(o.Get("method")); method == methodTool {
+			_, _ = io.WriteString(out, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"working"}}`+"\n")
+			_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","content":[]}}`+"\n", o.Get("id"))
+		}
+	}
+	pipedWith(t, &ClientOptions{Era: Modern, Passive: true}, serve, func(t *testing.T, c *Client) {
+		ctx, leave := context.WithCancel(t.Context())
+		var listener sync.WaitGroup
+		listener.Go(func() {
+			_, _ = c.Call(ctx, dragoman.Call{
+				Method: listenMethod, Arguments: json.RawMessage(`{"notifications":{"resourceSubscriptions":["a:"]}}`),
+				Notify: func(n dragoman.Notification) { t.Errorf("the listener was told %s", n.Method) },
+			})
+		})
+		synctest.Wait()
+		var logged []string
+		res, err := c.Call(t.Context(), dragoman.Call{Tool: echo, Notify: func(n dragoman.Notification) { logged = append(logged, n.Method) }})
+		if err != nil || res.Problem != nil || !slices.Equal(logged, []string{"notifications/message"}) {
+			t.Errorf("%+v, %v; logged %q", res.Problem, err, logged)
+		}
+		leave()
+		listener.Wait()
+	})
+}
