@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -196,6 +197,34 @@ func TestConsolePages(t *testing.T) {
 	b.becomes("another dialect", fmt.Sprintf("document.querySelector('#dialect')?.value !== %q", before))
 	do(b, "?", chromedp.KeyEvent("?"))
 	do(b, "the keys", chromedp.WaitVisible(chromedp.CSS("#keys")))
+}
+
+// TestConsolePagesThatWereLeft: a page that was left, which the browser may keep, has no
+// connection, and listens again when the reader comes back to it. Browsers have six for one
+// host.
+func TestConsolePagesThatWereLeft(t *testing.T) {
+	g := start(t, nil, nil, withoutServers).ready()
+	b := browse(t, g)
+	b.signIn()
+	open := func(want string) {
+		t.Helper()
+		g.until(want+" streams", func() bool {
+			resp, err := http.Get(g.Root + "/metrics")
+			if err != nil {
+				return false
+			}
+			defer resp.Body.Close()
+			metrics, err := io.ReadAll(resp.Body)
+			_, after, found := strings.Cut(string(metrics), "\ndragoman_streams_open")
+			line, _, _ := strings.Cut(after, "\n")
+			return err == nil && found && strings.HasSuffix(line, " "+want) // with the one that asks
+		})
+	}
+	open("2")
+	for _, event := range []struct{ name, left string }{{"pagehide", "1"}, {"pageshow", "2"}} {
+		do(b, event.name, chromedp.Evaluate[bool](fmt.Sprintf("dispatchEvent(new PageTransitionEvent(%q, {persisted: true}))", event.name)))
+		open(event.left)
+	}
 }
 
 // TestConsoleCallsByHand: the form and the JSON of a call say the same, and the result is

@@ -104,25 +104,33 @@ const sound = () => {
   }
 };
 if (document.body.dataset.events) {
-  const events = new EventSource(document.body.dataset.events);
-  events.addEventListener("message", (e) => {
-    const { calls, held, live } = JSON.parse(e.data);
-    const waiting = calls + held;
-    const badge = $("#inbox-count");
-    if (badge) {
-      badge.textContent = waiting;
-      badge.hidden = waiting === 0;
-    }
-    document.title = waiting ? `(${waiting}) ${title}` : title;
-    if (waiting > waited && document.hidden) sound();
-    waited = waiting;
-    const news = $("#news");
-    if (news) news.hidden = String(live) === news.dataset.seq;
-  });
-  events.addEventListener("over", () => {
-    events.close();
-    location.reload(); // to sign in again
-  });
+  let events;
+  const listen = () => {
+    events = new EventSource(document.body.dataset.events);
+    events.addEventListener("message", (e) => {
+      const { calls, held, live } = JSON.parse(e.data);
+      const waiting = calls + held;
+      const badge = $("#inbox-count");
+      if (badge) {
+        badge.textContent = waiting;
+        badge.hidden = waiting === 0;
+      }
+      document.title = waiting ? `(${waiting}) ${title}` : title;
+      if (waiting > waited && document.hidden) sound();
+      waited = waiting;
+      const news = $("#news");
+      if (news) news.hidden = String(live) === news.dataset.seq;
+    });
+    events.addEventListener("over", () => {
+      events.close();
+      location.reload(); // to sign in again
+    });
+  };
+  listen();
+  // A browser keeps pages that were left, and their connections: after six of them, which
+  // is all that it has for one host, the next page would wait.
+  addEventListener("pagehide", () => events.close());
+  addEventListener("pageshow", (e) => e.persisted && listen());
 }
 
 // Images of results: shown after a click, from memory.
