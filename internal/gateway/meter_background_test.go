@@ -36,14 +36,20 @@ func TestBackgroundIsCounted(t *testing.T) {
 		f.Limits = []limit.Limit{{Of: []string{"model:*"}, Tokens: 50}}
 	})
 	url := serve(t, g).url
-	ask := func() (status int, id, state string) {
-		res, err := http.Post(url+"/v1/responses", "application/json", strings.NewReader(`{"model":"m","background":true,"input":"x"}`))
+	ask := func(path string) (status int, id, state string) {
+		t.Helper()
+		res, err := http.Post(url+path, "application/json", strings.NewReader(`{"model":"m","background":true,"input":"x"}`))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return read(t, res)
 	}
-	status, id, _ := ask()
+	for _, path := range []string{"/v1/responses/", "/v1/Responses", "/V1/responses"} { // which many APIs take for the same
+		if status, _, _ := ask(path); status == 200 {
+			t.Errorf("at %s it is passed on, and not counted", path)
+		}
+	}
+	status, id, _ := ask("/v1/responses")
 	if status != 200 {
 		t.Fatal(status)
 	}
@@ -55,7 +61,7 @@ func TestBackgroundIsCounted(t *testing.T) {
 		_, _, state := read(t, res)
 		return state == "completed"
 	})
-	if status, _, _ := ask(); status != 429 {
+	if status, _, _ := ask("/v1/responses"); status != 429 {
 		t.Errorf("another one, when its tokens are used up: %d", status)
 	}
 }

@@ -34,6 +34,9 @@ func (a *API) relay(w http.ResponseWriter, r *http.Request, who caller.Caller) {
 	}
 	defer leave()
 	up, name, body, err := a.relayTarget(w, r, who)
+	if err == nil {
+		err = a.misspelled(r, body)
+	}
 	if err != nil {
 		a.fail(w, r, err)
 		return

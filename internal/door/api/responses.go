@@ -79,6 +79,17 @@ func (a *API) notRelayed(body []byte) bool {
 	return err != nil || o.Get("model") != nil || ours(body)
 }
 
+// misspelled refuses a request for a response in the background at another spelling of its
+// route, which many APIs take for the same: passed on, it would not be counted.
+func (a *API) misspelled(r *http.Request, body []byte) error {
+	const route = "/v1/responses"
+	path := r.URL.Path
+	if a.State.Runs == nil || r.Method != http.MethodPost || path == route || !strings.EqualFold(strings.TrimRight(path, "/"), route) || !inBackground(body) {
+		return nil
+	}
+	return model.Invalid("background", "Responses in the background are made at "+route+", spelled so.")
+}
+
 // inBackground reports whether a request names a model and wants it to answer in the
 // background.
 func inBackground(body []byte) bool {
