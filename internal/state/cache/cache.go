@@ -131,8 +131,14 @@ func (c *Cache) key(call dragoman.Call) (string, bool) {
 	return fmt.Sprintf("%x %s %s", tool.Pin, arguments, meta), true
 }
 
-// told returns the members of a call's _meta that a result may depend on. What it is logged
-// and traced by is another one for each call.
+// ofOneCall are the members of _meta that are others for each call: what it is logged and
+// traced by, and the ids that Claude Code and VS Code give it.
+var ofOneCall = []string{
+	"io.modelcontextprotocol/logLevel", observe.Traceparent, observe.Tracestate, observe.Baggage,
+	"claudecode/toolUseId", "vscode.requestId",
+}
+
+// told returns the members of a call's _meta that a result may depend on.
 func told(meta json.RawMessage) ([]byte, error) {
 	if len(meta) == 0 {
 		return canonical(nil)
@@ -142,7 +148,7 @@ func told(meta json.RawMessage) ([]byte, error) {
 		return nil, err
 	}
 	o = o.Clone()
-	for _, name := range []string{"io.modelcontextprotocol/logLevel", observe.Traceparent, observe.Tracestate, observe.Baggage} {
+	for _, name := range ofOneCall {
 		o.Delete(name)
 	}
 	return canonical(o.Bytes())

@@ -306,6 +306,7 @@ func TestMeta(t *testing.T) {
 			{``, "3"},
 			{`{ "traceparent":"00-1","io.modelcontextprotocol/logLevel":"info","tracestate":"x","baggage":"y","example.com/language":"de"}`, "1"},
 			{`{"io.modelcontextprotocol/logLevel":"info"}`, "3"},
+			{`{"claudecode/toolUseId":"toolu_1","vscode.requestId":"1"}`, "3"},
 			{`{}`, "3"},
 		} {
 			call := call("get_x", `{}`, dragoman.ReadOnly)
