@@ -51,6 +51,9 @@ func Cancel(ctx context.Context, runs *run.Runs, in responses.Store, owner, id s
 		}
 		return together.PutIn(tx, owner, ended)
 	})
+	if err == nil && now.Outcome != run.Cancelled { // what was done before was undone, and it ended meanwhile
+		cancelled, put = false, false
+	}
 	switch {
 	case errors.Is(err, run.ErrNone): // nobody makes it any more
 	case err != nil:
