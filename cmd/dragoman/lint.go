@@ -324,7 +324,7 @@ func readOptional(flag, usual string) ([]byte, error) {
 	if flag == "" && errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
-	return text, err
+	return bytes.TrimPrefix(text, []byte("\ufeff")), err
 }
 
 // confirm asks before tools are called that may change something, or attacked.

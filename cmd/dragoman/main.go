@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -65,7 +66,7 @@ func run(args []string) int {
 	root := command()
 	noteEntry(root, &entered)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		err = terminal.Lost()
 	}
@@ -87,8 +88,12 @@ func run(args []string) int {
 	if failed, ok := errors.AsType[*failure](err); ok {
 		hint = failed.hint
 	}
+	_, wrong := errors.AsType[*config.Error](err)
+	if !wrong && !entered { // of the library's, about arguments
+		wrong, hint = true, cmp.Or(hint, "see: "+cmd.CommandPath()+" --help")
+	}
 	stderr.Error(err, hint)
-	if _, ok := errors.AsType[*config.Error](err); ok || !entered {
+	if wrong {
 		return exitUsage
 	}
 	return exitFailed

@@ -33,6 +33,7 @@
 package policy
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -162,7 +163,7 @@ func readFile(name string) ([]byte, error) {
 	case len(document) > maxFile:
 		return nil, fmt.Errorf("%s: larger than 4 MiB", name)
 	}
-	return document, nil
+	return bytes.TrimPrefix(document, []byte("\ufeff")), nil // of an editor
 }
 
 // addRules renders the rules of the configuration and reads what was rendered.

@@ -64,6 +64,9 @@ func TestRefused(t *testing.T) {
 	if _, err := New(Config{File: open}); (err == nil) != (runtime.GOOS == "windows") {
 		t.Errorf("a file that everybody may write: %v", err)
 	}
+	if _, err := New(Config{File: cedarFile(t, "\ufeffpermit (principal, action, resource);")}); err != nil {
+		t.Errorf("behind a byte order mark: %v", err)
+	}
 }
 
 func TestCedar(t *testing.T) {
