@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -107,6 +108,34 @@ func TestNodeImage(t *testing.T) {
 	}
 	if s := i.settings(c); s.User != "1000:1000" || !slices.Contains(s.Env, "HOME=/home/node") {
 		t.Errorf("it is run as %+v", s)
+	}
+}
+
+// TestVolumes: each folder that an image says to mount a volume at is in it, and belongs to
+// whom it is run as. A new volume takes its owner from there; where there is no folder it
+// belongs to root, and nothing can be kept in it.
+func TestVolumes(t *testing.T) {
+	mounted := regexp.MustCompile(`(?:-v \w+:|a volume at |one at\s+# )(/[\w./]+\w)`)
+	copied := regexp.MustCompile(`(?m)^COPY --chown=(\S+) packaging/(\S+) (\S+)$`)
+	for file, volumes := range map[string]int{"Dockerfile": 1, "Dockerfile.node": 2} {
+		read, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := string(read)
+		all := mounted.FindAllStringSubmatch(said, -1)
+		if len(all) != volumes {
+			t.Errorf("%s names the volumes %q", file, all)
+		}
+		for _, m := range all {
+			if !slices.ContainsFunc(copied.FindAllStringSubmatch(said, -1), func(c []string) bool {
+				below, ok := strings.CutPrefix(m[1]+"/", c[3]+"/")
+				info, err := os.Stat(filepath.Join(c[2], below))
+				return ok && err == nil && info.IsDir() && strings.Contains(said, "\nUSER "+c[1]+"\n")
+			}) {
+				t.Errorf("%s has no folder %s of its user's", file, m[1])
+			}
+		}
 	}
 }
 
