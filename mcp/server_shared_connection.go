@@ -16,8 +16,9 @@ type sharedConnection struct {
 	server *Server
 	to     sink
 
-	ctx  context.Context
-	work sync.WaitGroup
+	ctx   context.Context
+	work  sync.WaitGroup
+	asked sync.WaitGroup // requests that are to be answered, but for those that listen
 
 	mu      sync.Mutex
 	closed  bool                          // nothing more is taken
@@ -119,7 +120,9 @@ func (c *sharedConnection) legacy(host Host, conn *legacyPeer, in *inbound) {
 		c.to.send(replyError(in.id, e))
 		return
 	}
+	c.asked.Add(1)
 	if !conn.spawn(func() {
+		defer c.asked.Done()
 		defer done()
 		v := &incomingRequest{server: c.server, host: host, in: in, to: c.to, conn: conn}
 		msg, _ := v.answer(ctx)
@@ -127,6 +130,7 @@ func (c *sharedConnection) legacy(host Host, conn *legacyPeer, in *inbound) {
 			c.to.send(msg)
 		}
 	}) {
+		c.asked.Done()
 		done()
 	}
 }
@@ -156,8 +160,14 @@ func (c *sharedConnection) modern(host Host, in *inbound) {
 		c.to.send(replyError(in.id, &RPCError{Code: codeInternal, Message: "too many requests at a time"}))
 		return
 	}
+	answered := func() {}
+	if in.method != listenMethod {
+		c.asked.Add(1)
+		answered = c.asked.Done
+	}
 	go func() {
 		defer c.work.Done()
+		defer answered()
 		defer func() {
 			cancel()
 			c.mu.Lock()
@@ -199,9 +209,10 @@ func (l *lineSink) send(msg []byte) bool {
 }
 
 // ServeLines serves one client on two byte streams with one message on each line,
-// such as standard input and output, until r or ctx ends. It does not close them. Where
-// ctx ends, it does not wait for a read that goes on: that read takes no further message.
-// Both eras are served. Host is not asked.
+// such as standard input and output, until r or ctx ends. It does not close them. Where r
+// ends, what was asked before is answered, within 20 seconds. Where ctx ends, it does not
+// wait for a read that goes on: that read takes no further message. Both eras are served.
+// Host is not asked.
 func (s *Server) ServeLines(ctx context.Context, host Host, r io.Reader, w io.Writer) error {
 	s.init()
 	ctx, cancel := context.WithCancel(ctx)
@@ -212,6 +223,7 @@ func (s *Server) ServeLines(ctx context.Context, host Host, r io.Reader, w io.Wr
 	var err error
 	select {
 	case err = <-ended:
+		c.answer()
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
@@ -242,6 +254,26 @@ func (c *sharedConnection) serveLines(host Host, r io.Reader) error {
 		}
 	}
 	return context.Cause(c.ctx)
+}
+
+// pipePatience is how long a client that says no more may wait for its answers: a pipe
+// ends with the last question, and a client that ends the connection waits for our exit, or
+// ends ctx by a signal (MCP specification, lifecycle, shutdown). It is longer than servers
+// have to start.
+const pipePatience = 20 * time.Second
+
+// answer waits until what was asked is answered.
+func (c *sharedConnection) answer() {
+	answered := make(chan struct{})
+	go func() {
+		c.asked.Wait()
+		close(answered)
+	}()
+	select {
+	case <-answered:
+	case <-c.ctx.Done():
+	case <-time.After(pipePatience):
+	}
 }
 
 // leavePatience is how long what runs for a client that has gone may take to end. What
