@@ -119,7 +119,7 @@ type Client struct {
 	tokens        map[int64]*pendingCall    // by progress token
 	tasks         map[string]*pendingCall   // who hears what is asked about a task, by its raw id
 	held          map[string][]*question    // about tasks of which nobody hears now, by raw id
-	subscriptions map[int64]*pendingCall    // subscriptions of callers to a modern server, by id of the request
+	subscriptions map[int64]*modernListener // subscriptions of callers to a modern server, by id of the request
 }
 
 // Connect opens t and agrees with the server on a version of the protocol, and,
@@ -161,7 +161,7 @@ func Connect(ctx context.Context, t Transport, o *ClientOptions) (*Client, error
 func newClient(o *ClientOptions) *Client {
 	c := &Client{
 		renewing: make(chan struct{}, 1), complete: make(chan struct{}),
-		pending: map[*pendingCall]struct{}{}, tokens: map[int64]*pendingCall{}, tasks: map[string]*pendingCall{}, held: map[string][]*question{}, subscriptions: map[int64]*pendingCall{},
+		pending: map[*pendingCall]struct{}{}, tokens: map[int64]*pendingCall{}, tasks: map[string]*pendingCall{}, held: map[string][]*question{}, subscriptions: map[int64]*modernListener{},
 	}
 	if o != nil {
 		c.o = *o

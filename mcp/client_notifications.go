@@ -31,7 +31,7 @@ func (c *Client) handleNotification(l connection, x *exchange, m message) {
 		c.listChanged(strings.TrimPrefix(what, "notifications/"))
 	}
 	c.legacyListeners.tell(m)
-	if f := c.pendingFor(x, m); f != nil {
+	for _, f := range c.pendingFor(x, m) {
 		f.notifications.put(queuedNotification{notification: dragoman.Notification{Method: m.method, Params: bytes.Clone(m.params)}})
 	}
 	if c.o.OnNotification != nil {
@@ -39,20 +39,38 @@ func (c *Client) handleNotification(l connection, x *exchange, m message) {
 	}
 }
 
-// pendingFor returns the call that a notification belongs to: the one on whose stream
-// it came, the subscription that it names, or, for log messages, the only one that
-// is on its way.
-func (c *Client) pendingFor(x *exchange, m message) *pendingCall {
+// pendingFor returns the calls that a notification belongs to: the one on whose stream it
+// came, the subscription that it names, those that want to hear of it where it names none, or,
+// for log messages, the only call that is on its way.
+func (c *Client) pendingFor(x *exchange, m message) (fs []*pendingCall) {
 	if x != nil {
-		return x.pending
+		if x.pending != nil {
+			fs = append(fs, x.pending)
+		}
+		return fs
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if m.method == "notifications/message" {
-		return c.only()
+		if f := c.only(); f != nil {
+			fs = append(fs, f)
+		}
+		return fs
 	}
-	id, _ := number(object(object(m.params).Get("_meta")).Get(metaSubscription))
-	return c.subscriptions[id]
+	if raw := object(object(m.params).Get("_meta")).Get(metaSubscription); raw != nil {
+		id, _ := number(raw)
+		if s := c.subscriptions[id]; s != nil {
+			fs = append(fs, s.pendingCall)
+		}
+		return fs
+	}
+	// mcp-go 1.2.1 names no subscription over lines, where it has to.
+	for _, s := range c.subscriptions {
+		if s.wants(m.method, m.params) {
+			fs = append(fs, s.pendingCall)
+		}
+	}
+	return fs
 }
 
 // handleProgress hands progress to the call that it belongs to.

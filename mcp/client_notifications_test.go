@@ -43,3 +43,54 @@ func TestLogBesideListeners(t *testing.T) {
 		listener.Wait()
 	})
 }
+
+// TestUpdatesThatNameNoSubscription: what a modern server over lines tells without saying whose
+// subscription it is goes to those who want to hear of it; what it says reaches that one alone.
+func TestUpdatesThatNameNoSubscription(t *testing.T) {
+	var send func(string)
+	var first json.RawMessage
+	serve := func(line []byte, out io.Writer) {
+		send = func(s string) { _, _ = io.WriteString(out, s+"\n") }
+		if o := object(line); first == nil && string(o.Get("method")) == `"`+listenMethod+`"` {
+			first = o.Get("id")
+		}
+	}
+	pipedWith(t, &ClientOptions{Era: Modern, Passive: true}, serve, func(t *testing.T, c *Client) {
+		ctx, leave := context.WithCancel(t.Context())
+		var mu sync.Mutex
+		var heard []string
+		var listeners sync.WaitGroup
+		listen := func(who, uris string) {
+			listeners.Go(func() {
+				_, _ = c.Call(ctx, dragoman.Call{
+					Method: listenMethod, Arguments: json.RawMessage(`{"notifications":{"resourceSubscriptions":` + uris + `}}`),
+					Notify: func(n dragoman.Notification) {
+						mu.Lock()
+						defer mu.Unlock()
+						uri, _ := rawjson.String(object(n.Params).Get("uri"))
+						heard = append(heard, who+" "+uri)
+					},
+				})
+			})
+			synctest.Wait()
+		}
+		listen("ada", `["a:","b:"]`)
+		listen("bob", `["b:"]`)
+		for _, params := range []string{
+			`{"uri":"a:"}`, `{"uri":"b:"}`, `{"uri":"c:"}`,
+			`{"uri":"b:","_meta":{"io.modelcontextprotocol/subscriptionId":` + string(first) + `}}`,
+			`{"uri":"b:","_meta":{"io.modelcontextprotocol/subscriptionId":99}}`,
+		} {
+			send(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":` + params + `}`)
+			synctest.Wait()
+		}
+		mu.Lock()
+		slices.Sort(heard)
+		if want := []string{"ada a:", "ada b:", "ada b:", "bob b:"}; !slices.Equal(heard, want) {
+			t.Errorf("heard %q, not %q", heard, want)
+		}
+		mu.Unlock()
+		leave()
+		listeners.Wait()
+	})
+}

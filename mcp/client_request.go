@@ -160,7 +160,7 @@ func (c *Client) attempt(ctx context.Context, s *session, r *request) (*answer, 
 	x.body = r.body(x.id, s, traced(ctx, r.meta))
 	if r.method == listenMethod && r.pending != nil {
 		c.mu.Lock()
-		c.subscriptions[x.id] = r.pending
+		c.subscriptions[x.id] = &modernListener{r.pending, readSubscription(r.pending.call.Arguments)}
 		c.mu.Unlock()
 		defer func() {
 			c.mu.Lock()

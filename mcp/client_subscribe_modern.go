@@ -17,6 +17,12 @@ const listenMethod = "subscriptions/listen"
 // Acknowledged is the notification that says that a subscription has begun.
 const Acknowledged = "notifications/subscriptions/acknowledged"
 
+// A modernListener is a subscription of a caller to a modern server.
+type modernListener struct {
+	*pendingCall
+	subscription
+}
+
 // subscribe lets a modern server tell us about changes of its lists, and waits a
 // moment until it does. A legacy one does so unasked.
 func (c *Client) subscribe(ctx context.Context) {
