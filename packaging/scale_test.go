@@ -177,6 +177,51 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
+// TestTemporaryFolder: the folder for temporary files of a pod is a volume, for the root of
+// its files is read-only, and none of the image's, which a volume above it hides.
+func TestTemporaryFolder(t *testing.T) {
+	var env map[string]string
+	var mounts []string
+	for document := range strings.SplitSeq(text(t, "kubernetes.yaml"), "\n---\n") {
+		var d struct {
+			Spec struct {
+				Template struct {
+					Spec struct {
+						Containers []struct {
+							Env          []struct{ Name, Value string }
+							VolumeMounts []struct {
+								MountPath string `yaml:"mountPath"`
+								ReadOnly  bool   `yaml:"readOnly"`
+							} `yaml:"volumeMounts"`
+						}
+					}
+				}
+			}
+		}
+		if err := yaml.Unmarshal([]byte(document), &d); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range d.Spec.Template.Spec.Containers {
+			env = map[string]string{}
+			for _, each := range c.Env {
+				env[each.Name] = each.Value
+			}
+			for _, m := range c.VolumeMounts {
+				if !m.ReadOnly {
+					mounts = append(mounts, m.MountPath)
+				}
+			}
+		}
+	}
+	temporary := env["TMPDIR"]
+	if temporary == "" {
+		temporary = regexp.MustCompile(`(?m)^ENV .*\bTMPDIR=(\S+)`).FindStringSubmatch(text(t, "Dockerfile"))[1]
+	}
+	if !slices.Contains(mounts, temporary) {
+		t.Errorf("TMPDIR is %s; what can be written is %q", temporary, mounts)
+	}
+}
+
 var (
 	listens = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 	replica = regexp.MustCompile(`(?m)^.*this is a replica.*$`)
