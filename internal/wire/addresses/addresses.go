@@ -69,9 +69,18 @@ func Public(addr netip.Addr) bool {
 }
 
 // metadata are the addresses at which a machine is told about itself: link-local
-// ones, which hold the metadata services of most clouds, and those of Azure,
-// Alibaba, Oracle and Amazon that lie elsewhere.
-var metadata = prefixes("169.254.0.0/16", "fe80::/10", "168.63.129.16/32", "100.100.100.200/32", "192.0.0.192/32", "fd00:ec2::254/128")
+// ones, which hold the metadata services of most clouds, and those that lie elsewhere.
+var metadata = prefixes(
+	"169.254.0.0/16",         // link local
+	"fe80::/10",              // link local
+	"100.100.100.200/32",     // Alibaba
+	"168.63.129.16/32",       // Azure's host
+	"192.0.0.192/32",         // Oracle
+	"fd00:c1::a9fe:a9fe/128", // Oracle
+	"fd00:ec2::/32",          // Amazon: metadata (::254), credentials of pods (::23), and more
+	"fd00:42::42/128",        // Scaleway
+	"fd20:ce::254/128",       // Google
+)
 
 // Metadata reports whether an address is link-local or that of a cloud's metadata
 // service, which nobody's server is.
