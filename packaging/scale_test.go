@@ -7,13 +7,16 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -303,4 +306,60 @@ func ready(t *testing.T, url, host string) {
 func TestCaddyfile(t *testing.T) {
 	caddy := need(t, "caddy", "caddy")
 	output(t, []string{"HOME=" + t.TempDir()}, caddy, "validate", "--adapter", "caddyfile", "--config", "compose/Caddyfile")
+}
+
+// TestCaddyfileSendsOnce: the balancer of the example sends nothing elsewhere that it has sent
+// to one replica, whatever its method is.
+func TestCaddyfileSendsOnce(t *testing.T) {
+	caddy := need(t, "caddy", "caddy")
+	var sent atomic.Int32
+	file := text(t, "compose/Caddyfile")
+	for i := range 3 {
+		gateway := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/readyz" {
+				sent.Add(1)
+				panic(http.ErrAbortHandler)
+			}
+		}))
+		t.Cleanup(gateway.Close)
+		// Where a connection that was used before ends, any client may ask the same again.
+		gateway.Config.SetKeepAlivesEnabled(false)
+		file = strings.Replace(file, fmt.Sprintf("gateway%d:8787", i+1), gateway.Listener.Addr().String(), 1)
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	free.Close()
+	file = strings.Replace(file, "\n:8787 {", "\nhttp://"+address+" {\n\tbind 127.0.0.1", 1)
+	file = strings.Replace(file, "auto_https off", "auto_https off\n\tadmin off", 1)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "Caddyfile")
+	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(caddy, "run", "--adapter", "caddyfile", "--config", path)
+	cmd.Env = []string{"HOME=" + dir}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	ask := func(path string) (status int) {
+		res, err := http.Get("http://" + address + path)
+		if err != nil {
+			return 0
+		}
+		res.Body.Close()
+		return res.StatusCode
+	}
+	for end := time.Now().Add(30 * time.Second); ask("/readyz") != http.StatusOK; {
+		if time.Now().After(end) {
+			t.Fatal("the balancer does not answer")
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if status := ask("/v1/models"); status != http.StatusBadGateway || sent.Load() != 1 {
+		t.Errorf("it answers %d, and has sent the request %d times", status, sent.Load())
+	}
 }
