@@ -129,10 +129,10 @@ func (c *Client) openAgain(ctx context.Context, t Transport) (err error) {
 }
 
 // fallBack greets the server over HTTP+SSE, where there is such a thing at its
-// address; otherwise the error is still refused.
+// address; otherwise the error is still refused. A stream that leads elsewhere is what is wrong.
 func (c *Client) fallBack(ctx context.Context, t HTTP, refused error) (*session, error) {
 	l, err := t.openSSE(ctx, c.peer)
-	if errors.As(err, new(*AuthorizationError)) {
+	if errors.As(err, new(*AuthorizationError)) || errors.Is(err, errNoEndpoint) {
 		return nil, err
 	}
 	if err != nil {

@@ -635,6 +635,25 @@ func TestLegacyErrorIsNoVersion(t *testing.T) {
 	}
 }
 
+// TestSSEElsewhere: a server that takes no posts, and whose HTTP+SSE leads to another origin, as
+// it does behind a proxy that it was not told of, is refused for that.
+func TestSSEElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodGet {
+				w.WriteHeader(http.StatusMethodNotAllowed)
+				return
+			}
+			events(w, "event: endpoint\ndata: http://inner.test/post\n\n")
+			<-r.Context().Done()
+		}))
+		_, err := Connect(t.Context(), HTTP{URL: tr.URL, Client: tr.Client}, &ClientOptions{Passive: true})
+		if !errors.Is(err, ErrAnswer) || !strings.Contains(err.Error(), "http://inner.test/post") {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
 // TestSSEAddress: HTTP+SSE posts to addresses of its own origin alone.
 func TestSSEAddress(t *testing.T) {
 	for address, ok := range map[string]bool{

@@ -40,6 +40,9 @@ func (t HTTP) openSSE(ctx context.Context, p *peer) (connection, error) {
 	return l, nil
 }
 
+// errNoEndpoint: there is HTTP+SSE, and it leads elsewhere or nowhere.
+var errNoEndpoint = fmt.Errorf("%w: HTTP+SSE without an address of its own to post to", ErrAnswer)
+
 // begin opens the stream and waits for the address.
 func (l *sseConnection) begin(ctx context.Context) error {
 	req := l.request(http.MethodGet, l.address(), nil)
@@ -69,16 +72,18 @@ func (l *sseConnection) begin(ctx context.Context) error {
 		if ev.name != "endpoint" {
 			continue
 		}
-		ref, err := url.Parse(string(bytes.TrimSpace(ev.data)))
+		address := string(bytes.TrimSpace(ev.data))
+		ref, err := url.Parse(address)
 		if err == nil {
 			if l.endpoint = l.address().ResolveReference(ref); l.endpoint.Scheme == l.url.Scheme && l.endpoint.Host == l.url.Host {
 				return nil
 			}
 		}
-		break
+		_ = l.body.Close()
+		return fmt.Errorf("%w: it says %q", errNoEndpoint, bounded(address, 200))
 	}
 	_ = l.body.Close()
-	return fmt.Errorf("%w: no address of its own to post to", ErrAnswer)
+	return errNoEndpoint
 }
 
 func (l *sseConnection) read() {
