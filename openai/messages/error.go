@@ -22,11 +22,13 @@ var kinds = map[int]string{
 	529:                              "overloaded_error",
 }
 
-func kindOf(status int) string {
-	switch kind, ok := kinds[status]; {
+func kindOf(e *model.Error) string {
+	switch kind, ok := kinds[e.Status]; {
+	case e.Status == http.StatusBadRequest && e.Type == model.TypeServer: // not the request's fault, and not to be repeated
+		return "api_error"
 	case ok:
 		return kind
-	case status >= 400 && status < 500 && status != http.StatusFailedDependency:
+	case e.Status >= 400 && e.Status < 500:
 		return "invalid_request_error"
 	}
 	return "api_error"
@@ -35,7 +37,7 @@ func kindOf(status int) string {
 // document is an error as the API has it: as a body, and as an event.
 func document(e *model.Error) []byte {
 	var inner, o rawjson.Object
-	inner.Set("type", rawjson.Quote(kindOf(e.Status)))
+	inner.Set("type", rawjson.Quote(kindOf(e)))
 	inner.Set("message", rawjson.Quote(message(e)))
 	if e.Code != "" && e.Body == nil {
 		inner.Set("code", rawjson.Quote(e.Code))

@@ -47,8 +47,9 @@ func (t *Thread) Told(err error, id string) *model.Error {
 }
 
 // noRetry keeps a client from sending a request again whose tools have already
-// changed something: official clients repeat 408, 409, 429 and 5xx by
-// themselves.
+// changed something. Official clients repeat 408, 409, 429 and 5xx by themselves, and
+// can be told not to; LangChain's for JavaScript repeat all but 400 to 407, 409 and 413,
+// whatever the header says, as requests that are new.
 func (t *Thread) noRetry(e model.Error) model.Error {
 	if !t.Dialogue.Wrote {
 		return e
@@ -58,8 +59,11 @@ func (t *Thread) noRetry(e model.Error) model.Error {
 		e.Header = http.Header{}
 	}
 	e.Header.Set("X-Should-Retry", "false")
-	if e.Status >= 500 || e.Status == 408 || e.Status == 409 || e.Status == 429 {
-		e.Status = http.StatusFailedDependency
+	if e.Status > http.StatusProxyAuthRequired && e.Status != http.StatusRequestEntityTooLarge {
+		e.Status = http.StatusBadRequest
+		if e.Type == model.TypeInvalidRequest {
+			e.Type = model.TypeServer // nothing is wrong with the request
+		}
 	}
 	return e
 }
