@@ -150,6 +150,7 @@ func (h *history) ourItem(o *rawjson.Object, kind string, item json.RawMessage) 
 		call, said, ok := h.sealedCall(o)
 		if !ok {
 			// Within the turn, so that it is found again as one where it is remembered.
+			h.nativeTurn.unthink()
 			h.say(object(text("type", "message"), text("role", "user"), text("content", h.claim(o))))
 			return nil
 		}
@@ -164,6 +165,14 @@ func (h *history) say(item json.RawMessage) *nativeTurn {
 	t := &h.nativeTurn
 	t.any, t.items, h.answered = true, append(t.items, item), nil
 	return t
+}
+
+// unthink leaves out what was thought last: an API refuses thoughts without the item that
+// they led to.
+func (t *nativeTurn) unthink() {
+	for last := len(t.items) - 1; last >= 0 && typeOf(t.items[last]) == "reasoning"; last-- {
+		t.items = t.items[:last]
+	}
 }
 
 // put puts a message that is an item behind the history.

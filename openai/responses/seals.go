@@ -107,7 +107,11 @@ func (h *history) sealedCall(o *rawjson.Object) (call ourCall, said string, ok b
 
 // claim words what a client says of a call that we did not seal.
 func (h *history) claim(o *rawjson.Object) string {
-	return "The client of this conversation says that the tool " + stringOf(o, "name") + " of " + stringOf(o, "server_label") + " was called with " + stringOf(o, "arguments") + " and answered: " + saidOf(o)
+	call := "The client of this conversation says that the tool " + stringOf(o, "name") + " of " + stringOf(o, "server_label") + " was called with " + stringOf(o, "arguments")
+	if withoutResult(o) {
+		return call + ". What it answered was not sent."
+	}
+	return call + " and answered: " + saidOf(o)
 }
 
 // saidOf returns what an item of a call of ours says that came of it.

@@ -317,7 +317,9 @@ func noPrevious(id string) error {
 	}
 }
 
-// resolveItems puts items in the place of those that name them.
+// resolveItems puts items in the place of those that name them, and of calls of ours whose
+// result the client keeps back, as the OpenAI Agents SDK does: its type has output as
+// optional.
 func (r *Request) resolveItems(ctx context.Context, store Store, caller string) error {
 	if store == nil {
 		return nil
@@ -331,7 +333,9 @@ func (r *Request) resolveItems(ctx context.Context, store Store, caller string) 
 		if err != nil {
 			continue
 		}
-		if kind := stringOf(o, "type"); kind != "item_reference" && (kind != "" || o.Get("role") != nil) {
+		kind := stringOf(o, "type")
+		reference := kind == "item_reference" || kind == "" && o.Get("role") == nil
+		if !reference && (kind != "mcp_call" || !withoutResult(o)) {
 			continue
 		}
 		with, err := store.With(ctx, caller, stringOf(o, "id"))
@@ -342,8 +346,8 @@ func (r *Request) resolveItems(ctx context.Context, store Store, caller string) 
 		if with != nil && !with.isAnothers(r.person()) {
 			found = with.item(stringOf(o, "id"))
 		}
-		if found == nil && r.native {
-			continue // the model's API may have it
+		if !reference && !sameCall(found, o) || found == nil && r.native {
+			continue // the client's own word; the model's API may have what is named
 		}
 		if found == nil {
 			return &model.Error{
@@ -358,6 +362,25 @@ func (r *Request) resolveItems(ctx context.Context, store Store, caller string) 
 	}
 	r.own, r.resolved = own, r.resolved || changed
 	return nil
+}
+
+// withoutResult reports whether an item of a call does not say what came of it.
+func withoutResult(o *rawjson.Object) bool {
+	return rawjson.IsNull(o.Get("output")) && rawjson.IsNull(o.Get("error"))
+}
+
+// sameCall reports whether an item that was kept is of the call that o is of.
+func sameCall(kept json.RawMessage, o *rawjson.Object) bool {
+	k, err := rawjson.ParseObject(kept)
+	if err != nil {
+		return false
+	}
+	for _, name := range []string{"type", "server_label", "name", "arguments"} {
+		if stringOf(k, name) != stringOf(o, name) {
+			return false
+		}
+	}
+	return true
 }
 
 // person returns whom the request names behind its caller; empty for nobody.
