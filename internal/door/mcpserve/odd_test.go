@@ -78,6 +78,17 @@ func TestNamesCountLetterByLetter(t *testing.T) {
 	}
 }
 
+// TestNullArguments: arguments that are null are none.
+func TestNullArguments(t *testing.T) {
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	tools := newTwo()
+	url := open(t, tools, nil, "a", "b")
+	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a__get","arguments":null,` + modernMeta + `}}`
+	if _, answer := send(t, client, url+"/mcp", "2026-07-28", body); len(tools.calls) != 1 || tools.calls[0].Arguments != nil || !strings.Contains(answer, `"result"`) {
+		t.Errorf("%+v: %s", tools.calls, answer)
+	}
+}
+
 // TestOddParams: whatever is missing, null or of another type, every method has an
 // answer, and it is none of ours that something broke.
 func TestOddParams(t *testing.T) {

@@ -19,6 +19,9 @@ import (
 func (h *host) callTool(ctx context.Context, s *session.Session, v *view, call dragoman.Call, params *rawjson.Object) (dragoman.Result, error) {
 	name, _ := rawjson.String(params.Get("name"))
 	call.Method, call.Arguments = "", params.Get("arguments")
+	if rawjson.IsNull(call.Arguments) {
+		call.Arguments = nil // as clients write that have none, such as mcp-go's
+	}
 	if call.Arguments != nil && rawjson.Kind(call.Arguments) != '{' {
 		return dragoman.Result{}, &mcp.RPCError{Code: invalidParams, Message: "arguments are not an object"}
 	}
