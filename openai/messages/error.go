@@ -24,7 +24,7 @@ var kinds = map[int]string{
 
 func kindOf(e *model.Error) string {
 	switch kind, ok := kinds[e.Status]; {
-	case e.Status == http.StatusBadRequest && e.Type == model.TypeServer: // not the request's fault, and not to be repeated
+	case e.Status == http.StatusNotAcceptable && e.Type == model.TypeServer: // not the request's fault, and not to be repeated
 		return "api_error"
 	case ok:
 		return kind

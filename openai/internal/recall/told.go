@@ -49,7 +49,9 @@ func (t *Thread) Told(err error, id string) *model.Error {
 // noRetry keeps a client from sending a request again whose tools have already
 // changed something. Official clients repeat 408, 409, 429 and 5xx by themselves, and
 // can be told not to; LangChain's for JavaScript repeat all but 400 to 407, 409 and 413,
-// whatever the header says, as requests that are new.
+// whatever the header says, as requests that are new. After 400 Claude Code asks another
+// time, with less in its request, which is a new one, too; 401 to 404, 407 and 413 say what
+// is not so.
 func (t *Thread) noRetry(e model.Error) model.Error {
 	if !t.Dialogue.Wrote {
 		return e
@@ -60,7 +62,7 @@ func (t *Thread) noRetry(e model.Error) model.Error {
 	}
 	e.Header.Set("X-Should-Retry", "false")
 	if e.Status > http.StatusProxyAuthRequired && e.Status != http.StatusRequestEntityTooLarge {
-		e.Status = http.StatusBadRequest
+		e.Status = http.StatusNotAcceptable
 		if e.Type == model.TypeInvalidRequest {
 			e.Type = model.TypeServer // nothing is wrong with the request
 		}
