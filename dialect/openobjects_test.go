@@ -18,20 +18,28 @@ func TestFreeObjectsCanBeFilled(t *testing.T) {
 		{`{"type":"array","items":{"type":["object","null"]}}`, `[{"k":1}]`},
 		{`{"anyOf":[{"type":["object","null"]},{"type":"string"}]}`, `{"k":1}`},
 	} {
-		for _, name := range Names() {
-			d, err := For(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !d.spec.Rules.ClosedBySilence {
-				continue
-			}
+		for _, name := range closedBySilence(t) {
 			plan := planFor(t, name, `{"type":"object","properties":{"p":`+c.p+`},"required":["p"]}`)
 			if got, ok := writable(t, plan, `{"p":`+c.value+`}`); !ok {
 				t.Errorf("%s: %s: %s cannot be written\nsent %s", name, c.p, got, plan.Parameters())
 			}
 		}
 	}
+}
+
+// closedBySilence are the dialects of engines that close objects by silence.
+func closedBySilence(t *testing.T) (names []string) {
+	t.Helper()
+	for _, name := range Names() {
+		d, err := For(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.spec.Rules.ClosedBySilence {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // writable reports whether an engine that closes objects by silence can write arguments, and
@@ -70,14 +78,7 @@ func TestMembersBesidePatterns(t *testing.T) {
 		{`{"type":"object","patternProperties":{"^x":{"type":"integer"}},"additionalProperties":true}`, `{"k":"v"}`, false},
 		{`{"type":"object","patternProperties":{"^x":{"type":"integer"}},"additionalProperties":{"type":"string"}}`, `{"k":"v"}`, false},
 	} {
-		for _, name := range Names() {
-			d, err := For(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !d.spec.Rules.ClosedBySilence {
-				continue
-			}
+		for _, name := range closedBySilence(t) {
 			plan := planFor(t, name, `{"type":"object","properties":{"p":`+c.p+`},"required":["p"]}`)
 			narrows := false
 			for _, change := range plan.Report() {

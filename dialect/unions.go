@@ -268,27 +268,20 @@ func (c *conversion) pushInto(n *schema.Node) {
 		c.pushInto(both)
 		pushed = append(pushed, both)
 	}
-	switch {
-	case dropped:
+	if len(pushed) == 0 {
+		c.widen("pushIntoBranches", n, "no alternative of "+keyword+" fits the type beside it")
+		n.Delete(keyword)
+		c.pushInto(n) // the other union that stands there
+		return
+	}
+	if dropped {
 		c.spill(n, "also "+snippet(rest, 200))
 		c.widen("pushIntoBranches", n, "keywords beside "+keyword+" are not taken, and not all can be merged into it")
-	case len(pushed) == 0:
-		c.widen("pushIntoBranches", n, "no alternative of "+keyword+" fits the type beside it")
-	default:
+	} else {
 		c.say("pushIntoBranches", n, "keywords beside "+keyword+" are not taken")
 	}
-	if len(pushed) == 0 {
-		for _, m := range rest.Members() {
-			kept.Set(m.Name, m.Value)
-		}
-		kept.Delete(keyword)
-	} else {
-		kept.Set(keyword, schema.NewArray(pushed...))
-	}
+	kept.Set(keyword, schema.NewArray(pushed...))
 	n.Become(kept)
-	if len(pushed) == 0 {
-		c.pushInto(n) // the other union that stood there
-	}
 }
 
 // preferKnown says where a value could be of a known shape, which is mapped,

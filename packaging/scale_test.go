@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -24,6 +23,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
+	"github.com/dragoman-mcp/dragoman/internal/stage/freeport"
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
 )
 
@@ -326,12 +326,10 @@ func TestCaddyfileSendsOnce(t *testing.T) {
 		gateway.Config.SetKeepAlivesEnabled(false)
 		file = strings.Replace(file, fmt.Sprintf("gateway%d:8787", i+1), gateway.Listener.Addr().String(), 1)
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := freeport.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := free.Addr().String()
-	free.Close()
 	file = strings.Replace(file, "\n:8787 {", "\nhttp://"+address+" {\n\tbind 127.0.0.1", 1)
 	file = strings.Replace(file, "auto_https off", "auto_https off\n\tadmin off", 1)
 	dir := t.TempDir()
@@ -353,11 +351,12 @@ func TestCaddyfileSendsOnce(t *testing.T) {
 		res.Body.Close()
 		return res.StatusCode
 	}
-	for end := time.Now().Add(30 * time.Second); ask("/readyz") != http.StatusOK; {
-		if time.Now().After(end) {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(2 * time.Minute); ask("/readyz") != http.StatusOK; <-tick.C {
+		if time.Now().After(deadline) {
 			t.Fatal("the balancer does not answer")
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 	if status := ask("/v1/models"); status != http.StatusBadGateway || sent.Load() != 1 {
 		t.Errorf("it answers %d, and has sent the request %d times", status, sent.Load())
