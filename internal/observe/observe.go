@@ -140,13 +140,6 @@ func Count(ctx context.Context, name string, n int64, attributes ...Attribute) {
 	w.span.Event(name, attributes...)
 }
 
-// Length says how much there was of something.
-func Length(ctx context.Context, name string, value float64, attributes ...Attribute) {
-	if w, ok := watching(ctx); ok {
-		w.observer.Length(ctx, name, value, attributes)
-	}
-}
-
 // A Preparer is an [Observer] that is told the attributes of lengths once for many.
 type Preparer interface {
 	// Prepare returns what takes lengths of something, as Length does.
