@@ -68,6 +68,8 @@ func TestGoodTokens(t *testing.T) {
 		"a name":            {issuertest.Claims{"scope": nil, "preferred_username": "Ada"}, accesstoken.Token{Username: "Ada"}},
 		"a name of lines":   {issuertest.Claims{"scope": nil, "preferred_username": "A\nda", "email": "ada@example.com"}, accesstoken.Token{Username: "ada@example.com"}},
 		"clocks apart":      {issuertest.Claims{"scope": nil, "nbf": time.Now().Add(10 * time.Second).Unix(), "iat": time.Now().Add(10 * time.Second).Unix()}, accesstoken.Token{}},
+		"of Cognito":        {issuertest.Claims{"scope": nil, "token_use": "access"}, accesstoken.Token{}},
+		"of Keycloak":       {issuertest.Claims{"scope": nil, "typ": "Bearer", "nonce": "n"}, accesstoken.Token{}},
 		"seconds in parts":  {issuertest.Claims{"scope": nil, "nbf": 1.5e9}, accesstoken.Token{}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -58,6 +58,7 @@ func TestIntrospection(t *testing.T) {
 		"expired":             {issuertest.Claims{"exp": 1}, ""},
 		"not good yet":        {issuertest.Claims{"nbf": time.Now().Add(time.Hour).Unix()}, ""},
 		"a refresh token":     {issuertest.Claims{"token_use": "refresh_token"}, ""},
+		"an ID token":         {issuertest.Claims{"token_use": "id"}, ""},
 		"bound to a key":      {issuertest.Claims{"token_type": "DPoP"}, ""},
 		"bound by its claims": {issuertest.Claims{"cnf": map[string]string{"x5t#S256": "x"}}, ""},
 		"nobody":              {issuertest.Claims{"sub": nil, "client_id": nil}, ""},

@@ -17,8 +17,9 @@ type claims struct {
 	expires, notBefore, issued        time.Time // zero where they are missing
 	bound                             bool      // to a key of its client (RFC 7800)
 
-	active              bool // in an introspection
-	tokenType, tokenUse string
+	active    bool // in an introspection
+	tokenType string
+	otherKind bool // it is an ID token, a refresh token or the like
 }
 
 // maxName is the longest subject and the like, in bytes. RFC 7519 has no limit,
@@ -47,7 +48,7 @@ func readClaims(document []byte) (*claims, *Invalid) {
 		expires: r.date("exp"), notBefore: r.date("nbf"), issued: r.date("iat"),
 		bound:     r.has("cnf"),
 		active:    string(r.Get("active")) == "true",
-		tokenType: r.text("token_type"), tokenUse: r.text("token_use"),
+		tokenType: r.text("token_type"), otherKind: r.otherKind(),
 	}
 	if c.client == "" {
 		c.client = r.name("azp")
@@ -59,6 +60,25 @@ func readClaims(document []byte) (*claims, *Invalid) {
 		}
 	}
 	return c, r.bad
+}
+
+// otherKind reports whether the claims are of a token that is no access token. Issuers
+// sign all of theirs with the same key, and many write JWT in the header of each; the
+// audience of an ID token, the client's own id, may be what is asked for here. token_use
+// is Cognito's (access, id) and Hydra's (access_token, refresh_token), typ Keycloak's
+// (Bearer, ID, Refresh, Offline, Logout); at_hash is of an ID token (OpenID Connect Core,
+// section 3.1.3.6), events of a logout token (Back-Channel Logout, section 2.4).
+func (r *claimReader) otherKind() bool {
+	switch r.text("token_use") {
+	case "", "access", "access_token":
+	default:
+		return true
+	}
+	switch kind, _ := rawjson.String(r.Get("typ")); kind {
+	case "ID", "Refresh", "Offline", "Logout":
+		return true
+	}
+	return r.has("at_hash") || r.has("events")
 }
 
 func (r *claimReader) has(name string) bool {

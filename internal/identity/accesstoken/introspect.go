@@ -76,7 +76,7 @@ func judgeActive(from *issuer, answer *rawjson.Object) (*Token, *Invalid) {
 	switch {
 	case !c.active:
 		return nil, &Invalid{"is not active"}
-	case c.tokenUse != "" && c.tokenUse != "access_token":
+	case c.otherKind:
 		return nil, &Invalid{"is no access token"}
 	case c.issuer != "" && c.issuer != from.Name:
 		return nil, &Invalid{"is of another issuer"}

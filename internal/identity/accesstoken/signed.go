@@ -109,6 +109,8 @@ func (c *claims) token(from *issuer) (*Token, error) {
 	switch {
 	case c.issuer != from.Name:
 		return nil, &Invalid{"is of another issuer"}
+	case c.otherKind:
+		return nil, &Invalid{"is no access token"}
 	case c.expires.IsZero():
 		return nil, &Invalid{"never expires"}
 	case !now.Before(c.expires.Add(Leeway)):

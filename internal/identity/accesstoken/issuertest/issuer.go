@@ -285,6 +285,11 @@ func (i *Issuer) Bad(audience string) map[string]string {
 		"a subject of two lines":   {"sub": "ada\nroot"},
 		"bound to a key":           {"cnf": map[string]string{"jkt": "x"}},
 		"scopes that are a number": {"scope": 7},
+		"an ID token":              {"at_hash": "MTIzNDU2Nzg5MDEyMzQ1Ng"},
+		"an ID token of Cognito":   {"token_use": "id"},
+		"an ID token of Keycloak":  {"typ": "ID"},
+		"a refresh token":          {"typ": "Refresh"},
+		"a logout token":           {"events": map[string]any{"http://schemas.openid.net/event/backchannel-logout": map[string]any{}}},
 	} {
 		bad[name] = i.Token(i.Good(audience, change))
 	}
