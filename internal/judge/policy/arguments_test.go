@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -343,6 +344,35 @@ forbid (principal, action, resource) when { context.arguments has Options && con
 		r := Request{Caller: free(caller.Caller{ID: "k"}), Action: Call, Tool: tool("files", "read", ""), Arguments: []byte(tt.arguments)}
 		if v := tt.rules.Decide(r); v.Effect != tt.want || !v.Depends {
 			t.Errorf("%s: %s %s, depends: %t", tt.arguments, v.Effect, v.Reason, v.Depends)
+		}
+	}
+}
+
+// Whoever asks with an argument in another case is asked about by those who answer what is
+// asked of either reading.
+func TestApproversOfArgumentsInAnotherCase(t *testing.T) {
+	etc := When{Arguments: []Argument{{"path", []string{"/etc*"}}}}
+	for _, tt := range []struct {
+		anybody, ofEtc []string
+		arguments      string
+		want           Effect
+		approvers      []string
+	}{
+		{[]string{"ada", "bob"}, []string{"ada"}, `{"path":"/etc/passwd"}`, Ask, []string{"ada"}},
+		{[]string{"ada", "bob"}, []string{"ada"}, `{"Path":"/etc/passwd"}`, Ask, []string{"ada"}},
+		{[]string{"ada", "bob"}, []string{"ada"}, `{"Path":"/home"}`, Ask, []string{"ada", "bob"}},
+		{nil, []string{"ada"}, `{"Path":"/etc/passwd"}`, Ask, []string{"ada"}},
+		{[]string{"bob"}, nil, `{"Path":"/etc/passwd"}`, Ask, []string{"bob"}},
+		{[]string{"bob"}, []string{"ada"}, `{"path":"/etc/passwd"}`, Deny, nil},
+		{[]string{"bob"}, []string{"ada"}, `{"Path":"/etc/passwd"}`, Deny, nil},
+	} {
+		rules := must(t, Config{Rules: []Rule{
+			{Ask: []string{"*"}, Approvers: tt.anybody},
+			{Ask: []string{"*"}, Approvers: tt.ofEtc, When: etc},
+		}})
+		v := rules.Decide(Request{Caller: alice, Action: Call, Tool: tool("files", "write", ""), Arguments: []byte(tt.arguments)})
+		if v.Effect != tt.want || !slices.Equal(v.Approvers, tt.approvers) || !v.Depends {
+			t.Errorf("%s, %v and %v: %s by %v, depends: %t", tt.arguments, tt.anybody, tt.ofEtc, v.Effect, v.Approvers, v.Depends)
 		}
 	}
 }

@@ -232,7 +232,7 @@ func (p *Policy) conclude(r *Request, t *target, d *decision) Verdict {
 		if each := whole.verdict(t); i == 0 {
 			v = each
 		} else {
-			v = v.stricter(each)
+			v = v.Stricter(each)
 		}
 	}
 	v.Depends = true

@@ -95,7 +95,7 @@ func (v Verdict) Stricter(other Verdict) Verdict {
 		return v
 	}
 	if v.Approvers = both(v.Approvers, other.Approvers); len(v.Approvers) == 0 {
-		return Verdict{Rule: other.Rule, Reason: "The rules have changed meanwhile, and nobody may answer what both ask."}
+		return Verdict{Rule: other.Rule, Reason: "Several rules ask, and nobody may answer all of them."}
 	}
 	return v
 }
