@@ -3,6 +3,9 @@ package policy
 import (
 	"slices"
 	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/identity/permission"
@@ -54,12 +57,12 @@ func spellings(kind, text string) []spelling {
 
 // uri adds the spellings of a URI: with letters that are spelled as %41 written out
 // (RFC 3986 section 6.2.2.2), as often as somebody may read what was read, and each of
-// these in its canonical form.
+// these in its canonical form. What readers leave out may stand within such a letter.
 func (s *speller) uri(text string) {
 	for n := 0; ; n++ {
 		s.add(text, false, false)
 		s.canonical(text)
-		read := unescaped(text)
+		read := unescaped(stripped(text))
 		if n == maxReadings || read == text {
 			return
 		}
@@ -88,12 +91,15 @@ func (s *speller) canonical(text string) {
 
 // file adds the forms of a file: URI: file:///path, without repeated slashes and dots.
 func (s *speller) file(rest string) {
-	rest = strings.ReplaceAll(rest, `\`, "/")
-	host, path := "", rest
-	if authority, ok := strings.CutPrefix(rest, "//"); ok && !strings.HasPrefix(authority, "/") {
-		host, path = cutAuthority(authority)
+	host, path := fileHost(rest)
+	if host != "" {
+		s.hostless(path) // to some \ is no slash, and so part of a host
 	}
+	host, path = fileHost(strings.ReplaceAll(rest, `\`, "/"))
 	local := host == "" || strings.EqualFold(host, "localhost")
+	if !local {
+		s.hostless(path)
+	}
 	for i, each := range []string{path, beforeQuery(path)} {
 		if i > 0 && each == path {
 			return
@@ -103,8 +109,25 @@ func (s *speller) file(rest string) {
 			continue
 		}
 		s.path(strings.ToLower(host), each, true, i > 0)
-		s.path("", each, false, true)          // for those who ignore the host
-		s.path("", host+"/"+each, true, i > 0) // and those who cut off file://
+		s.path("", host+"/"+each, true, i > 0) // for those who cut off file://
+	}
+}
+
+// fileHost cuts what follows file: behind the host; empty for none.
+func fileHost(rest string) (host, path string) {
+	if authority, ok := strings.CutPrefix(rest, "//"); ok && !strings.HasPrefix(authority, "/") {
+		return cutAuthority(authority)
+	}
+	return "", rest
+}
+
+// hostless adds the path of a file: URI for those who ignore its host, and write out the
+// letters behind it afterwards: a slash that is spelled %2f ends no host.
+func (s *speller) hostless(path string) {
+	for range maxReadings {
+		s.path("", path, false, true)
+		s.path("", beforeQuery(path), false, true)
+		path = unescaped(path)
 	}
 }
 
@@ -116,7 +139,7 @@ func (s *speller) path(host, path string, same, less bool) {
 	uri := "file://" + host + clean
 	for _, each := range []string{uri, trimSlash(uri)} {
 		s.add(each, same, less)
-		s.add(strings.ToLower(each), true, less) // where file systems do not look at case
+		s.add(strings.ToLower(folded(each)), true, less) // where file systems do not look at case
 		same = true
 	}
 }
@@ -126,8 +149,17 @@ func (s *speller) hierarchical(scheme, rest string) {
 	port, special := defaultPorts[scheme]
 	if special {
 		head := len(beforeQuery(rest))
-		rest = "//" + strings.TrimLeft(strings.ReplaceAll(rest[:head], `\`, "/"), "/") + rest[head:]
+		slashed := "//" + strings.TrimLeft(strings.ReplaceAll(rest[:head], `\`, "/"), "/") + rest[head:]
+		if slashed != rest {
+			s.authority(scheme, rest, port) // to some \ is no slash, and so part of a host
+		}
+		rest = slashed
 	}
+	s.authority(scheme, rest, port)
+}
+
+// authority adds the forms of a URI whose default port is that; empty for none.
+func (s *speller) authority(scheme, rest, port string) {
 	whole := rest
 	rest, _, _ = strings.Cut(rest, "#")
 	for i, each := range []string{whole, rest} {
@@ -151,14 +183,36 @@ func (s *speller) hierarchical(scheme, rest string) {
 			user, host = host[:at+1], host[at+1:]
 		}
 		host = strings.TrimSuffix(strings.ToLower(host), ":")
-		if special {
-			host = strings.TrimSuffix(strings.TrimSuffix(host, ":"+port), ".")
+		if port != "" {
+			name := mapped(unescaped(host))
+			same, host = same && name == host, name
+			if colon := strings.LastIndexByte(host, ':'); colon >= 0 && strings.TrimLeft(host[colon+1:], "0") == port {
+				host = host[:colon]
+			}
+			host = strings.TrimSuffix(host, ".")
 		}
 		s.add(scheme+"://"+user+host+clean, same, i > 0)
 		if user != "" {
 			s.add(scheme+"://"+host+clean, false, true)
 		}
 	}
+}
+
+// mapped returns a host in lower case as names are looked up (Unicode Technical Standard 46,
+// section 4, Mapping): in the letters that others stand for, and without what is ignored.
+func mapped(host string) string {
+	if strings.IndexFunc(host, func(r rune) bool { return r >= 0x80 }) < 0 {
+		return host
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\u3002':
+			return '.'
+		case unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point):
+			return -1
+		}
+		return r
+	}, strings.ToLower(folded(norm.NFKC.String(host))))
 }
 
 // defaultPorts are the special schemes with the ports that go without saying.

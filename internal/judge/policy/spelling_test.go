@@ -40,7 +40,13 @@ func TestSpellingsOfDeniedURIs(t *testing.T) {
 		"file:///srv%2f%2fsecret/a":                Deny,
 		`file:///srv\secret\a`:                     Deny,
 		"file:///srv/SECRET/a":                     Deny, // on a disk that does not look at case
+		"file:///srv/\u017fecret/a":                Deny,
 		"file:///srv/sec\tret/a":                   Deny,
+		"file:///srv/s%\n65cret/a":                 Deny, // it is left out first, and %65 written out then
+		"file:///srv/s%256\r5cret/a":               Deny,
+		`file://a\b/srv/secret/a`:                  Deny, // a host, to those who take no \ for a slash
+		`file:\\a\srv\secret\a`:                    Deny,
+		"file://a%2fb/srv/s%65cret/a":              Deny, // a host, to those who write out the path alone
 		" file:///srv/secret/a":                    Deny,
 		"file:///srv//secret/a?b":                  Deny,
 		"/srv/secret/a":                            Deny,
@@ -63,6 +69,13 @@ func TestSpellingsOfDeniedURIs(t *testing.T) {
 		"https://inner.example/./secret/a":         Deny,
 		`https:\\inner.example\secret\a`:           Deny,
 		"https:/inner.example/secret/a":            Deny,
+		"https://inner.example/s%\n65cret/a":       Deny,
+		"https://in\u00adner.example/secret/a":     Deny,
+		"https://inner\u3002example/secret/a":      Deny,
+		"https://inner%ef%bc%8eexample/secret/a":   Deny,
+		"https://me%23@inn%65r.example/secret/a":   Deny,
+		`https://a\@inner.example/secret/a`:        Deny,
+		"https://inner.example:00443/secret/a":     Deny,
 		"https://inner.example/secret%2Fa":         Deny,
 		"https://inner.example/Secret/a":           Allow, // paths of others have letters as they are
 		"https://inner.example:8443/secret/a":      Allow,
