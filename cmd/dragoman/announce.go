@@ -33,6 +33,14 @@ func announce(log *slog.Logger, file *config.File, g *gateway.Gateway, at net.Ad
 		}
 		log.Info("model", "match", match, "upstream", up.String(), "from", up.From)
 	}
+	attrs := addresses(file, at, g.Console(at), terminal.NewScreen(os.Stderr).Live)
+	log.Info("serving", append(attrs, "version", version())...)
+	go countTools(log, g, file)
+}
+
+// addresses are where clients and people find the gateway: signIn is that of the console,
+// with the secret, and empty where there is no console.
+func addresses(file *config.File, at net.Addr, signIn string, live bool) []any {
 	scheme := "http://"
 	if file.TLS != (config.TLS{}) {
 		scheme = "https://"
@@ -41,14 +49,15 @@ func announce(log *slog.Logger, file *config.File, g *gateway.Gateway, at net.Ad
 	if !file.MCP.Off {
 		attrs = append(attrs, "mcp", scheme+at.String()+"/mcp")
 	}
-	if address := g.Console(at); address != "" && !terminal.NewScreen(os.Stderr).Live {
+	switch {
+	case signIn == "":
+	case live:
+		attrs = append(attrs, "console", signIn)
+	default:
 		// What a log keeps others may read, so it has no secret.
-		attrs = append(attrs, "console", "http://"+at.String()+console.Root)
-	} else if address != "" {
-		attrs = append(attrs, "console", address)
+		attrs = append(attrs, "console", scheme+at.String()+console.Root)
 	}
-	log.Info("serving", append(attrs, "version", version())...)
-	go countTools(log, g, file)
+	return attrs
 }
 
 // countTools warns of tools that wait for an approval, and of those that do not fit

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net"
 	"slices"
 	"testing"
 
@@ -20,5 +21,22 @@ func TestHostAllowedOnTheCommandLine(t *testing.T) {
 	}
 	if err := listenAs(file, "", nil); err != nil || file.Listen != "0.0.0.0:0" {
 		t.Errorf("without flags: %v, %s", err, file.Listen)
+	}
+}
+
+// Where the gateway speaks HTTPS, all addresses that its log names do, and none has the
+// secret of the console.
+func TestAddressesOverTLS(t *testing.T) {
+	file := config.Default()
+	file.TLS.Cert, file.TLS.Key = "tls.crt", "tls.key"
+	at := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8787}
+	signIn := "https://127.0.0.1:8787/console/sign-in#secret"
+	want := []any{"base_url", "https://127.0.0.1:8787/v1", "mcp", "https://127.0.0.1:8787/mcp", "console", "https://127.0.0.1:8787/console/"}
+	if got := addresses(file, at, signIn, false); !slices.Equal(got, want) {
+		t.Errorf("the log names %v", got)
+	}
+	want[5] = signIn
+	if got := addresses(file, at, signIn, true); !slices.Equal(got, want) {
+		t.Errorf("a person is told %v", got)
 	}
 }
