@@ -370,6 +370,9 @@ func (d *Dialogue) Owns(item *Object) bool {
 	return ours && !call.client
 }
 
+// betweenMessages stands between the texts of two messages of one answer, where an API has one.
+const betweenMessages = "\n\n"
+
 // textOf returns the text of the messages among items.
 func textOf(items []json.RawMessage) string {
 	var texts []string
@@ -385,7 +388,7 @@ func textOf(items []json.RawMessage) string {
 			texts = append(texts, text)
 		}
 	}
-	return strings.Join(texts, "\n\n")
+	return strings.Join(texts, betweenMessages)
 }
 
 // partsOf returns the texts that the parts of a member have, one behind the other.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/wire/sse"
@@ -107,11 +108,18 @@ func (r *Reply) readItems() error {
 	}
 	var thoughts, refusals []string
 	var annotations, logprobs []json.RawMessage
+	said := 0 // characters of the text before
 	for n, item := range objects {
 		kind, _ := rawjson.String(item.Get("type"))
 		id, _ := rawjson.String(item.Get("call_id"))
 		switch {
 		case kind == "message":
+			text := partsOf(item, "content", "text")
+			if said > 0 && text != "" {
+				said += len(betweenMessages)
+			}
+			annotations = append(annotations, citations(item, said)...)
+			said += utf8.RuneCountInString(text)
 			parts, _ := rawjson.Elements(item.Get("content"))
 			for _, raw := range parts {
 				part, err := rawjson.ParseObject(raw)
@@ -121,7 +129,6 @@ func (r *Reply) readItems() error {
 				if refusal, _ := rawjson.String(part.Get("refusal")); refusal != "" {
 					refusals = append(refusals, refusal)
 				}
-				annotations = append(annotations, chatAnnotations(part.Get("annotations"))...)
 				likely, _ := rawjson.Elements(part.Get("logprobs"))
 				logprobs = append(logprobs, likely...)
 			}
@@ -195,9 +202,23 @@ func thoughtOf(item *rawjson.Object) string {
 	return strings.Join(all, "\n\n")
 }
 
-// chatAnnotations returns annotations of a text in the form of the Chat API, which has
-// those that cite a page of the web.
-func chatAnnotations(raw json.RawMessage) (all []json.RawMessage) {
+// citations returns the annotations of an item, a message, in the form of the Chat API. before
+// is how many characters of the text of the whole answer stand before its own.
+func citations(item *rawjson.Object, before int) (all []json.RawMessage) {
+	parts, _ := rawjson.Elements(item.Get("content"))
+	for _, raw := range parts {
+		if part, err := rawjson.ParseObject(raw); err == nil {
+			all = append(all, chatAnnotations(part.Get("annotations"), before)...)
+			text, _ := rawjson.String(part.Get("text"))
+			before += utf8.RuneCountInString(text)
+		}
+	}
+	return all
+}
+
+// chatAnnotations returns annotations of a text, which so many characters stand before, in the
+// form of the Chat API, which has those that cite a page of the web.
+func chatAnnotations(raw json.RawMessage, before int) (all []json.RawMessage) {
 	given, _ := rawjson.Elements(raw)
 	for _, each := range given {
 		o, err := rawjson.ParseObject(each)
@@ -208,6 +229,11 @@ func chatAnnotations(raw json.RawMessage) (all []json.RawMessage) {
 			continue
 		}
 		o.Delete("type")
+		for _, name := range []string{"start_index", "end_index"} {
+			if at, ok := rawjson.Int(o.Get(name)); ok && before > 0 {
+				o.Set(name, strconv.AppendInt(nil, int64(at+before), 10))
+			}
+		}
 		all = append(all, (&rawjson.Object{Members: []rawjson.Member{quoted("type", "url_citation"), {Name: "url_citation", Value: o.Bytes()}}}).Bytes())
 	}
 	return all
@@ -246,7 +272,7 @@ type itemStream struct {
 	items    []json.RawMessage
 	parts    int // of the summary of what the model thinks
 	begun    bool
-	spoke    bool // there was text already, last of the item at speaking
+	said     int // characters of text so far, last of the item at speaking
 	speaking int
 }
 
@@ -371,15 +397,18 @@ func (s *itemStream) take(kind string, o *rawjson.Object) error {
 			return TooLarge(s.limit)
 		}
 		s.items[at] = item
+		return s.cite(item)
 	case "response.output_text.delta":
 		at, _ := rawjson.Int(o.Get("output_index"))
-		if s.spoke && at != s.speaking && text("delta") != "" { // as between the messages of a whole one
-			if err := s.chunk("content", "\n\n", nil); err != nil {
+		piece := text("delta")
+		if s.said > 0 && at != s.speaking && piece != "" { // as between the messages of a whole one
+			if err := s.chunk("content", betweenMessages, nil); err != nil {
 				return err
 			}
+			s.said += len(betweenMessages)
 		}
-		s.spoke, s.speaking = s.spoke || text("delta") != "", at
-		return s.chunk("content", text("delta"), o.Get("logprobs"))
+		s.said, s.speaking = s.said+utf8.RuneCountInString(piece), at
+		return s.chunk("content", piece, o.Get("logprobs"))
 	case "response.refusal.delta":
 		return s.chunk("refusal", text("delta"), nil)
 	case "response.reasoning_summary_part.added":
@@ -392,12 +421,33 @@ func (s *itemStream) take(kind string, o *rawjson.Object) error {
 	return nil
 }
 
-// chunk tells of a piece of the message as the Chat API does.
+// cite tells what the text of an item cites that is done, the last one that spoke.
+func (s *itemStream) cite(raw json.RawMessage) error {
+	item, err := rawjson.ParseObject(raw)
+	if err != nil || string(item.Get("type")) != `"message"` {
+		return nil // who reads the whole answer says what is wrong with it
+	}
+	all := citations(item, max(0, s.said-utf8.RuneCountInString(partsOf(item, "content", "text"))))
+	if len(all) == 0 {
+		return nil
+	}
+	return s.tell("annotations", rawjson.AppendArray(nil, all), nil)
+}
+
+// chunk tells of a piece of a text of the message.
 func (s *itemStream) chunk(member, text string, logprobs json.RawMessage) error {
 	if s.held += int64(len(text)); s.held > s.limit {
 		return TooLarge(s.limit)
 	}
-	if s.listener.Chunk == nil || text == "" {
+	if text == "" {
+		return nil
+	}
+	return s.tell(member, rawjson.Quote(text), logprobs)
+}
+
+// tell tells of a piece of the message as the Chat API does.
+func (s *itemStream) tell(member string, piece, logprobs json.RawMessage) error {
+	if s.listener.Chunk == nil {
 		return nil
 	}
 	if s.envelope == nil {
@@ -414,7 +464,7 @@ func (s *itemStream) chunk(member, text string, logprobs json.RawMessage) error 
 	if c.First {
 		c.delta.Set("role", rawjson.Quote("assistant"))
 	}
-	c.delta.Set(member, rawjson.Quote(text))
+	c.delta.Set(member, piece)
 	return s.listener.Chunk(c)
 }
 

@@ -338,3 +338,19 @@ func TestMessagesOfOneAnswerOverResponses(t *testing.T) {
 		}
 	}
 }
+
+// What a text cites reaches clients of Chat, streamed or not, and stands where it stands in the
+// text that they have: that of all messages of the answer, counted in characters.
+func TestCitationsOverResponses(t *testing.T) {
+	citing := strings.Replace(strings.Replace(coldItem, "msg_1", "msg_2", 1), `"annotations":[]`,
+		`"annotations":[{"type":"url_citation","start_index":6,"end_index":10,"url":"https://x.test/","title":"X"},{"type":"file_citation","file_id":"f","filename":"f","index":1}]`, 1)
+	for _, stream := range []string{"false", "true"} {
+		d, up := speaking(t, "responses")
+		up.Say(said(strings.Replace(coldItem, "It is cold.", "Grüße, 中文 😀.", 1), citing))
+		a := d.chat(`{"model":"m","stream":` + stream + `,"messages":[{"role":"user","content":"Weather?"}]}`)
+		want := `"annotations":[{"type":"url_citation","url_citation":{"start_index":20,"end_index":24,"url":"https://x.test/","title":"X"}}]`
+		if strings.Count(a.body, want) != 1 || strings.Count(a.body, "url_citation") != 2 {
+			t.Errorf("stream %s: not once %s in %s", stream, want, a.body)
+		}
+	}
+}
