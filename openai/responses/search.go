@@ -155,6 +155,31 @@ func (c *Conversation) cite(said string) (cited []json.RawMessage) {
 	return cited
 }
 
+// citations returns the pages that a message, and so what it said, cites by the word of the
+// model's API. The Chat API has them one level deeper, and some of it without places: those are
+// of the whole text, as clients of this one want places and a title.
+func citations(message *rawjson.Object, said string) (cited []json.RawMessage) {
+	given, _ := rawjson.Elements(message.Get("annotations"))
+	for _, each := range given {
+		o, err := rawjson.ParseObject(each)
+		if err != nil || stringOf(o, "type") != "url_citation" {
+			continue
+		}
+		page, err := rawjson.ParseObject(o.Get("url_citation"))
+		if err != nil || stringOf(page, "url") == "" {
+			continue
+		}
+		from, ok := rawjson.Int(page.Get("start_index"))
+		to, okTo := rawjson.Int(page.Get("end_index"))
+		if !ok || !okTo {
+			from, to = 0, utf8.RuneCountInString(said)
+		}
+		cited = append(cited, object(text("type", "url_citation"), number("start_index", from), number("end_index", to),
+			text("url", stringOf(page, "url")), text("title", stringOf(page, "title"))))
+	}
+	return cited
+}
+
 // longest returns the page with the longest address that a text begins with; nil for
 // none.
 func longest(pages []hosted.Result, said string) (page *hosted.Result) {

@@ -260,7 +260,7 @@ func (c *Conversation) endSpeech(round *model.Round) {
 	if p := s.talking; p != nil {
 		said := string(p.text)
 		c.seen = append(c.seen, said)
-		cited := c.cite(said)
+		cited := append(c.cite(said), citations(round.Reply.Message, said)...)
 		wrote := text("text", said)
 		whole := outputText(wrote.Value, cited, p.logprobs)
 		if c.request.Stream {
