@@ -18,7 +18,7 @@ import (
 
 // showCalls shows the client the calls of ours that a message makes, before they are
 // made: searches that it declared itself, and all of them where it sees those of servers.
-func (c *Conversation) showCalls(round *model.Round, tag string) {
+func (c *Conversation) showCalls(ctx context.Context, round *model.Round, tag string) {
 	c.shownAs = map[string]string{}
 	raw := map[string]json.RawMessage{}
 	for _, run := range round.Run {
@@ -39,6 +39,7 @@ func (c *Conversation) showCalls(round *model.Round, tag string) {
 	}
 	if c.request.shown() {
 		c.showRest(round.Reply, raw)
+		c.keepRest(ctx, round, tag, raw)
 	}
 	for i := range round.Run {
 		run := &round.Run[i]
@@ -73,7 +74,7 @@ func (c *Conversation) showRest(r *model.Reply, calls map[string]json.RawMessage
 	if !c.request.thinks || r == nil || r.Message == nil {
 		return
 	}
-	if data := c.thoughts.sealRest(c.dialogue.Remember(r), calls); data != "" {
+	if data := c.thoughts.sealRest(restOf(c.dialogue.Remember(r), calls)); data != "" {
 		c.write.put(members("type", "redacted_thinking", "data", data))
 	}
 }

@@ -27,6 +27,7 @@ var takesFiles = []string{"openai", "openai-strict", "azure", "openrouter", "gem
 type said struct {
 	parts []json.RawMessage // in their order: literals of texts, and objects
 	other bool              // there are parts that are no text
+	grown int               // how many there were when one went on that can be appended to
 }
 
 // text adds a text, unless it is empty.
@@ -41,6 +42,20 @@ func (s *said) literal(text json.RawMessage) {
 	if rawjson.Kind(text) == '"' && len(text) > len(`""`) {
 		s.parts = append(s.parts, text)
 	}
+}
+
+// goOn adds a text by its literal to the last one, of which it is the rest.
+func (s *said) goOn(text json.RawMessage) {
+	n := len(s.parts)
+	if n == 0 || rawjson.Kind(text) != '"' {
+		s.literal(text)
+		return
+	}
+	last := s.parts[n-1]
+	if s.grown != n {
+		last, s.grown = slices.Clone(last), n // it is the request's
+	}
+	s.parts[n-1] = append(last[:len(last)-1], text[1:]...)
 }
 
 func (s *said) part(part string) {

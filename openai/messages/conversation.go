@@ -52,7 +52,8 @@ type Conversation struct {
 	shownAs map[string]string // the client's ids of our calls in it that it sees, by those of the upstream
 
 	rounds   map[string]int // see [translator]
-	searched int            // searches of the web that the client was shown
+	spoken   map[string]int
+	searched int // searches of the web that the client was shown
 }
 
 // New returns the conversation of a request that is answered on w. The error is an
@@ -80,7 +81,9 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 	c.thoughts = thoughts{options.Seals, owner}
 	c.write = &writer{
 		out: c.out, stream: request.Stream, id: newID(messageID), model: request.Model, omitted: request.omitted,
-		sign: func(field, text string) string { return c.thoughts.close(field, text, request.omitted) },
+		sign: func(field, text string, within bool) string {
+			return c.thoughts.close(field, text, request.omitted, within)
+		},
 	}
 	c.dialogue = &model.Dialogue{
 		Client: options.Model, Request: request.chat(c.dialect()), Offers: options.Offers, Search: options.Search,
@@ -118,11 +121,11 @@ func (c *Conversation) Offer(list *dragoman.List) error {
 		reader: reader{files: slices.Contains(takesFiles, name), in: &blockReader{atOnce: min(len(c.request.turns), 64)}},
 		wire:   c.dialect().Wire(), system: slices.Contains(takesSystem, name),
 		name: c.nameOf, search: c.nameOf(serverTool{own, hosted.WebSearch}), shown: c.request.shown(), thoughts: c.thoughts,
-		whole: map[int][]json.RawMessage{}, rounds: map[string]int{},
+		whole: map[int][]json.RawMessage{}, rounds: map[string]int{}, spoken: map[string]int{},
 	}
 	messages, err := t.translate(c.request)
 	c.dialogue.More = t.more
-	c.thread.Request.Messages, c.thread.Request.Whole, c.rounds = messages, t.whole, t.rounds
+	c.thread.Request.Messages, c.thread.Request.Whole, c.rounds, c.spoken = messages, t.whole, t.rounds, t.spoken
 	return err
 }
 
@@ -163,7 +166,7 @@ func (c *Conversation) nameOf(tool serverTool) string {
 // Next implements [dragoman.Conversation].
 func (c *Conversation) Next(ctx context.Context, last bool) ([]dragoman.Call, error) {
 	if !c.thread.Restored() {
-		if err := c.putPictures(ctx); err != nil {
+		if err := c.putKept(ctx); err != nil {
 			return nil, err
 		}
 		if err := c.thread.Restore(ctx); err != nil {
@@ -186,7 +189,7 @@ func (c *Conversation) Next(ctx context.Context, last bool) ([]dragoman.Call, er
 	if err != nil {
 		return nil, err
 	}
-	c.complete(round)
+	c.complete(ctx, round)
 	if len(round.Run) == 0 {
 		c.last = round.Reply
 		if round.Message != nil {
@@ -265,7 +268,7 @@ func (c *Conversation) begin() {
 }
 
 // complete takes a message of the model's that is whole.
-func (c *Conversation) complete(round *model.Round) {
+func (c *Conversation) complete(ctx context.Context, round *model.Round) {
 	r := round.Reply
 	c.usage = model.AddUsage(c.usage, r.Usage)
 	c.begin()
@@ -279,7 +282,7 @@ func (c *Conversation) complete(round *model.Round) {
 		refused, _ := rawjson.String(r.Message.Get("refusal"))
 		c.write.say(refused)
 	}
-	c.write.end()
+	c.write.whole()
 	if round.Message == nil {
 		return
 	}
@@ -289,7 +292,7 @@ func (c *Conversation) complete(round *model.Round) {
 			call.Client = callID(useID, tag) // upstreams use theirs again
 		}
 	}
-	c.showCalls(round, tag)
+	c.showCalls(ctx, round, tag)
 }
 
 // see remembers a reply's text as seen by the client.

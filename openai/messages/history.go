@@ -29,6 +29,7 @@ type translator struct {
 	messages []json.RawMessage
 	whole    map[int][]json.RawMessage // in place of those, by their place: with what the client brings of searches
 	rounds   map[string]int            // the last result of each round that the client sees, by the tag of its calls
+	spoken   map[string]int            // and the message of the model that made them
 	more     bool                      // there is more to be read of a result of ours
 	said     *said                     // by a person, behind the messages; nil for nothing
 	tools    bool                      // the last message is a tool's
@@ -190,11 +191,20 @@ type spoken struct {
 	ids      []string // of the client's calls
 	results  []json.RawMessage
 	tag      string // of the ids of its calls
+	within   bool   // its text was interrupted by thoughts
 }
 
 // has reports whether a block is a call that the model made in the same message.
 func (m *spoken) has(b block) bool {
 	return b.kind == "tool_use" && m.tag != "" && tagOf(b.text("id")) == m.tag
+}
+
+// tagged returns the part that the ids of the message's calls have in common.
+func (m *spoken) tagged() string {
+	if m.tag == "" && len(m.ids) > 0 {
+		return tagOf(m.ids[0])
+	}
+	return m.tag
 }
 
 // turn adds what the model said. A client that does not see calls of servers brings its
@@ -205,6 +215,7 @@ func (t *translator) turn(turn *turn) error {
 	}
 	whole := *t
 	whole.messages, whole.rounds, whole.said, whole.calls, whole.shown = nil, nil, nil, nil, true
+	whole.whole = map[int][]json.RawMessage{} // it has all of it
 	t.endSaid()
 	at := len(t.messages)
 	if err := t.assistant(turn); err != nil {
@@ -230,7 +241,12 @@ func (t *translator) assistant(turn *turn) error {
 		}
 		switch b.kind {
 		case "text":
-			m.literal(b.Get("text"))
+			if m.within {
+				m.goOn(b.Get("text"))
+			} else {
+				m.literal(b.Get("text"))
+			}
+			m.within = false
 		case "compaction":
 			m.literal(b.Get("content"))
 		case "thinking":
@@ -335,6 +351,13 @@ func (t *translator) say(m *spoken) {
 		message = o.Bytes()
 	}
 	t.put(false, message)
+	at := len(t.messages) - 1
+	if _, ok := model.ItemsOf(message); ok {
+		t.whole[at] = []json.RawMessage{message} // they were sealed here: no client can say them
+	}
+	if tag := m.tagged(); tag != "" && t.shown && t.rounds != nil {
+		t.spoken[tag] = at
+	}
 	if len(m.results) > 0 {
 		t.put(true, m.results...)
 		if m.tag != "" && t.rounds != nil {

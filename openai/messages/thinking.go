@@ -8,6 +8,7 @@ import (
 
 	"github.com/dragoman-mcp/dragoman/internal/state/seal"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
 // thoughts seals what a model thought, for clients that send it back, and opens it. A
@@ -25,12 +26,19 @@ func (t thoughts) bound(text string) []byte {
 	return seal.Bind([]byte(t.owner), []byte("messages"), []byte(text))
 }
 
-// close returns the signature of thoughts that came in a member. Where the client does
-// not get their text, they are in it.
-func (t thoughts) close(field, text string, omitted bool) string {
+// withinText stands before the member that thoughts came in, where text of the same message of
+// the model's stands before them: what it says behind them goes on with that.
+const withinText = "+"
+
+// close returns the signature of thoughts that came in a member, perhaps within the text of
+// their message. Where the client does not get their text, they are in it.
+func (t thoughts) close(field, text string, omitted, within bool) string {
 	plain, shown := field, text
 	if omitted {
 		plain, shown = field+"\n"+text, ""
+	}
+	if within {
+		plain = withinText + plain
 	}
 	return base64.StdEncoding.EncodeToString(t.ring.Close(seal.Reasoning, t.bound(shown), []byte(plain), time.Time{}))
 }
@@ -38,16 +46,17 @@ func (t thoughts) close(field, text string, omitted bool) string {
 // open puts thoughts into a message of the model's, as its API wants them back.
 func (t thoughts) open(m *spoken, b block) {
 	text := b.text("thinking")
-	plain, ok := t.opened(b.text("signature"), text)
+	opened, ok := t.opened(b.text("signature"), text)
 	if !ok {
 		return
 	}
+	plain, within := strings.CutPrefix(string(opened), withinText)
+	m.within = within
 	for _, field := range fields {
-		switch {
-		case string(plain) == field:
+		if plain == field {
 			m.think(field, text)
-		case len(plain) > len(field) && string(plain[:len(field)+1]) == field+"\n":
-			m.think(field, string(plain[len(field)+1:]))
+		} else if omitted, ok := strings.CutPrefix(plain, field+"\n"); ok {
+			m.think(field, omitted)
 		}
 	}
 }
@@ -85,27 +94,43 @@ func (m *spoken) thoughts(message *rawjson.Object) {
 	}
 }
 
-// A rest is what an API wants back of a message beside the text of its thoughts, such as
-// signatures of its own.
+// A rest is what an API wants back of a message that a client of this one has no place for,
+// such as signatures of its own.
 type rest struct {
 	Members map[string]json.RawMessage `json:"members,omitempty"`
 	Calls   map[string]json.RawMessage `json:"calls,omitempty"`
 }
 
-// sealRest seals what else an API wants back of a message, and of its calls; empty where
-// that is nothing. remembered is the message as the API wants to see it
-// again, and calls are by the ids that the client has of them.
-func (t thoughts) sealRest(remembered *rawjson.Object, calls map[string]json.RawMessage) string {
+// restOf returns what an API wants back of a message, and of its calls. remembered is the
+// message as the API wants to see it again, and calls are by the ids that the client has of
+// them. Items of the Responses API get those, too.
+func restOf(remembered *rawjson.Object, calls map[string]json.RawMessage) rest {
 	r := rest{Members: map[string]json.RawMessage{}, Calls: map[string]json.RawMessage{}}
+	ids := map[string]string{}
+	for id, raw := range calls {
+		was, _ := rawjson.String(rawjson.Find(raw, "id"))
+		if ids[was] = id; more(raw) {
+			r.Calls[id] = raw
+		}
+	}
+	if kept, ok := model.ItemsOf(remembered.Bytes()); ok {
+		remembered = remembered.Clone()
+		kept.Rename(ids)
+		kept.Put(remembered)
+	}
 	for name, value := range remembered.All() {
-		if wantedBack(name, value) && name != fields[0] && name != fields[1] {
+		if wantedBack(name, value) {
 			r.Members[name] = value
 		}
 	}
-	for id, raw := range calls {
-		if more(raw) {
-			r.Calls[id] = raw
-		}
+	return r
+}
+
+// sealRest seals what else an API wants back of a message, beside the text of its thoughts;
+// empty where that is nothing.
+func (t thoughts) sealRest(r rest) string {
+	for _, field := range fields {
+		delete(r.Members, field)
 	}
 	if len(r.Members) == 0 && len(r.Calls) == 0 {
 		return ""

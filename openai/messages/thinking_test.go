@@ -9,17 +9,21 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
-// TestManyThoughts: thoughts in many blocks are one text to the upstream, and take memory as
-// they are long, whoever sends how many of them.
+// TestManyThoughts: thoughts in many blocks are one text to the upstream, as is what was
+// said between them, and take memory as they are long, whoever sends how many of them.
 func TestManyThoughts(t *testing.T) {
 	ring := thoughts{seal.New(), "somebody"}
-	thought := members("type", "thinking", "thinking", "It may rain. ", "signature", ring.close("reasoning_content", "It may rain. ", false))
+	thought := members("type", "thinking", "thinking", "It may rain. ", "signature", ring.close("reasoning_content", "It may rain. ", false, true))
 	joined := func(n int) (text string, size uint64) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		m := &spoken{}
 		for range n {
 			ring.open(m, block{kind: "thinking", Object: thought})
+			m.goOn(rawjson.Literal("It rains. "))
+		}
+		if said, _ := rawjson.String(m.joined()); said != strings.Repeat("It rains. ", n) {
+			t.Errorf("%d bytes of text", len(said))
 		}
 		message := &rawjson.Object{}
 		m.thoughts(message)
@@ -44,7 +48,7 @@ func TestThoughtsWithRest(t *testing.T) {
 	m := &spoken{}
 	m.think("reasoning", "before ")
 	remembered := members("role", "assistant", "content", "x", "reasoning_details", "kept")
-	data := ring.sealRest(remembered, nil)
+	data := ring.sealRest(restOf(remembered, nil))
 	if data == "" {
 		t.Fatal("nothing was sealed")
 	}

@@ -17,16 +17,18 @@ type writer struct {
 	out       *output.Output
 	stream    bool
 	id, model string
-	sign      func(field, text string) string // the signature of thoughts
-	omitted   bool                            // the client does not get their text
+	sign      func(field, text string, within bool) string // the signature of thoughts
+	omitted   bool                                         // the client does not get their text
 
 	started bool
 	blocks  []json.RawMessage // those that are whole
 
 	// The block that is being written.
-	kind  string // text or thinking; empty for none
-	field string // where thoughts came from
-	text  strings.Builder
+	kind   string // text or thinking; empty for none
+	field  string // where thoughts came from
+	text   strings.Builder
+	spoke  bool // the message of the model has text already
+	within bool // which the thoughts stand behind
 }
 
 // Prefixes of ids of ours: of messages, of the client's calls and of ours.
@@ -130,6 +132,7 @@ func (w *writer) say(piece string) {
 		w.kind = "text"
 		w.begin(members("type", "text", "text", ""))
 	}
+	w.spoke = true
 	w.text.WriteString(piece)
 	w.delta("text_delta", "text", piece)
 }
@@ -141,7 +144,7 @@ func (w *writer) think(field, piece string) {
 	}
 	if w.kind != "thinking" || w.field != field {
 		w.end()
-		w.kind, w.field = "thinking", field
+		w.kind, w.field, w.within = "thinking", field, w.spoke
 		w.begin(members("type", "thinking", "thinking", "", "signature", ""))
 	}
 	if w.text.WriteString(piece); !w.omitted {
@@ -159,7 +162,7 @@ func (w *writer) end() {
 	case "text":
 		w.stop(members("type", "text", "text", text))
 	case "thinking":
-		signature := w.sign(w.field, text)
+		signature := w.sign(w.field, text, w.within)
 		w.delta("signature_delta", "signature", signature)
 		if w.omitted {
 			text = ""
@@ -167,6 +170,12 @@ func (w *writer) end() {
 		w.stop(members("type", "thinking", "thinking", text, "signature", signature))
 	}
 	w.kind = ""
+}
+
+// whole ends a message of the model, of which an answer may have several.
+func (w *writer) whole() {
+	w.end()
+	w.spoke = false
 }
 
 func (w *writer) stop(block *rawjson.Object) {

@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -35,6 +36,22 @@ func (i Items) Put(message *rawjson.Object) {
 	}
 	o.Set("items", rawjson.AppendArray(nil, i.Items))
 	message.Set(itemsMember, o.Bytes())
+}
+
+// Rename gives calls and their answers other ids, by those that they have.
+func (i *Items) Rename(ids map[string]string) {
+	i.Items = slices.Clone(i.Items)
+	for n, raw := range i.Items {
+		item, err := rawjson.ParseObject(raw)
+		if err != nil {
+			continue // it was read
+		}
+		was, _ := rawjson.String(item.Get("call_id"))
+		if id := ids[was]; id != "" {
+			item.Set("call_id", rawjson.Quote(id))
+			i.Items[n] = item.Bytes()
+		}
+	}
 }
 
 // ItemsOf returns the items of a message; ok is false where it has none.

@@ -161,6 +161,43 @@ func TestMessagesOverResponses(t *testing.T) {
 	}
 }
 
+// A client of Messages that sees the calls of servers sends them back itself. What the model
+// thought beside them goes back to it all the same, with the client asking for thoughts or not:
+// its calls have the ids that the client knows.
+func TestThoughtsBesideShownCallsOverResponses(t *testing.T) {
+	for _, thinking := range []string{``, `,"thinking":{"type":"adaptive"}`} {
+		d, up := speaking(t, "responses")
+		up.Say(said(thoughtItem, getItem, theirItem))
+		body := `{"model":"m","max_tokens":100,"messages":[{"role":"user","content":"Go."}%s],"tools":[{"name":"theirs","input_schema":{"type":"object"}},{"type":"mcp_toolset","mcp_server_name":"weather"}]` + thinking + `}`
+		a := d.do("POST", "/v1/messages", strings.Replace(body, "%s", "", 1))
+		answer, err := rawjson.ParseObject([]byte(a.body))
+		if a.status != 200 || err != nil {
+			t.Fatalf("%d %s", a.status, a.body)
+		}
+		ids := regexp.MustCompile(`"id":"((?:mcp)?toolu_[^"]*)"`).FindAllStringSubmatch(a.body, -1)
+		if len(ids) != 2 {
+			t.Fatalf("calls are %v in %s", ids, a.body)
+		}
+		ours, theirs := ids[0][1], ids[1][1]
+		up.Say(said(coldItem))
+		a = d.do("POST", "/v1/messages", strings.Replace(body, "%s", `,{"role":"assistant","content":`+string(answer.Get("content"))+`},{"role":"user","content":[{"type":"tool_result","tool_use_id":"`+theirs+`","content":"done"}]}`, 1))
+		if a.status != 200 {
+			t.Fatalf("%d %s", a.status, a.body)
+		}
+		got := input(t, up.Asked()[1])
+		if len(got) != 6 || !strings.HasPrefix(got[4], `{"type":"function_call_output","call_id":"`+ours+`"`) {
+			t.Fatalf("thinking %q: %v", thinking, got)
+		}
+		if diff := cmp.Diff([]string{
+			`{"type":"message","role":"user","content":"Go."}`, thoughtItem,
+			strings.Replace(getItem, "call_1", ours, 1), strings.Replace(theirItem, "call_2", theirs, 1),
+			`{"type":"function_call_output","call_id":"` + theirs + `","output":"done"}`,
+		}, append(got[:4:4], got[5])); diff != "" {
+			t.Errorf("thinking %q (-want +got)\n%s", thinking, diff)
+		}
+	}
+}
+
 // What the model's API says against a request reaches each client in the form of its own.
 func TestErrorsOverResponses(t *testing.T) {
 	limit := fakeresponses.Answer{Status: 429, Code: "rate_limit_exceeded", Message: "Slow down."}
