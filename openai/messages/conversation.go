@@ -62,6 +62,9 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 	if options.Model == nil {
 		return nil, errors.New("a conversation needs a model")
 	}
+	if options.Model.API == model.ResponsesAPI && len(request.stops) > 0 {
+		return nil, model.NotInResponses("stop_sequences") // it is stop for clients of Chat
+	}
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
 	}

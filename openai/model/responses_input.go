@@ -200,7 +200,7 @@ func withArguments(item json.RawMessage, i, call *rawjson.Object) json.RawMessag
 // assistant takes a message of the assistant's of which nothing is known but itself.
 func (in *input) assistant(o *rawjson.Object, param string) error {
 	if !rawjson.IsNull(o.Get("audio")) {
-		return notInResponses(param + ".audio")
+		return NotInResponses(param + ".audio")
 	}
 	var parts []json.RawMessage
 	if text, ok := rawjson.String(o.Get("content")); ok && text != "" {

@@ -38,7 +38,7 @@ func responsesOf(chat *rawjson.Object) (*rawjson.Object, error) {
 	for _, m := range chat.Members {
 		if neutral, known := notCarried[m.Name]; known {
 			if !rawjson.IsNull(m.Value) && !slices.Contains(neutral, string(m.Value)) {
-				return nil, notInResponses(m.Name)
+				return nil, NotInResponses(m.Name)
 			}
 			continue
 		}
@@ -84,8 +84,8 @@ func responsesOf(chat *rawjson.Object) (*rawjson.Object, error) {
 	return o, nil
 }
 
-// notInResponses is the error for what the Responses API has nothing for.
-func notInResponses(param string) error {
+// NotInResponses is the error for what the Responses API has nothing for.
+func NotInResponses(param string) error {
 	return Invalid(param, fmt.Sprintf("The model's API is the Responses API, which has nothing for %q: leave it out, or use a model whose API is the Chat API.", param))
 }
 

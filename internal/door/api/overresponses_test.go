@@ -156,7 +156,7 @@ func TestMessagesOverResponses(t *testing.T) {
 		}
 	}
 	d, _ := speaking(t, "responses")
-	if a := d.do("POST", "/v1/messages", `{"model":"m","max_tokens":100,"stop_sequences":["x"],"messages":[{"role":"user","content":"Hi"}]}`); a.status != 400 || !strings.Contains(a.body, `"type":"error"`) || !strings.Contains(a.body, "Responses API") {
+	if a := d.do("POST", "/v1/messages", `{"model":"m","max_tokens":100,"stop_sequences":["x"],"messages":[{"role":"user","content":"Hi"}]}`); a.status != 400 || !strings.Contains(a.body, `"type":"error"`) || !strings.Contains(a.body, "Responses API") || !strings.Contains(a.body, `nothing for \"stop_sequences\"`) {
 		t.Errorf("%d %s", a.status, a.body)
 	}
 }
