@@ -145,7 +145,10 @@ func (in *input) said(o *rawjson.Object, kept Items) {
 			calls[id] = call
 		}
 	}
-	now, _ := rawjson.String(o.Get("content"))
+	now, isText := rawjson.String(o.Get("content"))
+	if !isText { // or a list of parts
+		now = partsOf(o, "content", "text")
+	}
 	edited := now != textOf(kept.Items)
 	answered := answeredIn(kept.Items)
 	for _, item := range kept.Items {

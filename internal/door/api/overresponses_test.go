@@ -161,6 +161,31 @@ func TestMessagesOverResponses(t *testing.T) {
 	}
 }
 
+// What a client of Chat made of the model's text beside calls counts, be it one text or parts of
+// it, and the same text in parts is the same.
+func TestTextInPartsOverResponses(t *testing.T) {
+	for content, want := range map[string]string{
+		`[{"type":"text","text":"It is "},{"type":"text","text":"cold."}]`: coldItem,
+		`[{"type":"text","text":"It is"},{"type":"text","text":" warm."}]`: `{"type":"message","role":"assistant","content":"It is warm."}`,
+		`"It is warm."`: `{"type":"message","role":"assistant","content":"It is warm."}`,
+	} {
+		d, up := speaking(t, "responses")
+		up.Say(said(thoughtItem, coldItem, theirItem), said(coldItem))
+		body := `{"model":"m","messages":[{"role":"user","content":"Go."}%s],"tools":[{"type":"function","function":{"name":"theirs","parameters":{"type":"object"}}}]}`
+		a := d.chat(strings.Replace(body, "%s", "", 1))
+		id := regexp.MustCompile(`dragoman0\w+`).FindString(a.body)
+		a = d.chat(strings.Replace(body, "%s", `,{"role":"assistant","content":`+content+`,"tool_calls":[{"id":"`+id+`","type":"function","function":{"name":"theirs","arguments":"{\"x\":1}"}}]},{"role":"tool","tool_call_id":"`+id+`","content":"done"}`, 1))
+		if a.status != 200 {
+			t.Fatalf("%s: %d %s", content, a.status, a.body)
+		}
+		if diff := cmp.Diff([]string{
+			`{"type":"message","role":"user","content":"Go."}`, thoughtItem, want, theirItem, `{"type":"function_call_output","call_id":"call_2","output":"done"}`,
+		}, input(t, up.Asked()[1])); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", content, diff)
+		}
+	}
+}
+
 // A client of Messages that sees the calls of servers sends them back itself. What the model
 // thought beside them goes back to it all the same, with the client asking for thoughts or not:
 // its calls have the ids that the client knows.
