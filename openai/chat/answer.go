@@ -99,6 +99,9 @@ func (c *Conversation) forward(chunk, choice, delta *rawjson.Object) {
 			delta.Set("content", append([]byte(`"\n\n`), content[1:]...))
 		}
 	}
+	if cited := delta.Get("annotations"); len(c.visible) > 0 && !rawjson.IsNull(cited) {
+		delta.Set("annotations", rawjson.AppendArray(nil, model.ShiftCitations(cited, c.before())))
+	}
 	if c.role && saysNothing(delta) {
 		return
 	}
@@ -297,6 +300,9 @@ func (c *Conversation) finishBody(r *model.Reply, calls []json.RawMessage, finis
 			message.Set("content", rawjson.Quote(text))
 		case content == nil || len(calls) > 0:
 			message.Set("content", json.RawMessage("null"))
+		}
+		if len(c.rounds) > 1 && len(c.cited) > 0 {
+			message.Set("annotations", rawjson.AppendArray(nil, c.cited))
 		}
 	}
 	if len(calls) > 0 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/openai/internal/output"
@@ -76,8 +77,9 @@ type Conversation struct {
 	thread   *recall.Thread
 
 	// What the client gets, over all rounds.
-	id, created, model json.RawMessage // of the one completion
-	visible            []string        // its text, a string a round
+	id, created, model json.RawMessage   // of the one completion
+	visible            []string          // its text, a string a round
+	cited              []json.RawMessage // and what that cites
 	rounds             []json.RawMessage
 	usage, logprobs    json.RawMessage
 	role, separate     bool // the role was sent; a blank line is due
@@ -198,13 +200,25 @@ func (c *Conversation) listener() model.Listener {
 // see remembers a reply's text as seen by the client.
 func (c *Conversation) see(r *model.Reply) {
 	c.told = r
+	c.cited = append(c.cited, model.ShiftCitations(r.Message.Get("annotations"), c.before())...)
 	if text := r.Text(); text != "" {
 		c.visible = append(c.visible, text)
 		c.separate = true
 	}
 }
 
-func (c *Conversation) seen() string { return strings.Join(c.visible, "\n\n") }
+func (c *Conversation) seen() string { return strings.Join(c.visible, betweenRounds) }
+
+// betweenRounds stands between the texts of two rounds.
+const betweenRounds = "\n\n"
+
+// before returns how many characters stand before the text of the next round.
+func (c *Conversation) before() int {
+	if len(c.visible) == 0 {
+		return 0
+	}
+	return utf8.RuneCountInString(c.seen()) + len(betweenRounds)
+}
 
 // Wrote reports whether a call ran, in this request or one that it goes on with, that
 // is not known to change nothing.

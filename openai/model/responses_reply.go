@@ -229,14 +229,37 @@ func chatAnnotations(raw json.RawMessage, before int) (all []json.RawMessage) {
 			continue
 		}
 		o.Delete("type")
-		for _, name := range []string{"start_index", "end_index"} {
-			if at, ok := rawjson.Int(o.Get(name)); ok && before > 0 {
-				o.Set(name, strconv.AppendInt(nil, int64(at+before), 10))
-			}
-		}
+		shift(o, before)
 		all = append(all, (&rawjson.Object{Members: []rawjson.Member{quoted("type", "url_citation"), {Name: "url_citation", Value: o.Bytes()}}}).Bytes())
 	}
 	return all
+}
+
+// ShiftCitations returns annotations of the Chat API as they are of a text that has so many
+// characters more before it.
+func ShiftCitations(annotations json.RawMessage, by int) []json.RawMessage {
+	all, _ := rawjson.Elements(annotations)
+	for i, each := range all {
+		o, err := rawjson.ParseObject(each)
+		if err != nil {
+			continue
+		}
+		if page, err := rawjson.ParseObject(o.Get("url_citation")); err == nil {
+			shift(page, by)
+			o.Set("url_citation", page.Bytes())
+			all[i] = o.Bytes()
+		}
+	}
+	return all
+}
+
+// shift moves the place that a citation is of.
+func shift(page *rawjson.Object, by int) {
+	for _, name := range []string{"start_index", "end_index"} {
+		if at, ok := rawjson.Int(page.Get(name)); ok {
+			page.Set(name, strconv.AppendInt(nil, int64(at+by), 10))
+		}
+	}
 }
 
 // usageNames are the members of usage in the Responses API, by those of the Chat API.
