@@ -70,6 +70,7 @@ func TestGoodTokens(t *testing.T) {
 		"clocks apart":      {issuertest.Claims{"scope": nil, "nbf": time.Now().Add(10 * time.Second).Unix(), "iat": time.Now().Add(10 * time.Second).Unix()}, accesstoken.Token{}},
 		"of Cognito":        {issuertest.Claims{"scope": nil, "token_use": "access"}, accesstoken.Token{}},
 		"of Keycloak":       {issuertest.Claims{"scope": nil, "typ": "Bearer", "nonce": "n"}, accesstoken.Token{}},
+		"not before 1970":   {issuertest.Claims{"scope": nil, "nbf": 0}, accesstoken.Token{}},
 		"seconds in parts":  {issuertest.Claims{"scope": nil, "nbf": 1.5e9}, accesstoken.Token{}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -147,13 +147,13 @@ func (r *claimReader) list(name string, words bool) []string {
 const lastDate = 253402300799
 
 // date is a NumericDate: seconds since 1970, maybe with a fraction (RFC 7519 section
-// 2), which counts for nothing.
+// 2), which counts for nothing. Issuers that have no time to name write 0.
 func (r *claimReader) date(name string) time.Time {
 	if !r.has(name) {
 		return time.Time{}
 	}
 	seconds, err := strconv.ParseFloat(string(r.Get(name)), 64)
-	if err != nil || seconds < 1 || seconds > lastDate {
+	if err != nil || seconds < 0 || seconds > lastDate {
 		r.wrong(name)
 		return time.Time{}
 	}

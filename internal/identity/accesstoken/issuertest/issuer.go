@@ -267,6 +267,7 @@ func (i *Issuer) Bad(audience string) map[string]string {
 	}
 	for name, change := range map[string]Claims{
 		"expired":              {"exp": past},
+		"expired in 1970":      {"exp": 0},
 		"never expires":        {"exp": nil},
 		"expires in words":     {"exp": "tomorrow"},
 		"not good yet":         {"nbf": future},
