@@ -323,6 +323,19 @@ func TestExport(t *testing.T) {
 	if _, err := VerifyExport(bytes.NewReader(lines[0]), only(t, check).Head); err == nil {
 		t.Error("a cut export has a head that it does not have")
 	}
+	begins := bytes.Join(lines[5:], nil) // behind the record of a head that was kept
+	var sixth Record
+	if err := json.Unmarshal(lines[5], &sixth); err != nil {
+		t.Fatal(err)
+	}
+	head := Head{sixth.Log, 5, sixth.Prev}
+	if _, err := VerifyExport(bytes.NewReader(begins), head); err != nil {
+		t.Errorf("an export that begins behind a head: %v", err)
+	}
+	head.Hash[0]++
+	if _, err := VerifyExport(bytes.NewReader(begins), head); err == nil {
+		t.Error("an export begins behind another record than the one whose head was kept")
+	}
 	if found := found(t, l, Filter{Limit: 1}); true {
 		if line, err := found[0].Line(); err != nil || !bytes.Equal(line, append(lines[len(lines)-1], '\n')) {
 			t.Errorf("%s, %v", line, err)

@@ -75,8 +75,12 @@ func (e *export) line(n int, text []byte) error {
 // end looks at what was kept, and at what logs say of each other.
 func (e *export) end() error {
 	for _, head := range e.kept {
-		if v := e.logs[head.Log]; v == nil || head.Seq > v.checked.Head.Seq {
+		v := e.logs[head.Log]
+		switch {
+		case v == nil, head.Seq > v.checked.Head.Seq:
 			return &Bad{head.Log, head.Seq, "it was there when its hash was noted, and is missing"}
+		case head.Seq == v.start.Seq-1 && head.Hash != v.start.Prev:
+			return &Bad{head.Log, head.Seq, "it is not the one that was there when its hash was noted: the log was written anew"}
 		}
 	}
 	for _, v := range e.order {
