@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 
@@ -131,6 +132,44 @@ func TestModelIsJudgedWhereverItStands(t *testing.T) {
 			t.Errorf("%s: %d, %s; %d bytes of %d were passed on", tt.name, a.status, a.body, len(body), len(tt.body))
 		case tt.status != 0 && (a.status != tt.status || body != ""):
 			t.Errorf("%s: %d, %s; %.100q was passed on", tt.name, a.status, a.body, body)
+		}
+	}
+}
+
+// TestCompressedBodies: what nobody here reads is not passed on, whatever else is said of it.
+func TestCompressedBodies(t *testing.T) {
+	var passed atomic.Int32
+	up := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { passed.Add(1) }))
+	t.Cleanup(up.Close)
+	d := open(t, nil, upstream.Model{Match: "*", BaseURL: up.URL})
+	for _, tt := range []struct {
+		kind, body string
+		codings    []string
+		status     int
+	}{
+		{"application/json", `{"model":"small"}`, nil, 200},
+		{"application/json", `{"model":"small"}`, []string{"identity"}, 200},
+		{"application/json", "\x1f\x8b", []string{"gzip"}, 415},
+		{"", "\x1f\x8b", []string{"gzip"}, 415},
+		{"", "\x1f\x8b", []string{"identity", "gzip"}, 415},
+		{"text/plain", "\x1f\x8b", []string{"identity", "gzip"}, 415},
+	} {
+		before := passed.Load()
+		r, err := http.NewRequest("POST", d.url+"/v1/embeddings", strings.NewReader(tt.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tt.kind != "" {
+			r.Header.Set("Content-Type", tt.kind)
+		}
+		r.Header["Content-Encoding"] = tt.codings
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if now := passed.Load() - before; res.StatusCode != tt.status || (now == 1) != (tt.status == 200) {
+			t.Errorf("%q, %v: %d, and %d passed on", tt.kind, tt.codings, res.StatusCode, now)
 		}
 	}
 }

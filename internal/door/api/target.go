@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
@@ -139,19 +140,19 @@ func (a *API) jsonTarget(ctx context.Context, who caller.Caller, body []byte) (u
 
 // contentType returns the type of a request's body; empty where it says none.
 func contentType(r *http.Request) (kind string, params map[string]string, err error) {
+	if slices.ContainsFunc(r.Header.Values("Content-Encoding"), func(coding string) bool { return coding != "identity" }) {
+		return "", nil, &model.Error{
+			Status: http.StatusUnsupportedMediaType, Type: model.TypeInvalidRequest, Code: model.CodeInvalidRequest,
+			Message: "Bodies that are compressed are not passed on.",
+		}
+	}
 	said := r.Header.Values("Content-Type")
 	if len(said) == 0 || len(said) == 1 && said[0] == "" {
 		return "", nil, nil
 	}
 	kind, params, err = mime.ParseMediaType(said[0])
-	switch {
-	case err != nil || len(said) > 1 || kind == "multipart/form-data" && (!boundaries.MatchString(params["boundary"]) || strings.Contains(said[0], "*")):
+	if err != nil || len(said) > 1 || kind == "multipart/form-data" && (!boundaries.MatchString(params["boundary"]) || strings.Contains(said[0], "*")) {
 		return "", nil, model.Invalid("", "The Content-Type cannot be read, or can be in more than one way.")
-	case len(r.Header.Values("Content-Encoding")) > 0 && r.Header.Get("Content-Encoding") != "identity":
-		return "", nil, &model.Error{
-			Status: http.StatusUnsupportedMediaType, Type: model.TypeInvalidRequest, Code: model.CodeInvalidRequest,
-			Message: "Bodies that are compressed are not passed on.",
-		}
 	}
 	return kind, params, nil
 }
