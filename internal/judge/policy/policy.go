@@ -116,6 +116,10 @@ func New(c Config) (*Policy, error) {
 		if len(p.policies) == len(c.Rules) {
 			return nil, fmt.Errorf("%s: there is no policy in it; without the file everything else holds alone", c.File)
 		}
+		for _, each := range p.policies[len(c.Rules):] {
+			groups := each.groups()
+			p.callerGroups, p.targetGroups = appendNew(p.callerGroups, groups), appendNew(p.targetGroups, groups)
+		}
 	}
 	names := map[string]bool{}
 	for i, each := range p.policies {
@@ -194,11 +198,21 @@ func (p *Policy) addRules(rules []Rule) error {
 // appendGroups adds the patterns that Cedar has no word for.
 func appendGroups(groups, patterns []string) []string {
 	for _, pattern := range patterns {
-		if needsGroup(pattern) && !slices.Contains(groups, pattern) {
-			groups = append(groups, pattern)
+		if needsGroup(pattern) {
+			groups = appendNew(groups, []string{pattern})
 		}
 	}
 	return groups
+}
+
+// appendNew adds the texts that are not there yet.
+func appendNew(texts, more []string) []string {
+	for _, each := range more {
+		if !slices.Contains(texts, each) {
+			texts = append(texts, each)
+		}
+	}
+	return texts
 }
 
 // Zero reports that there are no rules: everything is allowed that a key grants.

@@ -56,6 +56,39 @@ func TestPatternsMeanTheSame(t *testing.T) {
 	}
 }
 
+// What is rendered of rules decides in a file as the rules do, groups of patterns included.
+func TestRenderedInAFile(t *testing.T) {
+	rules := must(t, Config{Rules: []Rule{
+		{Allow: []string{"*"}},
+		{Deny: []string{"db__v?", "model:gpt-?"}},
+		{Ask: []string{"files__*"}, When: When{Caller: []string{"ci-?"}}},
+	}})
+	file := must(t, Config{File: cedarFile(t, rules.Cedar())})
+	scopes := must(t, Config{File: cedarFile(t, `permit (principal, action, resource);
+@id("policy[1]") forbid (principal, action, resource in Pattern::"db__v?");
+@id("model") forbid (principal, action, resource is Model in Pattern::"gpt-?");
+@id("policy[2]") @ask permit (principal in Pattern::"ci-?", action, resource) when { resource in [Pattern::"files__?rite", Pattern::"none"] };`)})
+	for _, tt := range []struct {
+		who string
+		of  Request
+		say Effect
+	}{
+		{"ci-1", Request{Action: Call, Tool: tool("db", "v1", "")}, Deny},
+		{"ci-1", Request{Action: Call, Tool: tool("db", "v10", "")}, Allow},
+		{"ci-1", Request{Action: Model, Name: "gpt-5"}, Deny},
+		{"ci-1", Request{Action: Model, Name: "gpt-55"}, Allow},
+		{"ci-1", Request{Action: Call, Tool: tool("files", "write", "")}, Ask},
+		{"ci-10", Request{Action: Call, Tool: tool("files", "write", "")}, Allow},
+	} {
+		tt.of.Caller = free(caller.Caller{ID: tt.who})
+		for name, p := range map[string]*Policy{"rules": rules, "file": file, "scopes": scopes} {
+			if v := p.Decide(tt.of); v.Effect != tt.say {
+				t.Errorf("%s: %s %s: %s by %s", name, tt.who, tt.of, v.Effect, v.Rule)
+			}
+		}
+	}
+}
+
 // Nothing in a rule's name, in a pattern for callers or in an id of one becomes Cedar.
 func TestNothingBecomesCedar(t *testing.T) {
 	words := []string{

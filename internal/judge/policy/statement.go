@@ -237,24 +237,63 @@ func (u *uses) of(tree *ast.Policy) error {
 	return nil
 }
 
-func checkScope(scope ast.IsScopeNode) error {
-	var entities []types.EntityUID
+// entitiesOf returns the entities that a scope names.
+func entitiesOf(scope ast.IsScopeNode) []types.EntityUID {
 	switch s := scope.(type) {
 	case ast.ScopeTypeEq:
-		entities = append(entities, s.Entity)
+		return []types.EntityUID{s.Entity}
 	case ast.ScopeTypeIn:
-		entities = append(entities, s.Entity)
+		return []types.EntityUID{s.Entity}
 	case ast.ScopeTypeInSet:
-		entities = append(entities, s.Entities...)
+		return s.Entities
+	case ast.ScopeTypeIsIn:
+		return []types.EntityUID{s.Entity}
+	}
+	return nil
+}
+
+// groups returns the patterns whose groups a policy looks at.
+func (p *policy) groups() (patterns []string) {
+	var add func(types.Value)
+	add = func(v types.Value) {
+		switch v := v.(type) {
+		case types.EntityUID:
+			if v.Type == typePattern {
+				patterns = append(patterns, string(v.ID))
+			}
+		case types.Set:
+			for each := range v.All() {
+				add(each)
+			}
+		}
+	}
+	tree := (*ast.Policy)(p.AST())
+	for _, scope := range []ast.IsScopeNode{tree.Principal, tree.Resource} {
+		for _, e := range entitiesOf(scope) {
+			add(e)
+		}
+	}
+	for _, c := range tree.Conditions {
+		ast.Inspect(ast.NewNode(c.Body), func(n ast.IsNode) bool {
+			if value, ok := n.(ast.NodeValue); ok {
+				add(value.Value)
+			}
+			return true
+		})
+	}
+	return patterns
+}
+
+func checkScope(scope ast.IsScopeNode) error {
+	switch s := scope.(type) {
 	case ast.ScopeTypeIs:
 		return checkType(s.Type)
 	case ast.ScopeTypeIsIn:
 		if err := checkType(s.Type); err != nil {
 			return err
 		}
-		entities = append(entities, s.Entity)
 	}
-	for _, e := range entities {
+	for _, e := range entitiesOf(scope) {
 		if err := checkEntity(e); err != nil {
 			return err
 		}
