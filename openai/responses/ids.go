@@ -91,10 +91,12 @@ func madeOf(id string) (random, place string, ok bool) {
 // itemPrefixes are what the ids of items begin with, by their types; others begin with item_.
 var itemPrefixes = map[string]string{"message": "msg_", "function_call": "fc_", "function_call_output": "fco_", "reasoning": "rs_"}
 
-// withIDs returns items that all have an id, and those that get one also a type.
+// withIDs returns items that all have an id of their own, and those that get one also a type:
+// by two that had the same, a client that reads them page by page would never come to the end.
 func withIDs(items []json.RawMessage, name func(prefix string) string) []json.RawMessage {
 	all := make([]json.RawMessage, len(items))
-	var room []byte // of all that get one
+	var ids map[string]bool // that clients gave
+	var room []byte         // of all that get one
 	for i, item := range items {
 		all[i] = item
 		var id, kind, role json.RawMessage
@@ -110,7 +112,12 @@ func withIDs(items []json.RawMessage, name func(prefix string) string) []json.Ra
 				role = value
 			}
 		})
-		if given, _ := rawjson.String(id); err != nil || given != "" {
+		given, _ := rawjson.String(id)
+		if err != nil {
+			continue
+		}
+		if given != "" && !ids[given] {
+			enter(&ids, given, true)
 			continue
 		}
 		is, _ := rawjson.String(kind)
@@ -121,7 +128,7 @@ func withIDs(items []json.RawMessage, name func(prefix string) string) []json.Ra
 		if prefix == "" {
 			prefix = "item_"
 		}
-		if id != nil { // one that is none
+		if id != nil { // one that is none, or another item's
 			o, _ := rawjson.ParseObject(item) // which it was found to be
 			o.Delete("id")
 			item, members = o.Bytes(), len(o.Members)

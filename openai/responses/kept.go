@@ -215,10 +215,17 @@ func ReadAdded(value json.RawMessage) ([]json.RawMessage, error) {
 		return nil, model.Invalid("items", fmt.Sprintf("\"items\" must be an array of at most %d items.", MaxAdded))
 	}
 	h := newHistory(&clientTools{}, seals{ring: seal.New()})
+	ids := map[string]bool{}
 	for i, item := range items {
 		o, err := rawjson.ParseObject(item)
 		if err != nil {
 			return nil, model.Invalid(fmt.Sprintf("items[%d]", i), "Each item must be an object.")
+		}
+		if id := stringOf(o, "id"); id != "" {
+			if ids[id] {
+				return nil, model.Invalid("items", fmt.Sprintf("Duplicate item found with id %.80s: it is that of an item before.", id))
+			}
+			ids[id] = true
 		}
 		switch kindOf(o) {
 		case "function_call_output", "custom_tool_call_output", "tool_search_output": // of a call that may be there

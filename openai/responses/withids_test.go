@@ -37,6 +37,13 @@ func TestWithIDs(t *testing.T) {
 			t.Errorf("%s: %v", got[0], err)
 		}
 	}
+	// One that has the id of another one before it gets another.
+	n := 0
+	twice := withIDs([]json.RawMessage{json.RawMessage(`{"id":"x","role":"a"}`), json.RawMessage(`{"id":"x","role":"b"}`), json.RawMessage(`{"id":"y","role":"c"}`)},
+		func(prefix string) string { n++; return fmt.Sprint(prefix, n) })
+	if got := string(array(twice...)); got != `[{"id":"x","role":"a"},{"role":"b","type":"message","id":"msg_1"},{"id":"y","role":"c"}]` {
+		t.Errorf("%s", got)
+	}
 	// What is behind one is not what the next is written over.
 	many := withIDs([]json.RawMessage{json.RawMessage(`{"role":"a"}`), json.RawMessage(`{"role":"b"}`)}, func(string) string {
 		return "a name that is longer than any that was reckoned with, so that there is no room for it in what was made"

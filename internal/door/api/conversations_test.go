@@ -164,6 +164,8 @@ func TestConversations(t *testing.T) {
 			{"POST", at, `{}`, 400, "invalid_request"},
 			{"POST", at + "/items", `{"items":[]}`, 400, "invalid_request"},
 			{"POST", at + "/items", `{"items":[{"type":"message","role":"user","content":"x","id":"` + ids[0] + `"}]}`, 400, "invalid_request"},
+			{"POST", at + "/items", `{"items":[{"type":"message","role":"user","content":"x","id":"msg_twice"},{"type":"message","role":"user","content":"y","id":"msg_twice"}]}`, 400, "invalid_request"},
+			{"POST", "/v1/conversations", `{"items":[{"type":"message","role":"user","content":"x","id":"msg_twice"},{"type":"message","role":"user","content":"y","id":"msg_twice"}]}`, 400, "invalid_request"},
 			{"GET", at + "/items?limit=0", "", 400, "invalid_request"},
 			{"GET", at + "/items?order=up", "", 400, "invalid_request"},
 			{"GET", at + "/items?after=" + ids[1], "", 400, "invalid_request"},
@@ -185,6 +187,38 @@ func TestConversations(t *testing.T) {
 		}
 		d.checkError(d.do("GET", at, ""), 404, "not_found")
 		d.checkError(d.do("GET", at+"/items", ""), 404, "not_found")
+	})
+}
+
+// A client that reads items page by page comes to their end, though some were sent with the
+// same id.
+func TestItemsSentWithTheSameID(t *testing.T) {
+	everywhere(t, func(t *testing.T, _ *echo, d *tested) {
+		var items []string
+		for _, text := range []string{"one", "two", "three"} {
+			items = append(items, strings.Replace(message("user", text), "{", `{"id":"msg_x",`, 1))
+		}
+		id := idOf(d.ok("POST", "/v1/conversations", "").Bytes())
+		r := idOf(d.ok("POST", "/v1/responses", `{"model":"m","conversation":"`+id+`","input":[`+strings.Join(items, ",")+`]}`).Bytes())
+		for at, want := range map[string][]string{
+			"/v1/responses/" + r + "/input_items": {"one", "two", "three"},
+			"/v1/conversations/" + id + "/items":  {"one", "two", "three", "<user one|user two|user three>"},
+		} {
+			var texts []string
+			for after := ""; len(texts) <= len(want); {
+				page := d.ok("GET", at+"?order=asc&limit=1"+after, "")
+				data, _ := rawjson.Elements(page.Get("data"))
+				texts = append(texts, textsOf(data)...)
+				if string(page.Get("has_more")) == "false" {
+					break
+				}
+				last, _ := rawjson.String(page.Get("last_id"))
+				after = "&after=" + last
+			}
+			if !slices.Equal(texts, want) {
+				t.Errorf("%s: %v", at, texts)
+			}
+		}
 	})
 }
 
