@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
 )
@@ -27,6 +28,8 @@ func (s *Runs) Follow(ctx context.Context, owner, id string, after int64) iter.S
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		changed := s.db.Changed(ctx, topic(id))
+		look := time.NewTicker(s.config.Lease)
+		defer look.Stop()
 		for {
 			events, r, err := s.read(ctx, owner, id, after)
 			if err != nil {
@@ -50,6 +53,7 @@ func (s *Runs) Follow(ctx context.Context, owner, id string, after int64) iter.S
 			}
 			select {
 			case <-changed:
+			case <-look.C: // nobody tells of a run whose owner was erased, or that has expired
 			case <-ctx.Done():
 				yield(Event{}, context.Cause(ctx))
 				return

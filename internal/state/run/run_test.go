@@ -26,7 +26,7 @@ import (
 
 // TestOnPostgres: all of it, in PostgreSQL.
 func TestOnPostgres(t *testing.T) {
-	pgtest.Again(t, "^Test(Follow|Takeover|DiesAnywhere|Wait|WokenMeanwhile|Cancel|Stop|Owners|OneHolder|Turns|Unreadable|Abandoned|Find)$")
+	pgtest.Again(t, "^Test(Follow|FollowedUntilErased|Takeover|DiesAnywhere|Wait|WokenMeanwhile|Cancel|Stop|Owners|OneHolder|Turns|Unreadable|Abandoned|Find)$")
 }
 
 // opened returns what a process has of the store at a path.
@@ -146,6 +146,47 @@ func TestFollow(t *testing.T) {
 	r, err := there.Get(t.Context(), "ann", "r")
 	if err != nil || r.State != Done || r.Outcome != Completed || r.Last != n-1 || r.Ended.IsZero() {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestFollowedUntilErased: whoever follows a run hears that it is not there any more, also
+// where its owner was erased, in another process, or its time is over.
+func TestFollowedUntilErased(t *testing.T) {
+	for name, remove := range map[string]func(in *Runs){
+		"erased": func(in *Runs) {
+			_, err := keeping.Erase(t.Context(), in.db, keeping.Whose{Caller: "ann"})
+			fine(t, err)
+		},
+		"expired": func(in *Runs) {
+			fine(t, in.db.Write(t.Context(), func(tx *store.Tx) error { _, err := tx.Exec("UPDATE runs SET expires = 1"); return err }))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := file(t)
+			here, there := opened(t, path, Config{Lease: 10 * time.Millisecond}), opened(t, path, Config{})
+			begin(t, there, "ann", "r")
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			var wg sync.WaitGroup
+			n, last := 0, error(nil)
+			for _, err := range here.Follow(ctx, "ann", "r", -1) {
+				if last = err; err != nil {
+					break
+				}
+				if n++; n == 2 {
+					wg.Go(func() {
+						for range 200 { // meanwhile it has begun to wait
+							_, err := there.Get(ctx, "ann", "r")
+							fine(t, err)
+						}
+						remove(there)
+					})
+				}
+			}
+			if wg.Wait(); n != 2 || !errors.Is(last, ErrNone) {
+				t.Errorf("%d events, then %v", n, last)
+			}
+		})
 	}
 }
 
