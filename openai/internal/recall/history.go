@@ -2,6 +2,7 @@ package recall
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -85,14 +86,32 @@ func (t *Thread) readHistory(ctx context.Context) (*history, error) {
 // know adds turns that came with the request, where nothing else is known under their
 // keys.
 func (h *history) know(known map[string]*memory.Turn, keys []string) {
-	for _, key := range keys {
-		if turn := known[key]; turn != nil && h.turns[key] == nil {
+	if len(known) == 0 {
+		return
+	}
+	for i, name := range spelled(keys) {
+		key := keys[i]
+		if turn := known[name]; turn != nil && h.turns[key] == nil {
 			if h.turns == nil {
 				h.turns = map[string]*memory.Turn{}
 			}
 			h.turns[key] = turn
 		}
 	}
+}
+
+// spelled returns keys as they are with turns that clients' halves keep themselves: in
+// documents, which are JSON and take no digest as it is.
+func spelled(keys []string) []string {
+	all := slices.Clone(keys)
+	for i, key := range all {
+		for _, kind := range []string{prefixed, requested} {
+			if digest, ok := strings.CutPrefix(key, kind); ok {
+				all[i] = kind + hex.EncodeToString([]byte(digest))
+			}
+		}
+	}
+	return all
 }
 
 // callKeys returns the keys of the calls of a message whose ids we made.

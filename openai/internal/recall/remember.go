@@ -24,7 +24,7 @@ func (t *Thread) turn(seen string) *memory.Turn {
 // client nothing else.
 func (t *Thread) keep(ctx context.Context, keys []string, turn *memory.Turn) {
 	if t.Kept != nil {
-		t.Kept(keys, turn)
+		t.Kept(spelled(keys), turn)
 	}
 	if err := t.Memory.Keep(ctx, t.Request.Owner, keys, turn); err != nil {
 		t.Log.Error("a turn was not remembered", "error", err)

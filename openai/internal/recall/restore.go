@@ -22,8 +22,14 @@ const (
 
 // CallKey is the key under which a turn is kept that a call of the client's belongs to.
 func CallKey(id string) string        { return "call " + id }
-func prefixKey(d *digest) string      { return "prefix " + d.sum() }
-func requestKey(digest string) string { return "request " + digest }
+func prefixKey(d *digest) string      { return prefixed + d.sum() }
+func requestKey(digest string) string { return requested + digest }
+
+// What keys begin with that have a digest behind it, byte by byte.
+const (
+	prefixed  = "prefix "
+	requested = "request "
+)
 
 // AskKey is the key under which a turn is kept that asked something.
 func AskKey(id string) string { return "ask " + id }
