@@ -239,6 +239,38 @@ func TestApprovals(t *testing.T) {
 	}
 }
 
+// A model that has asked for an approval reads each time the same of it, once, be the
+// conversation so short that nobody is known by it.
+func TestApprovalsAreSaidOnce(t *testing.T) {
+	const tools = `{"model":"m","tools":[{"type":"mcp","server_label":"weather"}],`
+	p := newPlayer(t)
+	p.guide = "Read well."
+	got := p.say(tools+`"input":"Warn Oslo"}`, answered(`"content":"Let me see.","tool_calls":[{"id":"call_1","type":"function","function":{"name":"weather__warn","arguments":`+string(rawjson.Quote(oslo))+`}}]`))
+	id := stringOf(got.item("mcp_approval_request"), "id")
+	got = p.say(tools+`"previous_response_id":"`+stringOf(got.response, "id")+`","input":[{"type":"mcp_approval_response","approval_request_id":"`+id+`","approve":true}]}`, spoken("Warned."))
+	before := strings.TrimSuffix(p.messages(), "]")
+	p.say(tools+`"previous_response_id":"`+stringOf(got.response, "id")+`","input":"And then?"}`, spoken("Nothing."))
+	if now := p.messages(); !strings.HasPrefix(now, before) || strings.Count(now, "Let me see.") != 1 {
+		t.Errorf("the model read %s,\nand then %s", before, now)
+	}
+}
+
+// What a model thought in a conversation that is so short that nobody is known by it, it gets
+// back where its client goes on from the response itself, and nowhere else.
+func TestShortTurnsAreGoneOnFrom(t *testing.T) {
+	p := newPlayer(t)
+	got := p.say(`{"model":"m","input":"Weather?"}`,
+		answered(`"content":null,"reasoning_content":"Hm.","tool_calls":[{"id":"call_1","type":"function","function":{"name":"weather__get","arguments":"{}"}}]`), spoken("Fine."))
+	p.say(`{"model":"m","previous_response_id":"`+stringOf(got.response, "id")+`","input":"And tomorrow?"}`, spoken("Rain."))
+	if m := p.messages(); strings.Count(m, `"reasoning_content":"Hm."`) != 1 {
+		t.Errorf("the model read %s", m)
+	}
+	p.say(`{"model":"m","input":[{"role":"user","content":"Weather?"},{"role":"assistant","content":"Fine."},{"role":"user","content":"And tomorrow?"}]}`, spoken("Rain."))
+	if m := p.messages(); strings.Contains(m, "Hm.") {
+		t.Errorf("somebody else's model read %s", m)
+	}
+}
+
 // An approval is for the arguments that were shown, be they changed in the item that
 // comes back.
 func TestApprovalsAreBoundToArguments(t *testing.T) {

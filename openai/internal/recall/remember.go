@@ -21,10 +21,10 @@ func (t *Thread) turn(seen string) *memory.Turn {
 }
 
 // keep stores a turn. That it cannot be kept costs the model its memory, and the
-// client nothing else.
-func (t *Thread) keep(ctx context.Context, keys []string, turn *memory.Turn) {
+// client nothing else. Who goes on from this very answer finds it by known, too.
+func (t *Thread) keep(ctx context.Context, keys []string, turn *memory.Turn, known ...string) {
 	if t.Kept != nil {
-		t.Kept(spelled(keys), turn)
+		t.Kept(spelled(slices.Concat(keys, known)), turn)
 	}
 	if err := t.Memory.Keep(ctx, t.Request.Owner, keys, turn); err != nil {
 		t.Log.Error("a turn was not remembered", "error", err)
@@ -44,7 +44,7 @@ func (t *Thread) KeepOpen(ctx context.Context, round *model.Round, seen string) 
 	if t.Dialogue.Wrote || m.Waits() {
 		prefix = WroteID
 	}
-	var keys []string
+	var keys, known []string
 	if m.Calls = slices.Clone(m.Calls); round.Mixed() {
 		keys = t.nameCalls(m, prefix, seen)
 	}
@@ -56,8 +56,10 @@ func (t *Thread) KeepOpen(ctx context.Context, round *model.Round, seen string) 
 			t.Asks = prefix + rand.Text()[:22]
 			keys = append(keys, AskKey(t.Asks))
 		}
-		if d := t.visibleDigest(seen, nil); !round.Mixed() && t.proves(d) {
-			keys = append(keys, prefixKey(d)) // the client may go on without an answer
+		if d := t.visibleDigest(seen, nil); !round.Mixed() { // the client may go on without an answer
+			if known = append(known, prefixKey(d)); t.proves(d) {
+				keys = append(keys, known...)
+			}
 		}
 	}
 	if len(keys) == 0 {
@@ -65,7 +67,7 @@ func (t *Thread) KeepOpen(ctx context.Context, round *model.Round, seen string) 
 	}
 	turn, kept := t.turn(seen), *m
 	turn.Open = &kept
-	t.keep(ctx, keys, turn)
+	t.keep(ctx, keys, turn, known...)
 }
 
 // nameCalls gives the client's calls ids by which they are found again, and returns
@@ -170,12 +172,17 @@ func (t *Thread) final(ctx context.Context, end End) (key string, turn *memory.T
 		return "", nil
 	}
 	d := t.visibleDigest(end.Seen, nil)
-	if !t.proves(d) {
+	proven := t.proves(d)
+	if !proven && t.Kept == nil {
 		return "", nil
 	}
 	t.ended = true
 	key, turn = prefixKey(d), t.turn(end.Seen)
 	turn.Final = t.Dialogue.Remember(end.Last).Bytes()
+	if !proven { // who goes on from this very answer need not prove anything
+		t.Kept(spelled([]string{key}), turn)
+		return "", nil
+	}
 	if !t.Request.Identified && t.claimed(ctx, key, turn) {
 		turn = &memory.Turn{Ambiguous: true}
 	}
