@@ -198,7 +198,7 @@ func Compact(ctx context.Context, request *Request, options Options) (document j
 	for _, item := range withIDs(request.items, newID) {
 		o, err := rawjson.ParseObject(item)
 		if err == nil && kindOf(o) == "message" && slices.Contains([]string{"user", "system", "developer"}, stringOf(o, "role")) {
-			output = append(output, shownMessage(o))
+			output = append(output, Shown(item))
 		}
 	}
 	output = append(output, compactionItem(newID("cmp_"), s.compaction(summary.Text)))
@@ -210,18 +210,4 @@ func Compact(ctx context.Context, request *Request, options Options) (document j
 		text("id", newID(IDPrefix)), text("object", "response.compaction"), number("created_at", int(time.Now().Unix())),
 		raw("output", array(output...)), raw("usage", responseUsage(usage)),
 	), nil
-}
-
-// shownMessage returns a message of a request as responses have it.
-func shownMessage(o *rawjson.Object) json.RawMessage {
-	if o.Get("type") == nil {
-		o.Set("type", rawjson.Quote("message"))
-	}
-	if o.Get("status") == nil {
-		o.Set("status", rawjson.Quote("completed"))
-	}
-	if s, ok := rawjson.String(o.Get("content")); ok {
-		o.Set("content", array(object(text("type", "input_text"), text("text", s))))
-	}
-	return o.Bytes()
 }

@@ -223,7 +223,7 @@ func (a *API) getItem(w http.ResponseWriter, r *http.Request, _ string, k *respo
 	if item == nil {
 		return noItem(r.PathValue("item"))
 	}
-	writeJSON(w, item)
+	writeJSON(w, responses.Shown(item))
 	return nil
 }
 
@@ -288,7 +288,11 @@ func writePage(w http.ResponseWriter, r *http.Request, items []json.RawMessage) 
 func listing(items []json.RawMessage, more bool) json.RawMessage {
 	var o rawjson.Object
 	o.Set("object", rawjson.Quote("list"))
-	o.Set("data", rawjson.AppendArray(nil, items))
+	shown := make([]json.RawMessage, len(items))
+	for i, item := range items {
+		shown[i] = responses.Shown(item)
+	}
+	o.Set("data", rawjson.AppendArray(nil, shown))
 	for _, end := range []struct {
 		name string
 		at   int
