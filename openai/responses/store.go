@@ -207,7 +207,7 @@ func (m *Memory) Spend(_ context.Context, caller, id string) (bool, error) {
 
 // Bounds of the responses that one goes on from.
 const (
-	maxChain      = 100
+	maxChain      = 1000
 	maxChainBytes = 16 << 20
 )
 
