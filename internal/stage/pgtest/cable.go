@@ -2,6 +2,7 @@ package pgtest
 
 import (
 	"bytes"
+	"encoding/binary"
 	"net"
 	"path/filepath"
 	"strings"
@@ -18,6 +19,8 @@ type Cable struct {
 	cut   atomic.Int32
 	out   atomic.Bool
 	delay atomic.Int64
+	lose  atomic.Int32
+	end   atomic.Int32
 
 	mu    sync.Mutex
 	conns map[net.Conn]bool
@@ -61,6 +64,17 @@ func Lay(t testing.TB, url string) (c *Cable, behind string) {
 // Cut has the next COMMIT cut, [Before] or [After] the database has it, with its
 // connection.
 func (c *Cable) Cut(where int32) { c.cut.Store(where) }
+
+// Lose has each of the next n statements without values, such as BEGIN, end its connection:
+// it was sent, and what comes back is the end of what there is to read.
+func (c *Cable) Lose(n int32) { c.lose.Store(n) }
+
+// End has each of the next n statements without values end its connection, as [Cable.Lose]
+// does, in the words of a server that is stopped.
+func (c *Cable) End(n int32) { c.end.Store(n) }
+
+// stopped is what PostgreSQL says last on each connection when it is stopped.
+const stopped = "SFATAL\x00VFATAL\x00C57P01\x00Mterminating connection due to administrator command\x00\x00"
 
 // Pull ends all connections where out, and lets nobody through until it is put back.
 func (c *Cable) Pull(out bool) {
@@ -131,6 +145,14 @@ func (c *Cable) carry(client net.Conn) {
 				n, err = 0, net.ErrClosed
 			case After:
 				silent.Store(true)
+			}
+		}
+		if bytes.HasPrefix(buf[:n], []byte("Q")) {
+			if c.end.Add(-1) >= 0 {
+				_, _ = client.Write(append(binary.BigEndian.AppendUint32([]byte("E"), uint32(4+len(stopped))), stopped...))
+				n, err = 0, net.ErrClosed
+			} else if c.lose.Add(-1) >= 0 {
+				n, err = 0, net.ErrClosed
 			}
 		}
 		c.wait()

@@ -115,7 +115,9 @@ func (p *postgres) read(ctx context.Context, fn func(*Tx) error) error {
 func (p *postgres) beginRead(ctx context.Context) (tx *sql.Tx, err error) {
 	for range pgReaders + 1 {
 		tx, err = p.reading.BeginTx(ctx, &sql.TxOptions{ReadOnly: true, Isolation: sql.LevelRepeatableRead})
-		if _, connecting := errors.AsType[*pgconn.ConnectError](err); err == nil || connecting || ctx.Err() != nil || !isAway(err) {
+		_, connecting := errors.AsType[*pgconn.ConnectError](err)
+		said, ok := errors.AsType[*pgconn.PgError](err)
+		if err == nil || connecting || ctx.Err() != nil || !isAway(err) && !(ok && ended(said)) {
 			break
 		}
 	}

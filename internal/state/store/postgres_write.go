@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -170,7 +171,9 @@ func start(ctx context.Context, conn *sql.Conn, jobs []*job) (b begun, err error
 }
 
 // settle finds out what became of a transaction whose commit was not answered: the
-// database knows it by its number, for as long as its line of history goes on.
+// database knows it by its number, for as long as its line of history goes on. Where
+// nobody knows, why the answer was lost is told in words alone: as an error it would have
+// the transaction run again.
 func (p *postgres) settle(b begun, lost error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), p.patient)
 	defer cancel()
@@ -180,7 +183,7 @@ func (p *postgres) settle(b begun, lost error) error {
 		err := p.reading.QueryRowContext(ctx, "SELECT pg_xact_status($1::text::xid8), "+timeline, b.number).Scan(&status, &line)
 		switch {
 		case ctx.Err() != nil || err == nil && line != b.line:
-			return fmt.Errorf("%w: %w", ErrUnknown, lost)
+			return fmt.Errorf("%w: %v", ErrUnknown, lost)
 		case err != nil:
 		case status.String == "committed":
 			return nil
@@ -218,22 +221,25 @@ func discard(conn *sql.Conn) {
 // were in its way, or the connection was lost before its end.
 func mayHelp(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		switch e.Code {
-		case "40001", "40P01", // serialization_failure, deadlock_detected
-			"57P01", "57P02", "57P03", "08006", "08003", "25P03": // the server, or the connection, ended
-			return true
-		}
-		return false
+		// serialization_failure, deadlock_detected, cannot_connect_now
+		return slices.Contains([]string{"40001", "40P01", "57P03"}, e.Code) || ended(e)
 	}
 	return errors.Is(err, errUndone) || isAway(err)
 }
 
-// isAway reports whether the database could not be reached, or was lost.
+// ended reports whether the database says that it ends the connection: it is stopped or has
+// crashed, somebody ends it, or nobody has used it for too long.
+func ended(e *pgconn.PgError) bool {
+	return slices.Contains([]string{"57P01", "57P02", "57P05", "08006", "08003", "25P03"}, e.Code)
+}
+
+// isAway reports whether the database could not be reached, or was lost. A connection that
+// ends where the answer to a BEGIN is read is "closed" to pgx, which keeps why to itself.
 func isAway(err error) bool {
 	if _, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return false
 	}
 	_, connecting := errors.AsType[*pgconn.ConnectError](err)
 	_, network := errors.AsType[net.Error](err)
-	return connecting || network || errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+	return connecting || network || errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, pgconn.ErrConnClosed)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,6 +35,7 @@ func TestRefusal(t *testing.T) {
 		{ErrClosed, CodeUnavailable},
 		{fmt.Errorf("%w: x", ErrUnknown), CodeUnavailable},
 		{driver.ErrBadConn, CodeUnavailable},
+		{fmt.Errorf("x: %w", pgconn.ErrConnClosed), CodeUnavailable},
 		{pg("53100"), CodeUnavailable}, // disk_full
 		{pg("25006"), CodeUnavailable}, // read_only_sql_transaction
 		{pg("42501"), CodeUnavailable}, // insufficient_privilege
@@ -139,6 +141,34 @@ func TestAway(t *testing.T) {
 	}
 	if err := db.Write(t.Context(), put("c")); err != nil {
 		t.Errorf("back again: %v", err)
+	}
+}
+
+// TestLost: connections that end as soon as they are used again, all at once, as where the
+// database has crashed in between, fail nobody.
+func TestLost(t *testing.T) {
+	cable, url := pgtest.Lay(t, pgtest.URL(t))
+	db := made(t, url)
+	one := func(tx *Tx) error { var n int; return tx.Row("SELECT 1", nil, &n) }
+	for what, lose := range map[string]func(int32){"without a word": cable.Lose, "in the words of a server that is stopped": cable.End} {
+		var all, together sync.WaitGroup
+		together.Add(pgReaders)
+		for range pgReaders {
+			all.Go(func() {
+				if err := db.Read(t.Context(), func(tx *Tx) error { together.Done(); together.Wait(); return one(tx) }); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		lose(pgReaders)
+		if err := db.Read(t.Context(), one); err != nil {
+			t.Errorf("%s, reading: %v", what, err)
+		}
+		lose(1)
+		if err := db.Write(t.Context(), put(what)); err != nil {
+			t.Errorf("%s, writing: %v", what, err)
+		}
 	}
 }
 
