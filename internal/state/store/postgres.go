@@ -129,7 +129,8 @@ func (p *postgres) beginRead(ctx context.Context) (tx *sql.Tx, err error) {
 const mark = "Dragoman store"
 
 // migrate brings the tables up to date. Processes that start at the same time take
-// turns.
+// turns. Where the tables are as they should be, nothing is written: they can be looked at
+// in a database that can only be read.
 func (p *postgres) migrate(ctx context.Context) error {
 	all, err := steps(migrations)
 	if err != nil {
@@ -148,9 +149,9 @@ func (p *postgres) migrateTo(ctx context.Context, all []step) error {
 		return err
 	}
 	var version int
-	var there, ours bool
+	var there, ours, counted bool
 	if err := tx.QueryRowContext(ctx, `SELECT current_setting('server_version_num')::int, to_regclass('migrations') IS NOT NULL,
-		coalesce(obj_description(to_regclass('migrations'), 'pg_class') = $1, false)`, mark).Scan(&version, &there, &ours); err != nil {
+		coalesce(obj_description(to_regclass('migrations'), 'pg_class') = $1, false), to_regclass('schema_steps') IS NOT NULL`, mark).Scan(&version, &there, &ours, &counted); err != nil {
 		return err
 	}
 	switch {
@@ -159,7 +160,13 @@ func (p *postgres) migrateTo(ctx context.Context, all []step) error {
 	case there && !ours:
 		return fmt.Errorf("%w: another program has a table migrations there; name another database in store.url", ErrForeign)
 	}
-	if err := (schema{tx, func(text string) string { return text }}).migrate(ctx, all); err != nil {
+	tables := schema{tx, func(text string) string { return text }}
+	if ours && counted {
+		if have, needs, err := tables.version(ctx); err != nil || have >= len(all) && needs <= len(all) {
+			return err
+		}
+	}
+	if err := tables.migrate(ctx, all); err != nil {
 		return err
 	}
 	if !ours {

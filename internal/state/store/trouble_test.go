@@ -192,4 +192,12 @@ func TestWithoutRights(t *testing.T) {
 	if words(t, db) != nil || db.Trouble() == nil {
 		t.Errorf("it cannot be read either, or says nothing: %v", db.Trouble())
 	}
+	again, err := Open(t.Context(), at(url))
+	if err != nil {
+		t.Fatalf("it cannot be looked at, as by dragoman store status: %v", err)
+	}
+	defer again.Close()
+	if words(t, again) != nil {
+		t.Error("it has words")
+	}
 }
