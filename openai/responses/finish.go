@@ -47,7 +47,11 @@ func (c *Conversation) finish(ctx context.Context) error {
 		if err := c.add(ctx, input); err != nil { // before the client is told: it may go on at once
 			return err
 		}
-		c.keep(ctx, input)
+		if !c.keep(ctx, input) && !c.request.Background {
+			// Its client reads that there is nothing to go on from by its id.
+			c.request.store = false
+			c.answer.final = c.answer.response(status, c.usage, incomplete, nil)
+		}
 	}
 	if !c.request.Stream {
 		return c.out.Body(append(c.answer.final, '\n'))

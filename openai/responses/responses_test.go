@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -153,6 +154,26 @@ func TestResponsesHaveOwners(t *testing.T) {
 	off := p.say(`{"model":"m","store":false,"input":"Hello"}`, spoken("Hi"))
 	if s, _ := p.store.Get(t.Context(), "alice", stringOf(off.response, "id")); s != nil {
 		t.Error("stored in spite of store: false")
+	}
+}
+
+// fullStore is a store that keeps nothing more.
+type fullStore struct{ Store }
+
+func (fullStore) Put(context.Context, string, *Stored) error { return errors.New("the disk is full") }
+
+// An answer that could not be stored says so: nobody is to go on from an id that is not there.
+func TestNotStored(t *testing.T) {
+	for _, stream := range []string{"false", "true"} {
+		p := newPlayer(t)
+		p.store = fullStore{p.store}
+		got := p.say(`{"model":"m","input":"Hello","stream":`+stream+`}`, spoken("Hi"))
+		if text := string(got.item("message").Bytes()); got.status != 200 || !strings.Contains(text, "Hi") {
+			t.Errorf("stream %s: %d %s", stream, got.status, got.body)
+		}
+		if s := string(got.response.Get("store")); s != "false" {
+			t.Errorf("stream %s: \"store\": %s of what is not stored", stream, s)
+		}
 	}
 }
 

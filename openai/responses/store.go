@@ -407,10 +407,11 @@ func (c *Conversation) keeps() bool {
 	return c.stores() || c.options.Kept != nil || c.options.Add != nil
 }
 
-// keep stores the response where it is to be stored, and went well.
-func (c *Conversation) keep(ctx context.Context, input []json.RawMessage) {
+// keep stores the response where it is to be stored, and went well. It reports false where
+// it could not be stored.
+func (c *Conversation) keep(ctx context.Context, input []json.RawMessage) bool {
 	if !c.stores() && c.options.Kept == nil {
-		return
+		return true
 	}
 	s := &Stored{
 		ID: c.answer.id, Previous: c.request.Previous, Conversation: c.request.Conversation, Person: c.request.person(), Input: input, Output: c.answer.asGiven(),
@@ -420,9 +421,11 @@ func (c *Conversation) keep(ctx context.Context, input []json.RawMessage) {
 		c.options.Kept(s)
 	}
 	if !c.stores() {
-		return
+		return true
 	}
-	if err := c.options.Store.Put(context.WithoutCancel(ctx), c.options.Caller, s); err != nil {
+	err := c.options.Store.Put(context.WithoutCancel(ctx), c.options.Caller, s)
+	if err != nil {
 		c.options.Log.Error("a response was not stored", "error", err)
 	}
+	return err == nil
 }
