@@ -142,6 +142,10 @@ type Approval struct {
 	// Record says where the record of the answer stands; empty where there is none.
 	Record string `json:"record,omitempty"`
 
+	// Left is how long it was good for yet when it was read, by the store's clock, which need
+	// not be this process's: whoever waits for an answer waits that long.
+	Left time.Duration `json:"-"`
+
 	lasts time.Duration
 }
 
@@ -239,7 +243,7 @@ func (in *Inbox) ask(tx *store.Tx, r Request, arguments json.RawMessage) (Approv
 	}
 	a := Approval{
 		ID: newID(), State: Pending, Key: r.Key, Details: r.Details, Arguments: arguments, Rule: r.Rule, Approvers: r.Approvers,
-		Asked: now.UTC().Truncate(time.Microsecond), Expires: now.Add(r.Expires).UTC().Truncate(time.Microsecond), lasts: r.Expires,
+		Asked: now.UTC().Truncate(time.Microsecond), Expires: now.Add(r.Expires).UTC().Truncate(time.Microsecond), Left: r.Expires, lasts: r.Expires,
 	}
 	a.tidy()
 	equal, err := findEqual(tx, &a, now)

@@ -100,8 +100,11 @@ func TestAsk(t *testing.T) {
 	if first.State != Pending || string(first.Arguments) != `{"n":1,"path":"/a"}` || first.Expires.Sub(first.Asked) != time.Hour {
 		t.Errorf("%+v", first)
 	}
+	*b.clock = b.clock.Add(10 * time.Minute)
 	if again := asked(t, b, request(` {"n":1, "path":"\u002fa"} `)); again.ID != first.ID {
 		t.Error("an equal call is asked about anew")
+	} else if first.Left != time.Hour || again.Left != 50*time.Minute {
+		t.Errorf("by the store's clock it is good for %s, and ten minutes later for %s", first.Left, again.Left)
 	}
 	ids := map[string]string{first.ID: "the first"}
 	for what, change := range map[string]func(*Request){

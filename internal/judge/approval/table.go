@@ -101,6 +101,7 @@ func scanned(scan func(...any) error, now time.Time) (a Approval, err error) {
 	a.Arguments = json.RawMessage(arguments)
 	a.lasts = time.Duration(lasts) * time.Microsecond
 	a.Asked, a.Expires, a.Decided, a.Used = store.FromTime(asked), store.FromTime(expires), store.FromTime(decided), store.FromTime(used)
+	a.Left = a.Expires.Sub(now)
 	if a.State = State(state); (a.State == Pending || a.State == Approved) && !now.Before(a.Expires) {
 		a.State = Expired
 	}

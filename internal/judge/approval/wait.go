@@ -56,7 +56,7 @@ func (in *Inbox) left(ctx context.Context, id string) (a Approval, left time.Dur
 		now, err := in.now(tx)
 		if err == nil {
 			a, err = get(tx, id, now)
-			left = a.Expires.Sub(now)
+			left = a.Left
 		}
 		return err
 	})

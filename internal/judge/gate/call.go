@@ -336,7 +336,7 @@ func (t *gated) ask(call *dragoman.Call, a *approval.Approval) dragoman.Result {
 			Params: json.RawMessage(`{"approval":` + string(rawjson.Quote(a.ID)) + `,"message":` + string(rawjson.Quote(a.Reason)) + `}`),
 		}},
 		State:   passage{approval: a.ID}.bytes(),
-		Expires: a.Expires,
+		Expires: time.Now().Add(a.Left), // by our clock, by which it is waited for
 	}}
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
@@ -726,5 +727,16 @@ func TestApprovalOfAnotherRule(t *testing.T) {
 	}
 	if got := p.run(again(ask, begun)); code(got) != dragoman.CodeDenied || p.inner.Gone() != 1 {
 		t.Errorf("a call that had begun: %+v", got)
+	}
+}
+
+// A question of a store whose clock is hours behind ours is waited for as long as it is good,
+// and not for no time at all.
+func TestAnothersClock(t *testing.T) {
+	behind := time.Now().Add(-2 * time.Hour)
+	a := approval.Approval{ID: "a", Asked: behind, Expires: behind.Add(time.Hour), Left: time.Hour}
+	asks := (&gated{}).ask(&dragoman.Call{Tool: &dragoman.Tool{Server: "s"}}, &a).Asks
+	if left := time.Until(asks.Expires); left < 59*time.Minute || left > time.Hour {
+		t.Errorf("it is waited for %s", left)
 	}
 }
