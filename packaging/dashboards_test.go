@@ -126,18 +126,24 @@ func alerts(t *testing.T) []byte {
 	text, err := yaml.Marshal(rules{[]group{{"dragoman", []rule{
 		one("DragomanServerDown", named(t, observe.ServerUp)+" == 0", "5m", "warning", "The MCP server "+server+" is not connected."),
 		one("DragomanToolsQuarantined", fmt.Sprintf(`sum by (%s) (%s{%s="quarantined"}) > 0`, label(observe.Server), named(t, observe.Tools), label(observe.ToolsState)), "15m", "info", "Tools of "+server+" wait for somebody's approval, or cannot be used."),
-		one("DragomanUnknownOutcomes", fmt.Sprintf("sum by (%s) (increase(%s[15m])) > 0", label(observe.Server), named(t, observe.UnknownOutcome)), "0m", "warning", "Nobody knows whether calls of "+server+" ran."),
+		one("DragomanUnknownOutcomes", fmt.Sprintf("sum by (%s) (%s) > 0", label(observe.Server), happened(named(t, observe.UnknownOutcome))), "0m", "warning", "Nobody knows whether calls of "+server+" ran."),
 		one("DragomanModelsFail", fmt.Sprintf(`sum by (%[1]s) (rate(%[2]s_count{%[3]s!=""}[5m])) / sum by (%[1]s) (rate(%[2]s_count[5m])) > 0.1`, label(observe.RequestModel), named(t, observe.ChatDuration), label(observe.ErrorType)), "10m", "warning", "More than a tenth of the messages of {{ $labels."+label(observe.RequestModel)+" }} fail."),
 		one("DragomanToolsFail", fmt.Sprintf(`sum by (%[1]s) (rate(%[2]s_count{%[3]s!=""}[5m])) / sum by (%[1]s) (rate(%[2]s_count[5m])) > 0.5`, label(observe.Server), named(t, observe.ToolDuration), label(observe.ErrorType)), "10m", "warning", "More than half of the calls of "+server+" fail."),
 		one("DragomanStoreSlow", fmt.Sprintf("histogram_quantile(0.95, sum by (le) (rate(%s_bucket[5m]))) > 1", named(t, observe.StoreDuration)), "10m", "warning", "Transactions of the store take longer than a second."),
 		one("DragomanCallsWait", fmt.Sprintf("max by (%s) (%s) > 20", label(observe.Queue), named(t, observe.QueueLength)), "10m", "info", "More than 20 wait at {{ $labels."+label(observe.Queue)+" }}."),
 		one("DragomanBudgetNear", fmt.Sprintf("max by (%s, %s) (%s) > 0", label(observe.Budget), label(observe.BudgetState), named(t, observe.Budgets)), "0m", "info", "The budget {{ $labels."+label(observe.Budget)+" }} of somebody is {{ $labels."+label(observe.BudgetState)+" }}."),
-		one("DragomanConfigurationRefused", fmt.Sprintf(`increase(%s{%s="refused"}[15m]) > 0`, named(t, observe.Reloads), label(observe.Outcome)), "0m", "warning", "The configuration was read again and is wrong: the one before it stays."),
+		one("DragomanConfigurationRefused", happened(fmt.Sprintf(`%s{%s="refused"}`, named(t, observe.Reloads), label(observe.Outcome))), "0m", "warning", "The configuration was read again and is wrong: the one before it stays."),
 	}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return append([]byte("# Made from the names in internal/observe: go test ./packaging -run Dashboards -update\n"), text...)
+}
+
+// happened is true of a counter that has counted in the last quarter of an hour. The first
+// that a process counts is no increase to Prometheus, since there was no series before it.
+func happened(counter string) string {
+	return fmt.Sprintf("increase(%[1]s[15m]) > 0 or %[1]s unless %[1]s offset 15m", counter)
 }
 
 // TestDashboards: the dashboard and the alert rules are made of the names that the gateway
