@@ -61,6 +61,10 @@ configuration read again: requests and servers that did not change go on.` + ser
 			if err != nil {
 				return err
 			}
+			// A client may leave our standard error, or whoever keeps the log may start anew; what
+			// is written there is then lost, and not the calls. To be notified, unlike to ignore,
+			// is not passed on to servers.
+			signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 			lines := logbuffer.New(os.Stderr)
 			defer lines.Close()
 			log, level := newLogger(lines, file, s.verbose, s.quiet)
@@ -84,9 +88,6 @@ configuration read again: requests and servers that did not change go on.` + ser
 				log.Info("names of tools have no prefix while there is one server; a second one renames them to label__name, which names.strategy: none forgoes")
 			}
 			if stdio {
-				// A client may leave our standard error; what is written there is then lost, and
-				// not the calls. To be notified, unlike to ignore, is not passed on to servers.
-				signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 				err := g.ServeLines(ctx, os.Stdin, os.Stdout)
 				if ctx.Err() != nil {
 					return nil // as we were told
