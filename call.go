@@ -160,6 +160,10 @@ type Asks struct {
 	Held bool
 	// Expires is when the questions are void; zero for never.
 	Expires time.Time
+	// Withdrawn is closed when nobody waits for the answers any more, since the
+	// server has taken all of its questions back or has answered the call: then the
+	// call goes on without them. Nil where nothing tells.
+	Withdrawn <-chan struct{}
 }
 
 // Deferred reports that the call asks nothing and was not made: a call before

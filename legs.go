@@ -2,6 +2,7 @@ package dragoman
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -92,13 +93,33 @@ func (l *Loop) answers(ctx context.Context, c Call, asks *Asks, asked int) (answ
 			answers, err = nil, &PanicError{Value: p, Stack: debug.Stack()}
 		}
 	}()
+	asking, withdraw := context.WithCancelCause(ctx)
+	defer withdraw(nil)
 	if !asks.Expires.IsZero() {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, asks.Expires)
+		asking, cancel = context.WithDeadline(asking, asks.Expires)
 		defer cancel()
 	}
-	return l.Ask(ctx, c, asks)
+	if asks.Withdrawn != nil {
+		asked := make(chan struct{})
+		defer close(asked)
+		go func() {
+			select {
+			case <-asks.Withdrawn:
+				withdraw(errWithdrawn)
+			case <-asked:
+			}
+		}()
+	}
+	answers, err = l.Ask(asking, c, asks)
+	if err != nil && context.Cause(asking) == errWithdrawn && ctx.Err() == nil {
+		return &Answers{}, nil
+	}
+	return answers, err
 }
+
+// errWithdrawn ends the asking of questions that nobody waits for any more.
+var errWithdrawn = errors.New("the server does not wait for the answer any more")
 
 // abandon tells the server behind a call that nobody will answer.
 func (l *Loop) abandon(ctx context.Context, c Call, res Result) {

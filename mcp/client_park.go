@@ -32,6 +32,10 @@ func (f *pendingCall) park() *dragoman.Asks {
 			asks.Questions = append(asks.Questions, dragoman.Question{Key: q.key, Kind: q.kind, Server: f.c.o.Label, Params: q.params})
 		}
 	}
+	if put != nil {
+		f.withdrawn = make(chan struct{})
+		asks.Withdrawn = f.withdrawn
+	}
 	f.mu.Unlock()
 	if put == nil {
 		return nil
@@ -79,7 +83,7 @@ func (f *pendingCall) reply(a *dragoman.Answers) {
 			waiting = append(waiting, q)
 		}
 	}
-	f.questions = waiting
+	f.questions, f.withdrawn = waiting, nil
 	f.mu.Unlock()
 	f.timeout.start()
 	for _, q := range put {

@@ -93,6 +93,46 @@ func TestParkedCallOutlivesItsLeg(t *testing.T) {
 	})
 }
 
+// TestNobodyWaitsForAnswers: a server that takes its question back, or answers the call
+// without waiting, says so to whoever is asking, and the call goes on.
+func TestNobodyWaitsForAnswers(t *testing.T) {
+	for name, tt := range map[string]struct{ at10, at20 string }{
+		"taken back": {`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q"}}`, `{"jsonrpc":"2.0","id":%s,"result":{}}`},
+		"answered":   {`{"jsonrpc":"2.0","id":%s,"result":{}}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			serve := func(line []byte, out io.Writer) {
+				if !strings.Contains(string(line), "tools/call") {
+					return
+				}
+				_, _ = io.WriteString(out, `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"?"}}`+"\n")
+				for after, says := range map[time.Duration]string{10 * time.Second: tt.at10, 20 * time.Second: tt.at20} {
+					time.AfterFunc(after, func() {
+						_, _ = io.WriteString(out, strings.ReplaceAll(says, "%s", string(object(line).Get("id")))+"\n")
+					})
+				}
+			}
+			o := &ClientOptions{Era: Legacy, Passive: true, Can: dragoman.AskForm, Timeout: time.Minute}
+			pipedWith(t, o, serve, func(t *testing.T, c *Client) {
+				start, call := time.Now(), question1("q")
+				res, err := c.Call(t.Context(), call)
+				if err != nil || res.Asks == nil || res.Asks.Withdrawn == nil {
+					t.Fatalf("%+v, %v", res, err)
+				}
+				<-res.Asks.Withdrawn
+				if took := time.Since(start); took != 10*time.Second {
+					t.Errorf("it was said after %s", took)
+				}
+				call.Answers = &dragoman.Answers{State: res.Asks.State, Ran: res.Ran}
+				res, err = c.Call(t.Context(), call)
+				if err != nil || string(res.Content) != `{}` || time.Since(start) > 20*time.Second || !c.Idle() {
+					t.Errorf("%+v, %v, after %s", res, err, time.Since(start))
+				}
+			})
+		})
+	}
+}
+
 // TestTimeRunsOnAfterParking: what the server took before it asked counts.
 func TestTimeRunsOnAfterParking(t *testing.T) {
 	var h heard

@@ -30,6 +30,7 @@ type pendingCall struct {
 
 	mu        sync.Mutex
 	questions []*question   // that wait for an answer, in the order in which they came
+	withdrawn chan struct{} // closed when none of those that were put waits any more; nil while none does
 	count     int           // of questions so far, for their keys
 	answered  bool          // nothing can be asked any more
 	news      chan struct{} // there are new questions; has room for one

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"github.com/dragoman-mcp/dragoman"
@@ -184,11 +185,17 @@ func (f *pendingCall) put(q *question) {
 func (f *pendingCall) forget(q *question) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for i := range f.questions {
-		if f.questions[i] == q {
-			f.questions = append(f.questions[:i:i], f.questions[i+1:]...)
-			return
-		}
+	f.questions = slices.DeleteFunc(f.questions, func(have *question) bool { return have == q })
+	if !slices.ContainsFunc(f.questions, func(q *question) bool { return q.put }) {
+		f.noneWaits()
+	}
+}
+
+// noneWaits tells whoever was asked that no answer is waited for. mu is held.
+func (f *pendingCall) noneWaits() {
+	if f.withdrawn != nil {
+		close(f.withdrawn)
+		f.withdrawn = nil
 	}
 }
 
@@ -210,6 +217,7 @@ func (f *pendingCall) withdrawQuestions() {
 	f.mu.Lock()
 	questions := f.questions
 	f.questions, f.answered = nil, true
+	f.noneWaits()
 	f.mu.Unlock()
 	for _, q := range questions {
 		f.answer(q, nil)

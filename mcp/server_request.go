@@ -152,8 +152,8 @@ func (v *incomingRequest) legacyLegs(ctx context.Context, call dragoman.Call) (d
 		return answers, unheard
 	}}
 	res, err := loop.Call(ctx, call)
-	if unheard != nil {
-		err = unheard
+	if unheard != nil && (err != nil || res.Problem != nil && errors.Is(res.Problem, unheard)) {
+		err = unheard // and not a question that the server took back before
 	}
 	return res, err
 }

@@ -19,6 +19,7 @@ type asker struct {
 	toolsetHost
 	often   int
 	life    time.Duration // of a question; zero for any
+	wanted  time.Duration // how long the server waits for an answer; zero for as long as it takes
 	legs    []*dragoman.Answers
 	waiting bool // it asks for time in the first leg
 }
@@ -36,6 +37,11 @@ func (h *asker) Call(_ context.Context, call dragoman.Call) (dragoman.Result, er
 	asks := &dragoman.Asks{State: []byte{byte(len(h.legs))}, Questions: []dragoman.Question{{Key: "q", Kind: dragoman.AskForm, Params: json.RawMessage(`{"message":"?"}`)}}}
 	if h.life > 0 {
 		asks.Expires = time.Now().Add(h.life)
+	}
+	if h.wanted > 0 {
+		withdrawn := make(chan struct{})
+		time.AfterFunc(h.wanted, func() { close(withdrawn) })
+		asks.Withdrawn = withdrawn
 	}
 	return dragoman.Result{Ran: dragoman.RanMaybe, Asks: asks}, nil
 }
@@ -114,6 +120,25 @@ func TestLegacyClientDoesNotAnswer(t *testing.T) {
 		}
 		if last := p.sent[len(p.sent)-1]; !strings.Contains(last, "notifications/cancelled") {
 			t.Errorf("the client heard %s last", last)
+		}
+	})
+}
+
+// TestLegacyClientIsAskedInVain: a question that its server takes back is taken back from
+// the client, which gets what the call came to without waiting for anybody.
+func TestLegacyClientIsAskedInVain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		h := &asker{often: 1, life: time.Hour, wanted: time.Minute}
+		result, p, err := asked(t, h, true)
+		if err != nil || string(result) != `{"content":[]}` || time.Since(began) != time.Minute {
+			t.Fatalf("%s, %v, after %s", result, err, time.Since(began))
+		}
+		if last := p.sent[len(p.sent)-1]; !strings.Contains(last, "notifications/cancelled") {
+			t.Errorf("the client heard %s last", last)
+		}
+		if a := h.legs[1]; a.Gone || a.Replies != nil || a.State[0] != 1 || a.Ran != dragoman.RanMaybe {
+			t.Errorf("the last leg has %+v", a)
 		}
 	})
 }
