@@ -477,6 +477,33 @@ func TestListeningDespiteAProxy(t *testing.T) {
 	}
 }
 
+// TestListeningDespiteIdleTimeouts: what ends quiet streams sooner than in a minute, as many
+// proxies do, does not make the pauses between them longer: nobody listens meanwhile.
+func TestListeningDespiteIdleTimeouts(t *testing.T) {
+	for era, method := range map[Era]string{Legacy: "GET", Modern: listenMethod} {
+		srv := &fake{era: era, caps: `{"tools":{"listChanged":true}}`, on: on{"tools/list": noTools}}
+		if era == Legacy {
+			sessions(srv, http.StatusNotFound)
+		}
+		var longest time.Duration
+		var ended time.Time
+		srv.on[method] = func(w http.ResponseWriter, r *http.Request, _, _ json.RawMessage) {
+			if !ended.IsZero() {
+				longest = max(longest, time.Since(ended))
+			}
+			events(w, ": here\n\n")
+			_ = sleep(r.Context(), 30*time.Second)
+			ended = time.Now()
+		}
+		connected(t, srv, &ClientOptions{}, func(t *testing.T, _ *Client) {
+			<-time.After(10 * time.Minute)
+			if longest == 0 || longest > 2*time.Second {
+				t.Errorf("%s: nobody listened for %s", era, longest)
+			}
+		})
+	}
+}
+
 // TestListeningFromAnywhere: a server that does not know any more where its stream broke is
 // asked for a new one.
 func TestListeningFromAnywhere(t *testing.T) {

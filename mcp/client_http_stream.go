@@ -153,7 +153,7 @@ func (h *httpConnection) listen(ctx context.Context, version string, opened func
 	var at position
 	session := h.session.Load()
 	had, missed := false, false                                  // a stream; and since then it was said that something was missed
-	for failures := 0; h.session.Load() == session; failures++ { // a new one has a stream of its own
+	for failures := 0; h.session.Load() == session; failures++ { // a new session has a stream of its own
 		start := time.Now()
 		resp, err := h.listenAgain(ctx, version, at)
 		opened()
@@ -186,8 +186,8 @@ func (h *httpConnection) listen(ctx context.Context, version string, opened func
 			}
 		}
 		lasted := time.Since(start)
-		if lasted > time.Minute {
-			failures = 0
+		if lasted > openForLong {
+			failures = 0 // what ends quiet streams is no failure, and nobody listens during a pause
 		}
 		h.p.log.Debug("MCP stream ended", "error", err)
 		if sleep(ctx, max(at.retry, backOff(failures))) != nil {

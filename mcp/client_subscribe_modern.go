@@ -74,14 +74,14 @@ func (c *Client) listen(names []string, filter []byte) {
 			c.log.Info("MCP server takes no subscriptions", "error", e)
 			return
 		}
-		if failures++; lasted > time.Minute {
+		if failures++; lasted > openForLong {
 			failures = 1
 		}
 		c.log.Debug("MCP subscription ended", "error", err)
 		if sleep(c.ctx, backOff(failures)) != nil {
 			return
 		}
-		if lasted > 5*time.Second {
+		if lasted > openForLong {
 			c.listChanged(names...) // what changed meanwhile was not told
 		}
 	}
