@@ -2,9 +2,10 @@ package mcp
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
 
-	"encoding/base64"
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
@@ -20,7 +21,7 @@ func (v *incomingRequest) ask(ctx context.Context, asks *dragoman.Asks) (*dragom
 	replies := make(chan answered, len(asks.Questions))
 	for _, q := range asks.Questions {
 		go func() {
-			reply, err := v.conn.request(ctx, v.to, requestOf(q.Kind), q.Params)
+			reply, err := v.conn.request(ctx, v.to, requestOf(q.Kind), legacyParams(q))
 			replies <- answered{q.Key, reply, err}
 		}()
 	}
@@ -35,6 +36,18 @@ func (v *incomingRequest) ask(ctx context.Context, asks *dragoman.Asks) (*dragom
 		}
 	}
 	return a, failed
+}
+
+// legacyParams returns the params of a question for a legacy client. Servers of the modern
+// era give visits to addresses no ids, and legacy clients refuse those that have none (MCP
+// 2025-11-25, "Elicitation", URL Mode Elicitation Requests).
+func legacyParams(q dragoman.Question) json.RawMessage {
+	if q.Kind != dragoman.AskURL || object(q.Params).Get("elicitationId") != nil {
+		return q.Params
+	}
+	o := object(q.Params).Clone()
+	o.Set("elicitationId", rawjson.Quote(rand.Text()))
+	return o.Bytes()
 }
 
 // answersEarly reports whether a request brought along the answers to all that is
