@@ -107,12 +107,15 @@ const (
 	AskSampling
 	// AskRoots: roots/list.
 	AskRoots
+	// AskTools: a sampling/createMessage may offer tools. It goes with AskSampling and
+	// is the kind of no question.
+	AskTools
 )
 
 // String names the kinds in k, joined by "+"; "nothing" for none.
 func (k Kind) String() string {
 	name := ""
-	for i, s := range []string{"approval", "form", "url", "sampling", "roots"} {
+	for i, s := range []string{"approval", "form", "url", "sampling", "roots", "tools"} {
 		if k&(1<<i) != 0 {
 			if name != "" {
 				name += "+"

@@ -35,7 +35,7 @@ func (f *pendingCall) inputRequired(asked *rawjson.Object) (*dragoman.Asks, erro
 			method, _ := rawjson.String(request.Get("method"))
 			params := request.Get("params")
 			kind := asking(method, params)
-			if kind&f.call.Can&f.c.o.Can == 0 {
+			if need := needed(kind, params); kind == 0 || need&f.call.Can&f.c.o.Can != need {
 				return nil, fmt.Errorf("%w: it asks for %s, which was not declared", ErrAnswer, bounded(method, 60))
 			}
 			asks.Questions = append(asks.Questions, dragoman.Question{Key: m.Name, Kind: kind, Server: f.c.o.Label, Params: params})

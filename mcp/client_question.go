@@ -10,7 +10,7 @@ import (
 )
 
 // asksOfServers are the kinds of questions that MCP knows.
-const asksOfServers = dragoman.AskForm | dragoman.AskURL | dragoman.AskSampling | dragoman.AskRoots
+const asksOfServers = dragoman.AskForm | dragoman.AskURL | dragoman.AskSampling | dragoman.AskTools | dragoman.AskRoots
 
 // asking returns the kind of question that a request is; zero for none, or for
 // an elicitation in a mode that nobody knows.
@@ -29,6 +29,16 @@ func asking(method string, params json.RawMessage) dragoman.Kind {
 		}
 	}
 	return 0
+}
+
+// needed returns all that has to be declared before a question of a kind may be asked: one
+// for a sample may not offer tools to those who have not said that they take them (MCP
+// 2025-11-25, "Sampling", Tool Use).
+func needed(kind dragoman.Kind, params json.RawMessage) dragoman.Kind {
+	if kind == dragoman.AskSampling && (rawjson.Get(params, "tools") != nil || rawjson.Get(params, "toolChoice") != nil) {
+		return kind | dragoman.AskTools
+	}
+	return kind
 }
 
 // A question waits for its answer: a request of a legacy server, or what the task
@@ -67,7 +77,7 @@ func (c *Client) handleRequest(l connection, x *exchange, m message) {
 		if f == nil && task != "" && c.hold(task, &question{conn: l, id: m.id, kind: kind, params: m.params}) {
 			return
 		}
-		if f == nil || f.call.Can&kind == 0 {
+		if need := needed(kind, m.params); f == nil || f.call.Can&need != need {
 			result, err := declined(kind)
 			c.answer(l, m.id, result, err)
 			return

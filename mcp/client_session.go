@@ -86,7 +86,11 @@ func (c *Client) capabilities(can dragoman.Kind, tasks bool) json.RawMessage {
 		{dragoman.AskRoots, &o, "roots"}, {dragoman.AskSampling, &o, "sampling"},
 		{dragoman.AskForm, &modes, "form"}, {dragoman.AskURL, &modes, "url"},
 	} {
-		if can&d.kind != 0 {
+		switch {
+		case can&d.kind == 0:
+		case d.kind == dragoman.AskSampling && can&dragoman.AskTools != 0:
+			d.in.Set(d.name, json.RawMessage(`{"tools":{}}`))
+		default:
 			d.in.Set(d.name, json.RawMessage(`{}`))
 		}
 	}

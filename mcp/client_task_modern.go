@@ -92,7 +92,8 @@ func (t *taskRun) answer(ctx context.Context, requests *rawjson.Object, asked ma
 		o := object(m.Value)
 		method, _ := rawjson.String(o.Get("method"))
 		q := &question{key: m.Name, params: o.Get("params")}
-		if q.kind = asking(method, q.params); q.kind&f.call.Can&f.c.o.Can == 0 {
+		q.kind = asking(method, q.params)
+		if need := needed(q.kind, q.params); q.kind == 0 || need&f.call.Can&f.c.o.Can != need {
 			return fmt.Errorf("%w: it asks for %s, which was not declared", ErrAnswer, bounded(method, 60))
 		}
 		if len(asked) >= t.c.limits.Requests {

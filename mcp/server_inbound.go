@@ -169,6 +169,9 @@ func declaredBy(capabilities json.RawMessage) (can dragoman.Kind) {
 	}
 	if has(capabilities, "sampling") {
 		can |= dragoman.AskSampling
+		if has(rawjson.Get(capabilities, "sampling"), "tools") {
+			can |= dragoman.AskTools
+		}
 	}
 	if has(capabilities, "elicitation") {
 		modes := rawjson.Get(capabilities, "elicitation")

@@ -139,7 +139,7 @@ func clientsCan(file *config.File) dragoman.Kind {
 	if file.MCP.Off {
 		return 0
 	}
-	return dragoman.AskForm | dragoman.AskURL | dragoman.AskSampling | dragoman.AskRoots
+	return dragoman.AskForm | dragoman.AskURL | dragoman.AskSampling | dragoman.AskTools | dragoman.AskRoots
 }
 
 // hangup calls reload for each SIGHUP, which so does not end what runs, until the returned

@@ -55,7 +55,7 @@ func serve(path string) error {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
-	can := dragoman.AskForm | dragoman.AskURL | dragoman.AskSampling | dragoman.AskRoots
+	can := dragoman.AskForm | dragoman.AskURL | dragoman.AskSampling | dragoman.AskTools | dragoman.AskRoots
 	lease, _ := time.ParseDuration(os.Getenv(envLease)) // zero: as usual
 	g, err := gateway.New(file, gateway.Options{Read: read, Log: log, Version: "staged", Replica: true, Can: can, RunLease: lease})
 	if err != nil {
