@@ -41,6 +41,8 @@ func do[T any](ctx context.Context, s *Server, j job, run func(context.Context) 
 	root := s.root()
 	root.calls.enter()
 	defer root.calls.leave()
+	ctx, cancel := root.bound(ctx)
+	defer cancel()
 	start := time.Now()
 	e := entry{request: j.request, name: j.name, arguments: j.arguments, outcome: "ok"}
 	current := &running{Request: j.request, session: j.session, asks: j.asks}

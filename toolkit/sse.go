@@ -88,6 +88,7 @@ func (s *streams) listen(w http.ResponseWriter, r *http.Request) {
 		return // the client has left
 	}
 	defer session.Close()
+	defer t.Close() // or the session waits for calls that nobody can be answered
 	select {
 	case <-r.Context().Done():
 	case <-t.done:
