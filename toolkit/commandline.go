@@ -123,7 +123,7 @@ func (c *CommandLine) Run(ctx context.Context, s *Server, in io.Reader, out, err
 	if c.http != "" {
 		err = s.listen(ctx, c, errs)
 	} else {
-		err = s.ServeStdio(ctx, in, out)
+		err = s.serveUntil(context.WithoutCancel(ctx), ctx, stopTime, in, out)
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%s: %w", s.name, err)

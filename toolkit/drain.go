@@ -19,8 +19,13 @@ const drainTime = 5 * time.Second
 //
 //	printf '%s\n' "$initialize" "$call" | server
 //
-// would print some of the answers, or none.
-type draining struct{ sdk.Transport }
+// would print some of the answers, or none. The input counts as ended, too, when until
+// ends, which the SDK does not look at; what was asked is answered within grace then.
+type draining struct {
+	sdk.Transport
+	until context.Context
+	grace time.Duration
+}
 
 func (d draining) Connect(ctx context.Context) (sdk.Connection, error) {
 	c, err := d.Transport.Connect(ctx)
@@ -29,6 +34,7 @@ func (d draining) Connect(ctx context.Context) (sdk.Connection, error) {
 	}
 	return &drainingConn{
 		Connection: c,
+		draining:   d,
 		pending:    map[jsonrpc.ID]bool{},
 		answered:   make(chan struct{}, 1),
 		closed:     make(chan struct{}),
@@ -37,6 +43,7 @@ func (d draining) Connect(ctx context.Context) (sdk.Connection, error) {
 
 type drainingConn struct {
 	sdk.Connection
+	draining draining
 
 	mu       sync.Mutex
 	pending  map[jsonrpc.ID]bool // calls that were read and not answered
@@ -47,10 +54,22 @@ type drainingConn struct {
 }
 
 func (c *drainingConn) Read(ctx context.Context) (jsonrpc.Message, error) {
-	m, err := c.Connection.Read(ctx)
-	if errors.Is(err, io.EOF) {
-		c.drain(ctx)
+	until, grace := c.draining.until, c.draining.grace
+	reading, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(until, cancel)()
+	var m jsonrpc.Message
+	err := until.Err()
+	if err == nil {
+		m, err = c.Connection.Read(reading)
+	}
+	switch {
+	case errors.Is(err, io.EOF):
+		c.drain(ctx, drainTime)
 		return m, err
+	case err != nil && until.Err() != nil:
+		c.drain(ctx, grace)
+		return nil, io.EOF
 	}
 	// A subscription lasts as long as the session does, so it is not waited for.
 	if call, ok := m.(*jsonrpc.Request); ok && call.IsCall() && call.Method != "subscriptions/listen" {
@@ -81,8 +100,8 @@ func (c *drainingConn) Close() error {
 }
 
 // drain waits until nothing is pending, but not for ever.
-func (c *drainingConn) drain(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, drainTime)
+func (c *drainingConn) drain(ctx context.Context, bound time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
 	for {
 		c.mu.Lock()

@@ -50,7 +50,7 @@ func TestDrainIsBounded(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				c, err := draining{&silent{calls: []*jsonrpc.Request{tt.call}}}.Connect(ctx)
+				c, err := draining{Transport: &silent{calls: []*jsonrpc.Request{tt.call}}, until: t.Context()}.Connect(ctx)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -68,6 +68,48 @@ func TestDrainIsBounded(t *testing.T) {
 					t.Errorf("the end of input was reported after %v, want %v", took, tt.want)
 				}
 			})
+		})
+	}
+}
+
+// An open connection has one call, and then nothing.
+type open struct{ silent }
+
+func (o *open) Connect(context.Context) (sdk.Connection, error) { return o, nil }
+func (o *open) Read(ctx context.Context) (jsonrpc.Message, error) {
+	if len(o.calls) > 0 {
+		return o.silent.Read(ctx)
+	}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestDrainUntil ends the input before its end.
+func TestDrainUntil(t *testing.T) {
+	one, err := jsonrpc.MakeID("one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, grace := range []time.Duration{0, time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			until, end := context.WithTimeout(t.Context(), time.Second)
+			defer end()
+			asked := &jsonrpc.Request{ID: one, Method: "tools/call"}
+			c, err := draining{&open{silent{calls: []*jsonrpc.Request{asked, asked}}}, until, grace}.Connect(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m, err := c.Read(t.Context()); m != asked || err != nil {
+				t.Fatalf("first read: %v, %v", m, err)
+			}
+			start := time.Now()
+			time.Sleep(2 * time.Second)
+			if _, err := c.Read(t.Context()); !errors.Is(err, io.EOF) {
+				t.Errorf("a read after the end: %v, want %v", err, io.EOF)
+			}
+			if took := time.Since(start); took != grace+2*time.Second {
+				t.Errorf("the end was reported after %v, want %v", took, grace+2*time.Second)
+			}
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -193,6 +194,79 @@ func TestMainHTTP(t *testing.T) {
 	if !strings.Contains(errs.String(), `"tool":"watch_door","outcome":"ok"`) {
 		t.Errorf("audit: %s", errs.String())
 	}
+}
+
+// TestInterrupt interrupts a server on standard input and output, which stays open, while
+// a function runs that goes on.
+func TestInterrupt(t *testing.T) {
+	s := mainServer(t, Options{})
+	running, finish := make(chan struct{}), make(chan struct{})
+	Add(s, Tool{Name: "watch_door", Description: "Waits.", Hints: reading}, func(ctx context.Context, _ struct{}) (Text, error) {
+		close(running)
+		select {
+		case <-finish:
+			return "done", nil
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	})
+	in, w := io.Pipe()
+	defer w.Close()
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	var status int
+	var out, errs string
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		status, out, errs = run(ctx, s, nil, in, "--audit=off")
+	}()
+	for _, line := range []string{initialize, initialized, `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"watch_door"}}`} {
+		if _, err := io.WriteString(w, line+"\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-running
+	interrupt()
+	close(finish)
+	<-ended
+	if status != 0 || errs != "" || !strings.Contains(out, `"id":9`) || !strings.Contains(out, "done") {
+		t.Errorf("status %d, errors %q, output\n%s", status, errs, out)
+	}
+}
+
+// TestInterruptIsBounded interrupts one that goes on for longer.
+func TestInterruptIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := mainServer(t, Options{})
+		running, cause := waiting(s)
+		in, w := io.Pipe()
+		defer w.Close()
+		ctx, interrupt := context.WithCancel(t.Context())
+		defer interrupt()
+		ended := make(chan int, 1)
+		go func() {
+			status, _, _ := run(ctx, s, nil, in, "--audit=off")
+			ended <- status
+		}()
+		for _, line := range []string{initialize, initialized, `{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"watch_door"}}`} {
+			if _, err := io.WriteString(w, line+"\n"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		<-running
+		start := time.Now()
+		interrupt()
+		if why := <-cause; errors.Is(why, errTimeout) {
+			t.Error("the function ran until its time was over")
+		}
+		if took := time.Since(start); took != stopTime {
+			t.Errorf("the function was left %v, want %v", took, stopTime)
+		}
+		if status := <-ended; status != 0 {
+			t.Errorf("status %d", status)
+		}
+	})
 }
 
 func TestCensus(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -19,26 +20,34 @@ import (
 // blocked until in delivers, as a read of a terminal does, and a write to out
 // that is under way is waited for.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	return s.serveUntil(ctx, ctx, 0, in, out)
+}
+
+// serveUntil is ServeStdio that takes nothing more when until ends, and then answers what
+// was asked before within grace.
+func (s *Server) serveUntil(ctx, until context.Context, grace time.Duration, in io.Reader, out io.Writer) error {
 	if s.ctx.Err() != nil {
 		return errClosed
 	}
 	ctx, cancel := s.bound(ctx)
 	defer cancel()
-	return s.serve(ctx, io.NopCloser(in), unclosed{out})
+	return s.serve(ctx, until, grace, io.NopCloser(in), unclosed{out})
 }
 
-func (s *Server) serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+func (s *Server) serve(ctx, until context.Context, grace time.Duration, in io.ReadCloser, out io.WriteCloser) error {
 	server, err := s.SDK()
 	if err != nil {
 		return err
 	}
 	stream := newLines(in, out)
-	err = server.Run(asOwner(ctx), draining{&sdk.IOTransport{Reader: stream, Writer: stream.writer()}})
+	err = server.Run(asOwner(ctx), draining{&sdk.IOTransport{Reader: stream, Writer: stream.writer()}, until, grace})
 	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errClosed), err == nil, errors.Is(err, io.EOF):
+	case errors.Is(cause, errClosed):
 		return nil
 	case cause != nil:
 		return cause
+	case err == nil, errors.Is(err, io.EOF):
+		return nil
 	default:
 		return fmt.Errorf("toolkit: serve: %w", err)
 	}
@@ -86,7 +95,7 @@ func (s *Server) Pipe(ctx context.Context) (r io.ReadCloser, w io.WriteCloser) {
 		defer cancel()
 		// A write that nobody reads would hold up the end of the session.
 		defer context.AfterFunc(ctx, func() { in.Close(); out.Close() })()
-		err := s.serve(ctx, in, out)
+		err := s.serve(ctx, ctx, 0, in, out)
 		if ctx.Err() != nil {
 			err = nil
 		}
