@@ -204,8 +204,8 @@ func (b *binding) tooLarge(length int) error {
 		"The result has %d characters and cannot be cut to %d in a useful way. %s", length, b.characters, b.advice())}
 }
 
-// withoutNulls writes [] and {} for nil slices and maps, as the schema says they
-// are. A null in any other place is meant.
+// withoutNulls writes [], {} and, for bytes, "" for nil slices and maps, as the schema
+// says they are. A null in any other place is meant.
 func (b *binding) withoutNulls(data []byte) ([]byte, error) {
 	if !bytes.Contains(data, []byte("null")) {
 		return data, nil
@@ -229,6 +229,10 @@ func (p *place) fillEmpty(n *schema.Node) {
 			n.Become(schema.NewArray())
 		case kindDict:
 			n.Become(schema.NewObject())
+		case kindText:
+			if s.base64 {
+				n.Become(schema.NewString(""))
+			}
 		}
 		return
 	}

@@ -393,6 +393,30 @@ func TestListMistakes(t *testing.T) {
 
 // TestTotal holds text and structured data together to a limit, with summaries,
 // Markdown and plain results, at any length.
+// TestResultFormat has a result whose text is not of the format that its schema announces,
+// which clients check as well.
+func TestResultFormat(t *testing.T) {
+	type contact struct {
+		Mail  string   `json:"mail,omitempty" format:"email"`
+		Pages []string `json:"pages" format:"uri"`
+	}
+	for _, tt := range []struct {
+		out    contact
+		failed bool
+	}{
+		{contact{"ada@a.example", []string{"https://a.example/"}}, false},
+		{contact{}, false},
+		{contact{Mail: "nobody"}, true},
+		{contact{Pages: []string{""}}, true},
+	} {
+		s := newServer(t, Options{})
+		Add(s, Tool{Name: "get_contact", Description: "x", Hints: reading}, func(context.Context, struct{}) (contact, error) { return tt.out, nil })
+		if got := call(t, dial(t, s, legacy, nil), "get_contact", `{}`); got.failed != tt.failed {
+			t.Errorf("%+v: failed %v: %s", tt.out, got.failed, got.text)
+		}
+	}
+}
+
 func TestTotal(t *testing.T) {
 	for _, tt := range []struct{ characters, total int }{{25_000, 0}, {25_000, 25_000}, {1000, 2000}, {2000, 3000}, {5000, 2000}} {
 		for _, lines := range []int{0, 10, 40, 300, 3000} {

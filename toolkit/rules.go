@@ -126,7 +126,7 @@ func (r *rules) fits(of *shape, fail func(string, ...any)) {
 
 // constrains reports whether the rules forbid anything that the Go type allows.
 func (r *rules) constrains() bool {
-	return len(r.enum) > 0 || r.min+r.max+r.above+r.below+r.factor+r.pattern != "" || r.unique
+	return len(r.enum) > 0 || r.min+r.max+r.above+r.below+r.factor+r.pattern+r.format != "" || r.unique
 }
 
 // literal reads a value written in a tag: JSON, or plain text for strings.

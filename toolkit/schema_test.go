@@ -2,6 +2,7 @@ package toolkit
 
 import (
 	"encoding/json"
+	"math/big"
 	"reflect"
 	"strings"
 	"testing"
@@ -183,6 +184,8 @@ func TestSchemaErrors(t *testing.T) {
 		"misplaced":    {failing[misplaced](), "misplaced.B: min and max mean nothing for bool"},
 		"deep":         {failing[struct{ A []struct{ B chan int } }](), "struct.A[].B: type chan int has no form in JSON"},
 		"two at once":  {failing[struct{ A, B chan int }](), "struct.B: type chan int"},
+		"own JSON":     {failingResult[struct{ N *big.Int }](), "struct.N: big.Int makes its own JSON"},
+		"own text":     {failingResult[struct{ N *big.Float }](), "struct.N: big.Float has MarshalText on the pointer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tt.err == nil || !strings.Contains(tt.err.Error(), tt.want) {
@@ -236,12 +239,32 @@ func failing[T any]() error {
 	return err
 }
 
+func failingResult[T any]() error {
+	_, err := OutputSchema[T]()
+	return err
+}
+
+type (
+	hidden struct{ A int }
+	// odd has names that encoding/json takes otherwise than one may think.
+	odd struct {
+		hidden `json:"inner"`
+		Dash   int `json:"-,"`
+		Gone   int `json:"-"`
+	}
+)
+
 // TestSchemaMeetsEncoding holds that what Go writes fits the schema made for it,
 // for values at both ends: everything zero, everything filled.
 func TestSchemaMeetsEncoding(t *testing.T) {
 	full := forest{Roots: map[string]*node{"a": {Left: &node{Tag: "l"}, Tag: "r"}, "b": nil}}
 	friends := person{Name: "A", Friends: []person{{Name: "B"}}}
-	for _, value := range []any{forest{}, full, person{}, friends, map[string][]int{"x": nil}, struct{ T []time.Time }{[]time.Time{{}}}} {
+	for _, value := range []any{forest{}, full, person{}, friends, map[string][]int{"x": nil}, struct{ T []time.Time }{[]time.Time{{}}}, odd{},
+		struct {
+			B []byte
+			L [][]byte
+			M map[string][]byte
+		}{L: [][]byte{nil}, M: map[string][]byte{"x": nil}}} {
 		s, err := shapeOf(reflect.TypeOf(value), false)
 		if err != nil {
 			t.Fatal(err)
@@ -256,6 +279,15 @@ func TestSchemaMeetsEncoding(t *testing.T) {
 		}
 		if bad := schema.NewValidator(s.schema(false)).Validate(data); len(bad) > 0 {
 			t.Errorf("%s breaks %s: %v", data, s.schema(false), bad)
+		}
+		n, err := schema.Parse(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range n.Members() {
+			if s.kind == kindObject && s.field(m.Name) == nil {
+				t.Errorf("%s has %q, and %s has not", data, m.Name, s.schema(false))
+			}
 		}
 	}
 }

@@ -202,9 +202,12 @@ func (s *survey) special(found *shape, t reflect.Type, path string) bool {
 	case optionalOf(t) != nil:
 		found.kind = kindAnything
 		s.fail(path, "Optional is for fields of structs; here absence means nothing")
-	case t.Implements(marshalType), s.input && pointer.Implements(unmarshalType):
+	case t.Implements(marshalType), s.input && pointer.Implements(unmarshalType), !s.input && pointer.Implements(marshalType):
 		found.kind = kindAnything
 		s.fail(path, "%s makes its own JSON, so its schema is unknown; give it a method JSONSchema() json.RawMessage", t)
+	case !s.input && pointer.Implements(textOutType) && !t.Implements(textOutType):
+		found.kind = kindAnything
+		s.fail(path, "%s has MarshalText on the pointer, so it is a text in some places and not in others; put the method on the value, or give it a method JSONSchema() json.RawMessage", t)
 	case t.Implements(textOutType), s.input && pointer.Implements(textInType):
 		found.kind, found.reads = kindText, pointer.Implements(textInType)
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
@@ -225,10 +228,11 @@ func (s *survey) element(t reflect.Type, path string) *place {
 func (s *survey) members(into *shape, t reflect.Type, path string) {
 	for i := range t.NumField() {
 		f := t.Field(i)
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		tag := f.Tag.Get("json")
+		name, options, _ := strings.Cut(tag, ",")
 		at := path + "." + f.Name
 		switch {
-		case name == "-" && options == "":
+		case tag == "-": // "-," is a field of that name
 			continue
 		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct && f.Type != timeType && !f.Type.Implements(schemerType):
 			s.members(into, f.Type, path)
@@ -236,7 +240,7 @@ func (s *survey) members(into *shape, t reflect.Type, path string) {
 		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Pointer:
 			s.fail(at, "embed the struct itself, not a pointer to it")
 			continue
-		case !f.IsExported():
+		case !f.IsExported() && !(f.Anonymous && f.Type.Kind() == reflect.Struct): // which has a name here, and exported fields
 			continue
 		case hasOption(options, "string"):
 			s.fail(at, `the option "string" of the json tag is not supported`)
