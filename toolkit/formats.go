@@ -58,7 +58,14 @@ func (s *shape) unfit(n *schema.Node, format string) string {
 		format = "date-time"
 	case kindInteger:
 		return s.unfitInteger(n)
+	case kindNumber:
+		if n.Kind() == schema.Number && !s.holds(n.Text()) {
+			return fmt.Sprintf("a number that %s can hold", s.goType.Kind())
+		}
 	case kindText:
+		if s.base64 && n.Kind() == schema.String && !s.holds(string(n.Bytes())) {
+			return "bytes in base64"
+		}
 		if s.reads && n.Kind() == schema.String {
 			if err := reflect.New(s.goType).Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(n.Text())); err != nil {
 				return fmt.Sprintf("%s: %v", typeName(s.goType), err)
@@ -74,14 +81,17 @@ func (s *shape) unfit(n *schema.Node, format string) string {
 // unfitInteger finds integers that the Go type cannot hold. The schema says so
 // itself for small types; for those of 64 bits it would only cost tokens.
 func (s *shape) unfitInteger(n *schema.Node) string {
-	if n.Kind() != schema.Number || s.goType == nil {
-		return ""
-	}
 	plain, _ := n.Integer() // empty for what is far beyond any type, too
-	if json.Unmarshal([]byte(plain), reflect.New(s.goType).Interface()) != nil {
+	if n.Kind() == schema.Number && !s.holds(plain) {
 		return fmt.Sprintf("an integer that %s can hold", s.goType.Kind())
 	}
 	return ""
+}
+
+// holds reports whether the Go type can hold a value, written as JSON. What has no type
+// holds all.
+func (s *shape) holds(value string) bool {
+	return s.goType == nil || json.Unmarshal([]byte(value), reflect.New(s.goType).Interface()) == nil
 }
 
 var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)

@@ -96,17 +96,20 @@ func TestAllWrongFieldsAtOnce(t *testing.T) {
 		Huge  uint64     `json:"huge"`
 		Count int        `json:"count" max:"5"`
 		Kind  string     `json:"kind" enum:"a,b"`
+		Blob  []byte     `json:"blob"`
+		Rate  float32    `json:"rate"`
 	}
 	s := newServer(t, Options{})
 	Add(s, Tool{Name: "send_mail", Description: "x", Hints: reading, Examples: []Example{{"x",
-		`{"to":["a@b.example"],"from":"a@b.example","day":"2026-01-02","at":"2026-01-02T03:04:05Z","via":"1.2.3.4","size":1,"huge":18446744073709551615,"count":1,"kind":"a"}`}}},
+		`{"to":["a@b.example"],"from":"a@b.example","day":"2026-01-02","at":"2026-01-02T03:04:05Z","via":"1.2.3.4","size":1,"huge":18446744073709551615,"count":1,"kind":"a","blob":"aGk=","rate":1}`}}},
 		func(context.Context, mail) (Text, error) { return "sent", nil })
 	session := dial(t, s, legacy, nil)
-	got := call(t, session, "send_mail", `{"to":["x","a@b.example","y"],"from":"z","day":"tomorrow!!!","at":"noon","via":"here","size":9223372036854775808,"huge":1e40,"count":6,"kind":"c","more":1}`)
+	got := call(t, session, "send_mail", `{"to":["x","a@b.example","y"],"from":"z","day":"tomorrow!!!","at":"noon","via":"here","size":9223372036854775808,"huge":1e40,"count":6,"kind":"c","blob":"hi!","rate":1e300,"more":1}`)
 	for _, want := range []string{
 		"to.0: expected an email address", "to.2: expected an email address", "from: expected an email address", "day: expected ",
 		"at: expected a date and time such as", "via: expected Addr: ParseAddr", "size: expected an integer that int64 can hold", "huge: expected an integer that uint64 can hold",
 		"count: expected a number of at most 5", "kind: expected one of", "unknown property 'more'",
+		"blob: expected bytes in base64", "rate: expected a number that float32 can hold",
 	} {
 		if !strings.Contains(got.text, want) {
 			t.Errorf("%q is not in %s", want, got.text)
