@@ -30,6 +30,12 @@ func Choices(values ...string) Completer {
 	}
 }
 
+// A completion is a completer, and the server that it was added to.
+type completion struct {
+	of       *Server
+	complete Completer
+}
+
 // completers puts the completers of one prompt or template in force: those
 // given, and one for each argument with an enumeration.
 func (s *Server) completers(reference string, given map[string]Completer, args *shape) error {
@@ -55,7 +61,7 @@ func (s *Server) completers(reference string, given map[string]Completer, args *
 			c = Choices(words...)
 		}
 		if c != nil {
-			root.completed[reference+" "+f.name] = c
+			root.completed[reference+" "+f.name] = completion{s, c}
 		}
 	}
 	return nil
@@ -63,6 +69,9 @@ func (s *Server) completers(reference string, given map[string]Completer, args *
 
 // complete answers completion/complete. What nobody can complete has no values.
 func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
+	if completes, _ := s.abilities(); !completes {
+		return nil, noMethod("completion/complete")
+	}
 	values := []string{}
 	if ref := req.Params.Ref; ref != nil {
 		kind, name := "prompt", ref.Name
@@ -72,15 +81,15 @@ func (s *Server) complete(ctx context.Context, req *sdk.CompleteRequest) (*sdk.C
 		s.mu.Lock()
 		c := s.completed[kind+" "+name+" "+req.Params.Argument.Name]
 		s.mu.Unlock()
-		if c != nil {
+		if c.complete != nil {
 			var given map[string]string
 			if req.Params.Context != nil {
 				given = req.Params.Context.Arguments
 			}
 			r := newRequest(ctx, "completion", kind+" "+name, req.ClientInfo(), req.Session, req.Extra)
-			j := job{request: r, session: req.Session, name: r.Name, requires: s.demands.get(r.Name), timeout: s.opts.Timeout}
-			found, err := do(ctx, s, j, func(ctx context.Context) ([]string, error) {
-				return c(ctx, req.Params.Argument.Value, given)
+			j := job{request: r, session: req.Session, name: r.Name, requires: s.demands.get(r.Name), timeout: c.of.opts.Timeout}
+			found, err := do(ctx, c.of, j, func(ctx context.Context) ([]string, error) {
+				return c.complete(ctx, req.Params.Argument.Value, given)
 			})
 			if err != nil {
 				return nil, protocolError(err, "")

@@ -74,6 +74,83 @@ func TestInclude(t *testing.T) {
 	}
 }
 
+// TestIncludedCompletion completes at a part, whose middleware and rate hold there, too.
+func TestIncludedCompletion(t *testing.T) {
+	var order []string
+	mark := func(name string) Middleware {
+		return func(ctx context.Context, r *Request, next func(context.Context) error) error {
+			order = append(order, name+" "+r.Kind)
+			return next(ctx)
+		}
+	}
+	part := NewServer(Options{Service: "stamps", Around: []Middleware{mark("part")}, Rate: Rate{PerSecond: 0.001, Burst: 1}})
+	whole := newServer(t, Options{Around: []Middleware{mark("whole")}})
+	whole.Include(part)
+	addStampPrompt(part)
+	session := dial(t, whole, legacy, nil)
+	if got, err := completeStamp(t, session); err != nil || got != "red" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if got, err := completeStamp(t, session); err == nil || !strings.Contains(err.Error(), "Too many calls") {
+		t.Errorf("beyond the rate: %q, %v", got, err)
+	}
+	if diff := cmp.Diff([]string{"whole completion", "part completion"}, order); diff != "" {
+		t.Errorf("middleware, -want +got:\n%s", diff)
+	}
+}
+
+func addStampPrompt(s *Server) {
+	AddPrompt(s, Prompt{Name: "pick_stamp", Description: "x"}, func(context.Context, struct {
+		Kind string `json:"kind" enum:"red,blue"`
+	}) (Messages, error) {
+		return nil, nil
+	})
+}
+
+func completeStamp(t *testing.T, session *sdk.ClientSession) (string, error) {
+	res, err := session.Complete(t.Context(), &sdk.CompleteParams{
+		Ref: &sdk.CompleteReference{Type: "ref/prompt", Name: "pick_stamp"}, Argument: sdk.CompleteParamsArgument{Name: "kind", Value: "r"},
+	})
+	if err != nil {
+		return "", err
+	}
+	return strings.Join(res.Completion.Values, " "), nil
+}
+
+// TestAddedLater adds what can be completed and watched to a server that is in use.
+func TestAddedLater(t *testing.T) {
+	for _, version := range []string{legacy, modern} {
+		s := newServer(t, Options{})
+		read := func(context.Context) (Contents, error) { return Contents{Text: "x"}, nil }
+		AddResource(s, Resource{URI: "stamps://one", Name: "one"}, read)
+		can := func(session *sdk.ClientSession) (completions, subscribe bool) {
+			c := session.InitializeResult().Capabilities
+			return c.Completions != nil, c.Resources.Subscribe
+		}
+		early := dial(t, s, version, nil)
+		if completions, subscribe := can(early); completions || subscribe {
+			t.Errorf("%s: announced before: completions %v, subscribe %v", version, completions, subscribe)
+		}
+		if got, err := completeStamp(t, early); err == nil {
+			t.Errorf("%s: completed before: %q", version, got)
+		}
+		addStampPrompt(s)
+		AddResource(s, Resource{URI: "stamps://two", Name: "two", Watched: true}, read)
+		late := dial(t, s, version, nil)
+		if completions, subscribe := can(late); !completions || !subscribe {
+			t.Errorf("%s: announced: completions %v, subscribe %v", version, completions, subscribe)
+		}
+		for _, session := range []*sdk.ClientSession{early, late} {
+			if got, err := completeStamp(t, session); err != nil || got != "red" {
+				t.Errorf("%s: completed %q, %v", version, got, err)
+			}
+			if err := session.Subscribe(t.Context(), &sdk.SubscribeParams{URI: "stamps://two"}); err != nil {
+				t.Errorf("%s: subscribe: %v", version, err)
+			}
+		}
+	}
+}
+
 func TestIncludeMistakes(t *testing.T) {
 	whole := newServer(t, Options{})
 	part := NewServer(Options{Service: "part", Keys: []*Key{{Env: "TOOLKIT_TEST_UNSET"}}})

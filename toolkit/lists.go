@@ -2,9 +2,11 @@ package toolkit
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -93,4 +95,52 @@ func (s *Server) guardedResource(req sdk.Request) bool {
 	}
 	_, guarded := s.demands.guard()
 	return guarded
+}
+
+// abilities are what a server has that tools, prompts and resources alone do not make.
+func (s *Server) abilities() (completes, watched bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.completed) > 0, s.watched
+}
+
+// announced tells a client of the abilities that the server has by then, and has it listen
+// to nothing else.
+func (s *Server) announced(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		completes, watched := s.abilities()
+		if p, ok := req.GetParams().(*sdk.SubscriptionsListenParams); ok && p != nil && p.Notifications != nil && !watched {
+			p.Notifications.ResourceSubscriptions = nil
+		}
+		result, err := next(ctx, method, req)
+		var c *sdk.ServerCapabilities
+		switch result := result.(type) {
+		case *sdk.InitializeResult:
+			c = result.Capabilities
+		case *sdk.DiscoverResult:
+			c = result.Capabilities
+		}
+		if err != nil || c == nil {
+			return result, err
+		}
+		if !completes {
+			c.Completions = nil
+		}
+		if c.Resources != nil {
+			c.Resources.Subscribe = watched
+		}
+		return result, nil
+	}
+}
+
+// subscribing answers a subscription, which the SDK keeps itself.
+func (s *Server) subscribing(method string) error {
+	if _, watched := s.abilities(); !watched {
+		return noMethod(method)
+	}
+	return nil
+}
+
+func noMethod(name string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %q", name)}
 }

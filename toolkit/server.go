@@ -103,8 +103,8 @@ type Server struct {
 	taken     map[string]bool // "tool x", "prompt y", "resource z"
 	waiting   []registration  // what the SDK's server gets once it exists
 	built     *sdk.Server
-	completed map[string]Completer // by reference and argument
-	watched   bool                 // a resource tells its subscribers of changes
+	completed map[string]completion // by reference and argument
+	watched   bool                  // a resource tells its subscribers of changes
 	closed    bool
 	host      *Server   // what this server is a part of
 	parts     []*Server // in the order of Include
@@ -131,7 +131,7 @@ var errClosed = errors.New("toolkit: server closed")
 
 // NewServer makes a server. It does no I/O and starts nothing.
 func NewServer(o Options) *Server {
-	s := &Server{opts: o, taken: map[string]bool{}, completed: map[string]Completer{}}
+	s := &Server{opts: o, taken: map[string]bool{}, completed: map[string]completion{}}
 	s.name = o.Name
 	if s.name == "" && o.Service != "" {
 		s.name = serverName(o.Service)
@@ -279,15 +279,12 @@ func (s *Server) build() {
 		//lint:ignore SA1019 legacy clients know no other way, and it was asked for
 		o.Capabilities.Logging = &sdk.LoggingCapabilities{}
 	}
-	if s.watched { // the SDK keeps the subscriptions itself
-		o.SubscribeHandler = func(context.Context, *sdk.SubscribeRequest) error { return nil }
-		o.UnsubscribeHandler = func(context.Context, *sdk.UnsubscribeRequest) error { return nil }
-	}
-	if len(s.completed) > 0 {
-		o.CompletionHandler = s.complete
-	}
+	// Both may be added later, and until then these are no methods.
+	o.SubscribeHandler = func(context.Context, *sdk.SubscribeRequest) error { return s.subscribing("resources/subscribe") }
+	o.UnsubscribeHandler = func(context.Context, *sdk.UnsubscribeRequest) error { return s.subscribing("resources/unsubscribe") }
+	o.CompletionHandler = s.complete
 	s.built = sdk.NewServer(&sdk.Implementation{Name: s.name, Title: s.opts.Title, Version: s.opts.Version}, o)
-	s.built.AddReceivingMiddleware(s.listed)
+	s.built.AddReceivingMiddleware(s.listed, s.announced)
 	for _, r := range s.waiting {
 		s.put(r)
 	}
