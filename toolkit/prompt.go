@@ -98,6 +98,9 @@ func AddPrompt[Args any](s *Server, p Prompt, f func(context.Context, Args) (Mes
 			if err != nil {
 				return nil, protocolError(err, "")
 			}
+			if messages == nil {
+				messages = Messages{} // MCP wants a list
+			}
 			return &sdk.GetPromptResult{Description: definition.Description, Messages: messages}, nil
 		})
 	}}, nil)

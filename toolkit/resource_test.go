@@ -236,3 +236,13 @@ func TestTemplateCompletion(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+// TestPromptWithoutMessages has a list of none: clients refuse null.
+func TestPromptWithoutMessages(t *testing.T) {
+	s := newServer(t, Options{})
+	AddPrompt(s, Prompt{Name: "say_nothing", Description: "x"}, func(context.Context, struct{}) (Messages, error) { return nil, nil })
+	res, err := dial(t, s, legacy, nil).GetPrompt(t.Context(), &sdk.GetPromptParams{Name: "say_nothing"})
+	if err != nil || res.Messages == nil {
+		t.Errorf("got %+v, %v", res, err)
+	}
+}
