@@ -10,6 +10,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log"
@@ -66,6 +67,5 @@ func run(ctx context.Context, out io.Writer, server mcp.Transport, provider, nam
 		return err
 	}
 	message := (&result.Shape{}).Message(call, res)
-	fmt.Fprintf(out, `{"role":"tool","tool_call_id":%q,"content":%q}`+"\n", call.ID, message.Text)
-	return nil
+	return json.NewEncoder(out).Encode(map[string]string{"role": "tool", "tool_call_id": call.ID, "content": message.Text})
 }
