@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -258,5 +259,46 @@ func TestFormSchema(t *testing.T) {
 	}
 	if _, err := FormSchema[string](); err == nil {
 		t.Error("a string is a form")
+	}
+}
+
+// TestAskWhenRunAgain runs a function twice in one leg, as a middleware that tries again
+// does, and a list whose page was too long: it is the same question.
+func TestAskWhenRunAgain(t *testing.T) {
+	tries := 0
+	s := newServer(t, Options{Around: []Middleware{func(ctx context.Context, _ *Request, next func(context.Context) error) error {
+		err := next(ctx)
+		if err != nil {
+			tries++
+			err = next(ctx)
+		}
+		return err
+	}}})
+	Add(s, Tool{Name: "do_thing", Description: "x", Hints: reading}, func(ctx context.Context, _ struct{}) (Text, error) {
+		_, err := Ask[yes](ctx, "Sure?")
+		return "done", err
+	})
+	Add(s, Tool{Name: "do_shaky", Description: "x", Hints: reading}, func(ctx context.Context, _ struct{}) (Text, error) {
+		if _, err := Ask[yes](ctx, "Sure?"); err != nil {
+			return "", err
+		}
+		if tries == 1 {
+			return "", errors.New("the connection broke")
+		}
+		return "done", nil
+	})
+	AddList(s, Tool{Name: "list_things", Description: "x", Hints: reading, Cursor: true, Characters: 1000}, func(ctx context.Context, _ struct{}, p Page) (Listing[string], error) {
+		_, err := Ask[yes](ctx, "Sure?")
+		return Listing[string]{Items: slices.Repeat([]string{strings.Repeat("x", 100)}, p.Limit), Total: -1, Next: "more"}, err
+	})
+	for _, version := range []string{legacy, modern} {
+		for _, tool := range []string{"do_thing", "do_shaky", "list_things"} {
+			var asked []string
+			tries = 0
+			session := dial(t, s, version, replies(t, map[string]*sdk.ElicitResult{"Sure?": {Action: "accept", Content: map[string]any{"sure": true}}}, &asked))
+			if got := call(t, session, tool, `{}`); got.failed || len(asked) != 1 {
+				t.Errorf("%s, %s: asked %q: %s", version, tool, asked, got.text)
+			}
+		}
 	}
 }

@@ -36,7 +36,7 @@ type asks struct {
 	given map[string]*sdk.ElicitResult
 	used  map[string]*sdk.ElicitResult // of those given, in this leg
 	open  sdk.InputRequestMap
-	asked map[string]int // how often the same was asked in this leg
+	asked map[string]int // how often the same was asked in this run of the function
 }
 
 // unasked is the error of a question that the client has to be asked first.
@@ -68,7 +68,15 @@ func asksOf(req *sdk.CallToolRequest) *asks {
 func (q *asks) begin() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.used, q.open, q.asked = map[string]*sdk.ElicitResult{}, sdk.InputRequestMap{}, map[string]int{}
+	q.used, q.open = map[string]*sdk.ElicitResult{}, sdk.InputRequestMap{}
+}
+
+// anew begins the function anew within a leg, as a middleware does that calls next again:
+// what it asks then are the same questions.
+func (q *asks) anew() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.asked = map[string]int{}
 }
 
 // answer returns the answer to a question, or notes that it is to be asked.

@@ -84,6 +84,9 @@ func AddList[Query, Item any](s *Server, t Tool, f func(context.Context, Query, 
 				break
 			}
 			p.Limit = fewer
+			if r, ok := ctx.Value(runningKey{}).(*running); ok {
+				r.asks.anew()
+			}
 			if got, err = f(ctx, q, p); err != nil {
 				return reply{}, err
 			}
