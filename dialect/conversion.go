@@ -185,10 +185,13 @@ func (c *conversion) add(change Change) {
 }
 
 // each visits all schemas of the tree, inner ones first. A visit may change the
-// schema it gets in any way.
+// schema it gets in any way. Once the conversion has failed none is visited any more.
 func (c *conversion) each(visit func(*schema.Node)) { c.eachIn(c.root, visit) }
 
 func (c *conversion) eachIn(n *schema.Node, visit func(*schema.Node)) {
+	if c.failed != "" {
+		return
+	}
 	for sub := range n.Subschemas() {
 		c.eachIn(sub.Node, visit)
 	}

@@ -15,14 +15,15 @@ func (c *conversion) declareRequired() {
 		return
 	}
 	c.each(func(n *schema.Node) {
-		if !contains(typesOf(n), "object") {
+		if !contains(typesOf(n), "object") || !n.Has("required") {
 			return
 		}
+		patterns := knownPatterns(n)
 		for _, name := range required(n) {
 			if n.Get("properties").Has(name) {
 				continue
 			}
-			value, ok := c.furtherMember(n, name)
+			value, ok := c.furtherMember(n, name, patterns)
 			if !ok {
 				continue
 			}
@@ -38,14 +39,30 @@ func (c *conversion) declareRequired() {
 	})
 }
 
+// A knownPattern is one of patternProperties.
+type knownPattern struct {
+	matches *regexp.Regexp
+	value   *schema.Node
+}
+
+// knownPatterns are those of n's patternProperties whose pattern we know.
+func knownPatterns(n *schema.Node) (known []knownPattern) {
+	for _, p := range n.Get("patternProperties").Members() {
+		if re, err := regexp.Compile(p.Name); err == nil {
+			known = append(known, knownPattern{re, p.Value})
+		}
+	}
+	return known
+}
+
 // furtherMember is the schema of a member that properties does not name; false
 // where the server takes none.
-func (c *conversion) furtherMember(n *schema.Node, name string) (*schema.Node, bool) {
+func (c *conversion) furtherMember(n *schema.Node, name string, patterns []knownPattern) (*schema.Node, bool) {
 	value := schema.NewObject()
 	matched := false
-	for _, p := range n.Get("patternProperties").Members() {
-		if re, err := regexp.Compile(p.Name); err != nil || re.MatchString(name) {
-			if both, ok := c.merge(value, c.clone(p.Value)); ok && err == nil {
+	for _, p := range patterns {
+		if p.matches.MatchString(name) {
+			if both, ok := c.merge(value, c.clone(p.value)); ok {
 				value, matched = both, true
 			}
 		}

@@ -30,6 +30,24 @@ var adversarial = map[string]string{
 		}
 		return `{"type":"object","properties":{"p":{"$ref":"#/$defs/u0"}},"$defs":{` + b.String() + `"z":{}}}`
 	}(),
+	"alternatives of alternatives": func() string {
+		several := func(name string) string {
+			var b strings.Builder
+			for i := range 950 {
+				fmt.Fprintf(&b, `,{"required":["%s%d"]}`, name, i)
+			}
+			return b.String()[1:]
+		}
+		return `{"type":"object","properties":{"p":{"type":"object","anyOf":[` + several("a") + `],"oneOf":[` + several("b") + `]}}}`
+	}(),
+	"required members of which patterns speak": func() string {
+		var names, patterns strings.Builder
+		for i := range 1900 {
+			fmt.Fprintf(&names, `,"p%d"`, i)
+			fmt.Fprintf(&patterns, `,"^p%d$":{"type":"string"}`, i)
+		}
+		return `{"type":"object","properties":{"p":{"type":"object","required":[` + names.String()[1:] + `],"patternProperties":{` + patterns.String()[1:] + `}}}}`
+	}(),
 	"many properties": func() string {
 		var b strings.Builder
 		for i := range 900 {

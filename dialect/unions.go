@@ -256,6 +256,9 @@ func (c *conversion) pushInto(n *schema.Node) {
 	var pushed []*schema.Node
 	dropped := false
 	for _, branch := range branches {
+		if c.failed != "" {
+			return // too many alternatives of alternatives
+		}
 		branch = c.resolved(branch)
 		if conflict(rest, branch) {
 			continue // the alternative could never be met
