@@ -22,6 +22,11 @@ func (c *conversion) settleRoot() (reason string) {
 		x := expansion{conversion: c, hoisted: map[*schema.Node]string{}, open: map[*schema.Node]int{}}
 		x.inlineRoot()
 	}
+	for _, branch := range c.root.Get("allOf").Items() {
+		if branch.IsBool(false) {
+			return "has false in allOf: no arguments would ever fit"
+		}
+	}
 	switch t := typesOf(c.root); {
 	case len(t) == 1 && t[0] == "object":
 	case contains(t, "object"):

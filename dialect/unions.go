@@ -1,6 +1,8 @@
 package dialect
 
 import (
+	"slices"
+
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -9,9 +11,15 @@ import (
 // optional value.
 func (c *conversion) dropImpossible() {
 	c.each(func(n *schema.Node) {
+		if n != c.root && slices.ContainsFunc(n.Get("allOf").Items(), func(v *schema.Node) bool { return v.IsBool(false) }) {
+			c.say("dropImpossible", n, "no value fits all of allOf")
+			n.Become(schema.NewBool(false)) // it goes with what it stands in
+			return
+		}
 		for _, keyword := range []string{"anyOf", "oneOf"} {
 			c.dropBranches(n, keyword)
 		}
+		c.forbidMembers(n)
 		for _, p := range append([]schema.Member(nil), n.Get("properties").Members()...) {
 			if !impossible(p.Value) || !p.Value.IsBool(false) && !c.rules.bad(Not) && p.Value.Has("not") {
 				continue
@@ -48,6 +56,9 @@ func (c *conversion) dropImpossible() {
 			n.Delete("enum")
 			c.widen("dropImpossible", n, "no value fits an empty enum")
 		}
+		c.nameNone(n)
+		c.countContained(n)
+		c.endTuple(n)
 		if n.Get("items").IsBool(false) {
 			c.closeTuple(n)
 		}
@@ -64,6 +75,10 @@ func (c *conversion) dropIdle() {
 		dropped := false
 		for _, keyword := range []string{"then", "else", "propertyNames"} {
 			dropped = idle(n.Get(keyword)) && n.Delete(keyword) || dropped
+		}
+		if !n.Has("if") {
+			dropped = n.Delete("then") || dropped
+			dropped = n.Delete("else") || dropped
 		}
 		if n.Has("if") && !n.Has("then") && !n.Has("else") && !n.Has("unevaluatedProperties") && !n.Has("unevaluatedItems") {
 			dropped = n.Delete("if")

@@ -85,8 +85,11 @@ func (c *conversion) spellOutAny() {
 			if sub.Node.Kind() == schema.Bool && c.rules.bad(BooleanSchema) {
 				if sub.Node.IsBool(true) {
 					c.say("spellOutAny", sub.Node, "a boolean is not taken as a schema")
-					sub.Node.Become(schema.NewObject())
+				} else {
+					c.spill(sub.Node, "no value fits here")
+					c.widen("spellOutAny", sub.Node, "a boolean is not taken as a schema; the description says that nothing fits")
 				}
+				sub.Node.Become(schema.NewObject())
 			}
 			if c.rules.bad(EmptySchema) && sub.Node.Kind() == schema.Object && unrestricted(sub.Node) {
 				c.say("spellOutAny", sub.Node, "a schema without a type is not taken")

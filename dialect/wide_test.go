@@ -53,6 +53,22 @@ var sayable = []string{
 	`{"type":"object","properties":{"a":{"type":"string"}},"dependentSchemas":{"a":{}},"propertyNames":{},"not":false}`,
 	`{"type":"object","additionalProperties":{"minimum":1}}`,
 	`{"type":"object","properties":{"a":{"type":"string"}},"patternProperties":{"^x-":false}}`,
+	`{"allOf":[false]}`,
+	`{"anyOf":[{"allOf":[true,false]},{"type":"string"}]}`,
+	`{"type":"array","items":{"allOf":[false]}}`,
+	`{"not":{"allOf":[false]}}`,
+	`{"$ref":"#/$defs/F"}`,
+	`{"type":"object","properties":{"a":{},"b":{}},"dependentSchemas":{"a":false}}`,
+	`{"type":"object","propertyNames":false}`,
+	`{"else":{"required":["a"]}}`,
+	`{"contains":{}}`,
+	`{"type":"array","contains":true,"minContains":2,"maxContains":3,"unevaluatedItems":false}`,
+	`{"type":"array","contains":false}`,
+	`{"contains":false,"minContains":0}`,
+	`{"contains":true,"maxItems":0}`,
+	`{"prefixItems":[false]}`,
+	`{"type":"array","items":{},"prefixItems":[{"type":"string"},false]}`,
+	`{"type":"array","items":{},"prefixItems":[{"type":"string"},false],"minItems":2}`,
 	`{"not":{"const":3}}`,
 	`{"if":{"type":"string"},"then":{"minLength":1},"else":{"type":"integer"}}`,
 	`{"type":"string","pattern":"(?<!x)y","minLength":1,"format":"x-y"}`,
@@ -61,7 +77,7 @@ var sayable = []string{
 }
 
 // sayableDefinitions are what sayable schemas refer to.
-const sayableDefinitions = `"$defs":{"S":{"type":"string","enum":["a","b"]},"N":{"type":"object","properties":{"next":{"$ref":"#/$defs/N"}}}}`
+const sayableDefinitions = `"$defs":{"S":{"type":"string","enum":["a","b"]},"N":{"type":"object","properties":{"next":{"$ref":"#/$defs/N"}}},"F":false}`
 
 // TestNothingIsLostToOurOwnChecker converts what can be said in every dialect:
 // none of it may go out as an object without a schema.
