@@ -70,6 +70,7 @@ func (c *conversion) merge(a, b *schema.Node) (_ *schema.Node, ok bool) {
 			return nil, false
 		}
 	}
+	fitMembers(m.out)
 	if !schema.Satisfiable(m.out) {
 		return nil, false // engines fail over what nothing fits; better left to the validation
 	}

@@ -1,6 +1,8 @@
 package dialect
 
 import (
+	"slices"
+
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -48,6 +50,7 @@ func loneTypeList(n *schema.Node) bool {
 }
 
 func (c *conversion) splitTypes(n *schema.Node, names []string) {
+	names = typesOfLiterals(n, names)
 	var others []string
 	for _, t := range names {
 		if t != "null" {
@@ -96,6 +99,26 @@ func (c *conversion) splitTypes(n *schema.Node, names []string) {
 	}
 	kept.Set("anyOf", schema.NewArray(alive...))
 	n.Become(kept)
+}
+
+// typesOfLiterals are those of some types of which the enum or const of n has a value, where
+// it has one and some value is of them.
+func typesOfLiterals(n *schema.Node, names []string) (of []string) {
+	values := n.Get("enum").Items()
+	if v := n.Get("const"); v != nil {
+		values = []*schema.Node{v}
+	}
+	for _, t := range names {
+		if slices.ContainsFunc(values, func(v *schema.Node) bool {
+			return typeOfValue(v) == t || t == "number" && typeOfValue(v) == "integer"
+		}) {
+			of = append(of, t)
+		}
+	}
+	if len(of) == 0 {
+		return names
+	}
+	return of
 }
 
 // giveKeyword puts a keyword into the branch of a type where it speaks of it.

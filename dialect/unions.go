@@ -107,6 +107,14 @@ func (c *conversion) closes(n *schema.Node) bool {
 
 // dropMembers takes out of an enum the members that the type beside it excludes.
 func (c *conversion) dropMembers(n *schema.Node) {
+	if fitMembers(n) {
+		c.say("dropImpossible", n, "the type excludes a member of the enum")
+	}
+}
+
+// fitMembers leaves those members of an enum that the type beside it takes, where there are
+// some. It reports whether others were there.
+func fitMembers(n *schema.Node) bool {
 	var kept []*schema.Node
 	members := n.Get("enum").Items()
 	for _, m := range members {
@@ -114,10 +122,11 @@ func (c *conversion) dropMembers(n *schema.Node) {
 			kept = append(kept, m)
 		}
 	}
-	if len(kept) > 0 && len(kept) < len(members) {
-		n.Set("enum", schema.NewArray(kept...))
-		c.say("dropImpossible", n, "the type excludes a member of the enum")
+	if len(kept) == 0 || len(kept) == len(members) {
+		return false
 	}
+	n.Set("enum", schema.NewArray(kept...))
+	return true
 }
 
 // closeTuple says by its length that an array ends with its prefixItems.

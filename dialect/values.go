@@ -288,6 +288,9 @@ func (c *conversion) splitEnum(n *schema.Node, members []*schema.Node) {
 	n.Delete("type")
 	n.Set("anyOf", schema.NewArray(branches...))
 	c.say("splitEnum", n, "an enum of several types is not taken")
+	if c.rules.bad(UnionSiblings) {
+		c.pushInto(n)
+	}
 }
 
 // enumText writes all members of an enum as strings; the way back is a table.
