@@ -98,6 +98,13 @@ func (c *conversion) writeMaps() {
 		return // makeStrict refuses what arbitrary names may be in
 	}
 	besideText, besideArray := c.beside("string"), c.beside("array")
+	if c.rules.bad(ItemUnion) {
+		c.each(func(n *schema.Node) { // a union in items takes no list of pairs either
+			for _, branch := range n.Get("items").Get("anyOf").Items() {
+				besideArray[branch] = true
+			}
+		})
+	}
 	c.each(func(n *schema.Node) {
 		if c.rules.MapsAsPairs && !besideText[n] && n != c.root && isObject(n) && len(n.Get("properties").Members()) == 0 {
 			c.writeMapsAsPairs(n, !besideArray[n])

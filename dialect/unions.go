@@ -181,6 +181,7 @@ func (c *conversion) replaceOneOf() {
 		if union == nil {
 			return
 		}
+		alone := len(union.Items()) == 1 && !n.Has("anyOf")
 		if n.Has("anyOf") {
 			n.Delete("oneOf")
 			c.spill(n, "exactly one of "+snippet(union, 200))
@@ -188,6 +189,10 @@ func (c *conversion) replaceOneOf() {
 			n.Rename("oneOf", "anyOf")
 		}
 		n.Delete("discriminator")
+		if alone {
+			c.say("replaceOneOf", n, "oneOf is not taken; of one alternative anyOf says the same")
+			return
+		}
 		c.widen("replaceOneOf", n, "oneOf is not taken; with anyOf several alternatives may fit")
 	})
 }
