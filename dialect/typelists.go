@@ -104,10 +104,7 @@ func (c *conversion) splitTypes(n *schema.Node, names []string) {
 // typesOfLiterals are those of some types of which the enum or const of n has a value, where
 // it has one and some value is of them.
 func typesOfLiterals(n *schema.Node, names []string) (of []string) {
-	values := n.Get("enum").Items()
-	if v := n.Get("const"); v != nil {
-		values = []*schema.Node{v}
-	}
+	values := literals(n)
 	for _, t := range names {
 		if slices.ContainsFunc(values, func(v *schema.Node) bool {
 			return typeOfValue(v) == t || t == "number" && typeOfValue(v) == "integer"
@@ -119,6 +116,14 @@ func typesOfLiterals(n *schema.Node, names []string) (of []string) {
 		return names
 	}
 	return of
+}
+
+// literals are the values that the enum or const of n names.
+func literals(n *schema.Node) []*schema.Node {
+	if v := n.Get("const"); v != nil {
+		return []*schema.Node{v}
+	}
+	return n.Get("enum").Items()
 }
 
 // giveKeyword puts a keyword into the branch of a type where it speaks of it.

@@ -216,7 +216,107 @@ func (c *conversion) relaxOneOf() {
 				return
 			}
 		}
+		if c.toldApartBySilence(branches) {
+			n.Rename("oneOf", "anyOf")
+			n.Delete("discriminator")
+			c.widen("relaxOneOf", n, "silence closes alternatives of oneOf that are open to the server, for which several may fit")
+		}
 	})
+}
+
+// toldApartBySilence reports whether an object that is written by one of some alternatives may
+// fit another one, too, and would not if that were closed, as silence closes it.
+func (c *conversion) toldApartBySilence(branches []*schema.Node) bool {
+	if !c.rules.ClosedBySilence {
+		return false
+	}
+	t := telling{c, map[*schema.Node]map[string]bool{}}
+	for i, a := range branches {
+		for j, b := range branches {
+			if i != j && t.passesFor(c.referred(a), c.referred(b)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// A telling tells alternatives apart.
+type telling struct {
+	*conversion
+	values map[*schema.Node]map[string]bool // identities of the values that enums and consts name
+}
+
+// passesFor reports whether an object of a, with all of its properties, may be one of b if b
+// is open, and is none if silence closes it.
+func (t *telling) passesFor(a, b *schema.Node) bool {
+	if !t.closesByItself(b) || conflict(a, b) {
+		return false
+	}
+	mine, theirs := a.Get("properties"), b.Get("properties")
+	more := false
+	for _, p := range mine.Members() {
+		other := theirs.Get(p.Name)
+		more = more || other == nil
+		if other != nil && (contains(required(a), p.Name) || contains(required(b), p.Name)) && t.apart(t.referred(p.Value), t.referred(other)) {
+			return false
+		}
+	}
+	for _, name := range required(b) {
+		if !mine.Has(name) {
+			return false
+		}
+	}
+	return more
+}
+
+// closesByItself reports whether silence closes n, which is open to the server.
+func (c *conversion) closesByItself(n *schema.Node) bool {
+	types := typesOf(n)
+	return !c.mark(n).closed && (len(types) == 0 || contains(types, "object")) && len(n.Get("properties").Members()) > 0 &&
+		!n.Has("additionalProperties") && !n.Has("patternProperties") && !n.Has("unevaluatedProperties")
+}
+
+// apart reports whether no value fits both of two schemas, as far as their types and values say.
+func (t *telling) apart(a, b *schema.Node) bool {
+	if conflict(a, b) {
+		return true
+	}
+	few, many := t.named(a), t.named(b)
+	if len(few) > len(many) {
+		few, many = many, few
+	}
+	for identity := range few {
+		if many[identity] {
+			return false
+		}
+	}
+	return len(few) > 0
+}
+
+// named are the identities of the values that the enum or const of n names.
+func (t *telling) named(n *schema.Node) map[string]bool {
+	if known, ok := t.values[n]; ok {
+		return known
+	}
+	identities := map[string]bool{}
+	for _, v := range literals(n) {
+		identities[v.Identity()] = true
+	}
+	t.values[n] = identities
+	return identities
+}
+
+// referred is what n refers to, or n itself.
+func (c *conversion) referred(n *schema.Node) *schema.Node {
+	for range schema.MaxDepth {
+		target := c.target(n)
+		if target == nil {
+			break
+		}
+		n = target
+	}
+	return n
 }
 
 // spliceUnions writes a union inside a union as one, and a union of one

@@ -37,10 +37,7 @@ func (c *conversion) inferTypes() {
 			return
 		}
 		found := map[string]bool{}
-		values := n.Get("enum").Items()
-		if v := n.Get("const"); v != nil {
-			values = []*schema.Node{v}
-		}
+		values := literals(n)
 		for _, v := range values {
 			found[typeOfValue(v)] = true
 		}
@@ -222,13 +219,7 @@ func (c *conversion) besideTexts() map[*schema.Node]bool {
 
 // takesTexts reports whether a schema takes strings, as far as its types say.
 func (c *conversion) takesTexts(n *schema.Node) bool {
-	for range schema.MaxDepth {
-		target := c.target(n)
-		if target == nil {
-			break
-		}
-		n = target
-	}
+	n = c.referred(n)
 	if types := typesOf(n); len(types) > 0 {
 		return contains(types, "string")
 	}
