@@ -27,10 +27,7 @@ func (c *conversion) itemsFromUnevaluated() {
 		if rest == nil || n.Has("items") {
 			return
 		}
-		alone := c.target(n) == nil && !n.Has("contains")
-		for sub := range n.Subschemas() {
-			alone = alone && !sub.InPlace()
-		}
+		alone := c.target(n) == nil && !n.Has("contains") && !judgedInPlace(n)
 		missing := c.rules.bad(ItemsMissing) && contains(typesOf(n), "array")
 		switch {
 		case alone:

@@ -68,6 +68,9 @@ func (c *conversion) furtherMember(n *schema.Node, name string, patterns []known
 		}
 	}
 	extra := n.Get("additionalProperties")
+	if extra == nil && c.target(n) == nil && !judgedInPlace(n) {
+		extra = n.Get("unevaluatedProperties") // nothing else speaks of it
+	}
 	switch {
 	case matched:
 		return value, true
@@ -77,6 +80,16 @@ func (c *conversion) furtherMember(n *schema.Node, name string, patterns []known
 		return c.clone(extra), true
 	}
 	return c.made(value, n), true
+}
+
+// judgedInPlace reports whether schemas inside n judge the same value.
+func judgedInPlace(n *schema.Node) bool {
+	for sub := range n.Subschemas() {
+		if sub.InPlace() {
+			return true
+		}
+	}
+	return false
 }
 
 // defineRequired drops required names that are no properties, where they are

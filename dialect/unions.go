@@ -57,6 +57,11 @@ func (c *conversion) dropImpossible() {
 			c.widen("dropImpossible", n, "no value fits an empty enum")
 		}
 		c.nameNone(n)
+		for _, k := range [][2]string{{"additionalProperties", "unevaluatedProperties"}, {"items", "unevaluatedItems"}} {
+			if n.Has(k[0]) && n.Delete(k[1]) {
+				c.say("dropImpossible", n, k[0]+" has judged all that "+k[1]+" speaks of")
+			}
+		}
 		c.countContained(n)
 		c.endTuple(n)
 		if n.Get("items").IsBool(false) {

@@ -13,6 +13,7 @@ func TestWhatIsWiderIsSaid(t *testing.T) {
 		{"xai vllm sglang llamacpp lmstudio", `{"type":"object","properties":{"p":{"additionalProperties":false}}}`, `{"p":{"k":1}}`},
 		{"openai gemini conservative vllm sglang xai", `{"type":"object","properties":{"p":{"type":"object","properties":{"a":false}}}}`, `{"p":{"a":1}}`},
 		{"openai gemini conservative", `{"type":"object","properties":{"p":{"type":"object","properties":{"a":false,"b":{"type":"string"}}}}}`, `{"p":{"a":1}}`},
+		{"sglang", `{"type":"object","required":["z"],"unevaluatedProperties":{"type":"integer"}}`, `{"z":"x"}`},
 		{"groq", `{"type":"object","properties":{"a":{"type":"boolean"}},"minProperties":1}`, `{"a":null}`},
 		{"groq", `{"type":"object","properties":{"a":{"type":"boolean"},"b":{"type":"boolean"}},"dependentRequired":{"a":["b"]}}`, `{"a":true,"b":null}`},
 		{"groq", `{"type":"object","properties":{"a":{"type":"boolean"},"b":{"type":"boolean"}},"if":{"required":["a"]},"then":{"required":["b"]}}`, `{"a":true,"b":null}`},
@@ -40,6 +41,17 @@ func TestImpossiblePropertyOfAClosedObject(t *testing.T) {
 	for _, change := range plan.Report() {
 		if !change.Lossless {
 			t.Errorf("%+v", change)
+		}
+	}
+}
+
+// An engine that closes by silence must not read in unevaluatedProperties that an object is
+// open, which additionalProperties, left to silence, has closed.
+func TestUnevaluatedBesideAdditional(t *testing.T) {
+	for _, name := range Names() {
+		plan := planFor(t, name, `{"type":"object","properties":{"a":{"type":"array","items":{"type":"string"},"unevaluatedItems":false}},"additionalProperties":false,"unevaluatedProperties":true}`)
+		if sent := string(plan.Parameters()); strings.Contains(sent, "unevaluated") {
+			t.Errorf("%s: %s", name, sent)
 		}
 	}
 }

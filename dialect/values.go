@@ -284,13 +284,38 @@ func (c *conversion) splitEnum(n *schema.Node, members []*schema.Node) {
 	}
 }
 
+// fittingValues are those of some values that fit what n says of values of their type, where one
+// does.
+func fittingValues(n *schema.Node, values []*schema.Node) (kept []*schema.Node) {
+	probe := schema.NewObject()
+	for keyword := range keywordTypes {
+		if v := n.Get(keyword); v != nil {
+			probe.Set(keyword, v.Clone())
+		}
+	}
+	if len(probe.Members()) == 0 {
+		return values
+	}
+	judge := schema.NewValidator(probe.Bytes())
+	for _, v := range values {
+		if len(judge.ValidateNode(v)) == 0 {
+			kept = append(kept, v)
+		}
+	}
+	if len(kept) == 0 {
+		return values
+	}
+	return kept
+}
+
 // enumText writes all members of an enum as strings; the way back is a table.
 func (c *conversion) enumText(n *schema.Node, members []*schema.Node) {
 	op := enumText{}
 	texts := []*schema.Node{}
 	seen := map[string]bool{}
-	nullable, only := false, len(distinct(members)) == 1
-	for _, m := range distinct(members) {
+	members = fittingValues(n, distinct(members))
+	nullable, only := false, len(members) == 1
+	for _, m := range members {
 		if m.Kind() == schema.Null && !only && !c.rules.bad(NullableKeyword) {
 			nullable = true
 			continue
@@ -309,8 +334,8 @@ func (c *conversion) enumText(n *schema.Node, members []*schema.Node) {
 		op.texts, op.members = append(op.texts, text), append(op.members, m)
 		texts = append(texts, schema.NewString(text))
 	}
-	for _, keyword := range []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "format"} {
-		n.Delete(keyword)
+	for keyword := range keywordTypes {
+		n.Delete(keyword) // it judged values, not their texts
 	}
 	n.Set("type", schema.NewString("string"))
 	n.Set("enum", schema.NewArray(texts...))
