@@ -44,14 +44,13 @@ func await() {
 	said := ""
 	for range 1200 {
 		if res, err := http.Get(address); err != nil {
-			said = err.Error()
+			said = err.Error() // which names the address, and so perhaps the text
 		} else {
 			body, _ := io.ReadAll(res.Body)
 			res.Body.Close()
-			said = string(body)
-		}
-		if strings.Contains(said, text) {
-			return
+			if said = string(body); strings.Contains(said, text) {
+				return
+			}
 		}
 		<-tick.C
 	}
