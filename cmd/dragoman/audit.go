@@ -154,9 +154,12 @@ func auditVerifyCommand() *cobra.Command {
 hashes, and what they say of each other. It exits with 1, and names the first record
 that does not fit, when somebody changed one, or took one away.
 
-Whoever can write to the store can write all of it anew. To find that, too, keep the
-heads that this prints somewhere else, and name them the next time. Logs name each
-other's heads, so it is one for each process that still writes, or fewer:
+Whoever can write to the store can write all of it anew, or take away its beginning. To
+find that, too, keep the heads that this prints somewhere else, and name them the next
+time. Logs name each other's heads, so it is one for each process that still writes, or
+fewer. A line with ! says what could not be compared: a log that begins later than with
+its first record, though no record tells of its retention, or a head older than what is
+there:
 
   dragoman audit verify --head k2v5c7q4wz3a:4711:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08`,
 		Args: cobra.MaximumNArgs(1),
@@ -189,12 +192,28 @@ other's heads, so it is one for each process that still writes, or fewer:
 			for _, head := range check.Heads() {
 				out.Printf("head %s\n", head)
 			}
+			for _, log := range check.Logs {
+				if log.Untold {
+					out.Printf("%s %s begins with record %d, and no record says that those before it were removed\n", out.Warn("!"), logName(log.Head.Log), log.First)
+				}
+			}
+			for _, head := range check.Unseen {
+				out.Printf("%s the record of head %s was removed, and it cannot be compared\n", out.Warn("!"), head)
+			}
 			return nil
 		},
 	}
 	cmd.Flags().StringArrayVar(&heads, "head", nil, "a `LOG:SEQ:HASH` that was noted before, and has to be there; may be repeated")
 	configFlag(cmd, &at)
 	return cmd
+}
+
+// logName names a log; that without a name is the one that all processes once shared.
+func logName(log string) string {
+	if log == "" {
+		return "the shared log"
+	}
+	return "log " + log
 }
 
 // verify checks the log, or an export of it.

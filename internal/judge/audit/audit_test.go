@@ -371,6 +371,9 @@ func TestPrune(t *testing.T) {
 		t.Fatalf("%d were removed, %v", n, err)
 	}
 	check := verified(t, l, oldHead)
+	if check.Untold {
+		t.Errorf("no record says what was removed: %+v", check)
+	}
 	if n, err := l.Count(t.Context()); check.Records != 3 || check.First != 41 || n != 3 || err != nil {
 		t.Errorf("%+v; %d are counted, %v", check, n, err)
 	}

@@ -27,13 +27,15 @@ func VerifyExport(r io.Reader, kept ...Head) (check Check, err error) {
 			err = e.end()
 		}
 	}
-	named := mentions{}
+	named, pruned := mentions{}, removals{}
 	for _, v := range e.order {
 		check.Records += v.checked.Records
 		check.Logs = append(check.Logs, v.checked)
 		named.add(v.named)
+		pruned.add(v.pruned)
 	}
 	named.mark(check.Logs)
+	check.Unseen = pruned.mark(check.Logs, kept)
 	return check, err
 }
 

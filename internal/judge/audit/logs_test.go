@@ -44,7 +44,56 @@ func checked(t *testing.T, l *Log, kept ...Head) Check {
 	if n, err := l.Count(t.Context()); err != nil || n != check.Records {
 		t.Errorf("%d of %d records are counted, %v", n, check.Records, err)
 	}
+	for _, log := range check.Logs {
+		if log.Untold {
+			t.Errorf("no record says what was removed of %+v", log)
+		}
+	}
 	return check
+}
+
+// TestRemovedByNobody: who takes away the beginning of a log, and all of another one, and
+// says in the tables that it was removed, is found out by those who look, and by heads.
+func TestRemovedByNobody(t *testing.T) {
+	old := logged(t, nil)
+	written(t, old, "a", "b", "c", "d")
+	first, err := old.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	written(t, old, "e", "f")
+	l := New(old.db, Config{}, nil)
+	written(t, l, "g")
+	if got := checked(t, l, first).Unseen; got != nil {
+		t.Errorf("%v are there", got)
+	}
+	remove := func(through uint64) {
+		t.Helper()
+		var hash []byte
+		if err := l.db.Read(t.Context(), func(tx *store.Tx) error {
+			return tx.Row("SELECT hash FROM audit_records WHERE log = $1 AND seq = $2", []any{old.name, int64(through)}, &hash)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		tamper(t, l, "DELETE FROM audit_records WHERE log = $1 AND seq <= $2", old.name, int64(through))
+		tamper(t, l, "UPDATE audit_logs SET removed = $1, removed_hash = $2 WHERE log = $3", int64(through), Hash(hash).String(), old.name)
+	}
+	forged := first
+	forged.Hash[0]++
+	last, err := old.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	remove(first.Seq + 1)
+	check, err := l.Verify(t.Context(), first, forged, last)
+	if err != nil || len(check.Logs) != 2 || !check.Logs[0].Untold || check.Logs[1].Untold || !slices.Equal(check.Unseen, []Head{first, forged}) {
+		t.Errorf("the beginning was taken away: %+v, %v", check, err)
+	}
+	remove(last.Seq)
+	check, err = l.Verify(t.Context(), first, last)
+	if err != nil || len(check.Logs) != 1 || !slices.Equal(check.Unseen, []Head{first, last}) {
+		t.Errorf("all was taken away: %+v, %v", check, err)
+	}
 }
 
 // TestLogs: processes that write at once have a log each, which any of them verifies, lists

@@ -16,6 +16,7 @@ type verifier struct {
 	start   Record // the first record that is there
 	removed Head   // what was pruned before it, as far as that is written down
 	kept    []Head
+	pruned  removals // what its records say was removed
 	named   mentions // the other logs that its records name
 	names   []Head   // those that were not looked for yet
 	by      uint64   // the record that names the first of them
@@ -31,7 +32,7 @@ func (v *verifier) next(r *row) error {
 	}
 	switch {
 	case v.checked.Records == 0:
-		v.start, v.checked.First = record, record.Seq
+		v.start, v.checked.First, v.checked.before = record, record.Seq, record.Prev
 	case record.Seq != v.checked.Head.Seq+1:
 		return &Bad{v.log, v.checked.Head.Seq + 1, "it is missing"}
 	case record.Prev != v.checked.Head.Hash:
@@ -42,6 +43,12 @@ func (v *verifier) next(r *row) error {
 		if head.Log == v.log && head.Seq == record.Seq && head != at {
 			return v.bad(r, "it is not the one that was there when its hash %s was noted: the log was written anew", head.Hash)
 		}
+	}
+	if record.Kind == Pruned {
+		if v.pruned == nil {
+			v.pruned = removals{}
+		}
+		v.pruned.add(removals{record.Of: {record.Of, record.Through, record.ThroughHash}})
 	}
 	if v.log == "" && record.Kind == Pruned && record.Through == v.start.Seq-1 {
 		v.removed = Head{"", record.Through, record.ThroughHash}

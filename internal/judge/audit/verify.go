@@ -32,6 +32,9 @@ type Check struct {
 	Records uint64
 	// Logs are those that have records, in the order in which they began.
 	Logs []Checked
+	// Unseen are the heads that somebody kept whose records were removed so long ago that
+	// nothing here says what they were.
+	Unseen []Head
 }
 
 // A Checked log is one that is in order.
@@ -45,6 +48,11 @@ type Checked struct {
 	// Named says that another log names its head: whoever keeps a head of that one has
 	// this one, too.
 	Named bool
+	// Untold says that what was before the first record is not there, and that no record of
+	// any log says that it was removed: it was taken away, or that record was removed later.
+	Untold bool
+
+	before Hash // what the first record says of the one before it
 }
 
 // Heads returns the heads that are worth keeping elsewhere: those that no other log names.
@@ -90,7 +98,7 @@ func verify(at snapshot, kept []Head) (check Check, err error) {
 			return check, &Bad{head.Log, head.Seq, "it was there when its hash was noted, and its log is missing"}
 		}
 	}
-	named := mentions{}
+	named, pruned := mentions{}, removals{}
 	for _, log := range logs {
 		v, err := verifyLog(at, log, kept)
 		if check.Records += v.checked.Records; v.checked.Records > 0 {
@@ -100,9 +108,39 @@ func verify(at snapshot, kept []Head) (check Check, err error) {
 			return check, err
 		}
 		named.add(v.named)
+		pruned.add(v.pruned)
 	}
 	named.mark(check.Logs)
+	check.Unseen = pruned.mark(check.Logs, kept)
 	return check, nil
+}
+
+// removals are the last records that were removed of logs, as records say that they were.
+type removals map[string]Head
+
+func (r removals) add(other removals) {
+	for log, head := range other {
+		if head.Seq > r[log].Seq {
+			r[log] = head
+		}
+	}
+}
+
+// mark marks the logs of whose beginning no record says that it was removed, and returns the
+// heads of which nothing is known any more.
+func (r removals) mark(logs []Checked, kept []Head) (unseen []Head) {
+	first := map[string]uint64{}
+	for i := range logs {
+		log := &logs[i]
+		first[log.Head.Log] = log.First
+		log.Untold = log.First > 1 && r[log.Head.Log] != Head{log.Head.Log, log.First - 1, log.before}
+	}
+	for _, head := range kept {
+		if begins := first[head.Log]; (begins == 0 || head.Seq+1 < begins) && r[head.Log] != head {
+			unseen = append(unseen, head)
+		}
+	}
+	return unseen
 }
 
 // mentions are through which record logs are named by others, by log.
