@@ -117,7 +117,7 @@ func (c *Client) listenLegacy(ctx context.Context, call *dragoman.Call) (dragoma
 	}()
 	e.notifications.deliver(nil, call.Notify)
 	defer e.notifications.leave()
-	for i, uri := range e.uris {
+	for _, uri := range e.uris {
 		err := c.watchResource(ctx, uri, 1)
 		defer func() {
 			if err == nil {
@@ -127,7 +127,6 @@ func (c *Client) listenLegacy(ctx context.Context, call *dragoman.Call) (dragoma
 			}
 		}()
 		if err != nil {
-			e.uris = e.uris[:i]
 			return dragoman.Result{Problem: notWatched(uri, err)}, nil
 		}
 	}
