@@ -68,7 +68,7 @@ func (c *Client) leg(ctx context.Context, call *dragoman.Call) (dragoman.Result,
 	if r.method == listenMethod && c.session.Load().era == Legacy {
 		return c.listenLegacy(ctx, call)
 	}
-	round := 0
+	var g continuation
 	if a := call.Answers; a != nil {
 		switch {
 		case len(a.State) == 0:
@@ -84,7 +84,7 @@ func (c *Client) leg(ctx context.Context, call *dragoman.Call) (dragoman.Result,
 		case a.Gone:
 			return dragoman.Result{Problem: &dragoman.Problem{Code: dragoman.CodeCanceled, Message: "The call was given up."}, Ran: dragoman.RanNot}, nil
 		}
-		g := readState(a)
+		g = readState(a)
 		if g.problem == nil && a.State[0] == stateInput && c.session.Load().era != Modern {
 			g.problem = unknownOutcome() // it is another server now
 		}
@@ -92,9 +92,8 @@ func (c *Client) leg(ctx context.Context, call *dragoman.Call) (dragoman.Result,
 			return dragoman.Result{Problem: g.problem, Ran: dragoman.RanNot}, nil
 		}
 		r.join(g.members)
-		round = g.round
 	}
-	return c.startCall(ctx, call, r, round).leg(ctx, call)
+	return c.startCall(ctx, call, r, g).leg(ctx, call)
 }
 
 // unknownOutcome is the problem of a call that goes on where nothing is known of

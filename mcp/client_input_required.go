@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -57,7 +58,9 @@ func (f *pendingCall) inputRequired(asked *rawjson.Object) (*dragoman.Asks, erro
 
 // urlRequired makes questions of the error by which a server of 2025-11-25 says
 // that somebody has to visit an address before the call can be made; nil where it
-// is another error, or nobody can be asked.
+// is another error, or nobody can be asked. Who said yes has agreed to go there, and may
+// not be back yet ("Elicitation", Completion Notifications for URL Mode): a server that
+// asks for the same visits again is asked again after a while, and nobody else is.
 func (f *pendingCall) urlRequired(err error) *dragoman.Asks {
 	e, ok := errors.AsType[*RPCError](err)
 	if !ok || e.Code != codeURLRequired || f.call.Can&f.c.o.Can&dragoman.AskURL == 0 || f.round >= f.c.limits.Rounds {
@@ -68,14 +71,26 @@ func (f *pendingCall) urlRequired(err error) *dragoman.Asks {
 		return nil
 	}
 	asks, forms := &dragoman.Asks{}, rawjson.Object{}
+	var visits []string
 	for i, params := range elicitations {
 		if asking("elicitation/create", params) != dragoman.AskURL {
 			return nil
+		}
+		id, _ := rawjson.String(object(params).Get("elicitationId"))
+		if slices.Contains(f.visits, id) {
+			continue
+		}
+		if id != "" {
+			visits = append(visits, id)
 		}
 		key := strconv.Itoa(i + 1)
 		asks.Questions = append(asks.Questions, dragoman.Question{Key: key, Kind: dragoman.AskURL, Server: f.c.o.Label, Params: params})
 		forms.Set(key, json.RawMessage(`{"kind":`+strconv.Itoa(int(dragoman.AskURL))+`}`))
 	}
+	if len(asks.Questions) == 0 {
+		asks.After = min(time.Second<<(f.round-1), 30*time.Second)
+	}
+	f.visits = append(f.visits, visits...)
 	asks.State = f.state(stateURL, &forms, nil)
 	return asks
 }
@@ -89,13 +104,21 @@ func (f *pendingCall) state(kind byte, forms *rawjson.Object, theirs json.RawMes
 	if theirs != nil {
 		o.Set("state", theirs)
 	}
+	if len(f.visits) > 0 {
+		visits := make([]json.RawMessage, len(f.visits))
+		for i, id := range f.visits {
+			visits[i] = rawjson.Quote(id)
+		}
+		o.Set("visits", rawjson.AppendArray(nil, visits))
+	}
 	return append([]byte{kind}, o.Bytes()...)
 }
 
 // A continuation is a state that was brought back.
 type continuation struct {
 	round   int
-	members []byte // that the request is made with this time
+	visits  []string // that somebody has agreed to
+	members []byte   // that the request is made with this time
 	problem *dragoman.Problem
 }
 
@@ -107,6 +130,7 @@ func readState(a *dragoman.Answers) (g continuation) {
 		return g
 	}
 	g.round, _ = rawjson.Int(o.Get("round"))
+	g.visits = stringList(o.Get("visits"))
 	responses := rawjson.Object{}
 	for _, m := range object(o.Get("questions")).Members {
 		q := object(m.Value)

@@ -26,7 +26,8 @@ type pendingCall struct {
 	sent          atomic.Bool // part of it may have left
 	made          atomic.Bool // the server has made a task of it
 	token         int64       // of progress; 0 for none
-	round         int         // how often the server has asked for input in earlier legs; modern era
+	round         int         // how often the server has asked for input in earlier legs
+	visits        []string    // to which somebody has agreed in those, by their ids
 
 	mu        sync.Mutex
 	questions []*question   // that wait for an answer, in the order in which they came
@@ -55,9 +56,10 @@ var (
 	errGone   = errors.New("nobody answers what the server asks")
 )
 
-// startCall starts a call. Its result is for whoever waits in a leg.
-func (c *Client) startCall(ctx context.Context, call *dragoman.Call, r *request, round int) *pendingCall {
-	f := &pendingCall{c: c, round: round, call: *call}
+// startCall starts a call, or goes on with one from a leg before. Its result is for whoever
+// waits in a leg.
+func (c *Client) startCall(ctx context.Context, call *dragoman.Call, r *request, from continuation) *pendingCall {
+	f := &pendingCall{c: c, round: from.round, visits: from.visits, call: *call}
 	f.call.Progress, f.call.Notify, f.call.Answers = nil, nil, nil
 	r.pending, r.can = f, call.Can&c.o.Can
 	if s := c.session.Load(); s.era == Modern && s.declared.taskExtension {
