@@ -65,6 +65,8 @@ func (r *rules) read(tag reflect.StructTag, of *shape) error {
 	}
 	if _, err := regexp.Compile(r.pattern); err != nil {
 		fail("pattern: %v", err)
+	} else if err := portable(r.pattern); err != nil {
+		fail("pattern: clients cannot read it: %v", err)
 	}
 	r.fits(of, fail)
 	leaf := of.leaf()
