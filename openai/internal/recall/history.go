@@ -45,7 +45,7 @@ func (t *Thread) readHistory(ctx context.Context) (*history, error) {
 	any := len(t.Request.Known) > 0 || store != nil && (last < 0 || store.Any(ctx, t.Request.Owner))
 	prefix := newDigest()
 	defer prefix.free()
-	var keys []string
+	var keys, alike []string // alike are those of histories that may be somebody else's, too
 	for i, o := range h.objects[:last+1] {
 		if any {
 			prefix.message(o)
@@ -54,10 +54,15 @@ func (t *Thread) readHistory(ctx context.Context) (*history, error) {
 			continue
 		}
 		h.keys[i] = append(h.keys[i], callKeys(o)...)
-		if any && t.proves(prefix) {
-			h.keys[i] = append(h.keys[i], prefixKey(prefix))
-		}
 		keys = append(keys, h.keys[i]...)
+		if proven := t.proves(prefix); any && (proven || len(t.Request.Known) > 0) {
+			key := prefixKey(prefix)
+			if h.keys[i] = append(h.keys[i], key); proven {
+				keys = append(keys, key)
+			} else {
+				alike = append(alike, key)
+			}
+		}
 	}
 	if t.Request.Retried || t.Request.Again {
 		keys = append(keys, requestKey(t.Request.Digest))
@@ -79,19 +84,20 @@ func (t *Thread) readHistory(ctx context.Context) (*history, error) {
 		}
 		h.turns = turns
 	}
-	h.know(t.Request.Known, keys)
+	h.know(t.Request.Known, append(keys, alike...))
 	return h, nil
 }
 
 // know adds turns that came with the request, where nothing else is known under their
-// keys.
+// keys. By a visible history they are known better than by memory, which may have another
+// one's that looks alike.
 func (h *history) know(known map[string]*memory.Turn, keys []string) {
 	if len(known) == 0 {
 		return
 	}
 	for i, name := range spelled(keys) {
 		key := keys[i]
-		if turn := known[name]; turn != nil && h.turns[key] == nil {
+		if turn := known[name]; turn != nil && (h.turns[key] == nil || strings.HasPrefix(key, prefixed)) {
 			if h.turns == nil {
 				h.turns = map[string]*memory.Turn{}
 			}

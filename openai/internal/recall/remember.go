@@ -23,7 +23,7 @@ func (t *Thread) turn(seen string) *memory.Turn {
 // keep stores a turn. That it cannot be kept costs the model its memory, and the
 // client nothing else. Who goes on from this very answer finds it by known, too.
 func (t *Thread) keep(ctx context.Context, keys []string, turn *memory.Turn, known ...string) {
-	if t.Kept != nil {
+	if t.Kept != nil && !turn.Ambiguous {
 		t.Kept(spelled(slices.Concat(keys, known)), turn)
 	}
 	if err := t.Memory.Keep(ctx, t.Request.Owner, keys, turn); err != nil {
@@ -179,8 +179,10 @@ func (t *Thread) final(ctx context.Context, end End) (key string, turn *memory.T
 	t.ended = true
 	key, turn = prefixKey(d), t.turn(end.Seen)
 	turn.Final = t.Dialogue.Remember(end.Last).Bytes()
-	if !proven { // who goes on from this very answer need not prove anything
+	if t.Kept != nil { // who goes on from this very answer need not prove anything
 		t.Kept(spelled([]string{key}), turn)
+	}
+	if !proven {
 		return "", nil
 	}
 	if !t.Request.Identified && t.claimed(ctx, key, turn) {
