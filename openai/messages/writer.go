@@ -174,6 +174,7 @@ func (w *writer) end() {
 
 // whole ends a message of the model, of which an answer may have several.
 func (w *writer) whole() {
+	w.within = false // no text of its stands behind thoughts that end it
 	w.end()
 	w.spoke = false
 }
