@@ -123,8 +123,8 @@ func (c *Conversation) sayAsks(r *model.Reply, m *memory.Message) {
 	c.visible = append(c.visible, text)
 }
 
-// say sends text of ours to the client of a stream.
-func (c *Conversation) say(r *model.Reply, text string) {
+// say sends text of ours, or what we kept, to the client of a stream, with what it cites.
+func (c *Conversation) say(r *model.Reply, text string, cited ...json.RawMessage) {
 	if text == "" || !c.request.Stream {
 		return
 	}
@@ -135,5 +135,9 @@ func (c *Conversation) say(r *model.Reply, text string) {
 	if choice.Get("index") == nil {
 		choice.Set("index", json.RawMessage("0"))
 	}
-	c.forward(envelope, choice, &rawjson.Object{Members: []rawjson.Member{{Name: "content", Value: rawjson.Quote(text)}}})
+	delta := &rawjson.Object{Members: []rawjson.Member{{Name: "content", Value: rawjson.Quote(text)}}}
+	if len(cited) > 0 {
+		delta.Set("annotations", rawjson.AppendArray(nil, cited))
+	}
+	c.forward(envelope, choice, delta)
 }

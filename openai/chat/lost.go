@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/internal/recall"
@@ -17,8 +18,9 @@ type undelivered struct {
 	ID      json.RawMessage `json:"id,omitempty"`
 	Created json.RawMessage `json:"created,omitempty"`
 	Model   json.RawMessage `json:"model,omitempty"`
-	// Text is the text of each round that the client may see.
-	Text []string `json:"text,omitempty"`
+	// Text is the text of each round that the client may see, and Cited what that cites.
+	Text  []string          `json:"text,omitempty"`
+	Cited []json.RawMessage `json:"cited,omitempty"`
 	// Rounds are the rounds as the answer tells of them.
 	Rounds []json.RawMessage `json:"rounds,omitempty"`
 	// Usage and Logprobs are the sums over all rounds.
@@ -49,7 +51,7 @@ func (c *Conversation) undelivered() json.RawMessage {
 	e.SetEscapeHTML(false)
 	err := e.Encode(undelivered{
 		ID: c.id, Created: c.created, Model: c.model,
-		Text: c.visible, Rounds: c.rounds, Usage: c.usage, Logprobs: c.logprobs,
+		Text: c.visible, Cited: c.cited, Rounds: c.rounds, Usage: c.usage, Logprobs: c.logprobs,
 		Envelope: envelope.Bytes(), Choice: choice.Bytes(), Message: r.Message.Bytes(), Note: r.Note,
 		Finish: r.Finish, Held: c.held.all(),
 	})
@@ -81,6 +83,6 @@ func (c *Conversation) repeat(lost *recall.Lost) {
 	if c.request.jsonFormat {
 		return // the text is held with the message
 	}
-	c.told, c.visible = r, slices.Clone(a.Text)
-	c.say(r, c.seen())
+	c.say(r, strings.Join(a.Text, betweenRounds), a.Cited...)
+	c.told, c.visible, c.cited = r, slices.Clone(a.Text), a.Cited
 }
