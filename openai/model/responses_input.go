@@ -150,6 +150,7 @@ func (in *input) said(o *rawjson.Object, kept Items) {
 		now = partsOf(o, "content", "text")
 	}
 	edited := now != textOf(kept.Items)
+	spoke := textOf(kept.Items) != ""
 	answered := answeredIn(kept.Items)
 	for _, item := range kept.Items {
 		i, err := rawjson.ParseObject(item)
@@ -166,6 +167,10 @@ func (in *input) said(o *rawjson.Object, kept Items) {
 			}
 			continue
 		case callsClient(i) && !answered[id]:
+			if edited && !spoke && now != "" { // there was no text
+				in.speak(now)
+				now = ""
+			}
 			call := calls[id]
 			if call == nil {
 				continue
@@ -175,6 +180,9 @@ func (in *input) said(o *rawjson.Object, kept Items) {
 			}
 		}
 		in.items = append(in.items, item)
+	}
+	if edited && !spoke && now != "" {
+		in.speak(now)
 	}
 }
 

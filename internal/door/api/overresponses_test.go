@@ -186,6 +186,30 @@ func TestTextInPartsOverResponses(t *testing.T) {
 	}
 }
 
+// A text that a client puts beside calls of a message that had none stands before them.
+func TestTextWhereNoneWasOverResponses(t *testing.T) {
+	d, up := speaking(t, "responses")
+	up.Say(said(thoughtItem, theirItem), said(coldItem))
+	body := `{"model":"m","max_tokens":100,"thinking":{"type":"adaptive"},"messages":[{"role":"user","content":"Go."}%s],"tools":[{"name":"theirs","input_schema":{"type":"object"}}]}`
+	a := d.do("POST", "/v1/messages", strings.Replace(body, "%s", "", 1))
+	answer, err := rawjson.ParseObject([]byte(a.body))
+	id := regexp.MustCompile(`dragoman0\w+`).FindString(a.body)
+	if a.status != 200 || err != nil || id == "" {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	content := strings.Replace(string(answer.Get("content")), `{"type":"tool_use"`, `{"type":"text","text":"I ask."},{"type":"tool_use"`, 1)
+	a = d.do("POST", "/v1/messages", strings.Replace(body, "%s", `,{"role":"assistant","content":`+content+`},{"role":"user","content":[{"type":"tool_result","tool_use_id":"`+id+`","content":"done"}]}`, 1))
+	if a.status != 200 {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	if diff := cmp.Diff([]string{
+		`{"type":"message","role":"user","content":"Go."}`, thoughtItem, `{"type":"message","role":"assistant","content":"I ask."}`,
+		theirItem, `{"type":"function_call_output","call_id":"call_2","output":"done"}`,
+	}, input(t, up.Asked()[1])); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 // A client of Messages that sees the calls of servers sends them back itself. What the model
 // thought beside them goes back to it all the same, with the client asking for thoughts or not:
 // its calls have the ids that the client knows.
