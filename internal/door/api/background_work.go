@@ -89,7 +89,7 @@ func (a *API) make(r *http.Request, q *queued, request *responses.Request, t *ta
 	if !admitted {
 		leave, err := a.admit(r.Context(), q.Caller, policy.Model, request.Model)
 		if later := laterThan(err); later > 0 {
-			return t.held.Wait(r.Context(), "", time.Now().Add(later))
+			return t.held.Wait(r.Context(), "", later)
 		}
 		if err != nil {
 			return err
@@ -99,7 +99,7 @@ func (a *API) make(r *http.Request, q *queued, request *responses.Request, t *ta
 	request.Stream = true // events are always said
 	err := a.respond(responsesWire, t, r, responsesAsking{Request: request, api: a, begun: q.Begun, tape: t}, q.Caller, &idempotency.Run{Claim: t.held.Fence})
 	if later := laterThan(err); later > 0 && t.goesOn() {
-		return t.held.Wait(r.Context(), "", time.Now().Add(later))
+		return t.held.Wait(r.Context(), "", later)
 	}
 	return err
 }

@@ -155,7 +155,7 @@ func (t *tape) wait(ctx context.Context, call dragoman.Call, id string, expires 
 		t.held.GiveUp(err)
 		return nil, err
 	}
-	if err := t.held.Wait(ctx, id, expires.Add(time.Second)); err != nil {
+	if err := t.held.Wait(ctx, id, time.Until(expires)+time.Second); err != nil {
 		t.held.GiveUp(err) // its lease ends by itself
 		return nil, err
 	}

@@ -299,12 +299,18 @@ func (h *Held) End(ctx context.Context, outcome string, also func(*store.Tx) err
 	})
 }
 
-// Wait lets the run wait, for what its owner names, and until a time at most; for that time
-// alone where it names nothing. Nobody has it then, and it costs its rows; whoever takes it
-// later has its steps. Who brings what it waits for says so with [Wake]. What has come
-// before it waits, it does not wait for.
-func (h *Held) Wait(ctx context.Context, waits string, due time.Time) error {
+// Wait lets the run wait, for what its owner names, and so long at most, by the store's
+// clock, which need not be this process's; for that time alone where it names nothing.
+// Nobody has it then, and it costs its rows; whoever takes it later has its steps. Who
+// brings what it waits for says so with [Wake]. What has come before it waits, it does not
+// wait for.
+func (h *Held) Wait(ctx context.Context, waits string, most time.Duration) error {
 	return h.over(ctx, ErrWaits, nil, func(tx *store.Tx) error {
+		now, err := tx.Now()
+		if err != nil {
+			return err
+		}
+		due := now.Add(most)
 		if waits == "" {
 			return h.put(tx, Waiting, "", due)
 		}
@@ -313,7 +319,6 @@ func (h *Held) Wait(ctx context.Context, waits string, due time.Time) error {
 		}
 		come := h.runs.config.Woken == nil
 		if !come {
-			var err error
 			if come, err = h.runs.config.Woken(tx, waits); err != nil {
 				return err
 			}

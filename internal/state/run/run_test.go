@@ -283,11 +283,11 @@ func TestWait(t *testing.T) {
 	for _, id := range []string{"a", "b", "c"} {
 		h := begin(t, in, "ann", id)
 		h.Say([]byte("e2"))
-		due := time.Now().Add(time.Hour)
+		most := time.Hour
 		if id == "c" {
-			due = time.UnixMicro(1)
+			most = -time.Hour
 		}
-		fine(t, h.Wait(t.Context(), "approval "+id, due))
+		fine(t, h.Wait(t.Context(), "approval "+id, most))
 		if !errors.Is(context.Cause(h.Context()), ErrWaits) {
 			t.Error("it does not know that it waits")
 		}
@@ -314,9 +314,23 @@ func TestWait(t *testing.T) {
 	come["approval d"] = true // before it waits
 	h := begin(t, in, "ann", "d")
 	h.Say([]byte("e2"))
-	fine(t, h.Wait(t.Context(), "approval d", time.Now().Add(time.Hour)))
+	fine(t, h.Wait(t.Context(), "approval d", time.Hour))
 	if got := names(taken(t, in)); !slices.Equal(got, []string{"d"}) {
 		t.Errorf("taken %v", got)
+	}
+}
+
+// TestWaitsByTheClockOfTheStore: a run waits as long as it is told where the database's clock
+// is hours ahead of this process's, or behind it.
+func TestWaitsByTheClockOfTheStore(t *testing.T) {
+	for _, apart := range []string{"2 hours", "-2 hours"} {
+		url := pgtest.URL(t)
+		pgtest.SQL(t, url, "CREATE FUNCTION public.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS $$ SELECT pg_catalog.clock_timestamp() + interval '"+apart+"' $$")
+		in := openedAt(t, store.Config{URL: secret.New(url + "&search_path=public,pg_catalog")}, Config{})
+		fine(t, begin(t, in, "ann", "long").Wait(t.Context(), "", time.Hour), begin(t, in, "ann", "over").Wait(t.Context(), "", -time.Second))
+		if all := taken(t, in); len(all) != 1 || all[0].ID != "over" {
+			t.Errorf("%s apart: %d runs are taken", apart, len(all))
+		}
 	}
 }
 
@@ -334,7 +348,7 @@ func TestWokenMeanwhile(t *testing.T) {
 		h := begin(t, here, "ann", id)
 		var both sync.WaitGroup
 		both.Go(func() {
-			if err := h.Wait(t.Context(), id, time.Now().Add(time.Hour)); err != nil {
+			if err := h.Wait(t.Context(), id, time.Hour); err != nil {
 				t.Error(err)
 			}
 		})
@@ -374,7 +388,7 @@ func TestWaitingIsCheap(t *testing.T) {
 	for i := range n {
 		h, err := in.Begin(t.Context(), New{Owner: "ann", ID: fmt.Sprint(i), Document: bytes.Repeat([]byte("x"), 4<<10), Events: [][]byte{[]byte("e0")}})
 		fine(t, err)
-		fine(t, h.Wait(t.Context(), "approval", time.Now().Add(time.Hour)))
+		fine(t, h.Wait(t.Context(), "approval", time.Hour))
 	}
 	fine(t, in.Look(t.Context()))
 	after, now := measure()
@@ -697,7 +711,7 @@ func TestNothingIsReadable(t *testing.T) {
 func TestCounts(t *testing.T) {
 	in := opened(t, file(t), Config{Woken: func(*store.Tx, string) (bool, error) { return false, nil }})
 	begin(t, in, "ann", "a")
-	fine(t, begin(t, in, "ann", "b").Wait(t.Context(), "something", time.Now().Add(time.Hour)), begin(t, in, "bob", "c").End(t.Context(), "completed", nil))
+	fine(t, begin(t, in, "ann", "b").Wait(t.Context(), "something", time.Hour), begin(t, in, "bob", "c").End(t.Context(), "completed", nil))
 	got, err := in.Counts(t.Context())
 	if want := map[string]int64{Ready: 0, Running: 1, Waiting: 1}; err != nil || !maps.Equal(got, want) {
 		t.Errorf("%v, %v, want %v", got, err, want)
