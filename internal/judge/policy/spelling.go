@@ -190,6 +190,7 @@ func (s *speller) authority(scheme, rest, port string) {
 				host = host[:colon]
 			}
 			host = strings.TrimSuffix(host, ".")
+			s.add(scheme+"://"+user+deviating(host)+clean, same, i > 0)
 		}
 		s.add(scheme+"://"+user+host+clean, same, i > 0)
 		if user != "" {
@@ -204,16 +205,30 @@ func mapped(host string) string {
 	if strings.IndexFunc(host, func(r rune) bool { return r >= 0x80 }) < 0 {
 		return host
 	}
-	return strings.Map(func(r rune) rune {
+	host = strings.Map(func(r rune) rune {
 		switch {
 		case r == '\u3002':
 			return '.'
+		case r == '\u200c', r == '\u200d': // of deviations
 		case unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point):
 			return -1
 		}
 		return r
-	}, strings.ToLower(folded(norm.NFKC.String(host))))
+	}, norm.NFKC.String(host))
+	return norm.NFKC.String(strings.ToLower(host))
 }
+
+// deviating returns a host as readers of IDNA2003, such as Python's, look it up. To those of
+// today it may be another one (Unicode Technical Standard 46, section
+// 4.1.2, Deviations).
+func deviating(host string) string {
+	if strings.IndexFunc(host, func(r rune) bool { return r >= 0x80 }) < 0 {
+		return host
+	}
+	return norm.NFKC.String(strings.ToLower(folded(deviations.Replace(host))))
+}
+
+var deviations = strings.NewReplacer("\u00df", "ss", "\u200c", "", "\u200d", "")
 
 // defaultPorts are the special schemes with the ports that go without saying.
 var defaultPorts = map[string]string{"http": "80", "https": "443", "ws": "80", "wss": "443", "ftp": "21"}

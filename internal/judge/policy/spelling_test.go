@@ -18,6 +18,7 @@ func TestSpellingsOfDeniedURIs(t *testing.T) {
 		{Deny: []string{
 			"resource:files__file:///srv/secret/*", "resource:files__file:///srv/one.txt", "resource:files__FILE:/srv//%6fther/./*", "resource:files__file:///c:/Users/?dmin/*",
 			"resource:files__https://Inner.example/secret/*", "resource:files__notes://Team/Secret/*", "resource:files__git://h/a%2Fb*",
+			"resource:files__https://strasse.example/*",
 		}},
 	}})
 	for uri, want := range map[string]Effect{
@@ -76,6 +77,7 @@ func TestSpellingsOfDeniedURIs(t *testing.T) {
 		"https://me%23@inn%65r.example/secret/a":   Deny,
 		`https://a\@inner.example/secret/a`:        Deny,
 		"https://inner.example:00443/secret/a":     Deny,
+		"https://stra\u00dfe.example/a":            Deny, // as Python looks it up
 		"https://inner.example/secret%2Fa":         Deny,
 		"https://inner.example/Secret/a":           Allow, // paths of others have letters as they are
 		"https://inner.example:8443/secret/a":      Allow,
@@ -94,6 +96,21 @@ func TestSpellingsOfDeniedURIs(t *testing.T) {
 		seen := p.List(read(uri).Caller, &dragoman.List{Tools: dragoman.NewTools(nil), Entries: []dragoman.Entry{*read(uri).Entry}})
 		if (len(seen.Entries) == 1) != (want == Allow) {
 			t.Errorf("%s is seen: %d", uri, len(seen.Entries))
+		}
+	}
+}
+
+// Hosts in letters of their own are allowed where a rule names them, also with letters that
+// readers of IDNA2003 take for others, and are then what those may not read.
+func TestHostsInTheirOwnLetters(t *testing.T) {
+	for _, host := range []string{"b\u00fccher.example", "\u03c3\u03b1\u03c2.gr", "\u03bc\u03bf\u03c5\u03c3\u03b5\u03af\u03bf.gr", "fa\u00df.example", "\u0646\u0627\u0645\u0647\u200c\u0627\u06cc.ir", "\u0915\u094d\u200d\u0937.in"} {
+		allow := Rule{Allow: []string{"resource:files__https://" + host + "/*"}}
+		if v := must(t, Config{Rules: []Rule{allow}}).Decide(read("https://" + host + "/a")); v.Effect != Allow {
+			t.Errorf("%s: %s %s", host, v.Effect, v.Reason)
+		}
+		deny := Rule{Deny: []string{"resource:files__https://" + deviating(host) + "/*"}}
+		if v := must(t, Config{Rules: []Rule{allow, deny}}).Decide(read("https://" + host + "/a")); v.Effect != Deny {
+			t.Errorf("%s, where %s is denied: %s", host, deviating(host), v.Effect)
 		}
 	}
 }
