@@ -39,9 +39,6 @@ const noModel = "\ue000 no model \ue000"
 // patterns.
 func (p *policy) names() (names []string) {
 	tree := (*ast.Policy)(p.AST())
-	if e, ok := tree.Resource.(ast.ScopeTypeEq); ok {
-		names = append(names, string(e.Entity.ID))
-	}
 	var texts func(v types.Value)
 	texts = func(v types.Value) {
 		switch v := v.(type) {
@@ -54,6 +51,9 @@ func (p *policy) names() (names []string) {
 				texts(each)
 			}
 		}
+	}
+	for _, e := range entitiesOf(tree.Resource) {
+		texts(e)
 	}
 	for _, c := range tree.Conditions {
 		ast.Inspect(ast.NewNode(c.Body), func(n ast.IsNode) bool {

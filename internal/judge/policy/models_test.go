@@ -33,6 +33,10 @@ func TestLimitsModels(t *testing.T) {
 		{Config{File: cedarFile(t, `permit (principal, action, resource);
 forbid (principal, action, resource == Model::"large");`)}, everything, true},
 		{Config{File: cedarFile(t, `permit (principal, action, resource);
+forbid (principal, action, resource in Pattern::"gpt-?");`)}, everything, true},
+		{Config{File: cedarFile(t, `permit (principal, action, resource);
+forbid (principal, action, resource is Model in Pattern::"gpt-?");`)}, everything, true},
+		{Config{File: cedarFile(t, `permit (principal, action, resource);
 forbid (principal, action == Action::"model", resource) when { ["large", "huge"].contains(resource.name) };`)}, everything, true},
 		{Config{File: cedarFile(t, `permit (principal, action, resource);
 forbid (principal, action == Action::"call", resource) when { resource.name == "large" };`)}, everything, false},
