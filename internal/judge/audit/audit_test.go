@@ -329,8 +329,8 @@ func TestExport(t *testing.T) {
 		t.Fatal(err)
 	}
 	head := Head{sixth.Log, 5, sixth.Prev}
-	if _, err := VerifyExport(bytes.NewReader(begins), head); err != nil {
-		t.Errorf("an export that begins behind a head: %v", err)
+	if check, err := VerifyExport(bytes.NewReader(begins), head); err != nil || check.Logs[0].Untold || check.Unseen != nil {
+		t.Errorf("an export that begins behind a head: %+v, %v", check, err)
 	}
 	head.Hash[0]++
 	if _, err := VerifyExport(bytes.NewReader(begins), head); err == nil {

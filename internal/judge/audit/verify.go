@@ -49,7 +49,8 @@ type Checked struct {
 	// this one, too.
 	Named bool
 	// Untold says that what was before the first record is not there, and that no record of
-	// any log says that it was removed: it was taken away, or that record was removed later.
+	// any log says that it was removed, nor a head that was kept what it was: it was taken
+	// away, or that record was removed later.
 	Untold bool
 
 	before Hash // what the first record says of the one before it
@@ -126,14 +127,15 @@ func (r removals) add(other removals) {
 	}
 }
 
-// mark marks the logs of whose beginning no record says that it was removed, and returns the
-// heads of which nothing is known any more.
+// mark marks the logs of whose beginning no record says that it was removed, and that begin
+// behind none of the heads, and returns the heads of which nothing is known any more.
 func (r removals) mark(logs []Checked, kept []Head) (unseen []Head) {
 	first := map[string]uint64{}
 	for i := range logs {
 		log := &logs[i]
 		first[log.Head.Log] = log.First
-		log.Untold = log.First > 1 && r[log.Head.Log] != Head{log.Head.Log, log.First - 1, log.before}
+		before := Head{log.Head.Log, log.First - 1, log.before}
+		log.Untold = log.First > 1 && r[log.Head.Log] != before && !slices.Contains(kept, before)
 	}
 	for _, head := range kept {
 		if begins := first[head.Log]; (begins == 0 || head.Seq+1 < begins) && r[head.Log] != head {
