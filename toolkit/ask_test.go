@@ -302,3 +302,33 @@ func TestAskWhenRunAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestMiddlewareAsks has a middleware that asks before each call, as one that has changes
+// confirmed does, and a function that asks, too.
+func TestMiddlewareAsks(t *testing.T) {
+	s := newServer(t, Options{Around: []Middleware{func(ctx context.Context, _ *Request, next func(context.Context) error) error {
+		if _, err := Ask[yes](ctx, "Sure?"); err != nil {
+			return err
+		}
+		return next(ctx)
+	}}})
+	for name, question := range map[string]string{"do_thing": "", "do_more": "Really?", "do_same": "Sure?"} {
+		Add(s, Tool{Name: name, Description: "x", Hints: reading}, func(ctx context.Context, _ struct{}) (Text, error) {
+			if question == "" {
+				return "done", nil
+			}
+			_, err := Ask[yes](ctx, question)
+			return "done", err
+		})
+	}
+	for _, version := range []string{legacy, modern} {
+		for tool, want := range map[string]int{"do_thing": 1, "do_more": 2, "do_same": 2} {
+			var asked []string
+			accept := &sdk.ElicitResult{Action: "accept", Content: map[string]any{"sure": true}}
+			session := dial(t, s, version, replies(t, map[string]*sdk.ElicitResult{"Sure?": accept, "Really?": accept}, &asked))
+			if got := call(t, session, tool, `{}`); got.failed || got.text != "done" || len(asked) != want {
+				t.Errorf("%s, %s: asked %q: %s", version, tool, asked, got.text)
+			}
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"maps"
 	"strconv"
 	"sync"
 	"time"
@@ -32,11 +33,12 @@ type asks struct {
 	last float64 // what was said of progress in earlier legs
 	sent bool
 
-	mu    sync.Mutex
-	given map[string]*sdk.ElicitResult
-	used  map[string]*sdk.ElicitResult // of those given, in this leg
-	open  sdk.InputRequestMap
-	asked map[string]int // how often the same was asked in this run of the function
+	mu     sync.Mutex
+	given  map[string]*sdk.ElicitResult
+	used   map[string]*sdk.ElicitResult // of those given, in this leg
+	open   sdk.InputRequestMap
+	asked  map[string]int // how often the same was asked in this leg, but in earlier runs of the function
+	before map[string]int // asked when the function began: by middleware
 }
 
 // unasked is the error of a question that the client has to be asked first.
@@ -68,15 +70,22 @@ func asksOf(req *sdk.CallToolRequest) *asks {
 func (q *asks) begin() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.used, q.open = map[string]*sdk.ElicitResult{}, sdk.InputRequestMap{}
+	q.used, q.open, q.asked = map[string]*sdk.ElicitResult{}, sdk.InputRequestMap{}, map[string]int{}
 }
 
-// anew begins the function anew within a leg, as a middleware does that calls next again:
-// what it asks then are the same questions.
+// enter begins the function within a leg. Middleware may have asked before.
+func (q *asks) enter() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.before = maps.Clone(q.asked)
+}
+
+// anew forgets what the function asked: when it runs again in the same leg, as for a
+// middleware that calls next again, it asks the same questions.
 func (q *asks) anew() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.asked = map[string]int{}
+	q.asked = maps.Clone(q.before)
 }
 
 // answer returns the answer to a question, or notes that it is to be asked.

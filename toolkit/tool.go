@@ -305,7 +305,8 @@ func (b *binding) leg(ctx context.Context, req *sdk.CallToolRequest, questions *
 		},
 	}
 	return do(ctx, b.server, j, func(ctx context.Context) (*sdk.CallToolResult, error) {
-		questions.anew()
+		questions.enter()
+		defer questions.anew()
 		r, err := run(ctx, a)
 		if questions.waits() {
 			return nil, unasked{} // whatever the function made of it
