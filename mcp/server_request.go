@@ -152,7 +152,7 @@ func (v *incomingRequest) legacyLegs(ctx context.Context, call dragoman.Call) (d
 		return answers, unheard
 	}}
 	res, err := loop.Call(ctx, call)
-	if unheard != nil && (err != nil || res.Problem != nil && errors.Is(res.Problem, unheard)) {
+	if unheard != nil && (errors.Is(err, unheard) || res.Problem != nil && errors.Is(res.Problem, unheard)) {
 		err = unheard // and not a question that the server took back before
 	}
 	return res, err

@@ -20,6 +20,7 @@ type asker struct {
 	often   int
 	life    time.Duration // of a question; zero for any
 	wanted  time.Duration // how long the server waits for an answer; zero for as long as it takes
+	fails   error         // what the call comes to in the end; nil for a result
 	legs    []*dragoman.Answers
 	waiting bool // it asks for time in the first leg
 }
@@ -31,6 +32,8 @@ func (h *asker) Call(_ context.Context, call dragoman.Call) (dragoman.Result, er
 		return dragoman.Failure(dragoman.CodeUnanswered, "Nobody answered."), nil
 	case h.waiting && call.Answers == nil:
 		return dragoman.Result{Ran: dragoman.RanYes, Asks: &dragoman.Asks{State: []byte("later"), After: time.Minute}}, nil
+	case len(h.legs) > h.often && h.fails != nil:
+		return dragoman.Result{Ran: dragoman.RanMaybe}, h.fails
 	case len(h.legs) > h.often:
 		return dragoman.Result{Content: json.RawMessage(`{"content":[]}`), Ran: dragoman.RanYes}, nil
 	}
@@ -139,6 +142,17 @@ func TestLegacyClientIsAskedInVain(t *testing.T) {
 		}
 		if a := h.legs[1]; a.Gone || a.Replies != nil || a.State[0] != 1 || a.Ran != dragoman.RanMaybe {
 			t.Errorf("the last leg has %+v", a)
+		}
+	})
+}
+
+// TestCallFailsAfterQuestion: a client whose question was taken back hears why its call
+// failed afterwards.
+func TestCallFailsAfterQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		why := &RPCError{Code: codeInvalidParams, Message: "there is no such thing"}
+		if _, _, err := asked(t, &asker{often: 1, wanted: time.Minute, fails: why}, true); !errors.Is(err, why) {
+			t.Errorf("the client hears: %v", err)
 		}
 	})
 }
