@@ -504,6 +504,29 @@ func TestListeningDespiteIdleTimeouts(t *testing.T) {
 	}
 }
 
+// TestListeningAtSlowFailures: a server that refuses to be listened to after a while, as one
+// with too much to do does, is asked less and less often, as one that refuses at once.
+func TestListeningAtSlowFailures(t *testing.T) {
+	for era, method := range map[Era]string{Legacy: "GET", Modern: listenMethod} {
+		srv := &fake{era: era, caps: `{"tools":{"listChanged":true}}`, on: on{"tools/list": noTools}}
+		if era == Legacy {
+			sessions(srv, http.StatusNotFound)
+		}
+		var asked atomic.Int32
+		srv.on[method] = func(w http.ResponseWriter, r *http.Request, _, _ json.RawMessage) {
+			asked.Add(1)
+			_ = sleep(r.Context(), 2*openForLong)
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		connected(t, srv, &ClientOptions{}, func(t *testing.T, _ *Client) {
+			<-time.After(10 * time.Minute)
+			if n := asked.Load(); n > 30 {
+				t.Errorf("%s: asked %d times", era, n)
+			}
+		})
+	}
+}
+
 // TestListeningFromAnywhere: a server that does not know any more where its stream broke is
 // asked for a new one.
 func TestListeningFromAnywhere(t *testing.T) {

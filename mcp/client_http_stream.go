@@ -154,13 +154,13 @@ func (h *httpConnection) listen(ctx context.Context, version string, opened func
 	session := h.session.Load()
 	had, missed := false, false                                  // a stream; and since then it was said that something was missed
 	for failures := 0; h.session.Load() == session; failures++ { // a new session has a stream of its own
-		start := time.Now()
+		start, streamed := time.Now(), false
 		resp, err := h.listenAgain(ctx, version, at)
 		opened()
 		if err == nil {
 			switch status := resp.StatusCode; {
 			case status == http.StatusOK && mediaType(resp.Header) == typeStream:
-				had, missed = true, false
+				had, missed, streamed = true, false, true
 				_, _, err = h.events(nil, resp, &at)
 				_ = resp.Body.Close()
 			case status == http.StatusTooManyRequests || status >= 500,
@@ -186,7 +186,7 @@ func (h *httpConnection) listen(ctx context.Context, version string, opened func
 			}
 		}
 		lasted := time.Since(start)
-		if lasted > openForLong {
+		if streamed && lasted > openForLong {
 			failures = 0 // what ends quiet streams is no failure, and nobody listens during a pause
 		}
 		h.p.log.Debug("MCP stream ended", "error", err)

@@ -74,7 +74,8 @@ func (c *Client) listen(names []string, filter []byte) {
 			c.log.Info("MCP server takes no subscriptions", "error", e)
 			return
 		}
-		if failures++; lasted > openForLong {
+		_, refused := errors.AsType[*StatusError](err)
+		if failures++; lasted > openForLong && !refused {
 			failures = 1
 		}
 		c.log.Debug("MCP subscription ended", "error", err)
