@@ -77,7 +77,7 @@ func (c *Client) handleRequest(l connection, x *exchange, m message) {
 		if f == nil && task != "" && c.hold(task, &question{conn: l, id: m.id, kind: kind, params: m.params}) {
 			return
 		}
-		if need := needed(kind, m.params); f == nil || f.call.Can&need != need {
+		if f == nil || !f.takes(kind, m.params) {
 			result, err := declined(kind)
 			c.answer(l, m.id, result, err)
 			return
@@ -159,6 +159,12 @@ func defaults(params json.RawMessage) json.RawMessage {
 		}
 	}
 	return form.Bytes()
+}
+
+// takes reports whether whoever made the call can be asked a question.
+func (f *pendingCall) takes(kind dragoman.Kind, params json.RawMessage) bool {
+	need := needed(kind, params)
+	return f.call.Can&f.c.o.Can&need == need
 }
 
 // ask keeps a question of the server for whoever made the call.

@@ -11,7 +11,8 @@ import (
 const maxHeld = 16
 
 // attach lets a call hear what the server asks about a task: also what it asked
-// when nobody listened. The returned function ends that.
+// when nobody listened, which is declined where whoever made the call cannot be asked it.
+// The returned function ends that.
 func (c *Client) attach(id json.RawMessage, f *pendingCall) (detach func()) {
 	c.mu.Lock()
 	held := c.held[string(id)]
@@ -25,7 +26,13 @@ func (c *Client) attach(id json.RawMessage, f *pendingCall) (detach func()) {
 	}
 	c.mu.Unlock()
 	for _, q := range held {
-		f.put(q)
+		switch {
+		case f.takes(q.kind, q.params):
+			f.put(q)
+		case c.served(q.id):
+			result, err := declined(q.kind)
+			c.answer(q.conn, q.id, result, err)
+		}
 	}
 	return func() {
 		c.mu.Lock()

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,6 +18,8 @@ import (
 // aTask is a server over lines that asks about a task while nobody hears of it, and
 // ends the task with the answer.
 type aTask struct {
+	asks string // what it asks for; empty for a form
+
 	mu       sync.Mutex
 	answered []string
 	waiting  json.RawMessage // the id of tasks/result
@@ -29,11 +32,12 @@ func (s *aTask) serve(line []byte, out io.Writer) {
 	switch method, _ := rawjson.String(o.Get("method")); method {
 	case "tools/call":
 		_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"task":{"taskId":"x","status":"working"}}}`+"\n", o.Get("id"))
-		_, _ = io.WriteString(out, `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"?","requestedSchema":{},"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"x"}}}}`+"\n")
+		asks := cmp.Or(s.asks, `"method":"elicitation/create","params":{"message":"?","requestedSchema":{}`)
+		_, _ = io.WriteString(out, `{"jsonrpc":"2.0","id":"q",`+asks+`,"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"x"}}}}`+"\n")
 	case "tasks/result":
 		s.waiting = o.Get("id")
 	case "":
-		s.answered = append(s.answered, string(o.Get("result")))
+		s.answered = append(s.answered, string(o.Get("result"))+string(object(o.Get("error")).Get("code")))
 		if s.waiting != nil {
 			_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`+"\n", s.waiting)
 		}
@@ -53,7 +57,7 @@ func makeTask(t *testing.T, c *Client) {
 	s := *c.session.Load()
 	s.declared.toolTasks = true
 	c.session.Store(&s)
-	c.o.Can = dragoman.AskForm
+	c.o.Can = asksOfServers
 	res, err := c.Call(t.Context(), dragoman.Call{Tool: echo, Task: json.RawMessage(`{}`)})
 	if err != nil || res.Task != "x" || res.Ran != dragoman.RanYes {
 		t.Fatalf("%+v, %v", res, err)
@@ -79,6 +83,30 @@ func TestQuestionWaitsForWhoAsksForTheResult(t *testing.T) {
 			t.Errorf("the server got %s", got)
 		}
 	})
+}
+
+// TestQuestionOfATaskForSomebodyElse: what a task asked while nobody listened is declined
+// where whoever asks for the result cannot be asked it, as what it asks later is.
+func TestQuestionOfATaskForSomebodyElse(t *testing.T) {
+	for name, tt := range map[string]struct {
+		asks string
+		can  dragoman.Kind
+		want string
+	}{
+		"a form":              {"", dragoman.AskSampling, `[{"action":"decline"}]`},
+		"a sample with tools": {`"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1,"tools":[]`, dragoman.AskSampling, `[-1]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := &aTask{asks: tt.asks}
+			piped(t, server.serve, func(t *testing.T, c *Client) {
+				makeTask(t, c)
+				res, err := c.Call(t.Context(), dragoman.Call{Method: "tasks/result", Arguments: json.RawMessage(`{"taskId":"x"}`), Can: tt.can})
+				if got := server.answers(); err != nil || res.Problem != nil || res.Asks != nil || got != tt.want {
+					t.Errorf("%+v, %v; the server got %s", res, err, got)
+				}
+			})
+		})
+	}
 }
 
 // TestQuestionOfATaskExpires: where nobody comes, the server is told.
