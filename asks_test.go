@@ -336,3 +336,13 @@ func TestPanicsEndTheCallAlone(t *testing.T) {
 		t.Errorf("the problem wraps %v", conv.answers[0][0].Problem.Err)
 	}
 }
+
+// TestAsksAreJSON: whoever keeps results as JSON may keep those that ask, without what only
+// this process can tell.
+func TestAsksAreJSON(t *testing.T) {
+	b, err := json.Marshal(dragoman.Result{Asks: &dragoman.Asks{State: []byte("s"), Withdrawn: make(chan struct{})}})
+	var back dragoman.Result
+	if err != nil || json.Unmarshal(b, &back) != nil || string(back.Asks.State) != "s" {
+		t.Errorf("%s, %v", b, err)
+	}
+}

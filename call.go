@@ -166,7 +166,7 @@ type Asks struct {
 	// Withdrawn is closed when nobody waits for the answers any more, since the
 	// server has taken all of its questions back or has answered the call: then the
 	// call goes on without them. Nil where nothing tells.
-	Withdrawn <-chan struct{}
+	Withdrawn <-chan struct{} `json:"-"`
 }
 
 // Deferred reports that the call asks nothing and was not made: a call before
