@@ -485,18 +485,25 @@ func TestListeningDespiteIdleTimeouts(t *testing.T) {
 		if era == Legacy {
 			sessions(srv, http.StatusNotFound)
 		}
+		var mu sync.Mutex
 		var longest time.Duration
 		var ended time.Time
 		srv.on[method] = func(w http.ResponseWriter, r *http.Request, _, _ json.RawMessage) {
+			mu.Lock()
 			if !ended.IsZero() {
 				longest = max(longest, time.Since(ended))
 			}
+			mu.Unlock()
 			events(w, ": here\n\n")
 			_ = sleep(r.Context(), 30*time.Second)
+			mu.Lock()
+			defer mu.Unlock()
 			ended = time.Now()
 		}
 		connected(t, srv, &ClientOptions{}, func(t *testing.T, _ *Client) {
 			<-time.After(10 * time.Minute)
+			mu.Lock()
+			defer mu.Unlock()
 			if longest == 0 || longest > 2*time.Second {
 				t.Errorf("%s: nobody listened for %s", era, longest)
 			}
