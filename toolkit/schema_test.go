@@ -249,6 +249,7 @@ type (
 	// odd has names that encoding/json takes otherwise than one may think.
 	odd struct {
 		hidden `json:"inner"`
+		//lint:ignore SA5008 a field of that name is what is tried
 		Dash   int `json:"-,"`
 		Gone   int `json:"-"`
 	}
