@@ -250,8 +250,8 @@ type (
 	odd struct {
 		hidden `json:"inner"`
 		//lint:ignore SA5008 a field of that name is what is tried
-		Dash   int `json:"-,"`
-		Gone   int `json:"-"`
+		Dash int `json:"-,"`
+		Gone int `json:"-"`
 	}
 )
 
