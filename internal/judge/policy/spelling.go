@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"golang.org/x/net/idna"
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/dragoman-mcp/dragoman"
@@ -190,7 +191,9 @@ func (s *speller) authority(scheme, rest, port string) {
 				host = host[:colon]
 			}
 			host = strings.TrimSuffix(host, ".")
-			s.add(scheme+"://"+user+deviating(host)+clean, same, i > 0)
+			for _, other := range []string{deviating(host), mapped(spelledOut(host))} {
+				s.add(scheme+"://"+user+other+clean, same, i > 0)
+			}
 		}
 		s.add(scheme+"://"+user+host+clean, same, i > 0)
 		if user != "" {
@@ -216,6 +219,23 @@ func mapped(host string) string {
 		return r
 	}, norm.NFKC.String(host))
 	return norm.NFKC.String(strings.ToLower(host))
+}
+
+// spelledOut returns a host with its labels that are in Punycode (xn--) in the letters that
+// they stand for (RFC 5891, section 5.3). Readers look up the one and the other as the same.
+func spelledOut(host string) string {
+	if !strings.Contains(host, "xn--") {
+		return host
+	}
+	name, port, numbered := strings.Cut(host, ":")
+	name, err := idna.Punycode.ToUnicode(name)
+	if err != nil || name == "" {
+		return host // it names nothing
+	}
+	if numbered {
+		name += ":" + port
+	}
+	return name
 }
 
 // deviating returns a host as readers of IDNA2003, such as Python's, look it up. To those of

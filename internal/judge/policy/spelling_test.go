@@ -18,7 +18,7 @@ func TestSpellingsOfDeniedURIs(t *testing.T) {
 		{Deny: []string{
 			"resource:files__file:///srv/secret/*", "resource:files__file:///srv/one.txt", "resource:files__FILE:/srv//%6fther/./*", "resource:files__file:///c:/Users/?dmin/*",
 			"resource:files__https://Inner.example/secret/*", "resource:files__notes://Team/Secret/*", "resource:files__git://h/a%2Fb*",
-			"resource:files__https://strasse.example/*",
+			"resource:files__https://strasse.example/*", "resource:files__https://b\u00fccher.example/*", "resource:files__https://xn--r8jz45g.example:8443/*",
 		}},
 	}})
 	for uri, want := range map[string]Effect{
@@ -78,6 +78,10 @@ func TestSpellingsOfDeniedURIs(t *testing.T) {
 		`https://a\@inner.example/secret/a`:        Deny,
 		"https://inner.example:00443/secret/a":     Deny,
 		"https://stra\u00dfe.example/a":            Deny, // as Python looks it up
+		"https://xn--bcher-kva.example/a":          Deny,
+		"https://XN--bcher-KVA.example:443/a":      Deny,
+		"https://\u4f8b\u3048.example:8443/a":      Deny,
+		"https://xn--bcher-kvb.example/a":          Allow,
 		"https://inner.example/secret%2Fa":         Deny,
 		"https://inner.example/Secret/a":           Allow, // paths of others have letters as they are
 		"https://inner.example:8443/secret/a":      Allow,
@@ -103,7 +107,7 @@ func TestSpellingsOfDeniedURIs(t *testing.T) {
 // Hosts in letters of their own are allowed where a rule names them, also with letters that
 // readers of IDNA2003 take for others, and are then what those may not read.
 func TestHostsInTheirOwnLetters(t *testing.T) {
-	for _, host := range []string{"b\u00fccher.example", "\u03c3\u03b1\u03c2.gr", "\u03bc\u03bf\u03c5\u03c3\u03b5\u03af\u03bf.gr", "fa\u00df.example", "\u0646\u0627\u0645\u0647\u200c\u0627\u06cc.ir", "\u0915\u094d\u200d\u0937.in"} {
+	for _, host := range []string{"b\u00fccher.example", "\u03c3\u03b1\u03c2.gr", "\u03bc\u03bf\u03c5\u03c3\u03b5\u03af\u03bf.gr", "fa\u00df.example", "\u0646\u0627\u0645\u0647\u200c\u0627\u06cc.ir", "xn--bcher-kva.example", "\u0915\u094d\u200d\u0937.in"} {
 		allow := Rule{Allow: []string{"resource:files__https://" + host + "/*"}}
 		if v := must(t, Config{Rules: []Rule{allow}}).Decide(read("https://" + host + "/a")); v.Effect != Allow {
 			t.Errorf("%s: %s %s", host, v.Effect, v.Reason)
@@ -237,5 +241,27 @@ func read(uri string) Request {
 	return Request{
 		Caller: caller.Caller{ID: "c", Grants: []string{"*"}}, Action: Read,
 		Entry: &dragoman.Entry{Kind: dragoman.Resource, Server: "files", Original: uri},
+	}
+}
+
+// TestSpelledOut decodes labels as Node's url.domainToUnicode does, and leaves alone what
+// encodes nothing.
+func TestSpelledOut(t *testing.T) {
+	for host, want := range map[string]string{
+		"xn--bcher-kva.example":            "bücher.example",
+		"xn--80a1acny.xn--p1ai:8443":       "почта.рф:8443",
+		"www.xn--r8jz45g.xn--zckzah":       "www.例え.テスト",
+		"xn--fiqs8s":                       "中国",
+		"xn--mgba3a4f16a.ir":               "ایران.ir",
+		"xn--e28h.example":                 "😀.example",
+		"example.com":                      "example.com",
+		"xn--":                             "xn--",
+		"xn--bcher-kv":                     "xn--bcher-kv",
+		"xn--\u00fc":                       "xn--\u00fc",
+		"xn--99999999999999999999.example": "xn--99999999999999999999.example",
+	} {
+		if got := spelledOut(host); got != want {
+			t.Errorf("%s: %s, want %s", host, got, want)
+		}
 	}
 }
