@@ -117,10 +117,11 @@ func New(c Config) (*Policy, error) {
 			return nil, fmt.Errorf("%s: there is no policy in it; without the file everything else holds alone", c.File)
 		}
 		for _, each := range p.policies[len(c.Rules):] {
-			groups := each.groups()
-			p.callerGroups, p.targetGroups = appendNew(p.callerGroups, groups), appendNew(p.targetGroups, groups)
+			callers, targets := each.groups()
+			p.callerGroups, p.targetGroups = append(p.callerGroups, callers...), append(p.targetGroups, targets...)
 		}
 	}
+	p.callerGroups, p.targetGroups = distinct(p.callerGroups), distinct(p.targetGroups)
 	names := map[string]bool{}
 	for i, each := range p.policies {
 		if names[each.name] {
@@ -199,20 +200,16 @@ func (p *Policy) addRules(rules []Rule) error {
 func appendGroups(groups, patterns []string) []string {
 	for _, pattern := range patterns {
 		if needsGroup(pattern) {
-			groups = appendNew(groups, []string{pattern})
+			groups = append(groups, pattern)
 		}
 	}
 	return groups
 }
 
-// appendNew adds the texts that are not there yet.
-func appendNew(texts, more []string) []string {
-	for _, each := range more {
-		if !slices.Contains(texts, each) {
-			texts = append(texts, each)
-		}
-	}
-	return texts
+// distinct returns texts once each.
+func distinct(texts []string) []string {
+	slices.Sort(texts)
+	return slices.Compact(texts)
 }
 
 // Zero reports that there are no rules: everything is allowed that a key grants.

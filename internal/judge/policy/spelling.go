@@ -3,10 +3,9 @@ package policy
 import (
 	"slices"
 	"strings"
-	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
-	"golang.org/x/text/unicode/norm"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/identity/permission"
@@ -183,17 +182,17 @@ func (s *speller) authority(scheme, rest, port string) {
 		if at := strings.LastIndex(host, "@"); at >= 0 {
 			user, host = host[:at+1], host[at+1:]
 		}
-		host = strings.TrimSuffix(strings.ToLower(host), ":")
-		if port != "" {
-			name := mapped(unescaped(host))
-			same, host = same && name == host, name
-			if colon := strings.LastIndexByte(host, ':'); colon >= 0 && strings.TrimLeft(host[colon+1:], "0") == port {
-				host = host[:colon]
-			}
-			host = strings.TrimSuffix(host, ".")
-			for _, other := range []string{deviating(host), mapped(spelledOut(host))} {
-				s.add(scheme+"://"+user+other+clean, same, i > 0)
-			}
+		if port == "" {
+			host = strings.TrimSuffix(strings.ToLower(host), ":")
+		} else {
+			written, _ := cutPort(host, port)
+			name, number := cutPort(unescaped(host), port)
+			read := lookedUp(name)
+			encoded, then := deviating(read)
+			written = strings.ToLower(written)
+			same = same && (written == read || written == encoded)
+			s.add(scheme+"://"+user+strings.TrimSuffix(then, ".")+number+clean, same, i > 0)
+			host = strings.TrimSuffix(read, ".") + number
 		}
 		s.add(scheme+"://"+user+host+clean, same, i > 0)
 		if user != "" {
@@ -202,53 +201,49 @@ func (s *speller) authority(scheme, rest, port string) {
 	}
 }
 
-// mapped returns a host in lower case as names are looked up (Unicode Technical Standard 46,
-// section 4, Mapping): in the letters that others stand for, and without what is ignored.
-func mapped(host string) string {
-	if strings.IndexFunc(host, func(r rune) bool { return r >= 0x80 }) < 0 {
-		return host
+// Two profiles by which readers look up a host: in the letters that others, and Punycode,
+// stand for, and without what is ignored (Unicode Technical Standard 46, section 4). Readers
+// of IDNA2003, such as Python's, take some letters for others, with which it may be another
+// host to those of today (section 4.1.2, Deviations).
+var (
+	today  = idna.New(idna.MapForLookup(), idna.StrictDomainName(false), idna.ValidateLabels(false))
+	before = idna.New(idna.MapForLookup(), idna.StrictDomainName(false), idna.ValidateLabels(false), idna.Transitional(true))
+)
+
+// lookedUp returns a host as it is looked up; what names none as far as it can be read.
+func lookedUp(host string) string {
+	if name, _ := today.ToUnicode(host); name != "" {
+		return name
 	}
-	host = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\u3002':
-			return '.'
-		case r == '\u200c', r == '\u200d': // of deviations
-		case unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point):
-			return -1
-		}
-		return r
-	}, norm.NFKC.String(host))
-	return norm.NFKC.String(strings.ToLower(host))
+	return strings.ToLower(host)
 }
 
-// spelledOut returns a host with its labels that are in Punycode (xn--) in the letters that
-// they stand for (RFC 5891, section 5.3). Readers look up the one and the other as the same.
-func spelledOut(host string) string {
-	if !strings.Contains(host, "xn--") {
-		return host
+// maxHost is how long a host can be whose name has 255 bytes (RFC 1035, section 2.3.4).
+const maxHost = 255 * utf8.UTFMax
+
+// deviating returns a host that is looked up in Punycode, and as readers of IDNA2003 look it
+// up. One that is too long is none, and encoding it would take the square of its length.
+func deviating(host string) (encoded, then string) {
+	if len(host) > maxHost {
+		return host, host
 	}
-	name, port, numbered := strings.Cut(host, ":")
-	name, err := idna.Punycode.ToUnicode(name)
-	if err != nil || name == "" {
-		return host // it names nothing
-	}
-	if numbered {
-		name += ":" + port
-	}
-	return name
+	encoded, _ = idna.Punycode.ToASCII(host)
+	then, _ = before.ToASCII(host) // which alone knows deviations
+	then, _ = idna.Punycode.ToUnicode(then)
+	return encoded, then
 }
 
-// deviating returns a host as readers of IDNA2003, such as Python's, look it up. To those of
-// today it may be another one (Unicode Technical Standard 46, section
-// 4.1.2, Deviations).
-func deviating(host string) string {
-	if strings.IndexFunc(host, func(r rune) bool { return r >= 0x80 }) < 0 {
-		return host
+// cutPort cuts a host before its port, which is empty where it goes without saying.
+func cutPort(host, usual string) (name, port string) {
+	colon := strings.LastIndexByte(host, ':')
+	if colon < 0 || strings.HasSuffix(host, "]") {
+		return host, ""
 	}
-	return norm.NFKC.String(strings.ToLower(folded(deviations.Replace(host))))
+	if number := strings.TrimLeft(host[colon+1:], "0"); number == usual || host[colon+1:] == "" {
+		return host[:colon], ""
+	}
+	return host[:colon], host[colon:]
 }
-
-var deviations = strings.NewReplacer("\u00df", "ss", "\u200c", "", "\u200d", "")
 
 // defaultPorts are the special schemes with the ports that go without saying.
 var defaultPorts = map[string]string{"http": "80", "https": "443", "ws": "80", "wss": "443", "ftp": "21"}

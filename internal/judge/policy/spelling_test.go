@@ -107,14 +107,15 @@ func TestSpellingsOfDeniedURIs(t *testing.T) {
 // Hosts in letters of their own are allowed where a rule names them, also with letters that
 // readers of IDNA2003 take for others, and are then what those may not read.
 func TestHostsInTheirOwnLetters(t *testing.T) {
-	for _, host := range []string{"b\u00fccher.example", "\u03c3\u03b1\u03c2.gr", "\u03bc\u03bf\u03c5\u03c3\u03b5\u03af\u03bf.gr", "fa\u00df.example", "\u0646\u0627\u0645\u0647\u200c\u0627\u06cc.ir", "xn--bcher-kva.example", "\u0915\u094d\u200d\u0937.in"} {
+	for _, host := range []string{"xn--80a1acny.xn--p1ai:8443", "inner.example:443", "inner.example:0443", "inner.example.", "[::1]:443", "a_b.example:8443", "b\u00fccher.example", "\u03c3\u03b1\u03c2.gr", "\u03bc\u03bf\u03c5\u03c3\u03b5\u03af\u03bf.gr", "fa\u00df.example", "\u0646\u0627\u0645\u0647\u200c\u0627\u06cc.ir", "xn--bcher-kva.example", "\u0915\u094d\u200d\u0937.in"} {
 		allow := Rule{Allow: []string{"resource:files__https://" + host + "/*"}}
 		if v := must(t, Config{Rules: []Rule{allow}}).Decide(read("https://" + host + "/a")); v.Effect != Allow {
 			t.Errorf("%s: %s %s", host, v.Effect, v.Reason)
 		}
-		deny := Rule{Deny: []string{"resource:files__https://" + deviating(host) + "/*"}}
+		_, then := deviating(host)
+		deny := Rule{Deny: []string{"resource:files__https://" + then + "/*"}}
 		if v := must(t, Config{Rules: []Rule{allow, deny}}).Decide(read("https://" + host + "/a")); v.Effect != Deny {
-			t.Errorf("%s, where %s is denied: %s", host, deviating(host), v.Effect)
+			t.Errorf("%s, where %s is denied: %s", host, then, v.Effect)
 		}
 	}
 }
@@ -244,24 +245,34 @@ func read(uri string) Request {
 	}
 }
 
-// TestSpelledOut decodes labels as Node's url.domainToUnicode does, and leaves alone what
-// encodes nothing.
-func TestSpelledOut(t *testing.T) {
+// TestLookedUp reads hosts as Node does, and leaves alone what encodes nothing.
+func TestLookedUp(t *testing.T) {
 	for host, want := range map[string]string{
 		"xn--bcher-kva.example":            "bücher.example",
-		"xn--80a1acny.xn--p1ai:8443":       "почта.рф:8443",
+		"XN--bcher-KVA.example":            "bücher.example",
+		"xn--80a1acny.xn--p1ai":            "почта.рф",
 		"www.xn--r8jz45g.xn--zckzah":       "www.例え.テスト",
 		"xn--fiqs8s":                       "中国",
 		"xn--mgba3a4f16a.ir":               "ایران.ir",
 		"xn--e28h.example":                 "😀.example",
 		"example.com":                      "example.com",
-		"xn--":                             "xn--",
+		"\u0130nner.example":               "i\u0307nner.example", // and not inner.example
+		"[::1]":                            "[::1]",
+		"a_b.example":                      "a_b.example",
 		"xn--bcher-kv":                     "xn--bcher-kv",
-		"xn--\u00fc":                       "xn--\u00fc",
 		"xn--99999999999999999999.example": "xn--99999999999999999999.example",
 	} {
-		if got := spelledOut(host); got != want {
+		if got := lookedUp(host); got != want {
 			t.Errorf("%s: %s, want %s", host, got, want)
 		}
+	}
+}
+
+// TestLongHosts: a host that is too long to be one is not encoded, which would take the square
+// of its length.
+func TestLongHosts(t *testing.T) {
+	long := strings.Repeat("\u00fc", maxHost)
+	if encoded, then := deviating(long); encoded != long || then != long {
+		t.Error("it was encoded")
 	}
 }

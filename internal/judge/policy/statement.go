@@ -252,34 +252,38 @@ func entitiesOf(scope ast.IsScopeNode) []types.EntityUID {
 	return nil
 }
 
-// groups returns the patterns whose groups a policy looks at.
-func (p *policy) groups() (patterns []string) {
-	var add func(types.Value)
-	add = func(v types.Value) {
-		switch v := v.(type) {
-		case types.EntityUID:
-			if v.Type == typePattern {
-				patterns = append(patterns, string(v.ID))
-			}
-		case types.Set:
-			for each := range v.All() {
-				add(each)
-			}
-		}
-	}
+// groups returns the patterns whose groups a policy looks at, of callers and of targets: a
+// condition may look at either.
+func (p *policy) groups() (callers, targets []string) {
 	tree := (*ast.Policy)(p.AST())
-	for _, scope := range []ast.IsScopeNode{tree.Principal, tree.Resource} {
-		for _, e := range entitiesOf(scope) {
-			add(e)
-		}
+	for _, e := range entitiesOf(tree.Principal) {
+		callers = appendPatterns(callers, e)
+	}
+	for _, e := range entitiesOf(tree.Resource) {
+		targets = appendPatterns(targets, e)
 	}
 	for _, c := range tree.Conditions {
 		ast.Inspect(ast.NewNode(c.Body), func(n ast.IsNode) bool {
 			if value, ok := n.(ast.NodeValue); ok {
-				add(value.Value)
+				callers, targets = appendPatterns(callers, value.Value), appendPatterns(targets, value.Value)
 			}
 			return true
 		})
+	}
+	return callers, targets
+}
+
+// appendPatterns adds those whose groups a value names.
+func appendPatterns(patterns []string, v types.Value) []string {
+	switch v := v.(type) {
+	case types.EntityUID:
+		if v.Type == typePattern {
+			patterns = append(patterns, string(v.ID))
+		}
+	case types.Set:
+		for each := range v.All() {
+			patterns = appendPatterns(patterns, each)
+		}
 	}
 	return patterns
 }
