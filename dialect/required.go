@@ -18,12 +18,12 @@ func (c *conversion) declareRequired() {
 		if !contains(typesOf(n), "object") || !n.Has("required") {
 			return
 		}
-		patterns := knownPatterns(n)
+		further := c.furtherMembers(n)
 		for _, name := range required(n) {
 			if n.Get("properties").Has(name) {
 				continue
 			}
-			value, ok := c.furtherMember(n, name, patterns)
+			value, ok := c.furtherMember(n, name, further)
 			if !ok {
 				continue
 			}
@@ -39,45 +39,49 @@ func (c *conversion) declareRequired() {
 	})
 }
 
-// A knownPattern is one of patternProperties.
+// The further members of an object are those that properties does not name.
+type furtherMembers struct {
+	patterns []knownPattern
+	extra    *schema.Node // what judges those that no pattern speaks of; nil for nothing
+}
+
+// A knownPattern is one of patternProperties whose pattern we know.
 type knownPattern struct {
 	matches *regexp.Regexp
 	value   *schema.Node
 }
 
-// knownPatterns are those of n's patternProperties whose pattern we know.
-func knownPatterns(n *schema.Node) (known []knownPattern) {
+func (c *conversion) furtherMembers(n *schema.Node) (f furtherMembers) {
 	for _, p := range n.Get("patternProperties").Members() {
 		if re, err := regexp.Compile(p.Name); err == nil {
-			known = append(known, knownPattern{re, p.Value})
+			f.patterns = append(f.patterns, knownPattern{re, p.Value})
 		}
 	}
-	return known
+	f.extra = n.Get("additionalProperties")
+	if f.extra == nil && c.target(n) == nil && !judgedInPlace(n) {
+		f.extra = n.Get("unevaluatedProperties") // nothing else speaks of it
+	}
+	return f
 }
 
-// furtherMember is the schema of a member that properties does not name; false
-// where the server takes none.
-func (c *conversion) furtherMember(n *schema.Node, name string, patterns []knownPattern) (*schema.Node, bool) {
+// furtherMember is the schema of one of them; false where the server takes none.
+func (c *conversion) furtherMember(n *schema.Node, name string, f furtherMembers) (*schema.Node, bool) {
 	value := schema.NewObject()
 	matched := false
-	for _, p := range patterns {
+	for _, p := range f.patterns {
 		if p.matches.MatchString(name) {
 			if both, ok := c.merge(value, c.clone(p.value)); ok {
 				value, matched = both, true
 			}
 		}
 	}
-	extra := n.Get("additionalProperties")
-	if extra == nil && c.target(n) == nil && !judgedInPlace(n) {
-		extra = n.Get("unevaluatedProperties") // nothing else speaks of it
-	}
 	switch {
 	case matched:
 		return value, true
-	case extra.IsBool(false):
+	case f.extra.IsBool(false):
 		return nil, false
-	case extra.Kind() == schema.Object:
-		return c.clone(extra), true
+	case f.extra.Kind() == schema.Object:
+		return c.clone(f.extra), true
 	}
 	return c.made(value, n), true
 }

@@ -42,7 +42,7 @@ var adversarial = map[string]string{
 	}(),
 	"required members of which patterns speak": func() string {
 		var names, patterns strings.Builder
-		for i := range 1200 {
+		for i := range 1900 {
 			fmt.Fprintf(&names, `,"p%d"`, i)
 			fmt.Fprintf(&patterns, `,"^p%d$":{"type":"string"}`, i)
 		}

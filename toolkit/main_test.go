@@ -111,9 +111,10 @@ func (w *watched) Write(p []byte) (int, error) {
 	return w.sink.Write(p)
 }
 
-func TestMainHTTP(t *testing.T) {
-	s := mainServer(t, Options{})
-	running, finish := make(chan struct{}), make(chan struct{})
+// watching adds a tool that waits to be finished, or for its context to end, and returns what
+// tells that it runs, and what finishes it.
+func watching(s *Server) (running, finish chan struct{}) {
+	running, finish = make(chan struct{}), make(chan struct{})
 	Add(s, Tool{Name: "watch_door", Description: "Waits.", Hints: reading}, func(ctx context.Context, _ struct{}) (Text, error) {
 		close(running)
 		select {
@@ -123,6 +124,12 @@ func TestMainHTTP(t *testing.T) {
 			return "", ctx.Err()
 		}
 	})
+	return running, finish
+}
+
+func TestMainHTTP(t *testing.T) {
+	s := mainServer(t, Options{})
+	running, finish := watching(s)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	errs := &watched{address: make(chan string, 1)}
@@ -200,16 +207,7 @@ func TestMainHTTP(t *testing.T) {
 // a function runs that goes on.
 func TestInterrupt(t *testing.T) {
 	s := mainServer(t, Options{})
-	running, finish := make(chan struct{}), make(chan struct{})
-	Add(s, Tool{Name: "watch_door", Description: "Waits.", Hints: reading}, func(ctx context.Context, _ struct{}) (Text, error) {
-		close(running)
-		select {
-		case <-finish:
-			return "done", nil
-		case <-ctx.Done():
-			return "", ctx.Err()
-		}
-	})
+	running, finish := watching(s)
 	in, w := io.Pipe()
 	defer w.Close()
 	ctx, interrupt := context.WithCancel(t.Context())

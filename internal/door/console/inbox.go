@@ -226,5 +226,6 @@ func (c *Console) approvePin(r *request) error {
 	return back(r, Root+"inbox", "Trusted as it is now.")
 }
 
-// Left says how long a question still waits.
-func (q *question) Left() time.Duration { return time.Until(q.Expires).Round(time.Second) }
+// Until says until when a question waits, by the clock of this process: that of the store may
+// be another one.
+func (q question) Until() time.Time { return time.Now().Add(q.Left) }

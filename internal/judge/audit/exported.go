@@ -35,7 +35,7 @@ func VerifyExport(r io.Reader, kept ...Head) (check Check, err error) {
 		pruned.add(v.pruned)
 	}
 	named.mark(check.Logs)
-	check.Unseen = pruned.mark(check.Logs, kept)
+	check.Unseen = pruned.unseen(check.Logs, kept) // of what was before, an export says nothing
 	return check, err
 }
 

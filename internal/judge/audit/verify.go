@@ -112,7 +112,8 @@ func verify(at snapshot, kept []Head) (check Check, err error) {
 		pruned.add(v.pruned)
 	}
 	named.mark(check.Logs)
-	check.Unseen = pruned.mark(check.Logs, kept)
+	pruned.mark(check.Logs)
+	check.Unseen = pruned.unseen(check.Logs, kept)
 	return check, nil
 }
 
@@ -127,15 +128,19 @@ func (r removals) add(other removals) {
 	}
 }
 
-// mark marks the logs of whose beginning no record says that it was removed, and that begin
-// behind none of the heads, and returns the heads of which nothing is known any more.
-func (r removals) mark(logs []Checked, kept []Head) (unseen []Head) {
-	first := map[string]uint64{}
+// mark marks the logs of whose beginning no record says that it was removed.
+func (r removals) mark(logs []Checked) {
 	for i := range logs {
 		log := &logs[i]
+		log.Untold = log.First > 1 && r[log.Head.Log] != Head{log.Head.Log, log.First - 1, log.before}
+	}
+}
+
+// unseen returns the kept heads of which nothing is known any more.
+func (r removals) unseen(logs []Checked, kept []Head) (unseen []Head) {
+	first := map[string]uint64{}
+	for _, log := range logs {
 		first[log.Head.Log] = log.First
-		before := Head{log.Head.Log, log.First - 1, log.before}
-		log.Untold = log.First > 1 && r[log.Head.Log] != before && !slices.Contains(kept, before)
 	}
 	for _, head := range kept {
 		if begins := first[head.Log]; (begins == 0 || head.Seq+1 < begins) && r[head.Log] != head {
