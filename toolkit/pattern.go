@@ -34,6 +34,8 @@ func portable(pattern string) error {
 				return fmt.Errorf("[:…:] is Go's alone; write out the letters")
 			}
 			class = c != ']'
+		case strings.HasPrefix(rest, "[]"), strings.HasPrefix(rest, "[^]"):
+			return fmt.Errorf(`] at the beginning of a class is written \]`)
 		case c == '[':
 			class = true
 		case (c == '^' || c == '$') && repeated(rest[1:]):

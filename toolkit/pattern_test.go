@@ -28,6 +28,8 @@ func TestPortable(t *testing.T) {
 		`[\w-.]`:                       `- behind \w is written \-`,
 		`^*a`:                          "^ cannot be repeated",
 		`\b+`:                          `\b cannot be repeated`,
+		`[]a]`:                         `] at the beginning of a class is written \]`,
+		`[^]a]`:                        `] at the beginning of a class is written \]`,
 		`a{`:                           `{ is written \{`,
 		`a}`:                           `} is written \}`,
 		`a]`:                           `] is written \]`,
