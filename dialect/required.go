@@ -47,14 +47,21 @@ type furtherMembers struct {
 
 // A knownPattern is one of patternProperties whose pattern we know.
 type knownPattern struct {
-	matches *regexp.Regexp
-	value   *schema.Node
+	re     *regexp.Regexp
+	within string // what is in every name that re matches; often most of it
+	value  *schema.Node
+}
+
+// matches asks the expression last: each required name is held against every pattern.
+func (p knownPattern) matches(name string) bool {
+	return strings.Contains(name, p.within) && p.re.MatchString(name)
 }
 
 func (c *conversion) furtherMembers(n *schema.Node) (f furtherMembers) {
 	for _, p := range n.Get("patternProperties").Members() {
 		if re, err := regexp.Compile(p.Name); err == nil {
-			f.patterns = append(f.patterns, knownPattern{re, p.Value})
+			within, _ := re.LiteralPrefix()
+			f.patterns = append(f.patterns, knownPattern{re, within, p.Value})
 		}
 	}
 	f.extra = n.Get("additionalProperties")
@@ -69,7 +76,7 @@ func (c *conversion) furtherMember(n *schema.Node, name string, f furtherMembers
 	value := schema.NewObject()
 	matched := false
 	for _, p := range f.patterns {
-		if p.matches.MatchString(name) {
+		if p.matches(name) {
 			if both, ok := c.merge(value, c.clone(p.value)); ok {
 				value, matched = both, true
 			}
