@@ -10,6 +10,7 @@ import (
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/identity/permission"
 	"github.com/dragoman-mcp/dragoman/internal/text/qualified"
+	"github.com/dragoman-mcp/dragoman/internal/wire/addresses"
 )
 
 // A spelling is another way to write what a request names. Whoever serves the request may
@@ -190,7 +191,8 @@ func (s *speller) authority(scheme, rest, port string) {
 			read := lookedUp(name)
 			encoded, then := deviating(read)
 			written = strings.ToLower(written)
-			same = same && (written == read || written == encoded)
+			_, address := addresses.OfHost(written)
+			same = same && (written == read || written == encoded || address && strings.HasPrefix(written, "["))
 			s.add(scheme+"://"+user+strings.TrimSuffix(then, ".")+number+clean, same, i > 0)
 			host = strings.TrimSuffix(read, ".") + number
 		}
@@ -210,12 +212,21 @@ var (
 	before = idna.New(idna.MapForLookup(), idna.StrictDomainName(false), idna.ValidateLabels(false), idna.Transitional(true))
 )
 
-// lookedUp returns a host as it is looked up; what names none as far as it can be read.
+// lookedUp returns a host as it is looked up, an address in its one form; what names none
+// as far as it can be read.
 func lookedUp(host string) string {
-	if name, _ := today.ToUnicode(host); name != "" {
-		return name
+	name, _ := today.ToUnicode(host)
+	if name == "" {
+		name = strings.ToLower(host)
 	}
-	return strings.ToLower(host)
+	addr, ok := addresses.OfHost(name)
+	switch {
+	case !ok:
+		return name
+	case addr.Is4():
+		return addr.String()
+	}
+	return "[" + addr.String() + "]"
 }
 
 // maxHost is how long a host can be whose name has 255 bytes (RFC 1035, section 2.3.4).

@@ -19,6 +19,7 @@ func TestSpellingsOfDeniedURIs(t *testing.T) {
 			"resource:files__file:///srv/secret/*", "resource:files__file:///srv/one.txt", "resource:files__FILE:/srv//%6fther/./*", "resource:files__file:///c:/Users/?dmin/*",
 			"resource:files__https://Inner.example/secret/*", "resource:files__notes://Team/Secret/*", "resource:files__git://h/a%2Fb*",
 			"resource:files__https://strasse.example/*", "resource:files__https://b\u00fccher.example/*", "resource:files__https://xn--r8jz45g.example:8443/*",
+			"resource:files__http://127.0.0.1/*", "resource:files__http://[::1]:81/*", "resource:files__http://0xa000001/*",
 		}},
 	}})
 	for uri, want := range map[string]Effect{
@@ -82,6 +83,19 @@ func TestSpellingsOfDeniedURIs(t *testing.T) {
 		"https://XN--bcher-KVA.example:443/a":      Deny,
 		"https://\u4f8b\u3048.example:8443/a":      Deny,
 		"https://xn--bcher-kvb.example/a":          Allow,
+		"http://127.0.0.1./a":                      Deny,
+		"http://2130706433/a":                      Deny,
+		"http://0x7f.1:080/a":                      Deny,
+		"http://0177.0.0.0x1/a":                    Deny,
+		"http://\uff11\uff12\uff17.1/a":            Deny,
+		"http://me@[::ffff:7f00:1]/a":              Deny,
+		"http://[0:0:0:0:0:0:0:1]:81/a":            Deny,
+		"http://[::0.0.0.1]:81/a":                  Deny,
+		"http://10.0.0.1/a":                        Deny, // the rule itself is spelled oddly
+		"http://10.1/a":                            Deny,
+		"http://127.0.0.2/a":                       Allow,
+		"http://[::1]:82/a":                        Allow,
+		"notes://2130706433/a":                     Allow,
 		"https://inner.example/secret%2Fa":         Deny,
 		"https://inner.example/Secret/a":           Allow, // paths of others have letters as they are
 		"https://inner.example:8443/secret/a":      Allow,
@@ -107,7 +121,7 @@ func TestSpellingsOfDeniedURIs(t *testing.T) {
 // Hosts in letters of their own are allowed where a rule names them, also with letters that
 // readers of IDNA2003 take for others, and are then what those may not read.
 func TestHostsInTheirOwnLetters(t *testing.T) {
-	for _, host := range []string{"xn--80a1acny.xn--p1ai:8443", "inner.example:443", "inner.example:0443", "inner.example.", "[::1]:443", "a_b.example:8443", "b\u00fccher.example", "\u03c3\u03b1\u03c2.gr", "\u03bc\u03bf\u03c5\u03c3\u03b5\u03af\u03bf.gr", "fa\u00df.example", "\u0646\u0627\u0645\u0647\u200c\u0627\u06cc.ir", "xn--bcher-kva.example", "\u0915\u094d\u200d\u0937.in"} {
+	for _, host := range []string{"xn--80a1acny.xn--p1ai:8443", "inner.example:443", "inner.example:0443", "inner.example.", "[::1]:443", "[2001:DB8::1]", "[2001:db8:0:0:0:0:0:1]:8443", "10.0.0.1", "a_b.example:8443", "b\u00fccher.example", "\u03c3\u03b1\u03c2.gr", "\u03bc\u03bf\u03c5\u03c3\u03b5\u03af\u03bf.gr", "fa\u00df.example", "\u0646\u0627\u0645\u0647\u200c\u0627\u06cc.ir", "xn--bcher-kva.example", "\u0915\u094d\u200d\u0937.in"} {
 		allow := Rule{Allow: []string{"resource:files__https://" + host + "/*"}}
 		if v := must(t, Config{Rules: []Rule{allow}}).Decide(read("https://" + host + "/a")); v.Effect != Allow {
 			t.Errorf("%s: %s %s", host, v.Effect, v.Reason)
