@@ -11,8 +11,11 @@ import (
 // concurrent use. A nil Running knows of none.
 type Running struct {
 	mu   sync.Mutex
-	runs map[string]*run // by owner and key
+	runs map[asking]*run
 }
+
+// asking names a request of an owner.
+type asking struct{ owner, key string }
 
 type run struct {
 	done    chan struct{} // closed at its end; nil while none runs
@@ -27,16 +30,16 @@ func (r *Running) Begin(ctx context.Context, owner, key string, wait bool) (end 
 	if r == nil {
 		return func() {}, nil
 	}
-	key = owner + "\x00" + key
+	of := asking{owner, key}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	own := r.runs[key]
+	own := r.runs[of]
 	if own == nil {
 		if r.runs == nil {
-			r.runs = map[string]*run{}
+			r.runs = map[asking]*run{}
 		}
 		own = &run{}
-		r.runs[key] = own
+		r.runs[of] = own
 	}
 	if own.done != nil && !wait {
 		return func() {}, nil
@@ -47,17 +50,21 @@ func (r *Running) Begin(ctx context.Context, owner, key string, wait bool) (end 
 	}
 	own.waiting--
 	if err != nil {
-		r.clean(key, own)
+		r.clean(of, own)
 		return nil, err
 	}
-	own.done = make(chan struct{})
-	return sync.OnceFunc(func() {
+	done := make(chan struct{})
+	own.done = done
+	return func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		close(own.done)
+		if own.done != done {
+			return // it has ended
+		}
+		close(done)
 		own.done = nil
-		r.clean(key, own)
-	}), nil
+		r.clean(of, own)
+	}, nil
 }
 
 // wait waits for the end of a run, without the lock.
@@ -73,9 +80,9 @@ func (r *Running) wait(ctx context.Context, done <-chan struct{}) error {
 }
 
 // clean forgets a run that nobody is interested in.
-func (r *Running) clean(key string, own *run) {
+func (r *Running) clean(of asking, own *run) {
 	if own.done == nil && own.waiting == 0 {
-		delete(r.runs, key)
+		delete(r.runs, of)
 	}
 }
 
@@ -86,6 +93,6 @@ func (r *Running) Waited(owner, key string) bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	own := r.runs[owner+"\x00"+key]
+	own := r.runs[asking{owner, key}]
 	return own != nil && own.waiting > 0
 }

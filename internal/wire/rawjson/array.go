@@ -49,7 +49,7 @@ func ArrayParts(was []byte, elements []json.RawMessage) [][]byte {
 	if Kind(was) != '[' {
 		return apart(elements)
 	}
-	var parts [][]byte
+	parts := make([][]byte, 0, 4)
 	own, from, to := []byte{'['}, 0, 0 // what stands nowhere, and behind it was[from:to]
 	end := func() {
 		if to > from {
@@ -75,10 +75,14 @@ func ArrayParts(was []byte, elements []json.RawMessage) [][]byte {
 			continue
 		}
 		end()
+		stood := stands(at, e)
+		if !stood {
+			own = slices.Grow(own, len(e)+2)
+		}
 		if i > 0 {
 			own = append(own, ',')
 		}
-		if !stands(at, e) {
+		if !stood {
 			own = append(own, e...)
 			continue
 		}
