@@ -23,7 +23,7 @@ func (p *Policy) DecideCall(who caller.Caller, call dragoman.Call, tainted bool)
 		if v := p.Decide(r); i == 0 {
 			verdict = v
 		} else {
-			verdict = verdict.stricter(v)
+			verdict = verdict.Stricter(v)
 		}
 	}
 	return verdict
@@ -39,7 +39,7 @@ func (p *Policy) Decide(r Request) Verdict {
 		if same && (v.Rule == RuleDefault || v.Rule == RuleGrants) {
 			continue
 		}
-		verdict = verdict.stricter(v)
+		verdict = verdict.Stricter(v)
 	}
 	return verdict
 }

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -130,6 +131,38 @@ func TestHostsInTheirOwnLetters(t *testing.T) {
 		deny := Rule{Deny: []string{"resource:files__https://" + then + "/*"}}
 		if v := must(t, Config{Rules: []Rule{allow, deny}}).Decide(read("https://" + host + "/a")); v.Effect != Deny {
 			t.Errorf("%s, where %s is denied: %s", host, then, v.Effect)
+		}
+	}
+}
+
+// Whoever is asked about a URI answers what all rules ask of any of its spellings; so it is
+// with all that one call asks for.
+func TestApproversOfOtherSpellings(t *testing.T) {
+	p := must(t, Config{Rules: []Rule{
+		{Allow: []string{"*"}},
+		{Ask: []string{"resource:files__file:///srv/*"}, Approvers: []string{"ada", "bob"}},
+		{Ask: []string{"resource:files__file:///srv/secret/*"}, Approvers: []string{"ada"}},
+		{Ask: []string{"resource:files__file:///srv/nobody/*"}, Approvers: []string{"eve"}},
+	}})
+	for uri, want := range map[string][]string{
+		"file:///srv/public":        {"ada", "bob"},
+		"file:///srv/secret/a":      {"ada"},
+		"file:///srv/%73ecret/a":    {"ada"},
+		"file:///srv/SECRET/a":      {"ada"},
+		"file:///srv//secret/a":     {"ada"},
+		"file://other/srv/secret/a": {"ada"},
+		"file:///srv/nobody/a":      nil,
+		"file:///srv/%6eobody/a":    nil,
+	} {
+		v := p.Decide(read(uri))
+		if (v.Effect == Ask) != (want != nil) || !slices.Equal(v.Approvers, want) {
+			t.Errorf("%s: %s by %v, want %v", uri, v.Effect, v.Approvers, want)
+		}
+	}
+	for _, uris := range []string{`"file:///srv/public","file:///srv/secret/a"`, `"file:///srv/secret/a","file:///srv/public"`} {
+		call := dragoman.Call{Method: "subscriptions/listen", Server: "files", Arguments: []byte(`{"notifications":{"resourceSubscriptions":[` + uris + `]}}`)}
+		if v := p.DecideCall(alice, call, false); v.Effect != Ask || !slices.Equal(v.Approvers, []string{"ada"}) {
+			t.Errorf("%s: %s by %v", uris, v.Effect, v.Approvers)
 		}
 	}
 }
