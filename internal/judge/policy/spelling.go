@@ -183,8 +183,9 @@ func (s *speller) authority(scheme, rest, port string) {
 		if at := strings.LastIndex(host, "@"); at >= 0 {
 			user, host = host[:at+1], host[at+1:]
 		}
+		var hosts []string
 		if port == "" {
-			host = strings.TrimSuffix(strings.ToLower(host), ":")
+			hosts = append(hosts, strings.TrimSuffix(strings.ToLower(host), ":"))
 		} else {
 			written, _ := cutPort(host, port)
 			name, number := cutPort(unescaped(host), port)
@@ -193,12 +194,13 @@ func (s *speller) authority(scheme, rest, port string) {
 			written = strings.ToLower(written)
 			_, address := addresses.OfHost(written)
 			same = same && (written == read || written == encoded || address && strings.HasPrefix(written, "["))
-			s.add(scheme+"://"+user+strings.TrimSuffix(then, ".")+number+clean, same, i > 0)
-			host = strings.TrimSuffix(read, ".") + number
+			hosts = append(hosts, strings.TrimSuffix(then, ".")+number, strings.TrimSuffix(read, ".")+number)
 		}
-		s.add(scheme+"://"+user+host+clean, same, i > 0)
-		if user != "" {
-			s.add(scheme+"://"+host+clean, false, true)
+		for _, host := range hosts {
+			s.add(scheme+"://"+user+host+clean, same, i > 0)
+			if user != "" {
+				s.add(scheme+"://"+host+clean, false, true)
+			}
 		}
 	}
 }
@@ -244,16 +246,21 @@ func deviating(host string) (encoded, then string) {
 	return encoded, then
 }
 
-// cutPort cuts a host before its port, which is empty where it goes without saying.
+// cutPort cuts a host before its port, which is empty where it goes without saying, and has no
+// zeros before its number.
 func cutPort(host, usual string) (name, port string) {
 	colon := strings.LastIndexByte(host, ':')
 	if colon < 0 || strings.HasSuffix(host, "]") {
 		return host, ""
 	}
-	if number := strings.TrimLeft(host[colon+1:], "0"); number == usual || host[colon+1:] == "" {
+	number := host[colon+1:]
+	if short := strings.TrimLeft(number, "0"); short != "" && strings.Trim(short, "0123456789") == "" {
+		number = short
+	}
+	if number == usual || number == "" {
 		return host[:colon], ""
 	}
-	return host[:colon], host[colon:]
+	return host[:colon], ":" + number
 }
 
 // defaultPorts are the special schemes with the ports that go without saying.

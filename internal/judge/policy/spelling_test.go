@@ -80,6 +80,10 @@ func TestSpellingsOfDeniedURIs(t *testing.T) {
 		`https://a\@inner.example/secret/a`:        Deny,
 		"https://inner.example:00443/secret/a":     Deny,
 		"https://stra\u00dfe.example/a":            Deny, // as Python looks it up
+		"https://me@stra\u00dfe.example/a":         Deny,
+		"https://xn--r8jz45g.example:08443/a":      Deny,
+		"https://me@\u4f8b\u3048.example:008443/a": Deny,
+		"https://xn--r8jz45g.example:80443/a":      Allow,
 		"https://xn--bcher-kva.example/a":          Deny,
 		"https://XN--bcher-KVA.example:443/a":      Deny,
 		"https://\u4f8b\u3048.example:8443/a":      Deny,
