@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/net/idna"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/identity/permission"
@@ -140,7 +141,10 @@ func (s *speller) path(host, path string, same, less bool) {
 	uri := "file://" + host + clean
 	for _, each := range []string{uri, trimSlash(uri)} {
 		s.add(each, same, less)
-		s.add(strings.ToLower(folded(each)), true, less) // where file systems do not look at case
+		// Where file systems look neither at case nor, as on macOS, at how letters are composed.
+		for _, each := range []string{each, norm.NFC.String(each), norm.NFD.String(each)} {
+			s.add(strings.ToLower(folded(each)), true, less)
+		}
 		same = true
 	}
 }

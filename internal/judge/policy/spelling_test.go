@@ -17,7 +17,7 @@ func TestSpellingsOfDeniedURIs(t *testing.T) {
 	p := must(t, Config{Rules: []Rule{
 		{Allow: []string{"*"}},
 		{Deny: []string{
-			"resource:files__file:///srv/secret/*", "resource:files__file:///srv/one.txt", "resource:files__FILE:/srv//%6fther/./*", "resource:files__file:///c:/Users/?dmin/*",
+			"resource:files__file:///srv/secret/*", "resource:files__file:///srv/one.txt", "resource:files__FILE:/srv//%6fther/./*", "resource:files__file:///c:/Users/?dmin/*", "resource:files__file:///srv/Caf\u00e9/*", "resource:files__file:///srv/nai\u0308f/*",
 			"resource:files__https://Inner.example/secret/*", "resource:files__notes://Team/Secret/*", "resource:files__git://h/a%2Fb*",
 			"resource:files__https://strasse.example/*", "resource:files__https://b\u00fccher.example/*", "resource:files__https://xn--r8jz45g.example:8443/*",
 			"resource:files__http://127.0.0.1/*", "resource:files__http://[::1]:81/*", "resource:files__http://0xa000001/*",
@@ -44,6 +44,10 @@ func TestSpellingsOfDeniedURIs(t *testing.T) {
 		`file:///srv\secret\a`:                     Deny,
 		"file:///srv/SECRET/a":                     Deny, // on a disk that does not look at case
 		"file:///srv/\u017fecret/a":                Deny,
+		"file:///srv/Cafe\u0301/a":                 Deny, // on a disk that does not look at how it is composed
+		"file:///srv/CAFE%CC%81/a":                 Deny,
+		"file:///srv/na\u00cff/a":                  Deny,
+		"file:///srv/Cafe/a":                       Allow,
 		"file:///srv/sec\tret/a":                   Deny,
 		"file:///srv/s%\n65cret/a":                 Deny, // it is left out first, and %65 written out then
 		"file:///srv/s%256\r5cret/a":               Deny,
