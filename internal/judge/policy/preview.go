@@ -1,5 +1,7 @@
 package policy
 
+import "slices"
+
 // A Preview is what can be said of a [Request] before there are arguments.
 type Preview struct {
 	// Verdict is what the rules say that do not look at arguments.
@@ -14,18 +16,39 @@ type Preview struct {
 // Preview says what a caller may do with a target, for people: the same evaluation
 // that [Policy.Decide] and [Policy.List] take.
 func (p *Policy) Preview(r Request) Preview {
-	t, v, decided := p.withoutRules(&r)
-	if decided {
-		return Preview{Verdict: v, Listed: v.Effect != Deny}
+	if _, v, decided := p.withoutRules(&r); decided && v.Effect == Deny {
+		return Preview{Verdict: v}
 	}
-	d := p.decision(&r, &t)
-	preview := Preview{Verdict: d.verdict(&t), Listed: p.sees(&r)}
-	if d.failed == nil && d.forbids == nil {
-		for _, each := range d.open {
-			preview.Open = append(preview.Open, each.name)
+	v, open := p.previewRead(&r)
+	preview := Preview{Verdict: v, Open: open, Listed: p.sees(&r)}
+	for other, same := range r.others() {
+		v, open := p.previewRead(other)
+		if same && (v.Rule == RuleDefault || v.Rule == RuleGrants) {
+			continue
+		}
+		preview.Verdict = preview.Verdict.Stricter(v)
+		for _, name := range open {
+			if !slices.Contains(preview.Open, name) {
+				preview.Open = append(preview.Open, name)
+			}
 		}
 	}
 	return preview
+}
+
+// previewRead previews a request that is read in one way.
+func (p *Policy) previewRead(r *Request) (v Verdict, open []string) {
+	t, v, decided := p.withoutRules(r)
+	if decided {
+		return v, nil
+	}
+	d := p.decision(r, &t)
+	if d.failed == nil && d.forbids == nil {
+		for _, each := range d.open {
+			open = append(open, each.name)
+		}
+	}
+	return d.verdict(&t), open
 }
 
 // Rules returns how many rules there are.

@@ -143,6 +143,17 @@ func TestHostsInTheirOwnLetters(t *testing.T) {
 	}
 }
 
+// What people are told beforehand of a URI is what is decided of it, however it is spelled.
+func TestPreviewOfSpellings(t *testing.T) {
+	p := must(t, Config{Rules: []Rule{{Allow: []string{"*"}}, {Deny: []string{"resource:files__file:///srv/secret/*"}}}})
+	for _, uri := range []string{"file:///srv/secret/a", "file:///srv/Secret/a", "file:///srv/%73ecret/a", "file:///srv/public/a"} {
+		preview, v := p.Preview(read(uri)), p.Decide(read(uri))
+		if preview.Verdict.Effect != v.Effect || preview.Verdict.Rule != v.Rule || preview.Listed != (v.Effect == Allow) || preview.Open != nil {
+			t.Errorf("%s: %+v, and it is decided: %s by %s", uri, preview, v.Effect, v.Rule)
+		}
+	}
+}
+
 // Whoever is asked about a URI answers what all rules ask of any of its spellings; so it is
 // with all that one call asks for.
 func TestApproversOfOtherSpellings(t *testing.T) {
