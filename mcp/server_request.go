@@ -133,14 +133,18 @@ func (v *incomingRequest) version() string {
 }
 
 // modernLegs makes a call of a modern client, which is asked by the answer and makes the
-// call again itself: only what it answered in advance needs a second leg here.
+// call again itself: only what it answered in advance needs a second leg here. Where there is
+// nothing to ask, it would do so at once, and what wants to be called later is waited for here.
 func (v *incomingRequest) modernLegs(ctx context.Context, call dragoman.Call) (dragoman.Result, error) {
 	res, err := v.host.Call(ctx, call)
-	if err != nil || res.Problem != nil || res.Asks == nil || !v.in.answersEarly(res.Asks) {
-		return res, err
+	if err == nil && res.Problem == nil && res.Asks != nil && v.in.answersEarly(res.Asks) {
+		call.Answers = &dragoman.Answers{State: res.Asks.State, Ran: res.Ran, Replies: v.in.early}
+		res, err = v.host.Call(ctx, call)
 	}
-	call.Answers = &dragoman.Answers{State: res.Asks.State, Ran: res.Ran, Replies: v.in.early}
-	return v.host.Call(ctx, call)
+	if err == nil && res.Problem == nil && res.Asks != nil && len(res.Asks.Questions) == 0 && sleep(ctx, res.Asks.After) != nil {
+		return dragoman.Result{Ran: res.Ran}, context.Cause(ctx)
+	}
+	return res, err
 }
 
 // legacyLegs makes a call of a legacy client, which is asked while it waits. Why nobody

@@ -98,6 +98,26 @@ func TestLegacyClientIsAsked(t *testing.T) {
 	})
 }
 
+// TestModernClientWaits: a modern client, which makes a call again at once where it is asked
+// nothing, hears of that when the time is over that the server wants.
+func TestModernClientWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		v := &incomingRequest{server: &Server{}, host: &asker{waiting: true}, in: &inbound{
+			id: json.RawMessage(`1`), method: "tools/call", members: &rawjson.Object{}, meta: &rawjson.Object{}, modern: true,
+		}}
+		result, err := v.run(t.Context())
+		if err != nil || string(result) != `{"resultType":"input_required","requestState":"bGF0ZXI"}` || time.Since(began) != time.Minute {
+			t.Errorf("%s, %v, after %s", result, err, time.Since(began))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := v.run(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a request that ends meanwhile: %v", err)
+		}
+	})
+}
+
 // TestLegacyClientIsAskedSoOften: whoever asks on and on is told that nobody answers any
 // more, and the client that its request failed.
 func TestLegacyClientIsAskedSoOften(t *testing.T) {
