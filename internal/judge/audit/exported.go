@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 )
 
 // hashMember stands before the hash at the end of an exported line.
@@ -32,7 +33,7 @@ func VerifyExport(r io.Reader, kept ...Head) (check Check, err error) {
 		check.Records += v.checked.Records
 		check.Logs = append(check.Logs, v.checked)
 		named.add(v.named)
-		pruned.add(v.pruned)
+		maps.Copy(pruned, v.pruned)
 	}
 	named.mark(check.Logs)
 	check.Unseen = pruned.unseen(check.Logs, kept) // of what was before, an export says nothing

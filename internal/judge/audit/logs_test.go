@@ -67,7 +67,7 @@ func TestRemovedByNobody(t *testing.T) {
 	if got := checked(t, l, first).Unseen; got != nil {
 		t.Errorf("%v are there", got)
 	}
-	remove := func(through uint64) {
+	remove := func(through uint64) Head {
 		t.Helper()
 		var hash []byte
 		if err := l.db.Read(t.Context(), func(tx *store.Tx) error {
@@ -77,6 +77,7 @@ func TestRemovedByNobody(t *testing.T) {
 		}
 		tamper(t, l, "DELETE FROM audit_records WHERE log = $1 AND seq <= $2", old.name, int64(through))
 		tamper(t, l, "UPDATE audit_logs SET removed = $1, removed_hash = $2 WHERE log = $3", int64(through), Hash(hash).String(), old.name)
+		return Head{old.name, through, Hash(hash)}
 	}
 	forged := first
 	forged.Hash[0]++
@@ -84,7 +85,10 @@ func TestRemovedByNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	remove(first.Seq + 1)
+	before := remove(first.Seq + 1)
+	if check, err := l.Verify(t.Context(), before); err != nil || check.Logs[0].Untold || check.Unseen != nil {
+		t.Errorf("a head says what was before: %+v, %v", check, err)
+	}
 	check, err := l.Verify(t.Context(), first, forged, last)
 	if err != nil || len(check.Logs) != 2 || !check.Logs[0].Untold || check.Logs[1].Untold || !slices.Equal(check.Unseen, []Head{first, forged}) {
 		t.Errorf("the beginning was taken away: %+v, %v", check, err)
@@ -321,5 +325,47 @@ func TestLogsGo(t *testing.T) {
 	}
 	if _, err := l.Verify(t.Context(), kept); err == nil {
 		t.Error("a head of a log that is gone is one of a log")
+	}
+}
+
+// TestPrunedMeanwhile: what is removed while somebody looks, by whomever, is no beginning that
+// was taken away, and what is known of kept heads stays known.
+func TestPrunedMeanwhile(t *testing.T) {
+	start := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	for by := range 2 {
+		for looks, n := 1, 1; n >= looks; looks++ {
+			now := start
+			logs := several(t, 2)
+			prune := func() {
+				if removed, err := logs[by].Prune(t.Context()); removed == 0 || err != nil {
+					t.Fatalf("%d were removed, %v", removed, err)
+				}
+			}
+			for i, l := range logs {
+				l.Use(Config{Retention: time.Hour})
+				l.now = func() time.Time { return now }
+				now = start.Add(time.Duration(i) * time.Second)
+				for n := range page + 50 {
+					l.Append(intent(fmt.Sprint(n)))
+					now = now.Add(time.Minute)
+				}
+				flush(t, l)
+			}
+			now = start.Add(70 * time.Minute)
+			prune()
+			kept := checked(t, logs[0]).Logs
+			heads := []Head{{kept[0].Head.Log, kept[0].First - 1, kept[0].before}, {kept[1].Head.Log, kept[1].First - 1, kept[1].before}}
+			n = 0
+			check, err := verify(func(fn func(*store.Tx) error) error {
+				if n++; n == looks {
+					now = now.Add(10 * time.Minute)
+					prune()
+				}
+				return logs[0].db.Read(t.Context(), fn)
+			}, heads)
+			if err != nil || check.Unseen != nil || len(check.Logs) != 2 || check.Logs[0].Untold || check.Logs[1].Untold {
+				t.Errorf("pruned by log %d before look %d of %d: %+v, %v", by, looks, n, check, err)
+			}
+		}
 	}
 }

@@ -48,7 +48,7 @@ func (v *verifier) next(r *row) error {
 		if v.pruned == nil {
 			v.pruned = removals{}
 		}
-		v.pruned.add(removals{record.Of: {record.Of, record.Through, record.ThroughHash}})
+		v.pruned.add(&record)
 	}
 	if v.log == "" && record.Kind == Pruned && record.Through == v.start.Seq-1 {
 		v.removed = Head{"", record.Through, record.ThroughHash}

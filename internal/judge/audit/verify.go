@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
@@ -109,31 +110,52 @@ func verify(at snapshot, kept []Head) (check Check, err error) {
 			return check, err
 		}
 		named.add(v.named)
-		pruned.add(v.pruned)
+		maps.Copy(pruned, v.pruned)
 	}
 	named.mark(check.Logs)
-	pruned.mark(check.Logs)
-	check.Unseen = pruned.unseen(check.Logs, kept)
+	if pruned.mark(&check, kept) {
+		return check, nil
+	}
+	// A log that was read before another may say by now what was removed of that.
+	if err := at(pruned.read); err != nil {
+		return check, err
+	}
+	pruned.mark(&check, kept)
 	return check, nil
 }
 
-// removals are the last records that were removed of logs, as records say that they were.
-type removals map[string]Head
+// removals are the last records of what was removed at a time, as records say.
+type removals map[Head]bool
 
-func (r removals) add(other removals) {
-	for log, head := range other {
-		if head.Seq > r[log].Seq {
-			r[log] = head
+func (r removals) add(record *Record) { r[Head{record.Of, record.Through, record.ThroughHash}] = true }
+
+// read adds those that any log tells of.
+func (r removals) read(tx *store.Tx) error {
+	return tx.Rows("SELECT body FROM audit_all WHERE kind = $1", []any{string(Pruned)}, func(scan func(...any) error) error {
+		var body []byte
+		if err := scan(&body); err != nil {
+			return err
 		}
-	}
+		record, err := parse(body)
+		if err == nil { // what is none tells of nothing
+			r.add(&record)
+		}
+		return nil
+	})
 }
 
-// mark marks the logs of whose beginning no record says that it was removed.
-func (r removals) mark(logs []Checked) {
-	for i := range logs {
-		log := &logs[i]
-		log.Untold = log.First > 1 && r[log.Head.Log] != Head{log.Head.Log, log.First - 1, log.before}
+// mark marks the logs of whose beginning nothing says that it was removed, and the kept heads
+// of which nothing is known any more. It reports whether there are none.
+func (r removals) mark(check *Check, kept []Head) bool {
+	all := true
+	for i := range check.Logs {
+		log := &check.Logs[i]
+		before := Head{log.Head.Log, log.First - 1, log.before}
+		log.Untold = log.First > 1 && !r[before] && !slices.Contains(kept, before)
+		all = all && !log.Untold
 	}
+	check.Unseen = r.unseen(check.Logs, kept)
+	return all && check.Unseen == nil
 }
 
 // unseen returns the kept heads of which nothing is known any more.
@@ -143,7 +165,7 @@ func (r removals) unseen(logs []Checked, kept []Head) (unseen []Head) {
 		first[log.Head.Log] = log.First
 	}
 	for _, head := range kept {
-		if begins := first[head.Log]; (begins == 0 || head.Seq+1 < begins) && r[head.Log] != head {
+		if begins := first[head.Log]; (begins == 0 || head.Seq+1 < begins) && !r[head] {
 			unseen = append(unseen, head)
 		}
 	}
