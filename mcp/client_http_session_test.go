@@ -512,26 +512,65 @@ func TestListeningDespiteIdleTimeouts(t *testing.T) {
 }
 
 // TestListeningAtSlowFailures: a server that refuses to be listened to after a while, as one
-// with too much to do does, is asked less and less often, as one that refuses at once.
+// with too much to do does, or does not answer, is asked less and less often, as one that
+// refuses at once.
 func TestListeningAtSlowFailures(t *testing.T) {
-	for era, method := range map[Era]string{Legacy: "GET", Modern: listenMethod} {
-		srv := &fake{era: era, caps: `{"tools":{"listChanged":true}}`, on: on{"tools/list": noTools}}
-		if era == Legacy {
-			sessions(srv, http.StatusNotFound)
-		}
-		var asked atomic.Int32
-		srv.on[method] = func(w http.ResponseWriter, r *http.Request, _, _ json.RawMessage) {
-			asked.Add(1)
-			_ = sleep(r.Context(), 2*openForLong)
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
-		connected(t, srv, &ClientOptions{}, func(t *testing.T, _ *Client) {
-			<-time.After(10 * time.Minute)
-			if n := asked.Load(); n > 30 {
-				t.Errorf("%s: asked %d times", era, n)
+	for name, tt := range map[string]struct {
+		refuse func(http.ResponseWriter)
+		most   int32
+	}{
+		"status 503": {func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) }, 30},
+		"no answer":  {func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, 40}, // net/http makes a GET again by itself
+	} {
+		for era, method := range map[Era]string{Legacy: "GET", Modern: listenMethod} {
+			srv := &fake{era: era, caps: `{"tools":{"listChanged":true}}`, on: on{"tools/list": noTools}}
+			if era == Legacy {
+				sessions(srv, http.StatusNotFound)
 			}
-		})
+			var asked atomic.Int32
+			srv.on[method] = func(w http.ResponseWriter, r *http.Request, _, _ json.RawMessage) {
+				asked.Add(1)
+				_ = sleep(r.Context(), 2*openForLong)
+				tt.refuse(w)
+			}
+			connected(t, srv, &ClientOptions{}, func(t *testing.T, _ *Client) {
+				<-time.After(10 * time.Minute)
+				if n := asked.Load(); n > tt.most {
+					t.Errorf("%s, %s: asked %d times", era, name, n)
+				}
+			})
+		}
 	}
+}
+
+// TestListeningAfterFailures: where a modern server could not be listened to for a while, its
+// lists are asked for when it can be again: nobody told what changed meanwhile.
+func TestListeningAfterFailures(t *testing.T) {
+	start := sync.OnceValue(time.Now)
+	var listed, listened atomic.Int64
+	srv := &fake{era: Modern, caps: `{"tools":{"listChanged":true}}`, on: on{"tools/list": func(w http.ResponseWriter, r *http.Request, id, params json.RawMessage) {
+		listed.Store(int64(time.Since(start())))
+		noTools(w, r, id, params)
+	}}}
+	srv.on[listenMethod] = func(w http.ResponseWriter, r *http.Request, _, _ json.RawMessage) {
+		at := time.Since(start())
+		if at > time.Minute && at < 2*time.Minute {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		listened.Store(int64(at))
+		events(w, `data: {"jsonrpc":"2.0","method":"`+Acknowledged+`","params":{}}`+"\n\n")
+		_ = sleep(r.Context(), max(time.Minute-at, 0))
+		if at > time.Minute {
+			<-r.Context().Done()
+		}
+	}
+	connected(t, srv, &ClientOptions{}, func(t *testing.T, _ *Client) {
+		<-time.After(time.Hour)
+		if listened.Load() < int64(2*time.Minute) || listed.Load() < listened.Load() {
+			t.Errorf("listened to again after %s, and listed last after %s", time.Duration(listened.Load()), time.Duration(listed.Load()))
+		}
+	})
 }
 
 // TestListeningFromAnywhere: a server that does not know any more where its stream broke is

@@ -21,6 +21,11 @@ const (
 // errNoAnswer: a stream came to its end without the answer that it was for.
 var errNoAnswer = errors.New("the stream ended without an answer")
 
+// A streamError is why a stream ended that had begun.
+type streamError struct{ error }
+
+func (e *streamError) Unwrap() error { return e.error }
+
 // follow reads the stream that answers x up to the answer. A legacy stream that
 // breaks is resumed where it broke, if the server numbers its events.
 func (h *httpConnection) follow(ctx context.Context, x *exchange, resp *http.Response) (message, io.ReadCloser, error) {
@@ -38,7 +43,7 @@ func (h *httpConnection) follow(ctx context.Context, x *exchange, resp *http.Res
 		case errors.Is(err, ErrTooLarge), errors.Is(err, ErrAnswer):
 			return m, nil, err
 		case x.modern || at.last == "":
-			return m, nil, &TransportError{Sent: true, Err: err}
+			return m, nil, &TransportError{Sent: true, Err: &streamError{err}}
 		case at.last != before, time.Since(start) > openForLong:
 			attempt = 0
 		}

@@ -166,6 +166,8 @@ type listWatch struct {
 	subscribed chan struct{} // closed once the server tells us of changes, or will not
 	once       sync.Once     // closes heard
 
+	missed atomic.Pointer[[]string] // lists that may have changed while the server could not be listened to; nil for none
+
 	told  atomic.Uint64 // how often the server said that its tools changed
 	tried atomic.Uint64 // how often it had when the last try to list them began that has ended
 

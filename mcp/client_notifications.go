@@ -26,6 +26,9 @@ func (c *Client) handleNotification(l connection, x *exchange, m message) {
 	case m.method == Acknowledged:
 		if c.listWatch != nil {
 			c.listWatch.markSubscribed()
+			if missed := c.listWatch.missed.Swap(nil); missed != nil {
+				c.listChanged(*missed...)
+			}
 		}
 	case ok:
 		c.listChanged(strings.TrimPrefix(what, "notifications/"))

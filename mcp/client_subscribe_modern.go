@@ -74,9 +74,13 @@ func (c *Client) listen(names []string, filter []byte) {
 			c.log.Info("MCP server takes no subscriptions", "error", e)
 			return
 		}
-		_, refused := errors.AsType[*StatusError](err)
-		if failures++; lasted > openForLong && !refused {
+		_, streamed := errors.AsType[*streamError](err)
+		streamed = streamed || err == nil || errors.Is(err, errUnsubscribed)
+		if failures++; streamed && lasted > openForLong {
 			failures = 1
+		}
+		if !streamed {
+			c.listWatch.missed.Store(&names) // what changes until the server is listened to again
 		}
 		c.log.Debug("MCP subscription ended", "error", err)
 		if sleep(c.ctx, backOff(failures)) != nil {
