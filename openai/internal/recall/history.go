@@ -20,8 +20,8 @@ type history struct {
 	objects  []*rawjson.Object
 	keys     [][]string // for each message, under which its turn may be kept
 	turns    map[string]*memory.Turn
-	results  map[string]*rawjson.Object // the tool messages by id; nil until they are needed
-	room     *room                      // of the objects, which end with the history
+	results  map[string][]int // where the tool messages are, by id; nil until they are needed
+	room     *room            // of the objects, which end with the history
 }
 
 // readHistory takes the messages of the request apart and finds the turns that
@@ -161,15 +161,34 @@ func isTool(o *rawjson.Object) bool {
 	return role == "tool"
 }
 
-// result returns the client's message that answers a call; nil for none.
+// result returns the client's message that answers a call; nil for none. Where the client
+// answered with several items, all of them are in it.
 func (h *history) result(id string) *rawjson.Object {
 	if h.results == nil { // once, however many turns are reopened
-		h.results = map[string]*rawjson.Object{}
-		for _, o := range h.objects {
+		h.results = map[string][]int{}
+		for i, o := range h.objects {
 			if id, ok := rawjson.String(o.Get("tool_call_id")); ok && isTool(o) {
-				h.results[id] = o
+				h.results[id] = append(h.results[id], i)
 			}
 		}
 	}
-	return h.results[id]
+	at := h.results[id]
+	if len(at) == 0 {
+		return nil
+	}
+	answer := h.objects[at[len(at)-1]]
+	if len(at) == 1 {
+		return answer
+	}
+	var all model.Items
+	for _, i := range at {
+		if items, ok := model.ItemsOf(h.messages[i]); ok {
+			all.Items = append(all.Items, items.Items...)
+		}
+	}
+	if len(all.Items) > 0 {
+		answer = answer.Clone()
+		all.Put(answer)
+	}
+	return answer
 }

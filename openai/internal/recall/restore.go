@@ -58,6 +58,7 @@ func (t *Thread) Restore(ctx context.Context) error {
 		return err
 	}
 	t.Dialogue.Expect(len(h.messages))
+	var placed map[string]bool // the client's calls in turns that were reopened, with their results
 	for i := 0; i < len(h.messages); i++ {
 		kept, err := h.turn(i)
 		if err != nil {
@@ -73,6 +74,11 @@ func (t *Thread) Restore(ctx context.Context) error {
 			}
 		}
 		if kept == nil {
+			if len(placed) > 0 && isTool(h.objects[i]) {
+				if id, _ := rawjson.String(h.objects[i].Get("tool_call_id")); placed[id] {
+					continue // somebody else spoke before it
+				}
+			}
 			if whole, ok := t.Request.Whole[i]; ok {
 				t.Dialogue.AddHidden(whole...)
 			} else {
@@ -90,6 +96,15 @@ func (t *Thread) Restore(ctx context.Context) error {
 			i++
 		}
 		t.reopen(h, kept, visible, i == len(h.messages)-1)
+		for _, call := range kept.Open.Calls {
+			if call.Ours() {
+				continue
+			}
+			if placed == nil {
+				placed = map[string]bool{}
+			}
+			placed[call.Client] = true
+		}
 	}
 	t.Dialogue.Begin(t.Guide)
 	t.share()

@@ -2,6 +2,7 @@ package recall
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -79,6 +80,25 @@ func TestMerged(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestResultOfItems: a client that answers a call with several items answers with all of them.
+func TestResultOfItems(t *testing.T) {
+	h := &history{}
+	for _, said := range []string{"half", "else", "done"} {
+		id := "c1"
+		if said == "else" {
+			id = "c2"
+		}
+		o := object(t, `{"role":"tool","tool_call_id":"`+id+`","content":"`+said+`"}`)
+		model.Items{Items: []json.RawMessage{json.RawMessage(`"` + said + `"`)}}.Put(o)
+		h.objects, h.messages = append(h.objects, o), append(h.messages, o.Bytes())
+	}
+	for id, want := range map[string]string{"c1": `["half" "done"]`, "c2": `["else"]`} {
+		if items, _ := model.ItemsOf(h.result(id).Bytes()); fmt.Sprintf("%s", items.Items) != want {
+			t.Errorf("%s: %s, want %s", id, items.Items, want)
+		}
 	}
 }
 
