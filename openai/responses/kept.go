@@ -245,7 +245,7 @@ const (
 	maxValue = 512
 )
 
-// ReadMetadata reads the metadata of a conversation: a few texts by their names.
+// ReadMetadata reads the metadata of a response or a conversation: a few texts by their names.
 func ReadMetadata(value json.RawMessage) (json.RawMessage, error) {
 	if rawjson.IsNull(value) {
 		return nil, nil

@@ -136,6 +136,30 @@ func (r *Request) readBounds() error {
 	default:
 		return model.Invalid("truncation", "\"truncation\" must be auto or disabled.")
 	}
+	if _, err := ReadMetadata(r.object.Get("metadata")); err != nil {
+		return err
+	}
+	return r.readFormat()
+}
+
+// readFormat judges the format that the text has to have. One that is not known would be
+// left out on the way to another API.
+func (r *Request) readFormat() error {
+	raw := r.object.Get("text")
+	if rawjson.IsNull(raw) {
+		return nil
+	}
+	o, err := rawjson.ParseObject(raw)
+	if err != nil {
+		return model.Invalid("text", "\"text\" must be an object.")
+	}
+	if raw = o.Get("format"); rawjson.IsNull(raw) {
+		return nil
+	}
+	format, err := rawjson.ParseObject(raw)
+	if err != nil || !slices.Contains([]string{"text", "json_object", "json_schema"}, stringOf(format, "type")) {
+		return model.Invalid("text.format", "\"text.format\" must be an object with the type text, json_object or json_schema.")
+	}
 	return nil
 }
 

@@ -596,3 +596,37 @@ func TestThoughtsStayInTheirTurn(t *testing.T) {
 		t.Errorf("%d, the model was told %s", after.status, m)
 	}
 }
+
+// TestWhatIsSaidOfAResponse: metadata and the format of the text are judged as OpenAI judges
+// them where no API of its kind does.
+func TestWhatIsSaidOfAResponse(t *testing.T) {
+	for members, param := range map[string]string{
+		`"metadata":null,"text":null`:          "",
+		`"metadata":{},"text":{"format":null}`: "",
+		`"metadata":{"` + strings.Repeat("é", 64) + `":"` + strings.Repeat("é", 512) + `"}`: "",
+		`"metadata":{"a":"` + strings.Repeat("x", 513) + `"}`:                               "metadata",
+		`"metadata":{"` + strings.Repeat("x", 65) + `":""}`:                                 "metadata",
+		`"metadata":{"a":1}`:                "metadata",
+		`"metadata":"a"`:                    "metadata",
+		`"text":{"verbosity":"low"}`:        "",
+		`"text":{"format":{"type":"text"}}`: "",
+		`"text":"short"`:                    "text",
+		`"text":{"format":"json_object"}`:   "text.format",
+		`"text":{"format":{"type":"xml"}}`:  "text.format",
+		`"text":{"format":{"type":"json"}}`: "text.format",
+		`"text":{"format":{"name":"n"}}`:    "text.format",
+	} {
+		body := []byte(`{"model":"m","input":"Hello",` + members + `}`)
+		_, err := Parse(body)
+		got := ""
+		if e, ok := errors.AsType[*model.Error](err); ok {
+			got = e.Param
+		}
+		if got != param || (err == nil) != (param == "") {
+			t.Errorf("%.80s: %v, want an error at %q", members, err, param)
+		}
+		if _, err := ParseNative(body); err != nil {
+			t.Errorf("%.80s: an API of its kind is not asked: %v", members, err)
+		}
+	}
+}
