@@ -398,7 +398,8 @@ func (d *Dialogue) Owns(item *Object) bool {
 	return ours && !call.client
 }
 
-// betweenMessages stands between the texts of two messages of one answer, where an API has one.
+// betweenMessages stands between the texts of two messages of one answer, and between what was
+// thought in two places, where an API has one.
 const betweenMessages = "\n\n"
 
 // textOf returns the text of the messages among items.

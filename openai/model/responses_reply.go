@@ -151,7 +151,7 @@ func (r *Reply) readItems() error {
 		r.Message.Set("refusal", rawjson.Quote(strings.Join(refusals, "\n")))
 	}
 	if len(thoughts) > 0 {
-		r.Message.Set("reasoning_content", rawjson.Quote(strings.Join(thoughts, "\n\n")))
+		r.Message.Set("reasoning_content", rawjson.Quote(strings.Join(thoughts, betweenMessages)))
 	}
 	if len(annotations) > 0 {
 		r.Message.Set("annotations", rawjson.AppendArray(nil, annotations))
@@ -199,7 +199,7 @@ func thoughtOf(item *rawjson.Object) string {
 			}
 		}
 	}
-	return strings.Join(all, "\n\n")
+	return strings.Join(all, betweenMessages)
 }
 
 // citations returns the annotations of an item, a message, in the form of the Chat API. before
@@ -293,10 +293,12 @@ type itemStream struct {
 	held     int64
 	envelope *rawjson.Object
 	items    []json.RawMessage
-	parts    int // of the summary of what the model thinks
 	begun    bool
 	said     int // characters of text so far, last of the item at speaking
 	speaking int
+	thought  bool // the model thought something, last in the item at thinking
+	thinking int
+	parted   bool // another part of a summary begins
 }
 
 // readEvents takes a stream of events apart, to the one that ends the response.
@@ -435,11 +437,20 @@ func (s *itemStream) take(kind string, o *rawjson.Object) error {
 	case "response.refusal.delta":
 		return s.chunk("refusal", text("delta"), nil)
 	case "response.reasoning_summary_part.added":
-		if s.parts++; s.parts > 1 {
-			return s.chunk("reasoning_content", "\n\n", nil)
-		}
+		s.parted = true
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
-		return s.chunk("reasoning_content", text("delta"), nil)
+		at, _ := rawjson.Int(o.Get("output_index"))
+		piece := text("delta")
+		if piece == "" {
+			return nil
+		}
+		if s.thought && (s.parted || at != s.thinking) {
+			if err := s.chunk("reasoning_content", betweenMessages, nil); err != nil {
+				return err
+			}
+		}
+		s.thought, s.thinking, s.parted = true, at, false
+		return s.chunk("reasoning_content", piece, nil)
 	}
 	return nil
 }

@@ -440,3 +440,27 @@ func TestCitationsOverResponses(t *testing.T) {
 		}
 	}
 }
+
+// What a model thought in two items, or two parts of a summary, is two paragraphs, streamed or
+// not.
+func TestThoughtsOfOneAnswerOverResponses(t *testing.T) {
+	summary := strings.Replace(thoughtItem, `}]`, `},{"type":"summary_text","text":"It is far."}]`, 1)
+	plain := `{"id":"rs_2","type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"Oslo is "},{"type":"reasoning_text","text":"cold."}]}`
+	for _, stream := range []string{"false", "true"} {
+		for path, body := range map[string]string{
+			"/v1/chat/completions": `{"model":"m","stream":` + stream + `,"messages":[{"role":"user","content":"Weather?"}]}`,
+			"/v1/messages":         `{"model":"m","stream":` + stream + `,"max_tokens":100,"thinking":{"type":"adaptive"},"messages":[{"role":"user","content":"Weather?"}]}`,
+		} {
+			d, up := speaking(t, "responses")
+			up.Say(said(summary, plain, strings.Replace(plain, "rs_2", "rs_3", 1), coldItem))
+			a := d.do("POST", path, body)
+			var text strings.Builder
+			for _, piece := range regexp.MustCompile(`"(?:reasoning_content|thinking)":"([^"]*)"`).FindAllStringSubmatch(a.body, -1) {
+				text.WriteString(piece[1])
+			}
+			if text.String() != `I look it up.\n\nIt is far.\n\nOslo is cold.\n\nOslo is cold.` {
+				t.Errorf("%s, stream %s: %q in %s", path, stream, text.String(), a.body)
+			}
+		}
+	}
+}

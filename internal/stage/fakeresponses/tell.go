@@ -133,6 +133,15 @@ func (m *made) tellItem(s *stream, at int, item json.RawMessage) {
 			s.event("response.reasoning_summary_text.done", append(place[:3:3], text("text", stringOf(p, "text")))...)
 			s.event("response.reasoning_summary_part.done", append(place[:3:3], raw("part", part))...)
 		}
+		thoughts, _ := rawjson.Elements(o.Get("content"))
+		for n, part := range thoughts {
+			p, _ := rawjson.ParseObject(part)
+			place := with(number("content_index", n))
+			for _, piece := range halves(stringOf(p, "text")) {
+				s.event("response.reasoning_text.delta", append(place[:3:3], text("delta", piece))...)
+			}
+			s.event("response.reasoning_text.done", append(place[:3:3], text("text", stringOf(p, "text")))...)
+		}
 	case "function_call":
 		for _, piece := range halves(stringOf(o, "arguments")) {
 			s.event("response.function_call_arguments.delta", with(text("delta", piece))...)
