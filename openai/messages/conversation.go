@@ -76,7 +76,7 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 		out: output.New(w, output.Form{
 			Stream: request.Stream, Heartbeat: options.Heartbeat, Alive: "event: ping\ndata: {\"type\":\"ping\"}\n\n",
 			Write: WriteError,
-			Event: func(e *model.Error) (string, []byte) { return "error", document(e) },
+			Event: func(e *model.Error) (string, []byte) { return "error", document(e, kindMidway(e)) },
 		}),
 	}
 	named := members("user", request.user)

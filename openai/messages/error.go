@@ -34,10 +34,50 @@ func kindOf(e *model.Error) string {
 	return "api_error"
 }
 
-// document is an error as the API has it: as a body, and as an event.
-func document(e *model.Error) []byte {
+// saidKinds are the types of errors by what other APIs call them, as a code or a type.
+var saidKinds = map[string]string{
+	"rate_limit_exceeded":     "rate_limit_error",
+	"rate_limit_error":        "rate_limit_error",
+	"insufficient_quota":      "rate_limit_error",
+	"server_is_overloaded":    "overloaded_error",
+	"slow_down":               "overloaded_error",
+	"overloaded_error":        "overloaded_error",
+	"context_length_exceeded": "invalid_request_error",
+	"invalid_prompt":          "invalid_request_error",
+	"invalid_request_error":   "invalid_request_error",
+}
+
+// kindMidway is kindOf an error in the middle of a stream, where no status says more: one that
+// the upstream reported within its answer is what that calls it, by a word or a status.
+func kindMidway(e *model.Error) string {
+	kind := kindOf(e)
+	if e.Status != http.StatusBadGateway {
+		return kind
+	}
+	o, err := rawjson.ParseObject(e.Body)
+	if err != nil {
+		return kind
+	}
+	failure, err := rawjson.ParseObject(o.Get("error"))
+	if err != nil {
+		return kind
+	}
+	for _, name := range []string{"code", "type"} {
+		word, _ := rawjson.String(failure.Get(name))
+		status, _ := rawjson.Int(failure.Get(name))
+		for _, said := range []string{saidKinds[word], kinds[status]} {
+			if said != "" {
+				return said
+			}
+		}
+	}
+	return kind
+}
+
+// document is an error of a kind as the API has it: as a body, and as an event.
+func document(e *model.Error, kind string) []byte {
 	var inner, o rawjson.Object
-	inner.Set("type", rawjson.Quote(kindOf(e)))
+	inner.Set("type", rawjson.Quote(kind))
 	inner.Set("message", rawjson.Quote(message(e)))
 	if e.Code != "" && e.Body == nil {
 		inner.Set("code", rawjson.Quote(e.Code))
@@ -89,5 +129,5 @@ func WriteError(w http.ResponseWriter, e *model.Error) {
 	}
 	h.Del("Content-Length")
 	w.WriteHeader(e.Status)
-	_, _ = w.Write(append(document(e), '\n'))
+	_, _ = w.Write(append(document(e, kindOf(e)), '\n'))
 }

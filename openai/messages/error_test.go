@@ -1,0 +1,42 @@
+package messages
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/dragoman-mcp/dragoman/openai/model"
+)
+
+// TestKindMidway: an error that the upstream reports within its answer is of the kind that it
+// says, in the words of whichever API it has. What says nothing known is the API's fault.
+func TestKindMidway(t *testing.T) {
+	for failure, want := range map[string]string{
+		`{"message":"m","type":"tokens","code":"rate_limit_exceeded"}`:                    "rate_limit_error",
+		`{"message":"m","type":"insufficient_quota","code":"insufficient_quota"}`:         "rate_limit_error",
+		`{"message":"m","code":"server_is_overloaded"}`:                                   "overloaded_error",
+		`{"message":"m","type":"overloaded_error"}`:                                       "overloaded_error",
+		`{"message":"m","type":"invalid_request_error","code":"context_length_exceeded"}`: "invalid_request_error",
+		`{"message":"m","type":"BadRequestError","code":400}`:                             "invalid_request_error",
+		`{"message":"m","code":429}`:                                                      "rate_limit_error",
+		`{"message":"m","code":503,"status":"UNAVAILABLE"}`:                               "overloaded_error",
+		`{"message":"m","type":"server_error","code":"server_error"}`:                     "api_error",
+		`{"message":"m","code":500}`:                                                      "api_error",
+		`{"message":"m","code":null,"type":null}`:                                         "api_error",
+		`{"message":"m"}`: "api_error",
+		`null`:            "api_error",
+	} {
+		if got := kindMidway(&model.Error{Status: 502, Type: model.TypeServer, Body: json.RawMessage(`{"error":` + failure + `}`)}); got != want {
+			t.Errorf("%s: %s, want %s", failure, got, want)
+		}
+	}
+	limit := json.RawMessage(`{"error":{"message":"m","code":"rate_limit_exceeded"}}`)
+	for want, e := range map[string]*model.Error{
+		"api_error":        {Status: 406, Type: model.TypeServer, Body: limit}, // behind a call that changed something: not to be repeated
+		"timeout_error":    {Status: 504, Type: model.TypeServer, Code: model.CodeUpstreamTimeout},
+		"rate_limit_error": {Status: 429, Type: model.TypeRateLimit},
+	} {
+		if got := kindMidway(e); got != want {
+			t.Errorf("%d: %s, want %s", e.Status, got, want)
+		}
+	}
+}
