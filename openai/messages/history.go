@@ -23,8 +23,10 @@ type translator struct {
 	// shown says that the client sees all calls of ours, so that its history has them.
 	search string
 	shown  bool
-	// thoughts opens what we sealed.
+	// thoughts opens what we sealed, and untaken takes out of a message what this upstream does
+	// not take back of it.
 	thoughts thoughts
+	untaken  func(*rawjson.Object) bool
 
 	messages []json.RawMessage
 	whole    map[int][]json.RawMessage // in place of those, by their place: with what the client brings of searches
@@ -348,6 +350,7 @@ func (t *translator) say(m *spoken) {
 		if m.thoughts(o); len(m.calls) > 0 {
 			o.Set("tool_calls", rawjson.AppendArray(nil, m.calls))
 		}
+		t.untaken(o) // another model may have thought it
 		message = o.Bytes()
 	}
 	t.put(false, message)

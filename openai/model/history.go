@@ -33,7 +33,7 @@ func (d *Dialogue) AddHidden(messages ...json.RawMessage) {
 		if err != nil {
 			continue // we made it
 		}
-		dropped := d.dropReasoning(o)
+		dropped := d.DropReasoning(o)
 		if d.Client.API != ResponsesAPI && o.Delete(itemsMember) {
 			dropped = true
 		}
@@ -92,7 +92,7 @@ func (d *Dialogue) Remember(r *Reply) *rawjson.Object {
 		}
 		o.Members = append(o.Members, m)
 	}
-	d.dropReasoning(o)
+	d.DropReasoning(o)
 	if o.Get("role") == nil {
 		o.Members = append([]rawjson.Member{{Name: "role", Value: rawjson.Quote("assistant")}}, o.Members...)
 	}
@@ -124,9 +124,10 @@ func (d *Dialogue) Unseen(message json.RawMessage) bool {
 	})
 }
 
-// dropReasoning takes the reasoning out of a message that this dialect does not
-// take back. Of an API that nobody knows, everything may be wanted.
-func (d *Dialogue) dropReasoning(o *rawjson.Object) bool {
+// DropReasoning takes the reasoning out of a message that this dialect does not
+// take back, and reports whether there was some. Of an API that nobody knows,
+// everything may be wanted.
+func (d *Dialogue) DropReasoning(o *rawjson.Object) bool {
 	known := d.Client.dialect().Name() != dialect.Conservative
 	before := len(o.Members)
 	o.Members = slices.DeleteFunc(o.Members, func(m rawjson.Member) bool {
