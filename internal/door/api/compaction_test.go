@@ -16,7 +16,10 @@ import (
 
 // summaries starts a model that summarises as "short" what it is asked to, and says
 // everything else again.
-func summaries(t *testing.T) upstream.Model {
+func summaries(t *testing.T) upstream.Model { return summariesUntil(t, "stop") }
+
+// summariesUntil starts one whose summaries end for a reason.
+func summariesUntil(t *testing.T, finish string) upstream.Model {
 	t.Helper()
 	e := newEcho()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -26,7 +29,7 @@ func summaries(t *testing.T) upstream.Model {
 		}
 		if strings.Contains(string(raw), "You write summaries") {
 			w.Header().Set("Content-Type", "text/event-stream")
-			_, _ = fmt.Fprint(w, "data: {\"id\":\"x\",\"object\":\"chat.completion.chunk\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"short\"},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":1,\"total_tokens\":101}}\n\ndata: [DONE]\n\n")
+			_, _ = fmt.Fprint(w, "data: {\"id\":\"x\",\"object\":\"chat.completion.chunk\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"short\"},\"finish_reason\":\""+finish+"\"}],\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":1,\"total_tokens\":101}}\n\ndata: [DONE]\n\n")
 			return
 		}
 		r.Body = door.ReadAgain(raw)
@@ -71,6 +74,18 @@ func TestCompact(t *testing.T) {
 	}
 	d.checkError(d.do("POST", "/v1/responses/compact", `{"input":"x"}`), 400, "invalid_request")
 	d.checkError(d.do("POST", "/v1/responses/compact", `{"model":"m"}`), 400, "invalid_request")
+}
+
+// A summary that was cut off says so to the model that goes on from it.
+func TestCutSummary(t *testing.T) {
+	for finish, cut := range map[string]bool{"stop": false, "length": true} {
+		d := open(t, nil, summariesUntil(t, finish))
+		output := outputOf(d.ok("POST", "/v1/responses/compact", `{"model":"m","input":[`+message("user", "one")+`]}`))
+		next := d.ok("POST", "/v1/responses", `{"model":"m","store":false,"input":[`+string(output[1])+`,`+message("user", "two")+`]}`)
+		if got := strings.Contains(told(next), shortened+"\n(The summary was cut off here"); got != cut {
+			t.Errorf("%s: the model was told %s", finish, told(next))
+		}
+	}
 }
 
 // A response compacts what it goes on from where that is longer than the request wants, and
