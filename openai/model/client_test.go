@@ -55,3 +55,26 @@ func TestClientWithoutAddress(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+// What an API says against a request reaches the client, be it in a list, as Google's APIs
+// have it. A list of more than that is nothing known.
+func TestErrorInAList(t *testing.T) {
+	const failure = `{"error":{"code":400,"message":"Function names must be short.","status":"INVALID_ARGUMENT"}}`
+	for body, want := range map[string]string{
+		failure:                             failure,
+		" [\n" + failure + "\n]\n":          failure,
+		`[` + failure + `,` + failure + `]`: "",
+		`[]`:                                "",
+		`["no"]`:                            "",
+	} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusBadRequest)
+			io.WriteString(w, body)
+		}))
+		_, err := (&Client{BaseURL: srv.URL}).Ask(t.Context(), nil, Listener{})
+		srv.Close()
+		if e, ok := err.(*Error); !ok || e.Status != http.StatusBadRequest || string(e.Body) != want || strings.Contains(e.Message, "must be short") != (want != "") {
+			t.Errorf("%s: %v with the body %s", body, err, e.Body)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -107,6 +108,9 @@ func errorText(failure json.RawMessage) string {
 // of a proxy.
 func statusError(resp *http.Response) *Error {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxFailure))
+	if all, err := rawjson.Elements(bytes.TrimSpace(body)); err == nil && len(all) == 1 {
+		body = all[0] // Google's APIs have a list of one
+	}
 	e := &Error{
 		Status: resp.StatusCode, Type: TypeServer, Code: CodeUpstreamInvalid, Err: err,
 		Message: fmt.Sprintf("The upstream answered with status %d.", resp.StatusCode), Header: http.Header{},
