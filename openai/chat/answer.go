@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"time"
 
@@ -83,22 +84,26 @@ func (c *Conversation) fits(chunk, delta *rawjson.Object) bool {
 }
 
 // forward sends what a delta holds for the client: one role in all, no finish
-// reason yet, and a blank line between the texts of two rounds. It changes the
-// objects it is given.
+// reason yet, and a blank line between the texts of two rounds, as between what was
+// thought in them. It changes the objects it is given.
 func (c *Conversation) forward(chunk, choice, delta *rawjson.Object) {
 	if c.role {
 		delta.Delete("role")
 	}
 	if content := delta.Get("content"); content != nil {
 		isText, empty := content[0] == '"', len(content) == len(`""`)
-		switch {
-		case c.role && (rawjson.IsNull(content) || isText && empty):
+		if c.role && (rawjson.IsNull(content) || isText && empty) {
 			delta.Delete("content")
-		case isText && !empty && c.separate:
-			c.separate = false
-			delta.Set("content", append([]byte(`"\n\n`), content[1:]...))
 		}
 	}
+	c.separate = slices.DeleteFunc(c.separate, func(name string) bool {
+		text := delta.Get(name)
+		if rawjson.Kind(text) != '"' || len(text) == len(`""`) {
+			return false
+		}
+		delta.Set(name, append([]byte(`"\n\n`), text[1:]...))
+		return true
+	})
 	if cited := delta.Get("annotations"); len(c.visible) > 0 && !rawjson.IsNull(cited) {
 		delta.Set("annotations", rawjson.AppendArray(nil, model.ShiftCitations(cited, c.before())))
 	}

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/internal/output"
 	"github.com/dragoman-mcp/dragoman/openai/internal/recall"
 	"github.com/dragoman-mcp/dragoman/openai/memory"
@@ -82,7 +84,8 @@ type Conversation struct {
 	cited              []json.RawMessage // and what that cites
 	rounds             []json.RawMessage
 	usage, logprobs    json.RawMessage
-	role, separate     bool // the role was sent; a blank line is due
+	role               bool     // the role was sent
+	separate           []string // members in which a blank line is due
 
 	// The message that is being read or was read last.
 	told    *model.Reply // its text is in visible
@@ -203,7 +206,19 @@ func (c *Conversation) see(r *model.Reply) {
 	c.cited = append(c.cited, model.ShiftCitations(r.Message.Get("annotations"), c.before())...)
 	if text := r.Text(); text != "" {
 		c.visible = append(c.visible, text)
-		c.separate = true
+		c.apart("content")
+	}
+	for _, name := range []string{"reasoning_content", "reasoning"} {
+		if text, _ := rawjson.String(r.Message.Get(name)); text != "" {
+			c.apart(name)
+		}
+	}
+}
+
+// apart has a blank line stand before the text that a member of the next round begins with.
+func (c *Conversation) apart(name string) {
+	if !slices.Contains(c.separate, name) {
+		c.separate = append(c.separate, name)
 	}
 }
 
