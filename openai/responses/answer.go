@@ -24,6 +24,7 @@ type answer struct {
 	given   map[int]json.RawMessage    // those of which the client sees less than the model's API gave
 	final   json.RawMessage            // the response as it ended; nil until then
 	tools   json.RawMessage            // see echo
+	tier    json.RawMessage            // of service, which the model's API said that it used; nil where it said none
 	native  *rawjson.Object            // the response of the model's API, where that speaks Responses and has begun one
 }
 
@@ -251,7 +252,11 @@ func (a *answer) response(status string, usage, incomplete, failure json.RawMess
 	given("prompt_cache_key", null)
 	given("safety_identifier", null)
 	b = with(b, "reasoning", withBoth(r.Get("reasoning")))
-	given("service_tier", byDefault)
+	if a.tier != nil {
+		b = with(b, "service_tier", a.tier)
+	} else {
+		given("service_tier", byDefault)
+	}
 	b = with(b, "store", boolean(a.request.store))
 	given("temperature", one)
 	b = with(b, "text", withFormat(r.Get("text")))

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -233,6 +234,9 @@ func (c *Conversation) heard(round *model.Round) error {
 		return c.endNative(round)
 	}
 	c.usage = model.AddUsage(c.usage, round.Reply.Usage)
+	if e := round.Reply.Envelope; e != nil && rawjson.Kind(e.Get("service_tier")) == '"' {
+		c.answer.tier = bytes.Clone(e.Get("service_tier"))
+	}
 	if r := round.Reply; !c.request.Stream {
 		c.say(r.Message, r.Logprobs)
 	}

@@ -83,6 +83,19 @@ func TestAllMembersAreThere(t *testing.T) {
 	}
 }
 
+// A response says which tier of service the model's API used, which may be another than the
+// one that was asked for.
+func TestServiceTierIsTheOneUsed(t *testing.T) {
+	for used, want := range map[string]string{`,"service_tier":"default"`: `"default"`, `,"service_tier":null`: `"flex"`, ``: `"flex"`} {
+		for _, stream := range []string{"false", "true"} {
+			got := newPlayer(t).say(`{"model":"m","input":"Hello","stream":`+stream+`,"service_tier":"flex"}`, strings.Replace(spoken("Hi"), `,"usage"`, used+`,"usage"`, 1))
+			if tier := string(got.response.Get("service_tier")); tier != want {
+				t.Errorf("stream %s, used %q: %s, want %s", stream, used, tier, want)
+			}
+		}
+	}
+}
+
 // The model remembers what our tools said in the next turn, be the client one that drops
 // what it does not know, or one that sends all back, or one that goes on by id, and be
 // the memory gone.
