@@ -21,9 +21,10 @@ type counter struct {
 	lease   lease           // of what all replicas have together
 }
 
-// wake lets the one who waits longest try again.
-func (c *counter) wake(most int) {
-	if len(c.waiting) > 0 && c.running < most {
+// wake lets the one who waits longest try again: whether there is room for it, the limit
+// says as it is then, which is not the one that whoever made room was admitted by.
+func (c *counter) wake() {
+	if len(c.waiting) > 0 {
 		close(c.waiting[0])
 		c.waiting = c.waiting[1:]
 	}
@@ -96,7 +97,7 @@ func (a *admission) pass(ctx context.Context) (problem *dragoman.Problem, waited
 			problem = a.mayWait(full)
 		}
 		if at != nil && (problem != nil || full.counter != at.counter) {
-			at.counter.wake(a.of.places(at, time.Now())) // the turn is another's
+			at.counter.wake() // the turn is another's
 		}
 		if problem != nil {
 			a.tidy()
@@ -212,7 +213,7 @@ func (a *admission) wait(ctx context.Context, turn chan struct{}, at *held) *dra
 	if i := slices.Index(at.counter.waiting, turn); i >= 0 {
 		at.counter.waiting = slices.Delete(at.counter.waiting, i, i+1)
 	} else {
-		at.counter.wake(a.of.places(at, time.Now()))
+		at.counter.wake()
 	}
 	a.of.forget(at.counter)
 	a.tidy()
@@ -245,15 +246,12 @@ func (l *Limiter) forget(c *counter) {
 func (a *admission) leave(ran bool) {
 	a.of.mu.Lock()
 	defer a.of.mu.Unlock()
-	now := time.Now()
-	today := day(now)
+	today := day(time.Now())
 	for _, h := range a.held {
 		h.counter.running--
-		if h.limit.Concurrent > 0 {
-			h.counter.wake(a.of.places(&h, now))
-			a.of.forget(h.counter)
-			a.of.giveBack(&h)
-		}
+		h.counter.wake()
+		a.of.forget(h.counter)
+		a.of.giveBack(&h)
 		if !ran && h.limit.Calls > 0 && h.day == today {
 			a.of.days.add(h.used, -1, 0)
 		}

@@ -401,6 +401,35 @@ func TestUse(t *testing.T) {
 			t.Errorf("%d counters are kept at which nobody waits", len(l.waiting))
 		}
 
+		// What began while as many as liked, or fewer than now, could run makes room all the same.
+		for _, before := range []Limit{{Name: "turns", Calls: 100}, one} {
+			use(before)
+			first, problem := l.Admit(t.Context(), tool(ada, "a", "x"))
+			if problem != nil {
+				t.Fatal(problem)
+			}
+			use(Limit{Name: "turns", Concurrent: 2})
+			second, problem := l.Admit(t.Context(), tool(ada, "a", "x"))
+			if problem != nil {
+				t.Fatal(problem)
+			}
+			go func() {
+				third, problem := l.Admit(t.Context(), tool(ada, "a", "x"))
+				if problem != nil {
+					t.Errorf("who waited: %v", problem)
+				}
+				admitted <- third
+			}()
+			synctest.Wait()
+			first(dragoman.Result{})
+			synctest.Wait()
+			if len(admitted) != 1 {
+				t.Errorf("one of two has ended, which began under %+v, and one waits", before)
+			}
+			second(dragoman.Result{})
+			(<-admitted)(dragoman.Result{})
+		}
+
 		day := Limit{Name: "day", Calls: 5}
 		use(day)
 		uses(t, l, tool(ada, "a", "x"), 4)

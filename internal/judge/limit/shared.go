@@ -246,7 +246,7 @@ func (l *Limiter) answered(h *held, o *order, got grant, err error) {
 		c.full = now.Add(askAgain)
 	}
 	for free := c.slots - h.counter.running - c.asking; free > 0 && len(h.counter.waiting) > 0; free-- {
-		h.counter.wake(c.slots)
+		h.counter.wake()
 	}
 	if c.slots == 0 {
 		delete(l.leased, h.counter)
