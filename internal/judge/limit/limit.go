@@ -313,7 +313,10 @@ func (l *Limiter) counter(each *limit, owner, key string) *counter {
 		c = &counter{pace: rate.NewLimiter(each.rate, each.burst), lease: lease{name: countName(owner, key)}}
 		l.counters.Put(owner, key, c, int64(len(owner)+len(key)+counterSize))
 	}
-	if pace, burst := l.share(each); c.pace.Limit() != pace || c.pace.Burst() != burst {
+	switch pace, burst := l.share(each); {
+	case c.pace.Limit() == rate.Inf && pace != rate.Inf: // nothing was counted of a rate, so that all of it is there
+		c.pace = rate.NewLimiter(pace, burst)
+	case c.pace.Limit() != pace || c.pace.Burst() != burst:
 		since := l.since // and not now: nobody has asked meanwhile
 		if l.shared() {
 			since = time.Now() // replicas come and go

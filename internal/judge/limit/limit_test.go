@@ -430,6 +430,11 @@ func TestUse(t *testing.T) {
 			(<-admitted)(dragoman.Result{})
 		}
 
+		use(Limit{Name: "turns", Concurrent: 2, Rate: "1/h", Burst: 3})
+		if n, _ := uses(t, l, tool(ada, "a", "x"), 5); n != 3 {
+			t.Errorf("%d calls at once under a rate that has just come, of 3", n)
+		}
+
 		day := Limit{Name: "day", Calls: 5}
 		use(day)
 		uses(t, l, tool(ada, "a", "x"), 4)
