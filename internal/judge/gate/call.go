@@ -228,12 +228,26 @@ func (t *gated) enter(ctx context.Context, call *dragoman.Call) (leave func(drag
 	if listens(call) {
 		return func(dragoman.Result) {}, nil
 	}
-	if call.Tool != nil {
-		if problem := t.o.Budget.Admit(ctx, t.who.Caller, true); problem != nil {
-			return func(dragoman.Result) {}, problem
-		}
+	if problem := t.spent(ctx, call); problem != nil {
+		return func(dragoman.Result) {}, problem
 	}
-	return t.o.Limit.Enter(ctx, t.who.Caller, call)
+	leave, problem = t.o.Limit.Enter(ctx, t.who.Caller, call)
+	if problem != nil {
+		return leave, problem
+	}
+	if problem := t.spent(ctx, call); problem != nil { // others spent while it waited for its turn
+		leave(dragoman.Result{Ran: dragoman.RanNot})
+		return func(dragoman.Result) {}, problem
+	}
+	return leave, nil
+}
+
+// spent says why there is no money left for a call; nil where there is.
+func (t *gated) spent(ctx context.Context, call *dragoman.Call) *dragoman.Problem {
+	if call.Tool == nil {
+		return nil
+	}
+	return t.o.Budget.Admit(ctx, t.who.Caller, true)
 }
 
 // approved returns the approval of a call where somebody has given it, or else what
