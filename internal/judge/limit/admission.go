@@ -134,8 +134,8 @@ func (a *admission) try(woken bool) (full, lack *held, problem *dragoman.Problem
 		a.refused = each.name
 		h := held{limit: each, counter: a.of.counter(each, owner, key), day: day(now)}
 		if each.Calls > 0 || each.Tokens > 0 {
-			if h.used = a.of.days.of(now, owner, key); h.used == nil {
-				return nil, nil, &dragoman.Problem{Code: dragoman.CodeRateLimited, Message: "Too many callers are counted today. Try again tomorrow.", RetryAfter: untilMidnight(now)}
+			if h.used = a.of.days.of(now, a.use.Caller.ID, owner, key); h.used == nil {
+				return nil, nil, &dragoman.Problem{Code: dragoman.CodeRateLimited, Message: "Too many different things, or callers, are counted today. Try again tomorrow.", RetryAfter: untilMidnight(now)}
 			}
 		}
 		if a.lacks(&h, now) {

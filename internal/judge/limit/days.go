@@ -13,6 +13,9 @@ const (
 	// maxUsages is how many counts of a day there are at most; who would be one more
 	// is refused, since a count that is dropped would be a budget anew.
 	maxUsages = 200_000
+	// maxBegun is how many of them one caller may begin in a day, so that nobody who makes up
+	// names of models or routes uses up those of others.
+	maxBegun = maxUsages / 20
 	// keepAfter is how long what was used waits to be written together with more.
 	keepAfter = time.Second
 )
@@ -39,24 +42,32 @@ type usage struct {
 type days struct {
 	today int64
 	used  map[string]*usage
+	begun map[string]int // how many counts each caller began today, by ID
 
 	db    *store.DB // nil where memory is enough
 	dirty []*usage
 	timer *time.Timer // runs while something is dirty
 }
 
-func (d *days) init() { d.used, d.today = map[string]*usage{}, day(time.Now()) }
+func (d *days) init() { d.begin(day(time.Now())) }
 
-// of returns what was used today of a count; nil where there are too many.
-func (d *days) of(now time.Time, owner, key string) *usage {
+// begin begins a day. What is dirty of the one before is written all the same.
+func (d *days) begin(today int64) {
+	d.today, d.used, d.begun = today, map[string]*usage{}, map[string]int{}
+}
+
+// of returns what was used today of a count, by a caller and maybe others; nil where there
+// are too many, of all or of this caller's.
+func (d *days) of(now time.Time, caller, owner, key string) *usage {
 	if today := day(now); today != d.today {
-		d.today, d.used = today, map[string]*usage{} // what is dirty of yesterday is written all the same
+		d.begin(today)
 	}
 	name := countName(owner, key)
 	u := d.used[name]
-	if u == nil && len(d.used) < maxUsages {
+	if u == nil && len(d.used) < maxUsages && d.begun[caller] < maxBegun {
 		u = &usage{name: name, day: d.today}
 		d.used[name] = u
+		d.begun[caller]++
 	}
 	return u
 }

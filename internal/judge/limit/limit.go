@@ -291,7 +291,7 @@ func (l *Limiter) Tokens(who caller.Caller, model string, n int64) {
 	for i := range l.limits {
 		if each := &l.limits[i]; each.Tokens > 0 && each.counts(&u) {
 			owner, key := each.key(&u)
-			if used := l.days.of(time.Now(), owner, key); used != nil {
+			if used := l.days.of(time.Now(), who.ID, owner, key); used != nil {
 				l.days.add(used, 0, n)
 			}
 		}

@@ -326,6 +326,24 @@ func TestBounded(t *testing.T) {
 		if _, problem := full.Admit(t.Context(), tool(ada, "a", "x")); problem == nil || problem.RetryAfter <= 0 {
 			t.Errorf("a count too many: %+v", problem)
 		}
+
+		// Nobody uses up the counts of others, whatever they make up.
+		made := made1(t, Limit{Calls: 5, Per: []string{"tool"}})
+		for i := range maxUsages {
+			if _, last := made.Admit(t.Context(), Model(ada, strconv.Itoa(i))); last != nil {
+				break
+			}
+		}
+		if n, problem := uses(t, made, tool(bob, "a", "x"), 1); n != 1 {
+			t.Errorf("ada has used what she could think of, and bob is refused: %v", problem)
+		}
+		if n, problem := uses(t, made, Model(ada, "0"), 5); n != 4 || problem.Code != dragoman.CodeBudget {
+			t.Errorf("what was counted goes on: %d, %v", n, problem)
+		}
+		time.Sleep(24 * time.Hour)
+		if n, problem := uses(t, made, Model(ada, "another"), 1); n != 1 {
+			t.Errorf("the next day: %v", problem)
+		}
 	})
 }
 
