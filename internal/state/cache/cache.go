@@ -104,10 +104,21 @@ func (t *toolset) Call(ctx context.Context, call dragoman.Call) (dragoman.Result
 			case f.result.Asks != nil && !mine:
 				return t.Toolset.Call(ctx, call) // a question is for one call alone
 			}
-			return f.result, f.err
+			res := f.result
+			if !mine {
+				res.Ran = dragoman.RanNot // the call that did is counted, and paid for, by itself
+			}
+			return res, f.err
 		case <-news:
 		case <-ctx.Done():
-			t.leave(key, f)
+			last := t.leave(key, f)
+			switch {
+			case !mine:
+				return dragoman.Result{Ran: dragoman.RanNot}, context.Cause(ctx)
+			case last: // it ends now, and may have waited for its turn
+				<-f.done
+				return dragoman.Result{Ran: f.result.Ran}, context.Cause(ctx)
+			}
 			return dragoman.Result{}, context.Cause(ctx)
 		}
 	}
@@ -222,8 +233,8 @@ func (f *flight) run(ctx context.Context, inner dragoman.Toolset, call dragoman.
 	f.result, f.err = inner.Call(ctx, call)
 }
 
-// leave lets a call end that nobody waits for any more.
-func (t *toolset) leave(key string, f *flight) {
+// leave lets a call end that nobody waits for any more, and reports whether it does.
+func (t *toolset) leave(key string, f *flight) (last bool) {
 	c := t.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -233,6 +244,7 @@ func (t *toolset) leave(key string, f *flight) {
 			delete(c.flights, id) // the next one begins anew
 		}
 	}
+	return f.waiting == 0
 }
 
 // report keeps what the call's server says of its progress.

@@ -153,6 +153,49 @@ func TestSingleFlight(t *testing.T) {
 	})
 }
 
+// What a call that several wait for has done is said to one of them, who pays for it: to the
+// others it did not run, as to those who come later. Nor did it where it ended while it
+// waited for its turn.
+func TestWhoseFlightRan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turn := make(chan struct{})
+		toolset := New(Config{Tools: []string{"*"}}).For("a", scripted(func(ctx context.Context, _ dragoman.Call) (dragoman.Result, error) {
+			select {
+			case <-turn:
+				return dragoman.Result{Content: []byte(`{}`), Ran: dragoman.RanYes}, nil
+			case <-ctx.Done():
+				return dragoman.Result{Ran: dragoman.RanNot}, context.Cause(ctx)
+			}
+		}))
+		ask := func(ctx context.Context) <-chan dragoman.Ran {
+			ran := make(chan dragoman.Ran, 1)
+			go func() {
+				res, _ := toolset.Call(ctx, call("x", `{}`, dragoman.ReadOnly))
+				ran <- res.Ran
+			}()
+			synctest.Wait()
+			return ran
+		}
+
+		ctx, cancel := context.WithCancel(t.Context())
+		only := ask(ctx)
+		cancel()
+		if ran := <-only; ran != dragoman.RanNot {
+			t.Errorf("who left before there was a turn: %s", ran)
+		}
+		ctx, cancel = context.WithCancel(t.Context())
+		first, second, third := ask(t.Context()), ask(ctx), ask(t.Context())
+		cancel()
+		if ran := <-second; ran != dragoman.RanNot {
+			t.Errorf("who left while another's call went on: %s", ran)
+		}
+		close(turn)
+		if a, b := <-first, <-third; a != dragoman.RanYes || b != dragoman.RanNot {
+			t.Errorf("whose call it was: %s; who waited with it: %s", a, b)
+		}
+	})
+}
+
 // scripted is a toolset that runs a function.
 type scripted func(context.Context, dragoman.Call) (dragoman.Result, error)
 
