@@ -63,7 +63,8 @@ func (s *Session) metered(api model.API, path string, post func(context.Context,
 	}
 	return func(ctx context.Context, parts [][]byte) (*http.Response, error) {
 		m := m.Telling(observe.Current(ctx))
-		return m.Do(meter.Request{Silent: &s.Upstream.NoUsage, Body: parts, Text: path == api.Path(), Asks: api == model.ChatAPI, Send: func(body [][]byte) (*http.Response, error) {
+		ctx, givenUp := meter.Sending(ctx)
+		return m.Do(meter.Request{Silent: &s.Upstream.NoUsage, Body: parts, Text: path == api.Path(), Asks: api == model.ChatAPI, GivenUp: givenUp, Send: func(body [][]byte) (*http.Response, error) {
 			return post(ctx, body)
 		}})
 	}

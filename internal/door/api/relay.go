@@ -263,8 +263,12 @@ type relayTransport struct {
 }
 
 func (t relayTransport) RoundTrip(out *http.Request) (*http.Response, error) {
+	var givenUp func(error) bool
 	if t.meter != nil {
 		out.Header.Set("Accept-Encoding", "identity") // what is compressed says nothing of its cost
+		var ctx context.Context
+		ctx, givenUp = meter.Sending(out.Context())
+		out = out.WithContext(ctx)
 	}
 	path := strings.ToLower(strings.TrimRight(t.in.URL.Path, "/")) // many APIs do not look at its case
 	completion := strings.HasSuffix(path, "/completions")
@@ -273,7 +277,7 @@ func (t relayTransport) RoundTrip(out *http.Request) (*http.Response, error) {
 		body = [][]byte{t.body}
 	}
 	res, err := t.meter.Do(meter.Request{
-		Silent: &t.up.NoUsage, Body: body, Text: completion || strings.HasSuffix(path, "/responses"), Asks: completion,
+		Silent: &t.up.NoUsage, Body: body, Text: completion || strings.HasSuffix(path, "/responses"), Asks: completion, GivenUp: givenUp,
 		Send: func(body [][]byte) (*http.Response, error) { return t.send(out, body) },
 	})
 	if t.came != nil {

@@ -5,13 +5,18 @@
 // (stream_options.include_usage), and takes it out again, so that the client gets what
 // it asked for. Where the API says nothing, or the answer is cut off before it does, it
 // counts an estimate, a third of the bytes of what was said: nothing is free because
-// nobody said what it cost.
+// nobody said what it cost. Nor is a request that was sent and given up before an answer
+// began, which without a stream is when all of it is there.
 package meter
 
 import (
+	"context"
+	"errors"
 	"io"
 	"mime"
+	"net"
 	"net/http"
+	"net/http/httptrace"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,6 +57,9 @@ type Request struct {
 	// Asks says that the API is one of completions, which say the usage of a stream where
 	// they are asked. Others refuse the question, and are no reason not to ask again.
 	Asks bool
+	// GivenUp reports of an error of Send whether the API has the request and may be working
+	// on it (see [Sending]); nil where nobody knows.
+	GivenUp func(error) bool
 	// Send sends it with a body, and may be called twice. The answer must not be
 	// compressed.
 	Send func(body [][]byte) (*http.Response, error)
@@ -78,7 +86,12 @@ func (m *Meter) Do(r Request) (*http.Response, error) {
 	}
 	if err != nil || res.StatusCode < 200 || res.StatusCode > 299 {
 		if err != nil || res.StatusCode >= 400 {
-			m.Count(Used{Took: time.Since(began), Failed: true})
+			used := Used{Took: time.Since(began), Failed: true}
+			if err != nil && r.GivenUp != nil && r.GivenUp(err) {
+				used.In, used.Estimated = ofRequest(int64(rawjson.Size(r.Body))), true
+				used.Total = max(used.In, 1)
+			}
+			m.Count(used)
 		}
 		return res, err
 	}
@@ -91,6 +104,21 @@ func (m *Meter) Do(r Request) (*http.Response, error) {
 	res.Body = a
 	return res, nil
 }
+
+// Sending returns a context to send a request with, and the [Request.GivenUp] of it: the
+// request left, and then nobody waited any more, be it that its client went or that the time
+// was over.
+func Sending(ctx context.Context) (context.Context, func(error) bool) {
+	var left atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { left.Store(true) }})
+	return ctx, func(err error) bool {
+		late, ok := errors.AsType[net.Error](err)
+		return left.Load() && (ctx.Err() != nil || ok && late.Timeout())
+	}
+}
+
+// ofRequest is what a request of so many bytes is taken to cost, in tokens.
+func ofRequest(sent int64) int64 { return (sent + 2) / 3 }
 
 // An answer is the body of one, which is counted as it is read.
 type answer struct {
@@ -169,7 +197,7 @@ func (a *answer) end() {
 	}
 	used, estimated := a.sum.said(), false
 	if used.Total == 0 || !a.whole { // what is said in the middle is of what came until then, or of the request alone
-		guess := model.Usage{In: (a.sent + 2) / 3}
+		guess := model.Usage{In: ofRequest(a.sent)}
 		if a.text {
 			guess.Out = a.sum.estimate()
 		}

@@ -2,13 +2,17 @@ package meter
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
+	"time"
 )
 
 const (
@@ -223,6 +227,62 @@ func TestNotCounted(t *testing.T) {
 	failed := errors.New("failed")
 	if _, err := m.Do(Request{Silent: new(atomic.Bool), Send: func([][]byte) (*http.Response, error) { return nil, failed }}); err != failed {
 		t.Error(err)
+	}
+}
+
+// A request that an API has, and for whose answer nobody waits any more, is counted by its
+// length, be it that its client left or that it took too long; one that never left is not.
+func TestGivenUp(t *testing.T) {
+	arrived, over := make(chan struct{}, 10), make(chan struct{})
+	api := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		arrived <- struct{}{}
+		<-over
+	}))
+	defer api.Close()
+	defer close(over)
+	const body = `{"messages":["123456789"]}`
+	try := func(url string, transport *http.Transport, leaves bool) (all []Used) {
+		t.Helper()
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		go func() {
+			select {
+			case <-arrived:
+				if leaves {
+					leave()
+				}
+			case <-ctx.Done():
+			}
+		}()
+		sending, givenUp := Sending(ctx)
+		m := &Meter{Count: func(u Used) { all = append(all, u) }}
+		if _, err := m.Do(Request{Silent: new(atomic.Bool), Body: [][]byte{[]byte(body)}, GivenUp: givenUp, Send: func(body [][]byte) (*http.Response, error) {
+			req, err := http.NewRequestWithContext(sending, http.MethodPost, url, bytes.NewReader(bytes.Join(body, nil)))
+			if err != nil {
+				return nil, err
+			}
+			return transport.RoundTrip(req)
+		}}); err == nil {
+			t.Error("an answer")
+		}
+		return all
+	}
+	for name, all := range map[string][]Used{
+		"its client left":  try(api.URL, &http.Transport{}, true),
+		"it took too long": try(api.URL, &http.Transport{ResponseHeaderTimeout: time.Millisecond}, false),
+	} {
+		if len(all) != 1 || all[0].In != 9 || all[0].Total != 9 || !all[0].Failed || !all[0].Estimated {
+			t.Errorf("%s: %+v", name, all)
+		}
+	}
+	refuses, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = refuses.Close()
+	if all := try("http://"+refuses.Addr().String(), &http.Transport{}, false); len(all) != 1 || all[0].Total != 0 || !all[0].Failed {
+		t.Errorf("nobody was there: %+v", all)
 	}
 }
 
