@@ -83,6 +83,7 @@ configuration read again: requests and servers that did not change go on.` + ser
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt)
 			defer stop()
 			context.AfterFunc(ctx, stop)                           // a second signal ends us at once
+			context.AfterFunc(ctx, lines.End)                      // whoever reads the log may have stalled
 			defer hangup(func() { _, _ = g.Reload(ctx, false) })() // which logs what came of it
 			if g.Unprefixed() {
 				log.Info("names of tools have no prefix while there is one server; a second one renames them to label__name, which names.strategy: none forgoes")

@@ -59,11 +59,11 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 func (w *Writer) record(h *handler, r *slog.Record) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.waitForRoom() {
-		return false
+	room, open := w.waitForRoom()
+	if room {
+		w.behind.record(h.later, h.carried, r)
 	}
-	w.behind.record(h.later, h.carried, r)
-	return true
+	return open
 }
 
 // mayChange reports whether what an attribute says may become something else.

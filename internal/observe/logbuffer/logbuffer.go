@@ -4,14 +4,17 @@
 // A line that comes after a quiet time is written at once; what comes within [Pause] of a
 // write is written with the next one. Records wait as they are ([Writer.Handler]) and are
 // formatted where they are written, many in a row. Nothing is dropped: a reader that stalls
-// is waited for once [Most] bytes are behind, and [Writer.Close] writes what is left. A
-// process that is killed loses the lines of its last Pause.
+// is waited for once [Most] bytes are behind, and [Writer.Close] writes what is left. Only a
+// process that is to end ([Writer.End]) drops what there is no room for, and what nobody has
+// read within [Patience]. One that is killed loses the lines of its last Pause.
 package logbuffer
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,7 +24,13 @@ const (
 	// Most is how many bytes wait before those who write do. Of a record that waits they
 	// are an estimate.
 	Most = 1 << 20
+	// Patience is how long Close waits for a reader: a process that is to end must not stay
+	// because nobody reads its log.
+	Patience = 5 * time.Second
 )
+
+// errStalled says that the last lines were not read.
+var errStalled = errors.New("logbuffer: nobody reads the log, and its last lines are lost")
 
 // A Writer passes on what is written to it, in order and whole writes at a time. Make it
 // with [New]; it is safe for concurrent use.
@@ -34,7 +43,10 @@ type Writer struct {
 	mu     sync.Mutex
 	room   sync.Cond // there may be room in behind
 	behind queue
+	ends   bool // nobody waits for room any more
 	closed bool
+
+	givenUp atomic.Bool // nobody reads what is written; somebody may hold mu who waits for it
 
 	lines bytes.Buffer // what a flush writes, which alone uses it
 }
@@ -52,21 +64,27 @@ func New(out io.Writer) *Writer {
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.waitForRoom() {
+	room, open := w.waitForRoom()
+	if !open {
 		return w.out.Write(p)
 	}
-	w.behind.write(p)
+	if room {
+		w.behind.write(p)
+	}
 	return len(p), nil
 }
 
-// waitForRoom waits until something may be put behind, and has it written then. It returns
-// false once the writer is closed.
-func (w *Writer) waitForRoom() bool {
-	for w.behind.size >= Most && !w.closed {
+// waitForRoom waits until something may be put behind, and has it written then. There is no
+// room for what is to be dropped. It is not open once the writer is closed.
+func (w *Writer) waitForRoom() (room, open bool) {
+	for w.behind.size >= Most && !w.closed && !w.ends {
 		w.room.Wait()
 	}
-	if w.closed {
-		return false
+	switch {
+	case w.givenUp.Load(), w.behind.size >= Most && !w.closed:
+		return false, true
+	case w.closed:
+		return false, false
 	}
 	if w.behind.size == 0 { // otherwise it has been said
 		select {
@@ -74,10 +92,19 @@ func (w *Writer) waitForRoom() bool {
 		default:
 		}
 	}
-	return true
+	return true, true
 }
 
-// Close writes what is left, and returns once that is done. It may be called again.
+// End says that the process is to end: it does not wait for a reader that stalls any more.
+func (w *Writer) End() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ends = true
+	w.room.Broadcast()
+}
+
+// Close writes what is left, and returns once that is done, or nobody has read it within
+// [Patience]. It may be called again.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	if !w.closed {
@@ -86,8 +113,15 @@ func (w *Writer) Close() error {
 		w.room.Broadcast()
 	}
 	w.mu.Unlock()
-	<-w.done
-	return nil
+	timer := time.NewTimer(Patience)
+	defer timer.Stop()
+	select {
+	case <-w.done:
+		return nil
+	case <-timer.C:
+		w.givenUp.Store(true)
+		return errStalled
+	}
 }
 
 // run writes what is behind until the writer is closed.

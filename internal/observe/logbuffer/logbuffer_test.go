@@ -2,6 +2,7 @@ package logbuffer
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -135,4 +136,37 @@ func TestTogether(t *testing.T) {
 			t.Errorf("%d: %d lines", i, n)
 		}
 	}
+}
+
+// Whoever reads the log may have stalled: a process that is to end does all the same.
+func TestEndWhileNobodyReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		read, out := io.Pipe()
+		w := New(out)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for range 3 {
+				_, _ = w.Write(make([]byte, Most))
+			}
+		}()
+		synctest.Wait()
+		select {
+		case <-ended:
+			t.Error("nobody waits for the reader")
+		default:
+		}
+		w.End()
+		<-ended
+		_, _ = w.Write([]byte("stopping\n"))
+		began := time.Now()
+		if err := w.Close(); err == nil || time.Since(began) != Patience {
+			t.Errorf("closed after %s: %v", time.Since(began), err)
+		}
+		_, _ = w.Write([]byte("closed\n"))
+		_ = read.Close()
+		if err := w.Close(); err != nil {
+			t.Errorf("closed again, when nothing waits: %v", err)
+		}
+	})
 }
