@@ -41,13 +41,10 @@ func announce(log *slog.Logger, file *config.File, g *gateway.Gateway, at net.Ad
 // addresses are where clients and people find the gateway: signIn is that of the console,
 // with the secret, and empty where there is no console.
 func addresses(file *config.File, at net.Addr, signIn string, live bool) []any {
-	scheme := "http://"
-	if file.TLS != (config.TLS{}) {
-		scheme = "https://"
-	}
-	attrs := []any{"base_url", scheme + at.String() + "/v1"}
+	base := scheme(file) + at.String()
+	attrs := []any{"base_url", base + "/v1"}
 	if !file.MCP.Off {
-		attrs = append(attrs, "mcp", scheme+at.String()+"/mcp")
+		attrs = append(attrs, "mcp", base+"/mcp")
 	}
 	switch {
 	case signIn == "":
@@ -55,9 +52,17 @@ func addresses(file *config.File, at net.Addr, signIn string, live bool) []any {
 		attrs = append(attrs, "console", signIn)
 	default:
 		// What a log keeps others may read, so it has no secret.
-		attrs = append(attrs, "console", scheme+at.String()+console.Root)
+		attrs = append(attrs, "console", base+console.Root)
 	}
 	return attrs
+}
+
+// scheme is how the addresses of the gateway begin.
+func scheme(file *config.File) string {
+	if file.TLS != (config.TLS{}) {
+		return "https://"
+	}
+	return "http://"
 }
 
 // countTools warns of tools that wait for an approval, and of those that do not fit

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/state/atomicfile"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/internal/wire/safehttp"
@@ -40,12 +41,13 @@ DRAGOMAN_API_KEY, and stands in the settings then.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if base == "" {
 				s := selection{config: at}
-				file, err := s.load(only("listen"))
+				file, err := s.load(only("listen", "tls.*"))
 				if err != nil {
 					return err
 				}
-				base = ownAddress(file.Listen)
+				base = ownAddress(file)
 			}
+			base = strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1") // which Claude Code appends
 			key := os.Getenv("DRAGOMAN_API_KEY")
 			name, err := servedModel(cmd.Context(), base, key, model)
 			if err != nil {
@@ -76,15 +78,15 @@ DRAGOMAN_API_KEY, and stands in the settings then.`,
 }
 
 // ownAddress is where a gateway is reached from its own machine.
-func ownAddress(listen string) string {
-	host, port, err := net.SplitHostPort(listen)
+func ownAddress(file *config.File) string {
+	host, port, err := net.SplitHostPort(file.Listen)
 	if err != nil {
-		return "http://" + listen
+		return scheme(file) + file.Listen
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
-	return "http://" + net.JoinHostPort(host, port)
+	return scheme(file) + net.JoinHostPort(host, port)
 }
 
 // claudeEnvironment returns the variables by name. Where one of the models is left out,

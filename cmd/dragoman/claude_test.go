@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/dragoman-mcp/dragoman/internal/config"
 )
 
 // gatewayStub answers as a gateway does that has one model and wants a key.
@@ -60,6 +62,11 @@ func TestClaude(t *testing.T) {
 				t.Errorf("%v\n%s", err, out)
 			}
 		})
+	}
+	for _, end := range []string{"/", "/v1", "/v1/"} { // as other clients have it
+		if out, err := claude(t, "--url", s.URL+end); err != nil || !strings.Contains(out, "export ANTHROPIC_BASE_URL='"+s.URL+"'\n") {
+			t.Errorf("--url with %s: %v\n%s", end, err, out)
+		}
 	}
 	for name, args := range map[string][]string{
 		"No such model": {"--url", s.URL, "--model", "other"}, "does not answer": {"--url", "http://127.0.0.1:1"},
@@ -120,6 +127,22 @@ func TestClaudeWrite(t *testing.T) {
 		err := write()
 		if got, _ := os.ReadFile(path); err == nil || string(got) != bad {
 			t.Errorf("%s: %v, and is %s", bad, err, got)
+		}
+	}
+}
+
+// TestOwnAddress: a gateway is where its configuration says that it listens, by the scheme
+// that it speaks.
+func TestOwnAddress(t *testing.T) {
+	certified := config.TLS{Cert: "cert.pem", Key: "key.pem"}
+	for want, file := range map[string]*config.File{
+		"http://127.0.0.1:8787":  {Listen: "127.0.0.1:8787"},
+		"http://127.0.0.1:80":    {Listen: "0.0.0.0:80"},
+		"https://127.0.0.1:8443": {Listen: ":8443", TLS: certified},
+		"https://[::1]:8443":     {Listen: "[::1]:8443", TLS: certified},
+	} {
+		if got := ownAddress(file); got != want {
+			t.Errorf("%s is taken for %s", want, got)
 		}
 	}
 }
