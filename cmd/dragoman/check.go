@@ -18,6 +18,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/door/terminal"
 	"github.com/dragoman-mcp/dragoman/internal/gateway"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
+	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
@@ -166,13 +167,19 @@ func checkModels(ctx context.Context, out *terminal.Screen, g *gateway.Gateway) 
 		failed[f.Host] = true
 		out.Printf("models  %s %s: no list of models: %s\n", out.Warn("!"), f.Host, terminal.OneLine(f.Err.Error(), 200))
 	}
-	first := g.Upstreams().First()
-	if !failed[first.Host()] {
-		name := first.Host()
-		if first.Rehearsal {
+	counts := countModels(document, g.Upstreams())
+	told := map[string]bool{}
+	for _, up := range g.Upstreams().Routes() {
+		host := up.Host()
+		if failed[host] || told[host] {
+			continue
+		}
+		told[host] = true
+		name := host
+		if up.Rehearsal {
 			name = "rehearsal, the built-in stand-in: set OPENAI_BASE_URL or models for a real one"
 		}
-		out.Printf("models  %s %s: %s\n", out.Good("✓"), name, terminal.Many(countModels(document), "model"))
+		out.Printf("models  %s %s: %s\n", out.Good("✓"), name, terminal.Many(counts[host], "model"))
 	}
 	return len(failures) == 0
 }
@@ -215,10 +222,17 @@ func checkTools(ctx context.Context, out *terminal.Screen, g *gateway.Gateway) b
 
 func kilobytes(n int) string { return fmt.Sprintf("%.1f KB", float64(n)/1000) }
 
-func countModels(document []byte) int {
-	var list struct{ Data []struct{} }
+// countModels returns how many models of a list each host serves.
+func countModels(document []byte, upstreams *upstream.Set) map[string]int {
+	counts := map[string]int{}
+	var list struct{ Data []struct{ ID string } }
 	if json.Unmarshal(document, &list) != nil {
-		return 0
+		return counts
 	}
-	return len(list.Data)
+	for _, m := range list.Data {
+		if up, err := upstreams.For(m.ID); err == nil {
+			counts[up.Host()]++
+		}
+	}
+	return counts
 }
