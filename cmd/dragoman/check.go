@@ -69,7 +69,8 @@ may do to everything there is.` + serverHelp,
 				path = "none; defaults"
 			}
 			out.Printf("configuration  %s\n", path)
-			fine := s.checkServers(ctx, out, g, file)
+			fine := checkCertificates(out, g)
+			fine = s.checkServers(ctx, out, g, file) && fine
 			fine = checkModels(ctx, out, g) && fine
 			fine = checkTools(ctx, out, g) && fine
 			fine = checkRules(ctx, out, g, file) && fine
@@ -85,6 +86,15 @@ may do to everything there is.` + serverHelp,
 	s.flags(cmd)
 	rules.flags(cmd)
 	return cmd
+}
+
+// checkCertificates says why the gateway could not speak HTTPS, where it is to.
+func checkCertificates(out *terminal.Screen, g *gateway.Gateway) bool {
+	err := g.CheckCertificates()
+	if err != nil {
+		out.Printf("listen  %s %s\n", out.Bad("✗"), terminal.OneLine(err.Error(), 300))
+	}
+	return err == nil
 }
 
 // checkServers says of each server whether it works, as soon as it is known. It waits for

@@ -46,6 +46,13 @@ func (g *Gateway) certificates() (*certificates, error) {
 	return c, nil
 }
 
+// CheckCertificates returns why the files of tls cannot be used, if they cannot. [Gateway.Serve]
+// fails for the same reason.
+func (g *Gateway) CheckCertificates() error {
+	_, err := g.certificates()
+	return err
+}
+
 // secured reads the files. Each reading is a configuration of its own, so that no session
 // that clients of former authorities began is taken up again.
 func secured(t config.TLS) (*tls.Config, error) {
