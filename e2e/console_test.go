@@ -369,6 +369,24 @@ func TestConsoleHostileText(t *testing.T) {
 	}
 }
 
+// TestConsoleLongNames: a name without a place to break it makes no page wider than a
+// telephone.
+func TestConsoleLongNames(t *testing.T) {
+	long := strings.Repeat("a", 120)
+	schema := json.RawMessage(`{"type":"object","properties":{` + quoted(long) + `:{"type":"string"},` + quoted(long+"o") + `:{"type":"object","properties":{` + quoted(long) + `:{"type":"boolean"}}}},"required":[` + quoted(long) + `]}`)
+	entry, _ := fake(t, fakemcp.Config{Instructions: long, Tools: []fakemcp.Tool{{Name: "echo", Description: long, InputSchema: schema}}})
+	g := start(t, nil, servers{"long": entry}).ready()
+	b := browse(t, g)
+	b.signIn()
+	do(b, "a telephone", chromedp.EmulateViewport(360, 700))
+	for _, page := range consolePages("long", "echo") {
+		b.open(page)
+		if wide := do(b, page, chromedp.Evaluate[int]("document.documentElement.scrollWidth")); wide > 360 {
+			t.Errorf("%s is %d wide", page, wide)
+		}
+	}
+}
+
 func quoted(value any) string {
 	b, _ := json.Marshal(value)
 	return string(b)
