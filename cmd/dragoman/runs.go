@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/door/terminal"
 	"github.com/dragoman-mcp/dragoman/internal/judge/approval"
 	"github.com/dragoman-mcp/dragoman/internal/judge/ledger"
@@ -44,6 +45,7 @@ Over HTTP the same is at /ops/runs; docs/use.md says more.`,
 // A runsStore is what there is of runs in the store of a configuration.
 type runsStore struct {
 	*ledger.Ledger
+	file *config.File
 	runs *runs.Runs
 	made *stored.Responses
 }
@@ -58,7 +60,7 @@ func openRuns(ctx context.Context, at string) (*runsStore, error) {
 		return nil, errors.Join(err, l.Close())
 	}
 	return &runsStore{
-		Ledger: l, runs: runs.Open(l.DB, keys, runs.Config{Life: file.Store.Retention, Woken: approval.Settled}),
+		Ledger: l, file: file, runs: runs.Open(l.DB, keys, runs.Config{Life: file.Store.Retention, Woken: approval.Settled}),
 		made: stored.New(l.DB, keys, file.Store.Retention),
 	}, nil
 }
@@ -80,6 +82,11 @@ func runsListCommand() *cobra.Command {
 				return err
 			}
 			defer s.Close()
+			if f.Owner != "" {
+				if f.Owner, err = calledSo(cmd.Context(), s.file, s.Ledger, f.Owner); err != nil {
+					return err
+				}
+			}
 			all, err := s.runs.List(cmd.Context(), f)
 			if err != nil {
 				return err
@@ -106,7 +113,7 @@ func runsListCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&f.State, "state", "", "only those in this `STATE`: "+strings.Join(runs.States, ", "))
-	cmd.Flags().StringVar(&f.Owner, "caller", "", "only those of the caller with this `ID`")
+	cmd.Flags().StringVar(&f.Owner, "caller", "", "only those of the caller with this `NAME` or ID")
 	cmd.Flags().IntVar(&f.Most, "limit", 100, "at most so many")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, one on a line")
 	configFlag(cmd, &at)

@@ -41,7 +41,7 @@ Budgets of the configuration, with what is left of them, stand behind that; --bu
 them alone, and with --json one on a line.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			q := usage.Query{Caller: who}
+			var q usage.Query
 			var err error
 			if q.By, err = usage.ParseBy(by); err != nil {
 				return &usageError{fmt.Errorf("--by: %w", err), "for example: --by caller,model"}
@@ -53,15 +53,21 @@ them alone, and with --json one on a line.`,
 				return &usageError{errors.New("--json and --csv are two forms, and budgets have no CSV; choose one"), ""}
 			}
 			s := selection{config: at}
-			file, err := s.load(only(append(slices.Clip(ledgerKeys), "budgets.*", "usage.*")...))
+			file, err := s.load(only("budgets.*", "usage.*"))
 			if err != nil {
 				return err
 			}
-			l, err := openLedger(cmd.Context(), at)
+			keys, l, err := openStore(cmd.Context(), at)
 			if err != nil {
 				return err
 			}
 			defer l.Close()
+			if who != "" {
+				if who, err = calledSo(cmd.Context(), keys, l, who); err != nil {
+					return err
+				}
+				q.Caller = who
+			}
 			if onlyBudgets {
 				return budgets(cmd.Context(), l.DB, file.Budgets, who, asJSON)
 			}
@@ -90,7 +96,7 @@ them alone, and with --json one on a line.`,
 	f := cmd.Flags()
 	f.StringVar(&by, "by", "caller,model,tool", "tell apart by a `LIST` of day, hour, caller, model, server and tool")
 	f.StringVar(&since, "since", "7d", "from so `LONG` ago on, such as 12h or 30d; empty for all that is kept")
-	f.StringVar(&who, "caller", "", "only of the caller with this `ID`")
+	f.StringVar(&who, "caller", "", "only of the caller with this `NAME` or ID")
 	f.BoolVar(&onlyBudgets, "budgets", false, "show only what is spent of the budgets, and what is left")
 	f.BoolVar(&asJSON, "json", false, "write JSON, one row on a line")
 	f.BoolVar(&asCSV, "csv", false, "write CSV with a line of names")
