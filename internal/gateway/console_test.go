@@ -164,6 +164,23 @@ func TestConsoleTriesOfKeys(t *testing.T) {
 	}
 }
 
+// TestConsoleSignInGoesOn: who shows a wrong key, and then the right one, gets to the page
+// that was asked for all the same.
+func TestConsoleSignInGoesOn(t *testing.T) {
+	s := gated(t)
+	b := newBrowser(t, s.url)
+	const kept = `name="next" value="/console/audit?kind=pin"`
+	if _, page := b.get("/console/audit?kind=pin"); !strings.Contains(page, kept) {
+		t.Fatalf("the page is not remembered:\n%s", page)
+	}
+	if status, page := b.send("POST", "/console/sign-in", url.Values{"secret": {"wrong"}, "next": {"/console/audit?kind=pin"}}); status != 401 || !strings.Contains(page, kept) {
+		t.Errorf("after a wrong key: %d\n%s", status, page)
+	}
+	if _, page := b.send("POST", "/console/sign-in", url.Values{"secret": {"wrong"}, "next": {"https://evil.example/console/"}}); !strings.Contains(page, `name="next" value="/console/"`) {
+		t.Errorf("another site is gone on to:\n%s", page)
+	}
+}
+
 // pagesOf are addresses of each page.
 var pagesOf = []string{
 	"/console/", "/console/servers/demo", "/console/tools", "/console/tools?q=weather&sort=tokens", "/console/tool?server=demo&name=get_weather",

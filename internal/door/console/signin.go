@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
@@ -170,9 +171,11 @@ func (c *Console) signOut(r *request) error {
 	return nil
 }
 
-// signInPage is the page to sign in.
+// signInPage is the page to sign in. Where somebody wanted to go stands in the address, or
+// in the form that was sent in vain.
 func (c *Console) signInPage(w http.ResponseWriter, r *http.Request, status int, why string) {
-	c.write(w, status, language(r), "sign-in.html", view{Title: "Sign in", Data: signInData{c.o.Required(), why, next(r.URL.Query().Get("next")), c.at(), false}})
+	to := cmp.Or(r.PostForm.Get("next"), r.URL.Query().Get("next"))
+	c.write(w, status, language(r), "sign-in.html", view{Title: "Sign in", Data: signInData{c.o.Required(), why, next(to), c.at(), false}})
 }
 
 type signInData struct {
