@@ -32,6 +32,20 @@ test.yaml:3:5: unknown key "comand" in mcpServers.a
   3 |     comand: x
     |     ^
   Did you mean command?`},
+		{"unknown key in a dialect", "dialects:\n  - {name: a}\n  - name: b\n    spec: {wire: {max_tool: 40}}\n", `
+test.yaml:4:11: dialects[1].spec: unknown field "max_tool"
+  4 |     spec: {wire: {max_tool: 40}}
+    |           ^`},
+		{"wrong values in dialects", "dialects:\n  - {name: a, spec: {wire: {max_tools: many}}}\n  - {name: b, spec: {wire: {max_tools: 4.5}}}\n  - {name: c, spec: [title]}\n", `
+test.yaml:2:21: dialects[0].spec: wire.max_tools must be a whole number, not text
+  2 |   - {name: a, spec: {wire: {max_tools: many}}}
+    |                     ^
+test.yaml:3:21: dialects[1].spec: wire.max_tools must be a whole number, not 4.5
+  3 |   - {name: b, spec: {wire: {max_tools: 4.5}}}
+    |                     ^
+test.yaml:4:21: dialects[2].spec: it must be a mapping, not a list
+  4 |   - {name: c, spec: [title]}
+    |                     ^`},
 		{"several", "log: {level: warning}\nloop:\n  timeout: 30\n  rounds: many\n  calls: 0\n  parallel: 2.5\n", `
 test.yaml:1:14: log.level must be one of debug, info, warn, error, not "warning"
   1 | log: {level: warning}
