@@ -143,5 +143,9 @@ For programs, start the gateway and point any OpenAI client's base_url to it:
 		convertCommand(), argumentsCommand(), lintCommand(), proveCommand(),
 		checkCommand(), configCommand(), approveCommand(), denyCommand(), auditCommand(), usageCommand(), runsCommand(), pinsCommand(), storeCommand(), keysCommand(), loginCommand(), claudeCommand(), codexCommand(), demoServerCommand(), versionCommand(),
 	)
+	root.InitDefaultCompletionCmd()
+	if shells, _, err := root.Find([]string{"completion"}); err == nil {
+		shells.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() } // for no shell; one that it does not know is an error
+	}
 	return root
 }
