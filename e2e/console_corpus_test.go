@@ -145,6 +145,11 @@ func TestConsolePlays(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "data: [DONE]") || !strings.Contains(string(out), "quoted") {
 		t.Errorf("in a shell: %v\n%s", err, out)
 	}
+	do(b, "a message like a flag", chromedp.SetValue(chromedp.CSS("#message"), "--help me"))
+	do(b, "typing", chromedp.Evaluate[chromedp.Void](`document.querySelector("#message").dispatchEvent(new Event("input", {bubbles: true})); 0`))
+	if cli := text("#cli"); cli != "printf %s '--help me' | dragoman chat --model 'rehearsal' -" {
+		t.Errorf("for a shell: %s", cli)
+	}
 	do(b, "no tools", chromedp.Click(chromedp.CSS(`[data-server="demo"]`)))
 	b.becomes("the request for a shell", `document.querySelector("#curl").textContent !== ""`)
 	if curl := text("#curl"); !strings.Contains(curl, `"tool_choice": "none"`) {

@@ -55,7 +55,9 @@ const written = () => {
   const key = form.dataset.keys === undefined ? "" : ' \\\n  -H "Authorization: Bearer $DRAGOMAN_API_KEY"';
   $("#curl").textContent = `curl -N ${form.dataset.base}/v1/chat/completions \\\n  -H 'Content-Type: application/json'${key} \\\n  -d ${shell(JSON.stringify(body, null, 2))}`;
   const servers = (body.tools ?? []).map((tool) => ` --server ${shell(tool.server_label)}`).join("");
-  $("#cli").textContent = `dragoman chat --model ${shell(body.model)}${servers} ${shell(text)}`;
+  const chat = `dragoman chat --model ${shell(body.model)}${servers}`;
+  // What begins with a dash would be taken for a flag.
+  $("#cli").textContent = text.startsWith("-") ? `printf %s ${shell(text)} | ${chat} -` : `${chat} ${shell(text)}`;
 };
 
 // What the server keeps of the conversation is put beside it, step by step; steps that are
