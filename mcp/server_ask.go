@@ -82,9 +82,13 @@ func inputRequired(asks *dragoman.Asks) json.RawMessage {
 		for _, q := range asks.Questions {
 			request := rawjson.Object{}
 			request.Set("method", rawjson.Quote(requestOf(q.Kind)))
-			if q.Params != nil {
-				request.Set("params", q.Params)
+			params := q.Params
+			if params == nil {
+				// Roots are asked for without any, and the client of the official Go SDK (1.8.0)
+				// cannot read a result with a question that has none.
+				params = json.RawMessage("{}")
 			}
+			request.Set("params", params)
 			requests.Set(q.Key, request.Bytes())
 		}
 		o.Set("inputRequests", requests.Bytes())

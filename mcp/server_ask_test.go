@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
@@ -29,5 +31,21 @@ func TestLegacyParams(t *testing.T) {
 		if got := legacyParams(q); string(got) != string(q.Params) {
 			t.Errorf("%s was asked as %s", q.Params, got)
 		}
+	}
+}
+
+// TestInputRequiredOfRoots: the official SDK's client reads what asks for roots, which legacy
+// servers ask for without params.
+func TestInputRequiredOfRoots(t *testing.T) {
+	asked := inputRequired(&dragoman.Asks{Questions: []dragoman.Question{
+		{Key: "1", Kind: dragoman.AskRoots},
+		{Key: "2", Kind: dragoman.AskForm, Params: json.RawMessage(`{"message":"?"}`)},
+	}})
+	var got sdk.CallToolResult
+	if err := json.Unmarshal(asked, &got); err != nil {
+		t.Fatalf("%v of %s", err, asked)
+	}
+	if form, ok := got.InputRequests["2"].(*sdk.ElicitParams); !ok || form.Message != "?" || len(got.InputRequests) != 2 {
+		t.Errorf("read %+v of %s", got.InputRequests, asked)
 	}
 }
