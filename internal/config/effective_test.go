@@ -230,6 +230,7 @@ mcpServers:
       A: "***"
       B: "***"
     transport: auto
+    era: auto
     timeout: 2m
     startup_timeout: 30s
     max_in_flight: 16
@@ -239,6 +240,7 @@ mcpServers:
     headers:
       X-Y: "***"
     transport: auto
+    era: auto
     timeout: 1h
     startup_timeout: 30s
     max_in_flight: 16

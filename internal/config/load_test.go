@@ -141,17 +141,17 @@ log: {level: debug, format: json, levels: {mcp: warn}}
 		MCPServers: map[string]servers.Config{
 			"files": {
 				Command: "npx", Args: []string{"-y", "files-server", "--port", "3000", "--verbose", "true", "a$b", "$c", "fedcba9876543210: {x}"},
-				Env: secret.Map(map[string]string{"DEBUG": "1", "EMPTY": ""}), Dir: "/srv", Transport: servers.Auto,
+				Env: secret.Map(map[string]string{"DEBUG": "1", "EMPTY": ""}), Dir: "/srv", Transport: servers.Auto, Era: servers.AutoEra,
 				Timeout: 2 * time.Minute, StartupTimeout: 90 * time.Second, MaxInFlight: 8, Share: "all",
 				Tools:   servers.Filter{Include: []string{"read_*"}, Exclude: []string{"*_all"}},
 				Effects: servers.Effects{ReadOnly: []string{"read_*"}, Idempotent: []string{"write_file"}},
 			},
 			"web": {
-				URL: "https://example.com/mcp", Transport: servers.SSE, Headers: secret.Map(map[string]string{"X-Team": "7", "Authorization": "Bearer t"}),
+				URL: "https://example.com/mcp", Transport: servers.SSE, Era: servers.AutoEra, Headers: secret.Map(map[string]string{"X-Team": "7", "Authorization": "Bearer t"}),
 				Timeout: 90 * time.Second, StartupTimeout: 30 * time.Second, MaxInFlight: 16, Share: "all",
 			},
 			"off": {
-				Command: "${UNSET}", Args: []string{"${UNSET}"}, Disabled: true, Transport: servers.Auto,
+				Command: "${UNSET}", Args: []string{"${UNSET}"}, Disabled: true, Transport: servers.Auto, Era: servers.AutoEra,
 				Timeout: 2 * time.Minute, StartupTimeout: 30 * time.Second, MaxInFlight: 16, Share: "all",
 			},
 		},

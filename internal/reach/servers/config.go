@@ -35,6 +35,8 @@ type Config struct {
 	OAuth     credential.Config      `yaml:"oauth" doc:"How the gateway gets access tokens for the server. Without this key those of dragoman login are used, if somebody logged in. A server with an Authorization among its headers gets that and nothing else."`
 	Transport Transport              `yaml:"transport" enum:"auto,stdio,streamable-http,sse" doc:"How to talk to the server. auto: stdio for a command; for a url streamable-http, then sse if the server does not know it."`
 
+	Era Era `yaml:"era" enum:"auto,legacy" doc:"Which era of the protocol to speak with a server of both. auto: the modern one. legacy: as clients until 2025-11-25 do, for a server whose tools ask forms, samples or roots, or run as tasks, for such clients alone; one that is modern alone is spoken to as with auto."`
+
 	Disabled       bool          `yaml:"disabled" doc:"Keeps the entry but does not start the server."`
 	Timeout        time.Duration `yaml:"timeout" doc:"Longest time of one call."`
 	StartupTimeout time.Duration `yaml:"startup_timeout" doc:"Longest time from starting the program, or connecting, to the list of tools. Default: 30s, and 2m where the program is one that downloads servers, such as npx or uvx."`
@@ -59,6 +61,17 @@ const (
 	ShareCaller Share = "caller"
 	// ShareSession: a session for each session of a caller.
 	ShareSession Share = "session"
+)
+
+// Era says which era of the protocol is spoken with a server that speaks both.
+type Era string
+
+// The eras. The empty Era means AutoEra.
+const (
+	// AutoEra: the modern one.
+	AutoEra Era = "auto"
+	// LegacyEra: the legacy one, in which alone servers can send requests of their own.
+	LegacyEra Era = "legacy"
 )
 
 // Transport names a way to talk to a server.
@@ -128,6 +141,9 @@ func (c *Config) SetDefaults() {
 	}
 	if c.Share == "" {
 		c.Share = ShareAll
+	}
+	if c.Era == "" {
+		c.Era = AutoEra
 	}
 	if c.Timeout == 0 {
 		c.Timeout = DefaultTimeout

@@ -293,10 +293,14 @@ func (c *connection) session(ctx context.Context) (up time.Duration, err error) 
 		}
 		defer started()
 	}
+	era := c.era
+	if c.config.Era == LegacyEra {
+		era = mcp.Legacy
+	}
 	startup, cancel := context.WithTimeoutCause(ctx, c.config.StartupTimeout, errStartup)
 	defer cancel()
 	client, err := mcp.Connect(startup, c.transport(ctx), &mcp.ClientOptions{
-		Name: c.set.options.Name, Version: c.set.options.Version, Label: c.label, Era: c.era,
+		Name: c.set.options.Name, Version: c.set.options.Version, Label: c.label, Era: era,
 		Can: c.can, Extensions: c.set.options.Extensions, Timeout: c.config.Timeout,
 		Pinned:  c.pinned(),
 		OnStray: func(line string) { c.stray.add(c.mask.Hide(line)) },

@@ -400,3 +400,30 @@ func TestDisabledServersAreNotThere(t *testing.T) {
 		t.Errorf("calling nothing: %+v, %v", res.Problem, err)
 	}
 }
+
+// A server of both eras is spoken to in the one that the configuration says; one that has no
+// other in the one that it has.
+func TestEras(t *testing.T) {
+	for _, tt := range []struct {
+		name               string
+		fake               fakemcp.Era
+		config             Era
+		probed, initialize int
+	}{
+		{"both", "", "", 1, 0},
+		{"both, auto", "", AutoEra, 1, 0},
+		{"both, legacy", "", LegacyEra, 0, 1},
+		{"modern alone, legacy", fakemcp.ModernOnly, LegacyEra, 1, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			fake := fakemcp.New(fakemcp.Config{Era: tt.fake, Tools: echo})
+			s := openOne(t, Config{URL: web(t, fake), Transport: StreamableHTTP, Era: tt.config}, Options{})
+			if outcome, res := try(t, s, "echo"); outcome != "ok" {
+				t.Errorf("the call came to %s (%v)", outcome, res.Problem)
+			}
+			if probed, greeted := fake.Count("server/discover"), fake.Count("initialize"); probed != tt.probed || greeted != tt.initialize {
+				t.Errorf("probed %d times and greeted %d times, want %d and %d", probed, greeted, tt.probed, tt.initialize)
+			}
+		})
+	}
+}
