@@ -40,9 +40,13 @@ func (t *taskRun) wait(ctx context.Context, task *rawjson.Object) (*answer, erro
 	for {
 		switch status, _ := rawjson.String(task.Get("status")); status {
 		case "working":
-		case "completed", "failed", "cancelled", "input_required":
+		case "completed", "failed", "input_required":
 			// tasks/result brings the questions of the server, too.
 			return t.ask(ctx, methodTaskResult, nil)
+		case "cancelled":
+			// It should be an error that tasks/result brings now; that of mcp-go (1.2) is a
+			// result without anything in it, which would be a success.
+			return nil, errTaskCancelled
 		default:
 			return nil, fmt.Errorf("%w: task status %q", ErrAnswer, bounded(status, 40))
 		}

@@ -142,3 +142,28 @@ func TestWithdrawnQuestionOfATask(t *testing.T) {
 		}
 	})
 }
+
+// TestTaskThatTheServerCancels: a call whose task the server cancelled has no result,
+// whatever tasks/result would say.
+func TestTaskThatTheServerCancels(t *testing.T) {
+	server := func(line []byte, out io.Writer) {
+		o, result := object(line), `{}`
+		switch method, _ := rawjson.String(o.Get("method")); method {
+		case "tools/call":
+			result = `{"task":{"taskId":"x","status":"working"}}`
+		case "tasks/get":
+			result = `{"taskId":"x","status":"cancelled","statusMessage":"context canceled"}`
+		case "tasks/result":
+			result = `{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"x"}}}`
+		}
+		_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", o.Get("id"), result)
+	}
+	piped(t, server, func(t *testing.T, c *Client) {
+		tool := *echo
+		tool.Definition = json.RawMessage(`{"name":"echo","execution":{"taskSupport":"required"}}`)
+		res, err := c.Call(t.Context(), dragoman.Call{Tool: &tool})
+		if err != nil || res.Problem == nil || res.Problem.Code != dragoman.CodeCanceled || res.Ran != dragoman.RanYes {
+			t.Errorf("the call came to %s (%v), ran: %s, %v", res.Content, res.Problem, res.Ran, err)
+		}
+	})
+}
