@@ -219,6 +219,35 @@ func statusOf(e *RPCError) int {
 	return http.StatusOK
 }
 
+// statusOf is the status with which what the host answered goes to a client of the modern
+// era. That there is no such method is 404, which clients take for the words of HTTP and not
+// of the server. It is not said of a method that is offered here: servers behind us have the
+// same code for a tool, or a resource, that they do not know.
+func (q *httpRequest) statusOf(ctx context.Context, e *RPCError) int {
+	if e != nil && e.Code == codeMethodNotFound {
+		if what := feature(q.method); what != "" && object(q.host.Describe(ctx).Capabilities).Get(what) != nil {
+			return http.StatusOK
+		}
+	}
+	return statusOf(e)
+}
+
+// feature returns the capability that promises a method whose requests name what they are
+// about; empty for any other method.
+func feature(method string) string {
+	switch method {
+	case "tools/call":
+		return "tools"
+	case "prompts/get":
+		return "prompts"
+	case "resources/read":
+		return "resources"
+	case "completion/complete":
+		return "completions"
+	}
+	return ""
+}
+
 func mismatch(header string) *RPCError {
 	return &RPCError{Code: codeHeaderMismatch, Message: "the header " + header + " does not say what the body says"}
 }
@@ -336,7 +365,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, q *httpRequest, t 
 		w.Header().Set("Content-Length", strconv.Itoa(len(msg)))
 		status := http.StatusOK
 		if q.modern {
-			status = statusOf(failed)
+			status = q.statusOf(r.Context(), failed)
 		}
 		w.WriteHeader(status)
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writePatience))

@@ -13,6 +13,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/toolsettest"
 )
 
@@ -208,6 +209,38 @@ func TestServerRefuses(t *testing.T) {
 		_ = resp.Body.Close()
 		if resp.StatusCode != http.StatusMethodNotAllowed {
 			t.Errorf("%s without a session: %s", method, resp.Status)
+		}
+	}
+}
+
+// lostHost has tools, and passes on that a server behind it knows nothing of a name.
+type lostHost struct{ stillHost }
+
+func (lostHost) Describe(context.Context) Description {
+	return Description{Capabilities: json.RawMessage(`{"tools":{}}`)}
+}
+
+func (lostHost) Call(context.Context, dragoman.Call) (dragoman.Result, error) {
+	return dragoman.Result{}, &RPCError{Code: codeMethodNotFound, Message: "Unknown tool: x"}
+}
+
+// TestStatusOfMethodNotFound: to a modern client 404 says that a method is not offered, and
+// not that a server behind it has the code of that for a name.
+func TestStatusOfMethodNotFound(t *testing.T) {
+	s := &Server{Host: func(*http.Request) (Host, error) { return lostHost{}, nil }}
+	srv := httptest.NewServer(s)
+	defer srv.Close()
+	defer s.Close()
+	for method, want := range map[string]int{"tools/call": 200, "tools/none": 404, "prompts/get": 404} {
+		body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{"name":"x",` + modernMeta + `}}`
+		headers := []string{"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", method}
+		if method != "tools/none" {
+			headers = append(headers, "Mcp-Name", "x")
+		}
+		status, _, answer := post(t, srv.URL, body, headers...)
+		e := readError(object([]byte(answer)).Get("error"))
+		if status != want || e.Code != codeMethodNotFound || e.Message != "Unknown tool: x" {
+			t.Errorf("%s: status %d, want %d: %s", method, status, want, answer)
 		}
 	}
 }
