@@ -81,9 +81,9 @@ var schemaRules = []Rule{
 	},
 	{
 		ID: "S011", Severity: Warning, Title: "pattern that clients cannot use",
-		Why:     "Patterns with look-around, back references or nested repetition are refused by RE2 and several model APIs, or take exponential time elsewhere.",
-		Advice:  "Write a plain pattern, and check the rest in the server.",
-		Source:  "JSON Schema 2020-12, Regular expressions; CWE-1333",
+		Why:     "Patterns with look-around, back references or nested repetition are refused by RE2 and several model APIs, or take exponential time elsewhere. Clients in TypeScript read patterns as ECMAScript with the flag u, and one of an output schema that they cannot read costs them the list of all tools.",
+		Advice:  "Write a plain pattern that RE2 and ECMAScript know, and check the rest in the server.",
+		Source:  "JSON Schema 2020-12, Regular expressions; CWE-1333; ECMA-262, Patterns",
 		Gateway: "The gateway moves the pattern into the description and does not check it.",
 		Tool:    checkPatterns,
 	},
@@ -323,6 +323,32 @@ func checkPatterns(t *Tool, say Say) {
 			say(at(pointer+"/pattern"), "the pattern %s is not one of RE2", quote(text))
 		case nestedRepeat.MatchString(text):
 			say(at(pointer+"/pattern"), "the pattern %s repeats what repeats", quote(text))
+		}
+	})
+	checkPortable(t.Input, "/inputSchema", say)
+	checkPortable(t.Output, "/outputSchema", say)
+}
+
+// checkPortable looks at the patterns of a schema, for texts and for the names of members,
+// that RE2 knows: whether ECMAScript does.
+func checkPortable(root *schema.Node, where string, say Say) {
+	walk(root, where, func(n *schema.Node, pointer string, _ int) {
+		check := func(text, pointer string) {
+			if len(text) > 1024 {
+				return
+			}
+			if _, err := regexp.Compile(text); err != nil {
+				return
+			}
+			if err := pattern.Portable(text); err != nil {
+				say(at(pointer), "clients that read the pattern %s as ECMAScript cannot: %v", quote(text), err)
+			}
+		}
+		if p := n.Get("pattern"); p.Kind() == schema.String {
+			check(p.Text(), pointer+"/pattern")
+		}
+		for _, p := range n.Get("patternProperties").Members() {
+			check(p.Name, pointer+"/patternProperties")
 		}
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/dragoman-mcp/dragoman/internal/text/pattern"
 )
 
 // rules are the keywords that struct tags add to a schema. Numbers are kept as
@@ -65,7 +67,7 @@ func (r *rules) read(tag reflect.StructTag, of *shape) error {
 	}
 	if _, err := regexp.Compile(r.pattern); err != nil {
 		fail("pattern: %v", err)
-	} else if err := portable(r.pattern); err != nil {
+	} else if err := pattern.Portable(r.pattern); err != nil {
 		fail("pattern: clients cannot read it: %v", err)
 	}
 	r.fits(of, fail)

@@ -1,29 +1,31 @@
-package toolkit
+package pattern
 
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+	"unicode"
 )
 
 // quantifier is how often what stands before it is to stand there, in braces.
 var quantifier = regexp.MustCompile(`^\{\d+(,\d*)?\}`)
 
-// portable says what in a regular expression of Go's is none of ECMAScript's, by which
-// clients read the pattern of a schema (JSON Schema, section 6.4), with the flag u as
-// most do: one that they cannot read costs them the list of all tools.
-func portable(pattern string) error {
+// Portable says what in an expression that [regexp] knows is none of ECMAScript's, by which
+// clients read the pattern of a schema (JSON Schema, section 6.4), with the flag u as most do.
+func Portable(expr string) error {
 	class := false
-	for i := 0; i < len(pattern); i++ {
-		rest := pattern[i:]
-		switch c := pattern[i]; {
+	var groups []string
+	for i := 0; i < len(expr); i++ {
+		rest := expr[i:]
+		switch c := expr[i]; {
 		case c == '\\':
 			length, err := escape(rest, class)
 			if err != nil {
 				return err
 			}
 			i += length - 1
-			switch behind := pattern[i+1:]; {
+			switch behind := expr[i+1:]; {
 			case class && strings.IndexByte("dDwWsSpP", rest[1]) >= 0 && strings.HasPrefix(behind, "-") && !strings.HasPrefix(behind, "-]"):
 				return fmt.Errorf(`- behind %s is written \-`, rest[:length])
 			case !class && (rest[1] == 'b' || rest[1] == 'B') && repeated(behind):
@@ -31,7 +33,7 @@ func portable(pattern string) error {
 			}
 		case class:
 			if strings.HasPrefix(rest, "[:") {
-				return fmt.Errorf("[:…:] is Go's alone; write out the letters")
+				return fmt.Errorf("[:…:] is none of ECMAScript; write out the letters")
 			}
 			class = c != ']'
 		case strings.HasPrefix(rest, "[]"), strings.HasPrefix(rest, "[^]"):
@@ -41,7 +43,13 @@ func portable(pattern string) error {
 		case (c == '^' || c == '$') && repeated(rest[1:]):
 			return fmt.Errorf("%c cannot be repeated", c)
 		case c == '(' && strings.HasPrefix(rest, "(?") && !strings.HasPrefix(rest, "(?:") && !strings.HasPrefix(rest, "(?<"):
-			return fmt.Errorf("%.4s… is Go's alone; groups are (…), (?:…) and (?<name>…)", rest)
+			return fmt.Errorf("%.4s… is none of ECMAScript; groups are (…), (?:…) and (?<name>…)", rest)
+		case strings.HasPrefix(rest, "(?<"):
+			name, _, _ := strings.Cut(rest[len("(?<"):], ">")
+			if err := group(name, groups); err != nil {
+				return err
+			}
+			groups = append(groups, name)
 		case c == '{':
 			times := quantifier.FindString(rest)
 			if times == "" {
@@ -58,6 +66,28 @@ func portable(pattern string) error {
 // repeated reports whether what stands before a piece of a pattern is repeated by it.
 func repeated(by string) bool { return by != "" && strings.IndexByte("*+?{", by[0]) >= 0 }
 
+// group says what is wrong with the name of a group behind those of others.
+func group(name string, others []string) error {
+	switch {
+	case name != "" && name[0] >= '0' && name[0] <= '9':
+		return fmt.Errorf("the name of the group (?<%s>…) begins with a digit", name)
+	case slices.Contains(others, name):
+		return fmt.Errorf("the name of the group (?<%s>…) is there twice", name)
+	}
+	return nil
+}
+
+// property says what is wrong with the name of a class of letters, \p{name}: ECMAScript takes
+// those of general categories as Unicode spells them, and Go those of scripts alike.
+func property(name string) error {
+	_, category := unicode.Categories[name]
+	_, alias := unicode.CategoryAliases[name]
+	if category || alias || name == "Any" || name == "ASCII" || name == "Assigned" {
+		return nil
+	}
+	return fmt.Errorf(`\p{%s} is none of ECMAScript; write a general category, as \p{L}, or the letters`, name)
+}
+
 // escape returns the length of what begins with a backslash.
 func escape(text string, class bool) (length int, err error) {
 	c := text[1] // Go knows no pattern that ends with a backslash
@@ -67,11 +97,12 @@ func escape(text string, class bool) (length int, err error) {
 	case c == 'x' && !strings.HasPrefix(text, `\x{`):
 		return 4, nil
 	case (c == 'p' || c == 'P') && strings.HasPrefix(text[2:], "{"):
-		return strings.IndexByte(text, '}') + 1, nil
+		name, _, _ := strings.Cut(text[len(`\p{`):], "}")
+		return len(`\p{}`) + len(name), property(name)
 	case c == 'p', c == 'P':
 		return 0, fmt.Errorf(`\%c%c is written \%[1]c{%[2]c}`, c, text[2])
 	case c < '0' || c > '9' && c < 'A' || c > 'Z' && c < 'a' || c > 'z':
 		return 0, fmt.Errorf(`\%c is written %[1]c`, c)
 	}
-	return 0, fmt.Errorf(`\%c is Go's alone`, c)
+	return 0, fmt.Errorf(`\%c is none of ECMAScript`, c)
 }
