@@ -1,6 +1,8 @@
 package dialect
 
 import (
+	"slices"
+
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -27,7 +29,7 @@ func (c *conversion) forbidMembers(n *schema.Node) {
 // nameNone says by their number that an object has no members, where no name fits
 // propertyNames.
 func (c *conversion) nameNone(n *schema.Node) {
-	if !impossible(n.Get("propertyNames")) {
+	if names := n.Get("propertyNames"); !impossible(names) && !textless(names) {
 		return
 	}
 	n.Delete("propertyNames")
@@ -36,6 +38,13 @@ func (c *conversion) nameNone(n *schema.Node) {
 	} else {
 		c.widen("dropImpossible", n, "no name fits propertyNames, and an object must have members")
 	}
+}
+
+// textless reports whether no text fits n, by its types and values.
+func textless(n *schema.Node) bool {
+	types, values := typesOf(n), literals(n)
+	return len(types) > 0 && !contains(types, "string") ||
+		len(values) > 0 && !slices.ContainsFunc(values, func(v *schema.Node) bool { return v.Kind() == schema.String })
 }
 
 // countContained says contains by the number of items, where all of them fit it, or none
@@ -89,7 +98,7 @@ func (c *conversion) endTuple(n *schema.Node) {
 }
 
 // bound makes the limits of a number of things as tight as from and to, of which each may
-// be nil. It reports whether a number is left; where none is, n stays as it is.
+// be nil. It reports whether a value is left that fits; where none is, n stays as it is.
 func bound(n *schema.Node, least, most string, from, to *schema.Node) bool {
 	low, high := n.Get(least), n.Get(most)
 	if order, ok := schema.Compare(from, low); from != nil && (!ok || order > 0) {
@@ -101,11 +110,20 @@ func bound(n *schema.Node, least, most string, from, to *schema.Node) bool {
 	if order, ok := schema.Compare(low, high); ok && order > 0 {
 		return false
 	}
+	bounded := n.Clone()
 	if low != nil {
-		n.Set(least, low)
+		bounded.Set(least, low)
 	}
 	if high != nil {
-		n.Set(most, high)
+		bounded.Set(most, high)
+	}
+	if !schema.Satisfiable(bounded) {
+		return false
+	}
+	for _, limit := range []string{least, most} {
+		if v := bounded.Get(limit); v != nil {
+			n.Set(limit, v)
+		}
 	}
 	return true
 }

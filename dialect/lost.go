@@ -1,6 +1,10 @@
 package dialect
 
-import "github.com/dragoman-mcp/dragoman/schema"
+import (
+	"slices"
+
+	"github.com/dragoman-mcp/dragoman/schema"
+)
 
 // keepMembers lets the model send the members that a schema declared in what was
 // left out, such as a condition. An object is closed where a tool is strict, where an
@@ -30,6 +34,9 @@ func (c *conversion) keepMembers() {
 			n.Delete("unevaluatedProperties")
 			c.widen("keepMembers", n, "unevaluatedProperties would keep out "+name+", which left with another keyword")
 		}
+		if more := n.Get("additionalProperties"); more.Kind() == schema.Object && m.origin.Has("patternProperties") && !m.origin.Has("additionalProperties") {
+			c.narrow("keepMembers", n, name+", which left with another keyword, can be written with the values of patternProperties only")
+		}
 		if !c.rules.ClosedBySilence || c.rules.bad(Open) {
 			return
 		}
@@ -50,7 +57,7 @@ func (c *conversion) lost(n *schema.Node, declared, kept *declaring) (string, bo
 			return "the member " + cut(name, 60), true
 		}
 	}
-	if declared.open && !kept.open {
+	if declared.open && !kept.open || n.Has("unevaluatedProperties") && declared.maps && !kept.maps {
 		return "members of any name", true
 	}
 	return "", false
@@ -71,6 +78,7 @@ type declaring struct {
 	names   []string
 	has     map[string]bool
 	open    bool // there are members whose names are not written out
+	maps    bool // and they are none of unevaluatedProperties
 	asked   bool // members that are only required count, too
 }
 
@@ -83,7 +91,7 @@ func (d *declaring) in(n *schema.Node) {
 	}
 	d.seen[n], d.schemas = true, append(d.schemas, n)
 	for _, p := range n.Get("properties").Members() {
-		if !impossible(p.Value) {
+		if !d.impossible(p.Value) {
 			d.add(p.Name)
 		}
 	}
@@ -97,12 +105,9 @@ func (d *declaring) in(n *schema.Node) {
 			}
 		}
 	}
-	for _, keyword := range []string{"additionalProperties", "unevaluatedProperties"} {
-		if more := n.Get(keyword); more != nil && !more.IsBool(false) {
-			d.open = true
-		}
-	}
-	d.open = d.open || len(n.Get("patternProperties").Members()) > 0
+	says := func(keyword string) bool { return n.Has(keyword) && !n.Get(keyword).IsBool(false) }
+	d.maps = d.maps || says("additionalProperties") || len(n.Get("patternProperties").Members()) > 0
+	d.open = d.open || d.maps || says("unevaluatedProperties")
 	if d.target != nil {
 		d.in(d.target(n))
 	}
@@ -111,6 +116,20 @@ func (d *declaring) in(n *schema.Node) {
 			d.in(sub.Node)
 		}
 	}
+}
+
+// impossible reports whether no value fits n for certain, be it for what it refers to.
+func (d *declaring) impossible(n *schema.Node) bool {
+	for range schema.MaxDepth {
+		if impossible(n) || slices.ContainsFunc(n.Get("allOf").Items(), impossible) {
+			return true
+		}
+		if d.target == nil || d.target(n) == nil {
+			return false
+		}
+		n = d.target(n)
+	}
+	return false
 }
 
 func (d *declaring) add(name string) {

@@ -1,6 +1,8 @@
 package dialect
 
 import (
+	"slices"
+
 	"github.com/dragoman-mcp/dragoman/schema"
 )
 
@@ -21,10 +23,20 @@ func (c *conversion) mergeAllOf() {
 func (c *conversion) foldAllOf(n *schema.Node) {
 	branches := n.Get("allOf").Items()
 	n.Delete("allOf")
-	whole := true
+	whole, speaking := true, 0
+	for _, speaker := range append([]*schema.Node{n}, branches...) {
+		if evaluates(speaker) {
+			speaking++
+		}
+	}
 	for _, branch := range branches {
 		if branch.Has("$ref") && c.rules.bad(RefSiblings) {
 			branch = c.resolved(branch) // it could not stand beside what n has
+		}
+		if speaking > 1 {
+			if rest := c.evaluated(branch); rest != branch {
+				branch, whole = rest, false
+			}
 		}
 		merged, ok := c.merge(n, branch)
 		if !ok {
@@ -32,13 +44,29 @@ func (c *conversion) foldAllOf(n *schema.Node) {
 			c.spill(n, "also "+snippet(branch, 200))
 			continue
 		}
-		n.Become(merged)
+		c.become(n, merged)
 	}
 	if whole {
 		c.say("mergeAllOf", n, "allOf is not taken")
 	} else {
 		c.widen("mergeAllOf", n, "allOf is not taken, and not all of it can be merged")
 	}
+}
+
+// evaluated is n without what it says of the members and items that nothing else in it speaks
+// of: merged with another schema it would speak of fewer.
+func (c *conversion) evaluated(n *schema.Node) *schema.Node {
+	out := n
+	for _, keyword := range []string{"unevaluatedProperties", "unevaluatedItems"} {
+		if v := n.Get(keyword); v != nil && !unrestricted(v) {
+			if out == n {
+				out = c.clone(n)
+			}
+			out.Delete(keyword)
+			c.spill(out, keyword+" "+snippet(v, 200))
+		}
+	}
+	return out
 }
 
 // merge returns a schema that takes what both a and b take; ok is false where
@@ -53,10 +81,14 @@ func (c *conversion) merge(a, b *schema.Node) (_ *schema.Node, ok bool) {
 		return schema.NewBool(false), true
 	}
 	m := merging{c: c, out: c.clone(a)}
-	if !m.additional(a, b) {
+	if !m.additional(a, b) || !sameWithin(a, b) {
 		return nil, false
 	}
+	dropAlone(m.out)
 	for _, member := range b.Members() {
+		if alone(b, member.Name) {
+			continue
+		}
 		mine := m.out.Get(member.Name)
 		if mine == nil {
 			if member.Name == "additionalProperties" {
@@ -76,7 +108,77 @@ func (c *conversion) merge(a, b *schema.Node) (_ *schema.Node, ok bool) {
 	}
 	// The values inside came over without their marks.
 	c.carryMarks(b, m.out)
+	c.inherit(m.out, c.marks[b])
 	return m.out, true
+}
+
+// heads are the keywords without which those beside them say nothing.
+var heads = map[string]string{"minContains": "contains", "maxContains": "contains", "then": "if", "else": "if"}
+
+// alone reports whether a keyword says nothing in n.
+func alone(n *schema.Node, keyword string) bool {
+	head, ok := heads[keyword]
+	return ok && !n.Has(head)
+}
+
+// dropAlone takes away what says nothing in n, and would beside what n is merged with.
+func dropAlone(n *schema.Node) {
+	for keyword := range heads {
+		if alone(n, keyword) {
+			n.Delete(keyword)
+		}
+	}
+}
+
+// sameWithin reports whether what a and b both say of contained items, by conditions, and of
+// items by their place is the same: in one schema it cannot be said twice.
+func sameWithin(a, b *schema.Node) bool {
+	for keyword, head := range heads {
+		if a.Has(head) && b.Has(head) && !sameKeyword(a, b, keyword) {
+			return false
+		}
+	}
+	// items speaks of what prefixItems beside it leaves.
+	judged := func(n *schema.Node) bool { return n.Has("items") && !unrestricted(n.Get("items")) }
+	return sameKeyword(a, b, "prefixItems") || !judged(a) && !judged(b) ||
+		!judged(a) && !a.Has("prefixItems") || !judged(b) && !b.Has("prefixItems")
+}
+
+func sameKeyword(a, b *schema.Node, keyword string) bool {
+	mine, theirs := a.Get(keyword), b.Get(keyword)
+	return mine == theirs || mine != nil && theirs != nil && schema.Equal(mine, theirs)
+}
+
+// evaluates reports whether n says of members, or items, what unevaluatedProperties, or
+// unevaluatedItems, beside it would not judge.
+func evaluates(n *schema.Node) bool {
+	return n.Has("$ref") || judgedInPlace(n) || slices.ContainsFunc([]string{
+		"properties", "patternProperties", "additionalProperties", "unevaluatedProperties", "prefixItems", "items", "contains", "unevaluatedItems",
+	}, n.Has)
+}
+
+// inherit lets n say what left a schema that became a part of it, of which m is the mark.
+func (c *conversion) inherit(n *schema.Node, m *mark) {
+	if m == nil || len(m.said) == 0 && !m.wider {
+		return
+	}
+	own := c.mark(n)
+	own.wider = own.wider || m.wider
+	known := make(map[string]bool, len(own.said))
+	for _, words := range own.said {
+		known[words] = true
+	}
+	for _, words := range m.said {
+		if !known[words] {
+			own.said = append(own.said, words)
+		}
+	}
+}
+
+// become makes n what it was merged to.
+func (c *conversion) become(n, merged *schema.Node) {
+	n.Become(merged)
+	c.inherit(n, c.marks[merged])
 }
 
 // carryMarks gives the schemas that were copied from one tree to another the

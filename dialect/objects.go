@@ -152,8 +152,10 @@ func (c *conversion) openForPatterns(n *schema.Node, patterns []schema.Member) {
 	for _, p := range patterns {
 		values = append(values, p.Value)
 	}
-	if extra.Kind() == schema.Object {
-		values = append(values, extra)
+	for _, more := range []*schema.Node{extra, n.Get("unevaluatedProperties")} {
+		if extra == nil && more.IsBool(true) || more.Kind() == schema.Object {
+			values = append(values, more)
+		}
 	}
 	for _, v := range values {
 		if v.IsBool(true) || unrestricted(v) {
@@ -161,7 +163,7 @@ func (c *conversion) openForPatterns(n *schema.Node, patterns []schema.Member) {
 			return
 		}
 	}
-	if extra == nil && n != c.root && len(n.Get("properties").Members()) == 0 && !anyNameMatches(patterns) {
+	if extra == nil && (c.hadUnevaluated(n) || n != c.root && len(n.Get("properties").Members()) == 0) && !anyNameMatches(patterns) {
 		c.narrow("writeMaps", n, "members whose names match none of patternProperties can be written with the values of those only")
 	}
 	values = distinct(values)
@@ -170,6 +172,13 @@ func (c *conversion) openForPatterns(n *schema.Node, patterns []schema.Member) {
 		value = c.made(schema.NewObject(schema.Member{Name: "anyOf", Value: schema.NewArray(values...)}), n)
 	}
 	n.Set("additionalProperties", value)
+}
+
+// hadUnevaluated reports whether the server says, by unevaluatedProperties that left n, what
+// members of other names may be.
+func (c *conversion) hadUnevaluated(n *schema.Node) bool {
+	origin := c.mark(n).origin
+	return origin.Has("unevaluatedProperties") && !origin.Get("unevaluatedProperties").IsBool(false) && !n.Has("unevaluatedProperties")
 }
 
 // everyName matches the patterns that every name matches, as generators write them.

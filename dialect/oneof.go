@@ -39,7 +39,7 @@ func (c *conversion) relaxOneOf() {
 	seen := map[*schema.Node]bool{}
 	c.each(func(n *schema.Node) {
 		branches := n.Get("oneOf").Items()
-		if len(branches) < 2 || n.Has("anyOf") {
+		if len(branches) < 2 {
 			return
 		}
 		clear(seen)
@@ -50,6 +50,10 @@ func (c *conversion) relaxOneOf() {
 		case c.toldApartBySilence(branches):
 			why = "silence closes alternatives of oneOf that are open to the server, for which several may fit"
 		default:
+			return
+		}
+		if n.Has("anyOf") {
+			c.narrow("relaxOneOf", n, why+", and beside anyOf one has to")
 			return
 		}
 		n.Rename("oneOf", "anyOf")

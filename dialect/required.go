@@ -27,7 +27,7 @@ func (c *conversion) declareRequired() {
 			if !ok {
 				continue
 			}
-			if freeMembers(n) && n != c.root && !n.Has("additionalProperties") && !n.Has("patternProperties") && !c.rules.bad(Open) {
+			if freeMembers(n) && n != c.root && !n.Has("additionalProperties") && !n.Has("patternProperties") && !n.Has("unevaluatedProperties") && !c.rules.bad(Open) {
 				n.Set("additionalProperties", schema.NewBool(true)) // it does not close with its first property
 			}
 			if !n.Has("properties") {

@@ -60,7 +60,7 @@ func (x *expansion) inlineRoot() {
 			merged = inner
 			x.widen("inlineRefs", n, "what stands beside the reference cannot be merged with it")
 		}
-		n.Become(merged)
+		x.become(n, merged)
 		target = x.doc.Target(target)
 	}
 	x.say("inlineRefs", x.root, "a reference at the root is not taken")
@@ -110,6 +110,10 @@ func (c *conversion) mergeRootUnion(keyword string, union *schema.Node) {
 	if properties == nil {
 		properties = schema.NewObject()
 	}
+	own := map[string]bool{}
+	for _, p := range properties.Members() {
+		own[p.Name] = true
+	}
 	var common, alternatives []string
 	closed := true
 	for i, branch := range branches {
@@ -126,11 +130,12 @@ func (c *conversion) mergeRootUnion(keyword string, union *schema.Node) {
 			common = both
 		}
 		alternatives = append(alternatives, c.alternative(branch, names))
-		closed = closed && (branch.Get("additionalProperties").IsBool(false) || c.root.Get("additionalProperties").IsBool(false))
+		closed = closed && (closedByName(branch) || c.root.Get("additionalProperties").IsBool(false))
 		for _, p := range branch.Get("properties").Members() {
 			c.joinProperty(properties, p)
 		}
 	}
+	c.sayUndeclared(keyword, branches, own, properties)
 	if len(properties.Members()) > 0 {
 		c.root.Set("properties", properties)
 	}
@@ -151,6 +156,37 @@ func (c *conversion) mergeRootUnion(keyword string, union *schema.Node) {
 	}
 	c.noteAlternatives(keyword, alternatives)
 	c.widen("mergeRoot", c.root, keyword+" is not taken at the root")
+}
+
+// sayUndeclared notes that what one branch of a union at the root declares, beside the root's
+// own properties, holds for all, also for a branch that takes any member of such a name.
+func (c *conversion) sayUndeclared(keyword string, branches []*schema.Node, own map[string]bool, properties *schema.Node) {
+	if c.root.Get("additionalProperties").IsBool(false) {
+		return // no branch can add to the root's own
+	}
+	added := map[string]bool{}
+	for _, p := range properties.Members() {
+		if !own[p.Name] && !unrestricted(p.Value) {
+			added[p.Name] = true
+		}
+	}
+	for _, branch := range branches {
+		declared := 0
+		for _, p := range branch.Get("properties").Members() {
+			if added[p.Name] {
+				declared++
+			}
+		}
+		if declared < len(added) && !closedByName(branch) {
+			c.narrow("mergeRoot", c.root, "a property of one alternative of "+keyword+" holds for all, also where one takes any member of that name")
+			return
+		}
+	}
+}
+
+// closedByName reports whether n takes no members but those that its properties name.
+func closedByName(n *schema.Node) bool {
+	return n.Get("additionalProperties").IsBool(false) && !n.Has("patternProperties")
 }
 
 // resolved is a branch with its reference written out.

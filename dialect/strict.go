@@ -135,7 +135,7 @@ func (c *conversion) addNull(n *schema.Node) bool {
 		}
 		n.Set("anyOf", schema.NewArray(append(append([]*schema.Node(nil), n.Get("anyOf").Items()...), null)...))
 	case len(t) == 0:
-		return false
+		return n.Has("enum")
 	case !c.rules.bad(TypeList):
 		setTypes(n, append(append([]string(nil), t...), "null"))
 	default:

@@ -166,7 +166,7 @@ func (c *conversion) dropBranches(n *schema.Node, keyword string) {
 	case len(kept) == 1:
 		n.Delete(keyword)
 		if merged, ok := c.merge(n, kept[0]); ok {
-			n.Become(merged)
+			c.become(n, merged)
 			break
 		}
 		n.Set(keyword, schema.NewArray(kept...))
@@ -252,7 +252,7 @@ func (c *conversion) pushInto(n *schema.Node) {
 		return
 	}
 	var pushed []*schema.Node
-	dropped := false
+	dropped, several := false, false
 	for _, branch := range branches {
 		if c.failed != "" {
 			return // too many alternatives of alternatives
@@ -261,11 +261,16 @@ func (c *conversion) pushInto(n *schema.Node) {
 		if conflict(rest, branch) {
 			continue // the alternative could never be met
 		}
+		several = several || evaluates(branch)
 		both, ok := c.merge(branch, rest)
 		if !ok {
 			dropped, both = true, branch
 		}
-		c.made(both, branch)
+		was := c.marks[branch]
+		c.inherit(c.made(both, branch), was)
+		if !ok {
+			c.mark(both).wider = true
+		}
 		c.pushInto(both)
 		pushed = append(pushed, both)
 	}
@@ -280,6 +285,9 @@ func (c *conversion) pushInto(n *schema.Node) {
 		c.widen("pushIntoBranches", n, "keywords beside "+keyword+" are not taken, and not all can be merged into it")
 	} else {
 		c.say("pushIntoBranches", n, "keywords beside "+keyword+" are not taken")
+	}
+	if several && keyword == "anyOf" && len(pushed) > 1 && (rest.Has("unevaluatedProperties") || rest.Has("unevaluatedItems")) {
+		c.narrow("pushIntoBranches", n, "what several alternatives speak of together is unevaluated to each of them")
 	}
 	kept.Set(keyword, schema.NewArray(pushed...))
 	n.Become(kept)

@@ -1,0 +1,83 @@
+package dialect
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/dragoman-mcp/dragoman/schema"
+)
+
+// What is sent takes all that the server takes, with the members that it declares, unless the
+// report says that it narrows; and nothing else, unless it says that it is wider.
+func TestNothingIsNarrowerOrWiderUntold(t *testing.T) {
+	for _, c := range []struct{ schema, good, evil string }{
+		{schema: `{"type":"object","anyOf":[{"properties":{"a":{"type":"string"}}},{}]}`, good: `{"a":2}`},
+		{schema: `{"type":"object","anyOf":[{"patternProperties":{"^x":{"type":"string"}},"additionalProperties":false},{"properties":{"a":{}},"additionalProperties":false}]}`, good: `{"x1":"s"}`},
+		{schema: `{"type":"object","oneOf":[{"patternProperties":{"a":{}}}],"unevaluatedProperties":{"const":false}}`, good: `{"a":2}`},
+		{schema: `{"type":"object","properties":{"b":{}},"unevaluatedProperties":{"type":"object"},"patternProperties":{"^a$":{"required":["b"]}}}`, good: `{"c":{}}`},
+		{schema: `{"type":"object","if":{"properties":{"b":{}}},"patternProperties":{"^x":{"type":"array"}}}`, good: `{"b":2}`},
+		{schema: p(`{"anyOf":[{}],"oneOf":[{"type":"object"},{"additionalProperties":false}]}`), good: `{"p":{"b":1}}`},
+		{schema: p(`{"type":"object","anyOf":[{"properties":{"a":{"type":"string"}}},{"properties":{"b":{"type":"integer"}}}],"unevaluatedProperties":false}`), good: `{"p":{"a":"x","b":1}}`, evil: `{"p":{"c":1}}`},
+		{schema: p(`{"oneOf":[{"allOf":[{"pattern":"a"},{"pattern":"b"}]},{"maxLength":1}]}`), good: `{"p":"a"}`},
+		{schema: p(`{"type":"string","oneOf":[{"allOf":[{"pattern":"a"},{"pattern":"b"}]},{"maxLength":1}]}`), good: `{"p":"a"}`},
+		{schema: p(`{"type":"string","oneOf":[{"allOf":[{"allOf":[{"pattern":"b"},{"pattern":"a"}]}]},{"maxLength":1}]}`), good: `{"p":"b"}`},
+		{schema: p(`{"type":"object","allOf":[{"properties":{"a":{"type":"string"}},"unevaluatedProperties":false}],"properties":{"b":{"type":"integer"}}}`), good: `{"p":{"a":"x"}}`, evil: `{"p":{"a":"x","b":1}}`},
+		{schema: p(`{"type":"array","items":{},"allOf":[{"items":{"type":"string"}},{"prefixItems":[{"maxLength":1}]}]}`), good: `{"p":["x","yy"]}`, evil: `{"p":[1]}`},
+		{schema: p(`{"type":"array","items":{},"allOf":[{"contains":{"type":"integer"}},{"minContains":0}]}`), good: `{"p":[1]}`, evil: `{"p":[]}`},
+		{schema: p(`{"type":"array","items":{},"allOf":[{"contains":{"type":"integer"},"minContains":2},{"contains":{"type":"integer"}}]}`), good: `{"p":[1,2]}`, evil: `{"p":[1]}`},
+		{schema: p(`{"type":"string","allOf":[{"if":{"minLength":2}},{"then":{"maxLength":1}}]}`), good: `{"p":"abc"}`},
+		{schema: p(`{"type":"object","unevaluatedProperties":{"type":"integer"},"anyOf":[{"properties":{"a":{"type":"string"}}},{"required":["b"]}]}`), good: `{"p":{"b":1}}`, evil: `{"p":{"b":1,"c":"x"}}`},
+		{schema: `{"type":"object","properties":{"b":{},"c":{"allOf":[false]}}}`, good: `{}`, evil: `{"c":1}`},
+		{schema: `{"type":"object","minProperties":1,"properties":{"a":{"enum":["x"]}}}`, good: `{"a":"x"}`, evil: `{"a":null}`},
+		{schema: p(`{"type":"object","propertyNames":{"const":1}}`), good: `{"p":{}}`, evil: `{"p":{"a":1}}`},
+		{schema: `{"type":"object","properties":{"p":{"type":"object","propertyNames":{"type":"number"},"required":["b"]}}}`, good: `{}`},
+		{schema: `{"type":"object","properties":{"p":{"allOf":[{},{"const":[]}],"contains":true}}}`, good: `{}`},
+	} {
+		for _, name := range Names() {
+			plan := planFor(t, name, c.schema)
+			widens, narrows := plan.Wide(), false
+			for _, change := range plan.Report() {
+				widens, narrows = widens || !change.Lossless && !change.Narrows, narrows || change.Narrows
+			}
+			judge := schema.NewOpenAPIValidator(plan.Meaning())
+			if unchecked := judge.Unchecked(); len(unchecked) > 0 {
+				t.Errorf("%s: %s: %v\nsent %s", name, c.schema, unchecked, plan.Parameters())
+			}
+			if y, err := plan.Encode(json.RawMessage(c.good)); !narrows && (err != nil || len(judge.Validate(y)) > 0) {
+				t.Errorf("%s: %s cannot be written for %s, and nothing is said: %v %v\nsent %s", name, c.good, c.schema, err, plan.Report(), plan.Parameters())
+			}
+			if d, _ := For(name); d.spec.Rules.ClosedBySilence {
+				read := plan.meant.Clone()
+				closeSilent(read)
+				judge = schema.NewOpenAPIValidator(read.Bytes())
+			}
+			if c.evil == "" || widens || len(judge.Validate(json.RawMessage(c.evil))) > 0 {
+				continue
+			}
+			if _, _, problem := plan.Decode(c.evil, ""); problem != nil {
+				t.Errorf("%s: %s can be written for %s, and nothing is said: %v\nsent %s", name, c.evil, c.schema, plan.Report(), plan.Parameters())
+			}
+		}
+	}
+}
+
+// What could not be merged is told to the model, also where what holds it is merged in turn.
+func TestWhatIsLeftOutIsToldFurther(t *testing.T) {
+	for _, s := range []string{
+		`{"allOf":[{"allOf":[{"pattern":"a"},{"pattern":"b"}]}]}`,
+		`{"type":"string","anyOf":[{"allOf":[{"pattern":"a"},{"pattern":"b"}]},{"maxLength":1}]}`,
+	} {
+		for _, name := range Names() {
+			plan := planFor(t, name, p(s))
+			if sent := string(plan.Parameters()); !strings.Contains(sent, `"pattern":"b"`) && !strings.Contains(sent, `\"pattern\":\"b\"`) && !strings.Contains(sent, "matches b") {
+				t.Errorf("%s: nothing says pattern b of %s: %s", name, s, sent)
+			}
+		}
+	}
+}
+
+// p is a schema of arguments of which one, p, is required.
+func p(s string) string {
+	return `{"type":"object","properties":{"p":` + s + `},"required":["p"]}`
+}
