@@ -544,29 +544,35 @@ func TestListeningAtSlowFailures(t *testing.T) {
 }
 
 // TestListeningAfterFailures: where a modern server could not be listened to for a while, its
-// lists are asked for when it can be again: nobody told what changed meanwhile.
+// lists are asked for when it can be again: nobody told what changed meanwhile. That the
+// server has taken what a caller subscribed to tells nothing of lists.
 func TestListeningAfterFailures(t *testing.T) {
 	start := sync.OnceValue(time.Now)
 	var listed, listened atomic.Int64
-	srv := &fake{era: Modern, caps: `{"tools":{"listChanged":true}}`, on: on{"tools/list": func(w http.ResponseWriter, r *http.Request, id, params json.RawMessage) {
+	srv := &fake{era: Modern, caps: `{"tools":{"listChanged":true},"resources":{"subscribe":true}}`, on: on{"tools/list": func(w http.ResponseWriter, r *http.Request, id, params json.RawMessage) {
 		listed.Store(int64(time.Since(start())))
 		noTools(w, r, id, params)
 	}}}
-	srv.on[listenMethod] = func(w http.ResponseWriter, r *http.Request, _, _ json.RawMessage) {
+	srv.on[listenMethod] = func(w http.ResponseWriter, r *http.Request, _, params json.RawMessage) {
 		at := time.Since(start())
-		if at > time.Minute && at < 2*time.Minute {
+		switch lists := strings.Contains(string(params), "toolsListChanged"); {
+		case lists && at > time.Minute && at < 2*time.Minute:
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
+		case lists:
+			listened.Store(int64(at))
 		}
-		listened.Store(int64(at))
 		events(w, `data: {"jsonrpc":"2.0","method":"`+Acknowledged+`","params":{}}`+"\n\n")
 		_ = sleep(r.Context(), max(time.Minute-at, 0))
 		if at > time.Minute {
 			<-r.Context().Done()
 		}
 	}
-	connected(t, srv, &ClientOptions{}, func(t *testing.T, _ *Client) {
-		<-time.After(time.Hour)
+	connected(t, srv, &ClientOptions{}, func(t *testing.T, c *Client) {
+		<-time.After(119 * time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		_, _ = c.Call(ctx, dragoman.Call{Method: listenMethod, Arguments: json.RawMessage(`{"notifications":{"resourceSubscriptions":["a:"]}}`)})
 		if listened.Load() < int64(2*time.Minute) || listed.Load() < listened.Load() {
 			t.Errorf("listened to again after %s, and listed last after %s", time.Duration(listened.Load()), time.Duration(listed.Load()))
 		}

@@ -24,7 +24,7 @@ func (c *Client) handleNotification(l connection, x *exchange, m message) {
 			}
 		}
 	case m.method == Acknowledged:
-		if c.listWatch != nil {
+		if c.listWatch != nil && len(c.pendingFor(x, m)) == 0 { // that of a caller says nothing of ours
 			c.listWatch.markSubscribed()
 			if missed := c.listWatch.missed.Swap(nil); missed != nil {
 				c.listChanged(*missed...)
