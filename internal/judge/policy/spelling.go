@@ -189,7 +189,11 @@ func (s *speller) authority(scheme, rest, port string) {
 		}
 		var hosts []string
 		if port == "" {
-			hosts = append(hosts, strings.TrimSuffix(strings.ToLower(host), ":"))
+			name, number := cutPort(strings.ToLower(host), "")
+			if strings.HasPrefix(name, "[") { // only special schemes have IPv4 addresses in other forms
+				name = inOneForm(name)
+			}
+			hosts = append(hosts, name+number)
 		} else {
 			written, _ := cutPort(host, port)
 			name, number := cutPort(unescaped(host), port)
@@ -225,10 +229,15 @@ func lookedUp(host string) string {
 	if name == "" {
 		name = strings.ToLower(host)
 	}
-	addr, ok := addresses.OfHost(name)
+	return inOneForm(name)
+}
+
+// inOneForm returns a host that is an address in the one form of that, and a name as it is.
+func inOneForm(host string) string {
+	addr, ok := addresses.OfHost(host)
 	switch {
 	case !ok:
-		return name
+		return host
 	case addr.Is4():
 		return addr.String()
 	}

@@ -21,6 +21,7 @@ func TestSpellingsOfDeniedURIs(t *testing.T) {
 			"resource:files__https://Inner.example/secret/*", "resource:files__notes://Team/Secret/*", "resource:files__git://h/a%2Fb*",
 			"resource:files__https://strasse.example/*", "resource:files__https://b\u00fccher.example/*", "resource:files__https://xn--r8jz45g.example:8443/*",
 			"resource:files__http://127.0.0.1/*", "resource:files__http://[::1]:81/*", "resource:files__http://0xa000001/*",
+			"resource:files__postgres://db:5432/*", "resource:files__postgres://[::1]/*", "resource:files__postgres://[0::7]:099/*",
 		}},
 	}})
 	for uri, want := range map[string]Effect{
@@ -105,6 +106,12 @@ func TestSpellingsOfDeniedURIs(t *testing.T) {
 		"http://127.0.0.2/a":                       Allow,
 		"http://[::1]:82/a":                        Allow,
 		"notes://2130706433/a":                     Allow,
+		"postgres://DB:05432/a":                    Deny, // new URL reads ports and [addresses] of all schemes
+		"postgres://me@db:005432/a":                Deny,
+		"postgres://db:54320/a":                    Allow,
+		"postgres://[0:0::1]/a":                    Deny,
+		"postgres://[::7]:99/a":                    Deny,
+		"postgres://[::7]:90/a":                    Allow,
 		"https://inner.example/secret%2Fa":         Deny,
 		"https://inner.example/Secret/a":           Allow, // paths of others have letters as they are
 		"https://inner.example:8443/secret/a":      Allow,
