@@ -579,6 +579,40 @@ func TestListeningAfterFailures(t *testing.T) {
 	})
 }
 
+// TestListeningToALegacyServerAfterFailures: so it is with a legacy server, of whose stream
+// nobody knows where it would go on.
+func TestListeningToALegacyServerAfterFailures(t *testing.T) {
+	for name, first := range map[string]time.Duration{"since it began": 0, "after a stream": time.Minute} {
+		start := sync.OnceValue(time.Now)
+		var listed, listened atomic.Int64
+		srv := &fake{on: on{}}
+		sessions(srv, http.StatusNotFound)
+		srv.on["tools/list"] = func(w http.ResponseWriter, r *http.Request, id, params json.RawMessage) {
+			listed.Store(int64(time.Since(start())))
+			noTools(w, r, id, params)
+		}
+		srv.on["GET"] = func(w http.ResponseWriter, r *http.Request, _, _ json.RawMessage) {
+			at := time.Since(start())
+			if at >= first && at < 2*time.Minute {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			listened.Store(int64(at))
+			events(w, ": listening\n\n")
+			_ = sleep(r.Context(), max(first-at, 0))
+			if at >= first {
+				<-r.Context().Done()
+			}
+		}
+		connected(t, srv, &ClientOptions{}, func(t *testing.T, _ *Client) {
+			<-time.After(time.Hour)
+			if listened.Load() < int64(2*time.Minute) || listed.Load() < listened.Load() {
+				t.Errorf("%s: listened to again after %s, and listed last after %s", name, time.Duration(listened.Load()), time.Duration(listed.Load()))
+			}
+		})
+	}
+}
+
 // TestListeningFromAnywhere: a server that does not know any more where its stream broke is
 // asked for a new one.
 func TestListeningFromAnywhere(t *testing.T) {

@@ -158,6 +158,7 @@ func (h *httpConnection) listen(ctx context.Context, version string, opened func
 	var at position
 	session := h.session.Load()
 	had, missed := false, false                                  // a stream; and since then it was said that something was missed
+	unheard := false                                             // the server could not be listened to when it was tried last
 	for failures := 0; h.session.Load() == session; failures++ { // a new session has a stream of its own
 		start, streamed := time.Now(), false
 		resp, err := h.listenAgain(ctx, version, at)
@@ -165,6 +166,9 @@ func (h *httpConnection) listen(ctx context.Context, version string, opened func
 		if err == nil {
 			switch status := resp.StatusCode; {
 			case status == http.StatusOK && mediaType(resp.Header) == typeStream:
+				if unheard && at.last == "" {
+					h.p.handler.notificationsMissed() // what changed until now
+				}
 				had, missed, streamed = true, false, true
 				_, _, err = h.events(nil, resp, &at)
 				_ = resp.Body.Close()
@@ -190,6 +194,7 @@ func (h *httpConnection) listen(ctx context.Context, version string, opened func
 				}
 			}
 		}
+		unheard = !streamed
 		lasted := time.Since(start)
 		if streamed && lasted > openForLong {
 			failures = 0 // what ends quiet streams is no failure, and nobody listens during a pause
