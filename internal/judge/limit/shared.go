@@ -153,9 +153,13 @@ func (a *admission) tidy() {
 	}
 }
 
-// giveBack hands back slots that nobody here needs. l.mu is held.
+// giveBack hands back slots that nobody here needs, be it that who ran there began under
+// another limit than that of the slots. l.mu is held.
 func (l *Limiter) giveBack(h *held) {
 	c := &h.counter.lease
+	if leased, ok := l.leased[h.counter]; ok {
+		h = &leased
+	}
 	if l.shared() && !l.closed && h.limit.Concurrent > 0 && c.done == nil && c.slots > h.counter.running+c.asking && len(h.counter.waiting) == 0 {
 		l.exchange(h)
 	}

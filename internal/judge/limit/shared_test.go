@@ -176,6 +176,28 @@ func TestSharedSlots(t *testing.T) {
 	}
 }
 
+// A call that began before there were slots gives its own back all the same.
+func TestSharedSlotsAfterAReload(t *testing.T) {
+	all := three(t, 0, Limit{Name: "turns", Calls: 100, Per: []string{"all"}})
+	before, problem := all[0].Admit(t.Context(), tool(ada, "a", "x"))
+	if problem != nil {
+		t.Fatal(problem)
+	}
+	for _, l := range all {
+		if err := l.Use(t.Context(), []Limit{{Name: "turns", Concurrent: 2, Per: []string{"all"}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, problem := all[0].Admit(t.Context(), tool(ada, "a", "x")); problem != nil {
+		t.Fatal(problem)
+	}
+	before(dragoman.Result{})
+	settled(all[0])
+	if _, problem := all[1].Admit(t.Context(), Model(ada, "m")); problem != nil {
+		t.Errorf("one of two runs: %v", problem)
+	}
+}
+
 // TestSharedSlotsOfTheDead: what ran in a replica that died may run for as long as a call
 // does, and no longer.
 func TestSharedSlotsOfTheDead(t *testing.T) {
