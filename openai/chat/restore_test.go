@@ -15,15 +15,15 @@ import (
 )
 
 // Making a history whole costs what it is long, also where every turn of it was a
-// mixed one.
+// mixed one, and where all are the same one.
 func TestRestoreIsLinear(t *testing.T) {
-	cost := func(turns int) uint64 {
+	cost := func(turns, different int) uint64 {
 		store := &memory.Memory{}
 		var body strings.Builder
 		body.WriteString(`{"model":"m","stream":true,"messages":[{"role":"user","content":"Go."}`)
 		first := newChat(t, &client{}, streamBody, Options{Caller: "alice"})
 		for i := range turns {
-			id := fmt.Sprintf("%s%022d", recall.ReadID, i)
+			id := fmt.Sprintf("%s%022d", recall.ReadID, i%different)
 			fmt.Fprintf(&body, `,{"role":"assistant","content":null,"tool_calls":[{"id":%q,"type":"function","function":{"name":"mine","arguments":"{}"}}]},{"role":"tool","tool_call_id":%q,"content":"one"}`, id, id)
 			_ = store.Keep(t.Context(), first.thread.Request.Owner, []string{recall.CallKey(id)}, &memory.Turn{Open: &memory.Message{
 				Message: []byte(`{"role":"assistant","content":null}`),
@@ -50,10 +50,12 @@ func TestRestoreIsLinear(t *testing.T) {
 		}
 		return after.TotalAlloc - before.TotalAlloc
 	}
-	cost(10)
-	few, many := cost(100), cost(400)
-	if many > 8*few {
-		t.Errorf("100 turns allocate %d bytes, 400 allocate %d", few, many)
+	cost(10, 10)
+	for _, different := range []int{400, 1} {
+		few, many := cost(100, different), cost(400, different)
+		if many > 8*few {
+			t.Errorf("of %d turns that differ, 100 allocate %d bytes, 400 allocate %d", different, few, many)
+		}
 	}
 }
 

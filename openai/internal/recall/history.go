@@ -20,8 +20,14 @@ type history struct {
 	objects  []*rawjson.Object
 	keys     [][]string // for each message, under which its turn may be kept
 	turns    map[string]*memory.Turn
-	results  map[string][]int // where the tool messages are, by id; nil until they are needed
-	room     *room            // of the objects, which end with the history
+	results  map[made]*rawjson.Object // what answers calls; nil until it is needed
+	room     *room                    // of the objects, which end with the history
+}
+
+// made names a call of a message.
+type made struct {
+	by *rawjson.Object
+	id string
 }
 
 // readHistory takes the messages of the request apart and finds the turns that
@@ -161,34 +167,47 @@ func isTool(o *rawjson.Object) bool {
 	return role == "tool"
 }
 
-// result returns the client's message that answers a call; nil for none. Where the client
-// answered with several items, all of them are in it.
-func (h *history) result(id string) *rawjson.Object {
+// result returns the client's message that answers a call; nil for none.
+func (h *history) result(call made) *rawjson.Object {
 	if h.results == nil { // once, however many turns are reopened
-		h.results = map[string][]int{}
-		for i, o := range h.objects {
-			if id, ok := rawjson.String(o.Get("tool_call_id")); ok && isTool(o) {
-				h.results[id] = append(h.results[id], i)
+		h.findResults()
+	}
+	return h.results[call]
+}
+
+// findResults finds what answers calls: each result belongs to the last message before it
+// that made its call, since a client may have a turn twice. Where the client answered a call
+// with several items, all of them are in its result.
+func (h *history) findResults() {
+	h.results = map[made]*rawjson.Object{}
+	last, at := map[string]*rawjson.Object{}, map[made][]int{}
+	for i, o := range h.objects {
+		if isTool(o) {
+			id, _ := rawjson.String(o.Get("tool_call_id"))
+			call := made{last[id], id}
+			h.results[call], at[call] = o, append(at[call], i)
+			continue
+		}
+		calls, _ := rawjson.Elements(o.Get("tool_calls"))
+		for _, raw := range calls {
+			id, _ := rawjson.String(rawjson.Find(raw, "id"))
+			last[id] = o
+		}
+	}
+	for call, places := range at {
+		if len(places) == 1 {
+			continue
+		}
+		var all model.Items
+		for _, i := range places {
+			if items, ok := model.ItemsOf(h.messages[i]); ok {
+				all.Items = append(all.Items, items.Items...)
 			}
 		}
-	}
-	at := h.results[id]
-	if len(at) == 0 {
-		return nil
-	}
-	answer := h.objects[at[len(at)-1]]
-	if len(at) == 1 {
-		return answer
-	}
-	var all model.Items
-	for _, i := range at {
-		if items, ok := model.ItemsOf(h.messages[i]); ok {
-			all.Items = append(all.Items, items.Items...)
+		if len(all.Items) > 0 {
+			answer := h.results[call].Clone()
+			all.Put(answer)
+			h.results[call] = answer
 		}
 	}
-	if len(all.Items) > 0 {
-		answer = answer.Clone()
-		all.Put(answer)
-	}
-	return answer
 }

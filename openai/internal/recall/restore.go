@@ -241,7 +241,7 @@ func (h *history) merged(t *memory.Turn, now *rawjson.Object) *memory.Message {
 				continue
 			}
 			call.Raw, call.Result = edited(&call, mine), nil
-			if answer := h.result(call.Client); answer != nil {
+			if answer := h.result(made{now, call.Client}); answer != nil {
 				o := answer.Clone()
 				o.Set("tool_call_id", rawjson.Quote(call.ID))
 				call.Result = o.Bytes()

@@ -66,6 +66,7 @@ func TestMerged(t *testing.T) {
 			var now *rawjson.Object
 			if c.now != "" {
 				now = object(t, c.now)
+				h.objects = append([]*rawjson.Object{now}, h.objects...)
 			}
 			m := h.merged(open(), now)
 			if string(m.Message) != c.message || len(m.After) != 1 {
@@ -83,22 +84,26 @@ func TestMerged(t *testing.T) {
 	}
 }
 
-// TestResultOfItems: a client that answers a call with several items answers with all of them.
+// TestResultOfItems: a client that answers a call with several items answers with all of them,
+// and one that has a turn twice answers each time.
 func TestResultOfItems(t *testing.T) {
+	const calls = `{"role":"assistant","tool_calls":[{"id":"c1"},{"id":"c2"}]}`
 	h := &history{}
-	for _, said := range []string{"half", "else", "done"} {
-		id := "c1"
-		if said == "else" {
-			id = "c2"
+	for _, said := range [][2]string{{"", calls}, {"c1", "half"}, {"c2", "else"}, {"c1", "done"}, {"", calls}, {"c1", "again"}} {
+		o := object(t, calls)
+		if said[0] != "" {
+			o = object(t, `{"role":"tool","tool_call_id":"`+said[0]+`","content":"`+said[1]+`"}`)
+			model.Items{Items: []json.RawMessage{json.RawMessage(`"` + said[1] + `"`)}}.Put(o)
 		}
-		o := object(t, `{"role":"tool","tool_call_id":"`+id+`","content":"`+said+`"}`)
-		model.Items{Items: []json.RawMessage{json.RawMessage(`"` + said + `"`)}}.Put(o)
 		h.objects, h.messages = append(h.objects, o), append(h.messages, o.Bytes())
 	}
-	for id, want := range map[string]string{"c1": `["half" "done"]`, "c2": `["else"]`} {
-		if items, _ := model.ItemsOf(h.result(id).Bytes()); fmt.Sprintf("%s", items.Items) != want {
-			t.Errorf("%s: %s, want %s", id, items.Items, want)
+	for call, want := range map[made]string{{h.objects[0], "c1"}: `["half" "done"]`, {h.objects[0], "c2"}: `["else"]`, {h.objects[4], "c1"}: `["again"]`} {
+		if items, _ := model.ItemsOf(h.result(call).Bytes()); fmt.Sprintf("%s", items.Items) != want {
+			t.Errorf("%s: %s, want %s", call.id, items.Items, want)
 		}
+	}
+	if h.result(made{h.objects[4], "c2"}) != nil {
+		t.Error("a call that was answered in an earlier turn is answered again")
 	}
 }
 
