@@ -38,6 +38,10 @@ func (a *answer) begin(r *Request, out *output.Output, begun *Begun) {
 	a.name = a.namer(begun, ofOutput)
 }
 
+// tiers are those of service that the API knows. Others, such as on_demand of Groq, are not
+// said: many clients cannot read a response that has one.
+var tiers = []string{"auto", "default", "flex", "scale", "priority"}
+
 // namer returns what makes the ids of items.
 func (a *answer) namer(begun *Begun, of byte) func(prefix string) string {
 	if begun != nil {

@@ -1,12 +1,12 @@
 package responses
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
@@ -234,8 +234,10 @@ func (c *Conversation) heard(round *model.Round) error {
 		return c.endNative(round)
 	}
 	c.usage = model.AddUsage(c.usage, round.Reply.Usage)
-	if e := round.Reply.Envelope; e != nil && rawjson.Kind(e.Get("service_tier")) == '"' {
-		c.answer.tier = bytes.Clone(e.Get("service_tier"))
+	if e := round.Reply.Envelope; e != nil {
+		if tier, ok := rawjson.String(e.Get("service_tier")); ok && slices.Contains(tiers, tier) {
+			c.answer.tier = rawjson.Quote(tier)
+		}
 	}
 	if r := round.Reply; !c.request.Stream {
 		c.say(r.Message, r.Logprobs)
