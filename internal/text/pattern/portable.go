@@ -32,7 +32,7 @@ func Portable(expr string) error {
 				return fmt.Errorf("%s cannot be repeated", rest[:length])
 			}
 		case class:
-			if strings.HasPrefix(rest, "[:") {
+			if strings.HasPrefix(rest, "[:") && strings.Contains(rest[len("[:"):], ":]") { // else it is [ and :
 				return fmt.Errorf("[:…:] is none of ECMAScript; write out the letters")
 			}
 			class = c != ']'
@@ -93,6 +93,8 @@ func escape(text string, class bool) (length int, err error) {
 	c := text[1] // Go knows no pattern that ends with a backslash
 	switch {
 	case strings.IndexByte(`^$\.*+?()[]{}|/dDwWsSfnrtv`, c) >= 0, class && c == '-', !class && (c == 'b' || c == 'B'):
+		return 2, nil
+	case c == '0' && (len(text) == 2 || text[2] < '0' || text[2] > '9'):
 		return 2, nil
 	case c == 'x' && !strings.HasPrefix(text, `\x{`):
 		return 4, nil
