@@ -69,8 +69,37 @@ func (c *conversion) evaluated(n *schema.Node) *schema.Node {
 	return out
 }
 
-// merge returns a schema that takes what both a and b take; ok is false where
-// that cannot be written without allOf. a's words win.
+// below is inner as it can be merged into n, beside which it stood: what it would say of
+// fewer members or items there is left out, and said.
+func (c *conversion) below(pass string, at, n, inner *schema.Node) *schema.Node {
+	if !outspoken(inner, n) {
+		return inner
+	}
+	c.widen(pass, at, "what is unevaluated to one of several schemas is more than what is to all of them")
+	return c.evaluated(inner)
+}
+
+// outspoken reports whether n says of members or items what it would say of fewer, were it one
+// schema with other.
+func outspoken(n, other *schema.Node) bool {
+	return evaluates(other) && (says(n, "unevaluatedProperties") || says(n, "unevaluatedItems"))
+}
+
+// says reports whether a keyword of n restricts something.
+func says(n *schema.Node, keyword string) bool {
+	return n.Has(keyword) && !unrestricted(n.Get(keyword))
+}
+
+// mergeTwins merges schemas of which neither holds the other.
+func (c *conversion) mergeTwins(a, b *schema.Node) (*schema.Node, bool) {
+	if (outspoken(a, b) || outspoken(b, a)) && !schema.Equal(a, b) {
+		return nil, false
+	}
+	return c.merge(a, b)
+}
+
+// merge returns a schema that takes what both a and b take, unless one of them is outspoken;
+// ok is false where that cannot be written without allOf. a's words win.
 func (c *conversion) merge(a, b *schema.Node) (_ *schema.Node, ok bool) {
 	switch {
 	case a.IsBool(true):
@@ -222,7 +251,7 @@ func (m *merging) additional(a, b *schema.Node) bool {
 	case !restrictsA:
 		m.out.Set("additionalProperties", extraB.Clone())
 	case restrictsB:
-		both, ok := m.c.merge(extraA, extraB)
+		both, ok := m.c.mergeTwins(extraA, extraB)
 		if !ok {
 			return false
 		}
@@ -282,7 +311,7 @@ func (m *merging) keyword(name string, mine, theirs *schema.Node) bool {
 		m.out.Set(name, schema.NewBool(true)) // they differ, so one is true
 		return true
 	case "items", "propertyNames":
-		both, ok := m.c.merge(mine, theirs)
+		both, ok := m.c.mergeTwins(mine, theirs)
 		if ok {
 			m.out.Set(name, both)
 		}
@@ -321,7 +350,7 @@ func (m *merging) properties(keyword string, mine, theirs *schema.Node) bool {
 			holder.Set(p.Name, value)
 			continue
 		}
-		both, ok := m.c.merge(old, p.Value)
+		both, ok := m.c.mergeTwins(old, p.Value)
 		if !ok {
 			return false
 		}

@@ -136,10 +136,15 @@ func (x *expansion) expandRef(n *schema.Node) {
 
 // beside merges the keywords beside a reference with what it leads to.
 func (x *expansion) beside(n, siblings, inner *schema.Node) *schema.Node {
-	if merged, ok := x.merge(siblings, inner); ok {
+	wholly := !x.rules.bad(AllOfMulti) && !x.rules.bad(AllOfSingle)
+	rest := inner
+	if !wholly {
+		rest = x.below("inlineRefs", n, siblings, inner)
+	}
+	if merged, ok := x.merge(siblings, rest); ok && !outspoken(rest, siblings) {
 		return merged
 	}
-	if !x.rules.bad(AllOfMulti) && !x.rules.bad(AllOfSingle) {
+	if wholly {
 		outer := schema.NewObject()
 		for _, member := range siblings.Members() {
 			outer.Set(member.Name, member.Value)

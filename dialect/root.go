@@ -55,6 +55,7 @@ func (x *expansion) inlineRoot() {
 		siblings := n.Clone()
 		x.cloneMarks(n, siblings)
 		siblings.Delete("$ref")
+		inner = x.below("inlineRefs", n, siblings, inner)
 		merged, ok := x.merge(siblings, inner)
 		if !ok {
 			merged = inner
@@ -198,7 +199,7 @@ func (c *conversion) resolved(branch *schema.Node) *schema.Node {
 		}
 		siblings := c.clone(branch)
 		siblings.Delete("$ref")
-		merged, ok := c.merge(siblings, target)
+		merged, ok := c.merge(siblings, c.below("inlineRefs", branch, siblings, target))
 		if !ok {
 			return c.clone(target)
 		}

@@ -227,7 +227,7 @@ func (c *conversion) nullableUnions() {
 			m.said = append(m.said, in.said...)
 			m.ops = append(m.ops, in.ops...)
 		}
-		merged, ok := c.merge(n, only)
+		merged, ok := c.merge(n, c.below("nullableUnions", n, n, only))
 		if !ok {
 			merged = only
 		}

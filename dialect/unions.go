@@ -165,7 +165,7 @@ func (c *conversion) dropBranches(n *schema.Node, keyword string) {
 		return
 	case len(kept) == 1:
 		n.Delete(keyword)
-		if merged, ok := c.merge(n, kept[0]); ok {
+		if merged, ok := c.merge(n, kept[0]); ok && !outspoken(kept[0], n) {
 			c.become(n, merged)
 			break
 		}
@@ -262,7 +262,7 @@ func (c *conversion) pushInto(n *schema.Node) {
 			continue // the alternative could never be met
 		}
 		several = several || evaluates(branch)
-		both, ok := c.merge(branch, rest)
+		both, ok := c.merge(c.below("pushIntoBranches", n, rest, branch), rest)
 		if !ok {
 			dropped, both = true, branch
 		}
