@@ -46,6 +46,7 @@ type mark struct {
 	def    *schema.Node
 	closed bool // objects are closed by silence here
 	wider  bool // something that judged was left out here
+	one    bool // to the server exactly one alternative fits
 	// pattern is the server's pattern, where another one is sent; meant what that
 	// one says of texts, where the engine reads it as what JSON writes for them.
 	pattern, meant string

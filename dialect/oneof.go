@@ -22,6 +22,7 @@ func (c *conversion) replaceOneOf() {
 			c.spill(n, "exactly one of "+snippet(union, 200))
 		} else {
 			n.Rename("oneOf", "anyOf")
+			c.mark(n).one = true
 		}
 		n.Delete("discriminator")
 		if alone {

@@ -74,12 +74,14 @@ func (c *conversion) mergeRoot() {
 	if !c.rules.bad(RootCombinator) {
 		return
 	}
+	// All members are named by the root or by one union.
+	sealed := c.root.Get("unevaluatedProperties").IsBool(false) && !c.root.Has("allOf") && c.root.Has("anyOf") != c.root.Has("oneOf")
 	if c.root.Has("allOf") {
 		c.foldAllOf(c.root)
 	}
 	for _, keyword := range []string{"anyOf", "oneOf"} {
 		if union := c.root.Get(keyword); union != nil {
-			c.mergeRootUnion(keyword, union)
+			c.mergeRootUnion(keyword, union, sealed)
 		}
 	}
 	for _, keyword := range rootKeywords {
@@ -91,7 +93,7 @@ func (c *conversion) mergeRoot() {
 	}
 }
 
-func (c *conversion) mergeRootUnion(keyword string, union *schema.Node) {
+func (c *conversion) mergeRootUnion(keyword string, union *schema.Node, sealed bool) {
 	c.root.Delete(keyword)
 	var branches []*schema.Node
 	for _, branch := range union.Items() {
@@ -136,7 +138,7 @@ func (c *conversion) mergeRootUnion(keyword string, union *schema.Node) {
 			c.joinProperty(properties, p)
 		}
 	}
-	c.sayUndeclared(keyword, branches, own, properties)
+	c.sayUndeclared(keyword, branches, own, properties, sealed && namesOnly(c.root))
 	if len(properties.Members()) > 0 {
 		c.root.Set("properties", properties)
 	}
@@ -161,9 +163,13 @@ func (c *conversion) mergeRootUnion(keyword string, union *schema.Node) {
 
 // sayUndeclared notes that what one branch of a union at the root declares, beside the root's
 // own properties, holds for all, also for a branch that takes any member of such a name.
-func (c *conversion) sayUndeclared(keyword string, branches []*schema.Node, own map[string]bool, properties *schema.Node) {
+func (c *conversion) sayUndeclared(keyword string, branches []*schema.Node, own map[string]bool, properties *schema.Node, sealed bool) {
 	if c.root.Get("additionalProperties").IsBool(false) {
 		return // no branch can add to the root's own
+	}
+	closed := func(branch *schema.Node) bool {
+		return closedByName(branch) || namesOnly(branch) &&
+			(branch.Get("unevaluatedProperties").IsBool(false) || sealed && !branch.Has("unevaluatedProperties"))
 	}
 	added := map[string]bool{}
 	for _, p := range properties.Members() {
@@ -178,11 +184,16 @@ func (c *conversion) sayUndeclared(keyword string, branches []*schema.Node, own 
 				declared++
 			}
 		}
-		if declared < len(added) && !closedByName(branch) {
+		if declared < len(added) && !closed(branch) {
 			c.narrow("mergeRoot", c.root, "a property of one alternative of "+keyword+" holds for all, also where one takes any member of that name")
 			return
 		}
 	}
+}
+
+// namesOnly reports whether n speaks of no members but those that its properties name.
+func namesOnly(n *schema.Node) bool {
+	return !n.Has("$ref") && !n.Has("patternProperties") && !n.Has("additionalProperties") && !judgedInPlace(n)
 }
 
 // closedByName reports whether n takes no members but those that its properties name.

@@ -252,7 +252,7 @@ func (c *conversion) pushInto(n *schema.Node) {
 		return
 	}
 	var pushed []*schema.Node
-	dropped, several := false, false
+	dropped, objects, arrays := false, 0, 0
 	for _, branch := range branches {
 		if c.failed != "" {
 			return // too many alternatives of alternatives
@@ -261,7 +261,9 @@ func (c *conversion) pushInto(n *schema.Node) {
 		if conflict(rest, branch) {
 			continue // the alternative could never be met
 		}
-		several = several || evaluates(branch)
+		if evaluates(branch) {
+			objects, arrays = objects+takes(branch, "object"), arrays+takes(branch, "array")
+		}
 		both, ok := c.merge(c.below("pushIntoBranches", n, rest, branch), rest)
 		if !ok {
 			dropped, both = true, branch
@@ -286,11 +288,19 @@ func (c *conversion) pushInto(n *schema.Node) {
 	} else {
 		c.say("pushIntoBranches", n, "keywords beside "+keyword+" are not taken")
 	}
-	if several && keyword == "anyOf" && len(pushed) > 1 && (rest.Has("unevaluatedProperties") || rest.Has("unevaluatedItems")) {
+	if keyword == "anyOf" && !c.mark(n).one && (objects > 1 && rest.Has("unevaluatedProperties") || arrays > 1 && rest.Has("unevaluatedItems")) {
 		c.narrow("pushIntoBranches", n, "what several alternatives speak of together is unevaluated to each of them")
 	}
 	kept.Set(keyword, schema.NewArray(pushed...))
 	n.Become(kept)
+}
+
+// takes is 1 where n takes values of a type, as far as its types say.
+func takes(n *schema.Node, name string) int {
+	if types := typesOf(n); len(types) > 0 && !contains(types, name) {
+		return 0
+	}
+	return 1
 }
 
 // preferKnown says where a value could be of a known shape, which is mapped,

@@ -68,6 +68,25 @@ func TestNothingIsNarrowerOrWiderUntold(t *testing.T) {
 	}
 }
 
+// What the model can say as the server takes it is not said to be narrower.
+func TestNothingIsSaidToBeNarrowerThatIsNot(t *testing.T) {
+	for _, s := range []string{
+		p(`{"type":"object","properties":{"k":{"type":"string"}},"oneOf":[{"properties":{"a":{"type":"string"}},"required":["a"]},{"properties":{"b":{"type":"integer"}},"required":["b"]}],"unevaluatedProperties":false}`),
+		p(`{"anyOf":[{"type":"object","properties":{"a":{"type":"string"}}},{"type":"null"}],"unevaluatedProperties":false}`),
+		p(`{"type":"object","properties":{"a":{"type":"string"}},"anyOf":[{"type":"object","properties":{"b":{"type":"string"}}},{"type":"object","required":["a"]}],"unevaluatedProperties":false}`),
+		`{"type":"object","anyOf":[{"properties":{"a":{"type":"string"}},"required":["a"]},{"properties":{"b":{"type":"integer"}},"required":["b"]}],"unevaluatedProperties":false}`,
+		`{"type":"object","anyOf":[{"properties":{"a":{"type":"string"}},"required":["a"],"unevaluatedProperties":false},{"properties":{"b":{"type":"integer"}},"required":["b"],"unevaluatedProperties":false}]}`,
+	} {
+		for _, name := range Names() {
+			for _, change := range planFor(t, name, s).Report() {
+				if change.Narrows && (change.Pass == "pushIntoBranches" || change.Pass == "mergeRoot") {
+					t.Errorf("%s: %s: %v", name, s, change)
+				}
+			}
+		}
+	}
+}
+
 // What could not be merged is told to the model, also where what holds it is merged in turn.
 func TestWhatIsLeftOutIsToldFurther(t *testing.T) {
 	for _, s := range []string{
