@@ -159,18 +159,22 @@ func dropAlone(n *schema.Node) {
 	}
 }
 
-// sameWithin reports whether what a and b both say of contained items, by conditions, and of
-// items by their place is the same: in one schema it cannot be said twice.
+// sameWithin reports whether what a and b both say of contained items and of items by their
+// place can be said in one schema.
 func sameWithin(a, b *schema.Node) bool {
-	for keyword, head := range heads {
-		if a.Has(head) && b.Has(head) && !sameKeyword(a, b, keyword) {
-			return false
-		}
+	if a.Has("contains") && b.Has("contains") && (noneNeeded(a) && !b.Has("minContains") || noneNeeded(b) && !a.Has("minContains")) {
+		return false // silence wants one
 	}
 	// items speaks of what prefixItems beside it leaves.
 	judged := func(n *schema.Node) bool { return n.Has("items") && !unrestricted(n.Get("items")) }
 	return sameKeyword(a, b, "prefixItems") || !judged(a) && !judged(b) ||
 		!judged(a) && !a.Has("prefixItems") || !judged(b) && !b.Has("prefixItems")
+}
+
+// noneNeeded reports whether minContains lets an array do without an item that fits contains.
+func noneNeeded(n *schema.Node) bool {
+	order, ok := schema.Compare(n.Get("minContains"), schema.NewNumber("1"))
+	return ok && order < 0
 }
 
 func sameKeyword(a, b *schema.Node, keyword string) bool {

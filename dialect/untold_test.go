@@ -87,6 +87,30 @@ func TestNothingIsSaidToBeNarrowerThatIsNot(t *testing.T) {
 	}
 }
 
+// What stands beside the same condition, or beside the same contains, is merged whole.
+func TestHeadsMergeWhole(t *testing.T) {
+	for _, c := range []struct{ schema, good, evil string }{
+		{`{"type":"object","allOf":[{"if":{"required":["k"]},"then":{"required":["a"]}},{"if":{"required":["k"]},"else":{"required":["b"]}}],"properties":{"k":{},"a":{},"b":{}}}`, `{"p":{"k":1,"a":1}}`, `{"p":{"a":1}}`},
+		{`{"type":"array","items":{"type":"string"},"allOf":[{"contains":{"const":"x"}},{"contains":{"const":"x"},"maxContains":1}]}`, `{"p":["x","y"]}`, `{"p":["x","x"]}`},
+		{`{"type":"array","items":{"type":"string"},"allOf":[{"contains":{"const":"x"},"minContains":2},{"contains":{"const":"x"}}]}`, `{"p":["x","x"]}`, `{"p":["x"]}`},
+		{`{"type":"array","items":{"type":"string"},"allOf":[{"contains":{"const":"x"},"minContains":0},{"contains":{"const":"x"}}]}`, `{"p":["x"]}`, ``},
+	} {
+		for _, name := range Names() {
+			plan, wide := planFor(t, name, p(c.schema)), false
+			for _, change := range plan.Report() {
+				wide = wide || !change.Lossless && !change.Narrows
+				if change.Pass == "mergeAllOf" && change.Lossless != (c.evil != "") {
+					t.Errorf("%s: %s: %v", name, c.schema, change)
+				}
+			}
+			judge := schema.NewOpenAPIValidator(plan.Meaning())
+			if y, err := plan.Encode(json.RawMessage(c.good)); err != nil || len(judge.Validate(y)) > 0 || !wide && len(judge.Validate(json.RawMessage(c.evil))) == 0 {
+				t.Errorf("%s: %s is sent as %s: %v", name, c.schema, plan.Parameters(), err)
+			}
+		}
+	}
+}
+
 // What could not be merged is told to the model, also where what holds it is merged in turn.
 func TestWhatIsLeftOutIsToldFurther(t *testing.T) {
 	for _, s := range []string{
