@@ -13,7 +13,7 @@ import (
 func (c *conversion) keepMembers() {
 	c.each(func(n *schema.Node) {
 		m := c.marks[n]
-		if m == nil || m.origin == nil || c.failed != "" || n.Get("additionalProperties").IsBool(false) || !takesObjects(n) || unrestricted(n) {
+		if m == nil || m.origin == nil || c.failed != "" || n.Get("additionalProperties").IsBool(false) || !takes(n, "object") || unrestricted(n) {
 			return
 		}
 		declared, kept := declaring{asked: true}, declaring{}
@@ -63,10 +63,10 @@ func (c *conversion) lost(n *schema.Node, declared, kept *declaring) (string, bo
 	return "", false
 }
 
-// takesObjects reports whether n can be an object, as far as its types say.
-func takesObjects(n *schema.Node) bool {
+// takes reports whether n can be of a type, as far as its types say.
+func takes(n *schema.Node, name string) bool {
 	types := typesOf(n)
-	return len(types) == 0 || contains(types, "object")
+	return len(types) == 0 || contains(types, name)
 }
 
 // A declaring finds the members that a schema declares, by itself and by the schemas in
@@ -83,7 +83,7 @@ type declaring struct {
 }
 
 func (d *declaring) in(n *schema.Node) {
-	if n == nil || d.seen[n] || !takesObjects(n) || impossible(n) {
+	if n == nil || d.seen[n] || !takes(n, "object") || impossible(n) {
 		return
 	}
 	if d.seen == nil {

@@ -58,13 +58,14 @@ func (c *conversion) foldAllOf(n *schema.Node) {
 func (c *conversion) evaluated(n *schema.Node) *schema.Node {
 	out := n
 	for _, keyword := range []string{"unevaluatedProperties", "unevaluatedItems"} {
-		if v := n.Get(keyword); v != nil && !unrestricted(v) {
-			if out == n {
-				out = c.clone(n)
-			}
-			out.Delete(keyword)
-			c.spill(out, keyword+" "+snippet(v, 200))
+		if !restricts(n, keyword) {
+			continue
 		}
+		if out == n {
+			out = c.clone(n)
+		}
+		out.Delete(keyword)
+		c.spill(out, keyword+" "+snippet(n.Get(keyword), 200))
 	}
 	return out
 }
@@ -82,11 +83,11 @@ func (c *conversion) below(pass string, at, n, inner *schema.Node) *schema.Node 
 // outspoken reports whether n says of members or items what it would say of fewer, were it one
 // schema with other.
 func outspoken(n, other *schema.Node) bool {
-	return evaluates(other) && (says(n, "unevaluatedProperties") || says(n, "unevaluatedItems"))
+	return evaluates(other) && (restricts(n, "unevaluatedProperties") || restricts(n, "unevaluatedItems"))
 }
 
-// says reports whether a keyword of n restricts something.
-func says(n *schema.Node, keyword string) bool {
+// restricts reports whether a keyword of n restricts something.
+func restricts(n *schema.Node, keyword string) bool {
 	return n.Has(keyword) && !unrestricted(n.Get(keyword))
 }
 
@@ -166,7 +167,7 @@ func sameWithin(a, b *schema.Node) bool {
 		return false // silence wants one
 	}
 	// items speaks of what prefixItems beside it leaves.
-	judged := func(n *schema.Node) bool { return n.Has("items") && !unrestricted(n.Get("items")) }
+	judged := func(n *schema.Node) bool { return restricts(n, "items") }
 	return sameKeyword(a, b, "prefixItems") || !judged(a) && !judged(b) ||
 		!judged(a) && !a.Has("prefixItems") || !judged(b) && !b.Has("prefixItems")
 }

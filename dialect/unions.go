@@ -261,8 +261,11 @@ func (c *conversion) pushInto(n *schema.Node) {
 		if conflict(rest, branch) {
 			continue // the alternative could never be met
 		}
-		if evaluates(branch) {
-			objects, arrays = objects+takes(branch, "object"), arrays+takes(branch, "array")
+		if evaluates(branch) && takes(branch, "object") {
+			objects++
+		}
+		if evaluates(branch) && takes(branch, "array") {
+			arrays++
 		}
 		both, ok := c.merge(c.below("pushIntoBranches", n, rest, branch), rest)
 		if !ok {
@@ -293,14 +296,6 @@ func (c *conversion) pushInto(n *schema.Node) {
 	}
 	kept.Set(keyword, schema.NewArray(pushed...))
 	n.Become(kept)
-}
-
-// takes is 1 where n takes values of a type, as far as its types say.
-func takes(n *schema.Node, name string) int {
-	if types := typesOf(n); len(types) > 0 && !contains(types, name) {
-		return 0
-	}
-	return 1
 }
 
 // preferKnown says where a value could be of a known shape, which is mapped,
