@@ -16,6 +16,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/state/run"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
+	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/openai/responses"
 )
 
@@ -156,6 +157,17 @@ func TestLaterThan(t *testing.T) {
 		if got := laterThan(tt.err); got != tt.want {
 			t.Errorf("%v: %s", tt.err, got)
 		}
+	}
+	asked := func(after string) time.Duration {
+		return laterThan(&model.Error{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {after}}})
+	}
+	for after, want := range map[string]time.Duration{"7": 7 * time.Second, "1.5": 1500 * time.Millisecond, "0": time.Second, "9999999999": longestWait, "soon": 0, "": 0} {
+		if got := asked(after); got != want {
+			t.Errorf("%q: %s, want %s", after, got, want)
+		}
+	}
+	if got := asked(time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)); got < 59*time.Minute || got > time.Hour {
+		t.Errorf("at a time: %s", got)
 	}
 }
 

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/judge/policy"
 	"github.com/dragoman-mcp/dragoman/internal/state/idempotency"
 	"github.com/dragoman-mcp/dragoman/internal/state/run"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
+	"github.com/dragoman-mcp/dragoman/internal/wire/retry"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/openai/responses"
 )
@@ -127,12 +127,16 @@ func laterThan(err error) time.Duration {
 	if err == nil || !ok || e.Header.Get("X-Should-Retry") == "false" {
 		return 0
 	}
-	seconds, err := strconv.Atoi(e.Header.Get("Retry-After"))
+	wait, err := retry.After(e.Header.Get("Retry-After"), time.Second)
 	if err != nil {
 		return 0
 	}
-	return max(time.Duration(seconds)*time.Second, time.Second)
+	return min(max(wait, time.Second), longestWait)
 }
+
+// longestWait is how long a response waits at most before it is tried again, whatever it is
+// asked to.
+const longestWait = 24 * time.Hour
 
 func outcomeOf(s *responses.Stored) string {
 	switch status := s.Status(); status {
