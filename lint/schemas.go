@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"iter"
-	"regexp"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/text/pattern"
@@ -299,58 +298,6 @@ func unsatisfiable(root *schema.Node) (found bool) {
 // inherits reports whether properties may be declared elsewhere.
 func inherits(n *schema.Node) bool {
 	return n.Has("allOf") || n.Has("anyOf") || n.Has("oneOf") || n.Has("patternProperties") || n.Get("additionalProperties").Kind() == schema.Object
-}
-
-// nestedRepeat finds a group that is nothing but a repetition, or one with optional
-// parts behind it, and is repeated itself: (a+)+. With something that must stand
-// between, as in (,[^,]+)*, there is but one way to match.
-var nestedRepeat = func() *pattern.Pattern {
-	const atom = `(?:\[[^\]]*\]|\\[a-zA-Z]|[\w.])`
-	return pattern.Of(`\((?:\?:)?` + atom + `[+*](?:` + atom + `[?*])*\)(?:[+*]|\{\d+,\})`)
-}()
-
-func checkPatterns(t *Tool, say Say) {
-	walk(t.Input, "/inputSchema", func(n *schema.Node, pointer string, _ int) {
-		p := n.Get("pattern")
-		if p.Kind() != schema.String {
-			return
-		}
-		text := p.Text()
-		switch _, err := regexp.Compile(text); {
-		case len(text) > 1024:
-			say(at(pointer+"/pattern"), "the pattern has %d characters", len(text))
-		case err != nil:
-			say(at(pointer+"/pattern"), "the pattern %s is not one of RE2", quote(text))
-		case nestedRepeat.MatchString(text):
-			say(at(pointer+"/pattern"), "the pattern %s repeats what repeats", quote(text))
-		}
-	})
-	checkPortable(t.Input, "/inputSchema", say)
-	checkPortable(t.Output, "/outputSchema", say)
-}
-
-// checkPortable looks at the patterns of a schema, for texts and for the names of members,
-// that RE2 knows: whether ECMAScript does.
-func checkPortable(root *schema.Node, where string, say Say) {
-	walk(root, where, func(n *schema.Node, pointer string, _ int) {
-		check := func(text, pointer string) {
-			if len(text) > 1024 {
-				return
-			}
-			if _, err := regexp.Compile(text); err != nil {
-				return
-			}
-			if err := pattern.Portable(text); err != nil {
-				say(at(pointer), "clients that read the pattern %s as ECMAScript cannot: %v", quote(text), err)
-			}
-		}
-		if p := n.Get("pattern"); p.Kind() == schema.String {
-			check(p.Text(), pointer+"/pattern")
-		}
-		for _, p := range n.Get("patternProperties").Members() {
-			check(p.Name, pointer+"/patternProperties")
-		}
-	})
 }
 
 var headerName = pattern.Of("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"slices"
 	"strconv"
 	"time"
 
@@ -90,20 +89,15 @@ func (c *Conversation) forward(chunk, choice, delta *rawjson.Object) {
 	if c.role {
 		delta.Delete("role")
 	}
-	if content := delta.Get("content"); content != nil {
-		isText, empty := content[0] == '"', len(content) == len(`""`)
-		if c.role && (rawjson.IsNull(content) || isText && empty) {
-			delta.Delete("content")
+	if content := delta.Get("content"); content != nil && c.role && (rawjson.IsNull(content) || string(content) == `""`) {
+		delta.Delete("content")
+	}
+	for i, name := range texts {
+		if text := delta.Get(name); c.separate[i] && isText(text) {
+			c.separate[i] = false
+			delta.Set(name, append([]byte(`"\n\n`), text[1:]...))
 		}
 	}
-	c.separate = slices.DeleteFunc(c.separate, func(name string) bool {
-		text := delta.Get(name)
-		if rawjson.Kind(text) != '"' || len(text) == len(`""`) {
-			return false
-		}
-		delta.Set(name, append([]byte(`"\n\n`), text[1:]...))
-		return true
-	})
 	if cited := delta.Get("annotations"); len(c.visible) > 0 && !rawjson.IsNull(cited) {
 		delta.Set("annotations", rawjson.AppendArray(nil, model.ShiftCitations(cited, c.before())))
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -84,8 +83,8 @@ type Conversation struct {
 	cited              []json.RawMessage // and what that cites
 	rounds             []json.RawMessage
 	usage, logprobs    json.RawMessage
-	role               bool     // the role was sent
-	separate           []string // members in which a blank line is due
+	role               bool             // the role was sent
+	separate           [len(texts)]bool // in which of texts a blank line is due
 
 	// The message that is being read or was read last.
 	told    *model.Reply // its text is in visible
@@ -206,21 +205,18 @@ func (c *Conversation) see(r *model.Reply) {
 	c.cited = append(c.cited, model.ShiftCitations(r.Message.Get("annotations"), c.before())...)
 	if text := r.Text(); text != "" {
 		c.visible = append(c.visible, text)
-		c.apart("content")
+		c.separate[0] = true // content may be a list of parts
 	}
-	for _, name := range []string{"reasoning_content", "reasoning"} {
-		if text, _ := rawjson.String(r.Message.Get(name)); text != "" {
-			c.apart(name)
-		}
+	for i, name := range texts {
+		c.separate[i] = c.separate[i] || isText(r.Message.Get(name))
 	}
 }
 
-// apart has a blank line stand before the text that a member of the next round begins with.
-func (c *Conversation) apart(name string) {
-	if !slices.Contains(c.separate, name) {
-		c.separate = append(c.separate, name)
-	}
-}
+// texts are the members of a message that go on from round to round, each as a paragraph.
+var texts = [...]string{"content", "reasoning_content", "reasoning"}
+
+// isText reports whether a member is a text, and has something in it.
+func isText(raw json.RawMessage) bool { return rawjson.Kind(raw) == '"' && len(raw) > len(`""`) }
 
 func (c *Conversation) seen() string { return strings.Join(c.visible, betweenRounds) }
 

@@ -36,13 +36,16 @@ func (p *Policy) Decide(r Request) Verdict {
 	verdict := p.decideRead(&r)
 	for other, same := range r.others() {
 		v := p.decideRead(other)
-		if same && (v.Rule == RuleDefault || v.Rule == RuleGrants) {
+		if same && v.unnamed() {
 			continue
 		}
 		verdict = verdict.Stricter(v)
 	}
 	return verdict
 }
+
+// unnamed reports whether no rule or grant names what was asked for.
+func (v *Verdict) unnamed() bool { return v.Rule == RuleDefault || v.Rule == RuleGrants }
 
 // decideRead answers a request that is read in one way.
 func (p *Policy) decideRead(r *Request) Verdict {

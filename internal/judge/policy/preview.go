@@ -23,7 +23,7 @@ func (p *Policy) Preview(r Request) Preview {
 	preview := Preview{Verdict: v, Open: open, Listed: p.sees(&r)}
 	for other, same := range r.others() {
 		v, open := p.previewRead(other)
-		if same && (v.Rule == RuleDefault || v.Rule == RuleGrants) {
+		if same && v.unnamed() {
 			continue
 		}
 		preview.Verdict = preview.Verdict.Stricter(v)
