@@ -36,13 +36,20 @@ func (s *aTask) serve(line []byte, out io.Writer) {
 		_, _ = io.WriteString(out, `{"jsonrpc":"2.0","id":"q",`+asks+`,"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"x"}}}}`+"\n")
 	case "tasks/result":
 		s.waiting = o.Get("id")
+		s.end(out)
 	case "":
 		s.answered = append(s.answered, string(o.Get("result"))+string(object(o.Get("error")).Get("code")))
-		if s.waiting != nil {
-			_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`+"\n", s.waiting)
-		}
+		s.end(out)
 	default:
 		_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{}}`+"\n", o.Get("id"))
+	}
+}
+
+// end answers who waits for the result once there is one. The answer to the question and
+// tasks/result may come in either order.
+func (s *aTask) end(out io.Writer) {
+	if s.waiting != nil && len(s.answered) > 0 {
+		_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`+"\n", s.waiting)
 	}
 }
 
