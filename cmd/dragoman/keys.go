@@ -108,6 +108,9 @@ Who answers what a rule asks, over HTTP or in an MCP client, has the right for i
 			}
 			stderr := terminal.NewScreen(os.Stderr)
 			stderr.Printf("key %s for %s, %s; it may use %s\n", record.ID, terminal.OneLine(record.User, 100), ending(record), strings.Join(grants, ", "))
+			if unknown := slices.DeleteFunc(slices.Clone(grants), permission.Known); len(unknown) > 0 {
+				stderr.Printf("The gateway itself asks for nothing like %s: that means something only to servers written with the toolkit.\n", strings.Join(unknown, ", "))
+			}
 			if errors.Is(absent, os.ErrNotExist) {
 				stderr.Printf("It is the first one: from now on everybody needs a key. A gateway that runs without any asks for one within two seconds, and keeps its audit log from its next start on.\n")
 			}

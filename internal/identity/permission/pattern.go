@@ -54,6 +54,14 @@ func CheckUse(grant string) error {
 	return nameless(grant, name)
 }
 
+// Known reports whether the gateway itself asks for anything that a grant covers. What
+// it does not know is a word of servers written with the toolkit, or a slip.
+func Known(grant string) bool {
+	kind, _, _ := strings.Cut(grant, ":")
+	return grant == "*" || kind == "approve" || slices.Contains(Kinds, kind) ||
+		slices.ContainsFunc(ofOperators, func(right string) bool { return glob.Match(grant, right) })
+}
+
 // nameless says that a literal name is none of what servers offer.
 func nameless(pattern, name string) error {
 	return fmt.Errorf("%q matches nothing: what a server offers is called label__name; %s__* is all of a server's", pattern, strings.TrimRight(name, "_"))

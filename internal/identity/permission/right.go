@@ -49,6 +49,8 @@ const (
 	Metrics = "ops:metrics"
 )
 
+var ofOperators = []string{Reload, Config, Live, Runs, Audit, Usage, Metrics}
+
 // maxLength of a right or a grant, in bytes.
 const maxLength = 200
 

@@ -93,9 +93,21 @@ func TestCheckUse(t *testing.T) {
 	}
 }
 
+func TestKnown(t *testing.T) {
+	for grant, want := range map[string]bool{
+		"*": true, "tool:*": true, "model:gpt-5": true, "approve:github__*": true, "ops:*": true, "ops:relo?d": true,
+		permission.Runs: true, permission.Audit: true,
+		"tickets:write": false, "ops:relaod": false, "audit:write": false, "aprove:*": false, "tools:*": false,
+	} {
+		if got := permission.Known(grant); got != want {
+			t.Errorf("Known(%q) = %t", grant, got)
+		}
+	}
+}
+
 // A right that the gateway asks for can be granted to a key.
 func TestRightsOfOperators(t *testing.T) {
-	for _, right := range []string{permission.Reload, permission.Config, permission.Live, permission.Audit, permission.Usage, permission.Metrics} {
+	for _, right := range []string{permission.Reload, permission.Config, permission.Live, permission.Runs, permission.Audit, permission.Usage, permission.Metrics} {
 		if err := permission.Check(right); err != nil {
 			t.Error(err)
 		}
