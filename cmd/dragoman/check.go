@@ -73,6 +73,7 @@ may do to everything there is.` + serverHelp,
 			fine = s.checkServers(ctx, out, g, file) && fine
 			fine = checkModels(ctx, out, g) && fine
 			fine = checkTools(ctx, out, g) && fine
+			fine = checkHosted(ctx, out, g, file) && fine
 			fine = checkRules(ctx, out, g, file) && fine
 			if ctx.Err() != nil {
 				return &failure{errInterrupted, ""}
@@ -228,6 +229,24 @@ func checkTools(ctx context.Context, out *terminal.Screen, g *gateway.Gateway) b
 	}
 	out.Printf("tools   %s %d offered in dialect %s, %s per request\n", out.Good("✓"), len(offered), d.Name(), kilobytes(size))
 	return true
+}
+
+// checkHosted says why the tool that is to search the web does not, where its server works.
+func checkHosted(ctx context.Context, out *terminal.Screen, g *gateway.Gateway, file *config.File) bool {
+	search := file.Hosted.WebSearch
+	all := states(g)
+	i := slices.IndexFunc(all, func(s dragoman.Server) bool { return s.Label == search.Server() })
+	if i < 0 || all[i].State != dragoman.Connected {
+		return true // none is wanted, or why it does not work is said of its server
+	}
+	list, err := g.Of(caller.Local).List(ctx)
+	if err == nil {
+		err = search.Lacks(list.Tools.All())
+	}
+	if err != nil {
+		out.Printf("hosted  %s web_search: %s\n", out.Bad("✗"), terminal.OneLine(err.Error(), 300))
+	}
+	return err == nil
 }
 
 func kilobytes(n int) string { return fmt.Sprintf("%.1f KB", float64(n)/1000) }

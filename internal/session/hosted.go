@@ -12,6 +12,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/reach/catalog"
 	"github.com/dragoman-mcp/dragoman/internal/text/invalid"
 	"github.com/dragoman-mcp/dragoman/internal/text/qualified"
+	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/hosted"
 )
 
@@ -58,6 +59,24 @@ func (w WebSearch) search() hosted.Search {
 	s := hosted.Search{Query: w.Query, Results: w.Results, URL: w.URL, Title: w.Title, Text: w.Text}
 	s.Server, s.Original, _ = qualified.Split(w.Tool)
 	return s
+}
+
+// Lacks says why nothing would search with the tools that the gateway offers; nil where
+// something does.
+func (w WebSearch) Lacks(tools []dragoman.Tool) error {
+	s := w.search()
+	i := slices.IndexFunc(tools, func(t dragoman.Tool) bool { return s.Does(&t) })
+	if i < 0 {
+		return fmt.Errorf("server %q offers no tool %q", s.Server, s.Original)
+	}
+	input, err := rawjson.ParseObject(tools[i].Input())
+	if err != nil {
+		return nil // why it cannot be offered is said where tools are
+	}
+	if properties, err := rawjson.ParseObject(input.Get("properties")); err == nil && properties.Get(s.Query) == nil {
+		return fmt.Errorf("%s has no parameter %q; query names the one that takes what is searched for", w.Tool, s.Query)
+	}
+	return nil
 }
 
 // reached returns the selection of a request with what a hosted tool needs.
