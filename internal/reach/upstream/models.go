@@ -85,7 +85,9 @@ func (s *Set) Models(ctx context.Context, client http.Header, clientCredentials 
 		case glob.Literal(u.match):
 			add(u.match, madeUpEntry(u.match))
 		case u.Rehearsal:
-			add(RehearsalModel, madeUpEntry(RehearsalModel))
+			if to, err := s.For(RehearsalModel); err == nil && to == u {
+				add(RehearsalModel, madeUpEntry(RehearsalModel))
+			}
 		}
 	}
 

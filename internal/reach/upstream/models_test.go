@@ -56,6 +56,23 @@ func TestModelsMerges(t *testing.T) {
 	}
 }
 
+// TestModelsListsTheRehearsalWhereItAnswers: by its own name only where that leads to it.
+func TestModelsListsTheRehearsalWhereItAnswers(t *testing.T) {
+	for match, want := range map[string]string{
+		"*":          `{"object":"list","data":[{"id":"rehearsal","object":"model","created":0,"owned_by":"dragoman"}]}`,
+		"practice":   `{"object":"list","data":[{"id":"practice","object":"model","created":0,"owned_by":"dragoman"}]}`,
+		"practice-*": `{"object":"list","data":[]}`,
+	} {
+		set, err := upstream.New([]upstream.Model{{Match: match, BaseURL: upstream.RehearsalURL}}, upstream.Options{Rehearsal: rehearsal{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := set.Models(t.Context(), nil, false); string(got) != want {
+			t.Errorf("%s lists %s", match, got)
+		}
+	}
+}
+
 func TestModelsFailures(t *testing.T) {
 	for name, tt := range map[string]struct {
 		status     int
