@@ -1,12 +1,14 @@
 package session
 
 import (
+	"context"
+	"crypto/rand"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"crypto/rand"
 	"github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
 	"github.com/dragoman-mcp/dragoman/internal/text/clip"
@@ -285,7 +287,10 @@ func (l *Live) add(r *Run, s Step) {
 func (l *Live) end(r *Run, err error) {
 	l.mu.Lock()
 	r.Ended = time.Now()
-	if err != nil {
+	switch {
+	case errors.Is(err, context.Canceled):
+		r.Failed = "cancelled" // by who asked, who has left
+	case err != nil:
 		r.Failed = clip.Text(err.Error(), 400)
 	}
 	l.seq++

@@ -1,6 +1,9 @@
 package session
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -107,4 +110,21 @@ func TestLiveOfABusyProcess(t *testing.T) {
 			t.Error("the next second has no room")
 		}
 	})
+}
+
+// TestCancelledRun: whoever looks at a run that its caller gave up reads that, and not what
+// Go calls it.
+func TestCancelledRun(t *testing.T) {
+	for err, want := range map[error]string{
+		nil:                    "",
+		errors.New("no model"): "no model",
+		fmt.Errorf("asking the model: %w", context.Canceled): "cancelled",
+	} {
+		var l Live
+		l.Watch()
+		r := l.begin(&Session{Caller: caller.Caller{ID: "ada"}, live: &l})
+		if l.end(r, err); r.Failed != want {
+			t.Errorf("%v is shown as %q", err, r.Failed)
+		}
+	}
 }
