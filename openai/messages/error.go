@@ -78,7 +78,7 @@ func kindMidway(e *model.Error) string {
 func document(e *model.Error, kind string) []byte {
 	var inner, o rawjson.Object
 	inner.Set("type", rawjson.Quote(kind))
-	inner.Set("message", rawjson.Quote(message(e)))
+	inner.Set("message", rawjson.Quote(inItsWords(e)))
 	if e.Code != "" && e.Body == nil {
 		inner.Set("code", rawjson.Quote(e.Code))
 	}
@@ -90,6 +90,19 @@ func document(e *model.Error, kind string) []byte {
 		o.Set("request_id", []byte("null"))
 	}
 	return o.Bytes()
+}
+
+// tooLong is how the API begins to say that a request is longer than its model reads. Clients
+// such as Claude Code make their history shorter by these words alone.
+const tooLong = "prompt is too long"
+
+// inItsWords is what an error says, so that clients of the API know it.
+func inItsWords(e *model.Error) string {
+	said := message(e)
+	if e.TooLong() && !strings.Contains(strings.ToLower(said), tooLong) {
+		return tooLong + ": " + said
+	}
+	return said
 }
 
 // message is what an error says: in the upstream's words, where it is the upstream's.

@@ -197,7 +197,7 @@ func (d *Dialogue) ask(ctx context.Context, last bool) (*answer, error) {
 		switch {
 		case err == nil || !ok:
 			return a, err
-		case d.Request.Shorten && failure.tooLong() && d.shorten():
+		case d.Request.Shorten && failure.TooLong() && d.shorten():
 			d.Client.log().Warn("the oldest turns were left out: the model reads less", "messages", len(d.history))
 			if body, err = d.request(last); err != nil {
 				return nil, err
@@ -335,7 +335,7 @@ func (e *Error) mayBeTools() bool {
 		return true
 	}
 	switch code, _ := rawjson.String(o.Get("code")); code {
-	case "context_length_exceeded", "string_above_max_length", "model_not_found", "invalid_api_key", "invalid_json",
+	case CodeTooLong, "string_above_max_length", "model_not_found", "invalid_api_key", "invalid_json",
 		"content_filter", "content_policy_violation", "rate_limit_exceeded", "insufficient_quota", "invalid_image_url":
 		return false
 	}

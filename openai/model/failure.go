@@ -78,6 +78,9 @@ func reported(failure json.RawMessage) *Error {
 	if relayable(failure) {
 		e.Body = append(append([]byte(`{"error":`), failure...), '}')
 	}
+	if e.saysTooLong() { // the request is at fault, and not to be repeated
+		e.Status, e.Type = http.StatusBadRequest, TypeInvalidRequest
+	}
 	return e
 }
 

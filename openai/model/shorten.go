@@ -7,27 +7,40 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 )
 
-// tooLong reports whether an API refused a request because it is longer than its model
+// CodeTooLong is what the OpenAI API calls a request that is longer than its model reads.
+const CodeTooLong = "context_length_exceeded"
+
+// TooLong reports whether an API refused a request because it is longer than its model
 // reads. Some say so by a code, others in words alone: where a client wants its history
 // cut, one try more than needed does no harm.
-func (e *Error) tooLong() bool {
-	if e.Status != http.StatusBadRequest && e.Status != http.StatusRequestEntityTooLarge && e.Status != http.StatusUnprocessableEntity {
-		return false
+func (e *Error) TooLong() bool {
+	switch e.Status {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return e.saysTooLong()
 	}
-	document, err := rawjson.ParseObject(e.Body)
-	if err != nil {
-		return false
+	return false
+}
+
+// saysTooLong is TooLong by what the API said, whatever its status.
+func (e *Error) saysTooLong() bool {
+	said := ""
+	if e.Code == CodeUpstreamInvalid {
+		said = e.Message // the upstream's words, whatever its document is like
 	}
-	o, err := rawjson.ParseObject(document.Get("error"))
-	if err != nil {
-		o = document
+	member := func(string) string { return "" }
+	if document, err := rawjson.ParseObject(e.Body); err == nil {
+		o, err := rawjson.ParseObject(document.Get("error"))
+		if err != nil {
+			o = document
+		}
+		member = func(name string) string {
+			s, _ := rawjson.String(o.Get(name))
+			return strings.ToLower(s)
+		}
+		said = member("message")
 	}
-	member := func(name string) string {
-		s, _ := rawjson.String(o.Get(name))
-		return strings.ToLower(s)
-	}
-	said := member("message")
-	return member("code") == "context_length_exceeded" || member("type") == "exceed_context_size_error" ||
+	said = strings.ToLower(said)
+	return member("code") == CodeTooLong || member("type") == "exceed_context_size_error" ||
 		strings.Contains(said, "context length") || strings.Contains(said, "context size") || strings.Contains(said, "context window")
 }
 

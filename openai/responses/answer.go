@@ -2,6 +2,7 @@ package responses
 
 import (
 	"encoding/json"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -192,13 +193,35 @@ func said(e *model.Error) (code, message string) {
 			code, message = stringOf(o, "code"), stringOf(o, "message")
 		}
 	}
-	if code == "" {
+	switch {
+	case e.TooLong():
+		code = model.CodeTooLong // by which clients know that they have to make it shorter
+	case code == "":
 		code = "server_error"
 	}
 	if message == "" {
 		message = "The upstream failed."
 	}
 	return code, message
+}
+
+// writeError answers a request with an error: in the upstream's words, but by the code that
+// the API has for a request that is too long. Servers of local models have none, and clients
+// such as Codex make their history shorter by the code alone.
+func writeError(w http.ResponseWriter, e *model.Error) {
+	if code, _ := said(e); code == model.CodeTooLong {
+		told := *e
+		told.Code = code
+		if body, err := rawjson.ParseObject(e.Body); err == nil {
+			if o, err := rawjson.ParseObject(body.Get("error")); err == nil && stringOf(o, "code") != code {
+				o.Set("code", rawjson.Quote(code))
+				body.Set("error", o.Bytes())
+				told.Body = body.Bytes()
+			}
+		}
+		e = &told
+	}
+	e.Write(w)
 }
 
 func quoteOrNull(s string) json.RawMessage {
