@@ -62,8 +62,8 @@ func (w *codexWish) run(ctx context.Context) error {
 		return err
 	}
 	switch {
-	case len(models) == 0:
-		return &failure{fmt.Errorf("the gateway at %s has no model for you", w.url), "see models in its configuration, and what your key may use"}
+	case len(models) == 0 && w.model == "": // some APIs have no list, and the model all the same
+		return &failure{fmt.Errorf("the gateway at %s has no model for you", w.url), "name one with --model, or see models in its configuration, and what your key may use"}
 	case w.model == "":
 		w.model = models[0]
 	case !slices.Contains(models, w.model):

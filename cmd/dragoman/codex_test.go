@@ -34,6 +34,20 @@ func TestCodexSaysWhatTheGatewaySays(t *testing.T) {
 	}
 }
 
+// A model that is named needs no list: an API may have none, and serve it all the same.
+func TestCodexModelWithoutAList(t *testing.T) {
+	empty := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"object":"list","data":[],"models":[]}`))
+	}))
+	defer empty.Close()
+	for model, served := range map[string]bool{"m": true, "": false} {
+		err := (&codexWish{url: empty.URL + "/v1", model: model}).run(t.Context())
+		if failed, ok := errors.AsType[*failure](err); (err == nil) != served || ok && !strings.Contains(failed.hint, "--model") {
+			t.Errorf("the model %q: %v", model, err)
+		}
+	}
+}
+
 // What stands in Codex's configuration stays, the choice of another provider too; what
 // is ours is replaced, and writing it again changes nothing.
 func TestCodexConfigurationIsEdited(t *testing.T) {
