@@ -34,6 +34,11 @@ func kindOf(e *model.Error) string {
 	return "api_error"
 }
 
+// codeNoThreads is what the API says of a thread, a conversation that a server holds between
+// requests, where it holds none. Anthropic's SDK begins each of its tool runners with one,
+// and goes on without when it reads this.
+const codeNoThreads = "thread_unsupported_request"
+
 // saidKinds are the types of errors by what other APIs call them, as a code or a type.
 var saidKinds = map[string]string{
 	"rate_limit_exceeded":     "rate_limit_error",
@@ -81,6 +86,9 @@ func document(e *model.Error, kind string) []byte {
 	inner.Set("message", rawjson.Quote(inItsWords(e)))
 	if e.Code != "" && e.Body == nil {
 		inner.Set("code", rawjson.Quote(e.Code))
+	}
+	if e.Code == codeNoThreads {
+		inner.Set("details", []byte(`{"error_code":"`+codeNoThreads+`"}`))
 	}
 	o.Set("type", rawjson.Quote("error"))
 	o.Set("error", inner.Bytes())

@@ -2,6 +2,9 @@ package messages
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman/openai/model"
@@ -38,5 +41,33 @@ func TestKindMidway(t *testing.T) {
 		if got := kindMidway(e); got != want {
 			t.Errorf("%d: %s, want %s", e.Status, got, want)
 		}
+	}
+}
+
+// A conversation that the server is to hold is refused by the code with which Anthropic's
+// SDK sends the whole of it instead: without what was said before the answer would be wrong.
+func TestThreadsAreRefused(t *testing.T) {
+	for _, thread := range []string{`{"type":"create"}`, `{"type":"continue","previous_message_id":"msg_1"}`} {
+		_, err := Parse([]byte(`{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"And then?"}],"thread":` + thread + `}`))
+		e, ok := model.AsError(err)
+		if !ok {
+			t.Fatalf("%s: %v", thread, err)
+		}
+		w := httptest.NewRecorder()
+		WriteError(w, e)
+		if body := w.Body.String(); w.Code != http.StatusBadRequest || !strings.Contains(body, `"type":"invalid_request_error"`) || !strings.Contains(body, `"details":{"error_code":"thread_unsupported_request"}`) {
+			t.Errorf("%s: %d %s", thread, w.Code, body)
+		}
+	}
+	if _, err := Parse([]byte(`{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"Hi"}],"thread":null}`)); err != nil {
+		t.Errorf("without one: %v", err)
+	}
+}
+
+// A request for a summary in place of a turn is refused: as a turn, it would run tools.
+func TestCompactionIsRefused(t *testing.T) {
+	_, err := Parse([]byte(`{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"Hi"}],"compaction":{"type":"summarize"}}`))
+	if e, ok := model.AsError(err); !ok || e.Status != http.StatusBadRequest || e.Param != "compaction" {
+		t.Errorf("%v", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
@@ -138,6 +139,17 @@ func (r *Request) readBasics() (err error) {
 	}
 	if twin := r.object.Twin("model"); twin != "" {
 		return model.Invalid(twin, fmt.Sprintf("%q is no member of a request, but some APIs take it for \"model\": leave it out.", twin))
+	}
+	if !rawjson.IsNull(r.object.Get("thread")) {
+		// Without what was said before, which only such a server has, the answer would be wrong.
+		return &model.Error{
+			Status: http.StatusBadRequest, Type: model.TypeInvalidRequest, Code: codeNoThreads, Param: "thread",
+			Message: "thread: nothing is held here between requests. Send the whole conversation, without thread.",
+		}
+	}
+	if !rawjson.IsNull(r.object.Get("compaction")) {
+		// It asks for a summary in place of a turn: tools of ours must not run for it.
+		return wrong("compaction", "conversations are not summarised here. Leave it out, or ask for a summary in a message.")
 	}
 	r.Model, r.upstream = name, name
 	if r.Stream, err = model.Boolean(r.object, "stream"); err != nil {
