@@ -128,17 +128,26 @@ func spelled(keys []string) []string {
 
 // callKeys returns the keys of the calls of a message whose ids we made.
 func callKeys(o *rawjson.Object) []string {
-	calls, err := rawjson.Elements(o.Get("tool_calls"))
-	if err != nil {
-		return nil
-	}
 	var keys []string
-	for _, raw := range calls {
-		if id, _ := rawjson.String(rawjson.Find(raw, "id")); strings.HasPrefix(id, ReadID) || strings.HasPrefix(id, WroteID) {
+	for _, id := range callIDs(o) {
+		if strings.HasPrefix(id, ReadID) || strings.HasPrefix(id, WroteID) {
 			keys = append(keys, CallKey(id))
 		}
 	}
 	return keys
+}
+
+// callIDs returns the ids of the calls of a message.
+func callIDs(o *rawjson.Object) []string {
+	calls, err := rawjson.Elements(o.Get("tool_calls"))
+	if err != nil {
+		return nil
+	}
+	ids := make([]string, len(calls))
+	for i, raw := range calls {
+		ids[i], _ = rawjson.String(rawjson.Find(raw, "id"))
+	}
+	return ids
 }
 
 // turn returns what we keep of the turn that ended with a message; nil when that is
@@ -160,6 +169,41 @@ func (h *history) turn(i int) (*memory.Turn, error) {
 		}
 	}
 	return nil, nil
+}
+
+// spread returns the messages of the client's that are the open one of a turn, of which the
+// first is at i, and where they end, with the results behind them. There are several where
+// the client puts each result behind its call.
+func (h *history) spread(i int, open *memory.Message) (now []*rawjson.Object, end int) {
+	now = h.objects[i : i+1 : i+1]
+	var left map[string]bool // calls of the client's that are in none of them
+	for end = i; end+1 < len(h.objects); end++ {
+		o := h.objects[end+1]
+		if isTool(o) {
+			continue
+		}
+		ids := callIDs(o)
+		if len(ids) == 0 || contentText(o.Get("content")) != "" && contentText(contentOf(now)) != "" {
+			break
+		}
+		if left == nil {
+			left = map[string]bool{}
+			for k := range open.Calls {
+				left[open.Calls[k].Client] = !open.Calls[k].Ours()
+			}
+			for _, id := range callIDs(now[0]) {
+				delete(left, id)
+			}
+		}
+		if slices.ContainsFunc(ids, func(id string) bool { return !left[id] }) {
+			break
+		}
+		for _, id := range ids {
+			delete(left, id)
+		}
+		now = append(now, o)
+	}
+	return now, end
 }
 
 func isTool(o *rawjson.Object) bool {
@@ -188,9 +232,7 @@ func (h *history) findResults() {
 			h.results[call], at[call] = o, append(at[call], i)
 			continue
 		}
-		calls, _ := rawjson.Elements(o.Get("tool_calls"))
-		for _, raw := range calls {
-			id, _ := rawjson.String(rawjson.Find(raw, "id"))
+		for _, id := range callIDs(o) {
 			last[id] = o
 		}
 	}

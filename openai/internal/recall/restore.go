@@ -67,10 +67,15 @@ func (t *Thread) Restore(ctx context.Context) error {
 		if asked != nil && i == len(h.messages)-1 && h.keys[i] != nil && (kept == nil || kept.Open != nil) {
 			break // the message that asked
 		}
-		if kept != nil && kept.Open != nil && (kept.Resumed || kept.Open.Waits()) {
-			if next := t.goesOn(h, i, asked); next > i {
-				i = next - 1
-				continue
+		var now []*rawjson.Object
+		end := i
+		if kept != nil && kept.Open != nil {
+			now, end = h.spread(i, kept.Open)
+			if kept.Resumed || kept.Open.Waits() {
+				if next := t.goesOn(h, end, asked); next > end {
+					i = next - 1
+					continue
+				}
 			}
 		}
 		if kept == nil {
@@ -91,11 +96,8 @@ func (t *Thread) Restore(ctx context.Context) error {
 			t.Dialogue.AddHidden(append(slices.Clone(kept.Hidden), kept.Final)...)
 			continue
 		}
-		visible := h.objects[i]
-		for i+1 < len(h.messages) && isTool(h.objects[i+1]) {
-			i++
-		}
-		t.reopen(h, kept, visible, i == len(h.messages)-1)
+		i = end
+		t.reopen(h, kept, now, i == len(h.messages)-1)
 		for _, call := range kept.Open.Calls {
 			if call.Ours() {
 				continue
@@ -185,11 +187,11 @@ func (t *Thread) answered(h *history) (*memory.Turn, error) {
 }
 
 // reopen puts a turn with an open message back in its place, as the client has it
-// now; nil means as it was. Where the turn is the last one, it goes on: what waits
+// now, in one message or several; none means as it was. Where the turn is the last one, it goes on: what waits
 // for answers is made again.
-func (t *Thread) reopen(h *history, kept *memory.Turn, now *rawjson.Object, last bool) {
+func (t *Thread) reopen(h *history, kept *memory.Turn, now []*rawjson.Object, last bool) {
 	hidden := kept.Hidden
-	if now != nil && contentText(now.Get("content")) != kept.Text {
+	if len(now) > 0 && contentText(contentOf(now)) != kept.Text {
 		hidden = withoutText(hidden)
 	}
 	m := h.merged(kept, now)
@@ -219,18 +221,21 @@ func (t *Thread) reopen(h *history, kept *memory.Turn, now *rawjson.Object, last
 // merged returns the open message of a turn with what the client made of it. What
 // it changed counts: calls it dropped stay dropped, text and arguments it edited
 // replace the model's. Results that it did not send are not invented.
-func (h *history) merged(t *memory.Turn, now *rawjson.Object) *memory.Message {
+func (h *history) merged(t *memory.Turn, now []*rawjson.Object) *memory.Message {
 	m := &memory.Message{Message: t.Open.Message, After: t.Open.After}
-	kept := map[string]*rawjson.Object{}
-	if now != nil {
-		if text := contentText(now.Get("content")); text != t.Text {
-			m.Message = withContent(m.Message, now.Get("content"))
+	if len(now) > 0 {
+		if content := contentOf(now); contentText(content) != t.Text {
+			m.Message = withContent(m.Message, content)
 		}
-		calls, _ := rawjson.Elements(now.Get("tool_calls"))
+	}
+	type has struct{ by, call *rawjson.Object }
+	kept := map[string]has{}
+	for _, o := range now {
+		calls, _ := rawjson.Elements(o.Get("tool_calls"))
 		for _, raw := range calls {
 			if call, err := rawjson.ParseObject(raw); err == nil {
 				id, _ := rawjson.String(call.Get("id"))
-				kept[id] = call
+				kept[id] = has{o, call}
 			}
 		}
 	}
@@ -240,8 +245,8 @@ func (h *history) merged(t *memory.Turn, now *rawjson.Object) *memory.Message {
 			if !ok {
 				continue
 			}
-			call.Raw, call.Result = edited(&call, mine), nil
-			if answer := h.result(made{now, call.Client}); answer != nil {
+			call.Raw, call.Result = edited(&call, mine.call), nil
+			if answer := h.result(made{mine.by, call.Client}); answer != nil {
 				o := answer.Clone()
 				o.Set("tool_call_id", rawjson.Quote(call.ID))
 				call.Result = o.Bytes()
@@ -250,6 +255,16 @@ func (h *history) merged(t *memory.Turn, now *rawjson.Object) *memory.Message {
 		m.Calls = append(m.Calls, call)
 	}
 	return m
+}
+
+// contentOf returns what the client's messages of a turn say, of which at most one says something.
+func contentOf(now []*rawjson.Object) json.RawMessage {
+	for _, o := range now {
+		if content := o.Get("content"); contentText(content) != "" {
+			return content
+		}
+	}
+	return now[0].Get("content")
 }
 
 // withContent returns a message with other content.

@@ -3,6 +3,7 @@ package recall
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,10 +64,10 @@ func TestMerged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := &history{objects: []*rawjson.Object{object(t, `{"role":"user","tool_call_id":"c2","content":"no result"}`), object(t, `{"role":"tool","tool_call_id":"c1","content":"one"}`)}}
-			var now *rawjson.Object
+			var now []*rawjson.Object
 			if c.now != "" {
-				now = object(t, c.now)
-				h.objects = append([]*rawjson.Object{now}, h.objects...)
+				now = []*rawjson.Object{object(t, c.now)}
+				h.objects = slices.Concat(now, h.objects)
 			}
 			m := h.merged(open(), now)
 			if string(m.Message) != c.message || len(m.After) != 1 {
@@ -81,6 +82,44 @@ func TestMerged(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSpread: the calls of one message of the model's may be in several of the client's, with
+// nothing but results between.
+func TestSpread(t *testing.T) {
+	open := &memory.Message{Calls: []memory.Call{{ID: "call_a", Client: "c1"}, {ID: "call_b"}, {ID: "call_c", Client: "c2"}, {ID: "call_d", Client: "c3"}}}
+	one := func(text, id string) string {
+		return `{"role":"assistant","content":` + text + `,"tool_calls":[{"id":"` + id + `"}]}`
+	}
+	const said = `{"role":"tool","tool_call_id":"c1","content":"one"}`
+	for name, c := range map[string]struct {
+		history []string
+		now     []int
+		end     int
+	}{
+		"one":                {[]string{one(`"Then."`, "c1"), said, said}, []int{0}, 2},
+		"none behind it":     {[]string{one(`"Then."`, "c1")}, []int{0}, 0},
+		"each by itself":     {[]string{one(`"Then."`, "c1"), said, one(`null`, "c2"), said, one(`""`, "c3"), said}, []int{0, 2, 4}, 5},
+		"calls at once":      {[]string{one(`null`, "c1"), one(`"Then."`, "c2"), said, said}, []int{0, 1}, 3},
+		"another says more":  {[]string{one(`"Then."`, "c1"), said, one(`"And."`, "c2"), said}, []int{0}, 1},
+		"the turn again":     {[]string{one(`null`, "c1"), said, one(`null`, "c1"), said}, []int{0}, 1},
+		"a later turn":       {[]string{one(`null`, "c1"), said, one(`null`, "c9"), said}, []int{0}, 1},
+		"the end of a turn":  {[]string{one(`null`, "c1"), said, `{"role":"assistant","content":"Done."}`}, []int{0}, 1},
+		"a person between":   {[]string{one(`null`, "c1"), `{"role":"user","content":"Now."}`, one(`null`, "c2")}, []int{0}, 0},
+		"the end, and again": {[]string{one(`null`, "c1"), said, one(`null`, "c2"), said, one(`null`, "c1"), said}, []int{0, 2}, 3},
+	} {
+		h := &history{}
+		for _, m := range c.history {
+			h.objects = append(h.objects, object(t, m))
+		}
+		var want []*rawjson.Object
+		for _, i := range c.now {
+			want = append(want, h.objects[i])
+		}
+		if now, end := h.spread(0, open); end != c.end || !slices.Equal(now, want) {
+			t.Errorf("%s: %d messages to %d, want %d to %d", name, len(now), end, len(want), c.end)
+		}
 	}
 }
 
