@@ -101,6 +101,9 @@ func TestSpellingsOfDeniedURIs(t *testing.T) {
 		"http://me@[::ffff:7f00:1]/a":              Deny,
 		"http://[0:0:0:0:0:0:0:1]:81/a":            Deny,
 		"http://[::0.0.0.1]:81/a":                  Deny,
+		"http://[::1%25lo]:81/a":                   Deny, // as Go reads it
+		"http://[::1%lo]:81/a":                     Deny,
+		"postgres://[::1%25lo]/a":                  Deny,
 		"http://10.0.0.1/a":                        Deny, // the rule itself is spelled oddly
 		"http://10.1/a":                            Deny,
 		"http://127.0.0.2/a":                       Allow,

@@ -10,12 +10,13 @@ import (
 // An IPv4 address may be written as it is for inet_aton of POSIX, and so for browsers and
 // Node.js (https://url.spec.whatwg.org/#concept-ipv4-parser): in one to four numbers, each
 // decimal, octal (0177) or hexadecimal (0x7f), of which the last fills what is left:
-// 127.1 and 2130706433 are 127.0.0.1. One that is mapped into IPv6 is what it is.
+// 127.1 and 2130706433 are 127.0.0.1. One that is mapped into IPv6 is what it is. The zone of
+// an IPv6 address (RFC 6874) is no part of it: [::1%25lo] is where ::1 is.
 func OfHost(host string) (netip.Addr, bool) {
 	if inner, ok := strings.CutPrefix(host, "["); ok {
 		inner, ok = strings.CutSuffix(inner, "]")
 		addr, err := netip.ParseAddr(inner)
-		return addr.Unmap(), ok && err == nil && addr.Is6()
+		return addr.WithZone("").Unmap(), ok && err == nil && addr.Is6()
 	}
 	parts := strings.Split(strings.TrimSuffix(host, "."), ".")
 	if len(parts) > 4 {
