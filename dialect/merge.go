@@ -23,20 +23,31 @@ func (c *conversion) mergeAllOf() {
 func (c *conversion) foldAllOf(n *schema.Node) {
 	branches := n.Get("allOf").Items()
 	n.Delete("allOf")
-	whole, speaking := true, 0
-	for _, speaker := range append([]*schema.Node{n}, branches...) {
-		if evaluates(speaker) {
-			speaking++
+	whole, speaking, own := true, map[string]int{}, schema.NewObject()
+	for _, keyword := range unevaluated {
+		for _, speaker := range append([]*schema.Node{n}, branches...) {
+			if evaluates(speaker, keyword) {
+				speaking[keyword]++
+			}
+		}
+		if n.Has(keyword) {
+			own.Set(keyword, n.Get(keyword))
 		}
 	}
 	for _, branch := range branches {
+		origin := branch
 		if branch.Has("$ref") && c.rules.bad(RefSiblings) {
 			branch = c.resolved(branch) // it could not stand beside what n has
 		}
-		if speaking > 1 {
-			if rest := c.evaluated(branch); rest != branch {
-				branch, whole = rest, false
+		rest := c.evaluated(branch, func(keyword string) bool {
+			others := speaking[keyword]
+			if evaluates(origin, keyword) {
+				others--
 			}
+			return restricts(branch, keyword) && others > 0 || outspoken(branch, own, keyword)
+		})
+		if rest != branch {
+			branch, whole = rest, false
 		}
 		merged, ok := c.merge(n, branch)
 		if !ok {
@@ -54,11 +65,11 @@ func (c *conversion) foldAllOf(n *schema.Node) {
 }
 
 // evaluated is n without what it says of the members and items that nothing else in it speaks
-// of: merged with another schema it would speak of fewer.
-func (c *conversion) evaluated(n *schema.Node) *schema.Node {
+// of, where merged with another schema it would speak of fewer.
+func (c *conversion) evaluated(n *schema.Node, fewer func(keyword string) bool) *schema.Node {
 	out := n
-	for _, keyword := range []string{"unevaluatedProperties", "unevaluatedItems"} {
-		if !restricts(n, keyword) {
+	for _, keyword := range unevaluated {
+		if !fewer(keyword) {
 			continue
 		}
 		if out == n {
@@ -73,17 +84,19 @@ func (c *conversion) evaluated(n *schema.Node) *schema.Node {
 // below is inner as it can be merged into n, beside which it stood: what it would say of
 // fewer members or items there is left out, and said.
 func (c *conversion) below(pass string, at, n, inner *schema.Node) *schema.Node {
-	if !outspoken(inner, n) {
-		return inner
+	rest := c.evaluated(inner, func(keyword string) bool { return outspoken(inner, n, keyword) })
+	if rest != inner {
+		c.widen(pass, at, "what is unevaluated to one of several schemas is more than what is to all of them")
 	}
-	c.widen(pass, at, "what is unevaluated to one of several schemas is more than what is to all of them")
-	return c.evaluated(inner)
+	return rest
 }
 
-// outspoken reports whether n says of members or items what it would say of fewer, were it one
-// schema with other.
-func outspoken(n, other *schema.Node) bool {
-	return evaluates(other) && (restricts(n, "unevaluatedProperties") || restricts(n, "unevaluatedItems"))
+// outspoken reports whether n says by one of these keywords of members or items what it would
+// say of fewer, were it one schema with other.
+func outspoken(n, other *schema.Node, keywords ...string) bool {
+	return slices.ContainsFunc(keywords, func(keyword string) bool {
+		return restricts(n, keyword) && (evaluates(other, keyword) || other.Has(keyword) && !sameKeyword(n, other, keyword))
+	})
 }
 
 // restricts reports whether a keyword of n restricts something.
@@ -93,7 +106,7 @@ func restricts(n *schema.Node, keyword string) bool {
 
 // mergeTwins merges schemas of which neither holds the other.
 func (c *conversion) mergeTwins(a, b *schema.Node) (*schema.Node, bool) {
-	if (outspoken(a, b) || outspoken(b, a)) && !schema.Equal(a, b) {
+	if (outspoken(a, b, unevaluated...) || outspoken(b, a, unevaluated...)) && !schema.Equal(a, b) {
 		return nil, false
 	}
 	return c.merge(a, b)
@@ -183,12 +196,26 @@ func sameKeyword(a, b *schema.Node, keyword string) bool {
 	return mine == theirs || mine != nil && theirs != nil && schema.Equal(mine, theirs)
 }
 
-// evaluates reports whether n says of members, or items, what unevaluatedProperties, or
-// unevaluatedItems, beside it would not judge.
-func evaluates(n *schema.Node) bool {
-	return n.Has("$ref") || judgedInPlace(n) || slices.ContainsFunc([]string{
-		"properties", "patternProperties", "additionalProperties", "unevaluatedProperties", "prefixItems", "items", "contains", "unevaluatedItems",
-	}, n.Has)
+// unevaluated are the keywords for members, and for items, of which nothing beside them speaks.
+var unevaluated = []string{"unevaluatedProperties", "unevaluatedItems"}
+
+// evaluating are those that speak of them beside each, first of all that the others leave.
+var evaluating = map[string][]string{
+	"unevaluatedProperties": {"additionalProperties", "properties", "patternProperties"},
+	"unevaluatedItems":      {"items", "prefixItems", "contains"},
+}
+
+// evaluates reports whether n says of members, or items, what the keyword for those that are
+// unevaluated would not judge beside it.
+func evaluates(n *schema.Node, keyword string) bool {
+	return n.Has("$ref") || judgedInPlace(n) || slices.ContainsFunc(evaluating[keyword], n.Has)
+}
+
+// leaves reports whether n says so of some members, or items, and leaves others to that keyword
+// of a schema around it.
+func leaves(n, around *schema.Node, keyword string) bool {
+	all := n.Has(evaluating[keyword][0]) || n.Get(keyword).IsBool(false) || n.Has(keyword) && sameKeyword(n, around, keyword)
+	return !all && evaluates(n, keyword)
 }
 
 // inherit lets n say what left a schema that became a part of it, of which m is the mark.

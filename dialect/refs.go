@@ -141,7 +141,7 @@ func (x *expansion) beside(n, siblings, inner *schema.Node) *schema.Node {
 	if !wholly {
 		rest = x.below("inlineRefs", n, siblings, inner)
 	}
-	if merged, ok := x.merge(siblings, rest); ok && !outspoken(rest, siblings) {
+	if merged, ok := x.merge(siblings, rest); ok && !outspoken(rest, siblings, unevaluated...) {
 		return merged
 	}
 	if wholly {

@@ -165,7 +165,7 @@ func (c *conversion) dropBranches(n *schema.Node, keyword string) {
 		return
 	case len(kept) == 1:
 		n.Delete(keyword)
-		if merged, ok := c.merge(n, kept[0]); ok && !outspoken(kept[0], n) {
+		if merged, ok := c.merge(n, kept[0]); ok && !outspoken(kept[0], n, unevaluated...) {
 			c.become(n, merged)
 			break
 		}
@@ -261,10 +261,10 @@ func (c *conversion) pushInto(n *schema.Node) {
 		if conflict(rest, branch) {
 			continue // the alternative could never be met
 		}
-		if evaluates(branch) && takes(branch, "object") {
+		if leaves(branch, rest, "unevaluatedProperties") && takes(branch, "object") {
 			objects++
 		}
-		if evaluates(branch) && takes(branch, "array") {
+		if leaves(branch, rest, "unevaluatedItems") && takes(branch, "array") {
 			arrays++
 		}
 		both, ok := c.merge(c.below("pushIntoBranches", n, rest, branch), rest)

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,6 +82,31 @@ func TestNothingIsSaidToBeNarrowerThatIsNot(t *testing.T) {
 			for _, change := range planFor(t, name, s).Report() {
 				if change.Narrows && (change.Pass == "pushIntoBranches" || change.Pass == "mergeRoot") {
 					t.Errorf("%s: %s: %v", name, s, change)
+				}
+			}
+		}
+	}
+}
+
+// A schema that is closed, around one that says the same, or that says something of items alone,
+// is merged whole.
+func TestClosedSchemasMergeWhole(t *testing.T) {
+	const closed = `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"unevaluatedProperties":false}`
+	const other = `{"type":"object","properties":{"b":{"type":"integer"}},"required":["b"],"unevaluatedProperties":false}`
+	for _, s := range []string{
+		p(`{"type":"object","allOf":[` + closed + `],"unevaluatedProperties":false}`),
+		p(`{"anyOf":[` + closed + `,{"type":"null"}],"unevaluatedProperties":false}`),
+		p(`{"anyOf":[` + closed + `,` + other + `],"unevaluatedProperties":false}`),
+		p(`{"oneOf":[` + closed + `,` + other + `],"unevaluatedProperties":false}`),
+		p(`{"type":"object","allOf":[` + closed + `],"items":{"type":"string"}}`),
+		`{"type":"object","properties":{"p":{"$ref":"#/$defs/A","unevaluatedProperties":false}},"$defs":{"A":` + closed + `}}`,
+		`{"$ref":"#/$defs/A","unevaluatedProperties":false,"$defs":{"A":` + closed + `}}`,
+	} {
+		for _, name := range Names() {
+			plan := planFor(t, name, s)
+			for _, change := range plan.Report() {
+				if !change.Lossless && slices.Contains([]string{"mergeAllOf", "inlineRefs", "pushIntoBranches", "nullableUnions"}, change.Pass) {
+					t.Errorf("%s: %s: %v\nsent %s", name, s, change, plan.Parameters())
 				}
 			}
 		}
