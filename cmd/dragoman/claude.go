@@ -47,6 +47,9 @@ DRAGOMAN_API_KEY, and stands in the settings then.`,
 				}
 				base = ownAddress(file)
 			}
+			if err := checkGateway("--url", base, ourGateway); err != nil {
+				return err
+			}
 			base = strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1") // which Claude Code appends
 			key := os.Getenv("DRAGOMAN_API_KEY")
 			name, err := servedModel(cmd.Context(), base, key, model)
@@ -133,7 +136,7 @@ const wantedKey = "set DRAGOMAN_API_KEY to one; \"dragoman keys new\" makes them
 func askGateway(ctx context.Context, method, address, key string, body []byte) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
-		return nil, &usageError{errors.New("--url is no address of a gateway"), "such as --url http://127.0.0.1:8787"}
+		return nil, err
 	}
 	req.Header.Set("Anthropic-Version", "2023-06-01")
 	req.Header.Set("Content-Type", "application/json")
@@ -143,13 +146,15 @@ func askGateway(ctx context.Context, method, address, key string, body []byte) (
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }} // the key is for nobody else
 	res, err := client.Do(req)
 	if err != nil {
-		return nil, &failure{fmt.Errorf("the gateway does not answer: %w", err), "start it with \"dragoman serve\", or say where it is: --url URL"}
+		return nil, unanswered("--url", err)
 	}
 	defer res.Body.Close()
 	answer, err := safehttp.ReadAll(res.Body, 16<<20)
 	switch {
 	case err != nil:
 		return nil, &failure{fmt.Errorf("the gateway does not answer: %w", err), ""}
+	case checkTLS(res.StatusCode, answer) != nil:
+		return nil, checkTLS(res.StatusCode, answer)
 	case res.StatusCode == http.StatusUnauthorized:
 		return nil, &failure{errors.New("the gateway wants a key"), wantedKey}
 	case res.StatusCode != http.StatusOK:

@@ -37,7 +37,7 @@ gateway asks for none: without one it does not ask what models there are.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return w.run(cmd.Context()) },
 	}
-	cmd.Flags().StringVar(&w.url, "url", "http://127.0.0.1:8787/v1", "`ADDRESS` of the gateway")
+	cmd.Flags().StringVar(&w.url, "url", ourGateway+"/v1", "`ADDRESS` of the gateway")
 	cmd.Flags().StringVar(&w.model, "model", "", "`NAME` of the model (default the first that the gateway has)")
 	cmd.Flags().BoolVar(&w.write, "write", false, "write it into Codex's configuration")
 	return cmd
@@ -56,6 +56,9 @@ func (w *codexWish) run(ctx context.Context) error {
 	w.url = strings.TrimRight(w.url, "/")
 	if strings.ContainsAny(w.url+w.model, "\"\\\n\r\x00") {
 		return &usageError{errors.New("an address and a model have no quotes, backslashes or line ends"), ""}
+	}
+	if err := checkGateway("--url", w.url, ourGateway+"/v1"); err != nil {
+		return err
 	}
 	models, err := listedModels(ctx, w.url)
 	if err != nil {
@@ -217,7 +220,7 @@ func listedModels(ctx context.Context, base string) ([]string, error) {
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, &failure{fmt.Errorf("the gateway at %s does not answer: %w", base, err), "start it with dragoman serve, or name it with --url"}
+		return nil, unanswered("--url", err)
 	}
 	defer resp.Body.Close()
 	switch resp.StatusCode {
@@ -225,8 +228,12 @@ func listedModels(ctx context.Context, base string) ([]string, error) {
 	case http.StatusUnauthorized:
 		return nil, &failure{fmt.Errorf("the gateway at %s wants a key", base), wantedKey}
 	case http.StatusNotFound:
-		return nil, &failure{fmt.Errorf("there is no list of models at %s/models", base), "the address of a gateway here ends in /v1: --url http://127.0.0.1:8787/v1"}
+		return nil, &failure{fmt.Errorf("there is no list of models at %s/models", base), "the address of a gateway here ends in /v1: --url " + ourGateway + "/v1"}
 	default:
+		answer, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
+		if err := checkTLS(resp.StatusCode, answer); err != nil {
+			return nil, err
+		}
 		return nil, &failure{fmt.Errorf("the gateway at %s says %s", base, resp.Status), "its log says why"}
 	}
 	var list struct {

@@ -29,6 +29,9 @@ started the gateway. The secret is good once; the next one is there at once.
 A gateway that asks for keys has no secret: a key signs in at /console/.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkGateway("--gateway", gateway, ourGateway); err != nil {
+				return err
+			}
 			key, err := secretOf(gateway)
 			if err != nil {
 				return &failure{err, "is it running as you, on this machine? --gateway names another address; one that asks for keys is opened at /console/ with a key"}
@@ -45,7 +48,7 @@ A gateway that asks for keys has no secret: a key signs in at /console/.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&gateway, "gateway", "http://127.0.0.1:8787", "`ADDRESS` of the gateway")
+	cmd.Flags().StringVar(&gateway, "gateway", ourGateway, "`ADDRESS` of the gateway")
 	cmd.Flags().BoolVar(&open, "open", false, "open it in a browser, too")
 	cmd.Flags().BoolVar(&secret, "secret", false, "print the secret alone, for the routes of operators")
 	cmd.MarkFlagsMutuallyExclusive("open", "secret")

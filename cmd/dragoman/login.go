@@ -81,7 +81,7 @@ gateway elsewhere log in through it, with their own key or access token:
 			if gateway != "" {
 				g, err := newRemote(gateway, os.Getenv("DRAGOMAN_API_KEY"))
 				if err != nil {
-					return &usageError{err, ""}
+					return err
 				}
 				if forget {
 					return g.forget(cmd.Context(), screen, label)

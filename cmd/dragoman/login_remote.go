@@ -28,9 +28,12 @@ type remote struct {
 }
 
 func newRemote(address, key string) (*remote, error) {
+	if err := checkGateway("--gateway", address, ourGateway); err != nil {
+		return nil, err
+	}
 	base := strings.TrimRight(address, "/")
 	if err := accesstoken.CheckURL(base); err != nil {
-		return nil, errors.New("--gateway: a key goes to an https address, such as https://gateway.example, or to this machine")
+		return nil, &usageError{errors.New("--gateway: a key goes to an https address, such as https://gateway.example, or to this machine"), ""}
 	}
 	// The gateway asks others meanwhile.
 	client := safehttp.NewClient(safehttp.Options{MaxRedirects: -1, HeaderTimeout: time.Minute})
@@ -118,13 +121,13 @@ func (g *remote) post(ctx context.Context, method, path string, body any) (statu
 	}
 	res, err := g.client.Do(r)
 	if err != nil {
-		return 0, nil, &failure{fmt.Errorf("the gateway does not answer: %w", err), "start it with \"dragoman serve\", or say where it is: --gateway ADDRESS"}
+		return 0, nil, unanswered("--gateway", err)
 	}
 	defer res.Body.Close()
 	if answer, err = safehttp.ReadAll(res.Body, maxRemote); err != nil {
 		return 0, nil, fmt.Errorf("the answer of the gateway: %w", err)
 	}
-	return res.StatusCode, answer, nil
+	return res.StatusCode, answer, checkTLS(res.StatusCode, answer)
 }
 
 // refusal is why a gateway does not do something, in its words.

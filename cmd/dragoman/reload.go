@@ -21,7 +21,7 @@ type rereading struct {
 }
 
 func (r *rereading) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&r.gateway, "gateway", "http://127.0.0.1:8787", "`ADDRESS` of the gateway")
+	cmd.Flags().StringVar(&r.gateway, "gateway", ourGateway, "`ADDRESS` of the gateway")
 	cmd.Flags().BoolVar(&r.json, "json", false, "print the answer of the gateway, for programs")
 }
 
@@ -85,7 +85,7 @@ cannot be asked.
 func (r *rereading) ask(cmd *cobra.Command) (done ops.Reloaded, err error) {
 	g, err := newRemote(r.gateway, os.Getenv("DRAGOMAN_API_KEY"))
 	if err != nil {
-		return done, &usageError{err, ""}
+		return done, err
 	}
 	if g.key == "" { // a gateway that asks nobody for a key knows its operator by the secret
 		if own, err := secretOf(r.gateway); err == nil {

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+)
+
+// ourGateway is where a gateway is that nothing else is said of.
+const ourGateway = "http://127.0.0.1:8787"
+
+// checkGateway says why a flag, whose value is such as the example, names no gateway. What is
+// left out most often is the scheme, and "localhost:8787" without one is a URL, too.
+func checkGateway(flag, address, example string) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return &usageError{fmt.Errorf("%s: the address of a gateway begins with http:// or https://", flag), "for example: " + flag + " " + example}
+	}
+	return nil
+}
+
+// unanswered is why a gateway does not answer, with what to do about it.
+func unanswered(flag string, err error) error {
+	hint := `start it with "dragoman serve", or say where it is: ` + flag + " ADDRESS"
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		hint = "if an authority of your own signed its certificate, set SSL_CERT_FILE to that authority's"
+	} else if errors.Is(err, http.ErrSchemeMismatch) {
+		hint = "it answers without TLS: write http:// in place of https://"
+	}
+	return &failure{fmt.Errorf("the gateway does not answer: %w", err), hint}
+}
+
+// checkTLS is why an answer is none of a gateway's where it was asked without TLS and wants
+// it: the HTTP server answers for it then, with a sentence.
+func checkTLS(status int, answer []byte) error {
+	if status == http.StatusBadRequest && bytes.HasPrefix(answer, []byte("Client sent an HTTP request to an HTTPS server")) {
+		return &failure{errors.New("the gateway answers over TLS alone"), "write https:// in place of http://"}
+	}
+	return nil
+}
