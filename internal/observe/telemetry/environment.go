@@ -51,24 +51,36 @@ func (l lookup) exporter(c *Config, signal string) (*otlp.Client, error) {
 	if protocol := l.of(signal, "PROTOCOL"); protocol != "" && protocol != "http/protobuf" {
 		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q, and OTLP is sent as http/protobuf alone", protocol)
 	}
-	client := &otlp.Client{URL: address, Header: http.Header{}, Gzip: l.of(signal, "COMPRESSION") == "gzip"}
+	packed := l.of(signal, "COMPRESSION")
+	if packed != "" && packed != "gzip" && packed != "none" {
+		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_COMPRESSION is %q, and there is gzip and none", packed)
+	}
+	client := &otlp.Client{URL: address, Header: http.Header{}, Gzip: packed == "gzip"}
 	if err := addHeaders(client.Header, l.of(signal, "HEADERS")); err != nil {
 		return nil, err
 	}
 	for name, value := range c.Headers {
 		client.Header.Set(name, value.Reveal())
 	}
-	if text := l.of(signal, "TIMEOUT"); text != "" {
-		ms, err := strconv.Atoi(text)
-		if err != nil || ms < 0 {
-			return nil, errors.New("OTEL_EXPORTER_OTLP_TIMEOUT is a number of milliseconds")
-		}
-		client.Timeout = time.Duration(ms) * time.Millisecond
+	if client.Timeout, err = milliseconds("OTEL_EXPORTER_OTLP_TIMEOUT", l.of(signal, "TIMEOUT")); err != nil {
+		return nil, err
 	}
 	if client.TLS, err = l.tls(signal); err != nil {
 		return nil, err
 	}
 	return client.Open(), nil
+}
+
+// milliseconds reads the value of a variable; without one it is 0.
+func milliseconds(name, value string) (time.Duration, error) {
+	if value == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("%s is a number of milliseconds", name)
+	}
+	return time.Duration(n) * time.Millisecond, nil
 }
 
 // address is where a signal goes; empty for nowhere.

@@ -112,8 +112,3 @@ func (l lookup) sampler(c *Config) (sdktrace.Sampler, error) {
 	}
 	return s, nil
 }
-
-func (l lookup) milliseconds(name string) time.Duration {
-	n, _ := strconv.Atoi(l.get(name))
-	return time.Duration(n) * time.Millisecond
-}

@@ -111,7 +111,12 @@ func (t *Telemetry) measures(c *Config, env lookup, about *resource.Resource) er
 	}
 	t.clients = append(t.clients, client)
 	interval := cmp.Or(c.Metrics.Interval, DefaultInterval)
-	if ms := env.milliseconds("OTEL_METRIC_EXPORT_INTERVAL"); ms > 0 && c.Metrics.Interval == DefaultInterval {
+	const often = "OTEL_METRIC_EXPORT_INTERVAL" // which the SDK reads, too, and logs in its own form what it cannot read
+	ms, err := milliseconds(often, env.get(often))
+	if err != nil {
+		return err
+	}
+	if ms > 0 && c.Metrics.Interval == DefaultInterval {
 		interval = ms
 	}
 	exporter := &metricExporter{client: client, errors: t.sending}
