@@ -83,7 +83,7 @@ func (h HTTP) check() error {
 	case alone > 1:
 		return errors.New("Options.HTTP: give a Token, or Authenticate, or APIKeys and OAuth")
 	case h.Token != "" && (len(h.Token) < minToken || strings.ContainsAny(h.Token, " \t\r\n")):
-		return fmt.Errorf("Options.HTTP: the token must have at least %d characters and no spaces", minToken)
+		return fmt.Errorf("Options.HTTP: the token, which is that of MCP_TOKEN where the options have none, must have at least %d characters and no spaces", minToken)
 	}
 	for _, origin := range h.Origins {
 		if u, err := url.Parse(origin); err != nil || u.Scheme == "" || u.Host == "" || u.Path != "" {

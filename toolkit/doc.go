@@ -18,7 +18,7 @@
 //		s := toolkit.NewServer(toolkit.Options{Service: "weather", Version: "1.4.0"})
 //		toolkit.Add(s, toolkit.Tool{
 //			Name:        "weather_get_forecast",
-//			Description: "Forecast for one city, at most a week ahead.",
+//			Description: "Returns the forecast for one city, at most a week ahead.",
 //			Hints:       toolkit.Hints{ReadOnly: toolkit.Yes, Destructive: toolkit.No, Idempotent: toolkit.Yes, OpenWorld: toolkit.Yes},
 //			Examples:    []toolkit.Example{{Ask: "Will it rain in Rome tomorrow?", Arguments: `{"city":"Rome","days":1}`}},
 //		}, forecast)

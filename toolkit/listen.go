@@ -100,7 +100,7 @@ func (s *Server) listen(ctx context.Context, line *CommandLine, errs io.Writer) 
 func loopbackByDefault(address string) (string, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return "", fmt.Errorf("--http %s: %w", address, err)
+		return "", fmt.Errorf("--http %s: an address is a host and a port, such as 127.0.0.1:8080, or :8080 for loopback", address)
 	}
 	return net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port), nil
 }
