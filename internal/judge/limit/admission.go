@@ -21,6 +21,11 @@ type counter struct {
 	lease   lease           // of what all replicas have together
 }
 
+// paced reports whether a rate and its burst are what is counted by.
+func (c *counter) paced(pace rate.Limit, burst int) bool {
+	return c.pace.Limit() == pace && c.pace.Burst() == burst
+}
+
 // wake lets the one who waits longest try again: whether there is room for it, the limit
 // says as it is then, which is not the one that whoever made room was admitted by.
 func (c *counter) wake() {

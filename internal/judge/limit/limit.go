@@ -316,8 +316,9 @@ func (l *Limiter) counter(each *limit, owner, key string) *counter {
 	switch pace, burst := l.share(each); {
 	case c.pace.Limit() == rate.Inf && pace != rate.Inf: // nothing was counted of a rate, so that all of it is there
 		c.pace = rate.NewLimiter(pace, burst)
-	case c.pace.Limit() != pace || c.pace.Burst() != burst:
-		since := l.since // and not now: nobody has asked meanwhile
+	case !c.paced(pace, burst):
+		c.lease.empty = time.Time{} // what the store said was of another rate
+		since := l.since            // and not now: nobody has asked meanwhile
 		if l.shared() {
 			since = time.Now() // replicas come and go
 		}

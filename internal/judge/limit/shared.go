@@ -236,7 +236,7 @@ func (l *Limiter) answered(h *held, o *order, got grant, err error) {
 	switch {
 	case got.tokens > 0:
 		c.tokens, c.end = got.tokens, now.Add(portionEnd)
-	case o.ask > 0:
+	case o.ask > 0 && h.counter.paced(l.share(o.limit)): // else the limit was replaced meanwhile
 		c.tokens, c.empty = 0, now.Add(got.after)
 	}
 	if got.counted {
@@ -293,7 +293,8 @@ func (o *order) take(tx *store.Tx, node string, running int, callTime time.Durat
 
 // ofRate takes calls of a rate: a bucket of as many as the burst, which fills by one every
 // so often, as the moment at which all of it was there or will be (the generic cell rate
-// algorithm of ITU-T I.371).
+// algorithm of ITU-T I.371). A bucket is never emptier than empty: where the rate was slower
+// until now, or the database's clock was ahead, it fills from now on.
 func (o *order) ofRate(tx *store.Tx, now time.Time) (n int, after time.Duration, err error) {
 	each := float64(time.Second/time.Microsecond) / float64(o.limit.rate) // for one call, in microseconds
 	at := float64(store.Time(now))
@@ -302,14 +303,17 @@ func (o *order) ofRate(tx *store.Tx, now time.Time) (n int, after time.Duration,
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return 0, 0, err
 	}
-	from := max(at, float64(spent))
-	room := at + float64(o.limit.burst)*each - from
-	if n = min(o.ask, int(math.Floor(room/each+1e-6))); n <= 0 {
-		return 0, time.Duration(math.Ceil(each-room)) * time.Microsecond, nil
+	empty := at + float64(o.limit.burst)*each
+	from := min(max(at, float64(spent)), empty)
+	if n = min(o.ask, int(math.Floor((empty-from)/each+1e-6))); n <= 0 {
+		n, after = 0, time.Duration(math.Ceil(each-(empty-from)))*time.Microsecond
+		if float64(spent) <= empty {
+			return 0, after, nil
+		}
 	}
 	_, err = tx.Exec("INSERT INTO limit_rates (counter, spent) VALUES ($1, $2) ON CONFLICT (counter) DO UPDATE SET spent = excluded.spent",
 		o.name, int64(math.Round(from+float64(n)*each)))
-	return n, 0, err
+	return n, after, err
 }
 
 // ofSlots writes down how many slots this replica has from now on: as many as it wants and

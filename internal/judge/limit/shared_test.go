@@ -86,6 +86,45 @@ func TestSharedRate(t *testing.T) {
 	}
 }
 
+// TestSharedRateAfterAReload: a rate that is made quicker, be it while the store is asked by
+// the slow one, lets through at once what it says, however long the slow one had to be waited
+// for.
+func TestSharedRateAfterAReload(t *testing.T) {
+	all := three(t, 0, Limit{Name: "turns", Rate: "1/h", Burst: 2})
+	for i, l := range all {
+		if n, _ := uses(t, l, tool(ada, "a", "x"), 1); n == 1 != (i < 2) {
+			t.Fatalf("%d: %d were admitted", i, n)
+		}
+	}
+	for _, l := range all {
+		l.mu.Lock()
+		h := held{limit: &l.limits[0], counter: l.counter(&l.limits[0], ada.ID, "turns")}
+		h.counter.lease.asking++
+		h.counter.lease.empty = time.Time{}
+		asked := l.exchange(&h)
+		h.counter.lease.asking--
+		l.mu.Unlock()
+		if err := l.Use(t.Context(), []Limit{{Name: "turns", Rate: "1000/s"}}); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = uses(t, l, tool(ada, "a", "x"), 1)
+		<-asked
+	}
+	for i, l := range all {
+		for admitted := 0; admitted < 3; {
+			leave, problem := l.Admit(t.Context(), tool(ada, "a", "x"))
+			switch leave(dragoman.Result{}); {
+			case problem == nil:
+				admitted++
+			case problem.RetryAfter > time.Second:
+				t.Fatalf("%d: %v, in %s", i, problem, problem.RetryAfter)
+			default:
+				<-time.After(problem.RetryAfter)
+			}
+		}
+	}
+}
+
 // TestSharedRateInTime: three replicas that are asked as fast as they can answer admit
 // what the limit says, and each loses no more than its portion.
 func TestSharedRateInTime(t *testing.T) {
