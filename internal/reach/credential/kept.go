@@ -185,26 +185,53 @@ func (k *kept) exchange(ctx context.Context, old Entry) (Entry, error) {
 	} else if err != nil {
 		err = errors.New("the authorization server cannot be asked for a new token")
 	}
-	now, keeping := k.store.Update(k.account, func(now *Entry, _ time.Time) error {
-		if !now.same(&old) {
-			return nil // somebody logged in meanwhile
-		}
-		now.Renewing = time.Time{}
+	renewed := func(e *Entry) {
+		e.Renewing = time.Time{}
 		if err == nil {
-			now.Access, now.Expires = secret.New(token.AccessToken), token.Expiry
+			e.Access, e.Expires = secret.New(token.AccessToken), token.Expiry
 			if token.RefreshToken != "" {
-				now.Refresh = secret.New(token.RefreshToken) // the old one is good no more
+				e.Refresh = secret.New(token.RefreshToken) // the old one is good no more
 			}
 		}
-		return nil
-	})
+	}
+	keep := func() (Entry, error) {
+		return k.store.Update(k.account, func(now *Entry, _ time.Time) error {
+			if now.same(&old) { // else somebody logged in meanwhile
+				renewed(now)
+			}
+			return nil
+		})
+	}
+	now, keeping := keep()
 	switch {
 	case errors.Is(keeping, ErrNone):
 		return old, k.wanted(nil) // forgotten meanwhile, and so it stays
+	case keeping != nil && err == nil:
+		go untilKept(keep)
+		now = old
+		renewed(&now)
 	case keeping != nil:
 		return old, keeping
 	}
 	return now, err
+}
+
+// How often, and for how long, it is tried to keep new tokens where the store is away.
+const (
+	keepEvery = time.Second
+	keepFor   = 10 * time.Minute
+)
+
+// untilKept keeps new tokens once that can be done: nobody else has them, and those that the
+// store has may be good no more.
+func untilKept(keep func() (Entry, error)) {
+	pause := claimEvery
+	for until := time.Now().Add(keepFor); time.Now().Before(until); pause = min(2*pause, keepEvery) {
+		<-time.After(pause)
+		if _, err := keep(); err == nil || errors.Is(err, ErrNone) {
+			return
+		}
+	}
 }
 
 // config is the client that an entry was made by.

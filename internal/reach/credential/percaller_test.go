@@ -251,3 +251,52 @@ func TestForgottenWhileRenewed(t *testing.T) {
 		t.Errorf("there is something again: %v", err)
 	}
 }
+
+// lossy is a store that is away for the updates that one of them is followed by.
+type lossy struct {
+	*File
+	mu   sync.Mutex
+	away int // updates that fail behind the next one
+	next bool
+}
+
+func (s *lossy) Update(a Account, change func(*Entry, time.Time) error) (Entry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.next && s.away > 0 {
+		s.away--
+		return Entry{}, errors.New("the database cannot be reached")
+	}
+	s.next = false
+	return s.File.Update(a, change)
+}
+
+// Where the store is away when the new tokens come, the request goes on with them, and they
+// are kept once it is back: the refresh token that it has is good no more.
+func TestRenewedWhileTheStoreIsAway(t *testing.T) {
+	w, s := newWorld(t), &lossy{File: newStore(t)}
+	w.life = time.Second
+	if err := logIn(t, w, s.File, Config{}); err != nil {
+		t.Fatal(err)
+	}
+	account := Account{Server: w.url()}
+	old, err := s.Get(account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.do(func() { w.life = time.Hour; clear(w.tokens) })
+	s.next, s.away = true, 3
+	client := &http.Client{Transport: transportOf(t, TransportOptions{Account: account, Store: s})}
+	if status, err := ask(t.Context(), client, w.url()); status != 200 || err != nil {
+		t.Errorf("%d, %v", status, err)
+	}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		e, err := s.Get(account)
+		if err == nil && e.Refresh != old.Refresh && e.Renewing.IsZero() {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the new tokens are lost: %+v, %v", e, err)
+		}
+	}
+}
