@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/dragoman-mcp/dragoman/internal/door"
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
 	"github.com/dragoman-mcp/dragoman/internal/state/run"
+	"github.com/dragoman-mcp/dragoman/internal/state/store"
 	"github.com/dragoman-mcp/dragoman/internal/wire/rawjson"
 	"github.com/dragoman-mcp/dragoman/openai/model"
 	"github.com/dragoman-mcp/dragoman/openai/responses"
@@ -211,5 +213,59 @@ func TestBackgroundIsNotBegun(t *testing.T) {
 	p.checkError(p.do("POST", "/v1/responses", `{"model":"m","background":true,"input":"Say hello.","conversation":"`+talk+`"}`), 404, "not_found")
 	if all, err := p.runs.List(t.Context(), run.Filter{}); err != nil || len(all) != 0 {
 		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+// A moment in which the store keeps nothing ends no response: it is gone on with as where a
+// process died at that point, and what may have changed something does not run again.
+func TestBackgroundOutlivesTrouble(t *testing.T) {
+	for _, tt := range []struct {
+		step  string // what cannot be kept, and for which time
+		nth   int
+		words string
+	}{
+		{"model", 1, "22 degrees."},
+		{"call", 1, "22 degrees."},                         // the result of what only reads
+		{"call", 2, "22 degrees."},                         // that a call begins which does not
+		{"call", 3, "It may or may not have taken effect"}, // its result
+	} {
+		s := &stage{}
+		model := httptest.NewServer(s)
+		t.Cleanup(model.Close)
+		var p *process
+		rename := func(from, to string) {
+			if err := p.db.Write(context.Background(), func(tx *store.Tx) error {
+				_, err := tx.Exec("ALTER TABLE " + from + " RENAME TO " + to)
+				return err
+			}); err != nil {
+				t.Error(err)
+			}
+		}
+		n := 0
+		p = started(t, filepath.Join(t.TempDir(), "dragoman.db"), run.Config{Lease: 50 * time.Millisecond, Look: 10 * time.Millisecond, At: func(point string) {
+			switch {
+			case strings.HasPrefix(point, "before "+tt.step):
+				if n++; n == tt.nth {
+					rename("run_steps", "away")
+				}
+			case strings.HasPrefix(point, "after "+tt.step) && n == tt.nth:
+				n++
+				rename("away", "run_steps")
+			}
+		}}, upstream.Model{Match: "*", BaseURL: model.URL + "/v1"})
+		p.tools.run = s.tool
+		watching, stop := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		all.Go(func() { p.runs.Watch(watching, p.api.Work) })
+		id := p.post(`{"model":"m","background":true,"input":"Warn Oslo"}`)
+		p.events(id, -1)
+		if status, body := p.got(id); status != "completed" || !strings.Contains(body, tt.words) {
+			t.Errorf("%s %d: %s", tt.step, tt.nth, body)
+		}
+		stop()
+		all.Wait()
+		if s.wrote != 1 {
+			t.Errorf("%s %d: it wrote %d times", tt.step, tt.nth, s.wrote)
+		}
 	}
 }

@@ -226,14 +226,14 @@ func (s *tapedStore) Put(_ context.Context, _ string, r *responses.Stored) error
 // was: whether the call ran then, its step says.
 func (s *tapedStore) Spend(ctx context.Context, caller, id string) (first bool, err error) {
 	name := "spent " + id
-	before, err := s.tape.held.Step(ctx, name)
+	before, err := s.tape.step(ctx, name)
 	if err != nil || before != nil {
 		return err == nil, err
 	}
 	together, ok := s.Store.(kept.Transactional)
 	if !ok {
 		if first, err = s.Store.Spend(ctx, caller, id); err == nil && first {
-			err = s.tape.held.Keep(ctx, name, []byte("x"))
+			err = s.tape.keep(ctx, name, []byte("x"))
 		}
 		return first && err == nil, err
 	}
@@ -246,18 +246,38 @@ func (s *tapedStore) Spend(ctx context.Context, caller, id string) (first bool, 
 	if errors.Is(err, errSpent) {
 		return false, nil
 	}
-	return first && err == nil, err
+	return first && err == nil, s.tape.needed(ctx, err)
 }
 
 var errSpent = errors.New("it was used before")
 
 // once returns what a step keeps, and keeps a value where it keeps none.
 func (t *tape) once(ctx context.Context, name, value string) (string, error) {
-	before, err := t.held.Step(ctx, name)
+	before, err := t.step(ctx, name)
 	if err != nil || before != nil {
 		return string(before), err
 	}
-	return value, t.held.Keep(ctx, name, []byte(value))
+	return value, t.keep(ctx, name, []byte(value))
+}
+
+// step returns what a step keeps; nil where there is none.
+func (t *tape) step(ctx context.Context, name string) ([]byte, error) {
+	document, err := t.held.Step(ctx, name)
+	return document, t.needed(ctx, err)
+}
+
+// keep keeps a step.
+func (t *tape) keep(ctx context.Context, name string, document []byte) error {
+	return t.needed(ctx, t.held.Keep(ctx, name, document))
+}
+
+// needed gives the run up where the store failed: the response is gone on with once its lease
+// is over, as where its process died.
+func (t *tape) needed(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() == nil {
+		t.held.GiveUp(err)
+	}
+	return err
 }
 
 // add takes what the response adds to its conversation, which is written down with the end

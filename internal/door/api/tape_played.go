@@ -25,7 +25,7 @@ func (t *tape) client(c *model.Client) {
 	post := c.Post
 	c.Post = func(ctx context.Context, body [][]byte) (*http.Response, error) {
 		name := fmt.Sprintf("model %d", t.models)
-		kept, err := t.held.Step(ctx, name)
+		kept, err := t.step(ctx, name)
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +140,7 @@ func (t *tape) wait(ctx context.Context, call dragoman.Call, id string, expires 
 		t.idle.Wait()
 	}
 	t.mu.Unlock()
-	before, err := t.held.Step(ctx, name)
+	before, err := t.step(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -151,8 +151,7 @@ func (t *tape) wait(ctx context.Context, call dragoman.Call, id string, expires 
 		t.mu.Unlock()
 		return &dragoman.Answers{Gone: true}, nil
 	}
-	if err := t.held.Keep(ctx, name, []byte(id)); err != nil {
-		t.held.GiveUp(err)
+	if err := t.keep(ctx, name, []byte(id)); err != nil {
 		return nil, err
 	}
 	if err := t.held.Wait(ctx, id, time.Until(expires)+time.Second); err != nil {
@@ -180,7 +179,7 @@ func (t *tapedTools) Call(ctx context.Context, call dragoman.Call) (dragoman.Res
 		return dragoman.Result{Ran: dragoman.RanNot}, err
 	}
 	defer t.tape.end()
-	kept, err := t.tape.held.Step(ctx, name)
+	kept, err := t.tape.step(ctx, name)
 	if err != nil {
 		return dragoman.Result{Ran: dragoman.RanNot}, err
 	}
@@ -216,7 +215,7 @@ func (t *tapedTools) Call(ctx context.Context, call dragoman.Call) (dragoman.Res
 		}
 		err = t.keep(ctx, name, &plain)
 	case changes && res.Ran == dragoman.RanNot:
-		err = t.tape.held.Forget(ctx, name)
+		err = t.tape.needed(ctx, t.tape.held.Forget(ctx, name))
 	}
 	return res, err
 }
@@ -226,7 +225,7 @@ func (t *tapedTools) keep(ctx context.Context, name string, res *dragoman.Result
 	if err != nil {
 		return err
 	}
-	return t.tape.held.Keep(ctx, name, document)
+	return t.tape.keep(ctx, name, document)
 }
 
 // begin says that a leg of a call runs, and returns the step of the call. None begins any
