@@ -1,10 +1,14 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/state/bounded"
@@ -18,6 +22,8 @@ import (
 const (
 	taintAge   = 12 * time.Hour
 	taintBytes = 16 << 20
+	// maxUntold is how many of them wait at most for a store that cannot be written.
+	maxUntold = 10_000
 )
 
 // How long a call that asks may go on, and how many of them there are at a time, where
@@ -35,11 +41,18 @@ type remembered struct {
 	log     *slog.Logger
 	tainted bounded.Map[time.Time] // conversations that read something of strangers: when the store is to be told again
 	legs    bounded.Map[struct{}]  // that calls may go on with, once; unused with a store
+
+	mu     sync.Mutex
+	untold map[conversation]bool // are tainted, and the store does not know yet
+	again  *time.Timer           // runs while there are any
 }
+
+// A conversation is a caller's.
+type conversation struct{ caller, id string }
 
 func newRemembered(db *store.DB, log *slog.Logger) *remembered {
 	return &remembered{
-		db: db, log: log,
+		db: db, log: log, untold: map[conversation]bool{},
 		tainted: bounded.Map[time.Time]{Bytes: taintBytes, Age: taintAge},
 		legs:    bounded.Map[struct{}]{Bytes: legBytes, Age: legAge},
 	}
@@ -108,28 +121,79 @@ func (m *remembered) isTainted(ctx context.Context, caller, conversation string)
 	return tainted
 }
 
-// taint remembers that a conversation has. It returns once others know.
-func (m *remembered) taint(ctx context.Context, caller, conversation string) {
-	tell, ok := m.tainted.Get(caller, conversation)
+// taint remembers that a conversation has. It returns once others know, or where that cannot
+// be written down now: then it is as soon as it can.
+func (m *remembered) taint(ctx context.Context, caller, id string) {
+	tell, ok := m.tainted.Get(caller, id)
 	if ok && (m.db == nil || time.Now().Before(tell)) {
 		return
 	}
-	m.tainted.Put(caller, conversation, time.Time{}, 0)
+	m.tainted.Put(caller, id, time.Time{}, 0)
 	if m.db == nil {
 		return
 	}
-	err := m.db.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+	one := conversation{caller, id}
+	if err := m.tell(context.WithoutCancel(ctx), one); err != nil {
+		m.log.Error("that a conversation has read something of strangers is known to this process alone until it can be written down", "error", err)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if len(m.untold) < maxUntold {
+			m.untold[one] = true
+		}
+		m.tellSoon()
+	}
+}
+
+// tell writes down that conversations are tainted.
+func (m *remembered) tell(ctx context.Context, all ...conversation) error {
+	err := m.db.Write(ctx, func(tx *store.Tx) error {
 		now, err := tx.Now()
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec("INSERT INTO taints (owner, digest, expires) VALUES ($1, $2, $3) ON CONFLICT (owner, digest) DO UPDATE SET expires = excluded.expires",
-			store.Owner(caller), content.Digest(conversation), store.Time(now.Add(taintAge)))
-		return err
+		for _, c := range all {
+			if _, err := tx.Exec("INSERT INTO taints (owner, digest, expires) VALUES ($1, $2, $3) ON CONFLICT (owner, digest) DO UPDATE SET expires = excluded.expires",
+				store.Owner(c.caller), content.Digest(c.id), store.Time(now.Add(taintAge))); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
-		m.log.Error("that a conversation has read something of strangers is known to this process alone", "error", err)
-		return
+		return err
 	}
-	m.tainted.Put(caller, conversation, time.Now().Add(taintAge/4), 0)
+	for _, c := range all {
+		m.tainted.Put(c.caller, c.id, time.Now().Add(taintAge/4), 0)
+	}
+	return nil
+}
+
+// tellSoon has what could not be written down tried again. mu is held.
+func (m *remembered) tellSoon() {
+	if m.again == nil && len(m.untold) > 0 {
+		m.again = time.AfterFunc(store.LookEvery, m.tellUntold)
+	}
+}
+
+// tellUntold writes down what could not be when it came.
+func (m *remembered) tellUntold() {
+	m.mu.Lock()
+	all := slices.SortedFunc(maps.Keys(m.untold), func(a, b conversation) int {
+		return cmp.Or(cmp.Compare(a.caller, b.caller), cmp.Compare(a.id, b.id)) // as all do, who would wait for each other
+	})
+	m.mu.Unlock()
+	var err error
+	if len(all) > 0 {
+		err = m.tell(context.Background(), all...)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err == nil {
+		for _, c := range all {
+			delete(m.untold, c)
+		}
+	}
+	if m.again = nil; !errors.Is(err, store.ErrClosed) {
+		m.tellSoon()
+	}
 }

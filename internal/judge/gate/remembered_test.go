@@ -109,6 +109,36 @@ func TestTaintOfProcesses(t *testing.T) {
 	}
 }
 
+// TestTaintWhileTheStoreIsAway: what a conversation has read while the store could not be
+// written counts at all processes once it can, whatever the conversation does next.
+func TestTaintWhileTheStoreIsAway(t *testing.T) {
+	places := processes(t, 2, policy.Rule{Allow: []string{"*"}}, policy.Rule{Name: "careful", Deny: []string{"inner__write"}, When: policy.When{Tainted: true}})
+	db := places[0].ledger.DB
+	rename := func(from, to string) {
+		t.Helper()
+		if err := db.Write(t.Context(), func(tx *store.Tx) error { _, err := tx.Exec("ALTER TABLE " + from + " RENAME TO " + to); return err }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := places[0].remembered
+	rename("taints", "away")
+	at.taint(t.Context(), ann.ID, "one")
+	at.taint(t.Context(), ann.ID, "two")
+	at.tellUntold() // in vain
+	rename("away", "taints")
+	at.tellUntold()
+	for conversation, want := range map[string]bool{"one": true, "two": true, "three": false} {
+		if got := places[1].remembered.isTainted(t.Context(), ann.ID, conversation); got != want {
+			t.Errorf("%s is tainted elsewhere: %t", conversation, got)
+		}
+	}
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	if len(at.untold) > 0 || at.again != nil {
+		t.Errorf("%d are told for ever", len(at.untold))
+	}
+}
+
 // TestClaimComesWithTheIntent: a request is claimed by what it is about to change, in the
 // same transaction, and by nothing that only reads; where another process has claimed it,
 // the call is not made and the request ends.
