@@ -260,18 +260,23 @@ func (l *Logins) write(tx *store.Tx, a credential.Account, box []byte, expires i
 }
 
 // change runs fn while nobody else changes a login, and lets this process see it at once.
+// Where the store is away, nothing was read, and what is known is good.
 func (l *Logins) change(a credential.Account, fn func(tx *store.Tx) (entry, error)) (e entry, err error) {
+	read := false
 	err = l.db.Write(context.Background(), func(tx *store.Tx) (err error) {
 		if err := tx.Lock(topic, "changes"); err != nil {
 			return err
 		}
+		read = true
 		e, err = fn(tx)
 		return err
 	})
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.turn++
-	delete(l.known, a)
+	if read {
+		delete(l.known, a)
+	}
 	return e, err
 }
 

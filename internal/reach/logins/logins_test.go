@@ -207,6 +207,11 @@ func TestDatabaseAway(t *testing.T) {
 	if e, err := l.Get(bob); err == nil || errors.Is(err, credential.ErrNone) {
 		t.Errorf("what was never asked: %v, %v", e, err)
 	}
+	// Who would renew a token that is good for a while yet cannot, and goes on with it.
+	if e, err := l.Update(ann, func(e *credential.Entry, now time.Time) error { e.Renewing = now; return nil }); err == nil {
+		t.Fatalf("it is changed: %+v", e)
+	}
+	has(t, l, ann, "access of ann")
 	if err := near.Put(ann, credential.Entry{Access: secret.New("another of ann")}); err != nil {
 		t.Fatal(err)
 	}
