@@ -5,8 +5,10 @@ package revocation
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/identity/apikey"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
@@ -60,15 +62,20 @@ func (r *Keys) Has(id string) bool {
 // known to be. While the store cannot be read, those that are known stay revoked.
 func (r *Keys) Watch(ctx context.Context, revoked func(id string)) {
 	changed := r.db.Changed(ctx, topic)
+	var again <-chan time.Time // nobody tells twice of what could not be read
 	for {
 		select {
 		case <-changed:
+		case <-again:
 		case <-ctx.Done():
 			return
 		}
 		more, err := r.read(ctx)
-		if err != nil {
-			continue // it is told again when it can be read
+		if errors.Is(err, store.ErrClosed) {
+			return
+		}
+		if again = nil; err != nil {
+			again = time.After(store.LookEvery)
 		}
 		for _, id := range more {
 			revoked(id)

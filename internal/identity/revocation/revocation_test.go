@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/stage/pgtest"
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
@@ -65,4 +66,51 @@ func TestRevoked(t *testing.T) {
 	if (*Keys)(nil).Has("before") {
 		t.Error("revoked nowhere")
 	}
+}
+
+// TestRevokedWhileItCannotBeRead: what was revoked at a moment at which that could not be read
+// is revoked once it can, though nobody tells of it again.
+func TestRevokedWhileItCannotBeRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dragoman.db")
+	here, there := database(t, path), database(t, path)
+	r, err := Open(t.Context(), there)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(statements ...string) {
+		t.Helper()
+		if err := here.Write(t.Context(), func(tx *store.Tx) error {
+			tx.Raise(topic)
+			for _, s := range statements {
+				if _, err := tx.Exec(s); err != nil {
+					return err
+				}
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	told, ended := make(chan string, 8), make(chan struct{})
+	go func() { defer close(ended); r.Watch(ctx, func(id string) { told <- id }) }()
+	write("INSERT INTO revoked_keys (id, at) VALUES ('first', 1)")
+	<-told
+	write("INSERT INTO revoked_keys (id, at) VALUES ('later', 1)", "ALTER TABLE revoked_keys RENAME TO away")
+	for before := there.Statements(); there.Statements() < before+4; { // it looks each second, and reads what it hears of
+		<-time.After(10 * time.Millisecond)
+	}
+	if err := here.Write(t.Context(), func(tx *store.Tx) error { _, err := tx.Exec("ALTER TABLE away RENAME TO revoked_keys"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case id := <-told:
+		if id != "later" || !r.Has("later") {
+			t.Errorf("told of %s", id)
+		}
+	case <-time.After(time.Minute):
+		t.Error("a key that was revoked is good for ever")
+	}
+	cancel()
+	<-ended
 }
