@@ -326,6 +326,9 @@ func (e *Error) mayBeTools() bool {
 	default:
 		return false
 	}
+	if e.TooLong() {
+		return false // whoever asked makes the history shorter, and keeps the tools
+	}
 	document, err := rawjson.ParseObject(e.Body)
 	if err != nil {
 		return true

@@ -28,6 +28,10 @@ func TestTooLongRequests(t *testing.T) {
 				_, _ = fmt.Fprint(w, "data: {\"id\":\"x\",\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"c\",\"type\":\"function\",\"function\":{\"name\":\"weather__get\",\"arguments\":\"{}\"}}]},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n")
 				return
 			}
+			if !strings.Contains(string(body), `"tools":`) { // it is short enough then, but of no use
+				_, _ = fmt.Fprint(w, "data: {\"id\":\"x\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"I have no tools.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+				return
+			}
 			if within {
 				_, _ = fmt.Fprint(w, "data: {\"error\":"+failure+"}\n\n")
 				return
