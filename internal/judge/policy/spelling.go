@@ -187,24 +187,18 @@ func (s *speller) authority(scheme, rest, port string) {
 		if at := strings.LastIndex(host, "@"); at >= 0 {
 			user, host = host[:at+1], host[at+1:]
 		}
-		var hosts []string
-		if port == "" {
-			name, number := cutPort(strings.ToLower(host), "")
-			if strings.HasPrefix(name, "[") { // only special schemes have IPv4 addresses in other forms
-				name = inOneForm(name)
-			}
-			hosts = append(hosts, name+number)
-		} else {
-			written, _ := cutPort(host, port)
-			name, number := cutPort(unescaped(host), port)
-			read := lookedUp(name)
-			encoded, then := deviating(read)
+		written, _ := cutPort(host, port)
+		name, number := cutPort(unescaped(host), port)
+		read := lookedUp(name)
+		encoded, then := deviating(read)
+		// Readers of URLs leave hosts of other schemes than the special ones as they are, which
+		// may be no hosts at all; whoever connects to one looks it up as any other.
+		if port != "" {
 			written = strings.ToLower(written)
 			_, address := addresses.OfHost(written)
 			same = same && (written == read || written == encoded || address && strings.HasPrefix(written, "["))
-			hosts = append(hosts, strings.TrimSuffix(then, ".")+number, strings.TrimSuffix(read, ".")+number)
 		}
-		for _, host := range hosts {
+		for _, host := range []string{strings.TrimSuffix(then, ".") + number, strings.TrimSuffix(read, ".") + number} {
 			s.add(scheme+"://"+user+host+clean, same, i > 0)
 			if user != "" {
 				s.add(scheme+"://"+host+clean, false, true)

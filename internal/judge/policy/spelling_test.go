@@ -22,6 +22,7 @@ func TestSpellingsOfDeniedURIs(t *testing.T) {
 			"resource:files__https://strasse.example/*", "resource:files__https://b\u00fccher.example/*", "resource:files__https://xn--r8jz45g.example:8443/*",
 			"resource:files__http://127.0.0.1/*", "resource:files__http://[::1]:81/*", "resource:files__http://0xa000001/*",
 			"resource:files__postgres://db:5432/*", "resource:files__postgres://[::1]/*", "resource:files__postgres://[0::7]:099/*",
+			"resource:files__redis://127.0.0.1:6379/*", "resource:files__redis://localhost:6379/*", "resource:files__customers://1001/*",
 		}},
 	}})
 	for uri, want := range map[string]Effect{
@@ -115,6 +116,15 @@ func TestSpellingsOfDeniedURIs(t *testing.T) {
 		"postgres://[0:0::1]/a":                    Deny,
 		"postgres://[::7]:99/a":                    Deny,
 		"postgres://[::7]:90/a":                    Allow,
+		"redis://2130706433:6379/a":                Deny, // new URL leaves it as it is, and connecting to it does not
+		"redis://me@0x7f.1:06379/a":                Deny,
+		"redis://127.0.1:6379/a":                   Deny,
+		"redis://127.0.0.2:6379/a":                 Allow,
+		"redis://localho\u017ft:6379/a":            Deny, // as Python connects to it
+		"redis://me@\u24dbocalhost.:06379/a":       Deny,
+		"postgres://\uff44b:5432/a":                Deny,
+		"customers://1001/a":                       Deny,
+		"customers://1002/a":                       Allow,
 		"https://inner.example/secret%2Fa":         Deny,
 		"https://inner.example/Secret/a":           Allow, // paths of others have letters as they are
 		"https://inner.example:8443/secret/a":      Allow,
@@ -149,6 +159,11 @@ func TestHostsInTheirOwnLetters(t *testing.T) {
 		deny := Rule{Deny: []string{"resource:files__https://" + then + "/*"}}
 		if v := must(t, Config{Rules: []Rule{allow, deny}}).Decide(read("https://" + host + "/a")); v.Effect != Deny {
 			t.Errorf("%s, where %s is denied: %s", host, then, v.Effect)
+		}
+	}
+	for _, name := range []string{"1001", "0x3e9", "M\u00fcller", "\u2163", "a b", "x."} { // hosts of other schemes may be no hosts
+		if v := must(t, Config{Rules: []Rule{{Allow: []string{"resource:files__customers://" + name + "/*"}}}}).Decide(read("customers://" + name + "/a")); v.Effect != Allow {
+			t.Errorf("%s: %s %s", name, v.Effect, v.Reason)
 		}
 	}
 }
