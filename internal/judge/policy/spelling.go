@@ -189,7 +189,8 @@ func (s *speller) authority(scheme, rest, port string) {
 		}
 		written, _ := cutPort(host, port)
 		name, number := cutPort(unescaped(host), port)
-		read := lookedUp(name)
+		name = lookedUp(name) // which patterns of a part of an address fit
+		read := inOneForm(name)
 		encoded, then := deviating(read)
 		// Readers of URLs leave hosts of other schemes than the special ones as they are, which
 		// may be no hosts at all; whoever connects to one looks it up as any other.
@@ -198,7 +199,8 @@ func (s *speller) authority(scheme, rest, port string) {
 			_, address := addresses.OfHost(written)
 			same = same && (written == read || written == encoded || address && strings.HasPrefix(written, "["))
 		}
-		for _, host := range []string{strings.TrimSuffix(then, ".") + number, strings.TrimSuffix(read, ".") + number} {
+		for _, host := range []string{then, read, name} {
+			host = strings.TrimSuffix(host, ".") + number
 			s.add(scheme+"://"+user+host+clean, same, i > 0)
 			if user != "" {
 				s.add(scheme+"://"+host+clean, false, true)
@@ -216,14 +218,13 @@ var (
 	before = idna.New(idna.MapForLookup(), idna.StrictDomainName(false), idna.ValidateLabels(false), idna.Transitional(true))
 )
 
-// lookedUp returns a host as it is looked up, an address in its one form; what names none
-// as far as it can be read.
+// lookedUp returns a host as it is looked up; what names none as far as it can be read.
 func lookedUp(host string) string {
 	name, _ := today.ToUnicode(host)
 	if name == "" {
 		name = strings.ToLower(host)
 	}
-	return inOneForm(name)
+	return name
 }
 
 // inOneForm returns a host that is an address in the one form of that, and a name as it is.

@@ -23,6 +23,7 @@ func TestSpellingsOfDeniedURIs(t *testing.T) {
 			"resource:files__http://127.0.0.1/*", "resource:files__http://[::1]:81/*", "resource:files__http://0xa000001/*",
 			"resource:files__postgres://db:5432/*", "resource:files__postgres://[::1]/*", "resource:files__postgres://[0::7]:099/*",
 			"resource:files__redis://127.0.0.1:6379/*", "resource:files__redis://localhost:6379/*", "resource:files__customers://1001/*",
+			"resource:files__http://[::ffff:1*", "resource:files__http://0xc0*", "resource:files__postgres://[fd00:0:*",
 		}},
 	}})
 	for uri, want := range map[string]Effect{
@@ -116,6 +117,9 @@ func TestSpellingsOfDeniedURIs(t *testing.T) {
 		"postgres://[0:0::1]/a":                    Deny,
 		"postgres://[::7]:99/a":                    Deny,
 		"postgres://[::7]:90/a":                    Allow,
+		"http://[::FFFF:1.2.3.4]/a":                Deny, // what fits a part of an address fits it as it is written, too
+		"http://0XC0A80001/a":                      Deny,
+		"postgres://[FD00:0:0:1:2:3:4:5]/a":        Deny,
 		"redis://2130706433:6379/a":                Deny, // new URL leaves it as it is, and connecting to it does not
 		"redis://me@0x7f.1:06379/a":                Deny,
 		"redis://127.0.1:6379/a":                   Deny,
