@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"log/slog"
 	"os"
 	"os/user"
 	"strings"
@@ -88,18 +90,39 @@ func denyCommand() *cobra.Command {
 // ledgerKeys are the keys of the configuration that say what is kept, and where.
 var ledgerKeys = []string{"store.*", "audit.*", "approvals.*", "pins.*"}
 
-// openLedger opens the store of the configuration. A gateway that keeps everything
-// in memory has nothing that another process could see.
+// openLedger opens the store of the configuration, where there is one. Only a gateway makes
+// it: who looks at a store may be somebody else, such as root, whose file the gateway could
+// not open.
 func openLedger(ctx context.Context, configuration string) (*ledger.Ledger, error) {
-	s := selection{config: configuration}
-	file, err := s.load(only(ledgerKeys...))
+	c, log, err := ledgerConfig(configuration)
 	if err != nil {
 		return nil, err
 	}
-	if file.Store.Path == store.Memory {
-		return nil, &usageError{errors.New("store.path is :memory:, which only the gateway's own process can see"), "name a file there"}
+	if path := c.Store.Path; c.Store.URL.IsZero() {
+		if path == "" {
+			if path, err = store.DefaultPath(); err != nil {
+				return nil, err
+			}
+		}
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return nil, &failure{fmt.Errorf("there is no store yet at %s", path), "a gateway with keys, rules or limits makes it; --config names another configuration"}
+		}
 	}
-	return ledger.Open(ctx, ledger.Config{Store: file.Store, Audit: file.Audit, Approvals: file.Approvals}, s.logger())
+	return ledger.Open(ctx, c, log)
+}
+
+// ledgerConfig is what the configuration says of the store. A gateway that keeps everything
+// in memory has nothing that another process could see.
+func ledgerConfig(configuration string) (ledger.Config, *slog.Logger, error) {
+	s := selection{config: configuration}
+	file, err := s.load(only(ledgerKeys...))
+	if err != nil {
+		return ledger.Config{}, nil, err
+	}
+	if file.Store.Path == store.Memory {
+		return ledger.Config{}, nil, &usageError{errors.New("store.path is :memory:, which only the gateway's own process can see"), "name a file there"}
+	}
+	return ledger.Config{Store: file.Store, Audit: file.Audit, Approvals: file.Approvals}, s.logger(), nil
 }
 
 // operator is the person at this terminal, by the name that the system has for

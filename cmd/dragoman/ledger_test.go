@@ -34,7 +34,11 @@ func ledgerScript(ctx context.Context, args []string) error {
 	if len(args) == 2 && args[0] == "waiting" {
 		return awaitRun(ctx, args[1])
 	}
-	l, err := openLedger(ctx, "")
+	c, log, err := ledgerConfig("")
+	if err != nil {
+		return err
+	}
+	l, err := ledger.Open(ctx, c, log)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"text/tabwriter"
 	"time"
@@ -34,22 +33,13 @@ database. A gateway may run meanwhile, but for copy. docs/store.md is the guide.
 	return cmd
 }
 
-// openStore opens the store of the configuration, where there is one.
+// openStore opens the store of the configuration, where there is one, and returns what the
+// configuration says of it.
 func openStore(ctx context.Context, at string) (*config.File, *ledger.Ledger, error) {
 	s := selection{config: at}
 	file, err := s.load(only(append(ledgerKeys, "auth.keys_file")...))
 	if err != nil {
 		return nil, nil, err
-	}
-	if path := file.Store.Path; file.Store.URL.IsZero() && path != store.Memory {
-		if path == "" {
-			if path, err = store.DefaultPath(); err != nil {
-				return nil, nil, err
-			}
-		}
-		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return nil, nil, &failure{fmt.Errorf("there is no store yet at %s", path), "a gateway with keys, rules or limits makes it; --config names another configuration"}
-		}
 	}
 	l, err := openLedger(ctx, at)
 	return file, l, err
