@@ -117,7 +117,7 @@ gateway elsewhere log in through it, with their own key or access token:
 	}
 	f := cmd.Flags()
 	f.StringVar(&s.config, "config", "", "configuration `FILE` (default $DRAGOMAN_CONFIG, then the user's configuration directory)")
-	f.StringVar(&s.mcpConfig, "mcp-config", "", "take the servers from another client's mcpServers `FILE`")
+	f.Var(given{&s.mcpConfig}, "mcp-config", "take the servers from another client's mcpServers `FILE`")
 	f.BoolVar(&quiet, "no-browser", false, "print the address, and open no browser")
 	f.BoolVar(&forget, "forget", false, "forget what is kept for the server, in place of logging in")
 	f.BoolVar(&list, "list", false, "list the logins that are kept, and whose they are")

@@ -40,8 +40,8 @@ type selection struct {
 func (s *selection) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.config, "config", "", "configuration `FILE` (default $DRAGOMAN_CONFIG, then the user's configuration directory)")
-	f.StringVar(&s.mcpConfig, "mcp-config", "", "take the servers from another client's mcpServers `FILE`")
-	f.StringVar(&s.url, "url", "", "take the one server at this `URL`")
+	f.Var(given{&s.mcpConfig}, "mcp-config", "take the servers from another client's mcpServers `FILE`")
+	f.Var(given{&s.url}, "url", "take the one server at this `URL`")
 	f.StringArrayVar(&s.headers, "header", nil, "send this `\"NAME: VALUE\"` to the server at --url; may be repeated")
 	f.StringArrayVar(&s.env, "env", nil, "give the command after \"--\" this variable: `NAME` with its value here, or NAME=VALUE; may be repeated")
 	f.StringSliceVar(&s.labels, "server", nil, "of the servers, take only the one with this `LABEL`; may be repeated")
@@ -50,6 +50,29 @@ func (s *selection) flags(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("mcp-config", "url")
 	cmd.MarkFlagsMutuallyExclusive("verbose", "quiet")
 	s.complete(cmd)
+}
+
+// given is the value of a flag that says which servers are meant. An empty one is a variable
+// of a script that is not set, and would mean all servers of the configuration.
+type given struct{ to *string }
+
+func (g given) String() string {
+	if g.to == nil {
+		return ""
+	}
+	return *g.to
+}
+
+// Type implements the interface of flags.
+func (g given) Type() string { return "string" }
+
+// Set implements the interface of flags.
+func (g given) Set(value string) error {
+	if value == "" {
+		return errors.New("it is empty")
+	}
+	*g.to = value
+	return nil
 }
 
 // serverHelp is what the help of commands with servers says about them.
