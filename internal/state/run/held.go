@@ -35,6 +35,7 @@ type Held struct {
 	bytes   int
 	next    int64 // the number of the first of them
 	timer   *time.Timer
+	failing time.Time // since when they cannot be written; zero where they can
 }
 
 // reserve makes room for one more run; nil where there is none, or this process has it.
@@ -141,8 +142,12 @@ func (h *Held) write(ctx context.Context, fn func(*store.Tx) error) error {
 	return err
 }
 
-// Say adds an event, a document without line breaks. It is on disk with others soon; one
-// that cannot be written ends the holding.
+// mostTroubled is for how many leases it is tried to write what was said: as long as a
+// database takes that fails over.
+const mostTroubled = 4
+
+// Say adds an event, a document without line breaks. It is on disk with others soon. One
+// that cannot be written for long ends the holding.
 func (h *Held) Say(event []byte) {
 	h.mu.Lock()
 	if h.ctx.Err() != nil {
@@ -151,7 +156,7 @@ func (h *Held) Say(event []byte) {
 	}
 	event = oneLine(event)
 	h.said, h.bytes = append(h.said, event), h.bytes+len(event)
-	full := h.bytes >= maxBlock
+	full := h.bytes >= maxBlock && h.failing.IsZero()
 	if len(h.said) == 1 && !full {
 		h.timer = time.AfterFunc(Block, h.flushSoon)
 	}
@@ -172,10 +177,28 @@ func (h *Held) Next() int64 {
 }
 
 func (h *Held) flushSoon() {
-	if err := h.Flush(h.ctx); err != nil && h.ctx.Err() == nil {
+	if err := h.Flush(h.ctx); err != nil && h.ctx.Err() == nil && !h.flushAgain(err) {
 		h.runs.config.Log.Error("what a run says cannot be written down, so it is given up here", "run", h.ID, "error", err)
 		h.stop(err)
 	}
+}
+
+// flushAgain has what could not be written tried again, and reports false where it is too
+// late for that, or the same would be written twice.
+func (h *Held) flushAgain(err error) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.failing.IsZero() {
+		h.failing = time.Now()
+	}
+	if errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrClosed) || time.Since(h.failing) >= mostTroubled*h.runs.config.Lease {
+		return false
+	}
+	if h.timer != nil {
+		h.timer.Stop()
+	}
+	h.timer = time.AfterFunc(store.LookEvery, h.flushSoon)
+	return true
 }
 
 // Flush writes down what was said.
@@ -219,7 +242,7 @@ func (h *Held) wrote(n int) {
 	defer h.mu.Unlock()
 	h.said = h.said[n:]
 	h.next += int64(n)
-	h.bytes = 0
+	h.bytes, h.failing = 0, time.Time{}
 	for _, event := range h.said {
 		h.bytes += len(event)
 	}

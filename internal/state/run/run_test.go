@@ -230,6 +230,85 @@ func TestTakeover(t *testing.T) {
 	}
 }
 
+// away has everything fail that is done in a table, until the function that it returns is
+// called.
+func away(t testing.TB, in *Runs, table string) (back func()) {
+	t.Helper()
+	rename := func(from, to string) {
+		t.Helper()
+		fine(t, in.db.Write(t.Context(), func(tx *store.Tx) error {
+			_, err := tx.Exec("ALTER TABLE " + from + " RENAME TO " + to)
+			return err
+		}))
+	}
+	rename(table, "away")
+	return func() { rename("away", table) }
+}
+
+// TestNobodyIsDeadWhileTheStoreIsAway: after a time in which the store could not be used,
+// whoever has a run gets the time to say that it lives before others take it.
+func TestNobodyIsDeadWhileTheStoreIsAway(t *testing.T) {
+	path := file(t)
+	here, there := opened(t, path, Config{}), opened(t, path, Config{})
+	there.Work(func(*Held) {})
+	h := begin(t, here, "ann", "r")
+	back := away(t, there, "runs")
+	if err := there.Look(t.Context()); err == nil {
+		t.Fatal("it can be looked at")
+	}
+	back()
+	die(t, here, "r") // it was away for longer than a lease
+	fine(t, there.Look(t.Context()))
+	if len(taken(t, there)) > 0 {
+		t.Fatal("taken though its process lives")
+	}
+	here.beat(t.Context())
+	if h.ctx.Err() != nil {
+		t.Errorf("its process has it no more: %v", context.Cause(h.ctx))
+	}
+	die(t, here, "r")
+	there.unseen = there.unseen.Add(-DefaultLease)
+	if len(taken(t, there)) != 1 {
+		t.Error("nobody takes what its process has said nothing of since")
+	}
+}
+
+// TestSaidWhileTheStoreIsAway: what is said while the store cannot be written is written once
+// it can, in its order, and the run goes on; unless that takes too long.
+func TestSaidWhileTheStoreIsAway(t *testing.T) {
+	in := opened(t, file(t), Config{})
+	for _, late := range []bool{false, true} {
+		id := fmt.Sprint("late ", late)
+		h := begin(t, in, "ann", id)
+		back := away(t, in, "run_events")
+		h.Say([]byte("e2"))
+		h.flushSoon()
+		h.Say(bytes.Repeat([]byte("x"), 2*maxBlock))
+		if h.ctx.Err() != nil {
+			t.Fatalf("it is given up: %v", context.Cause(h.ctx))
+		}
+		if late {
+			h.mu.Lock()
+			h.failing = h.failing.Add(-mostTroubled * DefaultLease)
+			h.mu.Unlock()
+			h.flushSoon()
+			if h.ctx.Err() == nil {
+				t.Error("it is tried for ever")
+			}
+		}
+		back()
+		if late {
+			continue
+		}
+		h.flushSoon()
+		h.Say([]byte("e4"))
+		fine(t, h.End(t.Context(), Completed, nil))
+		if got := all(t, in, id, -1); len(got) != 5 || got[2] != "e2" || got[4] != "e4" {
+			t.Errorf("%d events", len(got))
+		}
+	}
+}
+
 // TestDiesAnywhere: whichever write is the last one of a process, its successor goes on
 // behind it, and no follower misses an event or has one twice.
 func TestDiesAnywhere(t *testing.T) {

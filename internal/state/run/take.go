@@ -41,8 +41,20 @@ func (s *Runs) Watch(ctx context.Context, work func(*Held)) {
 }
 
 // Look wakes runs whose time has come, and takes those that nobody has, as far as there is
-// room. One that cannot be taken keeps nobody from the others.
+// room. One that cannot be taken keeps nobody from the others. Where the store could not be
+// looked at a while ago, others may not have been able to say that they live either: they
+// are given the time of a lease.
 func (s *Runs) Look(ctx context.Context) error {
+	err := s.look(ctx)
+	if err != nil && ctx.Err() == nil {
+		s.mu.Lock()
+		s.unseen = time.Now()
+		s.mu.Unlock()
+	}
+	return err
+}
+
+func (s *Runs) look(ctx context.Context) error {
 	if err := s.wake(ctx); err != nil {
 		return err
 	}
@@ -180,8 +192,11 @@ func Wake(tx *store.Tx, waits string) error {
 	return err
 }
 
-// nobodys is what nobody has: it is ready, or whoever had it is dead.
-const nobodys = "(state = 'ready' OR state = 'running' AND lease < $1)"
+// nobodys is what nobody has: it is ready, or whoever had it is dead, where that can be told.
+const (
+	nobodys = "(state = 'ready' OR state = 'running' AND lease < $1)"
+	ready   = "state = 'ready'"
+)
 
 // free returns runs that nobody has, as many as there is room for and some: of each owner
 // the oldest, then of each the second, so that nobody waits for all that another has begun.
@@ -189,6 +204,10 @@ func (s *Runs) free(ctx context.Context) (all []key, err error) {
 	s.mu.Lock()
 	most, have := s.config.Most, len(s.held)
 	stopped := s.stopped || s.draining
+	which := nobodys
+	if time.Since(s.unseen) < s.config.Lease {
+		which = ready
+	}
 	s.mu.Unlock()
 	if stopped || have >= most {
 		return nil, nil
@@ -200,7 +219,7 @@ func (s *Runs) free(ctx context.Context) (all []key, err error) {
 		}
 		// Those that this process has itself, and has not seen to be alive, are among them.
 		all, err = keys(tx, `SELECT owner, id FROM (
-				SELECT owner, id, made, ROW_NUMBER() OVER (PARTITION BY owner ORDER BY made, id) AS place FROM runs WHERE `+nobodys+` AND expires > $1
+				SELECT owner, id, made, ROW_NUMBER() OVER (PARTITION BY owner ORDER BY made, id) AS place FROM runs WHERE `+which+` AND expires > $1
 			) AS each_owners ORDER BY place, made, id LIMIT $2`, store.Time(now), most)
 		return err
 	})
