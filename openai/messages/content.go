@@ -178,7 +178,8 @@ func (r reader) document(s *said, b block) error {
 		data := "data:" + source.text("media_type") + ";base64," + source.text("data")
 		s.part(`{"type":"file","file":{"filename":` + string(rawjson.Quote(title)) + `,"file_data":` + string(rawjson.Quote(data)) + `}}`)
 	case source.kind == "base64":
-		return model.Invalid(".source", ".source: the API of this model takes no files. Send the text of the document.")
+		// By these words Claude Code takes a document out of its history, which would be refused for ever.
+		return model.Invalid(".source", ".source: this model does not support PDF input, since its API takes no files. Send the text of the document, or pictures of its pages.")
 	default:
 		return model.Invalid(".source", ".source.type: a document is sent as text, content or base64; nothing is fetched here.")
 	}

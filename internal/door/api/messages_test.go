@@ -131,3 +131,23 @@ func TestOfferedTokens(t *testing.T) {
 		}
 	}
 }
+
+// A document that the model's API does not take is refused in the words by which Claude Code
+// takes it out of its history. With others a session that read a PDF could never go on.
+func TestDocumentsAreRefused(t *testing.T) {
+	d := open(t, nil)
+	document := `{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0xLjQ="}}`
+	for place, content := range map[string]string{
+		"messages.0.content.0.source":           document,
+		"messages.2.content.0.content.0.source": `{"type":"tool_result","tool_use_id":"toolu_1","content":[` + document + `]}`,
+	} {
+		before := ""
+		if strings.Contains(content, "tool_result") {
+			before = `{"role":"user","content":"Read it"},{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"Read","input":{}}]},`
+		}
+		a := d.do("POST", "/v1/messages", `{"model":"m","max_tokens":9,"messages":[`+before+`{"role":"user","content":[`+content+`]}]}`)
+		if a.status != 400 || !strings.Contains(a.body, `"message":"`+place+`: this model does not support PDF input`) {
+			t.Errorf("%s: %d %s", place, a.status, a.body)
+		}
+	}
+}
