@@ -104,13 +104,35 @@ func document(e *model.Error, kind string) []byte {
 // such as Claude Code make their history shorter by these words alone.
 const tooLong = "prompt is too long"
 
+// badPicture is how the API begins to say that it cannot read a picture. Claude Code takes
+// pictures out of its history by these words, which would be refused for ever.
+const badPicture = "could not process image"
+
 // inItsWords is what an error says, so that clients of the API know it.
 func inItsWords(e *model.Error) string {
 	said := message(e)
-	if e.TooLong() && !strings.Contains(strings.ToLower(said), tooLong) {
+	lower := strings.ToLower(said)
+	switch {
+	case e.TooLong() && !strings.Contains(lower, tooLong):
 		return tooLong + ": " + said
+	case refusesPictures(e, lower) && !strings.Contains(lower, badPicture):
+		return badPicture + ": " + said
 	}
 	return said
+}
+
+// refusesPictures reports whether the model's API refused a request for a picture in it, as
+// those of models without eyes do: each in words of its own.
+func refusesPictures(e *model.Error, said string) bool {
+	if e.Code != model.CodeUpstreamInvalid || e.Status != http.StatusBadRequest && e.Status != http.StatusUnprocessableEntity {
+		return false
+	}
+	for _, word := range []string{"image", "multimodal", "multi-modal"} {
+		if strings.Contains(said, word) {
+			return true
+		}
+	}
+	return false
 }
 
 // message is what an error says: in the upstream's words, where it is the upstream's.

@@ -71,3 +71,27 @@ func TestCompactionIsRefused(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// What a model without eyes is refused for is said in the words by which Claude Code takes
+// pictures out of its history. Other errors keep theirs.
+func TestRefusedPictures(t *testing.T) {
+	for said, want := range map[string]string{
+		"At most 0 image(s) may be provided in one prompt.": "could not process image: At most 0 image(s) may be provided in one prompt.",
+		"m is not a multimodal model":                       "could not process image: m is not a multimodal model",
+		"Could not process image":                           "Could not process image",
+		"Provisioned throughput is missing.":                "Provisioned throughput is missing.",
+	} {
+		e := &model.Error{Status: http.StatusBadRequest, Code: model.CodeUpstreamInvalid, Body: json.RawMessage(`{"error":{"message":"` + said + `","code":400}}`)}
+		if got := inItsWords(e); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	for _, e := range []*model.Error{
+		{Status: http.StatusBadRequest, Code: model.CodeInvalidRequest, Message: "The image is wrong."},
+		{Status: http.StatusTooManyRequests, Code: model.CodeUpstreamInvalid, Message: "Too many images."},
+	} {
+		if got := inItsWords(e); got != e.Message {
+			t.Errorf("%q, want %q", got, e.Message)
+		}
+	}
+}
