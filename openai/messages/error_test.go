@@ -95,3 +95,29 @@ func TestRefusedPictures(t *testing.T) {
 		}
 	}
 }
+
+// What is too long only together with the answer that it allows is said so, in the words by
+// which Claude Code asks for a shorter one. By "prompt is too long" it would end a session of
+// one message, and not say why.
+func TestNoRoomForTheAnswer(t *testing.T) {
+	const tooMuch = "input length and `max_tokens` exceed context limit: 12000 + 32000 > 32768: "
+	for said, want := range map[string]string{
+		"'max_tokens' or 'max_completion_tokens' is too large: 32000. This model's maximum context length is 32768 tokens and your request has 12000 input tokens (32000 > 32768 - 12000).":                         tooMuch,
+		"This model's maximum context length is 32768 tokens. However, you requested 32000 output tokens and your prompt contains 12000 input tokens, for a total of 44000 tokens.":                                 tooMuch,
+		"This model's maximum context length is 32768 tokens. However, you requested 44000 tokens (12000 in the messages, 32000 in the completion). Please reduce the length of the messages or completion.":        tooMuch,
+		"This endpoint's maximum context length is 32768 tokens. However, you requested about 44000 tokens (11000 of text input, 1000 of tool input, 32000 in the output). Please reduce the length of either one.": tooMuch,
+		"Requested token count exceeds the model's maximum context length of 32768 tokens. You requested a total of 44000 tokens: 12000 tokens from the input messages and 32000 tokens for the completion.":        tooMuch,
+		"This model's maximum context length is 32768 tokens. However, you requested 32000 output tokens and your prompt contains at least 769 input tokens, for a total of at least 32769 tokens.":                 "",
+		"You passed 769 input tokens and requested 32000 output tokens. However, the model's context length is only 32768 tokens, resulting in a maximum input length of 768 tokens.":                               "",
+		"You passed 99073 input tokens and requested 32000 output tokens. However, the model's context length is only 131072 tokens, resulting in a maximum input length of 99072 tokens.":                          "prompt is too long: ",
+		"This model's maximum context length is 32768 tokens. However, you requested 0 output tokens and your prompt contains at least 32769 input tokens, for a total of at least 32769 tokens.":                   "prompt is too long: ",
+		"This model's maximum context length is 32768 tokens. However, you requested 72000 tokens (40000 in the messages, 32000 in the completion). Please reduce the length of the messages or completion.":        "prompt is too long: ",
+		"This model's maximum context length is 99999999999999999999 tokens. However, you requested 9 tokens (5 in the messages, 4 in the completion). Please reduce the length of the messages or completion.":     "prompt is too long: ",
+		"This model's maximum context length is 32768 tokens. However, your messages resulted in 40000 tokens. Please reduce the length of the messages.":                                                           "prompt is too long: ",
+	} {
+		e := &model.Error{Status: http.StatusBadRequest, Code: model.CodeUpstreamInvalid, Body: json.RawMessage(`{"error":{"message":"` + said + `","code":400}}`)}
+		if got := inItsWords(e); got != want+said {
+			t.Errorf("%q, want %q in front", got, want)
+		}
+	}
+}
