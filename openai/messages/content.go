@@ -18,6 +18,8 @@ type reader struct {
 	files bool
 	// in is what blocks within blocks are taken apart in.
 	in *blockReader
+	// pictures is set where there are some.
+	pictures *bool
 }
 
 // takesFiles are the dialects whose APIs document a part of the type file.
@@ -140,6 +142,7 @@ func (r reader) image(s *said, b block) error {
 	if err != nil {
 		return err
 	}
+	*r.pictures = true
 	switch source.kind {
 	case "base64":
 		url := result.Image{MIMEType: source.text("media_type"), Base64: source.text("data")}.URL()

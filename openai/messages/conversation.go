@@ -53,7 +53,8 @@ type Conversation struct {
 
 	rounds   map[string]int // see [translator]
 	spoken   map[string]int
-	searched int // searches of the web that the client was shown
+	pictures bool // the request has some
+	searched int  // searches of the web that the client was shown
 }
 
 // New returns the conversation of a request that is answered on w. The error is an
@@ -71,14 +72,12 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 	if options.Seals == nil {
 		options.Seals = seal.New()
 	}
-	c := &Conversation{
-		request: request, options: options,
-		out: output.New(w, output.Form{
-			Stream: request.Stream, Heartbeat: options.Heartbeat, Alive: "event: ping\ndata: {\"type\":\"ping\"}\n\n",
-			Write: WriteError,
-			Event: func(e *model.Error) (string, []byte) { return "error", document(e, kindMidway(e)) },
-		}),
-	}
+	c := &Conversation{request: request, options: options}
+	c.out = output.New(w, output.Form{
+		Stream: request.Stream, Heartbeat: options.Heartbeat, Alive: "event: ping\ndata: {\"type\":\"ping\"}\n\n",
+		Write: func(w http.ResponseWriter, e *model.Error) { writeError(w, e, c.pictures) },
+		Event: func(e *model.Error) (string, []byte) { return "error", document(e, kindMidway(e), c.pictures) },
+	})
 	named := members("user", request.user)
 	owner, identified := recall.Owner(named, options.Caller, "")
 	c.thoughts = thoughts{options.Seals, owner}
@@ -121,7 +120,7 @@ func (c *Conversation) Offer(list *dragoman.List) error {
 	c.dialogue.Offer(c.list)
 	name := c.dialect().Name()
 	t := &translator{
-		reader: reader{files: slices.Contains(takesFiles, name), in: &blockReader{atOnce: min(len(c.request.turns), 64)}},
+		reader: reader{files: slices.Contains(takesFiles, name), in: &blockReader{atOnce: min(len(c.request.turns), 64)}, pictures: &c.pictures},
 		wire:   c.dialect().Wire(), system: slices.Contains(takesSystem, name),
 		name: c.nameOf, search: c.nameOf(serverTool{own, hosted.WebSearch}), shown: c.request.shown(), thoughts: c.thoughts, untaken: c.dialogue.DropReasoning,
 		whole: map[int][]json.RawMessage{}, rounds: map[string]int{}, spoken: map[string]int{},

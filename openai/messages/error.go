@@ -82,11 +82,12 @@ func kindMidway(e *model.Error) string {
 	return kind
 }
 
-// document is an error of a kind as the API has it: as a body, and as an event.
-func document(e *model.Error, kind string) []byte {
+// document is an error of a kind as the API has it: as a body, and as an event. Pictures says
+// whether its request has some.
+func document(e *model.Error, kind string, pictures bool) []byte {
 	var inner, o rawjson.Object
 	inner.Set("type", rawjson.Quote(kind))
-	inner.Set("message", rawjson.Quote(inItsWords(e)))
+	inner.Set("message", rawjson.Quote(inItsWords(e, pictures)))
 	if e.Code != "" && e.Body == nil {
 		inner.Set("code", rawjson.Quote(e.Code))
 	}
@@ -153,8 +154,10 @@ func lengths(said string) (in, out, reads int) {
 // pictures out of its history by these words, which would be refused for ever.
 const badPicture = "could not process image"
 
-// inItsWords is what an error says, so that clients of the API know it.
-func inItsWords(e *model.Error) string {
+// inItsWords is what an error says, so that clients of the API know it. Where a
+// request has no pictures, an error that speaks of one is about something else, such as a tool
+// that makes some.
+func inItsWords(e *model.Error, pictures bool) string {
 	said := message(e)
 	lower := strings.ToLower(said)
 	switch {
@@ -169,7 +172,7 @@ func inItsWords(e *model.Error) string {
 			return fmt.Sprintf("%s: %d + %d > %d: %s", noRoom, in, out, reads, said)
 		}
 		return tooLong + ": " + said
-	case refusesPictures(e, lower) && !strings.Contains(lower, badPicture):
+	case pictures && refusesPictures(e, lower) && !strings.Contains(lower, badPicture):
 		return badPicture + ": " + said
 	}
 	return said
@@ -213,7 +216,9 @@ func message(e *model.Error) string {
 }
 
 // WriteError answers a request with an error, in the form of the API.
-func WriteError(w http.ResponseWriter, e *model.Error) {
+func WriteError(w http.ResponseWriter, e *model.Error) { writeError(w, e, false) }
+
+func writeError(w http.ResponseWriter, e *model.Error, pictures bool) {
 	h := w.Header()
 	for name, values := range e.Header {
 		h[name] = values
@@ -226,5 +231,5 @@ func WriteError(w http.ResponseWriter, e *model.Error) {
 	}
 	h.Del("Content-Length")
 	w.WriteHeader(e.Status)
-	_, _ = w.Write(append(document(e, kindOf(e)), '\n'))
+	_, _ = w.Write(append(document(e, kindOf(e), pictures), '\n'))
 }

@@ -82,7 +82,7 @@ func TestRefusedPictures(t *testing.T) {
 		"Provisioned throughput is missing.":                "Provisioned throughput is missing.",
 	} {
 		e := &model.Error{Status: http.StatusBadRequest, Code: model.CodeUpstreamInvalid, Body: json.RawMessage(`{"error":{"message":"` + said + `","code":400}}`)}
-		if got := inItsWords(e); got != want {
+		if got := inItsWords(e, true); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -90,7 +90,7 @@ func TestRefusedPictures(t *testing.T) {
 		{Status: http.StatusBadRequest, Code: model.CodeInvalidRequest, Message: "The image is wrong."},
 		{Status: http.StatusTooManyRequests, Code: model.CodeUpstreamInvalid, Message: "Too many images."},
 	} {
-		if got := inItsWords(e); got != e.Message {
+		if got := inItsWords(e, true); got != e.Message {
 			t.Errorf("%q, want %q", got, e.Message)
 		}
 	}
@@ -116,7 +116,7 @@ func TestNoRoomForTheAnswer(t *testing.T) {
 		"This model's maximum context length is 32768 tokens. However, your messages resulted in 40000 tokens. Please reduce the length of the messages.":                                                           "prompt is too long: ",
 	} {
 		e := &model.Error{Status: http.StatusBadRequest, Code: model.CodeUpstreamInvalid, Body: json.RawMessage(`{"error":{"message":"` + said + `","code":400}}`)}
-		if got := inItsWords(e); got != want+said {
+		if got := inItsWords(e, false); got != want+said {
 			t.Errorf("%q, want %q in front", got, want)
 		}
 	}
