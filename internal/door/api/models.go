@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/dragoman-mcp/dragoman/internal/identity/caller"
@@ -18,16 +19,12 @@ import (
 // under data, and as Codex's catalogue has them under models; or, for clients that speak
 // Anthropic's API, as that has them.
 func (a *API) models(w http.ResponseWriter, r *http.Request, who caller.Caller) {
-	document, failures := a.Upstreams.Models(r.Context(), r.Header, a.clientCredentials())
-	for _, f := range failures {
-		a.Log.Warn("models of an upstream are missing", "upstream", f.Host, "error", f.Err)
-	}
-	list, err := rawjson.ParseObject(document)
+	list, usable, err := a.listed(r, who)
 	if err != nil {
-		a.fail(w, r, fmt.Errorf("listing models: %w", err)) // we made it
+		a.fail(w, r, err)
 		return
 	}
-	usable := a.usable(who, list)
+	var document json.RawMessage
 	if caller.SpeaksMessages(r) {
 		document = anthropicModels(usable)
 	} else {
@@ -48,6 +45,51 @@ func (a *API) models(w http.ResponseWriter, r *http.Request, who caller.Caller) 
 		return
 	}
 	writeJSON(w, document)
+}
+
+// model answers GET /v1/models/{model}: as Anthropic's API has it for clients that speak that,
+// where the list has it. Else the model's upstream is asked, as one is that speaks that API itself.
+func (a *API) model(w http.ResponseWriter, r *http.Request, who caller.Caller) {
+	name := strings.TrimPrefix(r.URL.Path, "/v1/models/")
+	if up, err := a.upstream(name); !caller.SpeaksMessages(r) || err != nil || up.Speaks(upstream.Messages) {
+		a.relay(w, r, who)
+		return
+	}
+	_, usable, err := a.listed(r, who)
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	i := slices.IndexFunc(usable, func(m listedModel) bool { return m.id == name })
+	if i < 0 {
+		a.relay(w, r, who)
+		return
+	}
+	leave, err := a.admit(r.Context(), who, policy.Route, r.URL.Path) // as where it is relayed
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	defer leave()
+	m, err := rawjson.ParseObject(usable[i].entry)
+	if err != nil {
+		a.fail(w, r, fmt.Errorf("reading a model: %w", err)) // it has an id
+		return
+	}
+	w.Header().Set("Cache-Control", "private")
+	writeJSON(w, anthropicModel(m))
+}
+
+// listed returns the list of all models, and those of it that the caller may use.
+func (a *API) listed(r *http.Request, who caller.Caller) (list *rawjson.Object, usable []listedModel, err error) {
+	document, failures := a.Upstreams.Models(r.Context(), r.Header, a.clientCredentials())
+	for _, f := range failures {
+		a.Log.Warn("models of an upstream are missing", "upstream", f.Host, "error", f.Err)
+	}
+	if list, err = rawjson.ParseObject(document); err != nil {
+		return nil, nil, fmt.Errorf("listing models: %w", err) // we made it
+	}
+	return list, a.usable(who, list), nil
 }
 
 // A listedModel is an entry of a list of models, as its upstream wrote it.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/dragoman-mcp/dragoman/internal/reach/upstream"
@@ -37,5 +38,16 @@ func TestModelsForEveryClient(t *testing.T) {
 	theirs := d.do("GET", "/v1/models", "", "Anthropic-Version", "2023-06-01")
 	if want := `{"data":[{"type":"model","id":"small","display_name":"small","created_at":"1970-01-01T00:00:00Z"}],"has_more":false,"first_id":"small","last_id":"small"}` + "\n"; theirs.body != want {
 		t.Errorf("got %s", theirs.body)
+	}
+	one := d.do("GET", "/v1/models/small", "", "Anthropic-Version", "2023-06-01")
+	if want := `{"type":"model","id":"small","display_name":"small","created_at":"1970-01-01T00:00:00Z"}` + "\n"; one.status != 200 || one.body != want {
+		t.Errorf("%d %s", one.status, one.body)
+	}
+	if one = d.do("GET", "/v1/models/small", ""); one.status != http.StatusBadGateway {
+		t.Errorf("its upstream, which is not there, answers %d %s", one.status, one.body)
+	}
+	none := d.do("GET", "/v1/models/other", "", "Anthropic-Version", "2023-06-01")
+	if none.status != http.StatusNotFound || !strings.Contains(none.body, `{"type":"error","error":{"type":"not_found_error"`) {
+		t.Errorf("%d %s", none.status, none.body)
 	}
 }

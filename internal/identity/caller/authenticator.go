@@ -138,10 +138,11 @@ func credential(r *http.Request) (showing, *Refusal) {
 }
 
 // SpeaksMessages reports whether a request is one of Anthropic's API: by its path, and of
-// the list of models, which other APIs have there too, by a header.
+// models, which other APIs have there too, by a header.
 func SpeaksMessages(r *http.Request) bool {
 	path := r.URL.Path
-	return path == "/v1/messages" || strings.HasPrefix(path, "/v1/messages/") || path == "/v1/models" && r.Header.Get("Anthropic-Version") != ""
+	return path == "/v1/messages" || strings.HasPrefix(path, "/v1/messages/") ||
+		(path == "/v1/models" || strings.HasPrefix(path, "/v1/models/")) && r.Header.Get("Anthropic-Version") != ""
 }
 
 // keyHeader is the header in which the clients of a route may have a key, beside

@@ -27,6 +27,8 @@ func TestKeysOfAnthropicsClients(t *testing.T) {
 		{"/v1/messages", []string{"X-Api-Key", "other"}, 401},
 		{"/v1/models", []string{"X-Api-Key", "s3cret", "Anthropic-Version", "2023-06-01"}, 0},
 		{"/v1/models", []string{"X-Api-Key", "s3cret"}, 401},
+		{"/v1/models/m", []string{"X-Api-Key", "s3cret", "Anthropic-Version", "2023-06-01"}, 0},
+		{"/v1/models/m", []string{"X-Api-Key", "s3cret"}, 401},
 		{"/v1/chat/completions", []string{"X-Api-Key", "s3cret", "Anthropic-Version", "2023-06-01"}, 401},
 		{"/v1/messagesx", []string{"X-Api-Key", "s3cret"}, 401},
 	} {
