@@ -78,10 +78,29 @@ func reported(failure json.RawMessage) *Error {
 	if relayable(failure) {
 		e.Body = append(append([]byte(`{"error":`), failure...), '}')
 	}
-	if e.saysTooLong() { // the request is at fault, and not to be repeated
+	if e.saysTooLong() && !passing(failure) { // the request is at fault, and not to be repeated
 		e.Status, e.Type = http.StatusBadRequest, TypeInvalidRequest
 	}
 	return e
+}
+
+// passing reports whether an error says that it passes by itself, as a limit of requests does:
+// by its code or its type, in words or as a status.
+func passing(failure json.RawMessage) bool {
+	o, err := rawjson.ParseObject(failure)
+	if err != nil {
+		return false
+	}
+	for _, name := range []string{"code", "type"} {
+		word, _ := rawjson.String(o.Get(name))
+		status, _ := rawjson.Int(o.Get(name))
+		switch {
+		case strings.Contains(word, "rate_limit"), strings.Contains(word, "overloaded"),
+			status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable, status == statusOverloaded:
+			return true
+		}
+	}
+	return false
 }
 
 // relayable reports whether an error object has what clients read of it.
