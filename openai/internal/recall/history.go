@@ -128,9 +128,13 @@ func spelled(keys []string) []string {
 
 // callKeys returns the keys of the calls of a message whose ids we made.
 func callKeys(o *rawjson.Object) []string {
+	calls, err := rawjson.Elements(o.Get("tool_calls"))
+	if err != nil {
+		return nil
+	}
 	var keys []string
-	for _, id := range callIDs(o) {
-		if strings.HasPrefix(id, ReadID) || strings.HasPrefix(id, WroteID) {
+	for _, raw := range calls { // no list of ids: this is done for each message of each request
+		if id, _ := rawjson.String(rawjson.Find(raw, "id")); strings.HasPrefix(id, ReadID) || strings.HasPrefix(id, WroteID) {
 			keys = append(keys, CallKey(id))
 		}
 	}
