@@ -199,7 +199,11 @@ func (s *speller) authority(scheme, rest, port string) {
 			_, address := addresses.OfHost(written)
 			same = same && (written == read || written == encoded || address && strings.HasPrefix(written, "["))
 		}
-		for _, host := range []string{then, read, name} {
+		hosts := []string{then, read, name}
+		if !strings.Contains(encoded, "*") { // that of a pattern would be that of other letters
+			hosts = append(hosts, encoded)
+		}
+		for _, host := range hosts {
 			host = strings.TrimSuffix(host, ".") + number
 			s.add(scheme+"://"+user+host+clean, same, i > 0)
 			if user != "" {

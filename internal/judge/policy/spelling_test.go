@@ -24,6 +24,7 @@ func TestSpellingsOfDeniedURIs(t *testing.T) {
 			"resource:files__postgres://db:5432/*", "resource:files__postgres://[::1]/*", "resource:files__postgres://[0::7]:099/*",
 			"resource:files__redis://127.0.0.1:6379/*", "resource:files__redis://localhost:6379/*", "resource:files__customers://1001/*",
 			"resource:files__http://[::ffff:1*", "resource:files__http://0xc0*", "resource:files__postgres://[fd00:0:*",
+			"resource:files__https://xn--*:81/*", "resource:files__postgres://xn--*:81/*",
 		}},
 	}})
 	for uri, want := range map[string]Effect{
@@ -127,6 +128,13 @@ func TestSpellingsOfDeniedURIs(t *testing.T) {
 		"redis://localho\u017ft:6379/a":            Deny, // as Python connects to it
 		"redis://me@\u24dbocalhost.:06379/a":       Deny,
 		"postgres://\uff44b:5432/a":                Deny,
+		"https://xn--bcher-kva:81/a":               Deny, // what fits a part of a name in Punycode fits it in all letters
+		"https://XN--bcher-kva:81/a":               Deny,
+		"https://xn--bcher-kva.:081/a":             Deny,
+		"https://b\u00fccher:81/a":                 Deny,
+		"https://bucher:81/a":                      Allow,
+		"Postgres://xn--bcher-kva:081/a":           Deny,
+		"postgres://b\u00fccher:81/a":              Deny,
 		"customers://1001/a":                       Deny,
 		"customers://1002/a":                       Allow,
 		"https://inner.example/secret%2Fa":         Deny,
