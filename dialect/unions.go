@@ -267,13 +267,14 @@ func (c *conversion) pushInto(n *schema.Node) {
 		if leaves(branch, rest, "unevaluatedItems") && takes(branch, "array") {
 			arrays++
 		}
-		both, ok := c.merge(c.below("pushIntoBranches", n, rest, branch), rest)
+		inner := c.below("pushIntoBranches", n, rest, branch)
+		both, ok := c.merge(inner, rest)
 		if !ok {
 			dropped, both = true, branch
 		}
 		was := c.marks[branch]
 		c.inherit(c.made(both, branch), was)
-		if !ok {
+		if !ok || inner != branch {
 			c.mark(both).wider = true
 		}
 		c.pushInto(both)
