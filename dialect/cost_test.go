@@ -2,12 +2,14 @@ package dialect
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	dragoman "github.com/dragoman-mcp/dragoman"
 	"github.com/dragoman-mcp/dragoman/internal/stage/cputime"
+	"github.com/dragoman-mcp/dragoman/schema"
 )
 
 // doubling is a tool whose schema has n definitions, each of which uses the one before
@@ -104,5 +106,25 @@ func TestCrowdedArgumentsAreNotRead(t *testing.T) {
 		if _, _, problem := plan.Decode(arguments, "tool_calls"); problem == nil || !strings.Contains(problem.Message, "more than") {
 			t.Errorf("%v", problem)
 		}
+	}
+}
+
+// TestDeclaringIsCheap: of what many members refer to it is found out once whether anything
+// fits it, however long its allOf is.
+func TestDeclaringIsCheap(t *testing.T) {
+	target := schema.NewObject(schema.Member{Name: "allOf", Value: schema.NewArray(slices.Repeat([]*schema.Node{schema.NewObject()}, 100_000)...)})
+	members := schema.NewObject()
+	for i := range 1000 {
+		members.Set(fmt.Sprintf("m%d", i), schema.NewObject(schema.Member{Name: "$ref", Value: schema.NewString("#/$defs/A")}))
+	}
+	d := declaring{target: func(n *schema.Node) *schema.Node {
+		if n.Has("$ref") {
+			return target
+		}
+		return nil
+	}}
+	took := cputime.Of(func() { d.in(schema.NewObject(schema.Member{Name: "properties", Value: members})) })
+	if took > thinned*time.Second || len(d.names) != 1000 {
+		t.Errorf("%d members in %s", len(d.names), took)
 	}
 }

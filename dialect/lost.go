@@ -75,6 +75,7 @@ type declaring struct {
 	target  func(*schema.Node) *schema.Node // nil: references are not followed
 	schemas []*schema.Node
 	seen    map[*schema.Node]bool
+	never   map[*schema.Node]bool // of what is referred to, whether no value fits it
 	names   []string
 	has     map[string]bool
 	open    bool // there are members whose names are not written out
@@ -120,16 +121,27 @@ func (d *declaring) in(n *schema.Node) {
 
 // impossible reports whether no value fits n for certain, be it for what it refers to.
 func (d *declaring) impossible(n *schema.Node) bool {
+	never := neverFits(n)
 	for range schema.MaxDepth {
-		if impossible(n) || slices.ContainsFunc(n.Get("allOf").Items(), impossible) {
-			return true
-		}
-		if d.target == nil || d.target(n) == nil {
-			return false
+		if never || d.target == nil || d.target(n) == nil {
+			break
 		}
 		n = d.target(n)
+		known := false
+		if never, known = d.never[n]; !known { // many may refer to it
+			never = neverFits(n)
+			if d.never == nil {
+				d.never = map[*schema.Node]bool{}
+			}
+			d.never[n] = never
+		}
 	}
-	return false
+	return never
+}
+
+// neverFits reports whether no value fits n for certain, by itself.
+func neverFits(n *schema.Node) bool {
+	return impossible(n) || slices.ContainsFunc(n.Get("allOf").Items(), impossible)
 }
 
 func (d *declaring) add(name string) {
