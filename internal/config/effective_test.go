@@ -129,7 +129,6 @@ telemetry:
   service: ""
   traces:
     off: false
-    sample: 100
     content: false
   metrics:
     off: false

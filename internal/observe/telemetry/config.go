@@ -22,7 +22,7 @@ type Config struct {
 // Traces is the section traces of [Config].
 type Traces struct {
 	Off     bool `yaml:"off" doc:"Sends no traces, whatever the rest says."`
-	Sample  int  `yaml:"sample" max:"100" doc:"How many of a hundred traces that begin here are sent. Those that a caller began go by what the caller says."`
+	Sample  int  `yaml:"sample" max:"100" doc:"How many of a hundred traces that begin here are sent. Those that a caller began go by what the caller says. Default: what OTEL_TRACES_SAMPLER says, else 100."`
 	Content bool `yaml:"content" doc:"Adds the arguments and results of calls and the words of errors. They may hold what is nobody else's business."`
 }
 
@@ -38,7 +38,7 @@ const DefaultInterval = time.Minute
 
 // SetDefaults gives every key its default.
 func (c *Config) SetDefaults() {
-	c.Traces.Sample, c.Metrics.Interval = 100, DefaultInterval
+	c.Metrics.Interval = DefaultInterval
 }
 
 // Validate reports what cannot work.

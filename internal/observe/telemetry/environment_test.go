@@ -31,3 +31,30 @@ func TestOddVariables(t *testing.T) {
 		_ = made.Close(t.Context())
 	}
 }
+
+// TestSampleOfTheConfiguration: what the configuration says of the sample wins over the
+// environment, all of a hundred too.
+func TestSampleOfTheConfiguration(t *testing.T) {
+	for _, c := range []struct {
+		sample int
+		env    string
+		want   string
+	}{
+		{0, "", "ParentBased{root:TraceIDRatioBased{1}"}, {0, "always_off", "AlwaysOffSampler"},
+		{100, "always_off", "ParentBased{root:TraceIDRatioBased{1}"}, {10, "always_off", "ParentBased{root:TraceIDRatioBased{0.1}"},
+	} {
+		var config Config
+		config.SetDefaults()
+		if c.sample != 0 {
+			config.Traces.Sample = c.sample
+		}
+		variables := map[string]string{"OTEL_TRACES_SAMPLER": c.env}
+		sampler, err := lookup(func(name string) (string, bool) {
+			value, ok := variables[name]
+			return value, ok
+		}).sampler(&config)
+		if err != nil || !strings.HasPrefix(sampler.Description(), c.want) {
+			t.Errorf("sample %d, OTEL_TRACES_SAMPLER=%s: %v %v", c.sample, c.env, sampler, err)
+		}
+	}
+}

@@ -16,10 +16,14 @@ import (
 func TestParent(t *testing.T) {
 	for _, c := range []struct{ sampled, measured bool }{{false, false}, {false, true}, {true, false}, {true, true}} {
 		config := Config{Endpoint: "http://127.0.0.1:9", Metrics: Metrics{Off: !c.measured}}
+		sampler := "parentbased_always_off"
 		if c.sampled {
-			config.Traces.Sample = 100
+			sampler = "parentbased_always_on"
 		}
-		m, err := New(config, Options{})
+		m, err := New(config, Options{Lookup: func(name string) (string, bool) {
+			value, ok := map[string]string{"OTEL_TRACES_SAMPLER": sampler}[name]
+			return value, ok
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}

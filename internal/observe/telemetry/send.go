@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -86,11 +87,12 @@ func (e *metricExporter) ForceFlush(context.Context) error { return nil }
 func (e *metricExporter) Shutdown(context.Context) error { return nil }
 
 // sampler decides which traces are sent: of those that begin here so many of a hundred,
-// and of others what their callers say, unless the environment says otherwise.
+// and of others what their callers say, unless the environment says otherwise and the
+// configuration nothing.
 func (l lookup) sampler(c *Config) (sdktrace.Sampler, error) {
-	share := float64(c.Traces.Sample) / 100
 	name := l.get("OTEL_TRACES_SAMPLER")
-	if name == "" || c.Traces.Sample != 100 {
+	if name == "" || c.Traces.Sample != 0 {
+		share := float64(cmp.Or(c.Traces.Sample, 100)) / 100
 		return sdktrace.ParentBased(sdktrace.TraceIDRatioBased(share)), nil
 	}
 	ratio := 1.0
