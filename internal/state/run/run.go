@@ -124,7 +124,7 @@ type Runs struct {
 	mu      sync.Mutex
 	held    map[string]*Held // by owner and id
 	stopped bool
-	// unseen is when the store could not be looked at last.
+	// unseen is when the store could not be used last.
 	unseen time.Time
 	// draining: nothing more is taken.
 	draining bool

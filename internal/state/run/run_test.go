@@ -273,6 +273,45 @@ func TestNobodyIsDeadWhileTheStoreIsAway(t *testing.T) {
 	}
 }
 
+// TestNobodyIsDeadWhileNobodyIsSeenToLive: so it is where the store is away while this
+// process says that its own runs live, which may take longer than a lease.
+func TestNobodyIsDeadWhileNobodyIsSeenToLive(t *testing.T) {
+	path := file(t)
+	here, there := opened(t, path, Config{}), opened(t, path, Config{})
+	begin(t, here, "ann", "r")
+	begin(t, there, "ann", "own")
+	back := away(t, there, "runs")
+	there.beat(t.Context())
+	back()
+	die(t, here, "r")
+	if got := taken(t, there); len(got) > 0 {
+		t.Fatal("taken though its process lives")
+	}
+}
+
+// TestOneWithoutItsKey: a run whose key cannot be read, which is tried to be taken with each
+// look, keeps nobody from those whose process has died.
+func TestOneWithoutItsKey(t *testing.T) {
+	path := file(t)
+	full, in := opened(t, path, Config{Most: 1}), opened(t, path, Config{})
+	begin(t, full, "ann", "r")
+	if h, err := full.Begin(t.Context(), New{Owner: "bob", ID: "unreadable"}); h != nil || err != nil {
+		t.Fatal(h, err)
+	}
+	fine(t, in.db.Write(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.Exec("UPDATE owner_keys SET wrapped = $1 WHERE owner = $2", []byte("not this"), store.Owner("bob"))
+		return err
+	}))
+	if err := in.Look(t.Context()); err == nil {
+		t.Fatal("it is taken")
+	}
+	die(t, full, "r")
+	found, err := in.free(t.Context())
+	if fine(t, err); !slices.Contains(found, key{store.Owner("ann"), "r"}) {
+		t.Errorf("nobody takes what its process has said nothing of: %v", found)
+	}
+}
+
 // TestSaidWhileTheStoreIsAway: what is said while the store cannot be written is written once
 // it can, in its order, and the run goes on; unless that takes too long.
 func TestSaidWhileTheStoreIsAway(t *testing.T) {

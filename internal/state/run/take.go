@@ -42,32 +42,22 @@ func (s *Runs) Watch(ctx context.Context, work func(*Held)) {
 
 // Look wakes runs whose time has come, and takes those that nobody has, as far as there is
 // room. One that cannot be taken keeps nobody from the others. Where the store could not be
-// looked at a while ago, others may not have been able to say that they live either: they
-// are given the time of a lease.
+// used a while ago, others may not have been able to say that they live either: they are
+// given the time of a lease.
 func (s *Runs) Look(ctx context.Context) error {
-	err := s.look(ctx)
-	if err != nil && ctx.Err() == nil {
-		s.mu.Lock()
-		s.unseen = time.Now()
-		s.mu.Unlock()
-	}
-	return err
-}
-
-func (s *Runs) look(ctx context.Context) error {
 	if err := s.wake(ctx); err != nil {
-		return err
+		return s.missed(ctx, err)
 	}
 	for {
 		all, err := s.free(ctx)
 		if err != nil {
-			return err
+			return s.missed(ctx, err)
 		}
 		taken := 0
 		var failed error
 		for _, k := range all {
 			h, err := s.take(ctx, k)
-			if failed = errors.Join(failed, err); h != nil {
+			if failed = errors.Join(failed, s.missed(ctx, err)); h != nil {
 				taken++
 				s.Go(h)
 			}
@@ -76,6 +66,17 @@ func (s *Runs) look(ctx context.Context) error {
 			return failed
 		}
 	}
+}
+
+// missed notes that the store could not be used now, where err says so, and returns err. One
+// in which the key of a run cannot be read can be used.
+func (s *Runs) missed(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, vault.ErrOtherKey) {
+		s.mu.Lock()
+		s.unseen = time.Now()
+		s.mu.Unlock()
+	}
+	return err
 }
 
 // Stop gives back what this process has, and takes nothing more.
@@ -124,7 +125,9 @@ func (s *Runs) beat(ctx context.Context) {
 	s.mu.Unlock()
 	for _, h := range all {
 		if h.began.Load() {
-			_ = h.write(ctx, func(*store.Tx) error { return nil })
+			if err := h.write(ctx, func(*store.Tx) error { return nil }); h.ctx.Err() == nil { // else it is not ours any more
+				_ = s.missed(ctx, err)
+			}
 		}
 	}
 }
