@@ -22,8 +22,9 @@ import (
 const (
 	taintAge   = 12 * time.Hour
 	taintBytes = 16 << 20
-	// maxUntold is how many of them wait at most for a store that cannot be written.
-	maxUntold = 10_000
+	// maxUntold is how many of them wait at most for a store that cannot be written, and
+	// mostTold how many are written in one transaction: others wait meanwhile.
+	maxUntold, mostTold = 10_000, 100
 )
 
 // How long a call that asks may go on, and how many of them there are at a time, where
@@ -183,15 +184,17 @@ func (m *remembered) tellUntold() {
 	})
 	m.mu.Unlock()
 	var err error
-	if len(all) > 0 {
-		err = m.tell(context.Background(), all...)
+	told := 0
+	for some := range slices.Chunk(all, mostTold) {
+		if err = m.tell(context.Background(), some...); err != nil {
+			break
+		}
+		told += len(some)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err == nil {
-		for _, c := range all {
-			delete(m.untold, c)
-		}
+	for _, c := range all[:told] {
+		delete(m.untold, c)
 	}
 	if m.again = nil; !errors.Is(err, store.ErrClosed) {
 		m.tellSoon()

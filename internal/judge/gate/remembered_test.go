@@ -2,8 +2,10 @@ package gate
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -136,6 +138,28 @@ func TestTaintWhileTheStoreIsAway(t *testing.T) {
 	defer at.mu.Unlock()
 	if len(at.untold) > 0 || at.again != nil {
 		t.Errorf("%d are told for ever", len(at.untold))
+	}
+}
+
+// TestManyUntold: what many conversations have read is written down in parts, each of which
+// counts, so that others who write do not wait for all of it.
+func TestManyUntold(t *testing.T) {
+	at := processes(t, 1)[0].remembered
+	for i := range 2*mostTold + 1 {
+		at.untold[conversation{ann.ID, fmt.Sprint(i)}] = true
+	}
+	const enough = "CREATE TRIGGER enough BEFORE INSERT ON taints WHEN (SELECT count(*) FROM taints) >= 2 * $1 BEGIN SELECT RAISE(ABORT, 'enough'); END"
+	if err := at.db.Write(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.Exec(strings.Replace(enough, "$1", fmt.Sprint(mostTold), 1))
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	at.tellUntold()
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	if len(at.untold) != 1 || at.again == nil {
+		t.Errorf("%d are told in vain", len(at.untold))
 	}
 }
 
