@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -42,6 +43,7 @@ type fleetNode struct {
 	*memoryFleet
 	name   string
 	dead   atomic.Bool
+	away   atomic.Bool // what it shares cannot be reached
 	holds  map[string]func(string, []byte)
 	server *Server
 }
@@ -58,13 +60,22 @@ func (n *fleetNode) Open(owner, id string) ([]byte, bool) {
 	return []byte(session), err == nil && ok
 }
 
+// errAway is what a fleet says that cannot be reached.
+var errAway = errors.New("the database cannot be reached")
+
 func (n *fleetNode) Load(_ context.Context, _, session string) ([]byte, error) {
+	if n.away.Load() {
+		return nil, errAway
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.notes[session], nil
 }
 
 func (n *fleetNode) Change(_ context.Context, _, session string, change func([]byte) []byte) ([]byte, error) {
+	if n.away.Load() {
+		return nil, errAway
+	}
 	n.mu.Lock()
 	note := change(n.notes[session])
 	n.notes[session] = note
@@ -96,6 +107,9 @@ func (n *fleetNode) Hold(key string, take func(string, []byte)) func() {
 }
 
 func (n *fleetNode) Send(_ context.Context, node, key, owner string, body []byte) (bool, error) {
+	if n.away.Load() {
+		return false, errAway
+	}
 	n.mu.Lock()
 	var take func(string, []byte)
 	alive := node == ""
@@ -348,6 +362,29 @@ func TestFleetEnds(t *testing.T) {
 				t.Errorf("server %d after the end: %d", node, got)
 			}
 		}
+	})
+}
+
+// TestFleetAway: while what the servers share cannot be reached, a client is told when to come
+// again, whatever it wants of another server.
+func TestFleetAway(t *testing.T) {
+	fleetInTime(t, 0, func(t *testing.T, nodes []*fleetNode, do func(int, string, string, ...string) *http.Response) {
+		try := func(what string, want int, method, body string, headers ...string) {
+			t.Helper()
+			resp := do(1, method, body, headers...)
+			_ = resp.Body.Close()
+			if resp.StatusCode != want || resp.Header.Get("Retry-After") == "" && want == http.StatusServiceUnavailable {
+				t.Errorf("%s: %s, %q", what, resp.Status, resp.Header.Get("Retry-After"))
+			}
+		}
+		known, unknown := begun(do), begun(do)
+		try("a session", http.StatusOK, "POST", `{"jsonrpc":"2.0","id":7,"method":"ping"}`, headerSession, known)
+		nodes[1].away.Store(true)
+		try("an answer", http.StatusServiceUnavailable, "POST", `{"jsonrpc":"2.0","id":"n1.1","result":{}}`, headerSession, known)
+		try("a stream to go on", http.StatusServiceUnavailable, "GET", "", headerSession, known, headerLast, "n1.1-1")
+		try("a listening stream", http.StatusServiceUnavailable, "GET", "", headerSession, known)
+		try("an end", http.StatusServiceUnavailable, "DELETE", "", headerSession, known)
+		try("a session of another's", http.StatusServiceUnavailable, "POST", `{"jsonrpc":"2.0","id":7,"method":"ping"}`, headerSession, unknown)
 	})
 }
 

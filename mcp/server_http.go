@@ -53,6 +53,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, find finder) {
 
 // refuseHTTP answers a request with an error and a status. id may be nil.
 func refuseHTTP(w http.ResponseWriter, status int, id json.RawMessage, e *RPCError) {
+	if e == errNotNow {
+		w.Header().Set("Retry-After", "2") // seconds
+	}
 	w.Header().Set("Content-Type", typeJSON)
 	w.WriteHeader(status)
 	_, _ = w.Write(replyError(id, e))
