@@ -147,7 +147,7 @@ func (o *Office) alive(ctx context.Context, node string) (alive bool, err error)
 		return true, nil
 	}
 	err = o.db.Read(ctx, func(tx *store.Tx) (err error) {
-		alive, err = nodes.Alive(tx, node)
+		alive, err = o.node.Alive(tx, node)
 		return err
 	})
 	return alive, err

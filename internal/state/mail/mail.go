@@ -146,7 +146,7 @@ func (o *Office) Send(ctx context.Context, m Message, life time.Duration) error 
 	id, life := rand.Text(), min(life, MaxLife)
 	return o.db.Write(ctx, func(tx *store.Tx) error {
 		if m.Node != "" {
-			if alive, err := nodes.Alive(tx, m.Node); err != nil || !alive {
+			if alive, err := o.node.Alive(tx, m.Node); err != nil || !alive {
 				return errors.Join(err, gone(alive))
 			}
 		}

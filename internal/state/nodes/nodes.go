@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -49,8 +50,14 @@ type Node struct {
 	info   atomic.Pointer[Info]
 	alive  atomic.Int64 // how many live, itself included, as it saw last
 	left   atomic.Bool
-	clock  func() time.Time
-	now    func(*store.Tx) (time.Time, error)
+
+	mu     sync.Mutex
+	said   time.Time // when it said last that it lives, by the database's clock
+	missed time.Time // when it could not last
+	before time.Time // said, as it was then
+
+	clock func() time.Time
+	now   func(*store.Tx) (time.Time, error)
 }
 
 // Join makes this process a node of a store. It lives for [Lease], and on as long as
@@ -62,14 +69,15 @@ func Join(ctx context.Context, db *store.DB, info Info) (*Node, error) {
 func join(ctx context.Context, db *store.DB, info Info, now func(*store.Tx) (time.Time, error)) (*Node, error) {
 	n := &Node{db: db, clock: time.Now, now: now}
 	n.info.Store(&info)
-	err := db.Write(ctx, func(tx *store.Tx) error {
+	err := db.Write(ctx, func(tx *store.Tx) (err error) {
 		if _, err := tx.Exec("INSERT INTO node_numbers (id, last) VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET last = node_numbers.last + 1"); err != nil {
 			return err
 		}
 		if err := tx.Row("SELECT last FROM node_numbers WHERE id = 1", nil, &n.number); err != nil {
 			return err
 		}
-		return n.beat(tx)
+		n.said, err = n.beat(tx)
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -145,37 +153,48 @@ func (n *Node) Keep(ctx context.Context, log *slog.Logger) {
 
 // Beat says once that the node lives.
 func (n *Node) Beat(ctx context.Context) error {
-	return n.db.Write(ctx, func(tx *store.Tx) error {
+	var now time.Time
+	err := n.db.Write(ctx, func(tx *store.Tx) (err error) {
 		if n.left.Load() {
 			return nil
 		}
-		return n.beat(tx)
+		now, err = n.beat(tx)
+		return err
 	})
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case err == nil:
+		n.said = now
+	case ctx.Err() == nil:
+		n.missed, n.before = time.Now(), n.said
+	}
+	return err
 }
 
-// beat writes the node's row, removes those that are long dead, and counts the living.
-func (n *Node) beat(tx *store.Tx) error {
-	now, err := n.now(tx)
-	if err != nil {
-		return err
+// beat writes the node's row, removes those that are long dead, counts the living, and
+// returns the time.
+func (n *Node) beat(tx *store.Tx) (now time.Time, err error) {
+	if now, err = n.now(tx); err != nil {
+		return now, err
 	}
 	ahead := n.clock().Sub(now).Microseconds()
 	info := n.info.Load()
 	if _, err := tx.Exec(`INSERT INTO nodes (number, version, setup, address, began, beat, lease, ahead) VALUES ($1, $2, $3, $4, $5, $5, $6, $7)
 		ON CONFLICT (number) DO UPDATE SET version = excluded.version, setup = excluded.setup, address = excluded.address, beat = excluded.beat, lease = excluded.lease, ahead = excluded.ahead`,
 		n.number, info.Version, info.Setup, info.Address, store.Time(now), store.Time(now.Add(Lease)), ahead); err != nil {
-		return err
+		return now, err
 	}
 	var alive, dead int64
 	if err := tx.Row("SELECT coalesce(sum(CASE WHEN lease > $1 THEN 1 ELSE 0 END), 0), coalesce(sum(CASE WHEN lease <= $2 THEN 1 ELSE 0 END), 0) FROM nodes",
 		[]any{store.Time(now), store.Time(now.Add(-shown))}, &alive, &dead); err != nil {
-		return err
+		return now, err
 	}
 	n.alive.Store(alive)
 	if dead > 0 {
 		_, err = tx.Exec("DELETE FROM nodes WHERE lease <= $1", store.Time(now.Add(-shown)))
 	}
-	return err
+	return now, err
 }
 
 // Leave removes the node's row: others know at once that it is gone, and it says nothing
@@ -190,8 +209,13 @@ func (n *Node) Leave(ctx context.Context) error {
 	})
 }
 
-// Alive reports whether a node of this id lives.
-func Alive(tx *store.Tx, id string) (bool, error) {
+// Alive reports whether another node of this id lives. Where this one could not write to the
+// store a while ago, others may not have been able to say that they live either: those that
+// lived before are given the time of a lease.
+func (n *Node) Alive(tx *store.Tx, id string) (bool, error) {
+	n.mu.Lock()
+	before, grace := n.before, time.Since(n.missed) < Lease
+	n.mu.Unlock()
 	digits, ok := strings.CutPrefix(id, "n")
 	number, err := strconv.ParseInt(digits, 10, 64)
 	if !ok || err != nil {
@@ -206,7 +230,7 @@ func Alive(tx *store.Tx, id string) (bool, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
-	return err == nil && lease > store.Time(now), err
+	return err == nil && (lease > store.Time(now) || grace && lease > store.Time(before)), err
 }
 
 // A Standing is how a node stands.

@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"testing"
 	"time"
@@ -40,7 +41,13 @@ func list(t *testing.T, db *store.DB) (all []Standing) {
 
 func alive(t *testing.T, db *store.DB, id string) (is bool) {
 	t.Helper()
-	if err := db.Read(t.Context(), func(tx *store.Tx) (err error) { is, err = Alive(tx, id); return err }); err != nil {
+	return seen(t, db, &Node{}, id)
+}
+
+// seen is alive as a node can tell.
+func seen(t *testing.T, db *store.DB, by *Node, id string) (is bool) {
+	t.Helper()
+	if err := db.Read(t.Context(), func(tx *store.Tx) (err error) { is, err = by.Alive(tx, id); return err }); err != nil {
 		t.Fatal(err)
 	}
 	return is
@@ -91,6 +98,53 @@ func TestNodes(t *testing.T) {
 			t.Errorf("%q lives", id)
 		}
 	}
+}
+
+// TestNodeWhileTheStoreIsAway: after a time in which the store could not be written, those that
+// lived before get the time to say that they live; those that were dead stay so.
+func TestNodeWhileTheStoreIsAway(t *testing.T) {
+	db := open(t, filepath.Join(t.TempDir(), "dragoman.db"))
+	lives, dead, gone, here := joined(t, db), joined(t, db), joined(t, db), joined(t, db)
+	for n, lease := range map[*Node]int64{lives: store.Time(here.said) + 1, dead: store.Time(here.said) - 1} {
+		if err := db.Write(t.Context(), func(tx *store.Tx) error {
+			_, err := tx.Exec("UPDATE nodes SET lease = $1 WHERE number = $2", lease, n.number)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := gone.Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if seen(t, db, here, lives.ID()) {
+		t.Error("it lives, and nothing kept it from saying so")
+	}
+	here.now = func(*store.Tx) (time.Time, error) { return time.Time{}, errors.New("the database cannot be reached") }
+	if here.Beat(t.Context()) == nil {
+		t.Fatal("it says that it lives")
+	}
+	here.now = (*store.Tx).Now
+	if err := here.Beat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range map[*Node]bool{lives: true, dead: false, gone: false} {
+		if got := seen(t, db, here, n.ID()); got != want {
+			t.Errorf("%s lives: %t", n.ID(), got)
+		}
+	}
+	here.missed = here.missed.Add(-Lease)
+	if seen(t, db, here, lives.ID()) {
+		t.Error("it has had its time")
+	}
+}
+
+func joined(t *testing.T, db *store.DB) *Node {
+	t.Helper()
+	n, err := Join(t.Context(), db, Info{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // TestNodeClocks: a clock that goes wrong is seen, either way, and does nothing to leases.
