@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"math"
 	"time"
 
@@ -293,13 +294,15 @@ func (o *order) take(tx *store.Tx, node string, running int, callTime time.Durat
 
 // ofRate takes calls of a rate: a bucket of as many as the burst, which fills by one every
 // so often, as the moment at which all of it was there or will be (the generic cell rate
-// algorithm of ITU-T I.371). A bucket is never emptier than empty: where the rate was slower
-// until now, or the database's clock was ahead, it fills from now on.
+// algorithm of ITU-T I.371). Each rate has a bucket of its own: replicas with other ones, as
+// while a configuration is rolled out, would fill or empty it by theirs. A bucket is never
+// emptier than empty: where the database's clock was ahead until now, it fills from now on.
 func (o *order) ofRate(tx *store.Tx, now time.Time) (n int, after time.Duration, err error) {
 	each := float64(time.Second/time.Microsecond) / float64(o.limit.rate) // for one call, in microseconds
 	at := float64(store.Time(now))
+	bucket := fmt.Sprintf("%s\n%g %d", o.name, float64(o.limit.rate), o.limit.burst)
 	var spent int64
-	err = tx.Row("SELECT spent FROM limit_rates WHERE counter = $1", []any{o.name}, &spent)
+	err = tx.Row("SELECT spent FROM limit_rates WHERE counter = $1", []any{bucket}, &spent)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return 0, 0, err
 	}
@@ -312,7 +315,7 @@ func (o *order) ofRate(tx *store.Tx, now time.Time) (n int, after time.Duration,
 		}
 	}
 	_, err = tx.Exec("INSERT INTO limit_rates (counter, spent) VALUES ($1, $2) ON CONFLICT (counter) DO UPDATE SET spent = excluded.spent",
-		o.name, int64(math.Round(from+float64(n)*each)))
+		bucket, int64(math.Round(from+float64(n)*each)))
 	return n, after, err
 }
 

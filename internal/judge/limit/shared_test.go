@@ -125,6 +125,28 @@ func TestSharedRateAfterAReload(t *testing.T) {
 	}
 }
 
+// TestSharedRateWhileItIsRolledOut: while replicas have different limits, nobody refills what
+// others have used up by theirs.
+func TestSharedRateWhileItIsRolledOut(t *testing.T) {
+	all := three(t, 0, Limit{Name: "turns", Rate: "1/h", Burst: 50})
+	if err := all[1].Use(t.Context(), []Limit{{Name: "turns", Rate: "1/h", Burst: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	admitted := 0
+	for range 5 {
+		for i, l := range all[:2] {
+			n, _ := uses(t, l, tool(ada, "a", "x"), 60-59*i)
+			admitted += n
+			l.mu.Lock()
+			l.counter(&l.limits[0], ada.ID, "turns").lease.empty = time.Time{} // it is asked again
+			l.mu.Unlock()
+		}
+	}
+	if admitted != 50+1 {
+		t.Errorf("%d were admitted", admitted)
+	}
+}
+
 // TestSharedRateInTime: three replicas that are asked as fast as they can answer admit
 // what the limit says, and each loses no more than its portion.
 func TestSharedRateInTime(t *testing.T) {
