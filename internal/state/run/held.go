@@ -188,6 +188,9 @@ func (h *Held) flushSoon() {
 func (h *Held) flushAgain(err error) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if len(h.said) == 0 {
+		return true // somebody else has written it meanwhile
+	}
 	if h.failing.IsZero() {
 		h.failing = time.Now()
 	}

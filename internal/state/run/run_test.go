@@ -340,6 +340,9 @@ func TestSaidWhileTheStoreIsAway(t *testing.T) {
 			continue
 		}
 		h.flushSoon()
+		if !h.flushAgain(errors.New("of one who was too slow to write it")) || !h.failing.IsZero() {
+			t.Errorf("there is nothing to write, and since %s that fails", h.failing)
+		}
 		h.Say([]byte("e4"))
 		fine(t, h.End(t.Context(), Completed, nil))
 		if got := all(t, in, id, -1); len(got) != 5 || got[2] != "e2" || got[4] != "e4" {
