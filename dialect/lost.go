@@ -30,9 +30,15 @@ func (c *conversion) keepMembers() {
 			c.fail(n, "the strict form has no place for "+name)
 			return
 		}
-		if more := n.Get("unevaluatedProperties"); more != nil && !more.IsBool(true) {
-			n.Delete("unevaluatedProperties")
-			c.widen("keepMembers", n, "unevaluatedProperties would keep out "+name+", which left with another keyword")
+		closed := []*schema.Node{n}
+		if m.origin.Has("unevaluatedProperties") && !n.Has("unevaluatedProperties") {
+			closed = slices.Concat(n.Get("anyOf").Items(), n.Get("oneOf").Items()) // into which it was pushed
+		}
+		for _, object := range closed {
+			if restricts(object, "unevaluatedProperties") {
+				object.Delete("unevaluatedProperties")
+				c.widen("keepMembers", object, "unevaluatedProperties would keep out "+name+", which left with another keyword")
+			}
 		}
 		if more := n.Get("additionalProperties"); more.Kind() == schema.Object && m.origin.Has("patternProperties") && !m.origin.Has("additionalProperties") {
 			c.narrow("keepMembers", n, name+", which left with another keyword, can be written with the values of patternProperties only")
