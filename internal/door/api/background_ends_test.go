@@ -220,14 +220,16 @@ func TestBackgroundIsNotBegun(t *testing.T) {
 // process died at that point, and what may have changed something does not run again.
 func TestBackgroundOutlivesTrouble(t *testing.T) {
 	for _, tt := range []struct {
-		step  string // what cannot be kept, and for which time
-		nth   int
-		words string
+		step     string // what cannot be kept, and for which time
+		nth      int
+		patience time.Duration
+		words    string
 	}{
-		{"model", 1, "22 degrees."},
-		{"call", 1, "22 degrees."},                         // the result of what only reads
-		{"call", 2, "22 degrees."},                         // that a call begins which does not
-		{"call", 3, "It may or may not have taken effect"}, // its result
+		{"model", 1, 1, "22 degrees."},
+		{"call", 1, 1, "22 degrees."},                         // the result of what only reads
+		{"call", 2, 1, "22 degrees."},                         // that a call begins which does not
+		{"call", 3, 1, "It may or may not have taken effect"}, // its result
+		{"call", 3, time.Minute, "22 degrees."},               // which is kept a second later
 	} {
 		s := &stage{}
 		model := httptest.NewServer(s)
@@ -242,7 +244,7 @@ func TestBackgroundOutlivesTrouble(t *testing.T) {
 			}
 		}
 		n := 0
-		p = started(t, filepath.Join(t.TempDir(), "dragoman.db"), run.Config{Lease: 50 * time.Millisecond, Look: 10 * time.Millisecond, At: func(point string) {
+		p = started(t, filepath.Join(t.TempDir(), "dragoman.db"), run.Config{Lease: 50 * time.Millisecond, Look: 10 * time.Millisecond, Patience: tt.patience, At: func(point string) {
 			switch {
 			case strings.HasPrefix(point, "before "+tt.step):
 				if n++; n == tt.nth {

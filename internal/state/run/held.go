@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dragoman-mcp/dragoman/internal/state/store"
+	"github.com/dragoman-mcp/dragoman/internal/state/vault"
 )
 
 // A Held is a run that this process has. It is safe for concurrent use.
@@ -142,10 +143,6 @@ func (h *Held) write(ctx context.Context, fn func(*store.Tx) error) error {
 	return err
 }
 
-// mostTroubled is for how many leases it is tried to write what was said: as long as a
-// database takes that fails over.
-const mostTroubled = 4
-
 // Say adds an event, a document without line breaks. It is on disk with others soon. One
 // that cannot be written for long ends the holding.
 func (h *Held) Say(event []byte) {
@@ -194,7 +191,7 @@ func (h *Held) flushAgain(err error) bool {
 	if h.failing.IsZero() {
 		h.failing = time.Now()
 	}
-	if errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrClosed) || time.Since(h.failing) >= mostTroubled*h.runs.config.Lease {
+	if errors.Is(err, store.ErrUnknown) || !h.passes(err, h.failing) {
 		return false
 	}
 	if h.timer != nil {
@@ -254,9 +251,31 @@ func (h *Held) wrote(n int) {
 	}
 }
 
-// Keep keeps a step: what the run has from others, and does not ask for again.
+// Keep keeps a step: what the run has from others, and does not ask for again. Where the store
+// cannot be used, that is tried again: who has it from others may have changed something.
 func (h *Held) Keep(ctx context.Context, step string, document []byte) error {
-	return h.KeepWith(ctx, step, document, nil)
+	for began := time.Now(); ; {
+		err := h.KeepWith(ctx, step, document, nil) // a second time it changes nothing
+		if err == nil || !h.passes(err, began) {
+			return err
+		}
+		select {
+		case <-time.After(store.LookEvery):
+		case <-ctx.Done():
+			return err
+		case <-h.ctx.Done():
+			return err
+		}
+	}
+}
+
+// passes reports whether what could not be written since a time may be written yet.
+func (h *Held) passes(err error, since time.Time) bool {
+	switch {
+	case errors.Is(err, ErrLost), errors.Is(err, store.ErrClosed), errors.Is(err, vault.ErrOtherKey):
+		return false
+	}
+	return time.Since(since) < h.runs.config.Patience
 }
 
 // KeepWith is Keep with what also does in the same transaction; nil for nothing.

@@ -94,6 +94,9 @@ type Config struct {
 	Life time.Duration
 	// Lease and Look are [DefaultLease] and [DefaultLook] if zero.
 	Lease, Look time.Duration
+	// Patience is for how long it is tried to write what a run says and keeps while the store
+	// cannot be used: as long as a database takes that fails over. Four leases if zero.
+	Patience time.Duration
 	// Most is how many runs this process has at a time; 64 if zero. Others are ready until
 	// there is room.
 	Most int
@@ -136,6 +139,7 @@ type Runs struct {
 func Open(db *store.DB, v *vault.Vault, config Config) *Runs {
 	config.Life = cmp.Or(config.Life, store.DefaultRetention)
 	config.Lease, config.Look = cmp.Or(config.Lease, DefaultLease), cmp.Or(config.Look, DefaultLook)
+	config.Patience = cmp.Or(config.Patience, 4*config.Lease)
 	config.Most = cmp.Or(config.Most, 64)
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)

@@ -328,7 +328,7 @@ func TestSaidWhileTheStoreIsAway(t *testing.T) {
 		}
 		if late {
 			h.mu.Lock()
-			h.failing = h.failing.Add(-mostTroubled * DefaultLease)
+			h.failing = h.failing.Add(-in.config.Patience)
 			h.mu.Unlock()
 			h.flushSoon()
 			if h.ctx.Err() == nil {
@@ -347,6 +347,33 @@ func TestSaidWhileTheStoreIsAway(t *testing.T) {
 		fine(t, h.End(t.Context(), Completed, nil))
 		if got := all(t, in, id, -1); len(got) != 5 || got[2] != "e2" || got[4] != "e4" {
 			t.Errorf("%d events", len(got))
+		}
+	}
+}
+
+// TestKeptWhileTheStoreIsAway: a step that cannot be kept at once is kept once it can, and is
+// given up where that takes too long.
+func TestKeptWhileTheStoreIsAway(t *testing.T) {
+	for _, patience := range []time.Duration{0, 1} {
+		var in *Runs
+		back, tried := func() {}, 0
+		in = opened(t, file(t), Config{Patience: patience, At: func(point string) {
+			switch point {
+			case "before model 1":
+				if tried++; tried == 1 {
+					back = away(t, in, "run_steps")
+				}
+			case "after model 1":
+				back()
+				back = func() {}
+			}
+		}})
+		h := begin(t, in, "ann", "r")
+		err := h.Keep(t.Context(), "model 1", []byte("said"))
+		kept, reading := h.Step(t.Context(), "model 1")
+		fine(t, reading)
+		if late := patience != 0; (err != nil) != late || (kept == nil) != late || late != (tried == 1) {
+			t.Errorf("patience %s: %q is kept after %d times: %v", patience, kept, tried, err)
 		}
 	}
 }
