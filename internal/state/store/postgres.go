@@ -32,7 +32,8 @@ type postgres struct {
 	writer  *sql.DB         // one connection
 	reading *sql.DB
 	count   atomic.Int64
-	patient time.Duration // how long a commit that was not answered is asked for
+	patient time.Duration        // how long a commit that was not answered is asked for
+	life    atomic.Pointer[life] // that of the database in which the writer's connection was made
 }
 
 func openPostgres(ctx context.Context, config Config) (database, error) {
@@ -54,7 +55,7 @@ func openPostgres(ctx context.Context, config Config) (database, error) {
 		p.config = p.config.Copy()
 		p.config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	}
-	p.writer = pool(p.config, 1)
+	p.writer = pool(p.config, 1, stdlib.OptionAfterConnect(p.live))
 	p.reading = pool(p.config, pgReaders)
 	if err := p.migrate(ctx); err != nil {
 		p.close()
@@ -79,8 +80,8 @@ func connection(url string) (*pgx.ConnConfig, error) {
 	return config, nil
 }
 
-func pool(config *pgx.ConnConfig, most int) *sql.DB {
-	pool := stdlib.OpenDB(*config)
+func pool(config *pgx.ConnConfig, most int, options ...stdlib.OptionOpenDB) *sql.DB {
+	pool := stdlib.OpenDB(*config, options...)
 	pool.SetMaxOpenConns(most)
 	pool.SetMaxIdleConns(most)
 	pool.SetConnMaxIdleTime(5 * time.Minute)

@@ -171,9 +171,10 @@ func start(ctx context.Context, conn *sql.Conn, jobs []*job) (b begun, err error
 }
 
 // settle finds out what became of a transaction whose commit was not answered: the
-// database knows it by its number, for as long as its line of history goes on. Where
-// nobody knows, why the answer was lost is told in words alone: as an error it would have
-// the transaction run again.
+// database knows it by its number, for as long as its line of history goes on, and as it has
+// not crashed: then the number of one that was lost is given to another. Where nobody knows,
+// why the answer was lost is told in words alone: as an error it would have the transaction
+// run again.
 func (p *postgres) settle(b begun, lost error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), p.patient)
 	defer cancel()
@@ -185,6 +186,8 @@ func (p *postgres) settle(b begun, lost error) error {
 		case ctx.Err() != nil || err == nil && line != b.line:
 			return fmt.Errorf("%w: %v", ErrUnknown, lost)
 		case err != nil:
+		case status.String == "committed" && !p.lives(ctx):
+			return fmt.Errorf("%w, and has crashed since: %v", ErrUnknown, lost)
 		case status.String == "committed":
 			return nil
 		case status.String == "aborted":
