@@ -209,12 +209,12 @@ func said(e *model.Error) (code, message string) {
 // the API has for a request that is too long. Servers of local models have none, and clients
 // such as Codex make their history shorter by the code alone.
 func writeError(w http.ResponseWriter, e *model.Error) {
-	if code, _ := said(e); code == model.CodeTooLong {
+	if e.TooLong() {
 		told := *e
-		told.Code = code
+		told.Code = model.CodeTooLong
 		if body, err := rawjson.ParseObject(e.Body); err == nil {
-			if o, err := rawjson.ParseObject(body.Get("error")); err == nil && stringOf(o, "code") != code {
-				o.Set("code", rawjson.Quote(code))
+			if o, err := rawjson.ParseObject(body.Get("error")); err == nil && stringOf(o, "code") != told.Code {
+				o.Set("code", rawjson.Quote(told.Code))
 				body.Set("error", o.Bytes())
 				told.Body = body.Bytes()
 			}

@@ -49,6 +49,7 @@ const (
 	Metrics = "ops:metrics"
 )
 
+// ofOperators are the rights above.
 var ofOperators = []string{Reload, Config, Live, Runs, Audit, Usage, Metrics}
 
 // maxLength of a right or a grant, in bytes.

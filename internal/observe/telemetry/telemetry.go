@@ -111,8 +111,8 @@ func (t *Telemetry) measures(c *Config, env lookup, about *resource.Resource) er
 	}
 	t.clients = append(t.clients, client)
 	interval := cmp.Or(c.Metrics.Interval, DefaultInterval)
-	const often = "OTEL_METRIC_EXPORT_INTERVAL" // which the SDK reads, too, and logs in its own form what it cannot read
-	ms, err := milliseconds(often, env.get(often))
+	const variable = "OTEL_METRIC_EXPORT_INTERVAL" // which the SDK reads, too, and logs in its own form what it cannot read
+	ms, err := milliseconds(variable, env.get(variable))
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func Crash(t testing.TB, url string) {
 		if now, err := Try(url, writer); err == nil && now != "" && now != before {
 			return
 		}
-		time.Sleep(10 * time.Millisecond)
+		<-time.After(10 * time.Millisecond)
 	}
 	t.Fatal("the server has not recovered")
 }
