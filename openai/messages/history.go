@@ -113,6 +113,9 @@ func (t *translator) endSaid() {
 func (t *translator) between(turn *turn) error {
 	var s said
 	for _, b := range turn.blocks {
+		if isChange(b.kind) {
+			continue // the tools themselves tell the model
+		}
 		if err := t.read(&s, b); err != nil {
 			return within(b.place(), err)
 		}

@@ -38,6 +38,7 @@ type Request struct {
 	oneCall bool
 	off     map[serverTool]bool // tools of servers that the request turns off
 	listed  map[string]bool     // servers whose tools the client knows
+	changes []change            // of the tools, in the order of the conversation
 
 	stops   []string
 	format  json.RawMessage // response_format; nil for none
@@ -121,7 +122,7 @@ func parse(body []byte, answered bool) (*Request, error) {
 	if err == nil {
 		err = r.readTurns(messages)
 	}
-	for _, read := range []func(*Request) error{(*Request).readServers, (*Request).readTools, (*Request).readChoice, (*Request).readOutput, (*Request).readThinking} {
+	for _, read := range []func(*Request) error{(*Request).readServers, (*Request).readTools, (*Request).changeServers, (*Request).readChoice, (*Request).readOutput, (*Request).readThinking} {
 		if err == nil {
 			err = read(r)
 		}
@@ -273,6 +274,9 @@ func (r *Request) readTurn(in *blockReader, i int, raw json.RawMessage) error {
 		b := &t.blocks[j]
 		if b.message = i; b.kind == "mcp_tool_listing" {
 			r.listed[b.text("mcp_server_name")] = true
+		}
+		if err := r.readChanges(b, t.role); err != nil {
+			return err
 		}
 	}
 	if last := len(r.turns) - 1; last >= 0 && r.turns[last].role == t.role { // they are one, as the API says

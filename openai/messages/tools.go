@@ -12,17 +12,27 @@ import (
 // readTools parts the client's own tools, which become functions, from those of servers.
 // It comes behind readServers.
 func (r *Request) readTools() error {
-	raw := r.object.Get("tools")
-	if rawjson.IsNull(raw) {
-		return nil
+	var tools []json.RawMessage
+	var places []string // nil where they stand in tools
+	var err error
+	if raw := r.object.Get("tools"); !rawjson.IsNull(raw) {
+		if tools, err = rawjson.Elements(raw); err != nil {
+			return model.Invalid("tools", "tools: must be an array.")
+		}
 	}
-	tools, err := rawjson.Elements(raw)
-	if err != nil {
-		return model.Invalid("tools", "tools: must be an array.")
+	if len(r.changes) > 0 {
+		if tools, places, err = r.changed(tools); err != nil {
+			return err
+		}
 	}
 	o := new(rawjson.Object) // that of each tool in turn
 	for i, raw := range tools {
-		param := fmt.Sprintf("tools.%d", i)
+		var param string
+		if places == nil {
+			param = fmt.Sprintf("tools.%d", i)
+		} else {
+			param = places[i]
+		}
 		if err := o.Parse(raw); err != nil {
 			return model.Invalid(param, param+": must be an object.")
 		}
