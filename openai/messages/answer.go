@@ -206,7 +206,7 @@ func (c *Conversation) handOver(round *model.Round) error {
 		if call.Ours() {
 			continue
 		}
-		use, err := toolUse(call)
+		use, err := c.request.toolUse(call)
 		if err != nil {
 			return err
 		}
@@ -223,7 +223,7 @@ func (c *Conversation) handOver(round *model.Round) error {
 
 // toolUse returns the block of a call of the client's. Arguments that are no object are
 // no call: nobody knows what they were to be.
-func toolUse(call *memory.Call) (*rawjson.Object, error) {
+func (r *Request) toolUse(call *memory.Call) (*rawjson.Object, error) {
 	o, err := rawjson.ParseObject(recall.Visible(call))
 	if err != nil {
 		return nil, err // we made it
@@ -243,6 +243,9 @@ func toolUse(call *memory.Call) (*rawjson.Object, error) {
 			Status: http.StatusBadGateway, Type: model.TypeServer, Code: model.CodeUpstreamInvalid, Err: err,
 			Message: fmt.Sprintf("The model called the tool %q with arguments that are no JSON object.", name),
 		}
+	}
+	if t, ok := r.families[name]; ok {
+		return members("type", "tool_use", "id", call.Client, "name", t.member, "toolset_name", t.family, "input", input), nil
 	}
 	return members("type", "tool_use", "id", call.Client, "name", name, "input", input), nil
 }

@@ -73,7 +73,7 @@ func (r *Request) readChange(b *block, place string) error {
 type entry struct {
 	place string
 	raw   json.RawMessage
-	name  string // of a tool of the client's
+	name  string // of a tool of the client's, or of a family
 	label string // of a toolset's server
 	gone  bool
 }
@@ -81,7 +81,10 @@ type entry struct {
 func newEntry(place string, raw json.RawMessage) (e entry) {
 	e.place, e.raw = place, raw
 	if o, err := rawjson.ParseObject(raw); err == nil { // else it is refused where it is read
-		if e.label, _ = rawjson.String(o.Get("mcp_server_name")); e.label == "" {
+		kind, _ := rawjson.String(o.Get("type"))
+		if run := familyOf(kind); run != nil {
+			e.name = run.name
+		} else if e.label, _ = rawjson.String(o.Get("mcp_server_name")); e.label == "" {
 			e.name, _ = rawjson.String(o.Get("name"))
 		}
 	}

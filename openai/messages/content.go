@@ -107,6 +107,10 @@ func (r reader) read(s *said, b block) error {
 		return within(".content", err)
 	case "tool_reference":
 		s.text("The tool " + b.text("tool_name") + " can be called now.")
+	case "browser_state":
+		text, err := browserState(b)
+		s.text(text)
+		return err
 	default:
 		return wrong(".type", fmt.Sprintf("blocks of the type %q are not taken here.", b.kind))
 	}

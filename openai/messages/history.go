@@ -308,6 +308,9 @@ func (t *translator) call(m *spoken, b block, kept map[string]json.RawMessage) e
 		m.tag, name = tagOf(id), t.search
 	default:
 		m.ids = append(m.ids, id)
+		if of := b.text("toolset_name"); of != "" {
+			name = familyTool{of, name}.function()
+		}
 	}
 	made := model.ChatCall(id, name, rawjson.Quote(string(input)))
 	if was, err := rawjson.ParseObject(kept[id]); err == nil {

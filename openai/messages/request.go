@@ -32,13 +32,14 @@ type Request struct {
 	system   []block
 	turns    []turn
 
-	tools   []json.RawMessage // the client's own, as functions
-	names   map[string]bool   // of those
-	choice  model.Choice
-	oneCall bool
-	off     map[serverTool]bool // tools of servers that the request turns off
-	listed  map[string]bool     // servers whose tools the client knows
-	changes []change            // of the tools, in the order of the conversation
+	tools    []json.RawMessage     // the client's own, as functions
+	names    map[string]bool       // of those
+	families map[string]familyTool // and of those, members of a family
+	choice   model.Choice
+	oneCall  bool
+	off      map[serverTool]bool // tools of servers that the request turns off
+	listed   map[string]bool     // servers whose tools the client knows
+	changes  []change            // of the tools, in the order of the conversation
 
 	stops   []string
 	format  json.RawMessage // response_format; nil for none

@@ -45,9 +45,12 @@ func (r *Request) readTools() error {
 
 func (r *Request) readTool(o *rawjson.Object, param string) error {
 	kind, _ := rawjson.String(o.Get("type"))
+	run := familyOf(kind)
 	switch {
 	case kind == "mcp_toolset":
 		return r.readToolset(o, param)
+	case run != nil:
+		return r.readFamily(run, o, param)
 	case kind == "" || kind == "custom":
 		return r.readFunction(o, param)
 	case isSearch(kind):
