@@ -117,10 +117,10 @@ func (c *Conversation) told(id string) string {
 }
 
 // theirs shows a call of the client's own.
-func (c *Conversation) theirs(call *memory.Call) {
+func (c *Conversation) theirs(call *memory.Call) error {
 	o, err := rawjson.ParseObject(call.Raw)
 	if err != nil {
-		return // we made it
+		return err // we made it
 	}
 	f, err := rawjson.ParseObject(o.Get("function"))
 	if err != nil {
@@ -131,10 +131,12 @@ func (c *Conversation) theirs(call *memory.Call) {
 	if !ok {
 		tool = clientTool{kind: "function", name: name}
 	}
-	switch tool.kind {
-	case "custom":
+	switch {
+	case clientRuns[tool.kind] != nil:
+		return c.runCall(call, tool.kind, arguments)
+	case tool.kind == "custom":
 		c.customCall(call.Client, tool, inputOf(arguments))
-	case "tool_search":
+	case tool.kind == "tool_search":
 		if rawjson.Kind([]byte(arguments)) != '{' {
 			arguments = "{}"
 		}
@@ -144,6 +146,7 @@ func (c *Conversation) theirs(call *memory.Call) {
 	default:
 		c.functionCall(call.Client, tool, arguments)
 	}
+	return nil
 }
 
 func (c *Conversation) functionCall(callID string, tool clientTool, arguments string) {

@@ -57,6 +57,8 @@ func (r *Request) readChoice() error {
 		}
 	case isSearch(kind):
 		r.choice = choice{mode: "named", kind: kind, name: hosted.WebSearch}
+	case clientRuns[kind] != nil:
+		r.choice = choice{mode: "named", kind: kind, name: kind}
 	default:
 		return wrong
 	}
@@ -82,7 +84,7 @@ func (c *choice) readAllowed(o *rawjson.Object) error {
 // client reports whether a tool of the client's may be called.
 func (c choice) client(t clientTool) bool {
 	return c.only == nil || slices.ContainsFunc(c.only, func(a allowed) bool {
-		return a.kind == t.kind && (a.name == t.name || t.kind == "tool_search") && (a.namespace == "" || a.namespace == t.namespace) ||
+		return a.kind == t.kind && (a.name == t.name || t.kind == "tool_search" || clientRuns[t.kind] != nil) && (a.namespace == "" || a.namespace == t.namespace) ||
 			a.kind == "namespace" && a.name == t.namespace
 	})
 }

@@ -21,7 +21,9 @@ func (c *Conversation) finish(ctx context.Context) error {
 		if c.pending.Mixed() && !c.request.native {
 			for i := range c.pending.Message.Calls {
 				if call := &c.pending.Message.Calls[i]; !call.Ours() {
-					c.theirs(call)
+					if err := c.theirs(call); err != nil {
+						return err
+					}
 				}
 			}
 		}

@@ -100,10 +100,10 @@ func (h *history) item(o *rawjson.Object) error {
 	switch kind := kindOf(o); kind {
 	case "message":
 		return h.message(o)
-	case "function_call", "custom_tool_call", "tool_search_call":
+	case "function_call", "custom_tool_call", "tool_search_call", "shell_call", "apply_patch_call", "computer_call":
 		h.answered = nil
 		return h.call(o, kind)
-	case "function_call_output", "custom_tool_call_output", "tool_search_output":
+	case "function_call_output", "custom_tool_call_output", "tool_search_output", "shell_call_output", "apply_patch_call_output", "computer_call_output":
 		return h.output(o, kind)
 	case "reasoning":
 		h.answered = nil
@@ -183,6 +183,9 @@ func (h *history) call(o *rawjson.Object, kind string) error {
 		if name = "tool_search"; rawjson.Kind(o.Get("arguments")) == '{' {
 			arguments = rawjson.Quote(string(o.Get("arguments")))
 		}
+	case "shell_call", "apply_patch_call", "computer_call":
+		name = strings.TrimSuffix(kind, "_call")
+		arguments = clientRuns[name].argumentsOf(o)
 	}
 	if id == "" {
 		id = stringOf(o, "id")
@@ -215,8 +218,16 @@ func (h *history) output(o *rawjson.Object, kind string) error {
 		return model.Invalid(".call_id", "A result needs the call_id of its call.")
 	}
 	content := o.Get("output")
-	if kind == "tool_search_output" {
+	switch kind {
+	case "computer_call_output":
+		content = screen(content)
+		o.Set("output", content)
+	case "tool_search_output":
 		content = rawjson.Quote(`{"tools":` + string(o.Get("tools")) + `}`)
+	case "shell_call_output":
+		content = rawjson.Quote(string(object(raw("output", content))))
+	case "apply_patch_call_output":
+		content = rawjson.Quote(string(object(raw("status", o.Get("status")), raw("output", content))))
 	}
 	if rawjson.Kind(content) == '[' {
 		var err error

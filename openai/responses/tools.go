@@ -15,7 +15,7 @@ import (
 
 // A clientTool is a tool of the client's own as its calls go back to it.
 type clientTool struct {
-	kind      string // function, custom or tool_search
+	kind      string // function, custom, tool_search, or one of clientRuns
 	name      string
 	namespace string // empty for none
 	async     bool   // its result may come later than the next request
@@ -96,6 +96,10 @@ func (t *clientTools) add(entry json.RawMessage, namespace string) error {
 			return nil // ours searches where there is much to search
 		}
 		o.Set("name", rawjson.Quote("tool_search"))
+	case clientRuns[kind] != nil:
+		if err := clientRuns[kind].offer(kind, o); err != nil {
+			return err
+		}
 	case kind != "function" && kind != "custom":
 		return model.Invalid(".type", fmt.Sprintf("Tools of the type %.40q need an upstream that speaks the Responses API itself.", kind))
 	}
