@@ -50,13 +50,31 @@ func (r *Request) chat(of *dialect.Dialect) *rawjson.Object {
 	if reasoning, err := rawjson.ParseObject(r.object.Get("reasoning")); err == nil {
 		take("reasoning_effort", "effort", reasoning)
 	}
+	if r.changed.effort != nil {
+		o.Delete("reasoning_effort")
+		if !rawjson.IsNull(r.changed.effort) {
+			o.Set("reasoning_effort", r.changed.effort)
+		}
+	}
 	if format, err := rawjson.ParseObject(r.object.Get("text")); err == nil {
 		if openAI {
 			take("verbosity", "verbosity", format)
 		}
-		setFormat(o, format.Get("format"))
 	}
+	setFormat(o, r.format())
 	return o
+}
+
+// A changed is what items of the type configuration_update change of a request: the last one
+// of each; nil for none.
+type changed struct{ effort, format json.RawMessage }
+
+// format returns the format that the text has to have; nil for none.
+func (r *Request) format() json.RawMessage {
+	if r.changed.format != nil {
+		return r.changed.format
+	}
+	return rawjson.Find(r.object.Get("text"), "format")
 }
 
 // setFormat gives a request of the Chat API the format that the text has to have.
@@ -77,8 +95,6 @@ func setFormat(o *rawjson.Object, format json.RawMessage) {
 // jsonFormat reports whether the text has to be JSON.
 func (r *Request) jsonFormat() bool {
 	o := &rawjson.Object{}
-	if format, err := rawjson.ParseObject(r.object.Get("text")); err == nil {
-		setFormat(o, format.Get("format"))
-	}
+	setFormat(o, r.format())
 	return o.Get("response_format") != nil
 }

@@ -38,6 +38,7 @@ type Request struct {
 	joined   int               // how many items its conversation had been given
 	tools    []json.RawMessage // entries of its tools that are the client's own
 	choice   choice
+	changed  changed
 	store    bool
 	oneCall  bool
 	sealed   bool // include asks for reasoning.encrypted_content
