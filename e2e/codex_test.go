@@ -327,6 +327,22 @@ func TestCodexCompacts(t *testing.T) {
 	}
 }
 
+// TestCodexAgents: agents of Codex's own are told what to do, and tell what came of it, in
+// messages to each other, the first of which is an argument that OpenAI would have encrypted.
+func TestCodexAgents(t *testing.T) {
+	t.Parallel()
+	g, up, _ := agentGateway(t)
+	c := startCodex(t, g, true)
+	f := c.ask("CALL collaboration__spawn_agent {\"task_name\":\"six\",\"message\":\"SAY Forty-two.\"}\nTHEN\n"+
+		"CALL collaboration__wait_agent {\"timeout_ms\":60000}\nTHEN\nSAY Done.", "-c", "features.multi_agent_v2=true")
+	if !slices.Contains(f.Texts, "Done.") || len(f.Fails) != 0 {
+		t.Fatalf("Codex says %+v", f)
+	}
+	if told := up.last().told("user"); !strings.Contains(told, "Message of the agent /root/six to the agent /root:") || !strings.Contains(told, "Forty-two.") {
+		t.Errorf("the first agent's model is told %s", told)
+	}
+}
+
 // TestCodexWaits: a call that a rule wants approved waits in the inbox, and Codex, which
 // knows no approvals, waits with it.
 func TestCodexWaits(t *testing.T) {
