@@ -39,3 +39,18 @@ func TestCommitBeforeACrash(t *testing.T) {
 		t.Errorf("there is %s", got)
 	}
 }
+
+// TestLifeOfAnotherStart: a database that was started again has lost what it had not written,
+// also where its processes have the ids of before, as in a container that is started again.
+func TestLifeOfAnotherStart(t *testing.T) {
+	p := made(t, pgtest.URL(t)).on.(*postgres)
+	if !p.lives(t.Context()) {
+		t.Fatal("it is not in the life in which the connection was made")
+	}
+	before := *p.life.Load()
+	before.started = "2026-11-27 08:00:00+00"
+	p.life.Store(&before)
+	if p.lives(t.Context()) {
+		t.Error("another start, with processes of the same ids, is the same life")
+	}
+}
