@@ -117,12 +117,13 @@ gateway elsewhere log in through it, with their own key or access token:
 	}
 	f := cmd.Flags()
 	f.StringVar(&s.config, "config", "", "configuration `FILE` (default $DRAGOMAN_CONFIG, then the user's configuration directory)")
-	f.Var(given{&s.mcpConfig}, "mcp-config", "take the servers from another client's mcpServers `FILE`")
+	f.StringVar(&s.mcpConfig, "mcp-config", "", "take the servers from another client's mcpServers `FILE`")
 	f.BoolVar(&quiet, "no-browser", false, "print the address, and open no browser")
 	f.BoolVar(&forget, "forget", false, "forget what is kept for the server, in place of logging in")
 	f.BoolVar(&list, "list", false, "list the logins that are kept, and whose they are")
 	f.StringVar(&who, "caller", "", "log in on behalf of the caller with this `ID`, which the audit log has")
 	f.StringVar(&gateway, "gateway", "", "log in through the gateway at this `URL`, as the caller that $DRAGOMAN_API_KEY is the key or token of")
+	mustSay(f, "mcp-config", "gateway")
 	for _, other := range []string{"config", "mcp-config", "caller", "list"} {
 		cmd.MarkFlagsMutuallyExclusive("gateway", other)
 	}

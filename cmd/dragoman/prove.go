@@ -99,6 +99,7 @@ No tool is called. It exits with 1 when it finds what --fail-on names.`,
 	f := cmd.Flags()
 	f.StringSliceVar(&p.dialects, "dialect", nil, "`DIALECTS` to prove, with commas, or all (default: that of the first model)")
 	f.StringSliceVar(&p.tools, "tool", nil, "only tools with these `NAMES`, which may hold * and ?")
+	mustSay(f, "tool")
 	f.StringVar(&p.engines, "engines", os.Getenv(envEngines), "`FOLDER` with grammar engines, which are run (default $"+envEngines+")")
 	f.StringVar(&p.format, "format", "text", "text or json")
 	f.StringSliceVar(&p.failOn, "fail-on", []string{failUnusable, string(prove.Unsaid)}, "what to fail on, of "+strings.Join(failures, ", ")+"; none for nothing")

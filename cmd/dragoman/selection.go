@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/dragoman-mcp/dragoman/internal/config"
 	"github.com/dragoman-mcp/dragoman/internal/judge/pinning"
@@ -40,11 +41,12 @@ type selection struct {
 func (s *selection) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.config, "config", "", "configuration `FILE` (default $DRAGOMAN_CONFIG, then the user's configuration directory)")
-	f.Var(given{&s.mcpConfig}, "mcp-config", "take the servers from another client's mcpServers `FILE`")
-	f.Var(given{&s.url}, "url", "take the one server at this `URL`")
+	f.StringVar(&s.mcpConfig, "mcp-config", "", "take the servers from another client's mcpServers `FILE`")
+	f.StringVar(&s.url, "url", "", "take the one server at this `URL`")
 	f.StringArrayVar(&s.headers, "header", nil, "send this `\"NAME: VALUE\"` to the server at --url; may be repeated")
 	f.StringArrayVar(&s.env, "env", nil, "give the command after \"--\" this variable: `NAME` with its value here, or NAME=VALUE; may be repeated")
 	f.StringSliceVar(&s.labels, "server", nil, "of the servers, take only the one with this `LABEL`; may be repeated")
+	mustSay(f, "mcp-config", "url", "server")
 	f.BoolVarP(&s.verbose, "verbose", "v", false, "log what happens, and what servers write, to standard error")
 	f.BoolVarP(&s.quiet, "quiet", "q", false, "write nothing but errors to standard error")
 	cmd.MarkFlagsMutuallyExclusive("mcp-config", "url")
@@ -52,27 +54,24 @@ func (s *selection) flags(cmd *cobra.Command) {
 	s.complete(cmd)
 }
 
-// given is the value of a flag that says which servers are meant. An empty one is a variable
-// of a script that is not set, and would mean all servers of the configuration.
-type given struct{ to *string }
-
-func (g given) String() string {
-	if g.to == nil {
-		return ""
+// mustSay has flags that choose something refuse an empty value. It is a variable of a script
+// that is not set, and would choose everything.
+func mustSay(f *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		flag := f.Lookup(name)
+		flag.Value, flag.DefValue = spoken{flag.Value}, "" // and help shows no default
 	}
-	return *g.to
 }
 
-// Type implements the interface of flags.
-func (g given) Type() string { return "string" }
+// spoken is the value of a flag that is not to be empty.
+type spoken struct{ pflag.Value }
 
 // Set implements the interface of flags.
-func (g given) Set(value string) error {
+func (s spoken) Set(value string) error {
 	if value == "" {
 		return errors.New("it is empty")
 	}
-	*g.to = value
-	return nil
+	return s.Value.Set(value)
 }
 
 // serverHelp is what the help of commands with servers says about them.
