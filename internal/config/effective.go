@@ -39,7 +39,7 @@ func (p *printer) structure(v reflect.Value, path string, depth int, compact boo
 	first := true
 	for _, f := range fieldsOf(v.Type()) {
 		value := v.FieldByIndex(f.index)
-		unwritable := len(f.enum) > 0 || value.CanInt() && f.min > 0 && value.Type() != durationType
+		unwritable := len(f.enum) > 0 || value.CanInt() && f.min > 0
 		unsaid := f.keys == "label" && value.IsNil() // no servers at all would be something else
 		if unsaid || empty(value) && (compact || unwritable) {
 			continue

@@ -133,7 +133,6 @@ telemetry:
   metrics:
     off: false
     listen: ""
-    interval: 1m
 http:
   max_body: 32MiB
   header_timeout: 10s

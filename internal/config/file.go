@@ -235,7 +235,6 @@ func (f *File) SetDefaults() {
 	f.Log = Log{Level: "info", Format: "text"}
 	f.Capture.SetDefaults()
 	f.Usage.Retention = usage.DefaultRetention
-	f.Telemetry.SetDefaults()
 }
 
 // Validate reports the first top-level key that cannot work.

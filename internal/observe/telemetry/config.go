@@ -30,16 +30,11 @@ type Traces struct {
 type Metrics struct {
 	Off      bool          `yaml:"off" doc:"Closes /metrics, measures nothing and sends nothing."`
 	Listen   string        `yaml:"listen" doc:"Address and port for /metrics alone, where nobody is asked for a key, such as 127.0.0.1:9464. Default: /metrics stands beside the other routes, for those with the right ops:metrics."`
-	Interval time.Duration `yaml:"interval" doc:"How often metrics are sent to the collector."`
+	Interval time.Duration `yaml:"interval" doc:"How often metrics are sent to the collector. Default: what OTEL_METRIC_EXPORT_INTERVAL says, else 1m."`
 }
 
-// DefaultInterval is how often metrics are sent.
-const DefaultInterval = time.Minute
-
-// SetDefaults gives every key its default.
-func (c *Config) SetDefaults() {
-	c.Metrics.Interval = DefaultInterval
-}
+// defaultInterval is how often metrics are sent.
+const defaultInterval = time.Minute
 
 // Validate reports what cannot work.
 func (c *Config) Validate() error {

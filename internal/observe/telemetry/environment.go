@@ -3,7 +3,6 @@ package telemetry
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -26,12 +25,14 @@ func (l lookup) get(name string) string {
 	return strings.TrimSpace(value)
 }
 
-// of returns the variable of one signal, else that of all.
-func (l lookup) of(signal, rest string) string {
-	if value := l.get("OTEL_EXPORTER_OTLP_" + signal + "_" + rest); value != "" {
-		return value
+// of returns the variable of one signal, else that of all, with its name.
+func (l lookup) of(signal, rest string) (name, value string) {
+	name = "OTEL_EXPORTER_OTLP_" + signal + "_" + rest
+	if value = l.get(name); value != "" {
+		return name, value
 	}
-	return l.get("OTEL_EXPORTER_OTLP_" + rest)
+	name = "OTEL_EXPORTER_OTLP_" + rest
+	return name, l.get(name)
 }
 
 // off reports whether the environment turns everything off.
@@ -48,21 +49,22 @@ func (l lookup) exporter(c *Config, signal string) (*otlp.Client, error) {
 	if wrong := checkAddress(address); wrong != "" {
 		return nil, fmt.Errorf("the endpoint for %s: %s", strings.ToLower(signal), wrong)
 	}
-	if protocol := l.of(signal, "PROTOCOL"); protocol != "" && protocol != "http/protobuf" {
-		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q, and OTLP is sent as http/protobuf alone", protocol)
+	if name, protocol := l.of(signal, "PROTOCOL"); protocol != "" && protocol != "http/protobuf" {
+		return nil, fmt.Errorf("%s is %q, and OTLP is sent as http/protobuf alone", name, protocol)
 	}
-	packed := l.of(signal, "COMPRESSION")
+	name, packed := l.of(signal, "COMPRESSION")
 	if packed != "" && packed != "gzip" && packed != "none" {
-		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_COMPRESSION is %q, and there is gzip and none", packed)
+		return nil, fmt.Errorf("%s is %q, and there is gzip and none", name, packed)
 	}
 	client := &otlp.Client{URL: address, Header: http.Header{}, Gzip: packed == "gzip"}
-	if err := addHeaders(client.Header, l.of(signal, "HEADERS")); err != nil {
+	name, list := l.of(signal, "HEADERS")
+	if err := addHeaders(client.Header, name, list); err != nil {
 		return nil, err
 	}
 	for name, value := range c.Headers {
 		client.Header.Set(name, value.Reveal())
 	}
-	if client.Timeout, err = milliseconds("OTEL_EXPORTER_OTLP_TIMEOUT", l.of(signal, "TIMEOUT")); err != nil {
+	if client.Timeout, err = milliseconds(l.of(signal, "TIMEOUT")); err != nil {
 		return nil, err
 	}
 	if client.TLS, err = l.tls(signal); err != nil {
@@ -81,6 +83,20 @@ func milliseconds(name, value string) (time.Duration, error) {
 		return 0, fmt.Errorf("%s is a number of milliseconds", name)
 	}
 	return time.Duration(n) * time.Millisecond, nil
+}
+
+// checkBatches reports a variable of how spans are batched that is no number: those the SDK
+// reads itself, and logs in its own form what it cannot read.
+func (l lookup) checkBatches() error {
+	for _, rest := range []string{"SCHEDULE_DELAY", "EXPORT_TIMEOUT", "MAX_QUEUE_SIZE", "MAX_EXPORT_BATCH_SIZE"} {
+		name := "OTEL_BSP_" + rest
+		if value := l.get(name); value != "" {
+			if n, err := strconv.Atoi(value); err != nil || n < 0 {
+				return fmt.Errorf("%s is a number", name)
+			}
+		}
+	}
+	return nil
 }
 
 // address is where a signal goes; empty for nowhere.
@@ -108,8 +124,8 @@ func (l lookup) address(c *Config, signal string) (string, error) {
 	return strings.TrimRight(base, "/") + path, nil
 }
 
-// addHeaders adds headers that are written as a list of pairs, as baggage is.
-func addHeaders(header http.Header, list string) error {
+// addHeaders adds headers that a variable lists as pairs, as baggage is.
+func addHeaders(header http.Header, variable, list string) error {
 	for pair := range strings.SplitSeq(list, ",") {
 		name, value, ok := strings.Cut(pair, "=")
 		if strings.TrimSpace(pair) == "" {
@@ -117,7 +133,7 @@ func addHeaders(header http.Header, list string) error {
 		}
 		plain, err := url.PathUnescape(strings.TrimSpace(value))
 		if !ok || err != nil {
-			return errors.New("OTEL_EXPORTER_OTLP_HEADERS is a list such as name=value,name=value")
+			return fmt.Errorf("%s is a list such as name=value,name=value", variable)
 		}
 		header.Set(strings.TrimSpace(name), plain)
 	}
@@ -126,7 +142,9 @@ func addHeaders(header http.Header, list string) error {
 
 // tls is how the collector is known, and we to it.
 func (l lookup) tls(signal string) (*tls.Config, error) {
-	authorities, own, key := l.of(signal, "CERTIFICATE"), l.of(signal, "CLIENT_CERTIFICATE"), l.of(signal, "CLIENT_KEY")
+	authoritiesName, authorities := l.of(signal, "CERTIFICATE")
+	ownName, own := l.of(signal, "CLIENT_CERTIFICATE")
+	_, key := l.of(signal, "CLIENT_KEY")
 	if authorities == "" && own == "" {
 		return nil, nil
 	}
@@ -134,17 +152,17 @@ func (l lookup) tls(signal string) (*tls.Config, error) {
 	if authorities != "" {
 		text, err := os.ReadFile(authorities)
 		if err != nil {
-			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_CERTIFICATE: %w", err)
+			return nil, fmt.Errorf("%s: %w", authoritiesName, err)
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_CERTIFICATE: there is no certificate in %s", authorities)
+			return nil, fmt.Errorf("%s: there is no certificate in %s", authoritiesName, authorities)
 		}
 	}
 	if own != "" {
 		pair, err := tls.LoadX509KeyPair(own, key)
 		if err != nil {
-			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE: %w", err)
+			return nil, fmt.Errorf("%s: %w", ownName, err)
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestOddVariables: a variable that cannot be read is an error with its name, and neither
@@ -17,11 +18,17 @@ func TestOddVariables(t *testing.T) {
 		"OTEL_METRICS_EXPORTER":          "console",
 		"OTEL_TRACES_EXPORTER":           "console",
 		"OTEL_TRACES_SAMPLER":            "often",
+		"OTEL_BSP_SCHEDULE_DELAY":        "5s",
+		"OTEL_BSP_MAX_QUEUE_SIZE":        "many",
+
+		"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL":     "grpc",
+		"OTEL_EXPORTER_OTLP_METRICS_COMPRESSION": "br",
+		"OTEL_EXPORTER_OTLP_TRACES_TIMEOUT":      "10s",
+		"OTEL_EXPORTER_OTLP_METRICS_HEADERS":     "name",
+		"OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE":  "nowhere.pem",
 	} {
 		variables := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", name: value}
-		var c Config
-		c.SetDefaults()
-		made, err := New(c, Options{Lookup: func(name string) (string, bool) {
+		made, err := New(Config{}, Options{Lookup: func(name string) (string, bool) {
 			value, ok := variables[name]
 			return value, ok
 		}})
@@ -44,7 +51,6 @@ func TestSampleOfTheConfiguration(t *testing.T) {
 		{100, "always_off", "ParentBased{root:TraceIDRatioBased{1}"}, {10, "always_off", "ParentBased{root:TraceIDRatioBased{0.1}"},
 	} {
 		var config Config
-		config.SetDefaults()
 		if c.sample != 0 {
 			config.Traces.Sample = c.sample
 		}
@@ -55,6 +61,24 @@ func TestSampleOfTheConfiguration(t *testing.T) {
 		}).sampler(&config)
 		if err != nil || !strings.HasPrefix(sampler.Description(), c.want) {
 			t.Errorf("sample %d, OTEL_TRACES_SAMPLER=%s: %v %v", c.sample, c.env, sampler, err)
+		}
+	}
+}
+
+// TestIntervalOfTheConfiguration: so does what it says of how often metrics are sent, be it
+// what goes without saying.
+func TestIntervalOfTheConfiguration(t *testing.T) {
+	for _, c := range []struct {
+		config time.Duration
+		env    string
+		want   time.Duration
+	}{
+		{0, "", time.Minute}, {0, "5000", 5 * time.Second}, {time.Minute, "5000", time.Minute}, {time.Second, "", time.Second},
+	} {
+		config := Config{Metrics: Metrics{Interval: c.config}}
+		got, err := lookup(func(string) (string, bool) { return c.env, c.env != "" }).interval(&config)
+		if err != nil || got != c.want {
+			t.Errorf("interval %s, OTEL_METRIC_EXPORT_INTERVAL=%s: %s %v", c.config, c.env, got, err)
 		}
 	}
 }

@@ -86,6 +86,15 @@ func (e *metricExporter) ForceFlush(context.Context) error { return nil }
 // Shutdown implements [metric.Exporter].
 func (e *metricExporter) Shutdown(context.Context) error { return nil }
 
+// interval is how often metrics are sent: as the configuration says, else as the environment
+// does. What cannot be read is said here: the SDK reads the variable, too, and logs that in a
+// form of its own.
+func (l lookup) interval(c *Config) (time.Duration, error) {
+	const variable = "OTEL_METRIC_EXPORT_INTERVAL"
+	said, err := milliseconds(variable, l.get(variable))
+	return cmp.Or(c.Metrics.Interval, said, defaultInterval), err
+}
+
 // sampler decides which traces are sent: of those that begin here so many of a hundred,
 // and of others what their callers say, unless the environment says otherwise and the
 // configuration nothing.

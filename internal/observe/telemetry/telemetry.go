@@ -80,6 +80,9 @@ func New(c Config, o Options) (*Telemetry, error) {
 		}
 		if client != nil {
 			sampler, err := env.sampler(&c)
+			if err == nil {
+				err = env.checkBatches()
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -110,14 +113,9 @@ func (t *Telemetry) measures(c *Config, env lookup, about *resource.Resource) er
 		return err
 	}
 	t.clients = append(t.clients, client)
-	interval := cmp.Or(c.Metrics.Interval, DefaultInterval)
-	const variable = "OTEL_METRIC_EXPORT_INTERVAL" // which the SDK reads, too, and logs in its own form what it cannot read
-	ms, err := milliseconds(variable, env.get(variable))
+	interval, err := env.interval(c)
 	if err != nil {
 		return err
-	}
-	if ms > 0 && c.Metrics.Interval == DefaultInterval {
-		interval = ms
 	}
 	exporter := &metricExporter{client: client, errors: t.sending}
 	t.meters = metric.NewMeterProvider(metric.WithResource(about), metric.WithReader(metric.NewPeriodicReader(exporter, metric.WithInterval(interval), metric.WithProducer(t.measure))))
