@@ -205,10 +205,10 @@ func said(e *model.Error) (code, message string) {
 	return code, message
 }
 
-// writeError answers a request with an error: in the upstream's words, but by the code that
+// WriteError answers a request with an error: in the upstream's words, but by the code that
 // the API has for a request that is too long. Servers of local models have none, and clients
 // such as Codex make their history shorter by the code alone.
-func writeError(w http.ResponseWriter, e *model.Error) {
+func WriteError(w http.ResponseWriter, e *model.Error) {
 	if e.TooLong() {
 		told := *e
 		told.Code = model.CodeTooLong

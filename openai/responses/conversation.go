@@ -110,7 +110,7 @@ func New(request *Request, w http.ResponseWriter, options Options) (*Conversatio
 	}
 	c.out = output.New(w, output.Form{
 		Stream: request.Stream, Heartbeat: options.Heartbeat,
-		Write: writeError,
+		Write: WriteError,
 		Event: func(e *model.Error) (string, []byte) { return "error", c.answer.failure(e) },
 	})
 	if c.holds = request.jsonFormat(); request.maxCalls > 0 {

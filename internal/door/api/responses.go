@@ -25,7 +25,7 @@ import (
 const wireHeader = "X-Dragoman-Wire"
 
 // responsesWire is the Responses API.
-var responsesWire = wire{name: "responses", form: door.OpenAI, idHeader: "X-Request-Id", read: readResponses}
+var responsesWire = wire{name: "responses", form: responses.WriteError, idHeader: "X-Request-Id", read: readResponses}
 
 // readResponses reads a request to POST /v1/responses.
 func readResponses(a *API, r *http.Request, who caller.Caller, body []byte) (asking, error) {

@@ -23,7 +23,7 @@ import (
 // it is done here.
 
 // sizesWire reads requests that are about one of the Responses API.
-var sizesWire = wire{name: responsesWire.name, form: door.OpenAI, read: func(a *API, r *http.Request, who caller.Caller, body []byte) (asking, error) {
+var sizesWire = wire{name: responsesWire.name, form: responses.WriteError, read: func(a *API, r *http.Request, who caller.Caller, body []byte) (asking, error) {
 	request, err := a.parseResponses(body)
 	if err == nil {
 		err = request.Resolve(r.Context(), a.State.Responses, who.ID)
@@ -108,14 +108,14 @@ func (q *sized) ask(w http.ResponseWriter, r *http.Request, path string) (json.R
 func (a *API) countInput(w http.ResponseWriter, r *http.Request, who caller.Caller) {
 	q, err := a.sized(w, r, who, true)
 	if err != nil {
-		a.fail(w, r, err)
+		door.Fail(a.Log, sizesWire.form, w, r, err)
 		return
 	}
 	defer q.leave()
 	if q.Native() {
 		document, err := q.ask(w, r, "/input_tokens")
 		if err != nil {
-			a.fail(w, r, err)
+			door.Fail(a.Log, sizesWire.form, w, r, err)
 			return
 		}
 		writeJSON(w, document)
@@ -131,7 +131,7 @@ func (a *API) countInput(w http.ResponseWriter, r *http.Request, who caller.Call
 func (a *API) compact(w http.ResponseWriter, r *http.Request, who caller.Caller) {
 	document, err := a.compacted(w, r, who)
 	if err != nil {
-		a.fail(w, r, err)
+		door.Fail(a.Log, sizesWire.form, w, r, err)
 		return
 	}
 	writeJSON(w, document)

@@ -56,3 +56,24 @@ func TestTooLongRequests(t *testing.T) {
 		}
 	}
 }
+
+// What is too long to be counted or made smaller is called so by the same code.
+func TestTooLongToCompact(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = fmt.Fprint(w, `{"error":{"message":"This model's maximum context length is 8 tokens. However, your request has 9 input tokens.","type":"BadRequestError","param":null,"code":400}}`)
+	}))
+	t.Cleanup(server.Close)
+	for _, wire := range []string{"chat", "responses"} {
+		d := open(t, nil, upstream.Model{Match: "*", BaseURL: server.URL + "/v1", Wires: []string{wire}})
+		for _, path := range []string{"compact", "input_tokens"} {
+			a := d.do("POST", "/v1/responses/"+path, `{"model":"m","input":"Hi"}`)
+			if path == "input_tokens" && wire == "chat" {
+				continue // an estimate
+			}
+			if a.status != 400 || !strings.Contains(a.body, `"code":"context_length_exceeded"`) {
+				t.Errorf("%s, %s: %d %s", wire, path, a.status, a.body)
+			}
+		}
+	}
+}
