@@ -180,9 +180,12 @@ func (n *Node) beat(tx *store.Tx) (now time.Time, err error) {
 	}
 	ahead := n.clock().Sub(now).Microseconds()
 	info := n.info.Load()
-	if _, err := tx.Exec(`INSERT INTO nodes (number, version, setup, address, began, beat, lease, ahead) VALUES ($1, $2, $3, $4, $5, $5, $6, $7)
-		ON CONFLICT (number) DO UPDATE SET version = excluded.version, setup = excluded.setup, address = excluded.address, beat = excluded.beat, lease = excluded.lease, ahead = excluded.ahead`,
-		n.number, info.Version, info.Setup, info.Address, store.Time(now), store.Time(now.Add(Lease)), ahead); err != nil {
+	known, err := tx.Exec("UPDATE nodes SET version = $2, setup = $3, address = $4, beat = $5, lease = $6, ahead = $7 WHERE number = $1",
+		n.number, info.Version, info.Setup, info.Address, store.Time(now), store.Time(now.Add(Lease)), ahead)
+	if err == nil && known == 0 {
+		err = n.enter(tx, info, now, ahead)
+	}
+	if err != nil {
 		return now, err
 	}
 	var alive, dead int64
@@ -195,6 +198,18 @@ func (n *Node) beat(tx *store.Tx) (now time.Time, err error) {
 		_, err = tx.Exec("DELETE FROM nodes WHERE lease <= $1", store.Time(now.Add(-shown)))
 	}
 	return now, err
+}
+
+// enter makes the node's row. Where the database has lost the last of what was written, on a
+// standby that took over or in a backup, it may have lost that the number was given, too:
+// nobody else gets it.
+func (n *Node) enter(tx *store.Tx, info *Info, now time.Time, ahead int64) error {
+	if _, err := tx.Exec("INSERT INTO node_numbers (id, last) VALUES (1, $1) ON CONFLICT (id) DO UPDATE SET last = excluded.last WHERE node_numbers.last < excluded.last", n.number); err != nil {
+		return err
+	}
+	_, err := tx.Exec("INSERT INTO nodes (number, version, setup, address, began, beat, lease, ahead) VALUES ($1, $2, $3, $4, $5, $5, $6, $7)",
+		n.number, info.Version, info.Setup, info.Address, store.Time(now), store.Time(now.Add(Lease)), ahead)
+	return err
 }
 
 // Leave removes the node's row: others know at once that it is gone, and it says nothing

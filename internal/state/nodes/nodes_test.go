@@ -147,6 +147,36 @@ func joined(t *testing.T, db *store.DB) *Node {
 	return n
 }
 
+// TestNodeOfLostRecords: where the database forgets that a node was given its number, as on a
+// standby that follows asynchronously, or in a backup, no other one gets it.
+func TestNodeOfLostRecords(t *testing.T) {
+	db := open(t, filepath.Join(t.TempDir(), "dragoman.db"))
+	if _, err := Join(t.Context(), db, Info{}); err != nil {
+		t.Fatal(err)
+	}
+	late, err := Join(t.Context(), db, Info{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Write(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.Exec("DELETE FROM nodes WHERE number = 2")
+		_, err2 := tx.Exec("UPDATE node_numbers SET last = 1")
+		return errors.Join(err, err2)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := late.Beat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	next, err := Join(t.Context(), db, Info{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if late.ID() != "n2" || next.ID() != "n3" || next.Count() != 3 {
+		t.Errorf("nodes %s and %s, %+v", late.ID(), next.ID(), list(t, db))
+	}
+}
+
 // TestNodeClocks: a clock that goes wrong is seen, either way, and does nothing to leases.
 func TestNodeClocks(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "dragoman.db"))
