@@ -28,7 +28,7 @@ var (
 
 // TestOnPostgres: all of it in PostgreSQL.
 func TestOnPostgres(t *testing.T) {
-	pgtest.Again(t, "^Test(Kept|SeenByOthers|TakenOver|ClaimedOnce|Erased|NoStatement)$")
+	pgtest.Again(t, "^Test(Kept|SeenByOthers|SeenAfterLoss|TakenOver|ClaimedOnce|Erased|NoStatement)$")
 }
 
 func at(t *testing.T, dir string) (config store.Config) {
@@ -150,6 +150,38 @@ func TestSeenByOthers(t *testing.T) {
 	}
 	has(t, two, ann, "")
 	until(t, "the first sees that it is gone", func() bool { _, err := one.Get(ann); return errors.Is(err, credential.ErrNone) })
+}
+
+// TestSeenAfterLoss: where a standby that follows asynchronously takes over and has not got the
+// last changes, those that come later have their numbers again, and are seen all the same.
+func TestSeenAfterLoss(t *testing.T) {
+	dir := t.TempDir()
+	one, db := process(t, dir)
+	two, _ := process(t, dir)
+	one.watching(+1)
+	for range 3 {
+		if err := two.Put(ann, there); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := one.see(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	has(t, one, ann, "access of ann")
+	if err := db.Write(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.Exec("UPDATE topics SET n = 1 WHERE name = $1", topic)
+		_, err2 := tx.Exec("UPDATE logins SET changed = 1")
+		return errors.Join(err, err2)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := two.Delete(ann); err != nil { // the second change once more
+		t.Fatal(err)
+	}
+	if err := one.see(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	has(t, one, ann, "")
 }
 
 // TestNoStatement: getting what is known, or is known not to be there, costs no statement.

@@ -46,20 +46,25 @@ func (l *Logins) watching(n int) {
 }
 
 // see drops what is known of accounts that have changed since it was seen last. The first
-// time it finds out what was changed last.
+// time it finds out what was changed last, and so where the database has lost changes that were
+// seen, as a standby that takes over may have: later ones have their numbers again.
 func (l *Logins) see(ctx context.Context) error {
 	l.mu.Lock()
 	last, before := l.last, l.seen
 	l.mu.Unlock()
 	first := before.IsZero()
+	var lost bool
 	var accounts []credential.Account
 	now := last
 	err := l.db.Read(ctx, func(tx *store.Tx) (err error) {
-		if first {
-			now, err = tx.Raised(topic)
+		accounts = nil
+		if now, err = tx.Raised(topic); err != nil || first {
 			return err
 		}
-		accounts, now = nil, last
+		if lost = now < last; lost {
+			return nil
+		}
+		now = last
 		return tx.Rows("SELECT owner, server, changed FROM logins WHERE changed > $1", []any{last}, func(scan func(...any) error) error {
 			var owner, server string
 			var n int64
@@ -75,11 +80,11 @@ func (l *Logins) see(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last, l.seen = now, time.Now()
-	if len(accounts) == 0 && !first && l.seen.Sub(before) < forgottenFor/2 {
+	if len(accounts) == 0 && !first && !lost && l.seen.Sub(before) < forgottenFor/2 {
 		return nil // and what somebody is reading at this moment is as it was
 	}
 	l.turn++
-	if l.seen.Sub(before) >= forgottenFor/2 { // what was forgotten since may not be written down any more
+	if lost || l.seen.Sub(before) >= forgottenFor/2 { // what was forgotten since may not be written down any more
 		clear(l.known)
 	}
 	for _, a := range accounts {
