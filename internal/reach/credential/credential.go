@@ -151,6 +151,7 @@ func newClient(server *url.URL) *http.Client {
 		}
 	}
 	client := safehttp.NewClient(o)
+	client.Transport = &discovery{client.Transport}
 	client.Timeout = 30 * time.Second
 	return client
 }
