@@ -23,7 +23,7 @@ type world struct {
 	login  *httptest.Server
 
 	mu        sync.Mutex
-	needs     string            // the scope that the server wants
+	needs     string            // the scope that the server wants; empty: any
 	tokens    map[string]string // access tokens that are good, with their scopes
 	refresh   map[string]string // refresh tokens, with scopes
 	codes     map[string]url.Values
@@ -66,14 +66,17 @@ func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
 	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	w.shown = append(w.shown, token)
 	scope, good := w.tokens[token]
-	where := `resource_metadata="` + w.server.URL + `/.well-known/oauth-protected-resource/mcp", scope="` + w.needs + `"`
+	where := `resource_metadata="` + w.server.URL + `/.well-known/oauth-protected-resource/mcp"`
+	if w.needs != "" {
+		where += `, scope="` + w.needs + `"`
+	}
 	switch {
 	case w.redirects != "":
 		http.Redirect(rw, r, w.redirects, http.StatusTemporaryRedirect)
 	case !good:
 		rw.Header().Set("WWW-Authenticate", "Bearer "+where)
 		rw.WriteHeader(http.StatusUnauthorized)
-	case !slices.Contains(strings.Fields(scope), w.needs):
+	case w.needs != "" && !slices.Contains(strings.Fields(scope), w.needs):
 		rw.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", `+where)
 		rw.WriteHeader(http.StatusForbidden)
 	}

@@ -91,14 +91,12 @@ func (b *Begun) entry() Entry {
 func suspended(ctx context.Context, a Account, next http.RoundTripper, o LoginOptions, got *oauth2.Token) (*url.URL, *Begun, error) {
 	stop := &suspender{}
 	o.Visit = stop.visit
-	l, err := newLogin(a, o, func(client *http.Client) {
-		judge := &metadataJudge{next: client.Transport}
-		stop.next, stop.judge = judge, judge
-		client.Transport = stop
-	})
+	l, err := newLogin(a, o)
 	if err != nil {
 		return nil, nil, err
 	}
+	stop.next, stop.judge = l.judge, l.judge
+	l.client.Transport = stop
 	l.given = got
 	err = l.use(ctx, next)
 	stop.mu.Lock()

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
@@ -51,7 +53,7 @@ func (e *Refused) Error() string { return "the authorization server refuses: " +
 // Login lets a person log in, and keeps what comes of it in place of what was there.
 // next sends requests to the server; nothing else is sent through it.
 func Login(ctx context.Context, a Account, next http.RoundTripper, o LoginOptions) error {
-	l, err := newLogin(a, o, func(client *http.Client) { client.Transport = &metadataJudge{next: client.Transport} })
+	l, err := newLogin(a, o)
 	if err != nil {
 		return err
 	}
@@ -68,15 +70,15 @@ func Login(ctx context.Context, a Account, next http.RoundTripper, o LoginOption
 	return nil
 }
 
-// newLogin returns a login; guard puts something in front of the client for authorization
-// servers.
-func newLogin(a Account, o LoginOptions, guard func(*http.Client)) (*login, error) {
+// newLogin returns a login that has not begun.
+func newLogin(a Account, o LoginOptions) (*login, error) {
 	u, err := url.Parse(a.Server)
 	if err != nil {
 		return nil, err
 	}
 	l := &login{account: a, o: o, server: u, client: newClient(u)}
-	guard(l.client)
+	l.judge = &metadataJudge{next: l.client.Transport, read: l.register}
+	l.client.Transport = l.judge
 	if old, err := o.Store.Get(a); err == nil {
 		l.scopes = old.Scopes
 	}
@@ -96,14 +98,20 @@ func (l *login) use(ctx context.Context, next http.RoundTripper) error {
 
 // A login is one that is going on; it is the [source] of what comes of it.
 type login struct {
-	account  Account
-	o        LoginOptions
-	server   *url.URL
-	client   *http.Client  // for authorization servers
-	given    *oauth2.Token // nil, or what a login before this one came to
-	handler  *auth.AuthorizationCodeHandler
-	scopes   []string // asked for beside those of the challenge
-	resource string   // as the SDK names it to the authorization server
+	account Account
+	o       LoginOptions
+	server  *url.URL
+	client  *http.Client   // for authorization servers
+	judge   *metadataJudge // of what it gets
+	given   *oauth2.Token  // nil, or what a login before this one came to
+	handler *auth.AuthorizationCodeHandler
+	scopes  []string // asked for beside those of the challenge
+	wanted  []string // those of the challenge
+	// as is what the client says of itself where it registers; bare says that it does not
+	// say for which scopes.
+	as       *oauthex.ClientRegistrationMetadata
+	bare     bool
+	resource string // as the SDK names it to the authorization server
 	kept     bool
 	failed   error
 }
@@ -129,11 +137,47 @@ func (l *login) another(ctx context.Context, _ string, r *http.Request, res *htt
 	if l.failed != nil {
 		return "", l.failed // a client may try in another way, and nobody is asked twice
 	}
-	if l.failed = l.handler.Authorize(ctx, r, res); l.failed != nil {
+	l.wanted = challenged(res)
+	l.failed = l.handler.Authorize(ctx, r, res)
+	if l.failed != nil && l.judge.refusedClient() && l.as.Scope != "" {
+		l.bare = true // some let no client name any
+		l.failed = l.handler.Authorize(ctx, r, res)
+	}
+	if l.failed != nil {
 		return "", l.failed
 	}
 	return l.token(ctx)
 }
+
+// register sets what the client says of itself where it registers, once the metadata are
+// known. It names the scopes that the SDK will ask for: who names none may get others (RFC
+// 7591 section 2), and is refused when it asks. Where there are no public clients it asks
+// for a secret.
+func (l *login) register(m *metadataFound) {
+	if l.as == nil {
+		return
+	}
+	scopes := l.wanted
+	if len(scopes) == 0 {
+		scopes = m.resource
+	}
+	if scopes = union(scopes, l.scopes); slices.Contains(m.scopes, offline) {
+		scopes = union(scopes, []string{offline})
+	}
+	l.as.Scope = strings.Join(scopes, " ")
+	if l.bare {
+		l.as.Scope = ""
+	}
+	l.as.TokenEndpointAuthMethod = "none"
+	for _, method := range []string{"client_secret_post", "client_secret_basic", "none"} {
+		if slices.Contains(m.methods, method) {
+			l.as.TokenEndpointAuthMethod = method
+		}
+	}
+}
+
+// offline is the scope by which refresh tokens are asked for (OpenID Connect Core, section 11).
+const offline = "offline_access"
 
 func (l *login) config(client *http.Client) *auth.AuthorizationCodeHandlerConfig {
 	c := &auth.AuthorizationCodeHandlerConfig{
@@ -153,10 +197,11 @@ func (l *login) config(client *http.Client) *auth.AuthorizationCodeHandlerConfig
 	if document := l.o.Config.Metadata; document != "" {
 		c.ClientIDMetadataDocumentConfig = &auth.ClientIDMetadataDocumentConfig{URL: document}
 	}
-	c.DynamicClientRegistrationConfig = &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
+	l.as = &oauthex.ClientRegistrationMetadata{
 		ClientName: "Dragoman", RedirectURIs: []string{l.o.Redirect}, TokenEndpointAuthMethod: "none",
 		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
-	}}
+	}
+	c.DynamicClientRegistrationConfig = &auth.DynamicClientRegistrationConfig{Metadata: l.as}
 	return c
 }
 

@@ -20,11 +20,28 @@ const maxMetadata = 1 << 20
 // takes an issuer with a slash more for the same, and any method of PKCE for one.
 type metadataJudge struct {
 	next http.RoundTripper
+	read func(*metadataFound) // is called with those of each authorization server
 
 	mu      sync.Mutex
 	servers []string // authorization servers that the server's metadata name
+	scopes  []string // and scopes
 	of      string   // the issuer whose metadata were read last; empty for none
 	says    bool     // its answers name it (RFC 9207)
+	refused bool     // a client that wanted to register there
+}
+
+// metadataFound is what metadata say that is of use for registering.
+type metadataFound struct {
+	resource []string // scopes of the server
+	scopes   []string // of the authorization server
+	methods  []string // how clients show there who they are
+}
+
+// refusedClient reports whether an authorization server refused to register a client.
+func (j *metadataJudge) refusedClient() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.refused
 }
 
 // issuer returns the authorization server whose metadata were read last, empty where there
@@ -45,6 +62,11 @@ func (j *metadataJudge) CloseIdleConnections() {
 // RoundTrip implements [http.RoundTripper].
 func (j *metadataJudge) RoundTrip(r *http.Request) (*http.Response, error) {
 	res, err := j.next.RoundTrip(r)
+	if err == nil && r.Method == http.MethodPost && strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
+		j.mu.Lock()
+		j.refused = res.StatusCode >= http.StatusBadRequest && res.StatusCode < http.StatusInternalServerError
+		j.mu.Unlock()
+	}
 	if err != nil || r.Method != http.MethodGet || res.StatusCode != http.StatusOK {
 		return res, err
 	}
@@ -74,7 +96,7 @@ func (j *metadataJudge) judge(body []byte) error {
 	if listed := texts(document.Get("authorization_servers")); listed != nil { // RFC 9728
 		j.mu.Lock()
 		defer j.mu.Unlock()
-		j.servers = listed
+		j.servers, j.scopes = listed, texts(document.Get("scopes_supported"))
 		return nil
 	}
 	issuer, ok := rawjson.String(document.Get("issuer"))
@@ -90,6 +112,9 @@ func (j *metadataJudge) judge(body []byte) error {
 		return fmt.Errorf("the authorization server %.200q does not say that it takes PKCE with S256", issuer)
 	}
 	j.of, j.says = issuer, string(document.Get("authorization_response_iss_parameter_supported")) == "true"
+	j.read(&metadataFound{
+		resource: j.scopes, scopes: texts(document.Get("scopes_supported")), methods: texts(document.Get("token_endpoint_auth_methods_supported")),
+	})
 	return nil
 }
 
