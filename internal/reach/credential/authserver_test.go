@@ -29,7 +29,7 @@ type world struct {
 	codes     map[string]url.Values
 	life      time.Duration
 	metadata  map[string]any                                                // of the authorization server, changed by tests
-	issuer    string                                                        // in the answer of a login; empty: the right one
+	issuer    string                                                        // in the answer of a login; empty: the right one, "-": none
 	asked     []url.Values                                                  // of the token endpoint
 	shown     []string                                                      // tokens that the server got
 	redirects string                                                        // where the server sends requests
@@ -115,7 +115,11 @@ func (w *world) authorize(rw http.ResponseWriter, r *http.Request) {
 		if w.codes[code] = q; issuer == "" {
 			issuer = w.login.URL
 		}
-		http.Redirect(rw, r, q.Get("redirect_uri")+"?"+url.Values{"code": {code}, "state": {q.Get("state")}, "iss": {issuer}}.Encode(), http.StatusFound)
+		answer := url.Values{"code": {code}, "state": {q.Get("state")}, "iss": {issuer}}
+		if issuer == "-" {
+			answer.Del("iss")
+		}
+		http.Redirect(rw, r, q.Get("redirect_uri")+"?"+answer.Encode(), http.StatusFound)
 	case "/token":
 		w.token(rw, r)
 	default:

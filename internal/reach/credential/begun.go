@@ -48,7 +48,7 @@ func Finish(ctx context.Context, a Account, next http.RoundTripper, o LoginOptio
 	switch {
 	case answer.Error != "" || answer.Code == "":
 		return nil, nil, &Refused{answer.Error}
-	case b.Says != (answer.Issuer != "") || b.Says && answer.Issuer != b.Issuer:
+	case answer.Issuer != b.Issuer && (answer.Issuer != "" || b.Says):
 		return nil, nil, errors.New("the answer names another authorization server than the one that the person was sent to")
 	}
 	u, err := url.Parse(a.Server)

@@ -184,6 +184,7 @@ func (l *login) config(client *http.Client) *auth.AuthorizationCodeHandlerConfig
 		RedirectURL: l.o.Redirect, Client: client, RequestRefreshToken: true,
 		ScopeFilter:              func(discovered []string) []string { return union(discovered, l.scopes) },
 		AuthorizationCodeFetcher: l.fetch, NewTokenSource: l.keep,
+		AcceptUnadvertisedIss: true, // an issuer that is named is compared, be that promised or not
 	}
 	// Pre-registered, then a document, then registering: the SDK would take the
 	// document first.
