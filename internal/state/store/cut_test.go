@@ -243,6 +243,25 @@ func TestChanged(t *testing.T) {
 	})
 }
 
+// TestChangedWhileAway: who watches looks once the database is back, though the numbers are as
+// they were: on a standby that has not got the last change, another one has its number.
+func TestChangedWhileAway(t *testing.T) {
+	c, url := pgtest.Lay(t, pgtest.URL(t))
+	db := opened(t, url)
+	changed := db.Changed(t.Context(), "keys")
+	<-changed // to begin with
+	c.Pull(true)
+	for db.Trouble() == nil { // nobody has looked yet
+		<-time.After(time.Millisecond)
+	}
+	c.Pull(false)
+	select {
+	case <-changed:
+	case <-time.After(10 * time.Second):
+		t.Error("nobody said that something may have changed")
+	}
+}
+
 // TestNow: the time of a transaction is one, and the database's.
 func TestNow(t *testing.T) {
 	everywhere(t, func(t *testing.T, db *DB) {

@@ -92,7 +92,8 @@ func (t *topics) wake(topics ...string) {
 }
 
 // look compares what the topics have now with what they had, as long as anybody
-// watches.
+// watches. A database that was away may be another one now, a standby that has not got the last
+// changes, in which later ones have their numbers again: all look.
 func (t *topics) look() {
 	ctx, cancel := context.WithCancel(t.ctx)
 	defer cancel()
@@ -112,6 +113,8 @@ func (t *topics) look() {
 				}
 			}
 			seen, first = now, false
+		} else {
+			first = true
 		}
 		select {
 		case <-ticker.C:
