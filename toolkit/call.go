@@ -129,7 +129,7 @@ func bounded[T any](ctx context.Context, timeout time.Duration, f func(context.C
 	defer cancel()
 	answers := make(chan answer, 1)
 	go func() {
-		var a answer
+		a := answer{err: errExited} // unless f returns or panics
 		defer func() {
 			if p := recover(); p != nil {
 				a.err = &crash{p, debug.Stack()}
@@ -164,6 +164,9 @@ func late(ctx context.Context, err error) error {
 }
 
 var errTimeout = errors.New("toolkit: time limit reached")
+
+// errExited is the error of a function that neither returned nor panicked.
+var errExited = errors.New("the function ended its goroutine (runtime.Goexit), as testing.T.FailNow does")
 
 // A crash is a panic in an author's function.
 type crash struct {

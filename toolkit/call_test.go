@@ -3,6 +3,7 @@ package toolkit
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -67,6 +68,25 @@ func TestCancellation(t *testing.T) {
 	s.calls.wait(t.Context())
 	if !strings.Contains(trail.String(), `"outcome":"canceled"`) {
 		t.Errorf("audit: %s", trail.String())
+	}
+}
+
+// TestExit has a function that ends its goroutine. Without a result the SDK would crash,
+// or send a null.
+func TestExit(t *testing.T) {
+	for _, version := range []string{legacy, modern} {
+		var log sink
+		s := newServer(t, Options{Logger: loggingTo(&log)})
+		Add(s, Tool{Name: "get_exit", Description: "Exits.", Hints: reading}, func(context.Context, struct{}) (Text, error) {
+			runtime.Goexit()
+			return "", nil
+		})
+		if got := call(t, dial(t, s, version, nil), "get_exit", `{}`); !got.failed || !strings.HasPrefix(got.text, "Internal error in get_exit") {
+			t.Errorf("%s: %+v", version, got)
+		}
+		if !strings.Contains(log.String(), "runtime.Goexit") {
+			t.Errorf("%s: log: %s", version, log.String())
+		}
 	}
 }
 
