@@ -93,7 +93,11 @@ func AddPrompt[Args any](s *Server, p Prompt, f func(context.Context, Args) (Mes
 				if err := args.fromText(req.Params.Arguments, accepts, &in); err != nil {
 					return nil, &Refusal{Code: codeInvalid, Message: fmt.Sprintf("prompt %s: %v", p.Name, err)}
 				}
-				return f(ctx, in)
+				messages, err := f(ctx, in)
+				if err != nil {
+					return nil, err
+				}
+				return messages, messages.writable()
 			})
 			if err != nil {
 				return nil, protocolError(err, "")
@@ -104,6 +108,18 @@ func AddPrompt[Args any](s *Server, p Prompt, f func(context.Context, Args) (Mes
 			return &sdk.GetPromptResult{Description: definition.Description, Messages: messages}, nil
 		})
 	}}, nil)
+}
+
+// writable says what keeps messages from being written, see [writable].
+func (m Messages) writable() error {
+	var blocks []sdk.Content
+	for _, one := range m {
+		if one == nil {
+			return errors.New("a message is nil")
+		}
+		blocks = append(blocks, one.Content)
+	}
+	return writable(m, blocks...)
 }
 
 // promptBytes are the arguments in a fixed order, for their digest.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -82,9 +83,9 @@ func (b *binding) deliver(r reply, markdown bool) (*sdk.CallToolResult, error) {
 		if v == nil {
 			v = &sdk.CallToolResult{}
 		}
-		return v, nil
+		return v, writable(v, v.Content...)
 	case Content:
-		return &sdk.CallToolResult{Content: v}, nil
+		return &sdk.CallToolResult{Content: v}, writable(v, v...)
 	case Text:
 		text := cutText(string(v), b.characters, b.advice())
 		return &sdk.CallToolResult{Content: []sdk.Content{Words(text)}}, nil
@@ -118,6 +119,19 @@ func (b *binding) deliver(r reply, markdown bool) (*sdk.CallToolResult, error) {
 		return nil, err
 	}
 	return &sdk.CallToolResult{Content: content, StructuredContent: json.RawMessage(data)}, nil
+}
+
+// writable says what keeps an author's blocks, and what they stand in, from being written.
+// The SDK would answer nothing then or, in a block that is a nil pointer, panic where
+// nobody recovers.
+func writable(all any, blocks ...sdk.Content) error {
+	if slices.Contains(blocks, nil) {
+		return errors.New("a block of the result is nil")
+	}
+	if _, err := json.Marshal(all); err != nil {
+		return fmt.Errorf("encode result: %w", err)
+	}
+	return nil
 }
 
 // encode writes JSON for readers: without the escapes that a web page would need.

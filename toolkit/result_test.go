@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/dragoman-mcp/dragoman/schema"
 )
@@ -225,6 +227,42 @@ func TestCutKeepsTheSchema(t *testing.T) {
 	out.Four = append(out.Four[:0], strings.Repeat("x", 900), strings.Repeat("x", 900), strings.Repeat("x", 900), "")
 	if got := call(t, dial(t, s, legacy, nil), "get_strict", `{}`); !got.failed || !strings.Contains(got.text, "cannot be cut to 1500 in a useful way. Ask for something narrower.") {
 		t.Errorf("what cannot be cut: %s", got.text)
+	}
+}
+
+// TestUnwritable has results and messages that the SDK cannot write.
+func TestUnwritable(t *testing.T) {
+	var none *sdk.TextContent
+	var log sink
+	s := newServer(t, Options{Logger: loggingTo(&log)})
+	for name, r := range map[string]*sdk.CallToolResult{
+		"get_channel": {StructuredContent: make(chan int)},
+		"get_nan":     {StructuredContent: map[string]any{"x": math.NaN()}},
+		"get_half":    {StructuredContent: json.RawMessage(`{"x":`)},
+		"get_nothing": {Content: []sdk.Content{nil}},
+		"get_none":    {Content: []sdk.Content{none}},
+	} {
+		Add(s, Tool{Name: name, Description: "x", Hints: reading}, func(context.Context, struct{}) (*sdk.CallToolResult, error) { return r, nil })
+		Add(s, Tool{Name: name + "_blocks", Description: "x", Hints: reading}, func(context.Context, struct{}) (Content, error) { return r.Content, nil })
+		AddPrompt(s, Prompt{Name: name, Description: "x"}, func(context.Context, struct{}) (Messages, error) {
+			return Messages{{Role: "user", Content: none}, nil}[min(1, len(r.Content)):], nil
+		})
+	}
+	for _, version := range []string{legacy, modern} {
+		session := dial(t, s, version, nil)
+		for _, name := range []string{"get_channel", "get_nan", "get_half", "get_nothing", "get_none", "get_nothing_blocks", "get_none_blocks"} {
+			if got := call(t, session, name, `{}`); !got.failed || !strings.HasPrefix(got.text, "Internal error in "+name) {
+				t.Errorf("%s %s: %+v", version, name, got)
+			}
+		}
+		if got := call(t, session, "get_nan_blocks", `{}`); got.failed {
+			t.Errorf("no blocks: %+v", got)
+		}
+		for _, name := range []string{"get_nan", "get_none"} {
+			if _, err := session.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: name}); err == nil || !strings.Contains(err.Error(), "Internal error in "+name) {
+				t.Errorf("%s prompt %s: %v", version, name, err)
+			}
+		}
 	}
 }
 
