@@ -230,6 +230,68 @@ func TestCutKeepsTheSchema(t *testing.T) {
 	}
 }
 
+// TestCutMap holds that a map that was cut fits the schema that was announced, also where
+// its items are neither texts nor booleans.
+func TestCutMap(t *testing.T) {
+	counts, choices, trees := map[string]int{"truncated": 7}, map[string]choice{}, grove{}
+	for i := range 500 {
+		name := fmt.Sprintf("word%03d", i)
+		counts[name], choices[name], trees[name] = i, choice{"a"}, grove{"x": nil}
+	}
+	s := newServer(t, Options{Characters: 2000})
+	Add(s, Tool{Name: "count_words", Description: "x", Hints: reading}, func(context.Context, struct{}) (map[string]int, error) { return counts, nil })
+	Add(s, Tool{Name: "get_counts", Description: "x", Hints: reading}, func(context.Context, struct{}) (map[string]int, error) {
+		return map[string]int{"truncated": 7}, nil
+	})
+	Add(s, Tool{Name: "get_choices", Description: "x", Hints: reading}, func(context.Context, struct{}) (map[string]choice, error) { return choices, nil })
+	Add(s, Tool{Name: "get_trees", Description: "x", Hints: reading}, func(context.Context, struct{}) (grove, error) { return trees, nil })
+	session := dial(t, s, legacy, nil)
+	list, err := session.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range list.Tools {
+		got := call(t, session, tool.Name, `{}`)
+		if got.failed || strings.Contains(got.text, "truncation_message") != (tool.Name != "get_counts") {
+			t.Errorf("%s: %s", tool.Name, got.text)
+		}
+		raw, err := json.Marshal(tool.OutputSchema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bad := schema.NewValidator(raw).Validate(json.RawMessage(got.data)); len(bad) > 0 {
+			t.Errorf("%s: %v: %s breaks %s", tool.Name, bad, got.data, raw)
+		}
+	}
+}
+
+type grove map[string]grove
+
+type choice struct {
+	Of string `json:"of" enum:"a,b"`
+}
+
+// TestOwnTruncated has a field where the toolkit says that a result was cut.
+func TestOwnTruncated(t *testing.T) {
+	s := newServer(t, Options{})
+	Add(s, Tool{Name: "get_own", Description: "x", Hints: reading}, func(context.Context, struct{}) (r struct {
+		Truncated bool `json:"truncated"`
+	}, err error) {
+		return r, nil
+	})
+	if err := s.Validate(); err != nil {
+		t.Errorf("of the same type: %v", err)
+	}
+	Add(s, Tool{Name: "get_other", Description: "x", Hints: reading}, func(context.Context, struct{}) (r struct {
+		Truncated int `json:"truncated"`
+	}, err error) {
+		return r, nil
+	})
+	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), `result: "truncated" is how a result says that it was cut, so it is a boolean, not int`) {
+		t.Errorf("of another type: %v", err)
+	}
+}
+
 // TestUnwritable has results and messages that the SDK cannot write.
 func TestUnwritable(t *testing.T) {
 	var none *sdk.TextContent

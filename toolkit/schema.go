@@ -177,6 +177,9 @@ func (w *writer) shape(s *shape, r rules, nullable bool) {
 		w.place(&item)
 		w.open = true
 	case kindDict:
+		if len(s.fields) > 0 && s.item.of.kind != kindAnything {
+			w.besides(s)
+		}
 		w.key("additionalProperties")
 		w.place(s.item)
 	case kindObject:
@@ -220,6 +223,25 @@ func (w *writer) limits(s *shape, r rules) {
 	if r.unique {
 		w.raw("uniqueItems", "true")
 	}
+}
+
+// besides writes the members that the toolkit adds to a map, which may have items of
+// those names.
+func (w *writer) besides(s *shape) {
+	w.key("properties")
+	w.begin()
+	for _, f := range s.fields {
+		w.key(f.name)
+		w.begin()
+		w.key("anyOf")
+		w.out = append(w.out, '[')
+		w.place(f.at)
+		w.out = append(w.out, ',')
+		w.place(s.item)
+		w.out = append(w.out, ']')
+		w.end()
+	}
+	w.end()
 }
 
 func (w *writer) members(fields []*field) {

@@ -33,7 +33,7 @@ type shape struct {
 	// name is the name in $defs of a type that contains itself; empty for all
 	// others, which are written out where they stand.
 	name   string
-	fields []*field        // kindObject, in the order of the struct
+	fields []*field        // kindObject, in the order of the struct; kindDict: what the toolkit adds
 	item   *place          // kindList, kindDict
 	base64 bool            // kindText that holds bytes
 	reads  bool            // kindText that a type's UnmarshalText reads

@@ -200,12 +200,15 @@ func (b *binding) schemas() {
 	if b.out == nil {
 		return
 	}
-	if b.out.kind == kindObject {
+	if b.out.kind != kindCustom {
 		out := b.out.unnamed()
 		out.fields = out.fields[:len(out.fields):len(out.fields)]
 		for _, f := range truncationFields {
-			if out.field(f.name) == nil {
+			switch own := out.field(f.name); {
+			case own == nil:
 				out.fields = append(out.fields, f)
+			case own.at.of.kind != f.at.of.kind && own.at.of.kind != kindAnything:
+				b.fail("result: %q is how a result says that it was cut, so it is a %s, not %s; name the field otherwise", f.name, typeWords[f.at.of.kind], own.at.of.goType)
 			}
 		}
 		b.out = out
