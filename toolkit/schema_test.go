@@ -1,7 +1,9 @@
 package toolkit
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"math/big"
 	"reflect"
 	"strings"
@@ -255,6 +257,42 @@ type (
 	}
 )
 
+// A color is a byte that is a text in JSON, and a shade one whose JSON is its own.
+type (
+	color uint8
+	shade uint8
+)
+
+func (c color) MarshalText() ([]byte, error) { return []byte{'a' + byte(c)}, nil }
+
+func (c *color) UnmarshalText(text []byte) error {
+	if len(text) != 1 || text[0] < 'a' || text[0] > 'c' {
+		return errors.New("a, b or c")
+	}
+	*c = color(text[0] - 'a')
+	return nil
+}
+
+func (shade) MarshalJSON() ([]byte, error) { return []byte(`"dark"`), nil }
+func (shade) JSONSchema() json.RawMessage  { return json.RawMessage(`{"type":"string"}`) }
+
+// TestTextsOfBytes has a list of texts whose Go type is a byte.
+func TestTextsOfBytes(t *testing.T) {
+	s := newServer(t, Options{})
+	type query struct {
+		Colors []color `json:"colors"`
+	}
+	Add(s, Tool{Name: "get_colors", Description: "x", Hints: reading, Examples: []Example{{"b", `{"colors":["b"]}`}}},
+		func(_ context.Context, q query) (query, error) { return q, nil })
+	session := dial(t, s, legacy, nil)
+	if got := call(t, session, "get_colors", `{"colors":["c","a"]}`); got.data != `{"colors":["c","a"]}` {
+		t.Errorf("got %+v", got)
+	}
+	if got := call(t, session, "get_colors", `{"colors":["c","x"]}`); !got.failed || !strings.Contains(got.text, "colors.1: expected color: a, b or c") {
+		t.Errorf("a wrong one: %+v", got)
+	}
+}
+
 // TestSchemaMeetsEncoding holds that what Go writes fits the schema made for it,
 // for values at both ends: everything zero, everything filled.
 func TestSchemaMeetsEncoding(t *testing.T) {
@@ -265,7 +303,12 @@ func TestSchemaMeetsEncoding(t *testing.T) {
 			B []byte
 			L [][]byte
 			M map[string][]byte
-		}{L: [][]byte{nil}, M: map[string][]byte{"x": nil}}} {
+		}{L: [][]byte{nil}, M: map[string][]byte{"x": nil}},
+		struct {
+			Colors []color
+			Shades []shade
+			None   []color
+		}{Colors: []color{0, 1}, Shades: []shade{1}}} {
 		s, err := shapeOf(reflect.TypeOf(value), false)
 		if err != nil {
 			t.Fatal(err)

@@ -210,12 +210,22 @@ func (s *survey) special(found *shape, t reflect.Type, path string) bool {
 		s.fail(path, "%s has MarshalText on the pointer, so it is a text in some places and not in others; put the method on the value, or give it a method JSONSchema() json.RawMessage", t)
 	case t.Implements(textOutType), s.input && pointer.Implements(textInType):
 		found.kind, found.reads = kindText, pointer.Implements(textInType)
-	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+	case isBytes(t):
 		found.kind, found.base64 = kindText, true
 	default:
 		return false
 	}
 	return true
+}
+
+// isBytes reports whether encoding/json writes a list as base64: it does where the items
+// are bytes that say nothing of their own.
+func isBytes(t reflect.Type) bool {
+	if t.Kind() != reflect.Slice || t.Elem().Kind() != reflect.Uint8 {
+		return false
+	}
+	item := reflect.PointerTo(t.Elem())
+	return !item.Implements(marshalType) && !item.Implements(textOutType)
 }
 
 // element is the place of the items of a list or map.
