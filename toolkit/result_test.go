@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -227,6 +228,23 @@ func TestCutKeepsTheSchema(t *testing.T) {
 	out.Four = append(out.Four[:0], strings.Repeat("x", 900), strings.Repeat("x", 900), strings.Repeat("x", 900), "")
 	if got := call(t, dial(t, s, legacy, nil), "get_strict", `{}`); !got.failed || !strings.Contains(got.text, "cannot be cut to 1500 in a useful way. Ask for something narrower.") {
 		t.Errorf("what cannot be cut: %s", got.text)
+	}
+}
+
+// TestCutKeepsItemsApart has texts that differ at their ends alone, in a list of different
+// items.
+func TestCutKeepsItemsApart(t *testing.T) {
+	type lines struct {
+		Lines []string `json:"lines" unique:"true"`
+	}
+	var out lines
+	for i := range 20 {
+		out.Lines = append(out.Lines, strings.Repeat("x", 3000)+strconv.Itoa(i))
+	}
+	s := newServer(t, Options{})
+	Add(s, Tool{Name: "get_lines", Description: "x", Hints: reading}, func(context.Context, struct{}) (lines, error) { return out, nil })
+	if got := call(t, dial(t, s, legacy, nil), "get_lines", `{}`); got.failed || !strings.Contains(got.text, "of 20 items of lines") {
+		t.Errorf("%.300s", got.text)
 	}
 }
 
