@@ -88,7 +88,6 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	known := &origin.Guard{
 		Hosts: s.opts.HTTP.Hosts, Origins: s.opts.HTTP.Origins,
 		Methods: "GET, POST, DELETE",
-		Headers: "Authorization, Content-Type, Accept, Last-Event-ID, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name",
 		Expose:  "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate",
 	}
 	next = s.opts.HTTP.authenticated(s.counted(next), s.logger())

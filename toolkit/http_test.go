@@ -97,6 +97,24 @@ func TestHandler(t *testing.T) {
 	}
 }
 
+// TestHeadersOfPages has a page that sends the headers of a tool's parameters, or one that
+// Authenticate reads.
+func TestHeadersOfPages(t *testing.T) {
+	handler, err := newServer(t, Options{HTTP: HTTP{Origins: []string{"https://page.example"}}}).Handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequestWithContext(t.Context(), "OPTIONS", "http://localhost:8080/mcp", nil)
+	r.Header.Set("Origin", "https://page.example")
+	r.Header.Set("Access-Control-Request-Method", "POST")
+	r.Header.Set("Access-Control-Request-Headers", "content-type,mcp-param-region,x-api-key")
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	if got := w.Header().Get("Access-Control-Allow-Headers"); got != "content-type,mcp-param-region,x-api-key" {
+		t.Errorf("allowed: %q", got)
+	}
+}
+
 // get asks for a path of the server's routes, with a header.
 func get(t *testing.T, s *Server, path, authorization string) *httptest.ResponseRecorder {
 	t.Helper()

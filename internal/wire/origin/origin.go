@@ -25,9 +25,9 @@ type Guard struct {
 	Arrival bool
 	// Origins are those of web pages that may call the server, beside its own.
 	Origins []string
-	// Methods, Headers and Expose are what such pages may use and see, as in the
-	// CORS headers; empty Headers allows those that are asked for.
-	Methods, Headers, Expose string
+	// Methods and Expose are what such pages may use and see, as in the CORS
+	// headers. They may send whatever headers they ask for.
+	Methods, Expose string
 }
 
 // Host reports whether a request is for a host that is ours.
@@ -95,12 +95,8 @@ func (g *Guard) Share(w http.ResponseWriter, r *http.Request) (answered bool) {
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 		return false
 	}
-	headers := g.Headers
-	if headers == "" {
-		headers = r.Header.Get("Access-Control-Request-Headers")
-	}
 	h.Set("Access-Control-Allow-Methods", g.Methods)
-	h.Set("Access-Control-Allow-Headers", headers)
+	h.Set("Access-Control-Allow-Headers", r.Header.Get("Access-Control-Request-Headers"))
 	h.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
 	return true
