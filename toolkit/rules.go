@@ -72,7 +72,9 @@ func (r *rules) read(tag reflect.StructTag, of *shape) error {
 	}
 	r.fits(of, fail)
 	leaf := of.leaf()
-	if text, ok := tag.Lookup("enum"); ok {
+	if text, ok := tag.Lookup("enum"); ok && leaf.kind == kindCustom {
+		fail("enum says nothing here; the JSONSchema method of %s does", leaf.goType)
+	} else if ok {
 		for part := range strings.SplitSeq(text, ",") {
 			value, err := literal(leaf, strings.TrimSpace(part))
 			if err != nil {

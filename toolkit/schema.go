@@ -263,24 +263,34 @@ func (w *writer) members(fields []*field) {
 	}
 }
 
-// custom writes an author's own schema, with a description from the place if it
-// has none.
+// custom writes an author's own schema, with what the place says and it does not.
 func (w *writer) custom(s *shape, r rules, nullable bool) {
 	if nullable {
 		w.begin()
 		w.raw("anyOf", "["+string(s.custom)+`,{"type":"null"}]`)
 		w.said(r)
+		w.raw("default", string(r.fallback))
+		w.list("examples", r.examples)
 		w.end()
 		return
 	}
-	if r.desc != "" {
-		if o, err := rawjson.ParseObject(s.custom); err == nil && o.Get("description") == nil {
-			o.Set("description", rawjson.Quote(r.desc))
-			w.out = o.Append(w.out)
-			w.open = true
-			return
+	said := writer{out: []byte{'{'}}
+	said.said(r)
+	said.raw("default", string(r.fallback))
+	said.list("examples", r.examples)
+	said.end()
+	o, err := rawjson.ParseObject(s.custom)
+	added, _ := rawjson.ParseObject(said.out) // we made it
+	if err != nil || len(added.Members) == 0 {
+		w.out = append(w.out, s.custom...)
+		w.open = true
+		return
+	}
+	for _, m := range added.Members {
+		if o.Get(m.Name) == nil {
+			o.Set(m.Name, m.Value)
 		}
 	}
-	w.out = append(w.out, s.custom...)
+	w.out = o.Append(w.out)
 	w.open = true
 }

@@ -54,6 +54,12 @@ func (either) JSONSchema() json.RawMessage {
 	return json.RawMessage(`{"anyOf":[{"type":"string"},{"type":"integer"}]}`)
 }
 
+type owned struct {
+	A either `json:"a" title:"A" desc:"Either" default:"7" example:"8"`
+	B either `json:"b" title:"B" nullable:"true" default:"\"x\""`
+	C either `json:"c"`
+}
+
 // order is the argument struct with one of everything.
 type order struct {
 	ID      string            `json:"id" desc:"Order id" min:"1" max:"20" example:"A-1"`
@@ -147,6 +153,10 @@ func TestOutputSchema(t *testing.T) {
 			`"l":{"$ref":"#/$defs/chain"}},"required":["c","l"],"$defs":{"person":{"type":"object","properties":{"name":{"type":"string"},` +
 			`"friends":{"type":"array","description":"People they know","items":{"$ref":"#/$defs/person"}}},"required":["name"]},` +
 			`"chain":{"type":"array","items":{"type":"object","properties":{"next":{"$ref":"#/$defs/chain","maxItems":2}}}}}}`},
+		"own schemas": {InputSchema[owned], `{"type":"object","properties":{` +
+			`"a":{"anyOf":[{"type":"string"},{"type":"integer"}],"title":"A","description":"Either","default":7,"examples":[8]},` +
+			`"b":{"anyOf":[{"anyOf":[{"type":"string"},{"type":"integer"}]},{"type":"null"}],"title":"B","default":"x"},` +
+			`"c":{"anyOf":[{"type":"string"},{"type":"integer"}]}},"required":["c"],"additionalProperties":false}`},
 		"map": {OutputSchema[map[string][]int], `{"type":"object","additionalProperties":{"type":"array","items":{"type":"integer"}}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -187,6 +197,8 @@ func TestSchemaErrors(t *testing.T) {
 		"deep":         {failing[struct{ A []struct{ B chan int } }](), "struct.A[].B: type chan int has no form in JSON"},
 		"two at once":  {failing[struct{ A, B chan int }](), "struct.B: type chan int"},
 		"own JSON":     {failingResult[struct{ N *big.Int }](), "struct.N: big.Int makes its own JSON"},
+		"own enum":     {failing[ownEnum](), "ownEnum.E: enum says nothing here; the JSONSchema method of toolkit.either does"},
+		"own default":  {failing[ownDefault](), "ownDefault.E: default true breaks its own rules"},
 		"own text":     {failingResult[struct{ N *big.Float }](), "struct.N: big.Float has MarshalText on the pointer"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -221,6 +233,12 @@ type (
 	}
 	badPattern struct {
 		S string `pattern:"("`
+	}
+	ownEnum struct {
+		E []either `enum:"1,2"`
+	}
+	ownDefault struct {
+		E either `default:"true"`
 	}
 	misplaced struct {
 		B bool `min:"1"`
