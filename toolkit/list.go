@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/dragoman-mcp/dragoman/schema"
@@ -60,8 +61,10 @@ func AddList[Query, Item any](s *Server, t Tool, f func(context.Context, Query, 
 	b.page = kind
 	if b.in != nil {
 		for _, added := range kind.fields(b.in) {
-			if b.in.kind == kindObject && b.in.field(added.name) != nil {
-				b.fail("arguments: AddList adds %q itself; read it from the Page", added.name)
+			for _, own := range b.in.fields { // encoding/json reads names in any case
+				if strings.EqualFold(own.name, added.name) {
+					b.fail("arguments: AddList adds %q itself; read it from the Page", added.name)
+				}
 			}
 		}
 	}

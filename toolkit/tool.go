@@ -127,6 +127,9 @@ func newBinding(s *Server, t Tool, in, out reflect.Type) *binding {
 	b.timeout = cmp.Or(t.Timeout, s.opts.Timeout)
 	b.characters = cmp.Or(t.Characters, s.opts.Characters)
 	b.total = cmp.Or(t.Total, s.opts.Total, 2*b.characters)
+	if t.Timeout < 0 {
+		b.fail("Timeout is negative")
+	}
 	if t.Total != 0 && t.Total < 2*minCharacters {
 		b.fail("Total is %d; text and data together need at least %d", t.Total, 2*minCharacters)
 	}

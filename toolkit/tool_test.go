@@ -211,6 +211,11 @@ func TestRegistrationProblems(t *testing.T) {
 	}, Page) (Listing[int], error) {
 		panic("never")
 	})
+	AddList(s, Tool{Name: "git_hub_list_cursors", Description: "x", Hints: reading, Cursor: true, Timeout: -1}, func(context.Context, struct {
+		Cursor string
+	}, Page) (Listing[int], error) {
+		panic("never")
+	})
 	AddResource(s, Resource{URI: "notes"}, nil)
 	AddTemplate[struct{}](s, Resource{URI: "notes://{x}", Name: "n"}, nil)
 	AddPrompt[struct{ L []int }](s, Prompt{Name: "Plan"}, nil)
@@ -233,7 +238,7 @@ func TestRegistrationProblems(t *testing.T) {
 		`arguments must be a struct, not string`,
 		`the result must be a struct or a map (clients before 2026-07-28 take nothing else), not int`,
 		`arguments: struct.C: type chan int has no form in JSON`, `result: struct.F: type func() has no form in JSON`,
-		`AddList adds "limit" itself`,
+		`AddList adds "limit" itself`, `AddList adds "cursor" itself`, `tool "git_hub_list_cursors": Timeout is negative`,
 		`resource "notes": the URI is not absolute`,
 		`resource "notes://{x}": the URI has {x}, and struct {} no such field`,
 		`prompt "Plan": L: only texts, numbers, booleans and times`,
