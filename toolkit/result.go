@@ -277,7 +277,7 @@ func (s *shape) constrained(seen map[*shape]bool) bool {
 		return true
 	}
 	for _, f := range s.fields {
-		if f.at.rules.constrains() || f.at.of.constrained(seen) {
+		if f.at.denied || f.at.rules.constrains() || f.at.of.constrained(seen) {
 			return true
 		}
 	}

@@ -535,6 +535,23 @@ func TestResultFormat(t *testing.T) {
 	}
 }
 
+// TestNeverNull has a result that is null where its type says that it never is.
+func TestNeverNull(t *testing.T) {
+	type note struct {
+		Text Optional[string] `json:"text" nullable:"false"`
+	}
+	for _, tt := range []struct {
+		out    note
+		failed bool
+	}{{note{Some("x")}, false}, {note{}, true}} {
+		s := newServer(t, Options{})
+		Add(s, Tool{Name: "get_note", Description: "x", Hints: reading}, func(context.Context, struct{}) (note, error) { return tt.out, nil })
+		if got := call(t, dial(t, s, legacy, nil), "get_note", `{}`); got.failed != tt.failed {
+			t.Errorf("%+v: failed %v: %s", tt.out, got.failed, got.text)
+		}
+	}
+}
+
 func TestTotal(t *testing.T) {
 	for _, tt := range []struct{ characters, total int }{{25_000, 0}, {25_000, 25_000}, {1000, 2000}, {2000, 3000}, {5000, 2000}} {
 		for _, lines := range []int{0, 10, 40, 300, 3000} {

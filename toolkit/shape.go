@@ -48,6 +48,7 @@ type place struct {
 	of       *shape
 	rules    rules
 	nullable bool
+	denied   bool // null, which the Go type may be all the same
 }
 
 // A field is one member of an object.
@@ -290,6 +291,7 @@ func (s *survey) member(into *shape, f reflect.StructField, name, options, at st
 	if optional != nil {
 		m.required = !s.input && m.required
 		m.at.nullable = f.Tag.Get("nullable") != "false"
+		m.at.denied = !m.at.nullable
 	}
 	switch {
 	case f.Tag.Get("optional") == "true":
