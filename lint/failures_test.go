@@ -1,0 +1,51 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+)
+
+// TestInside: E003 knows statements and crashes from words that help.
+func TestInside(t *testing.T) {
+	for text, want := range map[string]bool{
+		"panic: runtime error: index out of range":                                          true,
+		"recovered from panic: boom":                                                        true,
+		"Invalid arguments for host_check_panic: missing property 'host'":                   false,
+		"syntax error in SELECT id, name FROM users WHERE id = 'x'":                         true,
+		"near \"x\": select * from notes":                                                   true,
+		"select id from notes where id = 'x'":                                               true,
+		"delete from notes where id in (1, 2)":                                              true,
+		"update notes set title = 'x'":                                                      true,
+		"insert into notes (id) values (1)":                                                 true,
+		"INSERT INTO notes VALUES (1)":                                                      true,
+		"No project is open. Select one from the list of work_list_projects.":               false,
+		"Please select a name from those where the state is open.":                          false,
+		"The token has expired. Update it in the settings where you made it.":               false,
+		"Nothing to update in the set that you gave; update the set first.":                 false,
+		"To delete from a locked folder, unlock it: see where it is with work_list_folders": false,
+	} {
+		if got := inside.FindString(text); (got != "") != want {
+			t.Errorf("%q: found %q", text, got)
+		}
+	}
+}
+
+// TestErrorWithID: an error that names its line in the log is none the worse for it.
+func TestErrorWithID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newModel(t, "legacy")
+		m.result = func(q query, was string) string {
+			if q.Params.Name == "notes_get_note" {
+				return fmt.Sprintf(`{"isError":true,"content":[{"type":"text","text":"internal error %d"}]}`, m.calls)
+			}
+			return was
+		}
+		r, err := Run(t.Context(), []Target{m.overPipe()}, Options{})
+		must(t, err)
+		if got := rulesOf(r); slices.Contains(got, "O010") {
+			t.Errorf("fires %v", got)
+		}
+	})
+}
