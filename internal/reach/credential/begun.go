@@ -158,7 +158,7 @@ func (s *suspender) visit(_ context.Context, address string) (Answer, error) {
 
 // RoundTrip implements [http.RoundTripper].
 func (s *suspender) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method != http.MethodPost || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
+	if r.Method != http.MethodPost || !strings.HasPrefix(r.Header.Get("Content-Type"), formType) {
 		return s.next.RoundTrip(r)
 	}
 	body, err := safehttp.ReadAll(r.Body, maxMetadata)

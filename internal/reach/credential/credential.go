@@ -151,7 +151,7 @@ func newClient(server *url.URL) *http.Client {
 		}
 	}
 	client := safehttp.NewClient(o)
-	client.Transport = &discovery{client.Transport}
+	client.Transport = &discovery{&clientAuth{next: client.Transport}}
 	client.Timeout = 30 * time.Second
 	return client
 }

@@ -472,7 +472,7 @@ func TestMetadataOnOurLoopback(t *testing.T) {
 		for _, host := range []string{"127.0.0.1", "localhost", "0.0.0.0", "[::ffff:127.0.0.1]"} {
 			asked = 0
 			client := newClient(u)
-			client.Transport.(*discovery).next.(*plainhttp.Transport).Rest().Proxy = nil
+			client.Transport.(*discovery).next.(*clientAuth).next.(*plainhttp.Transport).Rest().Proxy = nil
 			res, err := client.Get("http://" + host + ":" + port + "/metadata")
 			if err == nil {
 				res.Body.Close()

@@ -55,7 +55,7 @@ const unknownLife = 5 * time.Minute
 // may be in a private network. It follows no redirect: what it sends is for them alone.
 func newExchangeClient() *http.Client {
 	client := safehttp.NewClient(safehttp.Options{MaxRedirects: -1, HeaderTimeout: 15 * time.Second})
-	client.Transport = &discovery{client.Transport}
+	client.Transport = &discovery{&clientAuth{next: client.Transport}}
 	client.Timeout = 20 * time.Second
 	return client
 }
