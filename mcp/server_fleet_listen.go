@@ -77,7 +77,8 @@ func (h *httpSession) readOn(w http.ResponseWriter, r *http.Request, t *serverSt
 	out := newStreamWriter(w)
 	out.begin()
 	t.read(1)
-	h.follow(t, func() bool { return out.follow(ctx.Done(), t, at, h.primes()) }, nil)
+	out.follow(ctx.Done(), t, at, h.primes())
+	t.read(-1)
 	h.settle(t)
 }
 

@@ -86,15 +86,15 @@ func (s *Server) answerLegacy(ctx context.Context, w http.ResponseWriter, r *htt
 	}
 	a := &answerStream{}
 	a.readers = 1 // whose request it is
+	a.abandon = done
 	end := a.begin(q, func() {
 		session.addStream(&a.serverStream)
-		session.follow(&a.serverStream, func() bool {
-			if r.Context().Err() != nil {
-				requestEnded(w, q.id)
-				return false
-			}
-			return s.send(w, r, q, &a.serverStream, session.primes())
-		}, done)
+		if r.Context().Err() != nil {
+			requestEnded(w, q.id)
+		} else {
+			s.send(w, r, q, &a.serverStream, session.primes())
+		}
+		a.read(-1)
 	})
 	stay := context.AfterFunc(r.Context(), a.lazy.start)
 	v := &incomingRequest{server: s, host: q.host, in: q.inbound, to: a, conn: session.legacyPeer}
@@ -339,20 +339,6 @@ func (h *httpSession) forget(t *serverStream) {
 	}
 }
 
-// follow lets somebody read t who has been counted as a reader. When the last reader has
-// gone before the answer came, what was asked for ends, unless a reader comes back in time: in the legacy
-// era a stream that breaks is no cancellation.
-func (h *httpSession) follow(t *serverStream, read func() bool, cancel func()) {
-	read()
-	if t.read(-1) == 0 && !t.ended() && cancel != nil {
-		time.AfterFunc(resumeLife, func() {
-			if t.read(0) == 0 && !t.ended() {
-				cancel()
-			}
-		})
-	}
-}
-
 // listenAgain serves the GET of a legacy client: its listening stream, or the rest
 // of a stream that broke.
 func (s *Server) listenAgain(w http.ResponseWriter, r *http.Request, find finder) {
@@ -401,6 +387,7 @@ func (s *Server) listenAgain(w http.ResponseWriter, r *http.Request, find finder
 	out := newStreamWriter(w)
 	out.begin()
 	t.read(1)
-	session.follow(t, func() bool { return out.follow(gone.Done(), t, n, session.version >= "2025-11-25") }, nil)
+	out.follow(gone.Done(), t, n, session.version >= "2025-11-25")
+	t.read(-1)
 	session.settle(t)
 }

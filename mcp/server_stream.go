@@ -26,6 +26,8 @@ type serverStream struct {
 	// onMessage, unless nil, is called when there is something to say before the
 	// answer.
 	onMessage func()
+	// abandon, unless nil, is called when nobody comes back to read the answer.
+	abandon func()
 
 	mu       sync.Mutex
 	first    int // number of messages[0], from 1
@@ -36,7 +38,8 @@ type serverStream struct {
 	news     chan struct{} // closed when there is more; nil while nobody waits for that
 	freed    chan struct{} // closed when there is room; nil while nobody waits for that
 	readers  int
-	plain    bool // the answer was sent without a stream
+	left     *time.Timer // runs while the last reader has left
+	plain    bool        // the answer was sent without a stream
 
 	kept     *time.Timer // forgets it; belongs to the session, as does its size there
 	keptSize int
@@ -180,12 +183,30 @@ func (t *serverStream) sentPlain() {
 	t.plain = true
 }
 
-// read notes that a reader comes or goes, and returns how many there are.
-func (t *serverStream) read(n int) int {
+// read notes that a reader comes or goes. When the last one has gone before the answer
+// came, what was asked for ends, unless a reader comes back in time: in the legacy era a
+// stream that breaks is no cancellation.
+func (t *serverStream) read(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.readers += n
-	return t.readers
+	if t.left != nil {
+		t.left.Stop()
+		t.left = nil
+	}
+	if t.readers > 0 || t.answered || t.abandon == nil {
+		return
+	}
+	var left *time.Timer
+	left = time.AfterFunc(resumeLife, func() {
+		t.mu.Lock()
+		gone := t.left == left && !t.answered
+		t.mu.Unlock()
+		if gone {
+			t.abandon()
+		}
+	})
+	t.left = left
 }
 
 // over reports whether the answer is there and nobody reads, with the size of what
@@ -194,12 +215,6 @@ func (t *serverStream) over() (size int, plain, over bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.size, t.plain, t.answered && t.readers == 0
-}
-
-func (t *serverStream) ended() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.answered
 }
 
 // The times of streams.

@@ -152,6 +152,46 @@ func TestStreamIsForgotten(t *testing.T) {
 	})
 }
 
+// TestComesBackAndLeaves: a client has the same time to come back each time that it leaves,
+// however long it read meanwhile, and the call ends when it does not.
+func TestComesBackAndLeaves(t *testing.T) {
+	for _, reads := range []time.Duration{resumeLife - 2*time.Second, 2 * resumeLife} {
+		t.Run(reads.String(), func(t *testing.T) {
+			inTime(t, time.Hour, func(t *testing.T, s *Server, do func(string, string, ...string) *http.Response) {
+				resp := do("POST", greeting)
+				id := resp.Header.Get(headerSession)
+				_ = resp.Body.Close()
+				resp = do("POST", legacyCall, headerSession, id)
+				last := upTo(bufio.NewScanner(resp.Body), `"begun"`)
+				_ = resp.Body.Close()
+				<-time.After(time.Second)
+				resp = do("GET", "", headerSession, id, headerLast, last)
+				time.AfterFunc(reads, func() { _ = resp.Body.Close() })
+				_, _ = io.Copy(io.Discard, resp.Body)
+				<-time.After(resumeLife - time.Second)
+				if running(s, id) != 1 {
+					t.Error("the call was cancelled before its client could come back")
+				}
+				<-time.After(3 * time.Second)
+				synctest.Wait()
+				if running(s, id) != 0 {
+					t.Error("the call goes on")
+				}
+			})
+		})
+	}
+}
+
+// running returns how many requests of a session run.
+func running(s *Server, id string) int {
+	s.mu.Lock()
+	session := s.sessions[id]
+	s.mu.Unlock()
+	session.legacyPeer.mu.Lock()
+	defer session.legacyPeer.mu.Unlock()
+	return len(session.running)
+}
+
 // TestNobodyComesBack: a call for which nobody comes back ends.
 func TestNobodyComesBack(t *testing.T) {
 	inTime(t, time.Hour, func(t *testing.T, s *Server, do func(string, string, ...string) *http.Response) {
@@ -159,21 +199,13 @@ func TestNobodyComesBack(t *testing.T) {
 		id := resp.Header.Get(headerSession)
 		_ = resp.Body.Close()
 		_ = do("POST", legacyCall, headerSession, id).Body.Close()
-		running := func() int {
-			s.mu.Lock()
-			session := s.sessions[id]
-			s.mu.Unlock()
-			session.legacyPeer.mu.Lock()
-			defer session.legacyPeer.mu.Unlock()
-			return len(session.running)
-		}
 		<-time.After(resumeLife - time.Second)
-		if running() != 1 {
+		if running(s, id) != 1 {
 			t.Error("the call was cancelled at once")
 		}
 		<-time.After(3 * time.Second)
 		synctest.Wait()
-		if running() != 0 {
+		if running(s, id) != 0 {
 			t.Error("the call goes on")
 		}
 	})
