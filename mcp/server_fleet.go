@@ -140,7 +140,9 @@ func (h *httpSession) note(ctx context.Context, change func(*sessionNote)) error
 		return b
 	})
 	if err != nil {
-		h.server.log.Error("what an MCP client wants cannot be written down for the other replicas", "error", err)
+		if ctx.Err() == nil { // else the client has left
+			h.server.log.Error("what an MCP client wants cannot be written down for the other replicas", "error", err)
+		}
 		return errNotNow
 	}
 	h.apply(readNote(b), false)
@@ -223,7 +225,9 @@ func (h *httpSession) load(ctx context.Context) error {
 	}
 	b, err := h.server.Fleet.Load(ctx, h.owner, h.id)
 	if err != nil {
-		h.server.log.Error("what is written down about the session of an MCP client cannot be read", "error", err)
+		if ctx.Err() == nil { // else the client has left
+			h.server.log.Error("what is written down about the session of an MCP client cannot be read", "error", err)
+		}
 		return errNotNow
 	}
 	h.loaded = true
@@ -323,6 +327,20 @@ func (h *httpSession) cancelledAnywhere(id json.RawMessage, done func()) func() 
 		release()
 		done()
 	}
+}
+
+// sayPatience is how long what a client has said may take to reach the other processes.
+const sayPatience = 10 * time.Second
+
+// said returns a request that asks nothing as one that goes on when its client leaves: what
+// was said whole holds, though nobody waits for the answer. Without a fleet nothing is
+// waited for.
+func (s *Server) said(r *http.Request) (*http.Request, context.CancelFunc) {
+	if s.Fleet == nil {
+		return r, func() {}
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), sayPatience)
+	return r.WithContext(ctx), cancel
 }
 
 // endBy answers the DELETE of a client.

@@ -63,18 +63,26 @@ func (n *fleetNode) Open(owner, id string) ([]byte, bool) {
 // errAway is what a fleet says that cannot be reached.
 var errAway = errors.New("the database cannot be reached")
 
-func (n *fleetNode) Load(_ context.Context, _, session string) ([]byte, error) {
+// reached returns why what it shares cannot be reached; nil where it can.
+func (n *fleetNode) reached(ctx context.Context) error {
 	if n.away.Load() {
-		return nil, errAway
+		return errAway
+	}
+	return ctx.Err()
+}
+
+func (n *fleetNode) Load(ctx context.Context, _, session string) ([]byte, error) {
+	if err := n.reached(ctx); err != nil {
+		return nil, err
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.notes[session], nil
 }
 
-func (n *fleetNode) Change(_ context.Context, _, session string, change func([]byte) []byte) ([]byte, error) {
-	if n.away.Load() {
-		return nil, errAway
+func (n *fleetNode) Change(ctx context.Context, _, session string, change func([]byte) []byte) ([]byte, error) {
+	if err := n.reached(ctx); err != nil {
+		return nil, err
 	}
 	n.mu.Lock()
 	note := change(n.notes[session])
@@ -106,9 +114,9 @@ func (n *fleetNode) Hold(key string, take func(string, []byte)) func() {
 	}
 }
 
-func (n *fleetNode) Send(_ context.Context, node, key, owner string, body []byte) (bool, error) {
-	if n.away.Load() {
-		return false, errAway
+func (n *fleetNode) Send(ctx context.Context, node, key, owner string, body []byte) (bool, error) {
+	if err := n.reached(ctx); err != nil {
+		return false, err
 	}
 	n.mu.Lock()
 	var take func(string, []byte)
@@ -238,6 +246,45 @@ func upTo(lines *bufio.Scanner, text string) (last string) {
 		}
 	}
 	return ""
+}
+
+// TestFleetClientLeaves: what a client has said whole holds everywhere, though it has left
+// without waiting for the answer.
+func TestFleetClientLeaves(t *testing.T) {
+	fleetInTime(t, time.Hour, func(t *testing.T, nodes []*fleetNode, do func(int, string, string, ...string) *http.Response) {
+		id := begun(do)
+		_ = do(0, "POST", legacyCall, headerSession, id).Body.Close()
+		h := nodes[0].server
+		h.mu.Lock()
+		var session *httpSession
+		for _, session = range h.sessions {
+		}
+		h.mu.Unlock()
+		calls := func() int {
+			synctest.Wait()
+			session.legacyPeer.mu.Lock()
+			defer session.legacyPeer.mu.Unlock()
+			return len(session.running)
+		}
+		left, leave := context.WithCancel(t.Context())
+		leave()
+		say := func(method, body string) {
+			r := httptest.NewRequestWithContext(left, method, "/mcp", strings.NewReader(body))
+			r.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, headerSession: {id}}
+			nodes[1].server.ServeHTTP(httptest.NewRecorder(), r)
+		}
+		if n := calls(); n != 1 {
+			t.Fatalf("%d calls run, want 1", n)
+		}
+		say("POST", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+		if n := calls(); n != 0 {
+			t.Errorf("%d calls run that were cancelled", n)
+		}
+		say("DELETE", "")
+		if synctest.Wait(); !session.gone() {
+			t.Error("the session goes on")
+		}
+	})
 }
 
 // TestFleetResumes: a stream that broke is read on at another server, and where the one

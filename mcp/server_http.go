@@ -40,6 +40,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, find finder) {
 	case r.Method == http.MethodGet && session != "":
 		s.listenAgain(w, r, find)
 	case r.Method == http.MethodDelete && session != "":
+		r, done := s.said(r)
+		defer done()
 		if found := s.found(w, r, find); found != nil {
 			found.endBy(w, r)
 		}

@@ -54,12 +54,18 @@ func (s *Server) postLegacy(w http.ResponseWriter, r *http.Request, q *httpReque
 		refuseHTTP(w, http.StatusBadRequest, q.id, &RPCError{Code: codeInvalidRequest, Message: "the header " + headerSession + " is missing: begin with initialize"})
 		return
 	}
+	said := q.id == nil || q.method == "" // and nothing is asked
+	if said {
+		var done func()
+		r, done = s.said(r)
+		defer done()
+	}
 	session := s.found(w, r, known(q.host))
 	if session == nil {
 		return
 	}
 	defer session.use()()
-	if q.id == nil || q.method == "" {
+	if said {
 		session.postForwarded(w, r, q.inbound)
 		return
 	}
