@@ -21,9 +21,8 @@ import (
 	"github.com/dragoman-mcp/dragoman/openai/model"
 )
 
-// RequestHeader is the header of an answer with the id of its request, which stands in the
-// log, in the audit log and in the trace.
-const RequestHeader = "X-Dragoman-Request"
+// RequestHeader is [model.RequestHeader].
+const RequestHeader = model.RequestHeader
 
 // openTelemetry makes what watches.
 func (g *Gateway) openTelemetry() (err error) {

@@ -241,11 +241,12 @@ func (a *API) relayTo(w http.ResponseWriter, r *http.Request, up *upstream.Upstr
 const relayIdle = 5 * time.Minute
 
 // relayedHeader takes out of an upstream's header what is between it and us: its
-// cookies, and its word on which web pages may read the answer. We have said
-// ours.
+// cookies, its word on which web pages may read the answer and, where it is one of
+// us, the id of its request. We have said ours.
 func relayedHeader(h http.Header) {
 	h.Del("Set-Cookie")
 	h.Del("Alt-Svc")
+	h.Del(model.RequestHeader)
 	for name := range h {
 		if strings.HasPrefix(name, "Access-Control-") {
 			delete(h, name)
