@@ -43,19 +43,30 @@ $("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 // Keys. None works while somebody writes.
 const rows = () => all("[data-row], a.row").map((e) => e.closest("tr") ?? e);
 let here = -1;
+const mark = (at) => {
+  const list = rows();
+  list[here]?.classList.remove("here");
+  here = at;
+  list[here].classList.add("here");
+};
 const move = (by) => {
   const list = rows();
   if (!list.length) return;
-  list[here]?.classList.remove("here");
-  here = Math.min(list.length - 1, Math.max(0, here + by));
-  list[here].classList.add("here");
+  mark(Math.min(list.length - 1, Math.max(0, here + by)));
   ($("a.row", list[here]) ?? $("summary", list[here]) ?? list[here]).focus();
 };
+// Whoever comes to a row with Tab or with a click is at that one.
+document.addEventListener("focusin", (e) => {
+  const at = rows().findIndex((row) => row.contains(e.target));
+  if (at >= 0) mark(at);
+});
 const keys = $("#keys");
 $("#keys-open")?.addEventListener("click", () => keys.showModal());
 let going = false;
 document.addEventListener("keydown", (e) => {
-  if (e.ctrlKey || e.metaKey || e.altKey || keys?.open) return;
+  // A key that is held down moves on; whatever else it does, it does once: the page that
+  // comes may show another call, which nobody has read.
+  if (e.ctrlKey || e.metaKey || e.altKey || keys?.open || (e.repeat && e.key !== "j" && e.key !== "k")) return;
   if (e.target.closest("input, textarea, select")) {
     if (e.key === "Escape") e.target.blur();
     return;
@@ -66,7 +77,7 @@ document.addEventListener("keydown", (e) => {
     if (to) location.href = to.href;
     return;
   }
-  const near = (selector) => $(selector, rows()[here] ?? document.activeElement.closest?.("[data-row]") ?? (rows().length === 1 ? rows()[0] : document.createElement("p")));
+  const near = (selector) => $(selector, rows()[here] ?? (rows().length === 1 ? rows()[0] : document.createElement("p")));
   const does = {
     "/": () => ($("#search") ? $("#search").focus() : (location.href = "/console/tools")),
     j: () => move(1),
