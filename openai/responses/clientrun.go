@@ -31,6 +31,13 @@ var clientRuns = map[string]*clientRun{
 			`"max_output_length":{"type":"integer","description":"How much of what one prints is returned, in characters."}},"required":["commands"]}`,
 		"sh_", "action",
 	},
+	"local_shell": {
+		"Runs a program, and returns what it printed.",
+		`{"type":"object","properties":{"command":{"type":"array","items":{"type":"string"},"description":"The program and its arguments, such as bash, -lc and a line for that shell."},` +
+			`"working_directory":{"type":"string","description":"The folder to run it in."},` +
+			`"timeout_ms":{"type":"integer","description":"How long it may take, in milliseconds."}},"required":["command"]}`,
+		"lsh_", "action",
+	},
 	"apply_patch": {
 		"Creates, changes or deletes a file.",
 		`{"type":"object","properties":{"type":{"type":"string","enum":["create_file","update_file","delete_file"],"description":"What to do."},` +
@@ -92,6 +99,16 @@ func (c *Conversation) runCall(call *memory.Call, kind, arguments string) error 
 		}
 		members = append(members, raw(run.member, object(raw("commands", commands), raw("timeout_ms", whole(o, "timeout_ms")), raw("max_output_length", whole(o, "max_output_length")))),
 			raw("environment", object(text("type", "local"))))
+	case "local_shell":
+		command, err := rawjson.Elements(o.Get("command"))
+		if err != nil || !texts(command) {
+			return wrong(err)
+		}
+		action := []rawjson.Member{text("type", "exec"), raw("command", o.Get("command")), raw("env", object()), raw("timeout_ms", whole(o, "timeout_ms"))}
+		if folder := stringOf(o, "working_directory"); folder != "" {
+			action = append(action, text("working_directory", folder))
+		}
+		members = append(members, raw(run.member, object(action...)))
 	case "apply_patch":
 		operation := object(text("type", stringOf(o, "type")), text("path", stringOf(o, "path")), text("diff", stringOf(o, "diff")))
 		switch stringOf(o, "type") {

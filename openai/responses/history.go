@@ -102,10 +102,10 @@ func (h *history) item(o *rawjson.Object) error {
 	switch kind := kindOf(o); kind {
 	case "message":
 		return h.message(o)
-	case "function_call", "custom_tool_call", "tool_search_call", "shell_call", "apply_patch_call", "computer_call":
+	case "function_call", "custom_tool_call", "tool_search_call", "shell_call", "apply_patch_call", "computer_call", "local_shell_call":
 		h.answered = nil
 		return h.call(o, kind)
-	case "function_call_output", "custom_tool_call_output", "tool_search_output", "shell_call_output", "apply_patch_call_output", "computer_call_output":
+	case "function_call_output", "custom_tool_call_output", "tool_search_output", "shell_call_output", "apply_patch_call_output", "computer_call_output", "local_shell_call_output":
 		return h.output(o, kind)
 	case "reasoning":
 		h.answered = nil
@@ -128,7 +128,7 @@ func (h *history) item(o *rawjson.Object) error {
 		}
 		h.endTurn()
 		h.answered = append(h.answered, approval{stringOf(o, "approval_request_id"), approve, stringOf(o, "reason")})
-	case "compaction", "compaction_summary":
+	case "compaction", "compaction_summary", "context_compaction":
 		h.compaction(o)
 	case "compaction_trigger":
 		h.trigger = true
@@ -246,7 +246,7 @@ func (h *history) call(o *rawjson.Object, kind string) error {
 		if name = "tool_search"; rawjson.Kind(o.Get("arguments")) == '{' {
 			arguments = rawjson.Quote(string(o.Get("arguments")))
 		}
-	case "shell_call", "apply_patch_call", "computer_call":
+	case "shell_call", "apply_patch_call", "computer_call", "local_shell_call":
 		name = strings.TrimSuffix(kind, "_call")
 		arguments = clientRuns[name].argumentsOf(o)
 	}
@@ -265,6 +265,9 @@ func (h *history) call(o *rawjson.Object, kind string) error {
 // output takes the result of a call of a tool of the client's.
 func (h *history) output(o *rawjson.Object, kind string) error {
 	id := stringOf(o, "call_id")
+	if id == "" && kind == "local_shell_call_output" {
+		id = stringOf(o, "id") // there it is that of the call
+	}
 	if id == "" {
 		name := h.tools.find(stringOf(o, "namespace"), stringOf(o, "name"))
 		for open, of := range h.open {
