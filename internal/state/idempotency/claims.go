@@ -28,6 +28,7 @@ type Claims struct {
 	rooms  content.Rooms
 	wait   time.Duration // for a request that runs elsewhere
 	lease  time.Duration
+	unseen atomic.Pointer[time.Time] // when the store could not be used last
 }
 
 // How long one that runs elsewhere is waited for, and how long after its last sign of
@@ -64,6 +65,23 @@ func (k Key) place() string { return "claim " + k.digest() }
 
 func (k Key) print() string { return hex.EncodeToString(k.Print[:]) }
 
+// missed notes that the store could not be used now, where err says so, and returns err.
+func (c *Claims) missed(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, vault.ErrOtherKey) {
+		now := time.Now()
+		c.unseen.Store(&now)
+	}
+	return err
+}
+
+// alive reports whether somebody lives whose lease is that. Where the store could not be used
+// a while ago, others may not have been able to say so either: they are given the time of a
+// lease.
+func (c *Claims) alive(until int64, now time.Time) bool {
+	unseen := c.unseen.Load()
+	return until > store.Time(now) || unseen != nil && time.Since(*unseen) < c.lease
+}
+
 // find returns what is written down of a request; nil for nothing.
 func (c *Claims) find(ctx context.Context, key Key) (*claim, error) {
 	var found *claim
@@ -85,7 +103,7 @@ func (c *Claims) find(ctx context.Context, key Key) (*claim, error) {
 		if err != nil {
 			return err
 		}
-		at.held, at.changed = holder != "" && until > store.Time(now), changed != 0
+		at.held, at.changed = holder != "" && c.alive(until, now), changed != 0
 		if len(closed) > 0 {
 			plain, err := c.vault.Open(tx, store.Owner(key.Owner), key.place(), closed)
 			if err == nil {
@@ -100,7 +118,7 @@ func (c *Claims) find(ctx context.Context, key Key) (*claim, error) {
 		}
 		return nil
 	})
-	return found, err
+	return found, c.missed(ctx, err)
 }
 
 // await returns what is written down of a request once nobody else runs it; nil for
@@ -202,14 +220,14 @@ func (h *holding) live(ctx context.Context) {
 		if h.tried.Load() {
 			// What fails ends with the lease: others then take it for dead, and the next
 			// thing that it does is refused.
-			_ = h.db.Write(ctx, func(tx *store.Tx) error {
+			_ = h.missed(ctx, h.db.Write(ctx, func(tx *store.Tx) error {
 				now, err := tx.Now()
 				if err == nil {
 					_, err = tx.Exec("UPDATE claims SET lease = $1 WHERE owner = $2 AND digest = $3 AND holder = $4",
 						store.Time(now.Add(h.Claims.lease)), store.Owner(h.key.Owner), h.key.digest(), h.id)
 				}
 				return err
-			})
+			}))
 		}
 	}
 }

@@ -215,6 +215,40 @@ func TestClaimOfTheDead(t *testing.T) {
 	}
 }
 
+// TestClaimWhileTheStoreIsAway: after a time in which the store could not be used, whoever runs
+// a request gets the time to say that it lives before it is taken for dead.
+func TestClaimWhileTheStoreIsAway(t *testing.T) {
+	here, there := two(t)
+	here.claims.lease, there.claims.lease = time.Hour, time.Hour // nobody says anything meanwhile
+	there.claims.wait = 50 * time.Millisecond
+	do := func(statement string) {
+		if err := there.claims.db.Write(t.Context(), func(tx *store.Tx) error { _, err := tx.Exec(statement); return err }); err != nil {
+			t.Error(err)
+		}
+	}
+	var ran atomic.Int32
+	if w, err := ask(t, here, key("a", "k", "body"), func(w http.ResponseWriter, r *http.Request, run *Run) {
+		if err := here.claims.db.Write(r.Context(), run.Claim); err != nil {
+			t.Error(err)
+		}
+		do("ALTER TABLE claims RENAME TO away")
+		if _, err := ask(t, there, key("a", "k", "body"), says("no", &ran)); err == nil || errors.Is(err, ErrRunning) {
+			t.Errorf("it can be looked at: %v", err)
+		}
+		do("ALTER TABLE away RENAME TO claims")
+		do("UPDATE claims SET lease = 1") // it was away for longer than a lease
+		if _, err := ask(t, there, key("a", "k", "body"), there.writes("no", &ran)); !errors.Is(err, ErrRunning) {
+			t.Errorf("taken up though its process lives: %v", err)
+		}
+		here.writes("done", &ran)(w, r, run)
+	}); err != nil || w.Body.String() != "done" {
+		t.Errorf("%q, %v", w.Body, err)
+	}
+	if w, err := ask(t, there, key("a", "k", "body"), says("no", &ran)); err != nil || w.Body.String() != "done" || ran.Load() != 1 {
+		t.Errorf("%q, %v, and %d ran", w.Body, err, ran.Load())
+	}
+}
+
 // TestClaimWithoutAnswer: what changed something and has no answer has run before, for
 // every process; what changed nothing has not; and neither is written down without need.
 func TestClaimWithoutAnswer(t *testing.T) {
